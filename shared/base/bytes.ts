@@ -1,0 +1,50 @@
+/** Small functions over byte arrays. CRC-32 is the IEEE one (as in zlib), in native code. */
+
+import { crc32 as crc32Native } from "node:zlib";
+
+const encoder = new TextEncoder();
+const decoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
+
+export function utf8(text: string): Uint8Array<ArrayBuffer> {
+  return encoder.encode(text);
+}
+
+/** Text of UTF-8 bytes; throws a `TypeError` when they are not UTF-8. */
+export function textOf(bytes: Uint8Array): string {
+  return decoder.decode(bytes);
+}
+
+export function concatBytes(parts: readonly Uint8Array[]): Uint8Array<ArrayBuffer> {
+  let length = 0;
+  for (const part of parts) length += part.byteLength;
+  const whole = new Uint8Array(length);
+  let at = 0;
+  for (const part of parts) {
+    whole.set(part, at);
+    at += part.byteLength;
+  }
+  return whole;
+}
+
+/** CRC-32 of `bytes`, continuing from `previous`. Unsigned. */
+export function crc32(bytes: Uint8Array, previous = 0): number {
+  return crc32Native(bytes, previous);
+}
+
+export function hexOf(bytes: Uint8Array): string {
+  let text = "";
+  for (const byte of bytes) text += byte.toString(16).padStart(2, "0");
+  return text;
+}
+
+/** `1.5 MiB`: for people. */
+export function formatBytes(count: number): string {
+  const units = ["B", "KiB", "MiB", "GiB", "TiB", "PiB"];
+  let unit = 0;
+  let value = count;
+  while (value >= 1024 && unit < units.length - 1) {
+    value /= 1024;
+    unit += 1;
+  }
+  return `${unit === 0 ? String(value) : value.toFixed(1)} ${units[unit]}`;
+}

@@ -1,0 +1,51 @@
+/**
+ * The catalog: which metadata file is each table's current one, and which WAL segments its rows already
+ * hold. The commit point of a table is one row here; see DESIGN.md section 6.
+ *
+ * Asynchronous from the start: SQLite and PostgreSQL implement the same page, held by one conformance suite.
+ * Errors: `OperatingError` `not_found`, `conflict`, `unavailable`, `corrupt`.
+ */
+
+import type { TableIdent } from "../event/tenant.ts";
+
+export interface CatalogReader extends AsyncDisposable {
+  namespaces(): Promise<string[]>;
+  tables(namespace: string): Promise<string[]>;
+  /** Location of the current metadata file, or undefined when there is no such table. */
+  metadataLocation(ident: TableIdent): Promise<string | undefined>;
+  /** The pointer and which of `segments` it already holds, from one read transaction. */
+  readView(ident: TableIdent, segments: readonly string[]): Promise<TableView>;
+  /** Which of `segments` some table has consumed. */
+  consumedOf(segments: readonly string[]): Promise<ReadonlySet<string>>;
+  /** Cheap proof that the catalog answers. */
+  ping(): Promise<void>;
+  close(): Promise<void>;
+}
+
+export interface TableView {
+  readonly metadataLocation: string | undefined;
+  readonly consumed: ReadonlySet<string>;
+}
+
+export interface TableCommit {
+  readonly ident: TableIdent;
+  /** What the pointer must still be; undefined creates the table and its namespace. */
+  readonly expected: string | undefined;
+  readonly next: string;
+  readonly tableUuid: string;
+  /** The snapshot that holds the rows of `consumed`; 0 when `consumed` is empty. */
+  readonly snapshotId: bigint;
+  /** WAL segment names whose rows this commit adds. */
+  readonly consumed: readonly string[];
+}
+
+/** `conflict`: the pointer had moved, nothing changed. `consumed`: a segment was already there, nothing changed. */
+export type CommitOutcome = "committed" | "conflict" | "consumed";
+
+export interface Catalog extends CatalogReader {
+  /** The commit point: compare-and-swap of the pointer and the consumed rows, both or neither. */
+  commit(change: TableCommit): Promise<CommitOutcome>;
+  dropTable(ident: TableIdent): Promise<boolean>;
+  /** Forgets consumed segments whose files are gone from the WAL. */
+  forgetConsumed(segments: readonly string[]): Promise<void>;
+}

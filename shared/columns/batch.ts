@@ -1,0 +1,40 @@
+/**
+ * Rows as columns: the form every row has between the socket and the data file. A batch is one set of
+ * Arrow buffers per column; there is never an object per row.
+ *
+ * Layout per column (Arrow's): `validity` is a little-endian bitmap, absent when nothing is null;
+ * `string` has `offsets` of rows + 1 and its UTF-8 in `values`; `timestamptz` and `long` hold 8-byte
+ * little-endian integers, `double` 8-byte floats, `int` 4-byte integers, `bool` a bitmap.
+ */
+
+import type { TableSchema } from "../event/schema.ts";
+
+export interface ColumnData {
+  /** Bit i set = row i present; null when no row is null. */
+  readonly validity: Uint8Array | null;
+  readonly nullCount: number;
+  /** Only for `string`: rows + 1 offsets into `values`, ascending, starting at 0. */
+  readonly offsets: Int32Array | null;
+  readonly values: Uint8Array;
+}
+
+export interface ColumnBatch {
+  readonly schema: TableSchema;
+  readonly rows: number;
+  /** In the schema's order. */
+  readonly columns: readonly ColumnData[];
+}
+
+/**
+ * A batch as an encapsulated Arrow IPC record-batch message (continuation marker, metadata, body; padded
+ * to 8 bytes), in pieces so that nothing is copied before the write. The schema message is the segment's.
+ */
+export interface EncodedBatch {
+  readonly schema: TableSchema;
+  readonly rows: number;
+  /** Smallest and largest `timestamp_ns`. */
+  readonly timestampNsMin: bigint;
+  readonly timestampNsMax: bigint;
+  readonly pieces: readonly Uint8Array[];
+  readonly byteLength: number;
+}

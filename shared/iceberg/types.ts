@@ -1,0 +1,75 @@
+/** What the rest of the service sees of an Iceberg table. Format details stay inside this folder. */
+
+import type { TableSchema } from "../event/schema.ts";
+import type { TableIdent } from "../event/tenant.ts";
+
+/** A live data file of a snapshot. */
+export interface DataFile {
+  /** Key in the warehouse's object store (location rebased on the current root). */
+  readonly key: string;
+  /** Absolute location as the manifest records it. */
+  readonly location: string;
+  readonly rows: number;
+  readonly byteLength: number;
+  /** Day partition: days since 1970-01-01. */
+  readonly day: number;
+  /** Bounds of `timestamp_ns`; undefined when the manifest has none. */
+  readonly timestampNsMin: bigint | undefined;
+  readonly timestampNsMax: bigint | undefined;
+  /** Per field id, in Iceberg's single-value serialization. */
+  readonly lowerBounds: ReadonlyMap<number, Uint8Array>;
+  readonly upperBounds: ReadonlyMap<number, Uint8Array>;
+  readonly nullCounts: ReadonlyMap<number, number>;
+  readonly valueCounts: ReadonlyMap<number, number>;
+  readonly columnSizes: ReadonlyMap<number, number>;
+  /** Byte offsets of the row groups. */
+  readonly splitOffsets: readonly number[];
+  /** 0 = unsorted; the table's sort order id otherwise. */
+  readonly sortOrderId: number;
+}
+
+/** A data file that was written and is not yet committed. */
+export type NewDataFile = Omit<DataFile, "location">;
+
+export interface Table {
+  readonly ident: TableIdent;
+  readonly uuid: string;
+  readonly metadataLocation: string;
+  readonly schema: TableSchema;
+  readonly schemaId: number;
+  /** undefined when nothing was committed yet. */
+  readonly snapshotId: bigint | undefined;
+  /** `timestamp` then `timestamp_ns`, ascending, when the table declares that order; its id. */
+  readonly sortOrderId: number;
+}
+
+/** Rows of interest in time: [min, max], both inclusive, Unix nanoseconds; undefined is open. */
+export interface TimeRange {
+  readonly minNs: bigint | undefined;
+  readonly maxNs: bigint | undefined;
+}
+
+export interface FileSelection {
+  /** Files that can hold rows of the range, oldest first. */
+  readonly files: readonly DataFile[];
+  /** Live files of the snapshot before pruning. */
+  readonly considered: number;
+}
+
+export interface AppendCommit {
+  readonly ident: TableIdent;
+  /** Schema for a table that does not exist yet; an existing one keeps its own. */
+  readonly schema: TableSchema;
+  readonly files: readonly NewDataFile[];
+  /** WAL segments whose rows `files` hold; recorded with the commit and in the snapshot summary. */
+  readonly consumed: readonly string[];
+}
+
+export interface AppendResult {
+  /** `consumed`: another drain had committed one of the segments; nothing changed. */
+  readonly outcome: "committed" | "consumed";
+  readonly snapshotId: bigint;
+  readonly metadataLocation: string;
+  /** How often the metadata was staged again because the pointer had moved. */
+  readonly retries: number;
+}

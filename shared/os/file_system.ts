@@ -1,0 +1,69 @@
+/**
+ * The file system as an interface, so that tests can lose power. Paths are absolute or relative to the
+ * process's directory. Errors keep Deno's classes (`Deno.errors.NotFound`, `AlreadyExists`, …).
+ *
+ * Durability: bytes are durable after `File.sync()`; a new, renamed or removed name is durable after
+ * `syncDir()` of its directory. Nothing else is promised, and `shared/testing` takes this literally.
+ *
+ * Capabilities: hand out `ReadableFiles` where nothing is written.
+ */
+
+export interface FileStat {
+  readonly isFile: boolean;
+  readonly isDirectory: boolean;
+  readonly size: number;
+  readonly mtimeMs: number;
+}
+
+export interface DirEntry {
+  readonly name: string;
+  readonly isFile: boolean;
+  readonly isDirectory: boolean;
+}
+
+export interface ReadableFile extends AsyncDisposable {
+  /** Fills up to `into.length` bytes from `offset`; returns how many, 0 at the end of the file. */
+  readAt(into: Uint8Array, offset: number): Promise<number>;
+  size(): Promise<number>;
+  close(): void;
+}
+
+export interface File extends ReadableFile {
+  /** Appends all of `bytes` at the end of what this handle wrote; short writes are completed. */
+  write(bytes: Uint8Array): Promise<void>;
+  /** Cuts the file to `size` bytes and continues writing there. */
+  truncate(size: number): Promise<void>;
+  /** fdatasync: contents and size are durable when it returns. */
+  sync(): Promise<void>;
+}
+
+export interface ReadableFiles {
+  openRead(path: string): Promise<ReadableFile>;
+  readFile(path: string): Promise<Uint8Array<ArrayBuffer>>;
+  stat(path: string): Promise<FileStat>;
+  exists(path: string): Promise<boolean>;
+  /** Entries in no particular order; throws `NotFound` when there is no such directory. */
+  readDir(path: string): Promise<DirEntry[]>;
+  /** Bytes that an unprivileged process may still write on the file system that holds `path`. */
+  freeBytes(path: string): Promise<number>;
+}
+
+export interface FileSystem extends ReadableFiles {
+  /** Creates a file that must not exist; positioned at 0. */
+  create(path: string): Promise<File>;
+  /** Opens an existing file for writing after its last byte. */
+  openAppend(path: string): Promise<File>;
+  /** Writes a whole file under a temporary name, syncs it, renames it to `path`, syncs the directory. */
+  writeFileAtomic(path: string, bytes: Uint8Array): Promise<void>;
+  mkdir(path: string): Promise<void>;
+  rename(from: string, to: string): Promise<void>;
+  link(from: string, to: string): Promise<void>;
+  remove(path: string): Promise<void>;
+  removeTree(path: string): Promise<void>;
+  syncDir(path: string): Promise<void>;
+  /**
+   * Takes an exclusive advisory lock on `path` (created if needed), held until disposed or the process
+   * ends. Returns undefined when another process holds it.
+   */
+  tryLock(path: string): Promise<Disposable | undefined>;
+}

@@ -1,0 +1,29 @@
+/** Randomness as an interface, so that tests can seed it. */
+
+export interface Random {
+  /** `count` random bytes. */
+  bytes(count: number): Uint8Array;
+  /** A number in [0, 1). */
+  float(): number;
+}
+
+export class SystemRandom implements Random {
+  bytes(count: number): Uint8Array {
+    return crypto.getRandomValues(new Uint8Array(count));
+  }
+
+  float(): number {
+    return Math.random();
+  }
+}
+
+/** UUID version 4 from `random`. */
+export function uuidV4(random: Random): string {
+  const bytes = random.bytes(16);
+  bytes[6] = ((bytes[6] ?? 0) & 0x0f) | 0x40;
+  bytes[8] = ((bytes[8] ?? 0) & 0x3f) | 0x80;
+  const hex = Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");
+  return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-${hex.slice(12, 16)}-${hex.slice(16, 20)}-${
+    hex.slice(20)
+  }`;
+}

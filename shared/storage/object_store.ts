@@ -1,0 +1,43 @@
+/**
+ * Where table files live: whole immutable objects under keys, readable by range. Keys are relative,
+ * `/`-separated, without `.` or `..` parts. One conformance suite (`shared/testing`) holds every
+ * implementation to this page.
+ *
+ * Errors: `OperatingError` `not_found` for a missing object, `conflict` for `putNew` on an existing one,
+ * `invalid_argument` for a bad key, `unavailable` for what may pass.
+ */
+
+export interface ObjectInfo {
+  readonly key: string;
+  readonly size: number;
+  readonly modifiedMs: number;
+}
+
+export interface ReadableStore {
+  /** Absolute URI of the root, no trailing slash: `file:///var/lib/svc/warehouse`, `s3://bucket/path`. */
+  readonly rootUri: string;
+  /** The whole object. */
+  get(key: string): Promise<Uint8Array<ArrayBuffer>>;
+  /** Bytes [offset, offset + length), shorter at the object's end. */
+  getRange(key: string, offset: number, length: number): Promise<Uint8Array<ArrayBuffer>>;
+  head(key: string): Promise<ObjectInfo>;
+  /** Every object whose key starts with `prefix`, by key. */
+  list(prefix: string): AsyncIterable<ObjectInfo>;
+  /**
+   * A local path that holds this object's bytes, for engines that read files themselves; undefined when
+   * the object is not local.
+   */
+  localPath(key: string): string | undefined;
+}
+
+export interface ObjectStore extends ReadableStore {
+  /** Stores a new object durably: when it returns, the bytes survive power loss. Refuses to replace. */
+  putNew(key: string, bytes: Uint8Array): Promise<void>;
+  /** Removes objects; a missing one is no error. */
+  delete(keys: readonly string[]): Promise<void>;
+}
+
+/** Key of an absolute location below `rootUri`, or undefined when it lies elsewhere. */
+export function keyOf(rootUri: string, location: string): string | undefined {
+  return location.startsWith(`${rootUri}/`) ? location.slice(rootUri.length + 1) : undefined;
+}

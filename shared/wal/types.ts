@@ -1,0 +1,97 @@
+/**
+ * What the write-ahead log looks like from outside. Layout on disk, crash windows and assumptions: README.md
+ * of this folder. A lane is one (tenant, index); its segments are totally ordered by name.
+ *
+ * Capabilities: `Wal` appends (ingest), `WalReader` lists and reads (query, consumers), `WalConsumerAdmin`
+ * moves and removes consumed segments (compactor).
+ */
+
+import type { EncodedBatch } from "../columns/batch.ts";
+import type { LaneId } from "../event/tenant.ts";
+
+/**
+ * `active`: being written by one ingester. `sealed`: complete, waiting for the drain. `committed`: its rows
+ * are in the table, kept for readers that had listed it. `poison`: could not be decoded, set aside.
+ */
+export type SegmentState = "active" | "sealed" | "committed" | "poison";
+
+/** When an append resolves: `auto` after write(2), `wait_for` after the data and its name are synced. */
+export type AckMode = "auto" | "wait_for";
+
+export interface SegmentInfo {
+  readonly lane: LaneId;
+  /** File name: sorts by creation, unique across machines, the dedupe token. */
+  readonly name: string;
+  readonly state: SegmentState;
+  readonly byteLength: number;
+  readonly modifiedMs: number;
+}
+
+export interface AppendReceipt {
+  /** The segment that holds the rows. */
+  readonly segment: string;
+}
+
+export interface Wal extends AsyncDisposable {
+  /**
+   * Appends one batch as one frame: all of its rows or none. Errors: `internal` when this write failed,
+   * `unavailable` (with `retryAfterSecs`) while the lane refuses after a failure or below the free-space floor.
+   */
+  append(lane: LaneId, batch: EncodedBatch, mode: AckMode): Promise<AppendReceipt>;
+  /** Seals the lane's active segment now; its name, or undefined when it held no rows. */
+  seal(lane: LaneId): Promise<string | undefined>;
+  /** Asks the drain, in whichever process, to commit the lane's sealed segments without gating. */
+  requestDrain(lane: LaneId): Promise<void>;
+  /** undefined when rows can be accepted durably, else why not: for `/readyz`. */
+  unreadyReason(): Promise<string | undefined>;
+  /** Seals what is open, releases the lock. */
+  close(): Promise<void>;
+}
+
+export interface WalReader {
+  lanes(): Promise<LaneId[]>;
+  /** Segments in any of `states`, oldest first. A segment that moves meanwhile is listed once or twice, never missed. */
+  list(lane: LaneId, states: readonly SegmentState[]): Promise<SegmentInfo[]>;
+  /** Opens a segment wherever it is now. `not_found` when it was swept. */
+  open(lane: LaneId, name: string): Promise<SegmentReader>;
+}
+
+export interface WalFrame {
+  /** Byte offset of the frame and of what follows it. */
+  readonly offset: number;
+  readonly endOffset: number;
+  readonly rows: number;
+  readonly timestampNsMin: bigint;
+  readonly timestampNsMax: bigint;
+  /** One encapsulated Arrow IPC record-batch message. */
+  readonly message: Uint8Array;
+}
+
+export interface SegmentReader extends AsyncDisposable {
+  readonly lane: LaneId;
+  readonly name: string;
+  /** Encapsulated Arrow IPC schema message of every frame. */
+  readonly schemaMessage: Uint8Array;
+  /** Offset of the first frame. */
+  readonly framesOffset: number;
+  /**
+   * Whole frames from `offset` (default: the first). Ends before a torn tail of an active segment; throws
+   * `corrupt` naming segment and offset for a bad frame that is followed by others or in a sealed segment.
+   */
+  frames(offset?: number): AsyncIterable<WalFrame>;
+  close(): Promise<void>;
+}
+
+export interface WalConsumerAdmin {
+  /** Moves sealed segments whose rows the catalog holds to `committed/`. A segment already there is no error. */
+  markCommitted(lane: LaneId, names: readonly string[]): Promise<void>;
+  /** Sets a segment that cannot be decoded aside under `poison/`. */
+  markPoison(lane: LaneId, name: string): Promise<void>;
+  /**
+   * Removes committed segments older than the retention floor (60 s) that no live consumer still holds;
+   * returns the names removed.
+   */
+  sweepCommitted(lane: LaneId, nowMs: number): Promise<string[]>;
+  /** Takes the pending request of `requestDrain`, if any. */
+  takeDrainRequest(lane: LaneId): Promise<boolean>;
+}
