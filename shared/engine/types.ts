@@ -1,0 +1,141 @@
+/**
+ * The SQL engine from outside: a statement is prepared (parsed, gated, planned, priced) and then run once.
+ * Reports (`Cost`, `Stats`) are SPEC.md 2.5 verbatim, as rendered; they are measured or absent.
+ */
+
+export interface QueryRequest {
+  readonly sql: string;
+  /** The only namespace whose tables the statement can name. */
+  readonly namespace: string;
+  /** Tenant whose WAL lanes are unioned in. */
+  readonly tenant: string;
+  /** Order a bare SELECT over one eligible table newest-first. */
+  readonly defaultOrder: boolean;
+  /** Rows wanted at most; the run yields up to one more so that truncation shows. */
+  readonly rowsMax: number;
+  /** Wall clock for planning and running, in milliseconds. Past it: `deadline_exceeded`. */
+  readonly deadlineMs: number;
+  /** The caller went away: the engine is interrupted. */
+  readonly signal?: AbortSignal;
+}
+
+export interface Engine extends AsyncDisposable {
+  /**
+   * Errors: `invalid_argument` (bad SQL, not one SELECT, refused function, unknown table), with a stable
+   * `reason`; `deadline_exceeded`; `unavailable` (memory pool or spill cap).
+   */
+  prepare(request: QueryRequest): Promise<PreparedQuery>;
+  /** Runs a tiny statement and reads the catalog; throws when either fails. */
+  ping(): Promise<void>;
+  close(): Promise<void>;
+}
+
+export interface PreparedQuery extends AsyncDisposable {
+  readonly cost: Cost;
+  readonly tables: readonly PlannedTable[];
+  /** Who would answer. */
+  readonly servedBy: ServedBy;
+  /** Whether the newest-first order was added. */
+  readonly defaultOrderApplied: boolean;
+  /** Physical plan as text. */
+  explain(): Promise<string>;
+  run(): Promise<RunningQuery>;
+}
+
+export interface PlannedTable {
+  readonly table: string;
+  /** null before the first commit. A string: snapshot ids need 64 bits. */
+  readonly snapshot_id: string | null;
+  readonly files: number;
+}
+
+export interface RunningQuery extends AsyncDisposable {
+  readonly columns: readonly ResultColumn[];
+  /**
+   * Result rows as JSON text, a chunk at a time, produced as fast as they are taken. `arrays`: `[1,"a"]`
+   * per row; `objects`: `{"a":1}` per row. `rows` has one text per row. Stops after `rowsMax` + 1.
+   */
+  chunks(shape: "arrays" | "objects"): AsyncIterable<ResultChunk>;
+  /** Complete once `chunks` is exhausted. */
+  stats(): Promise<Stats>;
+}
+
+export interface ResultColumn {
+  readonly name: string;
+  /** The engine's type name, for example `VARCHAR`. */
+  readonly type: string;
+}
+
+export interface ResultChunk {
+  readonly rows: readonly string[];
+}
+
+export type ComplexityClass = "small" | "medium" | "large" | "huge";
+
+export interface Cost {
+  readonly files_to_scan: number;
+  readonly files_considered: number;
+  readonly estimated_bytes_scanned: number;
+  readonly estimated_rows_processed: number;
+  readonly estimated_runtime_seconds: number;
+  readonly complexity_class: ComplexityClass;
+  readonly exact: boolean;
+  readonly warnings: readonly string[];
+}
+
+export type ServedBy =
+  | "scan"
+  | "tier1_inline"
+  | "tier1_wide"
+  | "tier1_windowed_agg"
+  | "materialized"
+  | "sketch";
+
+export interface Stats {
+  readonly rows_scanned: number;
+  readonly bytes_scanned: number;
+  readonly spill_bytes: number;
+  readonly phases: Phases;
+  /** Absent when no data-file scan ran. */
+  readonly scan?: ScanStats;
+  readonly served_by: ServedBy;
+}
+
+/** Microseconds. */
+export interface Phases {
+  readonly plan_micros: number;
+  readonly buffer_delta_micros: number;
+  readonly collect_micros: number;
+  readonly render_micros: number;
+}
+
+export interface ScanStats {
+  readonly files_planned: number;
+  readonly files_read: number;
+  readonly planned_bytes: number;
+  readonly planned_rows: number;
+  readonly row_groups_considered: number;
+  readonly row_groups_pruned_stats: number;
+  readonly row_groups_read: number;
+  readonly rows_pruned_selection: number;
+  readonly object_store_reads?: number;
+  readonly fetched_bytes?: number;
+  readonly ordering: ScanOrdering;
+}
+
+/** SPEC.md 2.5: `advertised`, or why the scan did not stream sorted. */
+export type ScanOrdering =
+  | "advertised"
+  | "filtered"
+  | "fan_in"
+  | "global_fan_in"
+  | "no_bounds"
+  | "mixed_sort_direction"
+  | "unknown_sort_order"
+  | "order_walk_failed"
+  | "missing_sort_column"
+  | "not_projected"
+  | "no_sort_order"
+  | "non_identity_sort"
+  | "missing_sort_field"
+  | "non_timestamp_sort";
