@@ -1,0 +1,59 @@
+import assert from "node:assert/strict";
+import fc from "fast-check";
+import { dayOfNs, formatMicros, formatNanos, parseRfc3339Ns } from "./time.ts";
+
+const PARSED: readonly (readonly [string, bigint | undefined])[] = [
+  ["1970-01-01T00:00:00Z", 0n],
+  ["1970-01-01T00:00:00.000000001Z", 1n],
+  ["2026-11-20T21:04:05.123456789Z", 1_795_208_645_123_456_789n],
+  ["2026-11-20 21:04:05Z", 1_795_208_645_000_000_000n],
+  ["2026-11-20T23:04:05+02:00", 1_795_208_645_000_000_000n],
+  ["2026-11-20T19:34:05-0130", 1_795_208_645_000_000_000n],
+  ["2026-11-20T21:04:05.1234567891Z", 1_795_208_645_123_456_789n],
+  ["2024-02-29T00:00:00Z", 1_709_164_800_000_000_000n],
+  ["2026-02-29T00:00:00Z", undefined],
+  ["2026-13-01T00:00:00Z", undefined],
+  ["2026-11-20T24:00:00Z", undefined],
+  ["2026-11-20T21:60:00Z", undefined],
+  ["2026-11-20T21:04:05", undefined],
+  ["2026-11-20", undefined],
+  ["yesterday", undefined],
+];
+
+Deno.test({
+  name: "parseRfc3339Ns: each text of the table gives its instant or none",
+  fn() {
+    for (const [text, expected] of PARSED) assert.equal(parseRfc3339Ns(text), expected, text);
+  },
+});
+
+Deno.test({
+  name: "formatMicros, formatNanos: fixed width, also before 1970",
+  fn() {
+    assert.equal(formatMicros(1_795_208_645_123_456n), "2026-11-20T21:04:05.123456Z");
+    assert.equal(formatMicros(0n), "1970-01-01T00:00:00.000000Z");
+    assert.equal(formatMicros(-1n), "1969-12-31T23:59:59.999999Z");
+    assert.equal(formatNanos(1_795_208_645_000_000_007n), "2026-11-20T21:04:05.000000007Z");
+    assert.equal(formatNanos(-1n), "1969-12-31T23:59:59.999999999Z");
+  },
+});
+
+Deno.test({
+  name: "formatNanos then parseRfc3339Ns: every instant of the range comes back",
+  fn() {
+    const instant = fc.bigInt({ min: 0n, max: 9_223_372_036_854_775_807n });
+    fc.assert(fc.property(instant, (ns) => parseRfc3339Ns(formatNanos(ns)) === ns));
+  },
+});
+
+Deno.test({
+  name: "dayOfNs: the day holds its first and last nanosecond",
+  fn() {
+    const day = 86_400_000_000_000n;
+    assert.equal(dayOfNs(0n), 0);
+    assert.equal(dayOfNs(day - 1n), 0);
+    assert.equal(dayOfNs(day), 1);
+    assert.equal(dayOfNs(-1n), -1);
+    assert.equal(dayOfNs(-day), -1);
+  },
+});
