@@ -1,0 +1,213 @@
+/**
+ * Options of one program or command: a table of `OptionSpec` becomes parsed settings and `--help`.
+ *
+ * Precedence: flag, then environment variable, then default. The environment is handed in as a lookup by
+ * name, so a process needs permission only for the names in its table. An empty variable counts as unset.
+ * `commander` splits the command line, suggests near names and lays out the help; values are validated
+ * here, so that a flag and its variable fail with the same words.
+ */
+
+import { Command, CommanderError, Option } from "commander";
+import type { OptionSpec, OptionTable, Settings } from "./options.ts";
+
+/** Looks one environment variable up. */
+export type Environment = (name: string) => string | undefined;
+
+/** The command line cannot be understood: exit status 2. */
+export class UsageError extends Error {
+  override readonly name = "UsageError";
+}
+
+/** What `parseProgram` needs to know of a program besides its options. */
+export interface Program<T extends OptionTable> {
+  /** As typed: `svc sql`. */
+  readonly name: string;
+  readonly summary: string;
+  readonly options: T;
+  /** Operands in commander's notation, for example `[query]`; none when absent. */
+  readonly operands?: string;
+  readonly version?: string;
+}
+
+export type Invocation<T extends OptionTable> =
+  | { readonly kind: "run"; readonly settings: Settings<T>; readonly operands: readonly string[] }
+  /** `--help` or `--version`: `text` goes to stdout and the exit status is 0. */
+  | { readonly kind: "print"; readonly text: string };
+
+const HELP_WIDTH = 100;
+const SWITCH_ON = new Set(["1", "true", "yes", "on"]);
+
+/** Parses `argv` (without the program's name). Throws `UsageError`. */
+export function parseProgram<T extends OptionTable>(
+  program: Program<T>,
+  argv: readonly string[],
+  env: Environment,
+): Invocation<T> {
+  let printed = "";
+  const command = buildCommand(program, (text) => printed += text);
+  try {
+    command.parse(plainSwitches(program.options, argv), { from: "user" });
+  } catch (error) {
+    if (!(error instanceof CommanderError)) throw error;
+    if (error.exitCode === 0) return { kind: "print", text: printed };
+    throw new UsageError(usageText(error, program.name));
+  }
+  const flags = command.opts<Record<string, string | true | undefined>>();
+  return { kind: "run", settings: settingsOf(program.options, flags, env), operands: command.args };
+}
+
+/** Parses options alone, for tests and for processes without operands or help. Throws `UsageError`. */
+export function parseOptions<T extends OptionTable>(
+  table: T,
+  argv: readonly string[],
+  env: Environment = () => undefined,
+): Settings<T> {
+  const invocation = parseProgram({ name: "svc", summary: "", options: table }, argv, env);
+  if (invocation.kind === "print") throw new UsageError("Cannot show help here: give options only");
+  return invocation.settings;
+}
+
+/** The text of `--help`. */
+export function helpText<T extends OptionTable>(program: Program<T>): string {
+  return buildCommand(program, () => {}).helpInformation();
+}
+
+function buildCommand<T extends OptionTable>(
+  program: Program<T>,
+  print: (text: string) => void,
+): Command {
+  const command = new Command(program.name)
+    .description(program.summary)
+    .helpOption("-h, --help", "Show this help.")
+    .exitOverride()
+    .configureOutput({
+      writeOut: print,
+      writeErr: () => {},
+      getOutHelpWidth: () => HELP_WIDTH,
+      getErrHelpWidth: () => HELP_WIDTH,
+      getOutHasColors: () => false,
+      getErrHasColors: () => false,
+    });
+  if (program.version !== undefined) {
+    command.version(program.version, "-V, --version", "Show the version.");
+  }
+  if (program.operands !== undefined) command.arguments(program.operands);
+  for (const [key, spec] of Object.entries(program.options)) command.addOption(toOption(key, spec));
+  return command;
+}
+
+function toOption(key: string, spec: OptionSpec): Option {
+  const value = spec.kind === "switch" ? "" : ` <${spec.placeholder}>`;
+  const option = new Option(`--${spec.flag}${value}`, describe(spec)).hideHelp(
+    spec.hidden ?? false,
+  );
+  option.attributeName = () => key;
+  if (spec.kind === "list") {
+    option.argParser((next: string, before: string | undefined) =>
+      before === undefined ? next : `${before},${next}`
+    );
+  }
+  return option;
+}
+
+function describe(spec: OptionSpec): string {
+  const notes: string[] = [];
+  if (spec.kind === "text" && spec.choices !== undefined) {
+    notes.push(`one of ${spec.choices.join(", ")}`);
+  }
+  if ((spec.kind === "text" || spec.kind === "integer") && spec.default !== undefined) {
+    notes.push(`default ${spec.default === "" ? "empty" : spec.default}`);
+  }
+  if (spec.env !== undefined) notes.push(`env ${spec.env}`);
+  return notes.length === 0 ? spec.help : `${spec.help} (${notes.join("; ")})`;
+}
+
+/** `--switch=yes` as `--switch`, `--switch=no` as nothing: commander knows switches only bare. */
+function plainSwitches(table: OptionTable, argv: readonly string[]): string[] {
+  const end = argv.indexOf("--");
+  const switches = new Set<string>();
+  for (const spec of Object.values(table)) {
+    if (spec.kind === "switch") switches.add(`--${spec.flag}`);
+  }
+  return argv.flatMap((word, at) => {
+    const [flag = "", value] = word.split("=", 2);
+    if (value === undefined || !switches.has(flag) || (end >= 0 && at > end)) return [word];
+    return isOn(value) ? [flag] : [];
+  });
+}
+
+function settingsOf<T extends OptionTable>(
+  table: T,
+  flags: Readonly<Record<string, string | true | undefined>>,
+  env: Environment,
+): Settings<T> {
+  const settings: Record<string, unknown> = {};
+  for (const [key, spec] of Object.entries(table)) {
+    const flag = flags[key];
+    const variable = spec.env === undefined ? undefined : env(spec.env) || undefined;
+    if (flag !== undefined) {
+      settings[key] = flag === true ? true : read(spec, flag, `--${spec.flag}`);
+    } else if (variable !== undefined) {
+      settings[key] = read(spec, variable, spec.env ?? "");
+    } else {
+      settings[key] = absent(spec);
+    }
+  }
+  return settings as Settings<T>;
+}
+
+function absent(spec: OptionSpec): string | number | boolean | readonly string[] | undefined {
+  switch (spec.kind) {
+    case "switch":
+      return false;
+    case "list":
+      return [];
+    default: {
+      if (spec.default !== undefined || spec.required !== true) return spec.default;
+      const instead = spec.env === undefined ? "" : ` or set ${spec.env}`;
+      throw new UsageError(
+        `Cannot go without --${spec.flag}: give --${spec.flag} <${spec.placeholder}>${instead}`,
+      );
+    }
+  }
+}
+
+function read(spec: OptionSpec, text: string, origin: string) {
+  switch (spec.kind) {
+    case "switch":
+      return isOn(text);
+    case "list":
+      return text.split(",").map((item) => item.trim()).filter((item) => item !== "");
+    case "integer":
+      return readInteger(text, origin, spec);
+    case "text":
+      if (spec.choices !== undefined && !spec.choices.includes(text)) {
+        throw new UsageError(
+          `Cannot take ${origin} ${quoted(text)}: give one of ${spec.choices.join(", ")}`,
+        );
+      }
+      return text;
+  }
+}
+
+function readInteger(text: string, origin: string, range: { min: number; max: number }): number {
+  const value = /^-?\d{1,16}$/.test(text) ? Number(text) : NaN;
+  if (value >= range.min && value <= range.max) return value;
+  throw new UsageError(
+    `Cannot take ${origin} ${quoted(text)}: give a whole number from ${range.min} to ${range.max}`,
+  );
+}
+
+function isOn(text: string): boolean {
+  return SWITCH_ON.has(text.trim().toLowerCase());
+}
+
+/** A word as it is, anything else in JSON's quotes. */
+function quoted(text: string): string {
+  return /^[\w.+:/-]+$/.test(text) ? text : JSON.stringify(text);
+}
+
+function usageText(error: CommanderError, program: string): string {
+  const reason = error.message.replace(/^error: /, "").replaceAll("\n", " ");
+  return `Cannot understand the command line: ${reason}; see \`${program} --help\``;
+}
