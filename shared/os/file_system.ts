@@ -55,6 +55,7 @@ export interface FileSystem extends ReadableFiles {
   openAppend(path: string): Promise<File>;
   /** Writes a whole file under a temporary name, syncs it, renames it to `path`, syncs the directory. */
   writeFileAtomic(path: string, bytes: Uint8Array): Promise<void>;
+  /** Creates a directory and its missing parents; no error when it is there. Syncs nothing. */
   mkdir(path: string): Promise<void>;
   rename(from: string, to: string): Promise<void>;
   link(from: string, to: string): Promise<void>;

@@ -1,0 +1,203 @@
+/**
+ * The file system of the machine we run on, behind the interface of `file_system.ts`.
+ *
+ * Writes are made by the synchronous call: a write to the page cache takes tens of microseconds, a hop
+ * to a worker thread costs about as much and lets two writes of one handle overtake each other. What
+ * waits for a disk (sync, reads) is asynchronous. `freeBytes` needs `--allow-sys=statfs`; everything
+ * else needs only read and write permission on its paths.
+ */
+
+import { statfs } from "node:fs/promises";
+import { dirname } from "node:path";
+import type { DirEntry, File, FileStat, FileSystem, ReadableFile } from "./file_system.ts";
+
+export class DenoFileSystem implements FileSystem {
+  #temporaries = 0;
+
+  async openRead(path: string): Promise<ReadableFile> {
+    return new DenoFile(await Deno.open(path, { read: true }));
+  }
+
+  async create(path: string): Promise<File> {
+    return new DenoFile(await Deno.open(path, { read: true, write: true, createNew: true }));
+  }
+
+  async openAppend(path: string): Promise<File> {
+    const file = await Deno.open(path, { read: true, write: true });
+    const end = await file.seek(0, Deno.SeekMode.End);
+    return new DenoFile(file, end);
+  }
+
+  readFile(path: string): Promise<Uint8Array<ArrayBuffer>> {
+    return Deno.readFile(path);
+  }
+
+  async writeFileAtomic(path: string, bytes: Uint8Array): Promise<void> {
+    const temporary = `${path}.${Deno.pid}-${this.#temporaries++}.tmp`;
+    try {
+      await using file = await this.create(temporary);
+      await file.write(bytes);
+      await file.sync();
+      await Deno.rename(temporary, path);
+    } catch (error) {
+      await Deno.remove(temporary).catch(() => {});
+      throw error;
+    }
+    await this.syncDir(dirname(path));
+  }
+
+  async stat(path: string): Promise<FileStat> {
+    const info = await Deno.stat(path);
+    return {
+      isFile: info.isFile,
+      isDirectory: info.isDirectory,
+      size: info.size,
+      mtimeMs: info.mtime?.getTime() ?? 0,
+    };
+  }
+
+  async exists(path: string): Promise<boolean> {
+    try {
+      await Deno.stat(path);
+      return true;
+    } catch (error) {
+      if (error instanceof Deno.errors.NotFound) return false;
+      throw error;
+    }
+  }
+
+  async readDir(path: string): Promise<DirEntry[]> {
+    const entries: DirEntry[] = [];
+    for await (const { name, isFile, isDirectory } of Deno.readDir(path)) {
+      entries.push({ name, isFile, isDirectory });
+    }
+    return entries;
+  }
+
+  async freeBytes(path: string): Promise<number> {
+    const { bavail, bsize } = await statfs(path);
+    return bavail * bsize;
+  }
+
+  mkdir(path: string): Promise<void> {
+    return Deno.mkdir(path, { recursive: true });
+  }
+
+  rename(from: string, to: string): Promise<void> {
+    return Deno.rename(from, to);
+  }
+
+  link(from: string, to: string): Promise<void> {
+    return Deno.link(from, to);
+  }
+
+  remove(path: string): Promise<void> {
+    return Deno.remove(path);
+  }
+
+  removeTree(path: string): Promise<void> {
+    return Deno.remove(path, { recursive: true });
+  }
+
+  async syncDir(path: string): Promise<void> {
+    using directory = await Deno.open(path, { read: true });
+    await directory.sync();
+  }
+
+  async tryLock(path: string): Promise<Disposable | undefined> {
+    const file = await Deno.open(path, { read: true, write: true, create: true });
+    try {
+      if (await file.tryLock(true)) return file;
+    } catch (error) {
+      file.close();
+      throw error;
+    }
+    file.close();
+    return undefined;
+  }
+}
+
+/**
+ * One open file. The operating system keeps one position per handle, so operations that wait (reads) are
+ * queued, and a write that finds the queue empty is made at once.
+ */
+class DenoFile implements File {
+  readonly #file: Deno.FsFile;
+  #writeOffset: number;
+  /** The operating system's position; undefined when it is not known. */
+  #position: number | undefined;
+  #queue: Promise<unknown> = Promise.resolve();
+  #queued = 0;
+  #closed = false;
+
+  constructor(file: Deno.FsFile, writeOffset = 0) {
+    this.#file = file;
+    this.#writeOffset = writeOffset;
+    this.#position = writeOffset;
+  }
+
+  readAt(into: Uint8Array, offset: number): Promise<number> {
+    return this.#enqueue(async () => {
+      this.#position = undefined;
+      await this.#file.seek(offset, Deno.SeekMode.Start);
+      let filled = 0;
+      while (filled < into.byteLength) {
+        const count = await this.#file.read(into.subarray(filled));
+        if (count === null) break;
+        filled += count;
+      }
+      return filled;
+    });
+  }
+
+  async size(): Promise<number> {
+    return (await this.#file.stat()).size;
+  }
+
+  async write(bytes: Uint8Array): Promise<void> {
+    if (this.#queued === 0) this.#writeNow(bytes);
+    else await this.#enqueue(() => this.#writeNow(bytes));
+  }
+
+  #writeNow(bytes: Uint8Array): void {
+    if (this.#position !== this.#writeOffset) {
+      this.#file.seekSync(this.#writeOffset, Deno.SeekMode.Start);
+      this.#position = this.#writeOffset;
+    }
+    for (let written = 0; written < bytes.byteLength;) {
+      const count = this.#file.writeSync(bytes.subarray(written));
+      written += count;
+      this.#writeOffset += count;
+      this.#position = this.#writeOffset;
+    }
+  }
+
+  truncate(size: number): Promise<void> {
+    return this.#enqueue(async () => {
+      await this.#file.truncate(size);
+      this.#writeOffset = size;
+    });
+  }
+
+  sync(): Promise<void> {
+    return this.#file.syncData();
+  }
+
+  close(): void {
+    if (this.#closed) return;
+    this.#closed = true;
+    this.#file.close();
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    this.close();
+    return Promise.resolve();
+  }
+
+  #enqueue<T>(operation: () => T | Promise<T>): Promise<T> {
+    this.#queued += 1;
+    const done = this.#queue.then(operation).finally(() => this.#queued -= 1);
+    this.#queue = done.catch(() => {});
+    return done;
+  }
+}

@@ -1,0 +1,105 @@
+import assert from "node:assert/strict";
+import { join } from "node:path";
+import { DenoFileSystem } from "./deno_file_system.ts";
+import { mkdirDurable } from "./durable_directory.ts";
+
+const HOLDER = `
+  const [moduleUrl, path] = Deno.args;
+  const { DenoFileSystem } = await import(moduleUrl);
+  const lock = await new DenoFileSystem().tryLock(path);
+  console.log(lock === undefined ? "refused" : "held");
+  if (lock !== undefined) await new Promise((resolve) => setTimeout(resolve, 60_000));
+`;
+
+async function withDir(body: (dir: string) => Promise<void>): Promise<void> {
+  const dir = await Deno.makeTempDir();
+  try {
+    await body(dir);
+  } finally {
+    await Deno.remove(dir, { recursive: true });
+  }
+}
+
+function spawnHolder(path: string): { child: Deno.ChildProcess; word: Promise<string> } {
+  const module = new URL("./deno_file_system.ts", import.meta.url).href;
+  const child = new Deno.Command(Deno.execPath(), {
+    args: ["eval", "--no-lock", HOLDER, module, path],
+    stdout: "piped",
+    stderr: "inherit",
+  }).spawn();
+  const word = (async () => {
+    const reader = child.stdout.getReader();
+    const { value } = await reader.read();
+    await reader.cancel();
+    return new TextDecoder().decode(value).trim();
+  })();
+  return { child, word };
+}
+
+Deno.test({
+  name: "DenoFileSystem.tryLock() excludes another process until that process is killed",
+  fn: () =>
+    withDir(async (dir) => {
+      const path = join(dir, "LOCK");
+      const first = spawnHolder(path);
+      assert.equal(await first.word, "held");
+      assert.equal(await new DenoFileSystem().tryLock(path), undefined);
+      const second = spawnHolder(path);
+      assert.equal(await second.word, "refused");
+      await second.child.status;
+      first.child.kill("SIGKILL");
+      await first.child.status;
+      using lock = await new DenoFileSystem().tryLock(path);
+      assert.notEqual(lock, undefined);
+    }),
+});
+
+Deno.test({
+  name: "DenoFileSystem file keeps writing at its end across reads, truncation and reopening",
+  fn: () =>
+    withDir(async (dir) => {
+      const fs = new DenoFileSystem();
+      const path = join(dir, "f");
+      const file = await fs.create(path);
+      await file.write(new Uint8Array([1, 2, 3]));
+      const into = new Uint8Array(8);
+      const read = file.readAt(into, 1);
+      await Promise.all([read, file.write(new Uint8Array([4])), file.write(new Uint8Array([5]))]);
+      await file.write(new Uint8Array([6]));
+      assert.equal(await read, 2);
+      await file.truncate(5);
+      await file.write(new Uint8Array([7]));
+      await file.sync();
+      file.close();
+      await using appended = await fs.openAppend(path);
+      await appended.write(new Uint8Array([8]));
+      assert.deepEqual([...await fs.readFile(path)], [1, 2, 3, 4, 5, 7, 8]);
+      assert.equal(await appended.size(), 7);
+      await assert.rejects(fs.create(path), Deno.errors.AlreadyExists);
+    }),
+});
+
+Deno.test({
+  name: "DenoFileSystem.writeFileAtomic() replaces the file and leaves no temporary",
+  fn: () =>
+    withDir(async (dir) => {
+      const fs = new DenoFileSystem();
+      await fs.writeFileAtomic(join(dir, "f"), new Uint8Array([1]));
+      await fs.writeFileAtomic(join(dir, "f"), new Uint8Array([2, 3]));
+      assert.deepEqual([...await fs.readFile(join(dir, "f"))], [2, 3]);
+      assert.deepEqual((await fs.readDir(dir)).map((entry) => entry.name), ["f"]);
+    }),
+});
+
+Deno.test({
+  name: "DenoFileSystem reports existence, free bytes and missing directories",
+  fn: () =>
+    withDir(async (dir) => {
+      const fs = new DenoFileSystem();
+      await mkdirDurable(fs, dir, join(dir, "a", "b"));
+      assert.equal(await fs.exists(join(dir, "a", "b")), true);
+      assert.equal(await fs.exists(join(dir, "c")), false);
+      assert.ok(await fs.freeBytes(dir) > 0);
+      await assert.rejects(fs.readDir(join(dir, "c")), Deno.errors.NotFound);
+    }),
+});

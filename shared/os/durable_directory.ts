@@ -1,0 +1,18 @@
+/** Directories whose names survive a power failure. */
+
+import { dirname } from "node:path";
+import type { FileSystem } from "./file_system.ts";
+
+/**
+ * Creates `path` and its missing parents and syncs every name on the way, from `base` (a directory that
+ * is taken to be durable, and lies above `path`) downwards. Names that were there already are synced
+ * too: an earlier process may have created them and lost power before its sync.
+ */
+export async function mkdirDurable(fs: FileSystem, base: string, path: string): Promise<void> {
+  await fs.mkdir(path);
+  const parents: string[] = [];
+  for (let at = path; at !== base && at !== dirname(at); at = dirname(at)) {
+    parents.push(dirname(at));
+  }
+  for (const parent of parents.reverse()) await fs.syncDir(parent);
+}
