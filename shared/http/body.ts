@@ -1,0 +1,139 @@
+/**
+ * Reading a request body whole, under a cap that counts decompressed bytes.
+ *
+ * Invariants: never holds more than cap + one chunk of a body, compressed or not; a refused body is drained
+ * (bounded in bytes and time) before the error is thrown, so that the sender reads the status and not a reset.
+ * The runtime enforces `Content-Length`: a body that ends early fails, what follows it is never seen.
+ */
+
+import { concatBytes } from "../base/bytes.ts";
+import { isOperatingError, messageOf, OperatingError } from "../base/errors.ts";
+import { bodyTooLarge } from "./body_too_large.ts";
+import type { ByteHold } from "./byte_budget.ts";
+import { decodeContent, requireKnownEncoding } from "./content_encoding.ts";
+
+export interface BodyLimits {
+  /** Cap of the body, compressed and decompressed alike. */
+  readonly bytesMax: number;
+  /** Deadline of the whole body. Default 30,000. */
+  readonly readMsMax?: number;
+  /** Charged with every byte held; the caller disposes it after the request. */
+  readonly hold?: ByteHold;
+}
+
+/** A refused body is read and dropped up to here; a longer one is cut off. */
+export const DRAIN_BYTES_MAX = 64 * 1024 * 1024;
+export const DRAIN_MS_MAX = 5_000;
+export const BODY_READ_MS_MAX = 30_000;
+
+/**
+ * The decoded body of `request`. Errors: `too_large`, `unsupported_media_type` (encoding),
+ * `invalid_argument` (broken encoding, or the sender hung up), `deadline_exceeded`, `unavailable` (no room).
+ */
+export async function readBody(request: Request, limits: BodyLimits): Promise<Uint8Array> {
+  const { bytesMax, hold } = limits;
+  try {
+    const encoding = request.headers.get("content-encoding");
+    if (encoding !== null) requireKnownEncoding(encoding);
+    const wire = await readWire(request, limits);
+    if (encoding === null) return wire;
+    const body = decodeContent(wire, encoding, bytesMax);
+    if (body !== wire) hold?.grow(body.byteLength);
+    return body;
+  } catch (error) {
+    await drainBody(request);
+    throw error;
+  }
+}
+
+/** Reads and drops what is left of a body that will not be used, within bounds. Never throws. */
+export async function drainBody(request: Request): Promise<void> {
+  if (request.body === null || request.body.locked || request.bodyUsed) return;
+  const reader = request.body.getReader();
+  const timer = setTimeout(() => reader.cancel().catch(ignore), DRAIN_MS_MAX);
+  try {
+    for (let dropped = 0; dropped < DRAIN_BYTES_MAX;) {
+      const { done, value } = await reader.read();
+      if (done) return;
+      dropped += value.byteLength;
+    }
+    await reader.cancel();
+  } catch {
+    // The sender is gone: nobody is left to be polite to.
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+function readWire(request: Request, limits: BodyLimits): Promise<Uint8Array> {
+  const announced = request.headers.get("content-length");
+  const { bytesMax, hold } = limits;
+  if (announced === null) return readChunks(request, limits);
+  const length = Number(announced);
+  if (length > bytesMax) throw bodyTooLarge(bytesMax, { announced: length });
+  hold?.grow(length);
+  return withinDeadline(request.bytes(), limits);
+}
+
+async function readChunks(request: Request, limits: BodyLimits): Promise<Uint8Array> {
+  if (request.body === null) return new Uint8Array(0);
+  const reader = request.body.getReader();
+  try {
+    return await withinDeadline(collect(reader, limits), limits);
+  } catch (error) {
+    if (isOperatingError(error, "deadline_exceeded")) reader.cancel().catch(ignore);
+    throw error;
+  } finally {
+    reader.releaseLock();
+  }
+}
+
+async function collect(
+  reader: ReadableStreamDefaultReader<Uint8Array>,
+  limits: BodyLimits,
+): Promise<Uint8Array> {
+  const parts: Uint8Array[] = [];
+  let total = 0;
+  for (;;) {
+    const { done, value } = await reader.read();
+    if (done) break;
+    total += value.byteLength;
+    if (total > limits.bytesMax) throw bodyTooLarge(limits.bytesMax);
+    limits.hold?.grow(value.byteLength);
+    parts.push(value);
+  }
+  return parts.length === 1 && parts[0] !== undefined ? parts[0] : concatBytes(parts);
+}
+
+async function withinDeadline(
+  reading: Promise<Uint8Array>,
+  limits: BodyLimits,
+): Promise<Uint8Array> {
+  const msMax = limits.readMsMax ?? BODY_READ_MS_MAX;
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  const late = new Promise<never>((_, reject) => {
+    timer = setTimeout(() =>
+      reject(
+        new OperatingError(
+          "deadline_exceeded",
+          `request body did not arrive within ${msMax} ms: send it faster or in smaller batches`,
+          { reason: "body_deadline" },
+        ),
+      ), msMax);
+  });
+  try {
+    return await Promise.race([reading, late]);
+  } catch (error) {
+    if (error instanceof OperatingError) throw error;
+    throw new OperatingError(
+      "invalid_argument",
+      `cannot read the request body: ${messageOf(error)}; send all of the announced bytes`,
+      { reason: "body_incomplete", cause: error },
+    );
+  } finally {
+    clearTimeout(timer);
+    reading.catch(ignore);
+  }
+}
+
+function ignore(): void {}

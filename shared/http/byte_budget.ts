@@ -1,0 +1,59 @@
+/** How many body bytes a process holds for requests in flight: past the budget requests are refused. */
+
+import { OperatingError } from "../base/errors.ts";
+
+export class ByteBudget {
+  readonly bytesMax: number;
+  #used = 0;
+
+  constructor(bytesMax: number) {
+    this.bytesMax = bytesMax;
+  }
+
+  /** Bytes held now. */
+  get used(): number {
+    return this.#used;
+  }
+
+  /** A hold of nothing; dispose it when the request is done. */
+  hold(): ByteHold {
+    return new ByteHold(this);
+  }
+
+  /** Errors: `unavailable` when `bytes` more would pass the budget. */
+  take(bytes: number): void {
+    if (this.#used + bytes > this.bytesMax) {
+      throw new OperatingError(
+        "unavailable",
+        `requests in flight hold ${this.#used} of ${this.bytesMax} body bytes, ` +
+          `${bytes} more do not fit: send again shortly`,
+        { reason: "bodies_in_flight", retryAfterSecs: 1 },
+      );
+    }
+    this.#used += bytes;
+  }
+
+  give(bytes: number): void {
+    this.#used -= bytes;
+  }
+}
+
+/** One request's share of a `ByteBudget`. */
+export class ByteHold implements Disposable {
+  readonly #budget: ByteBudget;
+  #held = 0;
+
+  constructor(budget: ByteBudget) {
+    this.#budget = budget;
+  }
+
+  grow(bytes: number): void {
+    this.#budget.take(bytes);
+    this.#held += bytes;
+  }
+
+  [Symbol.dispose](): void {
+    this.#budget.give(this.#held);
+    this.#held = 0;
+  }
+}

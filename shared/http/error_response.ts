@@ -1,0 +1,57 @@
+/**
+ * The JSON error body of native routes: `{"error","code","reason"?}` plus the error's details (SHAPES.md).
+ * OTLP and compatibility routes have their own bodies; they share `asOperatingError` and `errorHeaders`.
+ */
+
+import { getLogger } from "@logtape/logtape";
+import { OperatingError } from "../base/errors.ts";
+
+export interface ErrorBody {
+  readonly error: string;
+  /** The HTTP status. */
+  readonly code: number;
+  readonly reason?: string;
+  readonly [detail: string]: unknown;
+}
+
+/** An answer for whatever was thrown. Bugs are logged with their stack and answered without it. */
+export function errorResponse(thrown: unknown, headers: HeadersInit = {}): Response {
+  const error = asOperatingError(thrown);
+  const all = new Headers(headers);
+  for (const [name, value] of errorHeaders(error)) all.set(name, value);
+  all.set("content-type", "application/json");
+  return new Response(JSON.stringify(errorBody(error)), {
+    status: error.httpStatus,
+    headers: all,
+  });
+}
+
+export function errorBody(error: OperatingError): ErrorBody {
+  return {
+    error: error.message,
+    code: error.httpStatus,
+    ...(error.reason === undefined ? {} : { reason: error.reason }),
+    ...error.details,
+  };
+}
+
+/** Headers that an error brings whatever its body looks like: `Retry-After` where it has one. */
+export function errorHeaders(error: OperatingError): [string, string][] {
+  return error.retryAfterSecs === undefined ? [] : [["retry-after", String(error.retryAfterSecs)]];
+}
+
+/** `thrown` itself, or an `internal` error in its place after logging it: a client learns nothing of a bug. */
+export function asOperatingError(thrown: unknown): OperatingError {
+  if (thrown instanceof OperatingError) return thrown;
+  getLogger(["svc", "http"]).error("request failed by a bug: {error}", { error: thrown });
+  return new OperatingError("internal", "the server failed on this request: see its log", {
+    cause: thrown,
+  });
+}
+
+/** A JSON answer, compact. */
+export function jsonResponse(value: unknown, init: ResponseInit = {}): Response {
+  const headers = new Headers(init.headers);
+  headers.set("content-type", "application/json");
+  return new Response(JSON.stringify(value), { ...init, headers });
+}

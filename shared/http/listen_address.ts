@@ -1,0 +1,29 @@
+/** `host:port` texts of listeners. IPv6 hosts stand in brackets. Port 0 asks the system for a free one. */
+
+import { OperatingError } from "../base/errors.ts";
+
+export interface ListenAddress {
+  readonly hostname: string;
+  readonly port: number;
+}
+
+/** Reads `0.0.0.0:8088`, `[::1]:0` or `:8088` (every interface). `what` names the option in the error. */
+export function parseListenAddress(text: string, what = "listen address"): ListenAddress {
+  const match = /^(?:\[([0-9A-Fa-f:.]+)\]|([^:[\]\s/]*)):(\d{1,5})$/.exec(text);
+  const port = Number(match?.[3]);
+  if (match === null || port > 65_535) {
+    throw new OperatingError(
+      "invalid_argument",
+      `cannot use ${
+        JSON.stringify(text)
+      } as ${what}: write host:port with a port from 0 to 65535, ` +
+        `for example 0.0.0.0:8088 or [::1]:8088`,
+    );
+  }
+  return { hostname: match[1] ?? (match[2] || "0.0.0.0"), port };
+}
+
+export function formatListenAddress(address: ListenAddress): string {
+  const { hostname, port } = address;
+  return hostname.includes(":") ? `[${hostname}]:${port}` : `${hostname}:${port}`;
+}

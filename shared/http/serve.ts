@@ -1,0 +1,119 @@
+/**
+ * An HTTP/1.1 and h2c listener with a bounded graceful stop.
+ *
+ * Calls `Deno.serve` itself: a listener is what this folder is about, and tests use real ones on port 0.
+ * Does not cover routing, TLS, or how errors look (`error_response.ts`); a handler must answer its own errors.
+ */
+
+import { getLogger } from "@logtape/logtape";
+import { messageOf, OperatingError } from "../base/errors.ts";
+import { formatListenAddress, type ListenAddress } from "./listen_address.ts";
+
+export type Handler = (
+  request: Request,
+  info: Deno.ServeHandlerInfo<Deno.NetAddr>,
+) => Response | Promise<Response>;
+
+export interface ServeOptions {
+  readonly hostname: string;
+  /** 0 takes a free port; `RunningServer.address` tells which. */
+  readonly port: number;
+  readonly handler: Handler;
+  readonly onListen?: (address: ListenAddress) => void;
+  /** Aborting it is the same as calling `stop`. */
+  readonly signal?: AbortSignal;
+  /** The option that chose the address, for the error text: `--bind`. */
+  readonly option?: string;
+  /** How long a stop waits for requests in flight before their connections are cut. Default 10,000. */
+  readonly stopMsMax?: number;
+}
+
+export interface RunningServer extends AsyncDisposable {
+  readonly address: ListenAddress;
+  /** Stops accepting, lets requests in flight finish within `stopMsMax`, then cuts the rest. Idempotent. */
+  stop(): Promise<void>;
+  /** Resolves once the listener and all connections are closed. */
+  readonly finished: Promise<void>;
+}
+
+const STOP_MS_MAX_DEFAULT = 10_000;
+
+/** Starts to listen. Errors: `unavailable` or `invalid_argument` naming the address and the remedy. */
+export function serve(options: ServeOptions): RunningServer {
+  const cut = new AbortController();
+  const server = listen(options, cut.signal);
+  const { hostname, port } = server.addr;
+  const address = { hostname, port };
+  options.onListen?.(address);
+
+  let stopping: Promise<void> | undefined;
+  const stop = () => stopping ??= stopWithin(server, cut, options.stopMsMax ?? STOP_MS_MAX_DEFAULT);
+  if (options.signal?.aborted) stop();
+  options.signal?.addEventListener("abort", stop, { once: true });
+  return { address, stop, finished: server.finished, [Symbol.asyncDispose]: stop };
+}
+
+function listen(options: ServeOptions, signal: AbortSignal): Deno.HttpServer<Deno.NetAddr> {
+  const { hostname, port, handler } = options;
+  const log = getLogger(["svc", "http"]);
+  try {
+    return Deno.serve({
+      hostname,
+      port,
+      signal,
+      onListen: () => {},
+      onError: (error) => {
+        log.error("request handler threw: {error}", { error });
+        return new Response(null, { status: 500 });
+      },
+    }, handler);
+  } catch (error) {
+    throw listenError(error, options);
+  }
+}
+
+function listenError(error: unknown, options: ServeOptions): OperatingError {
+  const where = formatListenAddress(options);
+  const option = options.option ?? "the listen option";
+  const failed = `cannot listen on ${where}`;
+  if (error instanceof Deno.errors.AddrInUse) {
+    return new OperatingError(
+      "unavailable",
+      `${failed}: the port is in use; stop the process that has it or choose another with ${option}`,
+      { cause: error },
+    );
+  }
+  if (error instanceof Deno.errors.AddrNotAvailable) {
+    return new OperatingError(
+      "invalid_argument",
+      `${failed}: this machine has no such address; choose one of its own with ${option}`,
+      { cause: error },
+    );
+  }
+  if (error instanceof Deno.errors.PermissionDenied || error instanceof Deno.errors.NotCapable) {
+    return new OperatingError(
+      "permission_denied",
+      `${failed}: not permitted (${messageOf(error)}); grant it or choose another with ${option}`,
+      { cause: error },
+    );
+  }
+  return new OperatingError(
+    "invalid_argument",
+    `${failed}: ${messageOf(error)}; change ${option}`,
+    { cause: error },
+  );
+}
+
+async function stopWithin(
+  server: Deno.HttpServer,
+  cut: AbortController,
+  stopMsMax: number,
+): Promise<void> {
+  const timer = setTimeout(() => cut.abort(), stopMsMax);
+  try {
+    await server.shutdown();
+    await server.finished;
+  } finally {
+    clearTimeout(timer);
+  }
+}

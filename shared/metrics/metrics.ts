@@ -1,0 +1,166 @@
+/**
+ * A role's metrics, made from its table: typed handles to count with, and the text for a scrape.
+ *
+ * Counters and gauges are plain numbers in cells; `prom-client` reads them at a scrape. So counting costs an
+ * addition, and a hot path keeps the cell of its labels: `const ok = metrics.requests.at({status: "200"})`.
+ */
+
+import { Counter, Gauge, Histogram, Registry } from "prom-client";
+import { OPENMETRICS_CONTENT_TYPE, openMetricsText, TEXT_CONTENT_TYPE } from "./exposition.ts";
+import type { LabelTable, MetricSpec, MetricTable } from "./table.ts";
+
+type LabelsOf<S> = S extends { readonly labels: infer L extends LabelTable }
+  ? { readonly [K in keyof L]: string }
+  : Readonly<Record<string, never>>;
+
+export type HandleOf<S extends MetricSpec> = S["kind"] extends "counter"
+  ? CounterHandle<LabelsOf<S>>
+  : S["kind"] extends "gauge" ? GaugeHandle<LabelsOf<S>>
+  : HistogramHandle;
+
+export type MetricHandles<T extends MetricTable> = { readonly [K in keyof T]: HandleOf<T[K]> };
+
+export type Metrics<T extends MetricTable> = MetricHandles<T> & {
+  /** The exposition and its exact content type; OpenMetrics when `accept` asks for it. */
+  render(accept: string | null): Promise<{ contentType: string; text: string }>;
+};
+
+/** What `svc_build_info` tells; each member becomes a label. */
+export interface BuildInfo {
+  readonly version: string;
+  readonly role: string;
+  readonly [label: string]: string;
+}
+
+export class Cell {
+  value = 0;
+
+  add(count = 1): void {
+    this.value += count;
+  }
+}
+
+class Family<L extends Readonly<Record<string, string>>> {
+  readonly cells = new Map<string, { readonly labels: L; readonly cell: Cell }>();
+  readonly #names: readonly string[];
+
+  constructor(names: readonly string[]) {
+    this.#names = names;
+  }
+
+  /** The cell of one combination of label values. */
+  at(labels: L): Cell {
+    const key = JSON.stringify(this.#names.map((name) => labels[name]));
+    const known = this.cells.get(key);
+    if (known !== undefined) return known.cell;
+    const cell = new Cell();
+    this.cells.set(key, { labels, cell });
+    return cell;
+  }
+}
+
+export class CounterHandle<L extends Readonly<Record<string, string>>> extends Family<L> {
+  add(count: number, labels: L): void {
+    this.at(labels).add(count);
+  }
+}
+
+export class GaugeHandle<L extends Readonly<Record<string, string>>> extends Family<L> {
+  readonly #readers: (() => void)[] = [];
+
+  set(value: number, labels: L): void {
+    this.at(labels).value = value;
+  }
+
+  /** Takes the value from `read` at every scrape; it must be cheap and not throw. */
+  readAtScrape(read: () => number, labels: L): void {
+    this.#readers.push(() => this.set(read(), labels));
+  }
+
+  refresh(): void {
+    for (const reader of this.#readers) reader();
+  }
+}
+
+export interface HistogramHandle {
+  observe(value: number): void;
+}
+
+/** Handles for each entry of `table`, and `svc_build_info`, in a registry of their own. */
+export function createMetrics<const T extends MetricTable>(table: T, build: BuildInfo): Metrics<T> {
+  const registry = new Registry();
+  const handles: Record<string, unknown> = {};
+  for (const [key, spec] of Object.entries(table)) handles[key] = register(spec, registry);
+  new Gauge({
+    name: "svc_build_info",
+    help: "1, with the build and role as labels",
+    labelNames: Object.keys(build),
+    registers: [registry],
+  }).set({ ...build }, 1);
+  return {
+    ...handles as MetricHandles<T>,
+    async render(accept) {
+      const text = await registry.metrics();
+      return wantsOpenMetrics(accept)
+        ? { contentType: OPENMETRICS_CONTENT_TYPE, text: openMetricsText(text) }
+        : { contentType: TEXT_CONTENT_TYPE, text };
+    },
+  };
+}
+
+function register(spec: MetricSpec, registry: Registry): unknown {
+  const { name, help } = spec;
+  if (spec.kind === "histogram") {
+    return new Histogram({ name, help, buckets: [...spec.buckets], registers: [registry] });
+  }
+  const labels = spec.labels ?? {};
+  const config = { name, help, labelNames: Object.keys(labels), registers: [registry] };
+  if (spec.kind === "counter") {
+    const handle = new CounterHandle<Record<string, string>>(config.labelNames);
+    startAtZero(handle, labels);
+    new Counter({
+      ...config,
+      collect() {
+        this.reset();
+        for (const { labels, cell } of handle.cells.values()) this.inc(labels, cell.value);
+      },
+    });
+    return handle;
+  }
+  const handle = new GaugeHandle<Record<string, string>>(config.labelNames);
+  startAtZero(handle, labels);
+  new Gauge({
+    ...config,
+    collect() {
+      handle.refresh();
+      for (const { labels, cell } of handle.cells.values()) this.set(labels, cell.value);
+    },
+  });
+  return handle;
+}
+
+function startAtZero(family: Family<Record<string, string>>, table: LabelTable): void {
+  let combinations: Record<string, string>[] = [{}];
+  for (const [label, values] of Object.entries(table)) {
+    combinations = combinations.flatMap((known) =>
+      values.map((value) => ({ ...known, [label]: value }))
+    );
+  }
+  for (const labels of combinations) family.at(labels);
+}
+
+/** Whether OpenMetrics is acceptable and preferred at least as much as the plain text format. */
+function wantsOpenMetrics(accept: string | null): boolean {
+  if (accept === null) return false;
+  const quality = (type: string) => {
+    for (const item of accept.split(",")) {
+      const [name, ...parameters] = item.trim().toLowerCase().split(/\s*;\s*/);
+      if (name !== type) continue;
+      const q = parameters.find((parameter) => parameter.startsWith("q="));
+      return q === undefined ? 1 : Number(q.slice(2));
+    }
+    return 0;
+  };
+  const open = quality("application/openmetrics-text");
+  return open > 0 && open >= quality("text/plain");
+}

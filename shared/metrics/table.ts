@@ -1,0 +1,67 @@
+/**
+ * What a metric is. Each role has one table of these; registration, `/metrics` and the documentation tests
+ * derive from it. Names, labels and help are SPEC.md's where it has them.
+ */
+
+interface MetricBase {
+  /** Full name, with unit and, for a counter, `_total`. */
+  readonly name: string;
+  readonly help: string;
+}
+
+/**
+ * Labels in their order, each with the values known beforehand: every combination of those is exported at zero
+ * from the start, so that a rate over it is right. An empty list is a label whose values come later; give such
+ * a label only values of a bounded set, never a client's text.
+ */
+export type LabelTable = Readonly<Record<string, readonly string[]>>;
+
+export interface CounterSpec extends MetricBase {
+  readonly kind: "counter";
+  readonly labels?: LabelTable;
+}
+
+export interface GaugeSpec extends MetricBase {
+  readonly kind: "gauge";
+  readonly labels?: LabelTable;
+}
+
+export interface HistogramSpec extends MetricBase {
+  readonly kind: "histogram";
+  /** Upper bounds, ascending; `+Inf` is implied. */
+  readonly buckets: readonly number[];
+}
+
+export type MetricSpec = CounterSpec | GaugeSpec | HistogramSpec;
+
+export type MetricTable = Readonly<Record<string, MetricSpec>>;
+
+/** Bounds for durations in seconds, 0.1 ms to 30 s. */
+export const DURATION_SECS_BUCKETS: readonly number[] = [
+  0.0001,
+  0.0003,
+  0.001,
+  0.003,
+  0.01,
+  0.03,
+  0.1,
+  0.3,
+  1,
+  3,
+  10,
+  30,
+];
+
+/** Bounds for counts of rows, 1 to 100,000. */
+export const ROWS_BUCKETS: readonly number[] = [
+  1,
+  10,
+  50,
+  100,
+  500,
+  1_000,
+  5_000,
+  10_000,
+  50_000,
+  100_000,
+];
