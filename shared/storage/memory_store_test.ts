@@ -1,0 +1,6 @@
+import { OBJECT_STORE_CASES } from "../testing/object_store_conformance.ts";
+import { MemoryStore } from "./memory_store.ts";
+
+for (const { name, run } of OBJECT_STORE_CASES) {
+  Deno.test({ name: `MemoryStore ${name}`, fn: () => run(new MemoryStore()) });
+}
