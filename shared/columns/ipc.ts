@@ -1,0 +1,228 @@
+/**
+ * Column batches as Arrow IPC record-batch messages, and back. Nothing is copied on the way out but the
+ * padding; on the way in the columns are views of the message (copied only when the message does not lie
+ * at a multiple of 4 bytes).
+ *
+ * Invariants: buffers are uncompressed, in the order validity, offsets, values, each padded to 8 bytes; a
+ * column without nulls has an empty validity buffer. Decoding checks every length and offset, so that a
+ * bad message throws `corrupt` and never yields a batch that reads outside its bytes. Not covered:
+ * dictionaries, nested types, and whether string bytes are UTF-8 (writers check that).
+ */
+
+import { assert, present } from "../base/assert.ts";
+import { concatBytes } from "../base/bytes.ts";
+import { OperatingError } from "../base/errors.ts";
+import type { Column, ColumnType, TableSchema } from "../event/schema.ts";
+import type { ColumnBatch, ColumnData, EncodedBatch } from "./batch.ts";
+import {
+  CONTINUATION,
+  HEADER_RECORD_BATCH,
+  METADATA_V5,
+  PREFIX_BYTES,
+  readMessage,
+} from "./ipc_message.ts";
+import { timestampRangeOf } from "./timestamps.ts";
+
+export { decodeSchemaMessage, encodeSchemaMessage } from "./ipc_schema.ts";
+
+/** Slots of the table `RecordBatch` of Message.fbs. */
+const BATCH = { length: 0, nodes: 1, buffers: 2, compression: 3 } as const;
+
+const PADDING = new Uint8Array(8);
+const END_OF_STREAM = new Uint8Array([0xff, 0xff, 0xff, 0xff, 0, 0, 0, 0]);
+
+/**
+ * The record-batch message of `batch`. The pieces share memory with the batch: do not change it before
+ * they are written. The time range of an empty batch is 0 to 0.
+ */
+export function encodeBatch(batch: ColumnBatch): EncodedBatch {
+  const pieces: Uint8Array[] = [PADDING];
+  const buffers: number[] = [];
+  let bodyBytes = 0;
+  const add = (bytes: Uint8Array) => {
+    buffers.push(bodyBytes, bytes.byteLength);
+    if (bytes.byteLength === 0) return;
+    pieces.push(bytes);
+    const padding = -bytes.byteLength & 7;
+    if (padding > 0) pieces.push(PADDING.subarray(0, padding));
+    bodyBytes += bytes.byteLength + padding;
+  };
+  assert(batch.columns.length === batch.schema.columns.length, "a batch has its schema's columns");
+  batch.schema.columns.forEach((column, i) => {
+    const data = present(batch.columns[i]);
+    assertShape(column, data, batch.rows);
+    add(data.nullCount === 0 ? PADDING.subarray(0, 0) : present(data.validity));
+    if (data.offsets !== null) {
+      add(new Uint8Array(data.offsets.buffer, data.offsets.byteOffset, data.offsets.byteLength));
+    }
+    add(data.values);
+  });
+  const metadata = batchMetadata(batch, buffers, bodyBytes);
+  pieces[0] = metadata;
+  const range = timestampRangeOf(batch);
+  return {
+    schema: batch.schema,
+    rows: batch.rows,
+    timestampNsMin: range.min,
+    timestampNsMax: range.max,
+    pieces,
+    byteLength: metadata.byteLength + bodyBytes,
+  };
+}
+
+/** An Arrow IPC stream: the schema, the batches in order, the end marker. */
+export function ipcStreamOf(
+  schemaMessage: Uint8Array,
+  messages: readonly Uint8Array[],
+): Uint8Array<ArrayBuffer> {
+  return concatBytes([schemaMessage, ...messages, END_OF_STREAM]);
+}
+
+/**
+ * The rows of one record-batch message that was written with `schema`. Throws `corrupt` when the message
+ * is damaged or has another shape.
+ */
+export function decodeBatch(message: Uint8Array, schema: TableSchema): ColumnBatch {
+  const { header, body } = readMessage(message, HEADER_RECORD_BATCH);
+  if (header.table(BATCH.compression) !== undefined) throw corrupt("its buffers are compressed");
+  const rows = header.count(BATCH.length);
+  const nodes = header.pairs(BATCH.nodes);
+  const buffers = header.pairs(BATCH.buffers);
+  if (nodes.length !== 2 * schema.columns.length) {
+    throw corrupt(`it has ${nodes.length / 2} columns, not ${schema.columns.length}`);
+  }
+  let next = 0;
+  const take = (): Uint8Array => {
+    const [at, length] = [buffers[next], buffers[next + 1]];
+    next += 2;
+    if (at === undefined || length === undefined || at + length > body.byteLength) {
+      throw corrupt(`buffer ${next / 2 - 1} (${length} bytes at ${at}) lies outside the body`);
+    }
+    return body.subarray(at, at + length);
+  };
+  const columns = schema.columns.map((column, i): ColumnData => {
+    if (nodes[2 * i] !== rows) {
+      throw corrupt(`column ${column.name} has ${nodes[2 * i]} rows, the batch ${rows}`);
+    }
+    const nullCount = nodes[2 * i + 1] ?? 0;
+    const validity = decodeValidity(column, take(), { rows, nullCount });
+    if (column.type !== "string") {
+      const values = takeValues(column, take(), valueBytes(column.type, rows));
+      return { validity, nullCount, offsets: null, values };
+    }
+    const offsets = decodeOffsets(column, take(), rows);
+    return { validity, nullCount, offsets, values: takeValues(column, take(), offsets[rows] ?? 0) };
+  });
+  if (next !== buffers.length) {
+    throw corrupt(`it has ${buffers.length / 2} buffers, not ${next / 2}`);
+  }
+  return { schema, rows, columns };
+}
+
+function decodeValidity(
+  column: Column,
+  bytes: Uint8Array,
+  { rows, nullCount }: { rows: number; nullCount: number },
+): Uint8Array | null {
+  if (nullCount === 0) return null;
+  if (nullCount > rows) throw corrupt(`column ${column.name} has ${nullCount} nulls of ${rows}`);
+  if (column.required) throw corrupt(`required column ${column.name} has ${nullCount} nulls`);
+  return takeValues(column, bytes, (rows + 7) >> 3);
+}
+
+function takeValues(column: Column, bytes: Uint8Array, length: number): Uint8Array {
+  if (bytes.byteLength < length) {
+    throw corrupt(`column ${column.name} has a buffer of ${bytes.byteLength} bytes, not ${length}`);
+  }
+  return bytes.subarray(0, length);
+}
+
+function decodeOffsets(column: Column, bytes: Uint8Array, rows: number): Int32Array {
+  if (rows === 0) return new Int32Array(1);
+  const exact = takeValues(column, bytes, 4 * (rows + 1));
+  const aligned = exact.byteOffset % 4 === 0 ? exact : exact.slice();
+  const offsets = new Int32Array(aligned.buffer, aligned.byteOffset, rows + 1);
+  let ascending = offsets[0] === 0;
+  for (let i = 0, last = 0; i <= rows; i += 1) {
+    const offset = offsets[i] as number;
+    if (offset < last) ascending = false;
+    last = offset;
+  }
+  if (!ascending) throw corrupt(`offsets of column ${column.name} do not ascend from 0`);
+  return offsets;
+}
+
+/** Bytes that the values of `rows` rows take. */
+export function valueBytes(type: Exclude<ColumnType, "string">, rows: number): number {
+  if (type === "bool") return (rows + 7) >> 3;
+  return type === "int" ? 4 * rows : 8 * rows;
+}
+
+function assertShape(column: Column, data: ColumnData, rows: number): void {
+  assert(data.nullCount === 0 || !column.required, `required column ${column.name} has nulls`);
+  if (column.type !== "string") {
+    assert(data.offsets === null, `column ${column.name} has offsets`);
+    assert(
+      data.values.byteLength === valueBytes(column.type, rows),
+      `column ${column.name} has ${data.values.byteLength} value bytes for ${rows} rows`,
+    );
+    return;
+  }
+  assert(data.offsets?.length === rows + 1, `column ${column.name} has no offset per row`);
+  assert(
+    data.offsets[0] === 0 && data.offsets[rows] === data.values.byteLength,
+    `offsets of column ${column.name} do not cover its values`,
+  );
+}
+
+/** Where the parts of the metadata lie; the vectors follow at `nodes`. See `batchMetadata`. */
+const LAYOUT = { messageVtable: 4, message: 16, batchVtable: 36, batch: 48, nodes: 68 } as const;
+
+/**
+ * Prefix and metadata of a record batch, laid out by hand because it is written for every request: the root
+ * table `Message`, the table `RecordBatch`, the vector of field nodes, the vector of buffers. Every 64-bit
+ * value lies at a multiple of 8, and so does the end.
+ */
+function batchMetadata(
+  batch: ColumnBatch,
+  buffers: readonly number[],
+  bodyBytes: number,
+): Uint8Array {
+  const nodesEnd = LAYOUT.nodes + 4 + 16 * batch.columns.length;
+  const metadataBytes = nodesEnd + 8 + 8 * buffers.length;
+  const view = new DataView(new ArrayBuffer(PREFIX_BYTES + metadataBytes));
+  view.setUint32(0, CONTINUATION, true);
+  view.setInt32(4, metadataBytes, true);
+  const u16 = (at: number, ...values: number[]) =>
+    values.forEach((value, i) => view.setUint16(PREFIX_BYTES + at + 2 * i, value, true));
+  const u32 = (at: number, value: number) => view.setUint32(PREFIX_BYTES + at, value, true);
+  const u64 = (at: number, value: number) => {
+    u32(at, value);
+    u32(at + 4, Math.floor(value / 0x1_0000_0000));
+  };
+  u32(0, LAYOUT.message);
+  // Message: header at 4, bodyLength at 8, version at 16, header type at 18.
+  u16(LAYOUT.messageVtable, 12, 20, 16, 18, 4, 8);
+  u32(LAYOUT.message, LAYOUT.message - LAYOUT.messageVtable);
+  u32(LAYOUT.message + 4, LAYOUT.batch - (LAYOUT.message + 4));
+  u64(LAYOUT.message + 8, bodyBytes);
+  u16(LAYOUT.message + 16, METADATA_V5, HEADER_RECORD_BATCH);
+  // RecordBatch: nodes at 4, length at 8, buffers at 16.
+  u16(LAYOUT.batchVtable, 10, 20, 8, 4, 16);
+  u32(LAYOUT.batch, LAYOUT.batch - LAYOUT.batchVtable);
+  u32(LAYOUT.batch + 4, LAYOUT.nodes - (LAYOUT.batch + 4));
+  u64(LAYOUT.batch + 8, batch.rows);
+  u32(LAYOUT.batch + 16, nodesEnd + 4 - (LAYOUT.batch + 16));
+  u32(LAYOUT.nodes, batch.columns.length);
+  batch.columns.forEach((data, i) => {
+    u64(LAYOUT.nodes + 4 + 16 * i, batch.rows);
+    u64(LAYOUT.nodes + 12 + 16 * i, data.nullCount);
+  });
+  u32(nodesEnd + 4, buffers.length / 2);
+  buffers.forEach((value, i) => u64(nodesEnd + 8 + 8 * i, value));
+  return new Uint8Array(view.buffer);
+}
+
+function corrupt(what: string): OperatingError {
+  return new OperatingError("corrupt", `Cannot read an Arrow record batch: ${what}`);
+}
