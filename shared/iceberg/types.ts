@@ -35,6 +35,8 @@ export interface Table {
   readonly ident: TableIdent;
   readonly uuid: string;
   readonly metadataLocation: string;
+  /** Key prefix of the table's own files in the warehouse's store, without a trailing slash. */
+  readonly locationKey: string;
   readonly schema: TableSchema;
   readonly schemaId: number;
   /** undefined when nothing was committed yet. */
@@ -56,10 +58,15 @@ export interface FileSelection {
   readonly considered: number;
 }
 
-export interface AppendCommit {
+/** What `ensureTable` opens or creates. */
+export interface NewTable {
   readonly ident: TableIdent;
   /** Schema for a table that does not exist yet; an existing one keeps its own. */
   readonly schema: TableSchema;
+}
+
+export interface AppendCommit extends NewTable {
+  /** Every key lies below the table's `locationKey` (`dataFileKey`): files are of one incarnation. */
   readonly files: readonly NewDataFile[];
   /** WAL segments whose rows `files` hold; recorded with the commit and in the snapshot summary. */
   readonly consumed: readonly string[];

@@ -1,0 +1,101 @@
+/**
+ * Where a table's files are: every name that this folder writes, and the way from an absolute location in
+ * the metadata to a key of the store.
+ *
+ * Invariants: a table's directory carries its uuid, so two incarnations of one name never share a file; a
+ * file's location under a former root of the warehouse leads to the same key as under the current one.
+ */
+
+import { assert } from "../base/assert.ts";
+import { OperatingError } from "../base/errors.ts";
+import type { TableIdent } from "../event/tenant.ts";
+import { keyOf } from "../storage/object_store.ts";
+import type { Table } from "./types.ts";
+
+const MS_PER_DAY = 86_400_000;
+/** Components of `<namespace>/<table directory>/metadata/<file>`. */
+const METADATA_KEY_DEPTH = 4;
+
+/** Key prefix of a new table's files: `<namespace>/<table>-<uuid without dashes>`. */
+export function tableLocationKey(ident: TableIdent, tableUuid: string): string {
+  return `${ident.namespace}/${ident.name}-${tableUuid.replaceAll("-", "")}`;
+}
+
+/** Key of a new data file; `day` counts from 1970-01-01, `uuid` is fresh. */
+export function dataFileKey(table: Pick<Table, "locationKey">, day: number, uuid: string): string {
+  const date = new Date(day * MS_PER_DAY).toISOString().slice(0, 10);
+  return `${table.locationKey}/data/timestamp_day=${date}/${uuid}.parquet`;
+}
+
+/** Key of a new metadata file, the `version`th of its table. */
+export function metadataKey(locationKey: string, version: number, uuid: string): string {
+  return `${locationKey}/metadata/${String(version).padStart(5, "0")}-${uuid}.metadata.json`;
+}
+
+export function manifestListKey(locationKey: string, snapshotId: bigint, uuid: string): string {
+  return `${locationKey}/metadata/snap-${snapshotId}-0-${uuid}.avro`;
+}
+
+export function manifestKey(locationKey: string, uuid: string): string {
+  return `${locationKey}/metadata/${uuid}-m0.avro`;
+}
+
+/** Version number in a metadata file's name, or undefined when another naming was used. */
+export function metadataVersionOf(metadataLocation: string): number | undefined {
+  const match = /\/v?(\d{1,9})(?:-[^/]*)?(?:\.gz)?\.metadata\.json$/.exec(metadataLocation);
+  return match === null ? undefined : Number(match[1]);
+}
+
+/**
+ * Key of the metadata file that the catalog points to. When the location is not below `rootUri` the
+ * warehouse was moved: the same file is expected at the same place below the current root.
+ */
+export function keyOfMetadata(rootUri: string, metadataLocation: string): string {
+  const direct = keyOf(rootUri, normalLocation(metadataLocation));
+  if (direct !== undefined) return direct;
+  const parts = pathOf(metadataLocation).split("/").filter((part) => part !== "");
+  assert(parts.length > 0, "metadata location names no file");
+  return parts.slice(-METADATA_KEY_DEPTH).join("/");
+}
+
+/** Finds keys of one table's files, whatever root their locations were written under. */
+export class TableLocator {
+  /** Location of the table below the current root. */
+  readonly location: string;
+  readonly locationKey: string;
+  readonly #rootUri: string;
+  readonly #marker: string;
+
+  /** `location` is the metadata's own; `key` is where that metadata file was found. */
+  constructor(rootUri: string, location: string, key: string) {
+    this.#rootUri = rootUri;
+    const direct = keyOf(rootUri, normalLocation(location).replace(/\/+$/, ""));
+    this.locationKey = direct ?? key.split("/").slice(0, -2).join("/");
+    this.location = `${rootUri}/${this.locationKey}`;
+    this.#marker = `/${this.locationKey.split("/").slice(-2).join("/")}/`;
+  }
+
+  /** Errors: `unimplemented` for a file outside of the warehouse. */
+  keyOf(location: string): string {
+    const direct = keyOf(this.#rootUri, normalLocation(location));
+    if (direct !== undefined) return direct;
+    const at = location.lastIndexOf(this.#marker);
+    if (at >= 0) return `${this.locationKey}/${location.slice(at + this.#marker.length)}`;
+    throw new OperatingError(
+      "unimplemented",
+      `Cannot read ${location}: it lies outside of the warehouse ${this.#rootUri} and is no file of a ` +
+        `moved table ${this.locationKey}. Copy the file into the table's directory and rewrite its metadata.`,
+    );
+  }
+}
+
+/** Other writers' spellings of one place: `/p`, `file:/p`, `file:///p`; `s3a://` and `s3://`. */
+function normalLocation(location: string): string {
+  if (location.startsWith("/")) return `file://${location}`;
+  if (/^file:\/[^/]/.test(location)) return `file://${location.slice("file:".length)}`;
+  return location.replace(/^s3[an]:\/\//, "s3://");
+}
+
+function pathOf(location: string): string {
+  return location.replace(/^[a-z][a-z0-9+.-]*:/i, "");
+}
