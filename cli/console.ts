@@ -1,0 +1,76 @@
+/**
+ * The terminal or pipes that `svc` talks to, as an interface so that tests can read what a command prints.
+ * Reads `Deno.stdin`, `Deno.stdout`, `Deno.stderr` and the console's size: the only file of `cli/` besides
+ * `main.ts` and the REPL's that does.
+ */
+
+export interface TextOutput {
+  readonly isTerminal: boolean;
+  /** Width in characters; undefined when it is no terminal. */
+  columns(): number | undefined;
+  /** Resolves when all of `text` is written. Throws `OutputClosed` once the reader is gone. */
+  write(text: string): Promise<void>;
+}
+
+export interface ByteInput {
+  readonly isTerminal: boolean;
+  readonly readable: ReadableStream<Uint8Array<ArrayBuffer>>;
+}
+
+export interface Console {
+  readonly input: ByteInput;
+  /** stdout: results. */
+  readonly output: TextOutput;
+  /** stderr: progress and notes for people. */
+  readonly notes: TextOutput;
+}
+
+/** Whoever read our output has left (`svc query … | head`): there is nothing more to do, and no error. */
+export class OutputClosed extends Error {
+  override readonly name = "OutputClosed";
+}
+
+/** The console of this process. */
+export function systemConsole(): Console {
+  return {
+    input: {
+      isTerminal: Deno.stdin.isTerminal(),
+      get readable() {
+        return Deno.stdin.readable;
+      },
+    },
+    output: new StreamOutput(Deno.stdout),
+    notes: new StreamOutput(Deno.stderr),
+  };
+}
+
+const encoder = new TextEncoder();
+
+class StreamOutput implements TextOutput {
+  readonly isTerminal: boolean;
+  readonly #stream: typeof Deno.stdout;
+
+  constructor(stream: typeof Deno.stdout) {
+    this.#stream = stream;
+    this.isTerminal = stream.isTerminal();
+  }
+
+  columns(): number | undefined {
+    if (!this.isTerminal) return undefined;
+    try {
+      return Deno.consoleSize().columns;
+    } catch {
+      return undefined;
+    }
+  }
+
+  async write(text: string): Promise<void> {
+    const bytes = encoder.encode(text);
+    try {
+      for (let at = 0; at < bytes.byteLength;) at += await this.#stream.write(bytes.subarray(at));
+    } catch (error) {
+      if (error instanceof Deno.errors.BrokenPipe) throw new OutputClosed();
+      throw error;
+    }
+  }
+}

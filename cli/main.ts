@@ -1,0 +1,10 @@
+/** `svc`: the command line. Permissions: `deno task svc` grants what its commands need. */
+
+import { COMMANDS } from "./commands.ts";
+import { systemConsole } from "./console.ts";
+import { runCommand } from "./run_command.ts";
+
+if (import.meta.main) {
+  const env = (name: string) => Deno.env.get(name);
+  Deno.exit(await runCommand(Deno.args, { commands: COMMANDS, console: systemConsole(), env }));
+}

@@ -1,0 +1,136 @@
+/**
+ * `svc <command>`: finds the command, parses its options, runs it, and turns what was thrown into one line
+ * on stderr and an exit status: 0 done, 1 operating error, 2 command line not understood.
+ */
+
+import { OperatingError } from "../shared/base/errors.ts";
+import { DATA_DIR_OPTION } from "../shared/config/data_dir.ts";
+import { parseProgram, UsageError } from "../shared/config/parse_options.ts";
+import type { Environment } from "../shared/config/parse_options.ts";
+import type { CommandEntry } from "./command.ts";
+import { type Console, OutputClosed } from "./console.ts";
+
+export const VERSION = "0.1.0";
+
+export interface RunOptions {
+  readonly commands: readonly CommandEntry[];
+  readonly console: Console;
+  readonly env: Environment;
+}
+
+/** Runs `svc` with `argv`; the exit status. Bugs (anything but operating errors) are thrown on. */
+export async function runCommand(argv: readonly string[], options: RunOptions): Promise<number> {
+  try {
+    return await dispatch(argv, options);
+  } catch (error) {
+    if (error instanceof OutputClosed) return 0;
+    const status = exitStatusOf(error);
+    if (status === undefined) throw error;
+    await options.console.notes.write(`svc: ${(error as Error).message}\n`);
+    return status;
+  }
+}
+
+async function dispatch(argv: readonly string[], options: RunOptions): Promise<number> {
+  const { commands, console } = options;
+  const { name, rest } = splitCommand(argv);
+  if (name === undefined || name === "--help" || name === "-h" || name === "help") {
+    const [about] = rest;
+    if (name === "help" && about !== undefined) return dispatch([about, "--help"], options);
+    const text = overview(commands);
+    if (name === undefined) {
+      await console.notes.write(text);
+      return 2;
+    }
+    await console.output.write(text);
+    return 0;
+  }
+  if (name === "--version" || name === "-V") {
+    await console.output.write(`${VERSION}\n`);
+    return 0;
+  }
+  const entry = commands.find((candidate) => candidate.name === name);
+  if (entry === undefined) throw new UsageError(unknownCommand(name, commands));
+  return await runEntry(entry, rest, options);
+}
+
+/** Every command takes the global options, whether it needs them or not. */
+async function runEntry(
+  entry: CommandEntry,
+  argv: readonly string[],
+  { console, env }: RunOptions,
+): Promise<number> {
+  const command = await entry.load();
+  const program = {
+    name: `svc ${entry.name}`,
+    summary: entry.summary,
+    options: { dataDir: DATA_DIR_OPTION, ...command.options },
+    ...(entry.operands === undefined ? {} : { operands: entry.operands }),
+  };
+  const invocation = parseProgram(program, argv, env);
+  if (invocation.kind === "print") {
+    await console.output.write(invocation.text);
+    return 0;
+  }
+  const { settings, operands } = invocation;
+  return await command.run(settings, { operands, console, env }) ?? 0;
+}
+
+/** The global `--data-dir` may stand before the command's name: it is moved behind it. */
+function splitCommand(argv: readonly string[]): { name: string | undefined; rest: string[] } {
+  const first = argv[0] ?? "";
+  const global = first === "--data-dir" ? 2 : first.startsWith("--data-dir=") ? 1 : 0;
+  return { name: argv[global], rest: [...argv.slice(0, global), ...argv.slice(global + 1)] };
+}
+
+function overview(commands: readonly CommandEntry[]): string {
+  const width = Math.max(...commands.map((entry) => entry.name.length));
+  const rows = commands.map((entry) => `  ${entry.name.padEnd(width)}  ${entry.summary}`);
+  return [
+    "Usage: svc [--data-dir <DATA_DIR>] <command> [options]",
+    "",
+    "Stores logs and answers SQL over them.",
+    "",
+    "Commands:",
+    ...rows,
+    "",
+    "`svc <command> --help` shows the options of a command; `svc --version` shows the version.",
+    "",
+  ].join("\n");
+}
+
+function unknownCommand(name: string, commands: readonly CommandEntry[]): string {
+  const near = nearest(name, commands.map((entry) => entry.name));
+  const remedy = near === undefined ? "" : ` Did you mean ${near}?`;
+  return `Cannot run the command ${JSON.stringify(name)}: there is none of that name.${remedy} ` +
+    "See `svc --help`";
+}
+
+/** The candidate with the fewest edits from `word`, when they are fewer than half of its letters. */
+function nearest(word: string, candidates: readonly string[]): string | undefined {
+  const ranked = candidates
+    .map((candidate) => ({ candidate, edits: editDistance(word, candidate) }))
+    .filter(({ candidate, edits }) => edits * 2 <= Math.max(word.length, candidate.length))
+    .sort((a, b) => a.edits - b.edits);
+  return ranked[0]?.candidate;
+}
+
+/** Levenshtein: insertions, deletions and replacements that turn `a` into `b`. */
+function editDistance(a: string, b: string): number {
+  let before = Array.from({ length: b.length + 1 }, (_, at) => at);
+  for (let i = 1; i <= a.length; i++) {
+    const row = [i];
+    for (let j = 1; j <= b.length; j++) {
+      const replaced = (before[j - 1] ?? 0) + (a[i - 1] === b[j - 1] ? 0 : 1);
+      row.push(Math.min(replaced, (before[j] ?? 0) + 1, (row[j - 1] ?? 0) + 1));
+    }
+    before = row;
+  }
+  return before[b.length] ?? 0;
+}
+
+function exitStatusOf(error: unknown): number | undefined {
+  if (error instanceof UsageError) return 2;
+  if (error instanceof OperatingError) return 1;
+  return undefined;
+}
