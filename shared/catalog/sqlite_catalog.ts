@@ -1,0 +1,291 @@
+/**
+ * The catalog in one SQLite file, shared by processes: one writer at a time, readers never wait (WAL journal).
+ *
+ * - A commit is one IMMEDIATE transaction, synced when it returns (`synchronous=FULL`). A lock that is held
+ *   longer than the busy timeout is `unavailable`; SQLite waits on this thread, so the timeout is short.
+ * - `readOnly` needs Deno read permission on the file only. SQLite itself also opens `<file>-wal` and `-shm` and,
+ *   when no writer has the file open, makes them: the system user must be able to read the file and write its
+ *   folder (or a writer must be running). A file that does not exist yet is an empty catalog and is looked for
+ *   again at each call.
+ * - A writer needs Deno read and write permission on the file, and on its folder when `files` shall make it.
+ *
+ * SQLite reads and writes the file itself, so `shared/os` cannot stand between; crash tests of the drain take its
+ * transactions as atomic and durable.
+ *
+ * Not covered: network file systems, where SQLite's locks do not hold.
+ */
+
+import { statSync } from "node:fs";
+import { dirname } from "node:path";
+import { DatabaseSync } from "node:sqlite";
+import { OperatingError } from "../base/errors.ts";
+import type { TableIdent } from "../event/tenant.ts";
+import type { FileSystem } from "../os/file_system.ts";
+import type { Catalog, CatalogReader, CommitOutcome, TableCommit, TableView } from "./catalog.ts";
+import { guard } from "./sqlite_errors.ts";
+import { ensureSchema, versionOf } from "./sqlite_schema.ts";
+
+/** Name under which other Iceberg readers open this catalog. */
+export const CATALOG_NAME = "svc";
+const BUSY_TIMEOUT_MS = 2_000;
+
+interface SqliteCatalogOptions {
+  /** Path of the database file, or `:memory:` for a catalog of its own that goes with it. */
+  readonly path: string;
+  /** Milliseconds a call waits for another process's transaction; default 2000. */
+  readonly busyTimeoutMs?: number;
+}
+
+interface WriterOptions extends SqliteCatalogOptions {
+  readonly readOnly?: false;
+  /** Makes the file's folder durably when it is missing; without it the folder must exist. */
+  readonly files?: FileSystem;
+}
+
+interface ReaderOptions extends SqliteCatalogOptions {
+  readonly readOnly: true;
+}
+
+/** Opens the catalog. Errors: `unavailable`, `corrupt` (not a database, or of a newer version). */
+export async function openSqliteCatalog(options: WriterOptions): Promise<Catalog>;
+export async function openSqliteCatalog(options: ReaderOptions): Promise<CatalogReader>;
+export async function openSqliteCatalog(
+  options: WriterOptions | ReaderOptions,
+): Promise<CatalogReader> {
+  const { path, busyTimeoutMs = BUSY_TIMEOUT_MS } = options;
+  if (options.readOnly === true) return new SqliteCatalogReader(path, busyTimeoutMs);
+  if (options.files !== undefined && path !== ":memory:") {
+    await ensureFolder(options.files, dirname(path));
+  }
+  return guard(`open catalog ${path}`, () => {
+    const db = new DatabaseSync(path, { timeout: busyTimeoutMs });
+    try {
+      db.exec("PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL;");
+      ensureSchema(db);
+    } catch (error) {
+      db.close();
+      throw error;
+    }
+    return new SqliteCatalog(db, path, busyTimeoutMs);
+  });
+}
+
+async function ensureFolder(files: FileSystem, path: string): Promise<void> {
+  if (await files.exists(path)) return;
+  const parent = dirname(path);
+  if (parent !== path) await ensureFolder(files, parent);
+  await files.mkdir(path);
+  await files.syncDir(parent);
+}
+
+class SqliteCatalogReader implements CatalogReader {
+  protected db: DatabaseSync | undefined;
+  protected closed = false;
+
+  constructor(protected readonly path: string, private readonly busyTimeoutMs: number) {}
+
+  namespaces(): Promise<string[]> {
+    return this.read("list namespaces", [], (db) =>
+      texts(
+        db.prepare(
+          "SELECT DISTINCT namespace AS text FROM iceberg_namespace_properties WHERE catalog_name = ?1 " +
+            "UNION SELECT DISTINCT table_namespace FROM iceberg_tables WHERE catalog_name = ?1 ORDER BY 1",
+        ).all(CATALOG_NAME),
+      ));
+  }
+
+  tables(namespace: string): Promise<string[]> {
+    return this.read("list tables", [], (db) =>
+      texts(
+        db.prepare(
+          "SELECT table_name AS text FROM iceberg_tables WHERE catalog_name = ? AND table_namespace = ? " +
+            "AND (iceberg_type = 'TABLE' OR iceberg_type IS NULL) ORDER BY 1",
+        ).all(CATALOG_NAME, namespace),
+      ));
+  }
+
+  metadataLocation(ident: TableIdent): Promise<string | undefined> {
+    return this.read("read table pointer", undefined, (db) => pointerOf(db, ident));
+  }
+
+  readView(ident: TableIdent, segments: readonly string[]): Promise<TableView> {
+    const nothing = { metadataLocation: undefined, consumed: new Set<string>() };
+    return this.read<TableView>("read table view", nothing, (db) => {
+      db.exec("BEGIN");
+      try {
+        return { metadataLocation: pointerOf(db, ident), consumed: consumedAmong(db, segments) };
+      } finally {
+        db.exec("COMMIT");
+      }
+    });
+  }
+
+  consumedOf(segments: readonly string[]): Promise<ReadonlySet<string>> {
+    return this.read("read consumed segments", new Set(), (db) => consumedAmong(db, segments));
+  }
+
+  ping(): Promise<void> {
+    return this.read("ping", undefined, (db) => {
+      db.prepare("SELECT 1 FROM iceberg_tables LIMIT 1").get();
+    });
+  }
+
+  close(): Promise<void> {
+    this.closed = true;
+    this.db?.close();
+    this.db = undefined;
+    return Promise.resolve();
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close();
+  }
+
+  /** Runs `action` on the open database; `nothing` when there is no catalog yet. */
+  protected read<T>(verb: string, nothing: T, action: (db: DatabaseSync) => T): Promise<T> {
+    return guard(`${verb} in catalog ${this.path}`, () => {
+      if (this.closed) {
+        throw new OperatingError("unavailable", `Cannot ${verb}: catalog ${this.path} is closed`);
+      }
+      this.db ??= this.tryOpen();
+      return this.db === undefined ? nothing : action(this.db);
+    });
+  }
+
+  private tryOpen(): DatabaseSync | undefined {
+    let db;
+    try {
+      db = new DatabaseSync(this.path, { readOnly: true, timeout: this.busyTimeoutMs });
+      if (versionOf(db) !== undefined) return db;
+    } catch (error) {
+      db?.close();
+      if (isMissing(this.path)) return undefined;
+      throw error;
+    }
+    db.close();
+    return undefined;
+  }
+}
+
+class SqliteCatalog extends SqliteCatalogReader implements Catalog {
+  constructor(db: DatabaseSync, path: string, busyTimeoutMs: number) {
+    super(path, busyTimeoutMs);
+    this.db = db;
+  }
+
+  commit(change: TableCommit): Promise<CommitOutcome> {
+    const { ident, expected, next, consumed } = change;
+    return this.transact<CommitOutcome>("commit table", (db) => {
+      if (pointerOf(db, ident) !== expected) return undo("conflict");
+      if (consumedAmong(db, consumed).size > 0) return undo("consumed");
+      if (expected === undefined) insertTable(db, ident, next);
+      else movePointer(db, ident, expected, next);
+      const insert = db.prepare(
+        "INSERT INTO svc_wal_consumed (segment_id, table_uuid, snapshot_id) VALUES (?, ?, ?)",
+      );
+      for (const segment of consumed) insert.run(segment, change.tableUuid, change.snapshotId);
+      return keep("committed");
+    });
+  }
+
+  dropTable(ident: TableIdent): Promise<boolean> {
+    // Consumed segments stay known: their rows went with the table and must not return from the WAL.
+    return this.transact("drop table", (db) => {
+      const { changes } = db.prepare(
+        "DELETE FROM iceberg_tables WHERE catalog_name = ? AND table_namespace = ? AND table_name = ?",
+      ).run(CATALOG_NAME, ident.namespace, ident.name);
+      return keep(changes > 0);
+    });
+  }
+
+  async forgetConsumed(segments: readonly string[]): Promise<void> {
+    if (segments.length === 0) return;
+    await this.transact("forget consumed segments", (db) => {
+      db.prepare(
+        "DELETE FROM svc_wal_consumed WHERE segment_id IN (SELECT value FROM json_each(?))",
+      ).run(JSON.stringify(segments));
+      return keep(undefined);
+    });
+  }
+
+  /** Runs `action` in one IMMEDIATE transaction, committed when it says so. */
+  private transact<T>(verb: string, action: (db: DatabaseSync) => Decision<T>): Promise<T> {
+    return guard(`${verb} in catalog ${this.path}`, () => {
+      const db = this.db;
+      if (db === undefined) {
+        throw new OperatingError("unavailable", `Cannot ${verb}: catalog ${this.path} is closed`);
+      }
+      db.exec("BEGIN IMMEDIATE");
+      try {
+        const { keep, value } = action(db);
+        db.exec(keep ? "COMMIT" : "ROLLBACK");
+        return value;
+      } finally {
+        // Also when COMMIT itself fails: the transaction must not stay open under the next call.
+        if (db.isTransaction) db.exec("ROLLBACK");
+      }
+    });
+  }
+}
+
+interface Decision<T> {
+  readonly keep: boolean;
+  readonly value: T;
+}
+
+function keep<T>(value: T): Decision<T> {
+  return { keep: true, value };
+}
+
+function undo<T>(value: T): Decision<T> {
+  return { keep: false, value };
+}
+
+function pointerOf(db: DatabaseSync, ident: TableIdent): string | undefined {
+  const row = db.prepare(
+    "SELECT metadata_location AS text FROM iceberg_tables " +
+      "WHERE catalog_name = ? AND table_namespace = ? AND table_name = ?",
+  ).get(CATALOG_NAME, ident.namespace, ident.name);
+  return row === undefined || row.text === null ? undefined : String(row.text);
+}
+
+function consumedAmong(db: DatabaseSync, segments: readonly string[]): ReadonlySet<string> {
+  if (segments.length === 0) return new Set();
+  const rows = db.prepare(
+    "SELECT segment_id AS text FROM svc_wal_consumed " +
+      "WHERE segment_id IN (SELECT value FROM json_each(?))",
+  ).all(JSON.stringify(segments));
+  return new Set(texts(rows));
+}
+
+function insertTable(db: DatabaseSync, ident: TableIdent, location: string): void {
+  // Other catalogs know a namespace by the property `exists`.
+  db.prepare(
+    "INSERT OR IGNORE INTO iceberg_namespace_properties VALUES (?, ?, 'exists', 'true')",
+  ).run(CATALOG_NAME, ident.namespace);
+  db.prepare(
+    "INSERT INTO iceberg_tables (catalog_name, table_namespace, table_name, metadata_location, " +
+      "previous_metadata_location, iceberg_type) VALUES (?, ?, ?, ?, NULL, 'TABLE')",
+  ).run(CATALOG_NAME, ident.namespace, ident.name, location);
+}
+
+function movePointer(db: DatabaseSync, ident: TableIdent, expected: string, next: string): void {
+  db.prepare(
+    "UPDATE iceberg_tables SET metadata_location = ?, previous_metadata_location = ? " +
+      "WHERE catalog_name = ? AND table_namespace = ? AND table_name = ? AND metadata_location = ?",
+  ).run(next, expected, CATALOG_NAME, ident.namespace, ident.name, expected);
+}
+
+/** Whether there is no such file, as opposed to one that cannot be opened. SQLite's words are the same. */
+function isMissing(path: string): boolean {
+  try {
+    statSync(path);
+    return false;
+  } catch (error) {
+    return error instanceof Error && "code" in error && error.code === "ENOENT";
+  }
+}
+
+function texts(rows: readonly Record<string, unknown>[]): string[] {
+  return rows.map((row) => String(row.text));
+}

@@ -1,0 +1,49 @@
+/**
+ * SQLite's failures as operating errors. Deno's `node:sqlite` gives no result code on its errors, only SQLite's
+ * own words (`sqlite3_errstr`), which have been stable for decades; a test raises each of them.
+ */
+
+import { type ErrorCode, messageOf, OperatingError } from "../base/errors.ts";
+
+interface Failure {
+  readonly words: RegExp;
+  readonly code: ErrorCode;
+  readonly remedy: string;
+}
+
+const FAILURES: readonly Failure[] = [
+  { words: /database (table |schema )?is locked/, code: "unavailable", remedy: "try again" },
+  {
+    words: /file is not a database|disk image is malformed/,
+    code: "corrupt",
+    remedy: "restore it from a backup or rebuild it from the tables' metadata",
+  },
+  {
+    words: /unable to open database file|readonly database|disk I\/O error|disk is full/,
+    code: "unavailable",
+    remedy: "check that the folder exists, its permissions and the disk",
+  },
+];
+
+/** Runs `action`; what SQLite throws becomes an operating error that says what was tried. */
+export function guard<T>(what: string, action: () => T): Promise<T> {
+  return new Promise((resolve, reject) => {
+    try {
+      resolve(action());
+    } catch (error) {
+      reject(sqliteError(what, error));
+    }
+  });
+}
+
+function sqliteError(what: string, error: unknown): unknown {
+  if (error instanceof OperatingError) return error;
+  const message = messageOf(error);
+  const failure = FAILURES.find(({ words }) => words.test(message));
+  if (failure === undefined) return error;
+  const retry = failure.code === "unavailable" ? { retryAfterSecs: 1 } : {};
+  return new OperatingError(failure.code, `Cannot ${what}: ${message}; ${failure.remedy}`, {
+    cause: error,
+    ...retry,
+  });
+}

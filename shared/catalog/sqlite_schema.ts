@@ -1,0 +1,75 @@
+/**
+ * Tables of the catalog database. `iceberg_tables` and `iceberg_namespace_properties` are column for column
+ * those of Apache Iceberg's JDBC catalog with views (its schema version 1), which PyIceberg's SQL catalog reads
+ * as well; ours have the prefix `svc_`.
+ *
+ * Invariants: a segment is in `svc_wal_consumed` if and only if a committed snapshot holds its rows (or held
+ * them: rows may be deleted, tables dropped). Segment names are unique across lanes and machines.
+ */
+
+import type { DatabaseSync } from "node:sqlite";
+import { OperatingError } from "../base/errors.ts";
+
+/** Our tables' layout; a file with a newer one is refused. */
+export const CATALOG_VERSION = 1;
+
+const CREATE_TABLES = `
+CREATE TABLE IF NOT EXISTS iceberg_tables (
+  catalog_name VARCHAR(255) NOT NULL,
+  table_namespace VARCHAR(255) NOT NULL,
+  table_name VARCHAR(255) NOT NULL,
+  metadata_location VARCHAR(1000),
+  previous_metadata_location VARCHAR(1000),
+  iceberg_type VARCHAR(5),
+  PRIMARY KEY (catalog_name, table_namespace, table_name)
+);
+CREATE TABLE IF NOT EXISTS iceberg_namespace_properties (
+  catalog_name VARCHAR(255) NOT NULL,
+  namespace VARCHAR(255) NOT NULL,
+  property_key VARCHAR(255),
+  property_value VARCHAR(1000),
+  PRIMARY KEY (catalog_name, namespace, property_key)
+);
+CREATE TABLE IF NOT EXISTS svc_wal_consumed (
+  segment_id TEXT NOT NULL PRIMARY KEY,
+  table_uuid TEXT NOT NULL,
+  snapshot_id INTEGER NOT NULL
+) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS svc_catalog_version (version INTEGER NOT NULL);
+`;
+
+/** Makes the tables that are missing, in one transaction; also in a file that another Iceberg catalog made. */
+export function ensureSchema(db: DatabaseSync): void {
+  if (versionOf(db) === CATALOG_VERSION) return;
+  db.exec("BEGIN IMMEDIATE");
+  try {
+    db.exec(CREATE_TABLES);
+    const columns = db.prepare("SELECT name FROM pragma_table_info('iceberg_tables')").all();
+    // The JDBC catalog's schema version 0 had no views; it adds the column in the same way.
+    if (!columns.some((column) => column.name === "iceberg_type")) {
+      db.exec("ALTER TABLE iceberg_tables ADD COLUMN iceberg_type VARCHAR(5)");
+    }
+    if (versionOf(db) === undefined) {
+      db.prepare("INSERT INTO svc_catalog_version (version) VALUES (?)").run(CATALOG_VERSION);
+    }
+    db.exec("COMMIT");
+  } catch (error) {
+    if (db.isTransaction) db.exec("ROLLBACK");
+    throw error;
+  }
+}
+
+/** The file's version; undefined when it has none of our tables yet. Throws `corrupt` for one we do not know. */
+export function versionOf(db: DatabaseSync): number | undefined {
+  const table = db.prepare(
+    "SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = 'svc_catalog_version'",
+  ).get();
+  if (table === undefined) return undefined;
+  const version = db.prepare("SELECT version FROM svc_catalog_version").get()?.version;
+  if (version === undefined || version === CATALOG_VERSION) return version;
+  throw new OperatingError(
+    "corrupt",
+    `Cannot use catalog of version ${version}: this program knows version ${CATALOG_VERSION}; use a newer one`,
+    { reason: "catalog_version" },
+  );
+}
