@@ -25,8 +25,9 @@ export async function withDeadline<T>(
         `${options.what} within ${options.msMax} ms`,
         { reason: "deadline" },
       );
-      controller.abort(error);
+      // In this order: work that ends well because of the abort is late all the same.
       reject(error);
+      controller.abort(error);
     }, options.msMax);
   });
   const working = work(controller.signal);

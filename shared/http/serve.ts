@@ -24,14 +24,17 @@ export interface ServeOptions {
   readonly signal?: AbortSignal;
   /** The option that chose the address, for the error text: `--bind`. */
   readonly option?: string;
-  /** How long a stop waits for requests in flight before their connections are cut. Default 10,000. */
+  /** How long a stop waits for requests in flight. Default 10,000. */
   readonly stopMsMax?: number;
 }
 
 export interface RunningServer extends AsyncDisposable {
   readonly address: ListenAddress;
-  /** Stops accepting, lets requests in flight finish within `stopMsMax`, then cuts the rest. Idempotent. */
-  stop(): Promise<void>;
+  /**
+   * Stops accepting and lets requests in flight finish; whether all did within `stopMsMax`. The runtime has no
+   * way to cut the others: they end with the process. Idempotent.
+   */
+  stop(): Promise<boolean>;
   /** Resolves once the listener and all connections are closed. */
   readonly finished: Promise<void>;
 }
@@ -40,27 +43,30 @@ const STOP_MS_MAX_DEFAULT = 10_000;
 
 /** Starts to listen. Errors: `unavailable` or `invalid_argument` naming the address and the remedy. */
 export function serve(options: ServeOptions): RunningServer {
-  const cut = new AbortController();
-  const server = listen(options, cut.signal);
+  const server = listen(options);
   const { hostname, port } = server.addr;
   const address = { hostname, port };
   options.onListen?.(address);
 
-  let stopping: Promise<void> | undefined;
-  const stop = () => stopping ??= stopWithin(server, cut, options.stopMsMax ?? STOP_MS_MAX_DEFAULT);
+  let stopping: Promise<boolean> | undefined;
+  const stop = () => stopping ??= stopWithin(server, options.stopMsMax ?? STOP_MS_MAX_DEFAULT);
   if (options.signal?.aborted) stop();
   options.signal?.addEventListener("abort", stop, { once: true });
-  return { address, stop, finished: server.finished, [Symbol.asyncDispose]: stop };
+  return {
+    address,
+    stop,
+    finished: server.finished,
+    [Symbol.asyncDispose]: async () => void await stop(),
+  };
 }
 
-function listen(options: ServeOptions, signal: AbortSignal): Deno.HttpServer<Deno.NetAddr> {
+function listen(options: ServeOptions): Deno.HttpServer<Deno.NetAddr> {
   const { hostname, port, handler } = options;
   const log = getLogger(["svc", "http"]);
   try {
     return Deno.serve({
       hostname,
       port,
-      signal,
       onListen: () => {},
       onError: (error) => {
         log.error("request handler threw: {error}", { error });
@@ -104,15 +110,13 @@ function listenError(error: unknown, options: ServeOptions): OperatingError {
   );
 }
 
-async function stopWithin(
-  server: Deno.HttpServer,
-  cut: AbortController,
-  stopMsMax: number,
-): Promise<void> {
-  const timer = setTimeout(() => cut.abort(), stopMsMax);
+async function stopWithin(server: Deno.HttpServer, stopMsMax: number): Promise<boolean> {
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  const late = new Promise<boolean>((resolve) => {
+    timer = setTimeout(() => resolve(false), stopMsMax);
+  });
   try {
-    await server.shutdown();
-    await server.finished;
+    return await Promise.race([server.shutdown().then(() => true), late]);
   } finally {
     clearTimeout(timer);
   }

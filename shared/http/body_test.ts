@@ -1,0 +1,314 @@
+import assert from "node:assert/strict";
+import { deflateSync, gzipSync, zstdCompressSync } from "node:zlib";
+import { concatBytes, utf8 } from "../base/bytes.ts";
+import { type ErrorCode, OperatingError } from "../base/errors.ts";
+import { readBody } from "./body.ts";
+import { ByteBudget } from "./byte_budget.ts";
+import { asOperatingError, errorResponse } from "./error_response.ts";
+import { type RunningServer, serve } from "./serve.ts";
+
+const CAP = 64 * 1024;
+const TEXT = utf8("a line of a log, again and again\n".repeat(300));
+const BOMB = new Uint8Array(64 * 1024 * 1024);
+
+type Body = Uint8Array<ArrayBuffer>;
+const gzip = (bytes: Uint8Array): Body => new Uint8Array(gzipSync(bytes));
+const deflate = (bytes: Uint8Array): Body => new Uint8Array(deflateSync(bytes));
+const zstd = (bytes: Uint8Array): Body => new Uint8Array(zstdCompressSync(bytes));
+
+/** Echoes the decoded body's length and its first bytes, or the error. */
+function startEcho(): RunningServer {
+  return serve({
+    hostname: "127.0.0.1",
+    port: 0,
+    handler: async (request) => {
+      try {
+        const body = await readBody(request, { bytesMax: CAP, readMsMax: 300 });
+        return new Response(body as Body);
+      } catch (error) {
+        return errorResponse(error);
+      }
+    },
+  });
+}
+
+const ACCEPTED: { name: string; encoding?: string; body: Body; expected: Body }[] = [
+  { name: "identity", body: TEXT, expected: TEXT },
+  { name: "empty", body: new Uint8Array(0), expected: new Uint8Array(0) },
+  { name: "identity named", encoding: "identity", body: TEXT, expected: TEXT },
+  { name: "gzip", encoding: "gzip", body: gzip(TEXT), expected: TEXT },
+  { name: "gzip in capitals", encoding: "GZIP", body: gzip(TEXT), expected: TEXT },
+  { name: "x-gzip", encoding: "x-gzip", body: gzip(TEXT), expected: TEXT },
+  {
+    name: "gzip of two members",
+    encoding: "gzip",
+    body: concatBytes([gzip(TEXT), gzip(TEXT)]),
+    expected: concatBytes([TEXT, TEXT]),
+  },
+  { name: "deflate (zlib)", encoding: "deflate", body: deflate(TEXT), expected: TEXT },
+  { name: "zstd", encoding: "zstd", body: zstd(TEXT), expected: TEXT },
+  {
+    name: "zstd of two frames",
+    encoding: "zstd",
+    body: concatBytes([zstd(TEXT), zstd(TEXT)]),
+    expected: concatBytes([TEXT, TEXT]),
+  },
+  {
+    name: "exactly at the cap",
+    body: new Uint8Array(CAP),
+    expected: new Uint8Array(CAP),
+  },
+  {
+    name: "exactly at the cap, gzip",
+    encoding: "gzip",
+    body: gzip(new Uint8Array(CAP)),
+    expected: new Uint8Array(CAP),
+  },
+];
+
+const REFUSED: { name: string; encoding?: string; body: Body; status: number; reason: string }[] = [
+  { name: "one byte over", body: new Uint8Array(CAP + 1), status: 413, reason: "body_too_large" },
+  ...(["gzip", "deflate", "zstd"] as const).map((encoding) => ({
+    name: `${encoding} bomb`,
+    encoding,
+    body: { gzip, deflate, zstd }[encoding](BOMB),
+    status: 413,
+    reason: "body_too_large",
+  })),
+  {
+    name: "one byte over the cap, zstd",
+    encoding: "zstd",
+    body: zstd(new Uint8Array(CAP + 1)),
+    status: 413,
+    reason: "body_too_large",
+  },
+  {
+    name: "zstd bomb in its second frame",
+    encoding: "zstd",
+    body: concatBytes([zstd(new Uint8Array(CAP)), zstd(new Uint8Array(1))]),
+    status: 413,
+    reason: "body_too_large",
+  },
+  ...([["gzip", gzip], ["deflate", deflate], ["zstd", zstd]] as const).flatMap((
+    [encoding, pack],
+  ) => [
+    {
+      name: `${encoding} that is none`,
+      encoding,
+      body: TEXT,
+      status: 400,
+      reason: "bad_content_encoding",
+    },
+    {
+      name: `${encoding} cut short`,
+      encoding,
+      body: pack(TEXT).slice(0, -6),
+      status: 400,
+      reason: "bad_content_encoding",
+    },
+    {
+      name: `${encoding} of no bytes`,
+      encoding,
+      body: new Uint8Array(0),
+      status: 400,
+      reason: "bad_content_encoding",
+    },
+  ]),
+  {
+    name: "unknown encoding",
+    encoding: "br",
+    body: TEXT,
+    status: 415,
+    reason: "unsupported_content_encoding",
+  },
+  {
+    name: "encoding named like an object member",
+    encoding: "constructor",
+    body: TEXT,
+    status: 415,
+    reason: "unsupported_content_encoding",
+  },
+];
+
+for (const chunked of [false, true]) {
+  const how = chunked ? "chunked" : "with a length";
+  for (const { name, encoding, body, expected } of ACCEPTED) {
+    Deno.test({
+      name: `readBody accepts ${name}, ${how}`,
+      fn: async () => {
+        await using server = startEcho();
+        const response = await send(server, body, { encoding, chunked });
+        assert.equal(response.status, 200);
+        assert.deepEqual(await response.bytes(), expected);
+      },
+    });
+  }
+  for (const { name, encoding, body, status, reason } of REFUSED) {
+    Deno.test({
+      name: `readBody refuses ${name}, ${how}`,
+      fn: async () => {
+        await using server = startEcho();
+        const response = await send(server, body, { encoding, chunked });
+        const answer = await response.json();
+        assert.equal(response.status, status);
+        assert.equal(answer.code, status);
+        assert.equal(answer.reason, reason);
+        assert.ok(answer.error.length > 20);
+      },
+    });
+  }
+}
+
+Deno.test({
+  name: "readBody refuses a 17 MiB body by its announced length and the sender reads the status",
+  fn: async () => {
+    await using server = startEcho();
+    const response = await send(server, new Uint8Array(17 * 1024 * 1024), {});
+    assert.equal(response.status, 413);
+    assert.match((await response.json()).error, /17825792 bytes .* limit of 65536 bytes/);
+  },
+});
+
+Deno.test({
+  name: "readBody ends a body that stalls at its deadline, announced or chunked",
+  fn: async () => {
+    await using server = startEcho();
+    for (const framing of ["content-length: 10", "transfer-encoding: chunked"]) {
+      const start = framing.startsWith("content") ? "hello" : "5\r\nhello\r\n";
+      const text = await exchange(
+        server,
+        `POST / HTTP/1.1\r\nhost: x\r\n${framing}\r\n\r\n${start}`,
+      );
+      assert.match(text, /^HTTP\/1\.1 504 /);
+      assert.match(text, /did not arrive within 300 ms/);
+    }
+  },
+});
+
+Deno.test({
+  name: "readBody answers 400 when the sender closes before the announced length",
+  fn: async () => {
+    await using server = startEcho();
+    const text = await exchange(
+      server,
+      "POST / HTTP/1.1\r\nhost: x\r\ncontent-length: 10\r\n\r\nhello",
+      { close: true },
+    );
+    assert.match(text, /^HTTP\/1\.1 400 /);
+    assert.match(text, /body_incomplete/);
+  },
+});
+
+Deno.test({
+  name: "readBody charges its hold with wire and decoded bytes, and the hold gives all back",
+  fn: async () => {
+    const budget = new ByteBudget(1_000_000);
+    const packed = gzip(TEXT);
+    const request = new Request("http://x/", {
+      method: "POST",
+      body: packed,
+      headers: { "content-encoding": "gzip", "content-length": String(packed.byteLength) },
+    });
+    {
+      using hold = budget.hold();
+      await readBody(request, { bytesMax: CAP, hold });
+      assert.equal(budget.used, packed.byteLength + TEXT.byteLength);
+    }
+    assert.equal(budget.used, 0);
+  },
+});
+
+Deno.test({
+  name: "ByteBudget refuses what does not fit with 503 and Retry-After, and holds nothing for it",
+  fn: () => {
+    const budget = new ByteBudget(100);
+    using first = budget.hold();
+    first.grow(80);
+    using second = budget.hold();
+    assert.throws(() => second.grow(21), {
+      code: "unavailable" satisfies ErrorCode,
+      retryAfterSecs: 1,
+    });
+    assert.equal(budget.used, 80);
+    second.grow(20);
+    assert.equal(budget.used, 100);
+  },
+});
+
+Deno.test({
+  name: "errorResponse renders code, reason, details and Retry-After",
+  fn: async () => {
+    const response = errorResponse(
+      new OperatingError("unavailable", "lane is full", {
+        reason: "lane_full",
+        retryAfterSecs: 2,
+        details: { lane: "default/events" },
+      }),
+    );
+    assert.equal(response.status, 503);
+    assert.equal(response.headers.get("retry-after"), "2");
+    assert.equal(response.headers.get("content-type"), "application/json");
+    assert.deepEqual(await response.json(), {
+      error: "lane is full",
+      code: 503,
+      reason: "lane_full",
+      lane: "default/events",
+    });
+  },
+});
+
+Deno.test({
+  name: "asOperatingError hides the text of a bug",
+  fn: () => {
+    const error = asOperatingError(new TypeError("secret internals"));
+    assert.equal(error.code, "internal");
+    assert.doesNotMatch(error.message, /secret/);
+  },
+});
+
+interface SendOptions {
+  readonly encoding?: string | undefined;
+  readonly chunked?: boolean;
+}
+
+function send(server: RunningServer, body: Body, options: SendOptions): Promise<Response> {
+  return fetch(`http://127.0.0.1:${server.address.port}/`, {
+    method: "POST",
+    body: options.chunked ? streamOf(body) : body,
+    headers: options.encoding === undefined ? {} : { "content-encoding": options.encoding },
+  });
+}
+
+function streamOf(bytes: Body): ReadableStream<Uint8Array> {
+  let at = 0;
+  return new ReadableStream({
+    pull(controller) {
+      if (at >= bytes.byteLength) return controller.close();
+      controller.enqueue(bytes.subarray(at, at + 10_000));
+      at += 10_000;
+    },
+  });
+}
+
+/** Sends raw bytes on a fresh connection; the text of the answer up to the end of its body. */
+async function exchange(
+  server: RunningServer,
+  text: string,
+  options: { close?: boolean } = {},
+): Promise<string> {
+  const connection = await Deno.connect({ hostname: "127.0.0.1", port: server.address.port });
+  try {
+    await connection.write(utf8(text));
+    if (options.close) await connection.closeWrite();
+    const buffer = new Uint8Array(4096);
+    let answer = "";
+    while (!answer.includes("}")) {
+      const count = await connection.read(buffer);
+      if (count === null) break;
+      answer += new TextDecoder().decode(buffer.subarray(0, count));
+    }
+    return answer;
+  } finally {
+    connection.close();
+  }
+}
