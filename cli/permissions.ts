@@ -1,0 +1,140 @@
+/**
+ * What each role's process may touch: DESIGN.md section 10 as one table. `deno.json` holds the same sets for
+ * the default `./data`; for any other place the flags are built here. Tests hold the two equal, and show each
+ * role refused what it must not do.
+ *
+ * SQLite and DuckDB open files by themselves, below these walls: what they open is bounded by the catalog's
+ * `readOnly` and by the engine's `allowed_directories`.
+ */
+
+import { OperatingError } from "../shared/base/errors.ts";
+
+export const ROLES = ["ingest", "compactor", "query"] as const;
+export type Role = typeof ROLES[number];
+
+/** Names as in a permission set of `deno.json`; an absent one is denied. */
+export interface Permissions {
+  readonly read?: readonly string[];
+  readonly write?: readonly string[];
+  readonly net?: readonly string[];
+  readonly env?: readonly string[];
+  readonly sys?: readonly string[];
+  readonly ffi?: readonly string[];
+}
+
+/** Where a process finds its things; relative paths start at its working directory. */
+export interface Places {
+  /** Installed packages: DuckDB's library and the Parquet writer's WebAssembly. */
+  readonly packages: string;
+  readonly wal: string;
+  readonly warehouse: string;
+  readonly catalog: string;
+  /** The query server's spill files and converted WAL segments. */
+  readonly cache: string;
+  /** `host:port` of each listener. */
+  readonly listeners: readonly string[];
+}
+
+const ENVIRONMENT = ["SVC_*"] as const;
+
+const TABLE: Readonly<Record<Role, (places: Places) => Permissions>> = {
+  ingest: (places) => ({
+    read: [places.wal, places.catalog],
+    write: [places.wal],
+    net: places.listeners,
+    env: ENVIRONMENT,
+    sys: ["statfs"],
+  }),
+  compactor: (places) => ({
+    read: [places.packages, places.wal, places.warehouse],
+    write: [places.wal, places.warehouse],
+    net: places.listeners,
+    env: ENVIRONMENT,
+  }),
+  query: (places) => ({
+    read: [places.packages, places.wal, places.warehouse, places.cache],
+    write: [places.cache],
+    net: places.listeners,
+    env: ENVIRONMENT,
+    sys: ["systemMemoryInfo"],
+    ffi: [places.packages],
+  }),
+};
+
+/** Listener options of a role and their defaults: SPEC.md section 8, SHAPES.md "Ports". */
+export const LISTENERS: Readonly<Record<Role, Readonly<Record<string, string>>>> = {
+  ingest: { "--bind": "0.0.0.0:8088", "--metrics-bind": "0.0.0.0:9100" },
+  compactor: { "--metrics-bind": "0.0.0.0:9101" },
+  query: { "--bind": "0.0.0.0:8089", "--metrics-bind": "0.0.0.0:9105" },
+};
+
+/** What `role` may touch with these places. */
+export function permissionsOf(role: Role, places: Places): Permissions {
+  return TABLE[role](places);
+}
+
+/** Places below a data directory; listeners are those of `args`, else the defaults of `role`. */
+export function placesOf(
+  role: Role,
+  options: { dataDir: string; packages: string; args?: readonly string[] },
+): Places {
+  const { dataDir, packages, args = [] } = options;
+  return {
+    packages,
+    wal: `${dataDir}/wal`,
+    warehouse: `${dataDir}/warehouse`,
+    catalog: `${dataDir}/warehouse/catalog.db`,
+    cache: `${dataDir}/query-cache`,
+    listeners: Object.entries(LISTENERS[role]).map(([flag, address]) =>
+      valueOf(flag, args) ?? address
+    ),
+  };
+}
+
+/** The set as flags of `deno run`. Errors: `invalid_argument` for a path with a comma. */
+export function permissionFlags(permissions: Permissions): string[] {
+  return Object.entries(permissions).map(([name, values]: [string, readonly string[]]) =>
+    `--allow-${name}=${values.map(withoutComma).join(",")}`
+  );
+}
+
+/**
+ * Arguments for the `deno` executable that run `role` over `dataDir` under its own permission set; `args` are
+ * further options of the role. Needs the source tree: a compiled binary has its permissions built in.
+ */
+export function processArguments(role: Role, dataDir: string, args: readonly string[]): string[] {
+  const places = placesOf(role, { dataDir, packages: workspacePath("node_modules"), args });
+  const wiring = role === "query" ? ["--query-wal-buffer-dir", places.wal] : [];
+  return [
+    "run",
+    "--quiet",
+    "--no-prompt",
+    "--cached-only",
+    ...permissionFlags(permissionsOf(role, places)),
+    workspacePath(`${role}/main.ts`),
+    "--data-dir",
+    dataDir,
+    ...wiring,
+    ...args,
+  ];
+}
+
+/** Absolute path of something in the source tree. */
+export function workspacePath(relative: string): string {
+  return decodeURIComponent(new URL(`../${relative}`, import.meta.url).pathname);
+}
+
+function valueOf(flag: string, args: readonly string[]): string | undefined {
+  const at = args.lastIndexOf(flag);
+  if (at >= 0) return args[at + 1];
+  return args.findLast((word) => word.startsWith(`${flag}=`))?.slice(flag.length + 1);
+}
+
+/** `deno` splits the value of a permission flag at commas and knows no way around it. */
+function withoutComma(value: string): string {
+  if (!value.includes(",")) return value;
+  throw new OperatingError(
+    "invalid_argument",
+    `Cannot grant access to ${JSON.stringify(value)}: use a path without a comma`,
+  );
+}
