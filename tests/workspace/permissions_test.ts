@@ -1,0 +1,195 @@
+/** Shows each role refused what it must not do, and granted what it must: DESIGN.md section 10. */
+
+import assert from "node:assert/strict";
+import {
+  permissionFlags,
+  permissionsOf,
+  placesOf,
+  processArguments,
+  type Role,
+  ROLES,
+  workspacePath,
+} from "../../cli/permissions.ts";
+import denoJson from "../../deno.json" with { type: "json" };
+import type { Attempt } from "./permission_probe.ts";
+
+interface Expectation {
+  readonly granted: (data: string) => readonly Attempt[];
+  readonly refused: (data: string) => readonly Attempt[];
+}
+
+const PACKAGE_FILE = workspacePath("node_modules/parquet-wasm/package.json");
+const LIBRARY = workspacePath("node_modules/no-such-library.node");
+
+/** What no role may do. `{data}/secret` is a file beside the folders that roles work in. */
+const NEVER = (data: string): readonly Attempt[] => [
+  ["read", "/etc/passwd"],
+  ["read", `${data}/secret`],
+  ["read", workspacePath("deno.json")],
+  ["list", data],
+  ["write", `${data}/new`],
+  ["write", workspacePath("node_modules/new")],
+  ["remove", `${data}/secret`],
+  ["run", "/bin/true"],
+  ["ffi", "/lib/libc.so.6"],
+  ["env", "HOME"],
+  ["env", "PATH"],
+  ["sys", "hostname"],
+  ["connect", "127.0.0.1:1"],
+  ["listen", "127.0.0.1:0"],
+];
+
+const EXPECTED: Readonly<Record<Role, Expectation>> = {
+  ingest: {
+    granted: (data) => [
+      ["write", `${data}/wal/segment`],
+      ["read", `${data}/wal/segment`],
+      ["remove", `${data}/wal/segment`],
+      ["read", `${data}/warehouse/catalog.db`],
+      ["env", "SVC_WAREHOUSE_URL"],
+    ],
+    refused: (data) => [
+      ["write", `${data}/warehouse/events.parquet`],
+      ["read", `${data}/warehouse/events.parquet`],
+      ["write", `${data}/warehouse/catalog.db`],
+      ["write", `${data}/query-cache/spill`],
+      ["read", PACKAGE_FILE],
+      ["ffi", LIBRARY],
+    ],
+  },
+  compactor: {
+    granted: (data) => [
+      ["read", `${data}/wal/kept`],
+      ["write", `${data}/wal/moved`],
+      ["write", `${data}/warehouse/events.parquet`],
+      ["read", `${data}/warehouse/events.parquet`],
+      ["write", `${data}/warehouse/catalog.db`],
+      ["read", PACKAGE_FILE],
+      ["env", "SVC_CATALOG_URI"],
+    ],
+    refused: (data) => [
+      ["read", `${data}/query-cache/spill`],
+      ["write", `${data}/query-cache/spill`],
+      ["ffi", LIBRARY],
+    ],
+  },
+  query: {
+    granted: (data) => [
+      ["read", `${data}/wal/kept`],
+      ["read", `${data}/warehouse/kept.parquet`],
+      ["write", `${data}/query-cache/spill`],
+      ["remove", `${data}/query-cache/spill`],
+      ["read", PACKAGE_FILE],
+      ["ffi", LIBRARY],
+      ["env", "SVC_QUERY_MAX_ROWS"],
+    ],
+    refused: (data) => [
+      ["write", `${data}/wal/segment`],
+      ["remove", `${data}/wal/kept`],
+      ["write", `${data}/warehouse/events.parquet`],
+      ["remove", `${data}/warehouse/kept.parquet`],
+      ["write", `${data}/warehouse/catalog.db`],
+    ],
+  },
+};
+
+for (const role of ROLES) {
+  Deno.test({
+    name: `permissionsOf ${role} refuses what it must not do and grants what it must`,
+    fn: async () => {
+      const data = await makeData();
+      try {
+        const granted = EXPECTED[role].granted(data);
+        const refused = [...EXPECTED[role].refused(data), ...NEVER(data)];
+        const outcomes = await probe(role, data, [...granted, ...refused]);
+        const wrong = [...granted, ...refused]
+          .filter((_, at) => outcomes[at] !== at < granted.length)
+          .map((attempt) => attempt.join(" "));
+        assert.deepEqual(wrong, [], "let through although refused was due, or the other way round");
+        assert.equal(await Deno.readTextFile(`${data}/wal/kept`), "kept");
+      } finally {
+        await Deno.remove(data, { recursive: true });
+      }
+    },
+  });
+
+  Deno.test({
+    name: `permissionsOf ${role} equals its named set in deno.json for ./data`,
+    fn: () => {
+      const places = placesOf(role, { dataDir: "./data", packages: "./node_modules" });
+      assert.deepEqual(permissionsOf(role, places), denoJson.permissions[role]);
+    },
+  });
+}
+
+Deno.test({
+  name: "permissionsOf ingest grants the listeners named by its options and no others",
+  fn: async () => {
+    const data = await makeData();
+    try {
+      const [chosen, other] = [freePort(), freePort()];
+      const args = ["--bind", `127.0.0.1:${chosen}`, `--metrics-bind=127.0.0.1:0`];
+      const attempts: readonly Attempt[] = [
+        ["listen", `127.0.0.1:${chosen}`],
+        ["listen", "127.0.0.1:0"],
+        ["listen", `127.0.0.1:${other}`],
+      ];
+      assert.deepEqual(await probe("ingest", data, attempts, args), [true, true, false]);
+    } finally {
+      await Deno.remove(data, { recursive: true });
+    }
+  },
+});
+
+Deno.test({
+  name: "processArguments keeps other options of the role and refuses a path with a comma",
+  fn: () => {
+    const words = processArguments("query", "/d", ["--threads", "2"]);
+    assert.deepEqual(words.slice(-6), [
+      "--data-dir",
+      "/d",
+      "--query-wal-buffer-dir",
+      "/d/wal",
+      "--threads",
+      "2",
+    ]);
+    assert.ok(words.includes("--no-prompt"));
+    assert.throws(() => processArguments("query", "/a,b", []), /without a comma/);
+  },
+});
+
+async function probe(
+  role: Role,
+  dataDir: string,
+  attempts: readonly Attempt[],
+  args: readonly string[] = [],
+): Promise<boolean[]> {
+  const places = placesOf(role, { dataDir, packages: workspacePath("node_modules"), args });
+  const { stdout, stderr } = await new Deno.Command(Deno.execPath(), {
+    args: [
+      "run",
+      "--quiet",
+      "--no-prompt",
+      ...permissionFlags(permissionsOf(role, places)),
+      workspacePath("tests/workspace/permission_probe.ts"),
+      JSON.stringify(attempts),
+    ],
+  }).output();
+  const said = new TextDecoder().decode(stdout);
+  if (said === "") throw new Error(new TextDecoder().decode(stderr));
+  return JSON.parse(said);
+}
+
+async function makeData(): Promise<string> {
+  const data = await Deno.makeTempDir({ prefix: "svc-permissions-" });
+  for (const folder of ["wal", "warehouse", "query-cache"]) await Deno.mkdir(`${data}/${folder}`);
+  for (const file of ["secret", "wal/kept", "warehouse/kept.parquet", "warehouse/catalog.db"]) {
+    await Deno.writeTextFile(`${data}/${file}`, "kept");
+  }
+  return data;
+}
+
+function freePort(): number {
+  using listener = Deno.listen({ hostname: "127.0.0.1", port: 0 });
+  return listener.addr.port;
+}
