@@ -1,0 +1,236 @@
+/**
+ * Builders of single columns. They grow by doubling and may be used again after `finish`, which gives out
+ * exact copies: a finished column never changes.
+ */
+
+import { isAscii, isUtf8 } from "node:buffer";
+import { unreachable } from "../base/assert.ts";
+import type { ColumnType } from "../event/schema.ts";
+import type { ColumnData } from "./batch.ts";
+import { ByteBuilder } from "./byte_builder.ts";
+
+export interface ColumnBuilder {
+  /** Rows so far. */
+  readonly rows: number;
+  null(): void;
+  /** The column; the builder is empty afterwards. */
+  finish(): ColumnData;
+  clear(): void;
+}
+
+/** Which rows are null; costs nothing while none is. */
+class Validity {
+  #bits = new Uint8Array(0);
+  nullCount = 0;
+
+  null(row: number): void {
+    const byte = row >> 3;
+    if (byte >= this.#bits.length) {
+      const grown = new Uint8Array(2 * byte + 64).fill(255);
+      grown.set(this.#bits);
+      this.#bits = grown;
+    }
+    this.#bits[byte] = (this.#bits[byte] as number) & ~(1 << (row & 7));
+    this.nullCount += 1;
+  }
+
+  /** The bitmap of `rows` rows, or null when no row is null; empty afterwards. */
+  take(rows: number): Uint8Array | null {
+    if (this.nullCount === 0) return null;
+    const taken = new Uint8Array((rows + 7) >> 3).fill(255);
+    taken.set(this.#bits.subarray(0, taken.length));
+    if ((rows & 7) !== 0) {
+      taken[taken.length - 1] = (taken[taken.length - 1] as number) & ((1 << (rows & 7)) - 1);
+    }
+    this.clear();
+    return taken;
+  }
+
+  clear(): void {
+    if (this.nullCount > 0) this.#bits.fill(255);
+    this.nullCount = 0;
+  }
+}
+
+/** UTF-8 values. Write the value's bytes into `values`, then end the row. */
+export class StringColumnBuilder implements ColumnBuilder {
+  readonly values = new ByteBuilder(16 * 1024);
+  rows = 0;
+  #offsets = new Int32Array(1024);
+  readonly #validity = new Validity();
+
+  /** Ends the row whose bytes were appended to `values` since the last row ended. */
+  endRow(): void {
+    this.rows += 1;
+    if (this.rows === this.#offsets.length) this.#grow();
+    this.#offsets[this.rows] = this.values.length;
+  }
+
+  null(): void {
+    this.#validity.null(this.rows);
+    this.endRow();
+  }
+
+  text(text: string): void {
+    this.values.text(text);
+    this.endRow();
+  }
+
+  bytes(bytes: Uint8Array): void {
+    this.values.copy(bytes, 0, bytes.length);
+    this.endRow();
+  }
+
+  finish(): ColumnData {
+    const { rows } = this;
+    const nullCount = this.#validity.nullCount;
+    const column = {
+      nullCount,
+      validity: this.#validity.take(rows),
+      offsets: this.#offsets.slice(0, rows + 1),
+      values: this.values.take(),
+    };
+    this.rows = 0;
+    return column;
+  }
+
+  clear(): void {
+    this.rows = 0;
+    this.values.clear();
+    this.#validity.clear();
+  }
+
+  #grow(): void {
+    const grown = new Int32Array(2 * this.#offsets.length);
+    grown.set(this.#offsets);
+    this.#offsets = grown;
+  }
+}
+
+/** 64-bit integers (`long`, `timestamptz`), as halves or as bigint. */
+export class Int64ColumnBuilder implements ColumnBuilder {
+  rows = 0;
+  #halves = new Int32Array(2048);
+  readonly #validity = new Validity();
+
+  /** Appends the integer with these halves. */
+  halves(low: number, high: number): void {
+    const at = 2 * this.rows;
+    if (at === this.#halves.length) this.#grow();
+    this.#halves[at] = low;
+    this.#halves[at + 1] = high;
+    this.rows += 1;
+  }
+
+  bigint(value: bigint): void {
+    this.halves(Number(BigInt.asIntN(32, value)), Number(BigInt.asIntN(32, value >> 32n)));
+  }
+
+  null(): void {
+    this.#validity.null(this.rows);
+    this.halves(0, 0);
+  }
+
+  finish(): ColumnData {
+    const { rows } = this;
+    const nullCount = this.#validity.nullCount;
+    const values = new Uint8Array(this.#halves.slice(0, 2 * rows).buffer);
+    const column = { nullCount, validity: this.#validity.take(rows), offsets: null, values };
+    this.rows = 0;
+    return column;
+  }
+
+  clear(): void {
+    this.rows = 0;
+    this.#validity.clear();
+  }
+
+  #grow(): void {
+    const grown = new Int32Array(2 * this.#halves.length);
+    grown.set(this.#halves);
+    this.#halves = grown;
+  }
+}
+
+/** `double`, `int` and `bool`: cold columns, collected as numbers. */
+export class NumberColumnBuilder implements ColumnBuilder {
+  readonly #type: "double" | "int" | "bool";
+  #values: number[] = [];
+  readonly #validity = new Validity();
+
+  constructor(type: "double" | "int" | "bool") {
+    this.#type = type;
+  }
+
+  get rows(): number {
+    return this.#values.length;
+  }
+
+  number(value: number): void {
+    this.#values.push(value);
+  }
+
+  null(): void {
+    this.#validity.null(this.rows);
+    this.#values.push(0);
+  }
+
+  finish(): ColumnData {
+    const nullCount = this.#validity.nullCount;
+    const validity = this.#validity.take(this.rows);
+    const values = this.#packed();
+    this.#values = [];
+    return { nullCount, validity, offsets: null, values };
+  }
+
+  clear(): void {
+    this.#values = [];
+    this.#validity.clear();
+  }
+
+  #packed(): Uint8Array {
+    if (this.#type === "double") return new Uint8Array(Float64Array.from(this.#values).buffer);
+    if (this.#type === "int") return new Uint8Array(Int32Array.from(this.#values).buffer);
+    const bits = new Uint8Array((this.rows + 7) >> 3);
+    this.#values.forEach((value, row) => {
+      if (value !== 0) bits[row >> 3] = (bits[row >> 3] as number) | (1 << (row & 7));
+    });
+    return bits;
+  }
+}
+
+export function columnBuilderOf(
+  type: ColumnType,
+): StringColumnBuilder | Int64ColumnBuilder | NumberColumnBuilder {
+  switch (type) {
+    case "string":
+      return new StringColumnBuilder();
+    case "timestamptz":
+    case "long":
+      return new Int64ColumnBuilder();
+    case "double":
+    case "int":
+    case "bool":
+      return new NumberColumnBuilder(type);
+    default:
+      return unreachable(type);
+  }
+}
+
+/**
+ * The first row of a string column whose bytes are not UTF-8, or -1. The whole buffer is checked at once;
+ * it is valid per row when, besides, no row begins inside a character.
+ */
+export function firstRowNotUtf8(column: ColumnData): number {
+  const { offsets, values } = column;
+  if (offsets === null || isAscii(values)) return -1;
+  const whole = isUtf8(values);
+  for (let row = 0; row + 1 < offsets.length; row += 1) {
+    const start = offsets[row] as number;
+    const end = offsets[row + 1] as number;
+    if (start === end) continue;
+    if (((values[start] as number) & 0xc0) === 0x80) return row;
+    if (!whole && !isUtf8(values.subarray(start, end))) return row;
+  }
+  return -1;
+}

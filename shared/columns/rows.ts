@@ -1,0 +1,77 @@
+/**
+ * Batches as row objects, and back: for tests, tail streams and other cold paths. Not for the hot path.
+ */
+
+import { assert, present, unreachable } from "../base/assert.ts";
+import { textOf } from "../base/bytes.ts";
+import type { Column, TableSchema } from "../event/schema.ts";
+import type { ColumnBatch, ColumnData } from "./batch.ts";
+import {
+  columnBuilderOf,
+  Int64ColumnBuilder,
+  NumberColumnBuilder,
+  StringColumnBuilder,
+} from "./column_builders.ts";
+
+/** `timestamptz` (microseconds) and `long` are bigint, `double` and `int` number. */
+export type ColumnValue = bigint | number | string | boolean | null;
+export type RowObject = Readonly<Record<string, ColumnValue>>;
+
+/** The rows of a batch, in order; keys in the schema's order. */
+export function rowsOf(batch: ColumnBatch): RowObject[] {
+  const rows: Record<string, ColumnValue>[] = Array.from({ length: batch.rows }, () => ({}));
+  batch.schema.columns.forEach((column, i) => {
+    const data = present(batch.columns[i]);
+    const view = new DataView(data.values.buffer, data.values.byteOffset, data.values.byteLength);
+    rows.forEach((row, at) => {
+      row[column.name] = isNull(data, at) ? null : valueAt({ column, data, view }, at);
+    });
+  });
+  return rows;
+}
+
+/** A batch with these rows; a member that a row lacks is null. */
+export function batchOfRows(schema: TableSchema, rows: readonly RowObject[]): ColumnBatch {
+  const columns = schema.columns.map((column) => {
+    const builder = columnBuilderOf(column.type);
+    for (const row of rows) {
+      const value = row[column.name] ?? null;
+      if (value === null) {
+        assert(!column.required, `required column ${column.name} has a null`);
+        builder.null();
+      } else if (builder instanceof StringColumnBuilder) builder.text(String(value));
+      else if (builder instanceof Int64ColumnBuilder) builder.bigint(BigInt(value));
+      else if (builder instanceof NumberColumnBuilder) builder.number(Number(value));
+    }
+    return builder.finish();
+  });
+  return { schema, rows: rows.length, columns };
+}
+
+export function isNull(data: ColumnData, row: number): boolean {
+  return data.validity !== null && ((data.validity[row >> 3] as number) & (1 << (row & 7))) === 0;
+}
+
+interface Cell {
+  readonly column: Column;
+  readonly data: ColumnData;
+  readonly view: DataView;
+}
+
+function valueAt({ column, data, view }: Cell, row: number): ColumnValue {
+  switch (column.type) {
+    case "timestamptz":
+    case "long":
+      return view.getBigInt64(8 * row, true);
+    case "double":
+      return view.getFloat64(8 * row, true);
+    case "int":
+      return view.getInt32(4 * row, true);
+    case "bool":
+      return (view.getUint8(row >> 3) & (1 << (row & 7))) !== 0;
+    case "string":
+      return textOf(data.values.subarray(data.offsets?.[row], data.offsets?.[row + 1]));
+    default:
+      return unreachable(column.type);
+  }
+}
