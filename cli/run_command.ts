@@ -4,13 +4,12 @@
  */
 
 import { OperatingError } from "../shared/base/errors.ts";
+import { VERSION } from "../shared/base/version.ts";
 import { DATA_DIR_OPTION } from "../shared/config/data_dir.ts";
 import { parseProgram, UsageError } from "../shared/config/parse_options.ts";
 import type { Environment } from "../shared/config/parse_options.ts";
 import type { CommandEntry } from "./command.ts";
 import { type Console, OutputClosed } from "./console.ts";
-
-export const VERSION = "0.1.0";
 
 export interface RunOptions {
   readonly commands: readonly CommandEntry[];
