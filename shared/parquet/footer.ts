@@ -1,0 +1,176 @@
+/**
+ * What a Parquet file's footer says: row groups, where each column's bytes lie, and the smallest and largest
+ * values. Only the file's end is read.
+ *
+ * Values are kept as Parquet stores them in plain encoding, which for our column types is also Iceberg's
+ * single-value serialization: little-endian integers and floats, UTF-8. Long texts are cut by the writer, on
+ * the safe side. Not covered: nested columns, page indexes, encrypted files.
+ */
+
+import { parquetMetadata } from "hyparquet";
+import { concatBytes } from "../base/bytes.ts";
+import { messageOf, OperatingError } from "../base/errors.ts";
+import type { ReadableStore } from "../storage/object_store.ts";
+
+/** First read of the file's end: footers of our files have about 1 KiB for each row group. */
+const TAIL_BYTES = 64 * 1024;
+/** A footer over this is refused: it would be parsed into about ten times its size. */
+const FOOTER_BYTES_MAX = 64 * 1024 * 1024;
+/** Footer length and magic number, the last bytes of each file. */
+const TRAILER_BYTES = 8;
+const MAGIC = 0x31524150;
+
+export interface ColumnChunk {
+  /** Iceberg field id; undefined when the writer gave none. */
+  readonly fieldId: number | undefined;
+  readonly name: string;
+  /** First byte in the file, dictionary page included. */
+  readonly offset: number;
+  readonly byteLength: number;
+  /** Values including nulls. */
+  readonly values: number;
+  readonly nulls: number | undefined;
+  readonly min: Uint8Array | undefined;
+  readonly max: Uint8Array | undefined;
+}
+
+export interface RowGroup {
+  /** Position of the first row in the file. */
+  readonly firstRow: number;
+  readonly rows: number;
+  readonly offset: number;
+  readonly byteLength: number;
+  /** Bounds of `timestamp` in Unix microseconds and of `timestamp_ns`; undefined when not recorded. */
+  readonly timestampMin: bigint | undefined;
+  readonly timestampMax: bigint | undefined;
+  readonly timestampNsMin: bigint | undefined;
+  readonly timestampNsMax: bigint | undefined;
+  /** In the file's order. */
+  readonly columns: readonly ColumnChunk[];
+}
+
+export interface ParquetFooter {
+  readonly rows: number;
+  readonly rowGroups: readonly RowGroup[];
+}
+
+/** Reads the footer of object `key`, of `byteLength` bytes. Errors: the store's, and `corrupt`. */
+export async function readFooter(
+  store: Pick<ReadableStore, "getRange">,
+  key: string,
+  byteLength: number,
+): Promise<ParquetFooter> {
+  const tailBytes = Math.min(TAIL_BYTES, byteLength);
+  const tail = await store.getRange(key, byteLength - tailBytes, tailBytes);
+  const wanted = footerBytes(tail, key) + TRAILER_BYTES;
+  if (wanted <= tail.byteLength) return parseFooter(tail, key);
+  if (wanted > byteLength) throw corrupt(key, `its footer of ${wanted} bytes exceeds the file`);
+  const head = await store.getRange(key, byteLength - wanted, wanted - tail.byteLength);
+  return parseFooter(concatBytes([head, tail]), key);
+}
+
+/** The footer in `tail`, the last bytes of a file or all of it. `what` names the file in errors (`corrupt`). */
+export function parseFooter(tail: Uint8Array, what: string): ParquetFooter {
+  if (footerBytes(tail, what) + TRAILER_BYTES > tail.byteLength) {
+    throw corrupt(what, "its footer is longer than the bytes given");
+  }
+  let metadata;
+  try {
+    metadata = parquetMetadata(tail, { parsers: RAW_PARSERS, geoparquet: false });
+  } catch (error) {
+    throw corrupt(what, messageOf(error));
+  }
+  const fieldIds = metadata.schema.filter((element) => element.type !== undefined)
+    .map((element) => element.field_id);
+  let firstRow = 0;
+  const rowGroups = metadata.row_groups.map((group) => {
+    const columns = group.columns.map(({ meta_data: chunk }, at): ColumnChunk => {
+      if (chunk === undefined) throw corrupt(what, `column ${at} lies in another file`);
+      const { statistics } = chunk;
+      return {
+        fieldId: fieldIds[at],
+        name: chunk.path_in_schema.join("."),
+        offset: Number(chunk.dictionary_page_offset ?? chunk.data_page_offset),
+        byteLength: Number(chunk.total_compressed_size),
+        values: Number(chunk.num_values),
+        nulls: statistics?.null_count === undefined ? undefined : Number(statistics.null_count),
+        min: plainBytes(chunk.type, statistics?.min_value),
+        max: plainBytes(chunk.type, statistics?.max_value),
+      };
+    });
+    const rows = Number(group.num_rows);
+    const rowGroup = rowGroupOf(firstRow, rows, columns);
+    firstRow += rows;
+    return rowGroup;
+  });
+  if (firstRow !== Number(metadata.num_rows)) {
+    throw corrupt(what, `its row groups hold ${firstRow} rows, the file says ${metadata.num_rows}`);
+  }
+  return { rows: firstRow, rowGroups };
+}
+
+function rowGroupOf(firstRow: number, rows: number, columns: readonly ColumnChunk[]): RowGroup {
+  const timestamp = columns.find((column) => column.name === "timestamp");
+  const timestampNs = columns.find((column) => column.name === "timestamp_ns");
+  const offset = Math.min(...columns.map((column) => column.offset));
+  const end = Math.max(...columns.map((column) => column.offset + column.byteLength));
+  return {
+    firstRow,
+    rows,
+    offset,
+    byteLength: end - offset,
+    timestampMin: int64Of(timestamp?.min),
+    timestampMax: int64Of(timestamp?.max),
+    timestampNsMin: int64Of(timestampNs?.min),
+    timestampNsMax: int64Of(timestampNs?.max),
+    columns,
+  };
+}
+
+/** Length of the footer, read from the file's last bytes. */
+function footerBytes(tail: Uint8Array, what: string): number {
+  if (tail.byteLength < TRAILER_BYTES) throw corrupt(what, `${tail.byteLength} bytes are too few`);
+  const view = new DataView(tail.buffer, tail.byteOffset, tail.byteLength);
+  if (view.getUint32(tail.byteLength - 4, true) !== MAGIC) {
+    throw corrupt(what, "it has no PAR1 end");
+  }
+  const length = view.getUint32(tail.byteLength - TRAILER_BYTES, true);
+  if (length > FOOTER_BYTES_MAX) {
+    throw corrupt(what, `its footer of ${length} bytes is over the limit of ${FOOTER_BYTES_MAX}`);
+  }
+  return length;
+}
+
+/** Leaves statistics as the numbers and bytes that they are. */
+const RAW_PARSERS = {
+  timestampFromMilliseconds: same,
+  timestampFromMicroseconds: same,
+  timestampFromNanoseconds: same,
+  dateFromDays: same,
+  stringFromBytes: same,
+};
+
+function same<T>(value: T): T {
+  return value;
+}
+
+/** A statistic back in plain encoding; undefined when absent or of a type that no column of ours has. */
+function plainBytes(type: string, value: unknown): Uint8Array | undefined {
+  if (value instanceof Uint8Array) return value.slice();
+  if (typeof value === "boolean") return Uint8Array.of(value ? 1 : 0);
+  const view = new DataView(new ArrayBuffer(8));
+  if (type === "INT64" && typeof value === "bigint") view.setBigInt64(0, value, true);
+  else if (type === "DOUBLE" && typeof value === "number") view.setFloat64(0, value, true);
+  else if (type === "INT32" && typeof value === "number") view.setInt32(0, value, true);
+  else return undefined;
+  return new Uint8Array(view.buffer, 0, type === "INT32" ? 4 : 8);
+}
+
+function int64Of(bytes: Uint8Array | undefined): bigint | undefined {
+  if (bytes?.byteLength !== 8) return undefined;
+  return new DataView(bytes.buffer, bytes.byteOffset, 8).getBigInt64(0, true);
+}
+
+function corrupt(what: string, why: string): OperatingError {
+  return new OperatingError("corrupt", `Cannot read the Parquet footer of ${what}: ${why}`);
+}
