@@ -22,6 +22,11 @@ export function namespaceOf(tenant: string): string {
   return tenant === DEFAULT_TENANT ? DEFAULT_NAMESPACE : tenant;
 }
 
+/** The tenant whose tables `namespace` holds. */
+export function tenantOf(namespace: string): string {
+  return namespace === DEFAULT_NAMESPACE ? DEFAULT_TENANT : namespace;
+}
+
 export function tableOf(lane: LaneId): TableIdent {
   return { namespace: namespaceOf(lane.tenant), name: lane.index };
 }

@@ -1,0 +1,127 @@
+/**
+ * An engine for tests of the server around it: it understands no SQL, yields the rows it was given, and keeps
+ * the engine contract (rowsMax + 1, signal, disposal) so that a test can see who breaks it.
+ */
+
+import type {
+  Cost,
+  Engine,
+  PreparedQuery,
+  QueryRequest,
+  ResultChunk,
+  ResultColumn,
+  RunningQuery,
+  Stats,
+} from "../shared/engine/types.ts";
+
+export interface FakeEngineOptions {
+  /** Values of column `n`. */
+  readonly rows?: readonly unknown[];
+  readonly chunkRows?: number;
+  readonly cost?: Partial<Cost>;
+  readonly defaultOrderApplied?: boolean;
+  readonly onPrepare?: (request: QueryRequest) => Promise<void> | void;
+  /** Called before chunk `at`; what it throws, the run throws. */
+  readonly onChunk?: (at: number, request: QueryRequest) => Promise<void> | void;
+}
+
+export const FAKE_COST: Cost = {
+  files_to_scan: 1,
+  files_considered: 2,
+  estimated_bytes_scanned: 300,
+  estimated_rows_processed: 40,
+  estimated_runtime_seconds: 0.5,
+  complexity_class: "small",
+  exact: true,
+  warnings: [],
+};
+
+export const FAKE_STATS: Stats = {
+  rows_scanned: 40,
+  bytes_scanned: 300,
+  spill_bytes: 0,
+  phases: { plan_micros: 1, buffer_delta_micros: 2, collect_micros: 3, render_micros: 4 },
+  served_by: "scan",
+};
+
+export class FakeEngine implements Engine {
+  readonly requests: QueryRequest[] = [];
+  /** Prepared and running queries not disposed yet. */
+  open = 0;
+  chunksTaken = 0;
+  pings = 0;
+  closed = false;
+  onPing: () => Promise<void> = () => Promise.resolve();
+
+  constructor(readonly options: FakeEngineOptions = {}) {}
+
+  async prepare(request: QueryRequest): Promise<PreparedQuery> {
+    this.requests.push(request);
+    await this.options.onPrepare?.(request);
+    return {
+      cost: { ...FAKE_COST, ...this.options.cost },
+      tables: [{ table: "events", snapshot_id: "9007199254740993", files: 1 }],
+      servedBy: "scan",
+      defaultOrderApplied: this.options.defaultOrderApplied ?? false,
+      explain: () => Promise.resolve("SEQ_SCAN"),
+      run: () => Promise.resolve(this.#run(request)),
+      ...this.#counted(),
+    };
+  }
+
+  ping(): Promise<void> {
+    this.pings += 1;
+    return this.onPing();
+  }
+
+  close(): Promise<void> {
+    this.closed = true;
+    return Promise.resolve();
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close();
+  }
+
+  #run(request: QueryRequest): RunningQuery {
+    const columns: ResultColumn[] = [{ name: "n", type: "BIGINT" }];
+    return {
+      columns,
+      chunks: (shape) => this.#chunks(request, shape),
+      stats: () => Promise.resolve(FAKE_STATS),
+      ...this.#counted(),
+    };
+  }
+
+  async *#chunks(request: QueryRequest, shape: "arrays" | "objects"): AsyncGenerator<ResultChunk> {
+    const { rows = [], chunkRows = 2, onChunk } = this.options;
+    const wanted = rows.slice(0, request.rowsMax + 1);
+    for (let at = 0; at * chunkRows < wanted.length || at === 0; at++) {
+      await onChunk?.(at, request);
+      this.chunksTaken += 1;
+      const values = wanted.slice(at * chunkRows, (at + 1) * chunkRows);
+      yield { rows: values.map((n) => JSON.stringify(shape === "arrays" ? [n] : { n })) };
+    }
+  }
+
+  #counted(): AsyncDisposable {
+    this.open += 1;
+    let disposed = false;
+    return {
+      [Symbol.asyncDispose]: () => {
+        if (!disposed) this.open -= 1;
+        disposed = true;
+        return Promise.resolve();
+      },
+    };
+  }
+}
+
+/** Rejects with the signal's reason once the caller of `request` is gone; stands for an engine at work. */
+export function untilAborted(request: QueryRequest): Promise<never> {
+  const { signal } = request;
+  return new Promise((_, reject) => {
+    if (signal?.aborted) return reject(signal.reason);
+    signal?.addEventListener("abort", () => reject(signal.reason), { once: true });
+  });
+}

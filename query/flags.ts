@@ -1,0 +1,126 @@
+/** Options of the query server: SPEC.md sections 1 and 8, as far as they have an effect. */
+
+import type { OptionTable, Settings } from "../shared/config/options.ts";
+import { LOG_LEVELS } from "../shared/os/logging.ts";
+import { ROWS_RETURNED_CEILING } from "./limits.ts";
+
+const MIB = 1024 * 1024;
+const BYTES_MAX = Number.MAX_SAFE_INTEGER;
+
+export const OPTIONS = {
+  bind: {
+    kind: "text",
+    flag: "bind",
+    placeholder: "HOST:PORT",
+    default: "0.0.0.0:8089",
+    help: "Address of the HTTP API.",
+  },
+  metricsBind: {
+    kind: "text",
+    flag: "metrics-bind",
+    placeholder: "HOST:PORT",
+    default: "0.0.0.0:9105",
+    help: "Address of `/metrics`.",
+  },
+  dataDir: {
+    kind: "text",
+    flag: "data-dir",
+    env: "SVC_DATA_DIR",
+    placeholder: "DATA_DIR",
+    default: "./data",
+    help: "Local root directory.",
+  },
+  warehouse: {
+    kind: "text",
+    flag: "warehouse",
+    placeholder: "DIR",
+    default: "warehouse",
+    help: "Warehouse subdirectory of the data directory, or an absolute path.",
+  },
+  warehouseUrl: {
+    kind: "text",
+    flag: "warehouse-url",
+    env: "SVC_WAREHOUSE_URL",
+    placeholder: "URL",
+    help: "Warehouse as a file:// URL; overrides --warehouse.",
+  },
+  catalogUri: {
+    kind: "text",
+    flag: "catalog-uri",
+    env: "SVC_CATALOG_URI",
+    placeholder: "URI",
+    help: "Catalog as sqlite://<path>?mode=rwc; catalog.db in the warehouse when not given.",
+  },
+  queryWalBufferDir: {
+    kind: "text",
+    flag: "query-wal-buffer-dir",
+    placeholder: "DIR",
+    help: "WAL directory to read: rows that no table holds yet are then part of every answer.",
+  },
+  tenantNamespace: {
+    kind: "text",
+    flag: "tenant-namespace",
+    env: "SVC_TENANT_NAMESPACE",
+    placeholder: "NAMESPACE",
+    default: "svc",
+    help: "Namespace whose tables queries can name.",
+  },
+  maxRows: {
+    kind: "integer",
+    flag: "max-rows",
+    env: "SVC_QUERY_MAX_ROWS",
+    placeholder: "ROWS",
+    default: ROWS_RETURNED_CEILING,
+    min: 1,
+    max: ROWS_RETURNED_CEILING,
+    help: "Ceiling of limits.max_rows_returned of an interactive query.",
+  },
+  cacheDir: {
+    kind: "text",
+    flag: "cache-dir",
+    placeholder: "DIR",
+    default: "query-cache",
+    help:
+      "Subdirectory of the data directory, or an absolute path, for spill files and converted WAL segments: " +
+      "the only place this server writes. Emptied at start.",
+  },
+  memoryPoolBytes: {
+    kind: "integer",
+    flag: "memory-pool-bytes",
+    env: "SVC_QUERY_MEMORY_POOL_BYTES",
+    placeholder: "BYTES",
+    min: 64 * MIB,
+    max: BYTES_MAX,
+    help: "Memory that all queries share; half of the container's limit when not given.",
+  },
+  spillBytesMax: {
+    kind: "integer",
+    flag: "spill-max-bytes",
+    env: "SVC_QUERY_SPILL_MAX_BYTES",
+    placeholder: "BYTES",
+    default: 16 * 1024 * MIB,
+    min: 0,
+    max: BYTES_MAX,
+    help: "Bytes that queries may spill to disk together; past them a query is refused with 503.",
+  },
+  threads: {
+    kind: "integer",
+    flag: "threads",
+    env: "SVC_QUERY_THREADS",
+    placeholder: "N",
+    min: 1,
+    max: 1024,
+    help: "Threads of the SQL engine; one per core when not given.",
+  },
+  logLevel: {
+    kind: "text",
+    flag: "log-level",
+    env: "SVC_LOG",
+    placeholder: "LEVEL",
+    default: "info",
+    choices: LOG_LEVELS,
+    help: "Least severe log lines to write to stderr.",
+  },
+} as const satisfies OptionTable;
+
+export type QuerySettings = Settings<typeof OPTIONS>;

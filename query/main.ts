@@ -1,0 +1,37 @@
+/** `svc-query-server`: parses, starts, waits to be asked to end, stops. Permissions: set `query` of `deno.json`. */
+
+import { isOperatingError } from "../shared/base/errors.ts";
+import { parseProgram, UsageError } from "../shared/config/parse_options.ts";
+import { configureLogging, type LogThreshold } from "../shared/os/logging.ts";
+import { listenForEnd } from "../shared/os/signals.ts";
+import { OPTIONS, startQuery, VERSION } from "./mod.ts";
+
+const PROGRAM = {
+  name: "svc-query-server",
+  summary: "Answers SQL over stored logs: POST /api/v1/sql.",
+  options: OPTIONS,
+  version: VERSION,
+};
+
+async function main(argv: readonly string[]): Promise<number> {
+  const encoder = new TextEncoder();
+  try {
+    const invocation = parseProgram(PROGRAM, argv, (name) => Deno.env.get(name));
+    if (invocation.kind === "print") {
+      await Deno.stdout.write(encoder.encode(invocation.text));
+      return 0;
+    }
+    const { settings } = invocation;
+    await configureLogging({ level: settings.logLevel as LogThreshold });
+    using end = listenForEnd();
+    await using _server = await startQuery(settings);
+    await end.requested;
+    return 0;
+  } catch (error) {
+    if (!(error instanceof UsageError) && !isOperatingError(error)) throw error;
+    await Deno.stderr.write(encoder.encode(`${PROGRAM.name}: ${error.message}\n`));
+    return error instanceof UsageError ? 2 : 1;
+  }
+}
+
+if (import.meta.main) Deno.exit(await main(Deno.args));

@@ -1,0 +1,54 @@
+/** Metrics of the query server. Names in SPEC.md keep its words; the rest follow them. */
+
+import { type BuildInfo, createMetrics, type Metrics } from "../shared/metrics/metrics.ts";
+import { DURATION_SECS_BUCKETS, type MetricTable, ROWS_BUCKETS } from "../shared/metrics/table.ts";
+
+/** How a request for SQL ended. `timeout` is SPEC.md section 7's word for the wall clock. */
+export const OUTCOMES = ["ok", "truncated", "refused", "failed", "timeout", "cancelled"] as const;
+export type Outcome = typeof OUTCOMES[number];
+
+export const ENDPOINTS = ["sql", "sql_local", "sql_explain"] as const;
+export type Endpoint = typeof ENDPOINTS[number];
+
+export const METRICS = {
+  requests: {
+    kind: "counter",
+    name: "svc_query_requests_total",
+    help: "SQL requests by route and by how they ended",
+    labels: { endpoint: ENDPOINTS, outcome: OUTCOMES },
+  },
+  durationSecs: {
+    kind: "histogram",
+    name: "svc_query_duration_seconds",
+    help: "Time from a request's arrival to the end of its answer",
+    buckets: [...DURATION_SECS_BUCKETS, 60, 300],
+  },
+  rowsReturned: {
+    kind: "histogram",
+    name: "svc_query_rows_returned",
+    help: "Rows in an answer",
+    buckets: [...ROWS_BUCKETS, 1_000_000],
+  },
+  inFlight: {
+    kind: "gauge",
+    name: "svc_query_in_flight",
+    help: "Statements being prepared, run or sent now",
+  },
+  defaultOrderApplied: {
+    kind: "counter",
+    name: "svc_query_default_order_applied_total",
+    help: "Bare SELECTs that were ordered newest-first",
+  },
+  breakerTrips: {
+    kind: "counter",
+    name: "svc_query_breaker_trips_total",
+    help: "Queries stopped by a limit, by limit",
+    labels: { breaker: ["pool_exhausted"] },
+  },
+} as const satisfies MetricTable;
+
+export type QueryMetrics = Metrics<typeof METRICS>;
+
+export function createQueryMetrics(build: BuildInfo): QueryMetrics {
+  return createMetrics(METRICS, build);
+}

@@ -1,0 +1,65 @@
+/**
+ * Whether the server can answer queries, found out in the background so that a probe never waits: an engine
+ * or catalog that hangs makes the last result old, and an old result is "not ready".
+ */
+
+import { messageOf } from "../shared/base/errors.ts";
+import type { Clock } from "../shared/os/clock.ts";
+
+export interface ReadinessOptions {
+  /** Throws when the server could not answer now. */
+  readonly ping: () => Promise<void>;
+  readonly clock: Clock;
+}
+
+const INTERVAL_MS = 2_000;
+/** A result older than this no longer counts. */
+const AGE_MS_MAX = 10_000;
+const STOP_MS_MAX = 1_000;
+
+export class Readiness implements AsyncDisposable {
+  readonly #ping: () => Promise<void>;
+  readonly #clock: Clock;
+  readonly #stop = new AbortController();
+  readonly #running: Promise<void>;
+  #checkedMs: number | undefined;
+  #problem: string | undefined = "the first check has not ended yet";
+
+  /** Starts checking. */
+  constructor(options: ReadinessOptions) {
+    this.#ping = options.ping;
+    this.#clock = options.clock;
+    this.#running = this.#checkForever();
+  }
+
+  /** Why the server is not ready; undefined when it is. */
+  get problem(): string | undefined {
+    if (this.#problem !== undefined || this.#checkedMs === undefined) return this.#problem;
+    const ageMs = this.#clock.monotonicMs() - this.#checkedMs;
+    if (ageMs <= AGE_MS_MAX) return undefined;
+    return `engine and catalog have not answered for ${Math.round(ageMs / 1000)} s`;
+  }
+
+  async #checkForever(): Promise<void> {
+    const { signal } = this.#stop;
+    while (!signal.aborted) {
+      try {
+        await this.#ping();
+        this.#problem = undefined;
+      } catch (error) {
+        this.#problem = messageOf(error);
+      }
+      this.#checkedMs = this.#clock.monotonicMs();
+      await this.#clock.sleep(INTERVAL_MS, { signal }).catch(() => {}); // Stopped while asleep.
+    }
+  }
+
+  /** Stops checking; does not wait for a check that hangs. */
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#stop.abort();
+    const ended = new AbortController();
+    const patience = this.#clock.sleep(STOP_MS_MAX, { signal: ended.signal }).catch(() => {});
+    await Promise.race([this.#running, patience]);
+    ended.abort();
+  }
+}

@@ -1,0 +1,94 @@
+/** Routes of the query server: one table, and the Hono app made from it. */
+
+import { type Context, Hono } from "hono";
+import { isOperatingError, OperatingError } from "../shared/base/errors.ts";
+import { errorResponse, jsonResponse } from "../shared/http/error_response.ts";
+import { answerSql, explainSql } from "./sql.ts";
+import type { SqlService } from "./sql_call.ts";
+import type { Readiness } from "./readiness.ts";
+
+export interface QueryService extends SqlService {
+  readonly readiness: Pick<Readiness, "problem">;
+}
+
+interface Route {
+  readonly method: "GET" | "POST";
+  readonly path: string;
+  answer(request: Request, service: QueryService): Response | Promise<Response>;
+}
+
+export const ROUTES: readonly Route[] = [
+  {
+    method: "POST",
+    path: "/api/v1/sql",
+    answer: (request, service) => answerSql(request, service, "sql"),
+  },
+  {
+    method: "POST",
+    path: "/api/v1/sql/local",
+    answer: (request, service) => answerSql(request, service, "sql_local"),
+  },
+  { method: "POST", path: "/api/v1/sql/explain", answer: explainSql },
+  { method: "GET", path: "/healthz", answer: () => jsonResponse({ status: "ok" }) },
+  { method: "GET", path: "/readyz", answer: (_request, service) => readyz(service) },
+];
+
+const SERVER_MICROS_HEADER = "x-svc-server-micros";
+
+/** The app; its `fetch` answers every request, errors included. */
+export function queryApp(service: QueryService): Hono {
+  const app = new Hono();
+  app.use("/api/v1/*", async (context, next) => {
+    const startedMs = service.clock.monotonicMs();
+    await next();
+    const micros = Math.round((service.clock.monotonicMs() - startedMs) * 1000);
+    context.res.headers.set(SERVER_MICROS_HEADER, String(micros));
+  });
+  for (const { method, path, answer } of ROUTES) {
+    app.on(method, path, (context) => answer(context.req.raw, service));
+  }
+  for (const path of new Set(ROUTES.map((route) => route.path))) {
+    app.all(path, (context) => methodNotAllowed(context, path));
+  }
+  app.notFound((context) =>
+    errorResponse(
+      new OperatingError(
+        "not_found",
+        `Cannot ${context.req.method} ${context.req.path}: there is no such route`,
+        { reason: "unknown_route" },
+      ),
+    )
+  );
+  app.onError((error) => failure(error));
+  return app;
+}
+
+function readyz({ readiness }: QueryService): Response {
+  const { problem } = readiness;
+  return problem === undefined
+    ? jsonResponse({ status: "ready" })
+    : jsonResponse({ status: "not_ready", error: problem }, { status: 503 });
+}
+
+function methodNotAllowed(context: Context, path: string): Response {
+  const allowed = ROUTES.filter((route) => route.path === path).map((route) => route.method);
+  return errorResponse(
+    new OperatingError(
+      "method_not_allowed",
+      `Cannot ${context.req.method} ${path}: use ${allowed.join(" or ")}`,
+      { reason: "method_not_allowed" },
+    ),
+    { allow: allowed.join(", ") },
+  );
+}
+
+/** An unknown limit is told in plain text (SPEC.md section 7), everything else in the JSON envelope. */
+function failure(error: unknown): Response {
+  if (isOperatingError(error, "unprocessable")) {
+    return new Response(`${error.message}\n`, {
+      status: error.httpStatus,
+      headers: { "content-type": "text/plain; charset=utf-8" },
+    });
+  }
+  return errorResponse(error);
+}

@@ -1,0 +1,62 @@
+/** `POST /api/v1/sql`, `/sql/local` and `/sql/explain`: from the request's body to its answer. */
+
+import { readBody } from "../shared/http/body.ts";
+import { jsonResponse } from "../shared/http/error_response.ts";
+import { effectiveLimits, SQL_BODY_BYTES_MAX } from "./limits.ts";
+import type { Endpoint } from "./metrics.ts";
+import { SqlCall, type SqlService } from "./sql_call.ts";
+import { recordsResponse } from "./sql_records.ts";
+import { parseSqlRequest, type SqlRequest } from "./sql_request.ts";
+import { streamResponse } from "./sql_stream.ts";
+
+/** Answers with rows, or with the cost alone for `dry_run`. Throws what `errorResponse` renders. */
+export function answerSql(
+  request: Request,
+  service: SqlService,
+  endpoint: Endpoint,
+): Promise<Response> {
+  return withCall(request, service, endpoint, async (call, asked) => {
+    if (asked.dry_run) return jsonResponse(costReport(call));
+    return asked.format === "ndjson" ? await streamResponse(call) : await recordsResponse(call);
+  });
+}
+
+/** Answers with the cost and the physical plan; runs nothing. */
+export function explainSql(request: Request, service: SqlService): Promise<Response> {
+  return withCall(request, service, "sql_explain", async (call) => {
+    const plan = await call.prepared.explain();
+    call.throwIfStopped();
+    return jsonResponse({ ...costReport(call), plan });
+  });
+}
+
+function costReport(call: SqlCall) {
+  const { cost, tables, servedBy } = call.prepared;
+  return { cost, tables, served_by: servedBy };
+}
+
+/** Prepares the statement that `request` asks for; `answer` owns the call once its answer streams. */
+async function withCall(
+  request: Request,
+  service: SqlService,
+  endpoint: Endpoint,
+  answer: (call: SqlCall, asked: SqlRequest) => Promise<Response>,
+): Promise<Response> {
+  const call = new SqlCall(service, endpoint);
+  using _stopping = call.stopWith(request);
+  let streams = false;
+  try {
+    const asked = parseSqlRequest(await readBody(request, { bytesMax: SQL_BODY_BYTES_MAX }));
+    await call.prepare(asked, effectiveLimits(asked.limits ?? {}, service.rowsCeiling));
+    const response = await answer(call, asked);
+    streams = asked.format === "ndjson" && !asked.dry_run && endpoint !== "sql_explain";
+    if (!streams) call.end("ok");
+    return response;
+  } catch (thrown) {
+    const failure = call.failureOf(thrown);
+    call.endWith(failure);
+    throw failure;
+  } finally {
+    if (!streams) await call[Symbol.asyncDispose]();
+  }
+}

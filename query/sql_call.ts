@@ -1,0 +1,197 @@
+/**
+ * One statement on behalf of one request: what it holds, how long it may take, and whether its caller is still
+ * there. Disposing it twice is fine, and gives everything back even when the engine is still at work.
+ *
+ * The engine keeps the deadline while it works. The timer here is the second one, a little later: it also ends
+ * an answer that no one reads, and an engine that missed its own deadline.
+ */
+
+import { getLogger } from "@logtape/logtape";
+import { assert } from "../shared/base/assert.ts";
+import { isOperatingError, OperatingError } from "../shared/base/errors.ts";
+import type { Engine, PreparedQuery, RunningQuery } from "../shared/engine/types.ts";
+import type { Clock } from "../shared/os/clock.ts";
+import type { EffectiveLimits } from "./limits.ts";
+import type { Endpoint, Outcome, QueryMetrics } from "./metrics.ts";
+import type { SqlRequest } from "./sql_request.ts";
+
+/** What answering SQL needs. */
+export interface SqlService {
+  readonly engine: Engine;
+  readonly metrics: QueryMetrics;
+  readonly clock: Clock;
+  readonly namespace: string;
+  readonly tenant: string;
+  /** Server's ceiling of `limits.max_rows_returned`. */
+  readonly rowsCeiling: number;
+}
+
+const DEADLINE_GRACE_MS = 500;
+export const POOL_RETRY_AFTER_SECS = 5;
+/** Reason of an engine error that says memory pool or spill cap are used up. */
+export const POOL_EXHAUSTED = "pool_exhausted";
+
+export class SqlCall implements AsyncDisposable {
+  readonly #service: SqlService;
+  readonly #endpoint: Endpoint;
+  readonly #startedMs: number;
+  readonly #stop = new AbortController();
+  readonly #held = new AsyncDisposableStack();
+  #limits: EffectiveLimits | undefined;
+  #prepared: PreparedQuery | undefined;
+  #late = false;
+  #ended = false;
+
+  constructor(service: SqlService, endpoint: Endpoint) {
+    this.#service = service;
+    this.#endpoint = endpoint;
+    this.#startedMs = service.clock.monotonicMs();
+    service.metrics.inFlight.at({}).add(1);
+  }
+
+  get prepared(): PreparedQuery {
+    assert(this.#prepared !== undefined, "the call is prepared");
+    return this.#prepared;
+  }
+
+  get limits(): EffectiveLimits {
+    assert(this.#limits !== undefined, "the call is prepared");
+    return this.#limits;
+  }
+
+  /** Stops the engine when `request`'s sender goes away; undone by disposing the result. */
+  stopWith(request: Request): Disposable {
+    const onAbort = () => this.cancel();
+    request.signal.addEventListener("abort", onAbort, { once: true });
+    return {
+      [Symbol.dispose]: () => request.signal.removeEventListener("abort", onAbort),
+    };
+  }
+
+  /** The caller is gone: what runs for it stops. */
+  cancel(): void {
+    this.#stop.abort(new OperatingError("cancelled", "The client closed the connection"));
+  }
+
+  async prepare(asked: SqlRequest, limits: EffectiveLimits): Promise<void> {
+    this.#limits = limits;
+    this.#watchDeadline(limits.timeoutMs);
+    const prepared = await this.#service.engine.prepare({
+      sql: asked.query,
+      namespace: this.#service.namespace,
+      tenant: this.#service.tenant,
+      defaultOrder: asked.default_order,
+      rowsMax: limits.rowsReturnedMax,
+      deadlineMs: limits.timeoutMs,
+      signal: this.#stop.signal,
+    });
+    this.#prepared = await this.#hold(prepared);
+  }
+
+  async run(): Promise<RunningQuery> {
+    this.#refuseTooDear();
+    if (this.prepared.defaultOrderApplied) {
+      this.#service.metrics.defaultOrderApplied.at({}).add(1);
+    }
+    return await this.#hold(await this.prepared.run());
+  }
+
+  /** After every wait on the engine: a stopped one may report an end that is none. */
+  throwIfStopped(): void {
+    if (this.#late || this.#stop.signal.aborted) throw this.#stop.signal.reason;
+  }
+
+  /** What to tell of `thrown`: with the cost where SPEC wants it, and with what stopped the call first. */
+  failureOf(thrown: unknown): unknown {
+    const cost = this.#prepared?.cost;
+    const details = cost === undefined ? {} : { cost };
+    if (this.#late || isOperatingError(thrown, "deadline_exceeded")) {
+      const seconds = (this.#limits?.timeoutMs ?? 0) / 1000;
+      return new OperatingError(
+        "deadline_exceeded",
+        `Cannot finish the query within ${seconds} s of wall clock: narrow it, ` +
+          "or raise limits.timeout_seconds",
+        { reason: "timeout", details, cause: thrown },
+      );
+    }
+    if (this.#stop.signal.aborted) return this.#stop.signal.reason;
+    if (isOperatingError(thrown, "unavailable") && thrown.reason === POOL_EXHAUSTED) {
+      this.#service.metrics.breakerTrips.at({ breaker: "pool_exhausted" }).add(1);
+      return new OperatingError("unavailable", thrown.message, {
+        reason: POOL_EXHAUSTED,
+        retryAfterSecs: POOL_RETRY_AFTER_SECS,
+        details: { ...thrown.details, ...details },
+        cause: thrown,
+      });
+    }
+    return thrown;
+  }
+
+  /** Counts the request; only the first call does. */
+  end(outcome: Outcome, rowsReturned?: number): void {
+    if (this.#ended) return;
+    this.#ended = true;
+    const { metrics, clock } = this.#service;
+    metrics.inFlight.at({}).add(-1);
+    metrics.requests.at({ endpoint: this.#endpoint, outcome }).add(1);
+    metrics.durationSecs.observe((clock.monotonicMs() - this.#startedMs) / 1000);
+    if (rowsReturned !== undefined) metrics.rowsReturned.observe(rowsReturned);
+  }
+
+  /** Counts the request as the failure that `failure` is. */
+  endWith(failure: unknown): void {
+    this.end(outcomeOf(failure));
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.end("cancelled");
+    // Ends the deadline's timer and whatever the engine still does for this call.
+    this.#stop.abort(new OperatingError("cancelled", "The query is over"));
+    await this.#held.disposeAsync();
+  }
+
+  /** Keeps what the engine handed out, or gives it back at once when the call was stopped meanwhile. */
+  async #hold<T extends AsyncDisposable>(resource: T): Promise<T> {
+    if (this.#held.disposed) await resource[Symbol.asyncDispose]();
+    else this.#held.use(resource);
+    this.throwIfStopped();
+    return resource;
+  }
+
+  #watchDeadline(timeoutMs: number): void {
+    const { clock } = this.#service;
+    const expired = clock.sleep(timeoutMs + DEADLINE_GRACE_MS, { signal: this.#stop.signal });
+    expired.then(
+      () => {
+        this.#late = true;
+        this.#stop.abort(new OperatingError("deadline_exceeded", "The wall clock ran out"));
+        return this.#held.disposeAsync();
+      },
+      () => {}, // The call ended in time.
+    ).catch((error) => getLogger(["svc", "query"]).error("late query kept: {error}", { error }));
+  }
+
+  #refuseTooDear(): void {
+    const { cost } = this.prepared;
+    const { bytesScannedMax, rowsScannedMax } = this.limits;
+    const over = cost.estimated_bytes_scanned > bytesScannedMax
+      ? { what: "bytes", estimate: cost.estimated_bytes_scanned, cap: bytesScannedMax }
+      : cost.estimated_rows_processed > rowsScannedMax
+      ? { what: "rows", estimate: cost.estimated_rows_processed, cap: rowsScannedMax }
+      : undefined;
+    if (over === undefined) return;
+    throw new OperatingError(
+      "invalid_argument",
+      `Cannot run the query: it would scan about ${over.estimate} ${over.what} and ` +
+        `limits.max_${over.what}_scanned allows ${over.cap}; narrow the time range or the columns`,
+      { reason: `max_${over.what}_scanned`, details: { cost } },
+    );
+  }
+}
+
+function outcomeOf(failure: unknown): Outcome {
+  if (!isOperatingError(failure)) return "failed";
+  if (failure.code === "deadline_exceeded") return "timeout";
+  if (failure.code === "cancelled") return "cancelled";
+  return failure.httpStatus < 500 ? "refused" : "failed";
+}

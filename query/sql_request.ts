@@ -1,0 +1,92 @@
+/**
+ * The body of a SQL request (SPEC.md 2.4) as a precise type.
+ *
+ * Unknown members at the top are ignored; `limits` is strict, because a misspelt cap that is ignored would
+ * be no cap. What is known and has the wrong type is refused; null stands for absent where absent is allowed.
+ */
+
+import { z } from "zod";
+import { textOf } from "../shared/base/bytes.ts";
+import { OperatingError } from "../shared/base/errors.ts";
+
+const count = z.int().min(1);
+
+const LIMITS = z.strictObject({
+  max_rows_returned: count.nullish(),
+  max_rows_scanned: count.nullish(),
+  max_bytes_scanned: count.nullish(),
+  timeout_seconds: z.number().positive().nullish(),
+});
+
+const SQL_REQUEST = z.object({
+  query: z.string().refine((text) => text.trim() !== "", "give a SQL statement"),
+  format: z.enum(["records", "ndjson"]).default("records"),
+  priority: z.enum(["interactive", "batch"]).default("interactive"),
+  default_order: z.boolean().default(true),
+  dry_run: z.boolean().default(false),
+  limits: LIMITS.nullish(),
+  shard: z.object({ index: z.int(), count: z.int() }).nullish(),
+});
+
+export type SqlRequest = z.infer<typeof SQL_REQUEST>;
+
+/**
+ * Parses a request body. Errors: `unprocessable` naming the unknown members of `limits`, which wins over all
+ * else; `invalid_argument` for what is no JSON or has a wrong type; `unimplemented` for what comes later.
+ */
+export function parseSqlRequest(body: Uint8Array): SqlRequest {
+  const parsed = SQL_REQUEST.safeParse(parseJson(body));
+  if (!parsed.success) throw refusalOf(parsed.error.issues);
+  refuseLater(parsed.data);
+  return parsed.data;
+}
+
+function parseJson(body: Uint8Array): unknown {
+  try {
+    return JSON.parse(textOf(body));
+  } catch (cause) {
+    throw new OperatingError(
+      "invalid_argument",
+      'Cannot read the request body as JSON: send an object such as {"query":"SELECT 1"}',
+      { reason: "invalid_body", cause },
+    );
+  }
+}
+
+function refusalOf(issues: readonly z.core.$ZodIssue[]): OperatingError {
+  for (const issue of issues) {
+    if (issue.code === "unrecognized_keys" && issue.path[0] === "limits") {
+      const unknown = issue.keys.map((key) => `\`${key}\``).join(", ");
+      const known = Object.keys(LIMITS.shape).map((key) => `\`${key}\``).join(", ");
+      return new OperatingError(
+        "unprocessable",
+        `Cannot apply limits: unknown field ${unknown}; the known ones are ${known}`,
+      );
+    }
+  }
+  const [first] = issues;
+  const where = first === undefined || first.path.length === 0 ? "the body" : first.path.join(".");
+  return new OperatingError(
+    "invalid_argument",
+    `Cannot use ${where} of the request: ${first?.message ?? "it has the wrong shape"}`,
+    { reason: "invalid_body" },
+  );
+}
+
+/** Answering these as if they had not been asked for would be a wrong answer. */
+function refuseLater(request: SqlRequest): void {
+  if (request.priority === "batch") {
+    throw new OperatingError(
+      "unimplemented",
+      'Cannot run with priority "batch": this server has no batch jobs; use "interactive"',
+      { reason: "batch_unavailable" },
+    );
+  }
+  if (request.shard !== undefined && request.shard !== null) {
+    throw new OperatingError(
+      "unimplemented",
+      "Cannot scan one shard: this server does not take part in distributed queries; leave shard out",
+      { reason: "shard_unavailable" },
+    );
+  }
+}

@@ -1,0 +1,79 @@
+/**
+ * An NDJSON answer, SPEC.md 2.6: rows as they come, then at most one trailer. Nothing is read ahead of the
+ * client, and a client that leaves stops the query.
+ */
+
+import { isOperatingError } from "../shared/base/errors.ts";
+import type { ResultChunk } from "../shared/engine/types.ts";
+import { asOperatingError } from "../shared/http/error_response.ts";
+import { ndjsonResponse } from "../shared/http/ndjson.ts";
+import { POOL_EXHAUSTED, type SqlCall } from "./sql_call.ts";
+
+/**
+ * Starts the prepared statement. What fails before the first rows is thrown and keeps its own status; after
+ * that the answer owns `call`, and a failure is its last line.
+ */
+export async function streamResponse(call: SqlCall): Promise<Response> {
+  const running = await call.run();
+  const chunks = running.chunks("objects")[Symbol.asyncIterator]();
+  const first = await chunks.next();
+  call.throwIfStopped();
+  const lines = renderLines(call, first, chunks);
+  return ndjsonResponse({
+    [Symbol.asyncIterator]: () => ({
+      next: () => lines.next(),
+      async return() {
+        // The generator may be waiting for the engine: stop that first, or it would be waited for.
+        call.cancel();
+        await lines.return(undefined);
+        await call[Symbol.asyncDispose]();
+        return { done: true, value: undefined };
+      },
+    }),
+  });
+}
+
+async function* renderLines(
+  call: SqlCall,
+  first: IteratorResult<ResultChunk>,
+  chunks: AsyncIterator<ResultChunk>,
+): AsyncGenerator<string, undefined> {
+  const rowsMax = call.limits.rowsReturnedMax;
+  let sent = 0;
+  try {
+    for (let next = first; !next.done; next = await chunks.next()) {
+      call.throwIfStopped();
+      const rows = next.value.rows.slice(0, rowsMax - sent);
+      sent += rows.length;
+      if (rows.length > 0) yield `${rows.join("\n")}\n`;
+      if (next.value.rows.length > rows.length) {
+        call.end("truncated", sent);
+        yield trailer({ _meta: "truncated", row_count: sent, max_rows: rowsMax });
+        return;
+      }
+    }
+    call.throwIfStopped();
+    call.end("ok", sent);
+  } catch (thrown) {
+    const failure = call.failureOf(thrown);
+    call.endWith(failure);
+    yield errorTrailer(failure);
+  } finally {
+    await call[Symbol.asyncDispose]();
+  }
+}
+
+function errorTrailer(failure: unknown): string {
+  const error = asOperatingError(failure);
+  const refused = isOperatingError(error, "unavailable") && error.reason === POOL_EXHAUSTED;
+  return trailer({
+    _meta: "error",
+    code: refused ? 503 : 500,
+    error: error.message,
+    ...(refused ? { retry_after_secs: error.retryAfterSecs } : {}),
+  });
+}
+
+function trailer(fields: Readonly<Record<string, unknown>>): string {
+  return `${JSON.stringify(fields)}\n`;
+}

@@ -1,0 +1,49 @@
+/** A query server on free ports over an engine of the test's own, and a client for it. For tests. */
+
+import { parseOptions } from "../shared/config/parse_options.ts";
+import { FakeEngine, type FakeEngineOptions } from "./fake_engine.ts";
+import { OPTIONS, startQuery } from "./mod.ts";
+
+export interface TestServer extends AsyncDisposable {
+  readonly engine: FakeEngine;
+  readonly url: string;
+  readonly metricsUrl: string;
+  /** Posts `body` as JSON, or as it is when it is a text. */
+  post(path: string, body: unknown, init?: RequestInit): Promise<Response>;
+  /** Value of one series as `/metrics` shows it; undefined when it shows none. */
+  metric(series: string): Promise<number | undefined>;
+}
+
+export async function startTestServer(
+  options: FakeEngineOptions = {},
+  flags: readonly string[] = [],
+): Promise<TestServer> {
+  const engine = new FakeEngine(options);
+  const settings = parseOptions(OPTIONS, [
+    "--bind",
+    "127.0.0.1:0",
+    "--metrics-bind",
+    "127.0.0.1:0",
+    ...flags,
+  ]);
+  const server = await startQuery(settings, { engine });
+  const url = `http://127.0.0.1:${server.address.port}`;
+  const metricsUrl = `http://127.0.0.1:${server.metricsAddress.port}/metrics`;
+  return {
+    engine,
+    url,
+    metricsUrl,
+    post: (path, body, init = {}) =>
+      fetch(`${url}${path}`, {
+        method: "POST",
+        body: typeof body === "string" ? body : JSON.stringify(body),
+        ...init,
+      }),
+    async metric(series) {
+      const text = await (await fetch(metricsUrl)).text();
+      const line = text.split("\n").find((candidate) => candidate.startsWith(`${series} `));
+      return line === undefined ? undefined : Number(line.slice(series.length + 1));
+    },
+    [Symbol.asyncDispose]: () => server.stop(),
+  };
+}
