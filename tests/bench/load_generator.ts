@@ -1,0 +1,86 @@
+/**
+ * Drives one HTTP server with prebuilt bodies over keep-alive connections and prints what was acknowledged.
+ * It writes and reads raw HTTP/1.1 on TCP: `fetch` costs more per request than the servers under load.
+ *
+ * Usage: `load_generator.ts <port> <path> <seconds> <records per request> <connections>`; one JSON line on stdout:
+ * `{"requests","rows","seconds","bytes","p50Ms","p99Ms"}`. A status other than 200 ends the run with an error.
+ */
+
+import { otlpLogsBody } from "./otlp_bodies.ts";
+
+const BODIES = 8;
+const WARM_UP_SECS = 0.5;
+
+const [port = "", path = "", seconds = "", records = "", connections = ""] = Deno.args;
+const startNs = BigInt(Date.now()) * 1_000_000n;
+const requests = Array.from({ length: BODIES }, (_, i) => {
+  const body = otlpLogsBody({
+    records: Number(records),
+    startNs: startNs + BigInt(i) * 1_000_000_000n,
+    first: i * Number(records),
+  });
+  const head = new TextEncoder().encode(
+    `POST ${path} HTTP/1.1\r\nhost: 127.0.0.1\r\ncontent-type: application/x-protobuf\r\n` +
+      `content-length: ${body.byteLength}\r\n\r\n`,
+  );
+  const whole = new Uint8Array(head.byteLength + body.byteLength);
+  whole.set(head);
+  whole.set(body, head.byteLength);
+  return whole;
+});
+
+const begun = performance.now();
+const from = begun + WARM_UP_SECS * 1_000;
+const until = from + Number(seconds) * 1_000;
+const tookMs: number[] = [];
+let bytes = 0;
+
+/** One connection: a request, its answer, the next. */
+async function drive(lane: number): Promise<void> {
+  using connection = await Deno.connect({ hostname: "127.0.0.1", port: Number(port) });
+  connection.setNoDelay(true);
+  const buffer = new Uint8Array(16 * 1024);
+  for (let turn = lane;; turn++) {
+    const request = requests[turn % BODIES] ?? new Uint8Array(0);
+    const sent = performance.now();
+    if (sent >= until) return;
+    for (let at = 0; at < request.byteLength;) at += await connection.write(request.subarray(at));
+    await readAnswer(connection, buffer);
+    const answered = performance.now();
+    if (sent >= from && answered <= until) {
+      tookMs.push(answered - sent);
+      bytes += request.byteLength;
+    }
+  }
+}
+
+const decoder = new TextDecoder("latin1");
+
+/** Reads one whole answer; throws unless it is a 200. */
+async function readAnswer(connection: Deno.TcpConn, buffer: Uint8Array): Promise<void> {
+  let held = 0;
+  for (;;) {
+    const count = await connection.read(buffer.subarray(held));
+    if (count === null) throw new Error("the server closed the connection");
+    held += count;
+    const text = decoder.decode(buffer.subarray(0, held));
+    const end = text.indexOf("\r\n\r\n");
+    if (end < 0) continue;
+    if (!text.startsWith("HTTP/1.1 200 ")) throw new Error(`answered ${text}`);
+    const length = Number(/\r\ncontent-length: (\d+)/i.exec(text)?.[1] ?? 0);
+    if (held >= end + 4 + length) return;
+  }
+}
+
+await Promise.all(Array.from({ length: Number(connections) }, (_, lane) => drive(lane)));
+tookMs.sort((a, b) => a - b);
+const at = (share: number) => tookMs[Math.floor(tookMs.length * share)] ?? NaN;
+const report = JSON.stringify({
+  requests: tookMs.length,
+  rows: tookMs.length * Number(records),
+  seconds: Number(seconds),
+  bytes,
+  p50Ms: at(0.5),
+  p99Ms: at(0.99),
+});
+Deno.stdout.writeSync(new TextEncoder().encode(`${report}\n`));
