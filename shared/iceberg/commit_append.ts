@@ -1,26 +1,75 @@
-/** The write side: opens or creates a table, appends data files in one commit. */
+/**
+ * The write side: opens or creates a table, and appends data files to it with the WAL segments that they
+ * hold, in one commit.
+ */
 
-import type { Catalog } from "../catalog/catalog.ts";
-import type { Clock } from "../os/clock.ts";
-import type { Random } from "../os/random.ts";
-import type { ObjectStore } from "../storage/object_store.ts";
-import type { AppendCommit, AppendResult, NewTable, Table } from "./types.ts";
+import { assert } from "../base/assert.ts";
+import { uuidV4 } from "../os/random.ts";
+import { type CommitDeps, commitTable, readerOf } from "./commit_table.ts";
+import { type LoadedTable, tableOf } from "./iceberg_reader.ts";
+import { tableLocationKey, TableLocator } from "./locations.ts";
+import { createTableMetadata } from "./new_table.ts";
+import { type AppendBase, stageAppend, stageMetadata } from "./stage_append.ts";
+import type { AppendCommit, AppendResult, NewTable } from "./types.ts";
 
-export interface CommitDeps {
-  readonly store: ObjectStore;
-  readonly catalog: Catalog;
-  readonly clock: Clock;
-  readonly random: Random;
-  /** Given up between attempts, never after the commit point. */
-  readonly signal?: AbortSignal;
+/**
+ * The table as it is, created without rows when there is none: `dataFileKey` of it says where its data files
+ * go. Errors: those of `IcebergReader.loadTable`; `unavailable`.
+ */
+export async function ensureTable(given: CommitDeps, table: NewTable): Promise<LoadedTable> {
+  const deps = { ...given, reader: readerOf(given) };
+  const { metadataLocation } = await commitTable(deps, table.ident, async (base, staging) => {
+    if (base !== undefined) return undefined;
+    const fresh = freshBase(deps, table);
+    const staged = await stageMetadata(deps, fresh, {
+      next: fresh.table.metadata,
+      staging,
+    });
+    return { ...staged, snapshotId: 0n, consumed: [] };
+  });
+  return await deps.reader.loadTable(table.ident, metadataLocation);
 }
 
-/** The table as it is, created empty when there is none: where data files are to be written (`dataFileKey`). */
-export function ensureTable(_deps: CommitDeps, _table: NewTable): Promise<Table> {
-  return Promise.reject(new Error("being written"));
+/**
+ * Adds `files` and records `consumed`: both or neither. `files` may be empty (segments without rows). A
+ * table that does not exist is created; only then `files` must be empty, as they have no place yet.
+ *
+ * Errors: `conflict` (`table_recreated`) when a file belongs to another incarnation; `unavailable` when other
+ * writers kept being first (`commit_contention`) or the catalog did not say what became of the commit
+ * (`commit_unknown`): then the same call again finds out, through `consumed`.
+ */
+export async function commitAppend(
+  given: CommitDeps,
+  change: AppendCommit,
+): Promise<AppendResult> {
+  const deps = { ...given, reader: readerOf(given) };
+  assert(change.files.length + change.consumed.length > 0, "an append adds or consumes something");
+  const result = await commitTable(deps, change.ident, (table, staging) => {
+    const base = table === undefined ? freshBase(deps, change) : { table, exists: true };
+    return stageAppend(deps, base, { append: change, staging });
+  });
+  assert(result.outcome !== "unchanged", "an append always stages");
+  const { outcome, metadataLocation, staged, retries } = result;
+  const snapshotId = staged?.snapshotId ?? await snapshotIdAt(deps, change, metadataLocation);
+  return { outcome, snapshotId, metadataLocation, retries };
 }
 
-/** Adds `files` and records `consumed` in one commit. */
-export function commitAppend(_deps: CommitDeps, _change: AppendCommit): Promise<AppendResult> {
-  return Promise.reject(new Error("being written"));
+function freshBase(deps: CommitDeps, { ident, schema }: NewTable): AppendBase {
+  const uuid = uuidV4(deps.random);
+  const locationKey = tableLocationKey(ident, uuid);
+  const location = `${deps.store.rootUri}/${locationKey}`;
+  const metadata = createTableMetadata({ schema, uuid, location, nowMs: deps.clock.nowMs() });
+  const locator = new TableLocator(deps.store.rootUri, location, `${locationKey}/metadata/none`);
+  return { table: tableOf(ident, metadata, { metadataLocation: "", locator }), exists: false };
+}
+
+/** The current snapshot, 0 when there is none. */
+async function snapshotIdAt(
+  deps: CommitDeps,
+  { ident }: NewTable,
+  metadataLocation: string,
+): Promise<bigint> {
+  if (metadataLocation === "") return 0n;
+  const table = await readerOf(deps).loadTable(ident, metadataLocation);
+  return table.snapshotId ?? 0n;
 }

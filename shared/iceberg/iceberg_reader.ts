@@ -1,33 +1,198 @@
-/** The read side: loads a table's metadata and selects the data files that a time range needs. */
+/**
+ * The read side: loads a table's metadata and selects the data files that a time range needs.
+ *
+ * Everything read is immutable, so a reader that is kept (the query server's) answers from its cache.
+ * Not covered: rows. Delete files of other engines are refused, never ignored.
+ */
 
+import { OperatingError } from "../base/errors.ts";
+import type { TableSchema } from "../event/schema.ts";
 import type { TableIdent } from "../event/tenant.ts";
 import type { ReadableStore } from "../storage/object_store.ts";
+import { keyOfMetadata, TableLocator } from "./locations.ts";
+import { decodeManifest, type ManifestEntry } from "./manifest.ts";
+import { CONTENT, decodeManifestList, liveFiles, type ManifestFile } from "./manifest_list.ts";
+import { MetadataCache } from "./metadata_cache.ts";
+import { TAGS_PROPERTY } from "./new_table.ts";
+import { dayFieldOf } from "./partition.ts";
+import { compareFiles, fileMayMatch, manifestMayMatch } from "./prune.ts";
+import { tableSchemaOf } from "./schema_json.ts";
+import { currentSnapshot, parseTableMetadata, type TableMetadata } from "./table_metadata.ts";
 import type { FileSelection, Table, TimeRange } from "./types.ts";
 
 /** A table with what only this folder needs of it. */
 export interface LoadedTable extends Table {
-  readonly metadata: unknown;
+  readonly metadata: TableMetadata;
+  readonly locator: TableLocator;
 }
 
 export interface IcebergReaderOptions {
-  /** Bytes of decoded metadata kept at most. */
+  /** Bytes of decoded metadata kept at most, estimated. */
   readonly cacheBytesMax?: number;
 }
 
+const CACHE_BYTES_MAX = 64 * 1024 * 1024;
+/** Manifests read at the same time. */
+const READS_MAX = 16;
+/** Decoded metadata takes about this many times its encoded bytes. */
+const DECODED_FACTOR = 4;
+
 export class IcebergReader {
   readonly store: ReadableStore;
+  readonly #cache: MetadataCache;
 
-  constructor(store: ReadableStore, _options: IcebergReaderOptions = {}) {
+  constructor(store: ReadableStore, options: IcebergReaderOptions = {}) {
     this.store = store;
+    this.#cache = new MetadataCache(options.cacheBytesMax ?? CACHE_BYTES_MAX);
   }
 
-  /** Errors: `not_found`, `corrupt`, `unimplemented` (format version, column type, partition transform). */
-  loadTable(_ident: TableIdent, _metadataLocation: string): Promise<LoadedTable> {
-    return Promise.reject(new Error("being written"));
+  /** Errors: `not_found`, `corrupt`, `unimplemented` (format version, column type, partitioning). */
+  async loadTable(ident: TableIdent, metadataLocation: string): Promise<LoadedTable> {
+    const key = keyOfMetadata(this.store.rootUri, metadataLocation);
+    const metadata = await this.#cache.load(key, async () => {
+      const bytes = await this.store.get(key);
+      const value = parseTableMetadata(bytes, metadataLocation);
+      return { value, bytes: bytes.byteLength * DECODED_FACTOR };
+    });
+    return tableOf(ident, metadata, {
+      metadataLocation,
+      locator: new TableLocator(this.store.rootUri, metadata.location, key),
+    });
   }
 
-  /** Errors: also `unimplemented` when the snapshot has delete files. */
-  selectFiles(_table: LoadedTable, _range: TimeRange): Promise<FileSelection> {
-    return Promise.reject(new Error("being written"));
+  /** Errors: as of `loadTable`; also `unimplemented` when the snapshot has delete files. */
+  async selectFiles(table: LoadedTable, range: TimeRange): Promise<FileSelection> {
+    const manifests = await this.manifests(table);
+    let considered = 0;
+    const wanted: ManifestFile[] = [];
+    for (const manifest of manifests) {
+      considered += liveFiles(manifest);
+      refuseDeletes(manifest, table);
+      if (liveFiles(manifest) > 0 && manifestMayMatch(manifest, range)) wanted.push(manifest);
+    }
+    const files = [];
+    for (let start = 0; start < wanted.length; start += READS_MAX) {
+      const batch = wanted.slice(start, start + READS_MAX);
+      for (const entries of await Promise.all(batch.map((one) => this.entries(table, one)))) {
+        for (const { file } of entries) if (fileMayMatch(file, range)) files.push(file);
+      }
+    }
+    return { files: files.sort(compareFiles), considered };
   }
+
+  /** The current snapshot's manifests. */
+  manifests(table: LoadedTable): Promise<readonly ManifestFile[]> {
+    const snapshot = currentSnapshot(table.metadata);
+    if (snapshot === undefined) return Promise.resolve([]);
+    const location = snapshot["manifest-list"];
+    if (location === undefined) {
+      throw new OperatingError(
+        "unimplemented",
+        `Cannot read snapshot ${
+          snapshot["snapshot-id"]
+        } of table ${table.metadata.location}: it has no ` +
+          "manifest list. Rewrite it with the engine that wrote it.",
+      );
+    }
+    const key = table.locator.keyOf(location);
+    return this.#cache.load(key, async () => {
+      const bytes = await this.store.get(key);
+      const value = decodeManifestList(bytes, location);
+      return { value, bytes: bytes.byteLength * DECODED_FACTOR };
+    });
+  }
+
+  /** Live entries of one manifest. */
+  entries(table: LoadedTable, manifest: ManifestFile): Promise<readonly ManifestEntry[]> {
+    const key = table.locator.keyOf(manifest.location);
+    return this.#cache.load(key, async () => {
+      const { schema, locator, metadata } = table;
+      const spec = metadata["partition-specs"].find(({ "spec-id": id }) => id === manifest.specId);
+      if (spec === undefined) {
+        throw new OperatingError(
+          "corrupt",
+          `Cannot read ${manifest.location}: the table has no partition spec ${manifest.specId}.`,
+        );
+      }
+      const day = dayFieldOf(spec, schema, metadata.location);
+      const bytes = await this.store.get(key);
+      const decoded = decodeManifest(bytes, manifest, { schema, day, locator });
+      return { value: decoded.entries, bytes: decoded.recordsBytes * DECODED_FACTOR };
+    });
+  }
+}
+
+/** What the rest of the service sees of `metadata`. */
+export function tableOf(
+  ident: TableIdent,
+  metadata: TableMetadata,
+  where: { metadataLocation: string; locator: TableLocator },
+): LoadedTable {
+  const schemaId = metadata["current-schema-id"];
+  const json = metadata.schemas.find((schema) => schema["schema-id"] === schemaId);
+  if (json === undefined) {
+    throw new OperatingError(
+      "corrupt",
+      `Cannot read table metadata ${where.metadataLocation}: it has no schema ${schemaId}.`,
+    );
+  }
+  const schema = tableSchemaOf(json, tagsOf(metadata));
+  return {
+    ident,
+    uuid: metadata["table-uuid"],
+    metadataLocation: where.metadataLocation,
+    locationKey: where.locator.locationKey,
+    schema,
+    schemaId,
+    snapshotId: currentSnapshot(metadata)?.["snapshot-id"],
+    sortOrderId: timeOrderId(metadata, schema),
+    metadata,
+    locator: where.locator,
+  };
+}
+
+/** The property is ours; a table of another engine has no tag columns. */
+function tagsOf(metadata: TableMetadata): string[] {
+  const text = metadata.properties[TAGS_PROPERTY];
+  if (text === undefined) return [];
+  const tags = parsedOrUndefined(text);
+  if (Array.isArray(tags) && tags.every((tag) => typeof tag === "string")) return tags;
+  throw new OperatingError(
+    "corrupt",
+    `Cannot read table ${metadata.location}: property ${TAGS_PROPERTY} is ${text}, not a JSON array of names.`,
+  );
+}
+
+function parsedOrUndefined(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
+/** Id of the declared order (`timestamp`, `timestamp_ns`) ascending; 0 when the table declares none. */
+function timeOrderId(metadata: TableMetadata, schema: TableSchema): number {
+  const ids = ["timestamp", "timestamp_ns"].map((name) =>
+    schema.columns.find((column) => column.name === name)?.id
+  );
+  const order = metadata["sort-orders"].find(({ fields }) =>
+    fields.length === ids.length &&
+    fields.every((field, i) =>
+      field["source-id"] === ids[i] && field.transform === "identity" && field.direction === "asc"
+    )
+  );
+  return order?.["order-id"] ?? 0;
+}
+
+function refuseDeletes(manifest: ManifestFile, table: LoadedTable): void {
+  if (manifest.content !== CONTENT.deletes || liveFiles(manifest) === 0) return;
+  throw new OperatingError(
+    "unimplemented",
+    `Cannot read snapshot ${
+      String(table.snapshotId)
+    } of table ${table.metadata.location}: it has ` +
+      `${liveFiles(manifest)} delete files. Rewrite its data files with the engine that deleted.`,
+    { reason: "delete_files" },
+  );
 }

@@ -1,0 +1,158 @@
+/**
+ * Avro object container files, whole in memory: a header (magic `Obj\x01`, a map of metadata, 16 sync
+ * bytes), then blocks (record count, byte length, data, sync bytes). `avsc` codes the values; the framing is here because
+ * the header must carry the schema exactly as given, with `field-id` and `logicalType`, while longs need
+ * 64 bits.
+ *
+ * Longs are `bigint` in records. Codecs: `deflate` is written; `deflate` and `null` are read.
+ */
+
+import { Buffer } from "node:buffer";
+import { deflateRawSync, inflateRawSync } from "node:zlib";
+import avro from "avsc";
+import { OperatingError } from "../base/errors.ts";
+import { concatBytes, textOf, utf8 } from "../base/bytes.ts";
+
+/** Avro schemas are open JSON objects here: the attributes that Iceberg adds are no business of `avsc`. */
+export type AvroSchema = string | readonly AvroSchema[] | { readonly [attribute: string]: unknown };
+
+export type AvroRecord = Record<string, unknown>;
+
+export interface AvroFile {
+  readonly metadata: ReadonlyMap<string, string>;
+  /** The writer's schema, with all its attributes. */
+  readonly schema: AvroSchema;
+  readonly records: readonly AvroRecord[];
+  /** Bytes of the records, uncompressed. */
+  readonly recordsBytes: number;
+}
+
+const MAGIC = Uint8Array.of(0x4f, 0x62, 0x6a, 0x01);
+const SYNC_BYTES = 16;
+/** Records of one block; a block is what a reader holds decompressed. */
+const BLOCK_RECORDS_MAX = 1_000;
+/** A block that claims to inflate to more is refused: manifests are a few MiB. */
+const BLOCK_BYTES_MAX = 256 * 1024 * 1024;
+
+const LONG_TYPE = avro.types.LongType.__with({
+  fromBuffer: (buffer: Buffer) => buffer.readBigInt64LE(),
+  toBuffer: (value: bigint) => {
+    const buffer = Buffer.alloc(8);
+    buffer.writeBigInt64LE(value);
+    return buffer;
+  },
+  fromJSON: BigInt,
+  toJSON: String,
+  isValid: (value: unknown) => typeof value === "bigint",
+  compare: (a: bigint, b: bigint) => a < b ? -1 : a > b ? 1 : 0,
+});
+
+const METADATA_TYPE = typeOf({ type: "map", values: "bytes" });
+
+/** `sync` are 16 random bytes. `metadata` is written beside `avro.schema` and `avro.codec`. */
+export function writeAvroFile(
+  schema: AvroSchema,
+  records: readonly AvroRecord[],
+  options: { metadata: Readonly<Record<string, string>>; sync: Uint8Array },
+): Uint8Array<ArrayBuffer> {
+  const type = typeOf(schema);
+  const header: Record<string, Buffer> = {};
+  const texts = { "avro.schema": JSON.stringify(schema), "avro.codec": "deflate" };
+  for (const [key, value] of Object.entries({ ...texts, ...options.metadata })) {
+    header[key] = Buffer.from(utf8(value));
+  }
+  const parts: Uint8Array[] = [MAGIC, METADATA_TYPE.toBuffer(header), options.sync];
+  for (let start = 0; start < records.length; start += BLOCK_RECORDS_MAX) {
+    const block = records.slice(start, start + BLOCK_RECORDS_MAX);
+    const data = deflateRawSync(concatBytes(block.map((record) => type.toBuffer(record))));
+    parts.push(LONG_TYPE.toBuffer(BigInt(block.length)), LONG_TYPE.toBuffer(BigInt(data.length)));
+    parts.push(data, options.sync);
+  }
+  return concatBytes(parts);
+}
+
+/** `name` is for messages. Errors: `corrupt`, `unimplemented` for another codec. */
+export function readAvroFile(bytes: Uint8Array, name: string): AvroFile {
+  const buffer = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+  try {
+    return readContainer(buffer, name);
+  } catch (error) {
+    if (error instanceof OperatingError) throw error;
+    throw corrupt(name, "its bytes do not follow its Avro schema", error);
+  }
+}
+
+function readContainer(buffer: Buffer, name: string): AvroFile {
+  if (!buffer.subarray(0, MAGIC.length).equals(MAGIC)) throw corrupt(name, "it is no Avro file");
+  const header = decodeAt(METADATA_TYPE, buffer, MAGIC.length, name);
+  const metadata = new Map<string, string>();
+  for (const [key, value] of Object.entries(header.value as Record<string, Uint8Array>)) {
+    metadata.set(key, textOf(value));
+  }
+  const schema = JSON.parse(metadata.get("avro.schema") ?? "") as AvroSchema;
+  const inflate = decompressor(metadata.get("avro.codec") ?? "null", name);
+  const type = typeOf(schema);
+  const sync = buffer.subarray(header.offset, header.offset + SYNC_BYTES);
+  const records: AvroRecord[] = [];
+  let recordsBytes = 0;
+  let at = header.offset + SYNC_BYTES;
+  while (at < buffer.length) {
+    const count = decodeAt(LONG_TYPE, buffer, at, name);
+    const length = decodeAt(LONG_TYPE, buffer, count.offset, name);
+    const end = length.offset + Number(length.value);
+    if (Number(length.value) < 0 || !buffer.subarray(end, end + SYNC_BYTES).equals(sync)) {
+      throw corrupt(name, `the block at byte ${at} does not end with the file's sync marker`);
+    }
+    const data = inflate(buffer.subarray(length.offset, end));
+    recordsBytes += data.length;
+    let offset = 0;
+    for (let left = Number(count.value); left > 0; left -= 1) {
+      const record = decodeAt(type, data, offset, name);
+      records.push(record.value as AvroRecord);
+      offset = record.offset;
+    }
+    if (offset !== data.length) throw corrupt(name, `the block at byte ${at} has bytes left over`);
+    at = end + SYNC_BYTES;
+  }
+  return { metadata, schema, records, recordsBytes };
+}
+
+function decodeAt(
+  type: avro.Type,
+  buffer: Buffer,
+  offset: number,
+  name: string,
+): { value: unknown; offset: number } {
+  const decoded = type.decode(buffer, offset);
+  if (decoded.offset < 0) throw corrupt(name, `a value at byte ${offset} is cut off`);
+  return decoded;
+}
+
+function decompressor(codec: string, name: string): (data: Buffer) => Buffer {
+  switch (codec) {
+    case "null":
+      return (data) => data;
+    case "deflate":
+      return (data) => inflateRawSync(data, { maxOutputLength: BLOCK_BYTES_MAX });
+    default:
+      throw new OperatingError(
+        "unimplemented",
+        `Cannot read ${name}: its Avro codec is ${
+          JSON.stringify(codec)
+        }; known are deflate and null. ` +
+          "Rewrite the table's manifests with deflate (Iceberg calls it gzip).",
+      );
+  }
+}
+
+function typeOf(schema: AvroSchema): avro.Type {
+  return avro.Type.forSchema(schema as avro.Schema, { registry: { long: LONG_TYPE } });
+}
+
+function corrupt(name: string, why: string, cause?: unknown): OperatingError {
+  return new OperatingError(
+    "corrupt",
+    `Cannot read ${name}: ${why}. Restore the file from a copy of the warehouse.`,
+    cause === undefined ? {} : { cause },
+  );
+}

@@ -1,0 +1,207 @@
+/**
+ * One change of a table: stage files, then one commit point, `catalog.commit`. What the change is comes in
+ * as a function from the table's present state to staged files, called again whenever another writer was
+ * first; an append is one, and so will be what maintenance does (replace, expire).
+ *
+ * Invariants: before the commit point nothing refers to what was staged; at most one call of
+ * `catalog.commit` takes effect; an outcome is reported only when it is known.
+ */
+
+import type { Catalog } from "../catalog/catalog.ts";
+import { isOperatingError, messageOf, OperatingError } from "../base/errors.ts";
+import type { TableIdent } from "../event/tenant.ts";
+import type { Clock } from "../os/clock.ts";
+import type { Random } from "../os/random.ts";
+import type { ObjectStore } from "../storage/object_store.ts";
+import { IcebergReader, type LoadedTable } from "./iceberg_reader.ts";
+import { removeQuietly, Staging } from "./staging.ts";
+
+export interface CommitDeps {
+  readonly store: ObjectStore;
+  readonly catalog: Catalog;
+  readonly clock: Clock;
+  readonly random: Random;
+  /** Kept between commits, it saves reading the same metadata again; over the same store. */
+  readonly reader?: IcebergReader;
+  /** Heeded between attempts, never after the commit point. */
+  readonly signal?: AbortSignal;
+}
+
+/** Files are written; the pointer is not. */
+export interface StagedChange {
+  readonly metadataLocation: string;
+  readonly tableUuid: string;
+  /** The snapshot that the change adds; 0 when it adds none. */
+  readonly snapshotId: bigint;
+  readonly consumed: readonly string[];
+  /** Keys that nothing needs once the change is committed. */
+  readonly obsolete: readonly string[];
+}
+
+/** Writes through `staging` what makes `base` (undefined: no such table) the changed table; undefined: no change. */
+export type StageChange = (
+  base: LoadedTable | undefined,
+  staging: Staging,
+) => Promise<StagedChange | undefined>;
+
+export interface CommittedChange {
+  /** `unchanged`: the change had nothing to do. */
+  readonly outcome: "committed" | "consumed" | "unchanged";
+  /** Where the table's metadata is now. */
+  readonly metadataLocation: string;
+  /** What was committed; undefined for the other outcomes. */
+  readonly staged: StagedChange | undefined;
+  readonly retries: number;
+}
+
+/** Attempts at one change while other writers are first; then `unavailable`. */
+const ATTEMPTS_MAX = 20;
+/** Attempts at learning what became of a commit whose answer was lost. */
+const SETTLE_ATTEMPTS_MAX = 5;
+const BACKOFF_MS_MIN = 10;
+const BACKOFF_MS_MAX = 1_000;
+
+/** Errors: those of `stage`; `unavailable` when other writers kept being first or the outcome is unknown. */
+export async function commitTable(
+  deps: CommitDeps,
+  ident: TableIdent,
+  stage: StageChange,
+): Promise<CommittedChange> {
+  const reader = readerOf(deps);
+  for (let retries = 0; retries < ATTEMPTS_MAX; retries += 1) {
+    if (retries > 0) await backOff(deps, retries);
+    deps.signal?.throwIfAborted();
+    const expected = await deps.catalog.metadataLocation(ident);
+    const base = await loadBase(deps, { reader, ident, expected });
+    if (base === "moved") continue;
+    const staging = new Staging(deps.store);
+    const staged = await stageOrDiscard(stage, base, staging);
+    if (staged === undefined) {
+      return unchanged(base, retries);
+    }
+    const outcome = await settle(deps, { ident, expected, staged });
+    if (outcome === "committed") {
+      await removeQuietly(deps.store, staged.obsolete);
+      return { outcome, metadataLocation: staged.metadataLocation, staged, retries };
+    }
+    await staging.discard();
+    if (outcome === "consumed") {
+      const metadataLocation = await deps.catalog.metadataLocation(ident) ?? "";
+      return { outcome, metadataLocation, staged: undefined, retries };
+    }
+  }
+  throw new OperatingError(
+    "unavailable",
+    `Cannot commit to table ${nameOf(ident)}: other writers were first ${ATTEMPTS_MAX} times. ` +
+      "Try again, or run fewer writers on this table.",
+    { reason: "commit_contention" },
+  );
+}
+
+interface Attempt {
+  readonly ident: TableIdent;
+  readonly expected: string | undefined;
+  readonly staged: StagedChange;
+}
+
+/**
+ * Commits and finds out what happened. When the answer is lost, the pointer is read back: it shows the
+ * change, or it still is what was expected and the same commit is tried again, which takes effect at most
+ * once, or it shows another writer's, so that this commit can no longer take effect.
+ */
+async function settle(
+  deps: CommitDeps,
+  attempt: Attempt,
+): Promise<"committed" | "conflict" | "consumed"> {
+  const { ident, expected, staged } = attempt;
+  let lost: unknown;
+  for (let tries = 0; tries < SETTLE_ATTEMPTS_MAX; tries += 1) {
+    if (tries > 0) await deps.clock.sleep(backOffMs(deps, tries));
+    try {
+      // THE COMMIT POINT: the pointer and the consumed segments change here, both or neither.
+      const outcome = await deps.catalog.commit({
+        ident,
+        expected,
+        next: staged.metadataLocation,
+        tableUuid: staged.tableUuid,
+        snapshotId: staged.snapshotId,
+        consumed: staged.consumed,
+      });
+      if (outcome === "committed" || lost === undefined) return outcome;
+      return await isCommitted(deps, attempt) ? "committed" : outcome;
+    } catch (error) {
+      lost = error;
+    }
+    if (await isCommitted(deps, attempt).catch(() => false)) return "committed";
+  }
+  // What was staged stays: the lost commit may yet take effect, and then refers to it.
+  throw new OperatingError(
+    "unavailable",
+    `Cannot learn whether ${staged.metadataLocation} was committed to table ${nameOf(ident)}: ` +
+      `${messageOf(lost)}. Nothing is lost: try again once the catalog answers.`,
+    { reason: "commit_unknown", cause: lost },
+  );
+}
+
+/** Whether the table's present history has the change. */
+async function isCommitted(deps: CommitDeps, { ident, staged }: Attempt): Promise<boolean> {
+  const pointer = await deps.catalog.metadataLocation(ident);
+  if (pointer === undefined || pointer === staged.metadataLocation) return pointer !== undefined;
+  const { metadata } = await readerOf(deps).loadTable(ident, pointer);
+  return metadata["table-uuid"] === staged.tableUuid && (
+    metadata.snapshots.some((snapshot) => snapshot["snapshot-id"] === staged.snapshotId) ||
+    metadata["metadata-log"].some((entry) => entry["metadata-file"] === staged.metadataLocation)
+  );
+}
+
+/** `moved`: the pointer had moved on so far that the file it named is gone. */
+async function loadBase(
+  deps: CommitDeps,
+  from: { reader: IcebergReader; ident: TableIdent; expected: string | undefined },
+): Promise<LoadedTable | undefined | "moved"> {
+  const { reader, ident, expected } = from;
+  if (expected === undefined) return undefined;
+  try {
+    return await reader.loadTable(ident, expected);
+  } catch (error) {
+    const missing = isOperatingError(error, "not_found");
+    if (missing && await deps.catalog.metadataLocation(ident) !== expected) return "moved";
+    throw error;
+  }
+}
+
+async function stageOrDiscard(
+  stage: StageChange,
+  base: LoadedTable | undefined,
+  staging: Staging,
+): Promise<StagedChange | undefined> {
+  try {
+    return await stage(base, staging);
+  } catch (error) {
+    await staging.discard();
+    throw error;
+  }
+}
+
+function unchanged(base: LoadedTable | undefined, retries: number): CommittedChange {
+  const metadataLocation = base?.metadataLocation ?? "";
+  return { outcome: "unchanged", metadataLocation, staged: undefined, retries };
+}
+
+function backOff(deps: CommitDeps, retries: number): Promise<void> {
+  const options = deps.signal === undefined ? {} : { signal: deps.signal };
+  return deps.clock.sleep(backOffMs(deps, retries), options);
+}
+
+/** Between nothing and a bound that doubles, so that writers who collided do not collide again. */
+function backOffMs(deps: CommitDeps, retries: number): number {
+  return deps.random.float() * Math.min(BACKOFF_MS_MAX, BACKOFF_MS_MIN * 2 ** retries);
+}
+
+export function readerOf(deps: CommitDeps): IcebergReader {
+  return deps.reader ?? new IcebergReader(deps.store);
+}
+
+function nameOf(ident: TableIdent): string {
+  return `${ident.namespace}.${ident.name}`;
+}

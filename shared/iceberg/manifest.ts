@@ -1,0 +1,246 @@
+/**
+ * Manifests: which data files a snapshot has, with their bounds and counts. Iceberg table specification,
+ * "Manifests" and "Sequence Number Inheritance". Fields are found by id, as writers differ in names.
+ *
+ * Invariants: a manifest has files of one partition spec; an added entry inherits snapshot and sequence number, an
+ * existing one has both written out.
+ */
+
+import { Buffer } from "node:buffer";
+import { assert } from "../base/assert.ts";
+import { OperatingError } from "../base/errors.ts";
+import type { ColumnType, TableSchema } from "../event/schema.ts";
+import { type AvroRecord, readAvroFile, writeAvroFile } from "./avro_container.ts";
+import { FieldNames } from "./avro_fields.ts";
+import type { TableLocator } from "./locations.ts";
+import { losslessJson } from "./lossless_json.ts";
+import type { ManifestFile } from "./manifest_list.ts";
+import { manifestEntrySchema } from "./manifest_schemas.ts";
+import type { DayField } from "./partition.ts";
+import type { SchemaJson } from "./schema_json.ts";
+import { decodeSingleValue, shortenLowerBound, shortenUpperBound } from "./single_value.ts";
+import { FORMAT_VERSION } from "./table_metadata.ts";
+import type { DataFile } from "./types.ts";
+
+export const STATUS = { existing: 0, added: 1, deleted: 2 } as const;
+const DATA_CONTENT = 0;
+
+/** A data file with what other writers recorded of it, kept for when its manifest is merged. */
+export interface ListedFile extends DataFile {
+  readonly nanCounts: ReadonlyMap<number, number>;
+  readonly keyMetadata: Uint8Array | undefined;
+}
+
+export interface ManifestEntry {
+  readonly status: number;
+  readonly snapshotId: bigint;
+  /** undefined only for an added entry before its commit: inherited by whoever reads it. */
+  readonly sequenceNumber: bigint | undefined;
+  readonly fileSequenceNumber: bigint | undefined;
+  readonly file: ListedFile;
+}
+
+export interface ManifestHeader {
+  readonly schema: SchemaJson;
+  readonly specId: number;
+  readonly day: DayField;
+}
+
+export function encodeManifest(
+  header: ManifestHeader,
+  entries: readonly ManifestEntry[],
+  options: { schema: TableSchema; sync: Uint8Array },
+): Uint8Array<ArrayBuffer> {
+  const { day } = header;
+  const types = new Map(options.schema.columns.map((column) => [column.id, column.type]));
+  const spec = [{
+    "source-id": day.sourceId,
+    "field-id": day.fieldId,
+    name: day.name,
+    transform: "day",
+  }];
+  return writeAvroFile(
+    manifestEntrySchema(day),
+    entries.map((entry) => entryRecord(entry, day, types)),
+    {
+      metadata: {
+        schema: losslessJson(header.schema),
+        "schema-id": String(header.schema["schema-id"]),
+        "partition-spec": JSON.stringify(spec),
+        "partition-spec-id": String(header.specId),
+        "format-version": String(FORMAT_VERSION),
+        content: "data",
+      },
+      sync: options.sync,
+    },
+  );
+}
+
+function entryRecord(
+  entry: ManifestEntry,
+  day: DayField,
+  types: ReadonlyMap<number, ColumnType>,
+): AvroRecord {
+  const { file } = entry;
+  return {
+    status: entry.status,
+    snapshot_id: entry.snapshotId,
+    sequence_number: entry.sequenceNumber ?? null,
+    file_sequence_number: entry.fileSequenceNumber ?? null,
+    data_file: {
+      content: DATA_CONTENT,
+      file_path: file.location,
+      file_format: "PARQUET",
+      partition: { [day.name]: file.day },
+      record_count: BigInt(file.rows),
+      file_size_in_bytes: BigInt(file.byteLength),
+      column_sizes: counts(file.columnSizes),
+      value_counts: counts(file.valueCounts),
+      null_value_counts: counts(file.nullCounts),
+      nan_value_counts: counts(file.nanCounts),
+      lower_bounds: bounds(file.lowerBounds, types, shortenLowerBound),
+      upper_bounds: bounds(file.upperBounds, types, shortenUpperBound),
+      key_metadata: file.keyMetadata === undefined ? null : Buffer.from(file.keyMetadata),
+      split_offsets: file.splitOffsets.length === 0 ? null : file.splitOffsets.map(BigInt),
+      equality_ids: null,
+      sort_order_id: file.sortOrderId,
+    },
+  };
+}
+
+function counts(map: ReadonlyMap<number, number>): AvroRecord[] | null {
+  if (map.size === 0) return null;
+  return byKey(map).map(([key, value]) => ({ key, value: BigInt(value) }));
+}
+
+function bounds(
+  map: ReadonlyMap<number, Uint8Array>,
+  types: ReadonlyMap<number, ColumnType>,
+  shorten: (bytes: Uint8Array) => Uint8Array | undefined,
+): AvroRecord[] | null {
+  const records: AvroRecord[] = [];
+  for (const [key, bytes] of byKey(map)) {
+    const type = types.get(key);
+    const value = type === "string" ? shorten(bytes) : bytes;
+    if (value === undefined || (type === "double" && isNaNBound(value))) continue;
+    records.push({ key, value: Buffer.from(value) });
+  }
+  return records.length === 0 ? null : records;
+}
+
+/** The specification allows no NaN as a bound. */
+function isNaNBound(bytes: Uint8Array): boolean {
+  return Number.isNaN(decodeSingleValue("double", bytes));
+}
+
+function byKey<T>(map: ReadonlyMap<number, T>): [number, T][] {
+  return [...map].sort(([a], [b]) => a - b);
+}
+
+export interface DecodedManifest {
+  /** Live entries: added and existing, none deleted. */
+  readonly entries: readonly ManifestEntry[];
+  readonly recordsBytes: number;
+}
+
+/** Errors: `corrupt`, `unimplemented` for what is no Parquet data file or lies outside of the warehouse. */
+export function decodeManifest(
+  bytes: Uint8Array,
+  list: ManifestFile,
+  options: { schema: TableSchema; day: DayField; locator: TableLocator },
+): DecodedManifest {
+  const avro = readAvroFile(bytes, list.location);
+  const names = new FieldNames(avro.schema);
+  const entries: ManifestEntry[] = [];
+  for (const record of avro.records) {
+    const status = names.number(record, 0) ?? STATUS.existing;
+    if (status === STATUS.deleted) continue;
+    const sequenceNumber = inherited(names.long(record, 3), status, list);
+    entries.push({
+      status,
+      snapshotId: names.long(record, 1) ?? list.addedSnapshotId,
+      sequenceNumber,
+      fileSequenceNumber: inherited(names.long(record, 4), status, list),
+      file: listedFile(names, names.record(record, 2, list.location), list, options),
+    });
+  }
+  return { entries, recordsBytes: avro.recordsBytes };
+}
+
+/** A version 1 manifest has no sequence numbers; the list then has 0. */
+function inherited(own: bigint | undefined, status: number, list: ManifestFile): bigint {
+  if (own !== undefined) return own;
+  if (status === STATUS.added || list.sequenceNumber === 0n) return list.sequenceNumber;
+  throw new OperatingError(
+    "corrupt",
+    `Cannot read ${list.location}: an existing entry has no sequence number of its own.`,
+  );
+}
+
+function listedFile(
+  names: FieldNames,
+  record: AvroRecord,
+  list: ManifestFile,
+  options: { schema: TableSchema; day: DayField; locator: TableLocator },
+): ListedFile {
+  const location = names.text(record, 100) ?? "";
+  refuseOtherContent(names.number(record, 134) ?? DATA_CONTENT, names.text(record, 101), location);
+  const day = names.number(names.record(record, 102, list.location), options.day.fieldId);
+  const lowerBounds = names.map<Uint8Array>(record, 125);
+  const upperBounds = names.map<Uint8Array>(record, 128);
+  const timestampNs = options.schema.columns.find(({ name }) => name === "timestamp_ns")?.id ?? -1;
+  const rows = names.long(record, 103);
+  const byteLength = names.long(record, 104);
+  if (rows === undefined || byteLength === undefined || day === undefined) {
+    throw new OperatingError(
+      "corrupt",
+      `Cannot read ${list.location}: the entry of ${location} lacks its record count, size or day.`,
+    );
+  }
+  return {
+    key: options.locator.keyOf(location),
+    location,
+    rows: Number(rows),
+    byteLength: Number(byteLength),
+    day,
+    timestampNsMin: longBound(lowerBounds.get(timestampNs)),
+    timestampNsMax: longBound(upperBounds.get(timestampNs)),
+    lowerBounds,
+    upperBounds,
+    nullCounts: numbers(names.map<bigint>(record, 110)),
+    valueCounts: numbers(names.map<bigint>(record, 109)),
+    columnSizes: numbers(names.map<bigint>(record, 108)),
+    nanCounts: numbers(names.map<bigint>(record, 137)),
+    splitOffsets: names.longs(record, 132).map(Number),
+    sortOrderId: names.number(record, 140) ?? 0,
+    keyMetadata: names.bytes(record, 131),
+  };
+}
+
+function refuseOtherContent(content: number, format: string | undefined, location: string): void {
+  if (content !== DATA_CONTENT) {
+    throw new OperatingError(
+      "unimplemented",
+      `Cannot read delete file ${location} (content ${content}): apply it with the engine that wrote it, ` +
+        "by rewriting the data files.",
+      { reason: "delete_files" },
+    );
+  }
+  if (format?.toUpperCase() !== "PARQUET") {
+    throw new OperatingError(
+      "unimplemented",
+      `Cannot read data file ${location}: its format is ${String(format)}; only Parquet is read.`,
+    );
+  }
+}
+
+function longBound(bytes: Uint8Array | undefined): bigint | undefined {
+  if (bytes === undefined) return undefined;
+  const value = decodeSingleValue("long", bytes);
+  assert(typeof value === "bigint");
+  return value;
+}
+
+function numbers(map: ReadonlyMap<number, bigint>): Map<number, number> {
+  return new Map([...map].map(([key, value]) => [key, Number(value)]));
+}

@@ -1,0 +1,76 @@
+/** Metadata of a table without rows: partitioned by day(timestamp), sorted by (timestamp, timestamp_ns). */
+
+import { columnOf, type TableSchema } from "../event/schema.ts";
+import { DAY_FIELD_ID, DAY_FIELD_NAME } from "./manifest_schemas.ts";
+import { nameMappingOf, schemaJsonOf } from "./schema_json.ts";
+import { FORMAT_VERSION, type TableMetadata } from "./table_metadata.ts";
+
+/** Version of our own table layout, written as the property `svc.schema-version`. */
+export const SCHEMA_VERSION = 1;
+/** Table property: JSON array with the names of the tag columns. */
+export const TAGS_PROPERTY = "svc.tags";
+/** Earlier metadata files kept after a commit, for readers that had just read the pointer. */
+export const PREVIOUS_VERSIONS_MAX = 10;
+
+const FIRST_SCHEMA_ID = 0;
+const SPEC_ID = 0;
+const SORT_ORDER_ID = 1;
+
+export interface NewTableParts {
+  readonly schema: TableSchema;
+  readonly uuid: string;
+  /** Absolute location, without a trailing slash. */
+  readonly location: string;
+  readonly nowMs: number;
+}
+
+export function createTableMetadata(parts: NewTableParts): TableMetadata {
+  const { schema } = parts;
+  const timestamp = columnOf(schema, "timestamp").id;
+  const timestampNs = columnOf(schema, "timestamp_ns").id;
+  return {
+    "format-version": FORMAT_VERSION,
+    "table-uuid": parts.uuid,
+    location: parts.location,
+    "last-sequence-number": 0n,
+    "last-updated-ms": parts.nowMs,
+    "last-column-id": Math.max(...schema.columns.map((column) => column.id)),
+    schemas: [schemaJsonOf(schema, FIRST_SCHEMA_ID)],
+    "current-schema-id": FIRST_SCHEMA_ID,
+    "partition-specs": [{
+      "spec-id": SPEC_ID,
+      fields: [{
+        "source-id": timestamp,
+        "field-id": DAY_FIELD_ID,
+        name: DAY_FIELD_NAME,
+        transform: "day",
+      }],
+    }],
+    "default-spec-id": SPEC_ID,
+    "last-partition-id": DAY_FIELD_ID,
+    properties: {
+      "schema.name-mapping.default": nameMappingOf(schema),
+      "write.format.default": "parquet",
+      "write.parquet.compression-codec": "zstd",
+      "write.metadata.delete-after-commit.enabled": "true",
+      "write.metadata.previous-versions-max": String(PREVIOUS_VERSIONS_MAX),
+      [TAGS_PROPERTY]: JSON.stringify(schema.tags),
+      "svc.schema-version": String(SCHEMA_VERSION),
+    },
+    "current-snapshot-id": null,
+    snapshots: [],
+    "snapshot-log": [],
+    "metadata-log": [],
+    "sort-orders": [{
+      "order-id": SORT_ORDER_ID,
+      fields: [timestamp, timestampNs].map((source) => ({
+        transform: "identity",
+        "source-id": source,
+        direction: "asc",
+        "null-order": "nulls-first",
+      })),
+    }],
+    "default-sort-order-id": SORT_ORDER_ID,
+    refs: {},
+  };
+}
