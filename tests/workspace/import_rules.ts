@@ -37,11 +37,23 @@ const DENO_CALLERS: readonly { readonly path: RegExp; readonly members: readonly
   { path: /^shared\/os\//, members: ["*"] },
   { path: /^(tests|shared\/testing)\//, members: ["*"] },
   { path: /_test\.ts$/, members: ["*"] },
-  { path: /^(ingest|query|compactor|cli)\/main\.ts$/, members: ["args", "env", "exit"] },
+  {
+    path: /^(ingest|query|compactor|cli)\/main\.ts$/,
+    members: ["args", "env", "exit", "stdout", "stderr"],
+  },
   { path: /^shared\/http\//, members: ["serve", "HttpServer", "ServeHandlerInfo", "NetAddr"] },
   {
     path: /^cli\/console\.ts$/,
     members: ["stdin", "stdout", "stderr", "consoleSize"],
+  },
+  {
+    path: /^cli\/dev\/process_group\.ts$/,
+    members: ["Command", "ChildProcess", "Signal", "execPath"],
+  },
+  { path: /^cli\/dev\/child_environment\.ts$/, members: ["env"] },
+  {
+    path: /^cli\/dev\/patient_end\.ts$/,
+    members: ["addSignalListener", "removeSignalListener"],
   },
 ];
 

@@ -1,0 +1,206 @@
+/**
+ * `svc dev`: ingest, compactor and query as three processes on this machine, each under its own permission set
+ * (`permissions.ts`), with one merged log. Ends when asked, or when one of them ends. Needs the source tree.
+ */
+
+import { messageOf, OperatingError } from "../../shared/base/errors.ts";
+import { DATA_DIR_OPTION } from "../../shared/config/data_dir.ts";
+import type { OptionTable, Settings } from "../../shared/config/options.ts";
+import { type Clock, SystemClock } from "../../shared/os/clock.ts";
+import { DenoFileSystem } from "../../shared/os/deno_file_system.ts";
+import { SystemRandom } from "../../shared/os/random.ts";
+import { defineCommand } from "../command.ts";
+import type { Console } from "../console.ts";
+import { childEnvironment } from "../dev/child_environment.ts";
+import { clientUrl, greeting } from "../dev/greeting.ts";
+import { listenPatiently } from "../dev/patient_end.ts";
+import { type ChildEnd, ProcessGroup } from "../dev/process_group.ts";
+import { seedDemo } from "../dev/seed_demo.ts";
+import { processArguments, type Role, ROLES } from "../permissions.ts";
+
+const OPTIONS = {
+  dataDir: DATA_DIR_OPTION,
+  ingestBind: bindOption("ingest-bind", "127.0.0.1:8088", "HTTP address of the ingest server."),
+  queryBind: bindOption("query-bind", "127.0.0.1:8089", "HTTP address of the query server."),
+  ingestMetricsBind: bindOption(
+    "ingest-metrics-bind",
+    "127.0.0.1:9100",
+    "Metrics address of the ingest server.",
+  ),
+  compactorMetricsBind: bindOption(
+    "compactor-metrics-bind",
+    "127.0.0.1:9101",
+    "Metrics address of the compactor.",
+  ),
+  queryMetricsBind: bindOption(
+    "query-metrics-bind",
+    "127.0.0.1:9105",
+    "Metrics address of the query server.",
+  ),
+  seedDemo: {
+    kind: "switch",
+    flag: "seed-demo",
+    help: "Keep a trickle of synthetic events coming.",
+  },
+} as const satisfies OptionTable;
+
+type DevSettings = Settings<typeof OPTIONS>;
+
+/** Cold start: the runtime may have to compile every module first. */
+const READY_MS_MAX = 60_000;
+const READY_POLL_MS = 50;
+const STOP_MS_MAX = 10_000;
+
+export const command = defineCommand({
+  options: OPTIONS,
+  async run(settings, { console }) {
+    await makeFolders(settings.dataDir);
+    const note = (text: string) => void console.notes.write(`${text}\n`);
+    const group = new ProcessGroup({ writeLine: note, nameWidth: nameWidth() });
+    using end = listenPatiently();
+    end.insisted.then(() => group.kill());
+    const env = childEnvironment();
+    const roleArgs = argumentsOf(settings);
+    for (const role of ROLES) {
+      group.start({
+        name: role,
+        args: processArguments(role, settings.dataDir, roleArgs[role]),
+        env,
+      });
+    }
+    const over = new AbortController();
+    let ended: ChildEnd | void;
+    let killed: string[];
+    try {
+      ended = await Promise.race([
+        group.firstEnd,
+        end.asked,
+        greet(over.signal, settings, console),
+      ]);
+    } finally {
+      over.abort();
+      note("stopping");
+      killed = await group.stop(STOP_MS_MAX);
+    }
+    if (ended !== undefined) throw endedEarly(ended);
+    if (killed.length > 0) throw hadToKill(killed);
+  },
+});
+
+function bindOption<const F extends string, const D extends string>(
+  flag: F,
+  address: D,
+  help: string,
+) {
+  return { kind: "text", flag, placeholder: "HOST:PORT", default: address, help } as const;
+}
+
+function nameWidth(): number {
+  return Math.max(...ROLES.map((role) => role.length));
+}
+
+function argumentsOf(settings: DevSettings): Readonly<Record<Role, readonly string[]>> {
+  return {
+    ingest: ["--bind", settings.ingestBind, "--metrics-bind", settings.ingestMetricsBind],
+    compactor: ["--metrics-bind", settings.compactorMetricsBind],
+    query: ["--bind", settings.queryBind, "--metrics-bind", settings.queryMetricsBind],
+  };
+}
+
+/** Roles may not create these themselves: their permissions begin below them. */
+async function makeFolders(dataDir: string): Promise<void> {
+  const files = new DenoFileSystem();
+  for (const name of ["wal", "warehouse", "query-cache"]) {
+    const path = `${dataDir}/${name}`;
+    try {
+      await files.mkdir(path);
+    } catch (cause) {
+      throw new OperatingError(
+        "unavailable",
+        `Cannot create the folder ${path}: ${messageOf(cause)}. ` +
+          "Choose a writable place with --data-dir",
+        { cause },
+      );
+    }
+  }
+}
+
+/** Waits until the roles are ready, greets, and sends demo events if wanted; returns only when aborted. */
+async function greet(
+  over: AbortSignal,
+  settings: DevSettings,
+  console: Console,
+): Promise<void> {
+  const clock = new SystemClock();
+  const ingestUrl = clientUrl(settings.ingestBind);
+  const queryUrl = clientUrl(settings.queryBind);
+  await untilReady([
+    `${ingestUrl}/readyz`,
+    `${queryUrl}/readyz`,
+    `${clientUrl(settings.compactorMetricsBind)}/healthz`,
+  ], { clock, over });
+  if (over.aborted) return;
+  await console.output.write(greeting({ ingestUrl, queryUrl }, { runner: "npx -y deno@2.9.6" }));
+  if (!settings.seedDemo) return await untilAborted(over);
+  const seed = Math.floor(new SystemRandom().float() * 2 ** 32);
+  const note = (text: string) =>
+    void console.notes.write(`${"dev".padEnd(nameWidth())} | ${text}\n`);
+  await seedDemo({ ingestUrl, clock, seed, signal: over, note });
+}
+
+async function untilReady(
+  urls: readonly string[],
+  { clock, over }: { clock: Clock; over: AbortSignal },
+): Promise<void> {
+  const deadlineMs = clock.monotonicMs() + READY_MS_MAX;
+  for (const url of urls) {
+    for (;;) {
+      const failure = await refusal(url, over);
+      if (failure === undefined || over.aborted) break;
+      if (clock.monotonicMs() > deadlineMs) {
+        throw new OperatingError(
+          "unavailable",
+          `Cannot bring the stack up: ${url} was not ready within ${
+            READY_MS_MAX / 1000
+          } s: ${failure}`,
+        );
+      }
+      await clock.sleep(READY_POLL_MS, { signal: over }).catch(() => {});
+    }
+  }
+}
+
+async function refusal(url: string, over: AbortSignal): Promise<string | undefined> {
+  try {
+    const response = await fetch(url, { signal: over });
+    const text = await response.text();
+    return response.ok ? undefined : `${response.status} ${text}`;
+  } catch (error) {
+    return messageOf(error);
+  }
+}
+
+function untilAborted(signal: AbortSignal): Promise<void> {
+  if (signal.aborted) return Promise.resolve();
+  return new Promise((resolve) =>
+    signal.addEventListener("abort", () => resolve(), { once: true })
+  );
+}
+
+function endedEarly({ name, code, signal, lastLine }: ChildEnd): OperatingError {
+  const how = signal === undefined ? `with status ${code}` : `by ${signal}`;
+  const said = lastLine === "" ? "it said nothing" : `it last said: ${lastLine}`;
+  return new OperatingError(
+    "unavailable",
+    `Cannot keep the stack up: ${name} ended ${how}; ${said}`,
+  );
+}
+
+function hadToKill(names: readonly string[]): OperatingError {
+  return new OperatingError(
+    "deadline_exceeded",
+    `Cannot stop ${names.join(" and ")} in order: still running after ${
+      STOP_MS_MAX / 1000
+    } s, killed`,
+  );
+}

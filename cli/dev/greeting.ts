@@ -1,0 +1,45 @@
+/** What `svc dev` prints when the stack is up: a log to send and the query that finds it, ready to paste. */
+
+export interface Addresses {
+  /** Base addresses as clients reach them. */
+  readonly ingestUrl: string;
+  readonly queryUrl: string;
+}
+
+/** Where `svc sql` asks when it is told nothing. */
+const QUERY_URL_DEFAULTS = ["http://127.0.0.1:8089", "http://localhost:8089"];
+
+export function greeting(addresses: Addresses, options: { runner: string }): string {
+  const { ingestUrl, queryUrl } = addresses;
+  const endpoint = QUERY_URL_DEFAULTS.includes(queryUrl) ? "" : ` --endpoint ${queryUrl}`;
+  return [
+    "",
+    `The stack is up: ingest at ${ingestUrl}, SQL at ${queryUrl}. Ctrl-C stops it.`,
+    "",
+    "Send a log:",
+    "",
+    `  curl -sS ${ingestUrl}/v1/logs -H 'content-type: application/json' -d '${helloLog()}'`,
+    "",
+    "Find it:",
+    "",
+    `  ${options.runner} task -q svc sql${endpoint} "SELECT timestamp, source, raw FROM events ` +
+    `WHERE source = 'hello'"`,
+    "",
+    "",
+  ].join("\n");
+}
+
+/** `--bind` as a client reaches it: an address that stands for every interface is this machine. */
+export function clientUrl(bind: string): string {
+  const [, host = "", port = ""] = /^(.*):(\d+)$/.exec(bind) ?? [];
+  if (host === "" || host === "0.0.0.0") return `http://127.0.0.1:${port}`;
+  return host === "[::]" ? `http://[::1]:${port}` : `http://${host}:${port}`;
+}
+
+/** OTLP/JSON with a time that the shell fills in; whole seconds, as not every `date` knows finer ones. */
+function helloLog(): string {
+  const time = `"'$(date +%s)000000000'"`;
+  return `{"resourceLogs":[{"resource":{"attributes":[{"key":"service.name",` +
+    `"value":{"stringValue":"hello"}}]},"scopeLogs":[{"logRecords":[{"timeUnixNano":${time},` +
+    `"severityText":"INFO","body":{"stringValue":"hello from curl"}}]}]}]}`;
+}
