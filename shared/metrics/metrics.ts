@@ -66,19 +66,26 @@ export class CounterHandle<L extends Readonly<Record<string, string>>> extends F
 }
 
 export class GaugeHandle<L extends Readonly<Record<string, string>>> extends Family<L> {
-  readonly #readers: (() => void)[] = [];
+  readonly #readers: (() => Promise<void>)[] = [];
 
   set(value: number, labels: L): void {
     this.at(labels).value = value;
   }
 
-  /** Takes the value from `read` at every scrape; it must be cheap and not throw. */
-  readAtScrape(read: () => number, labels: L): void {
-    this.#readers.push(() => this.set(read(), labels));
+  /** Takes the value from `read` at every scrape; it must be cheap. One that throws exports NaN. */
+  readAtScrape(read: () => number | Promise<number>, labels: L): void {
+    this.#readers.push(async () => {
+      try {
+        this.set(await read(), labels);
+      } catch {
+        this.set(NaN, labels);
+      }
+    });
   }
 
-  refresh(): void {
-    for (const reader of this.#readers) reader();
+  /** Runs the readers: once per scrape. */
+  async refresh(): Promise<void> {
+    await Promise.all(this.#readers.map((reader) => reader()));
   }
 }
 
@@ -131,8 +138,8 @@ function register(spec: MetricSpec, registry: Registry): unknown {
   startAtZero(handle, labels);
   new Gauge({
     ...config,
-    collect() {
-      handle.refresh();
+    async collect() {
+      await handle.refresh();
       for (const { labels, cell } of handle.cells.values()) this.set(labels, cell.value);
     },
   });

@@ -11,3 +11,15 @@ export async function scrapeResponse(request: Request, metrics: Renderer): Promi
     headers: { "content-type": contentType, "cache-control": "no-store" },
   });
 }
+
+/** A whole metrics listener: `/metrics`, and a pointer to it everywhere else. */
+export function metricsHandler(metrics: Renderer): (request: Request) => Promise<Response> {
+  return async (request) => {
+    const readsOnly = request.method === "GET" || request.method === "HEAD";
+    if (readsOnly && new URL(request.url).pathname === "/metrics") {
+      return await scrapeResponse(request, metrics);
+    }
+    await request.body?.cancel();
+    return new Response("this listener serves GET /metrics only\n", { status: 404 });
+  };
+}

@@ -1,0 +1,24 @@
+/** When a request is acknowledged: SPEC.md section 4.1, "Commit acknowledgement modes". */
+
+import { OperatingError } from "../shared/base/errors.ts";
+
+export const COMMIT_MODES = ["auto", "wait_for", "force"] as const;
+export type CommitMode = typeof COMMIT_MODES[number];
+
+/**
+ * The mode that a request asks for. The query parameter wins over the header; without both it is `wait_for`.
+ * `query` is what follows the question mark. Errors: `invalid_argument` naming value and choices.
+ */
+export function commitModeOf(query: string, header: string | null): CommitMode {
+  const parameter = query === "" ? null : new URLSearchParams(query).get("commit");
+  const value = parameter ?? header;
+  if (value === null) return "wait_for";
+  const mode = COMMIT_MODES.find((known) => known === value);
+  if (mode !== undefined) return mode;
+  const origin = parameter === null ? "header X-Svc-Commit" : "query parameter commit";
+  throw new OperatingError(
+    "invalid_argument",
+    `unknown commit mode ${JSON.stringify(value)} in ${origin}: use ${COMMIT_MODES.join(", ")}`,
+    { reason: "unknown_commit_mode" },
+  );
+}

@@ -1,0 +1,127 @@
+/**
+ * Options of the ingest server: SPEC.md sections 1 and 8.
+ *
+ * Every option here works. Left out until what they switch exists: OTLP/gRPC (`--otlp-grpc-listen`,
+ * `--disable-otlp-grpc`), tokens and OIDC, tenants (`--trust-scope-header`, `--allowed-tenants`, `--max-tenants`),
+ * rate limits, the memory breaker, the WAL mirror (`--wal-mirror-prefix`, `--wal-active-mirror-interval-secs`) and the
+ * back-pressure queue (`--ingest-backpressure-*`, `--ingest-group-commit-ms`): an unknown flag is an error, so none
+ * of them is taken and ignored. `--with-compactor` belongs to the command line, which composes the roles.
+ */
+
+import { DATA_DIR_OPTION } from "../shared/config/data_dir.ts";
+import type { OptionTable, Settings } from "../shared/config/options.ts";
+import { LOG_LEVELS } from "../shared/os/logging.ts";
+
+const MIB = 1024 * 1024;
+
+export const OPTIONS = {
+  dataDir: DATA_DIR_OPTION,
+  bind: {
+    kind: "text",
+    flag: "bind",
+    placeholder: "host:port",
+    default: "0.0.0.0:8088",
+    help: "Ingest HTTP address.",
+  },
+  metricsBind: {
+    kind: "text",
+    flag: "metrics-bind",
+    placeholder: "host:port",
+    default: "0.0.0.0:9100",
+    help: "Address that serves /metrics.",
+  },
+  wal: {
+    kind: "text",
+    flag: "wal",
+    placeholder: "dir",
+    default: "wal",
+    help: "WAL directory, absolute or below the data directory.",
+  },
+  warehouse: {
+    kind: "text",
+    flag: "warehouse",
+    placeholder: "dir",
+    default: "warehouse",
+    help: "Warehouse directory, absolute or below the data directory; holds the catalog.",
+  },
+  catalogUri: {
+    kind: "text",
+    flag: "catalog-uri",
+    env: "SVC_CATALOG_URI",
+    placeholder: "uri",
+    help: "Catalog, sqlite://<path>?mode=rwc; without it catalog.db in the warehouse. " +
+      "Read for commit=force only.",
+  },
+  walMaxEvents: {
+    kind: "integer",
+    flag: "wal-max-events",
+    placeholder: "n",
+    default: 4096,
+    min: 1,
+    max: 100_000_000,
+    help: "Roll a WAL segment after this many events.",
+  },
+  walMaxAgeSecs: {
+    kind: "integer",
+    flag: "wal-max-age-secs",
+    placeholder: "secs",
+    default: 5,
+    min: 1,
+    max: 86_400,
+    help: "Roll a WAL segment after this many seconds.",
+  },
+  ingestMaxBodyBytes: {
+    kind: "integer",
+    flag: "ingest-max-body-bytes",
+    env: "SVC_INGEST_MAX_BODY_BYTES",
+    placeholder: "bytes",
+    default: 16 * MIB,
+    min: 1024,
+    max: 256 * MIB,
+    help: "Cap of a request body, decompressed; over it the answer is 413.",
+  },
+  ingestMaxLanes: {
+    kind: "integer",
+    flag: "ingest-max-lanes",
+    env: "SVC_INGEST_MAX_LANES",
+    placeholder: "n",
+    default: 0,
+    min: 0,
+    max: 1_000_000,
+    help:
+      "Distinct (tenant, index) lanes this process opens, 0 for no bound; past it the answer is 503.",
+  },
+  commitForceTimeoutSecs: {
+    kind: "integer",
+    flag: "commit-force-timeout-secs",
+    env: "SVC_COMMIT_FORCE_TIMEOUT_SECS",
+    placeholder: "secs",
+    default: 30,
+    min: 1,
+    max: 3_600,
+    help: "How long commit=force waits to see its rows committed; past it the answer is 504.",
+  },
+  logLevel: {
+    kind: "text",
+    flag: "log-level",
+    env: "SVC_LOG",
+    placeholder: "LEVEL",
+    default: "info",
+    choices: LOG_LEVELS,
+    help: "Least severe log lines to write to stderr.",
+  },
+} as const satisfies OptionTable;
+
+export type IngestSettings = Settings<typeof OPTIONS>;
+
+/** What has a limit but no option, and what happens past it. */
+export const LIMITS = {
+  /** Body bytes of all requests in flight; past it 503 with Retry-After. */
+  bodiesInFlightBytesMax: 256 * MIB,
+  /** From the first byte of the body to the last; past it 504. */
+  bodyReadMsMax: 30_000,
+  /** An append that the disk does not finish; past it 504, and the rows may still be stored. */
+  appendMsMax: 30_000,
+  /** Requests in flight when the process is asked to end. */
+  stopMsMax: 10_000,
+} as const;

@@ -1,0 +1,56 @@
+/**
+ * `commit=force`: seal the segment, ask the drain for it now, and wait until the catalog says it was consumed.
+ * The catalog is only read; whoever drains, in this process or another, is not this file's business.
+ */
+
+import { OperatingError } from "../shared/base/errors.ts";
+import type { CatalogReader } from "../shared/catalog/catalog.ts";
+import type { LaneId } from "../shared/event/tenant.ts";
+import type { Clock } from "../shared/os/clock.ts";
+import type { Wal } from "../shared/wal/types.ts";
+
+/** Wakes a drain that runs in this process. */
+export interface DrainHook {
+  wake(): void;
+}
+
+export interface ForceCommitDeps {
+  readonly wal: Pick<Wal, "seal" | "requestDrain">;
+  readonly catalog: Pick<CatalogReader, "consumedOf">;
+  readonly clock: Clock;
+  readonly timeoutMs: number;
+  readonly drain?: DrainHook | undefined;
+}
+
+const POLL_MS_MIN = 5;
+const POLL_MS_MAX = 100;
+
+/**
+ * Returns once the rows of `segment` are in the lane's table. Errors: `deadline_exceeded` when that was not seen in
+ * time (the rows are durable and may still commit), and what the WAL or the catalog throws.
+ */
+export async function forceCommit(
+  lane: LaneId,
+  segment: string,
+  deps: ForceCommitDeps,
+): Promise<void> {
+  const { clock, timeoutMs } = deps;
+  const until = clock.monotonicMs() + timeoutMs;
+  await deps.wal.seal(lane);
+  await deps.wal.requestDrain(lane);
+  deps.drain?.wake();
+  for (let pollMs = POLL_MS_MIN;; pollMs = Math.min(2 * pollMs, POLL_MS_MAX)) {
+    if ((await deps.catalog.consumedOf([segment])).has(segment)) return;
+    const leftMs = until - clock.monotonicMs();
+    if (leftMs <= 0) break;
+    await clock.sleep(Math.min(pollMs, leftMs));
+  }
+  throw new OperatingError(
+    "deadline_exceeded",
+    `commit=force: no compactor committed WAL segment ${segment} within ${
+      timeoutMs / 1_000
+    } s. The rows are durable ` +
+      `and will commit once a compactor runs (svc compactor, or --with-compactor): sending them again would double them`,
+    { reason: "commit_not_observed" },
+  );
+}

@@ -1,0 +1,83 @@
+/** Metrics of the ingest server. Labels take values of fixed sets only, never a client's text. */
+
+import type { BuildInfo, Metrics } from "../shared/metrics/metrics.ts";
+import { createMetrics } from "../shared/metrics/metrics.ts";
+import { DURATION_SECS_BUCKETS, type MetricTable, ROWS_BUCKETS } from "../shared/metrics/table.ts";
+
+/** Statuses that ingest routes answer: SPEC.md section 7. */
+const STATUSES = ["200", "400", "403", "404", "405", "413", "415", "500", "503", "504"] as const;
+
+export const METRICS = {
+  requests: {
+    kind: "counter",
+    name: "svc_ingest_requests_total",
+    help: "Requests answered, by endpoint and status",
+    labels: { endpoint: ["logs", "healthz", "readyz", "other"], status: STATUSES },
+  },
+  events: {
+    kind: "counter",
+    name: "svc_ingest_events_total",
+    help: "Rows acknowledged, by endpoint",
+    labels: { endpoint: ["logs"] },
+  },
+  bodyBytes: {
+    kind: "counter",
+    name: "svc_ingest_body_bytes_total",
+    help: "Body bytes of decoded requests after decompression, by endpoint",
+    labels: { endpoint: ["logs"] },
+  },
+  bodiesInFlight: {
+    kind: "gauge",
+    name: "svc_ingest_bodies_in_flight_bytes",
+    help: "Body bytes held for requests in flight",
+  },
+  batchRows: {
+    kind: "histogram",
+    name: "svc_ingest_batch_rows",
+    help: "Rows per appended request",
+    buckets: ROWS_BUCKETS,
+  },
+  appendSecs: {
+    kind: "histogram",
+    name: "svc_ingest_append_seconds",
+    help: "From encoded rows to the WAL's acknowledgement",
+    buckets: DURATION_SECS_BUCKETS,
+  },
+  tenantDenied: {
+    kind: "counter",
+    name: "svc_ingest_tenant_denied_total",
+    help: "Requests refused because of their tenant, by reason",
+    labels: {
+      reason: [
+        "header_not_trusted",
+        "claim_missing",
+        "claim_invalid",
+        "header_mismatch",
+        "not_allowed",
+        "at_capacity",
+      ],
+    },
+  },
+  laneRefused: {
+    kind: "counter",
+    name: "svc_ingest_lane_refused_total",
+    help: "Requests refused because they would have opened a lane past --ingest-max-lanes",
+  },
+  forceCommits: {
+    kind: "counter",
+    name: "svc_ingest_force_commits_total",
+    help: "Requests with commit=force that reached the WAL, by what they saw of their commit",
+    labels: { outcome: ["observed", "timeout"] },
+  },
+  ready: {
+    kind: "gauge",
+    name: "svc_ingest_ready",
+    help: "1 when rows can be accepted durably, as /readyz answers",
+  },
+} as const satisfies MetricTable;
+
+export type IngestMetrics = Metrics<typeof METRICS>;
+
+export function createIngestMetrics(build: BuildInfo): IngestMetrics {
+  return createMetrics(METRICS, build);
+}

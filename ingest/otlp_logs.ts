@@ -1,0 +1,121 @@
+/**
+ * `POST /v1/logs`: OTLP/HTTP logs, in protobuf or JSON. The hot route of the service.
+ *
+ * Order: headers, body, decode, encode, append. Nothing is stored unless all before the append went well, and the
+ * append takes all rows of a request or none.
+ */
+
+import { OperatingError } from "../shared/base/errors.ts";
+import { encodeBatch } from "../shared/columns/ipc.ts";
+import type { ColumnBatch } from "../shared/columns/batch.ts";
+import { drainBody, readBody } from "../shared/http/body.ts";
+import type { ByteBudget } from "../shared/http/byte_budget.ts";
+import { withDeadline } from "../shared/http/deadline.ts";
+import { asOperatingError } from "../shared/http/error_response.ts";
+import type { LaneId } from "../shared/event/tenant.ts";
+import type { Clock } from "../shared/os/clock.ts";
+import type { Wal } from "../shared/wal/types.ts";
+import { type CommitMode, commitModeOf } from "./commit_mode.ts";
+import { LIMITS } from "./flags.ts";
+import type { LaneChoice } from "./lane_choice.ts";
+import type { IngestMetrics } from "./metrics.ts";
+import { decodeLogsJson } from "./otlp/decode_json.ts";
+import { decodeLogsProtobuf } from "./otlp/decode_protobuf.ts";
+import { otlpAccepted, type OtlpEncoding, otlpEncodingOf, otlpRefused } from "./otlp_reply.ts";
+
+export interface OtlpLogsDeps {
+  readonly wal: Pick<Wal, "append">;
+  /** Returns once the rows of a segment are committed: `commit=force`. */
+  readonly forceCommit: (lane: LaneId, segment: string) => Promise<void>;
+  readonly lanes: LaneChoice;
+  readonly clock: Clock;
+  readonly metrics: IngestMetrics;
+  readonly bodies: ByteBudget;
+  readonly bodyBytesMax: number;
+}
+
+/** The route's handler; `query` is what follows the question mark. It answers its own errors. */
+export function createOtlpLogs(
+  deps: OtlpLogsDeps,
+): (request: Request, query: string) => Promise<Response> {
+  return async (request, query) => {
+    const encoding = otlpEncodingOf(request.headers.get("content-type"));
+    try {
+      await store(request, { encoding, query, deps });
+      return otlpAccepted(encoding ?? "json");
+    } catch (thrown) {
+      await drainBody(request);
+      return otlpRefused(asOperatingError(thrown), encoding ?? "json");
+    }
+  };
+}
+
+interface StoreOptions {
+  readonly encoding: OtlpEncoding | undefined;
+  readonly query: string;
+  readonly deps: OtlpLogsDeps;
+}
+
+async function store(request: Request, options: StoreOptions): Promise<void> {
+  const { encoding, query, deps } = options;
+  const { headers } = request;
+  if (encoding === undefined) throw unsupportedType(headers.get("content-type"));
+  const mode = commitModeOf(query, headers.get("x-svc-commit"));
+  const lane = deps.lanes.choose(headers);
+  using hold = deps.bodies.hold();
+  const body = await readBody(request, {
+    bytesMax: deps.bodyBytesMax,
+    readMsMax: LIMITS.bodyReadMsMax,
+    hold,
+  });
+  const batch = decode(body, encoding, deps.clock.nowNs());
+  deps.metrics.bodyBytes.at(LOGS).add(body.byteLength);
+  if (batch.rows > 0) await append(batch, { lane, mode, deps });
+}
+
+const LOGS = { endpoint: "logs" } as const;
+
+function decode(body: Uint8Array, encoding: OtlpEncoding, nowNs: bigint): ColumnBatch {
+  if (encoding === "protobuf") return decodeLogsProtobuf(body, { nowNs });
+  if (body.byteLength === 0) {
+    throw new OperatingError(
+      "invalid_argument",
+      'the request body is empty: an OTLP/JSON request is at least {"resourceLogs":[]}',
+      { reason: "empty_body" },
+    );
+  }
+  return decodeLogsJson(body, { nowNs });
+}
+
+interface AppendOptions {
+  readonly lane: LaneId;
+  readonly mode: CommitMode;
+  readonly deps: OtlpLogsDeps;
+}
+
+async function append(batch: ColumnBatch, options: AppendOptions): Promise<void> {
+  const { lane, mode, deps } = options;
+  const { clock, metrics } = deps;
+  deps.lanes.admit(lane);
+  const encoded = encodeBatch(batch);
+  const startMs = clock.monotonicMs();
+  const { segment } = await withDeadline(
+    { msMax: LIMITS.appendMsMax, what: "the WAL did not finish the append (rows may be stored)" },
+    () => deps.wal.append(lane, encoded, mode === "auto" ? "auto" : "wait_for"),
+  );
+  metrics.appendSecs.observe((clock.monotonicMs() - startMs) / 1_000);
+  metrics.batchRows.observe(batch.rows);
+  if (mode === "force") await deps.forceCommit(lane, segment);
+  metrics.events.at(LOGS).add(batch.rows);
+}
+
+function unsupportedType(contentType: string | null): OperatingError {
+  const given = contentType === null
+    ? "no Content-Type"
+    : `Content-Type ${JSON.stringify(contentType)}`;
+  return new OperatingError(
+    "unsupported_media_type",
+    `cannot read OTLP logs with ${given}: send application/x-protobuf or application/json`,
+    { reason: "unsupported_content_type" },
+  );
+}

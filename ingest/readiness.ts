@@ -1,0 +1,97 @@
+/**
+ * `/readyz` from a cached probe: the answer takes no disk access, so that it is quick even when the disk hangs.
+ * A probe that does not come back makes the server not ready as well.
+ */
+
+import { messageOf } from "../shared/base/errors.ts";
+import { jsonResponse } from "../shared/http/error_response.ts";
+import type { Clock } from "../shared/os/clock.ts";
+
+/** Why rows cannot be accepted now, by check; empty when they can. */
+export type Checks = Readonly<Record<string, string>>;
+
+export interface ReadinessOptions {
+  readonly clock: Clock;
+  readonly intervalMs?: number;
+  /** A cached result older than this means that the probe hangs. */
+  readonly ageMsMax?: number;
+}
+
+const INTERVAL_MS = 1_000;
+const AGE_MS_MAX = 10_000;
+
+export class Readiness {
+  readonly #probe: () => Promise<string | undefined>;
+  readonly #clock: Clock;
+  readonly #intervalMs: number;
+  readonly #ageMsMax: number;
+  readonly #stopping = new AbortController();
+  #reason: string | undefined;
+  #probedAtMs: number;
+  #running: Promise<void> = Promise.resolve();
+
+  /** `probe` tells why the WAL cannot take rows, or undefined. */
+  constructor(probe: () => Promise<string | undefined>, options: ReadinessOptions) {
+    this.#probe = probe;
+    this.#clock = options.clock;
+    this.#intervalMs = options.intervalMs ?? INTERVAL_MS;
+    this.#ageMsMax = options.ageMsMax ?? AGE_MS_MAX;
+    this.#probedAtMs = this.#clock.monotonicMs();
+  }
+
+  /** Probes once, then at intervals until `stop`. */
+  async start(): Promise<void> {
+    await this.#refresh();
+    this.#running = this.#loop();
+  }
+
+  /** From now on not ready: load balancers stop sending while requests in flight finish. */
+  async stop(): Promise<void> {
+    this.#stopping.abort();
+    await this.#running;
+  }
+
+  checks(): Checks {
+    if (this.#stopping.signal.aborted) return { server: "it is stopping" };
+    const ageMs = this.#clock.monotonicMs() - this.#probedAtMs;
+    if (ageMs > this.#ageMsMax) {
+      return { wal: `the probe of the WAL has not come back for ${Math.round(ageMs)} ms` };
+    }
+    return this.#reason === undefined ? {} : { wal: this.#reason };
+  }
+
+  response(): Response {
+    const checks = this.checks();
+    return Object.keys(checks).length === 0
+      ? jsonResponse({ status: "ready" })
+      : jsonResponse({ status: "not_ready", checks }, { status: 503 });
+  }
+
+  async #loop(): Promise<void> {
+    const { signal } = this.#stopping;
+    while (!signal.aborted) {
+      try {
+        await this.#clock.sleep(this.#intervalMs, { signal });
+      } catch {
+        return;
+      }
+      await Promise.race([this.#refresh(), aborted(signal)]);
+    }
+  }
+
+  async #refresh(): Promise<void> {
+    try {
+      this.#reason = await this.#probe();
+    } catch (error) {
+      this.#reason = `the probe of the WAL failed: ${messageOf(error)}`;
+    }
+    this.#probedAtMs = this.#clock.monotonicMs();
+  }
+}
+
+function aborted(signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    if (signal.aborted) return resolve();
+    signal.addEventListener("abort", () => resolve(), { once: true });
+  });
+}

@@ -1,0 +1,66 @@
+import assert from "node:assert/strict";
+import { OperatingError } from "../shared/base/errors.ts";
+import { createIngestMetrics } from "./metrics.ts";
+import { createHandler, ingestRoutes } from "./routes.ts";
+
+const handlers = {
+  logs: (_request: Request, query: string) => new Response(`logs ${query}`),
+  readyz: () => new Response("ready"),
+};
+
+const CASES: {
+  request: string;
+  status: number;
+  body: RegExp;
+  endpoint: string;
+  allow?: string;
+}[] = [
+  { request: "POST /v1/logs", status: 200, body: /^logs $/, endpoint: "logs" },
+  {
+    request: "POST /v1/logs?commit=auto&x=/v1/logs",
+    status: 200,
+    body: /^logs commit=auto&x=\/v1\/logs$/,
+    endpoint: "logs",
+  },
+  { request: "GET /healthz", status: 200, body: /^\{"status":"ok"\}$/, endpoint: "healthz" },
+  { request: "HEAD /healthz", status: 200, body: /./, endpoint: "healthz" },
+  { request: "GET /readyz?verbose", status: 200, body: /^ready$/, endpoint: "readyz" },
+  { request: "GET /v1/logs", status: 405, body: /"code":405/, endpoint: "other", allow: "POST" },
+  { request: "POST /healthz", status: 405, body: /"code":405/, endpoint: "other", allow: "GET" },
+  { request: "POST /v1/logs/", status: 404, body: /"code":404/, endpoint: "other" },
+  { request: "GET /metrics", status: 404, body: /there is no \/metrics here/, endpoint: "other" },
+  { request: "DELETE /", status: 404, body: /"code":404/, endpoint: "other" },
+];
+
+for (const { request, status, body, endpoint, allow } of CASES) {
+  Deno.test({
+    name: `createHandler answers ${request} with ${status} and counts it`,
+    fn: async () => {
+      const metrics = createIngestMetrics({ version: "1", role: "ingest" });
+      const handle = createHandler(ingestRoutes(handlers), metrics);
+      const [method = "", target] = request.split(" ");
+      const response = await handle(new Request(`http://127.0.0.1:8088${target}`, { method }));
+      assert.equal(response.status, status);
+      assert.match(await response.text(), body);
+      assert.equal(response.headers.get("allow"), allow ?? null);
+      assert.equal(metrics.requests.at({ endpoint, status: String(status) }).value, 1);
+    },
+  });
+}
+
+Deno.test({
+  name: "createHandler answers a native 500 without the bug's text when a route throws",
+  fn: async () => {
+    const metrics = createIngestMetrics({ version: "1", role: "ingest" });
+    const routes = ingestRoutes({ ...handlers, readyz: () => Promise.reject(new Error("secret")) });
+    const response = await createHandler(routes, metrics)(new Request("http://x/readyz"));
+    assert.equal(response.status, 500);
+    assert.doesNotMatch(await response.text(), /secret/);
+    const refused = ingestRoutes({
+      ...handlers,
+      readyz: () => Promise.reject(new OperatingError("unavailable", "later")),
+    });
+    const other = await createHandler(refused, metrics)(new Request("http://x/readyz"));
+    assert.deepEqual(await other.json(), { error: "later", code: 503 });
+  },
+});

@@ -1,0 +1,149 @@
+/** Builds the ingest server from its settings and runs it: WAL, catalog reader, readiness, two listeners. */
+
+import { getLogger } from "@logtape/logtape";
+import { isAbsolute, join, resolve } from "node:path";
+import { VERSION } from "../shared/base/version.ts";
+import { sqlitePathOf } from "../shared/catalog/catalog_uri.ts";
+import { openSqliteCatalog } from "../shared/catalog/sqlite_catalog.ts";
+import { ByteBudget } from "../shared/http/byte_budget.ts";
+import {
+  formatListenAddress,
+  type ListenAddress,
+  parseListenAddress,
+} from "../shared/http/listen_address.ts";
+import { type RunningServer, serve } from "../shared/http/serve.ts";
+import { metricsHandler } from "../shared/metrics/scrape.ts";
+import { type Clock, SystemClock } from "../shared/os/clock.ts";
+import { DenoFileSystem } from "../shared/os/deno_file_system.ts";
+import type { FileSystem } from "../shared/os/file_system.ts";
+import { SystemRandom } from "../shared/os/random.ts";
+import type { Wal } from "../shared/wal/types.ts";
+import { openWal } from "../shared/wal/wal.ts";
+import { type IngestSettings, LIMITS } from "./flags.ts";
+import { type DrainHook, forceCommit } from "./force_commit.ts";
+import { LaneChoice } from "./lane_choice.ts";
+import { createIngestMetrics, type IngestMetrics } from "./metrics.ts";
+import { createOtlpLogs } from "./otlp_logs.ts";
+import { Readiness } from "./readiness.ts";
+import { createHandler, ingestRoutes } from "./routes.ts";
+
+export interface IngestDeps {
+  /** A drain in this process, woken by `commit=force`; whoever started it stops it. */
+  readonly drain?: DrainHook;
+  readonly files?: FileSystem;
+  readonly clock?: Clock;
+}
+
+export interface IngestServer extends AsyncDisposable {
+  readonly address: ListenAddress;
+  readonly metricsAddress: ListenAddress;
+  /** Stops accepting, lets requests in flight finish, seals and closes the WAL. Idempotent. */
+  stop(): Promise<void>;
+}
+
+export interface IngestPaths {
+  readonly wal: string;
+  readonly catalog: string;
+}
+
+/** Where the server's places are, all absolute. */
+export function ingestPaths(
+  settings: Pick<IngestSettings, "dataDir" | "wal" | "warehouse" | "catalogUri">,
+): IngestPaths {
+  const dataDir = resolve(settings.dataDir);
+  const below = (path: string) => isAbsolute(path) ? resolve(path) : join(dataDir, path);
+  return {
+    wal: below(settings.wal),
+    catalog: settings.catalogUri === undefined
+      ? join(below(settings.warehouse), "catalog.db")
+      : resolve(sqlitePathOf(settings.catalogUri)),
+  };
+}
+
+/** Starts the server. Errors: `OperatingError`s that name the option to change. */
+export async function startIngest(
+  settings: IngestSettings,
+  deps: IngestDeps = {},
+): Promise<IngestServer> {
+  const clock = deps.clock ?? new SystemClock();
+  const bind = parseListenAddress(settings.bind, "--bind");
+  const metricsBind = parseListenAddress(settings.metricsBind, "--metrics-bind");
+  const paths = ingestPaths(settings);
+  const metrics = createIngestMetrics({ version: VERSION, role: "ingest" });
+
+  await using starting = new AsyncDisposableStack();
+  const wal = starting.use(
+    await openWal({
+      root: paths.wal,
+      files: deps.files ?? new DenoFileSystem(),
+      clock,
+      random: new SystemRandom(),
+      eventsMax: settings.walMaxEvents,
+      ageSecsMax: settings.walMaxAgeSecs,
+    }),
+  );
+  const catalog = starting.use(await openSqliteCatalog({ path: paths.catalog, readOnly: true }));
+  const readiness = new Readiness(() => wal.unreadyReason(), { clock });
+  starting.defer(() => readiness.stop());
+  await readiness.start();
+  metrics.ready.readAtScrape(() => Object.keys(readiness.checks()).length === 0 ? 1 : 0, {});
+  const force = { wal, catalog, clock, timeoutMs: settings.commitForceTimeoutSecs * 1_000 };
+  const metricsServer = starting.use(
+    serve({ ...metricsBind, option: "--metrics-bind", handler: metricsHandler(metrics) }),
+  );
+  const server = starting.use(serve({
+    ...bind,
+    option: "--bind",
+    stopMsMax: LIMITS.stopMsMax,
+    handler: createHandler(
+      ingestRoutes({
+        logs: createOtlpLogs({
+          ...logsDeps(settings, { wal, clock, metrics }),
+          forceCommit: (lane, segment) =>
+            forceCommit(lane, segment, { ...force, drain: deps.drain }),
+        }),
+        readyz: () => readiness.response(),
+      }),
+      metrics,
+    ),
+  }));
+  return runningServer({ server, metricsServer, resources: starting.move(), paths });
+}
+
+function logsDeps(
+  settings: IngestSettings,
+  parts: { wal: Wal; clock: Clock; metrics: IngestMetrics },
+) {
+  const bodies = new ByteBudget(LIMITS.bodiesInFlightBytesMax);
+  parts.metrics.bodiesInFlight.readAtScrape(() => bodies.used, {});
+  return {
+    ...parts,
+    bodies,
+    bodyBytesMax: settings.ingestMaxBodyBytes,
+    lanes: new LaneChoice(settings.ingestMaxLanes, parts.metrics),
+  };
+}
+
+interface RunningParts {
+  readonly server: RunningServer;
+  readonly metricsServer: RunningServer;
+  readonly resources: AsyncDisposableStack;
+  readonly paths: IngestPaths;
+}
+
+function runningServer({ server, metricsServer, resources, paths }: RunningParts): IngestServer {
+  const log = getLogger(["svc", "ingest"]);
+  log.info("ingest server listens on {address}, metrics on {metrics}", {
+    address: formatListenAddress(server.address),
+    metrics: formatListenAddress(metricsServer.address),
+    wal: paths.wal,
+  });
+  let stopping: Promise<void> | undefined;
+  const stop = () => stopping ??= resources.disposeAsync();
+  return {
+    address: server.address,
+    metricsAddress: metricsServer.address,
+    stop,
+    [Symbol.asyncDispose]: stop,
+  };
+}
