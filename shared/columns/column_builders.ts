@@ -66,6 +66,11 @@ export class StringColumnBuilder implements ColumnBuilder {
     this.#offsets[this.rows] = this.values.length;
   }
 
+  /** Takes back what was appended to `values` since the last row ended. */
+  restartRow(): void {
+    this.values.length = this.#offsets[this.rows] as number;
+  }
+
   null(): void {
     this.#validity.null(this.rows);
     this.endRow();

@@ -1,0 +1,152 @@
+/**
+ * What all records of one scope share, prepared once: core columns, and the resource's and scope's part of
+ * `attributes` as JSON text.
+ *
+ * A record takes the fast path when none of its attribute names can meet another name of the row. That is
+ * decided by a small hash: names of the context and of the record's own fields are reserved, and a record's
+ * names are stamped. A false alarm only costs time.
+ */
+
+import { utf8 } from "../../shared/base/bytes.ts";
+
+/** An attribute apart from its record. */
+export interface Attribute {
+  readonly name: string;
+  /** The value's JSON text. */
+  readonly json: Uint8Array;
+  /** What the value puts into a core column; null for no value and for an empty text, which fill none. */
+  readonly text: Uint8Array | null;
+}
+
+/** Record attributes that fill core columns. */
+export const SOURCETYPE = "sourcetype";
+export const INDEX = "index";
+
+/** Members of `attributes` that come from a record's own fields, in their order. */
+export const FIELD_NAMES = [
+  "severity_text",
+  "severity_number",
+  "trace_id",
+  "span_id",
+  "flags",
+  "event_name",
+  "observed_timestamp_ns",
+  "dropped_attributes_count",
+] as const;
+
+export type FieldName = typeof FIELD_NAMES[number];
+
+export interface ScopeFields {
+  readonly resource: readonly Attribute[];
+  readonly scopeName: Attribute | undefined;
+  readonly scopeVersion: Attribute | undefined;
+  readonly scope: readonly Attribute[];
+}
+
+const HOST_NAME = "host.name";
+const SERVICE_NAME = "service.name";
+const HOST_FALLBACK = utf8("unknown");
+const SOURCE_FALLBACK = utf8("otel");
+const FIELDS: ReadonlySet<string> = new Set(FIELD_NAMES);
+
+export class ScopeContext {
+  readonly host: Uint8Array;
+  readonly source: Uint8Array;
+  /** Resource attributes that filled no core column, repeated names removed. */
+  readonly resource: ReadonlyMap<string, Uint8Array>;
+  /** Members from the scope under their final names. */
+  readonly scope: ReadonlyMap<string, Uint8Array>;
+  /** The members of both as JSON text without braces; empty when there are none. */
+  readonly members: Uint8Array;
+  /** A name of the context equals one of a record's fields: no record may take the fast path. */
+  readonly meetsFields: boolean;
+  readonly names = new NameFilter();
+
+  constructor({ resource, scopeName, scopeVersion, scope }: ScopeFields) {
+    const attributes = new Map<string, Attribute>();
+    for (const attribute of resource) putLast(attributes, attribute.name, attribute);
+    const host = take(attributes, HOST_NAME);
+    const source = take(attributes, SERVICE_NAME);
+    this.host = host ?? HOST_FALLBACK;
+    this.source = source ?? scopeName?.text ?? SOURCE_FALLBACK;
+    this.resource = new Map([...attributes].map(([name, { json }]) => [name, json]));
+    const members = new Map<string, Uint8Array>();
+    for (const attribute of [scopeName, scopeVersion, ...scope]) {
+      if (attribute !== undefined) putLast(members, `scope.${attribute.name}`, attribute.json);
+    }
+    this.scope = members;
+    const merged = new Map(this.resource);
+    for (const [name, json] of members) putLast(merged, name, json);
+    this.members = membersOf(merged);
+    this.meetsFields = [...merged.keys()].some((name) => FIELDS.has(name));
+    for (const name of merged.keys()) this.names.reserve(name);
+    for (const name of [...FIELD_NAMES, SOURCETYPE, INDEX]) this.names.reserve(name);
+  }
+}
+
+/** Sets a member where the newest one stands: a repeated name keeps its last value. */
+export function putLast<T>(members: Map<string, T>, name: string, value: T): void {
+  members.delete(name);
+  members.set(name, value);
+}
+
+/** The text of an attribute that fills a core column, taken out; undefined when it fills none. */
+export function take(attributes: Map<string, Attribute>, name: string): Uint8Array | undefined {
+  const text = attributes.get(name)?.text ?? undefined;
+  if (text !== undefined) attributes.delete(name);
+  return text;
+}
+
+/** `"name":value,…` */
+export function membersOf(members: ReadonlyMap<string, Uint8Array>): Uint8Array {
+  const parts: Uint8Array[] = [];
+  let length = 0;
+  for (const [name, json] of members) {
+    const head = utf8(`${parts.length === 0 ? "" : ","}${JSON.stringify(name)}:`);
+    parts.push(head, json);
+    length += head.length + json.length;
+  }
+  const text = new Uint8Array(length);
+  let at = 0;
+  for (const part of parts) {
+    text.set(part, at);
+    at += part.length;
+  }
+  return text;
+}
+
+const SLOTS = 1024;
+
+/** Which names a context reserves and which a record has used, by hash. */
+export class NameFilter {
+  readonly #reserved = new Uint8Array(SLOTS);
+  readonly #stamps = new Uint32Array(SLOTS);
+  #record = 0;
+
+  reserve(name: string): void {
+    const bytes = utf8(name);
+    this.#reserved[slotOf(bytes, 0, bytes.length)] = 1;
+  }
+
+  nextRecord(): void {
+    this.#record += 1;
+  }
+
+  /** Notes a name of the record; true when it may be reserved or may have occurred before. */
+  meets(bytes: Uint8Array, start: number, end: number): boolean {
+    const slot = slotOf(bytes, start, end);
+    if (this.#reserved[slot] !== 0 || this.#stamps[slot] === this.#record) return true;
+    this.#stamps[slot] = this.#record;
+    return false;
+  }
+}
+
+function slotOf(bytes: Uint8Array, start: number, end: number): number {
+  const length = end - start;
+  if (length === 0) return 0;
+  const first = bytes[start] as number;
+  const middle = bytes[start + (length >> 1)] as number;
+  const last = bytes[end - 1] as number;
+  const hash = Math.imul(Math.imul(Math.imul(length, 131) + first, 131) + middle, 131) + last;
+  return (hash ^ (hash >>> 10)) & (SLOTS - 1);
+}

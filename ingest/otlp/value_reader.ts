@@ -1,0 +1,238 @@
+/**
+ * `AnyValue` and `KeyValue` from the wire format straight to JSON text.
+ *
+ * Values keep their JSON type; 64-bit integers are exact; bytes are base64; NaN and infinities are strings; a
+ * value without any member is null; a repeated key of a map keeps its last value, where that one stood.
+ */
+
+import { isUtf8 } from "node:buffer";
+import type { ByteBuilder } from "../../shared/columns/byte_builder.ts";
+import {
+  writeAscii,
+  writeBase64,
+  writeDouble,
+  writeInt64,
+  writeJsonString,
+} from "../../shared/columns/json_writer.ts";
+import type { WireReader } from "./wire_reader.ts";
+
+/** How deep arrays and maps may nest in one value. */
+export const VALUE_DEPTH_MAX = 32;
+
+/**
+ * Thrown when a message holds a singular field twice. That is legal (the parts merge) but no encoder writes it:
+ * the request is then read again after protobufjs has merged it.
+ */
+export const IRREGULAR = new Error("a singular protobuf field occurs twice");
+
+const COMMA = 0x2c;
+const COLON = 0x3a;
+
+/** Tags: field number × 8 + wire type. */
+const KEY = 0x0a;
+const VALUE = 0x12;
+const STRING = 0x0a;
+const BOOL = 0x10;
+const INT = 0x18;
+const DOUBLE = 0x21;
+const ARRAY = 0x2a;
+const MAP = 0x32;
+const BYTES = 0x3a;
+const ELEMENT = 0x0a;
+
+export class ValueReader {
+  /** Spans of the key and value that `keyValue` found; `valueStart` is -1 without a value. */
+  keyStart = 0;
+  keyEnd = 0;
+  valueStart = 0;
+  valueEnd = 0;
+  readonly #reader: WireReader;
+
+  constructor(reader: WireReader) {
+    this.#reader = reader;
+  }
+
+  /** Reads the `KeyValue` from the cursor to `end`. */
+  keyValue(end: number): void {
+    const reader = this.#reader;
+    let keyStart = -1;
+    let keyEnd = -1;
+    let valueStart = -1;
+    let valueEnd = -1;
+    while (reader.pos < end) {
+      const tag = reader.tag(end);
+      if (tag === KEY) {
+        if (keyStart >= 0) throw IRREGULAR;
+        keyEnd = reader.span(end);
+        keyStart = reader.pos;
+        reader.pos = keyEnd;
+      } else if (tag === VALUE) {
+        if (valueStart >= 0) throw IRREGULAR;
+        valueEnd = reader.span(end);
+        valueStart = reader.pos;
+        reader.pos = valueEnd;
+      } else reader.skip(tag, end);
+    }
+    this.keyStart = Math.max(keyStart, 0);
+    this.keyEnd = Math.max(keyEnd, 0);
+    this.valueStart = valueStart;
+    this.valueEnd = valueEnd;
+  }
+
+  /** Appends the JSON text of the `AnyValue` in this span; `start` -1 stands for no value. */
+  json(out: ByteBuilder, start: number, end: number): void {
+    if (this.#string(start, end)) writeJsonString(out, this.#reader.bytes, this.#reader.pos, end);
+    else if (start < 0 || !this.#value(out, { start, end, depth: 0, quoted: true })) {
+      writeAscii(out, "null");
+    }
+  }
+
+  /** Appends a string value's text, any other value's JSON text; false when there is no value. */
+  text(out: ByteBuilder, start: number, end: number): boolean {
+    if (this.#string(start, end)) {
+      out.copy(this.#reader.bytes, this.#reader.pos, end);
+      return true;
+    }
+    return start >= 0 && this.#value(out, { start, end, depth: 0, quoted: false });
+  }
+
+  /** Whether the span holds a string and nothing else: then the cursor stands at its text. */
+  #string(start: number, end: number): boolean {
+    const reader = this.#reader;
+    if (start < 0 || start === end || reader.bytes[start] !== STRING) return false;
+    reader.pos = start + 1;
+    return reader.span(end) === end;
+  }
+
+  #value(
+    out: ByteBuilder,
+    { start, end, depth, quoted }: ValueSpan,
+  ): boolean {
+    const reader = this.#reader;
+    reader.pos = start;
+    let found = false;
+    while (reader.pos < end) {
+      const tag = reader.tag(end);
+      if (!VALUE_TAGS.has(tag)) {
+        reader.skip(tag, end);
+        continue;
+      }
+      if (found) throw IRREGULAR;
+      found = true;
+      if (tag === BOOL) writeAscii(out, reader.bool(end) ? "true" : "false");
+      else if (tag === INT) {
+        reader.varint(end);
+        writeInt64(out, reader.low, reader.high);
+      } else if (tag === DOUBLE) writeDouble(out, reader.double(end));
+      else this.#delimited(out, tag, { start: 0, end, depth, quoted });
+    }
+    return found;
+  }
+
+  #delimited(out: ByteBuilder, tag: number, { end, depth, quoted }: ValueSpan): void {
+    const reader = this.#reader;
+    const spanEnd = reader.span(end);
+    const start = reader.pos;
+    if (tag === STRING) {
+      if (quoted) writeJsonString(out, reader.bytes, start, spanEnd);
+      else out.copy(reader.bytes, start, spanEnd);
+    } else if (tag === BYTES) writeBase64(out, reader.bytes, start, spanEnd);
+    else {
+      if (depth >= VALUE_DEPTH_MAX) {
+        throw reader.refusal(`a value nests deeper than ${VALUE_DEPTH_MAX} arrays and maps`);
+      }
+      if (tag === ARRAY) this.#array(out, spanEnd, depth + 1);
+      else this.#map(out, spanEnd, depth + 1);
+    }
+    reader.pos = spanEnd;
+  }
+
+  #array(out: ByteBuilder, end: number, depth: number): void {
+    const reader = this.#reader;
+    out.byte(0x5b);
+    let first = true;
+    while (reader.pos < end) {
+      const tag = reader.tag(end);
+      if (tag !== ELEMENT) {
+        reader.skip(tag, end);
+        continue;
+      }
+      const elementEnd = reader.span(end);
+      if (!first) out.byte(COMMA);
+      first = false;
+      this.#element(out, { start: reader.pos, end: elementEnd, depth, quoted: true });
+      reader.pos = elementEnd;
+    }
+    out.byte(0x5d);
+  }
+
+  #element(out: ByteBuilder, span: ValueSpan): void {
+    if (!this.#value(out, span)) writeAscii(out, "null");
+  }
+
+  #map(out: ByteBuilder, end: number, depth: number): void {
+    const { names, spans } = this.#members(end);
+    const lasts = new Map(names.map((name, i) => [name, i]));
+    const { bytes } = this.#reader;
+    out.byte(0x7b);
+    let first = true;
+    names.forEach((name, i) => {
+      const [keyStart = 0, keyEnd = 0, start = 0, valueEnd = 0] = spans.slice(4 * i, 4 * i + 4);
+      const mark = out.length;
+      if (!first) out.byte(COMMA);
+      writeJsonString(out, bytes, keyStart, keyEnd);
+      out.byte(COLON);
+      if (start < 0) writeAscii(out, "null");
+      else this.#element(out, { start, end: valueEnd, depth, quoted: true });
+      if (lasts.get(name) === i) first = false;
+      else {
+        if (!isUtf8(out.bytes.subarray(mark, out.length))) {
+          throw this.#reader.refusal("a string is not UTF-8");
+        }
+        out.length = mark;
+      }
+    });
+    out.byte(0x7d);
+  }
+
+  /** Names (one character per byte) and spans (as in the fields above) of a map's members. */
+  #members(end: number): { names: string[]; spans: number[] } {
+    const reader = this.#reader;
+    const names: string[] = [];
+    const spans: number[] = [];
+    while (reader.pos < end) {
+      const tag = reader.tag(end);
+      if (tag !== ELEMENT) {
+        reader.skip(tag, end);
+        continue;
+      }
+      const memberEnd = reader.span(end);
+      this.keyValue(memberEnd);
+      let name = "";
+      for (let i = this.keyStart; i < this.keyEnd; i += 1) {
+        name += String.fromCharCode(reader.bytes[i] as number);
+      }
+      names.push(name);
+      spans.push(this.keyStart, this.keyEnd, this.valueStart, this.valueEnd);
+    }
+    return { names, spans };
+  }
+
+  /** Appends a member's name and colon; a comma before it unless it is the object's first. */
+  name(out: ByteBuilder, start: number, end: number): void {
+    if (out.bytes[out.length - 1] !== 0x7b) out.byte(COMMA);
+    writeJsonString(out, this.#reader.bytes, start, end);
+    out.byte(COLON);
+  }
+}
+
+interface ValueSpan {
+  readonly start: number;
+  readonly end: number;
+  /** Arrays and maps around the value. */
+  readonly depth: number;
+  /** Whether a string is written as JSON. */
+  readonly quoted: boolean;
+}
+
+const VALUE_TAGS = new Set([STRING, BOOL, INT, DOUBLE, ARRAY, MAP, BYTES]);
