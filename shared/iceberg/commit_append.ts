@@ -44,12 +44,13 @@ export async function commitAppend(
 ): Promise<AppendResult> {
   const deps = { ...given, reader: readerOf(given) };
   assert(change.files.length + change.consumed.length > 0, "an append adds or consumes something");
-  const result = await commitTable(deps, change.ident, (table, staging) => {
+  const result = await commitTable(deps, change.ident, async (table, staging) => {
+    if (await change.isStillDue?.() === false) return undefined;
     const base = table === undefined ? freshBase(deps, change) : { table, exists: true };
-    return stageAppend(deps, base, { append: change, staging });
+    return await stageAppend(deps, base, { append: change, staging });
   });
-  assert(result.outcome !== "unchanged", "an append always stages");
-  const { outcome, metadataLocation, staged, retries } = result;
+  const { metadataLocation, staged, retries } = result;
+  const outcome = result.outcome === "unchanged" ? "consumed" : result.outcome;
   const snapshotId = staged?.snapshotId ?? await snapshotIdAt(deps, change, metadataLocation);
   return { outcome, snapshotId, metadataLocation, retries };
 }

@@ -70,6 +70,11 @@ export interface AppendCommit extends NewTable {
   readonly files: readonly NewDataFile[];
   /** WAL segments whose rows `files` hold; recorded with the commit and in the snapshot summary. */
   readonly consumed: readonly string[];
+  /**
+   * Asked in each attempt after the table's pointer was read; false ends the commit with outcome `consumed`. With it
+   * a drain that was paused longer than the catalog remembers its segments still cannot add their rows twice.
+   */
+  readonly isStillDue?: () => Promise<boolean>;
 }
 
 export interface AppendResult {
