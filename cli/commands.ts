@@ -9,6 +9,16 @@ export const COMMANDS: readonly CommandEntry[] = [
     load: async () => (await import("./commands/dev.ts")).command,
   },
   {
+    name: "sql-direct",
+    summary: "Run SQL on a warehouse, without a query server.",
+    load: async () => (await import("./commands/sql_direct.ts")).command,
+  },
+  {
+    name: "query",
+    summary: "Run SQL on locally ingested events.",
+    load: async () => (await import("./commands/query.ts")).command,
+  },
+  {
     name: "gen",
     summary: "Print synthetic NDJSON events.",
     load: async () => (await import("./commands/gen.ts")).command,

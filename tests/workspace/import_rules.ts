@@ -50,6 +50,10 @@ const DENO_CALLERS: readonly { readonly path: RegExp; readonly members: readonly
     path: /^cli\/dev\/process_group\.ts$/,
     members: ["Command", "ChildProcess", "Signal", "execPath"],
   },
+  {
+    path: /^cli\/compile\.ts$/,
+    members: ["Command", "execPath", "args", "exit", "stderr"],
+  },
   { path: /^cli\/dev\/child_environment\.ts$/, members: ["env"] },
   {
     path: /^cli\/dev\/patient_end\.ts$/,

@@ -1,0 +1,47 @@
+import assert from "node:assert/strict";
+import { BINARIES, compileArguments } from "./compile.ts";
+import { ROLES, workspacePath } from "./permissions.ts";
+
+const PLACE = { dataDir: "/srv/logs", out: "dist" };
+
+Deno.test({
+  name: "compileArguments builds svc and one binary per role from files that exist",
+  fn: async () => {
+    assert.deepEqual(
+      BINARIES.flatMap((binary) => binary.role ?? []).toSorted(),
+      [...ROLES].toSorted(),
+    );
+    for (const binary of BINARIES) {
+      const args = compileArguments(binary, PLACE);
+      assert.equal(args[0], "compile");
+      assert.equal(args.at(-2), `dist/${binary.name}`);
+      const entry = args.at(-1) ?? "";
+      assert.ok((await Deno.stat(workspacePath(entry))).isFile, entry);
+    }
+  },
+});
+
+Deno.test({
+  name: "compileArguments bakes a role's own permissions for the chosen place into its binary",
+  fn: () => {
+    const flags = (name: string) => {
+      const binary = BINARIES.find((candidate) => candidate.name === name);
+      return compileArguments(binary ?? BINARIES[0] as typeof BINARIES[number], PLACE)
+        .filter((word) => word.startsWith("--allow-"));
+    };
+    const ingest = flags("svc-ingest-server");
+    assert.ok(ingest.includes("--allow-write=/srv/logs/wal"));
+    assert.ok(!ingest.some((flag) => flag.startsWith("--allow-ffi")));
+    assert.ok(flags("svc-query-server").includes("--allow-write=/srv/logs/query-cache"));
+    for (const { name, role } of BINARIES) {
+      const all = flags(name);
+      assert.ok(
+        !all.some((flag) => flag.startsWith("--allow-run") || flag === "--allow-all"),
+        name,
+      );
+      if (role !== undefined) {
+        assert.ok(!all.includes("--allow-write") && !all.includes("--allow-net"));
+      }
+    }
+  },
+});

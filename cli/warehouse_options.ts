@@ -1,0 +1,65 @@
+/** The storage options of SPEC.md section 1 for commands that open the warehouse themselves. */
+
+import { isAbsolute, join, resolve } from "node:path";
+import { fileURLToPath } from "node:url";
+import { OperatingError } from "../shared/base/errors.ts";
+import { sqlitePathOf } from "../shared/catalog/catalog_uri.ts";
+import { DATA_DIR_OPTION } from "../shared/config/data_dir.ts";
+import type { OptionTable, Settings } from "../shared/config/options.ts";
+
+export const WAREHOUSE_OPTIONS = {
+  dataDir: DATA_DIR_OPTION,
+  warehouse: {
+    kind: "text",
+    flag: "warehouse",
+    placeholder: "DIR",
+    default: "warehouse",
+    help: "Warehouse subdirectory of the data directory, or an absolute path.",
+  },
+  warehouseUrl: {
+    kind: "text",
+    flag: "warehouse-url",
+    env: "SVC_WAREHOUSE_URL",
+    placeholder: "URL",
+    help: "Warehouse as a file:// URL; overrides --warehouse.",
+  },
+  catalogUri: {
+    kind: "text",
+    flag: "catalog-uri",
+    env: "SVC_CATALOG_URI",
+    placeholder: "URI",
+    help: "Catalog as sqlite://<path>?mode=rwc; catalog.db in the warehouse when not given.",
+  },
+} as const satisfies OptionTable;
+
+export interface WarehousePaths {
+  /** Absolute. */
+  readonly root: string;
+  /** Absolute path of the SQLite file. */
+  readonly catalog: string;
+}
+
+/** Errors: `invalid_argument` for a URL or URI that names something other than a local place. */
+export function warehousePaths(settings: Settings<typeof WAREHOUSE_OPTIONS>): WarehousePaths {
+  const root = settings.warehouseUrl === undefined
+    ? below(resolve(settings.dataDir), settings.warehouse)
+    : localPathOf(settings.warehouseUrl);
+  const catalog = settings.catalogUri === undefined
+    ? join(root, "catalog.db")
+    : resolve(sqlitePathOf(settings.catalogUri));
+  return { root, catalog };
+}
+
+function below(dataDir: string, path: string): string {
+  return isAbsolute(path) ? resolve(path) : join(dataDir, path);
+}
+
+function localPathOf(url: string): string {
+  if (URL.canParse(url) && new URL(url).protocol === "file:") return fileURLToPath(url);
+  const scheme = /^([\w+.-]+):/.exec(url)?.[1] ?? "none";
+  throw new OperatingError(
+    "invalid_argument",
+    `Cannot use a warehouse URL with scheme ${JSON.stringify(scheme)}: give a file:// URL`,
+    { reason: "unsupported_warehouse" },
+  );
+}
