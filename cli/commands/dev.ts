@@ -7,10 +7,10 @@ import { messageOf, OperatingError } from "../../shared/base/errors.ts";
 import { DATA_DIR_OPTION } from "../../shared/config/data_dir.ts";
 import type { OptionTable, Settings } from "../../shared/config/options.ts";
 import { type Clock, SystemClock } from "../../shared/os/clock.ts";
-import { DenoFileSystem } from "../../shared/os/deno_file_system.ts";
 import { SystemRandom } from "../../shared/os/random.ts";
 import { defineCommand } from "../command.ts";
 import type { Console } from "../console.ts";
+import { makeDataFolders } from "../data_folders.ts";
 import { childEnvironment } from "../dev/child_environment.ts";
 import { clientUrl, greeting } from "../dev/greeting.ts";
 import { listenPatiently } from "../dev/patient_end.ts";
@@ -54,7 +54,7 @@ const STOP_MS_MAX = 10_000;
 export const command = defineCommand({
   options: OPTIONS,
   async run(settings, { console }) {
-    await makeFolders(settings.dataDir);
+    await makeDataFolders(settings.dataDir);
     const note = (text: string) => void console.notes.write(`${text}\n`);
     const group = new ProcessGroup({ writeLine: note, nameWidth: nameWidth() });
     using end = listenPatiently();
@@ -105,24 +105,6 @@ function argumentsOf(settings: DevSettings): Readonly<Record<Role, readonly stri
     compactor: ["--metrics-bind", settings.compactorMetricsBind],
     query: ["--bind", settings.queryBind, "--metrics-bind", settings.queryMetricsBind],
   };
-}
-
-/** Roles may not create these themselves: their permissions begin below them. */
-async function makeFolders(dataDir: string): Promise<void> {
-  const files = new DenoFileSystem();
-  for (const name of ["wal", "warehouse", "query-cache"]) {
-    const path = `${dataDir}/${name}`;
-    try {
-      await files.mkdir(path);
-    } catch (cause) {
-      throw new OperatingError(
-        "unavailable",
-        `Cannot create the folder ${path}: ${messageOf(cause)}. ` +
-          "Choose a writable place with --data-dir",
-        { cause },
-      );
-    }
-  }
 }
 
 /** Waits until the roles are ready, greets, and sends demo events if wanted; returns only when aborted. */
