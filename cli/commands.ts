@@ -9,6 +9,12 @@ export const COMMANDS: readonly CommandEntry[] = [
     load: async () => (await import("./commands/dev.ts")).command,
   },
   {
+    name: "sql",
+    summary: "Ask a running query server; a REPL when no query is given.",
+    operands: "[query]",
+    load: async () => (await import("./commands/sql.ts")).command,
+  },
+  {
     name: "sql-direct",
     summary: "Run SQL on a warehouse, without a query server.",
     load: async () => (await import("./commands/sql_direct.ts")).command,

@@ -1,0 +1,228 @@
+/**
+ * HTTP client of the query server's `/api/v1/sql`. Every failure is an `OperatingError` whose message can be
+ * shown as it is. No timeout of its own: the server's wall clock ends a query, the signal cancels it.
+ */
+
+import {
+  ERROR_KINDS,
+  type ErrorCode,
+  isOperatingError,
+  messageOf,
+  OperatingError,
+} from "../../shared/base/errors.ts";
+import type { Cost, PlannedTable, Stats } from "../../shared/engine/types.ts";
+import { printable } from "./display_width.ts";
+import { type JsonValue, parseExact } from "./exact_json.ts";
+
+export interface ClientOptions {
+  /** Base address of the query server: `http://localhost:8089`. */
+  readonly endpoint: string;
+  readonly token?: string | undefined;
+  /** Default: the runtime's `fetch`. */
+  readonly fetch?: typeof fetch;
+}
+
+/** SPEC.md 2.5. */
+export interface RecordsBody {
+  readonly columns: readonly string[];
+  readonly row_count: number;
+  readonly rows: readonly (readonly JsonValue[])[];
+  readonly truncated?: boolean;
+  readonly max_rows?: number | null;
+  readonly cost: Cost;
+  readonly stats: Stats;
+}
+
+export interface DryRunBody {
+  readonly cost: Cost;
+  readonly tables: readonly PlannedTable[];
+  readonly served_by: string;
+}
+
+export interface Answer<T> {
+  readonly body: T;
+  /** From `x-svc-server-micros`; undefined when a proxy dropped it. */
+  readonly serverMicros: number | undefined;
+}
+
+/** One line of a streamed answer: a row as JSON text, or the trailer of SPEC.md 2.6. */
+export type StreamLine =
+  | { readonly kind: "row"; readonly text: string }
+  | { readonly kind: "trailer"; readonly trailer: Trailer };
+
+export interface Trailer {
+  readonly _meta: string;
+  readonly [field: string]: JsonValue;
+}
+
+const ERROR_TEXT_LENGTH_MAX = 500;
+const TRAILER_START = '{"_meta":';
+
+export class SqlClient {
+  readonly #url: string;
+  readonly #endpoint: string;
+  readonly #headers: Readonly<Record<string, string>>;
+  readonly #fetch: typeof fetch;
+
+  /** Errors: `invalid_argument` when the endpoint is no HTTP address. */
+  constructor(options: ClientOptions) {
+    this.#endpoint = options.endpoint;
+    this.#url = `${baseOf(options.endpoint)}/api/v1/sql`;
+    this.#headers = {
+      "content-type": "application/json",
+      ...(options.token === undefined ? {} : { authorization: `Bearer ${options.token}` }),
+    };
+    this.#fetch = options.fetch ?? fetch;
+  }
+
+  /** Runs a statement; an answer cut at the row cap (413) is an answer too, with `truncated`. */
+  async records(query: string, signal?: AbortSignal): Promise<Answer<RecordsBody>> {
+    const response = await this.#post({ query, format: "records" }, signal);
+    const text = await this.#textOf(response);
+    const body = response.ok || response.status === 413 ? tryParse(text) : undefined;
+    if (!isRecords(body)) throw failureOf(response, text);
+    return { body, serverMicros: serverMicrosOf(response) };
+  }
+
+  /** What the statement would cost; nothing runs. */
+  async dryRun(query: string, signal?: AbortSignal): Promise<Answer<DryRunBody>> {
+    const response = await this.#post({ query, dry_run: true }, signal);
+    const text = await this.#textOf(response);
+    const body = response.ok ? tryParse(text) : undefined;
+    if (!isObject(body) || !isObject(body["cost"])) throw failureOf(response, text);
+    return { body: body as unknown as DryRunBody, serverMicros: serverMicrosOf(response) };
+  }
+
+  /** Runs a statement and yields its lines as they arrive, many at a time. */
+  async stream(
+    query: string,
+    signal?: AbortSignal,
+  ): Promise<Answer<AsyncIterable<readonly StreamLine[]>>> {
+    const response = await this.#post({ query, format: "ndjson" }, signal);
+    if (!response.ok || response.body === null) {
+      throw failureOf(response, await this.#textOf(response));
+    }
+    return { body: this.#lines(response.body), serverMicros: serverMicrosOf(response) };
+  }
+
+  async #post(body: Record<string, unknown>, signal: AbortSignal | undefined): Promise<Response> {
+    try {
+      return await this.#fetch(this.#url, {
+        method: "POST",
+        headers: this.#headers,
+        body: JSON.stringify(body),
+        ...(signal === undefined ? {} : { signal }),
+      });
+    } catch (cause) {
+      throw this.#unreachable(cause, signal);
+    }
+  }
+
+  async #textOf(response: Response): Promise<string> {
+    try {
+      return await response.text();
+    } catch (cause) {
+      throw this.#unreachable(cause, undefined);
+    }
+  }
+
+  async *#lines(body: ReadableStream<Uint8Array>): AsyncGenerator<readonly StreamLine[]> {
+    let open = "";
+    try {
+      for await (const text of body.pipeThrough(new TextDecoderStream())) {
+        const lines = (open + text).split("\n");
+        open = lines.pop() ?? "";
+        if (lines.length > 0) yield lines.filter((line) => line !== "").map(streamLine);
+      }
+    } catch (cause) {
+      throw this.#unreachable(cause, undefined);
+    }
+    if (open !== "") yield [streamLine(open)];
+  }
+
+  #unreachable(cause: unknown, signal: AbortSignal | undefined): OperatingError {
+    if (isOperatingError(cause)) return cause;
+    const aborted = signal?.aborted || (cause instanceof Error && cause.name === "AbortError");
+    if (aborted) return new OperatingError("cancelled", "Query cancelled", { cause });
+    return new OperatingError(
+      "unavailable",
+      `Cannot reach the query server at ${this.#endpoint}: ${rootMessageOf(cause)}. ` +
+        "Start one with `svc-query-server` (or the whole stack with `deno task dev`), " +
+        "or name another with --endpoint or SVC_ENDPOINT",
+      { cause },
+    );
+  }
+}
+
+function baseOf(endpoint: string): string {
+  const url = URL.canParse(endpoint) ? new URL(endpoint) : undefined;
+  if (url === undefined || !["http:", "https:"].includes(url.protocol)) {
+    throw new OperatingError(
+      "invalid_argument",
+      `Cannot use ${JSON.stringify(endpoint)} as the query server's address: ` +
+        "give an http:// or https:// URL, for example http://localhost:8089",
+    );
+  }
+  return `${url.origin}${url.pathname.replace(/\/+$/, "")}`;
+}
+
+function streamLine(text: string): StreamLine {
+  if (text.startsWith(TRAILER_START)) {
+    return { kind: "trailer", trailer: parseExact(text) as Trailer };
+  }
+  return { kind: "row", text };
+}
+
+/** The error that a refusing response stands for. */
+function failureOf(response: Response, text: string): OperatingError {
+  const body = tryParse(text);
+  const said = isObject(body) && typeof body["error"] === "string" ? body["error"] : text.trim();
+  const shown = printable(said).slice(0, ERROR_TEXT_LENGTH_MAX) || "no message";
+  const retryAfter = Number(response.headers.get("retry-after") ?? NaN);
+  const retry = Number.isFinite(retryAfter) ? `; try again in ${retryAfter} s` : "";
+  const token = response.status === 401 ? "; give a token with --token or SVC_TOKEN" : "";
+  return new OperatingError(
+    codeOf(response.status),
+    response.ok
+      ? `Cannot read the answer of ${response.url}: it is not what a query server sends. ` +
+        "Check --endpoint"
+      : `${shown} (HTTP ${response.status}${token}${retry})`,
+  );
+}
+
+function codeOf(status: number): ErrorCode {
+  const codes = Object.keys(ERROR_KINDS) as ErrorCode[];
+  return codes.find((code) => ERROR_KINDS[code].http === status) ?? "internal";
+}
+
+function serverMicrosOf(response: Response): number | undefined {
+  const header = response.headers.get("x-svc-server-micros");
+  return header !== null && /^\d{1,15}$/.test(header) ? Number(header) : undefined;
+}
+
+function tryParse(text: string): JsonValue | undefined {
+  try {
+    return parseExact(text);
+  } catch {
+    return undefined;
+  }
+}
+
+function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+function isRecords(body: unknown): body is RecordsBody {
+  return isObject(body) && Array.isArray(body["columns"]) && Array.isArray(body["rows"]) &&
+    isObject(body["cost"]) && isObject(body["stats"]);
+}
+
+/** `fetch` wraps what happened, in causes and in words: the innermost says it. */
+function rootMessageOf(error: unknown): string {
+  let root = error;
+  while (root instanceof Error && root.cause instanceof Error) root = root.cause;
+  return messageOf(root).replace(
+    /^error sending request for url \(.*?\): (?:client error \(\w+\): )?/,
+    "",
+  );
+}

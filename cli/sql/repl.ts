@@ -1,0 +1,191 @@
+/**
+ * The interactive `svc sql`: statements over many lines up to `;`, backslash commands, history, timing. Ctrl-C
+ * stops a running statement or clears what was typed, Ctrl-D leaves.
+ *
+ * Line editing is `node:readline`'s. What is typed while a statement runs waits for its turn.
+ */
+
+import { createInterface, type Interface } from "node:readline";
+import type { Readable, Writable } from "node:stream";
+import { isOperatingError, messageOf } from "../../shared/base/errors.ts";
+import type { Clock } from "../../shared/os/clock.ts";
+import type { Console } from "../console.ts";
+import type { SqlClient } from "./client.ts";
+import { type History, HISTORY_LENGTH_MAX } from "./history.ts";
+import { type Format, FORMATS, runStatement } from "./run_statement.ts";
+import { milliseconds } from "./statement_report.ts";
+import { splitStatements } from "./statements.ts";
+
+export interface ReplOptions {
+  readonly client: SqlClient;
+  readonly console: Console;
+  /** The terminal itself, for line editing. */
+  readonly input: Readable;
+  readonly screen: Writable;
+  readonly history: History;
+  readonly clock: Clock;
+  readonly format: Format;
+  readonly dryRun: boolean;
+  readonly quiet: boolean;
+  /** Shown in the greeting. */
+  readonly endpoint: string;
+}
+
+const PROMPT = "svc> ";
+const PROMPT_MORE = "  -> ";
+
+const HELP = [
+  "Statements end with ; and may span lines.",
+  "  \\format table|json|ndjson   how answers look",
+  "  \\timing                     show or hide the time a statement took",
+  "  \\?                          this help",
+  "  \\q                          leave (also Ctrl-D)",
+  "Ctrl-C stops a running statement, or clears what was typed.",
+].join("\n");
+
+/** Runs until the user leaves. */
+export async function runRepl(options: ReplOptions): Promise<void> {
+  await options.history.load();
+  const session = new ReplSession(options);
+  if (!options.quiet) {
+    await options.console.notes.write(`Connected to ${options.endpoint}. \\? for help.\n`);
+  }
+  await session.run();
+}
+
+class ReplSession {
+  readonly #options: ReplOptions;
+  readonly #lines: Interface;
+  readonly #waiting: string[] = [];
+  #wake: () => void = () => {};
+  #ended = false;
+  /** Lines of a statement that has no `;` yet. */
+  #open = "";
+  #running: AbortController | undefined;
+  #format: Format;
+  #timing = true;
+
+  constructor(options: ReplOptions) {
+    this.#options = options;
+    this.#format = options.format;
+    this.#lines = createInterface({
+      input: options.input,
+      output: options.screen,
+      terminal: true,
+      history: [...options.history.entries].reverse(),
+      historySize: HISTORY_LENGTH_MAX,
+    });
+    this.#lines.on("line", (line) => {
+      this.#waiting.push(line);
+      this.#wake();
+    });
+    this.#lines.on("close", () => {
+      this.#ended = true;
+      this.#running?.abort();
+      this.#wake();
+    });
+    this.#lines.on("SIGINT", () => this.#interrupt());
+  }
+
+  async run(): Promise<void> {
+    try {
+      this.#showPrompt();
+      for (let line = await this.#nextLine(); line !== undefined; line = await this.#nextLine()) {
+        await this.#take(line);
+        if (this.#ended) break;
+        this.#showPrompt();
+      }
+    } finally {
+      this.#lines.close();
+    }
+  }
+
+  async #nextLine(): Promise<string | undefined> {
+    while (this.#waiting.length === 0 && !this.#ended) {
+      await new Promise<void>((resolve) => this.#wake = resolve);
+    }
+    return this.#waiting.shift();
+  }
+
+  async #take(line: string): Promise<void> {
+    if (this.#open === "" && line.trimStart().startsWith("\\")) {
+      return await this.#command(line.trim());
+    }
+    const { statements, rest, restIsBlank } = splitStatements(
+      this.#open === "" ? line : `${this.#open}\n${line}`,
+    );
+    this.#open = restIsBlank ? "" : rest;
+    for (const statement of statements) {
+      await this.#options.history.add(`${statement};`);
+      if (!await this.#execute(statement)) break;
+    }
+  }
+
+  /** Whether the statement was answered. */
+  async #execute(statement: string): Promise<boolean> {
+    const { client, console, clock, dryRun, quiet } = this.#options;
+    const running = new AbortController();
+    this.#running = running;
+    const startedMs = clock.monotonicMs();
+    try {
+      await runStatement(client, statement, console, {
+        format: this.#format,
+        dryRun,
+        quiet,
+        signal: running.signal,
+      });
+    } catch (error) {
+      if (!isOperatingError(error)) throw error;
+      await console.notes.write(`error: ${messageOf(error)}\n`);
+      return false;
+    } finally {
+      this.#running = undefined;
+    }
+    if (this.#timing && !quiet) {
+      await console.notes.write(`time ${milliseconds(clock.monotonicMs() - startedMs)}\n`);
+    }
+    return true;
+  }
+
+  async #command(text: string): Promise<void> {
+    const { notes } = this.#options.console;
+    const [name = "", argument = ""] = text.split(/\s+/, 2);
+    switch (name) {
+      case "\\q":
+        this.#ended = true;
+        return;
+      case "\\?":
+        return await notes.write(`${HELP}\n`);
+      case "\\timing":
+        this.#timing = !this.#timing;
+        return await notes.write(`timing is ${this.#timing ? "on" : "off"}\n`);
+      case "\\format": {
+        const format = FORMATS.find((candidate) => candidate === argument);
+        if (format === undefined) {
+          return await notes.write(
+            `error: cannot use format ${JSON.stringify(argument)}: give ${FORMATS.join(", ")}\n`,
+          );
+        }
+        this.#format = format;
+        return;
+      }
+      default:
+        return await notes.write(`error: there is no command ${name}; \\? lists them\n`);
+    }
+  }
+
+  #interrupt(): void {
+    if (this.#running !== undefined) return this.#running.abort();
+    // Drops the line being edited, from its end to its start.
+    this.#lines.write(null, { ctrl: true, name: "e" });
+    this.#lines.write(null, { ctrl: true, name: "u" });
+    this.#open = "";
+    this.#options.screen.write("^C\n");
+    this.#showPrompt();
+  }
+
+  #showPrompt(): void {
+    this.#lines.setPrompt(this.#open === "" ? PROMPT : PROMPT_MORE);
+    this.#lines.prompt();
+  }
+}

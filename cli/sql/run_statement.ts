@@ -1,0 +1,120 @@
+/** Asks the server one statement and writes the answer: rows to stdout, the rest to stderr. */
+
+import { type ErrorCode, OperatingError } from "../../shared/base/errors.ts";
+import type { Console } from "../console.ts";
+import type { RecordsBody, SqlClient, Trailer } from "./client.ts";
+import { printable } from "./display_width.ts";
+import { dryRunLines, recordsFooter, streamFooter } from "./statement_report.ts";
+import { renderTable } from "./table.ts";
+
+export const FORMATS = ["table", "json", "ndjson"] as const;
+export type Format = typeof FORMATS[number];
+
+export interface StatementOptions {
+  readonly format: Format;
+  readonly dryRun: boolean;
+  /** Leaves the footer out. */
+  readonly quiet: boolean;
+  readonly signal?: AbortSignal | undefined;
+}
+
+/** Text is written in pieces of about this many characters. */
+const PIECE_LENGTH = 64 * 1024;
+
+/** Errors: what `SqlClient` throws; `unavailable` or `internal` for a stream that failed midway. */
+export async function runStatement(
+  client: SqlClient,
+  query: string,
+  console: Console,
+  options: StatementOptions,
+): Promise<void> {
+  if (options.dryRun) return await showCost(client, query, console, options);
+  if (options.format === "ndjson") return await showStream(client, query, console, options);
+  const { body, serverMicros } = await client.records(query, options.signal);
+  await writeLines(
+    console,
+    options.format === "json" ? jsonLines(body) : tableLines(body, console),
+  );
+  await note(console, options, recordsFooter(body, serverMicros));
+}
+
+async function showCost(
+  client: SqlClient,
+  query: string,
+  console: Console,
+  options: StatementOptions,
+): Promise<void> {
+  const { body } = await client.dryRun(query, options.signal);
+  const lines = {
+    table: () => dryRunLines(body).map(printable),
+    json: () => [JSON.stringify(body, null, 2)],
+    ndjson: () => [JSON.stringify(body)],
+  };
+  await writeLines(console, lines[options.format]());
+}
+
+async function showStream(
+  client: SqlClient,
+  query: string,
+  console: Console,
+  options: StatementOptions,
+): Promise<void> {
+  const { body, serverMicros } = await client.stream(query, options.signal);
+  let rows = 0;
+  let trailer: Trailer | undefined;
+  for await (const batch of body) {
+    let text = "";
+    for (const line of batch) {
+      if (line.kind === "trailer") trailer = line.trailer;
+      else {
+        text += `${line.text}\n`;
+        rows += 1;
+      }
+    }
+    await console.output.write(text);
+  }
+  if (trailer !== undefined && trailer._meta !== "truncated") throw midwayFailure(trailer, rows);
+  await note(console, options, streamFooter(rows, serverMicros, trailer));
+}
+
+function midwayFailure(trailer: Trailer, rows: number): OperatingError {
+  const code: ErrorCode = trailer["code"] === 503 ? "unavailable" : "internal";
+  const said = typeof trailer["error"] === "string" ? printable(trailer["error"]) : trailer._meta;
+  const wait = trailer["retry_after_secs"];
+  const retry = typeof wait === "number" ? ` (try again in ${wait} s)` : "";
+  return new OperatingError(code, `The answer ended early, after ${rows} rows: ${said}${retry}`);
+}
+
+function* tableLines(body: RecordsBody, console: Console): Iterable<string> {
+  const { isTerminal } = console.output;
+  yield* renderTable(body.columns, body.rows, {
+    width: console.output.columns(),
+    color: isTerminal,
+  });
+}
+
+/** One JSON array; a row is one object on one line. Of columns with one name the last wins, as in any object. */
+function* jsonLines(body: RecordsBody): Iterable<string> {
+  if (body.rows.length === 0) return yield "[]";
+  yield "[";
+  for (const [at, row] of body.rows.entries()) {
+    const object = Object.fromEntries(body.columns.map((name, at) => [name, row[at] ?? null]));
+    yield `  ${JSON.stringify(object)}${at < body.rows.length - 1 ? "," : ""}`;
+  }
+  yield "]";
+}
+
+async function writeLines(console: Console, lines: Iterable<string>): Promise<void> {
+  let piece = "";
+  for (const line of lines) {
+    piece += `${line}\n`;
+    if (piece.length < PIECE_LENGTH) continue;
+    await console.output.write(piece);
+    piece = "";
+  }
+  if (piece !== "") await console.output.write(piece);
+}
+
+async function note(console: Console, options: StatementOptions, text: string): Promise<void> {
+  if (!options.quiet) await console.notes.write(`${text}\n`);
+}
