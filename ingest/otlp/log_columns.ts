@@ -8,6 +8,7 @@ import type { ColumnBatch, ColumnData } from "../../shared/columns/batch.ts";
 import {
   firstRowNotUtf8,
   Int64ColumnBuilder,
+  RunColumnBuilder,
   StringColumnBuilder,
 } from "../../shared/columns/column_builders.ts";
 import { EVENTS_SCHEMA } from "../../shared/event/events.ts";
@@ -15,10 +16,10 @@ import { EVENTS_SCHEMA } from "../../shared/event/events.ts";
 export class LogColumns {
   readonly timestamp = new Int64ColumnBuilder();
   readonly timestampNs = new Int64ColumnBuilder();
-  readonly host = new StringColumnBuilder();
-  readonly source = new StringColumnBuilder();
-  readonly sourcetype = new StringColumnBuilder();
-  readonly index = new StringColumnBuilder();
+  readonly host = new RunColumnBuilder();
+  readonly source = new RunColumnBuilder();
+  readonly sourcetype = new RunColumnBuilder();
+  readonly index = new RunColumnBuilder();
   readonly raw = new StringColumnBuilder();
   readonly attributes = new StringColumnBuilder();
 

@@ -14,13 +14,23 @@ import {
 } from "../../shared/columns/json_writer.ts";
 import { FIELD_NAMES, type FieldName } from "./scope_context.ts";
 
-/** `"name":` of each field. */
-const HEADS = new Map(FIELD_NAMES.map((name) => [name, utf8(`"${name}":`)]));
-const COMMA = 0x2c;
+/** `,"name":` of each field, in the order of `FIELD_NAMES`. */
+const HEADS = FIELD_NAMES.map((name) => new DataView(utf8(`,"${name}":`).buffer));
+/** Places in `HEADS`. */
+const FIELD = {
+  severity_text: 0,
+  severity_number: 1,
+  trace_id: 2,
+  span_id: 3,
+  flags: 4,
+  event_name: 5,
+  observed_timestamp_ns: 6,
+  dropped_attributes_count: 7,
+} as const satisfies Record<FieldName, number>;
 const OPEN = 0x7b;
 
 export class LogRecordFields {
-  bytes: Uint8Array = new Uint8Array(0);
+  view: DataView = new DataView(new ArrayBuffer(0));
   severityNumber = 0;
   /** Spans; -1 when the field is absent. */
   severityTextStart = -1;
@@ -36,8 +46,8 @@ export class LogRecordFields {
   observedHigh = 0;
   droppedAttributesCount = 0;
 
-  reset(bytes: Uint8Array): void {
-    this.bytes = bytes;
+  reset(view: DataView): void {
+    this.view = view;
     this.severityNumber = 0;
     this.severityTextStart = this.severityTextEnd = -1;
     this.traceIdStart = this.traceIdEnd = -1;
@@ -72,46 +82,45 @@ export class LogRecordFields {
 
   /** Appends the fields that are set as members of the object that `out` ends in. */
   write(out: ByteBuilder): void {
-    const { bytes } = this;
+    const { view } = this;
     if (this.has("severity_text")) {
-      head(out, "severity_text");
-      writeJsonString(out, bytes, this.severityTextStart, this.severityTextEnd);
+      head(out, FIELD.severity_text);
+      writeJsonString(out, view, this.severityTextStart, this.severityTextEnd);
     }
     if (this.severityNumber !== 0) {
-      head(out, "severity_number");
+      head(out, FIELD.severity_number);
       writeInt64(out, this.severityNumber, this.severityNumber >> 31);
     }
     if (this.has("trace_id")) {
-      head(out, "trace_id");
-      writeHex(out, bytes, this.traceIdStart, this.traceIdEnd);
+      head(out, FIELD.trace_id);
+      writeHex(out, view, this.traceIdStart, this.traceIdEnd);
     }
     if (this.has("span_id")) {
-      head(out, "span_id");
-      writeHex(out, bytes, this.spanIdStart, this.spanIdEnd);
+      head(out, FIELD.span_id);
+      writeHex(out, view, this.spanIdStart, this.spanIdEnd);
     }
     if (this.flags !== 0) {
-      head(out, "flags");
+      head(out, FIELD.flags);
       writeCount(out, this.flags);
     }
     if (this.has("event_name")) {
-      head(out, "event_name");
-      writeJsonString(out, bytes, this.eventNameStart, this.eventNameEnd);
+      head(out, FIELD.event_name);
+      writeJsonString(out, view, this.eventNameStart, this.eventNameEnd);
     }
     if (this.has("observed_timestamp_ns")) {
-      head(out, "observed_timestamp_ns");
+      head(out, FIELD.observed_timestamp_ns);
       out.byte(0x22);
       writeInt64(out, this.observedLow, this.observedHigh);
       out.byte(0x22);
     }
     if (this.droppedAttributesCount !== 0) {
-      head(out, "dropped_attributes_count");
+      head(out, FIELD.dropped_attributes_count);
       writeCount(out, this.droppedAttributesCount);
     }
   }
 }
 
-function head(out: ByteBuilder, name: FieldName): void {
-  if (out.bytes[out.length - 1] !== OPEN) out.byte(COMMA);
-  const bytes = HEADS.get(name) as Uint8Array;
-  out.copy(bytes, 0, bytes.length);
+function head(out: ByteBuilder, field: number): void {
+  const bytes = HEADS[field] as DataView;
+  out.copy(bytes, out.view.getUint8(out.length - 1) === OPEN ? 1 : 0, bytes.byteLength);
 }

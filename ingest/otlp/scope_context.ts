@@ -57,7 +57,7 @@ export class ScopeContext {
   /** Members from the scope under their final names. */
   readonly scope: ReadonlyMap<string, Uint8Array>;
   /** The members of both as JSON text without braces; empty when there are none. */
-  readonly members: Uint8Array;
+  readonly members: DataView;
   /** A name of the context equals one of a record's fields: no record may take the fast path. */
   readonly meetsFields: boolean;
   readonly names = new NameFilter();
@@ -77,7 +77,7 @@ export class ScopeContext {
     this.scope = members;
     const merged = new Map(this.resource);
     for (const [name, json] of members) putLast(merged, name, json);
-    this.members = membersOf(merged);
+    this.members = new DataView(membersOf(merged).buffer);
     this.meetsFields = [...merged.keys()].some((name) => FIELDS.has(name));
     for (const name of merged.keys()) this.names.reserve(name);
     for (const name of [...FIELD_NAMES, SOURCETYPE, INDEX]) this.names.reserve(name);
@@ -98,7 +98,7 @@ export function take(attributes: Map<string, Attribute>, name: string): Uint8Arr
 }
 
 /** `"name":value,…` */
-export function membersOf(members: ReadonlyMap<string, Uint8Array>): Uint8Array {
+export function membersOf(members: ReadonlyMap<string, Uint8Array>): Uint8Array<ArrayBuffer> {
   const parts: Uint8Array[] = [];
   let length = 0;
   for (const [name, json] of members) {

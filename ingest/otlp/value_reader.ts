@@ -6,7 +6,8 @@
  */
 
 import { isUtf8 } from "node:buffer";
-import type { ByteBuilder } from "../../shared/columns/byte_builder.ts";
+import { textOf } from "../../shared/base/bytes.ts";
+import { ByteBuilder } from "../../shared/columns/byte_builder.ts";
 import {
   writeAscii,
   writeBase64,
@@ -14,6 +15,7 @@ import {
   writeInt64,
   writeJsonString,
 } from "../../shared/columns/json_writer.ts";
+import type { Attribute } from "./scope_context.ts";
 import type { WireReader } from "./wire_reader.ts";
 
 /** How deep arrays and maps may nest in one value. */
@@ -47,6 +49,7 @@ export class ValueReader {
   valueStart = 0;
   valueEnd = 0;
   readonly #reader: WireReader;
+  readonly #scratch = new ByteBuilder();
 
   constructor(reader: WireReader) {
     this.#reader = reader;
@@ -79,9 +82,27 @@ export class ValueReader {
     this.valueEnd = valueEnd;
   }
 
+  /** Reads the `KeyValue` from the cursor to `end` into an attribute of its own: for the cold paths. */
+  attribute(end: number): Attribute {
+    const reader = this.#reader;
+    this.keyValue(end);
+    const { valueStart, valueEnd } = this;
+    const key = reader.bytes.subarray(this.keyStart, this.keyEnd);
+    if (!isUtf8(key)) throw reader.refusal("an attribute's name is not UTF-8");
+    const name = textOf(key);
+    this.#scratch.clear();
+    this.json(this.#scratch, valueStart, valueEnd);
+    const json = this.#scratch.take();
+    if (!isUtf8(json)) throw reader.refusal(`attribute ${name} is not UTF-8`);
+    this.text(this.#scratch, valueStart, valueEnd);
+    const text = this.#scratch.take();
+    reader.pos = end;
+    return { name, json, text: text.length === 0 ? null : text };
+  }
+
   /** Appends the JSON text of the `AnyValue` in this span; `start` -1 stands for no value. */
   json(out: ByteBuilder, start: number, end: number): void {
-    if (this.#string(start, end)) writeJsonString(out, this.#reader.bytes, this.#reader.pos, end);
+    if (this.#string(start, end)) writeJsonString(out, this.#reader.view, this.#reader.pos, end);
     else if (start < 0 || !this.#value(out, { start, end, depth: 0, quoted: true })) {
       writeAscii(out, "null");
     }
@@ -90,7 +111,7 @@ export class ValueReader {
   /** Appends a string value's text, any other value's JSON text; false when there is no value. */
   text(out: ByteBuilder, start: number, end: number): boolean {
     if (this.#string(start, end)) {
-      out.copy(this.#reader.bytes, this.#reader.pos, end);
+      out.copy(this.#reader.view, this.#reader.pos, end);
       return true;
     }
     return start >= 0 && this.#value(out, { start, end, depth: 0, quoted: false });
@@ -134,9 +155,9 @@ export class ValueReader {
     const spanEnd = reader.span(end);
     const start = reader.pos;
     if (tag === STRING) {
-      if (quoted) writeJsonString(out, reader.bytes, start, spanEnd);
-      else out.copy(reader.bytes, start, spanEnd);
-    } else if (tag === BYTES) writeBase64(out, reader.bytes, start, spanEnd);
+      if (quoted) writeJsonString(out, reader.view, start, spanEnd);
+      else out.copy(reader.view, start, spanEnd);
+    } else if (tag === BYTES) writeBase64(out, reader.view, start, spanEnd);
     else {
       if (depth >= VALUE_DEPTH_MAX) {
         throw reader.refusal(`a value nests deeper than ${VALUE_DEPTH_MAX} arrays and maps`);
@@ -173,14 +194,14 @@ export class ValueReader {
   #map(out: ByteBuilder, end: number, depth: number): void {
     const { names, spans } = this.#members(end);
     const lasts = new Map(names.map((name, i) => [name, i]));
-    const { bytes } = this.#reader;
+    const { view } = this.#reader;
     out.byte(0x7b);
     let first = true;
     names.forEach((name, i) => {
       const [keyStart = 0, keyEnd = 0, start = 0, valueEnd = 0] = spans.slice(4 * i, 4 * i + 4);
       const mark = out.length;
       if (!first) out.byte(COMMA);
-      writeJsonString(out, bytes, keyStart, keyEnd);
+      writeJsonString(out, view, keyStart, keyEnd);
       out.byte(COLON);
       if (start < 0) writeAscii(out, "null");
       else this.#element(out, { start, end: valueEnd, depth, quoted: true });
@@ -216,13 +237,6 @@ export class ValueReader {
       spans.push(this.keyStart, this.keyEnd, this.valueStart, this.valueEnd);
     }
     return { names, spans };
-  }
-
-  /** Appends a member's name and colon; a comma before it unless it is the object's first. */
-  name(out: ByteBuilder, start: number, end: number): void {
-    if (out.bytes[out.length - 1] !== 0x7b) out.byte(COMMA);
-    writeJsonString(out, this.#reader.bytes, start, end);
-    out.byte(COLON);
   }
 }
 

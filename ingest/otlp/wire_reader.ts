@@ -13,16 +13,17 @@ const EMPTY = new Uint8Array(0);
 
 export class WireReader {
   bytes: Uint8Array = EMPTY;
+  /** Over the same memory as `bytes`. */
+  view: DataView = new DataView(EMPTY.buffer);
   pos = 0;
   /** Halves of the 64-bit value read last. */
   low = 0;
   high = 0;
-  #view: DataView = new DataView(EMPTY.buffer);
 
   open(bytes: Uint8Array): void {
     this.bytes = bytes;
     this.pos = 0;
-    this.#view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+    this.view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   }
 
   /** Lets go of the request's bytes. */
@@ -87,17 +88,17 @@ export class WireReader {
   /** Reads 8 bytes into `low` and `high`. */
   fixed64(end: number): void {
     const at = this.#fixed(8, end);
-    this.low = this.#view.getInt32(at, true);
-    this.high = this.#view.getInt32(at + 4, true);
+    this.low = this.view.getInt32(at, true);
+    this.high = this.view.getInt32(at + 4, true);
   }
 
   double(end: number): number {
-    return this.#view.getFloat64(this.#fixed(8, end), true);
+    return this.view.getFloat64(this.#fixed(8, end), true);
   }
 
   /** Unsigned. */
   fixed32(end: number): number {
-    return this.#view.getUint32(this.#fixed(4, end), true);
+    return this.view.getUint32(this.#fixed(4, end), true);
   }
 
   /** Passes over the value of the field with this tag. */

@@ -11,19 +11,24 @@ import { OperatingError } from "../base/errors.ts";
 export const COLUMN_BYTES_MAX = 256 * 1024 * 1024;
 /** A buffer larger than this is given back after use. */
 const KEPT_BYTES_MAX = 8 * 1024 * 1024;
-/** Up to this length a loop copies faster than a call into native code does. */
-const LOOP_COPY_MAX = 32;
+/** Up to this length a loop copies faster than a call into native code does (measured). */
+const LOOP_COPY_MAX = 128;
+/** Up to this length a loop encodes ASCII faster than a call into native code does. */
+const LOOP_TEXT_MAX = 64;
 
 const encoder = new TextEncoder();
 
 export class ByteBuilder {
   bytes: Uint8Array<ArrayBuffer>;
+  /** Over the same memory as `bytes`. */
+  view: DataView;
   length = 0;
   readonly #capacity: number;
 
   constructor(capacity = 4096) {
     this.#capacity = capacity;
     this.bytes = new Uint8Array(capacity);
+    this.view = new DataView(this.bytes.buffer);
   }
 
   /** Makes room for `more` bytes after `length`. */
@@ -37,25 +42,32 @@ export class ByteBuilder {
     this.length += 1;
   }
 
-  /** Appends the bytes of `source` from `start` to `end`. */
-  copy(source: Uint8Array, start: number, end: number): void {
+  /** Appends the bytes of `source` from `start` to `end`. A view, so that eight bytes go at a time. */
+  copy(source: DataView, start: number, end: number): void {
     const count = end - start;
     let at = this.length;
     if (at + count > this.bytes.length) this.#grow(at + count);
-    const bytes = this.bytes;
-    if (count <= LOOP_COPY_MAX) {
-      for (let i = start; i < end; i += 1) {
-        bytes[at] = source[i] as number;
-        at += 1;
-      }
-    } else {
-      bytes.set(source.subarray(start, end), at);
+    this.length = at + count;
+    if (count > LOOP_COPY_MAX) {
+      this.bytes.set(new Uint8Array(source.buffer, source.byteOffset + start, count), at);
+      return;
     }
-    this.length += count;
+    const view = this.view;
+    let from = start;
+    for (; from + 8 <= end; from += 8) {
+      view.setBigInt64(at, source.getBigInt64(from));
+      at += 8;
+    }
+    for (; from < end; from += 1) {
+      view.setUint8(at, source.getUint8(from));
+      at += 1;
+    }
   }
 
   append(source: Uint8Array): void {
-    this.copy(source, 0, source.length);
+    this.reserve(source.length);
+    this.bytes.set(source, this.length);
+    this.length += source.length;
   }
 
   /** Appends `text` as UTF-8; lone surrogates become U+FFFD. */
@@ -64,7 +76,7 @@ export class ByteBuilder {
     this.reserve(3 * count);
     const bytes = this.bytes;
     let at = this.length;
-    if (count <= 2 * LOOP_COPY_MAX) {
+    if (count <= LOOP_TEXT_MAX) {
       let i = 0;
       for (; i < count; i += 1) {
         const code = text.charCodeAt(i);
@@ -89,7 +101,7 @@ export class ByteBuilder {
 
   clear(): void {
     this.length = 0;
-    if (this.bytes.length > KEPT_BYTES_MAX) this.bytes = new Uint8Array(this.#capacity);
+    if (this.bytes.length > KEPT_BYTES_MAX) this.#replace(new Uint8Array(this.#capacity));
   }
 
   #grow(needed: number): void {
@@ -104,6 +116,11 @@ export class ByteBuilder {
       Math.min(Math.max(2 * this.bytes.length, needed), COLUMN_BYTES_MAX),
     );
     grown.set(this.bytes.subarray(0, this.length));
-    this.bytes = grown;
+    this.#replace(grown);
+  }
+
+  #replace(bytes: Uint8Array<ArrayBuffer>): void {
+    this.bytes = bytes;
+    this.view = new DataView(bytes.buffer);
   }
 }

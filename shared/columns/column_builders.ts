@@ -66,9 +66,26 @@ export class StringColumnBuilder implements ColumnBuilder {
     this.#offsets[this.rows] = this.values.length;
   }
 
-  /** Takes back what was appended to `values` since the last row ended. */
-  restartRow(): void {
-    this.values.length = this.#offsets[this.rows] as number;
+  /** Ends `count` rows with this value each. */
+  fill(bytes: Uint8Array, count: number): void {
+    const { values } = this;
+    const start = values.length;
+    const end = start + bytes.length * count;
+    values.reserve(end - start);
+    values.bytes.set(bytes, start);
+    for (let filled = bytes.length; filled < end - start; filled *= 2) {
+      values.bytes.copyWithin(
+        start + filled,
+        start,
+        start + Math.min(filled, end - start - filled),
+      );
+    }
+    values.length = end;
+    while (this.rows + count >= this.#offsets.length) this.#grow();
+    for (let i = 1; i <= count; i += 1) {
+      this.#offsets[this.rows + i] = start + bytes.length * i;
+    }
+    this.rows += count;
   }
 
   null(): void {
@@ -82,7 +99,7 @@ export class StringColumnBuilder implements ColumnBuilder {
   }
 
   bytes(bytes: Uint8Array): void {
-    this.values.copy(bytes, 0, bytes.length);
+    this.values.append(bytes);
     this.endRow();
   }
 
@@ -109,6 +126,45 @@ export class StringColumnBuilder implements ColumnBuilder {
     const grown = new Int32Array(2 * this.#offsets.length);
     grown.set(this.#offsets);
     this.#offsets = grown;
+  }
+}
+
+/** UTF-8 values that mostly repeat the row before: a run of rows is written at once. Knows no nulls. */
+export class RunColumnBuilder {
+  readonly #column = new StringColumnBuilder();
+  #run: Uint8Array = new Uint8Array(0);
+  #runRows = 0;
+
+  /** Appends a row with this value; `bytes` must not change afterwards. */
+  value(bytes: Uint8Array): void {
+    if (bytes !== this.#run) {
+      this.#flush();
+      this.#run = bytes;
+    }
+    this.#runRows += 1;
+  }
+
+  /** Appends a row with the first `length` of these bytes, which may change afterwards. */
+  copyOf(bytes: Uint8Array, length: number): void {
+    const run = this.#run;
+    let same = run.length === length;
+    for (let i = 0; same && i < length; i += 1) same = run[i] === bytes[i];
+    this.value(same ? run : bytes.slice(0, length));
+  }
+
+  finish(): ColumnData {
+    this.#flush();
+    return this.#column.finish();
+  }
+
+  clear(): void {
+    this.#runRows = 0;
+    this.#column.clear();
+  }
+
+  #flush(): void {
+    if (this.#runRows > 0) this.#column.fill(this.#run, this.#runRows);
+    this.#runRows = 0;
   }
 }
 

@@ -1,0 +1,307 @@
+/**
+ * One OTLP `LogRecord` in protobuf → one row of `LogColumns`.
+ *
+ * The fast path writes the record's attributes as they come and appends the context's prepared members. A record in
+ * which names may meet (see `NameFilter`) is read a second time, its members merged by name.
+ */
+
+import { OperatingError } from "../../shared/base/errors.ts";
+import { utf8 } from "../../shared/base/bytes.ts";
+import { TIMESTAMP_NS_MAX } from "../../shared/base/time.ts";
+import { ByteBuilder } from "../../shared/columns/byte_builder.ts";
+import { writeJsonString } from "../../shared/columns/json_writer.ts";
+import type { LogColumns } from "./log_columns.ts";
+import { LogRecordFields } from "./log_record.ts";
+import {
+  type Attribute,
+  FIELD_NAMES,
+  INDEX,
+  membersOf,
+  putLast,
+  type ScopeContext,
+  SOURCETYPE,
+  take,
+} from "./scope_context.ts";
+import { IRREGULAR, type ValueReader } from "./value_reader.ts";
+import type { WireReader } from "./wire_reader.ts";
+
+/** Tags of `LogRecord`: field number × 8 + wire type. */
+const TIME = 0x09;
+const SEVERITY_NUMBER = 0x10;
+const SEVERITY_TEXT = 0x1a;
+const BODY = 0x2a;
+const ATTRIBUTES = 0x32;
+const DROPPED_ATTRIBUTES_COUNT = 0x38;
+const FLAGS = 0x45;
+const TRACE_ID = 0x4a;
+const SPAN_ID = 0x52;
+const OBSERVED_TIME = 0x59;
+const EVENT_NAME = 0x62;
+
+const SOURCETYPE_NAME = utf8(SOURCETYPE);
+const INDEX_NAME = utf8(INDEX);
+const SOURCETYPE_FALLBACK = utf8("otel:logs");
+const INDEX_FALLBACK = utf8("main");
+const OPEN = 0x7b;
+const CLOSE = 0x7d;
+const COMMA = 0x2c;
+const COLON = 0x3a;
+
+export interface RecordDecoderParts {
+  readonly reader: WireReader;
+  readonly values: ValueReader;
+  readonly columns: LogColumns;
+}
+
+export class RecordDecoder {
+  readonly #reader: WireReader;
+  readonly #values: ValueReader;
+  readonly #columns: LogColumns;
+  readonly #fields = new LogRecordFields();
+  /** Text of the attributes that fill core columns; empty when the fallback does. */
+  readonly #sourcetype = new ByteBuilder(64);
+  readonly #index = new ByteBuilder(64);
+  #nowLow = 0;
+  #nowHigh = 0;
+  #timeLow = 0;
+  #timeHigh = 0;
+
+  constructor({ reader, values, columns }: RecordDecoderParts) {
+    this.#reader = reader;
+    this.#values = values;
+    this.#columns = columns;
+  }
+
+  /** Starts a request; `nowNs` is the time of records that have none. */
+  start(nowNs: bigint): void {
+    this.#nowLow = Number(BigInt.asIntN(32, nowNs));
+    this.#nowHigh = Number(nowNs >> 32n);
+    this.#fields.reset(this.#reader.view);
+  }
+
+  /** The row of the record from the cursor to `end`. */
+  decode(end: number, context: ScopeContext): void {
+    const start = this.#reader.pos;
+    const columns = this.#columns;
+    const out = columns.attributes.values;
+    const mark = out.length;
+    out.byte(OPEN);
+    this.#reset();
+    context.names.nextRecord();
+    if (this.#readFields(end, context) && !context.meetsFields) {
+      const { members } = context;
+      if (members.byteLength > 0) {
+        if (out.length > mark + 1) out.byte(COMMA);
+        out.copy(members, 0, members.byteLength);
+      }
+    } else {
+      out.length = mark + 1;
+      this.#mergeAttributes(start, end, context);
+    }
+    this.#fields.write(out);
+    if (out.length === mark + 1) {
+      out.length = mark;
+      columns.attributes.null();
+    } else {
+      out.byte(CLOSE);
+      columns.attributes.endRow();
+    }
+    columns.host.value(context.host);
+    columns.source.value(context.source);
+    if (this.#sourcetype.length === 0) columns.sourcetype.value(SOURCETYPE_FALLBACK);
+    else columns.sourcetype.copyOf(this.#sourcetype.bytes, this.#sourcetype.length);
+    if (this.#index.length === 0) columns.index.value(INDEX_FALLBACK);
+    else columns.index.copyOf(this.#index.bytes, this.#index.length);
+    columns.raw.endRow();
+    this.#writeTime();
+  }
+
+  #reset(): void {
+    this.#fields.reset(this.#reader.view);
+    this.#sourcetype.clear();
+    this.#index.clear();
+    this.#timeLow = 0;
+    this.#timeHigh = 0;
+  }
+
+  /** Reads a record's fields; attributes and body are written. False when names may have met. */
+  #readFields(end: number, context: ScopeContext): boolean {
+    const reader = this.#reader;
+    let apart = true;
+    let bodyFound = false;
+    while (reader.pos < end) {
+      const tag = reader.tag(end);
+      if (tag === ATTRIBUTES) {
+        const spanEnd = reader.span(end);
+        if (!this.#attribute(spanEnd, context)) apart = false;
+        reader.pos = spanEnd;
+      } else if (tag === TIME) {
+        reader.fixed64(end);
+        this.#timeLow = reader.low;
+        this.#timeHigh = reader.high;
+      } else if (tag === BODY) {
+        if (bodyFound) throw IRREGULAR;
+        bodyFound = true;
+        const spanEnd = reader.span(end);
+        this.#values.text(this.#columns.raw.values, reader.pos, spanEnd);
+        reader.pos = spanEnd;
+      } else this.#readField(tag, end);
+    }
+    return apart;
+  }
+
+  /** Reads one field that becomes a member of `attributes`. */
+  #readField(tag: number, end: number): void {
+    const reader = this.#reader;
+    const fields = this.#fields;
+    switch (tag) {
+      case SEVERITY_NUMBER:
+        reader.varint(end);
+        fields.severityNumber = reader.low;
+        return;
+      case SEVERITY_TEXT:
+        if (fields.severityTextStart >= 0) throw IRREGULAR;
+        fields.severityTextEnd = reader.span(end);
+        fields.severityTextStart = reader.pos;
+        reader.pos = fields.severityTextEnd;
+        return;
+      case TRACE_ID:
+        fields.traceIdEnd = reader.span(end);
+        fields.traceIdStart = reader.pos;
+        reader.pos = fields.traceIdEnd;
+        return;
+      case SPAN_ID:
+        fields.spanIdEnd = reader.span(end);
+        fields.spanIdStart = reader.pos;
+        reader.pos = fields.spanIdEnd;
+        return;
+      case FLAGS:
+        fields.flags = reader.fixed32(end);
+        return;
+      case EVENT_NAME:
+        if (fields.eventNameStart >= 0) throw IRREGULAR;
+        fields.eventNameEnd = reader.span(end);
+        fields.eventNameStart = reader.pos;
+        reader.pos = fields.eventNameEnd;
+        return;
+      case OBSERVED_TIME:
+        reader.fixed64(end);
+        fields.observedLow = reader.low;
+        fields.observedHigh = reader.high;
+        return;
+      case DROPPED_ATTRIBUTES_COUNT:
+        reader.varint(end);
+        fields.droppedAttributesCount = reader.low >>> 0;
+        return;
+      default:
+        reader.skip(tag, end);
+    }
+  }
+
+  /** Writes the attribute from the cursor to `end`; false when its name may meet another. */
+  #attribute(end: number, context: ScopeContext): boolean {
+    const { bytes, view } = this.#reader;
+    const values = this.#values;
+    values.keyValue(end);
+    const { keyStart, keyEnd, valueStart, valueEnd } = values;
+    const out = this.#columns.attributes.values;
+    if (context.names.meets(bytes, keyStart, keyEnd)) {
+      const column = this.#coreColumn(keyStart, keyEnd, context);
+      if (column !== undefined) {
+        values.text(column, valueStart, valueEnd);
+        return column.length > 0;
+      }
+      values.json(out, valueStart, valueEnd);
+      return false;
+    }
+    if (out.view.getUint8(out.length - 1) !== OPEN) out.byte(COMMA);
+    writeJsonString(out, view, keyStart, keyEnd);
+    out.byte(COLON);
+    values.json(out, valueStart, valueEnd);
+    return true;
+  }
+
+  /** Where an attribute's text goes when it fills a core column that no other attribute's name concerns. */
+  #coreColumn(start: number, end: number, context: ScopeContext): ByteBuilder | undefined {
+    const { bytes } = this.#reader;
+    if (equals(bytes, SOURCETYPE_NAME, { start, end })) {
+      return this.#sourcetype.length > 0 || context.resource.has(SOURCETYPE)
+        ? undefined
+        : this.#sourcetype;
+    }
+    if (equals(bytes, INDEX_NAME, { start, end })) {
+      return this.#index.length > 0 || context.resource.has(INDEX) ? undefined : this.#index;
+    }
+    return undefined;
+  }
+
+  /** Writes all attributes of a record in which names meet, and the texts of its two core columns. */
+  #mergeAttributes(start: number, end: number, context: ScopeContext): void {
+    const attributes = this.#attributesOf(start, end);
+    const names = new Set(attributes.keys());
+    this.#sourcetype.clear();
+    this.#index.clear();
+    this.#sourcetype.append(take(attributes, SOURCETYPE) ?? NO_BYTES);
+    this.#index.append(take(attributes, INDEX) ?? NO_BYTES);
+    const members = new Map([...attributes].map(([name, { json }]) => [name, json]));
+    for (const [name, json] of context.resource) {
+      putLast(members, names.has(name) ? `resource.${name}` : name, json);
+    }
+    for (const [name, json] of context.scope) putLast(members, name, json);
+    for (const name of FIELD_NAMES) {
+      if (this.#fields.has(name)) members.delete(name);
+    }
+    this.#columns.attributes.values.append(membersOf(members));
+  }
+
+  /** The record's own attributes, the last of each name. */
+  #attributesOf(start: number, end: number): Map<string, Attribute> {
+    const reader = this.#reader;
+    const attributes = new Map<string, Attribute>();
+    reader.pos = start;
+    while (reader.pos < end) {
+      const tag = reader.tag(end);
+      if (tag === ATTRIBUTES) {
+        const attribute = this.#values.attribute(reader.span(end));
+        putLast(attributes, attribute.name, attribute);
+      } else reader.skip(tag, end);
+    }
+    return attributes;
+  }
+
+  #writeTime(): void {
+    const { observedLow, observedHigh } = this.#fields;
+    refuseLate("timeUnixNano", this.#timeLow, this.#timeHigh);
+    refuseLate("observedTimeUnixNano", observedLow, observedHigh);
+    if (this.#timeLow !== 0 || this.#timeHigh !== 0) {
+      this.#columns.time(this.#timeLow, this.#timeHigh);
+    } else if (observedLow !== 0 || observedHigh !== 0) {
+      this.#columns.time(observedLow, observedHigh);
+    } else this.#columns.time(this.#nowLow, this.#nowHigh);
+  }
+}
+
+const NO_BYTES = new Uint8Array(0);
+
+/** Refuses an unsigned 64-bit nanosecond count that a signed one does not hold. */
+function refuseLate(field: string, low: number, high: number): void {
+  if (high >= 0) return;
+  const value = BigInt.asUintN(64, (BigInt(high) << 32n) | BigInt(low >>> 0));
+  throw new OperatingError(
+    "invalid_argument",
+    `Cannot store a log record with ${field} ${value}: the last instant is ${TIMESTAMP_NS_MAX} ` +
+      "(2262-04-11); send Unix nanoseconds",
+  );
+}
+
+function equals(
+  bytes: Uint8Array,
+  wanted: Uint8Array,
+  { start, end }: { start: number; end: number },
+): boolean {
+  if (end - start !== wanted.length) return false;
+  for (let i = 0; i < wanted.length; i += 1) {
+    if (bytes[start + i] !== wanted[i]) return false;
+  }
+  return true;
+}
