@@ -43,6 +43,54 @@ export const METRICS = {
     help: "From encoded rows to the WAL's acknowledgement",
     buckets: DURATION_SECS_BUCKETS,
   },
+  walRows: {
+    kind: "counter",
+    name: "svc_ingest_wal_rows_total",
+    help: "Rows written to the WAL, by what was waited for",
+    labels: { mode: ["auto", "wait_for"] },
+  },
+  walBytes: {
+    kind: "counter",
+    name: "svc_ingest_wal_bytes_total",
+    help: "Bytes written to the WAL, by what was waited for",
+    labels: { mode: ["auto", "wait_for"] },
+  },
+  walSyncSecs: {
+    kind: "histogram",
+    name: "svc_ingest_wal_sync_seconds",
+    help: "Duration of one group commit's sync",
+    buckets: DURATION_SECS_BUCKETS,
+  },
+  walSyncAppends: {
+    kind: "histogram",
+    name: "svc_ingest_wal_sync_appends",
+    help: "Appends that one sync acknowledged",
+    buckets: [1, 2, 4, 8, 16, 32, 64, 128, 256],
+  },
+  walSegments: {
+    kind: "counter",
+    name: "svc_ingest_wal_segments_total",
+    help:
+      "Segments by what happened: sealed in order; adopted from an interrupted writer, of those cut " +
+      "behind their last intact frame; poisoned because undecodable",
+    labels: { outcome: ["sealed", "adopted", "cut", "poisoned"] },
+  },
+  walCutBytes: {
+    kind: "counter",
+    name: "svc_ingest_wal_cut_bytes_total",
+    help: "Bytes cut off interrupted segments; none of them was acknowledged with wait_for",
+  },
+  walFailures: {
+    kind: "counter",
+    name: "svc_ingest_wal_failures_total",
+    help: "Times that a lane began to refuse rows after a failed write or sync",
+  },
+  walSegmentsNow: {
+    kind: "gauge",
+    name: "svc_ingest_wal_segments",
+    help: "Segments on disk now, by state",
+    labels: { state: ["active", "sealed", "poison"] },
+  },
   tenantDenied: {
     kind: "counter",
     name: "svc_ingest_tenant_denied_total",

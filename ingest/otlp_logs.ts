@@ -19,8 +19,8 @@ import { type CommitMode, commitModeOf } from "./commit_mode.ts";
 import { LIMITS } from "./flags.ts";
 import type { LaneChoice } from "./lane_choice.ts";
 import type { IngestMetrics } from "./metrics.ts";
-import { decodeLogsJson } from "./otlp/decode_json.ts";
-import { decodeLogsProtobuf } from "./otlp/decode_protobuf.ts";
+import { decodeLogsJson } from "./otlp/logs_json.ts";
+import { decodeLogsProtobuf } from "./otlp/logs_protobuf.ts";
 import { otlpAccepted, type OtlpEncoding, otlpEncodingOf, otlpRefused } from "./otlp_reply.ts";
 
 export interface OtlpLogsDeps {

@@ -26,11 +26,12 @@ import { createIngestMetrics, type IngestMetrics } from "./metrics.ts";
 import { createOtlpLogs } from "./otlp_logs.ts";
 import { Readiness } from "./readiness.ts";
 import { createHandler, ingestRoutes } from "./routes.ts";
+import { countWalEvents } from "./wal_metrics.ts";
 
 export interface IngestDeps {
   /** A drain in this process, woken by `commit=force`; whoever started it stops it. */
   readonly drain?: DrainHook;
-  readonly files?: FileSystem;
+  readonly fs?: FileSystem;
   readonly clock?: Clock;
 }
 
@@ -75,11 +76,12 @@ export async function startIngest(
   const wal = starting.use(
     await openWal({
       root: paths.wal,
-      files: deps.files ?? new DenoFileSystem(),
+      fs: deps.fs ?? new DenoFileSystem(),
       clock,
       random: new SystemRandom(),
       eventsMax: settings.walMaxEvents,
       ageSecsMax: settings.walMaxAgeSecs,
+      onEvent: countWalEvents(metrics),
     }),
   );
   const catalog = starting.use(await openSqliteCatalog({ path: paths.catalog, readOnly: true }));

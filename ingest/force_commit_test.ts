@@ -1,0 +1,81 @@
+import assert from "node:assert/strict";
+import { isOperatingError } from "../shared/base/errors.ts";
+import type { Clock } from "../shared/os/clock.ts";
+import { forceCommit } from "./force_commit.ts";
+
+const LANE = { tenant: "default", index: "events" };
+
+/** Time that passes only while somebody sleeps. */
+class SteppingClock implements Clock {
+  #ms = 0;
+  nowMs = () => this.#ms;
+  nowNs = () => BigInt(this.#ms) * 1_000_000n;
+  monotonicMs = () => this.#ms;
+  sleep(ms: number): Promise<void> {
+    this.#ms += ms;
+    return Promise.resolve();
+  }
+}
+
+/** What was asked for, in order; the catalog shows `segment` as consumed from `visibleAtMs` on. */
+function world(segment: string, visibleAtMs: number) {
+  const clock = new SteppingClock();
+  const calls: string[] = [];
+  return {
+    calls,
+    clock,
+    deps: {
+      clock,
+      timeoutMs: 30_000,
+      wal: {
+        seal: () => Promise.resolve(void calls.push("seal") as undefined),
+        requestDrain: () => Promise.resolve(void calls.push("requestDrain")),
+      },
+      drain: { wake: () => void calls.push("wake") },
+      catalog: {
+        consumedOf: (segments: readonly string[]) =>
+          Promise.resolve(
+            new Set(
+              clock.nowMs() >= visibleAtMs ? segments.filter((name) => name === segment) : [],
+            ),
+          ),
+      },
+    },
+  };
+}
+
+Deno.test({
+  name:
+    "forceCommit seals, then asks for the drain, then wakes it, and returns once the segment is consumed",
+  fn: async () => {
+    const { deps, calls, clock } = world("s1", 1_234);
+    await forceCommit(LANE, "s1", deps);
+    assert.deepEqual(calls, ["seal", "requestDrain", "wake"]);
+    assert.ok(
+      clock.nowMs() >= 1_234 && clock.nowMs() <= 1_234 + 100,
+      `returned at ${clock.nowMs()}`,
+    );
+  },
+});
+
+Deno.test({
+  name: "forceCommit is a 504 that names the segment and the remedy when nobody commits in time",
+  fn: async () => {
+    const { deps, clock } = world("s1", Infinity);
+    await assert.rejects(
+      forceCommit(LANE, "s1", deps),
+      (error) =>
+        isOperatingError(error, "deadline_exceeded") && error.httpStatus === 504 &&
+        /segment s1 within 30 s/.test(error.message) && /--with-compactor/.test(error.message),
+    );
+    assert.equal(clock.nowMs(), 30_000);
+  },
+});
+
+Deno.test({
+  name: "forceCommit is not satisfied by another segment",
+  fn: async () => {
+    const { deps } = world("s2", 0);
+    await assert.rejects(forceCommit(LANE, "s1", deps), { code: "deadline_exceeded" });
+  },
+});

@@ -1,0 +1,63 @@
+import assert from "node:assert/strict";
+import { SystemClock } from "../shared/os/clock.ts";
+import { Readiness } from "./readiness.ts";
+
+async function until(condition: () => boolean): Promise<void> {
+  for (let waited = 0; !condition(); waited += 2) {
+    assert.ok(waited < 2_000, "the condition did not come true");
+    await new Promise((resolve) => setTimeout(resolve, 2));
+  }
+}
+
+Deno.test({
+  name: "Readiness answers 200 while the probe finds nothing, 503 with its reason otherwise",
+  fn: async () => {
+    let reason: string | undefined;
+    const readiness = new Readiness(() => Promise.resolve(reason), {
+      clock: new SystemClock(),
+      intervalMs: 2,
+    });
+    await readiness.start();
+    assert.equal(readiness.response().status, 200);
+    assert.deepEqual(await readiness.response().json(), { status: "ready" });
+    reason = "10 bytes are free";
+    await until(() => readiness.response().status === 503);
+    assert.deepEqual(await readiness.response().json(), {
+      status: "not_ready",
+      checks: { wal: "10 bytes are free" },
+    });
+    reason = undefined;
+    await until(() => readiness.response().status === 200);
+    await readiness.stop();
+    assert.equal(readiness.response().status, 503);
+  },
+});
+
+Deno.test({
+  name: "Readiness turns a probe that throws into a reason",
+  fn: async () => {
+    const readiness = new Readiness(() => Promise.reject(new Error("disk gone")), {
+      clock: new SystemClock(),
+      intervalMs: 2,
+    });
+    await readiness.start();
+    assert.match(readiness.checks().wal ?? "", /disk gone/);
+    await readiness.stop();
+  },
+});
+
+Deno.test({
+  name: "Readiness answers at once, and not ready, while a probe hangs; stop does not wait for it",
+  fn: async () => {
+    let probes = 0;
+    const readiness = new Readiness(
+      () => probes++ === 0 ? Promise.resolve(undefined) : new Promise(() => {}),
+      { clock: new SystemClock(), intervalMs: 2, ageMsMax: 30 },
+    );
+    await readiness.start();
+    assert.equal(readiness.response().status, 200);
+    await until(() => readiness.response().status === 503);
+    assert.match(readiness.checks().wal ?? "", /has not come back/);
+    await readiness.stop();
+  },
+});
