@@ -1,0 +1,114 @@
+/**
+ * Turns rows in arrival order into data files of one table: sorted by time, one day each.
+ *
+ * Holds the rows of one round of files at a time: `INPUT_BYTES` of rows, written as soon as they are there. While
+ * a file is being made durable the next rows are read; no more than one file waits for the disk.
+ */
+
+import type { ColumnBatch } from "../columns/batch.ts";
+import { dataFileKey } from "../iceberg/locations.ts";
+import type { NewDataFile, Table } from "../iceberg/types.ts";
+import { type Random, uuidV4 } from "../os/random.ts";
+import { type ParquetFile, writeParquet } from "../parquet/write_parquet.ts";
+import type { ObjectStore } from "../storage/object_store.ts";
+import { type DayRows, inTimeOrder } from "./time_order.ts";
+
+/**
+ * Bytes of rows that make a file. Writing one takes about six times as much memory for a moment, mostly WASM
+ * memory that the process keeps; log rows become a file of a tenth of this.
+ */
+export const INPUT_BYTES = 64 * 1024 * 1024;
+
+export interface DataFileWriterDeps {
+  readonly store: ObjectStore;
+  readonly random: Random;
+}
+
+export class DataFileWriter {
+  readonly #deps: DataFileWriterDeps;
+  readonly #table: Table;
+  readonly #inputBytesMax: number;
+  readonly #files: NewDataFile[] = [];
+  #waiting: ColumnBatch[] = [];
+  #waitingBytes = 0;
+  #storing: Promise<void> = Promise.resolve();
+
+  constructor(
+    deps: DataFileWriterDeps,
+    table: Table,
+    options: { readonly inputBytesMax?: number } = {},
+  ) {
+    this.#deps = deps;
+    this.#table = table;
+    this.#inputBytesMax = options.inputBytesMax ?? INPUT_BYTES;
+  }
+
+  /** Takes a batch of the table's schema; its memory must stay as it is until the writer is done. */
+  async add(batch: ColumnBatch): Promise<void> {
+    this.#waiting.push(batch);
+    this.#waitingBytes += bytesOf(batch);
+    if (this.#waitingBytes >= this.#inputBytesMax) await this.#write();
+  }
+
+  /** The files with all rows that were added, stored durably. */
+  async finish(): Promise<NewDataFile[]> {
+    await this.#write();
+    await this.#storing;
+    return this.#files;
+  }
+
+  /** Removes what was stored; for files that will not be committed. */
+  async discard(): Promise<void> {
+    await this.#storing.catch(() => {});
+    await this.#deps.store.delete(this.#files.map((file) => file.key));
+  }
+
+  async #write(): Promise<void> {
+    const days = inTimeOrder(this.#waiting);
+    this.#waiting = [];
+    this.#waitingBytes = 0;
+    for (const rows of days) {
+      const { schema } = this.#table;
+      const written = writeParquet(rows.batches, { schema, compression: "zstd" });
+      const key = dataFileKey(this.#table, rows.day, uuidV4(this.#deps.random));
+      const file = dataFileOf(key, rows, { written, table: this.#table });
+      await this.#storing;
+      // Listed first: a write that fails half-way is removed with the others.
+      this.#files.push(file);
+      this.#storing = this.#deps.store.putNew(key, written.bytes);
+      // The error is taken at the next await of the field; until then it must not count as unhandled.
+      this.#storing.catch(() => {});
+    }
+  }
+}
+
+function dataFileOf(
+  key: string,
+  { day }: DayRows,
+  { written, table }: { written: ParquetFile; table: Table },
+): NewDataFile {
+  const groups = written.footer.rowGroups;
+  return {
+    key,
+    rows: written.rows,
+    byteLength: written.bytes.byteLength,
+    day,
+    timestampNsMin: groups[0]?.timestampNsMin,
+    timestampNsMax: groups.at(-1)?.timestampNsMax,
+    lowerBounds: written.lowerBounds,
+    upperBounds: written.upperBounds,
+    nullCounts: written.nullCounts,
+    valueCounts: written.valueCounts,
+    columnSizes: written.columnSizes,
+    splitOffsets: written.splitOffsets,
+    sortOrderId: table.sortOrderId,
+  };
+}
+
+function bytesOf(batch: ColumnBatch): number {
+  let bytes = 0;
+  for (const { validity, offsets, values } of batch.columns) {
+    bytes += (validity?.byteLength ?? 0) + (offsets?.byteLength ?? 0) + values.byteLength;
+  }
+  return bytes;
+}

@@ -1,0 +1,33 @@
+/** What a drain tells whoever counts and logs: one call for each thing that happened. Calls must not throw. */
+
+import type { LaneId } from "../event/tenant.ts";
+
+export interface CommitReport {
+  readonly segments: number;
+  readonly rows: number;
+  /** Data files added. */
+  readonly files: number;
+  readonly fileBytes: number;
+  /** From the first read to the commit. */
+  readonly secs: number;
+  /** How often the metadata was staged again because another commit came first. */
+  readonly retries: number;
+}
+
+export interface LaneLag {
+  readonly segments: number;
+  readonly bytes: number;
+  /** Since the oldest waiting segment was last written; 0 when none waits. */
+  readonly ageSecs: number;
+}
+
+export interface DrainObserver {
+  committed?(lane: LaneId, report: CommitReport): void;
+  /** Another drain committed the same segments first; this one's files were removed. */
+  overtaken?(lane: LaneId): void;
+  poisoned?(lane: LaneId, segment: string, error: unknown): void;
+  failed?(lane: LaneId, error: unknown): void;
+  swept?(lane: LaneId, segments: number): void;
+  /** After each look at a lane, before its commit. */
+  lag?(lane: LaneId, lag: LaneLag): void;
+}

@@ -1,0 +1,90 @@
+/**
+ * Rows of a WAL segment in the columns of their table: the segment was written with the schema that the
+ * ingester knew, the table may have gained columns since.
+ *
+ * Columns meet by field id. A column that the segment lacks is null. Anything that would lose a value is
+ * `unprocessable`: such a segment is set aside whole.
+ */
+
+import { OperatingError } from "../base/errors.ts";
+import type { ColumnBatch, ColumnData } from "../columns/batch.ts";
+import { valueBytes } from "../columns/ipc.ts";
+import { EVENTS_SCHEMA } from "../event/events.ts";
+import type { Column, TableSchema } from "../event/schema.ts";
+
+/** Turns batches of one schema into another's. */
+export type BatchFit = (batch: ColumnBatch) => ColumnBatch;
+
+/** Errors: `unprocessable` when `table` cannot hold every value of `columns`. */
+export function fitTo(table: TableSchema, columns: readonly Column[]): BatchFit {
+  for (const column of columns) {
+    if (table.columns.some((other) => other.id === column.id)) continue;
+    throw misfit(`its column ${nameOf(column)} is not in the table`);
+  }
+  const sources = table.columns.map((column) => sourceOf(column, columns));
+  if (sources.length === columns.length && sources.every((source, at) => source === at)) {
+    return (batch) => ({ ...batch, schema: table });
+  }
+  return (batch) => ({
+    schema: table,
+    rows: batch.rows,
+    columns: table.columns.map((column, at) =>
+      batch.columns[sources[at] ?? -1] ?? nulls(column, batch.rows)
+    ),
+  });
+}
+
+/** The schema of a table that is made for segments with `columns`. */
+export function schemaForNewTable(columns: readonly Column[]): TableSchema {
+  const known = EVENTS_SCHEMA.columns;
+  const same = known.length === columns.length && known.every((column, at) => {
+    const other = columns[at];
+    return other?.name === column.name && isSame(column, other);
+  });
+  return same ? EVENTS_SCHEMA : { columns, tags: [] };
+}
+
+/** Index among `columns` of the table's column; undefined when it is to be null. */
+function sourceOf(column: Column, columns: readonly Column[]): number | undefined {
+  const at = columns.findIndex((other) => other.id === column.id);
+  const source = columns[at];
+  if (source === undefined) {
+    if (!column.required) return undefined;
+    throw misfit(`it lacks the required column ${nameOf(column)}`);
+  }
+  if (source.type !== column.type) {
+    throw misfit(`its column ${nameOf(source)} is ${source.type}, the table's is ${column.type}`);
+  }
+  if (column.required && !source.required) {
+    throw misfit(`its column ${nameOf(source)} may be null, the table's may not`);
+  }
+  return at;
+}
+
+function isSame(a: Column, b: Column): boolean {
+  return a.id === b.id && a.type === b.type && a.required === b.required;
+}
+
+function nameOf(column: Column): string {
+  return `${JSON.stringify(column.name)} (id ${column.id})`;
+}
+
+function nulls(column: Column, rows: number): ColumnData {
+  const validity = new Uint8Array((rows + 7) >> 3);
+  if (column.type !== "string") {
+    const values = new Uint8Array(valueBytes(column.type, rows));
+    return { validity, nullCount: rows, offsets: null, values };
+  }
+  return {
+    validity,
+    nullCount: rows,
+    offsets: new Int32Array(rows + 1),
+    values: new Uint8Array(),
+  };
+}
+
+function misfit(why: string): OperatingError {
+  return new OperatingError("unprocessable", `Cannot put a WAL segment into its table: ${why}`, {
+    reason: "schema_mismatch",
+  });
+}

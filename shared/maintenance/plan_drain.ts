@@ -1,0 +1,81 @@
+/**
+ * Which segments of a lane to commit now: a pure decision over what was listed.
+ *
+ * Commits are gated so that a trickle makes few snapshots: one event a second seals a segment every few seconds,
+ * and the age gate of ten seconds turns those into at most six commits a minute. Queries do not wait for it, they
+ * read the WAL as well; who wants the commit itself asks for it (`commit=force`).
+ */
+
+import type { SegmentInfo } from "../wal/types.ts";
+
+const MIB = 1024 * 1024;
+
+/** When a lane's sealed segments become a commit, and how much one commit takes. */
+export interface DrainGate {
+  /** Commit when this many bytes of segments wait. */
+  readonly targetBytes: number;
+  /** Commit when the oldest waiting segment was last written this long ago. */
+  readonly ageMsMax: number;
+  /** Bytes of segments that one commit takes at most (always one segment); the rest waits for the next. */
+  readonly commitBytesMax: number;
+}
+
+/** `SVC_COMMIT_BATCH_TARGET_MB` is 32: SHAPES.md, Numbers. */
+export const DRAIN_GATE_DEFAULT: DrainGate = {
+  targetBytes: 32 * MIB,
+  ageMsMax: 10_000,
+  commitBytesMax: 256 * MIB,
+};
+
+/** Commits whatever there is. */
+export const DRAIN_GATE_OPEN: DrainGate = { ...DRAIN_GATE_DEFAULT, targetBytes: 0, ageMsMax: 0 };
+
+export interface LaneState {
+  /** Oldest first. */
+  readonly sealed: readonly SegmentInfo[];
+  /** Which of them the catalog holds already: an earlier drain ended between its commit and the move. */
+  readonly consumed: ReadonlySet<string>;
+  readonly nowMs: number;
+  /** Someone waits for the commit. */
+  readonly requested: boolean;
+}
+
+export interface DrainPlan {
+  /** Segments to move to `committed` without reading them. */
+  readonly mark: readonly string[];
+  /** Segments to write into the table in one commit, oldest first; empty: nothing to do yet. */
+  readonly commit: readonly string[];
+  /** Whether further segments wait that pass the gate. */
+  readonly more: boolean;
+}
+
+export function planDrain(state: LaneState, gate: DrainGate): DrainPlan {
+  const names = state.sealed.map((segment) => segment.name);
+  const mark = names.filter((name) => state.consumed.has(name));
+  const waiting = state.sealed.filter((segment) => !state.consumed.has(segment.name));
+  if (!state.requested && !passes(gate, waiting, state.nowMs)) {
+    return { mark, commit: [], more: false };
+  }
+  let bytes = 0;
+  let taken = 0;
+  for (const segment of waiting) {
+    if (taken > 0 && bytes + segment.byteLength > gate.commitBytesMax) break;
+    bytes += segment.byteLength;
+    taken += 1;
+  }
+  const rest = waiting.slice(taken);
+  return {
+    mark,
+    commit: waiting.slice(0, taken).map((segment) => segment.name),
+    more: rest.length > 0 && (state.requested || passes(gate, rest, state.nowMs)),
+  };
+}
+
+function passes(gate: DrainGate, waiting: readonly SegmentInfo[], nowMs: number): boolean {
+  const oldest = waiting[0];
+  if (oldest === undefined) return false;
+  const bytes = waiting.reduce((sum, segment) => sum + segment.byteLength, 0);
+  // A clock that stepped back makes the age negative; such a segment must not wait for the clock.
+  const age = Math.abs(nowMs - oldest.modifiedMs);
+  return bytes >= gate.targetBytes || age >= gate.ageMsMax;
+}

@@ -1,0 +1,116 @@
+/**
+ * Writes the rows of WAL segments into data files of their table, to be committed by the caller. Nothing refers to
+ * the files until then; when staging fails they are removed.
+ */
+
+import { isOperatingError } from "../base/errors.ts";
+import type { ColumnBatch } from "../columns/batch.ts";
+import { decodeBatch, decodeSchemaMessage } from "../columns/ipc.ts";
+import type { Column, TableSchema } from "../event/schema.ts";
+import { type LaneId, tableOf } from "../event/tenant.ts";
+import { ensureTable } from "../iceberg/commit_append.ts";
+import type { CommitDeps } from "../iceberg/commit_table.ts";
+import type { NewDataFile, Table } from "../iceberg/types.ts";
+import type { SegmentReader, WalReader } from "../wal/types.ts";
+import { DataFileWriter } from "./data_file_writer.ts";
+import { type BatchFit, fitTo, schemaForNewTable } from "./fit_schema.ts";
+
+export interface StageDeps extends CommitDeps {
+  readonly wal: WalReader;
+}
+
+export interface StageOptions {
+  /** Bytes of rows that make a data file; default `INPUT_BYTES`. */
+  readonly inputBytesMax?: number;
+  /** Heeded between batches. */
+  readonly signal?: AbortSignal;
+}
+
+export interface StagedFiles {
+  readonly schema: TableSchema;
+  readonly files: readonly NewDataFile[];
+}
+
+/** A segment whose rows cannot become rows of its table, whatever is tried again. */
+export class UnreadableSegment extends Error {
+  override readonly name = "UnreadableSegment";
+
+  constructor(readonly segment: string, override readonly cause: unknown) {
+    super(`WAL segment ${segment} cannot be read`, { cause });
+  }
+}
+
+/**
+ * Rows of `names`, in their order. Errors: `UnreadableSegment`; `not_found` when a segment was swept meanwhile;
+ * those of the store, the table and the signal.
+ */
+export async function stageSegments(
+  deps: StageDeps,
+  source: { readonly lane: LaneId; readonly names: readonly string[] },
+  options: StageOptions = {},
+): Promise<StagedFiles> {
+  let target: { readonly table: Table; readonly writer: DataFileWriter } | undefined;
+  try {
+    for (const name of source.names) {
+      await using segment = await openSegment(deps, source.lane, name);
+      const columns = readOrBlame(name, () => decodeSchemaMessage(segment.schemaMessage));
+      target ??= await openTarget(deps, source.lane, { columns, ...options });
+      const { table, writer } = target;
+      const fit = readOrBlame(name, () => fitTo(table.schema, columns));
+      for await (const batch of batchesOf(segment, columns, fit)) {
+        options.signal?.throwIfAborted();
+        await writer.add(batch);
+      }
+    }
+    const schema = target?.table.schema ?? schemaForNewTable([]);
+    return { schema, files: await target?.writer.finish() ?? [] };
+  } catch (error) {
+    await target?.writer.discard();
+    throw error;
+  }
+}
+
+async function openTarget(
+  deps: StageDeps,
+  lane: LaneId,
+  options: { readonly columns: readonly Column[]; readonly inputBytesMax?: number },
+): Promise<{ table: Table; writer: DataFileWriter }> {
+  const schema = schemaForNewTable(options.columns);
+  const table = await ensureTable(deps, { ident: tableOf(lane), schema });
+  return { table, writer: new DataFileWriter(deps, table, options) };
+}
+
+async function openSegment(deps: StageDeps, lane: LaneId, name: string): Promise<SegmentReader> {
+  try {
+    return await deps.wal.open(lane, name);
+  } catch (error) {
+    throw blamed(name, error);
+  }
+}
+
+async function* batchesOf(
+  segment: SegmentReader,
+  columns: readonly Column[],
+  fit: BatchFit,
+): AsyncGenerator<ColumnBatch> {
+  const schema: TableSchema = { columns, tags: [] };
+  try {
+    for await (const frame of segment.frames()) yield fit(decodeBatch(frame.message, schema));
+  } catch (error) {
+    throw blamed(segment.name, error);
+  }
+}
+
+function readOrBlame<T>(segment: string, read: () => T): T {
+  try {
+    return read();
+  } catch (error) {
+    throw blamed(segment, error);
+  }
+}
+
+/** What is wrong with the segment's bytes stays wrong; any other error passes as it is. */
+function blamed(segment: string, error: unknown): unknown {
+  const itsFault = isOperatingError(error, "corrupt") || isOperatingError(error, "unprocessable");
+  return itsFault ? new UnreadableSegment(segment, error) : error;
+}
