@@ -99,6 +99,11 @@ export class DenoFileSystem implements FileSystem {
     return Deno.remove(path, { recursive: true });
   }
 
+  setModified(path: string, modifiedMs: number): Promise<void> {
+    const modified = new Date(modifiedMs);
+    return Deno.utime(path, modified, modified);
+  }
+
   async syncDir(path: string): Promise<void> {
     using directory = await Deno.open(path, { read: true });
     await directory.sync();

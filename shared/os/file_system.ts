@@ -61,6 +61,8 @@ export interface FileSystem extends ReadableFiles {
   link(from: string, to: string): Promise<void>;
   remove(path: string): Promise<void>;
   removeTree(path: string): Promise<void>;
+  /** Sets the modification time of a file; durable when the file system pleases. */
+  setModified(path: string, modifiedMs: number): Promise<void>;
   syncDir(path: string): Promise<void>;
   /**
    * Takes an exclusive advisory lock on `path` (created if needed), held until disposed or the process

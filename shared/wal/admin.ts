@@ -1,0 +1,107 @@
+/**
+ * The drain's side of a WAL: moves segments whose rows a table holds, and removes them when nobody needs
+ * them any more. Works beside the ingester, without its lock; touches `sealed/`, `committed/`, `poison/`
+ * and the drain request only.
+ */
+
+import type { LaneId } from "../event/tenant.ts";
+import type { Clock } from "../os/clock.ts";
+import type { FileSystem } from "../os/file_system.ts";
+import {
+  consumersDirectory,
+  drainRequestPath,
+  segmentNamesIn,
+  segmentPath,
+  stateDirectory,
+  statIfPresent,
+} from "./layout.ts";
+import { linkSegment, moveSegment, removeIfPresent } from "./transfer.ts";
+import type { SegmentState, WalConsumerAdmin } from "./types.ts";
+import { isSweepable, readWatermarks } from "./watermark.ts";
+
+export function openWalConsumerAdmin(
+  fs: FileSystem,
+  clock: Clock,
+  root: string,
+): WalConsumerAdmin {
+  return {
+    markCommitted: (lane, names) => markCommitted(fs, clock, { root, lane, names }),
+    markPoison: (lane, name) => markPoison(fs, root, { lane, name }),
+    sweepCommitted: (lane, nowMs) => sweepCommitted(fs, root, { lane, nowMs }),
+    takeDrainRequest: (lane) => removeIfPresent(fs, drainRequestPath(root, lane)),
+  };
+}
+
+/** Links all, syncs once, then removes: a segment that is not in `sealed/` was moved before. */
+async function markCommitted(
+  fs: FileSystem,
+  clock: Clock,
+  options: { root: string; lane: LaneId; names: readonly string[] },
+): Promise<void> {
+  const { root, lane, names } = options;
+  if (names.length === 0) return;
+  const moved: string[] = [];
+  for (const name of names) {
+    const sealed = segmentPath(root, lane, { state: "sealed", name });
+    const committed = segmentPath(root, lane, { state: "committed", name });
+    try {
+      await linkSegment(fs, sealed, committed);
+      await fs.setModified(committed, clock.nowMs());
+    } catch (error) {
+      if (error instanceof Deno.errors.NotFound) continue;
+      throw error;
+    }
+    moved.push(sealed);
+  }
+  await fs.syncDir(stateDirectory(root, lane, "committed"));
+  for (const sealed of moved) await removeIfPresent(fs, sealed);
+}
+
+async function markPoison(
+  fs: FileSystem,
+  root: string,
+  segment: { lane: LaneId; name: string },
+): Promise<void> {
+  const { lane, name } = segment;
+  await moveSegment(
+    fs,
+    segmentPath(root, lane, { state: "sealed", name }),
+    segmentPath(root, lane, { state: "poison", name }),
+  );
+}
+
+/**
+ * A segment is only removed when its earlier names are durably gone, and only reported when its last one
+ * is: no power failure brings back a segment that the catalog has forgotten.
+ */
+async function sweepCommitted(
+  fs: FileSystem,
+  root: string,
+  options: { lane: LaneId; nowMs: number },
+): Promise<string[]> {
+  const { lane, nowMs } = options;
+  const directory = (state: SegmentState) => stateDirectory(root, lane, state);
+  const committed = await segmentNamesIn(fs, directory("committed"));
+  if (committed.length === 0) return [];
+  const watermarks = await readWatermarks(fs, consumersDirectory(root, lane));
+  const due: string[] = [];
+  for (const name of committed) {
+    const path = segmentPath(root, lane, { state: "committed", name });
+    const stat = await statIfPresent(fs, path);
+    if (stat === undefined) continue;
+    if (isSweepable({ name, committedMs: stat.mtimeMs }, watermarks, nowMs)) due.push(name);
+  }
+  if (due.length === 0) return [];
+
+  const swept: string[] = [];
+  await fs.syncDir(directory("active"));
+  await fs.syncDir(directory("sealed"));
+  for (const name of due) {
+    if (await fs.exists(segmentPath(root, lane, { state: "active", name }))) continue;
+    if (await fs.exists(segmentPath(root, lane, { state: "sealed", name }))) continue;
+    await removeIfPresent(fs, segmentPath(root, lane, { state: "committed", name }));
+    swept.push(name);
+  }
+  if (swept.length > 0) await fs.syncDir(directory("committed"));
+  return swept;
+}

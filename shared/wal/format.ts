@@ -1,0 +1,186 @@
+/**
+ * The bytes of a segment: a header, then frames. README.md has the diagram. Everything here is pure;
+ * every length is bounded before anything is allocated for it.
+ */
+
+import { assert } from "../base/assert.ts";
+import { crc32, textOf, utf8 } from "../base/bytes.ts";
+import { OperatingError } from "../base/errors.ts";
+import type { EncodedBatch } from "../columns/batch.ts";
+import type { LaneId } from "../event/tenant.ts";
+
+export const SEGMENT_VERSION = 1;
+/** Bytes that tell how long the header is. */
+export const HEADER_FIXED_BYTES = 32;
+export const HEADER_BYTES_MAX = 1024 * 1024;
+export const FRAME_HEADER_BYTES = 32;
+export const FRAME_PAYLOAD_BYTES_MAX = 128 * 1024 * 1024;
+
+const MAGIC = 0x57435653; // "SVCW" as a little-endian u32
+const HEADER_CRC_OFFSET = 12;
+const FRAME_CRC_OFFSET = 4;
+
+export interface SegmentHeader {
+  readonly lane: LaneId;
+  readonly createdMs: number;
+  /** Encapsulated Arrow IPC schema message of every frame. */
+  readonly schemaMessage: Uint8Array;
+}
+
+export interface DecodedHeader extends SegmentHeader {
+  readonly byteLength: number;
+  /** Seed of the CRC of this segment's frames. */
+  readonly frameSeed: number;
+}
+
+export interface FrameHeader {
+  readonly payloadBytes: number;
+  readonly crc: number;
+  readonly rows: number;
+  readonly timestampNsMin: bigint;
+  readonly timestampNsMax: bigint;
+}
+
+/** The header's bytes; their CRC is the seed of the frames' CRC. */
+export function encodeHeader(
+  header: SegmentHeader,
+): { bytes: Uint8Array<ArrayBuffer>; frameSeed: number } {
+  const tenant = utf8(header.lane.tenant);
+  const index = utf8(header.lane.index);
+  const used = HEADER_FIXED_BYTES + tenant.byteLength + index.byteLength +
+    header.schemaMessage.byteLength;
+  const length = Math.ceil(used / 8) * 8;
+  assert(length <= HEADER_BYTES_MAX, `segment header of ${length} bytes`);
+  const bytes = new Uint8Array(length);
+  const view = viewOf(bytes);
+  view.setUint32(0, MAGIC, true);
+  view.setUint16(4, SEGMENT_VERSION, true);
+  view.setUint32(8, length, true);
+  view.setBigInt64(16, BigInt(header.createdMs), true);
+  view.setUint16(24, tenant.byteLength, true);
+  view.setUint16(26, index.byteLength, true);
+  view.setUint32(28, header.schemaMessage.byteLength, true);
+  bytes.set(tenant, HEADER_FIXED_BYTES);
+  bytes.set(index, HEADER_FIXED_BYTES + tenant.byteLength);
+  bytes.set(header.schemaMessage, HEADER_FIXED_BYTES + tenant.byteLength + index.byteLength);
+  const frameSeed = crcOfHeader(bytes);
+  view.setUint32(HEADER_CRC_OFFSET, frameSeed, true);
+  return { bytes, frameSeed };
+}
+
+/**
+ * Length of the header that begins with `fixed`. Throws `unimplemented` for a version that this program
+ * does not know and `corrupt` for what is no segment; `where` names it in the message.
+ */
+export function headerLengthOf(fixed: Uint8Array, where: string): number {
+  assert(fixed.byteLength >= HEADER_FIXED_BYTES);
+  const view = viewOf(fixed);
+  if (view.getUint32(0, true) !== MAGIC) throw corrupt(where, "it does not begin with SVCW");
+  const version = view.getUint16(4, true);
+  if (version !== SEGMENT_VERSION) {
+    throw new OperatingError(
+      "unimplemented",
+      `cannot read WAL segment ${where}: it has version ${version}, this program reads version ` +
+        `${SEGMENT_VERSION}; use the release that wrote it`,
+      { reason: "wal_segment_version" },
+    );
+  }
+  const length = view.getUint32(8, true);
+  const used = HEADER_FIXED_BYTES + view.getUint16(24, true) + view.getUint16(26, true) +
+    view.getUint32(28, true);
+  if (length > HEADER_BYTES_MAX || length % 8 !== 0 || used > length) {
+    throw corrupt(where, `its header says it is ${length} bytes long`);
+  }
+  return length;
+}
+
+/** Decodes a whole header (as long as `headerLengthOf` said); throws `corrupt` when its CRC is wrong. */
+export function decodeHeader(bytes: Uint8Array, where: string): DecodedHeader {
+  const view = viewOf(bytes);
+  const frameSeed = view.getUint32(HEADER_CRC_OFFSET, true);
+  if (crcOfHeader(bytes) !== frameSeed) throw corrupt(where, "its header fails its checksum");
+  const indexStart = HEADER_FIXED_BYTES + view.getUint16(24, true);
+  const schemaStart = indexStart + view.getUint16(26, true);
+  return {
+    lane: {
+      tenant: textOf(bytes.subarray(HEADER_FIXED_BYTES, indexStart)),
+      index: textOf(bytes.subarray(indexStart, schemaStart)),
+    },
+    createdMs: Number(view.getBigInt64(16, true)),
+    schemaMessage: bytes.slice(schemaStart, schemaStart + view.getUint32(28, true)),
+    byteLength: bytes.byteLength,
+    frameSeed,
+  };
+}
+
+export function frameLengthOf(batch: EncodedBatch): number {
+  return FRAME_HEADER_BYTES + batch.byteLength;
+}
+
+/** Writes `batch` as a frame into `into` at `at`; returns the offset behind it. */
+export function encodeFrame(
+  batch: EncodedBatch,
+  into: Uint8Array,
+  options: { at: number; frameSeed: number },
+): number {
+  const { at, frameSeed } = options;
+  assert(batch.rows > 0 && batch.byteLength <= FRAME_PAYLOAD_BYTES_MAX);
+  assert(batch.byteLength % 8 === 0, "Arrow IPC messages are padded to 8 bytes");
+  let end = at + FRAME_HEADER_BYTES;
+  for (const piece of batch.pieces) {
+    into.set(piece, end);
+    end += piece.byteLength;
+  }
+  assert(end === at + frameLengthOf(batch), "pieces of a batch do not add up to its byteLength");
+  const frame = into.subarray(at, end);
+  const view = viewOf(frame);
+  view.setUint32(0, batch.byteLength, true);
+  view.setUint32(8, batch.rows, true);
+  view.setUint32(12, 0, true);
+  view.setBigInt64(16, batch.timestampNsMin, true);
+  view.setBigInt64(24, batch.timestampNsMax, true);
+  view.setUint32(FRAME_CRC_OFFSET, crcOfFrame(frame, frameSeed), true);
+  return end;
+}
+
+/** The fields of a frame's first 32 bytes, or undefined when no frame can begin so. */
+export function decodeFrameHeader(bytes: Uint8Array): FrameHeader | undefined {
+  assert(bytes.byteLength >= FRAME_HEADER_BYTES);
+  const view = viewOf(bytes);
+  const payloadBytes = view.getUint32(0, true);
+  const rows = view.getUint32(8, true);
+  if (payloadBytes > FRAME_PAYLOAD_BYTES_MAX || payloadBytes % 8 !== 0) return undefined;
+  if (rows === 0 || view.getUint32(12, true) !== 0) return undefined;
+  return {
+    payloadBytes,
+    crc: view.getUint32(FRAME_CRC_OFFSET, true),
+    rows,
+    timestampNsMin: view.getBigInt64(16, true),
+    timestampNsMax: view.getBigInt64(24, true),
+  };
+}
+
+/** Whether `frame` is one that was written to the segment of `frameSeed`. */
+export function frameIsIntact(frame: Uint8Array, header: FrameHeader, frameSeed: number): boolean {
+  return crcOfFrame(frame, frameSeed) === header.crc;
+}
+function crcOfHeader(bytes: Uint8Array): number {
+  return crc32(bytes.subarray(HEADER_CRC_OFFSET + 4), crc32(bytes.subarray(0, HEADER_CRC_OFFSET)));
+}
+
+function crcOfFrame(frame: Uint8Array, seed: number): number {
+  return crc32(
+    frame.subarray(FRAME_CRC_OFFSET + 4),
+    crc32(frame.subarray(0, FRAME_CRC_OFFSET), seed),
+  );
+}
+
+function viewOf(bytes: Uint8Array): DataView {
+  return new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+}
+
+function corrupt(where: string, why: string): OperatingError {
+  return new OperatingError("corrupt", `cannot read WAL segment ${where}: ${why}`, {
+    reason: "wal_segment_corrupt",
+  });
+}

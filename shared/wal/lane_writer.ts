@@ -1,0 +1,276 @@
+/**
+ * One lane of an open WAL: appends in order, rolls, seals in order, and refuses after a failure until it
+ * has healed. Its tasks are the append pump, the seal loop and, after a failure, the healer.
+ *
+ * Invariant: segments reach `sealed/` in the order of their names, also those that failed.
+ */
+
+import { messageOf, OperatingError } from "../base/errors.ts";
+import type { EncodedBatch } from "../columns/batch.ts";
+import type { TableSchema } from "../event/schema.ts";
+import { type LaneId, laneName } from "../event/tenant.ts";
+import type { Clock } from "../os/clock.ts";
+import type { FileSystem } from "../os/file_system.ts";
+import { ActiveSegment } from "./active_segment.ts";
+import type { BufferPool } from "./buffer_pool.ts";
+import { frameLengthOf } from "./format.ts";
+import { LaneHealer } from "./lane_healer.ts";
+import { type SegmentNames, segmentPath, stateDirectory } from "./layout.ts";
+import { linkSegment, removeIfPresent } from "./transfer.ts";
+import type { AckMode, AppendReceipt } from "./types.ts";
+import type { WalEventListener } from "./wal_event.ts";
+
+/** Frames that waited for the same write are written together up to this many bytes. */
+const GROUP_BYTES_MAX = 1024 * 1024;
+/** A full segment that is waiting for its sync takes rows up to this multiple of `eventsMax`. */
+const OVERFILL = 4;
+
+export interface LaneOptions {
+  readonly fs: FileSystem;
+  readonly clock: Clock;
+  readonly root: string;
+  readonly names: SegmentNames;
+  readonly buffers: BufferPool;
+  readonly eventsMax: number;
+  readonly ageSecsMax: number;
+  readonly schemaMessageOf: (schema: TableSchema) => Uint8Array;
+  readonly onEvent: WalEventListener;
+}
+
+interface Append {
+  readonly batch: EncodedBatch;
+  readonly schemaMessage: Uint8Array;
+  readonly mode: AckMode;
+  resolve(receipt: AppendReceipt): void;
+  reject(error: unknown): void;
+}
+
+export class LaneWriter {
+  readonly lane: LaneId;
+  readonly #options: LaneOptions;
+  readonly #healer: LaneHealer;
+  #queue: Append[] = [];
+  #pumping: Promise<void> | undefined;
+  #current: ActiveSegment | undefined;
+  #standby: Promise<ActiveSegment | undefined> | undefined;
+  #toSeal: ActiveSegment[] = [];
+  #sealing: Promise<void> = Promise.resolve();
+
+  constructor(lane: LaneId, options: LaneOptions) {
+    this.lane = lane;
+    this.#options = options;
+    this.#healer = new LaneHealer(lane, { ...options, sealed: () => this.#sealing });
+  }
+
+  /** Why the lane refuses rows, or undefined. */
+  get failure(): string | undefined {
+    return this.#healer.failure;
+  }
+
+  append(batch: EncodedBatch, mode: AckMode): Promise<AppendReceipt> {
+    const refusal = this.#healer.refusal();
+    if (refusal !== undefined) return Promise.reject(refusal);
+    const schemaMessage = this.#options.schemaMessageOf(batch.schema);
+    return new Promise((resolve, reject) => {
+      this.#queue.push({ batch, schemaMessage, mode, resolve, reject });
+      this.#pumping ??= this.#pump();
+    });
+  }
+
+  /** Seals what was appended so far; the name of the last segment with rows, if this sealed one. */
+  async seal(): Promise<string | undefined> {
+    const segment = this.#current;
+    this.#roll();
+    await this.#sealing;
+    if (segment?.failed || this.failure !== undefined) {
+      throw this.#internal("seal the active segment", this.failure);
+    }
+    return segment !== undefined && segment.rows > 0 ? segment.name : undefined;
+  }
+
+  /** Waits for the appends under way and seals; no append may follow. */
+  async close(): Promise<void> {
+    await this.#pumping;
+    this.#roll();
+    const standby = await this.#standby;
+    this.#standby = undefined;
+    await standby?.discard();
+    await this.#sealing;
+    await this.#healer.close();
+  }
+
+  /** Writes until the queue is empty, and ends in the turn in which it finds that. */
+  async #pump(): Promise<void> {
+    await null; // So that appends of one turn of the event loop share a write.
+    while (this.#queue.length > 0) {
+      const group = this.#takeGroup();
+      const refusal = this.#healer.refusal();
+      if (refusal !== undefined) {
+        for (const append of group) append.reject(refusal);
+        continue;
+      }
+      try {
+        await this.#writeGroup(group);
+      } catch (error) {
+        for (const append of group) append.reject(this.#internal("append", error));
+        this.#fail(error);
+      }
+    }
+    this.#pumping = undefined;
+  }
+
+  /** The appends at the head of the queue that one write can take. */
+  #takeGroup(): Append[] {
+    const schemaMessage = this.#queue[0]?.schemaMessage;
+    let rows = 0;
+    let bytes = 0;
+    let count = 0;
+    for (const { batch, schemaMessage: message } of this.#queue) {
+      if (count > 0 && (message !== schemaMessage || rows >= this.#options.eventsMax)) break;
+      bytes += frameLengthOf(batch);
+      if (count > 0 && bytes > GROUP_BYTES_MAX) break;
+      rows += batch.rows;
+      count += 1;
+    }
+    return this.#queue.splice(0, count);
+  }
+
+  async #writeGroup(group: readonly Append[]): Promise<void> {
+    const schemaMessage = group[0]?.schemaMessage ?? new Uint8Array();
+    while (this.#current?.schemaMessage !== schemaMessage) await this.#open(schemaMessage);
+    const segment = this.#current; // Nothing may come between this and the write: it could be rolled.
+    if (segment.rows === 0) this.#rollWhenOld(segment);
+    await segment.write(group.map((append) => append.batch));
+
+    const waiting = group.filter((append) => append.mode === "wait_for");
+    for (const append of group) if (append.mode === "auto") this.#acknowledge(append, segment);
+    if (waiting.length > 0) void this.#acknowledgeWhenDurable(waiting, segment);
+
+    const { eventsMax } = this.#options;
+    const full = segment.rows >= eventsMax && !segment.syncing;
+    if (full || segment.rows >= OVERFILL * eventsMax) this.#roll(segment);
+    else if (segment.rows >= eventsMax / 2) this.#standby ??= this.#prepare(schemaMessage);
+  }
+
+  async #acknowledgeWhenDurable(group: readonly Append[], segment: ActiveSegment): Promise<void> {
+    try {
+      await segment.durable();
+    } catch (error) {
+      for (const append of group) append.reject(this.#internal("sync", error));
+      return;
+    }
+    for (const append of group) this.#acknowledge(append, segment);
+  }
+
+  #acknowledge(append: Append, segment: ActiveSegment): void {
+    const { batch, mode } = append;
+    const { rows, byteLength: bytes } = batch;
+    this.#options.onEvent({ kind: "appended", lane: this.lane, rows, bytes, mode });
+    append.resolve({ segment: segment.name });
+  }
+
+  /** Makes the current segment one of `schemaMessage`. */
+  async #open(schemaMessage: Uint8Array): Promise<void> {
+    this.#roll();
+    const standby = await this.#standby;
+    this.#standby = undefined;
+    if (standby?.schemaMessage === schemaMessage) {
+      this.#current = standby;
+    } else {
+      await standby?.discard();
+      this.#current = await this.#create(schemaMessage);
+    }
+  }
+
+  #create(schemaMessage: Uint8Array): Promise<ActiveSegment> {
+    const { fs, clock, root, names, buffers, eventsMax } = this.#options;
+    const place = {
+      root,
+      lane: this.lane,
+      name: names.next(),
+      createdMs: clock.nowMs(),
+      schemaMessage,
+    };
+    const hooks = {
+      onSync: (segment: ActiveSegment) => {
+        if (segment.rows >= eventsMax) this.#roll(segment);
+      },
+      onSynced: (ms: number) => this.#options.onEvent({ kind: "synced", lane: this.lane, ms }),
+      onFailure: (_segment: ActiveSegment, error: unknown) => this.#fail(error),
+    };
+    return ActiveSegment.create(fs, place, { clock, buffers, hooks });
+  }
+
+  /** Creates a segment ahead of its first frame; a failure is the lane's, found when it is needed. */
+  async #prepare(schemaMessage: Uint8Array): Promise<ActiveSegment | undefined> {
+    try {
+      return await this.#create(schemaMessage);
+    } catch (error) {
+      this.#fail(error);
+      return undefined;
+    }
+  }
+
+  #rollWhenOld(segment: ActiveSegment): void {
+    const { clock, ageSecsMax } = this.#options;
+    clock.sleep(ageSecsMax * 1000, { signal: segment.ended.signal }).then(
+      () => this.#roll(segment),
+      () => {}, // The segment ended first.
+    );
+  }
+
+  /** Takes the current segment (only if it is `segment`, when given) out of use and has it sealed. */
+  #roll(segment = this.#current): void {
+    if (segment === undefined || segment !== this.#current) return;
+    this.#current = undefined;
+    segment.ended.abort();
+    this.#toSeal.push(segment);
+    this.#sealing = this.#sealing.then(() => this.#sealQueued());
+  }
+
+  /** Seals what was rolled so far; what is rolled meanwhile shares the next directory sync. */
+  async #sealQueued(): Promise<void> {
+    const segments = this.#toSeal.splice(0);
+    if (segments.length === 0) return;
+    try {
+      if (this.#healer.failure === undefined) await this.#sealGroup(segments);
+      else this.#healer.giveUp(segments);
+    } catch (error) {
+      this.#healer.giveUp(segments);
+      this.#fail(error);
+    }
+  }
+
+  async #sealGroup(segments: readonly ActiveSegment[]): Promise<void> {
+    const { fs, root, onEvent } = this.#options;
+    for (const segment of segments) {
+      await segment.finish();
+      if (segment.rows === 0) continue;
+      const sealed = segmentPath(root, this.lane, { state: "sealed", name: segment.name });
+      await linkSegment(fs, segment.path, sealed);
+    }
+    await fs.syncDir(stateDirectory(root, this.lane, "sealed"));
+    for (const segment of segments) {
+      await removeIfPresent(fs, segment.path);
+      segment.close();
+      if (segment.rows === 0) continue;
+      const { name, rows, byteLength: bytes } = segment;
+      onEvent({ kind: "sealed", lane: this.lane, segment: name, rows, bytes });
+    }
+  }
+
+  /** Refuses rows from now on, gives up the segments that are open, and starts to heal. */
+  #fail(error: unknown): void {
+    this.#healer.start(error);
+    this.#roll();
+  }
+
+  #internal(action: string, error: unknown): OperatingError {
+    return new OperatingError(
+      "internal",
+      `cannot ${action} in WAL lane ${laneName(this.lane)}: ${messageOf(error)}; ` +
+        `the rows may or may not be stored`,
+      { reason: "wal_append_failed", cause: error },
+    );
+  }
+}

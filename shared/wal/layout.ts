@@ -1,0 +1,160 @@
+/** Names of the WAL's files and directories: the only place that knows them. README.md has the tree. */
+
+import { join } from "node:path";
+import { assert } from "../base/assert.ts";
+import { hexOf } from "../base/bytes.ts";
+import type { Clock } from "../os/clock.ts";
+import type { DirEntry, FileStat, ReadableFiles } from "../os/file_system.ts";
+import type { Random } from "../os/random.ts";
+import type { LaneId } from "../event/tenant.ts";
+import type { SegmentState } from "./types.ts";
+
+/** In the order in which a segment passes through them; listing in this order misses no segment. */
+export const SEGMENT_STATES: readonly SegmentState[] = ["active", "sealed", "committed", "poison"];
+
+const SEGMENT_NAME = /^(\d{13})-(\d{4})-[0-9a-f]{16}\.seg$/;
+const LANE_PART = /^[A-Za-z0-9_-][A-Za-z0-9._-]{0,127}$/;
+const CONSUMER_FILE = /^[A-Za-z0-9_-][A-Za-z0-9._-]{0,127}\.json$/;
+const SEQUENCE_MAX = 9999;
+
+export function lockPath(root: string): string {
+  return join(root, "LOCK");
+}
+
+export function probePath(directory: string): string {
+  return join(directory, ".probe");
+}
+
+export function laneDirectory(root: string, lane: LaneId): string {
+  assert(isLanePart(lane.tenant) && isLanePart(lane.index), `lane ${JSON.stringify(lane)}`);
+  return join(root, lane.tenant, lane.index);
+}
+
+export function stateDirectory(root: string, lane: LaneId, state: SegmentState): string {
+  return join(laneDirectory(root, lane), state);
+}
+
+export function segmentPath(
+  root: string,
+  lane: LaneId,
+  place: { state: SegmentState; name: string },
+): string {
+  assert(isSegmentName(place.name), `segment name ${JSON.stringify(place.name)}`);
+  return join(stateDirectory(root, lane, place.state), place.name);
+}
+
+/** A segment that is being built beside its final place. */
+export function temporaryPath(directory: string, name: string): string {
+  return join(directory, `.${name}.tmp`);
+}
+
+/** Where the original of a segment with a suspicious tail is kept. */
+export function tornPath(root: string, lane: LaneId, name: string): string {
+  return `${segmentPath(root, lane, { state: "poison", name })}.torn`;
+}
+
+export function drainRequestPath(root: string, lane: LaneId): string {
+  return join(laneDirectory(root, lane), "drain_requested");
+}
+
+export function consumersDirectory(root: string, lane: LaneId): string {
+  return join(laneDirectory(root, lane), "consumers");
+}
+
+export function isConsumerFile(name: string): boolean {
+  return CONSUMER_FILE.test(name);
+}
+
+/** Whether `part` can name a tenant or an index on disk. */
+export function isLanePart(part: string): boolean {
+  return LANE_PART.test(part);
+}
+
+export function isSegmentName(name: string): boolean {
+  return SEGMENT_NAME.test(name);
+}
+
+/** Segment names of one state of a lane, oldest first; none when the directory is not there. */
+export async function segmentNamesIn(fs: ReadableFiles, directory: string): Promise<string[]> {
+  const entries = await entriesOf(fs, directory);
+  return entries.filter((entry) => entry.isFile && isSegmentName(entry.name))
+    .map((entry) => entry.name).sort();
+}
+
+/** Lanes that have a directory, in order of name. */
+export async function lanesIn(fs: ReadableFiles, root: string): Promise<LaneId[]> {
+  const lanes: LaneId[] = [];
+  for (const tenant of await subdirectories(fs, root)) {
+    for (const index of await subdirectories(fs, join(root, tenant))) lanes.push({ tenant, index });
+  }
+  return lanes;
+}
+
+async function subdirectories(fs: ReadableFiles, directory: string): Promise<string[]> {
+  const entries = await entriesOf(fs, directory);
+  return entries.filter((entry) => entry.isDirectory && isLanePart(entry.name))
+    .map((entry) => entry.name).sort();
+}
+
+/** Entries of a directory; none when it is not there. */
+export async function entriesOf(fs: ReadableFiles, directory: string): Promise<DirEntry[]> {
+  try {
+    return await fs.readDir(directory);
+  } catch (error) {
+    if (error instanceof Deno.errors.NotFound) return [];
+    throw error;
+  }
+}
+
+/** Undefined when there is no such file. */
+export async function statIfPresent(
+  fs: ReadableFiles,
+  path: string,
+): Promise<FileStat | undefined> {
+  try {
+    return await fs.stat(path);
+  } catch (error) {
+    if (error instanceof Deno.errors.NotFound) return undefined;
+    throw error;
+  }
+}
+
+/** Makes segment names, each greater than those before it and those it was told of. */
+export class SegmentNames {
+  readonly #clock: Clock;
+  readonly #random: Random;
+  #ms = 0;
+  #sequence = 0;
+
+  constructor(clock: Clock, random: Random) {
+    this.#clock = clock;
+    this.#random = random;
+  }
+
+  /** Makes later names greater than `name`, whatever the clock says. */
+  follow(name: string): void {
+    const match = SEGMENT_NAME.exec(name);
+    const ms = Number(match?.[1] ?? 0);
+    const sequence = Number(match?.[2] ?? 0);
+    if (ms > this.#ms || (ms === this.#ms && sequence > this.#sequence)) {
+      this.#ms = ms;
+      this.#sequence = sequence;
+    }
+  }
+
+  next(): string {
+    const now = this.#clock.nowMs();
+    if (now > this.#ms) {
+      this.#ms = now;
+      this.#sequence = 0;
+    } else if (this.#sequence < SEQUENCE_MAX) {
+      this.#sequence += 1;
+    } else {
+      this.#ms += 1;
+      this.#sequence = 0;
+    }
+    const ms = String(Math.floor(this.#ms)).padStart(13, "0");
+    const sequence = String(this.#sequence).padStart(4, "0");
+    return `${ms}-${sequence}-${hexOf(this.#random.bytes(8))}.seg`;
+  }
+}

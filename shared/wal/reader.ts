@@ -1,0 +1,148 @@
+/**
+ * Reading a WAL that others write: needs no lock, changes nothing. Segments move and go while they are
+ * listed and read; README.md says why listing the states in order misses none.
+ */
+
+import { OperatingError } from "../base/errors.ts";
+import { type LaneId, laneName } from "../event/tenant.ts";
+import type { ReadableFile, ReadableFiles } from "../os/file_system.ts";
+import type { DecodedHeader } from "./format.ts";
+import { FrameScanner, readSegmentHeader } from "./frame_scanner.ts";
+import {
+  lanesIn,
+  SEGMENT_STATES,
+  segmentNamesIn,
+  segmentPath,
+  stateDirectory,
+  statIfPresent,
+} from "./layout.ts";
+import type { SegmentInfo, SegmentReader, SegmentState, WalFrame, WalReader } from "./types.ts";
+
+export function openWalReader(fs: ReadableFiles, root: string): WalReader {
+  return {
+    lanes: () => lanesIn(fs, root),
+    list: (lane, states) => listSegments(fs, root, { lane, states }),
+    open: (lane, name) => openSegment(fs, root, { lane, name }),
+  };
+}
+
+/** A segment that is seen in two states is listed once, in the later one. */
+async function listSegments(
+  fs: ReadableFiles,
+  root: string,
+  options: { lane: LaneId; states: readonly SegmentState[] },
+): Promise<SegmentInfo[]> {
+  const { lane, states } = options;
+  const found = new Map<string, SegmentInfo>();
+  for (const state of SEGMENT_STATES) {
+    if (!states.includes(state)) continue;
+    for (const name of await segmentNamesIn(fs, stateDirectory(root, lane, state))) {
+      const stat = await statIfPresent(fs, segmentPath(root, lane, { state, name }));
+      if (stat === undefined) continue; // It moved on: a later state lists it.
+      const { size: byteLength, mtimeMs: modifiedMs } = stat;
+      found.set(name, { lane, name, state, byteLength, modifiedMs });
+    }
+  }
+  return [...found.values()].sort((a, b) => a.name < b.name ? -1 : 1);
+}
+
+async function openSegment(
+  fs: ReadableFiles,
+  root: string,
+  segment: { lane: LaneId; name: string },
+): Promise<SegmentReader> {
+  const { lane, name } = segment;
+  for (const state of SEGMENT_STATES) {
+    const path = segmentPath(root, lane, { state, name });
+    const file = await openIfPresent(fs, path);
+    if (file === undefined) continue;
+    try {
+      const header = await readSegmentHeader(file, path);
+      if (header !== undefined) return new OpenSegment(file, header, { lane, name, state, path });
+      throw new OperatingError(
+        "corrupt",
+        `cannot read WAL segment ${path}: its header is cut off`,
+        {
+          reason: "wal_segment_corrupt",
+        },
+      );
+    } catch (error) {
+      file.close();
+      throw error;
+    }
+  }
+  throw new OperatingError(
+    "not_found",
+    `cannot read WAL segment ${name} of lane ${laneName(lane)}: segment no longer present`,
+    { reason: "wal_segment_swept" },
+  );
+}
+
+async function openIfPresent(fs: ReadableFiles, path: string): Promise<ReadableFile | undefined> {
+  try {
+    return await fs.openRead(path);
+  } catch (error) {
+    if (error instanceof Deno.errors.NotFound) return undefined;
+    throw error;
+  }
+}
+
+class OpenSegment implements SegmentReader {
+  readonly lane: LaneId;
+  readonly name: string;
+  readonly schemaMessage: Uint8Array;
+  readonly framesOffset: number;
+  readonly #file: ReadableFile;
+  readonly #frameSeed: number;
+  readonly #path: string;
+  readonly #growing: boolean;
+
+  constructor(
+    file: ReadableFile,
+    header: DecodedHeader,
+    place: { lane: LaneId; name: string; state: SegmentState; path: string },
+  ) {
+    const { lane, name, state, path } = place;
+    if (header.lane.tenant !== lane.tenant || header.lane.index !== lane.index) {
+      throw new OperatingError(
+        "corrupt",
+        `cannot read WAL segment ${path}: it was written for lane ${laneName(header.lane)}; ` +
+          `move it back there`,
+        { reason: "wal_segment_misplaced" },
+      );
+    }
+    this.lane = lane;
+    this.name = name;
+    this.schemaMessage = header.schemaMessage;
+    this.framesOffset = header.byteLength;
+    this.#file = file;
+    this.#frameSeed = header.frameSeed;
+    this.#path = path;
+    this.#growing = state === "active";
+  }
+
+  async *frames(offset = this.framesOffset): AsyncGenerator<WalFrame> {
+    const scanner = new FrameScanner(this.#file, {
+      frameSeed: this.#frameSeed,
+      offset,
+      size: await this.#file.size(),
+    });
+    for (let frame = await scanner.next(); frame; frame = await scanner.next()) yield frame;
+    const tail = await scanner.tail();
+    if (tail === "none" || (tail === "torn" && this.#growing)) return;
+    throw new OperatingError(
+      "corrupt",
+      `cannot read WAL segment ${this.#path}: the frame at offset ${scanner.offset} is damaged`,
+      { reason: "wal_segment_corrupt" },
+    );
+  }
+
+  close(): Promise<void> {
+    this.#file.close();
+    return Promise.resolve();
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close();
+  }
+}

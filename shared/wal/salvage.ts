@@ -1,0 +1,100 @@
+/**
+ * What is kept of a segment in `active/` that was not sealed in order: its intact frames, copied to a new
+ * file in `sealed/`. The original goes only when the copy is durable, so that a crash anywhere here
+ * leaves work that can be done again. README.md ("Recovery") says why it is a copy.
+ */
+
+import { dirname } from "node:path";
+import { isOperatingError } from "../base/errors.ts";
+import type { FileSystem, ReadableFile } from "../os/file_system.ts";
+import type { LaneId } from "../event/tenant.ts";
+import { type DecodedHeader, encodeHeader } from "./format.ts";
+import { FrameScanner, readSegmentHeader } from "./frame_scanner.ts";
+import { segmentPath, stateDirectory, temporaryPath, tornPath } from "./layout.ts";
+import { linkSegment, moveSegment, removeIfPresent } from "./transfer.ts";
+import type { SegmentState } from "./types.ts";
+
+export interface Salvaged {
+  readonly lane: LaneId;
+  readonly name: string;
+  /** `empty`: it held no frame and was removed. `moved`: it had been sealed, only its old name was left. */
+  readonly outcome: "sealed" | "empty" | "moved" | "poison";
+  readonly rows: number;
+  /** Bytes behind the last intact frame, which are not in the sealed copy. */
+  readonly cutBytes: number;
+  /** Whether the original is kept as `poison/<name>.torn`, because intact frames lie behind a bad one. */
+  readonly originalKept: boolean;
+}
+
+/** Errors: `unimplemented` for a segment of another version; whatever the file system throws. */
+export async function salvageSegment(
+  fs: FileSystem,
+  root: string,
+  segment: { lane: LaneId; name: string },
+): Promise<Salvaged> {
+  const { lane, name } = segment;
+  const pathIn = (state: SegmentState) => segmentPath(root, lane, { state, name });
+  const active = pathIn("active");
+  const nothing = { lane, name, rows: 0, cutBytes: 0, originalKept: false };
+
+  for (const state of ["sealed", "committed", "poison"] as const) {
+    if (!await fs.exists(pathIn(state))) continue;
+    await fs.syncDir(stateDirectory(root, lane, state));
+    await removeIfPresent(fs, active);
+    return { ...nothing, outcome: "moved" };
+  }
+
+  await using file = await fs.openRead(active);
+  const size = await file.size();
+  let header: DecodedHeader | undefined;
+  try {
+    header = await readSegmentHeader(file, active);
+  } catch (error) {
+    if (!isOperatingError(error, "corrupt")) throw error;
+    await moveSegment(fs, active, pathIn("poison"));
+    return { ...nothing, outcome: "poison" };
+  }
+  if (header === undefined) {
+    await fs.remove(active);
+    return { ...nothing, outcome: "empty", cutBytes: size };
+  }
+
+  const copied = await copyFrames(fs, file, { header, size, to: pathIn("sealed"), name });
+  if (copied.originalKept) {
+    await linkSegment(fs, active, tornPath(root, lane, name));
+    await fs.syncDir(stateDirectory(root, lane, "poison"));
+  }
+  await fs.remove(active);
+  return { ...nothing, ...copied, outcome: copied.rows === 0 ? "empty" : "sealed" };
+}
+
+/** Copies the intact frames of `file` to the new segment `to`, durably; without any, creates nothing. */
+async function copyFrames(
+  fs: FileSystem,
+  file: ReadableFile,
+  options: { header: DecodedHeader; size: number; to: string; name: string },
+): Promise<Pick<Salvaged, "rows" | "cutBytes" | "originalKept">> {
+  const { header, size, to, name } = options;
+  const scanner = new FrameScanner(file, {
+    frameSeed: header.frameSeed,
+    offset: header.byteLength,
+    size,
+  });
+  let rows = 0;
+  let frame = await scanner.next();
+  if (frame !== undefined) {
+    const temporary = temporaryPath(dirname(to), name);
+    await removeIfPresent(fs, temporary);
+    await using copy = await fs.create(temporary);
+    await copy.write(encodeHeader(header).bytes);
+    for (; frame !== undefined; frame = await scanner.next()) {
+      await copy.write(frame.bytes);
+      rows += frame.rows;
+    }
+    await copy.sync();
+    await fs.rename(temporary, to);
+    await fs.syncDir(dirname(to));
+  }
+  const tail = await scanner.tail();
+  return { rows, cutBytes: size - scanner.offset, originalKept: tail === "followed" };
+}

@@ -1,0 +1,267 @@
+/**
+ * The WAL of one ingester: lock, recovery, a writer per lane, free-space floor. README.md of this folder
+ * has the format and the crash windows.
+ */
+
+import { dirname } from "node:path";
+import { assert } from "../base/assert.ts";
+import { messageOf, OperatingError } from "../base/errors.ts";
+import type { EncodedBatch } from "../columns/batch.ts";
+import { encodeSchemaMessage } from "../columns/ipc_schema.ts";
+import type { TableSchema } from "../event/schema.ts";
+import { type LaneId, laneName } from "../event/tenant.ts";
+import type { Clock } from "../os/clock.ts";
+import { mkdirDurable } from "../os/durable_directory.ts";
+import type { FileSystem } from "../os/file_system.ts";
+import type { Random } from "../os/random.ts";
+import { BufferPool } from "./buffer_pool.ts";
+import { FRAME_PAYLOAD_BYTES_MAX, frameLengthOf } from "./format.ts";
+import { LaneWriter } from "./lane_writer.ts";
+import { drainRequestPath, isLanePart, lockPath, SegmentNames } from "./layout.ts";
+import { probeDirectory } from "./probe.ts";
+import { makeLane, recoverLanes } from "./recovery.ts";
+import { SpaceGuard } from "./space_guard.ts";
+import type { AckMode, AppendReceipt, Wal } from "./types.ts";
+import type { WalEventListener } from "./wal_event.ts";
+
+export const WAL_DEFAULTS = {
+  eventsMax: 4096,
+  ageSecsMax: 5,
+  freeBytesMin: 256 * 1024 * 1024,
+} as const;
+
+export interface WalOptions {
+  readonly fs: FileSystem;
+  readonly clock: Clock;
+  readonly random: Random;
+  /** Created when it is not there. */
+  readonly root: string;
+  /** A segment is rolled after this many rows. Default 4096. */
+  readonly eventsMax?: number;
+  /** A segment is rolled when its first row is this old. Default 5 s. */
+  readonly ageSecsMax?: number;
+  /** Appends are refused while fewer bytes are free; 0 switches that off. Default 256 MiB. */
+  readonly freeBytesMin?: number;
+  readonly onEvent?: WalEventListener;
+}
+
+/**
+ * Opens the WAL at `root` for writing: takes its lock, recovers what an earlier process left, and seals it.
+ * Errors: `conflict` when another process has it open, `unavailable` when it cannot be read or written,
+ * `unimplemented` when it holds active segments of another version.
+ */
+export async function openWal(options: WalOptions): Promise<Wal> {
+  const { fs, root } = options;
+  const lock = await takeLock(fs, root);
+  try {
+    const names = new SegmentNames(options.clock, options.random);
+    const onEvent = options.onEvent ?? (() => {});
+    const freeBytesMin = options.freeBytesMin ?? WAL_DEFAULTS.freeBytesMin;
+    const space = new SpaceGuard(fs, options.clock, { path: root, freeBytesMin });
+    await space.refresh();
+    await recoverLanes(fs, root, {
+      names,
+      onSalvaged: (salvaged) => onEvent({ kind: "salvaged", ...salvaged }),
+    });
+    return new OpenWal(lock, space, {
+      fs,
+      clock: options.clock,
+      root,
+      eventsMax: options.eventsMax ?? WAL_DEFAULTS.eventsMax,
+      ageSecsMax: options.ageSecsMax ?? WAL_DEFAULTS.ageSecsMax,
+      names,
+      onEvent,
+    });
+  } catch (error) {
+    lock[Symbol.dispose]();
+    if (error instanceof OperatingError) throw error;
+    throw cannotOpen(root, error);
+  }
+}
+
+async function takeLock(fs: FileSystem, root: string): Promise<Disposable> {
+  let lock: Disposable | undefined;
+  try {
+    await makeRoot(fs, root);
+    lock = await fs.tryLock(lockPath(root));
+  } catch (error) {
+    throw cannotOpen(root, error);
+  }
+  if (lock !== undefined) return lock;
+  throw new OperatingError(
+    "conflict",
+    `cannot open the WAL at ${root}: another process holds ${lockPath(root)}; ` +
+      `stop that ingest server or give this one another --wal or --data-dir`,
+    { reason: "wal_locked" },
+  );
+}
+
+/** Creates the root and makes its name durable, as far up as this process created it. */
+async function makeRoot(fs: FileSystem, root: string): Promise<void> {
+  let base = root;
+  while (!await fs.exists(base)) base = dirname(base);
+  await mkdirDurable(fs, base, root);
+}
+
+function cannotOpen(root: string, error: unknown): OperatingError {
+  return new OperatingError(
+    "unavailable",
+    `cannot open the WAL at ${root}: ${messageOf(error)}; ` +
+      `it must be a directory that this process may read and write`,
+    { reason: "wal_unusable", cause: error },
+  );
+}
+
+interface Settings {
+  readonly fs: FileSystem;
+  readonly clock: Clock;
+  readonly root: string;
+  readonly eventsMax: number;
+  readonly ageSecsMax: number;
+  readonly names: SegmentNames;
+  readonly onEvent: WalEventListener;
+}
+
+class OpenWal implements Wal {
+  readonly #lock: Disposable;
+  readonly #space: SpaceGuard;
+  readonly #settings: Settings;
+  readonly #buffers = new BufferPool();
+  readonly #schemaMessages = new SchemaMessages();
+  readonly #lanes = new Map<string, Promise<LaneWriter>>();
+  /** The lanes that are open, for the hot path and for `unreadyReason`. */
+  readonly #opened = new Map<string, LaneWriter>();
+  #closing: Promise<void> | undefined;
+
+  constructor(lock: Disposable, space: SpaceGuard, settings: Settings) {
+    this.#lock = lock;
+    this.#space = space;
+    this.#settings = settings;
+  }
+
+  async append(lane: LaneId, batch: EncodedBatch, mode: AckMode): Promise<AppendReceipt> {
+    assert(batch.rows > 0, "append of a batch without rows");
+    if (this.#closing !== undefined) throw this.#closed();
+    if (batch.byteLength > FRAME_PAYLOAD_BYTES_MAX) throw tooLarge(batch);
+    const refusal = this.#space.refusal();
+    if (refusal !== undefined) throw refusal;
+    this.#space.spend(frameLengthOf(batch));
+    const writer = this.#opened.get(laneName(lane)) ?? await this.#open(lane);
+    return await writer.append(batch, mode);
+  }
+
+  async seal(lane: LaneId): Promise<string | undefined> {
+    return await this.#opened.get(laneName(lane))?.seal();
+  }
+
+  async requestDrain(lane: LaneId): Promise<void> {
+    await this.#open(lane);
+    const { fs, root } = this.#settings;
+    try {
+      await using _marker = await fs.create(drainRequestPath(root, lane));
+    } catch (error) {
+      if (!(error instanceof Deno.errors.AlreadyExists)) throw error;
+    }
+  }
+
+  async unreadyReason(): Promise<string | undefined> {
+    if (this.#closing !== undefined) return this.#closed().message;
+    for (const [name, writer] of this.#opened) {
+      if (writer.failure !== undefined) return `WAL lane ${name}: ${writer.failure}`;
+    }
+    try {
+      await this.#space.refresh();
+      const refusal = this.#space.refusal();
+      if (refusal !== undefined) return refusal.message;
+      await probeDirectory(this.#settings.fs, this.#settings.root);
+    } catch (error) {
+      return `WAL probe in ${this.#settings.root}: ${messageOf(error)}`;
+    }
+    return undefined;
+  }
+
+  close(): Promise<void> {
+    this.#closing ??= this.#close();
+    return this.#closing;
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close();
+  }
+
+  async #close(): Promise<void> {
+    try {
+      await Promise.allSettled(this.#lanes.values());
+      await Promise.all(Array.from(this.#opened.values(), (writer) => writer.close()));
+    } finally {
+      this.#lock[Symbol.dispose]();
+    }
+  }
+
+  /** The lane's writer; its directories are created and durable when this resolves. */
+  #open(lane: LaneId): Promise<LaneWriter> {
+    const name = laneName(lane);
+    let opening = this.#lanes.get(name);
+    if (opening === undefined) {
+      opening = this.#openLane(lane);
+      this.#lanes.set(name, opening);
+      // A lane whose directories could not be made is tried again by the next append.
+      opening.catch(() => this.#lanes.delete(name));
+    }
+    return opening;
+  }
+
+  async #openLane(lane: LaneId): Promise<LaneWriter> {
+    assert(isLanePart(lane.tenant) && isLanePart(lane.index), `lane ${laneName(lane)}`);
+    try {
+      await makeLane(this.#settings.fs, this.#settings.root, lane);
+    } catch (error) {
+      throw new OperatingError(
+        "internal",
+        `cannot create WAL lane ${laneName(lane)} in ${this.#settings.root}: ${messageOf(error)}`,
+        { reason: "wal_append_failed", cause: error },
+      );
+    }
+    const writer = new LaneWriter(lane, {
+      ...this.#settings,
+      buffers: this.#buffers,
+      schemaMessageOf: (schema) => this.#schemaMessages.of(schema),
+    });
+    this.#opened.set(laneName(lane), writer);
+    return writer;
+  }
+
+  #closed(): OperatingError {
+    return new OperatingError("unavailable", `the WAL at ${this.#settings.root} is closed`, {
+      reason: "wal_closed",
+      retryAfterSecs: 1,
+    });
+  }
+}
+
+/** One message object per distinct schema, so that "same schema" is one comparison of references. */
+class SchemaMessages {
+  readonly #bySchema = new WeakMap<TableSchema, Uint8Array>();
+  readonly #byContent = new Map<string, Uint8Array>();
+
+  of(schema: TableSchema): Uint8Array {
+    let message = this.#bySchema.get(schema);
+    if (message === undefined) {
+      const encoded = encodeSchemaMessage(schema);
+      const content = encoded.join();
+      message = this.#byContent.get(content) ?? encoded;
+      this.#byContent.set(content, message);
+      this.#bySchema.set(schema, message);
+    }
+    return message;
+  }
+}
+
+function tooLarge(batch: EncodedBatch): OperatingError {
+  return new OperatingError(
+    "too_large",
+    `cannot append a batch of ${batch.byteLength} bytes: a WAL frame holds at most ` +
+      `${FRAME_PAYLOAD_BYTES_MAX}; send fewer records a request`,
+    { reason: "wal_frame_too_large" },
+  );
+}

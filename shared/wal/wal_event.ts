@@ -1,0 +1,31 @@
+/** What a WAL tells its owner: the source of metrics and log lines. */
+
+import type { LaneId } from "../event/tenant.ts";
+import type { Salvaged } from "./salvage.ts";
+import type { AckMode } from "./types.ts";
+
+export type WalEvent =
+  /** Rows were acknowledged. */
+  | {
+    readonly kind: "appended";
+    readonly lane: LaneId;
+    readonly rows: number;
+    readonly bytes: number;
+    readonly mode: AckMode;
+  }
+  /** One group commit: a sync that took `ms`. */
+  | { readonly kind: "synced"; readonly lane: LaneId; readonly ms: number }
+  | {
+    readonly kind: "sealed";
+    readonly lane: LaneId;
+    readonly segment: string;
+    readonly rows: number;
+    readonly bytes: number;
+  }
+  /** A segment was taken over, at start or after a failure. */
+  | ({ readonly kind: "salvaged" } & Salvaged)
+  /** The lane refuses rows until `healed`. */
+  | { readonly kind: "failed"; readonly lane: LaneId; readonly error: unknown }
+  | { readonly kind: "healed"; readonly lane: LaneId };
+
+export type WalEventListener = (event: WalEvent) => void;
