@@ -57,7 +57,6 @@ export function createTableMetadata(parts: NewTableParts): TableMetadata {
       [TAGS_PROPERTY]: JSON.stringify(schema.tags),
       "svc.schema-version": String(SCHEMA_VERSION),
     },
-    "current-snapshot-id": null,
     snapshots: [],
     "snapshot-log": [],
     "metadata-log": [],
