@@ -1,0 +1,169 @@
+/**
+ * A table written by this program is read back from disk by `icebird` and `hyparquet` alone: the pointer comes
+ * from the catalog's own JDBC table by plain SQL, everything else from the files it leads to.
+ */
+
+import assert from "node:assert/strict";
+import { DatabaseSync } from "node:sqlite";
+import { asyncBufferFromUrl, parquetReadObjects } from "hyparquet";
+import { compressors } from "hyparquet-compressors";
+import { DEFAULT_PARSERS } from "hyparquet/src/convert.js";
+import { icebergManifests, icebergMetadata, icebergRead } from "icebird";
+import { openSqliteCatalog } from "../../shared/catalog/sqlite_catalog.ts";
+import { batchOfRows, type RowObject } from "../../shared/columns/rows.ts";
+import { EVENTS_SCHEMA } from "../../shared/event/events.ts";
+import { commitAppend, ensureTable } from "../../shared/iceberg/commit_append.ts";
+import type { CommitDeps } from "../../shared/iceberg/commit_table.ts";
+import { dataFileKey } from "../../shared/iceberg/locations.ts";
+import type { NewDataFile } from "../../shared/iceberg/types.ts";
+import { DenoFileSystem } from "../../shared/os/deno_file_system.ts";
+import { SystemClock } from "../../shared/os/clock.ts";
+import { uuidV4 } from "../../shared/os/random.ts";
+import { writeParquet } from "../../shared/parquet/write_parquet.ts";
+import { openLocalStore } from "../../shared/storage/local_store.ts";
+import { SeededRandom } from "../../shared/testing/seeded_random.ts";
+
+const IDENT = { namespace: "svc", name: "events" };
+const NS_PER_DAY = 86_400_000_000_000n;
+const FIRST_DAY = 20_412;
+const DAYS = 4;
+/** More than the merge's fan-in, so that merged manifests are read as well. */
+const COMMITS = 20;
+const ROWS_PER_FILE = 300;
+
+/** A row as icebird gives it. */
+type ReadRow = Readonly<Record<string, unknown>>;
+
+Deno.test({
+  name: "icebird and hyparquet read every row of a table of several commits over several days",
+  async fn() {
+    const dir = await Deno.makeTempDir({ prefix: "iceberg_readers_" });
+    try {
+      const rows = await writeTable(dir);
+      const read = await readElsewhere(`${dir}/catalog.db`);
+      assert.equal(read.length, COMMITS * ROWS_PER_FILE);
+      assert.deepEqual(read.toSorted(byTime), rows.map(withDate).toSorted(byTime));
+    } finally {
+      await Deno.remove(dir, { recursive: true });
+    }
+  },
+});
+
+function byTime(a: ReadRow, b: ReadRow): number {
+  return (a.timestamp_ns as bigint) < (b.timestamp_ns as bigint) ? -1 : 1;
+}
+
+/** icebird gives a Date, so milliseconds; `checkMicros` looks at the rest. */
+function withDate(row: RowObject): ReadRow {
+  return { ...row, timestamp: new Date(Number(row.timestamp as bigint / 1_000n)) };
+}
+
+/** Commits the rows of each file and returns all of them. */
+async function writeTable(dir: string): Promise<RowObject[]> {
+  const random = new SeededRandom(11);
+  const store = openLocalStore(new DenoFileSystem(), `${dir}/warehouse`);
+  await using catalog = await openSqliteCatalog({ path: `${dir}/catalog.db` });
+  const deps: CommitDeps = { store, catalog, clock: new SystemClock(), random };
+  const table = await ensureTable(deps, { ident: IDENT, schema: EVENTS_SCHEMA });
+  const all: RowObject[] = [];
+  for (let commit = 0; commit < COMMITS; commit += 1) {
+    const day = FIRST_DAY + commit % DAYS;
+    const rows = rowsOf(day, commit, random);
+    const parquet = writeParquet([batchOfRows(EVENTS_SCHEMA, rows)], {
+      schema: EVENTS_SCHEMA,
+      compression: "zstd",
+      rowGroupRowsMax: 100,
+    });
+    const key = dataFileKey(table, day, uuidV4(random));
+    await store.putNew(key, parquet.bytes);
+    const file: NewDataFile = {
+      ...parquet,
+      key,
+      day,
+      byteLength: parquet.bytes.byteLength,
+      timestampNsMin: rows[0]?.timestamp_ns as bigint,
+      timestampNsMax: rows.at(-1)?.timestamp_ns as bigint,
+      sortOrderId: table.sortOrderId,
+    };
+    const result = await commitAppend(deps, {
+      ident: IDENT,
+      schema: EVENTS_SCHEMA,
+      files: [file],
+      consumed: [`segment-${commit}`],
+    });
+    assert.equal(result.outcome, "committed");
+    all.push(...rows);
+  }
+  return all;
+}
+
+/** Rows of one file: sorted by time, unique over all files, with text that needs escaping somewhere. */
+function rowsOf(day: number, commit: number, random: SeededRandom): RowObject[] {
+  return Array.from({ length: ROWS_PER_FILE }, (_, i) => {
+    const ns = BigInt(day) * NS_PER_DAY + BigInt(i) * 1_000_003n + BigInt(commit);
+    return {
+      timestamp: ns / 1_000n,
+      timestamp_ns: ns,
+      host: `host-${Math.floor(random.float() * 9)}`,
+      source: [..."é😀\u{10ffff}a"].slice(0, i % 5).join(""),
+      sourcetype: "otel",
+      index: "main",
+      raw: `line ${i} "quoted" \\ \n ${"x".repeat(i % 90)}`,
+      attributes: i % 3 === 0 ? null : JSON.stringify({ commit, i }),
+    };
+  });
+}
+
+async function readElsewhere(catalogPath: string): Promise<ReadRow[]> {
+  const db = new DatabaseSync(catalogPath, { readOnly: true });
+  const pointer = db.prepare(
+    "SELECT metadata_location FROM iceberg_tables " +
+      "WHERE catalog_name = 'svc' AND table_namespace = ? AND table_name = ?",
+  ).get(IDENT.namespace, IDENT.name)?.metadata_location;
+  db.close();
+  assert.ok(typeof pointer === "string");
+  const [tableUrl, metadataFileName] = pointer.split("/metadata/");
+  assert.ok(tableUrl !== undefined && metadataFileName !== undefined);
+  const metadata = await icebergMetadata({ tableUrl, metadataFileName });
+  await checkManifests(metadata);
+  const rows = await icebergRead({ tableUrl, metadata });
+  return rows.map((row) => ({ ...row, attributes: row.attributes ?? null }));
+}
+
+/** What a planner of another engine relies on: counts, days and bounds that enclose the rows. */
+async function checkManifests(
+  metadata: Awaited<ReturnType<typeof icebergMetadata>>,
+): Promise<void> {
+  const manifests = await icebergManifests(metadata);
+  assert.ok(manifests.length > 1 && manifests.length < COMMITS, `${manifests.length} manifests`);
+  const files = manifests.flatMap(({ entries }) => entries.map((entry) => entry.data_file));
+  assert.equal(files.length, COMMITS);
+  for (const file of files) {
+    assert.equal(file.record_count, BigInt(ROWS_PER_FILE));
+    const partition = file.partition as unknown as { timestamp_day: Date };
+    const day = BigInt(partition.timestamp_day.getTime()) * 1_000_000n / NS_PER_DAY;
+    const [lower, upper] = [file.lower_bounds, file.upper_bounds].map((bounds) => {
+      const list = bounds as unknown as { key: number; value: Uint8Array }[];
+      const bytes = list.find(({ key }) => key === 2)?.value;
+      assert.ok(bytes !== undefined);
+      return new DataView(bytes.buffer, bytes.byteOffset, 8).getBigInt64(0, true);
+    });
+    await checkMicros(file.file_path, Number(file.file_size_in_bytes));
+    assert.ok(lower !== undefined && upper !== undefined);
+    assert.equal(lower / NS_PER_DAY, day);
+    assert.equal(upper - lower, BigInt(ROWS_PER_FILE - 1) * 1_000_003n);
+  }
+}
+
+/** `timestamp` is `timestamp_ns` without its last three digits, to the microsecond. */
+async function checkMicros(url: string, byteLength: number): Promise<void> {
+  const same = (value: unknown) => value as Date;
+  const rows = await parquetReadObjects({
+    file: await asyncBufferFromUrl({ url, byteLength }),
+    compressors,
+    columns: ["timestamp", "timestamp_ns"],
+    parsers: { ...DEFAULT_PARSERS, timestampFromMicroseconds: same },
+  });
+  assert.equal(rows.length, ROWS_PER_FILE);
+  for (const row of rows) assert.equal(row.timestamp, row.timestamp_ns / 1_000n);
+}
