@@ -1,10 +1,11 @@
 /** `svc-query-server`: parses, starts, waits to be asked to end, stops. Permissions: set `query` of `deno.json`. */
 
 import { isOperatingError } from "../shared/base/errors.ts";
+import { VERSION } from "../shared/base/version.ts";
 import { parseProgram, UsageError } from "../shared/config/parse_options.ts";
 import { configureLogging, type LogThreshold } from "../shared/os/logging.ts";
 import { listenForEnd } from "../shared/os/signals.ts";
-import { OPTIONS, startQuery, VERSION } from "./mod.ts";
+import { OPTIONS, startQuery } from "./mod.ts";
 
 const PROGRAM = {
   name: "svc-query-server",

@@ -5,6 +5,7 @@ import { totalmem } from "node:os";
 import { isAbsolute, join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { OperatingError } from "../shared/base/errors.ts";
+import { VERSION } from "../shared/base/version.ts";
 import { sqlitePathOf } from "../shared/catalog/catalog_uri.ts";
 import type { CatalogReader } from "../shared/catalog/catalog.ts";
 import { openSqliteCatalog } from "../shared/catalog/sqlite_catalog.ts";
@@ -30,8 +31,6 @@ import { Readiness } from "./readiness.ts";
 import { queryApp } from "./routes.ts";
 
 export { OPTIONS, type QuerySettings } from "./flags.ts";
-
-export const VERSION = "0.1.0";
 
 /** What tests put in the place of the real thing. */
 export interface QueryDeps {

@@ -80,6 +80,8 @@ class ReplSession {
       this.#wake();
     });
     this.#lines.on("close", () => {
+      // Ctrl-D leaves the cursor behind the prompt.
+      if (!this.#ended) this.#options.screen.write("\n");
       this.#ended = true;
       this.#running?.abort();
       this.#wake();
@@ -108,7 +110,7 @@ class ReplSession {
   }
 
   async #take(line: string): Promise<void> {
-    if (this.#open === "" && line.trimStart().startsWith("\\")) {
+    if (line.trimStart().startsWith("\\")) {
       return await this.#command(line.trim());
     }
     const { statements, rest, restIsBlank } = splitStatements(

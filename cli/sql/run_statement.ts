@@ -1,6 +1,7 @@
 /** Asks the server one statement and writes the answer: rows to stdout, the rest to stderr. */
 
 import { type ErrorCode, OperatingError } from "../../shared/base/errors.ts";
+import { uniqueNames } from "../../shared/engine/render.ts";
 import type { Console } from "../console.ts";
 import type { RecordsBody, SqlClient, Trailer } from "./client.ts";
 import { printable } from "./display_width.ts";
@@ -93,12 +94,13 @@ function* tableLines(body: RecordsBody, console: Console): Iterable<string> {
   });
 }
 
-/** One JSON array; a row is one object on one line. Of columns with one name the last wins, as in any object. */
+/** One JSON array; a row is one object on one line, its members named as in the server's `ndjson`. */
 function* jsonLines(body: RecordsBody): Iterable<string> {
   if (body.rows.length === 0) return yield "[]";
+  const names = uniqueNames(body.columns);
   yield "[";
   for (const [at, row] of body.rows.entries()) {
-    const object = Object.fromEntries(body.columns.map((name, at) => [name, row[at] ?? null]));
+    const object = Object.fromEntries(names.map((name, at) => [name, row[at] ?? null]));
     yield `  ${JSON.stringify(object)}${at < body.rows.length - 1 ? "," : ""}`;
   }
   yield "]";
