@@ -2,7 +2,8 @@
  * Rows in the tables' physical order, (`timestamp`, `timestamp_ns`), split by day of `timestamp`: the order in
  * which every data file is written.
  *
- * Rows that tie keep their arrival order. Works on whole columns: nothing is allocated per row.
+ * Rows that tie keep their arrival order. Works on whole columns: nothing is allocated per row
+ * but views of long texts.
  */
 
 import { assert, present } from "../base/assert.ts";
@@ -29,15 +30,14 @@ export function inTimeOrder(batches: readonly ColumnBatch[]): DayRows[] {
   if (filled.length === 0) return [];
   const times = filled.map(timesOf);
   if (isOrdered(times)) {
-    const day = dayAt(present(times[0]), 0);
+    const day = dayOf(microsAt(present(times[0]), 0));
     const last = present(times.at(-1));
-    if (dayAt(last, last.rows - 1) === day) return [{ day, batches: filled }];
+    if (dayOf(microsAt(last, last.rows - 1)) === day) return [{ day, batches: filled }];
   }
-  const whole = concatBatches(filled);
-  const flat = timesOf(whole);
-  return splitByDay(flat, orderOf(flat)).map(({ day, order }) => ({
+  const keys = keysOf(times);
+  return splitByDay(keys, orderOf(keys)).map(({ day, order }) => ({
     day,
-    batches: [gatherRows(whole, order)],
+    batches: [gatherRows(filled, order)],
   }));
 }
 
@@ -62,13 +62,13 @@ function microsAt(times: Times, row: number): number {
   return at(times.micros, 2 * row + 1) * 0x1_0000_0000 + (at(times.micros, 2 * row) >>> 0);
 }
 
-function dayAt(times: Times, row: number): number {
-  return Math.floor(microsAt(times, row) / MICROS_PER_DAY);
+function dayOf(micros: number): number {
+  return Math.floor(micros / MICROS_PER_DAY);
 }
 
-function compareNanos(a: Times, i: number, b: Times, j: number): number {
-  const high = at(a.nanos, 2 * i + 1) - at(b.nanos, 2 * j + 1);
-  return high !== 0 ? high : (at(a.nanos, 2 * i) >>> 0) - (at(b.nanos, 2 * j) >>> 0);
+function compareNanos(a: Int64Halves, i: number, b: Int64Halves, j: number): number {
+  const high = at(a, 2 * i + 1) - at(b, 2 * j + 1);
+  return high !== 0 ? high : (at(a, 2 * i) >>> 0) - (at(b, 2 * j) >>> 0);
 }
 
 function isOrdered(all: readonly Times[]): boolean {
@@ -79,7 +79,9 @@ function isOrdered(all: readonly Times[]): boolean {
     for (let row = 0; row < times.rows; row += 1) {
       const micros = microsAt(times, row);
       if (micros < lastMicros) return false;
-      if (micros === lastMicros && compareNanos(times, row, last, lastRow) < 0) return false;
+      if (micros === lastMicros && compareNanos(times.nanos, row, last.nanos, lastRow) < 0) {
+        return false;
+      }
       last = times;
       lastRow = row;
       lastMicros = micros;
@@ -88,30 +90,46 @@ function isOrdered(all: readonly Times[]): boolean {
   return true;
 }
 
-/** The rows' numbers in time order. */
-function orderOf(times: Times): Uint32Array {
-  const micros = new Float64Array(times.rows);
-  const order = new Uint32Array(times.rows);
-  for (let row = 0; row < times.rows; row += 1) {
-    micros[row] = microsAt(times, row);
-    order[row] = row;
+/** The times of all batches' rows, numbered through. */
+interface Keys {
+  readonly micros: Float64Array;
+  readonly nanos: Int64Halves;
+}
+
+function keysOf(all: readonly Times[]): Keys {
+  const rows = all.reduce((sum, times) => sum + times.rows, 0);
+  const micros = new Float64Array(rows);
+  const nanos = new Int32Array(2 * rows);
+  let base = 0;
+  for (const times of all) {
+    nanos.set(times.nanos, 2 * base);
+    for (let row = 0; row < times.rows; row += 1) micros[base + row] = microsAt(times, row);
+    base += times.rows;
   }
+  return { micros, nanos };
+}
+
+/** The rows' numbers in time order. */
+function orderOf({ micros, nanos }: Keys): Uint32Array {
+  const order = new Uint32Array(micros.length);
+  for (let row = 0; row < order.length; row += 1) order[row] = row;
   // Stable, as the language demands of every sort.
   return order.sort((a, b) =>
-    (micros[a] as number) - (micros[b] as number) || compareNanos(times, a, times, b)
+    (micros[a] as number) - (micros[b] as number) || compareNanos(nanos, a, nanos, b)
   );
 }
 
-function splitByDay(times: Times, order: Uint32Array): { day: number; order: Uint32Array }[] {
+function splitByDay({ micros }: Keys, order: Uint32Array): { day: number; order: Uint32Array }[] {
+  const dayAt = (index: number) => dayOf(micros[at(order, index)] as number);
   const days: { day: number; order: Uint32Array }[] = [];
   for (let from = 0; from < order.length;) {
-    const day = dayAt(times, order[from] as number);
+    const day = dayAt(from);
     // Ordered, so the day's end is found by halving.
     let low = from + 1;
     let high = order.length;
     while (low < high) {
       const middle = (low + high) >>> 1;
-      if (dayAt(times, order[middle] as number) === day) low = middle + 1;
+      if (dayAt(middle) === day) low = middle + 1;
       else high = middle;
     }
     days.push({ day, order: order.subarray(from, low) });
@@ -120,99 +138,73 @@ function splitByDay(times: Times, order: Uint32Array): { day: number; order: Uin
   return days;
 }
 
-/** One batch with the rows of all, in their order. */
-export function concatBatches(batches: readonly ColumnBatch[]): ColumnBatch {
+/** One batch with the rows whose numbers, counted through all batches, `order` holds, in that order. */
+export function gatherRows(batches: readonly ColumnBatch[], order: Uint32Array): ColumnBatch {
   const [first] = batches;
   assert(first !== undefined, "there is a batch");
-  if (batches.length === 1) return first;
-  const rows = batches.reduce((sum, batch) => sum + batch.rows, 0);
-  const columns = first.schema.columns.map((column, at) =>
-    concatColumn(column, batches.map((batch) => ({ rows: batch.rows, data: columnAt(batch, at) })))
-  );
-  return { schema: first.schema, rows, columns };
-}
-
-function columnAt(batch: ColumnBatch, at: number): ColumnData {
-  return present(batch.columns[at], "column");
-}
-
-interface ColumnPart {
-  readonly rows: number;
-  readonly data: ColumnData;
-}
-
-function concatColumn(column: Column, parts: readonly ColumnPart[]): ColumnData {
-  const rows = parts.reduce((sum, part) => sum + part.rows, 0);
-  const nullCount = parts.reduce((sum, part) => sum + part.data.nullCount, 0);
-  const validity = nullCount === 0 ? null : concatBits(rows, parts, (data) => data.validity);
-  if (column.type === "bool") {
-    const values = concatBits(rows, parts, (data) => data.values);
-    return { validity, nullCount, offsets: null, values };
-  }
-  const values = new Uint8Array(parts.reduce((sum, part) => sum + part.data.values.byteLength, 0));
-  const offsets = column.type === "string" ? new Int32Array(rows + 1) : null;
-  let byte = 0;
-  let row = 0;
-  for (const { data, rows: count } of parts) {
-    values.set(data.values, byte);
-    if (offsets !== null) {
-      const source = present(data.offsets, "offsets");
-      for (let i = 1; i <= count; i += 1) offsets[row + i] = byte + at(source, i);
-    }
-    byte += data.values.byteLength;
-    row += count;
-  }
-  return { validity, nullCount, offsets, values };
-}
-
-/** Bitmaps one after the other; an absent one is all ones. */
-function concatBits(
-  rows: number,
-  parts: readonly ColumnPart[],
-  bitsOf: (data: ColumnData) => Uint8Array | null,
-): Uint8Array {
-  const joined = new Uint8Array((rows + 7) >> 3);
-  let row = 0;
-  for (const part of parts) {
-    const bits = bitsOf(part.data);
-    for (let i = 0; i < part.rows; i += 1, row += 1) {
-      if (bits === null || isSet(bits, i)) setBit(joined, row);
-    }
-  }
-  return joined;
-}
-
-/** The rows of `batch` whose numbers `order` holds, in that order. */
-export function gatherRows(batch: ColumnBatch, order: Uint32Array): ColumnBatch {
-  const columns = batch.schema.columns.map((column, at): ColumnData => {
-    const data = columnAt(batch, at);
-    const validity = data.validity === null ? null : gatherBits(data.validity, order);
-    const nullCount = validity === null ? 0 : order.length - countBits(validity);
-    const kept = { validity: nullCount === 0 ? null : validity, nullCount };
-    switch (column.type) {
-      case "string":
-        return { ...kept, ...gatherStrings(data, order) };
-      case "bool":
-        return { ...kept, offsets: null, values: gatherBits(data.values, order) };
-      default: {
-        const words = valueBytes(column.type, 1) / 4;
-        return { ...kept, offsets: null, values: gatherWords(data.values, order, words) };
-      }
-    }
+  const places = placesOf(batches, order);
+  const columns = first.schema.columns.map((column, at) => {
+    const sources = batches.map((batch) => present(batch.columns[at], "column"));
+    return gatherColumn(column, sources, places);
   });
-  return { schema: batch.schema, rows: order.length, columns };
+  return { schema: first.schema, rows: order.length, columns };
 }
 
-/** Values of `words` times four bytes. */
-function gatherWords(values: Uint8Array, order: Uint32Array, words: number): Uint8Array {
-  const aligned = values.byteOffset % 4 === 0 ? values : values.slice();
-  const source = new Int32Array(aligned.buffer, aligned.byteOffset, aligned.byteLength / 4);
-  const target = new Int32Array(words * order.length);
-  if (words === 1) {
-    for (let i = 0; i < order.length; i += 1) target[i] = at(source, at(order, i));
-  } else {
-    for (let i = 0; i < order.length; i += 1) {
-      const row = at(order, i);
+/** For each row wanted: which batch holds it, and where in it. */
+interface Places {
+  readonly rows: number;
+  readonly batch: Uint32Array;
+  readonly row: Uint32Array;
+}
+
+function placesOf(batches: readonly ColumnBatch[], order: Uint32Array): Places {
+  const rows = batches.reduce((sum, batch) => sum + batch.rows, 0);
+  const batchOf = new Uint32Array(rows);
+  const bases = new Uint32Array(batches.length);
+  let base = 0;
+  batches.forEach((batch, index) => {
+    bases[index] = base;
+    batchOf.fill(index, base, base + batch.rows);
+    base += batch.rows;
+  });
+  const places = { batch: new Uint32Array(order.length), row: new Uint32Array(order.length) };
+  for (let i = 0; i < order.length; i += 1) {
+    const number = at(order, i);
+    const index = at(batchOf, number);
+    places.batch[i] = index;
+    places.row[i] = number - at(bases, index);
+  }
+  return { rows: order.length, ...places };
+}
+
+function gatherColumn(
+  column: Column,
+  sources: readonly ColumnData[],
+  places: Places,
+): ColumnData {
+  const hasNulls = sources.some((source) => source.nullCount > 0);
+  const bits = hasNulls ? gatherBits(sources.map((source) => source.validity), places) : null;
+  const nullCount = bits === null ? 0 : places.rows - countBits(bits);
+  const validity = nullCount === 0 ? null : bits;
+  if (column.type === "string") return { validity, nullCount, ...gatherStrings(sources, places) };
+  const values = column.type === "bool"
+    ? gatherBits(sources.map((source) => source.values), places)
+    : gatherWords(sources.map((source) => source.values), places, valueBytes(column.type, 1) / 4);
+  return { validity, nullCount, offsets: null, values };
+}
+
+/** Values of one or two times four bytes. */
+function gatherWords(sources: readonly Uint8Array[], places: Places, words: number): Uint8Array {
+  const columns = sources.map((values) => {
+    const aligned = values.byteOffset % 4 === 0 ? values : values.slice();
+    return new Int32Array(aligned.buffer, aligned.byteOffset, aligned.byteLength / 4);
+  });
+  const target = new Int32Array(words * places.rows);
+  for (let i = 0; i < places.rows; i += 1) {
+    const source = columns[at(places.batch, i)] as Int32Array;
+    const row = at(places.row, i);
+    if (words === 1) target[i] = at(source, row);
+    else {
       target[2 * i] = at(source, 2 * row);
       target[2 * i + 1] = at(source, 2 * row + 1);
     }
@@ -221,33 +213,40 @@ function gatherWords(values: Uint8Array, order: Uint32Array, words: number): Uin
 }
 
 function gatherStrings(
-  data: ColumnData,
-  order: Uint32Array,
+  sources: readonly ColumnData[],
+  places: Places,
 ): { offsets: Int32Array; values: Uint8Array } {
-  const from = present(data.offsets, "offsets");
-  const offsets = new Int32Array(order.length + 1);
+  const starts = sources.map((source) => present(source.offsets, "offsets"));
+  const offsets = new Int32Array(places.rows + 1);
   let total = 0;
-  for (let i = 0; i < order.length; i += 1) {
-    const row = at(order, i);
+  for (let i = 0; i < places.rows; i += 1) {
+    const from = starts[at(places.batch, i)] as Int32Array;
+    const row = at(places.row, i);
     total += at(from, row + 1) - at(from, row);
     offsets[i + 1] = total;
   }
-  const source = data.values;
   const values = new Uint8Array(total);
-  for (let i = 0; i < order.length; i += 1) {
-    const row = at(order, i);
-    const start = at(from, row);
-    const end = at(from, row + 1);
+  for (let i = 0; i < places.rows; i += 1) {
+    const batch = at(places.batch, i);
+    const source = (sources[batch] as ColumnData).values;
+    const start = at(starts[batch] as Int32Array, at(places.row, i));
     let target = at(offsets, i);
+    const end = start + at(offsets, i + 1) - target;
     if (end - start > LOOP_COPY_MAX) values.set(source.subarray(start, end), target);
     else for (let byte = start; byte < end; byte += 1) values[target++] = at(source, byte);
   }
   return { offsets, values };
 }
 
-function gatherBits(bits: Uint8Array, order: Uint32Array): Uint8Array {
-  const gathered = new Uint8Array((order.length + 7) >> 3);
-  for (let i = 0; i < order.length; i += 1) if (isSet(bits, at(order, i))) setBit(gathered, i);
+/** A bitmap that is absent is all ones. */
+function gatherBits(sources: readonly (Uint8Array | null)[], places: Places): Uint8Array {
+  const gathered = new Uint8Array((places.rows + 7) >> 3);
+  for (let i = 0; i < places.rows; i += 1) {
+    const bits = sources[at(places.batch, i)] as Uint8Array | null;
+    const row = at(places.row, i);
+    const isSet = bits === null || (at(bits, row >> 3) & (1 << (row & 7))) !== 0;
+    if (isSet) gathered[i >> 3] = at(gathered, i >> 3) | (1 << (i & 7));
+  }
   return gathered;
 }
 
@@ -255,14 +254,6 @@ function countBits(bits: Uint8Array): number {
   let count = 0;
   for (let byte of bits) for (; byte !== 0; byte &= byte - 1) count += 1;
   return count;
-}
-
-function isSet(bits: Uint8Array, row: number): boolean {
-  return (at(bits, row >> 3) & (1 << (row & 7))) !== 0;
-}
-
-function setBit(bits: Uint8Array, row: number): void {
-  bits[row >> 3] = at(bits, row >> 3) | (1 << (row & 7));
 }
 
 /** An element whose index the caller has bounded. */
