@@ -9,7 +9,7 @@ import { OperatingError } from "../../shared/base/errors.ts";
 import { utf8 } from "../../shared/base/bytes.ts";
 import { TIMESTAMP_NS_MAX } from "../../shared/base/time.ts";
 import { ByteBuilder } from "../../shared/columns/byte_builder.ts";
-import { writeJsonString } from "../../shared/columns/json_writer.ts";
+import { writeJsonName } from "../../shared/columns/json_writer.ts";
 import type { LogColumns } from "./log_columns.ts";
 import { LogRecordFields } from "./log_record.ts";
 import {
@@ -45,7 +45,6 @@ const INDEX_FALLBACK = utf8("main");
 const OPEN = 0x7b;
 const CLOSE = 0x7d;
 const COMMA = 0x2c;
-const COLON = 0x3a;
 
 export interface RecordDecoderParts {
   readonly reader: WireReader;
@@ -214,9 +213,7 @@ export class RecordDecoder {
       values.json(out, valueStart, valueEnd);
       return false;
     }
-    if (out.view.getUint8(out.length - 1) !== OPEN) out.byte(COMMA);
-    writeJsonString(out, view, keyStart, keyEnd);
-    out.byte(COLON);
+    writeJsonName(out, view, keyStart, keyEnd);
     values.json(out, valueStart, valueEnd);
     return true;
   }

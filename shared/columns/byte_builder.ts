@@ -55,7 +55,7 @@ export class ByteBuilder {
     const view = this.view;
     let from = start;
     for (; from + 8 <= end; from += 8) {
-      view.setBigInt64(at, source.getBigInt64(from));
+      view.setBigInt64(at, source.getBigInt64(from, true), true);
       at += 8;
     }
     for (; from < end; from += 1) {

@@ -9,6 +9,12 @@
 import type { ByteBuilder } from "./byte_builder.ts";
 
 const QUOTE = 0x22;
+const COMMA = 0x2c;
+const COLON = 0x3a;
+const OPEN = 0x7b;
+const MINUS = 0x2d;
+const POINT = 0x2e;
+const ZERO = 0x30;
 const BACKSLASH = 0x5c;
 const HEX = bytesOf("0123456789abcdef");
 /** The two digits of each byte, as one big-endian unit. */
@@ -16,15 +22,17 @@ const HEX_PAIRS = Uint16Array.from(
   { length: 256 },
   (_, byte) => ((HEX[byte >> 4] as number) << 8) | (HEX[byte & 15] as number),
 );
+/** The two decimal digits of each number below 100, likewise. */
+const DIGIT_PAIRS = Uint16Array.from(
+  { length: 100 },
+  (_, value) => ((ZERO + Math.floor(value / 10)) << 8) | (ZERO + value % 10),
+);
 const BASE64 = bytesOf("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/");
 
 /** 0: copy the byte. 1: write `\u00xx`. Else the letter after the backslash. */
 const ESCAPES = escapeTable();
 
-/**
- * Appends the string whose UTF-8 is `source` from `start` to `end`, in quotes. Four bytes at a time: the terms of
- * the test have a byte's top bit set where that byte is a control character, a quote or a backslash.
- */
+/** Appends the string whose UTF-8 is `source` from `start` to `end`, in quotes. */
 export function writeJsonString(
   out: ByteBuilder,
   source: DataView,
@@ -32,19 +40,47 @@ export function writeJsonString(
   end: number,
 ): void {
   out.reserve(end - start + 2);
-  const view = out.view;
+  out.view.setUint8(out.length, QUOTE);
+  out.length += 1;
+  writeQuoted(out, source, start, end);
+}
+
+/** Appends `,"name":`, without the comma where the object was just opened. */
+export function writeJsonName(
+  out: ByteBuilder,
+  source: DataView,
+  start: number,
+  end: number,
+): void {
+  out.reserve(end - start + 4);
+  const { view } = out;
   let at = out.length;
+  if (view.getUint8(at - 1) !== OPEN) {
+    view.setUint8(at, COMMA);
+    at += 1;
+  }
   view.setUint8(at, QUOTE);
-  at += 1;
+  out.length = at + 1;
+  writeQuoted(out, source, start, end);
+  out.byte(COLON);
+}
+
+/**
+ * Appends a string and its closing quote, for which there is room. Four bytes at a time: the terms of the test have a
+ * byte's top bit set where that byte is a control character, a quote or a backslash.
+ */
+function writeQuoted(out: ByteBuilder, source: DataView, start: number, end: number): void {
+  const { view } = out;
+  let at = out.length;
   let from = start;
   for (; from + 4 <= end; from += 4) {
-    const word = source.getInt32(from);
+    const word = source.getInt32(from, true);
     const quote = word ^ 0x22222222;
     const backslash = word ^ 0x5c5c5c5c;
     const special = ((word - 0x20202020) & ~word) | ((quote - 0x01010101) & ~quote) |
       ((backslash - 0x01010101) & ~backslash);
     if ((special & 0x80808080) !== 0) break;
-    view.setInt32(at, word);
+    view.setInt32(at, word, true);
     at += 4;
   }
   for (; from < end; from += 1) {
@@ -53,8 +89,13 @@ export function writeJsonString(
     view.setUint8(at, byte);
     at += 1;
   }
+  if (from === end) {
+    view.setUint8(at, QUOTE);
+    out.length = at + 1;
+    return;
+  }
   out.length = at;
-  if (from < end) writeEscaped(out, source, from, end);
+  writeEscaped(out, source, from, end);
   out.byte(QUOTE);
 }
 
@@ -88,7 +129,7 @@ function writeEscaped(out: ByteBuilder, source: DataView, start: number, end: nu
 /** Appends a signed 64-bit integer in decimal, given as its halves. */
 export function writeInt64(out: ByteBuilder, low: number, high: number): void {
   if (high < 0) {
-    out.byte(0x2d);
+    out.byte(MINUS);
     const negated = -low | 0;
     writeUint64(out, negated >>> 0, (negated === 0 ? -high : ~high) >>> 0);
   } else writeUint64(out, low >>> 0, high);
@@ -103,49 +144,72 @@ function writeUint64(out: ByteBuilder, low: number, high: number): void {
   const million = 1_000_000;
   const topHigh = Math.floor(high / million);
   const rest = (high - topHigh * million) * 0x1_0000_0000 + low;
-  const millions = topHigh * 0x1_0000_0000 + Math.floor(rest / million);
+  const restMillions = Math.floor(rest / million);
+  const millions = topHigh * 0x1_0000_0000 + restMillions;
   const top = Math.floor(millions / million);
   if (top === 0) writeCount(out, millions);
   else {
     writeCount(out, top);
-    writeDigits(out, millions - top * million, 6);
+    writeSixDigits(out, millions - top * million);
   }
-  writeDigits(out, rest % million, 6);
+  writeSixDigits(out, rest - restMillions * million);
 }
 
 /** Appends an integer from 0 to 2^32 in decimal. */
 export function writeCount(out: ByteBuilder, value: number): void {
+  let rest = value;
+  if (value >= 1_000_000) {
+    const millions = Math.floor(value / 1_000_000);
+    writeCount(out, millions);
+    writeSixDigits(out, value - millions * 1_000_000);
+    return;
+  }
   let digits = 1;
   for (let bound = 10; bound <= value; bound *= 10) digits += 1;
-  writeDigits(out, value, digits);
-}
-
-/** Appends exactly so many digits of a value that has no more. */
-function writeDigits(out: ByteBuilder, value: number, digits: number): void {
   out.reserve(digits);
-  const bytes = out.bytes;
-  const start = out.length;
-  let rest = value;
-  let at = start + digits - 1;
-  if (rest > 0x7fffffff) {
-    const next = Math.floor(rest / 10);
-    bytes[at] = 0x30 + rest - 10 * next;
-    rest = next;
-    at -= 1;
-  }
-  for (; at >= start; at -= 1) {
-    const next = (rest / 10) | 0;
-    bytes[at] = 0x30 + rest - 10 * next;
+  const { view } = out;
+  let at = out.length + digits;
+  out.length = at;
+  while (rest >= 10) {
+    const next = (rest / 100) | 0;
+    at -= 2;
+    view.setUint16(at, DIGIT_PAIRS[rest - 100 * next] as number);
     rest = next;
   }
-  out.length = start + digits;
+  if ((digits & 1) === 1) view.setUint8(at - 1, ZERO + rest);
 }
 
-/** Appends a double as JavaScript prints it; NaN and infinities in quotes. */
+/** Appends a value below a million with its leading zeros. */
+function writeSixDigits(out: ByteBuilder, value: number): void {
+  out.reserve(6);
+  const { view } = out;
+  const at = out.length;
+  const top = (value / 10_000) | 0;
+  const rest = value - 10_000 * top;
+  const middle = (rest / 100) | 0;
+  view.setUint16(at, DIGIT_PAIRS[top] as number);
+  view.setUint16(at + 2, DIGIT_PAIRS[middle] as number);
+  view.setUint16(at + 4, DIGIT_PAIRS[rest - 100 * middle] as number);
+  out.length = at + 6;
+}
+
+/**
+ * Appends a double as JavaScript prints it; NaN and infinities in quotes. One with at most six decimals and fifteen
+ * digits is its own shortest text, which spares the search for it.
+ */
 export function writeDouble(out: ByteBuilder, value: number): void {
-  if (value === (value | 0) && value >= 0) writeCount(out, value);
-  else if (Number.isFinite(value)) writeAscii(out, String(value));
-  else writeAscii(out, `"${value}"`);
+  const size = Math.abs(value);
+  const millionths = Math.round(size * 1_000_000);
+  if (size < 1_000_000_000 && millionths / 1_000_000 === size) {
+    if (value < 0) out.byte(MINUS);
+    const whole = Math.floor(size);
+    writeCount(out, whole);
+    const fraction = millionths - whole * 1_000_000;
+    if (fraction === 0) return;
+    out.byte(POINT);
+    writeSixDigits(out, fraction);
+    while (out.view.getUint8(out.length - 1) === ZERO) out.length -= 1;
+  } else writeAscii(out, Number.isFinite(value) ? String(value) : `"${value}"`);
 }
 
 /** Appends bytes as a base64 string (standard alphabet, padded) in quotes. */
