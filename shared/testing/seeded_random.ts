@@ -1,27 +1,46 @@
-/** Randomness from a seed: the same seed gives the same bytes. Not for secrets. */
+/** Randomness that repeats: print the seed before the work that uses it. */
 
 import type { Random } from "../os/random.ts";
 
+/** sfc32 (Chris Doty-Humphrey's Small Fast Counting generator, public domain). */
 export class SeededRandom implements Random {
-  #state: number;
+  readonly seed: number;
+  #a: number;
+  #b: number;
+  #c: number;
+  #counter = 1;
 
   constructor(seed: number) {
-    this.#state = seed >>> 0;
+    this.seed = seed;
+    this.#a = seed | 0;
+    this.#b = (seed / 0x1_0000_0000) | 0;
+    this.#c = 0x9e37_79b9 | 0;
+    for (let round = 0; round < 12; round++) this.#next();
   }
 
   bytes(count: number): Uint8Array {
-    return Uint8Array.from({ length: count }, () => this.#next() >>> 24);
+    return Uint8Array.from({ length: count }, () => this.#next() & 0xff);
   }
 
   float(): number {
-    return this.#next() / 2 ** 32;
+    return this.#next() / 0x1_0000_0000;
   }
 
-  /** Mulberry32: 32 bits of state, good enough to spread test cases. */
+  /** A whole number in [0, below). */
+  below(below: number): number {
+    return Math.floor(this.float() * below);
+  }
+
+  chance(probability: number): boolean {
+    return this.float() < probability;
+  }
+
   #next(): number {
-    this.#state = (this.#state + 0x6d2b79f5) >>> 0;
-    let mixed = Math.imul(this.#state ^ (this.#state >>> 15), this.#state | 1);
-    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
-    return (mixed ^ (mixed >>> 14)) >>> 0;
+    const sum = (this.#a + this.#b + this.#counter) | 0;
+    this.#counter = (this.#counter + 1) | 0;
+    this.#a = this.#b ^ (this.#b >>> 9);
+    this.#b = (this.#c + (this.#c << 3)) | 0;
+    this.#c = ((this.#c << 21) | (this.#c >>> 11)) + sum | 0;
+    return sum >>> 0;
   }
 }
