@@ -5,6 +5,7 @@ import { fileURLToPath } from "node:url";
 import { OperatingError } from "../shared/base/errors.ts";
 import { sqlitePathOf } from "../shared/catalog/catalog_uri.ts";
 import { DATA_DIR_OPTION } from "../shared/config/data_dir.ts";
+import { parseOptions } from "../shared/config/parse_options.ts";
 import type { OptionTable, Settings } from "../shared/config/options.ts";
 
 export const WAREHOUSE_OPTIONS = {
@@ -48,6 +49,11 @@ export function warehousePaths(settings: Settings<typeof WAREHOUSE_OPTIONS>): Wa
     ? join(root, "catalog.db")
     : resolve(sqlitePathOf(settings.catalogUri));
   return { root, catalog };
+}
+
+/** The warehouse below a data directory, where the roles have it by default. */
+export function localWarehouse(dataDir: string): WarehousePaths {
+  return warehousePaths(parseOptions(WAREHOUSE_OPTIONS, ["--data-dir", dataDir]));
 }
 
 function below(dataDir: string, path: string): string {

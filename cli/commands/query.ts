@@ -4,7 +4,7 @@ import { DATA_DIR_OPTION } from "../../shared/config/data_dir.ts";
 import type { OptionTable } from "../../shared/config/options.ts";
 import { defineCommand } from "../command.ts";
 import { openDirectEngine, printSql, RESULT_OPTIONS } from "../direct_sql.ts";
-import { warehousePaths } from "../warehouse_options.ts";
+import { localWarehouse } from "../warehouse_options.ts";
 
 const OPTIONS = {
   sql: {
@@ -21,13 +21,7 @@ const OPTIONS = {
 export const command = defineCommand({
   options: OPTIONS,
   async run(settings, { console }) {
-    const paths = warehousePaths({
-      dataDir: settings.dataDir,
-      warehouse: "warehouse",
-      warehouseUrl: undefined,
-      catalogUri: undefined,
-    });
-    await using direct = await openDirectEngine(paths);
+    await using direct = await openDirectEngine(localWarehouse(settings.dataDir));
     await printSql(direct.engine, settings.sql, { settings, console });
   },
 });
