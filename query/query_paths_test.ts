@@ -1,0 +1,50 @@
+import { strict as assert } from "node:assert";
+import { isOperatingError } from "../shared/base/errors.ts";
+import { parseOptions } from "../shared/config/parse_options.ts";
+import { OPTIONS } from "./flags.ts";
+import { queryPaths } from "./query_paths.ts";
+
+Deno.test({
+  name: "queryPaths lays everything below the data directory unless told otherwise",
+  fn() {
+    const usual = {
+      warehouse: "/d/warehouse",
+      catalog: "/d/warehouse/catalog.db",
+      cache: "/d/query-cache",
+      wal: undefined,
+    };
+    const cases: [string[], Partial<Record<keyof typeof usual, string>>][] = [
+      [[], {}],
+      [["--query-wal-buffer-dir", "/d/wal"], { wal: "/d/wal" }],
+      [["--cache-dir", "/tmp/c"], { cache: "/tmp/c" }],
+      [["--warehouse", "/w"], { warehouse: "/w", catalog: "/w/catalog.db" }],
+      [["--warehouse", "w"], { warehouse: "/d/w", catalog: "/d/w/catalog.db" }],
+      [["--warehouse-url", "file:///w%20x"], {
+        warehouse: "/w x",
+        catalog: "/w x/catalog.db",
+      }],
+      [["--warehouse", "w", "--warehouse-url", "/u"], {
+        warehouse: "/u",
+        catalog: "/u/catalog.db",
+      }],
+      [["--catalog-uri", "sqlite:///c/cat.db?mode=rwc"], { catalog: "/c/cat.db" }],
+    ];
+    for (const [flags, expected] of cases) {
+      const settings = parseOptions(OPTIONS, ["--data-dir", "/d", ...flags]);
+      assert.deepEqual(queryPaths(settings), { ...usual, ...expected }, flags.join(" "));
+    }
+  },
+});
+
+Deno.test({
+  name: "queryPaths refuses a warehouse that is not local, without repeating its secrets",
+  fn() {
+    const settings = parseOptions(OPTIONS, ["--warehouse-url", "s3://key:secret@bucket/x"]);
+    assert.throws(() => queryPaths(settings), (error) => {
+      assert.ok(isOperatingError(error, "invalid_argument"));
+      assert.match(error.message, /"s3".*--warehouse-url file:/);
+      assert.doesNotMatch(error.message, /secret/);
+      return true;
+    });
+  },
+});

@@ -1,0 +1,135 @@
+/** Builds the query server from its settings and runs it: engine, readiness, two listeners. */
+
+import { getLogger } from "@logtape/logtape";
+import { totalmem } from "node:os";
+import { OperatingError } from "../shared/base/errors.ts";
+import { VERSION } from "../shared/base/version.ts";
+import { openSqliteCatalog } from "../shared/catalog/sqlite_catalog.ts";
+import { openEngine } from "../shared/engine/open_engine.ts";
+import type { Engine } from "../shared/engine/types.ts";
+import { tenantOf } from "../shared/event/tenant.ts";
+import {
+  formatListenAddress,
+  type ListenAddress,
+  parseListenAddress,
+} from "../shared/http/listen_address.ts";
+import { serve } from "../shared/http/serve.ts";
+import { metricsHandler } from "../shared/metrics/scrape.ts";
+import { type Clock, SystemClock } from "../shared/os/clock.ts";
+import { DenoFileSystem } from "../shared/os/deno_file_system.ts";
+import type { ReadableFiles } from "../shared/os/file_system.ts";
+import { SystemRandom } from "../shared/os/random.ts";
+import { openLocalReader } from "../shared/storage/local_store.ts";
+import { openWalReader } from "../shared/wal/reader.ts";
+import type { QuerySettings } from "./flags.ts";
+import { defaultPoolBytes } from "./memory_pool_size.ts";
+import { createQueryMetrics } from "./metrics.ts";
+import { queryPaths } from "./query_paths.ts";
+import { Readiness } from "./readiness.ts";
+import { queryApp } from "./routes.ts";
+
+/** What tests put in the place of the real thing. */
+export interface QueryDeps {
+  readonly engine?: Engine;
+  readonly clock?: Clock;
+}
+
+export interface QueryServer extends AsyncDisposable {
+  readonly address: ListenAddress;
+  readonly metricsAddress: ListenAddress;
+  /** Stops accepting, lets queries in flight end, closes the engine. Idempotent. */
+  stop(): Promise<void>;
+}
+
+/** Starts the server. Errors: `OperatingError`s that name the option to change. */
+export async function startQuery(
+  settings: QuerySettings,
+  deps: QueryDeps = {},
+): Promise<QueryServer> {
+  const clock = deps.clock ?? new SystemClock();
+  const bind = parseListenAddress(settings.bind, "--bind");
+  const metricsBind = parseListenAddress(settings.metricsBind, "--metrics-bind");
+  const metrics = createQueryMetrics({ version: VERSION, role: "query" });
+
+  // Closed in the reverse order: the listeners first, what they use after them.
+  await using starting = new AsyncDisposableStack();
+  const engine = starting.use(deps.engine ?? await openQueryEngine(settings, starting, clock));
+  const readiness = starting.use(new Readiness({ ping: () => engine.ping(), clock }));
+  const app = queryApp({
+    engine,
+    readiness,
+    metrics,
+    clock,
+    namespace: settings.tenantNamespace,
+    tenant: tenantOf(settings.tenantNamespace),
+    rowsCeiling: settings.maxRows,
+  });
+  const metricsServer = starting.use(
+    serve({ ...metricsBind, option: "--metrics-bind", handler: metricsHandler(metrics) }),
+  );
+  const server = starting.use(
+    serve({ ...bind, option: "--bind", handler: (request) => app.fetch(request) }),
+  );
+  announce(server.address, metricsServer.address);
+
+  const running = starting.move();
+  let stopping: Promise<void> | undefined;
+  const stop = () => stopping ??= running.disposeAsync();
+  return {
+    address: server.address,
+    metricsAddress: metricsServer.address,
+    stop,
+    [Symbol.asyncDispose]: stop,
+  };
+}
+
+function announce(address: ListenAddress, metricsAddress: ListenAddress): void {
+  const log = getLogger(["svc", "query"]);
+  log.info("query server listens on {address}, metrics on {metrics}", {
+    address: formatListenAddress(address),
+    metrics: formatListenAddress(metricsAddress),
+  });
+  log.warning("no authentication is configured: whoever reaches this server can read every table");
+}
+
+/** `owner` closes what the engine stands on, after the engine. */
+async function openQueryEngine(
+  settings: QuerySettings,
+  owner: AsyncDisposableStack,
+  clock: Clock,
+): Promise<Engine> {
+  const files = new DenoFileSystem();
+  const paths = queryPaths(settings);
+  await requireReadable(files, paths.warehouse, "--warehouse");
+  if (paths.wal !== undefined) {
+    await requireReadable(files, paths.wal, "--query-wal-buffer-dir");
+  }
+  const catalog = owner.use(await openSqliteCatalog({ path: paths.catalog, readOnly: true }));
+  return await openEngine({
+    store: openLocalReader(files, paths.warehouse),
+    catalog,
+    ...(paths.wal === undefined ? {} : { wal: openWalReader(files, paths.wal) }),
+    files,
+    cacheDir: paths.cache,
+    memoryBytesMax: settings.memoryPoolBytes ??
+      await defaultPoolBytes({ files, machineBytes: totalmem }),
+    spillBytesMax: settings.spillBytesMax,
+    ...(settings.threads === undefined ? {} : { threads: settings.threads }),
+    clock,
+    random: new SystemRandom(),
+  });
+}
+
+/** A folder that does not exist yet is an empty one: its writer makes it with the first rows. */
+async function requireReadable(files: ReadableFiles, path: string, option: string): Promise<void> {
+  try {
+    if (await files.exists(path)) await files.readDir(path);
+  } catch (cause) {
+    throw new OperatingError(
+      "permission_denied",
+      `Cannot read ${path}: it must be a folder that this process may read; ` +
+        `grant that, or choose another with ${option}`,
+      { cause },
+    );
+  }
+}

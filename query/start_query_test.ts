@@ -1,0 +1,64 @@
+import { strict as assert } from "node:assert";
+import { join } from "node:path";
+import { isOperatingError } from "../shared/base/errors.ts";
+import { parseOptions } from "../shared/config/parse_options.ts";
+import { FakeEngine } from "./fake_engine.ts";
+import { OPTIONS, startQuery } from "./mod.ts";
+import { startTestServer } from "./testing_server.ts";
+
+const FREE = ["--bind", "127.0.0.1:0", "--metrics-bind", "127.0.0.1:0"];
+
+Deno.test({
+  name: "startQuery refuses what it cannot use, in words that name the option",
+  async fn() {
+    const dir = await Deno.makeTempDir();
+    const taken = Deno.listen({ hostname: "127.0.0.1", port: 0 });
+    try {
+      const file = join(dir, "file");
+      await Deno.writeTextFile(file, "");
+      const port = `127.0.0.1:${taken.addr.port}`;
+      const fake = new FakeEngine();
+      const cases: [string[], RegExp, { engine?: FakeEngine }][] = [
+        [["--bind", port], /in use.*--bind/, { engine: fake }],
+        [["--metrics-bind", port], /in use.*--metrics-bind/, { engine: fake }],
+        [["--bind", "nonsense"], /nonsense.*--bind/, { engine: fake }],
+        [["--warehouse", file], /Cannot read .*file.*--warehouse/, {}],
+        [["--query-wal-buffer-dir", file], /Cannot read .*--query-wal-buffer-dir/, {}],
+        [["--warehouse-url", "s3://bucket"], /"s3".*--warehouse-url/, {}],
+        [["--catalog-uri", "postgres://u:secret@h/db"], /"postgres"/, {}],
+      ];
+      for (const [flags, message, deps] of cases) {
+        const settings = parseOptions(OPTIONS, ["--data-dir", dir, ...FREE, ...flags]);
+        await assert.rejects(startQuery(settings, deps), (error) => {
+          assert.ok(isOperatingError(error), `${error}`);
+          assert.match(error.message, message);
+          assert.doesNotMatch(error.message, /\n|secret/);
+          return true;
+        });
+      }
+      assert.equal(fake.closed, true, "what had been opened is closed");
+    } finally {
+      taken.close();
+      await Deno.remove(dir, { recursive: true });
+    }
+  },
+});
+
+Deno.test({
+  name: "startQuery serves probes and metrics, and closes its engine when stopped",
+  async fn() {
+    const server = await startTestServer();
+    await using _ = server;
+    for (const path of ["/healthz", "/readyz"]) {
+      const response = await fetch(`${server.url}${path}`);
+      await response.body?.cancel();
+      assert.equal(response.status, 200, path);
+    }
+    const scrape = await fetch(server.metricsUrl);
+    assert.match(await scrape.text(), /^svc_build_info\{version="[^"]+",role="query"\} 1$/m);
+    assert.equal(server.engine.closed, false);
+    await server[Symbol.asyncDispose]();
+    assert.equal(server.engine.closed, true);
+    await assert.rejects(fetch(`${server.url}/healthz`));
+  },
+});
