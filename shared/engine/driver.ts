@@ -2,18 +2,21 @@
  * What the engine needs of a SQL engine. `native_driver.ts` implements it in-process; a sandboxed one will
  * follow. A driver knows nothing of tables, tenants or the gate: it runs the text it is given.
  *
- * Errors of a connection are `EngineFault`s: the kind is stable, the message is the SQL engine's own.
+ * Errors of a connection are `EngineFault`s: the kind is stable, the message is the SQL engine's own and may
+ * name paths, so it never leaves the engine as it is (`fault_error.ts`).
  */
 
 export interface DriverOptions {
   /** Absolute directories that statements may read; everything else is out of reach. */
   readonly readableDirs: readonly string[];
-  /** Absolute directory for spill files. */
-  readonly spillDir: string;
+  /** Absolute directory of the driver's own: spill files and profiles. Exists and is empty. */
+  readonly scratchDir: string;
   readonly memoryBytesMax: number;
   readonly spillBytesMax: number;
+  /** Undefined: one per core. */
   readonly threads: number | undefined;
-  /** Statements run once before the configuration is locked: functions and the like. */
+  readonly connections: number;
+  /** Statements run once before the configuration is locked: the dialect's functions. */
   readonly setup: readonly string[];
 }
 
@@ -23,37 +26,70 @@ export interface EngineDriver {
 }
 
 export interface EngineDatabase {
-  /** A connection of its own for one request; closed by the caller. */
-  connect(): Promise<EngineConnection>;
+  /** A connection for one request, given back by `release`. Waits for a free one; rejects when `signal` aborts. */
+  connect(signal: AbortSignal): Promise<EngineConnection>;
   close(): Promise<void>;
 }
 
 export interface EngineConnection {
-  /** Runs a statement and returns all of its rows as text; for small results only. */
-  texts(sql: string, values?: readonly string[]): Promise<(string | null)[][]>;
-  /** Starts a statement whose rows are fetched a chunk at a time. */
-  stream(sql: string): Promise<EngineResult>;
-  /** Stops what this connection runs; the pending call rejects with an `interrupted` fault. */
+  /** The parsed statement as JSON text; a syntax error is a value in it. */
+  serialize(sql: string): Promise<string>;
+  /** Text of a parsed statement. */
+  deserialize(tree: string): Promise<string>;
+  /** Runs a statement for its effect. */
+  execute(sql: string): Promise<void>;
+  /** Runs a statement with a small result, every value as text. */
+  texts(sql: string): Promise<(string | null)[][]>;
+  /** Names and types of a statement's result, without running it. */
+  describe(sql: string): Promise<readonly DescribedColumn[]>;
+  /** The physical plan as text. */
+  explain(sql: string): Promise<string>;
+  /** Result rows as JSON texts, a chunk at a time; at most `rowsMax`. `columns` is what `describe` gave. */
+  rows(
+    sql: string,
+    options: {
+      readonly columns: readonly DescribedColumn[];
+      readonly shape: "arrays" | "objects";
+      readonly rowsMax: number;
+    },
+  ): AsyncIterable<TextChunk>;
+  /** Stops what the connection runs. */
   interrupt(): void;
-  /** Rows the running statement has processed so far, as far as the engine tells. */
-  progress(): { readonly rowsProcessed: bigint; readonly rowsTotal: bigint };
-  close(): void;
+  /** What the statement that was last run to its end measured; undefined when that is not known. */
+  profile(): Promise<RunProfile | undefined>;
+  /** Forgets the request's views and gives the connection back. */
+  release(): Promise<void>;
 }
 
-export interface EngineResult {
-  readonly names: readonly string[];
-  readonly types: readonly string[];
-  /** Undefined after the last chunk. */
-  next(): Promise<EngineChunk | undefined>;
+/** Rows that are still the SQL engine's; `texts` brings them over. */
+export interface TextChunk {
+  texts(): readonly string[];
 }
 
-export interface EngineChunk {
-  readonly rows: number;
-  /** JSON texts of one column's values. */
-  column(index: number): readonly string[];
+export interface DescribedColumn {
+  readonly name: string;
+  readonly type: EngineType;
 }
 
-export type FaultKind = "syntax" | "statement" | "memory" | "interrupted" | "io" | "internal";
+/** A result type: its name, and for nested types what it holds. */
+export interface EngineType {
+  /** For example `VARCHAR`, `DECIMAL(18,3)`, `STRUCT(a INTEGER)`. */
+  readonly text: string;
+  readonly kind: string;
+  /** Of LIST and ARRAY; the value of MAP. */
+  readonly item?: EngineType;
+  /** Of STRUCT. */
+  readonly fields?: readonly DescribedColumn[];
+}
+
+export interface RunProfile {
+  /** Rows emitted by scans of data files. */
+  readonly rowsScanned: number;
+  readonly filesRead: number;
+  readonly spillBytes: number;
+}
+
+export type FaultKind = "statement" | "memory" | "interrupted" | "io" | "internal";
 
 export class EngineFault extends Error {
   override readonly name = "EngineFault";

@@ -3,15 +3,21 @@
  * this folder's README.
  */
 
-import { OperatingError } from "../base/errors.ts";
 import type { CatalogReader } from "../catalog/catalog.ts";
+import { IcebergReader } from "../iceberg/iceberg_reader.ts";
 import type { Clock } from "../os/clock.ts";
 import type { FileSystem } from "../os/file_system.ts";
 import type { Random } from "../os/random.ts";
 import type { ReadableStore } from "../storage/object_store.ts";
 import type { WalReader } from "../wal/types.ts";
 import type { EngineDriver } from "./driver.ts";
+import { DIALECT_SETUP } from "./functions/dialect.ts";
+import { FooterCache } from "./footer_cache.ts";
+import { CONNECTIONS_MAX } from "./limits.ts";
+import { nativeDriver } from "./native_driver.ts";
+import { SqlEngine } from "./sql_engine.ts";
 import type { Engine } from "./types.ts";
+import { WalDelta } from "./wal_delta.ts";
 
 export interface EngineOptions {
   /** Default: the native driver. */
@@ -35,7 +41,46 @@ export interface EngineOptions {
   readonly random: Random;
 }
 
-/** Errors: `unavailable` when the driver cannot be loaded or the cache directory cannot be written. */
-export function openEngine(_options: EngineOptions): Promise<Engine> {
-  throw new OperatingError("unimplemented", "the engine is being built");
+/** Errors: `unavailable` when the driver cannot be loaded; the file system's when `cacheDir` cannot be written. */
+export async function openEngine(options: EngineOptions): Promise<Engine> {
+  const { files, store, catalog, wal, clock } = options;
+  const driver = options.driver ??
+    nativeDriver({ readFile: (path) => files.readFile(path) });
+  // A directory of this opening's own below the given one: what an earlier process left is swept first.
+  await emptyDir(files, options.cacheDir);
+  const scratchDir = `${options.cacheDir}/engine`;
+  const deltaDir = `${options.cacheDir}/wal`;
+  await files.mkdir(scratchDir);
+  await files.mkdir(deltaDir);
+  const database = await driver.open({
+    readableDirs: [...localRoot(store), deltaDir],
+    scratchDir,
+    memoryBytesMax: options.memoryBytesMax,
+    spillBytesMax: options.spillBytesMax,
+    threads: options.threads,
+    connections: CONNECTIONS_MAX,
+    setup: DIALECT_SETUP,
+  });
+  return new SqlEngine({
+    database,
+    prepare: {
+      store,
+      catalog,
+      tables: new IcebergReader(store),
+      wal,
+      delta: wal === undefined ? undefined : new WalDelta({ wal, files, dir: deltaDir }),
+      footers: new FooterCache(store),
+      nowMs: () => clock.monotonicMs(),
+    },
+  });
+}
+
+async function emptyDir(files: FileSystem, path: string): Promise<void> {
+  if (await files.exists(path)) await files.removeTree(path);
+  await files.mkdir(path);
+}
+
+/** The folder that statements may read, when the warehouse is one. */
+function localRoot(store: ReadableStore): string[] {
+  return store.rootUri.startsWith("file://") ? [store.rootUri.slice("file://".length)] : [];
 }

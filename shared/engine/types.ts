@@ -115,9 +115,10 @@ export interface ScanStats {
   readonly planned_bytes: number;
   readonly planned_rows: number;
   readonly row_groups_considered: number;
-  readonly row_groups_pruned_stats: number;
-  readonly row_groups_read: number;
-  readonly rows_pruned_selection: number;
+  /** The next three only where the plan itself chose row groups: the SQL engine does not tell. */
+  readonly row_groups_pruned_stats?: number;
+  readonly row_groups_read?: number;
+  readonly rows_pruned_selection?: number;
   readonly object_store_reads?: number;
   readonly fetched_bytes?: number;
   readonly ordering: ScanOrdering;

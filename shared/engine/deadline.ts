@@ -1,0 +1,74 @@
+/**
+ * The wall clock of one request: past its time, or when the caller goes away, the running statement is
+ * interrupted and every later step refuses. An interrupted stream can end without an error, so whoever reads
+ * one asks `check` after each chunk.
+ */
+
+import { OperatingError } from "../base/errors.ts";
+import type { EngineConnection } from "./driver.ts";
+
+export class Deadline implements Disposable {
+  readonly #trip = new AbortController();
+  readonly #timer: ReturnType<typeof setTimeout>;
+  readonly #ms: number;
+  readonly #caller: AbortSignal | undefined;
+  readonly #onCallerAbort = () => this.#trip.abort(cancelled());
+  #pulse: ReturnType<typeof setInterval> | undefined;
+  #connection: EngineConnection | undefined;
+
+  constructor(ms: number, caller?: AbortSignal) {
+    this.#ms = ms;
+    this.#caller = caller;
+    this.#timer = setTimeout(() => this.#trip.abort(exceeded(ms)), Math.max(0, ms));
+    if (caller?.aborted) this.#trip.abort(cancelled());
+    else caller?.addEventListener("abort", this.#onCallerAbort, { once: true });
+    this.#trip.signal.addEventListener("abort", () => this.#interrupt(), { once: true });
+  }
+
+  /** Aborts with an `OperatingError` as its reason. */
+  get signal(): AbortSignal {
+    return this.#trip.signal;
+  }
+
+  get ms(): number {
+    return this.#ms;
+  }
+
+  /** From now on a trip interrupts `connection`. */
+  watch(connection: EngineConnection): void {
+    this.#connection = connection;
+    if (this.#trip.signal.aborted) this.#interrupt();
+  }
+
+  /** Throws the reason when the deadline has passed or the caller is gone. */
+  check(): void {
+    this.#trip.signal.throwIfAborted();
+  }
+
+  [Symbol.dispose](): void {
+    clearTimeout(this.#timer);
+    clearInterval(this.#pulse);
+    this.#connection = undefined;
+    this.#caller?.removeEventListener("abort", this.#onCallerAbort);
+  }
+
+  /** An interrupt between two statements is forgotten by the engine, so it is repeated until disposed. */
+  #interrupt(): void {
+    this.#connection?.interrupt();
+    this.#pulse ??= setInterval(() => this.#connection?.interrupt(), INTERRUPT_REPEAT_MS);
+  }
+}
+
+const INTERRUPT_REPEAT_MS = 20;
+
+function exceeded(ms: number): OperatingError {
+  return new OperatingError(
+    "deadline_exceeded",
+    `The statement did not finish within ${ms / 1000} s; narrow its time range or raise the limit`,
+    { reason: "timeout" },
+  );
+}
+
+function cancelled(): OperatingError {
+  return new OperatingError("cancelled", "The caller went away", { reason: "cancelled" });
+}

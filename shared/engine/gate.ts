@@ -1,0 +1,244 @@
+/**
+ * The wall between a caller's SQL and everything that is not the caller's. Closed by default, on the parsed
+ * tree: kinds of nodes, functions and tables that are not listed are refused.
+ *
+ * The gate is the first of two walls; the second is the driver's (no file outside the warehouse, no setting
+ * can change). A name counts as a table unless a WITH of the same statement certainly defines it, because a
+ * name that slips through would reach the SQL engine's own catalog.
+ *
+ * Not covered: how much a statement may cost (`cost.ts`, memory pool, deadline).
+ */
+
+import { OperatingError } from "../base/errors.ts";
+import { ALLOWED_FUNCTIONS, ALLOWED_TABLE_FUNCTIONS } from "./allowed_functions.ts";
+import {
+  isNode,
+  listAt,
+  nodeAt,
+  nodesAt,
+  textAt,
+  type TreeNode,
+  type TreeValue,
+} from "./syntax_tree.ts";
+
+export interface GateOptions {
+  /** The caller's own namespace: the only schema a table may be qualified with. */
+  readonly namespace: string;
+}
+
+export interface TableReference {
+  /** Lower-cased: names are compared without case, as the SQL engine does. */
+  readonly table: string;
+  /** The `BASE_TABLE` node. */
+  readonly node: TreeNode;
+}
+
+/**
+ * Every reference to a stored table, in no particular order. Errors: `invalid_argument` with reason
+ * `refused_function`, `refused_syntax` or `unknown_table`.
+ */
+export function gate(root: TreeNode, options: GateOptions): TableReference[] {
+  const references: TableReference[] = [];
+  visitQuery(root, { ctes: new Set(), references, namespace: options.namespace });
+  return references;
+}
+
+interface Scope {
+  /** Lower-cased names that WITH defines here. */
+  readonly ctes: ReadonlySet<string>;
+  readonly references: TableReference[];
+  readonly namespace: string;
+}
+
+const QUERY_TYPES: ReadonlySet<string> = new Set([
+  "SELECT_NODE",
+  "SET_OPERATION_NODE",
+  "RECURSIVE_CTE_NODE",
+]);
+
+/** Every kind of FROM item the parser knows, allowed or not: one is judged wherever it turns up. */
+const TABLE_TYPES: ReadonlySet<string> = new Set([
+  "BASE_TABLE",
+  "BOUND_TABLE_REF",
+  "COLUMN_DATA",
+  "CTE",
+  "DELIM_GET",
+  "EMPTY",
+  "EMPTY_FROM",
+  "EXPRESSION_LIST",
+  "JOIN",
+  "PIVOT",
+  "SHOW_REF",
+  "SUBQUERY",
+  "TABLE_FUNCTION",
+]);
+
+const EXPRESSION_CLASSES: ReadonlySet<string> = new Set([
+  "BETWEEN",
+  "CASE",
+  "CAST",
+  "COLLATE",
+  "COLUMN_REF",
+  "COMPARISON",
+  "CONJUNCTION",
+  "CONSTANT",
+  "FUNCTION",
+  "LAMBDA",
+  "LAMBDA_REF",
+  "OPERATOR",
+  "POSITIONAL_REFERENCE",
+  "STAR",
+  "SUBQUERY",
+  "TYPE",
+  "WINDOW",
+]);
+
+/** Names that the SQL engine answers from the session when no column has them. */
+const SESSION_NAMES: ReadonlySet<string> = new Set([
+  "current_catalog",
+  "current_role",
+  "current_schema",
+  "current_user",
+  "session_user",
+]);
+
+function visitQuery(node: TreeNode, scope: Scope): void {
+  const type = textAt(node, "type");
+  if (!QUERY_TYPES.has(type)) throw refusedSyntax(`a query of kind ${type}`);
+  const inner = new Set(scope.ctes);
+  if (type === "RECURSIVE_CTE_NODE") inner.add(textAt(node, "cte_name").toLowerCase());
+  for (const entry of nodesAt(nodeAt(node, "cte_map") ?? {}, "map")) {
+    const value = nodeAt(entry, "value") ?? {};
+    // A definition sees the ones before it; a recursive one also itself, through its own node.
+    visitMembers(value, { ...scope, ctes: new Set(inner) });
+    inner.add(textAt(entry, "key").toLowerCase());
+  }
+  const { cte_map: _, ...rest } = node;
+  visitMembers(rest, { ...scope, ctes: inner });
+}
+
+/** Judges whatever hangs below `node`, not the node itself. */
+function visitMembers(node: TreeNode, scope: Scope): void {
+  for (const member in node) visit(node[member], scope, member);
+}
+
+function visit(value: TreeValue, scope: Scope, member: string): void {
+  if (Array.isArray(value)) {
+    for (const item of value) visit(item, scope, member);
+  } else if (isNode(value)) {
+    visitNode(value, scope, member);
+  }
+}
+
+function visitNode(node: TreeNode, scope: Scope, member: string): void {
+  const type = textAt(node, "type");
+  if (typeof node["class"] === "string") return visitExpression(node, scope);
+  if (QUERY_TYPES.has(type) || member === "node") return visitQuery(node, scope);
+  if (member === "from_table" || TABLE_TYPES.has(type)) return visitTable(node, scope);
+  visitMembers(node, scope);
+}
+
+function visitExpression(node: TreeNode, scope: Scope): void {
+  const kind = textAt(node, "class");
+  if (!EXPRESSION_CLASSES.has(kind)) {
+    throw kind === "PARAMETER"
+      ? refusedSyntax("a parameter; write the value into the statement")
+      : refusedSyntax(`an expression of kind ${kind}`);
+  }
+  if (kind === "FUNCTION" || kind === "WINDOW") checkFunction(node);
+  if (kind === "COLUMN_REF") checkColumn(node);
+  visitMembers(node, scope);
+}
+
+function checkFunction(node: TreeNode): void {
+  const name = textAt(node, "function_name").toLowerCase();
+  const schema = textAt(node, "schema");
+  // The parser itself qualifies some of its own rewrites with `main`.
+  if (textAt(node, "catalog") !== "" || (schema !== "" && schema !== "main")) {
+    throw refusedFunction(`${schema}.${name}`);
+  }
+  if (!ALLOWED_FUNCTIONS.has(name)) throw refusedFunction(name);
+}
+
+function checkColumn(node: TreeNode): void {
+  const names = listAt(node, "column_names");
+  const [name] = names;
+  if (names.length === 1 && typeof name === "string" && SESSION_NAMES.has(name.toLowerCase())) {
+    throw refusedFunction(name);
+  }
+}
+
+function visitTable(node: TreeNode, scope: Scope): void {
+  const type = textAt(node, "type");
+  switch (type) {
+    case "BASE_TABLE":
+      visitBaseTable(node, scope);
+      break;
+    case "TABLE_FUNCTION":
+      visitTableFunction(node, scope);
+      break;
+    case "JOIN":
+    case "SUBQUERY":
+    case "EXPRESSION_LIST":
+    case "EMPTY":
+    case "EMPTY_FROM":
+      visitMembers(node, scope);
+      break;
+    default:
+      throw refusedSyntax(
+        type === "SHOW_REF" ? "DESCRIBE, SHOW or SUMMARIZE" : `FROM of kind ${type}`,
+      );
+  }
+}
+
+function visitBaseTable(node: TreeNode, scope: Scope): void {
+  const table = textAt(node, "table_name").toLowerCase();
+  const schema = textAt(node, "schema_name");
+  const catalog = textAt(node, "catalog_name");
+  if (nodeAt(node, "at_clause") !== undefined) throw refusedSyntax("AT (time travel)");
+  visitMembers(node, scope);
+  if (catalog !== "" || (schema !== "" && schema !== scope.namespace)) {
+    throw unknownTable([catalog, schema, table].filter((part) => part !== "").join("."));
+  }
+  if (schema === "" && scope.ctes.has(table)) return;
+  scope.references.push({ table, node });
+}
+
+function visitTableFunction(node: TreeNode, scope: Scope): void {
+  const call = nodeAt(node, "function");
+  if (call === undefined || textAt(call, "class") !== "FUNCTION") {
+    throw refusedSyntax("this table function");
+  }
+  const name = textAt(call, "function_name").toLowerCase();
+  if (textAt(call, "catalog") !== "" || textAt(call, "schema") !== "") throw refusedFunction(name);
+  if (!ALLOWED_TABLE_FUNCTIONS.has(name)) throw refusedFunction(name);
+  visitMembers(node, scope);
+}
+
+/** `known`: the tables there are, to name in the message. */
+export function unknownTable(name: string, known: readonly string[] = []): OperatingError {
+  const list = known.length === 0 ? "" : `; there are: ${known.join(", ")}`;
+  return new OperatingError(
+    "invalid_argument",
+    `Cannot read table ${JSON.stringify(name)}: there is no such table${list}`,
+    { reason: "unknown_table" },
+  );
+}
+
+function refusedFunction(name: string): OperatingError {
+  return new OperatingError(
+    "invalid_argument",
+    `Cannot call ${JSON.stringify(name)}: it is unknown or not allowed`,
+    { reason: "refused_function" },
+  );
+}
+
+function refusedSyntax(what: string): OperatingError {
+  return new OperatingError(
+    "invalid_argument",
+    `Cannot run the statement: ${what} is not allowed`,
+    {
+      reason: "refused_syntax",
+    },
+  );
+}

@@ -1,0 +1,18 @@
+/** Every bound of the engine and what happens past it. */
+
+/** Characters of a statement; longer is refused. */
+export const STATEMENT_LENGTH_MAX = 262_144;
+/** JSON nesting of the parsed statement (an expression level takes two); deeper is refused. */
+export const STATEMENT_DEPTH_MAX = 400;
+/** Statements that run at once; more wait in line within their own deadline. */
+export const CONNECTIONS_MAX = 16;
+/** Bytes of converted WAL segments in the cache directory; the least recently used idle ones go first. */
+export const DELTA_CACHE_BYTES_MAX = 1_073_741_824;
+/** Parsed Parquet footers kept; the least recently used go first. */
+export const FOOTERS_KEPT_MAX = 4096;
+/** Rows (LIMIT + OFFSET) up to which a newest-first or oldest-first scan picks its row groups; more scan all. */
+export const ORDERED_ROWS_MAX = 1_000_001;
+/** Seconds a client should wait after the memory pool or the spill cap was exhausted. SPEC.md 2.6. */
+export const POOL_RETRY_AFTER_SECS = 5;
+/** How often planning starts over when a file or segment it had listed is gone. */
+export const PLAN_ATTEMPTS_MAX = 3;

@@ -1,0 +1,258 @@
+/**
+ * Newest-N and oldest-N without reading the table: picks the few row groups that can hold the answer.
+ *
+ * Applies to one SELECT over one table whose WHERE is only bounds on the time columns, ordered by `timestamp`
+ * (then `timestamp_ns`, same direction), with a constant LIMIT. For newest-first: row groups that lie wholly
+ * inside the time range are taken by their smallest timestamp, largest first, until they hold N rows; the last
+ * of those minima is a threshold that at least N rows reach, so a row group whose largest timestamp is below it
+ * cannot matter. Ties are kept: a row group that just reaches the threshold is read. In a file whose order is
+ * declared, the answer takes at most the last N rows of its part below the upper bound's row groups. The
+ * statement itself, its bounds, order and limit still run over what is left.
+ *
+ * Relies on: `timestamp` is required (no nulls), a file's declared order is true, footers' bounds are true.
+ */
+
+import type { DataFile, TimeRange } from "../iceberg/types.ts";
+import type { ParquetFooter } from "../parquet/footer.ts";
+import { isBareSelect } from "./default_order.ts";
+import { ORDERED_ROWS_MAX } from "./limits.ts";
+import { deltaPart, filePart, type RowRange, type ScanPart, type TablePlan } from "./plan.ts";
+import { integerConstant, nodeAt, nodesAt, textAt, type TreeNode, walk } from "./syntax_tree.ts";
+import { onlyTimeBounds, timeColumn } from "./time_bounds.ts";
+import type { ScanOrdering } from "./types.ts";
+
+export interface OrderedRequest {
+  readonly direction: "newest" | "oldest";
+  /** LIMIT + OFFSET. */
+  readonly rows: number;
+}
+
+/** What the statement asks in order, or why the scan does not stream in order. */
+export function orderedRequest(root: TreeNode): OrderedRequest | ScanOrdering {
+  const table = nodeAt(root, "from_table");
+  const modifiers = nodesAt(root, "modifiers");
+  const order = modifiers.find((modifier) => textAt(modifier, "type") === "ORDER_MODIFIER");
+  if (table === undefined || order === undefined) return "no_sort_order";
+  if (changesRows(root["select_list"])) return "no_sort_order";
+  const withoutOrder = { ...root, modifiers: modifiers.filter((modifier) => modifier !== order) };
+  if (!isBareSelect(withoutOrder) || nodeAt(root, "qualify") !== undefined) return "no_sort_order";
+  const direction = directionOf(order, { root, table });
+  if (direction !== "newest" && direction !== "oldest") return direction;
+  const where = nodeAt(root, "where_clause");
+  const clockLower = direction === "newest";
+  if (where !== undefined && !onlyTimeBounds(where, table, { clockLower })) return "filtered";
+  const rows = rowsOf(modifiers);
+  return rows === undefined || rows > ORDERED_ROWS_MAX ? "no_bounds" : { direction, rows };
+}
+
+/** Whether the select list looks at other rows, or makes more or fewer of one. */
+function changesRows(selectList: unknown): boolean {
+  let found = false;
+  walk(selectList, (node) => {
+    const kind = textAt(node, "class");
+    found ||= kind === "WINDOW" || kind === "SUBQUERY" ||
+      (kind === "FUNCTION" && textAt(node, "function_name").toLowerCase() === "unnest");
+  });
+  return found;
+}
+
+function directionOf(
+  order: TreeNode,
+  { root, table }: { readonly root: TreeNode; readonly table: TreeNode },
+): "newest" | "oldest" | ScanOrdering {
+  const terms = nodesAt(order, "orders");
+  const columns = terms.map((term) => timeColumn(nodeAt(term, "expression") ?? {}, table, true));
+  if (columns[0] !== "timestamp") return "non_timestamp_sort";
+  if (columns.length > 2 || (columns.length === 2 && columns[1] !== "timestamp_ns")) {
+    return "unknown_sort_order";
+  }
+  // A select-list alias goes before a column of the same name.
+  const aliases = nodesAt(root, "select_list").map((item) => textAt(item, "alias").toLowerCase());
+  const bare = terms.some((term) =>
+    (nodeAt(term, "expression")?.["column_names"] as unknown[] | undefined)?.length === 1
+  );
+  if (bare && (aliases.includes("timestamp") || aliases.includes("timestamp_ns"))) {
+    return "non_identity_sort";
+  }
+  const directions = new Set(terms.map((term) => textAt(term, "type") === "DESCENDING"));
+  if (directions.size !== 1) return "mixed_sort_direction";
+  return directions.has(true) ? "newest" : "oldest";
+}
+
+/** LIMIT + OFFSET when both are constants. */
+function rowsOf(modifiers: readonly TreeNode[]): number | undefined {
+  const modifier = modifiers.find((candidate) => textAt(candidate, "type") === "LIMIT_MODIFIER");
+  const limit = nodeAt(modifier ?? {}, "limit");
+  const offset = nodeAt(modifier ?? {}, "offset");
+  const limitRows = limit === undefined ? undefined : integerConstant(limit);
+  const offsetRows = offset === undefined ? 0n : integerConstant(offset);
+  if (limitRows === undefined || offsetRows === undefined) return undefined;
+  return limitRows < 0n || offsetRows < 0n ? undefined : Number(limitRows + offsetRows);
+}
+
+/** Rows that are read or left out together; times in Unix microseconds, both inclusive. */
+interface Unit {
+  readonly min: bigint;
+  readonly max: bigint;
+  readonly rows: number;
+  readonly firstRow: number;
+  readonly source: Source;
+}
+
+interface Source {
+  readonly whole: ScanPart;
+  /** The rows of the file are in ascending order of time. */
+  readonly sorted: boolean;
+}
+
+export interface OrderedDeps {
+  readonly footer: (file: DataFile) => Promise<ParquetFooter>;
+  /** Local path of a data file. */
+  readonly path: (file: DataFile) => string;
+}
+
+/** The parts that hold every row the answer can need; undefined when bounds are missing. */
+export async function orderedParts(
+  plan: TablePlan,
+  request: OrderedRequest,
+  deps: OrderedDeps,
+): Promise<ScanPart[] | undefined> {
+  const files = plan.files.map((file) => fileUnit(file, plan, deps));
+  if (files.some((unit) => unit === undefined)) return undefined;
+  const deltas: Unit[] = plan.delta.map((delta) => ({
+    min: floorMicros(delta.timestampNsMin),
+    max: floorMicros(delta.timestampNsMax),
+    rows: delta.rows,
+    firstRow: 0,
+    source: { whole: deltaPart(delta), sorted: false },
+  }));
+  const fileUnits = new Map(plan.files.map((file, i) => [file, files[i]]));
+  const byFile = needed(
+    [...files.filter((unit) => unit !== undefined), ...deltas],
+    plan.range,
+    request,
+  );
+  // Footers are read only of files that the manifests' bounds leave.
+  const units: Unit[] = deltas.filter((unit) => byFile.has(unit));
+  for (const [file, unit] of fileUnits) {
+    if (unit === undefined || !byFile.has(unit)) continue;
+    units.push(...rowGroupUnits(unit, await deps.footer(file)));
+  }
+  return partsOf([...needed(units, plan.range, request)], plan.range, request);
+}
+
+function fileUnit(file: DataFile, plan: TablePlan, deps: OrderedDeps): Unit | undefined {
+  if (file.timestampNsMin === undefined || file.timestampNsMax === undefined) return undefined;
+  return {
+    min: floorMicros(file.timestampNsMin),
+    max: floorMicros(file.timestampNsMax),
+    rows: file.rows,
+    firstRow: 0,
+    source: {
+      whole: filePart(file, deps.path(file)),
+      sorted: plan.sortOrderId !== 0 && file.sortOrderId === plan.sortOrderId,
+    },
+  };
+}
+
+/** A file's row groups; the whole file where the footer has no bounds. */
+function rowGroupUnits(file: Unit, footer: ParquetFooter): Unit[] {
+  const units = footer.rowGroups.map((group): Unit | undefined =>
+    group.timestampMin === undefined || group.timestampMax === undefined ? undefined : {
+      min: group.timestampMin,
+      max: group.timestampMax,
+      rows: group.rows,
+      firstRow: group.firstRow,
+      source: file.source,
+    }
+  );
+  return units.some((unit) => unit === undefined)
+    ? [file]
+    : units.filter((unit) => unit !== undefined);
+}
+
+/** Units that can hold one of the first `request.rows` rows of the answer. */
+function needed(
+  units: readonly Unit[],
+  range: TimeRange,
+  { direction, rows }: OrderedRequest,
+): Set<Unit> {
+  const sign = direction === "newest" ? -1 : 1;
+  const near = (unit: Unit) => direction === "newest" ? unit.max : unit.min;
+  const far = (unit: Unit) => direction === "newest" ? unit.min : unit.max;
+  const certain = units.filter((unit) => isInside(unit, range))
+    .sort((a, b) => sign * compare(far(a), far(b)));
+  let held = 0;
+  let threshold: bigint | undefined;
+  for (const unit of certain) {
+    if (held >= rows) break;
+    held += unit.rows;
+    threshold = far(unit);
+  }
+  if (held < rows || threshold === undefined) return new Set(units);
+  const limit = threshold;
+  return new Set(units.filter((unit) => sign * compare(near(unit), limit) <= 0));
+}
+
+/** Whether every row of a unit satisfies the time range. */
+function isInside(unit: Unit, range: TimeRange): boolean {
+  if (range.minNs !== undefined && unit.min * 1_000n < range.minNs) return false;
+  return !(range.maxNs !== undefined && unit.max * 1_000n + 999n > range.maxNs);
+}
+
+/** Neighbouring row groups of a file become one part; a sorted file gives at most N rows at its near end. */
+function partsOf(
+  units: readonly Unit[],
+  range: TimeRange,
+  request: OrderedRequest,
+): ScanPart[] {
+  const bySource = new Map<Source, Unit[]>();
+  for (const unit of units) {
+    const own = bySource.get(unit.source) ?? [];
+    own.push(unit);
+    bySource.set(unit.source, own);
+  }
+  const parts: ScanPart[] = [];
+  for (const [source, own] of bySource) {
+    own.sort((a, b) => a.firstRow - b.firstRow);
+    const inside = own.every((unit) => isInside(unit, range));
+    const runs = runsOf(own).map((run) =>
+      // Only among rows that all count do the nearest N come first.
+      source.sorted && inside ? nearest(run, request) : run
+    );
+    for (const run of runs) parts.push(partOf(source.whole, run, own));
+  }
+  return parts;
+}
+
+function runsOf(units: readonly Unit[]): RowRange[] {
+  const runs: { first: number; end: number }[] = [];
+  for (const unit of units) {
+    const last = runs.at(-1);
+    if (last !== undefined && last.end === unit.firstRow) last.end += unit.rows;
+    else runs.push({ first: unit.firstRow, end: unit.firstRow + unit.rows });
+  }
+  return runs;
+}
+
+function nearest({ first, end }: RowRange, { direction, rows }: OrderedRequest): RowRange {
+  return direction === "newest"
+    ? { first: Math.max(first, end - rows), end }
+    : { first, end: Math.min(end, first + rows) };
+}
+
+function partOf(whole: ScanPart, range: RowRange, units: readonly Unit[]): ScanPart {
+  if (range.first === 0 && range.end === whole.rows) return whole;
+  const touched = units.filter((unit) =>
+    unit.firstRow < range.end && unit.firstRow + unit.rows > range.first
+  );
+  return { ...whole, range, rowGroupsRead: touched.length };
+}
+
+function compare(a: bigint, b: bigint): number {
+  return a < b ? -1 : a > b ? 1 : 0;
+}
+
+function floorMicros(ns: bigint): bigint {
+  return ns >= 0n ? ns / 1_000n : (ns - 999n) / 1_000n;
+}

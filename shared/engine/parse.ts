@@ -1,0 +1,111 @@
+/**
+ * Text to tree and back, with the SQL engine's own parser: what is judged is what runs.
+ *
+ * A statement has one form here: one SELECT (VALUES, set operations and WITH included), perhaps behind the
+ * word EXPLAIN, which the tree does not know. Everything else is refused with its reason.
+ */
+
+import { OperatingError } from "../base/errors.ts";
+import type { EngineConnection } from "./driver.ts";
+import { STATEMENT_DEPTH_MAX, STATEMENT_LENGTH_MAX } from "./limits.ts";
+import { nodeAt, nodesAt, parseTree, textAt, type TreeNode } from "./syntax_tree.ts";
+
+export interface Statement {
+  /** The SELECT's text as it was sent, without EXPLAIN. */
+  readonly sql: string;
+  /** The whole serialized document. */
+  readonly document: TreeNode;
+  /** The query node of the one statement. */
+  readonly root: TreeNode;
+  /** The statement was `EXPLAIN SELECT …`. */
+  readonly explain: boolean;
+}
+
+/** Errors: `invalid_argument` with reason `syntax_error`, `not_one_select` or `statement_too_large`. */
+export async function parse(connection: EngineConnection, text: string): Promise<Statement> {
+  if (text.length > STATEMENT_LENGTH_MAX) {
+    throw tooLarge(`${text.length} characters, at most ${STATEMENT_LENGTH_MAX} are read`);
+  }
+  if (text.includes("\0")) throw syntaxError("a statement cannot hold the character U+0000");
+  const prefix = EXPLAIN.exec(text);
+  const sql = prefix === null ? text : text.slice(prefix[0].length);
+  const serialized = await connection.serialize(sql);
+  if (depthOf(serialized) > STATEMENT_DEPTH_MAX) {
+    throw tooLarge(`it is nested deeper than ${STATEMENT_DEPTH_MAX} levels`);
+  }
+  const document = parseTree(serialized);
+  if (document["error"] === true) throw parserError(document, sql);
+  const statements = nodesAt(document, "statements");
+  const [first] = statements;
+  const root = first === undefined ? undefined : nodeAt(first, "node");
+  if (root === undefined || statements.length !== 1) {
+    throw notOneSelect(`the text holds ${statements.length} statements`);
+  }
+  return { sql, document, root, explain: prefix !== null };
+}
+
+/** Text of a tree that was changed after parsing. */
+export function textOfTree(connection: EngineConnection, document: TreeNode): Promise<string> {
+  return connection.deserialize(JSON.stringify(document));
+}
+
+const EXPLAIN = /^\s*EXPLAIN\s+(?=(?:SELECT|WITH|FROM|VALUES|TABLE|\()\b|\()/i;
+
+/** Depth of nesting of a JSON text, without building it. */
+function depthOf(json: string): number {
+  let depth = 0;
+  let deepest = 0;
+  let inText = false;
+  for (let at = 0; at < json.length; at += 1) {
+    const code = json.charCodeAt(at);
+    if (inText) {
+      if (code === 0x5c) at += 1;
+      else if (code === 0x22) inText = false;
+    } else if (code === 0x22) {
+      inText = true;
+    } else if (code === 0x7b || code === 0x5b) {
+      depth += 1;
+      if (depth > deepest) deepest = depth;
+    } else if (code === 0x7d || code === 0x5d) {
+      depth -= 1;
+    }
+  }
+  return deepest;
+}
+
+function parserError(document: TreeNode, sql: string): OperatingError {
+  const message = textAt(document, "error_message");
+  if (message.startsWith("Only SELECT statements")) {
+    return notOneSelect("it is another kind of statement");
+  }
+  const position = Number(textAt(document, "position") || Number.NaN);
+  return syntaxError(Number.isInteger(position) ? `${message} ${placeOf(sql, position)}` : message);
+}
+
+/** `at line 2, column 7` of a zero-based offset. */
+function placeOf(sql: string, offset: number): string {
+  const before = sql.slice(0, offset).split("\n");
+  return `at line ${before.length}, column ${(before.at(-1) ?? "").length + 1}`;
+}
+
+function syntaxError(why: string): OperatingError {
+  return new OperatingError("invalid_argument", `Cannot parse the statement: ${why}`, {
+    reason: "syntax_error",
+  });
+}
+
+function notOneSelect(why: string): OperatingError {
+  return new OperatingError(
+    "invalid_argument",
+    `Cannot run the statement: exactly one SELECT is accepted, and ${why}`,
+    { reason: "not_one_select" },
+  );
+}
+
+function tooLarge(why: string): OperatingError {
+  return new OperatingError(
+    "invalid_argument",
+    `Cannot run the statement: it is too large (${why})`,
+    { reason: "statement_too_large" },
+  );
+}

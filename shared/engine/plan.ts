@@ -1,0 +1,110 @@
+/**
+ * What a statement will read, as a value: for each table the snapshot, the files that its time range leaves,
+ * the rows of the WAL that no snapshot holds yet, and the parts the SQL engine is given. `cost.ts` and
+ * `stats.ts` are views of it; `relation.ts` makes SQL of it.
+ */
+
+import type { Column, TableSchema } from "../event/schema.ts";
+import type { TableIdent } from "../event/tenant.ts";
+import type { DataFile, TimeRange } from "../iceberg/types.ts";
+import type { DeltaFile } from "./delta_file.ts";
+
+export interface TablePlan {
+  /** As statements name it. */
+  readonly name: string;
+  readonly ident: TableIdent;
+  readonly schema: TableSchema;
+  /** undefined before the first commit. */
+  readonly snapshotId: bigint | undefined;
+  /** Id of the declared time order; 0 when there is none. */
+  readonly sortOrderId: number;
+  readonly range: TimeRange;
+  /** Live files before pruning. */
+  readonly considered: number;
+  /** Files whose time range meets `range`, oldest first. */
+  readonly files: readonly DataFile[];
+  readonly delta: readonly DeltaFile[];
+  /** What is read of `files` and `delta`. */
+  readonly parts: readonly ScanPart[];
+  /** Set when the parts hold just the newest or oldest rows that the answer can need. */
+  readonly ordered: boolean;
+  /** Columns the statement can need. */
+  readonly projected: readonly Column[];
+}
+
+/** A Parquet file, or some of its rows. */
+export interface ScanPart {
+  /** Local path. */
+  readonly path: string;
+  readonly rows: number;
+  readonly rowGroups: number;
+  readonly byteLength: number;
+  /** Bytes by field id; empty when they are not recorded. */
+  readonly columnSizes: ReadonlyMap<number, number>;
+  /** Rows [first, end) by position in the file; undefined is all of them. */
+  readonly range: RowRange | undefined;
+  /** Row groups that `range` touches; all of them when it is undefined. */
+  readonly rowGroupsRead: number;
+  readonly origin: "file" | "delta";
+}
+
+export interface RowRange {
+  readonly first: number;
+  readonly end: number;
+}
+
+export interface Plan {
+  readonly tables: readonly TablePlan[];
+}
+
+/** Rows that a part gives. */
+export function partRows(part: ScanPart): number {
+  return part.range === undefined ? part.rows : part.range.end - part.range.first;
+}
+
+/** Bytes of the projected columns in a part: recorded sizes, scaled by the share of rows that is read. */
+export function partBytes(part: ScanPart, projected: readonly Column[]): number {
+  const whole = part.columnSizes.size === 0
+    ? part.byteLength
+    : projected.reduce((sum, column) => sum + (part.columnSizes.get(column.id) ?? 0), 0);
+  return part.rows === 0 ? 0 : Math.ceil(whole * partRows(part) / part.rows);
+}
+
+/** The part that is all of a committed file, at `path`. */
+export function filePart(file: DataFile, path: string): ScanPart {
+  const rowGroups = Math.max(1, file.splitOffsets.length);
+  return {
+    path,
+    rows: file.rows,
+    rowGroups,
+    byteLength: file.byteLength,
+    columnSizes: file.columnSizes,
+    range: undefined,
+    rowGroupsRead: rowGroups,
+    origin: "file",
+  };
+}
+
+/** The part that is all of a converted piece of the WAL. */
+export function deltaPart(delta: DeltaFile): ScanPart {
+  return {
+    path: delta.path,
+    rows: delta.rows,
+    rowGroups: 1,
+    byteLength: delta.byteLength,
+    columnSizes: delta.columnSizes,
+    range: undefined,
+    rowGroupsRead: 1,
+    origin: "delta",
+  };
+}
+
+/** Whether rows between two instants can lie in `range`. */
+export function meets(
+  range: TimeRange,
+  first: bigint | undefined,
+  last: bigint | undefined,
+): boolean {
+  if (range.minNs !== undefined && last !== undefined && last < range.minNs) return false;
+  return !(range.maxNs !== undefined && first !== undefined && first > range.maxNs);
+}

@@ -1,0 +1,178 @@
+/** Plans the tables of one statement: names to snapshots, time ranges to files, what is left of the WAL. */
+
+import { isOperatingError, OperatingError } from "../base/errors.ts";
+import { EVENTS_SCHEMA, EVENTS_TABLE } from "../event/events.ts";
+import type { TableSchema } from "../event/schema.ts";
+import type { LaneId, TableIdent } from "../event/tenant.ts";
+import type { DataFile, FileSelection, TimeRange } from "../iceberg/types.ts";
+import type { ReadableStore } from "../storage/object_store.ts";
+import type { Deadline } from "./deadline.ts";
+import { unknownTable } from "./gate.ts";
+import { PLAN_ATTEMPTS_MAX } from "./limits.ts";
+import { deltaPart, filePart, type TablePlan } from "./plan.ts";
+import { projectedColumns } from "./projection.ts";
+import { readSnapshot, type SnapshotSource, type TableSnapshot } from "./snapshot.ts";
+import { EVERYTHING } from "./time_bounds.ts";
+import type { DeltaLease, WalDelta } from "./wal_delta.ts";
+
+export interface PlanSource extends SnapshotSource {
+  readonly store: ReadableStore;
+  readonly delta: WalDelta | undefined;
+}
+
+export interface PlanRequest {
+  readonly namespace: string;
+  readonly tenant: string;
+  /** Lower-cased names, each once. */
+  readonly tables: readonly string[];
+  readonly ranges: ReadonlyMap<string, TimeRange>;
+  /** Column names the statement mentions; undefined is all. */
+  readonly named: ReadonlySet<string> | undefined;
+  readonly deadline: Deadline;
+}
+
+export interface PlannedTables {
+  readonly tables: readonly TablePlan[];
+  /** Converted WAL files in use; disposed when the statement is. */
+  readonly leases: readonly Disposable[];
+  /** Milliseconds of `nowMs` spent on the WAL. */
+  readonly deltaMs: number;
+}
+
+/** Errors: `invalid_argument` (`unknown_table`), the catalog's, the store's, the deadline's. */
+export async function planTables(
+  source: PlanSource,
+  request: PlanRequest,
+  nowMs: () => number,
+): Promise<PlannedTables> {
+  const tables: TablePlan[] = [];
+  const leases: Disposable[] = [];
+  let deltaMs = 0;
+  try {
+    for (const name of request.tables) {
+      request.deadline.check();
+      const planned = await planTable(source, { request, name, nowMs });
+      tables.push(planned.plan);
+      if (planned.lease !== undefined) leases.push(planned.lease);
+      deltaMs += planned.deltaMs;
+    }
+  } catch (error) {
+    for (const lease of leases) lease[Symbol.dispose]();
+    throw error;
+  }
+  return { tables, leases, deltaMs };
+}
+
+interface TableRequest {
+  readonly request: PlanRequest;
+  readonly name: string;
+  readonly nowMs: () => number;
+}
+
+interface PlannedTable {
+  readonly plan: TablePlan;
+  readonly lease: DeltaLease | undefined;
+  readonly deltaMs: number;
+}
+
+/** Starts over when what it had listed was drained, swept or rewritten meanwhile. */
+async function planTable(source: PlanSource, table: TableRequest): Promise<PlannedTable> {
+  for (let attempt = 1;; attempt += 1) {
+    try {
+      return await planOnce(source, table);
+    } catch (error) {
+      if (!isOperatingError(error, "not_found") || attempt === PLAN_ATTEMPTS_MAX) throw error;
+    }
+  }
+}
+
+async function planOnce(
+  source: PlanSource,
+  { request, name, nowMs }: TableRequest,
+): Promise<PlannedTable> {
+  const ident: TableIdent = { namespace: request.namespace, name };
+  const lane: LaneId = { tenant: request.tenant, index: name };
+  const range = request.ranges.get(name) ?? EVERYTHING;
+  const snapshot = await readSnapshot(source, ident, lane);
+  const startMs = nowMs();
+  const lease = await leaseOf(source, { lane, snapshot, range });
+  const deltaMs = nowMs() - startMs;
+  try {
+    const schema = snapshot.table?.schema ?? schemaWithoutTable(name, lease);
+    if (schema === undefined) throw await unknown(source, request.namespace, name);
+    const { files, considered } = await selectionOf(source, snapshot, range);
+    const delta = lease?.files ?? [];
+    const plan: TablePlan = {
+      name,
+      ident,
+      schema,
+      snapshotId: snapshot.table?.snapshotId,
+      sortOrderId: snapshot.table?.sortOrderId ?? 0,
+      range,
+      considered,
+      files,
+      delta,
+      parts: [
+        ...files.map((file) => filePart(file, localPath(source.store, file))),
+        ...delta.map(deltaPart),
+      ],
+      ordered: false,
+      projected: projectedColumns(schema, request.named),
+    };
+    return { plan, lease, deltaMs };
+  } catch (error) {
+    lease?.[Symbol.dispose]();
+    throw error;
+  }
+}
+
+async function leaseOf(
+  { delta }: PlanSource,
+  { lane, snapshot, range }: {
+    readonly lane: LaneId;
+    readonly snapshot: TableSnapshot;
+    readonly range: TimeRange;
+  },
+): Promise<DeltaLease | undefined> {
+  if (delta === undefined) return undefined;
+  delta.forget(lane, snapshot.consumed);
+  const { pending, complete } = snapshot;
+  return await delta.lease(lane, pending, { range, complete });
+}
+
+async function selectionOf(
+  source: PlanSource,
+  { table }: TableSnapshot,
+  range: TimeRange,
+): Promise<FileSelection> {
+  return table === undefined
+    ? { files: [], considered: 0 }
+    : await source.tables.selectFiles(table, range);
+}
+
+/** Before its first commit, `events` is empty, and another table is what its WAL segments say. */
+function schemaWithoutTable(name: string, lease: DeltaLease | undefined): TableSchema | undefined {
+  if (name === EVENTS_TABLE) return EVENTS_SCHEMA;
+  return lease?.columns === undefined ? undefined : { columns: lease.columns, tags: [] };
+}
+
+async function unknown(
+  source: PlanSource,
+  namespace: string,
+  name: string,
+): Promise<OperatingError> {
+  const known = new Set([EVENTS_TABLE, ...await source.catalog.tables(namespace)]);
+  return unknownTable(name, [...known].sort());
+}
+
+/** Where the SQL engine finds a data file. */
+export function localPath(store: ReadableStore, file: DataFile): string {
+  const path = store.localPath(file.key);
+  if (path === undefined) {
+    throw new OperatingError(
+      "unimplemented",
+      `Cannot read ${file.key} by SQL: the warehouse ${store.rootUri} is not on a local disk`,
+    );
+  }
+  return path;
+}

@@ -1,0 +1,156 @@
+/** From a request to a statement that can run: parse, gate, plan, views. README.md tells the whole way. */
+
+import type { FooterCache } from "./footer_cache.ts";
+import { costOf } from "./cost.ts";
+import type { Deadline } from "./deadline.ts";
+import { applyDefaultOrder, isBareSelect } from "./default_order.ts";
+import type { DescribedColumn, EngineConnection } from "./driver.ts";
+import { renameFunctions } from "./functions/dialect.ts";
+import { gate, type TableReference } from "./gate.ts";
+import { orderedParts, orderedRequest } from "./ordered_scan.ts";
+import { parse, type Statement, textOfTree } from "./parse.ts";
+import type { Plan, TablePlan } from "./plan.ts";
+import { localPath, type PlannedTables, type PlanSource, planTables } from "./plan_tables.ts";
+import { namedColumns } from "./projection.ts";
+import { viewSql } from "./relation.ts";
+import { timeBounds } from "./time_bounds.ts";
+import { type TreeNode, walk } from "./syntax_tree.ts";
+import type { Cost, QueryRequest, ScanOrdering } from "./types.ts";
+
+export interface PrepareDeps extends PlanSource {
+  readonly footers: FooterCache;
+  readonly nowMs: () => number;
+}
+
+/** A statement whose views stand on its connection. */
+export interface Prepared {
+  readonly sql: string;
+  readonly explain: boolean;
+  readonly plan: Plan;
+  readonly cost: Cost;
+  readonly columns: readonly DescribedColumn[];
+  readonly ordering: ScanOrdering;
+  readonly defaultOrderApplied: boolean;
+  /** Converted WAL files in use. */
+  readonly leases: readonly Disposable[];
+  readonly planMs: number;
+  readonly deltaMs: number;
+}
+
+/** Errors: as `Engine.prepare` says; those of the SQL engine itself still as `EngineFault`. */
+export async function prepareStatement(
+  connection: EngineConnection,
+  request: QueryRequest,
+  { deps, deadline }: { readonly deps: PrepareDeps; readonly deadline: Deadline },
+): Promise<Prepared> {
+  const startMs = deps.nowMs();
+  const statement = await parse(connection, request.sql);
+  const renamed = renameFunctions(statement.root);
+  const references = gate(statement.root, { namespace: request.namespace });
+  const rewritten = withoutNamespace(references) || renamed;
+  const bounds = await timeBounds(connection, statement.root, references);
+  const planned = await planTables(deps, {
+    namespace: request.namespace,
+    tenant: request.tenant,
+    tables: [...new Set(references.map((reference) => reference.table))],
+    ranges: bounds.ranges,
+    named: namedColumns(statement.root),
+    deadline,
+  }, deps.nowMs);
+  try {
+    const defaultOrderApplied = request.defaultOrder && !statement.explain &&
+      mayOrder(statement.root, references, planned.tables) &&
+      applyDefaultOrder(statement.root, request.rowsMax);
+    const ordered = await order(
+      { statement, references, planned, complete: bounds.complete },
+      deps,
+    );
+    const sql = rewritten || defaultOrderApplied
+      ? await textOfTree(connection, statement.document)
+      : statement.sql;
+    for (const table of ordered.plan.tables) {
+      deadline.check();
+      await connection.execute(viewSql(table));
+    }
+    const columns = await connection.describe(sql);
+    deadline.check();
+    return {
+      sql,
+      explain: statement.explain,
+      plan: ordered.plan,
+      cost: costOf(ordered.plan),
+      columns,
+      ordering: ordered.ordering,
+      defaultOrderApplied,
+      leases: planned.leases,
+      planMs: deps.nowMs() - startMs - planned.deltaMs,
+      deltaMs: planned.deltaMs,
+    };
+  } catch (error) {
+    for (const lease of planned.leases) lease[Symbol.dispose]();
+    throw error;
+  }
+}
+
+/** `svc.events` is the view `events`; returns whether any table was qualified. */
+function withoutNamespace(references: readonly TableReference[]): boolean {
+  let changed = false;
+  for (const { node } of references) {
+    if (node["schema_name"] === "") continue;
+    node["schema_name"] = "";
+    changed = true;
+  }
+  return changed;
+}
+
+/** The implicit order is for one stored table with a column `timestamp` that is its time. */
+function mayOrder(
+  root: TreeNode,
+  references: readonly TableReference[],
+  tables: readonly TablePlan[],
+): boolean {
+  if (!isBareSelect(root)) return false;
+  const own = references.find((reference) => reference.node === root["from_table"]);
+  const table = tables.find((candidate) => candidate.name === own?.table);
+  return table?.schema.columns.some(({ name, type }) =>
+    name === "timestamp" && type === "timestamptz"
+  ) ?? false;
+}
+
+interface OrderInput {
+  readonly statement: Statement;
+  readonly references: readonly TableReference[];
+  readonly planned: PlannedTables;
+  /** All time bounds of the statement are in the plan's ranges. */
+  readonly complete: boolean;
+}
+
+/** Narrows the plan to the newest or oldest rows where the statement asks for just those. */
+async function order(
+  { statement, references, planned, complete }: OrderInput,
+  deps: PrepareDeps,
+): Promise<{ readonly plan: Plan; readonly ordering: ScanOrdering }> {
+  const { tables } = planned;
+  const wanted = orderedRequest(statement.root);
+  if (typeof wanted === "string") return { plan: { tables }, ordering: wanted };
+  const [table] = tables;
+  const single = references.length === 1 &&
+    references[0]?.node === statement.root["from_table"];
+  if (!single || table === undefined || !complete || countTables(statement.root) !== 1) {
+    return { plan: { tables }, ordering: "no_sort_order" };
+  }
+  const parts = await orderedParts(table, wanted, {
+    footer: (file) => deps.footers.footer(file),
+    path: (file) => localPath(deps.store, file),
+  });
+  if (parts === undefined) return { plan: { tables }, ordering: "no_bounds" };
+  return { plan: { tables: [{ ...table, parts, ordered: true }] }, ordering: "advertised" };
+}
+
+function countTables(root: TreeNode): number {
+  let count = 0;
+  walk(root, (node) => {
+    if (node["type"] === "BASE_TABLE") count += 1;
+  });
+  return count;
+}

@@ -1,0 +1,169 @@
+/** A prepared statement behind the engine's contract: priced, explained, run once, disposed. */
+
+import { assert } from "../base/assert.ts";
+import type { Deadline } from "./deadline.ts";
+import type { EngineConnection, RunProfile } from "./driver.ts";
+import { faultError, withoutPaths } from "./fault_error.ts";
+import type { Prepared } from "./prepare.ts";
+import { RENDERING_LINES_BEFORE } from "./render.ts";
+import { statsOf } from "./stats.ts";
+import type {
+  Cost,
+  PlannedTable,
+  PreparedQuery,
+  ResultChunk,
+  ResultColumn,
+  RunningQuery,
+  ServedBy,
+  Stats,
+} from "./types.ts";
+
+export interface StatementOptions {
+  readonly connection: EngineConnection;
+  readonly deadline: Deadline;
+  /** The run yields one row more. */
+  readonly rowsMax: number;
+  readonly nowMs: () => number;
+}
+
+export class PreparedStatement implements PreparedQuery {
+  readonly cost: Cost;
+  readonly tables: readonly PlannedTable[];
+  readonly servedBy: ServedBy = "scan";
+  readonly defaultOrderApplied: boolean;
+  #started = false;
+  #disposed = false;
+
+  constructor(private readonly prepared: Prepared, private readonly options: StatementOptions) {
+    this.cost = prepared.cost;
+    this.defaultOrderApplied = prepared.defaultOrderApplied;
+    this.tables = prepared.plan.tables.map((table) => ({
+      table: table.name,
+      snapshot_id: table.snapshotId === undefined ? null : String(table.snapshotId),
+      files: table.parts.filter((part) => part.origin === "file").length,
+    }));
+  }
+
+  async explain(): Promise<string> {
+    const { connection, deadline } = this.options;
+    try {
+      const text = await connection.explain(this.prepared.sql);
+      deadline.check();
+      return withoutPaths(text);
+    } catch (error) {
+      deadline.check();
+      throw faultError(error);
+    }
+  }
+
+  run(): Promise<RunningQuery> {
+    assert(!this.#started, "a prepared statement runs once");
+    this.#started = true;
+    return Promise.resolve(
+      this.prepared.explain
+        ? new ExplainRun(this, this.prepared)
+        : new StatementRun(this.prepared, this.options),
+    );
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    if (this.#disposed) return;
+    this.#disposed = true;
+    const { connection, deadline } = this.options;
+    deadline[Symbol.dispose]();
+    try {
+      await connection.release();
+    } finally {
+      for (const lease of this.prepared.leases) lease[Symbol.dispose]();
+    }
+  }
+}
+
+class StatementRun implements RunningQuery {
+  readonly columns: readonly ResultColumn[];
+  #collectMs = 0;
+  #renderMs = 0;
+  #profile: RunProfile | undefined;
+
+  constructor(private readonly prepared: Prepared, private readonly options: StatementOptions) {
+    this.columns = prepared.columns.map(({ name, type }) => ({ name, type: type.text }));
+  }
+
+  async *chunks(shape: "arrays" | "objects"): AsyncGenerator<ResultChunk> {
+    const { connection, deadline, rowsMax, nowMs } = this.options;
+    const rows = connection.rows(this.prepared.sql, {
+      columns: this.prepared.columns,
+      shape,
+      rowsMax: rowsMax + 1,
+    })[Symbol.asyncIterator]();
+    try {
+      for (;;) {
+        const startMs = nowMs();
+        const next = await rows.next();
+        this.#collectMs += nowMs() - startMs;
+        // An interrupted stream may just end.
+        deadline.check();
+        if (next.done === true) break;
+        const renderMs = nowMs();
+        const texts = next.value.texts();
+        this.#renderMs += nowMs() - renderMs;
+        yield { rows: texts };
+      }
+    } catch (error) {
+      deadline.check();
+      throw faultError(error, { linesBefore: RENDERING_LINES_BEFORE });
+    }
+    this.#profile = await connection.profile();
+  }
+
+  stats(): Promise<Stats> {
+    const micros = (ms: number) => Math.round(ms * 1000);
+    return Promise.resolve(statsOf(this.prepared.plan, {
+      profile: this.#profile,
+      ordering: this.prepared.ordering,
+      phases: {
+        plan_micros: micros(this.prepared.planMs),
+        buffer_delta_micros: micros(this.prepared.deltaMs),
+        collect_micros: micros(this.#collectMs),
+        render_micros: micros(this.#renderMs),
+      },
+    }));
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return Promise.resolve();
+  }
+}
+
+/** `EXPLAIN SELECT …`: one row that holds the physical plan. */
+class ExplainRun implements RunningQuery {
+  readonly columns: readonly ResultColumn[] = [{ name: "plan", type: "VARCHAR" }];
+
+  constructor(
+    private readonly statement: PreparedStatement,
+    private readonly prepared: Prepared,
+  ) {}
+
+  async *chunks(shape: "arrays" | "objects"): AsyncGenerator<ResultChunk> {
+    const plan = await this.statement.explain();
+    yield { rows: [JSON.stringify(shape === "arrays" ? [plan] : { plan })] };
+  }
+
+  stats(): Promise<Stats> {
+    const { planMs, deltaMs, ordering } = this.prepared;
+    return Promise.resolve(statsOf({ tables: [] }, {
+      profile: undefined,
+      ordering,
+      phases: {
+        plan_micros: Math.round(planMs * 1000),
+        buffer_delta_micros: Math.round(deltaMs * 1000),
+        collect_micros: 0,
+        render_micros: 0,
+      },
+    }));
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return Promise.resolve();
+  }
+}

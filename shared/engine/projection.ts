@@ -1,0 +1,40 @@
+/** Which columns of a table a statement can need: never too few. Used to price it, not to run it. */
+
+import type { Column, TableSchema } from "../event/schema.ts";
+import { listAt, textAt, type TreeNode, walk } from "./syntax_tree.ts";
+
+/** Names that the statement mentions as columns, lower-cased; undefined when it takes all (`*`). */
+export function namedColumns(root: TreeNode): ReadonlySet<string> | undefined {
+  const names = new Set<string>();
+  const last = new Set<string>();
+  const tables = new Set<string>();
+  let all = false;
+  walk(root, (node) => {
+    const kind = textAt(node, "class");
+    if (kind === "STAR") all = true;
+    if (kind === "COLUMN_REF") {
+      const parts = listAt(node, "column_names").map((name) => String(name).toLowerCase());
+      for (const name of parts) names.add(name);
+      last.add(parts.at(-1) ?? "");
+    }
+    if (textAt(node, "type") === "JOIN") {
+      for (const name of listAt(node, "using_columns")) names.add(String(name).toLowerCase());
+      if (textAt(node, "ref_type") === "NATURAL") all = true;
+    }
+    if (textAt(node, "type") === "BASE_TABLE") {
+      if (listAt(node, "column_name_alias").length > 0) all = true;
+      tables.add((textAt(node, "alias") || textAt(node, "table_name")).toLowerCase());
+    }
+  });
+  // A table's own name as a column means the whole row.
+  return all || [...tables].some((table) => last.has(table)) ? undefined : names;
+}
+
+export function projectedColumns(
+  schema: TableSchema,
+  named: ReadonlySet<string> | undefined,
+): readonly Column[] {
+  return named === undefined
+    ? schema.columns
+    : schema.columns.filter((column) => named.has(column.name.toLowerCase()));
+}

@@ -1,0 +1,67 @@
+/**
+ * A table plan as SQL: the view that stands for the table while one statement runs. Columns are matched by
+ * Iceberg field id, so a column that was added, renamed or moved is read right from older files.
+ *
+ * Whole files share one `read_parquet`, which keeps its parallelism and its pruning by statistics. Parts of
+ * files get one each, joined by UNION ALL BY NAME, the form in which the engine skips what is left out.
+ */
+
+import type { Column, ColumnType } from "../event/schema.ts";
+import type { ScanPart, TablePlan } from "./plan.ts";
+import { quoteName, quoteText } from "./render.ts";
+
+/** `CREATE … VIEW` for the plan's table, on the request's own connection. */
+export function viewSql(plan: TablePlan): string {
+  return `CREATE OR REPLACE TEMP VIEW ${quoteName(plan.name)} AS ${relationSql(plan)}`;
+}
+
+export function relationSql(plan: TablePlan): string {
+  const { columns } = plan.schema;
+  const whole = plan.parts.filter((part) => part.range === undefined);
+  const ranges = plan.parts.filter((part) => part.range !== undefined);
+  const scans = [
+    ...(whole.length > 0 ? [wholeFilesSql(whole, columns)] : []),
+    ...ranges.map((part) => rowRangeSql(part, columns)),
+  ];
+  return scans.length > 0 ? scans.join(" UNION ALL BY NAME ") : emptySql(columns);
+}
+
+function wholeFilesSql(parts: readonly ScanPart[], columns: readonly Column[]): string {
+  const paths = parts.map((part) => quoteText(part.path)).join(", ");
+  return `SELECT ${names(columns)} FROM read_parquet([${paths}], schema = ${schemaSql(columns)})`;
+}
+
+function rowRangeSql(part: ScanPart, columns: readonly Column[]): string {
+  const { first, end } = part.range ?? { first: 0, end: part.rows };
+  return `SELECT ${names(columns)} FROM read_parquet([${quoteText(part.path)}], ` +
+    `schema = ${schemaSql(columns)}, file_row_number = true) ` +
+    `WHERE file_row_number >= ${first} AND file_row_number < ${end}`;
+}
+
+function emptySql(columns: readonly Column[]): string {
+  const nulls = columns.map((column) =>
+    `NULL::${SQL_TYPES[column.type]} AS ${quoteName(column.name)}`
+  );
+  return `SELECT ${nulls.join(", ")} WHERE false`;
+}
+
+function names(columns: readonly Column[]): string {
+  return columns.map((column) => quoteName(column.name)).join(", ");
+}
+
+function schemaSql(columns: readonly Column[]): string {
+  const entries = columns.map((column) =>
+    `${column.id}: {name: ${quoteText(column.name)}, type: '${SQL_TYPES[column.type]}', ` +
+    "default_value: NULL}"
+  );
+  return `MAP {${entries.join(", ")}}`;
+}
+
+const SQL_TYPES: Readonly<Record<ColumnType, string>> = {
+  timestamptz: "TIMESTAMPTZ",
+  long: "BIGINT",
+  int: "INTEGER",
+  double: "DOUBLE",
+  bool: "BOOLEAN",
+  string: "VARCHAR",
+};

@@ -1,0 +1,180 @@
+/**
+ * How result values become JSON, as SQL around the user's statement: the SQL engine renders on all of its
+ * threads, and one text per row crosses into this process. Measured on 200,000 wide rows: 0.30 s this way,
+ * 0.78 s value by value in JavaScript.
+ *
+ * | Type | JSON |
+ * |---|---|
+ * | integers up to 128 bits, DECIMAL | number, every digit |
+ * | FLOAT, DOUBLE | number, shortest digits that read back; NaN and infinities are null |
+ * | TIMESTAMP WITH TIME ZONE, TIMESTAMP (taken as UTC), _S, _MS | `"2026-11-20T21:04:05.123456Z"` |
+ * | TIMESTAMP_NS | `"2026-11-20T21:04:05.123456789Z"` |
+ * | DATE, TIME | ISO text |
+ * | INTERVAL | ISO 8601 duration, `"P14M3DT4.5S"` |
+ * | BLOB | base64 text |
+ * | LIST, ARRAY, STRUCT, MAP | array, array, object, object |
+ * | JSON | itself |
+ * | anything else | its text |
+ */
+
+import type { DescribedColumn, EngineType } from "./driver.ts";
+
+export type RowShape = "arrays" | "objects";
+
+/** A statement with one column: the rows of `sql` as JSON texts, at most `rowsMax` of them. */
+export function renderingSql(
+  sql: string,
+  options: {
+    readonly columns: readonly DescribedColumn[];
+    readonly shape: RowShape;
+    readonly rowsMax: number;
+  },
+): string {
+  const { columns, shape, rowsMax } = options;
+  const names = columns.map((_, i) => `c${i}`);
+  const values = columns.map((column, i) => valueSql(`r.c${i}`, column.type));
+  const row = shape === "arrays"
+    ? `json_array(${values.join(", ")})`
+    : jsonObjectSql(uniqueNames(columns.map((column) => column.name)), values);
+  // The statement has lines of its own: a comment at its end stays one, and lines of messages can be counted back.
+  return `SELECT ${row}::VARCHAR FROM (\n${sql}\n) AS r(${names.join(", ")}) LIMIT ${rowsMax}`;
+}
+
+/** Lines that `renderingSql` puts before the statement. */
+export const RENDERING_LINES_BEFORE = 1;
+
+/** Names for an object's members: a repeated one gets `_1`, `_2`, … */
+export function uniqueNames(names: readonly string[]): string[] {
+  const taken = new Set(names);
+  const seen = new Set<string>();
+  return names.map((name) => {
+    let unique = name;
+    for (let i = 1; seen.has(unique); i += 1) {
+      const candidate = `${name}_${i}`;
+      if (!taken.has(candidate)) unique = candidate;
+    }
+    seen.add(unique);
+    return unique;
+  });
+}
+
+/** SQL for a value that the engine's own JSON writer renders as the table above says. */
+function valueSql(value: string, type: EngineType, depth = 0): string {
+  const { kind } = type;
+  if (isPlain(type)) return value;
+  if (kind === "DOUBLE") return `CASE WHEN isfinite(${value}) THEN ${value} END`;
+  if (kind === "FLOAT") return `CASE WHEN isfinite(${value}) THEN ${value}::VARCHAR::DOUBLE END`;
+  if (kind === "BLOB") return `to_base64(${value})`;
+  if (kind === "INTERVAL") return intervalSql(value);
+  if (kind === "TIMESTAMP_NS") return timestampSql(value, "%n");
+  if (TIMESTAMP_KINDS.has(kind)) return timestampSql(value, "%f");
+  if (kind === "LIST" || kind === "ARRAY") return listSql(value, type, depth);
+  if (kind === "STRUCT") return structSql(value, type, depth);
+  if (kind === "MAP") return mapSql(value, type, depth);
+  return `${value}::VARCHAR`;
+}
+
+const TIMESTAMP_KINDS: ReadonlySet<string> = new Set([
+  "TIMESTAMP",
+  "TIMESTAMP_S",
+  "TIMESTAMP_MS",
+  "TIMESTAMP_TZ",
+]);
+
+const PLAIN_KINDS: ReadonlySet<string> = new Set([
+  "BOOLEAN",
+  "TINYINT",
+  "SMALLINT",
+  "INTEGER",
+  "BIGINT",
+  "HUGEINT",
+  "UTINYINT",
+  "USMALLINT",
+  "UINTEGER",
+  "UBIGINT",
+  "UHUGEINT",
+  "DECIMAL",
+  "VARCHAR",
+  "DATE",
+  "TIME",
+  "UUID",
+  "ENUM",
+  "JSON",
+  "SQLNULL",
+]);
+
+/** Whether the engine's JSON writer already does what the table says. */
+function isPlain(type: EngineType): boolean {
+  if (PLAIN_KINDS.has(type.kind)) return true;
+  if (type.kind === "LIST" || type.kind === "ARRAY") {
+    return type.item !== undefined && isPlain(type.item);
+  }
+  return false;
+}
+
+function timestampSql(value: string, fraction: string): string {
+  return `CASE WHEN isfinite(${value}) THEN strftime(${value}, '%Y-%m-%dT%H:%M:%S.${fraction}Z') ` +
+    `ELSE ${value}::VARCHAR END`;
+}
+
+/** Months, days and seconds are what an interval holds; larger units would only repeat them. */
+function intervalSql(value: string): string {
+  const months = `(datepart('year', ${value}) * 12 + datepart('month', ${value}))`;
+  const micros =
+    `(datepart('hour', ${value}) * 3600000000 + datepart('minute', ${value}) * 60000000` +
+    ` + datepart('microsecond', ${value}))`;
+  const seconds =
+    `rtrim(rtrim((${micros}::DECIMAL(30, 6) / 1000000)::DECIMAL(30, 6)::VARCHAR, '0'), '.')`;
+  return `'P' || ${months} || 'M' || datepart('day', ${value}) || 'DT' || ${seconds} || 'S'`;
+}
+
+function listSql(value: string, type: EngineType, depth: number): string {
+  const element = `e${depth}`;
+  const item = type.item === undefined ? element : valueSql(element, type.item, depth + 1);
+  return `list_transform(${value}::${listTypeSql(type)}, lambda ${element}: to_json(${item}))`;
+}
+
+/** Fixed-size arrays are treated as lists. */
+function listTypeSql(type: EngineType): string {
+  return type.kind === "ARRAY" ? type.text.replace(/\[\d+\]$/, "[]") : type.text;
+}
+
+function structSql(value: string, type: EngineType, depth: number): string {
+  const fields = type.fields ?? [];
+  const object = jsonObjectSql(
+    fields.map((field) => field.name),
+    fields.map((field, i) =>
+      valueSql(
+        field.name === ""
+          ? `struct_extract_at(${value}, ${i + 1})`
+          : `struct_extract(${value}, ${quoteText(field.name)})`,
+        field.type,
+        depth,
+      )
+    ),
+  );
+  return `CASE WHEN ${value} IS NOT NULL THEN ${object} END`;
+}
+
+function mapSql(value: string, type: EngineType, depth: number): string {
+  const entry = `e${depth}`;
+  const item = type.item === undefined
+    ? `${entry}.value`
+    : valueSql(`${entry}.value`, type.item, depth + 1);
+  return `map_from_entries(list_transform(map_entries(${value}), lambda ${entry}: ` +
+    `{'k': ${entry}.key::VARCHAR, 'v': to_json(${item})}))`;
+}
+
+function jsonObjectSql(names: readonly string[], values: readonly string[]): string {
+  return `json_object(${names.map((name, i) => `${quoteText(name)}, ${values[i]}`).join(", ")})`;
+}
+
+/** A SQL text literal. */
+export function quoteText(text: string): string {
+  return `'${text.replaceAll("'", "''")}'`;
+}
+
+/** A SQL identifier. */
+export function quoteName(name: string): string {
+  return `"${name.replaceAll('"', '""')}"`;
+}

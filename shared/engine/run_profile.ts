@@ -1,0 +1,31 @@
+/**
+ * Figures out of the SQL engine's own JSON profile. Only what is counted exactly is taken: rows that scans
+ * of data files emitted, files they opened, peak bytes of spill. Its byte counters leave out what came from
+ * its cache, so bytes are the plan's (`stats.ts`).
+ */
+
+import type { RunProfile } from "./driver.ts";
+
+export interface ProfileNode {
+  /** Of the root: the statement. */
+  readonly query_name?: string;
+  readonly operator_name?: string;
+  readonly operator_cardinality?: number;
+  readonly system_peak_temp_dir_size?: number;
+  readonly extra_info?: Readonly<Record<string, unknown>>;
+  readonly children?: readonly ProfileNode[];
+}
+
+export function runProfileOf(root: ProfileNode): RunProfile {
+  let rowsScanned = 0;
+  let filesRead = 0;
+  const visit = (node: ProfileNode) => {
+    if (node.operator_name?.trim() === "READ_PARQUET") {
+      rowsScanned += node.operator_cardinality ?? 0;
+      filesRead += Number(node.extra_info?.["Total Files Read"] ?? 0) || 0;
+    }
+    for (const child of node.children ?? []) visit(child);
+  };
+  visit(root);
+  return { rowsScanned, filesRead, spillBytes: root.system_peak_temp_dir_size ?? 0 };
+}

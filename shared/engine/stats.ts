@@ -1,0 +1,77 @@
+/**
+ * What a run measured, in SPEC.md 2.5's words. Rows, files and spill come from the SQL engine's profile of
+ * the run; bytes are the projected columns of what the plan read, since the engine does not count what its
+ * cache gives it. A figure that was not measured is left out.
+ */
+
+import type { RunProfile } from "./driver.ts";
+import { partBytes, partRows, type Plan, type TablePlan } from "./plan.ts";
+import type { Phases, ScanOrdering, ScanStats, Stats } from "./types.ts";
+
+export function statsOf(
+  plan: Plan,
+  run: {
+    readonly profile: RunProfile | undefined;
+    readonly phases: Phases;
+    readonly ordering: ScanOrdering;
+  },
+): Stats {
+  const { profile, phases, ordering } = run;
+  const parts = plan.tables.flatMap((table) => table.parts.map((part) => ({ table, part })));
+  const plannedBytes = parts.reduce(
+    (sum, { table, part }) => sum + partBytes(part, table.projected),
+    0,
+  );
+  const base = {
+    rows_scanned: profile?.rowsScanned ?? 0,
+    bytes_scanned: plannedBytes,
+    spill_bytes: profile?.spillBytes ?? 0,
+    phases,
+    served_by: "scan" as const,
+  };
+  if (parts.length === 0) return base;
+  return { ...base, scan: scanOf(plan.tables, { plannedBytes, profile, ordering }) };
+}
+
+function scanOf(
+  tables: readonly TablePlan[],
+  run: {
+    readonly plannedBytes: number;
+    readonly profile: RunProfile | undefined;
+    readonly ordering: ScanOrdering;
+  },
+): ScanStats {
+  const parts = tables.flatMap((table) => table.parts);
+  const planned = sum(parts.map(partRows));
+  const considered = sum(tables.flatMap((table) => [
+    ...table.files.map((file) => Math.max(1, file.splitOffsets.length)),
+    ...table.delta.map(() => 1),
+  ]));
+  const scan: ScanStats = {
+    files_planned: parts.length,
+    // A scan that runs twice (late materialization, a self join) opens a file twice.
+    files_read: Math.min(run.profile?.filesRead ?? parts.length, parts.length),
+    planned_bytes: run.plannedBytes,
+    planned_rows: planned,
+    row_groups_considered: considered,
+    ordering: run.ordering,
+  };
+  if (!tables.some((table) => table.ordered)) return scan;
+  // Only the ordered scan chooses row groups itself; otherwise the SQL engine does and does not tell.
+  const read = sum(parts.map((part) => part.rowGroupsRead));
+  return {
+    ...scan,
+    row_groups_pruned_stats: considered - read,
+    row_groups_read: read,
+    rows_pruned_selection: sum(
+      tables.map((table) =>
+        sum([...table.files, ...table.delta].map(({ rows }) => rows)) -
+        sum(table.parts.map(partRows))
+      ),
+    ),
+  };
+}
+
+function sum(values: readonly number[]): number {
+  return values.reduce((total, value) => total + value, 0);
+}

@@ -1,0 +1,103 @@
+/**
+ * The parsed statement as the SQL engine itself serializes it: plain JSON objects, so that the gate judges
+ * exactly what will run. Integers beyond 2^53 keep their digits as `JSON.rawJSON` values.
+ *
+ * Names of members and classes are the SQL engine's. What is unknown here is refused by the gate.
+ */
+
+export type TreeValue = unknown;
+export interface TreeNode {
+  [member: string]: TreeValue;
+}
+
+export function isNode(value: TreeValue): value is TreeNode {
+  return typeof value === "object" && value !== null && !Array.isArray(value) &&
+    !isRawNumber(value);
+}
+
+/** The member as a node, or undefined. */
+export function nodeAt(node: TreeNode, member: string): TreeNode | undefined {
+  const value = node[member];
+  return isNode(value) ? value : undefined;
+}
+
+/** The member as a list; empty when it is absent. */
+export function listAt(node: TreeNode, member: string): readonly TreeValue[] {
+  const value = node[member];
+  return Array.isArray(value) ? value : [];
+}
+
+/** The nodes of a list member. */
+export function nodesAt(node: TreeNode, member: string): readonly TreeNode[] {
+  return listAt(node, member).filter(isNode);
+}
+
+/** The member as text; empty when it is absent. */
+export function textAt(node: TreeNode, member: string): string {
+  const value = node[member];
+  return typeof value === "string" ? value : "";
+}
+
+/** An integer constant's value, or undefined when `node` is none. */
+export function integerConstant(node: TreeNode): bigint | undefined {
+  if (node["class"] !== "CONSTANT") return undefined;
+  const value = nodeAt(node, "value");
+  if (value === undefined || value["is_null"] === true) return undefined;
+  const type = textAt(nodeAt(value, "type") ?? {}, "id");
+  if (!INTEGER_TYPES.has(type)) return undefined;
+  return bigintOf(value["value"]);
+}
+
+const INTEGER_TYPES: ReadonlySet<string> = new Set(["INTEGER", "BIGINT", "SMALLINT", "TINYINT"]);
+
+interface RawNumber {
+  readonly rawJSON: string;
+}
+
+interface JsonWithSource {
+  parse(
+    text: string,
+    reviver: (key: string, value: unknown, context: { source?: string }) => unknown,
+  ): unknown;
+  rawJSON(text: string): RawNumber;
+}
+
+// The source text of a value (ECMAScript's JSON.parse source text access) is not in the type library yet.
+const exactJson = JSON as unknown as JsonWithSource;
+
+function isRawNumber(value: unknown): value is RawNumber {
+  return typeof value === "object" && value !== null && "rawJSON" in value;
+}
+
+function bigintOf(value: TreeValue): bigint | undefined {
+  if (typeof value === "number" && Number.isSafeInteger(value)) return BigInt(value);
+  if (isRawNumber(value) && /^-?\d+$/.test(value.rawJSON)) return BigInt(value.rawJSON);
+  return undefined;
+}
+
+/** Parses a serialized tree without losing digits. */
+export function parseTree(text: string): TreeNode {
+  const value = exactJson.parse(text, (_key, value, context) => {
+    if (typeof value !== "number") return value;
+    const exact = Number.isSafeInteger(value) ? !Object.is(value, -0) : !isIntegral(context.source);
+    return exact || context.source === undefined ? value : exactJson.rawJSON(context.source);
+  });
+  return isNode(value) ? value : {};
+}
+
+function isIntegral(source: string | undefined): boolean {
+  return source !== undefined && /^-?\d+$/.test(source);
+}
+
+/** Calls `visit` for every node below and including `root`; a visit that returns false skips its children. */
+export function walk(root: TreeValue, visit: (node: TreeNode) => boolean | void): void {
+  if (Array.isArray(root)) {
+    for (const item of root) walk(item, visit);
+  } else if (isNode(root)) {
+    if (visit(root) === false) return;
+    for (const member in root) {
+      const value = root[member];
+      if (typeof value === "object" && value !== null) walk(value, visit);
+    }
+  }
+}

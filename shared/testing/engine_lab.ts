@@ -1,0 +1,218 @@
+/**
+ * The SQL engine over a real warehouse and WAL in a temporary directory, for tests: rows are committed to
+ * Iceberg or appended to the WAL, then queried. Everything is removed on disposal.
+ */
+
+import { assert } from "../base/assert.ts";
+import { dayOfNs } from "../base/time.ts";
+import type { Catalog } from "../catalog/catalog.ts";
+import { openSqliteCatalog } from "../catalog/sqlite_catalog.ts";
+import { encodeBatch } from "../columns/ipc.ts";
+import { batchOfRows, type RowObject } from "../columns/rows.ts";
+import { type EngineOptions, openEngine } from "../engine/open_engine.ts";
+import type { Engine, QueryRequest, Stats } from "../engine/types.ts";
+import { EVENTS_SCHEMA } from "../event/events.ts";
+import type { TableSchema } from "../event/schema.ts";
+import type { LaneId, TableIdent } from "../event/tenant.ts";
+import { commitAppend, ensureTable } from "../iceberg/commit_append.ts";
+import { dataFileKey } from "../iceberg/locations.ts";
+import type { NewDataFile } from "../iceberg/types.ts";
+import { SystemClock } from "../os/clock.ts";
+import { DenoFileSystem } from "../os/deno_file_system.ts";
+import { SystemRandom, uuidV4 } from "../os/random.ts";
+import { writeParquet } from "../parquet/write_parquet.ts";
+import { openLocalStore } from "../storage/local_store.ts";
+import type { ObjectStore } from "../storage/object_store.ts";
+import { openWalReader } from "../wal/reader.ts";
+import type { Wal } from "../wal/types.ts";
+import { openWal } from "../wal/wal.ts";
+
+const EVENTS: TableIdent = { namespace: "svc", name: "events" };
+const EVENTS_LANE: LaneId = { tenant: "default", index: "events" };
+
+export interface EngineLabOptions {
+  /** Default false: no WAL is given to the engine. */
+  readonly wal?: boolean;
+  readonly engine?: Partial<EngineOptions>;
+}
+
+export interface EventFields {
+  /** Unix nanoseconds. */
+  readonly ns: bigint;
+  readonly host?: string;
+  readonly raw?: string;
+  readonly attributes?: string | null;
+}
+
+export interface Answer {
+  readonly columns: readonly string[];
+  readonly types: readonly string[];
+  /** Each row as its JSON text was parsed. */
+  readonly rows: readonly (readonly unknown[])[];
+  readonly texts: readonly string[];
+  readonly stats: Stats;
+}
+
+export class EngineLab implements AsyncDisposable {
+  readonly clock = new SystemClock();
+  readonly random = new SystemRandom();
+  readonly files = new DenoFileSystem();
+
+  private constructor(
+    readonly dir: string,
+    readonly store: ObjectStore,
+    readonly catalog: Catalog,
+    readonly wal: Wal | undefined,
+    readonly engine: Engine,
+  ) {}
+
+  static async open(options: EngineLabOptions = {}): Promise<EngineLab> {
+    const dir = await Deno.makeTempDir({ prefix: "engine-lab-" });
+    const files = new DenoFileSystem();
+    const warehouse = `${dir}/warehouse`;
+    await files.mkdir(warehouse);
+    const store = openLocalStore(files, warehouse);
+    const catalog = await openSqliteCatalog({ path: `${warehouse}/catalog.db` });
+    const root = `${dir}/wal`;
+    const wal = options.wal === true
+      ? await openWal({
+        fs: files,
+        clock: new SystemClock(),
+        random: new SystemRandom(),
+        root,
+        freeBytesMin: 0,
+      })
+      : undefined;
+    const engine = await openEngine({
+      store,
+      catalog,
+      files,
+      ...(wal === undefined ? {} : { wal: openWalReader(files, root) }),
+      cacheDir: `${dir}/cache`,
+      memoryBytesMax: 512 * 2 ** 20,
+      spillBytesMax: 512 * 2 ** 20,
+      threads: 2,
+      clock: new SystemClock(),
+      random: new SystemRandom(),
+      ...options.engine,
+    });
+    return new EngineLab(dir, store, catalog, wal, engine);
+  }
+
+  /** Commits rows of `events` as one file, in the given order; `consumed` are segments they came from. */
+  async commit(
+    rows: readonly EventFields[],
+    options: {
+      readonly consumed?: readonly string[];
+      readonly rowGroupRowsMax?: number;
+      readonly sorted?: boolean;
+    } = {},
+  ): Promise<void> {
+    await this.commitRows(rows.map(eventRow), { ...options, ident: EVENTS, schema: EVENTS_SCHEMA });
+  }
+
+  /** As `commit`, into any table whose schema has the two time columns. All rows are of one day. */
+  async commitRows(
+    rows: readonly RowObject[],
+    options: {
+      readonly ident: TableIdent;
+      readonly schema: TableSchema;
+      readonly consumed?: readonly string[];
+      readonly rowGroupRowsMax?: number;
+      readonly sorted?: boolean;
+    },
+  ): Promise<void> {
+    const { ident, schema } = options;
+    const deps = {
+      store: this.store,
+      catalog: this.catalog,
+      clock: this.clock,
+      random: this.random,
+    };
+    const table = await ensureTable(deps, { ident, schema });
+    const written = writeParquet([batchOfRows(schema, rows)], {
+      schema,
+      compression: "zstd",
+      ...(options.rowGroupRowsMax === undefined
+        ? {}
+        : { rowGroupRowsMax: options.rowGroupRowsMax }),
+    });
+    const times = rows.map((row) => BigInt(row["timestamp_ns"] as bigint));
+    const [first] = times;
+    assert(first !== undefined, "a commit has rows");
+    const day = dayOfNs(first);
+    const key = dataFileKey(table, day, uuidV4(this.random));
+    await this.store.putNew(key, written.bytes);
+    const file: NewDataFile = {
+      key,
+      rows: written.rows,
+      byteLength: written.bytes.byteLength,
+      day,
+      timestampNsMin: times.reduce((a, b) => a < b ? a : b),
+      timestampNsMax: times.reduce((a, b) => a > b ? a : b),
+      lowerBounds: written.lowerBounds,
+      upperBounds: written.upperBounds,
+      nullCounts: written.nullCounts,
+      valueCounts: written.valueCounts,
+      columnSizes: written.columnSizes,
+      splitOffsets: written.splitOffsets,
+      sortOrderId: options.sorted === false ? 0 : table.sortOrderId,
+    };
+    await commitAppend(deps, { ident, schema, files: [file], consumed: options.consumed ?? [] });
+  }
+
+  /** Appends rows to the WAL lane of `events`; the name of the segment that holds them. */
+  async append(rows: readonly EventFields[], lane: LaneId = EVENTS_LANE): Promise<string> {
+    assert(this.wal !== undefined, "the lab was opened without a WAL");
+    const batch = encodeBatch(batchOfRows(EVENTS_SCHEMA, rows.map(eventRow)));
+    return (await this.wal.append(lane, batch, "auto")).segment;
+  }
+
+  /** Prepares a statement with a test's defaults. */
+  prepare(sql: string, options: Partial<QueryRequest> = {}) {
+    return this.engine.prepare({
+      sql,
+      namespace: "svc",
+      tenant: "default",
+      defaultOrder: false,
+      rowsMax: 10_000,
+      deadlineMs: 20_000,
+      ...options,
+    });
+  }
+
+  /** Runs a statement to its end. */
+  async query(sql: string, options: Partial<QueryRequest> = {}): Promise<Answer> {
+    await using prepared = await this.prepare(sql, options);
+    await using running = await prepared.run();
+    const texts: string[] = [];
+    for await (const chunk of running.chunks("arrays")) texts.push(...chunk.rows);
+    return {
+      columns: running.columns.map((column) => column.name),
+      types: running.columns.map((column) => column.type),
+      rows: texts.map((text) => JSON.parse(text) as unknown[]),
+      texts,
+      stats: await running.stats(),
+    };
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.engine.close();
+    await this.wal?.close();
+    await this.catalog.close();
+    await Deno.remove(this.dir, { recursive: true });
+  }
+}
+
+function eventRow({ ns, host = "h", raw = "", attributes = null }: EventFields): RowObject {
+  return {
+    timestamp: ns / 1_000n,
+    timestamp_ns: ns,
+    host,
+    source: "s",
+    sourcetype: "t",
+    index: "main",
+    raw,
+    attributes,
+  };
+}
