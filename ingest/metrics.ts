@@ -61,12 +61,6 @@ export const METRICS = {
     help: "Duration of one group commit's sync",
     buckets: DURATION_SECS_BUCKETS,
   },
-  walSyncAppends: {
-    kind: "histogram",
-    name: "svc_ingest_wal_sync_appends",
-    help: "Appends that one sync acknowledged",
-    buckets: [1, 2, 4, 8, 16, 32, 64, 128, 256],
-  },
   walSegments: {
     kind: "counter",
     name: "svc_ingest_wal_segments_total",

@@ -18,6 +18,7 @@ import { DenoFileSystem } from "../shared/os/deno_file_system.ts";
 import type { FileSystem } from "../shared/os/file_system.ts";
 import { SystemRandom } from "../shared/os/random.ts";
 import type { Wal } from "../shared/wal/types.ts";
+import { openWalReader } from "../shared/wal/reader.ts";
 import { openWal } from "../shared/wal/wal.ts";
 import { type IngestSettings, LIMITS } from "./flags.ts";
 import { type DrainHook, forceCommit } from "./force_commit.ts";
@@ -26,7 +27,7 @@ import { createIngestMetrics, type IngestMetrics } from "./metrics.ts";
 import { createOtlpLogs } from "./otlp_logs.ts";
 import { Readiness } from "./readiness.ts";
 import { createHandler, ingestRoutes } from "./routes.ts";
-import { countWalEvents } from "./wal_metrics.ts";
+import { countWalEvents, gaugeWalSegments } from "./wal_metrics.ts";
 
 export interface IngestDeps {
   /** A drain in this process, woken by `commit=force`; whoever started it stops it. */
@@ -73,10 +74,11 @@ export async function startIngest(
   const metrics = createIngestMetrics({ version: VERSION, role: "ingest" });
 
   await using starting = new AsyncDisposableStack();
+  const fs = deps.fs ?? new DenoFileSystem();
   const wal = starting.use(
     await openWal({
       root: paths.wal,
-      fs: deps.fs ?? new DenoFileSystem(),
+      fs,
       clock,
       random: new SystemRandom(),
       eventsMax: settings.walMaxEvents,
@@ -84,6 +86,7 @@ export async function startIngest(
       onEvent: countWalEvents(metrics),
     }),
   );
+  gaugeWalSegments(metrics, openWalReader(fs, paths.wal));
   const catalog = starting.use(await openSqliteCatalog({ path: paths.catalog, readOnly: true }));
   const readiness = new Readiness(() => wal.unreadyReason(), { clock });
   starting.defer(() => readiness.stop());

@@ -28,7 +28,6 @@ export function countWalEvents(metrics: IngestMetrics): WalEventListener {
         return;
       case "synced":
         metrics.walSyncSecs.observe(event.ms / 1_000);
-        metrics.walSyncAppends.observe(event.appends);
         return;
       case "sealed":
         metrics.walSegments.add(1, { outcome: "sealed" });

@@ -5,7 +5,7 @@ import { decodeBatch } from "../../shared/columns/ipc.ts";
 import { parseOptions } from "../../shared/config/parse_options.ts";
 import { EVENTS_SCHEMA } from "../../shared/event/events.ts";
 import { DenoFileSystem } from "../../shared/os/deno_file_system.ts";
-import { openWalReader } from "../../shared/wal/wal_reader.ts";
+import { openWalReader } from "../../shared/wal/reader.ts";
 import { type IngestDeps, type IngestServer, OPTIONS, startIngest } from "../../ingest/mod.ts";
 
 /** A stored row, as far as tests look at it. */
