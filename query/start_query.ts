@@ -2,7 +2,8 @@
 
 import { getLogger } from "@logtape/logtape";
 import { totalmem } from "node:os";
-import { OperatingError } from "../shared/base/errors.ts";
+import { join } from "node:path";
+import { messageOf, OperatingError } from "../shared/base/errors.ts";
 import { VERSION } from "../shared/base/version.ts";
 import { openSqliteCatalog } from "../shared/catalog/sqlite_catalog.ts";
 import { openEngine } from "../shared/engine/open_engine.ts";
@@ -17,7 +18,7 @@ import { serve } from "../shared/http/serve.ts";
 import { metricsHandler } from "../shared/metrics/scrape.ts";
 import { type Clock, SystemClock } from "../shared/os/clock.ts";
 import { DenoFileSystem } from "../shared/os/deno_file_system.ts";
-import type { ReadableFiles } from "../shared/os/file_system.ts";
+import type { FileSystem, ReadableFiles } from "../shared/os/file_system.ts";
 import { SystemRandom } from "../shared/os/random.ts";
 import { openLocalReader } from "../shared/storage/local_store.ts";
 import { openWalReader } from "../shared/wal/reader.ts";
@@ -104,13 +105,14 @@ async function openQueryEngine(
   if (paths.wal !== undefined) {
     await requireReadable(files, paths.wal, "--query-wal-buffer-dir");
   }
+  const cacheDir = await claimCache(files, owner, paths.cache);
   const catalog = owner.use(await openSqliteCatalog({ path: paths.catalog, readOnly: true }));
   return await openEngine({
     store: openLocalReader(files, paths.warehouse),
     catalog,
     ...(paths.wal === undefined ? {} : { wal: openWalReader(files, paths.wal) }),
     files,
-    cacheDir: paths.cache,
+    cacheDir,
     memoryBytesMax: settings.memoryPoolBytes ??
       await defaultPoolBytes({ files, machineBytes: totalmem }),
     spillBytesMax: settings.spillBytesMax,
@@ -118,6 +120,38 @@ async function openQueryEngine(
     clock,
     random: new SystemRandom(),
   });
+}
+
+/**
+ * The engine's folder below `path`. The engine empties it, so a lock beside it keeps a second server from doing
+ * that to the first; `owner` gives it back.
+ */
+async function claimCache(
+  files: FileSystem,
+  owner: AsyncDisposableStack,
+  path: string,
+): Promise<string> {
+  let lock: Disposable | undefined;
+  try {
+    await files.mkdir(path);
+    lock = await files.tryLock(join(path, "lock"));
+  } catch (cause) {
+    throw new OperatingError(
+      "permission_denied",
+      `Cannot write the cache folder ${path}: ${messageOf(cause)}; ` +
+        "let this process write there, or choose another with --cache-dir",
+      { cause },
+    );
+  }
+  if (lock === undefined) {
+    throw new OperatingError(
+      "unavailable",
+      `Cannot use the cache folder ${path}: another query server has it; ` +
+        "stop that one, or choose another with --cache-dir",
+    );
+  }
+  owner.use(lock);
+  return join(path, "engine");
 }
 
 /** A folder that does not exist yet is an empty one: its writer makes it with the first rows. */

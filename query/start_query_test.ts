@@ -24,6 +24,7 @@ Deno.test({
         [["--bind", "nonsense"], /nonsense.*--bind/, { engine: fake }],
         [["--warehouse", file], /Cannot read .*file.*--warehouse/, {}],
         [["--query-wal-buffer-dir", file], /Cannot read .*--query-wal-buffer-dir/, {}],
+        [["--cache-dir", join(file, "cache")], /Cannot write the cache folder.*--cache-dir/, {}],
         [["--warehouse-url", "s3://bucket"], /"s3".*--warehouse-url/, {}],
         [["--catalog-uri", "postgres://u:secret@h/db"], /"postgres"/, {}],
       ];
