@@ -1,27 +1,29 @@
 /**
  * Turns rows in arrival order into data files of one table: sorted by time, one day each.
  *
- * Holds the rows of one round of files at a time: `INPUT_BYTES` of rows, written as soon as they are there. While
- * a file is being made durable the next rows are read; no more than one file waits for the disk.
+ * A pipeline of two: while one file is encoded and made durable, the rows of the next are collected. So at most
+ * twice `INPUT_BYTES` of rows are held.
  */
 
 import type { ColumnBatch } from "../columns/batch.ts";
 import { dataFileKey } from "../iceberg/locations.ts";
 import type { NewDataFile, Table } from "../iceberg/types.ts";
 import { type Random, uuidV4 } from "../os/random.ts";
-import { type ParquetFile, writeParquet } from "../parquet/write_parquet.ts";
+import type { ParquetFile } from "../parquet/describe_parquet.ts";
+import type { ParquetEncoder } from "../parquet/parquet_encoder.ts";
 import type { ObjectStore } from "../storage/object_store.ts";
 import { type DayRows, inTimeOrder } from "./time_order.ts";
 
 /**
- * Bytes of rows that make a file. Writing one takes about six times as much memory for a moment, mostly WASM
- * memory that the process keeps; log rows become a file of a tenth of this.
+ * Bytes of rows that make a file. Writing one takes about six times as much memory for a moment, mostly WASM memory
+ * that the process keeps; log rows become a file of about a tenth of this.
  */
 export const INPUT_BYTES = 64 * 1024 * 1024;
 
 export interface DataFileWriterDeps {
   readonly store: ObjectStore;
   readonly random: Random;
+  readonly encoder: ParquetEncoder;
 }
 
 export class DataFileWriter {
@@ -31,6 +33,7 @@ export class DataFileWriter {
   readonly #files: NewDataFile[] = [];
   #waiting: ColumnBatch[] = [];
   #waitingBytes = 0;
+  /** The file before the one being collected. */
   #storing: Promise<void> = Promise.resolve();
 
   constructor(
@@ -63,22 +66,26 @@ export class DataFileWriter {
     await this.#deps.store.delete(this.#files.map((file) => file.key));
   }
 
+  /** Starts files of what waits, once the one before is stored. */
   async #write(): Promise<void> {
     const days = inTimeOrder(this.#waiting);
     this.#waiting = [];
     this.#waitingBytes = 0;
     for (const rows of days) {
-      const { schema } = this.#table;
-      const written = writeParquet(rows.batches, { schema, compression: "zstd" });
-      const key = dataFileKey(this.#table, rows.day, uuidV4(this.#deps.random));
-      const file = dataFileOf(key, rows, { written, table: this.#table });
       await this.#storing;
-      // Listed first: a write that fails half-way is removed with the others.
-      this.#files.push(file);
-      this.#storing = this.#deps.store.putNew(key, written.bytes);
+      this.#storing = this.#store(rows);
       // The error is taken at the next await of the field; until then it must not count as unhandled.
       this.#storing.catch(() => {});
     }
+  }
+
+  async #store(rows: DayRows): Promise<void> {
+    const { schema } = this.#table;
+    const written = await this.#deps.encoder.encode(rows.batches, { schema, compression: "zstd" });
+    const key = dataFileKey(this.#table, rows.day, uuidV4(this.#deps.random));
+    // Listed first: a file whose storing fails half-way is removed with the others.
+    this.#files.push(dataFileOf(key, rows, { written, table: this.#table }));
+    await this.#deps.store.putNew(key, written.bytes);
   }
 }
 

@@ -11,12 +11,14 @@ import { type LaneId, tableOf } from "../event/tenant.ts";
 import { ensureTable } from "../iceberg/commit_append.ts";
 import type { CommitDeps } from "../iceberg/commit_table.ts";
 import type { NewDataFile, Table } from "../iceberg/types.ts";
+import type { ParquetEncoder } from "../parquet/parquet_encoder.ts";
 import type { SegmentReader, WalReader } from "../wal/types.ts";
 import { DataFileWriter } from "./data_file_writer.ts";
 import { type BatchFit, fitTo, schemaForNewTable } from "./fit_schema.ts";
 
 export interface StageDeps extends CommitDeps {
   readonly wal: WalReader;
+  readonly encoder: ParquetEncoder;
 }
 
 export interface StageOptions {

@@ -1,0 +1,64 @@
+/**
+ * Column batches as what the Parquet writer takes: one Arrow IPC stream in one buffer, each batch copied once into
+ * its place. The buffer is the caller's to hand to another thread.
+ */
+
+import { assert } from "../base/assert.ts";
+import { OperatingError } from "../base/errors.ts";
+import type { ColumnBatch, EncodedBatch } from "../columns/batch.ts";
+import { encodeBatch, encodeSchemaMessage } from "../columns/ipc.ts";
+import type { TableSchema } from "../event/schema.ts";
+
+/** Bytes of batches that one file takes at most. WASM memory has 4 GiB. */
+export const PARQUET_INPUT_BYTES_MAX = 512 * 1024 * 1024;
+const END_OF_STREAM = Uint8Array.of(0xff, 0xff, 0xff, 0xff, 0, 0, 0, 0);
+
+export interface ParquetInput {
+  /** The Arrow IPC stream; a buffer of its own. */
+  readonly stream: Uint8Array<ArrayBuffer>;
+  readonly rows: number;
+}
+
+/** `batches`, all with the columns of `schema`, in their order. Errors: `too_large`. */
+export function parquetInput(
+  batches: readonly ColumnBatch[],
+  schema: TableSchema,
+): ParquetInput {
+  for (const batch of batches) assertSameColumns(batch.schema, schema);
+  const encoded = batches.filter((batch) => batch.rows > 0).map(encodeBatch);
+  const schemaMessage = encodeSchemaMessage(schema);
+  const stream = new Uint8Array(
+    schemaMessage.byteLength + inputBytesOf(encoded) + END_OF_STREAM.byteLength,
+  );
+  stream.set(schemaMessage);
+  let at = schemaMessage.byteLength;
+  for (const { pieces } of encoded) {
+    for (const piece of pieces) {
+      stream.set(piece, at);
+      at += piece.byteLength;
+    }
+  }
+  stream.set(END_OF_STREAM, at);
+  return { stream, rows: encoded.reduce((sum, batch) => sum + batch.rows, 0) };
+}
+
+function inputBytesOf(batches: readonly EncodedBatch[]): number {
+  const bytes = batches.reduce((sum, batch) => sum + batch.byteLength, 0);
+  if (bytes <= PARQUET_INPUT_BYTES_MAX) return bytes;
+  throw new OperatingError(
+    "too_large",
+    `Cannot write ${bytes} bytes of rows to one Parquet file: the limit is ` +
+      `${PARQUET_INPUT_BYTES_MAX}; write several files`,
+  );
+}
+
+function assertSameColumns(actual: TableSchema, expected: TableSchema): void {
+  if (actual === expected) return;
+  assert(actual.columns.length === expected.columns.length, "a batch has other columns");
+  actual.columns.forEach((column, at) => {
+    const other = expected.columns[at];
+    const same = column.id === other?.id && column.name === other.name &&
+      column.type === other.type && column.required === other.required;
+    assert(same, `column ${column.name} of a batch differs from the file's`);
+  });
+}
