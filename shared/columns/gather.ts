@@ -1,0 +1,234 @@
+/**
+ * Rows of several batches into one batch, in any order. Rows move by runs of neighbours, so that what is in order
+ * already costs a few copies of memory. The order itself: `sort_order.ts`.
+ */
+
+import { assert, present } from "../base/assert.ts";
+import { dayOfNs, NS_PER_US } from "../base/time.ts";
+import type { ColumnType } from "../event/schema.ts";
+import type { ColumnBatch, ColumnData } from "./batch.ts";
+import type { RowOrder } from "./sort_order.ts";
+import { columnData } from "./timestamps.ts";
+
+export { type RowOrder, sortOrder } from "./sort_order.ts";
+
+/** Neighbouring rows of one batch that stay neighbours. */
+interface Run {
+  readonly batch: number;
+  readonly start: number;
+  readonly count: number;
+}
+
+/** One batch of the rows that `order` names, in that order. All batches have the same schema. */
+export function takeRows(batches: readonly ColumnBatch[], order: RowOrder): ColumnBatch {
+  const { schema } = present(batches[0], "a batch to take rows from");
+  const runs = runsOf(order);
+  const rows = order.row.length;
+  const columns = schema.columns.map((column, i) => {
+    const parts = batches.map((batch) => present(batch.columns[i]));
+    return takeColumn(column.type, parts, { runs, rows });
+  });
+  return { schema, rows, columns };
+}
+
+/** All rows of the batches one after another. */
+export function concatBatches(batches: readonly ColumnBatch[]): ColumnBatch {
+  const { schema } = present(batches[0], "a batch to concatenate");
+  const runs = batches.map((batch, i) => ({ batch: i, start: 0, count: batch.rows }));
+  const rows = batches.reduce((sum, batch) => sum + batch.rows, 0);
+  const columns = schema.columns.map((column, i) => {
+    const parts = batches.map((batch) => present(batch.columns[i]));
+    return takeColumn(column.type, parts, { runs, rows });
+  });
+  return { schema, rows, columns };
+}
+
+function runsOf({ batch, row }: RowOrder): Run[] {
+  assert(batch.length === row.length, "an order names a batch for every row");
+  const runs: Run[] = [];
+  let start = 0;
+  for (let i = 1; i <= row.length; i += 1) {
+    if (i < row.length && batch[i] === batch[start] && row[i] === (row[i - 1] as number) + 1) {
+      continue;
+    }
+    runs.push({ batch: batch[start] as number, start: row[start] as number, count: i - start });
+    start = i;
+  }
+  return runs;
+}
+
+interface Taking {
+  readonly runs: readonly Run[];
+  readonly rows: number;
+}
+
+function takeColumn(type: ColumnType, parts: readonly ColumnData[], taking: Taking): ColumnData {
+  const { validity, nullCount } = takeValidity(parts, taking);
+  if (type === "string") return { validity, nullCount, ...takeStrings(parts, taking) };
+  const values = type === "bool"
+    ? takeBits(parts.map((part) => part.values), taking)
+    : takeFixed(parts, type === "int" ? 4 : 8, taking);
+  return { validity, nullCount, offsets: null, values };
+}
+
+function takeFixed(
+  parts: readonly ColumnData[],
+  width: 4 | 8,
+  { runs, rows }: Taking,
+): Uint8Array {
+  const values = new Uint8Array(width * rows);
+  const out = new DataView(values.buffer);
+  const views = parts.map(({ values }) =>
+    new DataView(values.buffer, values.byteOffset, values.byteLength)
+  );
+  let at = 0;
+  for (const { batch, start, count } of runs) {
+    const bytes = width * count;
+    if (count > LOOP_ROWS_MAX) {
+      values.set(
+        (parts[batch] as ColumnData).values.subarray(width * start, width * start + bytes),
+        at,
+      );
+    } else {
+      const view = views[batch] as DataView;
+      for (let i = 0; i < bytes; i += 4) {
+        out.setInt32(at + i, view.getInt32(width * start + i, true), true);
+      }
+    }
+    at += bytes;
+  }
+  return values;
+}
+
+/** Runs up to this many fixed-width values move in a loop, longer ones by a native copy. */
+const LOOP_ROWS_MAX = 16;
+/** The same for bytes of strings. */
+const LOOP_BYTES_MAX = 128;
+
+function takeStrings(
+  parts: readonly ColumnData[],
+  { runs, rows }: Taking,
+): { offsets: Int32Array; values: Uint8Array } {
+  const offsets = new Int32Array(rows + 1);
+  const sources = parts.map((part) => present(part.offsets));
+  let length = 0;
+  let row = 0;
+  for (const { batch, start, count } of runs) {
+    const source = sources[batch] as Int32Array;
+    const shift = length - (source[start] as number);
+    for (let i = 1; i <= count; i += 1) {
+      row += 1;
+      offsets[row] = (source[start + i] as number) + shift;
+    }
+    length += (source[start + count] as number) - (source[start] as number);
+    assert(length <= 0x7fffffff, "a string column of one batch stays below 2 GiB");
+  }
+  return { offsets, values: takeBytes(parts, { runs, sources, length }) };
+}
+
+function takeBytes(
+  parts: readonly ColumnData[],
+  { runs, sources, length }: {
+    runs: readonly Run[];
+    sources: readonly Int32Array[];
+    length: number;
+  },
+): Uint8Array {
+  const values = new Uint8Array(length);
+  const out = new DataView(values.buffer);
+  const views = parts.map(({ values }) =>
+    new DataView(values.buffer, values.byteOffset, values.byteLength)
+  );
+  let at = 0;
+  for (const { batch, start, count } of runs) {
+    const source = sources[batch] as Int32Array;
+    let from = source[start] as number;
+    const end = source[start + count] as number;
+    if (end - from > LOOP_BYTES_MAX) {
+      values.set((parts[batch] as ColumnData).values.subarray(from, end), at);
+      at += end - from;
+      continue;
+    }
+    const view = views[batch] as DataView;
+    for (; from + 8 <= end; from += 8) {
+      out.setBigInt64(at, view.getBigInt64(from, true), true);
+      at += 8;
+    }
+    for (; from < end; from += 1) {
+      values[at] = view.getUint8(from);
+      at += 1;
+    }
+  }
+  return values;
+}
+
+function takeValidity(
+  parts: readonly ColumnData[],
+  taking: Taking,
+): { validity: Uint8Array | null; nullCount: number } {
+  if (parts.every((part) => part.nullCount === 0)) return { validity: null, nullCount: 0 };
+  const validity = takeBits(parts.map((part) => part.validity), taking);
+  let present = 0;
+  for (const byte of validity) present += BITS_SET[byte] as number;
+  const nullCount = taking.rows - present;
+  return { validity: nullCount === 0 ? null : validity, nullCount };
+}
+
+/** Gathers bits; a part that is null has every bit set. */
+function takeBits(parts: readonly (Uint8Array | null)[], { runs, rows }: Taking): Uint8Array {
+  const bits = new Uint8Array((rows + 7) >> 3);
+  let at = 0;
+  for (const { batch, start, count } of runs) {
+    const part = parts[batch] ?? null;
+    for (let row = start; row < start + count; row += 1) {
+      if (part === null || ((part[row >> 3] as number) & (1 << (row & 7))) !== 0) {
+        bits[at >> 3] = (bits[at >> 3] as number) | (1 << (at & 7));
+      }
+      at += 1;
+    }
+  }
+  return bits;
+}
+
+const BITS_SET = Uint8Array.from({ length: 256 }, (_, byte) => {
+  let count = 0;
+  for (let rest = byte; rest > 0; rest >>= 1) count += rest & 1;
+  return count;
+});
+
+/** Rows `start` to `end` of a batch, as a batch of its own. */
+export function sliceRows(batch: ColumnBatch, start: number, end: number): ColumnBatch {
+  if (start === 0 && end === batch.rows) return batch;
+  const taking = { runs: [{ batch: 0, start, count: end - start }], rows: end - start };
+  const columns = batch.schema.columns.map((column, i) =>
+    takeColumn(column.type, [present(batch.columns[i])], taking)
+  );
+  return { schema: batch.schema, rows: end - start, columns };
+}
+
+export interface DaySlice {
+  /** Days since 1970-01-01 UTC. */
+  readonly day: number;
+  readonly batch: ColumnBatch;
+}
+
+/** A batch that is sorted by time, cut where the day (UTC) of `timestamp` changes. */
+export function sliceByDay(batch: ColumnBatch): DaySlice[] {
+  const { values } = columnData(batch, "timestamp");
+  const view = new DataView(values.buffer, values.byteOffset, values.byteLength);
+  const dayAt = (row: number) => dayOfNs(view.getBigInt64(8 * row, true) * NS_PER_US);
+  const slices: DaySlice[] = [];
+  for (let start = 0; start < batch.rows;) {
+    const day = dayAt(start);
+    let end = start + 1;
+    let past = batch.rows;
+    while (end < past) {
+      const middle = (end + past) >> 1;
+      if (dayAt(middle) > day) past = middle;
+      else end = middle + 1;
+    }
+    slices.push({ day, batch: sliceRows(batch, start, end) });
+    start = end;
+  }
+  return slices;
+}
