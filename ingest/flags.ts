@@ -118,6 +118,8 @@ export type IngestSettings = Settings<typeof OPTIONS>;
 export const LIMITS = {
   /** Body bytes of all requests in flight; past it 503 with Retry-After. */
   bodiesInFlightBytesMax: 256 * MIB,
+  /** What a request counts for besides its body, so that empty ones have a bound too: 32,768 at a time. */
+  requestBytes: 8 * 1024,
   /** From the first byte of the body to the last; past it 504. */
   bodyReadMsMax: 30_000,
   /** An append that the disk does not finish; past it 504, and the rows may still be stored. */

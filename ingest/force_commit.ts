@@ -8,6 +8,7 @@ import type { CatalogReader } from "../shared/catalog/catalog.ts";
 import type { LaneId } from "../shared/event/tenant.ts";
 import type { Clock } from "../shared/os/clock.ts";
 import type { Wal } from "../shared/wal/types.ts";
+import type { IngestMetrics } from "./metrics.ts";
 
 /** Wakes a drain that runs in this process. */
 export interface DrainHook {
@@ -20,6 +21,7 @@ export interface ForceCommitDeps {
   readonly clock: Clock;
   readonly timeoutMs: number;
   readonly drain?: DrainHook | undefined;
+  readonly metrics: Pick<IngestMetrics, "forceCommits">;
 }
 
 const POLL_MS_MIN = 5;
@@ -40,11 +42,15 @@ export async function forceCommit(
   await deps.wal.requestDrain(lane);
   deps.drain?.wake();
   for (let pollMs = POLL_MS_MIN;; pollMs = Math.min(2 * pollMs, POLL_MS_MAX)) {
-    if ((await deps.catalog.consumedOf([segment])).has(segment)) return;
+    if ((await deps.catalog.consumedOf([segment])).has(segment)) {
+      deps.metrics.forceCommits.add(1, { outcome: "observed" });
+      return;
+    }
     const leftMs = until - clock.monotonicMs();
     if (leftMs <= 0) break;
     await clock.sleep(Math.min(pollMs, leftMs));
   }
+  deps.metrics.forceCommits.add(1, { outcome: "timeout" });
   throw new OperatingError(
     "deadline_exceeded",
     `commit=force: no compactor committed WAL segment ${segment} within ${

@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { isOperatingError } from "../shared/base/errors.ts";
 import type { Clock } from "../shared/os/clock.ts";
 import { forceCommit } from "./force_commit.ts";
+import { createIngestMetrics } from "./metrics.ts";
 
 const LANE = { tenant: "default", index: "events" };
 
@@ -26,6 +27,7 @@ function world(segment: string, visibleAtMs: number) {
     clock,
     deps: {
       clock,
+      metrics: createIngestMetrics({ version: "1", role: "ingest" }),
       timeoutMs: 30_000,
       wal: {
         seal: () => Promise.resolve(void calls.push("seal") as undefined),

@@ -63,6 +63,7 @@ async function store(request: Request, options: StoreOptions): Promise<void> {
   const mode = commitModeOf(query, headers.get("x-svc-commit"));
   const lane = deps.lanes.choose(headers);
   using hold = deps.bodies.hold();
+  hold.grow(LIMITS.requestBytes);
   const body = await readBody(request, {
     bytesMax: deps.bodyBytesMax,
     readMsMax: LIMITS.bodyReadMsMax,

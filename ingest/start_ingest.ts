@@ -92,7 +92,13 @@ export async function startIngest(
   starting.defer(() => readiness.stop());
   await readiness.start();
   metrics.ready.readAtScrape(() => Object.keys(readiness.checks()).length === 0 ? 1 : 0, {});
-  const force = { wal, catalog, clock, timeoutMs: settings.commitForceTimeoutSecs * 1_000 };
+  const force = {
+    wal,
+    catalog,
+    clock,
+    metrics,
+    timeoutMs: settings.commitForceTimeoutSecs * 1_000,
+  };
   const metricsServer = starting.use(
     serve({ ...metricsBind, option: "--metrics-bind", handler: metricsHandler(metrics) }),
   );

@@ -43,7 +43,8 @@ export function errorHeaders(error: OperatingError): [string, string][] {
 /** `thrown` itself, or an `internal` error in its place after logging it: a client learns nothing of a bug. */
 export function asOperatingError(thrown: unknown): OperatingError {
   if (thrown instanceof OperatingError) return thrown;
-  getLogger(["svc", "http"]).error("request failed by a bug: {error}", { error: thrown });
+  const stack = thrown instanceof Error ? thrown.stack : String(thrown);
+  getLogger(["svc", "http"]).error("request failed by a bug: {stack}", { stack });
   return new OperatingError("internal", "the server failed on this request: see its log", {
     cause: thrown,
   });
