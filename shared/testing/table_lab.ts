@@ -15,7 +15,7 @@ import { encodeSingleValue } from "../iceberg/single_value.ts";
 import type { NewDataFile, TimeRange } from "../iceberg/types.ts";
 import { uuidV4 } from "../os/random.ts";
 import { MemoryStore } from "../storage/memory_store.ts";
-import { FakeClock } from "./fake_clock.ts";
+import { SleeplessClock } from "./sleepless_clock.ts";
 import { SeededRandom } from "./seeded_random.ts";
 
 export const NS_PER_DAY = 86_400_000_000_000n;
@@ -24,7 +24,7 @@ export const ALL_TIME: TimeRange = { minNs: undefined, maxNs: undefined };
 
 export class TableLab implements AsyncDisposable {
   readonly store = new MemoryStore("memory://warehouse", () => this.clock.nowMs());
-  readonly clock = new FakeClock();
+  readonly clock = new SleeplessClock();
   readonly random: SeededRandom;
   readonly catalog: Catalog;
 
