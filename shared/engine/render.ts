@@ -43,10 +43,13 @@ export function renderingSql(
 /** Lines that `renderingSql` puts before the statement. */
 export const RENDERING_LINES_BEFORE = 1;
 
-/** Names for an object's members: a repeated one gets `_1`, `_2`, … */
+/** Marks the trailer of a stream (SPEC.md 2.6): rows never have it. */
+const TRAILER_MEMBER = "_meta";
+
+/** Names for an object's members: a repeated one, and `_meta`, gets `_1`, `_2`, … */
 export function uniqueNames(names: readonly string[]): string[] {
   const taken = new Set(names);
-  const seen = new Set<string>();
+  const seen = new Set<string>([TRAILER_MEMBER]);
   return names.map((name) => {
     let unique = name;
     for (let i = 1; seen.has(unique); i += 1) {

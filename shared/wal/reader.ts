@@ -9,6 +9,7 @@ import type { ReadableFile, ReadableFiles } from "../os/file_system.ts";
 import type { DecodedHeader } from "./format.ts";
 import { FrameScanner, readSegmentHeader } from "./frame_scanner.ts";
 import {
+  isLanePart,
   lanesIn,
   SEGMENT_STATES,
   segmentNamesIn,
@@ -33,6 +34,8 @@ async function listSegments(
   options: { lane: LaneId; states: readonly SegmentState[] },
 ): Promise<SegmentInfo[]> {
   const { lane, states } = options;
+  // The name of a lane may come from a reader's SQL: one that no writer could have made holds nothing.
+  if (!isLanePart(lane.tenant) || !isLanePart(lane.index)) return [];
   const found = new Map<string, SegmentInfo>();
   for (const state of SEGMENT_STATES) {
     if (!states.includes(state)) continue;
