@@ -11,8 +11,10 @@ import { STATEMENT_DEPTH_MAX, STATEMENT_LENGTH_MAX } from "./limits.ts";
 import { nodeAt, nodesAt, parseTree, textAt, type TreeNode } from "./syntax_tree.ts";
 
 export interface Statement {
-  /** The SELECT's text as it was sent, without EXPLAIN. */
+  /** The SELECT's text as it was sent, without EXPLAIN and the semicolon at the end. */
   readonly sql: string;
+  /** `sql` can stand in parentheses. Text with a semicolon left in it is written anew from the tree. */
+  readonly embeddable: boolean;
   /** The whole serialized document. */
   readonly document: TreeNode;
   /** The query node of the one statement. */
@@ -28,7 +30,7 @@ export async function parse(connection: EngineConnection, text: string): Promise
   }
   if (text.includes("\0")) throw syntaxError("a statement cannot hold the character U+0000");
   const prefix = EXPLAIN.exec(text);
-  const sql = prefix === null ? text : text.slice(prefix[0].length);
+  const sql = (prefix === null ? text : text.slice(prefix[0].length)).replace(/[\s;]+$/, "");
   const serialized = await connection.serialize(sql);
   if (depthOf(serialized) > STATEMENT_DEPTH_MAX) {
     throw tooLarge(`it is nested deeper than ${STATEMENT_DEPTH_MAX} levels`);
@@ -41,7 +43,7 @@ export async function parse(connection: EngineConnection, text: string): Promise
   if (root === undefined || statements.length !== 1) {
     throw notOneSelect(`the text holds ${statements.length} statements`);
   }
-  return { sql, document, root, explain: prefix !== null };
+  return { sql, embeddable: !sql.includes(";"), document, root, explain: prefix !== null };
 }
 
 /** Text of a tree that was changed after parsing. */

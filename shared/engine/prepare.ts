@@ -47,7 +47,7 @@ export async function prepareStatement(
   const statement = await parse(connection, request.sql);
   const renamed = renameFunctions(statement.root);
   const references = gate(statement.root, { namespace: request.namespace });
-  const rewritten = withoutNamespace(references) || renamed;
+  const rewritten = withoutNamespace(references) || renamed || !statement.embeddable;
   const bounds = await timeBounds(connection, statement.root, references);
   const planned = await planTables(deps, {
     namespace: request.namespace,
