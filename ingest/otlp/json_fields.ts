@@ -1,0 +1,148 @@
+/**
+ * Members of an OTLP/JSON object, checked: each function takes a member's parsed value, gives undefined when it is
+ * absent or null, and throws `invalid_argument` naming member and value when it has another type.
+ *
+ * 64-bit integers may be strings or numbers. A number beyond 2^53 has lost digits in `JSON.parse`: that throws
+ * `INEXACT`, upon which the text is parsed again with `EXACT_REVIVER`.
+ * Source: OTLP specification, "JSON Protobuf Encoding".
+ */
+
+import { OperatingError } from "../../shared/base/errors.ts";
+
+export type JsonObject = Readonly<Record<string, unknown>>;
+
+/** Thrown when a 64-bit integer was read from a number that may be inexact. */
+export const INEXACT = new Error("a 64-bit integer was parsed as an inexact number");
+
+const UINT64_MAX = 2n ** 64n - 1n;
+const INT64_MIN = -(2n ** 63n);
+const INT64_MAX = 2n ** 63n - 1n;
+const INTEGER = /^-?[0-9]{1,20}$/;
+const HEX = /^(?:[0-9a-fA-F]{2})*$/;
+const BASE64 = /^[A-Za-z0-9+/_-]*={0,2}$/;
+
+/** Members that hold 64-bit integers. */
+const INT64_MEMBERS = new Set(["timeUnixNano", "observedTimeUnixNano", "intValue"]);
+
+/** A reviver for `JSON.parse` that keeps 64-bit integers as the digits that were sent. */
+export function exactReviver(key: string, value: unknown, context?: { source?: string }): unknown {
+  if (typeof value !== "number" || !INT64_MEMBERS.has(key)) return value;
+  return Number.isSafeInteger(value) ? value : context?.source ?? value;
+}
+
+export function objectOf(value: unknown, member: string): JsonObject | undefined {
+  if (value === undefined || value === null) return undefined;
+  if (isObject(value)) return value;
+  throw refusal(member, value, "an object");
+}
+
+export function objectsOf(value: unknown, member: string): readonly JsonObject[] {
+  if (value === undefined || value === null) return [];
+  if (!Array.isArray(value)) throw refusal(member, value, "an array");
+  for (const element of value) {
+    if (!isObject(element)) throw refusal(member, element, "an array of objects");
+  }
+  return value;
+}
+
+export function stringOf(value: unknown, member: string): string | undefined {
+  if (value === undefined || value === null) return undefined;
+  if (typeof value === "string") return value;
+  throw refusal(member, value, "a string");
+}
+
+export function boolOf(value: unknown, member: string): boolean | undefined {
+  if (value === undefined || value === null) return undefined;
+  if (typeof value === "boolean") return value;
+  throw refusal(member, value, "true or false");
+}
+
+/** An integer of 32 bits; enums come as their numbers. */
+export function int32Of(
+  value: unknown,
+  member: string,
+  { min, max }: { min: number; max: number },
+): number | undefined {
+  if (value === undefined || value === null) return undefined;
+  if (typeof value === "number" && Number.isInteger(value) && value >= min && value <= max) {
+    return value;
+  }
+  throw refusal(member, value, `an integer from ${min} to ${max}`);
+}
+
+/** Unix nanoseconds; what lies past 2262 is refused where the row is made. */
+export function timeOf(value: unknown, member: string): bigint | undefined {
+  const time = int64Of(value, member, { min: 0n, max: UINT64_MAX });
+  return time === 0n ? undefined : time;
+}
+
+export function intValueOf(value: unknown, member: string): bigint | undefined {
+  return int64Of(value, member, { min: INT64_MIN, max: INT64_MAX });
+}
+
+function int64Of(
+  value: unknown,
+  member: string,
+  { min, max }: { min: bigint; max: bigint },
+): bigint | undefined {
+  if (value === undefined || value === null) return undefined;
+  let integer: bigint | undefined;
+  if (typeof value === "string" && INTEGER.test(value)) integer = BigInt(value);
+  else if (typeof value === "number") {
+    if (Number.isSafeInteger(value)) integer = BigInt(value);
+    else if (Number.isInteger(value)) throw INEXACT;
+  }
+  if (integer !== undefined && integer >= min && integer <= max) return integer;
+  throw refusal(member, value, `an integer from ${min} to ${max}`);
+}
+
+/** A double; NaN and infinities come as strings. */
+export function doubleOf(value: unknown, member: string): number | undefined {
+  if (value === undefined || value === null) return undefined;
+  if (typeof value === "number") return value;
+  if (value === "NaN" || value === "Infinity" || value === "-Infinity") return Number(value);
+  if (typeof value === "string" && value.trim() !== "" && Number.isFinite(Number(value))) {
+    return Number(value);
+  }
+  throw refusal(member, value, "a number");
+}
+
+/** Hexadecimal, in either case. */
+export function hexOf(value: unknown, member: string): Uint8Array | undefined {
+  const text = stringOf(value, member);
+  if (text === undefined || text === "") return undefined;
+  if (!HEX.test(text)) throw refusal(member, text, "pairs of hexadecimal digits");
+  const bytes = new Uint8Array(text.length / 2);
+  for (let i = 0; i < bytes.length; i += 1) {
+    bytes[i] = (nibble(text.charCodeAt(2 * i)) << 4) | nibble(text.charCodeAt(2 * i + 1));
+  }
+  return bytes;
+}
+
+/** Base64 in the standard or the URL alphabet, padded or not. */
+export function base64Of(value: unknown, member: string): Uint8Array | undefined {
+  const text = stringOf(value, member);
+  if (text === undefined) return undefined;
+  const standard = text.replaceAll("-", "+").replaceAll("_", "/").replace(/=+$/, "");
+  if (!BASE64.test(text) || standard.length % 4 === 1) throw refusal(member, text, "base64");
+  return Uint8Array.from(atob(standard), (letter) => letter.charCodeAt(0));
+}
+
+/** The refusal of a member's value. */
+export function refusal(member: string, value: unknown, wanted: string): OperatingError {
+  const nested = typeof value === "object" && value !== null;
+  const text = nested ? (Array.isArray(value) ? "an array" : "an object") : JSON.stringify(value);
+  const shown = text.length > 100 ? `${text.slice(0, 100)}…` : text;
+  return new OperatingError(
+    "invalid_argument",
+    `Cannot decode the OTLP/JSON request: ${member} is ${shown}; send ${wanted}`,
+  );
+}
+
+function nibble(code: number): number {
+  return code <= 0x39 ? code - 0x30 : (code | 0x20) - 0x61 + 10;
+}
+
+function isObject(value: unknown): value is JsonObject {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
