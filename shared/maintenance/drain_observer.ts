@@ -31,3 +31,17 @@ export interface DrainObserver {
   /** After each look at a lane, before its commit. */
   lag?(lane: LaneId, lag: LaneLag): void;
 }
+
+/** One observer that tells several, in their order. */
+export function combineObservers(...observers: readonly DrainObserver[]): Required<DrainObserver> {
+  const each = (tell: (observer: DrainObserver) => void) => observers.forEach(tell);
+  return {
+    committed: (lane, report) => each((observer) => observer.committed?.(lane, report)),
+    overtaken: (lane) => each((observer) => observer.overtaken?.(lane)),
+    poisoned: (lane, segment, error) =>
+      each((observer) => observer.poisoned?.(lane, segment, error)),
+    failed: (lane, error) => each((observer) => observer.failed?.(lane, error)),
+    swept: (lane, segments) => each((observer) => observer.swept?.(lane, segments)),
+    lag: (lane, lag) => each((observer) => observer.lag?.(lane, lag)),
+  };
+}

@@ -1,0 +1,105 @@
+/**
+ * Options of the compactor: SPEC.md sections 1 and 8.
+ *
+ * Every option here works. What maintenance does so far is in the help of `--role`: merging files, expiring snapshots,
+ * retention and delete tasks come with their own options when they exist.
+ */
+
+import { DATA_DIR_OPTION } from "../shared/config/data_dir.ts";
+import type { OptionTable, Settings } from "../shared/config/options.ts";
+import { LOG_LEVELS } from "../shared/os/logging.ts";
+
+export const ROLES = ["drain", "maintenance", "combined"] as const;
+
+export const OPTIONS = {
+  role: {
+    kind: "text",
+    flag: "role",
+    placeholder: "role",
+    default: "combined",
+    choices: ROLES,
+    help: "drain: commits sealed WAL segments to their tables. maintenance: removes committed " +
+      "segments after their retention floor, and files that a crashed writer left unfinished. combined: both.",
+  },
+  once: {
+    kind: "switch",
+    flag: "once",
+    help: "Drain and sweep what there is, print a summary and exit.",
+  },
+  intervalSecs: {
+    kind: "integer",
+    flag: "interval-secs",
+    placeholder: "secs",
+    default: 1,
+    min: 1,
+    max: 3_600,
+    help: "Look at every lane this often; a commit=force is seen at once.",
+  },
+  dataDir: DATA_DIR_OPTION,
+  wal: {
+    kind: "text",
+    flag: "wal",
+    placeholder: "dir",
+    default: "wal",
+    help: "WAL directory, absolute or below the data directory.",
+  },
+  warehouse: {
+    kind: "text",
+    flag: "warehouse",
+    placeholder: "dir",
+    default: "warehouse",
+    help: "Warehouse directory, absolute or below the data directory.",
+  },
+  warehouseUrl: {
+    kind: "text",
+    flag: "warehouse-url",
+    env: "SVC_WAREHOUSE_URL",
+    placeholder: "url",
+    help: "Warehouse as a file:// URL; overrides --warehouse.",
+  },
+  catalogUri: {
+    kind: "text",
+    flag: "catalog-uri",
+    env: "SVC_CATALOG_URI",
+    placeholder: "uri",
+    help: "Catalog, sqlite://<path>?mode=rwc; without it catalog.db in the warehouse.",
+  },
+  metricsBind: {
+    kind: "text",
+    flag: "metrics-bind",
+    placeholder: "host:port",
+    default: "0.0.0.0:9101",
+    help: "Address that serves /metrics; not with --once.",
+  },
+  commitBatchTargetMb: {
+    kind: "integer",
+    flag: "commit-batch-target-mb",
+    env: "SVC_COMMIT_BATCH_TARGET_MB",
+    placeholder: "MB",
+    default: 32,
+    min: 1,
+    max: 256,
+    help: "Commit a lane when this many MiB of its segments wait.",
+  },
+  commitMaxAgeSecs: {
+    kind: "integer",
+    flag: "commit-max-age-secs",
+    env: "SVC_COMMIT_MAX_AGE_SECS",
+    placeholder: "secs",
+    default: 10,
+    min: 0,
+    max: 3_600,
+    help: "Commit a lane when its oldest sealed segment is this old; 0 commits at every look.",
+  },
+  logLevel: {
+    kind: "text",
+    flag: "log-level",
+    env: "SVC_LOG",
+    placeholder: "LEVEL",
+    default: "info",
+    choices: LOG_LEVELS,
+    help: "Least severe log lines to write to stderr.",
+  },
+} as const satisfies OptionTable;
+
+export type CompactorSettings = Settings<typeof OPTIONS>;

@@ -1,0 +1,35 @@
+/** What a drain reports, as log lines. Failures are logged by the loop, which knows when it tries again. */
+
+import { getLogger } from "@logtape/logtape";
+import { laneName } from "../shared/event/tenant.ts";
+import type { DrainObserver } from "../shared/maintenance/drain_observer.ts";
+
+export function logDrain(): DrainObserver {
+  const log = getLogger(["svc", "drain"]);
+  return {
+    committed: (lane, { rows, files, segments, secs, retries }) =>
+      log.debug("committed {rows} rows of lane {lane}", {
+        lane: laneName(lane),
+        rows,
+        files,
+        segments,
+        secs: secs.toFixed(3),
+        retries,
+      }),
+    overtaken: (lane) =>
+      log.info("another drain committed the same segments of lane {lane} first", {
+        lane: laneName(lane),
+      }),
+    poisoned: (lane, segment, error) =>
+      log.error("set WAL segment {segment} of lane {lane} aside in poison/: {error}", {
+        segment,
+        lane: laneName(lane),
+        error,
+      }),
+    swept: (lane, segments) =>
+      log.debug("removed {segments} committed segments of lane {lane}", {
+        segments,
+        lane: laneName(lane),
+      }),
+  };
+}

@@ -1,0 +1,121 @@
+/** Metrics of the compactor, and the observer that counts a drain into them. */
+
+import { laneName } from "../shared/event/tenant.ts";
+import type { DrainObserver } from "../shared/maintenance/drain_observer.ts";
+import {
+  type BuildInfo,
+  createMetrics,
+  type MetricHandles,
+  type Metrics,
+} from "../shared/metrics/metrics.ts";
+import { DURATION_SECS_BUCKETS, type MetricTable } from "../shared/metrics/table.ts";
+
+/** Lanes are created by the operator's tenants and indexes, so their number is bounded by what is configured. */
+const LANE = { lane: [] } as const;
+
+/** What a drain counts; also served by an ingester that has the compactor inside. */
+export const DRAIN_METRICS = {
+  rows: {
+    kind: "counter",
+    name: "svc_drain_rows_total",
+    help: "Rows committed to tables",
+    labels: LANE,
+  },
+  fileBytes: {
+    kind: "counter",
+    name: "svc_drain_file_bytes_total",
+    help: "Bytes of the data files committed",
+    labels: LANE,
+  },
+  files: {
+    kind: "counter",
+    name: "svc_drain_files_total",
+    help: "Data files committed",
+    labels: LANE,
+  },
+  segments: {
+    kind: "counter",
+    name: "svc_drain_segments_total",
+    help: "WAL segments committed",
+    labels: LANE,
+  },
+  commits: {
+    kind: "counter",
+    name: "svc_drain_commits_total",
+    help: "Commits by how they ended; overtaken: another drain had committed the same segments",
+    labels: { outcome: ["committed", "overtaken", "failed"] },
+  },
+  commitRetries: {
+    kind: "counter",
+    name: "svc_drain_commit_retries_total",
+    help: "Times that a commit's metadata was written again because another commit came first",
+  },
+  commitSecs: {
+    kind: "histogram",
+    name: "svc_drain_commit_seconds",
+    help: "From the first segment read to the commit",
+    buckets: DURATION_SECS_BUCKETS,
+  },
+  poisoned: {
+    kind: "counter",
+    name: "svc_drain_poisoned_segments_total",
+    help: "WAL segments set aside because they cannot be read",
+    labels: LANE,
+  },
+  swept: {
+    kind: "counter",
+    name: "svc_wal_swept_segments_total",
+    help: "Committed WAL segments removed",
+    labels: LANE,
+  },
+  lagSegments: {
+    kind: "gauge",
+    name: "svc_drain_lag_segments",
+    help: "Sealed WAL segments that wait for a commit",
+    labels: LANE,
+  },
+  lagBytes: {
+    kind: "gauge",
+    name: "svc_drain_lag_bytes",
+    help: "Bytes of the WAL segments that wait for a commit",
+    labels: LANE,
+  },
+  lagSecs: {
+    kind: "gauge",
+    name: "svc_drain_lag_seconds",
+    help: "Age of the oldest sealed WAL segment that waits for a commit, 0 when none does",
+    labels: LANE,
+  },
+} as const satisfies MetricTable;
+
+export type CompactorMetrics = Metrics<typeof DRAIN_METRICS>;
+
+export function createCompactorMetrics(build: BuildInfo): CompactorMetrics {
+  return createMetrics(DRAIN_METRICS, build);
+}
+
+/** Counts what a drain reports into `metrics`. */
+export function countDrain(metrics: MetricHandles<typeof DRAIN_METRICS>): Required<DrainObserver> {
+  return {
+    committed(lane, report) {
+      const labels = { lane: laneName(lane) };
+      metrics.rows.add(report.rows, labels);
+      metrics.fileBytes.add(report.fileBytes, labels);
+      metrics.files.add(report.files, labels);
+      metrics.segments.add(report.segments, labels);
+      metrics.commits.add(1, { outcome: "committed" });
+      metrics.commitRetries.add(report.retries, {});
+      metrics.commitSecs.observe(report.secs);
+    },
+    overtaken: () => metrics.commits.add(1, { outcome: "overtaken" }),
+    failed: () => metrics.commits.add(1, { outcome: "failed" }),
+    poisoned: (lane) => metrics.poisoned.add(1, { lane: laneName(lane) }),
+    swept: (lane, segments) => metrics.swept.add(segments, { lane: laneName(lane) }),
+    lag(lane, lag) {
+      const labels = { lane: laneName(lane) };
+      metrics.lagSegments.set(lag.segments, labels);
+      metrics.lagBytes.set(lag.bytes, labels);
+      metrics.lagSecs.set(lag.ageSecs, labels);
+    },
+  };
+}

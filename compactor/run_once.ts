@@ -1,0 +1,36 @@
+/** `--once` for a command: runs, and says in one line what was done. */
+
+import { messageOf, OperatingError } from "../shared/base/errors.ts";
+import type { CompactorSettings } from "./flags.ts";
+import { compactOnce, type OnceTotals } from "./start_compactor.ts";
+
+/**
+ * The summary line. Errors: `unavailable` naming the lanes that could not be drained, with the summary of the others;
+ * what was drained stays drained.
+ */
+export async function runOnce(
+  settings: CompactorSettings,
+  options: { readonly signal?: AbortSignal } = {},
+): Promise<string> {
+  const totals = await compactOnce(settings, options);
+  const summary = summaryLine(totals);
+  if (totals.failures.length === 0) return summary;
+  const lanes = totals.failures.map(({ lane, error }) => `${lane}: ${messageOf(error)}`);
+  throw new OperatingError("unavailable", `Cannot drain ${lanes.join("; ")} (${summary})`);
+}
+
+/** `drained 1000 rows in 2 files with 1 commit, 0.3 s`, and what else is worth a word. */
+export function summaryLine(totals: OnceTotals): string {
+  const { rows, files, commits, poisoned, swept, secs } = totals;
+  const parts = [
+    `drained ${rows} rows in ${counted(files, "file")} with ${counted(commits, "commit")}`,
+    ...(poisoned === 0 ? [] : [`${counted(poisoned, "segment")} set aside in poison/`]),
+    ...(swept === 0 ? [] : [`${counted(swept, "committed segment")} removed`]),
+    `${secs.toFixed(1)} s`,
+  ];
+  return parts.join(", ");
+}
+
+function counted(count: number, noun: string): string {
+  return `${count} ${noun}${count === 1 ? "" : "s"}`;
+}

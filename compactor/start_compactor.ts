@@ -1,0 +1,140 @@
+/** Runs the compactor: as a process with a metrics listener, inside another role, or once. */
+
+import { getLogger } from "@logtape/logtape";
+import { VERSION } from "../shared/base/version.ts";
+import {
+  formatListenAddress,
+  type ListenAddress,
+  parseListenAddress,
+} from "../shared/http/listen_address.ts";
+import { serve } from "../shared/http/serve.ts";
+import { sweepLane } from "../shared/maintenance/drain.ts";
+import { drainAll, type DrainTotals } from "../shared/maintenance/drain_all.ts";
+import { startDrainLoop } from "../shared/maintenance/drain_loop.ts";
+import { combineObservers, type DrainObserver } from "../shared/maintenance/drain_observer.ts";
+import { DRAIN_GATE_DEFAULT, type DrainGate } from "../shared/maintenance/plan_drain.ts";
+import { metricsHandler } from "../shared/metrics/scrape.ts";
+import type { CompactorSettings } from "./flags.ts";
+import { logDrain } from "./log_drain.ts";
+import { countDrain, createCompactorMetrics } from "./metrics.ts";
+import { type CompactorPaths, compactorPaths, type OpenDrain, openDrain } from "./open_drain.ts";
+
+const MIB = 1024 * 1024;
+const TEMPORARIES_INTERVAL_MS = 3_600_000;
+
+export interface RunningDrain extends AsyncDisposable {
+  /** Looks at the lanes at once: a commit was asked for in this process. */
+  wake(): void;
+  /** Lets the commit under way end, abandons it after ten seconds. Idempotent. */
+  stop(): Promise<void>;
+}
+
+export interface Compactor extends RunningDrain {
+  readonly metricsAddress: ListenAddress;
+}
+
+/** Starts the compactor as a service. Errors: `OperatingError`s that name the option to change. */
+export async function startCompactor(settings: CompactorSettings): Promise<Compactor> {
+  const bind = parseListenAddress(settings.metricsBind, "--metrics-bind");
+  const metrics = createCompactorMetrics({ version: VERSION, role: "compactor" });
+  await using starting = new AsyncDisposableStack();
+  const metricsServer = starting.use(
+    serve({ ...bind, option: "--metrics-bind", handler: metricsHandler(metrics) }),
+  );
+  const drain = starting.use(
+    await startDrain(compactorPaths(settings), {
+      role: settings.role,
+      intervalMs: settings.intervalSecs * 1_000,
+      gate: gateOf(settings),
+      observer: countDrain(metrics),
+    }),
+  );
+  const running = starting.move();
+  getLogger(["svc", "compactor"]).info("compactor runs as {role}, metrics on {metrics}", {
+    role: settings.role,
+    metrics: formatListenAddress(metricsServer.address),
+  });
+  let stopping: Promise<void> | undefined;
+  const stop = () => stopping ??= running.disposeAsync();
+  return {
+    metricsAddress: metricsServer.address,
+    wake: () => drain.wake(),
+    stop,
+    [Symbol.asyncDispose]: stop,
+  };
+}
+
+export interface StartDrainOptions {
+  /** Default `combined`. */
+  readonly role?: CompactorSettings["role"];
+  /** Default 1000: SPEC.md section 1, `--with-compactor`. */
+  readonly intervalMs?: number;
+  readonly gate?: DrainGate;
+  readonly observer?: DrainObserver;
+}
+
+/** Starts the compactor inside another role's process: no listener, logs as that process does. */
+export async function startDrain(
+  paths: CompactorPaths,
+  options: StartDrainOptions = {},
+): Promise<RunningDrain> {
+  const { role = "combined", intervalMs = 1_000, gate = DRAIN_GATE_DEFAULT } = options;
+  await using starting = new AsyncDisposableStack();
+  const opened = starting.use(
+    await openDrain(paths, combineObservers(logDrain(), options.observer ?? {})),
+  );
+  const sweeps = role !== "drain";
+  if (sweeps) starting.defer(sweepTemporariesHourly(opened));
+  const loop = starting.use(
+    startDrainLoop(opened.deps, { gate, drains: role !== "maintenance", sweeps, intervalMs }),
+  );
+  const running = starting.move();
+  let stopping: Promise<void> | undefined;
+  const stop = () => stopping ??= running.disposeAsync();
+  return { wake: () => loop.wake(), stop, [Symbol.asyncDispose]: stop };
+}
+
+/** What `--once` did; also how many committed segments it removed. */
+export interface OnceTotals extends DrainTotals {
+  readonly swept: number;
+}
+
+/** `--once`: everything that is sealed now. Lanes that fail are in `failures`. */
+export async function compactOnce(
+  settings: CompactorSettings,
+  options: { readonly signal?: AbortSignal } = {},
+): Promise<OnceTotals> {
+  await using opened = await openDrain(compactorPaths(settings), logDrain());
+  const { deps, store } = opened;
+  const idle = { lanes: 0, rows: 0, files: 0, commits: 0, poisoned: 0, secs: 0, failures: [] };
+  const totals = settings.role === "maintenance" ? idle : await drainAll(deps, options);
+  if (settings.role === "drain") return { ...totals, swept: 0 };
+  let swept = 0;
+  for (const lane of await deps.wal.lanes()) swept += await sweepLane(deps, lane);
+  await store.sweepTemporaries(deps.clock.nowMs());
+  return { ...totals, swept };
+}
+
+function gateOf(settings: CompactorSettings): DrainGate {
+  return {
+    ...DRAIN_GATE_DEFAULT,
+    targetBytes: settings.commitBatchTargetMb * MIB,
+    ageMsMax: settings.commitMaxAgeSecs * 1_000,
+  };
+}
+
+/** Starts it; the function returned ends it. */
+function sweepTemporariesHourly({ deps, store }: OpenDrain): () => void {
+  const log = getLogger(["svc", "compactor"]);
+  const sweep = async () => {
+    try {
+      const removed = await store.sweepTemporaries(deps.clock.nowMs());
+      if (removed > 0) log.info("removed {removed} files that were never finished", { removed });
+    } catch (error) {
+      log.warning("cannot sweep unfinished files, next try in an hour: {error}", { error });
+    }
+  };
+  sweep();
+  const timer = setInterval(sweep, TEMPORARIES_INTERVAL_MS);
+  return () => clearInterval(timer);
+}

@@ -1,0 +1,216 @@
+/**
+ * Keeps all lanes of a WAL drained: looks at each lane every interval, at once when a commit was asked for, and
+ * goes on with a lane while more than one commit waits.
+ *
+ * One lane's turn follows another's, one commit each, so no lane starves. A lane that fails is tried again later and
+ * later; a turn that exceeds its deadline is left behind and its lane skipped until it ends. The loop itself ends
+ * only when it is stopped.
+ */
+
+import { getLogger } from "@logtape/logtape";
+import { type LaneId, laneName } from "../event/tenant.ts";
+import { applyDrain, type DrainDeps, lookAtLane, sweepLane } from "./drain.ts";
+import type { DrainGate } from "./plan_drain.ts";
+
+export interface DrainLoopOptions {
+  readonly gate: DrainGate;
+  /** Whether sealed segments are drained. */
+  readonly drains: boolean;
+  /** Whether committed segments that nobody needs any more are removed. */
+  readonly sweeps: boolean;
+  readonly intervalMs: number;
+}
+
+export interface DrainLoop extends AsyncDisposable {
+  /** Looks at once, without waiting for the next poll. */
+  wake(): void;
+  /** Lets the turn under way end, abandons it after a while. Idempotent. */
+  stop(): Promise<void>;
+}
+
+/** How often drain requests are looked for, and the largest share of time that this may take. */
+const POLL_MS = 100;
+const POLL_SHARE_MAX = 0.05;
+const SWEEP_INTERVAL_MS = 10_000;
+/** A turn that takes longer is left behind. A commit of the largest size takes a few seconds. */
+const TURN_MS_MAX = 120_000;
+const STOP_MS_MAX = 10_000;
+const BACKOFF_MS_MIN = 500;
+const BACKOFF_MS_MAX = 60_000;
+
+export function startDrainLoop(deps: DrainDeps, options: DrainLoopOptions): DrainLoop {
+  return new RunningLoop(deps, options);
+}
+
+interface LaneTurns {
+  readonly lane: LaneId;
+  /** A commit was asked for and has not been made. */
+  requested: boolean;
+  /** The last look found more than it took. */
+  more: boolean;
+  /** A turn that exceeded its deadline has not ended. */
+  busy: boolean;
+  failures: number;
+  notBeforeMs: number;
+}
+
+class RunningLoop implements DrainLoop {
+  readonly #deps: DrainDeps;
+  readonly #options: DrainLoopOptions;
+  readonly #log = getLogger(["svc", "drain"]);
+  readonly #turns = new Map<string, LaneTurns>();
+  readonly #abandon = new AbortController();
+  readonly #ended: Promise<void>;
+  #stopping: Promise<void> | undefined;
+  #pause = new AbortController();
+  #lookAtMs = 0;
+  #sweepAtMs = 0;
+  #failures = 0;
+
+  constructor(deps: DrainDeps, options: DrainLoopOptions) {
+    this.#deps = deps;
+    this.#options = options;
+    this.#ended = this.#run();
+  }
+
+  wake(): void {
+    this.#pause.abort();
+  }
+
+  stop(): Promise<void> {
+    return this.#stopping ??= this.#stop();
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.stop();
+  }
+
+  async #stop(): Promise<void> {
+    this.wake();
+    const timer = setTimeout(() => this.#abandon.abort(new Error("stopped")), STOP_MS_MAX);
+    await this.#ended;
+    clearTimeout(timer);
+  }
+
+  async #run(): Promise<void> {
+    const { clock } = this.#deps;
+    while (this.#stopping === undefined) {
+      this.#pause = new AbortController();
+      const startMs = clock.monotonicMs();
+      let pollMs = POLL_MS;
+      try {
+        const turns = await this.#poll();
+        pollMs = Math.max(POLL_MS, (clock.monotonicMs() - startMs) / POLL_SHARE_MAX);
+        await this.#round(turns, startMs);
+        this.#failures = 0;
+      } catch (error) {
+        this.#failures += 1;
+        pollMs = backoffMs(this.#failures);
+        this.#log.error("cannot list the WAL's lanes, next try in {pollMs} ms: {error}", {
+          pollMs,
+          error,
+        });
+      }
+      if ([...this.#turns.values()].some((turns) => turns.more)) continue;
+      await clock.sleep(pollMs, { signal: this.#pause.signal }).catch(() => {});
+    }
+  }
+
+  /** The lanes there are, with the requests that came since. */
+  async #poll(): Promise<LaneTurns[]> {
+    const turns = (await this.#deps.wal.lanes()).map((lane) => this.#turnsOf(lane));
+    if (this.#options.drains) {
+      for (const turn of turns) {
+        if (await this.#deps.admin.takeDrainRequest(turn.lane)) turn.requested = true;
+      }
+    }
+    return turns;
+  }
+
+  #turnsOf(lane: LaneId): LaneTurns {
+    const name = laneName(lane);
+    let turns = this.#turns.get(name);
+    if (turns === undefined) {
+      const fresh = { requested: false, more: false, busy: false, failures: 0, notBeforeMs: 0 };
+      turns = { lane, ...fresh };
+      this.#turns.set(name, turns);
+    }
+    return turns;
+  }
+
+  async #round(all: readonly LaneTurns[], nowMs: number): Promise<void> {
+    const looks = nowMs >= this.#lookAtMs;
+    const sweeps = this.#options.sweeps && nowMs >= this.#sweepAtMs;
+    if (looks) this.#lookAtMs = nowMs + this.#options.intervalMs;
+    if (sweeps) this.#sweepAtMs = nowMs + SWEEP_INTERVAL_MS;
+    for (const turns of all) {
+      if (this.#stopping !== undefined) return;
+      if (turns.busy || nowMs < turns.notBeforeMs) continue;
+      const drains = this.#options.drains && (looks || turns.more || turns.requested);
+      if (drains || sweeps) await this.#turn(turns, { drains, sweeps });
+    }
+  }
+
+  /** One turn of a lane, with a deadline; its errors end here. */
+  async #turn(
+    turns: LaneTurns,
+    what: { readonly drains: boolean; readonly sweeps: boolean },
+  ): Promise<void> {
+    const timeout = new AbortController();
+    const timer = setTimeout(
+      () => timeout.abort(new Error(`the turn took longer than ${TURN_MS_MAX} ms`)),
+      TURN_MS_MAX,
+    );
+    const signal = AbortSignal.any([timeout.signal, this.#abandon.signal]);
+    const work = this.#work(turns, { ...what, signal });
+    turns.busy = true;
+    const ended = work.finally(() => turns.busy = false);
+    ended.catch(() => {});
+    try {
+      await Promise.race([ended, aborted(signal)]);
+      turns.failures = 0;
+      turns.notBeforeMs = 0;
+    } catch (error) {
+      turns.more = false;
+      turns.failures += 1;
+      const pauseMs = backoffMs(turns.failures);
+      turns.notBeforeMs = this.#deps.clock.monotonicMs() + pauseMs;
+      this.#deps.observer?.failed?.(turns.lane, error);
+      this.#log.error("cannot drain lane {lane}, next try in {pauseMs} ms: {error}", {
+        lane: laneName(turns.lane),
+        pauseMs,
+        error,
+      });
+    } finally {
+      clearTimeout(timer);
+    }
+  }
+
+  async #work(
+    turns: LaneTurns,
+    what: { readonly drains: boolean; readonly sweeps: boolean; readonly signal: AbortSignal },
+  ): Promise<void> {
+    const { lane, requested } = turns;
+    if (what.drains) {
+      const plan = await lookAtLane(this.#deps, lane, { gate: this.#options.gate, requested });
+      const outcome = await applyDrain(this.#deps, lane, plan, { signal: what.signal });
+      const again = outcome === "overtaken" || outcome === "poisoned";
+      turns.more = plan.more || again;
+      // Kept while there is more: whoever asked may wait for the segment that is committed last.
+      turns.requested = requested && turns.more;
+    }
+    if (what.sweeps) await sweepLane(this.#deps, lane);
+  }
+}
+
+/** Rejects with the signal's reason once it is aborted. */
+function aborted(signal: AbortSignal): Promise<never> {
+  return new Promise((_, reject) => {
+    if (signal.aborted) return reject(signal.reason);
+    signal.addEventListener("abort", () => reject(signal.reason), { once: true });
+  });
+}
+
+function backoffMs(failures: number): number {
+  return Math.min(BACKOFF_MS_MAX, BACKOFF_MS_MIN * 2 ** (failures - 1));
+}
