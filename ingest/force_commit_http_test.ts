@@ -39,7 +39,11 @@ Deno.test({
   name: "commit=force answers once the catalog holds the request's segment, not before",
   fn: async () => {
     const woken = Promise.withResolvers<void>();
-    await using ingest = await RunningIngest.start([], { drain: { wake: () => woken.resolve() } });
+    const startDrain = () => ({
+      wake: () => woken.resolve(),
+      [Symbol.asyncDispose]: () => Promise.resolve(),
+    });
+    await using ingest = await RunningIngest.start([], { startDrain });
     let answered = false;
     const answer = ingest.post(bodyOf("forced"), { headers: PROTOBUF, query: "?commit=force" });
     void answer.then(() => answered = true);

@@ -1,5 +1,9 @@
-/** Metrics of the ingest server. Labels take values of fixed sets only, never a client's text. */
+/**
+ * Metrics of the ingest server. Labels take values of fixed sets only, never a client's text. The drain's count
+ * only when one runs in this process.
+ */
 
+import { DRAIN_METRICS } from "../shared/maintenance/drain_metrics.ts";
 import type { BuildInfo, Metrics } from "../shared/metrics/metrics.ts";
 import { createMetrics } from "../shared/metrics/metrics.ts";
 import { DURATION_SECS_BUCKETS, type MetricTable, ROWS_BUCKETS } from "../shared/metrics/table.ts";
@@ -8,6 +12,7 @@ import { DURATION_SECS_BUCKETS, type MetricTable, ROWS_BUCKETS } from "../shared
 const STATUSES = ["200", "400", "403", "404", "405", "413", "415", "500", "503", "504"] as const;
 
 export const METRICS = {
+  ...DRAIN_METRICS,
   requests: {
     kind: "counter",
     name: "svc_ingest_requests_total",

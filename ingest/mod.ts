@@ -1,12 +1,12 @@
 /** The ingest server: the only door for `main.ts`, `cli/` and tests. */
 
 export { type IngestSettings, OPTIONS } from "./flags.ts";
-export type { DrainHook } from "./force_commit.ts";
 export { METRICS } from "./metrics.ts";
 export {
   type IngestDeps,
   type IngestPaths,
   ingestPaths,
   type IngestServer,
+  type RunningDrain,
   startIngest,
 } from "./start_ingest.ts";

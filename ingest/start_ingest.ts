@@ -12,6 +12,8 @@ import {
   parseListenAddress,
 } from "../shared/http/listen_address.ts";
 import { type RunningServer, serve } from "../shared/http/serve.ts";
+import { countDrains } from "../shared/maintenance/drain_metrics.ts";
+import type { DrainObserver } from "../shared/maintenance/drain_observer.ts";
 import { metricsHandler } from "../shared/metrics/scrape.ts";
 import { type Clock, SystemClock } from "../shared/os/clock.ts";
 import { DenoFileSystem } from "../shared/os/deno_file_system.ts";
@@ -30,11 +32,17 @@ import { createHandler, ingestRoutes } from "./routes.ts";
 import { countWalEvents, gaugeWalSegments } from "./wal_metrics.ts";
 
 export interface IngestDeps {
-  /** A drain in this process, woken by `commit=force`; whoever started it stops it. */
-  readonly drain?: DrainHook;
+  /**
+   * Starts a drain in this process (`--with-compactor`). The server hands it an observer that counts into its
+   * `/metrics`, wakes it for `commit=force`, and stops it after the last request.
+   */
+  readonly startDrain?: (observer: DrainObserver) => RunningDrain | Promise<RunningDrain>;
   readonly fs?: FileSystem;
   readonly clock?: Clock;
 }
+
+/** What `startDrainLoop` returns, as far as the server needs it. */
+export type RunningDrain = DrainHook & AsyncDisposable;
 
 export interface IngestServer extends AsyncDisposable {
   readonly address: ListenAddress;
@@ -72,6 +80,7 @@ export async function startIngest(
   const metricsBind = parseListenAddress(settings.metricsBind, "--metrics-bind");
   const paths = ingestPaths(settings);
   const metrics = createIngestMetrics({ version: VERSION, role: "ingest" });
+  const { startDrain } = deps;
 
   await using starting = new AsyncDisposableStack();
   const fs = deps.fs ?? new DenoFileSystem();
@@ -88,6 +97,7 @@ export async function startIngest(
   );
   gaugeWalSegments(metrics, openWalReader(fs, paths.wal));
   const catalog = starting.use(await openSqliteCatalog({ path: paths.catalog, readOnly: true }));
+  const drain = startDrain && starting.use(await startDrain(countDrains(metrics)));
   const readiness = new Readiness(() => wal.unreadyReason(), { clock });
   starting.defer(() => readiness.stop());
   await readiness.start();
@@ -110,8 +120,7 @@ export async function startIngest(
       ingestRoutes({
         logs: createOtlpLogs({
           ...logsDeps(settings, { wal, clock, metrics }),
-          forceCommit: (lane, segment) =>
-            forceCommit(lane, segment, { ...force, drain: deps.drain }),
+          forceCommit: (lane, segment) => forceCommit(lane, segment, { ...force, drain }),
         }),
         readyz: () => readiness.response(),
       }),

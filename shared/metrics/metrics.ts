@@ -135,7 +135,6 @@ function register(spec: MetricSpec, registry: Registry): unknown {
     return handle;
   }
   const handle = new GaugeHandle<Record<string, string>>(config.labelNames);
-  startAtZero(handle, labels);
   new Gauge({
     ...config,
     async collect() {

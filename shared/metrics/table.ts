@@ -10,8 +10,8 @@ interface MetricBase {
 }
 
 /**
- * Labels in their order, each with the values known beforehand: every combination of those is exported at zero
- * from the start, so that a rate over it is right. An empty list is a label whose values come later; give such
+ * Labels in their order, each with the values known beforehand: a counter exports every combination of those at zero
+ * from the start, so that a rate over it is right; a gauge exports what was set. An empty list is a label whose values come later; give such
  * a label only values of a bounded set, never a client's text.
  */
 export type LabelTable = Readonly<Record<string, readonly string[]>>;
