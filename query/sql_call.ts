@@ -8,7 +8,7 @@
 
 import { getLogger } from "@logtape/logtape";
 import { assert } from "../shared/base/assert.ts";
-import { isOperatingError, OperatingError } from "../shared/base/errors.ts";
+import { isOperatingError, messageOf, OperatingError } from "../shared/base/errors.ts";
 import type { Engine, PreparedQuery, RunningQuery } from "../shared/engine/types.ts";
 import type { Clock } from "../shared/os/clock.ts";
 import type { EffectiveLimits } from "./limits.ts";
@@ -138,9 +138,16 @@ export class SqlCall implements AsyncDisposable {
     if (rowsReturned !== undefined) metrics.rowsReturned.observe(rowsReturned);
   }
 
-  /** Counts the request as the failure that `failure` is. */
+  /** Counts the request as the failure that `failure` is, and logs what is not the caller's doing. */
   endWith(failure: unknown): void {
-    this.end(outcomeOf(failure));
+    const outcome = outcomeOf(failure);
+    this.end(outcome);
+    if (outcome !== "failed" || !isOperatingError(failure)) return; // A bug is logged where it is answered.
+    // Never the statement: its literals may be secrets.
+    getLogger(["svc", "query"]).error("query failed: {error}", {
+      error: failure.message,
+      cause: messageOf(failure.cause ?? "none"),
+    });
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

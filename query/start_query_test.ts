@@ -1,7 +1,8 @@
 import { strict as assert } from "node:assert";
 import { join } from "node:path";
-import { isOperatingError } from "../shared/base/errors.ts";
+import { isOperatingError, OperatingError } from "../shared/base/errors.ts";
 import { parseOptions } from "../shared/config/parse_options.ts";
+import { configureLogging, resetLogging } from "../shared/os/logging.ts";
 import { FakeEngine } from "./fake_engine.ts";
 import { OPTIONS, startQuery } from "./mod.ts";
 import { startTestServer } from "./testing_server.ts";
@@ -42,6 +43,30 @@ Deno.test({
       taken.close();
       await Deno.remove(dir, { recursive: true });
     }
+  },
+});
+
+Deno.test({
+  name: "startQuery warns that it is open, and logs failures without the statement",
+  async fn() {
+    const lines: string[] = [];
+    await configureLogging({ level: "info", writeLine: (line) => lines.push(line) });
+    try {
+      await using server = await startTestServer({
+        onChunk() {
+          throw new OperatingError("internal", "engine broke", { cause: new Error("disk") });
+        },
+      });
+      const response = await server.post("/api/v1/sql", { query: "SELECT 'a secret'" });
+      assert.equal(response.status, 500);
+      assert.doesNotMatch(await response.text(), /disk/);
+    } finally {
+      await resetLogging();
+    }
+    const log = lines.join("\n");
+    assert.match(log, /WRN query no authentication is configured/);
+    assert.match(log, /ERR query query failed: engine broke.*disk/);
+    assert.doesNotMatch(log, /secret/);
   },
 });
 
