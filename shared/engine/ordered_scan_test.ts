@@ -1,0 +1,153 @@
+import { deepStrictEqual, ok, strictEqual } from "node:assert/strict";
+import fc from "fast-check";
+import { EngineLab } from "../testing/engine_lab.ts";
+
+const START_NS = 1_790_000_000_000_000_000n;
+
+interface LabRows {
+  readonly lab: EngineLab;
+  /** `timestamp_ns` of every row. */
+  readonly times: readonly bigint[];
+}
+
+/** Overlapping files with many ties: sorted ones of four rows a group, one unsorted, and rows in the WAL. */
+async function openLab(): Promise<LabRows> {
+  const lab = await EngineLab.open({ wal: true });
+  const times: bigint[] = [];
+  let state = 7;
+  const random = (below: number) => {
+    state = (state * 1_103_515_245 + 12_345) % 2_147_483_648;
+    return state % below;
+  };
+  const draw = (count: number, base: number) =>
+    Array.from({ length: count }, () => START_NS + BigInt(base + random(30)) * 500n);
+  for (let file = 0; file < 8; file += 1) {
+    const own = draw(25, file * 12);
+    if (file !== 5) own.sort((a, b) => a < b ? -1 : 1);
+    await lab.commit(own.map((ns) => ({ ns })), { rowGroupRowsMax: 4, sorted: file !== 5 });
+    times.push(...own);
+  }
+  const buffered = draw(20, 60);
+  await lab.append(buffered.map((ns) => ({ ns })));
+  times.push(...buffered);
+  return { lab, times };
+}
+
+function micros(ns: bigint): bigint {
+  return ns / 1_000n;
+}
+
+Deno.test({
+  name: "orderedParts answers as sorting every row does",
+  fn: async () => {
+    const { lab, times } = await openLab();
+    await using _ = lab;
+    const bound = fc.option(
+      fc.integer({ min: -5, max: 140 }).map((step) => START_NS + BigInt(step) * 500n),
+    );
+    await fc.assert(
+      fc.asyncProperty(
+        fc.constantFrom("ASC", "DESC"),
+        fc.integer({ min: 0, max: 260 }),
+        fc.integer({ min: 0, max: 40 }),
+        bound,
+        bound,
+        async (direction, limit, offset, min, max) => {
+          const where = [
+            ...(min === null ? [] : [`timestamp_ns >= ${min}`]),
+            ...(max === null ? [] : [`${max} > timestamp_ns`]),
+          ];
+          const answer = await lab.query(
+            `SELECT timestamp_ns FROM events ${where.length > 0 ? "WHERE " : ""}` +
+              `${where.join(" AND ")} ORDER BY timestamp ${direction}, timestamp_ns ${direction} ` +
+              `LIMIT ${limit} OFFSET ${offset}`,
+          );
+          const sign = direction === "ASC" ? 1 : -1;
+          const expected = times
+            .filter((ns) => (min === null || ns >= min) && (max === null || ns < max))
+            .sort((a, b) => a < b ? -sign : a > b ? sign : 0)
+            .slice(offset, offset + limit);
+          deepStrictEqual(answer.texts.map((row) => BigInt(row.slice(1, -1))), expected);
+        },
+      ),
+      { numRuns: 50, seed: 20261120 },
+    );
+  },
+});
+
+Deno.test({
+  name: "orderedParts ties on timestamp alone keep the right instants",
+  fn: async () => {
+    const { lab, times } = await openLab();
+    await using _ = lab;
+    for (const limit of [1, 7, 50, 219, 220, 500]) {
+      const answer = await lab.query(
+        `SELECT timestamp_ns FROM events ORDER BY timestamp DESC LIMIT ${limit}`,
+      );
+      deepStrictEqual(
+        answer.texts.map((row) => micros(BigInt(row.slice(1, -1)))),
+        times.map(micros).sort((a, b) => a < b ? 1 : a > b ? -1 : 0).slice(0, limit),
+      );
+    }
+  },
+});
+
+const ORDERINGS: readonly (readonly [ordering: string, sql: string])[] = [
+  ["advertised", "SELECT * FROM events ORDER BY timestamp DESC LIMIT 5"],
+  ["advertised", "SELECT host FROM events e ORDER BY e.timestamp LIMIT 5"],
+  [
+    "advertised",
+    "SELECT host FROM events WHERE timestamp < '2027-01-01' ORDER BY timestamp LIMIT 5",
+  ],
+  [
+    "advertised",
+    "SELECT host FROM events WHERE timestamp > now() - INTERVAL 90 YEAR ORDER BY timestamp DESC LIMIT 5",
+  ],
+  ["filtered", "SELECT host FROM events WHERE host = 'h' ORDER BY timestamp DESC LIMIT 5"],
+  ["filtered", "SELECT host FROM events WHERE timestamp < now() ORDER BY timestamp DESC LIMIT 5"],
+  [
+    "filtered",
+    "SELECT host FROM events WHERE timestamp > now() - INTERVAL 90 YEAR ORDER BY timestamp LIMIT 5",
+  ],
+  ["no_bounds", "SELECT host FROM events ORDER BY timestamp DESC"],
+  ["no_sort_order", "SELECT host FROM events LIMIT 5"],
+  ["no_sort_order", "SELECT count(*) OVER () FROM events ORDER BY timestamp LIMIT 5"],
+  ["no_sort_order", "SELECT unnest([1, 2]) FROM events ORDER BY timestamp LIMIT 5"],
+  [
+    "no_sort_order",
+    "SELECT (SELECT count(*) FROM events) FROM events ORDER BY timestamp LIMIT 5",
+  ],
+  ["no_sort_order", "SELECT e.host FROM events e, events f ORDER BY e.timestamp LIMIT 5"],
+  ["non_timestamp_sort", "SELECT host FROM events ORDER BY host LIMIT 5"],
+  ["non_identity_sort", "SELECT now() AS timestamp FROM events ORDER BY timestamp LIMIT 5"],
+  [
+    "mixed_sort_direction",
+    "SELECT host FROM events ORDER BY timestamp DESC, timestamp_ns ASC LIMIT 5",
+  ],
+  ["unknown_sort_order", "SELECT host FROM events ORDER BY timestamp DESC, host LIMIT 5"],
+];
+
+Deno.test({
+  name: "orderedRequest says why a scan does not stream in order",
+  fn: async (t) => {
+    const { lab } = await openLab();
+    await using _ = lab;
+    for (const [ordering, sql] of ORDERINGS) {
+      await t.step(sql, async () => {
+        strictEqual((await lab.query(sql)).stats.scan?.ordering, ordering);
+      });
+    }
+  },
+});
+
+Deno.test({
+  name: "orderedParts newest rows leave most of the table unread",
+  fn: async () => {
+    const { lab, times } = await openLab();
+    await using _ = lab;
+    const { stats } = await lab.query("SELECT * FROM events ORDER BY timestamp DESC LIMIT 3");
+    const scan = stats.scan;
+    ok(scan !== undefined && scan.planned_rows < times.length / 3, JSON.stringify(scan));
+    strictEqual(scan.planned_rows + (scan.rows_pruned_selection ?? 0), times.length);
+  },
+});
