@@ -1,7 +1,6 @@
 /** The compactor: the only door for `main.ts`, `cli/` and tests. */
 
 export { type CompactorSettings, OPTIONS } from "./flags.ts";
-export { countDrain, DRAIN_METRICS } from "./metrics.ts";
 export { type CompactorPaths, compactorPaths } from "./open_drain.ts";
 export { runOnce, summaryLine } from "./run_once.ts";
 export {

@@ -11,12 +11,13 @@ import { serve } from "../shared/http/serve.ts";
 import { sweepLane } from "../shared/maintenance/drain.ts";
 import { drainAll, type DrainTotals } from "../shared/maintenance/drain_all.ts";
 import { startDrainLoop } from "../shared/maintenance/drain_loop.ts";
+import { countDrain } from "../shared/maintenance/drain_metrics.ts";
 import { combineObservers, type DrainObserver } from "../shared/maintenance/drain_observer.ts";
 import { DRAIN_GATE_DEFAULT, type DrainGate } from "../shared/maintenance/plan_drain.ts";
 import { metricsHandler } from "../shared/metrics/scrape.ts";
 import type { CompactorSettings } from "./flags.ts";
 import { logDrain } from "./log_drain.ts";
-import { countDrain, createCompactorMetrics } from "./metrics.ts";
+import { createCompactorMetrics } from "./metrics.ts";
 import { type CompactorPaths, compactorPaths, type OpenDrain, openDrain } from "./open_drain.ts";
 
 const MIB = 1024 * 1024;

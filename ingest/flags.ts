@@ -44,6 +44,13 @@ export const OPTIONS = {
     default: "warehouse",
     help: "Warehouse directory, absolute or below the data directory; holds the catalog.",
   },
+  warehouseUrl: {
+    kind: "text",
+    flag: "warehouse-url",
+    env: "SVC_WAREHOUSE_URL",
+    placeholder: "url",
+    help: "Warehouse as a file:// URL; overrides --warehouse.",
+  },
   catalogUri: {
     kind: "text",
     flag: "catalog-uri",

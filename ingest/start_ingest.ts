@@ -12,13 +12,14 @@ import {
   parseListenAddress,
 } from "../shared/http/listen_address.ts";
 import { type RunningServer, serve } from "../shared/http/serve.ts";
-import { countDrains } from "../shared/maintenance/drain_metrics.ts";
+import { countDrain } from "../shared/maintenance/drain_metrics.ts";
 import type { DrainObserver } from "../shared/maintenance/drain_observer.ts";
 import { metricsHandler } from "../shared/metrics/scrape.ts";
 import { type Clock, SystemClock } from "../shared/os/clock.ts";
 import { DenoFileSystem } from "../shared/os/deno_file_system.ts";
 import type { FileSystem } from "../shared/os/file_system.ts";
 import { SystemRandom } from "../shared/os/random.ts";
+import { warehousePathOf } from "../shared/storage/warehouse_url.ts";
 import type { Wal } from "../shared/wal/types.ts";
 import { openWalReader } from "../shared/wal/reader.ts";
 import { openWal } from "../shared/wal/wal.ts";
@@ -58,14 +59,20 @@ export interface IngestPaths {
 
 /** Where the server's places are, all absolute. */
 export function ingestPaths(
-  settings: Pick<IngestSettings, "dataDir" | "wal" | "warehouse" | "catalogUri">,
+  settings: Pick<
+    IngestSettings,
+    "dataDir" | "wal" | "warehouse" | "warehouseUrl" | "catalogUri"
+  >,
 ): IngestPaths {
   const dataDir = resolve(settings.dataDir);
   const below = (path: string) => isAbsolute(path) ? resolve(path) : join(dataDir, path);
+  const warehouse = settings.warehouseUrl === undefined
+    ? below(settings.warehouse)
+    : resolve(warehousePathOf(settings.warehouseUrl));
   return {
     wal: below(settings.wal),
     catalog: settings.catalogUri === undefined
-      ? join(below(settings.warehouse), "catalog.db")
+      ? join(warehouse, "catalog.db")
       : resolve(sqlitePathOf(settings.catalogUri)),
   };
 }
@@ -97,7 +104,7 @@ export async function startIngest(
   );
   gaugeWalSegments(metrics, openWalReader(fs, paths.wal));
   const catalog = starting.use(await openSqliteCatalog({ path: paths.catalog, readOnly: true }));
-  const drain = startDrain && starting.use(await startDrain(countDrains(metrics)));
+  const drain = startDrain && starting.use(await startDrain(countDrain(metrics)));
   const readiness = new Readiness(() => wal.unreadyReason(), { clock });
   starting.defer(() => readiness.stop());
   await readiness.start();

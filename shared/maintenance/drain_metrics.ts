@@ -1,97 +1,113 @@
-/** Metrics of a drain, wherever it runs: in the compactor, or in the ingest server with `--with-compactor`. */
+/**
+ * Metrics of a drain and the observer that counts them, wherever it runs: in the compactor, or in the ingest server with
+ * `--with-compactor`.
+ */
 
-import { type LaneId, laneName } from "../event/tenant.ts";
+import { laneName } from "../event/tenant.ts";
 import type { MetricHandles } from "../metrics/metrics.ts";
 import { DURATION_SECS_BUCKETS, type MetricTable } from "../metrics/table.ts";
-import type { DrainObserver, LaneLag } from "./drain_observer.ts";
+import type { DrainObserver } from "./drain_observer.ts";
 
+/** Lanes are created by the operator's tenants and indexes, so their number is bounded by what is configured. */
+const LANE = { lane: [] } as const;
+
+/** What a drain counts; also served by an ingester that has the compactor inside. */
 export const DRAIN_METRICS = {
-  drainCommits: {
+  rows: {
     kind: "counter",
-    name: "svc_drain_commits_total",
-    help: "Commits of WAL segments to tables",
+    name: "svc_drain_rows_total",
+    help: "Rows committed to tables",
+    labels: LANE,
   },
-  drainRows: { kind: "counter", name: "svc_drain_rows_total", help: "Rows committed to tables" },
-  drainSegments: {
-    kind: "counter",
-    name: "svc_drain_segments_total",
-    help:
-      "WAL segments by what happened: committed, set aside as undecodable, removed after their retention",
-    labels: { outcome: ["committed", "poisoned", "swept"] },
-  },
-  drainFiles: {
-    kind: "counter",
-    name: "svc_drain_files_total",
-    help: "Data files added to tables",
-  },
-  drainFileBytes: {
+  fileBytes: {
     kind: "counter",
     name: "svc_drain_file_bytes_total",
-    help: "Bytes of data files added to tables",
+    help: "Bytes of the data files committed",
+    labels: LANE,
   },
-  drainCommitSecs: {
+  files: {
+    kind: "counter",
+    name: "svc_drain_files_total",
+    help: "Data files committed",
+    labels: LANE,
+  },
+  segments: {
+    kind: "counter",
+    name: "svc_drain_segments_total",
+    help: "WAL segments committed",
+    labels: LANE,
+  },
+  commits: {
+    kind: "counter",
+    name: "svc_drain_commits_total",
+    help: "Commits by how they ended; overtaken: another drain had committed the same segments",
+    labels: { outcome: ["committed", "overtaken", "failed"] },
+  },
+  commitRetries: {
+    kind: "counter",
+    name: "svc_drain_commit_retries_total",
+    help: "Times that a commit's metadata was written again because another commit came first",
+  },
+  commitSecs: {
     kind: "histogram",
     name: "svc_drain_commit_seconds",
     help: "From the first segment read to the commit",
     buckets: DURATION_SECS_BUCKETS,
   },
-  drainRetries: {
+  poisoned: {
     kind: "counter",
-    name: "svc_drain_retries_total",
-    help: "Times that a commit was staged again because another came first",
+    name: "svc_drain_poisoned_segments_total",
+    help: "WAL segments set aside because they cannot be read",
+    labels: LANE,
   },
-  drainOvertaken: {
+  swept: {
     kind: "counter",
-    name: "svc_drain_overtaken_total",
-    help: "Drains given up because another one had committed the same segments",
+    name: "svc_wal_swept_segments_total",
+    help: "Committed WAL segments removed",
+    labels: LANE,
   },
-  drainFailures: {
-    kind: "counter",
-    name: "svc_drain_failures_total",
-    help: "Turns of a lane that failed and are tried again",
-  },
-  drainLagSegments: {
+  lagSegments: {
     kind: "gauge",
     name: "svc_drain_lag_segments",
-    help: "Sealed segments that waited at the last look, over all lanes",
+    help: "Sealed WAL segments that wait for a commit",
+    labels: LANE,
   },
-  drainLagBytes: {
+  lagBytes: {
     kind: "gauge",
     name: "svc_drain_lag_bytes",
-    help: "Bytes of sealed segments that waited at the last look, over all lanes",
+    help: "Bytes of the WAL segments that wait for a commit",
+    labels: LANE,
   },
-  drainLagSecs: {
+  lagSecs: {
     kind: "gauge",
     name: "svc_drain_lag_seconds",
-    help: "Age of the oldest sealed segment that waited at the last look, over all lanes",
+    help: "Age of the oldest sealed WAL segment that waits for a commit, 0 when none does",
+    labels: LANE,
   },
 } as const satisfies MetricTable;
 
-/** An observer that counts into `metrics`. */
-export function countDrains(metrics: MetricHandles<typeof DRAIN_METRICS>): DrainObserver {
-  const lags = new Map<string, LaneLag>();
-  const sum = (of: (lag: LaneLag) => number) =>
-    [...lags.values()].reduce((total, lag) => total + of(lag), 0);
-  metrics.drainLagSegments.readAtScrape(() => sum((lag) => lag.segments), {});
-  metrics.drainLagBytes.readAtScrape(() => sum((lag) => lag.bytes), {});
-  metrics.drainLagSecs.readAtScrape(
-    () => Math.max(0, ...[...lags.values()].map((lag) => lag.ageSecs)),
-    {},
-  );
+/** Counts what a drain reports into `metrics`. */
+export function countDrain(metrics: MetricHandles<typeof DRAIN_METRICS>): Required<DrainObserver> {
   return {
-    committed(_lane, report) {
-      metrics.drainCommits.add(1, {});
-      metrics.drainRows.add(report.rows, {});
-      metrics.drainSegments.add(report.segments, { outcome: "committed" });
-      metrics.drainFiles.add(report.files, {});
-      metrics.drainFileBytes.add(report.fileBytes, {});
-      metrics.drainCommitSecs.observe(report.secs);
-      metrics.drainRetries.add(report.retries, {});
+    committed(lane, report) {
+      const labels = { lane: laneName(lane) };
+      metrics.rows.add(report.rows, labels);
+      metrics.fileBytes.add(report.fileBytes, labels);
+      metrics.files.add(report.files, labels);
+      metrics.segments.add(report.segments, labels);
+      metrics.commits.add(1, { outcome: "committed" });
+      metrics.commitRetries.add(report.retries, {});
+      metrics.commitSecs.observe(report.secs);
     },
-    overtaken: () => metrics.drainOvertaken.add(1, {}),
-    poisoned: () => metrics.drainSegments.add(1, { outcome: "poisoned" }),
-    failed: () => metrics.drainFailures.add(1, {}),
-    swept: (_lane, segments) => metrics.drainSegments.add(segments, { outcome: "swept" }),
-    lag: (lane: LaneId, lag: LaneLag) => void lags.set(laneName(lane), lag),
+    overtaken: () => metrics.commits.add(1, { outcome: "overtaken" }),
+    failed: () => metrics.commits.add(1, { outcome: "failed" }),
+    poisoned: (lane) => metrics.poisoned.add(1, { lane: laneName(lane) }),
+    swept: (lane, segments) => metrics.swept.add(segments, { lane: laneName(lane) }),
+    lag(lane, lag) {
+      const labels = { lane: laneName(lane) };
+      metrics.lagSegments.set(lag.segments, labels);
+      metrics.lagBytes.set(lag.bytes, labels);
+      metrics.lagSecs.set(lag.ageSecs, labels);
+    },
   };
 }

@@ -1,16 +1,16 @@
 import assert from "node:assert/strict";
 import { createMetrics } from "../metrics/metrics.ts";
-import { countDrains, DRAIN_METRICS } from "./drain_metrics.ts";
+import { countDrain, DRAIN_METRICS } from "./drain_metrics.ts";
 
 const LANE = { tenant: "default", index: "events" };
 const OTHER = { tenant: "default", index: "web" };
 
 Deno.test({
   name:
-    "countDrains turns what a drain tells into counters, and the last looks into lag over all lanes",
+    "countDrain turns what a drain tells into counters, and the last look at each lane into its lag",
   fn: async () => {
     const metrics = createMetrics(DRAIN_METRICS, { version: "1", role: "compactor" });
-    const observer = countDrains(metrics);
+    const observer = countDrain(metrics);
     const report = { segments: 3, rows: 100, files: 2, fileBytes: 5_000, secs: 0.2, retries: 1 };
     observer.committed?.(LANE, report);
     observer.committed?.(OTHER, { ...report, rows: 11 });
@@ -22,22 +22,25 @@ Deno.test({
     observer.lag?.(LANE, { segments: 1, bytes: 10, ageSecs: 3 });
     observer.lag?.(OTHER, { segments: 2, bytes: 5, ageSecs: 7 });
     const { text } = await metrics.render(null);
+    const events = 'lane="default/events"';
     for (
       const line of [
-        "svc_drain_commits_total 2",
-        "svc_drain_rows_total 111",
-        'svc_drain_segments_total{outcome="committed"} 6',
-        'svc_drain_segments_total{outcome="poisoned"} 1',
-        'svc_drain_segments_total{outcome="swept"} 4',
-        "svc_drain_files_total 4",
-        "svc_drain_file_bytes_total 10000",
+        'svc_drain_commits_total{outcome="committed"} 2',
+        'svc_drain_commits_total{outcome="overtaken"} 1',
+        'svc_drain_commits_total{outcome="failed"} 1',
+        `svc_drain_rows_total{${events}} 100`,
+        'svc_drain_rows_total{lane="default/web"} 11',
+        `svc_drain_segments_total{${events}} 3`,
+        `svc_drain_poisoned_segments_total{${events}} 1`,
+        `svc_wal_swept_segments_total{${events}} 4`,
+        `svc_drain_files_total{${events}} 2`,
+        `svc_drain_file_bytes_total{${events}} 5000`,
         "svc_drain_commit_seconds_count 2",
-        "svc_drain_retries_total 2",
-        "svc_drain_overtaken_total 1",
-        "svc_drain_failures_total 1",
-        "svc_drain_lag_segments 3",
-        "svc_drain_lag_bytes 15",
-        "svc_drain_lag_seconds 7",
+        "svc_drain_commit_retries_total 2",
+        `svc_drain_lag_segments{${events}} 1`,
+        `svc_drain_lag_bytes{${events}} 10`,
+        `svc_drain_lag_seconds{${events}} 3`,
+        'svc_drain_lag_segments{lane="default/web"} 2',
       ]
     ) assert.ok(text.split("\n").includes(line), `${line} in\n${text}`);
   },
