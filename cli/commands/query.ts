@@ -1,7 +1,10 @@
 /** `svc query`: one statement on what was ingested below the data directory, tables and WAL together. */
 
+import { resolve } from "node:path";
 import { DATA_DIR_OPTION } from "../../shared/config/data_dir.ts";
 import type { OptionTable } from "../../shared/config/options.ts";
+import { DenoFileSystem } from "../../shared/os/deno_file_system.ts";
+import { openWalReader } from "../../shared/wal/reader.ts";
 import { defineCommand } from "../command.ts";
 import { openDirectEngine, printSql, RESULT_OPTIONS } from "../direct_sql.ts";
 import { localWarehouse } from "../warehouse_options.ts";
@@ -21,7 +24,8 @@ const OPTIONS = {
 export const command = defineCommand({
   options: OPTIONS,
   async run(settings, { console }) {
-    await using direct = await openDirectEngine(localWarehouse(settings.dataDir));
+    const wal = openWalReader(new DenoFileSystem(), resolve(settings.dataDir, "wal"));
+    await using direct = await openDirectEngine(localWarehouse(settings.dataDir), { wal });
     await printSql(direct.engine, settings.sql, { settings, console });
   },
 });
