@@ -94,7 +94,8 @@ Deno.test({
     withServer({
       rows: [1],
       onPrepare({ sql }) {
-        if (sql.includes("bad")) throw new OperatingError("invalid_argument", "no table bad");
+        if (!sql.includes("bad")) return;
+        throw new OperatingError("invalid_argument", "no table bad\n\nLINE 1\n  ^\x1b[2J");
       },
     }, async (ask) => {
       const flags = ["--quiet", "--format", "ndjson"];
@@ -107,7 +108,10 @@ Deno.test({
       for (const [input, output, status] of cases) {
         const ran = await ask(flags, { input });
         assert.deepEqual([ran.status, ran.output], [status, output], input);
-        assert.equal(ran.notes, status === 0 ? "" : "svc: no table bad (HTTP 400)\n");
+        assert.equal(
+          ran.notes,
+          status === 0 ? "" : "svc: no table bad (HTTP 400)\n\nLINE 1\n  ^\\x1b[2J\n",
+        );
       }
     }),
 });

@@ -55,7 +55,7 @@ export interface Trailer {
   readonly [field: string]: JsonValue;
 }
 
-const ERROR_TEXT_LENGTH_MAX = 500;
+const ERROR_TEXT_LENGTH_MAX = 2_000;
 const TRAILER_START = '{"_meta":';
 
 export class SqlClient {
@@ -177,7 +177,7 @@ function streamLine(text: string): StreamLine {
 function failureOf(response: Response, text: string): OperatingError {
   const body = tryParse(text);
   const said = isObject(body) && typeof body["error"] === "string" ? body["error"] : text.trim();
-  const shown = printable(said).slice(0, ERROR_TEXT_LENGTH_MAX) || "no message";
+  const [shown = "no message", ...more] = messageLines(said || "no message");
   const retryAfter = Number(response.headers.get("retry-after") ?? NaN);
   const retry = Number.isFinite(retryAfter) ? `; try again in ${retryAfter} s` : "";
   const token = response.status === 401 ? "; give a token with --token or SVC_TOKEN" : "";
@@ -186,8 +186,13 @@ function failureOf(response: Response, text: string): OperatingError {
     response.ok
       ? `Cannot read the answer of ${response.url}: it is not what a query server sends. ` +
         "Check --endpoint"
-      : `${shown} (HTTP ${response.status}${token}${retry})`,
+      : [`${shown} (HTTP ${response.status}${token}${retry})`, ...more].join("\n"),
   );
+}
+
+/** What a server said, bounded and safe to show; a SQL error points at its place on a line of its own. */
+export function messageLines(text: string): string[] {
+  return text.slice(0, ERROR_TEXT_LENGTH_MAX).split("\n").map((line) => printable(line).trimEnd());
 }
 
 function codeOf(status: number): ErrorCode {

@@ -3,7 +3,7 @@
 import { type ErrorCode, OperatingError } from "../../shared/base/errors.ts";
 import { uniqueNames } from "../../shared/engine/render.ts";
 import type { Console } from "../console.ts";
-import type { RecordsBody, SqlClient, Trailer } from "./client.ts";
+import { messageLines, type RecordsBody, type SqlClient, type Trailer } from "./client.ts";
 import { printable } from "./display_width.ts";
 import { dryRunLines, recordsFooter, streamFooter } from "./statement_report.ts";
 import { renderTable } from "./table.ts";
@@ -80,10 +80,12 @@ async function showStream(
 
 function midwayFailure(trailer: Trailer, rows: number): OperatingError {
   const code: ErrorCode = trailer["code"] === 503 ? "unavailable" : "internal";
-  const said = typeof trailer["error"] === "string" ? printable(trailer["error"]) : trailer._meta;
+  const said = typeof trailer["error"] === "string" ? trailer["error"] : trailer._meta;
   const wait = trailer["retry_after_secs"];
   const retry = typeof wait === "number" ? ` (try again in ${wait} s)` : "";
-  return new OperatingError(code, `The answer ended early, after ${rows} rows: ${said}${retry}`);
+  const [shown, ...more] = messageLines(said);
+  const first = `The answer ended early, after ${rows} rows: ${shown}${retry}`;
+  return new OperatingError(code, [first, ...more].join("\n"));
 }
 
 function* tableLines(body: RecordsBody, console: Console): Iterable<string> {
