@@ -1,6 +1,5 @@
 /** The compactor as a program: parses, starts, waits to be asked to end, stops. Permissions: set `compactor`. */
 
-import process from "node:process";
 import { isOperatingError } from "../shared/base/errors.ts";
 import { VERSION } from "../shared/base/version.ts";
 import { parseProgram, UsageError } from "../shared/config/parse_options.ts";
@@ -16,10 +15,11 @@ const PROGRAM = {
 };
 
 async function main(argv: readonly string[]): Promise<number> {
+  const encoder = new TextEncoder();
   try {
     const invocation = parseProgram(PROGRAM, argv, (name) => Deno.env.get(name));
     if (invocation.kind === "print") {
-      process.stdout.write(invocation.text);
+      await Deno.stdout.write(encoder.encode(invocation.text));
       return 0;
     }
     const { settings } = invocation;
@@ -28,7 +28,8 @@ async function main(argv: readonly string[]): Promise<number> {
     if (settings.once) {
       const ending = new AbortController();
       end.requested.then(() => ending.abort(new Error("asked to end")));
-      process.stdout.write(`${await runOnce(settings, { signal: ending.signal })}\n`);
+      const summary = await runOnce(settings, { signal: ending.signal });
+      await Deno.stdout.write(encoder.encode(`${summary}\n`));
       return 0;
     }
     await using _compactor = await startCompactor(settings);
@@ -36,7 +37,7 @@ async function main(argv: readonly string[]): Promise<number> {
     return 0;
   } catch (error) {
     if (!(error instanceof UsageError) && !isOperatingError(error)) throw error;
-    process.stderr.write(`${PROGRAM.name}: ${error.message}\n`);
+    await Deno.stderr.write(encoder.encode(`${PROGRAM.name}: ${error.message}\n`));
     return error instanceof UsageError ? 2 : 1;
   }
 }

@@ -7,7 +7,7 @@
  */
 
 import { getLogger } from "@logtape/logtape";
-import { accessSync } from "node:fs";
+import { statSync } from "node:fs";
 import { OperatingError } from "../base/errors.ts";
 import type { ColumnBatch } from "../columns/batch.ts";
 import { describeParquet, type ParquetFile } from "./describe_parquet.ts";
@@ -22,21 +22,27 @@ export interface EncodeRequest {
 
 export type EncodeReply =
   | { readonly ok: true; readonly bytes: ArrayBuffer }
-  | { readonly ok: false; readonly message: string };
+  | {
+    readonly ok: false;
+    readonly message: string;
+    /** Whether the thread had started when it failed. */
+    readonly isStarted: boolean;
+  };
 
 export interface ParquetEncoder extends Disposable {
-  /** As `writeParquet`; the batches may be changed once the call has returned its promise. */
+  /** As `writeParquet`; the batches must stay as they are until the promise is settled. */
   encode(batches: readonly ColumnBatch[], options: ParquetOptions): Promise<ParquetFile>;
 }
 
 /** An encoder whose thread starts with its first file and ends when it is disposed of. */
 export function openParquetEncoder(): ParquetEncoder {
   if (isReadable(WORKER_URL)) return new ThreadEncoder();
-  getLogger(["svc", "parquet"]).info(
-    "writes Parquet on the main thread: no read permission on {path}",
-    { path: WORKER_URL.pathname },
-  );
+  noteNoThread(`no read permission on ${WORKER_URL.pathname}`);
   return INLINE_PARQUET_ENCODER;
+}
+
+function noteNoThread(reason: string): void {
+  getLogger(["svc", "parquet"]).info("writes Parquet on the main thread: {reason}", { reason });
 }
 
 /** The encoder of processes that cannot have a thread, and of tests. */
@@ -54,7 +60,7 @@ const WORKER_URL = new URL("./parquet_worker.ts", import.meta.url);
 
 function isReadable(url: URL): boolean {
   try {
-    accessSync(url);
+    statSync(url);
     return true;
   } catch {
     return false;
@@ -63,13 +69,18 @@ function isReadable(url: URL): boolean {
 
 class ThreadEncoder implements ParquetEncoder {
   #worker: Worker | undefined;
+  /** Whether a thread has ever answered; undefined: not yet known. */
+  #works: boolean | undefined;
   #last: Promise<unknown> = Promise.resolve();
 
-  async encode(batches: readonly ColumnBatch[], options: ParquetOptions): Promise<ParquetFile> {
-    const { stream, rows } = parquetInput(batches, options.schema);
-    const reply = this.#last.then(() => this.#ask({ stream: stream.buffer, options }));
-    this.#last = reply.catch(() => {});
-    return describeParquet(await reply, { schema: options.schema, rows });
+  encode(batches: readonly ColumnBatch[], options: ParquetOptions): Promise<ParquetFile> {
+    const file = this.#last.then(() =>
+      this.#works === false
+        ? INLINE_PARQUET_ENCODER.encode(batches, options)
+        : this.#encode(batches, options)
+    );
+    this.#last = file.catch(() => {});
+    return file;
   }
 
   [Symbol.dispose](): void {
@@ -77,13 +88,22 @@ class ThreadEncoder implements ParquetEncoder {
     this.#worker = undefined;
   }
 
-  async #ask(request: EncodeRequest): Promise<Uint8Array> {
+  async #encode(batches: readonly ColumnBatch[], options: ParquetOptions): Promise<ParquetFile> {
+    const { stream, rows } = parquetInput(batches, options.schema);
     this.#worker ??= new Worker(WORKER_URL, { type: "module" });
-    const reply = await replyOf(this.#worker, request);
-    if (reply.ok) return new Uint8Array(reply.bytes);
+    const reply = await replyOf(this.#worker, { stream: stream.buffer, options });
+    if (reply.ok) {
+      this.#works = true;
+      return describeParquet(new Uint8Array(reply.bytes), { schema: options.schema, rows });
+    }
     // What failed in WASM may have left its memory in disorder: the next file gets a new thread.
     this[Symbol.dispose]();
-    throw new OperatingError("internal", `Cannot write a Parquet file: ${reply.message}`);
+    if (reply.isStarted || this.#works) {
+      throw new OperatingError("internal", `Cannot write a Parquet file: ${reply.message}`);
+    }
+    this.#works = false;
+    noteNoThread(reply.message);
+    return await INLINE_PARQUET_ENCODER.encode(batches, options);
   }
 }
 
@@ -93,7 +113,7 @@ function replyOf(worker: Worker, request: EncodeRequest): Promise<EncodeReply> {
     worker.onmessage = ({ data }: MessageEvent<EncodeReply>) => resolve(data);
     worker.onerror = (event) => {
       event.preventDefault();
-      resolve({ ok: false, message: event.message });
+      resolve({ ok: false, message: event.message, isStarted: false });
     };
     worker.postMessage(request, [request.stream]);
   });

@@ -1,6 +1,9 @@
-/** The thread behind `openParquetEncoder`: one file for each message, in order. */
+/**
+ * The thread behind `openParquetEncoder`: one file for each message, in order.
+ *
+ * Imports nothing from outside this folder: a thread needs read permission on every source file it loads.
+ */
 
-import { messageOf } from "../base/errors.ts";
 import { encodeParquet } from "./encode_parquet.ts";
 import type { EncodeReply, EncodeRequest } from "./parquet_encoder.ts";
 
@@ -16,6 +19,6 @@ scope.onmessage = ({ data: { stream, options } }) => {
     const bytes = encodeParquet(new Uint8Array(stream), options);
     scope.postMessage({ ok: true, bytes: bytes.buffer }, [bytes.buffer]);
   } catch (error) {
-    scope.postMessage({ ok: false, message: messageOf(error) }, []);
+    scope.postMessage({ ok: false, message: String(error), isStarted: true }, []);
   }
 };

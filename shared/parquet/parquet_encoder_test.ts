@@ -1,0 +1,79 @@
+import assert from "node:assert/strict";
+import { batchOfRows } from "../columns/rows.ts";
+import type { TableSchema } from "../event/schema.ts";
+import { INLINE_PARQUET_ENCODER, openParquetEncoder } from "./parquet_encoder.ts";
+import { writeParquet } from "./write_parquet.ts";
+
+const SCHEMA: TableSchema = {
+  columns: [
+    { id: 1, name: "timestamp", type: "timestamptz", required: true },
+    { id: 2, name: "timestamp_ns", type: "long", required: true },
+    { id: 3, name: "raw", type: "string", required: true },
+  ],
+  tags: [],
+};
+
+Deno.test({
+  name: "ParquetEncoder gives the same file on its thread, inline and from writeParquet",
+  async fn() {
+    const options = { schema: SCHEMA, compression: "zstd" } as const;
+    const expected = [batchOf(0, 100), batchOf(100, 3)].map((batch) =>
+      writeParquet([batch], options)
+    );
+    using thread = openParquetEncoder();
+    for (const encoder of [thread, INLINE_PARQUET_ENCODER]) {
+      const files = await Promise.all([
+        encoder.encode([batchOf(0, 100)], options),
+        encoder.encode([batchOf(100, 3)], options),
+      ]);
+      assert.deepEqual(files, expected);
+    }
+  },
+});
+
+Deno.test({
+  name:
+    "ParquetEncoder needs no more read permission than packages and its own folder, and does without",
+  async fn() {
+    const here = new URL(".", import.meta.url).pathname;
+    const root = new URL("../..", import.meta.url).pathname;
+    const script = `
+      import { openParquetEncoder } from ${JSON.stringify(`${here}parquet_encoder.ts`)};
+      const schema = ${JSON.stringify(SCHEMA)};
+      using encoder = openParquetEncoder();
+      const { rows } = await encoder.encode([], { schema, compression: "zstd" });
+      await Deno.stdout.write(new TextEncoder().encode(encoder.constructor.name + " " + rows));
+    `;
+    const table: [folders: string[], printed: string][] = [
+      [[`${root}node_modules`, here], "ThreadEncoder 0"],
+      [[`${root}node_modules`], "Object 0"],
+      // The thread's first file can be read, what it imports cannot.
+      [[`${root}node_modules`, `${here}parquet_worker.ts`], "ThreadEncoder 0"],
+    ];
+    for (const [folders, printed] of table) {
+      const child = new Deno.Command(Deno.execPath(), {
+        args: ["run", "--no-prompt", "--quiet", "--cached-only", `--allow-read=${folders}`, "-"],
+        cwd: root,
+        stdin: "piped",
+        stdout: "piped",
+        stderr: "piped",
+      }).spawn();
+      const input = child.stdin.getWriter();
+      await input.write(new TextEncoder().encode(script));
+      await input.close();
+      const { stdout, stderr } = await child.output();
+      const [text, errors] = [stdout, stderr].map((bytes) => new TextDecoder().decode(bytes));
+      assert.equal(text, printed, `${folders}: ${errors}`);
+    }
+  },
+});
+
+function batchOf(from: number, rows: number) {
+  return batchOfRows(
+    SCHEMA,
+    Array.from({ length: rows }, (_, at) => {
+      const ns = 1_790_000_000_000_000_000n + BigInt(from + at) * 1_000n;
+      return { timestamp: ns / 1_000n, timestamp_ns: ns, raw: `line ${from + at}` };
+    }),
+  );
+}
