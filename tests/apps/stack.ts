@@ -1,0 +1,168 @@
+/**
+ * The three roles as real processes, each under its own permission set, on free ports over a temporary
+ * data directory: for tests that kill, restart and query them.
+ */
+
+import { processArguments } from "../../cli/permissions.ts";
+
+export type RoleName = "ingest" | "compactor" | "query";
+
+export interface StackOptions {
+  /** `--wal-max-age-secs`. */
+  readonly rollAgeSecs?: number;
+}
+
+export interface SqlAnswer {
+  readonly columns: readonly string[];
+  readonly rows: readonly (readonly unknown[])[];
+}
+
+interface RunningRole {
+  readonly process: Deno.ChildProcess;
+  readonly stderr: Promise<string>;
+}
+
+const READY_DEADLINE_MS = 30_000;
+const STOP_DEADLINE_MS = 10_000;
+const REQUEST_DEADLINE_MS = 30_000;
+
+export class Stack implements AsyncDisposable {
+  readonly #running = new Map<RoleName, RunningRole>();
+  readonly #arguments: Readonly<Record<RoleName, readonly string[]>>;
+  readonly #health: Readonly<Record<RoleName, string>>;
+  readonly ingestUrl: string;
+  readonly queryUrl: string;
+
+  private constructor(readonly dataDir: string, options: StackOptions) {
+    const ports = freePorts(5);
+    const at = (index: number) => `127.0.0.1:${ports[index]}`;
+    this.ingestUrl = `http://${at(0)}`;
+    this.queryUrl = `http://${at(1)}`;
+    this.#health = {
+      ingest: `${this.ingestUrl}/readyz`,
+      query: `${this.queryUrl}/readyz`,
+      compactor: `http://${at(3)}/healthz`,
+    };
+    const age = String(options.rollAgeSecs ?? 5);
+    this.#arguments = {
+      ingest: ["--bind", at(0), "--metrics-bind", at(2), "--wal-max-age-secs", age],
+      compactor: ["--metrics-bind", at(3)],
+      query: ["--bind", at(1), "--metrics-bind", at(4)],
+    };
+  }
+
+  /** Starts all three and waits until each is ready. */
+  static async start(options: StackOptions = {}): Promise<Stack> {
+    const stack = new Stack(await Deno.makeTempDir({ prefix: "svc-stack-" }), options);
+    try {
+      for (const role of ["ingest", "compactor", "query"] as const) await stack.ensure(role);
+      return stack;
+    } catch (error) {
+      await stack[Symbol.asyncDispose]();
+      throw error;
+    }
+  }
+
+  /** Starts `role` unless it runs, and waits until it is ready. */
+  async ensure(role: RoleName): Promise<void> {
+    if (!this.#running.has(role)) this.#running.set(role, this.#spawn(role));
+    const deadline = Date.now() + READY_DEADLINE_MS;
+    while (Date.now() < deadline) {
+      const response = await fetch(this.#health[role]).catch(() => undefined);
+      await response?.body?.cancel();
+      if (response?.ok) return;
+      await new Promise((resolve) => setTimeout(resolve, 50));
+    }
+    const stderr = await this.kill(role);
+    throw new Error(`${role} was not ready within ${READY_DEADLINE_MS} ms; it said:\n${stderr}`);
+  }
+
+  /** SIGKILL; returns what the process had written to stderr. */
+  kill(role: RoleName): Promise<string> {
+    return this.#end(role, "SIGKILL");
+  }
+
+  /** SIGTERM, then SIGKILL past a deadline; returns stderr. */
+  stop(role: RoleName): Promise<string> {
+    return this.#end(role, "SIGTERM");
+  }
+
+  /** Sends one OTLP/JSON record per body; whether the server acknowledged them. */
+  async sendLogs(bodies: readonly string[], options: { commit: string }): Promise<boolean> {
+    const logRecords = bodies.map((body) => ({
+      timeUnixNano: `${Date.now()}000000`,
+      body: { stringValue: body },
+    }));
+    try {
+      const response = await fetch(`${this.ingestUrl}/v1/logs?commit=${options.commit}`, {
+        method: "POST",
+        headers: { "content-type": "application/json" },
+        body: JSON.stringify({ resourceLogs: [{ scopeLogs: [{ logRecords }] }] }),
+        signal: AbortSignal.timeout(REQUEST_DEADLINE_MS),
+      });
+      await response.body?.cancel();
+      return response.status === 200;
+    } catch {
+      return false;
+    }
+  }
+
+  /** A records response; an error answer throws `<status> <body>`. */
+  async sql(query: string, fields: Readonly<Record<string, unknown>> = {}): Promise<SqlAnswer> {
+    const response = await fetch(`${this.queryUrl}/api/v1/sql`, {
+      method: "POST",
+      headers: { "content-type": "application/json" },
+      body: JSON.stringify({ query, ...fields }),
+      signal: AbortSignal.timeout(REQUEST_DEADLINE_MS),
+    });
+    const text = await response.text();
+    if (!response.ok) throw new Error(`${response.status} ${text}`);
+    return JSON.parse(text);
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    for (const role of ["ingest", "query", "compactor"] as const) await this.stop(role);
+    await Deno.remove(this.dataDir, { recursive: true });
+  }
+
+  #spawn(role: RoleName): RunningRole {
+    const args = processArguments(role, this.dataDir, this.#arguments[role]);
+    const process = new Deno.Command(Deno.execPath(), {
+      args: [...args],
+      stdin: "null",
+      stdout: "null",
+      stderr: "piped",
+    }).spawn();
+    return { process, stderr: new Response(process.stderr).text() };
+  }
+
+  async #end(role: RoleName, signal: Deno.Signal): Promise<string> {
+    const running = this.#running.get(role);
+    if (running === undefined) return "";
+    this.#running.delete(role);
+    killIfAlive(running.process, signal);
+    const timer = setTimeout(() => killIfAlive(running.process, "SIGKILL"), STOP_DEADLINE_MS);
+    await running.process.status;
+    clearTimeout(timer);
+    return await running.stderr;
+  }
+}
+
+function killIfAlive(process: Deno.ChildProcess, signal: Deno.Signal): void {
+  try {
+    process.kill(signal);
+  } catch (error) {
+    if (!(error instanceof TypeError) && !(error instanceof Deno.errors.NotFound)) throw error;
+  }
+}
+
+/** Ports that were free a moment ago, all different. */
+export function freePorts(count: number): number[] {
+  const listeners = Array.from(
+    { length: count },
+    () => Deno.listen({ hostname: "127.0.0.1", port: 0 }),
+  );
+  const ports = listeners.map((listener) => (listener.addr as Deno.NetAddr).port);
+  for (const listener of listeners) listener.close();
+  return ports;
+}

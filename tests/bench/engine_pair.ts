@@ -1,0 +1,112 @@
+/**
+ * Our engine and raw DuckDB over the same data files in one process, with the same threads and memory: each
+ * statement runs in turn, ours then raw, and medians are compared.
+ */
+
+import { DuckDBInstance } from "@duckdb/node-api";
+import { openEngine } from "../../shared/engine/open_engine.ts";
+import type { Engine } from "../../shared/engine/types.ts";
+import { DEFAULT_NAMESPACE, DEFAULT_TENANT } from "../../shared/event/tenant.ts";
+import { SystemClock } from "../../shared/os/clock.ts";
+import { DenoFileSystem } from "../../shared/os/deno_file_system.ts";
+import { SystemRandom } from "../../shared/os/random.ts";
+import { median } from "./benchmark.ts";
+import type { TableFixture } from "./table_fixture.ts";
+
+export interface PairQuery {
+  readonly what: string;
+  /** Over the table `events`. */
+  readonly ours: string;
+  /** The same for DuckDB, over the relation `files`. */
+  readonly raw: string;
+}
+
+export interface PairTimes {
+  readonly oursMs: number;
+  readonly rawMs: number;
+}
+
+const MEMORY_BYTES = 4 * 1024 ** 3;
+const SPILL_BYTES = 4 * 1024 ** 3;
+const ROWS_MAX = 10_000;
+const DEADLINE_MS = 300_000;
+
+export class EnginePair implements AsyncDisposable {
+  private constructor(
+    readonly engine: Engine,
+    readonly instance: DuckDBInstance,
+    readonly relation: string,
+  ) {}
+
+  static async open(table: TableFixture): Promise<EnginePair> {
+    const engine = await openEngine({
+      store: table.store,
+      catalog: table.catalog,
+      files: new DenoFileSystem(),
+      cacheDir: `${table.dir}/cache`,
+      memoryBytesMax: MEMORY_BYTES,
+      spillBytesMax: SPILL_BYTES,
+      clock: new SystemClock(),
+      random: new SystemRandom(),
+    });
+    const instance = await DuckDBInstance.create(":memory:", {
+      memory_limit: `${MEMORY_BYTES}B`,
+      TimeZone: "UTC",
+    });
+    const list = table.paths.map((path) => `'${path}'`).join(", ");
+    return new EnginePair(engine, instance, `read_parquet([${list}])`);
+  }
+
+  /** Median times of `rounds` runs each, after one warm-up each; throws when the row counts differ. */
+  async compare(query: PairQuery, rounds: number): Promise<PairTimes> {
+    const ours: number[] = [];
+    const raw: number[] = [];
+    for (let round = -1; round < rounds; round += 1) {
+      const [oursMs, oursRows] = await timed(() => this.#runOurs(query.ours));
+      const [rawMs, rawRows] = await timed(() => this.#runRaw(query.raw));
+      if (oursRows !== rawRows) {
+        throw new Error(`${query.what}: ${oursRows} rows from the engine, ${rawRows} from DuckDB`);
+      }
+      if (round < 0) continue;
+      ours.push(oursMs);
+      raw.push(rawMs);
+    }
+    return { oursMs: median(ours), rawMs: median(raw) };
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.engine.close();
+    this.instance.closeSync();
+  }
+
+  async #runOurs(sql: string): Promise<number> {
+    await using prepared = await this.engine.prepare({
+      sql,
+      namespace: DEFAULT_NAMESPACE,
+      tenant: DEFAULT_TENANT,
+      defaultOrder: true,
+      rowsMax: ROWS_MAX,
+      deadlineMs: DEADLINE_MS,
+    });
+    await using running = await prepared.run();
+    let rows = 0;
+    for await (const chunk of running.chunks("arrays")) rows += chunk.rows.length;
+    return rows;
+  }
+
+  async #runRaw(sql: string): Promise<number> {
+    const connection = await this.instance.connect();
+    try {
+      const reader = await connection.runAndReadAll(sql.replace("files", this.relation));
+      return reader.getRowsJson().length;
+    } finally {
+      connection.closeSync();
+    }
+  }
+}
+
+async function timed<T>(action: () => Promise<T>): Promise<[number, T]> {
+  const start = performance.now();
+  const value = await action();
+  return [performance.now() - start, value];
+}

@@ -1,0 +1,10 @@
+/** Every benchmark, in the order of the table in README.md. */
+
+import type { Benchmark } from "./benchmark.ts";
+import { DECODE } from "./decode_benchmark.ts";
+import { DRAIN } from "./drain_benchmark.ts";
+import { FRESHNESS } from "./freshness_benchmark.ts";
+import { INGEST } from "./ingest_benchmark.ts";
+import { SQL } from "./sql_benchmark.ts";
+
+export const BENCHMARKS: readonly Benchmark[] = [DECODE, INGEST, DRAIN, SQL, FRESHNESS];

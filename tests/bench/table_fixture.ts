@@ -1,0 +1,70 @@
+/**
+ * A table `events` of N rows on local disk, made by the service's own decoder, Parquet writer and commit, for
+ * benchmarks that read. Rows are in time order.
+ */
+
+import { decodeLogsProtobuf } from "../../ingest/otlp/logs_protobuf.ts";
+import { openSqliteCatalog } from "../../shared/catalog/sqlite_catalog.ts";
+import { NS_PER_MS } from "../../shared/base/time.ts";
+import type { Catalog } from "../../shared/catalog/catalog.ts";
+import type { ColumnBatch } from "../../shared/columns/batch.ts";
+import { EVENTS_SCHEMA, EVENTS_TABLE } from "../../shared/event/events.ts";
+import { DEFAULT_NAMESPACE } from "../../shared/event/tenant.ts";
+import { commitAppend, ensureTable } from "../../shared/iceberg/commit_append.ts";
+import { DataFileWriter } from "../../shared/maintenance/data_file_writer.ts";
+import { SystemClock } from "../../shared/os/clock.ts";
+import { DenoFileSystem } from "../../shared/os/deno_file_system.ts";
+import { SystemRandom } from "../../shared/os/random.ts";
+import { openParquetEncoder } from "../../shared/parquet/parquet_encoder.ts";
+import { openLocalStore } from "../../shared/storage/local_store.ts";
+import type { ObjectStore } from "../../shared/storage/object_store.ts";
+import { otlpLogsBody } from "./otlp_bodies.ts";
+
+export interface TableFixture extends AsyncDisposable {
+  readonly dir: string;
+  readonly store: ObjectStore;
+  readonly catalog: Catalog;
+  /** Local paths of the table's data files. */
+  readonly paths: readonly string[];
+  readonly rows: number;
+}
+
+const IDENT = { namespace: DEFAULT_NAMESPACE, name: EVENTS_TABLE };
+const ROWS_PER_BATCH = 5_000;
+const START_NS = 1_795_132_800_000_000_000n;
+
+export async function buildTable(rows: number): Promise<TableFixture> {
+  const dir = await Deno.makeTempDir({ prefix: "svc-bench-table-" });
+  const fs = new DenoFileSystem();
+  const clock = new SystemClock();
+  const random = new SystemRandom();
+  await Deno.mkdir(`${dir}/warehouse`);
+  const store = openLocalStore(fs, `${dir}/warehouse`, { random });
+  const catalog = await openSqliteCatalog({ path: `${dir}/warehouse/catalog.db` });
+  const deps = { store, catalog, clock, random };
+  const table = await ensureTable(deps, { ident: IDENT, schema: EVENTS_SCHEMA });
+  using encoder = openParquetEncoder();
+  const writer = new DataFileWriter({ store, random, encoder }, table);
+  for (let first = 0; first < rows; first += ROWS_PER_BATCH) {
+    await writer.add(eventsOf(first, Math.min(ROWS_PER_BATCH, rows - first)));
+  }
+  const files = await writer.finish();
+  await commitAppend(deps, { ident: IDENT, schema: EVENTS_SCHEMA, files, consumed: [] });
+  return {
+    dir,
+    store,
+    catalog,
+    rows,
+    paths: files.map((file) => `${dir}/warehouse/${file.key}`),
+    async [Symbol.asyncDispose]() {
+      await catalog.close();
+      await Deno.remove(dir, { recursive: true });
+    },
+  };
+}
+
+/** Batches are as far apart as their rows a millisecond each; within a batch rows are a microsecond apart. */
+function eventsOf(first: number, records: number): ColumnBatch {
+  const startNs = START_NS + BigInt(first) * NS_PER_MS;
+  return decodeLogsProtobuf(otlpLogsBody({ records, first, startNs }), { nowNs: startNs });
+}
