@@ -231,6 +231,13 @@ Deno.test({
         reason: "timeout",
         cost: FAKE_COST,
       }, null],
+      [{ cost: { estimated_rows_processed: 1_000_000_001 } }, 400, {
+        error: "Cannot run the query: it would scan about 1000000001 rows and " +
+          "limits.max_rows_scanned allows 1000000000; narrow the time range or the columns",
+        code: 400,
+        reason: "max_rows_scanned",
+        cost: { ...FAKE_COST, estimated_rows_processed: 1_000_000_001 },
+      }, null],
       [{ cost: { estimated_bytes_scanned: 2 ** 40 } }, 400, {
         error: "Cannot run the query: it would scan about 1099511627776 bytes and " +
           "limits.max_bytes_scanned allows 107374182400; narrow the time range or the columns",
