@@ -69,8 +69,8 @@ function valueSql(value: string, type: EngineType, depth = 0): string {
   if (kind === "FLOAT") return `CASE WHEN isfinite(${value}) THEN ${value}::VARCHAR::DOUBLE END`;
   if (kind === "BLOB") return `to_base64(${value})`;
   if (kind === "INTERVAL") return intervalSql(value);
-  if (kind === "TIMESTAMP_NS") return timestampSql(value, "%n");
-  if (TIMESTAMP_KINDS.has(kind)) return timestampSql(value, "%f");
+  if (kind === "TIMESTAMP_NS") return nanosecondsSql(value);
+  if (TIMESTAMP_KINDS.has(kind)) return timestampSql(value);
   if (kind === "LIST" || kind === "ARRAY") return listSql(value, type, depth);
   if (kind === "STRUCT") return structSql(value, type, depth);
   if (kind === "MAP") return mapSql(value, type, depth);
@@ -115,9 +115,17 @@ function isPlain(type: EngineType): boolean {
   return false;
 }
 
-function timestampSql(value: string, fraction: string): string {
-  return `CASE WHEN isfinite(${value}) THEN strftime(${value}, '%Y-%m-%dT%H:%M:%S.${fraction}Z') ` +
+function timestampSql(value: string): string {
+  return `CASE WHEN isfinite(${value}) THEN strftime(${value}, '%Y-%m-%dT%H:%M:%S.%fZ') ` +
     `ELSE ${value}::VARCHAR END`;
+}
+
+/** The engine's own `%n` writes past its text (1.5.5), so the fraction is put together here. */
+function nanosecondsSql(value: string): string {
+  const fraction = `((epoch_ns(${value}) % 1000000000 + 1000000000) % 1000000000)`;
+  const second = `make_timestamp((epoch_ns(${value}) - ${fraction}) // 1000)`;
+  return `CASE WHEN isfinite(${value}) THEN strftime(${second}, '%Y-%m-%dT%H:%M:%S.') || ` +
+    `lpad(${fraction}::VARCHAR, 9, '0') || 'Z' ELSE ${value}::VARCHAR END`;
 }
 
 /** Months, days and seconds are what an interval holds; larger units would only repeat them. */
