@@ -26,6 +26,8 @@ export interface Permissions {
 export interface Places {
   /** Installed packages: DuckDB's library and the Parquet writer's WebAssembly. */
   readonly packages: string;
+  /** Source of the thread that writes Parquet: a thread's modules count as files that are read. */
+  readonly parquetThread: string;
   readonly wal: string;
   readonly warehouse: string;
   readonly catalog: string;
@@ -46,7 +48,7 @@ const TABLE: Readonly<Record<Role, (places: Places) => Permissions>> = {
     sys: ["statfs"],
   }),
   compactor: (places) => ({
-    read: [places.packages, places.wal, places.warehouse],
+    read: [places.packages, places.parquetThread, places.wal, places.warehouse],
     write: [places.wal, places.warehouse],
     net: places.listeners,
     env: ENVIRONMENT,
@@ -81,6 +83,7 @@ export function placesOf(
   const { dataDir, packages, args = [] } = options;
   return {
     packages,
+    parquetThread: packages.replace(/node_modules$/, "shared/parquet"),
     wal: `${dataDir}/wal`,
     warehouse: `${dataDir}/warehouse`,
     catalog: `${dataDir}/warehouse/catalog.db`,
