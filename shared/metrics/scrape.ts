@@ -12,14 +12,14 @@ export async function scrapeResponse(request: Request, metrics: Renderer): Promi
   });
 }
 
-/** A whole metrics listener: `/metrics`, and a pointer to it everywhere else. */
+/** A whole metrics listener: `/metrics`, `/healthz` of the process, and a pointer to them everywhere else. */
 export function metricsHandler(metrics: Renderer): (request: Request) => Promise<Response> {
   return async (request) => {
     const readsOnly = request.method === "GET" || request.method === "HEAD";
-    if (readsOnly && new URL(request.url).pathname === "/metrics") {
-      return await scrapeResponse(request, metrics);
-    }
+    const path = new URL(request.url).pathname;
+    if (readsOnly && path === "/metrics") return await scrapeResponse(request, metrics);
+    if (readsOnly && path === "/healthz") return Response.json({ status: "ok" });
     await request.body?.cancel();
-    return new Response("this listener serves GET /metrics only\n", { status: 404 });
+    return new Response("this listener serves GET /metrics and GET /healthz\n", { status: 404 });
   };
 }
