@@ -25,8 +25,18 @@ export const COMMANDS: readonly CommandEntry[] = [
     load: async () => (await import("./commands/query.ts")).command,
   },
   {
+    name: "ingest",
+    summary: "Ingest NDJSON events from a file or stdin.",
+    load: async () => (await import("./commands/ingest.ts")).command,
+  },
+  {
     name: "gen",
     summary: "Print synthetic NDJSON events.",
     load: async () => (await import("./commands/gen.ts")).command,
+  },
+  {
+    name: "iceberg-demo",
+    summary: "Append synthetic events to a warehouse and run canned queries.",
+    load: async () => (await import("./commands/iceberg_demo.ts")).command,
   },
 ];

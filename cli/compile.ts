@@ -62,7 +62,7 @@ export function compileArguments(
 }
 
 function roleFlags(role: Role, dataDir: string): string[] {
-  const permissions = permissionsOf(role, placesOf(role, { dataDir, packages: "node_modules" }));
+  const permissions = permissionsOf(role, placesOf(role, { dataDir, root: "." }));
   if (permissions.ffi === undefined) return permissionFlags(permissions);
   const { read: _read, ffi: _ffi, ...narrow } = permissions;
   return [...permissionFlags(narrow), "--allow-read", "--allow-ffi"];

@@ -7,6 +7,7 @@
  * `readOnly` and by the engine's `allowed_directories`.
  */
 
+import { resolve } from "node:path";
 import { OperatingError } from "../shared/base/errors.ts";
 
 export const ROLES = ["ingest", "compactor", "query"] as const;
@@ -75,15 +76,18 @@ export function permissionsOf(role: Role, places: Places): Permissions {
   return TABLE[role](places);
 }
 
-/** Places below a data directory; listeners are those of `args`, else the defaults of `role`. */
+/**
+ * Places below a data directory and below `root`, the source tree; listeners are those of `args`, else the defaults
+ * of `role`.
+ */
 export function placesOf(
   role: Role,
-  options: { dataDir: string; packages: string; args?: readonly string[] },
+  options: { dataDir: string; root: string; args?: readonly string[] },
 ): Places {
-  const { dataDir, packages, args = [] } = options;
+  const { dataDir, root, args = [] } = options;
   return {
-    packages,
-    parquetThread: packages.replace(/node_modules$/, "shared/parquet"),
+    packages: `${root}/node_modules`,
+    parquetThread: `${root}/shared/parquet`,
     wal: `${dataDir}/wal`,
     warehouse: `${dataDir}/warehouse`,
     catalog: `${dataDir}/warehouse/catalog.db`,
@@ -106,7 +110,7 @@ export function permissionFlags(permissions: Permissions): string[] {
  * further options of the role. Needs the source tree: a compiled binary has its permissions built in.
  */
 export function processArguments(role: Role, dataDir: string, args: readonly string[]): string[] {
-  const places = placesOf(role, { dataDir, packages: workspacePath("node_modules"), args });
+  const places = placesOf(role, { dataDir, root: workspacePath("."), args });
   const wiring = role === "query" ? ["--query-wal-buffer-dir", places.wal] : [];
   return [
     "run",
@@ -124,7 +128,7 @@ export function processArguments(role: Role, dataDir: string, args: readonly str
 
 /** Absolute path of something in the source tree. */
 export function workspacePath(relative: string): string {
-  return decodeURIComponent(new URL(`../${relative}`, import.meta.url).pathname);
+  return resolve(import.meta.dirname ?? ".", "..", relative);
 }
 
 function valueOf(flag: string, args: readonly string[]): string | undefined {

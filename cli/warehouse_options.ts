@@ -1,12 +1,11 @@
 /** The storage options of SPEC.md section 1 for commands that open the warehouse themselves. */
 
 import { isAbsolute, join, resolve } from "node:path";
-import { fileURLToPath } from "node:url";
-import { OperatingError } from "../shared/base/errors.ts";
 import { sqlitePathOf } from "../shared/catalog/catalog_uri.ts";
 import { DATA_DIR_OPTION } from "../shared/config/data_dir.ts";
 import { parseOptions } from "../shared/config/parse_options.ts";
 import type { OptionTable, Settings } from "../shared/config/options.ts";
+import { warehousePathOf } from "../shared/storage/warehouse_url.ts";
 
 export const WAREHOUSE_OPTIONS = {
   dataDir: DATA_DIR_OPTION,
@@ -44,7 +43,7 @@ export interface WarehousePaths {
 export function warehousePaths(settings: Settings<typeof WAREHOUSE_OPTIONS>): WarehousePaths {
   const root = settings.warehouseUrl === undefined
     ? below(resolve(settings.dataDir), settings.warehouse)
-    : localPathOf(settings.warehouseUrl);
+    : resolve(warehousePathOf(settings.warehouseUrl));
   const catalog = settings.catalogUri === undefined
     ? join(root, "catalog.db")
     : resolve(sqlitePathOf(settings.catalogUri));
@@ -58,14 +57,4 @@ export function localWarehouse(dataDir: string): WarehousePaths {
 
 function below(dataDir: string, path: string): string {
   return isAbsolute(path) ? resolve(path) : join(dataDir, path);
-}
-
-function localPathOf(url: string): string {
-  if (URL.canParse(url) && new URL(url).protocol === "file:") return fileURLToPath(url);
-  const scheme = /^([\w+.-]+):/.exec(url)?.[1] ?? "none";
-  throw new OperatingError(
-    "invalid_argument",
-    `Cannot use a warehouse URL with scheme ${JSON.stringify(scheme)}: give a file:// URL`,
-    { reason: "unsupported_warehouse" },
-  );
 }

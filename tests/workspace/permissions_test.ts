@@ -116,7 +116,7 @@ for (const role of ROLES) {
   Deno.test({
     name: `permissionsOf ${role} equals its named set in deno.json for ./data`,
     fn: () => {
-      const places = placesOf(role, { dataDir: "./data", packages: "./node_modules" });
+      const places = placesOf(role, { dataDir: "./data", root: "." });
       assert.deepEqual(permissionsOf(role, places), denoJson.permissions[role]);
     },
   });
@@ -164,7 +164,7 @@ async function probe(
   attempts: readonly Attempt[],
   args: readonly string[] = [],
 ): Promise<boolean[]> {
-  const places = placesOf(role, { dataDir, packages: workspacePath("node_modules"), args });
+  const places = placesOf(role, { dataDir, root: workspacePath("."), args });
   const { stdout, stderr } = await new Deno.Command(Deno.execPath(), {
     args: [
       "run",

@@ -1,0 +1,105 @@
+/**
+ * NDJSON events to rows of the table `events`, past the WAL: data files as the lines come, one commit at the end. All
+ * lines or none: before the commit nothing names the files, and they are removed when a line is refused.
+ *
+ * Memory: the rows of one data file, however long the input.
+ */
+
+import { isOperatingError, OperatingError } from "../shared/base/errors.ts";
+import { openSqliteCatalog } from "../shared/catalog/sqlite_catalog.ts";
+import type { ColumnBatch } from "../shared/columns/batch.ts";
+import { batchOfRows, type RowObject } from "../shared/columns/rows.ts";
+import { EVENTS_SCHEMA, EVENTS_TABLE } from "../shared/event/events.ts";
+import { DEFAULT_TENANT, tableOf } from "../shared/event/tenant.ts";
+import { commitAppend, ensureTable } from "../shared/iceberg/commit_append.ts";
+import { DataFileWriter } from "../shared/maintenance/data_file_writer.ts";
+import { fitTo } from "../shared/maintenance/fit_schema.ts";
+import { SystemClock } from "../shared/os/clock.ts";
+import { DenoFileSystem } from "../shared/os/deno_file_system.ts";
+import { SystemRandom } from "../shared/os/random.ts";
+import { openParquetEncoder } from "../shared/parquet/parquet_encoder.ts";
+import { openLocalStore } from "../shared/storage/local_store.ts";
+import { eventRowOf } from "./event_document.ts";
+import type { WarehousePaths } from "./warehouse_options.ts";
+
+export interface ImportOptions {
+  /** Told after each batch how many events were read. */
+  readonly onProgress?: (events: number) => void;
+  /** Aborting it gives up: nothing is committed, and its reason is thrown. */
+  readonly signal?: AbortSignal;
+}
+
+const BATCH_EVENTS = 4096;
+/** Characters of a refused line that its error shows. */
+const SHOWN_CHARS_MAX = 80;
+
+/**
+ * Commits one event per line of `lines`; blank lines are skipped. How many. Errors: `invalid_argument` naming the
+ * line; those of the input and of `commitAppend`.
+ */
+export async function importEvents(
+  lines: AsyncIterable<string> | Iterable<string>,
+  paths: WarehousePaths,
+  options: ImportOptions = {},
+): Promise<number> {
+  const files = new DenoFileSystem();
+  const store = openLocalStore(files, paths.root);
+  await using catalog = await openSqliteCatalog({ path: paths.catalog, files });
+  using encoder = openParquetEncoder();
+  const deps = { store, catalog, encoder, clock: new SystemClock(), random: new SystemRandom() };
+  const ident = tableOf({ tenant: DEFAULT_TENANT, index: EVENTS_TABLE });
+  const table = await ensureTable(deps, { ident, schema: EVENTS_SCHEMA });
+  const writer = new DataFileWriter(deps, table);
+  try {
+    const fit = fitTo(table.schema, EVENTS_SCHEMA.columns);
+    let events = 0;
+    for await (const batch of batchesOf(lines, deps.clock.nowNs())) {
+      options.signal?.throwIfAborted();
+      await writer.add(fit(batch));
+      events += batch.rows;
+      options.onProgress?.(events);
+    }
+    const written = await writer.finish();
+    options.signal?.throwIfAborted();
+    // The commit point: all lines at once.
+    if (written.length > 0) {
+      await commitAppend(deps, { ident, schema: EVENTS_SCHEMA, files: written, consumed: [] });
+    }
+    return events;
+  } catch (error) {
+    await writer.discard();
+    throw error;
+  }
+}
+
+/** `nowNs` is the time of events that carry none. */
+async function* batchesOf(
+  lines: AsyncIterable<string> | Iterable<string>,
+  nowNs: bigint,
+): AsyncGenerator<ColumnBatch> {
+  let rows: RowObject[] = [];
+  let number = 0;
+  for await (const line of lines) {
+    number += 1;
+    if (line.trim() === "") continue;
+    rows.push(readLine(line, { number, nowNs }));
+    if (rows.length < BATCH_EVENTS) continue;
+    yield batchOfRows(EVENTS_SCHEMA, rows);
+    rows = [];
+  }
+  if (rows.length > 0) yield batchOfRows(EVENTS_SCHEMA, rows);
+}
+
+function readLine(line: string, { number, nowNs }: { number: number; nowNs: bigint }): RowObject {
+  try {
+    return eventRowOf(line, { nowNs });
+  } catch (error) {
+    if (!isOperatingError(error)) throw error;
+    const shown = line.length > SHOWN_CHARS_MAX ? `${line.slice(0, SHOWN_CHARS_MAX)}…` : line;
+    throw new OperatingError(
+      "invalid_argument",
+      `Cannot ingest line ${number}: ${error.message}; nothing was ingested. The line is ${shown}`,
+      { cause: error },
+    );
+  }
+}

@@ -1,0 +1,89 @@
+/** Every option of every role: well-formed, documented by `--help`, with the defaults that SPEC.md promises. */
+
+import assert from "node:assert/strict";
+import { LISTENERS, type Role } from "../../cli/permissions.ts";
+import { OPTIONS as COMPACTOR } from "../../compactor/mod.ts";
+import { OPTIONS as INGEST } from "../../ingest/mod.ts";
+import { OPTIONS as QUERY } from "../../query/mod.ts";
+import type { OptionSpec, OptionTable } from "../../shared/config/options.ts";
+import { helpText } from "../../shared/config/parse_options.ts";
+
+const TABLES: Readonly<Record<Role, OptionTable>> = {
+  ingest: INGEST,
+  compactor: COMPACTOR,
+  query: QUERY,
+};
+
+/** SPEC.md sections 1, 4.2 and 8; SHAPES.md "Ports" and "Numbers". */
+const PROMISED: readonly (readonly [Role, flag: string, env: string | null, value: unknown])[] = [
+  ["ingest", "bind", null, "0.0.0.0:8088"],
+  ["ingest", "metrics-bind", null, "0.0.0.0:9100"],
+  ["ingest", "data-dir", null, "./data"],
+  ["ingest", "wal", null, "wal"],
+  ["ingest", "warehouse", null, "warehouse"],
+  ["ingest", "catalog-uri", "SVC_CATALOG_URI", undefined],
+  ["ingest", "wal-max-events", null, 4096],
+  ["ingest", "wal-max-age-secs", null, 5],
+  ["ingest", "ingest-max-body-bytes", "SVC_INGEST_MAX_BODY_BYTES", 16 * 1024 * 1024],
+  ["ingest", "commit-force-timeout-secs", "SVC_COMMIT_FORCE_TIMEOUT_SECS", 30],
+  ["compactor", "metrics-bind", null, "0.0.0.0:9101"],
+  ["compactor", "data-dir", null, "./data"],
+  ["compactor", "catalog-uri", "SVC_CATALOG_URI", undefined],
+  ["compactor", "role", null, "combined"],
+  ["query", "bind", null, "0.0.0.0:8089"],
+  ["query", "metrics-bind", null, "0.0.0.0:9105"],
+  ["query", "data-dir", "SVC_DATA_DIR", "./data"],
+  ["query", "warehouse-url", "SVC_WAREHOUSE_URL", undefined],
+  ["query", "catalog-uri", "SVC_CATALOG_URI", undefined],
+  ["query", "query-wal-buffer-dir", null, undefined],
+  ["query", "tenant-namespace", "SVC_TENANT_NAMESPACE", "svc"],
+  ["query", "max-rows", "SVC_QUERY_MAX_ROWS", 1_000_000],
+];
+
+for (const [role, flag, env, value] of PROMISED) {
+  Deno.test({
+    name: `OPTIONS of ${role} has --${flag} as promised`,
+    fn: () => {
+      const spec = Object.values(TABLES[role]).find((candidate) => candidate.flag === flag);
+      assert.ok(spec !== undefined, `no --${flag}`);
+      assert.equal(spec.env ?? null, env);
+      assert.equal(defaultOf(spec), value);
+    },
+  });
+}
+
+for (const [role, table] of Object.entries(TABLES)) {
+  Deno.test({
+    name: `OPTIONS of ${role} is well-formed and its help tells flag, variable and default of each`,
+    fn: () => {
+      const specs = Object.values(table);
+      assert.equal(new Set(specs.map((spec) => spec.flag)).size, specs.length, "a flag twice");
+      const help = helpText({ name: role, summary: "", options: table }).replaceAll(/\s+/g, " ");
+      for (const spec of specs) {
+        assert.match(spec.flag, /^[a-z0-9]+(-[a-z0-9]+)*$/);
+        if (spec.env !== undefined) assert.match(spec.env, /^SVC_[A-Z0-9_]+$/, spec.flag);
+        if (spec.hidden === true) continue;
+        assert.ok(spec.help.endsWith("."), `--${spec.flag}: help is a sentence`);
+        assert.ok(help.includes(`--${spec.flag} `), spec.flag);
+        if (spec.env !== undefined) assert.ok(help.includes(`env ${spec.env}`), spec.flag);
+        const value = defaultOf(spec);
+        if (value !== undefined) assert.ok(help.includes(`default ${value}`), spec.flag);
+      }
+    },
+  });
+
+  Deno.test({
+    name: `LISTENERS of ${role} are its options with the same defaults`,
+    fn: () => {
+      const binds = Object.values(table).filter((spec) => spec.flag.endsWith("bind"));
+      assert.deepEqual(
+        Object.fromEntries(binds.map((spec) => [`--${spec.flag}`, defaultOf(spec)])),
+        LISTENERS[role as Role],
+      );
+    },
+  });
+}
+
+function defaultOf(spec: OptionSpec): string | number | undefined {
+  return spec.kind === "text" || spec.kind === "integer" ? spec.default : undefined;
+}
