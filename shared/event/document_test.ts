@@ -1,0 +1,138 @@
+import assert from "node:assert/strict";
+import { isOperatingError } from "../base/errors.ts";
+import { type EventFields, eventOfDocument, parseDocument } from "./document.ts";
+
+const NOW_NS = 1_763_672_645_123_456_789n;
+
+function eventOf(text: string): EventFields {
+  return eventOfDocument(parseDocument(text), { nowNs: NOW_NS });
+}
+
+const TIMES: readonly { readonly json: string; readonly ns: bigint }[] = [
+  { json: `{"@timestamp":"2025-11-20T21:04:05.123456789Z"}`, ns: 1_763_672_645_123_456_789n },
+  { json: `{"timestamp":"2025-11-20T22:04:05+01:00"}`, ns: 1_763_672_645_000_000_000n },
+  { json: `{"@timestamp":1,"timestamp":2}`, ns: 1_000_000_000n },
+  { json: `{"@timestamp":null,"timestamp":2}`, ns: 2_000_000_000n },
+  { json: `{"timestamp":1763672645}`, ns: 1_763_672_645_000_000_000n },
+  { json: `{"timestamp":1763672645.25}`, ns: 1_763_672_645_250_000_000n },
+  { json: `{"timestamp":1763672645123}`, ns: 1_763_672_645_123_000_000n },
+  { json: `{"timestamp":1763672645123456}`, ns: 1_763_672_645_123_456_000n },
+  { json: `{"timestamp":1763672645123456789}`, ns: 1_763_672_645_123_456_789n },
+  { json: `{"timestamp":"1763672645123456789"}`, ns: 1_763_672_645_123_456_789n },
+  { json: `{}`, ns: NOW_NS },
+];
+
+Deno.test({
+  name: "eventOfDocument takes RFC 3339 and epoch times of every unit, exactly",
+  fn() {
+    for (const { json, ns } of TIMES) assert.equal(eventOf(json).timestampNs, ns, json);
+  },
+});
+
+const REFUSED = [
+  { json: `{"timestamp":"yesterday"}`, names: `timestamp is "yesterday"` },
+  { json: `{"@timestamp":"2025-11-20T21:04:05"}`, names: `@timestamp is "2025-11-20T21:04:05"` },
+  { json: `{"timestamp":-1}`, names: "timestamp is -1" },
+  { json: `{"timestamp":99999999999}`, names: "timestamp is 99999999999" },
+  { json: `{"timestamp":9223372036854775808}`, names: "timestamp is 9223372036854775808" },
+  { json: `{"timestamp":true}`, names: "timestamp is true" },
+  { json: `[1]`, names: "it is [1]" },
+  { json: `{"a":`, names: "JSON" },
+];
+
+Deno.test({
+  name: "eventOfDocument refuses what cannot be stored, naming it",
+  fn() {
+    for (const { json, names } of REFUSED) {
+      assert.throws(
+        () => eventOf(json),
+        (error: unknown) =>
+          isOperatingError(error, "invalid_argument") && error.message.includes(names),
+        json,
+      );
+    }
+  },
+});
+
+const MAPPED: readonly { readonly json: string; readonly event: Partial<EventFields> }[] = [
+  {
+    json: `{}`,
+    event: {
+      host: "unknown",
+      source: "bulk",
+      sourcetype: "bulk:doc",
+      index: "main",
+      raw: "{}",
+      attributes: null,
+    },
+  },
+  {
+    json: `{"message":"hi","host.name":"h","service.name":"s","sourcetype":"t","index":"i","a":1}`,
+    event: {
+      host: "h",
+      source: "s",
+      sourcetype: "t",
+      index: "i",
+      raw: "hi",
+      attributes: `{"a":1}`,
+    },
+  },
+  {
+    json: `{"message":"m","host":{"name":"h","ip":"::1"},"service":{"name":"s"}}`,
+    event: { host: "h", source: "s", attributes: `{"host":{"ip":"::1"}}` },
+  },
+  {
+    json: `{"message":"m","host":"h","source":"s"}`,
+    event: { host: "h", source: "s", attributes: null },
+  },
+  {
+    json: `{"message":"m","host.name":"a","host":"b"}`,
+    event: { host: "a", attributes: `{"host":"b"}` },
+  },
+  {
+    json: `{"message":"m","host":"","service.name":null,"sourcetype":7}`,
+    event: {
+      host: "unknown",
+      source: "bulk",
+      sourcetype: "7",
+      attributes: `{"host":"","service.name":null}`,
+    },
+  },
+  { json: `{"message":"","a":"b"}`, event: { raw: "", attributes: `{"a":"b"}` } },
+  { json: `{"message":{"k":[1]}}`, event: { raw: `{"k":[1]}`, attributes: null } },
+  {
+    json: `{"n":12345678901234567890,"d":{"x":"é"}}`,
+    event: {
+      raw: `{"n":12345678901234567890,"d":{"x":"é"}}`,
+      attributes: `{"n":12345678901234567890,"d":{"x":"é"}}`,
+    },
+  },
+];
+
+Deno.test({
+  name: "eventOfDocument fills core columns and keeps the rest as attributes",
+  fn() {
+    for (const { json, event } of MAPPED) {
+      const found = eventOf(json);
+      for (const [name, value] of Object.entries(event)) {
+        assert.equal(found[name as keyof EventFields], value, `${json} ${name}`);
+      }
+    }
+  },
+});
+
+Deno.test({
+  name: "eventOfDocument lets the caller's defaults stand in",
+  fn() {
+    const defaults = { nowNs: 5n, host: "h", source: "s", sourcetype: "t", index: "i" };
+    assert.deepEqual(eventOfDocument({ message: "m" }, defaults), {
+      timestampNs: 5n,
+      host: "h",
+      source: "s",
+      sourcetype: "t",
+      index: "i",
+      raw: "m",
+      attributes: null,
+    });
+  },
+});
