@@ -1,10 +1,9 @@
 import assert from "node:assert/strict";
-import { isOperatingError } from "../base/errors.ts";
-import type { Catalog, CommitOutcome, TableCommit } from "../catalog/catalog.ts";
 import { EVENTS_SCHEMA } from "../event/events.ts";
+import type { Random } from "../os/random.ts";
 import { ALL_TIME, EVENTS, NS_PER_DAY, TableLab } from "../testing/table_lab.ts";
 import { commitAppend, ensureTable } from "./commit_append.ts";
-import type { CommitDeps } from "./commit_table.ts";
+import { STATUS } from "./manifest.ts";
 import { WAL_SEGMENTS } from "./snapshot_summary.ts";
 import { currentSnapshot } from "./table_metadata.ts";
 import type { NewDataFile } from "./types.ts";
@@ -13,20 +12,6 @@ const TABLE = { ident: EVENTS, schema: EVENTS_SCHEMA };
 
 function append(files: readonly NewDataFile[], consumed: readonly string[]) {
   return { ...TABLE, files, consumed };
-}
-
-/** `catalog` with another `commit`; everything else is its own. */
-function withCommit(
-  catalog: Catalog,
-  commit: (change: TableCommit) => Promise<CommitOutcome>,
-): Catalog {
-  return new Proxy(catalog, {
-    get(target, name) {
-      if (name === "commit") return commit;
-      const member = Reflect.get(target, name);
-      return typeof member === "function" ? member.bind(target) : member;
-    },
-  });
 }
 
 Deno.test({
@@ -141,135 +126,6 @@ Deno.test({
 });
 
 Deno.test({
-  name: "commitAppend restages on a moved pointer, keeping the other writer's files",
-  async fn() {
-    await using lab = await TableLab.open();
-    const table = await ensureTable(lab.deps, TABLE);
-    const others = [1, 2, 3].map((i) => lab.newFile(table, { day: 5, startNs: BigInt(i) }));
-    let turn = 0;
-    const raced = withCommit(lab.catalog, async (change) => {
-      const other = others[turn];
-      turn += 1;
-      if (other !== undefined) await commitAppend(lab.deps, append([other], [`other${turn}`]));
-      return await lab.catalog.commit(change);
-    });
-    const own = lab.newFile(table, { day: 5 });
-    const result = await commitAppend({ ...lab.deps, catalog: raced }, append([own], ["own"]));
-    assert.deepEqual([result.outcome, result.retries], ["committed", 3]);
-    assert.deepEqual(await lab.liveKeys(), [...others, own].map((file) => file.key).sort());
-    await assertNoOrphans(lab);
-  },
-});
-
-Deno.test({
-  name: "commitAppend gives up as unavailable when other writers are always first",
-  async fn() {
-    await using lab = await TableLab.open();
-    const table = await ensureTable(lab.deps, TABLE);
-    const before = await lab.keys();
-    const deps = {
-      ...lab.deps,
-      catalog: withCommit(lab.catalog, () => Promise.resolve("conflict")),
-    };
-    await assert.rejects(
-      commitAppend(deps, append([lab.newFile(table, { day: 5 })], ["s1"])),
-      (error) => isOperatingError(error, "unavailable") && error.reason === "commit_contention",
-    );
-    assert.deepEqual(await lab.keys(), before);
-  },
-});
-
-Deno.test({
-  name: "commitAppend finds exactly one outcome when the catalog's answer is lost",
-  async fn() {
-    /** What the catalog does at each call, and whether the caller hears of it. */
-    type Step = "lost before" | "lost after" | "answers" | "other first, lost after";
-    const cases: [steps: Step[], committed: boolean][] = [
-      [["lost after"], true],
-      [["lost before", "answers"], true],
-      [["lost before", "lost before", "lost after"], true],
-      [["other first, lost after", "answers", "answers"], true],
-      [["lost before", "lost before", "lost before", "lost before", "lost before"], false],
-    ];
-    for (const [steps, committed] of cases) {
-      await using lab = await TableLab.open();
-      const table = await ensureTable(lab.deps, TABLE);
-      const own = lab.newFile(table, { day: 5 });
-      let turn = 0;
-      const flaky = withCommit(lab.catalog, async (change) => {
-        const step = steps[turn];
-        turn += 1;
-        if (step === "lost before") throw new Error("connection lost");
-        if (step === "other first, lost after") {
-          await commitAppend(lab.deps, append([lab.newFile(table, { day: 6 })], ["other"]));
-        }
-        const outcome = await lab.catalog.commit(change);
-        if (step === "answers") return outcome;
-        throw new Error("connection lost");
-      });
-      const attempt = commitAppend({ ...lab.deps, catalog: flaky }, append([own], ["own"]));
-      if (committed) assert.equal((await attempt).outcome, "committed", steps.join());
-      else {
-        await assert.rejects(
-          attempt,
-          (error) => isOperatingError(error, "unavailable") && error.reason === "commit_unknown",
-        );
-      }
-      assert.equal(turn, steps.length, steps.join());
-      assert.equal((await lab.liveKeys())?.filter((key) => key === own.key).length, +committed);
-      const consumed = await lab.catalog.consumedOf(["own"]);
-      assert.equal(consumed.has("own"), committed);
-    }
-  },
-});
-
-Deno.test({
-  name: "commitAppend with a lost answer and another commit on top is committed once",
-  async fn() {
-    await using lab = await TableLab.open();
-    const table = await ensureTable(lab.deps, TABLE);
-    const files = [lab.newFile(table, { day: 5 }), lab.newFile(table, { day: 5 })] as const;
-    const lossy = withCommit(lab.catalog, async (change) => {
-      await lab.catalog.commit(change);
-      await commitAppend(lab.deps, append([files[1]], ["other"]));
-      throw new Error("connection lost");
-    });
-    const result = await commitAppend({ ...lab.deps, catalog: lossy }, append([files[0]], ["own"]));
-    assert.equal(result.outcome, "committed");
-    assert.deepEqual(await lab.liveKeys(), files.map((file) => file.key).sort());
-  },
-});
-
-Deno.test({
-  name: "commitAppend refuses files of a dropped table's incarnation",
-  async fn() {
-    await using lab = await TableLab.open();
-    const dropped = await ensureTable(lab.deps, TABLE);
-    const file = lab.newFile(dropped, { day: 5 });
-    await lab.catalog.dropTable(EVENTS);
-    const refused = (error: unknown) =>
-      isOperatingError(error, "conflict") && error.reason === "table_recreated";
-    await assert.rejects(commitAppend(lab.deps, append([file], ["s1"])), refused);
-    assert.equal(await lab.load(), undefined);
-    const recreated = await ensureTable(lab.deps, TABLE);
-    assert.notEqual(recreated.locationKey, dropped.locationKey);
-    await assert.rejects(commitAppend(lab.deps, append([file], ["s1"])), refused);
-    assert.deepEqual(await lab.liveKeys(), []);
-    assert.deepEqual(await lab.catalog.consumedOf(["s1"]), new Set());
-  },
-});
-
-Deno.test({
-  name: "commitAppend heeds an abort before the commit point",
-  async fn() {
-    await using lab = await TableLab.open();
-    const deps: CommitDeps = { ...lab.deps, signal: AbortSignal.abort(new Error("shutting down")) };
-    await assert.rejects(commitAppend(deps, append([], ["s1"])), /shutting down/);
-    assert.equal(await lab.load(), undefined);
-  },
-});
-
-Deno.test({
   name: "commitAppend does not go back in time when the clock does",
   async fn() {
     await using lab = await TableLab.open();
@@ -282,26 +138,68 @@ Deno.test({
   },
 });
 
-/** Every object is one that the present metadata or an earlier logged one names. */
-async function assertNoOrphans(lab: TableLab): Promise<void> {
-  const table = await lab.load();
-  assert.ok(table !== undefined);
-  const named = new Set<string>();
-  const { metadata, locator } = table;
-  named.add(locator.keyOf(table.metadataLocation));
-  for (const entry of metadata["metadata-log"]) named.add(locator.keyOf(entry["metadata-file"]));
-  for (const snapshot of metadata.snapshots) {
-    named.add(locator.keyOf(snapshot["manifest-list"] ?? ""));
-    const only = {
-      ...table,
-      metadata: { ...metadata, "current-snapshot-id": snapshot["snapshot-id"] },
-    };
-    for (const manifest of await lab.reader().manifests(only)) {
-      named.add(locator.keyOf(manifest.location));
+Deno.test({
+  name: "commitAppend merges manifests and keeps each file's snapshot and sequence numbers",
+  async fn() {
+    await using lab = await TableLab.open();
+    const table = await ensureTable(lab.deps, TABLE);
+    const committed: [key: string, snapshotId: bigint, sequenceNumber: bigint][] = [];
+    for (let i = 1n; i <= 8n; i += 1n) {
+      const file = lab.newFile(table, { day: 10 - Number(i) });
+      const { snapshotId } = await commitAppend(lab.deps, append([file], [file.key]));
+      committed.push([file.key, snapshotId, i]);
     }
-  }
-  assert.deepEqual(await lab.keys(), [...named].sort());
-}
+    const loaded = await lab.load();
+    assert.ok(loaded !== undefined);
+    const [merged, ...others] = await lab.reader().manifests(loaded);
+    assert.ok(merged !== undefined && others.length === 0);
+    assert.deepEqual([merged.addedFiles, merged.existingFiles], [1, 7]);
+    assert.deepEqual([merged.addedRows, merged.existingRows], [10n, 70n]);
+    assert.deepEqual([merged.sequenceNumber, merged.minSequenceNumber], [8n, 1n]);
+    const days = [merged.partitions?.[0]?.lowerBound, merged.partitions?.[0]?.upperBound];
+    assert.deepEqual(days, [Uint8Array.of(2, 0, 0, 0), Uint8Array.of(9, 0, 0, 0)]);
+    const entries = await lab.reader().entries(loaded, merged);
+    assert.deepEqual(
+      entries.map((entry) => [entry.file.key, entry.snapshotId, entry.sequenceNumber]).sort(),
+      committed.toSorted(),
+    );
+    assert.equal(entries.filter((entry) => entry.status === STATUS.added).length, 1);
+  },
+});
+
+Deno.test({
+  name: "commitAppend prunes a file whose times were given beside its bounds",
+  async fn() {
+    await using lab = await TableLab.open();
+    const table = await ensureTable(lab.deps, TABLE);
+    const file = lab.newFile(table, { day: 5, startNs: 100n });
+    const bare = { ...file, lowerBounds: new Map(), upperBounds: new Map() };
+    await commitAppend(lab.deps, append([bare], ["s1"]));
+    const loaded = await ensureTable(lab.deps, TABLE);
+    const range = { minNs: undefined, maxNs: 5n * NS_PER_DAY + 99n };
+    assert.equal((await lab.reader().selectFiles(loaded, ALL_TIME)).files.length, 1);
+    assert.equal((await lab.reader().selectFiles(loaded, range)).files.length, 0);
+  },
+});
+
+Deno.test({
+  name: "commitAppend never takes a snapshot id that the table has",
+  async fn() {
+    await using lab = await TableLab.open();
+    const ids = [7, 7, 0, 9];
+    /** Ids are the only 8 bytes that a commit asks for. */
+    const random: Random = {
+      bytes: (count) => count === 8 ? idBytes(ids.shift() ?? 0) : lab.random.bytes(count),
+      float: () => 0,
+    };
+    const idBytes = (id: number) => Uint8Array.of(0x80, 0, 0, 0, 0, 0, 0, id);
+    const taken = [];
+    for (const segment of ["s1", "s2"]) {
+      taken.push((await commitAppend({ ...lab.deps, random }, append([], [segment]))).snapshotId);
+    }
+    assert.deepEqual(taken, [7n, 9n]);
+  },
+});
 
 Deno.test({
   name: "commitAppend keeps metadata small over 300 commits",
@@ -338,6 +236,6 @@ Deno.test({
     const fixed = (sizeAt.get(300) ?? 0) - 300 * perSnapshot;
     assert.ok(perSnapshot > 0 && perSnapshot < 900, `${perSnapshot} bytes for each snapshot`);
     assert.ok(fixed < 8_192, `${fixed} bytes besides`);
-    await assertNoOrphans(lab);
+    assert.deepEqual(await lab.keys(), await lab.namedKeys());
   },
 });

@@ -82,6 +82,7 @@ async function run(fault: Fault | undefined): Promise<Run> {
     catalog: plan.wrap(lab.catalog, "catalog"),
   };
   const label = JSON.stringify(fault);
+  const keysBefore = await lab.keys();
   const outcome = await commitAppend(deps, change).then(
     (result) => result.outcome,
     () => "failed" as const,
@@ -91,6 +92,9 @@ async function run(fault: Fault | undefined): Promise<Run> {
   const isAfter = consumed.has("last");
   assert.deepEqual(live, isAfter ? after : before, label);
   if (outcome !== "failed") assert.ok(isAfter && outcome === "committed", label);
+  if (outcome === "failed" && fault?.then === "continue") {
+    assert.deepEqual(await lab.keys(), keysBefore, `${label} leaves staged files`);
+  }
   // The process starts again and drains the same segment into the same file or finds it consumed.
   const again = await commitAppend(lab.deps, change);
   assert.equal(again.outcome, isAfter ? "consumed" : "committed", label);

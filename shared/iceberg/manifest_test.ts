@@ -213,6 +213,24 @@ Deno.test({
   },
 });
 
+Deno.test({
+  name: "encodeManifest leaves out bounds that are NaN",
+  fn() {
+    const doubles = { id: 9, name: "ratio", type: "double", required: false } as const;
+    const schema = { ...EVENTS_SCHEMA, columns: [...EVENTS_SCHEMA.columns, doubles] };
+    const file = {
+      ...ADDED.file,
+      lowerBounds: new Map([[9, encodeSingleValue("double", 1.5)]]),
+      upperBounds: new Map([[9, encodeSingleValue("double", NaN)]]),
+    };
+    const header = { schema: schemaJsonOf(schema, 4), specId: 0, day: DAY };
+    const bytes = encodeManifest(header, [{ ...ADDED, file }], { schema, sync: SYNC });
+    const { lower_bounds, upper_bounds } = independently(bytes).records[0].data_file;
+    assert.equal(lower_bounds.length, 1);
+    assert.equal(upper_bounds, undefined);
+  },
+});
+
 /** The manifest of `entry` with its Avro record changed: what another writer could have written. */
 function foreign(change: (record: AvroRecord, file: AvroRecord) => void): Uint8Array<ArrayBuffer> {
   const { schema, records } = readAvroFile(encoded([EXISTING]), "own");

@@ -206,6 +206,20 @@ Deno.test({
 });
 
 Deno.test({
+  name: "withSnapshot moves branch main and leaves other references and its settings",
+  fn() {
+    const tag = { "snapshot-id": 3n, type: "tag" };
+    const main = { "snapshot-id": 3n, type: "branch", "max-snapshot-age-ms": 5 };
+    const next = withSnapshot({ ...NEW, refs: { main, kept: tag } }, {
+      "snapshot-id": 4n,
+      "sequence-number": 1n,
+      "timestamp-ms": NOW_MS,
+    });
+    assert.deepEqual(next.refs, { main: { ...main, "snapshot-id": 4n }, kept: tag });
+  },
+});
+
+Deno.test({
   name: "withSnapshot and withPrevious keep the logs, the branch and few previous files",
   fn() {
     let metadata = NEW;

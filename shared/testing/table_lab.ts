@@ -61,6 +61,23 @@ export class TableLab implements AsyncDisposable {
     return keys;
   }
 
+  /** Keys of every metadata file that the present metadata leads to, with those in its log. */
+  async namedKeys(ident = EVENTS): Promise<string[]> {
+    const table = await this.load(ident);
+    if (table === undefined) return [];
+    const { metadata, locator } = table;
+    const named = new Set([locator.keyOf(table.metadataLocation)]);
+    for (const entry of metadata["metadata-log"]) named.add(locator.keyOf(entry["metadata-file"]));
+    for (const snapshot of metadata.snapshots) {
+      named.add(locator.keyOf(snapshot["manifest-list"] ?? ""));
+      const current = { ...metadata, "current-snapshot-id": snapshot["snapshot-id"] };
+      for (const manifest of await this.reader().manifests({ ...table, metadata: current })) {
+        named.add(locator.keyOf(manifest.location));
+      }
+    }
+    return [...named].sort();
+  }
+
   reader(): IcebergReader {
     return new IcebergReader(this.store);
   }
