@@ -9,6 +9,16 @@ export const COMMANDS: readonly CommandEntry[] = [
     load: async () => (await import("./commands/dev.ts")).command,
   },
   {
+    name: "ingest-server",
+    summary: "Run the ingest server.",
+    load: async () => (await import("./commands/ingest_server.ts")).command,
+  },
+  {
+    name: "compactor",
+    summary: "Drain sealed WAL segments into tables.",
+    load: async () => (await import("./commands/compactor.ts")).command,
+  },
+  {
     name: "sql",
     summary: "Ask a running query server; a REPL when no query is given.",
     operands: "[query]",

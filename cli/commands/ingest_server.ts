@@ -1,0 +1,36 @@
+/** `svc ingest-server`: the ingest server, alone or with the compactor in the same process. */
+
+import { compactorPaths, startDrain } from "../../compactor/mod.ts";
+import { type IngestDeps, OPTIONS as INGEST_OPTIONS, startIngest } from "../../ingest/mod.ts";
+import type { OptionTable } from "../../shared/config/options.ts";
+import { configureLogging, type LogThreshold } from "../../shared/os/logging.ts";
+import { listenForEnd } from "../../shared/os/signals.ts";
+import { defineCommand } from "../command.ts";
+import { WAREHOUSE_OPTIONS } from "../warehouse_options.ts";
+
+const OPTIONS = {
+  ...INGEST_OPTIONS,
+  warehouseUrl: WAREHOUSE_OPTIONS.warehouseUrl,
+  withCompactor: {
+    kind: "switch",
+    flag: "with-compactor",
+    help:
+      "Also drain the WAL into tables, every second, in this process. Without it only segments are written.",
+  },
+} as const satisfies OptionTable;
+
+const DRAIN_INTERVAL_MS = 1_000;
+
+export const command = defineCommand({
+  options: OPTIONS,
+  async run(settings) {
+    await configureLogging({ level: settings.logLevel as LogThreshold });
+    using end = listenForEnd();
+    const paths = compactorPaths(settings);
+    const deps: IngestDeps = settings.withCompactor
+      ? { startDrain: (observer) => startDrain(paths, { intervalMs: DRAIN_INTERVAL_MS, observer }) }
+      : {};
+    await using _server = await startIngest({ ...settings, catalogUri: paths.catalog }, deps);
+    await end.requested;
+  },
+});
