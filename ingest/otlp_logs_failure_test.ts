@@ -1,0 +1,111 @@
+/** What senders read when the server cannot store: the status decides whether they keep or drop the batch. */
+
+import assert from "node:assert/strict";
+import { encodeLogsRequest } from "../proto/otlp_logs.ts";
+import { OperatingError } from "../shared/base/errors.ts";
+import { ByteBudget } from "../shared/http/byte_budget.ts";
+import { SystemClock } from "../shared/os/clock.ts";
+import type { AppendReceipt } from "../shared/wal/types.ts";
+import { LaneChoice } from "./lane_choice.ts";
+import { createIngestMetrics } from "./metrics.ts";
+import { createOtlpLogs } from "./otlp_logs.ts";
+
+const BODY = new Uint8Array(encodeLogsRequest({
+  resourceLogs: [{ scopeLogs: [{ logRecords: [{ body: { stringValue: "row" } }] }] }],
+}));
+
+interface World {
+  readonly append?: () => Promise<AppendReceipt>;
+  readonly bodiesBytesMax?: number;
+  readonly lanesMax?: number;
+  readonly index?: string;
+}
+
+async function answer(world: World) {
+  const metrics = createIngestMetrics({ version: "1", role: "ingest" });
+  const bodies = new ByteBudget(world.bodiesBytesMax ?? 1_000_000);
+  const handle = createOtlpLogs({
+    wal: { append: world.append ?? (() => Promise.resolve({ segment: "s" })) },
+    forceCommit: () => Promise.resolve(),
+    lanes: new LaneChoice(world.lanesMax ?? 0, metrics),
+    clock: new SystemClock(),
+    metrics,
+    bodies,
+    bodyBytesMax: 100_000,
+  });
+  const post = async (index: string) => {
+    const request = new Request("http://127.0.0.1/v1/logs", {
+      method: "POST",
+      headers: {
+        "content-type": "application/x-protobuf",
+        "content-length": String(BODY.byteLength),
+        "x-svc-index": index,
+      },
+      body: BODY,
+    });
+    const response = await handle(request, "");
+    await response.bytes();
+    return { status: response.status, retryAfter: response.headers.get("retry-after") };
+  };
+  await post("first");
+  const result = await post(world.index ?? "first");
+  return { ...result, metrics, held: bodies.used };
+}
+
+const FAILURES: { name: string; world: World; status: number; retryAfter: string | null }[] = [
+  {
+    name: "an append that fails",
+    world: { append: () => Promise.reject(new OperatingError("internal", "write failed")) },
+    status: 500,
+    retryAfter: null,
+  },
+  {
+    name: "a lane that refuses until it is healed",
+    world: {
+      append: () =>
+        Promise.reject(new OperatingError("unavailable", "disk full", { retryAfterSecs: 2 })),
+    },
+    status: 503,
+    retryAfter: "2",
+  },
+  {
+    name: "bodies in flight past their budget",
+    world: { bodiesBytesMax: 8 * 1024 + BODY.byteLength - 1 },
+    status: 503,
+    retryAfter: "1",
+  },
+  {
+    name: "a lane past the cap",
+    world: { lanesMax: 1, index: "second" },
+    status: 503,
+    retryAfter: null,
+  },
+  {
+    name: "a bug",
+    world: { append: () => Promise.reject(new TypeError("undefined is not a function")) },
+    status: 500,
+    retryAfter: null,
+  },
+];
+
+for (const { name, world, status, retryAfter } of FAILURES) {
+  Deno.test({
+    name:
+      `POST /v1/logs answers ${status}, Retry-After ${retryAfter}, to ${name}, and holds nothing`,
+    fn: async () => {
+      const result = await answer(world);
+      assert.equal(result.status, status);
+      assert.equal(result.retryAfter, retryAfter);
+      assert.equal(result.held, 0);
+    },
+  });
+}
+
+Deno.test({
+  name: "POST /v1/logs fits a body that fills the budget exactly",
+  fn: async () => {
+    const result = await answer({ bodiesBytesMax: 8 * 1024 + BODY.byteLength });
+    assert.equal(result.status, 200);
+    assert.equal(result.metrics.events.at({ endpoint: "logs" }).value, 2);
+  },
+});

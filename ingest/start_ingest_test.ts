@@ -1,0 +1,132 @@
+import assert from "node:assert/strict";
+import { join } from "node:path";
+import { isOperatingError } from "../shared/base/errors.ts";
+import { VERSION } from "../shared/base/version.ts";
+import { parseOptions } from "../shared/config/parse_options.ts";
+import { RunningIngest } from "../tests/clients/running_ingest.ts";
+import { ingestPaths, OPTIONS, startIngest } from "./mod.ts";
+
+const JSON_HEADERS = { "content-type": "application/json" };
+
+function oneRow(text: string): string {
+  const logRecords = [{ timeUnixNano: "1763000000000000000", body: { stringValue: text } }];
+  return JSON.stringify({ resourceLogs: [{ scopeLogs: [{ logRecords }] }] });
+}
+
+function settingsOf(...args: string[]) {
+  const listeners = ["--bind", "127.0.0.1:0", "--metrics-bind", "127.0.0.1:0"];
+  return parseOptions(OPTIONS, [...listeners, ...args]);
+}
+
+Deno.test({
+  name: "startIngest serves probes on its address and metrics on the other, quickly",
+  fn: async () => {
+    await using ingest = await RunningIngest.start();
+    const begun = performance.now();
+    const health = await fetch(`${ingest.url}/healthz`);
+    assert.deepEqual(await health.json(), { status: "ok" });
+    const ready = await fetch(`${ingest.url}/readyz`);
+    assert.equal(ready.status, 200);
+    assert.deepEqual(await ready.json(), { status: "ready" });
+    assert.ok(performance.now() - begun < 200, "two probes took over 200 ms");
+    const scrape = await fetch(ingest.metricsUrl);
+    assert.equal(scrape.headers.get("content-type"), "text/plain; version=0.0.4; charset=utf-8");
+    const text = await scrape.text();
+    assert.ok(text.includes(`svc_build_info{version="${VERSION}",role="ingest"} 1`));
+    assert.match(text, /^svc_ingest_tenant_denied_total\{reason="header_not_trusted"\} 0$/m);
+    assert.match(text, /^svc_ingest_ready 1$/m);
+    assert.match(text, /^svc_ingest_wal_segments\{state="sealed"\} 0$/m);
+    const misplaced = await fetch(`${ingest.url}/metrics`);
+    assert.equal(misplaced.status, 404);
+    await misplaced.body?.cancel();
+  },
+});
+
+Deno.test({
+  name: "startIngest refuses a WAL that is open, naming it, and leaves the first server working",
+  fn: async () => {
+    await using ingest = await RunningIngest.start();
+    await assert.rejects(
+      startIngest(settingsOf("--data-dir", ingest.dataDir)),
+      (error) =>
+        isOperatingError(error, "conflict") && error.message.includes(join(ingest.dataDir, "wal")),
+    );
+    const response = await ingest.post(oneRow("still here"), { headers: JSON_HEADERS });
+    await response.body?.cancel();
+    assert.equal(response.status, 200);
+  },
+});
+
+Deno.test({
+  name: "startIngest gives the WAL back when its port is in use",
+  fn: async () => {
+    const dataDir = await Deno.makeTempDir();
+    using taken = Deno.listen({ hostname: "127.0.0.1", port: 0 });
+    try {
+      const bind = `127.0.0.1:${taken.addr.port}`;
+      await assert.rejects(
+        startIngest(settingsOf("--data-dir", dataDir, "--bind", bind)),
+        (error) => isOperatingError(error, "unavailable") && error.message.includes(bind),
+      );
+      await using _server = await startIngest(settingsOf("--data-dir", dataDir));
+    } finally {
+      await Deno.remove(dataDir, { recursive: true });
+    }
+  },
+});
+
+Deno.test({
+  name: "stop seals the WAL and ends the drain; a new server goes on",
+  fn: async () => {
+    const calls: string[] = [];
+    const startDrain = () => ({
+      wake: () => {},
+      [Symbol.asyncDispose]: () => Promise.resolve(void calls.push("drain stopped")),
+    });
+    await using ingest = await RunningIngest.start([], { startDrain });
+    const response = await ingest.post(oneRow("first"), { headers: JSON_HEADERS });
+    await response.body?.cancel();
+    await Promise.all([ingest.server.stop(), ingest.server.stop()]);
+    assert.deepEqual(calls, ["drain stopped"]);
+    await assert.rejects(fetch(`${ingest.url}/healthz`));
+
+    const lane = join(ingest.dataDir, "wal", "default", "events");
+    assert.equal([...Deno.readDirSync(join(lane, "active"))].length, 0);
+    assert.equal([...Deno.readDirSync(join(lane, "sealed"))].length, 1);
+    await using again = await startIngest(settingsOf("--data-dir", ingest.dataDir));
+    const url = `http://127.0.0.1:${again.address.port}/v1/logs`;
+    const second = await fetch(url, {
+      method: "POST",
+      headers: JSON_HEADERS,
+      body: oneRow("second"),
+    });
+    await second.body?.cancel();
+    assert.deepEqual((await ingest.rows()).map((row) => row.columns.raw), ["first", "second"]);
+  },
+});
+
+const PATHS: { args: string[]; wal: string; catalog: string }[] = [
+  { args: ["--data-dir", "/d"], wal: "/d/wal", catalog: "/d/warehouse/catalog.db" },
+  {
+    args: ["--data-dir", "/d", "--wal", "/w", "--warehouse", "lake"],
+    wal: "/w",
+    catalog: "/d/lake/catalog.db",
+  },
+  {
+    args: ["--data-dir", "/d", "--warehouse-url", "file:///lake"],
+    wal: "/d/wal",
+    catalog: "/lake/catalog.db",
+  },
+  {
+    args: ["--data-dir", "/d", "--catalog-uri", "sqlite:///c/x.db?mode=rwc"],
+    wal: "/d/wal",
+    catalog: "/c/x.db",
+  },
+];
+
+for (const { args, wal, catalog } of PATHS) {
+  Deno.test({
+    name: `ingestPaths of ${args.join(" ")}`,
+    fn: () => assert.deepEqual(ingestPaths(parseOptions(OPTIONS, args)), { wal, catalog }),
+  });
+}
