@@ -9,7 +9,7 @@ const PATTERN = String.raw`'(?:^|[^\w.\-])' || regexp_escape(name::VARCHAR) || `
   String.raw`'=(?:"((?:[^"\\]|\\.)*)"|''([^'']*)''|([^\s,;&"''\)\]\}]*))'`;
 
 export const KV_EXTRACT = `CREATE MACRO kv_extract(raw, name) AS
-  CASE WHEN contains(raw, name::VARCHAR || '=') AND regexp_matches(raw, ${PATTERN}) THEN
+  CASE WHEN contains(raw::VARCHAR, (name || '=')::VARCHAR) AND regexp_matches(raw, ${PATTERN}) THEN
     regexp_replace(regexp_extract(raw, ${PATTERN}, 1), '\\\\(.)', '\\1', 'g')
     || regexp_extract(raw, ${PATTERN}, 2) || regexp_extract(raw, ${PATTERN}, 3)
   END`;

@@ -1,0 +1,203 @@
+import { deepStrictEqual, ok, rejects, strictEqual } from "node:assert/strict";
+import { isOperatingError, OperatingError } from "../base/errors.ts";
+import type { ResultChunk } from "./types.ts";
+import { EngineLab } from "../testing/engine_lab.ts";
+
+const START_NS = 1_790_000_000_000_000_000n;
+const ENDLESS = "WITH RECURSIVE r(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM r) " +
+  "SELECT max(x) FROM r";
+
+async function errorOf(work: Promise<unknown>): Promise<OperatingError> {
+  try {
+    await work;
+  } catch (error) {
+    if (isOperatingError(error)) return error;
+    throw error;
+  }
+  throw new Error("it did not fail");
+}
+
+Deno.test({
+  name: "Engine deadline ends an endless statement within 200 ms of it",
+  fn: async () => {
+    await using lab = await EngineLab.open();
+    const startMs = performance.now();
+    const error = await errorOf(lab.query(ENDLESS, { deadlineMs: 150 }));
+    const lateMs = performance.now() - startMs - 150;
+    deepStrictEqual([error.code, error.reason], ["deadline_exceeded", "timeout"]);
+    ok(lateMs < 200, `${lateMs} ms late`);
+    deepStrictEqual((await lab.query("SELECT 1")).rows, [[1]]);
+  },
+});
+
+Deno.test({
+  name: "Engine abort ends the statement of a caller that went away",
+  fn: async () => {
+    await using lab = await EngineLab.open();
+    const caller = new AbortController();
+    setTimeout(() => caller.abort(), 100);
+    const startMs = performance.now();
+    const error = await errorOf(lab.query(ENDLESS, { signal: caller.signal }));
+    strictEqual(error.code, "cancelled");
+    ok(performance.now() - startMs < 300);
+  },
+});
+
+Deno.test({
+  name: "RunningQuery a stream cut by the deadline fails instead of ending early",
+  fn: async () => {
+    await using lab = await EngineLab.open();
+    await using prepared = await lab.prepare("SELECT i FROM range(10000000) t(i)", {
+      rowsMax: 10_000_000,
+      deadlineMs: 300,
+    });
+    await using running = await prepared.run();
+    const error = await errorOf((async () => {
+      for await (const _ of running.chunks("arrays")) {
+        await new Promise((resolve) => setTimeout(resolve, 50));
+      }
+    })());
+    strictEqual(error.code, "deadline_exceeded");
+  },
+});
+
+Deno.test({
+  name: "RunningQuery produces no faster than it is read",
+  fn: async () => {
+    await using lab = await EngineLab.open();
+    await using prepared = await lab.prepare("SELECT repeat('x', 1000) FROM range(1000000)", {
+      rowsMax: 1_000_000,
+    });
+    await using running = await prepared.run();
+    const chunks = running.chunks("arrays")[Symbol.asyncIterator]();
+    const first: IteratorResult<ResultChunk> = await chunks.next();
+    ok(first.done !== true && first.value.rows.length <= 2048);
+    await chunks.return?.();
+    // The 1 GB that nobody asked for is not in the way of the next statement (pool: 512 MiB).
+    deepStrictEqual((await lab.query("SELECT 1")).rows, [[1]]);
+  },
+});
+
+Deno.test({
+  name: "Engine memory pool and spill cap exhausted is unavailable with a wait",
+  fn: async () => {
+    await using lab = await EngineLab.open({
+      engine: { memoryBytesMax: 64 * 2 ** 20, spillBytesMax: 2 ** 20 },
+    });
+    const error = await errorOf(
+      lab.query("SELECT list(repeat(i::VARCHAR, 100)) FROM range(3000000) t(i)"),
+    );
+    deepStrictEqual(
+      [error.code, error.reason, error.retryAfterSecs],
+      ["unavailable", "pool_exhausted", 5],
+    );
+    deepStrictEqual((await lab.query("SELECT 1")).rows, [[1]]);
+  },
+});
+
+Deno.test({
+  name: "Engine messages of a statement's own mistakes name its text and no file of ours",
+  fn: async (t) => {
+    await using lab = await EngineLab.open();
+    await lab.commit([{ ns: START_NS, host: "a", attributes: "not json" }]);
+    const cases: readonly (readonly [expected: RegExp, sql: string])[] = [
+      [/"nope" not found[^]*LINE 1: SELECT nope/, "SELECT nope FROM events"],
+      [/LINE 2: +nope/, "SELECT\n  nope FROM events"],
+      [/Could not convert string 'a' to INT32/, "SELECT host::INT FROM events"],
+      [/Malformed JSON/, "SELECT attr_get(attributes, 'x') FROM events"],
+      [/boo/, "SELECT error('boo')"],
+      [/No function matches[^]*sum/, "SELECT sum(host) FROM events"],
+    ];
+    for (const [expected, sql] of cases) {
+      await t.step(sql, async () => {
+        const error = await errorOf(lab.query(sql));
+        deepStrictEqual([error.code, error.reason], ["invalid_argument", "statement_failed"]);
+        ok(expected.test(error.message), error.message);
+        ok(!error.message.includes(lab.dir) && !error.message.includes(".parquet"), error.message);
+      });
+    }
+    await using prepared = await lab.prepare("SELECT host FROM events");
+    const plan = await prepared.explain();
+    ok(plan.includes("READ_PARQUET") && !plan.includes(lab.dir), plan);
+  },
+});
+
+Deno.test({
+  name: "Engine a data file that is gone is unavailable",
+  fn: async () => {
+    await using lab = await EngineLab.open();
+    await lab.commit([{ ns: START_NS }]);
+    for await (const { key } of lab.store.list("")) {
+      if (key.endsWith(".parquet")) await lab.store.delete([key]);
+    }
+    const error = await errorOf(lab.query("SELECT count(host) FROM events"));
+    deepStrictEqual([error.code, error.reason], ["unavailable", "storage_unavailable"]);
+  },
+});
+
+Deno.test({
+  name: "Engine statements beyond the connections wait their turn",
+  fn: async () => {
+    await using lab = await EngineLab.open();
+    const answers = await Promise.all(
+      Array.from({ length: 40 }, (_, i) => lab.query(`SELECT ${i}`)),
+    );
+    deepStrictEqual(
+      answers.map(({ rows }) => rows[0]?.[0]),
+      Array.from({ length: 40 }, (_, i) => i),
+    );
+  },
+});
+
+Deno.test({
+  name: "Engine a connection keeps nothing of the statement before",
+  fn: async () => {
+    await using lab = await EngineLab.open();
+    await lab.commit([{ ns: START_NS }]);
+    for (let i = 0; i < 20; i += 1) {
+      strictEqual((await lab.query("SELECT count(*) FROM events")).rows[0]?.[0], 1);
+      await rejects(lab.query("SELECT * FROM temp.events"));
+    }
+  },
+});
+
+Deno.test({
+  name: "Engine stats and cost say what was read",
+  fn: async () => {
+    await using lab = await EngineLab.open();
+    await lab.commit(Array.from({ length: 1000 }, (_, i) => ({ ns: START_NS + BigInt(i) })));
+    const day = 86_400_000_000_000n;
+    await lab.commit([{ ns: START_NS + day }]);
+    await using prepared = await lab.prepare(
+      "SELECT host FROM events WHERE timestamp < '2026-09-22' AND host = 'h'",
+    );
+    const { cost, tables } = prepared;
+    deepStrictEqual(
+      [cost.files_to_scan, cost.files_considered, cost.estimated_rows_processed, cost.exact],
+      [1, 2, 1000, true],
+    );
+    strictEqual(cost.complexity_class, "small");
+    strictEqual(tables[0]?.files, 1);
+    ok(/^\d+$/.test(tables[0]?.snapshot_id ?? ""));
+    await using running = await prepared.run();
+    let rows = 0;
+    for await (const chunk of running.chunks("objects")) rows += chunk.rows.length;
+    const stats = await running.stats();
+    strictEqual(rows, 1000);
+    strictEqual(stats.rows_scanned, 1000);
+    strictEqual(stats.scan?.files_read, 1);
+    strictEqual(stats.bytes_scanned, cost.estimated_bytes_scanned);
+    strictEqual((await lab.query("SELECT 1")).stats.scan, undefined);
+  },
+});
+
+Deno.test({
+  name: "Engine.ping answers while open",
+  fn: async () => {
+    const lab = await EngineLab.open();
+    await lab.engine.ping();
+    await lab.engine.close();
+    await rejects(lab.engine.ping());
+    await lab[Symbol.asyncDispose]();
+  },
+});
