@@ -8,7 +8,7 @@
 import { isOperatingError, OperatingError } from "../shared/base/errors.ts";
 import { openSqliteCatalog } from "../shared/catalog/sqlite_catalog.ts";
 import type { ColumnBatch } from "../shared/columns/batch.ts";
-import { batchOfRows, type RowObject } from "../shared/columns/rows.ts";
+import { type DocumentOptions, EventDocumentBuilder } from "../shared/columns/event_documents.ts";
 import { EVENTS_SCHEMA, EVENTS_TABLE } from "../shared/event/events.ts";
 import { DEFAULT_TENANT, tableOf } from "../shared/event/tenant.ts";
 import { commitAppend, ensureTable } from "../shared/iceberg/commit_append.ts";
@@ -19,7 +19,6 @@ import { DenoFileSystem } from "../shared/os/deno_file_system.ts";
 import { SystemRandom } from "../shared/os/random.ts";
 import { openParquetEncoder } from "../shared/parquet/parquet_encoder.ts";
 import { openLocalStore } from "../shared/storage/local_store.ts";
-import { eventRowOf } from "./event_document.ts";
 import type { WarehousePaths } from "./warehouse_options.ts";
 
 export interface ImportOptions {
@@ -30,8 +29,7 @@ export interface ImportOptions {
 }
 
 const BATCH_EVENTS = 4096;
-/** Characters of a refused line that its error shows. */
-const SHOWN_CHARS_MAX = 80;
+const BATCH_BYTES = 8 * 1024 * 1024;
 
 /**
  * Commits one event per line of `lines`; blank lines are skipped. How many. Errors: `invalid_argument` naming the
@@ -77,29 +75,24 @@ async function* batchesOf(
   lines: AsyncIterable<string> | Iterable<string>,
   nowNs: bigint,
 ): AsyncGenerator<ColumnBatch> {
-  let rows: RowObject[] = [];
-  let number = 0;
-  for await (const line of lines) {
-    number += 1;
-    if (line.trim() === "") continue;
-    rows.push(readLine(line, { number, nowNs }));
-    if (rows.length < BATCH_EVENTS) continue;
-    yield batchOfRows(EVENTS_SCHEMA, rows);
-    rows = [];
+  const builder = new EventDocumentBuilder();
+  let line = 0;
+  for await (const text of lines) {
+    line += 1;
+    if (text.trim() === "") continue;
+    addLine(builder, text, { line, nowNs });
+    if (builder.rows >= BATCH_EVENTS || builder.byteLength >= BATCH_BYTES) yield builder.finish();
   }
-  if (rows.length > 0) yield batchOfRows(EVENTS_SCHEMA, rows);
+  if (builder.rows > 0) yield builder.finish();
 }
 
-function readLine(line: string, { number, nowNs }: { number: number; nowNs: bigint }): RowObject {
+function addLine(builder: EventDocumentBuilder, text: string, options: DocumentOptions): void {
   try {
-    return eventRowOf(line, { nowNs });
+    builder.addLine(text, options);
   } catch (error) {
-    if (!isOperatingError(error)) throw error;
-    const shown = line.length > SHOWN_CHARS_MAX ? `${line.slice(0, SHOWN_CHARS_MAX)}…` : line;
-    throw new OperatingError(
-      "invalid_argument",
-      `Cannot ingest line ${number}: ${error.message}; nothing was ingested. The line is ${shown}`,
-      { cause: error },
-    );
+    if (!isOperatingError(error, "invalid_argument")) throw error;
+    throw new OperatingError(error.code, `${error.message}. Nothing was ingested`, {
+      cause: error,
+    });
   }
 }
