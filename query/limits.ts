@@ -13,6 +13,10 @@ export const BYTES_SCANNED_CEILING = 100 * GIB;
 export const SQL_BODY_BYTES_MAX = 4 * 1024 * 1024;
 /** A records answer is held whole until its status is known; one past this is 413 with advice. */
 export const RECORDS_BYTES_MAX = 256 * 1024 * 1024;
+/** All records answers being held or sent; one more is 503. */
+export const ANSWERS_BYTES_MAX = 4 * RECORDS_BYTES_MAX;
+/** A client that has not taken a records answer after this long is cut off. */
+export const SEND_MS_MAX = 300_000;
 
 /** `limits` of a request body, SPEC.md 2.4. */
 export interface RequestedLimits {

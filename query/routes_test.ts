@@ -1,4 +1,5 @@
 import { strict as assert } from "node:assert";
+import { ByteBudget } from "../shared/http/byte_budget.ts";
 import { queryApp } from "./routes.ts";
 import { createQueryMetrics } from "./metrics.ts";
 import { FakeEngine } from "./fake_engine.ts";
@@ -12,6 +13,7 @@ function appWith(problem: string | undefined) {
     namespace: "svc",
     tenant: "default",
     rowsCeiling: 10,
+    answers: new ByteBudget(0),
     readiness: { problem },
   });
 }

@@ -17,7 +17,8 @@ export function answerSql(
 ): Promise<Response> {
   return withCall(request, service, endpoint, async (call, asked) => {
     if (asked.dry_run) return jsonResponse(costReport(call));
-    return asked.format === "ndjson" ? await streamResponse(call) : await recordsResponse(call);
+    if (asked.format === "ndjson") return await streamResponse(call);
+    return await recordsResponse(call, service.answers);
   });
 }
 

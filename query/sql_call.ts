@@ -10,6 +10,7 @@ import { getLogger } from "@logtape/logtape";
 import { assert } from "../shared/base/assert.ts";
 import { isOperatingError, messageOf, OperatingError } from "../shared/base/errors.ts";
 import type { Engine, PreparedQuery, RunningQuery } from "../shared/engine/types.ts";
+import type { ByteBudget } from "../shared/http/byte_budget.ts";
 import type { Clock } from "../shared/os/clock.ts";
 import type { EffectiveLimits } from "./limits.ts";
 import type { Endpoint, Outcome, QueryMetrics } from "./metrics.ts";
@@ -24,6 +25,8 @@ export interface SqlService {
   readonly tenant: string;
   /** Server's ceiling of `limits.max_rows_returned`. */
   readonly rowsCeiling: number;
+  /** What answers that are held whole may hold together. */
+  readonly answers: ByteBudget;
 }
 
 const DEADLINE_GRACE_MS = 500;

@@ -6,27 +6,35 @@
 import { formatBytes, utf8 } from "../shared/base/bytes.ts";
 import { OperatingError } from "../shared/base/errors.ts";
 import type { ResultChunk } from "../shared/engine/types.ts";
-import { RECORDS_BYTES_MAX } from "./limits.ts";
+import type { ByteBudget, ByteHold } from "../shared/http/byte_budget.ts";
+import { RECORDS_BYTES_MAX, SEND_MS_MAX } from "./limits.ts";
 import type { SqlCall } from "./sql_call.ts";
 
-/** Runs the prepared statement to its end and renders it. */
-export async function recordsResponse(call: SqlCall): Promise<Response> {
+/** Runs the prepared statement to its end and renders it; what it holds is charged to `budget` until sent. */
+export async function recordsResponse(call: SqlCall, budget: ByteBudget): Promise<Response> {
   const running = await call.run();
   const rowsMax = call.limits.rowsReturnedMax;
-  const rows = await collectRows(call, running.chunks("arrays"), rowsMax);
-  const stats = await running.stats();
-  const columns = running.columns.map((column) => column.name);
-  const cut = rows.truncated ? `,"truncated":true,"max_rows":${rowsMax}` : "";
-  const parts = [
-    utf8(`{"columns":${JSON.stringify(columns)},"row_count":${rows.count},"rows":[`),
-    ...rows.parts,
-    utf8(`]${cut},"cost":${JSON.stringify(call.prepared.cost)},"stats":${JSON.stringify(stats)}}`),
-  ];
-  call.end(rows.truncated ? "truncated" : "ok", rows.count);
-  return new Response(ReadableStream.from(parts), {
-    status: rows.truncated ? 413 : 200,
-    headers: { "content-type": "application/json" },
-  });
+  const hold = budget.hold();
+  try {
+    const rows = await collectRows(call, running.chunks("arrays"), { rowsMax, hold });
+    const stats = await running.stats();
+    const columns = running.columns.map((column) => column.name);
+    const cut = rows.truncated ? `,"truncated":true,"max_rows":${rowsMax}` : "";
+    const { cost } = call.prepared;
+    const parts = [
+      utf8(`{"columns":${JSON.stringify(columns)},"row_count":${rows.count},"rows":[`),
+      ...rows.parts,
+      utf8(`]${cut},"cost":${JSON.stringify(cost)},"stats":${JSON.stringify(stats)}}`),
+    ];
+    call.end(rows.truncated ? "truncated" : "ok", rows.count);
+    return new Response(sendHeld(parts, hold), {
+      status: rows.truncated ? 413 : 200,
+      headers: { "content-type": "application/json" },
+    });
+  } catch (error) {
+    hold[Symbol.dispose]();
+    throw error;
+  }
 }
 
 interface CollectedRows {
@@ -40,7 +48,7 @@ interface CollectedRows {
 async function collectRows(
   call: SqlCall,
   chunks: AsyncIterable<ResultChunk>,
-  rowsMax: number,
+  { rowsMax, hold }: { rowsMax: number; hold: ByteHold },
 ): Promise<CollectedRows> {
   const parts: Uint8Array<ArrayBuffer>[] = [];
   let count = 0;
@@ -52,22 +60,63 @@ async function collectRows(
     truncated ||= chunk.rows.length > rows.length;
     if (rows.length === 0) continue;
     const part = utf8(`${count === 0 ? "" : ","}${rows.join(",")}`);
-    count += rows.length;
     bytes += part.byteLength;
-    if (bytes > RECORDS_BYTES_MAX) throw tooLarge(count);
+    if (bytes > RECORDS_BYTES_MAX) throw answerTooLarge(count);
+    grow(hold, part.byteLength);
     parts.push(part);
+    count += rows.length;
   }
   call.throwIfStopped();
   return { parts, count, truncated };
 }
 
-function tooLarge(rowsSoFar: number): OperatingError {
+function answerTooLarge(rowsHeld: number): OperatingError {
   return new OperatingError(
     "too_large",
-    `Cannot hold the answer: its first ${rowsSoFar} rows exceed ${
-      formatBytes(RECORDS_BYTES_MAX)
-    }; ` +
-      'ask for format "ndjson", which streams, or for fewer rows or columns',
+    `Cannot hold the answer: what follows its first ${rowsHeld} rows exceeds ` +
+      `${formatBytes(RECORDS_BYTES_MAX)}; ask for format "ndjson", which streams, ` +
+      "or for fewer rows or columns",
     { reason: "answer_bytes" },
   );
+}
+
+function grow(hold: ByteHold, bytes: number): void {
+  try {
+    hold.grow(bytes);
+  } catch (cause) {
+    throw new OperatingError(
+      "unavailable",
+      "Cannot hold the answer: other answers being sent fill the server's room for them; " +
+        'retry, or ask for format "ndjson", which streams',
+      { reason: "answers_in_flight", retryAfterSecs: 1, cause },
+    );
+  }
+}
+
+/** The body of an answer; `hold` is given back once it is sent, or nobody takes it any more. */
+function sendHeld(
+  parts: readonly Uint8Array<ArrayBuffer>[],
+  hold: ByteHold,
+): ReadableStream<Uint8Array<ArrayBuffer>> {
+  const unsent = parts.values();
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  const release = () => {
+    clearTimeout(timer);
+    hold[Symbol.dispose]();
+  };
+  return new ReadableStream({
+    start(controller) {
+      timer = setTimeout(() => {
+        release();
+        controller.error(new Error(`the client did not take its answer in ${SEND_MS_MAX} ms`));
+      }, SEND_MS_MAX);
+    },
+    pull(controller) {
+      const next = unsent.next();
+      if (!next.done) return controller.enqueue(next.value);
+      release();
+      controller.close();
+    },
+    cancel: release,
+  }, { highWaterMark: 0 });
 }

@@ -9,6 +9,7 @@ import { openSqliteCatalog } from "../shared/catalog/sqlite_catalog.ts";
 import { openEngine } from "../shared/engine/open_engine.ts";
 import type { Engine } from "../shared/engine/types.ts";
 import { tenantOf } from "../shared/event/tenant.ts";
+import { ByteBudget } from "../shared/http/byte_budget.ts";
 import {
   formatListenAddress,
   type ListenAddress,
@@ -23,6 +24,7 @@ import { SystemRandom } from "../shared/os/random.ts";
 import { openLocalReader } from "../shared/storage/local_store.ts";
 import { openWalReader } from "../shared/wal/reader.ts";
 import type { QuerySettings } from "./flags.ts";
+import { ANSWERS_BYTES_MAX } from "./limits.ts";
 import { defaultPoolBytes } from "./memory_pool_size.ts";
 import { createQueryMetrics } from "./metrics.ts";
 import { queryPaths } from "./query_paths.ts";
@@ -64,6 +66,7 @@ export async function startQuery(
     namespace: settings.tenantNamespace,
     tenant: tenantOf(settings.tenantNamespace),
     rowsCeiling: settings.maxRows,
+    answers: new ByteBudget(ANSWERS_BYTES_MAX),
   });
   const metricsServer = starting.use(
     serve({ ...metricsBind, option: "--metrics-bind", handler: metricsHandler(metrics) }),
