@@ -3,6 +3,7 @@
  * data directory: for tests that kill, restart and query them.
  */
 
+import { makeDataFolders } from "../../cli/data_folders.ts";
 import { processArguments } from "../../cli/permissions.ts";
 
 export type RoleName = "ingest" | "compactor" | "query";
@@ -20,6 +21,7 @@ export interface SqlAnswer {
 interface RunningRole {
   readonly process: Deno.ChildProcess;
   readonly stderr: Promise<string>;
+  ended: boolean;
 }
 
 const READY_DEADLINE_MS = 30_000;
@@ -55,6 +57,7 @@ export class Stack implements AsyncDisposable {
   static async start(options: StackOptions = {}): Promise<Stack> {
     const stack = new Stack(await Deno.makeTempDir({ prefix: "svc-stack-" }), options);
     try {
+      await makeDataFolders(stack.dataDir);
       for (const role of ["ingest", "compactor", "query"] as const) await stack.ensure(role);
       return stack;
     } catch (error) {
@@ -67,14 +70,16 @@ export class Stack implements AsyncDisposable {
   async ensure(role: RoleName): Promise<void> {
     if (!this.#running.has(role)) this.#running.set(role, this.#spawn(role));
     const deadline = Date.now() + READY_DEADLINE_MS;
-    while (Date.now() < deadline) {
+    while (Date.now() < deadline && this.#running.get(role)?.ended === false) {
       const response = await fetch(this.#health[role]).catch(() => undefined);
       await response?.body?.cancel();
       if (response?.ok) return;
       await new Promise((resolve) => setTimeout(resolve, 50));
     }
     const stderr = await this.kill(role);
-    throw new Error(`${role} was not ready within ${READY_DEADLINE_MS} ms; it said:\n${stderr}`);
+    throw new Error(
+      `${role} ended or was not ready in ${READY_DEADLINE_MS} ms; it said:\n${stderr}`,
+    );
   }
 
   /** SIGKILL; returns what the process had written to stderr. */
@@ -133,7 +138,9 @@ export class Stack implements AsyncDisposable {
       stdout: "null",
       stderr: "piped",
     }).spawn();
-    return { process, stderr: new Response(process.stderr).text() };
+    const running = { process, stderr: new Response(process.stderr).text(), ended: false };
+    process.status.then(() => running.ended = true);
+    return running;
   }
 
   async #end(role: RoleName, signal: Deno.Signal): Promise<string> {
