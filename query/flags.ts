@@ -82,7 +82,7 @@ export const OPTIONS = {
     default: "query-cache",
     help:
       "Subdirectory of the data directory, or an absolute path, for spill files and converted WAL segments: " +
-      "the only place this server writes. Emptied at start.",
+      "the only place this server writes. Its folder `engine` is emptied at start.",
   },
   memoryPoolBytes: {
     kind: "integer",
