@@ -56,11 +56,11 @@ export class NoPowerError extends Error {
 }
 
 export interface CrashableOptions {
-  /** Called before each operation; an error that it returns is thrown instead of the operation. */
-  readonly onOperation?: (operation: Operation) => Error | undefined;
+  /** Called before each operation, which waits for it; an error that it returns is thrown instead. */
+  readonly onOperation?: (operation: Operation) => Error | undefined | Promise<Error | undefined>;
   /** Power fails before the operation of this index. */
   readonly crashAt?: number;
-  /** How many extra turns of the microtask queue a call takes: mixes concurrent calls. */
+  /** How many extra turns of the microtask queue an operation takes: mixes concurrent ones. */
   readonly extraTurns?: () => number;
   readonly freeBytes?: () => number;
   readonly nowMs?: () => number;
@@ -125,8 +125,7 @@ export class CrashableFileSystem implements FileSystem {
 
   async writeFileAtomic(path: string, bytes: Uint8Array): Promise<void> {
     const temporary = `${path}.tmp`;
-    const there = this.#node(temporary) !== undefined;
-    if (there) await this.remove(temporary);
+    if (this.#node(temporary) !== undefined) await this.remove(temporary);
     await using file = await this.create(temporary);
     await file.write(bytes);
     await file.sync();
@@ -210,8 +209,7 @@ export class CrashableFileSystem implements FileSystem {
 
   async removeTree(path: string): Promise<void> {
     await this.#operation("remove", path);
-    const { directory, name } = this.#parent(path);
-    if (!directory.live.delete(name)) throw notFound(path);
+    if (!this.#parent(path).directory.live.delete(basename(path))) throw notFound(path);
   }
 
   async setModified(path: string, modifiedMs: number): Promise<void> {
@@ -246,18 +244,19 @@ export class CrashableFileSystem implements FileSystem {
   /** Lets others run, as a real call would, and refuses without power. */
   async #turn(): Promise<void> {
     if (!this.#powered) throw new NoPowerError();
-    for (let turns = 1 + (this.#options.extraTurns?.() ?? 0); turns > 0; turns--) await null;
+    await null;
     if (!this.#powered) throw new NoPowerError();
   }
 
   async #operation(kind: OperationKind, path: string): Promise<void> {
+    for (let turns = this.#options.extraTurns?.() ?? 0; turns > 0; turns--) await null;
     await this.#turn();
     const index = this.#operations++;
     if (index === this.#options.crashAt) {
       this.#powered = false;
       throw new NoPowerError();
     }
-    const error = this.#options.onOperation?.({ index, kind, path });
+    const error = await this.#options.onOperation?.({ index, kind, path });
     if (error !== undefined) throw error;
   }
 
@@ -302,6 +301,7 @@ class CrashableFile implements File {
   readonly #node: FileNode;
   readonly #machine: Machine;
   #writeOffset: number;
+  #closed = false;
 
   constructor(node: FileNode, machine: Machine) {
     this.#node = node;
@@ -310,21 +310,21 @@ class CrashableFile implements File {
   }
 
   async readAt(into: Uint8Array, offset: number): Promise<number> {
-    await this.#machine.turn();
+    await this.#turn();
     const bytes = this.#node.live.subarray(offset, offset + into.byteLength);
     into.set(bytes);
     return bytes.byteLength;
   }
 
   async size(): Promise<number> {
-    await this.#machine.turn();
+    await this.#turn();
     return this.#node.live.byteLength;
   }
 
   /** A write that fails leaves the first half of its bytes behind. */
   async write(bytes: Uint8Array): Promise<void> {
     try {
-      await this.#machine.operation("write");
+      await this.#operation("write");
     } catch (error) {
       if (!(error instanceof NoPowerError)) this.#put(bytes.subarray(0, bytes.byteLength >> 1));
       throw error;
@@ -343,7 +343,7 @@ class CrashableFile implements File {
   }
 
   async truncate(size: number): Promise<void> {
-    await this.#machine.operation("truncate");
+    await this.#operation("truncate");
     this.#node.live = this.#node.live.slice(0, size);
     this.#writeOffset = size;
   }
@@ -351,7 +351,7 @@ class CrashableFile implements File {
   async sync(): Promise<void> {
     const covered = this.#node.live;
     try {
-      await this.#machine.operation("sync");
+      await this.#operation("sync");
     } catch (error) {
       if (!(error instanceof NoPowerError)) {
         this.#node.lost.push({ from: this.#node.durable.byteLength, to: covered.byteLength });
@@ -363,9 +363,26 @@ class CrashableFile implements File {
     this.#node.durable = durable;
   }
 
-  close(): void {}
+  close(): void {
+    this.#closed = true;
+  }
+
+  async #turn(): Promise<void> {
+    this.#refuseClosed();
+    await this.#machine.turn();
+  }
+
+  async #operation(kind: OperationKind): Promise<void> {
+    this.#refuseClosed();
+    await this.#machine.operation(kind);
+  }
+
+  #refuseClosed(): void {
+    if (this.#closed) throw new Deno.errors.BadResource("file is closed");
+  }
 
   [Symbol.asyncDispose](): Promise<void> {
+    this.close();
     return Promise.resolve();
   }
 }

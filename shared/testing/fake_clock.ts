@@ -1,5 +1,6 @@
 /** A clock that a test moves. Sleepers wake in order of their time, each with its consequences. */
 
+import { setImmediate } from "node:timers";
 import type { Clock } from "../os/clock.ts";
 
 interface Sleeper {
@@ -73,5 +74,5 @@ export class FakeClock implements Clock {
 
 /** One turn of the event loop: every promise that can settle by itself has settled afterwards. */
 function turn(): Promise<void> {
-  return new Promise((resolve) => setTimeout(resolve, 0));
+  return new Promise((resolve) => setImmediate(resolve));
 }

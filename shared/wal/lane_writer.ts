@@ -94,7 +94,7 @@ export class LaneWriter {
     this.#roll();
     const standby = await this.#standby;
     this.#standby = undefined;
-    await standby?.discard();
+    await standby?.discard().catch(() => {}); // The next start removes a segment without rows, too.
     await this.#sealing;
     await this.#healer.close();
   }

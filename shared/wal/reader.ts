@@ -49,26 +49,34 @@ async function listSegments(
   return [...found.values()].sort((a, b) => a.name < b.name ? -1 : 1);
 }
 
+/**
+ * A complete copy is preferred to the active one, which a power failure may have damaged. A segment that moves
+ * on after it was looked for is met in the second round.
+ */
+const OPEN_ORDER: readonly SegmentState[] = [
+  "sealed",
+  "committed",
+  "active",
+  "sealed",
+  "committed",
+  "poison",
+];
+
 async function openSegment(
   fs: ReadableFiles,
   root: string,
   segment: { lane: LaneId; name: string },
 ): Promise<SegmentReader> {
   const { lane, name } = segment;
-  for (const state of SEGMENT_STATES) {
+  for (const state of OPEN_ORDER) {
     const path = segmentPath(root, lane, { state, name });
     const file = await openIfPresent(fs, path);
     if (file === undefined) continue;
     try {
       const header = await readSegmentHeader(file, path);
       if (header !== undefined) return new OpenSegment(file, header, { lane, name, state, path });
-      throw new OperatingError(
-        "corrupt",
-        `cannot read WAL segment ${path}: its header is cut off`,
-        {
-          reason: "wal_segment_corrupt",
-        },
-      );
+      if (state !== "active") throw cutOff(path);
+      file.close(); // Left by a power failure: nothing of it was durable.
     } catch (error) {
       file.close();
       throw error;
@@ -79,6 +87,12 @@ async function openSegment(
     `cannot read WAL segment ${name} of lane ${laneName(lane)}: segment no longer present`,
     { reason: "wal_segment_swept" },
   );
+}
+
+function cutOff(path: string): OperatingError {
+  return new OperatingError("corrupt", `cannot read WAL segment ${path}: its header is cut off`, {
+    reason: "wal_segment_corrupt",
+  });
 }
 
 async function openIfPresent(fs: ReadableFiles, path: string): Promise<ReadableFile | undefined> {

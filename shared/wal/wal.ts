@@ -147,6 +147,7 @@ class OpenWal implements Wal {
     if (refusal !== undefined) throw refusal;
     this.#space.spend(frameLengthOf(batch));
     const writer = this.#opened.get(laneName(lane)) ?? await this.#open(lane);
+    if (this.#closing !== undefined) throw this.#closed();
     return await writer.append(batch, mode);
   }
 

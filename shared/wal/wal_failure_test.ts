@@ -1,0 +1,171 @@
+/** Disks that fail: an error at every operation of a workload, and what a lane does while it cannot write. */
+
+import assert from "node:assert/strict";
+import { isOperatingError } from "../base/errors.ts";
+import type { LaneId } from "../event/tenant.ts";
+import { CrashableFileSystem, type Operation } from "../testing/crashable_file_system.ts";
+import { FakeClock } from "../testing/fake_clock.ts";
+import { numberedBatch, rowsOfMessage } from "../testing/numbered_rows.ts";
+import { SeededRandom } from "../testing/seeded_random.ts";
+import { openWalReader } from "./reader.ts";
+import type { AckMode, Wal } from "./types.ts";
+import { openWal } from "./wal.ts";
+import type { WalEvent } from "./wal_event.ts";
+
+const ROOT = "/data/wal";
+const LANE: LaneId = { tenant: "default", index: "events" };
+
+interface Rig {
+  readonly fs: CrashableFileSystem;
+  readonly clock: FakeClock;
+  readonly wal: Wal;
+  readonly events: WalEvent[];
+}
+
+async function open(onOperation: (operation: Operation) => Error | undefined): Promise<Rig> {
+  const fs = new CrashableFileSystem({ onOperation });
+  const clock = new FakeClock();
+  const events: WalEvent[] = [];
+  const wal = await openWal({
+    fs,
+    clock,
+    random: new SeededRandom(1),
+    root: ROOT,
+    eventsMax: 6,
+    freeBytesMin: 0,
+    onEvent: (event) => events.push(event),
+  });
+  return { fs, clock, wal, events };
+}
+
+async function rowsOnDisk(fs: CrashableFileSystem): Promise<number[]> {
+  const rows: number[] = [];
+  const reader = openWalReader(fs, ROOT);
+  for (const { name } of await reader.list(LANE, ["active", "sealed"])) {
+    await using segment = await reader.open(LANE, name);
+    for await (const frame of segment.frames()) rows.push(...rowsOfMessage(frame.message));
+  }
+  return rows;
+}
+
+function kinds(events: readonly WalEvent[]): string[] {
+  return events.map((event) => event.kind);
+}
+
+const FAILURES: readonly { name: string; message: string; kind: Operation["kind"] }[] = [
+  { name: "a write", message: "No space left on device (os error 28)", kind: "write" },
+  { name: "a sync", message: "Input/output error (os error 5)", kind: "sync" },
+];
+
+for (const { name, message, kind } of FAILURES) {
+  Deno.test({
+    name: `Wal.append() ${name} that fails is internal, then unavailable until the disk works`,
+    async fn() {
+      let failing = false;
+      const { fs, clock, wal, events } = await open((operation) =>
+        failing && operation.kind === kind ? new Error(message) : undefined
+      );
+      await wal.append(LANE, numberedBatch([1]), "wait_for");
+      failing = true;
+      await assert.rejects(wal.append(LANE, numberedBatch([2]), "wait_for"), (error) => {
+        assert(isOperatingError(error, "internal"));
+        assert.match(error.message, /default\/events: .*os error/);
+        return true;
+      });
+      const refused = (error: unknown) => {
+        assert(isOperatingError(error, "unavailable"));
+        assert(error.retryAfterSecs !== undefined && error.retryAfterSecs >= 1);
+        return true;
+      };
+      await assert.rejects(wal.append(LANE, numberedBatch([3]), "auto"), refused);
+      await clock.advance(60_000);
+      await assert.rejects(wal.append(LANE, numberedBatch([4]), "wait_for"), refused);
+      assert.match(await wal.unreadyReason() ?? "", /WAL lane default\/events: .*os error/);
+
+      failing = false;
+      await clock.advance(5_000);
+      assert.equal(await wal.unreadyReason(), undefined);
+      await wal.append(LANE, numberedBatch([5]), "wait_for");
+      const afterwards = fs.reboot("drop", new SeededRandom(2));
+      const rows = (await rowsOnDisk(afterwards)).filter((row) => row !== 2);
+      assert.deepEqual(rows, [1, 5]);
+      assert.deepEqual(kinds(events).filter((kind) => kind === "failed" || kind === "healed"), [
+        "failed",
+        "healed",
+      ]);
+    },
+  });
+}
+
+Deno.test({
+  name: "Wal.append() rows of mode auto outlive a failed sync, also when power fails after healing",
+  async fn() {
+    let failing = false;
+    const { fs, clock, wal, events } = await open((operation) =>
+      failing && operation.kind === "sync" ? new Error("Input/output error") : undefined
+    );
+    await wal.append(LANE, numberedBatch([1]), "auto");
+    failing = true;
+    await assert.rejects(wal.append(LANE, numberedBatch([2]), "wait_for"));
+    failing = false;
+    await clock.advance(1_000);
+    const salvaged = events.filter((event) => event.kind === "salvaged");
+    assert.deepEqual(salvaged.map(({ outcome, rows }) => ({ outcome, rows })), [
+      { outcome: "sealed", rows: 2 },
+    ]);
+    assert.deepEqual(await rowsOnDisk(fs.reboot("drop", new SeededRandom(2))), [1, 2]);
+  },
+});
+
+/** Appends in both modes, seals and ages; returns what was acknowledged. */
+async function work({ wal, clock }: Rig): Promise<Set<number>> {
+  const acknowledged = new Set<number>();
+  let row = 0;
+  const append = async (mode: AckMode) => {
+    const own = row++;
+    try {
+      await wal.append(LANE, numberedBatch([own], { messageBytes: 700 }), mode);
+      acknowledged.add(own);
+    } catch (error) {
+      assert(isOperatingError(error), String(error));
+    }
+  };
+  for (let round = 0; round < 6; round++) {
+    await Promise.all([append("auto"), append("wait_for"), append("auto"), append("wait_for")]);
+    if (round === 2) await wal.seal(LANE).catch((error) => assert(isOperatingError(error)));
+    await clock.advance(round === 4 ? 6_000 : 400);
+  }
+  return acknowledged;
+}
+
+Deno.test({
+  name: "Wal an error at any operation loses no acknowledged row and heals by itself",
+  async fn() {
+    const whole = await open(() => undefined);
+    const startAt = whole.fs.operations;
+    assert.equal((await work(whole)).size, 24);
+    const closeAt = whole.fs.operations;
+    await whole.wal.close();
+
+    for (let failAt = startAt; failAt < whole.fs.operations; failAt++) {
+      const rig = await open(({ index }) => index === failAt ? new Error("EIO") : undefined);
+      const acknowledged = await work(rig);
+      if (failAt < closeAt) {
+        assert.equal(await rig.wal.unreadyReason(), undefined, `operation ${failAt}: ready again`);
+      }
+      await rig.wal.close();
+      const machine = rig.fs.reboot("drop", new SeededRandom(failAt));
+      await (await openWal({
+        fs: machine,
+        clock: rig.clock,
+        random: new SeededRandom(failAt),
+        root: ROOT,
+      })).close();
+      const rows = await rowsOnDisk(machine);
+      assert.equal(new Set(rows).size, rows.length, `operation ${failAt}: a row is there twice`);
+      const lost = [...acknowledged].filter((row) => !rows.includes(row));
+      assert.deepEqual(lost, [], `operation ${failAt}: lost rows`);
+      assert(acknowledged.size >= 16, `operation ${failAt}: ${acknowledged.size} acknowledged`);
+    }
+  },
+});
