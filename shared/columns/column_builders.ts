@@ -279,19 +279,22 @@ export function columnBuilderOf(
 }
 
 /**
- * The first row of a string column whose bytes are not UTF-8, or -1. The whole buffer is checked at once;
- * it is valid per row when, besides, no row begins inside a character.
+ * The first row of a string column whose bytes are not UTF-8, or -1. The whole buffer is checked at once; each row is
+ * valid when, besides, none begins inside a character.
  */
 export function firstRowNotUtf8(column: ColumnData): number {
   const { offsets, values } = column;
   if (offsets === null || isAscii(values)) return -1;
-  const whole = isUtf8(values);
+  if (isUtf8(values) && !beginsInsideCharacter(offsets, values)) return -1;
   for (let row = 0; row + 1 < offsets.length; row += 1) {
-    const start = offsets[row] as number;
-    const end = offsets[row + 1] as number;
-    if (start === end) continue;
-    if (((values[start] as number) & 0xc0) === 0x80) return row;
-    if (!whole && !isUtf8(values.subarray(start, end))) return row;
+    if (!isUtf8(values.subarray(offsets[row], offsets[row + 1]))) return row;
   }
   return -1;
+}
+
+function beginsInsideCharacter(offsets: Int32Array, values: Uint8Array): boolean {
+  for (const offset of offsets) {
+    if (offset < values.length && ((values[offset] as number) & 0xc0) === 0x80) return true;
+  }
+  return false;
 }
