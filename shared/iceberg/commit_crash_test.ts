@@ -62,18 +62,12 @@ interface Run {
   readonly isAfter: boolean;
 }
 
-async function run(fault: Fault | undefined): Promise<Run> {
-  await using lab = await TableLab.open(7);
+async function run(origin: TableLab, fault: Fault | undefined): Promise<Run> {
+  await using lab = await origin.copy([]);
+  const before = await lab.liveKeys() ?? [];
   const table = await ensureTable(lab.deps, TABLE);
-  const before: string[] = [];
-  for (let i = 0; i < EARLIER; i += 1) {
-    const file = lab.newFile(table, { day: 5, startNs: BigInt(i) });
-    before.push(file.key);
-    await commitAppend(lab.deps, { ...TABLE, files: [file], consumed: [`s${i}`] });
-  }
   const file = lab.newFile(table, { day: 6 });
   const after = [...before, file.key].sort();
-  before.sort();
   const change = { ...TABLE, files: [file], consumed: ["last"] };
   const plan = new FaultPlan(fault);
   const deps: CommitDeps = {
@@ -102,10 +96,20 @@ async function run(fault: Fault | undefined): Promise<Run> {
   return { operations: plan.operations, outcome, isAfter };
 }
 
+async function fill(lab: TableLab): Promise<void> {
+  const table = await ensureTable(lab.deps, TABLE);
+  for (let i = 0; i < EARLIER; i += 1) {
+    const file = lab.newFile(table, { day: 5, startNs: BigInt(i) });
+    await commitAppend(lab.deps, { ...TABLE, files: [file], consumed: [`s${i}`] });
+  }
+}
+
 Deno.test({
   name: "commitAppend is all or nothing at every failing operation",
   async fn() {
-    const { operations } = await run(undefined);
+    await using origin = await TableLab.open(7);
+    await fill(origin);
+    const { operations } = await run(origin, undefined);
     const kinds = new Set(operations);
     for (const kind of ["store.get", "store.putNew", "store.delete", "catalog.commit"]) {
       assert.ok(kinds.has(kind), `the commit under test uses ${kind}`);
@@ -114,7 +118,7 @@ Deno.test({
     for (let at = 0; at < operations.length; at += 1) {
       for (const when of ["before", "after"] as const) {
         for (const then of ["continue", "crash"] as const) {
-          const { outcome, isAfter } = await run({ at, when, then });
+          const { outcome, isAfter } = await run(origin, { at, when, then });
           seen.add(`${outcome} ${isAfter ? "after" : "before"}`);
         }
       }

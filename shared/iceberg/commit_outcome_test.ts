@@ -7,7 +7,9 @@ import { EVENTS_SCHEMA } from "../event/events.ts";
 import type { TableIdent } from "../event/tenant.ts";
 import { EVENTS, TableLab } from "../testing/table_lab.ts";
 import { commitAppend, ensureTable } from "./commit_append.ts";
-import type { CommitDeps } from "./commit_table.ts";
+import { type CommitDeps, commitTable } from "./commit_table.ts";
+import { PREVIOUS_VERSIONS_MAX } from "./new_table.ts";
+import { stageMetadata } from "./stage_append.ts";
 import type { NewDataFile } from "./types.ts";
 
 const TABLE = { ident: EVENTS, schema: EVENTS_SCHEMA };
@@ -29,6 +31,23 @@ function withCommit(
     },
   });
 }
+
+Deno.test({
+  name: "commitAppend asks in each attempt whether the segments are still due",
+  async fn() {
+    await using lab = await TableLab.open();
+    const table = await ensureTable(lab.deps, TABLE);
+    const before = await lab.keys();
+    const answers = [true, false];
+    const conflicting = withCommit(lab.catalog, () => Promise.resolve("conflict"));
+    const result = await commitAppend({ ...lab.deps, catalog: conflicting }, {
+      ...append([lab.newFile(table, { day: 5 })], ["s1"]),
+      isStillDue: () => Promise.resolve(answers.shift() ?? true),
+    });
+    assert.deepEqual([result.outcome, result.retries, answers], ["consumed", 1, []]);
+    assert.deepEqual(await lab.keys(), before);
+  },
+});
 
 Deno.test({
   name: "commitAppend restages on a moved pointer, keeping the other writer's files",
@@ -78,7 +97,7 @@ Deno.test({
       [["lost after"], true],
       [["lost before", "answers"], true],
       [["lost before", "lost before", "lost after"], true],
-      [["other first, lost after", "answers", "answers"], true],
+      [["other first, lost after", "answers"], true],
       [["lost before", "lost before", "lost before", "lost before", "lost before"], false],
     ];
     for (const [steps, committed] of cases) {
@@ -162,6 +181,43 @@ Deno.test({
     assert.deepEqual(await lab.liveKeys(), files.map((file) => file.key).sort());
   },
 });
+
+Deno.test({
+  name: "commitAppend removes nothing when the history no longer shows a lost commit",
+  async fn() {
+    await using lab = await TableLab.open();
+    const table = await ensureTable(lab.deps, TABLE);
+    const own = lab.newFile(table, { day: 5 });
+    let commits = 0;
+    const paused = withCommit(lab.catalog, async (change) => {
+      const outcome = await lab.catalog.commit(change);
+      commits += 1;
+      if (commits > 1) return outcome;
+      for (let i = 0; i <= PREVIOUS_VERSIONS_MAX; i += 1) {
+        await commitAppend(lab.deps, append([], [`other${i}`]));
+      }
+      await expireAllButCurrent(lab);
+      throw new Error("connection lost while the process was suspended");
+    });
+    await assert.rejects(
+      commitAppend({ ...lab.deps, catalog: paused }, append([own], ["own"])),
+      (error) => isOperatingError(error) && error.reason === "commit_unknown",
+    );
+    assert.deepEqual(await lab.liveKeys(), [own.key]);
+  },
+});
+
+/** What expiring snapshots will do, through the same commit. */
+async function expireAllButCurrent(lab: TableLab): Promise<void> {
+  await commitTable(lab.deps, EVENTS, async (base, staging) => {
+    assert.ok(base !== undefined);
+    const { metadata } = base;
+    const snapshots = metadata.snapshots.slice(-1);
+    const next = { ...metadata, snapshots, "snapshot-log": metadata["snapshot-log"].slice(-1) };
+    const staged = await stageMetadata(lab.deps, { table: base, exists: true }, { next, staging });
+    return { ...staged, snapshotId: 0n, consumed: [] };
+  });
+}
 
 Deno.test({
   name: "commitAppend refuses files of a dropped table's incarnation",

@@ -7,7 +7,7 @@
  * `catalog.commit` takes effect; an outcome is reported only when it is known.
  */
 
-import type { Catalog } from "../catalog/catalog.ts";
+import type { Catalog, CommitOutcome } from "../catalog/catalog.ts";
 import { isOperatingError, messageOf, OperatingError } from "../base/errors.ts";
 import type { TableIdent } from "../event/tenant.ts";
 import type { Clock } from "../os/clock.ts";
@@ -105,21 +105,18 @@ interface Attempt {
 }
 
 /**
- * Commits and finds out what happened. When the answer is lost, the pointer is read back: it shows the
- * change, or it still is what was expected and the same commit is tried again, which takes effect at most
- * once, or it shows another writer's, so that this commit can no longer take effect.
+ * Commits and finds out what happened. A lost answer is looked up in the table's history; while that does not show
+ * it, the same commit is sent again, which takes effect at most once, as each expects the same pointer.
  */
-async function settle(
-  deps: CommitDeps,
-  attempt: Attempt,
-): Promise<"committed" | "conflict" | "consumed"> {
+async function settle(deps: CommitDeps, attempt: Attempt): Promise<CommitOutcome> {
   const { ident, expected, staged } = attempt;
   let lost: unknown;
   for (let tries = 0; tries < SETTLE_ATTEMPTS_MAX; tries += 1) {
     if (tries > 0) await deps.clock.sleep(backOffMs(deps, tries));
+    let outcome: CommitOutcome = "conflict";
     try {
       // THE COMMIT POINT: the pointer and the consumed segments change here, both or neither.
-      const outcome = await deps.catalog.commit({
+      outcome = await deps.catalog.commit({
         ident,
         expected,
         next: staged.metadataLocation,
@@ -128,13 +125,14 @@ async function settle(
         consumed: staged.consumed,
       });
       if (outcome === "committed" || lost === undefined) return outcome;
-      return await isCommitted(deps, attempt) ? "committed" : outcome;
     } catch (error) {
       lost = error;
     }
-    if (await isCommitted(deps, attempt).catch(() => false)) return "committed";
+    const fate = await fateOf(deps, attempt).catch(() => "unknown" as const);
+    if (fate === "committed") return "committed";
+    if (fate === "superseded") return outcome;
   }
-  // What was staged stays: the lost commit may yet take effect, and then refers to it.
+  // What was staged stays: the lost commit may have taken effect, or yet do so, and then refers to it.
   throw new OperatingError(
     "unavailable",
     `Cannot learn whether ${staged.metadataLocation} was committed to table ${nameOf(ident)}: ` +
@@ -143,15 +141,27 @@ async function settle(
   );
 }
 
-/** Whether the table's present history has the change. */
-async function isCommitted(deps: CommitDeps, { ident, staged }: Attempt): Promise<boolean> {
+/**
+ * What the table's present state says of a commit: it took effect; another one took its place, so that it never
+ * can; or neither shows, since it is still open or the history no longer reaches back.
+ */
+async function fateOf(
+  deps: CommitDeps,
+  { ident, expected, staged }: Attempt,
+): Promise<"committed" | "superseded" | "unknown"> {
   const pointer = await deps.catalog.metadataLocation(ident);
-  if (pointer === undefined || pointer === staged.metadataLocation) return pointer !== undefined;
+  if (pointer === staged.metadataLocation) return "committed";
+  if (pointer === undefined || pointer === expected) return "unknown";
   const { metadata } = await readerOf(deps).loadTable(ident, pointer);
-  return metadata["table-uuid"] === staged.tableUuid && (
-    metadata.snapshots.some((snapshot) => snapshot["snapshot-id"] === staged.snapshotId) ||
-    metadata["metadata-log"].some((entry) => entry["metadata-file"] === staged.metadataLocation)
-  );
+  if (metadata.snapshots.some((one) => one["snapshot-id"] === staged.snapshotId)) {
+    return "committed";
+  }
+  const log = metadata["metadata-log"].map((entry) => entry["metadata-file"]);
+  if (log.includes(staged.metadataLocation)) return "committed";
+  const isOurTable = metadata["table-uuid"] === staged.tableUuid;
+  // The log has no gaps: it would show what followed the expected file, had that been ours.
+  const followed = expected === undefined ? !isOurTable : isOurTable && log.includes(expected);
+  return followed ? "superseded" : "unknown";
 }
 
 /** `moved`: the pointer had moved on so far that the file it named is gone. */

@@ -37,6 +37,23 @@ export class TableLab implements AsyncDisposable {
     return new TableLab(await openSqliteCatalog({ path: ":memory:" }), seed);
   }
 
+  /** Another lab with the same objects and the same table `EVENTS`, which holds `consumed`. */
+  async copy(consumed: readonly string[], seed = 2): Promise<TableLab> {
+    const twin = await TableLab.open(seed);
+    for (const key of await this.keys()) await twin.store.putNew(key, await this.store.get(key));
+    const table = await this.load();
+    if (table === undefined) return twin;
+    await twin.catalog.commit({
+      ident: EVENTS,
+      expected: undefined,
+      next: table.metadataLocation,
+      tableUuid: table.uuid,
+      snapshotId: table.snapshotId ?? 0n,
+      consumed,
+    });
+    return twin;
+  }
+
   get deps(): CommitDeps {
     return { store: this.store, catalog: this.catalog, clock: this.clock, random: this.random };
   }
