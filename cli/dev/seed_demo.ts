@@ -1,6 +1,7 @@
 /** `dev --seed-demo`: a trickle of synthetic events to an ingest server, by OTLP/HTTP, until aborted. */
 
 import { messageOf } from "../../shared/base/errors.ts";
+import { NS_PER_MS } from "../../shared/base/time.ts";
 import type { Clock } from "../../shared/os/clock.ts";
 import {
   SEVERITY_NUMBERS,
@@ -21,6 +22,8 @@ export interface SeedOptions {
 
 const PERIOD_MS = 1_000;
 const EVENTS_PER_PERIOD = 10;
+/** The events of a period lie evenly in the one before now. */
+const STEP_NS = BigInt(PERIOD_MS / EVENTS_PER_PERIOD) * NS_PER_MS;
 const REQUEST_MS_MAX = 5_000;
 
 /** Resolves once `signal` aborts. */
@@ -30,8 +33,11 @@ export async function seedDemo(options: SeedOptions): Promise<void> {
   let failing = false;
   while (!signal.aborted) {
     const nowNs = clock.nowNs();
-    const batch = Array.from({ length: EVENTS_PER_PERIOD }, () => events.next().value);
-    const failure = await send(batch.map((event) => ({ ...event, timestampNs: nowNs })), options);
+    const batch = Array.from({ length: EVENTS_PER_PERIOD }, (_, at) => ({
+      ...events.next().value,
+      timestampNs: nowNs - BigInt(EVENTS_PER_PERIOD - 1 - at) * STEP_NS,
+    }));
+    const failure = await send(batch, options);
     if (signal.aborted) return;
     if (failure !== undefined && !failing) note(`demo events are not accepted: ${failure}`);
     if (failure === undefined && failing) note("demo events are accepted again");
