@@ -7,7 +7,7 @@ import { applyDefaultOrder, isBareSelect } from "./default_order.ts";
 import type { DescribedColumn, EngineConnection } from "./driver.ts";
 import { renameFunctions } from "./functions/dialect.ts";
 import { gate, type TableReference } from "./gate.ts";
-import { orderedParts, orderedRequest } from "./ordered_scan.ts";
+import { newestFirst, orderedParts, orderedRequest } from "./ordered_scan.ts";
 import { parse, type Statement, textOfTree } from "./parse.ts";
 import type { Plan, TablePlan } from "./plan.ts";
 import { localPath, type PlannedTables, type PlanSource, planTables } from "./plan_tables.ts";
@@ -132,19 +132,25 @@ async function order(
 ): Promise<{ readonly plan: Plan; readonly ordering: ScanOrdering }> {
   const { tables } = planned;
   const wanted = orderedRequest(statement.root);
-  if (typeof wanted === "string") return { plan: { tables }, ordering: wanted };
   const [table] = tables;
-  const single = references.length === 1 &&
+  const single = references.length === 1 && countTables(statement.root) === 1 &&
     references[0]?.node === statement.root["from_table"];
-  if (!single || table === undefined || !complete || countTables(statement.root) !== 1) {
-    return { plan: { tables }, ordering: "no_sort_order" };
+  if (table === undefined || !single) return { plan: { tables }, ordering: "no_sort_order" };
+  const narrowed = (changes: Partial<TablePlan>) => ({ tables: [{ ...table, ...changes }] });
+  if ("ordering" in wanted) {
+    const plan = wanted.direction === "newest"
+      ? narrowed({ parts: newestFirst(table) })
+      : { tables };
+    return { plan, ordering: wanted.ordering };
   }
+  // A bound that is not in the range would let rows count that the statement drops.
+  if (!complete) return { plan: { tables }, ordering: "filtered" };
   const parts = await orderedParts(table, wanted, {
     footer: (file) => deps.footers.footer(file),
     path: (file) => localPath(deps.store, file),
   });
   if (parts === undefined) return { plan: { tables }, ordering: "no_bounds" };
-  return { plan: { tables: [{ ...table, parts, ordered: true }] }, ordering: "advertised" };
+  return { plan: narrowed({ parts, ordered: true }), ordering: "advertised" };
 }
 
 function countTables(root: TreeNode): number {
