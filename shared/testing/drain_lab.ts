@@ -13,6 +13,7 @@ import { batchOfRows, rowsOf } from "../columns/rows.ts";
 import { EVENTS_SCHEMA } from "../event/events.ts";
 import { type LaneId, type TableIdent, tableOf } from "../event/tenant.ts";
 import { IcebergReader } from "../iceberg/iceberg_reader.ts";
+import type { Clock } from "../os/clock.ts";
 import type { DrainDeps } from "../maintenance/drain.ts";
 import { INLINE_PARQUET_ENCODER } from "../parquet/parquet_encoder.ts";
 import { openLocalStore } from "../storage/local_store.ts";
@@ -29,20 +30,21 @@ const WAL_ROOT = "/data/wal";
 const WAREHOUSE = "/data/warehouse";
 const START_NS = BigInt(Date.UTC(2026, 10, 20, 12)) * 1_000_000n;
 
-export class DrainLab implements AsyncDisposable {
-  readonly clock = new SleeplessClock();
+export class DrainLab<C extends Clock = SleeplessClock> implements AsyncDisposable {
   readonly random: SeededRandom;
   readonly catalog: Catalog;
   fs: CrashableFileSystem;
 
-  private constructor(catalog: Catalog, seed: number) {
+  private constructor(catalog: Catalog, seed: number, readonly clock: C) {
     this.catalog = catalog;
     this.random = new SeededRandom(seed);
     this.fs = this.#machine({});
   }
 
-  static async open(seed = 1): Promise<DrainLab> {
-    return new DrainLab(await openSqliteCatalog({ path: ":memory:" }), seed);
+  static open(seed?: number): Promise<DrainLab>;
+  static open<C extends Clock>(seed: number, clock: C): Promise<DrainLab<C>>;
+  static async open(seed = 1, clock: Clock = new SleeplessClock()): Promise<DrainLab<Clock>> {
+    return new DrainLab(await openSqliteCatalog({ path: ":memory:" }), seed, clock);
   }
 
   get deps(): DrainDeps {
