@@ -81,9 +81,9 @@ export class IcebergReader {
   }
 
   /** The current snapshot's manifests. */
-  manifests(table: LoadedTable): Promise<readonly ManifestFile[]> {
+  async manifests(table: LoadedTable): Promise<readonly ManifestFile[]> {
     const snapshot = currentSnapshot(table.metadata);
-    if (snapshot === undefined) return Promise.resolve([]);
+    if (snapshot === undefined) return [];
     const location = snapshot["manifest-list"];
     if (location === undefined) {
       throw new OperatingError(
@@ -95,7 +95,7 @@ export class IcebergReader {
       );
     }
     const key = table.locator.keyOf(location);
-    return this.#cache.load(key, async () => {
+    return await this.#cache.load(key, async () => {
       const bytes = await this.store.get(key);
       const value = decodeManifestList(bytes, location);
       return { value, bytes: bytes.byteLength * DECODED_FACTOR };
@@ -103,9 +103,9 @@ export class IcebergReader {
   }
 
   /** Live entries of one manifest. */
-  entries(table: LoadedTable, manifest: ManifestFile): Promise<readonly ManifestEntry[]> {
+  async entries(table: LoadedTable, manifest: ManifestFile): Promise<readonly ManifestEntry[]> {
     const key = table.locator.keyOf(manifest.location);
-    return this.#cache.load(key, async () => {
+    return await this.#cache.load(key, async () => {
       const { schema, locator, metadata } = table;
       const spec = metadata["partition-specs"].find(({ "spec-id": id }) => id === manifest.specId);
       if (spec === undefined) {
