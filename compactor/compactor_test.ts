@@ -1,0 +1,161 @@
+import assert from "node:assert/strict";
+import { encodeBatch } from "../shared/columns/ipc.ts";
+import { parseOptions, UsageError } from "../shared/config/parse_options.ts";
+import { isOperatingError } from "../shared/base/errors.ts";
+import { SystemClock } from "../shared/os/clock.ts";
+import { DenoFileSystem } from "../shared/os/deno_file_system.ts";
+import { SystemRandom } from "../shared/os/random.ts";
+import { batchOf, EVENTS_LANE } from "../shared/testing/drain_lab.ts";
+import { openWal } from "../shared/wal/wal.ts";
+import { compactorPaths, OPTIONS, runOnce, startCompactor, summaryLine } from "./mod.ts";
+
+Deno.test({
+  name: "compactorPaths finds everything below the data directory unless told otherwise",
+  fn() {
+    const table: [argv: string[], expected: { wal: string; warehouse: string; catalog: string }][] =
+      [
+        [["--data-dir", "/d"], {
+          wal: "/d/wal",
+          warehouse: "/d/warehouse",
+          catalog: "/d/warehouse/catalog.db",
+        }],
+        [["--data-dir", "/d", "--wal", "/w", "--warehouse", "lake"], {
+          wal: "/w",
+          warehouse: "/d/lake",
+          catalog: "/d/lake/catalog.db",
+        }],
+        [["--data-dir", "/d", "--warehouse", "x", "--warehouse-url", "file:///a%20b/c"], {
+          wal: "/d/wal",
+          warehouse: "/a b/c",
+          catalog: "/a b/c/catalog.db",
+        }],
+        [["--data-dir", "/d", "--catalog-uri", "sqlite:///c/at.db?mode=rwc"], {
+          wal: "/d/wal",
+          warehouse: "/d/warehouse",
+          catalog: "/c/at.db",
+        }],
+      ];
+    for (const [argv, expected] of table) {
+      assert.deepEqual(compactorPaths(settingsOf(argv)), expected, argv.join(" "));
+    }
+  },
+});
+
+Deno.test({
+  name: "compactor options refuse what does not exist yet",
+  fn() {
+    assert.throws(() => settingsOf(["--role", "merge"]), UsageError);
+    for (const option of ["--warehouse-url=s3://bucket/x", "--catalog-uri=postgres://host/db"]) {
+      assert.throws(
+        () => compactorPaths(settingsOf([option])),
+        (error) => isOperatingError(error, "invalid_argument"),
+        option,
+      );
+    }
+  },
+});
+
+Deno.test({
+  name: "runOnce drains everything and says what it did",
+  fn: () =>
+    inDataDir(async (dataDir) => {
+      await seal(dataDir, [[1, 2, 3], [4]]);
+      const settings = settingsOf(["--data-dir", dataDir, "--once"]);
+      assert.match(await runOnce(settings), /^drained 4 rows in 1 file with 1 commit, \d+\.\d s$/);
+      assert.match(await runOnce(settings), /^drained 0 rows in 0 files with 0 commits, /);
+    }),
+});
+
+Deno.test({
+  name: "runOnce without a WAL drains nothing; with one it cannot commit it names the lane",
+  fn: () =>
+    inDataDir(async (dataDir) => {
+      const settings = settingsOf(["--data-dir", dataDir, "--once"]);
+      assert.match(await runOnce(settings), /^drained 0 rows /);
+      await seal(dataDir, [[1]]);
+      // A file where the table's folder is to be.
+      await Deno.writeTextFile(`${dataDir}/warehouse/svc`, "in the way");
+      await assert.rejects(
+        runOnce(settings),
+        (error) => isOperatingError(error) && error.message.includes("default/events"),
+      );
+    }),
+});
+
+Deno.test({
+  name: "runOnce with role maintenance leaves sealed segments alone",
+  fn: () =>
+    inDataDir(async (dataDir) => {
+      await seal(dataDir, [[1]]);
+      const argv = ["--data-dir", dataDir, "--once", "--role", "maintenance"];
+      assert.match(await runOnce(settingsOf(argv)), /^drained 0 rows /);
+      const sealed = await Array.fromAsync(Deno.readDir(`${dataDir}/wal/default/events/sealed`));
+      assert.equal(sealed.length, 1);
+    }),
+});
+
+Deno.test({
+  name: "summaryLine mentions what was set aside and removed",
+  fn() {
+    const totals = { lanes: 1, rows: 1, files: 1, commits: 1, secs: 0.25, failures: [] };
+    assert.equal(
+      summaryLine({ ...totals, poisoned: 1, swept: 2 }),
+      "drained 1 row in 1 file with 1 commit, 1 segment set aside in poison/, " +
+        "2 committed segments removed, 0.3 s",
+    );
+  },
+});
+
+Deno.test({
+  name: "startCompactor drains what is asked for and counts it in /metrics",
+  fn: () =>
+    inDataDir(async (dataDir) => {
+      const argv = ["--data-dir", dataDir, "--metrics-bind", "127.0.0.1:0"];
+      await using compactor = await startCompactor(settingsOf(argv));
+      await seal(dataDir, [[1, 2, 3]], { request: true });
+      const { hostname, port } = compactor.metricsAddress;
+      const rows = 'svc_drain_rows_total{lane="default/events"} 3';
+      for (let tries = 0;; tries += 1) {
+        const text = await (await fetch(`http://${hostname}:${port}/metrics`)).text();
+        if (text.includes(rows)) {
+          assert.match(text, /svc_drain_commits_total\{outcome="committed"\} 1/);
+          assert.match(text, /svc_build_info\{.*role="compactor".*\} 1/);
+          break;
+        }
+        assert.ok(tries < 100, `no commit within ten seconds:\n${text}`);
+        await new Promise((resolve) => setTimeout(resolve, 100));
+      }
+    }),
+});
+
+function settingsOf(argv: readonly string[]) {
+  return parseOptions(OPTIONS, argv, () => undefined);
+}
+
+async function seal(
+  dataDir: string,
+  groups: readonly (readonly number[])[],
+  options: { readonly request?: boolean } = {},
+): Promise<void> {
+  await using wal = await openWal({
+    fs: new DenoFileSystem(),
+    clock: new SystemClock(),
+    random: new SystemRandom(),
+    root: `${dataDir}/wal`,
+    freeBytesMin: 0,
+  });
+  for (const numbers of groups) {
+    await wal.append(EVENTS_LANE, encodeBatch(batchOf(numbers)), "wait_for");
+    await wal.seal(EVENTS_LANE);
+  }
+  if (options.request) await wal.requestDrain(EVENTS_LANE);
+}
+
+async function inDataDir(body: (dataDir: string) => Promise<void>): Promise<void> {
+  const dataDir = await Deno.makeTempDir({ prefix: "svc-compactor-" });
+  try {
+    await body(dataDir);
+  } finally {
+    await Deno.remove(dataDir, { recursive: true });
+  }
+}
