@@ -80,7 +80,7 @@ Deno.test({
         compactor.stderr.cancel(),
       ]);
       assert.equal(code, 0);
-      assert.match(summary, /^drained 1 rows in 1 file with 1 commit/);
+      assert.match(summary, /^drained 1 row in 1 file with 1 commit/);
       assert.equal(await countTable(dataDir), 1);
     });
   },
