@@ -1,7 +1,7 @@
 /** Directories whose names survive a power failure. */
 
 import { dirname } from "node:path";
-import type { FileSystem } from "./file_system.ts";
+import type { FileSystem, ReadableFiles } from "./file_system.ts";
 
 /**
  * Creates `path` and its missing parents and syncs every name on the way, from `base` (a directory that
@@ -15,4 +15,11 @@ export async function mkdirDurable(fs: FileSystem, base: string, path: string): 
     parents.push(dirname(at));
   }
   for (const parent of parents.reverse()) await fs.syncDir(parent);
+}
+
+/** `path` when it is there, else its nearest parent that is. */
+export async function nearestExisting(fs: ReadableFiles, path: string): Promise<string> {
+  let at = path;
+  while (!await fs.exists(at)) at = dirname(at);
+  return at;
 }

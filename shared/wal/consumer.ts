@@ -11,7 +11,7 @@ import { OperatingError } from "../base/errors.ts";
 import { DEFAULT_TENANT, type LaneId, laneName } from "../event/tenant.ts";
 import { EVENTS_TABLE } from "../event/events.ts";
 import type { Clock } from "../os/clock.ts";
-import { mkdirDurable } from "../os/durable_directory.ts";
+import { mkdirDurable, nearestExisting } from "../os/durable_directory.ts";
 import type { FileSystem } from "../os/file_system.ts";
 import { consumersDirectory, isConsumerFile, isSegmentName } from "./layout.ts";
 import { openWalReader } from "./reader.ts";
@@ -63,7 +63,7 @@ export async function openConsumer(options: ConsumerOptions): Promise<Consumer> 
   }
   const stateLaneDir = join(stateDir, lane.tenant, lane.index);
   const published = consumersDirectory(walDir, lane);
-  await mkdirDurable(fs, stateDir, stateLaneDir);
+  await mkdirDurable(fs, await nearestExisting(fs, stateDir), stateLaneDir);
   await mkdirDurable(fs, walDir, published);
   const consumer = new LaneConsumer(fs, clock, {
     walDir,

@@ -3,7 +3,6 @@
  * has the format and the crash windows.
  */
 
-import { dirname } from "node:path";
 import { assert } from "../base/assert.ts";
 import { messageOf, OperatingError } from "../base/errors.ts";
 import type { EncodedBatch } from "../columns/batch.ts";
@@ -11,7 +10,7 @@ import { encodeSchemaMessage } from "../columns/ipc_schema.ts";
 import type { TableSchema } from "../event/schema.ts";
 import { type LaneId, laneName } from "../event/tenant.ts";
 import type { Clock } from "../os/clock.ts";
-import { mkdirDurable } from "../os/durable_directory.ts";
+import { mkdirDurable, nearestExisting } from "../os/durable_directory.ts";
 import type { FileSystem } from "../os/file_system.ts";
 import type { Random } from "../os/random.ts";
 import { BufferPool } from "./buffer_pool.ts";
@@ -82,7 +81,7 @@ export async function openWal(options: WalOptions): Promise<Wal> {
 async function takeLock(fs: FileSystem, root: string): Promise<Disposable> {
   let lock: Disposable | undefined;
   try {
-    await makeRoot(fs, root);
+    await mkdirDurable(fs, await nearestExisting(fs, root), root);
     lock = await fs.tryLock(lockPath(root));
   } catch (error) {
     throw cannotOpen(root, error);
@@ -94,13 +93,6 @@ async function takeLock(fs: FileSystem, root: string): Promise<Disposable> {
       `stop that ingest server or give this one another --wal or --data-dir`,
     { reason: "wal_locked" },
   );
-}
-
-/** Creates the root and makes its name durable, as far up as this process created it. */
-async function makeRoot(fs: FileSystem, root: string): Promise<void> {
-  let base = root;
-  while (!await fs.exists(base)) base = dirname(base);
-  await mkdirDurable(fs, base, root);
 }
 
 function cannotOpen(root: string, error: unknown): OperatingError {

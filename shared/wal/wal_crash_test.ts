@@ -26,7 +26,7 @@ const LANES: readonly LaneId[] = [
   { tenant: "default", index: "events" },
   { tenant: "acme", index: "web.logs" },
 ];
-const STEPS = 36;
+const STEPS = 30;
 
 /** What the world outside the disk knows. */
 interface Ledger {

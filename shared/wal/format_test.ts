@@ -1,0 +1,163 @@
+import assert from "node:assert/strict";
+import fc from "fast-check";
+import { isOperatingError } from "../base/errors.ts";
+import { concatBytes } from "../base/bytes.ts";
+import type { EncodedBatch } from "../columns/batch.ts";
+import { NUMBERED_SCHEMA, numberedBatch } from "../testing/numbered_rows.ts";
+import {
+  decodeFrameHeader,
+  decodeHeader,
+  encodeFrame,
+  encodeHeader,
+  FRAME_PAYLOAD_BYTES_MAX,
+  frameIsIntact,
+  frameLengthOf,
+  HEADER_BYTES_MAX,
+  headerLengthOf,
+} from "./format.ts";
+
+const HEADER = {
+  lane: { tenant: "acme", index: "web.logs" },
+  createdMs: 1_795_208_645_123,
+  schemaMessage: new Uint8Array([1, 2, 3, 4, 5]),
+};
+
+function frameOf(batch: EncodedBatch, frameSeed: number): Uint8Array {
+  const frame = new Uint8Array(frameLengthOf(batch));
+  assert.equal(encodeFrame(batch, frame, { at: 0, frameSeed }), frame.byteLength);
+  return frame;
+}
+
+/** Whether the bytes pass as a frame, as the scanner decides it. */
+function accepts(bytes: Uint8Array, frameSeed: number): boolean {
+  const header = decodeFrameHeader(bytes);
+  if (header === undefined || header.payloadBytes + 32 > bytes.byteLength) return false;
+  return frameIsIntact(bytes.subarray(0, 32 + header.payloadBytes), header, frameSeed);
+}
+
+Deno.test({
+  name: "encodeHeader() lays the header out as README.md draws it",
+  fn() {
+    const { bytes } = encodeHeader(HEADER);
+    const view = new DataView(bytes.buffer);
+    assert.equal(new TextDecoder().decode(bytes.subarray(0, 4)), "SVCW");
+    assert.deepEqual([view.getUint16(4, true), view.getUint16(6, true)], [1, 0]);
+    assert.equal(view.getUint32(8, true), bytes.byteLength);
+    assert.equal(bytes.byteLength, 56); // 32 + 4 + 8 + 5 = 49, padded to 8.
+    assert.equal(view.getBigInt64(16, true), 1_795_208_645_123n);
+    assert.deepEqual([view.getUint16(24, true), view.getUint16(26, true)], [4, 8]);
+    assert.equal(view.getUint32(28, true), 5);
+    assert.equal(new TextDecoder().decode(bytes.subarray(32, 44)), "acmeweb.logs");
+    assert.deepEqual([...bytes.subarray(44)], [1, 2, 3, 4, 5, 0, 0, 0, 0, 0, 0, 0]);
+    const { lane, createdMs, schemaMessage } = decodeHeader(bytes, "here");
+    assert.deepEqual({ lane, createdMs, schemaMessage }, HEADER);
+  },
+});
+
+Deno.test({
+  name: "encodeFrame() lays a frame out as README.md draws it",
+  fn() {
+    const frame = frameOf(numberedBatch([7, 9]), 0);
+    const view = new DataView(frame.buffer);
+    assert.deepEqual(
+      [view.getUint32(0, true), view.getUint32(8, true), view.getUint32(12, true)],
+      [8, 2, 0],
+    );
+    assert.deepEqual([view.getBigInt64(16, true), view.getBigInt64(24, true)], [7n, 9n]);
+    assert.equal(new TextDecoder().decode(frame.subarray(32)), "[7,9]   ");
+    const reference = referenceCrc32(concatBytes([frame.subarray(0, 4), frame.subarray(8)]));
+    assert.equal(view.getUint32(4, true), reference);
+  },
+});
+
+/** CRC-32 bit by bit: independent of the native one. */
+function referenceCrc32(bytes: Uint8Array): number {
+  let crc = 0xffffffff;
+  for (const byte of bytes) {
+    crc ^= byte;
+    for (let bit = 0; bit < 8; bit++) crc = (crc >>> 1) ^ (crc & 1 ? 0xedb88320 : 0);
+  }
+  return (crc ^ 0xffffffff) >>> 0;
+}
+
+Deno.test({
+  name: "decodeHeader() refuses a header with any byte changed",
+  fn() {
+    const { bytes } = encodeHeader(HEADER);
+    for (let at = 0; at < bytes.byteLength; at++) {
+      for (const change of [0x01, 0x80, 0xff]) {
+        const damaged = bytes.slice();
+        damaged[at] = (damaged[at] ?? 0) ^ change;
+        assert.throws(() => {
+          const length = headerLengthOf(damaged, "here");
+          assert(length <= HEADER_BYTES_MAX);
+          decodeHeader(damaged.subarray(0, length), "here");
+        }, (error) => isOperatingError(error, at === 4 || at === 5 ? "unimplemented" : "corrupt"));
+      }
+    }
+  },
+});
+
+Deno.test({
+  name: "frameIsIntact() refuses a frame with any byte changed, and one of another segment",
+  fn() {
+    const { frameSeed } = encodeHeader(HEADER);
+    const frame = frameOf(numberedBatch([1, 2, 3], { messageBytes: 200 }), frameSeed);
+    assert.equal(accepts(frame, frameSeed), true);
+    for (let at = 0; at < frame.byteLength; at++) {
+      for (let bit = 0; bit < 8; bit++) {
+        const damaged = frame.slice();
+        damaged[at] = (damaged[at] ?? 0) ^ (1 << bit);
+        assert.equal(accepts(damaged, frameSeed), false, `bit ${bit} of byte ${at}`);
+      }
+    }
+    const other = encodeHeader({ ...HEADER, createdMs: HEADER.createdMs + 1 });
+    assert.equal(accepts(frame, other.frameSeed), false);
+  },
+});
+
+Deno.test({
+  name: "decodeFrameHeader() bounds the length, and zeros are no frame",
+  fn() {
+    assert.equal(decodeFrameHeader(new Uint8Array(32)), undefined);
+    const frame = frameOf(numberedBatch([1]), 0);
+    new DataView(frame.buffer).setUint32(0, FRAME_PAYLOAD_BYTES_MAX + 8, true);
+    assert.equal(decodeFrameHeader(frame), undefined);
+  },
+});
+
+Deno.test({
+  name:
+    "encodeFrame() gives back every batch, wherever it is written and however it is cut in pieces",
+  fn() {
+    fc.assert(fc.property(
+      fc.array(fc.uint8Array({ maxLength: 50 }), { minLength: 1 }),
+      fc.record({
+        rows: fc.integer({ min: 1, max: 0xffffffff }),
+        timestampNsMin: fc.bigInt({ min: -(2n ** 63n), max: 2n ** 63n - 1n }),
+        timestampNsMax: fc.bigInt({ min: -(2n ** 63n), max: 2n ** 63n - 1n }),
+      }, { noNullPrototype: true }),
+      fc.nat({ max: 100 }),
+      (parts, fields, at) => {
+        const length = parts.reduce((sum, part) => sum + part.byteLength, 0);
+        const pieces = [...parts, new Uint8Array((8 - length % 8) % 8)];
+        const message = concatBytes(pieces);
+        const batch = {
+          ...fields,
+          pieces,
+          schema: NUMBERED_SCHEMA,
+          byteLength: message.byteLength,
+        };
+        const into = new Uint8Array(at + frameLengthOf(batch)).fill(0xee);
+        const end = encodeFrame(batch, into, { at, frameSeed: 42 });
+        assert.equal(end, into.byteLength);
+        const frame = into.subarray(at);
+        const { crc: _, payloadBytes, ...decoded } = decodeFrameHeader(frame) ?? assert.fail();
+        assert.deepEqual(decoded, fields);
+        assert.equal(payloadBytes, message.byteLength);
+        assert.deepEqual(frame.subarray(32), message);
+        assert(accepts(frame, 42));
+      },
+    ));
+  },
+});
