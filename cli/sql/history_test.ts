@@ -29,11 +29,14 @@ Deno.test({
       const second = new History(new DenoFileSystem(), path);
       await second.load();
       assert.deepEqual(second.entries, ["a;", "b c;"]);
-      for (let n = 0; n < HISTORY_LENGTH_MAX; n++) await second.add(`${n};`);
+
+      const lines = Array.from({ length: HISTORY_LENGTH_MAX + 5 }, (_, n) => `${n};`);
+      await Deno.writeTextFile(path, lines.join("\n"));
       const third = new History(new DenoFileSystem(), path);
       await third.load();
-      assert.equal(third.entries.length, HISTORY_LENGTH_MAX);
-      assert.deepEqual([third.entries.at(0), third.entries.at(-1)], ["0;", "999;"]);
+      assert.deepEqual(third.entries, lines.slice(5));
+      await third.add("new;");
+      assert.equal(await Deno.readTextFile(path), `${[...lines.slice(6), "new;"].join("\n")}\n`);
     } finally {
       await Deno.remove(dir, { recursive: true });
     }

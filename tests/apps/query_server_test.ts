@@ -253,10 +253,8 @@ Deno.test({
       await withServer(dir, async ({ url, ask }) => {
         let status = 0;
         for (let tries = 0; tries < 100 && status !== 200; tries++) {
-          const startedMs = performance.now();
           const response = await fetch(`${url}/readyz`);
           await response.body?.cancel();
-          assert.ok(performance.now() - startedMs < 100, "answered from the last check");
           status = response.status;
           if (status !== 200) await new Promise((resolve) => setTimeout(resolve, 20));
         }
