@@ -127,10 +127,8 @@ export const LIMITS = {
   bodiesInFlightBytesMax: 256 * MIB,
   /** What a request counts for besides its body, so that empty ones have a bound too: 32,768 at a time. */
   requestBytes: 8 * 1024,
-  /** From the first byte of the body to the last; past it 504. */
-  bodyReadMsMax: 30_000,
-  /** An append that the disk does not finish; past it 504, and the rows may still be stored. */
-  appendMsMax: 30_000,
+  /** From the head of a request to its rows' durability; past it 504, and the rows may still be stored. */
+  requestMsMax: 30_000,
   /** Requests in flight when the process is asked to end. */
   stopMsMax: 10_000,
 } as const;

@@ -32,16 +32,24 @@ export interface OtlpLogsDeps {
   readonly metrics: IngestMetrics;
   readonly bodies: ByteBudget;
   readonly bodyBytesMax: number;
+  /** From the head of a request to its rows' durability. */
+  readonly requestMsMax: number;
 }
 
 /** The route's handler; `query` is what follows the question mark. It answers its own errors. */
 export function createOtlpLogs(
   deps: OtlpLogsDeps,
 ): (request: Request, query: string) => Promise<Response> {
+  const deadline = {
+    msMax: deps.requestMsMax,
+    what: "the rows did not arrive or were not made durable (they may still be stored)",
+  };
   return async (request, query) => {
     const encoding = otlpEncodingOf(request.headers.get("content-type"));
     try {
-      await store(request, { encoding, query, deps });
+      const stored = await withDeadline(deadline, () => store(request, { encoding, query, deps }));
+      if (stored?.mode === "force") await deps.forceCommit(stored.lane, stored.segment);
+      deps.metrics.events.at(LOGS).add(stored?.rows ?? 0);
       return otlpAccepted(encoding ?? "json");
     } catch (thrown) {
       await drainBody(request);
@@ -56,7 +64,15 @@ interface StoreOptions {
   readonly deps: OtlpLogsDeps;
 }
 
-async function store(request: Request, options: StoreOptions): Promise<void> {
+interface Stored {
+  readonly mode: CommitMode;
+  readonly lane: LaneId;
+  readonly segment: string;
+  readonly rows: number;
+}
+
+/** What was stored; undefined for a request without rows. */
+async function store(request: Request, options: StoreOptions): Promise<Stored | undefined> {
   const { encoding, query, deps } = options;
   const { headers } = request;
   if (encoding === undefined) throw unsupportedType(headers.get("content-type"));
@@ -66,12 +82,14 @@ async function store(request: Request, options: StoreOptions): Promise<void> {
   hold.grow(LIMITS.requestBytes);
   const body = await readBody(request, {
     bytesMax: deps.bodyBytesMax,
-    readMsMax: LIMITS.bodyReadMsMax,
+    readMsMax: Infinity,
     hold,
   });
   const batch = decode(body, encoding, deps.clock.nowNs());
   deps.metrics.bodyBytes.at(LOGS).add(body.byteLength);
-  if (batch.rows > 0) await append(batch, { lane, mode, deps });
+  if (batch.rows === 0) return undefined;
+  const segment = await append(batch, { lane, mode, deps });
+  return { mode, lane, segment, rows: batch.rows };
 }
 
 const LOGS = { endpoint: "logs" } as const;
@@ -94,20 +112,17 @@ interface AppendOptions {
   readonly deps: OtlpLogsDeps;
 }
 
-async function append(batch: ColumnBatch, options: AppendOptions): Promise<void> {
+/** Returns the segment that holds the rows, once they are as durable as `mode` asks. */
+async function append(batch: ColumnBatch, options: AppendOptions): Promise<string> {
   const { lane, mode, deps } = options;
   const { clock, metrics } = deps;
   deps.lanes.admit(lane);
   const encoded = encodeBatch(batch);
   const startMs = clock.monotonicMs();
-  const { segment } = await withDeadline(
-    { msMax: LIMITS.appendMsMax, what: "the WAL did not finish the append (rows may be stored)" },
-    () => deps.wal.append(lane, encoded, mode === "auto" ? "auto" : "wait_for"),
-  );
+  const { segment } = await deps.wal.append(lane, encoded, mode === "auto" ? "auto" : "wait_for");
   metrics.appendSecs.observe((clock.monotonicMs() - startMs) / 1_000);
   metrics.batchRows.observe(batch.rows);
-  if (mode === "force") await deps.forceCommit(lane, segment);
-  metrics.events.at(LOGS).add(batch.rows);
+  return segment;
 }
 
 function unsupportedType(contentType: string | null): OperatingError {

@@ -32,6 +32,7 @@ async function answer(world: World) {
     metrics,
     bodies,
     bodyBytesMax: 100_000,
+    requestMsMax: 100,
   });
   const post = async (index: string) => {
     const request = new Request("http://127.0.0.1/v1/logs", {
@@ -52,7 +53,15 @@ async function answer(world: World) {
   return { ...result, metrics, held: bodies.used };
 }
 
-const FAILURES: { name: string; world: World; status: number; retryAfter: string | null }[] = [
+const hang = Promise.withResolvers<AppendReceipt>();
+
+const FAILURES: {
+  name: string;
+  world: World;
+  status: number;
+  retryAfter: string | null;
+  held?: number;
+}[] = [
   {
     name: "an append that fails",
     world: { append: () => Promise.reject(new OperatingError("internal", "write failed")) },
@@ -81,6 +90,13 @@ const FAILURES: { name: string; world: World; status: number; retryAfter: string
     retryAfter: null,
   },
   {
+    name: "an append that hangs past the deadline",
+    world: { append: () => hang.promise },
+    status: 504,
+    retryAfter: null,
+    held: 2 * (8 * 1024 + BODY.byteLength),
+  },
+  {
     name: "a bug",
     world: { append: () => Promise.reject(new TypeError("undefined is not a function")) },
     status: 500,
@@ -88,15 +104,15 @@ const FAILURES: { name: string; world: World; status: number; retryAfter: string
   },
 ];
 
-for (const { name, world, status, retryAfter } of FAILURES) {
+for (const { name, world, status, retryAfter, held = 0 } of FAILURES) {
   Deno.test({
     name:
-      `POST /v1/logs answers ${status}, Retry-After ${retryAfter}, to ${name}, and holds nothing`,
+      `POST /v1/logs answers ${status}, Retry-After ${retryAfter}, to ${name}, and holds ${held} bytes`,
     fn: async () => {
       const result = await answer(world);
       assert.equal(result.status, status);
       assert.equal(result.retryAfter, retryAfter);
-      assert.equal(result.held, 0);
+      assert.equal(result.held, held);
     },
   });
 }

@@ -147,6 +147,7 @@ function logsDeps(
     ...parts,
     bodies,
     bodyBytesMax: settings.ingestMaxBodyBytes,
+    requestMsMax: LIMITS.requestMsMax,
     lanes: new LaneChoice(settings.ingestMaxLanes, parts.metrics),
   };
 }

@@ -11,11 +11,12 @@ import { isOperatingError, messageOf, OperatingError } from "../base/errors.ts";
 import { bodyTooLarge } from "./body_too_large.ts";
 import type { ByteHold } from "./byte_budget.ts";
 import { decodeContent, requireKnownEncoding } from "./content_encoding.ts";
+import { withDeadline } from "./deadline.ts";
 
 export interface BodyLimits {
   /** Cap of the body, compressed and decompressed alike. */
   readonly bytesMax: number;
-  /** Deadline of the whole body. Default 30,000. */
+  /** Deadline of the whole body. Default 30,000; Infinity where the request as a whole has one. */
   readonly readMsMax?: number;
   /** Charged with every byte held; the caller disposes it after the request. */
   readonly hold?: ByteHold;
@@ -110,19 +111,9 @@ async function withinDeadline(
   limits: BodyLimits,
 ): Promise<Uint8Array> {
   const msMax = limits.readMsMax ?? BODY_READ_MS_MAX;
-  let timer: ReturnType<typeof setTimeout> | undefined;
-  const late = new Promise<never>((_, reject) => {
-    timer = setTimeout(() =>
-      reject(
-        new OperatingError(
-          "deadline_exceeded",
-          `request body did not arrive within ${msMax} ms: send it faster or in smaller batches`,
-          { reason: "body_deadline" },
-        ),
-      ), msMax);
-  });
+  const what = "the request body did not arrive (send it faster or in smaller batches)";
   try {
-    return await Promise.race([reading, late]);
+    return msMax === Infinity ? await reading : await withDeadline({ msMax, what }, () => reading);
   } catch (error) {
     if (error instanceof OperatingError) throw error;
     throw new OperatingError(
@@ -130,9 +121,6 @@ async function withinDeadline(
       `cannot read the request body: ${messageOf(error)}; send all of the announced bytes`,
       { reason: "body_incomplete", cause: error },
     );
-  } finally {
-    clearTimeout(timer);
-    reading.catch(ignore);
   }
 }
 

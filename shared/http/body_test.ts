@@ -180,7 +180,7 @@ Deno.test({
         `POST / HTTP/1.1\r\nhost: x\r\n${framing}\r\n\r\n${start}`,
       );
       assert.match(text, /^HTTP\/1\.1 504 /);
-      assert.match(text, /did not arrive within 300 ms/);
+      assert.match(text, /did not arrive .* within 300 ms/);
     }
   },
 });
