@@ -8,7 +8,7 @@
 import type { CatalogReader } from "../catalog/catalog.ts";
 import type { LaneId, TableIdent } from "../event/tenant.ts";
 import type { IcebergReader, LoadedTable } from "../iceberg/iceberg_reader.ts";
-import type { WalReader } from "../wal/types.ts";
+import type { SegmentState, WalReader } from "../wal/types.ts";
 
 export interface SnapshotSource {
   readonly catalog: CatalogReader;
@@ -39,10 +39,12 @@ export async function readSnapshot(
   const table = metadataLocation === undefined
     ? undefined
     : await source.tables.loadTable(ident, metadataLocation);
-  const active = new Set(
-    listed.filter((segment) => segment.state === "active").map((segment) => segment.name),
-  );
-  const pending = names.filter((name) => !consumed.has(name));
+  const namesIn = (state: SegmentState) =>
+    new Set(listed.filter((segment) => segment.state === state).map((segment) => segment.name));
+  const active = namesIn("active");
+  const committed = namesIn("committed");
+  // A segment is moved to `committed` after its commit, and forgotten by the catalog when it is swept.
+  const pending = names.filter((name) => !consumed.has(name) && !committed.has(name));
   const complete = new Set(pending.filter((name) => !active.has(name)));
-  return { table, pending, complete, consumed };
+  return { table, pending, complete, consumed: consumed.union(committed) };
 }
