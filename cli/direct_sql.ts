@@ -5,6 +5,7 @@
 
 import { tmpdir, totalmem } from "node:os";
 import { join } from "node:path";
+import process from "node:process";
 import { openSqliteCatalog } from "../shared/catalog/sqlite_catalog.ts";
 import type { OptionTable, Settings } from "../shared/config/options.ts";
 import { openEngine } from "../shared/engine/open_engine.ts";
@@ -78,7 +79,7 @@ export async function openDirectEngine(
       catalog: opening.use(await openSqliteCatalog({ path: paths.catalog, readOnly: true })),
       files,
       cacheDir,
-      memoryBytesMax: Math.max(POOL_BYTES_MIN, Math.floor(totalmem() / 2)),
+      memoryBytesMax: poolBytes(),
       spillBytesMax: SPILL_BYTES_MAX,
       clock: new SystemClock(),
       random,
@@ -86,6 +87,12 @@ export async function openDirectEngine(
   );
   const opened = opening.move();
   return { engine, [Symbol.asyncDispose]: () => opened.disposeAsync() };
+}
+
+/** Half of what this process can have: the machine's memory or, if smaller, its container's limit. */
+function poolBytes(): number {
+  const limit = process.constrainedMemory() || Infinity;
+  return Math.max(POOL_BYTES_MIN, Math.floor(Math.min(totalmem(), limit) / 2));
 }
 
 /** Runs one statement and prints its rows. Errors: those of `Engine.prepare`. */
