@@ -5,8 +5,8 @@
  *   longer than the busy timeout is `unavailable`; SQLite waits on this thread, so the timeout is short.
  * - `readOnly` needs Deno read permission on the file only. SQLite itself also opens `<file>-wal` and `-shm` and,
  *   when no writer has the file open, makes them: the system user must be able to read the file and write its
- *   folder (or a writer must be running). A file that does not exist yet is an empty catalog and is looked for
- *   again at each call.
+ *   folder (or a writer must be running). A file that does not exist (yet) is an empty catalog; it is looked for
+ *   again at each call, and one that was replaced is opened anew.
  * - A writer needs Deno read and write permission on the file, and on its folder when `files` shall make it.
  *
  * SQLite reads and writes the file itself, so `shared/os` cannot stand between; crash tests of the drain take its
@@ -81,6 +81,8 @@ async function ensureFolder(files: FileSystem, path: string): Promise<void> {
 class SqliteCatalogReader implements CatalogReader {
   protected db: DatabaseSync | undefined;
   protected closed = false;
+  /** Which file `db` is. */
+  private file: string | undefined;
 
   constructor(protected readonly path: string, private readonly busyTimeoutMs: number) {}
 
@@ -147,9 +149,23 @@ class SqliteCatalogReader implements CatalogReader {
       if (this.closed) {
         throw new OperatingError("unavailable", `Cannot ${verb}: catalog ${this.path} is closed`);
       }
-      this.db ??= this.tryOpen();
-      return this.db === undefined ? nothing : action(this.db);
+      const db = this.current();
+      return db === undefined ? nothing : action(db);
     });
+  }
+
+  /** The open database; a reader follows the path when another file takes its place. */
+  protected current(): DatabaseSync | undefined {
+    const file = fileAt(this.path);
+    if (this.db !== undefined && file !== this.file) {
+      this.db.close();
+      this.db = undefined;
+    }
+    if (this.db === undefined && file !== undefined) {
+      this.db = this.tryOpen();
+      this.file = file;
+    }
+    return this.db;
   }
 
   private tryOpen(): DatabaseSync | undefined {
@@ -159,7 +175,6 @@ class SqliteCatalogReader implements CatalogReader {
       if (versionOf(db) !== undefined) return db;
     } catch (error) {
       db?.close();
-      if (isMissing(this.path)) return undefined;
       throw error;
     }
     db.close();
@@ -171,6 +186,11 @@ class SqliteCatalog extends SqliteCatalogReader implements Catalog {
   constructor(db: DatabaseSync, path: string, busyTimeoutMs: number) {
     super(path, busyTimeoutMs);
     this.db = db;
+  }
+
+  /** A writer stays with the file that it opened. */
+  protected override current(): DatabaseSync | undefined {
+    return this.db;
   }
 
   commit(change: TableCommit): Promise<CommitOutcome> {
@@ -276,14 +296,10 @@ function movePointer(db: DatabaseSync, ident: TableIdent, expected: string, next
   ).run(next, expected, CATALOG_NAME, ident.namespace, ident.name, expected);
 }
 
-/** Whether there is no such file, as opposed to one that cannot be opened. SQLite's words are the same. */
-function isMissing(path: string): boolean {
-  try {
-    statSync(path);
-    return false;
-  } catch (error) {
-    return error instanceof Error && "code" in error && error.code === "ENOENT";
-  }
+/** What tells the file at `path` from another one under the same name; undefined when there is none. */
+function fileAt(path: string): string | undefined {
+  const stat = statSync(path, { throwIfNoEntry: false });
+  return stat === undefined ? undefined : `${stat.dev}:${stat.ino}`;
 }
 
 function texts(rows: readonly Record<string, unknown>[]): string[] {

@@ -109,6 +109,22 @@ Deno.test({
 });
 
 Deno.test({
+  name: "openSqliteCatalog readOnly follows its path when the file is removed and made again",
+  fn: () =>
+    inFolder(async (root) => {
+      const path = `${root}/warehouse/catalog.db`;
+      await using reader = await openSqliteCatalog({ path, readOnly: true });
+      for (const location of ["first", "second"]) {
+        await using writer = await openSqliteCatalog({ path, files: new DenoFileSystem() });
+        await writer.commit(change(undefined, location));
+        assert.equal(await reader.metadataLocation(EVENTS), location);
+        await Deno.remove(`${root}/warehouse`, { recursive: true });
+        assert.equal(await reader.metadataLocation(EVENTS), undefined);
+      }
+    }),
+});
+
+Deno.test({
   name: "openSqliteCatalog readOnly answers while a writer holds its transaction open",
   fn: () =>
     inFolder(async (root) => {

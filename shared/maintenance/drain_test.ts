@@ -191,6 +191,33 @@ Deno.test({
 });
 
 Deno.test({
+  name: "a store that refuses any one call costs a retry and no row",
+  async fn() {
+    for (let failAt = 0;; failAt += 1) {
+      await using lab = await DrainLab.open();
+      await lab.seal(numberedGroups(2, 5));
+      let calls = 0;
+      const refused = new OperatingError("unavailable", "the store is busy");
+      const store = new Proxy(lab.deps.store, {
+        get: (target, property) => {
+          const member: unknown = Reflect.get(target, property);
+          if (typeof member !== "function" || property === "localPath") return member;
+          return (...args: unknown[]) =>
+            calls++ === failAt ? Promise.reject(refused) : Reflect.apply(member, target, args);
+        },
+      });
+      await drainAll({ ...lab.deps, store });
+      assert.deepEqual(await lab.visibleNumbers(), numberedGroups(1, 10).flat(), `call ${failAt}`);
+      await drainAll(lab.deps);
+      assert.deepEqual(await lab.tableNumbers(), numberedGroups(1, 10).flat(), `call ${failAt}`);
+      if (calls > failAt) continue;
+      assert.ok(failAt > 5, `a drain makes only ${failAt} calls of the store`);
+      break;
+    }
+  },
+});
+
+Deno.test({
   name: "a commit whose answer is lost counts once",
   async fn() {
     await using lab = await DrainLab.open();

@@ -3,7 +3,7 @@
  * the files until then; when staging fails they are removed.
  */
 
-import { isOperatingError } from "../base/errors.ts";
+import { type ErrorCode, isOperatingError } from "../base/errors.ts";
 import type { ColumnBatch } from "../columns/batch.ts";
 import { decodeBatch, decodeSchemaMessage } from "../columns/ipc.ts";
 import type { Column, TableSchema } from "../event/schema.ts";
@@ -111,8 +111,10 @@ function readOrBlame<T>(segment: string, read: () => T): T {
   }
 }
 
-/** What is wrong with the segment's bytes stays wrong; any other error passes as it is. */
+/** Damaged, of another version, or not of the table's shape: that stays so. Any other error passes as it is. */
+const BLAMED: readonly ErrorCode[] = ["corrupt", "unimplemented", "unprocessable"];
+
 function blamed(segment: string, error: unknown): unknown {
-  const itsFault = isOperatingError(error, "corrupt") || isOperatingError(error, "unprocessable");
-  return itsFault ? new UnreadableSegment(segment, error) : error;
+  const isItsFault = BLAMED.some((code) => isOperatingError(error, code));
+  return isItsFault ? new UnreadableSegment(segment, error) : error;
 }
