@@ -1,14 +1,15 @@
 /**
  * The Parquet writer itself, in WASM: an Arrow IPC stream in, a file's bytes out, on the calling thread.
  *
- * - Row groups of 65,536 rows: on half a million log rows of 410 bytes a file is 0.4 % larger than with
- *   122,880 and scans as fast, while the newest rows of a file are read in proportion to the group.
- * - The time columns are delta-encoded: sorted, they shrink to a third, and writing is 10 % faster than with
- *   a dictionary. Other columns keep the writer's dictionary, which gives up by itself where it does not pay.
+ * - Row groups of 65,536 rows: with half a million log rows of 410 bytes the file was 0.4 % larger than with groups of
+ *   122,880, `LIKE` and `GROUP BY` scans took the same time, and reading a file's newest rows costs in proportion to
+ *   the group (11 ms for one of 41,000 rows, 4 ms for one of 8,500).
+ * - The time columns are delta-encoded: sorted, they took 38 % of what a dictionary made of them, and writing was 11 to
+ *   19 % faster. Other columns keep the writer's dictionary, which gives up by itself where it does not pay.
  * - Statistics of long texts are cut at 64 bytes by the writer, so a footer has about 1 KiB for a row group.
  *
- * WASM memory never shrinks; one call needs about four times the stream's bytes, so callers bound a file. All that is
- * allocated there is free again when the call returns.
+ * WASM memory never shrinks: it was 224 MB after streams of 82 MB, so callers bound a file. All that is allocated there
+ * is free again when the call returns.
  */
 
 import * as wasm from "parquet-wasm";
