@@ -1,14 +1,10 @@
-/**
- * A table written by this program is read back from disk by `icebird` and `hyparquet` alone: the pointer comes
- * from the catalog's own JDBC table by plain SQL, everything else from the files it leads to.
- */
+/** A table of many commits and days, written by this program, is read back by `foreign_reader.ts`, row by row. */
 
 import assert from "node:assert/strict";
-import { DatabaseSync } from "node:sqlite";
 import { asyncBufferFromUrl, parquetReadObjects } from "hyparquet";
 import { compressors } from "hyparquet-compressors";
 import { DEFAULT_PARSERS } from "hyparquet/src/convert.js";
-import { icebergManifests, icebergMetadata, icebergRead } from "icebird";
+import { icebergManifests } from "icebird";
 import { openSqliteCatalog } from "../../shared/catalog/sqlite_catalog.ts";
 import { batchOfRows, type RowObject } from "../../shared/columns/rows.ts";
 import { EVENTS_SCHEMA } from "../../shared/event/events.ts";
@@ -22,6 +18,7 @@ import { uuidV4 } from "../../shared/os/random.ts";
 import { writeParquet } from "../../shared/parquet/write_parquet.ts";
 import { openLocalStore } from "../../shared/storage/local_store.ts";
 import { SeededRandom } from "../../shared/testing/seeded_random.ts";
+import { type ForeignMetadata, type ForeignRow, readForeign } from "./foreign_reader.ts";
 
 const IDENT = { namespace: "svc", name: "events" };
 const NS_PER_DAY = 86_400_000_000_000n;
@@ -30,9 +27,6 @@ const DAYS = 4;
 /** More than the merge's fan-in, so that merged manifests are read as well. */
 const COMMITS = 20;
 const ROWS_PER_FILE = 300;
-
-/** A row as icebird gives it. */
-type ReadRow = Readonly<Record<string, unknown>>;
 
 Deno.test({
   name: "icebird and hyparquet read every row of a table of several commits over several days",
@@ -49,12 +43,12 @@ Deno.test({
   },
 });
 
-function byTime(a: ReadRow, b: ReadRow): number {
+function byTime(a: ForeignRow, b: ForeignRow): number {
   return (a.timestamp_ns as bigint) < (b.timestamp_ns as bigint) ? -1 : 1;
 }
 
 /** icebird gives a Date, so milliseconds; `checkMicros` looks at the rest. */
-function withDate(row: RowObject): ReadRow {
+function withDate(row: RowObject): ForeignRow {
   return { ...row, timestamp: new Date(Number(row.timestamp as bigint / 1_000n)) };
 }
 
@@ -114,26 +108,14 @@ function rowsOf(day: number, commit: number, random: SeededRandom): RowObject[] 
   });
 }
 
-async function readElsewhere(catalogPath: string): Promise<ReadRow[]> {
-  const db = new DatabaseSync(catalogPath, { readOnly: true });
-  const pointer = db.prepare(
-    "SELECT metadata_location FROM iceberg_tables " +
-      "WHERE catalog_name = 'svc' AND table_namespace = ? AND table_name = ?",
-  ).get(IDENT.namespace, IDENT.name)?.metadata_location;
-  db.close();
-  assert.ok(typeof pointer === "string");
-  const [tableUrl, metadataFileName] = pointer.split("/metadata/");
-  assert.ok(tableUrl !== undefined && metadataFileName !== undefined);
-  const metadata = await icebergMetadata({ tableUrl, metadataFileName });
+async function readElsewhere(catalogPath: string): Promise<readonly ForeignRow[]> {
+  const { metadata, rows } = await readForeign(catalogPath, IDENT);
   await checkManifests(metadata);
-  const rows = await icebergRead({ tableUrl, metadata });
-  return rows.map((row) => ({ ...row, attributes: row.attributes ?? null }));
+  return rows;
 }
 
 /** What a planner of another engine relies on: counts, days and bounds that enclose the rows. */
-async function checkManifests(
-  metadata: Awaited<ReturnType<typeof icebergMetadata>>,
-): Promise<void> {
+async function checkManifests(metadata: ForeignMetadata): Promise<void> {
   const manifests = await icebergManifests(metadata);
   assert.ok(manifests.length > 1 && manifests.length < COMMITS, `${manifests.length} manifests`);
   const files = manifests.flatMap(({ entries }) => entries.map((entry) => entry.data_file));
