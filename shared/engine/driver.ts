@@ -36,8 +36,8 @@ export interface EngineConnection {
   serialize(sql: string): Promise<string>;
   /** Text of a parsed statement. */
   deserialize(tree: string): Promise<string>;
-  /** Runs a statement for its effect. */
-  execute(sql: string): Promise<void>;
+  /** Makes a temporary view that only this connection sees, until `release`. */
+  createView(name: string, select: string): Promise<void>;
   /** Runs a statement with a small result, every value as text. */
   texts(sql: string): Promise<(string | null)[][]>;
   /** Names and types of a statement's result, without running it. */

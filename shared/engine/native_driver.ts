@@ -27,7 +27,7 @@ import {
   type TextChunk,
 } from "./driver.ts";
 import { type ProfileNode, runProfileOf } from "./run_profile.ts";
-import { quoteText, renderingSql } from "./render.ts";
+import { quoteName, quoteText, renderingSql } from "./render.ts";
 import { Waiters } from "./waiters.ts";
 
 export interface NativeDriverOptions {
@@ -135,6 +135,8 @@ interface ConnectionHooks {
 
 class NativeConnection implements EngineConnection {
   #closed = false;
+  /** Quoted names of the request's views. */
+  readonly #views = new Set<string>();
   /** What `rows` ran last: a profile of anything else is not its measurement. */
   #lastSql = "";
 
@@ -151,8 +153,10 @@ class NativeConnection implements EngineConnection {
     return (await this.call("SELECT json_deserialize_sql(?::JSON)", tree)) ?? "";
   }
 
-  async execute(sql: string): Promise<void> {
-    await attempt(() => this.native.run(sql));
+  async createView(name: string, select: string): Promise<void> {
+    const quoted = quoteName(name);
+    this.#views.add(quoted);
+    await attempt(() => this.native.run(`CREATE OR REPLACE TEMP VIEW ${quoted} AS ${select}`));
   }
 
   async texts(sql: string): Promise<(string | null)[][]> {
@@ -208,10 +212,8 @@ class NativeConnection implements EngineConnection {
   async release(): Promise<void> {
     if (this.#closed) return;
     try {
-      const views = await this.texts(
-        "SELECT view_name FROM duckdb_views() WHERE temporary AND NOT internal",
-      );
-      for (const [name] of views) await this.execute(`DROP VIEW ${quoteViewName(name ?? "")}`);
+      for (const view of this.#views) await this.native.run(`DROP VIEW IF EXISTS temp.${view}`);
+      this.#views.clear();
     } finally {
       this.hooks.giveBack();
     }
@@ -236,10 +238,6 @@ class NativeConnection implements EngineConnection {
       prepared.destroySync();
     }
   }
-}
-
-function quoteViewName(name: string): string {
-  return `temp."${name.replaceAll('"', '""')}"`;
 }
 
 function textsOf(chunk: DuckDBDataChunk): string[] {

@@ -12,7 +12,7 @@ import { parse, type Statement, textOfTree } from "./parse.ts";
 import type { Plan, TablePlan } from "./plan.ts";
 import { localPath, type PlannedTables, type PlanSource, planTables } from "./plan_tables.ts";
 import { namedColumns } from "./projection.ts";
-import { viewSql } from "./relation.ts";
+import { relationSql } from "./relation.ts";
 import { timeBounds } from "./time_bounds.ts";
 import { type TreeNode, walk } from "./syntax_tree.ts";
 import type { Cost, QueryRequest, ScanOrdering } from "./types.ts";
@@ -70,7 +70,7 @@ export async function prepareStatement(
       : statement.sql;
     for (const table of ordered.plan.tables) {
       deadline.check();
-      await connection.execute(viewSql(table));
+      await connection.createView(table.name, relationSql(table));
     }
     const columns = await connection.describe(sql);
     deadline.check();

@@ -10,11 +10,7 @@ import type { Column, ColumnType } from "../event/schema.ts";
 import type { ScanPart, TablePlan } from "./plan.ts";
 import { quoteName, quoteText } from "./render.ts";
 
-/** `CREATE … VIEW` for the plan's table, on the request's own connection. */
-export function viewSql(plan: TablePlan): string {
-  return `CREATE OR REPLACE TEMP VIEW ${quoteName(plan.name)} AS ${relationSql(plan)}`;
-}
-
+/** SELECT of every column of the plan's table, over what the plan reads. */
 export function relationSql(plan: TablePlan): string {
   const { columns } = plan.schema;
   const whole = plan.parts.filter((part) => part.range === undefined);

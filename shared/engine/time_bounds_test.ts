@@ -82,7 +82,7 @@ Deno.test({
           `WHERE (${first} AND ${second}) ORDER BY 1`;
         deepStrictEqual((await lab.query(sql)).texts, (await lab.query(whole)).texts);
       }),
-      { numRuns: 60, seed: 20261120 },
+      { numRuns: 40, seed: 20261120 },
     );
   },
 });
