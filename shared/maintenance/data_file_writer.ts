@@ -16,7 +16,7 @@ import { type DayRows, inTimeOrder } from "./time_order.ts";
 
 /**
  * Bytes of rows that make a file, of about an eighth of that. It sets the memory of a drain: a process that drained
- * backlogs of 170 and of 340 MB peaked at 0.5 GB both times, mostly WASM memory and the two files in the pipeline.
+ * backlogs of 170 and of 510 MB peaked at 0.67 and 0.70 GB, mostly WASM memory and the two files in the pipeline.
  */
 export const INPUT_BYTES = 64 * 1024 * 1024;
 
