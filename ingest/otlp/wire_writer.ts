@@ -8,6 +8,8 @@ import { ByteBuilder } from "../../shared/columns/byte_builder.ts";
 
 const LENGTH_BYTES = 4;
 const LENGTH_MAX = 2 ** 28 - 1;
+/** A string of so many units has fewer than 128 bytes: its length takes one. */
+const SHORT_TEXT_MAX = 42;
 
 export class WireWriter {
   readonly out = new ByteBuilder(64 * 1024);
@@ -32,6 +34,16 @@ export class WireWriter {
   }
 
   string(tag: number, text: string): void {
+    if (text.length <= SHORT_TEXT_MAX) {
+      const { out } = this;
+      out.reserve(2);
+      const at = out.length;
+      out.view.setUint8(at, tag);
+      out.length = at + 2;
+      out.text(text);
+      out.view.setUint8(at + 1, out.length - at - 2);
+      return;
+    }
     const start = this.start(tag);
     this.out.text(text);
     this.end(start);

@@ -65,21 +65,14 @@ export function writeJsonName(
   out.byte(COLON);
 }
 
-/**
- * Appends a string and its closing quote, for which there is room. Four bytes at a time: the terms of the test have a
- * byte's top bit set where that byte is a control character, a quote or a backslash.
- */
+/** Appends a string and its closing quote, for which there is room; a word of four bytes at a time. */
 function writeQuoted(out: ByteBuilder, source: DataView, start: number, end: number): void {
   const { view } = out;
   let at = out.length;
   let from = start;
   for (; from + 4 <= end; from += 4) {
     const word = source.getInt32(from, true);
-    const quote = word ^ 0x22222222;
-    const backslash = word ^ 0x5c5c5c5c;
-    const special = ((word - 0x20202020) & ~word) | ((quote - 0x01010101) & ~quote) |
-      ((backslash - 0x01010101) & ~backslash);
-    if ((special & 0x80808080) !== 0) break;
+    if (needsEscape(word)) break;
     view.setInt32(at, word, true);
     at += 4;
   }
@@ -97,6 +90,18 @@ function writeQuoted(out: ByteBuilder, source: DataView, start: number, end: num
   out.length = at;
   writeEscaped(out, source, from, end);
   out.byte(QUOTE);
+}
+
+/**
+ * Whether any of four ASCII bytes is a control character, a quote or a backslash. A byte of a difference has its top bit
+ * set where the subtraction went below zero; with its lowest but one bit turned, a quote comes right after the
+ * control characters. True as well for some words that need none.
+ */
+function needsEscape(word: number): boolean {
+  const turned = word ^ 0x02020202;
+  const backslash = word ^ 0x5c5c5c5c;
+  const below = ((turned - 0x21212121) & ~turned) | ((backslash - 0x01010101) & ~backslash);
+  return (below & 0x80808080) !== 0;
 }
 
 function writeEscaped(out: ByteBuilder, source: DataView, start: number, end: number): void {
