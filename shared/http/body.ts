@@ -49,7 +49,7 @@ export async function readBody(request: Request, limits: BodyLimits): Promise<Ui
 
 /** Reads and drops what is left of a body that will not be used, within bounds. Never throws. */
 export async function drainBody(request: Request): Promise<void> {
-  if (request.body === null || request.body.locked || request.bodyUsed) return;
+  if (request.body === null || request.body.locked) return;
   const reader = request.body.getReader();
   const timer = setTimeout(() => reader.cancel().catch(ignore), DRAIN_MS_MAX);
   try {

@@ -169,6 +169,30 @@ Deno.test({
   },
 });
 
+for (const framing of ["content-length: 17825792", "transfer-encoding: chunked"]) {
+  Deno.test({
+    name: `readBody lets a sender that reads only after its last byte see the 413, ${framing}`,
+    fn: async () => {
+      await using server = startEcho();
+      const chunked = framing.startsWith("transfer");
+      const text = await exchange(server, `POST / HTTP/1.1\r\nhost: x\r\n${framing}\r\n\r\n`, {
+        body: async (connection) => {
+          const chunk = new Uint8Array(64 * 1024);
+          const head = utf8(`${chunk.byteLength.toString(16)}\r\n`);
+          for (let sent = 0; sent < 17 * 1024 * 1024; sent += chunk.byteLength) {
+            if (chunked) await writeAll(connection, head);
+            await writeAll(connection, chunk);
+            if (chunked) await writeAll(connection, utf8("\r\n"));
+          }
+          if (chunked) await writeAll(connection, utf8("0\r\n\r\n"));
+        },
+      });
+      assert.match(text, /^HTTP\/1\.1 413 /);
+      assert.match(text, /limit of 65536 bytes/);
+    },
+  });
+}
+
 Deno.test({
   name: "readBody ends a body that stalls at its deadline, announced or chunked",
   fn: async () => {
@@ -294,11 +318,12 @@ function streamOf(bytes: Body): ReadableStream<Uint8Array> {
 async function exchange(
   server: RunningServer,
   text: string,
-  options: { close?: boolean } = {},
+  options: { close?: boolean; body?: (connection: Deno.Conn) => Promise<void> } = {},
 ): Promise<string> {
   const connection = await Deno.connect({ hostname: "127.0.0.1", port: server.address.port });
   try {
-    await connection.write(utf8(text));
+    await writeAll(connection, utf8(text));
+    await options.body?.(connection);
     if (options.close) await connection.closeWrite();
     const buffer = new Uint8Array(4096);
     let answer = "";
@@ -311,4 +336,8 @@ async function exchange(
   } finally {
     connection.close();
   }
+}
+
+async function writeAll(connection: Deno.Conn, bytes: Uint8Array): Promise<void> {
+  for (let at = 0; at < bytes.byteLength;) at += await connection.write(bytes.subarray(at));
 }
