@@ -95,7 +95,7 @@ async function planOnce(
   const range = request.ranges.get(name) ?? EVERYTHING;
   const snapshot = await readSnapshot(source, ident, lane);
   const startMs = nowMs();
-  const lease = await leaseOf(source, { lane, snapshot, range });
+  const lease = await leaseOf(source, { lane, snapshot, range, signal: request.deadline.signal });
   const deltaMs = nowMs() - startMs;
   try {
     const schema = snapshot.table?.schema ?? schemaWithoutTable(name, lease);
@@ -128,16 +128,17 @@ async function planOnce(
 
 async function leaseOf(
   { delta }: PlanSource,
-  { lane, snapshot, range }: {
+  { lane, snapshot, range, signal }: {
     readonly lane: LaneId;
     readonly snapshot: TableSnapshot;
     readonly range: TimeRange;
+    readonly signal: AbortSignal;
   },
 ): Promise<DeltaLease | undefined> {
   if (delta === undefined) return undefined;
   delta.forget(lane, snapshot.consumed);
   const { pending, complete } = snapshot;
-  return await delta.lease(lane, pending, { range, complete });
+  return await delta.lease(lane, pending, { range, complete, signal });
 }
 
 async function selectionOf(

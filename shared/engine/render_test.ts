@@ -16,6 +16,9 @@ const VALUES: readonly (readonly [json: string, sql: string])[] = [
   ["0.1", "0.1::DOUBLE"],
   ["0.1", "0.1::FLOAT"],
   ["1e300", "1e300"],
+  ["-0.0", "-0.0::DOUBLE"],
+  ["1e22", "10000000000000000000000::DOUBLE"],
+  ["9007199254740993", "9007199254740993"],
   ["null", "'NaN'::DOUBLE"],
   ["null", "'-Infinity'::FLOAT"],
   [`"a\\"b\\\\c\\nd é 漢 \\u0001"`, `'a"b\\c' || chr(10) || 'd é 漢 ' || chr(1)`],
@@ -54,6 +57,8 @@ Deno.test({
     for (const [json, sql] of VALUES) {
       await t.step(sql, async () => {
         deepStrictEqual((await lab.query(`SELECT ${sql}`)).texts, [`[${json}]`]);
+        // A semicolon before the end makes the engine write the statement anew, digit by digit.
+        deepStrictEqual((await lab.query(`SELECT ${sql}; --`)).texts, [`[${json}]`]);
       });
     }
   },

@@ -11,7 +11,7 @@
  */
 
 import { getLogger } from "@logtape/logtape";
-import { isOperatingError, messageOf } from "../base/errors.ts";
+import { isOperatingError, messageOf, OperatingError } from "../base/errors.ts";
 import type { Column } from "../event/schema.ts";
 import { decodeSchemaMessage } from "../columns/ipc.ts";
 import type { LaneId } from "../event/tenant.ts";
@@ -76,20 +76,24 @@ export class WalDelta {
 
   /**
    * The rows of `names` (segments of `lane`) that can lie in `range`, as far as they were whole on disk when
-   * this was called. Errors: `not_found` when a segment is gone, so that its rows must be elsewhere by now.
+   * this was called. Errors: `not_found` when a segment is gone, so that its rows must be elsewhere by now;
+   * `unavailable` when the directory cannot be written.
    */
   async lease(
     lane: LaneId,
     names: readonly string[],
-    { range, complete }: {
+    { range, complete, signal }: {
       readonly range: TimeRange;
       /** Those that nothing is appended to any more. */
       readonly complete: ReadonlySet<string>;
+      /** Ends the work between two segments, with its reason. */
+      readonly signal?: AbortSignal;
     },
   ): Promise<DeltaLease> {
     const segments = names.map((name) => this.#take(lane, name));
     try {
       for (const segment of segments) {
+        signal?.throwIfAborted();
         await this.#refresh(segment, complete.has(segment.name));
       }
     } catch (error) {
@@ -179,7 +183,8 @@ export class WalDelta {
       segment.pieces.push(piece);
       this.#bytes += piece.byteLength;
     } catch (error) {
-      if (!isOperatingError(error, "corrupt")) throw error;
+      if (!isOperatingError(error)) throw cannotWrite(path, error);
+      if (error.code !== "corrupt") throw error;
       this.#framesSkipped += frames.length;
       log.error("frames of WAL segment {segment} cannot be decoded: {error}", {
         segment: segment.name,
@@ -206,6 +211,15 @@ export class WalDelta {
     }
     segment.pieces = [];
   }
+}
+
+function cannotWrite(path: string, cause: unknown): OperatingError {
+  log.error("cannot write {path}: {error}", { path, error: messageOf(cause) });
+  return new OperatingError(
+    "unavailable",
+    "Cannot convert rows of the WAL: the query server's cache directory cannot be written; free space there",
+    { reason: "cache_not_writable", retryAfterSecs: 5, cause },
+  );
 }
 
 function keyOf(lane: LaneId, name: string): string {

@@ -83,6 +83,7 @@ class CountingWal implements WalReader {
 }
 
 interface Lab extends AsyncDisposable {
+  readonly dir: string;
   readonly wal: CountingWal;
   readonly delta: WalDelta;
   filesOnDisk(): Promise<number>;
@@ -92,6 +93,7 @@ async function openLab(options: { readonly bytesMax?: number } = {}): Promise<La
   const dir = await Deno.makeTempDir({ prefix: "wal-delta-" });
   const wal = new CountingWal();
   return {
+    dir,
     wal,
     delta: new WalDelta({ wal, files: new DenoFileSystem(), dir, ...options }),
     filesOnDisk: async () => (await Array.fromAsync(Deno.readDir(dir))).length,
@@ -222,6 +224,29 @@ Deno.test({
     using other = await lab.delta.lease(LANE, ["s2"], { range: EVERYTHING, complete: NONE });
     strictEqual(rowsIn(other), 0);
     strictEqual(lab.delta.framesSkipped, 2);
+  },
+});
+
+Deno.test({
+  name: "WalDelta a directory that cannot be written is unavailable, and later tries succeed",
+  fn: async () => {
+    await using lab = await openLab();
+    lab.wal.append("s1", [1n]);
+    const files = new DenoFileSystem();
+    let full = true;
+    const delta = new WalDelta({
+      wal: lab.wal,
+      dir: lab.dir,
+      files: {
+        create: (path) => full ? Promise.reject(new Error("disk full")) : files.create(path),
+        remove: (path) => files.remove(path),
+      },
+    });
+    const lease = () => delta.lease(LANE, ["s1"], { range: EVERYTHING, complete: NONE });
+    await rejects(lease(), (error) => isOperatingError(error, "unavailable"));
+    full = false;
+    using later = await lease();
+    strictEqual(rowsIn(later), 1);
   },
 });
 
