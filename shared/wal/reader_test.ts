@@ -160,6 +160,20 @@ Deno.test({
 });
 
 Deno.test({
+  name: "WalReader.open() takes the complete copy, not the active one that a power failure damaged",
+  async fn() {
+    for (const damage of [HEADER.bytes.subarray(0, 9), concatBytes([HEADER.bytes, frame([1])])]) {
+      const { fs, reader } = await segmentIn("sealed", HEADER.bytes, frame([1]), frame([2]));
+      const active = join(ROOT, LANE.tenant, LANE.index, "active");
+      await fs.mkdir(active);
+      await using file = await fs.create(join(active, NAME));
+      await file.write(damage);
+      assert.deepEqual(await rowsOf(reader), [1, 2]);
+    }
+  },
+});
+
+Deno.test({
   name:
     "WalReader lists and opens every acknowledged row once while segments roll, seal and commit",
   async fn() {

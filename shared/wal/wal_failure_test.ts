@@ -9,21 +9,40 @@ import { numberedBatch, rowsOfMessage } from "../testing/numbered_rows.ts";
 import { SeededRandom } from "../testing/seeded_random.ts";
 import { openWalReader } from "./reader.ts";
 import type { AckMode, Wal } from "./types.ts";
-import { openWal } from "./wal.ts";
+import { openWal, type WalOptions } from "./wal.ts";
 import type { WalEvent } from "./wal_event.ts";
 
 const ROOT = "/data/wal";
 const LANE: LaneId = { tenant: "default", index: "events" };
 
 interface Rig {
+  /** Names in the order in which they were given to `sealed/`. */
+  readonly sealed: string[];
   readonly fs: CrashableFileSystem;
   readonly clock: FakeClock;
   readonly wal: Wal;
   readonly events: WalEvent[];
 }
 
-async function open(onOperation: (operation: Operation) => Error | undefined): Promise<Rig> {
-  const fs = new CrashableFileSystem({ onOperation });
+type OnOperation = (operation: Operation) => Error | undefined | Promise<Error | undefined>;
+
+async function open(
+  onOperation: OnOperation,
+  options: Partial<WalOptions> = {},
+): Promise<Rig> {
+  const turns = new SeededRandom(1);
+  const sealed: string[] = [];
+  const fs = new CrashableFileSystem({
+    extraTurns: () => turns.below(turns.chance(0.3) ? 60 : 3),
+    onOperation: async (operation) => {
+      const name = /\d{13}-.*\.seg/.exec(operation.path)?.[0];
+      const toSealed = operation.kind === "link" ||
+        (operation.kind === "rename" && operation.path.includes("/sealed/."));
+      const error = await onOperation(operation);
+      if (name !== undefined && toSealed && error === undefined) sealed.push(name);
+      return error;
+    },
+  });
   const clock = new FakeClock();
   const events: WalEvent[] = [];
   const wal = await openWal({
@@ -34,8 +53,9 @@ async function open(onOperation: (operation: Operation) => Error | undefined): P
     eventsMax: 6,
     freeBytesMin: 0,
     onEvent: (event) => events.push(event),
+    ...options,
   });
-  return { fs, clock, wal, events };
+  return { fs, clock, wal, events, sealed };
 }
 
 async function rowsOnDisk(fs: CrashableFileSystem): Promise<number[]> {
@@ -117,6 +137,33 @@ Deno.test({
   },
 });
 
+Deno.test({
+  name: "Wal heals only after the sealing that was under way, so that segments stay in order",
+  async fn() {
+    const { promise, resolve } = Promise.withResolvers<undefined>();
+    let syncs = 0;
+    let failing = false;
+    const { fs, clock, wal, sealed } = await open(({ kind }) => {
+      if (kind === "sync" && syncs++ === 0) return promise;
+      return failing && kind === "write" ? new Error("EIO") : undefined;
+    }, { eventsMax: 2 });
+    await wal.append(LANE, numberedBatch([1, 2]), "auto"); // Full: its sealing hangs in the sync.
+    await wal.append(LANE, numberedBatch([3]), "auto");
+    failing = true;
+    await assert.rejects(wal.append(LANE, numberedBatch([4]), "auto"));
+    failing = false;
+    await clock.advance(60_000);
+    assert.deepEqual(sealed, []);
+    assert.match(await wal.unreadyReason() ?? "", /EIO/);
+    resolve(undefined);
+    await clock.advance(60_000);
+    assert.equal(sealed.length, 2);
+    assert.deepEqual(sealed, [...sealed].sort());
+    assert.deepEqual(await rowsOnDisk(fs), [1, 2, 3]);
+    await wal.close();
+  },
+});
+
 /** Appends in both modes, seals and ages; returns what was acknowledged. */
 async function work({ wal, clock }: Rig): Promise<Set<number>> {
   const acknowledged = new Set<number>();
@@ -154,6 +201,8 @@ Deno.test({
         assert.equal(await rig.wal.unreadyReason(), undefined, `operation ${failAt}: ready again`);
       }
       await rig.wal.close();
+      const order = rig.sealed.filter((name, at) => rig.sealed.indexOf(name) === at);
+      assert.deepEqual(order, [...order].sort(), `operation ${failAt}: sealed out of order`);
       const machine = rig.fs.reboot("drop", new SeededRandom(failAt));
       await (await openWal({
         fs: machine,

@@ -106,6 +106,29 @@ Deno.test({
 });
 
 Deno.test({
+  name:
+    "Wal.append() lets a full segment take what arrives until its sync, up to four times its size",
+  async fn() {
+    let syncs = 0;
+    const { promise, resolve } = Promise.withResolvers<undefined>();
+    const { wal, fs } = await open({
+      onOperation: ({ kind }) => kind === "sync" && syncs++ === 0 ? promise : undefined,
+    }, { eventsMax: 4 });
+    const appends = [];
+    for (let row = 0; row < 20; row++) {
+      appends.push(wal.append(LANE, numberedBatch([row]), "wait_for"));
+      await settle();
+    }
+    resolve(undefined);
+    await Promise.all(appends);
+    await settle();
+    const rows = Array.from({ length: 20 }, (_, row) => row);
+    assert.deepEqual(await segments(fs, "sealed"), [rows.slice(0, 16), rows.slice(16)]);
+    await wal.close();
+  },
+});
+
+Deno.test({
   name: "Wal.append() rolls after eventsMax rows, also when the next segment was made ahead",
   async fn() {
     const { wal, fs } = await open({}, { eventsMax: 4 });
