@@ -58,11 +58,12 @@ export async function openEngine(options: EngineOptions): Promise<Engine> {
     memoryBytesMax: options.memoryBytesMax,
     spillBytesMax: options.spillBytesMax,
     threads: options.threads,
-    connections: CONNECTIONS_MAX,
+    connections: CONNECTIONS_MAX + PROBE_CONNECTIONS,
     setup: DIALECT_SETUP,
   });
   return new SqlEngine({
     database,
+    probe: await database.connect(new AbortController().signal),
     prepare: {
       store,
       catalog,
@@ -74,6 +75,9 @@ export async function openEngine(options: EngineOptions): Promise<Engine> {
     },
   });
 }
+
+/** One more than statements use, for `ping`. */
+const PROBE_CONNECTIONS = 1;
 
 async function emptyDir(files: FileSystem, path: string): Promise<void> {
   if (await files.exists(path)) await files.removeTree(path);

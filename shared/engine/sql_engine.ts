@@ -9,6 +9,8 @@ import type { Engine, PreparedQuery, QueryRequest } from "./types.ts";
 
 export interface SqlEngineOptions {
   readonly database: EngineDatabase;
+  /** A connection of its own for `ping`, so that a busy engine is not taken for a dead one. */
+  readonly probe: EngineConnection;
   readonly prepare: PrepareDeps;
 }
 
@@ -16,10 +18,12 @@ const PING_MS_MAX = 5_000;
 
 export class SqlEngine implements Engine {
   readonly #database: EngineDatabase;
+  readonly #probe: EngineConnection;
   readonly #deps: PrepareDeps;
 
-  constructor({ database, prepare }: SqlEngineOptions) {
+  constructor({ database, probe, prepare }: SqlEngineOptions) {
     this.#database = database;
+    this.#probe = probe;
     this.#deps = prepare;
   }
 
@@ -46,16 +50,13 @@ export class SqlEngine implements Engine {
 
   async ping(): Promise<void> {
     using deadline = new Deadline(PING_MS_MAX);
-    const connection = await this.#database.connect(deadline.signal);
-    deadline.watch(connection);
+    deadline.watch(this.#probe);
     try {
-      await connection.texts("SELECT 1");
+      await this.#probe.texts("SELECT 1");
       await this.#deps.catalog.ping();
     } catch (error) {
       deadline.check();
       throw faultError(error);
-    } finally {
-      await connection.release();
     }
   }
 

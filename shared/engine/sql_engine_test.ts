@@ -192,6 +192,16 @@ Deno.test({
 });
 
 Deno.test({
+  name: "Engine.ping answers while every connection is busy",
+  fn: async () => {
+    await using lab = await EngineLab.open();
+    const busy = Array.from({ length: 16 }, () => errorOf(lab.query(ENDLESS, { deadlineMs: 400 })));
+    await lab.engine.ping();
+    strictEqual((await Promise.all(busy)).length, 16);
+  },
+});
+
+Deno.test({
   name: "Engine.ping answers while open",
   fn: async () => {
     const lab = await EngineLab.open();

@@ -70,7 +70,8 @@ function boundsOf(root: TreeNode, stored: ReadonlySet<TreeNode>): Bound[] {
   walk(root, (node) => {
     const from = textAt(node, "type") === "SELECT_NODE" ? nodeAt(node, "from_table") : undefined;
     const where = nodeAt(node, "where_clause");
-    if (from === undefined || where === undefined) return;
+    // USING SAMPLE draws from the rows before WHERE: leaving some out would change the draw.
+    if (from === undefined || where === undefined || nodeAt(node, "sample") !== undefined) return;
     const candidates = boundable(from);
     const alone = textAt(from, "type") === "BASE_TABLE";
     for (const reference of candidates) {

@@ -111,6 +111,8 @@ const PRUNED: readonly (readonly [files: number, sql: string])[] = [
     `SELECT e.host FROM events e FULL JOIN events f ON e.host = f.host ` +
     `WHERE e.timestamp < '2026-09-21'`,
   ],
+  [12, `SELECT host FROM events WHERE timestamp < '2026-09-21' USING SAMPLE 10 ROWS`],
+  [12, `SELECT host FROM events TABLESAMPLE 10 ROWS WHERE timestamp < '2026-09-21'`],
   [12, `SELECT a FROM events t(a, b) WHERE a < '2026-09-21'`],
 ];
 
