@@ -6,8 +6,9 @@ export const COMMIT_MODES = ["auto", "wait_for", "force"] as const;
 export type CommitMode = typeof COMMIT_MODES[number];
 
 /**
- * The mode that a request asks for. The query parameter wins over the header; without both it is `wait_for`.
- * `query` is what follows the question mark. Errors: `invalid_argument` naming value and choices.
+ * The mode that a request asks for. The query parameter wins over the header; without both it is
+ * `wait_for`. `query` is what follows the question mark. Errors: `invalid_argument` naming value
+ * and choices.
  */
 export function commitModeOf(query: string, header: string | null): CommitMode {
   const parameter = query === "" ? null : new URLSearchParams(query).get("commit");

@@ -2,10 +2,11 @@
  * Options of the ingest server: SPEC.md sections 1 and 8.
  *
  * Every option here works. Left out until what they switch exists: OTLP/gRPC (`--otlp-grpc-listen`,
- * `--disable-otlp-grpc`), tokens and OIDC, tenants (`--trust-scope-header`, `--allowed-tenants`, `--max-tenants`),
- * rate limits, the memory breaker, the WAL mirror (`--wal-mirror-prefix`, `--wal-active-mirror-interval-secs`) and the
- * back-pressure queue (`--ingest-backpressure-*`, `--ingest-group-commit-ms`): an unknown flag is an error, so none
- * of them is taken and ignored. `--with-compactor` belongs to the command line, which composes the roles.
+ * `--disable-otlp-grpc`), tokens and OIDC, tenants (`--trust-scope-header`, `--allowed-tenants`,
+ * `--max-tenants`), rate limits, the memory breaker, the WAL mirror (`--wal-mirror-prefix`,
+ * `--wal-active-mirror-interval-secs`) and the back-pressure queue (`--ingest-backpressure-*`,
+ * `--ingest-group-commit-ms`): an unknown flag is an error, so none of them is taken and ignored.
+ * `--with-compactor` belongs to the command line, which composes the roles.
  */
 
 import { DATA_DIR_OPTION } from "../shared/config/data_dir.ts";
@@ -96,7 +97,7 @@ export const OPTIONS = {
     min: 0,
     max: 1_000_000,
     help:
-      "Distinct (tenant, index) lanes this process opens, 0 for no bound; past it the answer is 503.",
+      "Distinct (tenant, index) lanes of this process, 0 for no bound; past it the answer is 503.",
   },
   commitForceTimeoutSecs: {
     kind: "integer",
@@ -125,9 +126,15 @@ export type IngestSettings = Settings<typeof OPTIONS>;
 export const LIMITS = {
   /** Body bytes of all requests in flight; past it 503 with Retry-After. */
   bodiesInFlightBytesMax: 256 * MIB,
-  /** What a request counts for besides its body, so that empty ones have a bound too: 32,768 at a time. */
+  /**
+   * What a request counts for besides its body, so that empty ones have a bound too: 32,768 at a
+   * time.
+   */
   requestBytes: 8 * 1024,
-  /** From the head of a request to its rows' durability; past it 504, and the rows may still be stored. */
+  /**
+   * From the head of a request to its rows' durability; past it 504, and the rows may still be
+   * stored.
+   */
   requestMsMax: 30_000,
   /** Requests in flight when the process is asked to end. */
   stopMsMax: 10_000,

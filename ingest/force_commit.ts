@@ -1,6 +1,7 @@
 /**
- * `commit=force`: seal the segment, ask the drain for it now, and wait until the catalog says it was consumed.
- * The catalog is only read; whoever drains, in this process or another, is not this file's business.
+ * `commit=force`: seal the segment, ask the drain for it now, and wait until the catalog says that
+ * it was consumed. The catalog is only read; whoever drains, in this process or another, is not
+ * this file's business.
  */
 
 import { OperatingError } from "../shared/base/errors.ts";
@@ -28,8 +29,9 @@ const POLL_MS_MIN = 5;
 const POLL_MS_MAX = 100;
 
 /**
- * Returns once the rows of `segment` are in the lane's table. Errors: `deadline_exceeded` when that was not seen in
- * time (the rows are durable and may still commit), and what the WAL or the catalog throws.
+ * Returns once the rows of `segment` are in the lane's table. Errors: `deadline_exceeded` when that
+ * was not seen in time (the rows are durable and may still commit), and what the WAL or the catalog
+ * throws.
  */
 export async function forceCommit(
   lane: LaneId,
@@ -53,10 +55,9 @@ export async function forceCommit(
   deps.metrics.forceCommits.add(1, { outcome: "timeout" });
   throw new OperatingError(
     "deadline_exceeded",
-    `commit=force: no compactor committed WAL segment ${segment} within ${
-      timeoutMs / 1_000
-    } s. The rows are durable ` +
-      `and will commit once a compactor runs (svc compactor, or --with-compactor): sending them again would double them`,
+    `commit=force: no compactor committed WAL segment ${segment} within ${timeoutMs / 1_000} s. ` +
+      `The rows are durable and will commit once a compactor runs (svc compactor, or ` +
+      `--with-compactor): sending them again would double them`,
     { reason: "commit_not_observed" },
   );
 }

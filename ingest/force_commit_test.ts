@@ -47,8 +47,7 @@ function world(segment: string, visibleAtMs: number) {
 }
 
 Deno.test({
-  name:
-    "forceCommit seals, then asks for the drain, then wakes it, and returns once the segment is consumed",
+  name: "forceCommit seals, asks for the drain, wakes it, and returns once the segment is consumed",
   fn: async () => {
     const { deps, calls, clock } = world("s1", 1_234);
     await forceCommit(LANE, "s1", deps);

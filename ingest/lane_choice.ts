@@ -1,8 +1,8 @@
 /**
  * Which lane a request's rows go to: tenant and index, both named by headers.
  *
- * The server is single-tenant here (SPEC.md section 5, rule 1). A refused request opens no lane: `choose` only reads
- * the headers, `admit` counts the lane once the rows are known to be good.
+ * The server is single-tenant here (SPEC.md section 5, rule 1). A refused request opens no lane:
+ * `choose` only reads the headers, `admit` counts the lane once the rows are known to be good.
  */
 
 import { OperatingError } from "../shared/base/errors.ts";
@@ -30,7 +30,10 @@ export class LaneChoice {
     this.#metrics = metrics;
   }
 
-  /** The lane that the headers name. Errors: `permission_denied` (tenant), `invalid_argument` (index). */
+  /**
+   * The lane that the headers name. Errors: `permission_denied` (tenant), `invalid_argument`
+   * (index).
+   */
   choose(headers: Headers): LaneId {
     const tenant = headers.get("x-scope-orgid");
     if (tenant !== null && tenant !== DEFAULT_TENANT) {
@@ -67,8 +70,8 @@ export class LaneChoice {
       this.#metrics.laneRefused.add(1, {});
       throw new OperatingError(
         "unavailable",
-        `cannot open lane ${name}: this server has its ${this.#lanesMax} lanes (--ingest-max-lanes); ` +
-          `write to one of those`,
+        `cannot open lane ${name}: this server has its ${this.#lanesMax} lanes ` +
+          `(--ingest-max-lanes); write to one of those`,
         { reason: "lane_cap" },
       );
     }

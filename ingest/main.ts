@@ -1,4 +1,7 @@
-/** The ingest server as a program: parses, starts, waits to be asked to end, stops. Permissions: set `ingest`. */
+/**
+ * The ingest server as a program: parses, starts, waits to be asked to end, stops. Permissions: set
+ * `ingest`.
+ */
 
 import { isOperatingError } from "../shared/base/errors.ts";
 import { VERSION } from "../shared/base/version.ts";

@@ -1,6 +1,6 @@
 /**
- * Metrics of the ingest server. Labels take values of fixed sets only, never a client's text. The drain's count
- * only when one runs in this process.
+ * Metrics of the ingest server. Labels take values of fixed sets only, never a client's text. The
+ * drain's count only when one runs in this process.
  */
 
 import { DRAIN_METRICS } from "../shared/maintenance/drain_metrics.ts";
@@ -70,8 +70,8 @@ export const METRICS = {
     kind: "counter",
     name: "svc_ingest_wal_segments_total",
     help:
-      "Segments by what happened: sealed in order; adopted from an interrupted writer, of those cut " +
-      "behind their last intact frame; poisoned because undecodable",
+      "Segments by what happened: sealed in order; adopted from an interrupted writer, of those " +
+      "cut behind their last intact frame; poisoned because undecodable",
     labels: { outcome: ["sealed", "adopted", "cut", "poisoned"] },
   },
   walCutBytes: {

@@ -1,8 +1,8 @@
 /**
  * `POST /v1/logs`: OTLP/HTTP logs, in protobuf or JSON. The hot route of the service.
  *
- * Order: headers, body, decode, encode, append. Nothing is stored unless all before the append went well, and the
- * append takes all rows of a request or none.
+ * Order: headers, body, decode, encode, append. Nothing is stored unless all before the append went
+ * well, and the append takes all rows of a request or none.
  */
 
 import { OperatingError } from "../shared/base/errors.ts";

@@ -1,4 +1,7 @@
-/** What senders read when the server cannot store: the status decides whether they keep or drop the batch. */
+/**
+ * What senders read when the server cannot store: the status decides whether they keep or drop the
+ * batch.
+ */
 
 import assert from "node:assert/strict";
 import { encodeLogsRequest } from "../proto/otlp_logs.ts";
@@ -107,7 +110,7 @@ const FAILURES: {
 for (const { name, world, status, retryAfter, held = 0 } of FAILURES) {
   Deno.test({
     name:
-      `POST /v1/logs answers ${status}, Retry-After ${retryAfter}, to ${name}, and holds ${held} bytes`,
+      `POST /v1/logs answers ${status} (retry ${retryAfter}) to ${name} and holds ${held} bytes`,
     fn: async () => {
       const result = await answer(world);
       assert.equal(result.status, status);

@@ -1,6 +1,6 @@
 /**
- * What OTLP/HTTP senders get back (CLIENTS.md section 10): a message of their own encoding, whose content type is
- * exactly one of two texts. A `charset` there makes collectors ignore the body.
+ * What OTLP/HTTP senders get back (CLIENTS.md section 10): a message of their own encoding, whose
+ * content type is exactly one of two texts. A `charset` there makes collectors ignore the body.
  */
 
 import type { OperatingError } from "../shared/base/errors.ts";
@@ -14,7 +14,10 @@ const CONTENT_TYPES = {
   json: "application/json",
 } as const satisfies Record<OtlpEncoding, string>;
 
-/** The encoding that a request's `Content-Type` names, its parameters aside; undefined for any other type. */
+/**
+ * The encoding that a request's `Content-Type` names, its parameters aside; undefined for any other
+ * type.
+ */
 export function otlpEncodingOf(contentType: string | null): OtlpEncoding | undefined {
   if (contentType === CONTENT_TYPES.protobuf) return "protobuf";
   const type = contentType?.split(";", 1)[0]?.trim().toLowerCase();

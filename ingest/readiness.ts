@@ -1,6 +1,6 @@
 /**
- * `/readyz` from a cached probe: the answer takes no disk access, so that it is quick even when the disk hangs.
- * A probe that does not come back makes the server not ready as well.
+ * `/readyz` from a cached probe: the answer takes no disk access, so that it is quick even when the
+ * disk hangs. A probe that does not come back makes the server not ready as well.
  */
 
 import { messageOf } from "../shared/base/errors.ts";

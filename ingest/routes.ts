@@ -1,8 +1,8 @@
 /**
  * Routes of the ingest server, and the one function that finds them.
  *
- * A request is matched on its method and path alone, without building a URL object: the hot route costs two string
- * comparisons.
+ * A request is matched on its method and path alone, without building a URL object: the hot route
+ * costs two string comparisons.
  */
 
 import { OperatingError } from "../shared/base/errors.ts";
@@ -17,7 +17,9 @@ export interface Route {
   readonly method: "GET" | "POST";
   readonly path: string;
   readonly endpoint: Endpoint;
-  /** Answers its own operating errors in its own shape; anything else thrown becomes a native 500. */
+  /**
+   * Answers its own operating errors in its own shape; anything else thrown becomes a native 500.
+   */
   readonly handle: (request: Request, query: string) => Response | Promise<Response>;
 }
 
@@ -40,7 +42,10 @@ export function ingestRoutes(handlers: RouteHandlers): readonly Route[] {
   ];
 }
 
-/** A handler for `serve` that dispatches by `routes` and counts answers. `HEAD` is answered like `GET`. */
+/**
+ * A handler for `serve` that dispatches by `routes` and counts answers. `HEAD` is answered like
+ * `GET`.
+ */
 export function createHandler(
   routes: readonly Route[],
   metrics: Pick<IngestMetrics, "requests">,

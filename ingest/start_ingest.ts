@@ -1,4 +1,7 @@
-/** Builds the ingest server from its settings and runs it: WAL, catalog reader, readiness, two listeners. */
+/**
+ * Builds the ingest server from its settings and runs it: WAL, catalog reader, readiness, two
+ * listeners.
+ */
 
 import { getLogger } from "@logtape/logtape";
 import { isAbsolute, join, resolve } from "node:path";
@@ -34,8 +37,8 @@ import { countWalEvents, gaugeWalSegments } from "./wal_metrics.ts";
 
 export interface IngestDeps {
   /**
-   * Starts a drain in this process (`--with-compactor`). The server hands it an observer that counts into its
-   * `/metrics`, wakes it for `commit=force`, and stops it after the last request.
+   * Starts a drain in this process (`--with-compactor`). The server hands it an observer that
+   * counts into its `/metrics`, wakes it for `commit=force`, and stops it after the last request.
    */
   readonly startDrain?: (observer: DrainObserver) => RunningDrain | Promise<RunningDrain>;
   readonly fs?: FileSystem;

@@ -7,7 +7,10 @@ import type { SegmentState, WalReader } from "../shared/wal/types.ts";
 import type { WalEvent, WalEventListener } from "../shared/wal/wal_event.ts";
 import type { IngestMetrics } from "./metrics.ts";
 
-/** A listener that counts into `metrics`. It runs on the hot path: one addition per event and counter. */
+/**
+ * A listener that counts into `metrics`. It runs on the hot path: one addition per event and
+ * counter.
+ */
 export function countWalEvents(metrics: IngestMetrics): WalEventListener {
   const log = getLogger(["svc", "ingest", "wal"]);
   const appended = {

@@ -1,9 +1,10 @@
 /**
  * Reading a request body whole, under a cap that counts decompressed bytes.
  *
- * Invariants: never holds more than cap + one chunk of a body, compressed or not; a refused body is drained
- * (bounded in bytes and time) before the error is thrown, so that the sender reads the status and not a reset.
- * The runtime enforces `Content-Length`: a body that ends early fails, what follows it is never seen.
+ * Invariants: never holds more than cap + one chunk of a body, compressed or not; a refused body is
+ * drained (bounded in bytes and time) before the error is thrown, so that the sender reads the
+ * status and not a reset. The runtime enforces `Content-Length`: a body that ends early fails, what
+ * follows it is never seen.
  */
 
 import { concatBytes } from "../base/bytes.ts";
@@ -29,7 +30,8 @@ export const BODY_READ_MS_MAX = 30_000;
 
 /**
  * The decoded body of `request`. Errors: `too_large`, `unsupported_media_type` (encoding),
- * `invalid_argument` (broken encoding, or the sender hung up), `deadline_exceeded`, `unavailable` (no room).
+ * `invalid_argument` (broken encoding, or the sender hung up), `deadline_exceeded`, `unavailable`
+ * (no room).
  */
 export async function readBody(request: Request, limits: BodyLimits): Promise<Uint8Array> {
   const { bytesMax, hold } = limits;

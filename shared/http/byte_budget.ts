@@ -1,4 +1,6 @@
-/** How many body bytes a process holds for requests in flight: past the budget requests are refused. */
+/**
+ * How many body bytes a process holds for requests in flight: past the budget requests are refused.
+ */
 
 import { OperatingError } from "../base/errors.ts";
 

@@ -1,8 +1,10 @@
 /**
- * `Content-Encoding` of request bodies: identity, gzip, deflate (the zlib format of RFC 9110) and zstd.
+ * `Content-Encoding` of request bodies: identity, gzip, deflate (the zlib format of RFC 9110)
+ * and zstd.
  *
- * Invariant: never inflates more than `bytesMax` (+ one output chunk), whatever the compressed bytes claim.
- * Decoding is synchronous: 16 MiB take about 35 ms, and the thread pool costs more than that for usual bodies.
+ * Invariant: never inflates more than `bytesMax` (+ one output chunk), whatever the compressed
+ * bytes claim. Decoding is synchronous: 16 MiB take about 35 ms, and the thread pool costs more
+ * than that for usual bodies.
  */
 
 import { gunzipSync, inflateSync, zstdDecompressSync } from "node:zlib";
@@ -24,7 +26,10 @@ const DECODERS: Readonly<Record<string, Decoder>> = {
 /** For the `Accept-Encoding` header of a 415 and for error texts. */
 export const ACCEPTED_ENCODINGS = "gzip, deflate, zstd, identity";
 
-/** Throws `unsupported_media_type` when `encoding` (a header's value) is none that this service decodes. */
+/**
+ * Throws `unsupported_media_type` when `encoding` (a header's value) is none that this service
+ * decodes.
+ */
 export function requireKnownEncoding(encoding: string): string {
   const name = encoding.trim().toLowerCase();
   if (Object.hasOwn(DECODERS, name)) return name;
@@ -37,8 +42,8 @@ export function requireKnownEncoding(encoding: string): string {
 }
 
 /**
- * The decoded body. Errors: `invalid_argument` when the bytes are not of that encoding or are cut short,
- * `too_large` past `bytesMax`, `unsupported_media_type`.
+ * The decoded body. Errors: `invalid_argument` when the bytes are not of that encoding or are cut
+ * short, `too_large` past `bytesMax`, `unsupported_media_type`.
  */
 export function decodeContent(bytes: Uint8Array, encoding: string, bytesMax: number): Uint8Array {
   const name = requireKnownEncoding(encoding);

@@ -9,8 +9,8 @@ export interface DeadlineOptions {
 }
 
 /**
- * The result of `work`, or `deadline_exceeded` once `msMax` passed; the signal given to `work` aborts then.
- * Work that ignores the signal goes on unseen; its late rejection is swallowed.
+ * The result of `work`, or `deadline_exceeded` once `msMax` passed; the signal given to `work`
+ * aborts then. Work that ignores the signal goes on unseen; its late rejection is swallowed.
  */
 export async function withDeadline<T>(
   options: DeadlineOptions,

@@ -1,6 +1,7 @@
 /**
- * The JSON error body of native routes: `{"error","code","reason"?}` plus the error's details (SHAPES.md).
- * OTLP and compatibility routes have their own bodies; they share `asOperatingError` and `errorHeaders`.
+ * The JSON error body of native routes: `{"error","code","reason"?}` plus the error's details
+ * (SHAPES.md). OTLP and compatibility routes have their own bodies; they share `asOperatingError`
+ * and `errorHeaders`.
  */
 
 import { getLogger } from "@logtape/logtape";
@@ -40,7 +41,10 @@ export function errorHeaders(error: OperatingError): [string, string][] {
   return error.retryAfterSecs === undefined ? [] : [["retry-after", String(error.retryAfterSecs)]];
 }
 
-/** `thrown` itself, or an `internal` error in its place after logging it: a client learns nothing of a bug. */
+/**
+ * `thrown` itself, or an `internal` error in its place after logging it: a client learns nothing of
+ * a bug.
+ */
 export function asOperatingError(thrown: unknown): OperatingError {
   if (thrown instanceof OperatingError) return thrown;
   const stack = thrown instanceof Error ? thrown.stack : String(thrown);

@@ -1,4 +1,7 @@
-/** `host:port` texts of listeners. IPv6 hosts stand in brackets. Port 0 asks the system for a free one. */
+/**
+ * `host:port` texts of listeners. IPv6 hosts stand in brackets. Port 0 asks the system for a free
+ * one.
+ */
 
 import { OperatingError } from "../base/errors.ts";
 
@@ -7,7 +10,10 @@ export interface ListenAddress {
   readonly port: number;
 }
 
-/** Reads `0.0.0.0:8088`, `[::1]:0` or `:8088` (every interface). `what` names the option in the error. */
+/**
+ * Reads `0.0.0.0:8088`, `[::1]:0` or `:8088` (every interface). `what` names the option in the
+ * error.
+ */
 export function parseListenAddress(text: string, what = "listen address"): ListenAddress {
   const match = /^(?:\[([0-9A-Fa-f:.]+)\]|([^:[\]\s/]*)):(\d{1,5})$/.exec(text);
   const port = Number(match?.[3]);

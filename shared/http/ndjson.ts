@@ -1,6 +1,7 @@
 /**
- * NDJSON responses: pulled, never pushed. The next lines are asked for only when the client has room, and
- * a client that leaves ends the iterator (its `finally` runs), so that the work behind it stops.
+ * NDJSON responses: pulled, never pushed. The next lines are asked for only when the client has
+ * room, and a client that leaves ends the iterator (its `finally` runs), so that the work behind it
+ * stops.
  */
 
 import { utf8 } from "../base/bytes.ts";
@@ -8,9 +9,9 @@ import { utf8 } from "../base/bytes.ts";
 export const NDJSON_CONTENT_TYPE = "application/x-ndjson";
 
 /**
- * A 200 whose body is the concatenation of `chunks`. A chunk is whole lines, each with its line feed, and may
- * hold many: make them some 64 KiB. An error thrown by the iterator cuts the connection: put a last line that
- * tells about it (the `_meta` trailer) into the iterator itself.
+ * A 200 whose body is the concatenation of `chunks`. A chunk is whole lines, each with its line
+ * feed, and may hold many: make them some 64 KiB. An error thrown by the iterator cuts the
+ * connection: put a last line that tells about it (the `_meta` trailer) into the iterator itself.
  */
 export function ndjsonResponse(
   chunks: AsyncIterable<string | Uint8Array>,

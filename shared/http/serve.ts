@@ -1,8 +1,9 @@
 /**
  * An HTTP/1.1 and h2c listener with a bounded graceful stop.
  *
- * Calls `Deno.serve` itself: a listener is what this folder is about, and tests use real ones on port 0.
- * Does not cover routing, TLS, or how errors look (`error_response.ts`); a handler must answer its own errors.
+ * Calls `Deno.serve` itself: a listener is what this folder is about, and tests use real ones on
+ * port 0. Does not cover routing, TLS, or how errors look (`error_response.ts`); a handler must
+ * answer its own errors.
  */
 
 import { getLogger } from "@logtape/logtape";
@@ -31,8 +32,8 @@ export interface ServeOptions {
 export interface RunningServer extends AsyncDisposable {
   readonly address: ListenAddress;
   /**
-   * Stops accepting and lets requests in flight finish; whether all did within `stopMsMax`. The runtime has no
-   * way to cut the others: they end with the process. Idempotent.
+   * Stops accepting and lets requests in flight finish; whether all did within `stopMsMax`. The
+   * runtime has no way to cut the others: they end with the process. Idempotent.
    */
   stop(): Promise<boolean>;
   /** Resolves once the listener and all connections are closed. */
@@ -41,7 +42,9 @@ export interface RunningServer extends AsyncDisposable {
 
 const STOP_MS_MAX_DEFAULT = 10_000;
 
-/** Starts to listen. Errors: `unavailable` or `invalid_argument` naming the address and the remedy. */
+/**
+ * Starts to listen. Errors: `unavailable` or `invalid_argument` naming the address and the remedy.
+ */
 export function serve(options: ServeOptions): RunningServer {
   const server = listen(options);
   const { hostname, port } = server.addr;
@@ -85,7 +88,7 @@ function listenError(error: unknown, options: ServeOptions): OperatingError {
   if (error instanceof Deno.errors.AddrInUse) {
     return new OperatingError(
       "unavailable",
-      `${failed}: the port is in use; stop the process that has it or choose another with ${option}`,
+      `${failed}: the port is in use; stop the process that has it or change ${option}`,
       { cause: error },
     );
   }

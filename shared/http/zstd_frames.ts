@@ -1,8 +1,9 @@
 /**
  * Where the frames of a Zstandard stream end (RFC 8878 section 3.1), read from headers only.
  *
- * The runtime's decoder stops in silence at the end of the first frame and at a torn end, so that a cut
- * body would count as a shorter valid one. Callers decode frame by frame, each known to be whole.
+ * The runtime's decoder stops in silence at the end of the first frame and at a torn end, so that a
+ * cut body would count as a shorter valid one. Callers decode frame by frame, each known to be
+ * whole.
  */
 
 const MAGIC = 0xfd2fb528;
@@ -13,7 +14,10 @@ const DICTIONARY_ID_BYTES = [0, 1, 2, 4];
 const BLOCK_TYPE_RLE = 1;
 const BLOCK_TYPE_RESERVED = 3;
 
-/** Whole data frames of `bytes` in order, skippable ones left out; undefined when it is torn or no Zstandard. */
+/**
+ * Whole data frames of `bytes` in order, skippable ones left out; undefined when it is torn or no
+ * Zstandard.
+ */
 export function zstdFrames(bytes: Uint8Array): Uint8Array[] | undefined {
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   const frames: Uint8Array[] = [];

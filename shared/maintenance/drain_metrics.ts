@@ -1,6 +1,6 @@
 /**
- * Metrics of a drain and the observer that counts them, wherever it runs: in the compactor, or in the ingest server with
- * `--with-compactor`.
+ * Metrics of a drain and the observer that counts them, wherever it runs: in the compactor, or in
+ * the ingest server with `--with-compactor`.
  */
 
 import { laneName } from "../event/tenant.ts";
@@ -8,7 +8,10 @@ import type { MetricHandles } from "../metrics/metrics.ts";
 import { DURATION_SECS_BUCKETS, type MetricTable } from "../metrics/table.ts";
 import type { DrainObserver } from "./drain_observer.ts";
 
-/** Lanes are created by the operator's tenants and indexes, so their number is bounded by what is configured. */
+/**
+ * Lanes are created by the operator's tenants and indexes, so their number is bounded by what is
+ * configured.
+ */
 const LANE = { lane: [] } as const;
 
 /** What a drain counts; also served by an ingester that has the compactor inside. */

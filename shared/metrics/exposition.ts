@@ -1,13 +1,17 @@
 /**
- * The two text formats of a scrape (CLIENTS.md section 13). OpenMetrics is derived from the Prometheus text: the
- * library's own switch renames its counters for good, so that one scrape would spoil the next.
+ * The two text formats of a scrape (CLIENTS.md section 13). OpenMetrics is derived from the
+ * Prometheus text: the library's own switch renames its counters for good, so that one scrape would
+ * spoil the next.
  */
 
 export const TEXT_CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8";
 export const OPENMETRICS_CONTENT_TYPE =
   "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
-/** Prometheus text as OpenMetrics 1.0: counter families lose `_total`, no blank lines, `# EOF` at the end. */
+/**
+ * Prometheus text as OpenMetrics 1.0: counter families lose `_total`, no blank lines, `# EOF` at
+ * the end.
+ */
 export function openMetricsText(text: string): string {
   const lines = text.split("\n").filter((line) => line !== "");
   const counters = new Set(

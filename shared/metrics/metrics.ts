@@ -1,8 +1,9 @@
 /**
  * A role's metrics, made from its table: typed handles to count with, and the text for a scrape.
  *
- * Counters and gauges are plain numbers in cells; `prom-client` reads them at a scrape. So counting costs an
- * addition, and a hot path keeps the cell of its labels: `const ok = metrics.requests.at({status: "200"})`.
+ * Counters and gauges are plain numbers in cells; `prom-client` reads them at a scrape. So counting
+ * costs an addition, and a hot path keeps the cell of its labels: `const ok =
+ * metrics.requests.at({status: "200"})`.
  */
 
 import { Counter, Gauge, Histogram, Registry } from "prom-client";

@@ -67,7 +67,8 @@ const NEGOTIATED: [accept: string | null, contentType: string][] = [
   ["text/plain", TEXT],
   ["application/openmetrics-text", OPEN],
   [
-    "application/openmetrics-text;version=1.0.0;q=0.5,application/openmetrics-text;version=0.0.1;q=0.4," +
+    "application/openmetrics-text;version=1.0.0;q=0.5," +
+    "application/openmetrics-text;version=0.0.1;q=0.4," +
     "text/plain;version=1.0.0;q=0.3,text/plain;version=0.0.4;q=0.2,*/*;q=0.1",
     OPEN,
   ],

@@ -12,7 +12,10 @@ export async function scrapeResponse(request: Request, metrics: Renderer): Promi
   });
 }
 
-/** A whole metrics listener: `/metrics`, `/healthz` of the process, and a pointer to them everywhere else. */
+/**
+ * A whole metrics listener: `/metrics`, `/healthz` of the process, and a pointer to them everywhere
+ * else.
+ */
 export function metricsHandler(metrics: Renderer): (request: Request) => Promise<Response> {
   return async (request) => {
     const readsOnly = request.method === "GET" || request.method === "HEAD";

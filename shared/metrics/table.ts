@@ -1,6 +1,6 @@
 /**
- * What a metric is. Each role has one table of these; registration, `/metrics` and the documentation tests
- * derive from it. Names, labels and help are SPEC.md's where it has them.
+ * What a metric is. Each role has one table of these; registration, `/metrics` and the
+ * documentation tests derive from it. Names, labels and help are SPEC.md's where it has them.
  */
 
 interface MetricBase {
@@ -10,9 +10,10 @@ interface MetricBase {
 }
 
 /**
- * Labels in their order, each with the values known beforehand: a counter exports every combination of those at zero
- * from the start, so that a rate over it is right; a gauge exports what was set. An empty list is a label whose values come later; give such
- * a label only values of a bounded set, never a client's text.
+ * Labels in their order, each with the values known beforehand: a counter exports every combination
+ * of those at zero from the start, so that a rate over it is right; a gauge exports what was set.
+ * An empty list is a label whose values come later; give such a label only values of a bounded set,
+ * never a client's text.
  */
 export type LabelTable = Readonly<Record<string, readonly string[]>>;
 

@@ -1,4 +1,7 @@
-/** The ingest server as a process: what it says and how it exits when it cannot start, and how it ends. */
+/**
+ * The ingest server as a process: what it says and how it exits when it cannot start, and how it
+ * ends.
+ */
 
 import assert from "node:assert/strict";
 import { join } from "node:path";
@@ -11,7 +14,10 @@ interface Ended {
   readonly lines: readonly string[];
 }
 
-/** Runs `ingest/main.ts` below `dataDir`, until it exits or `body` returns, which ends it with SIGTERM. */
+/**
+ * Runs `ingest/main.ts` below `dataDir`, until it exits or `body` returns, which ends it with
+ * SIGTERM.
+ */
 class IngestProcess implements AsyncDisposable {
   readonly #child: Deno.ChildProcess;
   readonly #reader: ReadableStreamDefaultReader<string>;

@@ -1,6 +1,7 @@
 /**
- * The yardstick for ingest: reads each body whole, appends it to one file, answers 200 once a shared fdatasync
- * covers it. No decoding, no checks, no formats. Nothing that makes bodies durable over HTTP can do less.
+ * The yardstick for ingest: reads each body whole, appends it to one file, answers 200 once a
+ * shared fdatasync covers it. No decoding, no checks, no formats. Nothing that makes bodies durable
+ * over HTTP can do less.
  *
  * Usage: `bare_server.ts <file>`; prints its port on stdout. Ends with its process.
  */

@@ -1,6 +1,7 @@
 /**
- * Ingest against the bare server: the same prebuilt bodies, the same connections, in one run. The two servers are
- * up together and driven in turn, round by round, so that a slow moment of the machine hits both.
+ * Ingest against the bare server: the same prebuilt bodies, the same connections, in one run. The
+ * two servers are up together and driven in turn, round by round, so that a slow moment of the
+ * machine hits both.
  */
 
 import { join } from "node:path";

@@ -1,9 +1,11 @@
 /**
- * Drives one HTTP server with prebuilt bodies over keep-alive connections and prints what was acknowledged.
- * It writes and reads raw HTTP/1.1 on TCP: `fetch` costs more per request than the servers under load.
+ * Drives one HTTP server with prebuilt bodies over keep-alive connections and prints what was
+ * acknowledged. It writes and reads raw HTTP/1.1 on TCP: `fetch` costs more per request than the
+ * servers under load.
  *
- * Usage: `load_generator.ts <port> <path> <seconds> <records per request> <connections>`; one JSON line on stdout:
- * `{"requests","rows","seconds","bytes","p50Ms","p99Ms"}`. A status other than 200 ends the run with an error.
+ * Usage: `load_generator.ts <port> <path> <seconds> <records per request> <connections>`; one JSON
+ * line on stdout: `{"requests","rows","seconds","bytes","p50Ms","p99Ms"}`. A status other than 200
+ * ends the run with an error.
  */
 
 import { otlpLogsBody } from "./otlp_bodies.ts";

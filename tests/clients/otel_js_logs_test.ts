@@ -1,4 +1,7 @@
-/** The official OpenTelemetry log exporters against a started ingest server: their rows arrive, once. */
+/**
+ * The official OpenTelemetry log exporters against a started ingest server: their rows arrive,
+ * once.
+ */
 
 import assert from "node:assert/strict";
 import { OTLPLogExporter as HttpExporter } from "@opentelemetry/exporter-logs-otlp-http";
