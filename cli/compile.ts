@@ -2,10 +2,10 @@
  * `deno task compile [--data-dir DIR] [--out DIR]`: one binary per role. A binary's permissions are built in, so
  * the data directory and the default ports are chosen here; `svc` itself may read and write where its user may.
  *
- * Packages are inside the binaries. A native library can only be loaded from a file, so the runtime unpacks
- * DuckDB's into a temporary folder: its name is not known beforehand, which is why `ffi` and `read` of `query`
- * are not narrowed to a path. The build downloads the runtime's base binary (`denort`) once, unless `DENORT_BIN`
- * names one. Calls `Deno.Command` itself.
+ * Packages are inside the binaries, under a path that is not known beforehand: of a role that reads packages
+ * (DuckDB's library, the Parquet writer's WebAssembly) `read` and `ffi` are therefore not narrowed to paths; what it
+ * may write and where it may listen is. The build downloads the runtime's base binary (`denort`) once, unless
+ * `DENORT_BIN` names one. Calls `Deno.Command` itself.
  */
 
 import { parseOptions, UsageError } from "../shared/config/parse_options.ts";
@@ -43,6 +43,12 @@ export const BINARIES: readonly Binary[] = [
   { name: "svc-query-server", entry: "query/main.ts", role: "query" },
 ];
 
+/** Loaded by its address at run time, so no import leads to it. */
+const PARQUET_THREAD = "shared/parquet/parquet_worker.ts";
+
+/** Tests of a package that crash the compiler of this runtime version (stack overflow); nothing loads them. */
+const UNCOMPILABLE = "node_modules/.deno/bintrees@1.0.2/node_modules/bintrees/test";
+
 const COMMAND_LINE_FLAGS = [
   "--allow-read",
   "--allow-write",
@@ -58,14 +64,17 @@ export function compileArguments(
   { dataDir, out }: { dataDir: string; out: string },
 ): string[] {
   const flags = role === undefined ? COMMAND_LINE_FLAGS : roleFlags(role, dataDir);
-  return ["compile", "--quiet", "--no-prompt", ...flags, "--output", `${out}/${name}`, entry];
+  const contents = ["--include", PARQUET_THREAD, "--exclude", UNCOMPILABLE];
+  const output = ["--output", `${out}/${name}`];
+  return ["compile", "--quiet", "--no-prompt", ...flags, ...contents, ...output, entry];
 }
 
 function roleFlags(role: Role, dataDir: string): string[] {
-  const permissions = permissionsOf(role, placesOf(role, { dataDir, root: "." }));
-  if (permissions.ffi === undefined) return permissionFlags(permissions);
-  const { read: _read, ffi: _ffi, ...narrow } = permissions;
-  return [...permissionFlags(narrow), "--allow-read", "--allow-ffi"];
+  const places = placesOf(role, { dataDir, root: "." });
+  const { read = [], ffi = [], ...narrow } = permissionsOf(role, places);
+  if (!read.includes(places.packages)) return permissionFlags({ read, ...narrow });
+  const wide = ffi.length > 0 ? ["--allow-read", "--allow-ffi"] : ["--allow-read"];
+  return [...permissionFlags(narrow), ...wide];
 }
 
 async function main(argv: readonly string[]): Promise<number> {
