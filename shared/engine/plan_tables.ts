@@ -1,7 +1,7 @@
 /** Plans the tables of one statement: names to snapshots, time ranges to files, what is left of the WAL. */
 
 import { isOperatingError, OperatingError } from "../base/errors.ts";
-import { EVENTS_SCHEMA, EVENTS_TABLE } from "../event/events.ts";
+import { BUILT_IN_TABLES } from "../event/built_in_tables.ts";
 import type { TableSchema } from "../event/schema.ts";
 import type { LaneId, TableIdent } from "../event/tenant.ts";
 import type { DataFile, FileSelection, TimeRange } from "../iceberg/types.ts";
@@ -151,9 +151,10 @@ async function selectionOf(
     : await source.tables.selectFiles(table, range);
 }
 
-/** Before its first commit, `events` is empty, and another table is what its WAL segments say. */
+/** Before its first commit, a built-in table is empty, and another is what its WAL segments say. */
 function schemaWithoutTable(name: string, lease: DeltaLease | undefined): TableSchema | undefined {
-  if (name === EVENTS_TABLE) return EVENTS_SCHEMA;
+  const builtIn = BUILT_IN_TABLES.get(name);
+  if (builtIn !== undefined) return builtIn;
   return lease?.columns === undefined ? undefined : { columns: lease.columns, tags: [] };
 }
 
@@ -162,7 +163,7 @@ async function unknown(
   namespace: string,
   name: string,
 ): Promise<OperatingError> {
-  const known = new Set([EVENTS_TABLE, ...await source.catalog.tables(namespace)]);
+  const known = new Set([...BUILT_IN_TABLES.keys(), ...await source.catalog.tables(namespace)]);
   return unknownTable(name, [...known].sort());
 }
 

@@ -9,7 +9,7 @@
 import { OperatingError } from "../base/errors.ts";
 import type { ColumnBatch, ColumnData } from "../columns/batch.ts";
 import { valueBytes } from "../columns/ipc.ts";
-import { EVENTS_SCHEMA } from "../event/events.ts";
+import { BUILT_IN_TABLES } from "../event/built_in_tables.ts";
 import type { Column, TableSchema } from "../event/schema.ts";
 
 /** Turns batches of one schema into another's. */
@@ -34,14 +34,22 @@ export function fitTo(table: TableSchema, columns: readonly Column[]): BatchFit 
   });
 }
 
-/** The schema of a table that is made for segments with `columns`. */
+/**
+ * The schema of a table that is made for segments with `columns`: a built-in one, which also has tags and docs, when
+ * it has these very columns. A lane may have any name: several hold rows shaped like `events`.
+ */
 export function schemaForNewTable(columns: readonly Column[]): TableSchema {
-  const known = EVENTS_SCHEMA.columns;
-  const same = known.length === columns.length && known.every((column, at) => {
+  for (const schema of BUILT_IN_TABLES.values()) {
+    if (areSame(schema.columns, columns)) return schema;
+  }
+  return { columns, tags: [] };
+}
+
+function areSame(known: readonly Column[], columns: readonly Column[]): boolean {
+  return known.length === columns.length && known.every((column, at) => {
     const other = columns[at];
     return other?.name === column.name && isSame(column, other);
   });
-  return same ? EVENTS_SCHEMA : { columns, tags: [] };
 }
 
 /** Index among `columns` of the table's column; undefined when it is to be null. */

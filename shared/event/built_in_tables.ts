@@ -1,0 +1,10 @@
+/** The tables whose schema the service itself decides: they can be queried before they have a row. */
+
+import { EVENTS_SCHEMA, EVENTS_TABLE } from "./events.ts";
+import type { TableSchema } from "./schema.ts";
+import { TRACES_SCHEMA, TRACES_TABLE } from "./traces.ts";
+
+export const BUILT_IN_TABLES: ReadonlyMap<string, TableSchema> = new Map([
+  [EVENTS_TABLE, EVENTS_SCHEMA],
+  [TRACES_TABLE, TRACES_SCHEMA],
+]);
