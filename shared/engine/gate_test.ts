@@ -242,7 +242,7 @@ Deno.test({
     await rejects(lab.query("SELECT * FROM evnts"), (error: Error) => {
       deepStrictEqual(
         error.message,
-        `Cannot read table "evnts": there is no such table; there are: events`,
+        `Cannot read table "evnts": there is no such table; there are: events, traces`,
       );
       return true;
     });
