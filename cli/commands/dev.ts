@@ -14,7 +14,7 @@ import { makeDataFolders } from "../data_folders.ts";
 import { childEnvironment } from "../dev/child_environment.ts";
 import { clientUrl, greeting } from "../dev/greeting.ts";
 import { listenPatiently } from "../dev/patient_end.ts";
-import { type ChildEnd, ProcessGroup } from "../dev/process_group.ts";
+import { type ChildEnd, ProcessGroup, runsFromSource } from "../dev/process_group.ts";
 import { seedDemo } from "../dev/seed_demo.ts";
 import { processArguments, type Role, ROLES } from "../permissions.ts";
 
@@ -54,6 +54,7 @@ const STOP_MS_MAX = 10_000;
 export const command = defineCommand({
   options: OPTIONS,
   async run(settings, { console }) {
+    if (!runsFromSource()) throw needsSource();
     await makeDataFolders(settings.dataDir);
     const note = (text: string) => void console.notes.write(`${text}\n`);
     const group = new ProcessGroup({ writeLine: note, nameWidth: nameWidth() });
@@ -166,6 +167,13 @@ function untilAborted(signal: AbortSignal): Promise<void> {
   if (signal.aborted) return Promise.resolve();
   return new Promise((resolve) =>
     signal.addEventListener("abort", () => resolve(), { once: true })
+  );
+}
+
+function needsSource(): OperatingError {
+  return new OperatingError(
+    "unimplemented",
+    "Cannot run the stack from a compiled binary: run the binaries of the roles, or `deno task dev` in the source tree",
   );
 }
 

@@ -108,6 +108,11 @@ export class ProcessGroup {
   }
 }
 
+/** Whether this process can start others from the source tree: a compiled binary cannot. */
+export function runsFromSource(): boolean {
+  return !Deno.build.standalone;
+}
+
 /** Sends a signal; false when the process has ended already. */
 function signal(process: Deno.ChildProcess, name: Deno.Signal): boolean {
   try {

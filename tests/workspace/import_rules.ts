@@ -48,7 +48,7 @@ const DENO_CALLERS: readonly { readonly path: RegExp; readonly members: readonly
   },
   {
     path: /^cli\/dev\/process_group\.ts$/,
-    members: ["Command", "ChildProcess", "Signal", "execPath"],
+    members: ["Command", "ChildProcess", "Signal", "execPath", "build"],
   },
   {
     path: /^cli\/compile\.ts$/,
