@@ -1,7 +1,8 @@
 /**
- * The fields of one log record that become members of `attributes`, as spans of the request.
+ * The fields of one log record that become members of `attributes`: numbers, and spans of the request.
  *
- * One instance is used for record after record. Not covered: time, body and attributes.
+ * One instance is used for record after record: `start` for a request, `reset` for each record. Not covered: time,
+ * body and attributes.
  */
 
 import { utf8 } from "../../shared/base/bytes.ts";
@@ -14,10 +15,8 @@ import {
 } from "../../shared/columns/json_writer.ts";
 import { FIELD_NAMES, type FieldName } from "./scope_context.ts";
 
-/** `,"name":` of each field, in the order of `FIELD_NAMES`. */
-const HEADS = FIELD_NAMES.map((name) => new DataView(utf8(`,"${name}":`).buffer));
-/** Places in `HEADS`. */
-const FIELD = {
+/** Places of the fields in `FIELD_NAMES`. */
+export const FIELD = {
   severity_text: 0,
   severity_number: 1,
   trace_id: 2,
@@ -27,100 +26,154 @@ const FIELD = {
   observed_timestamp_ns: 6,
   dropped_attributes_count: 7,
 } as const satisfies Record<FieldName, number>;
+
+/** `,"name":` of each field. */
+const HEADS = FIELD_NAMES.map((name) => new DataView(utf8(`,"${name}":`).buffer));
+const SEVERITY = (1 << FIELD.severity_text) | (1 << FIELD.severity_number);
 const OPEN = 0x7b;
+const COMMA = 0x2c;
+const QUOTE = 0x22;
 
 export class LogRecordFields {
-  view: DataView = new DataView(new ArrayBuffer(0));
   severityNumber = 0;
-  /** Spans; -1 when the field is absent. */
-  severityTextStart = -1;
-  severityTextEnd = -1;
-  traceIdStart = -1;
-  traceIdEnd = -1;
-  spanIdStart = -1;
-  spanIdEnd = -1;
-  eventNameStart = -1;
-  eventNameEnd = -1;
   flags = 0;
   observedLow = 0;
   observedHigh = 0;
   droppedAttributesCount = 0;
+  #view: DataView = new DataView(new ArrayBuffer(0));
+  /** Bit i: the field at place i has a span, or a number that is not 0. */
+  #seen = 0;
+  readonly #starts = new Int32Array(FIELD_NAMES.length);
+  readonly #ends = new Int32Array(FIELD_NAMES.length);
+  /** The severity written last in full: its text in the request, and its members in the output. */
+  #knownNumber = 0;
+  #knownStart = 0;
+  #knownEnd = 0;
+  #knownJsonStart = 0;
+  #knownJsonEnd = 0;
 
-  reset(view: DataView): void {
-    this.view = view;
-    this.severityNumber = 0;
-    this.severityTextStart = this.severityTextEnd = -1;
-    this.traceIdStart = this.traceIdEnd = -1;
-    this.spanIdStart = this.spanIdEnd = -1;
-    this.eventNameStart = this.eventNameEnd = -1;
-    this.flags = 0;
-    this.observedLow = 0;
-    this.observedHigh = 0;
-    this.droppedAttributesCount = 0;
+  /** Starts a request, whose bytes spans refer to. */
+  start(view: DataView): void {
+    this.#view = view;
+    this.#knownNumber = 0;
+    this.reset();
   }
 
-  has(name: FieldName): boolean {
-    switch (name) {
-      case "severity_text":
-        return this.severityTextEnd > this.severityTextStart;
-      case "severity_number":
-        return this.severityNumber !== 0;
-      case "trace_id":
-        return this.traceIdEnd > this.traceIdStart;
-      case "span_id":
-        return this.spanIdEnd > this.spanIdStart;
-      case "flags":
-        return this.flags !== 0;
-      case "event_name":
-        return this.eventNameEnd > this.eventNameStart;
-      case "observed_timestamp_ns":
-        return this.observedLow !== 0 || this.observedHigh !== 0;
-      case "dropped_attributes_count":
-        return this.droppedAttributesCount !== 0;
-    }
+  reset(): void {
+    this.#seen = 0;
+    this.observedLow = 0;
+    this.observedHigh = 0;
+  }
+
+  /** Sets a text or an id. */
+  span(place: number, start: number, end: number): void {
+    this.#starts[place] = start;
+    this.#ends[place] = end;
+    this.#seen |= 1 << place;
+  }
+
+  /** Notes that a numeric field was read; 0 stands for no value. */
+  number(place: number, isSet: boolean): void {
+    if (isSet) this.#seen |= 1 << place;
+    else this.#seen &= ~(1 << place);
+  }
+
+  /** Whether the field at `place` has occurred, be it empty. */
+  occurs(place: number): boolean {
+    return (this.#seen & (1 << place)) !== 0;
+  }
+
+  /** Whether `write` writes the field at `place`. */
+  has(place: number): boolean {
+    if (!this.occurs(place)) return false;
+    return !isSpan(place) || (this.#starts[place] as number) < (this.#ends[place] as number);
   }
 
   /** Appends the fields that are set as members of the object that `out` ends in. */
   write(out: ByteBuilder): void {
-    const { view } = this;
-    if (this.has("severity_text")) {
-      head(out, FIELD.severity_text);
-      writeJsonString(out, view, this.severityTextStart, this.severityTextEnd);
+    if (this.#seen === 0) return;
+    if ((this.#seen & SEVERITY) === SEVERITY && this.has(FIELD.severity_text)) {
+      this.#writeSeverity(out);
+    } else {
+      this.#writeText(out, FIELD.severity_text);
+      this.#writeSeverityNumber(out);
     }
-    if (this.severityNumber !== 0) {
-      head(out, FIELD.severity_number);
-      writeInt64(out, this.severityNumber, this.severityNumber >> 31);
-    }
-    if (this.has("trace_id")) {
-      head(out, FIELD.trace_id);
-      writeHex(out, view, this.traceIdStart, this.traceIdEnd);
-    }
-    if (this.has("span_id")) {
-      head(out, FIELD.span_id);
-      writeHex(out, view, this.spanIdStart, this.spanIdEnd);
-    }
-    if (this.flags !== 0) {
+    this.#writeId(out, FIELD.trace_id);
+    this.#writeId(out, FIELD.span_id);
+    if (this.has(FIELD.flags)) {
       head(out, FIELD.flags);
       writeCount(out, this.flags);
     }
-    if (this.has("event_name")) {
-      head(out, FIELD.event_name);
-      writeJsonString(out, view, this.eventNameStart, this.eventNameEnd);
-    }
-    if (this.has("observed_timestamp_ns")) {
+    this.#writeText(out, FIELD.event_name);
+    if (this.has(FIELD.observed_timestamp_ns)) {
       head(out, FIELD.observed_timestamp_ns);
-      out.byte(0x22);
+      out.byte(QUOTE);
       writeInt64(out, this.observedLow, this.observedHigh);
-      out.byte(0x22);
+      out.byte(QUOTE);
     }
-    if (this.droppedAttributesCount !== 0) {
+    if (this.has(FIELD.dropped_attributes_count)) {
       head(out, FIELD.dropped_attributes_count);
       writeCount(out, this.droppedAttributesCount);
     }
   }
+
+  #writeText(out: ByteBuilder, place: number): void {
+    if (!this.has(place)) return;
+    head(out, place);
+    const start = this.#starts[place] as number;
+    writeJsonString(out, this.#view, start, this.#ends[place] as number);
+  }
+
+  #writeId(out: ByteBuilder, place: number): void {
+    if (!this.has(place)) return;
+    head(out, place);
+    writeHex(out, this.#view, this.#starts[place] as number, this.#ends[place] as number);
+  }
+
+  #writeSeverityNumber(out: ByteBuilder): void {
+    if (!this.has(FIELD.severity_number)) return;
+    head(out, FIELD.severity_number);
+    writeInt64(out, this.severityNumber, this.severityNumber >> 31);
+  }
+
+  /** Both members of a severity; copied when the record before had the same. */
+  #writeSeverity(out: ByteBuilder): void {
+    const first = out.view.getUint8(out.length - 1) === OPEN;
+    if (this.#isKnownSeverity()) {
+      if (!first) out.byte(COMMA);
+      out.copy(out.view, this.#knownJsonStart, this.#knownJsonEnd);
+      return;
+    }
+    const jsonStart = first ? out.length : out.length + 1;
+    this.#writeText(out, FIELD.severity_text);
+    this.#writeSeverityNumber(out);
+    this.#knownNumber = this.severityNumber;
+    this.#knownStart = this.#starts[FIELD.severity_text] as number;
+    this.#knownEnd = this.#ends[FIELD.severity_text] as number;
+    this.#knownJsonStart = jsonStart;
+    this.#knownJsonEnd = out.length;
+  }
+
+  #isKnownSeverity(): boolean {
+    const start = this.#starts[FIELD.severity_text] as number;
+    const length = (this.#ends[FIELD.severity_text] as number) - start;
+    if (this.#knownNumber !== this.severityNumber) return false;
+    if (this.#knownEnd - this.#knownStart !== length) return false;
+    const view = this.#view;
+    for (let i = 0; i < length; i += 1) {
+      if (view.getUint8(start + i) !== view.getUint8(this.#knownStart + i)) return false;
+    }
+    return true;
+  }
 }
 
-function head(out: ByteBuilder, field: number): void {
-  const bytes = HEADS[field] as DataView;
+/** Whether the field at `place` is a text or an id. */
+function isSpan(place: number): boolean {
+  return place === FIELD.severity_text || place === FIELD.trace_id || place === FIELD.span_id ||
+    place === FIELD.event_name;
+}
+
+function head(out: ByteBuilder, place: number): void {
+  const bytes = HEADS[place] as DataView;
   out.copy(bytes, out.view.getUint8(out.length - 1) === OPEN ? 1 : 0, bytes.byteLength);
 }

@@ -84,6 +84,21 @@ const logRecord: fc.Arbitrary<LogRecord> = fc.record({
   eventName: text,
 }, { requiredKeys: [] });
 
+/** Records of the same make, as most requests have them. */
+const alikeRecords = fc.tuple(logRecord, fc.array(fc.tuple(text, nanos), { maxLength: 4 })).map(
+  ([record, changes]) => [
+    record,
+    ...changes.map(([stringValue, timeUnixNano]) => ({
+      ...record,
+      timeUnixNano,
+      attributes: record.attributes?.map(({ key }, i) => ({
+        key,
+        value: i % 2 === 0 ? { stringValue } : { arrayValue: { values: [{ stringValue }] } },
+      })) ?? [],
+    })),
+  ],
+);
+
 /** Requests that every decoder must accept. */
 export const logsRequest: fc.Arbitrary<LogsRequest> = fc.record({
   resourceLogs: fc.array(
@@ -92,7 +107,7 @@ export const logsRequest: fc.Arbitrary<LogsRequest> = fc.record({
       scopeLogs: fc.array(
         fc.record({
           scope: fc.record({ name: text, version: text, attributes }, { requiredKeys: [] }),
-          logRecords: fc.array(logRecord, { maxLength: 4 }),
+          logRecords: fc.oneof(fc.array(logRecord, { maxLength: 4 }), alikeRecords),
         }, { requiredKeys: [] }),
         { maxLength: 3 },
       ),

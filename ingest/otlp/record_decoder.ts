@@ -11,7 +11,8 @@ import { TIMESTAMP_NS_MAX } from "../../shared/base/time.ts";
 import { ByteBuilder } from "../../shared/columns/byte_builder.ts";
 import { writeJsonName } from "../../shared/columns/json_writer.ts";
 import type { LogColumns } from "./log_columns.ts";
-import { LogRecordFields } from "./log_record.ts";
+import { FIELD, LogRecordFields } from "./log_record.ts";
+import { NameShapes } from "./name_shapes.ts";
 import {
   type Attribute,
   FIELD_NAMES,
@@ -19,10 +20,11 @@ import {
   membersOf,
   putLast,
   type ScopeContext,
+  slotOf,
   SOURCETYPE,
   take,
 } from "./scope_context.ts";
-import { IRREGULAR, type ValueReader } from "./value_reader.ts";
+import { IRREGULAR, KEY, VALUE, type ValueReader } from "./value_reader.ts";
 import type { WireReader } from "./wire_reader.ts";
 
 /** Tags of `LogRecord`: field number × 8 + wire type. */
@@ -60,6 +62,9 @@ export class RecordDecoder {
   /** Text of the attributes that fill core columns; empty when the fallback does. */
   readonly #sourcetype = new ByteBuilder(64);
   readonly #index = new ByteBuilder(64);
+  readonly #names = new NameShapes();
+  /** How many attributes of the record were read. */
+  #place = 0;
   #nowLow = 0;
   #nowHigh = 0;
   #timeLow = 0;
@@ -75,7 +80,8 @@ export class RecordDecoder {
   start(nowNs: bigint): void {
     this.#nowLow = Number(BigInt.asIntN(32, nowNs));
     this.#nowHigh = Number(nowNs >> 32n);
-    this.#fields.reset(this.#reader.view);
+    this.#fields.start(this.#reader.view);
+    this.#names.clear();
   }
 
   /** The row of the record from the cursor to `end`. */
@@ -95,6 +101,7 @@ export class RecordDecoder {
       }
     } else {
       out.length = mark + 1;
+      this.#names.clear();
       this.#mergeAttributes(start, end, context);
     }
     this.#fields.write(out);
@@ -116,11 +123,12 @@ export class RecordDecoder {
   }
 
   #reset(): void {
-    this.#fields.reset(this.#reader.view);
+    this.#fields.reset();
     this.#sourcetype.clear();
     this.#index.clear();
     this.#timeLow = 0;
     this.#timeHigh = 0;
+    this.#place = 0;
   }
 
   /** Reads a record's fields; attributes and body are written. False when names may have met. */
@@ -157,54 +165,66 @@ export class RecordDecoder {
       case SEVERITY_NUMBER:
         reader.varint(end);
         fields.severityNumber = reader.low;
+        fields.number(FIELD.severity_number, reader.low !== 0);
         return;
       case SEVERITY_TEXT:
-        if (fields.severityTextStart >= 0) throw IRREGULAR;
-        fields.severityTextEnd = reader.span(end);
-        fields.severityTextStart = reader.pos;
-        reader.pos = fields.severityTextEnd;
+        if (fields.occurs(FIELD.severity_text)) throw IRREGULAR;
+        this.#readSpan(FIELD.severity_text, end);
         return;
       case TRACE_ID:
-        fields.traceIdEnd = reader.span(end);
-        fields.traceIdStart = reader.pos;
-        reader.pos = fields.traceIdEnd;
+        this.#readSpan(FIELD.trace_id, end);
         return;
       case SPAN_ID:
-        fields.spanIdEnd = reader.span(end);
-        fields.spanIdStart = reader.pos;
-        reader.pos = fields.spanIdEnd;
+        this.#readSpan(FIELD.span_id, end);
         return;
       case FLAGS:
         fields.flags = reader.fixed32(end);
+        fields.number(FIELD.flags, fields.flags !== 0);
         return;
       case EVENT_NAME:
-        if (fields.eventNameStart >= 0) throw IRREGULAR;
-        fields.eventNameEnd = reader.span(end);
-        fields.eventNameStart = reader.pos;
-        reader.pos = fields.eventNameEnd;
+        if (fields.occurs(FIELD.event_name)) throw IRREGULAR;
+        this.#readSpan(FIELD.event_name, end);
         return;
       case OBSERVED_TIME:
         reader.fixed64(end);
         fields.observedLow = reader.low;
         fields.observedHigh = reader.high;
+        fields.number(FIELD.observed_timestamp_ns, reader.low !== 0 || reader.high !== 0);
         return;
       case DROPPED_ATTRIBUTES_COUNT:
         reader.varint(end);
         fields.droppedAttributesCount = reader.low >>> 0;
+        fields.number(FIELD.dropped_attributes_count, reader.low !== 0);
         return;
       default:
         reader.skip(tag, end);
     }
   }
 
+  #readSpan(place: number, end: number): void {
+    const reader = this.#reader;
+    const spanEnd = reader.span(end);
+    this.#fields.span(place, reader.pos, spanEnd);
+    reader.pos = spanEnd;
+  }
+
   /** Writes the attribute from the cursor to `end`; false when its name may meet another. */
   #attribute(end: number, context: ScopeContext): boolean {
-    const { bytes, view } = this.#reader;
+    const place = this.#place;
+    this.#place = place + 1;
+    const start = this.#reader.pos;
+    if (this.#knownName(place, end, context)) {
+      this.#values.json(this.#columns.attributes.values, this.#reader.pos, end);
+      return true;
+    }
+    this.#reader.pos = start;
     const values = this.#values;
     values.keyValue(end);
     const { keyStart, keyEnd, valueStart, valueEnd } = values;
+    const { bytes, view } = this.#reader;
     const out = this.#columns.attributes.values;
-    if (context.names.meets(bytes, keyStart, keyEnd)) {
+    const slot = slotOf(bytes, keyStart, keyEnd);
+    if (context.names.meets(slot)) {
       const column = this.#coreColumn(keyStart, keyEnd, context);
       if (column !== undefined) {
         values.text(column, valueStart, valueEnd);
@@ -213,8 +233,32 @@ export class RecordDecoder {
       values.json(out, valueStart, valueEnd);
       return false;
     }
+    const jsonStart = out.view.getUint8(out.length - 1) === OPEN ? out.length : out.length + 1;
     writeJsonName(out, view, keyStart, keyEnd);
+    if (bytes[start] === KEY && bytes[keyEnd] === VALUE && valueEnd === end) {
+      this.#names.remember(place, {
+        wireAt: start,
+        wireLength: keyEnd + 1 - start,
+        jsonStart,
+        jsonEnd: out.length,
+        slot,
+      });
+    }
     values.json(out, valueStart, valueEnd);
+    return true;
+  }
+
+  /** Writes the name of an attribute that is named as its place was before; the cursor is at its value then. */
+  #knownName(place: number, end: number, context: ScopeContext): boolean {
+    const reader = this.#reader;
+    const names = this.#names;
+    const length = names.match(place, reader.view, reader.pos, end);
+    if (length === 0) return false;
+    reader.pos += length;
+    if (reader.span(end) !== end || context.names.meets(names.slotAt(place))) return false;
+    const out = this.#columns.attributes.values;
+    if (out.view.getUint8(out.length - 1) !== OPEN) out.byte(COMMA);
+    out.copy(out.view, names.jsonStart(place), names.jsonEnd(place));
     return true;
   }
 
@@ -245,9 +289,9 @@ export class RecordDecoder {
       putLast(members, names.has(name) ? `resource.${name}` : name, json);
     }
     for (const [name, json] of context.scope) putLast(members, name, json);
-    for (const name of FIELD_NAMES) {
-      if (this.#fields.has(name)) members.delete(name);
-    }
+    FIELD_NAMES.forEach((name, place) => {
+      if (this.#fields.has(place)) members.delete(name);
+    });
     this.#columns.attributes.values.append(membersOf(members));
   }
 

@@ -132,16 +132,16 @@ export class NameFilter {
     this.#record += 1;
   }
 
-  /** Notes a name of the record; true when it may be reserved or may have occurred before. */
-  meets(bytes: Uint8Array, start: number, end: number): boolean {
-    const slot = slotOf(bytes, start, end);
+  /** Notes the record's name with this slot; true when it may be reserved or may have occurred before. */
+  meets(slot: number): boolean {
     if (this.#reserved[slot] !== 0 || this.#stamps[slot] === this.#record) return true;
     this.#stamps[slot] = this.#record;
     return false;
   }
 }
 
-function slotOf(bytes: Uint8Array, start: number, end: number): number {
+/** A small hash of a name. */
+export function slotOf(bytes: Uint8Array, start: number, end: number): number {
   const length = end - start;
   if (length === 0) return 0;
   const first = bytes[start] as number;

@@ -30,9 +30,10 @@ export const IRREGULAR = new Error("a singular protobuf field occurs twice");
 const COMMA = 0x2c;
 const COLON = 0x3a;
 
-/** Tags: field number × 8 + wire type. */
-const KEY = 0x0a;
-const VALUE = 0x12;
+/** Tags of `KeyValue`: field number × 8 + wire type. */
+export const KEY = 0x0a;
+export const VALUE = 0x12;
+/** Tags of `AnyValue`, and of the elements of arrays and maps. */
 const STRING = 0x0a;
 const BOOL = 0x10;
 const INT = 0x18;

@@ -1,0 +1,74 @@
+/**
+ * What the attributes of the record before looked like: records of a request mostly name the same attributes in the
+ * same order. An attribute whose wire bytes up to its value equal those at the same place of that record has the
+ * same name, so that its JSON text is copied instead of parsed, hashed and escaped again.
+ *
+ * Invariant: places refer to the request's bytes and to what was written for it; `clear` forgets them when either goes
+ * away.
+ */
+
+/** Attributes of a record that are remembered. */
+const PLACES_MAX = 32;
+
+export class NameShapes {
+  /** Where the bytes `KEY length key VALUE` of each place begin in the request, and how many there are. */
+  readonly #wireAt = new Int32Array(PLACES_MAX);
+  readonly #wireLength = new Int32Array(PLACES_MAX);
+  /** Where `"key":` begins and ends in the output. */
+  readonly #jsonStart = new Int32Array(PLACES_MAX);
+  readonly #jsonEnd = new Int32Array(PLACES_MAX);
+  /** The name's slot in `NameFilter`. */
+  readonly #slot = new Int32Array(PLACES_MAX);
+  #places = 0;
+
+  clear(): void {
+    this.#places = 0;
+  }
+
+  /** Length of the wire bytes at `at` when they equal those remembered for `place`, else 0. */
+  match(place: number, view: DataView, at: number, end: number): number {
+    if (place >= this.#places) return 0;
+    const known = this.#wireAt[place] as number;
+    const length = this.#wireLength[place] as number;
+    if (at + length > end) return 0;
+    let i = 0;
+    for (; i + 4 <= length; i += 4) {
+      if (view.getInt32(at + i) !== view.getInt32(known + i)) return 0;
+    }
+    for (; i < length; i += 1) {
+      if (view.getUint8(at + i) !== view.getUint8(known + i)) return 0;
+    }
+    return length;
+  }
+
+  slotAt(place: number): number {
+    return this.#slot[place] as number;
+  }
+
+  jsonStart(place: number): number {
+    return this.#jsonStart[place] as number;
+  }
+
+  jsonEnd(place: number): number {
+    return this.#jsonEnd[place] as number;
+  }
+
+  /** Remembers an attribute; places are filled from the first. */
+  remember(place: number, shape: NameShape): void {
+    if (place > this.#places || place >= PLACES_MAX) return;
+    this.#places = Math.max(this.#places, place + 1);
+    this.#wireAt[place] = shape.wireAt;
+    this.#wireLength[place] = shape.wireLength;
+    this.#jsonStart[place] = shape.jsonStart;
+    this.#jsonEnd[place] = shape.jsonEnd;
+    this.#slot[place] = shape.slot;
+  }
+}
+
+export interface NameShape {
+  readonly wireAt: number;
+  readonly wireLength: number;
+  readonly jsonStart: number;
+  readonly jsonEnd: number;
+  readonly slot: number;
+}
