@@ -23,7 +23,9 @@ export async function runOnce(
 export function summaryLine(totals: OnceTotals): string {
   const { rows, files, commits, poisoned, swept, secs } = totals;
   const parts = [
-    `drained ${counted(rows, "row")} in ${counted(files, "file")} with ${counted(commits, "commit")}`,
+    `drained ${counted(rows, "row")} in ${counted(files, "file")} with ${
+      counted(commits, "commit")
+    }`,
     ...(poisoned === 0 ? [] : [`${counted(poisoned, "segment")} set aside in poison/`]),
     ...(swept === 0 ? [] : [`${counted(swept, "committed segment")} removed`]),
     `${secs.toFixed(1)} s`,
