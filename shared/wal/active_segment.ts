@@ -26,12 +26,12 @@ export interface NewSegment {
 }
 
 export interface SegmentHooks {
-  /** Called after each sync with how long it took. */
-  onSynced(ms: number): void;
   /** Called before each sync, with the frames it will cover already written. */
   onSync(segment: ActiveSegment): void;
+  /** Called after each sync with how long it took. */
+  onSynced(ms: number): void;
   /** Called once, at the first failure. */
-  onFailure(segment: ActiveSegment, error: unknown): void;
+  onFailure(error: unknown): void;
 }
 
 interface Waiter {
@@ -210,6 +210,6 @@ export class ActiveSegment {
     if (this.#failed) return;
     this.#failed = true;
     this.ended.abort();
-    this.#hooks.onFailure(this, error);
+    this.#hooks.onFailure(error);
   }
 }

@@ -1,6 +1,7 @@
 /**
  * One lane of an open WAL: appends in order, rolls, seals in order, and refuses after a failure until it
- * has healed. Its tasks are the append pump, the seal loop and, after a failure, the healer.
+ * has healed. Three tasks run beside each other: the pump writes what is queued, the chain of sealings
+ * moves what was rolled, the healer works after a failure.
  *
  * Invariant: segments reach `sealed/` in the order of their names, also those that failed.
  */
@@ -77,7 +78,7 @@ export class LaneWriter {
     });
   }
 
-  /** Seals what was appended so far; the name of the last segment with rows, if this sealed one. */
+  /** Seals what was acknowledged so far; the name of the segment that this ended, if it held rows. */
   async seal(): Promise<string | undefined> {
     const segment = this.#current;
     this.#roll();
@@ -196,7 +197,7 @@ export class LaneWriter {
         if (segment.rows >= eventsMax) this.#roll(segment);
       },
       onSynced: (ms: number) => this.#options.onEvent({ kind: "synced", lane: this.lane, ms }),
-      onFailure: (_segment: ActiveSegment, error: unknown) => this.#fail(error),
+      onFailure: (error: unknown) => this.#fail(error),
     };
     return ActiveSegment.create(fs, place, { clock, buffers, hooks });
   }

@@ -50,9 +50,12 @@ export interface Wal extends AsyncDisposable {
 
 export interface WalReader {
   lanes(): Promise<LaneId[]>;
-  /** Segments in any of `states`, oldest first. A segment that moves meanwhile is listed once or twice, never missed. */
+  /**
+   * Segments in any of `states`, oldest first, each once. One that moves on from one of `states` to another
+   * meanwhile is listed; one that leaves them all may not be.
+   */
   list(lane: LaneId, states: readonly SegmentState[]): Promise<SegmentInfo[]>;
-  /** Opens a segment wherever it is now. `not_found` when it was swept. */
+  /** Opens a segment wherever it is now. `not_found` when it was swept, `corrupt` when it is damaged. */
   open(lane: LaneId, name: string): Promise<SegmentReader>;
 }
 

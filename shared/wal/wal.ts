@@ -133,6 +133,7 @@ class OpenWal implements Wal {
 
   async append(lane: LaneId, batch: EncodedBatch, mode: AckMode): Promise<AppendReceipt> {
     assert(batch.rows > 0, "append of a batch without rows");
+    assert(batch.byteLength % 8 === 0, "append of a message that is not padded to 8 bytes");
     if (this.#closing !== undefined) throw this.#closed();
     if (batch.byteLength > FRAME_PAYLOAD_BYTES_MAX) throw tooLarge(batch);
     const refusal = this.#space.refusal();
