@@ -1,7 +1,7 @@
 /**
  * Options of the compactor: SPEC.md sections 1 and 8.
  *
- * Every option here works. What maintenance does so far is in the help of `--role`: merging files, expiring snapshots,
+ * Every option here works. What maintenance does so far is in the help of `--role`: merging files,
  * retention and delete tasks come with their own options when they exist.
  */
 
@@ -19,7 +19,8 @@ export const OPTIONS = {
     default: "combined",
     choices: ROLES,
     help: "drain: commits sealed WAL segments to their tables. maintenance: removes committed " +
-      "segments after their retention floor, and files that a crashed writer left unfinished. combined: both.",
+      "segments after their retention floor, old snapshots, and files that a crashed writer left unfinished. " +
+      "combined: both.",
   },
   once: {
     kind: "switch",
@@ -90,6 +91,16 @@ export const OPTIONS = {
     min: 0,
     max: 3_600,
     help: "Commit a lane when its oldest sealed segment is this old; 0 commits at every look.",
+  },
+  snapshotRetainLast: {
+    kind: "integer",
+    flag: "snapshot-retain-last",
+    env: "SVC_SNAPSHOT_RETAIN_LAST",
+    placeholder: "n",
+    default: 100,
+    min: 1,
+    max: 1_000_000,
+    help: "Snapshots of a table that maintenance keeps; older ones expire, their rows stay.",
   },
   logLevel: {
     kind: "text",

@@ -26,6 +26,11 @@ export function logDrain(): DrainObserver {
         lane: laneName(lane),
         error,
       }),
+    expired: (lane, snapshots) =>
+      log.debug("expired {snapshots} snapshots of lane {lane}", {
+        snapshots,
+        lane: laneName(lane),
+      }),
     swept: (lane, segments) =>
       log.debug("removed {segments} committed segments of lane {lane}", {
         segments,

@@ -8,11 +8,12 @@ import {
   parseListenAddress,
 } from "../shared/http/listen_address.ts";
 import { serve } from "../shared/http/serve.ts";
-import { sweepLane } from "../shared/maintenance/drain.ts";
+import { expireLane, sweepLane } from "../shared/maintenance/drain.ts";
 import { drainAll, type DrainTotals } from "../shared/maintenance/drain_all.ts";
 import { startDrainLoop } from "../shared/maintenance/drain_loop.ts";
 import { countDrain } from "../shared/maintenance/drain_metrics.ts";
 import { combineObservers, type DrainObserver } from "../shared/maintenance/drain_observer.ts";
+import { EXPIRE_POLICY_DEFAULT, type ExpirePolicy } from "../shared/maintenance/expire.ts";
 import { DRAIN_GATE_DEFAULT, type DrainGate } from "../shared/maintenance/plan_drain.ts";
 import { metricsHandler } from "../shared/metrics/scrape.ts";
 import type { CompactorSettings } from "./flags.ts";
@@ -47,6 +48,7 @@ export async function startCompactor(settings: CompactorSettings): Promise<Compa
       role: settings.role,
       intervalMs: settings.intervalSecs * 1_000,
       gate: gateOf(settings),
+      expire: expireOf(settings),
       observer: countDrain(metrics),
     }),
   );
@@ -71,6 +73,7 @@ export interface StartDrainOptions {
   /** Default 1000: SPEC.md section 1, `--with-compactor`. */
   readonly intervalMs?: number;
   readonly gate?: DrainGate;
+  readonly expire?: ExpirePolicy;
   readonly observer?: DrainObserver;
 }
 
@@ -80,6 +83,7 @@ export async function startDrain(
   options: StartDrainOptions = {},
 ): Promise<RunningDrain> {
   const { role = "combined", intervalMs = 1_000, gate = DRAIN_GATE_DEFAULT } = options;
+  const { expire = EXPIRE_POLICY_DEFAULT } = options;
   await using starting = new AsyncDisposableStack();
   const opened = starting.use(
     await openDrain(paths, combineObservers(logDrain(), options.observer ?? {})),
@@ -87,7 +91,13 @@ export async function startDrain(
   const sweeps = role !== "drain";
   if (sweeps) starting.defer(sweepTemporariesHourly(opened));
   const loop = starting.use(
-    startDrainLoop(opened.deps, { gate, drains: role !== "maintenance", sweeps, intervalMs }),
+    startDrainLoop(opened.deps, {
+      gate,
+      drains: role !== "maintenance",
+      sweeps,
+      expire,
+      intervalMs,
+    }),
   );
   const running = starting.move();
   let stopping: Promise<void> | undefined;
@@ -111,7 +121,10 @@ export async function compactOnce(
   const totals = settings.role === "maintenance" ? idle : await drainAll(deps, options);
   if (settings.role === "drain") return { ...totals, swept: 0 };
   let swept = 0;
-  for (const lane of await deps.wal.lanes()) swept += await sweepLane(deps, lane);
+  for (const lane of await deps.wal.lanes()) {
+    swept += await sweepLane(deps, lane);
+    await expireLane(deps, lane, expireOf(settings));
+  }
   await store.sweepTemporaries(deps.clock.nowMs());
   return { ...totals, swept };
 }
@@ -122,6 +135,10 @@ function gateOf(settings: CompactorSettings): DrainGate {
     targetBytes: settings.commitBatchTargetMb * MIB,
     ageMsMax: settings.commitMaxAgeSecs * 1_000,
   };
+}
+
+function expireOf(settings: CompactorSettings): ExpirePolicy {
+  return { ...EXPIRE_POLICY_DEFAULT, retainLast: settings.snapshotRetainLast };
 }
 
 /** Starts it; the function returned ends it. */

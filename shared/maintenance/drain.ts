@@ -15,6 +15,7 @@ import { type LaneId, tableOf } from "../event/tenant.ts";
 import { commitAppend } from "../iceberg/commit_append.ts";
 import type { WalConsumerAdmin } from "../wal/types.ts";
 import type { DrainObserver } from "./drain_observer.ts";
+import { applyExpire, type ExpirePolicy } from "./expire.ts";
 import { type DrainGate, type DrainPlan, planDrain } from "./plan_drain.ts";
 import {
   type StageDeps,
@@ -151,4 +152,15 @@ export async function sweepLane(deps: DrainDeps, lane: LaneId): Promise<number> 
   await deps.catalog.forgetConsumed(removed);
   deps.observer?.swept?.(lane, removed.length);
   return removed.length;
+}
+
+/** Expires old snapshots of the lane's table; returns how many. */
+export async function expireLane(
+  deps: DrainDeps,
+  lane: LaneId,
+  policy: ExpirePolicy,
+): Promise<number> {
+  const expired = await applyExpire(deps, tableOf(lane), policy);
+  if (expired > 0) deps.observer?.expired?.(lane, expired);
+  return expired;
 }

@@ -9,15 +9,17 @@
 
 import { getLogger } from "@logtape/logtape";
 import { type LaneId, laneName } from "../event/tenant.ts";
-import { applyDrain, type DrainDeps, lookAtLane, sweepLane } from "./drain.ts";
+import { applyDrain, type DrainDeps, expireLane, lookAtLane, sweepLane } from "./drain.ts";
+import type { ExpirePolicy } from "./expire.ts";
 import type { DrainGate } from "./plan_drain.ts";
 
 export interface DrainLoopOptions {
   readonly gate: DrainGate;
   /** Whether sealed segments are drained. */
   readonly drains: boolean;
-  /** Whether committed segments that nobody needs any more are removed. */
+  /** Whether committed segments that nobody needs any more are removed, and snapshots expire. */
   readonly sweeps: boolean;
+  readonly expire: ExpirePolicy;
   readonly intervalMs: number;
 }
 
@@ -32,6 +34,8 @@ export interface DrainLoop extends AsyncDisposable {
 const POLL_MS = 100;
 const POLL_SHARE_MAX = 0.05;
 const SWEEP_INTERVAL_MS = 10_000;
+/** SPEC.md section 6. */
+const EXPIRE_INTERVAL_MS = 60_000;
 /** A turn that takes longer is left behind. A commit of the largest size takes a few seconds. */
 const TURN_MS_MAX = 120_000;
 const STOP_MS_MAX = 10_000;
@@ -40,6 +44,13 @@ const BACKOFF_MS_MAX = 60_000;
 
 export function startDrainLoop(deps: DrainDeps, options: DrainLoopOptions): DrainLoop {
   return new RunningLoop(deps, options);
+}
+
+/** What a turn does. */
+interface Tasks {
+  readonly drains: boolean;
+  readonly sweeps: boolean;
+  readonly expires: boolean;
 }
 
 interface LaneTurns {
@@ -65,6 +76,7 @@ class RunningLoop implements DrainLoop {
   #pause = new AbortController();
   #lookAtMs = 0;
   #sweepAtMs = 0;
+  #expireAtMs = 0;
   #failures = 0;
 
   constructor(deps: DrainDeps, options: DrainLoopOptions) {
@@ -143,18 +155,20 @@ class RunningLoop implements DrainLoop {
     const sweeps = this.#options.sweeps && nowMs >= this.#sweepAtMs;
     if (looks) this.#lookAtMs = nowMs + this.#options.intervalMs;
     if (sweeps) this.#sweepAtMs = nowMs + SWEEP_INTERVAL_MS;
+    const expires = this.#options.sweeps && nowMs >= this.#expireAtMs;
+    if (expires) this.#expireAtMs = nowMs + EXPIRE_INTERVAL_MS;
     for (const turns of all) {
       if (this.#stopping !== undefined) return;
       if (turns.busy || nowMs < turns.notBeforeMs) continue;
       const drains = this.#options.drains && (looks || turns.more || turns.requested);
-      if (drains || sweeps) await this.#turn(turns, { drains, sweeps });
+      if (drains || sweeps || expires) await this.#turn(turns, { drains, sweeps, expires });
     }
   }
 
   /** One turn of a lane, with a deadline; its errors end here. */
   async #turn(
     turns: LaneTurns,
-    what: { readonly drains: boolean; readonly sweeps: boolean },
+    what: Tasks,
   ): Promise<void> {
     const timeout = new AbortController();
     const timer = setTimeout(
@@ -188,7 +202,7 @@ class RunningLoop implements DrainLoop {
 
   async #work(
     turns: LaneTurns,
-    what: { readonly drains: boolean; readonly sweeps: boolean; readonly signal: AbortSignal },
+    what: Tasks & { readonly signal: AbortSignal },
   ): Promise<void> {
     const { lane, requested } = turns;
     if (what.drains) {
@@ -200,6 +214,7 @@ class RunningLoop implements DrainLoop {
       turns.requested = requested && turns.more;
     }
     if (what.sweeps) await sweepLane(this.#deps, lane);
+    if (what.expires) await expireLane(this.#deps, lane, this.#options.expire);
   }
 }
 

@@ -69,6 +69,12 @@ export const DRAIN_METRICS = {
     help: "Committed WAL segments removed",
     labels: LANE,
   },
+  expired: {
+    kind: "counter",
+    name: "svc_maintenance_expired_snapshots_total",
+    help: "Table snapshots expired",
+    labels: LANE,
+  },
   lagSegments: {
     kind: "gauge",
     name: "svc_drain_lag_segments",
@@ -106,6 +112,7 @@ export function countDrain(metrics: MetricHandles<typeof DRAIN_METRICS>): Requir
     failed: () => metrics.commits.add(1, { outcome: "failed" }),
     poisoned: (lane) => metrics.poisoned.add(1, { lane: laneName(lane) }),
     swept: (lane, segments) => metrics.swept.add(segments, { lane: laneName(lane) }),
+    expired: (lane, snapshots) => metrics.expired.add(snapshots, { lane: laneName(lane) }),
     lag(lane, lag) {
       const labels = { lane: laneName(lane) };
       metrics.lagSegments.set(lag.segments, labels);

@@ -28,6 +28,7 @@ export interface DrainObserver {
   poisoned?(lane: LaneId, segment: string, error: unknown): void;
   failed?(lane: LaneId, error: unknown): void;
   swept?(lane: LaneId, segments: number): void;
+  expired?(lane: LaneId, snapshots: number): void;
   /** After each look at a lane, before its commit. */
   lag?(lane: LaneId, lag: LaneLag): void;
 }
@@ -42,6 +43,7 @@ export function combineObservers(...observers: readonly DrainObserver[]): Requir
       each((observer) => observer.poisoned?.(lane, segment, error)),
     failed: (lane, error) => each((observer) => observer.failed?.(lane, error)),
     swept: (lane, segments) => each((observer) => observer.swept?.(lane, segments)),
+    expired: (lane, snapshots) => each((observer) => observer.expired?.(lane, snapshots)),
     lag: (lane, lag) => each((observer) => observer.lag?.(lane, lag)),
   };
 }
