@@ -1,0 +1,252 @@
+/**
+ * What logs and traces in OTLP/JSON have in common: the parsed text is written in the protobuf wire format, so that
+ * both encodings have one mapping; that costs less than a third of what `JSON.parse` takes.
+ *
+ * Unknown members are ignored, names are lowerCamelCase only, ids are hexadecimal, bytes base64, enums numbers;
+ * 64-bit integers are exact as string and as number. A lone surrogate in a string becomes U+FFFD.
+ */
+
+import { textOf } from "../../shared/base/bytes.ts";
+import { messageOf, OperatingError } from "../../shared/base/errors.ts";
+import {
+  base64Of,
+  boolOf,
+  doubleOf,
+  exactReviver,
+  hexOf,
+  INEXACT,
+  int32Of,
+  intValueOf,
+  type JsonObject,
+  objectOf,
+  objectsOf,
+  refusal,
+  stringOf,
+  timeOf,
+} from "./json_fields.ts";
+import { VALUE_DEPTH_MAX } from "./value_reader.ts";
+import { WireWriter } from "./wire_writer.ts";
+
+/** The members of a request that have other names in logs and in traces. */
+export interface JsonRequestShape {
+  readonly resources: string;
+  readonly scopes: string;
+  readonly records: string;
+  /** Writes the fields of one record. */
+  readonly writeRecord: (writer: JsonRequestWriter, record: JsonObject) => void;
+}
+
+const UINT32 = { min: 0, max: 2 ** 32 - 1 } as const;
+const INT32 = { min: -(2 ** 31), max: 2 ** 31 - 1 } as const;
+
+/** Kept between requests: a decoder runs to its end without waiting, so there is one user at a time. */
+export class JsonRequestWriter {
+  readonly wire = new WireWriter();
+  readonly #shape: JsonRequestShape;
+
+  constructor(shape: JsonRequestShape) {
+    this.#shape = shape;
+  }
+
+  /**
+   * What `decode` makes of the request in protobuf, whose bytes are valid until it returns. Throws
+   * `invalid_argument` for text that is no JSON object of that message.
+   */
+  through<T>(body: Uint8Array, decode: (protobuf: Uint8Array) => T): T {
+    const text = requestText(body);
+    const { out } = this.wire;
+    try {
+      try {
+        this.#request(parse(text, this.#shape.resources));
+      } catch (error) {
+        if (error !== INEXACT) throw error;
+        out.clear();
+        this.#request(parse(text, this.#shape.resources, exactReviver));
+      }
+      return decode(out.bytes.subarray(0, out.length));
+    } finally {
+      out.clear();
+    }
+  }
+
+  #request(request: JsonObject): void {
+    const { wire } = this;
+    const { resources, scopes } = this.#shape;
+    for (const ofResource of objectsOf(request[resources], resources)) {
+      const start = wire.start(0x0a);
+      const resource = objectOf(ofResource.resource, "resource");
+      if (resource !== undefined) {
+        const resourceStart = wire.start(0x0a);
+        this.keyValues(0x0a, resource);
+        wire.end(resourceStart);
+      }
+      for (const ofScope of objectsOf(ofResource[scopes], scopes)) this.#ofScope(ofScope);
+      wire.end(start);
+    }
+  }
+
+  #ofScope(ofScope: JsonObject): void {
+    const { wire } = this;
+    const { records, writeRecord } = this.#shape;
+    const start = wire.start(0x12);
+    const scope = objectOf(ofScope.scope, "scope");
+    if (scope !== undefined) {
+      const scopeStart = wire.start(0x0a);
+      this.string(0x0a, scope.name, "name");
+      this.string(0x12, scope.version, "version");
+      this.keyValues(0x1a, scope);
+      wire.end(scopeStart);
+    }
+    for (const record of objectsOf(ofScope[records], records)) {
+      const recordStart = wire.start(0x12);
+      writeRecord(this, record);
+      wire.end(recordStart);
+    }
+    wire.end(start);
+  }
+
+  string(tag: number, value: unknown, member: string): void {
+    const text = stringOf(value, member);
+    if (text !== undefined) this.wire.string(tag, text);
+  }
+
+  /** Unix nanoseconds, `fixed64`. */
+  time(tag: number, value: unknown, member: string): void {
+    const time = timeOf(value, member);
+    if (time !== undefined) this.wire.fixed64(tag, time);
+  }
+
+  /** Hexadecimal, `bytes`. */
+  id(tag: number, value: unknown, member: string): void {
+    const id = hexOf(value, member);
+    if (id !== undefined) this.wire.bytes(tag, id);
+  }
+
+  /** An enum or another `int32`. */
+  int32(tag: number, value: unknown, member: string): void {
+    const integer = int32Of(value, member, INT32);
+    if (integer !== undefined) this.wire.varint(tag, integer);
+  }
+
+  uint32(tag: number, value: unknown, member: string): void {
+    const integer = int32Of(value, member, UINT32);
+    if (integer !== undefined) this.wire.varint(tag, integer);
+  }
+
+  fixed32(tag: number, value: unknown, member: string): void {
+    const integer = int32Of(value, member, UINT32);
+    if (integer !== undefined) this.wire.fixed32(tag, integer);
+  }
+
+  /** The member `attributes` of a message. */
+  keyValues(tag: number, { attributes }: JsonObject): void {
+    writeKeyValues(this.wire, { tag, depth: 0 }, objectsOf(attributes, "attributes"));
+  }
+
+  /** An `AnyValue`. */
+  value(tag: number, value: unknown, member: string): void {
+    const object = objectOf(value, member);
+    if (object !== undefined) writeValue(this.wire, { tag, depth: 0 }, object);
+  }
+}
+
+function requestText(body: Uint8Array): string {
+  try {
+    return textOf(body);
+  } catch (cause) {
+    const message = `Cannot decode the OTLP/JSON request of ${body.length} bytes: it is not UTF-8`;
+    throw new OperatingError("invalid_argument", message, { cause });
+  }
+}
+
+function parse(text: string, wanted: string, reviver?: typeof exactReviver): JsonObject {
+  let value: unknown;
+  try {
+    value = JSON.parse(text, reviver);
+  } catch (cause) {
+    const message = `Cannot decode the OTLP/JSON request: ${messageOf(cause)}`;
+    throw new OperatingError("invalid_argument", message, { cause });
+  }
+  if (typeof value === "object" && value !== null && !Array.isArray(value)) {
+    return value as JsonObject;
+  }
+  throw refusal("the request", value, `an object with ${wanted}`);
+}
+
+/** Where a value goes; `depth` counts the arrays and maps around it. */
+interface Place {
+  readonly tag: number;
+  readonly depth: number;
+}
+
+function writeKeyValues(
+  writer: WireWriter,
+  { tag, depth }: Place,
+  keyValues: readonly JsonObject[],
+): void {
+  for (const keyValue of keyValues) {
+    const start = writer.start(tag);
+    const key = stringOf(keyValue.key, "key");
+    if (key !== undefined) writer.string(0x0a, key);
+    const value = objectOf(keyValue.value, "value");
+    if (value !== undefined) writeValue(writer, { tag: 0x12, depth }, value);
+    writer.end(start);
+  }
+}
+
+function writeValue(writer: WireWriter, { tag, depth }: Place, value: JsonObject): void {
+  const start = writer.start(tag);
+  let written = 0;
+  for (const member in value) {
+    if (value[member] !== null && writeMember(writer, { value, member, depth })) written += 1;
+  }
+  if (written > 1) throw refusal("a value", value, "one member, such as stringValue");
+  writer.end(start);
+}
+
+/** Writes one member of an `AnyValue`; false when it has no such member. */
+function writeMember(
+  writer: WireWriter,
+  { value, member, depth }: { value: JsonObject; member: string; depth: number },
+): boolean {
+  const content = value[member];
+  switch (member) {
+    case "stringValue":
+      writer.string(0x0a, stringOf(content, member) ?? "");
+      return true;
+    case "boolValue":
+      writer.varint(0x10, boolOf(content, member) === true ? 1 : 0);
+      return true;
+    case "intValue":
+      writer.int64(0x18, intValueOf(content, member) ?? 0n);
+      return true;
+    case "doubleValue":
+      writer.double(0x21, doubleOf(content, member) ?? 0);
+      return true;
+    case "bytesValue":
+      writer.bytes(0x3a, base64Of(content, member) ?? new Uint8Array(0));
+      return true;
+    case "arrayValue":
+    case "kvlistValue":
+      writeContainer(writer, { member, depth }, objectOf(content, member) ?? {});
+      return true;
+    default:
+      return false;
+  }
+}
+
+function writeContainer(
+  writer: WireWriter,
+  { member, depth }: { member: "arrayValue" | "kvlistValue"; depth: number },
+  container: JsonObject,
+): void {
+  if (depth >= VALUE_DEPTH_MAX) {
+    throw refusal("a value", "…", `at most ${VALUE_DEPTH_MAX} nested arrays and maps`);
+  }
+  const start = writer.start(member === "arrayValue" ? 0x2a : 0x32);
+  const elements = objectsOf(container.values, "values");
+  const inside = { tag: 0x0a, depth: depth + 1 };
+  if (member === "kvlistValue") writeKeyValues(writer, inside, elements);
+  else for (const element of elements) writeValue(writer, inside, element);
+  writer.end(start);
+}
