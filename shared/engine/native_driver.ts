@@ -99,6 +99,7 @@ function databaseSettings(options: DriverOptions): string[] {
 }
 
 function connectionSettings(profilePath: string): string[] {
+  // Progress is counted from the start because no setting can change later; breakers watch it.
   return [
     "SET TimeZone = 'UTC'",
     "SET enable_progress_bar = true",
@@ -186,7 +187,8 @@ class NativeConnection implements EngineConnection {
     options: Parameters<EngineConnection["rows"]>[1],
   ): AsyncGenerator<TextChunk> {
     this.#lastSql = renderingSql(sql, options);
-    const result = await attempt(() => this.native.stream(this.#lastSql));
+    const prepared = await attempt(() => this.native.prepare(this.#lastSql));
+    const result = await attempt(() => prepared.stream()).finally(() => prepared.destroySync());
     for (;;) {
       const chunk = await attempt(() => result.fetchChunk());
       if (chunk === null || chunk.rowCount === 0) return;

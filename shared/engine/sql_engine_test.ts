@@ -211,3 +211,15 @@ Deno.test({
     await lab[Symbol.asyncDispose]();
   },
 });
+
+Deno.test({
+  name: "openEngine empties its cache directory and leaves no statement's files in it",
+  fn: async () => {
+    const cacheDir = `${await Deno.makeTempDir()}/cache`;
+    await Deno.mkdir(`${cacheDir}/engine/spill`, { recursive: true });
+    await Deno.writeTextFile(`${cacheDir}/engine/spill/left`, "by an earlier process");
+    await using lab = await EngineLab.open({ engine: { cacheDir } });
+    await rejects(Deno.stat(`${cacheDir}/engine/spill/left`));
+    await lab.query("SELECT count(*) FROM events");
+  },
+});

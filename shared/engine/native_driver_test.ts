@@ -1,0 +1,135 @@
+import { deepStrictEqual, ok, rejects, strictEqual } from "node:assert/strict";
+import { type EngineConnection, EngineFault } from "./driver.ts";
+import { faultKindOf, nativeDriver } from "./native_driver.ts";
+
+interface Lab extends AsyncDisposable {
+  readonly dir: string;
+  readonly connection: EngineConnection;
+}
+
+async function openLab(): Promise<Lab> {
+  const dir = await Deno.makeTempDir({ prefix: "native-driver-" });
+  for (const name of ["readable", "scratch", "secret"]) await Deno.mkdir(`${dir}/${name}`);
+  await Deno.writeTextFile(`${dir}/readable/a.csv`, "x\n1\n");
+  await Deno.writeTextFile(`${dir}/secret/a.csv`, "x\n2\n");
+  const database = await nativeDriver({ readFile: (path) => Deno.readFile(path) }).open({
+    readableDirs: [`${dir}/readable`],
+    scratchDir: `${dir}/scratch`,
+    memoryBytesMax: 256 * 2 ** 20,
+    spillBytesMax: 2 ** 20,
+    threads: 2,
+    connections: 1,
+    setup: ["CREATE MACRO seven() AS 7"],
+  });
+  const connection = await database.connect(new AbortController().signal);
+  return {
+    dir,
+    connection,
+    [Symbol.asyncDispose]: async () => {
+      await connection.release();
+      await database.close();
+      await Deno.remove(dir, { recursive: true });
+    },
+  };
+}
+
+/** Statements that the gate never lets through: the second wall must stand without the first. */
+const OUT_OF_REACH: readonly string[] = [
+  "SELECT * FROM read_csv('DIR/secret/a.csv')",
+  "SELECT * FROM 'DIR/secret/a.csv'",
+  "SELECT * FROM read_text('DIR/readable/../secret/a.csv')",
+  "SELECT * FROM read_text('/etc/passwd')",
+  "SELECT * FROM glob('/etc/*')",
+  "SELECT * FROM read_csv('http://127.0.0.1:9/x.csv')",
+  "COPY (SELECT 1) TO 'DIR/secret/out.csv'",
+  "ATTACH 'DIR/secret/x.db'",
+  "INSTALL httpfs",
+  "LOAD 'DIR/secret/x.duckdb_extension'",
+  "SET memory_limit = '100GB'",
+  "SET enable_external_access = true",
+  "SET lock_configuration = false",
+  "SET allowed_directories = ['/']",
+  "SET TimeZone = 'Europe/Berlin'",
+  "RESET threads",
+];
+
+Deno.test({
+  name: "nativeDriver keeps files, extensions and settings out of reach without the gate",
+  fn: async (t) => {
+    await using lab = await openLab();
+    for (const template of OUT_OF_REACH) {
+      await t.step(template, async () => {
+        await rejects(lab.connection.texts(template.replaceAll("DIR", lab.dir)), EngineFault);
+      });
+    }
+    const readable = `SELECT x::VARCHAR FROM read_csv('${lab.dir}/readable/a.csv')`;
+    deepStrictEqual(await lab.connection.texts(readable), [["1"]]);
+  },
+});
+
+Deno.test({
+  name: "EngineConnection setup, tree and back, types, plan, rows",
+  fn: async () => {
+    await using lab = await openLab();
+    const { connection } = lab;
+    deepStrictEqual(await connection.texts("SELECT seven()::VARCHAR"), [["7"]]);
+    const tree = await connection.serialize("SELECT  1 -- one");
+    strictEqual(await connection.deserialize(tree), "SELECT 1");
+    ok((await connection.serialize("SELEC")).includes(`"error":true`));
+    const sql = "SELECT {'a': [1.5::DECIMAL(4,2)]} AS s, MAP {'k': 1} AS m";
+    const columns = await connection.describe(sql);
+    deepStrictEqual(columns.map(({ name, type }) => [name, type.kind, type.text]), [
+      ["s", "STRUCT", `STRUCT("a" DECIMAL(4,2)[])`],
+      ["m", "MAP", "MAP(VARCHAR, INTEGER)"],
+    ]);
+    strictEqual(columns[0]?.type.fields?.[0]?.type.item?.kind, "DECIMAL");
+    ok((await connection.explain("SELECT 1")).includes("DUMMY_SCAN"));
+    const texts: string[] = [];
+    const rows = connection.rows(sql, { columns, shape: "objects", rowsMax: 5 });
+    for await (const chunk of rows) texts.push(...chunk.texts());
+    deepStrictEqual(texts, [`{"s":{"a":[1.50]},"m":{"k":1}}`]);
+  },
+});
+
+Deno.test({
+  name: "EngineConnection.profile is of the last rows only",
+  fn: async () => {
+    await using lab = await openLab();
+    const { connection } = lab;
+    strictEqual(await connection.profile(), undefined);
+    const sql = "SELECT 1 AS x";
+    const columns = await connection.describe(sql);
+    const rows = connection.rows(sql, { columns, shape: "arrays", rowsMax: 1 });
+    for await (const chunk of rows) chunk.texts();
+    deepStrictEqual(await connection.profile(), { rowsScanned: 0, filesRead: 0, spillBytes: 0 });
+    await connection.texts("SELECT 2");
+    strictEqual(await connection.profile(), undefined);
+  },
+});
+
+Deno.test({
+  name: "EngineConnection.createView lasts until release",
+  fn: async () => {
+    await using lab = await openLab();
+    await lab.connection.createView(`odd "name"`, "SELECT 5 AS x");
+    deepStrictEqual(await lab.connection.texts(`SELECT x::VARCHAR FROM "odd ""name"""`), [["5"]]);
+    await lab.connection.release();
+    await rejects(lab.connection.texts(`SELECT x FROM "odd ""name"""`), EngineFault);
+  },
+});
+
+Deno.test({
+  name: "faultKindOf by the engine's first words",
+  fn: () => {
+    const cases: readonly (readonly [string, string])[] = [
+      ["INTERRUPT Error: Interrupted!", "interrupted"],
+      ["Out of Memory Error: failed to offload data block", "memory"],
+      ["IO Error: No files found", "io"],
+      ["INTERNAL Error: x", "internal"],
+      ["FATAL Error: x", "internal"],
+      ["Binder Error: x", "statement"],
+      ["Conversion Error: x", "statement"],
+    ];
+    for (const [message, kind] of cases) strictEqual(faultKindOf(message), kind);
+  },
+});
