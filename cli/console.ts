@@ -49,6 +49,7 @@ const encoder = new TextEncoder();
 class StreamOutput implements TextOutput {
   readonly isTerminal: boolean;
   readonly #stream: typeof Deno.stdout;
+  #last: Promise<void> = Promise.resolve();
 
   constructor(stream: typeof Deno.stdout) {
     this.#stream = stream;
@@ -64,8 +65,14 @@ class StreamOutput implements TextOutput {
     }
   }
 
-  async write(text: string): Promise<void> {
-    const bytes = encoder.encode(text);
+  /** Texts are written in the order of the calls, whether or not each was awaited. */
+  write(text: string): Promise<void> {
+    const written = this.#last.then(() => this.#writeAll(encoder.encode(text)));
+    this.#last = written.catch(() => {});
+    return written;
+  }
+
+  async #writeAll(bytes: Uint8Array): Promise<void> {
     try {
       for (let at = 0; at < bytes.byteLength;) at += await this.#stream.write(bytes.subarray(at));
     } catch (error) {

@@ -56,7 +56,7 @@ export const command = defineCommand({
   async run(settings, { console }) {
     if (!runsFromSource()) throw needsSource();
     await makeDataFolders(settings.dataDir);
-    const note = (text: string) => void console.notes.write(`${text}\n`);
+    const note = (text: string) => tell(console, text);
     const group = new ProcessGroup({ writeLine: note, nameWidth: nameWidth() });
     using end = listenPatiently();
     end.insisted.then(() => group.kill());
@@ -87,6 +87,11 @@ export const command = defineCommand({
     if (killed.length > 0) throw hadToKill(killed);
   },
 });
+
+/** The log goes nowhere once the terminal is gone; the processes still have to be stopped. */
+function tell(console: Console, line: string): void {
+  console.notes.write(`${line}\n`).catch(() => {});
+}
 
 function bindOption<const F extends string, const D extends string>(
   flag: F,
@@ -126,8 +131,7 @@ async function greet(
   await console.output.write(greeting({ ingestUrl, queryUrl }, { runner: "npx -y deno@2.9.6" }));
   if (!settings.seedDemo) return await untilAborted(over);
   const seed = Math.floor(new SystemRandom().float() * 2 ** 32);
-  const note = (text: string) =>
-    void console.notes.write(`${"dev".padEnd(nameWidth())} | ${text}\n`);
+  const note = (text: string) => tell(console, `${"dev".padEnd(nameWidth())} | ${text}`);
   await seedDemo({ ingestUrl, clock, seed, signal: over, note });
 }
 
