@@ -18,8 +18,9 @@
 import { statSync } from "node:fs";
 import { dirname } from "node:path";
 import { DatabaseSync } from "node:sqlite";
-import { OperatingError } from "../base/errors.ts";
+import { messageOf, OperatingError } from "../base/errors.ts";
 import type { TableIdent } from "../event/tenant.ts";
+import { ensureDirectory } from "../os/durable_directory.ts";
 import type { FileSystem } from "../os/file_system.ts";
 import type { Catalog, CatalogReader, CommitOutcome, TableCommit, TableView } from "./catalog.ts";
 import { guard } from "./sqlite_errors.ts";
@@ -55,7 +56,7 @@ export async function openSqliteCatalog(
   const { path, busyTimeoutMs = BUSY_TIMEOUT_MS } = options;
   if (options.readOnly === true) return new SqliteCatalogReader(path, busyTimeoutMs);
   if (options.files !== undefined && path !== ":memory:") {
-    await ensureFolder(options.files, dirname(path));
+    await makeFolder(options.files, dirname(path));
   }
   return guard(`open catalog ${path}`, () => {
     const db = new DatabaseSync(path, { timeout: busyTimeoutMs });
@@ -70,12 +71,18 @@ export async function openSqliteCatalog(
   });
 }
 
-async function ensureFolder(files: FileSystem, path: string): Promise<void> {
-  if (await files.exists(path)) return;
-  const parent = dirname(path);
-  if (parent !== path) await ensureFolder(files, parent);
-  await files.mkdir(path);
-  await files.syncDir(parent);
+async function makeFolder(files: FileSystem, path: string): Promise<void> {
+  try {
+    await ensureDirectory(files, path);
+  } catch (cause) {
+    throw new OperatingError(
+      "unavailable",
+      `Cannot make the catalog's folder ${path}: ${
+        messageOf(cause)
+      }; make it or choose another place`,
+      { cause },
+    );
+  }
 }
 
 class SqliteCatalogReader implements CatalogReader {

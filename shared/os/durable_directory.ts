@@ -23,3 +23,26 @@ export async function nearestExisting(fs: ReadableFiles, path: string): Promise<
   while (!await fs.exists(at)) at = dirname(at);
   return at;
 }
+
+/**
+ * Creates `path` and its missing parents, each synced in the one above; a directory that was there is synced there too,
+ * as its maker may have lost power before. What the process may not look at, above its own directories, is taken to be
+ * there and durable.
+ */
+export async function ensureDirectory(fs: FileSystem, path: string): Promise<void> {
+  const parent = dirname(path);
+  if (!await fs.exists(path)) {
+    await unlessForbidden(ensureDirectory(fs, parent));
+    await fs.mkdir(path);
+  }
+  await unlessForbidden(fs.syncDir(parent));
+}
+
+async function unlessForbidden(attempt: Promise<void>): Promise<void> {
+  try {
+    await attempt;
+  } catch (error) {
+    const { NotCapable, PermissionDenied } = Deno.errors;
+    if (!(error instanceof NotCapable || error instanceof PermissionDenied)) throw error;
+  }
+}

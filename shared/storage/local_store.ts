@@ -11,6 +11,7 @@
 
 import { isAbsolute } from "node:path";
 import { OperatingError } from "../base/errors.ts";
+import { ensureDirectory } from "../os/durable_directory.ts";
 import type { FileSystem, ReadableFiles } from "../os/file_system.ts";
 import { type Random, SystemRandom } from "../os/random.ts";
 import { checkKey, checkPrefix, TEMPORARY_DIR } from "./object_key.ts";
@@ -220,30 +221,18 @@ export class LocalStore extends LocalReader implements ObjectStore {
     return this.pathOf(`${TEMPORARY_DIR}/${name.join("")}`);
   }
 
-  /** Makes `path` and its missing ancestors, each durable in its parent before the next. */
+  /** Makes `path`, which is the root or below it, durable with its missing ancestors. */
   private async ensureFolder(path: string): Promise<void> {
     if (this.folders.has(path)) return;
-    if (!(await this.files.exists(path))) {
+    if (path === this.rootPath) await ensureDirectory(this.files, path);
+    else {
       const parent = parentOf(path);
       await this.ensureFolder(parent);
-      try {
-        await this.files.mkdir(path);
-      } catch (error) {
-        if (!(error instanceof Deno.errors.AlreadyExists)) throw error;
-      }
+      await this.files.mkdir(path);
+      // Also when it was there already: its maker may have crashed before this.
+      await this.files.syncDir(parent);
     }
-    // Also when it was there already: its maker may have crashed before syncing the parent.
-    if (path.startsWith(this.rootPath)) await this.syncParent(path);
     this.folders.add(path);
-  }
-
-  private async syncParent(path: string): Promise<void> {
-    try {
-      await this.files.syncDir(parentOf(path));
-    } catch (error) {
-      // A process that may only touch the root cannot sync what holds it; whoever made the root did.
-      if (path !== this.rootPath || !(error instanceof Deno.errors.NotCapable)) throw error;
-    }
   }
 }
 
