@@ -1,7 +1,8 @@
 /** Random log requests for property tests: all kinds of values, names that meet, missing and odd fields. */
 
 import fc from "fast-check";
-import type { AnyValue, KeyValue, LogRecord, LogsRequest } from "../../proto/otlp_logs.ts";
+import type { AnyValue, KeyValue } from "../../proto/otlp_common.ts";
+import type { LogRecord, LogsRequest } from "../../proto/otlp_logs.ts";
 
 /** Names that meet one another's, a record field's or a core column's, and any other. */
 const name = fc.oneof(

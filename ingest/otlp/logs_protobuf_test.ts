@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import fc from "fast-check";
-import { type AnyValue, encodeLogsRequest, type LogRecord } from "../../proto/otlp_logs.ts";
+import type { AnyValue } from "../../proto/otlp_common.ts";
+import { encodeLogsRequest, type LogRecord } from "../../proto/otlp_logs.ts";
 import { isOperatingError } from "../../shared/base/errors.ts";
 import { type RowObject, rowsOf } from "../../shared/columns/rows.ts";
 import { logsRequest } from "./logs_arbitrary.ts";
