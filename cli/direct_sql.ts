@@ -3,16 +3,17 @@
  * the warehouse only; spill files go to a folder of their own under the system's temporary one, removed at the end.
  */
 
-import { tmpdir, totalmem } from "node:os";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
-import process from "node:process";
 import { openSqliteCatalog } from "../shared/catalog/sqlite_catalog.ts";
 import type { OptionTable, Settings } from "../shared/config/options.ts";
+import { defaultPoolBytes } from "../shared/engine/memory_pool_size.ts";
 import { openEngine } from "../shared/engine/open_engine.ts";
 import type { Engine, RunningQuery } from "../shared/engine/types.ts";
 import { tenantOf } from "../shared/event/tenant.ts";
 import { SystemClock } from "../shared/os/clock.ts";
 import { DenoFileSystem } from "../shared/os/deno_file_system.ts";
+import { memoryLimitBytes } from "../shared/os/memory_limit.ts";
 import { SystemRandom, uuidV4 } from "../shared/os/random.ts";
 import { openLocalReader } from "../shared/storage/local_store.ts";
 import type { WalReader } from "../shared/wal/types.ts";
@@ -54,7 +55,6 @@ export type ResultSettings = Settings<typeof RESULT_OPTIONS>;
 /** A command waits as long as its user does. */
 const DEADLINE_MS = 24 * 3_600_000;
 const MIB = 1024 * 1024;
-const POOL_BYTES_MIN = 256 * MIB;
 const SPILL_BYTES_MAX = 16 * 1024 * MIB;
 const CHUNK_CHARS = 64 * 1024;
 
@@ -79,7 +79,7 @@ export async function openDirectEngine(
       catalog: opening.use(await openSqliteCatalog({ path: paths.catalog, readOnly: true })),
       files,
       cacheDir,
-      memoryBytesMax: poolBytes(),
+      memoryBytesMax: defaultPoolBytes(memoryLimitBytes()),
       spillBytesMax: SPILL_BYTES_MAX,
       clock: new SystemClock(),
       random,
@@ -87,12 +87,6 @@ export async function openDirectEngine(
   );
   const opened = opening.move();
   return { engine, [Symbol.asyncDispose]: () => opened.disposeAsync() };
-}
-
-/** Half of what this process can have: the machine's memory or, if smaller, its container's limit. */
-function poolBytes(): number {
-  const limit = process.constrainedMemory() || Infinity;
-  return Math.max(POOL_BYTES_MIN, Math.floor(Math.min(totalmem(), limit) / 2));
 }
 
 /** Runs one statement and prints its rows. Errors: those of `Engine.prepare`. */

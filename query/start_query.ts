@@ -1,11 +1,11 @@
 /** Builds the query server from its settings and runs it: engine, readiness, two listeners. */
 
 import { getLogger } from "@logtape/logtape";
-import { totalmem } from "node:os";
 import { join } from "node:path";
 import { messageOf, OperatingError } from "../shared/base/errors.ts";
 import { VERSION } from "../shared/base/version.ts";
 import { openSqliteCatalog } from "../shared/catalog/sqlite_catalog.ts";
+import { defaultPoolBytes } from "../shared/engine/memory_pool_size.ts";
 import { openEngine } from "../shared/engine/open_engine.ts";
 import type { Engine } from "../shared/engine/types.ts";
 import { tenantOf } from "../shared/event/tenant.ts";
@@ -20,12 +20,12 @@ import { metricsHandler } from "../shared/metrics/scrape.ts";
 import { type Clock, SystemClock } from "../shared/os/clock.ts";
 import { DenoFileSystem } from "../shared/os/deno_file_system.ts";
 import type { FileSystem, ReadableFiles } from "../shared/os/file_system.ts";
+import { memoryLimitBytes } from "../shared/os/memory_limit.ts";
 import { SystemRandom } from "../shared/os/random.ts";
 import { openLocalReader } from "../shared/storage/local_store.ts";
 import { openWalReader } from "../shared/wal/reader.ts";
 import type { QuerySettings } from "./flags.ts";
 import { ANSWERS_BYTES_MAX } from "./limits.ts";
-import { defaultPoolBytes } from "./memory_pool_size.ts";
 import { createQueryMetrics } from "./metrics.ts";
 import { queryPaths } from "./query_paths.ts";
 import { Readiness } from "./readiness.ts";
@@ -116,8 +116,7 @@ async function openQueryEngine(
     ...(paths.wal === undefined ? {} : { wal: openWalReader(files, paths.wal) }),
     files,
     cacheDir,
-    memoryBytesMax: settings.memoryPoolBytes ??
-      await defaultPoolBytes({ files, machineBytes: totalmem }),
+    memoryBytesMax: settings.memoryPoolBytes ?? defaultPoolBytes(memoryLimitBytes()),
     spillBytesMax: settings.spillBytesMax,
     ...(settings.threads === undefined ? {} : { threads: settings.threads }),
     clock,
