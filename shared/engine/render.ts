@@ -12,7 +12,7 @@
  * | DATE, TIME | ISO text |
  * | INTERVAL | ISO 8601 duration, `"P14M3DT4.5S"` |
  * | BLOB | base64 text |
- * | LIST, ARRAY, STRUCT, MAP | array, array, object, object |
+ * | LIST, ARRAY, STRUCT, MAP | array, array, object, object; unnamed STRUCT members are `""` |
  * | JSON | itself |
  * | anything else | its text |
  */
@@ -32,12 +32,12 @@ export function renderingSql(
 ): string {
   const { columns, shape, rowsMax } = options;
   const names = columns.map((_, i) => `c${i}`);
-  const values = columns.map((column, i) => valueSql(`r.c${i}`, column.type));
+  const values = columns.map((column, i) => jsonTextSql(`r.c${i}`, column.type));
   const row = shape === "arrays"
-    ? `json_array(${values.join(", ")})`
-    : jsonObjectSql(uniqueNames(columns.map((column) => column.name)), values);
+    ? arrayTextSql(values)
+    : objectTextSql(uniqueNames(columns.map((column) => column.name)), values);
   // The statement has lines of its own: a comment at its end stays one, and lines of messages can be counted back.
-  return `SELECT ${row}::VARCHAR FROM (\n${sql}\n) AS r(${names.join(", ")}) LIMIT ${rowsMax}`;
+  return `SELECT ${row} FROM (\n${sql}\n) AS r(${names.join(", ")}) LIMIT ${rowsMax}`;
 }
 
 /** Lines that `renderingSql` puts before the statement. */
@@ -61,20 +61,37 @@ export function uniqueNames(names: readonly string[]): string[] {
   });
 }
 
-/** SQL for a value that the engine's own JSON writer renders as the table above says. */
-function valueSql(value: string, type: EngineType, depth = 0): string {
+/**
+ * SQL for the JSON text of a value, never NULL. Texts are put together as texts: a JSON value inside another
+ * one would be parsed again, and a DECIMAL would come out as the nearest double.
+ */
+function jsonTextSql(value: string, type: EngineType, depth = 0): string {
   const { kind } = type;
-  if (isPlain(type)) return value;
-  if (kind === "DOUBLE") return `CASE WHEN isfinite(${value}) THEN ${value} END`;
-  if (kind === "FLOAT") return `CASE WHEN isfinite(${value}) THEN ${value}::VARCHAR::DOUBLE END`;
-  if (kind === "BLOB") return `to_base64(${value})`;
-  if (kind === "INTERVAL") return intervalSql(value);
-  if (kind === "TIMESTAMP_NS") return nanosecondsSql(value);
-  if (TIMESTAMP_KINDS.has(kind)) return timestampSql(value);
+  if (DIGIT_KINDS.has(kind)) return orNull(`${value}::VARCHAR`);
+  if (isPlain(type)) return orNull(`to_json(${value})::VARCHAR`);
+  if (kind === "DOUBLE") return finiteSql(value, value);
+  if (kind === "FLOAT") return finiteSql(value, `${value}::VARCHAR::DOUBLE`);
+  if (kind === "JSON") return orNull(`json(${value})::VARCHAR`);
   if (kind === "LIST" || kind === "ARRAY") return listSql(value, type, depth);
   if (kind === "STRUCT") return structSql(value, type, depth);
   if (kind === "MAP") return mapSql(value, type, depth);
-  return `${value}::VARCHAR`;
+  return orNull(`to_json(${textSql(value, kind)})::VARCHAR`);
+}
+
+function orNull(text: string): string {
+  return `coalesce(${text}, 'null')`;
+}
+
+function finiteSql(value: string, rendered: string): string {
+  return `CASE WHEN isfinite(${value}) THEN to_json(${rendered})::VARCHAR ELSE 'null' END`;
+}
+
+/** SQL for the text of a value that JSON has no type for. */
+function textSql(value: string, kind: string): string {
+  if (kind === "BLOB") return `to_base64(${value})`;
+  if (kind === "INTERVAL") return intervalSql(value);
+  if (kind === "TIMESTAMP_NS") return nanosecondsSql(value);
+  return TIMESTAMP_KINDS.has(kind) ? timestampSql(value) : `${value}::VARCHAR`;
 }
 
 const TIMESTAMP_KINDS: ReadonlySet<string> = new Set([
@@ -84,7 +101,8 @@ const TIMESTAMP_KINDS: ReadonlySet<string> = new Set([
   "TIMESTAMP_TZ",
 ]);
 
-const PLAIN_KINDS: ReadonlySet<string> = new Set([
+/** Kinds whose text is their JSON. */
+const DIGIT_KINDS: ReadonlySet<string> = new Set([
   "BOOLEAN",
   "TINYINT",
   "SMALLINT",
@@ -97,22 +115,14 @@ const PLAIN_KINDS: ReadonlySet<string> = new Set([
   "UBIGINT",
   "UHUGEINT",
   "DECIMAL",
-  "VARCHAR",
-  "DATE",
-  "TIME",
-  "UUID",
-  "ENUM",
-  "JSON",
-  "SQLNULL",
 ]);
 
-/** Whether the engine's JSON writer already does what the table says. */
+/** Whether the engine's own JSON writer already does what the table above says. */
 function isPlain(type: EngineType): boolean {
-  if (PLAIN_KINDS.has(type.kind)) return true;
-  if (type.kind === "LIST" || type.kind === "ARRAY") {
-    return type.item !== undefined && isPlain(type.item);
-  }
-  return false;
+  if (type.kind === "VARCHAR" || type.kind === "SQLNULL") return true;
+  if (type.kind !== "LIST" || type.item === undefined) return false;
+  const { kind } = type.item;
+  return kind === "VARCHAR" || (DIGIT_KINDS.has(kind) && kind !== "DECIMAL");
 }
 
 function timestampSql(value: string): string {
@@ -141,43 +151,52 @@ function intervalSql(value: string): string {
 
 function listSql(value: string, type: EngineType, depth: number): string {
   const element = `e${depth}`;
-  const item = type.item === undefined ? element : valueSql(element, type.item, depth + 1);
-  return `list_transform(${value}::${listTypeSql(type)}, lambda ${element}: to_json(${item}))`;
-}
-
-/** Fixed-size arrays are treated as lists. */
-function listTypeSql(type: EngineType): string {
-  return type.kind === "ARRAY" ? type.text.replace(/\[\d+\]$/, "[]") : type.text;
+  const item = jsonTextSql(element, type.item ?? ANY_TYPE, depth + 1);
+  return orNull(
+    `'[' || ${joinedSql(`list_transform(${value}, lambda ${element}: ${item})`)} || ']'`,
+  );
 }
 
 function structSql(value: string, type: EngineType, depth: number): string {
   const fields = type.fields ?? [];
-  const object = jsonObjectSql(
-    fields.map((field) => field.name),
-    fields.map((field, i) =>
-      valueSql(
-        field.name === ""
-          ? `struct_extract_at(${value}, ${i + 1})`
-          : `struct_extract(${value}, ${quoteText(field.name)})`,
-        field.type,
-        depth,
-      )
-    ),
+  const texts = fields.map((field, i) =>
+    jsonTextSql(
+      field.name === ""
+        ? `struct_extract_at(${value}, ${i + 1})`
+        : `struct_extract(${value}, ${quoteText(field.name)})`,
+      field.type,
+      depth,
+    )
   );
-  return `CASE WHEN ${value} IS NOT NULL THEN ${object} END`;
+  const object = objectTextSql(fields.map((field) => field.name), texts);
+  return `CASE WHEN ${value} IS NULL THEN 'null' ELSE ${object} END`;
 }
 
 function mapSql(value: string, type: EngineType, depth: number): string {
   const entry = `e${depth}`;
-  const item = type.item === undefined
-    ? `${entry}.value`
-    : valueSql(`${entry}.value`, type.item, depth + 1);
-  return `map_from_entries(list_transform(map_entries(${value}), lambda ${entry}: ` +
-    `{'k': ${entry}.key::VARCHAR, 'v': to_json(${item})}))`;
+  const item = jsonTextSql(`${entry}.value`, type.item ?? ANY_TYPE, depth + 1);
+  const members = `list_transform(map_entries(${value}), lambda ${entry}: ` +
+    `to_json(${entry}.key::VARCHAR)::VARCHAR || ':' || ${item})`;
+  return orNull(`'{' || ${joinedSql(members)} || '}'`);
 }
 
-function jsonObjectSql(names: readonly string[], values: readonly string[]): string {
-  return `json_object(${names.map((name, i) => `${quoteText(name)}, ${values[i]}`).join(", ")})`;
+/** NULL for a NULL list, an empty text for an empty one. */
+function joinedSql(list: string): string {
+  return `array_to_string(${list}, ',')`;
+}
+
+const ANY_TYPE: EngineType = { text: "ANY", kind: "ANY" };
+
+function arrayTextSql(values: readonly string[]): string {
+  return `concat('[', ${values.join(", ',', ")}, ']')`;
+}
+
+function objectTextSql(names: readonly string[], values: readonly string[]): string {
+  const members = names.map((name, i) => {
+    const before = `${i === 0 ? "{" : ","}${JSON.stringify(name)}:`;
+    return `${quoteText(before)}, ${values[i]}`;
+  });
+  return `concat(${members.join(", ")}, '}')`;
 }
 
 /** A SQL text literal. */
