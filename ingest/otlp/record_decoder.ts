@@ -18,6 +18,7 @@ import {
   FIELD_NAMES,
   INDEX,
   membersOf,
+  NameFilter,
   putLast,
   type ScopeContext,
   slotOf,
@@ -63,6 +64,9 @@ export class RecordDecoder {
   readonly #sourcetype = new ByteBuilder(64);
   readonly #index = new ByteBuilder(64);
   readonly #names = new NameShapes();
+  readonly #filter = new NameFilter();
+  /** What `#filter` has entered. */
+  #context: ScopeContext | undefined;
   /** How many attributes of the record were read. */
   #place = 0;
   #nowLow = 0;
@@ -82,6 +86,7 @@ export class RecordDecoder {
     this.#nowHigh = Number(nowNs >> 32n);
     this.#fields.start(this.#reader.view);
     this.#names.clear();
+    this.#context = undefined;
   }
 
   /** The row of the record from the cursor to `end`. */
@@ -92,7 +97,11 @@ export class RecordDecoder {
     const mark = out.length;
     out.byte(OPEN);
     this.#reset();
-    context.names.nextRecord();
+    if (context !== this.#context) {
+      this.#context = context;
+      this.#filter.enter(context);
+    }
+    this.#filter.nextRecord();
     if (this.#readFields(end, context) && !context.meetsFields) {
       const { members } = context;
       if (members.byteLength > 0) {
@@ -213,7 +222,7 @@ export class RecordDecoder {
     const place = this.#place;
     this.#place = place + 1;
     const start = this.#reader.pos;
-    if (this.#knownName(place, end, context)) {
+    if (this.#knownName(place, end)) {
       this.#values.json(this.#columns.attributes.values, this.#reader.pos, end);
       return true;
     }
@@ -224,7 +233,7 @@ export class RecordDecoder {
     const { bytes, view } = this.#reader;
     const out = this.#columns.attributes.values;
     const slot = slotOf(bytes, keyStart, keyEnd);
-    if (context.names.meets(slot)) {
+    if (this.#filter.meets(slot)) {
       const column = this.#coreColumn(keyStart, keyEnd, context);
       if (column !== undefined) {
         values.text(column, valueStart, valueEnd);
@@ -249,13 +258,13 @@ export class RecordDecoder {
   }
 
   /** Writes the name of an attribute that is named as its place was before; the cursor is at its value then. */
-  #knownName(place: number, end: number, context: ScopeContext): boolean {
+  #knownName(place: number, end: number): boolean {
     const reader = this.#reader;
     const names = this.#names;
     const length = names.match(place, reader.view, reader.pos, end);
     if (length === 0) return false;
     reader.pos += length;
-    if (reader.span(end) !== end || context.names.meets(names.slotAt(place))) return false;
+    if (reader.span(end) !== end || this.#filter.meets(names.slotAt(place))) return false;
     const out = this.#columns.attributes.values;
     if (out.view.getUint8(out.length - 1) !== OPEN) out.byte(COMMA);
     out.copy(out.view, names.jsonStart(place), names.jsonEnd(place));

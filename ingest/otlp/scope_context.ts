@@ -60,7 +60,8 @@ export class ScopeContext {
   readonly members: DataView;
   /** A name of the context equals one of a record's fields: no record may take the fast path. */
   readonly meetsFields: boolean;
-  readonly names = new NameFilter();
+  /** Slots of the context's names in `NameFilter`. */
+  readonly slots: readonly number[];
 
   constructor({ resource, scopeName, scopeVersion, scope }: ScopeFields) {
     const attributes = new Map<string, Attribute>();
@@ -79,8 +80,7 @@ export class ScopeContext {
     for (const [name, json] of members) putLast(merged, name, json);
     this.members = new DataView(membersOf(merged).buffer);
     this.meetsFields = [...merged.keys()].some((name) => FIELDS.has(name));
-    for (const name of merged.keys()) this.names.reserve(name);
-    for (const name of [...FIELD_NAMES, SOURCETYPE, INDEX]) this.names.reserve(name);
+    this.slots = [...merged.keys()].map(slotOfName);
   }
 }
 
@@ -117,15 +117,21 @@ export function membersOf(members: ReadonlyMap<string, Uint8Array>): Uint8Array<
 
 const SLOTS = 1024;
 
-/** Which names a context reserves and which a record has used, by hash. */
+/**
+ * Which names are reserved and which a record has used, by hash. One filter serves context after context and record
+ * after record: slots hold the number of the context or record that took them, so that nothing is cleared.
+ */
 export class NameFilter {
-  readonly #reserved = new Uint8Array(SLOTS);
-  readonly #stamps = new Uint32Array(SLOTS);
+  readonly #contexts = new Float64Array(SLOTS);
+  readonly #records = new Float64Array(SLOTS);
+  #context = 0;
   #record = 0;
 
-  reserve(name: string): void {
-    const bytes = utf8(name);
-    this.#reserved[slotOf(bytes, 0, bytes.length)] = 1;
+  /** Reserves the names of a context, of a record's own fields and of the core columns; forgets all others. */
+  enter({ slots }: ScopeContext): void {
+    this.#context += 1;
+    for (const slot of slots) this.#contexts[slot] = this.#context;
+    for (const slot of ALWAYS_RESERVED) this.#contexts[slot] = this.#context;
   }
 
   nextRecord(): void {
@@ -134,8 +140,8 @@ export class NameFilter {
 
   /** Notes the record's name with this slot; true when it may be reserved or may have occurred before. */
   meets(slot: number): boolean {
-    if (this.#reserved[slot] !== 0 || this.#stamps[slot] === this.#record) return true;
-    this.#stamps[slot] = this.#record;
+    if (this.#contexts[slot] === this.#context || this.#records[slot] === this.#record) return true;
+    this.#records[slot] = this.#record;
     return false;
   }
 }
@@ -150,3 +156,10 @@ export function slotOf(bytes: Uint8Array, start: number, end: number): number {
   const hash = Math.imul(Math.imul(Math.imul(length, 131) + first, 131) + middle, 131) + last;
   return (hash ^ (hash >>> 10)) & (SLOTS - 1);
 }
+
+function slotOfName(name: string): number {
+  const bytes = utf8(name);
+  return slotOf(bytes, 0, bytes.length);
+}
+
+const ALWAYS_RESERVED = [...FIELD_NAMES, SOURCETYPE, INDEX].map(slotOfName);
