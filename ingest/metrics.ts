@@ -7,9 +7,12 @@ import { DRAIN_METRICS } from "../shared/maintenance/drain_metrics.ts";
 import type { BuildInfo, Metrics } from "../shared/metrics/metrics.ts";
 import { createMetrics } from "../shared/metrics/metrics.ts";
 import { DURATION_SECS_BUCKETS, type MetricTable, ROWS_BUCKETS } from "../shared/metrics/table.ts";
+import { TENANT_REFUSALS } from "./tenant_resolution.ts";
 
 /** Statuses that ingest routes answer: SPEC.md section 7. */
-const STATUSES = ["200", "400", "403", "404", "405", "413", "415", "500", "503", "504"] as const;
+const STATUSES = [
+  ...["200", "400", "401", "403", "404", "405", "413", "415", "429", "500", "503", "504"],
+] as const;
 
 export const METRICS = {
   ...DRAIN_METRICS,
@@ -95,15 +98,18 @@ export const METRICS = {
     name: "svc_ingest_tenant_denied_total",
     help: "Requests refused because of their tenant, by reason",
     labels: {
-      reason: [
-        "header_not_trusted",
-        "claim_missing",
-        "claim_invalid",
-        "header_mismatch",
-        "not_allowed",
-        "at_capacity",
-      ],
+      reason: TENANT_REFUSALS,
     },
+  },
+  rateLimitRejected: {
+    kind: "counter",
+    name: "svc_ingest_rate_limit_rejected_total",
+    help: "Requests refused because their sender exceeded --ingest-rate-per-sec",
+  },
+  rateLimitUnchecked: {
+    kind: "counter",
+    name: "svc_ingest_rate_limit_unchecked_total",
+    help: "Requests that passed without a rate limit because Redis could not be asked",
   },
   laneRefused: {
     kind: "counter",

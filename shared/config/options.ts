@@ -42,6 +42,8 @@ export interface SwitchOption extends OptionBase {
 export interface ListOption extends OptionBase {
   readonly kind: "list";
   readonly placeholder: string;
+  /** Given without an item it is an error: where an empty list would mean "anybody". */
+  readonly itemRequired?: boolean;
 }
 
 export type OptionSpec = TextOption | IntegerOption | SwitchOption | ListOption;

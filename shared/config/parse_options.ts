@@ -177,7 +177,7 @@ function read(spec: OptionSpec, text: string, origin: string) {
     case "switch":
       return isOn(text);
     case "list":
-      return text.split(",").map((item) => item.trim()).filter((item) => item !== "");
+      return readList(text, origin, spec.itemRequired ?? false);
     case "integer":
       return readInteger(text, origin, spec);
     case "text":
@@ -188,6 +188,12 @@ function read(spec: OptionSpec, text: string, origin: string) {
       }
       return text;
   }
+}
+
+function readList(text: string, origin: string, itemRequired: boolean): readonly string[] {
+  const items = text.split(",").map((item) => item.trim()).filter((item) => item !== "");
+  if (items.length > 0 || !itemRequired) return items;
+  throw new UsageError(`Cannot take ${origin} without an item: give at least one, or leave it out`);
 }
 
 function readInteger(text: string, origin: string, range: { min: number; max: number }): number {

@@ -36,9 +36,14 @@ export function errorBody(error: OperatingError): ErrorBody {
   };
 }
 
-/** Headers that an error brings whatever its body looks like: `Retry-After` where it has one. */
+/** Headers that an error brings whatever its body looks like: `Retry-After`, and the scheme to authenticate with. */
 export function errorHeaders(error: OperatingError): [string, string][] {
-  return error.retryAfterSecs === undefined ? [] : [["retry-after", String(error.retryAfterSecs)]];
+  const headers: [string, string][] = [];
+  if (error.retryAfterSecs !== undefined) {
+    headers.push(["retry-after", String(error.retryAfterSecs)]);
+  }
+  if (error.code === "unauthenticated") headers.push(["www-authenticate", "Bearer"]);
+  return headers;
 }
 
 /**

@@ -2,8 +2,8 @@
  * An HTTP/1.1 and h2c listener with a bounded graceful stop.
  *
  * Calls `Deno.serve` itself: a listener is what this folder is about, and tests use real ones on
- * port 0. Does not cover routing, TLS, or how errors look (`error_response.ts`); a handler must
- * answer its own errors.
+ * port 0. Does not cover routing, where certificates come from (`tls_files.ts`), or how errors look
+ * (`error_response.ts`); a handler must answer its own errors.
  */
 
 import { getLogger } from "@logtape/logtape";
@@ -15,12 +15,20 @@ export type Handler = (
   info: Deno.ServeHandlerInfo<Deno.NetAddr>,
 ) => Response | Promise<Response>;
 
+/** PEM texts: a certificate chain, own certificate first, and its key. */
+export interface TlsIdentity {
+  readonly cert: string;
+  readonly key: string;
+}
+
 export interface ServeOptions {
   readonly hostname: string;
   /** 0 takes a free port; `RunningServer.address` tells which. */
   readonly port: number;
   readonly handler: Handler;
   readonly onListen?: (address: ListenAddress) => void;
+  /** Serves HTTPS (HTTP/1.1 and HTTP/2) instead of HTTP. */
+  readonly tls?: TlsIdentity;
   /** Aborting it is the same as calling `stop`. */
   readonly signal?: AbortSignal;
   /** The option that chose the address, for the error text: `--bind`. */
@@ -70,6 +78,7 @@ function listen(options: ServeOptions): Deno.HttpServer<Deno.NetAddr> {
     return Deno.serve({
       hostname,
       port,
+      ...options.tls,
       onListen: () => {},
       onError: (error) => {
         log.error("request handler threw: {error}", { error });

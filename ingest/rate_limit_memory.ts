@@ -1,0 +1,70 @@
+/**
+ * A token bucket per key, in this process.
+ *
+ * A bucket is one number, the time at which it will be full again; "full at or before now" is the
+ * same as no bucket. Taking one moves that time by one interval; what may lie ahead at most is the
+ * burst. `rate_limit_redis.ts` computes the same in Redis.
+ */
+
+import type { Clock } from "../shared/os/clock.ts";
+
+export interface Rate {
+  /** Requests a second in the long run; above 0. */
+  readonly perSec: number;
+  /** Requests at once from a full bucket; above 0. */
+  readonly burst: number;
+}
+
+export class MemoryBuckets {
+  readonly #intervalMs: number;
+  readonly #aheadMsMax: number;
+  readonly #clock: Pick<Clock, "monotonicMs">;
+  readonly #bucketsMax: number;
+  /** Oldest bucket first. */
+  readonly #fullAtMs = new Map<string, number>();
+
+  constructor(rate: Rate, options: { clock: Pick<Clock, "monotonicMs">; bucketsMax: number }) {
+    this.#intervalMs = 1_000 / rate.perSec;
+    this.#aheadMsMax = rate.burst * this.#intervalMs;
+    this.#clock = options.clock;
+    this.#bucketsMax = options.bucketsMax;
+  }
+
+  /** How many buckets are kept: never more than `bucketsMax`. */
+  get size(): number {
+    return this.#fullAtMs.size;
+  }
+
+  /**
+   * Takes one from the bucket of `key`: 0, or the milliseconds until there is one again, taking
+   * nothing.
+   */
+  take(key: string): number {
+    const nowMs = this.#clock.monotonicMs();
+    const known = this.#fullAtMs.get(key);
+    const nextMs = Math.max(known ?? nowMs, nowMs) + this.#intervalMs;
+    const waitMs = nextMs - nowMs - this.#aheadMsMax;
+    if (waitMs > TOLERANCE_MS) return waitMs;
+    if (known === undefined && this.#fullAtMs.size >= this.#bucketsMax) this.#makeRoom(nowMs);
+    this.#fullAtMs.set(key, nextMs);
+    return 0;
+  }
+
+  /**
+   * Drops full buckets, which loses nothing; when none is full, the oldest, which gives its owner a
+   * burst.
+   */
+  #makeRoom(nowMs: number): void {
+    for (const [key, fullAtMs] of this.#fullAtMs) {
+      if (fullAtMs <= nowMs) this.#fullAtMs.delete(key);
+    }
+    if (this.#fullAtMs.size < this.#bucketsMax) return;
+    for (const oldest of this.#fullAtMs.keys()) {
+      this.#fullAtMs.delete(oldest);
+      return;
+    }
+  }
+}
+
+/** Sums of fractions of a millisecond are not exact; a microsecond is nobody's advantage. */
+const TOLERANCE_MS = 0.001;

@@ -1,0 +1,100 @@
+/**
+ * Applies tenant resolution to requests: counts refusals, and remembers which tenants have been
+ * admitted.
+ *
+ * Invariant: only `admit` takes a tenant in, and only for rows that are about to be stored, so that
+ * refused requests of many names cannot use up `--max-tenants`.
+ */
+
+import { tenantNameFault } from "../shared/auth/tenant_claim.ts";
+import { OperatingError } from "../shared/base/errors.ts";
+import type { IngestMetrics } from "./metrics.ts";
+import {
+  resolveTenant,
+  type TenantDecision,
+  type TenantRefusal,
+  type TenantRequest,
+  type TenantSettings,
+} from "./tenant_resolution.ts";
+
+export interface TenantOptions {
+  readonly trustScopeHeader: boolean;
+  readonly oidcTenantClaim: string | undefined;
+  readonly allowedTenants: readonly string[];
+  readonly maxTenants: number;
+}
+
+/** Errors: `invalid_argument` for an allowed tenant that nobody can be called. */
+export function tenantSettingsOf(options: TenantOptions): TenantSettings {
+  for (const name of options.allowedTenants) {
+    const fault = tenantNameFault(name);
+    if (fault === undefined) continue;
+    throw new OperatingError(
+      "invalid_argument",
+      `cannot allow tenant ${JSON.stringify(name)} of --allowed-tenants: it is ${fault}`,
+    );
+  }
+  return {
+    trustScopeHeader: options.trustScopeHeader,
+    tenantClaim: options.oidcTenantClaim,
+    allowedTenants: new Set(options.allowedTenants),
+    maxTenants: options.maxTenants,
+  };
+}
+
+export class TenantGate {
+  readonly #settings: TenantSettings;
+  readonly #metrics: Pick<IngestMetrics, "tenantDenied">;
+  readonly #admitted = new Set<string>();
+
+  constructor(settings: TenantSettings, metrics: Pick<IngestMetrics, "tenantDenied">) {
+    this.#settings = settings;
+    this.#metrics = metrics;
+  }
+
+  /**
+   * The tenant of a request. Errors: `permission_denied`, counted; `invalid_argument` for a
+   * malformed header.
+   */
+  resolve(request: Pick<TenantRequest, "header" | "claims">): string {
+    return this.#tenantOf(
+      resolveTenant({ ...request, settings: this.#settings, admitted: this.#admitted }),
+    );
+  }
+
+  /** Throws as `admit` would, and takes nobody in. */
+  check(tenant: string): void {
+    const { maxTenants } = this.#settings;
+    if (maxTenants === 0 || this.#admitted.has(tenant) || this.#admitted.size < maxTenants) return;
+    throw this.#denied(
+      "at_capacity",
+      `this server has its ${maxTenants} tenants (--max-tenants), ${tenant} is a new one`,
+    );
+  }
+
+  /**
+   * Takes a resolved tenant in. Errors: `permission_denied` when others took the last places since.
+   */
+  admit(tenant: string): void {
+    this.check(tenant);
+    this.#admitted.add(tenant);
+  }
+
+  #tenantOf(decision: TenantDecision): string {
+    switch (decision.kind) {
+      case "tenant":
+        return decision.tenant;
+      case "denied":
+        throw this.#denied(decision.reason, decision.why);
+      case "malformed":
+        throw new OperatingError("invalid_argument", `cannot write: ${decision.why}`, {
+          reason: "bad_tenant_name",
+        });
+    }
+  }
+
+  #denied(reason: TenantRefusal, why: string): OperatingError {
+    this.#metrics.tenantDenied.add(1, { reason });
+    return new OperatingError("permission_denied", `cannot write: ${why}`, { reason });
+  }
+}

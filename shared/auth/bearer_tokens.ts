@@ -1,0 +1,60 @@
+/**
+ * The bearer scheme: reading a token from an `Authorization` value, and the list of tokens that a
+ * server takes.
+ *
+ * Invariants: a token is compared as its SHA-256 digest, with every listed one, in time that does
+ * not depend on where they differ; neither the token nor the header appears in an error.
+ */
+
+import { createHash, timingSafeEqual } from "node:crypto";
+import { OperatingError } from "../base/errors.ts";
+
+/** Longer ones are refused unread: an identity token of a large issuer has a few KiB. */
+export const TOKEN_CHARS_MAX = 16 * 1024;
+
+/** The token of `Authorization: Bearer <token>`. Errors: `unauthenticated`. */
+export function bearerTokenOf(authorization: string | null): string {
+  if (authorization === null) {
+    throw unauthenticated("this server needs a token", "token_missing");
+  }
+  const token = authorization.length <= TOKEN_CHARS_MAX
+    ? /^bearer +([^\s,]+)$/i.exec(authorization)?.[1]
+    : undefined;
+  if (token === undefined) {
+    throw unauthenticated("the Authorization header holds no bearer token", "token_malformed");
+  }
+  return token;
+}
+
+/** SHA-256 of a token: what stands for it wherever it is compared, counted or kept. */
+export function tokenDigest(token: string): Uint8Array {
+  return createHash("sha256").update(token).digest();
+}
+
+export class BearerTokens {
+  readonly #digests: readonly Uint8Array[];
+
+  /** `tokens` must not be empty: that would be a server which nobody can use. */
+  constructor(tokens: readonly string[]) {
+    this.#digests = tokens.map(tokenDigest);
+  }
+
+  /** Whether the token with this digest is listed; always compares with all of them. */
+  accepts(digest: Uint8Array): boolean {
+    let found = false;
+    for (const listed of this.#digests) {
+      const equal = timingSafeEqual(listed, digest);
+      found = found || equal;
+    }
+    return found;
+  }
+}
+
+/** A 401; its answer carries `WWW-Authenticate: Bearer` (`shared/http`). */
+export function unauthenticated(message: string, reason: string): OperatingError {
+  return new OperatingError(
+    "unauthenticated",
+    `${message}: send the header Authorization: Bearer <token>`,
+    { reason },
+  );
+}

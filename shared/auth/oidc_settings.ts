@@ -1,0 +1,45 @@
+/** Which options of OIDC go together, checked at startup: SPEC.md section 5. */
+
+import { OperatingError } from "../base/errors.ts";
+import type { OidcSettings } from "./oidc.ts";
+
+export interface OidcOptions {
+  readonly oidcIssuer: string | undefined;
+  readonly oidcAudience: string | undefined;
+  readonly oidcTenantClaim: string | undefined;
+}
+
+/** Undefined when OIDC is off. Errors: `invalid_argument` for options that do not go together. */
+export function oidcSettingsOf(options: OidcOptions): OidcSettings | undefined {
+  const { oidcIssuer: issuer, oidcAudience: audience, oidcTenantClaim: claim } = options;
+  if (issuer !== undefined && audience !== undefined) {
+    requireIssuerUrl(issuer);
+    return { issuer, audience };
+  }
+  const set = Object.entries({
+    "--oidc-issuer": issuer,
+    "--oidc-audience": audience,
+    "--oidc-tenant-claim": claim,
+  }).filter(([, value]) => value !== undefined).map(([flag]) => flag);
+  if (set.length === 0) return undefined;
+  throw new OperatingError(
+    "invalid_argument",
+    `cannot check tokens with ${
+      set.join(" and ")
+    } alone: give --oidc-issuer and --oidc-audience, ` +
+      "or none of these",
+  );
+}
+
+function requireIssuerUrl(issuer: string): void {
+  const url = URL.canParse(issuer) ? new URL(issuer) : undefined;
+  const web = url?.protocol === "https:" || url?.protocol === "http:";
+  if (url !== undefined && web && url.username === "" && url.search === "" && url.hash === "") {
+    return;
+  }
+  throw new OperatingError(
+    "invalid_argument",
+    "cannot use --oidc-issuer: give an https:// URL without user, query or fragment, " +
+      "exactly as the issuer's discovery document has it",
+  );
+}
