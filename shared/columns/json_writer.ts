@@ -241,17 +241,26 @@ export function writeBase64(out: ByteBuilder, source: DataView, start: number, e
 
 /** Appends bytes as a lower-case hexadecimal string in quotes. */
 export function writeHex(out: ByteBuilder, source: DataView, start: number, end: number): void {
-  out.reserve(2 + 2 * (end - start));
+  out.byte(QUOTE);
+  writeHexDigits(out, source, start, end);
+  out.byte(QUOTE);
+}
+
+/** The same without quotes. */
+export function writeHexDigits(
+  out: ByteBuilder,
+  source: DataView,
+  start: number,
+  end: number,
+): void {
+  out.reserve(2 * (end - start));
   const view = out.view;
   let at = out.length;
-  view.setUint8(at, QUOTE);
-  at += 1;
   for (let from = start; from < end; from += 1) {
     view.setUint16(at, HEX_PAIRS[source.getUint8(from)] as number);
     at += 2;
   }
-  view.setUint8(at, QUOTE);
-  out.length = at + 1;
+  out.length = at;
 }
 
 /** Appends text that is known to be ASCII. */
