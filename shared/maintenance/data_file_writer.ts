@@ -7,6 +7,7 @@
 
 import type { ColumnBatch } from "../columns/batch.ts";
 import { dataFileKey } from "../iceberg/locations.ts";
+import { removeQuietly } from "../iceberg/staging.ts";
 import type { NewDataFile, Table } from "../iceberg/types.ts";
 import { type Random, uuidV4 } from "../os/random.ts";
 import type { ParquetFile } from "../parquet/describe_parquet.ts";
@@ -60,10 +61,10 @@ export class DataFileWriter {
     return this.#files;
   }
 
-  /** Removes what was stored; for files that will not be committed. */
+  /** Removes what was stored; for files that will not be committed. Never throws. */
   async discard(): Promise<void> {
     await this.#storing.catch(() => {});
-    await this.#deps.store.delete(this.#files.map((file) => file.key));
+    await removeQuietly(this.#deps.store, this.#files.map((file) => file.key));
   }
 
   /** Starts files of what waits, once the one before is stored. */

@@ -13,6 +13,7 @@
 import { isOperatingError } from "../base/errors.ts";
 import { type LaneId, tableOf } from "../event/tenant.ts";
 import { commitAppend } from "../iceberg/commit_append.ts";
+import { removeQuietly } from "../iceberg/staging.ts";
 import type { WalConsumerAdmin } from "../wal/types.ts";
 import type { DrainObserver } from "./drain_observer.ts";
 import { applyExpire, type ExpirePolicy } from "./expire.ts";
@@ -82,7 +83,7 @@ export async function applyDrain(
     isStillDue: () => isStillDue(deps, lane, plan.commit),
   });
   if (outcome === "consumed") {
-    await deps.store.delete(files.map((file) => file.key));
+    await removeQuietly(deps.store, files.map((file) => file.key));
     return overtaken(deps, lane);
   }
   deps.observer?.committed?.(lane, {
