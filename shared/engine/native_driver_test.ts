@@ -1,6 +1,7 @@
 import { deepStrictEqual, ok, rejects, strictEqual } from "node:assert/strict";
 import { type EngineConnection, EngineFault } from "./driver.ts";
-import { faultKindOf, nativeDriver } from "./native_driver.ts";
+import { faultKindOf } from "./native_connection.ts";
+import { nativeDriver } from "./native_driver.ts";
 
 interface Lab extends AsyncDisposable {
   readonly dir: string;

@@ -192,6 +192,33 @@ Deno.test({
 });
 
 Deno.test({
+  name: "Engine.close ends running statements first",
+  fn: async () => {
+    await using lab = await EngineLab.open();
+    const running = Array.from({ length: 3 }, () => errorOf(lab.query(ENDLESS)));
+    await lab.query("SELECT 1");
+    await lab.engine.close();
+    const errors = await Promise.all(running);
+    deepStrictEqual(errors.map(({ code }) => code), ["cancelled", "cancelled", "cancelled"]);
+  },
+});
+
+Deno.test({
+  name: "PreparedQuery disposed under a running statement ends it",
+  fn: async () => {
+    await using lab = await EngineLab.open();
+    const prepared = await lab.prepare(ENDLESS);
+    const running = await prepared.run();
+    const failed = errorOf(Array.fromAsync(running.chunks("arrays")));
+    await new Promise((resolve) => setTimeout(resolve, 50));
+    const startMs = performance.now();
+    await prepared[Symbol.asyncDispose]();
+    strictEqual((await failed).code, "cancelled");
+    ok(performance.now() - startMs < 500);
+  },
+});
+
+Deno.test({
   name: "Engine.ping answers while every connection is busy",
   fn: async () => {
     await using lab = await EngineLab.open();

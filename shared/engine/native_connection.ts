@@ -1,0 +1,251 @@
+/** One connection of DuckDB in this process, and the types of its results. */
+
+import type { DuckDBConnection, DuckDBDataChunk, DuckDBType as NativeType } from "@duckdb/node-api";
+import { messageOf } from "../base/errors.ts";
+import {
+  type DescribedColumn,
+  type EngineConnection,
+  EngineFault,
+  type EngineType,
+  type FaultKind,
+  type RunProfile,
+  type TextChunk,
+} from "./driver.ts";
+import { quoteName, renderingSql } from "./render.ts";
+import { type ProfileNode, runProfileOf } from "./run_profile.ts";
+
+export interface ConnectionHooks {
+  /** Reads the profile that the database wrote last. */
+  readonly profile: () => Promise<Uint8Array>;
+  readonly giveBack: () => void;
+}
+
+export class NativeConnection implements EngineConnection {
+  #closed = false;
+  /** Calls of the binding that have not come back; they must before the connection is closed or lent again. */
+  readonly #running = new Set<Promise<unknown>>();
+  /** Quoted names of the request's views. */
+  readonly #views = new Set<string>();
+  /** What `rows` ran last: a profile of anything else is not its measurement. */
+  #lastSql = "";
+
+  constructor(
+    private readonly native: DuckDBConnection,
+    private readonly hooks: ConnectionHooks,
+  ) {}
+
+  async serialize(sql: string): Promise<string> {
+    return (await this.ask("SELECT json_serialize_sql(?::VARCHAR)", sql)) ?? "{}";
+  }
+
+  async deserialize(tree: string): Promise<string> {
+    return (await this.ask("SELECT json_deserialize_sql(?::JSON)", tree)) ?? "";
+  }
+
+  async createView(name: string, select: string): Promise<void> {
+    const quoted = quoteName(name);
+    this.#views.add(quoted);
+    await this.attempt(() => this.native.run(`CREATE OR REPLACE TEMP VIEW ${quoted} AS ${select}`));
+  }
+
+  async texts(sql: string): Promise<(string | null)[][]> {
+    const reader = await this.attempt(() => this.native.runAndReadAll(sql));
+    return reader.getRows().map((row) => row.map((value) => value === null ? null : String(value)));
+  }
+
+  async describe(sql: string): Promise<readonly DescribedColumn[]> {
+    const prepared = await this.attempt(() => this.native.prepare(sql));
+    try {
+      return Array.from(
+        { length: prepared.columnCount },
+        (_, i) => ({ name: prepared.columnName(i), type: engineType(prepared.columnType(i)) }),
+      );
+    } finally {
+      prepared.destroySync();
+    }
+  }
+
+  async explain(sql: string): Promise<string> {
+    const rows = await this.texts(`EXPLAIN ${sql}`);
+    return rows.map((row) => row[1] ?? "").join("\n");
+  }
+
+  async *rows(
+    sql: string,
+    options: Parameters<EngineConnection["rows"]>[1],
+  ): AsyncGenerator<TextChunk> {
+    this.#lastSql = renderingSql(sql, options);
+    const prepared = await this.attempt(() => this.native.prepare(this.#lastSql));
+    const result = await this.attempt(() => prepared.stream()).finally(() =>
+      prepared.destroySync()
+    );
+    for (;;) {
+      const chunk = await this.attempt(() => result.fetchChunk());
+      if (chunk === null || chunk.rowCount === 0) return;
+      yield { texts: () => textsOf(chunk) };
+    }
+  }
+
+  interrupt(): void {
+    if (!this.#closed) this.native.interrupt();
+  }
+
+  async profile(): Promise<RunProfile | undefined> {
+    try {
+      const text = new TextDecoder().decode(await this.hooks.profile());
+      const profile = JSON.parse(text) as ProfileNode;
+      return profile.query_name === this.#lastSql ? runProfileOf(profile) : undefined;
+    } catch {
+      // No profile is no measurement; the caller leaves the figures out.
+      return undefined;
+    }
+  }
+
+  async release(): Promise<void> {
+    if (this.#closed) return;
+    try {
+      await this.stop();
+      for (const view of this.#views) {
+        await this.attempt(() => this.native.run(`DROP VIEW IF EXISTS temp.${view}`));
+      }
+      this.#views.clear();
+    } finally {
+      this.hooks.giveBack();
+    }
+  }
+
+  /** Ends what runs, then the connection; closing under a running call would crash the process. */
+  async close(): Promise<void> {
+    if (this.#closed) return;
+    this.#closed = true;
+    await this.stop();
+    this.native.closeSync();
+  }
+
+  /** Interrupts until nothing runs: an interrupt between two steps of a call is forgotten. */
+  private async stop(): Promise<void> {
+    while (this.#running.size > 0) {
+      this.native.interrupt();
+      const settled = Promise.allSettled(this.#running);
+      await Promise.race([settled, new Promise((resolve) => setTimeout(resolve, STOP_REPEAT_MS))]);
+    }
+  }
+
+  /** Runs a call of the binding; what it throws becomes an `EngineFault`. */
+  private async attempt<T>(call: () => Promise<T>): Promise<T> {
+    if (this.#closed) throw new EngineFault("interrupted", "the connection is closed");
+    const running = call();
+    this.#running.add(running);
+    try {
+      return await running;
+    } catch (cause) {
+      const message = messageOf(cause);
+      throw new EngineFault(faultKindOf(message), message, { cause });
+    } finally {
+      this.#running.delete(running);
+    }
+  }
+
+  /** Runs a one-value statement with one text parameter. */
+  private async ask(sql: string, argument: string): Promise<string | undefined> {
+    const prepared = await this.attempt(() => this.native.prepare(sql));
+    try {
+      prepared.bindVarchar(1, argument);
+      const reader = await this.attempt(() => prepared.runAndReadAll());
+      const value = reader.getRows()[0]?.[0];
+      return value === null || value === undefined ? undefined : String(value);
+    } finally {
+      prepared.destroySync();
+    }
+  }
+}
+
+const STOP_REPEAT_MS = 20;
+
+function textsOf(chunk: DuckDBDataChunk): string[] {
+  const vector = chunk.getColumnVector(0);
+  const texts = new Array<string>(chunk.rowCount);
+  for (let i = 0; i < texts.length; i += 1) texts[i] = vector.getItem(i) as string;
+  return texts;
+}
+
+/** What the binding's types have of nesting; all of it optional, by kind. */
+interface NestedType {
+  readonly valueType?: NativeType;
+  readonly entryNames?: readonly string[];
+  readonly entryTypes?: readonly NativeType[];
+  readonly alias?: string;
+}
+
+function engineType(type: NativeType): EngineType {
+  const { valueType, entryNames, entryTypes, alias } = type as unknown as NestedType;
+  // BIGNUM and the like have names of their own; JSON is a VARCHAR under an alias.
+  const kind = alias === "JSON" ? "JSON" : kindName(type);
+  const text = alias ?? type.toString();
+  if (kind === "STRUCT" && entryTypes !== undefined) {
+    return {
+      text,
+      kind,
+      fields: entryTypes.map((entry, i) => ({
+        name: entryNames?.[i] ?? "",
+        type: engineType(entry),
+      })),
+    };
+  }
+  return valueType === undefined ? { text, kind } : { text, kind, item: engineType(valueType) };
+}
+
+function kindName(type: NativeType): string {
+  return KINDS[type.typeId] ?? "OTHER";
+}
+
+/** The binding's type numbers, as its header file has them. */
+const KINDS: Readonly<Record<number, string>> = {
+  1: "BOOLEAN",
+  2: "TINYINT",
+  3: "SMALLINT",
+  4: "INTEGER",
+  5: "BIGINT",
+  6: "UTINYINT",
+  7: "USMALLINT",
+  8: "UINTEGER",
+  9: "UBIGINT",
+  10: "FLOAT",
+  11: "DOUBLE",
+  12: "TIMESTAMP",
+  13: "DATE",
+  14: "TIME",
+  15: "INTERVAL",
+  16: "HUGEINT",
+  17: "VARCHAR",
+  18: "BLOB",
+  19: "DECIMAL",
+  20: "TIMESTAMP_S",
+  21: "TIMESTAMP_MS",
+  22: "TIMESTAMP_NS",
+  23: "ENUM",
+  24: "LIST",
+  25: "STRUCT",
+  26: "MAP",
+  27: "UUID",
+  31: "TIMESTAMP_TZ",
+  32: "UHUGEINT",
+  33: "ARRAY",
+  36: "SQLNULL",
+};
+
+/** The binding gives a message only; its first words are the engine's exception type. */
+export function faultKindOf(message: string): FaultKind {
+  for (const [prefix, kind] of FAULTS) if (message.startsWith(prefix)) return kind;
+  return "statement";
+}
+
+const FAULTS: readonly (readonly [string, FaultKind])[] = [
+  ["INTERRUPT", "interrupted"],
+  ["Out of Memory", "memory"],
+  ["IO Error", "io"],
+  ["HTTP Error", "io"],
+  ["INTERNAL", "internal"],
+  ["FATAL", "internal"],
+  ["TransactionContext", "internal"],
+];
