@@ -1,7 +1,13 @@
-/** Being asked to end. The first SIGINT or SIGTERM asks for an orderly end, a second one ends at once. */
+/**
+ * Being asked to end. The first SIGINT or SIGTERM asks for an orderly end, a later one ends at once. One Ctrl-C may
+ * arrive twice, from the terminal and from a task runner: signals that close together are one wish.
+ */
 
 const SIGNALS = ["SIGINT", "SIGTERM"] as const;
 type EndSignal = typeof SIGNALS[number];
+
+/** Signals closer than this are one wish. */
+const SAME_WISH_MS = 500;
 
 /** What a shell reports for a process that this signal ended: 128 + its number. */
 const EXIT_CODES: Readonly<Record<EndSignal, number>> = { SIGINT: 130, SIGTERM: 143 };
@@ -14,11 +20,12 @@ export interface EndRequest extends Disposable {
 /** Listens until disposed. */
 export function listenForEnd(): EndRequest {
   const { promise, resolve } = Promise.withResolvers<EndSignal>();
-  let asked = false;
+  let askedMs: number | undefined;
   const listeners = SIGNALS.map((signal) => {
     const listener = () => {
-      if (asked) Deno.exit(EXIT_CODES[signal]);
-      asked = true;
+      const nowMs = performance.now();
+      askedMs ??= nowMs;
+      if (nowMs - askedMs > SAME_WISH_MS) Deno.exit(EXIT_CODES[signal]);
       resolve(signal);
     };
     Deno.addSignalListener(signal, listener);
