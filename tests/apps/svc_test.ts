@@ -50,6 +50,29 @@ for (const { args, code, output, notes } of STATUSES) {
 }
 
 Deno.test({
+  name: "svc ingest that is interrupted while its input says nothing ingests nothing",
+  fn: async () => {
+    await withDataDir(async (dataDir) => {
+      const process = spawn(["ingest", "--data-dir", dataDir], "piped");
+      const writer = process.stdin.getWriter();
+      await writer.write(new TextEncoder().encode(`{"message":"one"}\n`));
+      // Once the table is there, the command waits for its next line.
+      await until(() => exists(`${dataDir}/warehouse/svc`));
+      process.kill("SIGINT");
+      const [{ code }, notes] = await Promise.all([
+        process.status,
+        textOf(process.stderr),
+        process.stdout.cancel(),
+      ]);
+      await writer.close().catch(() => {});
+      assert.equal(code, 1, notes);
+      assert.match(notes, /^svc: Cannot go on: interrupted; nothing was ingested/);
+      assert.equal(await countTable(dataDir), 0);
+    });
+  },
+});
+
+Deno.test({
   name: "svc ingest-server --with-compactor commits what commit=force asks for, and stops in order",
   fn: async () => {
     await withDataDir(async (dataDir) => {
@@ -123,14 +146,23 @@ async function withServer<T>(
 }
 
 async function untilReady(url: string): Promise<void> {
-  const deadline = Date.now() + UP_MS_MAX;
-  for (;;) {
+  await until(async () => {
     const response = await fetch(url).catch(() => undefined);
     await response?.body?.cancel();
-    if (response?.ok) return;
-    if (Date.now() > deadline) throw new Error(`${url} was not ready within ${UP_MS_MAX} ms`);
+    return response?.ok ?? false;
+  });
+}
+
+async function until(holds: () => Promise<boolean>): Promise<void> {
+  const deadline = Date.now() + UP_MS_MAX;
+  while (!await holds()) {
+    if (Date.now() > deadline) throw new Error(`did not come true within ${UP_MS_MAX} ms`);
     await new Promise((resolve) => setTimeout(resolve, 50));
   }
+}
+
+async function exists(path: string): Promise<boolean> {
+  return await Deno.stat(path).then(() => true, () => false);
 }
 
 function sendLog(url: string): Promise<Response> {
@@ -152,11 +184,11 @@ async function countTable(dataDir: string): Promise<number> {
   return JSON.parse(output).n;
 }
 
-function spawn(args: readonly string[]): Deno.ChildProcess {
+function spawn(args: readonly string[], stdin: "null" | "piped" = "null"): Deno.ChildProcess {
   return new Deno.Command(Deno.execPath(), {
     args: ["task", "-q", "svc", ...args],
     cwd: workspacePath("."),
-    stdin: "null",
+    stdin,
     stdout: "piped",
     stderr: "piped",
   }).spawn();
