@@ -5,14 +5,13 @@
  * which names may meet (see `NameFilter`) is read a second time, its members merged by name.
  */
 
-import { OperatingError } from "../../shared/base/errors.ts";
 import { utf8 } from "../../shared/base/bytes.ts";
-import { TIMESTAMP_NS_MAX } from "../../shared/base/time.ts";
 import { ByteBuilder } from "../../shared/columns/byte_builder.ts";
 import { writeJsonName } from "../../shared/columns/json_writer.ts";
 import type { LogColumns } from "./log_columns.ts";
 import { FIELD, LogRecordFields } from "./log_record.ts";
 import { NameShapes } from "./name_shapes.ts";
+import { refuseLate, writeTime } from "./row_columns.ts";
 import {
   type Attribute,
   FIELD_NAMES,
@@ -321,28 +320,17 @@ export class RecordDecoder {
 
   #writeTime(): void {
     const { observedLow, observedHigh } = this.#fields;
-    refuseLate("timeUnixNano", this.#timeLow, this.#timeHigh);
-    refuseLate("observedTimeUnixNano", observedLow, observedHigh);
+    refuseLate("a log record with timeUnixNano", this.#timeLow, this.#timeHigh);
+    refuseLate("a log record with observedTimeUnixNano", observedLow, observedHigh);
     if (this.#timeLow !== 0 || this.#timeHigh !== 0) {
-      this.#columns.time(this.#timeLow, this.#timeHigh);
+      writeTime(this.#columns, this.#timeLow, this.#timeHigh);
     } else if (observedLow !== 0 || observedHigh !== 0) {
-      this.#columns.time(observedLow, observedHigh);
-    } else this.#columns.time(this.#nowLow, this.#nowHigh);
+      writeTime(this.#columns, observedLow, observedHigh);
+    } else writeTime(this.#columns, this.#nowLow, this.#nowHigh);
   }
 }
 
 const NO_BYTES = new Uint8Array(0);
-
-/** Refuses an unsigned 64-bit nanosecond count that a signed one does not hold. */
-function refuseLate(field: string, low: number, high: number): void {
-  if (high >= 0) return;
-  const value = BigInt.asUintN(64, (BigInt(high) << 32n) | BigInt(low >>> 0));
-  throw new OperatingError(
-    "invalid_argument",
-    `Cannot store a log record with ${field} ${value}: the last instant is ${TIMESTAMP_NS_MAX} ` +
-      "(2262-04-11); send Unix nanoseconds",
-  );
-}
 
 function equals(
   bytes: Uint8Array,
