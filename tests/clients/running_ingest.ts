@@ -53,26 +53,30 @@ export class RunningIngest implements AsyncDisposable {
     return Number(line?.slice(series.length + 1) ?? NaN);
   }
 
-  /** Every row of every lane, in the WAL's order, from segments in whatever state. */
-  async rows(): Promise<StoredRow[]> {
-    const reader = openWalReader(new DenoFileSystem(), join(this.dataDir, "wal"));
-    const rows: StoredRow[] = [];
-    for (const lane of await reader.lanes()) {
-      const segments = await reader.list(lane, ["active", "sealed"]);
-      for (const name of new Set(segments.map((segment) => segment.name))) {
-        await using segment = await reader.open(lane, name);
-        for await (const frame of segment.frames()) {
-          rows.push(...rowsOf(frame.message, `${lane.tenant}/${lane.index}`));
-        }
-      }
-    }
-    return rows;
+  rows(): Promise<StoredRow[]> {
+    return storedRows(this.dataDir);
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
     await this.server.stop();
     await Deno.remove(this.dataDir, { recursive: true });
   }
+}
+
+/** Every row of every lane, in the WAL's order, from segments that are active or sealed. */
+export async function storedRows(dataDir: string): Promise<StoredRow[]> {
+  const reader = openWalReader(new DenoFileSystem(), join(dataDir, "wal"));
+  const rows: StoredRow[] = [];
+  for (const lane of await reader.lanes()) {
+    const segments = await reader.list(lane, ["active", "sealed"]);
+    for (const name of new Set(segments.map((segment) => segment.name))) {
+      await using segment = await reader.open(lane, name);
+      for await (const frame of segment.frames()) {
+        rows.push(...rowsOf(frame.message, `${lane.tenant}/${lane.index}`));
+      }
+    }
+  }
+  return rows;
 }
 
 function rowsOf(message: Uint8Array, lane: string): StoredRow[] {
