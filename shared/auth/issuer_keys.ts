@@ -180,8 +180,10 @@ async function fetchKeySet(issuer: string, options: FetchOptions): Promise<JSONW
       `${url} names issuer ${JSON.stringify(discovery.issuer)}: give exactly that as the issuer`,
     );
   }
-  const keys = await fetchObject(keysUrlOf(discovery, issuer), options);
-  return keys as unknown as JSONWebKeySet;
+  const set = await fetchObject(keysUrlOf(discovery, issuer), options);
+  const { keys } = set;
+  if (!Array.isArray(keys) || keys.length === 0) throw new Error("its key set has no keys");
+  return set as unknown as JSONWebKeySet;
 }
 
 /** `jwks_uri`, over TLS unless the issuer itself goes without. */
