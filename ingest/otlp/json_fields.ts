@@ -20,14 +20,14 @@ const INT64_MAX = 2n ** 63n - 1n;
 const INTEGER = /^-?[0-9]{1,20}$/;
 const BASE64 = /^[A-Za-z0-9+/_-]*={0,2}$/;
 
-/** The value of each hexadecimal digit by its character code; 0xff for what is none. */
-const NIBBLES = Uint8Array.from({ length: 128 }, (_, code) => {
-  const digit = "0123456789abcdef".indexOf(String.fromCharCode(code).toLowerCase());
-  return digit < 0 ? 0xff : digit;
-});
-
 /** Members that hold 64-bit integers. */
-const INT64_MEMBERS = new Set(["timeUnixNano", "observedTimeUnixNano", "intValue"]);
+const INT64_MEMBERS = new Set([
+  "timeUnixNano",
+  "observedTimeUnixNano",
+  "startTimeUnixNano",
+  "endTimeUnixNano",
+  "intValue",
+]);
 
 /** A reviver for `JSON.parse` that keeps 64-bit integers as the digits that were sent. */
 export function exactReviver(key: string, value: unknown, context?: { source?: string }): unknown {
@@ -110,22 +110,6 @@ export function doubleOf(value: unknown, member: string): number | undefined {
     return Number(value);
   }
   throw refusal(member, value, "a number");
-}
-
-/** Hexadecimal, in either case. */
-export function hexOf(value: unknown, member: string): Uint8Array | undefined {
-  const text = stringOf(value, member);
-  if (text === undefined || text === "") return undefined;
-  const bytes = new Uint8Array(text.length >> 1);
-  let invalid = text.length & 1;
-  for (let i = 0; i < bytes.length; i += 1) {
-    const high = NIBBLES[text.charCodeAt(2 * i)] ?? 0xff;
-    const low = NIBBLES[text.charCodeAt(2 * i + 1)] ?? 0xff;
-    invalid |= (high | low) & 0xf0;
-    bytes[i] = (high << 4) | low;
-  }
-  if (invalid !== 0) throw refusal(member, text, "pairs of hexadecimal digits");
-  return bytes;
 }
 
 /** Base64 in the standard or the URL alphabet, padded or not. */

@@ -98,7 +98,7 @@ export class RecordDecoder {
     this.#reset();
     if (context !== this.#context) {
       this.#context = context;
-      this.#filter.enter(context);
+      this.#filter.enter(context.slots);
     }
     this.#filter.nextRecord();
     if (this.#readFields(end, context) && !context.meetsFields) {

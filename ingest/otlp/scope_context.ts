@@ -60,7 +60,7 @@ export class ScopeContext {
   readonly members: DataView;
   /** A name of the context equals one of a record's fields: no record may take the fast path. */
   readonly meetsFields: boolean;
-  /** Slots of the context's names in `NameFilter`. */
+  /** Slots in `NameFilter` of the names that a record's attributes may meet, or that fill core columns. */
   readonly slots: readonly number[];
 
   constructor({ resource, scopeName, scopeVersion, scope }: ScopeFields) {
@@ -80,7 +80,7 @@ export class ScopeContext {
     for (const [name, json] of members) putLast(merged, name, json);
     this.members = new DataView(membersOf(merged).buffer);
     this.meetsFields = [...merged.keys()].some((name) => FIELDS.has(name));
-    this.slots = [...merged.keys()].map(slotOfName);
+    this.slots = [...[...merged.keys()].map(slotOfName), ...ALWAYS_RESERVED];
   }
 }
 
@@ -127,11 +127,10 @@ export class NameFilter {
   #context = 0;
   #record = 0;
 
-  /** Reserves the names of a context, of a record's own fields and of the core columns; forgets all others. */
-  enter({ slots }: ScopeContext): void {
+  /** Reserves the names of a context, given by their slots; forgets all others. */
+  enter(slots: readonly number[]): void {
     this.#context += 1;
     for (const slot of slots) this.#contexts[slot] = this.#context;
-    for (const slot of ALWAYS_RESERVED) this.#contexts[slot] = this.#context;
   }
 
   nextRecord(): void {
@@ -157,7 +156,7 @@ export function slotOf(bytes: Uint8Array, start: number, end: number): number {
   return (hash ^ (hash >>> 10)) & (SLOTS - 1);
 }
 
-function slotOfName(name: string): number {
+export function slotOfName(name: string): number {
   const bytes = utf8(name);
   return slotOf(bytes, 0, bytes.length);
 }

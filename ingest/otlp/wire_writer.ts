@@ -11,6 +11,12 @@ const LENGTH_MAX = 2 ** 28 - 1;
 /** A string of so many units has fewer than 128 bytes: its length takes one. */
 const SHORT_TEXT_MAX = 42;
 
+/** The value of each hexadecimal digit by its character code; 0xff for what is none. */
+const NIBBLES = Uint8Array.from({ length: 128 }, (_, code) => {
+  const digit = "0123456789abcdef".indexOf(String.fromCharCode(code).toLowerCase());
+  return digit < 0 ? 0xff : digit;
+});
+
 export class WireWriter {
   readonly out = new ByteBuilder(64 * 1024);
 
@@ -75,10 +81,12 @@ export class WireWriter {
     out.length += 9;
   }
 
+  /** Also takes tags of two bytes: fields from number 16. */
   fixed32(tag: number, value: number): void {
     const { out } = this;
-    out.reserve(5);
-    out.view.setUint8(out.length, tag);
+    out.reserve(6);
+    if (tag > 0x7f) out.byte((tag & 0x7f) | 0x80);
+    out.view.setUint8(out.length, tag > 0x7f ? tag >> 7 : tag);
     out.view.setUint32(out.length + 1, value, true);
     out.length += 5;
   }
@@ -96,4 +104,26 @@ export class WireWriter {
     this.out.append(bytes);
     this.end(start);
   }
+
+  /** The bytes of hexadecimal text, in either case; false when it is none. */
+  hex(tag: number, text: string): boolean {
+    const start = this.start(tag);
+    const { out } = this;
+    const count = text.length >> 1;
+    out.reserve(count);
+    let invalid = text.length & 1;
+    for (let i = 0; i < count; i += 1) {
+      const high = nibble(text.charCodeAt(2 * i));
+      const low = nibble(text.charCodeAt(2 * i + 1));
+      invalid |= (high | low) & 0xf0;
+      out.view.setUint8(start + i, (high << 4) | low);
+    }
+    out.length += count;
+    this.end(start);
+    return invalid === 0;
+  }
+}
+
+function nibble(code: number): number {
+  return code < NIBBLES.length ? NIBBLES[code] as number : 0xff;
 }

@@ -59,6 +59,11 @@ export class StringColumnBuilder implements ColumnBuilder {
   #offsets = new Int32Array(1024);
   readonly #validity = new Validity();
 
+  /** Bytes appended to `values` since the last row ended. */
+  get rowLength(): number {
+    return this.values.length - (this.#offsets[this.rows] as number);
+  }
+
   /** Ends the row whose bytes were appended to `values` since the last row ended. */
   endRow(): void {
     this.rows += 1;
@@ -129,7 +134,7 @@ export class StringColumnBuilder implements ColumnBuilder {
   }
 }
 
-/** UTF-8 values that mostly repeat the row before: a run of rows is written at once. Knows no nulls. */
+/** UTF-8 values that mostly repeat the row before: a run of rows is written at once. */
 export class RunColumnBuilder {
   readonly #column = new StringColumnBuilder();
   #run: Uint8Array = new Uint8Array(0);
@@ -142,6 +147,16 @@ export class RunColumnBuilder {
       this.#run = bytes;
     }
     this.#runRows += 1;
+  }
+
+  /** The same; a row that is null when there are none. */
+  valueOrNull(bytes: Uint8Array | null): void {
+    if (bytes !== null) {
+      this.value(bytes);
+      return;
+    }
+    this.#flush();
+    this.#column.null();
   }
 
   /** Appends a row with the first `length` of these bytes, which may change afterwards. */
