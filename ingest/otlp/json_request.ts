@@ -1,6 +1,6 @@
 /**
  * What logs and traces in OTLP/JSON have in common: the parsed text is written in the protobuf wire format, so that
- * both encodings have one mapping; that costs less than a third of what `JSON.parse` takes.
+ * both encodings have one mapping. Writing and reading that takes about 1.5 times what `JSON.parse` does.
  *
  * Unknown members are ignored, names are lowerCamelCase only, ids are hexadecimal, bytes base64, enums numbers;
  * 64-bit integers are exact as string and as number. A lone surrogate in a string becomes U+FFFD.
@@ -13,7 +13,6 @@ import {
   boolOf,
   doubleOf,
   exactReviver,
-  hexOf,
   INEXACT,
   int32Of,
   intValueOf,
@@ -118,8 +117,9 @@ export class JsonRequestWriter {
 
   /** Hexadecimal, `bytes`. */
   id(tag: number, value: unknown, member: string): void {
-    const id = hexOf(value, member);
-    if (id !== undefined) this.wire.bytes(tag, id);
+    const text = stringOf(value, member);
+    if (text === undefined || text === "") return;
+    if (!this.wire.hex(tag, text)) throw refusal(member, text, "pairs of hexadecimal digits");
   }
 
   /** An enum or another `int32`. */
