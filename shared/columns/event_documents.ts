@@ -15,7 +15,7 @@ import {
 import { NS_PER_US } from "../base/time.ts";
 import { EVENTS_SCHEMA } from "../event/events.ts";
 import type { ColumnBatch } from "./batch.ts";
-import { Int64ColumnBuilder, StringColumnBuilder } from "./column_builders.ts";
+import { type ColumnBuilder, Int64ColumnBuilder, StringColumnBuilder } from "./column_builders.ts";
 
 export interface DocumentOptions extends DocumentDefaults {
   /** Line of the input, from 1, for error messages; without it, documents are counted. */
@@ -56,7 +56,19 @@ export class EventDocumentBuilder {
   /** The batch of what was added; the builder is empty afterwards. */
   finish(): ColumnBatch {
     const { rows } = this;
-    const columns = [
+    const columns = this.#columns().map((builder) => builder.finish());
+    return { schema: EVENTS_SCHEMA, rows, columns };
+  }
+
+  /** Forgets what was added since the last batch. */
+  clear(): void {
+    for (const column of this.#columns()) column.clear();
+    this.#documents = 0;
+  }
+
+  /** In the schema's order. */
+  #columns(): readonly ColumnBuilder[] {
+    return [
       this.#timestamp,
       this.#timestampNs,
       this.#host,
@@ -65,8 +77,7 @@ export class EventDocumentBuilder {
       this.#index,
       this.#raw,
       this.#attributes,
-    ].map((builder) => builder.finish());
-    return { schema: EVENTS_SCHEMA, rows, columns };
+    ];
   }
 
   #append(options: DocumentOptions, document: () => JsonDocument): void {

@@ -18,6 +18,8 @@ export interface DocumentDefaults {
   readonly source?: string;
   readonly sourcetype?: string;
   readonly index?: string;
+  /** What the sender calls the document: kept as attribute `_id`, in place of a member of that name. */
+  readonly id?: string;
 }
 
 export interface EventFields {
@@ -31,8 +33,8 @@ export interface EventFields {
   readonly attributes: string | null;
 }
 
-/** Digits enough to lose some in a double. */
-const LONG_NUMBER = /[0-9]{16}/;
+/** Where a number with digits enough to lose some in a double may begin. */
+const LONG_NUMBER = /[:,[]\s*-?[0-9]{16}/;
 
 /**
  * The document of one NDJSON line. Integers beyond 2^53 keep their digits (as raw JSON, which `JSON.stringify`
@@ -69,36 +71,79 @@ function keepDigits(_key: string, value: unknown, context?: { source?: string })
 
 /** The row of `document`. Throws `invalid_argument` naming a time that cannot be stored. */
 export function eventOfDocument(document: JsonDocument, defaults: DocumentDefaults): EventFields {
-  const rest: Record<string, unknown> = { ...document };
-  const timestampNs = takeTime(rest) ?? defaults.nowNs;
-  const host = takeText(rest, "host.name") ?? takeNested(rest, "host", "name") ??
-    takeText(rest, "host") ?? defaults.host ?? "unknown";
-  const source = takeText(rest, "service.name") ?? takeNested(rest, "service", "name") ??
-    takeText(rest, "source") ?? defaults.source ?? "bulk";
-  const sourcetype = takeText(rest, "sourcetype") ?? defaults.sourcetype ?? "bulk:doc";
-  const index = takeText(rest, "index") ?? defaults.index ?? "main";
-  const raw = takeMessage(rest) ?? jsonText(document);
-  const attributes = Object.keys(rest).length === 0 ? null : jsonText(rest);
-  return { timestampNs, host, source, sourcetype, index, raw, attributes };
+  const time = timeOf(document);
+  const host = fieldOf(document, "host.name", "host", "name");
+  const source = fieldOf(document, "service.name", "service", "name", "source");
+  const sourcetype = textOf(document.sourcetype);
+  const index = textOf(document.index);
+  const message = document.message ?? undefined;
+  const raw = message === undefined || typeof message === "string" ? message : jsonText(message);
+  return {
+    timestampNs: time?.ns ?? defaults.nowNs,
+    host: host?.text ?? defaults.host ?? "unknown",
+    source: source?.text ?? defaults.source ?? "bulk",
+    sourcetype: sourcetype ?? defaults.sourcetype ?? "bulk:doc",
+    index: index ?? defaults.index ?? "main",
+    raw: raw ?? jsonText(document),
+    attributes: attributesOf(document, {
+      time: time?.member,
+      host,
+      source,
+      sourcetype: sourcetype === undefined ? undefined : "sourcetype",
+      index: index === undefined ? undefined : "index",
+      message: message === undefined ? undefined : "message",
+      id: defaults.id,
+    }),
+  };
 }
 
-function takeTime(rest: Record<string, unknown>): bigint | undefined {
-  for (const name of ["@timestamp", "timestamp"]) {
-    const value = rest[name] ?? undefined;
-    if (value === undefined) continue;
-    const ns = instantNs(value);
-    if (ns === undefined || ns < 0n || ns > TIMESTAMP_NS_MAX) {
-      throw refusal(
-        `${name} is ${
-          excerpt(value)
-        }; send RFC 3339 with a zone, or Unix time in s, ms, us or ns, ` +
-          "from 1970 to 2262",
-      );
-    }
-    delete rest[name];
-    return ns;
+/** Members that filled columns, and what they leave behind. */
+interface Taken {
+  readonly time: string | undefined;
+  readonly host: Field | undefined;
+  readonly source: Field | undefined;
+  readonly sourcetype: string | undefined;
+  readonly index: string | undefined;
+  readonly message: string | undefined;
+  /** Takes the place of the member `_id`. */
+  readonly id: string | undefined;
+}
+
+/** JSON of the members that filled no column, null when none is left. */
+function attributesOf(document: JsonDocument, taken: Taken): string | null {
+  const { time, host, source, sourcetype, index, message, id } = taken;
+  const hostMember = host?.member;
+  const sourceMember = source?.member;
+  const rest: Record<string, unknown> = id === undefined ? {} : { _id: id };
+  let isEmpty = id === undefined;
+  for (const name in document) {
+    if (name === message || name === time || name === sourcetype || name === index) continue;
+    let value = document[name];
+    if (name === hostMember) value = host?.rest;
+    else if (name === sourceMember) value = source?.rest;
+    if (value === undefined || (name === "_id" && id !== undefined)) continue;
+    if (name === "__proto__") Object.defineProperty(rest, name, { value, enumerable: true });
+    else rest[name] = value;
+    isEmpty = false;
   }
-  return undefined;
+  return isEmpty ? null : jsonText(rest);
+}
+
+function timeOf(document: JsonDocument): { member: string; ns: bigint } | undefined {
+  let member = "@timestamp";
+  let value = document[member] ?? undefined;
+  if (value === undefined) {
+    member = "timestamp";
+    value = document[member] ?? undefined;
+    if (value === undefined) return undefined;
+  }
+  const ns = instantNs(value);
+  if (ns !== undefined && ns >= 0n && ns <= TIMESTAMP_NS_MAX) return { member, ns };
+  throw refusal(
+    `${member} is ${
+      excerpt(value)
+    }; send RFC 3339 with a zone, or Unix time in s, ms, us or ns, from 1970 to 2262`,
+  );
 }
 
 /** Nanoseconds of an RFC 3339 text or of a Unix time, whose unit its size tells; undefined for anything else. */
@@ -132,41 +177,45 @@ function epochNs(value: number): bigint | undefined {
   return whole * unit + BigInt(Math.round((value - Math.trunc(value)) * Number(unit)));
 }
 
-/** The text of a member, taken out; undefined when it has none. Objects fill no column. */
-function takeText(rest: Record<string, unknown>, name: string): string | undefined {
-  const text = textOf(rest[name]);
-  if (text !== undefined) delete rest[name];
-  return text;
+/** A column's text, the member that it came from, and what stays of that member. */
+interface Field {
+  readonly text: string;
+  readonly member: string;
+  readonly rest: JsonDocument | undefined;
 }
 
-/** The same of a member of a member; an object that this empties is taken out as well. */
-function takeNested(
-  rest: Record<string, unknown>,
+/** The text of `dotted`, else of `inner` in `outer`, else of `bare`. Objects fill no column. */
+function fieldOf(
+  document: JsonDocument,
+  dotted: string,
   outer: string,
   inner: string,
-): string | undefined {
-  const parent = rest[outer];
-  if (typeof parent !== "object" || parent === null || Array.isArray(parent)) return undefined;
-  const { [inner]: value, ...others } = parent as Record<string, unknown>;
-  const text = textOf(value);
+  bare = outer,
+): Field | undefined {
+  const dottedText = textOf(document[dotted]);
+  if (dottedText !== undefined) return { text: dottedText, member: dotted, rest: undefined };
+  const parent = document[outer];
+  if (typeof parent === "object" && parent !== null && !Array.isArray(parent)) {
+    const nested = nestedField(parent as JsonDocument, outer, inner);
+    if (nested !== undefined) return nested;
+  }
+  const bareText = textOf(document[bare]);
+  return bareText === undefined ? undefined : { text: bareText, member: bare, rest: undefined };
+}
+
+/** An object of which nothing stays is taken whole. */
+function nestedField(parent: JsonDocument, outer: string, inner: string): Field | undefined {
+  const text = textOf(parent[inner]);
   if (text === undefined) return undefined;
-  if (Object.keys(others).length === 0) delete rest[outer];
-  else rest[outer] = others;
-  return text;
+  const { [inner]: _, ...others } = parent;
+  const isEmpty = Object.keys(others).length === 0;
+  return { text, member: outer, rest: isEmpty ? undefined : others };
 }
 
 function textOf(value: unknown): string | undefined {
   if (typeof value === "string") return value === "" ? undefined : value;
   if (typeof value === "number" || typeof value === "boolean") return String(value);
   return json.isRawJSON(value) ? value.rawJSON : undefined;
-}
-
-/** The document's message: its text, or the JSON text of what is no string. An empty string is a message. */
-function takeMessage(rest: Record<string, unknown>): string | undefined {
-  const message = rest.message ?? undefined;
-  if (message === undefined) return undefined;
-  delete rest.message;
-  return typeof message === "string" ? message : jsonText(message);
 }
 
 function jsonText(value: unknown): string {

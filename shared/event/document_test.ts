@@ -98,6 +98,17 @@ const MAPPED: readonly { readonly json: string; readonly event: Partial<EventFie
       attributes: `{"host":"","service.name":null}`,
     },
   },
+  {
+    json: `{"message":"m","__proto__":{"x":1},"constructor":2}`,
+    event: { attributes: `{"__proto__":{"x":1},"constructor":2}` },
+  },
+  {
+    json:
+      `{"message":"m","n": 12345678901234567890,"l":[ -1234567890123456789 ],"e":1234567890123456e1}`,
+    event: {
+      attributes: `{"n":12345678901234567890,"l":[-1234567890123456789],"e":12345678901234560}`,
+    },
+  },
   { json: `{"message":"","a":"b"}`, event: { raw: "", attributes: `{"a":"b"}` } },
   { json: `{"message":{"k":[1]}}`, event: { raw: `{"k":[1]}`, attributes: null } },
   {
@@ -134,5 +145,17 @@ Deno.test({
       raw: "m",
       attributes: null,
     });
+  },
+});
+
+Deno.test({
+  name: "eventOfDocument keeps the sender's id as attribute _id, in place of a member of that name",
+  fn() {
+    const defaults = { nowNs: 5n, id: "7" };
+    const attributes = (document: Record<string, unknown>) =>
+      eventOfDocument(document, defaults).attributes;
+    assert.equal(attributes({ message: "m" }), `{"_id":"7"}`);
+    assert.equal(attributes({ message: "m", _id: "other", a: 1 }), `{"_id":"7","a":1}`);
+    assert.equal(eventOfDocument({ a: 1 }, defaults).raw, `{"a":1}`);
   },
 });
