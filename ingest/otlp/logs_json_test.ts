@@ -1,9 +1,10 @@
 import fc from "fast-check";
 import assert from "node:assert/strict";
-import { encodeLogsRequest, type LogsRequest } from "../../proto/otlp_logs.ts";
-import { hexOf, utf8 } from "../../shared/base/bytes.ts";
+import { encodeLogsRequest } from "../../proto/otlp_logs.ts";
+import { utf8 } from "../../shared/base/bytes.ts";
 import { isOperatingError } from "../../shared/base/errors.ts";
 import { type RowObject, rowsOf } from "../../shared/columns/rows.ts";
+import { jsonForm } from "./json_form.ts";
 import { logsRequest } from "./logs_arbitrary.ts";
 import { decodeLogsJson } from "./logs_json.ts";
 import { decodeLogsProtobuf } from "./logs_protobuf.ts";
@@ -18,23 +19,12 @@ function rowsOfRecord(record: string): RowObject[] {
   return rowsOfJson(`{"resourceLogs":[{"scopeLogs":[{"logRecords":[${record}]}]}]}`);
 }
 
-/** The OTLP/JSON form: ids as hex, bytes as base64, doubles that JSON lacks as strings. */
-function jsonOf(request: LogsRequest, idOf: (hex: string) => string): string {
-  return JSON.stringify(request, (name, value) => {
-    if (value instanceof Uint8Array) {
-      return name === "bytesValue" ? Buffer.from(value).toString("base64") : idOf(hexOf(value));
-    }
-    if (name === "doubleValue" && !Number.isFinite(value)) return String(value);
-    return Object.is(value, -0) ? 0 : value;
-  });
-}
-
 Deno.test({
   name: "decodeLogsJson equals decodeLogsProtobuf on the same request",
   fn() {
     fc.assert(
       fc.property(logsRequest, fc.boolean(), (request, upperCase) => {
-        const json = jsonOf(request, (hex) => upperCase ? hex.toUpperCase() : hex);
+        const json = jsonForm(request, (hex) => upperCase ? hex.toUpperCase() : hex);
         assert.deepEqual(
           rowsOfJson(json),
           rowsOf(decodeLogsProtobuf(encodeLogsRequest(request), { nowNs: NOW_NS })),
