@@ -4,9 +4,13 @@
  * uses nobody's budget.
  */
 
-import type { Authenticator } from "../shared/auth/authenticator.ts";
-import type { RateLimiter } from "./rate_limit.ts";
-import type { TenantGate } from "./tenant_gate.ts";
+import { Authenticator } from "../shared/auth/authenticator.ts";
+import { oidcSettingsOf } from "../shared/auth/oidc_settings.ts";
+import type { Clock } from "../shared/os/clock.ts";
+import type { IngestSettings } from "./flags.ts";
+import type { IngestMetrics } from "./metrics.ts";
+import { createRateLimiter, type RateLimiter } from "./rate_limit.ts";
+import { TenantGate, tenantSettingsOf } from "./tenant_gate.ts";
 
 /** A request's head: `Headers` is one, gRPC metadata becomes one. Names are lower-case. */
 export interface RequestHead {
@@ -23,11 +27,16 @@ export interface AdmissionDeps {
 /** Address of the connection's other end; asked for only where it is needed. */
 export type Peer = () => string;
 
-export class Admission {
+export class Admission implements AsyncDisposable {
   readonly #deps: AdmissionDeps;
 
   constructor(deps: AdmissionDeps) {
     this.#deps = deps;
+  }
+
+  /** The gate that takes a tenant in once its rows are about to be stored. */
+  get tenants(): TenantGate {
+    return this.#deps.tenants;
   }
 
   /**
@@ -50,4 +59,25 @@ export class Admission {
       claims: caller.identity?.claims,
     });
   }
+
+  /** Ends what goes on in the background: fetching the issuer's keys, the connection to Redis. */
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#deps.authenticator[Symbol.asyncDispose]();
+    await this.#deps.limiter?.[Symbol.asyncDispose]();
+  }
+}
+
+/**
+ * The door as the options want it. Errors: `invalid_argument` for options that do not go together.
+ * Does not wait for the issuer or for Redis.
+ */
+export function openAdmission(
+  settings: IngestSettings,
+  { clock, metrics }: { clock: Clock; metrics: IngestMetrics },
+): Admission {
+  const tenants = new TenantGate(tenantSettingsOf(settings), metrics);
+  const oidc = oidcSettingsOf(settings);
+  const limiter = createRateLimiter(settings, { clock, metrics });
+  const authenticator = new Authenticator({ tokens: settings.authTokens, oidc }, { clock });
+  return new Admission({ authenticator, limiter, tenants });
 }

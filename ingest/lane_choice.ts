@@ -1,54 +1,41 @@
 /**
- * Which lane a request's rows go to: tenant and index, both named by headers.
+ * Which lane a request's rows go to: the caller's tenant, and the index that a header names.
  *
- * The server is single-tenant here (SPEC.md section 5, rule 1). A refused request opens no lane:
- * `choose` only reads the headers, `admit` counts the lane once the rows are known to be good.
+ * A refused request opens no lane and takes no tenant in: `choose` only reads the head, `admit`
+ * counts lane and tenant once the rows are known to be good.
  */
 
 import { OperatingError } from "../shared/base/errors.ts";
 import { EVENTS_TABLE } from "../shared/event/events.ts";
-import { DEFAULT_TENANT, type LaneId, laneName } from "../shared/event/tenant.ts";
+import { type LaneId, laneName } from "../shared/event/tenant.ts";
+import type { RequestHead } from "./admission.ts";
 import type { IngestMetrics } from "./metrics.ts";
+import type { TenantGate } from "./tenant_gate.ts";
 
 const INDEX_NAME = /^[a-z0-9][a-z0-9._-]{0,127}$/;
 /** Tables with columns of their own that log rows do not have. */
 const RESERVED_INDEXES: ReadonlySet<string> = new Set(["traces", "query_audit"]);
 
-const EVENTS_LANE: LaneId = { tenant: DEFAULT_TENANT, index: EVENTS_TABLE };
-
 export class LaneChoice {
   readonly #lanesMax: number;
-  readonly #metrics: Pick<IngestMetrics, "tenantDenied" | "laneRefused">;
+  readonly #tenants: TenantGate;
+  readonly #metrics: Pick<IngestMetrics, "laneRefused">;
   readonly #admitted = new Set<string>();
 
   /** `lanesMax` 0 is no bound. */
   constructor(
     lanesMax: number,
-    metrics: Pick<IngestMetrics, "tenantDenied" | "laneRefused">,
+    parts: { tenants: TenantGate; metrics: Pick<IngestMetrics, "laneRefused"> },
   ) {
     this.#lanesMax = lanesMax;
-    this.#metrics = metrics;
+    this.#tenants = parts.tenants;
+    this.#metrics = parts.metrics;
   }
 
-  /**
-   * The lane that the headers name. Errors: `permission_denied` (tenant), `invalid_argument`
-   * (index).
-   */
-  choose(headers: Headers): LaneId {
-    const tenant = headers.get("x-scope-orgid");
-    if (tenant !== null && tenant !== DEFAULT_TENANT) {
-      this.#metrics.tenantDenied.add(1, { reason: "header_not_trusted" });
-      throw new OperatingError(
-        "permission_denied",
-        `cannot write for tenant ${
-          JSON.stringify(tenant)
-        }: this server is single-tenant and does not trust ` +
-          `X-Scope-OrgID; drop the header or send ${DEFAULT_TENANT}`,
-        { reason: "header_not_trusted" },
-      );
-    }
-    const index = headers.get("x-svc-index");
-    if (index === null || index === EVENTS_TABLE) return EVENTS_LANE;
+  /** The lane of `tenant` that the request's head names. Errors: `invalid_argument` (index). */
+  choose(head: RequestHead, tenant: string): LaneId {
+    const index = head.get("x-svc-index");
+    if (index === null || index === EVENTS_TABLE) return { tenant, index: EVENTS_TABLE };
     if (!INDEX_NAME.test(index) || RESERVED_INDEXES.has(index)) {
       throw new OperatingError(
         "invalid_argument",
@@ -59,7 +46,7 @@ export class LaneChoice {
         { reason: "bad_index_name" },
       );
     }
-    return { tenant: DEFAULT_TENANT, index };
+    return { tenant, index };
   }
 
   /** Takes `lane` into use. Errors: `unavailable` without a retry hint when it is one too many. */
@@ -75,6 +62,7 @@ export class LaneChoice {
         { reason: "lane_cap" },
       );
     }
+    this.#tenants.admit(lane.tenant);
     this.#admitted.add(name);
   }
 }

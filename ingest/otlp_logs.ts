@@ -1,7 +1,7 @@
 /**
  * `POST /v1/logs`: OTLP/HTTP logs, in protobuf or JSON. The hot route of the service.
  *
- * Order: headers, body, decode, encode, append. Nothing is stored unless all before the append went
+ * Order: who may write, other headers, body, decode, encode, append. Nothing is stored unless all before the append went
  * well, and the append takes all rows of a request or none.
  */
 
@@ -17,6 +17,7 @@ import type { Clock } from "../shared/os/clock.ts";
 import type { Wal } from "../shared/wal/types.ts";
 import { type CommitMode, commitModeOf } from "./commit_mode.ts";
 import { LIMITS } from "./flags.ts";
+import type { Admission, Peer } from "./admission.ts";
 import type { LaneChoice } from "./lane_choice.ts";
 import type { IngestMetrics } from "./metrics.ts";
 import { decodeLogsJson } from "./otlp/logs_json.ts";
@@ -27,6 +28,7 @@ export interface OtlpLogsDeps {
   readonly wal: Pick<Wal, "append">;
   /** Returns once the rows of a segment are committed: `commit=force`. */
   readonly forceCommit: (lane: LaneId, segment: string) => Promise<void>;
+  readonly admission: Pick<Admission, "admit">;
   readonly lanes: LaneChoice;
   readonly clock: Clock;
   readonly metrics: IngestMetrics;
@@ -39,15 +41,18 @@ export interface OtlpLogsDeps {
 /** The route's handler; `query` is what follows the question mark. It answers its own errors. */
 export function createOtlpLogs(
   deps: OtlpLogsDeps,
-): (request: Request, query: string) => Promise<Response> {
+): (request: Request, query: string, peer: Peer) => Promise<Response> {
   const deadline = {
     msMax: deps.requestMsMax,
     what: "the rows did not arrive or were not made durable (they may still be stored)",
   };
-  return async (request, query) => {
+  return async (request, query, peer) => {
     const encoding = otlpEncodingOf(request.headers.get("content-type"));
     try {
-      const stored = await withDeadline(deadline, () => store(request, { encoding, query, deps }));
+      const stored = await withDeadline(
+        deadline,
+        () => store(request, { encoding, query, peer, deps }),
+      );
       if (stored?.mode === "force") await deps.forceCommit(stored.lane, stored.segment);
       deps.metrics.events.at(LOGS).add(stored?.rows ?? 0);
       return otlpAccepted(encoding ?? "json");
@@ -61,6 +66,7 @@ export function createOtlpLogs(
 interface StoreOptions {
   readonly encoding: OtlpEncoding | undefined;
   readonly query: string;
+  readonly peer: Peer;
   readonly deps: OtlpLogsDeps;
 }
 
@@ -73,11 +79,12 @@ interface Stored {
 
 /** What was stored; undefined for a request without rows. */
 async function store(request: Request, options: StoreOptions): Promise<Stored | undefined> {
-  const { encoding, query, deps } = options;
+  const { encoding, query, peer, deps } = options;
   const { headers } = request;
+  const tenant = await deps.admission.admit(headers, peer);
   if (encoding === undefined) throw unsupportedType(headers.get("content-type"));
   const mode = commitModeOf(query, headers.get("x-svc-commit"));
-  const lane = deps.lanes.choose(headers);
+  const lane = deps.lanes.choose(headers, tenant);
   using hold = deps.bodies.hold();
   hold.grow(LIMITS.requestBytes);
   const body = await readBody(request, {

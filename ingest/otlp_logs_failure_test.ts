@@ -12,6 +12,7 @@ import type { AppendReceipt } from "../shared/wal/types.ts";
 import { LaneChoice } from "./lane_choice.ts";
 import { createIngestMetrics } from "./metrics.ts";
 import { createOtlpLogs } from "./otlp_logs.ts";
+import { openGate } from "./testing_gate.ts";
 
 const BODY = new Uint8Array(encodeLogsRequest({
   resourceLogs: [{ scopeLogs: [{ logRecords: [{ body: { stringValue: "row" } }] }] }],
@@ -30,7 +31,8 @@ async function answer(world: World) {
   const handle = createOtlpLogs({
     wal: { append: world.append ?? (() => Promise.resolve({ segment: "s" })) },
     forceCommit: () => Promise.resolve(),
-    lanes: new LaneChoice(world.lanesMax ?? 0, metrics),
+    admission: { admit: () => Promise.resolve("default") },
+    lanes: new LaneChoice(world.lanesMax ?? 0, { tenants: openGate(metrics), metrics }),
     clock: new SystemClock(),
     metrics,
     bodies,
@@ -47,7 +49,7 @@ async function answer(world: World) {
       },
       body: BODY,
     });
-    const response = await handle(request, "");
+    const response = await handle(request, "", () => "127.0.0.1");
     await response.bytes();
     return { status: response.status, retryAfter: response.headers.get("retry-after") };
   };

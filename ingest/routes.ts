@@ -8,6 +8,7 @@
 import { OperatingError } from "../shared/base/errors.ts";
 import { drainBody } from "../shared/http/body.ts";
 import { errorResponse, jsonResponse } from "../shared/http/error_response.ts";
+import type { Peer } from "./admission.ts";
 import type { IngestMetrics } from "./metrics.ts";
 
 /** Values of the label `endpoint`. */
@@ -20,12 +21,21 @@ export interface Route {
   /**
    * Answers its own operating errors in its own shape; anything else thrown becomes a native 500.
    */
-  readonly handle: (request: Request, query: string) => Response | Promise<Response>;
+  readonly handle: (
+    request: Request,
+    query: string,
+    peer: Peer,
+  ) => Response | Promise<Response>;
 }
 
 export interface RouteHandlers {
   readonly logs: Route["handle"];
   readonly readyz: Route["handle"];
+}
+
+/** What a handler learns of the connection. */
+export interface Connection {
+  readonly remoteAddr: { readonly hostname: string };
 }
 
 /** The table, hottest first. */
@@ -49,8 +59,8 @@ export function ingestRoutes(handlers: RouteHandlers): readonly Route[] {
 export function createHandler(
   routes: readonly Route[],
   metrics: Pick<IngestMetrics, "requests">,
-): (request: Request) => Promise<Response> {
-  return async (request) => {
+): (request: Request, connection: Connection) => Promise<Response> {
+  return async (request, connection) => {
     const [path, query] = targetOf(request.url);
     const method = request.method === "HEAD" ? "GET" : request.method;
     const route = routes.find((known) => known.path === path && known.method === method);
@@ -58,7 +68,7 @@ export function createHandler(
     try {
       response = route === undefined
         ? await refuse(request, { path, routes })
-        : await route.handle(request, query);
+        : await route.handle(request, query, () => connection.remoteAddr.hostname);
     } catch (thrown) {
       response = errorResponse(thrown);
     }

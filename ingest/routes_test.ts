@@ -8,6 +8,8 @@ const handlers = {
   readyz: () => new Response("ready"),
 };
 
+const CONNECTION = { remoteAddr: { hostname: "127.0.0.1" } };
+
 const CASES: {
   request: string;
   status: number;
@@ -39,7 +41,10 @@ for (const { request, status, body, endpoint, allow } of CASES) {
       const metrics = createIngestMetrics({ version: "1", role: "ingest" });
       const handle = createHandler(ingestRoutes(handlers), metrics);
       const [method = "", target] = request.split(" ");
-      const response = await handle(new Request(`http://127.0.0.1:8088${target}`, { method }));
+      const response = await handle(
+        new Request(`http://127.0.0.1:8088${target}`, { method }),
+        CONNECTION,
+      );
       assert.equal(response.status, status);
       assert.match(await response.text(), body);
       assert.equal(response.headers.get("allow"), allow ?? null);
@@ -53,14 +58,17 @@ Deno.test({
   fn: async () => {
     const metrics = createIngestMetrics({ version: "1", role: "ingest" });
     const routes = ingestRoutes({ ...handlers, readyz: () => Promise.reject(new Error("secret")) });
-    const response = await createHandler(routes, metrics)(new Request("http://x/readyz"));
+    const response = await createHandler(routes, metrics)(
+      new Request("http://x/readyz"),
+      CONNECTION,
+    );
     assert.equal(response.status, 500);
     assert.doesNotMatch(await response.text(), /secret/);
     const refused = ingestRoutes({
       ...handlers,
       readyz: () => Promise.reject(new OperatingError("unavailable", "later")),
     });
-    const other = await createHandler(refused, metrics)(new Request("http://x/readyz"));
+    const other = await createHandler(refused, metrics)(new Request("http://x/readyz"), CONNECTION);
     assert.deepEqual(await other.json(), { error: "later", code: 503 });
   },
 });

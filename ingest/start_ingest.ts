@@ -15,6 +15,7 @@ import {
   parseListenAddress,
 } from "../shared/http/listen_address.ts";
 import { type RunningServer, serve } from "../shared/http/serve.ts";
+import { readTlsFiles } from "../shared/http/tls_files.ts";
 import { countDrain } from "../shared/maintenance/drain_metrics.ts";
 import type { DrainObserver } from "../shared/maintenance/drain_observer.ts";
 import { metricsHandler } from "../shared/metrics/scrape.ts";
@@ -26,6 +27,7 @@ import { warehousePathOf } from "../shared/storage/warehouse_url.ts";
 import type { Wal } from "../shared/wal/types.ts";
 import { openWalReader } from "../shared/wal/reader.ts";
 import { openWal } from "../shared/wal/wal.ts";
+import { type Admission, openAdmission } from "./admission.ts";
 import { type IngestSettings, LIMITS } from "./flags.ts";
 import { type DrainHook, forceCommit } from "./force_commit.ts";
 import { LaneChoice } from "./lane_choice.ts";
@@ -94,6 +96,8 @@ export async function startIngest(
 
   await using starting = new AsyncDisposableStack();
   const fs = deps.fs ?? new DenoFileSystem();
+  const tls = await readTlsFiles(settings, fs);
+  const admission = starting.use(openAdmission(settings, { clock, metrics }));
   const wal = starting.use(
     await openWal({
       root: paths.wal,
@@ -125,11 +129,12 @@ export async function startIngest(
   const server = starting.use(serve({
     ...bind,
     option: "--bind",
+    ...(tls === undefined ? {} : { tls }),
     stopMsMax: LIMITS.stopMsMax,
     handler: createHandler(
       ingestRoutes({
         logs: createOtlpLogs({
-          ...logsDeps(settings, { wal, clock, metrics }),
+          ...logsDeps(settings, { wal, clock, metrics, admission }),
           forceCommit: (lane, segment) => forceCommit(lane, segment, { ...force, drain }),
         }),
         readyz: () => readiness.response(),
@@ -142,7 +147,7 @@ export async function startIngest(
 
 function logsDeps(
   settings: IngestSettings,
-  parts: { wal: Wal; clock: Clock; metrics: IngestMetrics },
+  parts: { wal: Wal; clock: Clock; metrics: IngestMetrics; admission: Admission },
 ) {
   const bodies = new ByteBudget(LIMITS.bodiesInFlightBytesMax);
   parts.metrics.bodiesInFlight.readAtScrape(() => bodies.used, {});
@@ -151,7 +156,10 @@ function logsDeps(
     bodies,
     bodyBytesMax: settings.ingestMaxBodyBytes,
     requestMsMax: LIMITS.requestMsMax,
-    lanes: new LaneChoice(settings.ingestMaxLanes, parts.metrics),
+    lanes: new LaneChoice(settings.ingestMaxLanes, {
+      tenants: parts.admission.tenants,
+      metrics: parts.metrics,
+    }),
   };
 }
 

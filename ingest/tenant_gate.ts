@@ -10,6 +10,7 @@ import { tenantNameFault } from "../shared/auth/tenant_claim.ts";
 import { OperatingError } from "../shared/base/errors.ts";
 import type { IngestMetrics } from "./metrics.ts";
 import {
+  capacityRefusal,
   resolveTenant,
   type TenantDecision,
   type TenantRefusal,
@@ -62,21 +63,13 @@ export class TenantGate {
     );
   }
 
-  /** Throws as `admit` would, and takes nobody in. */
-  check(tenant: string): void {
-    const { maxTenants } = this.#settings;
-    if (maxTenants === 0 || this.#admitted.has(tenant) || this.#admitted.size < maxTenants) return;
-    throw this.#denied(
-      "at_capacity",
-      `this server has its ${maxTenants} tenants (--max-tenants), ${tenant} is a new one`,
-    );
-  }
-
   /**
    * Takes a resolved tenant in. Errors: `permission_denied` when others took the last places since.
    */
   admit(tenant: string): void {
-    this.check(tenant);
+    if (this.#admitted.has(tenant)) return;
+    const refused = capacityRefusal(tenant, this.#settings, this.#admitted);
+    if (refused !== undefined) this.#tenantOf(refused);
     this.#admitted.add(tenant);
   }
 

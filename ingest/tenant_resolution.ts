@@ -54,13 +54,20 @@ export function resolveTenant(request: TenantRequest): TenantDecision {
       `tenant ${tenant} is not one of this server's (--allowed-tenants)`,
     );
   }
-  if (settings.maxTenants > 0 && !admitted.has(tenant) && admitted.size >= settings.maxTenants) {
-    return denied(
-      "at_capacity",
-      `this server has its ${settings.maxTenants} tenants (--max-tenants), ${tenant} is a new one`,
-    );
-  }
-  return named;
+  return capacityRefusal(tenant, settings, admitted) ?? named;
+}
+
+/** Rule 5 alone. */
+export function capacityRefusal(
+  tenant: string,
+  { maxTenants }: Pick<TenantSettings, "maxTenants">,
+  admitted: ReadonlySet<string>,
+): TenantDecision | undefined {
+  if (maxTenants === 0 || admitted.has(tenant) || admitted.size < maxTenants) return undefined;
+  return denied(
+    "at_capacity",
+    `this server has its ${maxTenants} tenants (--max-tenants), ${tenant} is a new one`,
+  );
 }
 
 /** Rules 1 to 3: whom the request names, whether or not that tenant may write here. */

@@ -1,6 +1,6 @@
 /**
- * An OpenID Connect issuer on a loopback port that signs tokens, rotates its keys, and misbehaves when
- * told to. Its clock is the system's unless claims say otherwise.
+ * An OpenID Connect issuer on a loopback port that signs tokens, rotates its keys, and misbehaves
+ * when told to. Its clock is the system's unless claims say otherwise.
  */
 
 import {
