@@ -212,7 +212,9 @@ function visitTableFunction(node: TreeNode, scope: Scope): void {
   const name = textAt(call, "function_name").toLowerCase();
   if (textAt(call, "catalog") !== "" || textAt(call, "schema") !== "") throw refusedFunction(name);
   if (!ALLOWED_TABLE_FUNCTIONS.has(name)) throw refusedFunction(name);
-  visitMembers(node, scope);
+  visitMembers(call, scope);
+  const { function: _, ...rest } = node;
+  visitMembers(rest, scope);
 }
 
 /** `known`: the tables there are, to name in the message. */

@@ -7,6 +7,7 @@
 import { textAt, type TreeNode, walk } from "../syntax_tree.ts";
 import { ALIASES } from "./aliases.ts";
 import { ATTR_GET } from "./attr_get.ts";
+import { BOUNDED_TEXT } from "./bounded_text.ts";
 import { DATE_BIN } from "./date_bin.ts";
 import { KV_EXTRACT } from "./kv_extract.ts";
 import { TO_TIMESTAMP_NANOS } from "./to_timestamp_nanos.ts";
@@ -17,6 +18,7 @@ export const DIALECT_SETUP: readonly string[] = [
   DATE_BIN,
   TO_TIMESTAMP_NANOS,
   ...ALIASES,
+  ...BOUNDED_TEXT,
 ];
 
 const RENAMED: Readonly<Record<string, string>> = {
