@@ -69,10 +69,10 @@ export class DataFileWriter {
 
   /** Starts files of what waits, once the one before is stored. */
   async #write(): Promise<void> {
-    const days = inTimeOrder(this.#waiting);
+    const batches = this.#waiting;
     this.#waiting = [];
     this.#waitingBytes = 0;
-    for (const rows of days) {
+    for (const rows of await inTimeOrder(batches)) {
       await this.#storing;
       this.#storing = this.#store(rows);
       // The error is taken at the next await of the field; until then it must not count as unhandled.

@@ -6,6 +6,7 @@
  * but views of long texts.
  */
 
+import { setImmediate } from "node:timers/promises";
 import { assert, present } from "../base/assert.ts";
 import type { ColumnBatch, ColumnData } from "../columns/batch.ts";
 import { valueBytes } from "../columns/ipc.ts";
@@ -15,6 +16,8 @@ import type { Column } from "../event/schema.ts";
 const MICROS_PER_DAY = 86_400_000_000;
 /** Up to this length a loop copies faster than a call into native code does. */
 const LOOP_COPY_MAX = 24;
+/** From this many rows on, requests of a server in the same process get a turn between two columns. */
+const ROWS_WITHOUT_PAUSE_MAX = 10_000;
 
 /** Rows of one day, in order. */
 export interface DayRows {
@@ -25,7 +28,7 @@ export interface DayRows {
 }
 
 /** All rows of `batches`, which share one schema, by day and in order. */
-export function inTimeOrder(batches: readonly ColumnBatch[]): DayRows[] {
+export async function inTimeOrder(batches: readonly ColumnBatch[]): Promise<DayRows[]> {
   const filled = batches.filter((batch) => batch.rows > 0);
   if (filled.length === 0) return [];
   const times = filled.map(timesOf);
@@ -35,10 +38,11 @@ export function inTimeOrder(batches: readonly ColumnBatch[]): DayRows[] {
     if (dayOf(microsAt(last, last.rows - 1)) === day) return [{ day, batches: filled }];
   }
   const keys = keysOf(times);
-  return splitByDay(keys, orderOf(keys)).map(({ day, order }) => ({
-    day,
-    batches: [gatherRows(filled, order)],
-  }));
+  const days: DayRows[] = [];
+  for (const { day, order } of splitByDay(keys, orderOf(keys))) {
+    days.push({ day, batches: [await gatherRows(filled, order)] });
+  }
+  return days;
 }
 
 /** The two time columns of a batch. */
@@ -139,14 +143,19 @@ function splitByDay({ micros }: Keys, order: Uint32Array): { day: number; order:
 }
 
 /** One batch with the rows whose numbers, counted through all batches, `order` holds, in that order. */
-export function gatherRows(batches: readonly ColumnBatch[], order: Uint32Array): ColumnBatch {
+export async function gatherRows(
+  batches: readonly ColumnBatch[],
+  order: Uint32Array,
+): Promise<ColumnBatch> {
   const [first] = batches;
   assert(first !== undefined, "there is a batch");
   const places = placesOf(batches, order);
-  const columns = first.schema.columns.map((column, at) => {
+  const columns: ColumnData[] = [];
+  for (const [at, column] of first.schema.columns.entries()) {
+    if (order.length >= ROWS_WITHOUT_PAUSE_MAX) await setImmediate();
     const sources = batches.map((batch) => present(batch.columns[at], "column"));
-    return gatherColumn(column, sources, places);
-  });
+    columns.push(gatherColumn(column, sources, places));
+  }
   return { schema: first.schema, rows: order.length, columns };
 }
 

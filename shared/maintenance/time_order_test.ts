@@ -36,39 +36,61 @@ const anyRow = fc.record({
 
 Deno.test({
   name: "inTimeOrder gives every row once, by day, in order of both times, ties as they came",
-  fn() {
-    fc.assert(
-      fc.property(fc.array(fc.array(anyRow, { maxLength: 40 }), { maxLength: 8 }), (parts) => {
-        let number = 0;
-        const rows = parts.map((part) =>
-          part.map(({ ns, ...rest }): RowObject => ({
-            timestamp: ns / 1_000n,
-            timestamp_ns: ns,
-            ...rest,
-            number: number++,
-          }))
-        );
-        const expected = Map.groupBy(rows.flat().toSorted(byTimes), dayOf);
-        const days = inTimeOrder(rows.map((part) => batchOfRows(SCHEMA, part)));
-        assert.deepEqual(days.map(({ day }) => day), [...expected.keys()]);
-        for (const { day, batches } of days) {
-          assert.deepEqual(batches.flatMap(rowsOf), expected.get(day));
-        }
-      }),
+  async fn() {
+    await fc.assert(
+      fc.asyncProperty(
+        fc.array(fc.array(anyRow, { maxLength: 40 }), { maxLength: 8 }),
+        async (parts) => {
+          let number = 0;
+          const rows = parts.map((part) =>
+            part.map(({ ns, ...rest }): RowObject => ({
+              timestamp: ns / 1_000n,
+              timestamp_ns: ns,
+              ...rest,
+              number: number++,
+            }))
+          );
+          const expected = Map.groupBy(rows.flat().toSorted(byTimes), dayOf);
+          const days = await inTimeOrder(rows.map((part) => batchOfRows(SCHEMA, part)));
+          assert.deepEqual(days.map(({ day }) => day), [...expected.keys()]);
+          for (const { day, batches } of days) {
+            assert.deepEqual(batches.flatMap(rowsOf), expected.get(day));
+          }
+        },
+      ),
     );
   },
 });
 
 Deno.test({
   name: "inTimeOrder does not copy rows of one day that came in order",
-  fn() {
+  async fn() {
     const parts = [0n, 1n, 2n].map((part) =>
       batchOfRows(SCHEMA, [0n, 500n].map((ns) => rowAt(START_NS + part * 1_000n + ns)))
     );
-    const [only, ...others] = inTimeOrder(parts);
+    const [only, ...others] = await inTimeOrder(parts);
     assert.equal(others.length, 0);
     assert.deepEqual(only?.batches, parts);
     assert.ok(only?.batches.every((batch, at) => batch === parts[at]));
+  },
+});
+
+Deno.test({
+  name: "inTimeOrder gives other work of the process a turn while it orders many rows",
+  async fn() {
+    const rows = Array.from(
+      { length: 12_000 },
+      (_, at) => rowAt(START_NS + BigInt((at * 7) % 12_000)),
+    );
+    let turns = 0;
+    const timer = setInterval(() => turns += 1, 0);
+    const [only] = await inTimeOrder([batchOfRows(SCHEMA, rows)]);
+    clearInterval(timer);
+    assert.ok(turns > 0, "nothing else ran");
+    const ns = only?.batches.flatMap(rowsOf).map((row) =>
+      Number(BigInt(row.timestamp_ns ?? 0) - START_NS)
+    );
+    assert.deepEqual(ns, Array.from({ length: 12_000 }, (_, at) => at));
   },
 });
 
