@@ -1,10 +1,10 @@
 /**
- * What each role's process may touch: DESIGN.md section 10 as one table. `deno.json` holds the same sets for
- * the default `./data`; for any other place the flags are built here. Tests hold the two equal, and show each
- * role refused what it must not do.
+ * What each role's process may touch: DESIGN.md section 10 as one table. `deno.json` holds the same
+ * sets for the default `./data`; for any other place the flags are built here. Tests hold the two
+ * equal, and show each role refused what it must not do.
  *
- * SQLite and DuckDB open files by themselves, below these walls: what they open is bounded by the catalog's
- * `readOnly` and by the engine's `allowed_directories`.
+ * SQLite and DuckDB open files by themselves, below these walls: what they open is bounded by the
+ * catalog's `readOnly` and by the engine's `allowed_directories`.
  */
 
 import { resolve } from "node:path";
@@ -36,15 +36,19 @@ export interface Places {
   readonly cache: string;
   /** `host:port` of each listener. */
   readonly listeners: readonly string[];
+  /** Certificate and key of the listeners, where they have one. */
+  readonly tlsFiles: readonly string[];
+  /** `host:port` of each service that the role calls: OIDC issuer, Redis. */
+  readonly services: readonly string[];
 }
 
 const ENVIRONMENT = ["SVC_*"] as const;
 
 const TABLE: Readonly<Record<Role, (places: Places) => Permissions>> = {
   ingest: (places) => ({
-    read: [places.wal, places.catalog],
+    read: [places.wal, places.catalog, ...places.tlsFiles],
     write: [places.wal],
-    net: places.listeners,
+    net: [...places.listeners, ...places.services],
     env: ENVIRONMENT,
     sys: ["statfs"],
   }),
@@ -71,14 +75,35 @@ export const LISTENERS: Readonly<Record<Role, Readonly<Record<string, string>>>>
   query: { "--bind": "0.0.0.0:8089", "--metrics-bind": "0.0.0.0:9105" },
 };
 
+/** Options of a role that name a file to read. */
+const FILES: Readonly<Record<Role, readonly string[]>> = {
+  ingest: ["--tls-cert", "--tls-key"],
+  compactor: [],
+  query: [],
+};
+
+/** Options of a role that name a service by its URL. */
+const SERVICES: Readonly<Record<Role, readonly string[]>> = {
+  ingest: ["--oidc-issuer", "--ingest-rate-redis-url"],
+  compactor: [],
+  query: [],
+};
+
+const SERVICE_PORTS: Readonly<Record<string, string>> = {
+  "http:": "80",
+  "https:": "443",
+  "redis:": "6379",
+  "rediss:": "6379",
+};
+
 /** What `role` may touch with these places. */
 export function permissionsOf(role: Role, places: Places): Permissions {
   return TABLE[role](places);
 }
 
 /**
- * Places below a data directory and below `root`, the source tree; listeners are those of `args`, else the defaults
- * of `role`.
+ * Places below a data directory and below `root`, the source tree; listeners are those of `args`,
+ * else the defaults of `role`.
  */
 export function placesOf(
   role: Role,
@@ -95,7 +120,30 @@ export function placesOf(
     listeners: Object.entries(LISTENERS[role]).map(([flag, address]) =>
       valueOf(flag, args) ?? address
     ),
+    tlsFiles: valuesOf(FILES[role], args),
+    services: valuesOf(SERVICES[role], args).map(serviceAddress),
   };
+}
+
+/**
+ * `host:port` of a URL. Errors: `invalid_argument` for one that names no host or an unknown scheme.
+ */
+function serviceAddress(text: string): string {
+  const url = URL.canParse(text) ? new URL(text) : undefined;
+  const port = url?.port || SERVICE_PORTS[url?.protocol ?? ""];
+  if (url !== undefined && url.hostname !== "" && port !== undefined) {
+    return `${url.hostname}:${port}`;
+  }
+  // Its text may hold a password.
+  throw new OperatingError(
+    "invalid_argument",
+    "Cannot grant access to a service that is not given as a URL: write https://host[:port]/… or " +
+      "redis://host[:port]",
+  );
+}
+
+function valuesOf(flags: readonly string[], args: readonly string[]): string[] {
+  return flags.map((flag) => valueOf(flag, args)).filter((value) => value !== undefined);
 }
 
 /** The set as flags of `deno run`. Errors: `invalid_argument` for a path with a comma. */
@@ -106,8 +154,9 @@ export function permissionFlags(permissions: Permissions): string[] {
 }
 
 /**
- * Arguments for the `deno` executable that run `role` over `dataDir` under its own permission set; `args` are
- * further options of the role. Needs the source tree: a compiled binary has its permissions built in.
+ * Arguments for the `deno` executable that run `role` over `dataDir` under its own permission set;
+ * `args` are further options of the role. Needs the source tree: a compiled binary has its
+ * permissions built in.
  */
 export function processArguments(role: Role, dataDir: string, args: readonly string[]): string[] {
   const places = placesOf(role, { dataDir, root: workspacePath("."), args });

@@ -142,6 +142,76 @@ Deno.test({
 });
 
 Deno.test({
+  name:
+    "permissionsOf ingest grants its TLS files, issuer and Redis when named, to call or to read",
+  fn: async () => {
+    const data = await makeData();
+    try {
+      using issuer = Deno.listen({ hostname: "127.0.0.1", port: 0 });
+      using other = Deno.listen({ hostname: "127.0.0.1", port: 0 });
+      await Deno.writeTextFile(`${data}/cert.pem`, "kept");
+      const args = [
+        "--oidc-issuer",
+        `http://127.0.0.1:${issuer.addr.port}/realm`,
+        `--tls-cert=${data}/cert.pem`,
+      ];
+      const attempts: readonly Attempt[] = [
+        ["connect", `127.0.0.1:${issuer.addr.port}`],
+        ["read", `${data}/cert.pem`],
+        ["connect", `127.0.0.1:${other.addr.port}`],
+        ["read", `${data}/secret`],
+        ["write", `${data}/cert.pem`],
+      ];
+      assert.deepEqual(await probe("ingest", data, attempts, args), [
+        true,
+        true,
+        false,
+        false,
+        false,
+      ]);
+    } finally {
+      await Deno.remove(data, { recursive: true });
+    }
+  },
+});
+
+const SERVICES: [args: string[], services: string[]][] = [
+  [[], []],
+  [["--oidc-issuer", "https://issuer.example/realm"], ["issuer.example:443"]],
+  [["--oidc-issuer=http://issuer.example:8080"], ["issuer.example:8080"]],
+  [["--ingest-rate-redis-url", "redis://user:secret@redis.example/1"], ["redis.example:6379"]],
+  [["--ingest-rate-redis-url", "rediss://redis.example:7000"], ["redis.example:7000"]],
+  [["--ingest-rate-redis-url", "redis://[::1]:7000"], ["[::1]:7000"]],
+  [
+    ["--ingest-rate-redis-url", "redis://r", "--oidc-issuer", "https://i"],
+    ["i:443", "r:6379"],
+  ],
+];
+
+for (const [args, services] of SERVICES) {
+  Deno.test({
+    name: `placesOf ingest ${args.join(" ")} calls ${services.join(" and ") || "nobody"}`,
+    fn: () => {
+      const places = placesOf("ingest", { dataDir: "/d", root: "/r", args });
+      assert.deepEqual(places.services, services);
+      assert.deepEqual(placesOf("query", { dataDir: "/d", root: "/r", args }).services, []);
+    },
+  });
+}
+
+Deno.test({
+  name: "placesOf refuses a service that is no URL without repeating its password",
+  fn: () => {
+    for (const url of ["user:secret@host", "ftp://user:secret@host", "redis:///secret"]) {
+      assert.throws(
+        () => placesOf("ingest", { dataDir: "/d", root: "/r", args: ["--oidc-issuer", url] }),
+        /^(?!.*secret).*not given as a URL/s,
+      );
+    }
+  },
+});
+
+Deno.test({
   name: "processArguments keeps other options of the role and refuses a path with a comma",
   fn: () => {
     const words = processArguments("query", "/d", ["--threads", "2"]);
