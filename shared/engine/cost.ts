@@ -1,6 +1,6 @@
 /** The preflight estimate of SPEC.md 2.5, from the plan alone. Classes and their bounds: SHAPES.md "Numbers". */
 
-import { partBytes, partRows, type Plan } from "./plan.ts";
+import { countFiles, partBytes, partRows, type Plan } from "./plan.ts";
 import type { ComplexityClass, Cost } from "./types.ts";
 
 /**
@@ -20,8 +20,8 @@ export function costOf(plan: Plan): Cost {
   let exact = true;
   for (const table of plan.tables) {
     considered += table.considered;
+    files += countFiles(table.parts.filter((part) => part.origin === "file"));
     for (const part of table.parts) {
-      if (part.origin === "file") files += 1;
       bytes += partBytes(part, table.projected);
       rows += partRows(part);
       // A share of a file is scaled, and a file without recorded sizes is taken whole.

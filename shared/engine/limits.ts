@@ -12,6 +12,8 @@ export const CONNECTIONS_MAX = 16;
 export const DELTA_CACHE_BYTES_MAX = 1_073_741_824;
 /** Parsed Parquet footers kept; the least recently used go first. */
 export const FOOTERS_KEPT_MAX = 4096;
+/** Footers that one statement reads at the same time. */
+export const FOOTER_READS_MAX = 16;
 /** Rows (LIMIT + OFFSET) up to which a newest-first or oldest-first scan picks its row groups; more scan all. */
 export const ORDERED_ROWS_MAX = 1_000_001;
 /** Seconds a client should wait after the memory pool or the spill cap was exhausted. SPEC.md 2.6. */

@@ -12,10 +12,11 @@
  * Relies on: `timestamp` is required (no nulls), a file's declared order is true, footers' bounds are true.
  */
 
+import { present } from "../base/assert.ts";
 import type { DataFile, TimeRange } from "../iceberg/types.ts";
 import type { ParquetFooter } from "../parquet/footer.ts";
 import { isBareSelect } from "./default_order.ts";
-import { ORDERED_ROWS_MAX } from "./limits.ts";
+import { FOOTER_READS_MAX, ORDERED_ROWS_MAX } from "./limits.ts";
 import { deltaPart, filePart, type RowRange, type ScanPart, type TablePlan } from "./plan.ts";
 import { integerConstant, nodeAt, nodesAt, textAt, type TreeNode, walk } from "./syntax_tree.ts";
 import { onlyTimeBounds, timeColumn } from "./time_bounds.ts";
@@ -148,17 +149,18 @@ export async function orderedParts(
     firstRow: 0,
     source: { whole: deltaPart(delta), sorted: false },
   }));
-  const fileUnits = new Map(plan.files.map((file, i) => [file, files[i]]));
-  const byFile = needed(
-    [...files.filter((unit) => unit !== undefined), ...deltas],
-    plan.range,
-    request,
-  );
+  const known = files.filter((unit) => unit !== undefined);
+  const byFile = needed([...known, ...deltas], plan.range, request);
   // Footers are read only of files that the manifests' bounds leave.
   const units: Unit[] = deltas.filter((unit) => byFile.has(unit));
-  for (const [file, unit] of fileUnits) {
-    if (unit === undefined || !byFile.has(unit)) continue;
-    units.push(...rowGroupUnits(unit, await deps.footer(file)));
+  const wanted = plan.files.flatMap((file, i) => {
+    const unit = files[i];
+    return unit !== undefined && byFile.has(unit) ? [{ file, unit }] : [];
+  });
+  for (let start = 0; start < wanted.length; start += FOOTER_READS_MAX) {
+    const batch = wanted.slice(start, start + FOOTER_READS_MAX);
+    const footers = await Promise.all(batch.map(({ file }) => deps.footer(file)));
+    batch.forEach(({ unit }, i) => units.push(...rowGroupUnits(unit, present(footers[i]))));
   }
   return partsOf([...needed(units, plan.range, request)], plan.range, request);
 }

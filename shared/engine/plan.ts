@@ -57,6 +57,11 @@ export interface Plan {
   readonly tables: readonly TablePlan[];
 }
 
+/** Files that the parts are of; several ranges of one file count once. */
+export function countFiles(parts: readonly ScanPart[]): number {
+  return new Set(parts.map((part) => part.path)).size;
+}
+
 /** Rows that a part gives. */
 export function partRows(part: ScanPart): number {
   return part.range === undefined ? part.rows : part.range.end - part.range.first;

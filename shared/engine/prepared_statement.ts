@@ -5,6 +5,7 @@ import type { Deadline } from "./deadline.ts";
 import type { EngineConnection, RunProfile } from "./driver.ts";
 import { faultError, withoutPaths } from "./fault_error.ts";
 import type { Prepared } from "./prepare.ts";
+import { countFiles } from "./plan.ts";
 import { RENDERING_LINES_BEFORE } from "./render.ts";
 import { statsOf } from "./stats.ts";
 import type {
@@ -40,7 +41,7 @@ export class PreparedStatement implements PreparedQuery {
     this.tables = prepared.plan.tables.map((table) => ({
       table: table.name,
       snapshot_id: table.snapshotId === undefined ? null : String(table.snapshotId),
-      files: table.parts.filter((part) => part.origin === "file").length,
+      files: countFiles(table.parts.filter((part) => part.origin === "file")),
     }));
   }
 

@@ -5,7 +5,7 @@
  */
 
 import type { RunProfile } from "./driver.ts";
-import { partBytes, partRows, type Plan, type TablePlan } from "./plan.ts";
+import { countFiles, partBytes, partRows, type Plan, type TablePlan } from "./plan.ts";
 import type { Phases, ScanOrdering, ScanStats, Stats } from "./types.ts";
 
 export function statsOf(
@@ -43,14 +43,15 @@ function scanOf(
 ): ScanStats {
   const parts = tables.flatMap((table) => table.parts);
   const planned = sum(parts.map(partRows));
+  const files = countFiles(parts);
   const considered = sum(tables.flatMap((table) => [
     ...table.files.map((file) => Math.max(1, file.splitOffsets.length)),
     ...table.delta.map(() => 1),
   ]));
   const scan: ScanStats = {
-    files_planned: parts.length,
+    files_planned: files,
     // A scan that runs twice (late materialization, a self join) opens a file twice.
-    files_read: Math.min(run.profile?.filesRead ?? parts.length, parts.length),
+    files_read: Math.min(run.profile?.filesRead ?? files, files),
     planned_bytes: run.plannedBytes,
     planned_rows: planned,
     row_groups_considered: considered,
