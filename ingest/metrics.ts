@@ -20,19 +20,19 @@ export const METRICS = {
     kind: "counter",
     name: "svc_ingest_requests_total",
     help: "Requests answered, by endpoint and status",
-    labels: { endpoint: ["logs", "healthz", "readyz", "other"], status: STATUSES },
+    labels: { endpoint: ["logs", "traces", "healthz", "readyz", "other"], status: STATUSES },
   },
   events: {
     kind: "counter",
     name: "svc_ingest_events_total",
     help: "Rows acknowledged, by endpoint",
-    labels: { endpoint: ["logs"] },
+    labels: { endpoint: ["logs", "traces"] },
   },
   bodyBytes: {
     kind: "counter",
     name: "svc_ingest_body_bytes_total",
     help: "Body bytes of decoded requests after decompression, by endpoint",
-    labels: { endpoint: ["logs"] },
+    labels: { endpoint: ["logs", "traces"] },
   },
   bodiesInFlight: {
     kind: "gauge",

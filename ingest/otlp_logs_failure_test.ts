@@ -11,7 +11,8 @@ import { SystemClock } from "../shared/os/clock.ts";
 import type { AppendReceipt } from "../shared/wal/types.ts";
 import { LaneChoice } from "./lane_choice.ts";
 import { createIngestMetrics } from "./metrics.ts";
-import { createOtlpLogs } from "./otlp_logs.ts";
+import { LOGS } from "./otlp_logs.ts";
+import { createOtlpRoute } from "./otlp_route.ts";
 import { openGate } from "./testing_gate.ts";
 
 const BODY = new Uint8Array(encodeLogsRequest({
@@ -28,7 +29,7 @@ interface World {
 async function answer(world: World) {
   const metrics = createIngestMetrics({ version: "1", role: "ingest" });
   const bodies = new ByteBudget(world.bodiesBytesMax ?? 1_000_000);
-  const handle = createOtlpLogs({
+  const handle = createOtlpRoute(LOGS, {
     wal: { append: world.append ?? (() => Promise.resolve({ segment: "s" })) },
     forceCommit: () => Promise.resolve(),
     admission: { admit: () => Promise.resolve("default") },

@@ -12,7 +12,7 @@ import type { Peer } from "./admission.ts";
 import type { IngestMetrics } from "./metrics.ts";
 
 /** Values of the label `endpoint`. */
-export type Endpoint = "logs" | "healthz" | "readyz" | "other";
+export type Endpoint = "logs" | "traces" | "healthz" | "readyz" | "other";
 
 export interface Route {
   readonly method: "GET" | "POST";
@@ -30,6 +30,7 @@ export interface Route {
 
 export interface RouteHandlers {
   readonly logs: Route["handle"];
+  readonly traces: Route["handle"];
   readonly readyz: Route["handle"];
 }
 
@@ -42,6 +43,7 @@ export interface Connection {
 export function ingestRoutes(handlers: RouteHandlers): readonly Route[] {
   return [
     { method: "POST", path: "/v1/logs", endpoint: "logs", handle: handlers.logs },
+    { method: "POST", path: "/v1/traces", endpoint: "traces", handle: handlers.traces },
     {
       method: "GET",
       path: "/healthz",

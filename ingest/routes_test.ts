@@ -5,6 +5,7 @@ import { createHandler, ingestRoutes } from "./routes.ts";
 
 const handlers = {
   logs: (_request: Request, query: string) => new Response(`logs ${query}`),
+  traces: () => new Response("traces"),
   readyz: () => new Response("ready"),
 };
 
@@ -24,6 +25,7 @@ const CASES: {
     body: /^logs commit=auto&x=\/v1\/logs$/,
     endpoint: "logs",
   },
+  { request: "POST /v1/traces", status: 200, body: /^traces$/, endpoint: "traces" },
   { request: "GET /healthz", status: 200, body: /^\{"status":"ok"\}$/, endpoint: "healthz" },
   { request: "HEAD /healthz", status: 200, body: /./, endpoint: "healthz" },
   { request: "GET /readyz?verbose", status: 200, body: /^ready$/, endpoint: "readyz" },

@@ -14,6 +14,7 @@ import {
   type ListenAddress,
   parseListenAddress,
 } from "../shared/http/listen_address.ts";
+import type { LaneId } from "../shared/event/tenant.ts";
 import { type RunningServer, serve } from "../shared/http/serve.ts";
 import { readTlsFiles } from "../shared/http/tls_files.ts";
 import { countDrain } from "../shared/maintenance/drain_metrics.ts";
@@ -32,7 +33,9 @@ import { type IngestSettings, LIMITS } from "./flags.ts";
 import { type DrainHook, forceCommit } from "./force_commit.ts";
 import { LaneChoice } from "./lane_choice.ts";
 import { createIngestMetrics, type IngestMetrics } from "./metrics.ts";
-import { createOtlpLogs } from "./otlp_logs.ts";
+import { LOGS } from "./otlp_logs.ts";
+import { createOtlpRoute } from "./otlp_route.ts";
+import { TRACES } from "./otlp_traces.ts";
 import { Readiness } from "./readiness.ts";
 import { createHandler, ingestRoutes } from "./routes.ts";
 import { countWalEvents, gaugeWalSegments } from "./wal_metrics.ts";
@@ -123,6 +126,10 @@ export async function startIngest(
     metrics,
     timeoutMs: settings.commitForceTimeoutSecs * 1_000,
   };
+  const otlp = {
+    ...otlpDeps(settings, { wal, clock, metrics, admission }),
+    forceCommit: (lane: LaneId, segment: string) => forceCommit(lane, segment, { ...force, drain }),
+  };
   const metricsServer = starting.use(
     serve({ ...metricsBind, option: "--metrics-bind", handler: metricsHandler(metrics) }),
   );
@@ -133,10 +140,8 @@ export async function startIngest(
     stopMsMax: LIMITS.stopMsMax,
     handler: createHandler(
       ingestRoutes({
-        logs: createOtlpLogs({
-          ...logsDeps(settings, { wal, clock, metrics, admission }),
-          forceCommit: (lane, segment) => forceCommit(lane, segment, { ...force, drain }),
-        }),
+        logs: createOtlpRoute(LOGS, otlp),
+        traces: createOtlpRoute(TRACES, otlp),
         readyz: () => readiness.response(),
       }),
       metrics,
@@ -145,7 +150,7 @@ export async function startIngest(
   return runningServer({ server, metricsServer, resources: starting.move(), paths });
 }
 
-function logsDeps(
+function otlpDeps(
   settings: IngestSettings,
   parts: { wal: Wal; clock: Clock; metrics: IngestMetrics; admission: Admission },
 ) {

@@ -3,7 +3,9 @@
 import { join } from "node:path";
 import { decodeBatch } from "../../shared/columns/ipc.ts";
 import { parseOptions } from "../../shared/config/parse_options.ts";
+import { BUILT_IN_TABLES } from "../../shared/event/built_in_tables.ts";
 import { EVENTS_SCHEMA } from "../../shared/event/events.ts";
+import type { LaneId } from "../../shared/event/tenant.ts";
 import { DenoFileSystem } from "../../shared/os/deno_file_system.ts";
 import { openWalReader } from "../../shared/wal/reader.ts";
 import { type IngestDeps, type IngestServer, OPTIONS, startIngest } from "../../ingest/mod.ts";
@@ -38,8 +40,12 @@ export class RunningIngest implements AsyncDisposable {
     return `http://127.0.0.1:${this.server.metricsAddress.port}/metrics`;
   }
 
-  post(body: BodyInit, options: { headers: HeadersInit; query?: string }): Promise<Response> {
-    return fetch(`${this.url}/v1/logs${options.query ?? ""}`, {
+  /** Posts to `path`, `/v1/logs` when not said otherwise. */
+  post(
+    body: BodyInit,
+    options: { headers: HeadersInit; query?: string; path?: string },
+  ): Promise<Response> {
+    return fetch(`${this.url}${options.path ?? "/v1/logs"}${options.query ?? ""}`, {
       method: "POST",
       headers: options.headers,
       body,
@@ -72,19 +78,20 @@ export async function storedRows(dataDir: string): Promise<StoredRow[]> {
     for (const name of new Set(segments.map((segment) => segment.name))) {
       await using segment = await reader.open(lane, name);
       for await (const frame of segment.frames()) {
-        rows.push(...rowsOf(frame.message, `${lane.tenant}/${lane.index}`));
+        rows.push(...rowsOf(frame.message, lane));
       }
     }
   }
   return rows;
 }
 
-function rowsOf(message: Uint8Array, lane: string): StoredRow[] {
-  const batch = decodeBatch(message, EVENTS_SCHEMA);
+function rowsOf(message: Uint8Array, { tenant, index }: LaneId): StoredRow[] {
+  const schema = BUILT_IN_TABLES.get(index) ?? EVENTS_SCHEMA;
+  const batch = decodeBatch(message, schema);
   return Array.from({ length: batch.rows }, (_, row) => {
     const columns: Record<string, string | null> = {};
     let timestampNs = 0n;
-    for (const [at, column] of EVENTS_SCHEMA.columns.entries()) {
+    for (const [at, column] of schema.columns.entries()) {
       const data = batch.columns[at];
       if (data === undefined) continue;
       const { values, offsets, validity } = data;
@@ -97,6 +104,6 @@ function rowsOf(message: Uint8Array, lane: string): StoredRow[] {
         columns[column.name] = isNull ? null : text;
       }
     }
-    return { lane, timestampNs, columns };
+    return { lane: `${tenant}/${index}`, timestampNs, columns };
   });
 }
