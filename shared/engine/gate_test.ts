@@ -86,6 +86,10 @@ const REFUSED: readonly (readonly [reason: string, sql: string])[] = [
   ["statement_failed", "SELECT main.repeat('x', 300000000)"],
   ["statement_failed", "SELECT length(lpad('x', 300000000, 'y'))"],
   ["statement_failed", "SELECT length(rpad(raw, 300000000, 'y')) FROM events"],
+  [
+    "statement_failed",
+    "SELECT replace(repeat('x', 60000), 'x', repeat('y', 60000)) FROM events",
+  ],
   // Settings, session, catalog.
   ["refused_function", "SELECT getenv('HOME')"],
   ["refused_function", "SELECT current_setting('memory_limit')"],
@@ -191,6 +195,7 @@ const ALLOWED: readonly (readonly [answer: unknown, sql: string])[] = [
   ],
   [[[0], [1]], "SELECT * FROM range(2) t(i)"],
   [[[1], [2]], "SELECT unnest([1, 2])"],
+  [[["a-c", null]], "SELECT replace('abc', 'b', '-'), replace('a', NULL, 'x')"],
   [[[1], [3]], "SELECT * FROM generate_series(1, 3, 2)"],
   [[["abab", "  a", "a--"]], "SELECT repeat('ab', 2), lpad('a', 3, ' '), rpad('a', 3, '-')"],
   [[[[2, 3]]], "SELECT list_transform([1, 2], lambda x: x + 1)"],

@@ -6,6 +6,8 @@ export const STATEMENT_LENGTH_MAX = 262_144;
 export const STATEMENT_DEPTH_MAX = 400;
 /** Characters that one call of `repeat`, `lpad` or `rpad` makes; more fails the statement. */
 export const TEXT_MADE_MAX = 65_536;
+/** Characters that one call of `replace` may make in the worst case; more fails the statement. */
+export const TEXT_REPLACED_MAX = 268_435_456;
 /** Statements that run at once; more wait in line within their own deadline. */
 export const CONNECTIONS_MAX = 16;
 /** Bytes of converted WAL segments in the cache directory; the least recently used idle ones go first. */
