@@ -88,6 +88,16 @@ export const OPTIONS = {
     max: 256 * MIB,
     help: "Cap of a request body, decompressed; over it the answer is 413.",
   },
+  ingestMaxBulkBodyBytes: {
+    kind: "integer",
+    flag: "ingest-max-bulk-body-bytes",
+    env: "SVC_INGEST_MAX_BULK_BODY_BYTES",
+    placeholder: "bytes",
+    min: 1024,
+    max: 256 * MIB,
+    help: "The same of a bulk request; without it 32 MiB (Logstash sends up to 20), or " +
+      "--ingest-max-body-bytes when that is not its default.",
+  },
   ingestMaxLanes: {
     kind: "integer",
     flag: "ingest-max-lanes",
@@ -110,6 +120,14 @@ export const OPTIONS = {
     max: 3_600,
     help: "How long commit=force waits to see its rows committed; past it the answer is 504.",
   },
+  esCompatVersion: {
+    kind: "text",
+    flag: "es-compat-version",
+    env: "SVC_ES_COMPAT_VERSION",
+    placeholder: "version",
+    default: "8.17.0",
+    help: "Version that search-engine clients are told at GET /; Beats refuse one below their own.",
+  },
   logLevel: {
     kind: "text",
     flag: "log-level",
@@ -123,8 +141,20 @@ export const OPTIONS = {
 
 export type IngestSettings = Settings<typeof OPTIONS>;
 
+/** Cap of a bulk request's body, decompressed. */
+export function bulkBodyBytesMax(
+  settings: Pick<IngestSettings, "ingestMaxBodyBytes" | "ingestMaxBulkBodyBytes">,
+): number {
+  const { ingestMaxBodyBytes, ingestMaxBulkBodyBytes } = settings;
+  if (ingestMaxBulkBodyBytes !== undefined) return ingestMaxBulkBodyBytes;
+  const isDefault = ingestMaxBodyBytes === OPTIONS.ingestMaxBodyBytes.default;
+  return isDefault ? LIMITS.bulkBodyBytesMax : ingestMaxBodyBytes;
+}
+
 /** What has a limit but no option, and what happens past it. */
 export const LIMITS = {
+  /** A bulk body where no option says otherwise; past it 413, which Logstash repeats forever. */
+  bulkBodyBytesMax: 32 * MIB,
   /** Body bytes of all requests in flight; past it 503 with Retry-After. */
   bodiesInFlightBytesMax: 256 * MIB,
   /**

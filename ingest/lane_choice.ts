@@ -9,12 +9,9 @@ import { OperatingError } from "../shared/base/errors.ts";
 import { EVENTS_TABLE } from "../shared/event/events.ts";
 import { type LaneId, laneName } from "../shared/event/tenant.ts";
 import type { RequestHead } from "./admission.ts";
+import { indexNameFault } from "./index_name.ts";
 import type { IngestMetrics } from "./metrics.ts";
 import type { TenantGate } from "./tenant_gate.ts";
-
-const INDEX_NAME = /^[a-z0-9][a-z0-9._-]{0,127}$/;
-/** Tables with columns of their own that log rows do not have. */
-const RESERVED_INDEXES: ReadonlySet<string> = new Set(["traces", "query_audit"]);
 
 export class LaneChoice {
   readonly #lanesMax: number;
@@ -36,13 +33,11 @@ export class LaneChoice {
   choose(head: RequestHead, tenant: string): LaneId {
     const index = head.get("x-svc-index");
     if (index === null || index === EVENTS_TABLE) return { tenant, index: EVENTS_TABLE };
-    if (!INDEX_NAME.test(index) || RESERVED_INDEXES.has(index)) {
+    const fault = indexNameFault(index);
+    if (fault !== undefined) {
       throw new OperatingError(
         "invalid_argument",
-        `cannot write logs to index ${JSON.stringify(index)} of header x-svc-index: ` +
-          (RESERVED_INDEXES.has(index)
-            ? "that name is reserved"
-            : `names match ${INDEX_NAME.source}`),
+        `cannot write logs to index ${JSON.stringify(index)} of header x-svc-index: ${fault}`,
         { reason: "bad_index_name" },
       );
     }

@@ -11,7 +11,7 @@ import { TENANT_REFUSALS } from "./tenant_resolution.ts";
 
 /** Statuses that ingest routes answer: SPEC.md section 7. */
 const STATUSES = [
-  ...["200", "400", "401", "403", "404", "405", "413", "415", "429", "500", "503", "504"],
+  ...["200", "400", "401", "403", "404", "405", "413", "415", "429", "500", "501", "503", "504"],
 ] as const;
 
 export const METRICS = {
@@ -20,19 +20,28 @@ export const METRICS = {
     kind: "counter",
     name: "svc_ingest_requests_total",
     help: "Requests answered, by endpoint and status",
-    labels: { endpoint: ["logs", "traces", "healthz", "readyz", "other"], status: STATUSES },
+    labels: {
+      endpoint: ["logs", "traces", "bulk", "compat", "healthz", "readyz", "other"],
+      status: STATUSES,
+    },
   },
   events: {
     kind: "counter",
     name: "svc_ingest_events_total",
     help: "Rows acknowledged, by endpoint",
-    labels: { endpoint: ["logs", "traces"] },
+    labels: { endpoint: ["logs", "traces", "bulk"] },
   },
   bodyBytes: {
     kind: "counter",
     name: "svc_ingest_body_bytes_total",
     help: "Body bytes of decoded requests after decompression, by endpoint",
-    labels: { endpoint: ["logs", "traces"] },
+    labels: { endpoint: ["logs", "traces", "bulk"] },
+  },
+  bulkItems: {
+    kind: "counter",
+    name: "svc_ingest_bulk_items_total",
+    help: "Actions of answered bulk requests: stored, refused for good, to be sent again",
+    labels: { outcome: ["stored", "refused", "send_again"] },
   },
   bodiesInFlight: {
     kind: "gauge",

@@ -6,15 +6,13 @@
  */
 
 import { OperatingError } from "../shared/base/errors.ts";
-import { encodeBatch } from "../shared/columns/ipc.ts";
 import type { ColumnBatch } from "../shared/columns/batch.ts";
 import { drainBody, readBody } from "../shared/http/body.ts";
 import type { ByteBudget } from "../shared/http/byte_budget.ts";
 import { withDeadline } from "../shared/http/deadline.ts";
 import { asOperatingError } from "../shared/http/error_response.ts";
 import type { LaneId } from "../shared/event/tenant.ts";
-import type { Clock } from "../shared/os/clock.ts";
-import type { Wal } from "../shared/wal/types.ts";
+import { type AppendDeps, appendRows } from "./append_rows.ts";
 import { type CommitMode, commitModeOf } from "./commit_mode.ts";
 import { LIMITS } from "./flags.ts";
 import type { Admission, Peer, RequestHead } from "./admission.ts";
@@ -35,13 +33,11 @@ export interface OtlpSignal {
   readonly laneOf: (lanes: LaneChoice, head: RequestHead, tenant: string) => LaneId;
 }
 
-export interface OtlpDeps {
-  readonly wal: Pick<Wal, "append">;
+export interface OtlpDeps extends AppendDeps {
   /** Returns once the rows of a segment are committed: `commit=force`. */
   readonly forceCommit: (lane: LaneId, segment: string) => Promise<void>;
   readonly admission: Pick<Admission, "admit">;
   readonly lanes: LaneChoice;
-  readonly clock: Clock;
   readonly metrics: IngestMetrics;
   readonly bodies: ByteBudget;
   readonly bodyBytesMax: number;
@@ -109,7 +105,7 @@ async function store(request: Request, options: StoreOptions): Promise<Stored | 
   const batch = decode(body, { signal, encoding, nowNs: deps.clock.nowNs() });
   deps.metrics.bodyBytes.at({ endpoint: signal.endpoint }).add(body.byteLength);
   if (batch.rows === 0) return undefined;
-  const segment = await append(batch, { lane, mode, deps });
+  const segment = await appendRows(batch, { lane, mode, deps });
   return { mode, lane, segment, rows: batch.rows };
 }
 
@@ -129,25 +125,6 @@ function decode(body: Uint8Array, { signal, encoding, nowNs }: DecodeRequest): C
     );
   }
   return signal.decodeJson(body, { nowNs });
-}
-
-interface AppendOptions {
-  readonly lane: LaneId;
-  readonly mode: CommitMode;
-  readonly deps: OtlpDeps;
-}
-
-/** Returns the segment that holds the rows, once they are as durable as `mode` asks. */
-async function append(batch: ColumnBatch, options: AppendOptions): Promise<string> {
-  const { lane, mode, deps } = options;
-  const { clock, metrics } = deps;
-  deps.lanes.admit(lane);
-  const encoded = encodeBatch(batch);
-  const startMs = clock.monotonicMs();
-  const { segment } = await deps.wal.append(lane, encoded, mode === "auto" ? "auto" : "wait_for");
-  metrics.appendSecs.observe((clock.monotonicMs() - startMs) / 1_000);
-  metrics.batchRows.observe(batch.rows);
-  return segment;
 }
 
 function unsupportedType({ endpoint }: OtlpSignal, contentType: string | null): OperatingError {

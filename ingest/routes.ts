@@ -12,11 +12,9 @@ import type { Peer } from "./admission.ts";
 import type { IngestMetrics } from "./metrics.ts";
 
 /** Values of the label `endpoint`. */
-export type Endpoint = "logs" | "traces" | "healthz" | "readyz" | "other";
+export type Endpoint = "logs" | "traces" | "bulk" | "compat" | "healthz" | "readyz" | "other";
 
-export interface Route {
-  readonly method: "GET" | "POST";
-  readonly path: string;
+export interface RouteMatch {
   readonly endpoint: Endpoint;
   /**
    * Answers its own operating errors in its own shape; anything else thrown becomes a native 500.
@@ -27,6 +25,14 @@ export interface Route {
     peer: Peer,
   ) => Response | Promise<Response>;
 }
+
+export interface Route extends RouteMatch {
+  readonly method: "GET" | "POST";
+  readonly path: string;
+}
+
+/** A surface that matches paths its own way; undefined for a path that is none of its business. */
+export type FindRoute = (method: string, path: string) => RouteMatch | undefined;
 
 export interface RouteHandlers {
   readonly logs: Route["handle"];
@@ -55,17 +61,19 @@ export function ingestRoutes(handlers: RouteHandlers): readonly Route[] {
 }
 
 /**
- * A handler for `serve` that dispatches by `routes` and counts answers. `HEAD` is answered like
- * `GET`.
+ * A handler for `serve` that dispatches by `routes`, then by `findOther`, and counts answers. `HEAD`
+ * is answered like `GET`.
  */
 export function createHandler(
   routes: readonly Route[],
   metrics: Pick<IngestMetrics, "requests">,
+  findOther: FindRoute = () => undefined,
 ): (request: Request, connection: Connection) => Promise<Response> {
   return async (request, connection) => {
     const [path, query] = targetOf(request.url);
     const method = request.method === "HEAD" ? "GET" : request.method;
-    const route = routes.find((known) => known.path === path && known.method === method);
+    const route = routes.find((known) => known.path === path && known.method === method) ??
+      findOther(method, path);
     let response: Response;
     try {
       response = route === undefined

@@ -29,7 +29,10 @@ import type { Wal } from "../shared/wal/types.ts";
 import { openWalReader } from "../shared/wal/reader.ts";
 import { openWal } from "../shared/wal/wal.ts";
 import { type Admission, openAdmission } from "./admission.ts";
-import { type IngestSettings, LIMITS } from "./flags.ts";
+import { createBulkRoute } from "./bulk/bulk_route.ts";
+import { EventDocumentBuilders } from "./bulk/document_builders.ts";
+import { compatRoutes } from "./compat_routes.ts";
+import { bulkBodyBytesMax, type IngestSettings, LIMITS } from "./flags.ts";
 import { type DrainHook, forceCommit } from "./force_commit.ts";
 import { LaneChoice } from "./lane_choice.ts";
 import { createIngestMetrics, type IngestMetrics } from "./metrics.ts";
@@ -126,8 +129,8 @@ export async function startIngest(
     metrics,
     timeoutMs: settings.commitForceTimeoutSecs * 1_000,
   };
-  const otlp = {
-    ...otlpDeps(settings, { wal, clock, metrics, admission }),
+  const writes = {
+    ...writeDeps(settings, { wal, clock, metrics, admission }),
     forceCommit: (lane: LaneId, segment: string) => forceCommit(lane, segment, { ...force, drain }),
   };
   const metricsServer = starting.use(
@@ -140,17 +143,28 @@ export async function startIngest(
     stopMsMax: LIMITS.stopMsMax,
     handler: createHandler(
       ingestRoutes({
-        logs: createOtlpRoute(LOGS, otlp),
-        traces: createOtlpRoute(TRACES, otlp),
+        logs: createOtlpRoute(LOGS, writes),
+        traces: createOtlpRoute(TRACES, writes),
         readyz: () => readiness.response(),
       }),
       metrics,
+      compatRoutes({
+        bulk: createBulkRoute({
+          ...writes,
+          bodyBytesMax: bulkBodyBytesMax(settings),
+          random: new SystemRandom(),
+          builders: new EventDocumentBuilders(),
+        }),
+        admission,
+        version: settings.esCompatVersion,
+      }),
     ),
   }));
   return runningServer({ server, metricsServer, resources: starting.move(), paths });
 }
 
-function otlpDeps(
+/** What all routes that write need. */
+function writeDeps(
   settings: IngestSettings,
   parts: { wal: Wal; clock: Clock; metrics: IngestMetrics; admission: Admission },
 ) {

@@ -1,0 +1,39 @@
+/** The last step of every ingest route: a batch into its lane, as durable as was asked. */
+
+import type { ColumnBatch } from "../shared/columns/batch.ts";
+import { encodeBatch } from "../shared/columns/ipc.ts";
+import type { LaneId } from "../shared/event/tenant.ts";
+import type { Clock } from "../shared/os/clock.ts";
+import type { Wal } from "../shared/wal/types.ts";
+import type { CommitMode } from "./commit_mode.ts";
+import type { LaneChoice } from "./lane_choice.ts";
+import type { IngestMetrics } from "./metrics.ts";
+
+export interface AppendDeps {
+  readonly wal: Pick<Wal, "append">;
+  readonly lanes: Pick<LaneChoice, "admit">;
+  readonly clock: Clock;
+  readonly metrics: Pick<IngestMetrics, "appendSecs" | "batchRows">;
+}
+
+export interface AppendOptions {
+  readonly lane: LaneId;
+  readonly mode: CommitMode;
+  readonly deps: AppendDeps;
+}
+
+/**
+ * Returns the segment that holds the rows, once they are as durable as `mode` asks; `force` waits like `wait_for`, its
+ * commit is the caller's to await. Errors: the lane's and the WAL's.
+ */
+export async function appendRows(batch: ColumnBatch, options: AppendOptions): Promise<string> {
+  const { lane, mode, deps } = options;
+  const { clock, metrics } = deps;
+  deps.lanes.admit(lane);
+  const encoded = encodeBatch(batch);
+  const startMs = clock.monotonicMs();
+  const { segment } = await deps.wal.append(lane, encoded, mode === "auto" ? "auto" : "wait_for");
+  metrics.appendSecs.observe((clock.monotonicMs() - startMs) / 1_000);
+  metrics.batchRows.observe(batch.rows);
+  return segment;
+}

@@ -1,0 +1,89 @@
+/**
+ * The action line of a bulk request: one JSON object with one member, `{"index":{"_index":"a","_id":"1"}}`.
+ *
+ * Other metadata (`_type`, `pipeline`, `routing` and what is invented next) is ignored, as CLIENTS.md section 5 asks. A
+ * line that is no action is an `invalid_argument` for the whole request: nothing tells where the next action begins.
+ */
+
+import { OperatingError } from "../../shared/base/errors.ts";
+
+export const BULK_ACTIONS = ["index", "create", "update", "delete"] as const;
+export type BulkAction = typeof BULK_ACTIONS[number];
+
+export interface ActionLine {
+  readonly action: BulkAction;
+  /** As the client wrote it, unchecked. */
+  readonly index: string | undefined;
+  readonly id: string | undefined;
+}
+
+/** Senders mostly repeat one action line: the last one is not parsed again. */
+export class ActionLines {
+  #text = "";
+  #action: ActionLine | undefined;
+
+  /** The action of `text`, null when the line is not UTF-8. Errors: `invalid_argument` naming the line. */
+  parse(text: string | null, line: number): ActionLine {
+    if (this.#action !== undefined && text === this.#text) return this.#action;
+    if (text === null) throw malformed(line, "it is not UTF-8");
+    this.#action = parseAction(text, line);
+    this.#text = text;
+    return this.#action;
+  }
+}
+
+function parseAction(text: string, line: number): ActionLine {
+  const parsed = objectOf(text);
+  if (parsed === undefined) throw malformed(line, `it is no JSON object: ${excerpt(text)}`);
+  const names = Object.keys(parsed);
+  const action = BULK_ACTIONS.find((known) => known === names[0]);
+  if (action === undefined || names.length !== 1) {
+    const expected = "exactly one of index, create, update, delete";
+    throw malformed(line, `its members are ${excerpt(names.join(", "))}, not ${expected}`);
+  }
+  const metadata = parsed[action];
+  if (!isObject(metadata)) throw malformed(line, `${action} is no object: ${excerpt(text)}`);
+  return {
+    action,
+    index: simpleValue(metadata, "_index", line),
+    id: simpleValue(metadata, "_id", line),
+  };
+}
+
+/** A string or number as text; null is the same as none. */
+function simpleValue(
+  metadata: Record<string, unknown>,
+  name: string,
+  line: number,
+): string | undefined {
+  const value = metadata[name] ?? undefined;
+  if (value === undefined || typeof value === "string") return value;
+  if (typeof value === "number") return String(value);
+  throw malformed(line, `${name} is ${excerpt(JSON.stringify(value))}, not a string`);
+}
+
+function objectOf(text: string): Record<string, unknown> | undefined {
+  try {
+    const parsed: unknown = JSON.parse(text);
+    return isObject(parsed) ? parsed : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+function excerpt(text: string): string {
+  return text.length > 100 ? `${text.slice(0, 100)}…` : text;
+}
+
+function malformed(line: number, why: string): OperatingError {
+  return new OperatingError(
+    "invalid_argument",
+    `Malformed action line ${line}: ${why}. Send {"index":{"_index":"name"}} or ` +
+      `{"create":{"_index":"name"}} before each document; nothing of this request was stored`,
+    { reason: "malformed_action" },
+  );
+}

@@ -1,0 +1,70 @@
+/**
+ * The body of a bulk reply: CLIENTS.md section 9, to the byte. Compact, `errors` right before `items`, an item per
+ * action in order, each with one member named as the action that was sent.
+ *
+ * Items say no more than clients read: Fluent Bit's buffer for the whole reply is 512 KB.
+ */
+
+import type { BulkItem } from "./bulk_items.ts";
+import type { ItemFields, ReplyFields } from "./filter_path.ts";
+
+export interface BulkReply {
+  readonly tookMs: number;
+  readonly items: readonly BulkItem[];
+}
+
+export function bulkReplyText(reply: BulkReply, fields: ReplyFields): string {
+  const members: string[] = [];
+  if (fields.took) members.push(`"took":${reply.tookMs}`);
+  if (fields.errors) {
+    members.push(`"errors":${reply.items.some((item) => item.error !== undefined)}`);
+  }
+  const items = itemsText(reply.items, fields);
+  if (items !== "") members.push(`"items":[${items}]`);
+  return `{${members.join(",")}}`;
+}
+
+/** Items of which the filter leaves nothing are left out, as in the original. */
+function itemsText(items: readonly BulkItem[], fields: ReplyFields): string {
+  const names = new QuotedNames();
+  let text = "";
+  for (const item of items) {
+    const members = itemText(item, { fields: fields.items[item.action], names });
+    if (members === "") continue;
+    text += text === "" ? `{"${item.action}":{` : `,{"${item.action}":{`;
+    text += `${members}}}`;
+  }
+  return text;
+}
+
+interface ItemContext {
+  readonly fields: ItemFields;
+  readonly names: QuotedNames;
+}
+
+function itemText(item: BulkItem, { fields, names }: ItemContext): string {
+  const { error } = item;
+  let text = "";
+  if (fields.index) text = `"_index":${names.quoted(item.index)}`;
+  if (fields.id) text += `${text === "" ? "" : ","}"_id":${JSON.stringify(item.id)}`;
+  if (fields.status) text += `${text === "" ? "" : ","}"status":${error?.status ?? 201}`;
+  if (error === undefined || !(fields.errorType || fields.errorReason)) return text;
+  const type = fields.errorType ? `"type":${JSON.stringify(error.type)}` : "";
+  const reason = fields.errorReason ? `"reason":${JSON.stringify(error.reason)}` : "";
+  const separator = type === "" || reason === "" ? "" : ",";
+  return `${text}${text === "" ? "" : ","}"error":{${type}${separator}${reason}}`;
+}
+
+/** Items in a row mostly have the same index. */
+class QuotedNames {
+  #name: string | undefined;
+  #quoted = "";
+
+  quoted(name: string): string {
+    if (name !== this.#name) {
+      this.#name = name;
+      this.#quoted = JSON.stringify(name);
+    }
+    return this.#quoted;
+  }
+}

@@ -1,0 +1,182 @@
+/**
+ * A bulk body → one batch per index, and what is known of each action so far.
+ *
+ * A document that cannot be stored is refused by itself; an action line that is none refuses the request. Nothing here
+ * is stored: the batches are what there is to append.
+ */
+
+import { isOperatingError, OperatingError } from "../../shared/base/errors.ts";
+import type { ColumnBatch } from "../../shared/columns/batch.ts";
+import { indexNameFault } from "../index_name.ts";
+import { type ActionLine, ActionLines } from "./action_line.ts";
+import { forEachLine } from "./body_lines.ts";
+import type { BulkItem, ItemError } from "./bulk_items.ts";
+import type { DocumentBuilder, DocumentBuilders } from "./document_builders.ts";
+
+/** Most indexes of one request; documents of further ones are to be sent again. */
+export const REQUEST_INDEXES_MAX = 64;
+
+export interface BulkOptions {
+  /** Index of actions that name none: from the path. */
+  readonly pathIndex: string | undefined;
+  readonly nowNs: bigint;
+  /** Begins the ids of documents that the client gave none; unique to this request. */
+  readonly idPrefix: string;
+  readonly builders: DocumentBuilders;
+}
+
+/** All documents of one index. */
+export interface IndexRows {
+  readonly index: string;
+  readonly batch: ColumnBatch;
+  /** The documents' actions, in the batch's order. */
+  readonly items: readonly BulkItem[];
+}
+
+export interface DecodedBulk {
+  /** One per action, in the request's order. */
+  readonly items: readonly BulkItem[];
+  readonly indexes: readonly IndexRows[];
+}
+
+/** Errors: `invalid_argument` for a body without actions and for a malformed action line. */
+export function decodeBulk(body: Uint8Array, options: BulkOptions): DecodedBulk {
+  const decoder = new BulkDecoder(options);
+  try {
+    forEachLine(body, (text, line) => decoder.line(text, line));
+    return decoder.finish();
+  } catch (error) {
+    decoder.abandon();
+    throw error;
+  }
+}
+
+interface OpenIndex {
+  readonly builder: DocumentBuilder;
+  readonly items: BulkItem[];
+}
+
+class BulkDecoder {
+  readonly #options: BulkOptions;
+  readonly #actions = new ActionLines();
+  readonly #items: BulkItem[] = [];
+  readonly #indexes = new Map<string, OpenIndex>();
+  /** Of the names seen in this request. */
+  readonly #faults = new Map<string, ItemError | undefined>();
+  /** The action that waits for its document. */
+  #pending: BulkItem | undefined;
+  #pendingHasId = false;
+
+  constructor(options: BulkOptions) {
+    this.#options = options;
+  }
+
+  line(text: string | null, line: number): void {
+    const item = this.#pending;
+    if (item === undefined) {
+      this.#action(this.#actions.parse(text, line));
+      return;
+    }
+    this.#pending = undefined;
+    if (item.error === undefined) this.#document(item, { text, line });
+  }
+
+  finish(): DecodedBulk {
+    if (this.#pending !== undefined) {
+      throw refusal("the last action has no document: nothing of this request was stored");
+    }
+    if (this.#items.length === 0) throw refusal("the request body has no action", "empty_body");
+    const indexes = Array.from(this.#indexes, ([index, { builder, items }]) => {
+      const batch = builder.finish();
+      this.#options.builders.giveBack(builder);
+      return { index, batch, items };
+    });
+    return { items: this.#items, indexes: indexes.filter(({ batch }) => batch.rows > 0) };
+  }
+
+  abandon(): void {
+    for (const { builder } of this.#indexes.values()) {
+      builder.clear();
+      this.#options.builders.giveBack(builder);
+    }
+  }
+
+  #action({ action, index, id }: ActionLine): void {
+    const name = index ?? this.#options.pathIndex ?? "";
+    const isWrite = action === "index" || action === "create";
+    const item: BulkItem = {
+      action,
+      index: name,
+      id: id ?? `${this.#options.idPrefix}${this.#items.length.toString(36)}`,
+      error: isWrite ? this.#faultOf(name) : unsupportedAction(action),
+    };
+    this.#items.push(item);
+    if (action === "delete") return;
+    this.#pending = item;
+    this.#pendingHasId = id !== undefined;
+  }
+
+  #document(item: BulkItem, { text, line }: { text: string | null; line: number }): void {
+    const { builders, nowNs } = this.#options;
+    let open = this.#indexes.get(item.index);
+    if (open === undefined) {
+      open = { builder: builders.take(item.index), items: [] };
+      this.#indexes.set(item.index, open);
+    }
+    try {
+      if (text === null) throw refusal(`Line ${line}: it is not UTF-8`);
+      open.builder.addLine(
+        text,
+        this.#pendingHasId ? { nowNs, line, id: item.id } : { nowNs, line },
+      );
+      open.items.push(item);
+    } catch (error) {
+      if (!isOperatingError(error, "invalid_argument")) throw error;
+      item.error = { status: 400, type: "document_parsing_exception", reason: error.message };
+    }
+  }
+
+  #faultOf(index: string): ItemError | undefined {
+    if (this.#indexes.has(index)) return undefined;
+    if (this.#indexes.size >= REQUEST_INDEXES_MAX) return TOO_MANY_INDEXES;
+    if (!this.#faults.has(index)) this.#faults.set(index, nameError(index));
+    return this.#faults.get(index);
+  }
+}
+
+const TOO_MANY_INDEXES: ItemError = {
+  status: 429,
+  type: "es_rejected_execution_exception",
+  reason:
+    `A request may write to ${REQUEST_INDEXES_MAX} indexes: send this document again in another one`,
+};
+
+function nameError(index: string): ItemError | undefined {
+  if (index === "") {
+    return {
+      status: 400,
+      type: "illegal_argument_exception",
+      reason: "index is missing: name it as _index in the action or in the path",
+    };
+  }
+  const fault = indexNameFault(index);
+  if (fault === undefined) return undefined;
+  const shown = index.length > 140 ? `${index.slice(0, 140)}…` : index;
+  return {
+    status: 400,
+    type: "invalid_index_name_exception",
+    reason: `Invalid index name [${shown}], ${fault}`,
+  };
+}
+
+function unsupportedAction(action: string): ItemError {
+  return {
+    status: 400,
+    type: "illegal_argument_exception",
+    reason: `${action} is not supported: rows are only added, send index or create`,
+  };
+}
+
+function refusal(message: string, reason = "malformed_bulk"): OperatingError {
+  return new OperatingError("invalid_argument", message, { reason });
+}

@@ -1,0 +1,172 @@
+/**
+ * `POST …/_bulk`: NDJSON actions and documents, as search-engine clients send them.
+ *
+ * Order: who may write, other headers, body, decode, append. The documents of one index are one frame of its lane: all
+ * of them or none. Indexes do not share a fate: when some lanes took their rows and others did not, the answer is 200 and
+ * the items of the others say 429, "send again"; when none did, the request as a whole is refused and nothing was stored.
+ */
+
+import { drainBody, readBody } from "../../shared/http/body.ts";
+import type { ByteBudget } from "../../shared/http/byte_budget.ts";
+import { withDeadline } from "../../shared/http/deadline.ts";
+import { asOperatingError } from "../../shared/http/error_response.ts";
+import type { LaneId } from "../../shared/event/tenant.ts";
+import type { Random } from "../../shared/os/random.ts";
+import type { Admission, Peer } from "../admission.ts";
+import { type AppendDeps, appendRows } from "../append_rows.ts";
+import { type CommitMode, commitModeOf } from "../commit_mode.ts";
+import { requireBulkType } from "../compat_media_type.ts";
+import { compatErrorType, compatJson, compatRefused } from "../compat_reply.ts";
+import { LIMITS } from "../flags.ts";
+import type { IngestMetrics } from "../metrics.ts";
+import { decodeBulk, type DecodedBulk, type IndexRows } from "./bulk_request.ts";
+import type { BulkItem } from "./bulk_items.ts";
+import { bulkReplyText } from "./bulk_reply.ts";
+import type { DocumentBuilders } from "./document_builders.ts";
+import { replyFieldsOf } from "./filter_path.ts";
+
+export interface BulkDeps extends AppendDeps {
+  /** Returns once the rows of a segment are committed: `commit=force`. */
+  readonly forceCommit: (lane: LaneId, segment: string) => Promise<void>;
+  readonly admission: Pick<Admission, "admit">;
+  readonly metrics: IngestMetrics;
+  readonly random: Random;
+  readonly builders: DocumentBuilders;
+  readonly bodies: ByteBudget;
+  readonly bodyBytesMax: number;
+  /** From the head of a request to its rows' durability. */
+  readonly requestMsMax: number;
+}
+
+/** What the router knows of a request besides itself. */
+export interface BulkTarget {
+  /** What follows the question mark. */
+  readonly query: string;
+  readonly peer: Peer;
+  /** From the path `/{index}/_bulk`. */
+  readonly pathIndex: string | undefined;
+}
+
+/** The route's handler. It answers its own errors. */
+export function createBulkRoute(
+  deps: BulkDeps,
+): (request: Request, target: BulkTarget) => Promise<Response> {
+  const deadline = {
+    msMax: deps.requestMsMax,
+    what: "the documents did not arrive or were not made durable (they may still be stored)",
+  };
+  return async (request, target) => {
+    const startMs = deps.clock.monotonicMs();
+    try {
+      const { mode, stored, items } = await withDeadline(
+        deadline,
+        () => store(request, { target, deps }),
+      );
+      if (mode === "force") {
+        await Promise.all(stored.map(({ lane, segment }) => deps.forceCommit(lane, segment)));
+      }
+      count(items, deps.metrics);
+      const tookMs = Math.round(deps.clock.monotonicMs() - startMs);
+      const fields = replyFieldsOf(parameterOf(target.query, "filter_path"));
+      return compatJson(request, bulkReplyText({ tookMs, items }, fields));
+    } catch (thrown) {
+      await drainBody(request);
+      return compatRefused(request, thrown);
+    }
+  };
+}
+
+interface StoreOptions {
+  readonly target: BulkTarget;
+  readonly deps: BulkDeps;
+}
+
+interface StoredLane {
+  readonly lane: LaneId;
+  readonly segment: string;
+}
+
+interface StoredBulk {
+  readonly mode: CommitMode;
+  readonly stored: readonly StoredLane[];
+  readonly items: readonly BulkItem[];
+}
+
+async function store(request: Request, { target, deps }: StoreOptions): Promise<StoredBulk> {
+  const { headers } = request;
+  const tenant = await deps.admission.admit(headers, target.peer);
+  requireBulkType(headers.get("content-type"));
+  const mode = commitModeOf(target.query, headers.get("x-svc-commit"));
+  using hold = deps.bodies.hold();
+  hold.grow(LIMITS.requestBytes);
+  const body = await readBody(request, {
+    bytesMax: deps.bodyBytesMax,
+    readMsMax: Infinity,
+    hold,
+  });
+  const decoded = decodeBulk(body, {
+    pathIndex: target.pathIndex,
+    nowNs: deps.clock.nowNs(),
+    idPrefix: idPrefix(deps.random),
+    builders: deps.builders,
+  });
+  deps.metrics.bodyBytes.at(BULK).add(body.byteLength);
+  return { mode, stored: await appendAll(decoded, { tenant, mode, deps }), items: decoded.items };
+}
+
+const BULK = { endpoint: "bulk" } as const;
+
+interface AppendAllOptions {
+  readonly tenant: string;
+  readonly mode: CommitMode;
+  readonly deps: BulkDeps;
+}
+
+/** Errors: the first lane's, when no lane took its rows. */
+async function appendAll(
+  { indexes }: DecodedBulk,
+  { tenant, mode, deps }: AppendAllOptions,
+): Promise<StoredLane[]> {
+  const outcomes = await Promise.allSettled(indexes.map(async ({ index, batch }) => {
+    const lane = { tenant, index };
+    return { lane, segment: await appendRows(batch, { lane, mode, deps }) };
+  }));
+  const stored = outcomes.filter((outcome) => outcome.status === "fulfilled");
+  outcomes.forEach((outcome, at) => {
+    if (outcome.status === "fulfilled") return;
+    if (stored.length === 0) throw outcome.reason;
+    refuseItems(indexes[at]?.items ?? [], outcome.reason);
+  });
+  return stored.map(({ value }) => value);
+}
+
+/** 429 whatever the cause: it is the one status of an item that every sender repeats, and only that item. */
+function refuseItems(items: IndexRows["items"], thrown: unknown): void {
+  const error = asOperatingError(thrown);
+  const refusal = { status: 429, type: compatErrorType(error), reason: error.message } as const;
+  for (const item of items) item.error = refusal;
+}
+
+function count(items: readonly BulkItem[], metrics: IngestMetrics): void {
+  let refused = 0;
+  let repeatable = 0;
+  for (const { error } of items) {
+    if (error === undefined) continue;
+    if (error.status === 429) repeatable += 1;
+    else refused += 1;
+  }
+  const stored = items.length - refused - repeatable;
+  metrics.events.at(BULK).add(stored);
+  metrics.bulkItems.at({ outcome: "stored" }).add(stored);
+  metrics.bulkItems.at({ outcome: "refused" }).add(refused);
+  metrics.bulkItems.at({ outcome: "send_again" }).add(repeatable);
+}
+
+/** 72 random bits, in letters that ids of the original have too. */
+function idPrefix(random: Random): string {
+  return random.bytes(9).toBase64({ alphabet: "base64url" });
+}
+
+function parameterOf(query: string, name: string): string | null {
+  return query.includes(name) ? new URLSearchParams(query).get(name) : null;
+}
