@@ -117,7 +117,8 @@ function listenError(error: unknown, options: ServeOptions): OperatingError {
   }
   return new OperatingError(
     "invalid_argument",
-    `${failed}: ${messageOf(error)}; change ${option}`,
+    `${failed}: ${messageOf(error)}; change ${option}` +
+      (options.tls === undefined ? "" : ", or the files of --tls-cert and --tls-key"),
     { cause: error },
   );
 }
