@@ -181,6 +181,8 @@ const ALLOWED: readonly (readonly [answer: unknown, sql: string])[] = [
   [[[3]], "SELECT count(*) FROM events"],
   [[[3]], "SELECT count(*) FROM EVENTS"],
   [[[3]], "SELECT count(*) FROM svc.events"],
+  [[[3]], "WITH events AS (SELECT 1 AS x) SELECT count(*) FROM svc.events"],
+  [[["a"]], "SELECT events.host FROM svc.events WHERE events.raw = '1'"],
   [[[3]], "FROM events SELECT count(*)"],
   [[[3]], "WITH events AS (SELECT * FROM events) SELECT count(*) FROM events"],
   [[[3]], "WITH a AS (SELECT * FROM events), b AS (SELECT * FROM a) SELECT count(*) FROM b"],

@@ -28,6 +28,19 @@ async function openNative(
 ): Promise<EngineDatabase> {
   const binding = await loadBinding();
   const instance = await binding.DuckDBInstance.create(":memory:");
+  try {
+    return await setUp(instance, options, readFile);
+  } catch (error) {
+    instance.closeSync();
+    throw error;
+  }
+}
+
+async function setUp(
+  instance: DuckDBInstance,
+  options: DriverOptions,
+  readFile: NativeDriverOptions["readFile"],
+): Promise<EngineDatabase> {
   const setup = await instance.connect();
   for (const sql of databaseSettings(options)) await setup.run(sql);
   for (const sql of options.setup) await setup.run(sql);

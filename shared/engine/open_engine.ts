@@ -46,7 +46,6 @@ export async function openEngine(options: EngineOptions): Promise<Engine> {
   const { files, store, catalog, wal, clock } = options;
   const driver = options.driver ??
     nativeDriver({ readFile: (path) => files.readFile(path) });
-  // A directory of this opening's own below the given one: what an earlier process left is swept first.
   await emptyDir(files, options.cacheDir);
   const scratchDir = `${options.cacheDir}/engine`;
   const deltaDir = `${options.cacheDir}/wal`;

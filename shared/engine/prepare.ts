@@ -92,16 +92,21 @@ export async function prepareStatement(
   }
 }
 
-/** `svc.events` is the view `events`; returns whether any table was qualified. */
+/** `svc.events` is the view `events`, also beside a WITH of that name; returns whether any table was qualified. */
 function withoutNamespace(references: readonly TableReference[]): boolean {
   let changed = false;
   for (const { node } of references) {
     if (node["schema_name"] === "") continue;
-    node["schema_name"] = "";
+    node["catalog_name"] = VIEW_CATALOG;
+    node["schema_name"] = VIEW_SCHEMA;
     changed = true;
   }
   return changed;
 }
+
+/** Where the SQL engine keeps temporary views. */
+const VIEW_CATALOG = "temp";
+const VIEW_SCHEMA = "main";
 
 /** The implicit order is for one stored table with a column `timestamp` that is its time. */
 function mayOrder(
