@@ -1,6 +1,6 @@
 /**
  * How fast requests become columns: our protobuf and JSON decoders beside protobufjs and `JSON.parse` alone, on
- * the same records (about 321 bytes each, 6 attributes, 500 a request).
+ * the same records (about 321 bytes each, 6 attributes, 500 a request), and spans of about as many.
  */
 
 import {
@@ -11,7 +11,10 @@ import {
 } from "../../proto/otlp_logs.ts";
 import { decodeLogsJson } from "../../ingest/otlp/logs_json.ts";
 import { decodeLogsProtobuf } from "../../ingest/otlp/logs_protobuf.ts";
+import { decodeSpansProtobuf } from "../../ingest/otlp/spans_protobuf.ts";
+import { ExportTraceServiceRequest } from "../../proto/otlp_traces.ts";
 import { hexOf, textOf, utf8 } from "../../shared/base/bytes.ts";
+import { otlpTracesBody } from "./otlp_bodies.ts";
 
 export interface DecodeRates {
   readonly columnarRowsPerSec: number;
@@ -19,6 +22,10 @@ export interface DecodeRates {
   readonly jsonRowsPerSec: number;
   readonly jsonParseRowsPerSec: number;
   readonly bytesPerRecord: number;
+  readonly spansRowsPerSec: number;
+  /** protobufjs on the same spans. */
+  readonly spansProtobufjsRowsPerSec: number;
+  readonly bytesPerSpan: number;
 }
 
 /** Decodes requests of `records` records for `seconds` each way. */
@@ -29,6 +36,7 @@ export function benchDecode(
   const protobuf = encodeLogsRequest(request);
   const json = utf8(JSON.stringify(request, jsonForm));
   const nowNs = 1_763_000_000_000_000_000n;
+  const spans = otlpTracesBody({ records, startNs: nowNs });
   const rate = (decode: () => void) => rowsPerSec(decode, { records, seconds });
   return {
     columnarRowsPerSec: rate(() => decodeLogsProtobuf(protobuf, { nowNs })),
@@ -36,6 +44,9 @@ export function benchDecode(
     jsonRowsPerSec: rate(() => decodeLogsJson(json, { nowNs })),
     jsonParseRowsPerSec: rate(() => JSON.parse(textOf(json))),
     bytesPerRecord: protobuf.length / records,
+    spansRowsPerSec: rate(() => decodeSpansProtobuf(spans, { nowNs })),
+    spansProtobufjsRowsPerSec: rate(() => ExportTraceServiceRequest.decode(spans)),
+    bytesPerSpan: spans.length / records,
   };
 }
 

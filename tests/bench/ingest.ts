@@ -40,7 +40,10 @@ export async function benchIngest(options: IngestBenchOptions): Promise<IngestBe
     const ours = await startIngestServer(dir, processes);
     const rounds: { ours: number; bare: number }[] = [];
     for (let round = 0; round < ROUNDS; round++) {
-      rounds.push({ bare: await drive(bare, options), ours: await drive(ours, options) });
+      rounds.push({
+        bare: await drive(bare, "/v1/logs", options),
+        ours: await drive(ours, "/v1/logs", options),
+      });
     }
     return {
       ours: median(rounds.map((round) => round.ours)),
@@ -48,9 +51,44 @@ export async function benchIngest(options: IngestBenchOptions): Promise<IngestBe
       ratio: median(rounds.map((round) => round.ours / round.bare)),
     };
   } finally {
-    for (const process of processes) await end(process);
-    await Deno.remove(dir, { recursive: true });
+    await endAll(dir, processes);
   }
+}
+
+export interface TracesBenchResult {
+  /** Spans and log records per second acknowledged with `wait_for`, medians of the rounds. */
+  readonly traces: number;
+  readonly logs: number;
+  /** The median of the rounds' ratios. */
+  readonly ratio: number;
+}
+
+/** Spans beside log records, sent to one server in turn. */
+export async function benchTraces(options: IngestBenchOptions): Promise<TracesBenchResult> {
+  const dir = await Deno.makeTempDir({ prefix: "svc-bench-traces-" });
+  const processes: Deno.ChildProcess[] = [];
+  try {
+    const port = await startIngestServer(dir, processes);
+    const rounds: { traces: number; logs: number }[] = [];
+    for (let round = 0; round < ROUNDS; round++) {
+      rounds.push({
+        logs: await drive(port, "/v1/logs", options),
+        traces: await drive(port, "/v1/traces", options),
+      });
+    }
+    return {
+      traces: median(rounds.map((round) => round.traces)),
+      logs: median(rounds.map((round) => round.logs)),
+      ratio: median(rounds.map((round) => round.traces / round.logs)),
+    };
+  } finally {
+    await endAll(dir, processes);
+  }
+}
+
+async function endAll(dir: string, processes: readonly Deno.ChildProcess[]): Promise<void> {
+  for (const process of processes) await end(process);
+  await Deno.remove(dir, { recursive: true });
 }
 
 /** Returns the port. */
@@ -113,7 +151,11 @@ async function startIngestServer(dir: string, processes: Deno.ChildProcess[]): P
 }
 
 /** Rows per second that the server on `port` acknowledged. */
-async function drive(port: number, options: IngestBenchOptions): Promise<number> {
+async function drive(
+  port: number,
+  path: "/v1/logs" | "/v1/traces",
+  options: IngestBenchOptions,
+): Promise<number> {
   const output = await new Deno.Command(Deno.execPath(), {
     args: [
       "run",
@@ -123,7 +165,7 @@ async function drive(port: number, options: IngestBenchOptions): Promise<number>
       "--allow-env",
       join(HERE, "load_generator.ts"),
       String(port),
-      "/v1/logs",
+      path,
       String(options.seconds / ROUNDS),
       String(options.recordsPerRequest),
       String(options.connections),

@@ -1,11 +1,17 @@
-/** OTLP/HTTP protobuf with `wait_for` over 16 connections, beside a bare server that reads, writes and syncs. */
+/**
+ * OTLP/HTTP protobuf with `wait_for` over 16 connections: logs beside a bare server that reads, writes and syncs, traces
+ * beside logs.
+ */
 
 import { type Benchmark, type BenchRow, formatCount, formatRatio } from "./benchmark.ts";
-import { benchIngest } from "./ingest.ts";
+import { benchIngest, benchTraces } from "./ingest.ts";
 
 const CONNECTIONS = 16;
 /** Records a request, and the share of the bare server's rate to reach. */
 const CASES = [{ records: 500, share: 0.5 }, { records: 50, share: 0.4 }] as const;
+/** Spans a request, and the share of the logs' rate to reach. */
+const TRACES = { recordsPerRequest: 500 } as const;
+const TRACES_SHARE = 0.6;
 
 export const INGEST: Benchmark = {
   name: "ingest",
@@ -28,6 +34,15 @@ export const INGEST: Benchmark = {
         reached: result.ratio >= share,
       });
     }
+    const traces = await benchTraces({ seconds, ...TRACES, connections: CONNECTIONS });
+    table.push({
+      what: `${TRACES.recordsPerRequest} spans a request`,
+      ours: `${formatCount(traces.traces)} rows/s`,
+      reference: `logs ${formatCount(traces.logs)} rows/s`,
+      ratio: formatRatio(traces.ratio),
+      target: `≥ ${formatRatio(TRACES_SHARE)}`,
+      reached: traces.ratio >= TRACES_SHARE,
+    });
     return table;
   },
 };

@@ -3,12 +3,14 @@
  * acknowledged. It writes and reads raw HTTP/1.1 on TCP: `fetch` costs more per request than the
  * servers under load.
  *
+ * The path says whether bodies are logs or spans.
+ *
  * Usage: `load_generator.ts <port> <path> <seconds> <records per request> <connections>`; one JSON
  * line on stdout: `{"requests","rows","seconds","bytes","p50Ms","p99Ms"}`. A status other than 200
  * ends the run with an error.
  */
 
-import { otlpLogsBody } from "./otlp_bodies.ts";
+import { otlpLogsBody, otlpTracesBody } from "./otlp_bodies.ts";
 
 const BODIES = 8;
 const WARM_UP_SECS = 0.5;
@@ -16,7 +18,7 @@ const WARM_UP_SECS = 0.5;
 const [port = "", path = "", seconds = "", records = "", connections = ""] = Deno.args;
 const startNs = BigInt(Date.now()) * 1_000_000n;
 const requests = Array.from({ length: BODIES }, (_, i) => {
-  const body = otlpLogsBody({
+  const body = (path === "/v1/traces" ? otlpTracesBody : otlpLogsBody)({
     records: Number(records),
     startNs: startNs + BigInt(i) * 1_000_000_000n,
     first: i * Number(records),

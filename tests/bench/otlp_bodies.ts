@@ -19,25 +19,39 @@ export interface BodyOptions {
 
 /** One `ExportLogsServiceRequest` of one resource and one scope. */
 export function otlpLogsBody(options: BodyOptions): Uint8Array<ArrayBuffer> {
-  const { records, startNs, first = 0 } = options;
+  return requestBody(options, record);
+}
+
+/** One `ExportTraceServiceRequest` of one resource and one scope. */
+export function otlpTracesBody(options: BodyOptions): Uint8Array<ArrayBuffer> {
+  return requestBody(options, span);
+}
+
+/** Logs and traces nest alike, under the same field numbers. */
+function requestBody(
+  { records, startNs, first = 0 }: BodyOptions,
+  write: (writer: protobuf.Writer, seq: number, timeNs: bigint) => void,
+): Uint8Array<ArrayBuffer> {
   const writer = new protobuf.Writer();
-  writer.uint32(0x0a).fork(); // resource_logs
+  writer.uint32(0x0a).fork(); // resource_logs, resource_spans
   writer.uint32(0x0a).fork(); // resource
   attribute(writer, 0x0a, "service.name", SERVICES[first % SERVICES.length] ?? "");
   attribute(writer, 0x0a, "host.name", `node-${first % 17}.example.internal`);
   writer.ldelim();
-  writer.uint32(0x12).fork(); // scope_logs
+  writer.uint32(0x12).fork(); // scope_logs, scope_spans
   writer.uint32(0x0a).fork().uint32(0x0a).string("bench.logger").ldelim(); // scope.name
-  for (let i = 0; i < records; i++) record(writer, first + i, startNs + BigInt(i) * 1_000n);
+  for (let i = 0; i < records; i++) {
+    writer.uint32(0x12).fork(); // log_records, spans
+    write(writer, first + i, startNs + BigInt(i) * 1_000n);
+    writer.ldelim();
+  }
   writer.ldelim();
   writer.ldelim();
   return new Uint8Array(writer.finish());
 }
 
 function record(writer: protobuf.Writer, seq: number, timeNs: bigint): void {
-  writer.uint32(0x12).fork(); // log_records
-  const time = { low: Number(timeNs & 0xffffffffn), high: Number(timeNs >> 32n), unsigned: true };
-  writer.uint32(0x09).fixed64(time as unknown as number);
+  fixed64(writer, 0x09, timeNs);
   writer.uint32(0x10).int32(9); // severity_number INFO
   writer.uint32(0x1a).string("INFO");
   const path = PATHS[seq % PATHS.length] ?? "";
@@ -55,7 +69,45 @@ function record(writer: protobuf.Writer, seq: number, timeNs: bigint): void {
   attribute(writer, 0x32, "user.id", `u-${seq % 10_007}`);
   attribute(writer, 0x32, "region.zone", `eu-central-1${"abc"[seq % 3]}`);
   attribute(writer, 0x32, "seq", seq);
-  writer.ldelim();
+}
+
+function span(writer: protobuf.Writer, seq: number, startNs: bigint): void {
+  writer.uint32(0x0a).bytes(id(16, seq >> 2)); // trace_id, four spans a trace
+  writer.uint32(0x12).bytes(id(8, seq));
+  if (seq % 4 !== 0) writer.uint32(0x22).bytes(id(8, seq - seq % 4)); // parent_span_id
+  const path = PATHS[seq % PATHS.length] ?? "";
+  writer.uint32(0x2a).string(`GET ${path}`);
+  writer.uint32(0x30).int32(seq % 4 === 0 ? 2 : 3); // kind
+  fixed64(writer, 0x39, startNs);
+  fixed64(writer, 0x41, startNs + BigInt(seq % 977) * 1_000_000n);
+  attribute(writer, 0x4a, "http.request.method", "GET");
+  attribute(writer, 0x4a, "url.path", path);
+  attribute(writer, 0x4a, "http.response.status_code", seq % 10 === 0 ? 500 : 200);
+  attribute(writer, 0x4a, "user.id", `u-${seq % 10_007}`);
+  attribute(writer, 0x4a, "server.address", `cart-${seq % 7}.internal`);
+  attribute(writer, 0x4a, "network.peer.address", `10.1.${seq % 251}.${seq % 13}`);
+  if (seq % 10 === 0) {
+    writer.uint32(0x5a).fork(); // events
+    fixed64(writer, 0x09, startNs);
+    writer.uint32(0x12).string("exception");
+    attribute(writer, 0x1a, "exception.type", "TimeoutError");
+    attribute(writer, 0x1a, "exception.message", `cart-${seq % 7} did not answer in 500 ms`);
+    writer.ldelim();
+    writer.uint32(0x7a).fork().uint32(0x18).int32(2).ldelim(); // status.code ERROR
+  }
+  writer.uint32(0x85).fixed32(0x101); // flags
+}
+
+/** Bytes that differ from number to number and are not all zero. */
+function id(length: number, seq: number): Uint8Array {
+  const bytes = new Uint8Array(length).fill(0x5a);
+  new DataView(bytes.buffer).setUint32(length - 4, Math.imul(seq + 1, 0x9e3779b1));
+  return bytes;
+}
+
+function fixed64(writer: protobuf.Writer, tag: number, value: bigint): void {
+  const long = { low: Number(value & 0xffffffffn), high: Number(value >> 32n), unsigned: true };
+  writer.uint32(tag).fixed64(long as unknown as number);
 }
 
 function attribute(
