@@ -1,0 +1,166 @@
+import { deepStrictEqual } from "node:assert/strict";
+import { batchOfRows } from "../columns/rows.ts";
+import type { Column, TableSchema } from "../event/schema.ts";
+import { writeParquet } from "../parquet/write_parquet.ts";
+import type { EngineConnection } from "./driver.ts";
+import { nativeDriver } from "./native_driver.ts";
+import type { ScanPart, TablePlan } from "./plan.ts";
+import { relationSql } from "./relation.ts";
+import { EVERYTHING } from "./time_bounds.ts";
+
+/** The table as it was when the files were written. */
+const OLD: TableSchema = {
+  columns: [
+    { id: 1, name: "timestamp", type: "timestamptz", required: true },
+    { id: 2, name: "timestamp_ns", type: "long", required: true },
+    { id: 3, name: "old name", type: "string", required: false },
+    { id: 4, name: "dropped", type: "int", required: false },
+  ],
+  tags: [],
+};
+
+/** As it is now: one column renamed and moved, one dropped, one of each type added. */
+const NOW: readonly Column[] = [
+  { id: 3, name: 'new "name"', type: "string", required: false },
+  { id: 1, name: "timestamp", type: "timestamptz", required: true },
+  { id: 2, name: "timestamp_ns", type: "long", required: true },
+  { id: 5, name: "dropped", type: "string", required: false },
+  { id: 6, name: "d", type: "double", required: false },
+  { id: 7, name: "b", type: "bool", required: false },
+  { id: 8, name: "i", type: "int", required: false },
+];
+
+interface Lab extends AsyncDisposable {
+  readonly dir: string;
+  readonly connection: EngineConnection;
+}
+
+async function openLab(): Promise<Lab> {
+  const dir = await Deno.makeTempDir({ prefix: "relation-" });
+  await Deno.mkdir(`${dir}/scratch`);
+  for (const file of [0, 1]) {
+    const rows = Array.from({ length: 10 }, (_, i) => ({
+      timestamp: BigInt(file * 10 + i),
+      timestamp_ns: BigInt(file * 10 + i) * 1000n,
+      "old name": `r${file * 10 + i}`,
+      dropped: 7,
+    }));
+    const { bytes } = writeParquet([batchOfRows(OLD, rows)], {
+      schema: OLD,
+      compression: "zstd",
+      rowGroupRowsMax: 4,
+    });
+    await Deno.writeFile(`${dir}/it's ${file}.parquet`, bytes);
+  }
+  const database = await nativeDriver({ readFile: (path) => Deno.readFile(path) }).open({
+    readableDirs: [dir],
+    scratchDir: `${dir}/scratch`,
+    memoryBytesMax: 256 * 2 ** 20,
+    spillBytesMax: 2 ** 20,
+    threads: 2,
+    connections: 1,
+    setup: [],
+  });
+  return {
+    dir,
+    connection: await database.connect(new AbortController().signal),
+    [Symbol.asyncDispose]: async () => {
+      await database.close();
+      await Deno.remove(dir, { recursive: true });
+    },
+  };
+}
+
+function part(dir: string, file: number, range?: ScanPart["range"]): ScanPart {
+  return {
+    path: `${dir}/it's ${file}.parquet`,
+    rows: 10,
+    rowGroups: 3,
+    byteLength: 0,
+    columnSizes: new Map(),
+    range,
+    rowGroupsRead: 3,
+    origin: "file",
+  };
+}
+
+function planOf(parts: readonly ScanPart[]): TablePlan {
+  return {
+    name: "t",
+    ident: { namespace: "svc", name: "t" },
+    schema: { columns: NOW, tags: [] },
+    snapshotId: undefined,
+    sortOrderId: 0,
+    range: EVERYTHING,
+    considered: 0,
+    files: [],
+    delta: [],
+    parts,
+    ordered: false,
+    projected: NOW,
+  };
+}
+
+/** The rows' `new "name"`, sorted by their number. */
+async function namesOf(lab: Lab, parts: readonly ScanPart[]): Promise<(string | null)[]> {
+  const sql = `SELECT "new ""name""" FROM (${relationSql(planOf(parts))}) ORDER BY timestamp`;
+  return (await lab.connection.texts(sql)).map((row) => row[0] ?? null);
+}
+
+function numbered(from: number, to: number): string[] {
+  return Array.from({ length: to - from }, (_, i) => `r${from + i}`);
+}
+
+Deno.test({
+  name: "relationSql reads columns by field id, whatever their names and places were",
+  fn: async () => {
+    await using lab = await openLab();
+    const described = await lab.connection.describe(relationSql(planOf([part(lab.dir, 0)])));
+    deepStrictEqual(described.map(({ name, type }) => [name, type.kind]), [
+      ['new "name"', "VARCHAR"],
+      ["timestamp", "TIMESTAMP_TZ"],
+      ["timestamp_ns", "BIGINT"],
+      ["dropped", "VARCHAR"],
+      ["d", "DOUBLE"],
+      ["b", "BOOLEAN"],
+      ["i", "INTEGER"],
+    ]);
+    const [row] = await lab.connection.texts(
+      `SELECT "new ""name""", timestamp_ns::VARCHAR, dropped, d::VARCHAR, b::VARCHAR, i::VARCHAR ` +
+        `FROM (${relationSql(planOf([part(lab.dir, 1)]))}) ORDER BY timestamp LIMIT 1`,
+    );
+    deepStrictEqual(row, ["r10", "10000", null, null, null, null]);
+  },
+});
+
+Deno.test({
+  name: "relationSql whole files and row ranges together",
+  fn: async () => {
+    await using lab = await openLab();
+    const whole = [part(lab.dir, 0), part(lab.dir, 1)];
+    deepStrictEqual(await namesOf(lab, whole), numbered(0, 20));
+    const range = part(lab.dir, 0, { first: 3, end: 9 });
+    deepStrictEqual(await namesOf(lab, [range]), numbered(3, 9));
+    deepStrictEqual(await namesOf(lab, [range, part(lab.dir, 1)]), [
+      ...numbered(3, 9),
+      ...numbered(10, 20),
+    ]);
+    const apart = [
+      part(lab.dir, 1, { first: 0, end: 1 }),
+      part(lab.dir, 1, { first: 9, end: 10 }),
+      part(lab.dir, 0, { first: 4, end: 8 }),
+    ];
+    deepStrictEqual(await namesOf(lab, apart), [...numbered(4, 8), "r10", "r19"]);
+  },
+});
+
+Deno.test({
+  name: "relationSql nothing to read is no row of the right types",
+  fn: async () => {
+    await using lab = await openLab();
+    deepStrictEqual(await namesOf(lab, []), []);
+    const empty = await lab.connection.describe(relationSql(planOf([])));
+    const full = await lab.connection.describe(relationSql(planOf([part(lab.dir, 0)])));
+    deepStrictEqual(empty, full);
+  },
+});
