@@ -157,7 +157,9 @@ function connect(url: string): Connection {
   const client = clientOf(url);
   // Every failure also rejects what waits for it.
   client.on("error", () => {});
-  const connecting = client.connect().then(() => client);
+  // The client bounds reaching Redis, not what it says to it before it is ready.
+  const patience = { msMax: CONNECT_MS_MAX, what: "Redis did not take the connection" };
+  const connecting = withDeadline(patience, () => client.connect()).then(() => client);
   const connection = { client: connecting, pending: true, end: () => client.destroy() };
   const settled = () => void (connection.pending = false);
   connecting.then(settled, settled);

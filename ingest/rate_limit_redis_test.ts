@@ -1,0 +1,239 @@
+import assert from "node:assert/strict";
+import { configureLogging, resetLogging } from "../shared/os/logging.ts";
+import { SystemClock } from "../shared/os/clock.ts";
+import { REDIS_SERVER, RedisProcess } from "../shared/testing/redis_process.ts";
+import { RunningIngest } from "../tests/clients/running_ingest.ts";
+import { workspacePath } from "../cli/permissions.ts";
+import type { Rate } from "./rate_limit_memory.ts";
+import { RedisBuckets } from "./rate_limit_redis.ts";
+
+const ANSWER_MS = 250;
+/** What a loaded machine may add to a deadline. */
+const SLACK_MS = 2_000;
+const RETRY_MS = 50;
+
+class Replica implements AsyncDisposable {
+  unchecked = 0;
+  readonly #buckets: RedisBuckets;
+
+  constructor(url: string, rate: Rate) {
+    this.#buckets = new RedisBuckets(rate, {
+      url,
+      prefix: "test:rb",
+      clock: new SystemClock(),
+      onUnchecked: () => this.unchecked++,
+      answerMsMax: ANSWER_MS,
+      retryMs: RETRY_MS,
+    });
+  }
+
+  async take(key = "k"): Promise<number> {
+    const begunMs = performance.now();
+    const waitMs = await this.#buckets.take(key);
+    assert.ok(performance.now() - begunMs < ANSWER_MS + SLACK_MS, "past the deadline");
+    return waitMs;
+  }
+
+  /** How many of `count` at once get through. */
+  async granted(count: number): Promise<number> {
+    const waits = await Promise.all(Array.from({ length: count }, () => this.take()));
+    return waits.filter((waitMs) => waitMs === 0).length;
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.#buckets[Symbol.asyncDispose]();
+  }
+}
+
+/** One request in a quarter of an hour, in the long run: no test lasts long enough for a refill. */
+const SLOW: Rate = { perSec: 0.001, burst: 30 };
+
+function redisTest(name: string, fn: () => Promise<void>): void {
+  Deno.test({
+    name: REDIS_SERVER === undefined ? `${name} (redis-server is not installed)` : name,
+    ignore: REDIS_SERVER === undefined,
+    fn,
+  });
+}
+
+redisTest(
+  "RedisBuckets shares one budget between replicas, exactly, under concurrency",
+  async () => {
+    await using redis = await RedisProcess.start();
+    await using one = new Replica(redis.url, SLOW);
+    await using other = new Replica(redis.url, SLOW);
+    const granted = await Promise.all([one.granted(100), other.granted(100)]);
+    assert.equal(granted.reduce((sum, count) => sum + count), 30);
+    assert.equal(await one.granted(10) + await other.granted(10), 0);
+    assert.equal(await one.take("another sender"), 0);
+    assert.deepEqual([one.unchecked, other.unchecked], [0, 0]);
+  },
+);
+
+redisTest(
+  "RedisBuckets names the wait, refills with time, and leaves keys that expire",
+  async () => {
+    await using redis = await RedisProcess.start();
+    await using replica = new Replica(redis.url, { perSec: 4, burst: 2 });
+    assert.equal(await replica.granted(2), 2);
+    const waitMs = await replica.take();
+    assert.ok(waitMs > 0 && waitMs <= 250, `${waitMs} ms`);
+    await new Promise((resolve) => setTimeout(resolve, waitMs + 5));
+    assert.equal(await replica.take(), 0);
+    const ttlMs = Number((await redis.command("PTTL test:rb:k")).slice(1));
+    assert.ok(ttlMs > 0 && ttlMs <= 500, `${ttlMs} ms to live`);
+  },
+);
+
+redisTest(
+  "RedisBuckets passes requests in time while Redis is away, and limits again after",
+  async () => {
+    const lines: string[] = [];
+    await configureLogging({ level: "info", writeLine: (line) => lines.push(line) });
+    try {
+      await using redis = await RedisProcess.start();
+      const url = redis.url.replace("//", "//default:secret@");
+      await redis.command("CONFIG SET requirepass secret");
+      await using replica = new Replica(url, SLOW);
+      assert.equal(await replica.granted(40), 30);
+
+      await redis.kill();
+      assert.equal(await replica.granted(50), 50);
+      await new Promise((resolve) => setTimeout(resolve, 2 * RETRY_MS));
+      assert.equal(await replica.granted(50), 50);
+      assert.equal(replica.unchecked, 100);
+      assert.equal(lines.length, 1, lines.join("\n"));
+      assert.match(lines[0] ?? "", /WRN ingest Redis at 127\.0\.0\.1:\d+ cannot be asked/);
+
+      await redis.resume();
+      await redis.command("CONFIG SET requirepass secret");
+      await until(async () => {
+        const before = replica.unchecked;
+        await replica.take();
+        return replica.unchecked === before;
+      });
+      assert.equal(lines.length, 2, lines.join("\n"));
+      assert.match(lines[1] ?? "", /answers again/);
+      assert.equal(await replica.granted(40), 29);
+      assert.equal(lines.join("\n").includes("secret"), false);
+    } finally {
+      await resetLogging();
+    }
+  },
+);
+
+redisTest(
+  "RedisBuckets passes requests in time while Redis hangs, and limits again after",
+  async () => {
+    await using redis = await RedisProcess.start();
+    await using replica = new Replica(redis.url, SLOW);
+    assert.equal(await replica.granted(1), 1);
+    redis.freeze();
+    try {
+      assert.equal(await replica.granted(100), 100);
+      assert.equal(replica.unchecked, 100);
+      const begunMs = performance.now();
+      for (let at = 0; at < 100; at++) await replica.take();
+      const lookedAgain = Math.ceil((performance.now() - begunMs) / ANSWER_MS);
+      assert.ok(lookedAgain < 20, "only some of them wait for an answer");
+    } finally {
+      redis.thaw();
+    }
+    await until(async () => await replica.take() > 0);
+  },
+);
+
+redisTest("RedisBuckets takes a key of another kind for an outage, not for a refusal", async () => {
+  await using redis = await RedisProcess.start();
+  await redis.command("LPUSH test:rb:k x");
+  await using replica = new Replica(redis.url, SLOW);
+  assert.equal(await replica.take(), 0);
+  assert.equal(replica.unchecked, 1);
+});
+
+const REFUSED = ["redis", "http://h", "redis:///1", "redis://", "h:6379", ""];
+
+for (const url of REFUSED) {
+  Deno.test({
+    name: `RedisBuckets refuses URL ${JSON.stringify(url)}`,
+    fn: () =>
+      assert.throws(() => new Replica(url, SLOW), {
+        code: "invalid_argument",
+        message: /--ingest-rate-redis-url/,
+      }),
+  });
+}
+
+redisTest("ingest shares its budget through Redis and keeps no token there", async () => {
+  await using redis = await RedisProcess.start();
+  const args = [
+    "--auth-tokens=secret-token",
+    "--ingest-rate-per-sec=1",
+    "--ingest-rate-burst=3",
+    `--ingest-rate-redis-url=${redis.url}`,
+    "--ingest-rate-redis-prefix=mine",
+  ];
+  await using one = await RunningIngest.start(args);
+  await using other = await RunningIngest.start(args);
+  const post = async (ingest: RunningIngest) => {
+    const headers = { "content-type": "application/json", authorization: "Bearer secret-token" };
+    const response = await ingest.post('{"resourceLogs":[]}', { headers });
+    await response.body?.cancel();
+    return response.status;
+  };
+  const begunMs = performance.now();
+  const statuses = await Promise.all([one, other, one, other, one, other].map(post));
+  const most = 3 + Math.ceil((performance.now() - begunMs) / 1_000);
+  const taken = statuses.filter((status) => status === 200).length;
+  assert.ok(taken >= 3 && taken <= most, `${taken} taken`);
+  const keys = await redis.command("KEYS *");
+  assert.match(keys, /mine:[0-9a-f]{64}/);
+  assert.equal(keys.includes("secret"), false);
+
+  await redis.kill();
+  assert.equal(await post(one), 200);
+  assert.ok(await one.metric("svc_ingest_rate_limit_unchecked_total") >= 1);
+});
+
+redisTest("RedisBuckets works where only Redis may be called and only SVC_* be read", async () => {
+  await using redis = await RedisProcess.start();
+  const module = `file://${workspacePath("ingest/rate_limit_redis.ts")}`;
+  const folder = await Deno.makeTempDir({ prefix: "svc-redis-" });
+  try {
+    await Deno.writeTextFile(
+      `${folder}/take.ts`,
+      `import { RedisBuckets } from ${JSON.stringify(module)};
+       let unchecked = 0;
+       await using buckets = new RedisBuckets({ perSec: 0.001, burst: 2 }, {
+         url: Deno.args[0] ?? "", prefix: "p", clock: { monotonicMs: () => performance.now() },
+         onUnchecked: () => unchecked++, answerMsMax: 5_000,
+       });
+       const waits = [];
+       for (let at = 0; at < 3; at++) waits.push(await buckets.take("k") === 0);
+       await Deno.stdout.write(new TextEncoder().encode(JSON.stringify({ waits, unchecked })));`,
+    );
+    for (const host of ["127.0.0.1", "localhost"]) {
+      await redis.command("FLUSHALL");
+      const { stdout, stderr } = await new Deno.Command(Deno.execPath(), {
+        args: [
+          ...["run", "--quiet", "--no-prompt", "--config", workspacePath("deno.json")],
+          "--allow-env=SVC_*",
+          ...[`--allow-net=${host}:${redis.port}`, `${folder}/take.ts`],
+          `redis://${host}:${redis.port}`,
+        ],
+      }).output();
+      const said = new TextDecoder().decode(stdout) || new TextDecoder().decode(stderr);
+      assert.equal(said, '{"waits":[true,true,false],"unchecked":0}', host);
+    }
+  } finally {
+    await Deno.remove(folder, { recursive: true });
+  }
+});
+
+async function until(condition: () => Promise<boolean>): Promise<void> {
+  for (let tries = 0; tries < 200; tries++) {
+    if (await condition()) return;
+    await new Promise((resolve) => setTimeout(resolve, 25));
+  }
+  assert.fail("did not come true within 5 s");
+}
