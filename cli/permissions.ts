@@ -43,13 +43,15 @@ export interface Places {
 }
 
 const ENVIRONMENT = ["SVC_*"] as const;
+/** The gRPC library reads its own variables as it loads. */
+const GRPC_ENVIRONMENT = ["GRPC_*"] as const;
 
 const TABLE: Readonly<Record<Role, (places: Places) => Permissions>> = {
   ingest: (places) => ({
     read: [places.wal, places.catalog, ...places.tlsFiles],
     write: [places.wal],
     net: [...places.listeners, ...places.services],
-    env: ENVIRONMENT,
+    env: [...ENVIRONMENT, ...GRPC_ENVIRONMENT],
     sys: ["statfs"],
   }),
   compactor: (places) => ({
@@ -70,7 +72,11 @@ const TABLE: Readonly<Record<Role, (places: Places) => Permissions>> = {
 
 /** Listener options of a role and their defaults: SPEC.md section 8, SHAPES.md "Ports". */
 export const LISTENERS: Readonly<Record<Role, Readonly<Record<string, string>>>> = {
-  ingest: { "--bind": "0.0.0.0:8088", "--metrics-bind": "0.0.0.0:9100" },
+  ingest: {
+    "--bind": "0.0.0.0:8088",
+    "--otlp-grpc-listen": "0.0.0.0:4317",
+    "--metrics-bind": "0.0.0.0:9100",
+  },
   compactor: { "--metrics-bind": "0.0.0.0:9101" },
   query: { "--bind": "0.0.0.0:8089", "--metrics-bind": "0.0.0.0:9105" },
 };

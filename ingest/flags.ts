@@ -1,11 +1,11 @@
 /**
  * Options of the ingest server: SPEC.md sections 1 and 8.
  *
- * Every option here works. Left out until what they switch exists: OTLP/gRPC (`--otlp-grpc-listen`,
- * `--disable-otlp-grpc`), the memory breaker, the WAL mirror (`--wal-mirror-prefix`,
- * `--wal-active-mirror-interval-secs`) and the back-pressure queue (`--ingest-backpressure-*`,
- * `--ingest-group-commit-ms`): an unknown flag is an error, so none of them is taken and ignored.
- * `--with-compactor` belongs to the command line, which composes the roles.
+ * Every option here works. Left out until what they switch exists: the memory breaker, the WAL
+ * mirror (`--wal-mirror-prefix`, `--wal-active-mirror-interval-secs`) and the back-pressure queue
+ * (`--ingest-backpressure-*`, `--ingest-group-commit-ms`): an unknown flag is an error, so none of
+ * them is taken and ignored. `--with-compactor` belongs to the command line, which composes the
+ * roles.
  */
 
 import { DATA_DIR_OPTION } from "../shared/config/data_dir.ts";
@@ -23,6 +23,19 @@ export const OPTIONS = {
     placeholder: "host:port",
     default: "0.0.0.0:8088",
     help: "Ingest HTTP address.",
+  },
+  otlpGrpcListen: {
+    kind: "text",
+    flag: "otlp-grpc-listen",
+    env: "SVC_OTLP_GRPC_LISTEN",
+    placeholder: "host:port",
+    default: "0.0.0.0:4317",
+    help: "OTLP/gRPC address.",
+  },
+  disableOtlpGrpc: {
+    kind: "switch",
+    flag: "disable-otlp-grpc",
+    help: "Do not listen for OTLP/gRPC.",
   },
   metricsBind: {
     kind: "text",

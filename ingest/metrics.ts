@@ -14,6 +14,15 @@ const STATUSES = [
   ...["200", "400", "401", "403", "404", "405", "413", "415", "429", "500", "501", "503", "504"],
 ] as const;
 
+/** Status codes that gRPC calls are answered with. */
+const GRPC_CODES = [
+  ...["OK", "CANCELLED", "INVALID_ARGUMENT", "DEADLINE_EXCEEDED", "PERMISSION_DENIED"],
+  ...["RESOURCE_EXHAUSTED", "INTERNAL", "UNAVAILABLE", "UNAUTHENTICATED"],
+] as const;
+
+/** Whatever brings rows. */
+const ROWS_ENDPOINTS = ["logs", "traces", "bulk", "grpc_logs", "grpc_traces"] as const;
+
 export const METRICS = {
   ...DRAIN_METRICS,
   requests: {
@@ -25,17 +34,24 @@ export const METRICS = {
       status: STATUSES,
     },
   },
+  grpcCalls: {
+    kind: "counter",
+    name: "svc_ingest_grpc_calls_total",
+    help: "Export calls answered, by endpoint and status code; CANCELLED also counts those that " +
+      "the gRPC library ended by itself: message over the cap or broken, deadline passed",
+    labels: { endpoint: ["grpc_logs", "grpc_traces"], code: GRPC_CODES },
+  },
   events: {
     kind: "counter",
     name: "svc_ingest_events_total",
     help: "Rows acknowledged, by endpoint",
-    labels: { endpoint: ["logs", "traces", "bulk"] },
+    labels: { endpoint: ROWS_ENDPOINTS },
   },
   bodyBytes: {
     kind: "counter",
     name: "svc_ingest_body_bytes_total",
     help: "Body bytes of decoded requests after decompression, by endpoint",
-    labels: { endpoint: ["logs", "traces", "bulk"] },
+    labels: { endpoint: ROWS_ENDPOINTS },
   },
   bulkItems: {
     kind: "counter",

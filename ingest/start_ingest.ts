@@ -34,6 +34,7 @@ import { EventDocumentBuilders } from "./bulk/document_builders.ts";
 import { compatRoutes } from "./compat_routes.ts";
 import { bulkBodyBytesMax, type IngestSettings, LIMITS } from "./flags.ts";
 import { type DrainHook, forceCommit } from "./force_commit.ts";
+import type { OtlpServer, ServeOtlpOptions } from "./grpc/serve_otlp.ts";
 import { LaneChoice } from "./lane_choice.ts";
 import { createIngestMetrics, type IngestMetrics } from "./metrics.ts";
 import { LOGS } from "./otlp_logs.ts";
@@ -59,6 +60,8 @@ export type RunningDrain = DrainHook & AsyncDisposable;
 export interface IngestServer extends AsyncDisposable {
   readonly address: ListenAddress;
   readonly metricsAddress: ListenAddress;
+  /** Undefined with `--disable-otlp-grpc`. */
+  readonly otlpGrpcAddress: ListenAddress | undefined;
   /** Stops accepting, lets requests in flight finish, seals and closes the WAL. Idempotent. */
   stop(): Promise<void>;
 }
@@ -96,6 +99,9 @@ export async function startIngest(
   const clock = deps.clock ?? new SystemClock();
   const bind = parseListenAddress(settings.bind, "--bind");
   const metricsBind = parseListenAddress(settings.metricsBind, "--metrics-bind");
+  const grpcListen = settings.disableOtlpGrpc
+    ? undefined
+    : parseListenAddress(settings.otlpGrpcListen, "--otlp-grpc-listen");
   const paths = ingestPaths(settings);
   const metrics = createIngestMetrics({ version: VERSION, role: "ingest" });
   const { startDrain } = deps;
@@ -136,6 +142,10 @@ export async function startIngest(
   const metricsServer = starting.use(
     serve({ ...metricsBind, option: "--metrics-bind", handler: metricsHandler(metrics) }),
   );
+  const grpc = grpcListen &&
+    starting.use(
+      await serveGrpc({ listen: grpcListen, tls, stopMsMax: LIMITS.stopMsMax, deps: writes }),
+    );
   const server = starting.use(serve({
     ...bind,
     option: "--bind",
@@ -160,7 +170,7 @@ export async function startIngest(
       }),
     ),
   }));
-  return runningServer({ server, metricsServer, resources: starting.move(), paths });
+  return runningServer({ server, metricsServer, grpc, resources: starting.move(), paths });
 }
 
 /** What all routes that write need. */
@@ -182,17 +192,26 @@ function writeDeps(
   };
 }
 
+/** The gRPC library reads `GRPC_*` as soon as it is loaded: only where it is wanted. */
+async function serveGrpc(options: ServeOtlpOptions): Promise<OtlpServer> {
+  const { serveOtlp } = await import("./grpc/serve_otlp.ts");
+  return serveOtlp(options);
+}
+
 interface RunningParts {
   readonly server: RunningServer;
   readonly metricsServer: RunningServer;
+  readonly grpc: OtlpServer | undefined;
   readonly resources: AsyncDisposableStack;
   readonly paths: IngestPaths;
 }
 
-function runningServer({ server, metricsServer, resources, paths }: RunningParts): IngestServer {
+function runningServer(parts: RunningParts): IngestServer {
+  const { server, metricsServer, grpc, resources, paths } = parts;
   const log = getLogger(["svc", "ingest"]);
-  log.info("ingest server listens on {address}, metrics on {metrics}", {
+  log.info("ingest server listens on {address}, OTLP/gRPC on {grpc}, metrics on {metrics}", {
     address: formatListenAddress(server.address),
+    grpc: grpc === undefined ? "no port" : formatListenAddress(grpc.address),
     metrics: formatListenAddress(metricsServer.address),
     wal: paths.wal,
   });
@@ -201,6 +220,7 @@ function runningServer({ server, metricsServer, resources, paths }: RunningParts
   return {
     address: server.address,
     metricsAddress: metricsServer.address,
+    otlpGrpcAddress: grpc?.address,
     stop,
     [Symbol.asyncDispose]: stop,
   };

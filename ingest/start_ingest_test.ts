@@ -14,7 +14,8 @@ function oneRow(text: string): string {
 }
 
 function settingsOf(...args: string[]) {
-  const listeners = ["--bind", "127.0.0.1:0", "--metrics-bind", "127.0.0.1:0"];
+  const listeners = ["--bind", "--metrics-bind", "--otlp-grpc-listen"]
+    .flatMap((flag) => [flag, "127.0.0.1:0"]);
   return parseOptions(OPTIONS, [...listeners, ...args]);
 }
 

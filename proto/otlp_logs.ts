@@ -62,6 +62,8 @@ const root = namespaceOf({
   BadRequest: message({
     fieldViolations: { id: 1, type: "FieldViolation", rule: "repeated" },
   }),
+  Duration: message({ seconds: { id: 1, type: "int64" } }),
+  RetryInfo: message({ retryDelay: { id: 1, type: "Duration" } }),
 });
 
 /** `ExportLogsServiceRequest`, for whoever needs protobufjs's own view of a request. */
@@ -69,6 +71,7 @@ export const ExportLogsServiceRequest: protobuf.Type = root.lookupType("ExportLo
 const ExportLogsServiceResponse = root.lookupType("ExportLogsServiceResponse");
 const Status = root.lookupType("Status");
 const BadRequest = root.lookupType("BadRequest");
+const RetryInfo = root.lookupType("RetryInfo");
 
 export interface LogRecord {
   /** Decimal strings: nanoseconds do not fit a number. */
@@ -140,16 +143,25 @@ export interface StatusFields {
   readonly message: string;
   /** What was wrong with the request: becomes a `BadRequest` detail. */
   readonly violations?: readonly { readonly field: string; readonly description: string }[];
+  /** When to send again: becomes a `RetryInfo` detail. In protobuf only: HTTP has a header for it. */
+  readonly retryAfterSecs?: number;
 }
 
 const BAD_REQUEST_TYPE = "type.googleapis.com/google.rpc.BadRequest";
+const RETRY_INFO_TYPE = "type.googleapis.com/google.rpc.RetryInfo";
 
 /** A `google.rpc.Status` in protobuf. */
-export function encodeStatusProtobuf({ code, message, violations }: StatusFields): Uint8Array {
-  const details = violations === undefined ? [] : [{
-    type_url: BAD_REQUEST_TYPE,
-    value: BadRequest.encode({ fieldViolations: violations }).finish(),
-  }];
+export function encodeStatusProtobuf(fields: StatusFields): Uint8Array {
+  const { code, message, violations, retryAfterSecs } = fields;
+  const details: { type_url: string; value: Uint8Array }[] = [];
+  if (violations !== undefined) {
+    const value = BadRequest.encode({ fieldViolations: violations }).finish();
+    details.push({ type_url: BAD_REQUEST_TYPE, value });
+  }
+  if (retryAfterSecs !== undefined) {
+    const value = RetryInfo.encode({ retryDelay: { seconds: retryAfterSecs } }).finish();
+    details.push({ type_url: RETRY_INFO_TYPE, value });
+  }
   return Status.encode({ code, message, details }).finish();
 }
 

@@ -21,6 +21,16 @@ import { processArguments, type Role, ROLES } from "../permissions.ts";
 const OPTIONS = {
   dataDir: DATA_DIR_OPTION,
   ingestBind: bindOption("ingest-bind", "127.0.0.1:8088", "HTTP address of the ingest server."),
+  otlpGrpcListen: bindOption(
+    "otlp-grpc-listen",
+    "127.0.0.1:4317",
+    "OTLP/gRPC address of the ingest server.",
+  ),
+  disableOtlpGrpc: {
+    kind: "switch",
+    flag: "disable-otlp-grpc",
+    help: "Do not listen for OTLP/gRPC.",
+  },
   queryBind: bindOption("query-bind", "127.0.0.1:8089", "HTTP address of the query server."),
   ingestMetricsBind: bindOption(
     "ingest-metrics-bind",
@@ -107,7 +117,11 @@ function nameWidth(): number {
 
 function argumentsOf(settings: DevSettings): Readonly<Record<Role, readonly string[]>> {
   return {
-    ingest: ["--bind", settings.ingestBind, "--metrics-bind", settings.ingestMetricsBind],
+    ingest: [
+      ...["--bind", settings.ingestBind, "--metrics-bind", settings.ingestMetricsBind],
+      ...["--otlp-grpc-listen", settings.otlpGrpcListen],
+      ...(settings.disableOtlpGrpc ? ["--disable-otlp-grpc"] : []),
+    ],
     compactor: ["--metrics-bind", settings.compactorMetricsBind],
     query: ["--bind", settings.queryBind, "--metrics-bind", settings.queryMetricsBind],
   };

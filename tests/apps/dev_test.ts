@@ -99,7 +99,11 @@ class DevStack implements AsyncDisposable {
     const names = ["ingest", "query", "ingest-metrics", "compactor-metrics", "query-metrics"];
     const binds = names.flatMap((name, at) => [`--${name}-bind`, `127.0.0.1:${ports[at]}`]);
     this.#process = new Deno.Command(Deno.execPath(), {
-      args: ["task", "-q", "dev", "--data-dir", dataDir, ...binds, ...more],
+      args: [
+        ...["task", "-q", "dev", "--data-dir", dataDir, "--otlp-grpc-listen", "127.0.0.1:0"],
+        ...binds,
+        ...more,
+      ],
       cwd: workspacePath("."),
       stdin: "null",
       stdout: "piped",

@@ -36,7 +36,7 @@ export class Stack implements AsyncDisposable {
   readonly queryUrl: string;
 
   private constructor(readonly dataDir: string, options: StackOptions) {
-    const ports = freePorts(5);
+    const ports = freePorts(6);
     const at = (index: number) => `127.0.0.1:${ports[index]}`;
     this.ingestUrl = `http://${at(0)}`;
     this.queryUrl = `http://${at(1)}`;
@@ -47,7 +47,10 @@ export class Stack implements AsyncDisposable {
     };
     const age = String(options.rollAgeSecs ?? 5);
     this.#arguments = {
-      ingest: ["--bind", at(0), "--metrics-bind", at(2), "--wal-max-age-secs", age],
+      ingest: [
+        ...["--bind", at(0), "--metrics-bind", at(2), "--otlp-grpc-listen", at(5)],
+        ...["--wal-max-age-secs", age],
+      ],
       compactor: ["--metrics-bind", at(3)],
       query: ["--bind", at(1), "--metrics-bind", at(4)],
     };

@@ -126,7 +126,10 @@ async function withServer<T>(
 ): Promise<T> {
   const [port, metricsPort] = freePorts(2);
   const url = `http://127.0.0.1:${port}`;
-  const binds = ["--bind", `127.0.0.1:${port}`, "--metrics-bind", `127.0.0.1:${metricsPort}`];
+  const binds = [
+    ...["--bind", `127.0.0.1:${port}`, "--metrics-bind", `127.0.0.1:${metricsPort}`],
+    "--disable-otlp-grpc",
+  ];
   const process = spawn(["ingest-server", "--data-dir", dataDir, ...binds, ...args]);
   const log = textOf(process.stderr);
   try {

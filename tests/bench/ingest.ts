@@ -133,6 +133,7 @@ async function startIngestServer(dir: string, processes: Deno.ChildProcess[]): P
       `--data-dir=${data}`,
       `--bind=127.0.0.1:${port}`,
       `--metrics-bind=127.0.0.1:${metricsPort}`,
+      "--disable-otlp-grpc",
     ],
     env: { SVC_LOG: "warning" },
     stdin: "null",

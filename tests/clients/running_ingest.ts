@@ -22,7 +22,8 @@ export class RunningIngest implements AsyncDisposable {
 
   static async start(args: readonly string[] = [], deps: IngestDeps = {}): Promise<RunningIngest> {
     const dataDir = await Deno.makeTempDir({ prefix: "svc-ingest-" });
-    const listeners = ["--bind", "127.0.0.1:0", "--metrics-bind", "127.0.0.1:0"];
+    const listeners = ["--bind", "--metrics-bind", "--otlp-grpc-listen"]
+      .flatMap((flag) => [flag, "127.0.0.1:0"]);
     const settings = parseOptions(OPTIONS, ["--data-dir", dataDir, ...listeners, ...args]);
     try {
       return new RunningIngest(dataDir, await startIngest(settings, deps));
@@ -38,6 +39,11 @@ export class RunningIngest implements AsyncDisposable {
 
   get metricsUrl(): string {
     return `http://127.0.0.1:${this.server.metricsAddress.port}/metrics`;
+  }
+
+  /** `host:port` of OTLP/gRPC. */
+  get grpcTarget(): string {
+    return `127.0.0.1:${this.server.otlpGrpcAddress?.port}`;
   }
 
   /** Posts to `path`, `/v1/logs` when not said otherwise. */

@@ -17,6 +17,7 @@ const TABLES: Readonly<Record<Role, OptionTable>> = {
 /** SPEC.md sections 1, 4.2 and 8; SHAPES.md "Ports" and "Numbers". */
 const PROMISED: readonly (readonly [Role, flag: string, env: string | null, value: unknown])[] = [
   ["ingest", "bind", null, "0.0.0.0:8088"],
+  ["ingest", "otlp-grpc-listen", "SVC_OTLP_GRPC_LISTEN", "0.0.0.0:4317"],
   ["ingest", "metrics-bind", null, "0.0.0.0:9100"],
   ["ingest", "data-dir", null, "./data"],
   ["ingest", "wal", null, "wal"],
@@ -75,7 +76,7 @@ for (const [role, table] of Object.entries(TABLES)) {
   Deno.test({
     name: `LISTENERS of ${role} are its options with the same defaults`,
     fn: () => {
-      const binds = Object.values(table).filter((spec) => spec.flag.endsWith("bind"));
+      const binds = Object.values(table).filter((spec) => /(^|-)(bind|listen)$/.test(spec.flag));
       assert.deepEqual(
         Object.fromEntries(binds.map((spec) => [`--${spec.flag}`, defaultOf(spec)])),
         LISTENERS[role as Role],
