@@ -1,0 +1,42 @@
+/** A server whose budget of bodies in flight is used up: it refuses with 503 until this is disposed. For tests only. */
+
+import { LIMITS } from "../../ingest/flags.ts";
+import { metricReaches } from "./metric_wait.ts";
+import type { RunningIngest } from "./running_ingest.ts";
+
+/** So little stays that no request fits. */
+const LEFT_BYTES = LIMITS.requestBytes / 2;
+
+export class FullServer implements Disposable {
+  readonly #connections: Deno.TcpConn[] = [];
+
+  /** Returns once requests with a body are refused. No other request may be under way meanwhile. */
+  static async of(ingest: RunningIngest): Promise<FullServer> {
+    const full = new FullServer();
+    let freeBytes = LIMITS.bodiesInFlightBytesMax;
+    while (freeBytes > LIMITS.requestBytes) {
+      const fitting = freeBytes - LIMITS.requestBytes - LEFT_BYTES;
+      const bytes = Math.min(fitting, LIMITS.bulkBodyBytesMax);
+      full.#connections.push(await announce(ingest.url, bytes));
+      freeBytes -= LIMITS.requestBytes + bytes;
+    }
+    const held = LIMITS.bodiesInFlightBytesMax - LIMITS.requestBytes;
+    await metricReaches(ingest, "svc_ingest_bodies_in_flight_bytes", held);
+    return full;
+  }
+
+  [Symbol.dispose](): void {
+    for (const connection of this.#connections) connection.close();
+    this.#connections.length = 0;
+  }
+}
+
+/** A connection that announces a body and never sends it. */
+async function announce(url: string, bytes: number): Promise<Deno.TcpConn> {
+  const { hostname, port } = new URL(url);
+  const connection = await Deno.connect({ hostname, port: Number(port) });
+  const head = "POST /api/v1/_compat/_bulk HTTP/1.1\r\nHost: ingest\r\n" +
+    `Content-Type: application/x-ndjson\r\nContent-Length: ${bytes}\r\n\r\n`;
+  await connection.write(new TextEncoder().encode(head));
+  return connection;
+}
