@@ -52,6 +52,10 @@ export interface SigningKey {
 
 export const AUDIENCE = "svc-test";
 
+const DISCOVERY = "/realm/.well-known/openid-configuration";
+/** Where a redirecting issuer has good documents. */
+const ELSEWHERE = "/elsewhere";
+
 export class FakeIssuer implements AsyncDisposable {
   mood: IssuerMood = "well";
   /** Requests for the discovery document so far. */
@@ -121,8 +125,7 @@ export class FakeIssuer implements AsyncDisposable {
   }
 
   #answer(path: string): Response | Promise<Response> {
-    const isDiscovery = path === "/realm/.well-known/openid-configuration";
-    if (isDiscovery) this.discoveries++;
+    if (path === DISCOVERY) this.discoveries++;
     switch (this.mood) {
       case "silent":
         return this.#untilEnd().then(() => new Response(null, { status: 500 }));
@@ -137,17 +140,18 @@ export class FakeIssuer implements AsyncDisposable {
       case "other_json":
         return Response.json([]);
       case "redirecting":
-        return Response.redirect(`${this.url}/elsewhere`);
+        if (path.startsWith(ELSEWHERE)) return this.#documents(path.slice(ELSEWHERE.length));
+        return Response.redirect(new URL(ELSEWHERE + path, this.url));
       case "bad_keys":
       case "no_keys":
       case "other_issuer":
       case "well":
-        return this.#documents(path, isDiscovery);
+        return this.#documents(path);
     }
   }
 
-  #documents(path: string, isDiscovery: boolean): Response {
-    if (isDiscovery) {
+  #documents(path: string): Response {
+    if (path === DISCOVERY) {
       const issuer = this.mood === "other_issuer" ? "https://issuer.example" : this.url;
       return Response.json({ issuer, jwks_uri: `${this.url}/keys` });
     }
