@@ -6,7 +6,7 @@
  */
 
 import { utf8 } from "../../shared/base/bytes.ts";
-import type { ByteBuilder } from "../../shared/columns/byte_builder.ts";
+import { type ByteBuilder, type CopySource, copySourceOf } from "../../shared/columns/byte_builder.ts";
 import {
   writeCount,
   writeHex,
@@ -28,7 +28,7 @@ export const FIELD = {
 } as const satisfies Record<FieldName, number>;
 
 /** `,"name":` of each field. */
-const HEADS = FIELD_NAMES.map((name) => new DataView(utf8(`,"${name}":`).buffer));
+const HEADS = FIELD_NAMES.map((name) => copySourceOf(utf8(`,"${name}":`)));
 const SEVERITY = (1 << FIELD.severity_text) | (1 << FIELD.severity_number);
 const OPEN = 0x7b;
 const COMMA = 0x2c;
@@ -174,6 +174,6 @@ function isSpan(place: number): boolean {
 }
 
 function head(out: ByteBuilder, place: number): void {
-  const bytes = HEADS[place] as DataView;
-  out.copy(bytes, out.view.getUint8(out.length - 1) === OPEN ? 1 : 0, bytes.byteLength);
+  const { view, length } = HEADS[place] as CopySource;
+  out.copy(view, out.view.getUint8(out.length - 1) === OPEN ? 1 : 0, length);
 }

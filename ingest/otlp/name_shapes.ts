@@ -3,8 +3,8 @@
  * same order. An attribute whose wire bytes up to its value equal those at the same place of that record has the
  * same name, so that its JSON text is copied instead of parsed, hashed and escaped again.
  *
- * Invariant: places refer to the request's bytes and to what was written for it; `clear` forgets them when either goes
- * away.
+ * Invariants: places refer to the request's bytes and to what was written for it; `clear` forgets them when either goes
+ * away. The names remembered at any time are those of one record's beginning, so no two of them meet.
  */
 
 /** Attributes of a record that are remembered. */
@@ -31,14 +31,12 @@ export class NameShapes {
     const known = this.#wireAt[place] as number;
     const length = this.#wireLength[place] as number;
     if (at + length > end) return 0;
-    let i = 0;
-    for (; i + 4 <= length; i += 4) {
-      if (view.getInt32(at + i) !== view.getInt32(known + i)) return 0;
+    // At least four bytes: the last word overlaps the one before it.
+    const last = length - 4;
+    for (let i = 0; i < last; i += 4) {
+      if (view.getInt32(at + i, true) !== view.getInt32(known + i, true)) return 0;
     }
-    for (; i < length; i += 1) {
-      if (view.getUint8(at + i) !== view.getUint8(known + i)) return 0;
-    }
-    return length;
+    return view.getInt32(at + last, true) === view.getInt32(known + last, true) ? length : 0;
   }
 
   slotAt(place: number): number {
@@ -53,10 +51,10 @@ export class NameShapes {
     return this.#jsonEnd[place] as number;
   }
 
-  /** Remembers an attribute; places are filled from the first. */
+  /** Remembers an attribute; places are filled from the first, and later ones forgotten. */
   remember(place: number, shape: NameShape): void {
-    if (place > this.#places || place >= PLACES_MAX) return;
-    this.#places = Math.max(this.#places, place + 1);
+    if (place > this.#places || place >= PLACES_MAX || shape.wireLength < 4) return;
+    this.#places = place + 1;
     this.#wireAt[place] = shape.wireAt;
     this.#wireLength[place] = shape.wireLength;
     this.#jsonStart[place] = shape.jsonStart;

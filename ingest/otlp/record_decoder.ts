@@ -68,6 +68,8 @@ export class RecordDecoder {
   #context: ScopeContext | undefined;
   /** How many attributes of the record were read. */
   #place = 0;
+  /** Whether all of them were named as in the record before: then no two meet, and `#filter` was not asked. */
+  #inStep = true;
   #nowLow = 0;
   #nowHigh = 0;
   #timeLow = 0;
@@ -99,13 +101,14 @@ export class RecordDecoder {
     if (context !== this.#context) {
       this.#context = context;
       this.#filter.enter(context.slots);
+      this.#names.clear();
     }
     this.#filter.nextRecord();
     if (this.#readFields(end, context) && !context.meetsFields) {
       const { members } = context;
-      if (members.byteLength > 0) {
+      if (members.length > 0) {
         if (out.length > mark + 1) out.byte(COMMA);
-        out.copy(members, 0, members.byteLength);
+        out.copy(members.view, 0, members.length);
       }
     } else {
       out.length = mark + 1;
@@ -137,6 +140,7 @@ export class RecordDecoder {
     this.#timeLow = 0;
     this.#timeHigh = 0;
     this.#place = 0;
+    this.#inStep = true;
   }
 
   /** Reads a record's fields; attributes and body are written. False when names may have met. */
@@ -225,6 +229,7 @@ export class RecordDecoder {
       this.#values.json(this.#columns.attributes.values, this.#reader.pos, end);
       return true;
     }
+    if (this.#inStep) this.#fallOutOfStep(place);
     this.#reader.pos = start;
     const values = this.#values;
     values.keyValue(end);
@@ -263,11 +268,18 @@ export class RecordDecoder {
     const length = names.match(place, reader.view, reader.pos, end);
     if (length === 0) return false;
     reader.pos += length;
-    if (reader.span(end) !== end || this.#filter.meets(names.slotAt(place))) return false;
+    if (reader.span(end) !== end) return false;
+    if (!this.#inStep && this.#filter.meets(names.slotAt(place))) return false;
     const out = this.#columns.attributes.values;
     if (out.view.getUint8(out.length - 1) !== OPEN) out.byte(COMMA);
     out.copy(out.view, names.jsonStart(place), names.jsonEnd(place));
     return true;
+  }
+
+  /** Tells the filter what it was not asked about. */
+  #fallOutOfStep(places: number): void {
+    this.#inStep = false;
+    for (let place = 0; place < places; place += 1) this.#filter.meets(this.#names.slotAt(place));
   }
 
   /** Where an attribute's text goes when it fills a core column that no other attribute's name concerns. */

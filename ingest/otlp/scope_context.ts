@@ -8,6 +8,7 @@
  */
 
 import { utf8 } from "../../shared/base/bytes.ts";
+import { type CopySource, copySourceOf } from "../../shared/columns/byte_builder.ts";
 
 /** An attribute apart from its record. */
 export interface Attribute {
@@ -57,7 +58,7 @@ export class ScopeContext {
   /** Members from the scope under their final names. */
   readonly scope: ReadonlyMap<string, Uint8Array>;
   /** The members of both as JSON text without braces; empty when there are none. */
-  readonly members: DataView;
+  readonly members: CopySource;
   /** A name of the context equals one of a record's fields: no record may take the fast path. */
   readonly meetsFields: boolean;
   /** Slots in `NameFilter` of the names that a record's attributes may meet, or that fill core columns. */
@@ -78,7 +79,7 @@ export class ScopeContext {
     this.scope = members;
     const merged = new Map(this.resource);
     for (const [name, json] of members) putLast(merged, name, json);
-    this.members = new DataView(membersOf(merged).buffer);
+    this.members = copySourceOf(membersOf(merged));
     this.meetsFields = [...merged.keys()].some((name) => FIELDS.has(name));
     this.slots = [...[...merged.keys()].map(slotOfName), ...ALWAYS_RESERVED];
   }

@@ -104,6 +104,7 @@ export class ValueReader {
   /** Appends the JSON text of the `AnyValue` in this span; `start` -1 stands for no value. */
   json(out: ByteBuilder, start: number, end: number): void {
     if (this.#string(start, end)) writeJsonString(out, this.#reader.view, this.#reader.pos, end);
+    else if (this.#integer(start, end)) writeInt64(out, this.#reader.low, this.#reader.high);
     else if (start < 0 || !this.#value(out, { start, end, depth: 0, quoted: true })) {
       writeAscii(out, "null");
     }
@@ -126,6 +127,15 @@ export class ValueReader {
     return reader.span(end) === end;
   }
 
+  /** Whether the span holds a 64-bit integer and nothing else: then the reader has its halves. */
+  #integer(start: number, end: number): boolean {
+    const reader = this.#reader;
+    if (start < 0 || start === end || reader.bytes[start] !== INT) return false;
+    reader.pos = start + 1;
+    reader.varint(end);
+    return reader.pos === end;
+  }
+
   #value(
     out: ByteBuilder,
     { start, end, depth, quoted }: ValueSpan,
@@ -135,7 +145,7 @@ export class ValueReader {
     let found = false;
     while (reader.pos < end) {
       const tag = reader.tag(end);
-      if (!VALUE_TAGS.has(tag)) {
+      if (VALUE_TAGS[tag] !== 1) {
         reader.skip(tag, end);
         continue;
       }
@@ -250,4 +260,6 @@ interface ValueSpan {
   readonly quoted: boolean;
 }
 
-const VALUE_TAGS = new Set([STRING, BOOL, INT, DOUBLE, ARRAY, MAP, BYTES]);
+/** 1 at the tags of `AnyValue`. */
+const VALUE_TAGS = new Uint8Array(BYTES + 1);
+for (const tag of [STRING, BOOL, INT, DOUBLE, ARRAY, MAP, BYTES]) VALUE_TAGS[tag] = 1;

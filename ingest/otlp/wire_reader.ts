@@ -56,6 +56,13 @@ export class WireReader {
 
   /** Reads a varint into `low` and `high`, cut to 64 bits. */
   varint(end: number): void {
+    const first = this.bytes[this.pos] as number;
+    if (first < 0x80 && this.pos < end) {
+      this.pos += 1;
+      this.low = first;
+      this.high = 0;
+      return;
+    }
     let low = 0;
     let high = 0;
     for (let i = 0; i < 10; i += 1) {

@@ -16,6 +16,7 @@ const MINUS = 0x2d;
 const POINT = 0x2e;
 const ZERO = 0x30;
 const BACKSLASH = 0x5c;
+const SPACES = 0x20202020;
 const HEX = bytesOf("0123456789abcdef");
 /** The two digits of each byte, as one big-endian unit. */
 const HEX_PAIRS = Uint16Array.from(
@@ -39,7 +40,7 @@ export function writeJsonString(
   start: number,
   end: number,
 ): void {
-  out.reserve(end - start + 2);
+  out.reserve(end - start + 6);
   out.view.setUint8(out.length, QUOTE);
   out.length += 1;
   writeQuoted(out, source, start, end);
@@ -52,7 +53,7 @@ export function writeJsonName(
   start: number,
   end: number,
 ): void {
-  out.reserve(end - start + 4);
+  out.reserve(end - start + 8);
   const { view } = out;
   let at = out.length;
   if (view.getUint8(at - 1) !== OPEN) {
@@ -65,7 +66,10 @@ export function writeJsonName(
   out.byte(COLON);
 }
 
-/** Appends a string and its closing quote, for which there is room; a word of four bytes at a time. */
+/**
+ * Appends a string and its closing quote, for which there is room and four bytes more; a word of four bytes at a time.
+ * Where the source goes on, so does the last word: what it holds past the end is made harmless for the check.
+ */
 function writeQuoted(out: ByteBuilder, source: DataView, start: number, end: number): void {
   const { view } = out;
   let at = out.length;
@@ -75,6 +79,16 @@ function writeQuoted(out: ByteBuilder, source: DataView, start: number, end: num
     if (needsEscape(word)) break;
     view.setInt32(at, word, true);
     at += 4;
+  }
+  const left = end - from;
+  if (left < 4 && end + 4 <= source.byteLength) {
+    const word = source.getInt32(from, true);
+    if (left === 0 || !needsEscape((word & ((1 << (8 * left)) - 1)) | (SPACES << (8 * left)))) {
+      view.setInt32(at, word, true);
+      view.setUint8(at + left, QUOTE);
+      out.length = at + left + 1;
+      return;
+    }
   }
   for (; from < end; from += 1) {
     const byte = source.getUint8(from);
