@@ -11,11 +11,30 @@ import { NameFilter, putLast, slotOf } from "./scope_context.ts";
 import type { ValueReader } from "./value_reader.ts";
 import type { WireReader } from "./wire_reader.ts";
 
-/** The fields with `tag` of the message from `start` to `end`. */
-export interface AttributeFields {
-  readonly start: number;
-  readonly end: number;
+/**
+ * Where a message's attributes are: the fields with `tag` from `start` to `end`, other fields may lie between them.
+ * Empty when it has none.
+ */
+export class AttributeFields {
+  start = 0;
+  end = 0;
   readonly tag: number;
+
+  constructor(tag: number) {
+    this.tag = tag;
+  }
+
+  clear(): void {
+    this.start = 0;
+    this.end = 0;
+  }
+
+  /** Notes the attribute whose tag is at `at`, and passes over it; `end` is the message's. */
+  pass(at: number, reader: WireReader, end: number): void {
+    if (this.end === 0) this.start = at;
+    this.end = reader.span(end);
+    reader.pos = this.end;
+  }
 }
 
 export class SpansAttributes {

@@ -1,17 +1,18 @@
 /**
  * One OTLP `Span` in protobuf → one row of `SpansColumns`. The mapping is told in `spans_protobuf.ts`.
  *
- * A span's fields are read once, its attributes on a second pass: what precedes them in the JSON text may follow them
- * on the wire.
+ * A span's fields are read once, its attributes when all others are known: where a name meets another, they are
+ * merged instead of written as they come.
  */
 
 import { utf8 } from "../../shared/base/bytes.ts";
+import type { ByteBuilder } from "../../shared/columns/byte_builder.ts";
 import type { StringColumnBuilder } from "../../shared/columns/column_builders.ts";
 import { writeCount, writeHexDigits } from "../../shared/columns/json_writer.ts";
 import type { RecordReader } from "./request_decoder.ts";
 import { refuseLate, writeTime } from "./row_columns.ts";
 import { membersOf, putLast, type ScopeFields } from "./scope_context.ts";
-import { type AttributeFields, SpansAttributes } from "./spans_attributes.ts";
+import { AttributeFields, SpansAttributes } from "./spans_attributes.ts";
 import type { SpansColumns } from "./spans_columns.ts";
 import { SPAN_FIELD_NAMES, SpansContext } from "./spans_context.ts";
 import { SpansDetails } from "./spans_details.ts";
@@ -102,7 +103,10 @@ export class SpansDecoder implements RecordReader<SpansContext> {
   #startHigh = 0;
   #endLow = 0;
   #endHigh = 0;
+  readonly #own = new AttributeFields(ATTRIBUTES);
+  /** Values of the fields that become members of `attributes`, by their place in `SPAN_FIELD_NAMES`. */
   readonly #fields = new Float64Array(SPAN_FIELD_NAMES.length);
+  #fieldsFound = false;
 
   constructor({ reader, values, columns }: SpansDecoderParts) {
     this.#reader = reader;
@@ -124,16 +128,20 @@ export class SpansDecoder implements RecordReader<SpansContext> {
   decode(end: number, context: SpansContext): void {
     const reader = this.#reader;
     const columns = this.#columns;
-    const start = reader.pos;
     if (context !== this.#context) {
       this.#context = context;
       this.#attributes.reserve(context.slots);
     }
     this.#reset();
-    while (reader.pos < end) this.#readField(reader.tag(end), end);
+    while (reader.pos < end) {
+      const at = reader.pos;
+      const tag = reader.tag(end);
+      if (tag === ATTRIBUTES) this.#own.pass(at, reader, end);
+      else this.#readField(tag, end);
+    }
     endList(columns.events);
     endList(columns.links);
-    this.#writeAttributes({ start, end, tag: ATTRIBUTES }, context);
+    this.#writeAttributes(context);
     reader.pos = end;
     this.#writeIds();
     this.#writeTimes();
@@ -158,7 +166,9 @@ export class SpansDecoder implements RecordReader<SpansContext> {
     this.#statusCode = 0;
     this.#startLow = this.#startHigh = 0;
     this.#endLow = this.#endHigh = 0;
-    this.#fields.fill(0);
+    this.#own.clear();
+    if (this.#fieldsFound) this.#fields.fill(0);
+    this.#fieldsFound = false;
   }
 
   /** Reads one field; events and links are written. */
@@ -205,7 +215,7 @@ export class SpansDecoder implements RecordReader<SpansContext> {
   /** Reads a field that becomes a member of `attributes`. */
   #readCount(tag: number, end: number): void {
     const reader = this.#reader;
-    if (tag === FLAGS) this.#fields[FIELD.flags] = reader.fixed32(end);
+    if (tag === FLAGS) this.#setField(FIELD.flags, reader.fixed32(end));
     else if (tag === DROPPED_ATTRIBUTES || tag === DROPPED_EVENTS || tag === DROPPED_LINKS) {
       reader.varint(end);
       const field = tag === DROPPED_ATTRIBUTES
@@ -213,8 +223,13 @@ export class SpansDecoder implements RecordReader<SpansContext> {
         : tag === DROPPED_EVENTS
         ? FIELD.droppedEvents
         : FIELD.droppedLinks;
-      this.#fields[field] = reader.low >>> 0;
+      this.#setField(field, reader.low >>> 0);
     } else reader.skip(tag, end);
+  }
+
+  #setField(place: number, value: number): void {
+    this.#fields[place] = value;
+    this.#fieldsFound = true;
   }
 
   #readStatus(end: number): void {
@@ -244,24 +259,19 @@ export class SpansDecoder implements RecordReader<SpansContext> {
     this.#enter(span, end);
   }
 
-  #writeAttributes(fields: AttributeFields, context: SpansContext): void {
+  #writeAttributes(context: SpansContext): void {
     const column = this.#columns.attributes;
     const out = column.values;
     const mark = out.length;
     out.byte(OPEN);
-    if (this.#attributes.write(out, fields)) {
+    if (this.#attributes.write(out, this.#own)) {
       const { members } = context;
       if (members.byteLength > 0) {
         if (out.length > mark + 1) out.byte(COMMA);
         out.copy(members, 0, members.byteLength);
       }
-    } else out.append(membersOf(this.#merged(fields, context)));
-    this.#fields.forEach((value, place) => {
-      if (value === 0) return;
-      const head = FIELD_HEADS[place] as DataView;
-      out.copy(head, out.length === mark + 1 ? 1 : 0, head.byteLength);
-      writeCount(out, value);
-    });
+    } else out.append(membersOf(this.#merged(context)));
+    if (this.#fieldsFound) this.#writeFields(out, mark + 1);
     if (out.length === mark + 1) {
       out.length = mark;
       column.null();
@@ -271,9 +281,20 @@ export class SpansDecoder implements RecordReader<SpansContext> {
     }
   }
 
+  /** Appends the fields that are set as members of the object whose first would begin at `first`. */
+  #writeFields(out: ByteBuilder, first: number): void {
+    for (let place = 0; place < FIELD_HEADS.length; place += 1) {
+      const value = this.#fields[place] as number;
+      if (value === 0) continue;
+      const head = FIELD_HEADS[place] as DataView;
+      out.copy(head, out.length === first ? 1 : 0, head.byteLength);
+      writeCount(out, value);
+    }
+  }
+
   /** Members of the span and its scope by name; the later one of the order stands. */
-  #merged(fields: AttributeFields, context: SpansContext): Map<string, Uint8Array> {
-    const members = this.#attributes.read(fields);
+  #merged(context: SpansContext): Map<string, Uint8Array> {
+    const members = this.#attributes.read(this.#own);
     for (const [name, json] of context.scope) putLast(members, name, json);
     SPAN_FIELD_NAMES.forEach((name, place) => {
       if (this.#fields[place] !== 0) members.delete(name);
@@ -285,9 +306,12 @@ export class SpansDecoder implements RecordReader<SpansContext> {
     const { view } = this.#reader;
     const columns = this.#columns;
     const { start, end } = this.#parentSpanId;
-    refuseInvalidId("a span with traceId", { view, ...this.#traceId, bytes: TRACE_ID_BYTES });
-    refuseInvalidId("a span with spanId", { view, ...this.#spanId, bytes: SPAN_ID_BYTES });
-    refuseIdLength("a span with parentSpanId", { view, start, end, bytes: SPAN_ID_BYTES });
+    refuseInvalidId("a span with traceId", view, { span: this.#traceId, bytes: TRACE_ID_BYTES });
+    refuseInvalidId("a span with spanId", view, { span: this.#spanId, bytes: SPAN_ID_BYTES });
+    refuseIdLength("a span with parentSpanId", view, {
+      span: this.#parentSpanId,
+      bytes: SPAN_ID_BYTES,
+    });
     writeHexDigits(columns.traceId.values, view, this.#traceId.start, this.#traceId.end);
     columns.traceId.endRow();
     writeHexDigits(columns.spanId.values, view, this.#spanId.start, this.#spanId.end);

@@ -17,7 +17,7 @@ import {
 } from "../../shared/columns/json_writer.ts";
 import { refuseLate } from "./row_columns.ts";
 import { membersOf } from "./scope_context.ts";
-import type { AttributeFields, SpansAttributes } from "./spans_attributes.ts";
+import { AttributeFields, type SpansAttributes } from "./spans_attributes.ts";
 import { refuseIdLength, SPAN_ID_BYTES, TRACE_ID_BYTES } from "./spans_ids.ts";
 import { IRREGULAR } from "./value_reader.ts";
 import type { WireReader } from "./wire_reader.ts";
@@ -37,6 +37,8 @@ const CLOSE = 0x7d;
 export class SpansDetails {
   readonly #reader: WireReader;
   readonly #attributes: SpansAttributes;
+  readonly #ofEvent = new AttributeFields(EVENT.attributes);
+  readonly #ofLink = new AttributeFields(LINK.attributes);
 
   constructor(reader: WireReader, attributes: SpansAttributes) {
     this.#reader = reader;
@@ -46,15 +48,18 @@ export class SpansDetails {
   /** Appends the event from the cursor to `end`. */
   event(out: ByteBuilder, end: number): void {
     const reader = this.#reader;
-    const start = reader.pos;
+    const attributes = this.#ofEvent;
+    attributes.clear();
     let timeLow = 0;
     let timeHigh = 0;
     let nameStart = -1;
     let nameEnd = -1;
     let dropped = 0;
     while (reader.pos < end) {
+      const at = reader.pos;
       const tag = reader.tag(end);
-      if (tag === EVENT.time) {
+      if (tag === EVENT.attributes) attributes.pass(at, reader, end);
+      else if (tag === EVENT.time) {
         reader.fixed64(end);
         timeLow = reader.low;
         timeHigh = reader.high;
@@ -73,7 +78,7 @@ export class SpansDetails {
     writeInt64(out, timeLow, timeHigh);
     writeAscii(out, '","name":');
     writeJsonString(out, reader.view, Math.max(nameStart, 0), Math.max(nameEnd, 0));
-    this.#end(out, { start, end, tag: EVENT.attributes }, dropped);
+    this.#end(out, attributes, dropped);
     out.byte(CLOSE);
     reader.pos = end;
   }
@@ -81,15 +86,18 @@ export class SpansDetails {
   /** Appends the link from the cursor to `end`. */
   link(out: ByteBuilder, end: number): void {
     const reader = this.#reader;
-    const start = reader.pos;
+    const attributes = this.#ofLink;
+    attributes.clear();
     const traceId = { start: 0, end: 0 };
     const spanId = { start: 0, end: 0 };
     const traceState = { start: -1, end: -1 };
     let dropped = 0;
     let flags = 0;
     while (reader.pos < end) {
+      const at = reader.pos;
       const tag = reader.tag(end);
-      if (tag === LINK.traceId) this.#enter(traceId, end);
+      if (tag === LINK.attributes) attributes.pass(at, reader, end);
+      else if (tag === LINK.traceId) this.#enter(traceId, end);
       else if (tag === LINK.spanId) this.#enter(spanId, end);
       else if (tag === LINK.traceState) {
         if (traceState.start >= 0) throw IRREGULAR;
@@ -101,8 +109,8 @@ export class SpansDetails {
       else reader.skip(tag, end);
     }
     const { view } = reader;
-    refuseIdLength("a link's traceId", { view, ...traceId, bytes: TRACE_ID_BYTES });
-    refuseIdLength("a link's spanId", { view, ...spanId, bytes: SPAN_ID_BYTES });
+    refuseIdLength("a link's traceId", view, { span: traceId, bytes: TRACE_ID_BYTES });
+    refuseIdLength("a link's spanId", view, { span: spanId, bytes: SPAN_ID_BYTES });
     writeAscii(out, '{"trace_id":');
     writeHex(out, view, traceId.start, traceId.end);
     writeAscii(out, ',"span_id":');
@@ -111,7 +119,7 @@ export class SpansDetails {
       writeAscii(out, ',"trace_state":');
       writeJsonString(out, view, traceState.start, traceState.end);
     }
-    this.#end(out, { start, end, tag: LINK.attributes }, dropped);
+    this.#end(out, attributes, dropped);
     if (flags !== 0) {
       writeAscii(out, ',"flags":');
       writeCount(out, flags);

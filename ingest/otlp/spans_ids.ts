@@ -9,22 +9,23 @@ import { OperatingError } from "../../shared/base/errors.ts";
 export const TRACE_ID_BYTES = 16;
 export const SPAN_ID_BYTES = 8;
 
-export interface IdSpan {
-  readonly view: DataView;
-  readonly start: number;
-  readonly end: number;
+export interface Id {
+  /** Where its bytes are. */
+  readonly span: { readonly start: number; readonly end: number };
   /** How many it should have. */
   readonly bytes: number;
 }
 
 /** Refuses an id of another length, and one of zeros; `what` says whose it is. */
-export function refuseInvalidId(what: string, id: IdSpan): void {
-  if (id.end - id.start !== id.bytes || isZero(id.view, id.start, id.end)) throw refusal(what, id);
+export function refuseInvalidId(what: string, view: DataView, id: Id): void {
+  const { start, end } = id.span;
+  if (end - start !== id.bytes || isZero(view, start, end)) throw refusal(what, view, id);
 }
 
 /** Refuses an id of another length that is not empty. */
-export function refuseIdLength(what: string, id: IdSpan): void {
-  if (id.end !== id.start && id.end - id.start !== id.bytes) throw refusal(what, id);
+export function refuseIdLength(what: string, view: DataView, id: Id): void {
+  const { start, end } = id.span;
+  if (end !== start && end - start !== id.bytes) throw refusal(what, view, id);
 }
 
 /** Whether all bytes of a span of whole words of 8 bytes are zero. */
@@ -35,7 +36,11 @@ export function isZero(view: DataView, start: number, end: number): boolean {
   return true;
 }
 
-function refusal(what: string, { view, start, end, bytes }: IdSpan): OperatingError {
+function refusal(
+  what: string,
+  view: DataView,
+  { span: { start, end }, bytes }: Id,
+): OperatingError {
   const given = new Uint8Array(view.buffer, view.byteOffset + start, Math.min(end - start, 64));
   const cut = end - start > given.length ? "…" : "";
   return new OperatingError(
