@@ -81,18 +81,24 @@ export const LISTENERS: Readonly<Record<Role, Readonly<Record<string, string>>>>
   query: { "--bind": "0.0.0.0:8089", "--metrics-bind": "0.0.0.0:9105" },
 };
 
-/** Options of a role that name a file to read. */
-const FILES: Readonly<Record<Role, readonly string[]>> = {
-  ingest: ["--tls-cert", "--tls-key"],
-  compactor: [],
-  query: [],
+/** Options of a role by flag, each with its environment variable. */
+type Variables = Readonly<Record<string, string>>;
+
+/** Those that name a file to read. */
+const FILES: Readonly<Record<Role, Variables>> = {
+  ingest: { "--tls-cert": "SVC_INGEST_TLS_CERT", "--tls-key": "SVC_INGEST_TLS_KEY" },
+  compactor: {},
+  query: {},
 };
 
-/** Options of a role that name a service by its URL. */
-const SERVICES: Readonly<Record<Role, readonly string[]>> = {
-  ingest: ["--oidc-issuer", "--ingest-rate-redis-url"],
-  compactor: [],
-  query: [],
+/** Those that name a service by its URL. */
+const SERVICES: Readonly<Record<Role, Variables>> = {
+  ingest: {
+    "--oidc-issuer": "SVC_OIDC_ISSUER",
+    "--ingest-rate-redis-url": "SVC_INGEST_RATE_REDIS_URL",
+  },
+  compactor: {},
+  query: {},
 };
 
 const SERVICE_PORTS: Readonly<Record<string, string>> = {
@@ -101,6 +107,13 @@ const SERVICE_PORTS: Readonly<Record<string, string>> = {
   "redis:": "6379",
   "rediss:": "6379",
 };
+
+/** What a role's process is started with. */
+export interface RoleInput {
+  readonly args: readonly string[];
+  /** Its environment, as far as it is ours. */
+  readonly env: Readonly<Record<string, string>>;
+}
 
 /** What `role` may touch with these places. */
 export function permissionsOf(role: Role, places: Places): Permissions {
@@ -113,9 +126,9 @@ export function permissionsOf(role: Role, places: Places): Permissions {
  */
 export function placesOf(
   role: Role,
-  options: { dataDir: string; root: string; args?: readonly string[] },
+  options: { dataDir: string; root: string } & Partial<RoleInput>,
 ): Places {
-  const { dataDir, root, args = [] } = options;
+  const { dataDir, root, args = [], env = {} } = options;
   return {
     packages: `${root}/node_modules`,
     parquetThread: `${root}/shared/parquet`,
@@ -126,8 +139,8 @@ export function placesOf(
     listeners: Object.entries(LISTENERS[role]).map(([flag, address]) =>
       valueOf(flag, args) ?? address
     ),
-    tlsFiles: valuesOf(FILES[role], args),
-    services: valuesOf(SERVICES[role], args).map(serviceAddress),
+    tlsFiles: valuesOf(FILES[role], { args, env }),
+    services: valuesOf(SERVICES[role], { args, env }).map(serviceAddress),
   };
 }
 
@@ -148,8 +161,11 @@ function serviceAddress(text: string): string {
   );
 }
 
-function valuesOf(flags: readonly string[], args: readonly string[]): string[] {
-  return flags.map((flag) => valueOf(flag, args)).filter((value) => value !== undefined);
+/** A flag wins over its variable; an empty variable is none. */
+function valuesOf(variables: Variables, { args, env }: RoleInput): string[] {
+  return Object.entries(variables)
+    .map(([flag, variable]) => valueOf(flag, args) ?? (env[variable] || undefined))
+    .filter((value) => value !== undefined);
 }
 
 /** The set as flags of `deno run`. Errors: `invalid_argument` for a path with a comma. */
@@ -164,8 +180,13 @@ export function permissionFlags(permissions: Permissions): string[] {
  * `args` are further options of the role. Needs the source tree: a compiled binary has its
  * permissions built in.
  */
-export function processArguments(role: Role, dataDir: string, args: readonly string[]): string[] {
-  const places = placesOf(role, { dataDir, root: workspacePath("."), args });
+export function processArguments(
+  role: Role,
+  dataDir: string,
+  args: readonly string[],
+  env: RoleInput["env"] = {},
+): string[] {
+  const places = placesOf(role, { dataDir, root: workspacePath("."), args, env });
   const wiring = role === "query" ? ["--query-wal-buffer-dir", places.wal] : [];
   return [
     "run",

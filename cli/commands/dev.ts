@@ -75,7 +75,7 @@ export const command = defineCommand({
     for (const role of ROLES) {
       group.start({
         name: role,
-        args: processArguments(role, settings.dataDir, roleArgs[role]),
+        args: processArguments(role, settings.dataDir, roleArgs[role], env),
         env,
       });
     }

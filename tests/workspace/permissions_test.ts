@@ -200,6 +200,24 @@ for (const [args, services] of SERVICES) {
 }
 
 Deno.test({
+  name: "placesOf takes files and services from the environment where no flag names them",
+  fn: () => {
+    const env = {
+      SVC_OIDC_ISSUER: "https://issuer.example",
+      SVC_INGEST_RATE_REDIS_URL: "",
+      SVC_INGEST_TLS_CERT: "/cert",
+      SVC_INGEST_TLS_KEY: "/key",
+    };
+    const options = { dataDir: "/d", root: "/r", env };
+    const places = placesOf("ingest", { ...options, args: ["--tls-key=/other"] });
+    assert.deepEqual(places.services, ["issuer.example:443"]);
+    assert.deepEqual(places.tlsFiles, ["/cert", "/other"]);
+    const words = processArguments("ingest", "/d", [], env);
+    assert.ok(words.some((word) => /^--allow-net=.*,issuer\.example:443$/.test(word)));
+  },
+});
+
+Deno.test({
   name: "placesOf refuses a service that is no URL without repeating its password",
   fn: () => {
     for (const url of ["user:secret@host", "ftp://user:secret@host", "redis:///secret"]) {
