@@ -287,3 +287,69 @@ Deno.test({
     assert.deepEqual(kept, [{ name: "kept", events: null }]);
   },
 });
+
+/** A length-delimited field. */
+const field = (number: number, ...content: readonly number[]) => [
+  (number << 3) | 2,
+  content.length,
+  ...content,
+];
+const ID_FIELDS = [...field(1, ...TRACE_ID), ...field(2, ...SPAN_ID)];
+/** A string value. */
+const TEXT_X = field(1, 0x78);
+
+/** Fields of a span by hand, and the columns they must become. */
+const IRREGULAR: readonly {
+  readonly what: string;
+  readonly fields: readonly number[];
+  readonly columns: Partial<RowObject>;
+}[] = [
+  {
+    what: "a name twice",
+    fields: [...field(5, 0x61), ...field(5, 0x62)],
+    columns: { name: "b" },
+  },
+  {
+    what: "a status in two parts",
+    fields: [...field(15, 0x18, 2), ...field(15, ...field(2, 0x78))],
+    columns: { status_code: "STATUS_CODE_ERROR", status_message: "x" },
+  },
+  {
+    what: "an event's name twice",
+    fields: field(11, ...field(2, 0x61), ...field(2, 0x62)),
+    columns: { events: '[{"time_unix_nano":"0","name":"b","attributes":{}}]' },
+  },
+  {
+    what: "an id twice: the last stands",
+    fields: field(2, 8, 8, 8, 8, 8, 8, 8, 8),
+    columns: { span_id: "0808080808080808" },
+  },
+  {
+    what: "attributes apart from one another, before and after other fields",
+    fields: [
+      ...field(9, ...field(1, 0x61), ...field(2, ...TEXT_X)),
+      ...field(5, 0x6e),
+      ...field(11, ...field(3, ...field(1, 0x6b), ...field(2, ...TEXT_X)), ...field(2, 0x65)),
+      ...field(9, ...field(1, 0x62), ...field(2, ...TEXT_X)),
+      ...field(9, ...field(1, 0x61), ...field(2, ...field(1, 0x79))),
+    ],
+    columns: {
+      name: "n",
+      attributes: '{"b":"x","a":"y"}',
+      events: '[{"time_unix_nano":"0","name":"e","attributes":{"k":"x"}}]',
+    },
+  },
+];
+
+Deno.test({
+  name: "decodeSpansProtobuf merges repeated singular fields, and takes fields in any order",
+  fn() {
+    for (const { what, fields, columns } of IRREGULAR) {
+      const span = field(2, ...ID_FIELDS, ...fields);
+      const [row] = decoded(Uint8Array.from(field(1, ...field(2, ...span)))) ?? [];
+      for (const [name, value] of Object.entries(columns)) {
+        assert.equal(row?.[name], value, `${what}: ${name}`);
+      }
+    }
+  },
+});

@@ -3,6 +3,7 @@ import { isOperatingError } from "../base/errors.ts";
 import { batchOfRows, rowsOf } from "../columns/rows.ts";
 import { EVENTS_SCHEMA } from "../event/events.ts";
 import type { Column, TableSchema } from "../event/schema.ts";
+import { TRACES_SCHEMA } from "../event/traces.ts";
 import { fitTo, schemaForNewTable } from "./fit_schema.ts";
 
 const TIMESTAMP: Column = { id: 1, name: "timestamp", type: "timestamptz", required: true };
@@ -58,10 +59,15 @@ Deno.test({
 });
 
 Deno.test({
-  name: "schemaForNewTable knows the events table, with its tags, and takes others as they are",
+  name:
+    "schemaForNewTable knows the built-in tables, with their tags, and takes others as they are",
   fn() {
-    const segment = EVENTS_SCHEMA.columns.map(({ doc: _, ...column }) => column);
-    assert.equal(schemaForNewTable(segment), EVENTS_SCHEMA);
+    const undocumented = ({ columns }: TableSchema): Column[] =>
+      columns.map(({ doc: _, ...column }) => column);
+    for (const schema of [EVENTS_SCHEMA, TRACES_SCHEMA]) {
+      assert.equal(schemaForNewTable(undocumented(schema)), schema);
+    }
+    const segment = undocumented(EVENTS_SCHEMA);
     const wider = [...segment, { id: 9, name: "user", type: "string", required: false } as const];
     assert.deepEqual(schemaForNewTable(wider), { columns: wider, tags: [] });
   },
