@@ -42,7 +42,10 @@ export interface RateLimiterDeps {
   readonly metrics: RateMetrics;
 }
 
-/** Buckets in memory: about 20 MB when all are in use. Past it the oldest one is forgotten. */
+/**
+ * Buckets in memory: about 35 MB when all are in use. Past it the one least recently used is
+ * forgotten.
+ */
 const BUCKETS_MAX = 100_000;
 const RETRY_AFTER_SECS_MAX = 5;
 

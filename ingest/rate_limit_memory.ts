@@ -20,7 +20,7 @@ export class MemoryBuckets {
   readonly #aheadMsMax: number;
   readonly #clock: Pick<Clock, "monotonicMs">;
   readonly #bucketsMax: number;
-  /** Oldest bucket first. */
+  /** The bucket that nobody took from for longest comes first. */
   readonly #fullAtMs = new Map<string, number>();
 
   constructor(rate: Rate, options: { clock: Pick<Clock, "monotonicMs">; bucketsMax: number }) {
@@ -45,23 +45,25 @@ export class MemoryBuckets {
     const nextMs = Math.max(known ?? nowMs, nowMs) + this.#intervalMs;
     const waitMs = nextMs - nowMs - this.#aheadMsMax;
     if (waitMs > TOLERANCE_MS) return waitMs;
-    if (known === undefined && this.#fullAtMs.size >= this.#bucketsMax) this.#makeRoom(nowMs);
+    if (known === undefined) this.#makeRoom(nowMs);
+    // Out and in again: the bucket that nobody took from for longest stays first.
+    this.#fullAtMs.delete(key);
     this.#fullAtMs.set(key, nextMs);
     return 0;
   }
 
   /**
-   * Drops full buckets, which loses nothing; when none is full, the oldest, which gives its owner a
-   * burst.
+   * Drops the first buckets when they are full, which loses nothing: two for each new one, so that
+   * idle ones go while nobody ever waits for a walk over all. At the bound the first goes whatever
+   * it holds, which gives its owner a burst.
    */
   #makeRoom(nowMs: number): void {
+    let looked = 0;
     for (const [key, fullAtMs] of this.#fullAtMs) {
-      if (fullAtMs <= nowMs) this.#fullAtMs.delete(key);
-    }
-    if (this.#fullAtMs.size < this.#bucketsMax) return;
-    for (const oldest of this.#fullAtMs.keys()) {
-      this.#fullAtMs.delete(oldest);
-      return;
+      const crowded = this.#fullAtMs.size >= this.#bucketsMax;
+      if (fullAtMs > nowMs && !crowded) return;
+      this.#fullAtMs.delete(key);
+      if (++looked === 2) return;
     }
   }
 }

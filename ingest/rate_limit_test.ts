@@ -78,8 +78,16 @@ Deno.test({
     for (let at = 0; at < 50; at++) buckets.take(`new-${at}`);
     assert.equal(buckets.size, 51);
     assert.ok(buckets.take("busy") > 0, "the busy one was kept");
-    for (let at = 0; at < 1_000; at++) buckets.take(`flood-${at}`);
+    for (let at = 0; at < 1_000; at++) {
+      buckets.take(`flood-${at}`);
+      assert.ok(buckets.size <= 100);
+    }
     assert.equal(buckets.size, 100);
+    assert.equal(buckets.take("flood-900"), 0, "its second");
+    assert.ok(buckets.take("flood-900") > 0, "it was kept");
+    await clock.advance(10_000);
+    for (let at = 0; at < 60; at++) buckets.take(`calm-${at}`);
+    assert.equal(buckets.size, 60, "idle ones are gone without the bound being reached");
   },
 });
 
