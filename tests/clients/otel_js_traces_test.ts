@@ -10,7 +10,7 @@ import { OTLPTraceExporter as ProtoExporter } from "@opentelemetry/exporter-trac
 import { resourceFromAttributes } from "@opentelemetry/resources";
 import { BatchSpanProcessor, TracerProvider } from "@opentelemetry/sdk-trace";
 import { Stack } from "../apps/stack.ts";
-import { readForeign } from "../equivalence/foreign_reader.ts";
+import { type ForeignMetadata, readForeign } from "../equivalence/foreign_reader.ts";
 
 /** Traces per exporter, of two spans each. */
 const TRACES = 120;
@@ -66,14 +66,43 @@ Deno.test({
     await checkAnswers(stack);
 
     await stack.stop("compactor");
-    const { rows } = await readForeign(`${stack.dataDir}/warehouse/catalog.db`, {
+    const { metadata, rows } = await readForeign(`${stack.dataDir}/warehouse/catalog.db`, {
       namespace: "svc",
       name: "traces",
     });
+    assert.deepEqual(shapeOf(metadata), SHAPE);
     const ids = rows.map((row) => row.span_id).sort();
     assert.deepEqual(ids, [...sent.map((row) => row[4]), "ffffffffffffffff"].sort());
   },
 });
+
+/** SHAPES.md "Traces index", as Iceberg's metadata says it. */
+const SHAPE = {
+  columns: "timestamp timestamptz!, timestamp_ns long!, trace_id string!, span_id string!, " +
+    "parent_span_id string, service string!, name string!, kind string!, status_code string!, " +
+    "status_message string, duration_nanos long!, trace_state string, scope_name string, " +
+    "scope_version string, attributes string, resource_attributes string, events string, " +
+    "links string",
+  partition: ["timestamp day"],
+  order: ["timestamp asc", "timestamp_ns asc"],
+  tags: '["service","name","kind","status_code"]',
+};
+
+function shapeOf(metadata: ForeignMetadata): typeof SHAPE {
+  const { fields } = metadata.schemas[0] ?? { fields: [] };
+  const nameOf = (id: number | undefined) => fields.find((field) => field.id === id)?.name;
+  return {
+    columns: fields.map(({ name, type, required }) => `${name} ${type}${required ? "!" : ""}`)
+      .join(", "),
+    partition: metadata["partition-specs"].flatMap((spec) =>
+      spec.fields.map((field) => `${nameOf(field["source-id"])} ${field.transform}`)
+    ),
+    order: metadata["sort-orders"].flatMap((order) =>
+      order.fields.map((field) => `${nameOf(field["source-id"])} ${field.direction}`)
+    ),
+    tags: metadata.properties?.["svc.tags"] ?? "",
+  };
+}
 
 /** Sends `TRACES` traces; returns what their rows must be. */
 async function exportSpans(stack: Stack, sender: typeof SENDERS[number]): Promise<Row[]> {
