@@ -93,9 +93,15 @@ function bind(server: Server, listen: ListenAddress, tls: TlsIdentity | undefine
   });
 }
 
+/**
+ * Clients need no certificate. Without a list of roots the library offers every one of the file in
+ * `GRPC_DEFAULT_SSL_ROOTS_FILE_PATH`, which breaks the handshake where that is set.
+ */
+const NO_ROOTS = Buffer.alloc(0);
+
 function tlsCredentials({ cert, key }: TlsIdentity): ServerCredentials {
   const pair = { cert_chain: Buffer.from(cert), private_key: Buffer.from(key) };
-  return ServerCredentials.createSsl(null, [pair], false);
+  return ServerCredentials.createSsl(NO_ROOTS, [pair], false);
 }
 
 function listenError(error: Error, listen: ListenAddress): OperatingError {
