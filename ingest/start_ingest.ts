@@ -170,6 +170,7 @@ export async function startIngest(
       }),
     ),
   }));
+  starting.defer(async () => void await Promise.all([server.stop(), grpc?.stop()]));
   return runningServer({ server, metricsServer, grpc, resources: starting.move(), paths });
 }
 

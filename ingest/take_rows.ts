@@ -32,21 +32,21 @@ export interface ReceivedRows {
 
 /**
  * Returns once the rows that `receive` gave are as durable as their mode asks. What `receive` holds
- * is given back then. Errors: those of `receive`, the lanes, the WAL and the commit;
+ * is given back when it ends, for which `late` asks it once the deadline has passed. Errors: those of `receive`, the lanes, the WAL and the commit;
  * `deadline_exceeded`.
  */
 export async function takeRows(
   endpoint: RowsEndpoint,
-  receive: (hold: ByteHold) => Promise<ReceivedRows>,
+  receive: (hold: ByteHold, late: AbortSignal) => Promise<ReceivedRows>,
   deps: TakeRowsDeps,
 ): Promise<void> {
   const deadline = {
     msMax: deps.requestMsMax,
     what: "the rows did not arrive or were not made durable (they may still be stored)",
   };
-  const stored = await withDeadline(deadline, async () => {
+  const stored = await withDeadline(deadline, async (late) => {
     using hold = deps.bodies.hold();
-    const { batch, lane, mode } = await receive(hold);
+    const { batch, lane, mode } = await receive(hold, late);
     if (batch.rows === 0) return undefined;
     return { lane, mode, rows: batch.rows, segment: await appendRows(batch, { lane, mode, deps }) };
   });

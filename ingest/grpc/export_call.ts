@@ -22,7 +22,13 @@ import { commitModeOf } from "../commit_mode.ts";
 import { LIMITS } from "../flags.ts";
 import type { OtlpDeps, OtlpSignal } from "../otlp_route.ts";
 import { type ReceivedRows, takeRows } from "../take_rows.ts";
+import { onArrivingBytes } from "./arriving_bytes.ts";
 import { failedCall } from "./call_status.ts";
+
+export interface ExportDeps extends OtlpDeps {
+  /** Ends the wait for messages that have not arrived. */
+  readonly stopping: AbortSignal;
+}
 
 type ExportCall = ServerReadableStream<Buffer, Buffer>;
 
@@ -32,7 +38,7 @@ const ACCEPTED = Buffer.alloc(0);
 /** The method's handler. Every call is answered and counted once. */
 export function createExport(
   signal: OtlpSignal,
-  deps: OtlpDeps,
+  deps: ExportDeps,
 ): handleClientStreamingCall<Buffer, Buffer> {
   const endpoint = `grpc_${signal.endpoint}` as const;
   const count = (call: ExportCall, code: status) => {
@@ -41,7 +47,11 @@ export function createExport(
   };
   const answer = async (call: ExportCall, respond: sendUnaryData<Buffer>) => {
     try {
-      await takeRows(endpoint, (hold) => receive(call, { signal, hold, deps }), deps);
+      await takeRows(
+        endpoint,
+        (hold, late) => receive(call, { signal, hold, ends: [late, deps.stopping], deps }),
+        deps,
+      );
       count(call, status.OK);
       respond(null, ACCEPTED);
     } catch (thrown) {
@@ -53,10 +63,9 @@ export function createExport(
   return (call, respond) => void answer(call, respond);
 }
 
-interface ReceiveOptions {
+interface ReceiveOptions extends MessageOptions {
   readonly signal: OtlpSignal;
-  readonly hold: ByteHold;
-  readonly deps: OtlpDeps;
+  readonly deps: ExportDeps;
 }
 
 async function receive(call: ExportCall, options: ReceiveOptions): Promise<ReceivedRows> {
@@ -66,8 +75,7 @@ async function receive(call: ExportCall, options: ReceiveOptions): Promise<Recei
   const mode = commitModeOf("", head.get("x-svc-commit"));
   const lane = signal.laneOf(deps.lanes, head, tenant);
   hold.grow(LIMITS.requestBytes);
-  const message = await onlyMessageOf(call);
-  hold.grow(message.byteLength);
+  const message = await onlyMessageOf(call, options);
   const batch = signal.decodeProtobuf(message, { nowNs: deps.clock.nowNs() });
   deps.metrics.bodyBytes.at({ endpoint: `grpc_${signal.endpoint}` }).add(message.byteLength);
   return { batch, lane, mode };
@@ -89,22 +97,56 @@ function hostOf(peer: string): string {
   return colon < 0 ? peer : peer.slice(0, colon);
 }
 
-/** The call's message. Errors: `cancelled`, `invalid_argument` for none or several. */
-function onlyMessageOf(call: ExportCall): Promise<Uint8Array> {
-  return new Promise((resolve, reject) => {
-    let message: Uint8Array | undefined;
-    call.on("data", (bytes: Buffer) => {
-      if (message !== undefined) return reject(notOne("more than one message"));
-      message = new Uint8Array(bytes.buffer, bytes.byteOffset, bytes.byteLength);
-    });
-    call.once("end", () => {
-      if (message === undefined) reject(notOne("no message"));
-      else resolve(message);
-    });
-    call.once("cancelled", () => reject(cancelled()));
-    if (call.cancelled) reject(cancelled());
-  });
+interface MessageOptions {
+  readonly hold: ByteHold;
+  /** Each ends the wait, with its reason as the error. */
+  readonly ends: readonly AbortSignal[];
 }
+
+/**
+ * The call's message, charged to `hold` as it arrives and again when it was compressed. Errors:
+ * `cancelled`, `invalid_argument` for none or several, `unavailable` without room, the reason of
+ * an end.
+ */
+async function onlyMessageOf(call: ExportCall, options: MessageOptions): Promise<Uint8Array> {
+  const { hold, ends } = options;
+  const { promise, resolve, reject } = Promise.withResolvers<Uint8Array>();
+  let message: Uint8Array | undefined;
+  let arrived = 0;
+  let waiting = true;
+  const charge = (byteLength: number) => {
+    try {
+      hold.grow(byteLength);
+    } catch (error) {
+      reject(error);
+    }
+  };
+  onArrivingBytes(call, (byteLength) => {
+    arrived += byteLength;
+    if (waiting) charge(byteLength);
+  });
+  call.on("data", ({ buffer, byteOffset, byteLength }: Buffer) => {
+    if (!waiting) return;
+    if (message !== undefined) return reject(notOne("more than one message"));
+    message = new Uint8Array(buffer, byteOffset, byteLength);
+    if (byteLength + PREFIX_BYTES !== arrived) charge(byteLength);
+  });
+  call.once("end", () => message === undefined ? reject(notOne("no message")) : resolve(message));
+  call.once("cancelled", () => reject(cancelled()));
+  if (call.cancelled) reject(cancelled());
+  const end = () => reject(ends.find((signal) => signal.aborted)?.reason);
+  for (const signal of ends) signal.addEventListener("abort", end);
+  if (ends.some((signal) => signal.aborted)) end();
+  try {
+    return await promise;
+  } finally {
+    waiting = false;
+    for (const signal of ends) signal.removeEventListener("abort", end);
+  }
+}
+
+/** What precedes a message on the wire: a flag and its length. */
+const PREFIX_BYTES = 5;
 
 function notOne(found: string): OperatingError {
   return new OperatingError(

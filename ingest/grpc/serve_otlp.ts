@@ -28,6 +28,11 @@ export interface ServeOtlpOptions {
 
 export interface OtlpServer extends AsyncDisposable {
   readonly address: ListenAddress;
+  /**
+   * Stops accepting, lets calls in flight finish; what has not arrived within `stopMsMax` is
+   * answered UNAVAILABLE. Idempotent.
+   */
+  stop(): Promise<void>;
 }
 
 /** What the library bounds for us, for each connection. */
@@ -57,14 +62,15 @@ export async function serveOtlp(options: ServeOtlpOptions): Promise<OtlpServer> 
     "grpc.keepalive_timeout_ms": CONNECTION.probeAnswerMsMax,
     "grpc.enable_channelz": 0,
   });
+  const stopping = new AbortController();
+  const exportDeps = { ...deps, stopping: stopping.signal };
   for (const { path, signal } of SERVICES) {
-    server.addService(serviceAt(path), { export: createExport(signal, deps) });
+    server.addService(serviceAt(path), { export: createExport(signal, exportDeps) });
   }
   const port = await bind(server, listen, tls);
-  return {
-    address: { hostname: listen.hostname, port },
-    [Symbol.asyncDispose]: () => stopWithin(server, stopMsMax),
-  };
+  let stopped: Promise<void> | undefined;
+  const stop = () => stopped ??= stopWithin(server, { stopMsMax, stopping });
+  return { address: { hostname: listen.hostname, port }, stop, [Symbol.asyncDispose]: stop };
 }
 
 /** Messages are bytes on both ways. */
@@ -118,14 +124,31 @@ function listenError(error: Error, listen: ListenAddress): OperatingError {
     });
 }
 
-/** Tells senders to go elsewhere, lets calls in flight finish, cuts what is left. */
-async function stopWithin(server: Server, stopMsMax: number): Promise<void> {
-  let timer: ReturnType<typeof setTimeout> | undefined;
-  const late = new Promise<void>((resolve) => {
-    timer = setTimeout(resolve, stopMsMax);
-  });
-  const calls = new Promise<void>((resolve) => server.tryShutdown(() => resolve()));
-  await Promise.race([calls, late]);
-  clearTimeout(timer);
+interface StopOptions {
+  readonly stopMsMax: number;
+  readonly stopping: AbortController;
+}
+
+/** Tells senders to go elsewhere, lets calls in flight finish, then answers those still arriving. */
+async function stopWithin(server: Server, { stopMsMax, stopping }: StopOptions): Promise<void> {
+  const timers: ReturnType<typeof setTimeout>[] = [];
+  const passed = (ms: number) =>
+    new Promise<void>((resolve) => void timers.push(setTimeout(resolve, ms)));
+  const finished = new Promise<void>((resolve) => server.tryShutdown(() => resolve()));
+  await Promise.race([finished, passed(stopMsMax)]);
+  stopping.abort(stopped());
+  await Promise.race([finished, passed(LAST_ANSWERS_MS_MAX)]);
+  timers.forEach(clearTimeout);
   server.forceShutdown();
+}
+
+/** How long the answers to calls that were cut may take to leave. */
+const LAST_ANSWERS_MS_MAX = 200;
+
+function stopped(): OperatingError {
+  return new OperatingError(
+    "unavailable",
+    "this server is stopping and the message has not arrived: send it again",
+    { reason: "stopping", retryAfterSecs: 1 },
+  );
 }
