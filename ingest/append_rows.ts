@@ -24,7 +24,7 @@ export interface AppendOptions {
 
 /**
  * Returns the segment that holds the rows, once they are as durable as `mode` asks; `force` waits like `wait_for`, its
- * commit is the caller's to await. Errors: the lane's and the WAL's.
+ * commit is the caller's to await. The batch is released. Errors: the lane's and the WAL's.
  */
 export async function appendRows(batch: ColumnBatch, options: AppendOptions): Promise<string> {
   const { lane, mode, deps } = options;
@@ -32,7 +32,8 @@ export async function appendRows(batch: ColumnBatch, options: AppendOptions): Pr
   deps.lanes.admit(lane);
   const encoded = encodeBatch(batch);
   const startMs = clock.monotonicMs();
-  const { segment } = await deps.wal.append(lane, encoded, mode === "auto" ? "auto" : "wait_for");
+  const { segment } = await deps.wal.append(lane, encoded, mode === "auto" ? "auto" : "wait_for")
+    .finally(batch.release);
   metrics.appendSecs.observe((clock.monotonicMs() - startMs) / 1_000);
   metrics.batchRows.observe(batch.rows);
   return segment;

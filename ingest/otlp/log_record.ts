@@ -6,7 +6,11 @@
  */
 
 import { utf8 } from "../../shared/base/bytes.ts";
-import { type ByteBuilder, type CopySource, copySourceOf } from "../../shared/columns/byte_builder.ts";
+import {
+  type ByteBuilder,
+  type CopySource,
+  copySourceOf,
+} from "../../shared/columns/byte_builder.ts";
 import {
   writeCount,
   writeHex,

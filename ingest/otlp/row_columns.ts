@@ -3,7 +3,11 @@
 import { OperatingError } from "../../shared/base/errors.ts";
 import { TIMESTAMP_NS_MAX } from "../../shared/base/time.ts";
 import type { ColumnBatch, ColumnData } from "../../shared/columns/batch.ts";
-import { firstRowNotUtf8, type Int64ColumnBuilder } from "../../shared/columns/column_builders.ts";
+import {
+  firstRowNotUtf8,
+  type Int64ColumnBuilder,
+  StringColumnBuilder,
+} from "../../shared/columns/column_builders.ts";
 import type { TableSchema } from "../../shared/event/schema.ts";
 
 /** Appends both time columns from the halves of a nanosecond count that is not negative. */
@@ -36,21 +40,42 @@ export interface RowBuilders {
   readonly what: string;
 }
 
-/** The rows; the builders are empty afterwards. Throws `invalid_argument` when a string is not UTF-8. */
+/**
+ * The rows; the builders are empty afterwards. Text is lent: `release` gives it back for a later request. Throws
+ * `invalid_argument` when a string is not UTF-8.
+ */
 export function finishRows(
   schema: TableSchema,
   rows: number,
   { builders, what }: RowBuilders,
 ): ColumnBatch {
-  const columns = builders.map((builder) => builder.finish());
+  const { columns, release } = lendColumns(builders);
   columns.forEach((column, i) => {
     const row = firstRowNotUtf8(column);
     if (row < 0) return;
+    release();
     throw new OperatingError(
       "invalid_argument",
       `Cannot store ${what} ${row} of the request: its ${schema.columns[i]?.name} is not UTF-8; ` +
         "OTLP strings are UTF-8, other bytes go into a bytes value",
     );
   });
-  return { schema, rows, columns };
+  return { schema, rows, columns, release };
+}
+
+function lendColumns(
+  builders: RowBuilders["builders"],
+): { columns: readonly ColumnData[]; release: () => void } {
+  let returns: (() => void)[] = [];
+  const columns = builders.map((builder) => {
+    if (!(builder instanceof StringColumnBuilder)) return builder.finish();
+    const column = builder.lend();
+    returns.push(() => builder.giveBack(column));
+    return column;
+  });
+  const release = () => {
+    for (const giveBack of returns) giveBack();
+    returns = [];
+  };
+  return { columns, release };
 }

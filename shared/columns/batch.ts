@@ -23,6 +23,11 @@ export interface ColumnBatch {
   readonly rows: number;
   /** In the schema's order. */
   readonly columns: readonly ColumnData[];
+  /**
+   * Gives the memory of the columns back to whoever made them, for another batch. For a holder who knows that
+   * nobody reads them any more, nor a message that was encoded from them; nobody has to.
+   */
+  readonly release?: () => void;
 }
 
 /**

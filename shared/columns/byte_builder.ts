@@ -1,8 +1,8 @@
 /**
  * A growable byte buffer that hot paths write into directly: reserve, write into `bytes`, advance `length`.
  *
- * Invariant: `length` never exceeds `bytes.length`. What a builder gives out (`take`) is an exact copy, so
- * the buffer may be used again for the next request. Past `COLUMN_BYTES_MAX` it throws `too_large`.
+ * Invariant: `length` never exceeds `bytes.length`. What a builder gives out is its taker's: `take` copies, `lend`
+ * parts with the buffer until `giveBack`. Past `COLUMN_BYTES_MAX` it throws `too_large`.
  */
 
 import { OperatingError } from "../base/errors.ts";
@@ -11,6 +11,8 @@ import { OperatingError } from "../base/errors.ts";
 export const COLUMN_BYTES_MAX = 256 * 1024 * 1024;
 /** A buffer larger than this is given back after use. */
 const KEPT_BYTES_MAX = 8 * 1024 * 1024;
+/** Bytes of lent buffers that are kept, once given back, to be lent again. */
+const SPARE_BYTES_MAX = 16 * 1024 * 1024;
 /** Up to this length a loop copies faster than a call into native code does (measured). */
 const LOOP_COPY_MAX = 512;
 /** Up to this length a loop encodes ASCII faster than a call into native code does. */
@@ -36,6 +38,8 @@ export class ByteBuilder {
   view: DataView;
   length = 0;
   readonly #capacity: number;
+  #spares: Uint8Array<ArrayBuffer>[] = [];
+  #spareBytes = 0;
 
   constructor(capacity = 4096) {
     this.#capacity = capacity;
@@ -113,6 +117,24 @@ export class ByteBuilder {
     const taken = this.bytes.slice(0, this.length);
     this.clear();
     return taken;
+  }
+
+  /** What was written, without a copy; the builder is empty afterwards and writes elsewhere. */
+  lend(): Uint8Array<ArrayBuffer> {
+    const lent = this.bytes.subarray(0, this.length);
+    const spare = this.#spares.pop();
+    this.#spareBytes -= spare?.length ?? 0;
+    this.#replace(spare ?? new Uint8Array(Math.min(this.bytes.length, KEPT_BYTES_MAX)));
+    this.length = 0;
+    return lent;
+  }
+
+  /** Takes back what `lend` gave, once: nobody may read it any more. */
+  giveBack(lent: Uint8Array<ArrayBuffer>): void {
+    const { byteLength } = lent.buffer;
+    if (byteLength > KEPT_BYTES_MAX || this.#spareBytes + byteLength > SPARE_BYTES_MAX) return;
+    this.#spares.push(new Uint8Array(lent.buffer));
+    this.#spareBytes += byteLength;
   }
 
   clear(): void {

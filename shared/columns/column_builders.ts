@@ -1,6 +1,6 @@
 /**
  * Builders of single columns. They grow by doubling and may be used again after `finish`, which gives out
- * exact copies: a finished column never changes.
+ * exact copies: a finished column never changes, a lent one not before it is given back.
  */
 
 import { isAscii, isUtf8 } from "node:buffer";
@@ -109,16 +109,26 @@ export class StringColumnBuilder implements ColumnBuilder {
   }
 
   finish(): ColumnData {
+    return this.#finish(this.values.take());
+  }
+
+  /** The same without copying the values: their buffer is lent until `giveBack`. */
+  lend(): ColumnData & { readonly values: Uint8Array<ArrayBuffer> } {
+    return this.#finish(this.values.lend());
+  }
+
+  /** Takes back what `lend` gave, once: nobody may read it any more. */
+  giveBack(column: { readonly values: Uint8Array<ArrayBuffer> }): void {
+    this.values.giveBack(column.values);
+  }
+
+  #finish<V extends Uint8Array>(values: V): ColumnData & { readonly values: V } {
     const { rows } = this;
     const nullCount = this.#validity.nullCount;
-    const column = {
-      nullCount,
-      validity: this.#validity.take(rows),
-      offsets: this.#offsets.slice(0, rows + 1),
-      values: this.values.take(),
-    };
+    const validity = this.#validity.take(rows);
+    const offsets = this.#offsets.slice(0, rows + 1);
     this.rows = 0;
-    return column;
+    return { nullCount, validity, offsets, values };
   }
 
   clear(): void {

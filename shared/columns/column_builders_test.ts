@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import assert from "node:assert/strict";
-import { utf8 } from "../base/bytes.ts";
+import { textOf, utf8 } from "../base/bytes.ts";
 import { isOperatingError } from "../base/errors.ts";
 import type { ColumnData } from "./batch.ts";
 import { ByteBuilder, COLUMN_BYTES_MAX } from "./byte_builder.ts";
@@ -100,5 +100,26 @@ Deno.test({
       () => out.reserve(COLUMN_BYTES_MAX + 1),
       (error: unknown) => isOperatingError(error, "too_large"),
     );
+  },
+});
+
+Deno.test({
+  name: "StringColumnBuilder lends its values: they stay until given back, then serve again",
+  fn() {
+    const builder = new StringColumnBuilder();
+    builder.text("first");
+    const first = builder.lend();
+    builder.text("second");
+    const second = builder.lend();
+    assert.deepEqual([textOf(first.values), textOf(second.values)], ["first", "second"]);
+    builder.giveBack(first);
+    builder.text("third");
+    const third = builder.lend();
+    assert.equal(textOf(second.values), "second");
+    assert.equal(textOf(third.values), "third");
+    builder.text("fourth");
+    assert.equal(builder.finish().values.buffer === first.values.buffer, false);
+    builder.text("fifth");
+    assert.equal(builder.lend().values.buffer, first.values.buffer);
   },
 });

@@ -1,6 +1,6 @@
 /**
  * How fast requests become columns: our protobuf and JSON decoders beside protobufjs and `JSON.parse` alone, on
- * the same records (about 321 bytes each, 6 attributes, 500 a request), and spans of about as many.
+ * the same bytes: log records of some 300 bytes with 6 attributes, with and without trace context, and spans.
  */
 
 import {
@@ -14,47 +14,92 @@ import { decodeLogsProtobuf } from "../../ingest/otlp/logs_protobuf.ts";
 import { decodeSpansProtobuf } from "../../ingest/otlp/spans_protobuf.ts";
 import { ExportTraceServiceRequest } from "../../proto/otlp_traces.ts";
 import { hexOf, textOf, utf8 } from "../../shared/base/bytes.ts";
-import { otlpTracesBody } from "./otlp_bodies.ts";
+import type { ColumnBatch } from "../../shared/columns/batch.ts";
+import { median } from "./benchmark.ts";
+import { otlpLogsBody, otlpTracesBody } from "./otlp_bodies.ts";
 
 export interface DecodeRates {
-  readonly columnarRowsPerSec: number;
-  readonly protobufjsRowsPerSec: number;
-  readonly jsonRowsPerSec: number;
-  readonly jsonParseRowsPerSec: number;
-  readonly bytesPerRecord: number;
-  readonly spansRowsPerSec: number;
-  /** protobufjs on the same spans. */
-  readonly spansProtobufjsRowsPerSec: number;
-  readonly bytesPerSpan: number;
+  readonly what: string;
+  readonly oursRowsPerSec: number;
+  readonly reference: string;
+  readonly referenceRowsPerSec: number;
+  /** The median of the rounds' ratios. */
+  readonly ratio: number;
 }
 
+const NOW_NS = 1_763_000_000_000_000_000n;
+/** Ours and the reference run in turn, so that a slow moment of the machine hits both. */
+const ROUNDS = 10;
+
 /** Decodes requests of `records` records for `seconds` each way. */
-export function benchDecode(
-  { records = 500, seconds = 1 }: { records?: number; seconds?: number } = {},
-): DecodeRates {
-  const request = benchRequest(records);
-  const protobuf = encodeLogsRequest(request);
-  const json = utf8(JSON.stringify(request, jsonForm));
-  const nowNs = 1_763_000_000_000_000_000n;
-  const spans = otlpTracesBody({ records, startNs: nowNs });
-  const rate = (decode: () => void) => rowsPerSec(decode, { records, seconds });
+export function* benchDecode(
+  options: { records: number; seconds: number },
+): Generator<DecodeRates> {
+  const { records } = options;
+  const plain = otlpLogsBody({ records, startNs: NOW_NS });
+  const traced = benchRequest(records);
+  const tracedBytes = encodeLogsRequest(traced);
+  const json = utf8(JSON.stringify(traced, jsonForm));
+  const spans = otlpTracesBody({ records, startNs: NOW_NS });
+  const sized = (what: string, bytes: Uint8Array) =>
+    `${what}, ${Math.round(bytes.length / records)} bytes each`;
+  const cases = [
+    {
+      what: sized("protobuf log records", plain),
+      ours: () => release(decodeLogsProtobuf(plain, { nowNs: NOW_NS })),
+      reference: "protobufjs",
+      theirs: () => ExportLogsServiceRequest.decode(plain),
+    },
+    {
+      what: sized("protobuf log records with trace context", tracedBytes),
+      ours: () => release(decodeLogsProtobuf(tracedBytes, { nowNs: NOW_NS })),
+      reference: "protobufjs",
+      theirs: () => ExportLogsServiceRequest.decode(tracedBytes),
+    },
+    {
+      what: sized("the same as JSON", json),
+      ours: () => release(decodeLogsJson(json, { nowNs: NOW_NS })),
+      reference: "JSON.parse",
+      theirs: () => JSON.parse(textOf(json)),
+    },
+    {
+      what: sized("protobuf spans", spans),
+      ours: () => release(decodeSpansProtobuf(spans, { nowNs: NOW_NS })),
+      reference: "protobufjs",
+      theirs: () => ExportTraceServiceRequest.decode(spans),
+    },
+  ];
+  for (const { what, ours, reference, theirs } of cases) {
+    yield { what, reference, ...compareRates(ours, theirs, options) };
+  }
+}
+
+/** As the ingest server does once the rows are appended. */
+function release(batch: ColumnBatch): void {
+  batch.release?.();
+}
+
+function compareRates(
+  ours: () => void,
+  theirs: () => void,
+  { records, seconds }: { records: number; seconds: number },
+): Pick<DecodeRates, "oursRowsPerSec" | "referenceRowsPerSec" | "ratio"> {
+  for (let i = 0; i < 100; i += 1) {
+    ours();
+    theirs();
+  }
+  const rounds = Array.from({ length: ROUNDS }, () => ({
+    ours: requestsPerSec(ours, seconds / ROUNDS),
+    theirs: requestsPerSec(theirs, seconds / ROUNDS),
+  }));
   return {
-    columnarRowsPerSec: rate(() => decodeLogsProtobuf(protobuf, { nowNs })),
-    protobufjsRowsPerSec: rate(() => ExportLogsServiceRequest.decode(protobuf)),
-    jsonRowsPerSec: rate(() => decodeLogsJson(json, { nowNs })),
-    jsonParseRowsPerSec: rate(() => JSON.parse(textOf(json))),
-    bytesPerRecord: protobuf.length / records,
-    spansRowsPerSec: rate(() => decodeSpansProtobuf(spans, { nowNs })),
-    spansProtobufjsRowsPerSec: rate(() => ExportTraceServiceRequest.decode(spans)),
-    bytesPerSpan: spans.length / records,
+    oursRowsPerSec: records * median(rounds.map((round) => round.ours)),
+    referenceRowsPerSec: records * median(rounds.map((round) => round.theirs)),
+    ratio: median(rounds.map((round) => round.ours / round.theirs)),
   };
 }
 
-function rowsPerSec(
-  decode: () => void,
-  { records, seconds }: { records: number; seconds: number },
-): number {
-  for (let i = 0; i < 20; i += 1) decode();
+function requestsPerSec(decode: () => void, seconds: number): number {
   const start = performance.now();
   let requests = 0;
   let elapsedMs = 0;
@@ -63,7 +108,7 @@ function rowsPerSec(
     requests += 1;
     elapsedMs = performance.now() - start;
   }
-  return requests * records / (elapsedMs / 1000);
+  return requests / (elapsedMs / 1000);
 }
 
 function benchRequest(records: number): LogsRequest {

@@ -51,7 +51,6 @@ export class EnginePair implements AsyncDisposable {
     });
     const instance = await DuckDBInstance.create(":memory:", {
       memory_limit: `${MEMORY_BYTES}B`,
-      TimeZone: "UTC",
     });
     const list = table.paths.map((path) => `'${path}'`).join(", ");
     return new EnginePair(engine, instance, `read_parquet([${list}])`);
