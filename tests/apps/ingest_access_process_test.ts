@@ -1,0 +1,95 @@
+/**
+ * The ingest server as a process under exactly its own permission set, with everything that guards
+ * its door switched on: TLS, an OIDC issuer, tenants, and a rate shared through Redis.
+ */
+
+import assert from "node:assert/strict";
+import { join } from "node:path";
+import { makeDataFolders } from "../../cli/data_folders.ts";
+import { processArguments } from "../../cli/permissions.ts";
+import { AUDIENCE, FakeIssuer } from "../../shared/testing/fake_issuer.ts";
+import { REDIS_SERVER, RedisProcess } from "../../shared/testing/redis_process.ts";
+import { selfSigned } from "../../shared/testing/self_signed.ts";
+
+const START_MS_MAX = 30_000;
+
+const BODY = JSON.stringify({
+  resourceLogs: [{ scopeLogs: [{ logRecords: [{ body: { stringValue: "row" } }] }] }],
+});
+
+async function portOf(child: Deno.ChildProcess): Promise<number> {
+  const timer = setTimeout(() => child.kill("SIGKILL"), START_MS_MAX);
+  let text = "";
+  try {
+    for await (const part of child.stderr.pipeThrough(new TextDecoderStream())) {
+      text += part;
+      const match = /listens on 127\.0\.0\.1:(\d+)/.exec(text);
+      if (match !== null) return Number(match[1]);
+    }
+  } finally {
+    clearTimeout(timer);
+  }
+  throw new Error(`it ended instead of listening:\n${text}`);
+}
+
+async function reach(use: (post: Post, issuer: FakeIssuer) => Promise<void>): Promise<void> {
+  await using redis = await RedisProcess.start();
+  await using issuer = await FakeIssuer.start();
+  const dataDir = await Deno.makeTempDir({ prefix: "svc-access-" });
+  const { cert, key } = await selfSigned();
+  const [certFile, keyFile] = [join(dataDir, "cert.pem"), join(dataDir, "key.pem")];
+  await Deno.writeTextFile(certFile, cert);
+  await Deno.writeTextFile(keyFile, key);
+  await makeDataFolders(dataDir);
+  const listeners = ["--bind", "--metrics-bind", "--otlp-grpc-listen"];
+  const child = new Deno.Command(Deno.execPath(), {
+    args: processArguments("ingest", dataDir, [
+      ...listeners.map((flag) => `${flag}=127.0.0.1:0`),
+      ...["--oidc-issuer", issuer.url, "--oidc-audience", AUDIENCE, "--oidc-tenant-claim", "org"],
+      ...["--tls-cert", certFile, "--tls-key", keyFile],
+      ...["--ingest-rate-redis-url", redis.url, "--ingest-rate-per-sec", "1"],
+      ...["--ingest-rate-burst", "3"],
+    ]),
+    stdin: "null",
+    stdout: "null",
+    stderr: "piped",
+  }).spawn();
+  try {
+    using client = Deno.createHttpClient({ caCerts: [cert] });
+    const url = `https://127.0.0.1:${await portOf(child)}/v1/logs`;
+    await use(async (token) => {
+      const headers = { "content-type": "application/json", authorization: `Bearer ${token}` };
+      const response = await fetch(url, { client, method: "POST", headers, body: BODY });
+      await response.body?.cancel();
+      return response.status;
+    }, issuer);
+    const keys = await redis.command("KEYS *");
+    assert.match(keys, /svc:rb:[0-9a-f]{64}/, "the budget is in Redis");
+  } finally {
+    child.kill("SIGTERM");
+    await child.status;
+    await Deno.remove(dataDir, { recursive: true });
+  }
+}
+
+type Post = (token: string) => Promise<number>;
+
+const NAME = "ingest under its own permissions serves TLS, asks its issuer and its Redis";
+
+Deno.test({
+  name: REDIS_SERVER === undefined ? `${NAME} (redis-server is not installed)` : NAME,
+  ignore: REDIS_SERVER === undefined,
+  fn: () =>
+    reach(async (post, issuer) => {
+      const token = await issuer.token({ org: "acme" });
+      assert.equal(await post(token), 200);
+      assert.equal(await post("forged"), 401);
+      assert.equal(await post(await issuer.token()), 403);
+      const begunMs = performance.now();
+      const statuses = await Promise.all(Array.from({ length: 10 }, () => post(token)));
+      const most = 3 + Math.ceil((performance.now() - begunMs) / 1_000);
+      const taken = statuses.filter((status) => status === 200).length;
+      assert.ok(taken >= 2 && taken <= most, `${taken} of 10 taken`);
+      assert.equal(statuses.filter((status) => status === 429).length, 10 - taken);
+    }),
+});
