@@ -86,6 +86,22 @@ export async function benchTraces(options: IngestBenchOptions): Promise<TracesBe
   }
 }
 
+/** Bulk documents per second acknowledged with `wait_for`, the median of the rounds. */
+export async function benchBulk(options: IngestBenchOptions): Promise<number> {
+  const dir = await Deno.makeTempDir({ prefix: "svc-bench-bulk-" });
+  const processes: Deno.ChildProcess[] = [];
+  try {
+    const port = await startIngestServer(dir, processes);
+    const rounds: number[] = [];
+    for (let round = 0; round < ROUNDS; round++) {
+      rounds.push(await drive(port, "/api/v1/_compat/_bulk", options));
+    }
+    return median(rounds);
+  } finally {
+    await endAll(dir, processes);
+  }
+}
+
 async function endAll(dir: string, processes: readonly Deno.ChildProcess[]): Promise<void> {
   for (const process of processes) await end(process);
   await Deno.remove(dir, { recursive: true });
@@ -154,7 +170,7 @@ async function startIngestServer(dir: string, processes: Deno.ChildProcess[]): P
 /** Rows per second that the server on `port` acknowledged. */
 async function drive(
   port: number,
-  path: "/v1/logs" | "/v1/traces",
+  path: "/v1/logs" | "/v1/traces" | "/api/v1/_compat/_bulk",
   options: IngestBenchOptions,
 ): Promise<number> {
   const output = await new Deno.Command(Deno.execPath(), {

@@ -1,10 +1,10 @@
 /**
  * OTLP/HTTP protobuf with `wait_for` over 16 connections: logs beside a bare server that reads, writes and syncs, traces
- * beside logs.
+ * beside logs, bulk documents by themselves.
  */
 
 import { type Benchmark, type BenchRow, formatCount, formatRatio } from "./benchmark.ts";
-import { benchIngest, benchTraces } from "./ingest.ts";
+import { benchBulk, benchIngest, benchTraces } from "./ingest.ts";
 
 const CONNECTIONS = 16;
 /** Records a request, and the share of the bare server's rate to reach. */
@@ -12,6 +12,9 @@ const CASES = [{ records: 500, share: 0.5 }, { records: 50, share: 0.4 }] as con
 /** Spans a request, and the share of the logs' rate to reach. */
 const TRACES = { recordsPerRequest: 500 } as const;
 const TRACES_SHARE = 0.6;
+/** Documents a request, and how many a second to reach. */
+const BULK = { recordsPerRequest: 500 } as const;
+const BULK_PER_SEC = 150_000;
 
 export const INGEST: Benchmark = {
   name: "ingest",
@@ -42,6 +45,15 @@ export const INGEST: Benchmark = {
       ratio: formatRatio(traces.ratio),
       target: `≥ ${formatRatio(TRACES_SHARE)}`,
       reached: traces.ratio >= TRACES_SHARE,
+    });
+    const documents = await benchBulk({ seconds, ...BULK, connections: CONNECTIONS });
+    table.push({
+      what: `${BULK.recordsPerRequest} bulk documents a request`,
+      ours: `${formatCount(documents)} documents/s`,
+      reference: "",
+      ratio: "",
+      target: `≥ ${formatCount(BULK_PER_SEC)} documents/s`,
+      reached: documents >= BULK_PER_SEC,
     });
     return table;
   },

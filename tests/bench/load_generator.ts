@@ -3,28 +3,35 @@
  * acknowledged. It writes and reads raw HTTP/1.1 on TCP: `fetch` costs more per request than the
  * servers under load.
  *
- * The path says whether bodies are logs or spans.
+ * The path says whether bodies are logs, spans or bulk documents.
  *
  * Usage: `load_generator.ts <port> <path> <seconds> <records per request> <connections>`; one JSON
  * line on stdout: `{"requests","rows","seconds","bytes","p50Ms","p99Ms"}`. A status other than 200
  * ends the run with an error.
  */
 
+import { bulkBody } from "./bulk_bodies.ts";
 import { otlpLogsBody, otlpTracesBody } from "./otlp_bodies.ts";
 
+const KINDS = {
+  "/v1/logs": { build: otlpLogsBody, contentType: "application/x-protobuf" },
+  "/v1/traces": { build: otlpTracesBody, contentType: "application/x-protobuf" },
+  "/api/v1/_compat/_bulk": { build: bulkBody, contentType: "application/x-ndjson" },
+} as const;
 const BODIES = 8;
 const WARM_UP_SECS = 0.5;
 
 const [port = "", path = "", seconds = "", records = "", connections = ""] = Deno.args;
 const startNs = BigInt(Date.now()) * 1_000_000n;
+const { build, contentType } = KINDS[path as keyof typeof KINDS];
 const requests = Array.from({ length: BODIES }, (_, i) => {
-  const body = (path === "/v1/traces" ? otlpTracesBody : otlpLogsBody)({
+  const body = build({
     records: Number(records),
     startNs: startNs + BigInt(i) * 1_000_000_000n,
     first: i * Number(records),
   });
   const head = new TextEncoder().encode(
-    `POST ${path} HTTP/1.1\r\nhost: 127.0.0.1\r\ncontent-type: application/x-protobuf\r\n` +
+    `POST ${path} HTTP/1.1\r\nhost: 127.0.0.1\r\ncontent-type: ${contentType}\r\n` +
       `content-length: ${body.byteLength}\r\n\r\n`,
   );
   const whole = new Uint8Array(head.byteLength + body.byteLength);
@@ -72,7 +79,12 @@ async function readAnswer(connection: Deno.TcpConn, buffer: Uint8Array): Promise
     if (end < 0) continue;
     if (!text.startsWith("HTTP/1.1 200 ")) throw new Error(`answered ${text}`);
     const length = Number(/\r\ncontent-length: (\d+)/i.exec(text)?.[1] ?? 0);
-    if (held >= end + 4 + length) return;
+    for (let left = end + 4 + length - held; left > 0;) {
+      const more = await connection.read(buffer.subarray(0, Math.min(left, buffer.length)));
+      if (more === null) throw new Error("the server closed the connection");
+      left -= more;
+    }
+    return;
   }
 }
 
