@@ -1,0 +1,80 @@
+import assert from "node:assert/strict";
+import { isUtf8 } from "node:buffer";
+import fc from "fast-check";
+import { forEachLine } from "./body_lines.ts";
+
+type Line = [text: string | null, line: number];
+
+function linesOf(body: Uint8Array): Line[] {
+  const lines: Line[] = [];
+  forEachLine(body, (text, line) => lines.push([text, line]));
+  return lines;
+}
+
+/** Byte by byte, each line by itself. */
+function plainLinesOf(body: Uint8Array): Line[] {
+  const lines: number[][] = [[]];
+  for (const byte of body) {
+    if (byte === 10) lines.push([]);
+    else lines.at(-1)?.push(byte);
+  }
+  return lines.flatMap((bytes, i): Line[] => {
+    const line = Uint8Array.from(bytes);
+    if (!isUtf8(line)) return [[null, i + 1]];
+    const text = new TextDecoder("utf-8", { ignoreBOM: true }).decode(line);
+    return /^[ \t\r]*$/.test(text) ? [] : [[text, i + 1]];
+  });
+}
+
+const utf8 = (text: string) => new TextEncoder().encode(text);
+
+const CASES: readonly { body: string; lines: readonly Line[] }[] = [
+  { body: "", lines: [] },
+  { body: "a", lines: [["a", 1]] },
+  { body: "a\nb\n", lines: [["a", 1], ["b", 2]] },
+  { body: "a\r\n\r\n \t\nb", lines: [["a\r", 1], ["b", 4]] },
+  { body: "\n\n\n", lines: [] },
+  { body: "é\u2028x\n", lines: [["é\u2028x", 1]] },
+];
+
+for (const { body, lines } of CASES) {
+  Deno.test({
+    name: `forEachLine of ${JSON.stringify(body)}`,
+    fn: () => assert.deepEqual(linesOf(utf8(body)), lines),
+  });
+}
+
+const part = fc.oneof(
+  fc.string({ unit: "grapheme", maxLength: 6 }).map(utf8),
+  fc.constantFrom("\n", "\r\n", " \n", "\n\n").map(utf8),
+  fc.uint8Array({ maxLength: 4 }),
+);
+
+Deno.test({
+  name: "forEachLine finds the lines of any bytes",
+  fn: () => {
+    fc.assert(
+      fc.property(fc.array(part, { maxLength: 30 }), (parts) => {
+        const body = Uint8Array.from(parts.flatMap((bytes) => [...bytes]));
+        assert.deepEqual(linesOf(body), plainLinesOf(body));
+      }),
+      { numRuns: 300 },
+    );
+  },
+});
+
+Deno.test({
+  name: "forEachLine loses nothing where blocks meet, whatever the length of lines",
+  fn: () => {
+    const lengths = [1, 262_142, 262_143, 262_144, 262_145, 600_000, 5, 300_000];
+    const texts = lengths.map((length, i) => `${i}é`.repeat(length).slice(0, length));
+    const lines = linesOf(utf8(`${texts.join("\n")}\n`));
+    assert.deepEqual(lines.map(([text]) => text?.length), lengths);
+    assert.deepEqual(lines, texts.map((text, i) => [text, i + 1]));
+    const bad = utf8(`${texts.join("\n")}\n`);
+    bad[3] = 0xff; // in the second line
+    const found = linesOf(bad);
+    assert.equal(found[1]?.[0], null);
+    assert.deepEqual(found.toSpliced(1, 1), lines.toSpliced(1, 1));
+  },
+});

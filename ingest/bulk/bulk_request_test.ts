@@ -1,0 +1,187 @@
+import assert from "node:assert/strict";
+import fc from "fast-check";
+import { isOperatingError } from "../../shared/base/errors.ts";
+import { rowsOf } from "../../shared/columns/rows.ts";
+import { decodeBulk, REQUEST_INDEXES_MAX } from "./bulk_request.ts";
+import { EventDocumentBuilders } from "./document_builders.ts";
+
+const NOW_NS = 1_763_672_645_123_456_789n;
+const builders = new EventDocumentBuilders();
+
+function decode(body: string | Uint8Array, pathIndex?: string) {
+  const bytes = typeof body === "string" ? new TextEncoder().encode(body) : body;
+  return decodeBulk(bytes, { pathIndex, nowNs: NOW_NS, idPrefix: "P", builders });
+}
+
+/** `index:raw` of every row, index by index. */
+function rowTexts(decoded: ReturnType<typeof decode>): string[] {
+  return decoded.indexes.flatMap(({ index, batch }) =>
+    rowsOf(batch).map((row) => `${index}:${row.raw}`)
+  );
+}
+
+/** `action index id status` of every item. */
+function itemTexts(decoded: ReturnType<typeof decode>): string[] {
+  return decoded.items.map(({ action, index, id, error }) =>
+    `${action} ${index} ${id} ${error === undefined ? 201 : `${error.status} ${error.type}`}`
+  );
+}
+
+Deno.test({
+  name: "decodeBulk sorts documents by index and answers actions in their order",
+  fn: () => {
+    const decoded = decode(
+      [
+        `{"index":{"_index":"b","_id":"1"}}`,
+        `{"message":"one"}`,
+        "",
+        `{"create":{}}\r`,
+        `{"message":"two"}\r`,
+        `{"delete":{"_index":"b","_id":"1"}}`,
+        `{"update":{"_index":"b","_id":"1"}}`,
+        `{"doc":{"message":"no"}}`,
+        `{"index":{"_index":"b"}}`,
+        `{"message":`,
+        `{"index":{"_index":"Upper"}}`,
+        `{"message":"no"}`,
+        `{"index":{"_index":"traces"}}`,
+        `{"message":"no"}`,
+        `{"index":{"_index":"b"}}`,
+        `{"message":"three","timestamp":"soon"}`,
+        `{"index":{"_index":"b"}}`,
+        `{"message":"four"}`,
+      ].join("\n"),
+      "from-path",
+    );
+    assert.deepEqual(itemTexts(decoded), [
+      "index b 1 201",
+      "create from-path P1 201",
+      "delete b 1 400 illegal_argument_exception",
+      "update b 1 400 illegal_argument_exception",
+      "index b P4 400 document_parsing_exception",
+      "index Upper P5 400 invalid_index_name_exception",
+      "index traces P6 400 invalid_index_name_exception",
+      "index b P7 400 document_parsing_exception",
+      "index b P8 201",
+    ]);
+    assert.deepEqual(rowTexts(decoded), ["b:one", "b:four", "from-path:two"]);
+    assert.deepEqual(decoded.indexes.map(({ items }) => items.map(({ id }) => id)), [
+      ["1", "P8"],
+      ["P1"],
+    ]);
+    const [row] = rowsOf(decoded.indexes[0]?.batch ?? assert.fail());
+    assert.equal(row?.attributes, `{"_id":"1"}`);
+    assert.equal(row?.timestamp_ns, NOW_NS);
+  },
+});
+
+const NAMES: readonly { name: string | undefined; status: number }[] = [
+  { name: "a", status: 201 },
+  { name: "logs-app.x", status: 201 },
+  { name: "0..b", status: 201 },
+  { name: "a".repeat(128), status: 201 },
+  { name: "a".repeat(129), status: 400 },
+  { name: undefined, status: 400 },
+  { name: "", status: 400 },
+  { name: "..", status: 400 },
+  { name: ".hidden", status: 400 },
+  { name: "a/b", status: 400 },
+  { name: "a%2fb", status: 400 },
+  { name: "a\u0000", status: 400 },
+  { name: "ä", status: 400 },
+  { name: "query_audit", status: 400 },
+];
+
+for (const { name, status } of NAMES) {
+  Deno.test({
+    name: `decodeBulk answers index ${JSON.stringify(name)?.slice(0, 40)} with ${status}`,
+    fn: () => {
+      for (
+        const decoded of [
+          decode(`${JSON.stringify({ index: { _index: name } })}\n{}`),
+          decode(`{"index":{}}\n{}`, name),
+        ]
+      ) {
+        assert.equal(decoded.items[0]?.error?.status ?? 201, status);
+        assert.equal(decoded.indexes.length, status === 201 ? 1 : 0);
+      }
+    },
+  });
+}
+
+const REFUSED: readonly { body: string; names: string }[] = [
+  { body: "", names: "no action" },
+  { body: "\r\n \n", names: "no action" },
+  { body: `{"index":{}}\n`, names: "no document" },
+  { body: `{"index":{}}\n{}\n{"inde":{}}\n{}`, names: "Malformed action line 3" },
+  { body: `{"index":{}}\n{}\n{"a":1}\n`, names: "Malformed action line 3" },
+  { body: `{"delete":{}}\n{"a":1}\n`, names: "Malformed action line 2" },
+];
+
+for (const { body, names } of REFUSED) {
+  Deno.test({
+    name: `decodeBulk refuses ${JSON.stringify(body)} whole and keeps nothing of it`,
+    fn: () => {
+      assert.throws(
+        () => decode(body, "a"),
+        (error) => isOperatingError(error, "invalid_argument") && error.message.includes(names),
+      );
+      assert.deepEqual(rowTexts(decode(`{"index":{}}\n{"message":"next"}`, "a")), ["a:next"]);
+    },
+  });
+}
+
+Deno.test({
+  name: "decodeBulk asks to send documents of too many indexes again",
+  fn: () => {
+    const count = REQUEST_INDEXES_MAX + 2;
+    const lines = Array.from({ length: count }, (_, i) => `{"index":{"_index":"i${i}"}}\n{}\n`);
+    const decoded = decode(`${lines.join("")}${lines[0]}`);
+    assert.equal(decoded.indexes.length, REQUEST_INDEXES_MAX);
+    const again = decoded.items.filter(({ error }) => error?.status === 429);
+    assert.deepEqual(again.map(({ index }) => index), [`i${count - 2}`, `i${count - 1}`]);
+    assert.equal(decoded.items.at(-1)?.error, undefined);
+  },
+});
+
+const line = fc.oneof(
+  fc.constantFrom(
+    `{"index":{"_index":"a"}}`,
+    `{"create":{"_index":"b","_id":"1"}}`,
+    `{"delete":{"_index":"a"}}`,
+    `{"update":{}}`,
+    `{"message":"m"}`,
+    "{}",
+    "",
+    `{"index":`,
+    "[]",
+    "null",
+    `{"timestamp":1e300}`,
+    "\u2028",
+  ),
+  fc.string({ unit: "binary", maxLength: 12 }),
+  fc.json(),
+);
+
+Deno.test({
+  name: "decodeBulk answers or refuses any lines and any damaged bytes, one item an action",
+  fn: () => {
+    fc.assert(
+      fc.property(fc.array(line, { maxLength: 12 }), fc.nat(), fc.nat(255), (lines, at, byte) => {
+        const bytes = new TextEncoder().encode(lines.join("\n"));
+        for (const damaged of [false, true]) {
+          if (damaged && bytes.length > 0) bytes[at % bytes.length] = byte;
+          try {
+            const decoded = decode(bytes, "p");
+            const stored = decoded.items.filter(({ error }) => error === undefined).length;
+            const rows = decoded.indexes.reduce((sum, { batch }) => sum + batch.rows, 0);
+            assert.equal(rows, stored);
+          } catch (error) {
+            assert.ok(isOperatingError(error, "invalid_argument"), String(error));
+          }
+        }
+      }),
+      { numRuns: 2_000 },
+    );
+  },
+});
