@@ -5,6 +5,7 @@ import { encodeBatch } from "../shared/columns/ipc.ts";
 import type { LaneId } from "../shared/event/tenant.ts";
 import type { Clock } from "../shared/os/clock.ts";
 import type { Wal } from "../shared/wal/types.ts";
+import type { WriterQueues } from "./backpressure.ts";
 import type { CommitMode } from "./commit_mode.ts";
 import type { LaneChoice } from "./lane_choice.ts";
 import type { IngestMetrics } from "./metrics.ts";
@@ -12,6 +13,8 @@ import type { IngestMetrics } from "./metrics.ts";
 export interface AppendDeps {
   readonly wal: Pick<Wal, "append">;
   readonly lanes: Pick<LaneChoice, "admit">;
+  /** Undefined: no bound. */
+  readonly queues?: WriterQueues | undefined;
   readonly clock: Clock;
   readonly metrics: Pick<IngestMetrics, "appendSecs" | "batchRows">;
 }
@@ -24,11 +27,12 @@ export interface AppendOptions {
 
 /**
  * Returns the segment that holds the rows, once they are as durable as `mode` asks; `force` waits like `wait_for`, its
- * commit is the caller's to await. The batch is released. Errors: the lane's and the WAL's.
+ * commit is the caller's to await. The batch is released. Errors: the queue's, the lane's and the WAL's.
  */
 export async function appendRows(batch: ColumnBatch, options: AppendOptions): Promise<string> {
   const { lane, mode, deps } = options;
   const { clock, metrics } = deps;
+  using _place = deps.queues?.enter(lane);
   deps.lanes.admit(lane);
   const encoded = encodeBatch(batch);
   const startMs = clock.monotonicMs();

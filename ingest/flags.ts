@@ -1,17 +1,17 @@
 /**
  * Options of the ingest server: SPEC.md sections 1 and 8.
  *
- * Every option here works. Left out until what they switch exists: the memory breaker, the WAL
- * mirror (`--wal-mirror-prefix`, `--wal-active-mirror-interval-secs`) and the back-pressure queue
- * (`--ingest-backpressure-*`, `--ingest-group-commit-ms`): an unknown flag is an error, so none of
- * them is taken and ignored. `--with-compactor` belongs to the command line, which composes the
- * roles.
+ * Every option here works. Left out until what they switch exists: the WAL mirror
+ * (`--wal-mirror-prefix`, `--wal-active-mirror-interval-secs`): an unknown flag is an error, so
+ * none of them is taken and ignored. `--with-compactor` belongs to the command line, which composes
+ * the roles.
  */
 
 import { DATA_DIR_OPTION } from "../shared/config/data_dir.ts";
 import type { OptionTable, Settings } from "../shared/config/options.ts";
 import { LOG_LEVELS } from "../shared/os/logging.ts";
 import { ACCESS_OPTIONS } from "./access_flags.ts";
+import { BACKPRESSURE_OPTIONS } from "./backpressure_flags.ts";
 
 const MIB = 1024 * 1024;
 
@@ -122,6 +122,7 @@ export const OPTIONS = {
     help:
       "Distinct (tenant, index) lanes of this process, 0 for no bound; past it the answer is 503.",
   },
+  ...BACKPRESSURE_OPTIONS,
   ...ACCESS_OPTIONS,
   commitForceTimeoutSecs: {
     kind: "integer",

@@ -136,6 +136,21 @@ export const METRICS = {
     name: "svc_ingest_rate_limit_unchecked_total",
     help: "Requests that passed without a rate limit because Redis could not be asked",
   },
+  backpressureRejected: {
+    kind: "counter",
+    name: "svc_ingest_backpressure_rejected_total",
+    help: "Writes refused because their tenant's queue was full",
+  },
+  backpressureQueued: {
+    kind: "gauge",
+    name: "svc_ingest_backpressure_queued",
+    help: "Writes that wait for the WAL now, of all tenants; 0 without a capacity",
+  },
+  memBreakerOpen: {
+    kind: "gauge",
+    name: "svc_ingest_mem_breaker_open",
+    help: "1 while rows are refused because memory is at or above --ingest-mem-limit-mib",
+  },
   laneRefused: {
     kind: "counter",
     name: "svc_ingest_lane_refused_total",

@@ -29,6 +29,7 @@ import type { Wal } from "../shared/wal/types.ts";
 import { openWalReader } from "../shared/wal/reader.ts";
 import { openWal } from "../shared/wal/wal.ts";
 import { type Admission, openAdmission } from "./admission.ts";
+import { type Backpressure, openBackpressure } from "./backpressure_door.ts";
 import { createBulkRoute } from "./bulk/bulk_route.ts";
 import { EventDocumentBuilders } from "./bulk/document_builders.ts";
 import { compatRoutes } from "./compat_routes.ts";
@@ -110,6 +111,7 @@ export async function startIngest(
   const fs = deps.fs ?? new DenoFileSystem();
   const tls = await readTlsFiles(settings, fs);
   const admission = starting.use(openAdmission(settings, { clock, metrics }));
+  const backpressure = starting.use(openBackpressure(settings, { metrics, clock }));
   const wal = starting.use(
     await openWal({
       root: paths.wal,
@@ -118,6 +120,7 @@ export async function startIngest(
       random: new SystemRandom(),
       eventsMax: settings.walMaxEvents,
       ageSecsMax: settings.walMaxAgeSecs,
+      groupWaitMs: settings.ingestGroupCommitMs,
       onEvent: countWalEvents(metrics),
     }),
   );
@@ -136,7 +139,7 @@ export async function startIngest(
     timeoutMs: settings.commitForceTimeoutSecs * 1_000,
   };
   const writes = {
-    ...writeDeps(settings, { wal, clock, metrics, admission }),
+    ...writeDeps(settings, { wal, clock, metrics, admission, backpressure }),
     forceCommit: (lane: LaneId, segment: string) => forceCommit(lane, segment, { ...force, drain }),
   };
   const metricsServer = starting.use(
@@ -177,12 +180,20 @@ export async function startIngest(
 /** What all routes that write need. */
 function writeDeps(
   settings: IngestSettings,
-  parts: { wal: Wal; clock: Clock; metrics: IngestMetrics; admission: Admission },
+  parts: {
+    wal: Wal;
+    clock: Clock;
+    metrics: IngestMetrics;
+    admission: Admission;
+    backpressure: Backpressure;
+  },
 ) {
   const bodies = new ByteBudget(LIMITS.bodiesInFlightBytesMax);
   parts.metrics.bodiesInFlight.readAtScrape(() => bodies.used, {});
   return {
     ...parts,
+    admission: parts.backpressure.door(parts.admission),
+    queues: parts.backpressure.queues,
     bodies,
     bodyBytesMax: settings.ingestMaxBodyBytes,
     requestMsMax: LIMITS.requestMsMax,

@@ -34,6 +34,8 @@ export interface LaneOptions {
   readonly buffers: BufferPool;
   readonly eventsMax: number;
   readonly ageSecsMax: number;
+  /** How long a group of appends may form before it is written; 0 writes what is there at once. */
+  readonly groupWaitMs: number;
   readonly schemaMessageOf: (schema: TableSchema) => Uint8Array;
   readonly onEvent: WalEventListener;
 }
@@ -103,8 +105,11 @@ export class LaneWriter {
   /** Writes until the queue is empty, and ends in the turn in which it finds that. */
   async #pump(): Promise<void> {
     await null; // So that appends of one turn of the event loop share a write.
+    let formed = 0; // Appends at the head of the queue that have waited for others.
     while (this.#queue.length > 0) {
+      if (formed === 0 && this.#options.groupWaitMs > 0) formed = await this.#formGroup();
       const group = this.#takeGroup();
+      formed -= Math.min(formed, group.length);
       const refusal = this.#healer.refusal();
       if (refusal !== undefined) {
         for (const append of group) append.reject(refusal);
@@ -118,6 +123,12 @@ export class LaneWriter {
       }
     }
     this.#pumping = undefined;
+  }
+
+  /** Lets appends gather; returns how many there are then. */
+  async #formGroup(): Promise<number> {
+    await this.#options.clock.sleep(this.#options.groupWaitMs);
+    return this.#queue.length;
   }
 
   /** The appends at the head of the queue that one write can take. */

@@ -41,6 +41,8 @@ export interface WalOptions {
   readonly ageSecsMax?: number;
   /** Appends are refused while fewer bytes are free; 0 switches that off. Default 256 MiB. */
   readonly freeBytesMin?: number;
+  /** How long a lane's writer waits for more appends before each write. Default 0: not at all. */
+  readonly groupWaitMs?: number;
   readonly onEvent?: WalEventListener;
 }
 
@@ -68,6 +70,7 @@ export async function openWal(options: WalOptions): Promise<Wal> {
       root,
       eventsMax: options.eventsMax ?? WAL_DEFAULTS.eventsMax,
       ageSecsMax: options.ageSecsMax ?? WAL_DEFAULTS.ageSecsMax,
+      groupWaitMs: options.groupWaitMs ?? 0,
       names,
       onEvent,
     });
@@ -110,6 +113,7 @@ interface Settings {
   readonly root: string;
   readonly eventsMax: number;
   readonly ageSecsMax: number;
+  readonly groupWaitMs: number;
   readonly names: SegmentNames;
   readonly onEvent: WalEventListener;
 }
