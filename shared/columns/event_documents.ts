@@ -1,5 +1,6 @@
 /**
- * JSON documents → a batch of the table `events`. The mapping is `shared/event/document.ts`.
+ * JSON documents → a batch of the table `events`, or of one that has more columns. The mapping is
+ * `shared/event/document.ts`; a further column takes the member of its name, which must fit its type.
  *
  * Invariant: a document that is refused as invalid leaves no trace; the builder can go on with the next one.
  */
@@ -14,8 +15,16 @@ import {
 } from "../event/document.ts";
 import { NS_PER_US } from "../base/time.ts";
 import { EVENTS_SCHEMA } from "../event/events.ts";
+import type { Column, TableSchema } from "../event/schema.ts";
+import { type TypedValue, typedValue } from "../event/typed_value.ts";
+import { present } from "../base/assert.ts";
 import type { ColumnBatch } from "./batch.ts";
-import { type ColumnBuilder, Int64ColumnBuilder, StringColumnBuilder } from "./column_builders.ts";
+import {
+  type ColumnBuilder,
+  columnBuilderOf,
+  Int64ColumnBuilder,
+  StringColumnBuilder,
+} from "./column_builders.ts";
 
 export interface DocumentOptions extends DocumentDefaults {
   /** Line of the input, from 1, for error messages; without it, documents are counted. */
@@ -31,7 +40,23 @@ export class EventDocumentBuilder {
   readonly #index = new StringColumnBuilder();
   readonly #raw = new StringColumnBuilder();
   readonly #attributes = new StringColumnBuilder();
+  readonly #schema: TableSchema;
+  /** Columns that `events` does not have. */
+  readonly #further: readonly FurtherColumn[];
+  readonly #furtherNames: ReadonlySet<string> | undefined;
   #documents = 0;
+
+  /** Errors: `invalid_argument` when `schema` lacks columns of `events`. */
+  constructor(schema: TableSchema = EVENTS_SCHEMA) {
+    this.#schema = schema;
+    this.#further = furtherColumns(schema).map((column) => ({
+      column,
+      builder: columnBuilderOf(column.type),
+    }));
+    if (this.#further.length > 0) {
+      this.#furtherNames = new Set(this.#further.map(({ column }) => column.name));
+    }
+  }
 
   /** Documents since the last batch. */
   get rows(): number {
@@ -57,7 +82,7 @@ export class EventDocumentBuilder {
   finish(): ColumnBatch {
     const { rows } = this;
     const columns = this.#columns().map((builder) => builder.finish());
-    return { schema: EVENTS_SCHEMA, rows, columns };
+    return { schema: this.#schema, rows, columns };
   }
 
   /** Forgets what was added since the last batch. */
@@ -68,7 +93,7 @@ export class EventDocumentBuilder {
 
   /** In the schema's order. */
   #columns(): readonly ColumnBuilder[] {
-    return [
+    const core = [
       this.#timestamp,
       this.#timestampNs,
       this.#host,
@@ -78,11 +103,17 @@ export class EventDocumentBuilder {
       this.#raw,
       this.#attributes,
     ];
+    if (this.#further.length === 0) return core;
+    const byId = new Map<number, ColumnBuilder>(
+      this.#further.map(({ column, builder }) => [column.id, builder]),
+    );
+    EVENTS_SCHEMA.columns.forEach(({ id }, at) => byId.set(id, present(core[at])));
+    return this.#schema.columns.map(({ id }) => present(byId.get(id)));
   }
 
   #append(options: DocumentOptions, document: () => JsonDocument): void {
     this.#documents += 1;
-    const event = this.#eventOf(options, document);
+    const { event, values } = this.#eventOf(options, document);
     this.#timestamp.bigint(event.timestampNs / NS_PER_US);
     this.#timestampNs.bigint(event.timestampNs);
     this.#host.text(event.host);
@@ -92,15 +123,73 @@ export class EventDocumentBuilder {
     this.#raw.text(event.raw);
     if (event.attributes === null) this.#attributes.null();
     else this.#attributes.text(event.attributes);
+    for (const [at, { builder }] of this.#further.entries()) append(builder, values[at]);
   }
 
-  #eventOf(options: DocumentOptions, document: () => JsonDocument): EventFields {
+  #eventOf(options: DocumentOptions, document: () => JsonDocument): DocumentValues {
     try {
-      return eventOfDocument(document(), options);
+      const parsed = document();
+      if (this.#furtherNames === undefined) {
+        return { event: eventOfDocument(parsed, options), values: NO_VALUES };
+      }
+      const values = this.#further.map(({ column }) => columnValue(parsed, column));
+      const event = eventOfDocument(parsed, { ...options, columnMembers: this.#furtherNames });
+      return { event, values };
     } catch (error) {
       if (!isOperatingError(error)) throw error;
       const line = options.line ?? this.#documents;
       throw new OperatingError(error.code, `Line ${line}: ${error.message}`, { cause: error });
     }
   }
+}
+
+interface FurtherColumn {
+  readonly column: Column;
+  readonly builder: ReturnType<typeof columnBuilderOf>;
+}
+
+interface DocumentValues {
+  readonly event: EventFields;
+  /** Of the further columns, in their order; undefined is null. */
+  readonly values: readonly (TypedValue | undefined)[];
+}
+
+const NO_VALUES: readonly undefined[] = [];
+
+function furtherColumns(schema: TableSchema): Column[] {
+  for (const { id, name, type } of EVENTS_SCHEMA.columns) {
+    const found = schema.columns.find((column) => column.id === id);
+    if (found?.name === name && found.type === type) continue;
+    throw new OperatingError(
+      "invalid_argument",
+      `Cannot store documents in a table without column ${name} of type ${type}: ` +
+        "it has not the columns of events",
+      { reason: "table_shape" },
+    );
+  }
+  return schema.columns.filter(({ id }) => EVENTS_SCHEMA.columns.every((core) => core.id !== id));
+}
+
+function columnValue(document: JsonDocument, column: Column): TypedValue | undefined {
+  const { name, type, required } = column;
+  const value = document[name] ?? undefined;
+  if (value === undefined) {
+    if (!required) return undefined;
+    throw misfit(`it lacks ${name}, which is required`);
+  }
+  const typed = typedValue(value, type);
+  if (typed !== undefined) return typed;
+  const text = JSON.stringify(value);
+  throw misfit(`${name} is ${text.length > 100 ? `${text.slice(0, 100)}…` : text}, not ${type}`);
+}
+
+function misfit(why: string): OperatingError {
+  return new OperatingError("invalid_argument", `Cannot store the document: ${why}`);
+}
+
+function append(builder: FurtherColumn["builder"], value: TypedValue | undefined): void {
+  if (value === undefined) builder.null();
+  else if (builder instanceof StringColumnBuilder) builder.text(String(value));
+  else if (builder instanceof Int64ColumnBuilder) builder.bigint(BigInt(value));
+  else builder.number(Number(value));
 }

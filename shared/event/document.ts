@@ -20,6 +20,8 @@ export interface DocumentDefaults {
   readonly index?: string;
   /** What the sender calls the document: kept as attribute `_id`, in place of a member of that name. */
   readonly id?: string;
+  /** Members that have columns of their own: no attributes. */
+  readonly columnMembers?: ReadonlySet<string>;
 }
 
 export interface EventFields {
@@ -63,6 +65,11 @@ const json = JSON as typeof JSON & {
   isRawJSON(value: unknown): value is RawJson;
 };
 
+/** A number that keeps its digits: `parseDocument` gives it for an integer beyond 2^53. */
+export function isExactNumber(value: unknown): value is { readonly rawJSON: string } {
+  return json.isRawJSON(value);
+}
+
 function keepDigits(_key: string, value: unknown, context?: { source?: string }): unknown {
   if (typeof value !== "number" || Number.isSafeInteger(value)) return value;
   const source = context?.source;
@@ -93,6 +100,7 @@ export function eventOfDocument(document: JsonDocument, defaults: DocumentDefaul
       index: index === undefined ? undefined : "index",
       message: message === undefined ? undefined : "message",
       id: defaults.id,
+      others: defaults.columnMembers,
     }),
   };
 }
@@ -107,11 +115,12 @@ interface Taken {
   readonly message: string | undefined;
   /** Takes the place of the member `_id`. */
   readonly id: string | undefined;
+  readonly others: ReadonlySet<string> | undefined;
 }
 
 /** JSON of the members that filled no column, null when none is left. */
 function attributesOf(document: JsonDocument, taken: Taken): string | null {
-  const { time, host, source, sourcetype, index, message, id } = taken;
+  const { time, host, source, sourcetype, index, message, id, others } = taken;
   const hostMember = host?.member;
   const sourceMember = source?.member;
   const rest: Record<string, unknown> = id === undefined ? {} : { _id: id };
@@ -122,6 +131,7 @@ function attributesOf(document: JsonDocument, taken: Taken): string | null {
     if (name === hostMember) value = host?.rest;
     else if (name === sourceMember) value = source?.rest;
     if (value === undefined || (name === "_id" && id !== undefined)) continue;
+    if (others?.has(name)) continue;
     if (name === "__proto__") Object.defineProperty(rest, name, { value, enumerable: true });
     else rest[name] = value;
     isEmpty = false;
