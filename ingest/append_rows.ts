@@ -9,12 +9,15 @@ import type { WriterQueues } from "./backpressure.ts";
 import type { CommitMode } from "./commit_mode.ts";
 import type { LaneChoice } from "./lane_choice.ts";
 import type { IngestMetrics } from "./metrics.ts";
+import type { StreamHub } from "./stream_hub.ts";
 
 export interface AppendDeps {
   readonly wal: Pick<Wal, "append">;
   readonly lanes: Pick<LaneChoice, "admit">;
   /** Undefined: no bound. */
   readonly queues?: WriterQueues | undefined;
+  /** Undefined: nobody can listen. */
+  readonly stream?: Pick<StreamHub, "isHeard" | "publish">;
   readonly clock: Clock;
   readonly metrics: Pick<IngestMetrics, "appendSecs" | "batchRows">;
 }
@@ -34,6 +37,7 @@ export async function appendRows(batch: ColumnBatch, options: AppendOptions): Pr
   const { clock, metrics } = deps;
   using _place = deps.queues?.enter(lane);
   deps.lanes.admit(lane);
+  if (deps.stream?.isHeard === true) deps.stream.publish(lane.tenant, batch);
   const encoded = encodeBatch(batch);
   const startMs = clock.monotonicMs();
   const { segment } = await deps.wal.append(lane, encoded, mode === "auto" ? "auto" : "wait_for")

@@ -30,7 +30,7 @@ export const METRICS = {
     name: "svc_ingest_requests_total",
     help: "Requests answered, by endpoint and status",
     labels: {
-      endpoint: ["logs", "traces", "bulk", "compat", "healthz", "readyz", "other"],
+      endpoint: ["logs", "traces", "bulk", "compat", "stream", "healthz", "readyz", "other"],
       status: STATUSES,
     },
   },
@@ -58,6 +58,26 @@ export const METRICS = {
     name: "svc_ingest_bulk_items_total",
     help: "Actions of answered bulk requests: stored, refused for good, to be sent again",
     labels: { outcome: ["stored", "refused", "send_again"] },
+  },
+  streamReaders: {
+    kind: "gauge",
+    name: "svc_ingest_stream_readers",
+    help: "Streams of GET /api/v1/stream open now",
+  },
+  streamEvents: {
+    kind: "counter",
+    name: "svc_ingest_stream_events_total",
+    help: "Events given to streams, each once per stream",
+  },
+  streamLagged: {
+    kind: "counter",
+    name: "svc_ingest_stream_lagged_total",
+    help: "Streams ended because their reader was too slow",
+  },
+  streamRefused: {
+    kind: "counter",
+    name: "svc_ingest_stream_refused_total",
+    help: "Streams refused because there were too many or the server was stopping",
   },
   bodiesInFlight: {
     kind: "gauge",

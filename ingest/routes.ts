@@ -12,7 +12,15 @@ import type { Peer } from "./admission.ts";
 import type { IngestMetrics } from "./metrics.ts";
 
 /** Values of the label `endpoint`. */
-export type Endpoint = "logs" | "traces" | "bulk" | "compat" | "healthz" | "readyz" | "other";
+export type Endpoint =
+  | "logs"
+  | "traces"
+  | "bulk"
+  | "compat"
+  | "stream"
+  | "healthz"
+  | "readyz"
+  | "other";
 
 export interface RouteMatch {
   readonly endpoint: Endpoint;
@@ -37,6 +45,7 @@ export type FindRoute = (method: string, path: string) => RouteMatch | undefined
 export interface RouteHandlers {
   readonly logs: Route["handle"];
   readonly traces: Route["handle"];
+  readonly stream: Route["handle"];
   readonly readyz: Route["handle"];
 }
 
@@ -50,6 +59,7 @@ export function ingestRoutes(handlers: RouteHandlers): readonly Route[] {
   return [
     { method: "POST", path: "/v1/logs", endpoint: "logs", handle: handlers.logs },
     { method: "POST", path: "/v1/traces", endpoint: "traces", handle: handlers.traces },
+    { method: "GET", path: "/api/v1/stream", endpoint: "stream", handle: handlers.stream },
     {
       method: "GET",
       path: "/healthz",

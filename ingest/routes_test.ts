@@ -6,6 +6,7 @@ import { createHandler, ingestRoutes } from "./routes.ts";
 const handlers = {
   logs: (_request: Request, query: string) => new Response(`logs ${query}`),
   traces: () => new Response("traces"),
+  stream: () => new Response("stream"),
   readyz: () => new Response("ready"),
 };
 
@@ -26,6 +27,7 @@ const CASES: {
     endpoint: "logs",
   },
   { request: "POST /v1/traces", status: 200, body: /^traces$/, endpoint: "traces" },
+  { request: "GET /api/v1/stream?a=b", status: 200, body: /^stream$/, endpoint: "stream" },
   { request: "GET /healthz", status: 200, body: /^\{"status":"ok"\}$/, endpoint: "healthz" },
   { request: "HEAD /healthz", status: 200, body: /./, endpoint: "healthz" },
   { request: "GET /readyz?verbose", status: 200, body: /^ready$/, endpoint: "readyz" },

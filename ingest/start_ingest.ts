@@ -43,6 +43,8 @@ import { createOtlpRoute } from "./otlp_route.ts";
 import { TRACES } from "./otlp_traces.ts";
 import { Readiness } from "./readiness.ts";
 import { createHandler, ingestRoutes } from "./routes.ts";
+import { StreamHub } from "./stream_hub.ts";
+import { createStreamRoute } from "./stream_route.ts";
 import { countWalEvents, gaugeWalSegments } from "./wal_metrics.ts";
 
 export interface IngestDeps {
@@ -138,7 +140,10 @@ export async function startIngest(
     metrics,
     timeoutMs: settings.commitForceTimeoutSecs * 1_000,
   };
+  const stream = new StreamHub({ clock, metrics });
+  metrics.streamReaders.readAtScrape(() => stream.readers, {});
   const writes = {
+    stream,
     ...writeDeps(settings, { wal, clock, metrics, admission, backpressure }),
     forceCommit: (lane: LaneId, segment: string) => forceCommit(lane, segment, { ...force, drain }),
   };
@@ -158,6 +163,7 @@ export async function startIngest(
       ingestRoutes({
         logs: createOtlpRoute(LOGS, writes),
         traces: createOtlpRoute(TRACES, writes),
+        stream: createStreamRoute({ admission, hub: stream }),
         readyz: () => readiness.response(),
       }),
       metrics,
@@ -174,6 +180,7 @@ export async function startIngest(
     ),
   }));
   starting.defer(async () => void await Promise.all([server.stop(), grpc?.stop()]));
+  starting.defer(() => stream.stop());
   return runningServer({ server, metricsServer, grpc, resources: starting.move(), paths });
 }
 
