@@ -6,6 +6,7 @@
  * Errors: `OperatingError` `not_found`, `conflict`, `unavailable`, `corrupt`.
  */
 
+import type { TableSchema } from "../event/schema.ts";
 import type { TableIdent } from "../event/tenant.ts";
 
 export interface CatalogReader extends AsyncDisposable {
@@ -17,6 +18,11 @@ export interface CatalogReader extends AsyncDisposable {
   readView(ident: TableIdent, segments: readonly string[]): Promise<TableView>;
   /** Which of `segments` some table has consumed. */
   consumedOf(segments: readonly string[]): Promise<ReadonlySet<string>>;
+  /**
+   * Columns of a namespace's tables by name, as the last commit that told them left them: for who may read the catalog
+   * but not the warehouse. A table that another program made or altered since may be missing or older here.
+   */
+  tableSchemas(namespace: string): Promise<ReadonlyMap<string, TableSchema>>;
   /** Cheap proof that the catalog answers. */
   ping(): Promise<void>;
   close(): Promise<void>;
@@ -37,6 +43,8 @@ export interface TableCommit {
   readonly snapshotId: bigint;
   /** WAL segment names whose rows this commit adds. */
   readonly consumed: readonly string[];
+  /** The table's columns after the change, for `tableSchemas`; without it those known stay. */
+  readonly schema?: TableSchema;
 }
 
 /** `conflict`: the pointer had moved, nothing changed. `consumed`: a segment was already there, nothing changed. */

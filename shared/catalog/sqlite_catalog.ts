@@ -19,12 +19,14 @@ import { statSync } from "node:fs";
 import { dirname } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { messageOf, OperatingError } from "../base/errors.ts";
+import type { TableSchema } from "../event/schema.ts";
 import type { TableIdent } from "../event/tenant.ts";
 import { ensureDirectory } from "../os/durable_directory.ts";
 import type { FileSystem } from "../os/file_system.ts";
 import type { Catalog, CatalogReader, CommitOutcome, TableCommit, TableView } from "./catalog.ts";
 import { guard } from "./sqlite_errors.ts";
 import { ensureSchema, versionOf } from "./sqlite_schema.ts";
+import { dropSchema, putSchema, schemasOf } from "./sqlite_table_schemas.ts";
 
 /** Name under which other Iceberg readers open this catalog. */
 export const CATALOG_NAME = "svc";
@@ -133,6 +135,14 @@ class SqliteCatalogReader implements CatalogReader {
     return this.read("read consumed segments", new Set(), (db) => consumedAmong(db, segments));
   }
 
+  tableSchemas(namespace: string): Promise<ReadonlyMap<string, TableSchema>> {
+    return this.read<ReadonlyMap<string, TableSchema>>(
+      "read table schemas",
+      new Map(),
+      (db) => schemasOf(db, { catalogName: CATALOG_NAME, namespace }),
+    );
+  }
+
   ping(): Promise<void> {
     return this.read("ping", undefined, (db) => {
       db.prepare("SELECT 1 FROM iceberg_tables LIMIT 1").get();
@@ -211,6 +221,7 @@ class SqliteCatalog extends SqliteCatalogReader implements Catalog {
         "INSERT INTO svc_wal_consumed (segment_id, table_uuid, snapshot_id) VALUES (?, ?, ?)",
       );
       for (const segment of consumed) insert.run(segment, change.tableUuid, change.snapshotId);
+      if (change.schema !== undefined) putSchema(db, ident, change.schema);
       return keep("committed");
     });
   }
@@ -221,6 +232,7 @@ class SqliteCatalog extends SqliteCatalogReader implements Catalog {
       const { changes } = db.prepare(
         "DELETE FROM iceberg_tables WHERE catalog_name = ? AND table_namespace = ? AND table_name = ?",
       ).run(CATALOG_NAME, ident.namespace, ident.name);
+      dropSchema(db, ident);
       return keep(changes > 0);
     });
   }

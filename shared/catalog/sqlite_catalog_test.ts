@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { DatabaseSync } from "node:sqlite";
 import { isOperatingError } from "../base/errors.ts";
+import { EVENTS_SCHEMA } from "../event/events.ts";
 import { DenoFileSystem } from "../os/deno_file_system.ts";
 import { CATALOG_CASES } from "../testing/catalog_conformance.ts";
 import type { TableCommit } from "./catalog.ts";
@@ -48,6 +49,7 @@ Deno.test({
         "iceberg_namespace_properties",
         "iceberg_tables",
         "svc_catalog_version",
+        "svc_table_schemas",
         "svc_wal_consumed",
       ]);
     }),
@@ -185,3 +187,29 @@ function rowsOf(db: DatabaseSync, sql: string): unknown[][] {
 async function rejects(attempt: Promise<unknown>, code: "corrupt" | "unavailable"): Promise<void> {
   await assert.rejects(attempt, (error) => isOperatingError(error, code));
 }
+
+Deno.test({
+  name:
+    "openSqliteCatalog adds the table of schemas to a file from before it; a reader finds none there",
+  fn: () =>
+    inFolder(async (folder) => {
+      const path = `${folder}/catalog.db`;
+      await (await openSqliteCatalog({ path })).close();
+      const db = new DatabaseSync(path);
+      db.exec("DROP TABLE svc_table_schemas");
+      db.close();
+      await using reader = await openSqliteCatalog({ path, readOnly: true });
+      assert.deepEqual(await reader.tableSchemas("svc"), new Map());
+      await using writer = await openSqliteCatalog({ path });
+      await writer.commit({
+        ident: { namespace: "svc", name: "events" },
+        expected: undefined,
+        next: "m1",
+        tableUuid: "u",
+        snapshotId: 0n,
+        consumed: [],
+        schema: EVENTS_SCHEMA,
+      });
+      assert.deepEqual(await reader.tableSchemas("svc"), new Map([["events", EVENTS_SCHEMA]]));
+    }),
+});

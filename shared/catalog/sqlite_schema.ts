@@ -35,12 +35,18 @@ CREATE TABLE IF NOT EXISTS svc_wal_consumed (
   table_uuid TEXT NOT NULL,
   snapshot_id INTEGER NOT NULL
 ) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS svc_table_schemas (
+  table_namespace VARCHAR(255) NOT NULL,
+  table_name VARCHAR(255) NOT NULL,
+  schema TEXT NOT NULL,
+  PRIMARY KEY (table_namespace, table_name)
+) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS svc_catalog_version (version INTEGER NOT NULL);
 `;
 
 /** Makes the tables that are missing, in one transaction; also in a file that another Iceberg catalog made. */
 export function ensureSchema(db: DatabaseSync): void {
-  if (versionOf(db) === CATALOG_VERSION) return;
+  if (versionOf(db) === CATALOG_VERSION && hasTable(db, "svc_table_schemas")) return;
   db.exec("BEGIN IMMEDIATE");
   try {
     db.exec(CREATE_TABLES);
@@ -61,10 +67,7 @@ export function ensureSchema(db: DatabaseSync): void {
 
 /** The file's version; undefined when it has none of our tables yet. Throws `corrupt` for one we do not know. */
 export function versionOf(db: DatabaseSync): number | undefined {
-  const table = db.prepare(
-    "SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = 'svc_catalog_version'",
-  ).get();
-  if (table === undefined) return undefined;
+  if (!hasTable(db, "svc_catalog_version")) return undefined;
   const version = db.prepare("SELECT version FROM svc_catalog_version").get()?.version;
   if (version === undefined || version === CATALOG_VERSION) return version;
   throw new OperatingError(
@@ -72,4 +75,10 @@ export function versionOf(db: DatabaseSync): number | undefined {
     `Cannot use catalog of version ${version}: this program knows version ${CATALOG_VERSION}; use a newer one`,
     { reason: "catalog_version" },
   );
+}
+
+/** A file that an older program made may lack a table that was added since. */
+export function hasTable(db: DatabaseSync, name: string): boolean {
+  const statement = "SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = ?";
+  return db.prepare(statement).get(name) !== undefined;
 }

@@ -50,6 +50,7 @@ class MeddledCatalog implements CatalogReader {
 
   namespaces = () => this.inner.namespaces();
   tables = (namespace: string) => this.inner.tables(namespace);
+  tableSchemas = (namespace: string) => this.inner.tableSchemas(namespace);
   metadataLocation = (ident: TableIdent) => this.inner.metadataLocation(ident);
   consumedOf = (segments: readonly string[]) => this.inner.consumedOf(segments);
   ping = () => this.inner.ping();

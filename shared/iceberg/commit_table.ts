@@ -9,6 +9,7 @@
 
 import type { Catalog, CommitOutcome } from "../catalog/catalog.ts";
 import { isOperatingError, messageOf, OperatingError } from "../base/errors.ts";
+import type { TableSchema } from "../event/schema.ts";
 import type { TableIdent } from "../event/tenant.ts";
 import type { Clock } from "../os/clock.ts";
 import type { Random } from "../os/random.ts";
@@ -34,6 +35,8 @@ export interface StagedChange {
   /** The snapshot that the change adds; 0 when it adds none. */
   readonly snapshotId: bigint;
   readonly consumed: readonly string[];
+  /** The table's columns after the change. */
+  readonly schema: TableSchema;
   /** Keys that nothing needs once the change is committed. */
   readonly obsolete: readonly string[];
 }
@@ -123,6 +126,7 @@ async function settle(deps: CommitDeps, attempt: Attempt): Promise<CommitOutcome
         tableUuid: staged.tableUuid,
         snapshotId: staged.snapshotId,
         consumed: staged.consumed,
+        schema: staged.schema,
       });
       if (outcome === "committed" || lost === undefined) return outcome;
     } catch (error) {

@@ -128,27 +128,30 @@ export function tableOf(
   metadata: TableMetadata,
   where: { metadataLocation: string; locator: TableLocator },
 ): LoadedTable {
-  const schemaId = metadata["current-schema-id"];
-  const json = metadata.schemas.find((schema) => schema["schema-id"] === schemaId);
-  if (json === undefined) {
-    throw new OperatingError(
-      "corrupt",
-      `Cannot read table metadata ${where.metadataLocation}: it has no schema ${schemaId}.`,
-    );
-  }
-  const schema = tableSchemaOf(json, tagsOf(metadata));
+  const schema = currentSchemaOf(metadata, where.metadataLocation);
   return {
     ident,
     uuid: metadata["table-uuid"],
     metadataLocation: where.metadataLocation,
     locationKey: where.locator.locationKey,
     schema,
-    schemaId,
+    schemaId: metadata["current-schema-id"],
     snapshotId: currentSnapshot(metadata)?.["snapshot-id"],
     sortOrderId: timeOrderId(metadata, schema),
     metadata,
     locator: where.locator,
   };
+}
+
+/** `name` is for messages. Errors: `corrupt`, `unimplemented` for a type without a column type. */
+export function currentSchemaOf(metadata: TableMetadata, name: string): TableSchema {
+  const schemaId = metadata["current-schema-id"];
+  const json = metadata.schemas.find((schema) => schema["schema-id"] === schemaId);
+  if (json !== undefined) return tableSchemaOf(json, tagsOf(metadata));
+  throw new OperatingError(
+    "corrupt",
+    `Cannot read table metadata ${name}: it has no schema ${schemaId}.`,
+  );
 }
 
 /** The property is ours; a table of another engine has no tag columns. */

@@ -8,7 +8,7 @@ import { OperatingError } from "../base/errors.ts";
 import { dayOfNs } from "../base/time.ts";
 import { uuidV4 } from "../os/random.ts";
 import { type CommitDeps, readerOf, type StagedChange } from "./commit_table.ts";
-import type { LoadedTable } from "./iceberg_reader.ts";
+import { currentSchemaOf, type LoadedTable } from "./iceberg_reader.ts";
 import { manifestKey, manifestListKey, metadataKey, metadataVersionOf } from "./locations.ts";
 import { encodeManifest, type ListedFile, type ManifestEntry, STATUS } from "./manifest.ts";
 import { CONTENT, encodeManifestList, type ManifestFile } from "./manifest_list.ts";
@@ -90,6 +90,7 @@ export async function stageMetadata(
   return {
     metadataLocation,
     tableUuid: table.uuid,
+    schema: currentSchemaOf(metadata, metadataLocation),
     obsolete: obsolete.map((location) => table.locator.keyOf(location)),
   };
 }

@@ -6,6 +6,8 @@
 import assert from "node:assert/strict";
 import { isOperatingError } from "../base/errors.ts";
 import type { Catalog, TableCommit } from "../catalog/catalog.ts";
+import { EVENTS_SCHEMA } from "../event/events.ts";
+import type { TableSchema } from "../event/schema.ts";
 import type { TableIdent } from "../event/tenant.ts";
 
 export interface CatalogHandles {
@@ -43,6 +45,34 @@ export const CATALOG_CASES: readonly CatalogCase[] = [
         assert.deepEqual(await handle.tables("acme"), []);
         assert.equal(await handle.metadataLocation(EVENTS), "m1");
       }
+    },
+  },
+  {
+    name: "tableSchemas tells what commits told of columns, tables that are gone aside",
+    async run({ catalog, other }) {
+      const wide: TableSchema = {
+        columns: [
+          ...EVENTS_SCHEMA.columns,
+          { id: 9, name: "status", type: "int", required: true, doc: "it's" },
+        ],
+        tags: ["status"],
+      };
+      const schemas = () => other.tableSchemas("svc");
+      assert.deepEqual(await schemas(), new Map());
+      await catalog.commit(change({ next: "m1" }));
+      assert.deepEqual(await schemas(), new Map());
+      await catalog.commit(change({ expected: "m1", next: "m2", schema: EVENTS_SCHEMA }));
+      assert.deepEqual(await schemas(), new Map([["events", EVENTS_SCHEMA]]));
+      await catalog.commit(change({ expected: "m0", next: "m3", schema: wide }));
+      assert.deepEqual(await schemas(), new Map([["events", EVENTS_SCHEMA]]), "a refused commit");
+      await catalog.commit(change({ expected: "m2", next: "m3", schema: wide }));
+      await catalog.commit(change({ expected: "m3", next: "m4" }));
+      assert.deepEqual(await schemas(), new Map([["events", wide]]));
+      assert.deepEqual(await other.tableSchemas("acme"), new Map());
+      await catalog.dropTable(EVENTS);
+      assert.deepEqual(await schemas(), new Map());
+      await catalog.commit(change({ next: "n1" }));
+      assert.deepEqual(await schemas(), new Map(), "another table of that name");
     },
   },
   {
@@ -167,10 +197,11 @@ export const CATALOG_CASES: readonly CatalogCase[] = [
 ];
 
 function change(
-  { expected, next, consumed = [] }: {
+  { expected, next, consumed = [], schema }: {
     expected?: string;
     next: string;
     consumed?: readonly string[];
+    schema?: TableSchema;
   },
 ): TableCommit {
   return {
@@ -180,5 +211,6 @@ function change(
     tableUuid: "0190a5c2-7f63-7d9b-8a4e-3f1d2c5b6a79",
     snapshotId: consumed.length === 0 ? 0n : 77n,
     consumed,
+    ...(schema === undefined ? {} : { schema }),
   };
 }
