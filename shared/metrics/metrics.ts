@@ -17,6 +17,7 @@ type LabelsOf<S> = S extends { readonly labels: infer L extends LabelTable }
 export type HandleOf<S extends MetricSpec> = S["kind"] extends "counter"
   ? CounterHandle<LabelsOf<S>>
   : S["kind"] extends "gauge" ? GaugeHandle<LabelsOf<S>>
+  : S extends { readonly labels: LabelTable } ? LabelledHistogramHandle<LabelsOf<S>>
   : HistogramHandle;
 
 export type MetricHandles<T extends MetricTable> = { readonly [K in keyof T]: HandleOf<T[K]> };
@@ -94,6 +95,10 @@ export interface HistogramHandle {
   observe(value: number): void;
 }
 
+export interface LabelledHistogramHandle<L extends Readonly<Record<string, string>>> {
+  observe(value: number, labels: L): void;
+}
+
 /** Handles for each entry of `table`, and `svc_build_info`, in a registry of their own. */
 export function createMetrics<const T extends MetricTable>(table: T, build: BuildInfo): Metrics<T> {
   const registry = new Registry();
@@ -118,14 +123,19 @@ export function createMetrics<const T extends MetricTable>(table: T, build: Buil
 
 function register(spec: MetricSpec, registry: Registry): unknown {
   const { name, help } = spec;
-  if (spec.kind === "histogram") {
-    return new Histogram({ name, help, buckets: [...spec.buckets], registers: [registry] });
-  }
   const labels = spec.labels ?? {};
   const config = { name, help, labelNames: Object.keys(labels), registers: [registry] };
+  if (spec.kind === "histogram") {
+    const histogram = new Histogram({ ...config, buckets: [...spec.buckets] });
+    if (spec.labels === undefined) return histogram;
+    combinationsOf(labels).forEach((known) => histogram.zero(known));
+    return {
+      observe: (value: number, at: Record<string, string>) => histogram.observe(at, value),
+    } satisfies LabelledHistogramHandle<Record<string, string>>;
+  }
   if (spec.kind === "counter") {
     const handle = new CounterHandle<Record<string, string>>(config.labelNames);
-    startAtZero(handle, labels);
+    combinationsOf(labels).forEach((known) => handle.at(known));
     new Counter({
       ...config,
       collect() {
@@ -146,14 +156,15 @@ function register(spec: MetricSpec, registry: Registry): unknown {
   return handle;
 }
 
-function startAtZero(family: Family<Record<string, string>>, table: LabelTable): void {
+/** Every combination of the values known beforehand. */
+function combinationsOf(table: LabelTable): Record<string, string>[] {
   let combinations: Record<string, string>[] = [{}];
   for (const [label, values] of Object.entries(table)) {
     combinations = combinations.flatMap((known) =>
       values.map((value) => ({ ...known, [label]: value }))
     );
   }
-  for (const labels of combinations) family.at(labels);
+  return combinations;
 }
 
 /** Whether OpenMetrics is acceptable and preferred at least as much as the plain text format. */

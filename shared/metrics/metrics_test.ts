@@ -13,6 +13,13 @@ const TABLE = {
   rows: { kind: "counter", name: "svc_rows_total", help: "rows" },
   lanes: { kind: "gauge", name: "svc_lanes", help: "lanes", labels: { state: [] } },
   sync: { kind: "histogram", name: "svc_sync_seconds", help: "sync time", buckets: [0.1, 1] },
+  answer: {
+    kind: "histogram",
+    name: "svc_answer_seconds",
+    help: "time to an answer, by endpoint",
+    labels: { endpoint: ["logs", "traces"] },
+    buckets: [0.1, 1],
+  },
 } as const satisfies MetricTable;
 
 const BUILD = { version: "1.2.3", role: "ingest" };
@@ -30,6 +37,8 @@ Deno.test({
         'svc_requests_total{endpoint="traces",status="400"} 0',
         "svc_rows_total 0",
         'svc_sync_seconds_bucket{le="+Inf"} 0',
+        'svc_answer_seconds_bucket{le="1",endpoint="logs"} 0',
+        'svc_answer_seconds_count{endpoint="traces"} 0',
         'svc_build_info{version="1.2.3",role="ingest"} 1',
       ]
     ) assert.ok(text.split("\n").includes(line), `${line} in\n${text}`);
@@ -47,6 +56,7 @@ Deno.test({
     let lanes = 3;
     metrics.lanes.readAtScrape(() => lanes, { state: "active" });
     metrics.sync.observe(0.5);
+    metrics.answer.observe(0.05, { endpoint: "traces" });
     for (let scrape = 0; scrape < 3; scrape++) {
       await metrics.render("application/openmetrics-text");
       const { text } = await metrics.render(null);
@@ -54,6 +64,8 @@ Deno.test({
       assert.match(text, /^svc_rows_total 500$/m);
       assert.match(text, new RegExp(`^svc_lanes\\{state="active"\\} ${lanes}$`, "m"));
       assert.match(text, /^svc_sync_seconds_bucket\{le="1"\} 1$/m);
+      assert.match(text, /^svc_answer_seconds_bucket\{le="0.1",endpoint="traces"\} 1$/m);
+      assert.match(text, /^svc_answer_seconds_sum\{endpoint="logs"\} 0$/m);
       lanes += 1;
     }
   },

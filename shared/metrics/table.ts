@@ -11,9 +11,10 @@ interface MetricBase {
 
 /**
  * Labels in their order, each with the values known beforehand: a counter exports every combination
- * of those at zero from the start, so that a rate over it is right; a gauge exports what was set.
+ * of those at zero from the start, so that a rate over it is right, and so does a histogram; a gauge
+ * exports what was set.
  * An empty list is a label whose values come later; give such a label only values of a bounded set,
- * never a client's text.
+ * never a client's text, or count through `BoundedCells`.
  */
 export type LabelTable = Readonly<Record<string, readonly string[]>>;
 
@@ -29,6 +30,8 @@ export interface GaugeSpec extends MetricBase {
 
 export interface HistogramSpec extends MetricBase {
   readonly kind: "histogram";
+  /** Every observation takes from half a microsecond to two: not for single rows. */
+  readonly labels?: LabelTable;
   /** Upper bounds, ascending; `+Inf` is implied. */
   readonly buckets: readonly number[];
 }
