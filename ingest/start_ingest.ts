@@ -16,6 +16,7 @@ import {
 } from "../shared/http/listen_address.ts";
 import type { LaneId } from "../shared/event/tenant.ts";
 import { type RunningServer, serve } from "../shared/http/serve.ts";
+import type { Http2Server } from "../shared/http2/serve_http2.ts";
 import { readTlsFiles } from "../shared/http/tls_files.ts";
 import { countDrain } from "../shared/maintenance/drain_metrics.ts";
 import type { DrainObserver } from "../shared/maintenance/drain_observer.ts";
@@ -35,7 +36,7 @@ import { EventDocumentBuilders } from "./bulk/document_builders.ts";
 import { compatRoutes } from "./compat_routes.ts";
 import { bulkBodyBytesMax, type IngestSettings, LIMITS } from "./flags.ts";
 import { type DrainHook, forceCommit } from "./force_commit.ts";
-import type { OtlpServer, ServeOtlpOptions } from "./grpc/serve_otlp.ts";
+import { serveOtlp } from "./grpc/serve_otlp.ts";
 import { LaneChoice } from "./lane_choice.ts";
 import { createIngestMetrics, type IngestMetrics } from "./metrics.ts";
 import { LOGS } from "./otlp_logs.ts";
@@ -45,6 +46,7 @@ import { Readiness } from "./readiness.ts";
 import { createHandler, ingestRoutes } from "./routes.ts";
 import { StreamHub } from "./stream_hub.ts";
 import { createStreamRoute } from "./stream_route.ts";
+import { TableSchemas } from "./table_schemas.ts";
 import { countWalEvents, gaugeWalSegments } from "./wal_metrics.ts";
 
 export interface IngestDeps {
@@ -129,6 +131,9 @@ export async function startIngest(
   gaugeWalSegments(metrics, openWalReader(fs, paths.wal));
   const catalog = starting.use(await openSqliteCatalog({ path: paths.catalog, readOnly: true }));
   const drain = startDrain && starting.use(await startDrain(countDrain(metrics)));
+  const schemas = new TableSchemas(catalog, { clock });
+  starting.defer(() => schemas.stop());
+  await schemas.start();
   const readiness = new Readiness(() => wal.unreadyReason(), { clock });
   starting.defer(() => readiness.stop());
   await readiness.start();
@@ -152,7 +157,7 @@ export async function startIngest(
   );
   const grpc = grpcListen &&
     starting.use(
-      await serveGrpc({ listen: grpcListen, tls, stopMsMax: LIMITS.stopMsMax, deps: writes }),
+      serveOtlp({ listen: grpcListen, tls, stopMsMax: LIMITS.stopMsMax, deps: writes }),
     );
   const server = starting.use(serve({
     ...bind,
@@ -172,7 +177,7 @@ export async function startIngest(
           ...writes,
           bodyBytesMax: bulkBodyBytesMax(settings),
           random: new SystemRandom(),
-          builders: new EventDocumentBuilders(),
+          builders: new EventDocumentBuilders((lane) => schemas.schemaOf(lane)),
         }),
         admission,
         version: settings.esCompatVersion,
@@ -211,16 +216,10 @@ function writeDeps(
   };
 }
 
-/** The gRPC library reads `GRPC_*` as soon as it is loaded: only where it is wanted. */
-async function serveGrpc(options: ServeOtlpOptions): Promise<OtlpServer> {
-  const { serveOtlp } = await import("./grpc/serve_otlp.ts");
-  return serveOtlp(options);
-}
-
 interface RunningParts {
   readonly server: RunningServer;
   readonly metricsServer: RunningServer;
-  readonly grpc: OtlpServer | undefined;
+  readonly grpc: Http2Server | undefined;
   readonly resources: AsyncDisposableStack;
   readonly paths: IngestPaths;
 }

@@ -17,6 +17,7 @@ import type { DocumentBuilder, DocumentBuilders } from "./document_builders.ts";
 export const REQUEST_INDEXES_MAX = 64;
 
 export interface BulkOptions {
+  readonly tenant: string;
   /** Index of actions that name none: from the path. */
   readonly pathIndex: string | undefined;
   readonly nowNs: bigint;
@@ -117,14 +118,10 @@ class BulkDecoder {
   }
 
   #document(item: BulkItem, { text, line }: { text: string | null; line: number }): void {
-    const { builders, nowNs } = this.#options;
-    let open = this.#indexes.get(item.index);
-    if (open === undefined) {
-      open = { builder: builders.take(item.index), items: [] };
-      this.#indexes.set(item.index, open);
-    }
+    const { nowNs } = this.#options;
     try {
       if (text === null) throw refusal(`Line ${line}: it is not UTF-8`);
+      const open = this.#open(item.index);
       open.builder.addLine(
         text,
         this.#pendingHasId ? { nowNs, line, id: item.id } : { nowNs, line },
@@ -134,6 +131,16 @@ class BulkDecoder {
       if (!isOperatingError(error, "invalid_argument")) throw error;
       item.error = { status: 400, type: "document_parsing_exception", reason: error.message };
     }
+  }
+
+  #open(index: string): OpenIndex {
+    let open = this.#indexes.get(index);
+    if (open === undefined) {
+      const { builders, tenant } = this.#options;
+      open = { builder: builders.take({ tenant, index }), items: [] };
+      this.#indexes.set(index, open);
+    }
+    return open;
   }
 
   #faultOf(index: string): ItemError | undefined {

@@ -2,15 +2,30 @@ import assert from "node:assert/strict";
 import fc from "fast-check";
 import { isOperatingError } from "../../shared/base/errors.ts";
 import { rowsOf } from "../../shared/columns/rows.ts";
+import { EVENTS_SCHEMA } from "../../shared/event/events.ts";
+import type { TableSchema } from "../../shared/event/schema.ts";
 import { decodeBulk, REQUEST_INDEXES_MAX } from "./bulk_request.ts";
 import { EventDocumentBuilders } from "./document_builders.ts";
 
+const TYPED: TableSchema = {
+  columns: [...EVENTS_SCHEMA.columns, { id: 9, name: "status", type: "int", required: true }],
+  tags: [],
+};
+const FOREIGN: TableSchema = { columns: TYPED.columns.slice(1), tags: [] };
 const NOW_NS = 1_763_672_645_123_456_789n;
-const builders = new EventDocumentBuilders();
+const builders = new EventDocumentBuilders(({ index }) =>
+  index === "typed" ? TYPED : index === "foreign" ? FOREIGN : EVENTS_SCHEMA
+);
 
 function decode(body: string | Uint8Array, pathIndex?: string) {
   const bytes = typeof body === "string" ? new TextEncoder().encode(body) : body;
-  return decodeBulk(bytes, { pathIndex, nowNs: NOW_NS, idPrefix: "P", builders });
+  return decodeBulk(bytes, {
+    tenant: "default",
+    pathIndex,
+    nowNs: NOW_NS,
+    idPrefix: "P",
+    builders,
+  });
 }
 
 /** `index:raw` of every row, index by index. */
@@ -72,6 +87,42 @@ Deno.test({
     const [row] = rowsOf(decoded.indexes[0]?.batch ?? assert.fail());
     assert.equal(row?.attributes, `{"_id":"1"}`);
     assert.equal(row?.timestamp_ns, NOW_NS);
+  },
+});
+
+Deno.test({
+  name: "decodeBulk holds documents to the columns of their index's table",
+  fn: () => {
+    for (const _again of [1, 2]) {
+      const decoded = decode(
+        [
+          `{"index":{"_index":"typed","_id":"1"}}`,
+          `{"message":"one","status":200,"k":"v"}`,
+          `{"index":{"_index":"typed","_id":"2"}}`,
+          `{"message":"two"}`,
+          `{"index":{"_index":"typed","_id":"3"}}`,
+          `{"message":"three","status":"high"}`,
+          `{"index":{"_index":"plain","_id":"4"}}`,
+          `{"message":"four","status":"high"}`,
+          `{"index":{"_index":"foreign","_id":"5"}}`,
+          `{"message":"five"}`,
+        ].join("\n"),
+      );
+      assert.deepEqual(itemTexts(decoded), [
+        "index typed 1 201",
+        "index typed 2 400 document_parsing_exception",
+        "index typed 3 400 document_parsing_exception",
+        "index plain 4 201",
+        "index foreign 5 400 document_parsing_exception",
+      ]);
+      assert.match(decoded.items[1]?.error?.reason ?? "", /status, which is required/);
+      assert.match(decoded.items[2]?.error?.reason ?? "", /status is "high", not int/);
+      assert.match(decoded.items[4]?.error?.reason ?? "", /table without column timestamp/);
+      const [typed, plain] = decoded.indexes.map(({ batch }) => rowsOf(batch));
+      assert.equal(typed?.[0]?.status, 200);
+      assert.equal(typed?.[0]?.attributes, `{"_id":"1","k":"v"}`);
+      assert.equal(plain?.[0]?.attributes, `{"_id":"4","status":"high"}`);
+    }
   },
 });
 

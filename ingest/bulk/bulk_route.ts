@@ -105,6 +105,7 @@ async function store(request: Request, { target, deps }: StoreOptions): Promise<
     hold,
   });
   const decoded = decodeBulk(body, {
+    tenant,
     pathIndex: target.pathIndex,
     nowNs: deps.clock.nowNs(),
     idPrefix: idPrefix(deps.random),

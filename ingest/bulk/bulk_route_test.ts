@@ -2,6 +2,7 @@
 
 import assert from "node:assert/strict";
 import { OperatingError } from "../../shared/base/errors.ts";
+import { EVENTS_SCHEMA } from "../../shared/event/events.ts";
 import type { LaneId } from "../../shared/event/tenant.ts";
 import { ByteBudget } from "../../shared/http/byte_budget.ts";
 import { SystemClock } from "../../shared/os/clock.ts";
@@ -50,7 +51,7 @@ async function answer(world: World) {
     clock: new SystemClock(),
     metrics,
     random: new SystemRandom(),
-    builders: new EventDocumentBuilders(),
+    builders: new EventDocumentBuilders(() => EVENTS_SCHEMA),
     bodies,
     bodyBytesMax: 100_000,
     requestMsMax: 200,

@@ -9,6 +9,8 @@ import {
   type DocumentOptions,
   EventDocumentBuilder,
 } from "../../shared/columns/event_documents.ts";
+import type { TableSchema } from "../../shared/event/schema.ts";
+import type { LaneId } from "../../shared/event/tenant.ts";
 
 export interface DocumentBuilder {
   /** Appends the document of one line. Errors: `invalid_argument` saying why it cannot be stored. */
@@ -19,23 +21,39 @@ export interface DocumentBuilder {
 }
 
 export interface DocumentBuilders {
-  /** A builder for documents of `index`, empty. */
-  take(index: string): DocumentBuilder;
+  /** An empty builder for documents of `lane`. Errors: `invalid_argument` when its table takes none. */
+  take(lane: LaneId): DocumentBuilder;
+  /** Takes an empty builder back. */
   giveBack(builder: DocumentBuilder): void;
 }
 
 /** Builders kept between requests. */
 const KEPT_MAX = 8;
 
-/** Every index has the columns of `events`. */
+/** Builders for tables that have the columns of `events` and maybe more. */
 export class EventDocumentBuilders implements DocumentBuilders {
-  readonly #kept: DocumentBuilder[] = [];
+  readonly #schemaOf: (lane: LaneId) => TableSchema;
+  readonly #kept: { readonly schema: TableSchema; readonly builder: DocumentBuilder }[] = [];
+  readonly #schemas = new WeakMap<DocumentBuilder, TableSchema>();
 
-  take(_index: string): DocumentBuilder {
-    return this.#kept.pop() ?? new EventDocumentBuilder();
+  constructor(schemaOf: (lane: LaneId) => TableSchema) {
+    this.#schemaOf = schemaOf;
+  }
+
+  take(lane: LaneId): DocumentBuilder {
+    const schema = this.#schemaOf(lane);
+    const at = this.#kept.findLastIndex((kept) => kept.schema === schema);
+    const kept = at < 0 ? undefined : this.#kept.splice(at, 1)[0]?.builder;
+    if (kept !== undefined) return kept;
+    const builder = new EventDocumentBuilder(schema);
+    this.#schemas.set(builder, schema);
+    return builder;
   }
 
   giveBack(builder: DocumentBuilder): void {
-    if (this.#kept.length < KEPT_MAX) this.#kept.push(builder);
+    const schema = this.#schemas.get(builder);
+    if (schema === undefined) return;
+    if (this.#kept.length >= KEPT_MAX) this.#kept.shift();
+    this.#kept.push({ schema, builder });
   }
 }
