@@ -5,6 +5,15 @@
 
 import assert from "node:assert/strict";
 import { Client } from "@elastic/elasticsearch-9";
+import { openSqliteCatalog } from "../../shared/catalog/sqlite_catalog.ts";
+import { encodeBatch } from "../../shared/columns/ipc.ts";
+import { batchOfRows } from "../../shared/columns/rows.ts";
+import { EVENTS_SCHEMA } from "../../shared/event/events.ts";
+import type { TableSchema } from "../../shared/event/schema.ts";
+import { SystemClock } from "../../shared/os/clock.ts";
+import { DenoFileSystem } from "../../shared/os/deno_file_system.ts";
+import { SystemRandom } from "../../shared/os/random.ts";
+import { openWal } from "../../shared/wal/wal.ts";
 import { readForeign } from "../equivalence/foreign_reader.ts";
 import { Stack } from "./stack.ts";
 
@@ -69,6 +78,64 @@ Deno.test({
       const raws = elsewhere.rows.map((row) => row.raw).sort();
       assert.deepEqual(raws, rows.map((row) => row[1]).sort());
     }
+    await client.close();
+  },
+});
+
+const LANE = { tenant: "default", index: "typed" };
+const TYPED: TableSchema = {
+  columns: [...EVENTS_SCHEMA.columns, { id: 9, name: "status", type: "long", required: false }],
+  tags: [],
+};
+
+/** Makes the table as another writer of the WAL would: the first segment decides its columns. */
+async function makeTypedTable(stack: Stack): Promise<void> {
+  await stack.stop("ingest");
+  {
+    await using wal = await openWal({
+      root: `${stack.dataDir}/wal`,
+      fs: new DenoFileSystem(),
+      clock: new SystemClock(),
+      random: new SystemRandom(),
+    });
+    const row = { timestamp: 1n, timestamp_ns: 1_000n, status: 1 };
+    const texts = { host: "h", source: "s", sourcetype: "t", index: "i", raw: "first" };
+    const batch = encodeBatch(batchOfRows(TYPED, [{ ...row, ...texts }]));
+    await wal.append(LANE, batch, "wait_for");
+    await wal.seal(LANE);
+    await wal.requestDrain(LANE);
+  }
+  const path = `${stack.dataDir}/warehouse/catalog.db`;
+  await using catalog = await openSqliteCatalog({ path, readOnly: true });
+  while (!(await catalog.tableSchemas("svc")).has(LANE.index)) {
+    await new Promise((resolve) => setTimeout(resolve, 50));
+  }
+  await stack.ensure("ingest");
+}
+
+Deno.test({
+  name: "bulk documents fill the typed columns of their table, in the WAL and committed",
+  async fn() {
+    await using stack = await Stack.start();
+    await makeTypedTable(stack);
+    const client = new Client({ node: `${stack.ingestUrl}/api/v1/_compat` });
+    const send = async (documents: object[], query: Record<string, string> = {}) => {
+      const operations = documents.flatMap((
+        document,
+      ) => [{ index: { _index: "typed" } }, document]);
+      const reply = await client.bulk({ operations }, { querystring: query });
+      return reply.items.map((item) => item.index?.status);
+    };
+    const statuses = await send([{ message: "a", status: "200" }, { message: "b", status: "x" }]);
+    assert.deepEqual(statuses, [201, 400]);
+    const statement = "SELECT raw, status, status + 1, attributes FROM typed ORDER BY timestamp_ns";
+    const expected = [["first", 1, 2, null], ["a", 200, 201, null]];
+    assert.deepEqual((await stack.sql(statement)).rows, expected);
+    assert.deepEqual(await send([{ message: "c", k: 1 }], { commit: "force" }), [201]);
+    assert.deepEqual((await stack.sql(statement)).rows, [
+      ...expected,
+      ["c", null, null, `{"k":1}`],
+    ]);
     await client.close();
   },
 });
