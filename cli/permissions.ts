@@ -43,15 +43,13 @@ export interface Places {
 }
 
 const ENVIRONMENT = ["SVC_*"] as const;
-/** The gRPC library reads its own variables as it loads. */
-const GRPC_ENVIRONMENT = ["GRPC_*"] as const;
 
 const TABLE: Readonly<Record<Role, (places: Places) => Permissions>> = {
   ingest: (places) => ({
     read: [places.wal, places.catalog, ...places.tlsFiles],
     write: [places.wal],
     net: [...places.listeners, ...places.services],
-    env: [...ENVIRONMENT, ...GRPC_ENVIRONMENT],
+    env: ENVIRONMENT,
     sys: ["statfs"],
   }),
   compactor: (places) => ({

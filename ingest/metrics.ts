@@ -17,7 +17,7 @@ const STATUSES = [
 /** Status codes that gRPC calls are answered with. */
 const GRPC_CODES = [
   ...["OK", "CANCELLED", "INVALID_ARGUMENT", "DEADLINE_EXCEEDED", "PERMISSION_DENIED"],
-  ...["RESOURCE_EXHAUSTED", "INTERNAL", "UNAVAILABLE", "UNAUTHENTICATED"],
+  ...["RESOURCE_EXHAUSTED", "INTERNAL", "UNAVAILABLE", "UNAUTHENTICATED", "UNIMPLEMENTED"],
 ] as const;
 
 /** Whatever brings rows. */
@@ -37,8 +37,7 @@ export const METRICS = {
   grpcCalls: {
     kind: "counter",
     name: "svc_ingest_grpc_calls_total",
-    help: "Export calls answered, by endpoint and status code; CANCELLED also counts those that " +
-      "the gRPC library ended by itself: message over the cap or broken, deadline passed",
+    help: "Export calls ended, by endpoint and status code; CANCELLED by their senders",
     labels: { endpoint: ["grpc_logs", "grpc_traces"], code: GRPC_CODES },
   },
   events: {

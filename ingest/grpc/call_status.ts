@@ -1,23 +1,30 @@
 /**
- * What gRPC senders read when a call fails: code, message, and in `grpc-status-details-bin` a
- * `google.rpc.Status` with what they act on (CLIENTS.md section 10).
+ * How gRPC calls end: code and message, and in `grpc-status-details-bin` a `google.rpc.Status` with
+ * what senders act on (CLIENTS.md section 10).
  *
  * Senders repeat UNAVAILABLE with or without `RetryInfo`, after its delay where there is one; they
  * give a batch up on INVALID_ARGUMENT, INTERNAL, PERMISSION_DENIED and UNAUTHENTICATED, and on
  * RESOURCE_EXHAUSTED without `RetryInfo`.
  */
 
-import { Buffer } from "node:buffer";
-import { Metadata, type status } from "@grpc/grpc-js";
 import { encodeStatusProtobuf } from "../../proto/otlp_logs.ts";
 import { ERROR_KINDS, type OperatingError } from "../../shared/base/errors.ts";
+import type { Http2Answer } from "../../shared/http2/stream.ts";
 
-/** The form in which the gRPC library takes a failure. */
-export interface FailedCall {
-  readonly code: status;
-  readonly details: string;
-  readonly metadata: Metadata;
-}
+/** Numbers of `google.rpc.Code`, as far as calls end with them. */
+export const STATUS_NAMES: Readonly<Record<number, string>> = {
+  0: "OK",
+  1: "CANCELLED",
+  3: "INVALID_ARGUMENT",
+  4: "DEADLINE_EXCEEDED",
+  7: "PERMISSION_DENIED",
+  8: "RESOURCE_EXHAUSTED",
+  12: "UNIMPLEMENTED",
+  13: "INTERNAL",
+  14: "UNAVAILABLE",
+  15: "DATA_LOSS",
+  16: "UNAUTHENTICATED",
+};
 
 /**
  * Seconds after which a sender tries again when its append failed. OTLP/HTTP answers that with 500
@@ -26,11 +33,30 @@ export interface FailedCall {
  */
 const APPEND_RETRY_SECS = 1;
 
-export function failedCall(error: OperatingError): FailedCall {
-  const appendFailed = error.reason === "wal_append_failed";
-  const code = appendFailed ? ERROR_KINDS.unavailable.grpc : error.grpcStatus;
-  const message = error.message.toWellFormed();
-  const retryAfterSecs = appendFailed ? APPEND_RETRY_SECS : error.retryAfterSecs;
+/** Of a message; longer ones are cut, as senders bound what they take of headers. */
+const MESSAGE_CHARS_MAX = 1_000;
+
+const HEAD = [
+  [":status", "200"],
+  ["content-type", "application/grpc"],
+] as const;
+
+/** Full success: an `Export…ServiceResponse` with nothing set, which has no bytes. */
+export const ACCEPTED: Http2Answer = {
+  fields: HEAD,
+  body: new Uint8Array(5),
+  trailers: [["grpc-status", "0"]],
+};
+
+/** The `google.rpc.Code` that `error` ends a call with. */
+export function statusCodeOf(error: OperatingError): number {
+  return appendFailed(error) ? ERROR_KINDS.unavailable.grpc : error.grpcStatus;
+}
+
+export function failedCall(error: OperatingError): Http2Answer {
+  const code = statusCodeOf(error);
+  const message = error.message.slice(0, MESSAGE_CHARS_MAX).toWellFormed();
+  const retryAfterSecs = appendFailed(error) ? APPEND_RETRY_SECS : error.retryAfterSecs;
   const details = encodeStatusProtobuf({
     code,
     message,
@@ -39,7 +65,31 @@ export function failedCall(error: OperatingError): FailedCall {
       : {}),
     ...(retryAfterSecs === undefined ? {} : { retryAfterSecs }),
   });
-  const metadata = new Metadata();
-  metadata.set("grpc-status-details-bin", Buffer.from(details));
-  return { code, details: message, metadata };
+  return {
+    fields: [
+      ...HEAD,
+      ["grpc-status", String(code)],
+      ["grpc-message", percentEncoded(message)],
+      ["grpc-status-details-bin", details.toBase64({ omitPadding: true })],
+      ["grpc-accept-encoding", ACCEPTED_ENCODINGS.join(",")],
+    ],
+  };
+}
+
+/** Of `grpc-encoding`. */
+export const ACCEPTED_ENCODINGS = ["identity", "gzip", "deflate", "zstd"] as const;
+
+function appendFailed(error: OperatingError): boolean {
+  return error.reason === "wal_append_failed";
+}
+
+/** UTF-8 with everything escaped that is not printable ASCII, and the percent sign. */
+function percentEncoded(text: string): string {
+  return Array.from(
+    new TextEncoder().encode(text),
+    (byte) =>
+      byte >= 0x20 && byte <= 0x7e && byte !== 0x25
+        ? String.fromCharCode(byte)
+        : `%${byte.toString(16).toUpperCase().padStart(2, "0")}`,
+  ).join("");
 }

@@ -90,7 +90,11 @@ function listen(options: ServeOptions): Deno.HttpServer<Deno.NetAddr> {
   }
 }
 
-function listenError(error: unknown, options: ServeOptions): OperatingError {
+/** The error of a listener that could not be opened, with the remedy. */
+export function listenError(
+  error: unknown,
+  options: ListenAddress & Pick<ServeOptions, "option" | "tls">,
+): OperatingError {
   const where = formatListenAddress(options);
   const option = options.option ?? "the listen option";
   const failed = `cannot listen on ${where}`;

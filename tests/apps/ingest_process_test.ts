@@ -33,7 +33,7 @@ class IngestProcess implements AsyncDisposable {
         "--allow-net=127.0.0.1",
         `--allow-read=${dataDir}`,
         `--allow-write=${options.write ?? dataDir}`,
-        "--allow-env=SVC_*,GRPC_*",
+        "--allow-env=SVC_*",
         "--allow-sys=statfs",
         MAIN,
         `--data-dir=${dataDir}`,

@@ -10,6 +10,7 @@ const SHARED_LAYERS = [
   "config",
   "metrics",
   "http",
+  "http2",
   "auth",
   "storage",
   "event",
@@ -40,6 +41,10 @@ const DENO_CALLERS: readonly { readonly path: RegExp; readonly members: readonly
   {
     path: /^(ingest|query|compactor|cli)\/main\.ts$/,
     members: ["args", "env", "exit", "stdout", "stderr"],
+  },
+  {
+    path: /^shared\/http2\//,
+    members: ["listen", "listenTls", "Listener", "Conn", "TcpConn", "NetAddr"],
   },
   { path: /^shared\/http\//, members: ["serve", "HttpServer", "ServeHandlerInfo", "NetAddr"] },
   {

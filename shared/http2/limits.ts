@@ -1,0 +1,26 @@
+/** What one connection and one listener may use, and what happens past it. */
+
+export const HTTP2_LIMITS = {
+  /** Calls at a time on a connection; a sender that knows waits, the next stream is refused. */
+  streamsMax: 128,
+  /** Body bytes that a stream may send ahead of its reader. */
+  streamWindowBytes: 256 * 1024,
+  /** The same of all streams of a connection together. */
+  connectionWindowBytes: 1024 * 1024,
+  /** A header block, compressed, and its fields, decoded; past it the connection ends. */
+  headerBytesMax: 32 * 1024,
+  /** Answers that a peer does not read; past it the connection ends. */
+  unreadBytesMax: 1024 * 1024,
+  /** Frames between two sweeps that carry no part of a call: pings, resets, empty ones. */
+  idleFramesMax: 5_000,
+  /** From the connection to its preface. */
+  prefaceMsMax: 10_000,
+  /** Without calls for so long, a connection is ended in order. */
+  idleMsMax: 10 * 60_000,
+  /** A silent connection is pinged after the first, and cut without an answer after the second. */
+  pingAfterMs: 2 * 60_000,
+  pingAnswerMsMax: 20_000,
+  sweepMs: 5_000,
+  /** Further connections are closed at once. */
+  connectionsMax: 16_384,
+} as const;
