@@ -1,6 +1,7 @@
 /**
- * Metrics of the ingest server. Labels take values of fixed sets only, never a client's text. The
- * drain's count only when one runs in this process.
+ * Metrics of the ingest server; METRICS.md is this table. Labels take values of fixed sets only, never
+ * a client's text; those of lanes are bounded (`wal_metrics.ts`). The drain's count only when one runs
+ * in this process.
  */
 
 import { DRAIN_METRICS } from "../shared/maintenance/drain_metrics.ts";
@@ -20,6 +21,11 @@ const GRPC_CODES = [
   ...["RESOURCE_EXHAUSTED", "INTERNAL", "UNAVAILABLE", "UNAUTHENTICATED", "UNIMPLEMENTED"],
 ] as const;
 
+/** HTTP routes. */
+const ENDPOINTS = [
+  ...["logs", "traces", "bulk", "compat", "stream", "healthz", "readyz", "other"],
+] as const;
+
 /** Whatever brings rows. */
 const ROWS_ENDPOINTS = ["logs", "traces", "bulk", "grpc_logs", "grpc_traces"] as const;
 
@@ -30,9 +36,16 @@ export const METRICS = {
     name: "svc_ingest_requests_total",
     help: "Requests answered, by endpoint and status",
     labels: {
-      endpoint: ["logs", "traces", "bulk", "compat", "stream", "healthz", "readyz", "other"],
+      endpoint: ENDPOINTS,
       status: STATUSES,
     },
+  },
+  requestSecs: {
+    kind: "histogram",
+    name: "svc_ingest_request_seconds",
+    help: "From a request's head to its answer, by endpoint; of a stream to its beginning",
+    labels: { endpoint: [...ENDPOINTS, "grpc_logs", "grpc_traces"] },
+    buckets: DURATION_SECS_BUCKETS,
   },
   grpcCalls: {
     kind: "counter",
@@ -100,6 +113,12 @@ export const METRICS = {
     name: "svc_ingest_wal_rows_total",
     help: "Rows written to the WAL, by what was waited for",
     labels: { mode: ["auto", "wait_for"] },
+  },
+  laneRows: {
+    kind: "counter",
+    name: "svc_ingest_lane_rows_total",
+    help: "Rows written to the WAL, by tenant and index; lanes past the first 100 share one series",
+    labels: { tenant: [], index: [] },
   },
   walBytes: {
     kind: "counter",

@@ -9,6 +9,7 @@ import { OperatingError } from "../shared/base/errors.ts";
 import { drainBody } from "../shared/http/body.ts";
 import { errorResponse, jsonResponse } from "../shared/http/error_response.ts";
 import type { Peer } from "./admission.ts";
+import type { Clock } from "../shared/os/clock.ts";
 import type { IngestMetrics } from "./metrics.ts";
 
 /** Values of the label `endpoint`. */
@@ -70,16 +71,23 @@ export function ingestRoutes(handlers: RouteHandlers): readonly Route[] {
   ];
 }
 
+export interface HandlerDeps {
+  readonly metrics: Pick<IngestMetrics, "requests" | "requestSecs">;
+  readonly clock: Pick<Clock, "monotonicMs">;
+  /** Asked for paths that no route has. */
+  readonly findOther?: FindRoute;
+}
+
 /**
  * A handler for `serve` that dispatches by `routes`, then by `findOther`, and counts answers. `HEAD`
  * is answered like `GET`.
  */
 export function createHandler(
   routes: readonly Route[],
-  metrics: Pick<IngestMetrics, "requests">,
-  findOther: FindRoute = () => undefined,
+  { metrics, clock, findOther = () => undefined }: HandlerDeps,
 ): (request: Request, connection: Connection) => Promise<Response> {
   return async (request, connection) => {
+    const startMs = clock.monotonicMs();
     const [path, query] = targetOf(request.url);
     const method = request.method === "HEAD" ? "GET" : request.method;
     const route = routes.find((known) => known.path === path && known.method === method) ??
@@ -92,10 +100,9 @@ export function createHandler(
     } catch (thrown) {
       response = errorResponse(thrown);
     }
-    metrics.requests.add(1, {
-      endpoint: route?.endpoint ?? "other",
-      status: String(response.status),
-    });
+    const endpoint = route?.endpoint ?? "other";
+    metrics.requests.add(1, { endpoint, status: String(response.status) });
+    metrics.requestSecs.observe((clock.monotonicMs() - startMs) / 1_000, { endpoint });
     return response;
   };
 }

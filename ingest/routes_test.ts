@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { OperatingError } from "../shared/base/errors.ts";
+import { FakeClock } from "../shared/testing/fake_clock.ts";
 import { createIngestMetrics } from "./metrics.ts";
 import { createHandler, ingestRoutes } from "./routes.ts";
 
@@ -10,6 +11,7 @@ const handlers = {
   readyz: () => new Response("ready"),
 };
 
+const clock = new FakeClock();
 const CONNECTION = { remoteAddr: { hostname: "127.0.0.1" } };
 
 const CASES: {
@@ -43,7 +45,7 @@ for (const { request, status, body, endpoint, allow } of CASES) {
     name: `createHandler answers ${request} with ${status} and counts it`,
     fn: async () => {
       const metrics = createIngestMetrics({ version: "1", role: "ingest" });
-      const handle = createHandler(ingestRoutes(handlers), metrics);
+      const handle = createHandler(ingestRoutes(handlers), { metrics, clock });
       const [method = "", target] = request.split(" ");
       const response = await handle(
         new Request(`http://127.0.0.1:8088${target}`, { method }),
@@ -62,7 +64,7 @@ Deno.test({
   fn: async () => {
     const metrics = createIngestMetrics({ version: "1", role: "ingest" });
     const routes = ingestRoutes({ ...handlers, readyz: () => Promise.reject(new Error("secret")) });
-    const response = await createHandler(routes, metrics)(
+    const response = await createHandler(routes, { metrics, clock })(
       new Request("http://x/readyz"),
       CONNECTION,
     );
@@ -72,7 +74,10 @@ Deno.test({
       ...handlers,
       readyz: () => Promise.reject(new OperatingError("unavailable", "later")),
     });
-    const other = await createHandler(refused, metrics)(new Request("http://x/readyz"), CONNECTION);
+    const other = await createHandler(refused, { metrics, clock })(
+      new Request("http://x/readyz"),
+      CONNECTION,
+    );
     assert.deepEqual(await other.json(), { error: "later", code: 503 });
   },
 });

@@ -171,17 +171,20 @@ export async function startIngest(
         stream: createStreamRoute({ admission, hub: stream }),
         readyz: () => readiness.response(),
       }),
-      metrics,
-      compatRoutes({
-        bulk: createBulkRoute({
-          ...writes,
-          bodyBytesMax: bulkBodyBytesMax(settings),
-          random: new SystemRandom(),
-          builders: new EventDocumentBuilders((lane) => schemas.schemaOf(lane)),
+      {
+        metrics,
+        clock,
+        findOther: compatRoutes({
+          bulk: createBulkRoute({
+            ...writes,
+            bodyBytesMax: bulkBodyBytesMax(settings),
+            random: new SystemRandom(),
+            builders: new EventDocumentBuilders((lane) => schemas.schemaOf(lane)),
+          }),
+          admission,
+          version: settings.esCompatVersion,
         }),
-        admission,
-        version: settings.esCompatVersion,
-      }),
+      },
     ),
   }));
   starting.defer(async () => void await Promise.all([server.stop(), grpc?.stop()]));

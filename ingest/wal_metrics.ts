@@ -3,9 +3,13 @@
 import { getLogger } from "@logtape/logtape";
 import { messageOf } from "../shared/base/errors.ts";
 import { laneName } from "../shared/event/tenant.ts";
+import { BoundedCells, OTHER } from "../shared/metrics/bounded_cells.ts";
 import type { SegmentState, WalReader } from "../shared/wal/types.ts";
 import type { WalEvent, WalEventListener } from "../shared/wal/wal_event.ts";
 import type { IngestMetrics } from "./metrics.ts";
+
+/** Lanes that are counted by themselves: senders choose their names. */
+export const LANE_SERIES_MAX = 100;
 
 /**
  * A listener that counts into `metrics`. It runs on the hot path: one addition per event and
@@ -23,9 +27,14 @@ export function countWalEvents(metrics: IngestMetrics): WalEventListener {
       bytes: metrics.walBytes.at({ mode: "wait_for" }),
     },
   };
+  const lanes = new BoundedCells(metrics.laneRows, {
+    seriesMax: LANE_SERIES_MAX,
+    other: { tenant: OTHER, index: OTHER },
+  });
   return (event) => {
     switch (event.kind) {
       case "appended":
+        lanes.at(laneName(event.lane), () => ({ ...event.lane })).add(event.rows);
         appended[event.mode].rows.add(event.rows);
         appended[event.mode].bytes.add(event.bytes);
         return;
