@@ -22,8 +22,12 @@ export async function answerExport(
   deps: OtlpDeps,
 ): Promise<Http2Answer> {
   const endpoint = `grpc_${signal.endpoint}` as const;
-  const count = (code: number) =>
-    deps.metrics.grpcCalls.add(1, { endpoint, code: STATUS_NAMES[code] ?? "UNKNOWN" });
+  const { metrics, clock } = deps;
+  const startMs = clock.monotonicMs();
+  const count = (code: number) => {
+    metrics.grpcCalls.add(1, { endpoint, code: STATUS_NAMES[code] ?? "UNKNOWN" });
+    metrics.requestSecs.observe((clock.monotonicMs() - startMs) / 1_000, { endpoint });
+  };
   try {
     await takeRows(endpoint, (hold, late) => receive(call, { signal, hold, late, deps }), deps);
     count(0);
