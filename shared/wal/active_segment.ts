@@ -8,14 +8,15 @@
  */
 
 import { assert } from "../base/assert.ts";
-import type { EncodedBatch } from "../columns/batch.ts";
 import type { LaneId } from "../event/tenant.ts";
 import type { Clock } from "../os/clock.ts";
 import type { File, FileSystem } from "../os/file_system.ts";
 import type { BufferPool } from "./buffer_pool.ts";
 import { encodeFrame, encodeHeader, frameLengthOf } from "./format.ts";
+import type { FrameKey } from "./frame_key.ts";
 import { segmentPath, stateDirectory, temporaryPath } from "./layout.ts";
 import { removeIfPresent } from "./transfer.ts";
+import type { WalBatch } from "./types.ts";
 
 export interface NewSegment {
   readonly root: string;
@@ -44,6 +45,8 @@ export class ActiveSegment {
   readonly path: string;
   readonly schemaMessage: Uint8Array;
   rows = 0;
+  /** Idempotency keys of the frames written so far. */
+  readonly keys: FrameKey[] = [];
   /** Aborts when the segment is rolled or fails: for timers. */
   readonly ended = new AbortController();
 
@@ -123,13 +126,13 @@ export class ActiveSegment {
   }
 
   /** Appends one frame per batch with one write; they are readable when it resolves. */
-  write(batches: readonly EncodedBatch[]): Promise<void> {
+  write(batches: readonly WalBatch[]): Promise<void> {
     assert(!this.#failed, "write to a failed segment");
     this.#writing = this.#write(batches);
     return this.#writing;
   }
 
-  async #write(batches: readonly EncodedBatch[]): Promise<void> {
+  async #write(batches: readonly WalBatch[]): Promise<void> {
     const length = batches.reduce((sum, batch) => sum + frameLengthOf(batch), 0);
     const buffer = this.#buffers.take(length);
     try {
@@ -145,7 +148,10 @@ export class ActiveSegment {
       this.#buffers.give(buffer);
     }
     this.#byteLength += length;
-    this.rows += batches.reduce((sum, batch) => sum + batch.rows, 0);
+    for (const { rows, key } of batches) {
+      this.rows += rows;
+      if (key !== undefined) this.keys.push(key);
+    }
   }
 
   /** Resolves when every frame written so far, and the segment's name, are durable. */

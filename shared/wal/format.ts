@@ -6,10 +6,13 @@
 import { assert } from "../base/assert.ts";
 import { crc32, textOf, utf8 } from "../base/bytes.ts";
 import { OperatingError } from "../base/errors.ts";
-import type { EncodedBatch } from "../columns/batch.ts";
 import type { LaneId } from "../event/tenant.ts";
+import { decodeFrameKey, encodeFrameKey, FRAME_KEY_BYTES, type FrameKey } from "./frame_key.ts";
+import type { WalBatch } from "./types.ts";
 
-export const SEGMENT_VERSION = 1;
+/** Written; 1 is version 2 without keys and is read as well. */
+export const SEGMENT_VERSION = 2;
+const SEGMENT_VERSION_MIN = 1;
 /** Bytes that tell how long the header is. */
 export const HEADER_FIXED_BYTES = 32;
 export const HEADER_BYTES_MAX = 1024 * 1024;
@@ -29,12 +32,16 @@ export interface SegmentHeader {
 
 export interface DecodedHeader extends SegmentHeader {
   readonly byteLength: number;
+  /** As it was read: for copies, whose frames are good only behind this very header. */
+  readonly bytes: Uint8Array;
   /** Seed of the CRC of this segment's frames. */
   readonly frameSeed: number;
 }
 
 export interface FrameHeader {
   readonly payloadBytes: number;
+  /** Of the idempotency key before the payload: 0 without one. */
+  readonly keyBytes: number;
   readonly crc: number;
   readonly rows: number;
   readonly timestampNsMin: bigint;
@@ -77,11 +84,11 @@ export function headerLengthOf(fixed: Uint8Array, where: string): number {
   const view = viewOf(fixed);
   if (view.getUint32(0, true) !== MAGIC) throw corrupt(where, "it does not begin with SVCW");
   const version = view.getUint16(4, true);
-  if (version !== SEGMENT_VERSION) {
+  if (version < SEGMENT_VERSION_MIN || version > SEGMENT_VERSION) {
     throw new OperatingError(
       "unimplemented",
-      `cannot read WAL segment ${where}: it has version ${version}, this program reads version ` +
-        `${SEGMENT_VERSION}; use the release that wrote it`,
+      `cannot read WAL segment ${where}: it has version ${version}, this program reads versions ` +
+        `${SEGMENT_VERSION_MIN} to ${SEGMENT_VERSION}; use the release that wrote it`,
       { reason: "wal_segment_version" },
     );
   }
@@ -109,17 +116,22 @@ export function decodeHeader(bytes: Uint8Array, where: string): DecodedHeader {
     createdMs: Number(view.getBigInt64(16, true)),
     schemaMessage: bytes.slice(schemaStart, schemaStart + view.getUint32(28, true)),
     byteLength: bytes.byteLength,
+    bytes,
     frameSeed,
   };
 }
 
-export function frameLengthOf(batch: EncodedBatch): number {
-  return FRAME_HEADER_BYTES + batch.byteLength;
+export function frameLengthOf(batch: WalBatch): number {
+  return FRAME_HEADER_BYTES + keyBytesOf(batch) + batch.byteLength;
+}
+
+function keyBytesOf({ key }: WalBatch): number {
+  return key === undefined ? 0 : FRAME_KEY_BYTES;
 }
 
 /** Writes `batch` as a frame into `into` at `at`; returns the offset behind it. */
 export function encodeFrame(
-  batch: EncodedBatch,
+  batch: WalBatch,
   into: Uint8Array,
   options: { at: number; frameSeed: number },
 ): number {
@@ -127,6 +139,10 @@ export function encodeFrame(
   assert(batch.rows > 0 && batch.byteLength <= FRAME_PAYLOAD_BYTES_MAX);
   assert(batch.byteLength % 8 === 0, "Arrow IPC messages are padded to 8 bytes");
   let end = at + FRAME_HEADER_BYTES;
+  if (batch.key !== undefined) {
+    encodeFrameKey(batch.key, into, end);
+    end += FRAME_KEY_BYTES;
+  }
   for (const piece of batch.pieces) {
     into.set(piece, end);
     end += piece.byteLength;
@@ -136,7 +152,7 @@ export function encodeFrame(
   const view = viewOf(frame);
   view.setUint32(0, batch.byteLength, true);
   view.setUint32(8, batch.rows, true);
-  view.setUint32(12, 0, true);
+  view.setUint32(12, keyBytesOf(batch), true);
   view.setBigInt64(16, batch.timestampNsMin, true);
   view.setBigInt64(24, batch.timestampNsMax, true);
   view.setUint32(FRAME_CRC_OFFSET, crcOfFrame(frame, frameSeed), true);
@@ -150,9 +166,11 @@ export function decodeFrameHeader(bytes: Uint8Array): FrameHeader | undefined {
   const payloadBytes = view.getUint32(0, true);
   const rows = view.getUint32(8, true);
   if (payloadBytes > FRAME_PAYLOAD_BYTES_MAX || payloadBytes % 8 !== 0) return undefined;
-  if (rows === 0 || view.getUint32(12, true) !== 0) return undefined;
+  const keyBytes = view.getUint32(12, true);
+  if (rows === 0 || (keyBytes !== 0 && keyBytes !== FRAME_KEY_BYTES)) return undefined;
   return {
     payloadBytes,
+    keyBytes,
     crc: view.getUint32(FRAME_CRC_OFFSET, true),
     rows,
     timestampNsMin: view.getBigInt64(16, true),
@@ -160,10 +178,16 @@ export function decodeFrameHeader(bytes: Uint8Array): FrameHeader | undefined {
   };
 }
 
+/** The idempotency key of an intact frame, if it has one. */
+export function frameKeyOf(frame: Uint8Array, header: FrameHeader): FrameKey | undefined {
+  return header.keyBytes === 0 ? undefined : decodeFrameKey(frame, FRAME_HEADER_BYTES);
+}
+
 /** Whether `frame` is one that was written to the segment of `frameSeed`. */
 export function frameIsIntact(frame: Uint8Array, header: FrameHeader, frameSeed: number): boolean {
   return crcOfFrame(frame, frameSeed) === header.crc;
 }
+
 function crcOfHeader(bytes: Uint8Array): number {
   return crc32(bytes.subarray(HEADER_CRC_OFFSET + 4), crc32(bytes.subarray(0, HEADER_CRC_OFFSET)));
 }

@@ -2,7 +2,6 @@ import assert from "node:assert/strict";
 import fc from "fast-check";
 import { isOperatingError } from "../base/errors.ts";
 import { concatBytes } from "../base/bytes.ts";
-import type { EncodedBatch } from "../columns/batch.ts";
 import { NUMBERED_SCHEMA, numberedBatch } from "../testing/numbered_rows.ts";
 import {
   decodeFrameHeader,
@@ -11,10 +10,12 @@ import {
   encodeHeader,
   FRAME_PAYLOAD_BYTES_MAX,
   frameIsIntact,
+  frameKeyOf,
   frameLengthOf,
   HEADER_BYTES_MAX,
   headerLengthOf,
 } from "./format.ts";
+import type { WalBatch } from "./types.ts";
 
 const HEADER = {
   lane: { tenant: "acme", index: "web.logs" },
@@ -22,7 +23,7 @@ const HEADER = {
   schemaMessage: new Uint8Array([1, 2, 3, 4, 5]),
 };
 
-function frameOf(batch: EncodedBatch, frameSeed: number): Uint8Array {
+function frameOf(batch: WalBatch, frameSeed: number): Uint8Array {
   const frame = new Uint8Array(frameLengthOf(batch));
   assert.equal(encodeFrame(batch, frame, { at: 0, frameSeed }), frame.byteLength);
   return frame;
@@ -41,7 +42,7 @@ Deno.test({
     const { bytes } = encodeHeader(HEADER);
     const view = new DataView(bytes.buffer);
     assert.equal(new TextDecoder().decode(bytes.subarray(0, 4)), "SVCW");
-    assert.deepEqual([view.getUint16(4, true), view.getUint16(6, true)], [1, 0]);
+    assert.deepEqual([view.getUint16(4, true), view.getUint16(6, true)], [2, 0]);
     assert.equal(view.getUint32(8, true), bytes.byteLength);
     assert.equal(bytes.byteLength, 56); // 32 + 4 + 8 + 5 = 49, padded to 8.
     assert.equal(view.getBigInt64(16, true), 1_795_208_645_123n);
@@ -67,6 +68,32 @@ Deno.test({
     assert.equal(new TextDecoder().decode(frame.subarray(32)), "[7,9]   ");
     const reference = referenceCrc32(concatBytes([frame.subarray(0, 4), frame.subarray(8)]));
     assert.equal(view.getUint32(4, true), reference);
+  },
+});
+
+Deno.test({
+  name: "encodeFrame() lays the key of a frame between header and message",
+  fn() {
+    const key = {
+      digest: new Uint8Array(16).fill(0xaa),
+      bodyDigest: new Uint8Array(16).fill(0xbb),
+      takenMs: 1_795_208_645_123,
+    };
+    const frame = frameOf({ ...numberedBatch([7, 9]), key }, 0);
+    const view = new DataView(frame.buffer);
+    assert.equal(frame.byteLength, 32 + 40 + 8);
+    assert.deepEqual([view.getUint32(0, true), view.getUint32(12, true)], [8, 40]);
+    assert.deepEqual(frame.subarray(32, 48), key.digest);
+    assert.deepEqual(frame.subarray(48, 64), key.bodyDigest);
+    assert.equal(view.getBigInt64(64, true), 1_795_208_645_123n);
+    assert.equal(new TextDecoder().decode(frame.subarray(72)), "[7,9]   ");
+    const header = decodeFrameHeader(frame);
+    assert(header !== undefined && frameIsIntact(frame, header, 0));
+    assert.deepEqual(frameKeyOf(frame, header), key);
+    frame[40] = 0;
+    assert.equal(frameIsIntact(frame, header, 0), false);
+    view.setUint32(12, 48, true);
+    assert.equal(decodeFrameHeader(frame), undefined);
   },
 });
 
@@ -152,7 +179,8 @@ Deno.test({
         const end = encodeFrame(batch, into, { at, frameSeed: 42 });
         assert.equal(end, into.byteLength);
         const frame = into.subarray(at);
-        const { crc: _, payloadBytes, ...decoded } = decodeFrameHeader(frame) ?? assert.fail();
+        const { crc: _, keyBytes: __, payloadBytes, ...decoded } = decodeFrameHeader(frame) ??
+          assert.fail();
         assert.deepEqual(decoded, fields);
         assert.equal(payloadBytes, message.byteLength);
         assert.deepEqual(frame.subarray(32), message);

@@ -12,9 +12,11 @@ import {
   decodeHeader,
   FRAME_HEADER_BYTES,
   frameIsIntact,
+  frameKeyOf,
   HEADER_FIXED_BYTES,
   headerLengthOf,
 } from "./format.ts";
+import type { FrameKey } from "./frame_key.ts";
 import type { WalFrame } from "./types.ts";
 
 /** Bytes of one read, when the frame at hand is not larger. */
@@ -23,8 +25,10 @@ export const CHUNK_BYTES = 1024 * 1024;
 const FRAME_ALIGNMENT = 8;
 
 export interface ScannedFrame extends WalFrame {
-  /** The whole frame: its header and `message`. */
+  /** The whole frame: its header, its key and `message`. */
   readonly bytes: Uint8Array;
+  /** Of the request that the rows came with, if it had one. */
+  readonly key: FrameKey | undefined;
 }
 
 /**
@@ -90,7 +94,8 @@ export class FrameScanner {
       await this.#read(offset, FRAME_HEADER_BYTES);
     const header = start === undefined ? undefined : decodeFrameHeader(start);
     if (header === undefined) return undefined;
-    const length = FRAME_HEADER_BYTES + header.payloadBytes;
+    const messageAt = FRAME_HEADER_BYTES + header.keyBytes;
+    const length = messageAt + header.payloadBytes;
     const bytes = this.#cached(offset, length) ?? await this.#read(offset, length);
     if (bytes === undefined || !frameIsIntact(bytes, header, this.#frameSeed)) return undefined;
     return {
@@ -99,8 +104,9 @@ export class FrameScanner {
       rows: header.rows,
       timestampNsMin: header.timestampNsMin,
       timestampNsMax: header.timestampNsMax,
-      message: bytes.subarray(FRAME_HEADER_BYTES),
+      message: bytes.subarray(messageAt),
       bytes,
+      key: frameKeyOf(bytes, header),
     };
   }
 

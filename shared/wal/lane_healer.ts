@@ -10,7 +10,7 @@ import type { FileSystem } from "../os/file_system.ts";
 import type { ActiveSegment } from "./active_segment.ts";
 import { laneDirectory } from "./layout.ts";
 import { probeDirectory } from "./probe.ts";
-import { salvageSegment } from "./salvage.ts";
+import { type Salvaged, salvageSegment } from "./salvage.ts";
 import type { WalEventListener } from "./wal_event.ts";
 
 const PAUSE_MS_MIN = 100;
@@ -23,6 +23,8 @@ interface HealerOptions {
   readonly onEvent: WalEventListener;
   /** Resolves when the sealing that was under way has ended, so that order is kept. */
   sealed(): Promise<void>;
+  /** Told of every segment that was salvaged, before the lane takes rows again. */
+  salvaged(salvaged: Salvaged): void;
 }
 
 export class LaneHealer {
@@ -112,6 +114,7 @@ export class LaneHealer {
       await segment.quiesce();
       if (await fs.exists(segment.path)) {
         const salvaged = await salvageSegment(fs, root, { lane: this.#lane, name: segment.name });
+        this.#options.salvaged(salvaged);
         onEvent({ kind: "salvaged", ...salvaged });
       }
       this.#givenUp.shift();

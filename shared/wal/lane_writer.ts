@@ -6,8 +6,8 @@
  * Invariant: segments reach `sealed/` in the order of their names, also those that failed.
  */
 
+import { assert } from "../base/assert.ts";
 import { messageOf, OperatingError } from "../base/errors.ts";
-import type { EncodedBatch } from "../columns/batch.ts";
 import type { TableSchema } from "../event/schema.ts";
 import { type LaneId, laneName } from "../event/tenant.ts";
 import type { Clock } from "../os/clock.ts";
@@ -15,10 +15,13 @@ import type { FileSystem } from "../os/file_system.ts";
 import { ActiveSegment } from "./active_segment.ts";
 import type { BufferPool } from "./buffer_pool.ts";
 import { frameLengthOf } from "./format.ts";
+import type { FrameKey } from "./frame_key.ts";
+import type { KnownRequest } from "./key_window.ts";
 import { LaneHealer } from "./lane_healer.ts";
+import type { LaneKeys } from "./lane_keys.ts";
 import { type SegmentNames, segmentPath, stateDirectory } from "./layout.ts";
 import { linkSegment, removeIfPresent } from "./transfer.ts";
-import type { AckMode, AppendReceipt } from "./types.ts";
+import type { AckMode, AppendReceipt, WalBatch } from "./types.ts";
 import type { WalEventListener } from "./wal_event.ts";
 
 /** Frames that waited for the same write are written together up to this many bytes. */
@@ -32,6 +35,7 @@ export interface LaneOptions {
   readonly root: string;
   readonly names: SegmentNames;
   readonly buffers: BufferPool;
+  readonly keys: LaneKeys;
   readonly eventsMax: number;
   readonly ageSecsMax: number;
   /** How long a group of appends may form before it is written; 0 writes what is there at once. */
@@ -41,7 +45,7 @@ export interface LaneOptions {
 }
 
 interface Append {
-  readonly batch: EncodedBatch;
+  readonly batch: WalBatch;
   readonly schemaMessage: Uint8Array;
   readonly mode: AckMode;
   resolve(receipt: AppendReceipt): void;
@@ -62,7 +66,13 @@ export class LaneWriter {
   constructor(lane: LaneId, options: LaneOptions) {
     this.lane = lane;
     this.#options = options;
-    this.#healer = new LaneHealer(lane, { ...options, sealed: () => this.#sealing });
+    this.#healer = new LaneHealer(lane, {
+      ...options,
+      sealed: () => this.#sealing,
+      salvaged: ({ name, keys }) => {
+        if (keys !== undefined) options.keys.salvaged(name, keys);
+      },
+    });
   }
 
   /** Why the lane refuses rows, or undefined. */
@@ -70,9 +80,45 @@ export class LaneWriter {
     return this.#healer.failure;
   }
 
-  append(batch: EncodedBatch, mode: AckMode): Promise<AppendReceipt> {
+  append(batch: WalBatch, mode: AckMode): Promise<AppendReceipt> {
     const refusal = this.#healer.refusal();
     if (refusal !== undefined) return Promise.reject(refusal);
+    return batch.key === undefined
+      ? this.#enqueue(batch, mode)
+      : this.#appendOnce(batch, { key: batch.key, mode });
+  }
+
+  /** Stores a request that has a key, unless it is stored or on its way already. */
+  async #appendOnce(
+    batch: WalBatch,
+    { key, mode }: { key: FrameKey; mode: AckMode },
+  ): Promise<AppendReceipt> {
+    const { window } = this.#options.keys;
+    const known = window.find(key);
+    if (known !== undefined) return await this.#repeat(known, mode);
+    const receipt = this.#enqueue(batch, mode);
+    window.begin(key, receipt);
+    return await receipt;
+  }
+
+  /** Answers a request that was seen before, as durable as it asks. Errors: those of the first one. */
+  async #repeat(known: KnownRequest, mode: AckMode): Promise<AppendReceipt> {
+    const segment = known.segment ?? (await known.pending)?.segment;
+    assert(segment !== undefined, "a known request is written or on its way");
+    if (mode === "wait_for") {
+      try {
+        if (this.#current?.name === segment) await this.#current.durable();
+        else await this.#sealing;
+      } catch (error) {
+        throw this.#internal("sync", error);
+      }
+      const refusal = this.#healer.refusal();
+      if (refusal !== undefined) throw refusal;
+    }
+    return { segment, isRepeat: true };
+  }
+
+  #enqueue(batch: WalBatch, mode: AckMode): Promise<AppendReceipt> {
     const schemaMessage = this.#options.schemaMessageOf(batch.schema);
     return new Promise((resolve, reject) => {
       this.#queue.push({ batch, schemaMessage, mode, resolve, reject });
@@ -258,6 +304,7 @@ export class LaneWriter {
     for (const segment of segments) {
       await segment.finish();
       if (segment.rows === 0) continue;
+      await this.#options.keys.save(segment.name, segment.keys);
       const sealed = segmentPath(root, this.lane, { state: "sealed", name: segment.name });
       await linkSegment(fs, segment.path, sealed);
     }
@@ -268,6 +315,9 @@ export class LaneWriter {
       if (segment.rows === 0) continue;
       const { name, rows, byteLength: bytes } = segment;
       onEvent({ kind: "sealed", lane: this.lane, segment: name, rows, bytes });
+    }
+    if (segments.some(({ keys }) => keys.length > 0)) {
+      await this.#options.keys.removeForgotten(this.#options.clock.nowMs());
     }
   }
 

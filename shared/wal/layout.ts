@@ -14,6 +14,7 @@ export const SEGMENT_STATES: readonly SegmentState[] = ["active", "sealed", "com
 
 const SEGMENT_NAME = /^(\d{13})-(\d{4})-[0-9a-f]{16}\.seg$/;
 const LANE_PART = /^[A-Za-z0-9_-][A-Za-z0-9._-]{0,127}$/;
+const KEY_FILE = /^(\d{13}-\d{4}-[0-9a-f]{16}\.seg)\.keys$/;
 const CONSUMER_FILE = /^[A-Za-z0-9_-][A-Za-z0-9._-]{0,127}\.json$/;
 const SEQUENCE_MAX = 9999;
 
@@ -55,6 +56,21 @@ export function tornPath(root: string, lane: LaneId, name: string): string {
 
 export function drainRequestPath(root: string, lane: LaneId): string {
   return join(laneDirectory(root, lane), "drain_requested");
+}
+
+/** Idempotency keys of sealed segments. */
+export function keysDirectory(root: string, lane: LaneId): string {
+  return join(laneDirectory(root, lane), "keys");
+}
+
+export function keyFilePath(root: string, lane: LaneId, segment: string): string {
+  assert(isSegmentName(segment), `segment name ${JSON.stringify(segment)}`);
+  return join(keysDirectory(root, lane), `${segment}.keys`);
+}
+
+/** The segment that a key file is named after; undefined for any other file. */
+export function segmentOfKeyFile(name: string): string | undefined {
+  return KEY_FILE.exec(name)?.[1];
 }
 
 export function consumersDirectory(root: string, lane: LaneId): string {

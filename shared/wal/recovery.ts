@@ -8,8 +8,10 @@ import { join } from "node:path";
 import type { LaneId } from "../event/tenant.ts";
 import { mkdirDurable } from "../os/durable_directory.ts";
 import type { FileSystem } from "../os/file_system.ts";
+import { removeUnfinishedKeyFiles } from "./key_files.ts";
 import {
   entriesOf,
+  keysDirectory,
   laneDirectory,
   lanesIn,
   SEGMENT_STATES,
@@ -28,6 +30,7 @@ export async function recoverLanes(
   for (const lane of await lanesIn(fs, root)) {
     await makeLane(fs, root, lane);
     await removeTemporaries(fs, root, lane);
+    await removeUnfinishedKeyFiles(fs, root, lane);
     const active = stateDirectory(root, lane, "active");
     const left = await segmentNamesIn(fs, active);
     for (const name of left) options.onSalvaged(await salvageSegment(fs, root, { lane, name }));
@@ -42,6 +45,7 @@ export async function recoverLanes(
 /** Creates a lane's directories, durably. */
 export async function makeLane(fs: FileSystem, root: string, lane: LaneId): Promise<void> {
   for (const state of SEGMENT_STATES) await fs.mkdir(stateDirectory(root, lane, state));
+  await fs.mkdir(keysDirectory(root, lane));
   await mkdirDurable(fs, root, stateDirectory(root, lane, "active"));
 }
 

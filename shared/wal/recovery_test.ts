@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { join } from "node:path";
 import { isOperatingError } from "../base/errors.ts";
-import { concatBytes } from "../base/bytes.ts";
+import { concatBytes, crc32 } from "../base/bytes.ts";
 import type { LaneId } from "../event/tenant.ts";
 import type { FileSystem } from "../os/file_system.ts";
 import { CrashableFileSystem } from "../testing/crashable_file_system.ts";
@@ -202,13 +202,30 @@ Deno.test({
 });
 
 Deno.test({
+  name: "openWal() recovery: a segment of version 1 is sealed as it is",
+  async fn() {
+    const header = HEADER.bytes.slice();
+    header[4] = 1;
+    const crc = crc32(header.subarray(16), crc32(header.subarray(0, 12)));
+    new DataView(header.buffer).setUint32(12, crc, true);
+    const batch = numberedBatch([1]);
+    const frame = new Uint8Array(frameLengthOf(batch));
+    encodeFrame(batch, frame, { at: 0, frameSeed: crc });
+    const bytes = concatBytes([header, frame]);
+    const found = await recover({ [`active/${NAME}`]: bytes });
+    assert.deepEqual(found.rows, [1]);
+    assert.deepEqual(await found.fs.readFile(join(DIRECTORY, "sealed", NAME)), bytes);
+  },
+});
+
+Deno.test({
   name: "openWal() recovery: a segment of a newer version stops the start and stays",
   async fn() {
     const newer = WHOLE.slice();
-    newer[4] = 2;
+    newer[4] = 3;
     await assert.rejects(recover({ [`active/${NAME}`]: newer }), (error) => {
       assert(isOperatingError(error, "unimplemented"));
-      assert.match(error.message, new RegExp(`${NAME}.*version 2.*version 1`));
+      assert.match(error.message, new RegExp(`${NAME}.*version 3.*versions 1 to 2`));
       return true;
     });
   },

@@ -8,8 +8,10 @@ import { dirname } from "node:path";
 import { isOperatingError } from "../base/errors.ts";
 import type { FileSystem, ReadableFile } from "../os/file_system.ts";
 import type { LaneId } from "../event/tenant.ts";
-import { type DecodedHeader, encodeHeader } from "./format.ts";
+import type { DecodedHeader } from "./format.ts";
+import type { FrameKey } from "./frame_key.ts";
 import { FrameScanner, readSegmentHeader } from "./frame_scanner.ts";
+import { replaceKeyFile } from "./key_files.ts";
 import { segmentPath, stateDirectory, temporaryPath, tornPath } from "./layout.ts";
 import { linkSegment, moveSegment, removeIfPresent } from "./transfer.ts";
 import type { SegmentState } from "./types.ts";
@@ -24,6 +26,8 @@ export interface Salvaged {
   readonly cutBytes: number;
   /** Whether the original is kept as `poison/<name>.torn`, because intact frames lie behind a bad one. */
   readonly originalKept: boolean;
+  /** Idempotency keys of the sealed copy's frames; undefined when the segment had been sealed before. */
+  readonly keys: readonly FrameKey[] | undefined;
 }
 
 /** Errors: `unimplemented` for a segment of another version; whatever the file system throws. */
@@ -35,13 +39,14 @@ export async function salvageSegment(
   const { lane, name } = segment;
   const pathIn = (state: SegmentState) => segmentPath(root, lane, { state, name });
   const active = pathIn("active");
-  const nothing = { lane, name, rows: 0, cutBytes: 0, originalKept: false };
+  const nothing = { lane, name, rows: 0, cutBytes: 0, originalKept: false, keys: [] };
+  const forgetKeys = () => replaceKeyFile(fs, root, { lane, segment: name, keys: [] });
 
   for (const state of ["sealed", "committed", "poison"] as const) {
     if (!await fs.exists(pathIn(state))) continue;
     await fs.syncDir(stateDirectory(root, lane, state));
     await removeIfPresent(fs, active);
-    return { ...nothing, outcome: "moved" };
+    return { ...nothing, outcome: "moved", keys: undefined };
   }
 
   await using file = await fs.openRead(active);
@@ -51,15 +56,24 @@ export async function salvageSegment(
     header = await readSegmentHeader(file, active);
   } catch (error) {
     if (!isOperatingError(error, "corrupt")) throw error;
+    await forgetKeys();
     await moveSegment(fs, active, pathIn("poison"));
     return { ...nothing, outcome: "poison" };
   }
   if (header === undefined) {
+    await forgetKeys();
     await fs.remove(active);
     return { ...nothing, outcome: "empty", cutBytes: size };
   }
 
-  const copied = await copyFrames(fs, file, { header, size, to: pathIn("sealed"), name });
+  const copied = await copyFrames(fs, file, {
+    header,
+    size,
+    to: pathIn("sealed"),
+    name,
+    // An earlier attempt may have seen more frames than power failure left, and written their keys.
+    keepKeys: (keys) => replaceKeyFile(fs, root, { lane, segment: name, keys }),
+  });
   if (copied.originalKept) {
     await linkSegment(fs, active, tornPath(root, lane, name));
     await fs.syncDir(stateDirectory(root, lane, "poison"));
@@ -72,29 +86,40 @@ export async function salvageSegment(
 async function copyFrames(
   fs: FileSystem,
   file: ReadableFile,
-  options: { header: DecodedHeader; size: number; to: string; name: string },
-): Promise<Pick<Salvaged, "rows" | "cutBytes" | "originalKept">> {
-  const { header, size, to, name } = options;
+  options: {
+    header: DecodedHeader;
+    size: number;
+    to: string;
+    name: string;
+    keepKeys: (keys: readonly FrameKey[]) => Promise<void>;
+  },
+): Promise<Pick<Salvaged, "rows" | "cutBytes" | "originalKept" | "keys">> {
+  const { header, size, to, name, keepKeys } = options;
   const scanner = new FrameScanner(file, {
     frameSeed: header.frameSeed,
     offset: header.byteLength,
     size,
   });
+  const keys: FrameKey[] = [];
   let rows = 0;
   let frame = await scanner.next();
   if (frame !== undefined) {
     const temporary = temporaryPath(dirname(to), name);
     await removeIfPresent(fs, temporary);
     await using copy = await fs.create(temporary);
-    await copy.write(encodeHeader(header).bytes);
+    await copy.write(header.bytes);
     for (; frame !== undefined; frame = await scanner.next()) {
       await copy.write(frame.bytes);
       rows += frame.rows;
+      if (frame.key !== undefined) keys.push(frame.key);
     }
     await copy.sync();
+    await keepKeys(keys);
     await fs.rename(temporary, to);
     await fs.syncDir(dirname(to));
+  } else {
+    await keepKeys(keys);
   }
   const tail = await scanner.tail();
-  return { rows, cutBytes: size - scanner.offset, originalKept: tail === "followed" };
+  return { rows, cutBytes: size - scanner.offset, originalKept: tail === "followed", keys };
 }

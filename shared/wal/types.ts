@@ -8,6 +8,7 @@
 
 import type { EncodedBatch } from "../columns/batch.ts";
 import type { LaneId } from "../event/tenant.ts";
+import type { FrameKey } from "./frame_key.ts";
 
 /**
  * `active`: being written by one ingester. `sealed`: complete, waiting for the drain. `committed`: its rows
@@ -30,14 +31,22 @@ export interface SegmentInfo {
 export interface AppendReceipt {
   /** The segment that holds the rows. */
   readonly segment: string;
+  /** Set when an earlier append with the same key had stored them: this one stored nothing. */
+  readonly isRepeat?: true;
+}
+
+/** With a key, the rows are stored once however often they are appended. */
+export interface WalBatch extends EncodedBatch {
+  readonly key?: FrameKey;
 }
 
 export interface Wal extends AsyncDisposable {
   /**
    * Appends one batch as one frame: all of its rows or none. Errors: `internal` when this write failed,
-   * `unavailable` (with `retryAfterSecs`) while the lane refuses after a failure or below the free-space floor.
+   * `unavailable` (with `retryAfterSecs`) while the lane refuses after a failure or below the free-space floor,
+   * `unprocessable` for a key that another body had.
    */
-  append(lane: LaneId, batch: EncodedBatch, mode: AckMode): Promise<AppendReceipt>;
+  append(lane: LaneId, batch: WalBatch, mode: AckMode): Promise<AppendReceipt>;
   /** Seals the lane's active segment now; its name, or undefined when it held no rows. */
   seal(lane: LaneId): Promise<string | undefined>;
   /** Asks the drain, in whichever process, to commit the lane's sealed segments without gating. */

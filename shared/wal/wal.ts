@@ -5,7 +5,6 @@
 
 import { assert } from "../base/assert.ts";
 import { messageOf, OperatingError } from "../base/errors.ts";
-import type { EncodedBatch } from "../columns/batch.ts";
 import { encodeSchemaMessage } from "../columns/ipc_schema.ts";
 import type { TableSchema } from "../event/schema.ts";
 import { type LaneId, laneName } from "../event/tenant.ts";
@@ -15,18 +14,21 @@ import type { FileSystem } from "../os/file_system.ts";
 import type { Random } from "../os/random.ts";
 import { BufferPool } from "./buffer_pool.ts";
 import { FRAME_PAYLOAD_BYTES_MAX, frameLengthOf } from "./format.ts";
+import { LaneKeys } from "./lane_keys.ts";
 import { LaneWriter } from "./lane_writer.ts";
 import { drainRequestPath, isLanePart, lockPath, SegmentNames } from "./layout.ts";
 import { probeDirectory } from "./probe.ts";
 import { makeLane, recoverLanes } from "./recovery.ts";
 import { SpaceGuard } from "./space_guard.ts";
-import type { AckMode, AppendReceipt, Wal } from "./types.ts";
+import type { AckMode, AppendReceipt, Wal, WalBatch } from "./types.ts";
 import type { WalEventListener } from "./wal_event.ts";
 
 export const WAL_DEFAULTS = {
   eventsMax: 4096,
   ageSecsMax: 5,
   freeBytesMin: 256 * 1024 * 1024,
+  keyAgeMsMax: 10 * 60_000,
+  keysMax: 100_000,
 } as const;
 
 export interface WalOptions {
@@ -43,6 +45,10 @@ export interface WalOptions {
   readonly freeBytesMin?: number;
   /** How long a lane's writer waits for more appends before each write. Default 0: not at all. */
   readonly groupWaitMs?: number;
+  /** How long a lane remembers an idempotency key. Default 10 minutes. */
+  readonly keyAgeMsMax?: number;
+  /** How many keys a lane remembers, the newest ones. Default 100,000. */
+  readonly keysMax?: number;
   readonly onEvent?: WalEventListener;
 }
 
@@ -71,6 +77,8 @@ export async function openWal(options: WalOptions): Promise<Wal> {
       eventsMax: options.eventsMax ?? WAL_DEFAULTS.eventsMax,
       ageSecsMax: options.ageSecsMax ?? WAL_DEFAULTS.ageSecsMax,
       groupWaitMs: options.groupWaitMs ?? 0,
+      keyAgeMsMax: options.keyAgeMsMax ?? WAL_DEFAULTS.keyAgeMsMax,
+      keysMax: options.keysMax ?? WAL_DEFAULTS.keysMax,
       names,
       onEvent,
     });
@@ -114,6 +122,8 @@ interface Settings {
   readonly eventsMax: number;
   readonly ageSecsMax: number;
   readonly groupWaitMs: number;
+  readonly keyAgeMsMax: number;
+  readonly keysMax: number;
   readonly names: SegmentNames;
   readonly onEvent: WalEventListener;
 }
@@ -135,7 +145,7 @@ class OpenWal implements Wal {
     this.#settings = settings;
   }
 
-  async append(lane: LaneId, batch: EncodedBatch, mode: AckMode): Promise<AppendReceipt> {
+  async append(lane: LaneId, batch: WalBatch, mode: AckMode): Promise<AppendReceipt> {
     assert(batch.rows > 0, "append of a batch without rows");
     assert(batch.byteLength % 8 === 0, "append of a message that is not padded to 8 bytes");
     if (this.#closing !== undefined) throw this.#closed();
@@ -211,8 +221,10 @@ class OpenWal implements Wal {
 
   async #openLane(lane: LaneId): Promise<LaneWriter> {
     assert(isLanePart(lane.tenant) && isLanePart(lane.index), `lane ${laneName(lane)}`);
+    let keys: LaneKeys;
     try {
       await makeLane(this.#settings.fs, this.#settings.root, lane);
+      keys = await LaneKeys.load({ ...this.#settings, lane });
     } catch (error) {
       throw new OperatingError(
         "internal",
@@ -222,6 +234,7 @@ class OpenWal implements Wal {
     }
     const writer = new LaneWriter(lane, {
       ...this.#settings,
+      keys,
       buffers: this.#buffers,
       schemaMessageOf: (schema) => this.#schemaMessages.of(schema),
     });
@@ -255,7 +268,7 @@ class SchemaMessages {
   }
 }
 
-function tooLarge(batch: EncodedBatch): OperatingError {
+function tooLarge(batch: WalBatch): OperatingError {
   return new OperatingError(
     "too_large",
     `cannot append a batch of ${batch.byteLength} bytes: a WAL frame holds at most ` +

@@ -1,0 +1,112 @@
+/**
+ * What one lane remembers of the requests that had an idempotency key: the newest ones, up to an age
+ * and a number. Memory only; `key_files.ts` and the frames hold what outlives the process.
+ *
+ * Invariant: keys are kept in the order in which they were first seen, so the oldest are in front.
+ */
+
+import { OperatingError } from "../base/errors.ts";
+import type { FrameKey } from "./frame_key.ts";
+import type { AppendReceipt } from "./types.ts";
+
+export interface KeyWindowOptions {
+  /** Keys older than this are forgotten. */
+  readonly keyAgeMsMax: number;
+  /** Beyond so many keys the oldest are forgotten. */
+  readonly keysMax: number;
+}
+
+/** One remembered request. */
+export interface KnownRequest {
+  readonly bodyDigest: string;
+  readonly takenMs: number;
+  /** How the request goes, until its rows are written for good. */
+  pending: Promise<AppendReceipt> | undefined;
+  /** Holds the rows once they are written. */
+  segment: string | undefined;
+}
+
+export class KeyWindow {
+  readonly #options: KeyWindowOptions;
+  readonly #known = new Map<string, KnownRequest>();
+
+  constructor(options: KeyWindowOptions) {
+    this.#options = options;
+  }
+
+  get size(): number {
+    return this.#known.size;
+  }
+
+  /**
+   * The request that had this key, if it is remembered. Errors: `unprocessable` when that one had
+   * another body.
+   */
+  find(key: FrameKey): KnownRequest | undefined {
+    const known = this.#known.get(textOfDigest(key.digest));
+    if (known === undefined || key.takenMs - known.takenMs > this.#options.keyAgeMsMax) {
+      return undefined;
+    }
+    if (known.bodyDigest === textOfDigest(key.bodyDigest)) return known;
+    throw new OperatingError(
+      "unprocessable",
+      "cannot store these rows: an earlier request had the same X-Svc-Idempotency-Key and another " +
+        "body; send each request with a key of its own, and its repetitions unchanged",
+      { reason: "idempotency_key_reused" },
+    );
+  }
+
+  /** Remembers a request that is being stored; it is forgotten when that fails. */
+  begin(key: FrameKey, pending: Promise<AppendReceipt>): void {
+    const name = textOfDigest(key.digest);
+    const request = this.#put(name, key);
+    request.pending = pending;
+    pending.then(({ segment }) => {
+      request.segment = segment;
+      request.pending = undefined;
+    }, () => {
+      if (this.#known.get(name) === request) this.#known.delete(name);
+    });
+  }
+
+  /** Remembers what a segment holds, and forgets what else was thought to be in it. */
+  replace(segment: string, keys: readonly FrameKey[]): void {
+    for (const [name, request] of this.#known) {
+      if (request.segment === segment) this.#known.delete(name);
+    }
+    this.load(segment, keys);
+  }
+
+  /** Remembers what a segment holds. */
+  load(segment: string, keys: readonly FrameKey[]): void {
+    for (const key of keys) this.#put(textOfDigest(key.digest), key).segment = segment;
+  }
+
+  #put(name: string, key: FrameKey): KnownRequest {
+    const { bodyDigest, takenMs } = key;
+    const request: KnownRequest = {
+      bodyDigest: textOfDigest(bodyDigest),
+      takenMs,
+      pending: undefined,
+      segment: undefined,
+    };
+    this.#known.delete(name);
+    this.#known.set(name, request);
+    this.#forget(takenMs);
+    return request;
+  }
+
+  #forget(nowMs: number): void {
+    const { keyAgeMsMax, keysMax } = this.#options;
+    for (const [name, { takenMs, pending }] of this.#known) {
+      const isOver = this.#known.size > keysMax || nowMs - takenMs > keyAgeMsMax;
+      if (!isOver) return;
+      if (pending === undefined) this.#known.delete(name);
+    }
+  }
+}
+
+/** 16 bytes as 16 characters. */
+function textOfDigest(digest: Uint8Array): string {
+  return String.fromCharCode(...digest);
+}
