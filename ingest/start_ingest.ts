@@ -31,21 +31,14 @@ import { openWalReader } from "../shared/wal/reader.ts";
 import { openWal } from "../shared/wal/wal.ts";
 import { type Admission, openAdmission } from "./admission.ts";
 import { type Backpressure, openBackpressure } from "./backpressure_door.ts";
-import { createBulkRoute } from "./bulk/bulk_route.ts";
-import { EventDocumentBuilders } from "./bulk/document_builders.ts";
-import { compatRoutes } from "./compat_routes.ts";
-import { bulkBodyBytesMax, type IngestSettings, LIMITS } from "./flags.ts";
+import { type IngestSettings, LIMITS } from "./flags.ts";
 import { type DrainHook, forceCommit } from "./force_commit.ts";
 import { serveOtlp } from "./grpc/serve_otlp.ts";
+import { createHttpHandler } from "./http_handler.ts";
 import { LaneChoice } from "./lane_choice.ts";
 import { createIngestMetrics, type IngestMetrics } from "./metrics.ts";
-import { LOGS } from "./otlp_logs.ts";
-import { createOtlpRoute } from "./otlp_route.ts";
-import { TRACES } from "./otlp_traces.ts";
 import { Readiness } from "./readiness.ts";
-import { createHandler, ingestRoutes } from "./routes.ts";
 import { StreamHub } from "./stream_hub.ts";
-import { createStreamRoute } from "./stream_route.ts";
 import { TableSchemas } from "./table_schemas.ts";
 import { countWalEvents, gaugeWalSegments } from "./wal_metrics.ts";
 
@@ -164,39 +157,24 @@ export async function startIngest(
     option: "--bind",
     ...(tls === undefined ? {} : { tls }),
     stopMsMax: LIMITS.stopMsMax,
-    handler: createHandler(
-      ingestRoutes({
-        logs: createOtlpRoute(LOGS, writes),
-        traces: createOtlpRoute(TRACES, writes),
-        stream: createStreamRoute({ admission, hub: stream }),
-        readyz: () => readiness.response(),
-      }),
-      {
-        metrics,
-        clock,
-        findOther: compatRoutes({
-          bulk: createBulkRoute({
-            ...writes,
-            bodyBytesMax: bulkBodyBytesMax(settings),
-            random: new SystemRandom(),
-            builders: new EventDocumentBuilders((lane) => schemas.schemaOf(lane)),
-          }),
-          admission,
-          version: settings.esCompatVersion,
-        }),
-      },
-    ),
+    handler: createHttpHandler(settings, {
+      writes,
+      admission,
+      stream,
+      readyz: () => readiness.response(),
+      schemaOf: (lane) => schemas.schemaOf(lane),
+    }),
   }));
   starting.defer(async () => void await Promise.all([server.stop(), grpc?.stop()]));
   starting.defer(() => stream.stop());
   return runningServer({ server, metricsServer, grpc, resources: starting.move(), paths });
 }
 
-/** What all routes that write need. */
-function writeDeps(
+/** What all routes that write need, but how they wait for a commit. */
+export function writeDeps(
   settings: IngestSettings,
   parts: {
-    wal: Wal;
+    wal: Pick<Wal, "append">;
     clock: Clock;
     metrics: IngestMetrics;
     admission: Admission;

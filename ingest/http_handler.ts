@@ -1,0 +1,47 @@
+/** All HTTP routes of the ingest server, over what they write to: the server listens with it, the fuzzers call it. */
+
+import type { TableSchema } from "../shared/event/schema.ts";
+import type { LaneId } from "../shared/event/tenant.ts";
+import { SystemRandom } from "../shared/os/random.ts";
+import type { Admission } from "./admission.ts";
+import { createBulkRoute } from "./bulk/bulk_route.ts";
+import { EventDocumentBuilders } from "./bulk/document_builders.ts";
+import { compatRoutes } from "./compat_routes.ts";
+import { bulkBodyBytesMax, type IngestSettings } from "./flags.ts";
+import { LOGS } from "./otlp_logs.ts";
+import { createOtlpRoute, type OtlpDeps } from "./otlp_route.ts";
+import { TRACES } from "./otlp_traces.ts";
+import { type Connection, createHandler, ingestRoutes } from "./routes.ts";
+import type { StreamHub } from "./stream_hub.ts";
+import { createStreamRoute } from "./stream_route.ts";
+
+export interface HttpHandlerDeps {
+  readonly writes: OtlpDeps;
+  /** For routes that bring no rows. */
+  readonly admission: Pick<Admission, "admit">;
+  readonly stream: StreamHub;
+  readonly readyz: () => Response;
+  /** The columns of a lane's table. */
+  readonly schemaOf: (lane: LaneId) => TableSchema;
+}
+
+export function createHttpHandler(
+  settings: IngestSettings,
+  { writes, admission, stream, readyz, schemaOf }: HttpHandlerDeps,
+): (request: Request, connection: Connection) => Promise<Response> {
+  const { metrics, clock } = writes;
+  const routes = ingestRoutes({
+    logs: createOtlpRoute(LOGS, writes),
+    traces: createOtlpRoute(TRACES, writes),
+    stream: createStreamRoute({ admission, hub: stream }),
+    readyz,
+  });
+  const bulk = createBulkRoute({
+    ...writes,
+    bodyBytesMax: bulkBodyBytesMax(settings),
+    random: new SystemRandom(),
+    builders: new EventDocumentBuilders(schemaOf),
+  });
+  const findOther = compatRoutes({ bulk, admission, version: settings.esCompatVersion });
+  return createHandler(routes, { metrics, clock, findOther });
+}
