@@ -5,6 +5,7 @@
  */
 
 import { join } from "node:path";
+import { LOGS_EXPORT } from "../clients/grpc_call.ts";
 import { median } from "./benchmark.ts";
 
 export interface IngestBenchOptions {
@@ -49,6 +50,39 @@ export async function benchIngest(options: IngestBenchOptions): Promise<IngestBe
       ours: median(rounds.map((round) => round.ours)),
       bare: median(rounds.map((round) => round.bare)),
       ratio: median(rounds.map((round) => round.ours / round.bare)),
+    };
+  } finally {
+    await endAll(dir, processes);
+  }
+}
+
+export interface GrpcBenchResult {
+  /** Rows per second acknowledged with `wait_for`, medians of the rounds. */
+  readonly grpc: number;
+  readonly http: number;
+  /** The median of the rounds' ratios. */
+  readonly ratio: number;
+}
+
+/** OTLP/gRPC beside OTLP/HTTP, the same bodies sent to one server in turn. */
+export async function benchGrpc(options: IngestBenchOptions): Promise<GrpcBenchResult> {
+  const dir = await Deno.makeTempDir({ prefix: "svc-bench-grpc-" });
+  const processes: Deno.ChildProcess[] = [];
+  try {
+    const [grpcPort = 0] = freePorts(1);
+    const listen = `--otlp-grpc-listen=127.0.0.1:${grpcPort}`;
+    const port = await startIngestServer(dir, processes, listen);
+    const rounds: { grpc: number; http: number }[] = [];
+    for (let round = 0; round < ROUNDS; round++) {
+      rounds.push({
+        http: await drive(port, "/v1/logs", options),
+        grpc: await drive(grpcPort, LOGS_EXPORT, options),
+      });
+    }
+    return {
+      grpc: median(rounds.map((round) => round.grpc)),
+      http: median(rounds.map((round) => round.http)),
+      ratio: median(rounds.map((round) => round.grpc / round.http)),
     };
   } finally {
     await endAll(dir, processes);
@@ -131,7 +165,11 @@ async function startBare(dir: string, processes: Deno.ChildProcess[]): Promise<n
 }
 
 /** The ingest server of this workspace under its usual permissions; returns the port. */
-async function startIngestServer(dir: string, processes: Deno.ChildProcess[]): Promise<number> {
+async function startIngestServer(
+  dir: string,
+  processes: Deno.ChildProcess[],
+  grpc = "--disable-otlp-grpc",
+): Promise<number> {
   const [port, metricsPort] = freePorts(2);
   const data = join(dir, "data");
   await Deno.mkdir(data);
@@ -149,7 +187,7 @@ async function startIngestServer(dir: string, processes: Deno.ChildProcess[]): P
       `--data-dir=${data}`,
       `--bind=127.0.0.1:${port}`,
       `--metrics-bind=127.0.0.1:${metricsPort}`,
-      "--disable-otlp-grpc",
+      grpc,
     ],
     env: { SVC_LOG: "warning" },
     stdin: "null",
@@ -170,7 +208,7 @@ async function startIngestServer(dir: string, processes: Deno.ChildProcess[]): P
 /** Rows per second that the server on `port` acknowledged. */
 async function drive(
   port: number,
-  path: "/v1/logs" | "/v1/traces" | "/api/v1/_compat/_bulk",
+  path: "/v1/logs" | "/v1/traces" | "/api/v1/_compat/_bulk" | typeof LOGS_EXPORT,
   options: IngestBenchOptions,
 ): Promise<number> {
   const output = await new Deno.Command(Deno.execPath(), {
@@ -180,7 +218,7 @@ async function drive(
       "--no-prompt",
       "--allow-net=127.0.0.1",
       "--allow-env",
-      join(HERE, "load_generator.ts"),
+      join(HERE, path === LOGS_EXPORT ? "grpc_load_generator.ts" : "load_generator.ts"),
       String(port),
       path,
       String(options.seconds / ROUNDS),

@@ -1,14 +1,17 @@
 /**
- * OTLP/HTTP protobuf with `wait_for` over 16 connections: logs beside a bare server that reads, writes and syncs, traces
- * beside logs, bulk documents by themselves.
+ * OTLP/HTTP protobuf with `wait_for` over 16 connections: logs beside a bare server that reads,
+ * writes and syncs, OTLP/gRPC and traces beside logs over HTTP, bulk documents by themselves.
  */
 
 import { type Benchmark, type BenchRow, formatCount, formatRatio } from "./benchmark.ts";
-import { benchBulk, benchIngest, benchTraces } from "./ingest.ts";
+import { benchBulk, benchGrpc, benchIngest, benchTraces } from "./ingest.ts";
 
 const CONNECTIONS = 16;
 /** Records a request, and the share of the bare server's rate to reach. */
 const CASES = [{ records: 500, share: 0.5 }, { records: 50, share: 0.4 }] as const;
+/** The same records a call over gRPC, and the share of the HTTP rate to reach. */
+const GRPC = { recordsPerRequest: 500 } as const;
+const GRPC_SHARE = 0.35;
 /** Spans a request, and the share of the logs' rate to reach. */
 const TRACES = { recordsPerRequest: 500 } as const;
 const TRACES_SHARE = 0.6;
@@ -37,6 +40,15 @@ export const INGEST: Benchmark = {
         reached: result.ratio >= share,
       });
     }
+    const grpc = await benchGrpc({ seconds, ...GRPC, connections: CONNECTIONS });
+    table.push({
+      what: `${GRPC.recordsPerRequest} records a call over gRPC`,
+      ours: `${formatCount(grpc.grpc)} rows/s`,
+      reference: `HTTP ${formatCount(grpc.http)} rows/s`,
+      ratio: formatRatio(grpc.ratio),
+      target: `≥ ${formatRatio(GRPC_SHARE)}`,
+      reached: grpc.ratio >= GRPC_SHARE,
+    });
     const traces = await benchTraces({ seconds, ...TRACES, connections: CONNECTIONS });
     table.push({
       what: `${TRACES.recordsPerRequest} spans a request`,
