@@ -17,6 +17,18 @@ const PARSED: readonly (readonly [string, bigint | undefined])[] = [
   ["2026-11-20T21:60:00Z", undefined],
   ["2026-11-20T21:04:05", undefined],
   ["2026-11-20", undefined],
+  ["2100-02-29T00:00:00Z", undefined],
+  ["0000-01-01T00:00:00Z", -62_167_219_200_000_000_000n],
+  ["2026-11-20T21:04:60Z", undefined],
+  ["2026-11-20T21:04:05.Z", undefined],
+  ["2026-11-20T21:04:05,5z", 1_795_208_645_500_000_000n],
+  ["2026-11-20T21:04:05Z ", undefined],
+  ["2026-11-20T21:04:05+2:00", undefined],
+  ["2026-11-20T21:04:05+02:00x", undefined],
+  ["2026-11-20T21:04:05+02", undefined],
+  ["2026-11-2\u0660T21:04:05Z", undefined],
+  ["+026-11-20T21:04:05Z", undefined],
+  ["", undefined],
   ["yesterday", undefined],
 ];
 
@@ -43,6 +55,30 @@ Deno.test({
   fn() {
     const instant = fc.bigInt({ min: 0n, max: 9_223_372_036_854_775_807n });
     fc.assert(fc.property(instant, (ns) => parseRfc3339Ns(formatNanos(ns)) === ns));
+  },
+});
+
+Deno.test({
+  name: "parseRfc3339Ns: a day that the runtime's own parser knows, and no other",
+  fn() {
+    const two = (number: number) => String(number).padStart(2, "0");
+    fc.assert(
+      fc.property(
+        fc.integer({ min: 1, max: 9999 }),
+        fc.nat(13),
+        fc.nat(32),
+        fc.nat(25),
+        (year, month, day, hour) => {
+          const date = `${String(year).padStart(4, "0")}-${two(month)}-${two(day)}`;
+          const parsed = new Date(`${date}T${two(hour)}:30:15Z`);
+          const isDay = parsed.getTime() === parsed.getTime() && hour < 24 &&
+            parsed.toISOString().startsWith(date);
+          const expected = isDay ? BigInt(parsed.getTime()) * 1_000_000n : undefined;
+          assert.equal(parseRfc3339Ns(`${date}T${two(hour)}:30:15Z`), expected);
+        },
+      ),
+      { numRuns: 3_000 },
+    );
   },
 });
 
