@@ -4,6 +4,7 @@ import type { ColumnBatch } from "../shared/columns/batch.ts";
 import { encodeBatch } from "../shared/columns/ipc.ts";
 import type { LaneId } from "../shared/event/tenant.ts";
 import type { Clock } from "../shared/os/clock.ts";
+import type { FrameKey } from "../shared/wal/frame_key.ts";
 import type { Wal } from "../shared/wal/types.ts";
 import type { WriterQueues } from "./backpressure.ts";
 import type { CommitMode } from "./commit_mode.ts";
@@ -19,12 +20,14 @@ export interface AppendDeps {
   /** Undefined: nobody can listen. */
   readonly stream?: Pick<StreamHub, "isHeard" | "publish">;
   readonly clock: Clock;
-  readonly metrics: Pick<IngestMetrics, "appendSecs" | "batchRows">;
+  readonly metrics: Pick<IngestMetrics, "appendSecs" | "batchRows" | "repeats">;
 }
 
 export interface AppendOptions {
   readonly lane: LaneId;
   readonly mode: CommitMode;
+  /** Of a request that names itself: its rows are stored once. */
+  readonly key?: FrameKey | undefined;
   readonly deps: AppendDeps;
 }
 
@@ -33,15 +36,18 @@ export interface AppendOptions {
  * commit is the caller's to await. The batch is released. Errors: the queue's, the lane's and the WAL's.
  */
 export async function appendRows(batch: ColumnBatch, options: AppendOptions): Promise<string> {
-  const { lane, mode, deps } = options;
+  const { lane, mode, key, deps } = options;
   const { clock, metrics } = deps;
   using _place = deps.queues?.enter(lane);
   deps.lanes.admit(lane);
   if (deps.stream?.isHeard === true) deps.stream.publish(lane.tenant, batch);
   const encoded = encodeBatch(batch);
+  const keyed = key === undefined ? encoded : { ...encoded, key };
   const startMs = clock.monotonicMs();
-  const { segment } = await deps.wal.append(lane, encoded, mode === "auto" ? "auto" : "wait_for")
+  const { segment, isRepeat } = await deps.wal
+    .append(lane, keyed, mode === "auto" ? "auto" : "wait_for")
     .finally(batch.release);
+  if (isRepeat === true) metrics.repeats.add(1, {});
   metrics.appendSecs.observe((clock.monotonicMs() - startMs) / 1_000);
   metrics.batchRows.observe(batch.rows);
   return segment;

@@ -34,6 +34,26 @@ export const BACKPRESSURE_OPTIONS = {
     help: "Queues of a tenant, each of the whole capacity; an index always uses the same one. " +
       "Needs a capacity above 0.",
   },
+  ingestIdempotencySecs: {
+    kind: "integer",
+    flag: "ingest-idempotency-secs",
+    env: "SVC_INGEST_IDEMPOTENCY_SECS",
+    placeholder: "secs",
+    default: 600,
+    min: 1,
+    max: 86_400,
+    help: "How long a lane remembers the X-Svc-Idempotency-Key of a request.",
+  },
+  ingestIdempotencyKeys: {
+    kind: "integer",
+    flag: "ingest-idempotency-keys",
+    env: "SVC_INGEST_IDEMPOTENCY_KEYS",
+    placeholder: "n",
+    default: 100_000,
+    min: 1,
+    max: 10_000_000,
+    help: "How many such keys a lane remembers at most, the newest ones.",
+  },
   ingestMemLimitMib: {
     kind: "integer",
     flag: "ingest-mem-limit-mib",

@@ -27,6 +27,7 @@ const ERROR_TYPES: Partial<Record<ErrorCode, string>> = {
   method_not_allowed: "method_not_allowed_exception",
   too_large: "content_too_long_exception",
   unsupported_media_type: "media_type_header_exception",
+  unprocessable: "illegal_argument_exception",
   rate_limited: "es_rejected_execution_exception",
   unimplemented: "unsupported_operation_exception",
   unavailable: "es_rejected_execution_exception",

@@ -12,7 +12,22 @@ import { TENANT_REFUSALS } from "./tenant_resolution.ts";
 
 /** Statuses that ingest routes answer: SPEC.md section 7. */
 const STATUSES = [
-  ...["200", "400", "401", "403", "404", "405", "413", "415", "429", "500", "501", "503", "504"],
+  ...[
+    "200",
+    "400",
+    "401",
+    "403",
+    "404",
+    "405",
+    "413",
+    "415",
+    "422",
+    "429",
+    "500",
+    "501",
+    "503",
+    "504",
+  ],
 ] as const;
 
 /** Status codes that gRPC calls are answered with. */
@@ -178,6 +193,11 @@ export const METRICS = {
     kind: "counter",
     name: "svc_ingest_backpressure_rejected_total",
     help: "Writes refused because their tenant's queue was full",
+  },
+  repeats: {
+    kind: "counter",
+    name: "svc_ingest_idempotent_repeats_total",
+    help: "Appends answered without storing, because their idempotency key had stored them before",
   },
   backpressureQueued: {
     kind: "gauge",

@@ -118,6 +118,8 @@ export async function startIngest(
       eventsMax: settings.walMaxEvents,
       ageSecsMax: settings.walMaxAgeSecs,
       groupWaitMs: settings.ingestGroupCommitMs,
+      keyAgeMsMax: settings.ingestIdempotencySecs * 1_000,
+      keysMax: settings.ingestIdempotencyKeys,
       onEvent: countWalEvents(metrics),
     }),
   );

@@ -7,6 +7,7 @@ import type { ColumnBatch } from "../shared/columns/batch.ts";
 import type { LaneId } from "../shared/event/tenant.ts";
 import type { ByteBudget, ByteHold } from "../shared/http/byte_budget.ts";
 import { withDeadline } from "../shared/http/deadline.ts";
+import type { FrameKey } from "../shared/wal/frame_key.ts";
 import { type AppendDeps, appendRows } from "./append_rows.ts";
 import type { CommitMode } from "./commit_mode.ts";
 import type { IngestMetrics } from "./metrics.ts";
@@ -28,6 +29,7 @@ export interface ReceivedRows {
   readonly batch: ColumnBatch;
   readonly lane: LaneId;
   readonly mode: CommitMode;
+  readonly key?: FrameKey | undefined;
 }
 
 /**
@@ -46,9 +48,10 @@ export async function takeRows(
   };
   const stored = await withDeadline(deadline, async (late) => {
     using hold = deps.bodies.hold();
-    const { batch, lane, mode } = await receive(hold, late);
+    const { batch, lane, mode, key } = await receive(hold, late);
     if (batch.rows === 0) return undefined;
-    return { lane, mode, rows: batch.rows, segment: await appendRows(batch, { lane, mode, deps }) };
+    const segment = await appendRows(batch, { lane, mode, key, deps });
+    return { lane, mode, rows: batch.rows, segment };
   });
   if (stored === undefined) return;
   if (stored.mode === "force") await deps.forceCommit(stored.lane, stored.segment);

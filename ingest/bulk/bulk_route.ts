@@ -12,12 +12,14 @@ import { withDeadline } from "../../shared/http/deadline.ts";
 import { asOperatingError } from "../../shared/http/error_response.ts";
 import type { LaneId } from "../../shared/event/tenant.ts";
 import type { Random } from "../../shared/os/random.ts";
+import type { FrameKey } from "../../shared/wal/frame_key.ts";
 import type { Admission, Peer } from "../admission.ts";
 import { type AppendDeps, appendRows } from "../append_rows.ts";
 import { type CommitMode, commitModeOf } from "../commit_mode.ts";
 import { requireBulkType } from "../compat_media_type.ts";
 import { compatErrorType, compatJson, compatRefused } from "../compat_reply.ts";
 import { LIMITS } from "../flags.ts";
+import { idempotencyOf } from "../idempotency.ts";
 import type { IngestMetrics } from "../metrics.ts";
 import { decodeBulk, type DecodedBulk, type IndexRows } from "./bulk_request.ts";
 import type { BulkItem } from "./bulk_items.ts";
@@ -97,6 +99,7 @@ async function store(request: Request, { target, deps }: StoreOptions): Promise<
   const tenant = await deps.admission.admit(headers, target.peer);
   requireBulkType(headers.get("content-type"));
   const mode = commitModeOf(target.query, headers.get("x-svc-commit"));
+  const keyOf = idempotencyOf(headers, deps.clock.nowMs());
   using hold = deps.bodies.hold();
   hold.grow(LIMITS.requestBytes);
   const body = await readBody(request, {
@@ -112,7 +115,8 @@ async function store(request: Request, { target, deps }: StoreOptions): Promise<
     builders: deps.builders,
   });
   deps.metrics.bodyBytes.at(BULK).add(body.byteLength);
-  return { mode, stored: await appendAll(decoded, { tenant, mode, deps }), items: decoded.items };
+  const stored = await appendAll(decoded, { tenant, mode, key: keyOf?.(body), deps });
+  return { mode, stored, items: decoded.items };
 }
 
 const BULK = { endpoint: "bulk" } as const;
@@ -120,17 +124,19 @@ const BULK = { endpoint: "bulk" } as const;
 interface AppendAllOptions {
   readonly tenant: string;
   readonly mode: CommitMode;
+  /** One for all lanes: each lane remembers the request by itself. */
+  readonly key: FrameKey | undefined;
   readonly deps: BulkDeps;
 }
 
 /** Errors: the first lane's, when no lane took its rows. */
 async function appendAll(
   { indexes }: DecodedBulk,
-  { tenant, mode, deps }: AppendAllOptions,
+  { tenant, mode, key, deps }: AppendAllOptions,
 ): Promise<StoredLane[]> {
   const outcomes = await Promise.allSettled(indexes.map(async ({ index, batch }) => {
     const lane = { tenant, index };
-    return { lane, segment: await appendRows(batch, { lane, mode, deps }) };
+    return { lane, segment: await appendRows(batch, { lane, mode, key, deps }) };
   }));
   const stored = outcomes.filter((outcome) => outcome.status === "fulfilled");
   outcomes.forEach((outcome, at) => {
@@ -141,10 +147,14 @@ async function appendAll(
   return stored.map(({ value }) => value);
 }
 
-/** 429 whatever the cause: it is the one status of an item that every sender repeats, and only that item. */
+/**
+ * 429 whatever may pass: it is the one status of an item that every sender repeats, and only that item. A key that
+ * another body had does not pass.
+ */
 function refuseItems(items: IndexRows["items"], thrown: unknown): void {
   const error = asOperatingError(thrown);
-  const refusal = { status: 429, type: compatErrorType(error), reason: error.message } as const;
+  const status = error.code === "unprocessable" ? 400 : 429;
+  const refusal = { status, type: compatErrorType(error), reason: error.message } as const;
   for (const item of items) item.error = refusal;
 }
 

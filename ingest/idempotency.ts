@@ -1,0 +1,41 @@
+/**
+ * `X-Svc-Idempotency-Key`: a sender's name for a request. Repeated with the same body after a timeout
+ * or a lost answer, the request is acknowledged and not stored again; `shared/wal` remembers it, per
+ * lane and for a bounded time, also over a crash.
+ */
+
+import { createHash } from "node:crypto";
+import { OperatingError } from "../shared/base/errors.ts";
+import { DIGEST_BYTES, type FrameKey } from "../shared/wal/frame_key.ts";
+import type { RequestHead } from "./admission.ts";
+
+const HEADER = "x-svc-idempotency-key";
+/** What fits a header of every client without quoting. */
+const KEY = /^[\x21-\x7e]{1,255}$/;
+
+/** Makes the frame key of a request, once its body is there. */
+export type KeyOfBody = (body: Uint8Array) => FrameKey;
+
+/**
+ * What the request's head says, undefined without the header. Errors: `invalid_argument` for a key
+ * that is empty, too long or not of visible ASCII characters (two headers become such a one).
+ */
+export function idempotencyOf(head: RequestHead, nowMs: number): KeyOfBody | undefined {
+  const key = head.get(HEADER);
+  if (key === null) return undefined;
+  if (!KEY.test(key)) {
+    const shown = key.length > 80 ? `${key.slice(0, 80)}…` : key;
+    throw new OperatingError(
+      "invalid_argument",
+      `cannot use ${JSON.stringify(shown)} of header X-Svc-Idempotency-Key: it must be 1 to 255 ` +
+        `visible ASCII characters, for example a UUID`,
+      { reason: "bad_idempotency_key" },
+    );
+  }
+  return (body) => ({ digest: digestOf(key), bodyDigest: digestOf(body), takenMs: nowMs });
+}
+
+/** The first half of SHA-256. */
+function digestOf(data: string | Uint8Array): Uint8Array {
+  return new Uint8Array(createHash("sha256").update(data).digest().subarray(0, DIGEST_BYTES));
+}
