@@ -83,3 +83,14 @@ Deno.test({
     );
   },
 });
+
+Deno.test({
+  name: "encodeStatusProtobuf carries RetryInfo as a typed detail",
+  fn() {
+    const type = ascii("type.googleapis.com/google.rpc.RetryInfo");
+    const retryInfo = [0x0a, 2, 0x08, 5];
+    const any = [0x0a, type.length, ...type, 0x12, retryInfo.length, ...retryInfo];
+    const status = encodeStatusProtobuf({ code: 14, message: "m", retryAfterSecs: 5 });
+    assert.deepEqual([...status], [0x08, 14, 0x12, 1, ...ascii("m"), 0x1a, any.length, ...any]);
+  },
+});
