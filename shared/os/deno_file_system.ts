@@ -1,15 +1,20 @@
 /**
  * The file system of the machine we run on, behind the interface of `file_system.ts`.
  *
- * Writes are made by the synchronous call: a write to the page cache takes tens of microseconds, a hop
- * to a worker thread costs about as much and lets two writes of one handle overtake each other. What
- * waits for a disk (sync, reads) is asynchronous. `freeBytes` needs `--allow-sys=statfs`; everything
- * else needs only read and write permission on its paths.
+ * Small writes are made by the synchronous call: a hop to a worker thread costs more than the copy to the page
+ * cache. Large ones, and what waits for a disk (sync, reads), are made on a thread of the runtime's pool. The
+ * runtime makes one operation of a handle at a time, and a synchronous write even stops the process until a
+ * running sync is over: so a file that is written has a second handle that only syncs.
+ *
+ * `freeBytes` needs `--allow-sys=statfs`; everything else needs only read and write permission on its paths.
  */
 
 import { statfs } from "node:fs/promises";
 import { dirname } from "node:path";
 import type { DirEntry, File, FileStat, FileSystem, ReadableFile } from "./file_system.ts";
+
+/** From here on the copy to the page cache costs more than a hop to another thread. */
+const WRITE_ASIDE_BYTES = 64 * 1024;
 
 export class DenoFileSystem implements FileSystem {
   #temporaries = 0;
@@ -19,13 +24,13 @@ export class DenoFileSystem implements FileSystem {
   }
 
   async create(path: string): Promise<File> {
-    return new DenoFile(await Deno.open(path, { read: true, write: true, createNew: true }));
+    const file = await Deno.open(path, { read: true, write: true, createNew: true });
+    return await writable(file, path);
   }
 
   async openAppend(path: string): Promise<File> {
     const file = await Deno.open(path, { read: true, write: true });
-    const end = await file.seek(0, Deno.SeekMode.End);
-    return new DenoFile(file, end);
+    return await writable(file, path);
   }
 
   readFile(path: string): Promise<Uint8Array<ArrayBuffer>> {
@@ -122,12 +127,25 @@ export class DenoFileSystem implements FileSystem {
   }
 }
 
+/** `file` is positioned at its end. Its syncing handle is there before the first write, so that it sees every error. */
+async function writable(file: Deno.FsFile, path: string): Promise<File> {
+  try {
+    const end = await file.seek(0, Deno.SeekMode.End);
+    return new DenoFile(file, { end, syncing: await Deno.open(path, { write: true }) });
+  } catch (error) {
+    file.close();
+    throw error;
+  }
+}
+
 /**
- * One open file. The operating system keeps one position per handle, so operations that wait (reads) are
- * queued, and a write that finds the queue empty is made at once.
+ * One open file. The operating system keeps one position per handle, so operations that wait are queued, and a small
+ * write that finds the queue empty is made at once.
  */
 class DenoFile implements File {
   readonly #file: Deno.FsFile;
+  /** A handle of the same file; undefined when it is only read. */
+  readonly #syncing: Deno.FsFile | undefined;
   #writeOffset: number;
   /** The operating system's position; undefined when it is not known. */
   #position: number | undefined;
@@ -135,10 +153,14 @@ class DenoFile implements File {
   #queued = 0;
   #closed = false;
 
-  constructor(file: Deno.FsFile, writeOffset = 0) {
+  constructor(
+    file: Deno.FsFile,
+    writing?: { readonly end: number; readonly syncing: Deno.FsFile },
+  ) {
     this.#file = file;
-    this.#writeOffset = writeOffset;
-    this.#position = writeOffset;
+    this.#syncing = writing?.syncing;
+    this.#writeOffset = writing?.end ?? 0;
+    this.#position = this.#writeOffset;
   }
 
   readAt(into: Uint8Array, offset: number): Promise<number> {
@@ -160,8 +182,22 @@ class DenoFile implements File {
   }
 
   async write(bytes: Uint8Array): Promise<void> {
-    if (this.#queued === 0) this.#writeNow(bytes);
+    if (bytes.byteLength >= WRITE_ASIDE_BYTES) await this.#enqueue(() => this.#writeAside(bytes));
+    else if (this.#queued === 0) this.#writeNow(bytes);
     else await this.#enqueue(() => this.#writeNow(bytes));
+  }
+
+  async #writeAside(bytes: Uint8Array): Promise<void> {
+    if (this.#position !== this.#writeOffset) {
+      await this.#file.seek(this.#writeOffset, Deno.SeekMode.Start);
+      this.#position = this.#writeOffset;
+    }
+    for (let written = 0; written < bytes.byteLength;) {
+      const count = await this.#file.write(bytes.subarray(written));
+      written += count;
+      this.#writeOffset += count;
+      this.#position = this.#writeOffset;
+    }
   }
 
   #writeNow(bytes: Uint8Array): void {
@@ -185,12 +221,13 @@ class DenoFile implements File {
   }
 
   sync(): Promise<void> {
-    return this.#file.syncData();
+    return (this.#syncing ?? this.#file).syncData();
   }
 
   close(): void {
     if (this.#closed) return;
     this.#closed = true;
+    this.#syncing?.close();
     this.#file.close();
   }
 
