@@ -12,22 +12,8 @@ import { TENANT_REFUSALS } from "./tenant_resolution.ts";
 
 /** Statuses that ingest routes answer: SPEC.md section 7. */
 const STATUSES = [
-  ...[
-    "200",
-    "400",
-    "401",
-    "403",
-    "404",
-    "405",
-    "413",
-    "415",
-    "422",
-    "429",
-    "500",
-    "501",
-    "503",
-    "504",
-  ],
+  ...["200", "400", "401", "403", "404", "405", "413", "415", "422", "429"],
+  ...["500", "501", "503", "504"],
 ] as const;
 
 /** Status codes that gRPC calls are answered with. */
