@@ -7,20 +7,28 @@
  */
 
 import { isUtf8 } from "node:buffer";
+import { setImmediate } from "node:timers/promises";
 
 /** Most bytes decoded at once, longer single lines aside. */
 const BLOCK_BYTES_MAX = 256 * 1024;
+/** After this many bytes other requests get a turn: some 15 ms of decoding. */
+const TURN_BYTES = 1024 * 1024;
 const LF = 10;
 
 /** `line` counts from 1. */
 export type LineVisitor = (text: string | null, line: number) => void;
 
-export function forEachLine(body: Uint8Array, visit: LineVisitor): void {
+/** Rejects with what `visit` throws; a body up to 1 MiB is visited without a pause. */
+export async function forEachLine(body: Uint8Array, visit: LineVisitor): Promise<void> {
   let line = 1;
+  let pauseAt = TURN_BYTES;
   for (let at = 0; at < body.length;) {
     const end = blockEnd(body, at);
     line = visitBlock(body.subarray(at, end), { visit, line });
     at = end;
+    if (at < pauseAt || at === body.length) continue;
+    await setImmediate();
+    pauseAt = at + TURN_BYTES;
   }
 }
 

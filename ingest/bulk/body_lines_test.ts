@@ -1,13 +1,14 @@
 import assert from "node:assert/strict";
 import { isUtf8 } from "node:buffer";
+import { setImmediate } from "node:timers";
 import fc from "fast-check";
 import { forEachLine } from "./body_lines.ts";
 
 type Line = [text: string | null, line: number];
 
-function linesOf(body: Uint8Array): Line[] {
+async function linesOf(body: Uint8Array): Promise<Line[]> {
   const lines: Line[] = [];
-  forEachLine(body, (text, line) => lines.push([text, line]));
+  await forEachLine(body, (text, line) => lines.push([text, line]));
   return lines;
 }
 
@@ -40,7 +41,7 @@ const CASES: readonly { body: string; lines: readonly Line[] }[] = [
 for (const { body, lines } of CASES) {
   Deno.test({
     name: `forEachLine of ${JSON.stringify(body)}`,
-    fn: () => assert.deepEqual(linesOf(utf8(body)), lines),
+    fn: async () => assert.deepEqual(await linesOf(utf8(body)), lines),
   });
 }
 
@@ -52,11 +53,11 @@ const part = fc.oneof(
 
 Deno.test({
   name: "forEachLine finds the lines of any bytes",
-  fn: () => {
-    fc.assert(
-      fc.property(fc.array(part, { maxLength: 30 }), (parts) => {
+  fn: async () => {
+    await fc.assert(
+      fc.asyncProperty(fc.array(part, { maxLength: 30 }), async (parts) => {
         const body = Uint8Array.from(parts.flatMap((bytes) => [...bytes]));
-        assert.deepEqual(linesOf(body), plainLinesOf(body));
+        assert.deepEqual(await linesOf(body), plainLinesOf(body));
       }),
       { numRuns: 300 },
     );
@@ -65,16 +66,38 @@ Deno.test({
 
 Deno.test({
   name: "forEachLine loses nothing where blocks meet, whatever the length of lines",
-  fn: () => {
+  fn: async () => {
     const lengths = [1, 262_142, 262_143, 262_144, 262_145, 600_000, 5, 300_000];
     const texts = lengths.map((length, i) => `${i}é`.repeat(length).slice(0, length));
-    const lines = linesOf(utf8(`${texts.join("\n")}\n`));
+    const lines = await linesOf(utf8(`${texts.join("\n")}\n`));
     assert.deepEqual(lines.map(([text]) => text?.length), lengths);
     assert.deepEqual(lines, texts.map((text, i) => [text, i + 1]));
     const bad = utf8(`${texts.join("\n")}\n`);
     bad[3] = 0xff; // in the second line
-    const found = linesOf(bad);
+    const found = await linesOf(bad);
     assert.equal(found[1]?.[0], null);
     assert.deepEqual(found.toSpliced(1, 1), lines.toSpliced(1, 1));
+  },
+});
+
+Deno.test({
+  name: "forEachLine lets others have a turn every MiB, and none within one",
+  fn: async () => {
+    for (const [mebibytes, turns] of [[1, 0], [5, 4]] as const) {
+      const line = `${"x".repeat(1_023)}\n`;
+      let isOver = false;
+      let counted = 0;
+      const count = () => {
+        if (isOver) return;
+        counted += 1;
+        setImmediate(count);
+      };
+      setImmediate(count);
+      let lines = 0;
+      await forEachLine(utf8(line.repeat(1_024 * mebibytes)), () => lines += 1);
+      isOver = true;
+      assert.equal(lines, 1_024 * mebibytes);
+      assert.ok(turns === 0 ? counted === 0 : counted >= turns - 1, `${counted} turns`);
+    }
   },
 });

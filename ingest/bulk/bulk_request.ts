@@ -41,10 +41,10 @@ export interface DecodedBulk {
 }
 
 /** Errors: `invalid_argument` for a body without actions and for a malformed action line. */
-export function decodeBulk(body: Uint8Array, options: BulkOptions): DecodedBulk {
+export async function decodeBulk(body: Uint8Array, options: BulkOptions): Promise<DecodedBulk> {
   const decoder = new BulkDecoder(options);
   try {
-    forEachLine(body, (text, line) => decoder.line(text, line));
+    await forEachLine(body, (text, line) => decoder.line(text, line));
     return decoder.finish();
   } catch (error) {
     decoder.abandon();

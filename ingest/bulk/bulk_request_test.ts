@@ -29,14 +29,14 @@ function decode(body: string | Uint8Array, pathIndex?: string) {
 }
 
 /** `index:raw` of every row, index by index. */
-function rowTexts(decoded: ReturnType<typeof decode>): string[] {
+function rowTexts(decoded: Awaited<ReturnType<typeof decode>>): string[] {
   return decoded.indexes.flatMap(({ index, batch }) =>
     rowsOf(batch).map((row) => `${index}:${row.raw}`)
   );
 }
 
 /** `action index id status` of every item. */
-function itemTexts(decoded: ReturnType<typeof decode>): string[] {
+function itemTexts(decoded: Awaited<ReturnType<typeof decode>>): string[] {
   return decoded.items.map(({ action, index, id, error }) =>
     `${action} ${index} ${id} ${error === undefined ? 201 : `${error.status} ${error.type}`}`
   );
@@ -44,8 +44,8 @@ function itemTexts(decoded: ReturnType<typeof decode>): string[] {
 
 Deno.test({
   name: "decodeBulk sorts documents by index and answers actions in their order",
-  fn: () => {
-    const decoded = decode(
+  fn: async () => {
+    const decoded = await decode(
       [
         `{"index":{"_index":"b","_id":"1"}}`,
         `{"message":"one"}`,
@@ -92,9 +92,9 @@ Deno.test({
 
 Deno.test({
   name: "decodeBulk holds documents to the columns of their index's table",
-  fn: () => {
+  fn: async () => {
     for (const _again of [1, 2]) {
-      const decoded = decode(
+      const decoded = await decode(
         [
           `{"index":{"_index":"typed","_id":"1"}}`,
           `{"message":"one","status":200,"k":"v"}`,
@@ -146,11 +146,11 @@ const NAMES: readonly { name: string | undefined; status: number }[] = [
 for (const { name, status } of NAMES) {
   Deno.test({
     name: `decodeBulk answers index ${JSON.stringify(name)?.slice(0, 40)} with ${status}`,
-    fn: () => {
+    fn: async () => {
       for (
         const decoded of [
-          decode(`${JSON.stringify({ index: { _index: name } })}\n{}`),
-          decode(`{"index":{}}\n{}`, name),
+          await decode(`${JSON.stringify({ index: { _index: name } })}\n{}`),
+          await decode(`{"index":{}}\n{}`, name),
         ]
       ) {
         assert.equal(decoded.items[0]?.error?.status ?? 201, status);
@@ -172,22 +172,22 @@ const REFUSED: readonly { body: string; names: string }[] = [
 for (const { body, names } of REFUSED) {
   Deno.test({
     name: `decodeBulk refuses ${JSON.stringify(body)} whole and keeps nothing of it`,
-    fn: () => {
-      assert.throws(
-        () => decode(body, "a"),
+    fn: async () => {
+      await assert.rejects(
+        decode(body, "a"),
         (error) => isOperatingError(error, "invalid_argument") && error.message.includes(names),
       );
-      assert.deepEqual(rowTexts(decode(`{"index":{}}\n{"message":"next"}`, "a")), ["a:next"]);
+      assert.deepEqual(rowTexts(await decode(`{"index":{}}\n{"message":"next"}`, "a")), ["a:next"]);
     },
   });
 }
 
 Deno.test({
   name: "decodeBulk asks to send documents of too many indexes again",
-  fn: () => {
+  fn: async () => {
     const count = REQUEST_INDEXES_MAX + 2;
     const lines = Array.from({ length: count }, (_, i) => `{"index":{"_index":"i${i}"}}\n{}\n`);
-    const decoded = decode(`${lines.join("")}${lines[0]}`);
+    const decoded = await decode(`${lines.join("")}${lines[0]}`);
     assert.equal(decoded.indexes.length, REQUEST_INDEXES_MAX);
     const again = decoded.items.filter(({ error }) => error?.status === 429);
     assert.deepEqual(again.map(({ index }) => index), [`i${count - 2}`, `i${count - 1}`]);
@@ -216,22 +216,27 @@ const line = fc.oneof(
 
 Deno.test({
   name: "decodeBulk answers or refuses any lines and any damaged bytes, one item an action",
-  fn: () => {
-    fc.assert(
-      fc.property(fc.array(line, { maxLength: 12 }), fc.nat(), fc.nat(255), (lines, at, byte) => {
-        const bytes = new TextEncoder().encode(lines.join("\n"));
-        for (const damaged of [false, true]) {
-          if (damaged && bytes.length > 0) bytes[at % bytes.length] = byte;
-          try {
-            const decoded = decode(bytes, "p");
-            const stored = decoded.items.filter(({ error }) => error === undefined).length;
-            const rows = decoded.indexes.reduce((sum, { batch }) => sum + batch.rows, 0);
-            assert.equal(rows, stored);
-          } catch (error) {
-            assert.ok(isOperatingError(error, "invalid_argument"), String(error));
+  fn: async () => {
+    await fc.assert(
+      fc.asyncProperty(
+        fc.array(line, { maxLength: 12 }),
+        fc.nat(),
+        fc.nat(255),
+        async (lines, at, byte) => {
+          const bytes = new TextEncoder().encode(lines.join("\n"));
+          for (const damaged of [false, true]) {
+            if (damaged && bytes.length > 0) bytes[at % bytes.length] = byte;
+            try {
+              const decoded = await decode(bytes, "p");
+              const stored = decoded.items.filter(({ error }) => error === undefined).length;
+              const rows = decoded.indexes.reduce((sum, { batch }) => sum + batch.rows, 0);
+              assert.equal(rows, stored);
+            } catch (error) {
+              assert.ok(isOperatingError(error, "invalid_argument"), String(error));
+            }
           }
-        }
-      }),
+        },
+      ),
       { numRuns: 2_000 },
     );
   },

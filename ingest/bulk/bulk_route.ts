@@ -107,7 +107,7 @@ async function store(request: Request, { target, deps }: StoreOptions): Promise<
     readMsMax: Infinity,
     hold,
   });
-  const decoded = decodeBulk(body, {
+  const decoded = await decodeBulk(body, {
     tenant,
     pathIndex: target.pathIndex,
     nowNs: deps.clock.nowNs(),

@@ -1,7 +1,7 @@
 /**
  * Where documents become rows: a builder per index of a request, kept for the next request.
  *
- * Decoding a request does not wait for anything, so a builder is in one request's hands at a time.
+ * Between `take` and `giveBack` a builder is in one request's hands.
  */
 
 import type { ColumnBatch } from "../../shared/columns/batch.ts";
