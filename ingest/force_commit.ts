@@ -30,8 +30,9 @@ const POLL_MS_MAX = 100;
 
 /**
  * Returns once the rows of `segment` are in the lane's table. Errors: `deadline_exceeded` when that
- * was not seen in time (the rows are durable and may still commit), and what the WAL or the catalog
- * throws.
+ * was not seen in time (the rows are durable and may still commit), and what the WAL throws. A
+ * catalog that cannot be read is asked again until then: an error that invites to send the rows again
+ * would double them.
  */
 export async function forceCommit(
   lane: LaneId,
@@ -43,17 +44,44 @@ export async function forceCommit(
   await deps.wal.seal(lane);
   await deps.wal.requestDrain(lane);
   deps.drain?.wake();
+  let catalogError: OperatingError | undefined;
   for (let pollMs = POLL_MS_MIN;; pollMs = Math.min(2 * pollMs, POLL_MS_MAX)) {
-    if ((await deps.catalog.consumedOf([segment])).has(segment)) {
-      deps.metrics.forceCommits.add(1, { outcome: "observed" });
-      return;
+    try {
+      const consumed = await deps.catalog.consumedOf([segment]);
+      if (consumed.has(segment)) {
+        deps.metrics.forceCommits.add(1, { outcome: "observed" });
+        return;
+      }
+      catalogError = undefined;
+    } catch (error) {
+      if (!(error instanceof OperatingError)) throw error;
+      catalogError = error;
     }
     const leftMs = until - clock.monotonicMs();
     if (leftMs <= 0) break;
     await clock.sleep(Math.min(pollMs, leftMs));
   }
   deps.metrics.forceCommits.add(1, { outcome: "timeout" });
-  throw new OperatingError(
+  throw notObserved(segment, timeoutMs, catalogError);
+}
+
+function notObserved(
+  segment: string,
+  timeoutMs: number,
+  catalogError: OperatingError | undefined,
+): OperatingError {
+  if (catalogError !== undefined) {
+    return new OperatingError(
+      "deadline_exceeded",
+      `commit=force: whether WAL segment ${segment} was committed could not be seen within ` +
+        `${
+          timeoutMs / 1_000
+        } s: ${catalogError.message}. The rows are durable and will commit once ` +
+        `the catalog works: sending them again would double them`,
+      { reason: "commit_not_observed", cause: catalogError },
+    );
+  }
+  return new OperatingError(
     "deadline_exceeded",
     `commit=force: no compactor committed WAL segment ${segment} within ${timeoutMs / 1_000} s. ` +
       `The rows are durable and will commit once a compactor runs (svc compactor, or ` +
