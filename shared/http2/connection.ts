@@ -10,7 +10,6 @@
  */
 
 import { getLogger } from "@logtape/logtape";
-import { concatBytes } from "../base/bytes.ts";
 import { OperatingError } from "../base/errors.ts";
 import {
   ConnectionError,
@@ -20,10 +19,7 @@ import {
   frame,
   type FrameHead,
   FrameType,
-  HEAD_BYTES,
   PAYLOAD_BYTES_MAX,
-  PREFACE,
-  readHead,
   readUint31,
   Setting,
   settingsFrame,
@@ -31,7 +27,9 @@ import {
   WINDOW_BYTES_DEFAULT,
   WINDOW_BYTES_MAX,
 } from "./frames.ts";
-import { encodeFields, HpackDecoder } from "./hpack.ts";
+import { FrameReader } from "./frame_reader.ts";
+import { type HeaderBlock, HeaderBlocks } from "./header_blocks.ts";
+import { encodeFields } from "./hpack.ts";
 import type { Field } from "./hpack_tables.ts";
 import { HTTP2_LIMITS } from "./limits.ts";
 import { type ByteConnection, Outbox } from "./outbox.ts";
@@ -47,17 +45,14 @@ export interface ConnectionOptions {
   readonly nowMs: () => number;
 }
 
-const READ_BYTES_MIN = 4 * 1024;
-const READ_BYTES_MAX = 256 * 1024;
-
 export class Http2Connection {
   readonly #bytes: ByteConnection;
   readonly #options: ConnectionOptions;
   readonly #outbox: Outbox;
-  readonly #decoder = new HpackDecoder(HTTP2_LIMITS.headerBytesMax);
+  readonly #reader: FrameReader;
+  readonly #blocks = new HeaderBlocks();
   readonly #streams = new Map<number, Stream>();
   readonly #begunMs: number;
-  #greeted = false;
   #closed = false;
   #draining = false;
   #lastStream = 0;
@@ -65,8 +60,6 @@ export class Http2Connection {
   #uncredited = 0;
   #sendWindow: number = WINDOW_BYTES_DEFAULT;
   #streamSendWindow: number = WINDOW_BYTES_DEFAULT;
-  /** A header block that goes on in CONTINUATION frames. */
-  #block: { stream: number; flags: number; parts: Uint8Array[]; bytes: number } | undefined;
   #idleFrames = 0;
   #heardMs: number;
   #busyMs: number;
@@ -75,6 +68,7 @@ export class Http2Connection {
   constructor(bytes: ByteConnection, options: ConnectionOptions) {
     this.#bytes = bytes;
     this.#options = options;
+    this.#reader = new FrameReader(bytes);
     this.#outbox = new Outbox(bytes, () => this.close());
     this.#begunMs = this.#heardMs = this.#busyMs = options.nowMs();
   }
@@ -88,7 +82,9 @@ export class Http2Connection {
     ]));
     this.#credit(0, HTTP2_LIMITS.connectionWindowBytes - WINDOW_BYTES_DEFAULT);
     try {
-      await this.#read();
+      while (!this.#closed && await this.#reader.read(this.#take)) {
+        this.#heardMs = this.#options.nowMs();
+      }
     } catch (error) {
       if (error instanceof ConnectionError) {
         getLogger(["svc", "http"]).debug("HTTP/2 connection of {peer} ends: {message}", {
@@ -127,7 +123,9 @@ export class Http2Connection {
     const nowMs = this.#options.nowMs();
     this.#idleFrames = 0;
     if (this.#streams.size > 0) this.#busyMs = nowMs;
-    if (!this.#greeted && nowMs - this.#begunMs > HTTP2_LIMITS.prefaceMsMax) return this.close();
+    if (!this.#reader.greeted && nowMs - this.#begunMs > HTTP2_LIMITS.prefaceMsMax) {
+      return this.close();
+    }
     if (nowMs - this.#busyMs > HTTP2_LIMITS.idleMsMax) this.drain();
     const silentMs = nowMs - this.#heardMs;
     if (silentMs < HTTP2_LIMITS.pingAfterMs) this.#pingedMs = undefined;
@@ -137,62 +135,17 @@ export class Http2Connection {
     } else if (nowMs - this.#pingedMs > HTTP2_LIMITS.pingAnswerMsMax) this.close();
   }
 
-  async #read(): Promise<void> {
-    let buffer = new Uint8Array(READ_BYTES_MIN);
-    let filled = 0;
-    for (;;) {
-      const count = await this.#bytes.read(buffer.subarray(filled));
-      if (count === null || this.#closed) return;
-      this.#heardMs = this.#options.nowMs();
-      filled += count;
-      const wasFull = filled === buffer.byteLength;
-      const used = this.#frames(buffer.subarray(0, filled));
-      buffer.copyWithin(0, used, filled);
-      filled -= used;
-      if (wasFull && buffer.byteLength < READ_BYTES_MAX) {
-        const larger = new Uint8Array(4 * buffer.byteLength);
-        larger.set(buffer.subarray(0, filled));
-        buffer = larger;
-      }
-    }
-  }
-
-  /** Takes whole frames off the front of `bytes`; returns how many bytes they were. */
-  #frames(bytes: Uint8Array): number {
-    let at = 0;
-    if (!this.#greeted) {
-      const seen = bytes.subarray(0, PREFACE.byteLength);
-      if (seen.some((byte, i) => byte !== PREFACE[i])) {
-        throw new ConnectionError(ErrorCode.PROTOCOL_ERROR, "it does not begin as HTTP/2");
-      }
-      if (seen.byteLength < PREFACE.byteLength) return 0;
-      this.#greeted = true;
-      at = PREFACE.byteLength;
-    }
-    while (bytes.byteLength - at >= HEAD_BYTES && !this.#closed) {
-      const head = readHead(bytes, at);
-      if (head.payloadBytes > PAYLOAD_BYTES_MAX) {
-        throw new ConnectionError(ErrorCode.FRAME_SIZE_ERROR, "a frame is over its size");
-      }
-      const end = at + HEAD_BYTES + head.payloadBytes;
-      if (end > bytes.byteLength) break;
-      this.#take(head, bytes.subarray(at + HEAD_BYTES, end));
-      at = end;
-    }
-    return at;
-  }
-
-  #take(head: FrameHead, payload: Uint8Array): void {
-    if (this.#block !== undefined && head.type !== FrameType.CONTINUATION) {
-      throw new ConnectionError(ErrorCode.PROTOCOL_ERROR, "a header block is interrupted");
-    }
+  readonly #take = (head: FrameHead, payload: Uint8Array): void => {
+    if (this.#closed) return;
+    this.#blocks.check(head);
     switch (head.type) {
       case FrameType.DATA:
         return this.#data(head, payload);
-      case FrameType.HEADERS:
-        return this.#headers(head, contentOf(head, payload));
       case FrameType.CONTINUATION:
-        return this.#continuation(head, payload);
+        this.#idle();
+        return this.#headers(this.#blocks.take(head, payload));
+      case FrameType.HEADERS:
+        return this.#headers(this.#blocks.take(head, payload));
       case FrameType.SETTINGS:
         return this.#settings(head, payload);
       case FrameType.WINDOW_UPDATE:
@@ -216,7 +169,7 @@ export class Http2Connection {
       default:
         return this.#idle();
     }
-  }
+  };
 
   /** Counts a frame that carries no part of a call. */
   #idle(): void {
@@ -238,14 +191,8 @@ export class Http2Connection {
     if (this.#receiveWindow < 0 || (stream?.receiveWindow ?? 0) < 0) {
       throw new ConnectionError(ErrorCode.FLOW_CONTROL_ERROR, "data beyond the window");
     }
-    this.#uncredited += bytes;
-    if (this.#uncredited >= HTTP2_LIMITS.connectionWindowBytes / 2) {
-      this.#credit(0, this.#uncredited);
-      this.#receiveWindow += this.#uncredited;
-      this.#uncredited = 0;
-    }
     // Of a call that was answered: the sender has not seen that yet.
-    if (stream === undefined) return;
+    if (stream === undefined) return this.#creditConnection(bytes);
     if (stream.ended) throw new ConnectionError(ErrorCode.STREAM_CLOSED, "data behind its end");
     stream.push(contentOf(head, payload), bytes);
     if ((head.flags & Flag.END_STREAM) !== 0) stream.end();
@@ -256,7 +203,16 @@ export class Http2Connection {
     this.#outbox.push(frame(FrameType.WINDOW_UPDATE, uint32s(bytes), { stream }));
   }
 
+  #creditConnection(bytes: number): void {
+    this.#uncredited += bytes;
+    if (this.#closed || this.#uncredited < HTTP2_LIMITS.connectionWindowBytes / 2) return;
+    this.#credit(0, this.#uncredited);
+    this.#receiveWindow += this.#uncredited;
+    this.#uncredited = 0;
+  }
+
   #creditStream(stream: Stream, bytes: number): void {
+    this.#creditConnection(bytes);
     stream.uncredited += bytes;
     if (stream.ended || stream.uncredited < HTTP2_LIMITS.streamWindowBytes / 2) return;
     this.#credit(stream.id, stream.uncredited);
@@ -264,37 +220,13 @@ export class Http2Connection {
     stream.uncredited = 0;
   }
 
-  #headers({ stream, flags }: FrameHead, part: Uint8Array): void {
-    if (stream % 2 === 0) {
-      throw new ConnectionError(ErrorCode.PROTOCOL_ERROR, "a call has no odd id");
-    }
-    if ((flags & Flag.END_HEADERS) !== 0) return this.#request(stream, flags, part);
-    this.#block = { stream, flags, parts: [part.slice()], bytes: part.byteLength };
-  }
-
-  #continuation({ stream, flags }: FrameHead, part: Uint8Array): void {
-    this.#idle();
-    const block = this.#block;
-    if (block?.stream !== stream) {
-      throw new ConnectionError(ErrorCode.PROTOCOL_ERROR, "a continuation of nothing");
-    }
-    block.parts.push(part.slice());
-    block.bytes += part.byteLength;
-    if (block.bytes > HTTP2_LIMITS.headerBytesMax) {
-      throw new ConnectionError(ErrorCode.ENHANCE_YOUR_CALM, "a header block is too large");
-    }
-    if ((flags & Flag.END_HEADERS) === 0) return;
-    this.#block = undefined;
-    this.#request(stream, block.flags, concatBytes(block.parts));
-  }
-
-  /** A whole header block: a new call, or trailers. Always decoded: the next one builds on it. */
-  #request(id: number, flags: number, block: Uint8Array): void {
-    const fields = this.#decoder.decode(block);
-    const ended = (flags & Flag.END_STREAM) !== 0;
+  /** A whole header block: a new call, or trailers. */
+  #headers(block: HeaderBlock | undefined): void {
+    if (block === undefined) return;
+    const { stream: id, ends, fields } = block;
     const known = this.#streams.get(id);
     if (known !== undefined) {
-      if (!ended || known.ended) {
+      if (!ends || known.ended) {
         throw new ConnectionError(ErrorCode.PROTOCOL_ERROR, "a second header block of a call");
       }
       return known.end();
@@ -314,7 +246,7 @@ export class Http2Connection {
       credit: (stream, bytes) => this.#creditStream(stream, bytes),
     });
     this.#streams.set(id, stream);
-    if (ended) stream.end();
+    if (ends) stream.end();
     this.#handle(stream);
   }
 
@@ -366,6 +298,7 @@ export class Http2Connection {
   }
 
   #forget(id: number): void {
+    this.#creditConnection(this.#streams.get(id)?.unread ?? 0);
     this.#streams.delete(id);
     this.#endWhenDrained();
   }

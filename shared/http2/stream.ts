@@ -33,6 +33,8 @@ export class Stream implements Http2Call {
   /** Body bytes that the peer may still send, and those consumed that it was not told of. */
   receiveWindow: number = HTTP2_LIMITS.streamWindowBytes;
   uncredited = 0;
+  /** Body bytes that came and were not consumed. */
+  unread = 0;
   /** Body bytes that we may send. */
   sendWindow: number;
   /** The peer sent all. */
@@ -43,7 +45,7 @@ export class Stream implements Http2Call {
   readonly #body = Promise.withResolvers<void>();
   readonly #credit: (bytes: number) => void;
   #sink: ((part: Uint8Array) => void) | undefined;
-  #waiting: Uint8Array[] = [];
+  #waiting: { readonly part: Uint8Array; readonly bytes: number }[] = [];
 
   constructor(options: {
     id: number;
@@ -69,17 +71,16 @@ export class Stream implements Http2Call {
     this.#sink = sink;
     const waiting = this.#waiting;
     this.#waiting = [];
-    for (const part of waiting) this.#consume(part);
+    for (const { part, bytes } of waiting) this.#consume(part, bytes);
     if (this.ended) this.#body.resolve();
     return this.#body.promise;
   }
 
   /** A part of the body; `bytes` is what it took of the window, padding included. */
   push(part: Uint8Array, bytes: number): void {
-    // Padding is nobody's to consume.
-    if (bytes > part.byteLength) this.#credit(bytes - part.byteLength);
-    if (this.#sink === undefined) this.#waiting.push(part.slice());
-    else this.#consume(part);
+    this.unread += bytes;
+    if (this.#sink === undefined) this.#waiting.push({ part: part.slice(), bytes });
+    else this.#consume(part, bytes);
   }
 
   /** The body is whole. */
@@ -95,14 +96,15 @@ export class Stream implements Http2Call {
     this.#gone.abort(reason);
   }
 
-  #consume(part: Uint8Array): void {
+  #consume(part: Uint8Array, bytes: number): void {
     try {
       this.#sink?.(part);
     } catch (error) {
       this.#sink = () => {};
       this.#body.reject(error);
     }
-    this.#credit(part.byteLength);
+    this.unread -= bytes;
+    this.#credit(bytes);
   }
 }
 

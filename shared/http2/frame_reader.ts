@@ -1,0 +1,80 @@
+/** Cuts the bytes of a connection into frames: the preface first, then whole frames only. */
+
+import {
+  ConnectionError,
+  ErrorCode,
+  type FrameHead,
+  HEAD_BYTES,
+  PAYLOAD_BYTES_MAX,
+  PREFACE,
+  readHead,
+} from "./frames.ts";
+import type { ByteConnection } from "./outbox.ts";
+
+/** What a silent connection costs. */
+const BUFFER_BYTES_MIN = 4 * 1024;
+/** What one that sends without a pause grows to, for few reads and large ones. */
+const BUFFER_BYTES_MAX = 256 * 1024;
+
+export class FrameReader {
+  readonly #connection: ByteConnection;
+  #buffer = new Uint8Array(BUFFER_BYTES_MIN);
+  #filled = 0;
+  #greeted = false;
+
+  constructor(connection: ByteConnection) {
+    this.#connection = connection;
+  }
+
+  /** Whether the peer has begun as HTTP/2 does. */
+  get greeted(): boolean {
+    return this.#greeted;
+  }
+
+  /**
+   * Waits for bytes and hands each frame that is whole to `take`, whose payload is valid only within
+   * it. False at the connection's end. Errors: `ConnectionError`, what a read throws.
+   */
+  async read(take: (head: FrameHead, payload: Uint8Array) => void): Promise<boolean> {
+    const count = await this.#connection.read(this.#buffer.subarray(this.#filled));
+    if (count === null) return false;
+    this.#filled += count;
+    const wasFull = this.#filled === this.#buffer.byteLength;
+    const used = this.#take(this.#buffer.subarray(0, this.#filled), take);
+    this.#buffer.copyWithin(0, used, this.#filled);
+    this.#filled -= used;
+    if (wasFull && this.#buffer.byteLength < BUFFER_BYTES_MAX) this.#grow();
+    return true;
+  }
+
+  /** Returns how many bytes were whole frames. */
+  #take(bytes: Uint8Array, take: (head: FrameHead, payload: Uint8Array) => void): number {
+    let at = 0;
+    if (!this.#greeted) {
+      const seen = bytes.subarray(0, PREFACE.byteLength);
+      if (seen.some((byte, i) => byte !== PREFACE[i])) {
+        throw new ConnectionError(ErrorCode.PROTOCOL_ERROR, "it does not begin as HTTP/2");
+      }
+      if (seen.byteLength < PREFACE.byteLength) return 0;
+      this.#greeted = true;
+      at = PREFACE.byteLength;
+    }
+    while (bytes.byteLength - at >= HEAD_BYTES) {
+      const head = readHead(bytes, at);
+      if (head.payloadBytes > PAYLOAD_BYTES_MAX) {
+        throw new ConnectionError(ErrorCode.FRAME_SIZE_ERROR, "a frame is over its size");
+      }
+      const end = at + HEAD_BYTES + head.payloadBytes;
+      if (end > bytes.byteLength) break;
+      take(head, bytes.subarray(at + HEAD_BYTES, end));
+      at = end;
+    }
+    return at;
+  }
+
+  #grow(): void {
+    const larger = new Uint8Array(4 * this.#buffer.byteLength);
+    larger.set(this.#buffer.subarray(0, this.#filled));
+    this.#buffer = larger;
+  }
+}
