@@ -71,7 +71,8 @@ export async function drainBody(request: Request): Promise<void> {
 function readWire(request: Request, limits: BodyLimits): Promise<Uint8Array> {
   const announced = request.headers.get("content-length");
   const { bytesMax, hold } = limits;
-  if (announced === null) return readChunks(request, limits);
+  // The same length sent twice arrives as `5, 5`: legal, and no number.
+  if (announced === null || !/^[0-9]{1,15}$/.test(announced)) return readChunks(request, limits);
   const length = Number(announced);
   if (length > bytesMax) throw bodyTooLarge(bytesMax, { announced: length });
   hold?.grow(length);

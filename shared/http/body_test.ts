@@ -194,6 +194,31 @@ for (const framing of ["content-length: 17825792", "transfer-encoding: chunked"]
 }
 
 Deno.test({
+  name: "readBody keeps its cap and its budget when the length comes twice",
+  fn: async () => {
+    const budget = new ByteBudget(1_000_000);
+    await using server = serve({
+      hostname: "127.0.0.1",
+      port: 0,
+      handler: async (request) => {
+        using hold = budget.hold();
+        try {
+          return new Response(String((await readBody(request, { bytesMax: CAP, hold })).length));
+        } catch (error) {
+          return errorResponse(error);
+        }
+      },
+    });
+    for (const [length, status] of [[5, 200], [CAP, 200], [CAP + 1, 413]] as const) {
+      const head = `POST / HTTP/1.1\r\nhost: x\r\n${`content-length: ${length}\r\n`.repeat(2)}\r\n`;
+      const text = await exchange(server, head + "a".repeat(length));
+      assert.ok(text.startsWith(`HTTP/1.1 ${status} `), `${length} bytes: ${text.slice(0, 100)}`);
+      assert.equal(budget.used, 0);
+    }
+  },
+});
+
+Deno.test({
   name: "readBody ends a body that stalls at its deadline, announced or chunked",
   fn: async () => {
     await using server = startEcho();
