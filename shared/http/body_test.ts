@@ -210,7 +210,9 @@ Deno.test({
       },
     });
     for (const [length, status] of [[5, 200], [CAP, 200], [CAP + 1, 413]] as const) {
-      const head = `POST / HTTP/1.1\r\nhost: x\r\n${`content-length: ${length}\r\n`.repeat(2)}\r\n`;
+      const head = `POST / HTTP/1.1\r\nhost: x\r\nconnection: close\r\n${
+        `content-length: ${length}\r\n`.repeat(2)
+      }\r\n`;
       const text = await exchange(server, head + "a".repeat(length));
       assert.ok(text.startsWith(`HTTP/1.1 ${status} `), `${length} bytes: ${text.slice(0, 100)}`);
       assert.equal(budget.used, 0);
