@@ -93,8 +93,10 @@ export class Http2Connection {
         });
         this.#goAway(error.code);
         await this.#outbox.flushed();
-      } else if (!(error instanceof Deno.errors.Http) && !isLost(error)) {
-        getLogger(["svc", "http"]).error("HTTP/2 connection failed: {error}", { error });
+      } else if (!isLost(error)) {
+        getLogger(["svc", "http"]).error("HTTP/2 connection failed by a bug: {error}", { error });
+        this.#goAway(ErrorCode.INTERNAL_ERROR);
+        await this.#outbox.flushed();
       }
     } finally {
       this.close();
