@@ -259,6 +259,27 @@ Deno.test({
 });
 
 Deno.test({
+  name: "Http2Connection gives room back for what came with calls that were answered unread",
+  fn: async () => {
+    const peer = connect({ handler: () => settle().then(() => ANSWER) });
+    const calls = 12;
+    const bytes = 8 * 16_384;
+    assert.ok(calls * bytes > HTTP2_LIMITS.connectionWindowBytes);
+    for (let i = 0; i < calls; i++) {
+      const parts = Array.from({ length: 8 }, () => data(2 * i + 1, "x".repeat(16_384)));
+      peer.wire.send(headers(2 * i + 1), ...parts);
+      await settle();
+      await settle();
+    }
+    assert.equal(peer.wire.goneAway(), undefined);
+    const answers = peer.wire.frames().filter((one) => one.type === FrameType.HEADERS);
+    assert.equal(answers.length, calls);
+    peer.connection.close();
+    await peer.done;
+  },
+});
+
+Deno.test({
   name: "Http2Connection keeps an answer until the peer's windows have room for it",
   fn: async () => {
     const body = new Uint8Array(5);
