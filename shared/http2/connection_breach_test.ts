@@ -1,0 +1,215 @@
+/** Peers that break the rules or the limits, or go silent: they lose their connection and no more. */
+
+import assert from "node:assert/strict";
+import { concatBytes } from "../base/bytes.ts";
+import { ANSWER, connect, data, headers, type Peer, settle, WHOLE } from "../testing/http2_peer.ts";
+import { SeededRandom } from "../testing/seeded_random.ts";
+import { type Http2Handler } from "./connection.ts";
+import { ErrorCode, Flag, frame, FrameType, uint32s } from "./frames.ts";
+import { HTTP2_LIMITS } from "./limits.ts";
+
+/** RFC 9113; the limits are ours. */
+const BREACHES: { name: string; sent: () => Uint8Array[]; code: number; greeted?: false }[] = [
+  {
+    name: "HTTP/1.1",
+    greeted: false,
+    sent: () => [new TextEncoder().encode("GET / HTTP/1.1\r\n\r\n")],
+    code: ErrorCode.PROTOCOL_ERROR,
+  },
+  {
+    name: "a frame over its size",
+    sent: () => [frame(FrameType.DATA, new Uint8Array(16_385), { stream: 1 })],
+    code: ErrorCode.FRAME_SIZE_ERROR,
+  },
+  { name: "data of no call", sent: () => [data(1, "x")], code: ErrorCode.PROTOCOL_ERROR },
+  { name: "a call with an even id", sent: () => [headers(2)], code: ErrorCode.PROTOCOL_ERROR },
+  {
+    name: "data behind the end",
+    sent: () => [headers(1), data(1, "x", Flag.END_STREAM), data(1, "y")],
+    code: ErrorCode.STREAM_CLOSED,
+  },
+  {
+    name: "padding beyond the frame",
+    sent: () => [
+      headers(1),
+      frame(FrameType.DATA, Uint8Array.of(9, 1), { flags: Flag.PADDED, stream: 1 }),
+    ],
+    code: ErrorCode.PROTOCOL_ERROR,
+  },
+  {
+    name: "a frame between the parts of a header block",
+    sent: () => [headers(1, 0), frame(FrameType.PING, new Uint8Array(8))],
+    code: ErrorCode.PROTOCOL_ERROR,
+  },
+  {
+    name: "a continuation of nothing",
+    sent: () => [frame(FrameType.CONTINUATION, new Uint8Array(0), { stream: 1 })],
+    code: ErrorCode.PROTOCOL_ERROR,
+  },
+  {
+    name: "a header block without end",
+    sent: () => [
+      headers(1, 0),
+      ...Array.from(
+        { length: 3 },
+        () => frame(FrameType.CONTINUATION, new Uint8Array(16_000), { stream: 1 }),
+      ),
+    ],
+    code: ErrorCode.ENHANCE_YOUR_CALM,
+  },
+  {
+    name: "empty continuations without end",
+    sent: () => [
+      headers(1, 0),
+      ...Array.from(
+        { length: HTTP2_LIMITS.idleFramesMax + 1 },
+        () => frame(FrameType.CONTINUATION, new Uint8Array(0), { stream: 1 }),
+      ),
+    ],
+    code: ErrorCode.ENHANCE_YOUR_CALM,
+  },
+  {
+    name: "a broken header block",
+    sent: () => [
+      frame(FrameType.HEADERS, Uint8Array.of(0x80), { flags: WHOLE, stream: 1 }),
+    ],
+    code: ErrorCode.COMPRESSION_ERROR,
+  },
+  {
+    name: "data beyond the window",
+    sent: () => [
+      headers(1),
+      ...Array.from({ length: 17 }, () => data(1, "x".repeat(16_384))),
+    ],
+    code: ErrorCode.FLOW_CONTROL_ERROR,
+  },
+  {
+    name: "a window that is too large",
+    sent: () => [frame(FrameType.WINDOW_UPDATE, uint32s(2 ** 31 - 1))],
+    code: ErrorCode.FLOW_CONTROL_ERROR,
+  },
+  {
+    name: "a push",
+    sent: () => [frame(FrameType.PUSH_PROMISE, new Uint8Array(8), { stream: 1 })],
+    code: ErrorCode.PROTOCOL_ERROR,
+  },
+  {
+    name: "a ping of another size",
+    sent: () => [frame(FrameType.PING, new Uint8Array(7))],
+    code: ErrorCode.FRAME_SIZE_ERROR,
+  },
+  {
+    name: "pings without end",
+    sent: () =>
+      Array.from(
+        { length: HTTP2_LIMITS.idleFramesMax + 1 },
+        () => frame(FrameType.PING, new Uint8Array(8)),
+      ),
+    code: ErrorCode.ENHANCE_YOUR_CALM,
+  },
+  {
+    name: "calls that are reset without end",
+    sent: () =>
+      Array.from({ length: HTTP2_LIMITS.idleFramesMax + 1 }, (_, i) => [
+        headers(2 * i + 1),
+        frame(FrameType.RST_STREAM, uint32s(8), { stream: 2 * i + 1 }),
+      ]).flat(),
+    code: ErrorCode.ENHANCE_YOUR_CALM,
+  },
+];
+
+for (const { name, sent, code, greeted } of BREACHES) {
+  Deno.test({
+    name: `Http2Connection ends with code ${code} on ${name}`,
+    fn: async () => {
+      const handler: Http2Handler = async (call) => {
+        await call.receive(() => {}).catch(() => {});
+        return await new Promise((resolve) =>
+          call.gone.addEventListener("abort", () => resolve(ANSWER))
+        );
+      };
+      const paused: Http2Handler = (call) =>
+        new Promise((resolve) => call.gone.addEventListener("abort", () => resolve(ANSWER)));
+      const peer = connect({
+        handler: code === ErrorCode.FLOW_CONTROL_ERROR ? paused : handler,
+        ...(greeted === undefined ? {} : { greeted }),
+      });
+      peer.wire.send(concatBytes(sent()));
+      await peer.done;
+      assert.equal(peer.wire.goneAway(), code);
+      assert.ok(peer.wire.closed);
+    },
+  });
+}
+
+Deno.test({
+  name: "Http2Connection ends without a preface in time, when idle, and when silent after a ping",
+  fn: async () => {
+    const sweepAt = (peer: Peer, ms: number) => {
+      peer.nowMs = ms;
+      peer.connection.sweep();
+    };
+    const mute = connect({ greeted: false });
+    sweepAt(mute, HTTP2_LIMITS.prefaceMsMax + 1);
+    await mute.done;
+    const silent = connect();
+    silent.wire.send(headers(1));
+    await settle();
+    sweepAt(silent, HTTP2_LIMITS.pingAfterMs);
+    await settle();
+    assert.ok(silent.wire.frames().some((one) => one.type === FrameType.PING));
+    assert.equal(silent.wire.closed, false);
+    sweepAt(silent, HTTP2_LIMITS.pingAfterMs + HTTP2_LIMITS.pingAnswerMsMax + 1);
+    await silent.done;
+    assert.deepEqual(silent.bodies, ["/1 gone"]);
+    const idle = connect();
+    await settle();
+    sweepAt(idle, HTTP2_LIMITS.idleMsMax + 1);
+    await idle.done;
+    assert.equal(idle.wire.goneAway(), ErrorCode.NO_ERROR);
+  },
+});
+
+Deno.test({
+  name: "Http2Connection ends when its peer does not read",
+  fn: async () => {
+    const peer = connect();
+    peer.wire.write = () => new Promise(() => {});
+    const ping = frame(FrameType.PING, new Uint8Array(8));
+    while (!peer.wire.closed) {
+      peer.wire.send(...Array.from({ length: 4_000 }, () => ping));
+      await settle();
+      peer.connection.sweep();
+    }
+    await peer.done;
+  },
+});
+
+Deno.test({
+  name: "Http2Connection survives damaged and random frames: it ends or goes on, by the rules",
+  fn: async () => {
+    for (let seed = 1; seed <= 300; seed++) {
+      const random = new SeededRandom(seed);
+      const below = (bound: number) => random.below(bound);
+      const peer = connect();
+      const good = [headers(1), data(1, "abc"), data(1, "d", Flag.END_STREAM), headers(3, WHOLE)];
+      const sent = concatBytes([
+        ...good,
+        ...Array.from({ length: 20 }, () => {
+          const payload = Uint8Array.from({ length: below(40) }, () => below(256));
+          return frame(below(11), payload, { flags: below(64), stream: below(8) });
+        }),
+      ]);
+      for (let i = 0; i < below(4); i++) sent[below(sent.byteLength)] = below(256);
+      for (let at = 0; at < sent.byteLength;) {
+        const end = at + 1 + below(200);
+        peer.wire.send(sent.slice(at, end));
+        at = end;
+      }
+      await settle();
+      peer.connection.close();
+      await peer.done;
+      assert.notEqual(peer.wire.goneAway(), ErrorCode.INTERNAL_ERROR, `seed ${seed}`);
+    }
+  },
+});
