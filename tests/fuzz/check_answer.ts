@@ -1,0 +1,96 @@
+/** Whether an answer is one that SPEC.md section 7 and SHAPES.md allow for its request. */
+
+import assert from "node:assert/strict";
+import protobuf from "protobufjs";
+import { textOf } from "../../shared/base/bytes.ts";
+import type { FuzzInput } from "./make_input.ts";
+
+/** Never 500 (nothing fails here but the input) nor 504 (nothing waits). */
+const STATUSES = new Set([200, 400, 403, 404, 405, 413, 415, 501, 503]);
+
+/** As googleapis defines it, apart from the code under test. */
+const Status = protobuf.parse(`
+  syntax = "proto3";
+  message Any { string type_url = 1; bytes value = 2; }
+  message Status { int32 code = 1; string message = 2; repeated Any details = 3; }
+`).root.lookupType("Status");
+
+/** gRPC codes by HTTP status: CLIENTS.md section 10. */
+const GRPC_CODES: Readonly<Record<number, number>> = {
+  400: 3,
+  403: 7,
+  413: 8,
+  415: 3,
+  503: 14,
+};
+
+export interface Answer {
+  readonly status: number;
+  readonly headers: Headers;
+  readonly body: Uint8Array;
+}
+
+/** Throws where the answer is not in form; returns the rows that it acknowledges, if it tells. */
+export function checkAnswer(input: FuzzInput, answer: Answer): number | undefined {
+  assert.ok(STATUSES.has(answer.status), `status ${answer.status}`);
+  if (input.method === "HEAD") return undefined;
+  // A URL's dots are resolved before anybody sees its path.
+  const path = new URL(`http://127.0.0.1${input.target}`).pathname;
+  if (input.method === "POST" && (path === "/v1/logs" || path === "/v1/traces")) {
+    checkOtlp(answer);
+    return undefined;
+  }
+  const product = answer.headers.get("x-elastic-product");
+  if (path.startsWith("/api/v1/_compat")) assert.equal(product, "Elasticsearch");
+  if (/\/_bulk$/.test(path) && answer.status === 200) return checkBulk(answer, input);
+  if (answer.status !== 200) checkError(answer, product !== null);
+  return undefined;
+}
+
+function checkOtlp({ status, headers, body }: Answer): void {
+  const type = headers.get("content-type");
+  assert.ok(type === "application/json" || type === "application/x-protobuf", `type ${type}`);
+  if (status === 200) {
+    assert.equal(textOf(body), type === "application/json" ? "{}" : "");
+    return;
+  }
+  const error = type === "application/json"
+    ? JSON.parse(textOf(body))
+    : Status.toObject(Status.decode(body));
+  assert.equal(error.code, GRPC_CODES[status]);
+  assert.ok(typeof error.message === "string" && error.message.length > 10, "no message");
+}
+
+function checkBulk({ body }: Answer, input: FuzzInput): number | undefined {
+  const reply = JSON.parse(textOf(body));
+  if (input.target.includes("filter_path")) return undefined;
+  assert.deepEqual(Object.keys(reply), ["took", "errors", "items"]);
+  let stored = 0;
+  for (const item of reply.items) {
+    const [[action, result], ...more] = Object.entries<Record<string, unknown>>(item) as [
+      [string, { status: number; error?: { type: string; reason: string } }],
+    ];
+    assert.equal(more.length, 0);
+    assert.match(action, /^(index|create|update|delete)$/);
+    if (result.status === 201) {
+      stored += 1;
+      continue;
+    }
+    assert.ok(result.status === 400 || result.status === 429, `item status ${result.status}`);
+    assert.ok((result.error?.reason.length ?? 0) > 10 && (result.error?.type.length ?? 0) > 5);
+  }
+  assert.equal(reply.errors, stored < reply.items.length);
+  return stored;
+}
+
+function checkError({ status, body }: Answer, isCompat: boolean): void {
+  const error = JSON.parse(textOf(body));
+  if (isCompat) {
+    assert.equal(error.status, status);
+    assert.equal(typeof error.error.reason, "string");
+    assert.equal(error.error.root_cause.length, 1);
+  } else {
+    assert.equal(error.code, status);
+    assert.equal(typeof error.error, "string");
+  }
+}

@@ -1,0 +1,30 @@
+/**
+ * The fuzzers for as long as one likes: `deno run -A tests/fuzz/main.ts --seconds 600 --seed 7`. Ends
+ * with status 1 at the first failure, which names its seed.
+ */
+
+import { parseArgs } from "node:util";
+import { runRawFuzz } from "./raw_connections.ts";
+import { runFuzz } from "./run_fuzz.ts";
+
+const { values } = parseArgs({
+  options: { seconds: { type: "string", default: "60" }, seed: { type: "string" } },
+});
+const endMs = performance.now() + 1_000 * Number(values.seconds);
+const write = (line: string) => Deno.stderr.writeSync(new TextEncoder().encode(`${line}\n`));
+
+let seed = Number(values.seed ?? Math.floor(Math.random() * 1_000_000));
+for (; performance.now() < endMs; seed += 1) {
+  const startMs = performance.now();
+  const statuses = await runFuzz({ seed, inputs: 20_000, msMax: endMs - startMs });
+  const total = [...statuses.values()].reduce((sum, count) => sum + count, 0);
+  const rate = Math.round(total / (performance.now() - startMs) * 1_000);
+  const byStatus = [...statuses].sort(([a], [b]) => a - b).map((entry) => entry.join("×"));
+  await runRawFuzz({ seed, connections: 500 });
+  const { rss, heapUsed } = Deno.memoryUsage();
+  const mib = (bytes: number) => `${Math.round(bytes / 1024 / 1024)} MiB`;
+  write(
+    `seed ${seed}: ${total} inputs, ${rate}/s, ${byStatus.join(" ")}; ` +
+      `memory ${mib(rss)}, heap ${mib(heapUsed)}`,
+  );
+}
