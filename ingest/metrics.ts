@@ -27,6 +27,9 @@ const ENDPOINTS = [
   ...["logs", "traces", "bulk", "compat", "stream", "healthz", "readyz", "other"],
 ] as const;
 
+/** Bounds for requests that are written together. */
+const GROUP_BUCKETS = [1, 2, 5, 10, 20, 50, 100, 200, 500] as const;
+
 /** Whatever brings rows. */
 const ROWS_ENDPOINTS = ["logs", "traces", "bulk", "grpc_logs", "grpc_traces"] as const;
 
@@ -126,6 +129,18 @@ export const METRICS = {
     name: "svc_ingest_wal_bytes_total",
     help: "Bytes written to the WAL, by what was waited for",
     labels: { mode: ["auto", "wait_for"] },
+  },
+  walWaitSecs: {
+    kind: "histogram",
+    name: "svc_ingest_wal_wait_seconds",
+    help: "How long the first request of a group waited in its lane until the group was written",
+    buckets: DURATION_SECS_BUCKETS,
+  },
+  walGroupRequests: {
+    kind: "histogram",
+    name: "svc_ingest_wal_group_requests",
+    help: "Requests whose rows were written to the WAL together",
+    buckets: GROUP_BUCKETS,
   },
   walSyncSecs: {
     kind: "histogram",

@@ -212,5 +212,8 @@ Deno.test({
     assert.deepEqual(MOVED.map(([series]) => [series, values.get(series)]), MOVED);
     const synced = values.get("svc_ingest_wal_sync_seconds_count") ?? 0;
     assert.ok(synced >= 2 && synced <= 3, `${synced} syncs`);
+    assert.equal(values.get("svc_ingest_wal_group_requests_sum"), 3);
+    const groups = values.get("svc_ingest_wal_group_requests_count");
+    assert.equal(values.get("svc_ingest_wal_wait_seconds_count"), groups);
   },
 });

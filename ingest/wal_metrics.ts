@@ -38,6 +38,10 @@ export function countWalEvents(metrics: IngestMetrics): WalEventListener {
         appended[event.mode].rows.add(event.rows);
         appended[event.mode].bytes.add(event.bytes);
         return;
+      case "grouped":
+        metrics.walWaitSecs.observe(event.waitMs / 1_000);
+        metrics.walGroupRequests.observe(event.appends);
+        return;
       case "synced":
         metrics.walSyncSecs.observe(event.ms / 1_000);
         return;

@@ -48,6 +48,7 @@ interface Append {
   readonly batch: WalBatch;
   readonly schemaMessage: Uint8Array;
   readonly mode: AckMode;
+  readonly queuedMs: number;
   resolve(receipt: AppendReceipt): void;
   reject(error: unknown): void;
 }
@@ -120,8 +121,9 @@ export class LaneWriter {
 
   #enqueue(batch: WalBatch, mode: AckMode): Promise<AppendReceipt> {
     const schemaMessage = this.#options.schemaMessageOf(batch.schema);
+    const queuedMs = this.#options.clock.monotonicMs();
     return new Promise((resolve, reject) => {
-      this.#queue.push({ batch, schemaMessage, mode, resolve, reject });
+      this.#queue.push({ batch, schemaMessage, mode, queuedMs, resolve, reject });
       this.#pumping ??= this.#pump();
     });
   }
@@ -198,6 +200,7 @@ export class LaneWriter {
     while (this.#current?.schemaMessage !== schemaMessage) await this.#open(schemaMessage);
     const segment = this.#current; // Nothing may come between this and the write: it could be rolled.
     if (segment.rows === 0) this.#rollWhenOld(segment);
+    this.#tellGroup(group);
     await segment.write(group.map((append) => append.batch));
 
     const waiting = group.filter((append) => append.mode === "wait_for");
@@ -208,6 +211,13 @@ export class LaneWriter {
     const full = segment.rows >= eventsMax && !segment.syncing;
     if (full || segment.rows >= OVERFILL * eventsMax) this.#roll(segment);
     else if (segment.rows >= eventsMax / 2) this.#standby ??= this.#prepare(schemaMessage);
+  }
+
+  #tellGroup(group: readonly Append[]): void {
+    const { clock, onEvent } = this.#options;
+    const nowMs = clock.monotonicMs();
+    const waitMs = nowMs - (group[0]?.queuedMs ?? nowMs);
+    onEvent({ kind: "grouped", lane: this.lane, appends: group.length, waitMs });
   }
 
   async #acknowledgeWhenDurable(group: readonly Append[], segment: ActiveSegment): Promise<void> {

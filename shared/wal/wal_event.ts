@@ -13,6 +13,13 @@ export type WalEvent =
     readonly bytes: number;
     readonly mode: AckMode;
   }
+  /** `appends` are written together; the first of them has waited `waitMs` for that. */
+  | {
+    readonly kind: "grouped";
+    readonly lane: LaneId;
+    readonly appends: number;
+    readonly waitMs: number;
+  }
   /** One group commit: a sync that took `ms`. */
   | { readonly kind: "synced"; readonly lane: LaneId; readonly ms: number }
   | {
