@@ -8,6 +8,7 @@ import { SeededRandom } from "../testing/seeded_random.ts";
 import type { FrameKey } from "./frame_key.ts";
 import { decodeKeyFile, encodeKeyFile } from "./key_files.ts";
 import { keysDirectory } from "./layout.ts";
+import type { WalEvent } from "./wal_event.ts";
 import { openWalReader } from "./reader.ts";
 import type { Wal } from "./types.ts";
 import { openWal, type WalOptions } from "./wal.ts";
@@ -194,17 +195,25 @@ Deno.test({
 });
 
 for (
-  const { groupWaitMs, writes } of [{ groupWaitMs: 0, writes: 4 }, { groupWaitMs: 5, writes: 1 }]
+  const { groupWaitMs, groups } of [
+    { groupWaitMs: 0, groups: [[1, 0], [1, 0], [1, 0], [1, 0]] },
+    { groupWaitMs: 5, groups: [[4, 5]] },
+  ]
 ) {
+  const writes = groups.length;
   Deno.test({
     name:
       `Wal.append() with groupWaitMs ${groupWaitMs} puts 4 appends 1 ms apart in ${writes} writes`,
     async fn() {
       let count = 0;
       let counting = false;
+      const told: number[][] = [];
+      const onEvent = (event: WalEvent) => {
+        if (event.kind === "grouped" && counting) told.push([event.appends, event.waitMs]);
+      };
       const rig = new Rig({
         onOperation: ({ kind }) => void (kind === "write" && counting && count++),
-      }, { groupWaitMs });
+      }, { groupWaitMs, onEvent });
       const wal = await rig.open();
       const first = wal.append(LANE, numberedBatch([0]), "auto"); // Creates the segment.
       await rig.clock.advance(100);
@@ -218,6 +227,7 @@ for (
       await rig.clock.advance(10);
       await Promise.all(appends);
       assert.equal(count, writes);
+      assert.deepEqual(told, groups);
       assert.deepEqual(await rig.rows(), [0, 1, 2, 3, 4]);
       await wal.close();
     },
