@@ -9,6 +9,7 @@ import { FakeClock } from "../testing/fake_clock.ts";
 import { numberedBatch, rowsOfMessage } from "../testing/numbered_rows.ts";
 import { SeededRandom } from "../testing/seeded_random.ts";
 import { encodeFrame, encodeHeader, frameLengthOf } from "./format.ts";
+import { encodeKeyFile } from "./key_files.ts";
 import { openWalReader } from "./reader.ts";
 import type { Salvaged } from "./salvage.ts";
 import { openWal } from "./wal.ts";
@@ -45,7 +46,7 @@ async function list(fs: FileSystem, state: string): Promise<string[]> {
 /** Opens and closes a WAL that finds `files` (paths below the lane's directory). */
 async function recover(files: Record<string, Uint8Array>) {
   const fs = new CrashableFileSystem();
-  for (const state of ["active", "sealed", "committed", "poison"]) {
+  for (const state of ["active", "sealed", "committed", "poison", "keys"]) {
     await fs.mkdir(join(DIRECTORY, state));
   }
   for (const [path, bytes] of Object.entries(files)) await put(fs, join(DIRECTORY, path), bytes);
@@ -200,6 +201,24 @@ Deno.test({
     assert.equal(await fs.exists(join(DIRECTORY, ".probe")), false);
   },
 });
+
+for (
+  const { left, bytes } of [
+    { left: "no frame", bytes: concatBytes([HEADER.bytes, new Uint8Array(512)]) },
+    { left: "half a header", bytes: HEADER.bytes.subarray(0, 40) },
+    { left: "no header", bytes: new Uint8Array(512) },
+  ]
+) {
+  Deno.test({
+    name: `openWal() recovery: keys of a segment of which ${left} is left are forgotten`,
+    async fn() {
+      const digest = new Uint8Array(16);
+      const keys = encodeKeyFile([{ digest, bodyDigest: digest, takenMs: 1 }]);
+      const { fs } = await recover({ [`active/${NAME}`]: bytes, [`keys/${NAME}.keys`]: keys });
+      assert.deepEqual(await list(fs, "keys"), []);
+    },
+  });
+}
 
 Deno.test({
   name: "openWal() recovery: a segment of version 1 is sealed as it is",

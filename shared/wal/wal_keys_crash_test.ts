@@ -159,3 +159,44 @@ Deno.test({
     }
   },
 });
+
+/** Repeats each request until it is acknowledged, or until the power fails. */
+async function sendStubbornly(fs: CrashableFileSystem): Promise<void> {
+  const clock = new FakeClock();
+  const wal = await open(fs, clock);
+  for (let request = 0; request < REQUESTS; request++) {
+    while (!await succeeds(async () => void await send(wal, request, modeOf(request)))) {
+      if (!fs.powered) return;
+      await clock.advance(1_000);
+    }
+  }
+}
+
+Deno.test({
+  name: "Wal.append() with keys, power lost while a lane heals from a failed sync: rows once",
+  async fn() {
+    const syncs: number[] = [];
+    const whole = machine({
+      onOperation: ({ index, kind, path }) =>
+        void (kind === "sync" && path.includes("/active/") && syncs.push(index)),
+    });
+    await sendStubbornly(whole);
+    assert(syncs.length >= REQUESTS / 2, `${syncs.length} syncs of segments`);
+    for (const failAt of syncs) {
+      for (let crashAt = failAt + 1; crashAt < failAt + 40; crashAt++) {
+        const fs = machine({
+          crashAt,
+          onOperation: ({ index }) => index === failAt ? new Error("injected") : undefined,
+        });
+        await succeeds(() => sendStubbornly(fs));
+        if (fs.powered) break; // The workload has no later operation.
+        for (const loss of ["drop", "prefix"] as const) {
+          const after = fs.reboot(loss, new SeededRandom(crashAt));
+          const table: Table = new Map();
+          await sendAll(after, table);
+          assert.deepEqual(await allRows(after, table), EXPECTED, `${failAt}, ${crashAt}, ${loss}`);
+        }
+      }
+    }
+  },
+});
