@@ -6,11 +6,11 @@
  * and only as long as one of them has room. Numbers of readers and their buffers are bounded.
  */
 
-import { utf8 } from "../shared/base/bytes.ts";
 import { OperatingError } from "../shared/base/errors.ts";
 import type { ColumnBatch } from "../shared/columns/batch.ts";
+import { ByteBuilder } from "../shared/columns/byte_builder.ts";
 import type { Clock } from "../shared/os/clock.ts";
-import { eventsOf } from "./stream_event.ts";
+import { eventWriterOf } from "./stream_event.ts";
 import type { IngestMetrics } from "./metrics.ts";
 import { StreamReader } from "./stream_reader.ts";
 
@@ -19,8 +19,8 @@ export const STREAM_LIMITS = {
   readersMax: 32,
   tenantReadersMax: 8,
   readerBytesMax: 4 * 1024 * 1024,
-  /** Characters after which a piece of a batch is handed to the readers. */
-  pieceLength: 64 * 1024,
+  /** Bytes after which a piece of a batch is handed to the readers. */
+  pieceBytes: 64 * 1024,
   keepAliveMs: 15_000,
   lastMsMax: 5_000,
   retryAfterSecs: 5,
@@ -73,10 +73,9 @@ export class StreamHub {
     const keepUp = [...readers].filter((reader) => reader.offer(batch.rows));
     if (keepUp.length === 0) return;
     let open = keepUp;
-    for (const { text, row, rows } of piecesOf(batch)) {
-      const piece = utf8(text);
+    for (const { events, row, rows } of piecesOf(batch)) {
       open = open.filter((reader) => {
-        if (reader.push(piece)) return true;
+        if (reader.push(events)) return true;
         reader.miss(batch.rows - row);
         return false;
       });
@@ -126,22 +125,21 @@ export class StreamHub {
 }
 
 interface Piece {
-  readonly text: string;
+  readonly events: Uint8Array;
   /** Its first row and their number. */
   readonly row: number;
   readonly rows: number;
 }
 
-/** Events of a batch, several at a time: an encoding and a buffer for each would cost more than the text. */
+/** Events of a batch, several at a time: a buffer for each would cost more than its bytes. */
 function* piecesOf(batch: ColumnBatch): Generator<Piece> {
-  const eventOf = eventsOf(batch);
-  let text = "";
+  const write = eventWriterOf(batch);
+  const out = new ByteBuilder(STREAM_LIMITS.pieceBytes);
   let first = 0;
   for (let row = 0; row < batch.rows; row += 1) {
-    text += eventOf(row);
-    if (text.length < STREAM_LIMITS.pieceLength && row + 1 < batch.rows) continue;
-    yield { text, row: first, rows: row + 1 - first };
-    text = "";
+    write(out, row);
+    if (out.length < STREAM_LIMITS.pieceBytes && row + 1 < batch.rows) continue;
+    yield { events: out.take(), row: first, rows: row + 1 - first };
     first = row + 1;
   }
 }

@@ -1,6 +1,8 @@
 /** The hub and its readers on a clock that the test moves. */
 
 import assert from "node:assert/strict";
+import { textOf } from "../shared/base/bytes.ts";
+import { ByteBuilder } from "../shared/columns/byte_builder.ts";
 import type { ColumnBatch } from "../shared/columns/batch.ts";
 import { batchOfRows } from "../shared/columns/rows.ts";
 import { EVENTS_SCHEMA } from "../shared/event/events.ts";
@@ -8,7 +10,7 @@ import type { TableSchema } from "../shared/event/schema.ts";
 import { FakeClock } from "../shared/testing/fake_clock.ts";
 import { appendRows } from "./append_rows.ts";
 import { createIngestMetrics } from "./metrics.ts";
-import { eventsOf } from "./stream_event.ts";
+import { eventWriterOf } from "./stream_event.ts";
 import { STREAM_LIMITS, StreamHub } from "./stream_hub.ts";
 
 function openHub() {
@@ -204,7 +206,7 @@ Deno.test({
 });
 
 Deno.test({
-  name: "eventsOf writes every column type; 64-bit integers as strings, NaN as a string",
+  name: "eventWriterOf writes every column type; 64-bit integers as strings, NaN as a string",
   fn() {
     const types = ["timestamptz", "long", "int", "double", "bool", "string"] as const;
     const schema: TableSchema = {
@@ -222,8 +224,12 @@ Deno.test({
       },
       { timestamptz: 0n, long: -1n, int: 0, double: NaN, bool: false, string: null },
     ]);
-    const eventOf = eventsOf(batch);
-    const data = (row: number) => JSON.parse(eventOf(row).slice("event: event\ndata: ".length));
+    const write = eventWriterOf(batch);
+    const data = (row: number) => {
+      const out = new ByteBuilder();
+      write(out, row);
+      return JSON.parse(textOf(out.take()).slice("event: event\ndata: ".length));
+    };
     assert.deepEqual(data(0), {
       timestamptz: "2025-11-13T02:13:20.123456Z",
       long: "9223372036854775807",

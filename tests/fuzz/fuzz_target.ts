@@ -10,11 +10,12 @@ import { openAdmission } from "../../ingest/admission.ts";
 import { openBackpressure } from "../../ingest/backpressure_door.ts";
 import { createIngestMetrics } from "../../ingest/metrics.ts";
 import { writeDeps } from "../../ingest/start_ingest.ts";
-import { eventsOf } from "../../ingest/stream_event.ts";
+import { eventWriterOf } from "../../ingest/stream_event.ts";
 import { StreamHub } from "../../ingest/stream_hub.ts";
 import { concatBytes, textOf } from "../../shared/base/bytes.ts";
 import { TIMESTAMP_NS_MAX } from "../../shared/base/time.ts";
 import type { EncodedBatch } from "../../shared/columns/batch.ts";
+import { ByteBuilder } from "../../shared/columns/byte_builder.ts";
 import { decodeBatch } from "../../shared/columns/ipc.ts";
 import { type RowObject, rowsOf } from "../../shared/columns/rows.ts";
 import { parseOptions } from "../../shared/config/parse_options.ts";
@@ -74,11 +75,15 @@ export class FuzzTarget {
     assert.match(name, /^[A-Za-z0-9_-]{1,128}\/[a-z0-9][a-z0-9._-]{0,127}$/, "lane");
     const stored = decodeBatch(concatBytes(batch.pieces), batch.schema);
     const rows = rowsOf(stored);
-    const eventOf = eventsOf(stored);
+    const writeEvent = eventWriterOf(stored);
+    const out = new ByteBuilder();
     assert.equal(rows.length, batch.rows);
     assert.ok(rows.length > 0, "an empty batch reached the WAL");
     rows.forEach(batch.schema === TRACES_SCHEMA ? requireSpan : requireEvent);
-    rows.forEach((_, row) => requireStreamEvent(eventOf(row)));
+    rows.forEach((_, row) => {
+      writeEvent(out, row);
+      requireStreamEvent(textOf(out.take()));
+    });
     this.rows += rows.length;
     return Promise.resolve({ segment: "1" });
   }

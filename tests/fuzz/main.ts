@@ -13,6 +13,9 @@ const { values } = parseArgs({
 const endMs = performance.now() + 1_000 * Number(values.seconds);
 const write = (line: string) => Deno.stderr.writeSync(new TextEncoder().encode(`${line}\n`));
 
+/** Inputs are 1 MiB at most and inflate to 16 MiB: several hundred MiB are garbage on its way out. */
+const RSS_BYTES_MAX = 1.5 * 1024 * 1024 * 1024;
+
 let seed = Number(values.seed ?? Math.floor(Math.random() * 1_000_000));
 for (; performance.now() < endMs; seed += 1) {
   const startMs = performance.now();
@@ -23,6 +26,7 @@ for (; performance.now() < endMs; seed += 1) {
   await runRawFuzz({ seed, connections: 500 });
   const { rss, heapUsed } = Deno.memoryUsage();
   const mib = (bytes: number) => `${Math.round(bytes / 1024 / 1024)} MiB`;
+  if (rss > RSS_BYTES_MAX) throw new Error(`seed ${seed}: the process holds ${mib(rss)}`);
   write(
     `seed ${seed}: ${total} inputs, ${rate}/s, ${byStatus.join(" ")}; ` +
       `memory ${mib(rss)}, heap ${mib(heapUsed)}`,
