@@ -5,7 +5,7 @@
 
 import { OperatingError } from "../shared/base/errors.ts";
 import { VERSION } from "../shared/base/version.ts";
-import { DATA_DIR_OPTION } from "../shared/config/data_dir.ts";
+import { DATA_DIR_OPTION } from "../shared/config/process_options.ts";
 import { parseProgram, UsageError } from "../shared/config/parse_options.ts";
 import type { Environment } from "../shared/config/parse_options.ts";
 import type { CommandEntry } from "./command.ts";

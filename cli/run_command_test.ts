@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { OperatingError } from "../shared/base/errors.ts";
-import { DATA_DIR_OPTION } from "../shared/config/data_dir.ts";
+import { DATA_DIR_OPTION } from "../shared/config/process_options.ts";
 import type { OptionTable } from "../shared/config/options.ts";
 import { type CommandEntry, defineCommand } from "./command.ts";
 import { COMMANDS } from "./commands.ts";

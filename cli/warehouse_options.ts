@@ -2,34 +2,14 @@
 
 import { isAbsolute, join, resolve } from "node:path";
 import { sqlitePathOf } from "../shared/catalog/catalog_uri.ts";
-import { DATA_DIR_OPTION } from "../shared/config/data_dir.ts";
+import { DATA_DIR_OPTION, WAREHOUSE_OPTIONS } from "../shared/config/process_options.ts";
 import { parseOptions } from "../shared/config/parse_options.ts";
 import type { OptionTable, Settings } from "../shared/config/options.ts";
 import { warehousePathOf } from "../shared/storage/warehouse_url.ts";
 
-export const WAREHOUSE_OPTIONS = {
+export const LOCAL_OPTIONS = {
   dataDir: DATA_DIR_OPTION,
-  warehouse: {
-    kind: "text",
-    flag: "warehouse",
-    placeholder: "DIR",
-    default: "warehouse",
-    help: "Warehouse subdirectory of the data directory, or an absolute path.",
-  },
-  warehouseUrl: {
-    kind: "text",
-    flag: "warehouse-url",
-    env: "SVC_WAREHOUSE_URL",
-    placeholder: "URL",
-    help: "Warehouse as a file:// URL; overrides --warehouse.",
-  },
-  catalogUri: {
-    kind: "text",
-    flag: "catalog-uri",
-    env: "SVC_CATALOG_URI",
-    placeholder: "URI",
-    help: "Catalog as sqlite://<path>?mode=rwc; catalog.db in the warehouse when not given.",
-  },
+  ...WAREHOUSE_OPTIONS,
 } as const satisfies OptionTable;
 
 export interface WarehousePaths {
@@ -40,7 +20,7 @@ export interface WarehousePaths {
 }
 
 /** Errors: `invalid_argument` for a URL or URI that names something other than a local place. */
-export function warehousePaths(settings: Settings<typeof WAREHOUSE_OPTIONS>): WarehousePaths {
+export function warehousePaths(settings: Settings<typeof LOCAL_OPTIONS>): WarehousePaths {
   const root = settings.warehouseUrl === undefined
     ? below(resolve(settings.dataDir), settings.warehouse)
     : resolve(warehousePathOf(settings.warehouseUrl));
@@ -52,7 +32,7 @@ export function warehousePaths(settings: Settings<typeof WAREHOUSE_OPTIONS>): Wa
 
 /** The warehouse below a data directory, where the roles have it by default. */
 export function localWarehouse(dataDir: string): WarehousePaths {
-  return warehousePaths(parseOptions(WAREHOUSE_OPTIONS, ["--data-dir", dataDir]));
+  return warehousePaths(parseOptions(LOCAL_OPTIONS, ["--data-dir", dataDir]));
 }
 
 function below(dataDir: string, path: string): string {

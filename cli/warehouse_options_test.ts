@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { parseOptions } from "../shared/config/parse_options.ts";
-import { WAREHOUSE_OPTIONS, warehousePaths } from "./warehouse_options.ts";
+import { LOCAL_OPTIONS, warehousePaths } from "./warehouse_options.ts";
 
 const CASES: { argv: string[]; root: string; catalog: string }[] = [
   { argv: ["--data-dir", "/d"], root: "/d/warehouse", catalog: "/d/warehouse/catalog.db" },
@@ -22,7 +22,7 @@ for (const { argv, root, catalog } of CASES) {
   Deno.test({
     name: `warehousePaths of ${argv.join(" ")}`,
     fn: () => {
-      const settings = parseOptions(WAREHOUSE_OPTIONS, argv);
+      const settings = parseOptions(LOCAL_OPTIONS, argv);
       assert.deepEqual(warehousePaths(settings), { root, catalog });
     },
   });
@@ -31,7 +31,7 @@ for (const { argv, root, catalog } of CASES) {
 Deno.test({
   name: "warehousePaths refuses a URL that is no local folder, without repeating it",
   fn: () => {
-    const settings = parseOptions(WAREHOUSE_OPTIONS, [
+    const settings = parseOptions(LOCAL_OPTIONS, [
       "--warehouse-url",
       "s3://key:secret@bucket/x",
     ]);

@@ -5,9 +5,13 @@
  * retention and delete tasks come with their own options when they exist.
  */
 
-import { DATA_DIR_OPTION } from "../shared/config/data_dir.ts";
+import {
+  DATA_DIR_OPTION,
+  LOG_LEVEL_OPTION,
+  WAL_OPTION,
+  WAREHOUSE_OPTIONS,
+} from "../shared/config/process_options.ts";
 import type { OptionTable, Settings } from "../shared/config/options.ts";
-import { LOG_LEVELS } from "../shared/os/logging.ts";
 
 export const ROLES = ["drain", "maintenance", "combined"] as const;
 
@@ -37,34 +41,8 @@ export const OPTIONS = {
     help: "Look at every lane this often; a commit=force is seen at once.",
   },
   dataDir: DATA_DIR_OPTION,
-  wal: {
-    kind: "text",
-    flag: "wal",
-    placeholder: "dir",
-    default: "wal",
-    help: "WAL directory, absolute or below the data directory.",
-  },
-  warehouse: {
-    kind: "text",
-    flag: "warehouse",
-    placeholder: "dir",
-    default: "warehouse",
-    help: "Warehouse directory, absolute or below the data directory.",
-  },
-  warehouseUrl: {
-    kind: "text",
-    flag: "warehouse-url",
-    env: "SVC_WAREHOUSE_URL",
-    placeholder: "url",
-    help: "Warehouse as a file:// URL; overrides --warehouse.",
-  },
-  catalogUri: {
-    kind: "text",
-    flag: "catalog-uri",
-    env: "SVC_CATALOG_URI",
-    placeholder: "uri",
-    help: "Catalog, sqlite://<path>?mode=rwc; without it catalog.db in the warehouse.",
-  },
+  wal: WAL_OPTION,
+  ...WAREHOUSE_OPTIONS,
   metricsBind: {
     kind: "text",
     flag: "metrics-bind",
@@ -102,15 +80,7 @@ export const OPTIONS = {
     max: 1_000_000,
     help: "Snapshots of a table that maintenance keeps; older ones expire, their rows stay.",
   },
-  logLevel: {
-    kind: "text",
-    flag: "log-level",
-    env: "SVC_LOG",
-    placeholder: "LEVEL",
-    default: "info",
-    choices: LOG_LEVELS,
-    help: "Least severe log lines to write to stderr.",
-  },
+  logLevel: LOG_LEVEL_OPTION,
 } as const satisfies OptionTable;
 
 export type CompactorSettings = Settings<typeof OPTIONS>;

@@ -7,9 +7,13 @@
  * the roles.
  */
 
-import { DATA_DIR_OPTION } from "../shared/config/data_dir.ts";
+import {
+  DATA_DIR_OPTION,
+  LOG_LEVEL_OPTION,
+  WAL_OPTION,
+  WAREHOUSE_OPTIONS,
+} from "../shared/config/process_options.ts";
 import type { OptionTable, Settings } from "../shared/config/options.ts";
-import { LOG_LEVELS } from "../shared/os/logging.ts";
 import { ACCESS_OPTIONS } from "./access_flags.ts";
 import { BACKPRESSURE_OPTIONS } from "./backpressure_flags.ts";
 
@@ -44,35 +48,8 @@ export const OPTIONS = {
     default: "0.0.0.0:9100",
     help: "Address that serves /metrics.",
   },
-  wal: {
-    kind: "text",
-    flag: "wal",
-    placeholder: "dir",
-    default: "wal",
-    help: "WAL directory, absolute or below the data directory.",
-  },
-  warehouse: {
-    kind: "text",
-    flag: "warehouse",
-    placeholder: "dir",
-    default: "warehouse",
-    help: "Warehouse directory, absolute or below the data directory; holds the catalog.",
-  },
-  warehouseUrl: {
-    kind: "text",
-    flag: "warehouse-url",
-    env: "SVC_WAREHOUSE_URL",
-    placeholder: "url",
-    help: "Warehouse as a file:// URL; overrides --warehouse.",
-  },
-  catalogUri: {
-    kind: "text",
-    flag: "catalog-uri",
-    env: "SVC_CATALOG_URI",
-    placeholder: "uri",
-    help: "Catalog, sqlite://<path>?mode=rwc; without it catalog.db in the warehouse. " +
-      "Read for commit=force only.",
-  },
+  wal: WAL_OPTION,
+  ...WAREHOUSE_OPTIONS,
   walMaxEvents: {
     kind: "integer",
     flag: "wal-max-events",
@@ -142,15 +119,7 @@ export const OPTIONS = {
     default: "8.17.0",
     help: "Version that search-engine clients are told at GET /; Beats refuse one below their own.",
   },
-  logLevel: {
-    kind: "text",
-    flag: "log-level",
-    env: "SVC_LOG",
-    placeholder: "LEVEL",
-    default: "info",
-    choices: LOG_LEVELS,
-    help: "Least severe log lines to write to stderr.",
-  },
+  logLevel: LOG_LEVEL_OPTION,
 } as const satisfies OptionTable;
 
 export type IngestSettings = Settings<typeof OPTIONS>;

@@ -1,7 +1,11 @@
 /** Options of the query server: SPEC.md sections 1 and 8, as far as they have an effect. */
 
 import type { OptionTable, Settings } from "../shared/config/options.ts";
-import { LOG_LEVELS } from "../shared/os/logging.ts";
+import {
+  DATA_DIR_OPTION,
+  LOG_LEVEL_OPTION,
+  WAREHOUSE_OPTIONS,
+} from "../shared/config/process_options.ts";
 import { ROWS_RETURNED_CEILING } from "./limits.ts";
 
 const MIB = 1024 * 1024;
@@ -22,35 +26,8 @@ export const OPTIONS = {
     default: "0.0.0.0:9105",
     help: "Address of `/metrics`.",
   },
-  dataDir: {
-    kind: "text",
-    flag: "data-dir",
-    env: "SVC_DATA_DIR",
-    placeholder: "DATA_DIR",
-    default: "./data",
-    help: "Local root directory.",
-  },
-  warehouse: {
-    kind: "text",
-    flag: "warehouse",
-    placeholder: "DIR",
-    default: "warehouse",
-    help: "Warehouse subdirectory of the data directory, or an absolute path.",
-  },
-  warehouseUrl: {
-    kind: "text",
-    flag: "warehouse-url",
-    env: "SVC_WAREHOUSE_URL",
-    placeholder: "URL",
-    help: "Warehouse as a file:// URL; overrides --warehouse.",
-  },
-  catalogUri: {
-    kind: "text",
-    flag: "catalog-uri",
-    env: "SVC_CATALOG_URI",
-    placeholder: "URI",
-    help: "Catalog as sqlite://<path>?mode=rwc; catalog.db in the warehouse when not given.",
-  },
+  dataDir: { ...DATA_DIR_OPTION, env: "SVC_DATA_DIR" },
+  ...WAREHOUSE_OPTIONS,
   queryWalBufferDir: {
     kind: "text",
     flag: "query-wal-buffer-dir",
@@ -112,15 +89,7 @@ export const OPTIONS = {
     max: 1024,
     help: "Threads of the SQL engine; one per core when not given.",
   },
-  logLevel: {
-    kind: "text",
-    flag: "log-level",
-    env: "SVC_LOG",
-    placeholder: "LEVEL",
-    default: "info",
-    choices: LOG_LEVELS,
-    help: "Least severe log lines to write to stderr.",
-  },
+  logLevel: LOG_LEVEL_OPTION,
 } as const satisfies OptionTable;
 
 export type QuerySettings = Settings<typeof OPTIONS>;

@@ -1,10 +1,7 @@
-/** `svc-query-server`: parses, starts, waits to be asked to end, stops. Permissions: set `query` of `deno.json`. */
+/** `svc-query-server`, the query server as a program. Permissions: set `query` of `deno.json`. */
 
-import { isOperatingError } from "../shared/base/errors.ts";
 import { VERSION } from "../shared/base/version.ts";
-import { parseProgram, UsageError } from "../shared/config/parse_options.ts";
-import { configureLogging, type LogThreshold } from "../shared/os/logging.ts";
-import { listenForEnd } from "../shared/os/signals.ts";
+import { runProgram } from "../shared/config/run_program.ts";
 import { OPTIONS, startQuery } from "./mod.ts";
 
 const PROGRAM = {
@@ -14,25 +11,10 @@ const PROGRAM = {
   version: VERSION,
 };
 
-async function main(argv: readonly string[]): Promise<number> {
-  const encoder = new TextEncoder();
-  try {
-    const invocation = parseProgram(PROGRAM, argv, (name) => Deno.env.get(name));
-    if (invocation.kind === "print") {
-      await Deno.stdout.write(encoder.encode(invocation.text));
-      return 0;
-    }
-    const { settings } = invocation;
-    await configureLogging({ level: settings.logLevel as LogThreshold });
-    using end = listenForEnd();
+if (import.meta.main) {
+  await runProgram(PROGRAM, async (settings, endRequested) => {
     await using _server = await startQuery(settings);
-    await end.requested;
-    return 0;
-  } catch (error) {
-    if (!(error instanceof UsageError) && !isOperatingError(error)) throw error;
-    await Deno.stderr.write(encoder.encode(`${PROGRAM.name}: ${error.message}\n`));
-    return error instanceof UsageError ? 2 : 1;
-  }
+    await endRequested;
+    return undefined;
+  });
 }
-
-if (import.meta.main) Deno.exit(await main(Deno.args));

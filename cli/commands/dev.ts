@@ -4,7 +4,7 @@
  */
 
 import { messageOf, OperatingError } from "../../shared/base/errors.ts";
-import { DATA_DIR_OPTION } from "../../shared/config/data_dir.ts";
+import { DATA_DIR_OPTION } from "../../shared/config/process_options.ts";
 import type { OptionTable, Settings } from "../../shared/config/options.ts";
 import { type Clock, SystemClock } from "../../shared/os/clock.ts";
 import { SystemRandom } from "../../shared/os/random.ts";

@@ -10,7 +10,7 @@ import { defineCommand } from "../command.ts";
 import { openDirectEngine, printSql } from "../direct_sql.ts";
 import { importEvents } from "../event_import.ts";
 import { MEAN_STEP_MS, syntheticEvents, toNdjson } from "../synthetic_events.ts";
-import { WAREHOUSE_OPTIONS, type WarehousePaths, warehousePaths } from "../warehouse_options.ts";
+import { LOCAL_OPTIONS, type WarehousePaths, warehousePaths } from "../warehouse_options.ts";
 
 const OPTIONS = {
   n: {
@@ -28,7 +28,7 @@ const OPTIONS = {
     help:
       "Remove the warehouse first: every table, every file. Refused for a folder that is no warehouse.",
   },
-  ...WAREHOUSE_OPTIONS,
+  ...LOCAL_OPTIONS,
 } as const satisfies OptionTable;
 
 const QUERIES = [

@@ -1,7 +1,7 @@
 /** `svc ingest`: NDJSON events from a file or stdin into the local table `events`, all or none. */
 
 import { messageOf, OperatingError } from "../../shared/base/errors.ts";
-import { DATA_DIR_OPTION } from "../../shared/config/data_dir.ts";
+import { DATA_DIR_OPTION } from "../../shared/config/process_options.ts";
 import type { OptionTable } from "../../shared/config/options.ts";
 import { DenoFileSystem } from "../../shared/os/deno_file_system.ts";
 import { listenForEnd } from "../../shared/os/signals.ts";

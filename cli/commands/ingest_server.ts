@@ -6,11 +6,9 @@ import type { OptionTable } from "../../shared/config/options.ts";
 import { configureLogging, type LogThreshold } from "../../shared/os/logging.ts";
 import { listenForEnd } from "../../shared/os/signals.ts";
 import { defineCommand } from "../command.ts";
-import { WAREHOUSE_OPTIONS } from "../warehouse_options.ts";
 
 const OPTIONS = {
   ...INGEST_OPTIONS,
-  warehouseUrl: WAREHOUSE_OPTIONS.warehouseUrl,
   withCompactor: {
     kind: "switch",
     flag: "with-compactor",

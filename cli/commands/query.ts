@@ -1,7 +1,7 @@
 /** `svc query`: one statement on what was ingested below the data directory, tables and WAL together. */
 
 import { resolve } from "node:path";
-import { DATA_DIR_OPTION } from "../../shared/config/data_dir.ts";
+import { DATA_DIR_OPTION } from "../../shared/config/process_options.ts";
 import type { OptionTable } from "../../shared/config/options.ts";
 import { DenoFileSystem } from "../../shared/os/deno_file_system.ts";
 import { openWalReader } from "../../shared/wal/reader.ts";

@@ -3,7 +3,7 @@
 import type { OptionTable } from "../../shared/config/options.ts";
 import { defineCommand } from "../command.ts";
 import { openDirectEngine, printSql, RESULT_OPTIONS } from "../direct_sql.ts";
-import { WAREHOUSE_OPTIONS, warehousePaths } from "../warehouse_options.ts";
+import { LOCAL_OPTIONS, warehousePaths } from "../warehouse_options.ts";
 
 const OPTIONS = {
   query: {
@@ -13,7 +13,7 @@ const OPTIONS = {
     required: true,
     help: "The statement: one SELECT.",
   },
-  ...WAREHOUSE_OPTIONS,
+  ...LOCAL_OPTIONS,
   ...RESULT_OPTIONS,
 } as const satisfies OptionTable;
 

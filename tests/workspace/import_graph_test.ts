@@ -135,7 +135,7 @@ Deno.test({
     assert.deepEqual(refusedDenoCalls("shared/wal/lane.ts", source), [{ line: 3, member: "open" }]);
     assert.deepEqual(refusedDenoCalls("shared/os/deno_file_system.ts", source), []);
     assert.deepEqual(refusedDenoCalls("shared/wal/lane_test.ts", source), []);
-    assert.deepEqual(refusedDenoCalls("query/main.ts", "Deno.args; Deno.serve(f);"), [
+    assert.deepEqual(refusedDenoCalls("cli/main.ts", "Deno.args; Deno.serve(f);"), [
       { line: 1, member: "serve" },
     ]);
   },

@@ -39,7 +39,7 @@ const DENO_CALLERS: readonly { readonly path: RegExp; readonly members: readonly
   { path: /^(tests|shared\/testing)\//, members: ["*"] },
   { path: /_test\.ts$/, members: ["*"] },
   {
-    path: /^(ingest|query|compactor|cli)\/main\.ts$/,
+    path: /^(cli\/main|shared\/config\/run_program)\.ts$/,
     members: ["args", "env", "exit", "stdout", "stderr"],
   },
   {

@@ -1,0 +1,57 @@
+/** Options that several processes have, in the same words everywhere. SPEC.md section 1. */
+
+import { LOG_LEVELS } from "../os/logging.ts";
+import type { OptionTable, TextOption } from "./options.ts";
+
+/** Its variable is the query server's alone: that one adds `env: "SVC_DATA_DIR"`. */
+export const DATA_DIR_OPTION = {
+  kind: "text",
+  flag: "data-dir",
+  placeholder: "DATA_DIR",
+  default: "./data",
+  help: "Local root directory.",
+} as const satisfies TextOption;
+
+/** Of ingest and compactor. */
+export const WAL_OPTION = {
+  kind: "text",
+  flag: "wal",
+  placeholder: "DIR",
+  default: "wal",
+  help: "WAL directory, absolute or below the data directory.",
+} as const satisfies TextOption;
+
+/** Where tables and their catalog are. */
+export const WAREHOUSE_OPTIONS = {
+  warehouse: {
+    kind: "text",
+    flag: "warehouse",
+    placeholder: "DIR",
+    default: "warehouse",
+    help: "Warehouse directory, absolute or below the data directory.",
+  },
+  warehouseUrl: {
+    kind: "text",
+    flag: "warehouse-url",
+    env: "SVC_WAREHOUSE_URL",
+    placeholder: "URL",
+    help: "Warehouse as a file:// URL; overrides --warehouse.",
+  },
+  catalogUri: {
+    kind: "text",
+    flag: "catalog-uri",
+    env: "SVC_CATALOG_URI",
+    placeholder: "URI",
+    help: "Catalog as sqlite://<path>?mode=rwc; catalog.db in the warehouse when not given.",
+  },
+} as const satisfies OptionTable;
+
+export const LOG_LEVEL_OPTION = {
+  kind: "text",
+  flag: "log-level",
+  env: "SVC_LOG",
+  placeholder: "LEVEL",
+  default: "info",
+  choices: LOG_LEVELS,
+  help: "Least severe log lines to write to stderr.",
+} as const satisfies TextOption;
