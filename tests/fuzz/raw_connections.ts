@@ -9,8 +9,10 @@ import assert from "node:assert/strict";
 import { encodeLogsRequest } from "../../proto/otlp_logs.ts";
 import { concatBytes, utf8 } from "../../shared/base/bytes.ts";
 import { SeededRandom } from "../../shared/testing/seeded_random.ts";
+import { metricReaches } from "../clients/metric_wait.ts";
 import { RunningIngest } from "../clients/running_ingest.ts";
 import { mutateBytes, pick } from "./mutate_bytes.ts";
+import { mutateProtobuf } from "./mutate_protobuf.ts";
 
 /** From the end of what is sent to the end of the connection. */
 const END_MS_MAX = 5_000;
@@ -114,11 +116,14 @@ export interface RawFuzzOptions {
 export async function runRawFuzz({ seed, connections }: RawFuzzOptions): Promise<void> {
   await using ingest = await RunningIngest.start();
   const grpcPort = ingest.server.otlpGrpcAddress?.port ?? 0;
+  await exchange(grpcPort, VALID_CALL);
+  const calls = 'svc_ingest_grpc_calls_total{endpoint="grpc_logs",code="OK"}';
+  await metricReaches(ingest, calls, 1); // What is damaged below is valid.
   for (let number = 0; number < connections; number += 1) {
     const random = new SeededRandom(seed * 2 ** 24 + number);
     const isGrpc = random.chance(0.5);
-    const source = isGrpc ? grpcCall() : latin1(pick(random, RAW_CASES).text.slice(0, 4_000));
-    const bytes = mutateBytes(source, random);
+    const source = isGrpc ? VALID_CALL : latin1(pick(random, RAW_CASES).text.slice(0, 4_000));
+    const bytes = isGrpc && random.chance(0.6) ? damagedCall(random) : mutateBytes(source, random);
     const before = await rowsStored(ingest);
     try {
       const answer = await exchange(isGrpc ? grpcPort : ingest.server.address.port, bytes);
@@ -215,29 +220,50 @@ const SETTINGS = 4;
 const HEADERS = 1;
 const DATA = 0;
 
-/** One call of `Export` as HTTP/2 frames, its header fields without indexing or Huffman codes. */
-function grpcCall(): Uint8Array {
-  const fields = [
+/** The largest payload that a frame has unless both sides agree on more. */
+const PAYLOAD_BYTES_MAX = 16_384;
+
+/** Header fields of a call, without indexing or Huffman codes. */
+const CALL_FIELDS = concatBytes(
+  [
     [":method", "POST"],
     [":scheme", "http"],
     [":path", "/opentelemetry.proto.collector.logs.v1.LogsService/Export"],
     [":authority", "x"],
     ["content-type", "application/grpc"],
     ["te", "trailers"],
-  ].flatMap(([name = "", value = ""]) => [Uint8Array.of(0), sized(name), sized(value)]);
-  const message = encodeLogsRequest({
-    resourceLogs: [{ scopeLogs: [{ logRecords: [{ body: { stringValue: "raw" } }] }] }],
-  });
+  ].flatMap(([name = "", value = ""]) => [Uint8Array.of(0), sized(name), sized(value)]),
+);
+const CALL_MESSAGE = encodeLogsRequest({
+  resourceLogs: [{ scopeLogs: [{ logRecords: [{ body: { stringValue: "raw" } }] }] }],
+});
+const VALID_CALL = exportCall(CALL_FIELDS, prefixed(CALL_MESSAGE));
+
+/** A call whose frames are whole, but not what is in them. */
+function damagedCall(random: SeededRandom): Uint8Array {
+  return pick(random, [
+    () => exportCall(mutateBytes(CALL_FIELDS, random), prefixed(CALL_MESSAGE)),
+    () => exportCall(CALL_FIELDS, prefixed(mutateProtobuf(CALL_MESSAGE, random))),
+    () => exportCall(CALL_FIELDS, mutateBytes(prefixed(CALL_MESSAGE), random)),
+    () => exportCall(CALL_FIELDS, prefixed(CALL_MESSAGE), mutateBytes(VALID_CALL, random)),
+  ])();
+}
+
+/** One call of `Export` as HTTP/2 frames, `more` bytes behind it. */
+function exportCall(fields: Uint8Array, message: Uint8Array, more?: Uint8Array): Uint8Array {
   return concatBytes([
     utf8("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"),
     frame(SETTINGS, { flags: 0, stream: 0, payload: new Uint8Array(0) }),
-    frame(HEADERS, { flags: 4, stream: 1, payload: concatBytes(fields) }),
-    frame(DATA, {
-      flags: 1,
-      stream: 1,
-      payload: concatBytes([Uint8Array.of(0, 0, 0, 0, message.length), message]),
-    }),
+    frame(HEADERS, { flags: 4, stream: 1, payload: fields.subarray(0, PAYLOAD_BYTES_MAX) }),
+    frame(DATA, { flags: 1, stream: 1, payload: message.subarray(0, PAYLOAD_BYTES_MAX) }),
+    ...(more === undefined ? [] : [more]),
   ]);
+}
+
+function prefixed(message: Uint8Array): Uint8Array {
+  const prefix = new Uint8Array(5);
+  new DataView(prefix.buffer).setUint32(1, message.length);
+  return concatBytes([prefix, message]);
 }
 
 function sized(text: string): Uint8Array {
