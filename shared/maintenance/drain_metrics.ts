@@ -3,15 +3,18 @@
  * the ingest server with `--with-compactor`.
  */
 
-import { laneName } from "../event/tenant.ts";
+import { type LaneId, laneName } from "../event/tenant.ts";
+import { OTHER } from "../metrics/bounded_cells.ts";
 import type { MetricHandles } from "../metrics/metrics.ts";
 import { DURATION_SECS_BUCKETS, type MetricTable } from "../metrics/table.ts";
 import type { DrainObserver } from "./drain_observer.ts";
 
 /**
- * Lanes are created by the operator's tenants and indexes, so their number is bounded by what is
- * configured.
+ * Senders choose the names of indexes: lanes past the first so many share one series of each counter
+ * and have no gauges.
  */
+export const LANE_SERIES_MAX = 100;
+
 const LANE = { lane: [] } as const;
 
 /** What a drain counts; also served by an ingester that has the compactor inside. */
@@ -97,9 +100,15 @@ export const DRAIN_METRICS = {
 
 /** Counts what a drain reports into `metrics`. */
 export function countDrain(metrics: MetricHandles<typeof DRAIN_METRICS>): Required<DrainObserver> {
+  const known = new Set<string>();
+  const labelsOf = (lane: LaneId) => {
+    const name = laneName(lane);
+    if (known.size < LANE_SERIES_MAX) known.add(name);
+    return { lane: known.has(name) ? name : OTHER };
+  };
   return {
     committed(lane, report) {
-      const labels = { lane: laneName(lane) };
+      const labels = labelsOf(lane);
       metrics.rows.add(report.rows, labels);
       metrics.fileBytes.add(report.fileBytes, labels);
       metrics.files.add(report.files, labels);
@@ -110,11 +119,12 @@ export function countDrain(metrics: MetricHandles<typeof DRAIN_METRICS>): Requir
     },
     overtaken: () => metrics.commits.add(1, { outcome: "overtaken" }),
     failed: () => metrics.commits.add(1, { outcome: "failed" }),
-    poisoned: (lane) => metrics.poisoned.add(1, { lane: laneName(lane) }),
-    swept: (lane, segments) => metrics.swept.add(segments, { lane: laneName(lane) }),
-    expired: (lane, snapshots) => metrics.expired.add(snapshots, { lane: laneName(lane) }),
+    poisoned: (lane) => metrics.poisoned.add(1, labelsOf(lane)),
+    swept: (lane, segments) => metrics.swept.add(segments, labelsOf(lane)),
+    expired: (lane, snapshots) => metrics.expired.add(snapshots, labelsOf(lane)),
     lag(lane, lag) {
-      const labels = { lane: laneName(lane) };
+      const labels = labelsOf(lane);
+      if (labels.lane === OTHER) return;
       metrics.lagSegments.set(lag.segments, labels);
       metrics.lagBytes.set(lag.bytes, labels);
       metrics.lagSecs.set(lag.ageSecs, labels);

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { createMetrics } from "../metrics/metrics.ts";
-import { countDrain, DRAIN_METRICS } from "./drain_metrics.ts";
+import { countDrain, DRAIN_METRICS, LANE_SERIES_MAX } from "./drain_metrics.ts";
 
 const LANE = { tenant: "default", index: "events" };
 const OTHER = { tenant: "default", index: "web" };
@@ -43,5 +43,27 @@ Deno.test({
         'svc_drain_lag_segments{lane="default/web"} 2',
       ]
     ) assert.ok(text.split("\n").includes(line), `${line} in\n${text}`);
+  },
+});
+
+Deno.test({
+  name: "countDrain bounds the series of lanes, whatever senders call them",
+  fn: async () => {
+    const metrics = createMetrics(DRAIN_METRICS, { version: "1", role: "compactor" });
+    const observer = countDrain(metrics);
+    for (let i = 0; i < 3 * LANE_SERIES_MAX; i += 1) {
+      const lane = { tenant: "default", index: `i${i}` };
+      observer.swept?.(lane, 2);
+      observer.lag?.(lane, { segments: 1, bytes: 1, ageSecs: 1 });
+    }
+    const lines = (await metrics.render(null)).text.split("\n");
+    const swept = lines.filter((line) => line.startsWith("svc_wal_swept_segments_total{"));
+    assert.equal(swept.length, LANE_SERIES_MAX + 1);
+    assert.equal(
+      swept.at(-1),
+      `svc_wal_swept_segments_total{lane="(other)"} ${4 * LANE_SERIES_MAX}`,
+    );
+    const lag = lines.filter((line) => line.startsWith("svc_drain_lag_segments{"));
+    assert.equal(lag.length, LANE_SERIES_MAX);
   },
 });
