@@ -6,7 +6,7 @@
  * end without waiting, so there is one user at a time.
  */
 
-import { isUtf8 } from "node:buffer";
+import { Buffer, isUtf8 } from "node:buffer";
 import { assert } from "../../shared/base/assert.ts";
 import { textOf, utf8 } from "../../shared/base/bytes.ts";
 import { messageOf, OperatingError } from "../../shared/base/errors.ts";
@@ -46,6 +46,15 @@ const OF_RESOURCE = { resource: 0x0a, scopes: 0x12 } as const;
 const RESOURCE = { attributes: 0x0a } as const;
 const OF_SCOPE = { scope: 0x0a, records: 0x12 } as const;
 const SCOPE = { name: 0x0a, version: 0x12, attributes: 0x1a } as const;
+/** Contexts kept between requests, and the wire bytes that one may have to be kept. */
+const CONTEXTS_MAX = 256;
+const CONTEXT_BYTES_MAX = 4096;
+
+/** Bytes of the request. */
+interface Span {
+  readonly start: number;
+  readonly end: number;
+}
 
 export class RequestDecoder<Context> {
   readonly #reader: WireReader;
@@ -53,6 +62,8 @@ export class RequestDecoder<Context> {
   readonly #records: RecordReader<Context>;
   readonly #columns: RequestDecoderParts<Context>["columns"];
   readonly #regular: (body: Uint8Array) => Uint8Array;
+  /** By the bytes of resource and scope. */
+  readonly #contexts = new Map<string, Context>();
 
   constructor({ reader, values, records, columns, regular }: RequestDecoderParts<Context>) {
     this.#reader = reader;
@@ -110,26 +121,24 @@ export class RequestDecoder<Context> {
   #ofResource(end: number): void {
     const reader = this.#reader;
     const start = reader.pos;
-    const resourceEnd = this.#enterOnly(OF_RESOURCE.resource, end);
-    const resource: Attribute[] = [];
-    while (reader.pos < resourceEnd) {
-      const tag = reader.tag(resourceEnd);
-      if (tag === RESOURCE.attributes) {
-        resource.push(this.#values.attribute(reader.span(resourceEnd)));
-      } else reader.skip(tag, resourceEnd);
-    }
+    const resource = this.#only(OF_RESOURCE.resource, end);
     reader.pos = start;
+    let scopes = 0;
     while (reader.pos < end) {
       const tag = reader.tag(end);
-      if (tag === OF_RESOURCE.scopes) this.#ofScope(reader.span(end), resource);
-      else reader.skip(tag, end);
+      if (tag === OF_RESOURCE.scopes) {
+        this.#ofScope(reader.span(end), resource);
+        scopes += 1;
+      } else reader.skip(tag, end);
     }
+    // What no record needs must be well-formed all the same.
+    if (scopes === 0) this.#resource(resource);
   }
 
-  #ofScope(end: number, resource: readonly Attribute[]): void {
+  #ofScope(end: number, resource: Span): void {
     const reader = this.#reader;
     const start = reader.pos;
-    const context = this.#context(this.#enterOnly(OF_SCOPE.scope, end), resource);
+    const context = this.#contextOf(resource, this.#only(OF_SCOPE.scope, end));
     reader.pos = start;
     while (reader.pos < end) {
       const tag = reader.tag(end);
@@ -138,29 +147,57 @@ export class RequestDecoder<Context> {
     }
   }
 
-  /** Moves into the only field with `wanted`: its end. An absent one is empty. */
-  #enterOnly(wanted: number, end: number): number {
+  /** The only field with `wanted` from the cursor to `end`. An absent one is empty. */
+  #only(wanted: number, end: number): Span {
     const reader = this.#reader;
-    let foundStart = -1;
-    let foundEnd = -1;
+    let found: Span | undefined;
     while (reader.pos < end) {
       const tag = reader.tag(end);
       if (tag !== wanted) {
         reader.skip(tag, end);
         continue;
       }
-      if (foundStart >= 0) throw IRREGULAR;
-      foundEnd = reader.span(end);
-      foundStart = reader.pos;
-      reader.pos = foundEnd;
+      if (found !== undefined) throw IRREGULAR;
+      const spanEnd = reader.span(end);
+      found = { start: reader.pos, end: spanEnd };
+      reader.pos = spanEnd;
     }
-    if (foundStart < 0) return end;
-    reader.pos = foundStart;
-    return foundEnd;
+    return found ?? { start: end, end };
   }
 
-  #context(end: number, resource: readonly Attribute[]): Context {
+  /** Senders repeat their resource and scopes in every request: the bytes that are known are not read again. */
+  #contextOf(resource: Span, scope: Span): Context {
+    const { bytes } = this.#reader;
+    const length = resource.end - resource.start + scope.end - scope.start;
+    if (length > CONTEXT_BYTES_MAX) return this.#context(resource, scope);
+    const wire = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+    const key =
+      `${resource.end - resource.start}:${wire.toString("latin1", resource.start, resource.end)}` +
+      wire.toString("latin1", scope.start, scope.end);
+    const known = this.#contexts.get(key);
+    if (known !== undefined) return known;
+    const context = this.#context(resource, scope);
+    if (this.#contexts.size >= CONTEXTS_MAX) this.#contexts.clear();
+    this.#contexts.set(key, context);
+    return context;
+  }
+
+  #resource({ start, end }: Span): Attribute[] {
     const reader = this.#reader;
+    const attributes: Attribute[] = [];
+    reader.pos = start;
+    while (reader.pos < end) {
+      const tag = reader.tag(end);
+      if (tag === RESOURCE.attributes) attributes.push(this.#values.attribute(reader.span(end)));
+      else reader.skip(tag, end);
+    }
+    return attributes;
+  }
+
+  #context(resourceSpan: Span, { start, end }: Span): Context {
+    const reader = this.#reader;
+    const resource = this.#resource(resourceSpan);
+    reader.pos = start;
     const scope: Attribute[] = [];
     let scopeName: Attribute | undefined;
     let scopeVersion: Attribute | undefined;
