@@ -14,7 +14,7 @@ import { dirname } from "node:path";
 import type { DirEntry, File, FileStat, FileSystem, ReadableFile } from "./file_system.ts";
 
 /** From here on the copy to the page cache costs more than a hop to another thread. */
-const WRITE_ASIDE_BYTES = 64 * 1024;
+const WRITE_ASIDE_BYTES = 16 * 1024;
 
 export class DenoFileSystem implements FileSystem {
   #temporaries = 0;
