@@ -5,12 +5,20 @@
  *
  * The path says whether bodies are logs, spans or bulk documents.
  *
- * Usage: `load_generator.ts <port> <path> <seconds> <records per request> <connections>`; one JSON
- * line on stdout: `{"requests","rows","seconds","bytes","p50Ms","p99Ms"}`. A status other than 200
- * ends the run with an error.
+ * Without a rate each connection sends its next request when it has its answer. With one, requests
+ * are due at even distances, whichever connection is free sends the next, and latency counts from
+ * when a request was due: a server that stalls is charged for all that waited behind the stall.
+ *
+ * Usage: `load_generator.ts <port> <path> <seconds> <records per request> <connections> [requests
+ * per second]`, 0 for no rate; one JSON line on stdout, a `LoadReport` of drive_load.ts. A status
+ * other than 200 ends the run with an error.
  */
 
+import { setImmediate } from "node:timers/promises";
+
+import { percentile } from "./benchmark.ts";
 import { bulkBody } from "./bulk_bodies.ts";
+import type { LoadReport } from "./drive_load.ts";
 import { otlpLogsBody, otlpTracesBody } from "./otlp_bodies.ts";
 
 const KINDS = {
@@ -21,7 +29,10 @@ const KINDS = {
 const BODIES = 8;
 const WARM_UP_SECS = 0.5;
 
-const [port = "", path = "", seconds = "", records = "", connections = ""] = Deno.args;
+/** Timers fire up to a millisecond late: the last part of a wait turns the event loop instead. */
+const TIMER_LATE_MS = 2;
+
+const [port = "", path = "", seconds = "", records = "", connections = "", rate = "0"] = Deno.args;
 const startNs = BigInt(Date.now()) * 1_000_000n;
 const { build, contentType } = KINDS[path as keyof typeof KINDS];
 const requests = Array.from({ length: BODIES }, (_, i) => {
@@ -43,26 +54,42 @@ const requests = Array.from({ length: BODIES }, (_, i) => {
 const begun = performance.now();
 const from = begun + WARM_UP_SECS * 1_000;
 const until = from + Number(seconds) * 1_000;
+const periodMs = Number(rate) > 0 ? 1_000 / Number(rate) : 0;
 const tookMs: number[] = [];
+const lateMs: number[] = [];
 let bytes = 0;
+let scheduled = 0;
 
-/** One connection: a request, its answer, the next. */
+/** One connection: a request, its answer, the next. Counts from `sent`, which is when it was due. */
 async function drive(lane: number): Promise<void> {
   using connection = await Deno.connect({ hostname: "127.0.0.1", port: Number(port) });
   connection.setNoDelay(true);
   const buffer = new Uint8Array(16 * 1024);
   for (let turn = lane;; turn++) {
     const request = requests[turn % BODIES] ?? new Uint8Array(0);
-    const sent = performance.now();
+    const sent = periodMs === 0 ? performance.now() : await nextDue();
     if (sent >= until) return;
     for (let at = 0; at < request.byteLength;) at += await connection.write(request.subarray(at));
     await readAnswer(connection, buffer);
     const answered = performance.now();
-    if (sent >= from && answered <= until) {
+    if (sent >= from && (periodMs > 0 || answered <= until)) {
       tookMs.push(answered - sent);
       bytes += request.byteLength;
     }
   }
+}
+
+/** Takes the next place in the schedule and waits for it; returns when it was, also when that is past. */
+async function nextDue(): Promise<number> {
+  const due = begun + scheduled++ * periodMs;
+  const waitMs = due - performance.now();
+  if (waitMs <= 0 || due >= until) return due;
+  if (waitMs > TIMER_LATE_MS) {
+    await new Promise((resolve) => setTimeout(resolve, waitMs - TIMER_LATE_MS));
+  }
+  while (performance.now() < due) await setImmediate();
+  if (due >= from) lateMs.push(performance.now() - due);
+  return due;
 }
 
 const decoder = new TextDecoder("latin1");
@@ -89,14 +116,13 @@ async function readAnswer(connection: Deno.TcpConn, buffer: Uint8Array): Promise
 }
 
 await Promise.all(Array.from({ length: Number(connections) }, (_, lane) => drive(lane)));
-tookMs.sort((a, b) => a - b);
-const at = (share: number) => tookMs[Math.floor(tookMs.length * share)] ?? NaN;
-const report = JSON.stringify({
+const report: LoadReport = {
   requests: tookMs.length,
   rows: tookMs.length * Number(records),
   seconds: Number(seconds),
   bytes,
-  p50Ms: at(0.5),
-  p99Ms: at(0.99),
-});
-Deno.stdout.writeSync(new TextEncoder().encode(`${report}\n`));
+  p50Ms: percentile(tookMs, 0.5),
+  p99Ms: percentile(tookMs, 0.99),
+  ...(periodMs > 0 ? { lateP99Ms: percentile(lateMs, 0.99) } : {}),
+};
+Deno.stdout.writeSync(new TextEncoder().encode(`${JSON.stringify(report)}\n`));

@@ -5,6 +5,16 @@ import { DECODE } from "./decode_benchmark.ts";
 import { DRAIN } from "./drain_benchmark.ts";
 import { FRESHNESS } from "./freshness_benchmark.ts";
 import { INGEST } from "./ingest_benchmark.ts";
+import { LATENCY } from "./latency_benchmark.ts";
+import { MEMORY } from "./memory_benchmark.ts";
 import { SQL } from "./sql_benchmark.ts";
 
-export const BENCHMARKS: readonly Benchmark[] = [DECODE, INGEST, DRAIN, SQL, FRESHNESS];
+export const BENCHMARKS: readonly Benchmark[] = [
+  DECODE,
+  INGEST,
+  LATENCY,
+  MEMORY,
+  DRAIN,
+  SQL,
+  FRESHNESS,
+];

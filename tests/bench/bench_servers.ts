@@ -1,0 +1,101 @@
+/** The servers of one benchmark, each a process of its own, and the directory they write to. All end with it. */
+
+import { join } from "node:path";
+import { processArguments } from "../../cli/permissions.ts";
+import { freePorts } from "../apps/stack.ts";
+
+export interface RunningServer {
+  readonly port: number;
+  readonly pid: number;
+}
+
+const READY_MS_MAX = 20_000;
+const HERE = import.meta.dirname ?? ".";
+
+export class BenchServers implements AsyncDisposable {
+  /** On the disk of the temporary directory, as everything that is measured here. */
+  readonly dir: string;
+  readonly #processes: Deno.ChildProcess[] = [];
+
+  private constructor(dir: string) {
+    this.dir = dir;
+  }
+
+  static async create(name: string): Promise<BenchServers> {
+    return new BenchServers(await Deno.makeTempDir({ prefix: `svc-bench-${name}-` }));
+  }
+
+  /** Where the ingest server keeps its data. */
+  get dataDir(): string {
+    return join(this.dir, "data");
+  }
+
+  async startBare(): Promise<RunningServer> {
+    const program = join(HERE, "bare_server.ts");
+    const permissions = ["--allow-net=127.0.0.1", `--allow-write=${this.dir}`];
+    const process = denoRun([...permissions, program, join(this.dir, "bare")], "piped").spawn();
+    this.#processes.push(process);
+    const reader = process.stdout.getReader();
+    const { value } = await reader.read();
+    await reader.cancel();
+    return { port: Number(new TextDecoder().decode(value)), pid: process.pid };
+  }
+
+  /** The ingest server of this workspace under its usual permissions. */
+  async startIngest(options: { grpcPort?: number } = {}): Promise<RunningServer> {
+    const [port = 0, metricsPort = 0] = freePorts(2);
+    await Deno.mkdir(join(this.dataDir, "wal"), { recursive: true });
+    const grpc = options.grpcPort === undefined
+      ? ["--disable-otlp-grpc"]
+      : ["--otlp-grpc-listen", `127.0.0.1:${options.grpcPort}`];
+    const process = new Deno.Command(Deno.execPath(), {
+      args: processArguments("ingest", this.dataDir, [
+        ...["--bind", `127.0.0.1:${port}`, "--metrics-bind", `127.0.0.1:${metricsPort}`],
+        ...grpc,
+      ]),
+      env: { SVC_LOG: "warning" },
+      stdin: "null",
+      stdout: "null",
+      stderr: "inherit",
+    }).spawn();
+    this.#processes.push(process);
+    await waitUntilReady(port);
+    return { port, pid: process.pid };
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    for (const process of this.#processes) await end(process);
+    await Deno.remove(this.dir, { recursive: true });
+  }
+}
+
+/** `deno run` of one program of this directory; `args` are permissions, its path, its arguments. */
+export function denoRun(args: readonly string[], stdout: "piped" | "null"): Deno.Command {
+  return new Deno.Command(Deno.execPath(), {
+    args: ["run", "--quiet", "--no-prompt", ...args],
+    stdin: "null",
+    stdout,
+    stderr: "inherit",
+  });
+}
+
+async function waitUntilReady(port: number): Promise<void> {
+  const until = Date.now() + READY_MS_MAX;
+  while (Date.now() < until) {
+    const response = await fetch(`http://127.0.0.1:${port}/readyz`).catch(() => undefined);
+    await response?.body?.cancel();
+    if (response?.ok) return;
+    await new Promise((resolve) => setTimeout(resolve, 20));
+  }
+  throw new Error(`the ingest server was not ready within ${READY_MS_MAX} ms`);
+}
+
+async function end(process: Deno.ChildProcess): Promise<void> {
+  try {
+    process.kill("SIGTERM");
+  } catch (error) {
+    // It ended by itself: its exit status says why, on stderr.
+    if (!(error instanceof TypeError)) throw error;
+  }
+  await process.status;
+}

@@ -1,0 +1,55 @@
+/** Load from a process of its own, so that the server under it has its event loop to itself. */
+
+import { join } from "node:path";
+import { LOGS_EXPORT } from "../clients/grpc_call.ts";
+import { denoRun } from "./bench_servers.ts";
+
+const HERE = import.meta.dirname ?? ".";
+
+export type LoadPath = "/v1/logs" | "/v1/traces" | "/api/v1/_compat/_bulk" | typeof LOGS_EXPORT;
+
+export interface LoadOptions {
+  /** Measured seconds; a generator warms up before. */
+  readonly seconds: number;
+  readonly recordsPerRequest: number;
+  readonly connections: number;
+  /** HTTP only: send at this rate, and count latency from when a request was due. */
+  readonly requestsPerSec?: number;
+}
+
+export interface LoadReport {
+  readonly requests: number;
+  readonly rows: number;
+  readonly seconds: number;
+  readonly bytes: number;
+  readonly p50Ms: number;
+  readonly p99Ms: number;
+  /** With a rate: how late the generator itself was with a free connection, 99th percentile. */
+  readonly lateP99Ms?: number;
+}
+
+export async function driveLoad(
+  port: number,
+  path: LoadPath,
+  options: LoadOptions,
+): Promise<LoadReport> {
+  const program = path === LOGS_EXPORT ? "grpc_load_generator.ts" : "load_generator.ts";
+  const { seconds, recordsPerRequest, connections, requestsPerSec } = options;
+  const numbers = [seconds, recordsPerRequest, connections, requestsPerSec ?? 0].map(String);
+  const output = await denoRun(
+    ["--allow-net=127.0.0.1", "--allow-env", join(HERE, program), String(port), path, ...numbers],
+    "piped",
+  ).output();
+  if (!output.success) throw new Error("the load generator failed");
+  return JSON.parse(new TextDecoder().decode(output.stdout));
+}
+
+/** Rows per second that the server on `port` acknowledged. */
+export async function rowsPerSec(
+  port: number,
+  path: LoadPath,
+  options: LoadOptions,
+): Promise<number> {
+  const { rows, seconds } = await driveLoad(port, path, options);
+  return rows / seconds;
+}
