@@ -2,6 +2,7 @@
 
 import type { ColumnBatch } from "../../shared/columns/batch.ts";
 import type { JsonObject } from "./json_fields.ts";
+import { LOGS_REQUEST } from "./json_messages.ts";
 import { JsonRequestWriter } from "./json_request.ts";
 import { decodeLogsProtobuf } from "./logs_protobuf.ts";
 import type { DecodeOptions } from "./request_decoder.ts";
@@ -18,6 +19,7 @@ const request = new JsonRequestWriter({
   resources: "resourceLogs",
   scopes: "scopeLogs",
   records: "logRecords",
+  message: LOGS_REQUEST,
   writeRecord,
 });
 

@@ -2,6 +2,7 @@
 
 import type { ColumnBatch } from "../../shared/columns/batch.ts";
 import { type JsonObject, objectOf, objectsOf } from "./json_fields.ts";
+import { TRACE_REQUEST } from "./json_messages.ts";
 import { JsonRequestWriter } from "./json_request.ts";
 import type { DecodeOptions } from "./request_decoder.ts";
 import { decodeSpansProtobuf } from "./spans_protobuf.ts";
@@ -18,6 +19,7 @@ const request = new JsonRequestWriter({
   resources: "resourceSpans",
   scopes: "scopeSpans",
   records: "spans",
+  message: TRACE_REQUEST,
   writeRecord: writeSpan,
 });
 

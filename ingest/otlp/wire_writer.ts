@@ -4,12 +4,14 @@
  */
 
 import { assert } from "../../shared/base/assert.ts";
+import { utf8 } from "../../shared/base/bytes.ts";
 import { ByteBuilder } from "../../shared/columns/byte_builder.ts";
 
 const LENGTH_BYTES = 4;
 const LENGTH_MAX = 2 ** 28 - 1;
 /** A string of so many units has fewer than 128 bytes: its length takes one. */
 const SHORT_TEXT_MAX = 42;
+const ONE_BYTE_LENGTH_MAX = 127;
 
 /** The value of each hexadecimal digit by its character code; 0xff for what is none. */
 const NIBBLES = Uint8Array.from({ length: 128 }, (_, code) => {
@@ -55,6 +57,23 @@ export class WireWriter {
     this.end(start);
   }
 
+  /** A string field, given as the UTF-8 in `source` from `start` to `end`. */
+  copy(tag: number, source: DataView, start: number, end: number): void {
+    const length = end - start;
+    if (length > ONE_BYTE_LENGTH_MAX) {
+      const fieldStart = this.start(tag);
+      this.out.copy(source, start, end);
+      this.end(fieldStart);
+      return;
+    }
+    const { out } = this;
+    out.reserve(2);
+    out.view.setUint8(out.length, tag);
+    out.view.setUint8(out.length + 1, length);
+    out.length += 2;
+    out.copy(source, start, end);
+  }
+
   /** A varint field from 0 to 2^32 - 1. */
   varint(tag: number, value: number): void {
     const { out } = this;
@@ -67,18 +86,36 @@ export class WireWriter {
 
   /** A varint field of a signed 64-bit integer. */
   int64(tag: number, value: bigint): void {
-    this.out.byte(tag);
-    let rest = BigInt.asUintN(64, value);
-    for (; rest >= 0x80n; rest >>= 7n) this.out.byte(Number(rest & 0x7fn) | 0x80);
-    this.out.byte(Number(rest));
+    this.int64Halves(tag, lowOf(value), highOf(value));
+  }
+
+  /** The same, given as halves of 32 bits. */
+  int64Halves(tag: number, lowHalf: number, highHalf: number): void {
+    const { out } = this;
+    out.reserve(11);
+    out.byte(tag);
+    let low = lowHalf >>> 0;
+    let high = highHalf >>> 0;
+    while (high !== 0 || low >= 0x80) {
+      out.byte((low & 0x7f) | 0x80);
+      low = ((low >>> 7) | (high << 25)) >>> 0;
+      high >>>= 7;
+    }
+    out.byte(low);
   }
 
   fixed64(tag: number, value: bigint): void {
+    this.fixed64Halves(tag, lowOf(value), highOf(value));
+  }
+
+  fixed64Halves(tag: number, low: number, high: number): void {
     const { out } = this;
     out.reserve(9);
-    out.view.setUint8(out.length, tag);
-    out.view.setBigUint64(out.length + 1, value, true);
-    out.length += 9;
+    const at = out.length;
+    out.view.setUint8(at, tag);
+    out.view.setUint32(at + 1, low, true);
+    out.view.setUint32(at + 5, high, true);
+    out.length = at + 9;
   }
 
   /** Also takes tags of two bytes: fields from number 16. */
@@ -107,21 +144,36 @@ export class WireWriter {
 
   /** The bytes of hexadecimal text, in either case; false when it is none. */
   hex(tag: number, text: string): boolean {
-    const start = this.start(tag);
+    const bytes = utf8(text);
+    return this.hexOf(tag, new DataView(bytes.buffer), 0, bytes.length);
+  }
+
+  /** The same of the text in `source` from `start` to `end`. */
+  hexOf(tag: number, source: DataView, start: number, end: number): boolean {
+    const count = (end - start) >> 1;
+    const fieldStart = this.start(tag);
     const { out } = this;
-    const count = text.length >> 1;
     out.reserve(count);
-    let invalid = text.length & 1;
+    const { view } = out;
+    let invalid = (end - start) & 1;
     for (let i = 0; i < count; i += 1) {
-      const high = nibble(text.charCodeAt(2 * i));
-      const low = nibble(text.charCodeAt(2 * i + 1));
+      const high = nibble(source.getUint8(start + 2 * i));
+      const low = nibble(source.getUint8(start + 2 * i + 1));
       invalid |= (high | low) & 0xf0;
-      out.view.setUint8(start + i, (high << 4) | low);
+      view.setUint8(fieldStart + i, (high << 4) | low);
     }
     out.length += count;
-    this.end(start);
+    this.end(fieldStart);
     return invalid === 0;
   }
+}
+
+function lowOf(value: bigint): number {
+  return Number(BigInt.asUintN(32, value));
+}
+
+function highOf(value: bigint): number {
+  return Number(BigInt.asUintN(32, value >> 32n));
 }
 
 function nibble(code: number): number {

@@ -111,7 +111,7 @@ function writeQuoted(out: ByteBuilder, source: DataView, start: number, end: num
  * set where the subtraction went below zero; with its lowest but one bit turned, a quote comes right after the
  * control characters. True as well for some words that need none.
  */
-function needsEscape(word: number): boolean {
+export function needsEscape(word: number): boolean {
   const turned = word ^ 0x02020202;
   const backslash = word ^ 0x5c5c5c5c;
   const below = ((turned - 0x21212121) & ~turned) | ((backslash - 0x01010101) & ~backslash);
