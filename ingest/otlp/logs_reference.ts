@@ -7,6 +7,7 @@ import { ExportLogsServiceRequest } from "../../proto/otlp_logs.ts";
 import type { RowObject } from "../../shared/columns/rows.ts";
 import {
   bytes,
+  decodeMessage,
   fill,
   json,
   lastByName,
@@ -14,14 +15,12 @@ import {
   type Message,
   nanos,
   objectText,
-  refuseGroups,
   textOf,
 } from "./values_reference.ts";
 
 /** Throws an `Error` when the request must be refused. */
 export function referenceRows(body: Uint8Array, nowNs: bigint): RowObject[] {
-  const request = ExportLogsServiceRequest.decode(body) as unknown as Message;
-  refuseGroups(request);
+  const request = decodeMessage(ExportLogsServiceRequest, body);
   const rows: RowObject[] = [];
   for (const resourceLogs of list(request.resourceLogs)) {
     const resource = lastByName(list((resourceLogs.resource as Message)?.attributes));

@@ -7,6 +7,7 @@ import { ExportTraceServiceRequest } from "../../proto/otlp_traces.ts";
 import type { RowObject } from "../../shared/columns/rows.ts";
 import {
   bytes,
+  decodeMessage,
   fill,
   json,
   lastByName,
@@ -14,7 +15,6 @@ import {
   type Message,
   nanos,
   objectText,
-  refuseGroups,
 } from "./values_reference.ts";
 
 const KINDS = ["UNSPECIFIED", "INTERNAL", "SERVER", "CLIENT", "PRODUCER", "CONSUMER"];
@@ -22,8 +22,7 @@ const STATUS_CODES = ["UNSET", "OK", "ERROR"];
 
 /** Throws an `Error` when the request must be refused. */
 export function referenceRows(body: Uint8Array, nowNs: bigint): RowObject[] {
-  const request = ExportTraceServiceRequest.decode(body) as unknown as Message;
-  refuseGroups(request);
+  const request = decodeMessage(ExportTraceServiceRequest, body);
   const rows: RowObject[] = [];
   for (const resourceSpans of list(request.resourceSpans)) {
     const resource = lastByName(list((resourceSpans.resource as Message)?.attributes));

@@ -3,7 +3,11 @@
  * Shares no code with the decoders. Each throws an `Error` for what must be refused.
  */
 
-export type Message = Record<string, unknown> & { $unknowns?: Uint8Array[] };
+import protobuf from "protobufjs";
+
+export type Message = Record<string, unknown>;
+
+const START_GROUP = 3;
 
 export function list(value: unknown): Message[] {
   return (value ?? []) as Message[];
@@ -97,13 +101,19 @@ export function nanos(value: unknown): bigint {
   return ns;
 }
 
-/** OTLP has no groups; protobufjs keeps unknown ones, tag first. */
-export function refuseGroups(value: unknown): void {
-  if (value instanceof Uint8Array || typeof value !== "object" || value === null) return;
-  for (const raw of (value as Message).$unknowns ?? []) {
-    if (((raw[0] ?? 0) & 7) === 3) throw new Error("a group");
+/** protobufjs's view of a message, with groups refused: it passes over them, and OTLP has none. */
+export function decodeMessage(type: protobuf.Type, body: Uint8Array): Message {
+  const { prototype } = protobuf.Reader;
+  const { skipType } = prototype;
+  prototype.skipType = function (wireType: number, ...rest: []) {
+    if (wireType === START_GROUP) throw new Error("a group");
+    return skipType.call(this, wireType, ...rest);
+  };
+  try {
+    return type.decode(body) as unknown as Message;
+  } finally {
+    prototype.skipType = skipType;
   }
-  for (const member of Object.values(value)) refuseGroups(member);
 }
 
 /** The text of a JSON object with these members. */
