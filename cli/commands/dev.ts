@@ -11,10 +11,16 @@ import { SystemRandom } from "../../shared/os/random.ts";
 import { defineCommand } from "../command.ts";
 import type { Console } from "../console.ts";
 import { makeDataFolders } from "../data_folders.ts";
+import { checkAddresses, type WantedAddress } from "../dev/check_addresses.ts";
 import { childEnvironment } from "../dev/child_environment.ts";
 import { clientUrl, greeting } from "../dev/greeting.ts";
 import { listenPatiently } from "../dev/patient_end.ts";
-import { type ChildEnd, ProcessGroup, runsFromSource } from "../dev/process_group.ts";
+import {
+  type ChildEnd,
+  mayStartProcesses,
+  ProcessGroup,
+  runsFromSource,
+} from "../dev/process_group.ts";
 import { seedDemo } from "../dev/seed_demo.ts";
 import { processArguments, type Role, ROLES } from "../permissions.ts";
 
@@ -65,6 +71,8 @@ export const command = defineCommand({
   options: OPTIONS,
   async run(settings, { console }) {
     if (!runsFromSource()) throw needsSource();
+    if (!await mayStartProcesses()) throw needsRun();
+    checkAddresses(wantedAddresses(settings));
     await makeDataFolders(settings.dataDir);
     const note = (text: string) => tell(console, text);
     const group = new ProcessGroup({ writeLine: note, nameWidth: nameWidth() });
@@ -115,6 +123,19 @@ function nameWidth(): number {
   return Math.max(...ROLES.map((role) => role.length));
 }
 
+function wantedAddresses(settings: DevSettings): WantedAddress[] {
+  return [
+    { address: settings.ingestBind, option: "--ingest-bind" },
+    ...(settings.disableOtlpGrpc
+      ? []
+      : [{ address: settings.otlpGrpcListen, option: "--otlp-grpc-listen" }]),
+    { address: settings.queryBind, option: "--query-bind" },
+    { address: settings.ingestMetricsBind, option: "--ingest-metrics-bind" },
+    { address: settings.compactorMetricsBind, option: "--compactor-metrics-bind" },
+    { address: settings.queryMetricsBind, option: "--query-metrics-bind" },
+  ];
+}
+
 function argumentsOf(settings: DevSettings): Readonly<Record<Role, readonly string[]>> {
   return {
     ingest: [
@@ -142,7 +163,9 @@ async function greet(
     `${clientUrl(settings.compactorMetricsBind)}/healthz`,
   ], { clock, over });
   if (over.aborted) return;
-  await console.output.write(greeting({ ingestUrl, queryUrl }, { runner: "npx -y deno@2.9.6" }));
+  const grpc = settings.disableOtlpGrpc ? {} : { otlpGrpc: settings.otlpGrpcListen };
+  const runner = "npx -y deno@2.9.6";
+  await console.output.write(greeting({ ingestUrl, queryUrl, ...grpc }, { runner }));
   if (!settings.seedDemo) return await untilAborted(over);
   const seed = Math.floor(new SystemRandom().float() * 2 ** 32);
   const note = (text: string) => tell(console, `${"dev".padEnd(nameWidth())} | ${text}`);
@@ -192,6 +215,14 @@ function needsSource(): OperatingError {
   return new OperatingError(
     "unimplemented",
     "Cannot run the stack from a compiled binary: run the binaries of the roles, or `deno task dev` in the source tree",
+  );
+}
+
+function needsRun(): OperatingError {
+  return new OperatingError(
+    "permission_denied",
+    "Cannot start the processes of the stack: this process may not run others; use `deno task dev`, " +
+      "or grant --allow-run",
   );
 }
 

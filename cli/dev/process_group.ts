@@ -113,6 +113,12 @@ export function runsFromSource(): boolean {
   return !Deno.build.standalone;
 }
 
+/** Whether this process was granted to start others. */
+export async function mayStartProcesses(): Promise<boolean> {
+  const run = await Deno.permissions.query({ name: "run", command: Deno.execPath() });
+  return run.state === "granted";
+}
+
 /** Sends a signal; false when the process has ended already. */
 function signal(process: Deno.ChildProcess, name: Deno.Signal): boolean {
   try {
