@@ -4,17 +4,20 @@ export interface Addresses {
   /** Base addresses as clients reach them. */
   readonly ingestUrl: string;
   readonly queryUrl: string;
+  /** `host:port` of OTLP/gRPC; absent when it is off. */
+  readonly otlpGrpc?: string;
 }
 
 /** Where `svc sql` asks when it is told nothing. */
 const QUERY_URL_DEFAULTS = ["http://127.0.0.1:8089", "http://localhost:8089"];
 
 export function greeting(addresses: Addresses, options: { runner: string }): string {
-  const { ingestUrl, queryUrl } = addresses;
+  const { ingestUrl, queryUrl, otlpGrpc } = addresses;
+  const grpc = otlpGrpc === undefined ? "" : `, OTLP/gRPC at ${otlpGrpc}`;
   const endpoint = QUERY_URL_DEFAULTS.includes(queryUrl) ? "" : ` --endpoint ${queryUrl}`;
   return [
     "",
-    `The stack is up: ingest at ${ingestUrl}, SQL at ${queryUrl}. Ctrl-C stops it.`,
+    `The stack is up: ingest at ${ingestUrl}${grpc}, SQL at ${queryUrl}. Ctrl-C stops it.`,
     "",
     "Send a log:",
     "",

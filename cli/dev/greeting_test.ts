@@ -66,3 +66,17 @@ async function shellWords(line: string): Promise<string[]> {
   const { stdout } = await new Deno.Command("sh", { args: ["-c", script] }).output();
   return new TextDecoder().decode(stdout).split("\0").slice(0, -1);
 }
+
+Deno.test({
+  name: "greeting names OTLP/gRPC where it is on",
+  fn: () => {
+    const addresses = { ingestUrl: "http://127.0.0.1:1", queryUrl: "http://127.0.0.1:2" };
+    const first = (otlpGrpc: { otlpGrpc?: string }) =>
+      greeting({ ...addresses, ...otlpGrpc }, { runner: "deno" }).split("\n")[1];
+    assert.match(
+      first({ otlpGrpc: "127.0.0.1:4317" }) ?? "",
+      /, OTLP\/gRPC at 127\.0\.0\.1:4317, /,
+    );
+    assert.doesNotMatch(first({}) ?? "", /gRPC/);
+  },
+});
