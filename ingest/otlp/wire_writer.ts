@@ -4,7 +4,6 @@
  */
 
 import { assert } from "../../shared/base/assert.ts";
-import { utf8 } from "../../shared/base/bytes.ts";
 import { ByteBuilder } from "../../shared/columns/byte_builder.ts";
 
 const LENGTH_BYTES = 4;
@@ -21,6 +20,7 @@ const NIBBLES = Uint8Array.from({ length: 128 }, (_, code) => {
 
 export class WireWriter {
   readonly out = new ByteBuilder(64 * 1024);
+  readonly #scratch = new ByteBuilder(64);
 
   /** Starts a length-delimited field; give the result to `end`. */
   start(tag: number): number {
@@ -144,8 +144,10 @@ export class WireWriter {
 
   /** The bytes of hexadecimal text, in either case; false when it is none. */
   hex(tag: number, text: string): boolean {
-    const bytes = utf8(text);
-    return this.hexOf(tag, new DataView(bytes.buffer), 0, bytes.length);
+    const scratch = this.#scratch;
+    scratch.clear();
+    scratch.text(text);
+    return this.hexOf(tag, scratch.view, 0, scratch.length);
   }
 
   /** The same of the text in `source` from `start` to `end`. */
