@@ -86,6 +86,10 @@ export interface RunProfile {
   /** Rows emitted by scans of data files. */
   readonly rowsScanned: number;
   readonly filesRead: number;
+  /**
+   * Most that lay in spill files while it ran, other statements' too; 0 when an earlier one on the same
+   * connection had reached as much, as what this one added to that is not known.
+   */
   readonly spillBytes: number;
 }
 

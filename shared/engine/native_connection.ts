@@ -28,6 +28,8 @@ export class NativeConnection implements EngineConnection {
   readonly #views = new Set<string>();
   /** What `rows` ran last: a profile of anything else is not its measurement. */
   #lastSql = "";
+  /** The engine's peak of spill before that: it counts from the connection's start and is never reset. */
+  #spillPeakBefore = 0;
 
   constructor(
     private readonly native: DuckDBConnection,
@@ -75,6 +77,7 @@ export class NativeConnection implements EngineConnection {
     options: Parameters<EngineConnection["rows"]>[1],
   ): AsyncGenerator<TextChunk> {
     this.#lastSql = renderingSql(sql, options);
+    this.#spillPeakBefore = (await this.readProfile())?.system_peak_temp_dir_size ?? 0;
     const prepared = await this.attempt(() => this.native.prepare(this.#lastSql));
     const result = await this.attempt(() => prepared.stream()).finally(() =>
       prepared.destroySync()
@@ -91,14 +94,9 @@ export class NativeConnection implements EngineConnection {
   }
 
   async profile(): Promise<RunProfile | undefined> {
-    try {
-      const text = new TextDecoder().decode(await this.hooks.profile());
-      const profile = JSON.parse(text) as ProfileNode;
-      return profile.query_name === this.#lastSql ? runProfileOf(profile) : undefined;
-    } catch {
-      // No profile is no measurement; the caller leaves the figures out.
-      return undefined;
-    }
+    const profile = await this.readProfile();
+    if (profile?.query_name !== this.#lastSql) return undefined;
+    return runProfileOf(profile, { spillPeakBefore: this.#spillPeakBefore });
   }
 
   async release(): Promise<void> {
@@ -128,6 +126,15 @@ export class NativeConnection implements EngineConnection {
       this.native.interrupt();
       const settled = Promise.allSettled(this.#running);
       await Promise.race([settled, new Promise((resolve) => setTimeout(resolve, STOP_REPEAT_MS))]);
+    }
+  }
+
+  /** Of the statement that ended last. No profile is no measurement; the caller leaves the figures out. */
+  private async readProfile(): Promise<ProfileNode | undefined> {
+    try {
+      return JSON.parse(new TextDecoder().decode(await this.hooks.profile())) as ProfileNode;
+    } catch {
+      return undefined;
     }
   }
 

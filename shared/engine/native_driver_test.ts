@@ -8,7 +8,9 @@ interface Lab extends AsyncDisposable {
   readonly connection: EngineConnection;
 }
 
-async function openLab(): Promise<Lab> {
+async function openLab(
+  limits = { memoryBytesMax: 256 * 2 ** 20, spillBytesMax: 2 ** 20 },
+): Promise<Lab> {
   const dir = await Deno.makeTempDir({ prefix: "native-driver-" });
   for (const name of ["readable", "scratch", "secret"]) await Deno.mkdir(`${dir}/${name}`);
   await Deno.writeTextFile(`${dir}/readable/a.csv`, "x\n1\n");
@@ -16,8 +18,7 @@ async function openLab(): Promise<Lab> {
   const database = await nativeDriver({ readFile: (path) => Deno.readFile(path) }).open({
     readableDirs: [`${dir}/readable`],
     scratchDir: `${dir}/scratch`,
-    memoryBytesMax: 256 * 2 ** 20,
-    spillBytesMax: 2 ** 20,
+    ...limits,
     threads: 2,
     connections: 1,
     setup: ["CREATE MACRO seven() AS 7"],
@@ -105,6 +106,26 @@ Deno.test({
     deepStrictEqual(await connection.profile(), { rowsScanned: 0, filesRead: 0, spillBytes: 0 });
     await connection.texts("SELECT 2");
     strictEqual(await connection.profile(), undefined);
+  },
+});
+
+Deno.test({
+  name: "EngineConnection.profile does not charge a statement with what earlier ones spilled",
+  fn: async () => {
+    await using lab = await openLab({ memoryBytesMax: 128 * 2 ** 20, spillBytesMax: 2 ** 30 });
+    const { connection } = lab;
+    const spillOf = async (sql: string) => {
+      const columns = await connection.describe(sql);
+      const rows = connection.rows(sql, { columns, shape: "arrays", rowsMax: 1 });
+      for await (const chunk of rows) chunk.texts();
+      return (await connection.profile())?.spillBytes;
+    };
+    strictEqual(await spillOf("SELECT 1 AS x"), 0);
+    const sorted = `SELECT count(*) FROM (SELECT *, row_number() OVER (ORDER BY text) AS n
+      FROM (SELECT repeat(md5(i::VARCHAR), 6) AS text FROM range(500000) t(i))) WHERE n = 7`;
+    ok((await spillOf(sorted) ?? 0) > 0);
+    strictEqual(await spillOf("SELECT 1 AS x"), 0);
+    strictEqual(await spillOf("SELECT 2 AS x"), 0);
   },
 });
 

@@ -16,7 +16,11 @@ export interface ProfileNode {
   readonly children?: readonly ProfileNode[];
 }
 
-export function runProfileOf(root: ProfileNode): RunProfile {
+/** `spillPeakBefore`: what the connection's profile said before the statement, of all that ran on it by then. */
+export function runProfileOf(
+  root: ProfileNode,
+  { spillPeakBefore }: { readonly spillPeakBefore: number },
+): RunProfile {
   let rowsScanned = 0;
   let filesRead = 0;
   const visit = (node: ProfileNode) => {
@@ -27,5 +31,6 @@ export function runProfileOf(root: ProfileNode): RunProfile {
     for (const child of node.children ?? []) visit(child);
   };
   visit(root);
-  return { rowsScanned, filesRead, spillBytes: root.system_peak_temp_dir_size ?? 0 };
+  const spillPeak = root.system_peak_temp_dir_size ?? 0;
+  return { rowsScanned, filesRead, spillBytes: spillPeak > spillPeakBefore ? spillPeak : 0 };
 }
