@@ -82,7 +82,7 @@ Deno.test({
     assert.equal(await stack.ended(UP_MS_MAX), 1, stack.told());
     assert.match(
       stack.told(),
-      new RegExp(`^svc: Cannot keep the stack up: ingest ended with status 1.*${ports[0]}`, "m"),
+      new RegExp(`^svc: cannot listen on 127.0.0.1:${ports[0]}: .* change --ingest-bind$`, "m"),
     );
     assert.deepEqual(await rolePids(stack.dataDir), []);
   },
