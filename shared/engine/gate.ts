@@ -142,7 +142,7 @@ function visitExpression(node: TreeNode, scope: Scope): void {
   const kind = textAt(node, "class");
   if (!EXPRESSION_CLASSES.has(kind)) {
     throw kind === "PARAMETER"
-      ? refusedSyntax("a parameter; write the value into the statement")
+      ? refusedSyntax("a parameter", "; write the value into the statement")
       : refusedSyntax(`an expression of kind ${kind}`);
   }
   if (kind === "FUNCTION" || kind === "WINDOW") checkFunction(node);
@@ -235,12 +235,10 @@ function refusedFunction(name: string): OperatingError {
   );
 }
 
-function refusedSyntax(what: string): OperatingError {
+function refusedSyntax(what: string, remedy = ""): OperatingError {
   return new OperatingError(
     "invalid_argument",
-    `Cannot run the statement: ${what} is not allowed`,
-    {
-      reason: "refused_syntax",
-    },
+    `Cannot run the statement: ${what} is not allowed${remedy}`,
+    { reason: "refused_syntax" },
   );
 }
