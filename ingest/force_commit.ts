@@ -4,9 +4,10 @@
  * this file's business.
  */
 
-import { OperatingError } from "../shared/base/errors.ts";
+import { getLogger } from "@logtape/logtape";
+import { messageOf, OperatingError } from "../shared/base/errors.ts";
 import type { CatalogReader } from "../shared/catalog/catalog.ts";
-import type { LaneId } from "../shared/event/tenant.ts";
+import { type LaneId, laneName } from "../shared/event/tenant.ts";
 import type { Clock } from "../shared/os/clock.ts";
 import type { Wal } from "../shared/wal/types.ts";
 import type { IngestMetrics } from "./metrics.ts";
@@ -30,9 +31,9 @@ const POLL_MS_MAX = 100;
 
 /**
  * Returns once the rows of `segment` are in the lane's table. Errors: `deadline_exceeded` when that
- * was not seen in time (the rows are durable and may still commit), and what the WAL throws. A
- * catalog that cannot be read is asked again until then: an error that invites to send the rows again
- * would double them.
+ * was not seen in time (the rows are durable and may still commit). A WAL that cannot be sealed only
+ * makes it later, and a catalog that cannot be read is asked again until then: an error that invites
+ * to send the rows again would double them.
  */
 export async function forceCommit(
   lane: LaneId,
@@ -41,9 +42,7 @@ export async function forceCommit(
 ): Promise<void> {
   const { clock, timeoutMs } = deps;
   const until = clock.monotonicMs() + timeoutMs;
-  await deps.wal.seal(lane);
-  await deps.wal.requestDrain(lane);
-  deps.drain?.wake();
+  await hasten(lane, deps);
   let catalogError: OperatingError | undefined;
   for (let pollMs = POLL_MS_MIN;; pollMs = Math.min(2 * pollMs, POLL_MS_MAX)) {
     try {
@@ -63,6 +62,20 @@ export async function forceCommit(
   }
   deps.metrics.forceCommits.add(1, { outcome: "timeout" });
   throw notObserved(segment, timeoutMs, catalogError);
+}
+
+/** Without it the segment is sealed by its age or salvaged, and drained at the next look. Never throws. */
+async function hasten(lane: LaneId, { wal, drain }: ForceCommitDeps): Promise<void> {
+  try {
+    await wal.seal(lane);
+    await wal.requestDrain(lane);
+    drain?.wake();
+  } catch (error) {
+    getLogger(["svc", "ingest"]).warn("cannot hasten the commit of lane {lane}: {error}", {
+      lane: laneName(lane),
+      error: messageOf(error),
+    });
+  }
 }
 
 function notObserved(

@@ -74,6 +74,18 @@ Deno.test({
 });
 
 Deno.test({
+  name: "forceCommit waits for the durable rows also when the WAL cannot be sealed or told",
+  fn: async () => {
+    const full = () => Promise.reject(new Error("no space left on device"));
+    for (const broken of ["seal", "requestDrain"]) {
+      const { deps, clock } = world("s1", 5_000);
+      await forceCommit(LANE, "s1", { ...deps, wal: { ...deps.wal, [broken]: full } });
+      assert.ok(clock.nowMs() >= 5_000, `${broken}: returned at ${clock.nowMs()}`);
+    }
+  },
+});
+
+Deno.test({
   name: "forceCommit is not satisfied by another segment",
   fn: async () => {
     const { deps } = world("s2", 0);
