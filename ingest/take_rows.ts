@@ -34,8 +34,8 @@ export interface ReceivedRows {
 
 /**
  * Returns once the rows that `receive` gave are as durable as their mode asks. What `receive` holds
- * is given back when it ends, for which `late` asks it once the deadline has passed. Errors: those of `receive`, the lanes, the WAL and the commit;
- * `deadline_exceeded`.
+ * is given back when it ends, for which `late` asks it once the deadline has passed. Errors: those of
+ * `receive`, the lanes, the WAL and the commit; `deadline_exceeded`.
  */
 export async function takeRows(
   endpoint: RowsEndpoint,
