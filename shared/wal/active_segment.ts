@@ -84,6 +84,7 @@ export class ActiveSegment {
       return new ActiveSegment(fs, file, { ...place, ...options, path, header, named });
     } catch (error) {
       file.close();
+      await removeIfPresent(fs, temporary).catch(() => {}); // Else the next start does.
       throw error;
     }
   }

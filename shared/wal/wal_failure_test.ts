@@ -77,6 +77,27 @@ const FAILURES: readonly { name: string; message: string; kind: Operation["kind"
   { name: "a sync", message: "Input/output error (os error 5)", kind: "sync" },
 ];
 
+Deno.test({
+  name: "Wal.append() leaves nothing behind of segments that could not be begun",
+  async fn() {
+    let failing = true;
+    const { fs, clock, wal } = await open(({ kind, path }) =>
+      failing && kind === "write" && path.includes("/active/")
+        ? new Error("No space left on device (os error 28)")
+        : undefined
+    );
+    for (let times = 0; times < 3; times += 1) {
+      await assert.rejects(wal.append(LANE, numberedBatch([1]), "wait_for"), { code: "internal" });
+      await clock.advance(60_000); // The probe, which writes elsewhere, lets the lane try again.
+    }
+    assert.deepEqual(await fs.readDir(`${ROOT}/default/events/active`), []);
+    failing = false;
+    await wal.append(LANE, numberedBatch([2]), "wait_for");
+    await wal.close();
+    assert.deepEqual(await rowsOnDisk(fs), [2]);
+  },
+});
+
 for (const { name, message, kind } of FAILURES) {
   Deno.test({
     name: `Wal.append() ${name} that fails is internal, then unavailable until the disk works`,
