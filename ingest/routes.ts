@@ -125,7 +125,10 @@ async function refuse(
   if (methods.length === 0) {
     const known = routes.map((route) => `${route.method} ${route.path}`).join(", ");
     return errorResponse(
-      new OperatingError("not_found", `there is no ${path} here: this server has ${known}`),
+      new OperatingError(
+        "not_found",
+        `there is no ${path} here: this server has ${known}, and bulk requests below /api/v1/_compat`,
+      ),
     );
   }
   const allow = methods.join(", ");
