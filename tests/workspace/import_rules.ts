@@ -53,8 +53,9 @@ const DENO_CALLERS: readonly { readonly path: RegExp; readonly members: readonly
   },
   {
     path: /^cli\/dev\/process_group\.ts$/,
-    members: ["Command", "ChildProcess", "Signal", "execPath", "build"],
+    members: ["Command", "ChildProcess", "Signal", "execPath", "build", "permissions"],
   },
+  { path: /^cli\/dev\/check_addresses\.ts$/, members: ["listen"] },
   {
     path: /^cli\/compile\.ts$/,
     members: ["Command", "execPath", "args", "exit", "stderr"],
