@@ -2,7 +2,8 @@
  * Child processes that live and die together: one merged log, and the end of one is the end of all.
  *
  * A child runs in a process group of its own, so that Ctrl-C in a terminal reaches it once, as the SIGTERM sent
- * here, and its orderly end is not mistaken for a second, impatient signal. Calls `Deno.Command` itself, and asks whether it may.
+ * here, and its orderly end is not mistaken for a second, impatient signal. Calls `Deno.Command` itself, and asks
+ * whether it may.
  * Not covered: children of a parent that was killed with SIGKILL run on.
  */
 
