@@ -22,3 +22,8 @@ export const ORDERED_ROWS_MAX = 1_000_001;
 export const POOL_RETRY_AFTER_SECS = 5;
 /** How often planning starts over when a file or segment it had listed is gone. */
 export const PLAN_ATTEMPTS_MAX = 3;
+/** Statements whose tree and columns are kept for the next time; the least recently used go first. */
+export const STATEMENTS_KEPT_MAX = 256;
+/** Characters of a statement, and of its tree, that are kept. */
+export const KEPT_STATEMENT_LENGTH_MAX = 8_192;
+export const KEPT_TREE_LENGTH_MAX = 65_536;

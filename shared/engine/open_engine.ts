@@ -13,6 +13,7 @@ import type { WalReader } from "../wal/types.ts";
 import type { EngineDriver } from "./driver.ts";
 import { DIALECT_SETUP } from "./functions/dialect.ts";
 import { FooterCache } from "./footer_cache.ts";
+import { StatementCache } from "./statement_cache.ts";
 import { CONNECTIONS_MAX } from "./limits.ts";
 import { nativeDriver } from "./native_driver.ts";
 import { SqlEngine } from "./sql_engine.ts";
@@ -70,6 +71,7 @@ export async function openEngine(options: EngineOptions): Promise<Engine> {
       wal,
       delta: wal === undefined ? undefined : new WalDelta({ wal, files, dir: deltaDir }),
       footers: new FooterCache(store),
+      statements: new StatementCache(),
       nowMs: () => clock.monotonicMs(),
     },
   });

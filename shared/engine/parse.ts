@@ -23,15 +23,21 @@ export interface Statement {
   readonly explain: boolean;
 }
 
-/** Errors: `invalid_argument` with reason `syntax_error`, `not_one_select` or `statement_too_large`. */
-export async function parse(connection: EngineConnection, text: string): Promise<Statement> {
+/**
+ * `serialize` is the SQL engine's parser. Errors: `invalid_argument` with reason `syntax_error`, `not_one_select` or
+ * `statement_too_large`.
+ */
+export async function parse(
+  serialize: (sql: string) => Promise<string>,
+  text: string,
+): Promise<Statement> {
   if (text.length > STATEMENT_LENGTH_MAX) {
     throw tooLarge(`${text.length} characters, at most ${STATEMENT_LENGTH_MAX} are read`);
   }
   if (text.includes("\0")) throw syntaxError("a statement cannot hold the character U+0000");
   const prefix = EXPLAIN.exec(text);
   const sql = (prefix === null ? text : text.slice(prefix[0].length)).replace(/[\s;]+$/, "");
-  const serialized = await connection.serialize(sql);
+  const serialized = await serialize(sql);
   if (depthOf(serialized) > STATEMENT_DEPTH_MAX) {
     throw tooLarge(`it is nested deeper than ${STATEMENT_DEPTH_MAX} levels`);
   }

@@ -1,6 +1,7 @@
 /** From a request to a statement that can run: parse, gate, plan, views. README.md tells the whole way. */
 
 import type { FooterCache } from "./footer_cache.ts";
+import type { StatementCache } from "./statement_cache.ts";
 import { costOf } from "./cost.ts";
 import type { Deadline } from "./deadline.ts";
 import { applyDefaultOrder, isBareSelect } from "./default_order.ts";
@@ -19,6 +20,7 @@ import type { Cost, QueryRequest, ScanOrdering } from "./types.ts";
 
 export interface PrepareDeps extends PlanSource {
   readonly footers: FooterCache;
+  readonly statements: StatementCache;
   readonly nowMs: () => number;
 }
 
@@ -44,7 +46,8 @@ export async function prepareStatement(
   { deps, deadline }: { readonly deps: PrepareDeps; readonly deadline: Deadline },
 ): Promise<Prepared> {
   const startMs = deps.nowMs();
-  const statement = await parse(connection, request.sql);
+  const serialize = (sql: string) => deps.statements.tree(connection, sql);
+  const statement = await parse(serialize, request.sql);
   const renamed = renameFunctions(statement.root);
   const references = gate(statement.root, { namespace: request.namespace });
   const rewritten = withoutNamespace(references) || renamed || !statement.embeddable;
@@ -72,7 +75,7 @@ export async function prepareStatement(
       deadline.check();
       await connection.createView(table.name, relationSql(table));
     }
-    const columns = await connection.describe(sql);
+    const columns = await deps.statements.columns(connection, sql, ordered.plan.tables);
     deadline.check();
     return {
       sql,

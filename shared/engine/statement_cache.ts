@@ -1,0 +1,59 @@
+/**
+ * What does not change from one run of a statement to the next, kept for those asked again and again (a dashboard's):
+ * its tree, and its result's columns. The tree follows from the text alone; the columns from the text and the
+ * columns of its tables, whatever files they have. Long texts are not kept; the least recently used go first.
+ */
+
+import type { DescribedColumn, EngineConnection } from "./driver.ts";
+import { KEPT_STATEMENT_LENGTH_MAX, KEPT_TREE_LENGTH_MAX, STATEMENTS_KEPT_MAX } from "./limits.ts";
+import type { TablePlan } from "./plan.ts";
+
+export class StatementCache {
+  readonly #trees = new Map<string, string>();
+  readonly #columns = new Map<string, readonly DescribedColumn[]>();
+
+  /** As `EngineConnection.serialize`. */
+  async tree(connection: EngineConnection, sql: string): Promise<string> {
+    const known = recall(this.#trees, sql);
+    if (known !== undefined) return known;
+    const tree = await connection.serialize(sql);
+    if (sql.length <= KEPT_STATEMENT_LENGTH_MAX && tree.length <= KEPT_TREE_LENGTH_MAX) {
+      keep(this.#trees, sql, tree);
+    }
+    return tree;
+  }
+
+  /** As `EngineConnection.describe`, with `tables` as its views. */
+  async columns(
+    connection: EngineConnection,
+    sql: string,
+    tables: readonly TablePlan[],
+  ): Promise<readonly DescribedColumn[]> {
+    if (sql.length > KEPT_STATEMENT_LENGTH_MAX) return await connection.describe(sql);
+    const views = tables.map(({ name, schema }) => [
+      name,
+      schema.columns.map((column) => [column.name, column.type]),
+    ]);
+    const key = JSON.stringify([sql, views]);
+    const known = recall(this.#columns, key);
+    if (known !== undefined) return known;
+    const columns = await connection.describe(sql);
+    keep(this.#columns, key, columns);
+    return columns;
+  }
+}
+
+function recall<V>(kept: Map<string, V>, key: string): V | undefined {
+  const value = kept.get(key);
+  if (value !== undefined) {
+    kept.delete(key);
+    kept.set(key, value);
+  }
+  return value;
+}
+
+function keep<V>(kept: Map<string, V>, key: string, value: V): void {
+  kept.set(key, value);
+  const [oldest] = kept.keys();
+  if (kept.size > STATEMENTS_KEPT_MAX && oldest !== undefined) kept.delete(oldest);
+}

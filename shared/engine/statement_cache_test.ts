@@ -1,0 +1,80 @@
+import assert from "node:assert/strict";
+import { EVENTS_SCHEMA } from "../event/events.ts";
+import type { TableSchema } from "../event/schema.ts";
+import type { EngineConnection } from "./driver.ts";
+import { KEPT_STATEMENT_LENGTH_MAX, STATEMENTS_KEPT_MAX } from "./limits.ts";
+import type { TablePlan } from "./plan.ts";
+import { StatementCache } from "./statement_cache.ts";
+
+/** Answers with the text asked for, and counts. */
+function countingConnection() {
+  const asked: string[] = [];
+  const answer = (sql: string) => {
+    asked.push(sql);
+    return Promise.resolve(sql);
+  };
+  const connection = { serialize: answer, describe: answer } as unknown as EngineConnection;
+  return { asked, connection };
+}
+
+function tableOf(schema: TableSchema): TablePlan {
+  return { name: "events", schema } as TablePlan;
+}
+
+Deno.test({
+  name: "StatementCache asks for a text's tree once, until others have pushed it out",
+  async fn() {
+    const { asked, connection } = countingConnection();
+    const cache = new StatementCache();
+    for (let i = 0; i < 3; i += 1) {
+      assert.equal(await cache.tree(connection, "SELECT 1"), "SELECT 1");
+    }
+    assert.deepEqual(asked, ["SELECT 1"]);
+    for (let i = 0; i < STATEMENTS_KEPT_MAX; i += 1) {
+      await cache.tree(connection, `SELECT ${i + 2}`);
+    }
+    await cache.tree(connection, "SELECT 1");
+    assert.equal(asked.filter((sql) => sql === "SELECT 1").length, 2);
+  },
+});
+
+Deno.test({
+  name: "StatementCache asks for columns again when a table has others",
+  async fn() {
+    const { asked, connection } = countingConnection();
+    const cache = new StatementCache();
+    const [first] = EVENTS_SCHEMA.columns;
+    assert.ok(first !== undefined);
+    const widened = { ...first, type: "string" as const };
+    const schemas = [
+      EVENTS_SCHEMA,
+      EVENTS_SCHEMA,
+      { ...EVENTS_SCHEMA, columns: EVENTS_SCHEMA.columns.slice(1) },
+      { ...EVENTS_SCHEMA, columns: [widened, ...EVENTS_SCHEMA.columns.slice(1)] },
+      EVENTS_SCHEMA,
+    ];
+    for (const schema of schemas) await cache.columns(connection, "SELECT *", [tableOf(schema)]);
+    assert.equal(asked.length, 3);
+  },
+});
+
+Deno.test({
+  name: "StatementCache keeps neither long texts nor failures",
+  async fn() {
+    const { asked, connection } = countingConnection();
+    const cache = new StatementCache();
+    const long = "x".repeat(KEPT_STATEMENT_LENGTH_MAX + 1);
+    for (let i = 0; i < 2; i += 1) {
+      await cache.tree(connection, long);
+      await cache.columns(connection, long, []);
+    }
+    assert.equal(asked.length, 4);
+    const failing = {
+      serialize: () => Promise.reject(new Error("no")),
+      describe: () => Promise.reject(new Error("no")),
+    } as unknown as EngineConnection;
+    await assert.rejects(cache.tree(failing, "SELECT 1"));
+    await assert.rejects(cache.columns(failing, "SELECT 1", []));
+    assert.equal(await cache.tree(connection, "SELECT 1"), "SELECT 1");
+  },
+});
