@@ -28,7 +28,9 @@ export class NativeConnection implements EngineConnection {
   readonly #views = new Set<string>();
   /** What `rows` ran last: a profile of anything else is not its measurement. */
   #lastSql = "";
-  /** The engine's peak of spill before that: it counts from the connection's start and is never reset. */
+  /** The peak of the connection's life as the last profile told it; undefined when it may have grown since. */
+  #spillPeak: number | undefined;
+  /** That peak before the statement: it counts from the connection's start and is never reset. */
   #spillPeakBefore = 0;
 
   constructor(
@@ -77,7 +79,9 @@ export class NativeConnection implements EngineConnection {
     options: Parameters<EngineConnection["rows"]>[1],
   ): AsyncGenerator<TextChunk> {
     this.#lastSql = renderingSql(sql, options);
-    this.#spillPeakBefore = (await this.readProfile())?.system_peak_temp_dir_size ?? 0;
+    this.#spillPeakBefore = this.#spillPeak ??
+      (await this.readProfile())?.system_peak_temp_dir_size ?? 0;
+    this.#spillPeak = undefined;
     const prepared = await this.attempt(() => this.native.prepare(this.#lastSql));
     const result = await this.attempt(() => prepared.stream()).finally(() =>
       prepared.destroySync()
@@ -96,6 +100,7 @@ export class NativeConnection implements EngineConnection {
   async profile(): Promise<RunProfile | undefined> {
     const profile = await this.readProfile();
     if (profile?.query_name !== this.#lastSql) return undefined;
+    this.#spillPeak = profile.system_peak_temp_dir_size;
     return runProfileOf(profile, { spillPeakBefore: this.#spillPeakBefore });
   }
 
