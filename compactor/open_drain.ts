@@ -1,7 +1,6 @@
 /** Opens what a drain works on: WAL, warehouse, catalog, Parquet writer. All of it local so far. */
 
-import { isAbsolute, join, resolve } from "node:path";
-import { sqlitePathOf } from "../shared/catalog/catalog_uri.ts";
+import { belowDataDir, localPlaces } from "../shared/catalog/local_places.ts";
 import { openSqliteCatalog } from "../shared/catalog/sqlite_catalog.ts";
 import { IcebergReader } from "../shared/iceberg/iceberg_reader.ts";
 import type { DrainDeps } from "../shared/maintenance/drain.ts";
@@ -11,7 +10,6 @@ import { DenoFileSystem } from "../shared/os/deno_file_system.ts";
 import { SystemRandom } from "../shared/os/random.ts";
 import { openParquetEncoder } from "../shared/parquet/parquet_encoder.ts";
 import { type LocalStore, openLocalStore } from "../shared/storage/local_store.ts";
-import { warehousePathOf } from "../shared/storage/warehouse_url.ts";
 import { openWalConsumerAdmin } from "../shared/wal/admin.ts";
 import { openWalReader } from "../shared/wal/reader.ts";
 import type { CompactorSettings } from "./flags.ts";
@@ -30,18 +28,7 @@ export function compactorPaths(
     "dataDir" | "wal" | "warehouse" | "warehouseUrl" | "catalogUri"
   >,
 ): CompactorPaths {
-  const dataDir = resolve(settings.dataDir);
-  const below = (path: string) => isAbsolute(path) ? resolve(path) : join(dataDir, path);
-  const warehouse = settings.warehouseUrl === undefined
-    ? below(settings.warehouse)
-    : resolve(warehousePathOf(settings.warehouseUrl));
-  return {
-    wal: below(settings.wal),
-    warehouse,
-    catalog: settings.catalogUri === undefined
-      ? join(warehouse, "catalog.db")
-      : resolve(sqlitePathOf(settings.catalogUri)),
-  };
+  return { wal: belowDataDir(settings, settings.wal), ...localPlaces(settings) };
 }
 
 export interface OpenDrain extends AsyncDisposable {

@@ -4,9 +4,8 @@
  */
 
 import { getLogger } from "@logtape/logtape";
-import { isAbsolute, join, resolve } from "node:path";
 import { VERSION } from "../shared/base/version.ts";
-import { sqlitePathOf } from "../shared/catalog/catalog_uri.ts";
+import { belowDataDir, localPlaces } from "../shared/catalog/local_places.ts";
 import { openSqliteCatalog } from "../shared/catalog/sqlite_catalog.ts";
 import { ByteBudget } from "../shared/http/byte_budget.ts";
 import {
@@ -25,7 +24,6 @@ import { type Clock, SystemClock } from "../shared/os/clock.ts";
 import { DenoFileSystem } from "../shared/os/deno_file_system.ts";
 import type { FileSystem } from "../shared/os/file_system.ts";
 import { SystemRandom } from "../shared/os/random.ts";
-import { warehousePathOf } from "../shared/storage/warehouse_url.ts";
 import type { Wal } from "../shared/wal/types.ts";
 import { openWalReader } from "../shared/wal/reader.ts";
 import { openWal } from "../shared/wal/wal.ts";
@@ -76,17 +74,8 @@ export function ingestPaths(
     "dataDir" | "wal" | "warehouse" | "warehouseUrl" | "catalogUri"
   >,
 ): IngestPaths {
-  const dataDir = resolve(settings.dataDir);
-  const below = (path: string) => isAbsolute(path) ? resolve(path) : join(dataDir, path);
-  const warehouse = settings.warehouseUrl === undefined
-    ? below(settings.warehouse)
-    : resolve(warehousePathOf(settings.warehouseUrl));
-  return {
-    wal: below(settings.wal),
-    catalog: settings.catalogUri === undefined
-      ? join(warehouse, "catalog.db")
-      : resolve(sqlitePathOf(settings.catalogUri)),
-  };
+  const { catalog } = localPlaces(settings);
+  return { wal: belowDataDir(settings, settings.wal), catalog };
 }
 
 /** Starts the server. Errors: `OperatingError`s that name the option to change. */

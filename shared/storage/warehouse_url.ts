@@ -13,7 +13,8 @@ export function warehousePathOf(url: string): string {
     "invalid_argument",
     `Cannot use a warehouse URL of scheme ${
       JSON.stringify(scheme)
-    }: give file:///<absolute path> or a path`,
+    }: give file:///<absolute path> ` +
+      "or a path, for example --warehouse-url file:///var/lib/svc",
     { reason: "unsupported_warehouse" },
   );
 }
