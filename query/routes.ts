@@ -4,33 +4,39 @@ import { type Context, Hono } from "hono";
 import { isOperatingError, OperatingError } from "../shared/base/errors.ts";
 import { errorResponse, jsonResponse } from "../shared/http/error_response.ts";
 import { answerSql, explainSql } from "./sql.ts";
+import type { CallerGate, QueryCaller } from "./query_caller.ts";
 import type { SqlService } from "./sql_call.ts";
 import type { Readiness } from "./readiness.ts";
 
 export interface QueryService extends SqlService {
   readonly readiness: Pick<Readiness, "problem">;
+  readonly callers: CallerGate;
 }
 
 interface Route {
   readonly method: "GET" | "POST";
   readonly path: string;
-  answer(request: Request, service: QueryService): Response | Promise<Response>;
+  /** For whoever the gate lets in. */
+  answer?(request: Request, service: QueryService, caller: QueryCaller): Promise<Response>;
+  /** For anybody: probes send no token. */
+  probe?(service: QueryService): Response;
 }
 
 export const ROUTES: readonly Route[] = [
   {
     method: "POST",
     path: "/api/v1/sql",
-    answer: (request, service) => answerSql(request, service, "sql"),
+    answer: (request, service, caller) => answerSql(request, service, { caller, endpoint: "sql" }),
   },
   {
     method: "POST",
     path: "/api/v1/sql/local",
-    answer: (request, service) => answerSql(request, service, "sql_local"),
+    answer: (request, service, caller) =>
+      answerSql(request, service, { caller, endpoint: "sql_local" }),
   },
   { method: "POST", path: "/api/v1/sql/explain", answer: explainSql },
-  { method: "GET", path: "/healthz", answer: () => jsonResponse({ status: "ok" }) },
-  { method: "GET", path: "/readyz", answer: (_request, service) => readyz(service) },
+  { method: "GET", path: "/healthz", probe: () => jsonResponse({ status: "ok" }) },
+  { method: "GET", path: "/readyz", probe: readyz },
 ];
 
 const SERVER_MICROS_HEADER = "x-svc-server-micros";
@@ -44,8 +50,13 @@ export function queryApp(service: QueryService): Hono {
     const micros = Math.round((service.clock.monotonicMs() - startedMs) * 1000);
     context.res.headers.set(SERVER_MICROS_HEADER, String(micros));
   });
-  for (const { method, path, answer } of ROUTES) {
-    app.on(method, path, (context) => answer(context.req.raw, service));
+  for (const { method, path, answer, probe } of ROUTES) {
+    if (probe !== undefined) app.on(method, path, () => probe(service));
+    if (answer === undefined) continue;
+    app.on(method, path, async (context) => {
+      const request = context.req.raw;
+      return await answer(request, service, await service.callers.admit(request));
+    });
   }
   for (const path of new Set(ROUTES.map((route) => route.path))) {
     app.all(path, (context) => methodNotAllowed(context, path));

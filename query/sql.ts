@@ -3,8 +3,8 @@
 import { readBody } from "../shared/http/body.ts";
 import { jsonResponse } from "../shared/http/error_response.ts";
 import { effectiveLimits, SQL_BODY_BYTES_MAX } from "./limits.ts";
-import type { Endpoint } from "./metrics.ts";
-import { SqlCall, type SqlService } from "./sql_call.ts";
+import type { QueryCaller } from "./query_caller.ts";
+import { type CallMade, SqlCall, type SqlService } from "./sql_call.ts";
 import { recordsResponse } from "./sql_records.ts";
 import { parseSqlRequest, type SqlRequest } from "./sql_request.ts";
 import { streamResponse } from "./sql_stream.ts";
@@ -13,9 +13,9 @@ import { streamResponse } from "./sql_stream.ts";
 export function answerSql(
   request: Request,
   service: SqlService,
-  endpoint: Endpoint,
+  made: CallMade,
 ): Promise<Response> {
-  return withCall(request, service, endpoint, async (call, asked) => {
+  return withCall(request, service, made, async (call, asked) => {
     if (asked.dry_run) return jsonResponse(costReport(call));
     if (asked.format === "ndjson") return await streamResponse(call);
     return await recordsResponse(call, service.answers);
@@ -23,8 +23,12 @@ export function answerSql(
 }
 
 /** Answers with the cost and the physical plan; runs nothing. */
-export function explainSql(request: Request, service: SqlService): Promise<Response> {
-  return withCall(request, service, "sql_explain", async (call) => {
+export function explainSql(
+  request: Request,
+  service: SqlService,
+  caller: QueryCaller,
+): Promise<Response> {
+  return withCall(request, service, { caller, endpoint: "sql_explain" }, async (call) => {
     const plan = await call.prepared.explain();
     call.throwIfStopped();
     return jsonResponse({ ...costReport(call), plan });
@@ -40,17 +44,17 @@ function costReport(call: SqlCall) {
 async function withCall(
   request: Request,
   service: SqlService,
-  endpoint: Endpoint,
+  made: CallMade,
   answer: (call: SqlCall, asked: SqlRequest) => Promise<Response>,
 ): Promise<Response> {
-  const call = new SqlCall(service, endpoint);
+  const call = new SqlCall(service, made);
   using _stopping = call.stopWith(request);
   let streams = false;
   try {
     const asked = parseSqlRequest(await readBody(request, { bytesMax: SQL_BODY_BYTES_MAX }));
     await call.prepare(asked, effectiveLimits(asked.limits ?? {}, service.rowsCeiling));
     const response = await answer(call, asked);
-    streams = asked.format === "ndjson" && !asked.dry_run && endpoint !== "sql_explain";
+    streams = asked.format === "ndjson" && !asked.dry_run && made.endpoint !== "sql_explain";
     if (!streams) call.end("ok");
     return response;
   } catch (thrown) {

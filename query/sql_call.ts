@@ -10,10 +10,13 @@ import { getLogger } from "@logtape/logtape";
 import { assert } from "../shared/base/assert.ts";
 import { isOperatingError, messageOf, OperatingError } from "../shared/base/errors.ts";
 import type { Engine, PreparedQuery, RunningQuery } from "../shared/engine/types.ts";
+import { asOperatingError } from "../shared/http/error_response.ts";
 import type { ByteBudget } from "../shared/http/byte_budget.ts";
 import type { Clock } from "../shared/os/clock.ts";
 import type { EffectiveLimits } from "./limits.ts";
 import type { Endpoint, Outcome, QueryMetrics } from "./metrics.ts";
+import type { QueryCaller } from "./query_caller.ts";
+import type { QueryObserver } from "./query_record.ts";
 import type { SqlRequest } from "./sql_request.ts";
 
 /** What answering SQL needs. */
@@ -21,13 +24,35 @@ export interface SqlService {
   readonly engine: Engine;
   readonly metrics: QueryMetrics;
   readonly clock: Clock;
-  readonly namespace: string;
-  readonly tenant: string;
+  /** Told of every statement that was read from a request. */
+  readonly observer: QueryObserver;
   /** Server's ceiling of `limits.max_rows_returned`. */
   readonly rowsCeiling: number;
   /** What answers that are held whole may hold together. */
   readonly answers: ByteBudget;
 }
+
+/** Who made a call, and of which route. */
+export interface CallMade {
+  readonly caller: QueryCaller;
+  readonly endpoint: Endpoint;
+}
+
+/** How a call ended, beyond its outcome. */
+export interface CallEnd {
+  readonly rowsReturned?: number | undefined;
+  readonly failure?: unknown;
+}
+
+/** Of an end that no error tells: SPEC.md section 7, and 499 for a client that left. */
+const STATUS_OF_OUTCOME: Readonly<Record<Outcome, number>> = {
+  ok: 200,
+  truncated: 413,
+  refused: 400,
+  cancelled: 499,
+  failed: 500,
+  timeout: 504,
+};
 
 const DEADLINE_GRACE_MS = 500;
 export const POOL_RETRY_AFTER_SECS = 5;
@@ -36,18 +61,26 @@ export const POOL_EXHAUSTED = "pool_exhausted";
 
 export class SqlCall implements AsyncDisposable {
   readonly #service: SqlService;
+  readonly #caller: QueryCaller;
   readonly #endpoint: Endpoint;
   readonly #startedMs: number;
+  readonly #arrivedMs: number;
   readonly #stop = new AbortController();
   readonly #held = new AsyncDisposableStack();
+  #asked: SqlRequest | undefined;
   #limits: EffectiveLimits | undefined;
   #prepared: PreparedQuery | undefined;
   #late = false;
   #ended = false;
 
-  constructor(service: SqlService, endpoint: Endpoint) {
+  constructor(
+    service: SqlService,
+    { caller, endpoint }: CallMade,
+  ) {
     this.#service = service;
+    this.#caller = caller;
     this.#endpoint = endpoint;
+    this.#arrivedMs = service.clock.nowMs();
     this.#startedMs = service.clock.monotonicMs();
     service.metrics.inFlight.at({}).add(1);
   }
@@ -77,12 +110,13 @@ export class SqlCall implements AsyncDisposable {
   }
 
   async prepare(asked: SqlRequest, limits: EffectiveLimits): Promise<void> {
+    this.#asked = asked;
     this.#limits = limits;
     this.#watchDeadline(limits.timeoutMs);
     const prepared = await this.#service.engine.prepare({
       sql: asked.query,
-      namespace: this.#service.namespace,
-      tenant: this.#service.tenant,
+      namespace: this.#caller.namespace,
+      tenant: this.#caller.tenant,
       defaultOrder: asked.default_order,
       rowsMax: limits.rowsReturnedMax,
       deadlineMs: limits.timeoutMs,
@@ -131,10 +165,11 @@ export class SqlCall implements AsyncDisposable {
   }
 
   /** Counts the request; only the first call does. */
-  end(outcome: Outcome, rowsReturned?: number): void {
+  end(outcome: Outcome, { rowsReturned, failure }: CallEnd = {}): void {
     if (this.#ended) return;
     this.#ended = true;
     const { metrics, clock } = this.#service;
+    this.#record(outcome, { rowsReturned, failure });
     metrics.inFlight.at({}).add(-1);
     metrics.requests.at({ endpoint: this.#endpoint, outcome }).add(1);
     metrics.durationSecs.observe((clock.monotonicMs() - this.#startedMs) / 1000);
@@ -144,7 +179,7 @@ export class SqlCall implements AsyncDisposable {
   /** Counts the request as the failure that `failure` is, and logs what is not the caller's doing. */
   endWith(failure: unknown): void {
     const outcome = outcomeOf(failure);
-    this.end(outcome);
+    this.end(outcome, { failure });
     if (outcome !== "failed" || !isOperatingError(failure)) return; // A bug is logged where it is answered.
     // Never the statement: its literals may be secrets.
     getLogger(["svc", "query"]).error("query failed: {error}", {
@@ -158,6 +193,29 @@ export class SqlCall implements AsyncDisposable {
     // Ends the deadline's timer and whatever the engine still does for this call.
     this.#stop.abort(new OperatingError("cancelled", "The query is over"));
     await this.#held.disposeAsync();
+  }
+
+  #record(outcome: Outcome, { rowsReturned, failure }: CallEnd): void {
+    if (this.#asked === undefined) return; // What could not be read as a request names no statement.
+    const { observer, clock } = this.#service;
+    const { query, format, priority } = this.#asked;
+    const cost = this.#prepared?.cost;
+    observer.completed({
+      startedMs: this.#arrivedMs,
+      durationMs: clock.monotonicMs() - this.#startedMs,
+      caller: this.#caller,
+      endpoint: this.#endpoint,
+      query,
+      format,
+      priority,
+      status: failure === undefined
+        ? STATUS_OF_OUTCOME[outcome]
+        : asOperatingError(failure).httpStatus,
+      ...(cost === undefined ? {} : { cost }),
+      ...(rowsReturned === undefined ? {} : { rowsReturned }),
+      truncated: outcome === "truncated",
+      ...(failure === undefined ? {} : { error: asOperatingError(failure).message }),
+    });
   }
 
   /** Keeps what the engine handed out, or gives it back at once when the call was stopped meanwhile. */

@@ -26,7 +26,7 @@ export async function recordsResponse(call: SqlCall, budget: ByteBudget): Promis
       ...rows.parts,
       utf8(`]${cut},"cost":${JSON.stringify(cost)},"stats":${JSON.stringify(stats)}}`),
     ];
-    call.end(rows.truncated ? "truncated" : "ok", rows.count);
+    call.end(rows.truncated ? "truncated" : "ok", { rowsReturned: rows.count });
     return new Response(sendHeld(parts, hold), {
       status: rows.truncated ? 413 : 200,
       headers: { "content-type": "application/json" },

@@ -47,13 +47,13 @@ async function* renderLines(
       sent += rows.length;
       if (rows.length > 0) yield `${rows.join("\n")}\n`;
       if (next.value.rows.length > rows.length) {
-        call.end("truncated", sent);
+        call.end("truncated", { rowsReturned: sent });
         yield trailer({ _meta: "truncated", row_count: sent, max_rows: rowsMax });
         return;
       }
     }
     call.throwIfStopped();
-    call.end("ok", sent);
+    call.end("ok", { rowsReturned: sent });
   } catch (thrown) {
     const failure = call.failureOf(thrown);
     call.endWith(failure);

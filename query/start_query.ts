@@ -29,6 +29,7 @@ import { ANSWERS_BYTES_MAX } from "./limits.ts";
 import { createQueryMetrics } from "./metrics.ts";
 import { queryPaths } from "./query_paths.ts";
 import { Readiness } from "./readiness.ts";
+import type { QueryCaller } from "./query_caller.ts";
 import { queryApp } from "./routes.ts";
 
 /** What tests put in the place of the real thing. */
@@ -58,13 +59,15 @@ export async function startQuery(
   await using starting = new AsyncDisposableStack();
   const engine = starting.use(deps.engine ?? await openQueryEngine(settings, starting, clock));
   const readiness = starting.use(new Readiness({ ping: () => engine.ping(), clock }));
+  const namespace = settings.tenantNamespace;
+  const everybody: QueryCaller = { namespace, tenant: tenantOf(namespace) };
   const app = queryApp({
     engine,
     readiness,
     metrics,
     clock,
-    namespace: settings.tenantNamespace,
-    tenant: tenantOf(settings.tenantNamespace),
+    callers: { admit: () => Promise.resolve(everybody) },
+    observer: { completed: () => {} },
     rowsCeiling: settings.maxRows,
     answers: new ByteBudget(ANSWERS_BYTES_MAX),
   });

@@ -1,0 +1,30 @@
+/** What is known of a statement once its answer has ended: a row of `query_audit`, SPEC.md 2.9. */
+
+import type { Cost } from "../shared/engine/types.ts";
+import type { Endpoint } from "./metrics.ts";
+import type { QueryCaller } from "./query_caller.ts";
+import type { SqlRequest } from "./sql_request.ts";
+
+export interface QueryRecord {
+  /** Wall clock at the request's arrival. */
+  readonly startedMs: number;
+  readonly durationMs: number;
+  readonly caller: QueryCaller;
+  readonly endpoint: Endpoint;
+  /** The literal statement: it may hold secrets and goes nowhere but into the audit. */
+  readonly query: string;
+  readonly format: SqlRequest["format"];
+  readonly priority: SqlRequest["priority"];
+  /** HTTP status; for a stream that broke off, the one it would have had before its first byte. */
+  readonly status: number;
+  /** Absent when planning did not get that far. */
+  readonly cost?: Cost;
+  readonly rowsReturned?: number;
+  readonly truncated: boolean;
+  readonly error?: string;
+}
+
+/** Takes records without ever making a caller wait. */
+export interface QueryObserver {
+  completed(record: QueryRecord): void;
+}
