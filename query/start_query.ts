@@ -29,13 +29,15 @@ import { ANSWERS_BYTES_MAX } from "./limits.ts";
 import { createQueryMetrics } from "./metrics.ts";
 import { queryPaths } from "./query_paths.ts";
 import { Readiness } from "./readiness.ts";
-import type { QueryCaller } from "./query_caller.ts";
+import type { CallerGate, QueryCaller } from "./query_caller.ts";
 import { queryApp } from "./routes.ts";
 
 /** What tests put in the place of the real thing. */
 export interface QueryDeps {
   readonly engine?: Engine;
   readonly clock?: Clock;
+  /** Who asks, in place of what the settings say. */
+  readonly callers?: CallerGate;
 }
 
 export interface QueryServer extends AsyncDisposable {
@@ -66,7 +68,7 @@ export async function startQuery(
     readiness,
     metrics,
     clock,
-    callers: { admit: () => Promise.resolve(everybody) },
+    callers: deps.callers ?? { admit: () => Promise.resolve(everybody) },
     observer: { completed: () => {} },
     rowsCeiling: settings.maxRows,
     answers: new ByteBudget(ANSWERS_BYTES_MAX),
