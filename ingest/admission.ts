@@ -6,10 +6,11 @@
 
 import { Authenticator } from "../shared/auth/authenticator.ts";
 import { oidcSettingsOf } from "../shared/auth/oidc_settings.ts";
+import type { RateLimiter } from "../shared/auth/rate_limit.ts";
 import type { Clock } from "../shared/os/clock.ts";
 import type { IngestSettings } from "./flags.ts";
 import type { IngestMetrics } from "./metrics.ts";
-import { createRateLimiter, type RateLimiter } from "./rate_limit.ts";
+import { createRateLimiter } from "./rate_limit.ts";
 import { TenantGate, tenantSettingsOf } from "./tenant_gate.ts";
 
 /** A request's head: `Headers` is one, gRPC metadata becomes one. Names are lower-case. */

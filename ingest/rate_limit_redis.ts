@@ -16,10 +16,10 @@
 
 import { getLogger } from "@logtape/logtape";
 import { createClient } from "@redis/client";
+import type { Rate } from "../shared/auth/rate_limit_memory.ts";
 import { messageOf, OperatingError } from "../shared/base/errors.ts";
 import { withDeadline } from "../shared/http/deadline.ts";
 import type { Clock } from "../shared/os/clock.ts";
-import type { Rate } from "./rate_limit_memory.ts";
 
 export interface RedisBucketsOptions {
   /** `redis://` or `rediss://`; may hold a password and is never logged. */

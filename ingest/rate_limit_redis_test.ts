@@ -4,7 +4,7 @@ import { SystemClock } from "../shared/os/clock.ts";
 import { REDIS_SERVER, RedisProcess } from "../shared/testing/redis_process.ts";
 import { RunningIngest } from "../tests/clients/running_ingest.ts";
 import { workspacePath } from "../cli/permissions.ts";
-import type { Rate } from "./rate_limit_memory.ts";
+import type { Rate } from "../shared/auth/rate_limit_memory.ts";
 import { RedisBuckets } from "./rate_limit_redis.ts";
 
 const ANSWER_MS = 250;

@@ -6,7 +6,7 @@
  * refused requests of many names cannot use up `--max-tenants`.
  */
 
-import { tenantNameFault } from "../shared/auth/tenant_claim.ts";
+import { allowedTenantsOf } from "../shared/auth/tenant_claim.ts";
 import { OperatingError } from "../shared/base/errors.ts";
 import type { IngestMetrics } from "./metrics.ts";
 import {
@@ -27,18 +27,10 @@ export interface TenantOptions {
 
 /** Errors: `invalid_argument` for an allowed tenant that nobody can be called. */
 export function tenantSettingsOf(options: TenantOptions): TenantSettings {
-  for (const name of options.allowedTenants) {
-    const fault = tenantNameFault(name);
-    if (fault === undefined) continue;
-    throw new OperatingError(
-      "invalid_argument",
-      `cannot allow tenant ${JSON.stringify(name)} of --allowed-tenants: it is ${fault}`,
-    );
-  }
   return {
     trustScopeHeader: options.trustScopeHeader,
     tenantClaim: options.oidcTenantClaim,
-    allowedTenants: new Set(options.allowedTenants),
+    allowedTenants: allowedTenantsOf(options.allowedTenants),
     maxTenants: options.maxTenants,
   };
 }

@@ -96,10 +96,7 @@ function claimedTenant(
   name: string,
 ): TenantDecision {
   const claim = tenantOfClaim(claims, name);
-  if ("refused" in claim) {
-    const fault = claim.refused === "claim_missing" ? "does not have" : "has no tenant's name in";
-    return denied(claim.refused, `the token ${fault} claim ${name}: have the issuer set it`);
-  }
+  if ("refused" in claim) return denied(claim.refused, claim.why);
   if (header !== null && header !== claim.tenant) {
     return denied(
       "header_mismatch",

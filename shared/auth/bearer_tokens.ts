@@ -12,6 +12,18 @@ import { OperatingError } from "../base/errors.ts";
 /** Longer ones are refused unread: an identity token of a large issuer has a few KiB. */
 export const TOKEN_CHARS_MAX = 16 * 1024;
 
+/** Why a caller is not known: the `reason` of a 401. */
+export const UNAUTHENTICATED_REASONS = [
+  "token_missing",
+  "token_malformed",
+  "token_unknown",
+  "token_invalid",
+  "token_expired",
+  "token_claims",
+  "token_unknown_key",
+] as const;
+export type UnauthenticatedReason = typeof UNAUTHENTICATED_REASONS[number];
+
 /** The token of `Authorization: Bearer <token>`. Errors: `unauthenticated`. */
 export function bearerTokenOf(authorization: string | null): string {
   if (authorization === null) {
@@ -51,7 +63,10 @@ export class BearerTokens {
 }
 
 /** A 401; its answer carries `WWW-Authenticate: Bearer` (`shared/http`). */
-export function unauthenticated(message: string, reason: string): OperatingError {
+export function unauthenticated(
+  message: string,
+  reason: UnauthenticatedReason,
+): OperatingError {
   return new OperatingError(
     "unauthenticated",
     `${message}: send the header Authorization: Bearer <token>`,

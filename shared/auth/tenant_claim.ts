@@ -3,6 +3,8 @@
  * Names become folders, namespaces and labels: they are validated, never repaired.
  */
 
+import { OperatingError } from "../base/errors.ts";
+
 export const TENANT_CHARS_MAX = 128;
 
 /** Namespaces that belong to a tenant of another name: `svc` holds the tables of `default`. */
@@ -15,9 +17,25 @@ export function tenantNameFault(name: string): string | undefined {
   return `not 1 to ${TENANT_CHARS_MAX} characters of A-Z a-z 0-9 _ -`;
 }
 
+/** The names of `--allowed-tenants`. Errors: `invalid_argument` for one that nobody can be called. */
+export function allowedTenantsOf(names: readonly string[]): ReadonlySet<string> {
+  for (const name of names) {
+    const fault = tenantNameFault(name);
+    if (fault === undefined) continue;
+    throw new OperatingError(
+      "invalid_argument",
+      `cannot allow tenant ${JSON.stringify(name)} of --allowed-tenants: it is ${fault}`,
+    );
+  }
+  return new Set(names);
+}
+
+export type ClaimRefusal = "claim_missing" | "claim_invalid";
+
 export type TenantClaim =
   | { readonly tenant: string }
-  | { readonly refused: "claim_missing" | "claim_invalid" };
+  /** `why` names the claim, never its value. */
+  | { readonly refused: ClaimRefusal; readonly why: string };
 
 /**
  * The tenant in claim `name` of verified claims. A claim that is null counts as invalid, not as
@@ -27,10 +45,14 @@ export function tenantOfClaim(
   claims: Readonly<Record<string, unknown>>,
   name: string,
 ): TenantClaim {
-  if (!Object.hasOwn(claims, name)) return { refused: "claim_missing" };
+  if (!Object.hasOwn(claims, name)) return refused("claim_missing", "does not have", name);
   const value = claims[name];
   if (typeof value !== "string" || tenantNameFault(value) !== undefined) {
-    return { refused: "claim_invalid" };
+    return refused("claim_invalid", "has no tenant's name in", name);
   }
   return { tenant: value };
+}
+
+function refused(refused: ClaimRefusal, fault: string, name: string): TenantClaim {
+  return { refused, why: `the token ${fault} claim ${name}: have the issuer set it` };
 }

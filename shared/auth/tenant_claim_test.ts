@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { DEFAULT_NAMESPACE } from "../event/tenant.ts";
-import { tenantOfClaim } from "./tenant_claim.ts";
+import { allowedTenantsOf, tenantOfClaim } from "./tenant_claim.ts";
 
 const GOOD = ["a", "default", "ACME-1_x", "0", "-", "_", "SVC", "x".repeat(128)];
 
@@ -35,13 +35,34 @@ const BAD: unknown[] = [
 for (const value of BAD) {
   Deno.test({
     name: `tenantOfClaim refuses ${JSON.stringify(value).slice(0, 30)}`,
-    fn: () => assert.deepEqual(tenantOfClaim({ org: value }, "org"), { refused: "claim_invalid" }),
+    fn: () =>
+      assert.deepEqual(tenantOfClaim({ org: value }, "org"), {
+        refused: "claim_invalid",
+        why: "the token has no tenant's name in claim org: have the issuer set it",
+      }),
   });
 }
 
 for (const name of ["org", "toString", "__proto__"]) {
   Deno.test({
     name: `tenantOfClaim finds no claim ${name} where there is none`,
-    fn: () => assert.deepEqual(tenantOfClaim({ other: "x" }, name), { refused: "claim_missing" }),
+    fn: () =>
+      assert.deepEqual(tenantOfClaim({ other: "x" }, name), {
+        refused: "claim_missing",
+        why: `the token does not have claim ${name}: have the issuer set it`,
+      }),
   });
 }
+
+Deno.test({
+  name: "allowedTenantsOf refuses a name that nobody can be called, and keeps the others",
+  fn() {
+    assert.deepEqual(allowedTenantsOf(["a", "default", "a"]), new Set(["a", "default"]));
+    for (const name of ["a/b", DEFAULT_NAMESPACE]) {
+      assert.throws(() => allowedTenantsOf(["a", name]), {
+        code: "invalid_argument",
+        message: new RegExp(`cannot allow tenant "${name}" of --allowed-tenants`),
+      });
+    }
+  },
+});

@@ -3,10 +3,10 @@
  *
  * A bucket is one number, the time at which it will be full again; "full at or before now" is the
  * same as no bucket. Taking one moves that time by one interval; what may lie ahead at most is the
- * burst. `rate_limit_redis.ts` computes the same in Redis.
+ * burst. The ingest server's `rate_limit_redis.ts` computes the same in Redis.
  */
 
-import type { Clock } from "../shared/os/clock.ts";
+import type { Clock } from "../os/clock.ts";
 
 export interface Rate {
   /** Requests a second in the long run; above 0. */
@@ -14,6 +14,11 @@ export interface Rate {
   /** Requests at once from a full bucket; above 0. */
   readonly burst: number;
 }
+
+/**
+ * About 35 MB when all are in use. Past it the one least recently used is forgotten.
+ */
+const BUCKETS_MAX = 100_000;
 
 export class MemoryBuckets {
   readonly #intervalMs: number;
@@ -23,11 +28,11 @@ export class MemoryBuckets {
   /** The bucket that nobody took from for longest comes first. */
   readonly #fullAtMs = new Map<string, number>();
 
-  constructor(rate: Rate, options: { clock: Pick<Clock, "monotonicMs">; bucketsMax: number }) {
+  constructor(rate: Rate, options: { clock: Pick<Clock, "monotonicMs">; bucketsMax?: number }) {
     this.#intervalMs = 1_000 / rate.perSec;
     this.#aheadMsMax = rate.burst * this.#intervalMs;
     this.#clock = options.clock;
-    this.#bucketsMax = options.bucketsMax;
+    this.#bucketsMax = options.bucketsMax ?? BUCKETS_MAX;
   }
 
   /** How many buckets are kept: never more than `bucketsMax`. */
