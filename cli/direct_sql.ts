@@ -19,7 +19,7 @@ import { openLocalReader } from "../shared/storage/local_store.ts";
 import type { WalReader } from "../shared/wal/types.ts";
 import type { Console } from "./console.ts";
 import { type JsonValue, parseExact } from "./sql/exact_json.ts";
-import { renderTable } from "./sql/table.ts";
+import { renderAnswer } from "./sql/answer_text.ts";
 import type { WarehousePaths } from "./warehouse_options.ts";
 
 export const RESULT_OPTIONS = {
@@ -148,7 +148,7 @@ async function printTable(
   }
   const names = running.columns.map((column) => column.name);
   const { output } = console;
-  const lines = renderTable(names, rows.slice(0, rowsMax), {
+  const lines = renderAnswer(names, rows.slice(0, rowsMax), {
     width: output.columns(),
     color: output.isTerminal,
   });

@@ -10,6 +10,7 @@ import type { Readable, Writable } from "node:stream";
 import { isOperatingError, messageOf } from "../../shared/base/errors.ts";
 import type { Clock } from "../../shared/os/clock.ts";
 import type { Console } from "../console.ts";
+import { EXPANDED, type Expanded } from "./answer_text.ts";
 import type { SqlClient } from "./client.ts";
 import { type History, HISTORY_LENGTH_MAX } from "./history.ts";
 import { type Format, FORMATS, runStatement } from "./run_statement.ts";
@@ -37,6 +38,7 @@ const PROMPT_MORE = "  -> ";
 const HELP = [
   "Statements end with ; and may span lines.",
   "  \\format table|json|ndjson   how answers look",
+  "  \\x auto|on|off              a line per value: when rows are too wide, always, never",
   "  \\timing                     show or hide the time a statement took",
   "  \\?                          this help",
   "  \\q                          leave (also Ctrl-D)",
@@ -63,6 +65,7 @@ class ReplSession {
   #open = "";
   #running: AbortController | undefined;
   #format: Format;
+  #expanded: Expanded = "auto";
   #timing = true;
 
   constructor(options: ReplOptions) {
@@ -134,6 +137,7 @@ class ReplSession {
         format: this.#format,
         dryRun,
         quiet,
+        expanded: this.#expanded,
         signal: running.signal,
       });
     } catch (error) {
@@ -161,19 +165,31 @@ class ReplSession {
       case "\\timing":
         this.#timing = !this.#timing;
         return await notes.write(`timing is ${this.#timing ? "on" : "off"}\n`);
-      case "\\format": {
-        const format = FORMATS.find((candidate) => candidate === argument);
-        if (format === undefined) {
-          return await notes.write(
-            `error: cannot use format ${JSON.stringify(argument)}: give ${FORMATS.join(", ")}\n`,
-          );
-        }
-        this.#format = format;
+      case "\\format":
+        this.#format = await this.#choice("format", FORMATS, argument) ?? this.#format;
         return;
-      }
+      case "\\x":
+        this.#expanded = await this.#choice("x", EXPANDED, argument) ?? this.#expanded;
+        return;
       default:
         return await notes.write(`error: there is no command ${name}; \\? lists them\n`);
     }
+  }
+
+  /** `argument` as one of `choices`; tells the user and gives undefined when it is none. */
+  async #choice<T extends string>(
+    command: string,
+    choices: readonly T[],
+    argument: string,
+  ): Promise<T | undefined> {
+    const chosen = choices.find((candidate) => candidate === argument);
+    if (chosen === undefined) {
+      const { notes } = this.#options.console;
+      await notes.write(
+        `error: cannot use \\${command} ${JSON.stringify(argument)}: give ${choices.join(", ")}\n`,
+      );
+    }
+    return chosen;
   }
 
   #interrupt(): void {

@@ -119,9 +119,10 @@ Deno.test({
       await typist.type("1;\r");
       await typist.until("a table", () => typist.console.outputText === "n\n-\n7\n");
       const cases: [string, RegExp][] = [
-        ["\\format xml", /error: cannot use format "xml": give table, json, ndjson/],
+        ["\\format xml", /error: cannot use \\format "xml": give table, json, ndjson/],
         ["\\nope", /error: there is no command \\nope/],
         ["\\timing", /timing is off/],
+        ["\\x maybe", /error: cannot use \\x "maybe": give auto, on, off/],
         ["\\?", /\\format table\|json\|ndjson/],
       ];
       for (const [line, notes] of cases) {

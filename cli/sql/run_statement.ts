@@ -3,10 +3,10 @@
 import { type ErrorCode, OperatingError } from "../../shared/base/errors.ts";
 import { uniqueNames } from "../../shared/engine/render.ts";
 import type { Console } from "../console.ts";
+import { type Expanded, renderAnswer } from "./answer_text.ts";
 import { messageLines, type RecordsBody, type SqlClient, type Trailer } from "./client.ts";
 import { printable } from "./display_width.ts";
 import { dryRunLines, recordsFooter, streamFooter } from "./statement_report.ts";
-import { renderTable } from "./table.ts";
 
 export const FORMATS = ["table", "json", "ndjson"] as const;
 export type Format = typeof FORMATS[number];
@@ -16,6 +16,8 @@ export interface StatementOptions {
   readonly dryRun: boolean;
   /** Leaves the footer out. */
   readonly quiet: boolean;
+  /** Of format `table`; default `auto`. */
+  readonly expanded?: Expanded | undefined;
   readonly signal?: AbortSignal | undefined;
 }
 
@@ -34,7 +36,7 @@ export async function runStatement(
   const { body, serverMicros } = await client.records(query, options.signal);
   await writeLines(
     console,
-    options.format === "json" ? jsonLines(body) : tableLines(body, console),
+    options.format === "json" ? jsonLines(body) : tableLines(body, console, options),
   );
   await note(console, options, recordsFooter(body, serverMicros));
 }
@@ -88,11 +90,15 @@ function midwayFailure(trailer: Trailer, rows: number): OperatingError {
   return new OperatingError(code, [first, ...more].join("\n"));
 }
 
-function* tableLines(body: RecordsBody, console: Console): Iterable<string> {
-  const { isTerminal } = console.output;
-  yield* renderTable(body.columns, body.rows, {
-    width: console.output.columns(),
-    color: isTerminal,
+function tableLines(
+  body: RecordsBody,
+  { output }: Console,
+  { expanded }: StatementOptions,
+): Iterable<string> {
+  return renderAnswer(body.columns, body.rows, {
+    width: output.columns(),
+    color: output.isTerminal,
+    expanded,
   });
 }
 

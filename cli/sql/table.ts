@@ -5,13 +5,13 @@
  *     ------+---
  *     web-1 | 42
  *
- * A column of numbers is aligned right. NULL is written `NULL`, and a text that reads `NULL` in quotes, so
- * the two differ without colour too. One row is one line, whatever its cells hold. With a width, cells are
+ * A column of numbers is aligned right. One row is one line, whatever its cells hold. With a width, cells are
  * cut so that a line fits, but no column falls below `COLUMN_WIDTH_MIN`.
  */
 
+import { type Cell, cellOf, painters } from "./cell.ts";
 import { clipToWidth, displayWidth, printable } from "./display_width.ts";
-import { ExactNumber, type JsonValue } from "./exact_json.ts";
+import type { JsonValue } from "./exact_json.ts";
 
 export const COLUMN_WIDTH_MIN = 8;
 
@@ -25,19 +25,19 @@ export interface TableStyle {
   readonly color: boolean;
 }
 
-interface Cell {
-  readonly text: string;
-  readonly isNull: boolean;
-  readonly isNumber: boolean;
+export interface Table {
+  /** Width to which the widest columns are cut; undefined when no cell is. */
+  readonly cutWidth: number | undefined;
+  /** Header first, without line ends. */
+  lines(): string[];
 }
 
-/** Lines of the table, header first, without line ends. */
-export function renderTable(
+export function layoutTable(
   columns: readonly string[],
   rows: readonly (readonly JsonValue[])[],
   style: TableStyle,
-): string[] {
-  if (columns.length === 0) return [];
+): Table {
+  if (columns.length === 0) return { cutWidth: undefined, lines: () => [] };
   const names = columns.map(printable);
   const cells = rows.map((row) => columns.map((_, at) => cellOf(row[at] ?? null)));
   const right = columns.map((_, at) => isNumeric(cells, at));
@@ -49,15 +49,29 @@ export function renderTable(
   );
   const widths = fitWidths(natural, style.width);
 
-  const bold = (text: string) => style.color ? `\x1b[1m${text}\x1b[22m` : text;
-  const dim = (text: string) => style.color ? `\x1b[2m${text}\x1b[22m` : text;
+  const cut = widths.filter((width, at) => width < (natural[at] ?? 0));
+  return {
+    cutWidth: cut.length === 0 ? undefined : Math.max(...cut),
+    lines: () => drawLines({ names, cells, widths, right }, style),
+  };
+}
+
+interface Drawing {
+  readonly names: readonly string[];
+  readonly cells: readonly (readonly Cell[])[];
+  readonly widths: readonly number[];
+  /** Which columns are aligned right. */
+  readonly right: readonly boolean[];
+}
+
+function drawLines({ names, cells, widths, right }: Drawing, style: TableStyle): string[] {
+  const { bold, dim } = painters(style.color);
   const line = (texts: readonly string[], paint: (text: string, at: number) => string) =>
     texts.map((text, at) => {
       const last = at === texts.length - 1;
       const padded = pad(text, widths[at] ?? 0, right[at] ?? false, last);
       return padded.before + paint(padded.text, at) + padded.after;
     }).join(SEPARATOR);
-
   return [
     line(names, bold),
     widths.map((width) => "-".repeat(width)).join(SEPARATOR_RULE),
@@ -65,17 +79,6 @@ export function renderTable(
       line(row.map((cell) => cell.text), (text, at) => row[at]?.isNull ? dim(text) : text)
     ),
   ];
-}
-
-function cellOf(value: JsonValue): Cell {
-  if (value === null) return { text: "NULL", isNull: true, isNumber: false };
-  if (typeof value === "string") {
-    const text = value === "NULL" ? '"NULL"' : printable(value);
-    return { text, isNull: false, isNumber: false };
-  }
-  if (value instanceof ExactNumber) return { text: value.text, isNull: false, isNumber: true };
-  if (typeof value === "number") return { text: String(value), isNull: false, isNumber: true };
-  return { text: printable(JSON.stringify(value)), isNull: false, isNumber: false };
 }
 
 function isNumeric(cells: readonly (readonly Cell[])[], at: number): boolean {

@@ -1,7 +1,7 @@
 import { strict as assert } from "node:assert";
 import { displayWidth } from "./display_width.ts";
 import { type JsonValue, parseExact } from "./exact_json.ts";
-import { COLUMN_WIDTH_MIN, fitWidths, renderTable, type TableStyle } from "./table.ts";
+import { COLUMN_WIDTH_MIN, fitWidths, layoutTable, type TableStyle } from "./table.ts";
 
 interface Golden {
   readonly name: string;
@@ -79,11 +79,11 @@ const GOLDENS: readonly Golden[] = [
 ];
 
 Deno.test({
-  name: "renderTable draws each golden table",
+  name: "layoutTable draws each golden table",
   fn() {
     for (const { name, columns, rows, style, lines } of GOLDENS) {
       const parsed = parseExact(rows) as JsonValue[][];
-      assert.deepEqual(renderTable(columns, parsed, style), lines, name);
+      assert.deepEqual(layoutTable(columns, parsed, style).lines(), lines, name);
     }
   },
 });
@@ -106,7 +106,7 @@ Deno.test({
 });
 
 Deno.test({
-  name: "renderTable never exceeds a terminal that has room for its columns",
+  name: "layoutTable never exceeds a terminal that has room for its columns",
   fn() {
     const cells = [
       "",
@@ -118,8 +118,8 @@ Deno.test({
     ];
     const rows = cells.map((cell) => [cell, cells.indexOf(cell), cell]);
     for (let width = 3 * COLUMN_WIDTH_MIN + 6; width < 120; width++) {
-      const [header = "", ...lines] = renderTable(["a", "b", "c"], rows, { color: false, width });
-      for (const line of [header, ...lines]) assert.ok(displayWidth(line) <= width, line);
+      const table = layoutTable(["a", "b", "c"], rows, { color: false, width });
+      for (const line of table.lines()) assert.ok(displayWidth(line) <= width, line);
     }
   },
 });
