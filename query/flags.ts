@@ -6,6 +6,7 @@ import {
   LOG_LEVEL_OPTION,
   WAREHOUSE_OPTIONS,
 } from "../shared/config/process_options.ts";
+import { ACCESS_OPTIONS } from "./access_flags.ts";
 import { ROWS_RETURNED_CEILING } from "./limits.ts";
 
 const MIB = 1024 * 1024;
@@ -40,8 +41,9 @@ export const OPTIONS = {
     env: "SVC_TENANT_NAMESPACE",
     placeholder: "NAMESPACE",
     default: "svc",
-    help: "Namespace whose tables queries can name.",
+    help: "Namespace whose tables queries can name, unless --oidc-tenant-claim says which.",
   },
+  ...ACCESS_OPTIONS,
   maxRows: {
     kind: "integer",
     flag: "max-rows",

@@ -1,5 +1,6 @@
 /** Metrics of the query server. Names in SPEC.md keep its words; the rest follow them. */
 
+import { UNAUTHENTICATED_REASONS } from "../shared/auth/bearer_tokens.ts";
 import { type BuildInfo, createMetrics, type Metrics } from "../shared/metrics/metrics.ts";
 import { DURATION_SECS_BUCKETS, type MetricTable, ROWS_BUCKETS } from "../shared/metrics/table.ts";
 
@@ -9,6 +10,13 @@ export type Outcome = typeof OUTCOMES[number];
 
 export const ENDPOINTS = ["sql", "sql_local", "sql_explain"] as const;
 export type Endpoint = typeof ENDPOINTS[number];
+
+/** Why a caller could not be known: the reasons of a 401, and of the 503 while the issuer is away. */
+export const AUTH_FAILURES = [...UNAUTHENTICATED_REASONS, "issuer_unavailable"] as const;
+
+/** Why a known caller may read nothing: SPEC.md section 5, "Tenant resolution on query". */
+export const TENANT_REFUSALS = ["claim_missing", "claim_invalid", "not_allowed"] as const;
+export type TenantRefusal = typeof TENANT_REFUSALS[number];
 
 export const METRICS = {
   requests: {
@@ -44,6 +52,24 @@ export const METRICS = {
     name: "svc_query_breaker_trips_total",
     help: "Queries stopped by a limit, by limit",
     labels: { breaker: ["pool_exhausted"] },
+  },
+  authFailures: {
+    kind: "counter",
+    name: "svc_query_auth_failures_total",
+    help:
+      "Requests whose caller could not be known, by reason; issuer_unavailable is a 503, the others 401",
+    labels: { reason: AUTH_FAILURES },
+  },
+  tenantDenied: {
+    kind: "counter",
+    name: "svc_query_tenant_denied_total",
+    help: "Requests refused because of their tenant, by reason",
+    labels: { reason: TENANT_REFUSALS },
+  },
+  rateLimitRejected: {
+    kind: "counter",
+    name: "svc_query_rate_limit_rejected_total",
+    help: "Requests refused because their caller's rate budget was exhausted",
   },
 } as const satisfies MetricTable;
 

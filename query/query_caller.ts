@@ -10,7 +10,13 @@ export interface QueryCaller {
   readonly email?: string;
 }
 
-/** Resolves a request to its caller. Errors: `unauthenticated`, `permission_denied`, `rate_limited`, `unavailable`. */
+/** Address of the connection's other end; asked for only where it is needed. */
+export type Peer = () => string;
+
+/**
+ * Resolves a request to its caller by its head alone: the body is not touched. Errors: `unauthenticated`,
+ * `permission_denied`, `rate_limited`, `unavailable` (the issuer is away).
+ */
 export interface CallerGate {
-  admit(request: Request): Promise<QueryCaller>;
+  admit(request: Request, peer: Peer): Promise<QueryCaller>;
 }

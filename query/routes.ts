@@ -2,9 +2,10 @@
 
 import { type Context, Hono } from "hono";
 import { isOperatingError, OperatingError } from "../shared/base/errors.ts";
+import { drainBody } from "../shared/http/body.ts";
 import { errorResponse, jsonResponse } from "../shared/http/error_response.ts";
 import { answerSql, explainSql } from "./sql.ts";
-import type { CallerGate, QueryCaller } from "./query_caller.ts";
+import type { CallerGate, Peer, QueryCaller } from "./query_caller.ts";
 import type { SqlService } from "./sql_call.ts";
 import type { Readiness } from "./readiness.ts";
 
@@ -12,6 +13,13 @@ export interface QueryService extends SqlService {
   readonly readiness: Pick<Readiness, "problem">;
   readonly callers: CallerGate;
 }
+
+/** What the listener tells of a request's connection: the second argument of the app's `fetch`. */
+export interface Connection {
+  readonly remoteAddr: { readonly hostname: string };
+}
+
+type App = Hono<{ Bindings: Connection }>;
 
 interface Route {
   readonly method: "GET" | "POST";
@@ -42,8 +50,8 @@ export const ROUTES: readonly Route[] = [
 const SERVER_MICROS_HEADER = "x-svc-server-micros";
 
 /** The app; its `fetch` answers every request, errors included. */
-export function queryApp(service: QueryService): Hono {
-  const app = new Hono();
+export function queryApp(service: QueryService): App {
+  const app: App = new Hono();
   app.use("/api/v1/*", async (context, next) => {
     const startedMs = service.clock.monotonicMs();
     await next();
@@ -55,23 +63,35 @@ export function queryApp(service: QueryService): Hono {
     if (answer === undefined) continue;
     app.on(method, path, async (context) => {
       const request = context.req.raw;
-      return await answer(request, service, await service.callers.admit(request));
+      const peer = () => context.env.remoteAddr.hostname;
+      return await answer(request, service, await admit(request, service.callers, peer));
     });
   }
   for (const path of new Set(ROUTES.map((route) => route.path))) {
     app.all(path, (context) => methodNotAllowed(context, path));
   }
-  app.notFound((context) =>
-    errorResponse(
+  app.notFound(async (context) => {
+    await drainBody(context.req.raw);
+    return errorResponse(
       new OperatingError(
         "not_found",
         `Cannot ${context.req.method} ${context.req.path}: there is no such route`,
         { reason: "unknown_route" },
       ),
-    )
-  );
+    );
+  });
   app.onError((error) => failure(error));
   return app;
+}
+
+/** A refused request is read to its end, within bounds, so that its sender sees the status and not a reset. */
+async function admit(request: Request, callers: CallerGate, peer: Peer): Promise<QueryCaller> {
+  try {
+    return await callers.admit(request, peer);
+  } catch (error) {
+    await drainBody(request);
+    throw error;
+  }
 }
 
 function readyz({ readiness }: QueryService): Response {
@@ -81,7 +101,8 @@ function readyz({ readiness }: QueryService): Response {
     : jsonResponse({ status: "not_ready", error: problem }, { status: 503 });
 }
 
-function methodNotAllowed(context: Context, path: string): Response {
+async function methodNotAllowed(context: Context, path: string): Promise<Response> {
+  await drainBody(context.req.raw);
   const allowed = ROUTES.filter((route) => route.path === path).map((route) => route.method);
   return errorResponse(
     new OperatingError(

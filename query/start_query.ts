@@ -2,13 +2,13 @@
 
 import { getLogger } from "@logtape/logtape";
 import { join } from "node:path";
+import type { AuthMode } from "../shared/auth/authenticator.ts";
 import { messageOf, OperatingError } from "../shared/base/errors.ts";
 import { VERSION } from "../shared/base/version.ts";
 import { openSqliteCatalog } from "../shared/catalog/sqlite_catalog.ts";
 import { defaultPoolBytes } from "../shared/engine/memory_pool_size.ts";
 import { openEngine } from "../shared/engine/open_engine.ts";
 import type { Engine } from "../shared/engine/types.ts";
-import { tenantOf } from "../shared/event/tenant.ts";
 import { ByteBudget } from "../shared/http/byte_budget.ts";
 import {
   formatListenAddress,
@@ -16,6 +16,7 @@ import {
   parseListenAddress,
 } from "../shared/http/listen_address.ts";
 import { serve } from "../shared/http/serve.ts";
+import { readTlsFiles } from "../shared/http/tls_files.ts";
 import { metricsHandler } from "../shared/metrics/scrape.ts";
 import { type Clock, SystemClock } from "../shared/os/clock.ts";
 import { DenoFileSystem } from "../shared/os/deno_file_system.ts";
@@ -24,12 +25,13 @@ import { memoryLimitBytes } from "../shared/os/memory_limit.ts";
 import { SystemRandom } from "../shared/os/random.ts";
 import { openLocalReader } from "../shared/storage/local_store.ts";
 import { openWalReader } from "../shared/wal/reader.ts";
+import { openAccess } from "./access_gate.ts";
 import type { QuerySettings } from "./flags.ts";
 import { ANSWERS_BYTES_MAX } from "./limits.ts";
 import { createQueryMetrics } from "./metrics.ts";
 import { queryPaths } from "./query_paths.ts";
 import { Readiness } from "./readiness.ts";
-import type { CallerGate, QueryCaller } from "./query_caller.ts";
+import type { CallerGate } from "./query_caller.ts";
 import { queryApp } from "./routes.ts";
 
 /** What tests put in the place of the real thing. */
@@ -59,16 +61,16 @@ export async function startQuery(
 
   // Closed in the reverse order: the listeners first, what they use after them.
   await using starting = new AsyncDisposableStack();
+  const tls = await readTlsFiles(settings, new DenoFileSystem());
+  const access = starting.use(openAccess(settings, { clock, metrics }));
   const engine = starting.use(deps.engine ?? await openQueryEngine(settings, starting, clock));
   const readiness = starting.use(new Readiness({ ping: () => engine.ping(), clock }));
-  const namespace = settings.tenantNamespace;
-  const everybody: QueryCaller = { namespace, tenant: tenantOf(namespace) };
   const app = queryApp({
     engine,
     readiness,
     metrics,
     clock,
-    callers: deps.callers ?? { admit: () => Promise.resolve(everybody) },
+    callers: deps.callers ?? access,
     observer: { completed: () => {} },
     rowsCeiling: settings.maxRows,
     answers: new ByteBudget(ANSWERS_BYTES_MAX),
@@ -77,9 +79,15 @@ export async function startQuery(
     serve({ ...metricsBind, option: "--metrics-bind", handler: metricsHandler(metrics) }),
   );
   const server = starting.use(
-    serve({ ...bind, option: "--bind", handler: (request) => app.fetch(request) }),
+    serve({
+      ...bind,
+      option: "--bind",
+      ...(tls === undefined ? {} : { tls }),
+      handler: (request, connection) => app.fetch(request, connection),
+    }),
   );
   announce(server.address, metricsServer.address);
+  warnOfAccess(settings, access.mode);
 
   const running = starting.move();
   let stopping: Promise<void> | undefined;
@@ -98,7 +106,21 @@ function announce(address: ListenAddress, metricsAddress: ListenAddress): void {
     address: formatListenAddress(address),
     metrics: formatListenAddress(metricsAddress),
   });
-  log.warning("no authentication is configured: whoever reaches this server can read every table");
+}
+
+function warnOfAccess(settings: QuerySettings, mode: AuthMode): void {
+  const log = getLogger(["svc", "query"]);
+  if (mode === "open") {
+    log.warning(
+      "no authentication is configured: whoever reaches this server can read every table",
+    );
+  }
+  if (settings.allowedTenants.length > 0 && settings.oidcTenantClaim === undefined) {
+    log.warning(
+      "--allowed-tenants restricts nobody without --oidc-tenant-claim: every caller reads {namespace}",
+      { namespace: settings.tenantNamespace },
+    );
+  }
 }
 
 /** `owner` closes what the engine stands on, after the engine. */

@@ -1,0 +1,79 @@
+/** Options of who may read, what, and how often: SPEC.md section 5. */
+
+import type { OptionTable } from "../shared/config/options.ts";
+
+export const ACCESS_OPTIONS = {
+  tokens: {
+    kind: "list",
+    flag: "tokens",
+    env: "SVC_QUERY_TOKENS",
+    placeholder: "TOKENS",
+    itemRequired: true,
+    help: "Bearer tokens that may read, comma-separated; without tokens and OIDC anybody may.",
+  },
+  oidcIssuer: {
+    kind: "text",
+    flag: "oidc-issuer",
+    env: "SVC_OIDC_ISSUER",
+    placeholder: "URL",
+    help: "Issuer whose tokens may read, exactly as its discovery document names it; " +
+      "wins over --tokens. The OIDC variables are the ingest server's too.",
+  },
+  oidcAudience: {
+    kind: "text",
+    flag: "oidc-audience",
+    env: "SVC_OIDC_AUDIENCE",
+    placeholder: "NAME",
+    help: "Audience that tokens of the issuer must have.",
+  },
+  oidcTenantClaim: {
+    kind: "text",
+    flag: "oidc-tenant-claim",
+    env: "SVC_OIDC_TENANT_CLAIM",
+    placeholder: "CLAIM",
+    help: "Claim that names the tenant, who reads nothing but its own namespace; " +
+      "needs --oidc-issuer and --oidc-audience.",
+  },
+  allowedTenants: {
+    kind: "list",
+    flag: "allowed-tenants",
+    env: "SVC_ALLOWED_TENANTS",
+    placeholder: "NAMES",
+    itemRequired: true,
+    help: "Tenants that the claim may name, comma-separated; without it any.",
+  },
+  queryRatePerSec: {
+    kind: "integer",
+    flag: "query-rate-per-sec",
+    env: "SVC_QUERY_RATE_PER_SEC",
+    placeholder: "N",
+    default: 0,
+    min: 0,
+    max: 1_000_000,
+    help: "Requests a second for each bearer token, in open mode for each address; 0 for no limit.",
+  },
+  queryRateBurst: {
+    kind: "integer",
+    flag: "query-rate-burst",
+    env: "SVC_QUERY_RATE_BURST",
+    placeholder: "N",
+    default: 0,
+    min: 0,
+    max: 10_000_000,
+    help: "Requests at once after a pause, 0 for as many as one second allows.",
+  },
+  tlsCert: {
+    kind: "text",
+    flag: "tls-cert",
+    env: "SVC_QUERY_TLS_CERT",
+    placeholder: "FILE",
+    help: "PEM file with the certificate chain to serve HTTPS with; needs --tls-key.",
+  },
+  tlsKey: {
+    kind: "text",
+    flag: "tls-key",
+    env: "SVC_QUERY_TLS_KEY",
+    placeholder: "FILE",
+    help: "PEM file with the certificate's key; needs --tls-cert.",
+  },
+} as const satisfies OptionTable;
