@@ -59,9 +59,9 @@ const TABLE: Readonly<Record<Role, (places: Places) => Permissions>> = {
     env: ENVIRONMENT,
   }),
   query: (places) => ({
-    read: [places.packages, places.wal, places.warehouse, places.cache],
+    read: [places.packages, places.wal, places.warehouse, places.cache, ...places.tlsFiles],
     write: [places.cache],
-    net: places.listeners,
+    net: [...places.listeners, ...places.services],
     env: ENVIRONMENT,
     sys: ["systemMemoryInfo"],
     ffi: [places.packages],
@@ -86,7 +86,7 @@ type Variables = Readonly<Record<string, string>>;
 const FILES: Readonly<Record<Role, Variables>> = {
   ingest: { "--tls-cert": "SVC_INGEST_TLS_CERT", "--tls-key": "SVC_INGEST_TLS_KEY" },
   compactor: {},
-  query: {},
+  query: { "--tls-cert": "SVC_QUERY_TLS_CERT", "--tls-key": "SVC_QUERY_TLS_KEY" },
 };
 
 /** Those that name a service by its URL. */
@@ -96,7 +96,7 @@ const SERVICES: Readonly<Record<Role, Variables>> = {
     "--ingest-rate-redis-url": "SVC_INGEST_RATE_REDIS_URL",
   },
   compactor: {},
-  query: {},
+  query: { "--oidc-issuer": "SVC_OIDC_ISSUER" },
 };
 
 const SERVICE_PORTS: Readonly<Record<string, string>> = {

@@ -54,6 +54,14 @@ const PROMISED: readonly (readonly [Role, flag: string, env: string | null, valu
   ["query", "catalog-uri", "SVC_CATALOG_URI", undefined],
   ["query", "query-wal-buffer-dir", null, undefined],
   ["query", "tenant-namespace", "SVC_TENANT_NAMESPACE", "svc"],
+  ["query", "tokens", "SVC_QUERY_TOKENS", undefined],
+  ["query", "oidc-issuer", "SVC_OIDC_ISSUER", undefined],
+  ["query", "oidc-audience", "SVC_OIDC_AUDIENCE", undefined],
+  ["query", "oidc-tenant-claim", "SVC_OIDC_TENANT_CLAIM", undefined],
+  ["query", "allowed-tenants", "SVC_ALLOWED_TENANTS", undefined],
+  ["query", "tls-cert", "SVC_QUERY_TLS_CERT", undefined],
+  ["query", "tls-key", "SVC_QUERY_TLS_KEY", undefined],
+  ["query", "query-rate-per-sec", "SVC_QUERY_RATE_PER_SEC", 0],
   ["query", "max-rows", "SVC_QUERY_MAX_ROWS", 1_000_000],
 ];
 

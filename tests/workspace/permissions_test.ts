@@ -141,39 +141,42 @@ Deno.test({
   },
 });
 
-Deno.test({
-  name:
-    "permissionsOf ingest grants its TLS files, issuer and Redis when named, to call or to read",
-  fn: async () => {
-    const data = await makeData();
-    try {
-      using issuer = Deno.listen({ hostname: "127.0.0.1", port: 0 });
-      using other = Deno.listen({ hostname: "127.0.0.1", port: 0 });
-      await Deno.writeTextFile(`${data}/cert.pem`, "kept");
-      const args = [
-        "--oidc-issuer",
-        `http://127.0.0.1:${issuer.addr.port}/realm`,
-        `--tls-cert=${data}/cert.pem`,
-      ];
-      const attempts: readonly Attempt[] = [
-        ["connect", `127.0.0.1:${issuer.addr.port}`],
-        ["read", `${data}/cert.pem`],
-        ["connect", `127.0.0.1:${other.addr.port}`],
-        ["read", `${data}/secret`],
-        ["write", `${data}/cert.pem`],
-      ];
-      assert.deepEqual(await probe("ingest", data, attempts, args), [
-        true,
-        true,
-        false,
-        false,
-        false,
-      ]);
-    } finally {
-      await Deno.remove(data, { recursive: true });
-    }
-  },
-});
+for (const role of ["ingest", "query"] as const) {
+  Deno.test({
+    name: `permissionsOf ${role} grants its TLS files and issuer when named, to read and to call`,
+    fn: () => grantsWhatIsNamed(role),
+  });
+}
+
+async function grantsWhatIsNamed(role: Role): Promise<void> {
+  const data = await makeData();
+  try {
+    using issuer = Deno.listen({ hostname: "127.0.0.1", port: 0 });
+    using other = Deno.listen({ hostname: "127.0.0.1", port: 0 });
+    await Deno.writeTextFile(`${data}/cert.pem`, "kept");
+    const args = [
+      "--oidc-issuer",
+      `http://127.0.0.1:${issuer.addr.port}/realm`,
+      `--tls-cert=${data}/cert.pem`,
+    ];
+    const attempts: readonly Attempt[] = [
+      ["connect", `127.0.0.1:${issuer.addr.port}`],
+      ["read", `${data}/cert.pem`],
+      ["connect", `127.0.0.1:${other.addr.port}`],
+      ["read", `${data}/secret`],
+      ["write", `${data}/cert.pem`],
+    ];
+    assert.deepEqual(await probe(role, data, attempts, args), [
+      true,
+      true,
+      false,
+      false,
+      false,
+    ]);
+  } finally {
+    await Deno.remove(data, { recursive: true });
+  }
+}
 
 const SERVICES: [args: string[], services: string[]][] = [
   [[], []],
@@ -190,11 +193,13 @@ const SERVICES: [args: string[], services: string[]][] = [
 
 for (const [args, services] of SERVICES) {
   Deno.test({
-    name: `placesOf ingest ${args.join(" ")} calls ${services.join(" and ") || "nobody"}`,
+    name: `placesOf ${args.join(" ")} calls ${services.join(" and ") || "nobody"}`,
     fn: () => {
-      const places = placesOf("ingest", { dataDir: "/d", root: "/r", args });
-      assert.deepEqual(places.services, services);
-      assert.deepEqual(placesOf("query", { dataDir: "/d", root: "/r", args }).services, []);
+      const called = (role: Role) => placesOf(role, { dataDir: "/d", root: "/r", args }).services;
+      assert.deepEqual(called("ingest"), services);
+      // The query server shares no budget: it calls its issuer alone.
+      assert.deepEqual(called("query"), services.filter((name) => name.startsWith("i")));
+      assert.deepEqual(called("compactor"), []);
     },
   });
 }
@@ -207,11 +212,14 @@ Deno.test({
       SVC_INGEST_RATE_REDIS_URL: "",
       SVC_INGEST_TLS_CERT: "/cert",
       SVC_INGEST_TLS_KEY: "/key",
+      SVC_QUERY_TLS_CERT: "/query-cert",
     };
     const options = { dataDir: "/d", root: "/r", env };
     const places = placesOf("ingest", { ...options, args: ["--tls-key=/other"] });
     assert.deepEqual(places.services, ["issuer.example:443"]);
     assert.deepEqual(places.tlsFiles, ["/cert", "/other"]);
+    assert.deepEqual(placesOf("query", options).tlsFiles, ["/query-cert"]);
+    assert.deepEqual(placesOf("query", options).services, ["issuer.example:443"]);
     const words = processArguments("ingest", "/d", [], env);
     assert.ok(words.some((word) => /^--allow-net=.*,issuer\.example:443$/.test(word)));
   },
