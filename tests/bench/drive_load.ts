@@ -13,7 +13,7 @@ export interface LoadOptions {
   readonly seconds: number;
   readonly recordsPerRequest: number;
   readonly connections: number;
-  /** HTTP only: send at this rate, and count latency from when a request was due. */
+  /** HTTP only: send at this rate; load_generator.ts says from when latency counts. */
   readonly requestsPerSec?: number;
 }
 
@@ -24,7 +24,7 @@ export interface LoadReport {
   readonly bytes: number;
   readonly p50Ms: number;
   readonly p99Ms: number;
-  /** With a rate: how late the generator itself was with a free connection, 99th percentile. */
+  /** With a rate: how late the generator's timers were, which no latency holds; 99th percentile. */
   readonly lateP99Ms?: number;
 }
 
