@@ -4,7 +4,7 @@
  * Invariants: never holds more than cap + one chunk of a body, compressed or not; a refused body is
  * drained (bounded in bytes and time) before the error is thrown, so that the sender reads the
  * status and not a reset. The runtime enforces `Content-Length`: a body that ends early fails, what
- * follows it is never seen.
+ * follows it is never seen. `body_stream.ts` reads one piece by piece.
  */
 
 import { concatBytes } from "../base/bytes.ts";
@@ -52,7 +52,11 @@ export async function readBody(request: Request, limits: BodyLimits): Promise<Ui
 /** Reads and drops what is left of a body that will not be used, within bounds. Never throws. */
 export async function drainBody(request: Request): Promise<void> {
   if (request.body === null || request.body.locked) return;
-  const reader = request.body.getReader();
+  await drainReader(request.body.getReader());
+}
+
+/** The same for a body that has a reader, also while it reads. */
+export async function drainReader(reader: ReadableStreamDefaultReader<Uint8Array>): Promise<void> {
   const timer = setTimeout(() => reader.cancel().catch(ignore), DRAIN_MS_MAX);
   try {
     for (let dropped = 0; dropped < DRAIN_BYTES_MAX;) {
@@ -68,15 +72,30 @@ export async function drainBody(request: Request): Promise<void> {
   }
 }
 
-function readWire(request: Request, limits: BodyLimits): Promise<Uint8Array> {
+/** Throws `too_large` when the sender announces more than `bytesMax`; what it announces, if anything. */
+export function refuseAnnounced(request: Request, bytesMax: number): number | undefined {
   const announced = request.headers.get("content-length");
-  const { bytesMax, hold } = limits;
   // The same length sent twice arrives as `5, 5`: legal, and no number.
-  if (announced === null || !/^[0-9]{1,15}$/.test(announced)) return readChunks(request, limits);
+  if (announced === null || !/^[0-9]{1,15}$/.test(announced)) return undefined;
   const length = Number(announced);
   if (length > bytesMax) throw bodyTooLarge(bytesMax, { announced: length });
-  hold?.grow(length);
-  return withinDeadline(request.bytes(), limits);
+  return length;
+}
+
+/** For a body whose reading failed with `error`. */
+export function incompleteBody(error: unknown): OperatingError {
+  return new OperatingError(
+    "invalid_argument",
+    `cannot read the request body: ${messageOf(error)}; send all of the announced bytes`,
+    { reason: "body_incomplete", cause: error },
+  );
+}
+
+async function readWire(request: Request, limits: BodyLimits): Promise<Uint8Array> {
+  const length = refuseAnnounced(request, limits.bytesMax);
+  if (length === undefined) return await readChunks(request, limits);
+  limits.hold?.grow(length);
+  return await withinDeadline(request.bytes(), limits);
 }
 
 async function readChunks(request: Request, limits: BodyLimits): Promise<Uint8Array> {
@@ -118,12 +137,7 @@ async function withinDeadline(
   try {
     return msMax === Infinity ? await reading : await withDeadline({ msMax, what }, () => reading);
   } catch (error) {
-    if (error instanceof OperatingError) throw error;
-    throw new OperatingError(
-      "invalid_argument",
-      `cannot read the request body: ${messageOf(error)}; send all of the announced bytes`,
-      { reason: "body_incomplete", cause: error },
-    );
+    throw error instanceof OperatingError ? error : incompleteBody(error);
   }
 }
 

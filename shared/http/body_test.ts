@@ -3,7 +3,9 @@ import { deflateSync, gzipSync, zstdCompressSync } from "node:zlib";
 import { concatBytes, utf8 } from "../base/bytes.ts";
 import { type ErrorCode, OperatingError } from "../base/errors.ts";
 import { readBody } from "./body.ts";
+import { streamBody } from "./body_stream.ts";
 import { ByteBudget } from "./byte_budget.ts";
+import { withDeadline } from "./deadline.ts";
 import { asOperatingError, errorResponse } from "./error_response.ts";
 import { type RunningServer, serve } from "./serve.ts";
 
@@ -16,15 +18,27 @@ const gzip = (bytes: Uint8Array): Body => new Uint8Array(gzipSync(bytes));
 const deflate = (bytes: Uint8Array): Body => new Uint8Array(deflateSync(bytes));
 const zstd = (bytes: Uint8Array): Body => new Uint8Array(zstdCompressSync(bytes));
 
-/** Echoes the decoded body's length and its first bytes, or the error. */
-function startEcho(): RunningServer {
+/** Both ways to have a body's bytes; a deadline of 300 ms. */
+const READERS: Readonly<Record<string, (request: Request) => Promise<Uint8Array>>> = {
+  readBody: (request) => readBody(request, { bytesMax: CAP, readMsMax: 300 }),
+  streamBody: (request) =>
+    withDeadline(
+      { msMax: 300, what: "the request body did not arrive (or so)" },
+      async (signal) => {
+        const pieces = streamBody(request, { bytesMax: CAP, signal });
+        return concatBytes(await Array.fromAsync(pieces));
+      },
+    ),
+};
+
+/** Echoes the decoded body, or the error. */
+function startEcho(reader = "readBody"): RunningServer {
   return serve({
     hostname: "127.0.0.1",
     port: 0,
     handler: async (request) => {
       try {
-        const body = await readBody(request, { bytesMax: CAP, readMsMax: 300 });
-        return new Response(body as Body);
+        return new Response(await READERS[reader]?.(request) as Body);
       } catch (error) {
         return errorResponse(error);
       }
@@ -130,65 +144,97 @@ const REFUSED: { name: string; encoding?: string; body: Body; status: number; re
   },
 ];
 
-for (const chunked of [false, true]) {
-  const how = chunked ? "chunked" : "with a length";
-  for (const { name, encoding, body, expected } of ACCEPTED) {
-    Deno.test({
-      name: `readBody accepts ${name}, ${how}`,
-      fn: async () => {
-        await using server = startEcho();
-        const response = await send(server, body, { encoding, chunked });
-        assert.equal(response.status, 200);
-        assert.deepEqual(await response.bytes(), expected);
-      },
-    });
-  }
-  for (const { name, encoding, body, status, reason } of REFUSED) {
-    Deno.test({
-      name: `readBody refuses ${name}, ${how}`,
-      fn: async () => {
-        await using server = startEcho();
-        const response = await send(server, body, { encoding, chunked });
-        const answer = await response.json();
-        assert.equal(response.status, status);
-        assert.equal(answer.code, status);
-        assert.equal(answer.reason, reason);
-        assert.ok(answer.error.length > 20);
-      },
-    });
-  }
-}
-
-Deno.test({
-  name: "readBody refuses a 17 MiB body by its announced length and the sender reads the status",
-  fn: async () => {
-    await using server = startEcho();
-    const response = await send(server, new Uint8Array(17 * 1024 * 1024), {});
-    assert.equal(response.status, 413);
-    assert.match((await response.json()).error, /17825792 bytes .* limit of 65536 bytes/);
-  },
-});
-
-for (const framing of ["content-length: 17825792", "transfer-encoding: chunked"]) {
-  Deno.test({
-    name: `readBody lets a sender that reads only after its last byte see the 413, ${framing}`,
-    fn: async () => {
-      await using server = startEcho();
-      const chunked = framing.startsWith("transfer");
-      const text = await exchange(server, `POST / HTTP/1.1\r\nhost: x\r\n${framing}\r\n\r\n`, {
-        body: async (connection) => {
-          const chunk = new Uint8Array(64 * 1024);
-          const head = utf8(`${chunk.byteLength.toString(16)}\r\n`);
-          for (let sent = 0; sent < 17 * 1024 * 1024; sent += chunk.byteLength) {
-            if (chunked) await writeAll(connection, head);
-            await writeAll(connection, chunk);
-            if (chunked) await writeAll(connection, utf8("\r\n"));
-          }
-          if (chunked) await writeAll(connection, utf8("0\r\n\r\n"));
+for (const reader of Object.keys(READERS)) {
+  for (const chunked of [false, true]) {
+    const how = chunked ? "chunked" : "with a length";
+    for (const { name, encoding, body, expected } of ACCEPTED) {
+      Deno.test({
+        name: `${reader} accepts ${name}, ${how}`,
+        fn: async () => {
+          await using server = startEcho(reader);
+          const response = await send(server, body, { encoding, chunked });
+          assert.equal(response.status, 200);
+          assert.deepEqual(await response.bytes(), expected);
         },
       });
-      assert.match(text, /^HTTP\/1\.1 413 /);
-      assert.match(text, /limit of 65536 bytes/);
+    }
+    for (const { name, encoding, body, status, reason } of REFUSED) {
+      Deno.test({
+        name: `${reader} refuses ${name}, ${how}`,
+        fn: async () => {
+          await using server = startEcho(reader);
+          const response = await send(server, body, { encoding, chunked });
+          const answer = await response.json();
+          assert.equal(response.status, status);
+          assert.equal(answer.code, status);
+          assert.equal(answer.reason, reason);
+          assert.ok(answer.error.length > 20);
+        },
+      });
+    }
+  }
+
+  Deno.test({
+    name: `${reader} refuses a 17 MiB body by its announced length and the sender reads the status`,
+    fn: async () => {
+      await using server = startEcho(reader);
+      const response = await send(server, new Uint8Array(17 * 1024 * 1024), {});
+      assert.equal(response.status, 413);
+      assert.match((await response.json()).error, /17825792 bytes .* limit of 65536 bytes/);
+    },
+  });
+
+  for (const framing of ["content-length: 17825792", "transfer-encoding: chunked"]) {
+    Deno.test({
+      name: `${reader} lets a sender that reads only after its last byte see the 413, ${framing}`,
+      fn: async () => {
+        await using server = startEcho(reader);
+        const chunked = framing.startsWith("transfer");
+        const text = await exchange(server, `POST / HTTP/1.1\r\nhost: x\r\n${framing}\r\n\r\n`, {
+          body: async (connection) => {
+            const chunk = new Uint8Array(64 * 1024);
+            const head = utf8(`${chunk.byteLength.toString(16)}\r\n`);
+            for (let sent = 0; sent < 17 * 1024 * 1024; sent += chunk.byteLength) {
+              if (chunked) await writeAll(connection, head);
+              await writeAll(connection, chunk);
+              if (chunked) await writeAll(connection, utf8("\r\n"));
+            }
+            if (chunked) await writeAll(connection, utf8("0\r\n\r\n"));
+          },
+        });
+        assert.match(text, /^HTTP\/1\.1 413 /);
+        assert.match(text, /limit of 65536 bytes/);
+      },
+    });
+  }
+
+  Deno.test({
+    name: `${reader} ends a body that stalls at its deadline, announced or chunked`,
+    fn: async () => {
+      await using server = startEcho(reader);
+      for (const framing of ["content-length: 10", "transfer-encoding: chunked"]) {
+        const start = framing.startsWith("content") ? "hello" : "5\r\nhello\r\n";
+        const text = await exchange(
+          server,
+          `POST / HTTP/1.1\r\nhost: x\r\n${framing}\r\n\r\n${start}`,
+        );
+        assert.match(text, /^HTTP\/1\.1 504 /);
+        assert.match(text, /did not arrive .* within 300 ms/);
+      }
+    },
+  });
+
+  Deno.test({
+    name: `${reader} answers 400 when the sender closes before the announced length`,
+    fn: async () => {
+      await using server = startEcho(reader);
+      const text = await exchange(
+        server,
+        "POST / HTTP/1.1\r\nhost: x\r\ncontent-length: 10\r\n\r\nhello",
+        { close: true },
+      );
+      assert.match(text, /^HTTP\/1\.1 400 /);
+      assert.match(text, /body_incomplete/);
     },
   });
 }
@@ -217,36 +263,6 @@ Deno.test({
       assert.ok(text.startsWith(`HTTP/1.1 ${status} `), `${length} bytes: ${text.slice(0, 100)}`);
       assert.equal(budget.used, 0);
     }
-  },
-});
-
-Deno.test({
-  name: "readBody ends a body that stalls at its deadline, announced or chunked",
-  fn: async () => {
-    await using server = startEcho();
-    for (const framing of ["content-length: 10", "transfer-encoding: chunked"]) {
-      const start = framing.startsWith("content") ? "hello" : "5\r\nhello\r\n";
-      const text = await exchange(
-        server,
-        `POST / HTTP/1.1\r\nhost: x\r\n${framing}\r\n\r\n${start}`,
-      );
-      assert.match(text, /^HTTP\/1\.1 504 /);
-      assert.match(text, /did not arrive .* within 300 ms/);
-    }
-  },
-});
-
-Deno.test({
-  name: "readBody answers 400 when the sender closes before the announced length",
-  fn: async () => {
-    await using server = startEcho();
-    const text = await exchange(
-      server,
-      "POST / HTTP/1.1\r\nhost: x\r\ncontent-length: 10\r\n\r\nhello",
-      { close: true },
-    );
-    assert.match(text, /^HTTP\/1\.1 400 /);
-    assert.match(text, /body_incomplete/);
   },
 });
 

@@ -2,6 +2,7 @@
  * How many body bytes a process holds for requests in flight: past the budget requests are refused.
  */
 
+import { assert } from "../base/assert.ts";
 import { OperatingError } from "../base/errors.ts";
 
 export class ByteBudget {
@@ -52,6 +53,13 @@ export class ByteHold implements Disposable {
   grow(bytes: number): void {
     this.#budget.take(bytes);
     this.#held += bytes;
+  }
+
+  /** Gives back some of what `grow` took. */
+  shrink(bytes: number): void {
+    assert(bytes <= this.#held, "a hold gives back no more than it took");
+    this.#budget.give(bytes);
+    this.#held -= bytes;
   }
 
   [Symbol.dispose](): void {

@@ -4,14 +4,14 @@
  *
  * Invariant: never inflates more than `bytesMax` (+ one output chunk), whatever the compressed
  * bytes claim. Decoding is synchronous: 16 MiB take about 35 ms, and the thread pool costs more
- * than that for usual bodies.
+ * than that for usual bodies. `inflate.ts` decodes what arrives in pieces.
  */
 
 import { gunzipSync, inflateSync, zstdDecompressSync } from "node:zlib";
 import { concatBytes } from "../base/bytes.ts";
 import { messageOf, OperatingError } from "../base/errors.ts";
 import { bodyTooLarge } from "./body_too_large.ts";
-import { zstdFrames } from "./zstd_frames.ts";
+import { TORN, zstdFrames } from "./zstd_frames.ts";
 
 type Decoder = (bytes: Uint8Array, bytesMax: number) => Uint8Array;
 
@@ -55,18 +55,23 @@ export function decodeContent(bytes: Uint8Array, encoding: string, bytesMax: num
     if ((error as { code?: unknown }).code === "ERR_BUFFER_TOO_LARGE") {
       throw bodyTooLarge(bytesMax, { decompressed: true });
     }
-    throw new OperatingError(
-      "invalid_argument",
-      `cannot decompress the request body as ${name}: ${messageOf(error)}; ` +
-        `send a whole ${name} body or drop the Content-Encoding header`,
-      { reason: "bad_content_encoding", cause: error },
-    );
+    throw badEncoding(name, error);
   }
+}
+
+/** For a body that cannot be decoded as `name` because of `error`. */
+export function badEncoding(name: string, error: unknown): OperatingError {
+  return new OperatingError(
+    "invalid_argument",
+    `cannot decompress the request body as ${name}: ${messageOf(error)}; ` +
+      `send a whole ${name} body or drop the Content-Encoding header`,
+    { reason: "bad_content_encoding", cause: error },
+  );
 }
 
 function decodeZstd(bytes: Uint8Array, bytesMax: number): Uint8Array {
   const frames = zstdFrames(bytes);
-  if (frames === undefined) throw new Error("it does not consist of whole Zstandard frames");
+  if (frames === undefined) throw new Error(TORN);
   const parts: Uint8Array[] = [];
   let total = 0;
   for (const frame of frames) {

@@ -3,61 +3,63 @@
  *
  * The runtime's decoder stops in silence at the end of the first frame and at a torn end, so that a
  * cut body would count as a shorter valid one. Callers decode frame by frame, each known to be
- * whole.
+ * whole. `zstd_splitter.ts` does the same for bytes that arrive in pieces.
  */
 
-const MAGIC = 0xfd2fb528;
-const SKIPPABLE_MAGIC_MIN = 0x184d2a50;
-const SKIPPABLE_MAGIC_MAX = 0x184d2a5f;
-const CONTENT_SIZE_BYTES = [0, 2, 4, 8];
-const DICTIONARY_ID_BYTES = [0, 1, 2, 4];
+import { HEAD_BYTES_MIN, zstdHeadAt, zstdHeadBytes } from "./zstd_head.ts";
+
+export const CHECKSUM_BYTES = 4;
+export const BLOCK_HEADER_BYTES = 3;
 const BLOCK_TYPE_RLE = 1;
 const BLOCK_TYPE_RESERVED = 3;
 
+/** Frames of one body: each costs a decoder of its own, and senders make one of megabytes. */
+export const ZSTD_FRAMES_MAX = 4_096;
+
+/** What is wrong with other bytes. */
+export const TORN = `it does not consist of whole Zstandard frames, ${ZSTD_FRAMES_MAX} at most`;
+
 /**
- * Whole data frames of `bytes` in order, skippable ones left out; undefined when it is torn or no
- * Zstandard.
+ * Whole data frames of `bytes` in order, skippable ones left out; undefined when it is torn, no
+ * Zstandard, or more than `ZSTD_FRAMES_MAX` frames.
  */
 export function zstdFrames(bytes: Uint8Array): Uint8Array[] | undefined {
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   const frames: Uint8Array[] = [];
-  let at = 0;
-  while (at < bytes.length) {
-    if (at + 4 > bytes.length) return undefined;
-    const magic = view.getUint32(at, true);
-    const skippable = magic >= SKIPPABLE_MAGIC_MIN && magic <= SKIPPABLE_MAGIC_MAX;
-    if (!skippable && magic !== MAGIC) return undefined;
-    const end = skippable ? skippableEnd(view, at) : frameEnd(view, at);
-    if (end === undefined || end > bytes.length) return undefined;
-    if (!skippable) frames.push(bytes.subarray(at, end));
-    at = end;
+  for (let at = 0, count = 0; at < bytes.length; count += 1) {
+    if (count === ZSTD_FRAMES_MAX || at + HEAD_BYTES_MIN > bytes.length) return undefined;
+    const headBytes = zstdHeadBytes(view, at);
+    if (headBytes === undefined || at + headBytes > bytes.length) return undefined;
+    const { skippedBytes, hasChecksum } = zstdHeadAt(view, at);
+    const start = at;
+    at += headBytes;
+    const end = skippedBytes === undefined ? blocksEnd(view, at) : at + skippedBytes;
+    if (end === undefined) return undefined;
+    at = end + (hasChecksum ? CHECKSUM_BYTES : 0);
+    if (at > bytes.length) return undefined;
+    if (skippedBytes === undefined) frames.push(bytes.subarray(start, at));
   }
   return frames.length === 0 ? undefined : frames;
 }
 
-function skippableEnd(view: DataView, start: number): number | undefined {
-  if (start + 8 > view.byteLength) return undefined;
-  return start + 8 + view.getUint32(start + 4, true);
+function blocksEnd(view: DataView, start: number): number | undefined {
+  for (let at = start;;) {
+    if (at + BLOCK_HEADER_BYTES > view.byteLength) return undefined;
+    const block = zstdBlock(view.getUint16(at, true) | (view.getUint8(at + 2) << 16));
+    if (block === undefined) return undefined;
+    at += BLOCK_HEADER_BYTES + block.byteLength;
+    if (block.isLast) return at;
+  }
 }
 
-function frameEnd(view: DataView, start: number): number | undefined {
-  if (start + 5 > view.byteLength) return undefined;
-  const descriptor = view.getUint8(start + 4);
-  const singleSegment = (descriptor & 0x20) !== 0;
-  const contentSizeFlag = descriptor >> 6;
-  let contentSizeBytes = CONTENT_SIZE_BYTES[contentSizeFlag] ?? 0;
-  if (contentSizeFlag === 0 && singleSegment) contentSizeBytes = 1;
-  const windowBytes = singleSegment ? 0 : 1;
-  const dictionaryBytes = DICTIONARY_ID_BYTES[descriptor & 3] ?? 0;
-  let at = start + 5 + windowBytes + dictionaryBytes + contentSizeBytes;
-  for (let last = false; !last;) {
-    if (at + 3 > view.byteLength) return undefined;
-    const header = view.getUint16(at, true) | (view.getUint8(at + 2) << 16);
-    last = (header & 1) === 1;
-    const type = (header >> 1) & 3;
-    if (type === BLOCK_TYPE_RESERVED) return undefined;
-    at += 3 + (type === BLOCK_TYPE_RLE ? 1 : header >> 3);
-  }
-  const checksumBytes = (descriptor & 4) !== 0 ? 4 : 0;
-  return at + checksumBytes;
+export interface ZstdBlock {
+  readonly byteLength: number;
+  readonly isLast: boolean;
+}
+
+/** What the three bytes of a block's header say; undefined for the reserved type. */
+export function zstdBlock(header: number): ZstdBlock | undefined {
+  const type = (header >> 1) & 3;
+  if (type === BLOCK_TYPE_RESERVED) return undefined;
+  return { byteLength: type === BLOCK_TYPE_RLE ? 1 : header >> 3, isLast: (header & 1) === 1 };
 }

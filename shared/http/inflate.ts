@@ -1,0 +1,112 @@
+/**
+ * `Content-Encoding` of a body that is decoded while it arrives: the same encodings as
+ * `content_encoding.ts`, which decodes whole ones.
+ *
+ * Invariants: holds one piece of the input, one of the output, and what the decoder needs, whatever
+ * the compressed bytes claim; all of that is charged to the hold meanwhile. A cut body is an error.
+ */
+
+import { pipeline, type Transform } from "node:stream";
+import { createGunzip, createInflate, createZstdDecompress } from "node:zlib";
+import { formatBytes } from "../base/bytes.ts";
+import type { ByteHold } from "./byte_budget.ts";
+import { type ZstdRun, ZstdSplitter } from "./zstd_splitter.ts";
+
+/** Pieces of the output. */
+const OUTPUT_BYTES_MAX = 64 * 1024;
+/** A piece of output, and what zlib documents as the needs of `inflate`: 44 KiB. */
+const ZLIB_BYTES = OUTPUT_BYTES_MAX + 44 * 1024;
+/** The same for Zstandard, besides a frame's window and two blocks: 96 KiB of tables. */
+const ZSTD_BYTES = OUTPUT_BYTES_MAX + 96 * 1024;
+const ZSTD_BLOCK_BYTES_MAX = 128 * 1024;
+/** Most that a Zstandard frame may have its decoder keep: what RFC 9659 has senders stay within. */
+export const ZSTD_WINDOW_BYTES_MAX = 8 * 1024 * 1024;
+
+/**
+ * The decoded pieces of `wire`, whose encoding is `name` as `requireKnownEncoding` gives it. Errors:
+ * those of `wire`, the hold's, and the decoder's as they are.
+ */
+export function inflate(
+  wire: AsyncIterable<Uint8Array>,
+  name: string,
+  hold?: ByteHold,
+): AsyncIterable<Uint8Array> {
+  switch (name) {
+    case "gzip":
+    case "x-gzip":
+      return decoded(wire, { decoder: () => createGunzip(OPTIONS), bytes: ZLIB_BYTES, hold });
+    case "deflate":
+      return decoded(wire, { decoder: () => createInflate(OPTIONS), bytes: ZLIB_BYTES, hold });
+    case "zstd":
+      return inflateZstd(wire, hold);
+    default:
+      return wire;
+  }
+}
+
+const OPTIONS = { chunkSize: OUTPUT_BYTES_MAX } as const;
+
+interface DecodeOptions {
+  readonly decoder: () => Transform;
+  /** What it needs. */
+  readonly bytes: number;
+  readonly hold: ByteHold | undefined;
+}
+
+async function* decoded(
+  input: AsyncIterable<Uint8Array>,
+  { decoder, bytes, hold }: DecodeOptions,
+): AsyncGenerator<Uint8Array, void, undefined> {
+  hold?.grow(bytes);
+  try {
+    yield* pipeline(input, decoder(), NOBODY_ELSE);
+  } finally {
+    hold?.shrink(bytes);
+  }
+}
+
+/** The pipeline tells its reader of errors as well. */
+const NOBODY_ELSE = () => {};
+
+/** A decoder for each frame: the runtime's takes the end of the first one, or of the input, for the end. */
+async function* inflateZstd(
+  wire: AsyncIterable<Uint8Array>,
+  hold: ByteHold | undefined,
+): AsyncGenerator<Uint8Array, void, undefined> {
+  const runs = zstdRuns(wire);
+  for (let first = await runs.next(); !first.done; first = await runs.next()) {
+    const windowBytes = first.value.head?.windowBytes ?? 0;
+    if (windowBytes > ZSTD_WINDOW_BYTES_MAX) throw new Error(tooWide(windowBytes));
+    yield* decoded(oneFrame(first.value, runs), {
+      decoder: () => createZstdDecompress(OPTIONS),
+      bytes: ZSTD_BYTES + windowBytes + 2 * Math.min(windowBytes, ZSTD_BLOCK_BYTES_MAX),
+      hold,
+    });
+  }
+}
+
+async function* zstdRuns(
+  wire: AsyncIterable<Uint8Array>,
+): AsyncGenerator<ZstdRun, void, undefined> {
+  const splitter = new ZstdSplitter();
+  for await (const chunk of wire) yield* splitter.split(chunk);
+  splitter.finish();
+}
+
+async function* oneFrame(
+  first: ZstdRun,
+  further: AsyncGenerator<ZstdRun, void, undefined>,
+): AsyncGenerator<Uint8Array, void, undefined> {
+  yield first.bytes;
+  for (let isEnd = first.isEnd; !isEnd;) {
+    const next = await further.next();
+    if (next.done) return;
+    yield next.value.bytes;
+    isEnd = next.value.isEnd;
+  }
+}
+
+function tooWide(windowBytes: number): string {
+  return `its window of ${formatBytes(windowBytes)} is wider than ` +
+    `${formatBytes(ZSTD_WINDOW_BYTES_MAX)}`;
+}
