@@ -7,7 +7,8 @@
  * `version`, `current_user`, `txid_current`); what runs text as SQL (`query`, `json_execute_serialized_sql`);
  * what waits or writes (`sleep_ms`, `write_log`, `setseed`); internals (`stats`, `combine`, `finalize`,
  * `create_sort_key`); what makes values of any size from a number, outside the memory pool and out of an
- * interrupt's reach (`range` and `generate_series` as lists, which are allowed in FROM, `list_resize`, `printf`), or takes
+ * interrupt's reach (`range` and `generate_series` as lists, which are allowed in FROM, `list_resize`, `printf`) or in one step from its own last
+ * result (`list_reduce`), or takes
  * quadratic time in its texts (`levenshtein`); geometry and variants, which no column holds.
  */
 
@@ -58,7 +59,7 @@ const LISTS = words(`
   array_distinct array_dot_product array_extract array_filter array_grade_up array_has array_has_all
   array_has_any array_indexof array_inner_product array_intersect array_length
   array_negative_dot_product array_negative_inner_product array_pop_back array_pop_front array_position
-  array_prepend array_push_back array_push_front array_reduce array_reverse
+  array_prepend array_push_back array_push_front array_reverse
   array_reverse_sort array_select array_slice array_sort array_to_string_comma_default array_transform
   array_unique array_value array_where array_zip element_at filter flatten grade_up
   list_aggr list_aggregate list_any_value list_append list_apply list_approx_count_distinct list_avg
@@ -68,9 +69,9 @@ const LISTS = words(`
   list_has_any list_histogram list_indexof list_inner_product list_intersect list_kurtosis
   list_kurtosis_pop list_last list_mad list_max list_median list_min list_mode
   list_negative_dot_product list_negative_inner_product list_pack list_position list_prepend
-  list_product list_reduce list_reverse list_reverse_sort list_select list_sem
+  list_product list_reverse list_reverse_sort list_select list_sem
   list_skewness list_slice list_sort list_stddev_pop list_stddev_samp list_string_agg list_sum
-  list_transform list_unique list_value list_var_pop list_var_samp list_where list_zip reduce
+  list_transform list_unique list_value list_var_pop list_var_samp list_where list_zip
   unnest unpivot_list
 `);
 
@@ -95,7 +96,7 @@ const ANY_VALUES = words(`
 
 /** Functions of this service's dialect: `functions/`. */
 const DIALECT = words(`
-  attr_get date_bin kv_extract to_timestamp_nanos to_timestamp_micros to_timestamp_millis
+  attr_get bounded_replacement date_bin kv_extract to_timestamp_nanos to_timestamp_micros to_timestamp_millis
   to_timestamp_seconds regexp_like btrim nvl to_unixtime
 `);
 

@@ -19,6 +19,7 @@ import {
   textAt,
   type TreeNode,
   type TreeValue,
+  walk,
 } from "./syntax_tree.ts";
 
 export interface GateOptions {
@@ -40,7 +41,26 @@ export interface TableReference {
 export function gate(root: TreeNode, options: GateOptions): TableReference[] {
   const references: TableReference[] = [];
   visitQuery(root, { ctes: new Set(), references, namespace: options.namespace });
+  unqualifyColumns(root, references, options.namespace);
   return references;
+}
+
+/** `svc.events.raw` is `events.raw`: where a table was named with its namespace, its columns may be, too. */
+function unqualifyColumns(
+  root: TreeNode,
+  references: readonly TableReference[],
+  namespace: string,
+): void {
+  const qualified = new Set(
+    references.flatMap(({ table, node }) => textAt(node, "schema_name") === "" ? [] : [table]),
+  );
+  if (qualified.size === 0) return;
+  walk(root, (node) => {
+    if (textAt(node, "class") !== "COLUMN_REF") return;
+    const [schema, table, ...column] = listAt(node, "column_names").map(String);
+    if (column.length === 0 || schema !== namespace) return;
+    if (qualified.has(table?.toLowerCase() ?? "")) node["column_names"] = [table, ...column];
+  });
 }
 
 interface Scope {

@@ -6,8 +6,15 @@ export const STATEMENT_LENGTH_MAX = 262_144;
 export const STATEMENT_DEPTH_MAX = 400;
 /** Characters that one call of `repeat`, `lpad` or `rpad` makes; more fails the statement. */
 export const TEXT_MADE_MAX = 65_536;
-/** Characters that one call of `replace` may make in the worst case; more fails the statement. */
-export const TEXT_REPLACED_MAX = 268_435_456;
+/**
+ * Characters that one call of `replace` or `regexp_replace` may add in the worst case, a text of up to 16 for each
+ * match aside; more fails the statement.
+ */
+export const TEXT_REPLACED_MAX = 1_048_576;
+/** Elements of a list that an expression is applied to: it may make a list as long for each of them. */
+export const LIST_MAPPED_MAX = 4_096;
+/** Elements that one call of `flatten` makes; more fails the statement. */
+export const LIST_FLATTENED_MAX = 1_048_576;
 /** Statements that run at once; more wait in line within their own deadline. */
 export const CONNECTIONS_MAX = 16;
 /** Bytes of converted WAL segments in the cache directory; the least recently used idle ones go first. */

@@ -153,7 +153,9 @@ function listSql(value: string, type: EngineType, depth: number): string {
   const element = `e${depth}`;
   const item = jsonTextSql(element, type.item ?? ANY_TYPE, depth + 1);
   return orNull(
-    `'[' || ${joinedSql(`list_transform(${value}, lambda ${element}: ${item})`)} || ']'`,
+    `'[' || ${
+      joinedSql(`system.main.list_transform(${value}, lambda ${element}: ${item})`)
+    } || ']'`,
   );
 }
 
@@ -175,7 +177,7 @@ function structSql(value: string, type: EngineType, depth: number): string {
 function mapSql(value: string, type: EngineType, depth: number): string {
   const entry = `e${depth}`;
   const item = jsonTextSql(`${entry}.value`, type.item ?? ANY_TYPE, depth + 1);
-  const members = `list_transform(map_entries(${value}), lambda ${entry}: ` +
+  const members = `system.main.list_transform(map_entries(${value}), lambda ${entry}: ` +
     `to_json(${entry}.key::VARCHAR)::VARCHAR || ':' || ${item})`;
   return orNull(`'{' || ${joinedSql(members)} || '}'`);
 }

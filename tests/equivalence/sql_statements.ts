@@ -247,7 +247,7 @@ const SHAPES: readonly string[] = [
   "SELECT name, u FROM metrics, unnest([code, 1]) AS t(u) WHERE name = 'cpu' AND code = 200",
   "SELECT unnest({'a': 1, 'b': [2, 3]}, recursive := true)",
   "SELECT list_transform([1, 2, 3], lambda x: x * 10), list_filter(['a', 'bb'], lambda s: length(s) > 1)",
-  "SELECT [x + 1 FOR x IN [1, 2, 3] IF x <> 2] AS l, list_reduce([1, 2, 3], lambda a, b: a + b) AS s",
+  "SELECT [x + 1 FOR x IN [1, 2, 3] IF x <> 2] AS l",
   "SELECT i, i * i FROM range(10) t(i) WHERE i % 2 = 0",
   "SELECT d FROM generate_series(DATE '2026-09-20', DATE '2026-09-24', INTERVAL 1 DAY) t(d)",
   "SELECT b.i, count(e.host) FROM range(0, 24, 6) b(i) LEFT JOIN events e ON extract(hour FROM e.timestamp) // 6 * 6 = b.i GROUP BY 1 ORDER BY 1",

@@ -1,22 +1,29 @@
 /**
- * `repeat`, `lpad`, `rpad` and `replace` with a bound on what they make. The SQL engine counts a value while it is made
+ * `repeat`, `lpad`, `rpad`, `replace`, `flatten` and the functions that map a list with a bound on what they make. The SQL engine counts a value while it is made
  * neither against its memory pool nor can it be interrupted there: `repeat('x', 1000000000)` took 2 GB and
  * 10 s past its deadline. The macros go before the engine's own functions of the same names; the bound stands
  * in the argument, so that it is checked before the text is made.
  */
 
-import { TEXT_MADE_MAX, TEXT_REPLACED_MAX } from "../limits.ts";
+import {
+  LIST_FLATTENED_MAX,
+  LIST_MAPPED_MAX,
+  TEXT_MADE_MAX,
+  TEXT_REPLACED_MAX,
+} from "../limits.ts";
 
 interface Bound {
   readonly name: string;
   /** SQL for the characters it would make, or more. */
   readonly size: string;
   readonly max: number;
+  /** Of what; characters when not said. */
+  readonly unit?: string;
 }
 
 /** SQL for `argument`, which fails when the call would make too much. */
-function bounded({ name, size, max }: Bound, argument: string): string {
-  return `CASE WHEN ${size} > ${max} THEN error('${name} would make more than ${max} characters') ` +
+function bounded({ name, size, max, unit = "characters" }: Bound, argument: string): string {
+  return `CASE WHEN ${size} > ${max} THEN error('${name} would make more than ${max} ${unit}') ` +
     `ELSE ${argument} END`;
 }
 
@@ -28,8 +35,15 @@ const REPEAT: Bound = {
 
 const REPLACE: Bound = {
   name: "replace",
-  size: "length(value)::HUGEINT * length(target)",
+  size: "length(value)::HUGEINT * greatest(length(target) - 16, 0)",
   max: TEXT_REPLACED_MAX,
+};
+
+const FLATTEN: Bound = {
+  name: "flatten",
+  size: "list_sum(system.main.list_transform(lists, lambda one: len(one)))",
+  max: LIST_FLATTENED_MAX,
+  unit: "elements",
 };
 
 function padSql(name: string): string {
@@ -45,4 +59,13 @@ export const BOUNDED_TEXT: readonly string[] = [
   padSql("rpad"),
   "CREATE MACRO replace(value, source, target) AS " +
   `system.main.replace(value, source, ${bounded(REPLACE, "target")})`,
+  "CREATE MACRO bounded_replacement(value, target) AS " +
+  bounded({ ...REPLACE, name: "regexp_replace" }, "target"),
+  `CREATE MACRO flatten(lists) AS system.main.flatten(${bounded(FLATTEN, "lists")})`,
+  ...["apply", "array_apply", "array_transform", "list_apply", "list_transform"].map((name) =>
+    `CREATE MACRO ${name}(list, expression) AS ` +
+    `system.main.list_transform(${
+      bounded({ name, size: "len(list)", max: LIST_MAPPED_MAX, unit: "elements" }, "list")
+    }, expression)`
+  ),
 ];

@@ -4,7 +4,7 @@
  * other names are exchanged on the tree.
  */
 
-import { textAt, type TreeNode, walk } from "../syntax_tree.ts";
+import { isNode, listAt, nodeAt, textAt, type TreeNode, walk } from "../syntax_tree.ts";
 import { ALIASES } from "./aliases.ts";
 import { ATTR_GET } from "./attr_get.ts";
 import { BOUNDED_TEXT } from "./bounded_text.ts";
@@ -19,6 +19,8 @@ export const DIALECT_SETUP: readonly string[] = [
   TO_TIMESTAMP_NANOS,
   ...ALIASES,
   ...BOUNDED_TEXT,
+  // What `user` means where no column has the name: nobody learns how the engine is run.
+  "CREATE MACRO current_user() AS error('there is no column called user here')",
 ];
 
 const RENAMED: Readonly<Record<string, string>> = {
@@ -27,16 +29,42 @@ const RENAMED: Readonly<Record<string, string>> = {
   approx_median: "median",
 };
 
-/** Gives functions the engine's own names; returns whether any had another. */
+/** Gives functions the engine's own names, and `regexp_replace` its bound; returns whether anything changed. */
 export function renameFunctions(root: TreeNode): boolean {
   let changed = false;
   walk(root, (node) => {
     const kind = textAt(node, "class");
     if (kind !== "FUNCTION" && kind !== "WINDOW") return;
+    if (boundReplacement(node)) changed = true;
     const name = RENAMED[textAt(node, "function_name").toLowerCase()];
     if (name === undefined) return;
     node["function_name"] = name;
     changed = true;
   });
   return changed;
+}
+
+/** Longer ones, and those that are no constant, are measured against the text first. */
+const SHORT_REPLACEMENT = 16;
+
+/** A macro cannot stand for `regexp_replace`: its options must be a constant when the macro is made. */
+function boundReplacement(node: TreeNode): boolean {
+  const [value, pattern, replacement, ...options] = listAt(node, "children");
+  if (textAt(node, "function_name").toLowerCase() !== "regexp_replace") return false;
+  if (value === undefined || !isNode(replacement) || isShort(replacement)) return false;
+  const bounded = {
+    ...node,
+    alias: "",
+    schema: "",
+    catalog: "",
+    function_name: "bounded_replacement",
+    children: [value, { ...replacement }],
+  };
+  node["children"] = [value, pattern, bounded, ...options];
+  return true;
+}
+
+function isShort(replacement: TreeNode): boolean {
+  if (textAt(replacement, "class") !== "CONSTANT") return false;
+  return textAt(nodeAt(replacement, "value") ?? {}, "value").length <= SHORT_REPLACEMENT;
 }
