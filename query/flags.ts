@@ -91,6 +91,26 @@ export const OPTIONS = {
     max: 1024,
     help: "Threads of the SQL engine; one per core when not given.",
   },
+  orderedMergeMaxFanin: {
+    kind: "integer",
+    flag: "ordered-merge-max-fanin",
+    env: "SVC_ORDERED_MERGE_MAX_FANIN",
+    placeholder: "FILES",
+    min: 1,
+    max: 1_000_000,
+    help:
+      "Files of one day that a newest-first scan takes part by part; four per core, 16 to 64, when not given. " +
+      "With more it reads them whole, in one scan.",
+  },
+  orderedMergeGlobalFanin: {
+    kind: "integer",
+    flag: "ordered-merge-global-fanin",
+    env: "SVC_ORDERED_MERGE_GLOBAL_FANIN",
+    placeholder: "FILES",
+    min: 1,
+    max: 1_000_000,
+    help: "The same for all days together; eight per core, 32 to 128, when not given.",
+  },
   logLevel: LOG_LEVEL_OPTION,
 } as const satisfies OptionTable;
 

@@ -121,6 +121,9 @@ export class SqlCall implements AsyncDisposable {
       rowsMax: limits.rowsReturnedMax,
       deadlineMs: limits.timeoutMs,
       signal: this.#stop.signal,
+      ...(asked.snapshot === undefined || asked.snapshot === null
+        ? {}
+        : { snapshot: asked.snapshot }),
     });
     this.#prepared = await this.#hold(prepared);
   }

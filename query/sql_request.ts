@@ -24,6 +24,7 @@ const SQL_REQUEST = z.object({
   priority: z.enum(["interactive", "batch"]).default("interactive"),
   default_order: z.boolean().default(true),
   dry_run: z.boolean().default(false),
+  snapshot: z.string().nullish(),
   limits: LIMITS.nullish(),
   shard: z.object({ index: z.int(), count: z.int() }).nullish(),
 });

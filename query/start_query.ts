@@ -145,6 +145,14 @@ async function openQueryEngine(
     cacheDir,
     memoryBytesMax: settings.memoryPoolBytes ?? defaultPoolBytes(memoryLimitBytes()),
     spillBytesMax: settings.spillBytesMax,
+    fanIn: {
+      ...(settings.orderedMergeMaxFanin === undefined
+        ? {}
+        : { partitionMax: settings.orderedMergeMaxFanin }),
+      ...(settings.orderedMergeGlobalFanin === undefined
+        ? {}
+        : { globalMax: settings.orderedMergeGlobalFanin }),
+    },
     ...(settings.threads === undefined ? {} : { threads: settings.threads }),
     clock,
     random: new SystemRandom(),

@@ -1,6 +1,7 @@
 /** The preflight estimate of SPEC.md 2.5, from the plan alone. Classes and their bounds: SHAPES.md "Numbers". */
 
 import { countFiles, partBytes, partRows, type Plan } from "./plan.ts";
+import type { GeneratedRows } from "./generated_rows.ts";
 import type { ComplexityClass, Cost } from "./types.ts";
 
 /**
@@ -12,12 +13,13 @@ const ROWS_PER_SEC = 8_000_000;
 /** Parsing, planning and starting. */
 const BASE_SECS = 0.01;
 
-export function costOf(plan: Plan): Cost {
+/** `generated`: rows that come from no table. */
+export function costOf(plan: Plan, generated: GeneratedRows = NOTHING_GENERATED): Cost {
   let files = 0;
   let considered = 0;
   let bytes = 0;
-  let rows = 0;
-  let exact = true;
+  let rows = generated.rows;
+  let exact = generated.unknown.length === 0;
   for (const table of plan.tables) {
     considered += table.considered;
     files += countFiles(table.parts.filter((part) => part.origin === "file"));
@@ -37,9 +39,11 @@ export function costOf(plan: Plan): Cost {
     estimated_runtime_seconds: round(BASE_SECS + bytes / BYTES_PER_SEC + rows / ROWS_PER_SEC),
     complexity_class: complexity,
     exact,
-    warnings: warningsOf(plan, complexity),
+    warnings: [...warningsOf(plan, complexity), ...generated.unknown],
   };
 }
+
+const NOTHING_GENERATED: GeneratedRows = { rows: 0, unknown: [] };
 
 export function complexityOf(bytes: number, rows: number): ComplexityClass {
   if (bytes <= 100e6 && rows <= 1e6) return "small";

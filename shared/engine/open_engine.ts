@@ -13,6 +13,8 @@ import type { WalReader } from "../wal/types.ts";
 import type { EngineDriver } from "./driver.ts";
 import { DIALECT_SETUP } from "./functions/dialect.ts";
 import { FooterCache } from "./footer_cache.ts";
+import { defaultFanIn } from "./fan_in.ts";
+import type { FanIn } from "./ordered_scan.ts";
 import { StatementCache } from "./statement_cache.ts";
 import { CONNECTIONS_MAX } from "./limits.ts";
 import { nativeDriver } from "./native_driver.ts";
@@ -38,6 +40,8 @@ export interface EngineOptions {
   readonly spillBytesMax: number;
   /** Default: one per core. */
   readonly threads?: number;
+  /** Default: by the number of cores, `fan_in.ts`. */
+  readonly fanIn?: Partial<FanIn>;
   readonly clock: Clock;
   readonly random: Random;
 }
@@ -72,6 +76,10 @@ export async function openEngine(options: EngineOptions): Promise<Engine> {
       delta: wal === undefined ? undefined : new WalDelta({ wal, files, dir: deltaDir }),
       footers: new FooterCache(store),
       statements: new StatementCache(),
+      fanIn: {
+        ...defaultFanIn(options.threads ?? navigator.hardwareConcurrency),
+        ...options.fanIn,
+      },
       nowMs: () => clock.monotonicMs(),
     },
   });

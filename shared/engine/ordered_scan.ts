@@ -13,6 +13,7 @@
  */
 
 import { present } from "../base/assert.ts";
+import { isOperatingError } from "../base/errors.ts";
 import type { DataFile, TimeRange } from "../iceberg/types.ts";
 import type { ParquetFooter } from "../parquet/footer.ts";
 import { isBareSelect } from "./default_order.ts";
@@ -56,6 +57,11 @@ export function orderedRequest(root: TreeNode): OrderedRequest | OrderRefusal {
   return rows === undefined || rows > ORDERED_ROWS_MAX
     ? { ordering: "no_bounds", direction }
     : { direction, rows };
+}
+
+/** Whether the statement leaves the order of its rows open. */
+export function wantsNoOrder(root: TreeNode): boolean {
+  return !nodesAt(root, "modifiers").some((one) => textAt(one, "type") === "ORDER_MODIFIER");
 }
 
 /**
@@ -128,20 +134,37 @@ interface Source {
   readonly sorted: boolean;
 }
 
+/** Data files that an ordered scan merges at most: of one day, and of all. SPEC.md section 8. */
+export interface FanIn {
+  readonly partitionMax: number;
+  readonly globalMax: number;
+}
+
 export interface OrderedDeps {
+  readonly fanIn: FanIn;
   readonly footer: (file: DataFile) => Promise<ParquetFooter>;
   /** Local path of a data file. */
   readonly path: (file: DataFile) => string;
 }
 
-/** The parts that hold every row the answer can need; undefined when bounds are missing. */
+export interface OrderedParts {
+  /** The parts that hold every row the answer can need; undefined is the whole plan. */
+  readonly parts?: readonly ScanPart[];
+  readonly ordering: ScanOrdering;
+}
+
+/**
+ * Narrows a plan. `no_bounds`: a file's times are not known; `order_walk_failed`: its footer could not be read, and
+ * the scan itself will tell why if it cannot either; `fan_in` and `global_fan_in`: too many files hold rows of the
+ * answer to be taken part by part, so they are read whole, in one scan.
+ */
 export async function orderedParts(
   plan: TablePlan,
   request: OrderedRequest,
   deps: OrderedDeps,
-): Promise<ScanPart[] | undefined> {
+): Promise<OrderedParts> {
   const files = plan.files.map((file) => fileUnit(file, plan, deps));
-  if (files.some((unit) => unit === undefined)) return undefined;
+  if (files.some((unit) => unit === undefined)) return { ordering: "no_bounds" };
   const deltas: Unit[] = plan.delta.map((delta) => ({
     min: floorMicros(delta.timestampNsMin),
     max: floorMicros(delta.timestampNsMax),
@@ -152,17 +175,35 @@ export async function orderedParts(
   const known = files.filter((unit) => unit !== undefined);
   const byFile = needed([...known, ...deltas], plan.range, request);
   // Footers are read only of files that the manifests' bounds leave.
-  const units: Unit[] = deltas.filter((unit) => byFile.has(unit));
+  const neededDeltas = deltas.filter((unit) => byFile.has(unit));
+  const units: Unit[] = [...neededDeltas];
   const wanted = plan.files.flatMap((file, i) => {
     const unit = files[i];
     return unit !== undefined && byFile.has(unit) ? [{ file, unit }] : [];
   });
-  for (let start = 0; start < wanted.length; start += FOOTER_READS_MAX) {
-    const batch = wanted.slice(start, start + FOOTER_READS_MAX);
-    const footers = await Promise.all(batch.map(({ file }) => deps.footer(file)));
-    batch.forEach(({ unit }, i) => units.push(...rowGroupUnits(unit, present(footers[i]))));
+  const tooMany = fanInRefusal(wanted.map(({ file }) => file), deps.fanIn);
+  if (tooMany !== undefined) {
+    const whole = [...wanted.map(({ unit }) => unit), ...neededDeltas];
+    return { parts: whole.map(({ source }) => source.whole), ordering: tooMany };
   }
-  return partsOf([...needed(units, plan.range, request)], plan.range, request);
+  try {
+    for (let start = 0; start < wanted.length; start += FOOTER_READS_MAX) {
+      const batch = wanted.slice(start, start + FOOTER_READS_MAX);
+      const footers = await Promise.all(batch.map(({ file }) => deps.footer(file)));
+      batch.forEach(({ unit }, i) => units.push(...rowGroupUnits(unit, present(footers[i]))));
+    }
+  } catch (error) {
+    if (!isOperatingError(error) || error.code === "not_found") throw error;
+    return { ordering: "order_walk_failed" };
+  }
+  const parts = partsOf([...needed(units, plan.range, request)], plan.range, request);
+  return { parts, ordering: "advertised" };
+}
+
+function fanInRefusal(files: readonly DataFile[], fanIn: FanIn): ScanOrdering | undefined {
+  const byDay = Map.groupBy(files, (file) => file.day);
+  if ([...byDay.values()].some((own) => own.length > fanIn.partitionMax)) return "fan_in";
+  return files.length > fanIn.globalMax ? "global_fan_in" : undefined;
 }
 
 function fileUnit(file: DataFile, plan: TablePlan, deps: OrderedDeps): Unit | undefined {

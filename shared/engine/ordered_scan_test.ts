@@ -110,7 +110,9 @@ const ORDERINGS: readonly (readonly [ordering: string, sql: string])[] = [
     "SELECT host FROM events WHERE timestamp > now() - INTERVAL 90 YEAR ORDER BY timestamp LIMIT 5",
   ],
   ["no_bounds", "SELECT host FROM events ORDER BY timestamp DESC"],
-  ["no_sort_order", "SELECT host FROM events LIMIT 5"],
+  ["no_sort_order", "SELECT timestamp FROM events LIMIT 5"],
+  ["not_projected", "SELECT host FROM events LIMIT 5"],
+  ["not_projected", "SELECT count(*) FROM events"],
   ["no_sort_order", "SELECT count(*) OVER () FROM events ORDER BY timestamp LIMIT 5"],
   ["no_sort_order", "SELECT unnest([1, 2]) FROM events ORDER BY timestamp LIMIT 5"],
   [

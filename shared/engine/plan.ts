@@ -8,16 +8,21 @@ import type { Column, TableSchema } from "../event/schema.ts";
 import type { TableIdent } from "../event/tenant.ts";
 import type { DataFile, TimeRange } from "../iceberg/types.ts";
 import type { DeltaFile } from "./delta_file.ts";
+import type { ScanOrdering } from "./types.ts";
 
 export interface TablePlan {
   /** As statements name it. */
   readonly name: string;
   readonly ident: TableIdent;
   readonly schema: TableSchema;
+  /** Absent before the table is there. */
+  readonly tableUuid?: string;
   /** undefined before the first commit. */
   readonly snapshotId: bigint | undefined;
   /** Id of the declared time order; 0 when there is none. */
   readonly sortOrderId: number;
+  /** Why an ordered scan cannot rely on what the table declares; absent when it can. */
+  readonly orderRefusal?: ScanOrdering;
   readonly range: TimeRange;
   /** Live files before pruning. */
   readonly considered: number;
@@ -55,6 +60,8 @@ export interface RowRange {
 
 export interface Plan {
   readonly tables: readonly TablePlan[];
+  /** Of a statement that asked for one: `snapshot_pin.ts`. */
+  readonly pin?: string;
 }
 
 /** Files that the parts are of; several ranges of one file count once. */

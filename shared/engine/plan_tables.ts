@@ -4,14 +4,17 @@ import { isOperatingError, OperatingError } from "../base/errors.ts";
 import { BUILT_IN_TABLES } from "../event/built_in_tables.ts";
 import type { TableSchema } from "../event/schema.ts";
 import type { LaneId, TableIdent } from "../event/tenant.ts";
+import type { LoadedTable } from "../iceberg/iceberg_reader.ts";
 import type { DataFile, FileSelection, TimeRange } from "../iceberg/types.ts";
 import type { ReadableStore } from "../storage/object_store.ts";
 import type { Deadline } from "./deadline.ts";
+import { orderRefusal } from "./declared_order.ts";
 import { unknownTable } from "./gate.ts";
 import { PLAN_ATTEMPTS_MAX } from "./limits.ts";
 import { deltaPart, filePart, type TablePlan } from "./plan.ts";
 import { projectedColumns } from "./projection.ts";
 import { readSnapshot, type SnapshotSource, type TableSnapshot } from "./snapshot.ts";
+import { pinned, type SnapshotPin } from "./snapshot_pin.ts";
 import { EVERYTHING } from "./time_bounds.ts";
 import type { DeltaLease, WalDelta } from "./wal_delta.ts";
 
@@ -29,6 +32,8 @@ export interface PlanRequest {
   /** Column names the statement mentions; undefined is all. */
   readonly named: ReadonlySet<string> | undefined;
   readonly deadline: Deadline;
+  /** Reads snapshots as it says, and no WAL; undefined: the newest rows there are. */
+  readonly pin: SnapshotPin | undefined;
 }
 
 export interface PlannedTables {
@@ -93,7 +98,10 @@ async function planOnce(
   const ident: TableIdent = { namespace: request.namespace, name };
   const lane: LaneId = { tenant: request.tenant, index: name };
   const range = request.ranges.get(name) ?? EVERYTHING;
-  const snapshot = await readSnapshot(source, ident, lane);
+  const { pin } = request;
+  const snapshot = pin === undefined
+    ? await readSnapshot(source, ident, lane)
+    : await readPinned(source, ident, pin);
   const startMs = nowMs();
   const lease = await leaseOf(source, { lane, snapshot, range, signal: request.deadline.signal });
   const deltaMs = nowMs() - startMs;
@@ -106,6 +114,7 @@ async function planOnce(
       name,
       ident,
       schema,
+      ...identityOf(snapshot.table),
       snapshotId: snapshot.table?.snapshotId,
       sortOrderId: snapshot.table?.sortOrderId ?? 0,
       range,
@@ -124,6 +133,30 @@ async function planOnce(
     lease?.[Symbol.dispose]();
     throw error;
   }
+}
+
+/** Only what is committed, as `pin` has it. */
+async function readPinned(
+  source: PlanSource,
+  ident: TableIdent,
+  pin: SnapshotPin,
+): Promise<TableSnapshot> {
+  const location = await source.catalog.metadataLocation(ident);
+  const table = location === undefined ? undefined : await source.tables.loadTable(ident, location);
+  return {
+    table: pinned(ident.name, table, pin),
+    pending: [],
+    complete: new Set(),
+    consumed: new Set(),
+  };
+}
+
+function identityOf(
+  table: LoadedTable | undefined,
+): Pick<TablePlan, "tableUuid" | "orderRefusal"> {
+  if (table === undefined) return {};
+  const refusal = orderRefusal(table.metadata, table.schema);
+  return { tableUuid: table.uuid, ...(refusal === undefined ? {} : { orderRefusal: refusal }) };
 }
 
 async function leaseOf(

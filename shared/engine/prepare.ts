@@ -8,12 +8,20 @@ import { applyDefaultOrder, isBareSelect } from "./default_order.ts";
 import type { DescribedColumn, EngineConnection } from "./driver.ts";
 import { renameFunctions } from "./functions/dialect.ts";
 import { gate, type TableReference } from "./gate.ts";
-import { newestFirst, orderedParts, orderedRequest } from "./ordered_scan.ts";
+import {
+  type FanIn,
+  newestFirst,
+  orderedParts,
+  orderedRequest,
+  wantsNoOrder,
+} from "./ordered_scan.ts";
+import { generatedRows } from "./generated_rows.ts";
 import { parse, type Statement, textOfTree } from "./parse.ts";
 import type { Plan, TablePlan } from "./plan.ts";
 import { localPath, type PlannedTables, type PlanSource, planTables } from "./plan_tables.ts";
 import { namedColumns } from "./projection.ts";
 import { relationSql } from "./relation.ts";
+import { decodePin, encodePin } from "./snapshot_pin.ts";
 import { timeBounds } from "./time_bounds.ts";
 import { type TreeNode, walk } from "./syntax_tree.ts";
 import type { Cost, QueryRequest, ScanOrdering } from "./types.ts";
@@ -21,6 +29,7 @@ import type { Cost, QueryRequest, ScanOrdering } from "./types.ts";
 export interface PrepareDeps extends PlanSource {
   readonly footers: FooterCache;
   readonly statements: StatementCache;
+  readonly fanIn: FanIn;
   readonly nowMs: () => number;
 }
 
@@ -59,6 +68,7 @@ export async function prepareStatement(
     ranges: bounds.ranges,
     named: namedColumns(statement.root),
     deadline,
+    pin: request.snapshot === undefined ? undefined : decodePin(request.snapshot),
   }, deps.nowMs);
   try {
     const defaultOrderApplied = request.defaultOrder && !statement.explain &&
@@ -80,8 +90,10 @@ export async function prepareStatement(
     return {
       sql,
       explain: statement.explain,
-      plan: ordered.plan,
-      cost: costOf(ordered.plan),
+      plan: request.snapshot === undefined
+        ? ordered.plan
+        : { ...ordered.plan, pin: encodePin(ordered.plan.tables) },
+      cost: costOf(ordered.plan, generatedRows(statement.root)),
       columns,
       ordering: ordered.ordering,
       defaultOrderApplied,
@@ -144,6 +156,8 @@ async function order(
   const single = references.length === 1 && countTables(statement.root) === 1 &&
     references[0]?.node === statement.root["from_table"];
   if (table === undefined || !single) return { plan: { tables }, ordering: "no_sort_order" };
+  if (wantsNoOrder(statement.root)) return { plan: { tables }, ordering: unordered(table) };
+  if (table.orderRefusal !== undefined) return { plan: { tables }, ordering: table.orderRefusal };
   const narrowed = (changes: Partial<TablePlan>) => ({ tables: [{ ...table, ...changes }] });
   if ("ordering" in wanted) {
     const plan = wanted.direction === "newest"
@@ -153,12 +167,18 @@ async function order(
   }
   // A bound that is not in the range would let rows count that the statement drops.
   if (!complete) return { plan: { tables }, ordering: "filtered" };
-  const parts = await orderedParts(table, wanted, {
+  const { parts, ordering } = await orderedParts(table, wanted, {
     footer: (file) => deps.footers.footer(file),
     path: (file) => localPath(deps.store, file),
+    fanIn: deps.fanIn,
   });
-  if (parts === undefined) return { plan: { tables }, ordering: "no_bounds" };
-  return { plan: narrowed({ parts, ordered: true }), ordering: "advertised" };
+  if (parts === undefined) return { plan: { tables }, ordering };
+  return { plan: narrowed({ parts, ordered: true }), ordering };
+}
+
+/** What a scan that nobody wants in order could tell of its order. */
+function unordered({ projected }: TablePlan): ScanOrdering {
+  return projected.some(({ name }) => name === "timestamp") ? "no_sort_order" : "not_projected";
 }
 
 function countTables(root: TreeNode): number {

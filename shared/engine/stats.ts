@@ -28,6 +28,7 @@ export function statsOf(
     spill_bytes: profile?.spillBytes ?? 0,
     phases,
     served_by: "scan" as const,
+    ...(plan.pin === undefined ? {} : { snapshot: plan.pin }),
   };
   if (parts.length === 0) return base;
   return { ...base, scan: scanOf(plan.tables, { plannedBytes, profile, ordering }) };

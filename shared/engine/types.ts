@@ -11,6 +11,11 @@ export interface QueryRequest {
   readonly tenant: string;
   /** Order a bare SELECT over one eligible table newest-first. */
   readonly defaultOrder: boolean;
+  /**
+   * Reads committed snapshots only, the same for the same pin: `latest`, or what `Stats.snapshot` said before.
+   * Without it rows of the WAL are read, too.
+   */
+  readonly snapshot?: string;
   /** Rows wanted at most; the run yields up to one more so that truncation shows. */
   readonly rowsMax: number;
   /** Wall clock for planning and running, in milliseconds. Past it: `deadline_exceeded`. */
@@ -98,6 +103,8 @@ export interface Stats {
   readonly phases: Phases;
   /** Absent when no data-file scan ran. */
   readonly scan?: ScanStats;
+  /** Pin of what was read, for a request that gave `snapshot`. */
+  readonly snapshot?: string;
   readonly served_by: ServedBy;
 }
 

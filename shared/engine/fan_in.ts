@@ -1,0 +1,11 @@
+/** How many files an ordered scan merges when nobody says: SPEC.md section 8. */
+
+import type { FanIn } from "./ordered_scan.ts";
+
+export function defaultFanIn(cpus: number): FanIn {
+  return { partitionMax: clamp(4 * cpus, 16, 64), globalMax: clamp(8 * cpus, 32, 128) };
+}
+
+function clamp(value: number, min: number, max: number): number {
+  return Math.min(max, Math.max(min, value));
+}
