@@ -14,6 +14,7 @@ import { batchOfRows, type ColumnValue, type RowObject } from "../../shared/colu
 import { parseOptions } from "../../shared/config/parse_options.ts";
 import { EVENTS_SCHEMA } from "../../shared/event/events.ts";
 import type { ColumnType, TableSchema } from "../../shared/event/schema.ts";
+import type { TableIdent } from "../../shared/event/tenant.ts";
 import { commitTable } from "../../shared/iceberg/commit_table.ts";
 import { schemaJsonOf } from "../../shared/iceberg/schema_json.ts";
 import { stageMetadata } from "../../shared/iceberg/stage_append.ts";
@@ -133,7 +134,8 @@ async function applyStage(lab: EngineLab, stage: Stage): Promise<void> {
   if (stage.then === "drain and alter") await addColumns(lab, METRICS_SCHEMA_LATER);
 }
 
-async function drain(lab: EngineLab): Promise<void> {
+/** Drains every lane of the lab, as the compactor does. */
+export async function drain(lab: EngineLab): Promise<void> {
   const { store, catalog, clock, random, files } = lab;
   const root = `${lab.dir}/wal`;
   const totals = await drainAll({
@@ -142,14 +144,18 @@ async function drain(lab: EngineLab): Promise<void> {
     admin: openWalConsumerAdmin(files, clock, root),
     encoder: INLINE_PARQUET_ENCODER,
   });
-  assert.deepEqual([totals.lanes, totals.failures], [2, []]);
+  assert.deepEqual(totals.failures, []);
 }
 
 /** What an index update does to the table: a new schema, the old files as they are. */
-async function addColumns(lab: EngineLab, schema: TableSchema): Promise<void> {
+export async function addColumns(
+  lab: EngineLab,
+  schema: TableSchema,
+  ident: TableIdent = { namespace: "svc", name: "metrics" },
+): Promise<void> {
   const { store, catalog, clock, random } = lab;
   const deps = { store, catalog, clock, random };
-  const ident = { namespace: "svc", name: "metrics" };
+
   const { outcome } = await commitTable(deps, ident, async (table, staging) => {
     assert(table !== undefined);
     const id = table.schemaId + 1;
