@@ -144,11 +144,15 @@ export class SqlClient {
     if (isOperatingError(cause)) return cause;
     const aborted = signal?.aborted || (cause instanceof Error && cause.name === "AbortError");
     if (aborted) return new OperatingError("cancelled", "Query cancelled", { cause });
+    const why = rootMessageOf(cause);
+    const remedy = /certificate/i.test(why)
+      ? "Name a file that its certificate can be checked with (PEM) in DENO_CERT, and the host " +
+        "that the certificate is for with --endpoint"
+      : "Start one with `svc-query-server` (or the whole stack with `deno task dev`), " +
+        "or name another with --endpoint or SVC_ENDPOINT";
     return new OperatingError(
       "unavailable",
-      `Cannot reach the query server at ${this.#endpoint}: ${rootMessageOf(cause)}. ` +
-        "Start one with `svc-query-server` (or the whole stack with `deno task dev`), " +
-        "or name another with --endpoint or SVC_ENDPOINT",
+      `Cannot reach the query server at ${this.#endpoint}: ${why}. ${remedy}`,
       { cause },
     );
   }
@@ -173,6 +177,12 @@ function streamLine(text: string): StreamLine {
   return { kind: "row", text };
 }
 
+/** What to do about a refused caller, by status. */
+const TOKEN_REMEDIES: Readonly<Record<number, string>> = {
+  401: "; give a token with --token or SVC_TOKEN",
+  403: "; give the token of a tenant that may read with --token or SVC_TOKEN",
+};
+
 /** The error that a refusing response stands for. */
 function failureOf(response: Response, text: string): OperatingError {
   const body = tryParse(text);
@@ -180,7 +190,7 @@ function failureOf(response: Response, text: string): OperatingError {
   const [shown = "no message", ...more] = messageLines(said || "no message");
   const retryAfter = Number(response.headers.get("retry-after") ?? NaN);
   const retry = Number.isFinite(retryAfter) ? `; try again in ${retryAfter} s` : "";
-  const token = response.status === 401 ? "; give a token with --token or SVC_TOKEN" : "";
+  const token = TOKEN_REMEDIES[response.status] ?? "";
   return new OperatingError(
     codeOf(response.status),
     response.ok
