@@ -4,7 +4,7 @@
  * lane and for a bounded time, also over a crash.
  */
 
-import { createHash } from "node:crypto";
+import { createHash, type Hash } from "node:crypto";
 import { OperatingError } from "../shared/base/errors.ts";
 import { DIGEST_BYTES, type FrameKey } from "../shared/wal/frame_key.ts";
 import type { RequestHead } from "./admission.ts";
@@ -13,14 +13,18 @@ const HEADER = "x-svc-idempotency-key";
 /** What fits a header of every client without quoting. */
 const KEY = /^[\x21-\x7e]{1,255}$/;
 
-/** Makes the frame key of a request, once its body is there. */
-export type KeyOfBody = (body: Uint8Array) => FrameKey;
+/** Makes the frame key of a request from its body, as it comes. */
+export interface BodyKey {
+  add(piece: Uint8Array): void;
+  /** Once, after the whole body. */
+  finish(): FrameKey;
+}
 
 /**
  * What the request's head says, undefined without the header. Errors: `invalid_argument` for a key
  * that is empty, too long or not of visible ASCII characters (two headers become such a one).
  */
-export function idempotencyOf(head: RequestHead, nowMs: number): KeyOfBody | undefined {
+export function idempotencyOf(head: RequestHead, nowMs: number): BodyKey | undefined {
   const key = head.get(HEADER);
   if (key === null) return undefined;
   if (!KEY.test(key)) {
@@ -32,10 +36,24 @@ export function idempotencyOf(head: RequestHead, nowMs: number): KeyOfBody | und
       { reason: "bad_idempotency_key" },
     );
   }
-  return (body) => ({ digest: digestOf(key), bodyDigest: digestOf(body), takenMs: nowMs });
+  const body = createHash("sha256");
+  return {
+    add: (piece) => void body.update(piece),
+    finish: () => ({
+      digest: firstHalf(createHash("sha256").update(key)),
+      bodyDigest: firstHalf(body),
+      takenMs: nowMs,
+    }),
+  };
 }
 
-/** The first half of SHA-256. */
-function digestOf(data: string | Uint8Array): Uint8Array {
-  return new Uint8Array(createHash("sha256").update(data).digest().subarray(0, DIGEST_BYTES));
+/** The key of a request whose body is there as a whole. */
+export function keyOfBody(key: BodyKey | undefined, body: Uint8Array): FrameKey | undefined {
+  key?.add(body);
+  return key?.finish();
+}
+
+/** Of a SHA-256. */
+function firstHalf(hash: Hash): Uint8Array {
+  return new Uint8Array(hash.digest().subarray(0, DIGEST_BYTES));
 }

@@ -14,7 +14,7 @@ import type { LaneId } from "../shared/event/tenant.ts";
 import { commitModeOf } from "./commit_mode.ts";
 import { LIMITS } from "./flags.ts";
 import type { Admission, Peer, RequestHead } from "./admission.ts";
-import { idempotencyOf } from "./idempotency.ts";
+import { idempotencyOf, keyOfBody } from "./idempotency.ts";
 import type { LaneChoice } from "./lane_choice.ts";
 import type { DecodeOptions } from "./otlp/request_decoder.ts";
 import { otlpAccepted, type OtlpEncoding, otlpEncodingOf, otlpRefused } from "./otlp_reply.ts";
@@ -74,7 +74,7 @@ async function receive(request: Request, options: ReceiveOptions): Promise<Recei
   const tenant = await deps.admission.admit(headers, peer);
   if (encoding === undefined) throw unsupportedType(signal, headers.get("content-type"));
   const mode = commitModeOf(query, headers.get("x-svc-commit"));
-  const keyOf = idempotencyOf(headers, deps.clock.nowMs());
+  const key = idempotencyOf(headers, deps.clock.nowMs());
   const lane = signal.laneOf(deps.lanes, headers, tenant);
   hold.grow(LIMITS.requestBytes);
   const body = await readBody(request, {
@@ -84,7 +84,7 @@ async function receive(request: Request, options: ReceiveOptions): Promise<Recei
   });
   const batch = decode(body, { signal, encoding, nowNs: deps.clock.nowNs() });
   deps.metrics.bodyBytes.at({ endpoint: signal.endpoint }).add(body.byteLength);
-  return { batch, lane, mode, key: keyOf?.(body) };
+  return { batch, lane, mode, key: keyOfBody(key, body) };
 }
 
 interface DecodeRequest {

@@ -1,13 +1,14 @@
 /**
- * The lines of an NDJSON body, as text, without ever making one string of the whole body.
+ * The lines of an NDJSON body, as text, while the body arrives in pieces cut anywhere.
  *
- * The body is decoded in blocks that end at a line's end: decoding each line by itself costs more than parsing it.
- * Lines end with LF or CRLF, the last one may end with the body; lines of nothing but white space are skipped but
- * counted. A line that is not UTF-8 is given as `null`.
+ * Whole lines are decoded together in blocks: decoding each line by itself costs more than parsing it. Between pieces
+ * nothing is kept but the line that is not over yet. Lines end with LF or CRLF, the last one may end with the body; lines
+ * of nothing but white space are skipped but counted. A line that is not UTF-8 is given as `null`.
  */
 
 import { isUtf8 } from "node:buffer";
 import { setImmediate } from "node:timers/promises";
+import { ByteBuilder } from "../../shared/columns/byte_builder.ts";
 
 /** Most bytes decoded at once, longer single lines aside. */
 const BLOCK_BYTES_MAX = 256 * 1024;
@@ -18,26 +19,59 @@ const LF = 10;
 /** `line` counts from 1. */
 export type LineVisitor = (text: string | null, line: number) => void;
 
-/** Rejects with what `visit` throws; a body up to 1 MiB is visited without a pause. */
-export async function forEachLine(body: Uint8Array, visit: LineVisitor): Promise<void> {
-  let line = 1;
-  let pauseAt = TURN_BYTES;
-  for (let at = 0; at < body.length;) {
-    const end = blockEnd(body, at);
-    line = visitBlock(body.subarray(at, end), { visit, line });
-    at = end;
-    if (at < pauseAt || at === body.length) continue;
-    await setImmediate();
-    pauseAt = at + TURN_BYTES;
+/** Rejects with what `body` or `visit` throws; 1 MiB that is there is visited without a pause. */
+export async function forEachLine(
+  body: AsyncIterable<Uint8Array>,
+  visit: LineVisitor,
+): Promise<void> {
+  const cutter = new LineCutter(visit);
+  let sinceTurn = 0;
+  for await (const piece of body) {
+    for (let at = 0; at < piece.length; at += BLOCK_BYTES_MAX) {
+      if (sinceTurn >= TURN_BYTES) {
+        await setImmediate();
+        sinceTurn = 0;
+      }
+      const block = piece.subarray(at, at + BLOCK_BYTES_MAX);
+      cutter.push(block);
+      sinceTurn += block.length;
+    }
   }
+  cutter.finish();
 }
 
-/** Behind the last line end that leaves the block small enough; behind the next one when none does. */
-function blockEnd(body: Uint8Array, start: number): number {
-  if (body.length - start <= BLOCK_BYTES_MAX) return body.length;
-  const last = body.lastIndexOf(LF, start + BLOCK_BYTES_MAX - 1);
-  const end = last >= start ? last : body.indexOf(LF, start + BLOCK_BYTES_MAX);
-  return end < 0 ? body.length : end + 1;
+class LineCutter {
+  readonly #visit: LineVisitor;
+  /** Number of the next line. */
+  #line = 1;
+  /** The line that is not over yet. */
+  readonly #partial = new ByteBuilder();
+
+  constructor(visit: LineVisitor) {
+    this.#visit = visit;
+  }
+
+  push(block: Uint8Array): void {
+    const end = block.lastIndexOf(LF) + 1;
+    let start = 0;
+    if (end > 0 && this.#partial.length > 0) {
+      start = block.indexOf(LF) + 1;
+      this.#partial.append(block.subarray(0, start));
+      this.finish();
+    }
+    if (start < end) this.#visitLines(block.subarray(start, end));
+    if (end < block.length) this.#partial.append(block.subarray(end));
+  }
+
+  /** Visits what is left as a line. */
+  finish(): void {
+    this.#visitLines(this.#partial.bytes.subarray(0, this.#partial.length));
+    this.#partial.clear();
+  }
+
+  #visitLines(lines: Uint8Array): void {
+    this.#line = visitBlock(lines, { visit: this.#visit, line: this.#line });
+  }
 }
 
 interface BlockContext {

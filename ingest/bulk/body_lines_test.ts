@@ -3,12 +3,13 @@ import { isUtf8 } from "node:buffer";
 import { setImmediate } from "node:timers";
 import fc from "fast-check";
 import { forEachLine } from "./body_lines.ts";
+import { arriving, cutInPieces } from "./testing_pieces.ts";
 
 type Line = [text: string | null, line: number];
 
-async function linesOf(body: Uint8Array): Promise<Line[]> {
+async function linesOf(...pieces: Uint8Array[]): Promise<Line[]> {
   const lines: Line[] = [];
-  await forEachLine(body, (text, line) => lines.push([text, line]));
+  await forEachLine(arriving(pieces), (text, line) => lines.push([text, line]));
   return lines;
 }
 
@@ -52,12 +53,15 @@ const part = fc.oneof(
 );
 
 Deno.test({
-  name: "forEachLine finds the lines of any bytes",
+  name: "forEachLine finds the lines of any bytes, whatever the pieces they arrive in",
   fn: async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(part, { maxLength: 30 }), async (parts) => {
         const body = Uint8Array.from(parts.flatMap((bytes) => [...bytes]));
-        assert.deepEqual(await linesOf(body), plainLinesOf(body));
+        const lines = plainLinesOf(body);
+        assert.deepEqual(await linesOf(body), lines);
+        assert.deepEqual(await linesOf(...parts), lines);
+        assert.deepEqual(await linesOf(...Array.from(body, (byte) => Uint8Array.of(byte))), lines);
       }),
       { numRuns: 300 },
     );
@@ -71,6 +75,9 @@ Deno.test({
     const texts = lengths.map((length, i) => `${i}é`.repeat(length).slice(0, length));
     const lines = await linesOf(utf8(`${texts.join("\n")}\n`));
     assert.deepEqual(lines.map(([text]) => text?.length), lengths);
+    for (const sizes of [[1_460], [65_536], [1, 400_000]]) {
+      assert.deepEqual(await linesOf(...cutInPieces(utf8(`${texts.join("\n")}\n`), sizes)), lines);
+    }
     assert.deepEqual(lines, texts.map((text, i) => [text, i + 1]));
     const bad = utf8(`${texts.join("\n")}\n`);
     bad[3] = 0xff; // in the second line
@@ -94,7 +101,8 @@ Deno.test({
       };
       setImmediate(count);
       let lines = 0;
-      await forEachLine(utf8(line.repeat(1_024 * mebibytes)), () => lines += 1);
+      const body = utf8(line.repeat(1_024 * mebibytes));
+      await forEachLine(arriving([body]), () => lines += 1);
       isOver = true;
       assert.equal(lines, 1_024 * mebibytes);
       assert.ok(turns === 0 ? counted === 0 : counted >= turns - 1, `${counted} turns`);

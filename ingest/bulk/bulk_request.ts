@@ -1,5 +1,5 @@
 /**
- * A bulk body → one batch per index, and what is known of each action so far.
+ * A bulk body, while it arrives → one batch per index, and what is known of each action so far.
  *
  * A document that cannot be stored is refused by itself; an action line that is none refuses the request. Nothing here
  * is stored: the batches are what there is to append.
@@ -40,8 +40,11 @@ export interface DecodedBulk {
   readonly indexes: readonly IndexRows[];
 }
 
-/** Errors: `invalid_argument` for a body without actions and for a malformed action line. */
-export async function decodeBulk(body: Uint8Array, options: BulkOptions): Promise<DecodedBulk> {
+/** Errors: those of `body`; `invalid_argument` for one without actions and for a malformed action line. */
+export async function decodeBulk(
+  body: AsyncIterable<Uint8Array>,
+  options: BulkOptions,
+): Promise<DecodedBulk> {
   const decoder = new BulkDecoder(options);
   try {
     await forEachLine(body, (text, line) => decoder.line(text, line));

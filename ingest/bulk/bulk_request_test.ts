@@ -6,6 +6,7 @@ import { EVENTS_SCHEMA } from "../../shared/event/events.ts";
 import type { TableSchema } from "../../shared/event/schema.ts";
 import { decodeBulk, REQUEST_INDEXES_MAX } from "./bulk_request.ts";
 import { EventDocumentBuilders } from "./document_builders.ts";
+import { arriving, cutInPieces } from "./testing_pieces.ts";
 
 const TYPED: TableSchema = {
   columns: [...EVENTS_SCHEMA.columns, { id: 9, name: "status", type: "int", required: true }],
@@ -17,9 +18,10 @@ const builders = new EventDocumentBuilders(({ index }) =>
   index === "typed" ? TYPED : index === "foreign" ? FOREIGN : EVENTS_SCHEMA
 );
 
-function decode(body: string | Uint8Array, pathIndex?: string) {
+/** `sizes` are those of the pieces that the body arrives in. */
+function decode(body: string | Uint8Array, pathIndex?: string, sizes: readonly number[] = []) {
   const bytes = typeof body === "string" ? new TextEncoder().encode(body) : body;
-  return decodeBulk(bytes, {
+  return decodeBulk(arriving(cutInPieces(bytes, sizes)), {
     tenant: "default",
     pathIndex,
     nowNs: NOW_NS,
@@ -239,5 +241,60 @@ Deno.test({
       ),
       { numRuns: 2_000 },
     );
+  },
+});
+
+type Outcome = { items: string[]; reasons: (string | undefined)[]; rows: string[] } | string;
+
+async function outcomeOf(body: Uint8Array, sizes: readonly number[]): Promise<Outcome> {
+  try {
+    const decoded = await decode(body, "p", sizes);
+    const reasons = decoded.items.map(({ error }) => error?.reason);
+    return { items: itemTexts(decoded), reasons, rows: rowTexts(decoded) };
+  } catch (error) {
+    return String(error);
+  }
+}
+
+Deno.test({
+  name: "decodeBulk gives the same for a body in any pieces as for the whole",
+  fn: async () => {
+    const document = fc.oneof(
+      fc.string({ unit: "grapheme", maxLength: 20 }).map((message) => JSON.stringify({ message })),
+      line,
+    );
+    const pairs = fc.tuple(
+      fc.constantFrom(`{"index":{"_index":"a"}}`, `{"create":{"_id":"é"}}`, `{"update":{}}`, "{}"),
+      document,
+      fc.constantFrom("\n", "\r\n", "\n\n"),
+    ).map(([action, text, end]) => `${action}${end}${text}${end}`);
+    const outcomes = { refused: 0, answered: 0 };
+    await fc.assert(
+      fc.asyncProperty(
+        fc.array(pairs, { minLength: 1, maxLength: 6 }),
+        fc.array(fc.integer({ min: 1, max: 60 }), { minLength: 1, maxLength: 6 }),
+        async (lines, sizes) => {
+          const body = new TextEncoder().encode(lines.join(""));
+          const whole = await outcomeOf(body, []);
+          assert.deepEqual(await outcomeOf(body, sizes), whole);
+          outcomes[typeof whole === "string" ? "refused" : "answered"] += 1;
+        },
+      ),
+      { numRuns: 600 },
+    );
+    assert.ok(outcomes.refused > 50 && outcomes.answered > 50, JSON.stringify(outcomes));
+  },
+});
+
+Deno.test({
+  name: "decodeBulk keeps nothing of a body that breaks off, also not for the next request",
+  fn: async () => {
+    async function* broken() {
+      yield await Promise.resolve(new TextEncoder().encode(`{"index":{}}\n{"message":"lost"}\n`));
+      throw new Error("gone");
+    }
+    const options = { tenant: "default", pathIndex: "a", nowNs: NOW_NS, idPrefix: "P", builders };
+    await assert.rejects(decodeBulk(broken(), options), /gone/);
+    assert.deepEqual(rowTexts(await decode(`{"index":{}}\n{"message":"next"}`, "a")), ["a:next"]);
   },
 });

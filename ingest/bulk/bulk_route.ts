@@ -1,12 +1,13 @@
 /**
  * `POST …/_bulk`: NDJSON actions and documents, as search-engine clients send them.
  *
- * Order: who may write, other headers, body, decode, append. The documents of one index are one frame of its lane: all
+ * Order: who may write, other headers, then the body, decoded while it arrives, and once all of it is there, append. The documents of one index are one frame of its lane: all
  * of them or none. Indexes do not share a fate: when some lanes took their rows and others did not, the answer is 200 and
  * the items of the others say 429, "send again"; when none did, the request as a whole is refused and nothing was stored.
  */
 
-import { drainBody, readBody } from "../../shared/http/body.ts";
+import { drainBody } from "../../shared/http/body.ts";
+import { streamBody } from "../../shared/http/body_stream.ts";
 import type { ByteBudget } from "../../shared/http/byte_budget.ts";
 import { withDeadline } from "../../shared/http/deadline.ts";
 import { asOperatingError } from "../../shared/http/error_response.ts";
@@ -62,7 +63,7 @@ export function createBulkRoute(
     try {
       const { mode, stored, items } = await withDeadline(
         deadline,
-        () => store(request, { target, deps }),
+        (late) => store(request, { target, late, deps }),
       );
       if (mode === "force") {
         await Promise.all(stored.map(({ lane, segment }) => deps.forceCommit(lane, segment)));
@@ -80,6 +81,8 @@ export function createBulkRoute(
 
 interface StoreOptions {
   readonly target: BulkTarget;
+  /** Ends a body that does not arrive in time. */
+  readonly late: AbortSignal;
   readonly deps: BulkDeps;
 }
 
@@ -94,29 +97,42 @@ interface StoredBulk {
   readonly items: readonly BulkItem[];
 }
 
-async function store(request: Request, { target, deps }: StoreOptions): Promise<StoredBulk> {
+async function store(
+  request: Request,
+  { target, late, deps }: StoreOptions,
+): Promise<StoredBulk> {
   const { headers } = request;
   const tenant = await deps.admission.admit(headers, target.peer);
   requireBulkType(headers.get("content-type"));
   const mode = commitModeOf(target.query, headers.get("x-svc-commit"));
-  const keyOf = idempotencyOf(headers, deps.clock.nowMs());
+  const key = idempotencyOf(headers, deps.clock.nowMs());
   using hold = deps.bodies.hold();
   hold.grow(LIMITS.requestBytes);
-  const body = await readBody(request, {
-    bytesMax: deps.bodyBytesMax,
-    readMsMax: Infinity,
-    hold,
+  const body = streamBody(request, { bytesMax: deps.bodyBytesMax, hold, signal: late });
+  let bodyBytes = 0;
+  const counted = tapped(body, (piece) => {
+    bodyBytes += piece.byteLength;
+    key?.add(piece);
   });
-  const decoded = await decodeBulk(body, {
+  const decoded = await decodeBulk(counted, {
     tenant,
     pathIndex: target.pathIndex,
     nowNs: deps.clock.nowNs(),
     idPrefix: idPrefix(deps.random),
     builders: deps.builders,
   });
-  deps.metrics.bodyBytes.at(BULK).add(body.byteLength);
-  const stored = await appendAll(decoded, { tenant, mode, key: keyOf?.(body), deps });
+  deps.metrics.bodyBytes.at(BULK).add(bodyBytes);
+  const stored = await appendAll(decoded, { tenant, mode, key: key?.finish(), deps });
   return { mode, stored, items: decoded.items };
+}
+async function* tapped(
+  body: AsyncIterable<Uint8Array>,
+  see: (piece: Uint8Array) => void,
+): AsyncGenerator<Uint8Array, void, undefined> {
+  for await (const piece of body) {
+    see(piece);
+    yield piece;
+  }
 }
 
 const BULK = { endpoint: "bulk" } as const;

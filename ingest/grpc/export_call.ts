@@ -10,7 +10,7 @@ import type { Http2Answer, Http2Call } from "../../shared/http2/stream.ts";
 import type { RequestHead } from "../admission.ts";
 import { commitModeOf } from "../commit_mode.ts";
 import { LIMITS } from "../flags.ts";
-import { idempotencyOf } from "../idempotency.ts";
+import { idempotencyOf, keyOfBody } from "../idempotency.ts";
 import type { OtlpDeps, OtlpSignal } from "../otlp_route.ts";
 import { type ReceivedRows, takeRows } from "../take_rows.ts";
 import { readMessage } from "./call_message.ts";
@@ -52,7 +52,7 @@ async function receive(call: Http2Call, options: ReceiveOptions): Promise<Receiv
   const head: RequestHead = { get: (name) => call.headers.get(name) ?? null };
   const tenant = await deps.admission.admit(head, () => call.peer);
   const mode = commitModeOf("", head.get("x-svc-commit"));
-  const keyOf = idempotencyOf(head, deps.clock.nowMs());
+  const key = idempotencyOf(head, deps.clock.nowMs());
   const lane = signal.laneOf(deps.lanes, head, tenant);
   hold.grow(LIMITS.requestBytes);
   const message = await unlessLate(
@@ -61,7 +61,7 @@ async function receive(call: Http2Call, options: ReceiveOptions): Promise<Receiv
   );
   const batch = signal.decodeProtobuf(message, { nowNs: deps.clock.nowNs() });
   deps.metrics.bodyBytes.at({ endpoint: `grpc_${signal.endpoint}` }).add(message.byteLength);
-  return { batch, lane, mode, key: keyOf?.(message) };
+  return { batch, lane, mode, key: keyOfBody(key, message) };
 }
 
 /** Gives up on what arrives too slowly, so that what it holds is given back. */
