@@ -6,6 +6,7 @@ import { costOf } from "./cost.ts";
 import type { Deadline } from "./deadline.ts";
 import { applyDefaultOrder, isBareSelect } from "./default_order.ts";
 import type { DescribedColumn, EngineConnection } from "./driver.ts";
+import { inCallersText } from "./error_place.ts";
 import { renameFunctions } from "./functions/dialect.ts";
 import { gate, type TableReference } from "./gate.ts";
 import {
@@ -103,7 +104,7 @@ export async function prepareStatement(
     };
   } catch (error) {
     for (const lease of planned.leases) lease[Symbol.dispose]();
-    throw error;
+    throw await inCallersText(error, statement, connection);
   }
 }
 

@@ -1,0 +1,50 @@
+import { ok, rejects, strictEqual } from "node:assert/strict";
+import { isOperatingError } from "../base/errors.ts";
+import { EngineLab } from "../testing/engine_lab.ts";
+
+/** `«` stands before what is wrong, in texts that run as they are and in those that are written anew. */
+const WRONG: readonly string[] = [
+  "SELECT «nope FROM events",
+  "SELECT host,\n       «nope\nFROM events\nWHERE raw = ''",
+  "SELECT host FROM events WHERE raw = '' AND «nope > 1 LIMIT 5",
+  "SELECT host -- a comment\n, «nope FROM events",
+  "SELECT 'Zürich 東京 🦕', «nope FROM events",
+  "SELECT host FROM svc.events WHERE «nope = 1",
+  "SELECT count(*) FROM svc.events AS e JOIN svc.events AS f ON e.host = «f.nope",
+  "SELECT approx_distinct(host), «nope FROM events GROUP BY ALL",
+  "SELECT approx_distinct(host),\n  «length(1, 2, 3)\nFROM events",
+  "WITH a AS (\n  SELECT «nope FROM svc.events\n) SELECT * FROM a",
+  "SELECT host FROM events WHERE host IN (SELECT «nope FROM svc.events)",
+  "SELECT regexp_replace(raw, 'a', host), «nope FROM events",
+  "SELECT 'a;b', «nope FROM events",
+];
+
+Deno.test({
+  name: "inCallersText points at the place in the statement as it was sent",
+  fn: async (t) => {
+    await using lab = await EngineLab.open();
+    await lab.commit([{ ns: 1_790_000_000_000_000_000n }]);
+    for (const marked of WRONG) {
+      const at = marked.indexOf("«");
+      const sql = marked.replace("«", "");
+      const line = marked.slice(0, at).split("\n").length;
+      for (const defaultOrder of [false, true]) {
+        await t.step(`${defaultOrder ? "ordered " : ""}${marked}`, async () => {
+          await rejects(lab.query(sql, { defaultOrder }), (error) => {
+            ok(isOperatingError(error) && error.reason === "statement_failed", String(error));
+            const shown = /^(LINE (\d+): )(.*)\n( *)\^/m.exec(error.message);
+            ok(shown !== null, error.message);
+            const [, label = "", number, text = "", spaces = ""] = shown;
+            strictEqual(Number(number), line, error.message);
+            // Two columns are one character here.
+            const shownText = text.replaceAll(/[東京🦕]/gu, "$&_");
+            const pointed = [...shownText].slice(spaces.length - label.length).join("");
+            const wanted = marked.slice(at + 1).split("\n")[0] ?? "";
+            ok(pointed.startsWith(wanted.slice(0, 4)), `${error.message}\n${pointed}`);
+            return true;
+          });
+        });
+      }
+    }
+  },
+});
