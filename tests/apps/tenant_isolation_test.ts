@@ -79,6 +79,7 @@ async function fill(lab: EngineLab, tenant: Tenant): Promise<void> {
 
 interface Answer {
   readonly status: number;
+  readonly whole: string;
   /** Without what differs from one run to the next: times, and the ids of snapshots. */
   readonly text: string;
 }
@@ -113,7 +114,8 @@ async function onStage(test: (stage: Stage) => Promise<void>): Promise<void> {
         },
         body: JSON.stringify(body),
       });
-      return { status: response.status, text: steady(await response.text()) };
+      const whole = await response.text();
+      return { status: response.status, whole, text: steady(whole) };
     },
   });
 }
@@ -381,6 +383,24 @@ Deno.test({
         assert.equal(unknown.status, 400);
         assert.match(unknown.text, new RegExp(`hidden_${MARKS[tenant]}`));
         assert.deepEqual(leaks(text + unknown.text, tenant, lab), []);
+      }
+    }),
+});
+
+Deno.test({
+  name: "a pin of one tenant's snapshot shows another nothing of that one",
+  fn: () =>
+    onStage(async ({ ask, lab }) => {
+      const query = "SELECT * FROM events";
+      const own = await ask("zebra", { query, snapshot: "latest" });
+      assert.equal(own.status, 200, own.text);
+      const { stats, row_count } = JSON.parse(own.whole);
+      assert.equal(row_count, TENANTS.zebra.stored, "a pin reads what is committed");
+      assert.equal(typeof stats.snapshot, "string");
+      for (const tenant of NAMES.filter((name) => name !== "zebra")) {
+        const answer = await ask(tenant, { query, snapshot: stats.snapshot });
+        assert.ok([200, 400, 404, 409].includes(answer.status), answer.text);
+        assert.deepEqual(leaks(answer.whole, tenant, lab), [], answer.text);
       }
     }),
 });
