@@ -116,7 +116,7 @@ Deno.test({
     await rejects(lab.query("SELECT * FROM evnts"), (error: Error) => {
       deepStrictEqual(
         error.message,
-        `Cannot read table "evnts": there is no such table; there are: events, traces`,
+        `Cannot read table "evnts": there is no such table; there are: events, query_audit, traces`,
       );
       return true;
     });

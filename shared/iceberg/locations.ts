@@ -8,6 +8,7 @@
 
 import { assert } from "../base/assert.ts";
 import { OperatingError } from "../base/errors.ts";
+import { QUERY_AUDIT_TABLE } from "../event/query_audit.ts";
 import type { TableIdent } from "../event/tenant.ts";
 import { keyOf } from "../storage/object_store.ts";
 import type { Table } from "./types.ts";
@@ -16,9 +17,17 @@ const MS_PER_DAY = 86_400_000;
 /** Components of `<namespace>/<table directory>/metadata/<file>`. */
 const METADATA_KEY_DEPTH = 4;
 
-/** Key prefix of a new table's files: `<namespace>/<table>-<uuid without dashes>`. */
-export function tableLocationKey(ident: TableIdent, tableUuid: string): string {
-  return `${ident.namespace}/${ident.name}-${tableUuid.replaceAll("-", "")}`;
+/**
+ * Tables whose incarnations lie in one folder, `<namespace>/<table>/<uuid>`, so that a process can be granted that
+ * folder and no more: its path is known before the table is.
+ */
+const TABLES_WITH_FOLDER: ReadonlySet<string> = new Set([QUERY_AUDIT_TABLE]);
+const UUID_FOLDER = /^[0-9a-f]{32}$/;
+
+/** Key prefix of a new table's files: `<namespace>/<table>-<uuid without dashes>`, or see `TABLES_WITH_FOLDER`. */
+export function tableLocationKey({ namespace, name }: TableIdent, tableUuid: string): string {
+  const joint = TABLES_WITH_FOLDER.has(name) ? "/" : "-";
+  return `${namespace}/${name}${joint}${tableUuid.replaceAll("-", "")}`;
 }
 
 /** Key of a new data file; `day` counts from 1970-01-01, `uuid` is fresh. */
@@ -55,7 +64,8 @@ export function keyOfMetadata(rootUri: string, metadataLocation: string): string
   if (direct !== undefined) return direct;
   const parts = pathOf(metadataLocation).split("/").filter((part) => part !== "");
   assert(parts.length > 0, "metadata location names no file");
-  return parts.slice(-METADATA_KEY_DEPTH).join("/");
+  const hasFolder = UUID_FOLDER.test(parts.at(-3) ?? "");
+  return parts.slice(hasFolder ? -METADATA_KEY_DEPTH - 1 : -METADATA_KEY_DEPTH).join("/");
 }
 
 /** Finds keys of one table's files, whatever root their locations were written under. */

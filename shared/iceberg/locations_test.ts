@@ -18,6 +18,8 @@ Deno.test({
   fn() {
     const locationKey = tableLocationKey({ namespace: "svc", name: "events" }, UUID);
     assert.equal(locationKey, TABLE);
+    const audit = tableLocationKey({ namespace: "acme", name: "query_audit" }, UUID);
+    assert.equal(audit, "acme/query_audit/0f8fad5bd9cb469fa16570867728950e");
     const cases: [day: number, date: string][] = [
       [0, "1970-01-01"],
       [20412, "2025-11-20"],
