@@ -73,6 +73,7 @@ Deno.test({
     assert.equal(status.code, 4);
     assert.match(status.message, /no compactor committed .* within 1 s.*would double them/);
     assert.deepEqual((await ingest.rows()).map((row) => row.columns.raw), ["kept"]);
+    assert.equal(await ingest.metric('svc_ingest_events_total{endpoint="logs"}'), 1);
     assert.equal(await ingest.metric('svc_ingest_force_commits_total{outcome="timeout"}'), 1);
     assert.equal(await ingest.metric('svc_ingest_force_commits_total{outcome="observed"}'), 0);
   },

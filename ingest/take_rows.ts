@@ -54,6 +54,7 @@ export async function takeRows(
     return { lane, mode, rows: batch.rows, segment };
   });
   if (stored === undefined) return;
-  if (stored.mode === "force") await deps.forceCommit(stored.lane, stored.segment);
+  // Before the wait: the rows are durable even when their commit is not seen in time.
   deps.metrics.events.at({ endpoint }).add(stored.rows);
+  if (stored.mode === "force") await deps.forceCommit(stored.lane, stored.segment);
 }

@@ -65,10 +65,11 @@ export function createBulkRoute(
         deadline,
         (late) => store(request, { target, late, deps }),
       );
+      // Before the wait: the rows are durable even when their commit is not seen in time.
+      count(items, deps.metrics);
       if (mode === "force") {
         await Promise.all(stored.map(({ lane, segment }) => deps.forceCommit(lane, segment)));
       }
-      count(items, deps.metrics);
       const tookMs = Math.round(deps.clock.monotonicMs() - startMs);
       const fields = replyFieldsOf(parameterOf(target.query, "filter_path"));
       return compatJson(request, bulkReplyText({ tookMs, items }, fields));
