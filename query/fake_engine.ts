@@ -20,6 +20,7 @@ export interface FakeEngineOptions {
   readonly chunkRows?: number;
   readonly cost?: Partial<Cost>;
   readonly defaultOrderApplied?: boolean;
+  readonly approximation?: Readonly<Record<string, unknown>>;
   readonly onPrepare?: (request: QueryRequest) => Promise<void> | void;
   /** Called before chunk `at`; what it throws, the run throws. */
   readonly onChunk?: (at: number, request: QueryRequest) => Promise<void> | void;
@@ -87,6 +88,9 @@ export class FakeEngine implements Engine {
     const columns: ResultColumn[] = [{ name: "n", type: "BIGINT" }];
     return {
       columns,
+      ...(this.options.approximation === undefined
+        ? {}
+        : { approximation: this.options.approximation }),
       chunks: (shape) => this.#chunks(request, shape),
       stats: () => Promise.resolve(FAKE_STATS),
       ...this.#counted(),

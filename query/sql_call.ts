@@ -117,7 +117,7 @@ export class SqlCall implements AsyncDisposable {
       sql: asked.query,
       namespace: this.#caller.namespace,
       tenant: this.#caller.tenant,
-      defaultOrder: asked.default_order,
+      defaultOrder: asked.default_order && asked.priority === "interactive",
       rowsMax: limits.rowsReturnedMax,
       deadlineMs: limits.timeoutMs,
       signal: this.#stop.signal,

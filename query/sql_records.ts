@@ -20,11 +20,15 @@ export async function recordsResponse(call: SqlCall, budget: ByteBudget): Promis
     const stats = await running.stats();
     const columns = running.columns.map((column) => column.name);
     const cut = rows.truncated ? `,"truncated":true,"max_rows":${rowsMax}` : "";
+    const { approximation } = running;
+    const bounds = approximation === undefined
+      ? ""
+      : `,"approximation":${JSON.stringify(approximation)}`;
     const { cost } = call.prepared;
     const parts = [
       utf8(`{"columns":${JSON.stringify(columns)},"row_count":${rows.count},"rows":[`),
       ...rows.parts,
-      utf8(`]${cut},"cost":${JSON.stringify(cost)},"stats":${JSON.stringify(stats)}}`),
+      utf8(`]${cut}${bounds},"cost":${JSON.stringify(cost)},"stats":${JSON.stringify(stats)}}`),
     ];
     call.end(rows.truncated ? "truncated" : "ok", { rowsReturned: rows.count });
     return new Response(sendHeld(parts, hold), {

@@ -378,3 +378,16 @@ Deno.test({
     assert.equal(await server.metric("svc_query_default_order_applied_total"), 1);
   },
 });
+
+Deno.test({
+  name: "a records answer keeps the place of approximation, and has none where the answer is exact",
+  async fn() {
+    const approximation = { error_max: 3 };
+    await using server = await startTestServer({ rows: [1], approximation });
+    const answer = await (await server.post(SQL, { query: "SELECT n FROM t" })).json();
+    assert.deepEqual(answer.approximation, approximation);
+    await using exact = await startTestServer({ rows: [1] });
+    const other = await (await exact.post(SQL, { query: "SELECT n FROM t" })).json();
+    assert.equal("approximation" in other, false);
+  },
+});

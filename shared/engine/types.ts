@@ -56,6 +56,8 @@ export interface PlannedTable {
 
 export interface RunningQuery extends AsyncDisposable {
   readonly columns: readonly ResultColumn[];
+  /** Bounds of an answer that is not exact (`served_by` is `sketch`). SPEC.md 2.5. */
+  readonly approximation?: Readonly<Record<string, unknown>>;
   /**
    * Result rows as JSON text, a chunk at a time, produced as fast as they are taken. `arrays`: `[1,"a"]`
    * per row; `objects`: `{"a":1}` per row. `rows` has one text per row. Stops after `rowsMax` + 1.
