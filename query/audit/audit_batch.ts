@@ -1,0 +1,38 @@
+/** Records as rows of `query_audit`. */
+
+import type { ColumnBatch } from "../../shared/columns/batch.ts";
+import { batchOfRows, type RowObject } from "../../shared/columns/rows.ts";
+import { QUERY_AUDIT_SCHEMA } from "../../shared/event/query_audit.ts";
+import type { QueryRecord } from "../query_record.ts";
+
+export function auditBatch(records: readonly QueryRecord[]): ColumnBatch {
+  return batchOfRows(QUERY_AUDIT_SCHEMA, records.map(auditRow));
+}
+
+function auditRow(record: QueryRecord): RowObject {
+  const { caller, cost } = record;
+  const arrivedMs = BigInt(Math.floor(record.startedMs));
+  return {
+    timestamp: arrivedMs * 1_000n,
+    timestamp_ns: arrivedMs * 1_000_000n,
+    subject: caller.subject ?? null,
+    email: caller.email ?? null,
+    tenant: caller.tenant,
+    endpoint: record.endpoint,
+    query: record.query,
+    format: record.format,
+    priority: record.priority,
+    duration_ms: record.durationMs,
+    status: record.status,
+    complexity: cost?.complexity_class ?? null,
+    estimated_bytes_scanned: wholeOrNull(cost?.estimated_bytes_scanned),
+    estimated_rows_processed: wholeOrNull(cost?.estimated_rows_processed),
+    rows_returned: wholeOrNull(record.rowsReturned),
+    truncated: record.truncated ? 1 : 0,
+    error: record.error ?? null,
+  };
+}
+
+function wholeOrNull(value: number | undefined): bigint | null {
+  return value === undefined ? null : BigInt(Math.round(value));
+}

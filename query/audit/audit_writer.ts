@@ -1,0 +1,206 @@
+/**
+ * Collects the records of ended statements and hands them to the table in batches, off the request's path.
+ *
+ * - `completed` never waits: it charges the record to two ceilings, rows and bytes, and queues it, or drops it whole
+ *   and counts why. A charge is given back when the append that took the record has ended, also one that was
+ *   abandoned at its deadline: so the ceilings hold for what is queued, being built and being written, together.
+ * - The queue is both submit channel and flush buffer. A batch goes when its oldest record has waited `flushMs`, or
+ *   when `flushRows` wait. Appends follow one another; the queue has its own capacity for what comes meanwhile.
+ * - A batch is appended once. After an error or past the deadline it is abandoned: it may have been committed, and
+ *   trying again could double its rows.
+ * - No log line has a statement or a text that could repeat one.
+ */
+
+import { Buffer } from "node:buffer";
+import { getLogger } from "@logtape/logtape";
+import { isOperatingError } from "../../shared/base/errors.ts";
+import type { ColumnBatch } from "../../shared/columns/batch.ts";
+import type { Metrics } from "../../shared/metrics/metrics.ts";
+import type { Clock } from "../../shared/os/clock.ts";
+import type { QueryObserver, QueryRecord } from "../query_record.ts";
+import { auditBatch } from "./audit_batch.ts";
+import type { AUDIT_METRICS, DropReason, FailureReason } from "./metrics.ts";
+
+const MIB = 1024 * 1024;
+
+export interface AuditLimits {
+  /** Rows and bytes that may be queued, built and written together. */
+  readonly rowsMax: number;
+  readonly bytesMax: number;
+  /** Rows that wait while a batch is appended. */
+  readonly queueRowsMax: number;
+  readonly flushRows: number;
+  readonly flushMs: number;
+  /** 0: none. */
+  readonly appendDeadlineMs: number;
+  /** How long stopping waits for the last batch. */
+  readonly stopMs: number;
+}
+
+export const AUDIT_LIMITS: AuditLimits = {
+  rowsMax: 10_000,
+  bytesMax: 64 * MIB,
+  queueRowsMax: 4_096,
+  flushRows: 1_024,
+  flushMs: 5_000,
+  appendDeadlineMs: 30_000,
+  stopMs: 5_000,
+};
+
+/** The row's objects and fixed columns. */
+const ROW_BYTES = 512;
+/** The text itself, a column that grows by doubling, its exact copy, the Arrow stream, the writer's copy and the file. */
+const BYTES_PER_TEXT_BYTE = 8;
+
+export interface AuditDeps {
+  readonly clock: Clock;
+  readonly metrics: Pick<Metrics<typeof AUDIT_METRICS>, "auditDropped" | "auditFailures">;
+  /** Adds the rows to the table, all or none. `signal`: the batch was abandoned. */
+  append(batch: ColumnBatch, signal: AbortSignal): Promise<void>;
+  readonly build?: (records: readonly QueryRecord[]) => ColumnBatch;
+  readonly limits?: Partial<AuditLimits>;
+}
+
+/** What a charged record holds until its append has ended. */
+interface Charged {
+  readonly record: QueryRecord;
+  readonly bytes: number;
+}
+
+export class AuditWriter implements QueryObserver, AsyncDisposable {
+  readonly #deps: AuditDeps;
+  readonly #limits: AuditLimits;
+  readonly #stop = new AbortController();
+  #queue: Charged[] = [];
+  #rows = 0;
+  #bytes = 0;
+  #full = Promise.withResolvers<void>();
+  #working: Promise<void> | undefined;
+
+  constructor(deps: AuditDeps) {
+    this.#deps = deps;
+    this.#limits = { ...AUDIT_LIMITS, ...deps.limits };
+  }
+
+  completed(record: QueryRecord): void {
+    const bytes = chargeOf(record);
+    const refusal = this.#refusal(bytes);
+    if (refusal !== undefined) {
+      this.#drop(1, refusal);
+      return;
+    }
+    this.#rows += 1;
+    this.#bytes += bytes;
+    this.#queue.push({ record, bytes });
+    if (this.#queue.length >= this.#limits.flushRows) this.#full.resolve();
+    this.#working ??= this.#work();
+  }
+
+  /** Takes no more rows, and appends those that wait unless that takes longer than `stopMs`. */
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#stop.abort();
+    const waited = new AbortController();
+    const late = this.#deps.clock.sleep(this.#limits.stopMs, { signal: waited.signal });
+    await Promise.race([this.#working, late.catch(() => {})]);
+    waited.abort();
+    this.#drop(this.#queue.length, "worker_shutdown");
+    this.#queue = [];
+  }
+
+  #refusal(bytes: number): DropReason | undefined {
+    const { rowsMax, bytesMax, queueRowsMax } = this.#limits;
+    if (this.#stop.signal.aborted) return "worker_shutdown";
+    if (bytes > bytesMax) return "oversized";
+    if (this.#rows >= rowsMax) return "row_limit";
+    if (this.#bytes + bytes > bytesMax) return "byte_limit";
+    return this.#queue.length >= queueRowsMax ? "channel_full" : undefined;
+  }
+
+  /** Runs while something waits. */
+  async #work(): Promise<void> {
+    while (this.#queue.length > 0) {
+      await this.#due();
+      const batch = this.#queue;
+      this.#queue = [];
+      this.#full = Promise.withResolvers();
+      await this.#flush(batch);
+    }
+    this.#working = undefined;
+  }
+
+  async #due(): Promise<void> {
+    if (this.#queue.length >= this.#limits.flushRows || this.#stop.signal.aborted) return;
+    const enough = new AbortController();
+    const signal = AbortSignal.any([enough.signal, this.#stop.signal]);
+    const slept = this.#deps.clock.sleep(this.#limits.flushMs, { signal }).catch(() => {});
+    await Promise.race([slept, this.#full.promise]);
+    enough.abort();
+  }
+
+  /** Never rejects. Returns when the batch is appended or abandoned. */
+  async #flush(batch: readonly Charged[]): Promise<void> {
+    let columns: ColumnBatch;
+    try {
+      columns = (this.#deps.build ?? auditBatch)(batch.map(({ record }) => record));
+    } catch (error) {
+      this.#fail("build", batch.length, error);
+      this.#release(batch);
+      return;
+    }
+    const abandoned = new AbortController();
+    const ended = new AbortController();
+    const append = this.#deps.append(columns, abandoned.signal)
+      .then(() => "appended" as const, (error: unknown) => ({ error }))
+      .finally(() => this.#release(batch));
+    const outcome = await Promise.race([append, this.#deadline(ended.signal)]);
+    ended.abort();
+    if (outcome === "appended") return;
+    if (outcome === "late") {
+      abandoned.abort();
+      this.#drop(batch.length, "append_deadline");
+      this.#fail("append_deadline", batch.length, undefined);
+    } else {
+      this.#drop(batch.length, "append");
+      this.#fail("append", batch.length, outcome.error);
+    }
+  }
+
+  #deadline(ended: AbortSignal): Promise<"late"> {
+    const { appendDeadlineMs } = this.#limits;
+    if (appendDeadlineMs === 0) return new Promise(() => {});
+    const slept = this.#deps.clock.sleep(appendDeadlineMs, { signal: ended });
+    return slept.then(() => "late" as const, () => new Promise<never>(() => {}));
+  }
+
+  #release(batch: readonly Charged[]): void {
+    this.#rows -= batch.length;
+    for (const { bytes } of batch) this.#bytes -= bytes;
+  }
+
+  #drop(rows: number, reason: DropReason): void {
+    if (rows > 0) this.#deps.metrics.auditDropped.add(rows, { reason });
+  }
+
+  #fail(reason: FailureReason, rows: number, error: unknown): void {
+    this.#deps.metrics.auditFailures.add(1, { reason });
+    getLogger(["svc", "query"]).error(
+      "abandoned {rows} rows of query_audit ({reason}): {error}; statements are answered as before",
+      { rows, reason, error: describe(error) },
+    );
+  }
+}
+
+/** An operating error never repeats a statement; of any other only its kind is told. */
+function describe(error: unknown): string {
+  if (error === undefined) return "it took too long";
+  if (isOperatingError(error)) return error.message;
+  return error instanceof Error ? error.name : "unknown";
+}
+
+function chargeOf({ query, error, caller }: QueryRecord): number {
+  let text = Buffer.byteLength(query);
+  for (const other of [error, caller.subject, caller.email]) {
+    if (other !== undefined) text += Buffer.byteLength(other);
+  }
+  return ROW_BYTES + BYTES_PER_TEXT_BYTE * text;
+}

@@ -1,0 +1,138 @@
+import assert from "node:assert/strict";
+import type { ColumnBatch } from "../../shared/columns/batch.ts";
+import { rowsOf } from "../../shared/columns/rows.ts";
+import { createMetrics } from "../../shared/metrics/metrics.ts";
+import { FakeClock } from "../../shared/testing/fake_clock.ts";
+import type { QueryRecord } from "../query_record.ts";
+import { type AuditDeps, AuditWriter } from "./audit_writer.ts";
+import { AUDIT_METRICS, DROP_REASONS, FAILURE_REASONS } from "./metrics.ts";
+
+const RECORD: QueryRecord = {
+  startedMs: Date.UTC(2026, 10, 20, 1),
+  durationMs: 1.5,
+  caller: { tenant: "default", namespace: "svc", subject: "ann" },
+  endpoint: "sql",
+  query: "SELECT 1",
+  format: "records",
+  priority: "interactive",
+  status: 413,
+  rowsReturned: 7,
+  truncated: true,
+};
+
+function lab(changes: Partial<AuditDeps> = {}) {
+  const clock = new FakeClock();
+  const metrics = createMetrics(AUDIT_METRICS, { version: "0", role: "query" });
+  const batches: ColumnBatch[] = [];
+  const append = (batch: ColumnBatch) => Promise.resolve(void batches.push(batch));
+  const writer = new AuditWriter({ clock, metrics, append, ...changes });
+  /** Counts that are not 0. */
+  const counts = () =>
+    Object.fromEntries([
+      ...DROP_REASONS.map((reason) => [reason, metrics.auditDropped.at({ reason }).value]),
+      ...FAILURE_REASONS.map((
+        reason,
+      ) => [`!${reason}`, metrics.auditFailures.at({ reason }).value]),
+    ].filter(([, count]) => count !== 0));
+  const send = (rows: number, query = "SELECT 1") => {
+    for (let row = 0; row < rows; row += 1) writer.completed({ ...RECORD, query });
+  };
+  return { clock, writer, batches, counts, send };
+}
+
+const never = () => new Promise<void>(() => {});
+
+Deno.test({
+  name: "AuditWriter appends what waited five seconds in one batch, all columns filled",
+  async fn() {
+    const { clock, writer, batches, counts, send } = lab();
+    send(2);
+    await clock.advance(4_999);
+    assert.equal(batches.length, 0);
+    await clock.advance(1);
+    assert.deepEqual(batches.map(({ rows }) => rows), [2]);
+    const [row] = batches.flatMap(rowsOf);
+    assert.deepEqual([row?.["query"], row?.["subject"], row?.["email"]], ["SELECT 1", "ann", null]);
+    assert.deepEqual([row?.["status"], row?.["truncated"], row?.["duration_ms"]], [413, true, 1.5]);
+    assert.deepEqual([row?.["rows_returned"], row?.["complexity"]], [7n, null]);
+    assert.equal(row?.["timestamp_ns"], 1_795_136_400_000_000_000n);
+    send(1);
+    await writer[Symbol.asyncDispose]();
+    assert.deepEqual(batches.map(({ rows }) => rows), [2, 1], "stopping appends what waits");
+    assert.deepEqual(counts(), {});
+  },
+});
+
+const TINY = { flushMs: 10, flushRows: 2, appendDeadlineMs: 100 };
+type Lab = ReturnType<typeof lab>;
+const DROPS: [string, Partial<AuditDeps>, (l: Lab) => unknown, Record<string, number>][] = [
+  [
+    "a row over the byte ceiling",
+    { limits: { ...TINY, bytesMax: 5_000 } },
+    (l) => l.send(1, "x".repeat(5_000)),
+    { oversized: 1 },
+  ],
+  ["rows over the row ceiling", { limits: { ...TINY, rowsMax: 3 } }, (l) => l.send(5), {
+    row_limit: 2,
+  }],
+  [
+    "rows over the byte ceiling together",
+    { limits: { ...TINY, bytesMax: 1_500 } },
+    (l) => l.send(4),
+    { byte_limit: 2 },
+  ],
+  ["rows over the channel", { limits: { ...TINY, queueRowsMax: 3 } }, (l) => l.send(4), {
+    channel_full: 1,
+  }],
+  ["rows of a stopped worker", { limits: TINY }, async (l) => {
+    await l.writer[Symbol.asyncDispose]();
+    l.send(2);
+  }, { worker_shutdown: 2 }],
+  [
+    "a batch whose append fails, tried once",
+    {
+      limits: TINY,
+      append: () => Promise.reject(new Error("disk")),
+    },
+    (l) => l.send(3),
+    { append: 3, "!append": 1 },
+  ],
+  ["a batch past its deadline", { limits: TINY, append: never }, (l) => l.send(2), {
+    append_deadline: 2,
+    "!append_deadline": 1,
+  }],
+  [
+    "nothing but a failure of a batch that cannot be built",
+    {
+      limits: TINY,
+      build: () => {
+        throw new Error("SELECT 'secret'");
+      },
+    },
+    (l) => l.send(2),
+    { "!build": 1 },
+  ],
+];
+
+for (const [what, changes, act, expected] of DROPS) {
+  Deno.test({
+    name: `AuditWriter counts ${what}`,
+    async fn() {
+      const at = lab(changes);
+      await act(at);
+      await at.clock.advance(1_000);
+      assert.deepEqual(at.counts(), expected);
+    },
+  });
+}
+
+Deno.test({
+  name: "AuditWriter keeps the charge of an abandoned append that has not ended",
+  async fn() {
+    const { clock, counts, send } = lab({ append: never, limits: { ...TINY, rowsMax: 2 } });
+    send(2);
+    await clock.advance(1_000);
+    send(1);
+    assert.deepEqual(counts(), { append_deadline: 2, "!append_deadline": 1, row_limit: 1 });
+  },
+});
