@@ -1,0 +1,53 @@
+/** Appends batches to the Iceberg table `query_audit`: data files, then one commit. */
+
+import { getLogger } from "@logtape/logtape";
+import { isOperatingError, messageOf } from "../../shared/base/errors.ts";
+import type { ColumnBatch } from "../../shared/columns/batch.ts";
+import { QUERY_AUDIT_SCHEMA, QUERY_AUDIT_TABLE } from "../../shared/event/query_audit.ts";
+import { commitAppend, ensureTable } from "../../shared/iceberg/commit_append.ts";
+import type { CommitDeps } from "../../shared/iceberg/commit_table.ts";
+import { DataFileWriter } from "../../shared/maintenance/data_file_writer.ts";
+import { applyExpire, type ExpirePolicy } from "../../shared/maintenance/expire.ts";
+import { fitTo } from "../../shared/maintenance/fit_schema.ts";
+import type { ParquetEncoder } from "../../shared/parquet/parquet_encoder.ts";
+
+/** A reader needs its snapshot for a minute; at a commit each five seconds that is twelve. */
+const EXPIRE: ExpirePolicy = { retainLast: 20, ageMsMin: 60_000 };
+const COMMITS_BETWEEN_EXPIRIES = 20;
+
+export class AuditTable {
+  readonly #deps: CommitDeps & { readonly encoder: ParquetEncoder };
+  readonly #namespace: string;
+  #commits = 0;
+
+  constructor(deps: CommitDeps & { readonly encoder: ParquetEncoder }, namespace: string) {
+    this.#deps = deps;
+    this.#namespace = namespace;
+  }
+
+  /** Adds all rows or none. Errors: the store's, the catalog's, those of `commitAppend`; the signal's reason. */
+  async append(batch: ColumnBatch, signal: AbortSignal): Promise<void> {
+    const deps = { ...this.#deps, signal };
+    const ident = { namespace: this.#namespace, name: QUERY_AUDIT_TABLE };
+    const table = await ensureTable(deps, { ident, schema: QUERY_AUDIT_SCHEMA });
+    const writer = new DataFileWriter(deps, table);
+    try {
+      await writer.add(fitTo(table.schema, QUERY_AUDIT_SCHEMA.columns)(batch));
+      const files = await writer.finish();
+      signal.throwIfAborted();
+      await commitAppend(deps, { ident, schema: QUERY_AUDIT_SCHEMA, files, consumed: [] });
+    } catch (error) {
+      // After an unknown outcome the table may name the files.
+      if (!isOperatingError(error) || error.reason !== "commit_unknown") await writer.discard();
+      throw error;
+    }
+    this.#commits += 1;
+    if (this.#commits % COMMITS_BETWEEN_EXPIRIES !== 0) return;
+    // The rows are in the table: what goes wrong from here on is no failed append.
+    await applyExpire(deps, ident, EXPIRE).catch((error) =>
+      getLogger(["svc", "query"]).warn("cannot expire snapshots of query_audit: {error}", {
+        error: messageOf(error),
+      })
+    );
+  }
+}
