@@ -1,0 +1,247 @@
+/**
+ * The catalog in PostgreSQL: for roles on machines of their own. The same tables and the same page of promises as
+ * the SQLite one; one conformance suite holds both.
+ *
+ * - A commit is one statement: the pointer moves, and the segments and columns are written, in one snapshot of the
+ *   server and one round trip. Two that race wait for each other at the pointer's row, or at a segment's.
+ * - Nothing is retried here: an answer that was lost leaves an open outcome, which `shared/iceberg` settles by
+ *   reading back. A commit that is sent twice takes effect once, as each expects the same pointer.
+ * - A reader of a database without our tables sees an empty catalog.
+ */
+
+import type { TableSchema } from "../event/schema.ts";
+import type { TableIdent } from "../event/tenant.ts";
+import type { Catalog, CatalogReader, CommitOutcome, TableCommit, TableView } from "./catalog.ts";
+import { sqlStateOf } from "./postgres_errors.ts";
+import { PostgresPool } from "./postgres_pool.ts";
+import { ensureSchema } from "./postgres_schema.ts";
+import { CATALOG_NAME } from "./sqlite_catalog.ts";
+import { parseTableSchema, tableSchemaText } from "./table_schema_json.ts";
+
+interface OpenOptions {
+  /** `postgres://user:password@host:port/database`. */
+  readonly uri: string;
+}
+
+/** Opens the catalog; a writer makes its tables. Errors: `unavailable`, `permission_denied`, `corrupt`. */
+export async function openPostgresCatalog(
+  options: OpenOptions & { readonly readOnly?: false },
+): Promise<Catalog>;
+export async function openPostgresCatalog(
+  options: OpenOptions & { readonly readOnly: true },
+): Promise<CatalogReader>;
+export async function openPostgresCatalog(
+  { uri, readOnly = false }: OpenOptions & { readonly readOnly?: boolean },
+): Promise<CatalogReader> {
+  const pool = new PostgresPool({ uri, readOnly });
+  if (readOnly) return new PostgresCatalogReader(pool);
+  try {
+    await pool.withClient("make the tables", ensureSchema);
+  } catch (error) {
+    await pool.close();
+    throw error;
+  }
+  return new PostgresCatalog(pool);
+}
+
+const UNDEFINED_TABLE = "42P01";
+const UNIQUE_VIOLATION = "23505";
+
+/** $1 to $3 name a table. */
+const POINTER = "SELECT metadata_location FROM iceberg_tables " +
+  "WHERE catalog_name = $1 AND table_namespace = $2 AND table_name = $3";
+
+class PostgresCatalogReader implements CatalogReader {
+  constructor(protected readonly pool: PostgresPool) {}
+
+  async namespaces(): Promise<string[]> {
+    const rows = await this.read<{ text: string }>(
+      "list namespaces",
+      "SELECT text FROM (SELECT namespace AS text FROM iceberg_namespace_properties " +
+        "WHERE catalog_name = $1 UNION SELECT table_namespace FROM iceberg_tables " +
+        'WHERE catalog_name = $1) AS names ORDER BY text COLLATE "C"',
+      [CATALOG_NAME],
+    );
+    return rows.map(({ text }) => text);
+  }
+
+  async tables(namespace: string): Promise<string[]> {
+    const rows = await this.read<{ text: string }>(
+      "list tables",
+      "SELECT table_name AS text FROM iceberg_tables " +
+        "WHERE catalog_name = $1 AND table_namespace = $2 " +
+        `AND (iceberg_type = 'TABLE' OR iceberg_type IS NULL) ORDER BY table_name COLLATE "C"`,
+      [CATALOG_NAME, namespace],
+    );
+    return rows.map(({ text }) => text);
+  }
+
+  async metadataLocation(ident: TableIdent): Promise<string | undefined> {
+    const rows = await this.read<{ metadata_location: string | null }>(
+      "read table pointer",
+      POINTER,
+      [CATALOG_NAME, ident.namespace, ident.name],
+    );
+    return rows[0]?.metadata_location ?? undefined;
+  }
+
+  /** One statement reads one snapshot of the database. */
+  async readView(ident: TableIdent, segments: readonly string[]): Promise<TableView> {
+    const [row] = await this.read<{ location: string | null; consumed: string[] }>(
+      "read table view",
+      `SELECT (${POINTER}) AS location, ARRAY(` +
+        "SELECT segment_id FROM svc_wal_consumed WHERE segment_id = ANY($4::text[])) AS consumed",
+      [CATALOG_NAME, ident.namespace, ident.name, segments],
+    );
+    return {
+      metadataLocation: row?.location ?? undefined,
+      consumed: new Set(row?.consumed),
+    };
+  }
+
+  async consumedOf(segments: readonly string[]): Promise<ReadonlySet<string>> {
+    if (segments.length === 0) return new Set();
+    const rows = await this.read<{ segment_id: string }>(
+      "read consumed segments",
+      "SELECT segment_id FROM svc_wal_consumed WHERE segment_id = ANY($1::text[])",
+      [segments],
+    );
+    return new Set(rows.map((row) => row.segment_id));
+  }
+
+  async tableSchemas(namespace: string): Promise<ReadonlyMap<string, TableSchema>> {
+    const rows = await this.read<{ name: string; schema: string }>(
+      "read table schemas",
+      "SELECT table_name AS name, schema FROM svc_table_schemas JOIN iceberg_tables " +
+        "USING (table_namespace, table_name) WHERE catalog_name = $1 AND table_namespace = $2",
+      [CATALOG_NAME, namespace],
+    );
+    return new Map(rows.map(({ name, schema }) => [name, parseTableSchema(name, schema)]));
+  }
+
+  async ping(): Promise<void> {
+    await this.read("ping", "SELECT 1 FROM iceberg_tables LIMIT 1");
+  }
+
+  close(): Promise<void> {
+    return this.pool.close();
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close();
+  }
+
+  /** Rows of a statement; none where our tables are not there yet. */
+  protected async read<R extends Record<string, unknown>>(
+    verb: string,
+    sql: string,
+    values: readonly unknown[] = [],
+  ): Promise<R[]> {
+    try {
+      return await this.pool.query<R>(verb, sql, values);
+    } catch (error) {
+      if (sqlStateOf(error) === UNDEFINED_TABLE) return [];
+      throw error;
+    }
+  }
+}
+
+/**
+ * $1 catalog, $2 namespace, $3 table, $4 expected, $5 next, $6 segments, $7 table uuid, $8 snapshot, $9 columns.
+ * `moved` is the commit: what follows it happens for the rows it returns, or not at all.
+ */
+const WRITE_BESIDE_POINTER = `
+  marked AS (
+    INSERT INTO svc_wal_consumed (segment_id, table_uuid, snapshot_id)
+    SELECT segment, $7, $8::bigint FROM moved, unnest($6::text[]) AS segment
+  ),
+  described AS (
+    INSERT INTO svc_table_schemas (table_namespace, table_name, schema)
+    SELECT $2, $3, $9 FROM moved WHERE $9::text IS NOT NULL
+    ON CONFLICT (table_namespace, table_name) DO UPDATE SET schema = excluded.schema
+      WHERE svc_table_schemas.schema <> excluded.schema
+  )
+SELECT 1 FROM moved`;
+
+const NOT_CONSUMED =
+  "NOT EXISTS (SELECT 1 FROM svc_wal_consumed WHERE segment_id = ANY($6::text[]))";
+
+const MOVE_POINTER = `WITH moved AS (
+    UPDATE iceberg_tables SET metadata_location = $5, previous_metadata_location = $4
+    WHERE catalog_name = $1 AND table_namespace = $2 AND table_name = $3
+      AND metadata_location = $4 AND ${NOT_CONSUMED}
+    RETURNING 1
+  ),${WRITE_BESIDE_POINTER}`;
+
+/** Other catalogs know a namespace by the property `exists`. */
+const CREATE_POINTER = `WITH moved AS (
+    INSERT INTO iceberg_tables (catalog_name, table_namespace, table_name, metadata_location,
+      previous_metadata_location, iceberg_type)
+    SELECT $1, $2, $3, $5, $4, 'TABLE' WHERE ${NOT_CONSUMED}
+    ON CONFLICT DO NOTHING
+    RETURNING 1
+  ),
+  known AS (
+    INSERT INTO iceberg_namespace_properties SELECT $1, $2, 'exists', 'true' FROM moved
+    ON CONFLICT DO NOTHING
+  ),${WRITE_BESIDE_POINTER}`;
+
+class PostgresCatalog extends PostgresCatalogReader implements Catalog {
+  async commit(change: TableCommit): Promise<CommitOutcome> {
+    const { ident, expected, next, consumed, tableUuid, snapshotId, schema } = change;
+    const values = [
+      CATALOG_NAME,
+      ident.namespace,
+      ident.name,
+      expected ?? null,
+      next,
+      consumed,
+      tableUuid,
+      String(snapshotId),
+      schema === undefined ? null : tableSchemaText(schema),
+    ];
+    const sql = expected === undefined ? CREATE_POINTER : MOVE_POINTER;
+    try {
+      const moved = await this.pool.query("commit table", sql, values);
+      if (moved.length > 0) return "committed";
+    } catch (error) {
+      // Another commit consumed one of the segments between our look and our writing.
+      if (sqlStateOf(error) !== UNIQUE_VIOLATION) throw error;
+    }
+    return await this.#refusalOf(change);
+  }
+
+  /** Why nothing changed. Neither cause can go away: pointers are never used again, nor are segments. */
+  async #refusalOf({ ident, expected, consumed }: TableCommit): Promise<CommitOutcome> {
+    const view = await this.readView(ident, consumed);
+    if (view.metadataLocation !== expected) return "conflict";
+    if (view.consumed.size > 0) return "consumed";
+    // Both were undone meanwhile (a table dropped, segments forgotten): whoever asks again finds them as they are.
+    return "conflict";
+  }
+
+  async dropTable(ident: TableIdent): Promise<boolean> {
+    // Consumed segments stay known: their rows went with the table and must not return from the WAL.
+    const dropped = await this.pool.query(
+      "drop table",
+      `WITH gone AS (
+        DELETE FROM iceberg_tables
+        WHERE catalog_name = $1 AND table_namespace = $2 AND table_name = $3 RETURNING 1
+      ), forgotten AS (
+        DELETE FROM svc_table_schemas WHERE table_namespace = $2 AND table_name = $3
+      )
+      SELECT 1 FROM gone`,
+      [CATALOG_NAME, ident.namespace, ident.name],
+    );
+    return dropped.length > 0;
+  }
+
+  async forgetConsumed(segments: readonly string[]): Promise<void> {
+    if (segments.length === 0) return;
+    await this.pool.query(
+      "forget consumed segments",
+      "DELETE FROM svc_wal_consumed WHERE segment_id = ANY($1::text[])",
+      [segments],
+    );
+  }
+}

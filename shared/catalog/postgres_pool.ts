@@ -1,0 +1,118 @@
+/**
+ * Connections to PostgreSQL, made when needed and bounded in number, wait and time. Knows no table.
+ *
+ * Needs net permission for the server and env `PG*`, which the client reads for what the URI leaves out.
+ */
+
+import { getLogger } from "@logtape/logtape";
+// @ts-types="@types/pg"
+import pg from "pg";
+import { messageOf, OperatingError } from "../base/errors.ts";
+import { postgresError } from "./postgres_errors.ts";
+
+const CONNECTIONS_MAX = 4;
+/** For a connection of the pool, made or given back. */
+const CONNECT_MS_MAX = 5_000;
+/** For one statement, its waiting for locks included. */
+const STATEMENT_MS_MAX = 10_000;
+/** The server ends a statement itself; past this it is taken for gone. */
+const ANSWER_MS_MAX = STATEMENT_MS_MAX + 2_000;
+const IDLE_MS_MAX = 30_000;
+
+export interface PostgresPoolOptions {
+  /** `postgres://user:password@host:port/database?sslmode=…` */
+  readonly uri: string;
+  /** Statements that write are refused by the server. */
+  readonly readOnly: boolean;
+}
+
+export class PostgresPool implements AsyncDisposable {
+  readonly #pool: pg.Pool;
+  /** Server and database for messages: never the password. */
+  readonly place: string;
+  #closing: Promise<void> | undefined;
+
+  constructor({ uri, readOnly }: PostgresPoolOptions) {
+    this.place = postgresPlace(uri);
+    this.#pool = new pg.Pool({
+      connectionString: uri,
+      max: CONNECTIONS_MAX,
+      connectionTimeoutMillis: CONNECT_MS_MAX,
+      statement_timeout: STATEMENT_MS_MAX,
+      query_timeout: ANSWER_MS_MAX,
+      idle_in_transaction_session_timeout: ANSWER_MS_MAX,
+      idleTimeoutMillis: IDLE_MS_MAX,
+      keepAlive: true,
+      application_name: "svc",
+      ...(readOnly ? { options: "-c default_transaction_read_only=on" } : {}),
+    });
+    // An idle connection that the server closed is no failure of anybody: the next one is made anew.
+    this.#pool.on("error", (error) => {
+      getLogger(["svc", "catalog"]).info("connection to {place} was lost: {error}", {
+        place: this.place,
+        error: messageOf(error),
+      });
+    });
+  }
+
+  /** Runs one statement, `verb` says for what. Errors: `unavailable`, `permission_denied`, `corrupt`. */
+  query<R extends pg.QueryResultRow>(
+    verb: string,
+    sql: string,
+    values: readonly unknown[] = [],
+  ): Promise<R[]> {
+    return this.#guard(verb, async () => (await this.#pool.query<R>(sql, [...values])).rows);
+  }
+
+  /** Lends one connection for as long as `action` takes. */
+  withClient<T>(verb: string, action: (client: pg.PoolClient) => Promise<T>): Promise<T> {
+    return this.#guard(verb, async () => {
+      const client = await this.#pool.connect();
+      let broken: Error | undefined;
+      try {
+        return await action(client);
+      } catch (error) {
+        broken = error instanceof OperatingError ? undefined : error as Error;
+        throw error;
+      } finally {
+        client.release(broken);
+      }
+    });
+  }
+
+  close(): Promise<void> {
+    return this.#closing ??= this.#pool.end();
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close();
+  }
+
+  async #guard<T>(verb: string, action: () => Promise<T>): Promise<T> {
+    const what = `${verb} in catalog ${this.place}`;
+    if (this.#closing !== undefined) {
+      throw new OperatingError("unavailable", `Cannot ${what}: it is closed`);
+    }
+    try {
+      return await action();
+    } catch (error) {
+      throw postgresError(what, error);
+    }
+  }
+}
+
+/** `postgres://host:port/database` of a URI, without user, password and parameters. Errors: `invalid_argument`. */
+export function postgresPlace(uri: string): string {
+  let url: URL;
+  try {
+    url = new URL(uri);
+  } catch (cause) {
+    // The text may hold a password: it is not repeated.
+    throw new OperatingError(
+      "invalid_argument",
+      "Cannot read --catalog-uri as a URL: give postgres://user:password@host:5432/database",
+      { reason: "unsupported_catalog", cause },
+    );
+  }
+  return `postgres://${url.host}${url.pathname}`;
+}

