@@ -37,6 +37,8 @@ export interface PrepareDeps extends PlanSource {
 /** A statement whose views stand on its connection. */
 export interface Prepared {
   readonly sql: string;
+  /** As it was sent, for messages. */
+  readonly statement: Statement;
   readonly explain: boolean;
   readonly plan: Plan;
   readonly cost: Cost;
@@ -90,6 +92,7 @@ export async function prepareStatement(
     deadline.check();
     return {
       sql,
+      statement,
       explain: statement.explain,
       plan: request.snapshot === undefined
         ? ordered.plan

@@ -3,6 +3,7 @@
 import { assert } from "../base/assert.ts";
 import type { Deadline } from "./deadline.ts";
 import type { EngineConnection, RunProfile } from "./driver.ts";
+import { inCallersText } from "./error_place.ts";
 import { faultError, withoutPaths } from "./fault_error.ts";
 import type { Prepared } from "./prepare.ts";
 import { countFiles } from "./plan.ts";
@@ -112,7 +113,8 @@ class StatementRun implements RunningQuery {
       }
     } catch (error) {
       deadline.check();
-      throw faultError(error, { linesBefore: RENDERING_LINES_BEFORE });
+      const told = await inCallersText(error, this.prepared.statement, connection);
+      throw faultError(told, { linesBefore: RENDERING_LINES_BEFORE });
     }
     this.#profile = await connection.profile();
   }
