@@ -47,7 +47,10 @@ interface Answer {
 type Ask = (body: Record<string, unknown>, path?: string) => Promise<Answer>;
 
 /** Three days with a file each, the last of them with two rows more in the WAL. */
-async function withServer(test: (ask: Ask) => Promise<void>): Promise<void> {
+async function withServer(
+  test: (ask: Ask) => Promise<void>,
+  flags: readonly string[] = [],
+): Promise<void> {
   await using lab = await EngineLab.open({ wal: true });
   for (const day of [0n, 1n, 2n]) {
     await lab.commit(
@@ -63,6 +66,7 @@ async function withServer(test: (ask: Ask) => Promise<void>): Promise<void> {
   await using server = await startQuery(parseOptions(OPTIONS, [
     ...["--bind", "127.0.0.1:0", "--metrics-bind", "127.0.0.1:0", "--threads", "2"],
     ...["--data-dir", lab.dir, "--query-wal-buffer-dir", `${lab.dir}/wal`],
+    ...flags,
   ]));
   await test(async (body, path = "/api/v1/sql") => {
     const response = await fetch(`http://127.0.0.1:${server.address.port}${path}`, {
@@ -140,6 +144,26 @@ Deno.test({
       assert.equal(scan.planned_rows + scan.rows_pruned_selection, 62);
       assert.equal(newest.body.cost.exact, false);
     }),
+});
+
+Deno.test({
+  name: "--ordered-merge-max-fanin and --ordered-merge-global-fanin bound the ordered scan",
+  fn: async () => {
+    // Of each of three days a file.
+    const query = "SELECT raw FROM events LIMIT 50";
+    const cases = [
+      [[], "advertised"],
+      [["--ordered-merge-global-fanin", "3"], "advertised"],
+      [["--ordered-merge-global-fanin", "2"], "global_fan_in"],
+      [["--ordered-merge-max-fanin", "1"], "advertised"],
+    ] as const;
+    for (const [flags, ordering] of cases) {
+      await withServer(async (ask) => {
+        const { body } = await ask({ query });
+        assert.deepEqual([body.row_count, body.stats.scan.ordering], [50, ordering], flags.join());
+      }, flags);
+    }
+  },
 });
 
 Deno.test({
