@@ -5,7 +5,8 @@
 
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { openSqliteCatalog } from "../shared/catalog/sqlite_catalog.ts";
+import { textOf } from "../shared/base/bytes.ts";
+import { openCatalogReader } from "../shared/catalog/open_catalog.ts";
 import type { OptionTable, Settings } from "../shared/config/options.ts";
 import { defaultPoolBytes } from "../shared/engine/memory_pool_size.ts";
 import { openEngine } from "../shared/engine/open_engine.ts";
@@ -76,7 +77,7 @@ export async function openDirectEngine(
     await openEngine({
       ...options,
       store: openLocalReader(files, paths.root),
-      catalog: opening.use(await openSqliteCatalog({ path: paths.catalog, readOnly: true })),
+      catalog: opening.use(await openCatalogReader(paths.catalog)),
       files,
       cacheDir,
       memoryBytesMax: defaultPoolBytes(memoryLimitBytes()),
@@ -120,15 +121,15 @@ async function printLines(
 ): Promise<boolean> {
   let printed = 0;
   let pending = "";
-  for await (const { rows } of running.chunks("objects")) {
-    const wanted = rows.slice(0, rowsMax - printed);
-    pending += wanted.map((row) => `${row}\n`).join("");
-    printed += wanted.length;
+  for await (const chunk of running.chunks("objects")) {
+    const wanted = Math.min(chunk.rowCount, rowsMax - printed);
+    pending += textOf(chunk.bytes(wanted));
+    printed += wanted;
     if (pending.length >= CHUNK_CHARS) {
       await console.output.write(pending);
       pending = "";
     }
-    if (wanted.length < rows.length) {
+    if (wanted < chunk.rowCount) {
       await console.output.write(pending);
       return true;
     }
@@ -144,7 +145,9 @@ async function printTable(
 ): Promise<boolean> {
   const rows: JsonValue[][] = [];
   for await (const chunk of running.chunks("arrays")) {
-    for (const row of chunk.rows) rows.push(parseExact(row) as JsonValue[]);
+    // A comma and a line feed end each row, the last one, too.
+    const list = textOf(chunk.bytes()).slice(0, -",\n".length);
+    rows.push(...parseExact(`[${list}]`) as JsonValue[][]);
   }
   const names = running.columns.map((column) => column.name);
   const { output } = console;

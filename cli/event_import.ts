@@ -6,7 +6,7 @@
  */
 
 import { isOperatingError, OperatingError } from "../shared/base/errors.ts";
-import { openSqliteCatalog } from "../shared/catalog/sqlite_catalog.ts";
+import { openCatalog } from "../shared/catalog/open_catalog.ts";
 import type { ColumnBatch } from "../shared/columns/batch.ts";
 import { type DocumentOptions, EventDocumentBuilder } from "../shared/columns/event_documents.ts";
 import { EVENTS_SCHEMA, EVENTS_TABLE } from "../shared/event/events.ts";
@@ -42,7 +42,7 @@ export async function importEvents(
 ): Promise<number> {
   const files = new DenoFileSystem();
   const store = openLocalStore(files, paths.root);
-  await using catalog = await openSqliteCatalog({ path: paths.catalog, files });
+  await using catalog = await openCatalog(paths.catalog, { files });
   using encoder = openParquetEncoder();
   const deps = { store, catalog, encoder, clock: new SystemClock(), random: new SystemRandom() };
   const ident = tableOf({ tenant: DEFAULT_TENANT, index: EVENTS_TABLE });

@@ -9,6 +9,7 @@
 
 import { resolve } from "node:path";
 import { OperatingError } from "../shared/base/errors.ts";
+import { isPostgresUri } from "../shared/catalog/catalog_uri.ts";
 
 export const ROLES = ["ingest", "compactor", "query"] as const;
 export type Role = typeof ROLES[number];
@@ -38,31 +39,35 @@ export interface Places {
   readonly listeners: readonly string[];
   /** Certificate and key of the listeners, where they have one. */
   readonly tlsFiles: readonly string[];
-  /** `host:port` of each service that the role calls: OIDC issuer, Redis. */
+  /** `host:port` of each service that the role calls: OIDC issuer, Redis, PostgreSQL. */
   readonly services: readonly string[];
+  /** Variables that it may read. */
+  readonly environment: readonly string[];
 }
 
 const ENVIRONMENT = ["SVC_*"] as const;
+/** What PostgreSQL's client reads for whatever the URI leaves out. */
+const POSTGRES_ENVIRONMENT = ["PG*"] as const;
 
 const TABLE: Readonly<Record<Role, (places: Places) => Permissions>> = {
   ingest: (places) => ({
     read: [places.wal, places.catalog, ...places.tlsFiles],
     write: [places.wal],
     net: [...places.listeners, ...places.services],
-    env: ENVIRONMENT,
+    env: places.environment,
     sys: ["statfs"],
   }),
   compactor: (places) => ({
     read: [places.packages, places.parquetThread, places.wal, places.warehouse],
     write: [places.wal, places.warehouse],
-    net: places.listeners,
-    env: ENVIRONMENT,
+    net: [...places.listeners, ...places.services],
+    env: places.environment,
   }),
   query: (places) => ({
     read: [places.packages, places.wal, places.warehouse, places.cache, ...places.tlsFiles],
     write: [places.cache],
     net: [...places.listeners, ...places.services],
-    env: ENVIRONMENT,
+    env: places.environment,
     sys: ["systemMemoryInfo"],
     ffi: [places.packages],
   }),
@@ -99,9 +104,14 @@ const SERVICES: Readonly<Record<Role, Variables>> = {
   query: { "--oidc-issuer": "SVC_OIDC_ISSUER" },
 };
 
+/** Of every role; a catalog that is a file is no service. */
+const CATALOG: Variables = { "--catalog-uri": "SVC_CATALOG_URI" };
+
 const SERVICE_PORTS: Readonly<Record<string, string>> = {
   "http:": "80",
   "https:": "443",
+  "postgres:": "5432",
+  "postgresql:": "5432",
   "redis:": "6379",
   "rediss:": "6379",
 };
@@ -127,6 +137,7 @@ export function placesOf(
   options: { dataDir: string; root: string } & Partial<RoleInput>,
 ): Places {
   const { dataDir, root, args = [], env = {} } = options;
+  const postgres = valuesOf(CATALOG, { args, env }).filter(isPostgresUri);
   return {
     packages: `${root}/node_modules`,
     parquetThread: `${root}/shared/parquet`,
@@ -138,7 +149,8 @@ export function placesOf(
       valueOf(flag, args) ?? address
     ),
     tlsFiles: valuesOf(FILES[role], { args, env }),
-    services: valuesOf(SERVICES[role], { args, env }).map(serviceAddress),
+    services: [...valuesOf(SERVICES[role], { args, env }), ...postgres].map(serviceAddress),
+    environment: postgres.length > 0 ? [...ENVIRONMENT, ...POSTGRES_ENVIRONMENT] : ENVIRONMENT,
   };
 }
 

@@ -13,7 +13,7 @@ export const LOCAL_OPTIONS = {
 export interface WarehousePaths {
   /** Absolute. */
   readonly root: string;
-  /** Absolute path of the SQLite file. */
+  /** As `openCatalog` takes it: absolute path of a SQLite file, or a PostgreSQL URI. */
   readonly catalog: string;
 }
 

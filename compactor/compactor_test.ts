@@ -45,7 +45,7 @@ Deno.test({
   name: "compactor options refuse what does not exist yet",
   fn() {
     assert.throws(() => settingsOf(["--role", "merge"]), UsageError);
-    for (const option of ["--warehouse-url=s3://bucket/x", "--catalog-uri=postgres://host/db"]) {
+    for (const option of ["--warehouse-url=s3://bucket/x", "--catalog-uri=mysql://host/db"]) {
       assert.throws(
         () => compactorPaths(settingsOf([option])),
         (error) => isOperatingError(error, "invalid_argument"),

@@ -1,7 +1,7 @@
-/** Opens what a drain works on: WAL, warehouse, catalog, Parquet writer. All of it local so far. */
+/** Opens what a drain works on: WAL, warehouse, catalog, Parquet writer. WAL and warehouse are local so far. */
 
 import { belowDataDir, localPlaces } from "../shared/catalog/local_places.ts";
-import { openSqliteCatalog } from "../shared/catalog/sqlite_catalog.ts";
+import { openCatalog } from "../shared/catalog/open_catalog.ts";
 import { IcebergReader } from "../shared/iceberg/iceberg_reader.ts";
 import type { DrainDeps } from "../shared/maintenance/drain.ts";
 import type { DrainObserver } from "../shared/maintenance/drain_observer.ts";
@@ -14,10 +14,11 @@ import { openWalConsumerAdmin } from "../shared/wal/admin.ts";
 import { openWalReader } from "../shared/wal/reader.ts";
 import type { CompactorSettings } from "./flags.ts";
 
-/** All absolute. */
 export interface CompactorPaths {
+  /** Absolute, as is `warehouse`. */
   readonly wal: string;
   readonly warehouse: string;
+  /** As `openCatalog` takes it. */
   readonly catalog: string;
 }
 
@@ -49,7 +50,7 @@ export async function openDrain(
     wal: openWalReader(files, paths.wal),
     admin: openWalConsumerAdmin(files, clock, paths.wal),
     store,
-    catalog: opening.use(await openSqliteCatalog({ path: paths.catalog, files })),
+    catalog: opening.use(await openCatalog(paths.catalog, { files })),
     // Kept: each commit then reads only the metadata that it has not seen.
     reader: new IcebergReader(store),
     encoder: opening.use(openParquetEncoder()),

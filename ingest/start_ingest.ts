@@ -6,7 +6,7 @@
 import { getLogger } from "@logtape/logtape";
 import { VERSION } from "../shared/base/version.ts";
 import { belowDataDir, localPlaces } from "../shared/catalog/local_places.ts";
-import { openSqliteCatalog } from "../shared/catalog/sqlite_catalog.ts";
+import { openCatalogReader } from "../shared/catalog/open_catalog.ts";
 import { ByteBudget } from "../shared/http/byte_budget.ts";
 import {
   formatListenAddress,
@@ -63,11 +63,13 @@ export interface IngestServer extends AsyncDisposable {
 }
 
 export interface IngestPaths {
+  /** Absolute. */
   readonly wal: string;
+  /** As `openCatalogReader` takes it. */
   readonly catalog: string;
 }
 
-/** Where the server's places are, all absolute. */
+/** Where the server's places are. */
 export function ingestPaths(
   settings: Pick<
     IngestSettings,
@@ -113,7 +115,7 @@ export async function startIngest(
     }),
   );
   gaugeWalSegments(metrics, openWalReader(fs, paths.wal));
-  const catalog = starting.use(await openSqliteCatalog({ path: paths.catalog, readOnly: true }));
+  const catalog = starting.use(await openCatalogReader(paths.catalog));
   const drain = startDrain && starting.use(await startDrain(countDrain(metrics)));
   const schemas = new TableSchemas(catalog, { clock });
   starting.defer(() => schemas.stop());

@@ -4,9 +4,10 @@ import { resolve } from "node:path";
 import { belowDataDir, localPlaces } from "../shared/catalog/local_places.ts";
 import type { QuerySettings } from "./flags.ts";
 
-/** All absolute. */
+/** All absolute but for a catalog in PostgreSQL. */
 export interface QueryPaths {
   readonly warehouse: string;
+  /** As `openCatalogReader` takes it. */
   readonly catalog: string;
   /** The only place that is written. */
   readonly cache: string;

@@ -28,6 +28,7 @@ Deno.test({
         catalog: "/u/catalog.db",
       }],
       [["--catalog-uri", "sqlite:///c/cat.db?mode=rwc"], { catalog: "/c/cat.db" }],
+      [["--catalog-uri", "postgres://u:p@h:5433/db"], { catalog: "postgres://u:p@h:5433/db" }],
     ];
     for (const [flags, expected] of cases) {
       const settings = parseOptions(OPTIONS, ["--data-dir", "/d", ...flags]);

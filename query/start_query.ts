@@ -5,7 +5,7 @@ import { join } from "node:path";
 import type { AuthMode } from "../shared/auth/authenticator.ts";
 import { messageOf, OperatingError } from "../shared/base/errors.ts";
 import { VERSION } from "../shared/base/version.ts";
-import { openSqliteCatalog } from "../shared/catalog/sqlite_catalog.ts";
+import { openCatalogReader } from "../shared/catalog/open_catalog.ts";
 import { defaultPoolBytes } from "../shared/engine/memory_pool_size.ts";
 import { openEngine } from "../shared/engine/open_engine.ts";
 import type { Engine } from "../shared/engine/types.ts";
@@ -136,7 +136,7 @@ async function openQueryEngine(
     await requireReadable(files, paths.wal, "--query-wal-buffer-dir");
   }
   const cacheDir = await claimCache(files, owner, paths.cache);
-  const catalog = owner.use(await openSqliteCatalog({ path: paths.catalog, readOnly: true }));
+  const catalog = owner.use(await openCatalogReader(paths.catalog));
   return await openEngine({
     store: openLocalReader(files, paths.warehouse),
     catalog,

@@ -1,4 +1,7 @@
-/** Which variables of ours a child process gets: our own settings, and what the runtime needs. Calls `Deno.env`. */
+/**
+ * Which variables of ours a child process gets: our own settings, PostgreSQL's, and what the runtime needs. Calls
+ * `Deno.env`.
+ */
 
 /** Where the runtime finds its cache and temporary files, and how it prints. */
 const RUNTIME_NAMES = [
@@ -12,7 +15,7 @@ const RUNTIME_NAMES = [
 
 export function childEnvironment(): Record<string, string> {
   const all = Deno.env.toObject();
-  const names = Object.keys(all).filter((name) => name.startsWith("SVC_"));
+  const names = Object.keys(all).filter((name) => /^(SVC_|PG)/.test(name));
   const kept: Record<string, string> = { DENO_NO_UPDATE_CHECK: "1" };
   for (const name of [...names, ...RUNTIME_NAMES]) {
     const value = all[name];

@@ -1,9 +1,13 @@
 /**
- * What `--catalog-uri` and `SVC_CATALOG_URI` may say: `sqlite://<path>?mode=rwc`, `sqlite:<path>`, or a plain
- * path. PostgreSQL is named in SPEC.md and not there yet; it is refused with words.
+ * What `--catalog-uri` and `SVC_CATALOG_URI` may say: `sqlite://<path>?mode=rwc`, `sqlite:<path>`, a plain path,
+ * or `postgres://user:password@host:port/database`.
  */
 
 import { OperatingError } from "../base/errors.ts";
+
+export function isPostgresUri(uri: string): boolean {
+  return /^postgres(ql)?:\/\//i.test(uri);
+}
 
 /**
  * Path of the SQLite file that `uri` names, as written: `sqlite:///a/b.db` is `/a/b.db`, `sqlite://b.db` and
@@ -16,7 +20,7 @@ export function sqlitePathOf(uri: string): string {
       "invalid_argument",
       `Cannot use a catalog with scheme ${
         JSON.stringify(scheme)
-      }: give sqlite://<path>?mode=rwc or a path`,
+      }: give postgres://user:password@host/database, sqlite://<path>?mode=rwc or a path`,
       { reason: "unsupported_catalog" },
     );
   }

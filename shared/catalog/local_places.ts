@@ -1,15 +1,15 @@
-/** Where the options of a process say that its warehouse and its catalog are, on local disk. */
+/** Where the options of a process say that its warehouse and its catalog are. */
 
 import { isAbsolute, join, resolve } from "node:path";
 import type { Settings } from "../config/options.ts";
 import type { WAREHOUSE_OPTIONS } from "../config/process_options.ts";
 import { warehousePathOf } from "../storage/warehouse_url.ts";
-import { sqlitePathOf } from "./catalog_uri.ts";
+import { isPostgresUri, sqlitePathOf } from "./catalog_uri.ts";
 
-/** All absolute. */
 export interface LocalPlaces {
+  /** Absolute. */
   readonly warehouse: string;
-  /** The SQLite file. */
+  /** As `openCatalog` takes it: absolute path of a SQLite file, or a `postgres://` URI, which may hold a password. */
   readonly catalog: string;
 }
 
@@ -21,10 +21,12 @@ export function localPlaces(
   const warehouse = warehouseUrl === undefined
     ? belowDataDir(settings, settings.warehouse)
     : resolve(warehousePathOf(warehouseUrl));
-  const catalog = catalogUri === undefined
-    ? join(warehouse, "catalog.db")
-    : resolve(sqlitePathOf(catalogUri));
-  return { warehouse, catalog };
+  return { warehouse, catalog: catalogPlace(catalogUri, warehouse) };
+}
+
+function catalogPlace(uri: string | undefined, warehouse: string): string {
+  if (uri === undefined) return join(warehouse, "catalog.db");
+  return isPostgresUri(uri) ? uri : resolve(sqlitePathOf(uri));
 }
 
 /** `path` as it is when absolute, else below the data directory. */

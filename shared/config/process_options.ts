@@ -42,7 +42,8 @@ export const WAREHOUSE_OPTIONS = {
     flag: "catalog-uri",
     env: "SVC_CATALOG_URI",
     placeholder: "URI",
-    help: "Catalog as sqlite://<path>?mode=rwc; catalog.db in the warehouse when not given.",
+    help: "Catalog as postgres://user:password@host/database or sqlite://<path>?mode=rwc; " +
+      "catalog.db in the warehouse when not given.",
   },
 } as const satisfies OptionTable;
 

@@ -11,6 +11,8 @@ export type RoleName = "ingest" | "compactor" | "query";
 export interface StackOptions {
   /** `--wal-max-age-secs`. */
   readonly rollAgeSecs?: number;
+  /** `--catalog-uri` of every role. */
+  readonly catalogUri?: string;
 }
 
 export interface SqlAnswer {
@@ -46,13 +48,15 @@ export class Stack implements AsyncDisposable {
       compactor: `http://${at(3)}/healthz`,
     };
     const age = String(options.rollAgeSecs ?? 5);
+    const catalog = options.catalogUri === undefined ? [] : ["--catalog-uri", options.catalogUri];
     this.#arguments = {
       ingest: [
         ...["--bind", at(0), "--metrics-bind", at(2), "--otlp-grpc-listen", at(5)],
         ...["--wal-max-age-secs", age],
+        ...catalog,
       ],
-      compactor: ["--metrics-bind", at(3)],
-      query: ["--bind", at(1), "--metrics-bind", at(4)],
+      compactor: ["--metrics-bind", at(3), ...catalog],
+      query: ["--bind", at(1), "--metrics-bind", at(4), ...catalog],
     };
   }
 

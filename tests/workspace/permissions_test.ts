@@ -204,6 +204,25 @@ for (const [args, services] of SERVICES) {
   });
 }
 
+const CATALOGS: [args: string[], services: string[]][] = [
+  [["--catalog-uri", "postgres://svc:secret@db.example/svc"], ["db.example:5432"]],
+  [["--catalog-uri=postgresql://db.example:6432/svc"], ["db.example:6432"]],
+  [["--catalog-uri", "sqlite:///c/catalog.db"], []],
+];
+
+for (const [args, services] of CATALOGS) {
+  Deno.test({
+    name: `placesOf a catalog at ${services[0] ?? "a file"} lets every role reach just that`,
+    fn: () => {
+      for (const role of ROLES) {
+        const places = placesOf(role, { dataDir: "/d", root: "/r", args });
+        assert.deepEqual(places.services, services, role);
+        assert.deepEqual(places.environment, services.length > 0 ? ["SVC_*", "PG*"] : ["SVC_*"]);
+      }
+    },
+  });
+}
+
 Deno.test({
   name: "placesOf takes files and services from the environment where no flag names them",
   fn: () => {
