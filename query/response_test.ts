@@ -74,8 +74,8 @@ async function withServer(
       body: JSON.stringify(body),
     });
     const text = await response.text();
-    const whole = text.trim().includes("\n") ? undefined : JSON.parse(text);
-    return { status: response.status, text, body: whole };
+    const isJson = response.headers.get("content-type") === "application/json";
+    return { status: response.status, text, body: isJson ? JSON.parse(text) : undefined };
   });
 }
 
