@@ -297,6 +297,51 @@ const SHAPES: readonly string[] = [
 /** This service's own functions and names, asked in a plain engine's words. SPEC.md 4.2. */
 const OWN_WORDS: readonly Statement[] = [
   {
+    sql: "SELECT source, approx_distinct(host) AS n FROM events GROUP BY source",
+    plain: "SELECT source, approx_count_distinct(host) AS n FROM events GROUP BY source",
+  },
+  {
+    sql: "SELECT name, approx_median(value) FILTER (WHERE ok) AS m FROM metrics GROUP BY name",
+    plain: "SELECT name, median(value) FILTER (WHERE ok) AS m FROM metrics GROUP BY name",
+  },
+  {
+    sql:
+      "SELECT attr_get(NULL, 'a') AS a, attr_get('{}', 'a') AS b, kv_extract(NULL, 'a') AS c, kv_extract('', 'a') AS d",
+    plain: "SELECT NULL AS a, NULL AS b, NULL AS c, NULL AS d",
+  },
+  {
+    sql:
+      "SELECT attr_get(attributes, 'user') AS u, host FROM events WHERE attr_get(attributes, 'status') = '500' ORDER BY ALL",
+    plain:
+      "SELECT attributes->>'$.user' AS u, host FROM events WHERE attributes->>'$.status' = '500' ORDER BY ALL",
+  },
+  {
+    sql:
+      "SELECT e.host, count(*) AS n FROM svc.events e WHERE kv_extract(e.raw, 'user') IS NOT NULL GROUP BY ALL",
+    plain: "SELECT e.host, count(*) AS n FROM events e WHERE e.raw LIKE '%user=%' GROUP BY ALL",
+  },
+  {
+    sql:
+      "SELECT max(to_timestamp_nanos(timestamp_ns)) - min(to_timestamp_nanos(timestamp_ns)) AS span FROM events",
+    plain:
+      "SELECT max(make_timestamp_ns(timestamp_ns)) - min(make_timestamp_ns(timestamp_ns)) AS span FROM events",
+  },
+  {
+    sql:
+      "SELECT date_bin('90 minutes', timestamp, TIMESTAMPTZ '2026-09-21 00:07:00Z') AS b, host, count(*) FROM events GROUP BY ALL",
+    plain:
+      "SELECT time_bucket(INTERVAL '90 minutes', timestamp, TIMESTAMPTZ '2026-09-21 00:07:00Z') AS b, host, count(*) " +
+      "FROM events GROUP BY ALL",
+  },
+  {
+    sql: "WITH events AS (SELECT count(*) AS n FROM svc.events) SELECT n FROM events",
+    plain: "SELECT count(*) AS n FROM events",
+  },
+  {
+    sql: "SELECT svc.events.host FROM svc.events WHERE svc.events.source = 'shop'",
+    plain: "SELECT host FROM events WHERE source = 'shop'",
+  },
+  {
     sql:
       "SELECT count(*) FROM svc.events, metrics WHERE events.timestamp_ns = metrics.timestamp_ns",
     plain: "SELECT count(*) FROM events, metrics WHERE events.timestamp_ns = metrics.timestamp_ns",
