@@ -145,8 +145,7 @@ async function printTable(
 ): Promise<boolean> {
   const rows: JsonValue[][] = [];
   for await (const chunk of running.chunks("arrays")) {
-    // A comma and a line feed end each row, the last one, too.
-    const list = textOf(chunk.bytes()).slice(0, -",\n".length);
+    const list = textOf(chunk.bytes()).slice(0, -1); // Each row ends with a comma.
     rows.push(...parseExact(`[${list}]`) as JsonValue[][]);
   }
   const names = running.columns.map((column) => column.name);

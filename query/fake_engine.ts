@@ -3,6 +3,7 @@
  * the engine contract (rowsMax + 1, signal, disposal) so that a test can see who breaks it.
  */
 
+import { utf8 } from "../shared/base/bytes.ts";
 import type {
   Cost,
   Engine,
@@ -104,7 +105,13 @@ export class FakeEngine implements Engine {
       await onChunk?.(at, request);
       this.chunksTaken += 1;
       const values = wanted.slice(at * chunkRows, (at + 1) * chunkRows);
-      yield { rows: values.map((n) => JSON.stringify(shape === "arrays" ? [n] : { n })) };
+      const texts = values.map((n) =>
+        shape === "arrays" ? `${JSON.stringify([n])},` : `${JSON.stringify({ n })}\n`
+      );
+      yield {
+        rowCount: texts.length,
+        bytes: (count = texts.length) => utf8(texts.slice(0, count).join("")),
+      };
     }
   }
 

@@ -60,17 +60,19 @@ async function collectRows(
   let truncated = false;
   for await (const chunk of chunks) {
     call.throwIfStopped();
-    const rows = chunk.rows.slice(0, rowsMax - count);
-    truncated ||= chunk.rows.length > rows.length;
-    if (rows.length === 0) continue;
-    const part = utf8(`${count === 0 ? "" : ","}${rows.join(",")}`);
+    const rows = Math.min(chunk.rowCount, rowsMax - count);
+    truncated ||= chunk.rowCount > rows;
+    if (rows === 0) continue;
+    const part = chunk.bytes(rows);
     bytes += part.byteLength;
     if (bytes > RECORDS_BYTES_MAX) throw answerTooLarge(count);
     grow(hold, part.byteLength);
     parts.push(part);
-    count += rows.length;
+    count += rows;
   }
   call.throwIfStopped();
+  const last = parts.pop();
+  if (last !== undefined) parts.push(last.subarray(0, -1)); // Each row ends with a comma.
   return { parts, count, truncated };
 }
 

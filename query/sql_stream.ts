@@ -37,16 +37,16 @@ async function* renderLines(
   call: SqlCall,
   first: IteratorResult<ResultChunk>,
   chunks: AsyncIterator<ResultChunk>,
-): AsyncGenerator<string, undefined> {
+): AsyncGenerator<string | Uint8Array<ArrayBuffer>, undefined> {
   const rowsMax = call.limits.rowsReturnedMax;
   let sent = 0;
   try {
     for (let next = first; !next.done; next = await chunks.next()) {
       call.throwIfStopped();
-      const rows = next.value.rows.slice(0, rowsMax - sent);
-      sent += rows.length;
-      if (rows.length > 0) yield `${rows.join("\n")}\n`;
-      if (next.value.rows.length > rows.length) {
+      const rows = Math.min(next.value.rowCount, rowsMax - sent);
+      sent += rows;
+      if (rows > 0) yield next.value.bytes(rows);
+      if (next.value.rowCount > rows) {
         call.end("truncated", { rowsReturned: sent });
         yield trailer({ _meta: "truncated", row_count: sent, max_rows: rowsMax });
         return;

@@ -36,34 +36,33 @@ export interface EngineConnection {
   serialize(sql: string): Promise<string>;
   /** Text of a parsed statement. */
   deserialize(tree: string): Promise<string>;
-  /** Makes a temporary view that only this connection sees, until `release`. */
-  createView(name: string, select: string): Promise<void>;
   /** Runs a statement with a small result, every value as text. */
   texts(sql: string): Promise<(string | null)[][]>;
-  /** Names and types of a statement's result, without running it. */
-  describe(sql: string): Promise<readonly DescribedColumn[]>;
+  /** Names and types of a statement's result, without running it; `relations` exist meanwhile, for it alone. */
+  describe(sql: string, relations: readonly Relation[]): Promise<readonly DescribedColumn[]>;
   /** The physical plan as text. */
   explain(sql: string): Promise<string>;
-  /** Result rows as JSON texts, a chunk at a time; at most `rowsMax`. `columns` is what `describe` gave. */
-  rows(
-    sql: string,
-    options: {
-      readonly columns: readonly DescribedColumn[];
-      readonly shape: "arrays" | "objects";
-      readonly rowsMax: number;
-    },
-  ): AsyncIterable<TextChunk>;
+  /** Rows of a statement whose one column is a text that is never NULL, a chunk at a time. */
+  rows(sql: string): AsyncIterable<TextChunk>;
   /** Stops what the connection runs. */
   interrupt(): void;
   /** What the statement that was last run to its end measured; undefined when that is not known. */
   profile(): Promise<RunProfile | undefined>;
-  /** Forgets the request's views and gives the connection back. */
+  /** Ends what runs, forgets the request and gives the connection back. */
   release(): Promise<void>;
 }
 
-/** Rows that are still the SQL engine's; `texts` brings them over. */
+/** Rows that are still the SQL engine's; `bytes` brings them over. */
 export interface TextChunk {
-  texts(): readonly string[];
+  readonly rowCount: number;
+  /** The texts of the first `rows` rows, all by default, one after another as UTF-8. */
+  bytes(rows?: number): Uint8Array<ArrayBuffer>;
+}
+
+/** A table by the name that a statement has for it, and what it holds. */
+export interface Relation {
+  readonly name: string;
+  readonly select: string;
 }
 
 export interface DescribedColumn {

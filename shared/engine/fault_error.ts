@@ -52,10 +52,13 @@ export function faultError(error: unknown, context: FaultContext = { linesBefore
 
 /** The engine's message without paths, its `LINE n:` counted in the caller's own text. */
 function publicMessage(message: string, { linesBefore }: FaultContext): string {
-  const ownLines = message.replace(/^LINE (\d+):/m, (_, line: string) => {
-    return `LINE ${Math.max(1, Number(line) - linesBefore)}:`;
-  });
-  return withoutPaths(ownLines).trim();
+  const place = /^LINE (\d+):/m.exec(message);
+  if (place === null) return withoutPaths(message).trim();
+  const own = Number(place[1]) - linesBefore;
+  const before = message.slice(0, place.index);
+  // What stands before the statement is ours.
+  const quote = own < 1 ? "" : `LINE ${own}:${message.slice(place.index + place[0].length)}`;
+  return withoutPaths(`${before}${quote}`).trim();
 }
 
 /** Replaces whatever looks like a file of ours. */

@@ -34,3 +34,7 @@ export const STATEMENTS_KEPT_MAX = 256;
 /** Characters of a statement, and of its tree, that are kept. */
 export const KEPT_STATEMENT_LENGTH_MAX = 8_192;
 export const KEPT_TREE_LENGTH_MAX = 65_536;
+/** Bound statements that a connection keeps for the next time; each may hold a data file open. */
+export const PREPARED_KEPT_MAX = 4;
+/** Rows that a connection makes ahead of who takes them; then the statement waits. */
+export const STREAM_BUFFER_BYTES = 8_388_608;

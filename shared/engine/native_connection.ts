@@ -1,6 +1,10 @@
 /** One connection of DuckDB in this process, and the types of its results. */
 
-import type { DuckDBConnection, DuckDBDataChunk, DuckDBType as NativeType } from "@duckdb/node-api";
+import type {
+  DuckDBConnection,
+  DuckDBPreparedStatement,
+  DuckDBType as NativeType,
+} from "@duckdb/node-api";
 import { messageOf } from "../base/errors.ts";
 import {
   type DescribedColumn,
@@ -8,15 +12,19 @@ import {
   EngineFault,
   type EngineType,
   type FaultKind,
+  type Relation,
   type RunProfile,
   type TextChunk,
 } from "./driver.ts";
-import { quoteName, renderingSql } from "./render.ts";
+import { type ChunkBinding, chunkBytes } from "./chunk_bytes.ts";
+import { KeptStatements } from "./kept_statements.ts";
 import { type ProfileNode, runProfileOf } from "./run_profile.ts";
+import { quoteName } from "./statement_text.ts";
 
 export interface ConnectionHooks {
   /** Reads the profile that the database wrote last. */
   readonly profile: () => Promise<Uint8Array>;
+  readonly binding: ChunkBinding;
   readonly giveBack: () => void;
 }
 
@@ -24,10 +32,13 @@ export class NativeConnection implements EngineConnection {
   #closed = false;
   /** Calls of the binding that have not come back; they must before the connection is closed or lent again. */
   readonly #running = new Set<Promise<unknown>>();
-  /** Quoted names of the request's views. */
+  /** Quoted names of views that `describe` made and has not dropped. */
   readonly #views = new Set<string>();
-  /** What `rows` ran last: a profile of anything else is not its measurement. */
-  #lastSql = "";
+  readonly #kept = new KeptStatements<DuckDBPreparedStatement>((prepared) =>
+    prepared.destroySync()
+  );
+  /** Whether the last thing that ran was `rows`, to its end: a profile of anything else is not its measurement. */
+  #measured = false;
   /** The peak of the connection's life as the last profile told it; undefined when it may have grown since. */
   #spillPeak: number | undefined;
   /** That peak before the statement: it counts from the connection's start and is never reset. */
@@ -46,18 +57,24 @@ export class NativeConnection implements EngineConnection {
     return (await this.ask("SELECT json_deserialize_sql(?::JSON)", tree)) ?? "";
   }
 
-  async createView(name: string, select: string): Promise<void> {
-    const quoted = quoteName(name);
-    this.#views.add(quoted);
-    await this.attempt(() => this.native.run(`CREATE OR REPLACE TEMP VIEW ${quoted} AS ${select}`));
-  }
-
   async texts(sql: string): Promise<(string | null)[][]> {
     const reader = await this.attempt(() => this.native.runAndReadAll(sql));
     return reader.getRows().map((row) => row.map((value) => value === null ? null : String(value)));
   }
 
-  async describe(sql: string): Promise<readonly DescribedColumn[]> {
+  async describe(
+    sql: string,
+    relations: readonly Relation[],
+  ): Promise<readonly DescribedColumn[]> {
+    try {
+      for (const { name, select } of relations) await this.createView(quoteName(name), select);
+      return await this.describeOverViews(sql);
+    } finally {
+      await this.dropViews();
+    }
+  }
+
+  private async describeOverViews(sql: string): Promise<readonly DescribedColumn[]> {
     const prepared = await this.attempt(() => this.native.prepare(sql));
     try {
       return Array.from(
@@ -74,23 +91,30 @@ export class NativeConnection implements EngineConnection {
     return rows.map((row) => row[1] ?? "").join("\n");
   }
 
-  async *rows(
-    sql: string,
-    options: Parameters<EngineConnection["rows"]>[1],
-  ): AsyncGenerator<TextChunk> {
-    this.#lastSql = renderingSql(sql, options);
+  /** A statement that runs again word for word is not bound again: its text names every file it reads. */
+  async *rows(sql: string): AsyncGenerator<TextChunk> {
     this.#spillPeakBefore = this.#spillPeak ??
       (await this.readProfile())?.system_peak_temp_dir_size ?? 0;
     this.#spillPeak = undefined;
-    const prepared = await this.attempt(() => this.native.prepare(this.#lastSql));
-    const result = await this.attempt(() => prepared.stream()).finally(() =>
-      prepared.destroySync()
-    );
-    for (;;) {
-      const chunk = await this.attempt(() => result.fetchChunk());
-      if (chunk === null || chunk.rowCount === 0) return;
-      yield { texts: () => textsOf(chunk) };
+    const prepared = this.#kept.take(sql) ?? await this.attempt(() => this.native.prepare(sql));
+    let finished = false;
+    try {
+      const result = await this.attempt(() => prepared.stream());
+      for (;;) {
+        const chunk = await this.attempt(() => result.fetchChunk());
+        if (chunk === null || chunk.rowCount === 0) break;
+        const { rowCount } = chunk;
+        yield {
+          rowCount,
+          bytes: (rows = rowCount) => chunkBytes(this.hooks.binding, chunk.chunk, rows),
+        };
+      }
+      finished = true;
+    } finally {
+      if (finished) this.#kept.keep(sql, prepared);
+      else prepared.destroySync();
     }
+    this.#measured = true;
   }
 
   interrupt(): void {
@@ -98,8 +122,9 @@ export class NativeConnection implements EngineConnection {
   }
 
   async profile(): Promise<RunProfile | undefined> {
+    if (!this.#measured) return undefined;
     const profile = await this.readProfile();
-    if (profile?.query_name !== this.#lastSql) return undefined;
+    if (profile === undefined) return undefined;
     this.#spillPeak = profile.system_peak_temp_dir_size;
     return runProfileOf(profile, { spillPeakBefore: this.#spillPeakBefore });
   }
@@ -108,10 +133,7 @@ export class NativeConnection implements EngineConnection {
     if (this.#closed) return;
     try {
       await this.stop();
-      for (const view of this.#views) {
-        await this.attempt(() => this.native.run(`DROP VIEW IF EXISTS temp.${view}`));
-      }
-      this.#views.clear();
+      await this.dropViews();
     } finally {
       this.hooks.giveBack();
     }
@@ -122,7 +144,21 @@ export class NativeConnection implements EngineConnection {
     if (this.#closed) return;
     this.#closed = true;
     await this.stop();
+    this.#kept.clear();
     this.native.closeSync();
+  }
+
+  private async createView(quoted: string, select: string): Promise<void> {
+    this.#views.add(quoted);
+    await this.attempt(() => this.native.run(`CREATE OR REPLACE TEMP VIEW ${quoted} AS ${select}`));
+  }
+
+  /** What fails here, as when it is interrupted, is dropped at `release`. */
+  private async dropViews(): Promise<void> {
+    for (const view of this.#views) {
+      await this.attempt(() => this.native.run(`DROP VIEW IF EXISTS temp.${view}`));
+      this.#views.delete(view);
+    }
   }
 
   /** Interrupts until nothing runs: an interrupt between two steps of a call is forgotten. */
@@ -146,6 +182,7 @@ export class NativeConnection implements EngineConnection {
   /** Runs a call of the binding; what it throws becomes an `EngineFault`. */
   private async attempt<T>(call: () => Promise<T>): Promise<T> {
     if (this.#closed) throw new EngineFault("interrupted", "the connection is closed");
+    this.#measured = false;
     const running = call();
     this.#running.add(running);
     try {
@@ -173,13 +210,6 @@ export class NativeConnection implements EngineConnection {
 }
 
 const STOP_REPEAT_MS = 20;
-
-function textsOf(chunk: DuckDBDataChunk): string[] {
-  const vector = chunk.getColumnVector(0);
-  const texts = new Array<string>(chunk.rowCount);
-  for (let i = 0; i < texts.length; i += 1) texts[i] = vector.getItem(i) as string;
-  return texts;
-}
 
 /** What the binding's types have of nesting; all of it optional, by kind. */
 interface NestedType {

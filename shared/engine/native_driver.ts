@@ -9,8 +9,10 @@
 import type { DuckDBInstance } from "@duckdb/node-api";
 import { messageOf, OperatingError } from "../base/errors.ts";
 import type { DriverOptions, EngineConnection, EngineDatabase, EngineDriver } from "./driver.ts";
+import type { ChunkBinding } from "./chunk_bytes.ts";
+import { STREAM_BUFFER_BYTES } from "./limits.ts";
 import { NativeConnection } from "./native_connection.ts";
-import { quoteText } from "./render.ts";
+import { quoteText } from "./statement_text.ts";
 import { Waiters } from "./waiters.ts";
 
 export interface NativeDriverOptions {
@@ -26,10 +28,10 @@ async function openNative(
   options: DriverOptions,
   { readFile }: NativeDriverOptions,
 ): Promise<EngineDatabase> {
-  const binding = await loadBinding();
-  const instance = await binding.DuckDBInstance.create(":memory:");
+  const { api, chunks } = await loadBinding();
+  const instance = await api.DuckDBInstance.create(":memory:");
   try {
-    return await setUp(instance, options, readFile);
+    return await setUp(instance, options, { readFile, chunks });
   } catch (error) {
     instance.closeSync();
     throw error;
@@ -39,7 +41,7 @@ async function openNative(
 async function setUp(
   instance: DuckDBInstance,
   options: DriverOptions,
-  readFile: NativeDriverOptions["readFile"],
+  { readFile, chunks }: NativeDriverOptions & { readonly chunks: ChunkBinding },
 ): Promise<EngineDatabase> {
   const setup = await instance.connect();
   for (const sql of databaseSettings(options)) await setup.run(sql);
@@ -52,6 +54,7 @@ async function setUp(
     for (const sql of connectionSettings(profilePath)) await native.run(sql);
     const connection = new NativeConnection(native, {
       profile: () => readFile(profilePath),
+      binding: chunks,
       giveBack: () => free.give(connection),
     });
     connections.push(connection);
@@ -63,9 +66,12 @@ async function setUp(
 }
 
 /** Loaded on first use: a process without the `ffi` permission can still import this file. */
-async function loadBinding(): Promise<typeof import("@duckdb/node-api")> {
+async function loadBinding(): Promise<
+  { readonly api: typeof import("@duckdb/node-api"); readonly chunks: ChunkBinding }
+> {
   try {
-    return await import("@duckdb/node-api");
+    const { default: chunks } = await import("@duckdb/node-bindings");
+    return { api: await import("@duckdb/node-api"), chunks };
   } catch (cause) {
     throw new OperatingError(
       "unavailable",
@@ -103,8 +109,18 @@ function connectionSettings(profilePath: string): string[] {
     "SET progress_bar_time = 0",
     "SET enable_profiling = 'json'",
     `SET profiling_output = ${quoteText(profilePath)}`,
+    `SET custom_profiling_settings = ${quoteText(JSON.stringify(PROFILE_METRICS))}`,
+    `SET streaming_buffer_size = '${STREAM_BUFFER_BYTES / 2 ** 20}MiB'`,
   ];
 }
+
+/** What `run_profile.ts` reads; every other metric costs time at the end of each statement. */
+const PROFILE_METRICS = {
+  OPERATOR_NAME: "true",
+  OPERATOR_CARDINALITY: "true",
+  EXTRA_INFO: "true",
+  SYSTEM_PEAK_TEMP_DIR_SIZE: "true",
+};
 
 class NativeDatabase implements EngineDatabase {
   constructor(

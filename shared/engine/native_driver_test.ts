@@ -1,4 +1,5 @@
 import { deepStrictEqual, ok, rejects, strictEqual } from "node:assert/strict";
+import { concatBytes } from "../base/bytes.ts";
 import { type EngineConnection, EngineFault } from "./driver.ts";
 import { faultKindOf } from "./native_connection.ts";
 import { nativeDriver } from "./native_driver.ts";
@@ -79,17 +80,14 @@ Deno.test({
     strictEqual(await connection.deserialize(tree), "SELECT 1");
     ok((await connection.serialize("SELEC")).includes(`"error":true`));
     const sql = "SELECT {'a': [1.5::DECIMAL(4,2)]} AS s, MAP {'k': 1} AS m";
-    const columns = await connection.describe(sql);
+    const columns = await connection.describe(sql, []);
     deepStrictEqual(columns.map(({ name, type }) => [name, type.kind, type.text]), [
       ["s", "STRUCT", `STRUCT("a" DECIMAL(4,2)[])`],
       ["m", "MAP", "MAP(VARCHAR, INTEGER)"],
     ]);
     strictEqual(columns[0]?.type.fields?.[0]?.type.item?.kind, "DECIMAL");
     ok((await connection.explain("SELECT 1")).includes("DUMMY_SCAN"));
-    const texts: string[] = [];
-    const rows = connection.rows(sql, { columns, shape: "objects", rowsMax: 5 });
-    for await (const chunk of rows) texts.push(...chunk.texts());
-    deepStrictEqual(texts, [`{"s":{"a":[1.50]},"m":{"k":1}}`]);
+    strictEqual(await textOfRows(connection, "SELECT 'a,' FROM range(3)"), "a,a,a,");
   },
 });
 
@@ -99,10 +97,7 @@ Deno.test({
     await using lab = await openLab();
     const { connection } = lab;
     strictEqual(await connection.profile(), undefined);
-    const sql = "SELECT 1 AS x";
-    const columns = await connection.describe(sql);
-    const rows = connection.rows(sql, { columns, shape: "arrays", rowsMax: 1 });
-    for await (const chunk of rows) chunk.texts();
+    await textOfRows(connection, "SELECT 'x'");
     deepStrictEqual(await connection.profile(), { rowsScanned: 0, filesRead: 0, spillBytes: 0 });
     await connection.texts("SELECT 2");
     strictEqual(await connection.profile(), undefined);
@@ -115,9 +110,7 @@ Deno.test({
     await using lab = await openLab({ memoryBytesMax: 128 * 2 ** 20, spillBytesMax: 2 ** 30 });
     const { connection } = lab;
     const spillOf = async (sql: string) => {
-      const columns = await connection.describe(sql);
-      const rows = connection.rows(sql, { columns, shape: "arrays", rowsMax: 1 });
-      for await (const chunk of rows) chunk.texts();
+      await textOfRows(connection, `SELECT x::VARCHAR FROM (${sql}) AS t(x)`);
       return (await connection.profile())?.spillBytes;
     };
     strictEqual(await spillOf("SELECT 1 AS x"), 0);
@@ -130,15 +123,60 @@ Deno.test({
 });
 
 Deno.test({
-  name: "EngineConnection.createView lasts until release",
+  name: "EngineConnection.describe leaves none of its relations behind, also when it fails",
   fn: async () => {
     await using lab = await openLab();
-    await lab.connection.createView(`odd "name"`, "SELECT 5 AS x");
-    deepStrictEqual(await lab.connection.texts(`SELECT x::VARCHAR FROM "odd ""name"""`), [["5"]]);
-    await lab.connection.release();
-    await rejects(lab.connection.texts(`SELECT x FROM "odd ""name"""`), EngineFault);
+    const { connection } = lab;
+    const relations = [{ name: `odd "name"`, select: "SELECT 5 AS x" }];
+    const columns = await connection.describe(`SELECT * FROM "odd ""name"""`, relations);
+    deepStrictEqual(columns.map(({ name, type }) => [name, type.kind]), [["x", "INTEGER"]]);
+    await rejects(connection.describe(`SELECT nope FROM "odd ""name"""`, relations), EngineFault);
+    const views = "SELECT view_name FROM duckdb_views() WHERE NOT internal";
+    deepStrictEqual(await connection.texts(views), []);
   },
 });
+
+Deno.test({
+  name: "EngineConnection.rows brings every byte of short, long and empty texts, in order",
+  fn: async () => {
+    await using lab = await openLab();
+    // Lengths around the 12 bytes up to which a text lies in its row, over many chunks.
+    const sql = "SELECT CASE WHEN i % 5 = 0 THEN repeat('ß€😀', i % 9) " +
+      "ELSE repeat(chr(97 + i % 26), i % 31) END FROM (SELECT i::INTEGER AS i FROM range(10000) AS t(i))";
+    const expected = Array.from(
+      { length: 10_000 },
+      (_, i) =>
+        i % 5 === 0 ? "ß€😀".repeat(i % 9) : String.fromCharCode(97 + i % 26).repeat(i % 31),
+    );
+    strictEqual(await textOfRows(lab.connection, sql), expected.join(""));
+    for await (const chunk of lab.connection.rows("SELECT i || ',' FROM range(100) AS t(i)")) {
+      strictEqual(new TextDecoder().decode(chunk.bytes(3)), "0,1,2,");
+      strictEqual(chunk.rowCount, 100);
+    }
+  },
+});
+
+Deno.test({
+  name: "EngineConnection.rows runs the same text anew each time",
+  fn: async () => {
+    await using lab = await openLab();
+    const { connection } = lab;
+    const sql = `SELECT epoch_us(now()) || ',' || x FROM read_csv('${lab.dir}/readable/a.csv')`;
+    const [firstUs, first] = (await textOfRows(connection, sql)).split(",");
+    await Deno.writeTextFile(`${lab.dir}/readable/a.csv`, "x\n7\n");
+    const [secondUs, second] = (await textOfRows(connection, sql)).split(",");
+    deepStrictEqual([first, second], ["1", "7"]);
+    ok(BigInt(secondUs ?? "") > BigInt(firstUs ?? ""));
+    ok(await connection.profile() !== undefined);
+  },
+});
+
+/** The texts of a statement's rows, one after another. */
+async function textOfRows(connection: EngineConnection, sql: string): Promise<string> {
+  const parts: Uint8Array[] = [];
+  for await (const chunk of connection.rows(sql)) parts.push(chunk.bytes());
+  return new TextDecoder().decode(concatBytes(parts));
+}
 
 Deno.test({
   name: "faultKindOf by the engine's first words",

@@ -1,14 +1,16 @@
-/** From a request to a statement that can run: parse, gate, plan, views. README.md tells the whole way. */
+/** From a request to a statement that can run: parse, gate, plan, relations. README.md tells the whole way. */
 
+import { present } from "../base/assert.ts";
 import type { FooterCache } from "./footer_cache.ts";
 import type { StatementCache } from "./statement_cache.ts";
 import { costOf } from "./cost.ts";
 import type { Deadline } from "./deadline.ts";
 import { applyDefaultOrder, isBareSelect } from "./default_order.ts";
-import type { DescribedColumn, EngineConnection } from "./driver.ts";
+import type { DescribedColumn, EngineConnection, Relation } from "./driver.ts";
 import { inCallersText } from "./error_place.ts";
 import { renameFunctions } from "./functions/dialect.ts";
 import { gate, type TableReference } from "./gate.ts";
+import { generatedRows } from "./generated_rows.ts";
 import {
   type FanIn,
   newestFirst,
@@ -16,13 +18,13 @@ import {
   orderedRequest,
   wantsNoOrder,
 } from "./ordered_scan.ts";
-import { generatedRows } from "./generated_rows.ts";
 import { parse, type Statement, textOfTree } from "./parse.ts";
 import type { Plan, TablePlan } from "./plan.ts";
 import { localPath, type PlannedTables, type PlanSource, planTables } from "./plan_tables.ts";
 import { namedColumns } from "./projection.ts";
-import { relationSql } from "./relation.ts";
+import { emptySql, relationSql } from "./relation.ts";
 import { decodePin, encodePin } from "./snapshot_pin.ts";
+import { nameTables, type TableName } from "./table_names.ts";
 import { timeBounds } from "./time_bounds.ts";
 import { type TreeNode, walk } from "./syntax_tree.ts";
 import type { Cost, QueryRequest, ScanOrdering } from "./types.ts";
@@ -34,9 +36,11 @@ export interface PrepareDeps extends PlanSource {
   readonly nowMs: () => number;
 }
 
-/** A statement whose views stand on its connection. */
+/** A statement with all that it needs to run. */
 export interface Prepared {
   readonly sql: string;
+  /** What `sql` names. */
+  readonly relations: readonly Relation[];
   /** As it was sent, for messages. */
   readonly statement: Statement;
   readonly explain: boolean;
@@ -62,7 +66,8 @@ export async function prepareStatement(
   const statement = await parse(serialize, request.sql);
   const renamed = renameFunctions(statement.root);
   const references = gate(statement.root, { namespace: request.namespace });
-  const rewritten = withoutNamespace(references) || renamed || !statement.embeddable;
+  const { names, changed } = nameTables(statement.root, references);
+  const rewritten = changed || renamed || !statement.embeddable;
   const bounds = await timeBounds(connection, statement.root, references);
   const planned = await planTables(deps, {
     namespace: request.namespace,
@@ -84,14 +89,15 @@ export async function prepareStatement(
     const sql = rewritten || defaultOrderApplied
       ? await textOfTree(connection, statement.document)
       : statement.sql;
-    for (const table of ordered.plan.tables) {
-      deadline.check();
-      await connection.createView(table.name, relationSql(table));
-    }
-    const columns = await deps.statements.columns(connection, sql, ordered.plan.tables);
+    deadline.check();
+    const columns = await deps.statements.columns(connection, {
+      sql,
+      relations: relationsOf(names, planned.tables, ({ schema }) => emptySql(schema.columns)),
+    });
     deadline.check();
     return {
       sql,
+      relations: relationsOf(names, ordered.plan.tables, relationSql),
       statement,
       explain: statement.explain,
       plan: request.snapshot === undefined
@@ -111,21 +117,16 @@ export async function prepareStatement(
   }
 }
 
-/** `svc.events` is the view `events`, also beside a WITH of that name; returns whether any table was qualified. */
-function withoutNamespace(references: readonly TableReference[]): boolean {
-  let changed = false;
-  for (const { node } of references) {
-    if (node["schema_name"] === "") continue;
-    node["catalog_name"] = VIEW_CATALOG;
-    node["schema_name"] = VIEW_SCHEMA;
-    changed = true;
-  }
-  return changed;
+function relationsOf(
+  names: readonly TableName[],
+  tables: readonly TablePlan[],
+  select: (table: TablePlan) => string,
+): Relation[] {
+  return names.map(({ name, table }) => {
+    const plan = tables.find((candidate) => candidate.name === table);
+    return { name, select: select(present(plan)) };
+  });
 }
-
-/** Where the SQL engine keeps temporary views. */
-const VIEW_CATALOG = "temp";
-const VIEW_SCHEMA = "main";
 
 /** The implicit order is for one stored table with a column `timestamp` that is its time. */
 function mayOrder(

@@ -1,13 +1,15 @@
 /** A prepared statement behind the engine's contract: priced, explained, run once, disposed. */
 
 import { assert } from "../base/assert.ts";
+import { utf8 } from "../base/bytes.ts";
 import type { Deadline } from "./deadline.ts";
-import type { EngineConnection, RunProfile } from "./driver.ts";
+import type { EngineConnection, RunProfile, TextChunk } from "./driver.ts";
 import { inCallersText } from "./error_place.ts";
 import { faultError, withoutPaths } from "./fault_error.ts";
 import type { Prepared } from "./prepare.ts";
 import { countFiles } from "./plan.ts";
-import { RENDERING_LINES_BEFORE } from "./render.ts";
+import { renderingSql, ROW_ENDS } from "./render.ts";
+import { type StatementText, statementText } from "./statement_text.ts";
 import { statsOf } from "./stats.ts";
 import type {
   Cost,
@@ -48,13 +50,14 @@ export class PreparedStatement implements PreparedQuery {
 
   async explain(): Promise<string> {
     const { connection, deadline } = this.options;
+    const { sql, linesBefore } = explainedText(this.prepared);
     try {
-      const text = await connection.explain(this.prepared.sql);
+      const text = await connection.explain(sql);
       deadline.check();
       return withoutPaths(text);
     } catch (error) {
       deadline.check();
-      throw faultError(error);
+      throw faultError(error, { linesBefore });
     }
   }
 
@@ -81,6 +84,10 @@ export class PreparedStatement implements PreparedQuery {
   }
 }
 
+function explainedText({ sql, relations }: Prepared): StatementText {
+  return statementText(sql, { relations, wrap: (from) => `SELECT * FROM ${from}` });
+}
+
 class StatementRun implements RunningQuery {
   readonly columns: readonly ResultColumn[];
   #collectMs = 0;
@@ -93,11 +100,14 @@ class StatementRun implements RunningQuery {
 
   async *chunks(shape: "arrays" | "objects"): AsyncGenerator<ResultChunk> {
     const { connection, deadline, rowsMax, nowMs } = this.options;
-    const rows = connection.rows(this.prepared.sql, {
-      columns: this.prepared.columns,
+    const { relations, columns } = this.prepared;
+    const { sql, linesBefore } = renderingSql(this.prepared.sql, {
+      relations,
+      columns,
       shape,
       rowsMax: rowsMax + 1,
-    })[Symbol.asyncIterator]();
+    });
+    const rows = connection.rows(sql)[Symbol.asyncIterator]();
     try {
       for (;;) {
         const startMs = nowMs();
@@ -106,17 +116,27 @@ class StatementRun implements RunningQuery {
         // An interrupted stream may just end.
         deadline.check();
         if (next.done === true) break;
-        const renderMs = nowMs();
-        const texts = next.value.texts();
-        this.#renderMs += nowMs() - renderMs;
-        yield { rows: texts };
+        yield this.#timed(next.value);
       }
     } catch (error) {
       deadline.check();
       const told = await inCallersText(error, this.prepared.statement, connection);
-      throw faultError(told, { linesBefore: RENDERING_LINES_BEFORE });
+      throw faultError(told, { linesBefore });
     }
     this.#profile = await connection.profile();
+  }
+
+  /** The chunk, with the time that bringing its bytes takes counted. */
+  #timed(chunk: TextChunk): ResultChunk {
+    return {
+      rowCount: chunk.rowCount,
+      bytes: (rows) => {
+        const startMs = this.options.nowMs();
+        const bytes = chunk.bytes(rows);
+        this.#renderMs += this.options.nowMs() - startMs;
+        return bytes;
+      },
+    };
   }
 
   stats(): Promise<Stats> {
@@ -149,7 +169,8 @@ class ExplainRun implements RunningQuery {
 
   async *chunks(shape: "arrays" | "objects"): AsyncGenerator<ResultChunk> {
     const plan = await this.statement.explain();
-    yield { rows: [JSON.stringify(shape === "arrays" ? [plan] : { plan })] };
+    const row = utf8(JSON.stringify(shape === "arrays" ? [plan] : { plan }) + ROW_ENDS[shape]);
+    yield { rowCount: 1, bytes: (rows = 1) => row.subarray(0, rows * row.byteLength) };
   }
 
   stats(): Promise<Stats> {

@@ -1,5 +1,5 @@
 /**
- * A table plan as SQL: the view that stands for the table while one statement runs. Columns are matched by
+ * A table plan as SQL: what stands for the table while one statement runs. Columns are matched by
  * Iceberg field id, so a column that was added, renamed or moved is read right from older files.
  *
  * Whole files share one `read_parquet`, which keeps its parallelism and its pruning by statistics. Parts of
@@ -8,7 +8,7 @@
 
 import type { Column, ColumnType } from "../event/schema.ts";
 import type { ScanPart, TablePlan } from "./plan.ts";
-import { quoteName, quoteText } from "./render.ts";
+import { quoteName, quoteText } from "./statement_text.ts";
 
 /** SELECT of every column of the plan's table, over what the plan reads. */
 export function relationSql(plan: TablePlan): string {
@@ -34,7 +34,8 @@ function rowRangeSql(part: ScanPart, columns: readonly Column[]): string {
     `WHERE file_row_number >= ${first} AND file_row_number < ${end}`;
 }
 
-function emptySql(columns: readonly Column[]): string {
+/** No row of these columns. */
+export function emptySql(columns: readonly Column[]): string {
   const nulls = columns.map((column) =>
     `NULL::${SQL_TYPES[column.type]} AS ${quoteName(column.name)}`
   );

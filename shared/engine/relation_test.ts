@@ -115,7 +115,7 @@ Deno.test({
   name: "relationSql reads columns by field id, whatever their names and places were",
   fn: async () => {
     await using lab = await openLab();
-    const described = await lab.connection.describe(relationSql(planOf([part(lab.dir, 0)])));
+    const described = await lab.connection.describe(relationSql(planOf([part(lab.dir, 0)])), []);
     deepStrictEqual(described.map(({ name, type }) => [name, type.kind]), [
       ['new "name"', "VARCHAR"],
       ["timestamp", "TIMESTAMP_TZ"],
@@ -159,8 +159,8 @@ Deno.test({
   fn: async () => {
     await using lab = await openLab();
     deepStrictEqual(await namesOf(lab, []), []);
-    const empty = await lab.connection.describe(relationSql(planOf([])));
-    const full = await lab.connection.describe(relationSql(planOf([part(lab.dir, 0)])));
+    const empty = await lab.connection.describe(relationSql(planOf([])), []);
+    const full = await lab.connection.describe(relationSql(planOf([part(lab.dir, 0)])), []);
     deepStrictEqual(empty, full);
   },
 });

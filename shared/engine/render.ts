@@ -17,31 +17,38 @@
  * | anything else | its text |
  */
 
-import type { DescribedColumn, EngineType } from "./driver.ts";
+import type { DescribedColumn, EngineType, Relation } from "./driver.ts";
+import { quoteText, type StatementText, statementText } from "./statement_text.ts";
 
 export type RowShape = "arrays" | "objects";
 
-/** A statement with one column: the rows of `sql` as JSON texts, at most `rowsMax` of them. */
+/** What ends each row's text. No row holds a line feed of its own: JSON escapes it. */
+export const ROW_ENDS: Readonly<Record<RowShape, string>> = { arrays: ",", objects: "\n" };
+
+/** A statement with one column: the rows of `sql` as JSON texts with their ends, at most `rowsMax` of them. */
 export function renderingSql(
   sql: string,
   options: {
+    /** What `sql` names. */
+    readonly relations: readonly Relation[];
     readonly columns: readonly DescribedColumn[];
     readonly shape: RowShape;
     readonly rowsMax: number;
   },
-): string {
-  const { columns, shape, rowsMax } = options;
+): StatementText {
+  const { relations, columns, shape, rowsMax } = options;
   const names = columns.map((_, i) => `c${i}`);
   const values = columns.map((column, i) => jsonTextSql(`r.c${i}`, column.type));
-  const row = shape === "arrays"
-    ? arrayTextSql(values)
-    : objectTextSql(uniqueNames(columns.map((column) => column.name)), values);
-  // The statement has lines of its own: a comment at its end stays one, and lines of messages can be counted back.
-  return `SELECT ${row} FROM (\n${sql}\n) AS r(${names.join(", ")}) LIMIT ${rowsMax}`;
+  const row = shape === "arrays" ? arrayTextSql(values, `]${ROW_ENDS.arrays}`) : objectTextSql(
+    uniqueNames(columns.map((column) => column.name)),
+    values,
+    `}${ROW_ENDS.objects}`,
+  );
+  return statementText(sql, {
+    relations,
+    wrap: (from) => `SELECT ${row} FROM ${from} AS r(${names.join(", ")}) LIMIT ${rowsMax}`,
+  });
 }
-
-/** Lines that `renderingSql` puts before the statement. */
-export const RENDERING_LINES_BEFORE = 1;
 
 /** Marks the trailer of a stream (SPEC.md 2.6): rows never have it. */
 const TRAILER_MEMBER = "_meta";
@@ -189,24 +196,14 @@ function joinedSql(list: string): string {
 
 const ANY_TYPE: EngineType = { text: "ANY", kind: "ANY" };
 
-function arrayTextSql(values: readonly string[]): string {
-  return `concat('[', ${values.join(", ',', ")}, ']')`;
+function arrayTextSql(values: readonly string[], end: string): string {
+  return `concat('[', ${values.join(", ',', ")}, ${quoteText(end)})`;
 }
 
-function objectTextSql(names: readonly string[], values: readonly string[]): string {
+function objectTextSql(names: readonly string[], values: readonly string[], end = "}"): string {
   const members = names.map((name, i) => {
     const before = `${i === 0 ? "{" : ","}${JSON.stringify(name)}:`;
     return `${quoteText(before)}, ${values[i]}`;
   });
-  return `concat(${members.join(", ")}, '}')`;
-}
-
-/** A SQL text literal. */
-export function quoteText(text: string): string {
-  return `'${text.replaceAll("'", "''")}'`;
-}
-
-/** A SQL identifier. */
-export function quoteName(name: string): string {
-  return `"${name.replaceAll('"', '""')}"`;
+  return `concat(${members.join(", ")}, ${quoteText(end)})`;
 }

@@ -1,4 +1,5 @@
 import { deepStrictEqual, strictEqual } from "node:assert/strict";
+import { textOf } from "../base/bytes.ts";
 import { EngineLab } from "../testing/engine_lab.ts";
 import { uniqueNames } from "./render.ts";
 
@@ -83,9 +84,9 @@ Deno.test({
       `SELECT 1 AS a, 2 AS a, 3 AS a_1, 'x' AS "it's ""q""" -- and a comment`,
     );
     await using running = await prepared.run();
-    const rows: string[] = [];
-    for await (const chunk of running.chunks("objects")) rows.push(...chunk.rows);
-    deepStrictEqual(rows, [`{"a":1,"a_2":2,"a_1":3,"it's \\"q\\"":"x"}`]);
+    let rows = "";
+    for await (const chunk of running.chunks("objects")) rows += textOf(chunk.bytes());
+    deepStrictEqual(rows, `{"a":1,"a_2":2,"a_1":3,"it's \\"q\\"":"x"}\n`);
     deepStrictEqual(running.columns.map((column) => column.name), ["a", "a", "a_1", `it's "q"`]);
   },
 });

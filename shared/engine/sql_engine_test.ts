@@ -71,7 +71,7 @@ Deno.test({
     await using running = await prepared.run();
     const chunks = running.chunks("arrays")[Symbol.asyncIterator]();
     const first: IteratorResult<ResultChunk> = await chunks.next();
-    ok(first.done !== true && first.value.rows.length <= 2048);
+    ok(first.done !== true && first.value.rowCount <= 2048);
     await chunks.return?.();
     // The 1 GB that nobody asked for is not in the way of the next statement (pool: 512 MiB).
     deepStrictEqual((await lab.query("SELECT 1")).rows, [[1]]);
@@ -181,7 +181,7 @@ Deno.test({
     ok(/^\d+$/.test(tables[0]?.snapshot_id ?? ""));
     await using running = await prepared.run();
     let rows = 0;
-    for await (const chunk of running.chunks("objects")) rows += chunk.rows.length;
+    for await (const chunk of running.chunks("objects")) rows += chunk.rowCount;
     const stats = await running.stats();
     strictEqual(rows, 1000);
     strictEqual(stats.rows_scanned, 1000);

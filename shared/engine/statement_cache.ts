@@ -4,9 +4,8 @@
  * columns of its tables, whatever files they have. Long texts are not kept; the least recently used go first.
  */
 
-import type { DescribedColumn, EngineConnection } from "./driver.ts";
+import type { DescribedColumn, EngineConnection, Relation } from "./driver.ts";
 import { KEPT_STATEMENT_LENGTH_MAX, KEPT_TREE_LENGTH_MAX, STATEMENTS_KEPT_MAX } from "./limits.ts";
-import type { TablePlan } from "./plan.ts";
 
 export class StatementCache {
   readonly #trees = new Map<string, string>();
@@ -23,21 +22,16 @@ export class StatementCache {
     return tree;
   }
 
-  /** As `EngineConnection.describe`, with `tables` as its views. */
+  /** As `EngineConnection.describe`; `relations` are empty ones, which tell the columns and no files. */
   async columns(
     connection: EngineConnection,
-    sql: string,
-    tables: readonly TablePlan[],
+    { sql, relations }: { readonly sql: string; readonly relations: readonly Relation[] },
   ): Promise<readonly DescribedColumn[]> {
-    if (sql.length > KEPT_STATEMENT_LENGTH_MAX) return await connection.describe(sql);
-    const views = tables.map(({ name, schema }) => [
-      name,
-      schema.columns.map((column) => [column.name, column.type]),
-    ]);
-    const key = JSON.stringify([sql, views]);
+    if (sql.length > KEPT_STATEMENT_LENGTH_MAX) return await connection.describe(sql, relations);
+    const key = JSON.stringify([sql, relations]);
     const known = recall(this.#columns, key);
     if (known !== undefined) return known;
-    const columns = await connection.describe(sql);
+    const columns = await connection.describe(sql, relations);
     keep(this.#columns, key, columns);
     return columns;
   }

@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import { EVENTS_SCHEMA } from "../event/events.ts";
 import type { TableSchema } from "../event/schema.ts";
-import type { EngineConnection } from "./driver.ts";
+import type { EngineConnection, Relation } from "./driver.ts";
 import { KEPT_STATEMENT_LENGTH_MAX, STATEMENTS_KEPT_MAX } from "./limits.ts";
-import type { TablePlan } from "./plan.ts";
+import { emptySql } from "./relation.ts";
 import { StatementCache } from "./statement_cache.ts";
 
 /** Answers with the text asked for, and counts. */
@@ -17,8 +17,8 @@ function countingConnection() {
   return { asked, connection };
 }
 
-function tableOf(schema: TableSchema): TablePlan {
-  return { name: "events", schema } as TablePlan;
+function relationOf({ columns }: TableSchema): Relation {
+  return { name: "events", select: emptySql(columns) };
 }
 
 Deno.test({
@@ -53,7 +53,10 @@ Deno.test({
       { ...EVENTS_SCHEMA, columns: [widened, ...EVENTS_SCHEMA.columns.slice(1)] },
       EVENTS_SCHEMA,
     ];
-    for (const schema of schemas) await cache.columns(connection, "SELECT *", [tableOf(schema)]);
+    for (const schema of schemas) {
+      const relations = [relationOf(schema)];
+      await cache.columns(connection, { sql: "SELECT *", relations });
+    }
     assert.equal(asked.length, 3);
   },
 });
@@ -66,7 +69,7 @@ Deno.test({
     const long = "x".repeat(KEPT_STATEMENT_LENGTH_MAX + 1);
     for (let i = 0; i < 2; i += 1) {
       await cache.tree(connection, long);
-      await cache.columns(connection, long, []);
+      await cache.columns(connection, { sql: long, relations: [] });
     }
     assert.equal(asked.length, 4);
     const failing = {
@@ -74,7 +77,7 @@ Deno.test({
       describe: () => Promise.reject(new Error("no")),
     } as unknown as EngineConnection;
     await assert.rejects(cache.tree(failing, "SELECT 1"));
-    await assert.rejects(cache.columns(failing, "SELECT 1", []));
+    await assert.rejects(cache.columns(failing, { sql: "SELECT 1", relations: [] }));
     assert.equal(await cache.tree(connection, "SELECT 1"), "SELECT 1");
   },
 });

@@ -59,8 +59,8 @@ export interface RunningQuery extends AsyncDisposable {
   /** Bounds of an answer that is not exact (`served_by` is `sketch`). SPEC.md 2.5. */
   readonly approximation?: Readonly<Record<string, unknown>>;
   /**
-   * Result rows as JSON text, a chunk at a time, produced as fast as they are taken. `arrays`: `[1,"a"]`
-   * per row; `objects`: `{"a":1}` per row. `rows` has one text per row. Stops after `rowsMax` + 1.
+   * Result rows as JSON text, a chunk at a time, produced as fast as they are taken. `arrays`: `[1,"a"],`
+   * per row, with its comma; `objects`: `{"a":1}` and a line feed per row. Stops after `rowsMax` + 1.
    */
   chunks(shape: "arrays" | "objects"): AsyncIterable<ResultChunk>;
   /** Complete once `chunks` is exhausted. */
@@ -74,7 +74,9 @@ export interface ResultColumn {
 }
 
 export interface ResultChunk {
-  readonly rows: readonly string[];
+  readonly rowCount: number;
+  /** The texts of the first `rows` rows, all by default, as UTF-8. They are brought over when asked for. */
+  bytes(rows?: number): Uint8Array<ArrayBuffer>;
 }
 
 export type ComplexityClass = "small" | "medium" | "large" | "huge";

@@ -4,6 +4,7 @@
  */
 
 import { assert } from "../base/assert.ts";
+import { textOf } from "../base/bytes.ts";
 import { dayOfNs } from "../base/time.ts";
 import type { Catalog } from "../catalog/catalog.ts";
 import { openSqliteCatalog } from "../catalog/sqlite_catalog.ts";
@@ -186,7 +187,9 @@ export class EngineLab implements AsyncDisposable {
     await using prepared = await this.prepare(sql, options);
     await using running = await prepared.run();
     const texts: string[] = [];
-    for await (const chunk of running.chunks("arrays")) texts.push(...chunk.rows);
+    for await (const chunk of running.chunks("arrays")) {
+      texts.push(...arrayTexts(textOf(chunk.bytes())));
+    }
     return {
       columns: running.columns.map((column) => column.name),
       types: running.columns.map((column) => column.type),
@@ -202,6 +205,22 @@ export class EngineLab implements AsyncDisposable {
     await this.catalog.close();
     await Deno.remove(this.dir, { recursive: true });
   }
+}
+
+/** The texts of JSON arrays that each end with a comma: `[1],["],"],` is `[1]` and `["],"]`. */
+function arrayTexts(text: string): string[] {
+  const texts: string[] = [];
+  let depth = 0;
+  let start = 0;
+  for (const { 0: token, index } of text.matchAll(/"(?:[^"\\]|\\.)*"|[[\]]/g)) {
+    if (token === "[") depth += 1;
+    if (token !== "]") continue;
+    depth -= 1;
+    if (depth > 0) continue;
+    texts.push(text.slice(start, index + 1));
+    start = index + 2;
+  }
+  return texts;
 }
 
 function eventRow({ ns, host = "h", raw = "", attributes = null }: EventFields): RowObject {

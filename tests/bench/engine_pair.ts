@@ -89,7 +89,7 @@ export class EnginePair implements AsyncDisposable {
     });
     await using running = await prepared.run();
     let rows = 0;
-    for await (const chunk of running.chunks("arrays")) rows += chunk.rows.length;
+    for await (const chunk of running.chunks("arrays")) rows += chunk.rowCount;
     return rows;
   }
 

@@ -1,0 +1,45 @@
+/**
+ * The caller's statement inside one of ours. Its tables are common table expressions before it: they end with the
+ * statement, so a connection keeps nothing that a later statement, perhaps another tenant's, could name. Its own
+ * text stays as it was sent, on lines of its own, so that messages quote it and a comment at its end stays one.
+ */
+
+import type { Relation } from "./driver.ts";
+
+export interface StatementText {
+  readonly sql: string;
+  /** Lines before the caller's first one. */
+  readonly linesBefore: number;
+}
+
+/** `wrap` puts the query around `from`, which stands for the caller's statement as a FROM item without a name. */
+export function statementText(
+  statement: string,
+  { relations, wrap }: {
+    readonly relations: readonly Relation[];
+    readonly wrap: (from: string) => string;
+  },
+): StatementText {
+  const sql = withClause(relations) + wrap(`(\n${statement}\n)`);
+  const before = sql.slice(0, sql.indexOf(`(\n${statement}\n)`) + 2);
+  return { sql, linesBefore: before.split("\n").length - 1 };
+}
+
+/** NOT MATERIALIZED: filters and wanted columns reach the files, as they would through a view. */
+function withClause(relations: readonly Relation[]): string {
+  if (relations.length === 0) return "";
+  const tables = relations.map(({ name, select }) =>
+    `${quoteName(name)} AS NOT MATERIALIZED (${select})`
+  );
+  return `WITH ${tables.join(", ")} `;
+}
+
+/** A SQL text literal. */
+export function quoteText(text: string): string {
+  return `'${text.replaceAll("'", "''")}'`;
+}
+
+/** A SQL identifier. */
+export function quoteName(name: string): string {
+  return `"${name.replaceAll('"', '""')}"`;
+}
