@@ -63,6 +63,25 @@ export class BenchServers implements AsyncDisposable {
     return { port, pid: process.pid };
   }
 
+  /** The query server of this workspace under its usual permissions, over the warehouse in `dataDir`. */
+  async startQuery(dataDir: string): Promise<RunningServer> {
+    const [port = 0, metricsPort = 0] = freePorts(2);
+    await Deno.mkdir(join(dataDir, "wal"), { recursive: true });
+    await Deno.mkdir(join(dataDir, "query-cache"), { recursive: true });
+    const process = new Deno.Command(Deno.execPath(), {
+      args: processArguments("query", dataDir, [
+        ...["--bind", `127.0.0.1:${port}`, "--metrics-bind", `127.0.0.1:${metricsPort}`],
+      ]),
+      env: { SVC_LOG: "warning" },
+      stdin: "null",
+      stdout: "null",
+      stderr: "inherit",
+    }).spawn();
+    this.#processes.push(process);
+    await waitUntilReady(port);
+    return { port, pid: process.pid };
+  }
+
   async [Symbol.asyncDispose](): Promise<void> {
     for (const process of this.#processes) await end(process);
     await Deno.remove(this.dir, { recursive: true });
@@ -87,7 +106,7 @@ async function waitUntilReady(port: number): Promise<void> {
     if (response?.ok) return;
     await new Promise((resolve) => setTimeout(resolve, 20));
   }
-  throw new Error(`the ingest server was not ready within ${READY_MS_MAX} ms`);
+  throw new Error(`the server was not ready within ${READY_MS_MAX} ms`);
 }
 
 async function end(process: Deno.ChildProcess): Promise<void> {

@@ -7,6 +7,7 @@ import { FRESHNESS } from "./freshness_benchmark.ts";
 import { INGEST } from "./ingest_benchmark.ts";
 import { LATENCY } from "./latency_benchmark.ts";
 import { MEMORY } from "./memory_benchmark.ts";
+import { QUERY } from "./query_benchmark.ts";
 import { SQL } from "./sql_benchmark.ts";
 
 export const BENCHMARKS: readonly Benchmark[] = [
@@ -16,5 +17,6 @@ export const BENCHMARKS: readonly Benchmark[] = [
   MEMORY,
   DRAIN,
   SQL,
+  QUERY,
   FRESHNESS,
 ];

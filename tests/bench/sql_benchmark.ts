@@ -5,7 +5,7 @@ import { EnginePair, type PairQuery } from "./engine_pair.ts";
 import { buildTable } from "./table_fixture.ts";
 
 const ROUNDS = 5;
-const SCAN_RATIO_MAX = 1.25;
+const SCAN_RATIO_MAX = 1.15;
 const NEWEST_RATIO_MIN = 10;
 
 const SCANS: readonly PairQuery[] = [

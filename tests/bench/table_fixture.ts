@@ -11,6 +11,7 @@ import type { ColumnBatch } from "../../shared/columns/batch.ts";
 import { EVENTS_SCHEMA, EVENTS_TABLE } from "../../shared/event/events.ts";
 import { DEFAULT_NAMESPACE } from "../../shared/event/tenant.ts";
 import { commitAppend, ensureTable } from "../../shared/iceberg/commit_append.ts";
+import type { NewDataFile } from "../../shared/iceberg/types.ts";
 import { DataFileWriter } from "../../shared/maintenance/data_file_writer.ts";
 import { SystemClock } from "../../shared/os/clock.ts";
 import { DenoFileSystem } from "../../shared/os/deno_file_system.ts";
@@ -31,9 +32,14 @@ export interface TableFixture extends AsyncDisposable {
 
 const IDENT = { namespace: DEFAULT_NAMESPACE, name: EVENTS_TABLE };
 const ROWS_PER_BATCH = 5_000;
-const START_NS = 1_795_132_800_000_000_000n;
+/** Time of the first row. */
+export const START_NS = 1_795_132_800_000_000_000n;
 
-export async function buildTable(rows: number): Promise<TableFixture> {
+/** `rowsPerFile`: files of just so many rows; without it as large as a drain makes them. */
+export async function buildTable(
+  rows: number,
+  { rowsPerFile }: { readonly rowsPerFile?: number } = {},
+): Promise<TableFixture> {
   const dir = await Deno.makeTempDir({ prefix: "svc-bench-table-" });
   const fs = new DenoFileSystem();
   const clock = new SystemClock();
@@ -44,11 +50,15 @@ export async function buildTable(rows: number): Promise<TableFixture> {
   const deps = { store, catalog, clock, random };
   const table = await ensureTable(deps, { ident: IDENT, schema: EVENTS_SCHEMA });
   using encoder = openParquetEncoder();
-  const writer = new DataFileWriter({ store, random, encoder }, table);
-  for (let first = 0; first < rows; first += ROWS_PER_BATCH) {
-    await writer.add(eventsOf(first, Math.min(ROWS_PER_BATCH, rows - first)));
+  const files: NewDataFile[] = [];
+  for (let start = 0; start < rows; start += rowsPerFile ?? rows) {
+    const end = Math.min(rows, start + (rowsPerFile ?? rows));
+    const writer = new DataFileWriter({ store, random, encoder }, table);
+    for (let first = start; first < end; first += ROWS_PER_BATCH) {
+      await writer.add(eventsOf(first, Math.min(ROWS_PER_BATCH, end - first)));
+    }
+    files.push(...await writer.finish());
   }
-  const files = await writer.finish();
   await commitAppend(deps, { ident: IDENT, schema: EVENTS_SCHEMA, files, consumed: [] });
   return {
     dir,
