@@ -27,7 +27,7 @@ Deno.test({
         [["--query-wal-buffer-dir", file], /Cannot read .*--query-wal-buffer-dir/, {}],
         [["--cache-dir", join(file, "cache")], /Cannot write the cache folder.*--cache-dir/, {}],
         [["--warehouse-url", "s3://bucket"], /"s3".*--warehouse-url/, {}],
-        [["--catalog-uri", "postgres://u:secret@h/db"], /"postgres"/, {}],
+        [["--catalog-uri", "mysql://u:secret@h/db"], /"mysql"/, {}],
       ];
       for (const [flags, message, deps] of cases) {
         const settings = parseOptions(OPTIONS, ["--data-dir", dir, ...FREE, ...flags]);
