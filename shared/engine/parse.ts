@@ -53,7 +53,10 @@ export async function parse(
 }
 
 /** Text of a tree that was changed after parsing. */
-export function textOfTree(connection: EngineConnection, document: TreeNode): Promise<string> {
+export function textOfTree(
+  connection: Pick<EngineConnection, "deserialize">,
+  document: TreeNode,
+): Promise<string> {
   return connection.deserialize(JSON.stringify(document));
 }
 

@@ -25,7 +25,7 @@ import { namedColumns } from "./projection.ts";
 import { emptySql, relationSql } from "./relation.ts";
 import { decodePin, encodePin } from "./snapshot_pin.ts";
 import { nameTables, type TableName } from "./table_names.ts";
-import { timeBounds } from "./time_bounds.ts";
+import { type BoundsConnection, timeBounds } from "./time_bounds.ts";
 import { type TreeNode, walk } from "./syntax_tree.ts";
 import type { Cost, QueryRequest, ScanOrdering } from "./types.ts";
 
@@ -62,13 +62,17 @@ export async function prepareStatement(
   { deps, deadline }: { readonly deps: PrepareDeps; readonly deadline: Deadline },
 ): Promise<Prepared> {
   const startMs = deps.nowMs();
-  const serialize = (sql: string) => deps.statements.tree(connection, sql);
-  const statement = await parse(serialize, request.sql);
+  const known: BoundsConnection = {
+    serialize: (sql) => deps.statements.tree(connection, sql),
+    deserialize: (tree) => deps.statements.text(connection, tree),
+    texts: (sql) => connection.texts(sql),
+  };
+  const statement = await parse(known.serialize, request.sql);
   const renamed = renameFunctions(statement.root);
   const references = gate(statement.root, { namespace: request.namespace });
   const { names, changed } = nameTables(statement.root, references);
   const rewritten = changed || renamed || !statement.embeddable;
-  const bounds = await timeBounds(connection, statement.root, references);
+  const bounds = await timeBounds(known, statement.root, references);
   const planned = await planTables(deps, {
     namespace: request.namespace,
     tenant: request.tenant,
@@ -87,7 +91,7 @@ export async function prepareStatement(
       deps,
     );
     const sql = rewritten || defaultOrderApplied
-      ? await textOfTree(connection, statement.document)
+      ? await textOfTree(known, statement.document)
       : statement.sql;
     deadline.check();
     const columns = await deps.statements.columns(connection, {

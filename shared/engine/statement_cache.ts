@@ -1,7 +1,7 @@
 /**
  * What does not change from one run of a statement to the next, kept for those asked again and again (a dashboard's):
- * its tree, and its result's columns. The tree follows from the text alone; the columns from the text and the
- * columns of its tables, whatever files they have. Long texts are not kept; the least recently used go first.
+ * its tree, the text of a tree that was changed, and its result's columns. Tree and text follow from one another alone;
+ * the columns from the text and the columns of its tables, whatever files they have. Long texts are not kept; the least recently used go first.
  */
 
 import type { DescribedColumn, EngineConnection, Relation } from "./driver.ts";
@@ -9,6 +9,7 @@ import { KEPT_STATEMENT_LENGTH_MAX, KEPT_TREE_LENGTH_MAX, STATEMENTS_KEPT_MAX } 
 
 export class StatementCache {
   readonly #trees = new Map<string, string>();
+  readonly #texts = new Map<string, string>();
   readonly #columns = new Map<string, readonly DescribedColumn[]>();
 
   /** As `EngineConnection.serialize`. */
@@ -20,6 +21,15 @@ export class StatementCache {
       keep(this.#trees, sql, tree);
     }
     return tree;
+  }
+
+  /** As `EngineConnection.deserialize`. */
+  async text(connection: EngineConnection, tree: string): Promise<string> {
+    const known = recall(this.#texts, tree);
+    if (known !== undefined) return known;
+    const text = await connection.deserialize(tree);
+    if (tree.length <= KEPT_TREE_LENGTH_MAX) keep(this.#texts, tree, text);
+    return text;
   }
 
   /** As `EngineConnection.describe`; `relations` are empty ones, which tell the columns and no files. */

@@ -13,7 +13,11 @@ function countingConnection() {
     asked.push(sql);
     return Promise.resolve(sql);
   };
-  const connection = { serialize: answer, describe: answer } as unknown as EngineConnection;
+  const connection = {
+    serialize: answer,
+    deserialize: answer,
+    describe: answer,
+  } as unknown as EngineConnection;
   return { asked, connection };
 }
 
@@ -35,6 +39,18 @@ Deno.test({
     }
     await cache.tree(connection, "SELECT 1");
     assert.equal(asked.filter((sql) => sql === "SELECT 1").length, 2);
+  },
+});
+
+Deno.test({
+  name: "StatementCache asks for a tree's text once, and for another tree's again",
+  async fn() {
+    const { asked, connection } = countingConnection();
+    const cache = new StatementCache();
+    for (const tree of ["a", "b", "a", "b"]) {
+      assert.equal(await cache.text(connection, tree), tree);
+    }
+    assert.deepEqual(asked, ["a", "b"]);
   },
 });
 

@@ -38,6 +38,9 @@ export interface TimeBounds {
   readonly complete: boolean;
 }
 
+/** What evaluates constants; the trees and texts may come from a cache. */
+export type BoundsConnection = Pick<EngineConnection, "serialize" | "deserialize" | "texts">;
+
 export const EVERYTHING: TimeRange = { minNs: undefined, maxNs: undefined };
 
 /**
@@ -45,7 +48,7 @@ export const EVERYTHING: TimeRange = { minNs: undefined, maxNs: undefined };
  * evaluated, so a bound made from the clock only ever counts as a lower one.
  */
 export async function timeBounds(
-  connection: EngineConnection,
+  connection: BoundsConnection,
   root: TreeNode,
   references: readonly TableReference[],
 ): Promise<TimeBounds> {
@@ -291,7 +294,7 @@ function usesClock(node: TreeNode): boolean {
 }
 
 async function evaluate(
-  connection: EngineConnection,
+  connection: BoundsConnection,
   bounds: readonly Bound[],
 ): Promise<(TimeRange | undefined)[]> {
   const times = bounds.filter((bound) => bound.column === "timestamp");
@@ -328,7 +331,7 @@ function rangeOf(operator: Operator, first: bigint, last: bigint): TimeRange {
 
 /** Unix microseconds of constant time expressions; undefined for one that has no finite value. */
 async function microsOf(
-  connection: EngineConnection,
+  connection: BoundsConnection,
   constants: readonly TreeNode[],
 ): Promise<(bigint | undefined)[]> {
   if (constants.length === 0) return [];
