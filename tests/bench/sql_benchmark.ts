@@ -4,7 +4,7 @@ import { type Benchmark, type BenchRow, formatCount, formatMs, formatRatio } fro
 import { EnginePair, type PairQuery } from "./engine_pair.ts";
 import { buildTable } from "./table_fixture.ts";
 
-const ROUNDS = 5;
+const ROUNDS = 15;
 const SCAN_RATIO_MAX = 1.15;
 const NEWEST_RATIO_MIN = 10;
 
