@@ -3,7 +3,7 @@
  *
  * `putNew` is durable and atomic: the bytes go to a temporary file that is synced, a hard link gives it the
  * final name (which refuses to replace), then that folder is synced, and new folders into their parents. A
- * crash before the link leaves a file under `.tmp/`, which `list` never shows and
+ * crash before the link leaves a file in a folder `.tmp`, which `list` never shows and
  * `sweepTemporaries` removes.
  *
  * Not covered: permissions and disk space; a full disk is `unavailable`.
@@ -25,13 +25,22 @@ export function openLocalReader(files: ReadableFiles, rootPath: string): Readabl
   return new LocalReader(files, checkRoot(rootPath));
 }
 
+export interface LocalStoreOptions {
+  readonly random?: Random;
+  /**
+   * Key of the folder whose `.tmp` holds this store's unfinished objects, for a process that may write only there;
+   * default: the root. Its file system must be the root's.
+   */
+  readonly unfinishedBelow?: string;
+}
+
 /** Objects below `rootPath` (absolute; made when the first object is stored). */
 export function openLocalStore(
   files: FileSystem,
   rootPath: string,
-  options: { readonly random?: Random } = {},
+  options: LocalStoreOptions = {},
 ): LocalStore {
-  return new LocalStore(files, checkRoot(rootPath), options.random ?? new SystemRandom());
+  return new LocalStore(files, checkRoot(rootPath), options);
 }
 
 function checkRoot(rootPath: string): string {
@@ -115,7 +124,7 @@ class LocalReader implements ReadableStore {
     }
     for (const entry of entries) {
       const name = `${folder}${entry.name}`;
-      if (name === TEMPORARY_DIR) continue;
+      if (entry.name === TEMPORARY_DIR) continue;
       if (entry.isFile && name.startsWith(prefix)) keys.push(name);
       else if (entry.isDirectory && overlaps(`${name}/`, prefix)) {
         await this.collect(`${name}/`, prefix, keys);
@@ -141,19 +150,22 @@ class LocalReader implements ReadableStore {
 export class LocalStore extends LocalReader implements ObjectStore {
   /** Folders known to exist durably. */
   private readonly folders = new Set<string>();
+  private readonly random: Random;
+  /** Where unfinished objects are. */
+  private readonly temporaryFolder: string;
 
-  constructor(
-    override readonly files: FileSystem,
-    rootPath: string,
-    private readonly random: Random,
-  ) {
+  constructor(override readonly files: FileSystem, rootPath: string, options: LocalStoreOptions) {
     super(files, rootPath);
+    const { random = new SystemRandom(), unfinishedBelow: below } = options;
+    this.random = random;
+    const folder = below === undefined ? TEMPORARY_DIR : `${checkKey(below)}/${TEMPORARY_DIR}`;
+    this.temporaryFolder = this.pathOf(folder);
   }
 
   putNew(key: string, bytes: Uint8Array): Promise<void> {
     return this.attempt("store", key, async (path) => {
       const folder = parentOf(path);
-      await this.ensureFolder(this.pathOf(TEMPORARY_DIR));
+      await this.ensureFolder(this.temporaryFolder);
       await this.ensureFolder(folder);
       const temporary = this.temporaryPath();
       try {
@@ -185,7 +197,7 @@ export class LocalStore extends LocalReader implements ObjectStore {
 
   /** Removes what writers that crashed left half-written; returns how many files. */
   async sweepTemporaries(nowMs: number): Promise<number> {
-    const folder = this.pathOf(TEMPORARY_DIR);
+    const folder = this.temporaryFolder;
     if (!(await this.files.exists(folder))) return 0;
     let removed = 0;
     for (const entry of await this.files.readDir(folder)) {
@@ -218,7 +230,7 @@ export class LocalStore extends LocalReader implements ObjectStore {
 
   private temporaryPath(): string {
     const name = Array.from(this.random.bytes(12), (byte) => byte.toString(16).padStart(2, "0"));
-    return this.pathOf(`${TEMPORARY_DIR}/${name.join("")}`);
+    return `${this.temporaryFolder}/${name.join("")}`;
   }
 
   /** Makes `path`, which is the root or below it, durable with its missing ancestors. */
@@ -228,7 +240,8 @@ export class LocalStore extends LocalReader implements ObjectStore {
     else {
       const parent = parentOf(path);
       await this.ensureFolder(parent);
-      await this.files.mkdir(path);
+      // Making what is there takes a right that its user may not have.
+      if (!(await this.files.exists(path))) await this.files.mkdir(path);
       // Also when it was there already: its maker may have crashed before this.
       await this.files.syncDir(parent);
     }

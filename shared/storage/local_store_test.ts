@@ -69,6 +69,30 @@ Deno.test({
 });
 
 Deno.test({
+  name:
+    "LocalStore with a folder for unfinished objects touches nothing else, and lists none of them",
+  fn: () =>
+    inFolder(async (root) => {
+      await Deno.mkdir(`${root}/ns/mine`, { recursive: true });
+      const log: string[] = [];
+      const files = recording(new DenoFileSystem(), log, root);
+      const store = openLocalStore(files, root, { unfinishedBelow: "ns/mine" });
+      await store.putNew("ns/mine/t/x", utf8("x"));
+      const changes = log.filter((line) => !line.startsWith("syncDir"));
+      assert.ok(changes.length >= 6, changes.join());
+      assert.deepEqual(changes.filter((line) => !/^[a-z]+ ns\/mine\//i.test(line)), []);
+      await Deno.writeTextFile(`${root}/ns/mine/.tmp/left`, "half");
+      const keys = (await Array.fromAsync(store.list(""))).map(({ key }) => key);
+      assert.deepEqual(keys, ["ns/mine/t/x"]);
+      assert.equal(await store.sweepTemporaries(Date.now() + 2 * 3_600_000), 1);
+      await assert.rejects(
+        store.putNew("ns/mine/.tmp/left", utf8("x")),
+        (error) => isOperatingError(error, "invalid_argument"),
+      );
+    }),
+});
+
+Deno.test({
   name: "openLocalReader sees nothing in a folder that is not there yet, then what appears",
   fn: () =>
     inFolder(async (root) => {

@@ -7,7 +7,7 @@ import { OperatingError } from "../base/errors.ts";
 
 /** S3's limit, in UTF-8 bytes; file systems allow more in total and 255 for each part. */
 export const KEY_BYTES_MAX = 1024;
-/** First part that no key may have: stores keep unfinished objects there. */
+/** Part that no key may have: stores keep unfinished objects in folders of this name. */
 export const TEMPORARY_DIR = ".tmp";
 const PART_BYTES_MAX = 255;
 const encoder = new TextEncoder();
@@ -38,10 +38,10 @@ function keyFault(key: string): string | undefined {
   if (key.includes("\0") || key.includes("\\")) return "it holds a NUL or a backslash";
   if (!key.isWellFormed()) return "it is not well-formed Unicode";
   if (encoder.encode(key).byteLength > KEY_BYTES_MAX) return `it is over ${KEY_BYTES_MAX} bytes`;
-  if (key.split("/", 1)[0] === TEMPORARY_DIR) return `${TEMPORARY_DIR} is for unfinished objects`;
   for (const part of key.split("/")) {
     if (part === "") return "it has an empty part; keys are relative, with single slashes";
     if (part === "." || part === "..") return `it has a part ${JSON.stringify(part)}`;
+    if (part === TEMPORARY_DIR) return `${TEMPORARY_DIR} is for unfinished objects`;
     if (encoder.encode(part).byteLength > PART_BYTES_MAX) {
       return `it has a part over ${PART_BYTES_MAX} bytes`;
     }
