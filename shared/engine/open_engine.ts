@@ -42,6 +42,8 @@ export interface EngineOptions {
   readonly threads?: number;
   /** Default: by the number of cores, `fan_in.ts`. */
   readonly fanIn?: Partial<FanIn>;
+  /** Lower-cased names of tables that no statement may read. */
+  readonly hiddenTables?: readonly string[];
   readonly clock: Clock;
   readonly random: Random;
 }
@@ -76,6 +78,7 @@ export async function openEngine(options: EngineOptions): Promise<Engine> {
       delta: wal === undefined ? undefined : new WalDelta({ wal, files, dir: deltaDir }),
       footers: new FooterCache(store),
       statements: new StatementCache(),
+      hidden: new Set(options.hiddenTables),
       fanIn: {
         ...defaultFanIn(options.threads ?? navigator.hardwareConcurrency),
         ...options.fanIn,

@@ -21,6 +21,8 @@ import type { DeltaLease, WalDelta } from "./wal_delta.ts";
 export interface PlanSource extends SnapshotSource {
   readonly store: ReadableStore;
   readonly delta: WalDelta | undefined;
+  /** Names that no statement may know: for it there is no such table, in any namespace. */
+  readonly hidden: ReadonlySet<string>;
 }
 
 export interface PlanRequest {
@@ -95,6 +97,7 @@ async function planOnce(
   source: PlanSource,
   { request, name, nowMs }: TableRequest,
 ): Promise<PlannedTable> {
+  if (source.hidden.has(name)) throw await unknown(source, request.namespace, name);
   const ident: TableIdent = { namespace: request.namespace, name };
   const lane: LaneId = { tenant: request.tenant, index: name };
   const range = request.ranges.get(name) ?? EVERYTHING;
@@ -197,7 +200,7 @@ async function unknown(
   name: string,
 ): Promise<OperatingError> {
   const known = new Set([...BUILT_IN_TABLES.keys(), ...await source.catalog.tables(namespace)]);
-  return unknownTable(name, [...known].sort());
+  return unknownTable(name, [...known].filter((one) => !source.hidden.has(one)).sort());
 }
 
 /** Where the SQL engine finds a data file. */
