@@ -26,8 +26,11 @@ export interface EngineDriver {
 }
 
 export interface EngineDatabase {
-  /** A connection for one request, given back by `release`. Waits for a free one; rejects when `signal` aborts. */
-  connect(signal: AbortSignal): Promise<EngineConnection>;
+  /**
+   * A connection for one request, given back by `release`. Waits for a free one, tenants in turn; rejects when
+   * `signal` aborts, and with `rate_limited` when too many wait.
+   */
+  connect(signal: AbortSignal, tenant?: string): Promise<EngineConnection>;
   close(): Promise<void>;
 }
 

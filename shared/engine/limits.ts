@@ -17,6 +17,9 @@ export const LIST_MAPPED_MAX = 4_096;
 export const LIST_FLATTENED_MAX = 1_048_576;
 /** Statements that run at once; more wait in line within their own deadline. */
 export const CONNECTIONS_MAX = 16;
+/** Statements in that line, in all and of one tenant; one more is refused with 429. */
+export const WAITERS_MAX = 1_024;
+export const WAITERS_PER_KEY_MAX = 256;
 /** Bytes of converted WAL segments in the cache directory; the least recently used idle ones go first. */
 export const DELTA_CACHE_BYTES_MAX = 1_073_741_824;
 /** Parsed Parquet footers kept; the least recently used go first. */

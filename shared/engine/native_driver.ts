@@ -129,8 +129,8 @@ class NativeDatabase implements EngineDatabase {
     private readonly free: Waiters<NativeConnection>,
   ) {}
 
-  connect(signal: AbortSignal): Promise<EngineConnection> {
-    return this.free.take(signal);
+  connect(signal: AbortSignal, tenant?: string): Promise<EngineConnection> {
+    return this.free.take(signal, tenant);
   }
 
   async close(): Promise<void> {

@@ -31,7 +31,7 @@ export class SqlEngine implements Engine {
     const deadline = new Deadline(request.deadlineMs, request.signal);
     let connection: EngineConnection | undefined;
     try {
-      connection = await this.#database.connect(deadline.signal);
+      connection = await this.#database.connect(deadline.signal, request.tenant);
       deadline.watch(connection);
       const prepared = await prepareStatement(connection, request, { deps: this.#deps, deadline });
       return new PreparedStatement(prepared, {

@@ -1,4 +1,5 @@
 import { deepStrictEqual, rejects, strictEqual } from "node:assert/strict";
+import { WAITERS_PER_KEY_MAX } from "./limits.ts";
 import { Waiters } from "./waiters.ts";
 
 const NEVER = new AbortController().signal;
@@ -13,6 +14,45 @@ Deno.test({
     waiters.give("first");
     waiters.give("second");
     deepStrictEqual(await Promise.all(line), ["first", "second"]);
+  },
+});
+
+Deno.test({
+  name: "Waiters a burst of one key holds up another key by one turn",
+  fn: async () => {
+    const waiters = new Waiters<number>();
+    const served: string[] = [];
+    const take = async (key: string) => {
+      await waiters.take(NEVER, key.charAt(0));
+      served.push(key);
+    };
+    const line = ["a1", "a2", "a3", "b1", "b2"].map(take);
+    line.forEach((_, n) => waiters.give(n));
+    await Promise.all(line);
+    deepStrictEqual(served, ["a1", "b1", "a2", "b2", "a3"]);
+  },
+});
+
+Deno.test({
+  name: "Waiters a full line is rate_limited, and full for one key is not for another",
+  fn: async () => {
+    const waiters = new Waiters<number>();
+    const caller = new AbortController();
+    const waiting = Array.from(
+      { length: WAITERS_PER_KEY_MAX },
+      () => waiters.take(caller.signal, "a"),
+    );
+    await rejects(waiters.take(NEVER, "a"), { code: "rate_limited", reason: "admission_full" });
+    const other = waiters.take(NEVER, "b");
+    waiters.give(1); // To the first of "a".
+    waiters.give(2);
+    strictEqual(await other, 2);
+    caller.abort(new Error("gone"));
+    const ends = await Promise.allSettled(waiting);
+    deepStrictEqual(ends.map(({ status }) => status).indexOf("rejected"), 1);
+    const again = waiters.take(NEVER, "a");
+    waiters.give(3);
+    strictEqual(await again, 3);
   },
 });
 
