@@ -32,7 +32,9 @@ Deno.test({
     const ingest = flags("svc-ingest-server");
     assert.ok(ingest.includes("--allow-write=/srv/logs/wal"));
     assert.ok(!ingest.some((flag) => flag.startsWith("--allow-ffi")));
-    assert.ok(flags("svc-query-server").includes("--allow-write=/srv/logs/query-cache"));
+    const written = ["query-cache", "warehouse/svc/query_audit", "warehouse/catalog.db"]
+      .map((place) => `/srv/logs/${place}`);
+    assert.ok(flags("svc-query-server").includes(`--allow-write=${written.join(",")}`));
     for (const { name, role } of BINARIES) {
       const all = flags(name);
       assert.ok(

@@ -2,15 +2,19 @@
 
 import { messageOf, OperatingError } from "../shared/base/errors.ts";
 import { DenoFileSystem } from "../shared/os/deno_file_system.ts";
+import { auditFolder, type RoleInput } from "./permissions.ts";
 
 /**
  * Makes the folders that the roles work in. A role under its own permission set cannot: its permissions begin
- * inside them. Errors: `unavailable` naming the folder.
+ * inside them. `query`: how the query server is started. Errors: `unavailable` naming the folder.
  */
-export async function makeDataFolders(dataDir: string): Promise<void> {
+export async function makeDataFolders(
+  dataDir: string,
+  query: RoleInput = { args: [], env: {} },
+): Promise<void> {
   const files = new DenoFileSystem();
-  for (const name of ["wal", "warehouse", "query-cache"]) {
-    const path = `${dataDir}/${name}`;
+  const below = ["wal", "warehouse", "query-cache"].map((name) => `${dataDir}/${name}`);
+  for (const path of [...below, auditFolder(dataDir, query)]) {
     try {
       await files.mkdir(path);
     } catch (cause) {

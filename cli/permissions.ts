@@ -10,6 +10,8 @@
 import { resolve } from "node:path";
 import { OperatingError } from "../shared/base/errors.ts";
 import { isPostgresUri } from "../shared/catalog/catalog_uri.ts";
+import { isOn } from "../shared/config/parse_options.ts";
+import { QUERY_AUDIT_TABLE } from "../shared/event/query_audit.ts";
 
 export const ROLES = ["ingest", "compactor", "query"] as const;
 export type Role = typeof ROLES[number];
@@ -35,6 +37,8 @@ export interface Places {
   readonly catalog: string;
   /** The query server's spill files and converted WAL segments. */
   readonly cache: string;
+  /** What it writes of its audit: the table's folder and the catalog's file; nothing when it keeps none. */
+  readonly audit: readonly string[];
   /** `host:port` of each listener. */
   readonly listeners: readonly string[];
   /** Certificate and key of the listeners, where they have one. */
@@ -65,7 +69,7 @@ const TABLE: Readonly<Record<Role, (places: Places) => Permissions>> = {
   }),
   query: (places) => ({
     read: [places.packages, places.wal, places.warehouse, places.cache, ...places.tlsFiles],
-    write: [places.cache],
+    write: [places.cache, ...places.audit],
     net: [...places.listeners, ...places.services],
     env: places.environment,
     sys: ["systemMemoryInfo"],
@@ -104,6 +108,11 @@ const SERVICES: Readonly<Record<Role, Variables>> = {
   query: { "--oidc-issuer": "SVC_OIDC_ISSUER" },
 };
 
+/** Of the query server: whose folder its audit is in, and whether it keeps one. */
+const NAMESPACE: Variables = { "--tenant-namespace": "SVC_TENANT_NAMESPACE" };
+const NAMESPACE_DEFAULT = "svc";
+const AUDIT_OFF = { flag: "--audit-disabled", variable: "SVC_QUERY_AUDIT_DISABLED" };
+
 /** Of every role; a catalog that is a file is no service. */
 const CATALOG: Variables = { "--catalog-uri": "SVC_CATALOG_URI" };
 
@@ -138,13 +147,17 @@ export function placesOf(
 ): Places {
   const { dataDir, root, args = [], env = {} } = options;
   const postgres = valuesOf(CATALOG, { args, env }).filter(isPostgresUri);
+  const catalog = `${dataDir}/warehouse/catalog.db`;
   return {
     packages: `${root}/node_modules`,
     parquetThread: `${root}/shared/parquet`,
     wal: `${dataDir}/wal`,
     warehouse: `${dataDir}/warehouse`,
-    catalog: `${dataDir}/warehouse/catalog.db`,
+    catalog,
     cache: `${dataDir}/query-cache`,
+    audit: isAuditOff({ args, env })
+      ? []
+      : [auditFolder(dataDir, { args, env }), ...(postgres.length > 0 ? [] : [catalog])],
     listeners: Object.entries(LISTENERS[role]).map(([flag, address]) =>
       valueOf(flag, args) ?? address
     ),
@@ -152,6 +165,20 @@ export function placesOf(
     services: [...valuesOf(SERVICES[role], { args, env }), ...postgres].map(serviceAddress),
     environment: postgres.length > 0 ? [...ENVIRONMENT, ...POSTGRES_ENVIRONMENT] : ENVIRONMENT,
   };
+}
+
+/** Folder of the query server's audit. Its parents must be there: the role may not make them. */
+export function auditFolder(dataDir: string, input: RoleInput): string {
+  const [namespace = NAMESPACE_DEFAULT] = valuesOf(NAMESPACE, input);
+  return `${dataDir}/warehouse/${namespace}/${QUERY_AUDIT_TABLE}`;
+}
+
+function isAuditOff({ args, env }: RoleInput): boolean {
+  const { flag, variable } = AUDIT_OFF;
+  const given = args.findLast((word) => word === flag || word.startsWith(`${flag}=`));
+  return given === undefined
+    ? isOn(env[variable] ?? "")
+    : given === flag || isOn(given.slice(flag.length + 1));
 }
 
 /**

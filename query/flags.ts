@@ -44,6 +44,23 @@ export const OPTIONS = {
     help: "Namespace whose tables queries can name, unless --oidc-tenant-claim says which.",
   },
   ...ACCESS_OPTIONS,
+  auditDisabled: {
+    kind: "switch",
+    flag: "audit-disabled",
+    env: "SVC_QUERY_AUDIT_DISABLED",
+    help: "Write no rows of query_audit; without it each ended statement leaves one.",
+  },
+  auditAppendDeadlineSecs: {
+    kind: "integer",
+    flag: "audit-append-deadline-secs",
+    env: "SVC_QUERY_AUDIT_APPEND_DEADLINE_SECS",
+    placeholder: "SECONDS",
+    default: 30,
+    min: 0,
+    max: 86_400,
+    help:
+      "How long one batch of query_audit may take to be appended before it is dropped; 0 for no limit.",
+  },
   maxRows: {
     kind: "integer",
     flag: "max-rows",
@@ -61,7 +78,7 @@ export const OPTIONS = {
     default: "query-cache",
     help:
       "Subdirectory of the data directory, or an absolute path, for spill files and converted WAL segments: " +
-      "the only place this server writes. Its folder `engine` is emptied at start.",
+      "with the table query_audit all that this server writes. Its folder `engine` is emptied at start.",
   },
   memoryPoolBytes: {
     kind: "integer",

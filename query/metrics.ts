@@ -3,6 +3,7 @@
 import { UNAUTHENTICATED_REASONS } from "../shared/auth/bearer_tokens.ts";
 import { type BuildInfo, createMetrics, type Metrics } from "../shared/metrics/metrics.ts";
 import { DURATION_SECS_BUCKETS, type MetricTable, ROWS_BUCKETS } from "../shared/metrics/table.ts";
+import { AUDIT_METRICS } from "./audit/metrics.ts";
 
 /** How a request for SQL ended. `timeout` is SPEC.md section 7's word for the wall clock. */
 export const OUTCOMES = ["ok", "truncated", "refused", "failed", "timeout", "cancelled"] as const;
@@ -71,6 +72,7 @@ export const METRICS = {
     name: "svc_query_rate_limit_rejected_total",
     help: "Requests refused because their caller's rate budget was exhausted",
   },
+  ...AUDIT_METRICS,
 } as const satisfies MetricTable;
 
 export type QueryMetrics = Metrics<typeof METRICS>;

@@ -13,6 +13,11 @@ import { startTestServer } from "./testing_server.ts";
 /** SPEC.md sections 2.6, 4.2 and 5: name, kind, and values that a label must have. */
 const PROMISED: [name: string, kind: MetricSpec["kind"], label?: string, values?: string[]][] = [
   ["svc_query_default_order_applied_total", "counter"],
+  ["svc_query_audit_dropped_total", "counter", "reason", [
+    ...["oversized", "row_limit", "byte_limit", "channel_full"],
+    ...["worker_shutdown", "append", "append_deadline"],
+  ]],
+  ["svc_query_audit_failures_total", "counter", "reason", ["build", "append", "append_deadline"]],
   ["svc_query_breaker_trips_total", "counter", "breaker", ["pool_exhausted"]],
   [
     "svc_query_tenant_denied_total",

@@ -9,7 +9,7 @@ export interface QueryPaths {
   readonly warehouse: string;
   /** As `openCatalogReader` takes it. */
   readonly catalog: string;
-  /** The only place that is written. */
+  /** Besides the audit's table, the only place that is written. */
   readonly cache: string;
   /** Undefined: answers hold only what tables hold. */
   readonly wal: string | undefined;

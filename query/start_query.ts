@@ -9,6 +9,7 @@ import { openCatalogReader } from "../shared/catalog/open_catalog.ts";
 import { defaultPoolBytes } from "../shared/engine/memory_pool_size.ts";
 import { openEngine } from "../shared/engine/open_engine.ts";
 import type { Engine } from "../shared/engine/types.ts";
+import { QUERY_AUDIT_TABLE } from "../shared/event/query_audit.ts";
 import { ByteBudget } from "../shared/http/byte_budget.ts";
 import {
   formatListenAddress,
@@ -26,10 +27,12 @@ import { SystemRandom } from "../shared/os/random.ts";
 import { openLocalReader } from "../shared/storage/local_store.ts";
 import { openWalReader } from "../shared/wal/reader.ts";
 import { openAccess } from "./access_gate.ts";
+import { openAudit } from "./audit/open_audit.ts";
 import type { QuerySettings } from "./flags.ts";
 import { ANSWERS_BYTES_MAX } from "./limits.ts";
 import { createQueryMetrics } from "./metrics.ts";
 import { queryPaths } from "./query_paths.ts";
+import type { QueryObserver } from "./query_record.ts";
 import { Readiness } from "./readiness.ts";
 import type { CallerGate } from "./query_caller.ts";
 import { queryApp } from "./routes.ts";
@@ -40,6 +43,8 @@ export interface QueryDeps {
   readonly clock?: Clock;
   /** Who asks, in place of what the settings say. */
   readonly callers?: CallerGate;
+  /** Who is told of statements, in place of the audit table. */
+  readonly observer?: QueryObserver;
 }
 
 export interface QueryServer extends AsyncDisposable {
@@ -63,6 +68,8 @@ export async function startQuery(
   await using starting = new AsyncDisposableStack();
   const tls = await readTlsFiles(settings, new DenoFileSystem());
   const access = starting.use(openAccess(settings, { clock, metrics }));
+  // Outlives the engine: a statement that is stopped with it ends, too.
+  const observer = deps.observer ?? starting.use(openAudit(settings, { clock, metrics }));
   const engine = starting.use(deps.engine ?? await openQueryEngine(settings, starting, clock));
   const readiness = starting.use(new Readiness({ ping: () => engine.ping(), clock }));
   const app = queryApp({
@@ -71,7 +78,7 @@ export async function startQuery(
     metrics,
     clock,
     callers: deps.callers ?? access,
-    observer: { completed: () => {} },
+    observer,
     rowsCeiling: settings.maxRows,
     answers: new ByteBudget(ANSWERS_BYTES_MAX),
   });
@@ -154,6 +161,8 @@ async function openQueryEngine(
         : { globalMax: settings.orderedMergeGlobalFanin }),
     },
     ...(settings.threads === undefined ? {} : { threads: settings.threads }),
+    // Its rows are of every tenant, and a claim lets each caller read one tenant's namespace.
+    hiddenTables: settings.oidcTenantClaim === undefined ? [] : [QUERY_AUDIT_TABLE],
     clock,
     random: new SystemRandom(),
   });

@@ -26,7 +26,7 @@ export async function startTestServer(
     "127.0.0.1:0",
     ...flags,
   ]);
-  const server = await startQuery(settings, { engine });
+  const server = await startQuery(settings, { engine, observer: { completed() {} } });
   const url = `http://127.0.0.1:${server.address.port}`;
   const metricsUrl = `http://127.0.0.1:${server.metricsAddress.port}/metrics`;
   return {

@@ -73,13 +73,13 @@ export const command = defineCommand({
     if (!runsFromSource()) throw needsSource();
     if (!await mayStartProcesses()) throw needsRun();
     checkAddresses(wantedAddresses(settings));
-    await makeDataFolders(settings.dataDir);
+    const env = childEnvironment();
+    const roleArgs = argumentsOf(settings);
+    await makeDataFolders(settings.dataDir, { args: roleArgs.query, env });
     const note = (text: string) => tell(console, text);
     const group = new ProcessGroup({ writeLine: note, nameWidth: nameWidth() });
     using end = listenPatiently();
     end.insisted.then(() => group.kill());
-    const env = childEnvironment();
-    const roleArgs = argumentsOf(settings);
     for (const role of ROLES) {
       group.start({
         name: role,

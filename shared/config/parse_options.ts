@@ -204,7 +204,8 @@ function readInteger(text: string, origin: string, range: { min: number; max: nu
   );
 }
 
-function isOn(text: string): boolean {
+/** What switches a switch on in the environment, and after `--switch=`. */
+export function isOn(text: string): boolean {
   return SWITCH_ON.has(text.trim().toLowerCase());
 }
 

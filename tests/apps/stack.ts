@@ -13,6 +13,8 @@ export interface StackOptions {
   readonly rollAgeSecs?: number;
   /** `--catalog-uri` of every role. */
   readonly catalogUri?: string;
+  /** Further options of the query server. */
+  readonly queryArgs?: readonly string[];
 }
 
 export interface SqlAnswer {
@@ -56,7 +58,11 @@ export class Stack implements AsyncDisposable {
         ...catalog,
       ],
       compactor: ["--metrics-bind", at(3), ...catalog],
-      query: ["--bind", at(1), "--metrics-bind", at(4), ...catalog],
+      query: [
+        ...["--bind", at(1), "--metrics-bind", at(4)],
+        ...catalog,
+        ...(options.queryArgs ?? []),
+      ],
     };
   }
 

@@ -280,6 +280,29 @@ Deno.test({
     }),
 });
 
+Deno.test({
+  name:
+    "the audit, which has statements of all tenants, is no table for a tenant whose claim routes it",
+  fn: () =>
+    onStage(async ({ lab, ask }) => {
+      const ident = { namespace: namespaceOf("default"), name: "query_audit" };
+      const row = { timestamp: 0n, timestamp_ns: 0n, host: "h", source: "s", sourcetype: "t" };
+      const rows = [{ ...row, index: "main", raw: "SELECT 'of another'", attributes: null }];
+      await lab.commitRows(rows, { ident, schema: EVENTS_SCHEMA });
+      for (const [path, fields] of WAYS) {
+        for (const name of ["query_audit", "QUERY_AUDIT", "svc.query_audit"]) {
+          const about = `${path} ${JSON.stringify(fields)} ${name}`;
+          const answer = await ask("default", { query: `SELECT * FROM ${name}`, ...fields }, path);
+          const nothing = name.replace(/audit/i, "other");
+          const none = await ask("default", { query: `SELECT * FROM ${nothing}`, ...fields }, path);
+          assert.equal(answer.status, 400, about);
+          assert.match(answer.text, /there is no such table; there are: /, about);
+          assert.equal(answer.text.replace("query_audit", "query_other"), none.text, about);
+        }
+      }
+    }),
+});
+
 function asNobody(text: string): string {
   return text.replaceAll("zebra", NOBODY).replaceAll("ZEBRA", NOBODY.toUpperCase())
     .replaceAll("Zebra", "Yaffa");

@@ -55,6 +55,8 @@ const PROMISED: readonly (readonly [Role, flag: string, env: string | null, valu
   ["query", "query-wal-buffer-dir", null, undefined],
   ["query", "tenant-namespace", "SVC_TENANT_NAMESPACE", "svc"],
   ["query", "tokens", "SVC_QUERY_TOKENS", undefined],
+  ["query", "audit-disabled", "SVC_QUERY_AUDIT_DISABLED", undefined],
+  ["query", "audit-append-deadline-secs", "SVC_QUERY_AUDIT_APPEND_DEADLINE_SECS", 30],
   ["query", "oidc-issuer", "SVC_OIDC_ISSUER", undefined],
   ["query", "oidc-audience", "SVC_OIDC_AUDIENCE", undefined],
   ["query", "oidc-tenant-claim", "SVC_OIDC_TENANT_CLAIM", undefined],

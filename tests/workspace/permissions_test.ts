@@ -79,6 +79,9 @@ const EXPECTED: Readonly<Record<Role, Expectation>> = {
       ["read", `${data}/warehouse/kept.parquet`],
       ["write", `${data}/query-cache/spill`],
       ["remove", `${data}/query-cache/spill`],
+      ["write", `${data}/warehouse/svc/query_audit/new.parquet`],
+      ["remove", `${data}/warehouse/svc/query_audit/new.parquet`],
+      ["write", `${data}/warehouse/catalog.db`],
       ["read", PACKAGE_FILE],
       ["ffi", LIBRARY],
       ["env", "SVC_QUERY_MAX_ROWS"],
@@ -88,7 +91,12 @@ const EXPECTED: Readonly<Record<Role, Expectation>> = {
       ["remove", `${data}/wal/kept`],
       ["write", `${data}/warehouse/events.parquet`],
       ["remove", `${data}/warehouse/kept.parquet`],
-      ["write", `${data}/warehouse/catalog.db`],
+      ["write", `${data}/warehouse/.tmp/new`],
+      ["write", `${data}/warehouse/svc/events.parquet`],
+      ["write", `${data}/warehouse/svc/query_audit.parquet`],
+      ["write", `${data}/warehouse/other/query_audit/new.parquet`],
+      ["write", `${data}/warehouse/catalog.db-wal`],
+      ["write", `${data}/warehouse/catalog.db-shm`],
     ],
   },
 };
@@ -223,6 +231,37 @@ for (const [args, services] of CATALOGS) {
   });
 }
 
+const AUDIT_FOLDERS: readonly [
+  args: readonly string[],
+  env: Readonly<Record<string, string>>,
+  audit: readonly string[],
+][] = [
+  [[], {}, ["/d/warehouse/svc/query_audit", "/d/warehouse/catalog.db"]],
+  [["--tenant-namespace", "acme"], { SVC_TENANT_NAMESPACE: "other" }, [
+    "/d/warehouse/acme/query_audit",
+    "/d/warehouse/catalog.db",
+  ]],
+  [[], { SVC_TENANT_NAMESPACE: "acme", SVC_CATALOG_URI: "postgres://h/d" }, [
+    "/d/warehouse/acme/query_audit",
+  ]],
+  [["--audit-disabled"], {}, []],
+  [[], { SVC_QUERY_AUDIT_DISABLED: "true" }, []],
+  [[], { SVC_QUERY_AUDIT_DISABLED: "no" }, [
+    "/d/warehouse/svc/query_audit",
+    "/d/warehouse/catalog.db",
+  ]],
+];
+
+for (const [args, env, audit] of AUDIT_FOLDERS) {
+  Deno.test({
+    name: `placesOf lets query write ${audit.length} places of its audit: ${args.join(" ")} ${
+      JSON.stringify(env)
+    }`,
+    fn: () =>
+      assert.deepEqual(placesOf("query", { dataDir: "/d", root: "/r", args, env }).audit, audit),
+  });
+}
+
 Deno.test({
   name: "placesOf takes files and services from the environment where no flag names them",
   fn: () => {
@@ -297,7 +336,9 @@ async function probe(
 
 async function makeData(): Promise<string> {
   const data = await Deno.makeTempDir({ prefix: "svc-permissions-" });
-  for (const folder of ["wal", "warehouse", "query-cache"]) await Deno.mkdir(`${data}/${folder}`);
+  for (const folder of ["wal", "warehouse/svc/query_audit", "query-cache"]) {
+    await Deno.mkdir(`${data}/${folder}`, { recursive: true });
+  }
   for (const file of ["secret", "wal/kept", "warehouse/kept.parquet", "warehouse/catalog.db"]) {
     await Deno.writeTextFile(`${data}/${file}`, "kept");
   }
