@@ -9,6 +9,12 @@ export const TIMEOUT_SECONDS_CEILING = 300;
 export const ROWS_SCANNED_CEILING = 1_000_000_000;
 export const BYTES_SCANNED_CEILING = 100 * GIB;
 
+/** Least that a statement reserves of the memory pool, unless the share of one is less. */
+export const ADMISSION_BYTES_MIN = 16 * 1024 ** 2;
+/** Statements that wait for a reservation, in all and of one tenant; one more is 429 at once. */
+export const ADMISSION_WAITERS_MAX = 1_024;
+export const ADMISSION_WAITERS_PER_TENANT_MAX = 256;
+
 /** A request body past this is 413. */
 export const SQL_BODY_BYTES_MAX = 4 * 1024 * 1024;
 /** A records answer is held whole until its status is known; one past this is 413 with advice. */

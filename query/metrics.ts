@@ -3,6 +3,7 @@
 import { UNAUTHENTICATED_REASONS } from "../shared/auth/bearer_tokens.ts";
 import { type BuildInfo, createMetrics, type Metrics } from "../shared/metrics/metrics.ts";
 import { DURATION_SECS_BUCKETS, type MetricTable, ROWS_BUCKETS } from "../shared/metrics/table.ts";
+import { ADMISSION_METRICS } from "./admission_metrics.ts";
 import { AUDIT_METRICS } from "./audit/metrics.ts";
 
 /** How a request for SQL ended. `timeout` is SPEC.md section 7's word for the wall clock. */
@@ -73,6 +74,7 @@ export const METRICS = {
     help: "Requests refused because their caller's rate budget was exhausted",
   },
   ...AUDIT_METRICS,
+  ...ADMISSION_METRICS,
 } as const satisfies MetricTable;
 
 export type QueryMetrics = Metrics<typeof METRICS>;

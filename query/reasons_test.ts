@@ -87,6 +87,7 @@ const ATTEMPTS: readonly Attempt[] = [
 /** Reached where the fixture for it is. */
 const ELSEWHERE: Readonly<Record<string, string>> = {
   answers_in_flight: "sql_records_test.ts",
+  admission_full: "sql_admission_test.ts",
   answer_bytes: "reasons_test.ts",
 };
 

@@ -1,21 +1,10 @@
 import { strict as assert } from "node:assert";
-import { ByteBudget } from "../shared/http/byte_budget.ts";
 import { queryApp } from "./routes.ts";
-import { createQueryMetrics } from "./metrics.ts";
 import { FakeEngine } from "./fake_engine.ts";
-import { SystemClock } from "../shared/os/clock.ts";
+import { testService } from "./testing_server.ts";
 
 function appWith(problem: string | undefined) {
-  return queryApp({
-    engine: new FakeEngine(),
-    metrics: createQueryMetrics({ version: "0", role: "query" }),
-    clock: new SystemClock(),
-    callers: { admit: () => Promise.resolve({ namespace: "svc", tenant: "default" }) },
-    observer: { completed: () => {} },
-    rowsCeiling: 10,
-    answers: new ByteBudget(0),
-    readiness: { problem },
-  });
+  return queryApp(testService(new FakeEngine(), { readiness: { problem } }));
 }
 
 Deno.test({

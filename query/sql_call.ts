@@ -13,6 +13,7 @@ import type { Engine, PreparedQuery, RunningQuery } from "../shared/engine/types
 import { asOperatingError } from "../shared/http/error_response.ts";
 import type { ByteBudget } from "../shared/http/byte_budget.ts";
 import type { Clock } from "../shared/os/clock.ts";
+import { type Admission, ADMISSION_FULL } from "./admission.ts";
 import type { EffectiveLimits } from "./limits.ts";
 import type { Endpoint, Outcome, QueryMetrics } from "./metrics.ts";
 import type { QueryCaller } from "./query_caller.ts";
@@ -22,6 +23,7 @@ import type { SqlRequest } from "./sql_request.ts";
 /** What answering SQL needs. */
 export interface SqlService {
   readonly engine: Engine;
+  readonly admission: Admission;
   readonly metrics: QueryMetrics;
   readonly clock: Clock;
   /** Told of every statement that was read from a request. */
@@ -70,6 +72,9 @@ export class SqlCall implements AsyncDisposable {
   #asked: SqlRequest | undefined;
   #limits: EffectiveLimits | undefined;
   #prepared: PreparedQuery | undefined;
+  #reservation: Disposable | undefined;
+  /** On the monotonic clock; the engine's own deadline is as late. */
+  #deadlineMs = Infinity;
   #late = false;
   #ended = false;
 
@@ -112,7 +117,10 @@ export class SqlCall implements AsyncDisposable {
   async prepare(asked: SqlRequest, limits: EffectiveLimits): Promise<void> {
     this.#asked = asked;
     this.#limits = limits;
+    this.#deadlineMs = this.#service.clock.monotonicMs() + limits.timeoutMs;
     this.#watchDeadline(limits.timeoutMs);
+    // Before the statement is held: disposed after it, when the engine has stopped using memory.
+    this.#held.defer(() => this.#reservation?.[Symbol.dispose]());
     const prepared = await this.#service.engine.prepare({
       sql: asked.query,
       namespace: this.#caller.namespace,
@@ -128,8 +136,10 @@ export class SqlCall implements AsyncDisposable {
     this.#prepared = await this.#hold(prepared);
   }
 
+  /** What it reserves is held until the call is disposed. */
   async run(): Promise<RunningQuery> {
     this.#refuseTooDear();
+    await this.#reserve();
     if (this.prepared.defaultOrderApplied) {
       this.#service.metrics.defaultOrderApplied.at({}).add(1);
     }
@@ -155,6 +165,9 @@ export class SqlCall implements AsyncDisposable {
       );
     }
     if (this.#stop.signal.aborted) return this.#stop.signal.reason;
+    if (this.#prepared === undefined && isAdmissionFull(thrown)) {
+      this.#service.metrics.admissionRejected.at({ resource: "connections" }).add(1);
+    }
     if (isOperatingError(thrown, "unavailable") && thrown.reason === POOL_EXHAUSTED) {
       this.#service.metrics.breakerTrips.at({ breaker: "pool_exhausted" }).add(1);
       return new OperatingError("unavailable", thrown.message, {
@@ -221,6 +234,19 @@ export class SqlCall implements AsyncDisposable {
     });
   }
 
+  async #reserve(): Promise<void> {
+    const { admission, clock } = this.#service;
+    const reservation = await admission.reserve({
+      tenant: this.#caller.tenant,
+      bytes: admission.bytesFor(this.prepared.cost.estimated_bytes_scanned),
+      signal: this.#stop.signal,
+      deadlineMs: this.#deadlineMs - clock.monotonicMs(),
+    });
+    if (this.#held.disposed) reservation[Symbol.dispose]();
+    else this.#reservation = reservation;
+    this.throwIfStopped();
+  }
+
   /** Keeps what the engine handed out, or gives it back at once when the call was stopped meanwhile. */
   async #hold<T extends AsyncDisposable>(resource: T): Promise<T> {
     if (this.#held.disposed) await resource[Symbol.asyncDispose]();
@@ -258,6 +284,10 @@ export class SqlCall implements AsyncDisposable {
       { reason: `max_${over.what}_scanned`, details: { cost } },
     );
   }
+}
+
+function isAdmissionFull(thrown: unknown): boolean {
+  return isOperatingError(thrown, "rate_limited") && thrown.reason === ADMISSION_FULL;
 }
 
 function outcomeOf(failure: unknown): Outcome {

@@ -1,22 +1,13 @@
 import { strict as assert } from "node:assert";
 import { ByteBudget } from "../shared/http/byte_budget.ts";
-import { SystemClock } from "../shared/os/clock.ts";
 import { FakeEngine } from "./fake_engine.ts";
-import { createQueryMetrics } from "./metrics.ts";
 import { queryApp } from "./routes.ts";
+import { testService } from "./testing_server.ts";
 
 /** An app whose answer is five rows of 1,000 characters and some. */
 function appWith(answers: ByteBudget) {
-  return queryApp({
-    engine: new FakeEngine({ rows: Array.from({ length: 5 }, () => "x".repeat(1_000)) }),
-    metrics: createQueryMetrics({ version: "0", role: "query" }),
-    clock: new SystemClock(),
-    callers: { admit: () => Promise.resolve({ namespace: "svc", tenant: "default" }) },
-    observer: { completed: () => {} },
-    rowsCeiling: 10,
-    readiness: { problem: undefined },
-    answers,
-  });
+  const rows = Array.from({ length: 5 }, () => "x".repeat(1_000));
+  return queryApp(testService(new FakeEngine({ rows }), { answers }));
 }
 
 const REQUEST = { method: "POST", body: '{"query":"SELECT n"}' };

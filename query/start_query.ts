@@ -28,6 +28,7 @@ import { openLocalReader } from "../shared/storage/local_store.ts";
 import { openWalReader } from "../shared/wal/reader.ts";
 import { openAccess } from "./access_gate.ts";
 import { openAudit } from "./audit/open_audit.ts";
+import { Admission } from "./admission.ts";
 import type { QuerySettings } from "./flags.ts";
 import { ANSWERS_BYTES_MAX } from "./limits.ts";
 import { createQueryMetrics } from "./metrics.ts";
@@ -74,6 +75,13 @@ export async function startQuery(
   const readiness = starting.use(new Readiness({ ping: () => engine.ping(), clock }));
   const app = queryApp({
     engine,
+    admission: new Admission({
+      budgetBytes: poolBytes(settings),
+      shareDivisor: settings.admissionMaxShareDivisor,
+      waitMs: settings.admissionWaitMs,
+      clock,
+      metrics,
+    }),
     readiness,
     metrics,
     clock,
@@ -130,6 +138,11 @@ function warnOfAccess(settings: QuerySettings, mode: AuthMode): void {
   }
 }
 
+/** The memory that all statements share, as the engine is told and as admission divides it. */
+function poolBytes({ memoryPoolBytes }: QuerySettings): number {
+  return memoryPoolBytes ?? defaultPoolBytes(memoryLimitBytes());
+}
+
 /** `owner` closes what the engine stands on, after the engine. */
 async function openQueryEngine(
   settings: QuerySettings,
@@ -150,7 +163,7 @@ async function openQueryEngine(
     ...(paths.wal === undefined ? {} : { wal: openWalReader(files, paths.wal) }),
     files,
     cacheDir,
-    memoryBytesMax: settings.memoryPoolBytes ?? defaultPoolBytes(memoryLimitBytes()),
+    memoryBytesMax: poolBytes(settings),
     spillBytesMax: settings.spillBytesMax,
     fanIn: {
       ...(settings.orderedMergeMaxFanin === undefined

@@ -1,8 +1,14 @@
 /** A query server on free ports over an engine of the test's own, and a client for it. For tests. */
 
 import { parseOptions } from "../shared/config/parse_options.ts";
+import type { Engine } from "../shared/engine/types.ts";
+import { ByteBudget } from "../shared/http/byte_budget.ts";
+import { SystemClock } from "../shared/os/clock.ts";
+import { Admission } from "./admission.ts";
 import { FakeEngine, type FakeEngineOptions } from "./fake_engine.ts";
+import { createQueryMetrics } from "./metrics.ts";
 import { OPTIONS, startQuery } from "./mod.ts";
+import type { QueryService } from "./routes.ts";
 
 export interface TestServer extends AsyncDisposable {
   readonly engine: FakeEngine;
@@ -45,5 +51,29 @@ export async function startTestServer(
       return line === undefined ? undefined : Number(line.slice(series.length + 1));
     },
     [Symbol.asyncDispose]: () => server.stop(),
+  };
+}
+
+/** What routes stand on, for a test without listeners; memory is never short. */
+export function testService(engine: Engine, fields: Partial<QueryService> = {}): QueryService {
+  const clock = new SystemClock();
+  const metrics = createQueryMetrics({ version: "0", role: "query" });
+  return {
+    engine,
+    metrics,
+    clock,
+    admission: new Admission({
+      budgetBytes: 2 ** 30,
+      shareDivisor: 4,
+      waitMs: 2000,
+      clock,
+      metrics,
+    }),
+    callers: { admit: () => Promise.resolve({ namespace: "svc", tenant: "default" }) },
+    observer: { completed: () => {} },
+    rowsCeiling: 10,
+    answers: new ByteBudget(2 ** 20),
+    readiness: { problem: undefined },
+    ...fields,
   };
 }

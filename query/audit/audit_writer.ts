@@ -4,8 +4,10 @@
  * - `completed` never waits: it charges the record to two ceilings, rows and bytes, and queues it, or drops it whole
  *   and counts why. A charge is given back when the append that took the record has ended, also one that was
  *   abandoned at its deadline: so the ceilings hold for what is queued, being built and being written, together.
- * - The queue is both submit channel and flush buffer. A batch goes when its oldest record has waited `flushMs`, or
+ * - The queue is both submit channel and flush buffer. A batch goes when its oldest record has waited long enough, or
  *   when `flushRows` wait. Appends follow one another; the queue has its own capacity for what comes meanwhile.
+ * - Long enough is `flushMs` after a quiet time, and twice as long after each small batch, up to `flushMsMax`: each
+ *   batch leaves a file, and a trickle must not leave one every few seconds. `smallRows` that wait end the longer time.
  * - A batch is appended once. After an error or past the deadline it is abandoned: it may have been committed, and
  *   trying again could double its rows.
  * - No log line has a statement or a text that could repeat one.
@@ -31,6 +33,9 @@ export interface AuditLimits {
   readonly queueRowsMax: number;
   readonly flushRows: number;
   readonly flushMs: number;
+  /** A batch of fewer rows is small. */
+  readonly smallRows: number;
+  readonly flushMsMax: number;
   /** 0: none. */
   readonly appendDeadlineMs: number;
   /** How long stopping waits for the last batch. */
@@ -43,6 +48,8 @@ export const AUDIT_LIMITS: AuditLimits = {
   queueRowsMax: 4_096,
   flushRows: 1_024,
   flushMs: 5_000,
+  smallRows: 256,
+  flushMsMax: 60_000,
   appendDeadlineMs: 30_000,
   stopMs: 5_000,
 };
@@ -74,7 +81,11 @@ export class AuditWriter implements QueryObserver, AsyncDisposable {
   #queue: Charged[] = [];
   #rows = 0;
   #bytes = 0;
-  #full = Promise.withResolvers<void>();
+  /** What ends a wait early: `resolve` is called when `rows` are queued. */
+  #awaited: { readonly rows: number; resolve(): void } | undefined;
+  #intervalMs = 0;
+  #flushedMs = -Infinity;
+  #flushedRows = 0;
   #working: Promise<void> | undefined;
 
   constructor(deps: AuditDeps) {
@@ -92,7 +103,9 @@ export class AuditWriter implements QueryObserver, AsyncDisposable {
     this.#rows += 1;
     this.#bytes += bytes;
     this.#queue.push({ record, bytes });
-    if (this.#queue.length >= this.#limits.flushRows) this.#full.resolve();
+    if (this.#awaited !== undefined && this.#queue.length >= this.#awaited.rows) {
+      this.#awaited.resolve();
+    }
     this.#working ??= this.#work();
   }
 
@@ -122,18 +135,32 @@ export class AuditWriter implements QueryObserver, AsyncDisposable {
       await this.#due();
       const batch = this.#queue;
       this.#queue = [];
-      this.#full = Promise.withResolvers();
+      this.#flushedRows = batch.length;
       await this.#flush(batch);
+      this.#flushedMs = this.#deps.clock.monotonicMs();
     }
     this.#working = undefined;
   }
 
   async #due(): Promise<void> {
-    if (this.#queue.length >= this.#limits.flushRows || this.#stop.signal.aborted) return;
+    const { flushRows, flushMs, smallRows, flushMsMax } = this.#limits;
+    const quietMs = this.#deps.clock.monotonicMs() - this.#flushedMs;
+    const isTrickle = quietMs < flushMsMax && this.#flushedRows < smallRows;
+    this.#intervalMs = isTrickle ? Math.min(2 * this.#intervalMs, flushMsMax) : flushMs;
+    await this.#wait(flushMs, flushRows);
+    await this.#wait(this.#intervalMs - flushMs, smallRows);
+  }
+
+  /** Returns after `ms`, once `rows` are queued, or when the writer stops. */
+  async #wait(ms: number, rows: number): Promise<void> {
+    if (ms <= 0 || this.#queue.length >= rows || this.#stop.signal.aborted) return;
     const enough = new AbortController();
     const signal = AbortSignal.any([enough.signal, this.#stop.signal]);
-    const slept = this.#deps.clock.sleep(this.#limits.flushMs, { signal }).catch(() => {});
-    await Promise.race([slept, this.#full.promise]);
+    const slept = this.#deps.clock.sleep(ms, { signal }).catch(() => {});
+    const reached = Promise.withResolvers<void>();
+    this.#awaited = { rows, resolve: reached.resolve };
+    await Promise.race([slept, reached.promise]);
+    this.#awaited = undefined;
     enough.abort();
   }
 

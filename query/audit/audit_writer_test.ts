@@ -63,6 +63,49 @@ Deno.test({
   },
 });
 
+Deno.test({
+  name:
+    "AuditWriter makes about one batch a minute of a trickle, and none of its rows waits longer",
+  async fn() {
+    const { clock, writer, batches, counts, send } = lab();
+    const sent = 3_600;
+    for (let second = 0; second < sent; second += 1) {
+      send(1);
+      await clock.advance(1_000);
+    }
+    await clock.advance(60_000);
+    assert.deepEqual(batches.slice(0, 6).map(({ rows }) => rows), [5, 10, 20, 40, 60, 60]);
+    assert.ok(batches.length <= 64, `${batches.length} batches`);
+    assert.equal(batches.reduce((sum, { rows }) => sum + rows, 0), sent);
+    await clock.advance(600_000);
+    const before = batches.length;
+    send(1);
+    await clock.advance(5_000);
+    assert.equal(batches.length, before + 1, "after a quiet time five seconds are enough");
+    await writer[Symbol.asyncDispose]();
+    assert.deepEqual(counts(), {});
+  },
+});
+
+Deno.test({
+  name: "AuditWriter ends a longer wait when many rows have come, and goes back to five seconds",
+  async fn() {
+    const { clock, writer, batches, send } = lab();
+    send(1);
+    await clock.advance(5_000);
+    send(255);
+    await clock.advance(9_999);
+    assert.deepEqual(batches.map(({ rows }) => rows), [1]);
+    send(1);
+    await clock.advance(0);
+    assert.deepEqual(batches.map(({ rows }) => rows), [1, 256]);
+    send(2);
+    await clock.advance(5_000);
+    assert.deepEqual(batches.map(({ rows }) => rows), [1, 256, 2]);
+    await writer[Symbol.asyncDispose]();
+  },
+});
+
 const TINY = { flushMs: 10, flushRows: 2, appendDeadlineMs: 100 };
 type Lab = ReturnType<typeof lab>;
 const DROPS: [string, Partial<AuditDeps>, (l: Lab) => unknown, Record<string, number>][] = [
