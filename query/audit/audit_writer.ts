@@ -7,7 +7,8 @@
  * - The queue is both submit channel and flush buffer. A batch goes when its oldest record has waited long enough, or
  *   when `flushRows` wait. Appends follow one another; the queue has its own capacity for what comes meanwhile.
  * - Long enough is `flushMs` after a quiet time, and twice as long after each small batch, up to `flushMsMax`: each
- *   batch leaves a file, and a trickle must not leave one every few seconds. `smallRows` that wait end the longer time.
+ *   batch leaves a file, and a trickle must not leave one every few seconds. `smallRows` that wait end the longer time,
+ *   and a quarter of the bytes ends either: a longer wait must not be a cause of drops.
  * - A batch is appended once. After an error or past the deadline it is abandoned: it may have been committed, and
  *   trying again could double its rows.
  * - No log line has a statement or a text that could repeat one.
@@ -81,7 +82,7 @@ export class AuditWriter implements QueryObserver, AsyncDisposable {
   #queue: Charged[] = [];
   #rows = 0;
   #bytes = 0;
-  /** What ends a wait early: `resolve` is called when `rows` are queued. */
+  /** What ends a wait early. */
   #awaited: { readonly rows: number; resolve(): void } | undefined;
   #intervalMs = 0;
   #flushedMs = -Infinity;
@@ -103,7 +104,7 @@ export class AuditWriter implements QueryObserver, AsyncDisposable {
     this.#rows += 1;
     this.#bytes += bytes;
     this.#queue.push({ record, bytes });
-    if (this.#awaited !== undefined && this.#queue.length >= this.#awaited.rows) {
+    if (this.#awaited !== undefined && this.#isEnough(this.#awaited.rows)) {
       this.#awaited.resolve();
     }
     this.#working ??= this.#work();
@@ -129,6 +130,10 @@ export class AuditWriter implements QueryObserver, AsyncDisposable {
     return this.#queue.length >= queueRowsMax ? "channel_full" : undefined;
   }
 
+  #isEnough(rows: number): boolean {
+    return this.#queue.length >= rows || this.#bytes >= this.#limits.bytesMax / 4;
+  }
+
   /** Runs while something waits. */
   async #work(): Promise<void> {
     while (this.#queue.length > 0) {
@@ -151,9 +156,9 @@ export class AuditWriter implements QueryObserver, AsyncDisposable {
     await this.#wait(this.#intervalMs - flushMs, smallRows);
   }
 
-  /** Returns after `ms`, once `rows` are queued, or when the writer stops. */
+  /** Returns after `ms`, once `rows` or many bytes are queued, or when the writer stops. */
   async #wait(ms: number, rows: number): Promise<void> {
-    if (ms <= 0 || this.#queue.length >= rows || this.#stop.signal.aborted) return;
+    if (ms <= 0 || this.#isEnough(rows) || this.#stop.signal.aborted) return;
     const enough = new AbortController();
     const signal = AbortSignal.any([enough.signal, this.#stop.signal]);
     const slept = this.#deps.clock.sleep(ms, { signal }).catch(() => {});

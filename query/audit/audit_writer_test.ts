@@ -88,6 +88,26 @@ Deno.test({
 });
 
 Deno.test({
+  name: "AuditWriter makes under 3,000 small batches a day however a trickle comes and goes",
+  async fn() {
+    const hourMax = 3_000 / 24;
+    for (const onSecs of [1, 4, 6, 14, 16, 34, 36, 75]) {
+      for (const offSecs of [56, 60, 65, 75, 90]) {
+        const { clock, writer, batches, send } = lab();
+        for (let second = 0; second < 3_600; second += 1) {
+          if (second % (onSecs + offSecs) < onSecs) send(1);
+          await clock.advance(1_000);
+        }
+        const about = `${onSecs} s on, ${offSecs} s off`;
+        assert.ok(batches.length <= hourMax, `${batches.length} batches: ${about}`);
+        assert.ok(batches.length >= 30, `${batches.length} batches: ${about}`);
+        await writer[Symbol.asyncDispose]();
+      }
+    }
+  },
+});
+
+Deno.test({
   name: "AuditWriter ends a longer wait when many rows have come, and goes back to five seconds",
   async fn() {
     const { clock, writer, batches, send } = lab();
@@ -103,6 +123,20 @@ Deno.test({
     await clock.advance(5_000);
     assert.deepEqual(batches.map(({ rows }) => rows), [1, 256, 2]);
     await writer[Symbol.asyncDispose]();
+  },
+});
+
+Deno.test({
+  name: "AuditWriter appends long statements at once rather than drop those that follow",
+  async fn() {
+    const { clock, writer, batches, counts, send } = lab({ limits: { bytesMax: 100_000 } });
+    for (let sent = 0; sent < 20; sent += 1) {
+      send(1, "x".repeat(4_000));
+      await clock.advance(0);
+    }
+    assert.deepEqual(counts(), {});
+    await writer[Symbol.asyncDispose]();
+    assert.equal(batches.reduce((sum, { rows }) => sum + rows, 0), 20);
   },
 });
 
