@@ -115,6 +115,34 @@ Deno.test({
   },
 });
 
+Deno.test({
+  name: "query that may not make its audit's folder answers all the same, and counts what it drops",
+  async fn() {
+    // The harness makes the folder of the default namespace alone.
+    await using stack = await Stack.start({ queryArgs: ["--tenant-namespace", "acme"] });
+    const query = `SELECT '${SECRET}' AS answered`;
+    for (const rows of [1, 2]) {
+      const response = await post(stack, { query });
+      assert.deepEqual(JSON.parse(await response.text()).rows, [[SECRET]]);
+      await untilMetric(stack, `svc_query_audit_dropped_total{reason="append"} ${rows}`);
+      await untilMetric(stack, `svc_query_audit_failures_total{reason="append"} ${rows}`);
+    }
+    const said = await stack.stop("query");
+    assert.match(said, /abandoned 1 rows of query_audit \(append\): .*acme/);
+    assert.ok(!said.includes(SECRET), "a literal is in the log");
+  },
+});
+
+async function untilMetric(stack: Stack, line: string): Promise<void> {
+  const deadlineMs = performance.now() + FLUSHED_MS_MAX;
+  for (;;) {
+    const text = await (await fetch(stack.queryMetricsUrl)).text();
+    if (text.split("\n").includes(line)) return;
+    assert.ok(performance.now() < deadlineMs, line);
+    await new Promise((resolve) => setTimeout(resolve, 200));
+  }
+}
+
 function assertRow(row: AuditRow | undefined, one: Case, tookMs: ReadonlyMap<string, number>) {
   const { body, path = "/api/v1/sql" } = one;
   assert.ok(row !== undefined, body.query);

@@ -38,12 +38,14 @@ export class Stack implements AsyncDisposable {
   readonly #health: Readonly<Record<RoleName, string>>;
   readonly ingestUrl: string;
   readonly queryUrl: string;
+  readonly queryMetricsUrl: string;
 
   private constructor(readonly dataDir: string, options: StackOptions) {
     const ports = freePorts(6);
     const at = (index: number) => `127.0.0.1:${ports[index]}`;
     this.ingestUrl = `http://${at(0)}`;
     this.queryUrl = `http://${at(1)}`;
+    this.queryMetricsUrl = `http://${at(4)}/metrics`;
     this.#health = {
       ingest: `${this.ingestUrl}/readyz`,
       query: `${this.queryUrl}/readyz`,
