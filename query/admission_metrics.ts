@@ -31,4 +31,14 @@ export const ADMISSION_METRICS = {
       "Statements refused with 429, by what was missing: memory, or a place in line for the SQL engine",
     labels: { resource: ["memory", "connections"] },
   },
+  poolBytes: {
+    kind: "gauge",
+    name: "svc_query_memory_pool_bytes",
+    help: "What the SQL engine holds of its memory pool now, caches included",
+  },
+  spillBytes: {
+    kind: "gauge",
+    name: "svc_query_spill_bytes",
+    help: "What lies in spill files now",
+  },
 } as const satisfies MetricTable;

@@ -7,6 +7,7 @@ import { utf8 } from "../shared/base/bytes.ts";
 import type {
   Cost,
   Engine,
+  MemoryUse,
   PreparedQuery,
   QueryRequest,
   ResultChunk,
@@ -46,6 +47,14 @@ export const FAKE_STATS: Stats = {
   served_by: "scan",
 };
 
+export const FAKE_MEMORY: MemoryUse = {
+  poolBytes: 70,
+  poolBytesMax: 1_000,
+  spillBytes: 5,
+  spillBytesMax: 500,
+  consumers: [{ tag: "order_by", bytes: 60 }, { tag: "hash_table", bytes: 10 }],
+};
+
 export class FakeEngine implements Engine {
   readonly requests: QueryRequest[] = [];
   /** Prepared and running queries not disposed yet. */
@@ -74,6 +83,10 @@ export class FakeEngine implements Engine {
   ping(): Promise<void> {
     this.pings += 1;
     return this.onPing();
+  }
+
+  memory(): Promise<MemoryUse> {
+    return Promise.resolve(FAKE_MEMORY);
   }
 
   close(): Promise<void> {

@@ -4,6 +4,7 @@ import { type Context, Hono } from "hono";
 import { isOperatingError, OperatingError } from "../shared/base/errors.ts";
 import { drainBody } from "../shared/http/body.ts";
 import { errorResponse, jsonResponse } from "../shared/http/error_response.ts";
+import { memoryPool } from "./memory_pool.ts";
 import { answerSql, explainSql } from "./sql.ts";
 import type { CallerGate, Peer, QueryCaller } from "./query_caller.ts";
 import type { SqlService } from "./sql_call.ts";
@@ -43,6 +44,7 @@ export const ROUTES: readonly Route[] = [
       answerSql(request, service, { caller, endpoint: "sql_local" }),
   },
   { method: "POST", path: "/api/v1/sql/explain", answer: explainSql },
+  { method: "GET", path: "/debug/memory-pool", answer: (_, service) => memoryPool(service) },
   { method: "GET", path: "/healthz", probe: () => jsonResponse({ status: "ok" }) },
   { method: "GET", path: "/readyz", probe: readyz },
 ];

@@ -31,6 +31,7 @@ import { openAudit } from "./audit/open_audit.ts";
 import { Admission } from "./admission.ts";
 import type { QuerySettings } from "./flags.ts";
 import { ANSWERS_BYTES_MAX } from "./limits.ts";
+import { gaugeMemoryPool } from "./memory_pool.ts";
 import { createQueryMetrics } from "./metrics.ts";
 import { queryPaths } from "./query_paths.ts";
 import type { QueryObserver } from "./query_record.ts";
@@ -72,6 +73,7 @@ export async function startQuery(
   // Outlives the engine: a statement that is stopped with it ends, too.
   const observer = deps.observer ?? starting.use(openAudit(settings, { clock, metrics }));
   const engine = starting.use(deps.engine ?? await openQueryEngine(settings, starting, clock));
+  gaugeMemoryPool(metrics, engine);
   const readiness = starting.use(new Readiness({ ping: () => engine.ping(), clock }));
   const app = queryApp({
     engine,

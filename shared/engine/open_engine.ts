@@ -70,6 +70,8 @@ export async function openEngine(options: EngineOptions): Promise<Engine> {
   return new SqlEngine({
     database,
     probe: await database.connect(new AbortController().signal),
+    memoryBytesMax: options.memoryBytesMax,
+    spillBytesMax: options.spillBytesMax,
     prepare: {
       store,
       catalog,
@@ -88,7 +90,7 @@ export async function openEngine(options: EngineOptions): Promise<Engine> {
   });
 }
 
-/** One more than statements use, for `ping`. */
+/** One more than statements use, for `ping` and `memory`. */
 const PROBE_CONNECTIONS = 1;
 
 async function emptyDir(files: FileSystem, path: string): Promise<void> {

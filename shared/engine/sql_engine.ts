@@ -1,30 +1,39 @@
 /** The engine while it is open: one database, a connection per statement. */
 
 import { Deadline } from "./deadline.ts";
-import type { EngineConnection, EngineDatabase } from "./driver.ts";
+import { type EngineConnection, type EngineDatabase, EngineFault } from "./driver.ts";
+import { MEMORY_SQL, memoryUse } from "./memory_use.ts";
 import { faultError } from "./fault_error.ts";
 import { type PrepareDeps, prepareStatement } from "./prepare.ts";
 import { PreparedStatement } from "./prepared_statement.ts";
-import type { Engine, PreparedQuery, QueryRequest } from "./types.ts";
+import type { Engine, MemoryUse, PreparedQuery, QueryRequest } from "./types.ts";
 
 export interface SqlEngineOptions {
   readonly database: EngineDatabase;
-  /** A connection of its own for `ping`, so that a busy engine is not taken for a dead one. */
+  /** A connection of its own for `ping` and `memory`, so that a busy engine is not taken for a dead one. */
   readonly probe: EngineConnection;
   readonly prepare: PrepareDeps;
+  readonly memoryBytesMax: number;
+  readonly spillBytesMax: number;
 }
 
-const PING_MS_MAX = 5_000;
+const PROBE_MS_MAX = 5_000;
 
 export class SqlEngine implements Engine {
   readonly #database: EngineDatabase;
   readonly #probe: EngineConnection;
   readonly #deps: PrepareDeps;
+  readonly #poolBytesMax: number;
+  readonly #spillBytesMax: number;
+  /** The last use of the probe: the next one waits for it, as an interrupt would hit either. */
+  #probing: Promise<unknown> = Promise.resolve();
 
-  constructor({ database, probe, prepare }: SqlEngineOptions) {
-    this.#database = database;
-    this.#probe = probe;
-    this.#deps = prepare;
+  constructor(options: SqlEngineOptions) {
+    this.#database = options.database;
+    this.#probe = options.probe;
+    this.#deps = options.prepare;
+    this.#poolBytesMax = options.memoryBytesMax;
+    this.#spillBytesMax = options.spillBytesMax;
   }
 
   async prepare(request: QueryRequest): Promise<PreparedQuery> {
@@ -48,16 +57,19 @@ export class SqlEngine implements Engine {
     }
   }
 
-  async ping(): Promise<void> {
-    using deadline = new Deadline(PING_MS_MAX);
-    deadline.watch(this.#probe);
-    try {
-      await this.#probe.texts("SELECT 1");
+  ping(): Promise<void> {
+    return this.#onProbe(async (probe) => {
+      await probe.texts("SELECT 1");
       await this.#deps.catalog.ping();
-    } catch (error) {
-      deadline.check();
-      throw faultError(error);
-    }
+    });
+  }
+
+  memory(): Promise<MemoryUse> {
+    return this.#onProbe(async (probe) => ({
+      ...memoryUse(await probe.texts(MEMORY_SQL)),
+      poolBytesMax: this.#poolBytesMax,
+      spillBytesMax: this.#spillBytesMax,
+    }));
   }
 
   close(): Promise<void> {
@@ -67,4 +79,29 @@ export class SqlEngine implements Engine {
   async [Symbol.asyncDispose](): Promise<void> {
     await this.close();
   }
+
+  #onProbe<T>(use: (probe: EngineConnection) => Promise<T>): Promise<T> {
+    const used = this.#probing.then(async () => {
+      using deadline = new Deadline(PROBE_MS_MAX);
+      deadline.watch(this.#probe);
+      for (;;) {
+        try {
+          return await use(this.#probe);
+        } catch (error) {
+          deadline.check();
+          if (!isFullPool(error)) throw faultError(error);
+        }
+        await new Promise((resolve) => setTimeout(resolve, FULL_POOL_RETRY_MS));
+      }
+    });
+    this.#probing = used.catch(() => {});
+    return used;
+  }
 }
+
+/** While statements fill the pool to the brim even the probe finds no room: that passes, and is no failure. */
+function isFullPool(error: unknown): boolean {
+  return error instanceof EngineFault && error.kind === "memory";
+}
+
+const FULL_POOL_RETRY_MS = 20;

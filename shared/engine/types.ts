@@ -16,7 +16,7 @@ export interface QueryRequest {
    * Without it rows of the WAL are read, too.
    */
   readonly snapshot?: string;
-  /** Rows wanted at most; the run yields up to one more so that truncation shows. */
+  /** Rows wanted at most; the run has more when the statement has, so that truncation shows. */
   readonly rowsMax: number;
   /** Wall clock for planning and running, in milliseconds. Past it: `deadline_exceeded`. */
   readonly deadlineMs: number;
@@ -32,7 +32,25 @@ export interface Engine extends AsyncDisposable {
   prepare(request: QueryRequest): Promise<PreparedQuery>;
   /** Runs a tiny statement and reads the catalog; throws when either fails. */
   ping(): Promise<void>;
+  /** What the memory pool and the spill space hold now, all statements and caches together. */
+  memory(): Promise<MemoryUse>;
   close(): Promise<void>;
+}
+
+/** Bytes. */
+export interface MemoryUse {
+  readonly poolBytes: number;
+  readonly poolBytesMax: number;
+  readonly spillBytes: number;
+  readonly spillBytesMax: number;
+  /** What holds the pool, the largest first; none that holds nothing. */
+  readonly consumers: readonly MemoryConsumer[];
+}
+
+export interface MemoryConsumer {
+  /** The SQL engine's word, for example `hash_table`. */
+  readonly tag: string;
+  readonly bytes: number;
 }
 
 export interface PreparedQuery extends AsyncDisposable {
@@ -60,7 +78,8 @@ export interface RunningQuery extends AsyncDisposable {
   readonly approximation?: Readonly<Record<string, unknown>>;
   /**
    * Result rows as JSON text, a chunk at a time, produced as fast as they are taken. `arrays`: `[1,"a"],`
-   * per row, with its comma; `objects`: `{"a":1}` and a line feed per row. Stops after `rowsMax` + 1.
+   * per row, with its comma, and one row past `rowsMax` at most; `objects`: `{"a":1}` and a line feed per row,
+   * and maybe many more rows: whoever takes them stops.
    */
   chunks(shape: "arrays" | "objects"): AsyncIterable<ResultChunk>;
   /** Complete once `chunks` is exhausted. */

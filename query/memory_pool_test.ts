@@ -1,0 +1,82 @@
+import { deepStrictEqual, ok, strictEqual } from "node:assert/strict";
+import { parseOptions } from "../shared/config/parse_options.ts";
+import { EngineLab } from "../shared/testing/engine_lab.ts";
+import { OPTIONS, startQuery } from "./mod.ts";
+import { startTestServer } from "./testing_server.ts";
+
+const PATH = "/debug/memory-pool";
+
+Deno.test({
+  name: "GET /debug/memory-pool tells engine and admission, and /metrics the same",
+  fn: async () => {
+    const pool = 64 * 2 ** 20;
+    await using server = await startTestServer({}, ["--memory-pool-bytes", String(pool)]);
+    const response = await fetch(`${server.url}${PATH}`);
+    strictEqual(response.status, 200);
+    deepStrictEqual(await response.json(), {
+      limit_bytes: 1_000,
+      reserved_bytes: 70,
+      spill_bytes: 5,
+      spill_limit_bytes: 500,
+      admission: { budget_bytes: pool, reserved_bytes: 0, waiting: 0 },
+      top_consumers: [{ tag: "order_by", bytes: 60 }, { tag: "hash_table", bytes: 10 }],
+    });
+    strictEqual(await server.metric("svc_query_memory_pool_bytes"), 70);
+    strictEqual(await server.metric("svc_query_spill_bytes"), 5);
+  },
+});
+
+Deno.test({
+  name: "GET /debug/memory-pool is for whoever may read",
+  fn: async () => {
+    await using server = await startTestServer({}, ["--tokens", "secret"]);
+    const refused = await fetch(`${server.url}${PATH}`);
+    strictEqual(refused.status, 401);
+    await refused.body?.cancel();
+    const headers = { authorization: "Bearer secret" };
+    const allowed = await fetch(`${server.url}${PATH}`, { headers });
+    strictEqual(allowed.status, 200);
+    await allowed.body?.cancel();
+  },
+});
+
+Deno.test({
+  name: "GET /debug/memory-pool of a real engine sees a sort spill, and nothing of it afterwards",
+  fn: async () => {
+    await using lab = await EngineLab.open();
+    const limits = { limit_bytes: 128 * 2 ** 20, spill_limit_bytes: 512 * 2 ** 20 };
+    await using server = await startQuery(parseOptions(OPTIONS, [
+      ...["--bind", "127.0.0.1:0", "--metrics-bind", "127.0.0.1:0", "--threads", "2"],
+      ...["--data-dir", lab.dir, "--audit-disabled"],
+      ...["--memory-pool-bytes", String(limits.limit_bytes)],
+      ...["--spill-max-bytes", String(limits.spill_limit_bytes)],
+    ]));
+    const url = `http://127.0.0.1:${server.address.port}`;
+    const report = async () => await (await fetch(`${url}${PATH}`)).json();
+    const query =
+      "SELECT count(*), min(length(t)) FROM (SELECT t, row_number() OVER (ORDER BY md5(t)) n " +
+      "FROM (SELECT repeat(md5(range::VARCHAR), 4) t FROM range(1200000))) WHERE n % 7 = 0";
+    let running = true;
+    const done = fetch(`${url}/api/v1/sql`, { method: "POST", body: JSON.stringify({ query }) })
+      .then(async (response) => {
+        running = false;
+        return { status: response.status, body: await response.json() };
+      });
+    let most = await report();
+    while (running) {
+      const now = await report();
+      deepStrictEqual({ ...now, ...limits }, now);
+      if (now.spill_bytes > most.spill_bytes) most = now;
+    }
+    const { status, body } = await done;
+    strictEqual(status, 200, JSON.stringify(body));
+    deepStrictEqual(body.rows, [[171_428, 128]]);
+    ok(most.spill_bytes > 2 ** 20, `${most.spill_bytes} bytes spilled`);
+    ok(most.reserved_bytes > 2 ** 20, `${most.reserved_bytes} bytes held`);
+    strictEqual(most.admission.reserved_bytes, 16 * 2 ** 20);
+    ok(most.top_consumers.length > 0);
+    const after = await report();
+    deepStrictEqual([after.spill_bytes, after.admission.reserved_bytes], [0, 0]);
+    ok(after.reserved_bytes < 2 ** 20, `${after.reserved_bytes} bytes held`);
+  },
+});
