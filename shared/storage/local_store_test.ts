@@ -12,6 +12,13 @@ for (const { name, run } of OBJECT_STORE_CASES) {
     fn: () =>
       inFolder((root) => run(openLocalStore(new DenoFileSystem(), `${root}/new/warehouse`))),
   });
+  Deno.test({
+    name: `LocalStore with a folder for unfinished objects ${name}`,
+    fn: () =>
+      inFolder((root) =>
+        run(openLocalStore(new DenoFileSystem(), `${root}/new`, { unfinishedBelow: "ns/mine" }))
+      ),
+  });
 }
 
 Deno.test({
