@@ -41,3 +41,5 @@ export const KEPT_TREE_LENGTH_MAX = 65_536;
 export const PREPARED_KEPT_MAX = 4;
 /** Rows that a connection makes ahead of who takes them; then the statement waits. */
 export const STREAM_BUFFER_BYTES = 8_388_608;
+/** Streams that may have this many rows are run without a LIMIT. */
+export const UNLIMITED_ROWS_MIN = 100_000;

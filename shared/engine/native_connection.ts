@@ -98,11 +98,20 @@ export class NativeConnection implements EngineConnection {
     this.#spillPeak = undefined;
     const prepared = this.#kept.take(sql) ?? await this.attempt(() => this.native.prepare(sql));
     let finished = false;
+    let ahead: Promise<unknown> = Promise.resolve();
     try {
       const result = await this.attempt(() => prepared.stream());
+      const fetch = () => {
+        const fetched = this.attempt(() => result.fetchChunk());
+        // One chunk ahead: its thread works on while this one sends. Whoever takes it hears of a failure.
+        ahead = fetched.catch(() => {});
+        return fetched;
+      };
+      let next = fetch();
       for (;;) {
-        const chunk = await this.attempt(() => result.fetchChunk());
+        const chunk = await next;
         if (chunk === null || chunk.rowCount === 0) break;
+        next = fetch();
         const { rowCount } = chunk;
         yield {
           rowCount,
@@ -111,6 +120,7 @@ export class NativeConnection implements EngineConnection {
       }
       finished = true;
     } finally {
+      await ahead;
       if (finished) this.#kept.keep(sql, prepared);
       else prepared.destroySync();
     }

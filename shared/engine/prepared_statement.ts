@@ -8,6 +8,7 @@ import { inCallersText } from "./error_place.ts";
 import { faultError, withoutPaths } from "./fault_error.ts";
 import type { Prepared } from "./prepare.ts";
 import { countFiles } from "./plan.ts";
+import { UNLIMITED_ROWS_MIN } from "./limits.ts";
 import { renderingSql, ROW_ENDS } from "./render.ts";
 import { type StatementText, statementText } from "./statement_text.ts";
 import { statsOf } from "./stats.ts";
@@ -88,6 +89,15 @@ function explainedText({ sql, relations }: Prepared): StatementText {
   return statementText(sql, { relations, wrap: (from) => `SELECT * FROM ${from}` });
 }
 
+/**
+ * A LIMIT of this size or more makes the SQL engine scan on one thread to keep the order of rows, at less than half
+ * the speed. A stream can do without: whoever takes its rows stops taking. Records cannot, because their `stats` come
+ * from a run that ended by itself.
+ */
+function limitFor(shape: "arrays" | "objects", rowsMax: number): number | undefined {
+  return shape === "objects" && rowsMax >= UNLIMITED_ROWS_MIN ? undefined : rowsMax + 1;
+}
+
 class StatementRun implements RunningQuery {
   readonly columns: readonly ResultColumn[];
   #collectMs = 0;
@@ -105,7 +115,7 @@ class StatementRun implements RunningQuery {
       relations,
       columns,
       shape,
-      rowsMax: rowsMax + 1,
+      rowsMax: limitFor(shape, rowsMax),
     });
     const rows = connection.rows(sql)[Symbol.asyncIterator]();
     try {

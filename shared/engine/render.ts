@@ -25,7 +25,7 @@ export type RowShape = "arrays" | "objects";
 /** What ends each row's text. No row holds a line feed of its own: JSON escapes it. */
 export const ROW_ENDS: Readonly<Record<RowShape, string>> = { arrays: ",", objects: "\n" };
 
-/** A statement with one column: the rows of `sql` as JSON texts with their ends, at most `rowsMax` of them. */
+/** A statement with one column: the rows of `sql` as JSON texts with their ends. */
 export function renderingSql(
   sql: string,
   options: {
@@ -33,7 +33,8 @@ export function renderingSql(
     readonly relations: readonly Relation[];
     readonly columns: readonly DescribedColumn[];
     readonly shape: RowShape;
-    readonly rowsMax: number;
+    /** Undefined: all rows. */
+    readonly rowsMax: number | undefined;
   },
 ): StatementText {
   const { relations, columns, shape, rowsMax } = options;
@@ -44,9 +45,10 @@ export function renderingSql(
     values,
     `}${ROW_ENDS.objects}`,
   );
+  const limit = rowsMax === undefined ? "" : ` LIMIT ${rowsMax}`;
   return statementText(sql, {
     relations,
-    wrap: (from) => `SELECT ${row} FROM ${from} AS r(${names.join(", ")}) LIMIT ${rowsMax}`,
+    wrap: (from) => `SELECT ${row} FROM ${from} AS r(${names.join(", ")})${limit}`,
   });
 }
 

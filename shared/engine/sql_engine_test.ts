@@ -2,6 +2,7 @@ import { deepStrictEqual, ok, rejects, strictEqual } from "node:assert/strict";
 import { isOperatingError, OperatingError } from "../base/errors.ts";
 import type { ResultChunk } from "./types.ts";
 import { EngineLab } from "../testing/engine_lab.ts";
+import { UNLIMITED_ROWS_MIN } from "./limits.ts";
 
 const START_NS = 1_790_000_000_000_000_000n;
 const ENDLESS = "WITH RECURSIVE r(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM r) " +
@@ -74,6 +75,31 @@ Deno.test({
     ok(first.done !== true && first.value.rowCount <= 2048);
     await chunks.return?.();
     // The 1 GB that nobody asked for is not in the way of the next statement (pool: 512 MiB).
+    deepStrictEqual((await lab.query("SELECT 1")).rows, [[1]]);
+  },
+});
+
+Deno.test({
+  name: "RunningQuery a long stream keeps the order of rows and ends where its reader stops",
+  fn: async () => {
+    await using lab = await EngineLab.open();
+    const rowsMax = UNLIMITED_ROWS_MIN;
+    for (let round = 0; round < 3; round += 1) {
+      await using prepared = await lab.prepare(
+        "SELECT i, repeat('x', 500) AS x FROM range(100000000) t(i)",
+        { rowsMax, deadlineMs: 20_000 },
+      );
+      await using running = await prepared.run();
+      let next = 0;
+      for await (const chunk of running.chunks("objects")) {
+        const text = new TextDecoder().decode(chunk.bytes());
+        ok(text.startsWith(`{"i":${next},"x":"xxx`), text.slice(0, 20));
+        next += chunk.rowCount;
+        strictEqual(text.split("\n").length - 1, chunk.rowCount);
+        if (next > rowsMax) break;
+      }
+      ok(next > rowsMax && next < rowsMax + 10_000, `${next} rows`);
+    }
     deepStrictEqual((await lab.query("SELECT 1")).rows, [[1]]);
   },
 });
