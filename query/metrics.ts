@@ -53,7 +53,7 @@ export const METRICS = {
     kind: "counter",
     name: "svc_query_breaker_trips_total",
     help: "Queries stopped by a limit, by limit",
-    labels: { breaker: ["pool_exhausted"] },
+    labels: { breaker: ["pool_exhausted", "midflight_rows_scanned"] },
   },
   authFailures: {
     kind: "counter",

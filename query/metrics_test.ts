@@ -18,7 +18,9 @@ const PROMISED: [name: string, kind: MetricSpec["kind"], label?: string, values?
     ...["worker_shutdown", "append", "append_deadline"],
   ]],
   ["svc_query_audit_failures_total", "counter", "reason", ["build", "append", "append_deadline"]],
-  ["svc_query_breaker_trips_total", "counter", "breaker", ["pool_exhausted"]],
+  ["svc_query_breaker_trips_total", "counter", "breaker", [
+    ...["pool_exhausted", "midflight_rows_scanned"],
+  ]],
   [
     "svc_query_tenant_denied_total",
     "counter",

@@ -88,6 +88,7 @@ const ATTEMPTS: readonly Attempt[] = [
 const ELSEWHERE: Readonly<Record<string, string>> = {
   answers_in_flight: "sql_records_test.ts",
   admission_full: "sql_admission_test.ts",
+  midflight_rows_scanned_exceeded: "midflight_test.ts",
   answer_bytes: "reasons_test.ts",
 };
 

@@ -9,6 +9,7 @@
 import { getLogger } from "@logtape/logtape";
 import { assert } from "../shared/base/assert.ts";
 import { isOperatingError, messageOf, OperatingError } from "../shared/base/errors.ts";
+import { MIDFLIGHT_ROWS_SCANNED } from "../shared/engine/rows_breaker.ts";
 import type { Engine, PreparedQuery, RunningQuery } from "../shared/engine/types.ts";
 import { asOperatingError } from "../shared/http/error_response.ts";
 import type { ByteBudget } from "../shared/http/byte_budget.ts";
@@ -127,6 +128,7 @@ export class SqlCall implements AsyncDisposable {
       tenant: this.#caller.tenant,
       defaultOrder: asked.default_order && asked.priority === "interactive",
       rowsMax: limits.rowsReturnedMax,
+      rowsScannedMax: limits.rowsScannedMax,
       deadlineMs: limits.timeoutMs,
       signal: this.#stop.signal,
       ...(asked.snapshot === undefined || asked.snapshot === null
@@ -167,6 +169,14 @@ export class SqlCall implements AsyncDisposable {
     if (this.#stop.signal.aborted) return this.#stop.signal.reason;
     if (this.#prepared === undefined && isAdmissionFull(thrown)) {
       this.#service.metrics.admissionRejected.at({ resource: "connections" }).add(1);
+    }
+    if (isOperatingError(thrown, "too_large") && thrown.reason === MIDFLIGHT_ROWS_SCANNED) {
+      this.#service.metrics.breakerTrips.at({ breaker: "midflight_rows_scanned" }).add(1);
+      return new OperatingError("too_large", thrown.message, {
+        reason: MIDFLIGHT_ROWS_SCANNED,
+        details: { ...thrown.details, ...details },
+        cause: thrown,
+      });
     }
     if (isOperatingError(thrown, "unavailable") && thrown.reason === POOL_EXHAUSTED) {
       this.#service.metrics.breakerTrips.at({ breaker: "pool_exhausted" }).add(1);

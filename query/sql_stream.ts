@@ -4,6 +4,7 @@
  */
 
 import { isOperatingError } from "../shared/base/errors.ts";
+import { MIDFLIGHT_ROWS_SCANNED } from "../shared/engine/rows_breaker.ts";
 import type { ResultChunk } from "../shared/engine/types.ts";
 import { asOperatingError } from "../shared/http/error_response.ts";
 import { ndjsonResponse } from "../shared/http/ndjson.ts";
@@ -57,14 +58,18 @@ async function* renderLines(
   } catch (thrown) {
     const failure = call.failureOf(thrown);
     call.endWith(failure);
-    yield errorTrailer(failure);
+    yield failureTrailer(failure);
   } finally {
     await call[Symbol.asyncDispose]();
   }
 }
 
-function errorTrailer(failure: unknown): string {
+function failureTrailer(failure: unknown): string {
   const error = asOperatingError(failure);
+  if (error.reason === MIDFLIGHT_ROWS_SCANNED) {
+    const { rows_scanned, max_rows_scanned } = error.details ?? {};
+    return trailer({ _meta: MIDFLIGHT_ROWS_SCANNED, rows_scanned, max_rows_scanned });
+  }
   const refused = isOperatingError(error, "unavailable") && error.reason === POOL_EXHAUSTED;
   return trailer({
     _meta: "error",

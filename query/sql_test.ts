@@ -45,6 +45,7 @@ Deno.test({
       tenant: "acme",
       defaultOrder: true,
       rowsMax: 10_000,
+      rowsScannedMax: 1_000_000_000,
       deadlineMs: 60_000,
       signal: undefined,
     });

@@ -1,5 +1,5 @@
 /**
- * The wall clock of one request: past its time, or when the caller goes away, the running statement is
+ * The wall clock of one request: past its time, when a guard trips, or when the caller goes away, the running statement is
  * interrupted and every later step refuses. An interrupted stream can end without an error, so whoever reads
  * one asks `check` after each chunk.
  */
@@ -14,6 +14,7 @@ export class Deadline implements Disposable {
   readonly #caller: AbortSignal | undefined;
   readonly #onCallerAbort = () => this.#trip.abort(cancelled());
   #pulse: ReturnType<typeof setInterval> | undefined;
+  #guard: ReturnType<typeof setInterval> | undefined;
   #connection: EngineConnection | undefined;
 
   constructor(ms: number, caller?: AbortSignal) {
@@ -40,7 +41,15 @@ export class Deadline implements Disposable {
     if (this.#trip.signal.aborted) this.#interrupt();
   }
 
-  /** Throws the reason when the deadline has passed or the caller is gone. */
+  /** Asks `broken` every `GUARD_REPEAT_MS` from now on; what it returns ends the statement as the clock would. */
+  guard(broken: () => OperatingError | undefined): void {
+    this.#guard ??= setInterval(() => {
+      const error = broken();
+      if (error !== undefined) this.#trip.abort(error);
+    }, GUARD_REPEAT_MS);
+  }
+
+  /** Throws the reason when the deadline has passed, a guard tripped or the caller is gone. */
   check(): void {
     this.#trip.signal.throwIfAborted();
   }
@@ -48,6 +57,7 @@ export class Deadline implements Disposable {
   [Symbol.dispose](): void {
     clearTimeout(this.#timer);
     clearInterval(this.#pulse);
+    clearInterval(this.#guard);
     this.#connection = undefined;
     this.#caller?.removeEventListener("abort", this.#onCallerAbort);
   }
@@ -60,6 +70,7 @@ export class Deadline implements Disposable {
 }
 
 const INTERRUPT_REPEAT_MS = 20;
+const GUARD_REPEAT_MS = 50;
 
 function exceeded(ms: number): OperatingError {
   return new OperatingError(

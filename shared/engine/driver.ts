@@ -47,6 +47,8 @@ export interface EngineConnection {
   explain(sql: string): Promise<string>;
   /** Rows of a statement whose one column is a text that is never NULL, a chunk at a time. */
   rows(sql: string): AsyncIterable<TextChunk>;
+  /** Rows that the statement running now took from its sources so far; 0 when none runs. */
+  rowsProcessed(): number;
   /** Stops what the connection runs. */
   interrupt(): void;
   /** What the statement that was last run to its end measured; undefined when that is not known. */

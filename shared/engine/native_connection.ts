@@ -127,6 +127,10 @@ export class NativeConnection implements EngineConnection {
     this.#measured = true;
   }
 
+  rowsProcessed(): number {
+    return this.#closed ? 0 : Number(this.native.progress.rows_processed);
+  }
+
   interrupt(): void {
     if (!this.#closed) this.native.interrupt();
   }

@@ -9,6 +9,7 @@ import { faultError, withoutPaths } from "./fault_error.ts";
 import type { Prepared } from "./prepare.ts";
 import { countFiles } from "./plan.ts";
 import { UNLIMITED_ROWS_MIN } from "./limits.ts";
+import { breakOnRows } from "./rows_breaker.ts";
 import { renderingSql, ROW_ENDS } from "./render.ts";
 import { type StatementText, statementText } from "./statement_text.ts";
 import { statsOf } from "./stats.ts";
@@ -28,6 +29,8 @@ export interface StatementOptions {
   readonly deadline: Deadline;
   /** The run yields one row more. */
   readonly rowsMax: number;
+  /** Default: no limit while it runs. */
+  readonly rowsScannedMax: number | undefined;
   readonly nowMs: () => number;
 }
 
@@ -109,7 +112,7 @@ class StatementRun implements RunningQuery {
   }
 
   async *chunks(shape: "arrays" | "objects"): AsyncGenerator<ResultChunk> {
-    const { connection, deadline, rowsMax, nowMs } = this.options;
+    const { connection, deadline, rowsMax, rowsScannedMax, nowMs } = this.options;
     const { relations, columns } = this.prepared;
     const { sql, linesBefore } = renderingSql(this.prepared.sql, {
       relations,
@@ -117,6 +120,10 @@ class StatementRun implements RunningQuery {
       shape,
       rowsMax: limitFor(shape, rowsMax),
     });
+    if (rowsScannedMax !== undefined) {
+      const rowsPlanned = this.prepared.cost.estimated_rows_processed;
+      breakOnRows(connection, deadline, { rowsScannedMax, rowsPlanned });
+    }
     const rows = connection.rows(sql)[Symbol.asyncIterator]();
     try {
       for (;;) {

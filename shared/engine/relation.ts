@@ -24,14 +24,24 @@ export function relationSql(plan: TablePlan): string {
 
 function wholeFilesSql(parts: readonly ScanPart[], columns: readonly Column[]): string {
   const paths = parts.map((part) => quoteText(part.path)).join(", ");
-  return `SELECT ${names(columns)} FROM read_parquet([${paths}], schema = ${schemaSql(columns)})`;
+  return `SELECT ${names(columns)} FROM read_parquet([${paths}], schema = ${schemaSql(columns)}` +
+    `${cardinality(parts)})`;
 }
 
 function rowRangeSql(part: ScanPart, columns: readonly Column[]): string {
   const { first, end } = part.range ?? { first: 0, end: part.rows };
   return `SELECT ${names(columns)} FROM read_parquet([${quoteText(part.path)}], ` +
-    `schema = ${schemaSql(columns)}, file_row_number = true) ` +
+    `schema = ${schemaSql(columns)}, file_row_number = true${cardinality([part])}) ` +
     `WHERE file_row_number >= ${first} AND file_row_number < ${end}`;
+}
+
+/**
+ * With a schema of ours the SQL engine opens no file to plan, and would take each for one row: join orders and
+ * the counts that a breaker watches (`rows_breaker.ts`) need to know better.
+ */
+function cardinality(parts: readonly ScanPart[]): string {
+  const rows = parts.reduce((sum, part) => sum + part.rows, 0);
+  return rows === 0 ? "" : `, explicit_cardinality = ${rows}`;
 }
 
 /** No row of these columns. */

@@ -47,6 +47,7 @@ export class SqlEngine implements Engine {
         connection,
         deadline,
         rowsMax: request.rowsMax,
+        rowsScannedMax: request.rowsScannedMax,
         nowMs: this.#deps.nowMs,
       });
     } catch (error) {

@@ -18,6 +18,8 @@ export interface QueryRequest {
   readonly snapshot?: string;
   /** Rows wanted at most; the run has more when the statement has, so that truncation shows. */
   readonly rowsMax: number;
+  /** Rows that the run may take from its sources beyond those planned; past it: `too_large` (`rows_breaker.ts`). */
+  readonly rowsScannedMax?: number;
   /** Wall clock for planning and running, in milliseconds. Past it: `deadline_exceeded`. */
   readonly deadlineMs: number;
   /** The caller went away: the engine is interrupted. */

@@ -1,0 +1,46 @@
+/**
+ * Stops a statement that takes more rows than allowed while it runs, whatever it was priced at.
+ *
+ * The SQL engine counts what its pipelines take from files and from what earlier steps made (groups, distinct
+ * rows, hash tables); it counts in blocks, and by its own guess of a step's size. Nothing is counted of rows
+ * that one step makes and consumes at once, such as a product under `count(*)`: the wall clock ends those.
+ * The planned scan was priced and allowed before, so it is left out: a plain GROUP BY over all the rows allowed
+ * is not stopped for reading its groups.
+ */
+
+import { OperatingError } from "../base/errors.ts";
+import type { Deadline } from "./deadline.ts";
+import type { EngineConnection } from "./driver.ts";
+
+export interface RowsAllowed {
+  /** `limits.max_rows_scanned`. */
+  readonly rowsScannedMax: number;
+  /** What the plan said would be scanned. */
+  readonly rowsPlanned: number;
+}
+
+export const MIDFLIGHT_ROWS_SCANNED = "midflight_rows_scanned_exceeded";
+
+export function breakOnRows(
+  connection: EngineConnection,
+  deadline: Deadline,
+  { rowsScannedMax, rowsPlanned }: RowsAllowed,
+): void {
+  deadline.guard(() => {
+    const rows = connection.rowsProcessed();
+    return rows > rowsScannedMax + rowsPlanned ? rowsExceeded(rows, rowsScannedMax) : undefined;
+  });
+}
+
+/** Errors of `breakOnRows`. */
+export function rowsExceeded(rowsScanned: number, rowsScannedMax: number): OperatingError {
+  return new OperatingError(
+    "too_large",
+    `Cannot finish the query: it took ${rowsScanned} rows so far and limits.max_rows_scanned allows ` +
+      `${rowsScannedMax}; narrow the time range or the join`,
+    {
+      reason: MIDFLIGHT_ROWS_SCANNED,
+      details: { rows_scanned: rowsScanned, max_rows_scanned: rowsScannedMax },
+    },
+  );
+}
