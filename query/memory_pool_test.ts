@@ -80,3 +80,23 @@ Deno.test({
     ok(after.reserved_bytes < 2 ** 20, `${after.reserved_bytes} bytes held`);
   },
 });
+
+Deno.test({
+  name: "Engine.memory holds nothing of a sort whose rows were only begun, once it is given back",
+  fn: async () => {
+    await using lab = await EngineLab.open();
+    const request = { rowsMax: 1_000_000, deadlineMs: 20_000 };
+    const heldBytes = async () => (await lab.engine.memory()).poolBytes;
+    {
+      await using prepared = await lab.prepare(
+        "SELECT md5(range::VARCHAR) || md5(range::VARCHAR) AS t FROM range(300000) ORDER BY md5(t)",
+        request,
+      );
+      await using running = await prepared.run();
+      const rows = running.chunks("objects")[Symbol.asyncIterator]();
+      strictEqual((await rows.next()).done, false);
+      ok(await heldBytes() > 10 * 2 ** 20, "it sorted");
+    }
+    ok(await heldBytes() < 2 ** 20, `${await heldBytes()} bytes held`);
+  },
+});

@@ -39,6 +39,8 @@ export class NativeConnection implements EngineConnection {
   );
   /** Whether the last thing that ran was `rows`, to its end: a profile of anything else is not its measurement. */
   #measured = false;
+  /** Whether rows of a statement are still to come. Their memory is the pool's until something else runs. */
+  #unfinished = false;
   /** The peak of the connection's life as the last profile told it; undefined when it may have grown since. */
   #spillPeak: number | undefined;
   /** That peak before the statement: it counts from the connection's start and is never reset. */
@@ -100,6 +102,7 @@ export class NativeConnection implements EngineConnection {
     let finished = false;
     let ahead: Promise<unknown> = Promise.resolve();
     try {
+      this.#unfinished = true;
       const result = await this.attempt(() => prepared.stream());
       const fetch = () => {
         const fetched = this.attempt(() => result.fetchChunk());
@@ -119,6 +122,7 @@ export class NativeConnection implements EngineConnection {
         };
       }
       finished = true;
+      this.#unfinished = false;
     } finally {
       await ahead;
       if (finished) this.#kept.keep(sql, prepared);
@@ -147,6 +151,7 @@ export class NativeConnection implements EngineConnection {
     if (this.#closed) return;
     try {
       await this.stop();
+      await this.dropUnfinished();
       await this.dropViews();
     } finally {
       this.hooks.giveBack();
@@ -160,6 +165,13 @@ export class NativeConnection implements EngineConnection {
     await this.stop();
     this.#kept.clear();
     this.native.closeSync();
+  }
+
+  /** The database lets go of what a statement held when the next one begins, whatever comes of that one. */
+  private async dropUnfinished(): Promise<void> {
+    if (!this.#unfinished) return;
+    this.#unfinished = false;
+    await this.attempt(() => this.native.run("SELECT 1")).catch(() => {});
   }
 
   private async createView(quoted: string, select: string): Promise<void> {
