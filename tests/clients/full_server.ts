@@ -4,6 +4,8 @@ import { LIMITS } from "../../ingest/flags.ts";
 import { metricReaches } from "./metric_wait.ts";
 import type { RunningIngest } from "./running_ingest.ts";
 
+/** Default of `SVC_INGEST_MAX_BODY_BYTES`. */
+const BODY_BYTES_MAX = 16 * 1024 * 1024;
 /** So little stays that no request fits. */
 const LEFT_BYTES = LIMITS.requestBytes / 2;
 
@@ -16,7 +18,7 @@ export class FullServer implements Disposable {
     let freeBytes = LIMITS.bodiesInFlightBytesMax;
     while (freeBytes > LIMITS.requestBytes) {
       const fitting = freeBytes - LIMITS.requestBytes - LEFT_BYTES;
-      const bytes = Math.min(fitting, LIMITS.bulkBodyBytesMax);
+      const bytes = Math.min(fitting, BODY_BYTES_MAX);
       full.#connections.push(await announce(ingest.url, bytes));
       freeBytes -= LIMITS.requestBytes + bytes;
     }
@@ -31,12 +33,12 @@ export class FullServer implements Disposable {
   }
 }
 
-/** A connection that announces a body and never sends it. */
+/** A connection that announces a body and never sends it: OTLP bodies are charged by what they announce. */
 async function announce(url: string, bytes: number): Promise<Deno.TcpConn> {
   const { hostname, port } = new URL(url);
   const connection = await Deno.connect({ hostname, port: Number(port) });
-  const head = "POST /api/v1/_compat/_bulk HTTP/1.1\r\nHost: ingest\r\n" +
-    `Content-Type: application/x-ndjson\r\nContent-Length: ${bytes}\r\n\r\n`;
+  const head = "POST /v1/logs HTTP/1.1\r\nHost: ingest\r\n" +
+    `Content-Type: application/x-protobuf\r\nContent-Length: ${bytes}\r\n\r\n`;
   await connection.write(new TextEncoder().encode(head));
   return connection;
 }
