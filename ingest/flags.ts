@@ -57,7 +57,8 @@ export const OPTIONS = {
     default: 4096,
     min: 1,
     max: 100_000_000,
-    help: "Roll a WAL segment after this many events.",
+    help: "Roll a WAL segment after this many events; under load up to 16 times as many, " +
+      "so that it does not roll more than ten times a second.",
   },
   walMaxAgeSecs: {
     kind: "integer",
@@ -140,6 +141,8 @@ export const LIMITS = {
   bulkBodyBytesMax: 32 * MIB,
   /** Body bytes of all requests in flight; past it 503 with Retry-After. */
   bodiesInFlightBytesMax: 256 * MIB,
+  /** A full WAL segment takes rows on until it is this old, up to 16 times its size: each one sealed costs syncs. */
+  segmentAgeMsMin: 100,
   /**
    * What a request counts for besides its body, so that empty ones have a bound too: 32,768 at a
    * time.

@@ -108,6 +108,7 @@ export async function startIngest(
       random: new SystemRandom(),
       eventsMax: settings.walMaxEvents,
       ageSecsMax: settings.walMaxAgeSecs,
+      ageMsMin: LIMITS.segmentAgeMsMin,
       groupWaitMs: settings.ingestGroupCommitMs,
       keyAgeMsMax: settings.ingestIdempotencySecs * 1_000,
       keysMax: settings.ingestIdempotencyKeys,

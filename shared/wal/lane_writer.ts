@@ -26,8 +26,8 @@ import type { WalEventListener } from "./wal_event.ts";
 
 /** Frames that waited for the same write are written together up to this many bytes. */
 const GROUP_BYTES_MAX = 1024 * 1024;
-/** A full segment that is waiting for its sync takes rows up to this multiple of `eventsMax`. */
-const OVERFILL = 4;
+/** A full segment that may not roll yet, or waits for its sync, takes rows up to this multiple of `eventsMax`. */
+const OVERFILL = 16;
 
 export interface LaneOptions {
   readonly fs: FileSystem;
@@ -38,6 +38,8 @@ export interface LaneOptions {
   readonly keys: LaneKeys;
   readonly eventsMax: number;
   readonly ageSecsMax: number;
+  /** A full segment does not roll while its first row is younger than this. */
+  readonly ageMsMin: number;
   /** How long a group of appends may form before it is written; 0 writes what is there at once. */
   readonly groupWaitMs: number;
   readonly schemaMessageOf: (schema: TableSchema) => Uint8Array;
@@ -60,6 +62,8 @@ export class LaneWriter {
   #queue: Append[] = [];
   #pumping: Promise<void> | undefined;
   #current: ActiveSegment | undefined;
+  /** When the current segment is old enough to roll because it is full. */
+  #ripeAtMs = 0;
   #standby: Promise<ActiveSegment | undefined> | undefined;
   #toSeal: ActiveSegment[] = [];
   #sealing: Promise<void> = Promise.resolve();
@@ -199,7 +203,7 @@ export class LaneWriter {
     const schemaMessage = group[0]?.schemaMessage ?? new Uint8Array();
     while (this.#current?.schemaMessage !== schemaMessage) await this.#open(schemaMessage);
     const segment = this.#current; // Nothing may come between this and the write: it could be rolled.
-    if (segment.rows === 0) this.#rollWhenOld(segment);
+    if (segment.rows === 0) this.#startAging(segment);
     this.#tellGroup(group);
     await segment.write(group.map((append) => append.batch));
 
@@ -208,8 +212,8 @@ export class LaneWriter {
     if (waiting.length > 0) void this.#acknowledgeWhenDurable(waiting, segment);
 
     const { eventsMax } = this.#options;
-    const full = segment.rows >= eventsMax && !segment.syncing;
-    if (full || segment.rows >= OVERFILL * eventsMax) this.#roll(segment);
+    const mayRoll = this.#isRipe(segment) && !segment.syncing;
+    if (mayRoll || segment.rows >= OVERFILL * eventsMax) this.#roll(segment);
     else if (segment.rows >= eventsMax / 2) this.#standby ??= this.#prepare(schemaMessage);
   }
 
@@ -251,7 +255,7 @@ export class LaneWriter {
   }
 
   #create(schemaMessage: Uint8Array): Promise<ActiveSegment> {
-    const { fs, clock, root, names, buffers, eventsMax } = this.#options;
+    const { fs, clock, root, names, buffers } = this.#options;
     const place = {
       root,
       lane: this.lane,
@@ -261,7 +265,7 @@ export class LaneWriter {
     };
     const hooks = {
       onSync: (segment: ActiveSegment) => {
-        if (segment.rows >= eventsMax) this.#roll(segment);
+        if (this.#isRipe(segment)) this.#roll(segment);
       },
       onSynced: (ms: number) => this.#options.onEvent({ kind: "synced", lane: this.lane, ms }),
       onFailure: (error: unknown) => this.#fail(error),
@@ -279,12 +283,26 @@ export class LaneWriter {
     }
   }
 
-  #rollWhenOld(segment: ActiveSegment): void {
-    const { clock, ageSecsMax } = this.#options;
-    clock.sleep(ageSecsMax * 1000, { signal: segment.ended.signal }).then(
-      () => this.#roll(segment),
-      () => {}, // The segment ended first.
-    );
+  /** Whether a segment is full and old enough to roll. */
+  #isRipe(segment: ActiveSegment): boolean {
+    return segment.rows >= this.#options.eventsMax &&
+      this.#ripeAtMs <= this.#options.clock.monotonicMs();
+  }
+
+  /** Rolls `segment`, which gets its first row now, when it is as old as it may get. */
+  #startAging(segment: ActiveSegment): void {
+    const { clock, ageMsMin, ageSecsMax, eventsMax } = this.#options;
+    this.#ripeAtMs = clock.monotonicMs() + ageMsMin;
+    const { signal } = segment.ended;
+    const wait = async () => {
+      if (ageMsMin > 0) {
+        await clock.sleep(ageMsMin, { signal });
+        if (segment.rows >= eventsMax) return this.#roll(segment);
+      }
+      await clock.sleep(ageSecsMax * 1000 - ageMsMin, { signal });
+      this.#roll(segment);
+    };
+    wait().catch(() => {}); // The segment ended first.
   }
 
   /** Takes the current segment (only if it is `segment`, when given) out of use and has it sealed. */

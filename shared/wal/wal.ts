@@ -41,6 +41,8 @@ export interface WalOptions {
   readonly eventsMax?: number;
   /** A segment is rolled when its first row is this old. Default 5 s. */
   readonly ageSecsMax?: number;
+  /** A full segment does not roll while its first row is younger than this. Default 0. */
+  readonly ageMsMin?: number;
   /** Appends are refused while fewer bytes are free; 0 switches that off. Default 256 MiB. */
   readonly freeBytesMin?: number;
   /** How long a lane's writer waits for more appends before each write. Default 0: not at all. */
@@ -76,6 +78,7 @@ export async function openWal(options: WalOptions): Promise<Wal> {
       root,
       eventsMax: options.eventsMax ?? WAL_DEFAULTS.eventsMax,
       ageSecsMax: options.ageSecsMax ?? WAL_DEFAULTS.ageSecsMax,
+      ageMsMin: options.ageMsMin ?? 0,
       groupWaitMs: options.groupWaitMs ?? 0,
       keyAgeMsMax: options.keyAgeMsMax ?? WAL_DEFAULTS.keyAgeMsMax,
       keysMax: options.keysMax ?? WAL_DEFAULTS.keysMax,
@@ -121,6 +124,7 @@ interface Settings {
   readonly root: string;
   readonly eventsMax: number;
   readonly ageSecsMax: number;
+  readonly ageMsMin: number;
   readonly groupWaitMs: number;
   readonly keyAgeMsMax: number;
   readonly keysMax: number;

@@ -107,7 +107,7 @@ Deno.test({
 
 Deno.test({
   name:
-    "Wal.append() lets a full segment take what arrives until its sync, up to four times its size",
+    "Wal.append() lets a full segment take what arrives until its sync, up to 16 times its size",
   async fn() {
     let syncs = 0;
     const { promise, resolve } = Promise.withResolvers<undefined>();
@@ -115,15 +115,36 @@ Deno.test({
       onOperation: ({ kind }) => kind === "sync" && syncs++ === 0 ? promise : undefined,
     }, { eventsMax: 4 });
     const appends = [];
-    for (let row = 0; row < 20; row++) {
+    for (let row = 0; row < 68; row++) {
       appends.push(wal.append(LANE, numberedBatch([row]), "wait_for"));
       await settle();
     }
     resolve(undefined);
     await Promise.all(appends);
     await settle();
-    const rows = Array.from({ length: 20 }, (_, row) => row);
-    assert.deepEqual(await segments(fs, "sealed"), [rows.slice(0, 16), rows.slice(16)]);
+    const rows = Array.from({ length: 68 }, (_, row) => row);
+    assert.deepEqual(await segments(fs, "sealed"), [rows.slice(0, 64), rows.slice(64)]);
+    await wal.close();
+  },
+});
+
+Deno.test({
+  name: "Wal.append() rolls a full segment once it is ageMsMin old, with or without another append",
+  async fn() {
+    const { wal, fs, clock } = await open({}, { eventsMax: 4, ageMsMin: 100 });
+    for (let row = 0; row < 6; row++) await wal.append(LANE, numberedBatch([row]), "wait_for");
+    await clock.advance(99);
+    await settle();
+    assert.deepEqual(await segments(fs, "sealed"), []);
+    await clock.advance(1);
+    await settle();
+    assert.deepEqual(await segments(fs, "sealed"), [[0, 1, 2, 3, 4, 5]]);
+
+    await wal.append(LANE, numberedBatch([6]), "wait_for");
+    await clock.advance(150);
+    for (let row = 7; row < 11; row++) await wal.append(LANE, numberedBatch([row]), "wait_for");
+    await settle();
+    assert.deepEqual(await segments(fs, "sealed"), [[0, 1, 2, 3, 4, 5], [6, 7, 8, 9]]);
     await wal.close();
   },
 });
