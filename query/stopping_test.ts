@@ -5,7 +5,9 @@ import { parseOptions } from "../shared/config/parse_options.ts";
 import { EngineLab } from "../shared/testing/engine_lab.ts";
 import { OPTIONS, startQuery } from "./mod.ts";
 
-const CONNECTIONS = 16;
+const THREADS = 2;
+/** Three for each thread. */
+const CONNECTIONS = 6;
 /** Joins, groups and sorts that no limit but the wall clock ends. */
 const ENDLESS = [
   "SELECT count(*) FROM range(900000000) a, range(900) b",
@@ -16,7 +18,7 @@ const ENDLESS = [
 async function open(memoryPoolMib = 512) {
   const lab = await EngineLab.open();
   const server = await startQuery(parseOptions(OPTIONS, [
-    ...["--bind", "127.0.0.1:0", "--metrics-bind", "127.0.0.1:0", "--threads", "2"],
+    ...["--bind", "127.0.0.1:0", "--metrics-bind", "127.0.0.1:0", "--threads", String(THREADS)],
     ...["--data-dir", lab.dir, "--audit-disabled", "--admission-wait-ms", "30000"],
     ...["--memory-pool-bytes", String(memoryPoolMib * 2 ** 20)],
   ]));
@@ -110,7 +112,7 @@ Deno.test({
     }[] = [
       { name: "running", poolMib: 512, clients: 3, waiting: 0 },
       { name: "in line for a connection", poolMib: 512, clients: CONNECTIONS + 4, waiting: 0 },
-      { name: "in line for memory", poolMib: 64, clients: 9, waiting: 5 },
+      { name: "in line for memory", poolMib: 64, clients: CONNECTIONS, waiting: 2 },
     ];
     for (const { name, poolMib, clients, waiting } of cases) {
       await using server = await open(poolMib);

@@ -16,7 +16,7 @@ import { FooterCache } from "./footer_cache.ts";
 import { defaultFanIn } from "./fan_in.ts";
 import type { FanIn } from "./ordered_scan.ts";
 import { StatementCache } from "./statement_cache.ts";
-import { CONNECTIONS_MAX } from "./limits.ts";
+import { CONNECTIONS_MIN, STATEMENTS_PER_CORE } from "./limits.ts";
 import { nativeDriver } from "./native_driver.ts";
 import { SqlEngine } from "./sql_engine.ts";
 import type { Engine } from "./types.ts";
@@ -51,6 +51,7 @@ export interface EngineOptions {
 /** Errors: `unavailable` when the driver cannot be loaded; the file system's when `cacheDir` cannot be written. */
 export async function openEngine(options: EngineOptions): Promise<Engine> {
   const { files, store, catalog, wal, clock } = options;
+  const cores = options.threads ?? navigator.hardwareConcurrency;
   const driver = options.driver ??
     nativeDriver({ readFile: (path) => files.readFile(path) });
   await emptyDir(files, options.cacheDir);
@@ -64,7 +65,7 @@ export async function openEngine(options: EngineOptions): Promise<Engine> {
     memoryBytesMax: options.memoryBytesMax,
     spillBytesMax: options.spillBytesMax,
     threads: options.threads,
-    connections: CONNECTIONS_MAX + PROBE_CONNECTIONS,
+    connections: Math.max(CONNECTIONS_MIN, STATEMENTS_PER_CORE * cores) + PROBE_CONNECTIONS,
     setup: DIALECT_SETUP,
   });
   return new SqlEngine({
@@ -82,7 +83,7 @@ export async function openEngine(options: EngineOptions): Promise<Engine> {
       statements: new StatementCache(),
       hidden: new Set(options.hiddenTables),
       fanIn: {
-        ...defaultFanIn(options.threads ?? navigator.hardwareConcurrency),
+        ...defaultFanIn(cores),
         ...options.fanIn,
       },
       nowMs: () => clock.monotonicMs(),

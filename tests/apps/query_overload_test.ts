@@ -21,11 +21,11 @@ const HOSTS = 50;
 const START_NS = 1_795_132_800_000_000_000n; // 2026-11-20T00:00:00Z
 const READY_MS_MAX = 30_000;
 /**
- * The promise is 100 ms. Here the SQL engine's threads, the clients and other work share two cores with the one
- * thread that answers, which then waits for its turn: the median must keep the promise, the slowest has slack.
+ * The promise is 100 ms, and 36 to 77 ms were the slowest where other work shared the two cores. The slowest has slack,
+ * because a test machine may stand still for as long.
  */
-const HEALTH_MEDIAN_MS_MAX = 100;
-const HEALTH_MS_MAX = 1_500;
+const HEALTH_MEDIAN_MS_MAX = 50;
+const HEALTH_MS_MAX = 500;
 /** What a second burst may add to what the first left: 19 to 67 MiB were measured, and any leak of the pool is more. */
 const RESIDENT_GROWTH_MAX = POOL_BYTES;
 
