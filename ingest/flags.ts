@@ -69,6 +69,16 @@ export const OPTIONS = {
     max: 86_400,
     help: "Roll a WAL segment after this many seconds.",
   },
+  ingestFreeSpaceFloorMib: {
+    kind: "integer",
+    flag: "ingest-free-space-floor-mib",
+    env: "SVC_INGEST_FREE_SPACE_FLOOR_MIB",
+    placeholder: "MiB",
+    default: 256,
+    min: 0,
+    max: 1_048_576,
+    help: "Refuse rows with 503 while the WAL's disk has less free space than this; 0 never does.",
+  },
   ingestMaxBodyBytes: {
     kind: "integer",
     flag: "ingest-max-body-bytes",

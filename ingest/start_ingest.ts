@@ -109,6 +109,7 @@ export async function startIngest(
       eventsMax: settings.walMaxEvents,
       ageSecsMax: settings.walMaxAgeSecs,
       ageMsMin: LIMITS.segmentAgeMsMin,
+      freeBytesMin: settings.ingestFreeSpaceFloorMib * 1024 * 1024,
       groupWaitMs: settings.ingestGroupCommitMs,
       keyAgeMsMax: settings.ingestIdempotencySecs * 1_000,
       keysMax: settings.ingestIdempotencyKeys,

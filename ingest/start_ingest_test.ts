@@ -3,6 +3,7 @@ import { join } from "node:path";
 import { isOperatingError } from "../shared/base/errors.ts";
 import { VERSION } from "../shared/base/version.ts";
 import { parseOptions } from "../shared/config/parse_options.ts";
+import { DenoFileSystem } from "../shared/os/deno_file_system.ts";
 import { RunningIngest } from "../tests/clients/running_ingest.ts";
 import { ingestPaths, OPTIONS, startIngest } from "./mod.ts";
 
@@ -40,6 +41,30 @@ Deno.test({
     const misplaced = await fetch(`${ingest.url}/metrics`);
     assert.equal(misplaced.status, 404);
     await misplaced.body?.cancel();
+  },
+});
+
+Deno.test({
+  name:
+    "startIngest keeps the free space that --ingest-free-space-floor-mib names, and 0 keeps none",
+  fn: async () => {
+    class SmallDisk extends DenoFileSystem {
+      override freeBytes(): Promise<number> {
+        return Promise.resolve(10 * 1024 * 1024);
+      }
+    }
+    const cases: [args: string[], status: number][] = [
+      [[], 503],
+      [["--ingest-free-space-floor-mib", "11"], 503],
+      [["--ingest-free-space-floor-mib", "9"], 200],
+      [["--ingest-free-space-floor-mib", "0"], 200],
+    ];
+    for (const [args, status] of cases) {
+      await using ingest = await RunningIngest.start(args, { fs: new SmallDisk() });
+      const response = await ingest.post(oneRow("small"), { headers: JSON_HEADERS });
+      await response.body?.cancel();
+      assert.equal(response.status, status, args.join(" "));
+    }
   },
 });
 

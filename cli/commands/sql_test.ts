@@ -149,7 +149,7 @@ Deno.test({
           1,
           /Cannot reach .*127\.0\.0\.1:\d+: .*refused.*--endpoint/,
         ],
-        [["--endpoint", "localhost:1", "SELECT 1"], 1, /Cannot use "localhost:1".*http:/],
+        [["--endpoint", "localhost:1", "SELECT 1"], 2, /Cannot use "localhost:1".*http:/],
         [["--endpoint", `${url}/elsewhere`, "SELECT 1"], 1, /no such route.*HTTP 404/],
         [["--endpoint", `${url}/`, "SELECT 1"], 0, /1 row /],
         [[""], 1, /HTTP 400/],

@@ -11,6 +11,7 @@ import {
   OperatingError,
 } from "../../shared/base/errors.ts";
 import type { Cost, PlannedTable, Stats } from "../../shared/engine/types.ts";
+import { UsageError } from "../../shared/config/parse_options.ts";
 import { printable } from "./display_width.ts";
 import { type JsonValue, parseExact } from "./exact_json.ts";
 
@@ -64,7 +65,7 @@ export class SqlClient {
   readonly #headers: Readonly<Record<string, string>>;
   readonly #fetch: typeof fetch;
 
-  /** Errors: `invalid_argument` when the endpoint is no HTTP address. */
+  /** Errors: `UsageError` when the endpoint is no HTTP address. */
   constructor(options: ClientOptions) {
     this.#endpoint = options.endpoint;
     this.#url = `${baseOf(options.endpoint)}/api/v1/sql`;
@@ -161,8 +162,7 @@ export class SqlClient {
 function baseOf(endpoint: string): string {
   const url = URL.canParse(endpoint) ? new URL(endpoint) : undefined;
   if (url === undefined || !["http:", "https:"].includes(url.protocol)) {
-    throw new OperatingError(
-      "invalid_argument",
+    throw new UsageError(
       `Cannot use ${JSON.stringify(endpoint)} as the query server's address: ` +
         "give an http:// or https:// URL, for example http://localhost:8089",
     );
