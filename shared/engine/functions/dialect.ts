@@ -10,6 +10,7 @@ import { ATTR_GET } from "./attr_get.ts";
 import { BOUNDED_TEXT } from "./bounded_text.ts";
 import { DATE_BIN } from "./date_bin.ts";
 import { KV_EXTRACT } from "./kv_extract.ts";
+import { MATCH } from "./match.ts";
 import { TO_TIMESTAMP_NANOS } from "./to_timestamp_nanos.ts";
 
 export const DIALECT_SETUP: readonly string[] = [
@@ -17,6 +18,7 @@ export const DIALECT_SETUP: readonly string[] = [
   KV_EXTRACT,
   DATE_BIN,
   TO_TIMESTAMP_NANOS,
+  ...MATCH,
   ...ALIASES,
   ...BOUNDED_TEXT,
   // What `user` means where no column has the name: nobody learns how the engine is run.
