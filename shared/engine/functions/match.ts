@@ -23,9 +23,13 @@ const SPACED = `CREATE MACRO match_spaced(x) AS
 const TOKENS = `CREATE MACRO match_tokens(x) AS
   list_filter(string_split(match_spaced(x), ' '), lambda token: token <> '')`;
 
-/** Whether the text may hold the first of the terms: each token is a part of the folded text. */
+const LONGEST = `CREATE MACRO match_longest(x) AS
+  list_reduce(list_prepend('', match_tokens(x)),
+    lambda a, b: CASE WHEN strlen(b) > strlen(a) THEN b ELSE a END)`;
+
+/** Whether the text may hold the longest of the terms: each token is a part of the folded text. */
 const MAY_HOLD =
-  "contains(match_folded(text::VARCHAR), coalesce(match_tokens(terms::VARCHAR)[1], ''))";
+  "contains(match_folded(text::VARCHAR), coalesce(match_longest(terms::VARCHAR), ''))";
 
 const macro = (name: string, may: string, holds: string) =>
   `CREATE MACRO ${name}(text, terms) AS CASE
@@ -33,12 +37,14 @@ const macro = (name: string, may: string, holds: string) =>
     WHEN match_spaced(terms::VARCHAR) = ' ' OR NOT ${may} THEN false
     ELSE ${holds} END`;
 
-const ALL = `len(list_filter(match_tokens(terms::VARCHAR),
-  lambda term: NOT contains(match_spaced(text::VARCHAR), ' ' || term || ' '))) = 0`;
-const ANY = `len(list_filter(match_tokens(terms::VARCHAR),
-  lambda term: contains(match_spaced(text::VARCHAR), ' ' || term || ' '))) > 0`;
-const ANY_PART = `regexp_matches(match_folded(text::VARCHAR),
-  array_to_string(match_tokens(terms::VARCHAR), '|'))`;
+const WORDS = "string_split(match_spaced(text::VARCHAR), ' ')";
+const ALL = `list_has_all(${WORDS}, match_tokens(terms::VARCHAR))`;
+const ANY = `list_has_any(${WORDS}, match_tokens(terms::VARCHAR))`;
+/** More letters of terms than this are too much for one pattern: then each row is cut into words. */
+const PATTERN_LENGTH_MAX = 10_000;
+const ANY_PATTERN = `CASE WHEN strlen(terms::VARCHAR) <= ${PATTERN_LENGTH_MAX}
+  THEN array_to_string(match_tokens(terms::VARCHAR), '|') ELSE '' END`;
+const ANY_PART = `regexp_matches(match_folded(text::VARCHAR), ${ANY_PATTERN})`;
 const PHRASE = "contains(match_spaced(text::VARCHAR), match_spaced(terms::VARCHAR))";
 const PREFIX = "contains(match_spaced(text::VARCHAR), rtrim(match_spaced(terms::VARCHAR), ' '))";
 
@@ -46,6 +52,7 @@ export const MATCH: readonly string[] = [
   FOLDED,
   SPACED,
   TOKENS,
+  LONGEST,
   macro("match_terms", MAY_HOLD, ALL),
   macro("match", MAY_HOLD, ALL),
   macro("match_any", ANY_PART, ANY),

@@ -116,3 +116,17 @@ function expected(text: string, terms: string): boolean[] {
     runs((token, term, last) => last ? token.startsWith(term) : token === term),
   ];
 }
+
+Deno.test({
+  name: "match_* take terms of any length",
+  fn: async () => {
+    await using lab = await EngineLab.open();
+    for (const giant of ["a".repeat(200_000), "ab cd ".repeat(30_000)]) {
+      for (const name of ["match_terms", "match_any", "match_phrase", "match_prefix"]) {
+        const { rows } = await lab.query(`SELECT ${name}('x y', '${giant}')`);
+        deepStrictEqual(rows, [[false]], name);
+      }
+      deepStrictEqual((await lab.query(`SELECT match_any('x y', '${giant} y')`)).rows, [[true]]);
+    }
+  },
+});
