@@ -30,10 +30,17 @@ export async function readTlsFiles(
       `cannot serve TLS with ${set} alone: give ${missing} too, or neither`,
     );
   }
-  const [cert, key] = await Promise.all([
-    readPem(tlsCert, { option: "--tls-cert", fs, holds: /-----BEGIN CERTIFICATE-----/ }),
-    readPem(tlsKey, { option: "--tls-key", fs, holds: /-----BEGIN [A-Z ]*PRIVATE KEY-----/ }),
-  ]);
+  // One after the other, so that of two wrong files it is always the certificate that is named.
+  const cert = await readPem(tlsCert, {
+    option: "--tls-cert",
+    fs,
+    holds: /-----BEGIN CERTIFICATE-----/,
+  });
+  const key = await readPem(tlsKey, {
+    option: "--tls-key",
+    fs,
+    holds: /-----BEGIN [A-Z ]*PRIVATE KEY-----/,
+  });
   return { cert, key };
 }
 
