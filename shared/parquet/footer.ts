@@ -4,7 +4,7 @@
  *
  * Values are kept as Parquet stores them in plain encoding, which for our column types is also Iceberg's
  * single-value serialization: little-endian integers and floats, UTF-8. Long texts are cut by the writer, on
- * the safe side. Not covered: nested columns, page indexes, encrypted files.
+ * the safe side. Not covered: values of nested columns, encrypted files.
  */
 
 import { parquetMetadata } from "hyparquet";
@@ -20,10 +20,18 @@ const FOOTER_BYTES_MAX = 64 * 1024 * 1024;
 const TRAILER_BYTES = 8;
 const MAGIC = 0x31524150;
 
+/** Bytes [offset, offset + byteLength) of a file. */
+export interface FilePlace {
+  readonly offset: number;
+  readonly byteLength: number;
+}
+
 export interface ColumnChunk {
   /** Iceberg field id; undefined when the writer gave none. */
   readonly fieldId: number | undefined;
   readonly name: string;
+  /** Whether it is a part of a nested column. */
+  readonly isNested: boolean;
   /** First byte in the file, dictionary page included. */
   readonly offset: number;
   readonly byteLength: number;
@@ -32,6 +40,10 @@ export interface ColumnChunk {
   readonly nulls: number | undefined;
   readonly min: Uint8Array | undefined;
   readonly max: Uint8Array | undefined;
+  /** Column index and offset index; empty when there are none. */
+  readonly pageIndex: readonly FilePlace[];
+  /** A length of 0: the writer did not record it. */
+  readonly bloomFilter: FilePlace | undefined;
 }
 
 export interface RowGroup {
@@ -51,16 +63,22 @@ export interface RowGroup {
 
 export interface ParquetFooter {
   readonly rows: number;
+  /** Bytes at the file's end that are the footer, with its length and the magic number. */
+  readonly byteLength: number;
   readonly rowGroups: readonly RowGroup[];
 }
 
-/** Reads the footer of object `key`, of `byteLength` bytes. Errors: the store's, and `corrupt`. */
+/**
+ * Reads the footer of object `key`, of `byteLength` bytes: `tailBytesMax` of its end and, when the footer is longer,
+ * the rest. Errors: the store's, and `corrupt`.
+ */
 export async function readFooter(
   store: Pick<ReadableStore, "getRange">,
   key: string,
   byteLength: number,
+  { tailBytesMax = TAIL_BYTES }: { readonly tailBytesMax?: number } = {},
 ): Promise<ParquetFooter> {
-  const tailBytes = Math.min(TAIL_BYTES, byteLength);
+  const tailBytes = Math.min(tailBytesMax, byteLength);
   const tail = await store.getRange(key, byteLength - tailBytes, tailBytes);
   const wanted = footerBytes(tail, key) + TRAILER_BYTES;
   if (wanted <= tail.byteLength) return parseFooter(tail, key);
@@ -84,18 +102,24 @@ export function parseFooter(tail: Uint8Array, what: string): ParquetFooter {
     .map((element) => element.field_id);
   let firstRow = 0;
   const rowGroups = metadata.row_groups.map((group) => {
-    const columns = group.columns.map(({ meta_data: chunk }, at): ColumnChunk => {
+    const columns = group.columns.map(({ meta_data: chunk, ...index }, at): ColumnChunk => {
       if (chunk === undefined) throw corrupt(what, `column ${at} lies in another file`);
       const { statistics } = chunk;
       return {
         fieldId: fieldIds[at],
         name: chunk.path_in_schema.join("."),
-        offset: Number(chunk.dictionary_page_offset ?? chunk.data_page_offset),
+        isNested: chunk.path_in_schema.length > 1,
+        offset: firstByte(chunk),
         byteLength: Number(chunk.total_compressed_size),
         values: Number(chunk.num_values),
         nulls: statistics?.null_count === undefined ? undefined : Number(statistics.null_count),
         min: plainBytes(chunk.type, statistics?.min_value),
         max: plainBytes(chunk.type, statistics?.max_value),
+        pageIndex: [
+          placeOf(index.column_index_offset, index.column_index_length),
+          placeOf(index.offset_index_offset, index.offset_index_length),
+        ].filter((place) => place !== undefined),
+        bloomFilter: placeOf(chunk.bloom_filter_offset, chunk.bloom_filter_length),
       };
     });
     const rows = Number(group.num_rows);
@@ -106,7 +130,20 @@ export function parseFooter(tail: Uint8Array, what: string): ParquetFooter {
   if (firstRow !== Number(metadata.num_rows)) {
     throw corrupt(what, `its row groups hold ${firstRow} rows, the file says ${metadata.num_rows}`);
   }
-  return { rows: firstRow, rowGroups };
+  return { rows: firstRow, byteLength: footerBytes(tail, what) + TRAILER_BYTES, rowGroups };
+}
+
+/** The dictionary comes first where there is one; some writers record one at 0, where only the magic number is. */
+function firstByte(
+  chunk: { readonly dictionary_page_offset?: bigint; readonly data_page_offset: bigint },
+): number {
+  const data = Number(chunk.data_page_offset);
+  const dictionary = Number(chunk.dictionary_page_offset ?? 0n);
+  return dictionary > 0 ? Math.min(dictionary, data) : data;
+}
+
+function placeOf(offset: bigint | undefined, byteLength = 0): FilePlace | undefined {
+  return offset === undefined ? undefined : { offset: Number(offset), byteLength };
 }
 
 function rowGroupOf(firstRow: number, rows: number, columns: readonly ColumnChunk[]): RowGroup {
