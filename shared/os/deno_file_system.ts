@@ -187,6 +187,16 @@ class DenoFile implements File {
     else await this.#enqueue(() => this.#writeNow(bytes));
   }
 
+  writeAt(bytes: Uint8Array, offset: number): Promise<void> {
+    return this.#enqueue(async () => {
+      this.#position = undefined;
+      await this.#file.seek(offset, Deno.SeekMode.Start);
+      for (let written = 0; written < bytes.byteLength;) {
+        written += await this.#file.write(bytes.subarray(written));
+      }
+    });
+  }
+
   async #writeAside(bytes: Uint8Array): Promise<void> {
     if (this.#position !== this.#writeOffset) {
       await this.#file.seek(this.#writeOffset, Deno.SeekMode.Start);

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { join } from "node:path";
+import { CrashableFileSystem } from "../testing/crashable_file_system.ts";
 import { DenoFileSystem } from "./deno_file_system.ts";
 import { mkdirDurable } from "./durable_directory.ts";
 
@@ -76,6 +77,25 @@ Deno.test({
       assert.deepEqual([...await fs.readFile(path)], [1, 2, 3, 4, 5, 7, 8]);
       assert.equal(await appended.size(), 7);
       await assert.rejects(fs.create(path), Deno.errors.AlreadyExists);
+    }),
+});
+
+Deno.test({
+  name: "File.writeAt() fills a hole of an extended file and leaves appends where they were",
+  fn: () =>
+    withDir(async (dir) => {
+      for (const fs of [new DenoFileSystem(), new CrashableFileSystem()]) {
+        const path = join(dir, "sparse");
+        await fs.mkdir(dir);
+        await using file = await fs.create(path);
+        await file.truncate(4);
+        await file.writeAt(new Uint8Array([1, 2]), 1);
+        await file.writeAt(new Uint8Array([3]), 6);
+        await file.write(new Uint8Array([9]));
+        const content = new Uint8Array(8);
+        assert.equal(await file.readAt(content, 0), 7);
+        assert.deepEqual([...content.subarray(0, 7)], [0, 1, 2, 0, 9, 0, 3]);
+      }
     }),
 });
 

@@ -31,7 +31,9 @@ export interface ReadableFile extends AsyncDisposable {
 export interface File extends ReadableFile {
   /** Appends all of `bytes` at the end of what this handle wrote; short writes are completed. */
   write(bytes: Uint8Array): Promise<void>;
-  /** Cuts the file to `size` bytes and continues writing there. */
+  /** Puts all of `bytes` at `offset`, past the end with zeros before them; `write` goes on where it was. */
+  writeAt(bytes: Uint8Array, offset: number): Promise<void>;
+  /** Cuts the file to `size` bytes, or extends it with zeros that take no space, and continues writing there. */
   truncate(size: number): Promise<void>;
   /** fdatasync: contents and size are durable when it returns. */
   sync(): Promise<void>;

@@ -333,18 +333,25 @@ class CrashableFile implements File {
     this.#writeOffset += bytes.byteLength;
   }
 
-  #put(bytes: Uint8Array): void {
-    const end = this.#writeOffset + bytes.byteLength;
+  async writeAt(bytes: Uint8Array, offset: number): Promise<void> {
+    await this.#operation("write");
+    this.#put(bytes, offset);
+  }
+
+  #put(bytes: Uint8Array, offset = this.#writeOffset): void {
+    const end = offset + bytes.byteLength;
     const live = new Uint8Array(Math.max(end, this.#node.live.byteLength));
     live.set(this.#node.live);
-    live.set(bytes, this.#writeOffset);
+    live.set(bytes, offset);
     this.#node.live = live;
     this.#node.mtimeMs = this.#machine.nowMs();
   }
 
   async truncate(size: number): Promise<void> {
     await this.#operation("truncate");
-    this.#node.live = this.#node.live.slice(0, size);
+    const live = new Uint8Array(size);
+    live.set(this.#node.live.subarray(0, size));
+    this.#node.live = live;
     this.#writeOffset = size;
   }
 
