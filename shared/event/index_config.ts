@@ -1,0 +1,219 @@
+/**
+ * The configuration of a managed index (SPEC.md 2.2, rules of SHAPES.md): read from outside once, here, into what every
+ * other part takes as good.
+ *
+ * Names are compared without case: SQL finds a column whatever its case.
+ */
+
+import { z } from "zod";
+import { OperatingError } from "../base/errors.ts";
+import { BUILT_IN_TABLES } from "./built_in_tables.ts";
+import { EVENTS_SCHEMA } from "./events.ts";
+import type { ColumnType } from "./schema.ts";
+
+/**
+ * What becomes of a document's member that the mapping does not name, or whose value does not fit its type:
+ * `dynamic` keeps the first among the attributes and refuses the second, `lenient` keeps both there, `strict` refuses both.
+ */
+export const MAPPING_MODES = ["dynamic", "lenient", "strict"] as const;
+export type MappingMode = typeof MAPPING_MODES[number];
+
+export const FIELD_TYPES = ["datetime", "text", "long", "double", "bool"] as const;
+export type FieldType = typeof FIELD_TYPES[number];
+
+export const TOKENIZERS = ["default", "raw", "stem"] as const;
+export type TokenizerName = typeof TOKENIZERS[number];
+
+export interface FieldMapping {
+  readonly name: string;
+  readonly type: FieldType;
+  readonly required: boolean;
+  /** Of a text field. */
+  readonly tokenizer?: TokenizerName;
+}
+
+export interface DocMapping {
+  readonly mode: MappingMode;
+  /** The declared field that holds a row's time. */
+  readonly timestamp_field: string;
+  readonly field_mappings: readonly FieldMapping[];
+  readonly tag_fields: readonly string[];
+  readonly default_search_fields: readonly string[];
+}
+
+export interface Retention {
+  readonly period_secs: number;
+}
+
+export interface IndexConfig {
+  readonly index_id: string;
+  readonly doc_mapping: DocMapping;
+  readonly retention?: Retention;
+  readonly index_at_flush: boolean;
+}
+
+export const FIELDS_MAX = 256;
+export const INDEX_ID = /^[a-z0-9][a-z0-9_-]{0,127}$/;
+const FIELD_NAME = /^[A-Za-z_][A-Za-z0-9_]*$/;
+const FIELD_NAME_LENGTH_MAX = 255;
+/** A century: what is longer is a mistake in the unit. */
+const RETENTION_SECS_MAX = 100 * 366 * 86_400;
+export const TIMESTAMP_FIELD_DEFAULT = "timestamp";
+
+/** Columns that the service fills itself: no document has a member for them. */
+const OWN_COLUMNS: ReadonlySet<string> = new Set(["timestamp_ns", "attributes"]);
+
+export const COLUMN_TYPE_OF: Readonly<Record<FieldType, ColumnType>> = {
+  datetime: "timestamptz",
+  text: "string",
+  long: "long",
+  double: "double",
+  bool: "bool",
+};
+
+const FIELD = z.strictObject({
+  name: z.string(),
+  type: z.enum(FIELD_TYPES),
+  required: z.boolean().default(false),
+  tokenizer: z.enum(TOKENIZERS).exactOptional(),
+});
+
+const DOC_MAPPING = z.strictObject({
+  mode: z.enum(MAPPING_MODES).default("dynamic"),
+  timestamp_field: z.string().default(TIMESTAMP_FIELD_DEFAULT),
+  field_mappings: z.array(FIELD).default([]),
+  tag_fields: z.array(z.string()).default([]),
+  default_search_fields: z.array(z.string()).default([]),
+});
+
+/** What an index and a template share. */
+export const MAPPED = {
+  doc_mapping: DOC_MAPPING,
+  retention: z.strictObject({ period_secs: z.int().min(1).max(RETENTION_SECS_MAX) })
+    .exactOptional(),
+  index_at_flush: z.boolean().default(true),
+} as const;
+
+const INDEX = z.strictObject({ index_id: z.string(), ...MAPPED });
+
+/** Errors: `invalid_argument` (`invalid_index`) that names the member, its value and the rule. */
+export function parseIndexConfig(value: unknown): IndexConfig {
+  const parsed = INDEX.safeParse(value);
+  if (!parsed.success) throw refusalOf("index configuration", parsed.error.issues);
+  checkIndexId(parsed.data.index_id);
+  checkMapping(parsed.data.doc_mapping);
+  return parsed.data;
+}
+
+/** Errors: `invalid_argument`. */
+export function checkIndexId(id: string): void {
+  if (!INDEX_ID.test(id)) {
+    throw invalid(`index_id ${quoted(id)}: it must match ${INDEX_ID.source}`);
+  }
+  if (BUILT_IN_TABLES.has(id)) {
+    throw invalid(`index_id ${quoted(id)}: the service has a table of that name; choose another`);
+  }
+}
+
+/** What the shape alone does not tell. Errors: `invalid_argument`. */
+export function checkMapping(mapping: DocMapping): void {
+  const { field_mappings: fields } = mapping;
+  if (fields.length > FIELDS_MAX) {
+    throw invalid(
+      `doc_mapping.field_mappings with ${fields.length} fields: ${FIELDS_MAX} are allowed`,
+    );
+  }
+  const seen = new Set<string>();
+  for (const field of fields) {
+    checkField(field);
+    const name = field.name.toLowerCase();
+    if (seen.has(name)) {
+      throw invalid(
+        `field ${quoted(field.name)} twice: names must differ in more than their case`,
+      );
+    }
+    seen.add(name);
+  }
+  checkTimestampField(mapping);
+  for (const tag of mapping.tag_fields) requireField(mapping, "tag_fields", tag);
+  for (const name of mapping.default_search_fields) {
+    const field = requireField(mapping, "default_search_fields", name);
+    if (field.type === "text") continue;
+    throw invalid(
+      `doc_mapping.default_search_fields with ${quoted(name)}: it is ${field.type}, not text`,
+    );
+  }
+}
+
+function checkField({ name, type, tokenizer }: FieldMapping): void {
+  if (!FIELD_NAME.test(name) || name.length > FIELD_NAME_LENGTH_MAX) {
+    throw invalid(
+      `field name ${quoted(name)}: it must match ${FIELD_NAME.source} and have at most ` +
+        `${FIELD_NAME_LENGTH_MAX} characters`,
+    );
+  }
+  if (tokenizer !== undefined && type !== "text") {
+    throw invalid(
+      `tokenizer ${quoted(tokenizer)} of field ${quoted(name)}: it is ${type}, not text`,
+    );
+  }
+  if (OWN_COLUMNS.has(name.toLowerCase())) {
+    throw invalid(`field name ${quoted(name)}: the service fills a column of that name itself`);
+  }
+  const core = coreColumn(name);
+  if (core === undefined) return;
+  if (core.name !== name) {
+    throw invalid(`field name ${quoted(name)}: every index has a column ${core.name}; write it so`);
+  }
+  if (core.type !== COLUMN_TYPE_OF[type]) {
+    const fit = FIELD_TYPES.find((known) => COLUMN_TYPE_OF[known] === core.type);
+    throw invalid(`type ${type} of field ${quoted(name)}: every index has it as ${fit}`);
+  }
+}
+
+function checkTimestampField(mapping: DocMapping): void {
+  const name = mapping.timestamp_field;
+  const field = mapping.field_mappings.find((one) => one.name === name);
+  if (field?.type === "datetime" && field.required) return;
+  const what = field === undefined
+    ? "it is not declared"
+    : field.type === "datetime"
+    ? "it is not required"
+    : `it is ${field.type}`;
+  throw invalid(
+    `doc_mapping.timestamp_field ${quoted(name)}: ${what}; add ` +
+      `{"name":${quoted(name)},"type":"datetime","required":true} to field_mappings`,
+  );
+}
+
+function requireField(mapping: DocMapping, member: string, name: string): FieldMapping {
+  const field = mapping.field_mappings.find((one) => one.name === name);
+  if (field !== undefined) return field;
+  throw invalid(`doc_mapping.${member} with ${quoted(name)}: field_mappings does not declare it`);
+}
+
+/** The column of that name, whatever its case, that every index has. */
+export function coreColumn(name: string) {
+  const lower = name.toLowerCase();
+  return EVENTS_SCHEMA.columns.find((column) => column.name === lower);
+}
+
+/** A refusal of `what` by the first thing that is wrong with its shape. */
+export function refusalOf(what: string, issues: readonly z.core.$ZodIssue[]): OperatingError {
+  const [first] = issues;
+  const path = first?.path.map(String).join(".") ?? "";
+  const where = path === "" ? `the ${what}` : `${path} of the ${what}`;
+  return new OperatingError(
+    "invalid_argument",
+    `Cannot use ${where}: ${first?.message ?? "it has the wrong shape"}`,
+    { reason: "invalid_index" },
+  );
+}
+
+function invalid(what: string): OperatingError {
+  return new OperatingError("invalid_argument", `Cannot use ${what}`, { reason: "invalid_index" });
+}
+
+function quoted(text: string): string {
+  return JSON.stringify(text.length > 140 ? `${text.slice(0, 140)}…` : text);
+}
