@@ -12,12 +12,14 @@ import type { ReadableStore } from "../storage/object_store.ts";
 import type { WalReader } from "../wal/types.ts";
 import type { EngineDriver } from "./driver.ts";
 import { DIALECT_SETUP } from "./functions/dialect.ts";
-import { FooterCache } from "./footer_cache.ts";
+import { type DataFiles, localDataFiles } from "./data_files.ts";
 import { defaultFanIn } from "./fan_in.ts";
 import type { FanIn } from "./ordered_scan.ts";
 import { StatementCache } from "./statement_cache.ts";
 import { CONNECTIONS_MIN, STATEMENTS_PER_CORE } from "./limits.ts";
 import { nativeDriver } from "./native_driver.ts";
+import { CachedDataFiles } from "./object_cache/cached_data_files.ts";
+import { ObjectCache } from "./object_cache/object_cache.ts";
 import { SqlEngine } from "./sql_engine.ts";
 import type { Engine } from "./types.ts";
 import { WalDelta } from "./wal_delta.ts";
@@ -38,6 +40,11 @@ export interface EngineOptions {
   readonly memoryBytesMax: number;
   /** Bytes that queries may spill to disk, together. */
   readonly spillBytesMax: number;
+  /**
+   * Bytes of data files kept in `cacheDir` when the warehouse is an object store; default 1 GiB, 0 keeps none. What
+   * running statements need beyond it is bounded like their spill.
+   */
+  readonly objectCacheBytesMax?: number;
   /** Default: one per core. */
   readonly threads?: number;
   /** Default: by the number of cores, `fan_in.ts`. */
@@ -57,10 +64,12 @@ export async function openEngine(options: EngineOptions): Promise<Engine> {
   await emptyDir(files, options.cacheDir);
   const scratchDir = `${options.cacheDir}/engine`;
   const deltaDir = `${options.cacheDir}/wal`;
+  const objectDir = `${options.cacheDir}/objects`;
   await files.mkdir(scratchDir);
   await files.mkdir(deltaDir);
+  await files.mkdir(objectDir);
   const database = await driver.open({
-    readableDirs: [...localRoot(store), deltaDir],
+    readableDirs: [...localRoot(store), deltaDir, objectDir],
     scratchDir,
     memoryBytesMax: options.memoryBytesMax,
     spillBytesMax: options.spillBytesMax,
@@ -74,12 +83,11 @@ export async function openEngine(options: EngineOptions): Promise<Engine> {
     memoryBytesMax: options.memoryBytesMax,
     spillBytesMax: options.spillBytesMax,
     prepare: {
-      store,
       catalog,
       tables: new IcebergReader(store),
       wal,
       delta: wal === undefined ? undefined : new WalDelta({ wal, files, dir: deltaDir }),
-      footers: new FooterCache(store),
+      dataFiles: dataFilesOf(options, objectDir),
       statements: new StatementCache(),
       hidden: new Set(options.hiddenTables),
       fanIn: {
@@ -93,6 +101,18 @@ export async function openEngine(options: EngineOptions): Promise<Engine> {
 
 /** One more than statements use, for `ping` and `memory`. */
 const PROBE_CONNECTIONS = 1;
+
+const OBJECT_CACHE_BYTES = 1024 ** 3;
+
+function dataFilesOf(options: EngineOptions, dir: string): DataFiles {
+  const { store, files, objectCacheBytesMax: bytesMax = OBJECT_CACHE_BYTES } = options;
+  if (localRoot(store).length > 0) return localDataFiles(store);
+  const bytesInUseMax = bytesMax + options.spillBytesMax;
+  return new CachedDataFiles(
+    store,
+    new ObjectCache({ store, files, dir, bytesMax, bytesInUseMax }),
+  );
+}
 
 async function emptyDir(files: FileSystem, path: string): Promise<void> {
   if (await files.exists(path)) await files.removeTree(path);

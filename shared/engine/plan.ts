@@ -35,6 +35,8 @@ export interface TablePlan {
   readonly ordered: boolean;
   /** Columns the statement can need. */
   readonly projected: readonly Column[];
+  /** Field ids of the columns that the parts hold; absent: all. Reading another is refused (`relation.ts`). */
+  readonly columnsAtHand?: ReadonlySet<number>;
 }
 
 /** A Parquet file, or some of its rows. */

@@ -1,12 +1,12 @@
 /** Plans the tables of one statement: names to snapshots, time ranges to files, what is left of the WAL. */
 
-import { isOperatingError, OperatingError } from "../base/errors.ts";
+import { isOperatingError, type OperatingError } from "../base/errors.ts";
 import { BUILT_IN_TABLES } from "../event/built_in_tables.ts";
 import type { TableSchema } from "../event/schema.ts";
 import type { LaneId, TableIdent } from "../event/tenant.ts";
 import type { LoadedTable } from "../iceberg/iceberg_reader.ts";
-import type { DataFile, FileSelection, TimeRange } from "../iceberg/types.ts";
-import type { ReadableStore } from "../storage/object_store.ts";
+import type { FileSelection, TimeRange } from "../iceberg/types.ts";
+import type { DataFileLease } from "./data_files.ts";
 import type { Deadline } from "./deadline.ts";
 import { orderRefusal } from "./declared_order.ts";
 import { unknownTable } from "./gate.ts";
@@ -19,7 +19,6 @@ import { EVERYTHING } from "./time_bounds.ts";
 import type { DeltaLease, WalDelta } from "./wal_delta.ts";
 
 export interface PlanSource extends SnapshotSource {
-  readonly store: ReadableStore;
   readonly delta: WalDelta | undefined;
   /** Names that no statement may know: for it there is no such table, in any namespace. */
   readonly hidden: ReadonlySet<string>;
@@ -34,6 +33,7 @@ export interface PlanRequest {
   /** Column names the statement mentions; undefined is all. */
   readonly named: ReadonlySet<string> | undefined;
   readonly deadline: Deadline;
+  readonly data: Pick<DataFileLease, "path">;
   /** Reads snapshots as it says, and no WAL; undefined: the newest rows there are. */
   readonly pin: SnapshotPin | undefined;
 }
@@ -125,7 +125,7 @@ async function planOnce(
       files,
       delta,
       parts: [
-        ...files.map((file) => filePart(file, localPath(source.store, file))),
+        ...files.map((file) => filePart(file, request.data.path(file))),
         ...delta.map(deltaPart),
       ],
       ordered: false,
@@ -201,16 +201,4 @@ async function unknown(
 ): Promise<OperatingError> {
   const known = new Set([...BUILT_IN_TABLES.keys(), ...await source.catalog.tables(namespace)]);
   return unknownTable(name, [...known].filter((one) => !source.hidden.has(one)).sort());
-}
-
-/** Where the SQL engine finds a data file. */
-export function localPath(store: ReadableStore, file: DataFile): string {
-  const path = store.localPath(file.key);
-  if (path === undefined) {
-    throw new OperatingError(
-      "unimplemented",
-      `Cannot read ${file.key} by SQL: the warehouse ${store.rootUri} is not on a local disk`,
-    );
-  }
-  return path;
 }

@@ -1,7 +1,8 @@
 /** From a request to a statement that can run: parse, gate, plan, relations. README.md tells the whole way. */
 
 import { present } from "../base/assert.ts";
-import type { FooterCache } from "./footer_cache.ts";
+import type { IcebergReader } from "../iceberg/iceberg_reader.ts";
+import type { DataFileLease, DataFiles } from "./data_files.ts";
 import type { StatementCache } from "./statement_cache.ts";
 import { costOf } from "./cost.ts";
 import type { Deadline } from "./deadline.ts";
@@ -20,17 +21,19 @@ import {
 } from "./ordered_scan.ts";
 import { parse, type Statement, textOfTree } from "./parse.ts";
 import type { Plan, TablePlan } from "./plan.ts";
-import { localPath, type PlannedTables, type PlanSource, planTables } from "./plan_tables.ts";
-import { namedColumns } from "./projection.ts";
+import { type PlanSource, planTables } from "./plan_tables.ts";
+import { namedColumns, projectedColumns } from "./projection.ts";
 import { emptySql, relationSql } from "./relation.ts";
 import { decodePin, encodePin } from "./snapshot_pin.ts";
 import { nameTables, type TableName } from "./table_names.ts";
+import { untilAborted } from "./until_aborted.ts";
 import { type BoundsConnection, timeBounds } from "./time_bounds.ts";
 import { type TreeNode, walk } from "./syntax_tree.ts";
 import type { Cost, QueryRequest, ScanOrdering } from "./types.ts";
 
 export interface PrepareDeps extends PlanSource {
-  readonly footers: FooterCache;
+  readonly tables: IcebergReader;
+  readonly dataFiles: DataFiles;
   readonly statements: StatementCache;
   readonly fanIn: FanIn;
   readonly nowMs: () => number;
@@ -39,8 +42,8 @@ export interface PrepareDeps extends PlanSource {
 /** A statement with all that it needs to run. */
 export interface Prepared {
   readonly sql: string;
-  /** What `sql` names. */
-  readonly relations: readonly Relation[];
+  /** What `sql` names, over what a plan reads: `plan`, or what became of it when its files were brought. */
+  readonly relations: (plan: Plan) => readonly Relation[];
   /** As it was sent, for messages. */
   readonly statement: Statement;
   readonly explain: boolean;
@@ -49,6 +52,7 @@ export interface Prepared {
   readonly columns: readonly DescribedColumn[];
   readonly ordering: ScanOrdering;
   readonly defaultOrderApplied: boolean;
+  readonly data: DataFileLease;
   /** Converted WAL files in use. */
   readonly leases: readonly Disposable[];
   readonly planMs: number;
@@ -73,22 +77,32 @@ export async function prepareStatement(
   const { names, changed } = nameTables(statement.root, references);
   const rewritten = changed || renamed || !statement.embeddable;
   const bounds = await timeBounds(known, statement.root, references);
-  const planned = await planTables(deps, {
+  const data = deps.dataFiles.lease(deadline.signal);
+  const source = { ...deps, tables: deps.tables.through(data.store) };
+  const planning = planTables(source, {
     namespace: request.namespace,
     tenant: request.tenant,
     tables: [...new Set(references.map((reference) => reference.table))],
     ranges: bounds.ranges,
     named: namedColumns(statement.root),
     deadline,
+    data,
     pin: request.snapshot === undefined ? undefined : decodePin(request.snapshot),
   }, deps.nowMs);
+  const planned = await untilAborted(planning, deadline.signal, disposeAll).catch((error) => {
+    data[Symbol.dispose]();
+    throw error;
+  });
+  const leases = [data, ...planned.leases];
   try {
     const defaultOrderApplied = request.defaultOrder && !statement.explain &&
       mayOrder(statement.root, references, planned.tables) &&
       applyDefaultOrder(statement.root, request.rowsMax);
+    // The order added may name columns that the statement did not.
+    const tables = defaultOrderApplied ? projectedAnew(planned.tables, statement) : planned.tables;
     const ordered = await order(
-      { statement, references, planned, complete: bounds.complete },
-      deps,
+      { statement, references, tables, complete: bounds.complete },
+      { data, fanIn: deps.fanIn },
     );
     const sql = rewritten || defaultOrderApplied
       ? await textOfTree(known, statement.document)
@@ -101,7 +115,7 @@ export async function prepareStatement(
     deadline.check();
     return {
       sql,
-      relations: relationsOf(names, ordered.plan.tables, relationSql),
+      relations: (plan) => relationsOf(names, plan.tables, relationSql),
       statement,
       explain: statement.explain,
       plan: request.snapshot === undefined
@@ -111,14 +125,24 @@ export async function prepareStatement(
       columns,
       ordering: ordered.ordering,
       defaultOrderApplied,
-      leases: planned.leases,
+      data,
+      leases,
       planMs: deps.nowMs() - startMs - planned.deltaMs,
       deltaMs: planned.deltaMs,
     };
   } catch (error) {
-    for (const lease of planned.leases) lease[Symbol.dispose]();
+    disposeAll({ leases });
     throw await inCallersText(error, statement, connection);
   }
+}
+
+function disposeAll({ leases }: { readonly leases: readonly Disposable[] }): void {
+  for (const lease of leases) lease[Symbol.dispose]();
+}
+
+function projectedAnew(tables: readonly TablePlan[], { root }: Statement): readonly TablePlan[] {
+  const named = namedColumns(root);
+  return tables.map((table) => ({ ...table, projected: projectedColumns(table.schema, named) }));
 }
 
 function relationsOf(
@@ -149,17 +173,16 @@ function mayOrder(
 interface OrderInput {
   readonly statement: Statement;
   readonly references: readonly TableReference[];
-  readonly planned: PlannedTables;
+  readonly tables: readonly TablePlan[];
   /** All time bounds of the statement are in the plan's ranges. */
   readonly complete: boolean;
 }
 
 /** Narrows the plan to the newest or oldest rows where the statement asks for just those. */
 async function order(
-  { statement, references, planned, complete }: OrderInput,
-  deps: PrepareDeps,
+  { statement, references, tables, complete }: OrderInput,
+  { data, fanIn }: { readonly data: DataFileLease; readonly fanIn: FanIn },
 ): Promise<{ readonly plan: Plan; readonly ordering: ScanOrdering }> {
-  const { tables } = planned;
   const wanted = orderedRequest(statement.root);
   const [table] = tables;
   const single = references.length === 1 && countTables(statement.root) === 1 &&
@@ -177,9 +200,9 @@ async function order(
   // A bound that is not in the range would let rows count that the statement drops.
   if (!complete) return { plan: { tables }, ordering: "filtered" };
   const { parts, ordering } = await orderedParts(table, wanted, {
-    footer: (file) => deps.footers.footer(file),
-    path: (file) => localPath(deps.store, file),
-    fanIn: deps.fanIn,
+    footer: (file) => data.footer(file),
+    path: (file) => data.path(file),
+    fanIn,
   });
   if (parts === undefined) return { plan: { tables }, ordering };
   return { plan: narrowed({ parts, ordered: true }), ordering };

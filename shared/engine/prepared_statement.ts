@@ -56,6 +56,7 @@ export class PreparedStatement implements PreparedQuery {
     const { connection, deadline } = this.options;
     const { sql, linesBefore } = explainedText(this.prepared);
     try {
+      await this.prepared.data.name(this.prepared.plan);
       const text = await connection.explain(sql);
       deadline.check();
       return withoutPaths(text);
@@ -65,14 +66,14 @@ export class PreparedStatement implements PreparedQuery {
     }
   }
 
-  run(): Promise<RunningQuery> {
+  async run(): Promise<RunningQuery> {
     assert(!this.#started, "a prepared statement runs once");
     this.#started = true;
-    return Promise.resolve(
-      this.prepared.explain
-        ? new ExplainRun(this, this.prepared)
-        : new StatementRun(this.prepared, this.options),
-    );
+    if (this.prepared.explain) return new ExplainRun(this, this.prepared);
+    const { nowMs } = this.options;
+    const startMs = nowMs();
+    const plan = await this.prepared.data.bring(this.prepared.plan);
+    return new StatementRun({ ...this.prepared, plan }, this.options, nowMs() - startMs);
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -88,8 +89,11 @@ export class PreparedStatement implements PreparedQuery {
   }
 }
 
-function explainedText({ sql, relations }: Prepared): StatementText {
-  return statementText(sql, { relations, wrap: (from) => `SELECT * FROM ${from}` });
+function explainedText({ sql, relations, plan }: Prepared): StatementText {
+  return statementText(sql, {
+    relations: relations(plan),
+    wrap: (from) => `SELECT * FROM ${from}`,
+  });
 }
 
 /**
@@ -103,19 +107,25 @@ function limitFor(shape: "arrays" | "objects", rowsMax: number): number | undefi
 
 class StatementRun implements RunningQuery {
   readonly columns: readonly ResultColumn[];
-  #collectMs = 0;
+  #collectMs: number;
   #renderMs = 0;
   #profile: RunProfile | undefined;
 
-  constructor(private readonly prepared: Prepared, private readonly options: StatementOptions) {
+  /** `bringMs` was spent on fetching what the run reads. */
+  constructor(
+    private readonly prepared: Prepared,
+    private readonly options: StatementOptions,
+    bringMs: number,
+  ) {
     this.columns = prepared.columns.map(({ name, type }) => ({ name, type: type.text }));
+    this.#collectMs = bringMs;
   }
 
   async *chunks(shape: "arrays" | "objects"): AsyncGenerator<ResultChunk> {
     const { connection, deadline, rowsMax, rowsScannedMax, nowMs } = this.options;
-    const { relations, columns } = this.prepared;
+    const { relations, plan, columns } = this.prepared;
     const { sql, linesBefore } = renderingSql(this.prepared.sql, {
-      relations,
+      relations: relations(plan),
       columns,
       shape,
       rowsMax: limitFor(shape, rowsMax),
@@ -161,6 +171,7 @@ class StatementRun implements RunningQuery {
     return Promise.resolve(statsOf(this.prepared.plan, {
       profile: this.#profile,
       ordering: this.prepared.ordering,
+      reads: this.prepared.data.reads,
       phases: {
         plan_micros: micros(this.prepared.planMs),
         buffer_delta_micros: micros(this.prepared.deltaMs),
@@ -195,6 +206,7 @@ class ExplainRun implements RunningQuery {
     return Promise.resolve(statsOf({ tables: [] }, {
       profile: undefined,
       ordering,
+      reads: undefined,
       phases: {
         plan_micros: Math.round(planMs * 1000),
         buffer_delta_micros: Math.round(deltaMs * 1000),

@@ -15,23 +15,50 @@ export function relationSql(plan: TablePlan): string {
   const { columns } = plan.schema;
   const whole = plan.parts.filter((part) => part.range === undefined);
   const ranges = plan.parts.filter((part) => part.range !== undefined);
+  const read = readColumns(plan);
   const scans = [
-    ...(whole.length > 0 ? [wholeFilesSql(whole, columns)] : []),
-    ...ranges.map((part) => rowRangeSql(part, columns)),
+    ...(whole.length > 0 ? [wholeFilesSql(whole, read)] : []),
+    ...ranges.map((part) => rowRangeSql(part, read)),
   ];
   return scans.length > 0 ? scans.join(" UNION ALL BY NAME ") : emptySql(columns);
 }
 
-function wholeFilesSql(parts: readonly ScanPart[], columns: readonly Column[]): string {
-  const paths = parts.map((part) => quoteText(part.path)).join(", ");
-  return `SELECT ${names(columns)} FROM read_parquet([${paths}], schema = ${schemaSql(columns)}` +
-    `${cardinality(parts)})`;
+/** As SQL: the select list, and the columns as the files have them. */
+interface ReadColumns {
+  readonly list: string;
+  readonly schema: string;
 }
 
-function rowRangeSql(part: ScanPart, columns: readonly Column[]): string {
+/**
+ * All columns, those that are not at hand as an error: a statement that was thought not to need one fails, and no scan
+ * can come to read it. They stand last, and the very first is never one: a scan that needs no column of a UNION
+ * still takes the first. Where that moves columns the statement takes none by its place, since `*` needs all.
+ */
+function readColumns({ schema: { columns }, columnsAtHand }: TablePlan): ReadColumns {
+  const isAtHand = ({ id }: Column) => columnsAtHand?.has(id) ?? true;
+  const atHand = columns.filter(isAtHand);
+  const others = columns.filter((column) => !isAtHand(column)).map((column, at) => {
+    const value = at === 0 && atHand.length === 0
+      ? "NULL"
+      : `error(${quoteText(`column ${column.name} was planned as not needed`)})`;
+    return `${value}::${SQL_TYPES[column.type]} AS ${quoteName(column.name)}`;
+  });
+  return {
+    list: [...atHand.map((column) => quoteName(column.name)), ...others].join(", "),
+    // A schema has at least one column; it is not read when the list leaves it out.
+    schema: schemaSql(atHand.length > 0 ? atHand : columns.slice(0, 1)),
+  };
+}
+
+function wholeFilesSql(parts: readonly ScanPart[], { list, schema }: ReadColumns): string {
+  const paths = parts.map((part) => quoteText(part.path)).join(", ");
+  return `SELECT ${list} FROM read_parquet([${paths}], schema = ${schema}${cardinality(parts)})`;
+}
+
+function rowRangeSql(part: ScanPart, { list, schema }: ReadColumns): string {
   const { first, end } = part.range ?? { first: 0, end: part.rows };
-  return `SELECT ${names(columns)} FROM read_parquet([${quoteText(part.path)}], ` +
-    `schema = ${schemaSql(columns)}, file_row_number = true${cardinality([part])}) ` +
+  return `SELECT ${list} FROM read_parquet([${quoteText(part.path)}], ` +
+    `schema = ${schema}, file_row_number = true${cardinality([part])}) ` +
     `WHERE file_row_number >= ${first} AND file_row_number < ${end}`;
 }
 
@@ -50,10 +77,6 @@ export function emptySql(columns: readonly Column[]): string {
     `NULL::${SQL_TYPES[column.type]} AS ${quoteName(column.name)}`
   );
   return `SELECT ${nulls.join(", ")} WHERE false`;
-}
-
-function names(columns: readonly Column[]): string {
-  return columns.map((column) => quoteName(column.name)).join(", ");
 }
 
 function schemaSql(columns: readonly Column[]): string {

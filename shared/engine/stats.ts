@@ -4,6 +4,7 @@
  * cache gives it. A figure that was not measured is left out.
  */
 
+import type { StoreReadsReport } from "./data_files.ts";
 import type { RunProfile } from "./driver.ts";
 import { countFiles, partBytes, partRows, type Plan, type TablePlan } from "./plan.ts";
 import type { Phases, ScanOrdering, ScanStats, Stats } from "./types.ts";
@@ -14,9 +15,11 @@ export function statsOf(
     readonly profile: RunProfile | undefined;
     readonly phases: Phases;
     readonly ordering: ScanOrdering;
+    /** Where it is counted. */
+    readonly reads: StoreReadsReport | undefined;
   },
 ): Stats {
-  const { profile, phases, ordering } = run;
+  const { profile, phases, ordering, reads } = run;
   const parts = plan.tables.flatMap((table) => table.parts.map((part) => ({ table, part })));
   const plannedBytes = parts.reduce(
     (sum, { table, part }) => sum + partBytes(part, table.projected),
@@ -31,7 +34,7 @@ export function statsOf(
     ...(plan.pin === undefined ? {} : { snapshot: plan.pin }),
   };
   if (parts.length === 0) return base;
-  return { ...base, scan: scanOf(plan.tables, { plannedBytes, profile, ordering }) };
+  return { ...base, scan: scanOf(plan.tables, { plannedBytes, profile, ordering, reads }) };
 }
 
 function scanOf(
@@ -40,6 +43,7 @@ function scanOf(
     readonly plannedBytes: number;
     readonly profile: RunProfile | undefined;
     readonly ordering: ScanOrdering;
+    readonly reads: StoreReadsReport | undefined;
   },
 ): ScanStats {
   const parts = tables.flatMap((table) => table.parts);
@@ -56,6 +60,7 @@ function scanOf(
     planned_bytes: run.plannedBytes,
     planned_rows: planned,
     row_groups_considered: considered,
+    ...readsOf(run.reads),
     ordering: run.ordering,
   };
   if (!tables.some((table) => table.ordered)) return scan;
@@ -71,6 +76,25 @@ function scanOf(
         sum(table.parts.map(partRows))
       ),
     ),
+  };
+}
+
+/** What was asked of an object store: SPEC.md omits the classes and counts that are zero. */
+function readsOf(reads: StoreReadsReport | undefined): Partial<ScanStats> {
+  if (reads === undefined) return {};
+  const { footer, index, data, other } = reads.bytes;
+  const counts = {
+    bytes_footer: footer,
+    bytes_index: index,
+    bytes_data: data,
+    bytes_other: other,
+    file_cache_hits: reads.filesHit,
+    file_cache_misses: reads.filesMissed,
+  };
+  return {
+    object_store_reads: reads.requests,
+    fetched_bytes: reads.bytesFetched,
+    ...Object.fromEntries(Object.entries(counts).filter(([, count]) => count > 0)),
   };
 }
 

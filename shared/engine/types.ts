@@ -151,8 +151,17 @@ export interface ScanStats {
   readonly row_groups_pruned_stats?: number;
   readonly row_groups_read?: number;
   readonly rows_pruned_selection?: number;
+  /** Requests to the object store for this statement, and bytes answered; absent where the warehouse is a folder. */
   readonly object_store_reads?: number;
   readonly fetched_bytes?: number;
+  /** What `fetched_bytes` is the sum of; absent when zero. `other`: table metadata, and what lies between. */
+  readonly bytes_footer?: number;
+  readonly bytes_index?: number;
+  readonly bytes_data?: number;
+  readonly bytes_other?: number;
+  /** Data files of which all that was needed was at hand, and the others; absent when zero. */
+  readonly file_cache_hits?: number;
+  readonly file_cache_misses?: number;
   readonly ordering: ScanOrdering;
 }
 

@@ -41,9 +41,14 @@ export class IcebergReader {
   readonly store: ReadableStore;
   readonly #cache: MetadataCache;
 
-  constructor(store: ReadableStore, options: IcebergReaderOptions = {}) {
+  constructor(store: ReadableStore, options: IcebergReaderOptions = {}, cache?: MetadataCache) {
     this.store = store;
-    this.#cache = new MetadataCache(options.cacheBytesMax ?? CACHE_BYTES_MAX);
+    this.#cache = cache ?? new MetadataCache(options.cacheBytesMax ?? CACHE_BYTES_MAX);
+  }
+
+  /** A reader with the same cache that asks `store`, another view of the same objects. */
+  through(store: ReadableStore): IcebergReader {
+    return store === this.store ? this : new IcebergReader(store, {}, this.#cache);
   }
 
   /** Errors: `not_found`, `corrupt`, `unimplemented` (format version, column type, partitioning). */

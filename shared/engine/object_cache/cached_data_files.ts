@@ -1,0 +1,181 @@
+/** Data files of an object store, as the statements see them: each leases its files, and fetches what it will read. */
+
+import { present } from "../../base/assert.ts";
+import type { Column } from "../../event/schema.ts";
+import type { DataFile } from "../../iceberg/types.ts";
+import type { ParquetFooter } from "../../parquet/footer.ts";
+import type { ReadableStore } from "../../storage/object_store.ts";
+import type { DataFileLease, DataFiles } from "../data_files.ts";
+import type { Plan, ScanPart, TablePlan } from "../plan.ts";
+import { type ByteRange, joined, rangeBytes } from "./byte_ranges.ts";
+import type { CachedFile, Caller } from "./cached_file.ts";
+import { countedStore } from "./counted_store.ts";
+import type { FileLayout } from "./file_layout.ts";
+import { untilAborted } from "../until_aborted.ts";
+import { fileError, type ObjectCache } from "./object_cache.ts";
+import { scannedParts } from "./scanned_parts.ts";
+import { StoreReads } from "./store_reads.ts";
+
+export class CachedDataFiles implements DataFiles {
+  #leases = 0;
+
+  constructor(private readonly store: ReadableStore, private readonly cache: ObjectCache) {}
+
+  lease(signal: AbortSignal): DataFileLease {
+    this.#leases += 1;
+    return new CachedLease(this.store, this.cache, { name: `statement-${this.#leases}`, signal });
+  }
+}
+
+class CachedLease implements DataFileLease {
+  readonly store: ReadableStore;
+  readonly reads = new StoreReads();
+  readonly #cache: ObjectCache;
+  readonly #signal: AbortSignal;
+  readonly #caller: Caller;
+  readonly #ended = new AbortController();
+  /** By path. */
+  readonly #files = new Map<string, { readonly cached: CachedFile; readonly file: DataFile }>();
+  /** By object key. */
+  readonly #paths = new Map<string, string>();
+  /** Those of which something was missing. */
+  readonly #missed = new Set<CachedFile>();
+
+  constructor(
+    store: ReadableStore,
+    cache: ObjectCache,
+    { name, signal }: { readonly name: string; readonly signal: AbortSignal },
+  ) {
+    this.store = countedStore(store, this.reads);
+    this.#cache = cache;
+    this.#signal = signal;
+    const ended = AbortSignal.any([signal, this.#ended.signal]);
+    this.#caller = { name, reads: this.reads, signal: ended };
+  }
+
+  path(file: DataFile): string {
+    const known = this.#paths.get(file.key);
+    if (known !== undefined) return known;
+    // A plan that its statement did not wait for must not hold files that nobody gives back.
+    this.#ended.signal.throwIfAborted();
+    const cached = this.#cache.lease({ key: file.key, byteLength: file.byteLength });
+    this.#files.set(cached.path, { cached, file });
+    this.#paths.set(file.key, cached.path);
+    return cached.path;
+  }
+
+  async footer(file: DataFile): Promise<ParquetFooter> {
+    return (await untilAborted(this.#layout(this.path(file)), this.#signal)).footer;
+  }
+
+  async name(plan: Plan): Promise<void> {
+    const paths = new Set(fileParts(plan).map(({ part }) => part.path));
+    await untilAborted(Promise.all([...paths].map((path) => this.#settle(path))), this.#signal);
+  }
+
+  bring(plan: Plan): Promise<Plan> {
+    return untilAborted(this.#bring(plan), this.#signal);
+  }
+
+  [Symbol.dispose](): void {
+    this.#ended.abort(new Error("the statement ended"));
+    this.#cache.release([...this.#files.values()].map(({ cached }) => cached));
+    this.#files.clear();
+  }
+
+  /** First every footer, so that it is known what is needed; then that, in the order of the plan. */
+  async #bring(plan: Plan): Promise<Plan> {
+    const paths = [...new Set(fileParts(plan).map(({ part }) => part.path))];
+    const layouts = new Map<string, FileLayout>();
+    await this.#all(paths, async (path) => void layouts.set(path, await this.#layout(path)));
+    const layoutOf = (path: string) => present(layouts.get(path), "a layout");
+    const scanned: Plan = {
+      ...plan,
+      tables: plan.tables.map((table) => ({
+        ...table,
+        parts: scannedParts(table, layoutOf),
+        columnsAtHand: new Set(table.projected.map(({ id }) => id)),
+      })),
+    };
+    const wanted = new Map<string, ByteRange[]>();
+    for (const { part, projected } of fileParts(scanned)) {
+      const ranges = layoutOf(part.path).scanned(projected, part.range);
+      wanted.set(part.path, [...wanted.get(part.path) ?? [], ...ranges]);
+    }
+    using _room = this.#cache.reserve(this.#missing(wanted), this.#own());
+    await this.#all([...wanted], async ([path, ranges]) => {
+      const { cached } = this.#leased(path);
+      const call = { caller: this.#caller, layout: layoutOf(path) };
+      if (await this.#cache.fill(cached, ranges, call)) this.#missed.add(cached);
+      await this.#settle(path);
+      this.reads.file(!this.#missed.has(cached));
+    });
+    return scanned;
+  }
+
+  async #layout(path: string): Promise<FileLayout> {
+    const { cached, file } = this.#leased(path);
+    const { layout, wasMissing } = await this.#cache.layout(cached, tailBytes(file), this.#caller);
+    if (wasMissing) this.#missed.add(cached);
+    return layout;
+  }
+
+  async #settle(path: string): Promise<void> {
+    try {
+      await this.#leased(path).cached.settle();
+    } catch (error) {
+      throw fileError("write", path, error);
+    }
+  }
+
+  #missing(wanted: ReadonlyMap<string, readonly ByteRange[]>): number {
+    return [...wanted].reduce((sum, [path, ranges]) => {
+      const { filled } = this.#leased(path).cached;
+      const once = joined(ranges, () => false);
+      return sum + rangeBytes(once.flatMap((range) => filled.missing(range)));
+    }, 0);
+  }
+
+  #leased(path: string): { readonly cached: CachedFile; readonly file: DataFile } {
+    return present(this.#files.get(path), "a leased file");
+  }
+
+  #own(): ReadonlySet<CachedFile> {
+    return new Set([...this.#files.values()].map(({ cached }) => cached));
+  }
+
+  /** Does `work` for each of `items` side by side; the first failure ends what the statement has not asked for yet. */
+  async #all<T>(items: readonly T[], work: (item: T) => Promise<void>): Promise<void> {
+    await Promise.all(items.map(async (item) => {
+      try {
+        await work(item);
+      } catch (error) {
+        this.#ended.abort(error);
+        throw this.#ended.signal.reason;
+      }
+    }));
+  }
+}
+
+interface FilePart {
+  readonly part: ScanPart;
+  readonly projected: readonly Column[];
+}
+
+/** The parts that are of data files, with the columns that are read of them. */
+function fileParts({ tables }: Plan): FilePart[] {
+  return tables.flatMap(({ parts, projected }: TablePlan) =>
+    parts.filter(({ origin }) => origin === "file").map((part) => ({ part, projected }))
+  );
+}
+
+/** A guess at a footer's length: ours take 130 to 160 bytes for each chunk, and 1 KiB for the schema. */
+function tailBytes({ splitOffsets, columnSizes, lowerBounds }: DataFile): number {
+  const columns = Math.max(columnSizes.size, lowerBounds.size);
+  if (columns === 0 || splitOffsets.length === 0) return TAIL_BYTES_UNKNOWN;
+  return TAIL_BYTES_MIN + splitOffsets.length * columns * CHUNK_TAIL_BYTES;
+}
+
+const TAIL_BYTES_UNKNOWN = 64 * 1024;
+const TAIL_BYTES_MIN = 4 * 1024;
+const CHUNK_TAIL_BYTES = 192;

@@ -1,0 +1,21 @@
+/** Waits for work that knows no signal, and leaves it to itself once a signal aborts. */
+
+/** What `work` gives, or the signal's reason when it aborts first; what comes after that is given to `late`. */
+export async function untilAborted<T>(
+  work: Promise<T>,
+  signal: AbortSignal,
+  late: (value: T) => void = () => {},
+): Promise<T> {
+  const { promise: left, reject } = Promise.withResolvers<never>();
+  const leave = () => {
+    work.then(late, () => {});
+    reject(signal.reason);
+  };
+  if (signal.aborted) leave();
+  else signal.addEventListener("abort", leave, { once: true });
+  try {
+    return await Promise.race([left, work]);
+  } finally {
+    signal.removeEventListener("abort", leave);
+  }
+}
