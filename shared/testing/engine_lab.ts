@@ -34,6 +34,8 @@ const EVENTS_LANE: LaneId = { tenant: "default", index: "events" };
 export interface EngineLabOptions {
   /** Default false: no WAL is given to the engine. */
   readonly wal?: boolean;
+  /** The warehouse; default: a folder. */
+  readonly store?: ObjectStore;
   readonly engine?: Partial<EngineOptions>;
 }
 
@@ -72,7 +74,7 @@ export class EngineLab implements AsyncDisposable {
     const files = new DenoFileSystem();
     const warehouse = `${dir}/warehouse`;
     await files.mkdir(warehouse);
-    const store = openLocalStore(files, warehouse);
+    const store = options.store ?? openLocalStore(files, warehouse);
     const catalog = await openSqliteCatalog({ path: `${warehouse}/catalog.db` });
     const root = `${dir}/wal`;
     const wal = options.wal === true

@@ -1,14 +1,19 @@
 /** A statement's view of the warehouse: its reads of table metadata are counted as its own. */
 
 import type { ReadableStore } from "../../storage/object_store.ts";
+import { metadataError } from "./store_error.ts";
 import type { StoreReads } from "./store_reads.ts";
 
 export function countedStore(store: ReadableStore, reads: StoreReads): ReadableStore {
   const counted = async (asked: Promise<Uint8Array<ArrayBuffer>>) => {
     reads.request();
-    const bytes = await asked;
-    reads.fetched({ footer: 0, index: 0, data: 0, other: bytes.byteLength });
-    return bytes;
+    try {
+      const bytes = await asked;
+      reads.fetched({ footer: 0, index: 0, data: 0, other: bytes.byteLength });
+      return bytes;
+    } catch (error) {
+      throw metadataError(error);
+    }
   };
   return {
     rootUri: store.rootUri,

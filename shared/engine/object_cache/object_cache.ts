@@ -25,6 +25,7 @@ import {
 } from "./cached_file.ts";
 import { FileLayout } from "./file_layout.ts";
 import { RequestQueue } from "./request_queue.ts";
+import { dataFileError } from "./store_error.ts";
 
 const log = getLogger(["svc", "engine"]);
 
@@ -241,10 +242,18 @@ export class ObjectCache {
     const { start, end } = range;
     for (let attempt = 0;; attempt += 1) {
       caller.reads.request();
-      const bytes = await this.options.store.getRange(object.key, start, end - start);
+      const bytes = await this.#answer(object.key, range);
       tell({ start, end: start + bytes.byteLength });
       if (bytes.byteLength === end - start) return bytes;
       if (attempt === SHORT_ANSWERS_MAX) throw shortObject(object, range, bytes);
+    }
+  }
+
+  async #answer(key: string, { start, end }: ByteRange): Promise<Uint8Array> {
+    try {
+      return await this.options.store.getRange(key, start, end - start);
+    } catch (error) {
+      throw dataFileError(error);
     }
   }
 
