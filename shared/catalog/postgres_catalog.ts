@@ -12,9 +12,11 @@
 import type { TableSchema } from "../event/schema.ts";
 import type { TableIdent } from "../event/tenant.ts";
 import type { Catalog, CatalogReader, CommitOutcome, TableCommit, TableView } from "./catalog.ts";
+import { type IndexView, NO_INDEXES } from "./index_catalog.ts";
 import { sqlStateOf } from "./postgres_errors.ts";
 import { PostgresPool } from "./postgres_pool.ts";
 import { ensureSchema } from "./postgres_schema.ts";
+import { readViews, viewsOf } from "./sql_index_catalog.ts";
 import { CATALOG_NAME } from "./sqlite_catalog.ts";
 import { parseTableSchema, tableSchemaText } from "./table_schema_json.ts";
 
@@ -117,6 +119,20 @@ class PostgresCatalogReader implements CatalogReader {
       [CATALOG_NAME, namespace],
     );
     return new Map(rows.map(({ name, schema }) => [name, parseTableSchema(name, schema)]));
+  }
+
+  async indexView(namespace: string): Promise<IndexView> {
+    const views = await this.#views([namespace]);
+    return views.get(namespace) ?? NO_INDEXES;
+  }
+
+  indexViews(): Promise<ReadonlyMap<string, IndexView>> {
+    return this.#views([]);
+  }
+
+  async #views(namespaces: readonly string[]): Promise<ReadonlyMap<string, IndexView>> {
+    const sql = readViews(namespaces.length > 0);
+    return viewsOf(await this.read("read managed indexes", sql, namespaces));
   }
 
   async ping(): Promise<void> {

@@ -24,8 +24,11 @@ import type { TableIdent } from "../event/tenant.ts";
 import { ensureDirectory } from "../os/durable_directory.ts";
 import type { FileSystem } from "../os/file_system.ts";
 import type { Catalog, CatalogReader, CommitOutcome, TableCommit, TableView } from "./catalog.ts";
+import { type IndexView, NO_INDEXES } from "./index_catalog.ts";
+import { sqliteRows } from "./sql_database.ts";
+import { readViews, viewsOf } from "./sql_index_catalog.ts";
 import { guard } from "./sqlite_errors.ts";
-import { ensureSchema, versionOf } from "./sqlite_schema.ts";
+import { ensureSchema, hasTable, versionOf } from "./sqlite_schema.ts";
 import { dropSchema, putSchema, schemasOf } from "./sqlite_table_schemas.ts";
 
 /** Name under which other Iceberg readers open this catalog. */
@@ -141,6 +144,23 @@ class SqliteCatalogReader implements CatalogReader {
       new Map(),
       (db) => schemasOf(db, { catalogName: CATALOG_NAME, namespace }),
     );
+  }
+
+  async indexView(namespace: string): Promise<IndexView> {
+    const views = await this.#views([namespace]);
+    return views.get(namespace) ?? NO_INDEXES;
+  }
+
+  indexViews(): Promise<ReadonlyMap<string, IndexView>> {
+    return this.#views([]);
+  }
+
+  #views(namespaces: readonly string[]): Promise<ReadonlyMap<string, IndexView>> {
+    return this.read<ReadonlyMap<string, IndexView>>("read managed indexes", new Map(), (db) =>
+      // A file that an older program made has none.
+      hasTable(db, "svc_dropped_tables")
+        ? viewsOf(sqliteRows(db, readViews(namespaces.length > 0), namespaces))
+        : new Map());
   }
 
   ping(): Promise<void> {

@@ -49,6 +49,10 @@ Deno.test({
         "iceberg_namespace_properties",
         "iceberg_tables",
         "svc_catalog_version",
+        "svc_dropped_tables",
+        "svc_index_epochs",
+        "svc_index_templates",
+        "svc_indexes",
         "svc_table_schemas",
         "svc_wal_consumed",
       ]);

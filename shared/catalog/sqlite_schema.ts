@@ -13,6 +13,36 @@ import { OperatingError } from "../base/errors.ts";
 /** Our tables' layout; a file with a newer one is refused. */
 export const CATALOG_VERSION = 1;
 
+/** Managed indexes: the same in both databases. */
+export const INDEX_TABLES = `
+CREATE TABLE IF NOT EXISTS svc_indexes (
+  table_namespace VARCHAR(255) NOT NULL,
+  table_name VARCHAR(255) NOT NULL,
+  etag TEXT NOT NULL,
+  config TEXT NOT NULL,
+  PRIMARY KEY (table_namespace, table_name)
+);
+CREATE TABLE IF NOT EXISTS svc_index_templates (
+  table_namespace VARCHAR(255) NOT NULL,
+  template_id VARCHAR(255) NOT NULL,
+  body TEXT NOT NULL,
+  PRIMARY KEY (table_namespace, template_id)
+);
+CREATE TABLE IF NOT EXISTS svc_index_epochs (
+  table_namespace VARCHAR(255) NOT NULL,
+  table_name VARCHAR(255) NOT NULL,
+  epoch INTEGER NOT NULL,
+  dropped_ms BIGINT NOT NULL,
+  PRIMARY KEY (table_namespace, table_name)
+);
+CREATE TABLE IF NOT EXISTS svc_dropped_tables (
+  metadata_location VARCHAR(1000) NOT NULL PRIMARY KEY,
+  table_namespace VARCHAR(255) NOT NULL,
+  table_name VARCHAR(255) NOT NULL,
+  dropped_ms BIGINT NOT NULL
+);
+`;
+
 const CREATE_TABLES = `
 CREATE TABLE IF NOT EXISTS iceberg_tables (
   catalog_name VARCHAR(255) NOT NULL,
@@ -42,11 +72,14 @@ CREATE TABLE IF NOT EXISTS svc_table_schemas (
   PRIMARY KEY (table_namespace, table_name)
 ) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS svc_catalog_version (version INTEGER NOT NULL);
-`;
+${INDEX_TABLES}`;
+
+/** Those that a file of an older program may lack. */
+const OUR_TABLES = ["svc_table_schemas", "svc_dropped_tables"];
 
 /** Makes the tables that are missing, in one transaction; also in a file that another Iceberg catalog made. */
 export function ensureSchema(db: DatabaseSync): void {
-  if (versionOf(db) === CATALOG_VERSION && hasTable(db, "svc_table_schemas")) return;
+  if (versionOf(db) === CATALOG_VERSION && OUR_TABLES.every((name) => hasTable(db, name))) return;
   db.exec("BEGIN IMMEDIATE");
   try {
     db.exec(CREATE_TABLES);

@@ -1,0 +1,74 @@
+/**
+ * Managed indexes and templates in the catalog: who reads them, and the one who changes them.
+ *
+ * A table's name has an epoch: how often an index of that name was dropped. WAL segments carry the epoch that their
+ * ingest server knew; those of an earlier one belong to what was dropped, and are never read again.
+ */
+
+import type { IndexConfig } from "../event/index_config.ts";
+import type { IndexTemplate } from "../event/index_template.ts";
+import type { TableIdent } from "../event/tenant.ts";
+
+/**
+ * How long an ingest server may take to hear of a change: it reads the view this often. A name that was dropped is
+ * made again no earlier, so that no row meant for the new index is taken for one of the old.
+ */
+export const INDEX_VIEW_MS_MAX = 2_000;
+
+export interface ManagedIndex {
+  readonly config: IndexConfig;
+  /** Another one after every change. */
+  readonly etag: string;
+}
+
+export interface Epoch {
+  readonly count: number;
+  /** Unix ms of the last drop. */
+  readonly droppedMs: number;
+}
+
+/** What a namespace knows of its indexes. */
+export interface IndexView {
+  readonly indexes: ReadonlyMap<string, ManagedIndex>;
+  readonly templates: readonly IndexTemplate[];
+  /** Of names that were dropped at least once. */
+  readonly epochs: ReadonlyMap<string, Epoch>;
+}
+
+export const NO_INDEXES: IndexView = { indexes: new Map(), templates: [], epochs: new Map() };
+
+/** A table that was dropped and whose files are still there. */
+export interface DroppedTable {
+  readonly ident: TableIdent;
+  readonly metadataLocation: string;
+  readonly droppedMs: number;
+}
+
+/**
+ * Errors: `unavailable`, `permission_denied`, `corrupt`. Each call is one transaction.
+ */
+export interface IndexCatalog extends AsyncDisposable {
+  /** `exists`: also when rows made a table of that name. */
+  create(namespace: string, index: ManagedIndex): Promise<"created" | "exists">;
+  /**
+   * Puts `index` in the place of the one that has the tag `expected`; undefined: of a table that nobody configured.
+   * `changed`: somebody else was first.
+   */
+  replace(
+    namespace: string,
+    index: ManagedIndex,
+    expected: string | undefined,
+  ): Promise<"replaced" | "changed">;
+  /**
+   * Forgets the index and its table, and begins a new epoch of the name; the table's files are left to
+   * `droppedTables`. False when there is neither.
+   */
+  drop(ident: TableIdent, options: { readonly nowMs: number }): Promise<boolean>;
+  putTemplate(namespace: string, template: IndexTemplate): Promise<void>;
+  /** False when there is none. */
+  deleteTemplate(namespace: string, id: string): Promise<boolean>;
+  /** The first dropped ones, at most `max`. */
+  droppedTables(max: number): Promise<DroppedTable[]>;
+  /** Nothing is left of the dropped table. */
+  forgetDropped(metadataLocation: string): Promise<void>;
+}

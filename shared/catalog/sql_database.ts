@@ -1,0 +1,136 @@
+/**
+ * A catalog's database for statements that SQLite and PostgreSQL understand alike: parameters are `$1`, `$2`, …, whole
+ * numbers come back as numbers. For what is seldom changed; commits of tables have statements made for each.
+ */
+
+import { DatabaseSync, type SQLInputValue } from "node:sqlite";
+import { messageOf, OperatingError } from "../base/errors.ts";
+import type { PostgresPool } from "./postgres_pool.ts";
+import { guard } from "./sqlite_errors.ts";
+
+export type SqlValue = string | number | null;
+export type SqlRow = Readonly<Record<string, unknown>>;
+
+export interface SqlStatement {
+  readonly sql: string;
+  readonly values: readonly SqlValue[];
+}
+
+/**
+ * What one transaction does: it yields a statement and gets the rows of its query or its RETURNING. A generator, since
+ * SQLite must run it to its end without a pause (whoever waits for its lock waits on this very thread), and
+ * PostgreSQL answers later.
+ */
+export type Transaction<T> = Generator<SqlStatement, T, readonly SqlRow[]>;
+
+export function sql(text: string, values: readonly SqlValue[] = []): SqlStatement {
+  return { sql: text, values };
+}
+
+export interface SqlDatabase extends AsyncDisposable {
+  /** Runs `steps` in one transaction, which is undone when it throws; `verb` says for what. */
+  transaction<T>(verb: string, steps: () => Transaction<T>): Promise<T>;
+}
+
+/** A connection of its own to a SQLite file that has the catalog's tables. */
+export class SqliteDatabase implements SqlDatabase {
+  readonly #db: DatabaseSync;
+  readonly #path: string;
+
+  constructor(path: string, options: { readonly busyTimeoutMs: number }) {
+    this.#path = path;
+    this.#db = new DatabaseSync(path, { timeout: options.busyTimeoutMs });
+    this.#db.exec("PRAGMA synchronous = FULL");
+  }
+
+  transaction<T>(verb: string, steps: () => Transaction<T>): Promise<T> {
+    return guard(`${verb} in catalog ${this.#path}`, () => {
+      this.#db.exec("BEGIN IMMEDIATE");
+      try {
+        const running = steps();
+        let step = running.next();
+        while (step.done !== true) {
+          step = running.next(sqliteRows(this.#db, step.value.sql, step.value.values));
+        }
+        this.#db.exec("COMMIT");
+        return step.value;
+      } finally {
+        if (this.#db.isTransaction) this.#db.exec("ROLLBACK");
+      }
+    });
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    if (this.#db.isOpen) this.#db.close();
+    return Promise.resolve();
+  }
+}
+
+/** Rows of one statement with parameters `$1`, `$2`, …. */
+export function sqliteRows(
+  db: DatabaseSync,
+  sql: string,
+  values: readonly SqlValue[],
+): readonly SqlRow[] {
+  return db.prepare(sql.replaceAll(/\$([0-9]+)/g, "?$1")).all(...values as SQLInputValue[]);
+}
+
+/** Over a pool, which the caller closes. */
+export class PostgresDatabase implements SqlDatabase {
+  readonly #pool: PostgresPool;
+
+  constructor(pool: PostgresPool) {
+    this.#pool = pool;
+  }
+
+  transaction<T>(verb: string, steps: () => Transaction<T>): Promise<T> {
+    return this.#pool.withClient(verb, async (client) => {
+      await client.query("BEGIN");
+      try {
+        const running = steps();
+        let step = running.next();
+        while (step.done !== true) {
+          const { rows } = await client.query(step.value.sql, [...step.value.values]);
+          step = running.next(rows);
+        }
+        await client.query("COMMIT");
+        return step.value;
+      } catch (error) {
+        await client.query("ROLLBACK").catch(() => {});
+        throw error;
+      }
+    });
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#pool.close();
+  }
+}
+
+/** Text of a row's column. Errors: `corrupt`. */
+export function textOf(row: SqlRow, column: string): string {
+  const value = row[column];
+  if (typeof value === "string") return value;
+  throw new OperatingError("corrupt", `Cannot read ${column} in the catalog: it is ${value}`);
+}
+
+/** Whole number of a row's column, which PostgreSQL tells as text when it has 64 bits. Errors: `corrupt`. */
+export function integerOf(row: SqlRow, column: string): number {
+  const value = Number(row[column]);
+  if (Number.isSafeInteger(value)) return value;
+  throw new OperatingError("corrupt", `Cannot read ${column} in the catalog: it is ${row[column]}`);
+}
+
+/** JSON text of a row's column through `parse`. Errors: `corrupt`, naming what was to be read. */
+export function parsedOf<T>(row: SqlRow, column: string, parse: (value: unknown) => T): T {
+  const text = textOf(row, column);
+  try {
+    return parse(JSON.parse(text));
+  } catch (cause) {
+    throw new OperatingError(
+      "corrupt",
+      `Cannot read ${column} in the catalog: ${messageOf(cause)}`,
+      { cause },
+    );
+  }
+}
