@@ -37,8 +37,10 @@ export interface Places {
   readonly catalog: string;
   /** The query server's spill files and converted WAL segments. */
   readonly cache: string;
-  /** What it writes of its audit: the table's folder and the catalog's file; nothing when it keeps none. */
+  /** Folder of the query server's audit table; none when it keeps none. */
   readonly audit: readonly string[];
+  /** Where the query server writes its own rows of the catalog (managed indexes); none when that is a service. */
+  readonly catalogRows: readonly string[];
   /** `host:port` of each listener. */
   readonly listeners: readonly string[];
   /** Certificate and key of the listeners, where they have one. */
@@ -69,7 +71,7 @@ const TABLE: Readonly<Record<Role, (places: Places) => Permissions>> = {
   }),
   query: (places) => ({
     read: [places.packages, places.wal, places.warehouse, places.cache, ...places.tlsFiles],
-    write: [places.cache, ...places.audit],
+    write: [places.cache, ...places.audit, ...places.catalogRows],
     net: [...places.listeners, ...places.services],
     env: places.environment,
     sys: ["systemMemoryInfo"],
@@ -155,9 +157,8 @@ export function placesOf(
     warehouse: `${dataDir}/warehouse`,
     catalog,
     cache: `${dataDir}/query-cache`,
-    audit: isAuditOff({ args, env })
-      ? []
-      : [auditFolder(dataDir, { args, env }), ...(postgres.length > 0 ? [] : [catalog])],
+    audit: isAuditOff({ args, env }) ? [] : [auditFolder(dataDir, { args, env })],
+    catalogRows: postgres.length > 0 ? [] : [catalog],
     listeners: Object.entries(LISTENERS[role]).map(([flag, address]) =>
       valueOf(flag, args) ?? address
     ),

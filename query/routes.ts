@@ -1,16 +1,29 @@
 /** Routes of the query server: one table, and the Hono app made from it. */
 
 import { type Context, Hono } from "hono";
+import { present } from "../shared/base/assert.ts";
 import { isOperatingError, OperatingError } from "../shared/base/errors.ts";
 import { drainBody } from "../shared/http/body.ts";
 import { errorResponse, jsonResponse } from "../shared/http/error_response.ts";
+import {
+  type Addressed,
+  createIndex,
+  deleteIndex,
+  deleteTemplate,
+  getIndex,
+  type IndexService,
+  listIndexes,
+  listTemplates,
+  putIndex,
+  putTemplate,
+} from "./indexes/index_routes.ts";
 import { memoryPool } from "./memory_pool.ts";
 import { answerSql, explainSql } from "./sql.ts";
 import type { CallerGate, Peer, QueryCaller } from "./query_caller.ts";
 import type { SqlService } from "./sql_call.ts";
 import type { Readiness } from "./readiness.ts";
 
-export interface QueryService extends SqlService {
+export interface QueryService extends SqlService, IndexService {
   readonly readiness: Pick<Readiness, "problem">;
   readonly callers: CallerGate;
 }
@@ -23,10 +36,13 @@ export interface Connection {
 type App = Hono<{ Bindings: Connection }>;
 
 interface Route {
-  readonly method: "GET" | "POST";
+  readonly method: "GET" | "POST" | "PUT" | "DELETE";
+  /** With `:id` where the request names one thing. */
   readonly path: string;
   /** For whoever the gate lets in. */
   answer?(request: Request, service: QueryService, caller: QueryCaller): Promise<Response>;
+  /** The same, of the thing that the path names. */
+  answerFor?(request: Request, service: QueryService, addressed: Addressed): Promise<Response>;
   /** For anybody: probes send no token. */
   probe?(service: QueryService): Response;
 }
@@ -44,6 +60,14 @@ export const ROUTES: readonly Route[] = [
       answerSql(request, service, { caller, endpoint: "sql_local" }),
   },
   { method: "POST", path: "/api/v1/sql/explain", answer: explainSql },
+  { method: "GET", path: "/api/v1/indexes", answer: listIndexes },
+  { method: "POST", path: "/api/v1/indexes", answer: createIndex },
+  { method: "GET", path: "/api/v1/indexes/:id", answerFor: getIndex },
+  { method: "PUT", path: "/api/v1/indexes/:id", answerFor: putIndex },
+  { method: "DELETE", path: "/api/v1/indexes/:id", answerFor: deleteIndex },
+  { method: "GET", path: "/api/v1/index-templates", answer: listTemplates },
+  { method: "PUT", path: "/api/v1/index-templates/:id", answerFor: putTemplate },
+  { method: "DELETE", path: "/api/v1/index-templates/:id", answerFor: deleteTemplate },
   { method: "GET", path: "/debug/memory-pool", answer: (_, service) => memoryPool(service) },
   { method: "GET", path: "/healthz", probe: () => jsonResponse({ status: "ok" }) },
   { method: "GET", path: "/readyz", probe: readyz },
@@ -60,13 +84,18 @@ export function queryApp(service: QueryService): App {
     const micros = Math.round((service.clock.monotonicMs() - startedMs) * 1000);
     context.res.headers.set(SERVER_MICROS_HEADER, String(micros));
   });
-  for (const { method, path, answer, probe } of ROUTES) {
+  for (const { method, path, answer, answerFor, probe } of ROUTES) {
     if (probe !== undefined) app.on(method, path, () => probe(service));
-    if (answer === undefined) continue;
+    if (answer === undefined && answerFor === undefined) continue;
     app.on(method, path, async (context) => {
       const request = context.req.raw;
       const peer = () => context.env.remoteAddr.hostname;
-      return await answer(request, service, await admit(request, service.callers, peer));
+      const caller = await admit(request, service.callers, peer);
+      if (answer !== undefined) return await answer(request, service, caller);
+      return await present(answerFor)(request, service, {
+        caller,
+        id: context.req.param("id") ?? "",
+      });
     });
   }
   for (const path of new Set(ROUTES.map((route) => route.path))) {
@@ -109,7 +138,7 @@ async function methodNotAllowed(context: Context, path: string): Promise<Respons
   return errorResponse(
     new OperatingError(
       "method_not_allowed",
-      `Cannot ${context.req.method} ${path}: use ${allowed.join(" or ")}`,
+      `Cannot ${context.req.method} ${context.req.path}: use ${allowed.join(" or ")}`,
       { reason: "method_not_allowed" },
     ),
     { allow: allowed.join(", ") },

@@ -4,8 +4,11 @@ import { getLogger } from "@logtape/logtape";
 import { join } from "node:path";
 import type { AuthMode } from "../shared/auth/authenticator.ts";
 import { messageOf, OperatingError } from "../shared/base/errors.ts";
+import { LateResource } from "../shared/base/late_resource.ts";
 import { VERSION } from "../shared/base/version.ts";
+import type { CatalogReader } from "../shared/catalog/catalog.ts";
 import { openCatalogReader } from "../shared/catalog/open_catalog.ts";
+import { openIndexCatalog } from "../shared/catalog/open_index_catalog.ts";
 import { defaultPoolBytes } from "../shared/engine/memory_pool_size.ts";
 import { openEngine } from "../shared/engine/open_engine.ts";
 import type { Engine } from "../shared/engine/types.ts";
@@ -30,6 +33,7 @@ import { openAccess } from "./access_gate.ts";
 import { openAudit } from "./audit/open_audit.ts";
 import { Admission } from "./admission.ts";
 import type { QuerySettings } from "./flags.ts";
+import { ManagedIndexes } from "./indexes/managed_indexes.ts";
 import { ANSWERS_BYTES_MAX } from "./limits.ts";
 import { gaugeMemoryPool } from "./memory_pool.ts";
 import { createQueryMetrics } from "./metrics.ts";
@@ -72,8 +76,15 @@ export async function startQuery(
   const access = starting.use(openAccess(settings, { clock, metrics }));
   // Outlives the engine: a statement that is stopped with it ends, too.
   const observer = deps.observer ?? starting.use(openAudit(settings, { clock, metrics }));
-  const engine = starting.use(deps.engine ?? await openQueryEngine(settings, starting, clock));
+  const catalog = starting.use(await openCatalogReader(queryPaths(settings).catalog));
+  const engine = starting.use(
+    deps.engine ?? await openQueryEngine(settings, { owner: starting, clock, catalog }),
+  );
   gaugeMemoryPool(metrics, engine);
+  const files = new DenoFileSystem();
+  const indexWriter = starting.use(
+    new LateResource(() => openIndexCatalog(queryPaths(settings).catalog, { files })),
+  );
   const readiness = starting.use(new Readiness({ ping: () => engine.ping(), clock }));
   const app = queryApp({
     engine,
@@ -89,6 +100,12 @@ export async function startQuery(
     clock,
     callers: deps.callers ?? access,
     observer,
+    indexes: new ManagedIndexes({
+      catalog,
+      writer: () => indexWriter.get(),
+      clock,
+      random: new SystemRandom(),
+    }),
     rowsCeiling: settings.maxRows,
     answers: new ByteBudget(ANSWERS_BYTES_MAX),
   });
@@ -145,11 +162,16 @@ function poolBytes({ memoryPoolBytes }: QuerySettings): number {
   return memoryPoolBytes ?? defaultPoolBytes(memoryLimitBytes());
 }
 
-/** `owner` closes what the engine stands on, after the engine. */
+interface EngineParts {
+  /** Closes what the engine stands on, after the engine. */
+  readonly owner: AsyncDisposableStack;
+  readonly clock: Clock;
+  readonly catalog: CatalogReader;
+}
+
 async function openQueryEngine(
   settings: QuerySettings,
-  owner: AsyncDisposableStack,
-  clock: Clock,
+  { owner, clock, catalog }: EngineParts,
 ): Promise<Engine> {
   const files = new DenoFileSystem();
   const paths = queryPaths(settings);
@@ -158,7 +180,6 @@ async function openQueryEngine(
     await requireReadable(files, paths.wal, "--query-wal-buffer-dir");
   }
   const cacheDir = await claimCache(files, owner, paths.cache);
-  const catalog = owner.use(await openCatalogReader(paths.catalog));
   return await openEngine({
     store: openLocalReader(files, paths.warehouse),
     catalog,

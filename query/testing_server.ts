@@ -4,8 +4,10 @@ import { parseOptions } from "../shared/config/parse_options.ts";
 import type { Engine } from "../shared/engine/types.ts";
 import { ByteBudget } from "../shared/http/byte_budget.ts";
 import { SystemClock } from "../shared/os/clock.ts";
+import { SystemRandom } from "../shared/os/random.ts";
 import { Admission } from "./admission.ts";
 import { FakeEngine, type FakeEngineOptions } from "./fake_engine.ts";
+import { ManagedIndexes } from "./indexes/managed_indexes.ts";
 import { createQueryMetrics } from "./metrics.ts";
 import { OPTIONS, startQuery } from "./mod.ts";
 import type { QueryService } from "./routes.ts";
@@ -74,6 +76,21 @@ export function testService(engine: Engine, fields: Partial<QueryService> = {}):
     rowsCeiling: 10,
     answers: new ByteBudget(2 ** 20),
     readiness: { problem: undefined },
+    indexes: new ManagedIndexes({
+      catalog: {
+        indexView: noCatalog,
+        tables: noCatalog,
+        tableSchemas: noCatalog,
+        metadataLocation: noCatalog,
+      },
+      writer: noCatalog,
+      clock,
+      random: new SystemRandom(),
+    }),
     ...fields,
   };
+}
+
+function noCatalog(): Promise<never> {
+  return Promise.reject(new Error("this service has no catalog"));
 }

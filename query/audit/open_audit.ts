@@ -2,6 +2,7 @@
 
 import { getLogger } from "@logtape/logtape";
 import { messageOf } from "../../shared/base/errors.ts";
+import { LateResource } from "../../shared/base/late_resource.ts";
 import { openCatalog } from "../../shared/catalog/open_catalog.ts";
 import type { ColumnBatch } from "../../shared/columns/batch.ts";
 import { QUERY_AUDIT_TABLE } from "../../shared/event/query_audit.ts";
@@ -46,11 +47,11 @@ interface Opened extends AsyncDisposable {
   readonly table: AuditTable;
 }
 
-/** Opens its catalog and store with the first batch, and again with the next one if that failed. */
+/** Its catalog and store are opened with the first batch. */
 class WarehouseTable implements AsyncDisposable {
   readonly #settings: QuerySettings;
   readonly #clock: Clock;
-  #opened: Promise<Opened> | undefined;
+  readonly #opened = new LateResource(() => this.#open());
 
   constructor(settings: QuerySettings, clock: Clock) {
     this.#settings = settings;
@@ -58,17 +59,12 @@ class WarehouseTable implements AsyncDisposable {
   }
 
   async append(batch: ColumnBatch, signal: AbortSignal): Promise<void> {
-    this.#opened ??= this.#open().catch((error) => {
-      this.#opened = undefined;
-      throw error;
-    });
-    const { table } = await this.#opened;
+    const { table } = await this.#opened.get();
     await table.append(batch, signal);
   }
 
-  async [Symbol.asyncDispose](): Promise<void> {
-    const opened = await this.#opened?.catch(() => undefined);
-    await opened?.[Symbol.asyncDispose]();
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.#opened[Symbol.asyncDispose]();
   }
 
   async #open(): Promise<Opened> {

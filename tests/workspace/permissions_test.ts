@@ -231,34 +231,35 @@ for (const [args, services] of CATALOGS) {
   });
 }
 
-const AUDIT_FOLDERS: readonly [
+const CATALOG_FILE = "/d/warehouse/catalog.db";
+
+const QUERY_WRITES: readonly [
   args: readonly string[],
   env: Readonly<Record<string, string>>,
-  audit: readonly string[],
+  places: readonly string[],
 ][] = [
-  [[], {}, ["/d/warehouse/svc/query_audit", "/d/warehouse/catalog.db"]],
+  [[], {}, ["/d/warehouse/svc/query_audit", CATALOG_FILE]],
   [["--tenant-namespace", "acme"], { SVC_TENANT_NAMESPACE: "other" }, [
     "/d/warehouse/acme/query_audit",
-    "/d/warehouse/catalog.db",
+    CATALOG_FILE,
   ]],
   [[], { SVC_TENANT_NAMESPACE: "acme", SVC_CATALOG_URI: "postgres://h/d" }, [
     "/d/warehouse/acme/query_audit",
   ]],
-  [["--audit-disabled"], {}, []],
-  [[], { SVC_QUERY_AUDIT_DISABLED: "true" }, []],
-  [[], { SVC_QUERY_AUDIT_DISABLED: "no" }, [
-    "/d/warehouse/svc/query_audit",
-    "/d/warehouse/catalog.db",
-  ]],
+  [["--audit-disabled"], {}, [CATALOG_FILE]],
+  [[], { SVC_QUERY_AUDIT_DISABLED: "true", SVC_CATALOG_URI: "postgres://h/d" }, []],
+  [[], { SVC_QUERY_AUDIT_DISABLED: "no" }, ["/d/warehouse/svc/query_audit", CATALOG_FILE]],
 ];
 
-for (const [args, env, audit] of AUDIT_FOLDERS) {
+for (const [args, env, written] of QUERY_WRITES) {
   Deno.test({
-    name: `placesOf lets query write ${audit.length} places of its audit: ${args.join(" ")} ${
+    name: `placesOf lets query write ${written.join(" and ")}: ${args.join(" ")} ${
       JSON.stringify(env)
     }`,
-    fn: () =>
-      assert.deepEqual(placesOf("query", { dataDir: "/d", root: "/r", args, env }).audit, audit),
+    fn() {
+      const places = placesOf("query", { dataDir: "/d", root: "/r", args, env });
+      assert.deepEqual(permissionsOf("query", places).write, ["/d/query-cache", ...written]);
+    },
   });
 }
 

@@ -1,0 +1,134 @@
+/** `/api/v1/indexes` and `/api/v1/index-templates`: SHAPES.md says which statuses. */
+
+import { textOf } from "../../shared/base/bytes.ts";
+import { OperatingError } from "../../shared/base/errors.ts";
+import type { ManagedIndex } from "../../shared/catalog/index_catalog.ts";
+import { parseIndexConfig } from "../../shared/event/index_config.ts";
+import { parseIndexTemplate } from "../../shared/event/index_template.ts";
+import { readBody } from "../../shared/http/body.ts";
+import { jsonResponse } from "../../shared/http/error_response.ts";
+import type { QueryCaller } from "../query_caller.ts";
+import type { ManagedIndexes, TagCondition } from "./managed_indexes.ts";
+
+export interface IndexService {
+  readonly indexes: ManagedIndexes;
+}
+
+const BODY_BYTES_MAX = 1024 * 1024;
+
+export async function listIndexes(
+  _: Request,
+  { indexes }: IndexService,
+  caller: QueryCaller,
+): Promise<Response> {
+  return jsonResponse(await indexes.list(caller.namespace));
+}
+
+export async function createIndex(
+  request: Request,
+  { indexes }: IndexService,
+  caller: QueryCaller,
+): Promise<Response> {
+  const config = parseIndexConfig(await readJson(request));
+  const index = await indexes.create(caller.namespace, config);
+  const location = `/api/v1/indexes/${config.index_id}`;
+  return indexResponse(index, { status: 201, headers: { location } });
+}
+
+export async function getIndex(
+  _: Request,
+  { indexes }: IndexService,
+  { caller, id }: Addressed,
+): Promise<Response> {
+  return indexResponse(await indexes.get(caller.namespace, id));
+}
+
+export async function putIndex(
+  request: Request,
+  { indexes }: IndexService,
+  { caller, id }: Addressed,
+): Promise<Response> {
+  const config = parseIndexConfig(named(await readJson(request), "index_id", id));
+  const condition = tagCondition(request.headers.get("if-match"));
+  return indexResponse(await indexes.replace(caller.namespace, config, condition));
+}
+
+export async function deleteIndex(
+  _: Request,
+  { indexes }: IndexService,
+  { caller, id }: Addressed,
+): Promise<Response> {
+  await indexes.drop(caller.namespace, id);
+  return new Response(null, { status: 204 });
+}
+
+export async function listTemplates(
+  _: Request,
+  { indexes }: IndexService,
+  caller: QueryCaller,
+): Promise<Response> {
+  return jsonResponse(await indexes.templates(caller.namespace));
+}
+
+export async function putTemplate(
+  request: Request,
+  { indexes }: IndexService,
+  { caller, id }: Addressed,
+): Promise<Response> {
+  const template = parseIndexTemplate(named(await readJson(request), "template_id", id));
+  await indexes.putTemplate(caller.namespace, template);
+  return jsonResponse(template);
+}
+
+export async function deleteTemplate(
+  _: Request,
+  { indexes }: IndexService,
+  { caller, id }: Addressed,
+): Promise<Response> {
+  await indexes.deleteTemplate(caller.namespace, id);
+  return new Response(null, { status: 204 });
+}
+
+/** A request for one thing: the last part of its path. */
+export interface Addressed {
+  readonly caller: QueryCaller;
+  readonly id: string;
+}
+
+function indexResponse({ config, etag }: ManagedIndex, init: ResponseInit = {}): Response {
+  const response = jsonResponse(config, init);
+  response.headers.set("etag", `"${etag}"`);
+  return response;
+}
+
+async function readJson(request: Request): Promise<unknown> {
+  const body = await readBody(request, { bytesMax: BODY_BYTES_MAX });
+  try {
+    return JSON.parse(textOf(body));
+  } catch (cause) {
+    throw new OperatingError(
+      "invalid_argument",
+      `Cannot read the request body as JSON: ${(cause as Error).message}`,
+      { reason: "invalid_body", cause },
+    );
+  }
+}
+
+/** The body with the id of its path; one of its own must be the same. Errors: `invalid_argument`. */
+function named(body: unknown, member: string, id: string): unknown {
+  if (typeof body !== "object" || body === null || Array.isArray(body)) return body;
+  const own: unknown = Reflect.get(body, member) ?? id;
+  if (own === id) return { ...body, [member]: id };
+  throw new OperatingError(
+    "invalid_argument",
+    `Cannot use ${member} ${JSON.stringify(own)}: the path says ${JSON.stringify(id)}`,
+    { reason: "invalid_body" },
+  );
+}
+
+/** `If-Match` by RFC 9110, 13.1.1: any of its strong tags, or `*`. Absent, everything matches. */
+function tagCondition(header: string | null): TagCondition {
+  if (header === null || header.trim() === "*") return () => true;
+  const tags = new Set(header.split(",").map((tag) => tag.trim()));
+  return (etag) => tags.has(`"${etag}"`);
+}

@@ -1,0 +1,26 @@
+import assert from "node:assert/strict";
+import { LateResource } from "./late_resource.ts";
+
+Deno.test({
+  name: "LateResource opens once, again after a failure, and closes what is open",
+  async fn() {
+    const events: string[] = [];
+    let failing = true;
+    const late = new LateResource(() => {
+      events.push("open");
+      if (failing) return Promise.reject(new Error("not yet"));
+      const close = () => {
+        events.push("close");
+        return Promise.resolve();
+      };
+      return Promise.resolve({ [Symbol.asyncDispose]: close });
+    });
+    await late[Symbol.asyncDispose]();
+    await assert.rejects(late.get(), /not yet/);
+    failing = false;
+    const [one, two] = await Promise.all([late.get(), late.get()]);
+    assert.equal(one, two);
+    await late[Symbol.asyncDispose]();
+    assert.deepEqual(events, ["open", "open", "close"]);
+  },
+});
