@@ -26,6 +26,11 @@ export function logDrain(): DrainObserver {
         lane: laneName(lane),
         error,
       }),
+    discarded: (lane, segments) =>
+      log.info("left {segments} WAL segments of lane {lane} out: their index was dropped", {
+        segments,
+        lane: laneName(lane),
+      }),
     expired: (lane, snapshots) =>
       log.debug("expired {snapshots} snapshots of lane {lane}", {
         snapshots,

@@ -2,6 +2,7 @@
 
 import { belowDataDir, localPlaces } from "../shared/catalog/local_places.ts";
 import { openCatalog } from "../shared/catalog/open_catalog.ts";
+import { openIndexCatalog } from "../shared/catalog/open_index_catalog.ts";
 import { IcebergReader } from "../shared/iceberg/iceberg_reader.ts";
 import type { DrainDeps } from "../shared/maintenance/drain.ts";
 import type { DrainObserver } from "../shared/maintenance/drain_observer.ts";
@@ -51,6 +52,7 @@ export async function openDrain(
     admin: openWalConsumerAdmin(files, clock, paths.wal),
     store,
     catalog: opening.use(await openCatalog(paths.catalog, { files })),
+    indexes: opening.use(await openIndexCatalog(paths.catalog, { files })),
     // Kept: each commit then reads only the metadata that it has not seen.
     reader: new IcebergReader(store),
     encoder: opening.use(openParquetEncoder()),

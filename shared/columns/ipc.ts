@@ -23,7 +23,7 @@ import {
 } from "./ipc_message.ts";
 import { timestampRangeOf } from "./timestamps.ts";
 
-export { decodeSchemaMessage, encodeSchemaMessage } from "./ipc_schema.ts";
+export { decodeSchemaMessage, encodeSchemaMessage, epochOfSchemaMessage } from "./ipc_schema.ts";
 
 /** Slots of the table `RecordBatch` of Message.fbs. */
 const BATCH = { length: 0, nodes: 1, buffers: 2, compression: 3 } as const;

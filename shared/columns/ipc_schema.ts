@@ -17,9 +17,10 @@ import {
 import { frameMetadata, HEADER_SCHEMA, MESSAGE, METADATA_V5, readMessage } from "./ipc_message.ts";
 
 const FIELD_ID_KEY = "PARQUET:field_id";
+const EPOCH_KEY = "svc.epoch";
 
 /** Slots of the tables of Schema.fbs. */
-const SCHEMA = { endianness: 0, fields: 1 } as const;
+const SCHEMA = { endianness: 0, fields: 1, metadata: 2 } as const;
 const FIELD = { name: 0, nullable: 1, typeType: 2, type: 3, children: 5, metadata: 6 } as const;
 const KEY_VALUE = { key: 0, value: 1 } as const;
 const INT = { bitWidth: 0, isSigned: 1 } as const;
@@ -44,7 +45,10 @@ export function encodeSchemaMessage(schema: TableSchema): Uint8Array {
     { slot: MESSAGE.headerType, width: 1, value: HEADER_SCHEMA },
     {
       slot: MESSAGE.header,
-      child: flatTable({ slot: SCHEMA.fields, child: { kind: "vector", items: fields } }),
+      child: flatTable(
+        { slot: SCHEMA.fields, child: { kind: "vector", items: fields } },
+        ...epochFields(schema.epoch ?? 0),
+      ),
     },
   )));
 }
@@ -67,6 +71,34 @@ export function decodeSchemaMessage(message: Uint8Array): Column[] {
   });
 }
 
+/** The epoch that a schema message was written with: `TableSchema.epoch`. Throws `corrupt`. */
+export function epochOfSchemaMessage(message: Uint8Array): number {
+  const { header } = readMessage(message, HEADER_SCHEMA);
+  const entry = header.tables(SCHEMA.metadata).find((one) =>
+    one.string(KEY_VALUE.key) === EPOCH_KEY
+  );
+  if (entry === undefined) return 0;
+  const epoch = Number(entry.string(KEY_VALUE.value));
+  if (Number.isSafeInteger(epoch) && epoch > 0) return epoch;
+  throw corrupt(`its ${EPOCH_KEY} is ${entry.string(KEY_VALUE.value)}`);
+}
+
+/** The first epoch is not written. */
+function epochFields(epoch: number): FlatField[] {
+  if (epoch === 0) return [];
+  return [{
+    slot: SCHEMA.metadata,
+    child: { kind: "vector", items: [keyValue(EPOCH_KEY, String(epoch))] },
+  }];
+}
+
+function keyValue(key: string, value: string): FlatChild {
+  return flatTable(
+    { slot: KEY_VALUE.key, child: { kind: "string", text: key } },
+    { slot: KEY_VALUE.value, child: { kind: "string", text: value } },
+  );
+}
+
 function fieldOf(column: Column): FlatChild {
   const { typeType, type } = arrowTypeOf(column.type);
   return flatTable(
@@ -79,10 +111,7 @@ function fieldOf(column: Column): FlatChild {
       slot: FIELD.metadata,
       child: {
         kind: "vector",
-        items: [flatTable(
-          { slot: KEY_VALUE.key, child: { kind: "string", text: FIELD_ID_KEY } },
-          { slot: KEY_VALUE.value, child: { kind: "string", text: String(column.id) } },
-        )],
+        items: [keyValue(FIELD_ID_KEY, String(column.id))],
       },
     },
   );

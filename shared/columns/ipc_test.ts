@@ -13,6 +13,7 @@ import {
   decodeSchemaMessage,
   encodeBatch,
   encodeSchemaMessage,
+  epochOfSchemaMessage,
   ipcStreamOf,
 } from "./ipc.ts";
 import { batchOfRows, type ColumnValue, type RowObject, rowsOf } from "./rows.ts";
@@ -67,6 +68,21 @@ Deno.test({
         ["at", "Timestamp<MICROSECOND, UTC>", true, "14"],
       ],
     );
+  },
+});
+
+Deno.test({
+  name: "a schema message carries its epoch; without one it is 0, and the bytes are as before",
+  fn() {
+    for (const epoch of [1, 7, 123_456]) {
+      const message = encodeSchemaMessage({ ...ALL_TYPES_SCHEMA, epoch });
+      assert.equal(epochOfSchemaMessage(message), epoch);
+      assert.deepEqual(decodeSchemaMessage(message), decodeSchemaMessage(SCHEMA_MESSAGE));
+      const stream = ipcStreamOf(message, []);
+      assert.equal(arrow.tableFromIPC(stream).schema.metadata.get("svc.epoch"), String(epoch));
+    }
+    assert.equal(epochOfSchemaMessage(SCHEMA_MESSAGE), 0);
+    assert.deepEqual(encodeSchemaMessage({ ...ALL_TYPES_SCHEMA, epoch: 0 }), SCHEMA_MESSAGE);
   },
 });
 

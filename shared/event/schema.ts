@@ -22,6 +22,11 @@ export interface TableSchema {
   readonly columns: readonly Column[];
   /** Names of the columns by which rows are commonly counted and filtered. */
   readonly tags: readonly string[];
+  /**
+   * How often a table of this name had been dropped when its rows were written; 0 when absent. Rows of an earlier
+   * epoch belong to what was dropped.
+   */
+  readonly epoch?: number;
 }
 
 /** The column called `name`; throws when the schema has none. */

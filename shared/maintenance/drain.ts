@@ -11,6 +11,8 @@
  */
 
 import { isOperatingError } from "../base/errors.ts";
+import type { IndexCatalog } from "../catalog/index_catalog.ts";
+import { epochOfSchemaMessage } from "../columns/ipc.ts";
 import { type LaneId, tableOf } from "../event/tenant.ts";
 import { commitAppend } from "../iceberg/commit_append.ts";
 import { removeQuietly } from "../iceberg/staging.ts";
@@ -23,11 +25,15 @@ import {
   type StagedFiles,
   type StageOptions,
   stageSegments,
+  type StageSource,
   UnreadableSegment,
 } from "./stage_segments.ts";
+import { epochOf, type TableTarget, tableTarget } from "./table_target.ts";
 
 export interface DrainDeps extends StageDeps {
   readonly admin: WalConsumerAdmin;
+  /** Where an index that a template makes is recorded; without it no template is applied. */
+  readonly indexes?: Pick<IndexCatalog, "create">;
   readonly observer?: DrainObserver;
 }
 
@@ -57,9 +63,10 @@ export async function lookAtLane(
 
 /**
  * `committed`: the rows are in the table. `overtaken`: another drain had committed one of the segments.
- * `poisoned`: one of them cannot be read and was set aside. After the last two, look again.
+ * `poisoned`: one of them cannot be read and was set aside. `discarded`: some belonged to a table that was dropped.
+ * After the last three, look again.
  */
-export type DrainOutcome = "idle" | "committed" | "overtaken" | "poisoned";
+export type DrainOutcome = "idle" | "committed" | "overtaken" | "poisoned" | "discarded";
 
 /** Performs `plan`. Errors: the WAL's, the store's and the catalog's; after one, look again. */
 export async function applyDrain(
@@ -71,7 +78,13 @@ export async function applyDrain(
   if (plan.mark.length > 0) await deps.admin.markCommitted(lane, plan.mark);
   if (plan.commit.length === 0) return "idle";
   const startMs = deps.clock.monotonicMs();
-  const staged = await stage(deps, { lane, names: plan.commit }, options);
+  const target = await tableTarget(deps, lane);
+  if (await discardDropped(deps, { lane, names: plan.commit }, target)) return "discarded";
+  const staged = await stage(
+    deps,
+    { lane, names: plan.commit, mapping: target.mapping },
+    options,
+  );
   if (staged === "overtaken" || staged === "poisoned") return staged;
   const { files, schema } = staged;
   // The commit point. An error here does not tell on which side of it we are, so the files stay.
@@ -80,7 +93,7 @@ export async function applyDrain(
     schema,
     files,
     consumed: plan.commit,
-    isStillDue: () => isStillDue(deps, lane, plan.commit),
+    isStillDue: () => isStillDue(deps, { lane, names: plan.commit }, target),
   });
   if (outcome === "consumed") {
     await removeQuietly(deps.store, files.map((file) => file.key));
@@ -100,7 +113,7 @@ export async function applyDrain(
 
 async function stage(
   deps: DrainDeps,
-  source: { readonly lane: LaneId; readonly names: readonly string[] },
+  source: StageSource,
   options: StageOptions,
 ): Promise<StagedFiles | "overtaken" | "poisoned"> {
   try {
@@ -113,7 +126,7 @@ async function stage(
     }
     // A segment that is gone was swept, so another drain has committed it.
     if (
-      isOperatingError(error, "not_found") && !(await isStillDue(deps, source.lane, source.names))
+      isOperatingError(error, "not_found") && !(await areSealed(deps, source))
     ) {
       return overtaken(deps, source.lane);
     }
@@ -127,15 +140,47 @@ function overtaken(deps: DrainDeps, lane: LaneId): "overtaken" {
 }
 
 /**
+ * Takes the segments that were written before the table was last dropped out of the lane: their rows were dropped with
+ * it. True when there were any.
+ */
+async function discardDropped(
+  deps: DrainDeps,
+  { lane, names }: StageSource,
+  { epoch }: TableTarget,
+): Promise<boolean> {
+  if (epoch === 0) return false;
+  const dropped: string[] = [];
+  for (const name of names) {
+    try {
+      await using segment = await deps.wal.open(lane, name);
+      if (epochOfSchemaMessage(segment.schemaMessage) < epoch) dropped.push(name);
+    } catch (error) {
+      // Staging finds the same, and knows what to do.
+      if (!isOperatingError(error)) throw error;
+    }
+  }
+  if (dropped.length === 0) return false;
+  await deps.admin.markCommitted(lane, dropped);
+  deps.observer?.discarded?.(lane, dropped.length);
+  return true;
+}
+
+/** Whether the commit may go on: see `areSealed`; also, the table was not dropped meanwhile. */
+async function isStillDue(
+  deps: DrainDeps,
+  source: StageSource,
+  { epoch }: TableTarget,
+): Promise<boolean> {
+  if (!await areSealed(deps, source)) return false;
+  return await epochOf(deps.catalog, source.lane) === epoch;
+}
+
+/**
  * Whether every segment is still sealed and not consumed, asked after the table's pointer was read. A commit that
  * comes later moves the pointer, so ours conflicts and asks again. One that came earlier is recorded as
  * consumed until the sweep has removed the segment's file, and a segment leaves `sealed` before it is removed.
  */
-async function isStillDue(
-  deps: DrainDeps,
-  lane: LaneId,
-  names: readonly string[],
-): Promise<boolean> {
+async function areSealed(deps: DrainDeps, { lane, names }: StageSource): Promise<boolean> {
   const consumed = await deps.catalog.consumedOf(names);
   if (consumed.size > 0) return false;
   const sealed = new Set((await deps.wal.list(lane, ["sealed"])).map((segment) => segment.name));

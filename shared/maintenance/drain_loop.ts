@@ -208,7 +208,7 @@ class RunningLoop implements DrainLoop {
     if (what.drains) {
       const plan = await lookAtLane(this.#deps, lane, { gate: this.#options.gate, requested });
       const outcome = await applyDrain(this.#deps, lane, plan, { signal: what.signal });
-      const again = outcome === "overtaken" || outcome === "poisoned";
+      const again = ["overtaken", "poisoned", "discarded"].includes(outcome);
       turns.more = plan.more || again;
       // Kept while there is more: whoever asked may wait for the segment that is committed last.
       turns.requested = requested && turns.more;

@@ -66,6 +66,12 @@ export const DRAIN_METRICS = {
     help: "WAL segments set aside because they cannot be read",
     labels: LANE,
   },
+  discarded: {
+    kind: "counter",
+    name: "svc_drain_discarded_segments_total",
+    help: "WAL segments left out because their index was dropped after they were written",
+    labels: LANE,
+  },
   swept: {
     kind: "counter",
     name: "svc_wal_swept_segments_total",
@@ -120,6 +126,7 @@ export function countDrain(metrics: MetricHandles<typeof DRAIN_METRICS>): Requir
     overtaken: () => metrics.commits.add(1, { outcome: "overtaken" }),
     failed: () => metrics.commits.add(1, { outcome: "failed" }),
     poisoned: (lane) => metrics.poisoned.add(1, labelsOf(lane)),
+    discarded: (lane, segments) => metrics.discarded.add(segments, labelsOf(lane)),
     swept: (lane, segments) => metrics.swept.add(segments, labelsOf(lane)),
     expired: (lane, snapshots) => metrics.expired.add(snapshots, labelsOf(lane)),
     lag(lane, lag) {

@@ -26,6 +26,8 @@ export interface DrainObserver {
   /** Another drain committed the same segments first; this one's files were removed. */
   overtaken?(lane: LaneId): void;
   poisoned?(lane: LaneId, segment: string, error: unknown): void;
+  /** Segments whose table was dropped after they were written. */
+  discarded?(lane: LaneId, segments: number): void;
   failed?(lane: LaneId, error: unknown): void;
   swept?(lane: LaneId, segments: number): void;
   expired?(lane: LaneId, snapshots: number): void;
@@ -41,6 +43,7 @@ export function combineObservers(...observers: readonly DrainObserver[]): Requir
     overtaken: (lane) => each((observer) => observer.overtaken?.(lane)),
     poisoned: (lane, segment, error) =>
       each((observer) => observer.poisoned?.(lane, segment, error)),
+    discarded: (lane, segments) => each((observer) => observer.discarded?.(lane, segments)),
     failed: (lane, error) => each((observer) => observer.failed?.(lane, error)),
     swept: (lane, segments) => each((observer) => observer.swept?.(lane, segments)),
     expired: (lane, snapshots) => each((observer) => observer.expired?.(lane, snapshots)),

@@ -2,8 +2,8 @@
  * Rows of a WAL segment in the columns of their table: the segment was written with the schema that the
  * ingester knew, the table may have gained columns since.
  *
- * Columns meet by field id. A column that the segment lacks is null. Anything that would lose a value is
- * `unprocessable`: such a segment is set aside whole.
+ * Columns meet by name; one that another program renamed in the table, by field id. A column that the segment lacks
+ * is null. Anything that would lose a value is `unprocessable`: such a segment is set aside whole.
  */
 
 import { OperatingError } from "../base/errors.ts";
@@ -17,11 +17,11 @@ export type BatchFit = (batch: ColumnBatch) => ColumnBatch;
 
 /** Errors: `unprocessable` when `table` cannot hold every value of `columns`. */
 export function fitTo(table: TableSchema, columns: readonly Column[]): BatchFit {
-  for (const column of columns) {
-    if (table.columns.some((other) => other.id === column.id)) continue;
+  const sources = table.columns.map((column) => sourceOf(column, columns));
+  for (const [at, column] of columns.entries()) {
+    if (sources.includes(at)) continue;
     throw misfit(`its column ${nameOf(column)} is not in the table`);
   }
-  const sources = table.columns.map((column) => sourceOf(column, columns));
   if (sources.length === columns.length && sources.every((source, at) => source === at)) {
     return (batch) => ({ ...batch, schema: table });
   }
@@ -54,7 +54,8 @@ function areSame(known: readonly Column[], columns: readonly Column[]): boolean 
 
 /** Index among `columns` of the table's column; undefined when it is to be null. */
 function sourceOf(column: Column, columns: readonly Column[]): number | undefined {
-  const at = columns.findIndex((other) => other.id === column.id);
+  const named = columns.findIndex((other) => other.name === column.name);
+  const at = named >= 0 ? named : columns.findIndex((other) => other.id === column.id);
   const source = columns[at];
   if (source === undefined) {
     if (!column.required) return undefined;

@@ -6,8 +6,10 @@
 import { type ErrorCode, isOperatingError } from "../base/errors.ts";
 import type { ColumnBatch } from "../columns/batch.ts";
 import { decodeBatch, decodeSchemaMessage } from "../columns/ipc.ts";
+import type { DocMapping } from "../event/index_config.ts";
 import type { Column, TableSchema } from "../event/schema.ts";
 import { type LaneId, tableOf } from "../event/tenant.ts";
+import { addColumns } from "../iceberg/add_columns.ts";
 import { ensureTable } from "../iceberg/commit_append.ts";
 import type { CommitDeps } from "../iceberg/commit_table.ts";
 import type { NewDataFile, Table } from "../iceberg/types.ts";
@@ -15,10 +17,20 @@ import type { ParquetEncoder } from "../parquet/parquet_encoder.ts";
 import type { SegmentReader, WalReader } from "../wal/types.ts";
 import { DataFileWriter } from "./data_file_writer.ts";
 import { type BatchFit, fitTo, schemaForNewTable } from "./fit_schema.ts";
+import { targetSchema } from "./table_target.ts";
 
 export interface StageDeps extends CommitDeps {
   readonly wal: WalReader;
   readonly encoder: ParquetEncoder;
+}
+
+/** Segments of one lane whose rows become rows of its table. */
+export interface StageSource {
+  readonly lane: LaneId;
+  /** Oldest first. */
+  readonly names: readonly string[];
+  /** Of a table that somebody configured: it has the fields' columns, and those that the segments bring. */
+  readonly mapping?: DocMapping | undefined;
 }
 
 export interface StageOptions {
@@ -48,7 +60,7 @@ export class UnreadableSegment extends Error {
  */
 export async function stageSegments(
   deps: StageDeps,
-  source: { readonly lane: LaneId; readonly names: readonly string[] },
+  source: StageSource,
   options: StageOptions = {},
 ): Promise<StagedFiles> {
   let target: { readonly table: Table; readonly writer: DataFileWriter } | undefined;
@@ -56,7 +68,7 @@ export async function stageSegments(
     for (const name of source.names) {
       await using segment = await openSegment(deps, source.lane, name);
       const columns = readOrBlame(name, () => decodeSchemaMessage(segment.schemaMessage));
-      target ??= await openTarget(deps, source.lane, { columns, ...options });
+      target ??= await openTarget(deps, source, { columns, ...options });
       const { table, writer } = target;
       const fit = readOrBlame(name, () => fitTo(table.schema, columns));
       for await (const batch of batchesOf(segment, columns, fit)) {
@@ -74,12 +86,33 @@ export async function stageSegments(
 
 async function openTarget(
   deps: StageDeps,
-  lane: LaneId,
+  source: StageSource,
   options: { readonly columns: readonly Column[]; readonly inputBytesMax?: number },
 ): Promise<{ table: Table; writer: DataFileWriter }> {
-  const schema = schemaForNewTable(options.columns);
-  const table = await ensureTable(deps, { ident: tableOf(lane), schema });
+  const ident = tableOf(source.lane);
+  const table = source.mapping === undefined
+    ? await ensureTable(deps, { ident, schema: schemaForNewTable(options.columns) })
+    : await mappedTable(deps, source, source.mapping);
   return { table, writer: new DataFileWriter(deps, table, options) };
+}
+
+/** The table with a column for each field, and for whatever the segments have beside. */
+async function mappedTable(
+  deps: StageDeps,
+  { lane, names }: StageSource,
+  mapping: DocMapping,
+): Promise<Table> {
+  const columns = new Map<string, Column>();
+  for (const name of names) {
+    await using segment = await openSegment(deps, lane, name);
+    for (const column of readOrBlame(name, () => decodeSchemaMessage(segment.schemaMessage))) {
+      columns.set(column.name, columns.get(column.name) ?? column);
+    }
+  }
+  const schema = targetSchema(mapping, [...columns.values()]);
+  const ident = tableOf(lane);
+  const table = await ensureTable(deps, { ident, schema });
+  return await addColumns(deps, ident, schema) ?? table;
 }
 
 async function openSegment(deps: StageDeps, lane: LaneId, name: string): Promise<SegmentReader> {

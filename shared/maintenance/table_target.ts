@@ -1,0 +1,61 @@
+/** What the catalog says of a lane's table: how it is mapped, and since which epoch its rows count. */
+
+import type { Catalog } from "../catalog/catalog.ts";
+import type { IndexCatalog } from "../catalog/index_catalog.ts";
+import { BUILT_IN_TABLES } from "../event/built_in_tables.ts";
+import type { DocMapping } from "../event/index_config.ts";
+import { indexSchema } from "../event/index_schema.ts";
+import { configOf, templateFor } from "../event/index_template.ts";
+import type { Column, TableSchema } from "../event/schema.ts";
+import { type LaneId, tableOf } from "../event/tenant.ts";
+import { type Random, uuidV4 } from "../os/random.ts";
+
+export interface TableTarget {
+  /** Rows that were written in an earlier one belong to what was dropped. */
+  readonly epoch: number;
+  /** undefined: nobody configured the table, it is what its rows are. */
+  readonly mapping: DocMapping | undefined;
+}
+
+export interface TargetDeps {
+  readonly catalog: Pick<Catalog, "indexView">;
+  /** Where an index that a template makes is recorded; without it no template is applied. */
+  readonly indexes?: Pick<IndexCatalog, "create">;
+  readonly random: Random;
+}
+
+const BUILT_IN: TableTarget = { epoch: 0, mapping: undefined };
+
+/** A table that is not there and that a template is for gets its configuration here. Errors: the catalog's. */
+export async function tableTarget(deps: TargetDeps, lane: LaneId): Promise<TableTarget> {
+  const { namespace, name } = tableOf(lane);
+  if (BUILT_IN_TABLES.has(name)) return BUILT_IN;
+  const view = await deps.catalog.indexView(namespace);
+  const epoch = view.epochs.get(name)?.count ?? 0;
+  const mapping = view.indexes.get(name)?.config.doc_mapping;
+  if (mapping !== undefined || deps.indexes === undefined) return { epoch, mapping };
+  const template = templateFor(view.templates, name);
+  if (template === undefined) return { epoch, mapping };
+  const config = configOf(template, name);
+  // `exists`: rows made the table before there was a template, or somebody configures it now.
+  const made = await deps.indexes.create(namespace, { config, etag: uuidV4(deps.random) });
+  return { epoch, mapping: made === "created" ? config.doc_mapping : undefined };
+}
+
+/** How often the lane's table was dropped. Errors: the catalog's. */
+export async function epochOf(
+  catalog: TargetDeps["catalog"],
+  lane: LaneId,
+): Promise<number> {
+  const { namespace, name } = tableOf(lane);
+  if (BUILT_IN_TABLES.has(name)) return 0;
+  return (await catalog.indexView(namespace)).epochs.get(name)?.count ?? 0;
+}
+
+/** The columns of a table with that mapping that takes rows with `columns` as well. */
+export function targetSchema(mapping: DocMapping, columns: readonly Column[]): TableSchema {
+  const schema = indexSchema(mapping);
+  const names = new Set(schema.columns.map(({ name }) => name.toLowerCase()));
+  const further = columns.filter(({ name }) => !names.has(name.toLowerCase()));
+  return { ...schema, columns: [...schema.columns, ...further] };
+}
