@@ -101,6 +101,18 @@ export const OPTIONS = {
     max: BYTES_MAX,
     help: "Bytes that queries may spill to disk together; past them a query is refused with 503.",
   },
+  queryObjectCacheMaxBytes: {
+    kind: "integer",
+    flag: "query-object-cache-max-bytes",
+    env: "SVC_OBJECT_CACHE_BYTES",
+    placeholder: "BYTES",
+    min: 0,
+    max: BYTES_MAX,
+    help:
+      "Bytes of an object store's data files kept in the cache directory for later queries, 0 for none; a quarter " +
+      "of the container's memory limit, 64 MiB to 16 GiB, when not given, and 1 GiB where it has no limit. What " +
+      "running queries need beyond that is bounded by --spill-max-bytes.",
+  },
   threads: {
     kind: "integer",
     flag: "threads",

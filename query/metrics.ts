@@ -5,6 +5,7 @@ import { type BuildInfo, createMetrics, type Metrics } from "../shared/metrics/m
 import { DURATION_SECS_BUCKETS, type MetricTable, ROWS_BUCKETS } from "../shared/metrics/table.ts";
 import { ADMISSION_METRICS } from "./admission_metrics.ts";
 import { AUDIT_METRICS } from "./audit/metrics.ts";
+import { OBJECT_CACHE_METRICS } from "./object_cache_metrics.ts";
 
 /** How a request for SQL ended. `timeout` is SPEC.md section 7's word for the wall clock. */
 export const OUTCOMES = ["ok", "truncated", "refused", "failed", "timeout", "cancelled"] as const;
@@ -75,6 +76,7 @@ export const METRICS = {
   },
   ...AUDIT_METRICS,
   ...ADMISSION_METRICS,
+  ...OBJECT_CACHE_METRICS,
 } as const satisfies MetricTable;
 
 export type QueryMetrics = Metrics<typeof METRICS>;

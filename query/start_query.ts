@@ -10,6 +10,7 @@ import type { CatalogReader } from "../shared/catalog/catalog.ts";
 import { openCatalogReader } from "../shared/catalog/open_catalog.ts";
 import { openIndexCatalog } from "../shared/catalog/open_index_catalog.ts";
 import { defaultPoolBytes } from "../shared/engine/memory_pool_size.ts";
+import { defaultObjectCacheBytes } from "../shared/engine/object_cache/object_cache_size.ts";
 import { openEngine } from "../shared/engine/open_engine.ts";
 import type { Engine } from "../shared/engine/types.ts";
 import { QUERY_AUDIT_TABLE } from "../shared/event/query_audit.ts";
@@ -25,7 +26,7 @@ import { metricsHandler } from "../shared/metrics/scrape.ts";
 import { type Clock, SystemClock } from "../shared/os/clock.ts";
 import { DenoFileSystem } from "../shared/os/deno_file_system.ts";
 import type { FileSystem, ReadableFiles } from "../shared/os/file_system.ts";
-import { memoryLimitBytes } from "../shared/os/memory_limit.ts";
+import { containerLimitBytes, memoryLimitBytes } from "../shared/os/memory_limit.ts";
 import { SystemRandom } from "../shared/os/random.ts";
 import { openLocalReader } from "../shared/storage/local_store.ts";
 import { openWalReader } from "../shared/wal/reader.ts";
@@ -36,7 +37,8 @@ import type { QuerySettings } from "./flags.ts";
 import { ManagedIndexes } from "./indexes/managed_indexes.ts";
 import { ANSWERS_BYTES_MAX } from "./limits.ts";
 import { gaugeMemoryPool } from "./memory_pool.ts";
-import { createQueryMetrics } from "./metrics.ts";
+import { createQueryMetrics, type QueryMetrics } from "./metrics.ts";
+import { objectCacheMeter } from "./object_cache_metrics.ts";
 import { queryPaths } from "./query_paths.ts";
 import type { QueryObserver } from "./query_record.ts";
 import { Readiness } from "./readiness.ts";
@@ -78,9 +80,10 @@ export async function startQuery(
   const observer = deps.observer ?? starting.use(openAudit(settings, { clock, metrics }));
   const catalog = starting.use(await openCatalogReader(queryPaths(settings).catalog));
   const engine = starting.use(
-    deps.engine ?? await openQueryEngine(settings, { owner: starting, clock, catalog }),
+    deps.engine ?? await openQueryEngine(settings, { owner: starting, clock, catalog, metrics }),
   );
   gaugeMemoryPool(metrics, engine);
+  metrics.objectCacheLimitBytes.set(objectCacheBytes(settings), {});
   const files = new DenoFileSystem();
   const indexWriter = starting.use(
     new LateResource(() => openIndexCatalog(queryPaths(settings).catalog, { files })),
@@ -162,16 +165,22 @@ function poolBytes({ memoryPoolBytes }: QuerySettings): number {
   return memoryPoolBytes ?? defaultPoolBytes(memoryLimitBytes());
 }
 
+/** What is kept of an object store's data files. */
+function objectCacheBytes({ queryObjectCacheMaxBytes }: QuerySettings): number {
+  return queryObjectCacheMaxBytes ?? defaultObjectCacheBytes(containerLimitBytes());
+}
+
 interface EngineParts {
   /** Closes what the engine stands on, after the engine. */
   readonly owner: AsyncDisposableStack;
   readonly clock: Clock;
   readonly catalog: CatalogReader;
+  readonly metrics: QueryMetrics;
 }
 
 async function openQueryEngine(
   settings: QuerySettings,
-  { owner, clock, catalog }: EngineParts,
+  { owner, clock, catalog, metrics }: EngineParts,
 ): Promise<Engine> {
   const files = new DenoFileSystem();
   const paths = queryPaths(settings);
@@ -188,6 +197,8 @@ async function openQueryEngine(
     cacheDir,
     memoryBytesMax: poolBytes(settings),
     spillBytesMax: settings.spillBytesMax,
+    objectCacheBytesMax: objectCacheBytes(settings),
+    objectCacheMeter: objectCacheMeter(metrics),
     fanIn: {
       ...(settings.orderedMergeMaxFanin === undefined
         ? {}

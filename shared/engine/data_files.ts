@@ -41,6 +41,16 @@ export interface StoreReadsReport {
   readonly bytesFetched: number;
 }
 
+/** Who is told what a cache of an object store's files does. */
+export interface ObjectCacheMeter {
+  /** Bytes that are held from now on. */
+  held(bytes: number): void;
+  /** Files removed to make room. */
+  evicted(files: number): void;
+  /** What a statement that has ended, in whatever way, asked for. */
+  statementEnded(reads: StoreReadsReport): void;
+}
+
 /** Data files that lie in a folder of this machine. */
 export function localDataFiles(store: ReadableStore): DataFiles {
   const footers = new FooterCache(store);

@@ -12,7 +12,7 @@ import type { ReadableStore } from "../storage/object_store.ts";
 import type { WalReader } from "../wal/types.ts";
 import type { EngineDriver } from "./driver.ts";
 import { DIALECT_SETUP } from "./functions/dialect.ts";
-import { type DataFiles, localDataFiles } from "./data_files.ts";
+import { type DataFiles, localDataFiles, type ObjectCacheMeter } from "./data_files.ts";
 import { defaultFanIn } from "./fan_in.ts";
 import type { FanIn } from "./ordered_scan.ts";
 import { StatementCache } from "./statement_cache.ts";
@@ -45,6 +45,8 @@ export interface EngineOptions {
    * running statements need beyond it is bounded like their spill.
    */
   readonly objectCacheBytesMax?: number;
+  /** Is told what that cache does. */
+  readonly objectCacheMeter?: ObjectCacheMeter;
   /** Default: one per core. */
   readonly threads?: number;
   /** Default: by the number of cores, `fan_in.ts`. */
@@ -108,10 +110,16 @@ function dataFilesOf(options: EngineOptions, dir: string): DataFiles {
   const { store, files, objectCacheBytesMax: bytesMax = OBJECT_CACHE_BYTES } = options;
   if (localRoot(store).length > 0) return localDataFiles(store);
   const bytesInUseMax = bytesMax + options.spillBytesMax;
-  return new CachedDataFiles(
+  const meter = options.objectCacheMeter;
+  const cache = new ObjectCache({
     store,
-    new ObjectCache({ store, files, dir, bytesMax, bytesInUseMax }),
-  );
+    files,
+    dir,
+    bytesMax,
+    bytesInUseMax,
+    ...(meter === undefined ? {} : { meter }),
+  });
+  return new CachedDataFiles(store, cache, meter);
 }
 
 async function emptyDir(files: FileSystem, path: string): Promise<void> {

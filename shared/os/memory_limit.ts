@@ -15,3 +15,14 @@ export function memoryLimitBytes(): number {
     throw error;
   }
 }
+
+/** Bytes that the container may use; Infinity where it may use all of the machine, or without the permission. */
+export function containerLimitBytes(): number {
+  try {
+    const limitBytes = process.constrainedMemory() || Infinity;
+    return limitBytes < totalmem() ? limitBytes : Infinity;
+  } catch (error) {
+    if (error instanceof Deno.errors.NotCapable) return Infinity;
+    throw error;
+  }
+}

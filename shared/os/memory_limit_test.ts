@@ -1,5 +1,14 @@
 import assert from "node:assert/strict";
-import { memoryLimitBytes } from "./memory_limit.ts";
+import { containerLimitBytes, memoryLimitBytes } from "./memory_limit.ts";
+
+Deno.test({
+  name: "containerLimitBytes is the memory limit where that is less than the machine's, else none",
+  fn: () => {
+    const limit = memoryLimitBytes();
+    const expected = limit < Deno.systemMemoryInfo().total ? limit : Infinity;
+    assert.equal(containerLimitBytes(), expected);
+  },
+});
 
 Deno.test({
   name: "memoryLimitBytes is at most the machine's memory, and no limit without the permission",

@@ -5,7 +5,7 @@ import type { Column } from "../../event/schema.ts";
 import type { DataFile } from "../../iceberg/types.ts";
 import type { ParquetFooter } from "../../parquet/footer.ts";
 import type { ReadableStore } from "../../storage/object_store.ts";
-import type { DataFileLease, DataFiles } from "../data_files.ts";
+import type { DataFileLease, DataFiles, ObjectCacheMeter } from "../data_files.ts";
 import type { Plan, ScanPart, TablePlan } from "../plan.ts";
 import { type ByteRange, joined, rangeBytes } from "./byte_ranges.ts";
 import type { CachedFile, Caller } from "./cached_file.ts";
@@ -19,11 +19,20 @@ import { StoreReads } from "./store_reads.ts";
 export class CachedDataFiles implements DataFiles {
   #leases = 0;
 
-  constructor(private readonly store: ReadableStore, private readonly cache: ObjectCache) {}
+  constructor(
+    private readonly store: ReadableStore,
+    private readonly cache: ObjectCache,
+    private readonly meter?: Pick<ObjectCacheMeter, "statementEnded">,
+  ) {}
 
   lease(signal: AbortSignal): DataFileLease {
     this.#leases += 1;
-    return new CachedLease(this.store, this.cache, { name: `statement-${this.#leases}`, signal });
+    const name = `statement-${this.#leases}`;
+    return new CachedLease(this.store, this.cache, {
+      name,
+      signal,
+      ended: (reads) => this.meter?.statementEnded(reads),
+    });
   }
 }
 
@@ -34,6 +43,7 @@ class CachedLease implements DataFileLease {
   readonly #signal: AbortSignal;
   readonly #caller: Caller;
   readonly #ended = new AbortController();
+  readonly #tellEnded: (reads: StoreReads) => void;
   /** By path. */
   readonly #files = new Map<string, { readonly cached: CachedFile; readonly file: DataFile }>();
   /** By object key. */
@@ -44,8 +54,13 @@ class CachedLease implements DataFileLease {
   constructor(
     store: ReadableStore,
     cache: ObjectCache,
-    { name, signal }: { readonly name: string; readonly signal: AbortSignal },
+    { name, signal, ended: tell }: {
+      readonly name: string;
+      readonly signal: AbortSignal;
+      readonly ended: (reads: StoreReads) => void;
+    },
   ) {
+    this.#tellEnded = tell;
     this.store = countedStore(store, this.reads);
     this.#cache = cache;
     this.#signal = signal;
@@ -81,6 +96,7 @@ class CachedLease implements DataFileLease {
     this.#ended.abort(new Error("the statement ended"));
     this.#cache.release([...this.#files.values()].map(({ cached }) => cached));
     this.#files.clear();
+    this.#tellEnded(this.reads);
   }
 
   /** First every footer, so that it is known what is needed; then that, in the order of the plan. */

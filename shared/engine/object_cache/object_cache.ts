@@ -14,6 +14,7 @@ import { getLogger } from "@logtape/logtape";
 import { isOperatingError, messageOf, OperatingError } from "../../base/errors.ts";
 import { readFooter } from "../../parquet/footer.ts";
 import type { ReadableStore } from "../../storage/object_store.ts";
+import type { ObjectCacheMeter } from "../data_files.ts";
 import { FOOTERS_KEPT_MAX } from "../limits.ts";
 import { type ByteRange, joined, pieces, rangeBytes } from "./byte_ranges.ts";
 import {
@@ -51,6 +52,7 @@ export interface ObjectCacheOptions {
   readonly bytesMax: number;
   /** Bytes that running statements may hold together. */
   readonly bytesInUseMax: number;
+  readonly meter?: Pick<ObjectCacheMeter, "held" | "evicted">;
 }
 
 export class ObjectCache {
@@ -218,7 +220,7 @@ export class ObjectCache {
   }
 
   #distrust(file: CachedFile): void {
-    this.#bytes -= file.filled.bytes;
+    this.#hold(-file.filled.bytes);
     file.filled.clear();
   }
 
@@ -226,7 +228,7 @@ export class ObjectCache {
     const done = this.#queue.run(call.caller.name, range.end - range.start, async () => {
       if (call.caller.signal.aborted) throw new Abandoned();
       await this.#write(file, await this.#ask(file.object, range, call), range);
-      this.#bytes += file.filled.add(range);
+      this.#hold(file.filled.add(range));
     }).finally(() => {
       file.flights.delete(flight);
       this.#trim();
@@ -271,6 +273,11 @@ export class ObjectCache {
     }
   }
 
+  #hold(bytes: number): void {
+    this.#bytes += bytes;
+    this.options.meter?.held(this.#bytes);
+  }
+
   #trim(): void {
     if (this.#bytes > this.options.bytesMax) void this.#evict(this.options.bytesMax);
   }
@@ -283,10 +290,11 @@ export class ObjectCache {
       if (!file.isIdle) continue;
       this.#files.delete(file.object.key);
       this.#withLayout.delete(file);
-      this.#bytes -= file.filled.bytes;
+      this.#hold(-file.filled.bytes);
       gone.push(file);
     }
     this.#filesEvicted += gone.length;
+    this.options.meter?.evicted(gone.length);
     await Promise.all(gone.map((file) =>
       file.remove().catch((error) => {
         log.warn("cannot remove {path}: {error}", { path: file.path, error: messageOf(error) });
