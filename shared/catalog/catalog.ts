@@ -8,7 +8,7 @@
 
 import type { TableSchema } from "../event/schema.ts";
 import type { TableIdent } from "../event/tenant.ts";
-import type { IndexView } from "./index_catalog.ts";
+import type { IndexState, IndexView } from "./index_catalog.ts";
 
 export interface CatalogReader extends AsyncDisposable {
   namespaces(): Promise<string[]>;
@@ -24,6 +24,8 @@ export interface CatalogReader extends AsyncDisposable {
    * but not the warehouse. A table that another program made or altered since may be missing or older here.
    */
   tableSchemas(namespace: string): Promise<ReadonlyMap<string, TableSchema>>;
+  /** Configuration and epoch of one table. */
+  indexState(ident: TableIdent): Promise<IndexState>;
   /** Managed indexes of a namespace. */
   indexView(namespace: string): Promise<IndexView>;
   /** Of every namespace that has any, by namespace. */

@@ -27,6 +27,14 @@ export interface Epoch {
   readonly droppedMs: number;
 }
 
+/** What the catalog says of one name. */
+export interface IndexState {
+  /** undefined: nobody configured it. */
+  readonly index: ManagedIndex | undefined;
+  /** How often it was dropped. */
+  readonly epoch: number;
+}
+
 /** What a namespace knows of its indexes. */
 export interface IndexView {
   readonly indexes: ReadonlyMap<string, ManagedIndex>;

@@ -12,11 +12,11 @@
 import type { TableSchema } from "../event/schema.ts";
 import type { TableIdent } from "../event/tenant.ts";
 import type { Catalog, CatalogReader, CommitOutcome, TableCommit, TableView } from "./catalog.ts";
-import { type IndexView, NO_INDEXES } from "./index_catalog.ts";
+import { type IndexState, type IndexView, NO_INDEXES } from "./index_catalog.ts";
 import { sqlStateOf } from "./postgres_errors.ts";
 import { PostgresPool } from "./postgres_pool.ts";
 import { ensureSchema } from "./postgres_schema.ts";
-import { readViews, viewsOf } from "./sql_index_catalog.ts";
+import { IndexStates, READ_STATE, readViews, viewsOf } from "./sql_index_catalog.ts";
 import { CATALOG_NAME } from "./sqlite_catalog.ts";
 import { parseTableSchema, tableSchemaText } from "./table_schema_json.ts";
 
@@ -54,6 +54,8 @@ const POINTER = "SELECT metadata_location FROM iceberg_tables " +
   "WHERE catalog_name = $1 AND table_namespace = $2 AND table_name = $3";
 
 class PostgresCatalogReader implements CatalogReader {
+  readonly #states = new IndexStates();
+
   constructor(protected readonly pool: PostgresPool) {}
 
   async namespaces(): Promise<string[]> {
@@ -119,6 +121,11 @@ class PostgresCatalogReader implements CatalogReader {
       [CATALOG_NAME, namespace],
     );
     return new Map(rows.map(({ name, schema }) => [name, parseTableSchema(name, schema)]));
+  }
+
+  async indexState({ namespace, name }: TableIdent): Promise<IndexState> {
+    const [row] = await this.read("read an index", READ_STATE, [namespace, name]);
+    return this.#states.of(row);
   }
 
   async indexView(namespace: string): Promise<IndexView> {

@@ -8,6 +8,7 @@ import type {
   DroppedTable,
   Epoch,
   IndexCatalog,
+  IndexState,
   IndexView,
   ManagedIndex,
 } from "./index_catalog.ts";
@@ -30,6 +31,40 @@ export function readViews(ofOne: boolean): string {
     `FROM svc_index_templates${where} ` +
     "UNION ALL SELECT 'epoch', table_namespace, table_name, '', '', epoch, dropped_ms " +
     `FROM svc_index_epochs${where}`;
+}
+
+/** The statement whose one row is the state of table $2 in namespace $1. */
+export const READ_STATE = "SELECT etag, config, epoch FROM (SELECT 1 AS one) AS always " +
+  "LEFT JOIN svc_indexes AS i ON i.table_namespace = $1 AND i.table_name = $2 " +
+  "LEFT JOIN svc_index_epochs AS e ON e.table_namespace = $1 AND e.table_name = $2";
+
+const PARSED_MAX = 256;
+
+/** Reads states; configurations that were read before are not parsed again. */
+export class IndexStates {
+  /** By tag, oldest first: a tag stands for one text. */
+  readonly #parsed = new Map<string, ManagedIndex>();
+
+  /** Of the row of `READ_STATE`; without one, nothing is known. Errors: `corrupt`. */
+  of(row: SqlRow | undefined): IndexState {
+    if (row === undefined) return { index: undefined, epoch: 0 };
+    return {
+      index: row["etag"] === null ? undefined : this.#index(row),
+      epoch: row["epoch"] === null ? 0 : integerOf(row, "epoch"),
+    };
+  }
+
+  #index(row: SqlRow): ManagedIndex {
+    const etag = textOf(row, "etag");
+    let index = this.#parsed.get(etag);
+    if (index === undefined) {
+      index = { config: parsedOf(row, "config", parseIndexConfig), etag };
+      const [oldest] = this.#parsed.keys();
+      if (this.#parsed.size >= PARSED_MAX && oldest !== undefined) this.#parsed.delete(oldest);
+      this.#parsed.set(etag, index);
+    }
+    return index;
+  }
 }
 
 /** Views by namespace. Errors: `corrupt`. */

@@ -24,9 +24,9 @@ import type { TableIdent } from "../event/tenant.ts";
 import { ensureDirectory } from "../os/durable_directory.ts";
 import type { FileSystem } from "../os/file_system.ts";
 import type { Catalog, CatalogReader, CommitOutcome, TableCommit, TableView } from "./catalog.ts";
-import { type IndexView, NO_INDEXES } from "./index_catalog.ts";
+import { type IndexState, type IndexView, NO_INDEXES } from "./index_catalog.ts";
 import { sqliteRows } from "./sql_database.ts";
-import { readViews, viewsOf } from "./sql_index_catalog.ts";
+import { IndexStates, READ_STATE, readViews, viewsOf } from "./sql_index_catalog.ts";
 import { guard } from "./sqlite_errors.ts";
 import { ensureSchema, hasTable, versionOf } from "./sqlite_schema.ts";
 import { dropSchema, putSchema, schemasOf } from "./sqlite_table_schemas.ts";
@@ -93,6 +93,7 @@ async function makeFolder(files: FileSystem, path: string): Promise<void> {
 class SqliteCatalogReader implements CatalogReader {
   protected db: DatabaseSync | undefined;
   protected closed = false;
+  readonly #states = new IndexStates();
   /** Which file `db` is. */
   private file: string | undefined;
 
@@ -143,6 +144,17 @@ class SqliteCatalogReader implements CatalogReader {
       "read table schemas",
       new Map(),
       (db) => schemasOf(db, { catalogName: CATALOG_NAME, namespace }),
+    );
+  }
+
+  indexState({ namespace, name }: TableIdent): Promise<IndexState> {
+    return this.read(
+      "read an index",
+      this.#states.of(undefined),
+      (db) =>
+        hasTable(db, "svc_dropped_tables")
+          ? this.#states.of(sqliteRows(db, READ_STATE, [namespace, name])[0])
+          : this.#states.of(undefined),
     );
   }
 

@@ -21,6 +21,8 @@ export interface TablePlan {
   readonly snapshotId: bigint | undefined;
   /** Id of the declared time order; 0 when there is none. */
   readonly sortOrderId: number;
+  /** The configured time field, when that is another than the column `timestamp`. */
+  readonly timeField?: string;
   /** Why an ordered scan cannot rely on what the table declares; absent when it can. */
   readonly orderRefusal?: ScanOrdering;
   readonly range: TimeRange;

@@ -2,6 +2,8 @@
 
 import { isOperatingError, type OperatingError } from "../base/errors.ts";
 import { BUILT_IN_TABLES } from "../event/built_in_tables.ts";
+import { type DocMapping, TIMESTAMP_FIELD_DEFAULT } from "../event/index_config.ts";
+import { indexSchema } from "../event/index_schema.ts";
 import type { TableSchema } from "../event/schema.ts";
 import type { LaneId, TableIdent } from "../event/tenant.ts";
 import type { LoadedTable } from "../iceberg/iceberg_reader.ts";
@@ -105,11 +107,23 @@ async function planOnce(
   const snapshot = pin === undefined
     ? await readSnapshot(source, ident, lane)
     : await readPinned(source, ident, pin);
+  // After the snapshot: what is dropped in between is gone as a whole, and never half there.
+  const state = BUILT_IN_TABLES.has(name) ? undefined : await source.catalog.indexState(ident);
   const startMs = nowMs();
-  const lease = await leaseOf(source, { lane, snapshot, range, signal: request.deadline.signal });
+  const lease = await leaseOf(source, {
+    lane,
+    snapshot,
+    range,
+    epoch: state?.epoch ?? 0,
+    signal: request.deadline.signal,
+  });
   const deltaMs = nowMs() - startMs;
   try {
-    const schema = snapshot.table?.schema ?? schemaWithoutTable(name, lease);
+    const mapping = state?.index?.config.doc_mapping;
+    const schema = mappedSchema(
+      mapping,
+      snapshot.table?.schema ?? schemaWithoutTable(name, lease),
+    );
     if (schema === undefined) throw await unknown(source, request.namespace, name);
     const { files, considered } = await selectionOf(source, snapshot, range);
     const delta = lease?.files ?? [];
@@ -118,6 +132,7 @@ async function planOnce(
       ident,
       schema,
       ...identityOf(snapshot.table),
+      ...timeFieldOf(mapping),
       snapshotId: snapshot.table?.snapshotId,
       sortOrderId: snapshot.table?.sortOrderId ?? 0,
       range,
@@ -164,17 +179,18 @@ function identityOf(
 
 async function leaseOf(
   { delta }: PlanSource,
-  { lane, snapshot, range, signal }: {
+  { lane, snapshot, range, epoch, signal }: {
     readonly lane: LaneId;
     readonly snapshot: TableSnapshot;
     readonly range: TimeRange;
+    readonly epoch: number;
     readonly signal: AbortSignal;
   },
 ): Promise<DeltaLease | undefined> {
   if (delta === undefined) return undefined;
   delta.forget(lane, snapshot.consumed);
   const { pending, complete } = snapshot;
-  return await delta.lease(lane, pending, { range, complete, signal });
+  return await delta.lease(lane, pending, { range, complete, epoch, signal });
 }
 
 async function selectionOf(
@@ -194,11 +210,26 @@ function schemaWithoutTable(name: string, lease: DeltaLease | undefined): TableS
   return lease?.columns === undefined ? undefined : { columns: lease.columns, tags: [] };
 }
 
+/** A configured field is a column before a row has filled it. */
+function mappedSchema(
+  mapping: DocMapping | undefined,
+  schema: TableSchema | undefined,
+): TableSchema | undefined {
+  return mapping === undefined ? schema : indexSchema(mapping, schema);
+}
+
+function timeFieldOf(mapping: DocMapping | undefined): Pick<TablePlan, "timeField"> {
+  const timeField = mapping?.timestamp_field ?? TIMESTAMP_FIELD_DEFAULT;
+  return timeField === TIMESTAMP_FIELD_DEFAULT ? {} : { timeField };
+}
+
 async function unknown(
   source: PlanSource,
   namespace: string,
   name: string,
 ): Promise<OperatingError> {
-  const known = new Set([...BUILT_IN_TABLES.keys(), ...await source.catalog.tables(namespace)]);
+  const { indexes } = await source.catalog.indexView(namespace);
+  const tables = await source.catalog.tables(namespace);
+  const known = new Set([...BUILT_IN_TABLES.keys(), ...indexes.keys(), ...tables]);
   return unknownTable(name, [...known].filter((one) => !source.hidden.has(one)).sort());
 }

@@ -165,9 +165,10 @@ function mayOrder(
   if (!isBareSelect(root)) return false;
   const own = references.find((reference) => reference.node === root["from_table"]);
   const table = tables.find((candidate) => candidate.name === own?.table);
-  return table?.schema.columns.some(({ name, type }) =>
+  if (table === undefined || table.timeField !== undefined) return false;
+  return table.schema.columns.some(({ name, type }) =>
     name === "timestamp" && type === "timestamptz"
-  ) ?? false;
+  );
 }
 
 interface OrderInput {

@@ -53,6 +53,7 @@ class MeddledCatalog implements CatalogReader {
   tableSchemas = (namespace: string) => this.inner.tableSchemas(namespace);
   metadataLocation = (ident: TableIdent) => this.inner.metadataLocation(ident);
   consumedOf = (segments: readonly string[]) => this.inner.consumedOf(segments);
+  indexState = (ident: TableIdent) => this.inner.indexState(ident);
   indexView = (namespace: string) => this.inner.indexView(namespace);
   indexViews = () => this.inner.indexViews();
   ping = () => this.inner.ping();

@@ -13,7 +13,7 @@
 import { getLogger } from "@logtape/logtape";
 import { isOperatingError, messageOf, OperatingError } from "../base/errors.ts";
 import type { Column } from "../event/schema.ts";
-import { decodeSchemaMessage } from "../columns/ipc.ts";
+import { decodeSchemaMessage, epochOfSchemaMessage } from "../columns/ipc.ts";
 import type { LaneId } from "../event/tenant.ts";
 import type { TimeRange } from "../iceberg/types.ts";
 import type { FileSystem } from "../os/file_system.ts";
@@ -43,6 +43,8 @@ interface Segment {
   readonly lane: LaneId;
   readonly name: string;
   columns: readonly Column[] | undefined;
+  /** Of its rows: `TableSchema.epoch`. */
+  epoch: number;
   pieces: DeltaFile[];
   /** Where the next frame starts; undefined is the first. */
   nextOffset: number | undefined;
@@ -82,8 +84,10 @@ export class WalDelta {
   async lease(
     lane: LaneId,
     names: readonly string[],
-    { range, complete, signal }: {
+    { range, complete, epoch = 0, signal }: {
       readonly range: TimeRange;
+      /** Segments of an earlier one are left out. */
+      readonly epoch?: number;
       /** Those that nothing is appended to any more. */
       readonly complete: ReadonlySet<string>;
       /** Ends the work between two segments, with its reason. */
@@ -101,10 +105,11 @@ export class WalDelta {
       throw error;
     }
     this.#trim();
-    const files = segments.flatMap((segment) => segment.pieces).filter((piece) =>
+    const current = segments.filter((segment) => segment.epoch >= epoch);
+    const files = current.flatMap((segment) => segment.pieces).filter((piece) =>
       meets(range, piece.timestampNsMin, piece.timestampNsMax)
     );
-    const columns = segments.findLast((segment) => segment.columns !== undefined)?.columns;
+    const columns = current.findLast((segment) => segment.columns !== undefined)?.columns;
     return { files, columns, [Symbol.dispose]: () => this.#giveBack(segments) };
   }
 
@@ -122,6 +127,7 @@ export class WalDelta {
       lane,
       name,
       columns: undefined,
+      epoch: 0,
       pieces: [],
       nextOffset: undefined,
       complete: false,
@@ -155,6 +161,7 @@ export class WalDelta {
   async #convert(segment: Segment, complete: boolean): Promise<void> {
     await using reader = await this.#options.wal.open(segment.lane, segment.name);
     segment.columns ??= decodeSchemaMessage(reader.schemaMessage);
+    segment.epoch = epochOfSchemaMessage(reader.schemaMessage);
     const frames: WalFrame[] = [];
     try {
       for await (const frame of reader.frames(segment.nextOffset)) frames.push(frame);

@@ -18,7 +18,7 @@ export interface TableTarget {
 }
 
 export interface TargetDeps {
-  readonly catalog: Pick<Catalog, "indexView">;
+  readonly catalog: Pick<Catalog, "indexView" | "indexState">;
   /** Where an index that a template makes is recorded; without it no template is applied. */
   readonly indexes?: Pick<IndexCatalog, "create">;
   readonly random: Random;
@@ -30,11 +30,11 @@ const BUILT_IN: TableTarget = { epoch: 0, mapping: undefined };
 export async function tableTarget(deps: TargetDeps, lane: LaneId): Promise<TableTarget> {
   const { namespace, name } = tableOf(lane);
   if (BUILT_IN_TABLES.has(name)) return BUILT_IN;
-  const view = await deps.catalog.indexView(namespace);
-  const epoch = view.epochs.get(name)?.count ?? 0;
-  const mapping = view.indexes.get(name)?.config.doc_mapping;
+  const { index, epoch } = await deps.catalog.indexState({ namespace, name });
+  const mapping = index?.config.doc_mapping;
   if (mapping !== undefined || deps.indexes === undefined) return { epoch, mapping };
-  const template = templateFor(view.templates, name);
+  const { templates } = await deps.catalog.indexView(namespace);
+  const template = templateFor(templates, name);
   if (template === undefined) return { epoch, mapping };
   const config = configOf(template, name);
   // `exists`: rows made the table before there was a template, or somebody configures it now.
@@ -47,9 +47,8 @@ export async function epochOf(
   catalog: TargetDeps["catalog"],
   lane: LaneId,
 ): Promise<number> {
-  const { namespace, name } = tableOf(lane);
-  if (BUILT_IN_TABLES.has(name)) return 0;
-  return (await catalog.indexView(namespace)).epochs.get(name)?.count ?? 0;
+  const ident = tableOf(lane);
+  return BUILT_IN_TABLES.has(ident.name) ? 0 : (await catalog.indexState(ident)).epoch;
 }
 
 /** The columns of a table with that mapping that takes rows with `columns` as well. */

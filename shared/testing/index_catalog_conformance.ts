@@ -27,6 +27,7 @@ export const INDEX_CATALOG_CASES: readonly IndexCatalogCase[] = [
       assert.equal((await catalog.indexViews()).size, 0);
       const view = await catalog.indexView("svc");
       assert.deepEqual([view.indexes.size, view.templates.length, view.epochs.size], [0, 0, 0]);
+      assert.deepEqual(await catalog.indexState(APP), { index: undefined, epoch: 0 });
       assert.equal(await indexes.drop(APP, { nowMs: 1 }), false);
       assert.equal(await indexes.deleteTemplate("svc", "t"), false);
       assert.deepEqual(await indexes.droppedTables(10), []);
@@ -75,7 +76,10 @@ export const INDEX_CATALOG_CASES: readonly IndexCatalogCase[] = [
       ]);
       assert.deepEqual(outcomes.toSorted(), ["changed", "replaced"]);
       const winner = outcomes[0] === "replaced" ? "e2" : "e3";
-      assert.equal((await catalog.indexView("svc")).indexes.get("app")?.etag, winner);
+      for (let again = 0; again < 2; again += 1) {
+        const state = await catalog.indexState(APP);
+        assert.deepEqual(state, { index: index("app", winner), epoch: 0 });
+      }
     },
   },
   {
@@ -99,6 +103,7 @@ export const INDEX_CATALOG_CASES: readonly IndexCatalogCase[] = [
       assert.equal(await other.create("svc", index("app", "e2")), "created");
       assert.equal(await other.drop(APP, { nowMs: 1_700_000_000_200 }), true, "without a table");
       assert.equal((await catalog.indexView("svc")).epochs.get("app")?.count, 2);
+      assert.deepEqual(await catalog.indexState(APP), { index: undefined, epoch: 2 });
       assert.deepEqual(await indexes.droppedTables(10), [dropped]);
       await indexes.forgetDropped(dropped.metadataLocation);
       assert.deepEqual(await indexes.droppedTables(10), []);
