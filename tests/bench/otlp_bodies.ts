@@ -15,11 +15,14 @@ export interface BodyOptions {
   readonly startNs: bigint;
   /** Number of the first record; also its attribute `seq`. */
   readonly first?: number;
+  /** Bytes in each log record that do not compress, as those of ids; default 0. */
+  readonly noiseBytes?: number;
 }
 
 /** One `ExportLogsServiceRequest` of one resource and one scope. */
 export function otlpLogsBody(options: BodyOptions): Uint8Array<ArrayBuffer> {
-  return requestBody(options, record);
+  const { noiseBytes = 0 } = options;
+  return requestBody(options, (writer, seq, timeNs) => record(writer, { seq, timeNs, noiseBytes }));
 }
 
 /** One `ExportTraceServiceRequest` of one resource and one scope. */
@@ -50,7 +53,13 @@ function requestBody(
   return new Uint8Array(writer.finish());
 }
 
-function record(writer: protobuf.Writer, seq: number, timeNs: bigint): void {
+interface LogRecord {
+  readonly seq: number;
+  readonly timeNs: bigint;
+  readonly noiseBytes: number;
+}
+
+function record(writer: protobuf.Writer, { seq, timeNs, noiseBytes }: LogRecord): void {
   fixed64(writer, 0x09, timeNs);
   writer.uint32(0x10).int32(9); // severity_number INFO
   writer.uint32(0x1a).string("INFO");
@@ -61,7 +70,7 @@ function record(writer: protobuf.Writer, seq: number, timeNs: bigint): void {
     } ms, 200 OK, ` +
       `upstream cart-${seq % 7}.internal:8443 answered after ${
         seq % 613
-      } ms, agent Mozilla/5.0 (X11)`,
+      } ms, agent Mozilla/5.0 (X11)${noise(seq, noiseBytes)}`,
   ).ldelim();
   attribute(writer, 0x32, "http.method", "GET");
   attribute(writer, 0x32, "http.target", path);
@@ -69,6 +78,18 @@ function record(writer: protobuf.Writer, seq: number, timeNs: bigint): void {
   attribute(writer, 0x32, "user.id", `u-${seq % 10_007}`);
   attribute(writer, 0x32, "region.zone", `eu-central-1${"abc"[seq % 3]}`);
   attribute(writer, 0x32, "seq", seq);
+}
+
+/** `bytes` bytes as hexadecimal text, as good as random and the same for the same `seq`. */
+function noise(seq: number, bytes: number): string {
+  let text = "";
+  for (let at = 0; at < bytes; at += 4) {
+    let mixed = Math.imul(seq ^ (at << 24), 0x9e3779b1);
+    mixed = Math.imul(mixed ^ (mixed >>> 16), 0x85ebca6b);
+    mixed = Math.imul(mixed ^ (mixed >>> 13), 0xc2b2ae35);
+    text += ((mixed ^ (mixed >>> 16)) >>> 0).toString(16).padStart(8, "0");
+  }
+  return text;
 }
 
 function span(writer: protobuf.Writer, seq: number, startNs: bigint): void {

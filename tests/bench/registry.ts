@@ -7,6 +7,7 @@ import { FRESHNESS } from "./freshness_benchmark.ts";
 import { INGEST } from "./ingest_benchmark.ts";
 import { LATENCY } from "./latency_benchmark.ts";
 import { MEMORY } from "./memory_benchmark.ts";
+import { OBJECT_STORE } from "./object_store_benchmark.ts";
 import { QUERY } from "./query_benchmark.ts";
 import { SQL } from "./sql_benchmark.ts";
 
@@ -19,4 +20,5 @@ export const BENCHMARKS: readonly Benchmark[] = [
   SQL,
   QUERY,
   FRESHNESS,
+  OBJECT_STORE,
 ];

@@ -35,10 +35,14 @@ const ROWS_PER_BATCH = 5_000;
 /** Time of the first row. */
 export const START_NS = 1_795_132_800_000_000_000n;
 
-/** `rowsPerFile`: files of just so many rows; without it as large as a drain makes them. */
+/**
+ * `rowsPerFile`: files of just so many rows; without it as large as a drain makes them. `noiseBytes`: of each row, that
+ * do not compress.
+ */
 export async function buildTable(
   rows: number,
-  { rowsPerFile }: { readonly rowsPerFile?: number } = {},
+  { rowsPerFile, noiseBytes = 0 }: { readonly rowsPerFile?: number; readonly noiseBytes?: number } =
+    {},
 ): Promise<TableFixture> {
   const dir = await Deno.makeTempDir({ prefix: "svc-bench-table-" });
   const fs = new DenoFileSystem();
@@ -55,7 +59,8 @@ export async function buildTable(
     const end = Math.min(rows, start + (rowsPerFile ?? rows));
     const writer = new DataFileWriter({ store, random, encoder }, table);
     for (let first = start; first < end; first += ROWS_PER_BATCH) {
-      await writer.add(eventsOf(first, Math.min(ROWS_PER_BATCH, end - first)));
+      const records = Math.min(ROWS_PER_BATCH, end - first);
+      await writer.add(eventsOf(first, { records, noiseBytes }));
     }
     files.push(...await writer.finish());
   }
@@ -74,7 +79,10 @@ export async function buildTable(
 }
 
 /** Batches are as far apart as their rows a millisecond each; within a batch rows are a microsecond apart. */
-function eventsOf(first: number, records: number): ColumnBatch {
+function eventsOf(
+  first: number,
+  rows: { readonly records: number; readonly noiseBytes: number },
+): ColumnBatch {
   const startNs = START_NS + BigInt(first) * NS_PER_MS;
-  return decodeLogsProtobuf(otlpLogsBody({ records, first, startNs }), { nowNs: startNs });
+  return decodeLogsProtobuf(otlpLogsBody({ ...rows, first, startNs }), { nowNs: startNs });
 }

@@ -1,0 +1,74 @@
+/** Files of a folder as objects behind `range_server.ts`, a process of its own that ends with this. */
+
+import type { ObjectInfo, ReadableStore } from "../../shared/storage/object_store.ts";
+
+export class HttpStore implements ReadableStore, AsyncDisposable {
+  readonly rootUri: string;
+  /** Times in a row that a data file was asked for something after all earlier answers, since `startRounds`. */
+  rounds = 0;
+  #underWay = 0;
+  readonly #client = Deno.createHttpClient({ poolMaxIdlePerHost: 64 });
+
+  private constructor(private readonly server: Deno.ChildProcess, port: number) {
+    this.rootUri = `http://127.0.0.1:${port}`;
+  }
+
+  static async start(folder: string, { waitMs }: { readonly waitMs: number }): Promise<HttpStore> {
+    const program = `${import.meta.dirname}/range_server.ts`;
+    const server = new Deno.Command(Deno.execPath(), {
+      args: [
+        ...["run", "--quiet", "--no-prompt", "--allow-net=127.0.0.1", `--allow-read=${folder}`],
+        ...[program, folder, String(waitMs)],
+      ],
+      stdin: "null",
+      stdout: "piped",
+      stderr: "inherit",
+    }).spawn();
+    const reader = server.stdout.getReader();
+    const { value } = await reader.read();
+    await reader.cancel();
+    return new HttpStore(server, Number(new TextDecoder().decode(value)));
+  }
+
+  startRounds(): void {
+    this.rounds = 0;
+  }
+
+  get(key: string): Promise<Uint8Array<ArrayBuffer>> {
+    return this.#fetch(key, {});
+  }
+
+  async getRange(key: string, offset: number, length: number): Promise<Uint8Array<ArrayBuffer>> {
+    if (this.#underWay === 0) this.rounds += 1;
+    this.#underWay += 1;
+    try {
+      return await this.#fetch(key, { range: `bytes=${offset}-${offset + length - 1}` });
+    } finally {
+      this.#underWay -= 1;
+    }
+  }
+
+  head(_key: string): Promise<ObjectInfo> {
+    throw new Error("the benchmark asks for no head");
+  }
+
+  list(_prefix: string): AsyncIterable<ObjectInfo> {
+    throw new Error("the benchmark lists nothing");
+  }
+
+  localPath(_key: string): undefined {
+    return undefined;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#client.close();
+    this.server.kill();
+    await this.server.status;
+  }
+
+  async #fetch(key: string, headers: Record<string, string>): Promise<Uint8Array<ArrayBuffer>> {
+    const path = key.split("/").map(encodeURIComponent).join("/");
+    const response = await fetch(`${this.rootUri}/${path}`, { headers, client: this.#client });
+    return await response.bytes();
+  }
+}

@@ -1,0 +1,194 @@
+/**
+ * Statements over an object store 20 ms away: what a cold one makes of the store's bandwidth, what it fetches, and what
+ * the same one costs when all of it is in the range cache.
+ */
+
+import { openEngine } from "../../shared/engine/open_engine.ts";
+import type { Engine, ScanStats } from "../../shared/engine/types.ts";
+import { DEFAULT_NAMESPACE, DEFAULT_TENANT } from "../../shared/event/tenant.ts";
+import { SystemClock } from "../../shared/os/clock.ts";
+import { DenoFileSystem } from "../../shared/os/deno_file_system.ts";
+import { SystemRandom } from "../../shared/os/random.ts";
+import { readFooter } from "../../shared/parquet/footer.ts";
+import type { ReadableStore } from "../../shared/storage/object_store.ts";
+import { type Benchmark, type BenchRow, formatCount, formatMs, median } from "./benchmark.ts";
+import { HttpStore } from "./http_store.ts";
+import { buildTable, type TableFixture } from "./table_fixture.ts";
+
+const WAIT_MS = 20;
+/** So that rows take about as many bytes as those of real logs. */
+const NOISE_BYTES = 32;
+const ROUNDS = 5;
+const WARM_ROUNDS = 15;
+const BANDWIDTH_SHARE_MIN = 0.6;
+const FETCHED_RATIO_MAX = 1.2;
+const WARM_RATIO_MAX = 1.2;
+const MEMORY_BYTES = 4 * 1024 ** 3;
+const CACHE_BYTES = 16 * 1024 ** 3;
+/** What the yardstick asks for at a time, and side by side. */
+const PIECE_BYTES = 4 * 1024 ** 2;
+const PIECES_AT_ONCE = 16;
+
+const SCAN =
+  "SELECT count(raw), count(attributes), count(host), count(source), count(sourcetype), " +
+  "count(timestamp_ns), count(timestamp) FROM events WHERE length(raw) >= 0";
+const GROUP = "SELECT host, count(*) AS n FROM events GROUP BY host ORDER BY n DESC";
+
+export const OBJECT_STORE: Benchmark = {
+  name: "object-store",
+  summary: "statements over an object store 20 ms away, cold and warm",
+  sizes: { small: { rows: 1_000_000, seconds: 0 }, full: { rows: 10_000_000, seconds: 0 } },
+  async run({ rows }) {
+    await using table = await buildTable(rows, { noiseBytes: NOISE_BYTES });
+    await using store = await HttpStore.start(`${table.dir}/warehouse`, { waitMs: WAIT_MS });
+    return [
+      await coldScan(table, store),
+      ...await fewColumns(table, store),
+      await warmScan(table, store),
+    ];
+  },
+};
+
+async function coldScan(table: TableFixture, store: HttpStore): Promise<BenchRow> {
+  const ours: number[] = [];
+  const plain: number[] = [];
+  for (let round = 0; round < ROUNDS; round += 1) {
+    await using engine = await openOver(table, store, "cold");
+    const { ms, scan } = await run(engine, SCAN);
+    const bytes = scan?.fetched_bytes ?? 0;
+    ours.push(bytes / ms);
+    plain.push(await plainBandwidth(table, store));
+  }
+  const [rate, most] = [median(ours), median(plain)];
+  return {
+    what: `cold scan of all columns, ${
+      formatCount(table.rows)
+    } rows in ${table.paths.length} files`,
+    ours: formatRate(rate),
+    reference: `${PIECES_AT_ONCE} connections ${formatRate(most)}`,
+    ratio: `${(rate / most).toFixed(2)}×`,
+    target: `≥ ${BANDWIDTH_SHARE_MIN}×`,
+    reached: rate / most >= BANDWIDTH_SHARE_MIN,
+  };
+}
+
+/** Bytes a millisecond when the same files are just read, side by side. */
+async function plainBandwidth(table: TableFixture, store: HttpStore): Promise<number> {
+  const pieces: (() => Promise<number>)[] = [];
+  for await (const { key, size } of table.store.list("")) {
+    if (!key.endsWith(".parquet")) continue;
+    for (let start = 0; start < size; start += PIECE_BYTES) {
+      const length = Math.min(PIECE_BYTES, size - start);
+      pieces.push(async () => (await store.getRange(key, start, length)).byteLength);
+    }
+  }
+  const startMs = performance.now();
+  let bytes = 0;
+  const work = pieces.values();
+  await Promise.all(Array.from({ length: PIECES_AT_ONCE }, async () => {
+    for (const piece of work) {
+      const count = await piece();
+      bytes += count;
+    }
+  }));
+  return bytes / (performance.now() - startMs);
+}
+
+/** Two columns of the time of one row group: bytes and rounds of requests. */
+async function fewColumns(table: TableFixture, store: HttpStore): Promise<BenchRow[]> {
+  const data = (await Array.fromAsync(table.store.list(""))).filter(({ key }) =>
+    key.endsWith(".parquet")
+  );
+  const [file] = data;
+  if (file === undefined) throw new Error("the table has no data file");
+  const footer = await readFooter(table.store, file.key, file.size);
+  const group = footer.rowGroups.at(-1);
+  const at = ((group?.timestampMin ?? 0n) + (group?.timestampMax ?? 0n)) / 2n;
+  const time = new Date(Number(at / 1_000n)).toISOString();
+  await using engine = await openOver(table, store, "few");
+  const sql = `SELECT host, timestamp FROM events WHERE timestamp = '${time}'`;
+  store.startRounds();
+  const { scan } = await run(engine, sql);
+  const chunks = (group?.columns ?? []).filter(({ name }) => ["host", "timestamp"].includes(name));
+  const needed = chunks.reduce((sum, chunk) => sum + chunk.byteLength, footer.byteLength);
+  const fetched = (scan?.fetched_bytes ?? 0) - (scan?.bytes_other ?? 0);
+  return [
+    {
+      what: "two of eight columns of one row group",
+      ours: `${formatCount(fetched)} bytes fetched`,
+      reference: `${formatCount(needed)} bytes of chunks and footer`,
+      ratio: `${(fetched / needed).toFixed(2)}×`,
+      target: `≤ ${FETCHED_RATIO_MAX}×`,
+      reached: fetched <= FETCHED_RATIO_MAX * needed,
+    },
+    {
+      what: "rounds of requests of it, table metadata aside",
+      ours: `${store.rounds}`,
+      reference: "",
+      ratio: "",
+      target: "≤ 3",
+      reached: store.rounds <= 3,
+    },
+  ];
+}
+
+async function warmScan(table: TableFixture, store: HttpStore): Promise<BenchRow> {
+  await using local = await openOver(table, table.store, "local");
+  await using remote = await openOver(table, store, "warm");
+  const times = { local: [] as number[], remote: [] as number[] };
+  let requests = 0;
+  for (let round = -2; round < WARM_ROUNDS; round += 1) {
+    const ours = await run(remote, GROUP);
+    const theirs = await run(local, GROUP);
+    if (round < 0) continue;
+    times.remote.push(ours.ms);
+    times.local.push(theirs.ms);
+    requests += ours.scan?.object_store_reads ?? 0;
+  }
+  const [ours, theirs] = [median(times.remote), median(times.local)];
+  return {
+    what: `GROUP BY host again, ${formatCount(requests)} requests`,
+    ours: formatMs(ours),
+    reference: `local ${formatMs(theirs)}`,
+    ratio: `${(ours / theirs).toFixed(2)}×`,
+    target: `≤ ${WARM_RATIO_MAX}×, no request`,
+    reached: ours / theirs <= WARM_RATIO_MAX && requests === 0,
+  };
+}
+
+function openOver(table: TableFixture, store: ReadableStore, name: string): Promise<Engine> {
+  return openEngine({
+    store,
+    catalog: table.catalog,
+    files: new DenoFileSystem(),
+    cacheDir: `${table.dir}/cache-${name}`,
+    memoryBytesMax: MEMORY_BYTES,
+    spillBytesMax: CACHE_BYTES,
+    objectCacheBytesMax: CACHE_BYTES,
+    clock: new SystemClock(),
+    random: new SystemRandom(),
+  });
+}
+
+async function run(
+  engine: Engine,
+  sql: string,
+): Promise<{ readonly ms: number; readonly scan: ScanStats | undefined }> {
+  const startMs = performance.now();
+  await using prepared = await engine.prepare({
+    sql,
+    namespace: DEFAULT_NAMESPACE,
+    tenant: DEFAULT_TENANT,
+    defaultOrder: false,
+    rowsMax: 10_000,
+    deadlineMs: 300_000,
+  });
+  await using running = await prepared.run();
+  for await (const chunk of running.chunks("arrays")) chunk.bytes();
+  const ms = performance.now() - startMs;
+  return { ms, scan: (await running.stats()).scan };
+}
+
+function formatRate(bytesPerMs: number): string {
+  return `${(bytesPerMs / 1_000).toFixed(0)} MB/s`;
+}

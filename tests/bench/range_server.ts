@@ -1,0 +1,34 @@
+/**
+ * The yardstick for object stores: answers GET with a byte range of a file below one folder, each request after a wait as
+ * of a network. No checks, no formats, no permissions of its own beyond its process's.
+ *
+ * Usage: `range_server.ts <folder> <wait in ms>`; prints its port on stdout. Ends with its process.
+ */
+
+const [folder = "", wait = "0"] = Deno.args;
+const waitMs = Number(wait);
+
+async function rangeOf(path: string, start: number, end: number): Promise<Uint8Array<ArrayBuffer>> {
+  using file = await Deno.open(path, { read: true });
+  await file.seek(start, Deno.SeekMode.Start);
+  const bytes = new Uint8Array(Math.max(0, Math.min(end, (await file.stat()).size) - start));
+  for (let filled = 0; filled < bytes.byteLength;) {
+    const count = await file.read(bytes.subarray(filled));
+    if (count === null) return bytes.slice(0, filled);
+    filled += count;
+  }
+  return bytes;
+}
+
+Deno.serve({
+  hostname: "127.0.0.1",
+  port: 0,
+  onListen: ({ port }) => Deno.stdout.writeSync(new TextEncoder().encode(`${port}\n`)),
+}, async (request) => {
+  await new Promise((resolve) => setTimeout(resolve, waitMs));
+  const path = `${folder}${decodeURIComponent(new URL(request.url).pathname)}`;
+  const range = /^bytes=(\d+)-(\d+)$/.exec(request.headers.get("range") ?? "");
+  const start = Number(range?.[1] ?? 0);
+  const end = range === null ? Infinity : Number(range[2]) + 1;
+  return new Response(await rangeOf(path, start, end), { status: range === null ? 200 : 206 });
+});
