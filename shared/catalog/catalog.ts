@@ -52,15 +52,20 @@ export interface TableCommit {
   readonly consumed: readonly string[];
   /** The table's columns after the change, for `tableSchemas`; without it those known stay. */
   readonly schema?: TableSchema;
+  /** Token of a claim (`wal_claims.ts`) that must hold all of `consumed` now, and ends with the commit. */
+  readonly claim?: string;
 }
 
-/** `conflict`: the pointer had moved, nothing changed. `consumed`: a segment was already there, nothing changed. */
-export type CommitOutcome = "committed" | "conflict" | "consumed";
+/**
+ * After all but the first, nothing changed. `conflict`: the pointer had moved. `consumed`: a segment was already there.
+ * `claim_lost`: neither, but the claim does not hold every segment any more: it never will again.
+ */
+export type CommitOutcome = "committed" | "conflict" | "consumed" | "claim_lost";
 
 export interface Catalog extends CatalogReader {
   /** The commit point: compare-and-swap of the pointer and the consumed rows, both or neither. */
   commit(change: TableCommit): Promise<CommitOutcome>;
   dropTable(ident: TableIdent): Promise<boolean>;
-  /** Forgets consumed segments whose files are gone from the WAL. */
+  /** Forgets consumed segments whose files are gone from the WAL, and what claims there were of them. */
   forgetConsumed(segments: readonly string[]): Promise<void>;
 }

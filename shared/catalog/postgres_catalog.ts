@@ -17,6 +17,7 @@ import { sqlStateOf } from "./postgres_errors.ts";
 import { PostgresPool } from "./postgres_pool.ts";
 import { ensureSchema } from "./postgres_schema.ts";
 import { IndexStates, READ_STATE, readViews, viewsOf } from "./sql_index_catalog.ts";
+import { POSTGRES_NOW_MS } from "./sql_wal_claims.ts";
 import { CATALOG_NAME } from "./sqlite_catalog.ts";
 import { parseTableSchema, tableSchemaText } from "./table_schema_json.ts";
 
@@ -170,7 +171,8 @@ class PostgresCatalogReader implements CatalogReader {
 }
 
 /**
- * $1 catalog, $2 namespace, $3 table, $4 expected, $5 next, $6 segments, $7 table uuid, $8 snapshot, $9 columns.
+ * $1 catalog, $2 namespace, $3 table, $4 expected, $5 next, $6 segments, $7 table uuid, $8 snapshot, $9 columns,
+ * $10 claim.
  * `moved` is the commit: what follows it happens for the rows it returns, or not at all.
  */
 const WRITE_BESIDE_POINTER = `
@@ -183,24 +185,37 @@ const WRITE_BESIDE_POINTER = `
     SELECT $2, $3, $9 FROM moved WHERE $9::text IS NOT NULL
     ON CONFLICT (table_namespace, table_name) DO UPDATE SET schema = excluded.schema
       WHERE svc_table_schemas.schema <> excluded.schema
+  ),
+  ended AS (
+    DELETE FROM svc_wal_claims WHERE token = $10 AND segment_id = ANY($6::text[])
+      AND EXISTS (SELECT 1 FROM moved)
   )
 SELECT 1 FROM moved`;
+
+/** Segments that the claim holds: locked, so that none changes hands before the commit is over. */
+const HELD = `held AS (
+    SELECT segment_id FROM svc_wal_claims WHERE token = $10 AND segment_id = ANY($6::text[])
+      AND expires_ms > ${POSTGRES_NOW_MS} ORDER BY segment_id FOR UPDATE
+  )`;
+
+const HOLDS_ALL =
+  "($10::text IS NULL OR (SELECT count(*) FROM held) = coalesce(cardinality($6::text[]), 0))";
 
 const NOT_CONSUMED =
   "NOT EXISTS (SELECT 1 FROM svc_wal_consumed WHERE segment_id = ANY($6::text[]))";
 
-const MOVE_POINTER = `WITH moved AS (
+const MOVE_POINTER = `WITH ${HELD}, moved AS (
     UPDATE iceberg_tables SET metadata_location = $5, previous_metadata_location = $4
     WHERE catalog_name = $1 AND table_namespace = $2 AND table_name = $3
-      AND metadata_location = $4 AND ${NOT_CONSUMED}
+      AND metadata_location = $4 AND ${NOT_CONSUMED} AND ${HOLDS_ALL}
     RETURNING 1
   ),${WRITE_BESIDE_POINTER}`;
 
 /** Other catalogs know a namespace by the property `exists`. */
-const CREATE_POINTER = `WITH moved AS (
+const CREATE_POINTER = `WITH ${HELD}, moved AS (
     INSERT INTO iceberg_tables (catalog_name, table_namespace, table_name, metadata_location,
       previous_metadata_location, iceberg_type)
-    SELECT $1, $2, $3, $5, $4, 'TABLE' WHERE ${NOT_CONSUMED}
+    SELECT $1, $2, $3, $5, $4, 'TABLE' WHERE ${NOT_CONSUMED} AND ${HOLDS_ALL}
     ON CONFLICT DO NOTHING
     RETURNING 1
   ),
@@ -222,6 +237,7 @@ class PostgresCatalog extends PostgresCatalogReader implements Catalog {
       tableUuid,
       String(snapshotId),
       schema === undefined ? null : tableSchemaText(schema),
+      change.claim ?? null,
     ];
     const sql = expected === undefined ? CREATE_POINTER : MOVE_POINTER;
     try {
@@ -235,12 +251,25 @@ class PostgresCatalog extends PostgresCatalogReader implements Catalog {
   }
 
   /** Why nothing changed. Neither cause can go away: pointers are never used again, nor are segments. */
-  async #refusalOf({ ident, expected, consumed }: TableCommit): Promise<CommitOutcome> {
+  async #refusalOf({ ident, expected, consumed, claim }: TableCommit): Promise<CommitOutcome> {
     const view = await this.readView(ident, consumed);
     if (view.metadataLocation !== expected) return "conflict";
     if (view.consumed.size > 0) return "consumed";
+    if (claim !== undefined && await this.#held(claim, consumed) < consumed.length) {
+      return "claim_lost";
+    }
     // Both were undone meanwhile (a table dropped, segments forgotten): whoever asks again finds them as they are.
     return "conflict";
+  }
+
+  async #held(claim: string, segments: readonly string[]): Promise<number> {
+    const held = await this.pool.query(
+      "read a claim",
+      "SELECT 1 FROM svc_wal_claims WHERE token = $1 AND segment_id = ANY($2::text[]) " +
+        `AND expires_ms > ${POSTGRES_NOW_MS}`,
+      [claim, segments],
+    );
+    return held.length;
   }
 
   async dropTable(ident: TableIdent): Promise<boolean> {
@@ -263,7 +292,8 @@ class PostgresCatalog extends PostgresCatalogReader implements Catalog {
     if (segments.length === 0) return;
     await this.pool.query(
       "forget consumed segments",
-      "DELETE FROM svc_wal_consumed WHERE segment_id = ANY($1::text[])",
+      "WITH forgotten AS (DELETE FROM svc_wal_claims WHERE segment_id = ANY($1::text[])) " +
+        "DELETE FROM svc_wal_consumed WHERE segment_id = ANY($1::text[])",
       [segments],
     );
   }

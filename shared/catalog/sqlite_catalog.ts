@@ -21,6 +21,7 @@ import { DatabaseSync } from "node:sqlite";
 import { messageOf, OperatingError } from "../base/errors.ts";
 import type { TableSchema } from "../event/schema.ts";
 import type { TableIdent } from "../event/tenant.ts";
+import { type Clock, SystemClock } from "../os/clock.ts";
 import { ensureDirectory } from "../os/durable_directory.ts";
 import type { FileSystem } from "../os/file_system.ts";
 import type { Catalog, CatalogReader, CommitOutcome, TableCommit, TableView } from "./catalog.ts";
@@ -46,6 +47,8 @@ interface WriterOptions extends SqliteCatalogOptions {
   readonly readOnly?: false;
   /** Makes the file's folder durably when it is missing; without it the folder must exist. */
   readonly files?: FileSystem;
+  /** By which claims run out; default: the machine's. */
+  readonly clock?: Clock;
 }
 
 interface ReaderOptions extends SqliteCatalogOptions {
@@ -72,7 +75,10 @@ export async function openSqliteCatalog(
       db.close();
       throw error;
     }
-    return new SqliteCatalog(db, path, busyTimeoutMs);
+    return new SqliteCatalog(db, path, {
+      busyTimeoutMs,
+      clock: options.clock ?? new SystemClock(),
+    });
   });
 }
 
@@ -232,9 +238,16 @@ class SqliteCatalogReader implements CatalogReader {
 }
 
 class SqliteCatalog extends SqliteCatalogReader implements Catalog {
-  constructor(db: DatabaseSync, path: string, busyTimeoutMs: number) {
-    super(path, busyTimeoutMs);
+  readonly #clock: Clock;
+
+  constructor(
+    db: DatabaseSync,
+    path: string,
+    options: { readonly busyTimeoutMs: number; readonly clock: Clock },
+  ) {
+    super(path, options.busyTimeoutMs);
     this.db = db;
+    this.#clock = options.clock;
   }
 
   /** A writer stays with the file that it opened. */
@@ -247,6 +260,10 @@ class SqliteCatalog extends SqliteCatalogReader implements Catalog {
     return this.transact<CommitOutcome>("commit table", (db) => {
       if (pointerOf(db, ident) !== expected) return undo("conflict");
       if (consumedAmong(db, consumed).size > 0) return undo("consumed");
+      if (change.claim !== undefined) {
+        const held = endClaim(db, change.claim, { segments: consumed, nowMs: this.#clock.nowMs() });
+        if (held < consumed.length) return undo("claim_lost");
+      }
       if (expected === undefined) insertTable(db, ident, next);
       else movePointer(db, ident, expected, next);
       const insert = db.prepare(
@@ -272,9 +289,11 @@ class SqliteCatalog extends SqliteCatalogReader implements Catalog {
   async forgetConsumed(segments: readonly string[]): Promise<void> {
     if (segments.length === 0) return;
     await this.transact("forget consumed segments", (db) => {
-      db.prepare(
-        "DELETE FROM svc_wal_consumed WHERE segment_id IN (SELECT value FROM json_each(?))",
-      ).run(JSON.stringify(segments));
+      for (const table of ["svc_wal_consumed", "svc_wal_claims"]) {
+        db.prepare(
+          `DELETE FROM ${table} WHERE segment_id IN (SELECT value FROM json_each(?))`,
+        ).run(JSON.stringify(segments));
+      }
       return keep(undefined);
     });
   }
@@ -327,6 +346,19 @@ function consumedAmong(db: DatabaseSync, segments: readonly string[]): ReadonlyS
       "WHERE segment_id IN (SELECT value FROM json_each(?))",
   ).all(JSON.stringify(segments));
   return new Set(texts(rows));
+}
+
+/** Deletes what the claim still holds of `segments`; how many. */
+function endClaim(
+  db: DatabaseSync,
+  token: string,
+  { segments, nowMs }: { readonly segments: readonly string[]; readonly nowMs: number },
+): number {
+  const { changes } = db.prepare(
+    "DELETE FROM svc_wal_claims WHERE token = ? AND expires_ms > ? " +
+      "AND segment_id IN (SELECT value FROM json_each(?))",
+  ).run(token, nowMs, JSON.stringify(segments));
+  return Number(changes);
 }
 
 function insertTable(db: DatabaseSync, ident: TableIdent, location: string): void {

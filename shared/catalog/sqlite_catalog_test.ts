@@ -54,6 +54,7 @@ Deno.test({
         "svc_index_templates",
         "svc_indexes",
         "svc_table_schemas",
+        "svc_wal_claims",
         "svc_wal_consumed",
       ]);
     }),

@@ -43,6 +43,21 @@ CREATE TABLE IF NOT EXISTS svc_dropped_tables (
 );
 `;
 
+/** Who works on which WAL segments: the same in both databases. Free segments without a failed attempt have no row. */
+export const CLAIM_TABLES = `
+CREATE TABLE IF NOT EXISTS svc_wal_claims (
+  segment_id VARCHAR(64) NOT NULL PRIMARY KEY,
+  lane VARCHAR(300) NOT NULL,
+  claimant VARCHAR(255),
+  token VARCHAR(64),
+  expires_ms BIGINT NOT NULL,
+  attempts INTEGER NOT NULL,
+  quarantined_ms BIGINT,
+  reason TEXT
+);
+CREATE INDEX IF NOT EXISTS svc_wal_claims_token ON svc_wal_claims (token);
+`;
+
 const CREATE_TABLES = `
 CREATE TABLE IF NOT EXISTS iceberg_tables (
   catalog_name VARCHAR(255) NOT NULL,
@@ -72,10 +87,10 @@ CREATE TABLE IF NOT EXISTS svc_table_schemas (
   PRIMARY KEY (table_namespace, table_name)
 ) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS svc_catalog_version (version INTEGER NOT NULL);
-${INDEX_TABLES}`;
+${INDEX_TABLES}${CLAIM_TABLES}`;
 
 /** Those that a file of an older program may lack. */
-const OUR_TABLES = ["svc_table_schemas", "svc_dropped_tables"];
+const OUR_TABLES = ["svc_table_schemas", "svc_dropped_tables", "svc_wal_claims"];
 
 /** Makes the tables that are missing, in one transaction; also in a file that another Iceberg catalog made. */
 export function ensureSchema(db: DatabaseSync): void {

@@ -47,7 +47,8 @@ export async function commitAppend(
   const result = await commitTable(deps, change.ident, async (table, staging) => {
     if (await change.isStillDue?.() === false) return undefined;
     const base = table === undefined ? freshBase(deps, change) : { table, exists: true };
-    return await stageAppend(deps, base, { append: change, staging });
+    const staged = await stageAppend(deps, base, { append: change, staging });
+    return change.claim === undefined ? staged : { ...staged, claim: change.claim };
   });
   const { metadataLocation, staged, retries } = result;
   const outcome = result.outcome === "unchanged" ? "consumed" : result.outcome;

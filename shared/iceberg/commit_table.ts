@@ -35,6 +35,8 @@ export interface StagedChange {
   /** The snapshot that the change adds; 0 when it adds none. */
   readonly snapshotId: bigint;
   readonly consumed: readonly string[];
+  /** Token of the claim that must hold `consumed`. */
+  readonly claim?: string;
   /** The table's columns after the change. */
   readonly schema: TableSchema;
   /** Keys that nothing needs once the change is committed. */
@@ -49,7 +51,7 @@ export type StageChange = (
 
 export interface CommittedChange {
   /** `unchanged`: the change had nothing to do. */
-  readonly outcome: "committed" | "consumed" | "unchanged";
+  readonly outcome: "committed" | "consumed" | "claim_lost" | "unchanged";
   /** Where the table's metadata is now. */
   readonly metadataLocation: string;
   /** What was committed; undefined for the other outcomes. */
@@ -88,7 +90,7 @@ export async function commitTable(
       return { outcome, metadataLocation: staged.metadataLocation, staged, retries };
     }
     await staging.discard();
-    if (outcome === "consumed") {
+    if (outcome === "consumed" || outcome === "claim_lost") {
       const metadataLocation = await deps.catalog.metadataLocation(ident) ?? "";
       return { outcome, metadataLocation, staged: undefined, retries };
     }
@@ -127,8 +129,11 @@ async function settle(deps: CommitDeps, attempt: Attempt): Promise<CommitOutcome
         snapshotId: staged.snapshotId,
         consumed: staged.consumed,
         schema: staged.schema,
+        ...(staged.claim === undefined ? {} : { claim: staged.claim }),
       });
       if (outcome === "committed" || lost === undefined) return outcome;
+      // The pointer was the expected one, so what was lost has not taken effect; without the claim it cannot.
+      if (outcome === "claim_lost") return outcome;
     } catch (error) {
       lost = error;
     }

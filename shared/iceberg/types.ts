@@ -75,11 +75,16 @@ export interface AppendCommit extends NewTable {
    * a drain that was paused longer than the catalog remembers its segments still cannot add their rows twice.
    */
   readonly isStillDue?: () => Promise<boolean>;
+  /** Token of the claim on all of `consumed`: without it any more, the commit ends with `claim_lost`. */
+  readonly claim?: string;
 }
 
 export interface AppendResult {
-  /** `consumed`: another drain had committed one of the segments; nothing changed. */
-  readonly outcome: "committed" | "consumed";
+  /**
+   * `consumed`: another drain had committed one of the segments; `claim_lost`: the claim ran out. After both nothing
+   * has changed.
+   */
+  readonly outcome: "committed" | "consumed" | "claim_lost";
   readonly snapshotId: bigint;
   readonly metadataLocation: string;
   /** How often the metadata was staged again because the pointer had moved. */
