@@ -185,7 +185,7 @@ function fileParts({ tables }: Plan): FilePart[] {
   );
 }
 
-/** A guess at a footer's length: ours take 130 to 160 bytes for each chunk, and 1 KiB for the schema. */
+/** A guess at a footer's length: ours take about 130 bytes for each chunk, and 1 KiB for the schema. */
 function tailBytes({ splitOffsets, columnSizes, lowerBounds }: DataFile): number {
   const columns = Math.max(columnSizes.size, lowerBounds.size);
   if (columns === 0 || splitOffsets.length === 0) return TAIL_BYTES_UNKNOWN;
@@ -193,5 +193,5 @@ function tailBytes({ splitOffsets, columnSizes, lowerBounds }: DataFile): number
 }
 
 const TAIL_BYTES_UNKNOWN = 64 * 1024;
-const TAIL_BYTES_MIN = 4 * 1024;
+const TAIL_BYTES_MIN = 2 * 1024;
 const CHUNK_TAIL_BYTES = 192;
