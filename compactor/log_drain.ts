@@ -26,6 +26,15 @@ export function logDrain(): DrainObserver {
         lane: laneName(lane),
         error,
       }),
+    quarantined: (lane, segment) =>
+      log.error(
+        "quarantined WAL segment {segment} of lane {lane} in the catalog: every claim of it failed",
+        { segment, lane: laneName(lane) },
+      ),
+    claimLost: (lane) =>
+      log.warning("lost the claim on segments of lane {lane}: stopped for longer than the lease", {
+        lane: laneName(lane),
+      }),
     discarded: (lane, segments) =>
       log.info("left {segments} WAL segments of lane {lane} out: their index was dropped", {
         segments,

@@ -10,8 +10,9 @@
  * Memory: the rows of one data file at a time, however many segments wait.
  */
 
-import { isOperatingError } from "../base/errors.ts";
+import { isOperatingError, messageOf } from "../base/errors.ts";
 import type { IndexCatalog } from "../catalog/index_catalog.ts";
+import type { ClaimState } from "../catalog/wal_claims.ts";
 import { epochOfSchemaMessage } from "../columns/ipc.ts";
 import { type LaneId, tableOf } from "../event/tenant.ts";
 import { commitAppend } from "../iceberg/commit_append.ts";
@@ -19,6 +20,7 @@ import { removeQuietly } from "../iceberg/staging.ts";
 import type { WalConsumerAdmin } from "../wal/types.ts";
 import type { DrainObserver } from "./drain_observer.ts";
 import { applyExpire, type ExpirePolicy } from "./expire.ts";
+import { type ClaimPolicy, claimSegments, type HeldClaim, planClaim } from "./held_claim.ts";
 import { type DrainGate, type DrainPlan, planDrain } from "./plan_drain.ts";
 import {
   type StageDeps,
@@ -32,9 +34,11 @@ import { epochOf, type TableTarget, tableTarget } from "./table_target.ts";
 
 export interface DrainDeps extends StageDeps {
   readonly admin: WalConsumerAdmin;
-  /** Where an index that a template makes is recorded; without it no template is applied. */
-  readonly indexes?: Pick<IndexCatalog, "create">;
+  /** Where an index that a template makes is recorded; without it no template is applied, no dropped table swept. */
+  readonly indexes?: Pick<IndexCatalog, "create" | "droppedTables" | "forgetDropped">;
   readonly observer?: DrainObserver;
+  /** How segments are shared with other drains that have no WAL volume; without it none is claimed. */
+  readonly claiming?: ClaimPolicy;
 }
 
 export interface LookOptions {
@@ -52,21 +56,39 @@ export async function lookAtLane(
   const sealed = await deps.wal.list(lane, ["sealed"]);
   const consumed = await deps.catalog.consumedOf(sealed.map((segment) => segment.name));
   const nowMs = deps.clock.nowMs();
-  const waiting = sealed.filter((segment) => !consumed.has(segment.name));
+  const unconsumed = sealed.filter((segment) => !consumed.has(segment.name));
+  const states = await deps.claiming?.claims.states(unconsumed.map((segment) => segment.name)) ??
+    new Map<string, ClaimState>();
+  const waiting = unconsumed.filter(({ name }) => states.get(name)?.isQuarantined !== true);
   deps.observer?.lag?.(lane, {
     segments: waiting.length,
     bytes: waiting.reduce((sum, segment) => sum + segment.byteLength, 0),
     ageSecs: Math.max(0, nowMs - (waiting[0]?.modifiedMs ?? nowMs)) / 1_000,
   });
-  return planDrain({ sealed, consumed, nowMs, requested: options.requested }, options.gate);
+  const free = sealed.filter(({ name }) => {
+    const state = states.get(name);
+    return state?.isQuarantined !== true && state?.isHeld !== true;
+  });
+  const plan = planDrain(
+    { sealed: free, consumed, nowMs, requested: options.requested },
+    options.gate,
+  );
+  return planClaim(plan, states);
 }
 
 /**
  * `committed`: the rows are in the table. `overtaken`: another drain had committed one of the segments.
  * `poisoned`: one of them cannot be read and was set aside. `discarded`: some belonged to a table that was dropped.
- * After the last three, look again.
+ * `claim_lost`: this drain was stopped for longer than its lease, and nothing was committed. After the last four,
+ * look again.
  */
-export type DrainOutcome = "idle" | "committed" | "overtaken" | "poisoned" | "discarded";
+export type DrainOutcome =
+  | "idle"
+  | "committed"
+  | "overtaken"
+  | "poisoned"
+  | "discarded"
+  | "claim_lost";
 
 /** Performs `plan`. Errors: the WAL's, the store's and the catalog's; after one, look again. */
 export async function applyDrain(
@@ -77,14 +99,79 @@ export async function applyDrain(
 ): Promise<DrainOutcome> {
   if (plan.mark.length > 0) await deps.admin.markCommitted(lane, plan.mark);
   if (plan.commit.length === 0) return "idle";
+  const { claiming } = deps;
+  return claiming === undefined
+    ? await drainSegments(deps, { lane, names: plan.commit }, options)
+    : await drainClaimed({ ...deps, claiming }, { lane, names: plan.commit }, options);
+}
+
+/** Segments of one commit, and the claim under which they are worked on, if any. */
+interface Batch extends StageSource {
+  readonly claim?: HeldClaim;
+}
+
+/** Drains those of `batch` that this drain can claim. */
+async function drainClaimed(
+  deps: DrainDeps & { readonly claiming: ClaimPolicy },
+  { lane, names }: Batch,
+  options: StageOptions,
+): Promise<DrainOutcome> {
+  const { claim, quarantined } = await claimSegments(
+    { ...deps, policy: deps.claiming },
+    lane,
+    names,
+  );
+  tellQuarantined(deps, lane, quarantined);
+  if (claim.names.length === 0) return "idle";
+  claim.keep(options.signal);
+  const signal = options.signal === undefined
+    ? claim.lost
+    : AbortSignal.any([claim.lost, options.signal]);
+  try {
+    const outcome = await drainSegments(
+      deps,
+      { lane, names: claim.names, claim },
+      { ...options, signal },
+    );
+    if (outcome === "committed") await claim.end();
+    // An attempt like another: segments that always take longer than the lease must not come back for ever.
+    else if (outcome === "claim_lost") await claim.release(ranOut());
+    else await claim.release();
+    return outcome;
+  } catch (error) {
+    if (claim.lost.aborted) {
+      await claim.release(ranOut());
+      return claimLost(deps, lane);
+    }
+    const isAbandoned = options.signal?.aborted === true;
+    tellQuarantined(deps, lane, await claim.release(isAbandoned ? undefined : error));
+    throw error;
+  }
+}
+
+function ranOut(): Error {
+  return new Error("the lease ran out before the commit");
+}
+
+function tellQuarantined(deps: DrainDeps, lane: LaneId, segments: readonly string[]): void {
+  for (const segment of segments) deps.observer?.quarantined?.(lane, segment);
+}
+
+function claimLost(deps: DrainDeps, lane: LaneId): "claim_lost" {
+  deps.observer?.claimLost?.(lane);
+  return "claim_lost";
+}
+
+async function drainSegments(
+  deps: DrainDeps,
+  batch: Batch,
+  options: StageOptions,
+): Promise<DrainOutcome> {
+  const { lane, names, claim } = batch;
   const startMs = deps.clock.monotonicMs();
   const target = await tableTarget(deps, lane);
-  if (await discardDropped(deps, { lane, names: plan.commit }, target)) return "discarded";
-  const staged = await stage(
-    deps,
-    { lane, names: plan.commit, mapping: target.mapping },
-    options,
-  );
+  if (await discardDropped(deps, batch, target)) return "discarded";
+  const staged = await stage(deps, { ...batch, mapping: target.mapping }, options);
   if (staged === "overtaken" || staged === "poisoned") return staged;
   const { files, schema } = staged;
   // The commit point. An error here does not tell on which side of it we are, so the files stay.
@@ -92,35 +179,36 @@ export async function applyDrain(
     ident: tableOf(lane),
     schema,
     files,
-    consumed: plan.commit,
-    isStillDue: () => isStillDue(deps, { lane, names: plan.commit }, target),
+    consumed: names,
+    isStillDue: () => isStillDue(deps, batch, target),
+    ...(claim === undefined ? {} : { claim: claim.token }),
   });
-  if (outcome === "consumed") {
+  if (outcome !== "committed") {
     await removeQuietly(deps.store, files.map((file) => file.key));
-    return overtaken(deps, lane);
+    return outcome === "consumed" ? overtaken(deps, lane) : claimLost(deps, lane);
   }
   deps.observer?.committed?.(lane, {
-    segments: plan.commit.length,
+    segments: names.length,
     rows: files.reduce((sum, file) => sum + file.rows, 0),
     files: files.length,
     fileBytes: files.reduce((sum, file) => sum + file.byteLength, 0),
     secs: (deps.clock.monotonicMs() - startMs) / 1_000,
     retries,
   });
-  await deps.admin.markCommitted(lane, plan.commit);
+  await deps.admin.markCommitted(lane, names);
   return "committed";
 }
 
 async function stage(
   deps: DrainDeps,
-  source: StageSource,
+  source: Batch,
   options: StageOptions,
 ): Promise<StagedFiles | "overtaken" | "poisoned"> {
   try {
     return await stageSegments(deps, source, options);
   } catch (error) {
     if (error instanceof UnreadableSegment) {
-      await deps.admin.markPoison(source.lane, error.segment);
+      await setAside(deps, source, error);
       deps.observer?.poisoned?.(source.lane, error.segment, error.cause);
       return "poisoned";
     }
@@ -134,6 +222,16 @@ async function stage(
   }
 }
 
+/** Under `poison/` of the WAL, or in the catalog where it is claimed: the mirror is not changed. */
+async function setAside(
+  { admin, claiming }: DrainDeps,
+  { lane, claim }: Batch,
+  { segment, cause }: UnreadableSegment,
+): Promise<void> {
+  if (claim === undefined) return await admin.markPoison(lane, segment);
+  await claiming?.claims.quarantine(claim.token, segment, messageOf(cause));
+}
+
 function overtaken(deps: DrainDeps, lane: LaneId): "overtaken" {
   deps.observer?.overtaken?.(lane);
   return "overtaken";
@@ -145,7 +243,7 @@ function overtaken(deps: DrainDeps, lane: LaneId): "overtaken" {
  */
 async function discardDropped(
   deps: DrainDeps,
-  { lane, names }: StageSource,
+  { lane, names, claim }: Batch,
   { epoch }: TableTarget,
 ): Promise<boolean> {
   if (epoch === 0) return false;
@@ -160,7 +258,8 @@ async function discardDropped(
     }
   }
   if (dropped.length === 0) return false;
-  await deps.admin.markCommitted(lane, dropped);
+  if (claim === undefined) await deps.admin.markCommitted(lane, dropped);
+  else await deps.claiming?.claims.discard(claim.token, dropped);
   deps.observer?.discarded?.(lane, dropped.length);
   return true;
 }

@@ -12,6 +12,7 @@ import { type LaneId, laneName } from "../event/tenant.ts";
 import { applyDrain, type DrainDeps, expireLane, lookAtLane, sweepLane } from "./drain.ts";
 import type { ExpirePolicy } from "./expire.ts";
 import type { DrainGate } from "./plan_drain.ts";
+import { sweepDropped } from "./sweep_dropped.ts";
 
 export interface DrainLoopOptions {
   readonly gate: DrainGate;
@@ -157,11 +158,23 @@ class RunningLoop implements DrainLoop {
     if (sweeps) this.#sweepAtMs = nowMs + SWEEP_INTERVAL_MS;
     const expires = this.#options.sweeps && nowMs >= this.#expireAtMs;
     if (expires) this.#expireAtMs = nowMs + EXPIRE_INTERVAL_MS;
+    if (expires) await this.#sweepDropped();
     for (const turns of all) {
       if (this.#stopping !== undefined) return;
       if (turns.busy || nowMs < turns.notBeforeMs) continue;
       const drains = this.#options.drains && (looks || turns.more || turns.requested);
       if (drains || sweeps || expires) await this.#turn(turns, { drains, sweeps, expires });
+    }
+  }
+
+  /** Files of dropped tables; its errors end here, the next round tries again. */
+  async #sweepDropped(): Promise<void> {
+    const { store, indexes, clock } = this.#deps;
+    if (indexes === undefined) return;
+    try {
+      await sweepDropped({ store, indexes }, { nowMs: clock.nowMs() });
+    } catch (error) {
+      this.#log.error("cannot remove files of dropped tables: {error}", { error });
     }
   }
 
@@ -208,7 +221,7 @@ class RunningLoop implements DrainLoop {
     if (what.drains) {
       const plan = await lookAtLane(this.#deps, lane, { gate: this.#options.gate, requested });
       const outcome = await applyDrain(this.#deps, lane, plan, { signal: what.signal });
-      const again = ["overtaken", "poisoned", "discarded"].includes(outcome);
+      const again = ["overtaken", "poisoned", "discarded", "claim_lost"].includes(outcome);
       turns.more = plan.more || again;
       // Kept while there is more: whoever asked may wait for the segment that is committed last.
       turns.requested = requested && turns.more;

@@ -46,8 +46,9 @@ export const DRAIN_METRICS = {
   commits: {
     kind: "counter",
     name: "svc_drain_commits_total",
-    help: "Commits by how they ended; overtaken: another drain had committed the same segments",
-    labels: { outcome: ["committed", "overtaken", "failed"] },
+    help: "Commits by how they ended; overtaken: another drain had committed the same segments; " +
+      "claim_lost: this drain was stopped for longer than its lease",
+    labels: { outcome: ["committed", "overtaken", "claim_lost", "failed"] },
   },
   commitRetries: {
     kind: "counter",
@@ -63,7 +64,7 @@ export const DRAIN_METRICS = {
   poisoned: {
     kind: "counter",
     name: "svc_drain_poisoned_segments_total",
-    help: "WAL segments set aside because they cannot be read",
+    help: "WAL segments set aside: they cannot be read, or claims of them failed too often",
     labels: LANE,
   },
   discarded: {
@@ -123,6 +124,8 @@ export function countDrain(metrics: MetricHandles<typeof DRAIN_METRICS>): Requir
       metrics.commitRetries.add(report.retries, {});
       metrics.commitSecs.observe(report.secs);
     },
+    claimLost: () => metrics.commits.add(1, { outcome: "claim_lost" }),
+    quarantined: (lane) => metrics.poisoned.add(1, labelsOf(lane)),
     overtaken: () => metrics.commits.add(1, { outcome: "overtaken" }),
     failed: () => metrics.commits.add(1, { outcome: "failed" }),
     poisoned: (lane) => metrics.poisoned.add(1, labelsOf(lane)),

@@ -26,6 +26,10 @@ export interface DrainObserver {
   /** Another drain committed the same segments first; this one's files were removed. */
   overtaken?(lane: LaneId): void;
   poisoned?(lane: LaneId, segment: string, error: unknown): void;
+  /** A segment whose claims failed or ran out too often was set aside in the catalog. */
+  quarantined?(lane: LaneId, segment: string): void;
+  /** This drain was stopped for longer than its lease; its files were removed. */
+  claimLost?(lane: LaneId): void;
   /** Segments whose table was dropped after they were written. */
   discarded?(lane: LaneId, segments: number): void;
   failed?(lane: LaneId, error: unknown): void;
@@ -43,6 +47,8 @@ export function combineObservers(...observers: readonly DrainObserver[]): Requir
     overtaken: (lane) => each((observer) => observer.overtaken?.(lane)),
     poisoned: (lane, segment, error) =>
       each((observer) => observer.poisoned?.(lane, segment, error)),
+    quarantined: (lane, segment) => each((observer) => observer.quarantined?.(lane, segment)),
+    claimLost: (lane) => each((observer) => observer.claimLost?.(lane)),
     discarded: (lane, segments) => each((observer) => observer.discarded?.(lane, segments)),
     failed: (lane, error) => each((observer) => observer.failed?.(lane, error)),
     swept: (lane, segments) => each((observer) => observer.swept?.(lane, segments)),

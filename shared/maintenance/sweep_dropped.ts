@@ -1,0 +1,73 @@
+/**
+ * Frees the storage of tables that were dropped: every object of the table's folder, once no statement can read it
+ * any more. A sweep that ends in the middle goes on where it was: the table is forgotten last.
+ */
+
+import { getLogger } from "@logtape/logtape";
+import type { DroppedTable, IndexCatalog } from "../catalog/index_catalog.ts";
+import { keyOfMetadata } from "../iceberg/locations.ts";
+import type { ObjectStore } from "../storage/object_store.ts";
+
+export interface SweepDroppedDeps {
+  readonly store: ObjectStore;
+  readonly indexes: Pick<IndexCatalog, "droppedTables" | "forgetDropped">;
+}
+
+export interface SweepDroppedOptions {
+  readonly nowMs: number;
+  /** Tables that were dropped later are left: a statement may have begun before. Default: six hours and a bit. */
+  readonly ageMsMin?: number;
+}
+
+/** A batch statement may run for six hours: SHAPES.md, "Numbers". */
+const AGE_MS_MIN = 6 * 3_600_000 + 600_000;
+const TABLES_MAX = 100;
+const DELETES_MAX = 1_000;
+
+/** Returns how many objects it removed. Errors: the catalog's and the store's. */
+export async function sweepDropped(
+  { store, indexes }: SweepDroppedDeps,
+  { nowMs, ageMsMin = AGE_MS_MIN }: SweepDroppedOptions,
+): Promise<number> {
+  let removed = 0;
+  for (const table of await indexes.droppedTables(TABLES_MAX)) {
+    if (nowMs - table.droppedMs < ageMsMin) break; // The oldest come first.
+    const folder = folderOf(store, table);
+    if (folder === undefined) {
+      getLogger(["svc", "maintenance"]).warn(
+        "files of the dropped table {table} stay where they are, at {location}: they are not in a folder of its own",
+        { table: table.ident.name, location: table.metadataLocation },
+      );
+    } else {
+      removed += await removeFolder(store, folder);
+    }
+    await indexes.forgetDropped(table.metadataLocation);
+  }
+  return removed;
+}
+
+/** Of a table that this service made: its name and 32 hex digits. Another may share its folder with who knows what. */
+function folderOf(
+  store: ObjectStore,
+  { ident, metadataLocation }: DroppedTable,
+): string | undefined {
+  const [namespace, folder, ...rest] = keyOfMetadata(store.rootUri, metadataLocation).split("/");
+  const isOwn = namespace === ident.namespace && rest.length === 2 &&
+    folder?.startsWith(`${ident.name}-`) === true &&
+    /^[0-9a-f]{32}$/.test(folder.slice(ident.name.length + 1));
+  return isOwn ? `${namespace}/${folder}/` : undefined;
+}
+
+async function removeFolder(store: ObjectStore, folder: string): Promise<number> {
+  let removed = 0;
+  let keys: string[] = [];
+  for await (const { key } of store.list(folder)) {
+    keys.push(key);
+    if (keys.length < DELETES_MAX) continue;
+    await store.delete(keys);
+    removed += keys.length;
+    keys = [];
+  }
+  await store.delete(keys);
+  return removed + keys.length;
+}
