@@ -1,6 +1,6 @@
 /** All HTTP routes of the ingest server, over what they write to: the server listens with it, the fuzzers call it. */
 
-import type { TableSchema } from "../shared/event/schema.ts";
+import type { TableShape } from "../shared/event/table_shape.ts";
 import type { LaneId } from "../shared/event/tenant.ts";
 import { SystemRandom } from "../shared/os/random.ts";
 import type { Admission } from "./admission.ts";
@@ -21,13 +21,13 @@ export interface HttpHandlerDeps {
   readonly admission: Pick<Admission, "admit">;
   readonly stream: StreamHub;
   readonly readyz: () => Response;
-  /** The columns of a lane's table. */
-  readonly schemaOf: (lane: LaneId) => TableSchema;
+  /** What documents of a lane's table must be. */
+  readonly shapeOf: (lane: LaneId) => TableShape;
 }
 
 export function createHttpHandler(
   settings: IngestSettings,
-  { writes, admission, stream, readyz, schemaOf }: HttpHandlerDeps,
+  { writes, admission, stream, readyz, shapeOf }: HttpHandlerDeps,
 ): (request: Request, connection: Connection) => Promise<Response> {
   const { metrics, clock } = writes;
   const routes = ingestRoutes({
@@ -40,7 +40,7 @@ export function createHttpHandler(
     ...writes,
     bodyBytesMax: bulkBodyBytesMax(settings),
     random: new SystemRandom(),
-    builders: new EventDocumentBuilders(schemaOf),
+    builders: new EventDocumentBuilders(shapeOf),
   });
   const findOther = compatRoutes({ bulk, admission, version: settings.esCompatVersion });
   return createHandler(routes, { metrics, clock, findOther });

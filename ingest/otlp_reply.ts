@@ -5,7 +5,13 @@
 
 import type { OperatingError } from "../shared/base/errors.ts";
 import { errorHeaders } from "../shared/http/error_response.ts";
-import { encodeStatusProtobuf, statusJson } from "../proto/otlp_logs.ts";
+import {
+  encodeExportLogsResponseProtobuf,
+  encodeStatusProtobuf,
+  exportLogsResponseJson,
+  statusJson,
+} from "../proto/otlp_logs.ts";
+import type { RefusedRows } from "./mapped_rows.ts";
 
 export type OtlpEncoding = "protobuf" | "json";
 
@@ -29,11 +35,25 @@ export function otlpEncodingOf(contentType: string | null): OtlpEncoding | undef
 const PROTOBUF_HEADERS: [string, string][] = [["content-type", CONTENT_TYPES.protobuf]];
 const JSON_HEADERS: [string, string][] = [["content-type", CONTENT_TYPES.json]];
 
-/** Full success: an `Export…ServiceResponse` with nothing set, which has no bytes in protobuf. */
-export function otlpAccepted(encoding: OtlpEncoding): Response {
+/**
+ * An `Export…ServiceResponse`: on full success with nothing set, which has no bytes in protobuf; `refused` becomes its
+ * `partial_success`, which a sender must not send again.
+ */
+export function otlpAccepted(encoding: OtlpEncoding, refused?: RefusedRows): Response {
+  if (refused !== undefined) return otlpPartlyAccepted(encoding, refused);
   return encoding === "protobuf"
     ? new Response(null, { status: 200, headers: PROTOBUF_HEADERS })
     : new Response("{}", { status: 200, headers: JSON_HEADERS });
+}
+
+function otlpPartlyAccepted(encoding: OtlpEncoding, { count, reason }: RefusedRows): Response {
+  const partial = { rejected: count, message: reason };
+  return encoding === "protobuf"
+    ? new Response(new Uint8Array(encodeExportLogsResponseProtobuf(partial)), {
+      status: 200,
+      headers: PROTOBUF_HEADERS,
+    })
+    : new Response(exportLogsResponseJson(partial), { status: 200, headers: JSON_HEADERS });
 }
 
 /** A `google.rpc.Status`; with a `BadRequest` detail when the request itself was wrong. */

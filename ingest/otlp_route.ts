@@ -46,12 +46,12 @@ export function createOtlpRoute(
   return async (request, query, peer) => {
     const encoding = otlpEncodingOf(request.headers.get("content-type"));
     try {
-      await takeRows(
+      const refused = await takeRows(
         signal.endpoint,
         (hold) => receive(request, { signal, encoding, query, peer, hold, deps }),
         deps,
       );
-      return otlpAccepted(encoding ?? "json");
+      return otlpAccepted(encoding ?? "json", refused);
     } catch (thrown) {
       await drainBody(request);
       return otlpRefused(asOperatingError(thrown), encoding ?? "json");

@@ -37,7 +37,7 @@ import { LaneChoice } from "./lane_choice.ts";
 import { createIngestMetrics, type IngestMetrics } from "./metrics.ts";
 import { Readiness } from "./readiness.ts";
 import { StreamHub } from "./stream_hub.ts";
-import { TableSchemas } from "./table_schemas.ts";
+import { TableShapes } from "./table_shapes.ts";
 import { countWalEvents, gaugeWalSegments } from "./wal_metrics.ts";
 
 export interface IngestDeps {
@@ -119,9 +119,10 @@ export async function startIngest(
   gaugeWalSegments(metrics, openWalReader(fs, paths.wal));
   const catalog = starting.use(await openCatalogReader(paths.catalog));
   const drain = startDrain && starting.use(await startDrain(countDrain(metrics)));
-  const schemas = new TableSchemas(catalog, { clock });
-  starting.defer(() => schemas.stop());
-  await schemas.start();
+  const shapes = new TableShapes(catalog, { clock });
+  starting.defer(() => shapes.stop());
+  await shapes.start();
+  const shapeOf = (lane: LaneId) => shapes.shapeOf(lane);
   const readiness = new Readiness(() => wal.unreadyReason(), { clock });
   starting.defer(() => readiness.stop());
   await readiness.start();
@@ -137,6 +138,7 @@ export async function startIngest(
   metrics.streamReaders.readAtScrape(() => stream.readers, {});
   const writes = {
     stream,
+    shapeOf,
     ...writeDeps(settings, { wal, clock, metrics, admission, backpressure }),
     forceCommit: (lane: LaneId, segment: string) => forceCommit(lane, segment, { ...force, drain }),
   };
@@ -157,7 +159,7 @@ export async function startIngest(
       admission,
       stream,
       readyz: () => readiness.response(),
-      schemaOf: (lane) => schemas.schemaOf(lane),
+      shapeOf,
     }),
   }));
   starting.defer(async () => void await Promise.all([server.stop(), grpc?.stop()]));

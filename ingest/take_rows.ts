@@ -4,15 +4,19 @@
  */
 
 import type { ColumnBatch } from "../shared/columns/batch.ts";
+import { EVENTS_SHAPE, type TableShape } from "../shared/event/table_shape.ts";
 import type { LaneId } from "../shared/event/tenant.ts";
 import type { ByteBudget, ByteHold } from "../shared/http/byte_budget.ts";
 import { withDeadline } from "../shared/http/deadline.ts";
 import type { FrameKey } from "../shared/wal/frame_key.ts";
 import { type AppendDeps, appendRows } from "./append_rows.ts";
 import type { CommitMode } from "./commit_mode.ts";
+import { mapRows, type RefusedRows } from "./mapped_rows.ts";
 import type { IngestMetrics } from "./metrics.ts";
 
 export interface TakeRowsDeps extends AppendDeps {
+  /** What rows of a lane's table must be; undefined: as those of `events`. */
+  readonly shapeOf?: (lane: LaneId) => TableShape;
   /** Returns once the rows of a segment are committed: `commit=force`. */
   readonly forceCommit: (lane: LaneId, segment: string) => Promise<void>;
   readonly metrics: IngestMetrics;
@@ -34,27 +38,31 @@ export interface ReceivedRows {
 
 /**
  * Returns once the rows that `receive` gave are as durable as their mode asks. What `receive` holds
- * is given back when it ends, for which `late` asks it once the deadline has passed. Errors: those of
- * `receive`, the lanes, the WAL and the commit; `deadline_exceeded`.
+ * is given back when it ends, for which `late` asks it once the deadline has passed. Returns what the table's mapping
+ * refused, if anything; the other rows are stored. Errors: those of `receive`, the lanes, the WAL and the commit;
+ * `deadline_exceeded`.
  */
 export async function takeRows(
   endpoint: RowsEndpoint,
   receive: (hold: ByteHold, late: AbortSignal) => Promise<ReceivedRows>,
   deps: TakeRowsDeps,
-): Promise<void> {
+): Promise<RefusedRows | undefined> {
   const deadline = {
     msMax: deps.requestMsMax,
     what: "the rows did not arrive or were not made durable (they may still be stored)",
   };
   const stored = await withDeadline(deadline, async (late) => {
     using hold = deps.bodies.hold();
-    const { batch, lane, mode, key } = await receive(hold, late);
-    if (batch.rows === 0) return undefined;
+    const { batch: received, lane, mode, key } = await receive(hold, late);
+    const { batch, refused } = mapRows(received, deps.shapeOf?.(lane) ?? EVENTS_SHAPE);
+    if (batch.rows === 0) return { refused };
     const segment = await appendRows(batch, { lane, mode, key, deps });
-    return { lane, mode, rows: batch.rows, segment };
+    return { refused, appended: { lane, mode, rows: batch.rows, segment } };
   });
-  if (stored === undefined) return;
+  const { refused, appended } = stored;
+  if (appended === undefined) return refused;
   // Before the wait: the rows are durable even when their commit is not seen in time.
-  deps.metrics.events.at({ endpoint }).add(stored.rows);
-  if (stored.mode === "force") await deps.forceCommit(stored.lane, stored.segment);
+  deps.metrics.events.at({ endpoint }).add(appended.rows);
+  if (appended.mode === "force") await deps.forceCommit(appended.lane, appended.segment);
+  return refused;
 }

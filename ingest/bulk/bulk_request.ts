@@ -7,6 +7,7 @@
 
 import { isOperatingError, OperatingError } from "../../shared/base/errors.ts";
 import type { ColumnBatch } from "../../shared/columns/batch.ts";
+import { STRICT_MAPPING } from "../../shared/event/mapped_values.ts";
 import { indexNameFault } from "../index_name.ts";
 import { type ActionLine, ActionLines } from "./action_line.ts";
 import { forEachLine } from "./body_lines.ts";
@@ -132,7 +133,9 @@ class BulkDecoder {
       open.items.push(item);
     } catch (error) {
       if (!isOperatingError(error, "invalid_argument")) throw error;
-      item.error = { status: 400, type: "document_parsing_exception", reason: error.message };
+      const isStrict = isOperatingError(error.cause) && error.cause.reason === STRICT_MAPPING;
+      const type = isStrict ? "strict_dynamic_mapping_exception" : "document_parsing_exception";
+      item.error = { status: 400, type, reason: error.message };
     }
   }
 

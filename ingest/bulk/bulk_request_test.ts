@@ -14,9 +14,9 @@ const TYPED: TableSchema = {
 };
 const FOREIGN: TableSchema = { columns: TYPED.columns.slice(1), tags: [] };
 const NOW_NS = 1_763_672_645_123_456_789n;
-const builders = new EventDocumentBuilders(({ index }) =>
-  index === "typed" ? TYPED : index === "foreign" ? FOREIGN : EVENTS_SCHEMA
-);
+const builders = new EventDocumentBuilders(({ index }) => ({
+  schema: index === "typed" ? TYPED : index === "foreign" ? FOREIGN : EVENTS_SCHEMA,
+}));
 
 /** `sizes` are those of the pieces that the body arrives in. */
 function decode(body: string | Uint8Array, pathIndex?: string, sizes: readonly number[] = []) {

@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { OperatingError } from "../../shared/base/errors.ts";
-import { EVENTS_SCHEMA } from "../../shared/event/events.ts";
+import { EVENTS_SHAPE } from "../../shared/event/table_shape.ts";
 import type { LaneId } from "../../shared/event/tenant.ts";
 import { ByteBudget } from "../../shared/http/byte_budget.ts";
 import { SystemClock } from "../../shared/os/clock.ts";
@@ -51,7 +51,7 @@ async function answer(world: World) {
     clock: new SystemClock(),
     metrics,
     random: new SystemRandom(),
-    builders: new EventDocumentBuilders(() => EVENTS_SCHEMA),
+    builders: new EventDocumentBuilders(() => EVENTS_SHAPE),
     bodies,
     bodyBytesMax: 100_000,
     requestMsMax: 200,

@@ -9,7 +9,7 @@ import {
   type DocumentOptions,
   EventDocumentBuilder,
 } from "../../shared/columns/event_documents.ts";
-import type { TableSchema } from "../../shared/event/schema.ts";
+import type { TableShape } from "../../shared/event/table_shape.ts";
 import type { LaneId } from "../../shared/event/tenant.ts";
 
 export interface DocumentBuilder {
@@ -32,28 +32,28 @@ const KEPT_MAX = 8;
 
 /** Builders for tables that have the columns of `events` and maybe more. */
 export class EventDocumentBuilders implements DocumentBuilders {
-  readonly #schemaOf: (lane: LaneId) => TableSchema;
-  readonly #kept: { readonly schema: TableSchema; readonly builder: DocumentBuilder }[] = [];
-  readonly #schemas = new WeakMap<DocumentBuilder, TableSchema>();
+  readonly #shapeOf: (lane: LaneId) => TableShape;
+  readonly #kept: { readonly shape: TableShape; readonly builder: DocumentBuilder }[] = [];
+  readonly #shapes = new WeakMap<DocumentBuilder, TableShape>();
 
-  constructor(schemaOf: (lane: LaneId) => TableSchema) {
-    this.#schemaOf = schemaOf;
+  constructor(shapeOf: (lane: LaneId) => TableShape) {
+    this.#shapeOf = shapeOf;
   }
 
   take(lane: LaneId): DocumentBuilder {
-    const schema = this.#schemaOf(lane);
-    const at = this.#kept.findLastIndex((kept) => kept.schema === schema);
+    const shape = this.#shapeOf(lane);
+    const at = this.#kept.findLastIndex((kept) => kept.shape === shape);
     const kept = at < 0 ? undefined : this.#kept.splice(at, 1)[0]?.builder;
     if (kept !== undefined) return kept;
-    const builder = new EventDocumentBuilder(schema);
-    this.#schemas.set(builder, schema);
+    const builder = new EventDocumentBuilder(shape);
+    this.#shapes.set(builder, shape);
     return builder;
   }
 
   giveBack(builder: DocumentBuilder): void {
-    const schema = this.#schemas.get(builder);
-    if (schema === undefined) return;
+    const shape = this.#shapes.get(builder);
+    if (shape === undefined) return;
     if (this.#kept.length >= KEPT_MAX) this.#kept.shift();
-    this.#kept.push({ schema, builder });
+    this.#kept.push({ shape, builder });
   }
 }

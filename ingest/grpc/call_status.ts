@@ -7,9 +7,10 @@
  * RESOURCE_EXHAUSTED without `RetryInfo`.
  */
 
-import { encodeStatusProtobuf } from "../../proto/otlp_logs.ts";
+import { encodeExportLogsResponseProtobuf, encodeStatusProtobuf } from "../../proto/otlp_logs.ts";
 import { ERROR_KINDS, type OperatingError } from "../../shared/base/errors.ts";
 import type { Http2Answer } from "../../shared/http2/stream.ts";
+import type { RefusedRows } from "../mapped_rows.ts";
 
 /** Numbers of `google.rpc.Code`, as far as calls end with them. */
 export const STATUS_NAMES: Readonly<Record<number, string>> = {
@@ -41,12 +42,24 @@ const HEAD = [
   ["content-type", "application/grpc"],
 ] as const;
 
+/** Of a message: a flag for compression and its length. */
+const PREFIX_BYTES = 5;
+
 /** Full success: an `Export…ServiceResponse` with nothing set, which has no bytes. */
 export const ACCEPTED: Http2Answer = {
   fields: HEAD,
-  body: new Uint8Array(5),
+  body: new Uint8Array(PREFIX_BYTES),
   trailers: [["grpc-status", "0"]],
 };
+
+/** Success but for some rows: an `ExportLogsServiceResponse` with its `partial_success`. */
+export function partlyAccepted({ count, reason }: RefusedRows): Http2Answer {
+  const message = encodeExportLogsResponseProtobuf({ rejected: count, message: reason });
+  const body = new Uint8Array(PREFIX_BYTES + message.byteLength);
+  new DataView(body.buffer).setUint32(1, message.byteLength);
+  body.set(message, PREFIX_BYTES);
+  return { ...ACCEPTED, body };
+}
 
 /** The `google.rpc.Code` that `error` ends a call with. */
 export function statusCodeOf(error: OperatingError): number {

@@ -14,7 +14,7 @@ import { idempotencyOf, keyOfBody } from "../idempotency.ts";
 import type { OtlpDeps, OtlpSignal } from "../otlp_route.ts";
 import { type ReceivedRows, takeRows } from "../take_rows.ts";
 import { readMessage } from "./call_message.ts";
-import { ACCEPTED, failedCall, STATUS_NAMES, statusCodeOf } from "./call_status.ts";
+import { ACCEPTED, failedCall, partlyAccepted, STATUS_NAMES, statusCodeOf } from "./call_status.ts";
 
 /** Answers a call and counts it once. Never rejects. */
 export async function answerExport(
@@ -30,9 +30,13 @@ export async function answerExport(
     metrics.requestSecs.observe((clock.monotonicMs() - startMs) / 1_000, { endpoint });
   };
   try {
-    await takeRows(endpoint, (hold, late) => receive(call, { signal, hold, late, deps }), deps);
+    const refused = await takeRows(
+      endpoint,
+      (hold, late) => receive(call, { signal, hold, late, deps }),
+      deps,
+    );
     count(0);
-    return ACCEPTED;
+    return refused === undefined ? ACCEPTED : partlyAccepted(refused);
   } catch (thrown) {
     const error = asOperatingError(thrown);
     count(statusCodeOf(error));

@@ -8,7 +8,7 @@
 import { OperatingError } from "../../shared/base/errors.ts";
 import type { CatalogReader } from "../../shared/catalog/catalog.ts";
 import {
-  INDEX_VIEW_MS_MAX,
+  INDEX_VIEW_INTERVAL_MS,
   type IndexCatalog,
   type ManagedIndex,
 } from "../../shared/catalog/index_catalog.ts";
@@ -24,7 +24,7 @@ import type { Clock } from "../../shared/os/clock.ts";
 import { type Random, uuidV4 } from "../../shared/os/random.ts";
 
 /** Ingest servers that read at that interval have read by then. */
-const FORGOTTEN_MS = INDEX_VIEW_MS_MAX + 500;
+const HEARD_MS = INDEX_VIEW_INTERVAL_MS + 250;
 const REPLACE_ATTEMPTS_MAX = 5;
 /** Tag of a table that nobody configured: there is nothing about it that a client could change. */
 const UNCONFIGURED_ETAG = "unconfigured";
@@ -72,19 +72,22 @@ export class ManagedIndexes {
   }
 
   /**
-   * Waits, a few seconds at most, when an index of that id was dropped just now. Errors: `conflict` (`index_exists`);
-   * `invalid_argument`.
+   * Returns when ingest servers map rows as it says; one of that id that was dropped just now they have forgotten
+   * before. Errors: `conflict` (`index_exists`); `invalid_argument`.
    */
   async create(namespace: string, config: IndexConfig): Promise<ManagedIndex> {
     const { catalog, clock, random } = this.#deps;
     indexSchema(config.doc_mapping); // Refuses what no table can have.
     const { epochs } = await catalog.indexView(namespace);
     const droppedMs = epochs.get(config.index_id)?.droppedMs ?? 0;
-    const waitMs = Math.min(FORGOTTEN_MS, droppedMs + FORGOTTEN_MS - clock.nowMs());
+    const waitMs = Math.min(HEARD_MS, droppedMs + HEARD_MS - clock.nowMs());
     if (waitMs > 0) await clock.sleep(waitMs);
     const index = { config, etag: uuidV4(random) };
     const writer = await this.#deps.writer();
-    if (await writer.create(namespace, index) === "created") return index;
+    if (await writer.create(namespace, index) === "created") {
+      await clock.sleep(HEARD_MS);
+      return index;
+    }
     throw new OperatingError(
       "conflict",
       `Cannot create index ${config.index_id}: there is one; change it with ` +
@@ -94,7 +97,7 @@ export class ManagedIndexes {
   }
 
   /**
-   * Errors: `not_found`; `precondition_failed` when `condition` does not hold; `invalid_argument` (`not_additive`);
+   * Returns when ingest servers map rows as it says. Errors: `not_found`; `precondition_failed` when `condition` does not hold; `invalid_argument` (`not_additive`);
    * `conflict` while others keep changing it.
    */
   async replace(
@@ -110,7 +113,10 @@ export class ManagedIndexes {
       const index = { config, etag: uuidV4(this.#deps.random) };
       const expected = before.etag === UNCONFIGURED_ETAG ? undefined : before.etag;
       const writer = await this.#deps.writer();
-      if (await writer.replace(namespace, index, expected) === "replaced") return index;
+      if (await writer.replace(namespace, index, expected) === "replaced") {
+        await this.#deps.clock.sleep(HEARD_MS);
+        return index;
+      }
     }
     throw new OperatingError(
       "conflict",

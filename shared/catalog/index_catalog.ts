@@ -10,10 +10,10 @@ import type { IndexTemplate } from "../event/index_template.ts";
 import type { TableIdent } from "../event/tenant.ts";
 
 /**
- * How long an ingest server may take to hear of a change: it reads the view this often. A name that was dropped is
- * made again no earlier, so that no row meant for the new index is taken for one of the old.
+ * How often an ingest server reads the view. Who changes an index answers a little later than that, so that the rows
+ * which a client sends then are mapped as it said.
  */
-export const INDEX_VIEW_MS_MAX = 2_000;
+export const INDEX_VIEW_INTERVAL_MS = 500;
 
 export interface ManagedIndex {
   readonly config: IndexConfig;

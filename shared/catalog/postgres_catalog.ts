@@ -140,7 +140,7 @@ class PostgresCatalogReader implements CatalogReader {
 
   async #views(namespaces: readonly string[]): Promise<ReadonlyMap<string, IndexView>> {
     const sql = readViews(namespaces.length > 0);
-    return viewsOf(await this.read("read managed indexes", sql, namespaces));
+    return viewsOf(await this.read("read managed indexes", sql, namespaces), this.#states);
   }
 
   async ping(): Promise<void> {

@@ -1,6 +1,6 @@
 /** `IndexCatalog` and the reading of an `IndexView`, for both databases. The tables are in `sqlite_schema.ts`. */
 
-import { type IndexConfig, parseIndexConfig } from "../event/index_config.ts";
+import { parseIndexConfig } from "../event/index_config.ts";
 import { parseIndexTemplate } from "../event/index_template.ts";
 import type { IndexTemplate } from "../event/index_template.ts";
 import type { TableIdent } from "../event/tenant.ts";
@@ -26,10 +26,10 @@ import {
 export function readViews(ofOne: boolean): string {
   const where = ofOne ? " WHERE table_namespace = $1" : "";
   return "SELECT 'index' AS kind, table_namespace AS namespace, table_name AS name, etag, " +
-    `config AS body, 0 AS epoch, 0 AS dropped_ms FROM svc_indexes${where} ` +
-    "UNION ALL SELECT 'template', table_namespace, template_id, '', body, 0, 0 " +
+    `config, '' AS body, 0 AS epoch, 0 AS dropped_ms FROM svc_indexes${where} ` +
+    "UNION ALL SELECT 'template', table_namespace, template_id, '', '', body, 0, 0 " +
     `FROM svc_index_templates${where} ` +
-    "UNION ALL SELECT 'epoch', table_namespace, table_name, '', '', epoch, dropped_ms " +
+    "UNION ALL SELECT 'epoch', table_namespace, table_name, '', '', '', epoch, dropped_ms " +
     `FROM svc_index_epochs${where}`;
 }
 
@@ -38,7 +38,7 @@ export const READ_STATE = "SELECT etag, config, epoch FROM (SELECT 1 AS one) AS 
   "LEFT JOIN svc_indexes AS i ON i.table_namespace = $1 AND i.table_name = $2 " +
   "LEFT JOIN svc_index_epochs AS e ON e.table_namespace = $1 AND e.table_name = $2";
 
-const PARSED_MAX = 256;
+const PARSED_MAX = 4_096;
 
 /** Reads states; configurations that were read before are not parsed again. */
 export class IndexStates {
@@ -49,12 +49,13 @@ export class IndexStates {
   of(row: SqlRow | undefined): IndexState {
     if (row === undefined) return { index: undefined, epoch: 0 };
     return {
-      index: row["etag"] === null ? undefined : this.#index(row),
+      index: row["etag"] === null ? undefined : this.index(row),
       epoch: row["epoch"] === null ? 0 : integerOf(row, "epoch"),
     };
   }
 
-  #index(row: SqlRow): ManagedIndex {
+  /** Of a row with `etag` and `config`. Errors: `corrupt`. */
+  index(row: SqlRow): ManagedIndex {
     const etag = textOf(row, "etag");
     let index = this.#parsed.get(etag);
     if (index === undefined) {
@@ -68,7 +69,7 @@ export class IndexStates {
 }
 
 /** Views by namespace. Errors: `corrupt`. */
-export function viewsOf(rows: readonly SqlRow[]): Map<string, IndexView> {
+export function viewsOf(rows: readonly SqlRow[], states: IndexStates): Map<string, IndexView> {
   const views = new Map<string, OpenView>();
   for (const row of rows) {
     const namespace = textOf(row, "namespace");
@@ -77,7 +78,7 @@ export function viewsOf(rows: readonly SqlRow[]): Map<string, IndexView> {
       view = { indexes: new Map(), templates: [], epochs: new Map() };
       views.set(namespace, view);
     }
-    add(view, row);
+    add(view, row, states);
   }
   return views;
 }
@@ -88,14 +89,12 @@ interface OpenView {
   readonly epochs: Map<string, Epoch>;
 }
 
-function add(view: OpenView, row: SqlRow): void {
+function add(view: OpenView, row: SqlRow, states: IndexStates): void {
   const name = textOf(row, "name");
   switch (textOf(row, "kind")) {
-    case "index": {
-      const config: IndexConfig = parsedOf(row, "body", parseIndexConfig);
-      view.indexes.set(name, { config, etag: textOf(row, "etag") });
+    case "index":
+      view.indexes.set(name, states.index(row));
       break;
-    }
     case "template":
       view.templates.push(parsedOf(row, "body", parseIndexTemplate));
       break;

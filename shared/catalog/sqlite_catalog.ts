@@ -177,7 +177,7 @@ class SqliteCatalogReader implements CatalogReader {
     return this.read<ReadonlyMap<string, IndexView>>("read managed indexes", new Map(), (db) =>
       // A file that an older program made has none.
       hasTable(db, "svc_dropped_tables")
-        ? viewsOf(sqliteRows(db, readViews(namespaces.length > 0), namespaces))
+        ? viewsOf(sqliteRows(db, readViews(namespaces.length > 0), namespaces), this.#states)
         : new Map());
   }
 

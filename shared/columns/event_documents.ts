@@ -1,10 +1,11 @@
 /**
  * JSON documents → a batch of the table `events`, or of one that has more columns. The mapping is
- * `shared/event/document.ts`; a further column takes the member of its name, which must fit its type.
+ * `shared/event/document.ts`; a further column takes the member of its name (`shared/event/mapped_values.ts`).
  *
  * Invariant: a document that is refused as invalid leaves no trace; the builder can go on with the next one.
  */
 
+import { present } from "../base/assert.ts";
 import { isOperatingError, OperatingError } from "../base/errors.ts";
 import {
   type DocumentDefaults,
@@ -15,9 +16,10 @@ import {
 } from "../event/document.ts";
 import { NS_PER_US } from "../base/time.ts";
 import { EVENTS_SCHEMA } from "../event/events.ts";
+import { ownColumns, ValueMapper } from "../event/mapped_values.ts";
 import type { Column, TableSchema } from "../event/schema.ts";
-import { type TypedValue, typedValue } from "../event/typed_value.ts";
-import { present } from "../base/assert.ts";
+import { EVENTS_SHAPE, type TableShape } from "../event/table_shape.ts";
+import type { TypedValue } from "../event/typed_value.ts";
 import type { ColumnBatch } from "./batch.ts";
 import {
   type ColumnBuilder,
@@ -43,18 +45,21 @@ export class EventDocumentBuilder {
   readonly #schema: TableSchema;
   /** Columns that `events` does not have. */
   readonly #further: readonly FurtherColumn[];
-  readonly #furtherNames: ReadonlySet<string> | undefined;
+  /** undefined: nothing is asked of a document, and nothing taken out of it. */
+  readonly #mapper: ValueMapper | undefined;
+  /** Must be there, of a table that somebody configured. */
+  readonly #timeMember: string | undefined;
   #documents = 0;
 
-  /** Errors: `invalid_argument` when `schema` lacks columns of `events`. */
-  constructor(schema: TableSchema = EVENTS_SCHEMA) {
+  /** Errors: `invalid_argument` when the shape lacks columns of `events`. */
+  constructor(shape: TableShape = EVENTS_SHAPE) {
+    const { schema, mapping } = shape;
+    const columns = ownColumns(shape);
     this.#schema = schema;
-    this.#further = furtherColumns(schema).map((column) => ({
-      column,
-      builder: columnBuilderOf(column.type),
-    }));
-    if (this.#further.length > 0) {
-      this.#furtherNames = new Set(this.#further.map(({ column }) => column.name));
+    this.#further = columns.map((column) => ({ column, builder: columnBuilderOf(column.type) }));
+    this.#timeMember = mapping?.timestamp_field;
+    if (columns.length > 0 || mapping !== undefined) {
+      this.#mapper = new ValueMapper(columns, mapping);
     }
   }
 
@@ -129,17 +134,26 @@ export class EventDocumentBuilder {
   #eventOf(options: DocumentOptions, document: () => JsonDocument): DocumentValues {
     try {
       const parsed = document();
-      if (this.#furtherNames === undefined) {
+      if (this.#mapper === undefined) {
         return { event: eventOfDocument(parsed, options), values: NO_VALUES };
       }
-      const values = this.#further.map(({ column }) => columnValue(parsed, column));
-      const event = eventOfDocument(parsed, { ...options, columnMembers: this.#furtherNames });
-      return { event, values };
+      return this.#mapped(this.#mapper, parsed, options);
     } catch (error) {
       if (!isOperatingError(error)) throw error;
       const line = options.line ?? this.#documents;
       throw new OperatingError(error.code, `Line ${line}: ${error.message}`, { cause: error });
     }
+  }
+
+  #mapped(mapper: ValueMapper, parsed: JsonDocument, options: DocumentOptions): DocumentValues {
+    const { values, taken } = mapper.read(parsed);
+    const event = eventOfDocument(parsed, {
+      ...options,
+      columnMembers: taken,
+      ...(this.#timeMember === undefined ? {} : { timeMember: this.#timeMember }),
+    });
+    mapper.checkAttributes(event.attributes);
+    return { event, values };
   }
 }
 
@@ -155,37 +169,6 @@ interface DocumentValues {
 }
 
 const NO_VALUES: readonly undefined[] = [];
-
-function furtherColumns(schema: TableSchema): Column[] {
-  for (const { id, name, type } of EVENTS_SCHEMA.columns) {
-    const found = schema.columns.find((column) => column.id === id);
-    if (found?.name === name && found.type === type) continue;
-    throw new OperatingError(
-      "invalid_argument",
-      `Cannot store documents in a table without column ${name} of type ${type}: ` +
-        "it has not the columns of events",
-      { reason: "table_shape" },
-    );
-  }
-  return schema.columns.filter(({ id }) => EVENTS_SCHEMA.columns.every((core) => core.id !== id));
-}
-
-function columnValue(document: JsonDocument, column: Column): TypedValue | undefined {
-  const { name, type, required } = column;
-  const value = document[name] ?? undefined;
-  if (value === undefined) {
-    if (!required) return undefined;
-    throw misfit(`it lacks ${name}, which is required`);
-  }
-  const typed = typedValue(value, type);
-  if (typed !== undefined) return typed;
-  const text = JSON.stringify(value);
-  throw misfit(`${name} is ${text.length > 100 ? `${text.slice(0, 100)}…` : text}, not ${type}`);
-}
-
-function misfit(why: string): OperatingError {
-  return new OperatingError("invalid_argument", `Cannot store the document: ${why}`);
-}
 
 function append(builder: FurtherColumn["builder"], value: TypedValue | undefined): void {
   if (value === undefined) builder.null();

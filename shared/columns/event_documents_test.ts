@@ -77,7 +77,7 @@ const TYPED_SCHEMA: TableSchema = {
 Deno.test({
   name: "EventDocumentBuilder fills the typed columns of a table that has more than events",
   fn() {
-    const builder = new EventDocumentBuilder(TYPED_SCHEMA);
+    const builder = new EventDocumentBuilder({ schema: TYPED_SCHEMA });
     const nowNs = 0n;
     builder.addLine(
       `{"message":"a","status":"200","bytes":9223372036854775807,"took":1e-3,"ok":"true",` +
@@ -140,7 +140,7 @@ for (const { json, names } of MISFITS) {
   Deno.test({
     name: `EventDocumentBuilder refuses ${json} where columns are typed, leaving no trace`,
     fn() {
-      const builder = new EventDocumentBuilder(TYPED_SCHEMA);
+      const builder = new EventDocumentBuilder({ schema: TYPED_SCHEMA });
       assert.throws(
         () => builder.addLine(json, { nowNs: 0n, line: 3 }),
         (error) =>
@@ -159,7 +159,7 @@ Deno.test({
   fn() {
     const columns = EVENTS_SCHEMA.columns.filter(({ name }) => name !== "raw");
     assert.throws(
-      () => new EventDocumentBuilder({ columns, tags: [] }),
+      () => new EventDocumentBuilder({ schema: { columns, tags: [] } }),
       (error) =>
         isOperatingError(error, "invalid_argument") && error.message.includes("column raw"),
     );

@@ -22,6 +22,8 @@ export interface DocumentDefaults {
   readonly id?: string;
   /** Members that have columns of their own: no attributes. */
   readonly columnMembers?: ReadonlySet<string>;
+  /** Member that must hold the time; of `timestamp`, `@timestamp` is another spelling. Without it, either may. */
+  readonly timeMember?: string;
 }
 
 export interface EventFields {
@@ -78,7 +80,7 @@ function keepDigits(_key: string, value: unknown, context?: { source?: string })
 
 /** The row of `document`. Throws `invalid_argument` naming a time that cannot be stored. */
 export function eventOfDocument(document: JsonDocument, defaults: DocumentDefaults): EventFields {
-  const time = timeOf(document);
+  const time = timeOf(document, defaults.timeMember);
   const host = fieldOf(document, "host.name", "host", "name");
   const source = fieldOf(document, "service.name", "service", "name", "source");
   const sourcetype = textOf(document.sourcetype);
@@ -139,14 +141,17 @@ function attributesOf(document: JsonDocument, taken: Taken): string | null {
   return isEmpty ? null : jsonText(rest);
 }
 
-function timeOf(document: JsonDocument): { member: string; ns: bigint } | undefined {
-  let member = "@timestamp";
-  let value = document[member] ?? undefined;
-  if (value === undefined) {
-    member = "timestamp";
-    value = document[member] ?? undefined;
-    if (value === undefined) return undefined;
+function timeOf(
+  document: JsonDocument,
+  required: string | undefined,
+): { member: string; ns: bigint } | undefined {
+  const members = required === undefined || required === "timestamp" ? TIME_MEMBERS : [required];
+  const member = members.find((name) => (document[name] ?? undefined) !== undefined);
+  if (member === undefined) {
+    if (required === undefined) return undefined;
+    throw refusal(`it lacks ${required}, which is required and holds its time`);
   }
+  const value = document[member];
   const ns = instantNs(value);
   if (ns !== undefined && ns >= 0n && ns <= TIMESTAMP_NS_MAX) return { member, ns };
   throw refusal(
@@ -164,6 +169,8 @@ export function instantNs(value: unknown): bigint | undefined {
   if (/^-?[0-9]{1,20}$/.test(text)) return integerNs(BigInt(text));
   return parseRfc3339Ns(text);
 }
+
+const TIME_MEMBERS = ["@timestamp", "timestamp"] as const;
 
 /** Below these sizes a Unix time is in s, ms, us; else in ns. Seconds until the year 5138. */
 const UNITS = [

@@ -61,7 +61,7 @@ const RETENTION_SECS_MAX = 100 * 366 * 86_400;
 export const TIMESTAMP_FIELD_DEFAULT = "timestamp";
 
 /** Columns that the service fills itself: no document has a member for them. */
-const OWN_COLUMNS: ReadonlySet<string> = new Set(["timestamp_ns", "attributes"]);
+const OWN_COLUMNS: ReadonlySet<string> = new Set(["timestamp_ns", "raw", "attributes"]);
 
 export const COLUMN_TYPE_OF: Readonly<Record<FieldType, ColumnType>> = {
   datetime: "timestamptz",

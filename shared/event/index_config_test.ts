@@ -91,6 +91,7 @@ const REFUSED: [change: Change, message: RegExp][] = [
     /tokenizer "raw" of field "n": it is long/,
   ],
   [field({ name: "attributes", type: "text" }), /the service fills a column of that name/],
+  [field({ name: "raw", type: "text" }), /the service fills a column of that name/],
   [field({ name: "timestamp_ns", type: "long" }), /the service fills a column of that name/],
   [field({ name: "host", type: "long" }), /type long of field "host": every index has it as text/],
   [field({ name: "Host", type: "text" }), /every index has a column host; write it so/],

@@ -19,7 +19,7 @@ import { ByteBuilder } from "../../shared/columns/byte_builder.ts";
 import { decodeBatch } from "../../shared/columns/ipc.ts";
 import { type RowObject, rowsOf } from "../../shared/columns/rows.ts";
 import { parseOptions } from "../../shared/config/parse_options.ts";
-import { EVENTS_SCHEMA } from "../../shared/event/events.ts";
+import { EVENTS_SHAPE } from "../../shared/event/table_shape.ts";
 import { type LaneId, laneName } from "../../shared/event/tenant.ts";
 import { TRACES_SCHEMA } from "../../shared/event/traces.ts";
 import { jsonResponse } from "../../shared/http/error_response.ts";
@@ -59,7 +59,7 @@ export class FuzzTarget {
       admission,
       stream,
       readyz: () => jsonResponse({ status: "ready" }),
-      schemaOf: () => EVENTS_SCHEMA,
+      shapeOf: () => EVENTS_SHAPE,
     });
     this.handle = (request) => handle(request, { remoteAddr: { hostname: "127.0.0.1" } });
   }

@@ -1,0 +1,105 @@
+import assert from "node:assert/strict";
+import { batchOfRows, rowsOf } from "../shared/columns/rows.ts";
+import { EVENTS_SCHEMA } from "../shared/event/events.ts";
+import { type MappingMode, parseIndexConfig } from "../shared/event/index_config.ts";
+import { indexSchema } from "../shared/event/index_schema.ts";
+import { EVENTS_SHAPE, type TableShape } from "../shared/event/table_shape.ts";
+import { TRACES_SCHEMA } from "../shared/event/traces.ts";
+import { mapRows } from "./mapped_rows.ts";
+
+const NS = 1_795_208_645_123_456_789n;
+
+function batchWith(attributes: readonly (string | null)[]) {
+  const core = { host: "h", source: "s", sourcetype: "t", index: "main" };
+  return batchOfRows(
+    EVENTS_SCHEMA,
+    attributes.map((text, at) => ({
+      timestamp: NS / 1_000n,
+      timestamp_ns: NS,
+      ...core,
+      raw: `row ${at}`,
+      attributes: text,
+    })),
+  );
+}
+
+function shapeOf(mode: MappingMode): TableShape {
+  const { doc_mapping: mapping } = parseIndexConfig({
+    index_id: "app",
+    doc_mapping: {
+      mode,
+      timestamp_field: "ts",
+      field_mappings: [
+        { name: "ts", type: "datetime", required: true },
+        { name: "status", type: "long" },
+      ],
+    },
+  });
+  return { mapping, schema: indexSchema(mapping) };
+}
+
+const ATTRIBUTES = [
+  null,
+  '{"status":200,"big":12345678901234567890}',
+  '{"status":"many"}',
+  '{"other":true}',
+];
+
+const CASES: [mode: MappingMode, rows: unknown[], refused: unknown][] = [
+  [
+    "dynamic",
+    [["row 0", null, null], ["row 1", 200n, '{"big":12345678901234567890}'], [
+      "row 3",
+      null,
+      '{"other":true}',
+    ]],
+    { count: 1, reason: 'Cannot store the document: status is "many", not long' },
+  ],
+  [
+    "lenient",
+    [
+      ["row 0", null, null],
+      ["row 1", 200n, '{"big":12345678901234567890}'],
+      ["row 2", null, '{"status":"many"}'],
+      ["row 3", null, '{"other":true}'],
+    ],
+    undefined,
+  ],
+  [
+    "strict",
+    [["row 0", null, null]],
+    {
+      count: 3,
+      reason: 'Cannot store the document: the mapping is strict and does not name "big"',
+    },
+  ],
+];
+
+for (const [mode, expected, refused] of CASES) {
+  Deno.test({
+    name: `mapRows of log rows in mode ${mode}`,
+    fn() {
+      let released = 0;
+      const batch = { ...batchWith(ATTRIBUTES), release: () => released += 1 };
+      const mapped = mapRows(batch, shapeOf(mode));
+      const rows = rowsOf(mapped.batch);
+      assert.deepEqual(rows.map((row) => [row["raw"], row["status"], row["attributes"]]), expected);
+      assert.ok(rows.every((row) => row["ts"] === NS / 1_000n && row["timestamp_ns"] === NS));
+      assert.deepEqual(mapped.refused, refused);
+      assert.equal(released, 1);
+    },
+  });
+}
+
+Deno.test({
+  name: "mapRows leaves rows of other tables as they are, and tells a new epoch",
+  fn() {
+    const batch = batchWith([null]);
+    assert.equal(mapRows(batch, EVENTS_SHAPE).batch, batch);
+    const spans = { ...batch, schema: TRACES_SCHEMA };
+    assert.equal(mapRows(spans, shapeOf("strict")).batch, spans);
+    const later = mapRows(batch, { schema: { ...EVENTS_SCHEMA, epoch: 3 } }).batch;
+    assert.equal(later.schema.epoch, 3);
+    assert.equal(later.columns, batch.columns);
+  },
+});

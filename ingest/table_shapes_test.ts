@@ -1,0 +1,115 @@
+import assert from "node:assert/strict";
+import { OperatingError } from "../shared/base/errors.ts";
+import type { IndexView } from "../shared/catalog/index_catalog.ts";
+import { EVENTS_SCHEMA } from "../shared/event/events.ts";
+import { parseIndexConfig } from "../shared/event/index_config.ts";
+import { parseIndexTemplate } from "../shared/event/index_template.ts";
+import type { TableSchema } from "../shared/event/schema.ts";
+import { FakeClock } from "../shared/testing/fake_clock.ts";
+import { EVENTS_SHAPE } from "../shared/event/table_shape.ts";
+import { TableShapes } from "./table_shapes.ts";
+
+const withColumn = (name: string): TableSchema => ({
+  columns: [...EVENTS_SCHEMA.columns, { id: 9, name, type: "long", required: false }],
+  tags: [],
+});
+
+Deno.test({
+  name: "TableShapes follows the catalog within seconds, and keeps what it knew while that is away",
+  fn: async () => {
+    const clock = new FakeClock();
+    let tables = new Map<string, Map<string, TableSchema>>();
+    let isAway = false;
+    const catalog = {
+      namespaces: () => {
+        if (isAway) return Promise.reject(new OperatingError("unavailable", "locked"));
+        return Promise.resolve([...tables.keys()]);
+      },
+      tableSchemas: (namespace: string) =>
+        Promise.resolve(structuredClone(tables.get(namespace) ?? new Map())),
+      indexViews: () => Promise.resolve(new Map()),
+    };
+    const shapes = new TableShapes(catalog, { clock });
+    const orders = { tenant: "default", index: "orders" };
+    await shapes.start();
+    assert.equal(shapes.shapeOf(orders), EVENTS_SHAPE);
+
+    tables = new Map([
+      ["svc", new Map([["orders", withColumn("a")], ["events", EVENTS_SCHEMA]])],
+      ["acme", new Map([["orders", withColumn("b")]])],
+    ]);
+    await clock.advance(5_000);
+    const first = shapes.shapeOf(orders);
+    assert.deepEqual(first.schema.columns, withColumn("a").columns);
+    assert.equal(shapes.shapeOf({ tenant: "default", index: "events" }), EVENTS_SHAPE);
+    const acme = shapes.shapeOf({ tenant: "acme", index: "orders" });
+    assert.equal(acme.schema.columns.at(-1)?.name, "b");
+    await clock.advance(5_000);
+    assert.equal(shapes.shapeOf(orders), first, "the same object");
+
+    isAway = true;
+    tables = new Map();
+    await clock.advance(60_000);
+    assert.equal(shapes.shapeOf(orders), first);
+    isAway = false;
+    await clock.advance(5_000);
+    assert.equal(shapes.shapeOf(orders), EVENTS_SHAPE);
+
+    await shapes.stop();
+    assert.equal(clock.sleepers, 0);
+  },
+});
+
+const TIME = { name: "timestamp", type: "datetime", required: true };
+const CONFIG = parseIndexConfig({
+  index_id: "app",
+  doc_mapping: { mode: "strict", field_mappings: [TIME, { name: "status", type: "long" }] },
+});
+const TEMPLATE = parseIndexTemplate({
+  template_id: "t",
+  index_id_patterns: ["web-*"],
+  doc_mapping: { field_mappings: [TIME, { name: "path", type: "text" }] },
+});
+
+Deno.test({
+  name:
+    "TableShapes knows configured indexes, templates and epochs; the same object while they stay",
+  fn: async () => {
+    const clock = new FakeClock();
+    let view: IndexView = {
+      indexes: new Map([["app", { config: CONFIG, etag: "e" }]]),
+      templates: [TEMPLATE],
+      epochs: new Map([["gone", { count: 2, droppedMs: 1 }]]),
+    };
+    const shapes = new TableShapes({
+      namespaces: () => Promise.resolve([]),
+      tableSchemas: () => Promise.resolve(new Map()),
+      indexViews: () => Promise.resolve(new Map([["svc", structuredClone(view)]])),
+    }, { clock });
+    await shapes.start();
+    const shapeOf = (index: string) => shapes.shapeOf({ tenant: "default", index });
+    const ownNames = (index: string) =>
+      shapeOf(index).schema.columns.slice(EVENTS_SCHEMA.columns.length).map(({ name }) => name);
+    assert.deepEqual(shapeOf("app").mapping, CONFIG.doc_mapping);
+    assert.deepEqual(ownNames("app"), ["status"]);
+    assert.deepEqual(ownNames("web-1"), ["path"]);
+    assert.deepEqual([ownNames("gone"), shapeOf("gone").schema.epoch], [[], 2]);
+    assert.equal(shapeOf("other"), EVENTS_SHAPE);
+    assert.equal(shapes.shapeOf({ tenant: "acme", index: "app" }), EVENTS_SHAPE);
+
+    const before = [shapeOf("app"), shapeOf("web-1"), shapeOf("gone")];
+    await clock.advance(500);
+    assert.deepEqual([shapeOf("app"), shapeOf("web-1"), shapeOf("gone")], before);
+    assert.ok(before.every((shape, at) => shape === shapeOf(["app", "web-1", "gone"][at] ?? "")));
+
+    view = {
+      indexes: new Map(),
+      templates: [],
+      epochs: new Map([["app", { count: 1, droppedMs: 2 }]]),
+    };
+    await clock.advance(500);
+    assert.deepEqual(shapeOf("app"), { schema: { ...EVENTS_SCHEMA, epoch: 1 } });
+    assert.equal(shapeOf("web-1"), EVENTS_SHAPE);
+    await shapes.stop();
+  },
+});

@@ -1,0 +1,13 @@
+/** What rows of a table must be before they are taken in: its columns, and its mapping where somebody configured it. */
+
+import { EVENTS_SCHEMA } from "./events.ts";
+import type { DocMapping } from "./index_config.ts";
+import type { TableSchema } from "./schema.ts";
+
+export interface TableShape {
+  readonly schema: TableSchema;
+  /** undefined: any member that has no column is an attribute. */
+  readonly mapping?: DocMapping;
+}
+
+export const EVENTS_SHAPE: TableShape = { schema: EVENTS_SCHEMA };
