@@ -6,14 +6,14 @@ import type { DataFile } from "../../iceberg/types.ts";
 import type { ParquetFooter } from "../../parquet/footer.ts";
 import type { ReadableStore } from "../../storage/object_store.ts";
 import type { DataFileLease, DataFiles, ObjectCacheMeter } from "../data_files.ts";
-import type { Plan, ScanPart, TablePlan } from "../plan.ts";
+import { partBytes, type Plan, type ScanPart } from "../plan.ts";
 import { type ByteRange, joined, rangeBytes } from "./byte_ranges.ts";
 import type { CachedFile, Caller } from "./cached_file.ts";
 import { countedStore } from "./counted_store.ts";
 import type { FileLayout } from "./file_layout.ts";
 import { untilAborted } from "../until_aborted.ts";
 import { fileError, type ObjectCache } from "./object_cache.ts";
-import { scannedParts } from "./scanned_parts.ts";
+import { isSettled, scannedParts } from "./scanned_parts.ts";
 import { StoreReads } from "./store_reads.ts";
 
 export class CachedDataFiles implements DataFiles {
@@ -84,8 +84,8 @@ class CachedLease implements DataFileLease {
   }
 
   async name(plan: Plan): Promise<void> {
-    const paths = new Set(fileParts(plan).map(({ part }) => part.path));
-    await untilAborted(Promise.all([...paths].map((path) => this.#settle(path))), this.#signal);
+    const paths = [...partsByPath(plan).keys()];
+    await untilAborted(Promise.all(paths.map((path) => this.#settle(path))), this.#signal);
   }
 
   bring(plan: Plan): Promise<Plan> {
@@ -99,34 +99,53 @@ class CachedLease implements DataFileLease {
     this.#tellEnded(this.reads);
   }
 
-  /** First every footer, so that it is known what is needed; then that, in the order of the plan. */
   async #bring(plan: Plan): Promise<Plan> {
-    const paths = [...new Set(fileParts(plan).map(({ part }) => part.path))];
+    const tables = plan.tables.map((table) => ({
+      ...table,
+      columnsAtHand: new Set(table.projected.map(({ id }) => id)),
+    }));
+    return tables.every(isSettled)
+      ? await this.#bringSettled({ ...plan, tables })
+      : await this.#bringNarrowed({ ...plan, tables });
+  }
+
+  /** Where the parts stay what they are, each file's chunks are asked for as soon as its footer tells where they are. */
+  async #bringSettled(plan: Plan): Promise<Plan> {
+    const byPath = partsByPath(plan);
+    using _room = this.#cache.reserve(this.#estimate(byPath), this.#own());
+    await this.#all([...byPath], async ([path, parts]) => {
+      const layout = await this.#layout(path);
+      await this.#fill(path, rangesOf(parts, layout), layout);
+    });
+    return plan;
+  }
+
+  /** Else first every footer, so that it is known what is needed; then that, in the order of the plan. */
+  async #bringNarrowed(plan: Plan): Promise<Plan> {
     const layouts = new Map<string, FileLayout>();
+    const paths = [...partsByPath(plan).keys()];
     await this.#all(paths, async (path) => void layouts.set(path, await this.#layout(path)));
     const layoutOf = (path: string) => present(layouts.get(path), "a layout");
-    const scanned: Plan = {
+    const narrowed: Plan = {
       ...plan,
-      tables: plan.tables.map((table) => ({
-        ...table,
-        parts: scannedParts(table, layoutOf),
-        columnsAtHand: new Set(table.projected.map(({ id }) => id)),
-      })),
+      tables: plan.tables.map((table) => ({ ...table, parts: scannedParts(table, layoutOf) })),
     };
-    const wanted = new Map<string, ByteRange[]>();
-    for (const { part, projected } of fileParts(scanned)) {
-      const ranges = layoutOf(part.path).scanned(projected, part.range);
-      wanted.set(part.path, [...wanted.get(part.path) ?? [], ...ranges]);
-    }
-    using _room = this.#cache.reserve(this.#missing(wanted), this.#own());
-    await this.#all([...wanted], async ([path, ranges]) => {
-      const { cached } = this.#leased(path);
-      const call = { caller: this.#caller, layout: layoutOf(path) };
-      if (await this.#cache.fill(cached, ranges, call)) this.#missed.add(cached);
-      await this.#settle(path);
-      this.reads.file(!this.#missed.has(cached));
+    const wanted = [...partsByPath(narrowed)].map(([path, parts]) => {
+      const layout = layoutOf(path);
+      return { path, layout, ranges: rangesOf(parts, layout) };
     });
-    return scanned;
+    const missing = wanted.reduce((sum, { path, ranges }) => sum + this.#missing(path, ranges), 0);
+    using _room = this.#cache.reserve(missing, this.#own());
+    await this.#all(wanted, ({ path, ranges, layout }) => this.#fill(path, ranges, layout));
+    return narrowed;
+  }
+
+  async #fill(path: string, ranges: readonly ByteRange[], layout: FileLayout): Promise<void> {
+    const { cached } = this.#leased(path);
+    const call = { caller: this.#caller, layout };
+    if (await this.#cache.fill(cached, ranges, call)) this.#missed.add(cached);
+    await this.#settle(path);
+    this.reads.file(!this.#missed.has(cached));
   }
 
   async #layout(path: string): Promise<FileLayout> {
@@ -144,11 +163,16 @@ class CachedLease implements DataFileLease {
     }
   }
 
-  #missing(wanted: ReadonlyMap<string, readonly ByteRange[]>): number {
-    return [...wanted].reduce((sum, [path, ranges]) => {
-      const { filled } = this.#leased(path).cached;
-      const once = joined(ranges, () => false);
-      return sum + rangeBytes(once.flatMap((range) => filled.missing(range)));
+  #missing(path: string, ranges: readonly ByteRange[]): number {
+    const { filled } = this.#leased(path).cached;
+    return rangeBytes(ranges.flatMap((range) => filled.missing(range)));
+  }
+
+  /** What will be missing, as far as the manifests tell. */
+  #estimate(byPath: ReadonlyMap<string, readonly FilePart[]>): number {
+    return [...byPath].reduce((sum, [path, parts]) => {
+      const bytes = parts.reduce((own, { part, projected }) => own + partBytes(part, projected), 0);
+      return sum + Math.max(0, bytes - this.#leased(path).cached.filled.bytes);
     }, 0);
   }
 
@@ -179,10 +203,18 @@ interface FilePart {
 }
 
 /** The parts that are of data files, with the columns that are read of them. */
-function fileParts({ tables }: Plan): FilePart[] {
-  return tables.flatMap(({ parts, projected }: TablePlan) =>
-    parts.filter(({ origin }) => origin === "file").map((part) => ({ part, projected }))
+function partsByPath({ tables }: Plan): Map<string, FilePart[]> {
+  const parts = tables.flatMap((table) =>
+    table.parts.filter(({ origin }) => origin === "file")
+      .map((part) => ({ part, projected: table.projected }))
   );
+  return Map.groupBy(parts, ({ part }) => part.path);
+}
+
+/** What scans of `parts`, all of one file, read; no byte twice. */
+function rangesOf(parts: readonly FilePart[], layout: FileLayout): ByteRange[] {
+  const ranges = parts.flatMap(({ part, projected }) => layout.scanned(projected, part.range));
+  return joined(ranges, () => false);
 }
 
 /** A guess at a footer's length: ours take about 130 bytes for each chunk, and 1 KiB for the schema. */

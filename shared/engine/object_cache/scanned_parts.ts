@@ -10,12 +10,19 @@ import type { FileLayout } from "./file_layout.ts";
 /** Files of a table read in part, each by a scan of its own; with more, those are read whole, in one scan. */
 const PARTIAL_FILES_MAX = 64;
 
+/** Whether `scannedParts` leaves the parts of a table as they are, whatever its files hold. */
+export function isSettled({ parts, range }: TablePlan): boolean {
+  return (range.minNs === undefined && range.maxNs === undefined) ||
+    parts.every((part) => part.origin !== "file" || part.range !== undefined);
+}
+
 /** The parts to scan of a table; `layoutOf` knows each data file's by its path. Parts that hold no row of it are left out. */
 export function scannedParts(
-  { parts, range }: TablePlan,
+  table: TablePlan,
   layoutOf: (path: string) => FileLayout,
 ): readonly ScanPart[] {
-  if (range.minNs === undefined && range.maxNs === undefined) return parts;
+  const { parts, range } = table;
+  if (isSettled(table)) return parts;
   const narrowed = parts.map((part) => {
     if (part.origin !== "file" || part.range !== undefined) return part;
     const groups = layoutOf(part.path).footer.rowGroups;
