@@ -19,7 +19,7 @@ import {
 import { type ChunkBinding, chunkBytes } from "./chunk_bytes.ts";
 import { KeptStatements } from "./kept_statements.ts";
 import { type ProfileNode, runProfileOf } from "./run_profile.ts";
-import { quoteName } from "./statement_text.ts";
+import { NOT_AT_HAND, quoteName } from "./statement_text.ts";
 
 export interface ConnectionHooks {
   /** Reads the profile that the database wrote last. */
@@ -315,5 +315,6 @@ const FAULTS: readonly (readonly [string, FaultKind])[] = [
   ["HTTP Error", "io"],
   ["INTERNAL", "internal"],
   ["FATAL", "internal"],
+  [`Invalid Input Error: ${NOT_AT_HAND}`, "internal"],
   ["TransactionContext", "internal"],
 ];

@@ -8,7 +8,7 @@
 
 import type { Column, ColumnType } from "../event/schema.ts";
 import type { ScanPart, TablePlan } from "./plan.ts";
-import { quoteName, quoteText } from "./statement_text.ts";
+import { NOT_AT_HAND, quoteName, quoteText } from "./statement_text.ts";
 
 /** SELECT of every column of the plan's table, over what the plan reads. */
 export function relationSql(plan: TablePlan): string {
@@ -40,7 +40,7 @@ function readColumns({ schema: { columns }, columnsAtHand }: TablePlan): ReadCol
   const others = columns.filter((column) => !isAtHand(column)).map((column, at) => {
     const value = at === 0 && atHand.length === 0
       ? "NULL"
-      : `error(${quoteText(`column ${column.name} was planned as not needed`)})`;
+      : `error(${quoteText(`${NOT_AT_HAND} ${column.name}`)})`;
     return `${value}::${SQL_TYPES[column.type]} AS ${quoteName(column.name)}`;
   });
   return {

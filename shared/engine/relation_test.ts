@@ -1,4 +1,4 @@
-import { deepStrictEqual } from "node:assert/strict";
+import { deepStrictEqual, rejects } from "node:assert/strict";
 import { batchOfRows } from "../columns/rows.ts";
 import type { Column, TableSchema } from "../event/schema.ts";
 import { writeParquet } from "../parquet/write_parquet.ts";
@@ -162,5 +162,26 @@ Deno.test({
     const empty = await lab.connection.describe(relationSql(planOf([])), []);
     const full = await lab.connection.describe(relationSql(planOf([part(lab.dir, 0)])), []);
     deepStrictEqual(empty, full);
+  },
+});
+
+Deno.test({
+  name: "relationSql a column that is not at hand fails the statement that takes it, and no other",
+  fn: async () => {
+    await using lab = await openLab();
+    const parts = [part(lab.dir, 0, { first: 2, end: 5 }), part(lab.dir, 1, { first: 4, end: 6 })];
+    const over = (ids: readonly number[], sql: string) => {
+      const plan = { ...planOf(parts), columnsAtHand: new Set(ids) };
+      return lab.connection.texts(`WITH t AS NOT MATERIALIZED (${relationSql(plan)}) ${sql}`);
+    };
+    deepStrictEqual(await over([2], "SELECT count(timestamp_ns) FROM t"), [["5"]]);
+    // Of a UNION whose columns nobody wants the SQL engine takes the first one.
+    deepStrictEqual(await over([], "SELECT count(*) FROM t"), [["5"]]);
+    deepStrictEqual(await over([2], "SELECT count(*) FROM t WHERE timestamp_ns > 3000"), [["3"]]);
+    const refused = over([2], "SELECT max(timestamp) FROM t");
+    await rejects(refused, {
+      kind: "internal",
+      message: /planned as not needed: column timestamp/,
+    });
   },
 });
