@@ -140,9 +140,11 @@ export class ManagedIndexes {
     return templates.toSorted((a, b) => a.template_id < b.template_id ? -1 : 1);
   }
 
+  /** Returns when ingest servers apply it. Errors: `invalid_argument`. */
   async putTemplate(namespace: string, template: IndexTemplate): Promise<void> {
     indexSchema(template.doc_mapping);
     await (await this.#deps.writer()).putTemplate(namespace, template);
+    await this.#deps.clock.sleep(HEARD_MS);
   }
 
   /** Errors: `not_found`. */
