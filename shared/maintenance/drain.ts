@@ -122,7 +122,8 @@ async function drainClaimed(
     names,
   );
   tellQuarantined(deps, lane, quarantined);
-  if (claim.names.length === 0) return "idle";
+  // Between the look and the claim another was faster: the next look leaves those out.
+  if (claim.names.length === 0) return quarantined.length > 0 ? "poisoned" : "overtaken";
   claim.keep(options.signal);
   const signal = options.signal === undefined
     ? claim.lost

@@ -20,11 +20,11 @@ export class FakeClock implements Clock {
   }
 
   nowMs(): number {
-    return this.#nowMs;
+    return Math.floor(this.#nowMs);
   }
 
   nowNs(): bigint {
-    return BigInt(this.#nowMs) * 1_000_000n;
+    return BigInt(this.nowMs()) * 1_000_000n;
   }
 
   monotonicMs(): number {

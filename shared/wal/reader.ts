@@ -104,7 +104,8 @@ async function openIfPresent(fs: ReadableFiles, path: string): Promise<ReadableF
   }
 }
 
-class OpenSegment implements SegmentReader {
+/** A segment in an open file, which it closes. Errors of the constructor: `corrupt` for one of another lane. */
+export class OpenSegment implements SegmentReader {
   readonly lane: LaneId;
   readonly name: string;
   readonly schemaMessage: Uint8Array;
