@@ -8,6 +8,7 @@ import fc from "fast-check";
 import { isOperatingError, OperatingError } from "../../base/errors.ts";
 import type { RowObject } from "../../columns/rows.ts";
 import { EVENTS_SCHEMA } from "../../event/events.ts";
+import { DenoFileSystem } from "../../os/deno_file_system.ts";
 import { readFooter } from "../../parquet/footer.ts";
 import { EngineLab } from "../../testing/engine_lab.ts";
 import { HoleRevealingFiles } from "../../testing/hole_revealing_files.ts";
@@ -133,9 +134,11 @@ Deno.test({
         SPECS,
         CALLS,
         fc.constantFrom(0, 40_000, 2 ** 30),
-        async (specs, calls, objectCacheBytesMax) => {
+        // As it is in production, and so that a hole shows.
+        fc.constantFrom(new DenoFileSystem(), new HoleRevealingFiles()),
+        async (specs, calls, objectCacheBytesMax, files) => {
           await using local = await EngineLab.open();
-          await using remote = await openRemote({ objectCacheBytesMax });
+          await using remote = await openRemote({ objectCacheBytesMax, files });
           await fill(local, specs);
           await fill(remote.lab, specs);
           for (let at = 0; at < calls.length; at += 3) {
