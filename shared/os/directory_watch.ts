@@ -1,0 +1,69 @@
+/**
+ * Tells when something changes directly in a directory, by the system's own events. A hint, no promise: events may be
+ * merged, a network file system has none, and a directory that comes later is found with a delay. Who waits for one
+ * asks at times as well.
+ */
+
+export interface DirectoryWatch extends Disposable {
+  /** Whether events are to be expected now. */
+  readonly isWatching: boolean;
+}
+
+const RETRY_MS = 2_000;
+
+/** Calls `onChange` for each change until it is disposed of. Needs read permission for `path`. */
+export function watchDirectory(path: string, onChange: () => void): DirectoryWatch {
+  return new RunningWatch(path, onChange);
+}
+
+class RunningWatch implements DirectoryWatch {
+  readonly #path: string;
+  readonly #onChange: () => void;
+  #watcher: Deno.FsWatcher | undefined;
+  #retry: ReturnType<typeof setTimeout> | undefined;
+  #isDisposed = false;
+
+  constructor(path: string, onChange: () => void) {
+    this.#path = path;
+    this.#onChange = onChange;
+    this.#start();
+  }
+
+  get isWatching(): boolean {
+    return this.#watcher !== undefined;
+  }
+
+  #start(): void {
+    if (this.#isDisposed) return;
+    try {
+      this.#watcher = Deno.watchFs(this.#path, { recursive: false });
+    } catch {
+      // Not there yet, or too many watches.
+      this.#later();
+      return;
+    }
+    this.#follow(this.#watcher);
+    // It may have changed before the first event could come.
+    this.#onChange();
+  }
+
+  async #follow(watcher: Deno.FsWatcher): Promise<void> {
+    try {
+      for await (const event of watcher) if (event.kind !== "access") this.#onChange();
+    } catch {
+      // As if it had ended.
+    }
+    this.#watcher = undefined;
+    this.#later();
+  }
+
+  #later(): void {
+    if (!this.#isDisposed) this.#retry = setTimeout(() => this.#start(), RETRY_MS);
+  }
+
+  [Symbol.dispose](): void {
+    this.#isDisposed = true;
+    clearTimeout(this.#retry);
+    this.#watcher?.close();
+  }
+}

@@ -1,0 +1,64 @@
+import assert from "node:assert/strict";
+import { join } from "node:path";
+import { DenoFileSystem } from "./deno_file_system.ts";
+import { watchDirectory } from "./directory_watch.ts";
+
+Deno.test({
+  name: "watchDirectory tells of a file made, and of one touched, but not of what is written below",
+  async fn() {
+    const folder = await Deno.makeTempDir({ prefix: "svc-watch-" });
+    try {
+      await Deno.mkdir(join(folder, "lane"));
+      const fs = new DenoFileSystem();
+      let changes = 0;
+      using watch = watchDirectory(folder, () => changes += 1);
+      assert.equal(watch.isWatching, true);
+      const next = (what: string) => {
+        const before = changes;
+        return async () => {
+          for (let tries = 0; changes === before; tries += 1) {
+            assert.ok(tries < 200, `no event for ${what}`);
+            await pause(10);
+          }
+          await pause(50);
+        };
+      };
+      const made = next("a file made");
+      await using _ = await fs.create(join(folder, "bell"));
+      await made();
+      const touched = next("a file touched");
+      await fs.setModified(join(folder, "bell"), Date.now());
+      await touched();
+      const before = changes;
+      await Deno.writeTextFile(join(folder, "lane", "segment"), "rows");
+      await pause(100);
+      assert.equal(changes, before, "a file of a sub-folder");
+    } finally {
+      await Deno.remove(folder, { recursive: true });
+    }
+  },
+});
+
+Deno.test({
+  name: "watchDirectory finds a directory that is made later",
+  async fn() {
+    const folder = await Deno.makeTempDir({ prefix: "svc-watch-" });
+    try {
+      let changes = 0;
+      using watch = watchDirectory(join(folder, "later"), () => changes += 1);
+      assert.deepEqual([watch.isWatching, changes], [false, 0]);
+      await Deno.mkdir(join(folder, "later"));
+      for (let tries = 0; changes === 0; tries += 1) {
+        assert.ok(tries < 500, "not found within five seconds");
+        await pause(10);
+      }
+      assert.equal(watch.isWatching, true);
+    } finally {
+      await Deno.remove(folder, { recursive: true });
+    }
+  },
+});
+
+function pause(ms: number): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, ms));
+}
