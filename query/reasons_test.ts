@@ -90,6 +90,9 @@ const ELSEWHERE: Readonly<Record<string, string>> = {
   admission_full: "sql_admission_test.ts",
   midflight_rows_scanned_exceeded: "midflight_test.ts",
   answer_bytes: "reasons_test.ts",
+  object_cache_in_use: "object_cache_test.ts",
+  object_cache_too_small: "object_cache_test.ts",
+  object_cut_short: "object_cache_test.ts",
 };
 
 Deno.test({

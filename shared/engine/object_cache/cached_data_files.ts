@@ -168,11 +168,12 @@ class CachedLease implements DataFileLease {
     return rangeBytes(ranges.flatMap((range) => filled.missing(range)));
   }
 
-  /** What will be missing, as far as the manifests tell. */
+  /** What will be missing: of files whose footer is not at hand, what the manifests tell. */
   #estimate(byPath: ReadonlyMap<string, readonly FilePart[]>): number {
     return [...byPath].reduce((sum, [path, parts]) => {
-      const bytes = parts.reduce((own, { part, projected }) => own + partBytes(part, projected), 0);
-      return sum + Math.max(0, bytes - this.#leased(path).cached.filled.bytes);
+      const { layout } = this.#leased(path).cached;
+      if (layout !== undefined) return sum + this.#missing(path, rangesOf(parts, layout));
+      return parts.reduce((own, { part, projected }) => own + partBytes(part, projected), sum);
     }, 0);
   }
 

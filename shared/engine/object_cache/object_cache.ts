@@ -107,7 +107,8 @@ export class ObjectCache {
     const inUse = [...this.#files.values()].filter((file) => file.leases > 0);
     const held = inUse.reduce((sum, file) => sum + file.filled.bytes, 0);
     if (held + this.#bytesReserved + bytes > bytesInUseMax) {
-      const isAlone = this.#bytesReserved === 0 && inUse.every((file) => own.has(file));
+      const isAlone = this.#bytesReserved === 0 &&
+        inUse.every((file) => own.has(file) && file.leases === 1);
       throw noRoom(bytes, { isAlone, bytesInUseMax });
     }
     this.#bytesReserved += bytes;
