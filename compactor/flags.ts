@@ -12,6 +12,7 @@ import {
   WAREHOUSE_OPTIONS,
 } from "../shared/config/process_options.ts";
 import type { OptionTable, Settings } from "../shared/config/options.ts";
+import { CLAIM_OPTIONS } from "./claim_flags.ts";
 
 export const ROLES = ["drain", "maintenance", "combined"] as const;
 
@@ -43,6 +44,7 @@ export const OPTIONS = {
   dataDir: DATA_DIR_OPTION,
   wal: WAL_OPTION,
   ...WAREHOUSE_OPTIONS,
+  ...CLAIM_OPTIONS,
   metricsBind: {
     kind: "text",
     flag: "metrics-bind",

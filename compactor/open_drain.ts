@@ -1,6 +1,8 @@
-/** Opens what a drain works on: WAL, warehouse, catalog, Parquet writer. WAL and warehouse are local so far. */
+/** Opens what a drain works on: WAL or its mirror, warehouse, catalog, Parquet writer. The warehouse is local so far. */
 
 import { belowDataDir, localPlaces } from "../shared/catalog/local_places.ts";
+import { OperatingError } from "../shared/base/errors.ts";
+import { openWalClaims } from "../shared/catalog/open_wal_claims.ts";
 import { openCatalog } from "../shared/catalog/open_catalog.ts";
 import { openIndexCatalog } from "../shared/catalog/open_index_catalog.ts";
 import { IcebergReader } from "../shared/iceberg/iceberg_reader.ts";
@@ -8,11 +10,15 @@ import type { DrainDeps } from "../shared/maintenance/drain.ts";
 import type { DrainObserver } from "../shared/maintenance/drain_observer.ts";
 import { SystemClock } from "../shared/os/clock.ts";
 import { DenoFileSystem } from "../shared/os/deno_file_system.ts";
-import { SystemRandom } from "../shared/os/random.ts";
+import { SystemRandom, uuidV4 } from "../shared/os/random.ts";
 import { openParquetEncoder } from "../shared/parquet/parquet_encoder.ts";
 import { type LocalStore, openLocalStore } from "../shared/storage/local_store.ts";
 import { openWalConsumerAdmin } from "../shared/wal/admin.ts";
 import { openWalReader } from "../shared/wal/reader.ts";
+import {
+  MirrorConsumerAdmin,
+  openMirrorWalReader,
+} from "../shared/wal/mirror/mirror_wal_reader.ts";
 import type { CompactorSettings } from "./flags.ts";
 
 export interface CompactorPaths {
@@ -21,6 +27,15 @@ export interface CompactorPaths {
   readonly warehouse: string;
   /** As `openCatalog` takes it. */
   readonly catalog: string;
+  /** Set: the mirror in the warehouse is drained, under claims, and `wal` is not touched. */
+  readonly mirror?: MirrorDrain;
+}
+
+export interface MirrorDrain {
+  /** Below the warehouse, without a slash at its end. */
+  readonly prefix: string;
+  readonly leaseMs: number;
+  readonly attemptsMax: number;
 }
 
 /** Errors: `invalid_argument` for a catalog or warehouse of a kind that is not there yet. */
@@ -33,9 +48,33 @@ export function compactorPaths(
   return { wal: belowDataDir(settings, settings.wal), ...localPlaces(settings) };
 }
 
+/** The mirror that `--catalog-claim` drains. Errors: `invalid_argument` when there is none. */
+export function mirrorDrainOf(
+  settings: Pick<
+    CompactorSettings,
+    "catalogClaim" | "walMirrorPrefix" | "claimLeaseSecs" | "claimAttemptsMax"
+  >,
+): MirrorDrain | undefined {
+  if (!settings.catalogClaim) return undefined;
+  const prefix = settings.walMirrorPrefix.replace(/\/+$/, "");
+  if (prefix === "") {
+    throw new OperatingError(
+      "invalid_argument",
+      'Cannot drain the mirror with an empty --wal-mirror-prefix: give the one of the ingest server ("wal-mirror/")',
+    );
+  }
+  return {
+    prefix,
+    leaseMs: settings.claimLeaseSecs * 1_000,
+    attemptsMax: settings.claimAttemptsMax,
+  };
+}
+
 export interface OpenDrain extends AsyncDisposable {
   readonly deps: DrainDeps;
   readonly store: LocalStore;
+  /** Where requests for commits of a mirrored lane are put. */
+  readonly mirrorAdmin: MirrorConsumerAdmin;
 }
 
 /** Errors: `unavailable`, `corrupt` of the catalog. */
@@ -47,9 +86,23 @@ export async function openDrain(
   const files = new DenoFileSystem();
   const clock = new SystemClock();
   const store = openLocalStore(files, paths.warehouse);
+  const random = new SystemRandom();
+  const mirrorAdmin = new MirrorConsumerAdmin();
   const deps: DrainDeps = {
-    wal: openWalReader(files, paths.wal),
-    admin: openWalConsumerAdmin(files, clock, paths.wal),
+    ...(paths.mirror === undefined
+      ? {
+        wal: openWalReader(files, paths.wal),
+        admin: openWalConsumerAdmin(files, clock, paths.wal),
+      }
+      : {
+        wal: openMirrorWalReader(store, paths.mirror.prefix),
+        admin: mirrorAdmin,
+        claiming: {
+          ...paths.mirror,
+          claims: opening.use(await openWalClaims(paths.catalog, { files })),
+          claimant: `compactor ${uuidV4(random)}`,
+        },
+      }),
     store,
     catalog: opening.use(await openCatalog(paths.catalog, { files })),
     indexes: opening.use(await openIndexCatalog(paths.catalog, { files })),
@@ -57,9 +110,9 @@ export async function openDrain(
     reader: new IcebergReader(store),
     encoder: opening.use(openParquetEncoder()),
     clock,
-    random: new SystemRandom(),
+    random,
     observer,
   };
   const opened = opening.move();
-  return { deps, store, [Symbol.asyncDispose]: () => opened.disposeAsync() };
+  return { deps, store, mirrorAdmin, [Symbol.asyncDispose]: () => opened.disposeAsync() };
 }

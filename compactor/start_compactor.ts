@@ -19,9 +19,18 @@ import { metricsHandler } from "../shared/metrics/scrape.ts";
 import type { CompactorSettings } from "./flags.ts";
 import { logDrain } from "./log_drain.ts";
 import { createCompactorMetrics } from "./metrics.ts";
-import { type CompactorPaths, compactorPaths, type OpenDrain, openDrain } from "./open_drain.ts";
+import { type DrainBells, listenToCatalog, watchWal } from "./drain_bells.ts";
+import {
+  type CompactorPaths,
+  compactorPaths,
+  mirrorDrainOf,
+  type OpenDrain,
+  openDrain,
+} from "./open_drain.ts";
 
 const MIB = 1024 * 1024;
+/** What one claim takes: less than a drain that is alone, so that several share a backlog. */
+const CLAIM_BYTES_MAX = 64 * MIB;
 const TEMPORARIES_INTERVAL_MS = 3_600_000;
 
 export interface RunningDrain extends AsyncDisposable {
@@ -44,7 +53,7 @@ export async function startCompactor(settings: CompactorSettings): Promise<Compa
     serve({ ...bind, option: "--metrics-bind", handler: metricsHandler(metrics) }),
   );
   const drain = starting.use(
-    await startDrain(compactorPaths(settings), {
+    await startDrain(drainPaths(settings), {
       role: settings.role,
       intervalMs: settings.intervalSecs * 1_000,
       gate: gateOf(settings),
@@ -90,19 +99,36 @@ export async function startDrain(
   );
   const sweeps = role !== "drain";
   if (sweeps) starting.defer(sweepTemporariesHourly(opened));
+  const drains = role !== "maintenance";
+  let wake = () => {};
+  const bells = drains
+    ? starting.use(openBells(paths, opened, { intervalMs, wake: () => wake() }))
+    : undefined;
   const loop = starting.use(
     startDrainLoop(opened.deps, {
       gate,
-      drains: role !== "maintenance",
+      drains,
       sweeps,
       expire,
       intervalMs,
+      ...(bells === undefined ? {} : { pollMs: () => bells.pollMs() }),
     }),
   );
+  wake = () => loop.wake();
   const running = starting.move();
   let stopping: Promise<void> | undefined;
   const stop = () => stopping ??= running.disposeAsync();
   return { wake: () => loop.wake(), stop, [Symbol.asyncDispose]: stop };
+}
+
+function openBells(
+  paths: CompactorPaths,
+  { mirrorAdmin }: OpenDrain,
+  options: { readonly intervalMs: number; wake(): void },
+): DrainBells {
+  return paths.mirror === undefined
+    ? watchWal(paths, options.wake)
+    : listenToCatalog(paths, { ...options, admin: mirrorAdmin });
 }
 
 /** What `--once` did; also how many committed segments it removed. */
@@ -115,7 +141,7 @@ export async function compactOnce(
   settings: CompactorSettings,
   options: { readonly signal?: AbortSignal } = {},
 ): Promise<OnceTotals> {
-  await using opened = await openDrain(compactorPaths(settings), logDrain());
+  await using opened = await openDrain(drainPaths(settings), logDrain());
   const { deps, store } = opened;
   const idle = { lanes: 0, rows: 0, files: 0, commits: 0, poisoned: 0, secs: 0, failures: [] };
   const totals = settings.role === "maintenance" ? idle : await drainAll(deps, options);
@@ -129,11 +155,17 @@ export async function compactOnce(
   return { ...totals, swept };
 }
 
+function drainPaths(settings: CompactorSettings): CompactorPaths {
+  const mirror = mirrorDrainOf(settings);
+  return { ...compactorPaths(settings), ...(mirror === undefined ? {} : { mirror }) };
+}
+
 function gateOf(settings: CompactorSettings): DrainGate {
   return {
     ...DRAIN_GATE_DEFAULT,
     targetBytes: settings.commitBatchTargetMb * MIB,
     ageMsMax: settings.commitMaxAgeSecs * 1_000,
+    ...(settings.catalogClaim ? { commitBytesMax: CLAIM_BYTES_MAX } : {}),
   };
 }
 

@@ -22,6 +22,11 @@ export interface DrainLoopOptions {
   readonly sweeps: boolean;
   readonly expire: ExpirePolicy;
   readonly intervalMs: number;
+  /**
+   * How often drain requests are looked for, asked each time; default 100. Whoever calls `wake` for each request may
+   * have it look less often, for those that it misses.
+   */
+  readonly pollMs?: () => number;
 }
 
 export interface DrainLoop extends AsyncDisposable {
@@ -110,10 +115,11 @@ class RunningLoop implements DrainLoop {
     while (this.#stopping === undefined) {
       this.#pause = new AbortController();
       const startMs = clock.monotonicMs();
-      let pollMs = POLL_MS;
+      const pollMsMin = this.#options.pollMs?.() ?? POLL_MS;
+      let pollMs = pollMsMin;
       try {
         const turns = await this.#poll();
-        pollMs = Math.max(POLL_MS, (clock.monotonicMs() - startMs) / POLL_SHARE_MAX);
+        pollMs = Math.max(pollMsMin, (clock.monotonicMs() - startMs) / POLL_SHARE_MAX);
         await this.#round(turns, startMs);
         this.#failures = 0;
       } catch (error) {

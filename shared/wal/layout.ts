@@ -58,6 +58,11 @@ export function drainRequestPath(root: string, lane: LaneId): string {
   return join(laneDirectory(root, lane), "drain_requested");
 }
 
+/** Touched after each drain request: a drain watches this file and not every lane. */
+export function drainBellPath(root: string): string {
+  return join(root, "drain_bell");
+}
+
 /** Idempotency keys of sealed segments. */
 export function keysDirectory(root: string, lane: LaneId): string {
   return join(laneDirectory(root, lane), "keys");

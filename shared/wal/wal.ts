@@ -16,7 +16,7 @@ import { BufferPool } from "./buffer_pool.ts";
 import { FRAME_PAYLOAD_BYTES_MAX, frameLengthOf } from "./format.ts";
 import { LaneKeys } from "./lane_keys.ts";
 import { LaneWriter } from "./lane_writer.ts";
-import { drainRequestPath, isLanePart, lockPath, SegmentNames } from "./layout.ts";
+import { drainBellPath, drainRequestPath, isLanePart, lockPath, SegmentNames } from "./layout.ts";
 import { probeDirectory } from "./probe.ts";
 import { makeLane, recoverLanes } from "./recovery.ts";
 import { SpaceGuard } from "./space_guard.ts";
@@ -168,12 +168,10 @@ class OpenWal implements Wal {
 
   async requestDrain(lane: LaneId): Promise<void> {
     await this.#open(lane);
-    const { fs, root } = this.#settings;
-    try {
-      await using _marker = await fs.create(drainRequestPath(root, lane));
-    } catch (error) {
-      if (!(error instanceof Deno.errors.AlreadyExists)) throw error;
-    }
+    const { fs, clock, root } = this.#settings;
+    await createIfMissing(fs, drainRequestPath(root, lane));
+    await createIfMissing(fs, drainBellPath(root));
+    await fs.setModified(drainBellPath(root), clock.nowMs());
   }
 
   async unreadyReason(): Promise<string | undefined> {
@@ -279,4 +277,12 @@ function tooLarge(batch: WalBatch): OperatingError {
       `${FRAME_PAYLOAD_BYTES_MAX}; send fewer records a request`,
     { reason: "wal_frame_too_large" },
   );
+}
+
+async function createIfMissing(fs: FileSystem, path: string): Promise<void> {
+  try {
+    await using _file = await fs.create(path);
+  } catch (error) {
+    if (!(error instanceof Deno.errors.AlreadyExists)) throw error;
+  }
 }

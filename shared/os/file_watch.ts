@@ -1,22 +1,24 @@
 /**
- * Tells when something changes directly in a directory, by the system's own events. A hint, no promise: events may be
- * merged, a network file system has none, and a directory that comes later is found with a delay. Who waits for one
- * asks at times as well.
+ * Tells when a file changes, by the system's events of its directory. A hint, no promise: events may be merged, a
+ * network file system has none, and a directory that comes later is found with a delay. Who waits for one asks at times
+ * as well. Needs read permission for the directory.
  */
 
-export interface DirectoryWatch extends Disposable {
+import { basename, join } from "node:path";
+
+export interface FileWatch extends Disposable {
   /** Whether events are to be expected now. */
   readonly isWatching: boolean;
 }
 
 const RETRY_MS = 2_000;
 
-/** Calls `onChange` for each change until it is disposed of. Needs read permission for `path`. */
-export function watchDirectory(path: string, onChange: () => void): DirectoryWatch {
+/** Calls `onChange` when the file at `path` may have come, gone or changed, until it is disposed of. */
+export function watchFile(path: string, onChange: () => void): FileWatch {
   return new RunningWatch(path, onChange);
 }
 
-class RunningWatch implements DirectoryWatch {
+class RunningWatch implements FileWatch {
   readonly #path: string;
   readonly #onChange: () => void;
   #watcher: Deno.FsWatcher | undefined;
@@ -36,7 +38,7 @@ class RunningWatch implements DirectoryWatch {
   #start(): void {
     if (this.#isDisposed) return;
     try {
-      this.#watcher = Deno.watchFs(this.#path, { recursive: false });
+      this.#watcher = Deno.watchFs(join(this.#path, ".."), { recursive: false });
     } catch {
       // Not there yet, or too many watches.
       this.#later();
@@ -49,7 +51,10 @@ class RunningWatch implements DirectoryWatch {
 
   async #follow(watcher: Deno.FsWatcher): Promise<void> {
     try {
-      for await (const event of watcher) if (event.kind !== "access") this.#onChange();
+      const name = basename(this.#path);
+      for await (const { kind, paths } of watcher) {
+        if (kind !== "access" && paths.some((path) => basename(path) === name)) this.#onChange();
+      }
     } catch {
       // As if it had ended.
     }

@@ -1,17 +1,17 @@
 import assert from "node:assert/strict";
 import { join } from "node:path";
 import { DenoFileSystem } from "./deno_file_system.ts";
-import { watchDirectory } from "./directory_watch.ts";
+import { watchFile } from "./file_watch.ts";
 
 Deno.test({
-  name: "watchDirectory tells of a file made, and of one touched, but not of what is written below",
+  name: "watchFile tells of a file made and of one touched, but not of its neighbours",
   async fn() {
     const folder = await Deno.makeTempDir({ prefix: "svc-watch-" });
     try {
       await Deno.mkdir(join(folder, "lane"));
       const fs = new DenoFileSystem();
       let changes = 0;
-      using watch = watchDirectory(folder, () => changes += 1);
+      using watch = watchFile(join(folder, "bell"), () => changes += 1);
       assert.equal(watch.isWatching, true);
       const next = (what: string) => {
         const before = changes;
@@ -31,8 +31,9 @@ Deno.test({
       await touched();
       const before = changes;
       await Deno.writeTextFile(join(folder, "lane", "segment"), "rows");
+      await Deno.writeTextFile(join(folder, "neighbour"), "rows");
       await pause(100);
-      assert.equal(changes, before, "a file of a sub-folder");
+      assert.equal(changes, before, "other files");
     } finally {
       await Deno.remove(folder, { recursive: true });
     }
@@ -40,12 +41,12 @@ Deno.test({
 });
 
 Deno.test({
-  name: "watchDirectory finds a directory that is made later",
+  name: "watchFile finds a directory that is made later",
   async fn() {
     const folder = await Deno.makeTempDir({ prefix: "svc-watch-" });
     try {
       let changes = 0;
-      using watch = watchDirectory(join(folder, "later"), () => changes += 1);
+      using watch = watchFile(join(folder, "later", "bell"), () => changes += 1);
       assert.deepEqual([watch.isWatching, changes], [false, 0]);
       await Deno.mkdir(join(folder, "later"));
       for (let tries = 0; changes === 0; tries += 1) {
