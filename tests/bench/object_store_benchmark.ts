@@ -37,7 +37,7 @@ const GROUP = "SELECT host, count(*) AS n FROM events GROUP BY host ORDER BY n D
 export const OBJECT_STORE: Benchmark = {
   name: "object-store",
   summary: "statements over an object store 20 ms away, cold and warm",
-  sizes: { small: { rows: 1_000_000, seconds: 0 }, full: { rows: 10_000_000, seconds: 0 } },
+  sizes: { small: { rows: 4_000_000, seconds: 0 }, full: { rows: 10_000_000, seconds: 0 } },
   async run({ rows }) {
     await using table = await buildTable(rows, { noiseBytes: NOISE_BYTES });
     await using store = await HttpStore.start(`${table.dir}/warehouse`, { waitMs: WAIT_MS });
