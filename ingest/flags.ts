@@ -122,6 +122,14 @@ export const OPTIONS = {
     max: 3_600,
     help: "How long commit=force waits to see its rows committed; past it the answer is 504.",
   },
+  remoteDrain: {
+    kind: "switch",
+    flag: "remote-drain",
+    env: "SVC_REMOTE_DRAIN",
+    help: "Compactors on other machines drain this server's mirrored WAL (svc compactor " +
+      "--catalog-claim): commit=force is refused with 400, unless --catalog-uri is their PostgreSQL, " +
+      "where it rings for them and waits.",
+  },
   esCompatVersion: {
     kind: "text",
     flag: "es-compat-version",

@@ -7,6 +7,7 @@
 import { getLogger } from "@logtape/logtape";
 import { messageOf, OperatingError } from "../shared/base/errors.ts";
 import type { CatalogReader } from "../shared/catalog/catalog.ts";
+import type { DrainBell } from "../shared/catalog/drain_bell.ts";
 import { type LaneId, laneName } from "../shared/event/tenant.ts";
 import type { Clock } from "../shared/os/clock.ts";
 import type { Wal } from "../shared/wal/types.ts";
@@ -23,11 +24,14 @@ export interface ForceCommitDeps {
   readonly clock: Clock;
   readonly timeoutMs: number;
   readonly drain?: DrainHook | undefined;
+  /** Of drains on other machines. They see a segment once it is mirrored, so it is rung until then. */
+  readonly bell?: Pick<DrainBell, "ring"> | undefined;
   readonly metrics: Pick<IngestMetrics, "forceCommits">;
 }
 
 const POLL_MS_MIN = 5;
 const POLL_MS_MAX = 100;
+const RING_INTERVAL_MS = 500;
 
 /**
  * Returns once the rows of `segment` are in the lane's table. Errors: `deadline_exceeded` when that
@@ -43,8 +47,13 @@ export async function forceCommit(
   const { clock, timeoutMs } = deps;
   const until = clock.monotonicMs() + timeoutMs;
   await hasten(lane, deps);
+  let ringAtMs = clock.monotonicMs();
   let catalogError: OperatingError | undefined;
   for (let pollMs = POLL_MS_MIN;; pollMs = Math.min(2 * pollMs, POLL_MS_MAX)) {
+    if (deps.bell !== undefined && clock.monotonicMs() >= ringAtMs) {
+      await ring(lane, deps.bell);
+      ringAtMs = clock.monotonicMs() + RING_INTERVAL_MS;
+    }
     try {
       const consumed = await deps.catalog.consumedOf([segment]);
       if (consumed.has(segment)) {
@@ -71,11 +80,20 @@ async function hasten(lane: LaneId, { wal, drain }: ForceCommitDeps): Promise<vo
     await wal.requestDrain(lane);
     drain?.wake();
   } catch (error) {
-    getLogger(["svc", "ingest"]).warn("cannot hasten the commit of lane {lane}: {error}", {
-      lane: laneName(lane),
-      error: messageOf(error),
-    });
+    warnLate(lane, error);
   }
+}
+
+/** Never throws: without it the drain looks at its next poll. */
+async function ring(lane: LaneId, bell: Pick<DrainBell, "ring">): Promise<void> {
+  await bell.ring(laneName(lane)).catch((error) => warnLate(lane, error));
+}
+
+function warnLate(lane: LaneId, error: unknown): void {
+  getLogger(["svc", "ingest"]).warn("cannot hasten the commit of lane {lane}: {error}", {
+    lane: laneName(lane),
+    error: messageOf(error),
+  });
 }
 
 function notObserved(

@@ -78,3 +78,20 @@ Deno.test({
     assert.equal(await ingest.metric('svc_ingest_force_commits_total{outcome="observed"}'), 0);
   },
 });
+
+Deno.test({
+  name: "commit=force with --remote-drain and a catalog in a file is a 400, and nothing is stored",
+  fn: async () => {
+    await using ingest = await RunningIngest.start(["--remote-drain"]);
+    const response = await ingest.post(bodyOf("refused"), {
+      headers: PROTOBUF,
+      query: "?commit=force",
+    });
+    assert.equal(response.status, 400);
+    await response.body?.cancel();
+    assert.deepEqual(await ingest.rows(), []);
+    const stored = await ingest.post(bodyOf("kept"), { headers: PROTOBUF });
+    assert.equal(stored.status, 200);
+    await stored.body?.cancel();
+  },
+});

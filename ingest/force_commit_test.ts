@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { isOperatingError } from "../shared/base/errors.ts";
 import type { Clock } from "../shared/os/clock.ts";
+import { commitModeOf } from "./commit_mode.ts";
 import { forceCommit } from "./force_commit.ts";
 import { createIngestMetrics } from "./metrics.ts";
 
@@ -45,6 +46,44 @@ function world(segment: string, visibleAtMs: number) {
     },
   };
 }
+
+Deno.test({
+  name:
+    "forceCommit rings for drains on other machines until the segment is consumed, whatever the bell says",
+  fn: async () => {
+    for (const bellWorks of [true, false]) {
+      const { deps, clock } = world("s1", 1_234);
+      const rings: [ms: number, lane: string][] = [];
+      const bell = {
+        ring: (lane: string) => {
+          rings.push([clock.nowMs(), lane]);
+          return bellWorks ? Promise.resolve() : Promise.reject(new Error("no connection"));
+        },
+      };
+      await forceCommit(LANE, "s1", { ...deps, bell });
+      assert.equal(rings.length, 3, "at once, and after each half second");
+      assert.ok(rings.every(([, lane]) => lane === "default/events"));
+      assert.equal(rings[0]?.[0], 0);
+    }
+  },
+});
+
+Deno.test({
+  name:
+    "commit=force is refused where a remote drain's catalog cannot be seen, other modes are not",
+  fn: () => {
+    assert.equal(commitModeOf("commit=force", null, { canForce: true }), "force");
+    assert.equal(commitModeOf("commit=wait_for", "force", { canForce: false }), "wait_for");
+    for (const [query, header] of [["commit=force", null], ["", "force"]] as const) {
+      assert.throws(
+        () => commitModeOf(query, header, { canForce: false }),
+        (error) =>
+          isOperatingError(error, "invalid_argument") && error.reason === "remote_drain" &&
+          /send commit=wait_for/.test(error.message),
+      );
+    }
+  },
+});
 
 Deno.test({
   name: "forceCommit seals, asks for the drain, wakes it, and returns once the segment is consumed",

@@ -73,7 +73,7 @@ async function receive(request: Request, options: ReceiveOptions): Promise<Recei
   const { headers } = request;
   const tenant = await deps.admission.admit(headers, peer);
   if (encoding === undefined) throw unsupportedType(signal, headers.get("content-type"));
-  const mode = commitModeOf(query, headers.get("x-svc-commit"));
+  const mode = commitModeOf(query, headers.get("x-svc-commit"), deps);
   const key = idempotencyOf(headers, deps.clock.nowMs());
   const lane = signal.laneOf(deps.lanes, headers, tenant);
   hold.grow(LIMITS.requestBytes);

@@ -6,6 +6,7 @@
 import { getLogger } from "@logtape/logtape";
 import { VERSION } from "../shared/base/version.ts";
 import { belowDataDir, localPlaces } from "../shared/catalog/local_places.ts";
+import { type DrainBell, openDrainBell } from "../shared/catalog/drain_bell.ts";
 import { openCatalogReader } from "../shared/catalog/open_catalog.ts";
 import { ByteBudget } from "../shared/http/byte_budget.ts";
 import {
@@ -133,6 +134,7 @@ export async function startIngest(
     clock,
     metrics,
     timeoutMs: settings.commitForceTimeoutSecs * 1_000,
+    bell: settings.remoteDrain ? openBell(starting, paths.catalog) : undefined,
   };
   const stream = new StreamHub({ clock, metrics });
   metrics.streamReaders.readAtScrape(() => stream.readers, {});
@@ -140,6 +142,7 @@ export async function startIngest(
     stream,
     shapeOf,
     ...writeDeps(settings, { wal, clock, metrics, admission, backpressure }),
+    canForce: !settings.remoteDrain || force.bell !== undefined,
     forceCommit: (lane: LaneId, segment: string) => forceCommit(lane, segment, { ...force, drain }),
   };
   const metricsServer = starting.use(
@@ -165,6 +168,12 @@ export async function startIngest(
   starting.defer(async () => void await Promise.all([server.stop(), grpc?.stop()]));
   starting.defer(() => stream.stop());
   return runningServer({ server, metricsServer, grpc, resources: starting.move(), paths });
+}
+
+/** The bell of a remote drain; none for a catalog in a file, which no other machine shares. */
+function openBell(starting: AsyncDisposableStack, catalog: string): DrainBell | undefined {
+  const bell = openDrainBell(catalog);
+  return bell && starting.use(bell);
 }
 
 /** What all routes that write need, but how they wait for a commit. */

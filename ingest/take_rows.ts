@@ -19,6 +19,8 @@ export interface TakeRowsDeps extends AppendDeps {
   readonly shapeOf?: (lane: LaneId) => TableShape;
   /** Returns once the rows of a segment are committed: `commit=force`. */
   readonly forceCommit: (lane: LaneId, segment: string) => Promise<void>;
+  /** Whether it can see a commit; undefined: it can. */
+  readonly canForce?: boolean;
   readonly metrics: IngestMetrics;
   readonly bodies: ByteBudget;
   /** From the head of a request to its rows' durability. */

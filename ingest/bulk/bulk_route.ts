@@ -31,6 +31,8 @@ import { replyFieldsOf } from "./filter_path.ts";
 export interface BulkDeps extends AppendDeps {
   /** Returns once the rows of a segment are committed: `commit=force`. */
   readonly forceCommit: (lane: LaneId, segment: string) => Promise<void>;
+  /** Whether it can see a commit; undefined: it can. */
+  readonly canForce?: boolean;
   readonly admission: Pick<Admission, "admit">;
   readonly metrics: IngestMetrics;
   readonly random: Random;
@@ -105,7 +107,7 @@ async function store(
   const { headers } = request;
   const tenant = await deps.admission.admit(headers, target.peer);
   requireBulkType(headers.get("content-type"));
-  const mode = commitModeOf(target.query, headers.get("x-svc-commit"));
+  const mode = commitModeOf(target.query, headers.get("x-svc-commit"), deps);
   const key = idempotencyOf(headers, deps.clock.nowMs());
   using hold = deps.bodies.hold();
   hold.grow(LIMITS.requestBytes);
