@@ -143,7 +143,8 @@ function claimsAt(path: string, clock: FakeClock): WalClaims {
   return new SqlWalClaims(new SqliteDatabase(path, { busyTimeoutMs: 2_000 }), sqliteClaims(clock));
 }
 
-function segmentBytes(numbers: readonly number[], lane: LaneId): Uint8Array {
+/** A sealed segment of `numbers`. */
+export function segmentBytes(numbers: readonly number[], lane: LaneId): Uint8Array {
   const schemaMessage = encodeSchemaMessage(EVENTS_SCHEMA);
   const batch = encodeBatch(batchOf(numbers));
   const { bytes, frameSeed } = encodeHeader({ lane, createdMs: 0, schemaMessage });

@@ -1,0 +1,177 @@
+/** Drains over a real PostgreSQL whose connections break or stall in the middle of a commit: one outcome, never two. */
+
+import assert from "node:assert/strict";
+import { parquetReadObjects } from "hyparquet";
+import { compressors } from "hyparquet-compressors";
+import { OperatingError } from "../base/errors.ts";
+import type { Catalog } from "../catalog/catalog.ts";
+import { openPostgresCatalog } from "../catalog/postgres_catalog.ts";
+import { PostgresPool } from "../catalog/postgres_pool.ts";
+import { PostgresDatabase } from "../catalog/sql_database.ts";
+import { POSTGRES_CLAIMS, SqlWalClaims } from "../catalog/sql_wal_claims.ts";
+import type { WalClaims } from "../catalog/wal_claims.ts";
+import { IcebergReader } from "../iceberg/iceberg_reader.ts";
+import { SystemClock } from "../os/clock.ts";
+import { INLINE_PARQUET_ENCODER } from "../parquet/parquet_encoder.ts";
+import { MemoryStore } from "../storage/memory_store.ts";
+import { segmentBytes } from "../testing/claim_lab.ts";
+import { EVENTS_LANE } from "../testing/drain_lab.ts";
+import { POSTGRES, PostgresProcess } from "../testing/postgres_process.ts";
+import { SeededRandom } from "../testing/seeded_random.ts";
+import { TcpProxy, type Trouble } from "../testing/tcp_proxy.ts";
+import { SegmentNames } from "../wal/layout.ts";
+import {
+  MirrorConsumerAdmin,
+  openMirrorWalReader,
+  segmentKey,
+} from "../wal/mirror/mirror_wal_reader.ts";
+import { applyDrain, type DrainDeps, type DrainOutcome, lookAtLane } from "./drain.ts";
+import { DRAIN_GATE_OPEN } from "./plan_drain.ts";
+
+const EVENTS = { namespace: "svc", name: "events" };
+const ROUNDS = 12;
+
+Deno.test({
+  name:
+    "a drain whose request or answer of COMMIT is lost, under a claim or not, commits its rows once",
+  ignore: POSTGRES === undefined, // The npm package has no programs for this platform.
+  async fn(t) {
+    await using postgres = await PostgresProcess.start();
+    for (const trouble of ["lose_request", "lose_answer"] as const) {
+      for (const withClaims of [true, false]) {
+        await t.step(`${trouble}${withClaims ? " under claims" : ""}`, async () => {
+          await using lab = await Lab.open(postgres, withClaims);
+          const outcomes = new Set<DrainOutcome>();
+          for (let round = 0; round < ROUNDS; round += 1) {
+            await lab.mirror(round);
+            lab.next = trouble;
+            outcomes.add(await lab.drain());
+            lab.next = "none";
+            assert.deepEqual(await lab.numbers(), Array.from({ length: round + 1 }, (_, at) => at));
+          }
+          assert.deepEqual([...outcomes], ["committed"], "found by reading back");
+          assert.equal(lab.proxy.troubles, ROUNDS, "each commit was troubled");
+        });
+      }
+    }
+    await t.step(
+      "answers that come later than the lease: the commit is refused, not repeated",
+      async () => {
+        await using lab = await Lab.open(postgres, true, 200);
+        await lab.mirror(0);
+        lab.next = "late_request";
+        assert.equal(await lab.drain(), "claim_lost");
+        assert.deepEqual(await lab.numbers(), []);
+        lab.next = "none";
+        assert.equal(await lab.drain(), "committed");
+        assert.deepEqual(await lab.numbers(), [0]);
+      },
+    );
+  },
+});
+
+class Lab implements AsyncDisposable {
+  readonly #store = new MemoryStore();
+  readonly #random = new SeededRandom(1);
+  readonly #names = new SegmentNames(new SystemClock(), this.#random);
+  readonly #deps: DrainDeps;
+  /** What befalls the commit of the next drain. */
+  next: Trouble | "late_request" = "none";
+
+  private constructor(
+    readonly proxy: TcpProxy,
+    readonly catalog: Catalog,
+    readonly direct: Catalog,
+    readonly claims: WalClaims,
+    options: { readonly withClaims: boolean; readonly leaseMs: number },
+  ) {
+    const { withClaims, leaseMs } = options;
+    this.#deps = {
+      wal: openMirrorWalReader(this.#store, "mirror"),
+      admin: new MirrorConsumerAdmin(),
+      store: this.#store,
+      catalog: this.#troubled(catalog, leaseMs),
+      clock: new SystemClock(),
+      random: this.#random,
+      encoder: INLINE_PARQUET_ENCODER,
+      ...(withClaims ? { claiming: { claims, claimant: "lab", leaseMs, attemptsMax: 99 } } : {}),
+    };
+  }
+
+  static async open(
+    postgres: PostgresProcess,
+    withClaims: boolean,
+    leaseMs = 60_000,
+  ): Promise<Lab> {
+    const uri = await postgres.newDatabase();
+    const proxy = TcpProxy.to(postgres.port);
+    const through = uri.replace(`:${postgres.port}/`, `:${proxy.port}/`);
+    const direct = await openPostgresCatalog({ uri });
+    const catalog = await openPostgresCatalog({ uri: through });
+    const pool = new PostgresPool({ uri, readOnly: false });
+    const claims = new SqlWalClaims(new PostgresDatabase(pool), POSTGRES_CLAIMS);
+    return new Lab(proxy, catalog, direct, claims, { withClaims, leaseMs });
+  }
+
+  /** Arms the proxy for the first commit of rows; a table that is made is left alone. */
+  #troubled(catalog: Catalog, leaseMs: number): Catalog {
+    return new Proxy(catalog, {
+      get: (target, name) => {
+        const value = Reflect.get(target, name);
+        if (typeof value !== "function") return value;
+        if (name !== "commit") return value.bind(target);
+        return async (change: Parameters<Catalog["commit"]>[0]) => {
+          if (change.consumed.length > 0) {
+            const trouble = this.next;
+            this.next = "none";
+            // The process stands still, its renewals too.
+            if (trouble === "late_request") block(leaseMs + 100);
+            else this.proxy.trouble = trouble;
+          }
+          return await target.commit(change);
+        };
+      },
+    });
+  }
+
+  async mirror(number: number): Promise<void> {
+    const key = segmentKey("mirror", EVENTS_LANE, this.#names.next());
+    await this.#store.putNew(key, segmentBytes([number], EVENTS_LANE));
+  }
+
+  async drain(): Promise<DrainOutcome> {
+    const plan = await lookAtLane(this.#deps, EVENTS_LANE, {
+      gate: DRAIN_GATE_OPEN,
+      requested: true,
+    });
+    return await applyDrain(this.#deps, EVENTS_LANE, plan);
+  }
+
+  /** What the table holds, asked past the proxy. */
+  async numbers(): Promise<number[]> {
+    const location = await this.direct.metadataLocation(EVENTS);
+    if (location === undefined) throw new OperatingError("not_found", "there is no table");
+    const reader = new IcebergReader(this.#store);
+    const table = await reader.loadTable(EVENTS, location);
+    const { files } = await reader.selectFiles(table, { minNs: undefined, maxNs: undefined });
+    const numbers: number[] = [];
+    for (const { key } of files) {
+      const file = (await this.#store.get(key)).buffer;
+      const rows = await parquetReadObjects({ file, compressors, columns: ["raw"] });
+      numbers.push(...rows.map((row) => Number(row.raw)));
+    }
+    return numbers.sort((a, b) => a - b);
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.claims[Symbol.asyncDispose]();
+    await this.catalog.close();
+    await this.direct.close();
+    await this.proxy[Symbol.asyncDispose]();
+  }
+}
+
+/** Stops this thread, as a machine that is suspended stops. */
+function block(ms: number): void {
+  Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ms);
+}

@@ -1,0 +1,159 @@
+/**
+ * Two compactors with `--catalog-claim` over one PostgreSQL and one mirror, killed with SIGKILL and stopped for longer
+ * than their lease (SIGSTOP, SIGCONT) at random moments, while segments keep coming into the mirror. Holds when at the end
+ * each row of each segment is in the table exactly once. Seconds of chaos: `SVC_TEST_CHAOS_SECS` (default 20).
+ */
+
+import assert from "node:assert/strict";
+import { join } from "node:path";
+import { parquetReadObjects } from "hyparquet";
+import { compressors } from "hyparquet-compressors";
+import { makeDataFolders } from "../../cli/data_folders.ts";
+import { processArguments } from "../../cli/permissions.ts";
+import { openPostgresCatalog } from "../../shared/catalog/postgres_catalog.ts";
+import { IcebergReader } from "../../shared/iceberg/iceberg_reader.ts";
+import { SystemClock } from "../../shared/os/clock.ts";
+import { DenoFileSystem } from "../../shared/os/deno_file_system.ts";
+import { SystemRandom } from "../../shared/os/random.ts";
+import { openLocalStore } from "../../shared/storage/local_store.ts";
+import type { ObjectStore } from "../../shared/storage/object_store.ts";
+import { segmentBytes } from "../../shared/testing/claim_lab.ts";
+import { EVENTS_LANE } from "../../shared/testing/drain_lab.ts";
+import { POSTGRES, PostgresProcess } from "../../shared/testing/postgres_process.ts";
+import { SeededRandom } from "../../shared/testing/seeded_random.ts";
+import { SegmentNames } from "../../shared/wal/layout.ts";
+import { segmentKey } from "../../shared/wal/mirror/mirror_wal_reader.ts";
+
+const CHAOS_SECS = Number(Deno.env.get("SVC_TEST_CHAOS_SECS") ?? "20");
+const LEASE_SECS = 3;
+const ROWS_PER_SEGMENT = 5;
+const SEGMENT_EVERY_MS = 150;
+const SETTLE_MS_MAX = 60_000;
+const EVENTS = { namespace: "svc", name: "events" };
+
+Deno.test({
+  name: "two claiming compactors, killed and paused past their lease, commit every row once",
+  ignore: POSTGRES === undefined, // The npm package has no programs for this platform.
+  async fn() {
+    const seed = crypto.getRandomValues(new Uint32Array(1))[0] ?? 1;
+    const dataDir = await Deno.makeTempDir({ prefix: "svc-claims-" });
+    try {
+      await makeDataFolders(dataDir);
+      await using postgres = await PostgresProcess.start();
+      const uri = await postgres.newDatabase();
+      const store = openLocalStore(new DenoFileSystem(), join(dataDir, "warehouse"));
+      const over = new AbortController();
+      const segments = mirrorSegments(store, over.signal);
+      await using pair = new Pair(dataDir, uri);
+      await pair.trouble(new SeededRandom(seed), CHAOS_SECS);
+      over.abort();
+      const rows = await segments * ROWS_PER_SEGMENT;
+      const expected = Array.from({ length: rows }, (_, at) => at);
+      for (const end = Date.now() + SETTLE_MS_MAX; Date.now() < end;) {
+        if ((await tableNumbers(store, uri)).length >= rows) break;
+        await delay(500);
+      }
+      assert.deepEqual(await tableNumbers(store, uri), expected, `seed ${seed}`);
+      assert.ok(rows > 50 && pair.kills > 2 && pair.pauses > 0, `seed ${seed}: no trouble`);
+      assert.doesNotMatch(await pair.stop(), /NotCapable|TypeError|svc@/, `seed ${seed}`);
+    } finally {
+      await Deno.remove(dataDir, { recursive: true });
+    }
+  },
+});
+
+/** Puts numbered segments into the mirror until `signal` aborts; how many. */
+async function mirrorSegments(store: ObjectStore, signal: AbortSignal): Promise<number> {
+  const names = new SegmentNames(new SystemClock(), new SystemRandom());
+  let count = 0;
+  for (; !signal.aborted; count += 1) {
+    const first = count * ROWS_PER_SEGMENT;
+    const numbers = Array.from({ length: ROWS_PER_SEGMENT }, (_, at) => first + at);
+    const key = segmentKey("wal-mirror", EVENTS_LANE, names.next());
+    await store.putNew(key, segmentBytes(numbers, EVENTS_LANE));
+    await delay(SEGMENT_EVERY_MS);
+  }
+  return count;
+}
+
+/** Two compactor processes, each under the permission set of its role. */
+class Pair implements AsyncDisposable {
+  readonly #args: readonly string[];
+  readonly #processes: Deno.ChildProcess[];
+  readonly #errors: Promise<string>[] = [];
+  kills = 0;
+  pauses = 0;
+
+  constructor(dataDir: string, uri: string) {
+    this.#args = processArguments("compactor", dataDir, [
+      ...["--catalog-uri", uri, "--metrics-bind", "127.0.0.1:0", "--catalog-claim"],
+      ...["--claim-lease-secs", `${LEASE_SECS}`, "--claim-attempts-max", "1000"],
+      ...["--commit-max-age-secs", "0"],
+    ]);
+    this.#processes = [this.#start(), this.#start()];
+  }
+
+  async trouble(random: SeededRandom, secs: number): Promise<void> {
+    for (const end = Date.now() + secs * 1_000; Date.now() < end;) {
+      await delay(500 + random.below(1_500));
+      const at = random.below(2);
+      const process = this.#processes[at];
+      if (process === undefined) continue;
+      if (random.chance(0.3)) {
+        process.kill("SIGSTOP");
+        await delay(LEASE_SECS * 1_000 + 500);
+        process.kill("SIGCONT");
+        this.pauses += 1;
+      } else {
+        process.kill("SIGKILL");
+        await process.status;
+        this.#processes[at] = this.#start();
+        this.kills += 1;
+      }
+    }
+  }
+
+  /** Ends both; what all that ran wrote to stderr. */
+  async stop(): Promise<string> {
+    for (const process of this.#processes.splice(0)) {
+      process.kill("SIGTERM");
+      await process.status;
+    }
+    return (await Promise.all(this.#errors)).join("");
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.stop();
+  }
+
+  #start(): Deno.ChildProcess {
+    const process = new Deno.Command(Deno.execPath(), {
+      args: [...this.#args],
+      stdin: "null",
+      stdout: "null",
+      stderr: "piped",
+    }).spawn();
+    this.#errors.push(new Response(process.stderr).text());
+    return process;
+  }
+}
+
+async function tableNumbers(store: ObjectStore, uri: string): Promise<number[]> {
+  await using catalog = await openPostgresCatalog({ uri, readOnly: true });
+  const location = await catalog.metadataLocation(EVENTS);
+  if (location === undefined) return [];
+  const reader = new IcebergReader(store);
+  const table = await reader.loadTable(EVENTS, location);
+  const { files } = await reader.selectFiles(table, { minNs: undefined, maxNs: undefined });
+  const numbers: number[] = [];
+  for (const { key } of files) {
+    const file = (await store.get(key)).buffer;
+    const rows = await parquetReadObjects({ file, compressors, columns: ["raw"] });
+    numbers.push(...rows.map((row) => Number(row.raw)));
+  }
+  return numbers.sort((a, b) => a - b);
+}
+
+function delay(ms: number): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, ms));
+}
