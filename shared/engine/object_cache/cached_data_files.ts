@@ -9,10 +9,11 @@ import type { DataFileLease, DataFiles, ObjectCacheMeter } from "../data_files.t
 import { partBytes, type Plan, type ScanPart } from "../plan.ts";
 import { type ByteRange, joined, rangeBytes } from "./byte_ranges.ts";
 import type { CachedFile, Caller } from "./cached_file.ts";
+import { fileError } from "./cache_error.ts";
 import { countedStore } from "./counted_store.ts";
 import type { FileLayout } from "./file_layout.ts";
 import { untilAborted } from "../until_aborted.ts";
-import { fileError, type ObjectCache } from "./object_cache.ts";
+import type { ObjectCache } from "./object_cache.ts";
 import { isSettled, scannedParts } from "./scanned_parts.ts";
 import { StoreReads } from "./store_reads.ts";
 

@@ -20,6 +20,15 @@ export type CacheFiles = Pick<
   "create" | "openAppend" | "openRead" | "remove" | "setModified"
 >;
 
+export interface CachedFileOptions {
+  readonly path: string;
+  readonly files: CacheFiles;
+  /** Numbers fills, of all files together. */
+  readonly nextFill: () => number;
+  /** A former file of that path is being removed. */
+  readonly removal: Promise<void> | undefined;
+}
+
 /** Who wants something fetched. */
 export interface Caller {
   /** Callers take turns by this. */
@@ -57,15 +66,20 @@ export class CachedFile {
   #created: Promise<void> | undefined;
   #writer: Promise<File> | undefined;
   #writes = 0;
-  #fills = 0;
   /** Whether something was written since `settle`. */
   #isChanged = false;
 
-  constructor(
-    readonly object: CachedObject,
-    readonly path: string,
-    private readonly files: CacheFiles,
-  ) {}
+  readonly path: string;
+  readonly #files: CacheFiles;
+  readonly #nextFill: () => number;
+  readonly #removal: Promise<void> | undefined;
+
+  constructor(readonly object: CachedObject, options: CachedFileOptions) {
+    this.path = options.path;
+    this.#files = options.files;
+    this.#nextFill = options.nextFill;
+    this.#removal = options.removal;
+  }
 
   get isIdle(): boolean {
     return this.leases === 0 && this.flights.size === 0 && this.loading === undefined;
@@ -81,7 +95,8 @@ export class CachedFile {
   }
 
   async #create(): Promise<void> {
-    await using file = await this.files.create(this.path);
+    await this.#removal;
+    await using file = await this.#files.create(this.path);
     await file.truncate(this.object.byteLength);
     this.#isChanged = true;
   }
@@ -90,7 +105,7 @@ export class CachedFile {
   async write(bytes: Uint8Array, offset: number): Promise<void> {
     await this.create();
     this.#writes += 1;
-    this.#writer ??= this.files.openAppend(this.path);
+    this.#writer ??= this.#files.openAppend(this.path);
     const writer = this.#writer;
     try {
       const file = await writer;
@@ -110,26 +125,21 @@ export class CachedFile {
     await this.create();
     if (!this.#isChanged) return;
     this.#isChanged = false;
-    this.#fills += 1;
-    await this.files.setModified(this.path, MODIFIED_MS + this.#fills * MODIFIED_STEP_MS);
+    const modifiedMs = MODIFIED_MS + this.#nextFill() * MODIFIED_STEP_MS;
+    await this.#files.setModified(this.path, modifiedMs);
   }
 
   /** Bytes that were filled before. */
   async read({ start, end }: ByteRange): Promise<Uint8Array<ArrayBuffer>> {
-    await using file = await this.files.openRead(this.path);
+    await using file = await this.#files.openRead(this.path);
     const bytes = new Uint8Array(end - start);
     const count = await file.readAt(bytes, start);
     return bytes.subarray(0, count);
   }
 
-  /** Gives the space back at once, also where the SQL engine still has the file open for a statement it may repeat. */
   async remove(): Promise<void> {
     if (this.#created === undefined) return;
     await this.#created;
-    {
-      await using file = await this.files.openAppend(this.path);
-      await file.truncate(0);
-    }
-    await this.files.remove(this.path);
+    await this.#files.remove(this.path);
   }
 }

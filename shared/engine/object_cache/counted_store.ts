@@ -1,7 +1,7 @@
 /** A statement's view of the warehouse: its reads of table metadata are counted as its own. */
 
 import type { ReadableStore } from "../../storage/object_store.ts";
-import { metadataError } from "./store_error.ts";
+import { metadataError } from "./cache_error.ts";
 import type { StoreReads } from "./store_reads.ts";
 
 export function countedStore(store: ReadableStore, reads: StoreReads): ReadableStore {

@@ -2,16 +2,17 @@
  * Parts of a warehouse's data files in a local directory, for a SQL engine that reads files by itself.
  *
  * Invariants: a range counts as filled only after all its bytes were answered and written; a file is removed only
- * while no statement holds it and nothing is being fetched of it, and its path is never used again; one byte is asked for
- * once at a time. Objects never change, so nothing filled is ever stale. Files that no statement holds go, the least
+ * while no statement holds it and nothing is being fetched of it; a path stands for one object, always; one byte is asked
+ * for once at a time. Objects never change, so nothing filled is ever stale. Files that no statement holds go, the least
  * recently used first, when all files hold more than `bytesMax`; 0 keeps nothing. What running statements hold may
  * exceed that, up to `bytesInUseMax`.
  *
  * Not covered: what a statement needs (`file_layout.ts`, `cached_data_files.ts`); a restart, which begins empty.
  */
 
+import { createHash } from "node:crypto";
 import { getLogger } from "@logtape/logtape";
-import { isOperatingError, messageOf, OperatingError } from "../../base/errors.ts";
+import { isOperatingError, messageOf } from "../../base/errors.ts";
 import { readFooter } from "../../parquet/footer.ts";
 import type { ReadableStore } from "../../storage/object_store.ts";
 import type { ObjectCacheMeter } from "../data_files.ts";
@@ -24,9 +25,9 @@ import {
   type Caller,
   type Flight,
 } from "./cached_file.ts";
+import { dataFileError, fileError, noRoom, shortObject } from "./cache_error.ts";
 import { FileLayout } from "./file_layout.ts";
 import { RequestQueue } from "./request_queue.ts";
-import { dataFileError } from "./store_error.ts";
 
 const log = getLogger(["svc", "engine"]);
 
@@ -40,7 +41,6 @@ const JOIN_SHARE_MAX = 1 / 10;
 const JOIN_BYTES_MAX = 256 * 1024;
 /** Answers that are cut short are asked for again this often. */
 const SHORT_ANSWERS_MAX = 1;
-const RETRY_AFTER_SECS = 5;
 const NO_BYTES = { footer: 0, index: 0, data: 0, other: 0 };
 
 export interface ObjectCacheOptions {
@@ -66,8 +66,10 @@ export class ObjectCache {
   readonly #withLayout = new Set<CachedFile>();
   #bytes = 0;
   #bytesReserved = 0;
-  #filesMade = 0;
+  #fills = 0;
   #filesEvicted = 0;
+  /** By object key: files that are being removed. */
+  readonly #removals = new Map<string, Promise<void>>();
 
   constructor(private readonly options: ObjectCacheOptions) {}
 
@@ -83,10 +85,13 @@ export class ObjectCache {
 
   /** The file for an object, which stays until it is released as often as it was leased. */
   lease(object: CachedObject): CachedFile {
-    const known = this.#files.get(object.key);
-    const path = `${this.options.dir}/${this.#filesMade}.parquet`;
-    const file = known ?? new CachedFile(object, path, this.options.files);
-    if (known === undefined) this.#filesMade += 1;
+    const { dir, files } = this.options;
+    const file = this.#files.get(object.key) ?? new CachedFile(object, {
+      path: `${dir}/${fileName(object.key)}`,
+      files,
+      nextFill: () => this.#fills += 1,
+      removal: this.#removals.get(object.key),
+    });
     this.#files.delete(object.key);
     this.#files.set(object.key, file);
     file.leases += 1;
@@ -296,12 +301,26 @@ export class ObjectCache {
     }
     this.#filesEvicted += gone.length;
     this.options.meter?.evicted(gone.length);
-    await Promise.all(gone.map((file) =>
-      file.remove().catch((error) => {
-        log.warn("cannot remove {path}: {error}", { path: file.path, error: messageOf(error) });
-      })
-    ));
+    await Promise.all(gone.map((file) => this.#remove(file)));
   }
+
+  async #remove(file: CachedFile): Promise<void> {
+    const { path, object: { key } } = file;
+    const removal = file.remove().catch((error) => {
+      log.warn("cannot remove {path}: {error}", { path, error: messageOf(error) });
+    });
+    this.#removals.set(key, removal);
+    await removal;
+    if (this.#removals.get(key) === removal) this.#removals.delete(key);
+  }
+}
+
+/**
+ * The SQL engine keeps something for each path that it ever read, so an object has the same one each time; and what it
+ * keeps of one object must never stand for another.
+ */
+function fileName(key: string): string {
+  return `${createHash("sha256").update(key).digest("base64url")}.parquet`;
 }
 
 /** A caller, and who is told of each range that was answered. */
@@ -341,47 +360,4 @@ function without(range: ByteRange, others: readonly ByteRange[]): ByteRange[] {
 
 function meets(range: ByteRange): (other: ByteRange) => boolean {
   return (other) => range.start < other.end && other.start < range.end;
-}
-
-function shortObject(
-  { key, byteLength }: CachedObject,
-  { start, end }: ByteRange,
-  bytes: Uint8Array,
-): OperatingError {
-  return new OperatingError(
-    "corrupt",
-    `Cannot read object ${JSON.stringify(key)}: of bytes ${start} to ${end} the store answered ` +
-      `${bytes.byteLength}, twice. The table says that it has ${byteLength} bytes: restore the object`,
-    { reason: "object_cut_short" },
-  );
-}
-
-function noRoom(
-  bytes: number,
-  { isAlone, bytesInUseMax }: { readonly isAlone: boolean; readonly bytesInUseMax: number },
-): OperatingError {
-  const what = `Cannot fetch ${bytes} bytes of data files: running statements may hold ` +
-    `${bytesInUseMax} bytes together on the query server's disk`;
-  const remedy =
-    "name fewer columns, narrow its time range, or raise --query-object-cache-max-bytes";
-  return isAlone
-    ? new OperatingError("too_large", `${what}; ${remedy}`, { reason: "object_cache_too_small" })
-    : new OperatingError(
-      "unavailable",
-      `${what}, and others hold too much now; retry, or ${remedy}`,
-      {
-        reason: "object_cache_in_use",
-        retryAfterSecs: RETRY_AFTER_SECS,
-      },
-    );
-}
-
-export function fileError(verb: string, path: string, cause: unknown): unknown {
-  if (isOperatingError(cause)) return cause;
-  log.error("cannot {verb} {path}: {error}", { verb, path, error: messageOf(cause) });
-  return new OperatingError(
-    "unavailable",
-    `Cannot ${verb} the query server's copy of a data file: free space in its cache directory`,
-    { reason: "cache_not_writable", retryAfterSecs: RETRY_AFTER_SECS, cause },
-  );
 }
