@@ -1,0 +1,129 @@
+/**
+ * Tries again what may pass: an object store behind a network fails now and then. Pauses are random below a bound that
+ * doubles (so that those who failed together do not come back together), longer where the store asks for fewer requests;
+ * an attempt is only begun while there is time.
+ *
+ * A write whose answer was lost may be found stored when it is tried again: `conflict` then is looked into, and an object
+ * with the same bytes is ours.
+ */
+
+import { isOperatingError } from "../base/errors.ts";
+import type { Clock } from "../os/clock.ts";
+import type { Random } from "../os/random.ts";
+import type { ObjectInfo, ObjectStore } from "./object_store.ts";
+import { THROTTLED } from "./s3_errors.ts";
+
+export interface RetryPolicy {
+  readonly attemptsMax: number;
+  /** Bound of the first pause; each next is twice as long. */
+  readonly pauseMsMin: number;
+  readonly pauseMsMax: number;
+  /** The least pause after `THROTTLED`. */
+  readonly throttledMsMin: number;
+  /** From the first attempt to the begin of the last. */
+  readonly totalMsMax: number;
+}
+
+export const RETRY_POLICY_DEFAULT: RetryPolicy = {
+  attemptsMax: 6,
+  pauseMsMin: 100,
+  pauseMsMax: 5_000,
+  throttledMsMin: 500,
+  totalMsMax: 45_000,
+};
+
+export interface RetryDeps {
+  readonly clock: Clock;
+  readonly random: Random;
+}
+
+export class RetryingStore implements ObjectStore {
+  readonly rootUri: string;
+  readonly #inner: ObjectStore;
+  readonly #deps: RetryDeps;
+  readonly #policy: RetryPolicy;
+
+  constructor(inner: ObjectStore, deps: RetryDeps, policy: Partial<RetryPolicy> = {}) {
+    this.#inner = inner;
+    this.#deps = deps;
+    this.#policy = { ...RETRY_POLICY_DEFAULT, ...policy };
+    this.rootUri = inner.rootUri;
+  }
+
+  get(key: string): Promise<Uint8Array<ArrayBuffer>> {
+    return this.#retry(() => this.#inner.get(key));
+  }
+
+  getRange(key: string, offset: number, length: number): Promise<Uint8Array<ArrayBuffer>> {
+    return this.#retry(() => this.#inner.getRange(key, offset, length));
+  }
+
+  head(key: string): Promise<ObjectInfo> {
+    return this.#retry(() => this.#inner.head(key));
+  }
+
+  /** Goes on behind the last object that it gave. */
+  async *list(prefix: string): AsyncIterable<ObjectInfo> {
+    let last: string | undefined;
+    let listing = this.#inner.list(prefix)[Symbol.asyncIterator]();
+    for (;;) {
+      const { done, value } = await this.#retry(async () => {
+        try {
+          return await listing.next();
+        } catch (error) {
+          listing = this.#inner.list(prefix)[Symbol.asyncIterator]();
+          throw error;
+        }
+      });
+      if (done === true) return;
+      if (last !== undefined && value.key <= last) continue;
+      last = value.key;
+      yield value;
+    }
+  }
+
+  localPath(key: string): string | undefined {
+    return this.#inner.localPath(key);
+  }
+
+  async putNew(key: string, bytes: Uint8Array): Promise<void> {
+    let isRepeat = false;
+    await this.#retry(async () => {
+      try {
+        await this.#inner.putNew(key, bytes);
+      } catch (error) {
+        if (!isRepeat || !isOperatingError(error, "conflict")) {
+          isRepeat = true;
+          throw error;
+        }
+        if (!areSame(await this.#inner.get(key), bytes)) throw error;
+      }
+    });
+  }
+
+  delete(keys: readonly string[]): Promise<void> {
+    return this.#retry(() => this.#inner.delete(keys));
+  }
+
+  async #retry<T>(attempt: () => Promise<T>): Promise<T> {
+    const { clock, random } = this.#deps;
+    const { attemptsMax, pauseMsMin, pauseMsMax, throttledMsMin, totalMsMax } = this.#policy;
+    const untilMs = clock.monotonicMs() + totalMsMax;
+    for (let failures = 1;; failures += 1) {
+      try {
+        return await attempt();
+      } catch (error) {
+        if (!isOperatingError(error, "unavailable") || failures >= attemptsMax) throw error;
+        const bound = Math.min(pauseMsMax, pauseMsMin * 2 ** (failures - 1));
+        const least = error.reason === THROTTLED ? throttledMsMin : 0;
+        const pauseMs = least + random.float() * bound;
+        if (clock.monotonicMs() + pauseMs >= untilMs) throw error;
+        await clock.sleep(pauseMs);
+      }
+    }
+  }
+}
+
+function areSame(a: Uint8Array, b: Uint8Array): boolean {
+  return a.byteLength === b.byteLength && a.every((byte, at) => byte === b[at]);
+}

@@ -1,0 +1,102 @@
+/**
+ * Where an S3 warehouse is and who reads it: the URL of `--warehouse-url` and the standard variables of S3 clients.
+ * Files below the home directory and the metadata service of cloud machines are not asked.
+ */
+
+import { OperatingError } from "../base/errors.ts";
+import { checkKey } from "./object_key.ts";
+
+export interface S3Place {
+  readonly bucket: string;
+  /** Of every key, without slashes at its ends; empty is none. */
+  readonly prefix: string;
+}
+
+export interface S3Access {
+  /** Base address of the service. */
+  readonly endpoint: string;
+  readonly region: string;
+  /** `https://host/bucket/key` in place of `https://bucket.host/key`: what services other than Amazon's understand. */
+  readonly pathStyle: boolean;
+  readonly credentials: {
+    readonly accessKeyId: string;
+    readonly secretAccessKey: string;
+    readonly sessionToken?: string;
+  };
+}
+
+const REGION_DEFAULT = "us-east-1";
+const BUCKET = /^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$/;
+
+export function isS3Url(text: string): boolean {
+  return /^s3:\/\//i.test(text);
+}
+
+/** Bucket and prefix of `s3://bucket/prefix`. Errors: `invalid_argument`. */
+export function parseS3Url(text: string): S3Place {
+  const [bucket = "", ...rest] = text.replace(/^s3:\/\//i, "").split("/");
+  if (!BUCKET.test(bucket)) {
+    throw refusal(`${JSON.stringify(text)}: ${JSON.stringify(bucket)} is no name of a bucket`);
+  }
+  const prefix = rest.join("/").replace(/\/+$/, "");
+  try {
+    if (prefix !== "") checkKey(prefix);
+  } catch (cause) {
+    throw refusal(`${JSON.stringify(text)}: its path is no key prefix`, cause);
+  }
+  return { bucket, prefix };
+}
+
+type Environment = (name: string) => string | undefined;
+
+/** Errors: `invalid_argument` naming the variable that is missing. */
+export function s3AccessOf(env: Environment): S3Access {
+  const region = env("AWS_REGION") || env("AWS_DEFAULT_REGION") || REGION_DEFAULT;
+  const endpoint = env("AWS_ENDPOINT_URL_S3") || env("AWS_ENDPOINT_URL");
+  const sessionToken = env("AWS_SESSION_TOKEN");
+  if (endpoint && !/^https?:$/.test(URL.parse(endpoint)?.protocol ?? "")) {
+    throw refusal(`AWS_ENDPOINT_URL ${JSON.stringify(endpoint)}: give a URL, https://host:port`);
+  }
+  return {
+    endpoint: endpoint || amazonEndpoint(region),
+    region,
+    pathStyle: Boolean(endpoint),
+    credentials: {
+      accessKeyId: required(env, "AWS_ACCESS_KEY_ID"),
+      secretAccessKey: required(env, "AWS_SECRET_ACCESS_KEY"),
+      ...(sessionToken ? { sessionToken } : {}),
+    },
+  };
+}
+
+/** URLs that requests for a bucket go to: for whoever grants a process its network. */
+export function s3Services(place: S3Place, env: Environment): string[] {
+  const endpoint = env("AWS_ENDPOINT_URL_S3") || env("AWS_ENDPOINT_URL");
+  if (endpoint) return [endpoint];
+  const url = new URL(
+    amazonEndpoint(env("AWS_REGION") || env("AWS_DEFAULT_REGION") || REGION_DEFAULT),
+  );
+  return [`https://${place.bucket}.${url.host}`, url.origin];
+}
+
+function amazonEndpoint(region: string): string {
+  return `https://s3.${region}.amazonaws.com`;
+}
+
+function required(env: Environment, name: string): string {
+  const value = env(name);
+  if (value) return value;
+  throw new OperatingError(
+    "invalid_argument",
+    `Cannot use an S3 warehouse without ${name}: set it in the environment of this process`,
+    { reason: "no_credentials" },
+  );
+}
+
+function refusal(what: string, cause?: unknown): OperatingError {
+  return new OperatingError(
+    "invalid_argument",
+    `Cannot use warehouse URL ${what}; give s3://bucket/path`,
+    { reason: "unsupported_warehouse", cause },
+  );
+}

@@ -1,0 +1,280 @@
+/**
+ * Objects in a bucket of an S3 service, through the service's own client library.
+ *
+ * - `putNew` is one conditional PUT (`If-None-Match: *`), from `PART_BYTES_MAX` on a multipart upload that is
+ *   completed under the same condition and aborted when a part fails. A service that does not know the condition
+ *   replaces instead; keys of this program hold a fresh UUID, so that no two writers have the same.
+ * - Each upload carries its MD5, each answer is as long as it announced: a half-sent body is `unavailable`.
+ * - One attempt, with a deadline; `retrying_store.ts` tries again.
+ *
+ * Needs net permission for the endpoint, and env `AWS_*`, which the library looks into when it is loaded.
+ */
+
+import { createHash } from "node:crypto";
+import {
+  AbortMultipartUploadCommand,
+  CompleteMultipartUploadCommand,
+  CreateMultipartUploadCommand,
+  DeleteObjectsCommand,
+  GetObjectCommand,
+  HeadObjectCommand,
+  ListObjectsV2Command,
+  PutObjectCommand,
+  S3Client,
+  UploadPartCommand,
+} from "@aws-sdk/client-s3";
+import { FetchHttpHandler } from "@smithy/fetch-http-handler";
+import { VERSION } from "../base/version.ts";
+import { checkKey, checkPrefix } from "./object_key.ts";
+import type { ObjectInfo, ObjectStore } from "./object_store.ts";
+import { s3Error } from "./s3_errors.ts";
+import type { S3Access, S3Place } from "./s3_settings.ts";
+
+export interface S3Options {
+  /** Milliseconds for one request, its body included; default 30,000. */
+  readonly requestMsMax?: number;
+  /** Objects longer than this are sent in parts of this size; default 16 MiB. */
+  readonly partBytesMax?: number;
+}
+
+const REQUEST_MS_MAX = 30_000;
+const PART_BYTES_MAX = 16 * 1024 * 1024;
+/** Parts of one upload that are on their way at a time. */
+const PARTS_AT_ONCE = 4;
+/** The service's own bound. */
+const DELETES_MAX = 1_000;
+
+/** Opens nothing: the first request finds out. Errors of every call: `s3_errors.ts`. */
+export function openS3Store(
+  place: S3Place,
+  access: S3Access,
+  options: S3Options = {},
+): ObjectStore {
+  return new S3Store(place, access, options);
+}
+
+class S3Store implements ObjectStore {
+  readonly rootUri: string;
+  readonly #client: S3Client;
+  readonly #bucket: string;
+  /** Empty, or ends with a slash. */
+  readonly #prefix: string;
+  readonly #options: Required<S3Options>;
+
+  constructor({ bucket, prefix }: S3Place, access: S3Access, options: S3Options) {
+    this.#bucket = bucket;
+    this.#prefix = prefix === "" ? "" : `${prefix}/`;
+    this.rootUri = `s3://${bucket}${prefix === "" ? "" : `/${prefix}`}`;
+    this.#options = {
+      requestMsMax: REQUEST_MS_MAX,
+      partBytesMax: PART_BYTES_MAX,
+      ...options,
+    };
+    this.#client = clientOf(access, this.#options.requestMsMax);
+  }
+
+  get(key: string): Promise<Uint8Array<ArrayBuffer>> {
+    return this.#attempt("read", key, async (Key) => {
+      return await wholeBody(await this.#client.send(new GetObjectCommand({ ...this.#at(Key) })));
+    });
+  }
+
+  getRange(key: string, offset: number, length: number): Promise<Uint8Array<ArrayBuffer>> {
+    return this.#attempt("read", key, async (Key) => {
+      if (length === 0) {
+        await this.#client.send(new HeadObjectCommand(this.#at(Key)));
+        return new Uint8Array();
+      }
+      const Range = `bytes=${offset}-${offset + length - 1}`;
+      try {
+        return await wholeBody(
+          await this.#client.send(new GetObjectCommand({ ...this.#at(Key), Range })),
+        );
+      } catch (error) {
+        // The range begins past the object's end.
+        if ((error as { name?: unknown }).name === "InvalidRange") return new Uint8Array();
+        throw error;
+      }
+    });
+  }
+
+  head(key: string): Promise<ObjectInfo> {
+    return this.#attempt("stat", key, async (Key) => {
+      const { ContentLength, LastModified } = await this.#client.send(
+        new HeadObjectCommand(this.#at(Key)),
+      );
+      return { key, size: ContentLength ?? 0, modifiedMs: LastModified?.getTime() ?? 0 };
+    });
+  }
+
+  async *list(prefix: string): AsyncIterable<ObjectInfo> {
+    checkPrefix(prefix);
+    let token: string | undefined;
+    do {
+      const page = await this.#told(`list ${this.rootUri}/${prefix}`, () =>
+        this.#client.send(
+          new ListObjectsV2Command({
+            Bucket: this.#bucket,
+            Prefix: `${this.#prefix}${prefix}`,
+            ContinuationToken: token,
+          }),
+        ));
+      const infos = (page.Contents ?? []).map(({ Key = "", Size = 0, LastModified }) => ({
+        key: Key.slice(this.#prefix.length),
+        size: Size,
+        modifiedMs: LastModified?.getTime() ?? 0,
+      }));
+      // Pages follow each other by key; some services have folders before files within one.
+      yield* infos.sort((a, b) => a.key < b.key ? -1 : 1);
+      token = page.IsTruncated === true ? page.NextContinuationToken : undefined;
+    } while (token !== undefined);
+  }
+
+  localPath(key: string): undefined {
+    checkKey(key);
+    return undefined;
+  }
+
+  putNew(key: string, bytes: Uint8Array): Promise<void> {
+    return this.#attempt("write", key, async (Key) => {
+      if (bytes.byteLength > this.#options.partBytesMax) return await this.#putParts(Key, bytes);
+      await this.#client.send(
+        new PutObjectCommand({
+          ...this.#at(Key),
+          Body: bytes,
+          ContentLength: bytes.byteLength,
+          ContentMD5: md5Of(bytes),
+          IfNoneMatch: "*",
+        }),
+      );
+    });
+  }
+
+  async delete(keys: readonly string[]): Promise<void> {
+    for (const key of keys) checkKey(key);
+    for (let at = 0; at < keys.length; at += DELETES_MAX) {
+      const some = keys.slice(at, at + DELETES_MAX);
+      const what = `delete ${some.length} objects of ${this.rootUri}, the first ${some[0]}`;
+      await this.#told(what, async () => {
+        const { Errors = [] } = await this.#client.send(
+          new DeleteObjectsCommand({
+            Bucket: this.#bucket,
+            Delete: { Objects: some.map((key) => ({ Key: this.#prefix + key })), Quiet: true },
+          }),
+        );
+        const [first] = Errors.filter(({ Code }) => Code !== "NoSuchKey");
+        if (first !== undefined) {
+          throw Object.assign(new Error(first.Message), { name: first.Code });
+        }
+      });
+    }
+  }
+
+  /** A part that fails fails the upload, and what was sent of it is let go. */
+  async #putParts(Key: string, bytes: Uint8Array): Promise<void> {
+    const { UploadId } = await this.#client.send(new CreateMultipartUploadCommand(this.#at(Key)));
+    const upload = { ...this.#at(Key), UploadId };
+    try {
+      const size = this.#options.partBytesMax;
+      const count = Math.ceil(bytes.byteLength / size);
+      const tags: (string | undefined)[] = [];
+      let next = 0;
+      const sender = async () => {
+        for (let part = next++; part < count; part = next++) {
+          const Body = bytes.subarray(part * size, (part + 1) * size);
+          const { ETag } = await this.#client.send(
+            new UploadPartCommand({
+              ...upload,
+              PartNumber: part + 1,
+              Body,
+              ContentLength: Body.byteLength,
+              ContentMD5: md5Of(Body),
+            }),
+          );
+          tags[part] = ETag;
+        }
+      };
+      await Promise.all(Array.from({ length: Math.min(PARTS_AT_ONCE, count) }, sender));
+      const Parts = tags.map((ETag, at) => ({ ETag, PartNumber: at + 1 }));
+      await this.#client.send(
+        new CompleteMultipartUploadCommand({
+          ...upload,
+          MultipartUpload: { Parts },
+          IfNoneMatch: "*",
+        }),
+      );
+    } catch (error) {
+      // A rule of the bucket clears away what this leaves.
+      await this.#client.send(new AbortMultipartUploadCommand(upload)).catch(() => {});
+      throw error;
+    }
+  }
+
+  #at(Key: string): { Bucket: string; Key: string } {
+    return { Bucket: this.#bucket, Key };
+  }
+
+  async #attempt<T>(
+    verb: string,
+    key: string,
+    action: (whole: string) => Promise<T>,
+  ): Promise<T> {
+    checkKey(key);
+    return await this.#told(`${verb} ${this.rootUri}/${key}`, () => action(this.#prefix + key));
+  }
+
+  async #told<T>(what: string, action: () => Promise<T>): Promise<T> {
+    try {
+      return await action();
+    } catch (error) {
+      throw s3Error(what, error);
+    }
+  }
+}
+
+/** A client that asks nothing but what it is given: no files of the user's, no metadata service. */
+function clientOf(access: S3Access, requestTimeout: number): S3Client {
+  const client = new S3Client({
+    endpoint: access.endpoint,
+    region: access.region,
+    forcePathStyle: access.pathStyle,
+    credentials: access.credentials,
+    maxAttempts: 1,
+    requestHandler: new FetchHttpHandler({ requestTimeout }),
+    defaultUserAgentProvider: () => Promise.resolve([["svc", VERSION]]),
+    userAgentAppId: "svc",
+    requestChecksumCalculation: "WHEN_REQUIRED",
+    responseChecksumValidation: "WHEN_REQUIRED",
+    // What follows would be looked up in files.
+    retryMode: "standard",
+    defaultsMode: "standard",
+    authSchemePreference: ["aws.auth#sigv4"],
+    sigv4aSigningRegionSet: [],
+    disableClockSkewCorrection: false,
+    disableMultiregionAccessPoints: true,
+    disableS3ExpressSessionAuth: true,
+    useArnRegion: false,
+    useDualstackEndpoint: false,
+    useFipsEndpoint: false,
+  });
+  // It reads variables of a platform that this does not run on.
+  client.middlewareStack.remove("recursionDetectionMiddleware");
+  return client;
+}
+
+interface Answered {
+  readonly Body?: { transformToByteArray(): Promise<Uint8Array> } | undefined;
+  readonly ContentLength?: number | undefined;
+}
+
+async function wholeBody({ Body, ContentLength }: Answered): Promise<Uint8Array<ArrayBuffer>> {
+  const bytes = await Body?.transformToByteArray() ?? new Uint8Array();
+  if (ContentLength !== undefined && bytes.byteLength !== ContentLength) {
+    throw new Error(`its answer ended after ${bytes.byteLength} of ${ContentLength} bytes`);
+  }
+  return bytes as Uint8Array<ArrayBuffer>;
+}
+
+function md5Of(bytes: Uint8Array): string {
+  return createHash("md5").update(bytes).digest("base64");
+}

@@ -1,0 +1,221 @@
+import assert from "node:assert/strict";
+import { isOperatingError, type OperatingError } from "../base/errors.ts";
+import { FakeClock } from "../testing/fake_clock.ts";
+import { OBJECT_STORE_CASES } from "../testing/object_store_conformance.ts";
+import { type S3Fault, S3Process } from "../testing/s3_process.ts";
+import { SeededRandom } from "../testing/seeded_random.ts";
+import { SleeplessClock } from "../testing/sleepless_clock.ts";
+import { RetryingStore } from "./retrying_store.ts";
+import { isS3Url, parseS3Url, s3AccessOf, s3Services } from "./s3_settings.ts";
+import { openS3Store } from "./s3_store.ts";
+
+Deno.test({
+  name: "S3Store keeps the promises of an object store",
+  async fn(t) {
+    await using s3 = await S3Process.start();
+    let at = 0;
+    for (const { name, run } of OBJECT_STORE_CASES) {
+      await t.step(name, async () => await run(openS3Store(s3.place(`case/${at++}`), s3.access)));
+    }
+    await t.step("list goes through many pages, in order", async () => {
+      const store = openS3Store(s3.place("pages"), s3.access);
+      const keys = Array.from({ length: 1_005 }, (_, i) => `k/${String(i).padStart(5, "0")}`);
+      await Promise.all(keys.map((key) => store.putNew(key, new Uint8Array(1))));
+      const listed = await Array.fromAsync(store.list("k/"), ({ key }) => key);
+      assert.deepEqual(listed, keys);
+      // The server fails when two deletions leave a folder empty at a time; that passes.
+      const deps = { clock: new SleeplessClock(), random: new SeededRandom(1) };
+      await new RetryingStore(store, deps).delete(keys);
+      assert.deepEqual(await Array.fromAsync(store.list("")), []);
+    });
+    await t.step("a large object goes in parts and comes back whole", async () => {
+      const options = { partBytesMax: 5 * 1024 * 1024 };
+      const store = openS3Store(s3.place("parts"), s3.access, options);
+      const bytes = Uint8Array.from({ length: 13 * 1024 * 1024 }, (_, i) => (i * 31) >> 3);
+      const before = s3.requests.length;
+      await store.putNew("large", bytes);
+      assert.equal(s3.requests.length - before, 5, "begin, three parts, end");
+      assert.equal(digestOf(await store.get("large")), digestOf(bytes));
+      await assert.rejects(store.putNew("large", bytes), { code: "conflict" });
+    });
+  },
+});
+
+/** A digest to compare by: a difference of 13 MiB would be printed. */
+function digestOf(bytes: Uint8Array): number {
+  return bytes.reduce((sum, byte) => (Math.imul(sum, 31) + byte) | 0, bytes.byteLength);
+}
+
+const ANSWERS: [fault: S3Fault, code: string, reason: string | undefined, message: RegExp][] = [
+  [
+    { status: 403, code: "AccessDenied" },
+    "permission_denied",
+    "access_denied",
+    /AWS_ACCESS_KEY_ID/,
+  ],
+  [
+    { status: 403, code: "SignatureDoesNotMatch" },
+    "permission_denied",
+    "access_denied",
+    /check AWS/,
+  ],
+  [{ status: 404, code: "NoSuchBucket" }, "invalid_argument", "no_bucket", /create the bucket/],
+  [{ status: 404, code: "NoSuchKey" }, "not_found", undefined, /s3:\/\/warehouse\/faults\/a\/b/],
+  [
+    { status: 400, code: "AuthorizationHeaderMalformed" },
+    "invalid_argument",
+    "wrong_region",
+    /AWS_REGION/,
+  ],
+  [{ status: 503, code: "SlowDown" }, "unavailable", "throttled", /fewer requests/],
+  [
+    { status: 500, code: "InternalError" },
+    "unavailable",
+    "object_store_unavailable",
+    /InternalError/,
+  ],
+  ["reset", "unavailable", "object_store_unavailable", /AWS_ENDPOINT_URL/],
+  ["half", "unavailable", "object_store_unavailable", /read s3:\/\/warehouse\/faults\/a\/b/],
+];
+
+Deno.test({
+  name: "S3Store names object, cause and remedy of each failure, and no secret",
+  async fn(t) {
+    await using s3 = await S3Process.start();
+    const store = openS3Store(s3.place("faults"), s3.access);
+    await store.putNew("a/b", new Uint8Array(1_000));
+    for (const [fault, code, reason, message] of ANSWERS) {
+      await t.step(JSON.stringify(fault), async () => {
+        s3.faultOf = () => fault;
+        const error = await failureOf(store.get("a/b"));
+        s3.faultOf = () => undefined;
+        assert.deepEqual([error.code, error.reason], [code, reason]);
+        assert.match(error.message, message);
+        assert.doesNotMatch(error.message, /S3RVER/);
+      });
+    }
+  },
+});
+
+Deno.test({
+  name: "S3Store says what is wrong with a service that is not there, and with one that is silent",
+  async fn() {
+    await using s3 = await S3Process.start();
+    const closed = { ...s3.access, endpoint: "http://127.0.0.1:1" };
+    const refused = await failureOf(openS3Store(s3.place("x"), closed).get("k"));
+    assert.deepEqual([refused.code, refused.retryAfterSecs], ["unavailable", 1]);
+    s3.delayMs = 500;
+    const store = openS3Store(s3.place("x"), s3.access, { requestMsMax: 100 });
+    assert.equal((await failureOf(store.get("k"))).code, "unavailable");
+    s3.delayMs = 0;
+  },
+});
+
+Deno.test({
+  name: "RetryingStore comes through what passes, in bounded time, and knows its own write again",
+  async fn(t) {
+    await using s3 = await S3Process.start();
+    const clock = new SleeplessClock();
+    const deps = { clock, random: new SeededRandom(7) };
+    const store = new RetryingStore(openS3Store(s3.place("retry"), s3.access), deps);
+    const faults = (...list: (S3Fault | undefined)[]) => {
+      s3.faultOf = () => list.shift();
+    };
+    await t.step("reads and lists through failures", async () => {
+      await store.putNew("k", new Uint8Array([1, 2, 3]));
+      faults("reset", { status: 500, code: "InternalError" }, { status: 503, code: "SlowDown" });
+      assert.deepEqual(await store.get("k"), new Uint8Array([1, 2, 3]));
+      faults("half");
+      assert.deepEqual(await store.getRange("k", 1, 1), new Uint8Array([2]));
+      faults({ status: 500, code: "InternalError" });
+      assert.deepEqual(await Array.fromAsync(store.list(""), ({ key }) => key), ["k"]);
+    });
+    await t.step("a write whose answer was lost is stored once, and is no conflict", async () => {
+      faults("half");
+      await store.putNew("lost", new Uint8Array([7]));
+      assert.deepEqual(await store.get("lost"), new Uint8Array([7]));
+      faults("half");
+      await assert.rejects(store.putNew("k", new Uint8Array([9])), { code: "conflict" });
+    });
+    await t.step("what will not pass is told at once", async () => {
+      faults({ status: 403, code: "AccessDenied" });
+      const before = s3.requests.length;
+      await assert.rejects(store.get("k"), { code: "permission_denied" });
+      assert.equal(s3.requests.length - before, 1);
+    });
+    await t.step("it gives up after six attempts", async () => {
+      s3.faultOf = () => ({ status: 500, code: "InternalError" });
+      const before = s3.requests.length;
+      await assert.rejects(store.get("k"), { code: "unavailable" });
+      assert.equal(s3.requests.length - before, 6);
+    });
+  },
+});
+
+Deno.test({
+  name: "RetryingStore pauses longer for a store that asks for fewer requests",
+  async fn() {
+    const clock = new FakeClock();
+    await using s3 = await S3Process.start();
+    const store = new RetryingStore(openS3Store(s3.place("slow"), s3.access), {
+      clock,
+      random: { bytes: () => new Uint8Array(), float: () => 0 },
+    });
+    let asked = 0;
+    s3.faultOf = () => asked++ === 0 ? { status: 503, code: "SlowDown" } : undefined;
+    const reading = store.head("k").catch((error) => error);
+    while (clock.sleepers === 0) await new Promise((resolve) => setTimeout(resolve, 5));
+    await clock.advance(499);
+    assert.equal(asked, 1);
+    await clock.advance(1);
+    assert.ok(isOperatingError(await reading, "not_found"));
+  },
+});
+
+const ENVIRONMENT = {
+  AWS_ACCESS_KEY_ID: "id",
+  AWS_SECRET_ACCESS_KEY: "secret",
+  AWS_REGION: "eu-central-1",
+};
+
+Deno.test({
+  name: "S3 settings come from the URL and the standard variables",
+  fn() {
+    const env = (more: Record<string, string>) => (name: string) =>
+      ({ ...ENVIRONMENT, ...more } as Record<string, string>)[name];
+    assert.equal(isS3Url("S3://b"), true);
+    assert.equal(isS3Url("/s3://b"), false);
+    assert.deepEqual(parseS3Url("s3://bucket/a/b/"), { bucket: "bucket", prefix: "a/b" });
+    assert.deepEqual(parseS3Url("s3://bucket"), { bucket: "bucket", prefix: "" });
+    for (const url of ["s3://", "s3://B/x", "s3://bucket/a//b", "s3://bucket/../x"]) {
+      assert.throws(() => parseS3Url(url), {
+        code: "invalid_argument",
+        message: /s3:\/\/bucket\/path/,
+      });
+    }
+    const amazon = s3AccessOf(env({}));
+    assert.deepEqual(
+      [amazon.endpoint, amazon.pathStyle],
+      ["https://s3.eu-central-1.amazonaws.com", false],
+    );
+    const own = s3AccessOf(env({ AWS_ENDPOINT_URL: "http://h:9", AWS_SESSION_TOKEN: "t" }));
+    assert.deepEqual(
+      [own.endpoint, own.pathStyle, own.credentials.sessionToken],
+      ["http://h:9", true, "t"],
+    );
+    const s3Only = { AWS_ENDPOINT_URL: "http://h:9", AWS_ENDPOINT_URL_S3: "http://s:1" };
+    assert.equal(s3AccessOf(env(s3Only)).endpoint, "http://s:1");
+    assert.throws(() => s3AccessOf(env({ AWS_SECRET_ACCESS_KEY: "" })), /AWS_SECRET_ACCESS_KEY/);
+    assert.throws(() => s3AccessOf(env({ AWS_ENDPOINT_URL: "h:x" })), /AWS_ENDPOINT_URL/);
+    assert.deepEqual(s3Services({ bucket: "b", prefix: "" }, env({})), [
+      "https://b.s3.eu-central-1.amazonaws.com",
+      "https://s3.eu-central-1.amazonaws.com",
+    ]);
+  },
+});
+
+async function failureOf(attempt: Promise<unknown>): Promise<OperatingError> {
+  const error: unknown = await attempt.then(() => undefined, (thrown) => thrown);
+  assert.ok(isOperatingError(error), String(error));
+  return error;
+}

@@ -1,0 +1,201 @@
+/**
+ * A real S3-protocol server for tests: npm `s3rver`, run by Node (its paging needs DES, which Deno has not), behind a
+ * door that knows what that server does not: conditional writes; and that fails, delays and counts as a test asks.
+ * Calls `Deno.serve` and `Deno.Command` itself.
+ */
+
+import { request as httpRequest } from "node:http";
+import type { S3Access, S3Place } from "../storage/s3_settings.ts";
+
+/** What becomes of a request: an answer of the store's own kind, no answer, or half of the right one. */
+export type S3Fault = { readonly status: number; readonly code: string } | "reset" | "half";
+
+export interface S3Request {
+  readonly method: string;
+  /** Bucket and key. */
+  readonly path: string;
+  readonly query: URLSearchParams;
+}
+
+const BUCKET = "warehouse";
+/** Prints its port; ends when its input does, so that it does not outlive a test that was killed. */
+const NODE_OPTIONS = ["--openssl-legacy-provider", "--input-type=module"];
+const SERVER = `
+  import S3rver from "s3rver";
+  const [directory, name] = process.argv.slice(1);
+  const configureBuckets = [{ name, configs: [] }];
+  const options = { address: "127.0.0.1", port: 0, silent: true, directory, configureBuckets };
+  const { port } = await new S3rver(options).run();
+  console.log(port);
+  process.stdin.on("end", () => process.exit(0)).resume();
+`;
+
+/** What s3rver accepts. */
+const CREDENTIALS = { accessKeyId: "S3RVER", secretAccessKey: "S3RVER" };
+
+export class S3Process implements AsyncDisposable {
+  /** Milliseconds added to each request. */
+  delayMs = 0;
+  /** Asked for each request. */
+  faultOf: (request: S3Request) => S3Fault | undefined = () => undefined;
+  /** All that came in, failed ones too. */
+  readonly requests: S3Request[] = [];
+  readonly #server: Deno.ChildProcess;
+  readonly #folder: string;
+  readonly #port: number;
+  readonly #door: Deno.HttpServer<Deno.NetAddr>;
+  /** Paths of the objects that are there. */
+  readonly #stored = new Set<string>();
+
+  private constructor(server: Deno.ChildProcess, folder: string, port: number) {
+    this.#server = server;
+    this.#folder = folder;
+    this.#port = port;
+    this.#door = Deno.serve(
+      { hostname: "127.0.0.1", port: 0, onListen: () => {} },
+      (request) => this.#answer(request),
+    );
+  }
+
+  static async start(): Promise<S3Process> {
+    const folder = await Deno.makeTempDir({ prefix: "svc-s3-" });
+    const server = new Deno.Command("node", {
+      args: [...NODE_OPTIONS, "--eval", SERVER, folder, BUCKET],
+      cwd: new URL("../..", import.meta.url),
+      stdin: "piped", // Its end is the server's.
+      stdout: "piped",
+      stderr: "inherit",
+    }).spawn();
+    const reader = server.stdout.getReader();
+    const { value } = await reader.read();
+    await reader.cancel();
+    return new S3Process(server, folder, Number(new TextDecoder().decode(value)));
+  }
+
+  get url(): string {
+    return `http://127.0.0.1:${this.#door.addr.port}`;
+  }
+
+  /** A warehouse of its own. */
+  place(prefix: string): S3Place {
+    return { bucket: BUCKET, prefix };
+  }
+
+  get access(): S3Access {
+    return {
+      endpoint: this.url,
+      region: "us-east-1",
+      pathStyle: true,
+      credentials: CREDENTIALS,
+    };
+  }
+
+  /** The variables that lead a process here. */
+  get environment(): Record<string, string> {
+    return {
+      AWS_ENDPOINT_URL: this.url,
+      AWS_REGION: this.access.region,
+      AWS_ACCESS_KEY_ID: CREDENTIALS.accessKeyId,
+      AWS_SECRET_ACCESS_KEY: CREDENTIALS.secretAccessKey,
+    };
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#door.shutdown();
+    await this.#server.stdin.close();
+    await this.#server.status;
+    await Deno.remove(this.#folder, { recursive: true });
+  }
+
+  async #answer(request: Request): Promise<Response> {
+    const url = new URL(request.url);
+    const asked = { method: request.method, path: url.pathname, query: url.searchParams };
+    this.requests.push(asked);
+    const body = new Uint8Array(await request.arrayBuffer());
+    if (this.delayMs > 0) await new Promise((resolve) => setTimeout(resolve, this.delayMs));
+    const fault = this.faultOf(asked);
+    if (fault === "reset") return new Response(broken(new Uint8Array()), { status: 200 });
+    if (fault !== undefined && fault !== "half") return errorAnswer(fault);
+    const isConditional = request.headers.get("if-none-match") === "*";
+    if (isConditional && this.#stored.has(url.pathname)) {
+      return errorAnswer({ status: 412, code: "PreconditionFailed" });
+    }
+    // Before the server has answered, so that of two writers at a time the second is refused.
+    const stores = request.method === "PUT"
+      ? !asked.query.has("partNumber")
+      : request.method === "POST" && asked.query.has("uploadId");
+    if (stores) this.#stored.add(url.pathname);
+    const answer = await this.#forward(request, { path: url.pathname + url.search, body });
+    if (asked.query.has("delete")) this.#forget(url.pathname, new TextDecoder().decode(body));
+    if (fault !== "half") return answer;
+    const whole = new Uint8Array(await answer.arrayBuffer());
+    return new Response(broken(whole.subarray(0, whole.byteLength >> 1)), {
+      status: answer.status,
+      headers: [...answer.headers].filter(([name]) => name !== "transfer-encoding"),
+    });
+  }
+
+  #forget(bucket: string, document: string): void {
+    for (const [, key = ""] of document.matchAll(/<Key>(.*?)<\/Key>/gs)) {
+      const path = `${bucket.replace(/\/$/, "")}/${
+        key.split("/").map(encodeURIComponent).join("/")
+      }`;
+      this.#stored.delete(path);
+    }
+  }
+
+  /** With the head as it came: the signature covers it. */
+  #forward(
+    request: Request,
+    { path, body }: { readonly path: string; readonly body: Uint8Array },
+  ): Promise<Response> {
+    return new Promise((resolve, reject) => {
+      const headers = Object.fromEntries(request.headers);
+      const forwarded = httpRequest({
+        host: "127.0.0.1",
+        port: this.#port,
+        method: request.method,
+        path,
+        headers: { ...headers, "content-length": String(body.byteLength) },
+      }, (answer) => {
+        const parts: Uint8Array[] = [];
+        answer.on("data", (part: Uint8Array) => parts.push(part));
+        answer.on("error", reject);
+        answer.on("end", () => {
+          const status = answer.statusCode ?? 500;
+          const isEmpty = status === 204 || status === 304 || request.method === "HEAD";
+          const all = new Blob(parts as Uint8Array<ArrayBuffer>[]);
+          const fields = Object.entries(answer.headers).filter(([name]) =>
+            name !== "connection" && name !== "transfer-encoding"
+          );
+          resolve(
+            new Response(isEmpty ? null : all, {
+              status,
+              headers: fields.map(([name, value]): [string, string] => [name, String(value)]),
+            }),
+          );
+        });
+      });
+      forwarded.on("error", reject);
+      forwarded.end(body);
+    });
+  }
+}
+
+function errorAnswer({ status, code }: { readonly status: number; readonly code: string }) {
+  const document =
+    `<?xml version="1.0"?><Error><Code>${code}</Code><Message>asked for by the test` +
+    `</Message></Error>`;
+  return new Response(document, { status, headers: { "content-type": "application/xml" } });
+}
+
+/** A body that breaks off behind `start`. */
+function broken(start: Uint8Array): ReadableStream<Uint8Array> {
+  return new ReadableStream({
+    async start(controller) {
+      if (start.byteLength > 0) controller.enqueue(start);
+      await new Promise((resolve) => setTimeout(resolve, 10));
+      controller.error(new Error("asked for by the test"));
+    },
+  });
+}
