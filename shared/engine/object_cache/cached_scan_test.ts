@@ -300,6 +300,26 @@ Deno.test({
 });
 
 Deno.test({
+  name:
+    "CachedDataFiles table metadata that hangs costs a statement its deadline, and the next one shares the read",
+  fn: async () => {
+    await using remote = await openRemote();
+    const { lab, store } = remote;
+    await fill(lab, [{ rows: 20, rowGroupRowsMax: 200, sorted: true, seed: 1 }]);
+    const hanging = Promise.withResolvers<void>();
+    store.onRead = () => hanging.promise;
+    store.reads.length = 0;
+    const sql = "SELECT count(*) FROM events";
+    const [late, patient] = [lab.query(sql, { deadlineMs: 150 }), lab.query(sql)];
+    const error = await late.then(() => undefined, (thrown: unknown) => thrown);
+    ok(isOperatingError(error, "deadline_exceeded"));
+    hanging.resolve();
+    deepStrictEqual((await patient).rows, [[20]]);
+    strictEqual(new Set(store.reads.map(({ key }) => key)).size, store.reads.length);
+  },
+});
+
+Deno.test({
   name: "CachedDataFiles an answer cut short is asked for again, then refused as corrupt",
   fn: async () => {
     await using remote = await openRemote();
