@@ -15,8 +15,8 @@ export const CLAIM_OPTIONS = {
     flag: "wal-mirror-prefix",
     env: "SVC_WAL_MIRROR_PREFIX",
     placeholder: "prefix",
-    default: "wal-mirror/",
-    help: "Where the mirror is in the warehouse; for --catalog-claim.",
+    help: "Where the mirror is in the warehouse; wal-mirror/ with --warehouse-url or " +
+      "--catalog-claim, else there is none. Its objects are removed with the segments.",
   },
   claimLeaseSecs: {
     kind: "integer",

@@ -29,6 +29,8 @@ export interface CompactorPaths {
   readonly catalog: string;
   /** Set: the mirror in the warehouse is drained, under claims, and `wal` is not touched. */
   readonly mirror?: MirrorDrain;
+  /** Where ingest servers may mirror the WAL to, below the warehouse: swept with it. */
+  readonly mirrorPrefix?: string;
 }
 
 export interface MirrorDrain {
@@ -48,15 +50,26 @@ export function compactorPaths(
   return { wal: belowDataDir(settings, settings.wal), ...localPlaces(settings) };
 }
 
+const MIRROR_PREFIX_DEFAULT = "wal-mirror";
+
+/** Without a slash at its end; empty: there is no mirror. SPEC.md section 8: on by itself with a warehouse URL. */
+export function mirrorPrefixOf(
+  settings: Pick<CompactorSettings, "catalogClaim" | "walMirrorPrefix" | "warehouseUrl">,
+): string {
+  const { catalogClaim, walMirrorPrefix, warehouseUrl } = settings;
+  if (walMirrorPrefix !== undefined) return walMirrorPrefix.replace(/\/+$/, "");
+  return catalogClaim || warehouseUrl !== undefined ? MIRROR_PREFIX_DEFAULT : "";
+}
+
 /** The mirror that `--catalog-claim` drains. Errors: `invalid_argument` when there is none. */
 export function mirrorDrainOf(
   settings: Pick<
     CompactorSettings,
-    "catalogClaim" | "walMirrorPrefix" | "claimLeaseSecs" | "claimAttemptsMax"
+    "catalogClaim" | "walMirrorPrefix" | "claimLeaseSecs" | "claimAttemptsMax" | "warehouseUrl"
   >,
 ): MirrorDrain | undefined {
   if (!settings.catalogClaim) return undefined;
-  const prefix = settings.walMirrorPrefix.replace(/\/+$/, "");
+  const prefix = mirrorPrefixOf(settings);
   if (prefix === "") {
     throw new OperatingError(
       "invalid_argument",
@@ -104,6 +117,7 @@ export async function openDrain(
         },
       }),
     store,
+    ...(paths.mirrorPrefix === undefined ? {} : { mirrorPrefix: paths.mirrorPrefix }),
     catalog: opening.use(await openCatalog(paths.catalog, { files })),
     indexes: opening.use(await openIndexCatalog(paths.catalog, { files })),
     // Kept: each commit then reads only the metadata that it has not seen.

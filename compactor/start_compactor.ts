@@ -8,13 +8,13 @@ import {
   parseListenAddress,
 } from "../shared/http/listen_address.ts";
 import { serve } from "../shared/http/serve.ts";
-import { expireLane, sweepLane } from "../shared/maintenance/drain.ts";
 import { drainAll, type DrainTotals } from "../shared/maintenance/drain_all.ts";
 import { startDrainLoop } from "../shared/maintenance/drain_loop.ts";
 import { countDrain } from "../shared/maintenance/drain_metrics.ts";
 import { combineObservers, type DrainObserver } from "../shared/maintenance/drain_observer.ts";
 import { EXPIRE_POLICY_DEFAULT, type ExpirePolicy } from "../shared/maintenance/expire.ts";
 import { DRAIN_GATE_DEFAULT, type DrainGate } from "../shared/maintenance/plan_drain.ts";
+import { expireLane, sweepLane } from "../shared/maintenance/sweep_lane.ts";
 import { metricsHandler } from "../shared/metrics/scrape.ts";
 import type { CompactorSettings } from "./flags.ts";
 import { logDrain } from "./log_drain.ts";
@@ -24,6 +24,7 @@ import {
   type CompactorPaths,
   compactorPaths,
   mirrorDrainOf,
+  mirrorPrefixOf,
   type OpenDrain,
   openDrain,
 } from "./open_drain.ts";
@@ -151,13 +152,18 @@ export async function compactOnce(
     swept += await sweepLane(deps, lane);
     await expireLane(deps, lane, expireOf(settings));
   }
-  await store.sweepTemporaries(deps.clock.nowMs());
+  await store.sweepUnfinished(deps.clock.nowMs());
   return { ...totals, swept };
 }
 
 function drainPaths(settings: CompactorSettings): CompactorPaths {
   const mirror = mirrorDrainOf(settings);
-  return { ...compactorPaths(settings), ...(mirror === undefined ? {} : { mirror }) };
+  const mirrorPrefix = mirrorPrefixOf(settings);
+  return {
+    ...compactorPaths(settings),
+    ...(mirror === undefined ? {} : { mirror }),
+    ...(mirrorPrefix === "" ? {} : { mirrorPrefix }),
+  };
 }
 
 function gateOf(settings: CompactorSettings): DrainGate {
@@ -178,7 +184,7 @@ function sweepTemporariesHourly({ deps, store }: OpenDrain): () => void {
   const log = getLogger(["svc", "compactor"]);
   const sweep = async () => {
     try {
-      const removed = await store.sweepTemporaries(deps.clock.nowMs());
+      const removed = await store.sweepUnfinished(deps.clock.nowMs());
       if (removed > 0) log.info("removed {removed} files that were never finished", { removed });
     } catch (error) {
       log.warning("cannot sweep unfinished files, next try in an hour: {error}", { error });

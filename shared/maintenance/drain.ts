@@ -19,7 +19,6 @@ import { commitAppend } from "../iceberg/commit_append.ts";
 import { removeQuietly } from "../iceberg/staging.ts";
 import type { WalConsumerAdmin } from "../wal/types.ts";
 import type { DrainObserver } from "./drain_observer.ts";
-import { applyExpire, type ExpirePolicy } from "./expire.ts";
 import { type ClaimPolicy, claimSegments, type HeldClaim, planClaim } from "./held_claim.ts";
 import { type DrainGate, type DrainPlan, planDrain } from "./plan_drain.ts";
 import {
@@ -39,6 +38,8 @@ export interface DrainDeps extends StageDeps {
   readonly observer?: DrainObserver;
   /** How segments are shared with other drains that have no WAL volume; without it none is claimed. */
   readonly claiming?: ClaimPolicy;
+  /** Where `store` may hold copies of the WAL's segments, which drains elsewhere take for new ones. */
+  readonly mirrorPrefix?: string;
 }
 
 export interface LookOptions {
@@ -285,28 +286,4 @@ async function areSealed(deps: DrainDeps, { lane, names }: StageSource): Promise
   if (consumed.size > 0) return false;
   const sealed = new Set((await deps.wal.list(lane, ["sealed"])).map((segment) => segment.name));
   return names.every((name) => sealed.has(name));
-}
-
-/**
- * Removes the lane's committed segments that no reader needs any more, then lets the catalog forget them: in this
- * order, as a segment that is forgotten while its file is there would count as new rows. A sweep that ends between
- * the two leaves a few bytes in the catalog. Returns the number of segments removed.
- */
-export async function sweepLane(deps: DrainDeps, lane: LaneId): Promise<number> {
-  const removed = await deps.admin.sweepCommitted(lane, deps.clock.nowMs());
-  if (removed.length === 0) return 0;
-  await deps.catalog.forgetConsumed(removed);
-  deps.observer?.swept?.(lane, removed.length);
-  return removed.length;
-}
-
-/** Expires old snapshots of the lane's table; returns how many. */
-export async function expireLane(
-  deps: DrainDeps,
-  lane: LaneId,
-  policy: ExpirePolicy,
-): Promise<number> {
-  const expired = await applyExpire(deps, tableOf(lane), policy);
-  if (expired > 0) deps.observer?.expired?.(lane, expired);
-  return expired;
 }

@@ -6,7 +6,7 @@
 import assert from "node:assert/strict";
 import { DrainLab, EVENTS_LANE, numberedGroups } from "../testing/drain_lab.ts";
 import type { PowerLoss } from "../testing/power_loss.ts";
-import { sweepLane } from "./drain.ts";
+import { sweepLane } from "./sweep_lane.ts";
 import { drainAll } from "./drain_all.ts";
 
 const GROUPS = numberedGroups(3, 10);

@@ -9,9 +9,10 @@
 
 import { getLogger } from "@logtape/logtape";
 import { type LaneId, laneName } from "../event/tenant.ts";
-import { applyDrain, type DrainDeps, expireLane, lookAtLane, sweepLane } from "./drain.ts";
+import { applyDrain, type DrainDeps, lookAtLane } from "./drain.ts";
 import type { ExpirePolicy } from "./expire.ts";
 import type { DrainGate } from "./plan_drain.ts";
+import { expireLane, sweepLane } from "./sweep_lane.ts";
 import { sweepDropped } from "./sweep_dropped.ts";
 
 export interface DrainLoopOptions {

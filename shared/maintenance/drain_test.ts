@@ -4,7 +4,8 @@ import type { Catalog } from "../catalog/catalog.ts";
 import { encodeBatch } from "../columns/ipc.ts";
 import { tableOf } from "../event/tenant.ts";
 import { batchOf, DrainLab, EVENTS_LANE, numberedGroups } from "../testing/drain_lab.ts";
-import { applyDrain, type DrainDeps, lookAtLane, sweepLane } from "./drain.ts";
+import { applyDrain, type DrainDeps, lookAtLane } from "./drain.ts";
+import { sweepLane } from "./sweep_lane.ts";
 import { drainAll } from "./drain_all.ts";
 import { DRAIN_GATE_OPEN } from "./plan_drain.ts";
 

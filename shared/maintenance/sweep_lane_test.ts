@@ -1,0 +1,108 @@
+import assert from "node:assert/strict";
+import { tableOf } from "../event/tenant.ts";
+import { DrainLab, EVENTS_LANE, numberedGroups } from "../testing/drain_lab.ts";
+
+import {
+  MirrorConsumerAdmin,
+  openMirrorWalReader,
+  segmentKey,
+} from "../wal/mirror/mirror_wal_reader.ts";
+import { applyDrain, type DrainDeps, lookAtLane } from "./drain.ts";
+import { DRAIN_GATE_OPEN } from "./plan_drain.ts";
+import { sweepLane } from "./sweep_lane.ts";
+
+const PREFIX = "wal-mirror";
+const FLOOR_MS = 61_000;
+
+Deno.test({
+  name:
+    "sweepLane takes segments out of the way that a drain elsewhere committed, and its copies with them",
+  async fn() {
+    await using lab = await DrainLab.open();
+    const names = await sealAndMirror(lab);
+    await drainAll(remoteOf(lab));
+    const local = { ...lab.deps, mirrorPrefix: PREFIX };
+    assert.equal(await sweepLane(local, EVENTS_LANE), 0, "kept for readers that listed them");
+    assert.equal((await lab.deps.wal.list(EVENTS_LANE, ["committed"])).length, names.length);
+    lab.clock.shift(FLOOR_MS);
+    assert.equal(await sweepLane(local, EVENTS_LANE), names.length);
+    assert.deepEqual(await remoteOf(lab).wal.list(EVENTS_LANE, ["sealed"]), []);
+    assert.deepEqual(await lab.catalog.consumedOf(names), new Set());
+    assert.deepEqual(await lab.visibleNumbers(), numberedGroups(1, 6).flat());
+  },
+});
+
+Deno.test({
+  name:
+    "a mirror is empty before the catalog forgets: a remote drain after a local one adds nothing",
+  async fn() {
+    await using lab = await DrainLab.open();
+    const names = await sealAndMirror(lab);
+    const local = { ...lab.deps, mirrorPrefix: PREFIX };
+    await drainAll(local);
+    lab.clock.shift(FLOOR_MS);
+    // Power is cut after each step of the sweep in turn: a remote drain comes then.
+    const store = local.store;
+    const cut = { delete: () => Promise.reject(new Error("the store is gone")) };
+    await assert.rejects(sweepLane({ ...local, store: { ...bound(store), ...cut } }, EVENTS_LANE));
+    assert.equal((await lab.catalog.consumedOf(names)).size, names.length, "not forgotten");
+    await drainAll(remoteOf(lab));
+    assert.deepEqual(await lab.tableNumbers(), numberedGroups(1, 6).flat());
+  },
+});
+
+Deno.test({
+  name: "sweepLane of a drain without the WAL volume does nothing",
+  async fn() {
+    await using lab = await DrainLab.open();
+    await sealAndMirror(lab);
+    const remote = remoteOf(lab);
+    const claiming = { claims: undefined as never, claimant: "x", leaseMs: 1, attemptsMax: 1 };
+    assert.equal(await sweepLane({ ...remote, claiming }, EVENTS_LANE), 0);
+    assert.equal(await lab.catalog.metadataLocation(tableOf(EVENTS_LANE)), undefined);
+  },
+});
+
+/** Two sealed segments of three rows, each with a copy in the mirror; their names. */
+async function sealAndMirror(lab: DrainLab): Promise<string[]> {
+  await lab.seal(numberedGroups(2, 3));
+  const sealed = await lab.deps.wal.list(EVENTS_LANE, ["sealed"]);
+  for (const { name } of sealed) {
+    const path = `/data/wal/default/events/sealed/${name}`;
+    await lab.deps.store.putNew(
+      segmentKey(PREFIX, EVENTS_LANE, name),
+      await lab.fs.readFile(path),
+    );
+  }
+  return sealed.map(({ name }) => name);
+}
+
+/** A drain that sees the mirror only. */
+function remoteOf(lab: DrainLab): DrainDeps {
+  const { deps } = lab;
+  return {
+    ...deps,
+    wal: openMirrorWalReader(deps.store, PREFIX),
+    admin: new MirrorConsumerAdmin(),
+  };
+}
+
+function bound(store: DrainDeps["store"]): DrainDeps["store"] {
+  return {
+    rootUri: store.rootUri,
+    get: (key) => store.get(key),
+    getRange: (key, offset, length) => store.getRange(key, offset, length),
+    head: (key) => store.head(key),
+    list: (prefix) => store.list(prefix),
+    localPath: (key) => store.localPath(key),
+    putNew: (key, bytes) => store.putNew(key, bytes),
+    delete: (keys) => store.delete(keys),
+  };
+}
+
+async function drainAll(deps: DrainDeps): Promise<void> {
+  for (;;) {
+    const plan = await lookAtLane(deps, EVENTS_LANE, { gate: DRAIN_GATE_OPEN, requested: true });
+    if (await applyDrain(deps, EVENTS_LANE, plan) === "idle") return;
+  }
+}
