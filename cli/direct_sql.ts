@@ -1,5 +1,5 @@
 /**
- * The SQL engine in this process, over a warehouse on disk: for `sql-direct`, `query` and `iceberg-demo`. Reads
+ * The SQL engine in this process, over a warehouse: for `sql-direct`, `query` and `iceberg-demo`. Reads
  * the warehouse only; spill files go to a folder of their own under the system's temporary one, removed at the end.
  */
 
@@ -14,9 +14,10 @@ import type { Engine, RunningQuery } from "../shared/engine/types.ts";
 import { tenantOf } from "../shared/event/tenant.ts";
 import { SystemClock } from "../shared/os/clock.ts";
 import { DenoFileSystem } from "../shared/os/deno_file_system.ts";
+import { environment } from "../shared/os/environment.ts";
 import { memoryLimitBytes } from "../shared/os/memory_limit.ts";
 import { SystemRandom, uuidV4 } from "../shared/os/random.ts";
-import { openLocalReader } from "../shared/storage/local_store.ts";
+import { openStoreReader } from "../shared/storage/open_store.ts";
 import type { WalReader } from "../shared/wal/types.ts";
 import type { Console } from "./console.ts";
 import { type JsonValue, parseExact } from "./sql/exact_json.ts";
@@ -69,6 +70,7 @@ export async function openDirectEngine(
   options: { wal?: WalReader } = {},
 ): Promise<DirectEngine> {
   const files = new DenoFileSystem();
+  const clock = new SystemClock();
   const random = new SystemRandom();
   const cacheDir = join(tmpdir(), `svc-sql-${uuidV4(random)}`);
   await using opening = new AsyncDisposableStack();
@@ -76,13 +78,13 @@ export async function openDirectEngine(
   const engine = opening.use(
     await openEngine({
       ...options,
-      store: openLocalReader(files, paths.root),
+      store: openStoreReader(paths.root, { files, clock, random, env: environment }),
       catalog: opening.use(await openCatalogReader(paths.catalog)),
       files,
       cacheDir,
       memoryBytesMax: defaultPoolBytes(memoryLimitBytes()),
       spillBytesMax: SPILL_BYTES_MAX,
-      clock: new SystemClock(),
+      clock,
       random,
     }),
   );

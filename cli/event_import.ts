@@ -16,9 +16,10 @@ import { DataFileWriter } from "../shared/maintenance/data_file_writer.ts";
 import { fitTo } from "../shared/maintenance/fit_schema.ts";
 import { SystemClock } from "../shared/os/clock.ts";
 import { DenoFileSystem } from "../shared/os/deno_file_system.ts";
+import { environment } from "../shared/os/environment.ts";
 import { SystemRandom } from "../shared/os/random.ts";
 import { openParquetEncoder } from "../shared/parquet/parquet_encoder.ts";
-import { openLocalStore } from "../shared/storage/local_store.ts";
+import { openStore } from "../shared/storage/open_store.ts";
 import type { WarehousePaths } from "./warehouse_options.ts";
 
 export interface ImportOptions {
@@ -41,10 +42,12 @@ export async function importEvents(
   options: ImportOptions = {},
 ): Promise<number> {
   const files = new DenoFileSystem();
-  const store = openLocalStore(files, paths.root);
+  const clock = new SystemClock();
+  const random = new SystemRandom();
+  const { store } = openStore(paths.root, { files, clock, random, env: environment });
   await using catalog = await openCatalog(paths.catalog, { files });
   using encoder = openParquetEncoder();
-  const deps = { store, catalog, encoder, clock: new SystemClock(), random: new SystemRandom() };
+  const deps = { store, catalog, encoder, clock, random };
   const ident = tableOf({ tenant: DEFAULT_TENANT, index: EVENTS_TABLE });
   const table = await ensureTable(deps, { ident, schema: EVENTS_SCHEMA });
   const writer = new DataFileWriter(deps, table);

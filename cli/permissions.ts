@@ -11,6 +11,7 @@ import { resolve } from "node:path";
 import { OperatingError } from "../shared/base/errors.ts";
 import { isPostgresUri } from "../shared/catalog/catalog_uri.ts";
 import { isOn } from "../shared/config/parse_options.ts";
+import { isS3Url, parseS3Url, s3Services } from "../shared/storage/s3_settings.ts";
 import { QUERY_AUDIT_TABLE } from "../shared/event/query_audit.ts";
 
 export const ROLES = ["ingest", "compactor", "query"] as const;
@@ -45,13 +46,15 @@ export interface Places {
   readonly listeners: readonly string[];
   /** Certificate and key of the listeners, where they have one. */
   readonly tlsFiles: readonly string[];
-  /** `host:port` of each service that the role calls: OIDC issuer, Redis, PostgreSQL. */
+  /** `host:port` of each service that the role calls: OIDC issuer, Redis, PostgreSQL, S3. */
   readonly services: readonly string[];
   /** Variables that it may read. */
   readonly environment: readonly string[];
 }
 
 const ENVIRONMENT = ["SVC_*"] as const;
+/** What S3's client and its library read. */
+const S3_ENVIRONMENT = ["AWS_*"] as const;
 /** What PostgreSQL's client reads for whatever the URI leaves out. */
 const POSTGRES_ENVIRONMENT = ["PG*"] as const;
 
@@ -118,6 +121,9 @@ const AUDIT_OFF = { flag: "--audit-disabled", variable: "SVC_QUERY_AUDIT_DISABLE
 /** Of every role; a catalog that is a file is no service. */
 const CATALOG: Variables = { "--catalog-uri": "SVC_CATALOG_URI" };
 
+/** Of every role; a warehouse that is a folder is no service. */
+const WAREHOUSE: Variables = { "--warehouse-url": "SVC_WAREHOUSE_URL" };
+
 const SERVICE_PORTS: Readonly<Record<string, string>> = {
   "http:": "80",
   "https:": "443",
@@ -149,6 +155,8 @@ export function placesOf(
 ): Places {
   const { dataDir, root, args = [], env = {} } = options;
   const postgres = valuesOf(CATALOG, { args, env }).filter(isPostgresUri);
+  const s3 = valuesOf(WAREHOUSE, { args, env }).filter(isS3Url)
+    .flatMap((url) => s3Services(parseS3Url(url), (name) => env[name]));
   const catalog = `${dataDir}/warehouse/catalog.db`;
   return {
     packages: `${root}/node_modules`,
@@ -163,8 +171,12 @@ export function placesOf(
       valueOf(flag, args) ?? address
     ),
     tlsFiles: valuesOf(FILES[role], { args, env }),
-    services: [...valuesOf(SERVICES[role], { args, env }), ...postgres].map(serviceAddress),
-    environment: postgres.length > 0 ? [...ENVIRONMENT, ...POSTGRES_ENVIRONMENT] : ENVIRONMENT,
+    services: [...valuesOf(SERVICES[role], { args, env }), ...postgres, ...s3].map(serviceAddress),
+    environment: [
+      ...ENVIRONMENT,
+      ...(postgres.length > 0 ? POSTGRES_ENVIRONMENT : []),
+      ...(s3.length > 0 ? S3_ENVIRONMENT : []),
+    ],
   };
 }
 

@@ -1,6 +1,6 @@
 /** The storage options of SPEC.md section 1 for commands that open the warehouse themselves. */
 
-import { localPlaces } from "../shared/catalog/local_places.ts";
+import { storagePlaces } from "../shared/catalog/storage_places.ts";
 import { DATA_DIR_OPTION, WAREHOUSE_OPTIONS } from "../shared/config/process_options.ts";
 import { parseOptions } from "../shared/config/parse_options.ts";
 import type { OptionTable, Settings } from "../shared/config/options.ts";
@@ -11,15 +11,15 @@ export const LOCAL_OPTIONS = {
 } as const satisfies OptionTable;
 
 export interface WarehousePaths {
-  /** Absolute. */
+  /** As `openStore` takes it: an absolute path, or `s3://bucket/path`. */
   readonly root: string;
   /** As `openCatalog` takes it: absolute path of a SQLite file, or a PostgreSQL URI. */
   readonly catalog: string;
 }
 
-/** Errors: `invalid_argument` for a URL or URI that names something other than a local place. */
+/** Errors: `invalid_argument` for a URL or URI of a kind that is not known. */
 export function warehousePaths(settings: Settings<typeof LOCAL_OPTIONS>): WarehousePaths {
-  const { warehouse: root, catalog } = localPlaces(settings);
+  const { warehouse: root, catalog } = storagePlaces(settings);
   return { root, catalog };
 }
 

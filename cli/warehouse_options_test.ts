@@ -29,7 +29,7 @@ for (const { argv, root, catalog } of CASES) {
 }
 
 Deno.test({
-  name: "warehousePaths refuses a URL that is no local folder, without repeating it",
+  name: "warehousePaths refuses a URL with credentials, without repeating it",
   fn: () => {
     const settings = parseOptions(LOCAL_OPTIONS, [
       "--warehouse-url",
@@ -38,7 +38,8 @@ Deno.test({
     assert.throws(
       () => warehousePaths(settings),
       (error: Error) =>
-        /scheme "s3": give file:/.test(error.message) && !/secret/.test(error.message),
+        /give s3:\/\/bucket\/path, credentials in the env/.test(error.message) &&
+        !/secret/.test(error.message),
     );
   },
 });

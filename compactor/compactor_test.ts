@@ -42,10 +42,10 @@ Deno.test({
 });
 
 Deno.test({
-  name: "compactor options refuse what does not exist yet",
+  name: "compactor options refuse what there is not",
   fn() {
     assert.throws(() => settingsOf(["--role", "merge"]), UsageError);
-    for (const option of ["--warehouse-url=s3://bucket/x", "--catalog-uri=mysql://host/db"]) {
+    for (const option of ["--warehouse-url=gs://bucket/x", "--catalog-uri=mysql://host/db"]) {
       assert.throws(
         () => compactorPaths(settingsOf([option])),
         (error) => isOperatingError(error, "invalid_argument"),

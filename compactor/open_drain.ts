@@ -1,6 +1,6 @@
-/** Opens what a drain works on: WAL or its mirror, warehouse, catalog, Parquet writer. The warehouse is local so far. */
+/** Opens what a drain works on: WAL or its mirror, warehouse, catalog, Parquet writer. */
 
-import { belowDataDir, localPlaces } from "../shared/catalog/local_places.ts";
+import { belowDataDir, storagePlaces } from "../shared/catalog/storage_places.ts";
 import { OperatingError } from "../shared/base/errors.ts";
 import { openWalClaims } from "../shared/catalog/open_wal_claims.ts";
 import { openCatalog } from "../shared/catalog/open_catalog.ts";
@@ -10,9 +10,10 @@ import type { DrainDeps } from "../shared/maintenance/drain.ts";
 import type { DrainObserver } from "../shared/maintenance/drain_observer.ts";
 import { SystemClock } from "../shared/os/clock.ts";
 import { DenoFileSystem } from "../shared/os/deno_file_system.ts";
+import { environment } from "../shared/os/environment.ts";
 import { SystemRandom, uuidV4 } from "../shared/os/random.ts";
 import { openParquetEncoder } from "../shared/parquet/parquet_encoder.ts";
-import { type LocalStore, openLocalStore } from "../shared/storage/local_store.ts";
+import { type OpenStore, openStore } from "../shared/storage/open_store.ts";
 import { openWalConsumerAdmin } from "../shared/wal/admin.ts";
 import { openWalReader } from "../shared/wal/reader.ts";
 import {
@@ -22,8 +23,9 @@ import {
 import type { CompactorSettings } from "./flags.ts";
 
 export interface CompactorPaths {
-  /** Absolute, as is `warehouse`. */
+  /** Absolute. */
   readonly wal: string;
+  /** As `openStore` takes it. */
   readonly warehouse: string;
   /** As `openCatalog` takes it. */
   readonly catalog: string;
@@ -47,7 +49,7 @@ export function compactorPaths(
     "dataDir" | "wal" | "warehouse" | "warehouseUrl" | "catalogUri"
   >,
 ): CompactorPaths {
-  return { wal: belowDataDir(settings, settings.wal), ...localPlaces(settings) };
+  return { wal: belowDataDir(settings, settings.wal), ...storagePlaces(settings) };
 }
 
 const MIRROR_PREFIX_DEFAULT = "wal-mirror";
@@ -85,7 +87,7 @@ export function mirrorDrainOf(
 
 export interface OpenDrain extends AsyncDisposable {
   readonly deps: DrainDeps;
-  readonly store: LocalStore;
+  readonly store: OpenStore;
   /** Where requests for commits of a mirrored lane are put. */
   readonly mirrorAdmin: MirrorConsumerAdmin;
 }
@@ -98,8 +100,9 @@ export async function openDrain(
   await using opening = new AsyncDisposableStack();
   const files = new DenoFileSystem();
   const clock = new SystemClock();
-  const store = openLocalStore(files, paths.warehouse);
   const random = new SystemRandom();
+  const opened = openStore(paths.warehouse, { files, clock, random, env: environment });
+  const { store } = opened;
   const mirrorAdmin = new MirrorConsumerAdmin();
   const deps: DrainDeps = {
     ...(paths.mirror === undefined
@@ -127,6 +130,11 @@ export async function openDrain(
     random,
     observer,
   };
-  const opened = opening.move();
-  return { deps, store, mirrorAdmin, [Symbol.asyncDispose]: () => opened.disposeAsync() };
+  const resources = opening.move();
+  return {
+    deps,
+    store: opened,
+    mirrorAdmin,
+    [Symbol.asyncDispose]: () => resources.disposeAsync(),
+  };
 }

@@ -5,7 +5,7 @@
 
 import { getLogger } from "@logtape/logtape";
 import { VERSION } from "../shared/base/version.ts";
-import { belowDataDir, localPlaces } from "../shared/catalog/local_places.ts";
+import { belowDataDir, storagePlaces } from "../shared/catalog/storage_places.ts";
 import { type DrainBell, openDrainBell } from "../shared/catalog/drain_bell.ts";
 import { openCatalogReader } from "../shared/catalog/open_catalog.ts";
 import { ByteBudget } from "../shared/http/byte_budget.ts";
@@ -77,7 +77,7 @@ export function ingestPaths(
     "dataDir" | "wal" | "warehouse" | "warehouseUrl" | "catalogUri"
   >,
 ): IngestPaths {
-  const { catalog } = localPlaces(settings);
+  const { catalog } = storagePlaces(settings);
   return { wal: belowDataDir(settings, settings.wal), catalog };
 }
 

@@ -1,7 +1,7 @@
 /** Where the query server's places are. */
 
 import { resolve } from "node:path";
-import { belowDataDir, localPlaces } from "../shared/catalog/local_places.ts";
+import { belowDataDir, storagePlaces } from "../shared/catalog/storage_places.ts";
 import type { QuerySettings } from "./flags.ts";
 
 /** All absolute but for a catalog in PostgreSQL. */
@@ -24,7 +24,7 @@ type Places = Pick<
 export function queryPaths(settings: Places): QueryPaths {
   const { queryWalBufferDir } = settings;
   return {
-    ...localPlaces(settings),
+    ...storagePlaces(settings),
     cache: belowDataDir(settings, settings.cacheDir),
     wal: queryWalBufferDir === undefined ? undefined : resolve(queryWalBufferDir),
   };

@@ -38,12 +38,12 @@ Deno.test({
 });
 
 Deno.test({
-  name: "queryPaths refuses a warehouse that is not local, without repeating its secrets",
+  name: "queryPaths refuses a warehouse URL with credentials, without repeating them",
   fn() {
     const settings = parseOptions(OPTIONS, ["--warehouse-url", "s3://key:secret@bucket/x"]);
     assert.throws(() => queryPaths(settings), (error) => {
       assert.ok(isOperatingError(error, "invalid_argument"));
-      assert.match(error.message, /"s3".*--warehouse-url file:/);
+      assert.match(error.message, /give s3:\/\/bucket\/path/);
       assert.doesNotMatch(error.message, /secret/);
       return true;
     });

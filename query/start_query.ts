@@ -25,10 +25,12 @@ import { readTlsFiles } from "../shared/http/tls_files.ts";
 import { metricsHandler } from "../shared/metrics/scrape.ts";
 import { type Clock, SystemClock } from "../shared/os/clock.ts";
 import { DenoFileSystem } from "../shared/os/deno_file_system.ts";
+import { environment } from "../shared/os/environment.ts";
 import type { FileSystem, ReadableFiles } from "../shared/os/file_system.ts";
 import { containerLimitBytes, memoryLimitBytes } from "../shared/os/memory_limit.ts";
 import { SystemRandom } from "../shared/os/random.ts";
-import { openLocalReader } from "../shared/storage/local_store.ts";
+import { openStoreReader } from "../shared/storage/open_store.ts";
+import { isS3Url } from "../shared/storage/s3_settings.ts";
 import { openWalReader } from "../shared/wal/reader.ts";
 import { openAccess } from "./access_gate.ts";
 import { openAudit } from "./audit/open_audit.ts";
@@ -184,13 +186,14 @@ async function openQueryEngine(
 ): Promise<Engine> {
   const files = new DenoFileSystem();
   const paths = queryPaths(settings);
-  await requireReadable(files, paths.warehouse, "--warehouse");
+  if (!isS3Url(paths.warehouse)) await requireReadable(files, paths.warehouse, "--warehouse");
   if (paths.wal !== undefined) {
     await requireReadable(files, paths.wal, "--query-wal-buffer-dir");
   }
+  const random = new SystemRandom();
   const cacheDir = await claimCache(files, owner, paths.cache);
   return await openEngine({
-    store: openLocalReader(files, paths.warehouse),
+    store: openStoreReader(paths.warehouse, { files, clock, random, env: environment }),
     catalog,
     ...(paths.wal === undefined ? {} : { wal: openWalReader(files, paths.wal) }),
     files,
@@ -211,7 +214,7 @@ async function openQueryEngine(
     // Its rows are of every tenant, and a claim lets each caller read one tenant's namespace.
     hiddenTables: settings.oidcTenantClaim === undefined ? [] : [QUERY_AUDIT_TABLE],
     clock,
-    random: new SystemRandom(),
+    random,
   });
 }
 

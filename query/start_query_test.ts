@@ -26,7 +26,8 @@ Deno.test({
         [["--warehouse", file], /Cannot read .*file.*--warehouse/, {}],
         [["--query-wal-buffer-dir", file], /Cannot read .*--query-wal-buffer-dir/, {}],
         [["--cache-dir", join(file, "cache")], /Cannot write the cache folder.*--cache-dir/, {}],
-        [["--warehouse-url", "s3://bucket"], /"s3".*--warehouse-url/, {}],
+        [["--warehouse-url", "gs://bucket"], /"gs".*--warehouse-url/, {}],
+        [["--warehouse-url", "s3://bucket"], /without AWS_ACCESS_KEY_ID/, {}],
         [["--catalog-uri", "mysql://u:secret@h/db"], /"mysql"/, {}],
       ];
       for (const [flags, message, deps] of cases) {

@@ -4,7 +4,7 @@
  */
 
 import { messageOf, OperatingError } from "../../shared/base/errors.ts";
-import { DATA_DIR_OPTION } from "../../shared/config/process_options.ts";
+import { DATA_DIR_OPTION, WAREHOUSE_OPTIONS } from "../../shared/config/process_options.ts";
 import type { OptionTable, Settings } from "../../shared/config/options.ts";
 import { type Clock, SystemClock } from "../../shared/os/clock.ts";
 import { SystemRandom } from "../../shared/os/random.ts";
@@ -26,6 +26,8 @@ import { processArguments, type Role, ROLES } from "../permissions.ts";
 
 const OPTIONS = {
   dataDir: DATA_DIR_OPTION,
+  warehouseUrl: WAREHOUSE_OPTIONS.warehouseUrl,
+  catalogUri: WAREHOUSE_OPTIONS.catalogUri,
   ingestBind: bindOption("ingest-bind", "127.0.0.1:8088", "HTTP address of the ingest server."),
   otlpGrpcListen: bindOption(
     "otlp-grpc-listen",
@@ -137,14 +139,20 @@ function wantedAddresses(settings: DevSettings): WantedAddress[] {
 }
 
 function argumentsOf(settings: DevSettings): Readonly<Record<Role, readonly string[]>> {
+  const { warehouseUrl, catalogUri } = settings;
+  const storage = [
+    ...(warehouseUrl === undefined ? [] : ["--warehouse-url", warehouseUrl]),
+    ...(catalogUri === undefined ? [] : ["--catalog-uri", catalogUri]),
+  ];
   return {
     ingest: [
+      ...storage,
       ...["--bind", settings.ingestBind, "--metrics-bind", settings.ingestMetricsBind],
       ...["--otlp-grpc-listen", settings.otlpGrpcListen],
       ...(settings.disableOtlpGrpc ? ["--disable-otlp-grpc"] : []),
     ],
-    compactor: ["--metrics-bind", settings.compactorMetricsBind],
-    query: ["--bind", settings.queryBind, "--metrics-bind", settings.queryMetricsBind],
+    compactor: [...storage, "--metrics-bind", settings.compactorMetricsBind],
+    query: [...storage, "--bind", settings.queryBind, "--metrics-bind", settings.queryMetricsBind],
   };
 }
 

@@ -1,5 +1,5 @@
 /**
- * Which variables of ours a child process gets: our own settings, PostgreSQL's, and what the runtime needs. Calls
+ * Which variables of ours a child process gets: our own settings, those of PostgreSQL and of S3, and what the runtime needs. Calls
  * `Deno.env`.
  */
 
@@ -15,7 +15,7 @@ const RUNTIME_NAMES = [
 
 export function childEnvironment(): Record<string, string> {
   const all = Deno.env.toObject();
-  const names = Object.keys(all).filter((name) => /^(SVC_|PG)/.test(name));
+  const names = Object.keys(all).filter((name) => /^(SVC_|PG|AWS_)/.test(name));
   const kept: Record<string, string> = { DENO_NO_UPDATE_CHECK: "1" };
   for (const name of [...names, ...RUNTIME_NAMES]) {
     const value = all[name];

@@ -8,9 +8,10 @@ import type { ColumnBatch } from "../../shared/columns/batch.ts";
 import { QUERY_AUDIT_TABLE } from "../../shared/event/query_audit.ts";
 import type { Clock } from "../../shared/os/clock.ts";
 import { DenoFileSystem } from "../../shared/os/deno_file_system.ts";
+import { environment } from "../../shared/os/environment.ts";
 import { SystemRandom } from "../../shared/os/random.ts";
 import { INLINE_PARQUET_ENCODER } from "../../shared/parquet/parquet_encoder.ts";
-import { openLocalStore } from "../../shared/storage/local_store.ts";
+import { openStore } from "../../shared/storage/open_store.ts";
 import type { QuerySettings } from "../flags.ts";
 import { queryPaths } from "../query_paths.ts";
 import type { QueryObserver } from "../query_record.ts";
@@ -72,16 +73,18 @@ class WarehouseTable implements AsyncDisposable {
     const clock = this.#clock;
     const namespace = this.#settings.tenantNamespace;
     const { warehouse, catalog: place } = queryPaths(this.#settings);
-    const store = openLocalStore(files, warehouse, {
-      unfinishedBelow: `${namespace}/${QUERY_AUDIT_TABLE}`,
-    });
-    await store.sweepTemporaries(clock.nowMs()).catch((error) =>
+    const random = new SystemRandom();
+    const { store, sweepUnfinished } = openStore(
+      warehouse,
+      { files, clock, random, env: environment },
+      { unfinishedBelow: `${namespace}/${QUERY_AUDIT_TABLE}` },
+    );
+    await sweepUnfinished(clock.nowMs()).catch((error) =>
       getLogger(["svc", "query"]).warn("cannot sweep unfinished files of query_audit: {error}", {
         error: messageOf(error),
       })
     );
     const catalog = await openCatalog(place, { files });
-    const random = new SystemRandom();
     const deps = { store, catalog, clock, random, encoder: INLINE_PARQUET_ENCODER };
     return {
       table: new AuditTable(deps, namespace),

@@ -35,7 +35,9 @@ export const WAREHOUSE_OPTIONS = {
     flag: "warehouse-url",
     env: "SVC_WAREHOUSE_URL",
     placeholder: "URL",
-    help: "Warehouse as a file:// URL; overrides --warehouse.",
+    help:
+      "Warehouse as s3://bucket/path, with credentials in AWS_* variables, or as a file:// URL; " +
+      "overrides --warehouse.",
   },
   catalogUri: {
     kind: "text",

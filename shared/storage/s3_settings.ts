@@ -36,13 +36,13 @@ export function isS3Url(text: string): boolean {
 export function parseS3Url(text: string): S3Place {
   const [bucket = "", ...rest] = text.replace(/^s3:\/\//i, "").split("/");
   if (!BUCKET.test(bucket)) {
-    throw refusal(`${JSON.stringify(text)}: ${JSON.stringify(bucket)} is no name of a bucket`);
+    throw refusal("whose bucket is no name of one");
   }
   const prefix = rest.join("/").replace(/\/+$/, "");
   try {
     if (prefix !== "") checkKey(prefix);
   } catch (cause) {
-    throw refusal(`${JSON.stringify(text)}: its path is no key prefix`, cause);
+    throw refusal("whose path is no prefix of a key", cause);
   }
   return { bucket, prefix };
 }
@@ -55,7 +55,11 @@ export function s3AccessOf(env: Environment): S3Access {
   const endpoint = env("AWS_ENDPOINT_URL_S3") || env("AWS_ENDPOINT_URL");
   const sessionToken = env("AWS_SESSION_TOKEN");
   if (endpoint && !/^https?:$/.test(URL.parse(endpoint)?.protocol ?? "")) {
-    throw refusal(`AWS_ENDPOINT_URL ${JSON.stringify(endpoint)}: give a URL, https://host:port`);
+    throw new OperatingError(
+      "invalid_argument",
+      `Cannot use AWS_ENDPOINT_URL ${JSON.stringify(endpoint)}: give https://host:port`,
+      { reason: "bad_endpoint" },
+    );
   }
   return {
     endpoint: endpoint || amazonEndpoint(region),
@@ -93,10 +97,11 @@ function required(env: Environment, name: string): string {
   );
 }
 
+/** The URL itself may hold a secret. */
 function refusal(what: string, cause?: unknown): OperatingError {
   return new OperatingError(
     "invalid_argument",
-    `Cannot use warehouse URL ${what}; give s3://bucket/path`,
+    `Cannot use a warehouse URL of S3 ${what}: give s3://bucket/path, credentials in the environment`,
     { reason: "unsupported_warehouse", cause },
   );
 }

@@ -231,6 +231,37 @@ for (const [args, services] of CATALOGS) {
   });
 }
 
+const S3_VARIABLES = { AWS_REGION: "eu-west-1" };
+
+const WAREHOUSES: readonly [
+  args: readonly string[],
+  env: Readonly<Record<string, string>>,
+  services: readonly string[],
+][] = [
+  [["--warehouse-url", "file:///w"], S3_VARIABLES, []],
+  [["--warehouse-url", "s3://lake/a"], S3_VARIABLES, [
+    "lake.s3.eu-west-1.amazonaws.com:443",
+    "s3.eu-west-1.amazonaws.com:443",
+  ]],
+  [[], { SVC_WAREHOUSE_URL: "s3://lake", AWS_ENDPOINT_URL: "http://s3.local:9000" }, [
+    "s3.local:9000",
+  ]],
+];
+
+for (const [args, env, services] of WAREHOUSES) {
+  Deno.test({
+    name: `placesOf lets a role reach its warehouse: ${args.join(" ")} ${JSON.stringify(env)}`,
+    fn() {
+      for (const role of ROLES) {
+        const places = placesOf(role, { dataDir: "/d", root: "/r", args, env });
+        assert.deepEqual(places.services, services, role);
+        const environment = services.length > 0 ? ["SVC_*", "AWS_*"] : ["SVC_*"];
+        assert.deepEqual(places.environment, environment);
+      }
+    },
+  });
+}
+
 const CATALOG_FILE = "/d/warehouse/catalog.db";
 
 const QUERY_WRITES: readonly [

@@ -3,24 +3,29 @@
 import { isAbsolute, join, resolve } from "node:path";
 import type { Settings } from "../config/options.ts";
 import type { WAREHOUSE_OPTIONS } from "../config/process_options.ts";
-import { warehousePathOf } from "../storage/warehouse_url.ts";
+import { isS3Url } from "../storage/s3_settings.ts";
+import { warehousePlaceOf } from "../storage/warehouse_url.ts";
 import { isPostgresUri, sqlitePathOf } from "./catalog_uri.ts";
 
-export interface LocalPlaces {
-  /** Absolute. */
+export interface StoragePlaces {
+  /** As `openStore` takes it: an absolute path, or `s3://bucket/path`. */
   readonly warehouse: string;
   /** As `openCatalog` takes it: absolute path of a SQLite file, or a `postgres://` URI, which may hold a password. */
   readonly catalog: string;
 }
 
-/** Errors: `invalid_argument` for a URL or URI that names something other than a local place. */
-export function localPlaces(
+/**
+ * The catalog is a file in the warehouse unless told otherwise, in the folder of `--warehouse` when the warehouse is
+ * no folder. Errors: `invalid_argument` for a URL or URI of a kind that is not known.
+ */
+export function storagePlaces(
   settings: Settings<typeof WAREHOUSE_OPTIONS> & { readonly dataDir: string },
-): LocalPlaces {
+): StoragePlaces {
   const { warehouseUrl, catalogUri } = settings;
-  const warehouse = warehouseUrl === undefined
-    ? belowDataDir(settings, settings.warehouse)
-    : resolve(warehousePathOf(warehouseUrl));
+  const folder = belowDataDir(settings, settings.warehouse);
+  const place = warehouseUrl === undefined ? folder : warehousePlaceOf(warehouseUrl);
+  if (isS3Url(place)) return { warehouse: place, catalog: catalogPlace(catalogUri, folder) };
+  const warehouse = resolve(place);
   return { warehouse, catalog: catalogPlace(catalogUri, warehouse) };
 }
 

@@ -1,0 +1,49 @@
+/** Opens the warehouse that a place names: an absolute path, or `s3://bucket/path` with the variables of S3 clients. */
+
+import type { Clock } from "../os/clock.ts";
+import type { FileSystem, ReadableFiles } from "../os/file_system.ts";
+import type { Random } from "../os/random.ts";
+import { type LocalStoreOptions, openLocalReader, openLocalStore } from "./local_store.ts";
+import type { ObjectStore, ReadableStore } from "./object_store.ts";
+import { RetryingStore } from "./retrying_store.ts";
+import { isS3Url, parseS3Url, s3AccessOf } from "./s3_settings.ts";
+import { openS3Store } from "./s3_store.ts";
+
+export interface RemoteDeps {
+  readonly clock: Clock;
+  readonly random: Random;
+  /** Value of a variable; asked only for a place that is not local. */
+  readonly env: (name: string) => string | undefined;
+}
+
+export interface OpenStore {
+  readonly store: ObjectStore;
+  /** Removes what writers that are gone left unfinished; returns how many. Nothing where the service does that. */
+  sweepUnfinished(nowMs: number): Promise<number>;
+}
+
+/** Errors: `invalid_argument` when a variable is missing or wrong. */
+export function openStore(
+  place: string,
+  deps: RemoteDeps & { readonly files: FileSystem },
+  options: Pick<LocalStoreOptions, "unfinishedBelow"> = {},
+): OpenStore {
+  if (isS3Url(place)) {
+    return { store: remoteStore(place, deps), sweepUnfinished: () => Promise.resolve(0) };
+  }
+  const store = openLocalStore(deps.files, place, { random: deps.random, ...options });
+  return { store, sweepUnfinished: (nowMs) => store.sweepTemporaries(nowMs) };
+}
+
+/** For reading only. Errors: as `openStore`. */
+export function openStoreReader(
+  place: string,
+  deps: RemoteDeps & { readonly files: ReadableFiles },
+): ReadableStore {
+  return isS3Url(place) ? remoteStore(place, deps) : openLocalReader(deps.files, place);
+}
+
+function remoteStore(place: string, { clock, random, env }: RemoteDeps): ObjectStore {
+  const store = openS3Store(parseS3Url(place), s3AccessOf(env));
+  return new RetryingStore(store, { clock, random });
+}
