@@ -29,6 +29,11 @@ export const CLAIM_OPTIONS = {
     help: "A claim that is not renewed for this long is free for others; what its holder commits " +
       "later is refused.",
   },
+  requeueQuarantined: {
+    kind: "switch",
+    flag: "requeue-quarantined",
+    help: "At the start, hand out again what is quarantined in the catalog; with --catalog-claim.",
+  },
   claimAttemptsMax: {
     kind: "integer",
     flag: "claim-attempts-max",

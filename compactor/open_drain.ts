@@ -40,6 +40,8 @@ export interface MirrorDrain {
   readonly prefix: string;
   readonly leaseMs: number;
   readonly attemptsMax: number;
+  /** What is quarantined is handed out again at the start. */
+  readonly requeues: boolean;
 }
 
 /** Errors: `invalid_argument` for a catalog or warehouse of a kind that is not there yet. */
@@ -67,7 +69,12 @@ export function mirrorPrefixOf(
 export function mirrorDrainOf(
   settings: Pick<
     CompactorSettings,
-    "catalogClaim" | "walMirrorPrefix" | "claimLeaseSecs" | "claimAttemptsMax" | "warehouseUrl"
+    | "catalogClaim"
+    | "walMirrorPrefix"
+    | "claimLeaseSecs"
+    | "claimAttemptsMax"
+    | "requeueQuarantined"
+    | "warehouseUrl"
   >,
 ): MirrorDrain | undefined {
   if (!settings.catalogClaim) return undefined;
@@ -82,6 +89,7 @@ export function mirrorDrainOf(
     prefix,
     leaseMs: settings.claimLeaseSecs * 1_000,
     attemptsMax: settings.claimAttemptsMax,
+    requeues: settings.requeueQuarantined,
   };
 }
 

@@ -19,6 +19,7 @@ import { metricsHandler } from "../shared/metrics/scrape.ts";
 import type { CompactorSettings } from "./flags.ts";
 import { logDrain } from "./log_drain.ts";
 import { createCompactorMetrics } from "./metrics.ts";
+import { requeueAll, watchQuarantine } from "./quarantine.ts";
 import { type DrainBells, listenToCatalog, watchWal } from "./drain_bells.ts";
 import {
   type CompactorPaths,
@@ -98,6 +99,11 @@ export async function startDrain(
   const opened = starting.use(
     await openDrain(paths, combineObservers(logDrain(), options.observer ?? {})),
   );
+  const { claiming, observer } = opened.deps;
+  if (claiming !== undefined) {
+    if (paths.mirror?.requeues === true) await requeueAll(claiming.claims);
+    starting.defer(watchQuarantine(claiming.claims, observer ?? {}));
+  }
   const sweeps = role !== "drain";
   if (sweeps) starting.defer(sweepTemporariesHourly(opened));
   const drains = role !== "maintenance";
@@ -144,6 +150,9 @@ export async function compactOnce(
 ): Promise<OnceTotals> {
   await using opened = await openDrain(drainPaths(settings), logDrain());
   const { deps, store } = opened;
+  if (deps.claiming !== undefined && settings.requeueQuarantined) {
+    await requeueAll(deps.claiming.claims);
+  }
   const idle = { lanes: 0, rows: 0, files: 0, commits: 0, poisoned: 0, secs: 0, failures: [] };
   const totals = settings.role === "maintenance" ? idle : await drainAll(deps, options);
   if (settings.role === "drain") return { ...totals, swept: 0 };

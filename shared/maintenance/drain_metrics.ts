@@ -67,6 +67,12 @@ export const DRAIN_METRICS = {
     help: "WAL segments set aside: they cannot be read, or claims of them failed too often",
     labels: LANE,
   },
+  quarantined: {
+    kind: "gauge",
+    name: "svc_drain_quarantined_segments",
+    help:
+      "WAL segments in the catalog's quarantine; the log names them, --requeue-quarantined tries them again",
+  },
   discarded: {
     kind: "counter",
     name: "svc_drain_discarded_segments_total",
@@ -124,6 +130,7 @@ export function countDrain(metrics: MetricHandles<typeof DRAIN_METRICS>): Requir
       metrics.commitRetries.add(report.retries, {});
       metrics.commitSecs.observe(report.secs);
     },
+    inQuarantine: (segments) => metrics.quarantined.set(segments, {}),
     claimLost: () => metrics.commits.add(1, { outcome: "claim_lost" }),
     quarantined: (lane) => metrics.poisoned.add(1, labelsOf(lane)),
     overtaken: () => metrics.commits.add(1, { outcome: "overtaken" }),

@@ -28,6 +28,8 @@ export interface DrainObserver {
   poisoned?(lane: LaneId, segment: string, error: unknown): void;
   /** A segment whose claims failed or ran out too often was set aside in the catalog. */
   quarantined?(lane: LaneId, segment: string): void;
+  /** How many segments the catalog holds in quarantine, asked at times. */
+  inQuarantine?(segments: number): void;
   /** This drain was stopped for longer than its lease; its files were removed. */
   claimLost?(lane: LaneId): void;
   /** Segments whose table was dropped after they were written. */
@@ -48,6 +50,7 @@ export function combineObservers(...observers: readonly DrainObserver[]): Requir
     poisoned: (lane, segment, error) =>
       each((observer) => observer.poisoned?.(lane, segment, error)),
     quarantined: (lane, segment) => each((observer) => observer.quarantined?.(lane, segment)),
+    inQuarantine: (segments) => each((observer) => observer.inQuarantine?.(segments)),
     claimLost: (lane) => each((observer) => observer.claimLost?.(lane)),
     discarded: (lane, segments) => each((observer) => observer.discarded?.(lane, segments)),
     failed: (lane, error) => each((observer) => observer.failed?.(lane, error)),
