@@ -14,7 +14,15 @@ import type { ReadableStore } from "../../storage/object_store.ts";
 import { readSegmentHeader } from "../frame_scanner.ts";
 import { OpenSegment } from "../reader.ts";
 import type { SegmentInfo, SegmentReader, WalConsumerAdmin, WalReader } from "../types.ts";
-import { isLanePart, isSegmentName } from "../layout.ts";
+import {
+  isMirrorable,
+  lanePrefix,
+  type MirrorObject,
+  parseMirrorKey,
+  segmentKey,
+} from "./mirror_layout.ts";
+
+export { segmentKey };
 
 /** Bytes asked for at first; a segment of 4096 events has about half of it. */
 const FIRST_BYTES = 1024 * 1024;
@@ -31,27 +39,10 @@ export function openMirrorWalReader(store: ReadableStore, prefix: string): WalRe
   };
 }
 
-/** `<prefix>/<tenant>/<index>/<segment>.seg` */
-export function segmentKey(prefix: string, lane: LaneId, name: string): string {
-  return `${lanePrefix(prefix, lane)}${name}`;
-}
-
-function lanePrefix(prefix: string, { tenant, index }: LaneId): string {
-  return `${prefix}/${tenant}/${index}/`;
-}
-
-function parseSegmentKey(prefix: string, key: string): { lane: LaneId; name: string } | undefined {
-  const [tenant = "", index = "", name = "", ...more] = key.slice(prefix.length + 1).split("/");
-  if (more.length > 0 || !isSegmentName(name) || !isLanePart(tenant) || !isLanePart(index)) {
-    return undefined;
-  }
-  return { lane: { tenant, index }, name };
-}
-
 async function lanesOf(store: ReadableStore, prefix: string): Promise<LaneId[]> {
   const lanes = new Map<string, LaneId>();
-  for await (const { key } of store.list(prefix)) {
-    const found = parseSegmentKey(prefix, key);
+  for await (const { key } of store.list(`${prefix}/`)) {
+    const found = sealedOf(prefix, key);
     if (found !== undefined) lanes.set(laneName(found.lane), found.lane);
   }
   return [...lanes.values()];
@@ -62,13 +53,20 @@ async function listLane(
   prefix: string,
   lane: LaneId,
 ): Promise<SegmentInfo[]> {
+  if (!isMirrorable(lane)) return [];
   const segments: SegmentInfo[] = [];
   for await (const { key, size, modifiedMs } of store.list(lanePrefix(prefix, lane))) {
-    const found = parseSegmentKey(prefix, key);
+    const found = sealedOf(prefix, key);
     if (found === undefined) continue;
     segments.push({ lane, name: found.name, state: "sealed", byteLength: size, modifiedMs });
   }
   return segments.sort((a, b) => a.name < b.name ? -1 : 1);
+}
+
+/** Active copies are no part of what is drained: the segment's rest is to come. */
+function sealedOf(prefix: string, key: string): MirrorObject | undefined {
+  const found = parseMirrorKey(prefix, key);
+  return found?.activeBytes === undefined ? found : undefined;
 }
 
 async function openMirrored(

@@ -1,0 +1,92 @@
+/**
+ * Names of a mirror's objects, below the warehouse's root: the only place that knows them. README.md has the protocol.
+ *
+ * A prefix is kept without the slash at its end. `_active` is no tenant of a mirror: its name is taken.
+ */
+
+import { assert } from "../../base/assert.ts";
+import { OperatingError } from "../../base/errors.ts";
+import type { LaneId } from "../../event/tenant.ts";
+import { checkKey } from "../../storage/object_key.ts";
+import { isLanePart, isSegmentName } from "../layout.ts";
+
+export const MIRROR_PREFIX_DEFAULT = "wal-mirror/";
+
+const ACTIVE = "_active";
+const ACTIVE_FILE = /^(.+\.seg)\.(\d{12})$/;
+const LENGTH_DIGITS = 12;
+
+export interface MirrorObject {
+  readonly lane: LaneId;
+  /** The segment's name. */
+  readonly name: string;
+  /** Of an active segment: how many of its bytes the object holds. */
+  readonly activeBytes?: number;
+}
+
+/**
+ * The prefix without slashes at its end; empty: no mirror. `text` is what the option says, if anything. Errors:
+ * `invalid_argument` for one that is no prefix of object keys.
+ */
+export function parseMirrorPrefix(
+  text: string | undefined,
+  options: { readonly hasWarehouseUrl: boolean },
+): string {
+  const prefix = text ?? (options.hasWarehouseUrl ? MIRROR_PREFIX_DEFAULT : "");
+  const bare = prefix.replace(/\/+$/, "");
+  if (prefix === "") return "";
+  try {
+    return checkKey(bare);
+  } catch (cause) {
+    throw new OperatingError(
+      "invalid_argument",
+      `Cannot mirror the WAL to --wal-mirror-prefix ${JSON.stringify(prefix)}: give a relative ` +
+        `path without "..", for example ${MIRROR_PREFIX_DEFAULT}, or nothing for no mirror`,
+      { reason: "bad_mirror_prefix", cause },
+    );
+  }
+}
+
+/** Whether a lane has a place in a mirror. */
+export function isMirrorable({ tenant, index }: LaneId): boolean {
+  return tenant !== ACTIVE && isLanePart(tenant) && isLanePart(index);
+}
+
+/** `<prefix>/<tenant>/<index>/<segment>.seg` */
+export function segmentKey(prefix: string, lane: LaneId, name: string): string {
+  assert(isSegmentName(name), `segment name ${JSON.stringify(name)}`);
+  return `${lanePrefix(prefix, lane)}${name}`;
+}
+
+/** Of the sealed segments of a lane. */
+export function lanePrefix(prefix: string, lane: LaneId): string {
+  assert(isMirrorable(lane), `lane ${JSON.stringify(lane)} of a mirror`);
+  return `${prefix}/${lane.tenant}/${lane.index}/`;
+}
+
+/**
+ * `<prefix>/_active/<tenant>/<index>/<segment>.seg.<bytes, 12 digits>`: an object never changes, so a longer copy is
+ * another one, and the shorter goes when it is there.
+ */
+export function activeKey(prefix: string, lane: LaneId, name: string, bytes: number): string {
+  return `${activePrefix(prefix, lane, name)}${String(bytes).padStart(LENGTH_DIGITS, "0")}`;
+}
+
+/** Of the copies of one active segment. */
+export function activePrefix(prefix: string, lane: LaneId, name: string): string {
+  assert(isMirrorable(lane) && isSegmentName(name), `${JSON.stringify(lane)} ${name} of a mirror`);
+  return `${prefix}/${ACTIVE}/${lane.tenant}/${lane.index}/${name}.`;
+}
+
+/** What an object of the mirror is; undefined for any other key. */
+export function parseMirrorKey(prefix: string, key: string): MirrorObject | undefined {
+  if (!key.startsWith(`${prefix}/`)) return undefined;
+  const parts = key.slice(prefix.length + 1).split("/");
+  const isActive = parts[0] === ACTIVE;
+  const [tenant = "", index = "", file = "", ...more] = isActive ? parts.slice(1) : parts;
+  const lane = { tenant, index };
+  if (more.length > 0 || !isMirrorable(lane)) return undefined;
+  if (!isActive) return isSegmentName(file) ? { lane, name: file } : undefined;
+  const [, name = "", bytes = ""] = ACTIVE_FILE.exec(file) ?? [];
+  return isSegmentName(name) ? { lane, name, activeBytes: Number(bytes) } : undefined;
+}
