@@ -13,6 +13,10 @@ export interface StackOptions {
   readonly rollAgeSecs?: number;
   /** `--catalog-uri` of every role. */
   readonly catalogUri?: string;
+  /** `--warehouse-url` of every role. */
+  readonly warehouseUrl?: string;
+  /** Variables of every role, beside those of this process. */
+  readonly env?: Readonly<Record<string, string>>;
   /** Further options of the query server. */
   readonly queryArgs?: readonly string[];
 }
@@ -40,7 +44,10 @@ export class Stack implements AsyncDisposable {
   readonly queryUrl: string;
   readonly queryMetricsUrl: string;
 
+  readonly #env: Readonly<Record<string, string>>;
+
   private constructor(readonly dataDir: string, options: StackOptions) {
+    this.#env = options.env ?? {};
     const ports = freePorts(6);
     const at = (index: number) => `127.0.0.1:${ports[index]}`;
     this.ingestUrl = `http://${at(0)}`;
@@ -52,17 +59,20 @@ export class Stack implements AsyncDisposable {
       compactor: `http://${at(3)}/healthz`,
     };
     const age = String(options.rollAgeSecs ?? 5);
-    const catalog = options.catalogUri === undefined ? [] : ["--catalog-uri", options.catalogUri];
+    const storage = [
+      ...(options.catalogUri === undefined ? [] : ["--catalog-uri", options.catalogUri]),
+      ...(options.warehouseUrl === undefined ? [] : ["--warehouse-url", options.warehouseUrl]),
+    ];
     this.#arguments = {
       ingest: [
         ...["--bind", at(0), "--metrics-bind", at(2), "--otlp-grpc-listen", at(5)],
         ...["--wal-max-age-secs", age],
-        ...catalog,
+        ...storage,
       ],
-      compactor: ["--metrics-bind", at(3), ...catalog],
+      compactor: ["--metrics-bind", at(3), ...storage],
       query: [
         ...["--bind", at(1), "--metrics-bind", at(4)],
-        ...catalog,
+        ...storage,
         ...(options.queryArgs ?? []),
       ],
     };
@@ -146,9 +156,10 @@ export class Stack implements AsyncDisposable {
   }
 
   #spawn(role: RoleName): RunningRole {
-    const args = processArguments(role, this.dataDir, this.#arguments[role]);
+    const args = processArguments(role, this.dataDir, this.#arguments[role], this.#env);
     const process = new Deno.Command(Deno.execPath(), {
       args: [...args],
+      env: this.#env,
       stdin: "null",
       stdout: "null",
       stderr: "piped",

@@ -1,0 +1,76 @@
+/** The three roles as processes over a warehouse in S3 and a catalog in PostgreSQL, also while the store is away. */
+
+import assert from "node:assert/strict";
+import { POSTGRES, PostgresProcess } from "../../shared/testing/postgres_process.ts";
+import { S3Process } from "../../shared/testing/s3_process.ts";
+import { Stack } from "./stack.ts";
+
+const COUNT = "SELECT count(*), count(DISTINCT raw) FROM events";
+
+Deno.test({
+  name:
+    "A stack on S3 and PostgreSQL commits and answers, and comes through an outage of the store",
+  ignore: POSTGRES === undefined, // The npm package has no programs for this platform.
+  async fn() {
+    await using s3 = await S3Process.start();
+    await using postgres = await PostgresProcess.start();
+    await using stack = await Stack.start({
+      catalogUri: await postgres.newDatabase(),
+      warehouseUrl: "s3://warehouse/lake",
+      env: s3.environment,
+      rollAgeSecs: 1,
+    });
+
+    assert.equal(await stack.sendLogs(["first", "second"], { commit: "force" }), true);
+    assert.deepEqual((await stack.sql(COUNT)).rows, [[2, 2]]);
+    const { rows } = await stack.sql("SELECT raw FROM events ORDER BY raw");
+    assert.deepEqual(rows, [["first"], ["second"]]);
+    const files = s3.requests.filter(({ method, path }) =>
+      method === "PUT" && path.includes("/lake/svc/events-") && path.endsWith(".parquet")
+    );
+    assert.equal(files.length, 1, "one data file of one commit");
+
+    s3.faultOf = () => ({ status: 503, code: "SlowDown" });
+    // Rows are acknowledged by the WAL alone: the store is not on that path.
+    assert.equal(await stack.sendLogs(["third"], { commit: "wait_for" }), true);
+    const known = await stack.sql("SELECT raw FROM events ORDER BY raw");
+    assert.deepEqual(known.rows, [["first"], ["second"], ["third"]], "from the cache and the WAL");
+
+    s3.faultOf = () => undefined;
+    assert.equal(await stack.sendLogs(["fourth"], { commit: "force" }), true);
+    assert.deepEqual((await stack.sql(COUNT)).rows, [[4, 4]]);
+    await stack.kill("query");
+    await stack.ensure("query");
+    assert.deepEqual((await stack.sql(COUNT)).rows, [[4, 4]], "with an empty cache");
+    s3.faultOf = () => ({ status: 500, code: "InternalError" });
+    await stack.kill("query");
+
+    for (const role of ["compactor", "ingest"] as const) {
+      assert.doesNotMatch(await stack.stop(role), /NotCapable|S3RVER/);
+    }
+  },
+});
+
+Deno.test({
+  name: "A role says what is wrong with its object store, and ends or answers 503",
+  async fn() {
+    await using s3 = await S3Process.start();
+    const env = { ...s3.environment, AWS_SECRET_ACCESS_KEY: "" };
+    await assert.rejects(
+      Stack.start({ warehouseUrl: "s3://warehouse/x", env }),
+      /Cannot use an S3 warehouse without AWS_SECRET_ACCESS_KEY/,
+    );
+    await using stack = await Stack.start({
+      warehouseUrl: "s3://no-such-bucket/x",
+      env: s3.environment,
+      rollAgeSecs: 1,
+    });
+    const forced = stack.sendLogs(["kept"], { commit: "force" });
+    await new Promise((resolve) => setTimeout(resolve, 3_000));
+    const said = await stack.stop("compactor");
+    assert.match(said, /NoSuchBucket.*create the bucket, or correct --warehouse-url/);
+    assert.deepEqual((await stack.sql("SELECT raw FROM events")).rows, [["kept"]]);
+    await stack.kill("ingest");
+    assert.equal(await forced, false, "not committed, and not acknowledged as if it were");
+  },
+});
