@@ -34,6 +34,8 @@ export interface Places {
   /** Source of the thread that writes Parquet: a thread's modules count as files that are read. */
   readonly parquetThread: string;
   readonly wal: string;
+  /** What the compactor drains: none when that is the mirror in the warehouse. */
+  readonly drainedWal: readonly string[];
   readonly warehouse: string;
   readonly catalog: string;
   /** The query server's spill files and converted WAL segments. */
@@ -67,8 +69,8 @@ const TABLE: Readonly<Record<Role, (places: Places) => Permissions>> = {
     sys: ["statfs"],
   }),
   compactor: (places) => ({
-    read: [places.packages, places.parquetThread, places.wal, places.warehouse],
-    write: [places.wal, places.warehouse],
+    read: [places.packages, places.parquetThread, ...places.drainedWal, places.warehouse],
+    write: [...places.drainedWal, places.warehouse],
     net: [...places.listeners, ...places.services],
     env: places.environment,
   }),
@@ -118,6 +120,9 @@ const NAMESPACE: Variables = { "--tenant-namespace": "SVC_TENANT_NAMESPACE" };
 const NAMESPACE_DEFAULT = "svc";
 const AUDIT_OFF = { flag: "--audit-disabled", variable: "SVC_QUERY_AUDIT_DISABLED" };
 
+/** Of the compactor: it drains the mirror. */
+const CATALOG_CLAIM = { flag: "--catalog-claim", variable: "SVC_CATALOG_CLAIM" };
+
 /** Of every role; a catalog that is a file is no service. */
 const CATALOG: Variables = { "--catalog-uri": "SVC_CATALOG_URI" };
 
@@ -162,10 +167,11 @@ export function placesOf(
     packages: `${root}/node_modules`,
     parquetThread: `${root}/shared/parquet`,
     wal: `${dataDir}/wal`,
+    drainedWal: isSwitchedOn(CATALOG_CLAIM, { args, env }) ? [] : [`${dataDir}/wal`],
     warehouse: `${dataDir}/warehouse`,
     catalog,
     cache: `${dataDir}/query-cache`,
-    audit: isAuditOff({ args, env }) ? [] : [auditFolder(dataDir, { args, env })],
+    audit: isSwitchedOn(AUDIT_OFF, { args, env }) ? [] : [auditFolder(dataDir, { args, env })],
     catalogRows: postgres.length > 0 ? [] : [catalog],
     listeners: Object.entries(LISTENERS[role]).map(([flag, address]) =>
       valueOf(flag, args) ?? address
@@ -186,8 +192,12 @@ export function auditFolder(dataDir: string, input: RoleInput): string {
   return `${dataDir}/warehouse/${namespace}/${QUERY_AUDIT_TABLE}`;
 }
 
-function isAuditOff({ args, env }: RoleInput): boolean {
-  const { flag, variable } = AUDIT_OFF;
+interface Switch {
+  readonly flag: string;
+  readonly variable: string;
+}
+
+function isSwitchedOn({ flag, variable }: Switch, { args, env }: RoleInput): boolean {
   const given = args.findLast((word) => word === flag || word.startsWith(`${flag}=`));
   return given === undefined
     ? isOn(env[variable] ?? "")

@@ -3,11 +3,11 @@
 import type { Clock } from "../os/clock.ts";
 import type { FileSystem, ReadableFiles } from "../os/file_system.ts";
 import type { Random } from "../os/random.ts";
+import { LazyStore } from "./lazy_store.ts";
 import { type LocalStoreOptions, openLocalReader, openLocalStore } from "./local_store.ts";
 import type { ObjectStore, ReadableStore } from "./object_store.ts";
 import { RetryingStore } from "./retrying_store.ts";
 import { isS3Url, parseS3Url, s3AccessOf } from "./s3_settings.ts";
-import { openS3Store } from "./s3_store.ts";
 
 export interface RemoteDeps {
   readonly clock: Clock;
@@ -44,6 +44,13 @@ export function openStoreReader(
 }
 
 function remoteStore(place: string, { clock, random, env }: RemoteDeps): ObjectStore {
-  const store = openS3Store(parseS3Url(place), s3AccessOf(env));
+  const s3 = parseS3Url(place);
+  const access = s3AccessOf(env);
+  const rootUri = `s3://${s3.bucket}${s3.prefix === "" ? "" : `/${s3.prefix}`}`;
+  // Its library looks into the environment when it is loaded: a process over a local place has no right to that.
+  const store = new LazyStore(rootUri, async () => {
+    const { openS3Store } = await import("./s3_store.ts");
+    return openS3Store(s3, access);
+  });
   return new RetryingStore(store, { clock, random });
 }

@@ -149,6 +149,29 @@ Deno.test({
   },
 });
 
+Deno.test({
+  name: "permissionsOf compactor with --catalog-claim touches no WAL",
+  fn: async () => {
+    const data = await makeData();
+    try {
+      const attempts: readonly Attempt[] = [
+        ["read", `${data}/warehouse/kept.parquet`],
+        ["write", `${data}/warehouse/events.parquet`],
+        ["read", `${data}/wal/kept`],
+        ["write", `${data}/wal/moved`],
+      ];
+      assert.deepEqual(await probe("compactor", data, attempts, ["--catalog-claim"]), [
+        true,
+        true,
+        false,
+        false,
+      ]);
+    } finally {
+      await Deno.remove(data, { recursive: true });
+    }
+  },
+});
+
 for (const role of ["ingest", "query"] as const) {
   Deno.test({
     name: `permissionsOf ${role} grants its TLS files and issuer when named, to read and to call`,
