@@ -219,13 +219,18 @@ function rangesOf(parts: readonly FilePart[], layout: FileLayout): ByteRange[] {
   return joined(ranges, () => false);
 }
 
-/** A guess at a footer's length: ours take about 130 bytes for each chunk, and 1 KiB for the schema. */
-function tailBytes({ splitOffsets, columnSizes, lowerBounds }: DataFile): number {
+/**
+ * What to ask for first: a small file whole, as a request costs more than its bytes; else a guess at the footer's length.
+ * Ours take about 130 bytes for each chunk, and 1 KiB for the schema.
+ */
+function tailBytes({ byteLength, splitOffsets, columnSizes, lowerBounds }: DataFile): number {
+  if (byteLength <= WHOLE_BYTES_MAX) return byteLength;
   const columns = Math.max(columnSizes.size, lowerBounds.size);
   if (columns === 0 || splitOffsets.length === 0) return TAIL_BYTES_UNKNOWN;
   return TAIL_BYTES_MIN + splitOffsets.length * columns * CHUNK_TAIL_BYTES;
 }
 
+const WHOLE_BYTES_MAX = 32 * 1024;
 const TAIL_BYTES_UNKNOWN = 64 * 1024;
 const TAIL_BYTES_MIN = 2 * 1024;
 const CHUNK_TAIL_BYTES = 192;

@@ -16,7 +16,7 @@ function rowsFrom(first: number): EventFields[] {
   return Array.from({ length: 3_000 }, (_, i) => ({
     ns: START_NS + BigInt(first + i) * 1_000_000n,
     host: `h${i % 7}`,
-    raw: `row ${first + i} ${Math.sin(i)}`,
+    raw: `row ${first + i} ${Math.sin(i)} ${Math.sin(i + 0.5)}`,
     attributes: i % 5 === 0 ? null : `{"n":${i}}`,
   }));
 }

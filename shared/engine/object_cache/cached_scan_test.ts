@@ -19,6 +19,8 @@ import { READ_AHEAD_BYTES } from "./file_layout.ts";
 
 const START_NS = 1_790_000_000_000_000_000n;
 const DAY_NS = 86_400_000_000_000n;
+/** More than the rows of all files. */
+const ROWS_MAX = 20_000;
 const EVENTS = { ident: { namespace: "svc", name: "events" }, schema: EVENTS_SCHEMA };
 
 interface FileSpec {
@@ -53,7 +55,7 @@ function rowsOf({ rows, seed, sorted }: FileSpec, day: number): RowObject[] {
       source: `source ${noise(i)}`,
       sourcetype: "t",
       index: noise(i) % 2 === 0 ? "main" : "other",
-      raw: `line ${noise(i)} ${noise(i * 7)}`.repeat(1 + noise(i) % 4),
+      raw: [3, 5, 7, 11, 13, 17, 19].map((by) => noise(i * by)).join(" "),
       attributes: noise(i) % 3 === 0 ? null : `{"n":${noise(i) % 50}}`,
     };
   });
@@ -109,8 +111,9 @@ const STATEMENTS: readonly ((a: number, b: number) => string)[] = [
 
 const SPECS = fc.array(
   fc.record({
-    rows: fc.integer({ min: 1, max: 3_000 }),
-    rowGroupRowsMax: fc.integer({ min: 200, max: 1_500 }),
+    // Small files are fetched whole, so that most should not be small.
+    rows: fc.integer({ min: 1, max: 6_000 }),
+    rowGroupRowsMax: fc.integer({ min: 200, max: 2_500 }),
     sorted: fc.boolean(),
     seed: fc.nat(1_000),
   }),
@@ -119,8 +122,8 @@ const SPECS = fc.array(
 const CALLS = fc.array(
   fc.record({
     of: fc.nat(STATEMENTS.length - 1),
-    a: fc.nat(3_000),
-    b: fc.nat(2_000),
+    a: fc.nat(6_000),
+    b: fc.nat(3_000),
     ordered: fc.boolean(),
   }),
   { minLength: 8, maxLength: 16 },
@@ -133,7 +136,7 @@ Deno.test({
       fc.asyncProperty(
         SPECS,
         CALLS,
-        fc.constantFrom(0, 40_000, 2 ** 30),
+        fc.constantFrom(0, 100_000, 2 ** 30),
         // As it is in production, and so that a hole shows.
         fc.constantFrom(new DenoFileSystem(), new HoleRevealingFiles()),
         async (specs, calls, objectCacheBytesMax, files) => {
@@ -145,7 +148,10 @@ Deno.test({
             await Promise.all(
               calls.slice(at, at + 3).map(async ({ of, a, b, ordered }) => {
                 const sql = STATEMENTS[of]?.(a, b) ?? "";
-                const options = { defaultOrder: ordered && !sql.includes("UNION") };
+                const options = {
+                  defaultOrder: ordered && !sql.includes("UNION"),
+                  rowsMax: ROWS_MAX,
+                };
                 const [expected, actual] = await Promise.all([
                   local.query(sql, options),
                   remote.lab.query(sql, options),
@@ -205,12 +211,12 @@ Deno.test({
     const key = (await Array.fromAsync(store.list(""))).find((one) => one.key.endsWith(".parquet"));
     ok(key !== undefined);
     const { rowGroups, byteLength } = await readFooter(store, key.key, key.size);
-    const wanted = rowGroups[1]?.columns.filter(({ name }) => ["host", "raw"].includes(name)) ?? [];
+    const wanted = rowGroups[1]?.columns.filter(({ name }) => ["host", "source"].includes(name)) ?? [];
     const chunkBytes = wanted.reduce((sum, chunk) => sum + chunk.byteLength, 0);
     const whole = rowGroups[1]?.byteLength ?? 0;
     store.reads.length = 0;
     const rounds = countRounds(store, 20);
-    const sql = "SELECT host, max(raw) FROM events WHERE timestamp >= " +
+    const sql = "SELECT host, max(source) FROM events WHERE timestamp >= " +
       `'${timeAt(9_000)}' AND timestamp < '${timeAt(10_000)}' GROUP BY host ORDER BY host`;
     // The time columns decide which rows; they are read, too, and small.
     const timeBytes = (rowGroups[1]?.columns ?? []).filter(({ name }) => name === "timestamp")
@@ -220,7 +226,7 @@ Deno.test({
     const fetched = bytesOf(store.reads);
     const needed = chunkBytes + timeBytes + byteLength;
     ok(fetched <= 1.2 * needed, `${fetched} bytes fetched, ${needed} needed`);
-    ok(fetched < whole / 1.2, `${fetched} of ${whole} bytes`);
+    ok(fetched < whole / 3, `${fetched} of ${whole} bytes`);
     ok(rounds() <= 2, `${rounds()} rounds`);
     const { scan } = first.stats;
     deepStrictEqual([scan?.object_store_reads, scan?.fetched_bytes], [store.reads.length, fetched]);
@@ -258,7 +264,7 @@ Deno.test({
   fn: async () => {
     await using remote = await openRemote();
     const { lab, store } = remote;
-    await fill(lab, [{ rows: 2_000, rowGroupRowsMax: 500, sorted: true, seed: 1 }]);
+    await fill(lab, [{ rows: 4_000, rowGroupRowsMax: 1_000, sorted: true, seed: 1 }]);
     const known = "SELECT host, count(*) FROM events GROUP BY host ORDER BY host";
     const expected = await lab.query(known);
     store.onRead = () => {
@@ -283,7 +289,7 @@ Deno.test({
   fn: async () => {
     await using remote = await openRemote();
     const { lab, store } = remote;
-    await fill(lab, [{ rows: 2_000, rowGroupRowsMax: 500, sorted: true, seed: 1 }]);
+    await fill(lab, [{ rows: 4_000, rowGroupRowsMax: 1_000, sorted: true, seed: 1 }]);
     const hanging = Promise.withResolvers<void>();
     let hangs = true;
     store.onRead = ({ range }) => hangs && range !== undefined ? hanging.promise : undefined;
@@ -324,7 +330,7 @@ Deno.test({
   fn: async () => {
     await using remote = await openRemote();
     const { lab, store } = remote;
-    await fill(lab, [{ rows: 2_000, rowGroupRowsMax: 500, sorted: true, seed: 1 }]);
+    await fill(lab, [{ rows: 4_000, rowGroupRowsMax: 1_000, sorted: true, seed: 1 }]);
     const sql = "SELECT host, max(raw) FROM events GROUP BY 1 ORDER BY 1";
     let cuts = Infinity;
     store.answer = (bytes, { range }) => {
@@ -365,7 +371,7 @@ Deno.test({
   fn: async () => {
     await using remote = await openRemote({ objectCacheBytesMax: 0 });
     const { lab, store } = remote;
-    await fill(lab, [{ rows: 2_000, rowGroupRowsMax: 500, sorted: true, seed: 1 }]);
+    await fill(lab, [{ rows: 4_000, rowGroupRowsMax: 1_000, sorted: true, seed: 1 }]);
     const sql = "SELECT host, count(*) FROM events GROUP BY host ORDER BY host";
     const first = await lab.query(sql);
     const reads = store.dataReads.length;
