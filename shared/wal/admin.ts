@@ -10,6 +10,7 @@ import type { FileSystem } from "../os/file_system.ts";
 import {
   consumersDirectory,
   drainRequestPath,
+  pinPath,
   segmentNamesIn,
   segmentPath,
   stateDirectory,
@@ -99,6 +100,8 @@ async function sweepCommitted(
   for (const name of due) {
     if (await fs.exists(segmentPath(root, lane, { state: "active", name }))) continue;
     if (await fs.exists(segmentPath(root, lane, { state: "sealed", name }))) continue;
+    // In this order: who pins a segment looks for it in `sealed/` afterwards.
+    if (await fs.exists(pinPath(root, lane, name))) continue;
     await removeIfPresent(fs, segmentPath(root, lane, { state: "committed", name }));
     swept.push(name);
   }

@@ -78,6 +78,16 @@ export function segmentOfKeyFile(name: string): string | undefined {
   return KEY_FILE.exec(name)?.[1];
 }
 
+/** Pins: segments whose upload to the mirror may be under way (mirror/README.md). */
+export function pinsDirectory(root: string, lane: LaneId): string {
+  return join(laneDirectory(root, lane), "mirroring");
+}
+
+export function pinPath(root: string, lane: LaneId, segment: string): string {
+  assert(isSegmentName(segment), `segment name ${JSON.stringify(segment)}`);
+  return join(pinsDirectory(root, lane), segment);
+}
+
 export function consumersDirectory(root: string, lane: LaneId): string {
   return join(laneDirectory(root, lane), "consumers");
 }

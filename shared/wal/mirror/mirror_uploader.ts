@@ -1,0 +1,110 @@
+/**
+ * Keeps a mirror behind the WAL of this process: rounds of `mirrorSegments`, each begun by a seal, pauses that grow while
+ * the store does not answer. Nothing waits for it, and it holds no more than `parallel` segments in memory.
+ */
+
+import { getLogger } from "@logtape/logtape";
+import { messageOf } from "../../base/errors.ts";
+import type { Clock } from "../../os/clock.ts";
+import type { Random } from "../../os/random.ts";
+import {
+  type MirrorBacklog,
+  mirrorBacklog,
+  type MirrorDeps,
+  type Mirrored,
+  mirrorSegments,
+} from "./mirror_segments.ts";
+
+/** Without a seal it looks so often: an earlier process may have sealed, or a file been moved here. */
+const POLL_MS = 5_000;
+const PAUSE_MS_MIN = 500;
+const PAUSE_MS_MAX = 30_000;
+/** How long `stop` waits for the last round; what is left is uploaded at the next start. */
+const STOP_MS_MAX = 5_000;
+
+export interface UploaderOptions extends MirrorDeps {
+  readonly clock: Clock;
+  readonly random: Random;
+  /** A round ended with `error`. */
+  readonly onFailure: (error: unknown) => void;
+}
+
+export class MirrorUploader implements AsyncDisposable {
+  readonly #options: UploaderOptions;
+  readonly #mirrored: Mirrored = new Map();
+  readonly #over = new AbortController();
+  readonly #log = getLogger(["svc", "wal", "mirror"]);
+  readonly #running: Promise<void>;
+  #alarm = new AbortController();
+  #failures = 0;
+
+  constructor(options: UploaderOptions) {
+    this.#options = options;
+    this.#running = this.#run();
+  }
+
+  /** A segment was sealed. */
+  wake(): void {
+    if (this.#failures === 0) this.#alarm.abort();
+  }
+
+  backlog(): Promise<MirrorBacklog> {
+    return mirrorBacklog(this.#options, this.#mirrored);
+  }
+
+  /** Uploads what is sealed by now, unless the store fails or takes too long. */
+  async stop(): Promise<void> {
+    this.#over.abort();
+    this.#alarm.abort();
+    const last = new AbortController();
+    const wait = new AbortController();
+    const ended = this.#running
+      .then(() => this.#failures === 0 ? this.#round(last.signal) : undefined)
+      .finally(() => wait.abort());
+    await this.#sleep(STOP_MS_MAX, wait.signal);
+    last.abort();
+    // Not waited for past this: a request that is under way ends with the process.
+    ended.catch(() => {});
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.stop();
+  }
+
+  async #run(): Promise<void> {
+    while (!this.#over.signal.aborted) {
+      this.#alarm = new AbortController();
+      await this.#round(this.#over.signal);
+      if (this.#over.signal.aborted) return;
+      await this.#sleep(this.#pauseMs(), this.#alarm.signal);
+    }
+  }
+
+  async #round(signal: AbortSignal): Promise<void> {
+    try {
+      await mirrorSegments(this.#options, this.#mirrored, signal);
+      if (this.#failures > 0) this.#log.info("the WAL is mirrored again");
+      this.#failures = 0;
+    } catch (error) {
+      this.#options.onFailure(error);
+      this.#failures += 1;
+      if (this.#failures === 1) {
+        this.#log.warn("cannot mirror the WAL, rows are kept here until it can: {error}", {
+          error: messageOf(error),
+        });
+      }
+    }
+  }
+
+  #pauseMs(): number {
+    if (this.#failures === 0) return POLL_MS;
+    const bound = Math.min(PAUSE_MS_MAX, PAUSE_MS_MIN * 2 ** Math.min(this.#failures, 10));
+    return bound * (0.5 + this.#options.random.float() / 2);
+  }
+
+  async #sleep(ms: number, signal: AbortSignal): Promise<void> {
+    await this.#options.clock.sleep(ms, { signal }).catch((error) => {
+      if (!signal.aborted) throw error;
+    });
+  }
+}
