@@ -1,7 +1,8 @@
 /**
  * Two compactors with `--catalog-claim` over one PostgreSQL and one mirror, killed with SIGKILL and stopped for longer
- * than their lease (SIGSTOP, SIGCONT) at random moments, while segments keep coming into the mirror. Holds when at the end
- * each row of each segment is in the table exactly once. Seconds of chaos: `SVC_TEST_CHAOS_SECS` (default 20).
+ * than their lease (SIGSTOP, SIGCONT) at random moments, while segments keep coming into the mirror: in a folder, and in S3
+ * that adds 20 ms to each request and fails some. Holds when at the end each row of each segment is in the table exactly
+ * once. Seconds of chaos: `SVC_TEST_CHAOS_SECS` (default 20).
  */
 
 import assert from "node:assert/strict";
@@ -17,9 +18,12 @@ import { DenoFileSystem } from "../../shared/os/deno_file_system.ts";
 import { SystemRandom } from "../../shared/os/random.ts";
 import { openLocalStore } from "../../shared/storage/local_store.ts";
 import type { ObjectStore } from "../../shared/storage/object_store.ts";
+import { RetryingStore } from "../../shared/storage/retrying_store.ts";
+import { openS3Store } from "../../shared/storage/s3_store.ts";
 import { segmentBytes } from "../../shared/testing/claim_lab.ts";
 import { EVENTS_LANE } from "../../shared/testing/drain_lab.ts";
 import { POSTGRES, PostgresProcess } from "../../shared/testing/postgres_process.ts";
+import { S3Process } from "../../shared/testing/s3_process.ts";
 import { SeededRandom } from "../../shared/testing/seeded_random.ts";
 import { SegmentNames } from "../../shared/wal/layout.ts";
 import { segmentKey } from "../../shared/wal/mirror/mirror_wal_reader.ts";
@@ -32,35 +36,74 @@ const SETTLE_MS_MAX = 60_000;
 const EVENTS = { namespace: "svc", name: "events" };
 
 Deno.test({
-  name: "two claiming compactors, killed and paused past their lease, commit every row once",
+  name:
+    "two claiming compactors, killed and paused past their lease, commit every row of a folder once",
   ignore: POSTGRES === undefined, // The npm package has no programs for this platform.
-  async fn() {
-    const seed = crypto.getRandomValues(new Uint32Array(1))[0] ?? 1;
-    const dataDir = await Deno.makeTempDir({ prefix: "svc-claims-" });
-    try {
-      await makeDataFolders(dataDir);
-      await using postgres = await PostgresProcess.start();
-      const uri = await postgres.newDatabase();
+  fn: () =>
+    inDataDir(async (dataDir) => {
       const store = openLocalStore(new DenoFileSystem(), join(dataDir, "warehouse"));
-      const over = new AbortController();
-      const segments = mirrorSegments(store, over.signal);
-      await using pair = new Pair(dataDir, uri);
-      await pair.trouble(new SeededRandom(seed), CHAOS_SECS);
-      over.abort();
-      const rows = await segments * ROWS_PER_SEGMENT;
-      const expected = Array.from({ length: rows }, (_, at) => at);
-      for (const end = Date.now() + SETTLE_MS_MAX; Date.now() < end;) {
-        if ((await tableNumbers(store, uri)).length >= rows) break;
-        await delay(500);
-      }
-      assert.deepEqual(await tableNumbers(store, uri), expected, `seed ${seed}`);
-      assert.ok(rows > 50 && pair.kills > 2 && pair.pauses > 0, `seed ${seed}: no trouble`);
-      assert.doesNotMatch(await pair.stop(), /NotCapable|TypeError|svc@/, `seed ${seed}`);
-    } finally {
-      await Deno.remove(dataDir, { recursive: true });
-    }
-  },
+      await commitsEachRowOnce({ dataDir, store, args: [], env: {} });
+    }),
 });
+
+Deno.test({
+  name: "two claiming compactors, killed and paused past their lease, commit every row of S3 once",
+  ignore: POSTGRES === undefined, // The npm package has no programs for this platform.
+  fn: () =>
+    inDataDir(async (dataDir) => {
+      await using s3 = await S3Process.start();
+      s3.delayMs = 20;
+      const random = new SeededRandom(1);
+      s3.faultOf = () => random.chance(0.02) ? { status: 503, code: "SlowDown" } : undefined;
+      const clock = new SystemClock();
+      const bare = openS3Store(s3.place("lake"), s3.access);
+      await commitsEachRowOnce({
+        dataDir,
+        store: new RetryingStore(bare, { clock, random: new SystemRandom() }),
+        args: ["--warehouse-url", "s3://warehouse/lake"],
+        env: s3.environment,
+      });
+    }),
+});
+
+interface Place {
+  readonly dataDir: string;
+  readonly store: ObjectStore;
+  /** Options and variables that lead a compactor to `store`. */
+  readonly args: readonly string[];
+  readonly env: Readonly<Record<string, string>>;
+}
+
+async function commitsEachRowOnce(place: Place): Promise<void> {
+  const { store } = place;
+  const seed = crypto.getRandomValues(new Uint32Array(1))[0] ?? 1;
+  await using postgres = await PostgresProcess.start();
+  const uri = await postgres.newDatabase();
+  const over = new AbortController();
+  const segments = mirrorSegments(store, over.signal);
+  await using pair = new Pair(place, uri);
+  await pair.trouble(new SeededRandom(seed), CHAOS_SECS);
+  over.abort();
+  const rows = await segments * ROWS_PER_SEGMENT;
+  const expected = Array.from({ length: rows }, (_, at) => at);
+  for (const end = Date.now() + SETTLE_MS_MAX; Date.now() < end;) {
+    if ((await tableNumbers(store, uri)).length >= rows) break;
+    await delay(500);
+  }
+  assert.deepEqual(await tableNumbers(store, uri), expected, `seed ${seed}`);
+  assert.ok(rows > 50 && pair.kills + pair.pauses > 2, `seed ${seed}: no trouble`);
+  assert.doesNotMatch(await pair.stop(), /NotCapable|TypeError|svc@/, `seed ${seed}`);
+}
+
+async function inDataDir(body: (dataDir: string) => Promise<void>): Promise<void> {
+  const dataDir = await Deno.makeTempDir({ prefix: "svc-claims-" });
+  try {
+    await makeDataFolders(dataDir);
+    await body(dataDir);
+  } finally {
+    await Deno.remove(dataDir, { recursive: true });
+  }
+}
 
 /** Puts numbered segments into the mirror until `signal` aborts; how many. */
 async function mirrorSegments(store: ObjectStore, signal: AbortSignal): Promise<number> {
@@ -79,17 +122,20 @@ async function mirrorSegments(store: ObjectStore, signal: AbortSignal): Promise<
 /** Two compactor processes, each under the permission set of its role. */
 class Pair implements AsyncDisposable {
   readonly #args: readonly string[];
+  readonly #env: Readonly<Record<string, string>>;
   readonly #processes: Deno.ChildProcess[];
   readonly #errors: Promise<string>[] = [];
   kills = 0;
   pauses = 0;
 
-  constructor(dataDir: string, uri: string) {
+  constructor({ dataDir, args, env }: Place, uri: string) {
+    this.#env = env;
     this.#args = processArguments("compactor", dataDir, [
+      ...args,
       ...["--catalog-uri", uri, "--metrics-bind", "127.0.0.1:0", "--catalog-claim"],
       ...["--claim-lease-secs", `${LEASE_SECS}`, "--claim-attempts-max", "1000"],
       ...["--commit-max-age-secs", "0"],
-    ]);
+    ], env);
     this.#processes = [this.#start(), this.#start()];
   }
 
@@ -129,6 +175,7 @@ class Pair implements AsyncDisposable {
   #start(): Deno.ChildProcess {
     const process = new Deno.Command(Deno.execPath(), {
       args: [...this.#args],
+      env: this.#env,
       stdin: "null",
       stdout: "null",
       stderr: "piped",
