@@ -20,6 +20,7 @@ import {
   MirrorConsumerAdmin,
   openMirrorWalReader,
 } from "../shared/wal/mirror/mirror_wal_reader.ts";
+import { parseMirrorPrefix } from "../shared/wal/mirror/mirror_layout.ts";
 import type { CompactorSettings } from "./flags.ts";
 
 export interface CompactorPaths {
@@ -54,15 +55,14 @@ export function compactorPaths(
   return { wal: belowDataDir(settings, settings.wal), ...storagePlaces(settings) };
 }
 
-const MIRROR_PREFIX_DEFAULT = "wal-mirror";
-
-/** Without a slash at its end; empty: there is no mirror. SPEC.md section 8: on by itself with a warehouse URL. */
+/** Without a slash at its end; empty: there is no mirror. Errors: `invalid_argument`. */
 export function mirrorPrefixOf(
   settings: Pick<CompactorSettings, "catalogClaim" | "walMirrorPrefix" | "warehouseUrl">,
 ): string {
   const { catalogClaim, walMirrorPrefix, warehouseUrl } = settings;
-  if (walMirrorPrefix !== undefined) return walMirrorPrefix.replace(/\/+$/, "");
-  return catalogClaim || warehouseUrl !== undefined ? MIRROR_PREFIX_DEFAULT : "";
+  return parseMirrorPrefix(walMirrorPrefix, {
+    hasWarehouseUrl: catalogClaim || warehouseUrl !== undefined,
+  });
 }
 
 /** The mirror that `--catalog-claim` drains. Errors: `invalid_argument` when there is none. */

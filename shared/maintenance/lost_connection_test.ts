@@ -20,11 +20,8 @@ import { POSTGRES, PostgresProcess } from "../testing/postgres_process.ts";
 import { SeededRandom } from "../testing/seeded_random.ts";
 import { TcpProxy, type Trouble } from "../testing/tcp_proxy.ts";
 import { SegmentNames } from "../wal/layout.ts";
-import {
-  MirrorConsumerAdmin,
-  openMirrorWalReader,
-  segmentKey,
-} from "../wal/mirror/mirror_wal_reader.ts";
+import { segmentKey } from "../wal/mirror/mirror_layout.ts";
+import { MirrorConsumerAdmin, openMirrorWalReader } from "../wal/mirror/mirror_wal_reader.ts";
 import { applyDrain, type DrainDeps, type DrainOutcome, lookAtLane } from "./drain.ts";
 import { DRAIN_GATE_OPEN } from "./plan_drain.ts";
 

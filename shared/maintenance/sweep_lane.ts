@@ -1,7 +1,7 @@
 /** What maintenance does to one lane behind its drains: segments whose rows are committed go, and old snapshots. */
 
 import { type LaneId, tableOf } from "../event/tenant.ts";
-import { segmentKey } from "../wal/mirror/mirror_wal_reader.ts";
+import { isMirrorable, segmentKey } from "../wal/mirror/mirror_layout.ts";
 import type { DrainDeps } from "./drain.ts";
 import { applyExpire, type ExpirePolicy } from "./expire.ts";
 
@@ -17,7 +17,7 @@ export async function sweepLane(deps: DrainDeps, lane: LaneId): Promise<number> 
   const removed = await deps.admin.sweepCommitted(lane, deps.clock.nowMs());
   if (removed.length === 0) return 0;
   const { mirrorPrefix } = deps;
-  if (mirrorPrefix !== undefined) {
+  if (mirrorPrefix !== undefined && isMirrorable(lane)) {
     await deps.store.delete(removed.map((name) => segmentKey(mirrorPrefix, lane, name)));
   }
   await deps.catalog.forgetConsumed(removed);

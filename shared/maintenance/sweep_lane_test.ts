@@ -2,11 +2,8 @@ import assert from "node:assert/strict";
 import { tableOf } from "../event/tenant.ts";
 import { DrainLab, EVENTS_LANE, numberedGroups } from "../testing/drain_lab.ts";
 
-import {
-  MirrorConsumerAdmin,
-  openMirrorWalReader,
-  segmentKey,
-} from "../wal/mirror/mirror_wal_reader.ts";
+import { segmentKey } from "../wal/mirror/mirror_layout.ts";
+import { MirrorConsumerAdmin, openMirrorWalReader } from "../wal/mirror/mirror_wal_reader.ts";
 import { applyDrain, type DrainDeps, lookAtLane } from "./drain.ts";
 import { DRAIN_GATE_OPEN } from "./plan_drain.ts";
 import { sweepLane } from "./sweep_lane.ts";

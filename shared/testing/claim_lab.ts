@@ -22,11 +22,8 @@ import { INLINE_PARQUET_ENCODER } from "../parquet/parquet_encoder.ts";
 import { MemoryStore } from "../storage/memory_store.ts";
 import { encodeFrame, encodeHeader, frameLengthOf } from "../wal/format.ts";
 import { SegmentNames } from "../wal/layout.ts";
-import {
-  MirrorConsumerAdmin,
-  openMirrorWalReader,
-  segmentKey,
-} from "../wal/mirror/mirror_wal_reader.ts";
+import { segmentKey } from "../wal/mirror/mirror_layout.ts";
+import { MirrorConsumerAdmin, openMirrorWalReader } from "../wal/mirror/mirror_wal_reader.ts";
 import { batchOf, EVENTS_LANE } from "./drain_lab.ts";
 import type { FakeClock } from "./fake_clock.ts";
 import { SeededRandom } from "./seeded_random.ts";

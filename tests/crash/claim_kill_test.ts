@@ -26,7 +26,7 @@ import { POSTGRES, PostgresProcess } from "../../shared/testing/postgres_process
 import { S3Process } from "../../shared/testing/s3_process.ts";
 import { SeededRandom } from "../../shared/testing/seeded_random.ts";
 import { SegmentNames } from "../../shared/wal/layout.ts";
-import { segmentKey } from "../../shared/wal/mirror/mirror_wal_reader.ts";
+import { segmentKey } from "../../shared/wal/mirror/mirror_layout.ts";
 
 const CHAOS_SECS = Number(Deno.env.get("SVC_TEST_CHAOS_SECS") ?? "20");
 const LEASE_SECS = 3;

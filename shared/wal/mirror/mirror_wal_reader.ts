@@ -22,8 +22,6 @@ import {
   segmentKey,
 } from "./mirror_layout.ts";
 
-export { segmentKey };
-
 /** Bytes asked for at first; a segment of 4096 events has about half of it. */
 const FIRST_BYTES = 1024 * 1024;
 /** An object with more is not read: no segment of ours has as much. */
