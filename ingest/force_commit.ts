@@ -31,7 +31,9 @@ export interface ForceCommitDeps {
 
 const POLL_MS_MIN = 5;
 const POLL_MS_MAX = 100;
-const RING_INTERVAL_MS = 500;
+/** Between rings, doubling: a segment is mirrored soon after it is sealed, or the store is slow. */
+const RING_MS_MIN = 50;
+const RING_MS_MAX = 500;
 
 /**
  * Returns once the rows of `segment` are in the lane's table. Errors: `deadline_exceeded` when that
@@ -48,11 +50,13 @@ export async function forceCommit(
   const until = clock.monotonicMs() + timeoutMs;
   await hasten(lane, deps);
   let ringAtMs = clock.monotonicMs();
+  let ringMs = RING_MS_MIN;
   let catalogError: OperatingError | undefined;
   for (let pollMs = POLL_MS_MIN;; pollMs = Math.min(2 * pollMs, POLL_MS_MAX)) {
     if (deps.bell !== undefined && clock.monotonicMs() >= ringAtMs) {
       await ring(lane, deps.bell);
-      ringAtMs = clock.monotonicMs() + RING_INTERVAL_MS;
+      ringAtMs = clock.monotonicMs() + ringMs;
+      ringMs = Math.min(2 * ringMs, RING_MS_MAX);
     }
     try {
       const consumed = await deps.catalog.consumedOf([segment]);

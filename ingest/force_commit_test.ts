@@ -61,7 +61,7 @@ Deno.test({
         },
       };
       await forceCommit(LANE, "s1", { ...deps, bell });
-      assert.equal(rings.length, 3, "at once, and after each half second");
+      assert.ok(rings.length >= 4 && rings.length <= 6, `${rings.length} rings in 1.2 s`);
       assert.ok(rings.every(([, lane]) => lane === "default/events"));
       assert.equal(rings[0]?.[0], 0);
     }
