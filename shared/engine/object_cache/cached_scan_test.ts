@@ -211,7 +211,8 @@ Deno.test({
     const key = (await Array.fromAsync(store.list(""))).find((one) => one.key.endsWith(".parquet"));
     ok(key !== undefined);
     const { rowGroups, byteLength } = await readFooter(store, key.key, key.size);
-    const wanted = rowGroups[1]?.columns.filter(({ name }) => ["host", "source"].includes(name)) ?? [];
+    const wanted = rowGroups[1]?.columns.filter(({ name }) => ["host", "source"].includes(name)) ??
+      [];
     const chunkBytes = wanted.reduce((sum, chunk) => sum + chunk.byteLength, 0);
     const whole = rowGroups[1]?.byteLength ?? 0;
     store.reads.length = 0;
