@@ -64,10 +64,14 @@ export async function startCompactor(settings: CompactorSettings): Promise<Compa
     }),
   );
   const running = starting.move();
-  getLogger(["svc", "compactor"]).info("compactor runs as {role}, metrics on {metrics}", {
-    role: settings.role,
-    metrics: formatListenAddress(metricsServer.address),
-  });
+  getLogger(["svc", "compactor"]).info(
+    "compactor runs as {role} on {source}, metrics on {metrics}",
+    {
+      role: settings.role,
+      source: settings.catalogClaim ? "claims of the mirror" : "the WAL",
+      metrics: formatListenAddress(metricsServer.address),
+    },
+  );
   let stopping: Promise<void> | undefined;
   const stop = () => stopping ??= running.disposeAsync();
   return {
