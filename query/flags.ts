@@ -36,6 +36,13 @@ export const OPTIONS = {
     placeholder: "DIR",
     help: "WAL directory to read: rows that no table holds yet are then part of every answer.",
   },
+  queryHotCaches: {
+    kind: "switch",
+    flag: "query-hot-caches",
+    env: "SVC_QUERY_HOT_CACHES",
+    help:
+      "Answer last_values() and distinct_values() from caches over the WAL; needs --query-wal-buffer-dir.",
+  },
   tenantNamespace: {
     kind: "text",
     flag: "tenant-namespace",

@@ -47,6 +47,8 @@ const ATTEMPTS: readonly Attempt[] = [
   { reason: "refused_syntax", body: query("DESCRIBE events") },
   { reason: "refused_function", body: query("SELECT getenv('HOME')") },
   { reason: "unknown_table", body: query("SELECT * FROM nothing") },
+  { reason: "hot_caches_off", body: query("SELECT * FROM last_values()") },
+  { reason: "bad_hot_call", body: query("SELECT * FROM distinct_values()") },
   { reason: "statement_too_large", body: query(`SELECT '${"x".repeat(300_000)}'`) },
   { reason: "statement_failed", body: query("SELECT no_such_column FROM events") },
   {
@@ -86,6 +88,8 @@ const ATTEMPTS: readonly Attempt[] = [
 
 /** Reached where the fixture for it is. */
 const ELSEWHERE: Readonly<Record<string, string>> = {
+  unknown_dimension: "../shared/engine/hot_caches/hot_caches_test.ts",
+  hot_cache_full: "../shared/engine/hot_caches/hot_caches_test.ts",
   answers_in_flight: "sql_records_test.ts",
   admission_full: "sql_admission_test.ts",
   midflight_rows_scanned_exceeded: "midflight_test.ts",

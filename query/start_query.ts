@@ -191,11 +191,19 @@ async function openQueryEngine(
     await requireReadable(files, paths.wal, "--query-wal-buffer-dir");
   }
   const random = new SystemRandom();
+  if (settings.queryHotCaches && paths.wal === undefined) {
+    throw new OperatingError(
+      "invalid_argument",
+      "Cannot keep hot caches with --query-hot-caches alone: they are over the WAL, give " +
+        "--query-wal-buffer-dir too",
+    );
+  }
   const cacheDir = await claimCache(files, owner, paths.cache);
   return await openEngine({
     store: openStoreReader(paths.warehouse, { files, clock, random, env: environment }),
     catalog,
     ...(paths.wal === undefined ? {} : { wal: openWalReader(files, paths.wal) }),
+    hotCaches: settings.queryHotCaches,
     files,
     cacheDir,
     memoryBytesMax: poolBytes(settings),

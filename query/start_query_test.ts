@@ -28,6 +28,7 @@ Deno.test({
         [["--cache-dir", join(file, "cache")], /Cannot write the cache folder.*--cache-dir/, {}],
         [["--warehouse-url", "gs://bucket"], /"gs".*--warehouse-url/, {}],
         [["--warehouse-url", "s3://bucket"], /without AWS_ACCESS_KEY_ID/, {}],
+        [["--query-hot-caches"], /--query-hot-caches alone.*--query-wal-buffer-dir/, {}],
         [["--catalog-uri", "mysql://u:secret@h/db"], /"mysql"/, {}],
       ];
       for (const [flags, message, deps] of cases) {

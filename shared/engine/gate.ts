@@ -12,6 +12,13 @@
 import { OperatingError } from "../base/errors.ts";
 import { ALLOWED_FUNCTIONS, ALLOWED_TABLE_FUNCTIONS } from "./allowed_functions.ts";
 import {
+  type HotCall,
+  hotTableName,
+  isHotFunction,
+  parseHotCall,
+  replaceWithTable,
+} from "./hot_caches/hot_call.ts";
+import {
   isNode,
   listAt,
   nodeAt,
@@ -32,6 +39,8 @@ export interface TableReference {
   readonly table: string;
   /** The `BASE_TABLE` node. */
   readonly node: TreeNode;
+  /** Set: the table is what this call answers. */
+  readonly hot?: HotCall;
 }
 
 /**
@@ -231,10 +240,26 @@ function visitTableFunction(node: TreeNode, scope: Scope): void {
   }
   const name = textAt(call, "function_name").toLowerCase();
   if (textAt(call, "catalog") !== "" || textAt(call, "schema") !== "") throw refusedFunction(name);
+  if (isHotFunction(name)) return visitHotFunction(node, { name, call, scope });
   if (!ALLOWED_TABLE_FUNCTIONS.has(name)) throw refusedFunction(name);
   visitMembers(call, scope);
   const { function: _, ...rest } = node;
   visitMembers(rest, scope);
+}
+
+/** From here on it is a table in the tree, too. */
+function visitHotFunction(
+  node: TreeNode,
+  { name, call, scope }: {
+    readonly name: HotCall["kind"];
+    readonly call: TreeNode;
+    readonly scope: Scope;
+  },
+): void {
+  const hot = parseHotCall(name, call);
+  replaceWithTable(node, hot);
+  visitMembers(node, scope);
+  scope.references.push({ table: hotTableName(hot), node, hot });
 }
 
 /** `known`: the tables there are, to name in the message. */

@@ -14,6 +14,7 @@ import type { EngineDriver } from "./driver.ts";
 import { DIALECT_SETUP } from "./functions/dialect.ts";
 import { type DataFiles, localDataFiles, type ObjectCacheMeter } from "./data_files.ts";
 import { defaultFanIn } from "./fan_in.ts";
+import { HotCaches } from "./hot_caches/hot_caches.ts";
 import type { FanIn } from "./ordered_scan.ts";
 import { StatementCache } from "./statement_cache.ts";
 import { CONNECTIONS_MIN, STATEMENTS_PER_CORE } from "./limits.ts";
@@ -32,6 +33,8 @@ export interface EngineOptions {
   readonly catalog: CatalogReader;
   /** When given, rows of segments that no table holds yet are unioned in. */
   readonly wal?: WalReader;
+  /** Whether `last_values` and `distinct_values` are answered; needs `wal`. */
+  readonly hotCaches?: boolean;
   /** For `cacheDir` only. */
   readonly files: FileSystem;
   /** Absolute path for spill files and converted WAL segments; created and emptied at start. One engine per directory. */
@@ -89,6 +92,9 @@ export async function openEngine(options: EngineOptions): Promise<Engine> {
       tables: new IcebergReader(store),
       wal,
       delta: wal === undefined ? undefined : new WalDelta({ wal, files, dir: deltaDir }),
+      hot: wal === undefined || options.hotCaches !== true
+        ? undefined
+        : { caches: new HotCaches({ wal }), files, dir: deltaDir },
       dataFiles: dataFilesOf(options, objectDir),
       statements: new StatementCache(),
       hidden: new Set(options.hiddenTables),

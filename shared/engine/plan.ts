@@ -21,8 +21,8 @@ export interface TablePlan {
   readonly snapshotId: bigint | undefined;
   /** Id of the declared time order; 0 when there is none. */
   readonly sortOrderId: number;
-  /** The configured time field, when that is another than the column `timestamp`. */
-  readonly timeField?: string;
+  /** A bare SELECT of it stays as written: it is no stored table, or its time field is not the column `timestamp`. */
+  readonly noImplicitOrder?: true;
   /** Why an ordered scan cannot rely on what the table declares; absent when it can. */
   readonly orderRefusal?: ScanOrdering;
   readonly range: TimeRange;

@@ -1,6 +1,6 @@
 /** Plans the tables of one statement: names to snapshots, time ranges to files, what is left of the WAL. */
 
-import { isOperatingError, type OperatingError } from "../base/errors.ts";
+import { isOperatingError, OperatingError } from "../base/errors.ts";
 import { BUILT_IN_TABLES } from "../event/built_in_tables.ts";
 import { type DocMapping, TIMESTAMP_FIELD_DEFAULT } from "../event/index_config.ts";
 import { indexSchema } from "../event/index_schema.ts";
@@ -9,6 +9,8 @@ import type { LaneId, TableIdent } from "../event/tenant.ts";
 import type { LoadedTable } from "../iceberg/iceberg_reader.ts";
 import type { FileSelection, TimeRange } from "../iceberg/types.ts";
 import type { DataFileLease } from "./data_files.ts";
+import type { HotCall } from "./hot_caches/hot_call.ts";
+import { type HotSource, planHotCall } from "./hot_caches/hot_plan.ts";
 import type { Deadline } from "./deadline.ts";
 import { orderRefusal } from "./declared_order.ts";
 import { unknownTable } from "./gate.ts";
@@ -22,6 +24,8 @@ import type { DeltaLease, WalDelta } from "./wal_delta.ts";
 
 export interface PlanSource extends SnapshotSource {
   readonly delta: WalDelta | undefined;
+  /** undefined: hot caches are off. */
+  readonly hot: HotSource | undefined;
   /** Names that no statement may know: for it there is no such table, in any namespace. */
   readonly hidden: ReadonlySet<string>;
 }
@@ -31,6 +35,8 @@ export interface PlanRequest {
   readonly tenant: string;
   /** Lower-cased names, each once. */
   readonly tables: readonly string[];
+  /** Those of `tables` that are calls. */
+  readonly hotCalls: ReadonlyMap<string, HotCall>;
   readonly ranges: ReadonlyMap<string, TimeRange>;
   /** Column names the statement mentions; undefined is all. */
   readonly named: ReadonlySet<string> | undefined;
@@ -80,7 +86,7 @@ interface TableRequest {
 
 interface PlannedTable {
   readonly plan: TablePlan;
-  readonly lease: DeltaLease | undefined;
+  readonly lease: Disposable | undefined;
   readonly deltaMs: number;
 }
 
@@ -99,6 +105,8 @@ async function planOnce(
   source: PlanSource,
   { request, name, nowMs }: TableRequest,
 ): Promise<PlannedTable> {
+  const call = request.hotCalls.get(name);
+  if (call !== undefined) return await planCall(source, call, { request, nowMs });
   if (source.hidden.has(name)) throw await unknown(source, request.namespace, name);
   const ident: TableIdent = { namespace: request.namespace, name };
   const lane: LaneId = { tenant: request.tenant, index: name };
@@ -132,7 +140,7 @@ async function planOnce(
       ident,
       schema,
       ...identityOf(snapshot.table),
-      ...timeFieldOf(mapping),
+      ...implicitOrderOf(mapping),
       snapshotId: snapshot.table?.snapshotId,
       sortOrderId: snapshot.table?.sortOrderId ?? 0,
       range,
@@ -151,6 +159,31 @@ async function planOnce(
     lease?.[Symbol.dispose]();
     throw error;
   }
+}
+
+async function planCall(
+  source: PlanSource,
+  call: HotCall,
+  { request, nowMs }: Pick<TableRequest, "request" | "nowMs">,
+): Promise<PlannedTable> {
+  const { namespace } = request;
+  if (request.pin !== undefined) {
+    throw new OperatingError(
+      "invalid_argument",
+      `Cannot call ${call.kind} at a snapshot: it reads the WAL; leave snapshot out`,
+      { reason: "bad_hot_call" },
+    );
+  }
+  if (source.hidden.has(call.table)) throw await unknown(source, namespace, call.table);
+  const startMs = nowMs();
+  const state = BUILT_IN_TABLES.has(call.table)
+    ? undefined
+    : await source.catalog.indexState({ namespace, name: call.table });
+  const planned = await planHotCall(source.hot, call, {
+    request: { ...request, signal: request.deadline.signal },
+    state,
+  });
+  return { ...planned, deltaMs: nowMs() - startMs };
 }
 
 /** Only what is committed, as `pin` has it. */
@@ -218,9 +251,9 @@ function mappedSchema(
   return mapping === undefined ? schema : indexSchema(mapping, schema);
 }
 
-function timeFieldOf(mapping: DocMapping | undefined): Pick<TablePlan, "timeField"> {
+function implicitOrderOf(mapping: DocMapping | undefined): Pick<TablePlan, "noImplicitOrder"> {
   const timeField = mapping?.timestamp_field ?? TIMESTAMP_FIELD_DEFAULT;
-  return timeField === TIMESTAMP_FIELD_DEFAULT ? {} : { timeField };
+  return timeField === TIMESTAMP_FIELD_DEFAULT ? {} : { noImplicitOrder: true };
 }
 
 async function unknown(

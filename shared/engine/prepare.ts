@@ -11,6 +11,7 @@ import type { DescribedColumn, EngineConnection, Relation } from "./driver.ts";
 import { inCallersText } from "./error_place.ts";
 import { renameFunctions } from "./functions/dialect.ts";
 import { gate, type TableReference } from "./gate.ts";
+import type { HotCall } from "./hot_caches/hot_call.ts";
 import { generatedRows } from "./generated_rows.ts";
 import {
   type FanIn,
@@ -75,7 +76,8 @@ export async function prepareStatement(
   const renamed = renameFunctions(statement.root);
   const references = gate(statement.root, { namespace: request.namespace });
   const { names, changed } = nameTables(statement.root, references);
-  const rewritten = changed || renamed || !statement.embeddable;
+  const calls = references.some(({ hot }) => hot !== undefined);
+  const rewritten = calls || changed || renamed || !statement.embeddable;
   const bounds = await timeBounds(known, statement.root, references);
   const data = deps.dataFiles.lease(deadline.signal);
   const source = { ...deps, tables: deps.tables.through(data.store) };
@@ -83,6 +85,7 @@ export async function prepareStatement(
     namespace: request.namespace,
     tenant: request.tenant,
     tables: [...new Set(references.map((reference) => reference.table))],
+    hotCalls: hotCallsOf(references),
     ranges: bounds.ranges,
     named: namedColumns(statement.root),
     deadline,
@@ -156,6 +159,11 @@ function relationsOf(
   });
 }
 
+/** By the names of their tables. */
+function hotCallsOf(references: readonly TableReference[]): ReadonlyMap<string, HotCall> {
+  return new Map(references.flatMap(({ table, hot }) => hot === undefined ? [] : [[table, hot]]));
+}
+
 /** The implicit order is for one stored table with a column `timestamp` that is its time. */
 function mayOrder(
   root: TreeNode,
@@ -165,7 +173,7 @@ function mayOrder(
   if (!isBareSelect(root)) return false;
   const own = references.find((reference) => reference.node === root["from_table"]);
   const table = tables.find((candidate) => candidate.name === own?.table);
-  if (table === undefined || table.timeField !== undefined) return false;
+  if (table === undefined || table.noImplicitOrder === true) return false;
   return table.schema.columns.some(({ name, type }) =>
     name === "timestamp" && type === "timestamptz"
   );

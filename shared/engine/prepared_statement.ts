@@ -1,5 +1,6 @@
 /** A prepared statement behind the engine's contract: priced, explained, run once, disposed. */
 
+import { shownName } from "./hot_caches/hot_call.ts";
 import { assert } from "../base/assert.ts";
 import { utf8 } from "../base/bytes.ts";
 import type { Deadline } from "./deadline.ts";
@@ -46,7 +47,7 @@ export class PreparedStatement implements PreparedQuery {
     this.cost = prepared.cost;
     this.defaultOrderApplied = prepared.defaultOrderApplied;
     this.tables = prepared.plan.tables.map((table) => ({
-      table: table.name,
+      table: shownName(table.name),
       snapshot_id: table.snapshotId === undefined ? null : String(table.snapshotId),
       files: countFiles(table.parts.filter((part) => part.origin === "file")),
     }));

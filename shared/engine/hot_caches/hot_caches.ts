@@ -1,0 +1,197 @@
+/**
+ * Answers of `last_values()` and `distinct_values()` from memory: a summary per WAL segment, made once, added to while
+ * the segment grows, and forgotten with it. A call lists the lane, reads what was appended since the last call, and merges.
+ *
+ * Hot is what the WAL holds when the call is planned: rows that no table has yet, and those that were committed within the
+ * last minute or so (a committed segment stays 60 s at least). The answer is exact for these rows; it is no statement about
+ * the table. Tenants are apart, as their lanes are.
+ */
+
+import { isOperatingError, messageOf, OperatingError } from "../../base/errors.ts";
+import { getLogger } from "@logtape/logtape";
+import { decodeBatch, decodeSchemaMessage, epochOfSchemaMessage } from "../../columns/ipc.ts";
+import type { RowObject } from "../../columns/rows.ts";
+import type { Column } from "../../event/schema.ts";
+import { type LaneId, laneName } from "../../event/tenant.ts";
+import type { SegmentInfo, WalReader } from "../../wal/types.ts";
+import { type LastRow, SegmentSummary, type ValueCount } from "./segment_summary.ts";
+
+export interface HotCachesOptions {
+  readonly wal: WalReader;
+  /** Of all summaries; default 64 MiB. A lane that is not asked about goes first. */
+  readonly bytesMax?: number;
+}
+
+export interface HotQuestion {
+  readonly lane: LaneId;
+  /** Columns by which the lane's rows are counted. */
+  readonly tags: readonly string[];
+  /** Segments of an earlier one are left out: `TableSchema.epoch`. */
+  readonly epoch: number;
+  readonly signal: AbortSignal;
+}
+
+const BYTES_MAX = 64 * 1024 * 1024;
+
+interface HotSegment {
+  readonly summary: SegmentSummary;
+  columns: readonly Column[];
+  epoch: number;
+  nextOffset: number | undefined;
+  complete: boolean;
+}
+
+interface HotLane {
+  readonly segments: Map<string, HotSegment>;
+  /** Of `tags` that the summaries were made with. */
+  readonly tagsText: string;
+  /** The refresh that was begun last; they follow each other. */
+  turn: Promise<void>;
+}
+
+export class HotCaches {
+  readonly #wal: WalReader;
+  readonly #bytesMax: number;
+  /** Least recently asked about first. */
+  readonly #lanes = new Map<string, HotLane>();
+
+  constructor({ wal, bytesMax = BYTES_MAX }: HotCachesOptions) {
+    this.#wal = wal;
+    this.#bytesMax = bytesMax;
+  }
+
+  /** Bytes of all summaries, about. */
+  get bytes(): number {
+    return [...this.#lanes.values()].reduce((sum, lane) => sum + bytesOf(lane), 0);
+  }
+
+  /** The newest row of each combination of tags, and the columns of the newest segment. Errors: as `distinctValues`. */
+  async lastValues(
+    question: HotQuestion,
+  ): Promise<{ readonly columns: readonly Column[] | undefined; readonly rows: RowObject[] }> {
+    const segments = await this.#refreshed(question);
+    const newest = new Map<string, LastRow>();
+    for (const { summary } of segments) {
+      for (const [key, last] of summary.lastRows) {
+        const known = newest.get(key);
+        if (known === undefined || known.ns <= last.ns) newest.set(key, last);
+      }
+    }
+    return { columns: segments.at(-1)?.columns, rows: [...newest.values()].map(({ row }) => row) };
+  }
+
+  /**
+   * How often each value of `tag` occurs, and when last. Errors: `unavailable` (`hot_cache_full`) when the lane's
+   * summaries alone exceed the bound; the WAL's; the signal's.
+   */
+  async distinctValues(
+    question: HotQuestion,
+    tag: string,
+  ): Promise<ReadonlyMap<string, ValueCount>> {
+    const merged = new Map<string, ValueCount>();
+    for (const { summary } of await this.#refreshed(question)) {
+      for (const [text, { rows, lastNs }] of summary.values.get(tag) ?? []) {
+        const known = merged.get(text);
+        merged.set(text, {
+          rows: rows + (known?.rows ?? 0),
+          lastNs: known !== undefined && known.lastNs > lastNs ? known.lastNs : lastNs,
+        });
+      }
+    }
+    return merged;
+  }
+
+  /** The lane's segments of the epoch, oldest first, with all that was appended before the call. */
+  async #refreshed(question: HotQuestion): Promise<HotSegment[]> {
+    const lane = this.#take(question);
+    const turn = lane.turn.then(() => this.#refresh(lane, question));
+    lane.turn = turn.catch(() => {});
+    await turn;
+    this.#trim(lane, question.lane);
+    return [...lane.segments]
+      .filter(([, { epoch }]) => epoch >= question.epoch)
+      .sort(([a], [b]) => a < b ? -1 : 1)
+      .map(([, segment]) => segment);
+  }
+
+  #take({ lane, tags }: HotQuestion): HotLane {
+    const name = laneName(lane);
+    const tagsText = JSON.stringify(tags);
+    const known = this.#lanes.get(name);
+    this.#lanes.delete(name);
+    // Other tags: the index was configured anew, and is counted anew.
+    const taken = known?.tagsText === tagsText
+      ? known
+      : { segments: new Map(), tagsText, turn: Promise.resolve() };
+    this.#lanes.set(name, taken);
+    return taken;
+  }
+
+  async #refresh(hot: HotLane, { lane, tags, signal }: HotQuestion): Promise<void> {
+    const listed = await this.#wal.list(lane, ["active", "sealed", "committed"]);
+    const names = new Set(listed.map(({ name }) => name));
+    for (const name of hot.segments.keys()) if (!names.has(name)) hot.segments.delete(name);
+    for (const info of listed) {
+      signal.throwIfAborted();
+      if (hot.segments.get(info.name)?.complete === true) continue;
+      try {
+        await this.#read(hot, info, tags);
+      } catch (error) {
+        // Swept since it was listed.
+        if (!isOperatingError(error, "not_found")) throw error;
+        hot.segments.delete(info.name);
+      }
+    }
+  }
+
+  async #read(hot: HotLane, info: SegmentInfo, tags: readonly string[]): Promise<void> {
+    await using reader = await this.#wal.open(info.lane, info.name);
+    let segment = hot.segments.get(info.name);
+    if (segment === undefined) {
+      segment = {
+        summary: new SegmentSummary(),
+        columns: decodeSchemaMessage(reader.schemaMessage),
+        epoch: epochOfSchemaMessage(reader.schemaMessage),
+        nextOffset: undefined,
+        complete: false,
+      };
+      hot.segments.set(info.name, segment);
+    }
+    const schema = { columns: segment.columns, tags: [] };
+    try {
+      for await (const frame of reader.frames(segment.nextOffset)) {
+        segment.summary.add(decodeBatch(frame.message, schema), tags);
+        segment.nextOffset = frame.endOffset;
+      }
+    } catch (error) {
+      if (!isOperatingError(error, "corrupt")) throw error;
+      // Its rows are missed here as they are in a scan of the WAL, and told there.
+      getLogger(["svc", "engine"]).debug("a WAL segment is damaged: {error}", {
+        error: messageOf(error),
+      });
+    }
+    segment.complete = info.state !== "active";
+  }
+
+  #trim(own: HotLane, lane: LaneId): void {
+    let bytes = this.bytes;
+    for (const [name, other] of [...this.#lanes]) {
+      if (bytes <= this.#bytesMax) return;
+      bytes -= bytesOf(other);
+      this.#lanes.delete(name);
+      if (other !== own) continue;
+      throw new OperatingError(
+        "unavailable",
+        `Cannot answer from the hot caches: what the WAL holds of ${laneName(lane)} has more ` +
+          "distinct values than fit; ask the table itself, SELECT … GROUP BY",
+        { reason: "hot_cache_full", retryAfterSecs: 60 },
+      );
+    }
+  }
+}
+
+function bytesOf(lane: HotLane): number {
+  let bytes = 0;
+  for (const { summary } of lane.segments.values()) bytes += summary.bytes;
+  return bytes;
+}
