@@ -12,6 +12,8 @@ import { OperatingError } from "../shared/base/errors.ts";
 import { isPostgresUri } from "../shared/catalog/catalog_uri.ts";
 import { isOn } from "../shared/config/parse_options.ts";
 import { isS3Url, parseS3Url, s3Services } from "../shared/storage/s3_settings.ts";
+import { warehousePlaceOf } from "../shared/storage/warehouse_url.ts";
+import { parseMirrorPrefix } from "../shared/wal/mirror/mirror_layout.ts";
 import { QUERY_AUDIT_TABLE } from "../shared/event/query_audit.ts";
 
 export const ROLES = ["ingest", "compactor", "query"] as const;
@@ -37,6 +39,8 @@ export interface Places {
   /** What the compactor drains: none when that is the mirror in the warehouse. */
   readonly drainedWal: readonly string[];
   readonly warehouse: string;
+  /** Folder of the ingest server's mirror of its WAL; none without one, or when it is in a service. */
+  readonly mirror: readonly string[];
   readonly catalog: string;
   /** The query server's spill files and converted WAL segments. */
   readonly cache: string;
@@ -62,8 +66,8 @@ const POSTGRES_ENVIRONMENT = ["PG*"] as const;
 
 const TABLE: Readonly<Record<Role, (places: Places) => Permissions>> = {
   ingest: (places) => ({
-    read: [places.wal, places.catalog, ...places.tlsFiles],
-    write: [places.wal],
+    read: [places.wal, places.catalog, ...places.mirror, ...places.tlsFiles],
+    write: [places.wal, ...places.mirror],
     net: [...places.listeners, ...places.services],
     env: places.environment,
     sys: ["statfs"],
@@ -123,6 +127,9 @@ const AUDIT_OFF = { flag: "--audit-disabled", variable: "SVC_QUERY_AUDIT_DISABLE
 /** Of the compactor: it drains the mirror. */
 const CATALOG_CLAIM = { flag: "--catalog-claim", variable: "SVC_CATALOG_CLAIM" };
 
+/** Of the ingest server. */
+const MIRROR_PREFIX: Variables = { "--wal-mirror-prefix": "SVC_WAL_MIRROR_PREFIX" };
+
 /** Of every role; a catalog that is a file is no service. */
 const CATALOG: Variables = { "--catalog-uri": "SVC_CATALOG_URI" };
 
@@ -169,6 +176,7 @@ export function placesOf(
     wal: `${dataDir}/wal`,
     drainedWal: isSwitchedOn(CATALOG_CLAIM, { args, env }) ? [] : [`${dataDir}/wal`],
     warehouse: `${dataDir}/warehouse`,
+    mirror: mirrorFolders(dataDir, { args, env }),
     catalog,
     cache: `${dataDir}/query-cache`,
     audit: isSwitchedOn(AUDIT_OFF, { args, env }) ? [] : [auditFolder(dataDir, { args, env })],
@@ -184,6 +192,14 @@ export function placesOf(
       ...(s3.length > 0 ? S3_ENVIRONMENT : []),
     ],
   };
+}
+
+function mirrorFolders(dataDir: string, input: RoleInput): string[] {
+  const [url] = valuesOf(WAREHOUSE, input);
+  const [text] = valuesOf(MIRROR_PREFIX, input);
+  const prefix = parseMirrorPrefix(text, { hasWarehouseUrl: url !== undefined });
+  const place = url === undefined ? `${dataDir}/warehouse` : warehousePlaceOf(url);
+  return prefix === "" || isS3Url(place) ? [] : [`${place}/${prefix}`];
 }
 
 /** Folder of the query server's audit. Its parents must be there: the role may not make them. */

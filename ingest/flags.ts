@@ -2,7 +2,7 @@
  * Options of the ingest server: SPEC.md sections 1 and 8.
  *
  * Every option here works. Left out until what they switch exists: the WAL mirror
- * (`--wal-mirror-prefix`, `--wal-active-mirror-interval-secs`): an unknown flag is an error, so
+ * of active segments (`--wal-active-mirror-interval-secs`): an unknown flag is an error, so
  * none of them is taken and ignored. `--with-compactor` belongs to the command line, which composes
  * the roles.
  */
@@ -68,6 +68,14 @@ export const OPTIONS = {
     min: 1,
     max: 86_400,
     help: "Roll a WAL segment after this many seconds.",
+  },
+  walMirrorPrefix: {
+    kind: "text",
+    flag: "wal-mirror-prefix",
+    env: "SVC_WAL_MIRROR_PREFIX",
+    placeholder: "prefix",
+    help: "Copy sealed WAL segments to this folder of the warehouse; wal-mirror/ with " +
+      "--warehouse-url, else they are not copied. Empty switches it off.",
   },
   ingestFreeSpaceFloorMib: {
     kind: "integer",

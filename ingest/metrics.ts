@@ -172,6 +172,39 @@ export const METRICS = {
     help: "Segments on disk now, by state",
     labels: { state: ["active", "sealed", "poison"] },
   },
+  mirrorSegments: {
+    kind: "counter",
+    name: "svc_ingest_mirror_segments_total",
+    help:
+      "Sealed segments whose turn for the mirror came: uploaded, or skipped because their rows " +
+      "were committed by then",
+    labels: { outcome: ["uploaded", "skipped"] },
+  },
+  mirrorBytes: {
+    kind: "counter",
+    name: "svc_ingest_mirror_bytes_total",
+    help: "Bytes of segments uploaded to the mirror",
+  },
+  mirrorFailures: {
+    kind: "counter",
+    name: "svc_ingest_mirror_failures_total",
+    help: "Rounds of the mirror that ended with an error; the next one comes after a pause",
+  },
+  mirrorPendingSegments: {
+    kind: "gauge",
+    name: "svc_ingest_mirror_pending_segments",
+    help: "Sealed segments that are not in the mirror",
+  },
+  mirrorPendingBytes: {
+    kind: "gauge",
+    name: "svc_ingest_mirror_pending_bytes",
+    help: "Bytes of sealed segments that are not in the mirror",
+  },
+  mirrorLagSecs: {
+    kind: "gauge",
+    name: "svc_ingest_mirror_lag_seconds",
+    help: "Age of the oldest sealed segment that is not in the mirror; 0 without any",
+  },
   tenantDenied: {
     kind: "counter",
     name: "svc_ingest_tenant_denied_total",

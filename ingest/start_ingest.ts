@@ -26,6 +26,7 @@ import { DenoFileSystem } from "../shared/os/deno_file_system.ts";
 import type { FileSystem } from "../shared/os/file_system.ts";
 import { SystemRandom } from "../shared/os/random.ts";
 import type { Wal } from "../shared/wal/types.ts";
+import type { MirrorUploader } from "../shared/wal/mirror/mirror_uploader.ts";
 import { openWalReader } from "../shared/wal/reader.ts";
 import { openWal } from "../shared/wal/wal.ts";
 import { type Admission, openAdmission } from "./admission.ts";
@@ -40,6 +41,7 @@ import { Readiness } from "./readiness.ts";
 import { StreamHub } from "./stream_hub.ts";
 import { TableShapes } from "./table_shapes.ts";
 import { countWalEvents, gaugeWalSegments } from "./wal_metrics.ts";
+import { openMirror } from "./wal_mirror.ts";
 
 export interface IngestDeps {
   /**
@@ -66,6 +68,8 @@ export interface IngestServer extends AsyncDisposable {
 export interface IngestPaths {
   /** Absolute. */
   readonly wal: string;
+  /** As `openStore` takes it: where the WAL may be mirrored to. */
+  readonly warehouse: string;
   /** As `openCatalogReader` takes it. */
   readonly catalog: string;
 }
@@ -77,8 +81,7 @@ export function ingestPaths(
     "dataDir" | "wal" | "warehouse" | "warehouseUrl" | "catalogUri"
   >,
 ): IngestPaths {
-  const { catalog } = storagePlaces(settings);
-  return { wal: belowDataDir(settings, settings.wal), catalog };
+  return { wal: belowDataDir(settings, settings.wal), ...storagePlaces(settings) };
 }
 
 /** Starts the server. Errors: `OperatingError`s that name the option to change. */
@@ -101,12 +104,17 @@ export async function startIngest(
   const tls = await readTlsFiles(settings, fs);
   const admission = starting.use(openAdmission(settings, { clock, metrics }));
   const backpressure = starting.use(openBackpressure(settings, { metrics, clock }));
+  const countWal = countWalEvents(metrics);
+  let mirror: MirrorUploader | undefined = undefined;
+  // After the WAL is closed, which seals what is open.
+  starting.defer(() => mirror?.stop());
+  const random = new SystemRandom();
   const wal = starting.use(
     await openWal({
       root: paths.wal,
       fs,
       clock,
-      random: new SystemRandom(),
+      random,
       eventsMax: settings.walMaxEvents,
       ageSecsMax: settings.walMaxAgeSecs,
       ageMsMin: LIMITS.segmentAgeMsMin,
@@ -114,9 +122,17 @@ export async function startIngest(
       groupWaitMs: settings.ingestGroupCommitMs,
       keyAgeMsMax: settings.ingestIdempotencySecs * 1_000,
       keysMax: settings.ingestIdempotencyKeys,
-      onEvent: countWalEvents(metrics),
+      onEvent: (event) => {
+        countWal(event);
+        if (event.kind === "sealed") mirror?.wake();
+      },
     }),
   );
+  mirror = openMirror(settings, {
+    ...{ fs, clock, random, metrics },
+    root: paths.wal,
+    warehouse: paths.warehouse,
+  });
   gaugeWalSegments(metrics, openWalReader(fs, paths.wal));
   const catalog = starting.use(await openCatalogReader(paths.catalog));
   const drain = startDrain && starting.use(await startDrain(countDrain(metrics)));

@@ -131,16 +131,18 @@ Deno.test({
   },
 });
 
-const PATHS: { args: string[]; wal: string; catalog: string }[] = [
+const PATHS: { args: string[]; wal: string; warehouse?: string; catalog: string }[] = [
   { args: ["--data-dir", "/d"], wal: "/d/wal", catalog: "/d/warehouse/catalog.db" },
   {
     args: ["--data-dir", "/d", "--wal", "/w", "--warehouse", "lake"],
     wal: "/w",
+    warehouse: "/d/lake",
     catalog: "/d/lake/catalog.db",
   },
   {
     args: ["--data-dir", "/d", "--warehouse-url", "file:///lake"],
     wal: "/d/wal",
+    warehouse: "/lake",
     catalog: "/lake/catalog.db",
   },
   {
@@ -150,9 +152,10 @@ const PATHS: { args: string[]; wal: string; catalog: string }[] = [
   },
 ];
 
-for (const { args, wal, catalog } of PATHS) {
+for (const { args, wal, warehouse = "/d/warehouse", catalog } of PATHS) {
   Deno.test({
     name: `ingestPaths of ${args.join(" ")}`,
-    fn: () => assert.deepEqual(ingestPaths(parseOptions(OPTIONS, args)), { wal, catalog }),
+    fn: () =>
+      assert.deepEqual(ingestPaths(parseOptions(OPTIONS, args)), { wal, warehouse, catalog }),
   });
 }

@@ -37,6 +37,7 @@ export class MirrorUploader implements AsyncDisposable {
   readonly #running: Promise<void>;
   #alarm = new AbortController();
   #failures = 0;
+  #looking: Promise<MirrorBacklog> | undefined;
 
   constructor(options: UploaderOptions) {
     this.#options = options;
@@ -48,8 +49,11 @@ export class MirrorUploader implements AsyncDisposable {
     if (this.#failures === 0) this.#alarm.abort();
   }
 
+  /** Calls at the same time share one look at the directories. */
   backlog(): Promise<MirrorBacklog> {
-    return mirrorBacklog(this.#options, this.#mirrored);
+    this.#looking ??= mirrorBacklog(this.#options, this.#mirrored)
+      .finally(() => this.#looking = undefined);
+    return this.#looking;
   }
 
   /** Uploads what is sealed by now, unless the store fails or takes too long. */

@@ -1,0 +1,53 @@
+/** The mirror of this server's WAL in the warehouse: SPEC.md section 8. */
+
+import type { Clock } from "../shared/os/clock.ts";
+import { environment } from "../shared/os/environment.ts";
+import type { FileSystem } from "../shared/os/file_system.ts";
+import type { Random } from "../shared/os/random.ts";
+import { openStore } from "../shared/storage/open_store.ts";
+import { parseMirrorPrefix } from "../shared/wal/mirror/mirror_layout.ts";
+import { MirrorUploader } from "../shared/wal/mirror/mirror_uploader.ts";
+import type { IngestSettings } from "./flags.ts";
+import type { IngestMetrics } from "./metrics.ts";
+
+/** Segments uploaded at a time, which are also those in memory. */
+const PARALLEL = 2;
+
+/** Undefined when there is none. Errors: `invalid_argument` for a prefix or a store that cannot be. */
+export function openMirror(
+  settings: Pick<IngestSettings, "walMirrorPrefix" | "warehouseUrl">,
+  deps: {
+    /** Of the WAL, which this process has open. */
+    readonly root: string;
+    /** As `openStore` takes it. */
+    readonly warehouse: string;
+    readonly fs: FileSystem;
+    readonly clock: Clock;
+    readonly random: Random;
+    readonly metrics: IngestMetrics;
+  },
+): MirrorUploader | undefined {
+  const { root, warehouse, fs, clock, random, metrics } = deps;
+  const prefix = parseMirrorPrefix(settings.walMirrorPrefix, {
+    hasWarehouseUrl: settings.warehouseUrl !== undefined,
+  });
+  if (prefix === "") return undefined;
+  const remote = { files: fs, clock, random, env: environment };
+  const { store } = openStore(warehouse, remote, { unfinishedBelow: prefix });
+  const mirror = new MirrorUploader({
+    ...{ fs, root, store, prefix, clock, random },
+    parallel: PARALLEL,
+    onEvent: (event) => {
+      metrics.mirrorSegments.add(1, { outcome: event.kind });
+      if (event.kind === "uploaded") metrics.mirrorBytes.add(event.bytes, {});
+    },
+    onFailure: () => metrics.mirrorFailures.add(1, {}),
+  });
+  metrics.mirrorPendingSegments.readAtScrape(async () => (await mirror.backlog()).segments, {});
+  metrics.mirrorPendingBytes.readAtScrape(async () => (await mirror.backlog()).bytes, {});
+  metrics.mirrorLagSecs.readAtScrape(async () => {
+    const { oldestMs } = await mirror.backlog();
+    return oldestMs === undefined ? 0 : Math.max(0, clock.nowMs() - oldestMs) / 1_000;
+  }, {});
+  return mirror;
+}
