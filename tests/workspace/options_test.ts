@@ -53,7 +53,7 @@ const PROMISED: readonly (readonly [Role, flag: string, env: string | null, valu
   ["query", "warehouse-url", "SVC_WAREHOUSE_URL", undefined],
   ["query", "catalog-uri", "SVC_CATALOG_URI", undefined],
   ["query", "query-wal-buffer-dir", null, undefined],
-  ["query", "query-hot-caches", "SVC_QUERY_HOT_CACHES", false],
+  ["query", "query-hot-caches", "SVC_QUERY_HOT_CACHES", undefined],
   ["query", "tenant-namespace", "SVC_TENANT_NAMESPACE", "svc"],
   ["query", "tokens", "SVC_QUERY_TOKENS", undefined],
   ["query", "audit-disabled", "SVC_QUERY_AUDIT_DISABLED", undefined],
