@@ -45,6 +45,11 @@ export const COMMANDS: readonly CommandEntry[] = [
     load: async () => (await import("./commands/gen.ts")).command,
   },
   {
+    name: "wal-recover",
+    summary: "Pull mirrored WAL segments back onto a local WAL root.",
+    load: async () => (await import("./commands/wal_recover.ts")).command,
+  },
+  {
     name: "iceberg-demo",
     summary: "Append synthetic events to a warehouse and run canned queries.",
     load: async () => (await import("./commands/iceberg_demo.ts")).command,

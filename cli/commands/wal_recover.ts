@@ -1,0 +1,150 @@
+/** `svc wal-recover`: pulls mirrored WAL segments back onto a local WAL root. SPEC.md section 1. */
+
+import { resolve } from "node:path";
+import { OperatingError } from "../../shared/base/errors.ts";
+import { isPostgresUri, sqlitePathOf } from "../../shared/catalog/catalog_uri.ts";
+import { openCatalogReader } from "../../shared/catalog/open_catalog.ts";
+import type { OptionTable } from "../../shared/config/options.ts";
+import { laneName } from "../../shared/event/tenant.ts";
+import { SystemClock } from "../../shared/os/clock.ts";
+import { DenoFileSystem } from "../../shared/os/deno_file_system.ts";
+import { environment } from "../../shared/os/environment.ts";
+import { SystemRandom } from "../../shared/os/random.ts";
+import { openStoreReader } from "../../shared/storage/open_store.ts";
+import { warehousePlaceOf } from "../../shared/storage/warehouse_url.ts";
+import { parseMirrorPrefix } from "../../shared/wal/mirror/mirror_layout.ts";
+import {
+  applyRecovery,
+  planRecovery,
+  type RecoverySource,
+  type RecoveryStep,
+} from "../../shared/wal/mirror/recover_mirror.ts";
+import { defineCommand } from "../command.ts";
+import type { Console } from "../console.ts";
+
+const OPTIONS = {
+  from: {
+    kind: "text",
+    flag: "from",
+    placeholder: "url",
+    required: true,
+    help: "Root of the mirror: <warehouse-url>/<prefix>/.",
+  },
+  to: {
+    kind: "text",
+    flag: "to",
+    placeholder: "wal-root",
+    required: true,
+    help: "WAL directory that gets the segments; no ingest server may use it.",
+  },
+  apply: {
+    kind: "switch",
+    flag: "apply",
+    help: "Pull the segments; without it the plan is printed and nothing is written.",
+  },
+  catalog: {
+    kind: "text",
+    flag: "catalog",
+    placeholder: "uri",
+    help: "Catalog to ask, read-only, which segments a table holds already: they are not pulled. " +
+      "As --catalog-uri of the servers.",
+  },
+} as const satisfies OptionTable;
+
+export const command = defineCommand({
+  options: OPTIONS,
+  async run(settings, { console }) {
+    const files = new DenoFileSystem();
+    const source = sourceOf(settings.from, resolve(settings.to), files);
+    await using catalog = settings.catalog === undefined
+      ? undefined
+      : await openCatalogReader(await catalogPlace(settings.catalog, files));
+    const plan = await planRecovery(source, { files, catalog });
+    await printPlan(plan, console);
+    const pulls = plan.filter(({ action }) => action === "pull").length;
+    if (pulls === 0) {
+      throw new OperatingError(
+        "not_found",
+        `Cannot recover anything from --from ${settings.from}: of ${plan.length} segments there ` +
+          "none is missing here and uncommitted",
+      );
+    }
+    if (!settings.apply) {
+      await console.notes.write(`${pulls} segments to pull; nothing is written without --apply\n`);
+      return 0;
+    }
+    return await pull(source, plan, { files, console });
+  },
+});
+
+/** 1 when an object was damaged: what could be read of it is in the WAL. */
+async function pull(
+  source: RecoverySource,
+  plan: readonly RecoveryStep[],
+  { files, console }: { files: DenoFileSystem; console: Console },
+): Promise<number> {
+  let [segments, rows, damaged] = [0, 0, 0];
+  for await (const { step, salvaged } of applyRecovery(source, plan, { fs: files })) {
+    if (salvaged.outcome === "sealed") segments += 1;
+    rows += salvaged.rows;
+    const isWhole = salvaged.outcome === "sealed" && salvaged.cutBytes === 0;
+    if (isWhole || (step.from === "active" && salvaged.outcome !== "poison")) continue;
+    damaged += 1;
+    await console.notes.write(
+      `${step.key} is damaged: ${salvaged.rows} rows kept, ${salvaged.cutBytes} bytes cut\n`,
+    );
+  }
+  await console.notes.write(`pulled ${segments} segments with ${rows} rows\n`);
+  return damaged > 0 ? 1 : 0;
+}
+
+/** Errors: `invalid_argument` for a URL that is no folder of a store. */
+function sourceOf(from: string, root: string, files: DenoFileSystem): RecoverySource {
+  const folder = warehousePlaceOf(from).replace(/\/+$/, "");
+  const place = folder.startsWith("s3://") ? folder : resolve(folder);
+  const slash = place.lastIndexOf("/");
+  const [warehouse, prefix] = [place.slice(0, slash), place.slice(slash + 1)];
+  if (warehouse === "s3:/" || prefix === "") {
+    throw new OperatingError(
+      "invalid_argument",
+      `Cannot recover from --from ${from}: give the mirror's folder, for example ` +
+        "s3://bucket/wal-mirror/",
+    );
+  }
+  const deps = { files, clock: new SystemClock(), random: new SystemRandom(), env: environment };
+  return {
+    store: openStoreReader(warehouse === "" ? "/" : warehouse, deps),
+    prefix: parseMirrorPrefix(prefix, { hasWarehouseUrl: true }),
+    root,
+  };
+}
+
+/** A catalog that is not there would pass as an empty one, and every committed row would come twice. */
+async function catalogPlace(uri: string, files: DenoFileSystem): Promise<string> {
+  if (isPostgresUri(uri)) return uri;
+  const path = resolve(sqlitePathOf(uri));
+  if (await files.exists(path)) return path;
+  throw new OperatingError(
+    "not_found",
+    `Cannot read the catalog at --catalog ${uri}: there is no file ${path}`,
+  );
+}
+
+async function printPlan(plan: readonly RecoveryStep[], console: Console): Promise<void> {
+  const rows = [
+    ["lane", "segment", "from", "bytes", "action"],
+    ...plan.map((step) => [
+      laneName(step.lane),
+      step.name,
+      step.from,
+      String(step.bytes),
+      step.action,
+    ]),
+  ];
+  const widths = [0, 1, 2, 3].map((at) => Math.max(...rows.map((row) => row[at]?.length ?? 0)));
+  for (const row of rows) {
+    await console.output.write(
+      `${row.map((text, at) => text.padEnd(widths[at] ?? 0)).join("  ")}\n`,
+    );
+  }
+}

@@ -1,0 +1,153 @@
+/**
+ * Brings mirrored segments back to a WAL root. The plan only reads. Applying it puts each object where an interrupted
+ * ingester would have left it and lets the salvage of such segments do the rest: every frame is checked, key files are
+ * made, and a segment counts when it is synced. Interrupted anywhere, it can be run again.
+ */
+
+import { OperatingError } from "../../base/errors.ts";
+import { type LaneId, laneName } from "../../event/tenant.ts";
+import { mkdirDurable, nearestExisting } from "../../os/durable_directory.ts";
+import type { FileSystem, ReadableFiles } from "../../os/file_system.ts";
+import type { ReadableStore } from "../../storage/object_store.ts";
+import { lockPath, SEGMENT_STATES, segmentPath, temporaryPath } from "../layout.ts";
+import { makeLane } from "../recovery.ts";
+import { type Salvaged, salvageSegment } from "../salvage.ts";
+import { removeIfPresent } from "../transfer.ts";
+import { parseMirrorKey } from "./mirror_layout.ts";
+
+export interface RecoverySource {
+  readonly store: ReadableStore;
+  readonly prefix: string;
+  /** Where the WAL is to be. */
+  readonly root: string;
+}
+
+/** Of the catalog. */
+export interface ConsumedSegments {
+  /** Which of `segments` some table has consumed. */
+  consumedOf(segments: readonly string[]): Promise<ReadonlySet<string>>;
+}
+
+export interface RecoveryStep {
+  readonly lane: LaneId;
+  readonly name: string;
+  readonly key: string;
+  readonly bytes: number;
+  readonly from: "sealed" | "active";
+  /** `here`: the root has a segment of that name. `committed`: a table holds its rows. */
+  readonly action: "pull" | "here" | "committed";
+}
+
+/** Names asked of the catalog at a time. */
+const ASKED_MAX = 1_000;
+
+/** What to do with each segment of the mirror, by lane and age. Without a catalog none counts as committed. */
+export async function planRecovery(
+  { store, prefix, root }: RecoverySource,
+  deps: {
+    readonly files: ReadableFiles;
+    readonly catalog: ConsumedSegments | undefined;
+  },
+): Promise<RecoveryStep[]> {
+  const best = new Map<string, RecoveryStep>();
+  for await (const { key, size } of store.list(`${prefix}/`)) {
+    const object = parseMirrorKey(prefix, key);
+    if (object === undefined) continue;
+    const { lane, name, activeBytes } = object;
+    const from = activeBytes === undefined ? "sealed" : "active";
+    const id = `${laneName(lane)}/${name}`;
+    const known = best.get(id);
+    if (known !== undefined && !isBetter({ from, bytes: size }, known)) continue;
+    best.set(id, { lane, name, key, bytes: size, from, action: "pull" });
+  }
+  const steps = [...best].sort(([a], [b]) => a < b ? -1 : 1).map(([, step]) => step);
+  const consumed = await consumedOf(deps.catalog, steps);
+  const planned: RecoveryStep[] = [];
+  for (const step of steps) {
+    if (await isHere(deps.files, root, step)) planned.push({ ...step, action: "here" });
+    else planned.push(consumed.has(step.name) ? { ...step, action: "committed" } : step);
+  }
+  return planned;
+}
+
+/** A sealed copy has all rows; of active ones the longest has most. */
+function isBetter(
+  a: Pick<RecoveryStep, "from" | "bytes">,
+  b: Pick<RecoveryStep, "from" | "bytes">,
+): boolean {
+  return a.from === b.from ? a.bytes > b.bytes : a.from === "sealed";
+}
+
+/**
+ * Pulls the plan's segments, one in memory at a time; what became of each, in order. Errors: `conflict` when the root is
+ * in use; of the store and the file system.
+ */
+export async function* applyRecovery(
+  { store, root }: RecoverySource,
+  steps: readonly RecoveryStep[],
+  { fs }: { readonly fs: FileSystem },
+): AsyncGenerator<{ readonly step: RecoveryStep; readonly salvaged: Salvaged }> {
+  await mkdirDurable(fs, await nearestExisting(fs, root), root);
+  using _lock = await takeLock(fs, root);
+  for (const step of steps) {
+    // Looked at again under the lock: an ingester may have been here since.
+    if (step.action !== "pull" || await isHere(fs, root, step)) continue;
+    const { lane, name } = step;
+    await makeLane(fs, root, lane);
+    const active = segmentPath(root, lane, { state: "active", name });
+    await storeFile(fs, active, { name, bytes: await store.get(step.key) });
+    const salvaged = await salvageSegment(fs, root, { lane, name });
+    yield { step, salvaged };
+  }
+}
+
+async function storeFile(
+  fs: FileSystem,
+  path: string,
+  { name, bytes }: { name: string; bytes: Uint8Array },
+): Promise<void> {
+  const directory = path.slice(0, -name.length - 1);
+  const temporary = temporaryPath(directory, name);
+  await removeIfPresent(fs, temporary);
+  {
+    await using file = await fs.create(temporary);
+    await file.write(bytes);
+    await file.sync();
+  }
+  await fs.rename(temporary, path);
+  await fs.syncDir(directory);
+}
+
+async function consumedOf(
+  catalog: ConsumedSegments | undefined,
+  steps: readonly RecoveryStep[],
+): Promise<ReadonlySet<string>> {
+  const consumed = new Set<string>();
+  for (let at = 0; catalog !== undefined && at < steps.length; at += ASKED_MAX) {
+    const names = steps.slice(at, at + ASKED_MAX).map(({ name }) => name);
+    for (const name of await catalog.consumedOf(names)) consumed.add(name);
+  }
+  return consumed;
+}
+
+async function isHere(
+  files: ReadableFiles,
+  root: string,
+  { lane, name }: Pick<RecoveryStep, "lane" | "name">,
+): Promise<boolean> {
+  for (const state of SEGMENT_STATES) {
+    if (await files.exists(segmentPath(root, lane, { state, name }))) return true;
+  }
+  return false;
+}
+
+async function takeLock(fs: FileSystem, root: string): Promise<Disposable> {
+  const lock = await fs.tryLock(lockPath(root));
+  if (lock !== undefined) return lock;
+  throw new OperatingError(
+    "conflict",
+    `Cannot recover into the WAL at ${root}: another process holds ${lockPath(root)}; stop that ` +
+      "ingest server, or give another --to",
+    { reason: "wal_locked" },
+  );
+}
