@@ -1,0 +1,114 @@
+/**
+ * An ingest server and a compactor that share no disk: the WAL's mirror in S3, 20 ms away, and the catalog in PostgreSQL
+ * are all that is between them.
+ */
+
+import assert from "node:assert/strict";
+import { makeDataFolders } from "../../cli/data_folders.ts";
+import { processArguments, type Role } from "../../cli/permissions.ts";
+import { POSTGRES, PostgresProcess } from "../../shared/testing/postgres_process.ts";
+import { S3Process } from "../../shared/testing/s3_process.ts";
+import { freePorts } from "./stack.ts";
+
+const READY_MS_MAX = 30_000;
+
+Deno.test({
+  name: "commit=force waits for a compactor on another machine, which the catalog's bell wakes",
+  ignore: POSTGRES === undefined, // The npm package has no programs for this platform.
+  async fn() {
+    await using postgres = await PostgresProcess.start();
+    await using s3 = await S3Process.start();
+    s3.delayMs = 20;
+    const [http = 0, metrics = 0, grpc = 0] = freePorts(3);
+    const shared = [
+      ...["--catalog-uri", await postgres.newDatabase()],
+      ...["--warehouse-url", "s3://warehouse/lake"],
+    ];
+    await using ingest = await Machine.start("ingest", s3.environment, [
+      ...shared,
+      ...["--bind", `127.0.0.1:${http}`, "--metrics-bind", `127.0.0.1:${metrics}`],
+      ...["--otlp-grpc-listen", `127.0.0.1:${grpc}`, "--remote-drain"],
+    ]);
+    await using compactor = await Machine.start("compactor", s3.environment, [
+      ...shared,
+      // Its own looks are of no help: what is committed in time was rung for.
+      ...["--metrics-bind", "127.0.0.1:0", "--catalog-claim", "--interval-secs", "3600"],
+    ]);
+    await untilReady(`http://127.0.0.1:${http}/readyz`);
+    for (const text of ["first", "second", "third"]) {
+      const response = await post(`http://127.0.0.1:${http}/v1/logs?commit=force`, text);
+      const answer = await response.text();
+      assert.equal(response.status, 200, answer);
+    }
+    for (const machine of [ingest, compactor]) {
+      assert.doesNotMatch(await machine.stop(), /NotCapable|TypeError|svc@/);
+    }
+  },
+});
+
+/** A process of one role with a data directory that no other has. */
+class Machine implements AsyncDisposable {
+  readonly #process: Deno.ChildProcess;
+  readonly #dataDir: string;
+  #stderr: Promise<string> | undefined;
+
+  private constructor(process: Deno.ChildProcess, dataDir: string) {
+    this.#process = process;
+    this.#dataDir = dataDir;
+  }
+
+  static async start(
+    role: Role,
+    env: Readonly<Record<string, string>>,
+    args: readonly string[],
+  ): Promise<Machine> {
+    const dataDir = await Deno.makeTempDir({ prefix: `svc-${role}-` });
+    await makeDataFolders(dataDir);
+    const process = new Deno.Command(Deno.execPath(), {
+      args: processArguments(role, dataDir, args, env),
+      env,
+      stdin: "null",
+      stdout: "null",
+      stderr: "piped",
+    }).spawn();
+    const machine = new Machine(process, dataDir);
+    machine.#stderr = new Response(process.stderr).text();
+    return machine;
+  }
+
+  /** Ends it; what it wrote to stderr. Idempotent. */
+  async stop(): Promise<string> {
+    try {
+      this.#process.kill("SIGTERM");
+    } catch (error) {
+      if (!(error instanceof TypeError)) throw error; // It has ended.
+    }
+    await this.#process.status;
+    return await this.#stderr ?? "";
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.stop();
+    await Deno.remove(this.#dataDir, { recursive: true });
+  }
+}
+
+function post(url: string, text: string): Promise<Response> {
+  const logRecords = [{ timeUnixNano: `${Date.now()}000000`, body: { stringValue: text } }];
+  return fetch(url, {
+    method: "POST",
+    headers: { "content-type": "application/json" },
+    body: JSON.stringify({ resourceLogs: [{ scopeLogs: [{ logRecords }] }] }),
+    signal: AbortSignal.timeout(READY_MS_MAX),
+  });
+}
+
+async function untilReady(url: string): Promise<void> {
+  for (const end = Date.now() + READY_MS_MAX; Date.now() < end;) {
+    const response = await fetch(url).catch(() => undefined);
+    await response?.body?.cancel();
+    if (response?.ok) return;
+    await new Promise((resolve) => setTimeout(resolve, 50));
+  }
+  throw new Error(`${url} was not ready in ${READY_MS_MAX} ms`);
+}
