@@ -50,6 +50,11 @@ export const COMMANDS: readonly CommandEntry[] = [
     load: async () => (await import("./commands/wal_recover.ts")).command,
   },
   {
+    name: "wal-requeue",
+    summary: "Move segments set aside under poison/ back to sealed/.",
+    load: async () => (await import("./commands/wal_requeue.ts")).command,
+  },
+  {
     name: "iceberg-demo",
     summary: "Append synthetic events to a warehouse and run canned queries.",
     load: async () => (await import("./commands/iceberg_demo.ts")).command,

@@ -1,0 +1,57 @@
+/** `svc wal-requeue`: moves segments set aside under `poison/` back to `sealed/`. SPEC.md section 1. */
+
+import { resolve } from "node:path";
+import { OperatingError } from "../../shared/base/errors.ts";
+import type { OptionTable } from "../../shared/config/options.ts";
+import { laneName } from "../../shared/event/tenant.ts";
+import { DenoFileSystem } from "../../shared/os/deno_file_system.ts";
+import { applyRequeue, planRequeue } from "../../shared/wal/requeue.ts";
+import { defineCommand } from "../command.ts";
+
+const OPTIONS = {
+  wal: {
+    kind: "text",
+    flag: "wal",
+    placeholder: "root",
+    required: true,
+    help: "Root of the WAL; its ingest server may be running.",
+  },
+  segment: {
+    kind: "text",
+    flag: "segment",
+    placeholder: "name",
+    help: "Only the segment of this file name; all of them when absent.",
+  },
+  dryRun: {
+    kind: "switch",
+    flag: "dry-run",
+    help: "Print what would be moved and move nothing.",
+  },
+} as const satisfies OptionTable;
+
+export const command = defineCommand({
+  options: OPTIONS,
+  async run({ wal, segment, dryRun }, { console }) {
+    const root = resolve(wal);
+    const files = new DenoFileSystem();
+    if (!await files.exists(root)) {
+      throw new OperatingError("not_found", `Cannot requeue in --wal ${wal}: no such directory`);
+    }
+    const plan = await planRequeue(files, root, segment);
+    if (segment !== undefined && plan.length === 0) {
+      throw new OperatingError(
+        "not_found",
+        `Cannot requeue --segment ${segment}: no poison/ below ${root} has it; give a file name ` +
+          "such as 1700000000000-0000-0123456789abcdef.seg",
+      );
+    }
+    if (!dryRun) await applyRequeue(files, root, plan);
+    for (const { lane, name, action } of plan) {
+      const outcome = action === "move"
+        ? (dryRun ? "would move" : "moved")
+        : "refused, is in sealed/";
+      await console.output.write(`${laneName(lane)}  ${name}  ${outcome}\n`);
+    }
+    return plan.some(({ action }) => action === "refuse") ? 1 : 0;
+  },
+});
