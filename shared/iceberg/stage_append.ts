@@ -61,11 +61,18 @@ export async function stageAppend(
     "sequence-number": sequenceNumber,
     "timestamp-ms": Math.max(deps.clock.nowMs(), metadata["last-updated-ms"]),
     summary: appendSummary(append, manifests, currentSnapshot(metadata)?.summary),
-    "manifest-list": await staging.put(listKey, list),
+    "manifest-list": `${deps.store.rootUri}/${listKey}`,
     "schema-id": table.schemaId,
   });
-  const staged = await stageMetadata(deps, base, { next, staging });
-  return { ...staged, snapshotId, consumed: append.consumed };
+  // Nothing refers to either before the commit point. Both have ended before a failure is told: a write that is still
+  // on its way could land after what was staged is discarded.
+  const [listed, staged] = await Promise.allSettled([
+    staging.put(listKey, list),
+    stageMetadata(deps, base, { next, staging }),
+  ]);
+  if (listed.status === "rejected") throw listed.reason;
+  if (staged.status === "rejected") throw staged.reason;
+  return { ...staged.value, snapshotId, consumed: append.consumed };
 }
 
 /** Writes `next` as the metadata file that follows the base's. */
@@ -118,11 +125,9 @@ async function stageManifests(
   const reader = readerOf(deps);
   const plan = planMerge(await reader.manifests(table), { files: change.files.length, specId });
   const entries = change.files.map((file) => addedEntry(deps, table, { file, change }));
-  for (const manifest of plan.merged) {
-    for (const entry of await reader.entries(table, manifest)) {
-      entries.push({ ...entry, status: STATUS.existing });
-    }
-  }
+  // At once: behind a network one after the other would be a round trip each.
+  const merged = await Promise.all(plan.merged.map((manifest) => reader.entries(table, manifest)));
+  for (const entry of merged.flat()) entries.push({ ...entry, status: STATUS.existing });
   if (entries.length === 0) return [...plan.kept];
   const schemaJson = present(
     metadata.schemas.find((candidate) => candidate["schema-id"] === table.schemaId),
