@@ -7,7 +7,7 @@
  * catalog's `readOnly` and by the engine's `allowed_directories`.
  */
 
-import { resolve } from "node:path";
+import { dirname, resolve } from "node:path";
 import { OperatingError } from "../shared/base/errors.ts";
 import { isPostgresUri } from "../shared/catalog/catalog_uri.ts";
 import { isOn } from "../shared/config/parse_options.ts";
@@ -39,7 +39,10 @@ export interface Places {
   /** What the compactor drains: none when that is the mirror in the warehouse. */
   readonly drainedWal: readonly string[];
   readonly warehouse: string;
-  /** Folder of the ingest server's mirror of its WAL; none without one, or when it is in a service. */
+  /**
+   * Folder of the ingest server's mirror of its WAL, which must be there: it may write below, and read its parent. None
+   * without a mirror, or when it is in a service.
+   */
   readonly mirror: readonly string[];
   readonly catalog: string;
   /** The query server's spill files and converted WAL segments. */
@@ -66,7 +69,7 @@ const POSTGRES_ENVIRONMENT = ["PG*"] as const;
 
 const TABLE: Readonly<Record<Role, (places: Places) => Permissions>> = {
   ingest: (places) => ({
-    read: [places.wal, places.catalog, ...places.mirror, ...places.tlsFiles],
+    read: [places.wal, places.catalog, ...places.mirror.map(dirname), ...places.tlsFiles],
     write: [places.wal, ...places.mirror],
     net: [...places.listeners, ...places.services],
     env: places.environment,
