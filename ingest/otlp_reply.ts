@@ -9,6 +9,7 @@ import {
   encodeExportLogsResponseProtobuf,
   encodeStatusProtobuf,
   exportLogsResponseJson,
+  requestViolation,
   statusJson,
 } from "../proto/otlp_logs.ts";
 import type { RefusedRows } from "./mapped_rows.ts";
@@ -62,7 +63,7 @@ export function otlpRefused(error: OperatingError, encoding: OtlpEncoding): Resp
     code: error.grpcStatus,
     message: error.message,
     ...(error.httpStatus === 400
-      ? { violations: [{ field: error.reason ?? "request", description: error.message }] }
+      ? { violations: [requestViolation(error.message, error.reason)] }
       : {}),
   };
   const body = encoding === "protobuf"

@@ -7,7 +7,7 @@
 
 import { OperatingError } from "../shared/base/errors.ts";
 import { drainBody } from "../shared/http/body.ts";
-import { errorResponse, jsonResponse } from "../shared/http/error_response.ts";
+import { errorResponse, jsonResponse, metricsElsewhere } from "../shared/http/error_response.ts";
 import type { Peer } from "./admission.ts";
 import type { Clock } from "../shared/os/clock.ts";
 import type { IngestMetrics } from "./metrics.ts";
@@ -123,6 +123,7 @@ async function refuse(
   await drainBody(request);
   const methods = routes.filter((known) => known.path === path).map((known) => known.method);
   if (methods.length === 0) {
+    if (path === "/metrics") return errorResponse(metricsElsewhere("9100"));
     const known = routes.map((route) => `${route.method} ${route.path}`).join(", ");
     return errorResponse(
       new OperatingError(

@@ -36,7 +36,7 @@ const CASES: {
   { request: "GET /v1/logs", status: 405, body: /"code":405/, endpoint: "other", allow: "POST" },
   { request: "POST /healthz", status: 405, body: /"code":405/, endpoint: "other", allow: "GET" },
   { request: "POST /v1/logs/", status: 404, body: /"code":404/, endpoint: "other" },
-  { request: "GET /metrics", status: 404, body: /there is no \/metrics here/, endpoint: "other" },
+  { request: "GET /metrics", status: 404, body: /--metrics-bind \(port 9100/, endpoint: "other" },
   { request: "DELETE /", status: 404, body: /"code":404/, endpoint: "other" },
 ];
 

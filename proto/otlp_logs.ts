@@ -58,6 +58,7 @@ const root = namespaceOf({
   FieldViolation: message({
     field: { id: 1, type: "string" },
     description: { id: 2, type: "string" },
+    reason: { id: 3, type: "string" },
   }),
   BadRequest: message({
     fieldViolations: { id: 1, type: "FieldViolation", rule: "repeated" },
@@ -137,12 +138,30 @@ function exportLogsResponse({ rejected, message }: PartialSuccess) {
   };
 }
 
+/** `google.rpc.BadRequest.FieldViolation`. */
+export interface FieldViolation {
+  /** Path to what is wrong, within the request; empty: the request as a whole. */
+  readonly field: string;
+  readonly description: string;
+  /** Stable, in UPPER_SNAKE_CASE. */
+  readonly reason?: string;
+}
+
+/** What was wrong with a request as a whole; `reason` is an operating error's. */
+export function requestViolation(description: string, reason: string | undefined): FieldViolation {
+  return {
+    field: "",
+    description,
+    ...(reason === undefined ? {} : { reason: reason.toUpperCase() }),
+  };
+}
+
 export interface StatusFields {
   /** A gRPC status code. */
   readonly code: number;
   readonly message: string;
   /** What was wrong with the request: becomes a `BadRequest` detail. */
-  readonly violations?: readonly { readonly field: string; readonly description: string }[];
+  readonly violations?: readonly FieldViolation[];
   /** When to send again: becomes a `RetryInfo` detail. In protobuf only: HTTP has a header for it. */
   readonly retryAfterSecs?: number;
 }

@@ -5,6 +5,7 @@ import {
   encodeStatusProtobuf,
   exportLogsResponseJson,
   regularLogsRequest,
+  requestViolation,
   statusJson,
 } from "./otlp_logs.ts";
 
@@ -76,6 +77,11 @@ Deno.test({
       '{"code":3,"message":"m","details":[{"@type":"type.googleapis.com/google.rpc.BadRequest",' +
         '"fieldViolations":[{"field":"f","description":"d"}]}]}',
     );
+    assert.deepEqual(requestViolation("why", "bad_thing"), {
+      field: "",
+      description: "why",
+      reason: "BAD_THING",
+    });
     assert.equal(exportLogsResponseJson(), "{}");
     assert.equal(
       exportLogsResponseJson({ rejected: 2, message: "why" }),

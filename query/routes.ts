@@ -4,7 +4,7 @@ import { type Context, Hono } from "hono";
 import { present } from "../shared/base/assert.ts";
 import { isOperatingError, OperatingError } from "../shared/base/errors.ts";
 import { drainBody } from "../shared/http/body.ts";
-import { errorResponse, jsonResponse } from "../shared/http/error_response.ts";
+import { errorResponse, jsonResponse, metricsElsewhere } from "../shared/http/error_response.ts";
 import {
   type Addressed,
   createIndex,
@@ -103,6 +103,7 @@ export function queryApp(service: QueryService): App {
   }
   app.notFound(async (context) => {
     await drainBody(context.req.raw);
+    if (context.req.path === "/metrics") return errorResponse(metricsElsewhere("9105"));
     return errorResponse(
       new OperatingError(
         "not_found",

@@ -16,6 +16,12 @@ import type { DocumentBuilder, DocumentBuilders } from "./document_builders.ts";
 
 /** Most indexes of one request; documents of further ones are to be sent again. */
 export const REQUEST_INDEXES_MAX = 64;
+/** Most actions of one request: each costs memory, and an item of the reply, however short its line is. */
+export const REQUEST_ACTIONS_MAX = 500_000;
+/** What an action costs in memory until its request is answered, its part of the reply included; measured. */
+const ACTION_BYTES = 256;
+/** Actions are charged by so many at a time. */
+const ACTIONS_CHARGED = 1_024;
 
 export interface BulkOptions {
   readonly tenant: string;
@@ -25,6 +31,8 @@ export interface BulkOptions {
   /** Begins the ids of documents that the client gave none; unique to this request. */
   readonly idPrefix: string;
   readonly builders: DocumentBuilders;
+  /** Told of memory that the request takes beside its body. Errors end the request. */
+  readonly charge: (bytes: number) => void;
 }
 
 /** All documents of one index. */
@@ -41,7 +49,10 @@ export interface DecodedBulk {
   readonly indexes: readonly IndexRows[];
 }
 
-/** Errors: those of `body`; `invalid_argument` for one without actions and for a malformed action line. */
+/**
+ * Errors: those of `body` and of `charge`; `invalid_argument` for one without actions and for a malformed action line;
+ * `too_large` for more actions than `REQUEST_ACTIONS_MAX`.
+ */
 export async function decodeBulk(
   body: AsyncIterable<Uint8Array>,
   options: BulkOptions,
@@ -115,10 +126,23 @@ class BulkDecoder {
       id: id ?? `${this.#options.idPrefix}${this.#items.length.toString(36)}`,
       error: isWrite ? this.#faultOf(name) : unsupportedAction(action),
     };
+    if (this.#items.length % ACTIONS_CHARGED === 0) this.#charge();
     this.#items.push(item);
     if (action === "delete") return;
     this.#pending = item;
     this.#pendingHasId = id !== undefined;
+  }
+
+  #charge(): void {
+    if (this.#items.length >= REQUEST_ACTIONS_MAX) {
+      throw new OperatingError(
+        "too_large",
+        `cannot take more than ${REQUEST_ACTIONS_MAX} actions in a request, and nothing of this one ` +
+          "was stored: send smaller ones",
+        { reason: "too_many_actions" },
+      );
+    }
+    this.#options.charge(ACTIONS_CHARGED * ACTION_BYTES);
   }
 
   #document(item: BulkItem, { text, line }: { text: string | null; line: number }): void {

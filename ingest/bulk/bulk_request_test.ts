@@ -1,10 +1,10 @@
 import assert from "node:assert/strict";
 import fc from "fast-check";
-import { isOperatingError } from "../../shared/base/errors.ts";
+import { isOperatingError, OperatingError } from "../../shared/base/errors.ts";
 import { rowsOf } from "../../shared/columns/rows.ts";
 import { EVENTS_SCHEMA } from "../../shared/event/events.ts";
 import type { TableSchema } from "../../shared/event/schema.ts";
-import { decodeBulk, REQUEST_INDEXES_MAX } from "./bulk_request.ts";
+import { decodeBulk, REQUEST_ACTIONS_MAX, REQUEST_INDEXES_MAX } from "./bulk_request.ts";
 import { EventDocumentBuilders } from "./document_builders.ts";
 import { arriving, cutInPieces } from "./testing_pieces.ts";
 
@@ -27,6 +27,7 @@ function decode(body: string | Uint8Array, pathIndex?: string, sizes: readonly n
     nowNs: NOW_NS,
     idPrefix: "P",
     builders,
+    charge: () => {},
   });
 }
 
@@ -293,8 +294,40 @@ Deno.test({
       yield await Promise.resolve(new TextEncoder().encode(`{"index":{}}\n{"message":"lost"}\n`));
       throw new Error("gone");
     }
-    const options = { tenant: "default", pathIndex: "a", nowNs: NOW_NS, idPrefix: "P", builders };
+    const who = { tenant: "default", pathIndex: "a", idPrefix: "P" };
+    const options = { ...who, nowNs: NOW_NS, builders, charge: () => {} };
     await assert.rejects(decodeBulk(broken(), options), /gone/);
     assert.deepEqual(rowTexts(await decode(`{"index":{}}\n{"message":"next"}`, "a")), ["a:next"]);
+  },
+});
+
+Deno.test({
+  name: "decodeBulk charges each action, however short its line, and refuses more than are allowed",
+  async fn() {
+    const line = new TextEncoder().encode('{"delete":{}}\n');
+    async function* actions(count: number) {
+      const piece = new Uint8Array(line.byteLength * 1_000);
+      for (let at = 0; at < 1_000; at += 1) piece.set(line, at * line.byteLength);
+      for (let at = 0; at < count; at += 1_000) yield await Promise.resolve(piece);
+    }
+    let charged = 0;
+    const charge = (bytes: number) => void (charged += bytes);
+    const options = {
+      ...{ tenant: "default", pathIndex: "a", idPrefix: "P" },
+      nowNs: NOW_NS,
+      builders,
+      charge,
+    };
+    const { items } = await decodeBulk(actions(100_000), options);
+    assert.equal(items.length, 100_000);
+    assert.ok(charged >= 100_000 * 200, `${charged} bytes for 100,000 actions`);
+    await assert.rejects(
+      decodeBulk(actions(REQUEST_ACTIONS_MAX + 5_000), options),
+      (error) => isOperatingError(error, "too_large") && error.reason === "too_many_actions",
+    );
+    const full = () => {
+      throw new OperatingError("unavailable", "no room");
+    };
+    await assert.rejects(decodeBulk(actions(1_000), { ...options, charge: full }), /no room/);
   },
 });

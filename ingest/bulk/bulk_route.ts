@@ -1,9 +1,10 @@
 /**
  * `POST …/_bulk`: NDJSON actions and documents, as search-engine clients send them.
  *
- * Order: who may write, other headers, then the body, decoded while it arrives, and once all of it is there, append. The documents of one index are one frame of its lane: all
- * of them or none. Indexes do not share a fate: when some lanes took their rows and others did not, the answer is 200 and
- * the items of the others say 429, "send again"; when none did, the request as a whole is refused and nothing was stored.
+ * Order: who may write, other headers, then the body, decoded while it arrives, and once all of it is there, append. The
+ * documents of one index are one frame of its lane: all of them or none. Indexes do not share a fate: when some lanes took
+ * their rows and others did not, the answer is 200 and the items of the others say 429, "send again"; when none did, the
+ * request as a whole is refused and nothing was stored.
  */
 
 import { drainBody } from "../../shared/http/body.ts";
@@ -123,11 +124,13 @@ async function store(
     nowNs: deps.clock.nowNs(),
     idPrefix: idPrefix(deps.random),
     builders: deps.builders,
+    charge: (bytes) => hold.grow(bytes),
   });
   deps.metrics.bodyBytes.at(BULK).add(bodyBytes);
   const stored = await appendAll(decoded, { tenant, mode, key: key?.finish(), deps });
   return { mode, stored, items: decoded.items };
 }
+
 async function* tapped(
   body: AsyncIterable<Uint8Array>,
   see: (piece: Uint8Array) => void,

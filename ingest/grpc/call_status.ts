@@ -7,7 +7,11 @@
  * RESOURCE_EXHAUSTED without `RetryInfo`.
  */
 
-import { encodeExportLogsResponseProtobuf, encodeStatusProtobuf } from "../../proto/otlp_logs.ts";
+import {
+  encodeExportLogsResponseProtobuf,
+  encodeStatusProtobuf,
+  requestViolation,
+} from "../../proto/otlp_logs.ts";
 import { ERROR_KINDS, type OperatingError } from "../../shared/base/errors.ts";
 import type { Http2Answer } from "../../shared/http2/stream.ts";
 import type { RefusedRows } from "../mapped_rows.ts";
@@ -74,7 +78,7 @@ export function failedCall(error: OperatingError): Http2Answer {
     code,
     message,
     ...(code === ERROR_KINDS.invalid_argument.grpc
-      ? { violations: [{ field: error.reason ?? "request", description: message }] }
+      ? { violations: [requestViolation(message, error.reason)] }
       : {}),
     ...(retryAfterSecs === undefined ? {} : { retryAfterSecs }),
   });

@@ -123,7 +123,7 @@ const REFUSED: {
     call: { wire: framed(BODY), metadata: { "x-svc-commit": "soon" } },
     code: 3,
     message: /"soon".*auto, wait_for, force/,
-    violation: "unknown_commit_mode",
+    violation: "UNKNOWN_COMMIT_MODE",
     counted: "INVALID_ARGUMENT",
   },
   {
@@ -131,7 +131,7 @@ const REFUSED: {
     call: { wire: framed(BODY), metadata: { "x-svc-index": "../etc" } },
     code: 3,
     message: /"\.\.\/etc"/,
-    violation: "bad_index_name",
+    violation: "BAD_INDEX_NAME",
     counted: "INVALID_ARGUMENT",
   },
   {
@@ -146,7 +146,7 @@ const REFUSED: {
     call: { wire: new Uint8Array(0) },
     code: 3,
     message: /no message/,
-    violation: "not_one_message",
+    violation: "NOT_ONE_MESSAGE",
     counted: "INVALID_ARGUMENT",
   },
   {
@@ -154,7 +154,7 @@ const REFUSED: {
     call: { wire: framed(BODY).subarray(0, -3) },
     code: 3,
     message: /cut off/,
-    violation: "not_one_message",
+    violation: "NOT_ONE_MESSAGE",
     counted: "INVALID_ARGUMENT",
   },
   {
@@ -162,7 +162,7 @@ const REFUSED: {
     call: { wire: new Uint8Array([...framed(BODY), ...framed(BODY)]) },
     code: 3,
     message: /more than one message/,
-    violation: "not_one_message",
+    violation: "NOT_ONE_MESSAGE",
     counted: "INVALID_ARGUMENT",
   },
   {

@@ -65,3 +65,13 @@ export function jsonResponse(value: unknown, init: ResponseInit = {}): Response 
   headers.set("content-type", "application/json");
   return new Response(JSON.stringify(value), { ...init, headers });
 }
+
+/** What is told to whoever asks a server's own address for its metrics; `port` is that of the default. */
+export function metricsElsewhere(port: string): OperatingError {
+  return new OperatingError(
+    "not_found",
+    `there is no /metrics here: metrics have an address of their own, --metrics-bind (port ${port} ` +
+      "unless told otherwise)",
+    { reason: "metrics_elsewhere" },
+  );
+}

@@ -19,6 +19,7 @@ import {
   frame,
   type FrameHead,
   FrameType,
+  NoHttp2,
   PAYLOAD_BYTES_MAX,
   readUint31,
   Setting,
@@ -34,6 +35,7 @@ import type { Field } from "./hpack_tables.ts";
 import { HTTP2_LIMITS } from "./limits.ts";
 import { type ByteConnection, Outbox } from "./outbox.ts";
 import { type Http2Answer, type Http2Call, Stream } from "./stream.ts";
+import { answerToStranger } from "./stranger.ts";
 
 /** Answers a call; must not reject. */
 export type Http2Handler = (call: Http2Call) => Promise<Http2Answer>;
@@ -68,25 +70,21 @@ export class Http2Connection {
   constructor(bytes: ByteConnection, options: ConnectionOptions) {
     this.#bytes = bytes;
     this.#options = options;
-    this.#reader = new FrameReader(bytes);
+    this.#reader = new FrameReader(bytes, () => this.#greet());
     this.#outbox = new Outbox(bytes, () => this.close());
     this.#begunMs = this.#heardMs = this.#busyMs = options.nowMs();
   }
 
   /** Serves until the connection ends, however it does. Never rejects. */
   async run(): Promise<void> {
-    this.#outbox.push(settingsFrame([
-      [Setting.MAX_CONCURRENT_STREAMS, HTTP2_LIMITS.streamsMax],
-      [Setting.INITIAL_WINDOW_SIZE, HTTP2_LIMITS.streamWindowBytes],
-      [Setting.MAX_HEADER_LIST_SIZE, HTTP2_LIMITS.headerBytesMax],
-    ]));
-    this.#credit(0, HTTP2_LIMITS.connectionWindowBytes - WINDOW_BYTES_DEFAULT);
     try {
       while (!this.#closed && await this.#reader.read(this.#take)) {
         this.#heardMs = this.#options.nowMs();
       }
     } catch (error) {
-      if (error instanceof ConnectionError) {
+      if (error instanceof NoHttp2) {
+        await this.#answerStranger(error.firstBytes);
+      } else if (error instanceof ConnectionError) {
         getLogger(["svc", "http"]).debug("HTTP/2 connection of {peer} ends: {message}", {
           peer: this.#options.peer,
           message: error.message,
@@ -101,6 +99,27 @@ export class Http2Connection {
     } finally {
       this.close();
     }
+  }
+
+  /** Once the peer has begun as HTTP/2 does: to another it would be noise. */
+  #greet(): void {
+    this.#outbox.push(settingsFrame([
+      [Setting.MAX_CONCURRENT_STREAMS, HTTP2_LIMITS.streamsMax],
+      [Setting.INITIAL_WINDOW_SIZE, HTTP2_LIMITS.streamWindowBytes],
+      [Setting.MAX_HEADER_LIST_SIZE, HTTP2_LIMITS.headerBytesMax],
+    ]));
+    this.#credit(0, HTTP2_LIMITS.connectionWindowBytes - WINDOW_BYTES_DEFAULT);
+  }
+
+  async #answerStranger(firstBytes: Uint8Array): Promise<void> {
+    const answer = answerToStranger(firstBytes);
+    getLogger(["svc", "http"]).info("connection of {peer} to the HTTP/2 port: {what}", {
+      peer: this.#options.peer,
+      what: answer.what,
+    });
+    if (answer.bytes === undefined) return;
+    this.#outbox.push(answer.bytes);
+    await this.#outbox.flushed();
   }
 
   /** Takes no more calls and ends once those in flight are answered. */

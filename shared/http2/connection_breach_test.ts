@@ -1,21 +1,15 @@
 /** Peers that break the rules or the limits, or go silent: they lose their connection and no more. */
 
 import assert from "node:assert/strict";
-import { concatBytes } from "../base/bytes.ts";
+import { concatBytes, utf8 } from "../base/bytes.ts";
 import { ANSWER, connect, data, headers, type Peer, settle, WHOLE } from "../testing/http2_peer.ts";
 import { SeededRandom } from "../testing/seeded_random.ts";
-import { type Http2Handler } from "./connection.ts";
+import { Http2Connection, type Http2Handler } from "./connection.ts";
 import { ErrorCode, Flag, frame, FrameType, uint32s } from "./frames.ts";
 import { HTTP2_LIMITS } from "./limits.ts";
 
 /** RFC 9113; the limits are ours. */
 const BREACHES: { name: string; sent: () => Uint8Array[]; code: number; greeted?: false }[] = [
-  {
-    name: "HTTP/1.1",
-    greeted: false,
-    sent: () => [new TextEncoder().encode("GET / HTTP/1.1\r\n\r\n")],
-    code: ErrorCode.PROTOCOL_ERROR,
-  },
   {
     name: "a frame over its size",
     sent: () => [frame(FrameType.DATA, new Uint8Array(16_385), { stream: 1 })],
@@ -210,6 +204,40 @@ Deno.test({
       peer.connection.close();
       await peer.done;
       assert.notEqual(peer.wire.goneAway(), ErrorCode.INTERNAL_ERROR, `seed ${seed}`);
+    }
+  },
+});
+
+const STRANGERS: [first: Uint8Array, answer: RegExp][] = [
+  [utf8("GET / HTTP/1.1\r\nhost: h\r\n\r\n"), /^HTTP\/1\.1 505 .*POST \/v1\/logs/s],
+  [utf8("POST /v1/logs HTTP/1.1\r\n\r\n"), /^HTTP\/1\.1 505 .*--bind/s],
+  [new Uint8Array([0x16, 3, 1, 2, 0, 1, 0, 1, 252, 3, 3]), /^$/],
+  [utf8("hello"), /^$/],
+];
+
+Deno.test({
+  name: "Http2Connection tells HTTP/1.1 where to go, and says nothing to what would not read it",
+  fn: async () => {
+    for (const [first, expected] of STRANGERS) {
+      const pieces = [first];
+      const written: number[] = [];
+      let closed = false;
+      const connection = new Http2Connection({
+        read(into) {
+          const piece = pieces.shift();
+          if (piece === undefined) return Promise.resolve(null);
+          into.set(piece);
+          return Promise.resolve(piece.byteLength);
+        },
+        write(bytes) {
+          written.push(...bytes);
+          return Promise.resolve(bytes.byteLength);
+        },
+        close: () => closed = true,
+      }, { peer: "p", handler: () => Promise.reject(new Error("no call")), nowMs: () => 0 });
+      await connection.run();
+      assert.match(String.fromCharCode(...written), expected);
+      assert.ok(closed);
     }
   },
 });

@@ -5,6 +5,7 @@ import {
   ErrorCode,
   type FrameHead,
   HEAD_BYTES,
+  NoHttp2,
   PAYLOAD_BYTES_MAX,
   PREFACE,
   readHead,
@@ -18,12 +19,15 @@ const BUFFER_BYTES_MAX = 256 * 1024;
 
 export class FrameReader {
   readonly #connection: ByteConnection;
+  readonly #onGreeted: () => void;
   #buffer = new Uint8Array(BUFFER_BYTES_MIN);
   #filled = 0;
   #greeted = false;
 
-  constructor(connection: ByteConnection) {
+  /** `onGreeted` is called once, before the first frame. */
+  constructor(connection: ByteConnection, onGreeted: () => void) {
     this.#connection = connection;
+    this.#onGreeted = onGreeted;
   }
 
   /** Whether the peer has begun as HTTP/2 does. */
@@ -53,10 +57,11 @@ export class FrameReader {
     if (!this.#greeted) {
       const seen = bytes.subarray(0, PREFACE.byteLength);
       if (seen.some((byte, i) => byte !== PREFACE[i])) {
-        throw new ConnectionError(ErrorCode.PROTOCOL_ERROR, "it does not begin as HTTP/2");
+        throw new NoHttp2(seen.slice());
       }
       if (seen.byteLength < PREFACE.byteLength) return 0;
       this.#greeted = true;
+      this.#onGreeted();
       at = PREFACE.byteLength;
     }
     while (bytes.byteLength - at >= HEAD_BYTES) {

@@ -54,6 +54,16 @@ export class ConnectionError extends Error {
   }
 }
 
+/** A connection that does not begin as HTTP/2; `firstBytes` is how it does. */
+export class NoHttp2 extends ConnectionError {
+  readonly firstBytes: Uint8Array;
+
+  constructor(firstBytes: Uint8Array) {
+    super(ErrorCode.PROTOCOL_ERROR, "it does not begin as HTTP/2");
+    this.firstBytes = firstBytes;
+  }
+}
+
 export const PREFACE = new TextEncoder().encode("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n");
 export const HEAD_BYTES = 9;
 /** The largest payload that both ends take unless told otherwise; ours stays there. */

@@ -64,8 +64,8 @@ export class LaneKeys {
       segments.push(segment);
     }
     if (segments.length === 0) return;
-    this.#files.splice(0, segments.length);
     await removeKeyFiles(fs, root, { lane, segments });
+    this.#files.splice(0, segments.length);
   }
 
   #track(segment: string, keys: readonly FrameKey[]): void {

@@ -6,6 +6,7 @@
  * Invariant: segments reach `sealed/` in the order of their names, also those that failed.
  */
 
+import { getLogger } from "@logtape/logtape";
 import { assert } from "../base/assert.ts";
 import { messageOf, OperatingError } from "../base/errors.ts";
 import type { TableSchema } from "../event/schema.ts";
@@ -66,6 +67,8 @@ export class LaneWriter {
   #ripeAtMs = 0;
   #standby: Promise<ActiveSegment | undefined> | undefined;
   #toSeal: ActiveSegment[] = [];
+  /** Key files that the window has forgotten may still be there. */
+  #keysOwed = false;
   #sealing: Promise<void> = Promise.resolve();
 
   constructor(lane: LaneId, options: LaneOptions) {
@@ -344,8 +347,21 @@ export class LaneWriter {
       const { name, rows, byteLength: bytes } = segment;
       onEvent({ kind: "sealed", lane: this.lane, segment: name, rows, bytes });
     }
-    if (segments.some(({ keys }) => keys.length > 0)) {
-      await this.#options.keys.removeForgotten(this.#options.clock.nowMs());
+    if (segments.some(({ keys }) => keys.length > 0)) this.#keysOwed = true;
+    if (this.#keysOwed) await this.#removeForgottenKeys();
+  }
+
+  /** What fails here costs disk space and no row: it is owed until a later sealing succeeds. */
+  async #removeForgottenKeys(): Promise<void> {
+    const { keys, clock } = this.#options;
+    try {
+      await keys.removeForgotten(clock.nowMs());
+      this.#keysOwed = false;
+    } catch (error) {
+      getLogger(["svc", "wal"]).warn("cannot remove old key files of lane {lane}: {error}", {
+        lane: laneName(this.lane),
+        error: messageOf(error),
+      });
     }
   }
 

@@ -233,3 +233,28 @@ for (
     },
   });
 }
+
+Deno.test({
+  name: "a key file that cannot be removed fails no lane; the next sealing removes it",
+  async fn() {
+    let failing = true;
+    const rig = new Rig({
+      onOperation: ({ kind, path }) =>
+        failing && kind === "remove" && path.endsWith(".keys") ? new Error("injected") : undefined,
+    }, { keyAgeMsMax: 60_000 });
+    const wal = await rig.open();
+    await rig.send(1);
+    await wal.seal(LANE);
+    await rig.clock.advance(60_001);
+    await rig.send(2);
+    await wal.seal(LANE);
+    assert.equal(await rig.keyFiles(), 2);
+    assert.equal(await wal.unreadyReason(), undefined);
+    failing = false;
+    await wal.append(LANE, numberedBatch([3]), "wait_for");
+    await wal.seal(LANE);
+    assert.equal(await rig.keyFiles(), 1);
+    assert.deepEqual(await rig.rows(), [1, 2, 3]);
+    await wal.close();
+  },
+});

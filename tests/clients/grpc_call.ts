@@ -17,7 +17,7 @@ const messages = protobuf.parse(`
   message Status { int32 code = 1; string message = 2; repeated Any details = 3; }
   message Duration { int64 seconds = 1; int32 nanos = 2; }
   message RetryInfo { Duration retry_delay = 1; }
-  message Violation { string field = 1; string description = 2; }
+  message Violation { string field = 1; string description = 2; string reason = 3; }
   message BadRequest { repeated Violation field_violations = 1; }
 `).root;
 
@@ -132,7 +132,7 @@ function detailsOf(bytes: Uint8Array, code: number) {
     retryAfterSecs: retry && Number(fieldsOf("RetryInfo", retry).retryDelay.seconds),
     violations: bad === undefined
       ? []
-      : fieldsOf("BadRequest", bad).fieldViolations.map((one: { field: string }) => one.field),
+      : fieldsOf("BadRequest", bad).fieldViolations.map((one: { reason: string }) => one.reason),
   };
 }
 
