@@ -29,6 +29,8 @@ export interface LoadedTable extends Table {
 export interface IcebergReaderOptions {
   /** Bytes of decoded metadata kept at most, estimated. */
   readonly cacheBytesMax?: number;
+  /** Shared with another reader of the same objects; its own bound holds. */
+  readonly cache?: MetadataCache;
 }
 
 const CACHE_BYTES_MAX = 64 * 1024 * 1024;
@@ -41,14 +43,14 @@ export class IcebergReader {
   readonly store: ReadableStore;
   readonly #cache: MetadataCache;
 
-  constructor(store: ReadableStore, options: IcebergReaderOptions = {}, cache?: MetadataCache) {
+  constructor(store: ReadableStore, options: IcebergReaderOptions = {}) {
     this.store = store;
-    this.#cache = cache ?? new MetadataCache(options.cacheBytesMax ?? CACHE_BYTES_MAX);
+    this.#cache = options.cache ?? new MetadataCache(options.cacheBytesMax ?? CACHE_BYTES_MAX);
   }
 
   /** A reader with the same cache that asks `store`, another view of the same objects. */
   through(store: ReadableStore): IcebergReader {
-    return store === this.store ? this : new IcebergReader(store, {}, this.#cache);
+    return store === this.store ? this : new IcebergReader(store, { cache: this.#cache });
   }
 
   /** Errors: `not_found`, `corrupt`, `unimplemented` (format version, column type, partitioning). */
