@@ -1,10 +1,7 @@
 /**
  * Options of the ingest server: SPEC.md sections 1 and 8.
  *
- * Every option here works. Left out until what they switch exists: the WAL mirror
- * of active segments (`--wal-active-mirror-interval-secs`): an unknown flag is an error, so
- * none of them is taken and ignored. `--with-compactor` belongs to the command line, which composes
- * the roles.
+ * Every option here works. `--with-compactor` belongs to the command line, which composes the roles.
  */
 
 import {
@@ -76,6 +73,16 @@ export const OPTIONS = {
     placeholder: "prefix",
     help: "Copy sealed WAL segments to this folder of the warehouse; wal-mirror/ with " +
       "--warehouse-url, else they are not copied. Empty switches it off.",
+  },
+  walActiveMirrorIntervalSecs: {
+    kind: "integer",
+    flag: "wal-active-mirror-interval-secs",
+    env: "SVC_WAL_ACTIVE_MIRROR_INTERVAL_SECS",
+    placeholder: "secs",
+    default: 0,
+    min: 0,
+    max: 3_600,
+    help: "With a mirror, also copy the segments that are being written so often; 0 never.",
   },
   ingestFreeSpaceFloorMib: {
     kind: "integer",

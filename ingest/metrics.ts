@@ -176,9 +176,9 @@ export const METRICS = {
     kind: "counter",
     name: "svc_ingest_mirror_segments_total",
     help:
-      "Sealed segments whose turn for the mirror came: uploaded, or skipped because their rows " +
-      "were committed by then",
-    labels: { outcome: ["uploaded", "skipped"] },
+      "Segments whose turn for the mirror came: uploaded, skipped because their rows were committed " +
+      "by then, or copied while they were being written",
+    labels: { outcome: ["uploaded", "skipped", "copied"] },
   },
   mirrorBytes: {
     kind: "counter",

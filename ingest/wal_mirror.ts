@@ -15,7 +15,10 @@ const PARALLEL = 2;
 
 /** Undefined when there is none. Errors: `invalid_argument` for a prefix or a store that cannot be. */
 export function openMirror(
-  settings: Pick<IngestSettings, "walMirrorPrefix" | "warehouseUrl">,
+  settings: Pick<
+    IngestSettings,
+    "walMirrorPrefix" | "walActiveMirrorIntervalSecs" | "warehouseUrl"
+  >,
   deps: {
     /** Of the WAL, which this process has open. */
     readonly root: string;
@@ -37,9 +40,10 @@ export function openMirror(
   const mirror = new MirrorUploader({
     ...{ fs, root, store, prefix, clock, random },
     parallel: PARALLEL,
+    activeIntervalMs: settings.walActiveMirrorIntervalSecs * 1_000,
     onEvent: (event) => {
       metrics.mirrorSegments.add(1, { outcome: event.kind });
-      if (event.kind === "uploaded") metrics.mirrorBytes.add(event.bytes, {});
+      if (event.kind !== "skipped") metrics.mirrorBytes.add(event.bytes, {});
     },
     onFailure: () => metrics.mirrorFailures.add(1, {}),
   });

@@ -1,6 +1,7 @@
 /** What maintenance does to one lane behind its drains: segments whose rows are committed go, and old snapshots. */
 
 import { type LaneId, tableOf } from "../event/tenant.ts";
+import { removeActiveCopies } from "../wal/mirror/mirror_active.ts";
 import { isMirrorable, segmentKey } from "../wal/mirror/mirror_layout.ts";
 import type { DrainDeps } from "./drain.ts";
 import { applyExpire, type ExpirePolicy } from "./expire.ts";
@@ -19,6 +20,8 @@ export async function sweepLane(deps: DrainDeps, lane: LaneId): Promise<number> 
   const { mirrorPrefix } = deps;
   if (mirrorPrefix !== undefined && isMirrorable(lane)) {
     await deps.store.delete(removed.map((name) => segmentKey(mirrorPrefix, lane, name)));
+    const mirror = { store: deps.store, prefix: mirrorPrefix };
+    await removeActiveCopies(mirror, lane, new Set(removed));
   }
   await deps.catalog.forgetConsumed(removed);
   deps.observer?.swept?.(lane, removed.length);

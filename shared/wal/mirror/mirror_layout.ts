@@ -74,8 +74,14 @@ export function activeKey(prefix: string, lane: LaneId, name: string, bytes: num
 
 /** Of the copies of one active segment. */
 export function activePrefix(prefix: string, lane: LaneId, name: string): string {
-  assert(isMirrorable(lane) && isSegmentName(name), `${JSON.stringify(lane)} ${name} of a mirror`);
-  return `${prefix}/${ACTIVE}/${lane.tenant}/${lane.index}/${name}.`;
+  assert(isSegmentName(name), `segment name ${JSON.stringify(name)}`);
+  return `${activeLanePrefix(prefix, lane)}${name}.`;
+}
+
+/** Of the copies of all active segments of a lane. */
+export function activeLanePrefix(prefix: string, lane: LaneId): string {
+  assert(isMirrorable(lane), `lane ${JSON.stringify(lane)} of a mirror`);
+  return `${prefix}/${ACTIVE}/${lane.tenant}/${lane.index}/`;
 }
 
 /** What an object of the mirror is; undefined for any other key. */

@@ -39,6 +39,13 @@ export type MirrorEvent =
     readonly segment: string;
     readonly bytes: number;
   }
+  /** The first bytes of one that is being written. */
+  | {
+    readonly kind: "copied";
+    readonly lane: LaneId;
+    readonly segment: string;
+    readonly bytes: number;
+  }
   /** Its rows were committed before its turn came. */
   | { readonly kind: "skipped"; readonly lane: LaneId; readonly segment: string };
 
@@ -169,7 +176,7 @@ async function putSegment(store: ObjectStore, key: string, bytes: Uint8Array): P
   }
 }
 
-async function createIfMissing(fs: FileSystem, path: string): Promise<void> {
+export async function createIfMissing(fs: FileSystem, path: string): Promise<void> {
   try {
     await using _file = await fs.create(path);
   } catch (error) {
@@ -177,7 +184,7 @@ async function createIfMissing(fs: FileSystem, path: string): Promise<void> {
   }
 }
 
-async function readIfPresent(fs: FileSystem, path: string): Promise<Uint8Array | undefined> {
+export async function readIfPresent(fs: FileSystem, path: string): Promise<Uint8Array | undefined> {
   try {
     return await fs.readFile(path);
   } catch (error) {

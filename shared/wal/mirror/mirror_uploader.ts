@@ -1,12 +1,13 @@
 /**
- * Keeps a mirror behind the WAL of this process: rounds of `mirrorSegments`, each begun by a seal, pauses that grow while
- * the store does not answer. Nothing waits for it, and it holds no more than `parallel` segments in memory.
+ * Keeps a mirror behind the WAL of this process: rounds of `mirrorSegments`, each begun by a seal, with `mirrorActive` at
+ * its interval; pauses grow while the store does not answer. Nothing waits for it, and it holds no more than `parallel` segments in memory.
  */
 
 import { getLogger } from "@logtape/logtape";
 import { messageOf } from "../../base/errors.ts";
 import type { Clock } from "../../os/clock.ts";
 import type { Random } from "../../os/random.ts";
+import { type ActiveCopies, mirrorActive } from "./mirror_active.ts";
 import {
   type MirrorBacklog,
   mirrorBacklog,
@@ -25,6 +26,8 @@ const STOP_MS_MAX = 5_000;
 export interface UploaderOptions extends MirrorDeps {
   readonly clock: Clock;
   readonly random: Random;
+  /** How often segments that are being written are copied; 0 never. */
+  readonly activeIntervalMs: number;
   /** A round ended with `error`. */
   readonly onFailure: (error: unknown) => void;
 }
@@ -32,6 +35,8 @@ export interface UploaderOptions extends MirrorDeps {
 export class MirrorUploader implements AsyncDisposable {
   readonly #options: UploaderOptions;
   readonly #mirrored: Mirrored = new Map();
+  readonly #copies: ActiveCopies = new Map();
+  #copyAtMs = 0;
   readonly #over = new AbortController();
   readonly #log = getLogger(["svc", "wal", "mirror"]);
   readonly #running: Promise<void>;
@@ -87,6 +92,7 @@ export class MirrorUploader implements AsyncDisposable {
   async #round(signal: AbortSignal): Promise<void> {
     try {
       await mirrorSegments(this.#options, this.#mirrored, signal);
+      await this.#copyActive(signal);
       if (this.#failures > 0) this.#log.info("the WAL is mirrored again");
       this.#failures = 0;
     } catch (error) {
@@ -100,8 +106,20 @@ export class MirrorUploader implements AsyncDisposable {
     }
   }
 
+  async #copyActive(signal: AbortSignal): Promise<void> {
+    const { activeIntervalMs, clock } = this.#options;
+    if (activeIntervalMs === 0 || clock.monotonicMs() < this.#copyAtMs) return;
+    this.#copyAtMs = clock.monotonicMs() + activeIntervalMs;
+    const seen = { copies: this.#copies, mirrored: this.#mirrored };
+    await mirrorActive(this.#options, seen, signal);
+  }
+
   #pauseMs(): number {
-    if (this.#failures === 0) return POLL_MS;
+    const { activeIntervalMs, clock } = this.#options;
+    if (this.#failures === 0) {
+      if (activeIntervalMs === 0) return POLL_MS;
+      return Math.max(0, Math.min(POLL_MS, this.#copyAtMs - clock.monotonicMs()));
+    }
     const bound = Math.min(PAUSE_MS_MAX, PAUSE_MS_MIN * 2 ** Math.min(this.#failures, 10));
     return bound * (0.5 + this.#options.random.float() / 2);
   }
