@@ -42,18 +42,28 @@ export class BenchServers implements AsyncDisposable {
   }
 
   /** The ingest server of this workspace under its usual permissions. */
-  async startIngest(options: { grpcPort?: number } = {}): Promise<RunningServer> {
+  async startIngest(
+    options: {
+      grpcPort?: number;
+      /** Default `dataDir`. */
+      dataDir?: string;
+      args?: readonly string[];
+      env?: Readonly<Record<string, string>>;
+    } = {},
+  ): Promise<RunningServer> {
     const [port = 0, metricsPort = 0] = freePorts(2);
-    await Deno.mkdir(join(this.dataDir, "wal"), { recursive: true });
+    const { dataDir = this.dataDir, args = [], env = {} } = options;
+    await Deno.mkdir(join(dataDir, "wal"), { recursive: true });
     const grpc = options.grpcPort === undefined
       ? ["--disable-otlp-grpc"]
       : ["--otlp-grpc-listen", `127.0.0.1:${options.grpcPort}`];
     const process = new Deno.Command(Deno.execPath(), {
-      args: processArguments("ingest", this.dataDir, [
+      args: processArguments("ingest", dataDir, [
         ...["--bind", `127.0.0.1:${port}`, "--metrics-bind", `127.0.0.1:${metricsPort}`],
         ...grpc,
-      ]),
-      env: { SVC_LOG: "warning" },
+        ...args,
+      ], env),
+      env: { SVC_LOG: "warning", ...env },
       stdin: "null",
       stdout: "null",
       stderr: "inherit",

@@ -61,7 +61,7 @@ async function drainBacklog(rows: number): Promise<{ seconds: number; peakBytes:
   }
 }
 
-async function fillWal(root: string, rows: number): Promise<void> {
+export async function fillWal(root: string, rows: number): Promise<void> {
   await using wal = await openWal({
     fs: new DenoFileSystem(),
     clock: new SystemClock(),
@@ -79,12 +79,19 @@ async function fillWal(root: string, rows: number): Promise<void> {
   }
 }
 
-async function runCompactor(dir: string): Promise<{ seconds: number; peakBytes: number }> {
+/** Runs the compactor over the data directory once; `args` and `env` say where its tables are, by default there. */
+export async function runCompactor(
+  dir: string,
+  { args = [], env = {} }: {
+    readonly args?: readonly string[];
+    readonly env?: Readonly<Record<string, string>>;
+  } = {},
+): Promise<{ seconds: number; peakBytes: number }> {
   const metrics = `127.0.0.1:${freePorts(1)[0]}`;
   const start = performance.now();
   const process = new Deno.Command(Deno.execPath(), {
-    args: processArguments("compactor", dir, ["--once", "--metrics-bind", metrics]),
-    env: { SVC_LOG: "warning" },
+    args: processArguments("compactor", dir, ["--once", "--metrics-bind", metrics, ...args], env),
+    env: { SVC_LOG: "warning", ...env },
     stdin: "null",
     stdout: "null",
     stderr: "inherit",

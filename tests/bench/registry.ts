@@ -9,6 +9,7 @@ import { LATENCY } from "./latency_benchmark.ts";
 import { MEMORY } from "./memory_benchmark.ts";
 import { OBJECT_STORE } from "./object_store_benchmark.ts";
 import { QUERY } from "./query_benchmark.ts";
+import { REMOTE } from "./remote_benchmark.ts";
 import { SQL } from "./sql_benchmark.ts";
 
 export const BENCHMARKS: readonly Benchmark[] = [
@@ -21,4 +22,5 @@ export const BENCHMARKS: readonly Benchmark[] = [
   QUERY,
   FRESHNESS,
   OBJECT_STORE,
+  REMOTE,
 ];
