@@ -4,13 +4,14 @@
  * - `putNew` is one conditional PUT (`If-None-Match: *`), from `PART_BYTES_MAX` on a multipart upload that is
  *   completed under the same condition and aborted when a part fails. A service that does not know the condition
  *   replaces instead; keys of this program hold a fresh UUID, so that no two writers have the same.
- * - Each upload carries its MD5, each answer is as long as it announced: a half-sent body is `unavailable`.
+ * - Each upload carries its SHA-256, signed with the request, made on a thread of the runtime's own (a hash of a whole
+ *   segment would hold up whatever else the process does); each answer is as long as it announced: a half-sent body is
+ *   `unavailable`.
  * - One attempt, with a deadline; `retrying_store.ts` tries again.
  *
  * Needs net permission for the endpoint, and env `AWS_*`, which the library looks into when it is loaded.
  */
 
-import { createHash } from "node:crypto";
 import {
   AbortMultipartUploadCommand,
   CompleteMultipartUploadCommand,
@@ -24,6 +25,7 @@ import {
   UploadPartCommand,
 } from "@aws-sdk/client-s3";
 import { FetchHttpHandler } from "@smithy/fetch-http-handler";
+import { hexOf } from "../base/bytes.ts";
 import { VERSION } from "../base/version.ts";
 import { checkKey, checkPrefix } from "./object_key.ts";
 import type { ObjectInfo, ObjectStore } from "./object_store.ts";
@@ -143,7 +145,6 @@ class S3Store implements ObjectStore {
           ...this.#at(Key),
           Body: bytes,
           ContentLength: bytes.byteLength,
-          ContentMD5: md5Of(bytes),
           IfNoneMatch: "*",
         }),
       );
@@ -188,7 +189,6 @@ class S3Store implements ObjectStore {
               PartNumber: part + 1,
               Body,
               ContentLength: Body.byteLength,
-              ContentMD5: md5Of(Body),
             }),
           );
           tags[part] = ETag;
@@ -259,6 +259,13 @@ function clientOf(access: S3Access, requestTimeout: number): S3Client {
   });
   // It reads variables of a platform that this does not run on.
   client.middlewareStack.remove("recursionDetectionMiddleware");
+  // Told the payload's hash, the signer does not make it itself, on this thread.
+  client.middlewareStack.add((next) => async (args) => {
+    const { Body } = args.input as { Body?: unknown };
+    const { headers } = args.request as { headers: Record<string, string> };
+    if (Body instanceof Uint8Array) headers["x-amz-content-sha256"] = await sha256Of(Body);
+    return await next(args);
+  }, { step: "build", name: "payloadHash" });
   return client;
 }
 
@@ -275,6 +282,7 @@ async function wholeBody({ Body, ContentLength }: Answered): Promise<Uint8Array<
   return bytes as Uint8Array<ArrayBuffer>;
 }
 
-function md5Of(bytes: Uint8Array): string {
-  return createHash("md5").update(bytes).digest("base64");
+async function sha256Of(bytes: Uint8Array): Promise<string> {
+  const digest = await crypto.subtle.digest("SHA-256", bytes as Uint8Array<ArrayBuffer>);
+  return hexOf(new Uint8Array(digest));
 }
