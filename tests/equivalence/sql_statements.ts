@@ -294,6 +294,37 @@ const SHAPES: readonly string[] = [
   "SELECT name FROM metrics GROUP BY name ORDER BY sum(value::DECIMAL(18, 3)) DESC",
 ];
 
+/** Words of `raw` in a plain engine's words: of scripts that put spaces between them. */
+const WORDS = String.raw`string_split_regex(lower(raw), '[^\p{L}\p{N}\p{M}_]+')`;
+
+/** `match_*` of SPEC.md 4.2 beside lists of words, and beside LIKE where each letter is a word. */
+const OWN_SEARCHES: readonly Statement[] = [
+  ["match_terms(raw, 'refused CONNECTION')", `list_has_all(${WORDS}, ['refused', 'connection'])`],
+  ["match(raw, 'ÜBERLAUF')", `list_contains(${WORDS}, 'überlauf')`],
+  ["match_terms(raw, 'café naïve')", `list_has_all(${WORDS}, ['café', 'naïve'])`],
+  ["match_terms(raw, 'underscore')", `list_contains(${WORDS}, 'underscore')`],
+  ["match_terms(raw, '_underscore_')", `list_contains(${WORDS}, '_underscore_')`],
+  ["match_any(raw, 'anna 12ms')", `list_has_any(${WORDS}, ['anna', '12ms'])`],
+  ["NOT match_any(raw, 'get post')", `NOT list_has_any(${WORDS}, ['get', 'post'])`],
+  [
+    "match_phrase(raw, 'connection refused')",
+    `' ' || array_to_string(${WORDS}, ' ') || ' ' LIKE '% connection refused %'`,
+  ],
+  [
+    "match_phrase(raw, 'refused connection')",
+    `' ' || array_to_string(${WORDS}, ' ') || ' ' LIKE '% refused connection %'`,
+  ],
+  ["match_phrase(raw, '据库')", "raw LIKE '%据库%'"],
+  ["match_terms(raw, '库数')", "raw LIKE '%库%' AND raw LIKE '%数%'"],
+  [
+    "match_prefix(raw, 'CONN') OR host = 'h1'",
+    `len(list_filter(${WORDS}, lambda w: starts_with(w, 'conn'))) > 0 OR host = 'h1'`,
+  ],
+].map(([own = "", plain = ""]) => ({
+  sql: `SELECT host, raw, count(*) AS n FROM events WHERE ${own} GROUP BY ALL ORDER BY ALL`,
+  plain: `SELECT host, raw, count(*) AS n FROM events WHERE ${plain} GROUP BY ALL ORDER BY ALL`,
+}));
+
 /** This service's own functions and names, asked in a plain engine's words. SPEC.md 4.2. */
 const OWN_WORDS: readonly Statement[] = [
   {
@@ -422,4 +453,4 @@ export const STATEMENTS: readonly Statement[] = [
     `(SELECT {${values.map((value, i) => `'v${i}': ${value}`).join(", ")}} AS x)`
   ),
   ...SHAPES,
-].map(plainly).concat(OWN_WORDS);
+].map(plainly).concat(OWN_WORDS, OWN_SEARCHES);
