@@ -100,6 +100,11 @@ export class S3Process implements AsyncDisposable {
     };
   }
 
+  /** The same past the door: no faults, no delays, no conditions, and nothing of this process in the way. */
+  get directEnvironment(): Record<string, string> {
+    return { ...this.environment, AWS_ENDPOINT_URL: `http://127.0.0.1:${this.#port}` };
+  }
+
   async [Symbol.asyncDispose](): Promise<void> {
     await this.#door.shutdown();
     await this.#server.stdin.close();

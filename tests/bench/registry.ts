@@ -7,6 +7,7 @@ import { FRESHNESS } from "./freshness_benchmark.ts";
 import { INGEST } from "./ingest_benchmark.ts";
 import { LATENCY } from "./latency_benchmark.ts";
 import { MEMORY } from "./memory_benchmark.ts";
+import { MIXED } from "./mixed_benchmark.ts";
 import { OBJECT_STORE } from "./object_store_benchmark.ts";
 import { QUERY } from "./query_benchmark.ts";
 import { REMOTE } from "./remote_benchmark.ts";
@@ -20,6 +21,7 @@ export const BENCHMARKS: readonly Benchmark[] = [
   DRAIN,
   SQL,
   QUERY,
+  MIXED,
   FRESHNESS,
   OBJECT_STORE,
   REMOTE,

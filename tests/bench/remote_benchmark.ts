@@ -72,7 +72,7 @@ async function mirror(s3: S3Process, seconds: number): Promise<BenchRow> {
   const on = await servers.startIngest({
     dataDir: join(servers.dir, "on"),
     args: ["--warehouse-url", "s3://warehouse/mirror"],
-    env: s3.environment,
+    env: s3.directEnvironment,
   });
   const rates: { off: number; on: number }[] = [];
   for (let round = 0; round < ROUNDS; round += 1) {

@@ -1,0 +1,101 @@
+/**
+ * Clients of three kinds at once on one query server: who browses the newest rows and who counts a short range must not
+ * wait long for who searches the whole table. Each client asks again when it has its answer.
+ */
+
+import type { BenchSize } from "./benchmark.ts";
+import { type Benchmark, type BenchRow, formatCount, formatMs, percentile } from "./benchmark.ts";
+import { BenchServers } from "./bench_servers.ts";
+import { buildTable, START_NS } from "./table_fixture.ts";
+
+const CLIENTS = 32;
+const IDLE_ROUNDS = 200;
+const WARM_ROUNDS = 20;
+const RATIO_MAX = 3;
+const NS_PER_MS = 1_000_000n;
+
+/** Of every four clients two browse, one counts, one searches. */
+const KINDS = ["browse", "count", "browse", "search"] as const;
+type Kind = typeof KINDS[number];
+
+export const MIXED: Benchmark = {
+  name: "mixed",
+  summary: `${CLIENTS} clients that browse, count and search`,
+  sizes: { small: { rows: 2_000_000, seconds: 8 }, full: { rows: 10_000_000, seconds: 30 } },
+  async run({ rows, seconds }: BenchSize): Promise<BenchRow[]> {
+    await using table = await buildTable(rows);
+    await using servers = await BenchServers.create("mixed");
+    const { port } = await servers.startQuery(table.dir);
+    const statements = statementsOver(rows);
+    const idle = new Map<Kind, number[]>();
+    for (const kind of ["browse", "count"] as const) {
+      for (let round = 0; round < WARM_ROUNDS; round += 1) await ask(port, statements[kind]);
+      idle.set(kind, await repeat(IDLE_ROUNDS, () => ask(port, statements[kind])));
+    }
+    const loaded = await load(port, statements, seconds);
+    const searches = loaded.get("search")?.length ?? 0;
+    return (["browse", "count"] as const).map((kind) => {
+      const idleMs = percentile(idle.get(kind) ?? [], 0.99);
+      const loadedMs = percentile(loaded.get(kind) ?? [], 0.99);
+      return {
+        what: `${kind} among ${CLIENTS} clients, ${formatCount(rows)} rows; ` +
+          `${(searches / seconds).toFixed(1)} searches/s beside`,
+        ours: `p99 ${formatMs(loadedMs)}, median ${
+          formatMs(percentile(loaded.get(kind) ?? [], 0.5))
+        }`,
+        reference: `idle p99 ${formatMs(idleMs)}`,
+        ratio: `${(loadedMs / idleMs).toFixed(1)}×`,
+        target: `≤ ${RATIO_MAX}×`,
+        reached: loadedMs <= RATIO_MAX * idleMs,
+      };
+    });
+  },
+};
+
+function statementsOver(rows: number): Readonly<Record<Kind, string>> {
+  // A row a millisecond: `table_fixture.ts`.
+  const from = new Date(Number((START_NS + BigInt(rows - 10_000) * NS_PER_MS) / NS_PER_MS));
+  return {
+    browse: "SELECT timestamp, host, raw FROM events ORDER BY timestamp DESC LIMIT 100",
+    count: `SELECT count(*) FROM events WHERE timestamp >= '${from.toISOString()}'`,
+    search: "SELECT count(*) FROM events WHERE raw LIKE '%no such text anywhere%'",
+  };
+}
+
+/** Milliseconds of each answer, by kind. */
+async function load(
+  port: number,
+  statements: Readonly<Record<Kind, string>>,
+  seconds: number,
+): Promise<Map<Kind, number[]>> {
+  const until = performance.now() + seconds * 1_000;
+  const taken = new Map<Kind, number[]>();
+  await Promise.all(Array.from({ length: CLIENTS }, async (_, client) => {
+    const kind = KINDS[client % KINDS.length] ?? "browse";
+    const own = taken.get(kind) ?? [];
+    taken.set(kind, own);
+    while (performance.now() < until) own.push(await ask(port, statements[kind]));
+  }));
+  return taken;
+}
+
+async function repeat(times: number, action: () => Promise<number>): Promise<number[]> {
+  const values: number[] = [];
+  for (let at = 0; at < times; at += 1) values.push(await action());
+  return values;
+}
+
+/** A refused statement is asked again, and its wait counts: a client would do the same. */
+async function ask(port: number, query: string): Promise<number> {
+  const start = performance.now();
+  for (;;) {
+    const response = await fetch(`http://127.0.0.1:${port}/api/v1/sql`, {
+      method: "POST",
+      body: JSON.stringify({ query }),
+    });
+    const text = await response.text();
+    if (response.status === 200) return performance.now() - start;
+    if (response.status !== 429 && response.status !== 503) throw new Error(text);
+    await new Promise((resolve) => setTimeout(resolve, 50));
+  }
+}
