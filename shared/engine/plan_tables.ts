@@ -1,6 +1,7 @@
 /** Plans the tables of one statement: names to snapshots, time ranges to files, what is left of the WAL. */
 
 import { isOperatingError, OperatingError } from "../base/errors.ts";
+import type { IndexState } from "../catalog/index_catalog.ts";
 import { BUILT_IN_TABLES } from "../event/built_in_tables.ts";
 import { type DocMapping, TIMESTAMP_FIELD_DEFAULT } from "../event/index_config.ts";
 import { indexSchema } from "../event/index_schema.ts";
@@ -183,7 +184,20 @@ async function planCall(
     request: { ...request, signal: request.deadline.signal },
     state,
   });
+  if (planned.plan.delta.length === 0 && !await isTable(source, planned.plan.ident, state)) {
+    throw await unknown(source, namespace, call.table);
+  }
   return { ...planned, deltaMs: nowMs() - startMs };
+}
+
+/** Whether there is such a table, though the WAL has no row for it. */
+async function isTable(
+  { catalog }: PlanSource,
+  ident: TableIdent,
+  state: IndexState | undefined,
+): Promise<boolean> {
+  if (BUILT_IN_TABLES.has(ident.name) || state?.index !== undefined) return true;
+  return await catalog.metadataLocation(ident) !== undefined;
 }
 
 /** Only what is committed, as `pin` has it. */

@@ -97,7 +97,7 @@ async function onStage(test: (stage: Stage) => Promise<void>): Promise<void> {
     ...["--bind", "127.0.0.1:0", "--metrics-bind", "127.0.0.1:0"],
     ...["--data-dir", lab.dir, "--query-wal-buffer-dir", `${lab.dir}/wal`],
     ...["--cache-dir", `${lab.dir}/server-cache`],
-    ...["--threads", "2", "--memory-pool-bytes", String(256 * 2 ** 20)],
+    ...["--threads", "2", "--memory-pool-bytes", String(256 * 2 ** 20), "--query-hot-caches"],
     ...["--oidc-issuer", issuer.url, "--oidc-audience", AUDIENCE, "--oidc-tenant-claim", "org"],
   ]);
   await using server = await startQuery(settings);
@@ -183,6 +183,10 @@ function nosyStatements(zebraFile: string): string[] {
     "read_text('catalog.db')",
     "last_values()",
     "distinct_values('host')",
+    "distinct_values('host', 'zebra.events')",
+    "distinct_values('host', '../zebra/events')",
+    "last_values(zebra.events)",
+    "last_values('zebra/events')",
     "query_audit",
   ];
   return [
@@ -345,6 +349,11 @@ const SHARED: readonly (readonly [query: string, rows: (tenant: Tenant) => unkno
     "SELECT count(*) FROM events WHERE raw LIKE 'r-%' AND host = 'h-mark4712'",
     (tenant) => [[tenant === "zebra" ? rowsOf("zebra") : 0]],
   ],
+  [
+    "SELECT value, rows FROM distinct_values('host')",
+    (tenant) => [[`h-${MARKS[tenant]}`, TENANTS[tenant].waiting]],
+  ],
+  ["SELECT host FROM last_values()", (tenant) => [[`h-${MARKS[tenant]}`]]],
 ];
 
 function rowsOf(tenant: Tenant): number {

@@ -107,7 +107,6 @@ export class HotCaches {
     const turn = lane.turn.then(() => this.#refresh(lane, question));
     lane.turn = turn.catch(() => {});
     await turn;
-    this.#trim(lane, question.lane);
     return [...lane.segments]
       .filter(([, { epoch }]) => epoch >= question.epoch)
       .sort(([a], [b]) => a < b ? -1 : 1)
@@ -135,7 +134,7 @@ export class HotCaches {
       signal.throwIfAborted();
       if (hot.segments.get(info.name)?.complete === true) continue;
       try {
-        await this.#read(hot, info, tags);
+        await this.#read(hot, info, { tags, signal });
       } catch (error) {
         // Swept since it was listed.
         if (!isOperatingError(error, "not_found")) throw error;
@@ -144,7 +143,11 @@ export class HotCaches {
     }
   }
 
-  async #read(hot: HotLane, info: SegmentInfo, tags: readonly string[]): Promise<void> {
+  async #read(
+    hot: HotLane,
+    info: SegmentInfo,
+    { tags, signal }: { readonly tags: readonly string[]; readonly signal: AbortSignal },
+  ): Promise<void> {
     await using reader = await this.#wal.open(info.lane, info.name);
     let segment = hot.segments.get(info.name);
     if (segment === undefined) {
@@ -162,6 +165,8 @@ export class HotCaches {
       for await (const frame of reader.frames(segment.nextOffset)) {
         segment.summary.add(decodeBatch(frame.message, schema), tags);
         segment.nextOffset = frame.endOffset;
+        this.#trim(hot, info.lane);
+        signal.throwIfAborted();
       }
     } catch (error) {
       if (!isOperatingError(error, "corrupt")) throw error;
@@ -173,6 +178,7 @@ export class HotCaches {
     segment.complete = info.state !== "active";
   }
 
+  /** Keeps the bound while a lane is read, frame by frame: one with too many values is given up before it is all read. */
   #trim(own: HotLane, lane: LaneId): void {
     let bytes = this.bytes;
     for (const [name, other] of [...this.#lanes]) {

@@ -93,7 +93,12 @@ Deno.test({
     deepStrictEqual(await values("distinct_values('host', 'orders')"), ["orders"]);
     const acme = { tenant: "acme", namespace: "acme" };
     deepStrictEqual(await values("distinct_values('host')", acme), ["other"]);
-    deepStrictEqual(await values("distinct_values('host', 'none')"), []);
+    await rejects(values("distinct_values('host', 'none')"), { reason: "unknown_table" });
+    await rejects(values("last_values('../default/events')"), {
+      reason: "unknown_table",
+      message: /there is no such table; there are: events/,
+    });
+    deepStrictEqual(await values("distinct_values('service', 'traces')"), []);
   },
 });
 
@@ -127,15 +132,24 @@ Deno.test({
   },
 });
 
-/** Counts how often segments are opened. */
-function counting(wal: WalReader): WalReader & { opened: number } {
+/** Counts how often segments are opened, and the rows that are read of them. */
+function counting(wal: WalReader): WalReader & { opened: number; rows: number } {
   const counted = {
     opened: 0,
+    rows: 0,
     lanes: () => wal.lanes(),
     list: wal.list.bind(wal),
-    open: (...args: Parameters<WalReader["open"]>) => {
+    open: async (...args: Parameters<WalReader["open"]>) => {
       counted.opened += 1;
-      return wal.open(...args);
+      const segment = await wal.open(...args);
+      const frames = segment.frames.bind(segment);
+      segment.frames = async function* (offset) {
+        for await (const frame of frames(offset)) {
+          counted.rows += frame.rows;
+          yield frame;
+        }
+      };
+      return segment;
     },
   };
   return counted;
@@ -159,7 +173,7 @@ Deno.test({
       const values = await caches.distinctValues(question(EVENTS), "host");
       deepStrictEqual([...values.keys()], ["a"]);
     }
-    equal(wal.opened, 1);
+    deepStrictEqual([wal.opened, wal.rows], [1, 1]);
     const other: LaneId = { tenant: "default", index: "other" };
     await lab.append(Array.from({ length: 4 }, (_, i) => ({ ns: at(i), host: `h${i}` })), other);
     equal((await caches.distinctValues(question(other), "host")).size, 4);
@@ -169,6 +183,26 @@ Deno.test({
       code: "unavailable",
       reason: "hot_cache_full",
     });
+  },
+});
+
+Deno.test({
+  name:
+    "HotCaches keeps its bound while it reads a lane with too many values, and reads no further",
+  async fn() {
+    await using lab = await EngineLab.open({ wal: true });
+    const wal = counting(openWalReader(new DenoFileSystem(), `${lab.dir}/wal`));
+    const caches = new HotCaches({ wal, bytesMax: 20_000 });
+    for (let frame = 0; frame < 20; frame += 1) {
+      await lab.append(
+        Array.from({ length: 20 }, (_, i) => ({ ns: at(i), host: `${frame}-${i}` })),
+      );
+    }
+    const { signal } = new AbortController();
+    const asked = caches.distinctValues({ lane: EVENTS, tags: ["host"], epoch: 0, signal }, "host");
+    await rejects(asked, { code: "unavailable", reason: "hot_cache_full" });
+    ok(wal.rows < 200, `${wal.rows} rows read`);
+    equal(caches.bytes, 0);
   },
 });
 

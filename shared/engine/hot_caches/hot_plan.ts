@@ -38,7 +38,7 @@ export interface PlannedHotCall {
   readonly lease: Disposable;
 }
 
-/** Errors: `invalid_argument` (`hot_caches_off`, `unknown_table`, `unknown_dimension`); those of the caches. */
+/** Errors: `invalid_argument` (`hot_caches_off`, `unknown_dimension`); those of the caches. */
 export async function planHotCall(
   source: HotSource | undefined,
   call: HotCall,
