@@ -24,17 +24,24 @@ export function bulkReplyText(reply: BulkReply, fields: ReplyFields): string {
   return `{${members.join(",")}}`;
 }
 
+/** A text that is put together from pieces keeps them all until it is joined. */
+const ITEMS_JOINED = 1_024;
+
 /** Items of which the filter leaves nothing are left out, as in the original. */
 function itemsText(items: readonly BulkItem[], fields: ReplyFields): string {
   const names = new QuotedNames();
-  let text = "";
+  const parts: string[] = [];
+  let texts: string[] = [];
   for (const item of items) {
     const members = itemText(item, { fields: fields.items[item.action], names });
     if (members === "") continue;
-    text += text === "" ? `{"${item.action}":{` : `,{"${item.action}":{`;
-    text += `${members}}}`;
+    texts.push(`{"${item.action}":{${members}}}`);
+    if (texts.length < ITEMS_JOINED) continue;
+    parts.push(texts.join(","));
+    texts = [];
   }
-  return text;
+  if (texts.length > 0) parts.push(texts.join(","));
+  return parts.join(",");
 }
 
 interface ItemContext {

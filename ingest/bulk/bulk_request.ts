@@ -9,7 +9,7 @@ import { isOperatingError, OperatingError } from "../../shared/base/errors.ts";
 import type { ColumnBatch } from "../../shared/columns/batch.ts";
 import { STRICT_MAPPING } from "../../shared/event/mapped_values.ts";
 import { indexNameFault } from "../index_name.ts";
-import { type ActionLine, ActionLines } from "./action_line.ts";
+import { type ActionLine, ActionLines, type BulkAction } from "./action_line.ts";
 import { forEachLine } from "./body_lines.ts";
 import type { BulkItem, ItemError } from "./bulk_items.ts";
 import type { DocumentBuilder, DocumentBuilders } from "./document_builders.ts";
@@ -17,11 +17,13 @@ import type { DocumentBuilder, DocumentBuilders } from "./document_builders.ts";
 /** Most indexes of one request; documents of further ones are to be sent again. */
 export const REQUEST_INDEXES_MAX = 64;
 /** Most actions of one request: each costs memory, and an item of the reply, however short its line is. */
-export const REQUEST_ACTIONS_MAX = 500_000;
+export const REQUEST_ACTIONS_MAX = 200_000;
 /** What an action costs in memory until its request is answered, its part of the reply included; measured. */
-const ACTION_BYTES = 256;
-/** Actions are charged by so many at a time. */
-const ACTIONS_CHARGED = 1_024;
+const ACTION_BYTES = 1_024;
+/** The same of a refusal, which the reply has as a text with each action; measured. */
+const REFUSAL_BYTES = 1_024;
+/** Actions and refusals are charged by so many at a time. */
+const CHARGED_AT_ONCE = 64;
 
 export interface BulkOptions {
   readonly tenant: string;
@@ -74,8 +76,11 @@ interface OpenIndex {
 
 class BulkDecoder {
   readonly #options: BulkOptions;
+  /** Every item of the reply may repeat it: one that no index can have is not kept at any length. */
+  readonly #pathIndex: string;
   readonly #actions = new ActionLines();
   readonly #items: BulkItem[] = [];
+  #refusals = 0;
   readonly #indexes = new Map<string, OpenIndex>();
   /** Of the names seen in this request. */
   readonly #faults = new Map<string, ItemError | undefined>();
@@ -85,6 +90,7 @@ class BulkDecoder {
 
   constructor(options: BulkOptions) {
     this.#options = options;
+    this.#pathIndex = shortened(options.pathIndex ?? "");
   }
 
   line(text: string | null, line: number): void {
@@ -118,31 +124,22 @@ class BulkDecoder {
   }
 
   #action({ action, index, id }: ActionLine): void {
-    const name = index ?? this.#options.pathIndex ?? "";
-    const isWrite = action === "index" || action === "create";
+    if (this.#items.length === REQUEST_ACTIONS_MAX) throw tooManyActions();
+    if (this.#items.length % CHARGED_AT_ONCE === 0) {
+      this.#options.charge(CHARGED_AT_ONCE * ACTION_BYTES);
+    }
+    const name = index ?? this.#pathIndex;
     const item: BulkItem = {
       action,
       index: name,
       id: id ?? `${this.#options.idPrefix}${this.#items.length.toString(36)}`,
-      error: isWrite ? this.#faultOf(name) : unsupportedAction(action),
+      error: action === "index" || action === "create" ? this.#faultOf(name) : UNSUPPORTED[action],
     };
-    if (this.#items.length % ACTIONS_CHARGED === 0) this.#charge();
     this.#items.push(item);
+    if (item.error !== undefined) this.#chargeRefusal();
     if (action === "delete") return;
     this.#pending = item;
     this.#pendingHasId = id !== undefined;
-  }
-
-  #charge(): void {
-    if (this.#items.length >= REQUEST_ACTIONS_MAX) {
-      throw new OperatingError(
-        "too_large",
-        `cannot take more than ${REQUEST_ACTIONS_MAX} actions in a request, and nothing of this one ` +
-          "was stored: send smaller ones",
-        { reason: "too_many_actions" },
-      );
-    }
-    this.#options.charge(ACTIONS_CHARGED * ACTION_BYTES);
   }
 
   #document(item: BulkItem, { text, line }: { text: string | null; line: number }): void {
@@ -160,7 +157,15 @@ class BulkDecoder {
       const isStrict = isOperatingError(error.cause) && error.cause.reason === STRICT_MAPPING;
       const type = isStrict ? "strict_dynamic_mapping_exception" : "document_parsing_exception";
       item.error = { status: 400, type, reason: error.message };
+      this.#chargeRefusal();
     }
+  }
+
+  #chargeRefusal(): void {
+    if (this.#refusals % CHARGED_AT_ONCE === 0) {
+      this.#options.charge(CHARGED_AT_ONCE * REFUSAL_BYTES);
+    }
+    this.#refusals += 1;
   }
 
   #open(index: string): OpenIndex {
@@ -198,13 +203,22 @@ function nameError(index: string): ItemError | undefined {
   }
   const fault = indexNameFault(index);
   if (fault === undefined) return undefined;
-  const shown = index.length > 140 ? `${index.slice(0, 140)}…` : index;
   return {
     status: 400,
     type: "invalid_index_name_exception",
-    reason: `Invalid index name [${shown}], ${fault}`,
+    reason: `Invalid index name [${shortened(index)}], ${fault}`,
   };
 }
+
+/** Longer than any index's name. ASCII: one other character makes the whole reply take two bytes each in memory. */
+function shortened(index: string): string {
+  return index.length > 140 ? `${index.slice(0, 140)}...` : index;
+}
+
+const UNSUPPORTED: Readonly<Record<Exclude<BulkAction, "index" | "create">, ItemError>> = {
+  update: unsupportedAction("update"),
+  delete: unsupportedAction("delete"),
+};
 
 function unsupportedAction(action: string): ItemError {
   return {
@@ -212,6 +226,15 @@ function unsupportedAction(action: string): ItemError {
     type: "illegal_argument_exception",
     reason: `${action} is not supported: rows are only added, send index or create`,
   };
+}
+
+function tooManyActions(): OperatingError {
+  return new OperatingError(
+    "too_large",
+    `cannot take more than ${REQUEST_ACTIONS_MAX} actions in a request, and nothing of this one ` +
+      "was stored: send smaller ones",
+    { reason: "too_many_actions" },
+  );
 }
 
 function refusal(message: string, reason = "malformed_bulk"): OperatingError {

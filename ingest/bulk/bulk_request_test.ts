@@ -4,6 +4,8 @@ import { isOperatingError, OperatingError } from "../../shared/base/errors.ts";
 import { rowsOf } from "../../shared/columns/rows.ts";
 import { EVENTS_SCHEMA } from "../../shared/event/events.ts";
 import type { TableSchema } from "../../shared/event/schema.ts";
+import { bulkReplyText } from "./bulk_reply.ts";
+import { replyFieldsOf } from "./filter_path.ts";
 import { decodeBulk, REQUEST_ACTIONS_MAX, REQUEST_INDEXES_MAX } from "./bulk_request.ts";
 import { EventDocumentBuilders } from "./document_builders.ts";
 import { arriving, cutInPieces } from "./testing_pieces.ts";
@@ -320,14 +322,36 @@ Deno.test({
     };
     const { items } = await decodeBulk(actions(100_000), options);
     assert.equal(items.length, 100_000);
-    assert.ok(charged >= 100_000 * 200, `${charged} bytes for 100,000 actions`);
+    assert.ok(charged >= 100_000 * 1_500, `${charged} bytes for 100,000 refusals`);
     await assert.rejects(
-      decodeBulk(actions(REQUEST_ACTIONS_MAX + 5_000), options),
+      decodeBulk(actions(REQUEST_ACTIONS_MAX + 1), options),
       (error) => isOperatingError(error, "too_large") && error.reason === "too_many_actions",
     );
     const full = () => {
       throw new OperatingError("unavailable", "no room");
     };
     await assert.rejects(decodeBulk(actions(1_000), { ...options, charge: full }), /no room/);
+  },
+});
+
+Deno.test({
+  name: "decodeBulk repeats no endless index of a path in its items",
+  async fn() {
+    const index = `${"x".repeat(4_000)}!`;
+    const options = { tenant: "default", pathIndex: index, idPrefix: "P" };
+    const body = new TextEncoder().encode('{"index":{}}\n{}\n'.repeat(1_000));
+    async function* pieces() {
+      yield await Promise.resolve(body);
+    }
+    const { items } = await decodeBulk(pieces(), {
+      ...options,
+      nowNs: NOW_NS,
+      builders,
+      charge: () => {},
+    });
+    assert.equal(items.length, 1_000);
+    const reply = bulkReplyText({ tookMs: 1, items }, replyFieldsOf(null));
+    assert.match(reply, /Invalid index name \[x+\.\.\.\]/);
+    assert.ok(reply.length < 1_000 * 600, `${reply.length} characters`);
   },
 });
