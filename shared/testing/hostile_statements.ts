@@ -14,6 +14,7 @@ export type Verdict =
   | "not_one_select"
   | "refused_function"
   | "refused_syntax"
+  | "bad_hot_call"
   | "unknown_table"
   | "syntax_error"
   | "statement_too_large"
@@ -662,6 +663,27 @@ export const HOSTILE: Readonly<Record<string, readonly HostileCase[]>> = {
       "SELECT length(x) FROM (SELECT repeat('x', 60000) || range AS x FROM range(60000)) ORDER BY x",
     ],
     [LIMIT, "SELECT histogram(repeat('x', 60000) || range) FROM range(60000)"],
+  ],
+  "functions of this dialect that read, or look for words": [
+    ["unknown_table", "SELECT match_terms(raw, (SELECT max(raw) FROM $OTHER.events)) FROM events"],
+    [
+      "refused_function",
+      "SELECT match_any(raw, content) FROM events, read_text('$DIR/canary.txt')",
+    ],
+    ["harmless", "SELECT match_terms(raw, '''); ATTACH ''$DIR/x'' --') FROM events"],
+    ["harmless", "SELECT match_prefix(raw, chr(0) || '(?{.*}%_\\') FROM events"],
+    ["harmless", "SELECT match_phrase(repeat('a ', 30000), repeat('a ', 30000))"],
+    ["unknown_table", "SELECT * FROM distinct_values('host', '$OTHER.events')"],
+    ["unknown_table", "SELECT * FROM distinct_values('host', '../$OTHER/events')"],
+    ["unknown_table", "SELECT * FROM last_values('../../../$OTHER/events')"],
+    ["unknown_table", "SELECT * FROM last_values('$DIR/canary.txt')"],
+    ["unknown_table", "SELECT * FROM last_values('secrets')"],
+    ["bad_hot_call", "SELECT * FROM last_values($OTHER.events)"],
+    ["bad_hot_call", "SELECT * FROM last_values((SELECT raw FROM $OTHER.events))"],
+    ["unknown_table", 'SELECT * FROM "\u0001last_values(events)"'],
+    ["unknown_table", 'SELECT * FROM "\u0001last_values($OTHER.events)"'],
+    ["refused_function", "SELECT * FROM query_table('\u0001last_values(events)')"],
+    ["harmless", "SELECT * FROM last_values(events) AS x, last_values(events) AS y, last_values()"],
   ],
 };
 

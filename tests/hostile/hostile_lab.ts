@@ -55,6 +55,7 @@ export class HostileLab implements AsyncDisposable {
       parseOptions(OPTIONS, [
         ...["--bind", "127.0.0.1:0", "--metrics-bind", "127.0.0.1:0"],
         ...["--data-dir", lab.dir, "--query-wal-buffer-dir", `${lab.dir}/wal`, "--threads", "2"],
+        "--query-hot-caches",
         ...[
           "--memory-pool-bytes",
           String(128 * 2 ** 20),

@@ -73,6 +73,7 @@ const GATE_VERDICTS: ReadonlySet<string> = new Set([
   "not_one_select",
   "refused_function",
   "refused_syntax",
+  "bad_hot_call",
   "unknown_table",
   "syntax_error",
 ]);
