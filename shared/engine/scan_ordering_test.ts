@@ -3,7 +3,7 @@
 import { deepStrictEqual, strictEqual } from "node:assert/strict";
 import { OperatingError } from "../base/errors.ts";
 import { commitTable } from "../iceberg/commit_table.ts";
-import { stageMetadata } from "../iceberg/stage_append.ts";
+import { stageMetadata } from "../iceberg/stage_snapshot.ts";
 import type { TableMetadata } from "../iceberg/table_metadata.ts";
 import { DenoFileSystem } from "../os/deno_file_system.ts";
 import type { ReadableStore } from "../storage/object_store.ts";

@@ -7,7 +7,7 @@ import { type CommitDeps, commitTable, readerOf } from "./commit_table.ts";
 import type { LoadedTable } from "./iceberg_reader.ts";
 import { TAGS_PROPERTY } from "./new_table.ts";
 import { nameMappingOf, schemaJsonOf } from "./schema_json.ts";
-import { stageMetadata } from "./stage_append.ts";
+import { stageMetadata } from "./stage_snapshot.ts";
 import type { TableMetadata } from "./table_metadata.ts";
 
 /**

@@ -9,7 +9,8 @@ import { type CommitDeps, commitTable, readerOf } from "./commit_table.ts";
 import { type LoadedTable, tableOf } from "./iceberg_reader.ts";
 import { tableLocationKey, TableLocator } from "./locations.ts";
 import { createTableMetadata } from "./new_table.ts";
-import { type AppendBase, stageAppend, stageMetadata } from "./stage_append.ts";
+import { stageAppend } from "./stage_append.ts";
+import { type StageBase, stageMetadata } from "./stage_snapshot.ts";
 import type { AppendCommit, AppendResult, NewTable } from "./types.ts";
 
 /**
@@ -56,7 +57,7 @@ export async function commitAppend(
   return { outcome, snapshotId, metadataLocation, retries };
 }
 
-function freshBase(deps: CommitDeps, { ident, schema }: NewTable): AppendBase {
+function freshBase(deps: CommitDeps, { ident, schema }: NewTable): StageBase {
   const uuid = uuidV4(deps.random);
   const locationKey = tableLocationKey(ident, uuid);
   const location = `${deps.store.rootUri}/${locationKey}`;

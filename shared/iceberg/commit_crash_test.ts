@@ -4,56 +4,14 @@
  */
 
 import assert from "node:assert/strict";
-import { OperatingError } from "../base/errors.ts";
 import { EVENTS_SCHEMA } from "../event/events.ts";
+import { type Fault, FaultPlan, faultsOf } from "../testing/fault_plan.ts";
 import { EVENTS, TableLab } from "../testing/table_lab.ts";
 import { commitAppend, ensureTable } from "./commit_append.ts";
-import type { CommitDeps } from "./commit_table.ts";
 
 const TABLE = { ident: EVENTS, schema: EVENTS_SCHEMA };
 /** So many earlier commits that the one under test merges manifests and removes old metadata. */
 const EARLIER = 15;
-
-interface Fault {
-  /** The operation that fails, counted from 0. */
-  readonly at: number;
-  /** Whether it takes effect first. */
-  readonly when: "before" | "after";
-  /** `crash`: nothing works from then on. */
-  readonly then: "continue" | "crash";
-}
-
-/** Counts every call to store and catalog, and makes those of `fault` fail. */
-class FaultPlan {
-  operations: string[] = [];
-
-  constructor(readonly fault: Fault | undefined) {}
-
-  wrap<T extends object>(target: T, label: string): T {
-    return new Proxy(target, {
-      get: (_, name) => {
-        const member: unknown = Reflect.get(target, name);
-        if (typeof member !== "function" || name === "list") return member;
-        return (...args: unknown[]) =>
-          this.#run(`${label}.${String(name)}`, () => member.apply(target, args));
-      },
-    });
-  }
-
-  async #run(operation: string, act: () => unknown): Promise<unknown> {
-    const index = this.operations.push(operation) - 1;
-    const { fault } = this;
-    const dead = fault?.then === "crash" && index > fault.at;
-    if (dead || (fault?.at === index && fault.when === "before")) throw failure(operation);
-    const value = await act();
-    if (fault?.at === index) throw failure(operation);
-    return value;
-  }
-}
-
-function failure(operation: string): OperatingError {
-  return new OperatingError("unavailable", `injected failure of ${operation}`);
-}
 
 interface Run {
   readonly operations: readonly string[];
@@ -70,11 +28,7 @@ async function run(origin: TableLab, fault: Fault | undefined): Promise<Run> {
   const after = [...before, file.key].sort();
   const change = { ...TABLE, files: [file], consumed: ["last"] };
   const plan = new FaultPlan(fault);
-  const deps: CommitDeps = {
-    ...lab.deps,
-    store: plan.wrap(lab.store, "store"),
-    catalog: plan.wrap(lab.catalog, "catalog"),
-  };
+  const deps = plan.deps(lab.deps);
   const label = JSON.stringify(fault);
   const keysBefore = await lab.keys();
   const outcome = await commitAppend(deps, change).then(
@@ -115,13 +69,9 @@ Deno.test({
       assert.ok(kinds.has(kind), `the commit under test uses ${kind}`);
     }
     const seen = new Set<string>();
-    for (let at = 0; at < operations.length; at += 1) {
-      for (const when of ["before", "after"] as const) {
-        for (const then of ["continue", "crash"] as const) {
-          const { outcome, isAfter } = await run(origin, { at, when, then });
-          seen.add(`${outcome} ${isAfter ? "after" : "before"}`);
-        }
-      }
+    for (const fault of faultsOf(operations.length)) {
+      const { outcome, isAfter } = await run(origin, fault);
+      seen.add(`${outcome} ${isAfter ? "after" : "before"}`);
     }
     // Failed and yet after: the process died between the commit point and the answer.
     assert.deepEqual([...seen].sort(), ["committed after", "failed after", "failed before"]);

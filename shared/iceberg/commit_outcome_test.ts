@@ -2,34 +2,20 @@
 
 import assert from "node:assert/strict";
 import { isOperatingError } from "../base/errors.ts";
-import type { Catalog, CommitOutcome, TableCommit } from "../catalog/catalog.ts";
 import { EVENTS_SCHEMA } from "../event/events.ts";
 import type { TableIdent } from "../event/tenant.ts";
 import { EVENTS, TableLab } from "../testing/table_lab.ts";
+import { withCommit } from "../testing/with_commit.ts";
 import { commitAppend, ensureTable } from "./commit_append.ts";
 import { type CommitDeps, commitTable } from "./commit_table.ts";
 import { PREVIOUS_VERSIONS_MAX } from "./new_table.ts";
-import { stageMetadata } from "./stage_append.ts";
+import { stageMetadata } from "./stage_snapshot.ts";
 import type { NewDataFile } from "./types.ts";
 
 const TABLE = { ident: EVENTS, schema: EVENTS_SCHEMA };
 
 function append(files: readonly NewDataFile[], consumed: readonly string[]) {
   return { ...TABLE, files, consumed };
-}
-
-/** `catalog` with another `commit`; everything else is its own. */
-function withCommit(
-  catalog: Catalog,
-  commit: (change: TableCommit) => Promise<CommitOutcome>,
-): Catalog {
-  return new Proxy(catalog, {
-    get(target, name) {
-      if (name === "commit") return commit;
-      const member = Reflect.get(target, name);
-      return typeof member === "function" ? member.bind(target) : member;
-    },
-  });
 }
 
 Deno.test({

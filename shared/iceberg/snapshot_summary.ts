@@ -1,33 +1,83 @@
-/** The summary of an append's snapshot: Iceberg table specification, appendix F; values are strings. */
+/** The summary of a snapshot: Iceberg table specification, appendix F; values are strings. */
 
 import { CONTENT, liveFiles, type ManifestFile } from "./manifest_list.ts";
-import type { AppendCommit } from "./types.ts";
+import type { AppendCommit, DataFile, RewriteCommit, RewriteKind } from "./types.ts";
 
 /** Summary member: JSON array with the names of the WAL segments whose rows the snapshot holds. */
 export const WAL_SEGMENTS = "svc.wal-segments";
+/** Summary member of a snapshot that `commitRewrite` made: its `RewriteKind`. */
+export const REWRITE = "svc.rewrite";
 
-/** Carried over from the parent: an append changes none of them. */
+/** Carried over from the parent: no change of ours touches them. */
 const DELETE_TOTALS = ["total-delete-files", "total-position-deletes", "total-equality-deletes"];
+
+type Summary = Readonly<Record<string, string>>;
+type CountedFile = Pick<DataFile, "rows" | "byteLength" | "day">;
 
 /** `manifests` are the new snapshot's, `parent` the summary of the snapshot before. */
 export function appendSummary(
   append: AppendCommit,
   manifests: readonly ManifestFile[],
-  parent: Readonly<Record<string, string>> | undefined,
+  parent: Summary | undefined,
 ): Record<string, string> {
-  const { files } = append;
-  const addedSize = files.reduce((sum, file) => sum + BigInt(file.byteLength), 0n);
-  const addedRows = files.reduce((sum, file) => sum + BigInt(file.rows), 0n);
+  const change = { operation: "append", added: append.files, removed: [] };
+  return {
+    ...changeSummary(change, manifests, parent),
+    [WAL_SEGMENTS]: JSON.stringify(append.consumed),
+  };
+}
+
+/** As of `appendSummary`; `removed` are the replaced files as the table listed them. */
+export function rewriteSummary(
+  { rewrite, removed }: { rewrite: RewriteCommit; removed: readonly CountedFile[] },
+  manifests: readonly ManifestFile[],
+  parent: Summary | undefined,
+): Record<string, string> {
+  const change = { operation: operationOf(rewrite), added: rewrite.files, removed };
+  return {
+    ...changeSummary(change, manifests, parent),
+    ...rewrite.summary,
+    [REWRITE]: rewrite.kind,
+  };
+}
+
+/** What made a snapshot, when it was a rewrite of ours; undefined: rows were added, or another program did it. */
+export function rewriteKindOf(summary: Summary | undefined): RewriteKind | undefined {
+  const kind = summary?.[REWRITE];
+  return kind === "merge" || kind === "retention" || kind === "delete" ? kind : undefined;
+}
+
+/** `replace` is for a change that leaves the table's rows as they are. */
+function operationOf({ kind, files }: RewriteCommit): string {
+  if (kind === "merge") return "replace";
+  return files.length === 0 ? "delete" : "overwrite";
+}
+
+function changeSummary(
+  change: {
+    operation: string;
+    added: readonly CountedFile[];
+    removed: readonly CountedFile[];
+  },
+  manifests: readonly ManifestFile[],
+  parent: Summary | undefined,
+): Record<string, string> {
+  const { operation, added, removed } = change;
   const data = manifests.filter((manifest) => manifest.content === CONTENT.data);
   const totalFiles = data.reduce((sum, manifest) => sum + liveFiles(manifest), 0);
   const totalRows = data.reduce((sum, one) => sum + one.addedRows + one.existingRows, 0n);
-  const totalSize = totalSizeOf(addedSize, parent);
+  const totalSize = totalSizeOf(sizeOf(added) - sizeOf(removed), parent);
   const summary: Record<string, string> = {
-    operation: "append",
-    "added-data-files": String(files.length),
-    "added-records": String(addedRows),
-    "added-files-size": String(addedSize),
-    "changed-partition-count": String(new Set(files.map((file) => file.day)).size),
+    operation,
+    "added-data-files": String(added.length),
+    "added-records": String(rowsOf(added)),
+    "added-files-size": String(sizeOf(added)),
+    ...(removed.length === 0 ? {} : {
+      "deleted-data-files": String(removed.length),
+      "deleted-records": String(rowsOf(removed)),
+      "removed-files-size": String(sizeOf(removed)),
+    }),
+    "changed-partition-count": String(new Set([...added, ...removed].map(({ day }) => day)).size),
     "total-records": String(totalRows),
     "total-data-files": String(totalFiles),
     ...(totalSize === undefined ? {} : { "total-files-size": String(totalSize) }),
@@ -36,16 +86,20 @@ export function appendSummary(
     const total = parent === undefined ? "0" : parent[name];
     if (total !== undefined) summary[name] = total;
   }
-  summary[WAL_SEGMENTS] = JSON.stringify(append.consumed);
   return summary;
 }
 
+function sizeOf(files: readonly CountedFile[]): bigint {
+  return files.reduce((sum, file) => sum + BigInt(file.byteLength), 0n);
+}
+
+function rowsOf(files: readonly CountedFile[]): bigint {
+  return files.reduce((sum, file) => sum + BigInt(file.rows), 0n);
+}
+
 /** Unknown after a snapshot that did not say. */
-function totalSizeOf(
-  addedSize: bigint,
-  parent: Readonly<Record<string, string>> | undefined,
-): bigint | undefined {
-  if (parent === undefined) return addedSize;
+function totalSizeOf(grown: bigint, parent: Summary | undefined): bigint | undefined {
+  if (parent === undefined) return grown;
   const before = parent["total-files-size"];
-  return before !== undefined && /^\d+$/.test(before) ? BigInt(before) + addedSize : undefined;
+  return before !== undefined && /^\d+$/.test(before) ? BigInt(before) + grown : undefined;
 }

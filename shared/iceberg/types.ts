@@ -90,3 +90,34 @@ export interface AppendResult {
   /** How often the metadata was staged again because the pointer had moved. */
   readonly retries: number;
 }
+
+/** `merge` leaves the rows as they are; `retention` and `delete` take some out. */
+export type RewriteKind = "merge" | "retention" | "delete";
+
+export interface RewriteCommit {
+  readonly ident: TableIdent;
+  /** Incarnation that the files belong to. */
+  readonly tableUuid: string;
+  readonly kind: RewriteKind;
+  /** Live files of the table that go. There is at least one. */
+  readonly replaced: readonly DataFile[];
+  /** Files that come in their place: of a merge with the same rows. Keys as of `AppendCommit.files`. */
+  readonly files: readonly NewDataFile[];
+  /** Asked in each attempt after the table's pointer was read; false ends the commit with outcome `superseded`. */
+  readonly isStillDue?: () => Promise<boolean>;
+  /** Further members of the snapshot's summary, each named `svc.…`. */
+  readonly summary?: Readonly<Record<string, string>>;
+}
+
+export interface RewriteResult {
+  /**
+   * `superseded`: one of the replaced files is no longer in the table, the table is another, or the commit is no longer
+   * due. Nothing has changed; the new files are of no use to anyone and are the caller's to remove.
+   */
+  readonly outcome: "committed" | "superseded";
+  /** Of the rewrite's own snapshot; 0 when superseded. */
+  readonly snapshotId: bigint;
+  readonly metadataLocation: string;
+  /** How often the metadata was staged again because the pointer had moved. */
+  readonly retries: number;
+}

@@ -10,7 +10,7 @@ import { isOperatingError } from "../base/errors.ts";
 import type { TableIdent } from "../event/tenant.ts";
 import { type CommitDeps, commitTable, readerOf } from "../iceberg/commit_table.ts";
 import type { LoadedTable } from "../iceberg/iceberg_reader.ts";
-import { stageMetadata } from "../iceberg/stage_append.ts";
+import { stageMetadata } from "../iceberg/stage_snapshot.ts";
 import type { Snapshot, TableMetadata } from "../iceberg/table_metadata.ts";
 
 export interface ExpirePolicy {

@@ -8,17 +8,18 @@ import type { Catalog } from "../catalog/catalog.ts";
 import { EVENTS_SCHEMA } from "../event/events.ts";
 import type { TableIdent } from "../event/tenant.ts";
 import { utf8 } from "../base/bytes.ts";
+import { NS_PER_DAY } from "../base/time.ts";
 import type { CommitDeps } from "../iceberg/commit_table.ts";
 import { IcebergReader, type LoadedTable } from "../iceberg/iceberg_reader.ts";
 import { dataFileKey } from "../iceberg/locations.ts";
 import { encodeSingleValue } from "../iceberg/single_value.ts";
-import type { NewDataFile, TimeRange } from "../iceberg/types.ts";
+import type { DataFile, NewDataFile, TimeRange } from "../iceberg/types.ts";
 import { uuidV4 } from "../os/random.ts";
 import { MemoryStore } from "../storage/memory_store.ts";
 import { SleeplessClock } from "./sleepless_clock.ts";
 import { SeededRandom } from "./seeded_random.ts";
 
-export const NS_PER_DAY = 86_400_000_000_000n;
+export { NS_PER_DAY };
 export const EVENTS: TableIdent = { namespace: "svc", name: "events" };
 export const ALL_TIME: TimeRange = { minNs: undefined, maxNs: undefined };
 
@@ -66,10 +67,14 @@ export class TableLab implements AsyncDisposable {
 
   /** Keys of the table's live files; undefined when there is no table. */
   async liveKeys(ident = EVENTS): Promise<string[] | undefined> {
+    return (await this.liveFiles(ident))?.map((file) => file.key).sort();
+  }
+
+  /** The table's live files, oldest first; undefined when there is no table. */
+  async liveFiles(ident = EVENTS): Promise<readonly DataFile[] | undefined> {
     const table = await this.load(ident);
     if (table === undefined) return undefined;
-    const { files } = await this.reader().selectFiles(table, ALL_TIME);
-    return files.map((file) => file.key).sort();
+    return (await this.reader().selectFiles(table, ALL_TIME)).files;
   }
 
   async keys(prefix = ""): Promise<string[]> {

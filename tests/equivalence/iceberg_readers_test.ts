@@ -9,12 +9,14 @@ import { openSqliteCatalog } from "../../shared/catalog/sqlite_catalog.ts";
 import { batchOfRows, type RowObject } from "../../shared/columns/rows.ts";
 import { EVENTS_SCHEMA } from "../../shared/event/events.ts";
 import { commitAppend, ensureTable } from "../../shared/iceberg/commit_append.ts";
+import { commitRewrite } from "../../shared/iceberg/commit_rewrite.ts";
 import type { CommitDeps } from "../../shared/iceberg/commit_table.ts";
+import { IcebergReader } from "../../shared/iceberg/iceberg_reader.ts";
 import { dataFileKey } from "../../shared/iceberg/locations.ts";
-import type { NewDataFile } from "../../shared/iceberg/types.ts";
+import type { NewDataFile, RewriteCommit, Table } from "../../shared/iceberg/types.ts";
 import { DenoFileSystem } from "../../shared/os/deno_file_system.ts";
 import { SystemClock } from "../../shared/os/clock.ts";
-import { uuidV4 } from "../../shared/os/random.ts";
+import { type Random, uuidV4 } from "../../shared/os/random.ts";
 import { writeParquet } from "../../shared/parquet/write_parquet.ts";
 import { openLocalStore } from "../../shared/storage/local_store.ts";
 import { SeededRandom } from "../../shared/testing/seeded_random.ts";
@@ -43,6 +45,31 @@ Deno.test({
   },
 });
 
+Deno.test({
+  name: "icebird and hyparquet read the rows that a merge and deletes leave",
+  async fn() {
+    const dir = await Deno.makeTempDir({ prefix: "iceberg_readers_" });
+    try {
+      const rows = await writeTable(dir);
+      const dayOf = (row: RowObject) => Number(row.timestamp_ns as bigint / NS_PER_DAY);
+      await rewriteDay(dir, "merge", rows.filter((row) => dayOf(row) === FIRST_DAY));
+      await rewriteDay(dir, "retention", [], FIRST_DAY + 1);
+      const kept = rows.filter((row, i) => dayOf(row) === FIRST_DAY + 2 && i % 7 !== 0);
+      await rewriteDay(dir, "delete", kept);
+      const left = [
+        ...rows.filter((row) => dayOf(row) === FIRST_DAY || dayOf(row) > FIRST_DAY + 2),
+        ...kept,
+      ];
+      const { metadata, rows: read } = await readForeign(`${dir}/catalog.db`, IDENT);
+      assert.deepEqual(read.toSorted(byTime), left.map(withDate).toSorted(byTime));
+      const operations = (metadata.snapshots ?? []).slice(-3).map((one) => one.summary?.operation);
+      assert.deepEqual(operations, ["replace", "delete", "overwrite"]);
+    } finally {
+      await Deno.remove(dir, { recursive: true });
+    }
+  },
+});
+
 function byTime(a: ForeignRow, b: ForeignRow): number {
   return (a.timestamp_ns as bigint) < (b.timestamp_ns as bigint) ? -1 : 1;
 }
@@ -52,37 +79,78 @@ function withDate(row: RowObject): ForeignRow {
   return { ...row, timestamp: new Date(Number(row.timestamp as bigint / 1_000n)) };
 }
 
+/** Replaces all files of one day by one of `rows`, or by none. */
+async function rewriteDay(
+  dir: string,
+  kind: RewriteCommit["kind"],
+  rows: readonly RowObject[],
+  day = Number(rows[0]?.timestamp_ns as bigint / NS_PER_DAY),
+): Promise<void> {
+  await using deps = await openDeps(dir, day);
+  const table = await ensureTable(deps, { ident: IDENT, schema: EVENTS_SCHEMA });
+  const { files } = await new IcebergReader(deps.store).selectFiles(table, {
+    minNs: undefined,
+    maxNs: undefined,
+  });
+  const result = await commitRewrite(deps, {
+    ident: IDENT,
+    tableUuid: table.uuid,
+    kind,
+    replaced: files.filter((file) => file.day === day),
+    files: rows.length === 0 ? [] : [await writeFile(deps, table, rows.toSorted(byTime))],
+  });
+  assert.equal(result.outcome, "committed");
+}
+
+async function openDeps(dir: string, seed: number): Promise<CommitDeps & AsyncDisposable> {
+  const catalog = await openSqliteCatalog({ path: `${dir}/catalog.db` });
+  return {
+    store: openLocalStore(new DenoFileSystem(), `${dir}/warehouse`),
+    catalog,
+    clock: new SystemClock(),
+    random: new SeededRandom(seed),
+    [Symbol.asyncDispose]: () => catalog.close(),
+  };
+}
+
+/** Stores one file of `rows`, which are of one day and in order. */
+async function writeFile(
+  { store, random }: CommitDeps,
+  table: Table,
+  rows: readonly RowObject[],
+): Promise<NewDataFile> {
+  const parquet = writeParquet([batchOfRows(EVENTS_SCHEMA, rows)], {
+    schema: EVENTS_SCHEMA,
+    compression: "zstd",
+    rowGroupRowsMax: 100,
+  });
+  const timestampNsMin = rows[0]?.timestamp_ns as bigint;
+  const day = Number(timestampNsMin / NS_PER_DAY);
+  const key = dataFileKey(table, day, uuidV4(random));
+  await store.putNew(key, parquet.bytes);
+  return {
+    ...parquet,
+    key,
+    day,
+    byteLength: parquet.bytes.byteLength,
+    timestampNsMin,
+    timestampNsMax: rows.at(-1)?.timestamp_ns as bigint,
+    sortOrderId: table.sortOrderId,
+  };
+}
+
 /** Commits the rows of each file and returns all of them. */
 async function writeTable(dir: string): Promise<RowObject[]> {
-  const random = new SeededRandom(11);
-  const store = openLocalStore(new DenoFileSystem(), `${dir}/warehouse`);
-  await using catalog = await openSqliteCatalog({ path: `${dir}/catalog.db` });
-  const deps: CommitDeps = { store, catalog, clock: new SystemClock(), random };
+  await using deps = await openDeps(dir, 11);
   const table = await ensureTable(deps, { ident: IDENT, schema: EVENTS_SCHEMA });
   const all: RowObject[] = [];
   for (let commit = 0; commit < COMMITS; commit += 1) {
     const day = FIRST_DAY + commit % DAYS;
-    const rows = rowsOf(day, commit, random);
-    const parquet = writeParquet([batchOfRows(EVENTS_SCHEMA, rows)], {
-      schema: EVENTS_SCHEMA,
-      compression: "zstd",
-      rowGroupRowsMax: 100,
-    });
-    const key = dataFileKey(table, day, uuidV4(random));
-    await store.putNew(key, parquet.bytes);
-    const file: NewDataFile = {
-      ...parquet,
-      key,
-      day,
-      byteLength: parquet.bytes.byteLength,
-      timestampNsMin: rows[0]?.timestamp_ns as bigint,
-      timestampNsMax: rows.at(-1)?.timestamp_ns as bigint,
-      sortOrderId: table.sortOrderId,
-    };
+    const rows = rowsOf(day, commit, deps.random);
     const result = await commitAppend(deps, {
       ident: IDENT,
       schema: EVENTS_SCHEMA,
-      files: [file],
+      files: [await writeFile(deps, table, rows)],
       consumed: [`segment-${commit}`],
     });
     assert.equal(result.outcome, "committed");
@@ -92,7 +160,7 @@ async function writeTable(dir: string): Promise<RowObject[]> {
 }
 
 /** Rows of one file: sorted by time, unique over all files, with text that needs escaping somewhere. */
-function rowsOf(day: number, commit: number, random: SeededRandom): RowObject[] {
+function rowsOf(day: number, commit: number, random: Random): RowObject[] {
   return Array.from({ length: ROWS_PER_FILE }, (_, i) => {
     const ns = BigInt(day) * NS_PER_DAY + BigInt(i) * 1_000_003n + BigInt(commit);
     return {

@@ -17,7 +17,7 @@ import type { ColumnType, TableSchema } from "../../shared/event/schema.ts";
 import type { TableIdent } from "../../shared/event/tenant.ts";
 import { commitTable } from "../../shared/iceberg/commit_table.ts";
 import { schemaJsonOf } from "../../shared/iceberg/schema_json.ts";
-import { stageMetadata } from "../../shared/iceberg/stage_append.ts";
+import { stageMetadata } from "../../shared/iceberg/stage_snapshot.ts";
 import { drainAll } from "../../shared/maintenance/drain_all.ts";
 import { INLINE_PARQUET_ENCODER } from "../../shared/parquet/parquet_encoder.ts";
 import { EngineLab } from "../../shared/testing/engine_lab.ts";

@@ -1,0 +1,48 @@
+/**
+ * Replaces data files of a table by others in one commit: what merges, retention and delete tasks come down to.
+ *
+ * Invariants: the replaced files go and the new ones come, both or neither, and only while every replaced file is in
+ * the table. Another writer's commit in between costs the metadata again, never the data, unless it took one of the
+ * replaced files out: then the rewrite is void, as its rows would come twice or come back.
+ */
+
+import { assert } from "../base/assert.ts";
+import { type CommitDeps, commitTable, readerOf } from "./commit_table.ts";
+import { stageRewrite } from "./stage_rewrite.ts";
+import type { RewriteCommit, RewriteResult } from "./types.ts";
+
+/**
+ * Errors: `unavailable` when other writers kept being first (`commit_contention`: the new files are in no table) or the
+ * catalog did not say what became of the commit (`commit_unknown`: leave the new files, the table may name them).
+ */
+export async function commitRewrite(
+  given: CommitDeps,
+  rewrite: RewriteCommit,
+): Promise<RewriteResult> {
+  checkRewrite(rewrite);
+  const deps = { ...given, reader: readerOf(given) };
+  const result = await commitTable(deps, rewrite.ident, async (table, staging) => {
+    if (table?.uuid !== rewrite.tableUuid) return undefined;
+    if (await rewrite.isStillDue?.() === false) return undefined;
+    return await stageRewrite(deps, table, { rewrite, staging });
+  });
+  const { metadataLocation, staged, retries } = result;
+  // It consumes no segments, under no claim: these outcomes cannot be.
+  assert(result.outcome === "committed" || result.outcome === "unchanged", result.outcome);
+  const outcome = result.outcome === "committed" ? "committed" : "superseded";
+  return { outcome, snapshotId: staged?.snapshotId ?? 0n, metadataLocation, retries };
+}
+
+function checkRewrite({ kind, replaced, files, summary = {} }: RewriteCommit): void {
+  assert(replaced.length > 0, "a rewrite replaces something");
+  assert(new Set(replaced.map(({ key }) => key)).size === replaced.length, "each file once");
+  const before = rowsOf(replaced);
+  const after = rowsOf(files);
+  if (kind === "merge") assert(after === before, `a merge of ${before} rows gave ${after}`);
+  else assert(after < before, `a ${kind} of ${before} rows left ${after}`);
+  for (const name of Object.keys(summary)) assert(name.startsWith("svc."), `summary ${name}`);
+}
+
+function rowsOf(files: readonly { readonly rows: number }[]): number {
+  return files.reduce((sum, { rows }) => sum + rows, 0);
+}

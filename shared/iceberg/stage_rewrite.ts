@@ -1,0 +1,137 @@
+/**
+ * Stages a rewrite: the manifests that list a replaced file are written anew, with that file's entry marked deleted, and
+ * the new files in one of them; then manifest list and metadata. Nothing here changes the table.
+ */
+
+import { NS_PER_DAY } from "../base/time.ts";
+import { type CommitDeps, readerOf, type StagedChange } from "./commit_table.ts";
+import type { LoadedTable } from "./iceberg_reader.ts";
+import type { ManifestEntry } from "./manifest.ts";
+import { CONTENT, liveFiles, type ManifestFile } from "./manifest_list.ts";
+import { MANIFEST_BYTES_TARGET, planMerge } from "./merge_plan.ts";
+import { manifestMayMatch } from "./prune.ts";
+import { rewriteSummary } from "./snapshot_summary.ts";
+import {
+  addedEntry,
+  checkFiles,
+  deletedEntry,
+  existingEntry,
+  specIdOf,
+  stageManifest,
+} from "./stage_manifest.ts";
+import { newSnapshotIds, type SnapshotIds, stageSnapshot } from "./stage_snapshot.ts";
+import type { Staging } from "./staging.ts";
+import { currentSnapshot } from "./table_metadata.ts";
+import type { DataFile, RewriteCommit } from "./types.ts";
+
+interface RewriteStage {
+  readonly rewrite: RewriteCommit;
+  readonly staging: Staging;
+}
+
+/** undefined when a replaced file is not in the table. */
+export async function stageRewrite(
+  deps: CommitDeps,
+  table: LoadedTable,
+  { rewrite, staging }: RewriteStage,
+): Promise<StagedChange | undefined> {
+  checkFiles(table, rewrite.files);
+  const found = await findReplaced(deps, table, rewrite.replaced);
+  if (found === undefined) return undefined;
+  const ids = newSnapshotIds(deps, table.metadata);
+  const manifests = await stageManifests(deps, table, { rewrite, staging, ids, ...found });
+  const summary = rewriteSummary(
+    { rewrite, removed: found.removed.map(({ file }) => file) },
+    manifests,
+    currentSnapshot(table.metadata)?.summary,
+  );
+  const snapshot = { ids, manifests, summary };
+  const staged = await stageSnapshot(deps, { table, exists: true }, { snapshot, staging });
+  return { ...staged, consumed: [] };
+}
+
+/** A manifest that lists a replaced file, with its live entries. */
+interface TouchedManifest {
+  readonly manifest: ManifestFile;
+  readonly entries: readonly ManifestEntry[];
+}
+
+interface Found {
+  readonly touched: readonly TouchedManifest[];
+  /** The manifests that list none. */
+  readonly untouched: readonly ManifestFile[];
+  readonly removed: readonly ManifestEntry[];
+}
+
+async function findReplaced(
+  deps: CommitDeps,
+  table: LoadedTable,
+  replaced: readonly DataFile[],
+): Promise<Found | undefined> {
+  const reader = readerOf(deps);
+  const keys = new Set(replaced.map(({ key }) => key));
+  const days = [...new Set(replaced.map(({ day }) => day))];
+  const live = (await reader.manifests(table)).filter((manifest) => liveFiles(manifest) > 0);
+  const candidates = live.filter((manifest) =>
+    manifest.content === CONTENT.data && days.some((day) => mayHaveDay(manifest, day))
+  );
+  // At once: behind a network one after the other would be a round trip each.
+  const all = await Promise.all(candidates.map(async (manifest) => ({
+    manifest,
+    entries: await reader.entries(table, manifest),
+  })));
+  const isReplaced = ({ file }: ManifestEntry) => keys.has(file.key);
+  const touched = all.filter(({ entries }) => entries.some(isReplaced));
+  const removed = touched.flatMap(({ entries }) => entries.filter(isReplaced));
+  if (removed.length !== keys.size) return undefined;
+  const gone = new Set(touched.map(({ manifest }) => manifest));
+  return { touched, removed, untouched: live.filter((manifest) => !gone.has(manifest)) };
+}
+
+function mayHaveDay(manifest: ManifestFile, day: number): boolean {
+  const minNs = BigInt(day) * NS_PER_DAY;
+  return manifestMayMatch(manifest, { minNs, maxNs: minNs + NS_PER_DAY - 1n });
+}
+
+/** The new snapshot's manifests, the written ones first. */
+async function stageManifests(
+  deps: CommitDeps,
+  table: LoadedTable,
+  change: RewriteStage & Found & { readonly ids: SnapshotIds },
+): Promise<ManifestFile[]> {
+  const { rewrite, staging, ids, touched, untouched } = change;
+  const reader = readerOf(deps);
+  const removedKeys = new Set(change.removed.map(({ file }) => file.key));
+  const groups = groupsOf(touched).map((group) =>
+    group.flatMap(({ entries }) => entries).map((entry) =>
+      removedKeys.has(entry.file.key) ? deletedEntry(entry, ids) : existingEntry(entry)
+    )
+  );
+  // The smallest takes the new files, and small manifests that are due to be folded.
+  const [last = [], ...others] = groups.sort((a, b) => a.length - b.length);
+  const added = rewrite.files.map((file) => addedEntry(deps, table, { file, ids }));
+  const files = added.length + last.length;
+  const plan = planMerge(untouched, { files, specId: specIdOf(table) });
+  const merged = await Promise.all(plan.merged.map((manifest) => reader.entries(table, manifest)));
+  const first = [...added, ...last, ...merged.flat().map(existingEntry)];
+  const written: ManifestFile[] = [];
+  for (const entries of [first, ...others]) {
+    written.push(await stageManifest(deps, table, { entries, ids, staging }));
+  }
+  return [...written, ...plan.kept];
+}
+
+/** In groups that each make one manifest of about the target size at most. */
+function groupsOf(touched: readonly TouchedManifest[]): TouchedManifest[][] {
+  const groups: TouchedManifest[][] = [];
+  let bytes = Infinity;
+  for (const one of touched) {
+    if (bytes + one.manifest.byteLength > MANIFEST_BYTES_TARGET) {
+      groups.push([]);
+      bytes = 0;
+    }
+    groups.at(-1)?.push(one);
+    bytes += one.manifest.byteLength;
+  }
+  return groups;
+}
