@@ -43,8 +43,8 @@ export const BINARIES: readonly Binary[] = [
   { name: "svc-query-server", entry: "query/main.ts", role: "query" },
 ];
 
-/** Loaded by its address at run time, so no import leads to it. */
-const PARQUET_THREAD = "shared/parquet/parquet_worker.ts";
+/** Loaded by their addresses at run time, so no import leads to them. */
+const THREADS = ["shared/parquet/parquet_worker.ts", "shared/derived/derive_worker.ts"];
 
 /** Tests of a package that crash the compiler of this runtime version (stack overflow); nothing loads them. */
 const UNCOMPILABLE = "node_modules/.deno/bintrees@1.0.2/node_modules/bintrees/test";
@@ -64,7 +64,8 @@ export function compileArguments(
   { dataDir, out }: { dataDir: string; out: string },
 ): string[] {
   const flags = role === undefined ? COMMAND_LINE_FLAGS : roleFlags(role, dataDir);
-  const contents = ["--include", PARQUET_THREAD, "--exclude", UNCOMPILABLE];
+  const includes = THREADS.flatMap((thread) => ["--include", thread]);
+  const contents = [...includes, "--exclude", UNCOMPILABLE];
   const output = ["--output", `${out}/${name}`];
   return ["compile", "--quiet", "--no-prompt", ...flags, ...contents, ...output, entry];
 }

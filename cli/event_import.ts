@@ -9,6 +9,8 @@ import { isOperatingError, OperatingError } from "../shared/base/errors.ts";
 import { openCatalog } from "../shared/catalog/open_catalog.ts";
 import type { ColumnBatch } from "../shared/columns/batch.ts";
 import { type DocumentOptions, EventDocumentBuilder } from "../shared/columns/event_documents.ts";
+import { openDeriver } from "../shared/derived/deriver.ts";
+import { textColumnsOf } from "../shared/derived/text_columns.ts";
 import { EVENTS_SCHEMA, EVENTS_TABLE } from "../shared/event/events.ts";
 import { DEFAULT_TENANT, tableOf } from "../shared/event/tenant.ts";
 import { commitAppend, ensureTable } from "../shared/iceberg/commit_append.ts";
@@ -47,10 +49,12 @@ export async function importEvents(
   const { store } = openStore(paths.root, { files, clock, random, env: environment });
   await using catalog = await openCatalog(paths.catalog, { files });
   using encoder = openParquetEncoder();
-  const deps = { store, catalog, encoder, clock, random };
+  using deriver = openDeriver();
+  const deps = { store, catalog, encoder, deriver, clock, random };
   const ident = tableOf({ tenant: DEFAULT_TENANT, index: EVENTS_TABLE });
   const table = await ensureTable(deps, { ident, schema: EVENTS_SCHEMA });
-  const writer = new DataFileWriter(deps, table);
+  const text = textColumnsOf(table.schema, undefined);
+  const writer = new DataFileWriter(deps, table, { text });
   try {
     const fit = fitTo(table.schema, EVENTS_SCHEMA.columns);
     let events = 0;

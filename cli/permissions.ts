@@ -33,8 +33,8 @@ export interface Permissions {
 export interface Places {
   /** Installed packages: DuckDB's library and the Parquet writer's WebAssembly. */
   readonly packages: string;
-  /** Source of the thread that writes Parquet: a thread's modules count as files that are read. */
-  readonly parquetThread: string;
+  /** Sources of threads (Parquet, derived data): a thread's modules count as files that are read. */
+  readonly threadSources: string;
   readonly wal: string;
   /** What the compactor drains: none when that is the mirror in the warehouse. */
   readonly drainedWal: readonly string[];
@@ -76,7 +76,7 @@ const TABLE: Readonly<Record<Role, (places: Places) => Permissions>> = {
     sys: ["statfs"],
   }),
   compactor: (places) => ({
-    read: [places.packages, places.parquetThread, ...places.drainedWal, places.warehouse],
+    read: [places.packages, places.threadSources, ...places.drainedWal, places.warehouse],
     write: [...places.drainedWal, places.warehouse],
     net: [...places.listeners, ...places.services],
     env: places.environment,
@@ -175,7 +175,7 @@ export function placesOf(
   const catalog = `${dataDir}/warehouse/catalog.db`;
   return {
     packages: `${root}/node_modules`,
-    parquetThread: `${root}/shared/parquet`,
+    threadSources: `${root}/shared`,
     wal: `${dataDir}/wal`,
     drainedWal: isSwitchedOn(CATALOG_CLAIM, { args, env }) ? [] : [`${dataDir}/wal`],
     warehouse: `${dataDir}/warehouse`,

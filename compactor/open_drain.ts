@@ -12,6 +12,7 @@ import { SystemClock } from "../shared/os/clock.ts";
 import { DenoFileSystem } from "../shared/os/deno_file_system.ts";
 import { environment } from "../shared/os/environment.ts";
 import { SystemRandom, uuidV4 } from "../shared/os/random.ts";
+import { openDeriver } from "../shared/derived/deriver.ts";
 import { openParquetEncoder } from "../shared/parquet/parquet_encoder.ts";
 import { type OpenStore, openStore } from "../shared/storage/open_store.ts";
 import { openWalConsumerAdmin } from "../shared/wal/admin.ts";
@@ -134,6 +135,7 @@ export async function openDrain(
     // Kept: each commit then reads only the metadata that it has not seen.
     reader: new IcebergReader(store),
     encoder: opening.use(openParquetEncoder()),
+    deriver: opening.use(openDeriver()),
     clock,
     random,
     observer,

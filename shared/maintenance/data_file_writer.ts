@@ -1,17 +1,23 @@
 /**
- * Turns rows in arrival order into data files of one table: sorted by time, one day each.
+ * Turns rows in arrival order into data files of one table: sorted by time, one day each, each with its sidecar.
  *
  * A pipeline of two: while one file is encoded and made durable, the rows of the next are collected. So at most
  * twice `INPUT_BYTES` of rows are held.
  */
 
+import { getLogger } from "@logtape/logtape";
+import { messageOf } from "../base/errors.ts";
 import type { ColumnBatch } from "../columns/batch.ts";
+import type { Deriver } from "../derived/deriver.ts";
+import { sidecarKey, withSidecars } from "../derived/sidecar.ts";
+import type { TextColumn } from "../derived/types.ts";
 import { dataFileKey } from "../iceberg/locations.ts";
 import { removeQuietly } from "../iceberg/staging.ts";
 import type { NewDataFile, Table } from "../iceberg/types.ts";
 import { type Random, uuidV4 } from "../os/random.ts";
 import type { ParquetFile } from "../parquet/describe_parquet.ts";
 import type { ParquetEncoder } from "../parquet/parquet_encoder.ts";
+import { ROW_GROUP_ROWS } from "../parquet/row_groups.ts";
 import type { ObjectStore } from "../storage/object_store.ts";
 import { type DayRows, inTimeOrder } from "./time_order.ts";
 
@@ -25,13 +31,24 @@ export interface DataFileWriterDeps {
   readonly store: ObjectStore;
   readonly random: Random;
   readonly encoder: ParquetEncoder;
+  /** Without it the files get no sidecars. */
+  readonly deriver?: Deriver;
+}
+
+export interface DataFileWriterOptions {
+  /** Default `INPUT_BYTES`. */
+  readonly inputBytesMax?: number;
+  /** Columns whose words are indexed; default none. */
+  readonly text?: readonly TextColumn[];
 }
 
 export class DataFileWriter {
   readonly #deps: DataFileWriterDeps;
   readonly #table: Table;
   readonly #inputBytesMax: number;
+  readonly #text: readonly TextColumn[];
   readonly #files: NewDataFile[] = [];
+  readonly #keys: string[] = [];
   #waiting: ColumnBatch[] = [];
   #waitingBytes = 0;
   /** The file before the one being collected. */
@@ -40,11 +57,12 @@ export class DataFileWriter {
   constructor(
     deps: DataFileWriterDeps,
     table: Table,
-    options: { readonly inputBytesMax?: number } = {},
+    options: DataFileWriterOptions = {},
   ) {
     this.#deps = deps;
     this.#table = table;
     this.#inputBytesMax = options.inputBytesMax ?? INPUT_BYTES;
+    this.#text = options.text ?? [];
   }
 
   /** Takes a batch of the table's schema; its memory must stay as it is until the writer is done. */
@@ -64,7 +82,7 @@ export class DataFileWriter {
   /** Removes what was stored; for files that will not be committed. Never throws. */
   async discard(): Promise<void> {
     await this.#storing.catch(() => {});
-    await removeQuietly(this.#deps.store, this.#files.map((file) => file.key));
+    await removeQuietly(this.#deps.store, withSidecars(this.#keys));
   }
 
   /** Starts files of what waits, once the one before is stored. */
@@ -82,11 +100,37 @@ export class DataFileWriter {
 
   async #store(rows: DayRows): Promise<void> {
     const { schema } = this.#table;
-    const written = await this.#deps.encoder.encode(rows.batches, { schema, compression: "zstd" });
     const key = dataFileKey(this.#table, rows.day, uuidV4(this.#deps.random));
     // Listed first: a file whose storing fails half-way is removed with the others.
-    this.#files.push(dataFileOf(key, rows, { written, table: this.#table }));
-    await this.#deps.store.putNew(key, written.bytes);
+    this.#keys.push(key);
+    const deriving = this.#storeSidecar(key, rows);
+    try {
+      const written = await this.#deps.encoder.encode(rows.batches, {
+        schema,
+        compression: "zstd",
+      });
+      this.#files.push(dataFileOf(key, rows, { written, table: this.#table }));
+      await this.#deps.store.putNew(key, written.bytes);
+    } finally {
+      await deriving;
+    }
+  }
+
+  /** Never throws: without its sidecar a file is read slower. */
+  async #storeSidecar(key: string, { batches }: DayRows): Promise<void> {
+    const { deriver, store } = this.#deps;
+    if (deriver === undefined) return;
+    const { schema } = this.#table;
+    const rows = batches.reduce((sum, batch) => sum + batch.rows, 0);
+    const file = { schema, rows, batches, text: this.#text, rowGroupRows: ROW_GROUP_ROWS };
+    try {
+      await store.putNew(sidecarKey(key), await deriver.derive(file, { key, rows }));
+    } catch (error) {
+      getLogger(["svc", "maintenance"]).warn("no sidecar for {key}: {error}", {
+        key,
+        error: messageOf(error),
+      });
+    }
   }
 }
 

@@ -14,6 +14,7 @@ import { isOperatingError, messageOf } from "../base/errors.ts";
 import type { IndexCatalog } from "../catalog/index_catalog.ts";
 import type { ClaimState } from "../catalog/wal_claims.ts";
 import { epochOfSchemaMessage } from "../columns/ipc.ts";
+import { withSidecars } from "../derived/sidecar.ts";
 import { type LaneId, tableOf } from "../event/tenant.ts";
 import { commitAppend } from "../iceberg/commit_append.ts";
 import { removeQuietly } from "../iceberg/staging.ts";
@@ -173,7 +174,8 @@ async function drainSegments(
   const startMs = deps.clock.monotonicMs();
   const target = await tableTarget(deps, lane);
   if (await discardDropped(deps, batch, target)) return "discarded";
-  const staged = await stage(deps, { ...batch, mapping: target.mapping }, options);
+  const { mapping, indexAtFlush } = target;
+  const staged = await stage(deps, { ...batch, mapping, indexAtFlush }, options);
   if (staged === "overtaken" || staged === "poisoned") return staged;
   const { files, schema } = staged;
   // The commit point. An error here does not tell on which side of it we are, so the files stay.
@@ -186,7 +188,7 @@ async function drainSegments(
     ...(claim === undefined ? {} : { claim: claim.token }),
   });
   if (outcome !== "committed") {
-    await removeQuietly(deps.store, files.map((file) => file.key));
+    await removeQuietly(deps.store, withSidecars(files.map((file) => file.key)));
     return outcome === "consumed" ? overtaken(deps, lane) : claimLost(deps, lane);
   }
   deps.observer?.committed?.(lane, {

@@ -6,6 +6,8 @@
 import { type ErrorCode, isOperatingError } from "../base/errors.ts";
 import type { ColumnBatch } from "../columns/batch.ts";
 import { decodeBatch, decodeSchemaMessage } from "../columns/ipc.ts";
+import type { Deriver } from "../derived/deriver.ts";
+import { textColumnsOf } from "../derived/text_columns.ts";
 import type { DocMapping } from "../event/index_config.ts";
 import type { Column, TableSchema } from "../event/schema.ts";
 import { type LaneId, tableOf } from "../event/tenant.ts";
@@ -22,6 +24,8 @@ import { targetSchema } from "./table_target.ts";
 export interface StageDeps extends CommitDeps {
   readonly wal: WalReader;
   readonly encoder: ParquetEncoder;
+  /** Without it the files get no sidecars. */
+  readonly deriver?: Deriver;
 }
 
 /** Segments of one lane whose rows become rows of its table. */
@@ -31,6 +35,8 @@ export interface StageSource {
   readonly names: readonly string[];
   /** Of a table that somebody configured: it has the fields' columns, and those that the segments bring. */
   readonly mapping?: DocMapping | undefined;
+  /** False: words are indexed by maintenance, not here. Default true. */
+  readonly indexAtFlush?: boolean;
 }
 
 export interface StageOptions {
@@ -93,7 +99,8 @@ async function openTarget(
   const table = source.mapping === undefined
     ? await ensureTable(deps, { ident, schema: schemaForNewTable(options.columns) })
     : await mappedTable(deps, source, source.mapping);
-  return { table, writer: new DataFileWriter(deps, table, options) };
+  const text = source.indexAtFlush === false ? [] : textColumnsOf(table.schema, source.mapping);
+  return { table, writer: new DataFileWriter(deps, table, { ...options, text }) };
 }
 
 /** The table with a column for each field, and for whatever the segments have beside. */

@@ -3,7 +3,7 @@
 import type { Catalog } from "../catalog/catalog.ts";
 import type { IndexCatalog } from "../catalog/index_catalog.ts";
 import { BUILT_IN_TABLES } from "../event/built_in_tables.ts";
-import type { DocMapping } from "../event/index_config.ts";
+import type { DocMapping, IndexConfig } from "../event/index_config.ts";
 import { indexSchema } from "../event/index_schema.ts";
 import { configOf, templateFor } from "../event/index_template.ts";
 import type { Column, TableSchema } from "../event/schema.ts";
@@ -15,6 +15,8 @@ export interface TableTarget {
   readonly epoch: number;
   /** undefined: nobody configured the table, it is what its rows are. */
   readonly mapping: DocMapping | undefined;
+  /** Whether words are indexed as soon as rows become files. */
+  readonly indexAtFlush: boolean;
 }
 
 export interface TargetDeps {
@@ -24,22 +26,26 @@ export interface TargetDeps {
   readonly random: Random;
 }
 
-const BUILT_IN: TableTarget = { epoch: 0, mapping: undefined };
+const BUILT_IN: TableTarget = { epoch: 0, mapping: undefined, indexAtFlush: true };
 
 /** A table that is not there and that a template is for gets its configuration here. Errors: the catalog's. */
 export async function tableTarget(deps: TargetDeps, lane: LaneId): Promise<TableTarget> {
   const { namespace, name } = tableOf(lane);
   if (BUILT_IN_TABLES.has(name)) return BUILT_IN;
   const { index, epoch } = await deps.catalog.indexState({ namespace, name });
-  const mapping = index?.config.doc_mapping;
-  if (mapping !== undefined || deps.indexes === undefined) return { epoch, mapping };
+  if (index !== undefined) return targetOf(epoch, index.config);
+  if (deps.indexes === undefined) return targetOf(epoch);
   const { templates } = await deps.catalog.indexView(namespace);
   const template = templateFor(templates, name);
-  if (template === undefined) return { epoch, mapping };
+  if (template === undefined) return targetOf(epoch);
   const config = configOf(template, name);
   // `exists`: rows made the table before there was a template, or somebody configures it now.
   const made = await deps.indexes.create(namespace, { config, etag: uuidV4(deps.random) });
-  return { epoch, mapping: made === "created" ? config.doc_mapping : undefined };
+  return made === "created" ? targetOf(epoch, config) : targetOf(epoch);
+}
+
+function targetOf(epoch: number, config?: IndexConfig): TableTarget {
+  return { epoch, mapping: config?.doc_mapping, indexAtFlush: config?.index_at_flush ?? true };
 }
 
 /** How often the lane's table was dropped. Errors: the catalog's. */

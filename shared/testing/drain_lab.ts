@@ -10,6 +10,7 @@ import type { Catalog } from "../catalog/catalog.ts";
 import { openSqliteCatalog } from "../catalog/sqlite_catalog.ts";
 import { decodeBatch, encodeBatch } from "../columns/ipc.ts";
 import { batchOfRows, rowsOf } from "../columns/rows.ts";
+import { INLINE_DERIVER } from "../derived/deriver.ts";
 import { EVENTS_SCHEMA } from "../event/events.ts";
 import { type LaneId, type TableIdent, tableOf } from "../event/tenant.ts";
 import { IcebergReader } from "../iceberg/iceberg_reader.ts";
@@ -56,6 +57,7 @@ export class DrainLab<C extends Clock = SleeplessClock> implements AsyncDisposab
       clock: this.clock,
       random: this.random,
       encoder: INLINE_PARQUET_ENCODER,
+      deriver: INLINE_DERIVER,
     };
   }
 

@@ -8,6 +8,8 @@ import { openSqliteCatalog } from "../../shared/catalog/sqlite_catalog.ts";
 import { NS_PER_MS } from "../../shared/base/time.ts";
 import type { Catalog } from "../../shared/catalog/catalog.ts";
 import type { ColumnBatch } from "../../shared/columns/batch.ts";
+import { openDeriver } from "../../shared/derived/deriver.ts";
+import { textColumnsOf } from "../../shared/derived/text_columns.ts";
 import { EVENTS_SCHEMA, EVENTS_TABLE } from "../../shared/event/events.ts";
 import { DEFAULT_NAMESPACE } from "../../shared/event/tenant.ts";
 import { commitAppend, ensureTable } from "../../shared/iceberg/commit_append.ts";
@@ -54,10 +56,12 @@ export async function buildTable(
   const deps = { store, catalog, clock, random };
   const table = await ensureTable(deps, { ident: IDENT, schema: EVENTS_SCHEMA });
   using encoder = openParquetEncoder();
+  using deriver = openDeriver();
+  const text = textColumnsOf(EVENTS_SCHEMA, undefined);
   const files: NewDataFile[] = [];
   for (let start = 0; start < rows; start += rowsPerFile ?? rows) {
     const end = Math.min(rows, start + (rowsPerFile ?? rows));
-    const writer = new DataFileWriter({ store, random, encoder }, table);
+    const writer = new DataFileWriter({ store, random, encoder, deriver }, table, { text });
     for (let first = start; first < end; first += ROWS_PER_BATCH) {
       const records = Math.min(ROWS_PER_BATCH, end - first);
       await writer.add(eventsOf(first, { records, noiseBytes }));

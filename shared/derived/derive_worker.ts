@@ -1,0 +1,11 @@
+/** The thread behind `openDeriver`: one data file for each request. */
+
+import { serveTasks } from "../os/task_thread.ts";
+import type { DeriveRequest } from "./deriver.ts";
+import { derive } from "./derive.ts";
+import { writeSidecar } from "./sidecar.ts";
+
+serveTasks(({ file, subject }: DeriveRequest) => {
+  const { buffer } = writeSidecar(derive(file), subject);
+  return { value: buffer, transfer: [buffer] };
+});

@@ -1,0 +1,63 @@
+/**
+ * Makes sidecars beside the caller: on a thread of its own, while another writes the data file. Where there can be no
+ * thread (`TaskThread`) the caller's does the work.
+ */
+
+import { getLogger } from "@logtape/logtape";
+import { TaskThread, ThreadUnavailable } from "../os/task_thread.ts";
+import { derive } from "./derive.ts";
+import { type SidecarSubject, writeSidecar } from "./sidecar.ts";
+import type { FileRows } from "./types.ts";
+
+export interface DeriveRequest {
+  readonly file: FileRows;
+  readonly subject: SidecarSubject;
+}
+
+export interface Deriver extends Disposable {
+  /** The bytes of the sidecar of `subject`, whose rows are `file`; they must stay as they are until then. */
+  derive(file: FileRows, subject: SidecarSubject): Promise<Uint8Array>;
+}
+
+/** A deriver whose thread starts with its first file and ends when it is disposed of. */
+export function openDeriver(): Deriver {
+  return new ThreadDeriver();
+}
+
+/** For tests, and processes that cannot have a thread. */
+export const INLINE_DERIVER: Deriver = {
+  derive: (file, subject) => Promise.resolve(writeSidecar(derive(file), subject)),
+  [Symbol.dispose]() {},
+};
+
+class ThreadDeriver implements Deriver {
+  readonly #thread = new TaskThread<DeriveRequest, ArrayBuffer>(
+    new URL("./derive_worker.ts", import.meta.url),
+  );
+  #isInline = false;
+
+  async derive(file: FileRows, subject: SidecarSubject): Promise<Uint8Array> {
+    if (!this.#isInline) {
+      try {
+        return new Uint8Array(await this.#thread.run({ file: withoutFunctions(file), subject }));
+      } catch (error) {
+        if (!(error instanceof ThreadUnavailable)) throw error;
+        this.#isInline = true;
+        getLogger(["svc", "derived"]).info("derives on the main thread: {reason}", {
+          reason: error.message,
+        });
+      }
+    }
+    return await INLINE_DERIVER.derive(file, subject);
+  }
+
+  [Symbol.dispose](): void {
+    this.#thread[Symbol.dispose]();
+  }
+}
+
+/** What can be sent to a thread; the columns' buffers are copied on the way. */
+function withoutFunctions(file: FileRows): FileRows {
+  const batches = file.batches.map(({ schema, rows, columns }) => ({ schema, rows, columns }));
+  return { ...file, batches };
+}

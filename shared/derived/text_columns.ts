@@ -1,0 +1,23 @@
+/** Which columns of a table have their words indexed (SPEC.md 2.2). */
+
+import type { DocMapping } from "../event/index_config.ts";
+import type { TableSchema } from "../event/schema.ts";
+import type { TextColumn } from "./types.ts";
+
+const RAW = "raw";
+
+/**
+ * Of a table that nobody configured: `raw`, where it is shaped like `events`. Of an index: its text fields, but for those
+ * whose tokenizer is `raw`; one that declares none has its texts in the column `raw`.
+ */
+export function textColumnsOf(schema: TableSchema, mapping: DocMapping | undefined): TextColumn[] {
+  const fields = mapping?.field_mappings.filter(({ type }) => type === "text") ?? [];
+  if (fields.length === 0) return hasRaw(schema) ? [{ name: RAW, tokenizer: "default" }] : [];
+  return fields.flatMap(({ name, tokenizer = "default" }) =>
+    tokenizer === "raw" ? [] : [{ name, tokenizer }]
+  );
+}
+
+function hasRaw({ columns }: TableSchema): boolean {
+  return columns.some(({ name, type }) => name === RAW && type === "string");
+}

@@ -1,0 +1,32 @@
+/** What is derived of a data file: blobs, each made by a builder of its own from all rows of the file. */
+
+import type { ColumnBatch } from "../columns/batch.ts";
+import type { TableSchema } from "../event/schema.ts";
+
+/** A piece of a sidecar; its type says how to read `data`, version included: `svc-…-v1`. */
+export interface Blob {
+  readonly type: string;
+  /** Ids of the columns that it is about. */
+  readonly fields: readonly number[];
+  readonly data: Uint8Array;
+  readonly properties?: Readonly<Record<string, string>>;
+}
+
+/** A column of text whose words are indexed. */
+export interface TextColumn {
+  readonly name: string;
+  readonly tokenizer: "default" | "stem";
+}
+
+/** All rows of a data file, in its order: row n of the file is row n, counted through the batches. */
+export interface FileRows {
+  readonly schema: TableSchema;
+  readonly rows: number;
+  readonly batches: readonly ColumnBatch[];
+  readonly text: readonly TextColumn[];
+  /** Each row group of the file but the last has so many rows. */
+  readonly rowGroupRows: number;
+}
+
+/** Pure; runs on the deriving thread. Nothing to say: no blob. */
+export type BlobBuilder = (file: FileRows) => readonly Blob[];

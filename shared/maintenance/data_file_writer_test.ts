@@ -1,0 +1,50 @@
+import assert from "node:assert/strict";
+import { present } from "../base/assert.ts";
+import { isOperatingError } from "../base/errors.ts";
+import { type Deriver, INLINE_DERIVER, openDeriver } from "../derived/deriver.ts";
+import { readSidecar, sidecarKey } from "../derived/sidecar.ts";
+import { EVENTS_SCHEMA } from "../event/events.ts";
+import { ensureTable } from "../iceberg/commit_append.ts";
+import { batchOf, DrainLab } from "../testing/drain_lab.ts";
+import { DataFileWriter } from "./data_file_writer.ts";
+
+const IDENT = { namespace: "svc", name: "events" };
+
+async function writerOf(lab: DrainLab, deriver: Deriver): Promise<DataFileWriter> {
+  const table = await ensureTable(lab.deps, { ident: IDENT, schema: EVENTS_SCHEMA });
+  return new DataFileWriter({ ...lab.deps, deriver }, table);
+}
+
+Deno.test("DataFileWriter stores a sidecar beside each file, from its thread and inline", async () => {
+  await using lab = await DrainLab.open();
+  using thread = openDeriver();
+  for (const deriver of [thread, INLINE_DERIVER]) {
+    const writer = await writerOf(lab, deriver);
+    await writer.add(batchOf([1, 2, 3]));
+    const [file] = await writer.finish();
+    const sidecar = await readSidecar(lab.deps.store, present(file));
+    assert.ok(sidecar !== undefined);
+  }
+});
+
+Deno.test("DataFileWriter gives its files also when nothing can be derived", async () => {
+  await using lab = await DrainLab.open();
+  const broken = { ...INLINE_DERIVER, derive: () => Promise.reject(new Error("out of memory")) };
+  const writer = await writerOf(lab, broken);
+  await writer.add(batchOf([1, 2, 3]));
+  const [file] = await writer.finish();
+  assert.equal(file?.rows, 3);
+  assert.equal(await readSidecar(lab.deps.store, present(file)), undefined);
+});
+
+Deno.test("DataFileWriter discard removes files and sidecars", async () => {
+  await using lab = await DrainLab.open();
+  const { store } = lab.deps;
+  const writer = await writerOf(lab, INLINE_DERIVER);
+  await writer.add(batchOf([1]));
+  const [file] = await writer.finish();
+  await writer.discard();
+  for (const key of [present(file).key, sidecarKey(present(file).key)]) {
+    await assert.rejects(store.head(key), (error) => isOperatingError(error, "not_found"));
+  }
+});
