@@ -8,6 +8,7 @@
 
 import type { TableSchema } from "../event/schema.ts";
 import type { TableIdent } from "../event/tenant.ts";
+import type { DeleteTaskCommit } from "./delete_ledger.ts";
 import type { IndexState, IndexView } from "./index_catalog.ts";
 
 export interface CatalogReader extends AsyncDisposable {
@@ -54,11 +55,13 @@ export interface TableCommit {
   readonly schema?: TableSchema;
   /** Token of a claim (`wal_claims.ts`) that must hold all of `consumed` now, and ends with the commit. */
   readonly claim?: string;
+  /** The delete task that this commit carries out, held by its claim now: `done` with the commit. */
+  readonly deletes?: DeleteTaskCommit;
 }
 
 /**
  * After all but the first, nothing changed. `conflict`: the pointer had moved. `consumed`: a segment was already there.
- * `claim_lost`: neither, but the claim does not hold every segment any more: it never will again.
+ * `claim_lost`: neither, but the claim does not hold every segment, or the delete task, any more: it never will again.
  */
 export type CommitOutcome = "committed" | "conflict" | "consumed" | "claim_lost";
 

@@ -12,6 +12,7 @@
 import type { TableSchema } from "../event/schema.ts";
 import type { TableIdent } from "../event/tenant.ts";
 import type { Catalog, CatalogReader, CommitOutcome, TableCommit, TableView } from "./catalog.ts";
+import type { DeleteTaskCommit } from "./delete_ledger.ts";
 import { type IndexState, type IndexView, NO_INDEXES } from "./index_catalog.ts";
 import { sqlStateOf } from "./postgres_errors.ts";
 import { PostgresPool } from "./postgres_pool.ts";
@@ -172,7 +173,7 @@ class PostgresCatalogReader implements CatalogReader {
 
 /**
  * $1 catalog, $2 namespace, $3 table, $4 expected, $5 next, $6 segments, $7 table uuid, $8 snapshot, $9 columns,
- * $10 claim.
+ * $10 claim, $11 delete task, $12 its claim, $13 rows deleted, $14 files rewritten.
  * `moved` is the commit: what follows it happens for the rows it returns, or not at all.
  */
 const WRITE_BESIDE_POINTER = `
@@ -189,6 +190,12 @@ const WRITE_BESIDE_POINTER = `
   ended AS (
     DELETE FROM svc_wal_claims WHERE token = $10 AND segment_id = ANY($6::text[])
       AND EXISTS (SELECT 1 FROM moved)
+  ),
+  deleted AS (
+    UPDATE svc_delete_tasks SET status = 'done', ended_ms = ${POSTGRES_NOW_MS},
+      rows_deleted = $13::bigint, files_rewritten = $14::bigint, error = NULL, claimant = NULL,
+      token = NULL
+    WHERE task_id = $11 AND EXISTS (SELECT 1 FROM moved)
   )
 SELECT 1 FROM moved`;
 
@@ -198,13 +205,20 @@ const HELD = `held AS (
       AND expires_ms > ${POSTGRES_NOW_MS} ORDER BY segment_id FOR UPDATE
   )`;
 
+/** The delete task, while its claim holds it: locked like those. */
+const TASKED = `tasked AS (
+    SELECT task_id FROM svc_delete_tasks WHERE task_id = $11 AND token = $12
+      AND ended_ms IS NULL AND expires_ms > ${POSTGRES_NOW_MS} FOR UPDATE
+  )`;
+
 const HOLDS_ALL =
-  "($10::text IS NULL OR (SELECT count(*) FROM held) = coalesce(cardinality($6::text[]), 0))";
+  "($10::text IS NULL OR (SELECT count(*) FROM held) = coalesce(cardinality($6::text[]), 0)) " +
+  "AND ($11::text IS NULL OR EXISTS (SELECT 1 FROM tasked))";
 
 const NOT_CONSUMED =
   "NOT EXISTS (SELECT 1 FROM svc_wal_consumed WHERE segment_id = ANY($6::text[]))";
 
-const MOVE_POINTER = `WITH ${HELD}, moved AS (
+const MOVE_POINTER = `WITH ${HELD}, ${TASKED}, moved AS (
     UPDATE iceberg_tables SET metadata_location = $5, previous_metadata_location = $4
     WHERE catalog_name = $1 AND table_namespace = $2 AND table_name = $3
       AND metadata_location = $4 AND ${NOT_CONSUMED} AND ${HOLDS_ALL}
@@ -212,7 +226,7 @@ const MOVE_POINTER = `WITH ${HELD}, moved AS (
   ),${WRITE_BESIDE_POINTER}`;
 
 /** Other catalogs know a namespace by the property `exists`. */
-const CREATE_POINTER = `WITH ${HELD}, moved AS (
+const CREATE_POINTER = `WITH ${HELD}, ${TASKED}, moved AS (
     INSERT INTO iceberg_tables (catalog_name, table_namespace, table_name, metadata_location,
       previous_metadata_location, iceberg_type)
     SELECT $1, $2, $3, $5, $4, 'TABLE' WHERE ${NOT_CONSUMED} AND ${HOLDS_ALL}
@@ -226,7 +240,7 @@ const CREATE_POINTER = `WITH ${HELD}, moved AS (
 
 class PostgresCatalog extends PostgresCatalogReader implements Catalog {
   async commit(change: TableCommit): Promise<CommitOutcome> {
-    const { ident, expected, next, consumed, tableUuid, snapshotId, schema } = change;
+    const { ident, expected, next, consumed, tableUuid, snapshotId, schema, deletes } = change;
     const values = [
       CATALOG_NAME,
       ident.namespace,
@@ -238,6 +252,10 @@ class PostgresCatalog extends PostgresCatalogReader implements Catalog {
       String(snapshotId),
       schema === undefined ? null : tableSchemaText(schema),
       change.claim ?? null,
+      deletes?.taskId ?? null,
+      deletes?.token ?? null,
+      deletes?.rowsDeleted ?? 0,
+      deletes?.filesRewritten ?? 0,
     ];
     const sql = expected === undefined ? CREATE_POINTER : MOVE_POINTER;
     try {
@@ -251,13 +269,15 @@ class PostgresCatalog extends PostgresCatalogReader implements Catalog {
   }
 
   /** Why nothing changed. Neither cause can go away: pointers are never used again, nor are segments. */
-  async #refusalOf({ ident, expected, consumed, claim }: TableCommit): Promise<CommitOutcome> {
+  async #refusalOf(change: TableCommit): Promise<CommitOutcome> {
+    const { ident, expected, consumed, claim, deletes } = change;
     const view = await this.readView(ident, consumed);
     if (view.metadataLocation !== expected) return "conflict";
     if (view.consumed.size > 0) return "consumed";
     if (claim !== undefined && await this.#held(claim, consumed) < consumed.length) {
       return "claim_lost";
     }
+    if (deletes !== undefined && !await this.#isTasked(deletes)) return "claim_lost";
     // Both were undone meanwhile (a table dropped, segments forgotten): whoever asks again finds them as they are.
     return "conflict";
   }
@@ -270,6 +290,16 @@ class PostgresCatalog extends PostgresCatalogReader implements Catalog {
       [claim, segments],
     );
     return held.length;
+  }
+
+  async #isTasked({ taskId, token }: DeleteTaskCommit): Promise<boolean> {
+    const held = await this.pool.query(
+      "read the claim of a delete task",
+      "SELECT 1 FROM svc_delete_tasks WHERE task_id = $1 AND token = $2 AND ended_ms IS NULL " +
+        `AND expires_ms > ${POSTGRES_NOW_MS}`,
+      [taskId, token],
+    );
+    return held.length > 0;
   }
 
   async dropTable(ident: TableIdent): Promise<boolean> {

@@ -25,6 +25,7 @@ import { type Clock, SystemClock } from "../os/clock.ts";
 import { ensureDirectory } from "../os/durable_directory.ts";
 import type { FileSystem } from "../os/file_system.ts";
 import type { Catalog, CatalogReader, CommitOutcome, TableCommit, TableView } from "./catalog.ts";
+import type { DeleteTaskCommit } from "./delete_ledger.ts";
 import { type IndexState, type IndexView, NO_INDEXES } from "./index_catalog.ts";
 import { sqliteRows } from "./sql_database.ts";
 import { IndexStates, READ_STATE, readViews, viewsOf } from "./sql_index_catalog.ts";
@@ -264,6 +265,9 @@ class SqliteCatalog extends SqliteCatalogReader implements Catalog {
         const held = endClaim(db, change.claim, { segments: consumed, nowMs: this.#clock.nowMs() });
         if (held < consumed.length) return undo("claim_lost");
       }
+      if (change.deletes !== undefined && !endDeletes(db, change.deletes, this.#clock.nowMs())) {
+        return undo("claim_lost");
+      }
       if (expected === undefined) insertTable(db, ident, next);
       else movePointer(db, ident, expected, next);
       const insert = db.prepare(
@@ -359,6 +363,21 @@ function endClaim(
       "AND segment_id IN (SELECT value FROM json_each(?))",
   ).run(token, nowMs, JSON.stringify(segments));
   return Number(changes);
+}
+
+/** False when the claim no longer holds the task. */
+function endDeletes(
+  db: DatabaseSync,
+  { taskId, token, rowsDeleted, filesRewritten }: DeleteTaskCommit,
+  clockMs: number,
+): boolean {
+  const nowMs = Math.floor(clockMs);
+  const { changes } = db.prepare(
+    "UPDATE svc_delete_tasks SET status = 'done', ended_ms = ?3, rows_deleted = ?4, " +
+      "files_rewritten = ?5, error = NULL, claimant = NULL, token = NULL " +
+      "WHERE task_id = ?1 AND token = ?2 AND ended_ms IS NULL AND expires_ms > ?3",
+  ).run(taskId, token, nowMs, rowsDeleted, filesRewritten);
+  return changes > 0;
 }
 
 function insertTable(db: DatabaseSync, ident: TableIdent, location: string): void {

@@ -49,6 +49,7 @@ Deno.test({
         "iceberg_namespace_properties",
         "iceberg_tables",
         "svc_catalog_version",
+        "svc_delete_tasks",
         "svc_dropped_tables",
         "svc_index_epochs",
         "svc_index_templates",

@@ -58,6 +58,39 @@ CREATE TABLE IF NOT EXISTS svc_wal_claims (
 CREATE INDEX IF NOT EXISTS svc_wal_claims_token ON svc_wal_claims (token);
 `;
 
+/** Delete tasks: the same in both databases. Times by the catalog's clock; `token` names the claim that holds. */
+export const DELETE_TABLES = `
+CREATE TABLE IF NOT EXISTS svc_delete_tasks (
+  task_id VARCHAR(64) NOT NULL PRIMARY KEY,
+  table_namespace VARCHAR(255) NOT NULL,
+  table_name VARCHAR(255) NOT NULL,
+  table_uuid VARCHAR(64),
+  epoch INTEGER NOT NULL,
+  predicate TEXT NOT NULL,
+  start_ns VARCHAR(20),
+  end_ns VARCHAR(20),
+  status VARCHAR(16) NOT NULL,
+  created_ms BIGINT NOT NULL,
+  started_ms BIGINT,
+  ended_ms BIGINT,
+  attempts INTEGER NOT NULL DEFAULT 0,
+  files_total BIGINT NOT NULL DEFAULT 0,
+  files_done BIGINT NOT NULL DEFAULT 0,
+  rows_matched BIGINT NOT NULL DEFAULT 0,
+  rows_deleted BIGINT NOT NULL DEFAULT 0,
+  files_rewritten BIGINT NOT NULL DEFAULT 0,
+  error TEXT,
+  claimant VARCHAR(255),
+  token VARCHAR(64),
+  claimed_ms BIGINT,
+  expires_ms BIGINT NOT NULL DEFAULT 0,
+  awaited TEXT
+);
+CREATE INDEX IF NOT EXISTS svc_delete_tasks_open ON svc_delete_tasks (ended_ms, created_ms);
+CREATE INDEX IF NOT EXISTS svc_delete_tasks_listed
+  ON svc_delete_tasks (table_namespace, created_ms);
+`;
+
 const CREATE_TABLES = `
 CREATE TABLE IF NOT EXISTS iceberg_tables (
   catalog_name VARCHAR(255) NOT NULL,
@@ -87,10 +120,15 @@ CREATE TABLE IF NOT EXISTS svc_table_schemas (
   PRIMARY KEY (table_namespace, table_name)
 ) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS svc_catalog_version (version INTEGER NOT NULL);
-${INDEX_TABLES}${CLAIM_TABLES}`;
+${INDEX_TABLES}${CLAIM_TABLES}${DELETE_TABLES}`;
 
 /** Those that a file of an older program may lack. */
-const OUR_TABLES = ["svc_table_schemas", "svc_dropped_tables", "svc_wal_claims"];
+const OUR_TABLES = [
+  "svc_table_schemas",
+  "svc_dropped_tables",
+  "svc_wal_claims",
+  "svc_delete_tasks",
+];
 
 /** Makes the tables that are missing, in one transaction; also in a file that another Iceberg catalog made. */
 export function ensureSchema(db: DatabaseSync): void {

@@ -1,0 +1,29 @@
+/** Opens the delete tasks of a place, for who takes them in and who carries them out. */
+
+import type { FileSystem } from "../os/file_system.ts";
+import { isPostgresUri } from "./catalog_uri.ts";
+import type { DeleteLedger } from "./delete_ledger.ts";
+import { openPostgresCatalog } from "./postgres_catalog.ts";
+import { PostgresPool } from "./postgres_pool.ts";
+import { PostgresDatabase, SqliteDatabase } from "./sql_database.ts";
+import { SqlDeleteLedger } from "./sql_delete_ledger.ts";
+import { POSTGRES_CLAIMS, sqliteClaims } from "./sql_wal_claims.ts";
+import { openSqliteCatalog } from "./sqlite_catalog.ts";
+
+const BUSY_TIMEOUT_MS = 2_000;
+
+/** `place` is as `openCatalog` takes it. Errors: `unavailable`, `permission_denied`, `corrupt`. */
+export async function openDeleteLedger(
+  place: string,
+  { files }: { readonly files: FileSystem },
+): Promise<DeleteLedger> {
+  if (isPostgresUri(place)) {
+    // Makes the tables where they are missing.
+    await (await openPostgresCatalog({ uri: place })).close();
+    const pool = new PostgresPool({ uri: place, readOnly: false });
+    return new SqlDeleteLedger(new PostgresDatabase(pool), POSTGRES_CLAIMS);
+  }
+  await (await openSqliteCatalog({ path: place, files })).close();
+  const database = new SqliteDatabase(place, { busyTimeoutMs: BUSY_TIMEOUT_MS });
+  return new SqlDeleteLedger(database, sqliteClaims());
+}
