@@ -5,9 +5,11 @@
 
 import { utf8 } from "../shared/base/bytes.ts";
 import type {
+  CheckedPredicate,
   Cost,
   Engine,
   MemoryUse,
+  PredicateRequest,
   PreparedQuery,
   QueryRequest,
   ResultChunk,
@@ -23,6 +25,8 @@ export interface FakeEngineOptions {
   readonly cost?: Partial<Cost>;
   readonly defaultOrderApplied?: boolean;
   readonly approximation?: Readonly<Record<string, unknown>>;
+  /** Of whatever table a predicate is about. */
+  readonly tableUuid?: string;
   readonly onPrepare?: (request: QueryRequest) => Promise<void> | void;
   /** Called before chunk `at`; what it throws, the run throws. */
   readonly onChunk?: (at: number, request: QueryRequest) => Promise<void> | void;
@@ -57,6 +61,7 @@ export const FAKE_MEMORY: MemoryUse = {
 
 export class FakeEngine implements Engine {
   readonly requests: QueryRequest[] = [];
+  readonly predicates: PredicateRequest[] = [];
   /** Prepared and running queries not disposed yet. */
   open = 0;
   chunksTaken = 0;
@@ -78,6 +83,11 @@ export class FakeEngine implements Engine {
       run: () => Promise.resolve(this.#run(request)),
       ...this.#counted(),
     };
+  }
+
+  checkPredicate(request: PredicateRequest): Promise<CheckedPredicate> {
+    this.predicates.push(request);
+    return Promise.resolve({ tableUuid: this.options.tableUuid });
   }
 
   ping(): Promise<void> {

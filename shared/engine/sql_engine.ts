@@ -6,7 +6,15 @@ import { MEMORY_SQL, memoryUse } from "./memory_use.ts";
 import { faultError } from "./fault_error.ts";
 import { type PrepareDeps, prepareStatement } from "./prepare.ts";
 import { PreparedStatement } from "./prepared_statement.ts";
-import type { Engine, MemoryUse, PreparedQuery, QueryRequest } from "./types.ts";
+import { checkPredicate } from "./check_predicate.ts";
+import type {
+  CheckedPredicate,
+  Engine,
+  MemoryUse,
+  PredicateRequest,
+  PreparedQuery,
+  QueryRequest,
+} from "./types.ts";
 
 export interface SqlEngineOptions {
   readonly database: EngineDatabase;
@@ -55,6 +63,20 @@ export class SqlEngine implements Engine {
       deadline[Symbol.dispose]();
       await connection?.release();
       throw reason;
+    }
+  }
+
+  async checkPredicate(request: PredicateRequest): Promise<CheckedPredicate> {
+    using deadline = new Deadline(request.deadlineMs, request.signal);
+    let connection: EngineConnection | undefined;
+    try {
+      connection = await this.#database.connect(deadline.signal, request.tenant);
+      deadline.watch(connection);
+      return await checkPredicate(connection, request, { deps: this.#deps, deadline });
+    } catch (error) {
+      throw deadline.signal.aborted ? deadline.signal.reason : error;
+    } finally {
+      await connection?.release();
     }
   }
 

@@ -32,11 +32,30 @@ export interface Engine extends AsyncDisposable {
    * `reason`; `deadline_exceeded`; `unavailable` (memory pool or spill cap).
    */
   prepare(request: QueryRequest): Promise<PreparedQuery>;
+  /**
+   * Whether a predicate (`row_predicate.ts`) is one over the columns of a table. Errors: `invalid_argument` with the place;
+   * `not_found` (`unknown_index`); those of `prepare`.
+   */
+  checkPredicate(request: PredicateRequest): Promise<CheckedPredicate>;
   /** Runs a tiny statement and reads the catalog; throws when either fails. */
   ping(): Promise<void>;
   /** What the memory pool and the spill space hold now, all statements and caches together. */
   memory(): Promise<MemoryUse>;
   close(): Promise<void>;
+}
+
+export interface PredicateRequest {
+  readonly predicate: string;
+  readonly namespace: string;
+  readonly tenant: string;
+  readonly table: string;
+  readonly deadlineMs: number;
+  readonly signal?: AbortSignal;
+}
+
+export interface CheckedPredicate {
+  /** The table's incarnation; undefined before its first commit. */
+  readonly tableUuid: string | undefined;
 }
 
 /** Bytes. */
