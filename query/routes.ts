@@ -6,6 +6,12 @@ import { isOperatingError, OperatingError } from "../shared/base/errors.ts";
 import { drainBody } from "../shared/http/body.ts";
 import { errorResponse, jsonResponse, metricsElsewhere } from "../shared/http/error_response.ts";
 import {
+  type DeleteTaskService,
+  getDeleteTask,
+  listDeleteTasks,
+  submitDeleteTask,
+} from "./delete_tasks/delete_task_routes.ts";
+import {
   type Addressed,
   createIndex,
   deleteIndex,
@@ -23,7 +29,7 @@ import type { CallerGate, Peer, QueryCaller } from "./query_caller.ts";
 import type { SqlService } from "./sql_call.ts";
 import type { Readiness } from "./readiness.ts";
 
-export interface QueryService extends SqlService, IndexService {
+export interface QueryService extends SqlService, IndexService, DeleteTaskService {
   readonly readiness: Pick<Readiness, "problem">;
   readonly callers: CallerGate;
 }
@@ -68,6 +74,9 @@ export const ROUTES: readonly Route[] = [
   { method: "GET", path: "/api/v1/index-templates", answer: listTemplates },
   { method: "PUT", path: "/api/v1/index-templates/:id", answerFor: putTemplate },
   { method: "DELETE", path: "/api/v1/index-templates/:id", answerFor: deleteTemplate },
+  { method: "GET", path: "/api/v1/delete-tasks", answer: listDeleteTasks },
+  { method: "POST", path: "/api/v1/delete-tasks", answer: submitDeleteTask },
+  { method: "GET", path: "/api/v1/delete-tasks/:id", answerFor: getDeleteTask },
   { method: "GET", path: "/debug/memory-pool", answer: (_, service) => memoryPool(service) },
   { method: "GET", path: "/healthz", probe: () => jsonResponse({ status: "ok" }) },
   { method: "GET", path: "/readyz", probe: readyz },

@@ -8,6 +8,7 @@ import { LateResource } from "../shared/base/late_resource.ts";
 import { VERSION } from "../shared/base/version.ts";
 import type { CatalogReader } from "../shared/catalog/catalog.ts";
 import { openCatalogReader } from "../shared/catalog/open_catalog.ts";
+import { openDeleteLedger } from "../shared/catalog/open_delete_ledger.ts";
 import { openIndexCatalog } from "../shared/catalog/open_index_catalog.ts";
 import { defaultPoolBytes } from "../shared/engine/memory_pool_size.ts";
 import { defaultObjectCacheBytes } from "../shared/engine/object_cache/object_cache_size.ts";
@@ -35,6 +36,7 @@ import { openWalReader } from "../shared/wal/reader.ts";
 import { openAccess } from "./access_gate.ts";
 import { openAudit } from "./audit/open_audit.ts";
 import { Admission } from "./admission.ts";
+import { DeleteTasks } from "./delete_tasks/delete_tasks.ts";
 import type { QuerySettings } from "./flags.ts";
 import { ManagedIndexes } from "./indexes/managed_indexes.ts";
 import { ANSWERS_BYTES_MAX } from "./limits.ts";
@@ -90,6 +92,9 @@ export async function startQuery(
   const indexWriter = starting.use(
     new LateResource(() => openIndexCatalog(queryPaths(settings).catalog, { files })),
   );
+  const ledger = starting.use(
+    new LateResource(() => openDeleteLedger(queryPaths(settings).catalog, { files })),
+  );
   const readiness = starting.use(new Readiness({ ping: () => engine.ping(), clock }));
   const app = queryApp({
     engine,
@@ -109,6 +114,12 @@ export async function startQuery(
       catalog,
       writer: () => indexWriter.get(),
       clock,
+      random: new SystemRandom(),
+    }),
+    deleteTasks: new DeleteTasks({
+      engine,
+      catalog,
+      ledger: () => ledger.get(),
       random: new SystemRandom(),
     }),
     rowsCeiling: settings.maxRows,

@@ -6,6 +6,7 @@ import { ByteBudget } from "../shared/http/byte_budget.ts";
 import { SystemClock } from "../shared/os/clock.ts";
 import { SystemRandom } from "../shared/os/random.ts";
 import { Admission } from "./admission.ts";
+import { DeleteTasks } from "./delete_tasks/delete_tasks.ts";
 import { FakeEngine, type FakeEngineOptions } from "./fake_engine.ts";
 import { ManagedIndexes } from "./indexes/managed_indexes.ts";
 import { createQueryMetrics } from "./metrics.ts";
@@ -85,6 +86,12 @@ export function testService(engine: Engine, fields: Partial<QueryService> = {}):
       },
       writer: noCatalog,
       clock,
+      random: new SystemRandom(),
+    }),
+    deleteTasks: new DeleteTasks({
+      engine,
+      catalog: { indexState: noCatalog },
+      ledger: noCatalog,
       random: new SystemRandom(),
     }),
     ...fields,

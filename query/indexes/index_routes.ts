@@ -1,20 +1,17 @@
 /** `/api/v1/indexes` and `/api/v1/index-templates`: SHAPES.md says which statuses. */
 
-import { textOf } from "../../shared/base/bytes.ts";
 import { OperatingError } from "../../shared/base/errors.ts";
 import type { ManagedIndex } from "../../shared/catalog/index_catalog.ts";
 import { parseIndexConfig } from "../../shared/event/index_config.ts";
 import { parseIndexTemplate } from "../../shared/event/index_template.ts";
-import { readBody } from "../../shared/http/body.ts";
 import { jsonResponse } from "../../shared/http/error_response.ts";
+import { readJson } from "../json_body.ts";
 import type { QueryCaller } from "../query_caller.ts";
 import type { ManagedIndexes, TagCondition } from "./managed_indexes.ts";
 
 export interface IndexService {
   readonly indexes: ManagedIndexes;
 }
-
-const BODY_BYTES_MAX = 1024 * 1024;
 
 export async function listIndexes(
   _: Request,
@@ -99,19 +96,6 @@ function indexResponse({ config, etag }: ManagedIndex, init: ResponseInit = {}):
   const response = jsonResponse(config, init);
   response.headers.set("etag", `"${etag}"`);
   return response;
-}
-
-async function readJson(request: Request): Promise<unknown> {
-  const body = await readBody(request, { bytesMax: BODY_BYTES_MAX });
-  try {
-    return JSON.parse(textOf(body));
-  } catch (cause) {
-    throw new OperatingError(
-      "invalid_argument",
-      `Cannot read the request body as JSON: ${(cause as Error).message}`,
-      { reason: "invalid_body", cause },
-    );
-  }
 }
 
 /** The body with the id of its path; one of its own must be the same. Errors: `invalid_argument`. */

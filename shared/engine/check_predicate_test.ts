@@ -18,7 +18,7 @@ const TAKEN: readonly string[] = [
   "timestamp >= TIMESTAMPTZ '2026-11-20 00:00:00Z' AND timestamp_ns % 2 = 0",
   "timestamp BETWEEN '2026-11-20' AND '2026-11-21'",
   "events.host = 'a'",
-  '"index" = \'main\'',
+  "\"index\" = 'main'",
   "regexp_matches(raw, '^(a|b)+$')",
   "CASE WHEN host = 'a' THEN true ELSE false END",
   "raw = 'it''s; -- no /* comment'",

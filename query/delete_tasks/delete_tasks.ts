@@ -1,0 +1,82 @@
+/** What the delete-task routes do: a predicate is checked against the table as it is, and recorded for the compactor. */
+
+import { OperatingError } from "../../shared/base/errors.ts";
+import type { CatalogReader } from "../../shared/catalog/catalog.ts";
+import type { DeleteLedger, DeleteTask } from "../../shared/catalog/delete_ledger.ts";
+import type { Engine } from "../../shared/engine/types.ts";
+import { BUILT_IN_TABLES } from "../../shared/event/built_in_tables.ts";
+import { type Random, uuidV4 } from "../../shared/os/random.ts";
+import type { QueryCaller } from "../query_caller.ts";
+import type { DeleteRequest } from "./delete_task_body.ts";
+
+/** Tasks of one tenant that have not ended; one more is refused with 429. */
+const UNFINISHED_MAX = 1_000;
+/** Tasks that a list shows: the newest. */
+const LISTED_MAX = 1_000;
+const CHECK_DEADLINE_MS = 30_000;
+const RETRY_AFTER_SECS = 5;
+
+export interface DeleteTasksDeps {
+  readonly engine: Pick<Engine, "checkPredicate">;
+  readonly catalog: Pick<CatalogReader, "indexState">;
+  /** The same catalog, opened for writing with the first request. */
+  readonly ledger: () => Promise<DeleteLedger>;
+  readonly random: Random;
+}
+
+/** Errors of all: `unavailable`, `corrupt`. */
+export class DeleteTasks {
+  readonly #deps: DeleteTasksDeps;
+
+  constructor(deps: DeleteTasksDeps) {
+    this.#deps = deps;
+  }
+
+  /** Errors: `invalid_argument` of the predicate; `not_found` (`unknown_index`); `rate_limited`. */
+  async submit(
+    caller: Pick<QueryCaller, "namespace" | "tenant">,
+    request: DeleteRequest,
+    signal: AbortSignal,
+  ): Promise<DeleteTask> {
+    const { engine, catalog, random } = this.#deps;
+    const { indexId: name, predicate, startNs, endNs } = request;
+    const ident = { namespace: caller.namespace, name };
+    // Before the check: an index that is dropped and made again in between has another epoch, and is spared.
+    const epoch = BUILT_IN_TABLES.has(name) ? 0 : (await catalog.indexState(ident)).epoch;
+    const { tableUuid } = await engine.checkPredicate({
+      predicate,
+      namespace: caller.namespace,
+      tenant: caller.tenant,
+      table: name,
+      deadlineMs: CHECK_DEADLINE_MS,
+      signal,
+    });
+    const ledger = await this.#deps.ledger();
+    const taskId = uuidV4(random);
+    const task = await ledger.submit(
+      { taskId, ident, tableUuid, epoch, predicate, startNs, endNs },
+      UNFINISHED_MAX,
+    );
+    if (task !== undefined) return task;
+    throw new OperatingError(
+      "rate_limited",
+      `Cannot take in another delete task: ${UNFINISHED_MAX} have not ended yet; wait, or delete ` +
+        "more with one predicate",
+      { reason: "delete_tasks_full", retryAfterSecs: RETRY_AFTER_SECS },
+    );
+  }
+
+  /** Newest first. */
+  async list(namespace: string): Promise<readonly DeleteTask[]> {
+    return await (await this.#deps.ledger()).list(namespace, LISTED_MAX);
+  }
+
+  /** Errors: `not_found`. */
+  async get(namespace: string, taskId: string): Promise<DeleteTask> {
+    const task = await (await this.#deps.ledger()).find(namespace, taskId);
+    if (task !== undefined) return task;
+    throw new OperatingError("not_found", `Cannot find delete task ${taskId}`, {
+      reason: "unknown_delete_task",
+    });
+  }
+}
