@@ -36,6 +36,11 @@ export function frameMetadata(metadata: Uint8Array): Uint8Array {
   return concatBytes([new Uint8Array(prefix.buffer), metadata]);
 }
 
+/** Bytes of the body that a message's metadata announces. */
+export function bodyBytesOf(metadata: Uint8Array): number {
+  return FlatTable.root(metadata).count(MESSAGE.bodyLength);
+}
+
 /** Opens a message whose header must be of `headerType`; throws `corrupt` for anything else. */
 export function readMessage(message: Uint8Array, headerType: number): ReadMessage {
   if (message.byteLength < PREFIX_BYTES) {

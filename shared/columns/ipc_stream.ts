@@ -1,0 +1,28 @@
+/** The messages of an Arrow IPC stream. */
+
+import { OperatingError } from "../base/errors.ts";
+import { bodyBytesOf, CONTINUATION, PREFIX_BYTES } from "./ipc_message.ts";
+
+/** The schema message and those of the batches, as views of `stream`. Throws `corrupt` for what is no stream. */
+export function messagesOfStream(stream: Uint8Array): Uint8Array[] {
+  const view = new DataView(stream.buffer, stream.byteOffset, stream.byteLength);
+  const messages: Uint8Array[] = [];
+  let at = 0;
+  while (at + PREFIX_BYTES <= stream.byteLength) {
+    const metadataBytes = view.getInt32(at + 4, true);
+    if (view.getUint32(at, true) !== CONTINUATION || metadataBytes < 0) throw corrupt(at);
+    if (metadataBytes === 0) return messages;
+    const bodyAt = at + PREFIX_BYTES + metadataBytes;
+    if (bodyAt > stream.byteLength) throw corrupt(at);
+    const end = bodyAt + bodyBytesOf(stream.subarray(at + PREFIX_BYTES, bodyAt));
+    if (end > stream.byteLength) throw corrupt(at);
+    messages.push(stream.subarray(at, end));
+    at = end;
+  }
+  if (at !== stream.byteLength) throw corrupt(at);
+  return messages;
+}
+
+function corrupt(at: number): OperatingError {
+  return new OperatingError("corrupt", `Cannot read an Arrow stream: no message at byte ${at}`);
+}
