@@ -6,7 +6,8 @@ import { OPTIONS as COMPACTOR } from "../../compactor/mod.ts";
 import { OPTIONS as INGEST } from "../../ingest/mod.ts";
 import { OPTIONS as QUERY } from "../../query/mod.ts";
 import type { OptionSpec, OptionTable } from "../../shared/config/options.ts";
-import { helpText } from "../../shared/config/parse_options.ts";
+import { present } from "../../shared/base/assert.ts";
+import { helpText, parseOptions } from "../../shared/config/parse_options.ts";
 
 const TABLES: Readonly<Record<Role, OptionTable>> = {
   ingest: INGEST,
@@ -109,6 +110,30 @@ for (const [role, table] of Object.entries(TABLES)) {
   });
 
   Deno.test({
+    name: `OPTIONS of ${role} are set by flag and by variable alike, and the flag wins`,
+    fn: () => {
+      for (const [key, spec] of Object.entries(table)) {
+        const [given, other] = twoValues(spec);
+        const byFlag = spec.kind === "switch" ? [`--${spec.flag}`] : [`--${spec.flag}`, given.text];
+        const settings: Readonly<Record<string, unknown>> = parseOptions(table, byFlag);
+        assert.deepEqual(settings[key], given.value, `--${spec.flag}`);
+        const { env } = spec;
+        if (env === undefined) continue;
+        const valueBy = (argv: readonly string[], text: string) => {
+          const parsed: Readonly<Record<string, unknown>> = parseOptions(
+            table,
+            argv,
+            (name) => name === env ? text : undefined,
+          );
+          return parsed[key];
+        };
+        assert.deepEqual(valueBy([], given.text), given.value, env);
+        assert.deepEqual(valueBy(byFlag, other.text), given.value, `--${spec.flag} over ${env}`);
+      }
+    },
+  });
+
+  Deno.test({
     name: `LISTENERS of ${role} are its options with the same defaults`,
     fn: () => {
       const binds = Object.values(table).filter((spec) => /(^|-)(bind|listen)$/.test(spec.flag));
@@ -118,6 +143,34 @@ for (const [role, table] of Object.entries(TABLES)) {
       );
     },
   });
+}
+
+interface GivenValue {
+  readonly text: string;
+  readonly value: unknown;
+}
+
+/** Two that differ from the default and from each other. */
+function twoValues(spec: OptionSpec): readonly [GivenValue, GivenValue] {
+  switch (spec.kind) {
+    case "switch":
+      return [{ text: "on", value: true }, { text: "off", value: false }];
+    case "list":
+      return [{ text: "a, b", value: ["a", "b"] }, { text: "c", value: ["c"] }];
+    case "integer": {
+      const numbers = [spec.min, spec.max, spec.min + 1].filter((one) => one !== spec.default);
+      return [at(present(numbers[0])), at(present(numbers[1]))];
+    }
+    case "text": {
+      const [first = "some-text", second = "other-text"] =
+        spec.choices?.filter((choice) => choice !== spec.default) ?? [];
+      return [{ text: first, value: first }, { text: second, value: second }];
+    }
+  }
+
+  function at(number: number): GivenValue {
+    return { text: String(number), value: number };
+  }
 }
 
 function defaultOf(spec: OptionSpec): string | number | undefined {
