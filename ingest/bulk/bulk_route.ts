@@ -9,7 +9,7 @@
 
 import { drainBody } from "../../shared/http/body.ts";
 import { streamBody } from "../../shared/http/body_stream.ts";
-import type { ByteBudget } from "../../shared/http/byte_budget.ts";
+import type { ByteBudget, ByteHold } from "../../shared/http/byte_budget.ts";
 import { withDeadline } from "../../shared/http/deadline.ts";
 import { asOperatingError } from "../../shared/http/error_response.ts";
 import type { LaneId } from "../../shared/event/tenant.ts";
@@ -64,10 +64,12 @@ export function createBulkRoute(
   return async (request, target) => {
     const startMs = deps.clock.monotonicMs();
     try {
-      const { mode, stored, items } = await withDeadline(
+      const { mode, stored, items, hold } = await withDeadline(
         deadline,
         (late) => store(request, { target, late, deps }),
       );
+      // The items are in memory until the reply is.
+      using _items = hold;
       // Before the wait: the rows are durable even when their commit is not seen in time.
       count(items, deps.metrics);
       if (mode === "force") {
@@ -99,6 +101,8 @@ interface StoredBulk {
   readonly mode: CommitMode;
   readonly stored: readonly StoredLane[];
   readonly items: readonly BulkItem[];
+  /** For the rows and the items; its receiver disposes it. */
+  readonly hold: ByteHold;
 }
 
 async function store(
@@ -110,7 +114,8 @@ async function store(
   requireBulkType(headers.get("content-type"));
   const mode = commitModeOf(target.query, headers.get("x-svc-commit"), deps);
   const key = idempotencyOf(headers, deps.clock.nowMs());
-  using hold = deps.bodies.hold();
+  using resources = new DisposableStack();
+  const hold = resources.use(deps.bodies.hold());
   hold.grow(LIMITS.requestBytes);
   const body = streamBody(request, { bytesMax: deps.bodyBytesMax, hold, signal: late });
   let bodyBytes = 0;
@@ -128,7 +133,9 @@ async function store(
   });
   deps.metrics.bodyBytes.at(BULK).add(bodyBytes);
   const stored = await appendAll(decoded, { tenant, mode, key: key?.finish(), deps });
-  return { mode, stored, items: decoded.items };
+  // Past the deadline nobody receives it.
+  if (!late.aborted) resources.move();
+  return { mode, stored, items: decoded.items, hold };
 }
 
 async function* tapped(

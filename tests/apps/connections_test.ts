@@ -9,6 +9,7 @@ import assert from "node:assert/strict";
 import { makeDataFolders } from "../../cli/data_folders.ts";
 import { processArguments } from "../../cli/permissions.ts";
 import { storedRows } from "../clients/running_ingest.ts";
+import { Connection, headOf } from "./raw_connection.ts";
 
 const IDLE = 10_000;
 const ACTIVE = 500;
@@ -26,63 +27,20 @@ const ANSWER_MS_MAX = 5_000;
 const START_MS_MAX = 30_000;
 
 const encoder = new TextEncoder();
-const decoder = new TextDecoder();
 
 function rowOf(text: string): Uint8Array {
   const logRecords = [{ timeUnixNano: "1763000000000000000", body: { stringValue: text } }];
   return encoder.encode(JSON.stringify({ resourceLogs: [{ scopeLogs: [{ logRecords }] }] }));
 }
 
-function headOf(contentBytes: number): Uint8Array {
-  return encoder.encode(
-    "POST /v1/logs HTTP/1.1\r\nhost: 127.0.0.1\r\ncontent-type: application/json\r\n" +
-      `content-length: ${contentBytes}\r\n\r\n`,
-  );
+function logsHead(contentBytes: number): Uint8Array {
+  return headOf("/v1/logs", contentBytes, { "content-type": "application/json" });
 }
 
-/** One socket to the server. */
-class Connection implements Disposable {
-  readonly #socket: Deno.Conn;
-  #text = "";
-
-  private constructor(socket: Deno.Conn) {
-    this.#socket = socket;
-  }
-
-  static async open(port: number): Promise<Connection> {
-    return new Connection(await Deno.connect({ hostname: "127.0.0.1", port }));
-  }
-
-  async write(bytes: Uint8Array): Promise<void> {
-    for (let at = 0; at < bytes.byteLength;) at += await this.#socket.write(bytes.subarray(at));
-  }
-
-  async post(body: Uint8Array): Promise<number> {
-    await this.write(headOf(body.byteLength));
-    await this.write(body);
-    return await this.status();
-  }
-
-  /** Status of the next answer, its body read. */
-  async status(): Promise<number> {
-    const chunk = new Uint8Array(4096);
-    for (;;) {
-      const headEnd = this.#text.indexOf("\r\n\r\n");
-      const length = Number(/content-length: (\d+)/i.exec(this.#text)?.[1] ?? NaN);
-      if (headEnd >= 0 && this.#text.length >= headEnd + 4 + length) {
-        const status = Number(this.#text.slice(9, 12));
-        this.#text = this.#text.slice(headEnd + 4 + length);
-        return status;
-      }
-      const count = await this.#socket.read(chunk);
-      if (count === null) throw new Error(`connection closed after ${JSON.stringify(this.#text)}`);
-      this.#text += decoder.decode(chunk.subarray(0, count));
-    }
-  }
-
-  [Symbol.dispose](): void {
-    this.#socket.close();
-  }
+async function post(connection: Connection, body: Uint8Array): Promise<number> {
+  await connection.write(logsHead(body.byteLength));
+  await connection.write(body);
+  return await connection.status();
 }
 
 async function openMany(port: number, count: number): Promise<Connection[]> {
@@ -155,7 +113,7 @@ const HAS_FILES = await filesMax() >= FILES_NEEDED;
 /** Sends 16 bytes ten times a second; returns the row once it is acknowledged. */
 async function sendSlowly(connection: Connection, text: string): Promise<string> {
   const body = rowOf(text);
-  await connection.write(headOf(body.byteLength));
+  await connection.write(logsHead(body.byteLength));
   for (let sent = 0; sent < body.byteLength; sent += 16) {
     await connection.write(body.subarray(sent, sent + 16));
     await new Promise((resolve) => setTimeout(resolve, 100));
@@ -171,7 +129,7 @@ async function sendMany(connection: Connection, name: string, count: number) {
   for (let turn = 0; turn < count; turn++) {
     const text = `${name} ${turn}`;
     const begunMs = performance.now();
-    assert.equal(await connection.post(rowOf(text)), 200);
+    assert.equal(await post(connection, rowOf(text)), 200);
     slowestMs = Math.max(slowestMs, performance.now() - begunMs);
     rows.push(text);
   }
@@ -193,7 +151,7 @@ async function crowd(server: IngestProcess): Promise<string[]> {
   };
   await open(IDLE);
   for (const connection of await open(HALF_SENT)) {
-    await connection.write(headOf(HALF_ANNOUNCED_BYTES));
+    await connection.write(logsHead(HALF_ANNOUNCED_BYTES));
     await connection.write(new Uint8Array(HALF_SENT_BYTES).fill(0x20));
   }
   const slow = (await open(SLOW)).map((connection, at) => sendSlowly(connection, `slow ${at}`));
