@@ -20,7 +20,7 @@ const STALLED = 40;
 const STALLED_ANNOUNCED_BYTES = 16 * MIB;
 const STALLED_SENT_BYTES = 8 * MIB;
 /** At their cap they fit into the budget together. */
-const BOMBS = 4;
+const BOMBS = 3;
 
 const ANSWER_MS_MAX = 10_000;
 const FORGET_MS_MAX = 20_000;
