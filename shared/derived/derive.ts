@@ -1,8 +1,9 @@
 /** Everything that is derived of a data file: one builder each. */
 
+import { summaryBlobs } from "./summary/build_summary.ts";
 import type { Blob, BlobBuilder, FileRows } from "./types.ts";
 
-const BUILDERS: readonly BlobBuilder[] = [];
+const BUILDERS: readonly BlobBuilder[] = [(file) => summaryBlobs(file)];
 
 /** Pure; a file of 100,000 rows takes a good part of a second. */
 export function derive(file: FileRows): Blob[] {

@@ -1,0 +1,279 @@
+/**
+ * The summary of a data file, from its rows: README.md says what is in it. Pure; runs beside the encoding of the file.
+ *
+ * A pass over each counted column gives its rows ids; everything else counts ids. Counts by pair and by minute are taken
+ * with arrays, one slot a pair: pairs of columns that would need more than `PAIR_SLOTS_MAX` are left out.
+ */
+
+import { present } from "../../base/assert.ts";
+import { halvesOf } from "../../columns/timestamps.ts";
+import type { Column } from "../../event/schema.ts";
+import type { Blob, FileRows } from "../types.ts";
+import { type ColumnPiece, type GroupIds, groupIds } from "./group_ids.ts";
+import { measureColumn, type MeasuredType, type RowGroups } from "./measure_column.ts";
+import {
+  CUBE_COUNTS_BLOB,
+  type CubeCells,
+  type CubeCounts,
+  encodeCubeCounts,
+  encodeGroupCounts,
+  encodeMeasures,
+  encodeSummary,
+  GROUP_COUNTS_BLOB,
+  type GroupType,
+  MEASURES_BLOB,
+  SUMMARY_BLOB,
+} from "./summary_blobs.ts";
+
+/** Default of `SVC_TYPED_GROUP_COUNT_CARDINALITY`. */
+export const GROUP_VALUES_MAX = 4_096;
+/** Default of `SVC_INDEX_FOOTER_MAX_BYTES`. */
+export const SUMMARY_BYTES_MAX = 1024 * 1024;
+/** Columns that are counted by value, tags first. */
+export const COLUMNS_MAX = 24;
+/** Tags that are counted in pairs. */
+const PAIRED_MAX = 6;
+export const MEASURES_MAX = 8;
+/** Columns by whose values measures are taken, and their values. */
+const MEASURED_COLUMNS_MAX = 8;
+export const MEASURED_VALUES_MAX = 512;
+const PAIR_SLOTS_MAX = 2 ** 20;
+
+const MICROS_PER_MINUTE = 60_000_000;
+
+export interface SummaryLimits {
+  readonly groupValuesMax?: number;
+  readonly bytesMax?: number;
+}
+
+export function summaryBlobs(file: FileRows, limits: SummaryLimits = {}): Blob[] {
+  const { groupValuesMax = GROUP_VALUES_MAX, bytesMax = SUMMARY_BYTES_MAX } = limits;
+  const { columns } = file.schema;
+  const blobs: Blob[] = [{
+    type: SUMMARY_BLOB,
+    fields: columns.map(({ id }) => id),
+    data: encodeSummary(file.rows),
+  }];
+  let bytes = present(blobs[0]).data.byteLength;
+  for (const blob of partsOf(file, groupValuesMax)) {
+    if (bytes + blob.data.byteLength > bytesMax) continue;
+    bytes += blob.data.byteLength;
+    blobs.push(blob);
+  }
+  return blobs;
+}
+
+/** A column whose rows have ids. */
+interface Counted extends GroupIds {
+  readonly column: Column;
+}
+
+/** Everything but the first blob, the most wanted first. */
+function* partsOf(file: FileRows, valuesMax: number): Generator<Blob> {
+  const { schema: { columns } } = file;
+  const counted = groupColumns(file).flatMap((column): Counted[] => {
+    const ids = groupIds(column.type as GroupType, piecesOf(file, column), valuesMax);
+    return ids === undefined ? [] : [{ column, ...ids }];
+  });
+  for (const group of counted) yield groupCountsBlob(group);
+  const time = columns.find(({ name }) => name === "timestamp");
+  const minutes = time === undefined ? undefined : minutesOf(piecesOf(file, time));
+  if (time !== undefined && minutes !== undefined) {
+    yield blobOf([time.id], minuteCounts(minutes));
+    for (const group of counted) {
+      yield blobOf([time.id, group.column.id], minuteGroupCounts(minutes, group));
+    }
+  }
+  yield* measuresBlobs(file, { counted, time, minutes });
+  const tags = counted.filter(({ column }) => file.schema.tags.includes(column.name))
+    .slice(0, PAIRED_MAX);
+  for (const [at, first] of tags.entries()) {
+    for (const second of tags.slice(at + 1)) {
+      if (first.values.length * second.values.length > PAIR_SLOTS_MAX) continue;
+      yield blobOf([first.column.id, second.column.id], pairCounts(first, second));
+    }
+  }
+}
+
+/** Tags first: they are asked most. */
+function groupColumns({ schema: { columns, tags } }: FileRows): Column[] {
+  const isTag = ({ name }: Column) => tags.includes(name);
+  const typed = columns.filter((column) =>
+    !isTag(column) && column.type !== "string" && column.name !== "timestamp_ns"
+  );
+  return [...columns.filter(isTag), ...typed].filter(({ type }) => type !== "timestamptz")
+    .slice(0, COLUMNS_MAX);
+}
+
+function piecesOf({ schema, batches }: FileRows, column: Column): ColumnPiece[] {
+  const at = schema.columns.indexOf(column);
+  return batches.map(({ rows, columns }) => ({ rows, data: present(columns[at], "column") }));
+}
+
+function groupCountsBlob({ column, type, ids, values }: Counted): Blob {
+  const counts = new Float64Array(values.length);
+  for (const id of ids) counts[id] = (counts[id] as number) + 1;
+  return {
+    type: GROUP_COUNTS_BLOB,
+    fields: [column.id],
+    data: encodeGroupCounts({ type, values, counts }),
+  };
+}
+
+function blobOf(fields: readonly number[], cube: CubeCounts): Blob {
+  return { type: CUBE_COUNTS_BLOB, fields, data: encodeCubeCounts(cube) };
+}
+
+/** Runs of rows of one minute, in order. */
+interface Minutes {
+  readonly minutes: readonly number[];
+  /** Of each run its first row; then the number of rows. */
+  readonly starts: readonly number[];
+}
+
+/** Undefined when rows are not in order of time. */
+function minutesOf(pieces: readonly ColumnPiece[]): Minutes | undefined {
+  const minutes: number[] = [];
+  const starts: number[] = [];
+  let end = 0;
+  let last = -Infinity;
+  let next = -Infinity;
+  for (const { data, rows } of pieces) {
+    const halves = halvesOf(data, rows);
+    for (let row = 0; row < rows; row += 1) {
+      const micros = (halves[2 * row + 1] as number) * 0x1_0000_0000 +
+        ((halves[2 * row] as number) >>> 0);
+      if (micros < last) return undefined;
+      last = micros;
+      if (micros < next) continue;
+      const minute = Math.floor(micros / MICROS_PER_MINUTE);
+      minutes.push(minute);
+      starts.push(end + row);
+      next = (minute + 1) * MICROS_PER_MINUTE;
+    }
+    end += rows;
+  }
+  return { minutes, starts: [...starts, end] };
+}
+
+function minuteCounts({ minutes, starts }: Minutes): CubeCounts {
+  return {
+    dims: 1,
+    a: Float64Array.from(minutes),
+    b: new Uint32Array(minutes.length),
+    counts: Float64Array.from(minutes, (_, at) => rowsOfRun(starts, at)),
+  };
+}
+
+function rowsOfRun(starts: readonly number[], at: number): number {
+  return (starts[at + 1] as number) - (starts[at] as number);
+}
+
+function minuteGroupCounts({ minutes, starts }: Minutes, { ids, values }: Counted): CubeCounts {
+  const slots = new Uint32Array(values.length);
+  const [a, b, counts]: [number[], number[], number[]] = [[], [], []];
+  for (const [at, minute] of minutes.entries()) {
+    const met: number[] = [];
+    const end = starts[at + 1] as number;
+    for (let row = starts[at] as number; row < end; row += 1) {
+      const id = ids[row] as number;
+      if (slots[id] === 0) met.push(id);
+      slots[id] = (slots[id] as number) + 1;
+    }
+    met.sort((one, other) => one - other);
+    for (const id of met) {
+      a.push(minute);
+      b.push(id);
+      counts.push(slots[id] as number);
+      slots[id] = 0;
+    }
+  }
+  return {
+    dims: 2,
+    a: Float64Array.from(a),
+    b: Uint32Array.from(b),
+    counts: Float64Array.from(counts),
+  };
+}
+
+function pairCounts(first: Counted, second: Counted): CubeCounts {
+  const width = second.values.length;
+  const slots = new Uint32Array(first.values.length * width);
+  for (let row = 0; row < first.ids.length; row += 1) {
+    const slot = (first.ids[row] as number) * width + (second.ids[row] as number);
+    slots[slot] = (slots[slot] as number) + 1;
+  }
+  const [a, b, counts]: [number[], number[], number[]] = [[], [], []];
+  for (let slot = 0; slot < slots.length; slot += 1) {
+    const count = slots[slot] as number;
+    if (count === 0) continue;
+    a.push(Math.floor(slot / width));
+    b.push(slot % width);
+    counts.push(count);
+  }
+  return {
+    dims: 2,
+    a: Float64Array.from(a),
+    b: Uint32Array.from(b),
+    counts: Float64Array.from(counts),
+  };
+}
+
+function* measuresBlobs(
+  file: FileRows,
+  { counted, time, minutes }: {
+    readonly counted: readonly Counted[];
+    readonly time: Column | undefined;
+    readonly minutes: Minutes | undefined;
+  },
+): Generator<Blob> {
+  const measures = file.schema.columns.filter(({ type }) => type !== "string" && type !== "bool")
+    .slice(0, MEASURES_MAX);
+  const grouped = counted.filter(({ values }) => values.length <= MEASURED_VALUES_MAX + 1)
+    .slice(0, MEASURED_COLUMNS_MAX);
+  const byMinute = minutes === undefined ? undefined : runOfRow(minutes, file.rows);
+  for (const column of measures) {
+    const blob = measuring(file, column);
+    yield* blob([], cellsOf(0, [0]), { groups: undefined, count: 1 });
+    // By value `timestamp` tells when one was seen; nobody has asked for the nanosecond.
+    if (column.name === "timestamp_ns") continue;
+    for (const { column: { id }, ids, values } of grouped) {
+      if (id === column.id) continue;
+      yield* blob([id], cellsOf(1, values.keys()), { groups: ids, count: values.length });
+    }
+    if (time === undefined || minutes === undefined || column.type === "timestamptz") continue;
+    const groups = { groups: byMinute, count: minutes.minutes.length };
+    yield* blob([time.id], cellsOf(1, minutes.minutes), groups);
+  }
+}
+
+function cellsOf(dims: number, keys: Iterable<number>): CubeCells {
+  const a = Float64Array.from(keys);
+  return { dims, a, b: new Uint32Array(a.length) };
+}
+
+/** The number of its run by row. */
+function runOfRow({ minutes, starts }: Minutes, rows: number): Uint32Array {
+  const runs = new Uint32Array(rows);
+  for (let at = 0; at < minutes.length; at += 1) {
+    runs.fill(at, starts[at] as number, starts[at + 1] as number);
+  }
+  return runs;
+}
+
+/** Cell n of `cells` is group n. */
+function measuring(
+  file: FileRows,
+  column: Column,
+): (dims: readonly number[], cells: CubeCells, groups: RowGroups) => Blob[] {
+  const pieces = piecesOf(file, column);
+  return (dims, cells, groups) => {
+    const measured = measureColumn(column.type as MeasuredType, pieces, groups);
+    if (measured === undefined) return [];
+    return [{
+      type: MEASURES_BLOB,
+      fields: [...dims, column.id],
+      data: encodeMeasures({ ...cells, ...measured }),
+    }];
+  };
+}
