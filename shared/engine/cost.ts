@@ -43,6 +43,11 @@ export function costOf(plan: Plan, generated: GeneratedRows = NOTHING_GENERATED)
   };
 }
 
+/** Estimated milliseconds of scanning so much. */
+export function scanMs(scan: { readonly bytes: number; readonly rows: number }): number {
+  return 1_000 * (scan.bytes / BYTES_PER_SEC + scan.rows / ROWS_PER_SEC);
+}
+
 const NOTHING_GENERATED: GeneratedRows = { rows: 0, unknown: [] };
 
 export function complexityOf(bytes: number, rows: number): ComplexityClass {

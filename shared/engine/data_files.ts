@@ -18,6 +18,8 @@ export interface DataFiles {
 export interface DataFileLease extends Disposable {
   /** The warehouse, for the statement's reads of metadata. */
   readonly store: ReadableStore;
+  /** The same for sidecars of data files. */
+  readonly indexStore: ReadableStore;
   /** Local path that stands for a data file until the lease is disposed of. Nothing need be there yet. */
   path(file: DataFile): string;
   /** Errors: the store's, and `corrupt`. */
@@ -56,6 +58,7 @@ export function localDataFiles(store: ReadableStore): DataFiles {
   const footers = new FooterCache(store);
   const lease: DataFileLease = {
     store,
+    indexStore: store,
     path: (file) => localPath(store, file),
     footer: (file) => footers.footer(file),
     name: () => Promise.resolve(),

@@ -21,6 +21,7 @@ import { CONNECTIONS_MIN, STATEMENTS_PER_CORE } from "./limits.ts";
 import { nativeDriver } from "./native_driver.ts";
 import { CachedDataFiles } from "./object_cache/cached_data_files.ts";
 import { ObjectCache } from "./object_cache/object_cache.ts";
+import type { RowIndexes } from "./pruning/row_index.ts";
 import { SqlEngine } from "./sql_engine.ts";
 import type { Engine } from "./types.ts";
 import { WalDelta } from "./wal_delta.ts";
@@ -50,6 +51,8 @@ export interface EngineOptions {
   readonly objectCacheBytesMax?: number;
   /** Is told what that cache does. */
   readonly objectCacheMeter?: ObjectCacheMeter;
+  /** Asked which rows of a data file a statement can need; default: none is, so that files are read whole. */
+  readonly indexes?: RowIndexes;
   /** Default: one per core. */
   readonly threads?: number;
   /** Default: by the number of cores, `fan_in.ts`. */
@@ -96,6 +99,7 @@ export async function openEngine(options: EngineOptions): Promise<Engine> {
         ? undefined
         : { caches: new HotCaches({ wal }), files, dir: deltaDir },
       dataFiles: dataFilesOf(options, objectDir),
+      indexes: options.indexes,
       statements: new StatementCache(),
       hidden: new Set(options.hiddenTables),
       fanIn: {

@@ -35,6 +35,8 @@ export interface TablePlan {
   readonly parts: readonly ScanPart[];
   /** Set when the parts hold just the newest or oldest rows that the answer can need. */
   readonly ordered: boolean;
+  /** What the statement's own conditions left out of `files`; absent when none of them could (`pruning/`). */
+  readonly pruned?: PrunedByIndex;
   /** Columns the statement can need. */
   readonly projected: readonly Column[];
   /** Field ids of the columns that the parts hold; absent: all. Reading another is refused (`relation.ts`). */
@@ -52,9 +54,19 @@ export interface ScanPart {
   readonly columnSizes: ReadonlyMap<number, number>;
   /** Rows [first, end) by position in the file; undefined is all of them. */
   readonly range: RowRange | undefined;
+  /** Only these rows of `range`, ascending; absent: all of it. */
+  readonly rowNumbers?: Uint32Array;
   /** Row groups that `range` touches; all of them when it is undefined. */
   readonly rowGroupsRead: number;
   readonly origin: "file" | "delta";
+}
+
+/** What was left out because indexes (`shared/derived`) said so. */
+export interface PrunedByIndex {
+  /** Files without a row to read. */
+  readonly files: number;
+  /** Row groups of those, and of others that are read in part. */
+  readonly rowGroups: number;
 }
 
 export interface RowRange {
@@ -75,7 +87,12 @@ export function countFiles(parts: readonly ScanPart[]): number {
 
 /** Rows that a part gives. */
 export function partRows(part: ScanPart): number {
-  return part.range === undefined ? part.rows : part.range.end - part.range.first;
+  return part.rowNumbers?.length ?? rowsInRange(part);
+}
+
+/** Rows that the SQL engine may have to decode for it. */
+function rowsInRange({ rows, range }: ScanPart): number {
+  return range === undefined ? rows : range.end - range.first;
 }
 
 /** Bytes of the projected columns in a part: recorded sizes, scaled by the share of rows that is read. */
@@ -83,7 +100,7 @@ export function partBytes(part: ScanPart, projected: readonly Column[]): number 
   const whole = part.columnSizes.size === 0
     ? part.byteLength
     : projected.reduce((sum, column) => sum + (part.columnSizes.get(column.id) ?? 0), 0);
-  return part.rows === 0 ? 0 : Math.ceil(whole * partRows(part) / part.rows);
+  return part.rows === 0 ? 0 : Math.ceil(whole * rowsInRange(part) / part.rows);
 }
 
 /** The part that is all of a committed file, at `path`. */

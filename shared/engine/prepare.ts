@@ -27,6 +27,10 @@ import { namedColumns, projectedColumns } from "./projection.ts";
 import { emptySql, relationSql } from "./relation.ts";
 import { decodePin, encodePin } from "./snapshot_pin.ts";
 import { nameTables, type TableName } from "./table_names.ts";
+import { type PruneDeps, pruneTable } from "./pruning/prune_table.ts";
+import type { RowIndexes } from "./pruning/row_index.ts";
+import type { Predicate } from "./pruning/predicate.ts";
+import { tablePredicates } from "./pruning/table_predicates.ts";
 import { untilAborted } from "./until_aborted.ts";
 import { type BoundsConnection, timeBounds } from "./time_bounds.ts";
 import { type TreeNode, walk } from "./syntax_tree.ts";
@@ -35,6 +39,8 @@ import type { Cost, QueryRequest, ScanOrdering } from "./types.ts";
 export interface PrepareDeps extends PlanSource {
   readonly tables: IcebergReader;
   readonly dataFiles: DataFiles;
+  /** undefined: only bounds of columns leave files out. */
+  readonly indexes: RowIndexes | undefined;
   readonly statements: StatementCache;
   readonly fanIn: FanIn;
   readonly nowMs: () => number;
@@ -79,6 +85,7 @@ export async function prepareStatement(
   const calls = references.some(({ hot }) => hot !== undefined);
   const rewritten = calls || changed || renamed || !statement.embeddable;
   const bounds = await timeBounds(known, statement.root, references);
+  const predicates = await tablePredicates(known, statement.root, references);
   const data = deps.dataFiles.lease(deadline.signal);
   const source = { ...deps, tables: deps.tables.through(data.store) };
   const planning = planTables(source, {
@@ -103,8 +110,16 @@ export async function prepareStatement(
       applyDefaultOrder(statement.root, request.rowsMax);
     // The order added may name columns that the statement did not.
     const tables = defaultOrderApplied ? projectedAnew(planned.tables, statement) : planned.tables;
+    const pruned = await pruneTables(tables, predicates, {
+      indexes: deps.indexes,
+      store: data.indexStore,
+      path: (file) => data.path(file),
+      footer: (file) => data.footer(file),
+      nowMs: deps.nowMs,
+      signal: deadline.signal,
+    });
     const ordered = await order(
-      { statement, references, tables, complete: bounds.complete },
+      { statement, references, tables: pruned, complete: bounds.complete },
       { data, fanIn: deps.fanIn },
     );
     const sql = rewritten || defaultOrderApplied
@@ -141,6 +156,17 @@ export async function prepareStatement(
 
 function disposeAll({ leases }: { readonly leases: readonly Disposable[] }): void {
   for (const lease of leases) lease[Symbol.dispose]();
+}
+
+function pruneTables(
+  tables: readonly TablePlan[],
+  predicates: ReadonlyMap<string, Predicate>,
+  deps: PruneDeps,
+): Promise<TablePlan[]> {
+  return Promise.all(tables.map((table) => {
+    const predicate = predicates.get(table.name);
+    return predicate === undefined ? table : pruneTable(table, predicate, deps);
+  }));
 }
 
 function projectedAnew(tables: readonly TablePlan[], { root }: Statement): readonly TablePlan[] {

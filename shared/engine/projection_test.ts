@@ -7,7 +7,7 @@ const HOST_BYTES = 1_000;
 const CASES: readonly (readonly [columns: readonly string[] | "all", sql: string])[] = [
   [[], "SELECT count(*) FROM events"],
   [["host"], "SELECT HOST FROM events"],
-  [["host", "raw"], "SELECT e.host FROM events e WHERE e.raw LIKE 'a%'"],
+  [["host", "raw"], "SELECT e.host FROM events e WHERE e.raw LIKE '%a%'"],
   [["timestamp"], "SELECT 1 FROM events ORDER BY timestamp"],
   ["all", "SELECT * FROM events"],
   ["all", "SELECT events FROM events"],

@@ -57,9 +57,12 @@ function wholeFilesSql(parts: readonly ScanPart[], { list, schema }: ReadColumns
 
 function rowRangeSql(part: ScanPart, { list, schema }: ReadColumns): string {
   const { first, end } = part.range ?? { first: 0, end: part.rows };
+  const only = part.rowNumbers === undefined
+    ? ""
+    : ` AND file_row_number IN (${part.rowNumbers.join(", ")})`;
   return `SELECT ${list} FROM read_parquet([${quoteText(part.path)}], ` +
     `schema = ${schema}, file_row_number = true${cardinality([part])}) ` +
-    `WHERE file_row_number >= ${first} AND file_row_number < ${end}`;
+    `WHERE file_row_number >= ${first} AND file_row_number < ${end}${only}`;
 }
 
 /**
@@ -67,7 +70,7 @@ function rowRangeSql(part: ScanPart, { list, schema }: ReadColumns): string {
  * the counts that a breaker watches (`rows_breaker.ts`) need to know better.
  */
 function cardinality(parts: readonly ScanPart[]): string {
-  const rows = parts.reduce((sum, part) => sum + part.rows, 0);
+  const rows = parts.reduce((sum, part) => sum + (part.rowNumbers?.length ?? part.rows), 0);
   return rows === 0 ? "" : `, explicit_cardinality = ${rows}`;
 }
 

@@ -63,12 +63,18 @@ function scanOf(
     ...readsOf(run.reads),
     ordering: run.ordering,
   };
-  if (!tables.some((table) => table.ordered)) return scan;
-  // Only the ordered scan chooses row groups itself; otherwise the SQL engine does and does not tell.
+  const pruned = tables.flatMap((table) => table.pruned ?? []);
+  // Otherwise the SQL engine alone chooses row groups, and does not tell.
+  if (pruned.length === 0 && !tables.some((table) => table.ordered)) return scan;
   const read = sum(parts.map((part) => part.rowGroupsRead));
+  const byIndex = sum(pruned.map(({ rowGroups }) => rowGroups));
   return {
     ...scan,
-    row_groups_pruned_stats: considered - read,
+    ...(pruned.length === 0 ? {} : {
+      files_pruned_bloom: sum(pruned.map(({ files }) => files)),
+      row_groups_pruned_bloom: byIndex,
+    }),
+    row_groups_pruned_stats: considered - read - byIndex,
     row_groups_read: read,
     rows_pruned_selection: sum(
       tables.map((table) =>

@@ -8,14 +8,13 @@
  */
 
 import type { TimeRange } from "../iceberg/types.ts";
-import type { EngineConnection } from "./driver.ts";
+import { type ConstantsConnection, constantTexts } from "./constant_texts.ts";
 import type { TableReference } from "./gate.ts";
 import {
   integerConstant,
   listAt,
   nodeAt,
   nodesAt,
-  parseTree,
   textAt,
   type TreeNode,
   walk,
@@ -38,8 +37,8 @@ export interface TimeBounds {
   readonly complete: boolean;
 }
 
-/** What evaluates constants; the trees and texts may come from a cache. */
-export type BoundsConnection = Pick<EngineConnection, "serialize" | "deserialize" | "texts">;
+/** What evaluates constants. */
+export type BoundsConnection = ConstantsConnection;
 
 export const EVERYTHING: TimeRange = { minNs: undefined, maxNs: undefined };
 
@@ -334,30 +333,12 @@ async function microsOf(
   connection: BoundsConnection,
   constants: readonly TreeNode[],
 ): Promise<(bigint | undefined)[]> {
-  if (constants.length === 0) return [];
-  const names = constants.map((_, i) => `epoch_us(TRY_CAST(c${i} AS TIMESTAMPTZ))::VARCHAR`);
-  const holes = constants.map((_, i) => `NULL AS c${i}`);
-  const frame = parseTree(
-    await connection.serialize(`SELECT ${names.join(", ")} FROM (SELECT ${holes.join(", ")})`),
+  const texts = await constantTexts(
+    connection,
+    constants,
+    (name) => `epoch_us(TRY_CAST(${name} AS TIMESTAMPTZ))::VARCHAR`,
   );
-  const select = firstSelect(frame);
-  const inner = nodeAt(nodeAt(nodeAt(select, "from_table") ?? {}, "subquery") ?? {}, "node") ?? {};
-  inner["select_list"] = constants.map((constant, i) => ({ ...constant, alias: `c${i}` }));
-  try {
-    const [row] = await connection.texts(await connection.deserialize(JSON.stringify(frame)));
-    return constants.map((_, i) => {
-      const value = row?.[i];
-      return value === null || value === undefined ? undefined : BigInt(value);
-    });
-  } catch {
-    // A constant that cannot be evaluated alone bounds nothing; the statement itself will tell why.
-    return constants.map(() => undefined);
-  }
-}
-
-function firstSelect(document: TreeNode): TreeNode {
-  const [statement] = nodesAt(document, "statements");
-  return nodeAt(statement ?? {}, "node") ?? {};
+  return texts.map((text) => text === null || text === undefined ? undefined : BigInt(text));
 }
 
 function intersect(a: TimeRange, b: TimeRange): TimeRange {

@@ -166,7 +166,12 @@ export interface ScanStats {
   readonly planned_bytes: number;
   readonly planned_rows: number;
   readonly row_groups_considered: number;
-  /** The next three only where the plan itself chose row groups: the SQL engine does not tell. */
+  /**
+   * The next five only where the plan itself chose files, row groups or rows: what the SQL engine leaves out besides it
+   * does not tell. `bloom`: by indexes of the data files; `stats`: by bounds of columns.
+   */
+  readonly files_pruned_bloom?: number;
+  readonly row_groups_pruned_bloom?: number;
   readonly row_groups_pruned_stats?: number;
   readonly row_groups_read?: number;
   readonly rows_pruned_selection?: number;

@@ -39,6 +39,7 @@ export class CachedDataFiles implements DataFiles {
 
 class CachedLease implements DataFileLease {
   readonly store: ReadableStore;
+  readonly indexStore: ReadableStore;
   readonly reads = new StoreReads();
   readonly #cache: ObjectCache;
   readonly #signal: AbortSignal;
@@ -62,7 +63,8 @@ class CachedLease implements DataFileLease {
     },
   ) {
     this.#tellEnded = tell;
-    this.store = countedStore(store, this.reads);
+    this.store = countedStore(store, this.reads, "other");
+    this.indexStore = countedStore(store, this.reads, "index");
     this.#cache = cache;
     this.#signal = signal;
     const ended = AbortSignal.any([signal, this.#ended.signal]);

@@ -1,15 +1,21 @@
-/** A statement's view of the warehouse: its reads of table metadata are counted as its own. */
+/** A statement's view of the warehouse: its reads of metadata and indexes are counted as its own. */
 
 import type { ReadableStore } from "../../storage/object_store.ts";
 import { metadataError } from "./cache_error.ts";
+import type { ByteClass } from "./file_layout.ts";
 import type { StoreReads } from "./store_reads.ts";
 
-export function countedStore(store: ReadableStore, reads: StoreReads): ReadableStore {
+/** `kind`: what is read through it. */
+export function countedStore(
+  store: ReadableStore,
+  reads: StoreReads,
+  kind: ByteClass,
+): ReadableStore {
   const counted = async (asked: Promise<Uint8Array<ArrayBuffer>>) => {
     reads.request();
     try {
       const bytes = await asked;
-      reads.fetched({ footer: 0, index: 0, data: 0, other: bytes.byteLength });
+      reads.fetched({ footer: 0, index: 0, data: 0, other: 0, [kind]: bytes.byteLength });
       return bytes;
     } catch (error) {
       throw metadataError(error);

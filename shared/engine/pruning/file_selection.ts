@@ -1,0 +1,60 @@
+/** What the indexes of one data file leave of it. */
+
+import type { RowQuery } from "../../derived/rows/row_query.ts";
+import type { DataFile } from "../../iceberg/types.ts";
+import type { ParquetFooter } from "../../parquet/footer.ts";
+import { ROW_GROUP_ROWS } from "../../parquet/row_groups.ts";
+import type { ReadableStore } from "../../storage/object_store.ts";
+import { scanMs } from "../cost.ts";
+import { filePart, partBytes, partRows, type ScanPart, type TablePlan } from "../plan.ts";
+import type { RowIndexes } from "./row_index.ts";
+import { type RowGroupRows, type SelectedParts, selectedParts } from "./selected_parts.ts";
+
+export interface SelectionDeps {
+  readonly indexes: RowIndexes;
+  /** For sidecars. */
+  readonly store: ReadableStore;
+  readonly path: (file: DataFile) => string;
+  readonly footer: (file: DataFile) => Promise<ParquetFooter>;
+}
+
+export interface FileSelection extends SelectedParts {
+  /** All of the file. */
+  readonly whole: ScanPart;
+}
+
+/** Never fails: what cannot be read is not left out. */
+export async function selectOfFile(
+  file: DataFile,
+  { plan, query }: { readonly plan: Pick<TablePlan, "schema">; readonly query: RowQuery },
+  deps: SelectionDeps,
+): Promise<FileSelection> {
+  const whole = filePart(file, deps.path(file));
+  const rowSet = await deps.indexes.rows(file, query, { schema: plan.schema, store: deps.store });
+  if (rowSet.kind === "all") return { whole, parts: [whole], rowGroupsPruned: 0 };
+  try {
+    const regular = rowSet.kind === "groups" ? undefined : regularGroups(file);
+    const groups = regular ?? (await deps.footer(file)).rowGroups;
+    return { whole, ...selectedParts(whole, rowSet, groups) };
+  } catch {
+    return { whole, parts: [whole], rowGroupsPruned: 0 };
+  }
+}
+
+/** What scanning some parts takes, by estimate. */
+export function partsMs(parts: readonly ScanPart[], { projected }: TablePlan): number {
+  return parts.reduce((sum, part) => {
+    const bytes = partBytes(part, projected);
+    return sum + scanMs({ bytes, rows: partRows(part) });
+  }, 0);
+}
+
+/** The row groups of a file of ours, which are known by its rows; undefined where their number is another. */
+function regularGroups({ rows, splitOffsets }: DataFile): RowGroupRows[] | undefined {
+  const count = Math.ceil(rows / ROW_GROUP_ROWS);
+  if (count !== splitOffsets.length) return undefined;
+  return Array.from({ length: count }, (_, group) => {
+    const firstRow = group * ROW_GROUP_ROWS;
+    return { firstRow, rows: Math.min(ROW_GROUP_ROWS, rows - firstRow) };
+  });
+}

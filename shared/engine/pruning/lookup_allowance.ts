@@ -1,0 +1,30 @@
+/**
+ * When asking indexes is worth it: a lookup costs time, and what it leaves out saves some. Lookups go on as long as all of them
+ * together took less than what they saved and a tenth of the scan that they are for, both by the estimate of `cost.ts`. So a
+ * statement whose words are in every row group pays at most a tenth, and one whose words are rare asks every file.
+ */
+
+/** Share of the estimated scan that lookups may cost in vain. */
+const SHARE_MAX = 0.1;
+/** What is always allowed: a scan of anything costs as much. */
+const ALLOWED_MS = 5;
+
+export class LookupAllowance {
+  readonly #startMs: number;
+  #allowedMs: number;
+
+  /** `scanMs`: estimate of the whole scan. */
+  constructor(private readonly nowMs: () => number, scanMs: number) {
+    this.#startMs = nowMs();
+    this.#allowedMs = ALLOWED_MS + scanMs * SHARE_MAX;
+  }
+
+  get isLeft(): boolean {
+    return this.nowMs() - this.#startMs <= this.#allowedMs;
+  }
+
+  /** By estimate, a lookup spared the scan so much. */
+  saved(ms: number): void {
+    this.#allowedMs += ms;
+  }
+}

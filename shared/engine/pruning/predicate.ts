@@ -1,0 +1,103 @@
+/**
+ * What is known of the rows that a statement can need of one table: a condition that each of them meets. Weaker than the
+ * statement's own, never stronger: `all` stands for whatever is not understood. A row whose value is NULL meets no
+ * condition but `all`, so a condition also holds for a table on the NULL side of an outer join.
+ */
+
+import type { Column, TableSchema } from "../../event/schema.ts";
+import type { AttributeQuery, SubstringQuery, TermsQuery } from "../../derived/rows/row_query.ts";
+
+/** `C` is how a column is told: by the statement's name for it, or as the table has it. */
+export type Predicate<C = string> =
+  | { readonly kind: "all" }
+  | { readonly kind: "and" | "or"; readonly of: readonly Predicate<C>[] }
+  | Leaf<C>;
+
+export type Leaf<C = string> =
+  | (Omit<TermsQuery, "column"> & { readonly column: C })
+  | (Omit<SubstringQuery, "column"> & { readonly column: C })
+  | (Omit<AttributeQuery, "column"> & { readonly column: C })
+  | PrefixLeaf<C>
+  | CompareLeaf<C>;
+
+/** The column's text begins with `text`. */
+export interface PrefixLeaf<C = string> {
+  readonly kind: "starts";
+  readonly column: C;
+  readonly text: string;
+}
+
+export type CompareOperator = "=" | "<" | "<=" | ">" | ">=";
+
+/** The column stands so to one of `values`; other operators than `=` have one value. */
+export interface CompareLeaf<C = string> {
+  readonly kind: "compare";
+  readonly column: C;
+  readonly operator: CompareOperator;
+  readonly values: readonly ConstantValue[];
+}
+
+/** An integer is a bigint, a decimal or floating number a number. */
+export type ConstantValue = string | bigint | number | boolean;
+
+export const ALL: { readonly kind: "all" } = { kind: "all" };
+
+export function allOf<C>(of: readonly Predicate<C>[]): Predicate<C> {
+  const known = of.filter(({ kind }) => kind !== "all");
+  const [only] = known;
+  return known.length === 0
+    ? ALL
+    : known.length === 1 && only !== undefined
+    ? only
+    : { kind: "and", of: known };
+}
+
+/** Of no predicate: `all`, since nothing is known. */
+export function anyOf<C>(of: readonly Predicate<C>[]): Predicate<C> {
+  const [only] = of;
+  if (only === undefined || of.some(({ kind }) => kind === "all")) return ALL;
+  return of.length === 1 ? only : { kind: "or", of };
+}
+
+/** The predicate over the columns of a table; a leaf that does not fit the table's column is `all`. */
+export function overColumns(predicate: Predicate, schema: TableSchema): Predicate<Column> {
+  switch (predicate.kind) {
+    case "all":
+      return ALL;
+    case "and":
+      return allOf(predicate.of.map((one) => overColumns(one, schema)));
+    case "or":
+      return anyOf(predicate.of.map((one) => overColumns(one, schema)));
+    default:
+      return leafOver(predicate, schema);
+  }
+}
+
+function leafOver(leaf: Leaf, { columns }: TableSchema): Predicate<Column> {
+  const named = columns.filter(({ name }) => name.toLowerCase() === leaf.column);
+  const [column] = named;
+  // Names that differ only by case are one name to the SQL engine.
+  if (column === undefined || named.length > 1) return ALL;
+  const fits = leaf.kind === "compare"
+    ? leaf.values.every((value) => isComparable(column, value))
+    : column.type === "string";
+  return fits ? { ...leaf, column } : ALL;
+}
+
+/** Whether the SQL engine compares the column with the constant as the column's own type, in full precision. */
+function isComparable({ type }: Column, value: ConstantValue): boolean {
+  switch (type) {
+    case "string":
+      return typeof value === "string";
+    case "long":
+    case "int":
+      return typeof value === "bigint";
+    case "double":
+      return typeof value === "number" ||
+        (typeof value === "bigint" && Number.isSafeInteger(Number(value)));
+    case "bool":
+      return typeof value === "boolean";
+    case "timestamptz":
+      return false;
+  }
+}

@@ -1,0 +1,300 @@
+/**
+ * Reads a condition of a statement's tree into a predicate over one of its tables.
+ *
+ * SQL's logic has three values: `whenTrue` is what holds of a row for which the condition is TRUE, `whenFalse` of one for
+ * which it is FALSE. A NOT exchanges them; NULL is neither. Whatever is not listed here is `all`.
+ */
+
+import { listAt, nodeAt, nodesAt, textAt, type TreeNode } from "../syntax_tree.ts";
+import type { Constants } from "./constants.ts";
+import { likeParts } from "./like_pattern.ts";
+import {
+  ALL,
+  allOf,
+  anyOf,
+  type CompareOperator,
+  type ConstantValue,
+  type Predicate,
+} from "./predicate.ts";
+
+export interface PredicateTarget {
+  /** The `BASE_TABLE` node. */
+  readonly reference: TreeNode;
+  /** The table is the only one in FROM, so that a bare column name is its own if it has one. */
+  readonly alone: boolean;
+}
+
+export class PredicateReader {
+  readonly #target: PredicateTarget;
+  readonly #constants: Constants;
+
+  constructor(target: PredicateTarget, constants: Constants) {
+    this.#target = target;
+    this.#constants = constants;
+  }
+
+  whenTrue(node: TreeNode): Predicate {
+    switch (textAt(node, "type")) {
+      case "CONJUNCTION_AND":
+        return allOf(nodesAt(node, "children").map((child) => this.whenTrue(child)));
+      case "CONJUNCTION_OR":
+        return anyOf(nodesAt(node, "children").map((child) => this.whenTrue(child)));
+      case "OPERATOR_NOT":
+        return this.whenFalse(firstChild(node));
+      case "COMPARE_IN":
+        return this.#among(nodesAt(node, "children"));
+      case "COMPARE_BETWEEN":
+        return allOf([
+          this.#compared(nodeAt(node, "input"), ">=", nodeAt(node, "lower")),
+          this.#compared(nodeAt(node, "input"), "<=", nodeAt(node, "upper")),
+        ]);
+      case "FUNCTION":
+        return this.#called(node, CALLS);
+      case "COLUMN_REF":
+        return this.#comparison(node, "=", [true]);
+      default:
+        return this.#operated(node, OPERATORS);
+    }
+  }
+
+  whenFalse(node: TreeNode): Predicate {
+    switch (textAt(node, "type")) {
+      case "CONJUNCTION_AND":
+        return anyOf(nodesAt(node, "children").map((child) => this.whenFalse(child)));
+      case "CONJUNCTION_OR":
+        return allOf(nodesAt(node, "children").map((child) => this.whenFalse(child)));
+      case "OPERATOR_NOT":
+        return this.whenTrue(firstChild(node));
+      case "COMPARE_NOT_IN":
+        return this.#among(nodesAt(node, "children"));
+      case "COMPARE_BETWEEN":
+        return anyOf([
+          this.#compared(nodeAt(node, "input"), "<", nodeAt(node, "lower")),
+          this.#compared(nodeAt(node, "input"), ">", nodeAt(node, "upper")),
+        ]);
+      case "FUNCTION":
+        return this.#called(node, NEGATED_CALLS);
+      case "COLUMN_REF":
+        return this.#comparison(node, "=", [false]);
+      default:
+        return this.#operated(node, NEGATED_OPERATORS);
+    }
+  }
+
+  #operated(node: TreeNode, operators: Readonly<Record<string, CompareOperator>>): Predicate {
+    const operator = operators[textAt(node, "type")];
+    if (textAt(node, "class") !== "COMPARISON" || operator === undefined) return ALL;
+    const [left, right] = [nodeAt(node, "left"), nodeAt(node, "right")];
+    const found = this.#compared(left, operator, right);
+    return found.kind === "all" ? this.#compared(right, MIRRORED[operator], left) : found;
+  }
+
+  #compared(
+    side: TreeNode | undefined,
+    operator: CompareOperator,
+    other: TreeNode | undefined,
+  ): Predicate {
+    const value = other === undefined ? undefined : this.#constants.value(other);
+    if (side === undefined || value === undefined) return ALL;
+    return this.#comparison(side, operator, [value]);
+  }
+
+  /** `IN`: the first is compared with the others, of which a NULL equals nothing. */
+  #among([side, ...others]: readonly TreeNode[]): Predicate {
+    const values = others.filter((one) => !isNull(one)).map((one) => this.#constants.value(one));
+    const known = values.filter((value) => value !== undefined);
+    if (side === undefined || known.length === 0 || known.length < values.length) return ALL;
+    // Values of several types would be compared as a type that they have in common.
+    if (new Set(known.map((value) => typeof value)).size > 1) return ALL;
+    return this.#comparison(side, "=", known);
+  }
+
+  #comparison(
+    side: TreeNode,
+    operator: CompareOperator,
+    values: readonly ConstantValue[],
+  ): Predicate {
+    const column = this.#column(side);
+    if (column !== undefined) return { kind: "compare", column, operator, values };
+    const attribute = operator === "=" ? this.#attribute(side) : undefined;
+    const texts = values.filter((value) => typeof value === "string");
+    if (attribute === undefined || texts.length < values.length) return ALL;
+    return { kind: "attribute", ...attribute, values: texts };
+  }
+
+  #called(node: TreeNode, calls: Readonly<Record<string, CallReader>>): Predicate {
+    const call = calls[textAt(node, "function_name").toLowerCase()];
+    const [subject, argument, escape, ...more] = argumentsOf(node);
+    if (call === undefined || subject === undefined || argument === undefined) return ALL;
+    const column = this.#column(subject);
+    const text = this.#constants.value(argument);
+    if (column === undefined || typeof text !== "string" || more.length > 0) return ALL;
+    if (call.escaped !== (escape !== undefined)) return ALL;
+    if (escape === undefined) return call.read(column, text, "");
+    const letter = this.#constants.value(escape);
+    return typeof letter === "string" ? call.read(column, text, letter) : ALL;
+  }
+
+  /** `attr_get(attributes, 'name')` and `attributes ->> '$.name'`: which attribute of which column. */
+  #attribute(node: TreeNode): { readonly column: string; readonly name: string } | undefined {
+    if (textAt(node, "class") !== "FUNCTION") return undefined;
+    const nameOf = ATTRIBUTE_CALLS[textAt(node, "function_name").toLowerCase()];
+    const [subject, path, ...more] = argumentsOf(node);
+    if (nameOf === undefined || subject === undefined || path === undefined || more.length > 0) {
+      return undefined;
+    }
+    const column = this.#column(subject);
+    const text = this.#constants.value(path);
+    const name = typeof text === "string" ? nameOf(text) : undefined;
+    return column === undefined || name === undefined ? undefined : { column, name };
+  }
+
+  /** Lower-cased name of the target's column that `node` is, if it is one. */
+  #column(node: TreeNode): string | undefined {
+    if (textAt(node, "class") !== "COLUMN_REF") return undefined;
+    const [first, second, ...more] = listAt(node, "column_names").map((name) =>
+      String(name).toLowerCase()
+    );
+    if (second === undefined) return this.#target.alone ? first : undefined;
+    return more.length === 0 && first === nameOf(this.#target.reference) ? second : undefined;
+  }
+}
+
+/** A call over a column and a constant text. */
+interface CallReader {
+  /** It has a third argument, the escape. */
+  readonly escaped: boolean;
+  readonly read: (column: string, text: string, escape: string) => Predicate;
+}
+
+function calls(
+  read: CallReader["read"],
+  { escaped = false }: { readonly escaped?: boolean } = {},
+): CallReader {
+  return { escaped, read };
+}
+
+const terms = (mode: "all" | "any" | "phrase" | "prefix") =>
+  calls((column, text) => ({ kind: "terms", column, mode, text }));
+
+const substring = calls((column, text) => contains(column, text));
+const starts = calls((column, text) => begins(column, text));
+const like = (options: { escaped?: boolean } = {}) =>
+  calls(
+    (column, pattern, escape) => matches(column, pattern, { escape, ignoreCase: false }),
+    options,
+  );
+const ilike = (options: { escaped?: boolean } = {}) =>
+  calls(
+    (column, pattern, escape) => matches(column, pattern, { escape, ignoreCase: true }),
+    options,
+  );
+
+const CALLS: Readonly<Record<string, CallReader>> = {
+  match: terms("all"),
+  match_terms: terms("all"),
+  match_any: terms("any"),
+  match_phrase: terms("phrase"),
+  match_prefix: terms("prefix"),
+  contains: substring,
+  suffix: substring,
+  ends_with: substring,
+  prefix: starts,
+  starts_with: starts,
+  "^@": starts,
+  "~~": like(),
+  "~~*": ilike(),
+  like_escape: like({ escaped: true }),
+  ilike_escape: ilike({ escaped: true }),
+};
+
+const NEGATED_CALLS: Readonly<Record<string, CallReader>> = {
+  "!~~": like(),
+  "!~~*": ilike(),
+  not_like_escape: like({ escaped: true }),
+  not_ilike_escape: ilike({ escaped: true }),
+};
+
+/** The name of a top-level attribute that the second argument tells; undefined where it is another place. */
+const ATTRIBUTE_CALLS: Readonly<Record<string, (path: string) => string | undefined>> = {
+  attr_get: (name) => name,
+  "->>": nameInPath,
+  json_extract_string: nameInPath,
+};
+
+function nameInPath(path: string): string | undefined {
+  return /^(?:\$\.)?([A-Za-z_][A-Za-z0-9_]*)$/.exec(path)?.[1];
+}
+
+const OPERATORS: Readonly<Record<string, CompareOperator>> = {
+  COMPARE_EQUAL: "=",
+  COMPARE_NOT_DISTINCT_FROM: "=",
+  COMPARE_LESSTHAN: "<",
+  COMPARE_LESSTHANOREQUALTO: "<=",
+  COMPARE_GREATERTHAN: ">",
+  COMPARE_GREATERTHANOREQUALTO: ">=",
+};
+
+const NEGATED_OPERATORS: Readonly<Record<string, CompareOperator>> = {
+  COMPARE_NOTEQUAL: "=",
+  COMPARE_DISTINCT_FROM: "=",
+  COMPARE_LESSTHAN: ">=",
+  COMPARE_LESSTHANOREQUALTO: ">",
+  COMPARE_GREATERTHAN: "<=",
+  COMPARE_GREATERTHANOREQUALTO: "<",
+};
+
+const MIRRORED: Readonly<Record<CompareOperator, CompareOperator>> = {
+  "=": "=",
+  "<": ">",
+  "<=": ">=",
+  ">": "<",
+  ">=": "<=",
+};
+
+function contains(column: string, text: string, ignoreCase = false): Predicate {
+  return text === "" ? ALL : { kind: "substring", column, text, ignoreCase };
+}
+
+function begins(column: string, text: string): Predicate {
+  return text === "" ? ALL : allOf([{ kind: "starts", column, text }, contains(column, text)]);
+}
+
+function matches(
+  column: string,
+  pattern: string,
+  { escape, ignoreCase }: { readonly escape: string; readonly ignoreCase: boolean },
+): Predicate {
+  const parts = likeParts(pattern, escape);
+  if (parts === undefined) return ALL;
+  const [first = ""] = parts.runs;
+  if (parts.isWhole && !ignoreCase) {
+    return { kind: "compare", column, operator: "=", values: [first] };
+  }
+  const startsText = parts.startsText && !ignoreCase;
+  return allOf([
+    ...(startsText ? [{ kind: "starts", column, text: first } as const] : []),
+    ...parts.runs.map((run) => contains(column, run, ignoreCase)),
+  ]);
+}
+
+/** The arguments of a plain call; none where it has more to it: names, an order, a filter. */
+function argumentsOf(node: TreeNode): readonly TreeNode[] {
+  const children = nodesAt(node, "children");
+  const isPlain = children.every((child) => textAt(child, "alias") === "") &&
+    nodeAt(node, "filter") === undefined && node["distinct"] !== true;
+  return isPlain ? children : [];
+}
+
+function firstChild(node: TreeNode): TreeNode {
+  return nodesAt(node, "children")[0] ?? {};
+}
+
+function isNull(node: TreeNode): boolean {
+  return textAt(node, "class") === "CONSTANT" && nodeAt(node, "value")?.["is_null"] === true;
+}
+
+/** What the statement calls a table. */
+function nameOf(reference: TreeNode): string {
+  return (textAt(reference, "alias") || textAt(reference, "table_name")).toLowerCase();
+}

@@ -1,0 +1,125 @@
+/**
+ * Leaves out of a table's plan what its predicate proves to be without a row of the answer: files by the bounds in their
+ * manifests, then rows by the files' indexes. Rows that are only in the WAL are always read.
+ */
+
+import type { RowQuery } from "../../derived/rows/row_query.ts";
+import type { Column } from "../../event/schema.ts";
+import type { DataFile } from "../../iceberg/types.ts";
+import { filePart, partRows, type ScanPart, type TablePlan } from "../plan.ts";
+import { untilAborted } from "../until_aborted.ts";
+import { boundsOfFile, mayMeet } from "./column_bounds.ts";
+import { type FileSelection, partsMs, type SelectionDeps, selectOfFile } from "./file_selection.ts";
+import { LookupAllowance } from "./lookup_allowance.ts";
+import { overColumns, type Predicate } from "./predicate.ts";
+import { rowQueryOf } from "./row_query_of.ts";
+import type { RowIndexes } from "./row_index.ts";
+
+export interface PruneDeps extends Omit<SelectionDeps, "indexes"> {
+  /** undefined: none are asked. */
+  readonly indexes: RowIndexes | undefined;
+  readonly nowMs: () => number;
+  /** Ends lookups, with its reason. */
+  readonly signal: AbortSignal;
+}
+
+/** Lookups of one statement at the same time. */
+const LOOKUPS_MAX = 16;
+/** Parts of files, each a scan of its own; past them the files of which least is left out are read whole. */
+const PARTS_MAX = 256;
+
+/** Errors: the reason of `deps.signal`. */
+export async function pruneTable(
+  plan: TablePlan,
+  predicate: Predicate,
+  deps: PruneDeps,
+): Promise<TablePlan> {
+  const known = overColumns(predicate, plan.schema);
+  if (known.kind === "all" || plan.files.length === 0) return plan;
+  const files = withinBounds(plan.files, known);
+  const { indexes } = deps;
+  const query = rowQueryOf(known);
+  const selections = indexes === undefined || query.kind === "all"
+    ? new Map<DataFile, FileSelection>()
+    : await untilAborted(lookUp(files, { plan, query }, { ...deps, indexes }), deps.signal);
+  return prunedPlan(plan, files, { selections, path: deps.path });
+}
+
+/** Those that by the bounds of their columns may hold a row that meets the predicate. */
+export function withinBounds(
+  files: readonly DataFile[],
+  predicate: Predicate<Column>,
+): readonly DataFile[] {
+  return files.filter((file) => mayMeet(predicate, boundsOfFile(file)));
+}
+
+/** Asks the newest files first, as long as it is worth it. */
+async function lookUp(
+  files: readonly DataFile[],
+  about: { readonly plan: TablePlan; readonly query: RowQuery },
+  deps: SelectionDeps & Pick<PruneDeps, "nowMs" | "signal">,
+): Promise<ReadonlyMap<DataFile, FileSelection>> {
+  const { plan } = about;
+  const wholes = files.map((file) => filePart(file, deps.path(file)));
+  const allowance = new LookupAllowance(deps.nowMs, partsMs(wholes, plan));
+  const selections = new Map<DataFile, FileSelection>();
+  const left = files.toReversed();
+  const worker = async () => {
+    while (allowance.isLeft && !deps.signal.aborted) {
+      const file = left.shift();
+      if (file === undefined) return;
+      const selection = await selectOfFile(file, about, deps);
+      selections.set(file, selection);
+      allowance.saved(partsMs([selection.whole], plan) - partsMs(selection.parts, plan));
+    }
+  };
+  await Promise.all(Array.from({ length: LOOKUPS_MAX }, worker));
+  return selections;
+}
+
+/** The plan of `files`, whole where nothing was selected of one. */
+export function prunedPlan(
+  plan: TablePlan,
+  files: readonly DataFile[],
+  { selections, path }: {
+    readonly selections: ReadonlyMap<DataFile, FileSelection>;
+    readonly path: (file: DataFile) => string;
+  },
+): TablePlan {
+  const own = files.map((file) =>
+    selections.get(file) ?? wholeSelection(filePart(file, path(file)))
+  );
+  const limited = limitParts(own);
+  return {
+    ...plan,
+    parts: [
+      ...limited.flatMap(({ parts }) => parts),
+      ...plan.parts.filter(({ origin }) => origin === "delta"),
+    ],
+    pruned: {
+      files: limited.filter(({ parts }) => parts.length === 0).length,
+      rowGroups: limited.reduce((sum, one) => sum + one.rowGroupsPruned, 0),
+    },
+  };
+}
+
+function wholeSelection(whole: ScanPart): FileSelection {
+  return { whole, parts: [whole], rowGroupsPruned: 0 };
+}
+
+/** Each part of a file costs a scan of its own: where they are too many, those that spare most are kept. */
+function limitParts(selections: readonly FileSelection[]): readonly FileSelection[] {
+  const partial = selections.filter(({ parts, whole }) => parts.some((part) => part !== whole));
+  if (partial.reduce((sum, { parts }) => sum + parts.length, 0) <= PARTS_MAX) return selections;
+  const spared = ({ whole, parts }: FileSelection) =>
+    (whole.rows - parts.reduce((sum, part) => sum + partRows(part), 0)) / parts.length;
+  const kept = new Set<FileSelection>();
+  let count = 0;
+  for (const selection of partial.toSorted((a, b) => spared(b) - spared(a))) {
+    count += selection.parts.length;
+    if (count > PARTS_MAX) break;
+    kept.add(selection);
+  }
+  const all = new Set(partial);
+  return selections.map((one) => !all.has(one) || kept.has(one) ? one : wholeSelection(one.whole));
+}

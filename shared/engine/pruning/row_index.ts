@@ -1,0 +1,18 @@
+/** Where a statement finds the indexes of data files. */
+
+import type { RowQuery, RowSet } from "../../derived/rows/row_query.ts";
+import type { TableSchema } from "../../event/schema.ts";
+import type { DataFile } from "../../iceberg/types.ts";
+import type { ReadableStore } from "../../storage/object_store.ts";
+
+export interface RowIndexes {
+  /** Rows of a data file that may meet a query: `all` where there is no index, or none that can be used. Never fails. */
+  rows(file: DataFile, query: RowQuery, call: IndexCall): Promise<RowSet>;
+}
+
+export interface IndexCall {
+  /** Of the table now; files may have been written with an earlier one. */
+  readonly schema: TableSchema;
+  /** The statement's view of the warehouse, so that its reads are counted as its own. */
+  readonly store: ReadableStore;
+}

@@ -1,0 +1,35 @@
+/** What is asked of a data file's indexes for a predicate. */
+
+import type { Column } from "../../event/schema.ts";
+import type { RowQuery } from "../../derived/rows/row_query.ts";
+import type { CompareLeaf, Predicate } from "./predicate.ts";
+
+export function rowQueryOf(predicate: Predicate<Column>): RowQuery {
+  switch (predicate.kind) {
+    case "and":
+      return simplified("and", predicate.of.map(rowQueryOf));
+    case "or":
+      return simplified("or", predicate.of.map(rowQueryOf));
+    case "compare":
+      return equality(predicate);
+    case "all":
+    case "starts":
+      return { kind: "all" };
+    default:
+      return { ...predicate, column: predicate.column.name };
+  }
+}
+
+function equality({ column, operator, values }: CompareLeaf<Column>): RowQuery {
+  const texts = values.filter((value) => typeof value === "string");
+  return operator === "=" && texts.length === values.length
+    ? { kind: "equals", column: column.name, values: texts }
+    : { kind: "all" };
+}
+
+function simplified(kind: "and" | "or", of: readonly RowQuery[]): RowQuery {
+  const known = of.filter((query) => query.kind !== "all");
+  if (known.length === 0 || (kind === "or" && known.length < of.length)) return { kind: "all" };
+  const [only] = known;
+  return known.length === 1 && only !== undefined ? only : { kind, of: known };
+}

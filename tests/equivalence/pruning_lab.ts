@@ -1,0 +1,172 @@
+/**
+ * One warehouse and WAL behind two engines: one that asks indexes what to read of a data file, and one that reads all of
+ * it. Rows are drained several times, the schema of `metrics` grows in between, and some rows are only in the WAL.
+ */
+
+import assert from "node:assert/strict";
+import { encodeBatch } from "../../shared/columns/ipc.ts";
+import { batchOfRows, type RowObject } from "../../shared/columns/rows.ts";
+import { type EngineOptions, openEngine } from "../../shared/engine/open_engine.ts";
+import type { Engine, Stats } from "../../shared/engine/types.ts";
+import { textOf } from "../../shared/base/bytes.ts";
+import { EVENTS_SCHEMA } from "../../shared/event/events.ts";
+import type { TableSchema } from "../../shared/event/schema.ts";
+import { EngineLab } from "../../shared/testing/engine_lab.ts";
+import type { SeededRandom } from "../../shared/testing/seeded_random.ts";
+import { openWalReader } from "../../shared/wal/reader.ts";
+import { HOSTS, KEYS, NAMES, REGIONS, VALUES, WORDS } from "./pruning_statements.ts";
+import { addColumns, drain, METRICS_SCHEMA, METRICS_SCHEMA_LATER } from "./sql_lab.ts";
+
+export interface RunAnswer {
+  readonly columns: readonly string[];
+  /** Each row as its JSON text. */
+  readonly rows: readonly string[];
+  readonly stats: Stats;
+}
+
+/** What a statement gives: its rows, or why it fails. */
+export type Outcome = RunAnswer | { readonly error: string };
+
+const STAGES:
+  readonly (readonly [schema: TableSchema, then: "drain" | "alter" | "seal" | "nothing"])[] = [
+    [METRICS_SCHEMA, "drain"],
+    [METRICS_SCHEMA, "alter"],
+    [METRICS_SCHEMA_LATER, "drain"],
+    [METRICS_SCHEMA_LATER, "drain"],
+    [METRICS_SCHEMA, "seal"],
+    [METRICS_SCHEMA_LATER, "nothing"],
+  ];
+const ROWS_A_STAGE = 60;
+const START_NS = 1_790_000_000_000_000_000n; // 2026-09-21T14:13:20Z
+
+export class PruningLab implements AsyncDisposable {
+  private constructor(readonly lab: EngineLab, private readonly plain: Engine) {}
+
+  static async open(
+    random: SeededRandom,
+    engine: Pick<EngineOptions, "indexes">,
+  ): Promise<PruningLab> {
+    const lab = await EngineLab.open({ wal: true, engine });
+    for (const [schema, then] of STAGES) {
+      await append(lab, { random, schema, seal: then !== "nothing" });
+      if (then === "drain" || then === "alter") await drain(lab);
+      if (then === "alter") await addColumns(lab, METRICS_SCHEMA_LATER);
+    }
+    const { dir, store, catalog, files, clock, random: systemRandom } = lab;
+    const plain = await openEngine({
+      ...{ store, catalog, files, clock, random: systemRandom },
+      wal: openWalReader(files, `${dir}/wal`),
+      cacheDir: `${dir}/plain-cache`,
+      memoryBytesMax: 512 * 2 ** 20,
+      spillBytesMax: 512 * 2 ** 20,
+      threads: 2,
+    });
+    return new PruningLab(lab, plain);
+  }
+
+  withIndexes(sql: string): Promise<Outcome> {
+    return outcomeOf(this.lab.engine, sql);
+  }
+
+  withoutIndexes(sql: string): Promise<Outcome> {
+    return outcomeOf(this.plain, sql);
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.plain.close();
+    await this.lab[Symbol.asyncDispose]();
+  }
+}
+
+async function outcomeOf(engine: Engine, sql: string): Promise<Outcome> {
+  try {
+    await using prepared = await engine.prepare({
+      sql,
+      namespace: "svc",
+      tenant: "default",
+      defaultOrder: false,
+      rowsMax: 100_000,
+      deadlineMs: 60_000,
+    });
+    await using running = await prepared.run();
+    let text = "";
+    for await (const chunk of running.chunks("objects")) text += textOf(chunk.bytes());
+    const columns = running.columns.map(({ name }) => name);
+    const rows = text.split("\n").filter((line) => line !== "");
+    return { columns, rows, stats: await running.stats() };
+  } catch (error) {
+    return { error: String(error) };
+  }
+}
+
+async function append(
+  { wal }: EngineLab,
+  { random, schema, seal }: {
+    readonly random: SeededRandom;
+    readonly schema: TableSchema;
+    readonly seal: boolean;
+  },
+): Promise<void> {
+  assert(wal !== undefined);
+  const lanes = [
+    ["events", EVENTS_SCHEMA, () => eventOf(random)],
+    ["metrics", schema, () => metricOf(random, schema)],
+  ] as const;
+  for (const [index, ofTable, make] of lanes) {
+    const lane = { tenant: "default", index };
+    const rows = Array.from({ length: 1 + random.below(ROWS_A_STAGE) }, make);
+    await wal.append(lane, encodeBatch(batchOfRows(ofTable, rows)), "auto");
+    if (seal) await wal.seal(lane);
+  }
+}
+
+/** Few instants, so that rows of both tables meet in joins; of two days. */
+function timeOf(random: SeededRandom): RowObject {
+  const ns = START_NS + BigInt(random.below(2)) * 86_400_000_000_000n +
+    BigInt(random.below(40)) * 977_000_000n + BigInt(random.below(3)) * 400n;
+  return { timestamp: ns / 1_000n, timestamp_ns: ns };
+}
+
+function eventOf(random: SeededRandom): RowObject {
+  const pick = <T>(values: readonly T[]) => values[random.below(values.length)] as T;
+  const words = Array.from({ length: random.below(6) }, () => pick(WORDS));
+  return {
+    ...timeOf(random),
+    host: pick(HOSTS),
+    source: pick(["shop", "otel", ...HOSTS.slice(0, 2)]),
+    sourcetype: "app",
+    index: "main",
+    raw: words.map((word) => random.chance(0.2) ? word.toUpperCase() : word)
+      .join(pick([" ", " ", "-", "", ": "])),
+    attributes: attributesOf(random),
+  };
+}
+
+function attributesOf(random: SeededRandom): string | null {
+  if (random.chance(0.15)) return null;
+  const value = () => {
+    const text = VALUES[random.below(VALUES.length)] ?? "";
+    if (random.chance(0.6)) return JSON.stringify(text);
+    const others = ["200", "1.5", "1.50", "true", "null", "[1]", '{"user":"anna"}', "1e3", "-0.0"];
+    return others[random.below(others.length)] ?? "";
+  };
+  const members = KEYS.filter(() => random.chance(0.4))
+    .map((key) => `${JSON.stringify(key)}:${value()}`);
+  return `{${members.join(",")}}`;
+}
+
+function metricOf(random: SeededRandom, schema: TableSchema): RowObject {
+  const pick = <T>(values: readonly T[]) => values[random.below(values.length)] as T;
+  const maybe = <T>(value: T) => random.chance(0.2) ? null : value;
+  const row: RowObject = {
+    ...timeOf(random),
+    name: pick(NAMES),
+    value: maybe(pick([random.below(2_000_000) / 1_000 - 500, 0, -0, -100.5, Number.NaN])),
+    hits: maybe(pick([0n, 1n, -7n, 9_007_199_254_740_993n, 42n])),
+    code: maybe(pick([200, 404, 500])),
+    ok: maybe(random.chance(0.5)),
+  };
+  return schema === METRICS_SCHEMA
+    ? row
+    : { ...row, region: maybe(pick(REGIONS)), latency: maybe(random.below(9_999) / 8) };
+}
