@@ -6,12 +6,13 @@ import { DURATION_SECS_BUCKETS, type MetricTable, ROWS_BUCKETS } from "../shared
 import { ADMISSION_METRICS } from "./admission_metrics.ts";
 import { AUDIT_METRICS } from "./audit/metrics.ts";
 import { OBJECT_CACHE_METRICS } from "./object_cache_metrics.ts";
+import { TRACE_BREAKERS, TRACE_ENDPOINTS } from "./tracing/metrics.ts";
 
 /** How a request for SQL ended. `timeout` is SPEC.md section 7's word for the wall clock. */
 export const OUTCOMES = ["ok", "truncated", "refused", "failed", "timeout", "cancelled"] as const;
 export type Outcome = typeof OUTCOMES[number];
 
-export const ENDPOINTS = ["sql", "sql_local", "sql_explain"] as const;
+export const ENDPOINTS = ["sql", "sql_local", "sql_explain", ...TRACE_ENDPOINTS] as const;
 export type Endpoint = typeof ENDPOINTS[number];
 
 /** Why a caller could not be known: the reasons of a 401, and of the 503 while the issuer is away. */
@@ -25,7 +26,7 @@ export const METRICS = {
   requests: {
     kind: "counter",
     name: "svc_query_requests_total",
-    help: "SQL requests by route and by how they ended",
+    help: "SQL and trace requests by route and by how they ended",
     labels: { endpoint: ENDPOINTS, outcome: OUTCOMES },
   },
   durationSecs: {
@@ -54,7 +55,7 @@ export const METRICS = {
     kind: "counter",
     name: "svc_query_breaker_trips_total",
     help: "Queries stopped by a limit, by limit",
-    labels: { breaker: ["pool_exhausted", "midflight_rows_scanned"] },
+    labels: { breaker: ["pool_exhausted", "midflight_rows_scanned", ...TRACE_BREAKERS] },
   },
   authFailures: {
     kind: "counter",

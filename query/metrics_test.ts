@@ -20,6 +20,8 @@ const PROMISED: [name: string, kind: MetricSpec["kind"], label?: string, values?
   ["svc_query_audit_failures_total", "counter", "reason", ["build", "append", "append_deadline"]],
   ["svc_query_breaker_trips_total", "counter", "breaker", [
     ...["pool_exhausted", "midflight_rows_scanned"],
+    // SPEC.md promises four of this beginning and leaves their names open.
+    ...["jaeger_traces", "jaeger_spans", "jaeger_bytes", "jaeger_names"],
   ]],
   [
     "svc_query_tenant_denied_total",

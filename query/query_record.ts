@@ -11,9 +11,10 @@ export interface QueryRecord {
   readonly durationMs: number;
   readonly caller: QueryCaller;
   readonly endpoint: Endpoint;
-  /** The literal statement: it may hold secrets and goes nowhere but into the audit. */
+  /** The literal statement, or a trace request's address: it may hold secrets and goes nowhere but into the audit. */
   readonly query: string;
-  readonly format: SqlRequest["format"];
+  /** Of a SQL request. */
+  readonly format?: SqlRequest["format"];
   readonly priority: SqlRequest["priority"];
   /** HTTP status; for a stream that broke off, the one it would have had before its first byte. */
   readonly status: number;

@@ -28,8 +28,9 @@ import { answerSql, explainSql } from "./sql.ts";
 import type { CallerGate, Peer, QueryCaller } from "./query_caller.ts";
 import type { SqlService } from "./sql_call.ts";
 import type { Readiness } from "./readiness.ts";
+import { TRACE_ROUTES, type TraceRoute, type TraceService } from "./tracing/trace_routes.ts";
 
-export interface QueryService extends SqlService, IndexService, DeleteTaskService {
+export interface QueryService extends SqlService, IndexService, DeleteTaskService, TraceService {
   readonly readiness: Pick<Readiness, "problem">;
   readonly callers: CallerGate;
 }
@@ -107,8 +108,15 @@ export function queryApp(service: QueryService): App {
       });
     });
   }
+  for (const route of TRACE_ROUTES) {
+    app.get(route.path, (context) => answerTraces(context, service, route));
+  }
   for (const path of new Set(ROUTES.map((route) => route.path))) {
-    app.all(path, (context) => methodNotAllowed(context, path));
+    const methods = ROUTES.filter((route) => route.path === path).map((route) => route.method);
+    app.all(path, (context) => methodNotAllowed(context, methods));
+  }
+  for (const { path } of TRACE_ROUTES) {
+    app.all(path, (context) => methodNotAllowed(context, ["GET"]));
   }
   app.notFound(async (context) => {
     await drainBody(context.req.raw);
@@ -123,6 +131,20 @@ export function queryApp(service: QueryService): App {
   });
   app.onError((error) => failure(error));
   return app;
+}
+
+async function answerTraces(
+  context: Context<{ Bindings: Connection }>,
+  service: QueryService,
+  route: TraceRoute,
+): Promise<Response> {
+  const request = context.req.raw;
+  try {
+    const caller = await admit(request, service.callers, () => context.env.remoteAddr.hostname);
+    return await route.answer(request, service, { caller, names: context.req.param() });
+  } catch (error) {
+    return route.failed(error);
+  }
 }
 
 /** A refused request is read to its end, within bounds, so that its sender sees the status and not a reset. */
@@ -142,9 +164,11 @@ function readyz({ readiness }: QueryService): Response {
     : jsonResponse({ status: "not_ready", error: problem }, { status: 503 });
 }
 
-async function methodNotAllowed(context: Context, path: string): Promise<Response> {
+async function methodNotAllowed(
+  context: Context,
+  allowed: readonly string[],
+): Promise<Response> {
   await drainBody(context.req.raw);
-  const allowed = ROUTES.filter((route) => route.path === path).map((route) => route.method);
   return errorResponse(
     new OperatingError(
       "method_not_allowed",

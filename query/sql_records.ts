@@ -7,7 +7,8 @@ import { formatBytes, utf8 } from "../shared/base/bytes.ts";
 import { OperatingError } from "../shared/base/errors.ts";
 import type { ResultChunk } from "../shared/engine/types.ts";
 import type { ByteBudget, ByteHold } from "../shared/http/byte_budget.ts";
-import { RECORDS_BYTES_MAX, SEND_MS_MAX } from "./limits.ts";
+import { growAnswer, sendHeld } from "./held_answer.ts";
+import { RECORDS_BYTES_MAX } from "./limits.ts";
 import type { SqlCall } from "./sql_call.ts";
 
 /** Runs the prepared statement to its end and renders it; what it holds is charged to `budget` until sent. */
@@ -66,7 +67,7 @@ async function collectRows(
     const part = chunk.bytes(rows);
     bytes += part.byteLength;
     if (bytes > RECORDS_BYTES_MAX) throw answerTooLarge(count);
-    grow(hold, part.byteLength);
+    growAnswer(hold, part.byteLength);
     parts.push(part);
     count += rows;
   }
@@ -84,45 +85,4 @@ function answerTooLarge(rowsHeld: number): OperatingError {
       "or for fewer rows or columns",
     { reason: "answer_bytes" },
   );
-}
-
-function grow(hold: ByteHold, bytes: number): void {
-  try {
-    hold.grow(bytes);
-  } catch (cause) {
-    throw new OperatingError(
-      "unavailable",
-      "Cannot hold the answer: other answers being sent fill the server's room for them; " +
-        'retry, or ask for format "ndjson", which streams',
-      { reason: "answers_in_flight", retryAfterSecs: 1, cause },
-    );
-  }
-}
-
-/** The body of an answer; `hold` is given back once it is sent, or nobody takes it any more. */
-function sendHeld(
-  parts: readonly Uint8Array<ArrayBuffer>[],
-  hold: ByteHold,
-): ReadableStream<Uint8Array<ArrayBuffer>> {
-  const unsent = parts.values();
-  let timer: ReturnType<typeof setTimeout> | undefined;
-  const release = () => {
-    clearTimeout(timer);
-    hold[Symbol.dispose]();
-  };
-  return new ReadableStream({
-    start(controller) {
-      timer = setTimeout(() => {
-        release();
-        controller.error(new Error(`the client did not take its answer in ${SEND_MS_MAX} ms`));
-      }, SEND_MS_MAX);
-    },
-    pull(controller) {
-      const next = unsent.next();
-      if (!next.done) return controller.enqueue(next.value);
-      release();
-      controller.close();
-    },
-    cancel: release,
-  }, { highWaterMark: 0 });
 }

@@ -48,6 +48,7 @@ import type { QueryObserver } from "./query_record.ts";
 import { Readiness } from "./readiness.ts";
 import type { CallerGate } from "./query_caller.ts";
 import { queryApp } from "./routes.ts";
+import { NameCache } from "./tracing/name_lists.ts";
 
 /** What tests put in the place of the real thing. */
 export interface QueryDeps {
@@ -124,6 +125,7 @@ export async function startQuery(
     }),
     rowsCeiling: settings.maxRows,
     answers: new ByteBudget(ANSWERS_BYTES_MAX),
+    traceNames: new NameCache(),
   });
   const metricsServer = starting.use(
     serve({ ...metricsBind, option: "--metrics-bind", handler: metricsHandler(metrics) }),

@@ -12,6 +12,7 @@ import { ManagedIndexes } from "./indexes/managed_indexes.ts";
 import { createQueryMetrics } from "./metrics.ts";
 import { OPTIONS, startQuery } from "./mod.ts";
 import type { QueryService } from "./routes.ts";
+import { NameCache } from "./tracing/name_lists.ts";
 
 export interface TestServer extends AsyncDisposable {
   readonly engine: FakeEngine;
@@ -76,6 +77,7 @@ export function testService(engine: Engine, fields: Partial<QueryService> = {}):
     observer: { completed: () => {} },
     rowsCeiling: 10,
     answers: new ByteBudget(2 ** 20),
+    traceNames: new NameCache(),
     readiness: { problem: undefined },
     indexes: new ManagedIndexes({
       catalog: {

@@ -20,7 +20,7 @@ function auditRow(record: QueryRecord): RowObject {
     tenant: caller.tenant,
     endpoint: record.endpoint,
     query: record.query,
-    format: record.format,
+    format: record.format ?? null,
     priority: record.priority,
     // To the microsecond: beyond it is the noise of a clock that counts in floating point.
     duration_ms: Math.round(record.durationMs * 1_000) / 1_000,

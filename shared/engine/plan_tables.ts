@@ -45,6 +45,8 @@ export interface PlanRequest {
   readonly data: Pick<DataFileLease, "path">;
   /** Reads snapshots as it says, and no WAL; undefined: the newest rows there are. */
   readonly pin: SnapshotPin | undefined;
+  /** Reads no committed rows. */
+  readonly uncommittedOnly: boolean;
 }
 
 export interface PlannedTables {
@@ -134,7 +136,9 @@ async function planOnce(
       snapshot.table?.schema ?? schemaWithoutTable(name, lease),
     );
     if (schema === undefined) throw await unknown(source, request.namespace, name);
-    const { files, considered } = await selectionOf(source, snapshot, range);
+    const { files, considered } = request.uncommittedOnly
+      ? NO_FILES
+      : await selectionOf(source, snapshot, range);
     const delta = lease?.files ?? [];
     const plan: TablePlan = {
       name,
@@ -240,14 +244,14 @@ async function leaseOf(
   return await delta.lease(lane, pending, { range, complete, epoch, signal });
 }
 
+const NO_FILES: FileSelection = { files: [], considered: 0 };
+
 async function selectionOf(
   source: PlanSource,
   { table }: TableSnapshot,
   range: TimeRange,
 ): Promise<FileSelection> {
-  return table === undefined
-    ? { files: [], considered: 0 }
-    : await source.tables.selectFiles(table, range);
+  return table === undefined ? NO_FILES : await source.tables.selectFiles(table, range);
 }
 
 /** Before its first commit, a built-in table is empty, and another is what its WAL segments say. */

@@ -98,6 +98,7 @@ export async function prepareStatement(
     deadline,
     data,
     pin: request.snapshot === undefined ? undefined : decodePin(request.snapshot),
+    uncommittedOnly: request.uncommittedOnly ?? false,
   }, deps.nowMs);
   const planned = await untilAborted(planning, deadline.signal, disposeAll).catch((error) => {
     data[Symbol.dispose]();

@@ -16,6 +16,8 @@ export interface QueryRequest {
    * Without it rows of the WAL are read, too.
    */
   readonly snapshot?: string;
+  /** Reads only rows of the WAL that no snapshot holds yet; for callers that know what the snapshots hold. */
+  readonly uncommittedOnly?: boolean;
   /** Rows wanted at most; the run has more when the statement has, so that truncation shows. */
   readonly rowsMax: number;
   /** Rows that the run may take from its sources beyond those planned; past it: `too_large` (`rows_breaker.ts`). */

@@ -1,0 +1,139 @@
+/**
+ * Names of services, and of one service's operations. What a table's snapshot holds is read once and kept by that
+ * snapshot; what is only in the WAL is read each time and added, so that a list never lacks an acknowledged span.
+ *
+ * Order matters: the WAL is read first, and says which snapshot it comes on top of. A row that is committed meanwhile is
+ * in both, and a name counts once.
+ */
+
+import type { StatementRows, TraceCall } from "./trace_call.ts";
+import { operationsSql, servicesSql } from "./trace_statements.ts";
+
+/** A list with its key; a longer one is read anew each time. SPEC.md 4.2. */
+export const ENTRY_BYTES_MAX = 512 * 1024;
+/** All lists of a server; the least recently used go first. */
+const CACHE_BYTES_MAX = 32 * 1024 * 1024;
+/** A string's own head, and its place in the list. */
+const BYTES_PER_STRING = 40;
+
+export interface Operation {
+  readonly name: string;
+  /** As stored: `SPAN_KIND_SERVER` and so on. */
+  readonly kind: string;
+}
+
+/** Sorted and distinct. Errors: as `TraceCall.rows`; `too_large` past the names' ceiling. */
+export async function serviceNames(call: TraceCall, cache: NameCache): Promise<string[]> {
+  const keys = await listOf(call, cache, { key: "services", sql: servicesSql(call.made.index) });
+  return keys.map(([name]) => String(name));
+}
+
+/** Of all kinds, sorted by name and kind. Errors: as `serviceNames`. */
+export async function operations(
+  call: TraceCall,
+  cache: NameCache,
+  service: string,
+): Promise<Operation[]> {
+  const sql = operationsSql(call.made.index, service);
+  const keys = await listOf(call, cache, { key: `operations ${service}`, sql });
+  return keys.map(([name, kind]) => ({ name: String(name), kind: String(kind) }));
+}
+
+type NameRow = readonly unknown[];
+
+async function listOf(
+  call: TraceCall,
+  cache: NameCache,
+  list: { readonly key: string; readonly sql: string },
+): Promise<NameRow[]> {
+  const rowsMax = call.ceilings.names;
+  const fresh = await call.rows(list.sql, { rowsMax, breaker: "jaeger_names", source: "wal" });
+  const stored = await committed(call, cache, { ...list, snapshotId: fresh.snapshotId });
+  const distinct = new Map<string, NameRow>();
+  for (const row of [...stored, ...fresh.rows]) {
+    // A count beside the name is no part of it.
+    const names = row.filter((cell) => typeof cell === "string");
+    distinct.set(JSON.stringify(names), names);
+  }
+  if (distinct.size > rowsMax) throw call.beyond("jaeger_names", `more than ${rowsMax} names`);
+  return [...distinct.values()].sort(byNames);
+}
+
+function byNames(a: NameRow, b: NameRow): number {
+  const at = a.findIndex((name, i) => name !== b[i]);
+  return at < 0 ? 0 : String(a[at]) < String(b[at]) ? -1 : 1;
+}
+
+async function committed(
+  call: TraceCall,
+  cache: NameCache,
+  { key, sql, snapshotId }: {
+    readonly key: string;
+    readonly sql: string;
+    readonly snapshotId: string | null;
+  },
+): Promise<readonly NameRow[]> {
+  if (snapshotId === null) return [];
+  const keyAt = (snapshot: string | null) =>
+    JSON.stringify([call.made.caller.namespace, call.made.index, snapshot, key]);
+  const held = cache.get(keyAt(snapshotId));
+  if (held !== undefined) return held;
+  const read: StatementRows = await call.rows(sql, {
+    rowsMax: call.ceilings.names,
+    breaker: "jaeger_names",
+    source: "committed",
+  });
+  // It may be a later snapshot by now, which has all that was in the WAL's reading.
+  cache.set(keyAt(read.snapshotId), read.rows);
+  return read.rows;
+}
+
+/** Complete lists, each within `ENTRY_BYTES_MAX`, least recently used out first. */
+export class NameCache {
+  readonly #lists = new Map<
+    string,
+    { readonly rows: readonly NameRow[]; readonly bytes: number }
+  >();
+  #bytes = 0;
+
+  get bytes(): number {
+    return this.#bytes;
+  }
+
+  get(key: string): readonly NameRow[] | undefined {
+    const held = this.#lists.get(key);
+    if (held === undefined) return undefined;
+    this.#lists.delete(key);
+    this.#lists.set(key, held);
+    return held.rows;
+  }
+
+  /** A list past the entry's bound is not kept. */
+  set(key: string, rows: readonly NameRow[]): void {
+    const bytes = bytesOf(key, rows);
+    if (bytes > ENTRY_BYTES_MAX) return;
+    this.#drop(key);
+    this.#lists.set(key, { rows, bytes });
+    this.#bytes += bytes;
+    for (const oldest of this.#lists.keys()) {
+      if (this.#bytes <= CACHE_BYTES_MAX) return;
+      this.#drop(oldest);
+    }
+  }
+
+  #drop(key: string): void {
+    this.#bytes -= this.#lists.get(key)?.bytes ?? 0;
+    this.#lists.delete(key);
+  }
+}
+
+/** In memory, where a character takes at most two bytes. */
+function bytesOf(key: string, rows: readonly NameRow[]): number {
+  let bytes = 2 * key.length;
+  for (const row of rows) {
+    for (const cell of row) {
+      bytes += BYTES_PER_STRING + (typeof cell === "string" ? 2 * cell.length : 0);
+    }
+  }
+  return bytes;
+}

@@ -1,0 +1,83 @@
+/** Name lists: read once per snapshot, never without what is only in the WAL, never kept past the entry's bound. */
+
+import assert from "node:assert/strict";
+import type { Engine, QueryRequest } from "../../shared/engine/types.ts";
+import { ENTRY_BYTES_MAX, NameCache } from "./name_lists.ts";
+import { TraceLab } from "../../tests/tracing/trace_lab.ts";
+
+/** Counts statements that read committed rows. */
+function counted(engine: Engine, reads: string[]): Engine {
+  const prepare = (request: QueryRequest) => {
+    if (request.snapshot !== undefined) reads.push(request.sql);
+    return engine.prepare(request);
+  };
+  return new Proxy(engine, {
+    get: (target, name) => name === "prepare" ? prepare : Reflect.get(target, name),
+  });
+}
+
+Deno.test({
+  name: "lists read committed rows once a snapshot, and the WAL each time",
+  async fn() {
+    await using lab = await TraceLab.open();
+    const reads: string[] = [];
+    Object.assign(lab.service, { engine: counted(lab.lab.engine, reads) });
+    const services = async () => (await lab.ok("/services")).data as string[];
+    const names = async (service: string) =>
+      (await lab.ok(`/services/${service}/operations`)).data as string[];
+    assert.deepEqual(await services(), []);
+    await lab.append([{ trace: 1, span: 1, at: 1, service: "wal" }]);
+    assert.deepEqual(await services(), ["wal"]);
+    assert.equal(reads.length, 0, "there is no snapshot");
+
+    await lab.commit([{ trace: 2, span: 2, at: 2, service: "table", name: "a" }]);
+    assert.deepEqual(await services(), ["table", "wal"]);
+    assert.equal(reads.length, 1);
+    await lab.append([{ trace: 3, span: 3, at: 3, service: "fresh" }, {
+      trace: 3,
+      span: 4,
+      at: 3,
+      service: "table",
+      name: "b",
+    }]);
+    assert.deepEqual(await services(), ["fresh", "table", "wal"]);
+    assert.equal(reads.length, 1, "kept by its snapshot");
+    for (let round = 0; round < 2; round += 1) {
+      assert.deepEqual(await names("table"), ["a", "b"]);
+      assert.deepEqual(await names("none"), []);
+      assert.deepEqual((await lab.ok("/v3/services")).services, ["fresh", "table", "wal"]);
+    }
+    assert.equal(reads.length, 3, "each list once");
+
+    await lab.commit([{ trace: 4, span: 5, at: 4, service: "later", name: "c" }]);
+    assert.deepEqual(await services(), ["fresh", "later", "table", "wal"]);
+    assert.deepEqual(await names("later"), ["c"]);
+    assert.equal(reads.length, 5);
+  },
+});
+
+Deno.test({
+  name:
+    "NameCache keeps a list within 512 KiB with its key, refuses a longer one, forgets the oldest",
+  fn() {
+    const cache = new NameCache();
+    const list = (characters: number) => [["x".repeat(characters)]];
+    // Two bytes a character, and 40 for the string itself.
+    const most = (ENTRY_BYTES_MAX - 40) / 2 - "k".length;
+    cache.set("k", list(most));
+    assert.equal(cache.bytes, ENTRY_BYTES_MAX);
+    assert.equal(cache.get("k")?.length, 1);
+    cache.set("k", list(1));
+    assert.ok(cache.bytes < 100, "replaced, and charged once");
+    cache.set("l", list(most + 1));
+    assert.equal(cache.get("l"), undefined);
+    for (let n = 0; n < 100; n += 1) {
+      cache.get("k");
+      cache.set(`n${n}`, list(most - 5));
+      assert.ok(cache.bytes <= 32 * 2 ** 20);
+    }
+    assert.ok(cache.get("k") !== undefined, "used each time");
+    assert.equal(cache.get("n0"), undefined);
+    assert.ok(cache.get("n99") !== undefined);
+  },
+});

@@ -1,0 +1,79 @@
+/** Traces by their ids. */
+
+import { outlineOfRow, type Span, spanOfRow, type SpanOutline } from "./span.ts";
+import type { TimeSpan } from "./search_request.ts";
+import type { TraceCall } from "./trace_call.ts";
+import { spansSql } from "./trace_statements.ts";
+import { type Trace, tracesOf } from "./traces.ts";
+
+/**
+ * How far from a span of a trace, or from a time that a client names, its other spans are looked for: a search does not
+ * read the table for what started longer before or after. A trace that is asked by its id alone is always whole.
+ */
+export const TRACE_SPREAD_NS = 3_600_000_000_000n;
+
+/**
+ * Whole traces, those that there are, in the order of `ids`. The hint is where to look first: with nothing there, the
+ * whole table is read.
+ */
+export async function readTraces(
+  call: TraceCall,
+  ids: readonly string[],
+  hint: Partial<TimeSpan>,
+): Promise<Trace<Span>[]> {
+  const { traces: idsMax } = call.ceilings;
+  if (ids.length > idsMax) throw call.beyond("jaeger_traces", `more than ${idsMax} traces`);
+  const found = await readSpans(call, { ids, range: around(hint), outline: false }, spanOfRow);
+  const isHinted = hint.minNs !== undefined || hint.maxNs !== undefined;
+  if (!isHinted || found.length === ids.length) return found;
+  const missing = ids.filter((id) => found.every((trace) => trace.id !== id));
+  const rest = await readSpans(call, { ids: missing, range: {}, outline: false }, spanOfRow);
+  return ids.flatMap((id) => [...found, ...rest].filter((trace) => trace.id === id));
+}
+
+/** Traces that a search found, with the spans that start near `range`. */
+export function readFoundTraces(
+  call: TraceCall,
+  found: { readonly ids: readonly string[]; readonly range: TimeSpan },
+): Promise<Trace<Span>[]> {
+  return readFound(call, found, { outline: false, read: spanOfRow });
+}
+
+/** The same without what a summary does not show. */
+export function readFoundOutlines(
+  call: TraceCall,
+  found: { readonly ids: readonly string[]; readonly range: TimeSpan },
+): Promise<Trace<SpanOutline>[]> {
+  return readFound(call, found, { outline: true, read: outlineOfRow });
+}
+
+async function readFound<S extends SpanOutline>(
+  call: TraceCall,
+  { ids, range }: { readonly ids: readonly string[]; readonly range: TimeSpan },
+  { outline, read }: {
+    readonly outline: boolean;
+    readonly read: (row: readonly unknown[]) => S;
+  },
+): Promise<Trace<S>[]> {
+  if (ids.length === 0) return [];
+  return await readSpans(call, { ids, range: around(range), outline }, read);
+}
+
+async function readSpans<S extends SpanOutline>(
+  call: TraceCall,
+  wanted: Parameters<typeof spansSql>[1],
+  read: (row: readonly unknown[]) => S,
+): Promise<Trace<S>[]> {
+  const { rows } = await call.rows(spansSql(call.made.index, wanted), {
+    rowsMax: call.ceilings.spans,
+    breaker: "jaeger_spans",
+  });
+  return tracesOf(rows, wanted.ids, read);
+}
+
+function around({ minNs, maxNs }: Partial<TimeSpan>): Partial<TimeSpan> {
+  return {
+    ...(minNs === undefined || minNs <= TRACE_SPREAD_NS ? {} : { minNs: minNs - TRACE_SPREAD_NS }),
+    ...(maxNs === undefined ? {} : { maxNs: maxNs + TRACE_SPREAD_NS }),
+  };
+}

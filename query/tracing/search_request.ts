@@ -1,0 +1,26 @@
+/** What a search asks, whichever API it came by: conditions on one span, a time range, and how many traces. */
+
+export interface TraceSearch extends SpanConditions {
+  readonly range: TimeSpan;
+  /** Traces wanted; undefined: the API's default. */
+  readonly limit: number | undefined;
+}
+
+/** All of one span: a trace matches when one of its spans meets every condition. */
+export interface SpanConditions {
+  readonly service?: string;
+  readonly operation?: string;
+  /** By name; the value as text. */
+  readonly tags: ReadonlyMap<string, string>;
+  readonly durationNsMin?: bigint;
+  readonly durationNsMax?: bigint;
+}
+
+/** Unix nanoseconds, both inclusive, of a span's start. */
+export interface TimeSpan {
+  readonly minNs: bigint;
+  readonly maxNs: bigint;
+}
+
+/** Traces that a search answers when it does not say; both APIs'. */
+export const SEARCH_LIMIT_DEFAULT = 100;

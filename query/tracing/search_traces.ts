@@ -1,0 +1,75 @@
+/**
+ * Which traces a search answers: those whose matching spans started last, without reading what is older than needed.
+ *
+ * A range that is planned to be cheap is read at once. Else time is walked back from its end in windows, the first a few
+ * seconds wide and each a multiple of the one before, until enough traces are found. Every window is read whole, so the
+ * traces of newer windows come first whatever is in older ones, and the answer is the one that a scan of the range gives.
+ */
+
+import type { TimeSpan, TraceSearch } from "./search_request.ts";
+import type { StatementOptions, StatementRows, TraceCall } from "./trace_call.ts";
+import { matchesSql } from "./trace_statements.ts";
+
+/** Rows that take no longer to read than some windows take to plan. */
+const CHEAP_ROWS = 200_000;
+const FIRST_WINDOW_NS = 15_000_000_000n;
+const WINDOW_GROWTH = 4n;
+/** Where nothing is, the next window may be much wider. */
+const EMPTY_GROWTH = 16n;
+
+export interface FoundTraces {
+  /** As stored, newest match first; at most the limit. */
+  readonly ids: readonly string[];
+  /** From the oldest to the newest of their newest matches. */
+  readonly range: TimeSpan;
+}
+
+/** `limit` is at most `call.ceilings.traces`. Errors: as `TraceCall.rows`. */
+export async function searchTraces(
+  call: TraceCall,
+  search: TraceSearch,
+  limit: number,
+): Promise<FoundTraces> {
+  const options: StatementOptions = { rowsMax: limit, breaker: "jaeger_traces" };
+  const sqlOf = (range: TimeSpan) => matchesSql(call.made.index, search, { range, limit });
+  const whole = await call.rowsWithin(sqlOf(search.range), CHEAP_ROWS, options);
+  if (whole !== undefined) return foundOf(newestOf(whole.rows), search.range);
+  const found = new Map<string, bigint>();
+  const walk = windows(search.range);
+  for (let window = walk.next(); window.done !== true;) {
+    const { rows, rowsPlanned } = await call.rows(sqlOf(window.value), options);
+    for (const [id, newestNs] of newestOf(rows)) {
+      // One that a newer window has comes up again with its older spans.
+      if (found.size < limit && !found.has(id)) found.set(id, newestNs);
+    }
+    if (found.size === limit) break;
+    window = walk.next(rowsPlanned === 0 ? "empty" : "read");
+  }
+  return foundOf(found, search.range);
+}
+
+/** Newest match of each trace, as the rows have it: newest first. */
+function newestOf(rows: StatementRows["rows"]): ReadonlyMap<string, bigint> {
+  return new Map(rows.map(([id, newestNs]) => [String(id), BigInt(String(newestNs))]));
+}
+
+function foundOf(found: ReadonlyMap<string, bigint>, searched: TimeSpan): FoundTraces {
+  const times = [...found.values()];
+  return {
+    ids: [...found.keys()],
+    range: { minNs: times.at(-1) ?? searched.minNs, maxNs: times[0] ?? searched.maxNs },
+  };
+}
+
+/** Windows that together are `range`, newest first; told of each whether there was anything. */
+export function* windows(
+  { minNs, maxNs }: TimeSpan,
+): Generator<TimeSpan, void, "empty" | "read" | undefined> {
+  let widthNs = FIRST_WINDOW_NS;
+  for (let endNs = maxNs; endNs >= minNs;) {
+    const startNs = endNs - widthNs + 1n;
+    const was = yield { minNs: startNs > minNs ? startNs : minNs, maxNs: endNs };
+    endNs = startNs - 1n;
+    widthNs *= was === "empty" ? EMPTY_GROWTH : WINDOW_GROWTH;
+  }
+}

@@ -1,0 +1,51 @@
+/** Rows of spans as traces: each span once, in the order of their starts. */
+
+import type { SpanOutline } from "./span.ts";
+
+export interface Trace<S extends SpanOutline> {
+  /** As stored: 32 digits. */
+  readonly id: string;
+  /** Earliest first; at least one. */
+  readonly spans: readonly S[];
+}
+
+/**
+ * Traces in the order of `ids`, without those that have no row. A row that is there twice, because a sender repeated a
+ * request whose answer it had not seen, counts once; two different spans of one id are both told.
+ */
+export function tracesOf<S extends SpanOutline>(
+  rows: readonly (readonly unknown[])[],
+  ids: readonly string[],
+  read: (row: readonly unknown[]) => S,
+): Trace<S>[] {
+  const byTrace = Map.groupBy(distinctRows(rows), ([traceId]) => String(traceId));
+  return ids.flatMap((id) => {
+    const own = byTrace.get(id);
+    return own === undefined ? [] : [{ id, spans: own.map(read).sort(byStart) }];
+  });
+}
+
+/** Spans in all traces. */
+export function countSpans(traces: readonly Trace<SpanOutline>[]): number {
+  return traces.reduce((sum, { spans }) => sum + spans.length, 0);
+}
+
+function distinctRows(rows: readonly (readonly unknown[])[]): (readonly unknown[])[] {
+  const seen = new Map<string, (readonly unknown[])[]>();
+  return rows.filter((row) => {
+    const id = `${row[0]}${row[1]}`;
+    const alike = seen.get(id);
+    if (alike === undefined) {
+      seen.set(id, [row]);
+      return true;
+    }
+    if (alike.some((other) => row.every((cell, at) => cell === other[at]))) return false;
+    alike.push(row);
+    return true;
+  });
+}
+
+function byStart(a: SpanOutline, b: SpanOutline): number {
+  if (a.startNs !== b.startNs) return a.startNs < b.startNs ? -1 : 1;
+  return a.spanId < b.spanId ? -1 : a.spanId > b.spanId ? 1 : 0;
+}
