@@ -6,45 +6,100 @@
  * - a row that an answer once held is in every later answer,
  * - no answer holds a row twice.
  *
- * A row whose request failed may be there or not; its number is never sent again. Seconds of chaos:
- * `SVC_TEST_CHAOS_SECS` (default 20).
+ * A row whose request failed may be there or not; its number is never sent again. Once on local disk; once on S3, which
+ * takes 10 ms a request and now and then throttles, hangs up or answers half, and PostgreSQL, which breaks its connections.
+ * Seconds of chaos: `SVC_TEST_CHAOS_SECS` (default 20).
  */
 
 import assert from "node:assert/strict";
+// @ts-types="@types/pg"
+import pg from "pg";
+import { POSTGRES, PostgresProcess } from "../../shared/testing/postgres_process.ts";
+import { type S3Fault, S3Process } from "../../shared/testing/s3_process.ts";
 import { type RoleName, Stack } from "../apps/stack.ts";
 
 const CHAOS_SECS = Number(Deno.env.get("SVC_TEST_CHAOS_SECS") ?? "20");
 const SENDERS = 4;
 const ROWS_PER_REQUEST = 20;
+const SETTLE_MS_MAX = 30_000;
 const ROLES: readonly RoleName[] = ["ingest", "compactor", "query"];
 
 Deno.test({
   name: "Stack: SIGKILL at random moments loses no acknowledged row and doubles none",
   async fn() {
-    const seed = crypto.getRandomValues(new Uint32Array(1))[0] ?? 1;
     await using stack = await Stack.start({ rollAgeSecs: 1 });
-    const ledger = new Ledger();
-    const over = new AbortController();
-    const work = [
-      ...Array.from(
-        { length: SENDERS },
-        (_, sender) => sendRows(stack, sender, ledger, over.signal),
-      ),
-      readRows(stack, ledger, over.signal),
-    ];
-    try {
-      await killAtRandom(stack, seed, CHAOS_SECS);
-    } finally {
-      over.abort();
-      await Promise.all(work);
-    }
-    for (const role of ROLES) await stack.ensure(role);
-    const final = await queryIds(stack);
-    ledger.check(final, ledger.acknowledgedSoFar());
-    assert.ok(ledger.acknowledgedSoFar().size > 0, `seed ${seed}: no row was acknowledged at all`);
-    assert.ok(ledger.answers > 0, `seed ${seed}: no query was answered during the chaos`);
+    await survivesChaos(stack, newSeed());
   },
 });
+
+Deno.test({
+  name:
+    "Stack on S3 and PostgreSQL: kills, faults and lost connections lose no row and double none",
+  ignore: POSTGRES === undefined, // The npm package has no programs for this platform.
+  async fn() {
+    const seed = newSeed();
+    await using s3 = await S3Process.start();
+    await using postgres = await PostgresProcess.start();
+    const catalogUri = await postgres.newDatabase();
+    await using stack = await Stack.start({
+      rollAgeSecs: 1,
+      catalogUri,
+      warehouseUrl: "s3://warehouse/lake",
+      env: s3.environment,
+    });
+    s3.delayMs = 10;
+    const random = mulberry32(~seed);
+    s3.faultOf = () => {
+      if (random() >= 0.03) return undefined;
+      return FAULTS[Math.floor(random() * FAULTS.length)];
+    };
+    await survivesChaos(stack, seed, () => breakConnections(postgres));
+    s3.faultOf = () => undefined;
+  },
+});
+
+const FAULTS: readonly S3Fault[] = [{ status: 503, code: "SlowDown" }, "reset", "half"];
+
+function newSeed(): number {
+  return crypto.getRandomValues(new Uint32Array(1))[0] ?? 1;
+}
+
+/** `disturb` is called before each kill. */
+async function survivesChaos(
+  stack: Stack,
+  seed: number,
+  disturb: () => Promise<void> = () => Promise.resolve(),
+): Promise<void> {
+  const ledger = new Ledger();
+  const over = new AbortController();
+  const work = [
+    ...Array.from(
+      { length: SENDERS },
+      (_, sender) => sendRows(stack, sender, ledger, over.signal),
+    ),
+    readRows(stack, ledger, over.signal),
+  ];
+  try {
+    await killAtRandom(stack, { seed, seconds: CHAOS_SECS, disturb });
+  } finally {
+    over.abort();
+    await Promise.all(work);
+  }
+  for (const role of ROLES) await stack.ensure(role);
+  ledger.check(await finalIds(stack), ledger.acknowledgedSoFar());
+  assert.ok(ledger.acknowledgedSoFar().size > 0, `seed ${seed}: no row was acknowledged at all`);
+  assert.ok(ledger.answers > 0, `seed ${seed}: no query was answered during the chaos`);
+}
+
+async function breakConnections(postgres: PostgresProcess): Promise<void> {
+  const client = new pg.Client({ connectionString: postgres.uri() });
+  await client.connect();
+  await client.query(
+    "SELECT pg_terminate_backend(pid) FROM pg_stat_activity " +
+      "WHERE pid <> pg_backend_pid() AND backend_type = 'client backend'",
+  );
+  await client.end();
+}
 
 /** What was promised and what was seen. */
 class Ledger {
@@ -115,11 +170,32 @@ async function queryIds(stack: Stack): Promise<string[]> {
   return answer.rows.map((row) => String(row[0]));
 }
 
-async function killAtRandom(stack: Stack, seed: number, seconds: number): Promise<void> {
+/** The last word: what may pass is waited for. */
+async function finalIds(stack: Stack): Promise<string[]> {
+  const endMs = Date.now() + SETTLE_MS_MAX;
+  for (;;) {
+    try {
+      return await queryIds(stack);
+    } catch (error) {
+      if (!isUnavailable(error) || Date.now() > endMs) throw error;
+      await delay(200);
+    }
+  }
+}
+
+async function killAtRandom(
+  stack: Stack,
+  { seed, seconds, disturb }: {
+    readonly seed: number;
+    readonly seconds: number;
+    readonly disturb: () => Promise<void>;
+  },
+): Promise<void> {
   const random = mulberry32(seed);
   const end = Date.now() + seconds * 1_000;
   while (Date.now() < end) {
     await delay(200 + random() * 1_500);
+    await disturb();
     const role = ROLES[Math.floor(random() * ROLES.length)] ?? "ingest";
     await stack.kill(role);
     await delay(random() * 400);
