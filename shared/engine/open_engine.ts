@@ -24,6 +24,7 @@ import { ObjectCache } from "./object_cache/object_cache.ts";
 import type { RowIndexes } from "./pruning/row_index.ts";
 import { SqlEngine } from "./sql_engine.ts";
 import type { Engine } from "./types.ts";
+import { DeltaSweep } from "./delta_sweep.ts";
 import { WalDelta } from "./wal_delta.ts";
 
 export interface EngineOptions {
@@ -85,8 +86,10 @@ export async function openEngine(options: EngineOptions): Promise<Engine> {
     connections: Math.max(CONNECTIONS_MIN, STATEMENTS_PER_CORE * cores) + PROBE_CONNECTIONS,
     setup: DIALECT_SETUP,
   });
+  const delta = wal === undefined ? undefined : new WalDelta({ wal, files, dir: deltaDir });
   return new SqlEngine({
     database,
+    ...(delta === undefined ? {} : { sweep: new DeltaSweep(delta, clock) }),
     probe: await database.connect(new AbortController().signal),
     memoryBytesMax: options.memoryBytesMax,
     spillBytesMax: options.spillBytesMax,
@@ -94,7 +97,7 @@ export async function openEngine(options: EngineOptions): Promise<Engine> {
       catalog,
       tables: new IcebergReader(store),
       wal,
-      delta: wal === undefined ? undefined : new WalDelta({ wal, files, dir: deltaDir }),
+      delta,
       hot: wal === undefined || options.hotCaches !== true
         ? undefined
         : { caches: new HotCaches({ wal }), files, dir: deltaDir },

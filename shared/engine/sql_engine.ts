@@ -21,6 +21,8 @@ export interface SqlEngineOptions {
   /** A connection of its own for `ping` and `memory`, so that a busy engine is not taken for a dead one. */
   readonly probe: EngineConnection;
   readonly prepare: PrepareDeps;
+  /** Work of its own while it is open. */
+  readonly sweep?: Disposable;
   readonly memoryBytesMax: number;
   readonly spillBytesMax: number;
 }
@@ -31,6 +33,7 @@ export class SqlEngine implements Engine {
   readonly #database: EngineDatabase;
   readonly #probe: EngineConnection;
   readonly #deps: PrepareDeps;
+  readonly #sweep: Disposable | undefined;
   readonly #poolBytesMax: number;
   readonly #spillBytesMax: number;
   /** The last use of the probe: the next one waits for it, as an interrupt would hit either. */
@@ -40,6 +43,7 @@ export class SqlEngine implements Engine {
     this.#database = options.database;
     this.#probe = options.probe;
     this.#deps = options.prepare;
+    this.#sweep = options.sweep;
     this.#poolBytesMax = options.memoryBytesMax;
     this.#spillBytesMax = options.spillBytesMax;
   }
@@ -96,6 +100,7 @@ export class SqlEngine implements Engine {
   }
 
   close(): Promise<void> {
+    this.#sweep?.[Symbol.dispose]();
     return this.#database.close();
   }
 

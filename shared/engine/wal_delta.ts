@@ -4,7 +4,8 @@
  * A segment is converted once; of one that is still written, each statement converts what was appended since
  * the last one, as a file of its own. Conversions of one segment never run twice at a time: later callers wait
  * for the running one and then look for more. Files in use are never removed; idle ones go, least recently
- * used first, when the directory exceeds its bound, and at once when their segment was consumed.
+ * used first, when the directory exceeds its bound, and when their segment was consumed: at the next statement over
+ * its lane, or with `forgetGone`, which is for times without statements.
  *
  * A bad frame costs its rows, never the statement: it is logged and counted, and the segment is read again
  * only if it was still being written.
@@ -118,6 +119,23 @@ export class WalDelta {
     for (const name of names) {
       const segment = this.#segments.get(keyOf(lane, name));
       if (segment !== undefined && segment.leases === 0) this.#drop(segment);
+    }
+  }
+
+  /**
+   * Drops segments that are in the WAL no more, or only as what a table holds, unless a statement still reads them.
+   * Errors: the WAL's.
+   */
+  async forgetGone(): Promise<void> {
+    const lanes = new Map<string, LaneId>();
+    for (const { lane } of this.#segments.values()) lanes.set(keyOf(lane, ""), lane);
+    for (const lane of lanes.values()) {
+      const cached = [...this.#segments.values()].filter((segment) =>
+        segment.lane.tenant === lane.tenant && segment.lane.index === lane.index
+      );
+      const listed = await this.#options.wal.list(lane, ["active", "sealed"]);
+      const waiting = new Set(listed.map(({ name }) => name));
+      this.forget(lane, cached.map(({ name }) => name).filter((name) => !waiting.has(name)));
     }
   }
 

@@ -6,7 +6,13 @@ import { concatBytes } from "../base/bytes.ts";
 import { EVENTS_SCHEMA } from "../event/events.ts";
 import type { LaneId } from "../event/tenant.ts";
 import { DenoFileSystem } from "../os/deno_file_system.ts";
-import type { SegmentReader, WalFrame, WalReader } from "../wal/types.ts";
+import type {
+  SegmentInfo,
+  SegmentReader,
+  SegmentState,
+  WalFrame,
+  WalReader,
+} from "../wal/types.ts";
 import { EVERYTHING } from "./time_bounds.ts";
 import { WalDelta } from "./wal_delta.ts";
 
@@ -18,6 +24,7 @@ class CountingWal implements WalReader {
   readonly segments = new Map<string, WalFrame[]>();
   /** Segments whose next frame after the good ones is damaged. */
   readonly damaged = new Set<string>();
+  readonly committed = new Set<string>();
   opened = 0;
   framesRead = 0;
 
@@ -51,8 +58,15 @@ class CountingWal implements WalReader {
     return Promise.resolve([LANE]);
   }
 
-  list(): Promise<never[]> {
-    return Promise.resolve([]);
+  list(_lane: LaneId, states: readonly SegmentState[]): Promise<SegmentInfo[]> {
+    const listed = [...this.segments.keys()].map((name): SegmentInfo => ({
+      lane: LANE,
+      name,
+      state: this.committed.has(name) ? "committed" : "sealed",
+      byteLength: 0,
+      modifiedMs: 0,
+    }));
+    return Promise.resolve(listed.filter(({ state }) => states.includes(state)));
   }
 
   open(lane: LaneId, name: string): Promise<SegmentReader> {
@@ -203,6 +217,27 @@ Deno.test({
     lease[Symbol.dispose]();
     lab.delta.forget(LANE, ["s1", "unknown"]);
     await until(async () => await lab.filesOnDisk() === 0);
+  },
+});
+
+Deno.test({
+  name: "WalDelta.forgetGone drops what was committed or swept, and no more",
+  fn: async () => {
+    await using lab = await openLab();
+    const names = ["s1", "s2", "s3"];
+    for (const name of names) lab.wal.append(name, [1n]);
+    const complete = new Set(names);
+    const lease = await lab.delta.lease(LANE, names, { range: EVERYTHING, complete });
+    lab.wal.committed.add("s1");
+    lab.wal.segments.delete("s2");
+    await lab.delta.forgetGone();
+    strictEqual(await lab.filesOnDisk(), 3);
+    lease[Symbol.dispose]();
+    await lab.delta.forgetGone();
+    await until(async () => await lab.filesOnDisk() === 1);
+    using again = await lab.delta.lease(LANE, ["s3"], { range: EVERYTHING, complete });
+    strictEqual(rowsIn(again), 1);
+    strictEqual(lab.wal.framesRead, 3);
   },
 });
 

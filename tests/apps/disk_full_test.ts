@@ -4,67 +4,12 @@
  */
 
 import assert from "node:assert/strict";
-import { statfsSync } from "node:fs";
-import { join } from "node:path";
 import { parseOptions } from "../../shared/config/parse_options.ts";
 import { OPTIONS, startIngest } from "../../ingest/mod.ts";
 import { storedRows } from "../clients/running_ingest.ts";
+import { MAY_MOUNT, mountDisk } from "./small_disk.ts";
 
-const MIB = 1024 * 1024;
-/** More than the floor of 256 MiB that the WAL keeps free. */
-const DISK_MIB = 300;
 const PASS_MS_MAX = 15_000;
-
-/** A tmpfs on a directory of its own; undefined where mounting is not allowed. */
-async function mountDisk() {
-  const path = await Deno.makeTempDir({ prefix: "svc-disk-" });
-  const mount = ["-t", "tmpfs", "-o", `size=${DISK_MIB}m`, "tmpfs", path];
-  if (!await succeeds("mount", mount)) {
-    await Deno.remove(path);
-    return undefined;
-  }
-  const filler = join(path, "filler");
-  return {
-    path,
-    /** Takes all but `freeMib` of what is free. */
-    async fill(freeMib: number) {
-      const { bavail, bsize } = statfsSync(path);
-      const file = await Deno.open(filler, { write: true, create: true, append: true });
-      const zeros = new Uint8Array(MIB);
-      try {
-        const mib = Math.floor(bavail * bsize / MIB) - freeMib;
-        for (let count = 0; count < mib; count++) await file.write(zeros);
-        if (freeMib > 0) return;
-        while (await file.write(zeros.subarray(0, 4096)) > 0);
-      } catch (error) {
-        if (freeMib > 0 || !/No space/.test(String(error))) throw error;
-      } finally {
-        file.close();
-      }
-    },
-    empty: () => Deno.remove(filler),
-    async [Symbol.asyncDispose]() {
-      assert.ok(await succeeds("umount", [path]), `cannot unmount ${path}`);
-      await Deno.remove(path);
-    },
-  };
-}
-
-async function succeeds(command: string, args: string[]): Promise<boolean> {
-  try {
-    const output = await new Deno.Command(command, { args, stdout: "null", stderr: "null" })
-      .output();
-    return output.success;
-  } catch (error) {
-    if (error instanceof Deno.errors.NotFound) return false;
-    throw error;
-  }
-}
-
-async function canMount(): Promise<boolean> {
-  await using disk = await mountDisk();
-  return disk !== undefined;
-}
 
 function start(dataDir: string) {
   const listeners = ["--bind", "--metrics-bind", "--otlp-grpc-listen"]
@@ -112,7 +57,6 @@ const CASES = [
   // The floor is looked at once a second: before that, rows meet the full disk itself.
   { name: "to its last byte", freeMib: 0, statuses: [500, 503] },
 ];
-const MAY_MOUNT = await canMount();
 
 for (const { name, freeMib, statuses } of CASES) {
   const title = `ingest on a disk filled ${name} refuses rows, keeps what it took, and recovers`;

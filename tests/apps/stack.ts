@@ -17,6 +17,8 @@ export interface StackOptions {
   readonly warehouseUrl?: string;
   /** Variables of every role, beside those of this process. */
   readonly env?: Readonly<Record<string, string>>;
+  /** An empty folder that stays; a temporary one when absent. */
+  readonly dataDir?: string;
   /** Further options of the query server. */
   readonly queryArgs?: readonly string[];
 }
@@ -45,9 +47,11 @@ export class Stack implements AsyncDisposable {
   readonly queryMetricsUrl: string;
 
   readonly #env: Readonly<Record<string, string>>;
+  readonly #keepsData: boolean;
 
   private constructor(readonly dataDir: string, options: StackOptions) {
     this.#env = options.env ?? {};
+    this.#keepsData = options.dataDir !== undefined;
     const ports = freePorts(6);
     const at = (index: number) => `127.0.0.1:${ports[index]}`;
     this.ingestUrl = `http://${at(0)}`;
@@ -80,7 +84,8 @@ export class Stack implements AsyncDisposable {
 
   /** Starts all three and waits until each is ready. */
   static async start(options: StackOptions = {}): Promise<Stack> {
-    const stack = new Stack(await Deno.makeTempDir({ prefix: "svc-stack-" }), options);
+    const dataDir = options.dataDir ?? await Deno.makeTempDir({ prefix: "svc-stack-" });
+    const stack = new Stack(dataDir, options);
     try {
       await makeDataFolders(stack.dataDir);
       for (const role of ["ingest", "compactor", "query"] as const) await stack.ensure(role);
@@ -152,7 +157,7 @@ export class Stack implements AsyncDisposable {
 
   async [Symbol.asyncDispose](): Promise<void> {
     for (const role of ["ingest", "query", "compactor"] as const) await this.stop(role);
-    await Deno.remove(this.dataDir, { recursive: true });
+    if (!this.#keepsData) await Deno.remove(this.dataDir, { recursive: true });
   }
 
   #spawn(role: RoleName): RunningRole {
