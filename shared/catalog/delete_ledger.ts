@@ -37,6 +37,8 @@ export interface DeleteTask extends NewDeleteTask {
   readonly status: DeleteTaskStatus;
   /** Unix milliseconds by the catalog's clock, like the other times. */
   readonly createdMs: number;
+  /** How long ago that was when the record was read. */
+  readonly ageMs: number;
   /** When the first attempt began. */
   readonly startedMs: number | undefined;
   readonly endedMs: number | undefined;

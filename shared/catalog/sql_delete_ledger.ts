@@ -258,6 +258,7 @@ function taskOf(row: SqlRow): DeleteTask {
     endNs: optional(row, "end_ns", nanosOf),
     status: statusOf(row),
     createdMs: integerOf(row, "created_ms"),
+    ageMs: Math.max(0, integerOf(row, "now_ms") - integerOf(row, "created_ms")),
     startedMs: optional(row, "started_ms", integerOf),
     endedMs: optional(row, "ended_ms", integerOf),
     attempts: integerOf(row, "attempts"),

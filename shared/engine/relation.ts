@@ -65,11 +65,23 @@ function rowRangeSql(part: ScanPart, { list, schema }: ReadColumns): string {
     `WHERE file_row_number >= ${first} AND file_row_number < ${end}${only}`;
 }
 
+/** SELECT of all of one file's rows with `columns`, and as `position` each one's place in the file. */
+export function fileSql(
+  part: Pick<ScanPart, "path" | "rows">,
+  columns: readonly Column[],
+  position: string,
+): string {
+  const names = columns.map(({ name }) => quoteName(name)).join(", ");
+  return `SELECT ${names}, file_row_number AS ${quoteName(position)} ` +
+    `FROM read_parquet([${quoteText(part.path)}], schema = ${schemaSql(columns)}, ` +
+    `file_row_number = true${cardinality([part])})`;
+}
+
 /**
  * With a schema of ours the SQL engine opens no file to plan, and would take each for one row: join orders and
  * the counts that a breaker watches (`rows_breaker.ts`) need to know better.
  */
-function cardinality(parts: readonly ScanPart[]): string {
+function cardinality(parts: readonly Pick<ScanPart, "rows" | "rowNumbers">[]): string {
   const rows = parts.reduce((sum, part) => sum + (part.rowNumbers?.length ?? part.rows), 0);
   return rows === 0 ? "" : `, explicit_cardinality = ${rows}`;
 }

@@ -24,11 +24,13 @@ export async function commitRewrite(
   const result = await commitTable(deps, rewrite.ident, async (table, staging) => {
     if (table?.uuid !== rewrite.tableUuid) return undefined;
     if (await rewrite.isStillDue?.() === false) return undefined;
-    return await stageRewrite(deps, table, { rewrite, staging });
+    const staged = await stageRewrite(deps, table, { rewrite, staging });
+    return staged === undefined || rewrite.deletes === undefined
+      ? staged
+      : { ...staged, deletes: rewrite.deletes };
   });
   const { metadataLocation, staged, retries } = result;
-  // It consumes no segments, under no claim: these outcomes cannot be.
-  assert(result.outcome === "committed" || result.outcome === "unchanged", result.outcome);
+  assert(result.outcome !== "consumed", "a rewrite consumes no segments");
   const outcome = result.outcome === "committed" ? "committed" : "superseded";
   return { outcome, snapshotId: staged?.snapshotId ?? 0n, metadataLocation, retries };
 }

@@ -8,6 +8,7 @@
  */
 
 import type { Catalog, CommitOutcome } from "../catalog/catalog.ts";
+import type { DeleteTaskCommit } from "../catalog/delete_ledger.ts";
 import { isOperatingError, messageOf, OperatingError } from "../base/errors.ts";
 import type { TableSchema } from "../event/schema.ts";
 import type { TableIdent } from "../event/tenant.ts";
@@ -37,6 +38,8 @@ export interface StagedChange {
   readonly consumed: readonly string[];
   /** Token of the claim that must hold `consumed`. */
   readonly claim?: string;
+  /** The delete task that the change carries out. */
+  readonly deletes?: DeleteTaskCommit;
   /** The table's columns after the change. */
   readonly schema: TableSchema;
   /** Keys that nothing needs once the change is committed. */
@@ -130,6 +133,7 @@ async function settle(deps: CommitDeps, attempt: Attempt): Promise<CommitOutcome
         consumed: staged.consumed,
         schema: staged.schema,
         ...(staged.claim === undefined ? {} : { claim: staged.claim }),
+        ...(staged.deletes === undefined ? {} : { deletes: staged.deletes }),
       });
       if (outcome === "committed" || lost === undefined) return outcome;
       // The pointer was the expected one, so what was lost has not taken effect; without the claim it cannot.

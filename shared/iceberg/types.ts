@@ -1,5 +1,6 @@
 /** What the rest of the service sees of an Iceberg table. Format details stay inside this folder. */
 
+import type { DeleteTaskCommit } from "../catalog/delete_ledger.ts";
 import type { TableSchema } from "../event/schema.ts";
 import type { TableIdent } from "../event/tenant.ts";
 
@@ -105,6 +106,8 @@ export interface RewriteCommit {
   readonly files: readonly NewDataFile[];
   /** Asked in each attempt after the table's pointer was read; false ends the commit with outcome `superseded`. */
   readonly isStillDue?: () => Promise<boolean>;
+  /** The delete task that this carries out: it ends with the commit, and must be held by its claim. */
+  readonly deletes?: DeleteTaskCommit;
   /** Further members of the snapshot's summary, each named `svc.…`. */
   readonly summary?: Readonly<Record<string, string>>;
 }
@@ -112,7 +115,7 @@ export interface RewriteCommit {
 export interface RewriteResult {
   /**
    * `superseded`: one of the replaced files is no longer in the table, the table is another, or the commit is no longer
-   * due. Nothing has changed; the new files are of no use to anyone and are the caller's to remove.
+   * due, or the delete task no longer held. Nothing has changed; the new files are of no use to anyone and are the caller's to remove.
    */
   readonly outcome: "committed" | "superseded";
   /** Of the rewrite's own snapshot; 0 when superseded. */

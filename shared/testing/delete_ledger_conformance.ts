@@ -37,8 +37,9 @@ export const LEDGER_CASES: readonly LedgerCase[] = [
       const task = newTask("t1", { startNs: -5n, endNs: 9_223_372_036_854_775_807n });
       const recorded = await ledger.submit(task, MANY);
       assert(recorded !== undefined);
-      const { createdMs, ...rest } = recorded;
+      const { createdMs, ageMs, ...rest } = recorded;
       assert(createdMs > 1_600_000_000_000);
+      assert(ageMs < 60_000);
       assert.deepEqual(rest, {
         ...task,
         status: "pending",
@@ -52,8 +53,10 @@ export const LEDGER_CASES: readonly LedgerCase[] = [
         claim: undefined,
         awaited: undefined,
       });
-      assert.deepEqual(await other.find("svc", "t1"), recorded);
-      assert.deepEqual(await other.claimable(MANY), [recorded]);
+      const found = await other.find("svc", "t1");
+      assert(found !== undefined && found.ageMs < 60_000);
+      assert.deepEqual({ ...found, ageMs }, recorded);
+      assert.deepEqual(idsOf(await other.claimable(MANY)), ["t1"]);
       assert.equal(await other.find("acme", "t1"), undefined, "another tenant's");
       assert.equal(await other.find("svc", "t2"), undefined);
     },

@@ -12,6 +12,9 @@ export interface Fault {
   readonly then: "continue" | "crash";
 }
 
+/** Members whose answer is no promise. */
+const AT_ONCE: ReadonlySet<string> = new Set(["list", "localPath"]);
+
 /** Counts every call to store and catalog, and makes those of `fault` fail. */
 export class FaultPlan {
   operations: string[] = [];
@@ -22,7 +25,7 @@ export class FaultPlan {
     return new Proxy(target, {
       get: (_, name) => {
         const member: unknown = Reflect.get(target, name);
-        if (typeof member !== "function" || name === "list") return member;
+        if (typeof member !== "function" || AT_ONCE.has(String(name))) return member;
         return (...args: unknown[]) =>
           this.#run(`${label}.${String(name)}`, () => member.apply(target, args));
       },
