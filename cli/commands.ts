@@ -45,6 +45,11 @@ export const COMMANDS: readonly CommandEntry[] = [
     load: async () => (await import("./commands/gen.ts")).command,
   },
   {
+    name: "delete-sweep",
+    summary: "Carry out pending delete tasks of one index.",
+    load: async () => (await import("./commands/delete_sweep.ts")).command,
+  },
+  {
     name: "wal-recover",
     summary: "Pull mirrored WAL segments back onto a local WAL root.",
     load: async () => (await import("./commands/wal_recover.ts")).command,

@@ -13,7 +13,9 @@ export async function makeDataFolders(
   query: RoleInput = { args: [], env: {} },
 ): Promise<void> {
   const files = new DenoFileSystem();
-  const below = ["wal", "warehouse", "query-cache"].map((name) => `${dataDir}/${name}`);
+  const below = ["wal", "warehouse", "query-cache", "compactor-scratch"].map((name) =>
+    `${dataDir}/${name}`
+  );
   for (const path of [...below, auditFolder(dataDir, query)]) {
     try {
       await files.mkdir(path);

@@ -47,6 +47,8 @@ export interface Places {
   readonly catalog: string;
   /** The query server's spill files and converted WAL segments. */
   readonly cache: string;
+  /** The compactor's copies of data files. */
+  readonly scratch: string;
   /** Folder of the query server's audit table; none when it keeps none. */
   readonly audit: readonly string[];
   /** Where the query server writes its own rows of the catalog (managed indexes); none when that is a service. */
@@ -76,10 +78,17 @@ const TABLE: Readonly<Record<Role, (places: Places) => Permissions>> = {
     sys: ["statfs"],
   }),
   compactor: (places) => ({
-    read: [places.packages, places.threadSources, ...places.drainedWal, places.warehouse],
-    write: [...places.drainedWal, places.warehouse],
+    read: [
+      places.packages,
+      places.threadSources,
+      ...places.drainedWal,
+      places.warehouse,
+      places.scratch,
+    ],
+    write: [...places.drainedWal, places.warehouse, places.scratch],
     net: [...places.listeners, ...places.services],
     env: places.environment,
+    ffi: [places.packages],
   }),
   query: (places) => ({
     read: [places.packages, places.wal, places.warehouse, places.cache, ...places.tlsFiles],
@@ -182,6 +191,7 @@ export function placesOf(
     mirror: mirrorFolders(dataDir, { args, env }),
     catalog,
     cache: `${dataDir}/query-cache`,
+    scratch: `${dataDir}/compactor-scratch`,
     audit: isSwitchedOn(AUDIT_OFF, { args, env }) ? [] : [auditFolder(dataDir, { args, env })],
     catalogRows: postgres.length > 0 ? [] : [catalog],
     listeners: Object.entries(LISTENERS[role]).map(([flag, address]) =>

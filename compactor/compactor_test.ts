@@ -99,9 +99,9 @@ Deno.test({
   fn() {
     const totals = { lanes: 1, rows: 1, files: 1, commits: 1, secs: 0.25, failures: [] };
     assert.equal(
-      summaryLine({ ...totals, poisoned: 1, swept: 2 }),
+      summaryLine({ ...totals, poisoned: 1, swept: 2, deleted: 1 }),
       "drained 1 row in 1 file with 1 commit, 1 segment set aside in poison/, " +
-        "2 committed segments removed, 0.3 s",
+        "2 committed segments removed, 1 delete task carried out, 0.3 s",
     );
   },
 });

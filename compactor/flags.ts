@@ -82,6 +82,24 @@ export const OPTIONS = {
     max: 1_000_000,
     help: "Snapshots of a table that maintenance keeps; older ones expire, their rows stay.",
   },
+  deleteTasks: {
+    kind: "text",
+    flag: "delete-tasks",
+    env: "SVC_DELETE_TASKS",
+    placeholder: "on|off",
+    default: "on",
+    help:
+      "Whether maintenance carries delete tasks out; 0, off, false or no leave them to svc delete-sweep --apply.",
+  },
+  scratchDir: {
+    kind: "text",
+    flag: "scratch-dir",
+    placeholder: "DIR",
+    default: "compactor-scratch",
+    help:
+      "Subdirectory of the data directory, or an absolute path, for files that nobody needs after this process: copies " +
+      "of an object store's data files while a delete task looks through them.",
+  },
   logLevel: LOG_LEVEL_OPTION,
 } as const satisfies OptionTable;
 

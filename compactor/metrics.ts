@@ -1,10 +1,14 @@
-/** Metrics of the compactor: those of its drain. */
+/** Metrics of the compactor: those of its drain, and of the delete tasks that it carries out. */
 
+import { DELETE_METRICS } from "../shared/maintenance/delete_metrics.ts";
 import { DRAIN_METRICS } from "../shared/maintenance/drain_metrics.ts";
 import { type BuildInfo, createMetrics, type Metrics } from "../shared/metrics/metrics.ts";
+import type { MetricTable } from "../shared/metrics/table.ts";
 
-export type CompactorMetrics = Metrics<typeof DRAIN_METRICS>;
+const COMPACTOR_METRICS = { ...DRAIN_METRICS, ...DELETE_METRICS } as const satisfies MetricTable;
+
+export type CompactorMetrics = Metrics<typeof COMPACTOR_METRICS>;
 
 export function createCompactorMetrics(build: BuildInfo): CompactorMetrics {
-  return createMetrics(DRAIN_METRICS, build);
+  return createMetrics(COMPACTOR_METRICS, build);
 }

@@ -21,13 +21,14 @@ export async function runOnce(
 
 /** `drained 1000 rows in 2 files with 1 commit, 0.3 s`, and what else is worth a word. */
 export function summaryLine(totals: OnceTotals): string {
-  const { rows, files, commits, poisoned, swept, secs } = totals;
+  const { rows, files, commits, poisoned, swept, deleted, secs } = totals;
   const parts = [
     `drained ${counted(rows, "row")} in ${counted(files, "file")} with ${
       counted(commits, "commit")
     }`,
     ...(poisoned === 0 ? [] : [`${counted(poisoned, "segment")} set aside in poison/`]),
     ...(swept === 0 ? [] : [`${counted(swept, "committed segment")} removed`]),
+    ...(deleted === 0 ? [] : [`${counted(deleted, "delete task")} carried out`]),
     `${secs.toFixed(1)} s`,
   ];
   return parts.join(", ");

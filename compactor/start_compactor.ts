@@ -8,6 +8,7 @@ import {
   parseListenAddress,
 } from "../shared/http/listen_address.ts";
 import { serve } from "../shared/http/serve.ts";
+import { countDeletes } from "../shared/maintenance/delete_metrics.ts";
 import { drainAll, type DrainTotals } from "../shared/maintenance/drain_all.ts";
 import { startDrainLoop } from "../shared/maintenance/drain_loop.ts";
 import { countDrain } from "../shared/maintenance/drain_metrics.ts";
@@ -16,6 +17,7 @@ import { EXPIRE_POLICY_DEFAULT, type ExpirePolicy } from "../shared/maintenance/
 import { DRAIN_GATE_DEFAULT, type DrainGate } from "../shared/maintenance/plan_drain.ts";
 import { expireLane, sweepLane } from "../shared/maintenance/sweep_lane.ts";
 import { metricsHandler } from "../shared/metrics/scrape.ts";
+import { deleteOnce, type DeleteOptions, deleteOptionsOf, startDeletes } from "./delete_tasks.ts";
 import type { CompactorSettings } from "./flags.ts";
 import { logDrain } from "./log_drain.ts";
 import { createCompactorMetrics } from "./metrics.ts";
@@ -54,6 +56,7 @@ export async function startCompactor(settings: CompactorSettings): Promise<Compa
   const metricsServer = starting.use(
     serve({ ...bind, option: "--metrics-bind", handler: metricsHandler(metrics) }),
   );
+  const deletes = deleteOptionsOf(settings, countDeletes(metrics));
   const drain = starting.use(
     await startDrain(drainPaths(settings), {
       role: settings.role,
@@ -61,6 +64,7 @@ export async function startCompactor(settings: CompactorSettings): Promise<Compa
       gate: gateOf(settings),
       expire: expireOf(settings),
       observer: countDrain(metrics),
+      ...(deletes === undefined ? {} : { deletes }),
     }),
   );
   const running = starting.move();
@@ -90,6 +94,8 @@ export interface StartDrainOptions {
   readonly gate?: DrainGate;
   readonly expire?: ExpirePolicy;
   readonly observer?: DrainObserver;
+  /** Without it delete tasks are left to others. */
+  readonly deletes?: DeleteOptions;
 }
 
 /** Starts the compactor inside another role's process: no listener, logs as that process does. */
@@ -110,6 +116,8 @@ export async function startDrain(
   }
   const sweeps = role !== "drain";
   if (sweeps) starting.defer(sweepTemporariesHourly(opened));
+  const { deletes } = options;
+  if (sweeps && deletes !== undefined) starting.use(await startDeletes(paths, opened, deletes));
   const drains = role !== "maintenance";
   let wake = () => {};
   const bells = drains
@@ -142,9 +150,10 @@ function openBells(
     : listenToCatalog(paths, { ...options, admin: mirrorAdmin });
 }
 
-/** What `--once` did; also how many committed segments it removed. */
+/** What `--once` did; also how many committed segments it removed, and how many delete tasks it carried out. */
 export interface OnceTotals extends DrainTotals {
   readonly swept: number;
+  readonly deleted: number;
 }
 
 /** `--once`: everything that is sealed now. Lanes that fail are in `failures`. */
@@ -159,14 +168,18 @@ export async function compactOnce(
   }
   const idle = { lanes: 0, rows: 0, files: 0, commits: 0, poisoned: 0, secs: 0, failures: [] };
   const totals = settings.role === "maintenance" ? idle : await drainAll(deps, options);
-  if (settings.role === "drain") return { ...totals, swept: 0 };
+  if (settings.role === "drain") return { ...totals, swept: 0, deleted: 0 };
   let swept = 0;
   for (const lane of await deps.wal.lanes()) {
     swept += await sweepLane(deps, lane);
     await expireLane(deps, lane, expireOf(settings));
   }
+  const deletes = deleteOptionsOf(settings);
+  const deleted = deletes === undefined
+    ? 0
+    : await deleteOnce(drainPaths(settings), opened, { ...deletes, ...options });
   await store.sweepUnfinished(deps.clock.nowMs());
-  return { ...totals, swept };
+  return { ...totals, swept, deleted };
 }
 
 function drainPaths(settings: CompactorSettings): CompactorPaths {

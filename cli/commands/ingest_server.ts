@@ -1,6 +1,11 @@
 /** `svc ingest-server`: the ingest server, alone or with the compactor in the same process. */
 
-import { compactorPaths, startDrain } from "../../compactor/mod.ts";
+import {
+  compactorPaths,
+  deleteOptionsOf,
+  OPTIONS as COMPACTOR_OPTIONS,
+  startDrain,
+} from "../../compactor/mod.ts";
 import { type IngestDeps, OPTIONS as INGEST_OPTIONS, startIngest } from "../../ingest/mod.ts";
 import type { OptionTable } from "../../shared/config/options.ts";
 import { configureLogging, type LogThreshold } from "../../shared/os/logging.ts";
@@ -15,6 +20,8 @@ const OPTIONS = {
     help:
       "Also drain the WAL into tables, every second, in this process. Without it only segments are written.",
   },
+  deleteTasks: COMPACTOR_OPTIONS.deleteTasks,
+  scratchDir: COMPACTOR_OPTIONS.scratchDir,
 } as const satisfies OptionTable;
 
 const DRAIN_INTERVAL_MS = 1_000;
@@ -25,8 +32,13 @@ export const command = defineCommand({
     await configureLogging({ level: settings.logLevel as LogThreshold });
     using end = listenForEnd();
     const paths = compactorPaths(settings);
+    const deletes = deleteOptionsOf(settings);
+    const options = {
+      intervalMs: DRAIN_INTERVAL_MS,
+      ...(deletes === undefined ? {} : { deletes }),
+    };
     const deps: IngestDeps = settings.withCompactor
-      ? { startDrain: (observer) => startDrain(paths, { intervalMs: DRAIN_INTERVAL_MS, observer }) }
+      ? { startDrain: (observer) => startDrain(paths, { ...options, observer }) }
       : {};
     await using _server = await startIngest({ ...settings, catalogUri: paths.catalog }, deps);
     await end.requested;

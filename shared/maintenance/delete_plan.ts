@@ -25,9 +25,9 @@ export interface DeletePlanDeps {
   readonly catalog: Pick<CatalogReader, "indexState" | "metadataLocation">;
   readonly reader: IcebergReader;
   readonly matcher: Pick<RowMatcher, "match">;
-  /** For copies of files that are not on this machine, below `scratchDir`. */
+  /** For copies, in the folder of `scratchDir`, of files that are not on this machine. */
   readonly files: FileSystem;
-  readonly scratchDir: string;
+  readonly scratchDir: () => Promise<string>;
   readonly random: Random;
 }
 

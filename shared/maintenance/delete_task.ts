@@ -40,9 +40,9 @@ export interface DeleteTaskDeps extends CommitDeps, DataFileWriterDeps, DeleteWa
   readonly reader: IcebergReader;
   /** Opened with the first task. Errors: `unavailable` (`engine_not_loaded`). */
   readonly matcher: () => Promise<RowMatcher>;
-  /** For copies of files that are not on this machine, below `scratchDir`. */
+  /** For copies, in the folder of `scratchDir`, of files that are not on this machine. */
   readonly files: FileSystem;
-  readonly scratchDir: string;
+  readonly scratchDir: () => Promise<string>;
   /** Who claims, for people. */
   readonly claimant: string;
   readonly policy?: Partial<DeletePolicy>;

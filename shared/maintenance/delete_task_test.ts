@@ -318,7 +318,7 @@ Deno.test({
 });
 
 /** Each operation of a whole task fails once, before or after it took effect, alone or with all that follow. */
-const FAULTS_RUN = Number(Deno.env.get("SVC_TEST_DELETE_FAULTS") ?? 40);
+const FAULTS_RUN = Number(Deno.env.get("SVC_TEST_DELETE_FAULTS") ?? 24);
 
 Deno.test({
   name:

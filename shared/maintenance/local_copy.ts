@@ -8,8 +8,8 @@ import type { ReadableStore } from "../storage/object_store.ts";
 export interface LocalCopyDeps {
   readonly store: Pick<ReadableStore, "get" | "localPath">;
   readonly files: Pick<FileSystem, "create" | "remove">;
-  /** Absolute; it is there. */
-  readonly scratchDir: string;
+  /** Absolute path of a folder that is there. */
+  readonly scratchDir: () => Promise<string>;
   readonly random: Random;
 }
 
@@ -23,7 +23,7 @@ export class LocalCopy implements AsyncDisposable {
   ): Promise<LocalCopy> {
     const path = store.localPath(key);
     if (path !== undefined) return new LocalCopy(path, () => Promise.resolve());
-    const copy = join(scratchDir, `${uuidV4(random)}.parquet`);
+    const copy = join(await scratchDir(), `${uuidV4(random)}.parquet`);
     const bytes = await store.get(key);
     const file = await files.create(copy);
     try {

@@ -150,7 +150,7 @@ export class DeleteLab implements AsyncDisposable {
       deriver: INLINE_DERIVER,
       reader: new IcebergReader(store),
       matcher: () => Promise.resolve(this.matcher),
-      scratchDir: `${this.dir}/scratch`,
+      scratchDir: () => Promise.resolve(`${this.dir}/scratch`),
       claimant: "lab",
       policy: { retryMs: 0 },
     };

@@ -64,13 +64,14 @@ const EXPECTED: Readonly<Record<Role, Expectation>> = {
       ["write", `${data}/warehouse/events.parquet`],
       ["read", `${data}/warehouse/events.parquet`],
       ["write", `${data}/warehouse/catalog.db`],
+      ["write", `${data}/compactor-scratch/copy.parquet`],
       ["read", PACKAGE_FILE],
+      ["ffi", LIBRARY],
       ["env", "SVC_CATALOG_URI"],
     ],
     refused: (data) => [
       ["read", `${data}/query-cache/spill`],
       ["write", `${data}/query-cache/spill`],
-      ["ffi", LIBRARY],
     ],
   },
   query: {
@@ -391,7 +392,7 @@ async function probe(
 
 async function makeData(): Promise<string> {
   const data = await Deno.makeTempDir({ prefix: "svc-permissions-" });
-  for (const folder of ["wal", "warehouse/svc/query_audit", "query-cache"]) {
+  for (const folder of ["wal", "warehouse/svc/query_audit", "query-cache", "compactor-scratch"]) {
     await Deno.mkdir(`${data}/${folder}`, { recursive: true });
   }
   for (const file of ["secret", "wal/kept", "warehouse/kept.parquet", "warehouse/catalog.db"]) {

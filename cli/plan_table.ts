@@ -1,0 +1,25 @@
+/** The plan of a command that changes or removes something, as a table, and whether it is carried out. */
+
+import type { SwitchOption } from "../shared/config/options.ts";
+import type { Console } from "./console.ts";
+import type { JsonValue } from "./sql/exact_json.ts";
+import { layoutTable } from "./sql/table.ts";
+
+export const APPLY_OPTION = {
+  kind: "switch",
+  flag: "apply",
+  help: "Carry the plan out; without it the plan is printed and nothing is changed.",
+} as const satisfies SwitchOption;
+
+/** One line for each row, to stdout; a plan without rows is its header. */
+export async function printPlan(
+  console: Console,
+  columns: readonly string[],
+  rows: readonly (readonly JsonValue[])[],
+): Promise<void> {
+  const table = layoutTable(columns, rows, {
+    width: console.output.columns(),
+    color: console.output.isTerminal,
+  });
+  await console.output.write(`${table.lines().join("\n")}\n`);
+}
