@@ -73,7 +73,7 @@ export class PreparedStatement implements PreparedQuery {
     if (this.prepared.explain) return new ExplainRun(this, this.prepared);
     const { nowMs } = this.options;
     const startMs = nowMs();
-    const plan = await this.prepared.data.bring(this.prepared.plan);
+    const plan = await this.prepared.data.bring(await this.prepared.narrowed());
     return new StatementRun({ ...this.prepared, plan }, this.options, nowMs() - startMs);
   }
 
