@@ -16,6 +16,9 @@ export const COMPUTED_TOO_LATE =
   "the result was computed after recovery had declared the executor " +
   "gone and was discarded; resubmit the query";
 
+/** Folder of a namespace in the warehouse that holds rows of large results. */
+export const JOB_RESULTS_FOLDER = "job_results";
+
 export interface NewJob {
   readonly id: string;
   /** Namespace of the tenant whose job it is. */
