@@ -27,7 +27,7 @@ export function breakOnRows(
   { rowsScannedMax, rowsPlanned }: RowsAllowed,
 ): void {
   deadline.guard(() => {
-    const { rows } = connection.progress();
+    const rows = connection.rowsProcessed();
     return rows > rowsScannedMax + rowsPlanned ? rowsExceeded(rows, rowsScannedMax) : undefined;
   });
 }

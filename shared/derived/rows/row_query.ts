@@ -50,7 +50,7 @@ export interface AttributeQuery {
 export type RowSet =
   | { readonly kind: "all" }
   | { readonly kind: "none" }
-  /** Ascending and distinct, at least one. */
+  /** Ascending and distinct, at least one; in runs, as an index knows places of 16 rows and more. */
   | { readonly kind: "rows"; readonly rows: Uint32Array }
   /** Ascending and distinct, at least one: row groups of which any row may. */
   | { readonly kind: "groups"; readonly groups: Uint32Array };

@@ -81,11 +81,9 @@ async function lookUp(
 export function prunedPlan(
   plan: TablePlan,
   files: readonly DataFile[],
-  { selections, path, delta = plan.parts.filter(({ origin }) => origin === "delta") }: {
+  { selections, path }: {
     readonly selections: ReadonlyMap<DataFile, FileSelection>;
     readonly path: (file: DataFile) => string;
-    /** What is read of the WAL; default: all of it. */
-    readonly delta?: readonly ScanPart[];
   },
 ): TablePlan {
   const own = files.map((file) =>
@@ -94,10 +92,12 @@ export function prunedPlan(
   const limited = limitParts(own);
   return {
     ...plan,
-    parts: [...limited.flatMap(({ parts }) => parts), ...delta],
+    parts: [
+      ...limited.flatMap(({ parts }) => parts),
+      ...plan.parts.filter(({ origin }) => origin === "delta"),
+    ],
     pruned: {
-      files:
-        limited.filter(({ whole, rowGroupsPruned }) => rowGroupsPruned === whole.rowGroups).length,
+      files: limited.filter(({ parts }) => parts.length === 0).length,
       rowGroups: limited.reduce((sum, one) => sum + one.rowGroupsPruned, 0),
     },
   };

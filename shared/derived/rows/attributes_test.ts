@@ -1,0 +1,140 @@
+import assert from "node:assert/strict";
+import { utf8 } from "../../base/bytes.ts";
+import type { RowObject } from "../../columns/rows.ts";
+import { EVENTS_SCHEMA } from "../../event/events.ts";
+import { EngineLab } from "../../testing/engine_lab.ts";
+import { blobsOfRows, hasRow, indexedRows } from "../../testing/indexed_rows.ts";
+import { SeededRandom } from "../../testing/seeded_random.ts";
+import { findRows } from "./find_rows.ts";
+
+const SEEDS = Number(Deno.env.get("SVC_INDEX_SEEDS") ?? 6);
+
+const NAMES = ["a", "b.c", "d/e", "f~g", "", "é", 'q"', "\n", "id", "0", "漢"];
+const VALUES = [
+  ...['"x"', '""', '"é\\n"', '"\\u00e9\\n"', '"\\""', '"a\\/b"', '"\\ud83d\\ude42"', '"🙂"', '"7"'],
+  ...[
+    "0",
+    "-0",
+    "7",
+    "-7",
+    "1.0",
+    "1e3",
+    "0.1",
+    "123456789012345678",
+    "1234567890123456789",
+  ],
+  ...["18446744073709551615", "-9223372036854775809", "12345678901234567890123"],
+  ...[
+    "true",
+    "false",
+    "null",
+    "{}",
+    '{"a":[1, "]}"]}',
+    "[]",
+    '[1, {"x": null}]',
+    '"null"',
+    '"true"',
+  ],
+  `"${"long".repeat(100)}"`,
+];
+
+/** A JSON object, mostly; now and then with a name twice, blanks, or something else altogether. */
+function objectText(random: SeededRandom): string | null {
+  if (random.chance(0.05)) return null;
+  if (random.chance(0.05)) return ["[1]", '"s"', "7", "null", "[]"][random.below(5)] as string;
+  const members = Array.from({ length: random.below(7) }, () => {
+    const name = JSON.stringify(NAMES[random.below(NAMES.length)]);
+    const spelled = random.chance(0.2) ? name.replace("a", "\\u0061") : name;
+    const value = random.chance(0.3)
+      ? String(random.below(10_000))
+      : VALUES[random.below(VALUES.length)] as string;
+    const blank = random.chance(0.2) ? " \n" : "";
+    return `${blank}${spelled}${blank}:${blank}${value}`;
+  });
+  return `{${members.join(random.chance(0.2) ? " , " : ",")}}`;
+}
+
+Deno.test("findRows finds each row whose attr_get is one of the values, as the SQL engine has it", async () => {
+  await using lab = await EngineLab.open();
+  for (let seed = 1; seed <= SEEDS; seed += 1) {
+    const random = new SeededRandom(seed);
+    const attributes = Array.from({ length: 200 }, (_, n) => n === 0 ? "{}" : objectText(random));
+    const rows = attributes.map((text, n) => eventRow(n, { attributes: text }));
+    const file = indexedRows(EVENTS_SCHEMA, rows.length, blobsOfRows(EVENTS_SCHEMA, rows));
+    const values = attributes.map((text) => `(${text === null ? "NULL" : quoted(text)})`).join(",");
+    for (const name of NAMES) {
+      const answer = await lab.query(
+        `SELECT attr_get(x, ${quoted(name)}) FROM (VALUES ${values}) t(x)`,
+      );
+      const texts = answer.rows.map(([text]) => text as string | null);
+      for (const wanted of new Set([...texts, "absent"])) {
+        if (wanted === null) continue;
+        const query = { kind: "attribute", column: "attributes", name, values: [wanted] } as const;
+        const set = await findRows(query, file);
+        for (const [row, text] of texts.entries()) {
+          if (text !== wanted || hasRow(set, row)) continue;
+          assert.fail(`seed ${seed}: ${name} = ${wanted} loses ${attributes[row]}`);
+        }
+      }
+    }
+    assert.deepEqual(file.damages, []);
+  }
+});
+
+Deno.test("findRows leaves out all rows but those near one trace id", async () => {
+  const rows = Array.from({ length: 4_000 }, (_, n) =>
+    eventRow(n, {
+      host: `host-${n % 3}`,
+      attributes: JSON.stringify({ trace_id: traceId(n >> 1), code: 200, nested: { n } }),
+    }));
+  const file = indexedRows(EVENTS_SCHEMA, rows.length, blobsOfRows(EVENTS_SCHEMA, rows));
+  const attribute = (name: string, ...values: string[]) =>
+    findRows({ kind: "attribute", column: "attributes", name, values }, file);
+  const found = await attribute("trace_id", traceId(1_000), traceId(77));
+  assert.ok(found.kind === "rows" && found.rows.length <= 1_024, found.kind);
+  for (const row of [2_000, 2_001, 154, 155]) assert.ok(hasRow(found, row));
+  assert.deepEqual(await attribute("trace_id", "absent"), { kind: "none" });
+  assert.deepEqual(await attribute("code", "200"), { kind: "all" });
+  assert.deepEqual(await attribute("nested", '{"n":7}'), { kind: "all" });
+  const equals = (column: string, ...values: string[]) =>
+    findRows({ kind: "equals", column, values }, file);
+  assert.deepEqual(await equals("host", "host-7"), { kind: "none" });
+  assert.deepEqual(await equals("host", "host-2"), { kind: "all" });
+  assert.deepEqual(await equals("attributes", "{}"), { kind: "all" });
+  assert.deepEqual(await equals("timestamp", "0"), { kind: "all" });
+});
+
+Deno.test("findRows finds values of any length, and none in a column that is always null", async () => {
+  const long = "v".repeat(1_000);
+  const rows = [long, "short", "", long + "w"].map((host, n) =>
+    eventRow(n, { host, attributes: null })
+  );
+  const file = indexedRows(EVENTS_SCHEMA, rows.length, blobsOfRows(EVENTS_SCHEMA, rows));
+  for (const [row, { host }] of rows.entries()) {
+    const set = await findRows({ kind: "equals", column: "host", values: [String(host)] }, file);
+    assert.ok(hasRow(set, row));
+  }
+  const query = { kind: "attribute", column: "attributes", name: "a", values: ["b"] } as const;
+  assert.deepEqual(await findRows(query, file), { kind: "none" });
+});
+
+function eventRow(n: number, columns: Partial<Record<string, string | null>>): RowObject {
+  return {
+    timestamp: BigInt(n),
+    timestamp_ns: BigInt(n) * 1_000n,
+    host: "h",
+    source: "s",
+    sourcetype: "t",
+    index: "main",
+    raw: "",
+    ...columns,
+  };
+}
+
+function traceId(n: number): string {
+  return Array.from(utf8(`trace ${n}`.padEnd(16)), (byte) => byte.toString(16)).join("");
+}
+
+function quoted(text: string): string {
+  return `'${text.replaceAll("'", "''")}'`;
+}

@@ -1,0 +1,236 @@
+/**
+ * Which rows of one data file may meet a query, by the file's indexes.
+ *
+ * Invariant: the answer has every row that does. What no index can tell is taken as if every row met it, and so is what
+ * an index would tell that is missing or damaged.
+ */
+
+import { unreachable } from "../../base/assert.ts";
+import { isOperatingError, OperatingError } from "../../base/errors.ts";
+import { tokenize } from "../../event/tokenize.ts";
+import type { BlobPlace } from "../puffin.ts";
+import { memberHash, unknownHash, unknownMemberHash, valueHash } from "../text/member_hashes.ts";
+import {
+  COLUMN_EMPTY,
+  COLUMN_OBJECTS,
+  COLUMN_PLAIN,
+  columnHashes,
+  VALUES_TYPE,
+} from "../text/values_format.ts";
+import { ValuesIndex } from "../text/values_index.ts";
+import { HEADER_BYTES_PROPERTY, WORDS_TYPE } from "../text/words_format.ts";
+import { type ReadPart, WordsIndex } from "../text/words_index.ts";
+import type { IndexedFile } from "./indexed_file.ts";
+import { isTellable, literalWords } from "./literal_words.ts";
+import { NO_ROWS, rangesOfGranules, rowSetOf } from "./row_ranges.ts";
+import type {
+  AttributeQuery,
+  EqualsQuery,
+  RowQuery,
+  RowSet,
+  SubstringQuery,
+  TermsQuery,
+} from "./row_query.ts";
+import { both, either, type Found, isEmpty, WordLookup } from "./word_lookup.ts";
+
+/** A blob of no more bytes is read whole at once, and kept. */
+const WHOLE_BYTES_MAX = 16 * 1024;
+
+/** Errors: what `file.read` throws but `corrupt`, which `file.damaged` is told of. */
+export async function findRows(query: RowQuery, file: IndexedFile): Promise<RowSet> {
+  const finder = new RowFinder(file);
+  const found = await finder.find(query);
+  if (found === undefined) return { kind: "all" };
+  return rowSetOf(found, { rows: file.rows, rowGroupRows: finder.rowGroupRows });
+}
+
+class RowFinder {
+  /** Of the file, once an index was opened. */
+  rowGroupRows = 1;
+  readonly #file: IndexedFile;
+
+  constructor(file: IndexedFile) {
+    this.#file = file;
+  }
+
+  async find(query: RowQuery): Promise<Found> {
+    switch (query.kind) {
+      case "all":
+        return undefined;
+      case "and":
+        return await this.#findAll(query.of);
+      case "or":
+        return await this.#findAny(query.of);
+      case "terms":
+        return await this.#findTerms(query);
+      case "substring":
+        return await this.#findSubstring(query);
+      case "equals":
+        return await this.#findEqual(query);
+      case "attribute":
+        return await this.#findAttribute(query);
+      default:
+        return unreachable(query);
+    }
+  }
+
+  async #findAll(queries: readonly RowQuery[]): Promise<Found> {
+    let found: Found;
+    for (const query of queries) {
+      found = both(found, await this.find(query));
+      if (isEmpty(found)) break;
+    }
+    return found;
+  }
+
+  async #findAny(queries: readonly RowQuery[]): Promise<Found> {
+    let found: Found = NO_ROWS;
+    for (const query of queries) {
+      found = either(found, await this.find(query));
+      if (found === undefined) break;
+    }
+    return found;
+  }
+
+  async #findTerms({ column, mode, text }: TermsQuery): Promise<Found> {
+    if (!isTellable(text)) return undefined;
+    const words = tokenize(text);
+    if (words.length === 0) return NO_ROWS;
+    return await this.#inWords(column, (lookup) => {
+      if (mode === "any") return lookup.any(words);
+      const prefix = mode === "prefix" ? words.pop() : undefined;
+      return lookup.all({ whole: words, ...(prefix === undefined ? {} : { prefix }) });
+    });
+  }
+
+  async #findSubstring({ column, text }: SubstringQuery): Promise<Found> {
+    const words = literalWords(text);
+    if (words === undefined) return undefined;
+    return await this.#inWords(column, (lookup) => lookup.all(words));
+  }
+
+  async #findEqual({ column, values }: EqualsQuery): Promise<Found> {
+    const inWords = await this.#inWords(column, async (lookup) => {
+      let found: Found = NO_ROWS;
+      // The same text has the same words, whoever else would cut it otherwise.
+      for (const value of values) {
+        found = either(found, await lookup.all({ whole: tokenize(value.toWellFormed()) }));
+      }
+      return found;
+    });
+    return both(
+      inWords,
+      await this.#inValues(column, COLUMN_PLAIN, (id) => {
+        const hashes = columnHashes(id);
+        return [unknownHash(hashes), ...values.map((value) => valueHash(hashes, value))];
+      }),
+    );
+  }
+
+  #findAttribute({ column, name, values }: AttributeQuery): Promise<Found> {
+    return this.#inValues(column, COLUMN_OBJECTS, (id) => {
+      const hashes = columnHashes(id);
+      const members = values.map((value) => memberHash(hashes, name, value));
+      return [unknownHash(hashes), unknownMemberHash(hashes, name), ...members];
+    });
+  }
+
+  async #inWords(column: string, find: (lookup: WordLookup) => Promise<Found>): Promise<Found> {
+    return await this.#inIndex(
+      { type: WORDS_TYPE, column, Index: WordsIndex },
+      ({ index, read }) => find(new WordLookup(index, read)),
+    );
+  }
+
+  /** Rows whose value has one of the hashes, in a column of this kind. */
+  async #inValues(
+    column: string,
+    kind: number,
+    hashesOf: (id: number) => readonly number[],
+  ): Promise<Found> {
+    const opened = { type: VALUES_TYPE, column, Index: ValuesIndex };
+    return await this.#inIndex(opened, async ({ index, read, id }) => {
+      const actual = index.kinds.get(id);
+      if (actual === COLUMN_EMPTY) return NO_ROWS;
+      if (actual !== kind) return undefined;
+      let found: Found = NO_ROWS;
+      for (const hash of hashesOf(id)) {
+        const granules = await index.find(hash, read);
+        if (granules === "everywhere") return undefined;
+        found = either(found, rangesOfGranules(granules, index));
+      }
+      return found;
+    });
+  }
+
+  /** What `find` finds in the index of this type that `column` has; any row, without a sound one. */
+  async #inIndex<T extends SomeIndex>(
+    { type, column, Index }: {
+      readonly type: string;
+      readonly column: string;
+      readonly Index: new (header: Uint8Array) => T;
+    },
+    find: (opened: Opened<T> & { readonly id: number }) => Promise<Found>,
+  ): Promise<Found> {
+    const file = this.#file;
+    const id = file.schema.columns.find(({ name }) => name === column)?.id;
+    const place = file.blobs.find((blob) => blob.type === type && blob.fields.includes(id ?? -1));
+    if (id === undefined || place === undefined) return undefined;
+    try {
+      const opened = await this.#open(place, Index);
+      this.rowGroupRows = opened.index.rowGroupRows;
+      return await find({ ...opened, id });
+    } catch (error) {
+      if (!isOperatingError(error, "corrupt")) throw error;
+      file.damaged(place, error);
+      return undefined;
+    }
+  }
+
+  async #open<T extends SomeIndex>(
+    place: BlobPlace,
+    Index: new (header: Uint8Array) => T,
+  ): Promise<Opened<T>> {
+    const file = this.#file;
+    const { index, whole } = await file.open(place, async () => {
+      const headerBytes = headerBytesOf(place);
+      const isSmall = place.length <= WHOLE_BYTES_MAX;
+      const length = isSmall ? place.length : headerBytes;
+      const bytes = await file.read(place, { offset: 0, length });
+      const index = new Index(bytes.subarray(0, headerBytes));
+      if (index.rows !== file.rows) throw corrupt(`is of ${index.rows} rows, not of ${file.rows}`);
+      return {
+        index,
+        whole: isSmall ? bytes : undefined,
+        byteLength: index.byteLength + (isSmall ? bytes.byteLength : 0),
+      };
+    });
+    const read: ReadPart = async (offset, length) => {
+      if (offset + length > place.length) throw corrupt("ends within a block");
+      if (whole !== undefined) return whole.subarray(offset, offset + length);
+      return await file.read(place, { offset, length });
+    };
+    return { index, read };
+  }
+}
+
+interface SomeIndex {
+  readonly rows: number;
+  readonly rowGroupRows: number;
+  readonly byteLength: number;
+}
+
+interface Opened<T> {
+  readonly index: T;
+  readonly read: ReadPart;
+}
+
+function headerBytesOf({ properties, length }: BlobPlace): number {
+  const bytes = Number(properties[HEADER_BYTES_PROPERTY]);
+  if (Number.isInteger(bytes) && bytes > 0 && bytes <= length) return bytes;
+  throw corrupt(`has a header of ${properties[HEADER_BYTES_PROPERTY]} bytes`);
+}
+
+function corrupt(why: string): OperatingError {
+  return new OperatingError("corrupt", `Cannot use an index that ${why}`);
+}

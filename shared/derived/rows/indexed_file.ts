@@ -1,0 +1,28 @@
+/** A data file's indexes, as whoever looks rows up in them reaches them. */
+
+import type { OperatingError } from "../../base/errors.ts";
+import type { TableSchema } from "../../event/schema.ts";
+import type { BlobPlace } from "../puffin.ts";
+
+/** What is kept in memory of an index. */
+export interface OpenedIndex {
+  readonly byteLength: number;
+}
+
+export interface IndexedFile {
+  /** Of the table: columns are known by their ids. */
+  readonly schema: TableSchema;
+  /** Of the data file. */
+  readonly rows: number;
+  /** Of its sidecar. */
+  readonly blobs: readonly BlobPlace[];
+  /** Bytes of a blob, just as many as asked for. */
+  read(
+    place: BlobPlace,
+    part: { readonly offset: number; readonly length: number },
+  ): Promise<Uint8Array>;
+  /** What `load` gives for this blob; a cache may give what it gave before. */
+  open<T extends OpenedIndex>(place: BlobPlace, load: () => Promise<T>): Promise<T>;
+  /** Told of an index that cannot be used: it fails its checksum, for example. The lookup goes on without it. */
+  damaged(place: BlobPlace, error: OperatingError): void;
+}

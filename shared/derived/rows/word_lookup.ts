@@ -1,0 +1,101 @@
+/** Rows of a text column by its words, in ranges. */
+
+import { utf8 } from "../../base/bytes.ts";
+import type { Granules } from "../text/word_block.ts";
+import type { ReadPart, WordsIndex } from "../text/words_index.ts";
+import type { LiteralWords } from "./literal_words.ts";
+import {
+  countRows,
+  intersection,
+  NO_ROWS,
+  rangesOf,
+  rangesOfGranules,
+  type RowRanges,
+  union,
+} from "./row_ranges.ts";
+
+/** undefined: any row. */
+export type Found = RowRanges | undefined;
+
+/** Parts of words are looked for among rows that are more than these. */
+const FEW_ROWS = 4_096;
+
+export class WordLookup {
+  readonly #index: WordsIndex;
+  readonly #read: ReadPart;
+
+  constructor(index: WordsIndex, read: ReadPart) {
+    this.#index = index;
+    this.#read = read;
+  }
+
+  /** Rows with all of these. */
+  async all({ whole, prefix, part }: LiteralWords): Promise<Found> {
+    let found: Found;
+    // Long words are mostly the rare ones.
+    for (const word of [...new Set(whole)].sort((a, b) => b.length - a.length)) {
+      if (isEmpty(found)) break;
+      found = both(found, await this.#words(word, false));
+    }
+    if (prefix !== undefined && !isEmpty(found)) {
+      found = both(found, await this.#words(prefix, true));
+    }
+    for (const piece of [prefix, part]) {
+      if (piece === undefined || isFew(found)) continue;
+      found = both(found, rangesOf(await this.#index.findPart(utf8(piece), this.#read)));
+    }
+    return this.#withDisputed(found);
+  }
+
+  /** Rows with any of these. */
+  async any(words: readonly string[]): Promise<Found> {
+    let found: Found = NO_ROWS;
+    for (const word of new Set(words)) {
+      found = either(found, await this.#words(word, false));
+      if (found === undefined) break;
+    }
+    return this.#withDisputed(found);
+  }
+
+  async #words(word: string, isPrefix: boolean): Promise<Found> {
+    const lists = await this.#index.find({ text: utf8(word), isPrefix }, this.#read);
+    return lists === undefined ? undefined : this.#rangesOf(lists);
+  }
+
+  #rangesOf(lists: readonly Granules[]): Found {
+    const { shift, rows } = this.#index;
+    const [only] = lists;
+    if (lists.length === 1 && only instanceof Uint32Array) {
+      return rangesOfGranules(only, { shift, rows });
+    }
+    const granules = new Set<number>();
+    for (const list of lists) {
+      if (list === "everywhere") return undefined;
+      for (const granule of list) granules.add(granule);
+    }
+    return rangesOfGranules(Uint32Array.from(granules).sort(), { shift, rows });
+  }
+
+  #withDisputed(found: Found): Found {
+    const { disputed } = this.#index;
+    if (disputed !== "everywhere" && disputed.length === 0) return found;
+    return either(found, this.#rangesOf([disputed]));
+  }
+}
+
+export function both(a: Found, b: Found): Found {
+  if (a === undefined) return b;
+  return b === undefined ? a : intersection(a, b);
+}
+
+export function either(a: Found, b: Found): Found {
+  return a === undefined || b === undefined ? undefined : union(a, b);
+}
+
+export function isEmpty(found: Found): boolean {
+  return found?.starts.length === 0;
+}
+
+function isFew(found: Found): boolean {
+  return found !== undefined && countRows(found) <= FEW_ROWS;
+}

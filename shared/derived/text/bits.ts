@@ -1,0 +1,158 @@
+/** Numbers of few bits, one after the other, lowest bit first; and numbers of seven bits a byte. */
+
+import type { ByteBuilder } from "../../columns/byte_builder.ts";
+import { OperatingError } from "../../base/errors.ts";
+
+/** Most bits that are written or read at a time. */
+export const WIDTH_MAX = 24;
+
+export class BitWriter {
+  readonly #target: ByteBuilder;
+  #pending = 0;
+  #count = 0;
+
+  constructor(target: ByteBuilder) {
+    this.#target = target;
+  }
+
+  /** The lowest `width` bits of `value`. */
+  write(value: number, width: number): void {
+    this.#pending |= value << this.#count;
+    this.#count += width;
+    while (this.#count >= 8) {
+      this.#target.byte(this.#pending & 0xff);
+      this.#pending >>>= 8;
+      this.#count -= 8;
+    }
+  }
+
+  /** `count` zeros and a one. */
+  unary(count: number): void {
+    let left = count;
+    for (; left >= WIDTH_MAX; left -= WIDTH_MAX) this.write(0, WIDTH_MAX);
+    this.write(1 << left, left + 1);
+  }
+
+  /** Elias gamma code: `value` is at least 1. */
+  gamma(value: number): void {
+    const width = 31 - Math.clz32(value);
+    this.unary(width);
+    this.write(value & ((1 << width) - 1), width);
+  }
+
+  /** Fills the last byte up with zeros. */
+  end(): void {
+    if (this.#count > 0) this.#target.byte(this.#pending & 0xff);
+    this.#pending = 0;
+    this.#count = 0;
+  }
+}
+
+/** Errors: `corrupt` past the end. */
+export class BitReader {
+  readonly #bytes: Uint8Array;
+  #at: number;
+  #end: number;
+  #pending = 0;
+  #count = 0;
+
+  constructor(bytes: Uint8Array, at = 0, end = bytes.length) {
+    this.#bytes = bytes;
+    this.#at = at;
+    this.#end = end;
+  }
+
+  read(width: number): number {
+    this.#fill();
+    if (width > this.#count) throw pastEnd();
+    const value = this.#pending & ((1 << width) - 1);
+    this.#drop(width);
+    return value;
+  }
+
+  unary(): number {
+    let zeros = 0;
+    for (;;) {
+      this.#fill();
+      if (this.#count === 0) throw pastEnd();
+      if (this.#pending !== 0) break;
+      zeros += this.#count;
+      this.#count = 0;
+    }
+    const more = 31 - Math.clz32(this.#pending & -this.#pending);
+    this.#drop(more + 1);
+    return zeros + more;
+  }
+
+  gamma(): number {
+    const width = this.unary();
+    if (width > WIDTH_MAX) throw pastEnd();
+    return 1 << width | this.read(width);
+  }
+
+  /** Where the byte ends that was read from last. */
+  byteEnd(): number {
+    return this.#at - (this.#count >> 3);
+  }
+
+  #fill(): void {
+    while (this.#count <= 24 && this.#at < this.#end) {
+      this.#pending |= (this.#bytes[this.#at] as number) << this.#count;
+      this.#at += 1;
+      this.#count += 8;
+    }
+  }
+
+  #drop(width: number): void {
+    this.#pending = width < 32 ? this.#pending >>> width : 0;
+    this.#count -= width;
+  }
+}
+
+/** Seven bits a byte, lowest first; the last byte has its highest bit clear. At most 2^31 - 1. */
+export function writeVarint(target: ByteBuilder, value: number): void {
+  let left = value;
+  for (; left > 0x7f; left >>>= 7) target.byte(left & 0x7f | 0x80);
+  target.byte(left);
+}
+
+/** Reads varints and bytes in turn. Errors: `corrupt` past the end. */
+export class ByteReader {
+  readonly bytes: Uint8Array;
+  at: number;
+  readonly #end: number;
+
+  constructor(bytes: Uint8Array, at = 0, end = bytes.length) {
+    this.bytes = bytes;
+    this.at = at;
+    this.#end = end;
+  }
+
+  byte(): number {
+    if (this.at >= this.#end) throw pastEnd();
+    const value = this.bytes[this.at] as number;
+    this.at += 1;
+    return value;
+  }
+
+  varint(): number {
+    let value = 0;
+    for (let shift = 0;; shift += 7) {
+      const byte = this.byte();
+      if (shift === 28 && byte > 7) throw pastEnd();
+      value |= (byte & 0x7f) << shift;
+      if (byte < 0x80) return value;
+    }
+  }
+
+  /** A view of the next `count` bytes. */
+  take(count: number): Uint8Array {
+    if (count > this.#end - this.at) throw pastEnd();
+    this.at += count;
+    return this.bytes.subarray(this.at - count, this.at);
+  }
+}
+
+function pastEnd(): OperatingError {
+  return new OperatingError("corrupt", "Cannot read an index: it ends within a number");
+}

@@ -1,0 +1,188 @@
+/**
+ * The distinct words of a text column and where they occur, from the bytes of the column: the tokens of
+ * `shared/event/tokenize.ts` without a string for any of them.
+ *
+ * Text of stable code points (`code_points.ts`) is folded and cut byte by byte; a text with another goes through
+ * `tokenize` itself. Rows that the SQL engine may see otherwise are listed as disputed.
+ */
+
+import { textOf, utf8 } from "../../base/bytes.ts";
+import type { ColumnData } from "../../columns/batch.ts";
+import { isNull } from "../../columns/rows.ts";
+import { tokenize } from "../../event/tokenize.ts";
+import { ALONE, isDisputed, KIND, LETTER, pageOf, UNSTABLE } from "./code_points.ts";
+import { HASH_START, hashByte, hashBytes } from "./hash.ts";
+import { Occurrences, type Places } from "./occurrences.ts";
+import { TermTable } from "./term_table.ts";
+
+export interface Words {
+  readonly table: TermTable;
+  readonly places: Places;
+  /** Granules with a row that may match what its words do not, ascending. */
+  readonly disputed: Uint32Array;
+}
+
+/** A column of a file, in the order of its batches. */
+export interface ColumnPart {
+  readonly rows: number;
+  readonly data: ColumnData;
+}
+
+/** A granule has 2^`shift` rows. Errors: `TooMuchToIndex`. */
+export function collectWords(parts: readonly ColumnPart[], shift: number): Words {
+  const collector = new WordCollector();
+  let row = 0;
+  for (const { rows, data } of parts) {
+    const offsets = data.offsets as Int32Array;
+    for (let at = 0; at < rows; at += 1, row += 1) {
+      const [start, end] = [offsets[at] as number, offsets[at + 1] as number];
+      if (start === end || isNull(data, at)) continue;
+      collector.add(data.values, { start, end, granule: row >>> shift });
+    }
+  }
+  return collector.finish();
+}
+
+/** Lower case of ASCII letters, digits and `_`; 0: a separator. */
+const FOLDED_ASCII = new Uint8Array(128);
+for (let code = 0; code < 128; code += 1) {
+  const { classes, folded } = pageOf(code);
+  if (classes[code] === LETTER) FOLDED_ASCII[code] = folded[code] as number;
+}
+
+/** A code point in lower case takes at most 3 bytes for 2, and never more than 4. */
+const GROWTH_MAX = 2;
+
+interface Place {
+  readonly start: number;
+  readonly end: number;
+  readonly granule: number;
+}
+
+class WordCollector {
+  readonly #table = new TermTable();
+  readonly #occurrences = new Occurrences();
+  readonly #disputed: number[] = [];
+
+  add(values: Uint8Array, { start, end, granule }: Place): void {
+    this.#occurrences.moveTo(granule);
+    this.#table.reserve(GROWTH_MAX * (end - start));
+    const at = this.#addAscii(values, start, end);
+    if (at < end && !this.#addStable(values, at, end)) {
+      this.#addAny(values.subarray(start, end), granule);
+    }
+  }
+
+  finish(): Words {
+    const { count } = this.#table;
+    return {
+      table: this.#table,
+      places: this.#occurrences.finish(count),
+      disputed: Uint32Array.from(this.#disputed),
+    };
+  }
+
+  /** Up to the first token that has another byte than ASCII; where that begins. */
+  #addAscii(values: Uint8Array, start: number, end: number): number {
+    const table = this.#table;
+    let { bytes, length } = table;
+    let hash = HASH_START;
+    let tokenStart = start;
+    for (let at = start; at < end; at += 1) {
+      const byte = values[at] as number;
+      if (byte > 0x7f) return tokenStart;
+      const folded = FOLDED_ASCII[byte] as number;
+      if (folded !== 0) {
+        bytes[length] = folded;
+        length += 1;
+        hash = hashByte(hash, folded);
+        continue;
+      }
+      if (length !== table.length) {
+        this.#occurrences.add(table.intern(length, hash));
+        ({ bytes, length } = table);
+        hash = HASH_START;
+      }
+      tokenStart = at + 1;
+    }
+    if (length !== table.length) this.#occurrences.add(table.intern(length, hash));
+    return end;
+  }
+
+  /** False at the first code point that is not stable. */
+  #addStable(values: Uint8Array, start: number, end: number): boolean {
+    const table = this.#table;
+    let { length } = table;
+    for (let at = start; at < end;) {
+      const first = values[at] as number;
+      const size = first < 0x80 ? 1 : first < 0xe0 ? 2 : first < 0xf0 ? 3 : 4;
+      const codePoint = codePointAt(values, at, size);
+      at += size;
+      const { classes, folded } = pageOf(codePoint);
+      const flags = classes[codePoint & 0xff] as number;
+      if ((flags & UNSTABLE) !== 0) return false;
+      const kind = flags & KIND;
+      if (kind === LETTER) {
+        length = writeCodePoint(table.bytes, length, folded[codePoint & 0xff] as number);
+        continue;
+      }
+      if (length !== table.length) length = this.#take(length);
+      if (kind === ALONE) {
+        length = this.#take(
+          writeCodePoint(table.bytes, length, folded[codePoint & 0xff] as number),
+        );
+      }
+    }
+    if (length !== table.length) this.#take(length);
+    return true;
+  }
+
+  /** Takes the token that was written up to `end`; where the next is to be written. */
+  #take(end: number): number {
+    const table = this.#table;
+    const hash = hashBytes(table.bytes.subarray(table.length, end));
+    this.#occurrences.add(table.intern(end, hash));
+    return table.length;
+  }
+
+  #addAny(value: Uint8Array, granule: number): void {
+    const text = textOf(value);
+    if (this.#disputed.at(-1) !== granule && (!isNormal(text) || isDisputed(text))) {
+      this.#disputed.push(granule);
+    }
+    for (const token of tokenize(text)) {
+      const bytes = utf8(token);
+      this.#table.reserve(bytes.length);
+      this.#table.bytes.set(bytes, this.#table.length);
+      this.#take(this.#table.length + bytes.length);
+    }
+  }
+}
+
+/** A part of a text in another normal form need not be a part of its words. */
+function isNormal(text: string): boolean {
+  return text.normalize("NFC") === text;
+}
+
+/** Of valid UTF-8. */
+function codePointAt(bytes: Uint8Array, at: number, size: number): number {
+  const first = bytes[at] as number;
+  if (size === 1) return first;
+  let codePoint = first & (0x7f >> size);
+  for (let i = 1; i < size; i += 1) codePoint = codePoint << 6 | (bytes[at + i] as number) & 0x3f;
+  return codePoint;
+}
+
+/** Writes `codePoint` as UTF-8; where it ends. */
+function writeCodePoint(bytes: Uint8Array, at: number, codePoint: number): number {
+  if (codePoint < 0x80) {
+    bytes[at] = codePoint;
+    return at + 1;
+  }
+  const size = codePoint < 0x800 ? 2 : codePoint < 0x10000 ? 3 : 4;
+  for (let i = size - 1; i > 0; i -= 1) {
+    bytes[at + i] = 0x80 | codePoint >> 6 * (size - 1 - i) & 0x3f;
+  }
+  bytes[at] = 0xf00 >> size & 0xff | codePoint >> 6 * (size - 1);
+  return at + size;
+}

@@ -1,0 +1,26 @@
+/**
+ * The hash that index formats are made with: 32-bit FNV-1a, then mixed, since it is its highest bits that are kept. Part of
+ * the formats: another hash is another version of them.
+ */
+
+export const HASH_START = 0x811c9dc5 | 0;
+const PRIME = 0x01000193;
+
+/** The hash so far, with one more byte. */
+export function hashByte(hash: number, byte: number): number {
+  return Math.imul(hash ^ byte, PRIME);
+}
+
+export function hashBytes(bytes: Uint8Array, hash = HASH_START): number {
+  let sum = hash;
+  for (let at = 0; at < bytes.length; at += 1) sum = hashByte(sum, bytes[at] as number);
+  return sum;
+}
+
+/** A finished hash, unsigned. */
+export function mixed(hash: number): number {
+  let sum = hash;
+  sum = Math.imul(sum ^ (sum >>> 16), 0x85ebca6b);
+  sum = Math.imul(sum ^ (sum >>> 13), 0xc2b2ae35);
+  return (sum ^ (sum >>> 16)) >>> 0;
+}

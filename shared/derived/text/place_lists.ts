@@ -1,0 +1,55 @@
+/** Lists of granules out of collected places, where wanted in coarser granules than those they were collected in. */
+
+import type { GranuleList } from "./granule_list.ts";
+import type { Places } from "./occurrences.ts";
+
+export class PlaceLists {
+  readonly #places: Places;
+  readonly #coarser: number;
+  #scratch: Uint32Array;
+
+  /** A granule is 2^`coarser` of those of `places`. */
+  constructor(places: Places, coarser: number) {
+    this.#places = places;
+    this.#coarser = coarser;
+    this.#scratch = new Uint32Array(1024);
+  }
+
+  /** Where any of `things` is. The list holds until the next is asked for. */
+  listOf(things: Uint32Array): GranuleList {
+    const { starts, granules } = this.#places;
+    let count = 0;
+    for (const thing of things) {
+      const [start, end] = [starts[thing] as number, starts[thing + 1] as number];
+      if (count + end - start > this.#scratch.length) this.#grow(count + end - start);
+      let last = -1;
+      for (let at = start; at < end; at += 1) {
+        const granule = (granules[at] as number) >>> this.#coarser;
+        if (granule === last) continue;
+        last = granule;
+        this.#scratch[count] = granule;
+        count += 1;
+      }
+    }
+    if (things.length > 1) count = distinct(this.#scratch.subarray(0, count));
+    return { granules: this.#scratch, count };
+  }
+
+  #grow(needed: number): void {
+    const larger = new Uint32Array(2 * needed);
+    larger.set(this.#scratch);
+    this.#scratch = larger;
+  }
+}
+
+/** Sorts in place; how many distinct ones there are, which come first. */
+function distinct(granules: Uint32Array): number {
+  granules.sort();
+  let count = 0;
+  for (const [at, granule] of granules.entries()) {
+    if (at > 0 && granule === granules[count - 1]) continue;
+    granules[count] = granule;
+    count += 1;
+  }
+  return count;
+}

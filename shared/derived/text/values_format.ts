@@ -1,0 +1,58 @@
+/** What the writer and the reader of value indexes share; README.md has the bytes. */
+
+import { utf8 } from "../../base/bytes.ts";
+import { hashByte, hashBytes } from "./hash.ts";
+
+export const VALUES_TYPE = "svc-values-v1";
+
+/** A column without a value, of values compared as they are, of JSON objects. */
+export const COLUMN_EMPTY = 0;
+export const COLUMN_PLAIN = 1;
+export const COLUMN_OBJECTS = 2;
+
+/** Length of a list that stands for all granules. */
+export const EVERYWHERE = 0;
+
+/** Values of more bytes are not told apart. */
+export const VALUE_BYTES_MAX = 256;
+
+/** A key is as many of the highest bits of a hash as number the distinct ones, and these more: one in 1,024 is mistaken. */
+export const KEY_EXTRA_BITS = 10;
+/** So that a key and a thing's number fit a double. */
+export const KEY_BITS_MAX = 31;
+
+export function keyBitsOf(hashes: number): number {
+  return Math.min(KEY_BITS_MAX, 32 - Math.clz32(hashes) + KEY_EXTRA_BITS);
+}
+
+export function keyOf(hash: number, keyBits: number): number {
+  return hash >>> (32 - keyBits);
+}
+
+/** Whether a value in `count` of `total` granules is in too many to be looked for by an index. */
+export function isCommon(count: number, total: number): boolean {
+  return count > 1 && 8 * count > total;
+}
+
+/** The hashes of a column's entries: each but `unknown` is what the bytes behind it are added to. */
+export interface ColumnHashes {
+  /** Rows of which nothing is known. */
+  readonly unknown: number;
+  /** Then: a value. */
+  readonly value: number;
+  /** Then: a name, a zero byte, a value as text. */
+  readonly member: number;
+  /** Then: a name. Rows whose member of this name has a value that is not told apart. */
+  readonly unknownMember: number;
+}
+
+export function columnHashes(id: number): ColumnHashes {
+  const column = hashBytes(utf8(String(id)));
+  const kind = (sign: string) => hashByte(column, sign.charCodeAt(0));
+  return {
+    unknown: kind("?"),
+    value: kind("="),
+    member: kind("."),
+    unknownMember: kind("!"),
+  };
+}

@@ -1,0 +1,157 @@
+/**
+ * Reads the value index of one data file. What is kept in memory is its header; a lookup reads one block of some kilobytes.
+ */
+
+import { OperatingError } from "../../base/errors.ts";
+import { BitReader, ByteReader } from "./bits.ts";
+import { readList } from "./granule_list.ts";
+import {
+  COLUMN_OBJECTS,
+  EVERYWHERE,
+  KEY_BITS_MAX,
+  KEY_EXTRA_BITS,
+  keyOf,
+} from "./values_format.ts";
+import { checkSum, type Granules } from "./word_block.ts";
+import { granuleBits, granulesOf, SHIFT_MAX } from "./words_format.ts";
+import type { ReadPart } from "./words_index.ts";
+
+export class ValuesIndex {
+  readonly rows: number;
+  readonly rowGroupRows: number;
+  /** A granule has 2^`shift` rows. */
+  readonly shift: number;
+  /** What the columns hold, by their id: `COLUMN_…`. */
+  readonly kinds: ReadonlyMap<number, number>;
+  /** Bytes of memory that it takes. */
+  readonly byteLength: number;
+  readonly #total: number;
+  readonly #keyBits: number;
+  readonly #firstKeys: Uint32Array;
+  /** Where the blocks end within the blob. */
+  readonly #blockEnds: Uint32Array;
+  readonly #headerBytes: number;
+
+  /** From the header's bytes. Errors: `corrupt`. */
+  constructor(header: Uint8Array) {
+    checkSum(header, "the header of a value index");
+    const reader = new ByteReader(header, 4);
+    this.shift = reader.byte();
+    this.#keyBits = reader.byte();
+    this.rows = reader.varint();
+    this.rowGroupRows = reader.varint();
+    if (this.shift > SHIFT_MAX || this.rowGroupRows === 0) throw impossible();
+    if (this.#keyBits < KEY_EXTRA_BITS || this.#keyBits > KEY_BITS_MAX) throw impossible();
+    this.#total = granulesOf(this.rows, this.shift);
+    const kinds = new Map<number, number>();
+    for (let columns = reader.varint(); columns > 0; columns -= 1) {
+      const id = reader.varint();
+      const kind = reader.byte();
+      if (kind > COLUMN_OBJECTS) throw impossible();
+      kinds.set(id, kind);
+    }
+    this.kinds = kinds;
+    const blocks = reader.varint();
+    if (blocks > header.length) throw impossible();
+    this.#firstKeys = new Uint32Array(blocks);
+    this.#blockEnds = new Uint32Array(blocks);
+    this.#headerBytes = header.length;
+    let key = 0;
+    let end = header.length;
+    for (let block = 0; block < blocks; block += 1) {
+      key += reader.varint();
+      end += reader.varint();
+      this.#firstKeys[block] = key;
+      this.#blockEnds[block] = end;
+    }
+    this.byteLength = 256 + 64 * kinds.size + 8 * blocks;
+  }
+
+  /** Where values of this hash may be. Errors: `corrupt`; `read`'s. */
+  async find(hash: number, read: ReadPart): Promise<Granules> {
+    const key = keyOf(hash, this.#keyBits);
+    const block = this.#blockOf(key);
+    if (block < 0) return new Uint32Array(0);
+    const start = block === 0 ? this.#headerBytes : this.#blockEnds[block - 1] as number;
+    const bytes = await read(start, (this.#blockEnds[block] as number) - start);
+    checkSum(bytes, "a block of values");
+    return findInBlock(bytes, {
+      distance: key - (this.#firstKeys[block] as number),
+      total: this.#total,
+    });
+  }
+
+  /** The last block that does not begin behind `key`; -1: there is none. */
+  #blockOf(key: number): number {
+    let low = 0;
+    let high = this.#firstKeys.length;
+    while (low < high) {
+      const middle = (low + high) >>> 1;
+      if ((this.#firstKeys[middle] as number) <= key) low = middle + 1;
+      else high = middle;
+    }
+    return low - 1;
+  }
+}
+
+interface Sought {
+  /** From the block's first key. */
+  readonly distance: number;
+  readonly total: number;
+}
+
+function findInBlock(bytes: Uint8Array, { distance, total }: Sought): Granules {
+  const head = new ByteReader(bytes, 4);
+  const count = head.varint();
+  const keys = new BitReader(bytes, head.at);
+  let sum = 0;
+  let singles = 0;
+  let found: { readonly isSingle: boolean; readonly before: number } | undefined;
+  for (let at = 0; at < count; at += 1) {
+    sum += keys.unary() * 2 ** KEY_EXTRA_BITS + keys.read(KEY_EXTRA_BITS);
+    const isSingle = keys.read(1) === 1;
+    if (sum === distance) found = { isSingle, before: isSingle ? singles : at - singles };
+    if (sum > distance && found === undefined) return new Uint32Array(0);
+    if (isSingle) singles += 1;
+  }
+  if (found === undefined) return new Uint32Array(0);
+  const width = granuleBits(total);
+  const singlesStart = keys.byteEnd();
+  if (found.isSingle) {
+    const bit = found.before * width;
+    const reader = new BitReader(bytes, singlesStart + (bit >> 3));
+    reader.read(bit & 7);
+    const granule = reader.read(width);
+    if (granule >= total) throw impossible();
+    return Uint32Array.of(granule);
+  }
+  const lengthsStart = singlesStart + Math.ceil(singles * width / 8);
+  return listAt(bytes, { lengthsStart, lists: count - singles, wanted: found.before, total });
+}
+
+interface ListPlace {
+  readonly lengthsStart: number;
+  readonly lists: number;
+  readonly wanted: number;
+  readonly total: number;
+}
+
+function listAt(bytes: Uint8Array, { lengthsStart, lists, wanted, total }: ListPlace): Granules {
+  const lengths = new ByteReader(bytes, lengthsStart);
+  let offset = 0;
+  let start = 0;
+  let length = 0;
+  for (let at = 0; at < lists; at += 1) {
+    const one = lengths.varint();
+    if (at === wanted) [start, length] = [offset, one];
+    offset += one;
+  }
+  if (length === EVERYWHERE) return "everywhere";
+  if (lengths.at + offset !== bytes.length) throw impossible();
+  start += lengths.at;
+  return readList(bytes, { start, end: start + length, total });
+}
+
+function impossible(): OperatingError {
+  return new OperatingError("corrupt", "Cannot read an index: its header or block is impossible");
+}

@@ -1,0 +1,180 @@
+/** One block of a word index, as a reader sees it. */
+
+import { inflateRawSync } from "node:zlib";
+import { crc32 } from "../../base/bytes.ts";
+import { OperatingError } from "../../base/errors.ts";
+import { BitReader, ByteReader } from "./bits.ts";
+import { readList } from "./granule_list.ts";
+import { hashBytes, mixed } from "./hash.ts";
+import { TERM_BYTES_MAX } from "./sort_terms.ts";
+import {
+  CUT_ANY,
+  CUT_DIGITS,
+  EVERYWHERE,
+  granuleBits,
+  isHexDigit,
+  NIBBLE_MAX,
+  SINGLE,
+} from "./words_format.ts";
+
+/** Where a term may be: granules, ascending; or all. */
+export type Granules = Uint32Array | "everywhere";
+
+const CHECKSUM_BYTES = 4;
+/** Far more than a writer puts into the compressed part. */
+const HEAD_BYTES_MAX = 256 * 1024;
+
+/** What is looked for among the entries: terms that are `text`, or that begin with it. */
+export interface Wanted {
+  readonly text: Uint8Array;
+  readonly isPrefix: boolean;
+}
+
+export class WordBlock {
+  readonly #entries: number;
+  /** Lengths of the lists, then the texts. */
+  readonly #head: Uint8Array;
+  readonly #textsStart: number;
+  readonly #bytes: Uint8Array;
+  readonly #bodyStart: number;
+  readonly #total: number;
+
+  /** Of an index of `total` granules. Errors: `corrupt`. */
+  constructor(bytes: Uint8Array, total: number) {
+    checkSum(bytes, "a block of words");
+    const reader = new ByteReader(bytes, CHECKSUM_BYTES);
+    this.#entries = reader.varint();
+    const plainLength = reader.varint();
+    const packed = reader.take(reader.varint());
+    if (plainLength > HEAD_BYTES_MAX || this.#entries > plainLength) throw impossible();
+    this.#head = inflated(packed, plainLength);
+    this.#textsStart = this.#skipLengths();
+    this.#bytes = bytes;
+    this.#bodyStart = reader.at;
+    this.#total = total;
+  }
+
+  /** The granules of each entry that may be what is wanted; `isLast`: no later block has any. */
+  find(wanted: Wanted): { readonly found: Granules[]; readonly isLast: boolean } {
+    const { entries, isLast } = this.#entriesOf(wanted);
+    return { found: this.#listsOf(entries), isLast };
+  }
+
+  #entriesOf({ text, isPrefix }: Wanted): { entries: number[]; isLast: boolean } {
+    const reader = new ByteReader(this.#head, this.#textsStart);
+    const entries: number[] = [];
+    // Its length is that of the entry's text; `same` is how much of it `text` begins with.
+    const entry = new Uint8Array(TERM_BYTES_MAX + 1);
+    const size = Math.min(text.length, TERM_BYTES_MAX);
+    let same = 0;
+    for (let at = 0; at < this.#entries; at += 1) {
+      const sizes = reader.byte();
+      const shared = sizes % 16 < NIBBLE_MAX ? sizes % 16 : NIBBLE_MAX + reader.varint();
+      const own = sizes >> 4 < NIBBLE_MAX ? sizes >> 4 : NIBBLE_MAX + reader.varint();
+      const suffix = reader.take(own);
+      let length = shared + own;
+      if (length > entry.length) throw impossible();
+      entry.set(suffix, shared);
+      const last = entry[length - 1] as number;
+      const cut = own > 0 && (last === CUT_DIGITS || last === CUT_ANY) ? last : 0;
+      const hash = cut === CUT_DIGITS ? reader.byte() : 0;
+      if (cut !== 0) length -= 1;
+      same = Math.min(same, shared);
+      while (same < length && same < size && entry[same] === text[same]) same += 1;
+      if (same === size) {
+        if (isPrefix || (length === size && cut !== CUT_DIGITS)) entries.push(at);
+        else if (length > size) return { entries, isLast: true };
+      } else if (same === length) {
+        if (mayGoOn({ cut, hash, length }, { text, isPrefix })) entries.push(at);
+      } else if ((entry[same] as number) > (text[same] as number)) {
+        return { entries, isLast: true };
+      }
+    }
+    return { entries, isLast: false };
+  }
+
+  #listsOf(entries: readonly number[]): Granules[] {
+    const lists: Granules[] = [];
+    const [last] = entries.slice(-1);
+    if (last === undefined) return lists;
+    const width = granuleBits(this.#total);
+    const singles: { readonly place: number; readonly index: number }[] = [];
+    const ranges: { readonly place: number; readonly start: number; readonly end: number }[] = [];
+    const reader = new ByteReader(this.#head, 0, this.#textsStart);
+    let single = 0;
+    let offset = 0;
+    let next = 0;
+    for (let at = 0; at < this.#entries; at += 1) {
+      const length = reader.varint();
+      if (at === entries[next]) {
+        if (length === EVERYWHERE) lists[next] = "everywhere";
+        else if (length === SINGLE) singles.push({ place: next, index: single });
+        else ranges.push({ place: next, start: offset, end: offset + length });
+        next += 1;
+      }
+      if (length === SINGLE) single += 1;
+      else offset += length;
+    }
+    const listsStart = this.#bodyStart + Math.ceil(single * width / 8);
+    if (listsStart + offset !== this.#bytes.length) throw impossible();
+    for (const { place, index } of singles) lists[place] = this.#single(index, width);
+    for (const { place, start, end } of ranges) {
+      const range = { start: listsStart + start, end: listsStart + end, total: this.#total };
+      lists[place] = readList(this.#bytes, range);
+    }
+    return lists;
+  }
+
+  #single(index: number, width: number): Uint32Array {
+    const bit = index * width;
+    const reader = new BitReader(this.#bytes, this.#bodyStart + (bit >> 3));
+    reader.read(bit & 7);
+    const granule = reader.read(width);
+    if (granule >= this.#total) throw impossible();
+    return Uint32Array.of(granule);
+  }
+
+  #skipLengths(): number {
+    const reader = new ByteReader(this.#head);
+    for (let at = 0; at < this.#entries; at += 1) reader.varint();
+    return reader.at;
+  }
+}
+
+/** Whether a term may be, or begin with, `text`, of which an entry keeps the first `length` bytes. */
+function mayGoOn(
+  { cut, hash, length }: { readonly cut: number; readonly hash: number; readonly length: number },
+  { text, isPrefix }: Wanted,
+): boolean {
+  if (cut === CUT_ANY) return true;
+  if (cut !== CUT_DIGITS) return false;
+  for (let at = length; at < text.length; at += 1) {
+    if (!isHexDigit(text[at] as number)) return false;
+  }
+  return isPrefix || (mixed(hashBytes(text)) & 0xff) === hash;
+}
+
+/** Throws unless `bytes` begin with the checksum of what follows. Errors: `corrupt`, naming `what`. */
+export function checkSum(bytes: Uint8Array, what: string): void {
+  if (bytes.length >= CHECKSUM_BYTES) {
+    const view = new DataView(bytes.buffer, bytes.byteOffset, CHECKSUM_BYTES);
+    if (view.getUint32(0, true) === crc32(bytes.subarray(CHECKSUM_BYTES))) return;
+  }
+  throw new OperatingError("corrupt", `Cannot read an index: ${what} fails its checksum`);
+}
+
+/** What `packed` was compressed from, which had `length` bytes. Errors: `corrupt`. */
+export function inflated(packed: Uint8Array, length: number): Uint8Array {
+  let bytes: Uint8Array;
+  try {
+    bytes = inflateRawSync(packed, { maxOutputLength: Math.max(1, length) });
+  } catch {
+    throw impossible();
+  }
+  if (bytes.length !== length) throw impossible();
+  return bytes;
+}
+
+function impossible(): OperatingError {
+  return new OperatingError("corrupt", "Cannot read an index: a block of words is impossible");
+}
