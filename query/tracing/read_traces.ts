@@ -2,15 +2,17 @@
 
 import { outlineOfRow, type Span, spanOfRow, type SpanOutline } from "./span.ts";
 import type { TimeSpan } from "./search_request.ts";
-import type { TraceCall } from "./trace_call.ts";
-import { spansSql } from "./trace_statements.ts";
+import type { StatementOptions, TraceCall } from "./trace_call.ts";
+import { extentSql, spansSql } from "./trace_statements.ts";
 import { type Trace, tracesOf } from "./traces.ts";
 
 /**
- * How far from a span of a trace, or from a time that a client names, its other spans are looked for: a search does not
- * read the table for what started longer before or after. A trace that is asked by its id alone is always whole.
+ * How far from a span of a trace, or from a time that a client names, its other spans are looked for where the whole table
+ * would be too much to read. A trace that is asked by its id alone is always whole.
  */
 export const TRACE_SPREAD_NS = 3_600_000_000_000n;
+/** Rows of which a search compares all ids: some 30 ms. */
+const COMPARED_ROWS = 2_000_000;
 
 /**
  * Whole traces, those that there are, in the order of `ids`. The hint is where to look first: with nothing there, the
@@ -31,7 +33,7 @@ export async function readTraces(
   return ids.flatMap((id) => [...found, ...rest].filter((trace) => trace.id === id));
 }
 
-/** Traces that a search found, with the spans that start near `range`. */
+/** Traces that a search found; `range`: where their newest matches lie. */
 export function readFoundTraces(
   call: TraceCall,
   found: { readonly ids: readonly string[]; readonly range: TimeSpan },
@@ -56,7 +58,25 @@ async function readFound<S extends SpanOutline>(
   },
 ): Promise<Trace<S>[]> {
   if (ids.length === 0) return [];
-  return await readSpans(call, { ids, range: around(range), outline }, read);
+  const extent = await extentOf(call, ids, range);
+  return extent === undefined ? [] : await readSpans(call, { ids, range: extent, outline }, read);
+}
+
+/** From the first to the last span of some traces, by ids and times alone. */
+async function extentOf(
+  call: TraceCall,
+  ids: readonly string[],
+  range: TimeSpan,
+): Promise<TimeSpan | undefined> {
+  const { index } = call.made;
+  const options: StatementOptions = { rowsMax: 1, breaker: "jaeger_spans" };
+  const everywhere = extentSql(index, { ids, range: {} });
+  const nearby = extentSql(index, { ids, range: around(range) });
+  const { rows } = await call.rowsWithin(everywhere, COMPARED_ROWS, options) ??
+    await call.rows(nearby, options);
+  const [minNs, maxNs] = rows[0] ?? [];
+  if (typeof minNs !== "string" || typeof maxNs !== "string") return undefined;
+  return { minNs: BigInt(minNs), maxNs: BigInt(maxNs) };
 }
 
 async function readSpans<S extends SpanOutline>(

@@ -12,6 +12,7 @@ import { OBJECT_STORE } from "./object_store_benchmark.ts";
 import { QUERY } from "./query_benchmark.ts";
 import { REMOTE } from "./remote_benchmark.ts";
 import { SQL } from "./sql_benchmark.ts";
+import { TRACES } from "./traces_benchmark.ts";
 
 export const BENCHMARKS: readonly Benchmark[] = [
   DECODE,
@@ -21,6 +22,7 @@ export const BENCHMARKS: readonly Benchmark[] = [
   DRAIN,
   SQL,
   QUERY,
+  TRACES,
   MIXED,
   FRESHNESS,
   OBJECT_STORE,

@@ -1,5 +1,5 @@
 /**
- * A table `events` of N rows on local disk, made by the service's own decoder, Parquet writer and commit, for
+ * A table of N rows on local disk, `events` unless another is described, made by the service's own decoder, Parquet writer and commit, for
  * benchmarks that read. Rows are in time order.
  */
 
@@ -11,6 +11,7 @@ import type { ColumnBatch } from "../../shared/columns/batch.ts";
 import { openDeriver } from "../../shared/derived/deriver.ts";
 import { textColumnsOf } from "../../shared/derived/text_columns.ts";
 import { EVENTS_SCHEMA, EVENTS_TABLE } from "../../shared/event/events.ts";
+import type { TableSchema } from "../../shared/event/schema.ts";
 import { DEFAULT_NAMESPACE } from "../../shared/event/tenant.ts";
 import { commitAppend, ensureTable } from "../../shared/iceberg/commit_append.ts";
 import type { NewDataFile } from "../../shared/iceberg/types.ts";
@@ -32,7 +33,14 @@ export interface TableFixture extends AsyncDisposable {
   readonly rows: number;
 }
 
-const IDENT = { namespace: DEFAULT_NAMESPACE, name: EVENTS_TABLE };
+/** What a table is, and where its rows come from. */
+export interface TableSource {
+  readonly name: string;
+  readonly schema: TableSchema;
+  /** `records` rows from number `first` on, in time order, none before those of the batch before. */
+  batch(first: number, records: number): ColumnBatch;
+}
+
 const ROWS_PER_BATCH = 5_000;
 /** Time of the first row. */
 export const START_NS = 1_795_132_800_000_000_000n;
@@ -41,11 +49,23 @@ export const START_NS = 1_795_132_800_000_000_000n;
  * `rowsPerFile`: files of just so many rows; without it as large as a drain makes them. `noiseBytes`: of each row, that
  * do not compress.
  */
-export async function buildTable(
+export function buildTable(
   rows: number,
   { rowsPerFile, noiseBytes = 0 }: { readonly rowsPerFile?: number; readonly noiseBytes?: number } =
     {},
 ): Promise<TableFixture> {
+  return buildTableOf({
+    name: EVENTS_TABLE,
+    schema: EVENTS_SCHEMA,
+    batch: (first, records) => eventsOf(first, { records, noiseBytes }),
+  }, { rows, ...(rowsPerFile === undefined ? {} : { rowsPerFile }) });
+}
+
+export async function buildTableOf(
+  { name, schema, batch }: TableSource,
+  { rows, rowsPerFile = rows }: { readonly rows: number; readonly rowsPerFile?: number },
+): Promise<TableFixture> {
+  const ident = { namespace: DEFAULT_NAMESPACE, name };
   const dir = await Deno.makeTempDir({ prefix: "svc-bench-table-" });
   const fs = new DenoFileSystem();
   const clock = new SystemClock();
@@ -54,21 +74,20 @@ export async function buildTable(
   const store = openLocalStore(fs, `${dir}/warehouse`, { random });
   const catalog = await openSqliteCatalog({ path: `${dir}/warehouse/catalog.db` });
   const deps = { store, catalog, clock, random };
-  const table = await ensureTable(deps, { ident: IDENT, schema: EVENTS_SCHEMA });
+  const table = await ensureTable(deps, { ident, schema });
   using encoder = openParquetEncoder();
   using deriver = openDeriver();
-  const text = textColumnsOf(EVENTS_SCHEMA, undefined);
+  const text = textColumnsOf(schema, undefined);
   const files: NewDataFile[] = [];
-  for (let start = 0; start < rows; start += rowsPerFile ?? rows) {
-    const end = Math.min(rows, start + (rowsPerFile ?? rows));
+  for (let start = 0; start < rows; start += rowsPerFile) {
+    const end = Math.min(rows, start + rowsPerFile);
     const writer = new DataFileWriter({ store, random, encoder, deriver }, table, { text });
     for (let first = start; first < end; first += ROWS_PER_BATCH) {
-      const records = Math.min(ROWS_PER_BATCH, end - first);
-      await writer.add(eventsOf(first, { records, noiseBytes }));
+      await writer.add(batch(first, Math.min(ROWS_PER_BATCH, end - first)));
     }
     files.push(...await writer.finish());
   }
-  await commitAppend(deps, { ident: IDENT, schema: EVENTS_SCHEMA, files, consumed: [] });
+  await commitAppend(deps, { ident, schema, files, consumed: [] });
   return {
     dir,
     store,
