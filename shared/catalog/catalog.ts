@@ -68,7 +68,8 @@ export type CommitOutcome = "committed" | "conflict" | "consumed" | "claim_lost"
 export interface Catalog extends CatalogReader {
   /** The commit point: compare-and-swap of the pointer and the consumed rows, both or neither. */
   commit(change: TableCommit): Promise<CommitOutcome>;
-  dropTable(ident: TableIdent): Promise<boolean>;
+  /** False, and nothing changed, when there is no such table, or its pointer is not `expected` where that is given. */
+  dropTable(ident: TableIdent, options?: { readonly expected?: string }): Promise<boolean>;
   /** Forgets consumed segments whose files are gone from the WAL, and what claims there were of them. */
   forgetConsumed(segments: readonly string[]): Promise<void>;
 }

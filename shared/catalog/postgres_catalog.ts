@@ -302,18 +302,23 @@ class PostgresCatalog extends PostgresCatalogReader implements Catalog {
     return held.length > 0;
   }
 
-  async dropTable(ident: TableIdent): Promise<boolean> {
+  async dropTable(
+    ident: TableIdent,
+    { expected }: { readonly expected?: string } = {},
+  ): Promise<boolean> {
     // Consumed segments stay known: their rows went with the table and must not return from the WAL.
     const dropped = await this.pool.query(
       "drop table",
       `WITH gone AS (
         DELETE FROM iceberg_tables
-        WHERE catalog_name = $1 AND table_namespace = $2 AND table_name = $3 RETURNING 1
+        WHERE catalog_name = $1 AND table_namespace = $2 AND table_name = $3
+          AND metadata_location = coalesce($4, metadata_location) RETURNING 1
       ), forgotten AS (
         DELETE FROM svc_table_schemas WHERE table_namespace = $2 AND table_name = $3
+          AND EXISTS (SELECT 1 FROM gone)
       )
       SELECT 1 FROM gone`,
-      [CATALOG_NAME, ident.namespace, ident.name],
+      [CATALOG_NAME, ident.namespace, ident.name, expected ?? null],
     );
     return dropped.length > 0;
   }

@@ -279,14 +279,19 @@ class SqliteCatalog extends SqliteCatalogReader implements Catalog {
     });
   }
 
-  dropTable(ident: TableIdent): Promise<boolean> {
+  dropTable(
+    ident: TableIdent,
+    { expected }: { readonly expected?: string } = {},
+  ): Promise<boolean> {
     // Consumed segments stay known: their rows went with the table and must not return from the WAL.
     return this.transact("drop table", (db) => {
       const { changes } = db.prepare(
-        "DELETE FROM iceberg_tables WHERE catalog_name = ? AND table_namespace = ? AND table_name = ?",
-      ).run(CATALOG_NAME, ident.namespace, ident.name);
+        "DELETE FROM iceberg_tables WHERE catalog_name = ? AND table_namespace = ? " +
+          "AND table_name = ? AND metadata_location = coalesce(?, metadata_location)",
+      ).run(CATALOG_NAME, ident.namespace, ident.name, expected ?? null);
+      if (changes === 0) return keep(false);
       dropSchema(db, ident);
-      return keep(changes > 0);
+      return keep(true);
     });
   }
 

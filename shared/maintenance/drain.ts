@@ -30,6 +30,7 @@ import {
   type StageSource,
   UnreadableSegment,
 } from "./stage_segments.ts";
+import { dropGhost } from "./drop_ghost.ts";
 import { epochOf, type TableTarget, tableTarget } from "./table_target.ts";
 
 export interface DrainDeps extends StageDeps {
@@ -189,6 +190,7 @@ async function drainSegments(
   });
   if (outcome !== "committed") {
     await removeQuietly(deps.store, withSidecars(files.map((file) => file.key)));
+    await dropGhost(deps, lane, target);
     return outcome === "consumed" ? overtaken(deps, lane) : claimLost(deps, lane);
   }
   deps.observer?.committed?.(lane, {

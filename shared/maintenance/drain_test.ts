@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { isOperatingError, OperatingError } from "../base/errors.ts";
-import type { Catalog } from "../catalog/catalog.ts";
+import type { Catalog, TableCommit } from "../catalog/catalog.ts";
 import { encodeBatch } from "../columns/ipc.ts";
 import { tableOf } from "../event/tenant.ts";
 import { batchOf, DrainLab, EVENTS_LANE, numberedGroups } from "../testing/drain_lab.ts";
@@ -48,6 +48,33 @@ Deno.test({
     assert.deepEqual(await lab.tableNumbers(), [1, 2]);
     assert.deepEqual(await lab.tableNumbers(other), [3]);
     assert.deepEqual(await lab.catalog.namespaces(), ["acme", "svc"]);
+  },
+});
+
+Deno.test({
+  name: "applyDrain takes back the table it made for an index that was dropped meanwhile",
+  async fn() {
+    await using lab = await DrainLab.open();
+    const lane = { tenant: "acme", index: "web" };
+    await lab.seal([[1, 2]], lane);
+    let epoch = 0;
+    const catalog = overriding(lab.catalog, {
+      indexState: () => Promise.resolve({ index: undefined, epoch }),
+      commit: async (change: TableCommit) => {
+        const outcome = await lab.catalog.commit(change);
+        // The table is there; before its first rows are, the index is dropped, as it was before the table.
+        epoch = 1;
+        return outcome;
+      },
+    });
+    const deps = { ...lab.deps, catalog };
+    const options = { gate: DRAIN_GATE_OPEN, requested: true };
+    const plan = await lookAtLane(deps, lane, options);
+    assert.equal(await applyDrain(deps, lane, plan), "overtaken");
+    assert.equal(await lab.catalog.metadataLocation(tableOf(lane)), undefined);
+    assert.deepEqual(await Array.fromAsync(lab.deps.store.list("acme/")), []);
+    const again = await lookAtLane(deps, lane, options);
+    assert.equal(await applyDrain(deps, lane, again), "discarded");
   },
 });
 
@@ -304,6 +331,14 @@ function failing(catalog: Catalog, name: keyof Catalog, error: () => Error): Cat
       property === name
         ? () => Promise.reject(error())
         : bound(Reflect.get(target, property), target),
+  });
+}
+
+/** `catalog` with other methods in the place of some. */
+function overriding(catalog: Catalog, methods: Partial<Catalog>): Catalog {
+  return new Proxy(catalog, {
+    get: (target, property) =>
+      Reflect.get(methods, property) ?? bound(Reflect.get(target, property), target),
   });
 }
 

@@ -156,6 +156,18 @@ export const CATALOG_CASES: readonly CatalogCase[] = [
     },
   },
   {
+    name: "dropTable of a pointer that has moved changes nothing",
+    async run({ catalog }) {
+      await catalog.commit(change({ next: "m1", schema: EVENTS_SCHEMA }));
+      assert.equal(await catalog.dropTable(EVENTS, { expected: "m0" }), false);
+      assert.equal(await catalog.metadataLocation(EVENTS), "m1");
+      assert.equal((await catalog.tableSchemas(EVENTS.namespace)).size, 1);
+      assert.equal(await catalog.dropTable(EVENTS, { expected: "m1" }), true);
+      assert.equal(await catalog.metadataLocation(EVENTS), undefined);
+      assert.equal((await catalog.tableSchemas(EVENTS.namespace)).size, 0);
+    },
+  },
+  {
     name: "forgetConsumed forgets the named segments only",
     async run({ catalog }) {
       await catalog.commit(change({ next: "m1", consumed: ["s1", "s2", "s3"] }));
