@@ -40,6 +40,11 @@ export const COMMANDS: readonly CommandEntry[] = [
     load: async () => (await import("./commands/ingest.ts")).command,
   },
   {
+    name: "subscribe",
+    summary: "Print the rows of a table while they are committed.",
+    load: async () => (await import("./commands/subscribe.ts")).command,
+  },
+  {
     name: "gen",
     summary: "Print synthetic NDJSON events.",
     load: async () => (await import("./commands/gen.ts")).command,

@@ -32,8 +32,13 @@ Deno.test({
     const ingest = flags("svc-ingest-server");
     assert.ok(ingest.includes("--allow-write=/srv/logs/wal"));
     assert.ok(!ingest.some((flag) => flag.startsWith("--allow-ffi")));
-    const written = ["query-cache", "warehouse/svc/query_audit", "warehouse/catalog.db"]
-      .map((place) => `/srv/logs/${place}`);
+    const written = [
+      "query-cache",
+      "warehouse/svc/query_audit",
+      "warehouse/svc/job_results",
+      "warehouse/catalog.db",
+      "warehouse/jobs.db",
+    ].map((place) => `/srv/logs/${place}`);
     assert.ok(flags("svc-query-server").includes(`--allow-write=${written.join(",")}`));
     for (const { name, role } of BINARIES) {
       const all = flags(name);

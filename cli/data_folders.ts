@@ -2,7 +2,7 @@
 
 import { messageOf, OperatingError } from "../shared/base/errors.ts";
 import { DenoFileSystem } from "../shared/os/deno_file_system.ts";
-import { auditFolder, type RoleInput } from "./permissions.ts";
+import { auditFolder, jobResultsFolder, type RoleInput } from "./permissions.ts";
 
 /**
  * Makes the folders that the roles work in. A role under its own permission set cannot: its permissions begin
@@ -16,7 +16,7 @@ export async function makeDataFolders(
   const below = ["wal", "warehouse", "query-cache", "compactor-scratch"].map((name) =>
     `${dataDir}/${name}`
   );
-  for (const path of [...below, auditFolder(dataDir, query)]) {
+  for (const path of [...below, auditFolder(dataDir, query), jobResultsFolder(dataDir, query)]) {
     try {
       await files.mkdir(path);
     } catch (cause) {

@@ -15,6 +15,7 @@ import { isS3Url, parseS3Url, s3Services } from "../shared/storage/s3_settings.t
 import { warehousePlaceOf } from "../shared/storage/warehouse_url.ts";
 import { parseMirrorPrefix } from "../shared/wal/mirror/mirror_layout.ts";
 import { QUERY_AUDIT_TABLE } from "../shared/event/query_audit.ts";
+import { JOB_RESULTS_FOLDER } from "../shared/catalog/job_store.ts";
 
 export const ROLES = ["ingest", "compactor", "query"] as const;
 export type Role = typeof ROLES[number];
@@ -51,6 +52,10 @@ export interface Places {
   readonly scratch: string;
   /** Folder of the query server's audit table; none when it keeps none. */
   readonly audit: readonly string[];
+  /** Folder of the query server's large results of batch jobs. */
+  readonly jobResults: string;
+  /** Where the query server keeps batch jobs; none when that is a service. */
+  readonly jobRows: readonly string[];
   /** Where the query server writes its own rows of the catalog (managed indexes); none when that is a service. */
   readonly catalogRows: readonly string[];
   /** `host:port` of each listener. */
@@ -91,8 +96,21 @@ const TABLE: Readonly<Record<Role, (places: Places) => Permissions>> = {
     ffi: [places.packages],
   }),
   query: (places) => ({
-    read: [places.packages, places.wal, places.warehouse, places.cache, ...places.tlsFiles],
-    write: [places.cache, ...places.audit, ...places.catalogRows],
+    read: [
+      places.packages,
+      places.threadSources,
+      places.wal,
+      places.warehouse,
+      places.cache,
+      ...places.tlsFiles,
+    ],
+    write: [
+      places.cache,
+      ...places.audit,
+      places.jobResults,
+      ...places.catalogRows,
+      ...places.jobRows,
+    ],
     net: [...places.listeners, ...places.services],
     env: places.environment,
     sys: ["systemMemoryInfo"],
@@ -131,7 +149,7 @@ const SERVICES: Readonly<Record<Role, Variables>> = {
   query: { "--oidc-issuer": "SVC_OIDC_ISSUER" },
 };
 
-/** Of the query server: whose folder its audit is in, and whether it keeps one. */
+/** Of the query server: whose folder its audit and results are in, and whether it keeps an audit. */
 const NAMESPACE: Variables = { "--tenant-namespace": "SVC_TENANT_NAMESPACE" };
 const NAMESPACE_DEFAULT = "svc";
 const AUDIT_OFF = { flag: "--audit-disabled", variable: "SVC_QUERY_AUDIT_DISABLED" };
@@ -144,6 +162,9 @@ const MIRROR_PREFIX: Variables = { "--wal-mirror-prefix": "SVC_WAL_MIRROR_PREFIX
 
 /** Of every role; a catalog that is a file is no service. */
 const CATALOG: Variables = { "--catalog-uri": "SVC_CATALOG_URI" };
+
+/** Of the query server: a database of its own for batch jobs. */
+const JOBS: Variables = { "--jobs-postgres-uri": "SVC_JOBS_POSTGRES_URI" };
 
 /** Of every role; a warehouse that is a folder is no service. */
 const WAREHOUSE: Variables = { "--warehouse-url": "SVC_WAREHOUSE_URL" };
@@ -178,7 +199,9 @@ export function placesOf(
   options: { dataDir: string; root: string } & Partial<RoleInput>,
 ): Places {
   const { dataDir, root, args = [], env = {} } = options;
-  const postgres = valuesOf(CATALOG, { args, env }).filter(isPostgresUri);
+  const catalogs = valuesOf(CATALOG, { args, env }).filter(isPostgresUri);
+  const jobs = role === "query" ? valuesOf(JOBS, { args, env }) : [];
+  const postgres = [...new Set([...catalogs, ...jobs])];
   const s3 = valuesOf(WAREHOUSE, { args, env }).filter(isS3Url)
     .flatMap((url) => s3Services(parseS3Url(url), (name) => env[name]));
   const catalog = `${dataDir}/warehouse/catalog.db`;
@@ -193,7 +216,9 @@ export function placesOf(
     cache: `${dataDir}/query-cache`,
     scratch: `${dataDir}/compactor-scratch`,
     audit: isSwitchedOn(AUDIT_OFF, { args, env }) ? [] : [auditFolder(dataDir, { args, env })],
-    catalogRows: postgres.length > 0 ? [] : [catalog],
+    jobResults: jobResultsFolder(dataDir, { args, env }),
+    jobRows: postgres.length > 0 ? [] : [`${dataDir}/warehouse/jobs.db`],
+    catalogRows: catalogs.length > 0 ? [] : [catalog],
     listeners: Object.entries(LISTENERS[role]).map(([flag, address]) =>
       valueOf(flag, args) ?? address
     ),
@@ -217,8 +242,17 @@ function mirrorFolders(dataDir: string, input: RoleInput): string[] {
 
 /** Folder of the query server's audit. Its parents must be there: the role may not make them. */
 export function auditFolder(dataDir: string, input: RoleInput): string {
+  return `${namespaceFolder(dataDir, input)}/${QUERY_AUDIT_TABLE}`;
+}
+
+/** The same of its large results of batch jobs. */
+export function jobResultsFolder(dataDir: string, input: RoleInput): string {
+  return `${namespaceFolder(dataDir, input)}/${JOB_RESULTS_FOLDER}`;
+}
+
+function namespaceFolder(dataDir: string, input: RoleInput): string {
   const [namespace = NAMESPACE_DEFAULT] = valuesOf(NAMESPACE, input);
-  return `${dataDir}/warehouse/${namespace}/${QUERY_AUDIT_TABLE}`;
+  return `${dataDir}/warehouse/${namespace}`;
 }
 
 interface Switch {

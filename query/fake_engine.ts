@@ -4,6 +4,7 @@
  */
 
 import { utf8 } from "../shared/base/bytes.ts";
+import { ROW_ENDS } from "../shared/engine/render.ts";
 import type {
   CheckedPredicate,
   Cost,
@@ -14,7 +15,9 @@ import type {
   QueryRequest,
   ResultChunk,
   ResultColumn,
+  RowShape,
   RunningQuery,
+  RunProgress,
   Stats,
 } from "../shared/engine/types.ts";
 
@@ -50,6 +53,8 @@ export const FAKE_STATS: Stats = {
   phases: { plan_micros: 1, buffer_delta_micros: 2, collect_micros: 3, render_micros: 4 },
   served_by: "scan",
 };
+
+export const FAKE_PROGRESS: RunProgress = { rows: 1_234_567, percent: 42.5 };
 
 export const FAKE_MEMORY: MemoryUse = {
   poolBytes: 70,
@@ -116,12 +121,13 @@ export class FakeEngine implements Engine {
         ? {}
         : { approximation: this.options.approximation }),
       chunks: (shape) => this.#chunks(request, shape),
+      progress: () => FAKE_PROGRESS,
       stats: () => Promise.resolve(FAKE_STATS),
       ...this.#counted(),
     };
   }
 
-  async *#chunks(request: QueryRequest, shape: "arrays" | "objects"): AsyncGenerator<ResultChunk> {
+  async *#chunks(request: QueryRequest, shape: RowShape): AsyncGenerator<ResultChunk> {
     const { rows = [], chunkRows = 2, onChunk } = this.options;
     const wanted = rows.slice(0, request.rowsMax + 1);
     for (let at = 0; at * chunkRows < wanted.length || at === 0; at++) {
@@ -129,7 +135,7 @@ export class FakeEngine implements Engine {
       this.chunksTaken += 1;
       const values = wanted.slice(at * chunkRows, (at + 1) * chunkRows);
       const texts = values.map((n) =>
-        shape === "arrays" ? `${JSON.stringify([n])},` : `${JSON.stringify({ n })}\n`
+        JSON.stringify(shape === "objects" ? { n } : [n]) + ROW_ENDS[shape]
       );
       yield {
         rowCount: texts.length,

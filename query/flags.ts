@@ -8,6 +8,7 @@ import {
 } from "../shared/config/process_options.ts";
 import { ACCESS_OPTIONS } from "./access_flags.ts";
 import { ADMISSION_OPTIONS } from "./admission_flags.ts";
+import { JOB_OPTIONS } from "./jobs/flags.ts";
 import { ROWS_RETURNED_CEILING } from "./limits.ts";
 
 const MIB = 1024 * 1024;
@@ -70,6 +71,7 @@ export const OPTIONS = {
       "How long one batch of query_audit may take to be appended before it is dropped; 0 for no limit.",
   },
   ...ADMISSION_OPTIONS,
+  ...JOB_OPTIONS,
   maxRows: {
     kind: "integer",
     flag: "max-rows",

@@ -1,13 +1,34 @@
-/** Limits of an interactive query: SHAPES.md "Numbers". What a request asks for is clamped, never refused. */
+/** Limits of a query, by tier: SHAPES.md "Numbers". What a request asks for is clamped, never refused. */
 
 const GIB = 1024 ** 3;
 
-export const ROWS_RETURNED_DEFAULT = 10_000;
 export const ROWS_RETURNED_CEILING = 1_000_000;
-export const TIMEOUT_SECONDS_DEFAULT = 60;
-export const TIMEOUT_SECONDS_CEILING = 300;
-export const ROWS_SCANNED_CEILING = 1_000_000_000;
-export const BYTES_SCANNED_CEILING = 100 * GIB;
+
+/** What a request gets that asks for nothing, and at most. */
+export interface LimitTier {
+  readonly rowsReturned: { readonly default: number; readonly ceiling: number };
+  readonly timeoutSeconds: { readonly default: number; readonly ceiling: number };
+  readonly rowsScannedMax: number;
+  readonly bytesScannedMax: number;
+}
+
+/** `rowsCeiling` is the server's own, `--max-rows`. */
+export function interactiveTier(rowsCeiling: number): LimitTier {
+  return {
+    rowsReturned: { default: 10_000, ceiling: rowsCeiling },
+    timeoutSeconds: { default: 60, ceiling: 300 },
+    rowsScannedMax: 1_000_000_000,
+    bytesScannedMax: 100 * GIB,
+  };
+}
+
+/** `--max-rows` is not for jobs. */
+export const BATCH_TIER: LimitTier = {
+  rowsReturned: { default: 100_000, ceiling: ROWS_RETURNED_CEILING },
+  timeoutSeconds: { default: 3_600, ceiling: 6 * 3_600 },
+  rowsScannedMax: 10_000_000_000,
+  bytesScannedMax: 10 * 1024 * GIB,
+};
 
 /** Least that a statement reserves of the memory pool, unless the share of one is less. */
 export const ADMISSION_BYTES_MIN = 16 * 1024 ** 2;
@@ -39,13 +60,17 @@ export interface EffectiveLimits {
   readonly timeoutMs: number;
 }
 
-/** Defaults filled in, ceilings applied; `rowsCeiling` is the server's own (`--max-rows`). */
-export function effectiveLimits(asked: RequestedLimits, rowsCeiling: number): EffectiveLimits {
+/** The defaults of `tier` filled in, its ceilings applied. */
+export function effectiveLimits(asked: RequestedLimits, tier: LimitTier): EffectiveLimits {
+  const { rowsReturned, timeoutSeconds, rowsScannedMax, bytesScannedMax } = tier;
+  const seconds = asked.timeout_seconds ?? timeoutSeconds.default;
   return {
-    rowsReturnedMax: Math.min(asked.max_rows_returned ?? ROWS_RETURNED_DEFAULT, rowsCeiling),
-    rowsScannedMax: Math.min(asked.max_rows_scanned ?? Infinity, ROWS_SCANNED_CEILING),
-    bytesScannedMax: Math.min(asked.max_bytes_scanned ?? Infinity, BYTES_SCANNED_CEILING),
-    timeoutMs: 1000 *
-      Math.min(asked.timeout_seconds ?? TIMEOUT_SECONDS_DEFAULT, TIMEOUT_SECONDS_CEILING),
+    rowsReturnedMax: Math.min(
+      asked.max_rows_returned ?? rowsReturned.default,
+      rowsReturned.ceiling,
+    ),
+    rowsScannedMax: Math.min(asked.max_rows_scanned ?? Infinity, rowsScannedMax),
+    bytesScannedMax: Math.min(asked.max_bytes_scanned ?? Infinity, bytesScannedMax),
+    timeoutMs: 1000 * Math.min(seconds, timeoutSeconds.ceiling),
   };
 }

@@ -10,6 +10,7 @@ Deno.test({
     const usual = {
       warehouse: "/d/warehouse",
       catalog: "/d/warehouse/catalog.db",
+      jobs: "/d/warehouse/jobs.db",
       cache: "/d/query-cache",
       wal: undefined,
     };
@@ -17,23 +18,53 @@ Deno.test({
       [[], {}],
       [["--query-wal-buffer-dir", "/d/wal"], { wal: "/d/wal" }],
       [["--cache-dir", "/tmp/c"], { cache: "/tmp/c" }],
-      [["--warehouse", "/w"], { warehouse: "/w", catalog: "/w/catalog.db" }],
-      [["--warehouse", "w"], { warehouse: "/d/w", catalog: "/d/w/catalog.db" }],
+      [["--warehouse", "/w"], {
+        warehouse: "/w",
+        catalog: "/w/catalog.db",
+        jobs: "/w/jobs.db",
+      }],
+      [["--warehouse", "w"], {
+        warehouse: "/d/w",
+        catalog: "/d/w/catalog.db",
+        jobs: "/d/w/jobs.db",
+      }],
       [["--warehouse-url", "file:///w%20x"], {
         warehouse: "/w x",
         catalog: "/w x/catalog.db",
+        jobs: "/w x/jobs.db",
       }],
       [["--warehouse", "w", "--warehouse-url", "/u"], {
         warehouse: "/u",
         catalog: "/u/catalog.db",
+        jobs: "/u/jobs.db",
       }],
-      [["--catalog-uri", "sqlite:///c/cat.db?mode=rwc"], { catalog: "/c/cat.db" }],
-      [["--catalog-uri", "postgres://u:p@h:5433/db"], { catalog: "postgres://u:p@h:5433/db" }],
+      [["--catalog-uri", "sqlite:///c/cat.db?mode=rwc"], {
+        catalog: "/c/cat.db",
+        jobs: "/c/jobs.db",
+      }],
+      [["--catalog-uri", "postgres://u:p@h:5433/db"], {
+        catalog: "postgres://u:p@h:5433/db",
+        jobs: "postgres://u:p@h:5433/db",
+      }],
+      [["--jobs-postgres-uri", "postgres://j/db"], { jobs: "postgres://j/db" }],
     ];
     for (const [flags, expected] of cases) {
       const settings = parseOptions(OPTIONS, ["--data-dir", "/d", ...flags]);
       assert.deepEqual(queryPaths(settings), { ...usual, ...expected }, flags.join(" "));
     }
+  },
+});
+
+Deno.test({
+  name: "queryPaths refuses a place for jobs that is no PostgreSQL, without repeating it",
+  fn() {
+    const settings = parseOptions(OPTIONS, ["--jobs-postgres-uri", "mysql://u:secret@h/db"]);
+    assert.throws(() => queryPaths(settings), (error) => {
+      assert.ok(isOperatingError(error, "invalid_argument"));
+      assert.match(error.message, /--jobs-postgres-uri.*give postgres:/);
+      assert.doesNotMatch(error.message, /secret/);
+      return true;
+    });
   },
 });
 

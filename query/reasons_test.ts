@@ -38,7 +38,6 @@ const ATTEMPTS: readonly Attempt[] = [
     body: new Uint8Array(gzipSync('{"query":"SELECT 1"}').subarray(0, 12)),
     headers: { "content-encoding": "gzip" },
   },
-  { reason: "batch_unavailable", body: query("SELECT 1", { priority: "batch" }) },
   { reason: "shard_unavailable", body: query("SELECT 1", { shard: { index: 0, count: 2 } }) },
   { reason: "unknown_route", path: "/api/v1/nothing", body: query("SELECT 1") },
   { reason: "method_not_allowed", method: "PUT", body: query("SELECT 1") },
@@ -88,6 +87,14 @@ const ATTEMPTS: readonly Attempt[] = [
 
 /** Reached where the fixture for it is. */
 const ELSEWHERE: Readonly<Record<string, string>> = {
+  bad_parameter: "jobs/job_routes_test.ts",
+  unknown_job: "jobs/job_routes_test.ts",
+  job_not_ended: "jobs/job_routes_test.ts",
+  job_not_succeeded: "jobs/job_routes_test.ts",
+  job_ended: "jobs/job_routes_test.ts",
+  result_lost: "jobs/job_routes_test.ts",
+  job_store_unavailable: "jobs/guarded_store_test.ts",
+  job_store_failed: "jobs/guarded_store_test.ts",
   unknown_dimension: "../shared/engine/hot_caches/hot_caches_test.ts",
   hot_cache_full: "../shared/engine/hot_caches/hot_caches_test.ts",
   answers_in_flight: "sql_records_test.ts",

@@ -23,6 +23,8 @@ import {
   putIndex,
   putTemplate,
 } from "./indexes/index_routes.ts";
+import type { JobDesk } from "./jobs/batch_jobs.ts";
+import { cancelJob, getJob, getJobResult, type JobService, listJobs } from "./jobs/job_routes.ts";
 import { memoryPool } from "./memory_pool.ts";
 import { answerSql, explainSql } from "./sql.ts";
 import type { CallerGate, Peer, QueryCaller } from "./query_caller.ts";
@@ -30,9 +32,11 @@ import type { SqlService } from "./sql_call.ts";
 import type { Readiness } from "./readiness.ts";
 import { TRACE_ROUTES, type TraceRoute, type TraceService } from "./tracing/trace_routes.ts";
 
-export interface QueryService extends SqlService, IndexService, DeleteTaskService, TraceService {
+export interface QueryService
+  extends SqlService, IndexService, JobService, DeleteTaskService, TraceService {
   readonly readiness: Pick<Readiness, "problem">;
   readonly callers: CallerGate;
+  readonly jobs: JobDesk;
 }
 
 /** What the listener tells of a request's connection: the second argument of the app's `fetch`. */
@@ -67,6 +71,10 @@ export const ROUTES: readonly Route[] = [
       answerSql(request, service, { caller, endpoint: "sql_local" }),
   },
   { method: "POST", path: "/api/v1/sql/explain", answer: explainSql },
+  { method: "GET", path: "/api/v1/jobs", answer: listJobs },
+  { method: "GET", path: "/api/v1/jobs/:id", answerFor: getJob },
+  { method: "DELETE", path: "/api/v1/jobs/:id", answerFor: cancelJob },
+  { method: "GET", path: "/api/v1/jobs/:id/result", answerFor: getJobResult },
   { method: "GET", path: "/api/v1/indexes", answer: listIndexes },
   { method: "POST", path: "/api/v1/indexes", answer: createIndex },
   { method: "GET", path: "/api/v1/indexes/:id", answerFor: getIndex },

@@ -2,14 +2,18 @@
 
 import { readBody } from "../shared/http/body.ts";
 import { jsonResponse } from "../shared/http/error_response.ts";
-import { effectiveLimits, SQL_BODY_BYTES_MAX } from "./limits.ts";
+import { jobAccepted } from "./jobs/job_routes.ts";
+import { BATCH_TIER, effectiveLimits, interactiveTier, SQL_BODY_BYTES_MAX } from "./limits.ts";
 import type { QueryCaller } from "./query_caller.ts";
 import { type CallMade, SqlCall, type SqlService } from "./sql_call.ts";
 import { recordsResponse } from "./sql_records.ts";
 import { parseSqlRequest, type SqlRequest } from "./sql_request.ts";
 import { streamResponse } from "./sql_stream.ts";
 
-/** Answers with rows, or with the cost alone for `dry_run`. Throws what `errorResponse` renders. */
+/**
+ * Answers with rows, with the cost alone for `dry_run`, or with the id of a batch job. Throws what `errorResponse`
+ * renders.
+ */
 export function answerSql(
   request: Request,
   service: SqlService,
@@ -52,7 +56,16 @@ async function withCall(
   let streams = false;
   try {
     const asked = parseSqlRequest(await readBody(request, { bytesMax: SQL_BODY_BYTES_MAX }));
-    await call.prepare(asked, effectiveLimits(asked.limits ?? {}, service.rowsCeiling));
+    const isBatch = asked.priority === "batch";
+    const tier = isBatch ? BATCH_TIER : interactiveTier(service.rowsCeiling);
+    const limits = effectiveLimits(asked.limits ?? {}, tier);
+    if (isBatch && !asked.dry_run && made.endpoint !== "sql_explain") {
+      const { signal } = request;
+      const accepted = jobAccepted(await service.jobs.submit({ asked, limits, made, signal }));
+      call.end("ok");
+      return accepted;
+    }
+    await call.prepare(asked, limits);
     const response = await answer(call, asked);
     streams = asked.format === "ndjson" && !asked.dry_run && made.endpoint !== "sql_explain";
     if (!streams) call.end("ok");

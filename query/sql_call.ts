@@ -15,20 +15,26 @@ import { asOperatingError } from "../shared/http/error_response.ts";
 import type { ByteBudget } from "../shared/http/byte_budget.ts";
 import type { Clock } from "../shared/os/clock.ts";
 import { type Admission, ADMISSION_FULL } from "./admission.ts";
+import type { JobTaker } from "./jobs/batch_jobs.ts";
 import type { EffectiveLimits } from "./limits.ts";
 import type { Endpoint, Outcome, QueryMetrics } from "./metrics.ts";
 import type { QueryCaller } from "./query_caller.ts";
 import type { QueryObserver } from "./query_record.ts";
 import type { SqlRequest } from "./sql_request.ts";
 
-/** What answering SQL needs. */
-export interface SqlService {
+/** What running a statement needs. */
+export interface CallService {
   readonly engine: Engine;
   readonly admission: Admission;
   readonly metrics: QueryMetrics;
   readonly clock: Clock;
   /** Told of every statement that was read from a request. */
   readonly observer: QueryObserver;
+}
+
+/** What answering SQL needs. */
+export interface SqlService extends CallService {
+  readonly jobs: JobTaker;
   /** Server's ceiling of `limits.max_rows_returned`. */
   readonly rowsCeiling: number;
   /** What answers that are held whole may hold together. */
@@ -39,11 +45,15 @@ export interface SqlService {
 export interface CallMade {
   readonly caller: QueryCaller;
   readonly endpoint: Endpoint;
+  /** It is a batch job's: its memory is reserved already, and the job has metrics of its own. */
+  readonly isJob?: boolean;
 }
 
 /** How a call ended, beyond its outcome. */
 export interface CallEnd {
   readonly rowsReturned?: number | undefined;
+  /** Rows were cut although it ended well, as a job does. */
+  readonly truncated?: boolean;
   readonly failure?: unknown;
 }
 
@@ -63,9 +73,10 @@ export const POOL_RETRY_AFTER_SECS = 5;
 export const POOL_EXHAUSTED = "pool_exhausted";
 
 export class SqlCall implements AsyncDisposable {
-  readonly #service: SqlService;
+  readonly #service: CallService;
   readonly #caller: QueryCaller;
   readonly #endpoint: Endpoint;
+  readonly #isJob: boolean;
   readonly #startedMs: number;
   readonly #arrivedMs: number;
   readonly #stop = new AbortController();
@@ -80,12 +91,13 @@ export class SqlCall implements AsyncDisposable {
   #ended = false;
 
   constructor(
-    service: SqlService,
-    { caller, endpoint }: CallMade,
+    service: CallService,
+    { caller, endpoint, isJob = false }: CallMade,
   ) {
     this.#service = service;
     this.#caller = caller;
     this.#endpoint = endpoint;
+    this.#isJob = isJob;
     this.#arrivedMs = service.clock.nowMs();
     this.#startedMs = service.clock.monotonicMs();
     service.metrics.inFlight.at({}).add(1);
@@ -112,7 +124,12 @@ export class SqlCall implements AsyncDisposable {
 
   /** The caller is gone: what runs for it stops. */
   cancel(): void {
-    this.#stop.abort(new OperatingError("cancelled", "The client closed the connection"));
+    this.stop(new OperatingError("cancelled", "The client closed the connection"));
+  }
+
+  /** What runs stops; it ends as `reason` says. */
+  stop(reason: OperatingError): void {
+    this.#stop.abort(reason);
   }
 
   async prepare(asked: SqlRequest, limits: EffectiveLimits): Promise<void> {
@@ -141,7 +158,7 @@ export class SqlCall implements AsyncDisposable {
   /** What it reserves is held until the call is disposed. */
   async run(): Promise<RunningQuery> {
     this.#refuseTooDear();
-    await this.#reserve();
+    if (!this.#isJob) await this.#reserve();
     if (this.prepared.defaultOrderApplied) {
       this.#service.metrics.defaultOrderApplied.at({}).add(1);
     }
@@ -167,7 +184,7 @@ export class SqlCall implements AsyncDisposable {
       );
     }
     if (this.#stop.signal.aborted) return this.#stop.signal.reason;
-    if (this.#prepared === undefined && isAdmissionFull(thrown)) {
+    if (this.#asked !== undefined && this.#prepared === undefined && isAdmissionFull(thrown)) {
       this.#service.metrics.admissionRejected.at({ resource: "connections" }).add(1);
     }
     if (isOperatingError(thrown, "too_large") && thrown.reason === MIDFLIGHT_ROWS_SCANNED) {
@@ -191,12 +208,14 @@ export class SqlCall implements AsyncDisposable {
   }
 
   /** Counts the request; only the first call does. */
-  end(outcome: Outcome, { rowsReturned, failure }: CallEnd = {}): void {
+  end(outcome: Outcome, end: CallEnd = {}): void {
     if (this.#ended) return;
     this.#ended = true;
     const { metrics, clock } = this.#service;
-    this.#record(outcome, { rowsReturned, failure });
+    const { rowsReturned } = end;
+    this.#record(outcome, end);
     metrics.inFlight.at({}).add(-1);
+    if (this.#isJob) return;
     metrics.requests.at({ endpoint: this.#endpoint, outcome }).add(1);
     metrics.durationSecs.observe((clock.monotonicMs() - this.#startedMs) / 1000);
     if (rowsReturned !== undefined) metrics.rowsReturned.observe(rowsReturned);
@@ -221,7 +240,7 @@ export class SqlCall implements AsyncDisposable {
     await this.#held.disposeAsync();
   }
 
-  #record(outcome: Outcome, { rowsReturned, failure }: CallEnd): void {
+  #record(outcome: Outcome, { rowsReturned, truncated = false, failure }: CallEnd): void {
     if (this.#asked === undefined) return; // What could not be read as a request names no statement.
     const { observer, clock } = this.#service;
     const { query, format, priority } = this.#asked;
@@ -239,7 +258,7 @@ export class SqlCall implements AsyncDisposable {
         : asOperatingError(failure).httpStatus,
       ...(cost === undefined ? {} : { cost }),
       ...(rowsReturned === undefined ? {} : { rowsReturned }),
-      truncated: outcome === "truncated",
+      truncated: truncated || outcome === "truncated",
       ...(failure === undefined ? {} : { error: asOperatingError(failure).message }),
     });
   }

@@ -5,7 +5,7 @@
 
 import { formatBytes, utf8 } from "../shared/base/bytes.ts";
 import { OperatingError } from "../shared/base/errors.ts";
-import type { ResultChunk } from "../shared/engine/types.ts";
+import type { Cost, ResultChunk, RunningQuery, Stats } from "../shared/engine/types.ts";
 import type { ByteBudget, ByteHold } from "../shared/http/byte_budget.ts";
 import { growAnswer, sendHeld } from "./held_answer.ts";
 import { RECORDS_BYTES_MAX } from "./limits.ts";
@@ -18,19 +18,15 @@ export async function recordsResponse(call: SqlCall, budget: ByteBudget): Promis
   const hold = budget.hold();
   try {
     const rows = await collectRows(call, running.chunks("arrays"), { rowsMax, hold });
-    const stats = await running.stats();
-    const columns = running.columns.map((column) => column.name);
-    const cut = rows.truncated ? `,"truncated":true,"max_rows":${rowsMax}` : "";
-    const { approximation } = running;
-    const bounds = approximation === undefined
-      ? ""
-      : `,"approximation":${JSON.stringify(approximation)}`;
-    const { cost } = call.prepared;
-    const parts = [
-      utf8(`{"columns":${JSON.stringify(columns)},"row_count":${rows.count},"rows":[`),
-      ...rows.parts,
-      utf8(`]${cut}${bounds},"cost":${JSON.stringify(cost)},"stats":${JSON.stringify(stats)}}`),
-    ];
+    const { head, tail } = recordsFrame({
+      columns: running.columns.map((column) => column.name),
+      rowCount: rows.count,
+      ...(rows.truncated ? { rowsMax } : {}),
+      approximation: running.approximation,
+      cost: call.prepared.cost,
+      stats: await running.stats(),
+    });
+    const parts = [utf8(head), ...rows.parts, utf8(tail)];
     call.end(rows.truncated ? "truncated" : "ok", { rowsReturned: rows.count });
     return new Response(sendHeld(parts, hold), {
       status: rows.truncated ? 413 : 200,
@@ -40,6 +36,31 @@ export async function recordsResponse(call: SqlCall, budget: ByteBudget): Promis
     hold[Symbol.dispose]();
     throw error;
   }
+}
+
+export interface RecordsFields {
+  readonly columns: readonly string[];
+  readonly rowCount: number;
+  /** The cap, when it cut rows. */
+  readonly rowsMax?: number;
+  readonly approximation: RunningQuery["approximation"];
+  readonly cost: Cost;
+  readonly stats: Stats;
+}
+
+/** The text before the rows of a records response, and the text after them. */
+export function recordsFrame(
+  fields: RecordsFields,
+): { readonly head: string; readonly tail: string } {
+  const { columns, rowCount, rowsMax, approximation, cost, stats } = fields;
+  const cut = rowsMax === undefined ? "" : `,"truncated":true,"max_rows":${rowsMax}`;
+  const bounds = approximation === undefined
+    ? ""
+    : `,"approximation":${JSON.stringify(approximation)}`;
+  return {
+    head: `{"columns":${JSON.stringify(columns)},"row_count":${rowCount},"rows":[`,
+    tail: `]${cut}${bounds},"cost":${JSON.stringify(cost)},"stats":${JSON.stringify(stats)}}`,
+  };
 }
 
 interface CollectedRows {

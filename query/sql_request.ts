@@ -76,13 +76,6 @@ function refusalOf(issues: readonly z.core.$ZodIssue[]): OperatingError {
 
 /** Answering these as if they had not been asked for would be a wrong answer. */
 function refuseLater(request: SqlRequest): void {
-  if (request.priority === "batch") {
-    throw new OperatingError(
-      "unimplemented",
-      'Cannot run with priority "batch": this server has no batch jobs; use "interactive"',
-      { reason: "batch_unavailable" },
-    );
-  }
   if (request.shard !== undefined && request.shard !== null) {
     throw new OperatingError(
       "unimplemented",

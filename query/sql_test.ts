@@ -99,7 +99,6 @@ Deno.test({
       [[], 400, /the body/],
       ["", 400, /JSON/],
       ['{"query":', 400, /JSON/],
-      [{ ...good, priority: "batch" }, 501, /batch/],
       [{ ...good, shard: { index: 0, count: 2 } }, 501, /shard/],
       [{ query: "x".repeat(4 * 1024 * 1024) }, 413, /./],
     ];

@@ -38,6 +38,7 @@ import { openAudit } from "./audit/open_audit.ts";
 import { Admission } from "./admission.ts";
 import { DeleteTasks } from "./delete_tasks/delete_tasks.ts";
 import type { QuerySettings } from "./flags.ts";
+import { openJobs } from "./jobs/open_jobs.ts";
 import { ManagedIndexes } from "./indexes/managed_indexes.ts";
 import { ANSWERS_BYTES_MAX } from "./limits.ts";
 import { gaugeMemoryPool } from "./memory_pool.ts";
@@ -96,21 +97,21 @@ export async function startQuery(
   const ledger = starting.use(
     new LateResource(() => openDeleteLedger(queryPaths(settings).catalog, { files })),
   );
+  const admission = new Admission({
+    budgetBytes: poolBytes(settings),
+    shareDivisor: settings.admissionMaxShareDivisor,
+    waitMs: settings.admissionWaitMs,
+    clock,
+    metrics,
+  });
+  const calls = { engine, admission, metrics, clock, observer };
+  const jobs = starting.use(openJobs(settings, { calls, admission, metrics }));
   const readiness = starting.use(new Readiness({ ping: () => engine.ping(), clock }));
   const app = queryApp({
-    engine,
-    admission: new Admission({
-      budgetBytes: poolBytes(settings),
-      shareDivisor: settings.admissionMaxShareDivisor,
-      waitMs: settings.admissionWaitMs,
-      clock,
-      metrics,
-    }),
+    ...calls,
+    jobs: jobs.desk,
     readiness,
-    metrics,
-    clock,
     callers: deps.callers ?? access,
-    observer,
     indexes: new ManagedIndexes({
       catalog,
       writer: () => indexWriter.get(),
@@ -143,7 +144,10 @@ export async function startQuery(
 
   const running = starting.move();
   let stopping: Promise<void> | undefined;
-  const stop = () => stopping ??= running.disposeAsync();
+  const stop = () => {
+    jobs.desk.endWaits(); // The listener lets requests in flight end.
+    return stopping ??= running.disposeAsync();
+  };
   return {
     address: server.address,
     metricsAddress: metricsServer.address,

@@ -9,6 +9,7 @@ import { Admission } from "./admission.ts";
 import { DeleteTasks } from "./delete_tasks/delete_tasks.ts";
 import { FakeEngine, type FakeEngineOptions } from "./fake_engine.ts";
 import { ManagedIndexes } from "./indexes/managed_indexes.ts";
+import type { JobDesk } from "./jobs/batch_jobs.ts";
 import { createQueryMetrics } from "./metrics.ts";
 import { OPTIONS, startQuery } from "./mod.ts";
 import type { QueryService } from "./routes.ts";
@@ -78,6 +79,7 @@ export function testService(engine: Engine, fields: Partial<QueryService> = {}):
     rowsCeiling: 10,
     answers: new ByteBudget(2 ** 20),
     traceNames: new NameCache(),
+    jobs: NO_JOBS,
     readiness: { problem: undefined },
     indexes: new ManagedIndexes({
       catalog: {
@@ -98,6 +100,20 @@ export function testService(engine: Engine, fields: Partial<QueryService> = {}):
     }),
     ...fields,
   };
+}
+
+const NO_JOBS: JobDesk = {
+  submit: noJobs,
+  job: noJobs,
+  list: noJobs,
+  ended: noJobs,
+  result: noJobs,
+  resultPart: noJobs,
+  cancel: noJobs,
+};
+
+function noJobs(): Promise<never> {
+  return Promise.reject(new Error("this service has no jobs"));
 }
 
 function noCatalog(): Promise<never> {

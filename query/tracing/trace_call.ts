@@ -12,7 +12,7 @@ import { textOf } from "../../shared/base/bytes.ts";
 import { complexityOf } from "../../shared/engine/cost.ts";
 import type { Cost, PreparedQuery } from "../../shared/engine/types.ts";
 import { TRACES_TABLE } from "../../shared/event/traces.ts";
-import { type EffectiveLimits, effectiveLimits } from "../limits.ts";
+import { type EffectiveLimits, effectiveLimits, interactiveTier } from "../limits.ts";
 import type { Outcome } from "../metrics.ts";
 import type { QueryCaller } from "../query_caller.ts";
 import { POOL_EXHAUSTED, type SqlService } from "../sql_call.ts";
@@ -81,7 +81,7 @@ export class TraceCall implements AsyncDisposable {
   constructor(service: SqlService, made: TraceCallMade) {
     this.#service = service;
     this.made = made;
-    this.#limits = effectiveLimits({}, service.rowsCeiling);
+    this.#limits = effectiveLimits({}, interactiveTier(service.rowsCeiling));
     this.ceilings = traceCeilings(service.admission.shareBytes);
     this.#arrivedMs = service.clock.nowMs();
     this.#startedMs = service.clock.monotonicMs();

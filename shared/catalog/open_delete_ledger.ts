@@ -7,7 +7,7 @@ import { openPostgresCatalog } from "./postgres_catalog.ts";
 import { PostgresPool } from "./postgres_pool.ts";
 import { PostgresDatabase, SqliteDatabase } from "./sql_database.ts";
 import { SqlDeleteLedger } from "./sql_delete_ledger.ts";
-import { POSTGRES_CLAIMS, sqliteClaims } from "./sql_wal_claims.ts";
+import { POSTGRES_DIALECT, sqliteDialect } from "./sql_dialect.ts";
 import { openSqliteCatalog } from "./sqlite_catalog.ts";
 
 const BUSY_TIMEOUT_MS = 2_000;
@@ -21,9 +21,9 @@ export async function openDeleteLedger(
     // Makes the tables where they are missing.
     await (await openPostgresCatalog({ uri: place })).close();
     const pool = new PostgresPool({ uri: place, readOnly: false });
-    return new SqlDeleteLedger(new PostgresDatabase(pool), POSTGRES_CLAIMS);
+    return new SqlDeleteLedger(new PostgresDatabase(pool), POSTGRES_DIALECT);
   }
   await (await openSqliteCatalog({ path: place, files })).close();
   const database = new SqliteDatabase(place, { busyTimeoutMs: BUSY_TIMEOUT_MS });
-  return new SqlDeleteLedger(database, sqliteClaims());
+  return new SqlDeleteLedger(database, sqliteDialect());
 }

@@ -5,7 +5,8 @@ import { isPostgresUri } from "./catalog_uri.ts";
 import { openPostgresCatalog } from "./postgres_catalog.ts";
 import { PostgresPool } from "./postgres_pool.ts";
 import { PostgresDatabase, SqliteDatabase } from "./sql_database.ts";
-import { POSTGRES_CLAIMS, sqliteClaims, SqlWalClaims } from "./sql_wal_claims.ts";
+import { POSTGRES_DIALECT, sqliteDialect } from "./sql_dialect.ts";
+import { SqlWalClaims } from "./sql_wal_claims.ts";
 import { openSqliteCatalog } from "./sqlite_catalog.ts";
 import type { WalClaims } from "./wal_claims.ts";
 
@@ -20,9 +21,9 @@ export async function openWalClaims(
     // Makes the tables where they are missing.
     await (await openPostgresCatalog({ uri: place })).close();
     const pool = new PostgresPool({ uri: place, readOnly: false });
-    return new SqlWalClaims(new PostgresDatabase(pool), POSTGRES_CLAIMS);
+    return new SqlWalClaims(new PostgresDatabase(pool), POSTGRES_DIALECT);
   }
   await (await openSqliteCatalog({ path: place, files })).close();
   const database = new SqliteDatabase(place, { busyTimeoutMs: BUSY_TIMEOUT_MS });
-  return new SqlWalClaims(database, sqliteClaims());
+  return new SqlWalClaims(database, sqliteDialect());
 }

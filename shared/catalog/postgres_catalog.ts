@@ -18,7 +18,7 @@ import { sqlStateOf } from "./postgres_errors.ts";
 import { PostgresPool } from "./postgres_pool.ts";
 import { ensureSchema } from "./postgres_schema.ts";
 import { IndexStates, READ_STATE, readViews, viewsOf } from "./sql_index_catalog.ts";
-import { POSTGRES_NOW_MS } from "./sql_wal_claims.ts";
+import { POSTGRES_NOW_MS } from "./sql_dialect.ts";
 import { CATALOG_NAME } from "./sqlite_catalog.ts";
 import { parseTableSchema, tableSchemaText } from "./table_schema_json.ts";
 

@@ -9,6 +9,7 @@ interface Failure {
   /** Beginning of the SQLSTATE: two characters are a class. */
   readonly state: string;
   readonly code: ErrorCode;
+  /** `{option}` stands for the option that names the database. */
   readonly remedy: string;
 }
 
@@ -19,16 +20,16 @@ const FAILURES: readonly Failure[] = [
   {
     state: "42501",
     code: "permission_denied",
-    remedy: "grant the user of --catalog-uri its tables",
+    remedy: "grant the user of {option} its tables",
   },
-  { state: "25006", code: "unavailable", remedy: "point --catalog-uri at the primary server" },
+  { state: "25006", code: "unavailable", remedy: "point {option} at the primary server" },
   { state: "57014", code: "unavailable", remedy: TRY_AGAIN },
   { state: "55P03", code: "unavailable", remedy: TRY_AGAIN },
-  { state: "3D", code: "unavailable", remedy: "create the database that --catalog-uri names" },
+  { state: "3D", code: "unavailable", remedy: "create the database that {option} names" },
   {
     state: "28",
     code: "permission_denied",
-    remedy: "check user and password of --catalog-uri",
+    remedy: "check user and password of {option}",
   },
   { state: "08", code: "unavailable", remedy: TRY_AGAIN },
   { state: "40", code: "unavailable", remedy: TRY_AGAIN },
@@ -52,25 +53,38 @@ export function sqlStateOf(error: unknown): string | undefined {
     : undefined;
 }
 
-/** `error` as an operating error that says what was tried. */
-export function postgresError(what: string, error: unknown): unknown {
+/** The option that names a database unless it is told. */
+export const CATALOG_OPTION = "--catalog-uri";
+
+/** `error` as an operating error that says what was tried; `option` named the database. */
+export function postgresError(
+  what: string,
+  error: unknown,
+  option: string = CATALOG_OPTION,
+): unknown {
   if (error instanceof OperatingError) return error;
   const state = sqlStateOf(error);
   const failure = state === undefined
     ? undefined
     : FAILURES.find((candidate) => state.startsWith(candidate.state));
-  if (failure !== undefined) return told(what, error, failure);
+  if (failure !== undefined) return told(what, error, { ...failure, option });
   if (CONNECTION_CODES.test(codeOf(error) ?? "") || CONNECTION_WORDS.test(messageOf(error))) {
     return told(what, error, {
       code: "unavailable",
-      remedy: "check that the server of --catalog-uri runs and can be reached",
+      option,
+      remedy: "check that the server of {option} runs and can be reached",
     });
   }
   return error;
 }
 
-function told(what: string, error: unknown, { code, remedy }: Omit<Failure, "state">) {
-  return new OperatingError(code, `Cannot ${what}: ${messageOf(error)}; ${remedy}`, {
+function told(
+  what: string,
+  error: unknown,
+  { code, remedy, option }: Omit<Failure, "state"> & { readonly option: string },
+) {
+  const advice = remedy.replace("{option}", option);
+  return new OperatingError(code, `Cannot ${what}: ${messageOf(error)}; ${advice}`, {
     cause: error,
     ...(code === "unavailable" ? { retryAfterSecs: 1 } : {}),
   });

@@ -8,7 +8,7 @@ import { getLogger } from "@logtape/logtape";
 // @ts-types="@types/pg"
 import pg from "pg";
 import { messageOf, OperatingError } from "../base/errors.ts";
-import { postgresError } from "./postgres_errors.ts";
+import { CATALOG_OPTION, postgresError } from "./postgres_errors.ts";
 
 const CONNECTIONS_MAX = 4;
 /** For a connection of the pool, made or given back. */
@@ -24,16 +24,27 @@ export interface PostgresPoolOptions {
   readonly uri: string;
   /** Statements that write are refused by the server. */
   readonly readOnly: boolean;
+  /** For messages: what the database is, and the option that names it. Default: the catalog. */
+  readonly purpose?: DatabasePurpose;
 }
+
+export interface DatabasePurpose {
+  readonly noun: string;
+  readonly option: string;
+}
+
+const CATALOG: DatabasePurpose = { noun: "catalog", option: CATALOG_OPTION };
 
 export class PostgresPool implements AsyncDisposable {
   readonly #pool: pg.Pool;
   /** Server and database for messages: never the password. */
   readonly place: string;
+  readonly #purpose: DatabasePurpose;
   #closing: Promise<void> | undefined;
 
-  constructor({ uri, readOnly }: PostgresPoolOptions) {
-    this.place = postgresPlace(uri);
+  constructor({ uri, readOnly, purpose = CATALOG }: PostgresPoolOptions) {
+    this.#purpose = purpose;
+    this.place = postgresPlace(uri, purpose.option);
     this.#pool = new pg.Pool({
       connectionString: uri,
       max: CONNECTIONS_MAX,
@@ -89,20 +100,20 @@ export class PostgresPool implements AsyncDisposable {
   }
 
   async #guard<T>(verb: string, action: () => Promise<T>): Promise<T> {
-    const what = `${verb} in catalog ${this.place}`;
+    const what = `${verb} in ${this.#purpose.noun} ${this.place}`;
     if (this.#closing !== undefined) {
       throw new OperatingError("unavailable", `Cannot ${what}: it is closed`);
     }
     try {
       return await action();
     } catch (error) {
-      throw postgresError(what, error);
+      throw postgresError(what, error, this.#purpose.option);
     }
   }
 }
 
 /** `postgres://host:port/database` of a URI, without user, password and parameters. Errors: `invalid_argument`. */
-export function postgresPlace(uri: string): string {
+export function postgresPlace(uri: string, option: string = CATALOG_OPTION): string {
   let url: URL;
   try {
     url = new URL(uri);
@@ -110,7 +121,7 @@ export function postgresPlace(uri: string): string {
     // The text may hold a password: it is not repeated.
     throw new OperatingError(
       "invalid_argument",
-      "Cannot read --catalog-uri as a URL: give postgres://user:password@host:5432/database",
+      `Cannot read ${option} as a URL: give postgres://user:password@host:5432/database`,
       { reason: "unsupported_catalog", cause },
     );
   }

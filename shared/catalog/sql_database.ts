@@ -1,5 +1,5 @@
 /**
- * A catalog's database for statements that SQLite and PostgreSQL understand alike: parameters are `$1`, `$2`, …, whole
+ * A database of ours, the catalog's or one beside it, for statements that SQLite and PostgreSQL understand alike: parameters are `$1`, `$2`, …, whole
  * numbers come back as numbers. For what is seldom changed; commits of tables have statements made for each.
  */
 
@@ -32,19 +32,19 @@ export interface SqlDatabase extends AsyncDisposable {
   transaction<T>(verb: string, steps: () => Transaction<T>): Promise<T>;
 }
 
-/** A connection of its own to a SQLite file that has the catalog's tables. */
+/** A connection of its own to a SQLite file that has the tables. `noun` says in messages what it is. */
 export class SqliteDatabase implements SqlDatabase {
   readonly #db: DatabaseSync;
-  readonly #path: string;
+  readonly #place: string;
 
-  constructor(path: string, options: { readonly busyTimeoutMs: number }) {
-    this.#path = path;
+  constructor(path: string, options: { readonly busyTimeoutMs: number; readonly noun?: string }) {
+    this.#place = `${options.noun ?? "catalog"} ${path}`;
     this.#db = new DatabaseSync(path, { timeout: options.busyTimeoutMs });
     this.#db.exec("PRAGMA synchronous = FULL");
   }
 
   transaction<T>(verb: string, steps: () => Transaction<T>): Promise<T> {
-    return guard(`${verb} in catalog ${this.#path}`, () => {
+    return guard(`${verb} in ${this.#place}`, () => {
       this.#db.exec("BEGIN IMMEDIATE");
       try {
         const running = steps();

@@ -19,7 +19,7 @@ import {
   textOf,
   type Transaction,
 } from "./sql_database.ts";
-import type { ClaimDialect } from "./sql_wal_claims.ts";
+import type { SqlDialect } from "./sql_dialect.ts";
 
 const STATUSES: ReadonlySet<string> = new Set<DeleteTaskStatus>([
   "pending",
@@ -37,10 +37,10 @@ const RAN_OUT = "attempts ended without a word: the compactors that ran it were 
 
 export class SqlDeleteLedger implements DeleteLedger {
   readonly #database: SqlDatabase;
-  readonly #dialect: Pick<ClaimDialect, "nowMs">;
+  readonly #dialect: Pick<SqlDialect, "nowMs">;
 
   /** Closes `database` with it. */
-  constructor(database: SqlDatabase, dialect: Pick<ClaimDialect, "nowMs">) {
+  constructor(database: SqlDatabase, dialect: Pick<SqlDialect, "nowMs">) {
     this.#database = database;
     this.#dialect = dialect;
   }

@@ -5,8 +5,8 @@
  */
 
 import { laneName } from "../event/tenant.ts";
-import { type Clock, SystemClock } from "../os/clock.ts";
 import { integerOf, sql, type SqlDatabase, textOf, type Transaction } from "./sql_database.ts";
+import type { SqlDialect } from "./sql_dialect.ts";
 import type {
   ClaimGrant,
   ClaimRequest,
@@ -16,39 +16,15 @@ import type {
   WalClaims,
 } from "./wal_claims.ts";
 
-/** What the two databases say differently. */
-export interface ClaimDialect {
-  /** Expression of the time in Unix milliseconds. */
-  nowMs(): string;
-  /** A FROM item with a column `value`: the texts of the JSON array `$n`. */
-  texts(n: number): string;
-}
-
-/** The server's clock: claimants on several machines go by one. */
-export const POSTGRES_NOW_MS = "CAST(extract(epoch FROM clock_timestamp()) * 1000 AS BIGINT)";
-
-export const POSTGRES_CLAIMS: ClaimDialect = {
-  nowMs: () => POSTGRES_NOW_MS,
-  texts: (n) => `json_array_elements_text($${n}::json) AS each(value)`,
-};
-
-/** SQLite's clock is the machine's, which all claimants share. */
-export function sqliteClaims(clock: Clock = new SystemClock()): ClaimDialect {
-  return {
-    nowMs: () => String(Math.floor(clock.nowMs())),
-    texts: (n) => `json_each($${n})`,
-  };
-}
-
 const RAN_OUT = "claims ended without a commit or a word: the drains that took it were stopped, " +
   "or ran out of time or memory";
 
 export class SqlWalClaims implements WalClaims {
   readonly #database: SqlDatabase;
-  readonly #dialect: ClaimDialect;
+  readonly #dialect: SqlDialect;
 
   /** Closes `database` with it. */
-  constructor(database: SqlDatabase, dialect: ClaimDialect) {
+  constructor(database: SqlDatabase, dialect: SqlDialect) {
     this.#database = database;
     this.#dialect = dialect;
   }

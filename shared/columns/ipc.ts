@@ -36,6 +36,18 @@ const END_OF_STREAM = new Uint8Array([0xff, 0xff, 0xff, 0xff, 0, 0, 0, 0]);
  * they are written. The time range of an empty batch is 0 to 0.
  */
 export function encodeBatch(batch: ColumnBatch): EncodedBatch {
+  const range = timestampRangeOf(batch);
+  return {
+    schema: batch.schema,
+    rows: batch.rows,
+    timestampNsMin: range.min,
+    timestampNsMax: range.max,
+    ...encodeColumns(batch),
+  };
+}
+
+/** The same message of any batch, also of one without time columns. */
+export function encodeColumns(batch: ColumnBatch): Pick<EncodedBatch, "pieces" | "byteLength"> {
   const pieces: Uint8Array[] = [PADDING];
   const buffers: number[] = [];
   let bodyBytes = 0;
@@ -59,15 +71,7 @@ export function encodeBatch(batch: ColumnBatch): EncodedBatch {
   });
   const metadata = batchMetadata(batch, buffers, bodyBytes);
   pieces[0] = metadata;
-  const range = timestampRangeOf(batch);
-  return {
-    schema: batch.schema,
-    rows: batch.rows,
-    timestampNsMin: range.min,
-    timestampNsMax: range.max,
-    pieces,
-    byteLength: metadata.byteLength + bodyBytes,
-  };
+  return { pieces, byteLength: metadata.byteLength + bodyBytes };
 }
 
 /** An Arrow IPC stream: the schema, the batches in order, the end marker. */

@@ -6,6 +6,8 @@
  * name paths, so it never leaves the engine as it is (`fault_error.ts`).
  */
 
+import type { RunProgress } from "./types.ts";
+
 export interface DriverOptions {
   /** Absolute directories that statements may read; everything else is out of reach. */
   readonly readableDirs: readonly string[];
@@ -47,8 +49,8 @@ export interface EngineConnection {
   explain(sql: string): Promise<string>;
   /** Rows of a statement whose one column is a text that is never NULL, a chunk at a time. */
   rows(sql: string): AsyncIterable<TextChunk>;
-  /** Rows that the statement running now took from its sources so far; 0 when none runs. */
-  rowsProcessed(): number;
+  /** What the statement running now did so far; no rows when none runs. */
+  progress(): RunProgress;
   /** Stops what the connection runs. */
   interrupt(): void;
   /** What the statement that was last run to its end measured; undefined when that is not known. */

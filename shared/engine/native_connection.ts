@@ -20,6 +20,7 @@ import { type ChunkBinding, chunkBytes } from "./chunk_bytes.ts";
 import { KeptStatements } from "./kept_statements.ts";
 import { type ProfileNode, runProfileOf } from "./run_profile.ts";
 import { NOT_AT_HAND, quoteName } from "./statement_text.ts";
+import type { RunProgress } from "./types.ts";
 
 export interface ConnectionHooks {
   /** Reads the profile that the database wrote last. */
@@ -131,8 +132,11 @@ export class NativeConnection implements EngineConnection {
     this.#measured = true;
   }
 
-  rowsProcessed(): number {
-    return this.#closed ? 0 : Number(this.native.progress.rows_processed);
+  progress(): RunProgress {
+    if (this.#closed) return { rows: 0, percent: undefined };
+    const { rows_processed, percentage } = this.native.progress;
+    const percent = percentage <= 0 ? undefined : Math.min(percentage, 100);
+    return { rows: Number(rows_processed), percent };
   }
 
   interrupt(): void {

@@ -54,6 +54,11 @@ export interface EngineOptions {
   readonly objectCacheMeter?: ObjectCacheMeter;
   /** Asked which rows of a data file a statement can need; default: none is, so that files are read whole. */
   readonly indexes?: RowIndexes;
+  /**
+   * Rows that a newest-first statement with a filter is tried out on before it runs, and a quarter of the smallest table
+   * where that is done; default: those of a row group.
+   */
+  readonly probedRows?: number;
   /** Default: one per core. */
   readonly threads?: number;
   /** Default: by the number of cores, `fan_in.ts`. */
@@ -103,6 +108,7 @@ export async function openEngine(options: EngineOptions): Promise<Engine> {
         : { caches: new HotCaches({ wal }), files, dir: deltaDir },
       dataFiles: dataFilesOf(options, objectDir),
       indexes: options.indexes,
+      probedRows: options.probedRows,
       statements: new StatementCache(),
       hidden: new Set(options.hiddenTables),
       fanIn: {

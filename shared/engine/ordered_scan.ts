@@ -19,6 +19,7 @@ import type { ParquetFooter } from "../parquet/footer.ts";
 import { isBareSelect } from "./default_order.ts";
 import { FOOTER_READS_MAX, ORDERED_ROWS_MAX } from "./limits.ts";
 import { deltaPart, filePart, type RowRange, type ScanPart, type TablePlan } from "./plan.ts";
+import { isSteady } from "./pruning/steady.ts";
 import { integerConstant, nodeAt, nodesAt, textAt, type TreeNode, walk } from "./syntax_tree.ts";
 import { onlyTimeBounds, timeColumn } from "./time_bounds.ts";
 import type { ScanOrdering } from "./types.ts";
@@ -33,6 +34,8 @@ export interface OrderedRequest {
 export interface OrderRefusal {
   readonly ordering: ScanOrdering;
   readonly direction?: OrderedRequest["direction"];
+  /** Rows wanted of a `filtered` statement whose filter can be tried out beforehand (`pruning/nearest_rows.ts`). */
+  readonly rows?: number;
 }
 
 /** What the statement asks in order, or why the scan does not stream in order. */
@@ -50,10 +53,12 @@ export function orderedRequest(root: TreeNode): OrderedRequest | OrderRefusal {
   if (direction !== "newest" && direction !== "oldest") return { ordering: direction };
   const where = nodeAt(root, "where_clause");
   const clockLower = direction === "newest";
-  if (where !== undefined && !onlyTimeBounds(where, table, { clockLower })) {
-    return { ordering: "filtered", direction };
-  }
   const rows = rowsOf(modifiers);
+  if (where !== undefined && !onlyTimeBounds(where, table, { clockLower })) {
+    const isTriable = rows !== undefined && rows <= ORDERED_ROWS_MAX &&
+      isSteady(where, table, { clockLower });
+    return { ordering: "filtered", direction, ...(isTriable ? { rows } : {}) };
+  }
   return rows === undefined || rows > ORDERED_ROWS_MAX
     ? { ordering: "no_bounds", direction }
     : { direction, rows };

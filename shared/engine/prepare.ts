@@ -1,6 +1,7 @@
 /** From a request to a statement that can run: parse, gate, plan, relations. README.md tells the whole way. */
 
 import { present } from "../base/assert.ts";
+import type { DataFile } from "../iceberg/types.ts";
 import type { IcebergReader } from "../iceberg/iceberg_reader.ts";
 import type { DataFileLease, DataFiles } from "./data_files.ts";
 import type { StatementCache } from "./statement_cache.ts";
@@ -17,6 +18,7 @@ import {
   type FanIn,
   newestFirst,
   orderedParts,
+  type OrderedRequest,
   orderedRequest,
   wantsNoOrder,
 } from "./ordered_scan.ts";
@@ -29,7 +31,8 @@ import { decodePin, encodePin } from "./snapshot_pin.ts";
 import { nameTables, type TableName } from "./table_names.ts";
 import { type PruneDeps, pruneTable } from "./pruning/prune_table.ts";
 import type { RowIndexes } from "./pruning/row_index.ts";
-import type { Predicate } from "./pruning/predicate.ts";
+import { narrowNearest } from "./pruning/narrow_nearest.ts";
+import { ALL, type Predicate } from "./pruning/predicate.ts";
 import { tablePredicates } from "./pruning/table_predicates.ts";
 import { untilAborted } from "./until_aborted.ts";
 import { type BoundsConnection, timeBounds } from "./time_bounds.ts";
@@ -41,6 +44,8 @@ export interface PrepareDeps extends PlanSource {
   readonly dataFiles: DataFiles;
   /** undefined: only bounds of columns leave files out. */
   readonly indexes: RowIndexes | undefined;
+  /** As `NarrowDeps` has it. */
+  readonly probedRows: number | undefined;
   readonly statements: StatementCache;
   readonly fanIn: FanIn;
   readonly nowMs: () => number;
@@ -55,6 +60,8 @@ export interface Prepared {
   readonly statement: Statement;
   readonly explain: boolean;
   readonly plan: Plan;
+  /** `plan` as it is run: the connection may be asked first which part of it can matter. */
+  readonly narrowed: () => Promise<Plan>;
   readonly cost: Cost;
   readonly columns: readonly DescribedColumn[];
   readonly ordering: ScanOrdering;
@@ -111,13 +118,21 @@ export async function prepareStatement(
       applyDefaultOrder(statement.root, request.rowsMax);
     // The order added may name columns that the statement did not.
     const tables = defaultOrderApplied ? projectedAnew(planned.tables, statement) : planned.tables;
-    const pruned = await pruneTables(tables, predicates, {
+    const single = singleTable(statement, references, tables);
+    const wanted = single === undefined ? undefined : orderedRequest(statement.root);
+    const nearest = nearestRequest(wanted);
+    const pruneDeps = {
       indexes: deps.indexes,
       store: data.indexStore,
-      path: (file) => data.path(file),
-      footer: (file) => data.footer(file),
+      path: (file: DataFile) => data.path(file),
+      footer: (file: DataFile) => data.footer(file),
       nowMs: deps.nowMs,
       signal: deadline.signal,
+    };
+    const pruned = await pruneTables(tables, predicates, {
+      ...pruneDeps,
+      // Then they are asked of as few files as are needed, when it runs.
+      indexes: nearest === undefined ? deps.indexes : undefined,
     });
     const ordered = await order(
       { statement, references, tables: pruned, complete: bounds.complete },
@@ -132,14 +147,29 @@ export async function prepareStatement(
       relations: relationsOf(names, planned.tables, ({ schema }) => emptySql(schema.columns)),
     });
     deadline.check();
+    const relations = (plan: Plan) => relationsOf(names, plan.tables, relationSql);
+    const plan = request.snapshot === undefined
+      ? ordered.plan
+      : { ...ordered.plan, pin: encodePin(ordered.plan.tables) };
+    const narrowed = async () => {
+      if (nearest === undefined || single === undefined) return plan;
+      const predicate = predicates.get(single.name) ?? ALL;
+      const asked = { statement, wanted: nearest, predicate, relations };
+      const narrowing = narrowNearest(present(plan.tables[0]), asked, {
+        ...pruneDeps,
+        connection: { ...known, texts: (sql) => connection.texts(sql) },
+        bring: (probed) => data.bring(probed),
+        probedRows: deps.probedRows,
+      });
+      return { ...plan, tables: [await untilAborted(narrowing, deadline.signal)] };
+    };
     return {
       sql,
-      relations: (plan) => relationsOf(names, plan.tables, relationSql),
+      relations,
       statement,
       explain: statement.explain,
-      plan: request.snapshot === undefined
-        ? ordered.plan
-        : { ...ordered.plan, pin: encodePin(ordered.plan.tables) },
+      plan,
+      narrowed,
       cost: costOf(ordered.plan, generatedRows(statement.root)),
       columns,
       ordering: ordered.ordering,
@@ -220,10 +250,8 @@ async function order(
   { data, fanIn }: { readonly data: DataFileLease; readonly fanIn: FanIn },
 ): Promise<{ readonly plan: Plan; readonly ordering: ScanOrdering }> {
   const wanted = orderedRequest(statement.root);
-  const [table] = tables;
-  const single = references.length === 1 && countTables(statement.root) === 1 &&
-    references[0]?.node === statement.root["from_table"];
-  if (table === undefined || !single) return { plan: { tables }, ordering: "no_sort_order" };
+  const table = singleTable(statement, references, tables);
+  if (table === undefined) return { plan: { tables }, ordering: "no_sort_order" };
   if (wantsNoOrder(statement.root)) return { plan: { tables }, ordering: unordered(table) };
   if (table.orderRefusal !== undefined) return { plan: { tables }, ordering: table.orderRefusal };
   const narrowed = (changes: Partial<TablePlan>) => ({ tables: [{ ...table, ...changes }] });
@@ -242,6 +270,26 @@ async function order(
   });
   if (parts === undefined) return { plan: { tables }, ordering };
   return { plan: narrowed({ parts, ordered: true }), ordering };
+}
+
+/** The table that is all that the statement's outermost SELECT, and no other, reads. */
+function singleTable(
+  { root }: Statement,
+  references: readonly TableReference[],
+  [table]: readonly TablePlan[],
+): TablePlan | undefined {
+  const isSingle = references.length === 1 && countTables(root) === 1 &&
+    references[0]?.node === root["from_table"];
+  return isSingle ? table : undefined;
+}
+
+/** Which of its filter's rows a statement wants first, where that can be tried out beforehand. */
+function nearestRequest(
+  wanted: ReturnType<typeof orderedRequest> | undefined,
+): OrderedRequest | undefined {
+  if (wanted === undefined || !("ordering" in wanted)) return undefined;
+  const { direction, rows } = wanted;
+  return direction === undefined || rows === undefined ? undefined : { direction, rows };
 }
 
 /** What a scan that nobody wants in order could tell of its order. */

@@ -20,7 +20,9 @@ import type {
   PreparedQuery,
   ResultChunk,
   ResultColumn,
+  RowShape,
   RunningQuery,
+  RunProgress,
   ServedBy,
   Stats,
 } from "./types.ts";
@@ -73,7 +75,7 @@ export class PreparedStatement implements PreparedQuery {
     if (this.prepared.explain) return new ExplainRun(this, this.prepared);
     const { nowMs } = this.options;
     const startMs = nowMs();
-    const plan = await this.prepared.data.bring(this.prepared.plan);
+    const plan = await this.prepared.data.bring(await this.prepared.narrowed());
     return new StatementRun({ ...this.prepared, plan }, this.options, nowMs() - startMs);
   }
 
@@ -102,7 +104,7 @@ function explainedText({ sql, relations, plan }: Prepared): StatementText {
  * the speed. A stream can do without: whoever takes its rows stops taking. Records cannot, because their `stats` come
  * from a run that ended by itself.
  */
-function limitFor(shape: "arrays" | "objects", rowsMax: number): number | undefined {
+function limitFor(shape: RowShape, rowsMax: number): number | undefined {
   return shape === "objects" && rowsMax >= UNLIMITED_ROWS_MIN ? undefined : rowsMax + 1;
 }
 
@@ -122,7 +124,7 @@ class StatementRun implements RunningQuery {
     this.#collectMs = bringMs;
   }
 
-  async *chunks(shape: "arrays" | "objects"): AsyncGenerator<ResultChunk> {
+  async *chunks(shape: RowShape): AsyncGenerator<ResultChunk> {
     const { connection, deadline, rowsMax, rowsScannedMax, nowMs } = this.options;
     const { relations, plan, columns } = this.prepared;
     const { sql, linesBefore } = renderingSql(this.prepared.sql, {
@@ -152,6 +154,10 @@ class StatementRun implements RunningQuery {
       throw faultError(told, { linesBefore });
     }
     this.#profile = await connection.profile();
+  }
+
+  progress(): RunProgress {
+    return this.options.connection.progress();
   }
 
   /** The chunk, with the time that bringing its bytes takes counted. */
@@ -196,9 +202,13 @@ class ExplainRun implements RunningQuery {
     private readonly prepared: Prepared,
   ) {}
 
-  async *chunks(shape: "arrays" | "objects"): AsyncGenerator<ResultChunk> {
+  progress(): RunProgress {
+    return { rows: 0, percent: undefined };
+  }
+
+  async *chunks(shape: RowShape): AsyncGenerator<ResultChunk> {
     const plan = await this.statement.explain();
-    const row = utf8(JSON.stringify(shape === "arrays" ? [plan] : { plan }) + ROW_ENDS[shape]);
+    const row = utf8(JSON.stringify(shape === "objects" ? { plan } : [plan]) + ROW_ENDS[shape]);
     yield { rowCount: 1, bytes: (rows = 1) => row.subarray(0, rows * row.byteLength) };
   }
 

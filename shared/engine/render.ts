@@ -19,11 +19,14 @@
 
 import type { DescribedColumn, EngineType, Relation } from "./driver.ts";
 import { quoteText, type StatementText, statementText } from "./statement_text.ts";
-
-export type RowShape = "arrays" | "objects";
+import type { RowShape } from "./types.ts";
 
 /** What ends each row's text. No row holds a line feed of its own: JSON escapes it. */
-export const ROW_ENDS: Readonly<Record<RowShape, string>> = { arrays: ",", objects: "\n" };
+export const ROW_ENDS: Readonly<Record<RowShape, string>> = {
+  arrays: ",",
+  array_lines: ",\n",
+  objects: "\n",
+};
 
 /** A statement with one column: the rows of `sql` as JSON texts with their ends. */
 export function renderingSql(
@@ -40,11 +43,13 @@ export function renderingSql(
   const { relations, columns, shape, rowsMax } = options;
   const names = columns.map((_, i) => `c${i}`);
   const values = columns.map((column, i) => jsonTextSql(`r.c${i}`, column.type));
-  const row = shape === "arrays" ? arrayTextSql(values, `]${ROW_ENDS.arrays}`) : objectTextSql(
-    uniqueNames(columns.map((column) => column.name)),
-    values,
-    `}${ROW_ENDS.objects}`,
-  );
+  const row = shape === "objects"
+    ? objectTextSql(
+      uniqueNames(columns.map((column) => column.name)),
+      values,
+      `}${ROW_ENDS.objects}`,
+    )
+    : arrayTextSql(values, `]${ROW_ENDS[shape]}`);
   const limit = rowsMax === undefined ? "" : ` LIMIT ${rowsMax}`;
   return statementText(sql, {
     relations,

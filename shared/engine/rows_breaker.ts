@@ -27,7 +27,7 @@ export function breakOnRows(
   { rowsScannedMax, rowsPlanned }: RowsAllowed,
 ): void {
   deadline.guard(() => {
-    const rows = connection.rowsProcessed();
+    const { rows } = connection.progress();
     return rows > rowsScannedMax + rowsPlanned ? rowsExceeded(rows, rowsScannedMax) : undefined;
   });
 }

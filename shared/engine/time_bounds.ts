@@ -101,7 +101,8 @@ function boundable(from: TreeNode): TreeNode[] {
     .flatMap((side) => side === undefined ? [] : boundable(side));
 }
 
-function conjuncts(where: TreeNode): readonly TreeNode[] {
+/** What a condition is the AND of. */
+export function conjuncts(where: TreeNode): readonly TreeNode[] {
   if (textAt(where, "type") !== "CONJUNCTION_AND") return [where];
   return nodesAt(where, "children").flatMap(conjuncts);
 }

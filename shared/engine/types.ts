@@ -101,12 +101,24 @@ export interface RunningQuery extends AsyncDisposable {
   readonly approximation?: Readonly<Record<string, unknown>>;
   /**
    * Result rows as JSON text, a chunk at a time, produced as fast as they are taken. `arrays`: `[1,"a"],`
-   * per row, with its comma, and one row past `rowsMax` at most; `objects`: `{"a":1}` and a line feed per row,
-   * and maybe many more rows: whoever takes them stops.
+   * per row, with its comma, and one row past `rowsMax` at most; `array_lines`: the same with a line feed behind
+   * each comma, the only ones; `objects`: `{"a":1}` and a line feed per row, and maybe many more rows: whoever takes
+   * them stops.
    */
-  chunks(shape: "arrays" | "objects"): AsyncIterable<ResultChunk>;
+  chunks(shape: RowShape): AsyncIterable<ResultChunk>;
+  /** What the run did so far. */
+  progress(): RunProgress;
   /** Complete once `chunks` is exhausted. */
   stats(): Promise<Stats>;
+}
+
+export type RowShape = "arrays" | "array_lines" | "objects";
+
+export interface RunProgress {
+  /** Rows that it took from its sources. */
+  readonly rows: number;
+  /** The SQL engine's guess, 0 to 100; undefined while it has none. */
+  readonly percent: number | undefined;
 }
 
 export interface ResultColumn {

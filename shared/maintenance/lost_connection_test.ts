@@ -8,7 +8,8 @@ import type { Catalog } from "../catalog/catalog.ts";
 import { openPostgresCatalog } from "../catalog/postgres_catalog.ts";
 import { PostgresPool } from "../catalog/postgres_pool.ts";
 import { PostgresDatabase } from "../catalog/sql_database.ts";
-import { POSTGRES_CLAIMS, SqlWalClaims } from "../catalog/sql_wal_claims.ts";
+import { POSTGRES_DIALECT } from "../catalog/sql_dialect.ts";
+import { SqlWalClaims } from "../catalog/sql_wal_claims.ts";
 import type { WalClaims } from "../catalog/wal_claims.ts";
 import { IcebergReader } from "../iceberg/iceberg_reader.ts";
 import { SystemClock } from "../os/clock.ts";
@@ -106,7 +107,7 @@ class Lab implements AsyncDisposable {
     const direct = await openPostgresCatalog({ uri });
     const catalog = await openPostgresCatalog({ uri: through });
     const pool = new PostgresPool({ uri, readOnly: false });
-    const claims = new SqlWalClaims(new PostgresDatabase(pool), POSTGRES_CLAIMS);
+    const claims = new SqlWalClaims(new PostgresDatabase(pool), POSTGRES_DIALECT);
     return new Lab(proxy, catalog, direct, claims, { withClaims, leaseMs });
   }
 

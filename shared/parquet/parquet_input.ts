@@ -6,7 +6,7 @@
 import { assert } from "../base/assert.ts";
 import { OperatingError } from "../base/errors.ts";
 import type { ColumnBatch, EncodedBatch } from "../columns/batch.ts";
-import { encodeBatch, encodeSchemaMessage } from "../columns/ipc.ts";
+import { encodeColumns, encodeSchemaMessage } from "../columns/ipc.ts";
 import type { TableSchema } from "../event/schema.ts";
 
 /** Bytes of batches that one file takes at most. WASM memory has 4 GiB. */
@@ -25,7 +25,8 @@ export function parquetInput(
   schema: TableSchema,
 ): ParquetInput {
   for (const batch of batches) assertSameColumns(batch.schema, schema);
-  const encoded = batches.filter((batch) => batch.rows > 0).map(encodeBatch);
+  const filled = batches.filter((batch) => batch.rows > 0);
+  const encoded = filled.map(encodeColumns);
   const schemaMessage = encodeSchemaMessage(schema);
   const stream = new Uint8Array(
     schemaMessage.byteLength + inputBytesOf(encoded) + END_OF_STREAM.byteLength,
@@ -39,10 +40,10 @@ export function parquetInput(
     }
   }
   stream.set(END_OF_STREAM, at);
-  return { stream, rows: encoded.reduce((sum, batch) => sum + batch.rows, 0) };
+  return { stream, rows: filled.reduce((sum, batch) => sum + batch.rows, 0) };
 }
 
-function inputBytesOf(batches: readonly EncodedBatch[]): number {
+function inputBytesOf(batches: readonly Pick<EncodedBatch, "byteLength">[]): number {
   const bytes = batches.reduce((sum, batch) => sum + batch.byteLength, 0);
   if (bytes <= PARQUET_INPUT_BYTES_MAX) return bytes;
   throw new OperatingError(

@@ -9,7 +9,8 @@ import { compressors } from "hyparquet-compressors";
 import { OperatingError } from "../base/errors.ts";
 import type { Catalog } from "../catalog/catalog.ts";
 import { SqliteDatabase } from "../catalog/sql_database.ts";
-import { sqliteClaims, SqlWalClaims } from "../catalog/sql_wal_claims.ts";
+import { sqliteDialect } from "../catalog/sql_dialect.ts";
+import { SqlWalClaims } from "../catalog/sql_wal_claims.ts";
 import { openSqliteCatalog } from "../catalog/sqlite_catalog.ts";
 import type { WalClaims } from "../catalog/wal_claims.ts";
 import { encodeBatch, encodeSchemaMessage } from "../columns/ipc.ts";
@@ -137,7 +138,7 @@ export function lostCall(call: string): OperatingError {
 }
 
 function claimsAt(path: string, clock: FakeClock): WalClaims {
-  return new SqlWalClaims(new SqliteDatabase(path, { busyTimeoutMs: 2_000 }), sqliteClaims(clock));
+  return new SqlWalClaims(new SqliteDatabase(path, { busyTimeoutMs: 2_000 }), sqliteDialect(clock));
 }
 
 /** A sealed segment of `numbers`. */

@@ -9,7 +9,7 @@ import type { Catalog } from "../catalog/catalog.ts";
 import type { DeleteLedger, DeleteTask, NewDeleteTask } from "../catalog/delete_ledger.ts";
 import { SqliteDatabase } from "../catalog/sql_database.ts";
 import { SqlDeleteLedger } from "../catalog/sql_delete_ledger.ts";
-import { sqliteClaims } from "../catalog/sql_wal_claims.ts";
+import { sqliteDialect } from "../catalog/sql_dialect.ts";
 import { openSqliteCatalog } from "../catalog/sqlite_catalog.ts";
 import { batchOfRows, rowsOf } from "../columns/rows.ts";
 import { INLINE_DERIVER } from "../derived/deriver.ts";
@@ -130,7 +130,7 @@ export class DeleteLab implements AsyncDisposable {
     });
     const catalog = await openSqliteCatalog({ path, clock });
     const database = new SqliteDatabase(path, { busyTimeoutMs: 2_000 });
-    const ledger = new SqlDeleteLedger(database, sqliteClaims(clock));
+    const ledger = new SqlDeleteLedger(database, sqliteDialect(clock));
     const isBorrowed = matcher !== undefined;
     await files.mkdir(`${dir}/scratch`);
     return new DeleteLab({ dir, clock, matcher: opened, isBorrowed, catalog, ledger }, seed);

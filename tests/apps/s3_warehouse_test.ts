@@ -74,3 +74,26 @@ Deno.test({
     assert.equal(await forced, false, "not committed, and not acknowledged as if it were");
   },
 });
+
+Deno.test({
+  name: "A role with the wrong credentials says which object was denied, and never what they are",
+  async fn() {
+    await using s3 = await S3Process.start();
+    const secret = "not-the-secret-of-this-store";
+    await using stack = await Stack.start({
+      warehouseUrl: "s3://warehouse/x",
+      env: { ...s3.environment, AWS_ACCESS_KEY_ID: "NOBODY", AWS_SECRET_ACCESS_KEY: secret },
+      rollAgeSecs: 1,
+    });
+    const forced = stack.sendLogs(["kept"], { commit: "force" });
+    await new Promise((resolve) => setTimeout(resolve, 3_000));
+    assert.deepEqual((await stack.sql("SELECT raw FROM events")).rows, [["kept"]], "of the WAL");
+    const said = await stack.stop("compactor");
+    assert.match(said, /s3:\/\/warehouse\/x.*InvalidAccessKeyId.*check AWS_ACCESS_KEY_ID/s);
+    const ingestSaid = await stack.kill("ingest");
+    assert.equal(await forced, false, "not committed, and not acknowledged as if it were");
+    for (const text of [said, ingestSaid, await stack.stop("query")]) {
+      assert.ok(!text.includes(secret) && !text.includes("NotCapable"), text);
+    }
+  },
+});

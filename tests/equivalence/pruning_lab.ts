@@ -44,7 +44,7 @@ export class PruningLab implements AsyncDisposable {
 
   static async open(
     random: SeededRandom,
-    engine: Pick<EngineOptions, "indexes">,
+    engine: Pick<EngineOptions, "indexes" | "probedRows">,
   ): Promise<PruningLab> {
     const lab = await EngineLab.open({ wal: true, engine });
     for (const [schema, then] of STAGES) {

@@ -75,6 +75,10 @@ const PROMISED: readonly (readonly [Role, flag: string, env: string | null, valu
   ["query", "tls-key", "SVC_QUERY_TLS_KEY", undefined],
   ["query", "query-rate-per-sec", "SVC_QUERY_RATE_PER_SEC", 0],
   ["query", "max-rows", "SVC_QUERY_MAX_ROWS", 1_000_000],
+  ["query", "jobs-postgres-uri", "SVC_JOBS_POSTGRES_URI", undefined],
+  ["query", "jobs-cancel-poll-secs", "SVC_JOBS_CANCEL_POLL_SECS", 2],
+  ["query", "jobs-owner-lease-secs", "SVC_JOBS_OWNER_LEASE_SECS", 120],
+  ["query", "jobs-ownerless-grace-secs", "SVC_JOBS_OWNERLESS_GRACE_SECS", 86_400],
 ];
 
 for (const [role, flag, env, value] of PROMISED) {

@@ -82,7 +82,10 @@ const EXPECTED: Readonly<Record<Role, Expectation>> = {
       ["remove", `${data}/query-cache/spill`],
       ["write", `${data}/warehouse/svc/query_audit/new.parquet`],
       ["remove", `${data}/warehouse/svc/query_audit/new.parquet`],
+      ["write", `${data}/warehouse/svc/job_results/new.parquet`],
+      ["remove", `${data}/warehouse/svc/job_results/new.parquet`],
       ["write", `${data}/warehouse/catalog.db`],
+      ["write", `${data}/warehouse/jobs.db`],
       ["read", PACKAGE_FILE],
       ["ffi", LIBRARY],
       ["env", "SVC_QUERY_MAX_ROWS"],
@@ -96,6 +99,9 @@ const EXPECTED: Readonly<Record<Role, Expectation>> = {
       ["write", `${data}/warehouse/svc/events.parquet`],
       ["write", `${data}/warehouse/svc/query_audit.parquet`],
       ["write", `${data}/warehouse/other/query_audit/new.parquet`],
+      ["write", `${data}/warehouse/other/job_results/new.parquet`],
+      ["write", `${data}/warehouse/svc/job_results.parquet`],
+      ["write", `${data}/warehouse/jobs.db-wal`],
       ["write", `${data}/warehouse/catalog.db-wal`],
       ["write", `${data}/warehouse/catalog.db-shm`],
     ],
@@ -287,23 +293,35 @@ for (const [args, env, services] of WAREHOUSES) {
 }
 
 const CATALOG_FILE = "/d/warehouse/catalog.db";
+const JOBS_FILE = "/d/warehouse/jobs.db";
+const RESULTS = "/d/warehouse/svc/job_results";
+const ACME_RESULTS = "/d/warehouse/acme/job_results";
 
 const QUERY_WRITES: readonly [
   args: readonly string[],
   env: Readonly<Record<string, string>>,
   places: readonly string[],
 ][] = [
-  [[], {}, ["/d/warehouse/svc/query_audit", CATALOG_FILE]],
+  [[], {}, ["/d/warehouse/svc/query_audit", RESULTS, CATALOG_FILE, JOBS_FILE]],
   [["--tenant-namespace", "acme"], { SVC_TENANT_NAMESPACE: "other" }, [
     "/d/warehouse/acme/query_audit",
+    ACME_RESULTS,
     CATALOG_FILE,
+    JOBS_FILE,
   ]],
   [[], { SVC_TENANT_NAMESPACE: "acme", SVC_CATALOG_URI: "postgres://h/d" }, [
     "/d/warehouse/acme/query_audit",
+    ACME_RESULTS,
   ]],
-  [["--audit-disabled"], {}, [CATALOG_FILE]],
-  [[], { SVC_QUERY_AUDIT_DISABLED: "true", SVC_CATALOG_URI: "postgres://h/d" }, []],
-  [[], { SVC_QUERY_AUDIT_DISABLED: "no" }, ["/d/warehouse/svc/query_audit", CATALOG_FILE]],
+  [["--audit-disabled"], {}, [RESULTS, CATALOG_FILE, JOBS_FILE]],
+  [["--audit-disabled", "--jobs-postgres-uri=postgres://h/d"], {}, [RESULTS, CATALOG_FILE]],
+  [[], { SVC_QUERY_AUDIT_DISABLED: "true", SVC_CATALOG_URI: "postgres://h/d" }, [RESULTS]],
+  [[], { SVC_QUERY_AUDIT_DISABLED: "no" }, [
+    "/d/warehouse/svc/query_audit",
+    RESULTS,
+    CATALOG_FILE,
+    JOBS_FILE,
+  ]],
 ];
 
 for (const [args, env, written] of QUERY_WRITES) {
@@ -317,6 +335,18 @@ for (const [args, env, written] of QUERY_WRITES) {
     },
   });
 }
+
+Deno.test({
+  name: "placesOf lets the query server alone reach the database of --jobs-postgres-uri",
+  fn() {
+    const env = { SVC_JOBS_POSTGRES_URI: "postgres://svc:secret@jobs.example/svc" };
+    for (const role of ROLES) {
+      const places = placesOf(role, { dataDir: "/d", root: "/r", env });
+      assert.deepEqual(places.services, role === "query" ? ["jobs.example:5432"] : [], role);
+      assert.deepEqual(places.environment, role === "query" ? ["SVC_*", "PG*"] : ["SVC_*"]);
+    }
+  },
+});
 
 Deno.test({
   name: "placesOf takes files and services from the environment where no flag names them",
@@ -392,7 +422,14 @@ async function probe(
 
 async function makeData(): Promise<string> {
   const data = await Deno.makeTempDir({ prefix: "svc-permissions-" });
-  for (const folder of ["wal", "warehouse/svc/query_audit", "query-cache", "compactor-scratch"]) {
+  const folders = [
+    "wal",
+    "warehouse/svc/query_audit",
+    "warehouse/svc/job_results",
+    "query-cache",
+    "compactor-scratch",
+  ];
+  for (const folder of folders) {
     await Deno.mkdir(`${data}/${folder}`, { recursive: true });
   }
   for (const file of ["secret", "wal/kept", "warehouse/kept.parquet", "warehouse/catalog.db"]) {

@@ -81,9 +81,11 @@ async function lookUp(
 export function prunedPlan(
   plan: TablePlan,
   files: readonly DataFile[],
-  { selections, path }: {
+  { selections, path, delta = plan.parts.filter(({ origin }) => origin === "delta") }: {
     readonly selections: ReadonlyMap<DataFile, FileSelection>;
     readonly path: (file: DataFile) => string;
+    /** What is read of the WAL; default: all of it. */
+    readonly delta?: readonly ScanPart[];
   },
 ): TablePlan {
   const own = files.map((file) =>
@@ -92,12 +94,10 @@ export function prunedPlan(
   const limited = limitParts(own);
   return {
     ...plan,
-    parts: [
-      ...limited.flatMap(({ parts }) => parts),
-      ...plan.parts.filter(({ origin }) => origin === "delta"),
-    ],
+    parts: [...limited.flatMap(({ parts }) => parts), ...delta],
     pruned: {
-      files: limited.filter(({ parts }) => parts.length === 0).length,
+      files:
+        limited.filter(({ whole, rowGroupsPruned }) => rowGroupsPruned === whole.rowGroups).length,
       rowGroups: limited.reduce((sum, one) => sum + one.rowGroupsPruned, 0),
     },
   };

@@ -7,7 +7,7 @@
  */
 
 import type { RowSet } from "../../derived/rows/row_query.ts";
-import type { ScanPart } from "../plan.ts";
+import type { RowRange, ScanPart } from "../plan.ts";
 
 /** Rows [firstRow, firstRow + rows) of a file. */
 export interface RowGroupRows {
@@ -46,6 +46,20 @@ export function selectedParts(
     case "rows":
       return ofRuns(whole, groups, runsOfRows(rowSet.rows, groups));
   }
+}
+
+/** What of a part lies in `range`; undefined when nothing does. The row groups that it touches are counted anew by the caller. */
+export function clipped(part: ScanPart, range: RowRange): ScanPart | undefined {
+  const own = part.range ?? { first: 0, end: part.rows };
+  const first = Math.max(own.first, range.first);
+  const end = Math.min(own.end, range.end);
+  if (first >= end) return undefined;
+  if (first === own.first && end === own.end) return part;
+  const { rowNumbers } = part;
+  if (rowNumbers === undefined) return { ...part, range: { first, end } };
+  const from = firstAtLeast(rowNumbers, first, 0);
+  const numbers = rowNumbers.subarray(from, firstAtLeast(rowNumbers, end, from));
+  return numbers.length === 0 ? undefined : { ...part, range: { first, end }, rowNumbers: numbers };
 }
 
 /** Neighbouring row groups [first, last], and which of their rows; undefined: all. */

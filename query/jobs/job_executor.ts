@@ -1,0 +1,118 @@
+/**
+ * The jobs that this server runs: their leases are renewed, their progress is stored, and those that ended elsewhere
+ * are stopped.
+ */
+
+import { getLogger } from "@logtape/logtape";
+import { messageOf } from "../../shared/base/errors.ts";
+import type { JobStore } from "../../shared/catalog/job_store.ts";
+import type { Clock } from "../../shared/os/clock.ts";
+import type { JobEnds } from "./job_ends.ts";
+import { JobRun, type JobRunDeps, type JobTask } from "./job_run.ts";
+
+/** Of the lease: two heartbeats may be lost. */
+const HEARTBEATS_PER_LEASE = 3;
+
+export interface JobExecutorDeps extends JobRunDeps {
+  readonly store: Pick<JobStore, "publish" | "renew" | "report">;
+  readonly ends: JobEnds;
+  readonly cancelPollMs: number;
+}
+
+export class JobExecutor implements AsyncDisposable {
+  readonly #deps: JobExecutorDeps;
+  readonly #clock: Clock;
+  readonly #stop = new AbortController();
+  readonly #runs = new Map<string, JobRun>();
+  readonly #ended = new Set<Promise<void>>();
+  readonly #loops: readonly Promise<void>[];
+  #looking: Promise<void> | undefined;
+
+  constructor(deps: JobExecutorDeps) {
+    this.#deps = deps;
+    this.#clock = deps.calls.clock;
+    deps.metrics.jobsRunning.readAtScrape(() => this.#runs.size, {});
+    this.#loops = [
+      this.#every(deps.leaseMs / HEARTBEATS_PER_LEASE, () => this.#renew()),
+      this.#every(deps.cancelPollMs, () => this.look()),
+    ];
+  }
+
+  get isStopping(): boolean {
+    return this.#stop.signal.aborted;
+  }
+
+  /** The run of a job, while it is here. */
+  run(id: string): JobRun | undefined {
+    return this.#runs.get(id);
+  }
+
+  /** Jobs whose leases this server keeps. */
+  get ids(): readonly string[] {
+    return [...this.#runs.keys(), ...this.#deps.writes.ids];
+  }
+
+  /** Begins a job whose row says that it is this server's. */
+  start(task: JobTask): void {
+    const run = new JobRun(task, this.#deps);
+    this.#runs.set(task.id, run);
+    const ended = run.run().finally(() => {
+      this.#runs.delete(task.id);
+      this.#ended.delete(ended);
+      this.#deps.ends.tell(task.id);
+    });
+    this.#ended.add(ended);
+    if (this.isStopping) run.stop("shutdown");
+  }
+
+  /** Stores the progress of every run and stops those whose job has ended; looks at once for whoever asks twice. */
+  look(): Promise<void> {
+    return this.#looking ??= this.#look().finally(() => this.#looking = undefined);
+  }
+
+  /** Stops all runs, and waits until their ends are stored or given up. */
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#stop.abort();
+    for (const run of this.#runs.values()) run.stop("shutdown");
+    const written = this.#deps.writes[Symbol.asyncDispose]();
+    await Promise.all([...this.#ended, ...this.#loops]);
+    await written;
+    await this.#deps.writes[Symbol.asyncDispose]();
+  }
+
+  async #look(): Promise<void> {
+    const runs = [...this.#runs.values()];
+    if (runs.length === 0) return;
+    const open = await this.#deps.store.report(
+      this.#deps.owner,
+      runs.map((run) => ({
+        id: run.id,
+        cost: run.cost,
+        progress: run.progress ?? { rows: 0, percent: undefined },
+      })),
+    );
+    for (const run of runs) if (!open.has(run.id)) run.stop("ended");
+  }
+
+  /** What is not renewed has ended, or was never there: its run stops. */
+  async #renew(): Promise<void> {
+    const { store, owner, leaseMs } = this.#deps;
+    const { ids } = this;
+    if (ids.length === 0) return;
+    const open = await store.renew(owner, ids, leaseMs);
+    for (const id of ids) if (!open.has(id)) this.#runs.get(id)?.stop("ended");
+  }
+
+  async #every(ms: number, action: () => Promise<void>): Promise<void> {
+    const { signal } = this.#stop;
+    for (;;) {
+      await this.#clock.sleep(ms, { signal }).catch(() => {}); // Stopped while asleep.
+      if (signal.aborted) return;
+      await action().catch((error) =>
+        getLogger(["svc", "query"]).warning("cannot keep up the jobs that run here: {error}", {
+          error: messageOf(error),
+        })
+      );
+    }
+  }
+}

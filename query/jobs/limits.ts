@@ -1,0 +1,43 @@
+/** Every bound of batch jobs: SPEC.md 3.1 and section 8, SHAPES.md "Numbers". */
+
+const MIB = 1024 ** 2;
+
+/** A job that ended is there for this long. */
+export const JOB_TTL_MS = 24 * 3_600_000;
+/** Rows of a result up to this are kept in the job store; larger ones go to the warehouse. */
+export const INLINE_BYTES_MAX = MIB;
+/** Rows of one file there, more or less. */
+export const PART_BYTES = 16 * MIB;
+/** A larger result fails the job. */
+export const RESULT_BYTES_MAX = 4 * 1024 * MIB;
+
+/** A write that a run waits for: attempts of so long with these pauses between, 28 s in all at most. */
+export const ATTEMPT_MS_MAX = 6_000;
+export const ATTEMPT_PAUSES_MS = [2_000, 8_000] as const;
+/** Verdicts that did not land are tried again this often. */
+export const RECONCILE_MS = 5_000;
+/** How many an executor keeps for that; the next one is left to its lease. */
+export const UNPERSISTED_MAX = 1_024;
+
+/** What clients are told to wait when the job store is away. */
+export const STORE_RETRY_AFTER_SECS = 5;
+
+/** Jobs of one page of the list. */
+export const LIST_MAX = 1_000;
+export const LIST_DEFAULT = 100;
+/** Characters of a statement that the list shows. */
+export const LISTED_QUERY_LENGTH_MAX = 1_000;
+
+/** How long a request may wait for a job's end, and how many may; one more is answered at once. */
+export const WAIT_SECS_MAX = 30;
+export const WAITERS_MAX = 1_024;
+/** How often a job that another server runs is looked at for those who wait. */
+export const WAIT_LOOK_MS = 500;
+
+/** Jobs that one round of a sweep takes. */
+export const SWEEP_MAX = 1_000;
+export const EXPIRE_EVERY_MS = 60_000;
+/** Files of results whose job is gone, as after a crash. */
+export const LEFTOVERS_EVERY_MS = 3_600_000;
+/** Younger ones may be of a job that has not ended. */
+export const LEFTOVER_AGE_MS_MIN = JOB_TTL_MS;

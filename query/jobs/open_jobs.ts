@@ -1,0 +1,86 @@
+/** The batch jobs of a running query server: store, results, executor and sweeps, from its settings. */
+
+import { isPostgresUri } from "../../shared/catalog/catalog_uri.ts";
+import { JOB_RESULTS_FOLDER } from "../../shared/catalog/job_store.ts";
+import { listenToJobEnds, openJobStore } from "../../shared/catalog/open_job_store.ts";
+import { DenoFileSystem } from "../../shared/os/deno_file_system.ts";
+import { environment } from "../../shared/os/environment.ts";
+import { SystemRandom, uuidV4 } from "../../shared/os/random.ts";
+import { openParquetEncoder } from "../../shared/parquet/parquet_encoder.ts";
+import { openStore } from "../../shared/storage/open_store.ts";
+import type { Admission } from "../admission.ts";
+import type { QuerySettings } from "../flags.ts";
+import { queryPaths } from "../query_paths.ts";
+import type { QueryMetrics } from "../metrics.ts";
+import type { CallService } from "../sql_call.ts";
+import { BatchJobs } from "./batch_jobs.ts";
+import { guardedStore } from "./guarded_store.ts";
+import { JobEnds } from "./job_ends.ts";
+import { JobExecutor } from "./job_executor.ts";
+import { JobSweeps } from "./job_sweeps.ts";
+import { type OpenParts, WarehouseParts } from "./result_parts.ts";
+import { TerminalWrites } from "./terminal_writes.ts";
+
+export interface OpenJobs extends AsyncDisposable {
+  readonly desk: BatchJobs;
+}
+
+export interface OpenJobsDeps {
+  readonly calls: CallService;
+  readonly admission: Admission;
+  readonly metrics: QueryMetrics;
+}
+
+/** Opens nothing that is not there yet: the first job makes the store. Disposing it stops the jobs that run. */
+export function openJobs(settings: QuerySettings, deps: OpenJobsDeps): OpenJobs {
+  const { calls, metrics, admission } = deps;
+  const { clock } = calls;
+  const random = new SystemRandom();
+  const files = new DenoFileSystem();
+  const { jobs: place, warehouse } = queryPaths(settings);
+  const owner = uuidV4(random);
+  const leaseMs = settings.jobsOwnerLeaseSecs * 1000;
+  const closing = new AsyncDisposableStack();
+  const store = closing.use(guardedStore({ open: () => openJobStore(place), metrics }));
+  const namespace = settings.tenantNamespace;
+  const openParts = (): Promise<OpenParts> => {
+    const { store } = openStore(
+      warehouse,
+      { files, clock, random, env: environment },
+      { unfinishedBelow: `${namespace}/${JOB_RESULTS_FOLDER}` },
+    );
+    const encoder = openParquetEncoder();
+    return Promise.resolve({
+      store,
+      encoder,
+      [Symbol.asyncDispose]: () => Promise.resolve(encoder[Symbol.dispose]()),
+    });
+  };
+  const parts = closing.use(new WarehouseParts(openParts, { namespace }));
+  const ends = new JobEnds(clock);
+  const writes = new TerminalWrites({ store, owner, clock, metrics });
+  const shared = { store, parts, metrics, owner, leaseMs, writes, ends };
+  const executor = closing.use(
+    new JobExecutor({ ...shared, calls, cancelPollMs: settings.jobsCancelPollSecs * 1000 }),
+  );
+  const isRemote = isPostgresUri(place);
+  closing.use(
+    new JobSweeps({
+      ...shared,
+      clock,
+      recoverEveryMs: leaseMs / 3,
+      ownerlessGraceMs: settings.jobsOwnerlessGraceSecs * 1000,
+      own: () => executor.ids,
+      exists: async () => isRemote || await files.exists(place),
+    }),
+  );
+  closing.use(
+    listenToJobEnds(place, (id) => {
+      ends.tell(id);
+      // Of a job that runs here, it was not this server that ended it, or it is about to notice.
+      if (id === undefined || executor.run(id) !== undefined) executor.look().catch(() => {});
+    }),
+  );
+  const desk = new BatchJobs({ ...shared, executor, admission, clock, random });
+  return { desk, [Symbol.asyncDispose]: () => closing.disposeAsync() };
+}

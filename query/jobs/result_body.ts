@@ -1,0 +1,97 @@
+/**
+ * A stored result as the body of an answer. One in the warehouse is brought a file at a time, as fast as it is taken,
+ * and only the file that is being sent is held.
+ */
+
+import { utf8 } from "../../shared/base/bytes.ts";
+import type { StoredResult } from "../../shared/catalog/job_store.ts";
+import type { ByteBudget, ByteHold } from "../../shared/http/byte_budget.ts";
+import { SEND_MS_MAX } from "../limits.ts";
+import { growAnswer } from "../held_answer.ts";
+import { ROW_JOINT } from "./result_parts.ts";
+
+export interface ResultSource {
+  /** Rows of one file, with joints between them. */
+  readonly part: (part: number) => Promise<Uint8Array<ArrayBuffer>>;
+  /** What answers that are held may hold together. */
+  readonly budget: ByteBudget;
+}
+
+type Bytes = Uint8Array<ArrayBuffer>;
+
+/** Errors: those of the first file, so that the answer has its status; a later one breaks the answer off. */
+export async function resultBody(result: StoredResult, source: ResultSource): Promise<BodyInit> {
+  const { head, tail, rows, parts } = result;
+  if (parts === 0) return `${head}${rows ?? ""}${tail}`;
+  const hold = source.budget.hold();
+  try {
+    const first = await heldPart(source, hold, 0);
+    return asTaken(piecesOf(result, { first, source, hold }), hold);
+  } catch (error) {
+    hold[Symbol.dispose]();
+    throw error;
+  }
+}
+
+interface BroughtResult {
+  readonly first: Bytes;
+  readonly source: ResultSource;
+  readonly hold: ByteHold;
+}
+
+async function* piecesOf(
+  { head, tail, parts }: StoredResult,
+  { first, source, hold }: BroughtResult,
+): AsyncGenerator<Bytes, undefined> {
+  yield utf8(head);
+  yield first;
+  hold.shrink(first.byteLength);
+  for (let part = 1; part < parts; part += 1) {
+    yield utf8(ROW_JOINT);
+    const rows = await heldPart(source, hold, part);
+    yield rows;
+    hold.shrink(rows.byteLength);
+  }
+  yield utf8(tail);
+}
+
+async function heldPart({ part }: ResultSource, hold: ByteHold, at: number): Promise<Bytes> {
+  const rows = await part(at);
+  growAnswer(hold, rows.byteLength);
+  return rows;
+}
+
+/** Pulled, never pushed; `hold` is given back at the end, however it comes about. */
+function asTaken(pieces: AsyncGenerator<Bytes, undefined>, hold: ByteHold): ReadableStream<Bytes> {
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  const release = () => {
+    clearTimeout(timer);
+    hold[Symbol.dispose]();
+  };
+  return new ReadableStream({
+    async pull(controller) {
+      clearTimeout(timer);
+      try {
+        const next = await pieces.next();
+        if (!next.done) {
+          timer = setTimeout(() => {
+            release();
+            controller.error(
+              new Error(`the client took nothing of its answer in ${SEND_MS_MAX} ms`),
+            );
+          }, SEND_MS_MAX);
+          return controller.enqueue(next.value);
+        }
+      } catch (error) {
+        release();
+        throw error;
+      }
+      release();
+      controller.close();
+    },
+    async cancel() {
+      release();
+      await pieces.return(undefined);
+    },
+  }, { highWaterMark: 0 });
+}

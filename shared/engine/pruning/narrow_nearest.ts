@@ -1,0 +1,109 @@
+/** A newest-first or oldest-first statement with a filter, narrowed just before it runs: see `nearest_rows.ts`. */
+
+import { ROW_GROUP_ROWS } from "../../parquet/row_groups.ts";
+import type { DataFileLease } from "../data_files.ts";
+import { type EngineConnection, EngineFault, type Relation } from "../driver.ts";
+import { newestFirst, type OrderedRequest } from "../ordered_scan.ts";
+import type { Statement } from "../parse.ts";
+import { filePart, type Plan, type ScanPart, type TablePlan } from "../plan.ts";
+import { namedColumns, projectedColumns } from "../projection.ts";
+import { selectOfFile } from "./file_selection.ts";
+import { type NearestDeps, nearestRows } from "./nearest_rows.ts";
+import { overColumns, type Predicate } from "./predicate.ts";
+import { type ProbeAnswer, probeAnswer, probedDocument, probedRoot, probeSql } from "./probe.ts";
+import { type PruneDeps, prunedPlan, pruneTable, withinBounds } from "./prune_table.ts";
+import { rowQueryOf } from "./row_query_of.ts";
+
+export interface NearestStatement {
+  readonly statement: Statement;
+  readonly wanted: OrderedRequest;
+  readonly predicate: Predicate;
+  /** What the statement's names stand for, over what a plan reads. */
+  readonly relations: (plan: Plan) => readonly Relation[];
+}
+
+export interface NarrowDeps extends PruneDeps {
+  /** The one that the statement will run on. */
+  readonly connection: Pick<EngineConnection, "texts" | "deserialize">;
+  readonly bring: DataFileLease["bring"];
+  /** Rows that the first probe may decode. Default: those of a row group. */
+  readonly probedRows: number | undefined;
+}
+
+/** A table with fewer times the rows of a first probe is scanned at once. */
+const TABLE_ROWS_FACTOR_MIN = 4;
+
+/** Errors: the reason of `deps.signal`; the store's, of data files. */
+export async function narrowNearest(
+  table: TablePlan,
+  asked: NearestStatement,
+  deps: NarrowDeps,
+): Promise<TablePlan> {
+  const { wanted, predicate } = asked;
+  const firstRows = deps.probedRows ?? ROW_GROUP_ROWS;
+  const known = overColumns(predicate, table.schema);
+  const files = withinBounds(table.files, known);
+  const rows = files.reduce((sum, file) => sum + file.rows, 0);
+  const nearest = rows < firstRows * TABLE_ROWS_FACTOR_MIN ? undefined : await nearestRows(
+    table,
+    files,
+    {
+      ...wanted,
+      deps: {
+        select: selection(table, predicate, deps),
+        groups: async (file) => (await deps.footer(file)).rowGroups,
+        probe: prober(table, asked, deps),
+        firstRows,
+        signal: deps.signal,
+      },
+    },
+  );
+  const plan = nearest === undefined
+    ? await pruneTable(table, predicate, deps)
+    : prunedPlan(table, files.filter((file) => nearest.selections.has(file)), {
+      selections: nearest.selections,
+      path: deps.path,
+      delta: nearest.delta,
+    });
+  return wanted.direction === "newest" ? { ...plan, parts: newestFirst(plan) } : plan;
+}
+
+function selection(
+  plan: TablePlan,
+  predicate: Predicate,
+  deps: PruneDeps,
+): NearestDeps["select"] {
+  const { indexes } = deps;
+  const query = rowQueryOf(overColumns(predicate, plan.schema));
+  return async (file) => {
+    if (indexes !== undefined && query.kind !== "all") {
+      return await selectOfFile(file, { plan, query }, { ...deps, indexes });
+    }
+    const whole = filePart(file, deps.path(file));
+    return { whole, parts: [whole], rowGroupsPruned: 0 };
+  };
+}
+
+function prober(
+  table: TablePlan,
+  { statement, wanted: { direction }, relations }: NearestStatement,
+  { connection, bring, signal }: NarrowDeps,
+): NearestDeps["probe"] {
+  const named = namedColumns(probedRoot(statement.root));
+  const projected = projectedColumns(table.schema, named);
+  const document = JSON.stringify(probedDocument(statement.document, statement.root));
+  return async (parts: readonly ScanPart[], rows: number): Promise<ProbeAnswer | undefined> => {
+    const plan = await bring({ tables: [{ ...table, parts, projected }] });
+    try {
+      const sql = await connection.deserialize(document);
+      const wanted = { direction, rows };
+      const text = probeSql(sql, { relations: relations(plan), wanted });
+      return probeAnswer(await connection.texts(text));
+    } catch (error) {
+      signal.throwIfAborted();
+      // What is wrong with the statement it tells itself.
+      if (error instanceof EngineFault) return undefined;
+      throw error;
+    }
+  };
+}

@@ -1,0 +1,248 @@
+/**
+ * Newest-N and oldest-N with a filter, without reading the table: walks its data files from the near end, asks their
+ * indexes which rows may count, and asks the SQL engine (`probe.ts`) how many of the first ones do. Once N rows are found,
+ * the time of the last of them is a threshold: whatever lies wholly beyond it cannot be in the answer.
+ *
+ * The walk gives up when it has probed a sixteenth of the table without finding enough: the statement then scans what the
+ * indexes leave of all of it. The statement itself, its filter, order and limit, always runs over what is left.
+ *
+ * Relies on: `timestamp` has no nulls, the bounds of files and row groups are true, the filter is steady (`steady.ts`).
+ */
+
+import type { DataFile } from "../../iceberg/types.ts";
+import { ROW_GROUP_ROWS } from "../../parquet/row_groups.ts";
+import type { OrderedRequest } from "../ordered_scan.ts";
+import { partRows, type RowRange, type ScanPart, type TablePlan } from "../plan.ts";
+import type { FileSelection } from "./file_selection.ts";
+import type { ProbeAnswer } from "./probe.ts";
+import { clipped } from "./selected_parts.ts";
+
+export interface NearestDeps {
+  /** What the indexes leave of a file. */
+  readonly select: (file: DataFile) => Promise<FileSelection>;
+  /** The file's row groups with their times. */
+  readonly groups: (file: DataFile) => Promise<readonly TimedRows[]>;
+  /** How many of the first `rows` rows that satisfy the filter some parts hold; undefined when that cannot be told. */
+  readonly probe: (parts: readonly ScanPart[], rows: number) => Promise<ProbeAnswer | undefined>;
+  /** Rows that the first probe may have to decode; each later one takes twice as many. */
+  readonly firstRows: number;
+  /** Ends the walk, with its reason. */
+  readonly signal: AbortSignal;
+}
+
+/** Rows of a file that follow each other; times in Unix microseconds, undefined where they are not known. */
+export interface TimedRows {
+  readonly firstRow: number;
+  readonly rows: number;
+  readonly timestampMin: bigint | undefined;
+  readonly timestampMax: bigint | undefined;
+}
+
+export interface NearestRows {
+  /** Files that were looked at, and what is to be read of each; the others hold no row of the answer. */
+  readonly selections: ReadonlyMap<DataFile, FileSelection>;
+  /** The parts of the WAL that may. */
+  readonly delta: readonly ScanPart[];
+}
+
+/** Share of the table that may be probed in vain. */
+const PROBED_SHARE = 1 / 16;
+/** A probe of fewer would rarely find enough. */
+const CANDIDATES_PER_ROW = 2;
+/** Files that are looked up at the same time. */
+const AHEAD = 16;
+
+/** Row groups of a file and what is to be read of them. */
+interface Unit {
+  readonly file: DataFile | undefined;
+  /** The end that is wanted first, as `sign × time`: smaller is nearer. */
+  readonly near: bigint;
+  readonly range: RowRange;
+  readonly parts: readonly ScanPart[];
+}
+
+/** undefined: the walk found no threshold, or nothing to leave out. Errors: those of `deps`. */
+export async function nearestRows(
+  plan: TablePlan,
+  files: readonly DataFile[],
+  wanted: OrderedRequest & { readonly deps: NearestDeps },
+): Promise<NearestRows | undefined> {
+  const walk = new Walk(plan, files, wanted);
+  return await walk.run();
+}
+
+class Walk {
+  readonly #sign: bigint;
+  readonly #wanted: number;
+  readonly #deps: NearestDeps;
+  /** Nearest first. */
+  readonly #left: { readonly file: DataFile; readonly near: bigint }[];
+  readonly #isTimed: boolean;
+  readonly #deltas: readonly Unit[];
+  readonly #units: Unit[] = [];
+  readonly #selections = new Map<DataFile, FileSelection>();
+  #probedRowsLeft: number;
+  #found = 0;
+  #reaches: bigint | undefined;
+
+  constructor(
+    plan: TablePlan,
+    files: readonly DataFile[],
+    { direction, rows, deps }: OrderedRequest & { readonly deps: NearestDeps },
+  ) {
+    this.#sign = direction === "newest" ? -1n : 1n;
+    this.#wanted = rows;
+    this.#deps = deps;
+    const timed = files.flatMap((file) => {
+      const near = this.#near(file.timestampNsMin, file.timestampNsMax);
+      return near === undefined ? [] : [{ file, near }];
+    });
+    this.#isTimed = timed.length === files.length;
+    this.#left = timed.sort((a, b) => a.near < b.near ? -1 : a.near > b.near ? 1 : 0);
+    const deltaParts = plan.parts.filter(({ origin }) => origin === "delta");
+    this.#deltas = plan.delta.flatMap((delta, at) => {
+      const near = this.#near(delta.timestampNsMin, delta.timestampNsMax);
+      const part = deltaParts[at];
+      if (near === undefined || part === undefined) return [];
+      return [{ file: undefined, near, range: { first: 0, end: part.rows }, parts: [part] }];
+    });
+    const rowsInAll = files.reduce((sum, file) => sum + file.rows, 0);
+    this.#probedRowsLeft = Math.max(ROW_GROUP_ROWS, rowsInAll * PROBED_SHARE);
+  }
+
+  async run(): Promise<NearestRows | undefined> {
+    if (!this.#isTimed || this.#wanted === 0) return undefined;
+    const waiting: Unit[] = [...this.#deltas];
+    for (let rows = this.#deps.firstRows;; rows *= 2) {
+      while (this.#left.length > 0 && !this.#isEnough(waiting, rows)) {
+        waiting.push(...await this.#next());
+      }
+      // All that may count is known, and it is little.
+      if (this.#left.length === 0 && !this.#isEnough(waiting, rows)) return this.#everything();
+      const batch = this.#take(waiting, rows);
+      this.#probedRowsLeft -= rowsIn(batch);
+      if (this.#probedRowsLeft < 0) return undefined;
+      const parts = batch.flatMap((unit) => unit.parts);
+      const answer = await this.#deps.probe(parts, this.#wanted - this.#found);
+      if (answer === undefined) return undefined;
+      this.#found += answer.rows;
+      this.#reach(answer.reaches);
+      if (this.#found >= this.#wanted) return await this.#upToThreshold();
+    }
+  }
+
+  #isEnough(units: readonly Unit[], rows: number): boolean {
+    return rowsIn(units) >= rows && candidatesIn(units) >= this.#wanted * CANDIDATES_PER_ROW;
+  }
+
+  /** Takes units off until they are enough. */
+  #take(waiting: Unit[], rows: number): Unit[] {
+    const taken: Unit[] = [];
+    while (!this.#isEnough(taken, rows)) {
+      const unit = waiting.shift();
+      if (unit === undefined) break;
+      taken.push(unit);
+    }
+    return taken;
+  }
+
+  #reach(reaches: bigint | undefined): void {
+    if (reaches === undefined) return;
+    const far = this.#sign * reaches;
+    if (this.#reaches === undefined || far > this.#reaches) this.#reaches = far;
+  }
+
+  /** Units of the next files, nearest first; empty when indexes leave nothing of them. */
+  async #next(): Promise<Unit[]> {
+    this.#deps.signal.throwIfAborted();
+    // The first is often enough.
+    const next = this.#left.splice(0, Math.max(1, Math.min(AHEAD, this.#selections.size)));
+    const units = await Promise.all(next.map(({ file, near }) => this.#unitsOf(file, near)));
+    const own = units.flat();
+    this.#units.push(...own);
+    return own.filter(({ parts }) => parts.length > 0);
+  }
+
+  async #unitsOf(file: DataFile, near: bigint): Promise<Unit[]> {
+    const selection = await this.#deps.select(file);
+    this.#selections.set(file, selection);
+    if (selection.parts.length === 0) return [];
+    const groups = file.splitOffsets.length <= 1 ? [] : await this.#deps.groups(file);
+    const units = groups.flatMap((group) => {
+      const { timestampMin: min, timestampMax: max, firstRow: first, rows } = group;
+      if (min === undefined || max === undefined) return [];
+      const range = { first, end: first + rows };
+      return [{
+        file,
+        near: this.#sign * (this.#sign < 0n ? max : min),
+        range,
+        parts: selection.parts.flatMap((part) => clipped(part, range) ?? []),
+      }];
+    });
+    if (units.length < groups.length || units.length === 0) {
+      return [{ file, near, range: { first: 0, end: file.rows }, parts: selection.parts }];
+    }
+    return units.sort((a, b) => a.near < b.near ? -1 : a.near > b.near ? 1 : 0);
+  }
+
+  /** What may reach the threshold, ties included. */
+  async #upToThreshold(): Promise<NearestRows> {
+    const threshold = this.#reaches ?? 0n;
+    while ((this.#left[0]?.near ?? threshold + 1n) <= threshold) await this.#next();
+    const needed = this.#units.filter(({ near }) => near <= threshold);
+    const byFile = Map.groupBy(needed, ({ file }) => file);
+    const selections = new Map<DataFile, FileSelection>();
+    for (const [file, selection] of this.#selections) {
+      const range = hull(byFile.get(file) ?? []);
+      const parts = range === undefined
+        ? []
+        : selection.parts.flatMap((part) => clipped(part, range) ?? []);
+      const own = this.#units.filter((unit) => unit.file === file);
+      selections.set(file, {
+        ...selection,
+        parts: parts.map((part) => ({ ...part, rowGroupsRead: rowGroupsOf(part, own) })),
+      });
+    }
+    const delta = this.#deltas.filter(({ near }) => near <= threshold)
+      .flatMap(({ parts }) => parts);
+    return { selections, delta };
+  }
+
+  #everything(): NearestRows {
+    return { selections: this.#selections, delta: this.#deltas.flatMap(({ parts }) => parts) };
+  }
+
+  /** Of times in Unix nanoseconds. */
+  #near(min: bigint | undefined, max: bigint | undefined): bigint | undefined {
+    const ns = this.#sign < 0n ? max : min;
+    return ns === undefined ? undefined : this.#sign * floorMicros(ns);
+  }
+}
+
+function rowsIn(units: readonly Unit[]): number {
+  return units.reduce((sum, { range }) => sum + range.end - range.first, 0);
+}
+
+function candidatesIn(units: readonly Unit[]): number {
+  const parts = units.flatMap((unit) => unit.parts);
+  return parts.reduce((sum, part) => sum + partRows(part), 0);
+}
+
+/** `units`: all of its file. */
+function rowGroupsOf({ range, rowGroupsRead }: ScanPart, units: readonly Unit[]): number {
+  if (range === undefined || units.length <= 1) return rowGroupsRead;
+  return units.filter((unit) => unit.range.first < range.end && unit.range.end > range.first)
+    .length;
+}
+
+function hull(units: readonly Unit[]): RowRange | undefined {
+  if (units.length === 0) return undefined;
+  return {
+    first: Math.min(...units.map(({ range }) => range.first)),
+    end: Math.max(...units.map(({ range }) => range.end)),
+  };
+}
+
+function floorMicros(ns: bigint): bigint {
+  return ns >= 0n ? ns / 1_000n : (ns - 999n) / 1_000n;
+}

@@ -1,0 +1,89 @@
+/**
+ * What a table's snapshots did since one of them: the files that appends added, and which commits only rewrote what was
+ * there. For who follows a table.
+ */
+
+import { OperatingError } from "../base/errors.ts";
+import type { IcebergReader, LoadedTable } from "./iceberg_reader.ts";
+import { STATUS } from "./manifest.ts";
+import { CONTENT } from "./manifest_list.ts";
+import { compareFiles } from "./prune.ts";
+import { rewriteKindOf } from "./snapshot_summary.ts";
+import type { Snapshot } from "./table_metadata.ts";
+import type { DataFile } from "./types.ts";
+
+export type HistoryStep =
+  /** Rows came; files oldest first. */
+  | { readonly kind: "append"; readonly snapshotId: bigint; readonly files: readonly DataFile[] }
+  /** Rows went, or moved to other files: merges, retention, delete tasks, and what other programs do. */
+  | { readonly kind: "rewrite"; readonly snapshotId: bigint; readonly origin: "svc" | "foreign" };
+
+/**
+ * Snapshots after `since`, oldest first, each with its files as they are asked for; undefined is before the first one.
+ * Errors, before the first step: `conflict` (`history_gap`) when the current snapshot's ancestors do not lead there,
+ * since they have expired or the table was rolled back.
+ */
+export async function* historySince(
+  reader: IcebergReader,
+  table: LoadedTable,
+  since: bigint | undefined,
+): AsyncGenerator<HistoryStep> {
+  for (const snapshot of ancestorsUpTo(table, since).reverse()) {
+    const snapshotId = snapshot["snapshot-id"];
+    if (snapshot.summary?.["operation"] === "append") {
+      yield { kind: "append", snapshotId, files: await addedFiles(reader, table, snapshot) };
+    } else {
+      const origin = rewriteKindOf(snapshot.summary) === undefined ? "foreign" : "svc";
+      yield { kind: "rewrite", snapshotId, origin };
+    }
+  }
+}
+
+/** Newest first, without `since`. */
+function ancestorsUpTo(table: LoadedTable, since: bigint | undefined): Snapshot[] {
+  const byId = new Map(table.metadata.snapshots.map((one) => [one["snapshot-id"], one]));
+  const ancestors: Snapshot[] = [];
+  let id: bigint | null | undefined = table.snapshotId;
+  while (id !== since) {
+    const snapshot: Snapshot | undefined = typeof id === "bigint" ? byId.get(id) : undefined;
+    if (snapshot === undefined) throw historyGap(table, since);
+    ancestors.push(snapshot);
+    id = snapshot["parent-snapshot-id"] ?? undefined;
+  }
+  return ancestors;
+}
+
+/** A snapshot of the table, or one of its files, is gone that a follower had not read. */
+export function historyGap(table: LoadedTable, since: bigint | undefined): OperatingError {
+  const { namespace, name } = table.ident;
+  return new OperatingError(
+    "conflict",
+    `Cannot follow table ${namespace}.${name} from snapshot ${
+      since ?? "(none)"
+    } on: snapshots between it and ` +
+      `the current one, ${
+        table.snapshotId ?? "(none)"
+      }, have expired. Rows were committed that were not read; ` +
+      "begin anew from a time with --since, and follow more closely or keep more snapshots " +
+      "(SVC_SNAPSHOT_RETAIN_LAST)",
+    { reason: "history_gap" },
+  );
+}
+
+async function addedFiles(
+  reader: IcebergReader,
+  table: LoadedTable,
+  snapshot: Snapshot,
+): Promise<readonly DataFile[]> {
+  const snapshotId = snapshot["snapshot-id"];
+  const metadata = { ...table.metadata, "current-snapshot-id": snapshotId };
+  const manifests = await reader.manifests({ ...table, metadata, snapshotId });
+  const files: DataFile[] = [];
+  for (const manifest of manifests) {
+    if (manifest.content !== CONTENT.data || manifest.addedSnapshotId !== snapshotId) continue;
+    for (const entry of await reader.entries(table, manifest)) {
+      if (entry.status === STATUS.added && entry.snapshotId === snapshotId) files.push(entry.file);
+    }
+  }
+  return files.sort(compareFiles);
+}
