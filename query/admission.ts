@@ -5,6 +5,7 @@
  */
 
 import { OperatingError } from "../shared/base/errors.ts";
+import type { TurnWaits } from "../shared/engine/types.ts";
 import type { Clock } from "../shared/os/clock.ts";
 import { AdmissionLedger, type Ticket } from "./admission_ledger.ts";
 import {
@@ -19,8 +20,10 @@ export interface AdmissionOptions {
   readonly budgetBytes: number;
   /** No statement reserves more than the budget divided by this. */
   readonly shareDivisor: number;
-  /** How long a statement waits for its reservation. */
+  /** How long a statement waits for its reservation, and for a turn to be planned. */
   readonly waitMs: number;
+  /** How long a dear one waits for its turn to run. */
+  readonly dearWaitMs: number;
   readonly clock: Clock;
   readonly metrics: QueryMetrics;
 }
@@ -64,6 +67,11 @@ export class Admission {
     metrics.admissionBudgetBytes.set(budgetBytes, {});
     metrics.admissionReservedBytes.readAtScrape(() => this.#ledger.reservedBytes, {});
     metrics.admissionWaiting.readAtScrape(() => this.#ledger.waiting, {});
+  }
+
+  /** How long a statement waits for its turns. */
+  get turnWaits(): TurnWaits {
+    return { light: this.#options.waitMs, dear: this.#options.dearWaitMs };
   }
 
   /** What a statement of this price reserves; the share is the ceiling, also of the least. */

@@ -1,4 +1,4 @@
-/** Options of admission to the memory pool: SPEC.md section 8. */
+/** Options of who waits for how long, and for what: SPEC.md section 8. */
 
 import type { OptionTable } from "../shared/config/options.ts";
 
@@ -11,7 +11,29 @@ export const ADMISSION_OPTIONS = {
     default: 2000,
     min: 0,
     max: 60_000,
-    help: "How long a query waits for its part of the memory pool before it is refused with 429.",
+    help:
+      "How long a query waits to be planned, and for its part of the memory pool, before it is refused with 429.",
+  },
+  dearWaitMs: {
+    kind: "integer",
+    flag: "dear-wait-ms",
+    env: "SVC_QUERY_DEAR_WAIT_MS",
+    placeholder: "MS",
+    default: 10_000,
+    min: 0,
+    max: 300_000,
+    help:
+      "How long a dear query waits for one of the others to end before it is refused with 429; few of them run at once.",
+  },
+  streamStallSecs: {
+    kind: "integer",
+    flag: "stream-stall-secs",
+    env: "SVC_QUERY_STREAM_STALL_SECS",
+    placeholder: "SECONDS",
+    default: 30,
+    min: 1,
+    max: 3_600,
+    help: "A client that takes nothing of an NDJSON answer for this long is given up.",
   },
   admissionMaxShareDivisor: {
     kind: "integer",

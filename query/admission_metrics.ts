@@ -28,8 +28,15 @@ export const ADMISSION_METRICS = {
     kind: "counter",
     name: "svc_query_admission_rejected_total",
     help:
-      "Statements refused with 429, by what was missing: memory, or a place in line for the SQL engine",
-    labels: { resource: ["memory", "connections"] },
+      "Statements refused with 429, by what was missing: memory, a connection of the SQL engine, or a turn among the dear statements",
+    labels: { resource: ["memory", "connections", "dear_statements"] },
+  },
+  engineWaiting: {
+    kind: "gauge",
+    name: "svc_query_engine_waiting",
+    help:
+      "Statements in line for the SQL engine now: light ones to be planned, dear ones and those of batch jobs to run",
+    labels: { line: ["light", "dear", "batch"] },
   },
   poolBytes: {
     kind: "gauge",

@@ -9,7 +9,14 @@ const NEVER = new AbortController().signal;
 function admissionOf(budgetBytes: number, shareDivisor = 4) {
   const clock = new FakeClock();
   const metrics = createQueryMetrics({ version: "0", role: "query" });
-  const admission = new Admission({ budgetBytes, shareDivisor, waitMs: 2000, clock, metrics });
+  const admission = new Admission({
+    budgetBytes,
+    shareDivisor,
+    waitMs: 2000,
+    dearWaitMs: 2000,
+    clock,
+    metrics,
+  });
   const reserve = (tenant: string, bytes: number, options: {
     readonly signal?: AbortSignal;
     readonly deadlineMs?: number;

@@ -18,6 +18,7 @@ import type {
   RowShape,
   RunningQuery,
   RunProgress,
+  StatementsWaiting,
   Stats,
 } from "../shared/engine/types.ts";
 
@@ -85,6 +86,7 @@ export class FakeEngine implements Engine {
       servedBy: "scan",
       defaultOrderApplied: this.options.defaultOrderApplied ?? false,
       explain: () => Promise.resolve("SEQ_SCAN"),
+      turn: () => Promise.resolve(),
       run: () => Promise.resolve(this.#run(request)),
       ...this.#counted(),
     };
@@ -102,6 +104,10 @@ export class FakeEngine implements Engine {
 
   memory(): Promise<MemoryUse> {
     return Promise.resolve(FAKE_MEMORY);
+  }
+
+  waiting(): StatementsWaiting {
+    return { light: 0, dear: 0, batch: 0 };
   }
 
   close(): Promise<void> {

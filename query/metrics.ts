@@ -56,7 +56,9 @@ export const METRICS = {
     kind: "counter",
     name: "svc_query_breaker_trips_total",
     help: "Queries stopped by a limit, by limit",
-    labels: { breaker: ["pool_exhausted", "midflight_rows_scanned", ...TRACE_BREAKERS] },
+    labels: {
+      breaker: ["pool_exhausted", "midflight_rows_scanned", "stalled_reader", ...TRACE_BREAKERS],
+    },
   },
   authFailures: {
     kind: "counter",

@@ -21,7 +21,7 @@ export function answerSql(
 ): Promise<Response> {
   return withCall(request, service, made, async (call, asked) => {
     if (asked.dry_run) return jsonResponse(costReport(call));
-    if (asked.format === "ndjson") return await streamResponse(call);
+    if (asked.format === "ndjson") return await streamResponse(call, service);
     return await recordsResponse(call, service.answers);
   });
 }

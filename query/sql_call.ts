@@ -37,6 +37,8 @@ export interface SqlService extends CallService {
   readonly jobs: JobTaker;
   /** Server's ceiling of `limits.max_rows_returned`. */
   readonly rowsCeiling: number;
+  /** A stream of which nothing is taken for so long is given up. */
+  readonly stallMsMax: number;
   /** What answers that are held whole may hold together. */
   readonly answers: ByteBudget;
 }
@@ -132,6 +134,23 @@ export class SqlCall implements AsyncDisposable {
     this.#stop.abort(reason);
   }
 
+  /**
+   * The caller takes nothing of its answer for so long: what runs for it stops. Returns what it is told should it come
+   * back.
+   */
+  stall(afterMs: number): OperatingError {
+    const failure = new OperatingError(
+      "cancelled",
+      `Cannot finish the answer: nothing of it was taken for ${afterMs / 1000} s; ` +
+        "read it without such pauses, or raise --stream-stall-secs",
+      { reason: "stalled_reader" },
+    );
+    this.#service.metrics.breakerTrips.at({ breaker: "stalled_reader" }).add(1);
+    this.#stop.abort(failure);
+    this.end("cancelled", { failure });
+    return failure;
+  }
+
   async prepare(asked: SqlRequest, limits: EffectiveLimits): Promise<void> {
     this.#asked = asked;
     this.#limits = limits;
@@ -139,7 +158,7 @@ export class SqlCall implements AsyncDisposable {
     this.#watchDeadline(limits.timeoutMs);
     // Before the statement is held: disposed after it, when the engine has stopped using memory.
     this.#held.defer(() => this.#reservation?.[Symbol.dispose]());
-    const prepared = await this.#service.engine.prepare({
+    const preparing = this.#service.engine.prepare({
       sql: asked.query,
       namespace: this.#caller.namespace,
       tenant: this.#caller.tenant,
@@ -147,17 +166,20 @@ export class SqlCall implements AsyncDisposable {
       rowsMax: limits.rowsReturnedMax,
       rowsScannedMax: limits.rowsScannedMax,
       deadlineMs: limits.timeoutMs,
+      ...(this.#isJob ? { batch: true } : { waitMs: this.#service.admission.turnWaits }),
       signal: this.#stop.signal,
       ...(asked.snapshot === undefined || asked.snapshot === null
         ? {}
         : { snapshot: asked.snapshot }),
     });
-    this.#prepared = await this.#hold(prepared);
+    this.#prepared = await this.#hold(await this.#inLine("connections", preparing));
   }
 
   /** What it reserves is held until the call is disposed. */
   async run(): Promise<RunningQuery> {
     this.#refuseTooDear();
+    // First: what waits for its turn reserves no memory that others could use.
+    await this.#inLine("dear_statements", this.prepared.turn());
     if (!this.#isJob) await this.#reserve();
     if (this.prepared.defaultOrderApplied) {
       this.#service.metrics.defaultOrderApplied.at({}).add(1);
@@ -184,9 +206,6 @@ export class SqlCall implements AsyncDisposable {
       );
     }
     if (this.#stop.signal.aborted) return this.#stop.signal.reason;
-    if (this.#asked !== undefined && this.#prepared === undefined && isAdmissionFull(thrown)) {
-      this.#service.metrics.admissionRejected.at({ resource: "connections" }).add(1);
-    }
     if (isOperatingError(thrown, "too_large") && thrown.reason === MIDFLIGHT_ROWS_SCANNED) {
       this.#service.metrics.breakerTrips.at({ breaker: "midflight_rows_scanned" }).add(1);
       return new OperatingError("too_large", thrown.message, {
@@ -263,6 +282,18 @@ export class SqlCall implements AsyncDisposable {
     });
   }
 
+  /** Waits for `turn`, and counts a refusal as one for want of `resource`. */
+  async #inLine<T>(resource: "connections" | "dear_statements", turn: Promise<T>): Promise<T> {
+    try {
+      return await turn;
+    } catch (error) {
+      if (isAdmissionFull(error)) {
+        this.#service.metrics.admissionRejected.at({ resource }).add(1);
+      }
+      throw error;
+    }
+  }
+
   async #reserve(): Promise<void> {
     const { admission, clock } = this.#service;
     const reservation = await admission.reserve({
@@ -290,7 +321,10 @@ export class SqlCall implements AsyncDisposable {
     expired.then(
       () => {
         this.#late = true;
-        this.#stop.abort(new OperatingError("deadline_exceeded", "The wall clock ran out"));
+        const failure = new OperatingError("deadline_exceeded", "The wall clock ran out");
+        this.#stop.abort(failure);
+        // Nobody else ends it when its reader takes nothing more.
+        this.end("timeout", { failure });
         return this.#held.disposeAsync();
       },
       () => {}, // The call ended in time.

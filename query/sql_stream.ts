@@ -3,6 +3,7 @@
  * client, and a client that leaves stops the query.
  */
 
+import { getLogger } from "@logtape/logtape";
 import { isOperatingError } from "../shared/base/errors.ts";
 import { MIDFLIGHT_ROWS_SCANNED } from "../shared/engine/rows_breaker.ts";
 import type { ResultChunk } from "../shared/engine/types.ts";
@@ -10,35 +11,79 @@ import { asOperatingError } from "../shared/http/error_response.ts";
 import { ndjsonResponse } from "../shared/http/ndjson.ts";
 import { POOL_EXHAUSTED, type SqlCall } from "./sql_call.ts";
 
+type Line = string | Uint8Array<ArrayBuffer>;
+
 /**
  * Starts the prepared statement. What fails before the first rows is thrown and keeps its own status; after
  * that the answer owns `call`, and a failure is its last line.
  */
-export async function streamResponse(call: SqlCall): Promise<Response> {
+export async function streamResponse(
+  call: SqlCall,
+  { stallMsMax }: { readonly stallMsMax: number },
+): Promise<Response> {
   const running = await call.run();
   const chunks = running.chunks("objects")[Symbol.asyncIterator]();
   const first = await chunks.next();
   call.throwIfStopped();
-  const lines = renderLines(call, first, chunks);
   return ndjsonResponse({
-    [Symbol.asyncIterator]: () => ({
-      next: () => lines.next(),
-      async return() {
-        // The generator may be waiting for the engine: stop that first, or it would be waited for.
-        call.cancel();
-        await lines.return(undefined);
-        await call[Symbol.asyncDispose]();
-        return { done: true, value: undefined };
-      },
-    }),
+    [Symbol.asyncIterator]: () =>
+      new StreamedLines(call, { lines: renderLines(call, first, chunks), stallMsMax }),
   });
+}
+
+/** The lines as they are taken. A reader that takes none for long is given up: it held the engine from others. */
+class StreamedLines implements AsyncIterator<Line> {
+  #stalling: ReturnType<typeof setTimeout> | undefined;
+  /** What is left to say to a reader that was given up. */
+  #last: Line | undefined;
+
+  constructor(
+    private readonly call: SqlCall,
+    private readonly options: {
+      readonly lines: AsyncGenerator<Line, undefined>;
+      readonly stallMsMax: number;
+    },
+  ) {}
+
+  async next(): Promise<IteratorResult<Line>> {
+    clearTimeout(this.#stalling);
+    if (this.#last !== undefined) {
+      const value = this.#last;
+      this.#last = undefined;
+      return { done: false, value };
+    }
+    const { lines, stallMsMax } = this.options;
+    const next = await lines.next();
+    if (next.done !== true) this.#stalling = setTimeout(() => this.#giveUp(), stallMsMax);
+    return next;
+  }
+
+  async return(): Promise<IteratorResult<Line>> {
+    clearTimeout(this.#stalling);
+    // The generator may be waiting for the engine: stop that first, or it would be waited for.
+    this.call.cancel();
+    await this.#end();
+    return { done: true, value: undefined };
+  }
+
+  #giveUp(): void {
+    this.#last = failureTrailer(this.call.stall(this.options.stallMsMax));
+    this.#end().catch((error) =>
+      getLogger(["svc", "query"]).error("stalled query kept: {error}", { error })
+    );
+  }
+
+  async #end(): Promise<void> {
+    await this.options.lines.return(undefined);
+    await this.call[Symbol.asyncDispose]();
+  }
 }
 
 async function* renderLines(
   call: SqlCall,
   first: IteratorResult<ResultChunk>,
   chunks: AsyncIterator<ResultChunk>,
-): AsyncGenerator<string | Uint8Array<ArrayBuffer>, undefined> {
+): AsyncGenerator<Line, undefined> {
   const rowsMax = call.limits.rowsReturnedMax;
   let sent = 0;
   try {
@@ -46,7 +91,7 @@ async function* renderLines(
       call.throwIfStopped();
       const rows = Math.min(next.value.rowCount, rowsMax - sent);
       sent += rows;
-      if (rows > 0) yield next.value.bytes(rows);
+      if (rows > 0) yield* pieces(next.value.bytes(rows));
       if (next.value.rowCount > rows) {
         call.end("truncated", { rowsReturned: sent });
         yield trailer({ _meta: "truncated", row_count: sent, max_rows: rowsMax });
@@ -61,6 +106,16 @@ async function* renderLines(
     yield failureTrailer(failure);
   } finally {
     await call[Symbol.asyncDispose]();
+    await chunks.return?.();
+  }
+}
+
+/** Bytes that are handed out at once; so much must be taken for a reader not to stall. */
+const PIECE_BYTES = 262_144;
+
+function* pieces(bytes: Uint8Array<ArrayBuffer>): Generator<Uint8Array<ArrayBuffer>> {
+  for (let at = 0; at < bytes.byteLength; at += PIECE_BYTES) {
+    yield bytes.subarray(at, at + PIECE_BYTES);
   }
 }
 

@@ -47,6 +47,7 @@ Deno.test({
       rowsMax: 10_000,
       rowsScannedMax: 1_000_000_000,
       deadlineMs: 60_000,
+      waitMs: { light: 2_000, dear: 10_000 },
       signal: undefined,
     });
   },
@@ -364,6 +365,10 @@ Deno.test({
     assert.ok(server.engine.chunksTaken < 500, `${server.engine.chunksTaken} chunks taken`);
     assert.equal(server.engine.open, 2);
     await eventually("everything disposed", () => server.engine.open === 0);
+    // Its reader has not come back, and yet it is over.
+    assert.equal(await server.metric("svc_query_in_flight"), 0);
+    const timeouts = 'svc_query_requests_total{endpoint="sql",outcome="timeout"}';
+    assert.equal(await server.metric(timeouts), 1);
     await response.body?.cancel();
   },
 });

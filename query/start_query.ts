@@ -13,6 +13,7 @@ import { openIndexCatalog } from "../shared/catalog/open_index_catalog.ts";
 import { defaultPoolBytes } from "../shared/engine/memory_pool_size.ts";
 import { defaultObjectCacheBytes } from "../shared/engine/object_cache/object_cache_size.ts";
 import { openEngine } from "../shared/engine/open_engine.ts";
+import { TURN_KINDS } from "../shared/engine/turns.ts";
 import type { Engine } from "../shared/engine/types.ts";
 import { QUERY_AUDIT_TABLE } from "../shared/event/query_audit.ts";
 import { ByteBudget } from "../shared/http/byte_budget.ts";
@@ -89,6 +90,9 @@ export async function startQuery(
     deps.engine ?? await openQueryEngine(settings, { owner: starting, clock, catalog, metrics }),
   );
   gaugeMemoryPool(metrics, engine);
+  for (const line of TURN_KINDS) {
+    metrics.engineWaiting.readAtScrape(() => engine.waiting()[line], { line });
+  }
   metrics.objectCacheLimitBytes.set(objectCacheBytes(settings), {});
   const files = new DenoFileSystem();
   const indexWriter = starting.use(
@@ -101,6 +105,7 @@ export async function startQuery(
     budgetBytes: poolBytes(settings),
     shareDivisor: settings.admissionMaxShareDivisor,
     waitMs: settings.admissionWaitMs,
+    dearWaitMs: settings.dearWaitMs,
     clock,
     metrics,
   });
@@ -125,6 +130,7 @@ export async function startQuery(
       random: new SystemRandom(),
     }),
     rowsCeiling: settings.maxRows,
+    stallMsMax: 1000 * settings.streamStallSecs,
     answers: new ByteBudget(ANSWERS_BYTES_MAX),
     traceNames: new NameCache(),
   });

@@ -102,6 +102,7 @@ export class LabServer {
       budgetBytes: BUDGET_BYTES,
       shareDivisor: SHARE_DIVISOR,
       waitMs: ADMISSION_WAIT_MS,
+      dearWaitMs: ADMISSION_WAIT_MS,
       clock,
       metrics,
     });

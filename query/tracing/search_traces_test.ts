@@ -78,6 +78,7 @@ function dear(engine: Engine): Engine {
       servedBy,
       defaultOrderApplied,
       explain: () => prepared.explain(),
+      turn: () => prepared.turn(),
       run: () => prepared.run(),
       [Symbol.asyncDispose]: () => prepared[Symbol.asyncDispose](),
     };

@@ -221,6 +221,7 @@ export class TraceCall implements AsyncDisposable {
         rowsMax,
         rowsScannedMax: this.#limits.rowsScannedMax,
         deadlineMs: this.#leftMs(),
+        waitMs: this.#service.admission.turnWaits,
         signal: this.#stop.signal,
         ...(source === "committed" ? { snapshot: "latest" } : {}),
         ...(source === "wal" ? { uncommittedOnly: true } : {}),

@@ -411,7 +411,7 @@ const MIB = 2 ** 20;
 function small(shareBytes: number) {
   const metrics = createQueryMetrics({ version: "0", role: "query" });
   const clock = new SystemClock();
-  const budget = { budgetBytes: shareBytes, shareDivisor: 1, waitMs: 50 };
+  const budget = { budgetBytes: shareBytes, shareDivisor: 1, waitMs: 50, dearWaitMs: 50 };
   return { metrics, admission: new Admission({ ...budget, clock, metrics }) };
 }
 

@@ -2,6 +2,7 @@
 
 import { countFiles, partBytes, partRows, type Plan } from "./plan.ts";
 import type { GeneratedRows } from "./generated_rows.ts";
+import { CHEAP_SECS_MAX } from "./limits.ts";
 import type { ComplexityClass, Cost } from "./types.ts";
 
 /**
@@ -46,6 +47,14 @@ export function costOf(plan: Plan, generated: GeneratedRows = NOTHING_GENERATED)
 /** Estimated milliseconds of scanning so much. */
 export function scanMs(scan: { readonly bytes: number; readonly rows: number }): number {
   return 1_000 * (scan.bytes / BYTES_PER_SEC + scan.rows / ROWS_PER_SEC);
+}
+
+/**
+ * Whether a statement is likely to keep all cores busy for so long that those who want a short one would notice: then it
+ * waits for its turn among the others of its kind.
+ */
+export function isDear({ estimated_runtime_seconds }: Cost): boolean {
+  return estimated_runtime_seconds > CHEAP_SECS_MAX;
 }
 
 const NOTHING_GENERATED: GeneratedRows = { rows: 0, unknown: [] };

@@ -35,10 +35,10 @@ export class Deadline implements Disposable {
     return this.#ms;
   }
 
-  /** From now on a trip interrupts `connection`. */
-  watch(connection: EngineConnection): void {
+  /** From now on a trip interrupts `connection`, or nothing. */
+  watch(connection: EngineConnection | undefined): void {
     this.#connection = connection;
-    if (this.#trip.signal.aborted) this.#interrupt();
+    if (connection !== undefined && this.#trip.signal.aborted) this.#interrupt();
   }
 
   /** Asks `broken` every `GUARD_REPEAT_MS` from now on; what it returns ends the statement as the clock would. */

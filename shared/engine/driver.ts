@@ -7,6 +7,7 @@
  */
 
 import type { RunProgress } from "./types.ts";
+import type { PlaceInLine } from "./waiters.ts";
 
 export interface DriverOptions {
   /** Absolute directories that statements may read; everything else is out of reach. */
@@ -30,9 +31,9 @@ export interface EngineDriver {
 export interface EngineDatabase {
   /**
    * A connection for one request, given back by `release`. Waits for a free one, tenants in turn; rejects when
-   * `signal` aborts, and with `rate_limited` when too many wait.
+   * `signal` aborts, and with `rate_limited` after `waitMs` or when too many wait.
    */
-  connect(signal: AbortSignal, tenant?: string): Promise<EngineConnection>;
+  connect(signal: AbortSignal, line?: PlaceInLine): Promise<EngineConnection>;
   close(): Promise<void>;
 }
 

@@ -20,8 +20,17 @@ export const LIST_FLATTENED_MAX = 1_048_576;
  * crowd out the thread that answers. Measured with 200 mixed statements on two cores, in turn: slowest `/healthz` 26 ms
  * with two a core, 59 ms with three, 234 ms with four, 420 ms with eight, all done in the same time.
  */
-export const STATEMENTS_PER_CORE = 3;
-export const CONNECTIONS_MIN = 4;
+export const LIGHT_STATEMENTS_PER_CORE = 3;
+export const LIGHT_STATEMENTS_MIN = 4;
+/** Estimated seconds past which a statement is dear and waits for a turn among its like. */
+export const CHEAP_SECS_MAX = 0.1;
+/** Dear statements that run at once: one a core, but two at least and three at most. */
+export const DEAR_STATEMENTS_MIN = 2;
+export const DEAR_STATEMENTS_MAX = 3;
+/** Connections beyond those of statements that run: for streams whose readers pause, and so lend their turn to others. */
+export const PAUSED_STREAMS_MAX = 32;
+/** A stream whose reader pauses for longer gives its turn back until more is wanted, in milliseconds. */
+export const PAUSE_MS_MIN = 100;
 /** Statements in that line, in all and of one tenant; one more is refused with 429. */
 export const WAITERS_MAX = 1_024;
 export const WAITERS_PER_KEY_MAX = 256;
@@ -44,7 +53,10 @@ export const KEPT_STATEMENT_LENGTH_MAX = 8_192;
 export const KEPT_TREE_LENGTH_MAX = 65_536;
 /** Bound statements that a connection keeps for the next time; each may hold a data file open. */
 export const PREPARED_KEPT_MAX = 4;
-/** Rows that a connection makes ahead of who takes them; then the statement waits. */
-export const STREAM_BUFFER_BYTES = 8_388_608;
+/**
+ * What a connection makes ahead of who takes it; then the statement waits. The SQL engine counts 16 bytes a row, whatever its text
+ * holds: this is 65,536 rows.
+ */
+export const STREAM_BUFFER_BYTES = 1_048_576;
 /** Streams that may have this many rows are run without a LIMIT. */
 export const UNLIMITED_ROWS_MIN = 100_000;

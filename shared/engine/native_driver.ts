@@ -13,7 +13,7 @@ import type { ChunkBinding } from "./chunk_bytes.ts";
 import { STREAM_BUFFER_BYTES } from "./limits.ts";
 import { NativeConnection } from "./native_connection.ts";
 import { quoteText } from "./statement_text.ts";
-import { Waiters } from "./waiters.ts";
+import { type PlaceInLine, Waiters } from "./waiters.ts";
 
 export interface NativeDriverOptions {
   /** Reads a profile that the database wrote below `scratchDir`. */
@@ -129,8 +129,8 @@ class NativeDatabase implements EngineDatabase {
     private readonly free: Waiters<NativeConnection>,
   ) {}
 
-  connect(signal: AbortSignal, tenant?: string): Promise<EngineConnection> {
-    return this.free.take(signal, tenant);
+  connect(signal: AbortSignal, line?: PlaceInLine): Promise<EngineConnection> {
+    return this.free.take(signal, line);
   }
 
   async close(): Promise<void> {

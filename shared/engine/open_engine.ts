@@ -17,7 +17,7 @@ import { defaultFanIn } from "./fan_in.ts";
 import { HotCaches } from "./hot_caches/hot_caches.ts";
 import type { FanIn } from "./ordered_scan.ts";
 import { StatementCache } from "./statement_cache.ts";
-import { CONNECTIONS_MIN, STATEMENTS_PER_CORE } from "./limits.ts";
+import { PAUSED_STREAMS_MAX } from "./limits.ts";
 import { nativeDriver } from "./native_driver.ts";
 import { CachedDataFiles } from "./object_cache/cached_data_files.ts";
 import { ObjectCache } from "./object_cache/object_cache.ts";
@@ -25,6 +25,7 @@ import type { RowIndexes } from "./pruning/row_index.ts";
 import { SqlEngine } from "./sql_engine.ts";
 import type { Engine } from "./types.ts";
 import { DeltaSweep } from "./delta_sweep.ts";
+import { Turns, turnsFor } from "./turns.ts";
 import { WalDelta } from "./wal_delta.ts";
 
 export interface EngineOptions {
@@ -82,19 +83,21 @@ export async function openEngine(options: EngineOptions): Promise<Engine> {
   await files.mkdir(scratchDir);
   await files.mkdir(deltaDir);
   await files.mkdir(objectDir);
+  const turns = turnsFor(cores);
   const database = await driver.open({
     readableDirs: [...localRoot(store), deltaDir, objectDir],
     scratchDir,
     memoryBytesMax: options.memoryBytesMax,
     spillBytesMax: options.spillBytesMax,
     threads: options.threads,
-    connections: Math.max(CONNECTIONS_MIN, STATEMENTS_PER_CORE * cores) + PROBE_CONNECTIONS,
+    connections: turns.light + turns.dear + turns.batch + PAUSED_STREAMS_MAX + PROBE_CONNECTIONS,
     setup: DIALECT_SETUP,
   });
   const delta = wal === undefined ? undefined : new WalDelta({ wal, files, dir: deltaDir });
   return new SqlEngine({
     database,
     ...(delta === undefined ? {} : { sweep: new DeltaSweep(delta, clock) }),
+    turns: new Turns(turns),
     probe: await database.connect(new AbortController().signal),
     memoryBytesMax: options.memoryBytesMax,
     spillBytesMax: options.spillBytesMax,

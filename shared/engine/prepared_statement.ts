@@ -4,7 +4,9 @@ import { shownName } from "./hot_caches/hot_call.ts";
 import { assert } from "../base/assert.ts";
 import { utf8 } from "../base/bytes.ts";
 import type { Deadline } from "./deadline.ts";
-import type { EngineConnection, RunProfile, TextChunk } from "./driver.ts";
+import type { RunProfile, TextChunk } from "./driver.ts";
+import type { Seat } from "./seat.ts";
+import type { TurnKind } from "./turns.ts";
 import { inCallersText } from "./error_place.ts";
 import { faultError, withoutPaths } from "./fault_error.ts";
 import type { Prepared } from "./prepare.ts";
@@ -28,7 +30,9 @@ import type {
 } from "./types.ts";
 
 export interface StatementOptions {
-  readonly connection: EngineConnection;
+  readonly seat: Seat;
+  /** What it runs in. */
+  readonly turn: TurnKind;
   readonly deadline: Deadline;
   /** The run yields one row more. */
   readonly rowsMax: number;
@@ -56,9 +60,10 @@ export class PreparedStatement implements PreparedQuery {
   }
 
   async explain(): Promise<string> {
-    const { connection, deadline } = this.options;
+    const { seat, deadline } = this.options;
     const { sql, linesBefore } = explainedText(this.prepared);
     try {
+      const connection = await seat.take("light");
       await this.prepared.data.name(this.prepared.plan);
       const text = await connection.explain(sql);
       deadline.check();
@@ -69,9 +74,15 @@ export class PreparedStatement implements PreparedQuery {
     }
   }
 
+  async turn(): Promise<void> {
+    const { seat, turn } = this.options;
+    await seat.take(turn);
+  }
+
   async run(): Promise<RunningQuery> {
     assert(!this.#started, "a prepared statement runs once");
     this.#started = true;
+    await this.turn();
     if (this.prepared.explain) return new ExplainRun(this, this.prepared);
     const { nowMs } = this.options;
     const startMs = nowMs();
@@ -82,10 +93,10 @@ export class PreparedStatement implements PreparedQuery {
   async [Symbol.asyncDispose](): Promise<void> {
     if (this.#disposed) return;
     this.#disposed = true;
-    const { connection, deadline } = this.options;
+    const { seat, deadline } = this.options;
     deadline[Symbol.dispose]();
     try {
-      await connection.release();
+      await seat[Symbol.asyncDispose]();
     } finally {
       for (const lease of this.prepared.leases) lease[Symbol.dispose]();
     }
@@ -125,7 +136,8 @@ class StatementRun implements RunningQuery {
   }
 
   async *chunks(shape: RowShape): AsyncGenerator<ResultChunk> {
-    const { connection, deadline, rowsMax, rowsScannedMax, nowMs } = this.options;
+    const { seat, deadline, rowsMax, rowsScannedMax, nowMs } = this.options;
+    const { connection } = seat;
     const { relations, plan, columns } = this.prepared;
     const { sql, linesBefore } = renderingSql(this.prepared.sql, {
       relations: relations(plan),
@@ -146,18 +158,22 @@ class StatementRun implements RunningQuery {
         // An interrupted stream may just end.
         deadline.check();
         if (next.done === true) break;
+        seat.pause();
         yield this.#timed(next.value);
+        await seat.resume();
       }
     } catch (error) {
       deadline.check();
       const told = await inCallersText(error, this.prepared.statement, connection);
       throw faultError(told, { linesBefore });
+    } finally {
+      await rows.return?.();
     }
     this.#profile = await connection.profile();
   }
 
   progress(): RunProgress {
-    return this.options.connection.progress();
+    return this.options.seat.progress();
   }
 
   /** The chunk, with the time that bringing its bytes takes counted. */

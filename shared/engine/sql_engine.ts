@@ -1,23 +1,31 @@
 /** The engine while it is open: one database, a connection per statement. */
 
+import { OperatingError } from "../base/errors.ts";
 import { Deadline } from "./deadline.ts";
+import { isDear } from "./cost.ts";
 import { type EngineConnection, type EngineDatabase, EngineFault } from "./driver.ts";
 import { MEMORY_SQL, memoryUse } from "./memory_use.ts";
 import { faultError } from "./fault_error.ts";
 import { type PrepareDeps, prepareStatement } from "./prepare.ts";
 import { PreparedStatement } from "./prepared_statement.ts";
 import { checkPredicate } from "./check_predicate.ts";
+import { Seat } from "./seat.ts";
+import type { TurnKind, Turns } from "./turns.ts";
 import type {
   CheckedPredicate,
+  Cost,
   Engine,
   MemoryUse,
   PredicateRequest,
   PreparedQuery,
   QueryRequest,
+  StatementsWaiting,
+  TurnWaits,
 } from "./types.ts";
 
 export interface SqlEngineOptions {
   readonly database: EngineDatabase;
+  readonly turns: Turns;
   /** A connection of its own for `ping` and `memory`, so that a busy engine is not taken for a dead one. */
   readonly probe: EngineConnection;
   readonly prepare: PrepareDeps;
@@ -31,6 +39,7 @@ const PROBE_MS_MAX = 5_000;
 
 export class SqlEngine implements Engine {
   readonly #database: EngineDatabase;
+  readonly #turns: Turns;
   readonly #probe: EngineConnection;
   readonly #deps: PrepareDeps;
   readonly #sweep: Disposable | undefined;
@@ -41,6 +50,7 @@ export class SqlEngine implements Engine {
 
   constructor(options: SqlEngineOptions) {
     this.#database = options.database;
+    this.#turns = options.turns;
     this.#probe = options.probe;
     this.#deps = options.prepare;
     this.#sweep = options.sweep;
@@ -50,13 +60,15 @@ export class SqlEngine implements Engine {
 
   async prepare(request: QueryRequest): Promise<PreparedQuery> {
     const deadline = new Deadline(request.deadlineMs, request.signal);
-    let connection: EngineConnection | undefined;
+    const seat = this.#seat(request, deadline);
     try {
-      connection = await this.#database.connect(deadline.signal, request.tenant);
-      deadline.watch(connection);
+      const connection = await seat.take("light");
       const prepared = await prepareStatement(connection, request, { deps: this.#deps, deadline });
+      const turn = prepared.explain ? "light" : turnKind(request, prepared.cost);
+      if (turn !== "light") await seat.leave();
       return new PreparedStatement(prepared, {
-        connection,
+        seat,
+        turn,
         deadline,
         rowsMax: request.rowsMax,
         rowsScannedMax: request.rowsScannedMax,
@@ -65,23 +77,28 @@ export class SqlEngine implements Engine {
     } catch (error) {
       const reason = deadline.signal.aborted ? deadline.signal.reason : faultError(error);
       deadline[Symbol.dispose]();
-      await connection?.release();
+      await seat[Symbol.asyncDispose]();
       throw reason;
     }
   }
 
   async checkPredicate(request: PredicateRequest): Promise<CheckedPredicate> {
     using deadline = new Deadline(request.deadlineMs, request.signal);
-    let connection: EngineConnection | undefined;
+    await using seat = this.#seat(request, deadline);
     try {
-      connection = await this.#database.connect(deadline.signal, request.tenant);
-      deadline.watch(connection);
+      const connection = await seat.take("light");
       return await checkPredicate(connection, request, { deps: this.#deps, deadline });
     } catch (error) {
       throw deadline.signal.aborted ? deadline.signal.reason : error;
-    } finally {
-      await connection?.release();
     }
+  }
+
+  waiting(): StatementsWaiting {
+    return {
+      light: this.#turns.waiting("light"),
+      dear: this.#turns.waiting("dear"),
+      batch: this.#turns.waiting("batch"),
+    };
   }
 
   ping(): Promise<void> {
@@ -101,11 +118,19 @@ export class SqlEngine implements Engine {
 
   close(): Promise<void> {
     this.#sweep?.[Symbol.dispose]();
+    this.#turns.close(new OperatingError("unavailable", "The SQL engine is closed"));
     return this.#database.close();
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
     await this.close();
+  }
+
+  #seat(
+    { tenant, waitMs }: { readonly tenant: string; readonly waitMs?: TurnWaits },
+    deadline: Deadline,
+  ): Seat {
+    return new Seat({ database: this.#database, turns: this.#turns, deadline, tenant, waitMs });
   }
 
   #onProbe<T>(use: (probe: EngineConnection) => Promise<T>): Promise<T> {
@@ -125,6 +150,11 @@ export class SqlEngine implements Engine {
     this.#probing = used.catch(() => {});
     return used;
   }
+}
+
+function turnKind({ batch }: QueryRequest, cost: Cost): TurnKind {
+  if (batch === true) return "batch";
+  return isDear(cost) ? "dear" : "light";
 }
 
 /** While statements fill the pool to the brim even the probe finds no room: that passes, and is no failure. */

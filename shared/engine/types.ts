@@ -24,14 +24,27 @@ export interface QueryRequest {
   readonly rowsScannedMax?: number;
   /** Wall clock for planning and running, in milliseconds. Past it: `deadline_exceeded`. */
   readonly deadlineMs: number;
+  /** How long it waits for a turn; default: until the deadline. Past it: `rate_limited`. */
+  readonly waitMs?: TurnWaits;
+  /** It may take long, and runs in a turn among its like, whatever its price. */
+  readonly batch?: boolean;
   /** The caller went away: the engine is interrupted. */
   readonly signal?: AbortSignal;
+}
+
+/** Milliseconds. */
+export interface TurnWaits {
+  /** To be planned, and to run what is cheap. */
+  readonly light: number;
+  /** To run what is dear. */
+  readonly dear: number;
 }
 
 export interface Engine extends AsyncDisposable {
   /**
    * Errors: `invalid_argument` (bad SQL, not one SELECT, refused function, unknown table), with a stable
-   * `reason`; `deadline_exceeded`; `unavailable` (memory pool or spill cap).
+   * `reason`; `deadline_exceeded`; `unavailable` (memory pool or spill cap); `rate_limited` when its turn did not
+   * come within `waitMs`, or too many wait.
    */
   prepare(request: QueryRequest): Promise<PreparedQuery>;
   /**
@@ -43,6 +56,8 @@ export interface Engine extends AsyncDisposable {
   ping(): Promise<void>;
   /** What the memory pool and the spill space hold now, all statements and caches together. */
   memory(): Promise<MemoryUse>;
+  /** Statements in line now. */
+  waiting(): StatementsWaiting;
   close(): Promise<void>;
 }
 
@@ -58,6 +73,14 @@ export interface PredicateRequest {
 export interface CheckedPredicate {
   /** The table's incarnation; undefined before its first commit. */
   readonly tableUuid: string | undefined;
+}
+
+export interface StatementsWaiting {
+  /** To be planned. */
+  readonly light: number;
+  /** Planned, and so dear that only a few run at once. */
+  readonly dear: number;
+  readonly batch: number;
 }
 
 /** Bytes. */
@@ -85,6 +108,12 @@ export interface PreparedQuery extends AsyncDisposable {
   readonly defaultOrderApplied: boolean;
   /** Physical plan as text. */
   explain(): Promise<string>;
+  /**
+   * Waits until it may run, which is at once for a cheap statement. Holds its turn until disposed. Errors: `rate_limited`
+   * when the turn did not come within `waitMs`; `deadline_exceeded`.
+   */
+  turn(): Promise<void>;
+  /** Takes its turn first where that was not done. */
   run(): Promise<RunningQuery>;
 }
 

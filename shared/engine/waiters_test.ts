@@ -23,7 +23,7 @@ Deno.test({
     const waiters = new Waiters<number>();
     const served: string[] = [];
     const take = async (key: string) => {
-      await waiters.take(NEVER, key.charAt(0));
+      await waiters.take(NEVER, { key: key.charAt(0) });
       served.push(key);
     };
     const line = ["a1", "a2", "a3", "b1", "b2"].map(take);
@@ -40,17 +40,20 @@ Deno.test({
     const caller = new AbortController();
     const waiting = Array.from(
       { length: WAITERS_PER_KEY_MAX },
-      () => waiters.take(caller.signal, "a"),
+      () => waiters.take(caller.signal, { key: "a" }),
     );
-    await rejects(waiters.take(NEVER, "a"), { code: "rate_limited", reason: "admission_full" });
-    const other = waiters.take(NEVER, "b");
+    await rejects(waiters.take(NEVER, { key: "a" }), {
+      code: "rate_limited",
+      reason: "admission_full",
+    });
+    const other = waiters.take(NEVER, { key: "b" });
     waiters.give(1); // To the first of "a".
     waiters.give(2);
     strictEqual(await other, 2);
     caller.abort(new Error("gone"));
     const ends = await Promise.allSettled(waiting);
     deepStrictEqual(ends.map(({ status }) => status).indexOf("rejected"), 1);
-    const again = waiters.take(NEVER, "a");
+    const again = waiters.take(NEVER, { key: "a" });
     waiters.give(3);
     strictEqual(await again, 3);
   },
@@ -79,5 +82,21 @@ Deno.test({
     waiters.close(new Error("closed"));
     await rejects(waiting, /closed/);
     await rejects(waiters.take(NEVER), /closed/);
+  },
+});
+
+Deno.test({
+  name: "Waiters a wait ends after its time with a refusal, and takes nothing with it",
+  fn: async () => {
+    const waiters = new Waiters<string>();
+    const stays = waiters.take(NEVER, { waitMs: 60_000 });
+    await rejects(waiters.take(NEVER, { waitMs: 5 }), {
+      code: "rate_limited",
+      reason: "admission_full",
+      retryAfterSecs: 1,
+    });
+    strictEqual(waiters.size, 1);
+    waiters.give("a");
+    strictEqual(await stays, "a");
   },
 });

@@ -50,6 +50,8 @@ class QueryProcess implements AsyncDisposable {
     this.#args = processArguments("query", dataDir, [
       ...["--bind", `127.0.0.1:${port}`, "--metrics-bind", `127.0.0.1:${metricsPort}`],
       ...["--memory-pool-bytes", String(POOL_BYTES), "--spill-max-bytes", String(SPILL_BYTES)],
+      // Waits are long, so that the load stays on the pool instead of being refused before it.
+      ...["--admission-wait-ms", "30000", "--dear-wait-ms", "30000"],
       ...["--threads", "2", "--audit-disabled"],
     ]);
   }

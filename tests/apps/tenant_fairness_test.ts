@@ -1,0 +1,72 @@
+/**
+ * One tenant's burst of statements delays another's single one by at most one turn, over HTTP: counted in answers, not
+ * in time, so that a busy machine changes nothing.
+ */
+
+import assert from "node:assert/strict";
+import { OPTIONS, startQuery } from "../../query/mod.ts";
+import { parseOptions } from "../../shared/config/parse_options.ts";
+import { type TurnKind, turnsFor } from "../../shared/engine/turns.ts";
+import { EngineLab } from "../../shared/testing/engine_lab.ts";
+import { AUDIENCE, FakeIssuer } from "../../shared/testing/fake_issuer.ts";
+
+const THREADS = 2;
+const BURST = 100;
+const WAIT_MS = 60_000;
+
+interface Kind {
+  readonly line: TurnKind;
+  /** Tens of milliseconds, priced as its line wants it. */
+  readonly query: string;
+}
+
+const KINDS: readonly Kind[] = [
+  { line: "light", query: "SELECT count(DISTINCT md5(range::VARCHAR)) FROM range(50000)" },
+  { line: "dear", query: "SELECT sum(range % 7) FROM range(5000000)" },
+];
+
+for (const { line, query } of KINDS) {
+  Deno.test({
+    name: `a tenant with ${BURST} ${line} statements in line holds up another's one by a turn`,
+    fn: async () => {
+      await using lab = await EngineLab.open();
+      await using issuer = await FakeIssuer.start();
+      await using server = await startQuery(parseOptions(OPTIONS, [
+        ...["--bind", "127.0.0.1:0", "--metrics-bind", "127.0.0.1:0", "--audit-disabled"],
+        ...["--data-dir", lab.dir, "--threads", String(THREADS)],
+        ...["--admission-wait-ms", String(WAIT_MS), "--dear-wait-ms", String(WAIT_MS)],
+        ...["--oidc-issuer", issuer.url, "--oidc-audience", AUDIENCE, "--oidc-tenant-claim", "org"],
+      ]));
+      const ask = async (token: string): Promise<void> => {
+        const response = await fetch(`http://127.0.0.1:${server.address.port}/api/v1/sql`, {
+          method: "POST",
+          headers: { authorization: `Bearer ${token}` },
+          body: JSON.stringify({ query }),
+        });
+        const text = await response.text();
+        assert.equal(response.status, 200, text);
+      };
+      const waiting = async () => {
+        const page = await fetch(`http://127.0.0.1:${server.metricsAddress.port}/metrics`);
+        const series = `svc_query_engine_waiting{line="${line}"} `;
+        const found = (await page.text()).split("\n").find((one) => one.startsWith(series));
+        return Number(found?.slice(series.length));
+      };
+      const [many, one] = [
+        await issuer.token({ org: "quokka" }),
+        await issuer.token({ org: "zebra" }),
+      ];
+
+      let served = 0;
+      const burst = Array.from({ length: BURST }, () => ask(many).then(() => served += 1));
+      while (await waiting() < BURST / 2) assert(served < BURST / 4, "the burst is in line");
+      const before = served;
+      await ask(one);
+      const passed = served - before;
+      // Those at work when it came and one turn each, and as many that end while its answer is on the way.
+      const allowed = 3 * turnsFor(THREADS)[line];
+      assert(passed <= allowed, `${passed} of ${BURST} were served first, ${allowed} may be`);
+      await Promise.all(burst);
+    },
+  });
+}
