@@ -55,6 +55,11 @@ export const COMMANDS: readonly CommandEntry[] = [
     load: async () => (await import("./commands/delete_sweep.ts")).command,
   },
   {
+    name: "migrate-schema",
+    summary: "Add the columns that tables lack, and promote attributes.",
+    load: async () => (await import("./commands/migrate_schema.ts")).command,
+  },
+  {
     name: "wal-recover",
     summary: "Pull mirrored WAL segments back onto a local WAL root.",
     load: async () => (await import("./commands/wal_recover.ts")).command,

@@ -11,6 +11,12 @@ export const APPLY_OPTION = {
   help: "Carry the plan out; without it the plan is printed and nothing is changed.",
 } as const satisfies SwitchOption;
 
+export const DRY_RUN_OPTION = {
+  kind: "switch",
+  flag: "dry-run",
+  help: "Print what would be done; nothing is changed.",
+} as const satisfies SwitchOption;
+
 /** One line for each row, to stdout; a plan without rows is its header. */
 export async function printPlan(
   console: Console,

@@ -7,6 +7,7 @@ import { textOf } from "../base/bytes.ts";
 import type { Column, TableSchema } from "../event/schema.ts";
 import type { ColumnBatch, ColumnData } from "./batch.ts";
 import {
+  type ColumnBuilder,
   columnBuilderOf,
   Int64ColumnBuilder,
   NumberColumnBuilder,
@@ -36,16 +37,20 @@ export function batchOfRows(schema: TableSchema, rows: readonly RowObject[]): Co
     const builder = columnBuilderOf(column.type);
     for (const row of rows) {
       const value = row[column.name] ?? null;
-      if (value === null) {
-        assert(!column.required, `required column ${column.name} has a null`);
-        builder.null();
-      } else if (builder instanceof StringColumnBuilder) builder.text(String(value));
-      else if (builder instanceof Int64ColumnBuilder) builder.bigint(BigInt(value));
-      else if (builder instanceof NumberColumnBuilder) builder.number(Number(value));
+      assert(value !== null || !column.required, `required column ${column.name} has a null`);
+      putValue(builder, value);
     }
     return builder.finish();
   });
   return { schema, rows: rows.length, columns };
+}
+
+/** Appends a value of the builder's type. */
+export function putValue(builder: ColumnBuilder, value: ColumnValue): void {
+  if (value === null) builder.null();
+  else if (builder instanceof StringColumnBuilder) builder.text(String(value));
+  else if (builder instanceof Int64ColumnBuilder) builder.bigint(BigInt(value));
+  else if (builder instanceof NumberColumnBuilder) builder.number(Number(value));
 }
 
 export function isNull(data: ColumnData, row: number): boolean {

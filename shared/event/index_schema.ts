@@ -36,7 +36,11 @@ export function indexSchema(
       );
     }
   }
-  return { columns, tags: [...new Set([...EVENTS_SCHEMA.tags, ...mapping.tag_fields])] };
+  return {
+    columns,
+    tags: [...new Set([...EVENTS_SCHEMA.tags, ...mapping.tag_fields])],
+    ...(before.promoted === undefined ? {} : { promoted: before.promoted }),
+  };
 }
 
 /**
@@ -85,8 +89,8 @@ function columnOf({ name, type }: FieldMapping, others: readonly Column[]): Colu
   );
 }
 
-/** 32-bit FNV-1a of the lower-cased name, into the span. */
-function fieldIdOf(name: string): number {
+/** Id of the column that a name gets in every table: 32-bit FNV-1a of the lower-cased name, into the span. */
+export function fieldIdOf(name: string): number {
   let hash = 0x811c9dc5;
   for (const byte of new TextEncoder().encode(name.toLowerCase())) {
     hash = Math.imul(hash ^ byte, 0x01000193) >>> 0;

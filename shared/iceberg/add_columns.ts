@@ -5,7 +5,7 @@ import type { Column, TableSchema } from "../event/schema.ts";
 import type { TableIdent } from "../event/tenant.ts";
 import { type CommitDeps, commitTable, readerOf } from "./commit_table.ts";
 import type { LoadedTable } from "./iceberg_reader.ts";
-import { TAGS_PROPERTY } from "./new_table.ts";
+import { PROMOTED_PROPERTY, TAGS_PROPERTY } from "./new_table.ts";
 import { nameMappingOf, schemaJsonOf } from "./schema_json.ts";
 import { stageMetadata } from "./stage_snapshot.ts";
 import type { TableMetadata } from "./table_metadata.ts";
@@ -31,14 +31,19 @@ export async function addColumns(
   return metadataLocation === "" ? undefined : await deps.reader.loadTable(ident, metadataLocation);
 }
 
-/** `schema` itself when it lacks nothing. */
-function widened(schema: TableSchema, wanted: TableSchema): TableSchema {
+/** `schema` with what `wanted` has besides; itself when it lacks nothing. */
+export function widened(schema: TableSchema, wanted: TableSchema): TableSchema {
   const names = new Set(schema.columns.map(({ name }) => name.toLowerCase()));
   const added = wanted.columns.filter(({ name }) => !names.has(name.toLowerCase()));
   const tags = [...new Set([...schema.tags, ...wanted.tags])];
-  if (added.length === 0 && tags.length === schema.tags.length) return schema;
+  const before = schema.promoted ?? [];
+  const promoted = [...new Set([...before, ...wanted.promoted ?? []])];
+  const isSame = added.length === 0 && tags.length === schema.tags.length &&
+    promoted.length === before.length;
+  if (isSame) return schema;
   for (const column of added) assertFits(schema, column);
-  return { columns: [...schema.columns, ...added], tags };
+  const columns = [...schema.columns, ...added];
+  return promoted.length === 0 ? { columns, tags } : { columns, tags, promoted };
 }
 
 function assertFits({ columns }: TableSchema, { id, name, required }: Column): void {
@@ -46,7 +51,12 @@ function assertFits({ columns }: TableSchema, { id, name, required }: Column): v
   assert(columns.every((column) => column.id !== id), `column ${name} has an id of its own`);
 }
 
-function withSchema(metadata: TableMetadata, schema: TableSchema, nowMs: number): TableMetadata {
+/** `metadata` with `schema` as the current one. */
+export function withSchema(
+  metadata: TableMetadata,
+  schema: TableSchema,
+  nowMs: number,
+): TableMetadata {
   const schemaId = Math.max(...metadata.schemas.map((one) => one["schema-id"])) + 1;
   const ids = schema.columns.map(({ id }) => id);
   return {
@@ -59,6 +69,9 @@ function withSchema(metadata: TableMetadata, schema: TableSchema, nowMs: number)
       ...metadata.properties,
       "schema.name-mapping.default": nameMappingOf(schema),
       [TAGS_PROPERTY]: JSON.stringify(schema.tags),
+      ...(schema.promoted === undefined
+        ? {}
+        : { [PROMOTED_PROPERTY]: JSON.stringify(schema.promoted) }),
     },
   };
 }

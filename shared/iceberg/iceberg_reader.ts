@@ -13,7 +13,7 @@ import { keyOfMetadata, TableLocator } from "./locations.ts";
 import { decodeManifest, type ManifestEntry } from "./manifest.ts";
 import { CONTENT, decodeManifestList, liveFiles, type ManifestFile } from "./manifest_list.ts";
 import { MetadataCache } from "./metadata_cache.ts";
-import { TAGS_PROPERTY } from "./new_table.ts";
+import { PROMOTED_PROPERTY, TAGS_PROPERTY } from "./new_table.ts";
 import { dayFieldOf } from "./partition.ts";
 import { compareFiles, fileMayMatch, manifestMayMatch } from "./prune.ts";
 import { tableSchemaOf } from "./schema_json.ts";
@@ -154,22 +154,28 @@ export function tableOf(
 export function currentSchemaOf(metadata: TableMetadata, name: string): TableSchema {
   const schemaId = metadata["current-schema-id"];
   const json = metadata.schemas.find((schema) => schema["schema-id"] === schemaId);
-  if (json !== undefined) return tableSchemaOf(json, tagsOf(metadata));
+  if (json !== undefined) {
+    return tableSchemaOf(
+      json,
+      namesIn(metadata, TAGS_PROPERTY),
+      namesIn(metadata, PROMOTED_PROPERTY),
+    );
+  }
   throw new OperatingError(
     "corrupt",
     `Cannot read table metadata ${name}: it has no schema ${schemaId}.`,
   );
 }
 
-/** The property is ours; a table of another engine has no tag columns. */
-function tagsOf(metadata: TableMetadata): string[] {
-  const text = metadata.properties[TAGS_PROPERTY];
+/** A property of ours that is a list of columns; a table of another engine has none. */
+function namesIn(metadata: TableMetadata, property: string): string[] {
+  const text = metadata.properties[property];
   if (text === undefined) return [];
-  const tags = parsedOrUndefined(text);
-  if (Array.isArray(tags) && tags.every((tag) => typeof tag === "string")) return tags;
+  const names = parsedOrUndefined(text);
+  if (Array.isArray(names) && names.every((name) => typeof name === "string")) return names;
   throw new OperatingError(
     "corrupt",
-    `Cannot read table ${metadata.location}: property ${TAGS_PROPERTY} is ${text}, not a JSON array of names.`,
+    `Cannot read table ${metadata.location}: property ${property} is ${text}, not a JSON array of names.`,
   );
 }
 

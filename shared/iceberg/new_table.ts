@@ -5,8 +5,11 @@ import { DAY_FIELD_ID, DAY_FIELD_NAME } from "./manifest_schemas.ts";
 import { nameMappingOf, schemaJsonOf } from "./schema_json.ts";
 import { FORMAT_VERSION, type TableMetadata } from "./table_metadata.ts";
 
-/** Version of our own table layout, written as the property `svc.schema-version`. */
+/** Version of the built-in tables' columns, written as the property of that name. */
 export const SCHEMA_VERSION = 1;
+export const SCHEMA_VERSION_PROPERTY = "svc.schema-version";
+/** Table property: JSON array with the names of the promoted columns. */
+export const PROMOTED_PROPERTY = "svc.promoted";
 /** Table property: JSON array with the names of the tag columns. */
 export const TAGS_PROPERTY = "svc.tags";
 /** Earlier metadata files kept after a commit, for readers that had just read the pointer. */
@@ -55,7 +58,7 @@ export function createTableMetadata(parts: NewTableParts): TableMetadata {
       "write.metadata.delete-after-commit.enabled": "true",
       "write.metadata.previous-versions-max": String(PREVIOUS_VERSIONS_MAX),
       [TAGS_PROPERTY]: JSON.stringify(schema.tags),
-      "svc.schema-version": String(SCHEMA_VERSION),
+      [SCHEMA_VERSION_PROPERTY]: String(SCHEMA_VERSION),
     },
     snapshots: [],
     "snapshot-log": [],

@@ -48,8 +48,12 @@ export function schemaJsonOf(schema: TableSchema, schemaId: number): SchemaJson 
   };
 }
 
-/** `tags` come from a table property. Errors: `unimplemented` for a type without a column type. */
-export function tableSchemaOf(json: SchemaJson, tags: readonly string[]): TableSchema {
+/** `tags` and `promoted` come from table properties. Errors: `unimplemented` for a type without a column type. */
+export function tableSchemaOf(
+  json: SchemaJson,
+  tags: readonly string[],
+  promoted: readonly string[] = [],
+): TableSchema {
   const columns = json.fields.map((field): Column => {
     const type = typeof field.type === "string" ? COLUMN_TYPES.get(field.type) : undefined;
     if (type === undefined) {
@@ -63,7 +67,12 @@ export function tableSchemaOf(json: SchemaJson, tags: readonly string[]): TableS
     return { id, name, type, required, ...(doc === undefined ? {} : { doc }) };
   });
   const names = new Set(columns.map((column) => column.name));
-  return { columns, tags: tags.filter((tag) => names.has(tag)) };
+  const lifted = promoted.filter((name) => names.has(name));
+  return {
+    columns,
+    tags: tags.filter((tag) => names.has(tag)),
+    ...(lifted.length === 0 ? {} : { promoted: lifted }),
+  };
 }
 
 /** The property `schema.name-mapping.default`: how a file without field ids is read. */

@@ -19,6 +19,7 @@ import type { ParquetFile } from "../parquet/describe_parquet.ts";
 import type { ParquetEncoder } from "../parquet/parquet_encoder.ts";
 import { ROW_GROUP_ROWS } from "../parquet/row_groups.ts";
 import type { ObjectStore } from "../storage/object_store.ts";
+import { type LiftPromoted, liftPromoted } from "./lift_promoted.ts";
 import { type DayRows, inTimeOrder } from "./time_order.ts";
 
 /**
@@ -47,6 +48,7 @@ export class DataFileWriter {
   readonly #table: Table;
   readonly #inputBytesMax: number;
   readonly #text: readonly TextColumn[];
+  readonly #lift: LiftPromoted;
   readonly #files: NewDataFile[] = [];
   readonly #keys: string[] = [];
   #waiting: ColumnBatch[] = [];
@@ -63,10 +65,12 @@ export class DataFileWriter {
     this.#table = table;
     this.#inputBytesMax = options.inputBytesMax ?? INPUT_BYTES;
     this.#text = options.text ?? [];
+    this.#lift = liftPromoted(table.schema);
   }
 
   /** Takes a batch of the table's schema; its memory must stay as it is until the writer is done. */
-  async add(batch: ColumnBatch): Promise<void> {
+  async add(given: ColumnBatch): Promise<void> {
+    const batch = this.#lift(given);
     this.#waiting.push(batch);
     this.#waitingBytes += bytesOf(batch);
     if (this.#waitingBytes >= this.#inputBytesMax) await this.#write();

@@ -3,7 +3,8 @@
  * ingester knew, the table may have gained columns since.
  *
  * Columns meet by name; one that another program renamed in the table, by field id. A column that the segment lacks
- * is null. Anything that would lose a value is `unprocessable`: such a segment is set aside whole.
+ * is null. Anything that would lose a value is `unprocessable`: such a segment is set aside whole. A column of this
+ * program's own tables that the table lacks is `precondition_failed`: the table is older than the program.
  */
 
 import { OperatingError } from "../base/errors.ts";
@@ -15,12 +16,14 @@ import type { Column, TableSchema } from "../event/schema.ts";
 /** Turns batches of one schema into another's. */
 export type BatchFit = (batch: ColumnBatch) => ColumnBatch;
 
-/** Errors: `unprocessable` when `table` cannot hold every value of `columns`. */
+/** Errors: `unprocessable` when `table` cannot hold every value of `columns`; `precondition_failed` (`schema_gate`). */
 export function fitTo(table: TableSchema, columns: readonly Column[]): BatchFit {
   const sources = table.columns.map((column) => sourceOf(column, columns));
   for (const [at, column] of columns.entries()) {
     if (sources.includes(at)) continue;
-    throw misfit(`its column ${nameOf(column)} is not in the table`);
+    throw isOlder(table, column)
+      ? olderTable(column)
+      : misfit(`its column ${nameOf(column)} is not in the table`);
   }
   if (sources.length === columns.length && sources.every((source, at) => source === at)) {
     return (batch) => ({ ...batch, schema: table });
@@ -68,6 +71,28 @@ function sourceOf(column: Column, columns: readonly Column[]): number | undefine
     throw misfit(`its column ${nameOf(source)} may be null, the table's may not`);
   }
   return at;
+}
+
+/** Whether the table is a built-in one without a column that this program gives it. */
+function isOlder(table: TableSchema, column: Column): boolean {
+  const own = table.columns.filter(({ name }) => table.promoted?.includes(name) !== true);
+  return [...BUILT_IN_TABLES.values()].some(({ columns }) => {
+    const has = (wanted: Column) =>
+      columns.some((known) =>
+        known.id === wanted.id && known.name === wanted.name && known.type === wanted.type
+      );
+    return has(column) && own.every(has);
+  });
+}
+
+/** Of the table, not of the segment: that waits, and fits once the table has the column. */
+function olderTable(column: Column): OperatingError {
+  return new OperatingError(
+    "precondition_failed",
+    `Cannot write column ${nameOf(column)}: the table is of an earlier version and lacks it; run ` +
+      "svc migrate-schema --all-tables --all-namespaces. The rows wait in the WAL",
+    { reason: "schema_gate" },
+  );
 }
 
 function isSame(a: Column, b: Column): boolean {

@@ -43,7 +43,7 @@ Deno.test({
   fn() {
     const required: Column = { id: 9, name: "must", type: "long", required: true };
     const table: [what: string, table: Column[], segment: Column[]][] = [
-      ["a column the table lacks", [TIMESTAMP], [TIMESTAMP, RAW]],
+      ["a column the table lacks", [TIMESTAMP], [TIMESTAMP, { ...RAW, id: 99 }]],
       ["another type", [TIMESTAMP, { ...RAW, type: "long" }], [TIMESTAMP, RAW]],
       ["a required column the segment lacks", [TIMESTAMP, required], [TIMESTAMP]],
       ["nulls for a required column", [RAW], [{ ...RAW, required: false }]],
@@ -53,6 +53,27 @@ Deno.test({
         () => fitTo({ columns, tags: [] }, segment),
         (error) => isOperatingError(error, "unprocessable"),
         what,
+      );
+    }
+  },
+});
+
+Deno.test({
+  name: "fitTo names the column and the remedy where the table is older than the program",
+  fn() {
+    const columns = EVENTS_SCHEMA.columns.filter(({ name }) => name !== "attributes");
+    const promoted: Column = { id: 5_000, name: "user.id", type: "string", required: false };
+    for (
+      const table of [
+        { columns, tags: [] },
+        { columns: [...columns, promoted], tags: [], promoted: ["user.id"] },
+      ]
+    ) {
+      assert.throws(
+        () => fitTo(table, EVENTS_SCHEMA.columns),
+        (error) =>
+          isOperatingError(error, "precondition_failed") && error.reason === "schema_gate" &&
+          /"attributes"/.test(error.message) && /svc migrate-schema/.test(error.message),
       );
     }
   },

@@ -1,0 +1,147 @@
+/** `svc migrate-schema`: brings tables up to the columns that this program writes, and promotes attributes. SPEC.md section 9. */
+
+import { OperatingError } from "../../shared/base/errors.ts";
+import type { Catalog } from "../../shared/catalog/catalog.ts";
+import { openCatalog } from "../../shared/catalog/open_catalog.ts";
+import type { OptionTable } from "../../shared/config/options.ts";
+import { parsePromotion } from "../../shared/event/promoted.ts";
+import type { Column } from "../../shared/event/schema.ts";
+import type { TableIdent } from "../../shared/event/tenant.ts";
+import type { CommitDeps } from "../../shared/iceberg/commit_table.ts";
+import { IcebergReader } from "../../shared/iceberg/iceberg_reader.ts";
+import {
+  applyMigration,
+  type MigrationPlan,
+  planMigration,
+} from "../../shared/maintenance/migrate.ts";
+import { SystemClock } from "../../shared/os/clock.ts";
+import { DenoFileSystem } from "../../shared/os/deno_file_system.ts";
+import { environment } from "../../shared/os/environment.ts";
+import { SystemRandom } from "../../shared/os/random.ts";
+import { openStore } from "../../shared/storage/open_store.ts";
+import { defineCommand } from "../command.ts";
+import { DRY_RUN_OPTION, printPlan } from "../plan_table.ts";
+import { LOCAL_OPTIONS, warehousePaths } from "../warehouse_options.ts";
+
+const OPTIONS = {
+  table: {
+    kind: "text",
+    flag: "table",
+    placeholder: "NAME",
+    help: "One table, in the namespace of --namespace.",
+  },
+  allTables: {
+    kind: "switch",
+    flag: "all-tables",
+    help: "All tables of the namespace.",
+  },
+  namespace: {
+    kind: "text",
+    flag: "namespace",
+    placeholder: "NAMESPACE",
+    default: "svc",
+    help: "Namespace of the tables.",
+  },
+  allNamespaces: {
+    kind: "switch",
+    flag: "all-namespaces",
+    help: "All namespaces; each tenant has tables of its own.",
+  },
+  promoteAttr: {
+    kind: "list",
+    flag: "promote-attr",
+    placeholder: "NAME:TYPE,…",
+    help:
+      "Give the tables a column for each of these attributes; types are string, int, long, double and bool. Rows that " +
+      "come fill it, rows that are stored when their files are rewritten.",
+  },
+  dryRun: DRY_RUN_OPTION,
+  ...LOCAL_OPTIONS,
+} as const satisfies OptionTable;
+
+const COLUMNS = ["namespace", "table", "version", "columns added", "promoted", "action"];
+
+export const command = defineCommand({
+  options: OPTIONS,
+  async run(settings, { console }) {
+    const promote = settings.promoteAttr.map(parsePromotion);
+    const files = new DenoFileSystem();
+    const clock = new SystemClock();
+    const random = new SystemRandom();
+    const paths = warehousePaths(settings);
+    const { store } = openStore(paths.root, { files, clock, random, env: environment });
+    await using catalog = await openCatalog(paths.catalog, { files });
+    const deps = { store, catalog, clock, random, reader: new IcebergReader(store) };
+    const idents = await tablesOf(catalog, settings);
+    // All are planned before one is changed: a promotion that one cannot have changes none.
+    const plans: MigrationPlan[] = [];
+    for (const ident of idents) plans.push(await planned(deps, ident, promote));
+    await printPlan(console, COLUMNS, plans.map(rowOf));
+    const changes = plans.filter(({ isChange }) => isChange);
+    if (settings.dryRun) {
+      await console.notes.write(`${changes.length} tables to change; nothing is written\n`);
+      return;
+    }
+    for (const { ident } of changes) await applyMigration(deps, ident, promote);
+    await console.notes.write(`${changes.length} of ${plans.length} tables changed\n`);
+  },
+});
+
+async function planned(
+  deps: CommitDeps & { readonly reader: IcebergReader },
+  ident: TableIdent,
+  promote: readonly Column[],
+): Promise<MigrationPlan> {
+  const location = await deps.catalog.metadataLocation(ident);
+  if (location === undefined) throw unknownTable(ident);
+  return await planMigration(deps, await deps.reader.loadTable(ident, location), promote);
+}
+
+/** Errors: `invalid_argument` when the options name none, `not_found` for a table that is not there. */
+async function tablesOf(
+  catalog: Pick<Catalog, "namespaces" | "tables">,
+  { table, allTables, namespace, allNamespaces }: {
+    readonly table: string | undefined;
+    readonly allTables: boolean;
+    readonly namespace: string;
+    readonly allNamespaces: boolean;
+  },
+): Promise<TableIdent[]> {
+  if ((table === undefined) === !allTables) {
+    throw new OperatingError(
+      "invalid_argument",
+      "Cannot tell which tables to migrate: give either --table <name> or --all-tables " +
+        "(with --all-namespaces where there are several tenants)",
+    );
+  }
+  const idents: TableIdent[] = [];
+  for (const one of allNamespaces ? await catalog.namespaces() : [namespace]) {
+    const names = await catalog.tables(one);
+    for (const name of names) {
+      if (table === undefined || table === name) idents.push({ namespace: one, name });
+    }
+  }
+  if (table !== undefined && idents.length === 0) throw unknownTable({ namespace, name: table });
+  return idents;
+}
+
+function unknownTable({ namespace, name }: TableIdent): OperatingError {
+  return new OperatingError(
+    "not_found",
+    `Cannot migrate table ${namespace}.${name}: there is none; a table is made with its first rows`,
+    { reason: "unknown_table" },
+  );
+}
+
+function rowOf(plan: MigrationPlan) {
+  const { ident, versionBefore, version, added, promoted, isChange } = plan;
+  const isSame = versionBefore === version;
+  return [
+    ident.namespace,
+    ident.name,
+    isSame ? String(version) : `${versionBefore ?? "none"} → ${version}`,
+    added.map(({ name, type }) => `${name}:${type}`).join(", "),
+    promoted.join(", "),
+    isChange ? "change" : "up to date",
+  ];
+}
