@@ -55,12 +55,24 @@ Deno.test({
       [long.slice(1), long, long],
       ["8448eb211c80319c", "0000000000000000" + "8448eb211c80319c", "8448eb211c80319c"],
       ["1", "1".padStart(32, "0"), "1".padStart(16, "0")],
+      // The same bytes as base64, in both alphabets.
+      [
+        "Cvdlj/8Wzf7Y++v/IY0/nA==",
+        "0af7658fff16cdfed8fbebff218d3f9c",
+        "0af7658fff16cdfed8fbebff218d3f9c",
+      ],
+      [
+        "Cvdlj_8Wzf7Y--v_IY0_nA==",
+        "0af7658fff16cdfed8fbebff218d3f9c",
+        "0af7658fff16cdfed8fbebff218d3f9c",
+      ],
+      ["hEjrIRyAMZw=", "00000000000000008448eb211c80319c", "8448eb211c80319c"],
     ];
     for (const [text, stored, short] of cases) {
       assert.equal(parseTraceId(text), stored);
       assert.equal(shortTraceId(stored), short);
     }
-    for (const text of ["", "x", "0x1", long + "0", "1 ", "1'", "%"]) {
+    for (const text of ["", "x", "0x1", long + "0", "1 ", "1'", "%", "AAA=", "=="]) {
       assert.throws(() => parseTraceId(text), (error) => isOperatingError(error), text);
     }
   },

@@ -5,8 +5,10 @@
  * until nothing can fail any more.
  */
 
+import { setImmediate } from "node:timers/promises";
 import { OperatingError } from "../../shared/base/errors.ts";
 import { utf8 } from "../../shared/base/bytes.ts";
+import type { ByteHold } from "../../shared/http/byte_budget.ts";
 import { asOperatingError } from "../../shared/http/error_response.ts";
 import { growAnswer, sendHeld } from "../held_answer.ts";
 import type { QueryCaller } from "../query_caller.ts";
@@ -83,18 +85,29 @@ async function answerTraces(
     for (const part of encoded(pieces)) {
       growAnswer(hold, part.byteLength);
       parts.push(part);
+      // Writing a large trace takes a while, in which others want answers, too.
+      await setImmediate();
+      call.throwIfStopped();
     }
-    call.throwIfStopped();
     call.end({ spans });
-    return new Response(sendHeld(parts, hold), {
-      headers: { "content-type": "application/json" },
-    });
+    return answerOf(request, parts, hold);
   } catch (thrown) {
     hold[Symbol.dispose]();
     const failure = asOperatingError(call.failureOf(thrown));
     call.end({ failure });
     throw failure;
   }
+}
+
+function answerOf(
+  { method }: Request,
+  parts: readonly Uint8Array<ArrayBuffer>[],
+  hold: ByteHold,
+): Response {
+  const headers = { "content-type": "application/json" };
+  if (method !== "HEAD") return new Response(sendHeld(parts, hold), { headers });
+  hold[Symbol.dispose]();
+  return new Response(null, { headers });
 }
 
 /** No table has another name, and what is none need not be looked for. */

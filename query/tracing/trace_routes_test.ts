@@ -2,6 +2,7 @@
 
 import assert from "node:assert/strict";
 import { OperatingError } from "../../shared/base/errors.ts";
+import { ByteBudget } from "../../shared/http/byte_budget.ts";
 import { SystemClock } from "../../shared/os/clock.ts";
 import { Admission } from "../admission.ts";
 import { createQueryMetrics } from "../metrics.ts";
@@ -578,6 +579,18 @@ Deno.test({
     assert.deepEqual([post.status, post.headers.get("allow")], [405, "GET"]);
     const unknown = await lab.get("/api/v1/tracing/traces/api/archive/1");
     assert.deepEqual([unknown.status, unknown.json.reason], [404, "unknown_route"]);
+  },
+});
+
+Deno.test({
+  name: "HEAD is answered like GET without a body, and holds no room for one",
+  async fn() {
+    const answers = new ByteBudget(2 ** 20);
+    await using lab = await TraceLab.open({ answers });
+    await lab.commit([{ trace: 1, span: 1, at: 1 }]);
+    const request = (id: string) => lab.head(`/traces/${id}`);
+    assert.deepEqual([(await request(traceId(1))).status, answers.used], [200, 0]);
+    assert.equal((await request(traceId(2))).status, 404);
   },
 });
 

@@ -12,6 +12,8 @@ import { testService } from "../../query/testing_server.ts";
 /** 2026-11-20T00:00:00Z */
 export const DAY_NS = 1_795_132_800_000_000_000n;
 const SEC_NS = 1_000_000_000n;
+const PREFIX = "/api/v1/tracing/traces/api";
+const CONNECTION = { remoteAddr: { hostname: "127.0.0.1" } };
 const ANSWERS_BYTES = 64 * 2 ** 20;
 
 /** What a test says of a span; the rest has defaults. */
@@ -101,10 +103,8 @@ export class TraceLab implements AsyncDisposable {
 
   /** `path` is after `/api/v1/tracing/traces/api`, or a whole one. */
   async get(path: string, init: RequestInit = {}): Promise<Reply> {
-    const whole = path.startsWith("/api/") ? path : `/api/v1/tracing/traces/api${path}`;
-    const response = await this.#app.request(whole, init, {
-      remoteAddr: { hostname: "127.0.0.1" },
-    });
+    const whole = path.startsWith("/api/") ? path : `${PREFIX}${path}`;
+    const response = await this.#app.request(whole, init, CONNECTION);
     const text = await response.text();
     assert.match(response.headers.get("content-type") ?? "", /^application\/json$/, text);
     return {
@@ -115,7 +115,12 @@ export class TraceLab implements AsyncDisposable {
     };
   }
 
-  /** The same; any status but 200 fails the test. */
+  /** Status and headers alone. */
+  async head(path: string): Promise<Response> {
+    return await this.#app.request(`${PREFIX}${path}`, { method: "HEAD" }, CONNECTION);
+  }
+
+  /** As `get`; any status but 200 fails the test. */
   // deno-lint-ignore no-explicit-any -- whatever the route answers
   async ok(path: string): Promise<any> {
     const { status, json, text } = await this.get(path);
