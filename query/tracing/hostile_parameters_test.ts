@@ -1,6 +1,10 @@
 /** Hostile addresses: each gets a clear 400 in its API's form, and none becomes SQL. */
 
 import assert from "node:assert/strict";
+import { SeededRandom } from "../../shared/testing/seeded_random.ts";
+import { FakeEngine } from "../fake_engine.ts";
+import { queryApp } from "../routes.ts";
+import { testService } from "../testing_server.ts";
 import {
   V1_ERROR,
   V1_NAMES,
@@ -101,6 +105,83 @@ Deno.test({
       assert.match("message" in told ? told.message : told.msg ?? "", message, path);
       if ("httpCode" in told) assert.equal(told.httpCode, 400);
     }
+  },
+});
+
+const NAMES = [
+  ...["service", "operation", "start", "end", "limit", "minDuration", "maxDuration", "tag", "tags"],
+  ...["traceID", "raw", "prettyPrint", "spanKind", "endTs", "lookback", "query.serviceName"],
+  ...["query.startTimeMin", "query.start_time_max", "query.durationMin", "query.attributes"],
+  ...[
+    "query.searchDepth",
+    "query.num_traces",
+    "query.pagination.pageSize",
+    "startTime",
+    "end_time",
+  ],
+];
+const VALUES = [
+  ...["", "0", "1", "-1", "20", "1e3", "NaN", "99999999999999999999", "0x10", "true", "null", "[]"],
+  ...[
+    "{}",
+    '{"a":"b"}',
+    '{"a":{}}',
+    "a:b",
+    ":",
+    "1ms",
+    "1h1m",
+    "-1s",
+    "µs",
+    "2026-11-20T00:00:00Z",
+  ],
+  ...[
+    "2026-11-20T00:00:00+01:00",
+    "'",
+    '"',
+    "\\",
+    ";",
+    "\u2028",
+    "\ud800",
+    "\ufeff",
+    "x".repeat(5_000),
+  ],
+];
+const PATHS = [
+  ...["/traces", "/traces/1", "/traces/%", "/traces/%ff", "/services", "/operations"],
+  ...[
+    "/services/%2e%2e/operations",
+    "/dependencies",
+    "/v3/services",
+    "/v3/operations",
+    "/v3/traces",
+  ],
+  ...["/v3/traces/1", "/v3/trace-summaries", "/v3/dependencies"],
+];
+const RANDOM_REQUESTS = 2_000;
+
+Deno.test({
+  name: "whatever is put together of names and values is answered or refused, never failed",
+  async fn() {
+    const random = new SeededRandom(Number(Deno.env.get("TRACE_PARAMETERS_SEED") ?? 1));
+    const pick = <T>(items: readonly T[]) => items[random.below(items.length)] as T;
+    const app = queryApp(
+      testService(new FakeEngine({ rows: [] }), { observer: { completed() {} } }),
+    );
+    const seen = new Set<number>();
+    for (let n = 0; n < RANDOM_REQUESTS; n += 1) {
+      const params = new URLSearchParams();
+      for (let left = random.below(6); left > 0; left -= 1) {
+        params.append(pick(NAMES), pick(VALUES));
+      }
+      const path = `/api/v1/tracing/traces/api${pick(PATHS)}?${params}`;
+      const response = await app.request(path, {}, { remoteAddr: { hostname: "127.0.0.1" } });
+      const body = await response.json();
+      assert.ok([200, 400, 404].includes(response.status), `${path} ${JSON.stringify(body)}`);
+      if (response.status === 200) assert.ok(!("error" in body), path);
+      else (path.includes("/v3/") ? V3_ERROR : V1_ERROR).parse(body);
+      seen.add(response.status);
+    }
+    assert.deepEqual([...seen].sort(), [200, 400, 404]);
   },
 });
 

@@ -4,7 +4,7 @@ import { outlineOfRow, type Span, spanOfRow, type SpanOutline } from "./span.ts"
 import type { TimeSpan } from "./search_request.ts";
 import type { StatementOptions, TraceCall } from "./trace_call.ts";
 import { extentSql, spansSql } from "./trace_statements.ts";
-import { type Trace, tracesOf } from "./traces.ts";
+import { countSpans, type Trace, tracesOf } from "./traces.ts";
 
 /**
  * How far from a span of a trace, or from a time that a client names, its other spans are looked for where the whole table
@@ -29,7 +29,8 @@ export async function readTraces(
   const isHinted = hint.minNs !== undefined || hint.maxNs !== undefined;
   if (!isHinted || found.length === ids.length) return found;
   const missing = ids.filter((id) => found.every((trace) => trace.id !== id));
-  const rest = await readSpans(call, { ids: missing, range: {}, outline: false }, spanOfRow);
+  const wanted = { ids: missing, range: {}, outline: false, spansRead: countSpans(found) };
+  const rest = await readSpans(call, wanted, spanOfRow);
   return ids.flatMap((id) => [...found, ...rest].filter((trace) => trace.id === id));
 }
 
@@ -81,11 +82,11 @@ async function extentOf(
 
 async function readSpans<S extends SpanOutline>(
   call: TraceCall,
-  wanted: Parameters<typeof spansSql>[1],
+  wanted: Parameters<typeof spansSql>[1] & { readonly spansRead?: number },
   read: (row: readonly unknown[]) => S,
 ): Promise<Trace<S>[]> {
   const { rows } = await call.rows(spansSql(call.made.index, wanted), {
-    rowsMax: call.ceilings.spans,
+    rowsMax: call.ceilings.spans - (wanted.spansRead ?? 0),
     breaker: "jaeger_spans",
   });
   return tracesOf(rows, wanted.ids, read);

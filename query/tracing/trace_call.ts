@@ -240,7 +240,8 @@ export class TraceCall implements AsyncDisposable {
     for await (const chunk of running.chunks("arrays")) {
       this.throwIfStopped();
       if (rows.length + chunk.rowCount > rowsMax) {
-        throw this.beyond(breaker, `more than ${rowsMax} ${WORD_OF_BREAKER[breaker]}`);
+        const [name, word] = CEILING_OF_BREAKER[breaker];
+        throw this.beyond(breaker, `more than ${this.ceilings[name]} ${word}`);
       }
       if (chunk.rowCount === 0) continue;
       const bytes = chunk.bytes();
@@ -287,11 +288,12 @@ function logFailure({ message, cause }: OperatingError): void {
   });
 }
 
-const WORD_OF_BREAKER: Readonly<Record<TraceBreaker, string>> = {
-  jaeger_traces: "traces",
-  jaeger_spans: "spans",
-  jaeger_bytes: "bytes",
-  jaeger_names: "names",
+/** Which ceiling, and what it counts. */
+const CEILING_OF_BREAKER: Readonly<Record<TraceBreaker, readonly [keyof TraceCeilings, string]>> = {
+  jaeger_traces: ["traces", "traces"],
+  jaeger_spans: ["spans", "spans"],
+  jaeger_bytes: ["bytes", "bytes of rows"],
+  jaeger_names: ["names", "names"],
 };
 
 /** The engine's word on a table, as said of the index in the path. */

@@ -10,6 +10,8 @@ const MIB = 1024 * KIB;
 const RESERVATION_BYTES_MAX = 256 * MIB;
 /** A trace found by a search: its place in the list, its processes, its part of the answer. */
 const BYTES_PER_TRACE = 32 * KIB;
+/** Their ids stand in one statement, whose length has a bound. */
+const TRACES_MAX = 4096;
 /** A span's row with the least it becomes in the answer. */
 const BYTES_PER_SPAN = 2 * KIB;
 /** Rows are held as text, as values and as the answer's text. */
@@ -35,7 +37,7 @@ export function traceCeilings(shareBytes: number): TraceCeilings {
   const holds = (bytesEach: number) => Math.max(1, Math.floor(reservationBytes / bytesEach));
   return {
     reservationBytes,
-    traces: holds(BYTES_PER_TRACE),
+    traces: Math.min(holds(BYTES_PER_TRACE), TRACES_MAX),
     spans: holds(BYTES_PER_SPAN),
     bytes: holds(COPIES_OF_ROWS),
     names: holds(BYTES_PER_NAME),

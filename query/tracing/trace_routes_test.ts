@@ -219,6 +219,14 @@ Deno.test({
     const { data, errors } = V1_TRACES.parse(await lab.ok(path));
     assert.deepEqual(data.map(({ traceID }) => traceID), [traceId(2), short]);
     assert.deepEqual(errors, [{ msg: "trace not found", traceID: "0000000000000077" }]);
+    const most = Array.from({ length: 4_095 }, (_, n) => `traceID=${n + 1}`).join("&");
+    const many = V1_TRACES.parse(await lab.ok(`/traces?${most}&traceID=${short}`));
+    assert.deepEqual(
+      [many.data.length, many.errors?.length],
+      [1, 4_095],
+      "one statement takes them",
+    );
+    assert.equal((await lab.get(`/traces?${most}&traceID=a1&traceID=a2`)).status, 413);
   },
 });
 
