@@ -163,6 +163,8 @@ export class SqlCall implements AsyncDisposable {
       namespace: this.#caller.namespace,
       tenant: this.#caller.tenant,
       defaultOrder: asked.default_order && asked.priority === "interactive",
+      // SPEC.md 2.4: a stream is made of rows that are read.
+      fastPaths: asked.format !== "ndjson",
       rowsMax: limits.rowsReturnedMax,
       rowsScannedMax: limits.rowsScannedMax,
       deadlineMs: limits.timeoutMs,

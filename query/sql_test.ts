@@ -44,6 +44,7 @@ Deno.test({
       namespace: "acme",
       tenant: "acme",
       defaultOrder: true,
+      fastPaths: true,
       rowsMax: 10_000,
       rowsScannedMax: 1_000_000_000,
       deadlineMs: 60_000,

@@ -11,6 +11,9 @@ export interface DeltaFile {
   readonly rows: number;
   readonly byteLength: number;
   readonly columnSizes: ReadonlyMap<number, number>;
+  /** By field id, in Iceberg's single-value serialization. */
+  readonly lowerBounds: ReadonlyMap<number, Uint8Array>;
+  readonly upperBounds: ReadonlyMap<number, Uint8Array>;
   readonly timestampNsMin: bigint;
   readonly timestampNsMax: bigint;
 }
@@ -23,17 +26,19 @@ export async function writeDeltaFile(
 ): Promise<DeltaFile> {
   const schema: TableSchema = { columns: content.columns, tags: [] };
   const batches = content.frames.map((frame) => decodeBatch(frame.message, schema));
-  const { bytes, rows, columnSizes } = writeParquet(batches, { schema, compression: "lz4_raw" });
+  const written = writeParquet(batches, { schema, compression: "lz4_raw" });
   {
     // Neither synced nor renamed: the directory is emptied at start, and nobody reads before this returns.
     await using file = await files.create(path);
-    await file.write(bytes);
+    await file.write(written.bytes);
   }
   return {
     path,
-    rows,
-    byteLength: bytes.byteLength,
-    columnSizes,
+    rows: written.rows,
+    byteLength: written.bytes.byteLength,
+    columnSizes: written.columnSizes,
+    lowerBounds: written.lowerBounds,
+    upperBounds: written.upperBounds,
     timestampNsMin: content.frames.map((frame) => frame.timestampNsMin).reduce((a, b) =>
       a < b ? a : b
     ),

@@ -58,5 +58,7 @@ export const PREPARED_KEPT_MAX = 4;
  * holds: this is 65,536 rows.
  */
 export const STREAM_BUFFER_BYTES = 1_048_576;
+/** Bytes of what is kept of tables' summaries, about; the least recently asked table goes first. */
+export const TABLE_ANSWERS_BYTES_MAX = 268_435_456;
 /** Streams that may have this many rows are run without a LIMIT. */
 export const UNLIMITED_ROWS_MIN = 100_000;

@@ -11,13 +11,15 @@ import type { Random } from "../os/random.ts";
 import type { ReadableStore } from "../storage/object_store.ts";
 import type { WalReader } from "../wal/types.ts";
 import type { EngineDriver } from "./driver.ts";
+import { TableAnswers } from "./fast_paths/table_answers.ts";
+import { AVERAGE_PROBE } from "./functions/exact_average.ts";
 import { DIALECT_SETUP } from "./functions/dialect.ts";
 import { type DataFiles, localDataFiles, type ObjectCacheMeter } from "./data_files.ts";
 import { defaultFanIn } from "./fan_in.ts";
 import { HotCaches } from "./hot_caches/hot_caches.ts";
 import type { FanIn } from "./ordered_scan.ts";
 import { StatementCache } from "./statement_cache.ts";
-import { PAUSED_STREAMS_MAX } from "./limits.ts";
+import { PAUSED_STREAMS_MAX, TABLE_ANSWERS_BYTES_MAX } from "./limits.ts";
 import { nativeDriver } from "./native_driver.ts";
 import { CachedDataFiles } from "./object_cache/cached_data_files.ts";
 import { ObjectCache } from "./object_cache/object_cache.ts";
@@ -94,11 +96,13 @@ export async function openEngine(options: EngineOptions): Promise<Engine> {
     setup: DIALECT_SETUP,
   });
   const delta = wal === undefined ? undefined : new WalDelta({ wal, files, dir: deltaDir });
+  const probe = await database.connect(new AbortController().signal);
+  const [average] = await probe.texts(AVERAGE_PROBE.sql);
   return new SqlEngine({
     database,
     ...(delta === undefined ? {} : { sweep: new DeltaSweep(delta, clock) }),
     turns: new Turns(turns),
-    probe: await database.connect(new AbortController().signal),
+    probe,
     memoryBytesMax: options.memoryBytesMax,
     spillBytesMax: options.spillBytesMax,
     prepare: {
@@ -113,6 +117,12 @@ export async function openEngine(options: EngineOptions): Promise<Engine> {
       indexes: options.indexes,
       probedRows: options.probedRows,
       statements: new StatementCache(),
+      answers: new TableAnswers({
+        store,
+        bytesMax: TABLE_ANSWERS_BYTES_MAX,
+        nowMs: () => clock.monotonicMs(),
+        averages: average?.[0] === AVERAGE_PROBE.expected,
+      }),
       hidden: new Set(options.hiddenTables),
       fanIn: {
         ...defaultFanIn(cores),

@@ -39,6 +39,8 @@ export interface TablePlan {
   readonly pruned?: PrunedByIndex;
   /** Columns the statement can need. */
   readonly projected: readonly Column[];
+  /** Live files of the same snapshot that can have rows in another range; absent: there are none. */
+  readonly filesIn?: (range: TimeRange) => Promise<readonly DataFile[]>;
   /** Field ids of the columns that the parts hold; absent: all. Reading another is refused (`relation.ts`). */
   readonly columnsAtHand?: ReadonlySet<number>;
 }

@@ -151,6 +151,9 @@ async function planOnce(
       range,
       considered,
       files,
+      ...(request.uncommittedOnly ? {} : {
+        filesIn: async (wanted) => (await selectionOf(source, snapshot, wanted)).files,
+      }),
       delta,
       parts: [
         ...files.map((file) => filePart(file, request.data.path(file))),

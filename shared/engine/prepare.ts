@@ -10,6 +10,8 @@ import type { Deadline } from "./deadline.ts";
 import { applyDefaultOrder, isBareSelect } from "./default_order.ts";
 import type { DescribedColumn, EngineConnection, Relation } from "./driver.ts";
 import { inCallersText } from "./error_place.ts";
+import { type FastPath, fastPath } from "./fast_paths/fast_path.ts";
+import type { TableAnswers } from "./fast_paths/table_answers.ts";
 import { renameFunctions } from "./functions/dialect.ts";
 import { gate, type TableReference } from "./gate.ts";
 import type { HotCall } from "./hot_caches/hot_call.ts";
@@ -36,8 +38,8 @@ import { ALL, type Predicate } from "./pruning/predicate.ts";
 import { tablePredicates } from "./pruning/table_predicates.ts";
 import { untilAborted } from "./until_aborted.ts";
 import { type BoundsConnection, timeBounds } from "./time_bounds.ts";
-import { type TreeNode, walk } from "./syntax_tree.ts";
-import type { Cost, QueryRequest, ScanOrdering } from "./types.ts";
+import { nodesAt, type TreeNode, walk } from "./syntax_tree.ts";
+import type { Cost, QueryRequest, ScanOrdering, ServedBy } from "./types.ts";
 
 export interface PrepareDeps extends PlanSource {
   readonly tables: IcebergReader;
@@ -48,6 +50,7 @@ export interface PrepareDeps extends PlanSource {
   readonly probedRows: number | undefined;
   readonly statements: StatementCache;
   readonly fanIn: FanIn;
+  readonly answers: TableAnswers;
   readonly nowMs: () => number;
 }
 
@@ -65,6 +68,11 @@ export interface Prepared {
   readonly cost: Cost;
   readonly columns: readonly DescribedColumn[];
   readonly ordering: ScanOrdering;
+  readonly servedBy: ServedBy;
+  /** What the fast path reads. */
+  readonly reads?: string;
+  /** Why no fast path answers; absent where one does. */
+  readonly aside?: string;
   readonly defaultOrderApplied: boolean;
   readonly data: DataFileLease;
   /** Converted WAL files in use. */
@@ -118,8 +126,16 @@ export async function prepareStatement(
       applyDefaultOrder(statement.root, request.rowsMax);
     // The order added may name columns that the statement did not.
     const tables = defaultOrderApplied ? projectedAnew(planned.tables, statement) : planned.tables;
+    const fast = request.fastPaths === false
+      ? { aside: "the request wants rows read" }
+      : await fastPath(statement.root, { references, tables }, {
+        ...{ connection: known, answers: deps.answers, data },
+        signal: deadline.signal,
+      });
     const single = singleTable(statement, references, tables);
-    const wanted = single === undefined ? undefined : orderedRequest(statement.root);
+    const wanted = single === undefined || !("aside" in fast)
+      ? undefined
+      : orderedRequest(statement.root);
     const nearest = nearestRequest(wanted);
     const pruneDeps = {
       indexes: deps.indexes,
@@ -129,15 +145,18 @@ export async function prepareStatement(
       nowMs: deps.nowMs,
       signal: deadline.signal,
     };
-    const pruned = await pruneTables(tables, predicates, {
-      ...pruneDeps,
-      // Then they are asked of as few files as are needed, when it runs.
-      indexes: nearest === undefined ? deps.indexes : undefined,
-    });
-    const ordered = await order(
-      { statement, references, tables: pruned, complete: bounds.complete },
-      { data, fanIn: deps.fanIn },
-    );
+    const scanned = async () => {
+      const pruned = await pruneTables(tables, predicates, {
+        ...pruneDeps,
+        // Then they are asked of as few files as are needed, when it runs.
+        indexes: nearest === undefined ? deps.indexes : undefined,
+      });
+      return await order(
+        { statement, references, tables: pruned, complete: bounds.complete },
+        { data, fanIn: deps.fanIn },
+      );
+    };
+    const ordered = "aside" in fast ? await scanned() : withParts(tables, fast);
     const sql = rewritten || defaultOrderApplied
       ? await textOfTree(known, statement.document)
       : statement.sql;
@@ -147,7 +166,15 @@ export async function prepareStatement(
       relations: relationsOf(names, planned.tables, ({ schema }) => emptySql(schema.columns)),
     });
     deadline.check();
-    const relations = (plan: Plan) => relationsOf(names, plan.tables, relationSql);
+    const path = "aside" in fast
+      ? { sql, relation: relationSql, aside: fast.aside, servedBy: "scan" as const }
+      : {
+        sql: await textOfTree(known, withRoot(statement.document, fast.root)),
+        relation: fast.relation,
+        servedBy: fast.servedBy,
+        reads: fast.reads,
+      };
+    const relations = (plan: Plan) => relationsOf(names, plan.tables, path.relation);
     const plan = request.snapshot === undefined
       ? ordered.plan
       : { ...ordered.plan, pin: encodePin(ordered.plan.tables) };
@@ -164,7 +191,7 @@ export async function prepareStatement(
       return { ...plan, tables: [await untilAborted(narrowing, deadline.signal)] };
     };
     return {
-      sql,
+      ...path,
       relations,
       statement,
       explain: statement.explain,
@@ -183,6 +210,23 @@ export async function prepareStatement(
     disposeAll({ leases });
     throw await inCallersText(error, statement, connection);
   }
+}
+
+/** The plan of a fast path: what it reads of its one table. */
+function withParts(
+  tables: readonly TablePlan[],
+  { parts, projected }: FastPath,
+): { readonly plan: Plan; readonly ordering: ScanOrdering } {
+  return {
+    plan: { tables: tables.map((table) => ({ ...table, parts, projected })) },
+    ordering: unordered({ projected }),
+  };
+}
+
+/** The document with another query as its one statement. */
+function withRoot(document: TreeNode, root: TreeNode): TreeNode {
+  const statements = nodesAt(document, "statements").map((one) => ({ ...one, node: root }));
+  return { ...document, statements };
 }
 
 function disposeAll({ leases }: { readonly leases: readonly Disposable[] }): void {
@@ -293,7 +337,7 @@ function nearestRequest(
 }
 
 /** What a scan that nobody wants in order could tell of its order. */
-function unordered({ projected }: TablePlan): ScanOrdering {
+function unordered({ projected }: Pick<TablePlan, "projected">): ScanOrdering {
   return projected.some(({ name }) => name === "timestamp") ? "no_sort_order" : "not_projected";
 }
 

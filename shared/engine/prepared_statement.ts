@@ -44,13 +44,16 @@ export interface StatementOptions {
 export class PreparedStatement implements PreparedQuery {
   readonly cost: Cost;
   readonly tables: readonly PlannedTable[];
-  readonly servedBy: ServedBy = "scan";
+  readonly servedBy: ServedBy;
+  readonly aside?: string;
   readonly defaultOrderApplied: boolean;
   #started = false;
   #disposed = false;
 
   constructor(private readonly prepared: Prepared, private readonly options: StatementOptions) {
     this.cost = prepared.cost;
+    this.servedBy = prepared.servedBy;
+    if (prepared.aside !== undefined) this.aside = prepared.aside;
     this.defaultOrderApplied = prepared.defaultOrderApplied;
     this.tables = prepared.plan.tables.map((table) => ({
       table: shownName(table.name),
@@ -67,7 +70,7 @@ export class PreparedStatement implements PreparedQuery {
       await this.prepared.data.name(this.prepared.plan);
       const text = await connection.explain(sql);
       deadline.check();
-      return withoutPaths(text);
+      return `${pathLine(this.prepared)}\n${withoutPaths(text)}`;
     } catch (error) {
       deadline.check();
       throw faultError(error, { linesBefore });
@@ -101,6 +104,11 @@ export class PreparedStatement implements PreparedQuery {
       for (const lease of this.prepared.leases) lease[Symbol.dispose]();
     }
   }
+}
+
+/** Who answers, and from what, or why no fast path does. */
+function pathLine({ servedBy, reads, aside }: Prepared): string {
+  return `${servedBy}: ${reads ?? `no fast path, because ${aside}`}`;
 }
 
 function explainedText({ sql, relations, plan }: Prepared): StatementText {
@@ -195,6 +203,7 @@ class StatementRun implements RunningQuery {
       profile: this.#profile,
       ordering: this.prepared.ordering,
       reads: this.prepared.data.reads,
+      servedBy: this.prepared.servedBy,
       phases: {
         plan_micros: micros(this.prepared.planMs),
         buffer_delta_micros: micros(this.prepared.deltaMs),
@@ -229,11 +238,12 @@ class ExplainRun implements RunningQuery {
   }
 
   stats(): Promise<Stats> {
-    const { planMs, deltaMs, ordering } = this.prepared;
+    const { planMs, deltaMs, ordering, servedBy } = this.prepared;
     return Promise.resolve(statsOf({ tables: [] }, {
       profile: undefined,
       ordering,
       reads: undefined,
+      servedBy,
       phases: {
         plan_micros: Math.round(planMs * 1000),
         buffer_delta_micros: Math.round(deltaMs * 1000),

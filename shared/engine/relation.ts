@@ -102,7 +102,8 @@ function schemaSql(columns: readonly Column[]): string {
   return `MAP {${entries.join(", ")}}`;
 }
 
-const SQL_TYPES: Readonly<Record<ColumnType, string>> = {
+/** The SQL engine's name of each column type. */
+export const SQL_TYPES: Readonly<Record<ColumnType, string>> = {
   timestamptz: "TIMESTAMPTZ",
   long: "BIGINT",
   int: "INTEGER",

@@ -7,7 +7,7 @@
 import type { StoreReadsReport } from "./data_files.ts";
 import type { RunProfile } from "./driver.ts";
 import { countFiles, partBytes, partRows, type Plan, type TablePlan } from "./plan.ts";
-import type { Phases, ScanOrdering, ScanStats, Stats } from "./types.ts";
+import type { Phases, ScanOrdering, ScanStats, ServedBy, Stats } from "./types.ts";
 
 export function statsOf(
   plan: Plan,
@@ -17,9 +17,10 @@ export function statsOf(
     readonly ordering: ScanOrdering;
     /** Where it is counted. */
     readonly reads: StoreReadsReport | undefined;
+    readonly servedBy: ServedBy;
   },
 ): Stats {
-  const { profile, phases, ordering, reads } = run;
+  const { profile, phases, ordering, reads, servedBy } = run;
   const parts = plan.tables.flatMap((table) => table.parts.map((part) => ({ table, part })));
   const plannedBytes = parts.reduce(
     (sum, { table, part }) => sum + partBytes(part, table.projected),
@@ -30,7 +31,7 @@ export function statsOf(
     bytes_scanned: plannedBytes,
     spill_bytes: profile?.spillBytes ?? 0,
     phases,
-    served_by: "scan" as const,
+    served_by: servedBy,
     ...(plan.pin === undefined ? {} : { snapshot: plan.pin }),
   };
   if (parts.length === 0) return base;

@@ -126,6 +126,31 @@ export function onlyTimeBounds(
   });
 }
 
+/** Whether a conjunct is one or two bounds of `table`, which stands alone in FROM, and nothing else. */
+export function isTimeBound(conjunct: TreeNode, table: TreeNode): boolean {
+  const parts = textAt(conjunct, "type") === "COMPARE_BETWEEN" ? 2 : 1;
+  return boundsIn(conjunct, { reference: table, alone: true }).length === parts;
+}
+
+/**
+ * What `bounds`, all of them `isTimeBound` of `table`, come to when the clock is read now; undefined when one has no
+ * value. Rows of the range are those that satisfy the bounds.
+ */
+export async function exactRange(
+  connection: BoundsConnection,
+  bounds: readonly TreeNode[],
+  table: TreeNode,
+): Promise<TimeRange | undefined> {
+  const all = bounds.flatMap((bound) => boundsIn(bound, { reference: table, alone: true }));
+  const ranges = await evaluate(connection, all, { clockUpper: true });
+  let range = EVERYTHING;
+  for (const one of ranges) {
+    if (one === undefined) return undefined;
+    range = intersect(range, one);
+  }
+  return range;
+}
+
 interface Target {
   readonly reference: TreeNode;
   /** The table is the only one in FROM, so that a bare column name is its own. */
@@ -296,6 +321,8 @@ function usesClock(node: TreeNode): boolean {
 async function evaluate(
   connection: BoundsConnection,
   bounds: readonly Bound[],
+  /** Whether a bound made from the clock counts as an upper one, too. */
+  { clockUpper }: { readonly clockUpper: boolean } = { clockUpper: false },
 ): Promise<(TimeRange | undefined)[]> {
   const times = bounds.filter((bound) => bound.column === "timestamp");
   const micros = await microsOf(connection, times.map((bound) => bound.constant));
@@ -309,7 +336,8 @@ async function evaluate(
     if (value === undefined) return undefined;
     // A microsecond stands for its thousand nanoseconds.
     const range = rangeOf(bound.operator, value * 1_000n, value * 1_000n + 999n);
-    return usesClock(bound.constant) ? { minNs: range.minNs, maxNs: undefined } : range;
+    const isOpen = !clockUpper && usesClock(bound.constant);
+    return isOpen ? { minNs: range.minNs, maxNs: undefined } : range;
   });
 }
 

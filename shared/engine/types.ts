@@ -18,6 +18,8 @@ export interface QueryRequest {
   readonly snapshot?: string;
   /** Reads only rows of the WAL that no snapshot holds yet; for callers that know what the snapshots hold. */
   readonly uncommittedOnly?: boolean;
+  /** Whether summaries may answer instead of rows (`fast_paths/`); default true. */
+  readonly fastPaths?: boolean;
   /** Rows wanted at most; the run has more when the statement has, so that truncation shows. */
   readonly rowsMax: number;
   /** Rows that the run may take from its sources beyond those planned; past it: `too_large` (`rows_breaker.ts`). */
@@ -104,9 +106,11 @@ export interface PreparedQuery extends AsyncDisposable {
   readonly tables: readonly PlannedTable[];
   /** Who would answer. */
   readonly servedBy: ServedBy;
+  /** Why no fast path answers; absent where one does. */
+  readonly aside?: string;
   /** Whether the newest-first order was added. */
   readonly defaultOrderApplied: boolean;
-  /** Physical plan as text. */
+  /** Physical plan as text, after a line that says which path answers, or why no fast path does. */
   explain(): Promise<string>;
   /**
    * Waits until it may run, which is at once for a cheap statement. Holds its turn until disposed. Errors: `rate_limited`

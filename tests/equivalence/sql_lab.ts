@@ -13,6 +13,7 @@ import { encodeBatch } from "../../shared/columns/ipc.ts";
 import { batchOfRows, type ColumnValue, type RowObject } from "../../shared/columns/rows.ts";
 import { parseOptions } from "../../shared/config/parse_options.ts";
 import { EVENTS_SCHEMA } from "../../shared/event/events.ts";
+import { INLINE_DERIVER } from "../../shared/derived/deriver.ts";
 import type { ColumnType, TableSchema } from "../../shared/event/schema.ts";
 import type { TableIdent } from "../../shared/event/tenant.ts";
 import { commitTable } from "../../shared/iceberg/commit_table.ts";
@@ -143,6 +144,7 @@ export async function drain(lab: EngineLab): Promise<void> {
     wal: openWalReader(files, root),
     admin: openWalConsumerAdmin(files, clock, root),
     encoder: INLINE_PARQUET_ENCODER,
+    deriver: INLINE_DERIVER,
   });
   assert.deepEqual(totals.failures, []);
 }

@@ -31,7 +31,7 @@ export const GROUP_VALUES_MAX = 4_096;
 export const SUMMARY_BYTES_MAX = 1024 * 1024;
 /** Columns that are counted by value, tags first. */
 export const COLUMNS_MAX = 24;
-/** Tags that are counted in pairs. */
+/** Columns that are counted in pairs. */
 const PAIRED_MAX = 6;
 export const MEASURES_MAX = 8;
 /** Columns by whose values measures are taken, and their values. */
@@ -85,10 +85,9 @@ function* partsOf(file: FileRows, valuesMax: number): Generator<Blob> {
     }
   }
   yield* measuresBlobs(file, { counted, time, minutes });
-  const tags = counted.filter(({ column }) => file.schema.tags.includes(column.name))
-    .slice(0, PAIRED_MAX);
-  for (const [at, first] of tags.entries()) {
-    for (const second of tags.slice(at + 1)) {
+  const paired = counted.slice(0, PAIRED_MAX);
+  for (const [at, first] of paired.entries()) {
+    for (const second of paired.slice(at + 1)) {
       if (first.values.length * second.values.length > PAIR_SLOTS_MAX) continue;
       yield blobOf([first.column.id, second.column.id], pairCounts(first, second));
     }

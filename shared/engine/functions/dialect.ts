@@ -9,6 +9,7 @@ import { ALIASES } from "./aliases.ts";
 import { ATTR_GET } from "./attr_get.ts";
 import { BOUNDED_TEXT } from "./bounded_text.ts";
 import { DATE_BIN } from "./date_bin.ts";
+import { EXACT_AVERAGE } from "./exact_average.ts";
 import { KV_EXTRACT } from "./kv_extract.ts";
 import { MATCH } from "./match.ts";
 import { TO_TIMESTAMP_NANOS } from "./to_timestamp_nanos.ts";
@@ -21,6 +22,7 @@ export const DIALECT_SETUP: readonly string[] = [
   ...MATCH,
   ...ALIASES,
   ...BOUNDED_TEXT,
+  ...EXACT_AVERAGE,
   // What `user` means where no column has the name: nobody learns how the engine is run.
   "CREATE MACRO current_user() AS error('there is no column called user here')",
 ];

@@ -146,10 +146,13 @@ async function writeRows(
   schema: TableSchema,
   rows: readonly RowObject[],
 ): Promise<DeltaFile> {
-  const { bytes, columnSizes } = writeParquet([batchOfRows(schema, rows)], {
-    schema,
-    compression: "lz4_raw",
-  });
+  const { bytes, columnSizes, lowerBounds, upperBounds } = writeParquet(
+    [batchOfRows(schema, rows)],
+    {
+      schema,
+      compression: "lz4_raw",
+    },
+  );
   filesMade += 1;
   const path = `${dir}/hot-${filesMade}.parquet`;
   try {
@@ -168,6 +171,8 @@ async function writeRows(
     rows: rows.length,
     byteLength: bytes.byteLength,
     columnSizes,
+    lowerBounds,
+    upperBounds,
     timestampNsMin: 0n,
     timestampNsMax: 0n,
   };

@@ -1,0 +1,76 @@
+/** The summary of one data file, read blob by blob as it is asked. */
+
+import type { ReadableStore } from "../../storage/object_store.ts";
+import { readBlob, readSidecar, type Sidecar, type SidecarSubject } from "../sidecar.ts";
+import {
+  CUBE_COUNTS_BLOB,
+  type CubeCounts,
+  decodeCubeCounts,
+  decodeGroupCounts,
+  decodeMeasures,
+  decodeSummary,
+  GROUP_COUNTS_BLOB,
+  type GroupCounts,
+  type Measures,
+  MEASURES_BLOB,
+  SUMMARY_BLOB,
+} from "./summary_blobs.ts";
+import { corruptSummary } from "./summary_bytes.ts";
+
+/** What the summary does not have is undefined. Errors of all: `corrupt`; the store's. */
+export class FileSummary {
+  private constructor(
+    private readonly store: ReadableStore,
+    private readonly sidecar: Sidecar,
+    readonly rows: number,
+    /** Of the file's columns: every row of another one is NULL. */
+    readonly columnIds: ReadonlySet<number>,
+  ) {}
+
+  /** undefined: the file has none. */
+  static async open(
+    store: ReadableStore,
+    subject: SidecarSubject,
+  ): Promise<FileSummary | undefined> {
+    const sidecar = await readSidecar(store, subject);
+    const place = sidecar?.blobs.find(({ type }) => type === SUMMARY_BLOB);
+    if (sidecar === undefined || place === undefined) return undefined;
+    const rows = decodeSummary(await readBlob(store, sidecar, { place }));
+    if (rows !== subject.rows) {
+      throw corruptSummary(`it is of ${rows} rows, and ${subject.key} has ${subject.rows}`);
+    }
+    return new FileSummary(store, sidecar, rows, new Set(place.fields));
+  }
+
+  async groupCounts(column: number): Promise<GroupCounts | undefined> {
+    const blob = await this.#read(GROUP_COUNTS_BLOB, [column]);
+    return blob === undefined ? undefined : decodeGroupCounts(blob, this.rows);
+  }
+
+  /** `fields`: of the key, `a` first. */
+  async cubeCounts(fields: readonly number[]): Promise<CubeCounts | undefined> {
+    const blob = await this.#read(CUBE_COUNTS_BLOB, fields);
+    if (blob === undefined) return undefined;
+    const cube = decodeCubeCounts(blob, this.rows);
+    if (cube.dims !== fields.length) throw corruptSummary(`it has keys of ${cube.dims} parts`);
+    return cube;
+  }
+
+  async measures(fields: readonly number[], column: number): Promise<Measures | undefined> {
+    const blob = await this.#read(MEASURES_BLOB, [...fields, column]);
+    if (blob === undefined) return undefined;
+    const measures = decodeMeasures(blob);
+    if (measures.dims !== fields.length) {
+      throw corruptSummary(`it has keys of ${measures.dims} parts`);
+    }
+    return measures;
+  }
+
+  async #read(type: string, fields: readonly number[]): Promise<Uint8Array | undefined> {
+    const place = this.sidecar.blobs.find((blob) =>
+      blob.type === type && blob.fields.length === fields.length &&
+      blob.fields.every((field, at) => field === fields[at])
+    );
+    return place === undefined ? undefined : await readBlob(this.store, this.sidecar, { place });
+  }
+}

@@ -1,0 +1,145 @@
+/**
+ * The door of the fast paths: whether a statement is answered from summaries, and what then stands for its table. Which
+ * statements can be, and what each `served_by` means, is in README.md.
+ */
+
+import type { Column } from "../../event/schema.ts";
+import type { DataFile, TimeRange } from "../../iceberg/types.ts";
+import type { DataFileLease } from "../data_files.ts";
+import type { TableReference } from "../gate.ts";
+import { countFiles, type ScanPart, type TablePlan } from "../plan.ts";
+import { relationSql } from "../relation.ts";
+import type { TreeNode } from "../syntax_tree.ts";
+import { type BoundsConnection, exactRange } from "../time_bounds.ts";
+import type { ServedBy } from "../types.ts";
+import { untilAborted } from "../until_aborted.ts";
+import type { TableAnswers } from "./table_answers.ts";
+import { type OwnRows, type WeightedPlan, weightedPlan } from "./weighted_plan.ts";
+import { ownRowsSql, rowsSql } from "./weighted_relation.ts";
+import { type StepAside, type WeightedStatement, weightedStatement } from "./weighted_statement.ts";
+
+export interface FastPath {
+  readonly servedBy: ServedBy;
+  /** For people. */
+  readonly reads: string;
+  /** The statement over weighted rows. */
+  readonly root: TreeNode;
+  /** What is read of the table itself. */
+  readonly parts: readonly ScanPart[];
+  /** Columns that are read of it. */
+  readonly projected: readonly Column[];
+  /** What stands for the table, given the plan after its files were brought. */
+  readonly relation: (table: TablePlan) => string;
+}
+
+export interface FastPathSource {
+  readonly connection: BoundsConnection;
+  readonly answers: TableAnswers;
+  readonly data: Pick<DataFileLease, "path" | "footer">;
+  readonly signal: AbortSignal;
+}
+
+/** Weighted rows that are written into a statement at most. */
+const ROWS_MAX = 50_000;
+
+/** The path that answers, or why none does. */
+export async function fastPath(
+  root: TreeNode,
+  { references, tables }: {
+    readonly references: readonly TableReference[];
+    readonly tables: readonly TablePlan[];
+  },
+  { connection, answers, data, signal }: FastPathSource,
+): Promise<FastPath | StepAside> {
+  const [reference] = references;
+  const [table] = tables;
+  if (reference === undefined || table === undefined || references.length > 1) {
+    return { aside: "it does not read one table once" };
+  }
+  if (reference.hot !== undefined) return { aside: `it calls ${reference.hot.kind}` };
+  const statement = weightedStatement(root, { table: reference.node, schema: table.schema });
+  if ("aside" in statement) return statement;
+  const range = await exactRange(connection, statement.bounds, reference.node);
+  if (range === undefined) return { aside: "a bound of its time has no value" };
+  const planning = weightedPlan(statement, range, {
+    table,
+    cubes: answers.table(table.tableUuid ?? ""),
+    filesIn: (wanted: TimeRange) => table.filesIn?.(wanted) ?? Promise.resolve<DataFile[]>([]),
+    path: (file) => data.path(file),
+    footer: (file) => data.footer(file),
+    averages: answers.averages,
+  });
+  const plan = await untilAborted(planning, signal);
+  if ("aside" in plan) return plan;
+  if (plan.rows.weights.length > ROWS_MAX) {
+    return { aside: `its answer is made of ${plan.rows.weights.length} counts` };
+  }
+  return {
+    servedBy: servedBy(statement, plan),
+    reads: readsOf(plan),
+    root: statement.root,
+    parts: [
+      ...new Map(plan.own.flatMap(({ parts }) => parts).map((part) => [partName(part), part]))
+        .values(),
+    ],
+    projected: projectedColumns(statement, { table, range }),
+    relation: (brought) => relationOf(statement, plan, brought),
+  };
+}
+
+function servedBy(
+  { minutes }: WeightedStatement,
+  { filesWithout, cutDays }: WeightedPlan,
+): ServedBy {
+  if (filesWithout > 0) return "materialized";
+  return minutes || cutDays > 0 ? "tier1_windowed_agg" : "tier1_inline";
+}
+
+function readsOf({ rows, own, filesWithout }: WeightedPlan): string {
+  const parts = own.flatMap((one) => one.parts);
+  const [segments, files] = [
+    parts.filter(({ origin }) => origin === "delta").length,
+    countFiles(parts.filter(({ origin }) => origin === "file")),
+  ];
+  const weights = rows.weights.length;
+  return `${weights} ${weights === 1 ? "count" : "counts"} of summaries, ` +
+    `rows of ${files} ${
+      files === 1 ? "file" : "files"
+    }, ${filesWithout} of them without a usable summary, ` +
+    `and of ${segments} ${segments === 1 ? "piece" : "pieces"} of the WAL`;
+}
+
+function relationOf(statement: WeightedStatement, plan: WeightedPlan, brought: TablePlan): string {
+  return [
+    rowsSql(statement, plan.rows),
+    ...plan.own.map((own) =>
+      ownRowsSql(statement, { relation: relationSql(partsOf(brought, own)), range: own.range })
+    ),
+  ].join(" UNION ALL ");
+}
+
+/** Bringing files may have narrowed those of their parts that were whole. */
+function partsOf(table: TablePlan, { parts }: OwnRows): TablePlan {
+  const ranged = new Set(parts.filter(({ range }) => range !== undefined).map(partName));
+  const whole = new Set(parts.filter(({ range }) => range === undefined).map(({ path }) => path));
+  return {
+    ...table,
+    parts: table.parts.filter((part) => whole.has(part.path) || ranged.has(partName(part))),
+  };
+}
+
+function partName({ path, range }: ScanPart): string {
+  return JSON.stringify([path, range?.first, range?.end]);
+}
+
+function projectedColumns(
+  { columns, measures, minutes }: WeightedStatement,
+  { table, range }: { readonly table: TablePlan; readonly range: TimeRange },
+): readonly Column[] {
+  const isBounded = range.minNs !== undefined || range.maxNs !== undefined;
+  const read = new Set([...columns, ...measures.map(({ column }) => column)].map(({ id }) => id));
+  return table.schema.columns.filter(({ id, name }) =>
+    read.has(id) || (name === "timestamp" && (minutes || isBounded)) ||
+    (name === "timestamp_ns" && isBounded)
+  );
+}

@@ -1,0 +1,120 @@
+/**
+ * What the query server keeps of its tables' summaries: a cube a day and set of columns, values shared by a table's
+ * cubes. Bounded in bytes; the table that was asked least recently goes first, as a whole, because ids are its own.
+ */
+
+import type { Column } from "../../event/schema.ts";
+import type { DataFile } from "../../iceberg/types.ts";
+import type { ReadableStore } from "../../storage/object_store.ts";
+import { type Cube, type CubeSpec, DayCube, TableValues } from "./day_cube.ts";
+
+export interface TableAnswersOptions {
+  readonly store: ReadableStore;
+  readonly bytesMax: number;
+  readonly nowMs: () => number;
+  /** Whether `exact_average` is (`functions/exact_average.ts`). */
+  readonly averages: boolean;
+}
+
+/** Cubes of one table. */
+export interface TableCubes {
+  /** The cubes of `files`, a day each. Not for a file without a usable summary: it is in none of them. */
+  of(files: readonly DataFile[], spec: CubeSpec): Promise<readonly Cube[]>;
+  valuesOf(column: Column): TableValues;
+}
+
+export class TableAnswers {
+  /** By uuid, least recently asked first. */
+  readonly #tables = new Map<string, KeptTable>();
+  readonly #options: TableAnswersOptions;
+  #damaged = 0;
+
+  constructor(options: TableAnswersOptions) {
+    this.#options = options;
+  }
+
+  get averages(): boolean {
+    return this.#options.averages;
+  }
+
+  /** Summaries that were there and could not be used, since the start. */
+  get damaged(): number {
+    return this.#damaged;
+  }
+
+  get bytes(): number {
+    return [...this.#tables.values()].reduce((sum, table) => sum + table.bytes, 0);
+  }
+
+  table(uuid: string): TableCubes {
+    const { store, nowMs } = this.#options;
+    const table = this.#tables.get(uuid) ?? new KeptTable({
+      ...{ store, nowMs },
+      damaged: () => this.#damaged += 1,
+      grown: () => this.#trim(),
+    });
+    this.#tables.delete(uuid);
+    this.#tables.set(uuid, table);
+    return table;
+  }
+
+  /** Whoever still holds a table that is dropped here goes on with what it has. */
+  #trim(): void {
+    for (const uuid of [...this.#tables.keys()]) {
+      if (this.bytes <= this.#options.bytesMax) return;
+      this.#tables.delete(uuid);
+    }
+  }
+}
+
+class KeptTable implements TableCubes {
+  readonly #values = new Map<number, TableValues>();
+  readonly #cubes = new Map<string, DayCube>();
+
+  constructor(
+    private readonly deps: {
+      readonly store: ReadableStore;
+      readonly nowMs: () => number;
+      readonly damaged: () => void;
+      readonly grown: () => void;
+    },
+  ) {}
+
+  get bytes(): number {
+    let bytes = 0;
+    for (const values of this.#values.values()) bytes += values.bytes;
+    for (const cube of this.#cubes.values()) bytes += cube.bytes;
+    return bytes;
+  }
+
+  valuesOf(column: Column): TableValues {
+    const known = this.#values.get(column.id) ?? new TableValues();
+    this.#values.set(column.id, known);
+    return known;
+  }
+
+  async of(files: readonly DataFile[], spec: CubeSpec): Promise<readonly Cube[]> {
+    const days = Map.groupBy(files, ({ day }) => day);
+    const cubes: Cube[] = [];
+    for (const [day, own] of days) cubes.push(await this.#dayCube(day, spec).of(own));
+    this.deps.grown();
+    return cubes;
+  }
+
+  #dayCube(day: number, spec: CubeSpec): DayCube {
+    const key = JSON.stringify([day, spec.minutes, idsOf(spec.columns), idsOf(spec.measures)]);
+    const known = this.#cubes.get(key);
+    if (known !== undefined) return known;
+    const { store, nowMs, damaged } = this.deps;
+    const cube = new DayCube(
+      { ...{ store, nowMs, damaged }, values: (column) => this.valuesOf(column) },
+      spec,
+    );
+    this.#cubes.set(key, cube);
+    return cube;
+  }
+}
+
+function idsOf(columns: readonly Column[]): number[] {
+  return columns.map(({ id }) => id);
+}

@@ -1,0 +1,95 @@
+/** Pieces of a syntax tree, as the SQL engine's parser would make them. */
+
+import type { TreeNode } from "../syntax_tree.ts";
+
+export function columnNode(name: string): TreeNode {
+  return {
+    class: "COLUMN_REF",
+    type: "COLUMN_REF",
+    alias: "",
+    query_location: 0,
+    column_names: [name],
+  };
+}
+
+export function integerNode(value: number): TreeNode {
+  return {
+    class: "CONSTANT",
+    type: "VALUE_CONSTANT",
+    alias: "",
+    query_location: 0,
+    value: { type: { id: "INTEGER", type_info: null }, is_null: false, value },
+  };
+}
+
+/** A call; `like` gives what it has beyond name and arguments, such as a FILTER. */
+export function callNode(
+  name: string,
+  children: readonly TreeNode[],
+  like: Pick<TreeNode, "filter"> = { filter: null },
+): TreeNode {
+  return {
+    class: "FUNCTION",
+    type: "FUNCTION",
+    alias: "",
+    query_location: 0,
+    function_name: name,
+    schema: "",
+    catalog: "",
+    children: [...children],
+    filter: like["filter"],
+    order_bys: { type: "ORDER_MODIFIER", orders: [] },
+    distinct: false,
+    is_operator: false,
+    export_state: false,
+  };
+}
+
+export function castNode(child: TreeNode, type: string): TreeNode {
+  return {
+    class: "CAST",
+    type: "OPERATOR_CAST",
+    alias: "",
+    query_location: 0,
+    child,
+    cast_type: { id: type, type_info: null },
+    try_cast: false,
+  };
+}
+
+export function coalesceNode(children: readonly TreeNode[]): TreeNode {
+  return {
+    class: "OPERATOR",
+    type: "OPERATOR_COALESCE",
+    alias: "",
+    query_location: 0,
+    children: [...children],
+  };
+}
+
+/** CASE WHEN `value` IS NOT NULL THEN `then` END. */
+export function ifPresentNode(value: TreeNode, then: TreeNode): TreeNode {
+  return {
+    class: "CASE",
+    type: "CASE_EXPR",
+    alias: "",
+    query_location: 0,
+    case_checks: [{
+      when_expr: {
+        class: "OPERATOR",
+        type: "OPERATOR_IS_NOT_NULL",
+        alias: "",
+        query_location: 0,
+        children: [value],
+      },
+      then_expr: then,
+    }],
+    else_expr: {
+      class: "CONSTANT",
+      type: "VALUE_CONSTANT",
+      alias: "",
+      query_location: 0,
+      value: { type: { id: "NULL", type_info: null }, is_null: true },
+    },
+  };
+}

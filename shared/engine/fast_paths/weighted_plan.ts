@@ -1,0 +1,397 @@
+/**
+ * Where the weighted rows of a statement come from: from cubes, as far as files have summaries, and from the table's own
+ * rows for the rest: files without one, rows of the WAL, and the minutes that the statement's range of time cuts through.
+ *
+ * Days that lie in the range as a whole are taken from cubes without minutes where the statement asks for none; the days
+ * at its ends from cubes by minute, less the minutes that are cut, whose rows are read.
+ */
+
+import { isOperatingError } from "../../base/errors.ts";
+import {
+  cellKey,
+  type Cells,
+  cellsBetween,
+  partsOfKey,
+  sumOfCells,
+} from "../../derived/summary/cells.ts";
+import { type MeasuredCells, sumOfMeasures } from "../../derived/summary/measured_cells.ts";
+import { type Column, columnOf } from "../../event/schema.ts";
+import { decodeSingleValue } from "../../iceberg/single_value.ts";
+import type { DataFile, TimeRange } from "../../iceberg/types.ts";
+import type { ParquetFooter } from "../../parquet/footer.ts";
+import { deltaPart, filePart, meets, type ScanPart, type TablePlan } from "../plan.ts";
+import type { Cube, CubeSpec } from "./day_cube.ts";
+import type { TableCubes } from "./table_answers.ts";
+import type { WeightedRows } from "./weighted_relation.ts";
+import type { StepAside, WeightedStatement } from "./weighted_statement.ts";
+
+const NS_PER_MINUTE = 60_000_000_000n;
+const NS_PER_DAY = 86_400_000_000_000n;
+
+/** The table's own rows that are read: `parts` in `range`. */
+export interface OwnRows {
+  readonly parts: readonly ScanPart[];
+  readonly range: TimeRange;
+}
+
+export interface WeightedPlan {
+  readonly rows: WeightedRows;
+  readonly own: readonly OwnRows[];
+  /** Files whose rows are read because they have no summary that will do. */
+  readonly filesWithout: number;
+  /** Days of which only some rows are in the range. */
+  readonly cutDays: number;
+}
+
+export interface WeightedSource {
+  readonly table: TablePlan;
+  readonly cubes: TableCubes;
+  /** Live files that can have rows in a range of time. */
+  readonly filesIn: (range: TimeRange) => Promise<readonly DataFile[]>;
+  readonly path: (file: DataFile) => string;
+  readonly footer: (file: DataFile) => Promise<ParquetFooter>;
+  /** The processor divides as `exact_average` does. */
+  readonly averages: boolean;
+}
+
+/** `range`: what the statement's bounds come to, exactly. */
+export async function weightedPlan(
+  statement: WeightedStatement,
+  range: TimeRange,
+  source: WeightedSource,
+): Promise<WeightedPlan | StepAside> {
+  const dims = statement.columns.length + (statement.minutes ? 1 : 0);
+  if (dims > 2) return { aside: `it looks at ${dims} columns together, summaries have two` };
+  if (dims > 1 && statement.measures.length > 0) {
+    return { aside: "it measures by two columns, summaries do by one" };
+  }
+  const planning = new Planning(statement, range, source);
+  return await planning.plan();
+}
+
+/** A day's files, and what the range leaves of it. */
+interface Day {
+  readonly files: readonly DataFile[];
+  readonly isCut: boolean;
+}
+
+class Planning {
+  readonly #statement: WeightedStatement;
+  readonly #range: TimeRange;
+  readonly #source: WeightedSource;
+  /** Nothing but the number of rows is wanted, which every file tells. */
+  readonly #countsOnly: boolean;
+  readonly #own: OwnRows[] = [];
+  /** What `#own` is read of. */
+  readonly #ownFiles: BoundedRows[] = [];
+  #counted = 0;
+  #filesWithout = 0;
+
+  constructor(statement: WeightedStatement, range: TimeRange, source: WeightedSource) {
+    this.#statement = statement;
+    this.#range = range;
+    this.#source = source;
+    this.#countsOnly = statement.columns.length === 0 && statement.measures.length === 0 &&
+      !statement.minutes;
+  }
+
+  async plan(): Promise<WeightedPlan | StepAside> {
+    const days = await this.#days();
+    const whole = days.filter(({ isCut }) => !isCut).flatMap(({ files }) => files);
+    const cut = days.filter(({ isCut }) => isCut).flatMap(({ files }) => files);
+    const pieces = [...await this.#wholeDays(whole), ...await this.#cutDays(cut)];
+    this.#addDelta();
+    const { rows, answered } = this.#rowsOf(pieces);
+    const ownRows = this.#own.flatMap(({ parts }) => parts);
+    if (answered === 0 && ownRows.length > 0) return { aside: "no summary holds a row of its" };
+    const inexact = this.#inexactSum(rows) ?? this.#inexactAverage(rows);
+    if (inexact !== undefined) return { aside: inexact };
+    return {
+      rows,
+      own: this.#own,
+      filesWithout: this.#filesWithout,
+      cutDays: days.filter(({ isCut }) => isCut).length,
+    };
+  }
+
+  /** Files of the range by day; of days that the range cuts, all. */
+  async #days(): Promise<readonly Day[]> {
+    const { minNs, maxNs } = this.#range;
+    if (minNs !== undefined && maxNs !== undefined && minNs > maxNs) return [];
+    if (minNs === undefined && maxNs === undefined) {
+      return [{ files: this.#source.table.files, isCut: false }];
+    }
+    const rounded = {
+      minNs: minNs === undefined ? undefined : floorDiv(minNs, NS_PER_DAY) * NS_PER_DAY,
+      maxNs: maxNs === undefined ? undefined : (floorDiv(maxNs, NS_PER_DAY) + 1n) * NS_PER_DAY - 1n,
+    };
+    const files = await this.#source.filesIn(rounded);
+    return [...Map.groupBy(files, ({ day }) => day)].map(([, own]) => ({
+      files: own,
+      isCut: !own.every((file) => this.#isInside(file.timestampNsMin, file.timestampNsMax)),
+    }));
+  }
+
+  async #wholeDays(files: readonly DataFile[]): Promise<Piece[]> {
+    if (this.#countsOnly) {
+      for (const { rows } of files) this.#counted += rows;
+      return [];
+    }
+    const cubes = await this.#source.cubes.of(files, this.#spec(this.#statement.minutes));
+    const held = heldBy(cubes);
+    this.#readFiles(files.filter(({ key }) => !held.has(key)));
+    return cubes.map(({ cells, measures }) => ({ cells, measures }));
+  }
+
+  async #cutDays(files: readonly DataFile[]): Promise<Piece[]> {
+    const { columns, measures } = this.#statement;
+    const wanted = files.filter((file) =>
+      meets(this.#range, file.timestampNsMin, file.timestampNsMax)
+    );
+    const tooMany = columns.length > 1 || (columns.length === 1 && measures.length > 0);
+    const cubes = tooMany || files.length === 0
+      ? []
+      : await this.#source.cubes.of(files, this.#spec(true));
+    const held = heldBy(cubes);
+    this.#readFiles(wanted.filter(({ key }) => !held.has(key)));
+    const { first, end } = this.#wholeMinutes();
+    await this.#readEdges(wanted.filter(({ key }) => held.has(key)), { first, end });
+    if (first >= end) return [];
+    const [from, to] = [cellKey(first, 0), cellKey(end, 0)];
+    return cubes.map(({ cells, measures }) =>
+      this.#withoutMinutes({
+        cells: cellsBetween(cells, from, to),
+        measures: new Map([...measures].map(([id, own]) => [id, measuresBetween(own, from, to)])),
+      })
+    );
+  }
+
+  #spec(minutes: boolean): CubeSpec {
+    const { columns, measures } = this.#statement;
+    return {
+      timeId: columnOf(this.#source.table.schema, "timestamp").id,
+      minutes,
+      columns,
+      measures: measures.map(({ column }) => column),
+    };
+  }
+
+  /** Files without a summary: where only rows are counted and all are in the range, their number will do. */
+  #readFiles(files: readonly DataFile[]): void {
+    const parts: ScanPart[] = [];
+    for (const file of files) {
+      if (this.#countsOnly && this.#isInside(file.timestampNsMin, file.timestampNsMax)) {
+        this.#counted += file.rows;
+      } else {
+        parts.push(filePart(file, this.#source.path(file)));
+        this.#ownFiles.push(file);
+      }
+    }
+    this.#filesWithout += parts.length;
+    if (parts.length > 0) this.#own.push({ parts, range: this.#range });
+  }
+
+  /** Rows in the minutes that the range cuts through. */
+  async #readEdges(
+    files: readonly DataFile[],
+    { first, end }: { readonly first: number; readonly end: number },
+  ): Promise<void> {
+    const { minNs, maxNs } = this.#range;
+    const edges: TimeRange[] = first >= end ? [this.#range] : [
+      { minNs, maxNs: minNs === undefined ? undefined : BigInt(first) * NS_PER_MINUTE - 1n },
+      { minNs: maxNs === undefined ? undefined : BigInt(end) * NS_PER_MINUTE, maxNs },
+    ].filter((edge) =>
+      edge.minNs !== undefined && edge.maxNs !== undefined && edge.minNs <= edge.maxNs
+    );
+    for (const range of edges) {
+      const parts: ScanPart[] = [];
+      for (const file of files) {
+        if (!meets(range, file.timestampNsMin, file.timestampNsMax)) continue;
+        parts.push(...await this.#partsIn(file, range));
+        this.#ownFiles.push(file);
+      }
+      if (parts.length > 0) this.#own.push({ parts, range });
+    }
+  }
+
+  /** The row groups of a file that can have rows in a range. */
+  async #partsIn(file: DataFile, range: TimeRange): Promise<ScanPart[]> {
+    const whole = filePart(file, this.#source.path(file));
+    let footer: ParquetFooter;
+    try {
+      footer = await this.#source.footer(file);
+    } catch (error) {
+      // The scan itself will tell why, if it cannot read it either.
+      if (!isOperatingError(error) || error.code === "not_found") throw error;
+      return [whole];
+    }
+    const groups = footer.rowGroups;
+    const mayHold = groups.map(({ timestampMin: min, timestampMax: max }) =>
+      min === undefined || max === undefined || meets(range, min * 1_000n, max * 1_000n + 999n)
+    );
+    const [from, to] = [groups[mayHold.indexOf(true)], groups[mayHold.lastIndexOf(true)]];
+    if (from === undefined || to === undefined) return [];
+    return [{
+      ...whole,
+      range: { first: from.firstRow, end: to.firstRow + to.rows },
+      rowGroupsRead: mayHold.lastIndexOf(true) - mayHold.indexOf(true) + 1,
+    }];
+  }
+
+  #addDelta(): void {
+    const parts: ScanPart[] = [];
+    for (const delta of this.#source.table.delta) {
+      if (!meets(this.#range, delta.timestampNsMin, delta.timestampNsMax)) continue;
+      if (this.#countsOnly && this.#isInside(delta.timestampNsMin, delta.timestampNsMax)) {
+        this.#counted += delta.rows;
+      } else {
+        parts.push(deltaPart(delta));
+        this.#ownFiles.push(delta);
+      }
+    }
+    if (parts.length > 0) this.#own.push({ parts, range: this.#range });
+  }
+
+  #isInside(first: bigint | undefined, last: bigint | undefined): boolean {
+    const { minNs, maxNs } = this.#range;
+    if (minNs !== undefined && (first === undefined || first < minNs)) return false;
+    return !(maxNs !== undefined && (last === undefined || last > maxNs));
+  }
+
+  /** Minutes that lie in the range as a whole: [first, end). */
+  #wholeMinutes(): { readonly first: number; readonly end: number } {
+    const { minNs, maxNs } = this.#range;
+    return {
+      first: minNs === undefined ? -MINUTES_MAX : Number(-floorDiv(-minNs, NS_PER_MINUTE)),
+      end: maxNs === undefined ? MINUTES_MAX : Number(floorDiv(maxNs + 1n, NS_PER_MINUTE)),
+    };
+  }
+
+  #withoutMinutes(piece: Piece): Piece {
+    if (this.#statement.minutes) return piece;
+    const withoutMinute = (key: number) => cellKey(0, partsOfKey(key).b);
+    const totals = new Map<number, number>();
+    piece.cells.keys.forEach((key, at) => {
+      const own = withoutMinute(key);
+      totals.set(own, (totals.get(own) ?? 0) + (piece.cells.counts[at] as number));
+    });
+    const keys = Float64Array.from(totals.keys()).sort();
+    const cells = { keys, counts: Float64Array.from(keys, (key) => totals.get(key) ?? 0) };
+    const measures = new Map([...piece.measures].flatMap(([id, own]) => {
+      const single = [...own.cells].map(([key, cell]) => ({
+        ...own,
+        cells: new Map([[withoutMinute(key), cell]]),
+      }));
+      const sum = sumOfMeasures(single);
+      return sum === undefined ? [] : [[id, sum] as const];
+    }));
+    return { cells, measures };
+  }
+
+  /** All pieces as weighted rows. `answered`: table rows that they stand for. */
+  #rowsOf(pieces: readonly Piece[]): { readonly rows: WeightedRows; readonly answered: number } {
+    const { minutes, columns, measures } = this.#statement;
+    const { cubes } = this.#source;
+    const { keys, counts } = sumOfCells(pieces.map(({ cells }) => cells));
+    const allKeys = [...keys, ...(this.#counted > 0 ? [0] : [])];
+    const weights = [...counts, ...(this.#counted > 0 ? [this.#counted] : [])];
+    const split = allKeys.map(partsOfKey);
+    const rows: WeightedRows = {
+      weights,
+      minutes: minutes ? split.map(({ a }) => a) : [],
+      columns: columns.map((column, at) => {
+        const isFirst = !minutes && columns.length === 2 && at === 0;
+        return {
+          values: cubes.valuesOf(column).values,
+          ids: split.map(({ a, b }) => isFirst ? a : b),
+        };
+      }),
+      measures: measures.map(({ column }) => ({
+        cells: sumOfMeasures(pieces.flatMap((piece) => piece.measures.get(column.id) ?? [])) ??
+          NO_MEASURES,
+        keys: allKeys,
+      })),
+    };
+    return { rows, answered: weights.reduce((sum, weight) => sum + weight, 0) };
+  }
+
+  /** Sums of doubles must come out the same in every order (`shared/derived/summary`). */
+  #inexactSum(rows: WeightedRows): string | undefined {
+    for (const [at, { column, parts }] of this.#statement.measures.entries()) {
+      if (column.type !== "double" || !parts.has("sum")) continue;
+      if (this.#own.length > 0) return `it adds up ${column.name}, of which rows must be read`;
+      const cells = rows.measures[at]?.cells;
+      const absolutes = [...cells?.cells.values() ?? []]
+        .reduce((sum, cell) => sum + cell.absolutes, 0n);
+      if (cells?.units === undefined || absolutes >= 2n ** 53n) {
+        return `the sum of ${column.name} depends on the order of rows`;
+      }
+    }
+    return undefined;
+  }
+
+  /** Sums that an average divides must stay below 2^63. */
+  #inexactAverage(rows: WeightedRows): string | undefined {
+    for (const [at, { column, isAveraged }] of this.#statement.measures.entries()) {
+      if (!isAveraged || column.type === "double") continue;
+      if (!this.#source.averages) {
+        return "averages of whole numbers are not exact on this processor";
+      }
+      let total = 0n;
+      for (const { sum } of rows.measures[at]?.cells.cells.values() ?? []) total += absolute(sum);
+      for (const file of this.#ownFiles) {
+        const own = absoluteSumMax(file, column);
+        if (own === undefined) {
+          return `it averages ${column.name}, of which rows without bounds are read`;
+        }
+        total += own;
+      }
+      if (total >= 2n ** 63n) return `the sum of ${column.name} is too large to be divided exactly`;
+    }
+    return undefined;
+  }
+}
+
+/** Rows with bounds of their columns. */
+interface BoundedRows {
+  readonly rows: number;
+  readonly lowerBounds: ReadonlyMap<number, Uint8Array>;
+  readonly upperBounds: ReadonlyMap<number, Uint8Array>;
+}
+
+/** What a column's values of `file` can come to at most, whatever their signs; undefined when that is not known. */
+function absoluteSumMax(file: BoundedRows, { id, type }: Column): bigint | undefined {
+  const [lower, upper] = [file.lowerBounds.get(id), file.upperBounds.get(id)];
+  if (lower === undefined || upper === undefined) return undefined;
+  const bounds = [lower, upper].map((bound) => absolute(BigInt(decodeSingleValue(type, bound))));
+  return BigInt(file.rows) * bounds.reduce((a, b) => a > b ? a : b);
+}
+
+function absolute(value: bigint): bigint {
+  return value < 0n ? -value : value;
+}
+
+/** What one cube gives. */
+interface Piece {
+  readonly cells: Cells;
+  readonly measures: ReadonlyMap<number, MeasuredCells>;
+}
+
+const NO_MEASURES: MeasuredCells = { kind: "integer", units: 0, cells: new Map() };
+
+/** More minutes than the years that a table can hold have. */
+const MINUTES_MAX = 2 ** 32;
+
+function heldBy(cubes: readonly Cube[]): ReadonlySet<string> {
+  return new Set(cubes.flatMap(({ held }) => [...held.keys()]));
+}
+
+function measuresBetween(measures: MeasuredCells, from: number, end: number): MeasuredCells {
+  const cells = [...measures.cells].filter(([key]) => key >= from && key < end);
+  return { ...measures, cells: new Map(cells) };
+}
+
+function floorDiv(value: bigint, by: bigint): bigint {
+  const quotient = value / by;
+  return value % by < 0n ? quotient - 1n : quotient;
+}

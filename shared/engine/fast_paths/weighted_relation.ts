@@ -1,0 +1,146 @@
+/** Weighted rows as SQL: what stands for the table while a weighted statement runs. */
+
+import type { MeasuredCells } from "../../derived/summary/measured_cells.ts";
+import type { GroupValue } from "../../derived/summary/summary_blobs.ts";
+import type { Column } from "../../event/schema.ts";
+import type { TimeRange } from "../../iceberg/types.ts";
+import { SQL_TYPES } from "../relation.ts";
+import { quoteName, quoteText } from "../statement_text.ts";
+import { type Measure, measureName, type MeasurePart, WEIGHT } from "./weighted_statement.ts";
+
+/** The columns of weighted rows, in their order. */
+export interface WeightedColumns {
+  readonly minutes: boolean;
+  readonly columns: readonly Column[];
+  readonly measures: readonly Measure[];
+}
+
+/** Weighted rows of which all data is here. */
+export interface WeightedRows {
+  readonly weights: readonly number[];
+  /** When `minutes`. */
+  readonly minutes: readonly number[];
+  /** For each of the columns: what ids mean, and the id of each row; 0 is NULL. */
+  readonly columns: readonly {
+    readonly values: readonly GroupValue[];
+    readonly ids: readonly number[];
+  }[];
+  /** For each of the measures: of each row, by the key that it has in `cells`. */
+  readonly measures: readonly { readonly cells: MeasuredCells; readonly keys: readonly number[] }[];
+}
+
+/** A SELECT of `rows`. */
+export function rowsSql(shape: WeightedColumns, rows: WeightedRows): string {
+  const lists: string[] = [];
+  const list = (values: readonly (number | string | null)[], type: string) => {
+    const name = `l${lists.length}`;
+    lists.push(`${listSql(values, type)} AS ${name}`);
+    return name;
+  };
+  const selected: string[] = [];
+  if (shape.minutes) {
+    const minute = list(rows.minutes, "BIGINT");
+    selected.push(`make_timestamptz(${minute} * 60000000) AS "timestamp"`);
+  }
+  shape.columns.forEach((column, at) => {
+    const { values, ids } = rows.columns[at] ?? { values: [], ids: [] };
+    const used = new Map([...new Set(ids)].filter((id) => id !== 0).map((id, i) => [id, i + 1]));
+    const type = SQL_TYPES[column.type];
+    const texts = JSON.stringify([...used.keys()].map((id) => values[id]));
+    const dictionary = `from_json(${quoteText(texts)}, '["VARCHAR"]')::${type}[]`;
+    const index = list(ids.map((id) => used.get(id) ?? 0), "INTEGER");
+    selected.push(`(${dictionary})[${index}] AS ${quoteName(column.name)}`);
+  });
+  selected.push(`${list(rows.weights, "BIGINT")} AS ${quoteName(WEIGHT)}`);
+  shape.measures.forEach((measure, at) => {
+    const { cells, keys } = rows.measures[at] ?? { cells: { cells: new Map() }, keys: [] };
+    for (const part of measure.parts) {
+      const values = keys.map((key) => partText(part, cells as MeasuredCells, key));
+      const name = list(values, "VARCHAR");
+      const type = partType(part, measure.column);
+      const value = type === "TIMESTAMPTZ"
+        ? `make_timestamptz(${name}::BIGINT)`
+        : `${name}::${type}`;
+      selected.push(`${value} AS ${quoteName(measureName(part, measure.column))}`);
+    }
+  });
+  return `SELECT ${selected.join(", ")} FROM (SELECT ${lists.join(", ")})`;
+}
+
+/** A SELECT of the table's own rows as weighted ones: each stands for itself. */
+export function ownRowsSql(
+  shape: WeightedColumns,
+  { relation, range }: { readonly relation: string; readonly range: TimeRange },
+): string {
+  const selected = [
+    ...(shape.minutes ? [`"timestamp"`] : []),
+    ...shape.columns.map(({ name }) => quoteName(name)),
+    `1::BIGINT AS ${quoteName(WEIGHT)}`,
+    ...shape.measures.flatMap(({ column, parts }) =>
+      [...parts].map((part) =>
+        `${ownPart(part, column)} AS ${quoteName(measureName(part, column))}`
+      )
+    ),
+  ];
+  return `SELECT ${selected.join(", ")} FROM (${relation})${withinSql(range)}`;
+}
+
+function ownPart(part: MeasurePart, column: Column): string {
+  const value = quoteName(column.name);
+  if (part === "values") return `(CASE WHEN ${value} IS NULL THEN 0 ELSE 1 END)::BIGINT`;
+  return `${value}::${partType(part, column)}`;
+}
+
+function partType(part: MeasurePart, { type }: Column): string {
+  if (part === "values") return "BIGINT";
+  if (part === "sum" && type !== "double") return "HUGEINT";
+  return SQL_TYPES[type];
+}
+
+function partText(
+  part: MeasurePart,
+  { cells, units, kind }: MeasuredCells,
+  key: number,
+): string | null {
+  const cell = cells.get(key);
+  if (cell === undefined) return null;
+  switch (part) {
+    case "values":
+      return String(cell.values);
+    case "sum":
+      return kind === "double" ? String(Number(cell.sum) / 2 ** (units ?? 0)) : String(cell.sum);
+    case "smallest":
+      return String(cell.smallest);
+    case "largest":
+      return String(cell.largest);
+  }
+}
+
+/** One `unnest` of a JSON text: 0.3 µs a value, where a list of constants takes 4. */
+function listSql(values: readonly (number | string | null)[], type: string): string {
+  return `unnest(from_json(${quoteText(JSON.stringify(values))}, '["${type}"]'))`;
+}
+
+/** A bound that is a whole microsecond is one of `timestamp`, by which files are sorted and pruned. */
+function withinSql({ minNs, maxNs }: TimeRange): string {
+  const conditions: string[] = [];
+  if (minNs !== undefined) {
+    conditions.push(
+      floorMod(minNs) === 0n
+        ? `"timestamp" >= make_timestamptz(${minNs / 1_000n})`
+        : `"timestamp_ns" >= ${minNs}`,
+    );
+  }
+  if (maxNs !== undefined) {
+    conditions.push(
+      floorMod(maxNs) === 999n
+        ? `"timestamp" <= make_timestamptz(${(maxNs - 999n) / 1_000n})`
+        : `"timestamp_ns" <= ${maxNs}`,
+    );
+  }
+  return conditions.length === 0 ? "" : ` WHERE ${conditions.join(" AND ")}`;
+}
+
+function floorMod(ns: bigint): bigint {
+  return ((ns % 1_000n) + 1_000n) % 1_000n;
+}

@@ -1,0 +1,504 @@
+/**
+ * Whether a statement can be answered from rows with a weight instead of the table's rows, and how it reads then.
+ *
+ * A weighted row stands for all rows of the table that are alike in the columns which the statement looks at: it has these
+ * columns, `timestamp` rounded down to the minute, how many rows it stands for, and for each measured column how many
+ * values these have, their sum, the smallest and the largest. Everything that is computed of a row's columns stays as the
+ * caller wrote it; what counts rows counts weights instead. GROUP BY, HAVING, ORDER BY and the rest are untouched, so
+ * types, collation and the order of NULL stay the SQL engine's own.
+ *
+ * Closed: a kind of node, a function, a column or a clause that is not known to be safe makes the statement step aside.
+ * Bounds of time are taken out of the WHERE: rows outside are not among the weighted ones.
+ */
+
+import { present } from "../../base/assert.ts";
+import type { Column, TableSchema } from "../../event/schema.ts";
+import { AGGREGATE_FUNCTIONS } from "../allowed_functions.ts";
+import {
+  isNode,
+  listAt,
+  nodeAt,
+  nodesAt,
+  textAt,
+  type TreeNode,
+  type TreeValue,
+} from "../syntax_tree.ts";
+import { conjuncts, isTimeBound } from "../time_bounds.ts";
+import {
+  callNode,
+  castNode,
+  coalesceNode,
+  columnNode,
+  ifPresentNode,
+  integerNode,
+} from "./tree_nodes.ts";
+import {
+  MINUTE_FUNCTIONS,
+  MINUTE_UNITS,
+  SET_AGGREGATES,
+  VALUE_FUNCTIONS,
+} from "./weighted_functions.ts";
+
+/** How many rows a weighted row stands for. */
+export const WEIGHT = "#rows";
+
+export type MeasurePart = "values" | "sum" | "smallest" | "largest";
+
+/** Name of a measured column's part in a weighted row. */
+export function measureName(part: MeasurePart, column: Column): string {
+  return `#${part} of ${column.name}`;
+}
+
+export interface WeightedStatement {
+  /** Columns that weighted rows must have, `timestamp` not among them; by id. */
+  readonly columns: readonly Column[];
+  /** It looks at the minute. */
+  readonly minutes: boolean;
+  /** Conditions on the time, to which weighted rows must conform; they are no longer in `root`. */
+  readonly bounds: readonly TreeNode[];
+  readonly measures: readonly Measure[];
+  readonly root: TreeNode;
+  /** It has a GROUP BY, or lists values. */
+  readonly groups: boolean;
+}
+
+export interface Measure {
+  readonly column: Column;
+  readonly parts: ReadonlySet<MeasurePart>;
+  /** It is averaged, which is exact within bounds only (`functions/exact_average.ts`). */
+  readonly isAveraged: boolean;
+}
+
+/** Why a statement is none. */
+export interface StepAside {
+  readonly aside: string;
+}
+
+class Aside extends Error {}
+
+/** `root` reads the one table `table`, whose columns are `schema`'s. */
+export function weightedStatement(
+  root: TreeNode,
+  { table, schema }: { readonly table: TreeNode; readonly schema: TableSchema },
+): WeightedStatement | StepAside {
+  try {
+    return new Rewriting(root, { table, schema }).statement();
+  } catch (error) {
+    if (error instanceof Aside) return { aside: error.message };
+    throw error;
+  }
+}
+
+class Rewriting {
+  readonly #root: TreeNode;
+  readonly #table: TreeNode;
+  /** By lower-cased name. */
+  readonly #columns: ReadonlyMap<string, Column>;
+  readonly #tags: ReadonlySet<string>;
+  readonly #aliases: ReadonlySet<string>;
+  readonly #used = new Map<number, Column>();
+  readonly #measures = new Map<number, MutableMeasure>();
+  #minutes = false;
+  #aggregates = false;
+
+  constructor(
+    root: TreeNode,
+    { table, schema }: { readonly table: TreeNode; readonly schema: TableSchema },
+  ) {
+    this.#root = root;
+    this.#table = table;
+    this.#columns = new Map(schema.columns.map((column) => [column.name.toLowerCase(), column]));
+    this.#tags = new Set(schema.tags);
+    this.#aliases = new Set(
+      nodesAt(root, "select_list").map((item) => textAt(item, "alias").toLowerCase())
+        .filter((alias) => alias !== ""),
+    );
+  }
+
+  statement(): WeightedStatement {
+    const root = this.#root;
+    this.#checkClauses();
+    const where = nodeAt(root, "where_clause");
+    const all = where === undefined ? [] : conjuncts(where);
+    const bounds = all.filter((conjunct) => isTimeBound(conjunct, this.#table));
+    const others = all.filter((conjunct) => !bounds.includes(conjunct));
+    // First what is looked at row by row, so that an aggregate knows whether its column is there anyway.
+    const having = nodeAt(root, "having");
+    for (
+      const part of [
+        root["select_list"],
+        root["group_expressions"],
+        root["modifiers"],
+        having,
+        ...others,
+      ]
+    ) {
+      this.#note(part);
+    }
+    const rewritten: TreeNode = {
+      ...root,
+      where_clause: conjunction(others.map((conjunct) => this.#expression(conjunct))),
+      select_list: this.#list(root, "select_list"),
+      group_expressions: this.#list(root, "group_expressions"),
+      having: having === undefined ? null : this.#expression(having),
+      modifiers: nodesAt(root, "modifiers").map((modifier) => this.#modifier(modifier)),
+    };
+    const groups = listAt(root, "group_expressions").length > 0 ||
+      textAt(root, "aggregate_handling") === "FORCE_AGGREGATES" || this.#isDistinct();
+    if (!this.#aggregates && !groups) throw new Aside("it lists rows");
+    return {
+      columns: [...this.#used.values()].sort((a, b) => a.id - b.id),
+      minutes: this.#minutes,
+      bounds,
+      measures: [...this.#measures.values()].sort((a, b) => a.column.id - b.column.id),
+      root: rewritten,
+      groups,
+    };
+  }
+
+  #checkClauses(): void {
+    const root = this.#root;
+    if (textAt(root, "type") !== "SELECT_NODE") throw new Aside("it is more than one SELECT");
+    if (nodesAt(nodeAt(root, "cte_map") ?? {}, "map").length > 0) throw new Aside("it has a WITH");
+    if (
+      nodeAt(root, "from_table") !== this.#table || textAt(this.#table, "type") !== "BASE_TABLE"
+    ) {
+      throw new Aside("it reads more than one table");
+    }
+    if (listAt(this.#table, "column_name_alias").length > 0) throw new Aside("it renames columns");
+    if (nodeAt(this.#table, "sample") !== undefined || nodeAt(root, "sample") !== undefined) {
+      throw new Aside("it draws a sample");
+    }
+    if (nodeAt(root, "qualify") !== undefined) throw new Aside("it has a QUALIFY");
+    if (listAt(root, "group_sets").length > 1) throw new Aside("it has several groupings");
+    if (this.#columns.has(WEIGHT)) throw new Aside(`the table has a column ${WEIGHT}`);
+  }
+
+  #isDistinct(): boolean {
+    return nodesAt(this.#root, "modifiers").some((modifier) => {
+      if (textAt(modifier, "type") !== "DISTINCT_MODIFIER") return false;
+      if (listAt(modifier, "distinct_on_targets").length > 0) {
+        throw new Aside("it has a DISTINCT ON");
+      }
+      return true;
+    });
+  }
+
+  /** Columns that expressions outside of aggregates look at. */
+  #note(value: TreeValue): void {
+    if (Array.isArray(value)) { for (const item of value) this.#note(item); }
+    if (!isNode(value)) return;
+    if (textAt(value, "class") === "FUNCTION" && isAggregate(value)) {
+      return this.#note(value["filter"]);
+    }
+    if (textAt(value, "class") === "COLUMN_REF") {
+      const column = this.#columnOf(value);
+      if (column !== undefined && column.type !== "timestamptz") this.#used.set(column.id, column);
+      return;
+    }
+    for (const member in value) this.#note(value[member]);
+  }
+
+  #list(node: TreeNode, member: string): TreeNode[] {
+    return nodesAt(node, member).map((item) => this.#expression(item));
+  }
+
+  #modifier(modifier: TreeNode): TreeNode {
+    switch (textAt(modifier, "type")) {
+      case "ORDER_MODIFIER":
+        return {
+          ...modifier,
+          orders: nodesAt(modifier, "orders").map((order) => {
+            const expression = nodeAt(order, "expression") ?? {};
+            // ORDER BY ALL is a star.
+            const isAll = textAt(expression, "class") === "STAR";
+            return { ...order, expression: isAll ? expression : this.#expression(expression) };
+          }),
+        };
+      case "LIMIT_MODIFIER":
+        for (const member of ["limit", "offset"]) {
+          const value = nodeAt(modifier, member);
+          if (value !== undefined && textAt(value, "class") !== "CONSTANT") {
+            throw new Aside("its LIMIT is computed");
+          }
+        }
+        return modifier;
+      case "DISTINCT_MODIFIER":
+        return modifier;
+      default:
+        throw new Aside(`it has a ${textAt(modifier, "type")}`);
+    }
+  }
+
+  #expression(node: TreeNode): TreeNode {
+    switch (textAt(node, "class")) {
+      case "CONSTANT":
+        return node;
+      case "COLUMN_REF":
+        return this.#columnRef(node);
+      case "FUNCTION":
+        return isAggregate(node) ? this.#aggregate(node) : this.#call(node);
+      case "CAST":
+        if (this.#isTime(nodeAt(node, "child"))) return this.#dateCast(node);
+        return this.#members(node);
+      case "BETWEEN":
+      case "CASE":
+      case "COMPARISON":
+      case "CONJUNCTION":
+        return this.#members(node);
+      case "OPERATOR":
+        if (!OPERATORS.has(textAt(node, "type"))) {
+          throw new Aside(`it uses ${textAt(node, "type")}`);
+        }
+        return this.#members(node);
+      default:
+        throw new Aside(`it has an expression of kind ${textAt(node, "class")}`);
+    }
+  }
+
+  /** The same node with the expressions below it rewritten. */
+  #members(node: TreeNode): TreeNode {
+    const rewritten: TreeNode = {};
+    for (const member in node) rewritten[member] = this.#member(node[member]);
+    return rewritten;
+  }
+
+  #member(value: TreeValue): TreeValue {
+    if (Array.isArray(value)) return value.map((item) => this.#member(item));
+    if (!isNode(value)) return value;
+    if (typeof value["class"] === "string") return this.#expression(value);
+    return "when_expr" in value ? this.#members(value) : value;
+  }
+
+  #columnRef(node: TreeNode): TreeNode {
+    const column = this.#columnOf(node);
+    if (column === undefined) {
+      const [name, ...more] = listAt(node, "column_names");
+      if (more.length === 0 && this.#aliases.has(String(name).toLowerCase())) return node;
+      throw new Aside(`${listAt(node, "column_names").join(".")} is no column of the table`);
+    }
+    this.#use(column);
+    return node;
+  }
+
+  #use(column: Column): void {
+    if (column.type === "timestamptz" || column.name === "timestamp_ns") {
+      throw new Aside(`it looks at ${column.name} itself`);
+    }
+    if (column.type === "string" && !this.#tags.has(column.name)) {
+      throw new Aside(`it looks at ${column.name}, which is no tag`);
+    }
+    this.#used.set(column.id, column);
+  }
+
+  /** The table's column that a name means; a select-list alias of the same name is rewritten where it stands. */
+  #columnOf(node: TreeNode): Column | undefined {
+    const names = listAt(node, "column_names").map((name) => String(name).toLowerCase());
+    const own = (textAt(this.#table, "alias") || textAt(this.#table, "table_name")).toLowerCase();
+    const [first, second] = names;
+    const name = names.length === 1
+      ? first
+      : names.length === 2 && first === own
+      ? second
+      : undefined;
+    return this.#columns.get(name ?? "");
+  }
+
+  #isTime(node: TreeNode | undefined): boolean {
+    return node !== undefined && textAt(node, "class") === "COLUMN_REF" &&
+      this.#columnOf(node)?.name === "timestamp";
+  }
+
+  #call(node: TreeNode): TreeNode {
+    const name = textAt(node, "function_name").toLowerCase();
+    const children = nodesAt(node, "children");
+    if (children.some((child) => this.#isTime(child))) {
+      if (!isMinuteCall(name, children)) {
+        throw new Aside(`${name} of timestamp tells more than the minute`);
+      }
+      this.#minutes = true;
+      return node;
+    }
+    if (!VALUE_FUNCTIONS.has(name)) throw new Aside(`it calls ${name}`);
+    return { ...node, children: this.#list(node, "children") };
+  }
+
+  #dateCast(node: TreeNode): TreeNode {
+    if (textAt(nodeAt(node, "cast_type") ?? {}, "id") !== "DATE") {
+      throw new Aside("it casts timestamp to something finer than a day");
+    }
+    this.#minutes = true;
+    return node;
+  }
+
+  #aggregate(node: TreeNode): TreeNode {
+    this.#aggregates = true;
+    const name = textAt(node, "function_name").toLowerCase();
+    if (nodesAt(nodeAt(node, "order_bys") ?? {}, "orders").length > 0) {
+      throw new Aside(`${name} has an ORDER BY`);
+    }
+    if (node["export_state"] === true) throw new Aside(`${name} exports its state`);
+    const filter = nodeAt(node, "filter");
+    const own = { filter: filter === undefined ? null : this.#expression(filter) };
+    const children = nodesAt(node, "children");
+    const rewritten = this.#aggregateOf(name, { node, children, own });
+    return { ...rewritten, alias: node["alias"] };
+  }
+
+  #aggregateOf(
+    name: string,
+    { node, children, own }: {
+      readonly node: TreeNode;
+      readonly children: readonly TreeNode[];
+      readonly own: Pick<TreeNode, "filter">;
+    },
+  ): TreeNode {
+    const [argument, ...more] = children;
+    const weight = columnNode(WEIGHT);
+    if (name === "count_star" || (name === "count" && argument === undefined)) {
+      return countOf(callNode("sum", [weight], own));
+    }
+    if (argument === undefined || more.length > 0 || isAggregate(argument)) {
+      throw new Aside(`it calls ${name} in a way of its own`);
+    }
+    const asks = SET_AGGREGATES.has(name) || (name === "count" && node["distinct"] === true);
+    const measured = node["distinct"] === true ? undefined : this.#measured(argument);
+    if (measured !== undefined) {
+      const part = (wanted: MeasurePart) => columnNode(this.#part(measured, wanted));
+      if (name === "min") return callNode("min", [part("smallest")], own);
+      if (name === "max") return callNode("max", [part("largest")], own);
+      if (name === "count") return countOf(callNode("sum", [part("values")], own));
+      if (name === "avg" && measured.type !== "timestamptz") return this.#average(measured, own);
+      if (name === "sum" && measured.type !== "timestamptz") {
+        return callNode("sum", [part("sum")], own);
+      }
+    }
+    if (asks) return { ...node, ...own, children: [this.#expression(argument)] };
+    if (name === "count" && node["distinct"] !== true) {
+      return countOf(callNode("sum", [ifPresentNode(this.#expression(argument), weight)], own));
+    }
+    throw new Aside(`it calls ${name}`);
+  }
+
+  /** The column that an aggregate's argument is, where the weighted rows can have measures of it. */
+  #measured(argument: TreeNode): Column | undefined {
+    if (textAt(argument, "class") !== "COLUMN_REF") return undefined;
+    const column = this.#columnOf(argument);
+    if (column === undefined || column.type === "string" || column.type === "bool") {
+      return undefined;
+    }
+    return this.#used.has(column.id) ? undefined : column;
+  }
+
+  #part(column: Column, part: MeasurePart): string {
+    this.#measure(column).parts.add(part);
+    return measureName(part, column);
+  }
+
+  #measure(column: Column): MutableMeasure {
+    const known = this.#measures.get(column.id) ??
+      { column, parts: new Set<MeasurePart>(), isAveraged: false };
+    this.#measures.set(column.id, known);
+    return known;
+  }
+
+  #average(column: Column, own: Pick<TreeNode, "filter">): TreeNode {
+    this.#measure(column).isAveraged = true;
+    const [sum, values] = (["sum", "values"] as const).map((part) =>
+      callNode("sum", [columnNode(this.#part(column, part))], own)
+    );
+    const terms = [present(sum), present(values)];
+    return column.type === "double" ? callNode("/", terms) : callNode("exact_average", terms);
+  }
+}
+
+interface MutableMeasure {
+  readonly column: Column;
+  readonly parts: Set<MeasurePart>;
+  isAveraged: boolean;
+}
+
+const OPERATORS: ReadonlySet<string> = new Set([
+  "COMPARE_IN",
+  "COMPARE_NOT_IN",
+  "OPERATOR_COALESCE",
+  "OPERATOR_IS_NOT_NULL",
+  "OPERATOR_IS_NULL",
+  "OPERATOR_NOT",
+]);
+
+function isAggregate(node: TreeNode): boolean {
+  return textAt(node, "class") === "FUNCTION" &&
+    AGGREGATE_FUNCTIONS.has(textAt(node, "function_name").toLowerCase());
+}
+
+/** A sum of weights as `count` has it: 0 of no rows, and a BIGINT. */
+function countOf(sum: TreeNode): TreeNode {
+  return castNode(coalesceNode([sum, integerNode(0)]), "BIGINT");
+}
+
+function conjunction(children: readonly TreeNode[]): TreeNode | null {
+  const [first, ...more] = children;
+  if (first === undefined) return null;
+  if (more.length === 0) return first;
+  return {
+    class: "CONJUNCTION",
+    type: "CONJUNCTION_AND",
+    alias: "",
+    query_location: 0,
+    children: [...children],
+  };
+}
+
+/** Whether a call with `timestamp` among its arguments has one result a minute. */
+function isMinuteCall(name: string, children: readonly TreeNode[]): boolean {
+  const [first, second, ...more] = children;
+  if (first === undefined) return false;
+  if (second === undefined) return MINUTE_FUNCTIONS.has(name);
+  if (more.length > 0 || textAt(second, "class") !== "COLUMN_REF") return false;
+  if (["date_trunc", "datetrunc", "date_part", "datepart"].includes(name)) {
+    return MINUTE_UNITS.has(constantText(first)?.toLowerCase() ?? "");
+  }
+  return (name === "time_bucket" || name === "date_bin") && isWholeMinutes(first);
+}
+
+function constantText(node: TreeNode): string | undefined {
+  if (textAt(node, "class") !== "CONSTANT") return undefined;
+  const value = nodeAt(node, "value") ?? {};
+  const text = value["value"];
+  return value["is_null"] === true || typeof text !== "string" ? undefined : text;
+}
+
+/** `INTERVAL '5 minutes'`, `INTERVAL 5 MINUTE` and `to_minutes(5)`: strides without months, SPEC.md 4.2. */
+function isWholeMinutes(node: TreeNode): boolean {
+  const kind = textAt(node, "class");
+  if (kind === "CAST" && textAt(nodeAt(node, "cast_type") ?? {}, "id") === "INTERVAL") {
+    const text = constantText(nodeAt(node, "child") ?? {});
+    return text !== undefined &&
+      /^\s*\d{1,6}\s*(?:minutes?|mins?|hours?|days?|weeks?)\s*$/i.test(text) &&
+      /[1-9]/.test(text);
+  }
+  if (kind !== "FUNCTION" || !STRIDES.has(textAt(node, "function_name").toLowerCase())) {
+    return false;
+  }
+  const [count, ...more] = nodesAt(node, "children");
+  return more.length === 0 && count !== undefined && isPositiveInteger(count);
+}
+
+const STRIDES: ReadonlySet<string> = new Set(["to_minutes", "to_hours", "to_days", "to_weeks"]);
+
+function isPositiveInteger(node: TreeNode): boolean {
+  const inner = textAt(node, "class") === "CAST" ? nodeAt(node, "child") ?? {} : node;
+  if (textAt(inner, "class") !== "CONSTANT") return isPositiveTruncated(inner);
+  const value = nodeAt(inner, "value")?.["value"];
+  return Number.isInteger(value) && Number(value) > 0 && Number(value) < 1_000_000;
+}
+
+/** The parser's form of `INTERVAL 5 MINUTE`: `to_minutes(CAST(trunc(CAST(5 AS DOUBLE)) AS BIGINT))`. */
+function isPositiveTruncated(node: TreeNode): boolean {
+  if (textAt(node, "class") !== "FUNCTION" || textAt(node, "function_name") !== "trunc") {
+    return false;
+  }
+  const [value, ...more] = nodesAt(node, "children");
+  return more.length === 0 && value !== undefined && isPositiveInteger(value);
+}

@@ -1,0 +1,205 @@
+/** Statements of every shape that a fast path knows, and of some that it must refuse, from a seed. */
+
+import type { SeededRandom } from "../../shared/testing/seeded_random.ts";
+
+/** Unix nanoseconds around which rows lie. */
+export interface TimeSpan {
+  readonly firstNs: bigint;
+  readonly lastNs: bigint;
+}
+
+const STRINGS = ["name", "region"] as const;
+const NUMBERS = ["code", "hits", "took"] as const;
+const GROUPS = ["name", "region", "code", "hits", "ok", "value"] as const;
+const BUCKETS = [
+  "date_trunc('minute', timestamp)",
+  "date_trunc('hour', timestamp)",
+  "date_trunc('day', timestamp)",
+  "time_bucket(INTERVAL '5 minutes', timestamp)",
+  "time_bucket(INTERVAL 1 HOUR, timestamp)",
+  "date_bin(INTERVAL 7 MINUTE, timestamp)",
+  "date_bin(INTERVAL '1 day', timestamp)",
+  "timestamp::DATE",
+  "hour(timestamp)",
+  "extract(dow FROM timestamp)",
+  // Finer than a minute, or with months: the path must not answer.
+  "date_trunc('second', timestamp)",
+  "time_bucket(INTERVAL '90 seconds', timestamp)",
+  "time_bucket(INTERVAL '1 month', timestamp)",
+] as const;
+
+export function makeStatement(random: SeededRandom, span: TimeSpan): string {
+  const below = (bound: number) => Math.floor(random.float() * bound);
+  const pick = <T>(values: readonly T[]) => values[below(values.length)] as T;
+  const chance = (percent: number) => below(100) < percent;
+
+  const groupCount = pick([0, 0, 1, 1, 1, 1, 2, 2]);
+  const groups: string[] = [];
+  while (groups.length < groupCount) {
+    const group = chance(35) ? pick(BUCKETS) : chance(80) ? pick(GROUPS) : pick([
+      "upper(name)",
+      "coalesce(region, '-')",
+      "code + 1",
+      "CASE WHEN ok THEN name END",
+      "took",
+    ]);
+    if (!groups.includes(group)) groups.push(group);
+  }
+
+  const literal = (column: string): string => {
+    if (column === "name") return pick(["'cpu'", "'mem'", "''", "'nobody'", "'日本'"]);
+    if (column === "region") return pick(["'eu'", "'us'", "''", "'nowhere'"]);
+    if (column === "code") return pick(["200", "404", "-1", "7"]);
+    if (column === "hits") return pick(["0", "1", "42", "-7", "9007199254740993"]);
+    if (column === "took") return String(below(1000));
+    if (column === "ok") return pick(["true", "false"]);
+    return pick(["0.5", "'NaN'::DOUBLE", "1e300"]);
+  };
+
+  /** Mostly of what it is grouped by, so that there are not too many columns for a summary. */
+  const predicate = (): string => {
+    const own = groups.filter((group) => (GROUPS as readonly string[]).includes(group));
+    const column = own.length > 0 && chance(80) ? pick(own) : pick(GROUPS);
+    const numeric = ["code", "hits"].includes(column) ? column : pick(["code", "hits"]);
+    if (chance(75)) {
+      return pick([
+        `${column} = ${literal(column)}`,
+        `${column} IN (${literal(column)}, ${literal(column)})`,
+        `${column} IS NOT NULL`,
+        `${column} <> ${literal(column)}`,
+      ]);
+    }
+    return pick([
+      () => `${column} = ${literal(column)}`,
+      () => `${column} <> ${literal(column)}`,
+      () => `${column} IN (${literal(column)}, ${literal(column)})`,
+      () => `${column} NOT IN (${literal(column)})`,
+      () => `${column} IS NULL`,
+      () => `${column} IS NOT NULL`,
+      () => `${numeric} BETWEEN ${literal(numeric)} AND ${literal(numeric)}`,
+      () => `${numeric} >= ${literal(numeric)}`,
+      () => `NOT (${numeric} < ${literal(numeric)})`,
+      () => `(${column} = ${literal(column)} OR ${column} IS NULL)`,
+      () => "ok",
+      () => "name LIKE '%e%'",
+      () => "upper(name) = 'CPU'",
+      () => "length(region) > 1",
+      // Not of the weighted row.
+      () => "raw LIKE '%1%'",
+      () => "kv_extract(raw, 'x') IS NULL",
+      () => "random() >= 0",
+    ])();
+  };
+
+  const instant = (): bigint => {
+    const width = Number((span.lastNs - span.firstNs) / 1_000n) + 120_000_000;
+    return span.firstNs - 60_000_000_000n + BigInt(below(width)) * 1_000n;
+  };
+  const timeText = (ns: bigint) => `make_timestamptz(${ns / 1_000n})`;
+  const timeBound = (): string => {
+    const at = pick([
+      instant(),
+      instant() / 60_000_000_000n * 60_000_000_000n,
+      instant() / 86_400_000_000_000n * 86_400_000_000_000n,
+      span.firstNs,
+      span.lastNs,
+    ]);
+    const iso = `'${new Date(Number(at / 1_000_000n)).toISOString()}'`;
+    return pick([
+      () => `timestamp >= ${timeText(at)}`,
+      () => `timestamp > ${timeText(at)}`,
+      () => `timestamp < ${timeText(at)}`,
+      () => `timestamp <= ${timeText(at)}`,
+      () => `timestamp >= ${iso}`,
+      () => `TIMESTAMP ${iso} > timestamp`,
+      () =>
+        `timestamp BETWEEN ${timeText(at)} AND ${
+          timeText(at + BigInt(below(7200)) * 1_000_000_000n)
+        }`,
+      () => `timestamp_ns >= ${at + BigInt(below(2000))}`,
+      () => `timestamp_ns < ${at + BigInt(below(2000))}`,
+      () => "timestamp < now() + INTERVAL 400 YEAR",
+      () => `timestamp >= now() - INTERVAL 400 YEAR`,
+    ])();
+  };
+
+  const aggregate = (): string => {
+    const number = pick(NUMBERS);
+    const column = groups.length > 0 && chance(60) ? pick(groups) : pick(GROUPS);
+    const filter = chance(15) ? ` FILTER (WHERE ${predicate()})` : "";
+    const call = pick([
+      () => "count(*)",
+      () => "count(*)",
+      () => "count(*)",
+      () => "count()",
+      () => `count(${column})`,
+      () => `count(${number})`,
+      () => `count(DISTINCT ${column})`,
+      () => `min(${number})`,
+      () => `max(${number})`,
+      () => `sum(${number})`,
+      () => `avg(${number})`,
+      () => "sum(value)",
+      () => "avg(value)",
+      () => "min(value)",
+      () => "max(value)",
+      () => "sum(even)",
+      () => "avg(even)",
+      () => "min(timestamp)",
+      () => "max(timestamp)",
+      () => "max(timestamp_ns)",
+      () => `min(${pick(STRINGS)})`,
+      () => "bool_or(ok)",
+      () => `approx_count_distinct(${column})`,
+      () => "count(timestamp)",
+      ...(chance(85) ? [] : [
+        // Not of the weighted row.
+        () => "median(took)",
+        () => "string_agg(name, ',' ORDER BY name, timestamp_ns, took)",
+        () => "count(DISTINCT raw)",
+        () => "sum(DISTINCT code)",
+        () => "stddev_pop(code)",
+      ]),
+    ])();
+    return call + filter;
+  };
+  const aggregates = Array.from({ length: pick([0, 1, 1, 1, 2, 3]) }, aggregate);
+  if (groups.length === 0 && aggregates.length === 0) aggregates.push("count(*)");
+
+  const wheres: string[] = [];
+  if (chance(55)) wheres.push(timeBound());
+  if (chance(30)) wheres.push(timeBound());
+  if (chance(35)) wheres.push(predicate());
+  if (chance(10)) wheres.push(predicate());
+  const where = wheres.length > 0 ? ` WHERE ${wheres.join(" AND ")}` : "";
+
+  const table = chance(15) ? "svc.metrics" : chance(15) ? "metrics m" : "metrics";
+  const names = aggregates.map((_, at) => `a${at}`);
+  const items = [
+    ...groups.map((group, at) => chance(50) ? `${group} AS g${at}` : group),
+    ...aggregates.map((call, at) => chance(70) ? `${call} AS ${names[at]}` : call),
+  ];
+  const groupBy = groups.length === 0
+    ? ""
+    : aggregates.length === 0 && chance(40)
+    ? "DISTINCT"
+    : pick([
+      ` GROUP BY ${groups.join(", ")}`,
+      ` GROUP BY ${groups.map((_, at) => at + 1).join(", ")}`,
+      " GROUP BY ALL",
+    ]);
+  const having = groupBy !== "DISTINCT" && groupBy !== "" && chance(25)
+    ? ` HAVING ${pick(["count(*) > 1", "count(*) >= 3", "max(took) > 500", "min(name) < 'm'"])}`
+    : "";
+  // Every column of the groups, so that the order is one whatever ties.
+  const positions = items.map((_, at) => at + 1);
+  const order = chance(60)
+    ? ` ORDER BY ${
+      positions.toReversed().map((at) => `${at}${pick(["", " DESC", " NULLS LAST"])}`).join(", ")
+    }`
+    : "";
+  const limit = order !== "" && chance(40) ? ` LIMIT ${1 + below(5)}` : "";
+  const distinct = groupBy === "DISTINCT" ? "DISTINCT " : "";
+  return `SELECT ${distinct}${items.join(", ")} FROM ${table}${where}` +
+    `${distinct === "" ? groupBy : ""}${having}${order}${limit}`;
+}

@@ -1,0 +1,294 @@
+/**
+ * Fast paths give the rows of a scan: statements from a seed, over a table that is appended to, drained, altered, merged
+ * and cut down meanwhile, whose sidecars are sometimes missing or damaged. Each is asked twice at one state, with
+ * fast paths and without. The engine is the same all the way, so its warm answers must follow the table.
+ *
+ * `SVC_TEST_SEED` and `SVC_FAST_PATH_SEEDS` ask for other seeds, and more of them.
+ */
+
+import assert from "node:assert/strict";
+import { encodeBatch } from "../../shared/columns/ipc.ts";
+import { batchOfRows, type RowObject, rowsOf } from "../../shared/columns/rows.ts";
+import { INLINE_DERIVER } from "../../shared/derived/deriver.ts";
+import { sidecarKey } from "../../shared/derived/sidecar.ts";
+import type { TableSchema } from "../../shared/event/schema.ts";
+import { commitRewrite } from "../../shared/iceberg/commit_rewrite.ts";
+import { ensureTable } from "../../shared/iceberg/commit_append.ts";
+import { IcebergReader } from "../../shared/iceberg/iceberg_reader.ts";
+import type { DataFile } from "../../shared/iceberg/types.ts";
+import { DataFileWriter } from "../../shared/maintenance/data_file_writer.ts";
+import { drainAll } from "../../shared/maintenance/drain_all.ts";
+import { INLINE_PARQUET_ENCODER } from "../../shared/parquet/parquet_encoder.ts";
+import { readParquet } from "../../shared/parquet/read_parquet.ts";
+import { type Answer, EngineLab } from "../../shared/testing/engine_lab.ts";
+import { SeededRandom } from "../../shared/testing/seeded_random.ts";
+import { openWalConsumerAdmin } from "../../shared/wal/admin.ts";
+import { openWalReader } from "../../shared/wal/reader.ts";
+import { makeStatement } from "./fast_path_statements.ts";
+import { addColumns } from "./sql_lab.ts";
+
+const FIRST_SEED = Number(Deno.env.get("SVC_TEST_SEED") ?? 20_261_121);
+const SEEDS = Number(Deno.env.get("SVC_FAST_PATH_SEEDS") ?? 8);
+const STEPS = 9;
+const STATEMENTS_A_STEP = 9;
+
+const SCHEMA: TableSchema = {
+  columns: [
+    { id: 1, name: "timestamp", type: "timestamptz", required: true },
+    { id: 2, name: "timestamp_ns", type: "long", required: true },
+    { id: 3, name: "name", type: "string", required: true },
+    { id: 4, name: "value", type: "double", required: false },
+    { id: 5, name: "hits", type: "long", required: false },
+    { id: 6, name: "code", type: "int", required: false },
+    { id: 7, name: "took", type: "long", required: true },
+    { id: 8, name: "even", type: "double", required: false },
+    { id: 9, name: "raw", type: "string", required: true },
+  ],
+  tags: ["name", "region"],
+};
+const LATER: TableSchema = {
+  columns: [
+    ...SCHEMA.columns,
+    { id: 10, name: "region", type: "string", required: false },
+    { id: 11, name: "ok", type: "bool", required: false },
+  ],
+  tags: SCHEMA.tags,
+};
+
+const FIRST_NS = 1_790_000_000_000_000_000n; // 2026-09-21T14:13:20Z
+const SPAN = { firstNs: FIRST_NS, lastNs: FIRST_NS + 3n * 86_400_000_000_000n };
+const LANE = { tenant: "default", index: "metrics" };
+const IDENT = { namespace: "svc", name: "metrics" };
+
+/** One table and what is done to it. */
+class Table {
+  #schema = SCHEMA;
+
+  constructor(readonly lab: EngineLab, readonly random: SeededRandom) {}
+
+  async create(): Promise<void> {
+    const { store, catalog, clock, random } = this.lab;
+    await ensureTable({ store, catalog, clock, random }, { ident: IDENT, schema: SCHEMA });
+    await this.#append();
+    await this.lab.wal?.seal(LANE);
+    await this.#drain();
+    // Files written before lack the last columns.
+    await addColumns(this.lab, LATER);
+  }
+
+  async step(): Promise<string> {
+    const kind = this.#pick(
+      [
+        "append",
+        "append",
+        "drain",
+        "drain",
+        "drain",
+        "plain drain",
+        "merge",
+        "cut",
+        "damage",
+        "learn",
+      ] as const,
+    );
+    if (kind === "append") await this.#append();
+    if (kind === "drain" || kind === "plain drain") {
+      if (this.random.chance(0.7)) await this.#append();
+      await this.lab.wal?.seal(LANE);
+      await this.#drain(kind === "drain");
+      if (this.random.chance(0.3)) await this.#append();
+    }
+    if (kind === "merge" || kind === "cut") await this.#rewrite(kind);
+    if (kind === "damage") await this.#damage();
+    if (kind === "learn") this.#schema = LATER;
+    return kind;
+  }
+
+  async #append(): Promise<void> {
+    const schema = this.#schema;
+    const base = SPAN.firstNs + BigInt(this.random.below(3)) * 86_400_000_000_000n +
+      BigInt(this.random.below(36)) * 600_000_000_000n;
+    const rows = Array.from(
+      { length: 1 + this.random.below(60) },
+      () => this.#row(base, schema === LATER),
+    );
+    await this.lab.wal?.append(LANE, encodeBatch(batchOfRows(schema, rows)), "auto");
+  }
+
+  #row(base: bigint, later: boolean): RowObject {
+    const { random } = this;
+    const maybe = <T>(value: T) => random.below(5) === 0 ? null : value;
+    // Few distinct instants, some late, and some at the edges of minutes and of the day.
+    const ns = base + BigInt(random.below(40)) * 15_000_000_000n + BigInt(random.below(3)) * 400n +
+      (random.chance(0.05) ? -20_000_000_000_000n : 0n);
+    return {
+      timestamp: ns / 1_000n,
+      timestamp_ns: ns,
+      name: this.#pick(["cpu", "mem", "disk", "", "net", "日本", "o'neil", "nul\0"]),
+      value: maybe(this.#pick([0.1, 0.5, -3.75, NaN, Infinity, 1e300, -0, 0])),
+      hits: maybe(
+        this.#pick([0n, 1n, -7n, 9_007_199_254_740_993n, -(2n ** 63n), 2n ** 63n - 1n, 42n]),
+      ),
+      code: maybe(this.#pick([200, 404, 500, -2_147_483_648, 7])),
+      took: BigInt(random.below(1_000)),
+      even: maybe(this.#pick([1, 2.5, -0.125, 1024])),
+      raw: `row ${random.below(100)}`,
+      ...(later
+        ? { region: maybe(this.#pick(["eu", "us", ""])), ok: maybe(random.chance(0.5)) }
+        : {}),
+    };
+  }
+
+  async #drain(derived = true): Promise<void> {
+    const { store, catalog, clock, random, files, dir } = this.lab;
+    const root = `${dir}/wal`;
+    const totals = await drainAll({
+      ...{ store, catalog, clock, random },
+      wal: openWalReader(files, root),
+      admin: openWalConsumerAdmin(files, clock, root),
+      encoder: INLINE_PARQUET_ENCODER,
+      ...(derived ? { deriver: INLINE_DERIVER } : {}),
+    });
+    assert.deepEqual(totals.failures, []);
+  }
+
+  async #files() {
+    const reader = new IcebergReader(this.lab.store);
+    const location = await this.lab.catalog.metadataLocation(IDENT);
+    assert(location !== undefined);
+    const table = await reader.loadTable(IDENT, location);
+    const { files } = await reader.selectFiles(table, { minNs: undefined, maxNs: undefined });
+    return { table, files };
+  }
+
+  /** Some files become one a day; of a cut, without some of their rows. */
+  async #rewrite(kind: "merge" | "cut"): Promise<void> {
+    const { store, catalog, clock, random } = this.lab;
+    const { table, files } = await this.#files();
+    const replaced = files.filter(() => this.random.chance(0.5));
+    if (replaced.length === 0) return;
+    const rows = (await Promise.all(replaced.map((file) => this.#rowsOf(file)))).flat();
+    const kept = kind === "merge" ? rows : rows.slice(1).filter(() => this.random.chance(0.8));
+    const writer = new DataFileWriter(
+      { store, random, encoder: INLINE_PARQUET_ENCODER, deriver: INLINE_DERIVER },
+      table,
+    );
+    await writer.add(batchOfRows(table.schema, kept));
+    const { outcome } = await commitRewrite({ store, catalog, clock, random }, {
+      ident: IDENT,
+      tableUuid: table.uuid,
+      kind: kind === "merge" ? "merge" : "delete",
+      replaced,
+      files: await writer.finish(),
+    });
+    assert.equal(outcome, "committed");
+  }
+
+  async #rowsOf(file: DataFile): Promise<RowObject[]> {
+    const rows: RowObject[] = [];
+    for await (const batch of readParquet(await this.lab.store.get(file.key), file.key)) {
+      rows.push(...rowsOf(batch));
+    }
+    return rows;
+  }
+
+  /** A sidecar is removed, cut short, changed, or another file's. */
+  async #damage(): Promise<void> {
+    const { store } = this.lab;
+    const { files } = await this.#files();
+    const file = this.#pick(files);
+    const key = sidecarKey(file.key);
+    let bytes: Uint8Array;
+    try {
+      bytes = await store.get(key);
+    } catch {
+      return;
+    }
+    await store.delete([key]);
+    const change = this.#pick(["gone", "cut", "changed", "other"] as const);
+    if (change === "gone") return;
+    const other = await store.get(sidecarKey(this.#pick(files).key)).catch(() => undefined);
+    const flipped = bytes.slice();
+    for (let i = 0; i < 20; i += 1) {
+      const at = this.random.below(flipped.length);
+      flipped[at] = (flipped[at] as number) ^ (1 << this.random.below(8));
+    }
+    const changed = {
+      cut: bytes.subarray(0, this.random.below(bytes.length)),
+      changed: flipped,
+      other,
+    };
+    const next = changed[change];
+    if (next !== undefined) await store.putNew(key, next);
+  }
+
+  #pick<T>(values: readonly T[]): T {
+    return values[this.random.below(values.length)] as T;
+  }
+}
+
+/** In the statement's order, or in one of ours where it leaves the order open. -0 and 0 are one group. */
+function arranged({ texts }: Answer, sql: string): readonly string[] {
+  const rows = texts.map((text) => text.replaceAll(/(?<![\d.])-0\.0(?![\d])/g, "0.0"));
+  return sql.includes(" ORDER BY ") && !sql.includes("ORDER BY name,") ? rows : rows.toSorted();
+}
+
+const served = new Map<string, number>();
+
+for (let seed = FIRST_SEED; seed < FIRST_SEED + SEEDS; seed += 1) {
+  Deno.test(`fast paths give the rows of a scan, seed ${seed}`, async () => {
+    const random = new SeededRandom(seed);
+    await using lab = await EngineLab.open({ wal: true });
+    const table = new Table(lab, random);
+    await table.create();
+    const steps: string[] = [];
+    for (let step = 0; step < STEPS; step += 1) {
+      steps.push(await table.step());
+      for (let i = 0; i < STATEMENTS_A_STEP; i += 1) {
+        const sql = makeStatement(random, SPAN);
+        const told = `seed ${seed}, after ${steps.join(", ")}: ${sql}`;
+        const path = await pathOf(lab, sql);
+        served.set(path, (served.get(path) ?? 0) + 1);
+        if (path.startsWith("scan")) continue;
+        const fast = await orReason(lab.query(sql), told);
+        const scanned = await orReason(lab.query(sql, { fastPaths: false }), told);
+        if (typeof fast === "string" || typeof scanned === "string") {
+          assert.equal(fast, scanned, told);
+          continue;
+        }
+        assert.equal(scanned.stats.served_by, "scan");
+        assert.deepEqual(fast.columns, scanned.columns, told);
+        assert.deepEqual(fast.types, scanned.types, told);
+        assert.deepEqual(arranged(fast, sql), arranged(scanned, sql), told);
+      }
+    }
+  });
+}
+
+/** Which path would answer; `scan` with its reason. */
+async function pathOf(lab: EngineLab, sql: string): Promise<string> {
+  await using prepared = await lab.prepare(sql);
+  return prepared.aside === undefined ? prepared.servedBy : `scan: ${prepared.aside}`;
+}
+
+/** Bad statements are refused alike. */
+async function orReason(asked: Promise<Answer>, told: string): Promise<Answer | string> {
+  try {
+    return await asked;
+  } catch (error) {
+    assert(error instanceof Error, told);
+    assert.equal((error as { code?: string }).code, "invalid_argument", `${told}: ${error.stack}`);
+    // Which row is told of is the SQL engine's choice.
+    return error.message.slice(0, 40);
+  }
+}
+
+Deno.test("fast paths answered many of the statements that were asked, each path some", () => {
+  const sumOf = (counts: readonly (readonly [string, number])[]) =>
+    counts.reduce((sum, [, count]) => sum + count, 0);
+  const scans = sumOf([...served].filter(([path]) => path.startsWith("scan")));
+  assert(scans < 0.75 * sumOf([...served]), JSON.stringify([...served]));
+  for (const path of ["tier1_inline", "tier1_windowed_agg", "materialized"]) {
+    assert((served.get(path) ?? 0) > 0, JSON.stringify([...served]));
+  }
+});
