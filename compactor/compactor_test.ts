@@ -97,11 +97,26 @@ Deno.test({
 Deno.test({
   name: "summaryLine mentions what was set aside and removed",
   fn() {
-    const totals = { lanes: 1, rows: 1, files: 1, commits: 1, secs: 0.25, failures: [] };
+    const maintenance = {
+      merged: { files: 9, into: 2 },
+      retained: 1,
+      expired: 3,
+      removed: 1,
+    };
+    const totals = {
+      lanes: 1,
+      rows: 1,
+      files: 1,
+      commits: 1,
+      secs: 0.25,
+      failures: [],
+      maintenance,
+    };
     assert.equal(
       summaryLine({ ...totals, poisoned: 1, swept: 2, deleted: 1 }),
       "drained 1 row in 1 file with 1 commit, 1 segment set aside in poison/, " +
-        "2 committed segments removed, 1 delete task carried out, 0.3 s",
+        "2 committed segments removed, 1 delete task carried out, 9 files merged into 2, " +
+        "1 file past retention dropped, 3 snapshots expired, 1 needless file removed, 0.3 s",
     );
   },
 });

@@ -1,9 +1,4 @@
-/**
- * Options of the compactor: SPEC.md sections 1 and 8.
- *
- * Every option here works. What maintenance does so far is in the help of `--role`: merging files,
- * retention and delete tasks come with their own options when they exist.
- */
+/** Options of the compactor: SPEC.md sections 1 and 8. */
 
 import {
   DATA_DIR_OPTION,
@@ -23,9 +18,10 @@ export const OPTIONS = {
     placeholder: "role",
     default: "combined",
     choices: ROLES,
-    help: "drain: commits sealed WAL segments to their tables. maintenance: removes committed " +
-      "segments after their retention floor, old snapshots, and files that a crashed writer left unfinished. " +
-      "combined: both.",
+    help:
+      "drain: commits sealed WAL segments to their tables. maintenance: merges small files, drops " +
+      "those past their index's retention, expires snapshots, and removes what nothing needs any more: " +
+      "committed segments, replaced files, files of crashed writers. combined: both.",
   },
   once: {
     kind: "switch",

@@ -40,11 +40,6 @@ export function logDrain(): DrainObserver {
         segments,
         lane: laneName(lane),
       }),
-    expired: (lane, snapshots) =>
-      log.debug("expired {snapshots} snapshots of lane {lane}", {
-        snapshots,
-        lane: laneName(lane),
-      }),
     swept: (lane, segments) =>
       log.debug("removed {segments} committed segments of lane {lane}", {
         segments,

@@ -1,11 +1,16 @@
-/** Metrics of the compactor: those of its drain, and of the delete tasks that it carries out. */
+/** Metrics of the compactor: of its drain, of the delete tasks that it carries out, and of maintenance. */
 
 import { DELETE_METRICS } from "../shared/maintenance/delete_metrics.ts";
 import { DRAIN_METRICS } from "../shared/maintenance/drain_metrics.ts";
+import { MAINTENANCE_METRICS } from "../shared/maintenance/maintenance_metrics.ts";
 import { type BuildInfo, createMetrics, type Metrics } from "../shared/metrics/metrics.ts";
 import type { MetricTable } from "../shared/metrics/table.ts";
 
-const COMPACTOR_METRICS = { ...DRAIN_METRICS, ...DELETE_METRICS } as const satisfies MetricTable;
+const COMPACTOR_METRICS = {
+  ...DRAIN_METRICS,
+  ...DELETE_METRICS,
+  ...MAINTENANCE_METRICS,
+} as const satisfies MetricTable;
 
 export type CompactorMetrics = Metrics<typeof COMPACTOR_METRICS>;
 

@@ -2,7 +2,7 @@
 
 export { type CompactorSettings, OPTIONS } from "./flags.ts";
 export { type DeleteOptions, deleteOptionsOf, openDeleteSweep } from "./delete_tasks.ts";
-export { type CompactorPaths, compactorPaths } from "./open_drain.ts";
+export { type CompactorObservers, type CompactorPaths, compactorPaths } from "./open_drain.ts";
 export { runOnce, summaryLine } from "./run_once.ts";
 export {
   compactOnce,

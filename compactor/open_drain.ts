@@ -1,18 +1,23 @@
-/** Opens what a drain works on: WAL or its mirror, warehouse, catalog, Parquet writer. */
+/** Opens what a compactor works on: WAL or its mirror, warehouse, catalog, readers and writers of Parquet. */
 
 import { belowDataDir, storagePlaces } from "../shared/catalog/storage_places.ts";
 import { OperatingError } from "../shared/base/errors.ts";
 import { openWalClaims } from "../shared/catalog/open_wal_claims.ts";
 import { openCatalog } from "../shared/catalog/open_catalog.ts";
 import { openIndexCatalog } from "../shared/catalog/open_index_catalog.ts";
+import { openMaintenanceCatalog } from "../shared/catalog/open_maintenance_catalog.ts";
 import { IcebergReader } from "../shared/iceberg/iceberg_reader.ts";
+import { backlogBytes } from "../shared/maintenance/backlog.ts";
 import type { DrainDeps } from "../shared/maintenance/drain.ts";
 import type { DrainObserver } from "../shared/maintenance/drain_observer.ts";
+import type { MaintenanceObserver } from "../shared/maintenance/maintenance_observer.ts";
+import type { TableSweepDeps } from "../shared/maintenance/table_sweeps.ts";
 import { SystemClock } from "../shared/os/clock.ts";
 import { DenoFileSystem } from "../shared/os/deno_file_system.ts";
 import { environment } from "../shared/os/environment.ts";
 import { SystemRandom, uuidV4 } from "../shared/os/random.ts";
 import { openDeriver } from "../shared/derived/deriver.ts";
+import { openParquetDecoder } from "../shared/parquet/parquet_decoder.ts";
 import { openParquetEncoder } from "../shared/parquet/parquet_encoder.ts";
 import { type OpenStore, openStore } from "../shared/storage/open_store.ts";
 import { openWalConsumerAdmin } from "../shared/wal/admin.ts";
@@ -96,15 +101,23 @@ export function mirrorDrainOf(
 
 export interface OpenDrain extends AsyncDisposable {
   readonly deps: DrainDeps;
+  /** Of the same warehouse; with threads of its own, so that a merge and a drain do not wait for each other's files. */
+  readonly maintenance: TableSweepDeps;
   readonly store: OpenStore;
   /** Where requests for commits of a mirrored lane are put. */
   readonly mirrorAdmin: MirrorConsumerAdmin;
 }
 
+/** Who hears what was done. */
+export interface CompactorObservers {
+  readonly drain?: DrainObserver;
+  readonly maintenance?: MaintenanceObserver;
+}
+
 /** Errors: `unavailable`, `corrupt` of the catalog. */
 export async function openDrain(
   paths: CompactorPaths,
-  observer: DrainObserver,
+  observers: CompactorObservers,
 ): Promise<OpenDrain> {
   await using opening = new AsyncDisposableStack();
   const files = new DenoFileSystem();
@@ -138,11 +151,27 @@ export async function openDrain(
     deriver: opening.use(openDeriver()),
     clock,
     random,
-    observer,
+    ...(observers.drain === undefined ? {} : { observer: observers.drain }),
+  };
+  const { leases, removals } = opening.use(await openMaintenanceCatalog(paths.catalog, { files }));
+  const maintenance: TableSweepDeps = {
+    store,
+    catalog: deps.catalog,
+    reader: new IcebergReader(store),
+    encoder: opening.use(openParquetEncoder()),
+    decoder: opening.use(openParquetDecoder()),
+    deriver: opening.use(openDeriver()),
+    leases,
+    removals,
+    backlogBytes: () => backlogBytes(deps.wal),
+    clock,
+    random,
+    ...(observers.maintenance === undefined ? {} : { observer: observers.maintenance }),
   };
   const resources = opening.move();
   return {
     deps,
+    maintenance,
     store: opened,
     mirrorAdmin,
     [Symbol.asyncDispose]: () => resources.disposeAsync(),

@@ -21,7 +21,8 @@ export async function runOnce(
 
 /** `drained 1000 rows in 2 files with 1 commit, 0.3 s`, and what else is worth a word. */
 export function summaryLine(totals: OnceTotals): string {
-  const { rows, files, commits, poisoned, swept, deleted, secs } = totals;
+  const { rows, files, commits, poisoned, swept, deleted, secs, maintenance } = totals;
+  const { merged, retained, expired, removed } = maintenance;
   const parts = [
     `drained ${counted(rows, "row")} in ${counted(files, "file")} with ${
       counted(commits, "commit")
@@ -29,6 +30,10 @@ export function summaryLine(totals: OnceTotals): string {
     ...(poisoned === 0 ? [] : [`${counted(poisoned, "segment")} set aside in poison/`]),
     ...(swept === 0 ? [] : [`${counted(swept, "committed segment")} removed`]),
     ...(deleted === 0 ? [] : [`${counted(deleted, "delete task")} carried out`]),
+    ...(merged.files === 0 ? [] : [`${counted(merged.files, "file")} merged into ${merged.into}`]),
+    ...(retained === 0 ? [] : [`${counted(retained, "file")} past retention dropped`]),
+    ...(expired === 0 ? [] : [`${counted(expired, "snapshot")} expired`]),
+    ...(removed === 0 ? [] : [`${counted(removed, "needless file")} removed`]),
     `${secs.toFixed(1)} s`,
   ];
   return parts.join(", ");

@@ -12,18 +12,25 @@ import { countDeletes } from "../shared/maintenance/delete_metrics.ts";
 import { drainAll, type DrainTotals } from "../shared/maintenance/drain_all.ts";
 import { startDrainLoop } from "../shared/maintenance/drain_loop.ts";
 import { countDrain } from "../shared/maintenance/drain_metrics.ts";
-import { combineObservers, type DrainObserver } from "../shared/maintenance/drain_observer.ts";
+import { combineObservers } from "../shared/maintenance/drain_observer.ts";
+import { countMaintenance } from "../shared/maintenance/maintenance_metrics.ts";
+import { allTables, startMaintenanceLoop } from "../shared/maintenance/maintenance_loop.ts";
+import { combineMaintenance } from "../shared/maintenance/maintenance_observer.ts";
+import { tableSweeps } from "../shared/maintenance/table_sweeps.ts";
 import { EXPIRE_POLICY_DEFAULT, type ExpirePolicy } from "../shared/maintenance/expire.ts";
 import { DRAIN_GATE_DEFAULT, type DrainGate } from "../shared/maintenance/plan_drain.ts";
-import { expireLane, sweepLane } from "../shared/maintenance/sweep_lane.ts";
+import { sweepLane } from "../shared/maintenance/sweep_lane.ts";
 import { metricsHandler } from "../shared/metrics/scrape.ts";
 import { deleteOnce, type DeleteOptions, deleteOptionsOf, startDeletes } from "./delete_tasks.ts";
 import type { CompactorSettings } from "./flags.ts";
 import { logDrain } from "./log_drain.ts";
+import { logMaintenance } from "./log_maintenance.ts";
+import { countTotals, type MaintenanceTotals } from "./maintenance_totals.ts";
 import { createCompactorMetrics } from "./metrics.ts";
 import { requeueAll, watchQuarantine } from "./quarantine.ts";
 import { type DrainBells, listenToCatalog, watchWal } from "./drain_bells.ts";
 import {
+  type CompactorObservers,
   type CompactorPaths,
   compactorPaths,
   mirrorDrainOf,
@@ -63,7 +70,7 @@ export async function startCompactor(settings: CompactorSettings): Promise<Compa
       intervalMs: settings.intervalSecs * 1_000,
       gate: gateOf(settings),
       expire: expireOf(settings),
-      observer: countDrain(metrics),
+      observers: { drain: countDrain(metrics), maintenance: countMaintenance(metrics) },
       ...(deletes === undefined ? {} : { deletes }),
     }),
   );
@@ -93,7 +100,7 @@ export interface StartDrainOptions {
   readonly intervalMs?: number;
   readonly gate?: DrainGate;
   readonly expire?: ExpirePolicy;
-  readonly observer?: DrainObserver;
+  readonly observers?: CompactorObservers;
   /** Without it delete tasks are left to others. */
   readonly deletes?: DeleteOptions;
 }
@@ -107,7 +114,10 @@ export async function startDrain(
   const { expire = EXPIRE_POLICY_DEFAULT } = options;
   await using starting = new AsyncDisposableStack();
   const opened = starting.use(
-    await openDrain(paths, combineObservers(logDrain(), options.observer ?? {})),
+    await openDrain(paths, {
+      drain: combineObservers(logDrain(), options.observers?.drain ?? {}),
+      maintenance: combineMaintenance(logMaintenance(), options.observers?.maintenance ?? {}),
+    }),
   );
   const { claiming, observer } = opened.deps;
   if (claiming !== undefined) {
@@ -128,12 +138,15 @@ export async function startDrain(
       gate,
       drains,
       sweeps,
-      expire,
       intervalMs,
       ...(bells === undefined ? {} : { pollMs: () => bells.pollMs() }),
     }),
   );
   wake = () => loop.wake();
+  if (sweeps) {
+    const tables = tableSweeps(opened.maintenance, { expire });
+    starting.use(startMaintenanceLoop(opened.maintenance, tables));
+  }
   const running = starting.move();
   let stopping: Promise<void> | undefined;
   const stop = () => stopping ??= running.disposeAsync();
@@ -150,10 +163,13 @@ function openBells(
     : listenToCatalog(paths, { ...options, admin: mirrorAdmin });
 }
 
-/** What `--once` did; also how many committed segments it removed, and how many delete tasks it carried out. */
+/** What `--once` did. */
 export interface OnceTotals extends DrainTotals {
+  /** Committed segments that it removed. */
   readonly swept: number;
+  /** Delete tasks that it carried out. */
   readonly deleted: number;
+  readonly maintenance: MaintenanceTotals;
 }
 
 /** `--once`: everything that is sealed now. Lanes that fail are in `failures`. */
@@ -161,25 +177,46 @@ export async function compactOnce(
   settings: CompactorSettings,
   options: { readonly signal?: AbortSignal } = {},
 ): Promise<OnceTotals> {
-  await using opened = await openDrain(drainPaths(settings), logDrain());
+  const counted = countTotals();
+  await using opened = await openDrain(drainPaths(settings), {
+    drain: logDrain(),
+    maintenance: combineMaintenance(logMaintenance(), counted.observer),
+  });
   const { deps, store } = opened;
   if (deps.claiming !== undefined && settings.requeueQuarantined) {
     await requeueAll(deps.claiming.claims);
   }
   const idle = { lanes: 0, rows: 0, files: 0, commits: 0, poisoned: 0, secs: 0, failures: [] };
   const totals = settings.role === "maintenance" ? idle : await drainAll(deps, options);
-  if (settings.role === "drain") return { ...totals, swept: 0, deleted: 0 };
+  const done = { maintenance: counted.totals };
+  if (settings.role === "drain") return { ...totals, ...done, swept: 0, deleted: 0 };
   let swept = 0;
   for (const lane of await deps.wal.lanes()) {
     swept += await sweepLane(deps, lane);
-    await expireLane(deps, lane, expireOf(settings));
   }
   const deletes = deleteOptionsOf(settings);
   const deleted = deletes === undefined
     ? 0
     : await deleteOnce(drainPaths(settings), opened, { ...deletes, ...options });
+  await maintainAll(opened, { ...options, expire: expireOf(settings) });
   await store.sweepUnfinished(deps.clock.nowMs());
-  return { ...totals, swept, deleted };
+  return { ...totals, ...done, swept, deleted };
+}
+
+/** Every sweep of every table, until it finds nothing more. Errors: those of the sweeps. */
+async function maintainAll(
+  { maintenance }: OpenDrain,
+  { expire, signal = new AbortController().signal }: {
+    readonly expire: ExpirePolicy;
+    readonly signal?: AbortSignal;
+  },
+): Promise<void> {
+  const sweeps = tableSweeps(maintenance, { expire });
+  for (const ident of await allTables(maintenance.catalog)) {
+    for (const sweep of sweeps) {
+      while (await sweep.run(ident, signal)) signal.throwIfAborted();
+    }
+  }
 }
 
 function drainPaths(settings: CompactorSettings): CompactorPaths {

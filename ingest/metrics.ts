@@ -5,6 +5,7 @@
  */
 
 import { DRAIN_METRICS } from "../shared/maintenance/drain_metrics.ts";
+import { MAINTENANCE_METRICS } from "../shared/maintenance/maintenance_metrics.ts";
 import type { BuildInfo, Metrics } from "../shared/metrics/metrics.ts";
 import { createMetrics } from "../shared/metrics/metrics.ts";
 import { DURATION_SECS_BUCKETS, type MetricTable, ROWS_BUCKETS } from "../shared/metrics/table.ts";
@@ -35,6 +36,7 @@ const ROWS_ENDPOINTS = ["logs", "traces", "bulk", "grpc_logs", "grpc_traces"] as
 
 export const METRICS = {
   ...DRAIN_METRICS,
+  ...MAINTENANCE_METRICS,
   requests: {
     kind: "counter",
     name: "svc_ingest_requests_total",

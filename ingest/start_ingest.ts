@@ -20,6 +20,8 @@ import type { Http2Server } from "../shared/http2/serve_http2.ts";
 import { readTlsFiles } from "../shared/http/tls_files.ts";
 import { countDrain } from "../shared/maintenance/drain_metrics.ts";
 import type { DrainObserver } from "../shared/maintenance/drain_observer.ts";
+import { countMaintenance } from "../shared/maintenance/maintenance_metrics.ts";
+import type { MaintenanceObserver } from "../shared/maintenance/maintenance_observer.ts";
 import { metricsHandler } from "../shared/metrics/scrape.ts";
 import { type Clock, SystemClock } from "../shared/os/clock.ts";
 import { DenoFileSystem } from "../shared/os/deno_file_system.ts";
@@ -48,9 +50,15 @@ export interface IngestDeps {
    * Starts a drain in this process (`--with-compactor`). The server hands it an observer that
    * counts into its `/metrics`, wakes it for `commit=force`, and stops it after the last request.
    */
-  readonly startDrain?: (observer: DrainObserver) => RunningDrain | Promise<RunningDrain>;
+  readonly startDrain?: (observers: DrainObservers) => RunningDrain | Promise<RunningDrain>;
   readonly fs?: FileSystem;
   readonly clock?: Clock;
+}
+
+/** Who hears what a drain in this process did. */
+export interface DrainObservers {
+  readonly drain: DrainObserver;
+  readonly maintenance: MaintenanceObserver;
 }
 
 /** What `startDrainLoop` returns, as far as the server needs it. */
@@ -135,7 +143,9 @@ export async function startIngest(
   });
   gaugeWalSegments(metrics, openWalReader(fs, paths.wal));
   const catalog = starting.use(await openCatalogReader(paths.catalog));
-  const drain = startDrain && starting.use(await startDrain(countDrain(metrics)));
+  const drain = startDrain && starting.use(
+    await startDrain({ drain: countDrain(metrics), maintenance: countMaintenance(metrics) }),
+  );
   const shapes = new TableShapes(catalog, { clock });
   starting.defer(() => shapes.stop());
   await shapes.start();

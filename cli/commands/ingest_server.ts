@@ -38,7 +38,7 @@ export const command = defineCommand({
       ...(deletes === undefined ? {} : { deletes }),
     };
     const deps: IngestDeps = settings.withCompactor
-      ? { startDrain: (observer) => startDrain(paths, { ...options, observer }) }
+      ? { startDrain: (observers) => startDrain(paths, { ...options, observers }) }
       : {};
     await using _server = await startIngest({ ...settings, catalogUri: paths.catalog }, deps);
     await end.requested;

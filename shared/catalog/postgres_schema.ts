@@ -5,7 +5,7 @@
 
 import type { PoolClient } from "pg";
 import { OperatingError } from "../base/errors.ts";
-import { CLAIM_TABLES, DELETE_TABLES, INDEX_TABLES } from "./sqlite_schema.ts";
+import { CLAIM_TABLES, DELETE_TABLES, INDEX_TABLES, MAINTENANCE_TABLES } from "./sqlite_schema.ts";
 
 /** Our tables' layout; a database with a newer one is refused. */
 export const CATALOG_VERSION = 1;
@@ -43,7 +43,7 @@ CREATE TABLE IF NOT EXISTS svc_table_schemas (
   schema TEXT NOT NULL,
   PRIMARY KEY (table_namespace, table_name)
 );
-${INDEX_TABLES}${CLAIM_TABLES}${DELETE_TABLES}
+${INDEX_TABLES}${CLAIM_TABLES}${DELETE_TABLES}${MAINTENANCE_TABLES}
 CREATE TABLE IF NOT EXISTS svc_catalog_version (version INTEGER NOT NULL);
 INSERT INTO svc_catalog_version (version)
   SELECT ${CATALOG_VERSION} WHERE NOT EXISTS (SELECT 1 FROM svc_catalog_version);

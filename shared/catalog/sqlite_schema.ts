@@ -91,6 +91,21 @@ CREATE INDEX IF NOT EXISTS svc_delete_tasks_listed
   ON svc_delete_tasks (table_namespace, created_ms);
 `;
 
+/** What maintenance keeps: the same in both databases. */
+export const MAINTENANCE_TABLES = `
+CREATE TABLE IF NOT EXISTS svc_leases (
+  name VARCHAR(600) NOT NULL PRIMARY KEY,
+  token VARCHAR(64) NOT NULL,
+  expires_ms BIGINT NOT NULL
+);
+CREATE TABLE IF NOT EXISTS svc_removals (
+  object_key VARCHAR(1000) NOT NULL PRIMARY KEY,
+  folder VARCHAR(600) NOT NULL,
+  due_ms BIGINT NOT NULL
+);
+CREATE INDEX IF NOT EXISTS svc_removals_due ON svc_removals (folder, due_ms);
+`;
+
 const CREATE_TABLES = `
 CREATE TABLE IF NOT EXISTS iceberg_tables (
   catalog_name VARCHAR(255) NOT NULL,
@@ -120,7 +135,7 @@ CREATE TABLE IF NOT EXISTS svc_table_schemas (
   PRIMARY KEY (table_namespace, table_name)
 ) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS svc_catalog_version (version INTEGER NOT NULL);
-${INDEX_TABLES}${CLAIM_TABLES}${DELETE_TABLES}`;
+${INDEX_TABLES}${CLAIM_TABLES}${DELETE_TABLES}${MAINTENANCE_TABLES}`;
 
 /** Those that a file of an older program may lack. */
 const OUR_TABLES = [
@@ -128,6 +143,8 @@ const OUR_TABLES = [
   "svc_dropped_tables",
   "svc_wal_claims",
   "svc_delete_tasks",
+  "svc_leases",
+  "svc_removals",
 ];
 
 /** Makes the tables that are missing, in one transaction; also in a file that another Iceberg catalog made. */

@@ -77,14 +77,30 @@ export class IcebergReader {
       refuseDeletes(manifest, table);
       if (liveFiles(manifest) > 0 && manifestMayMatch(manifest, range)) wanted.push(manifest);
     }
-    const files = [];
-    for (let start = 0; start < wanted.length; start += READS_MAX) {
-      const batch = wanted.slice(start, start + READS_MAX);
-      for (const entries of await Promise.all(batch.map((one) => this.entries(table, one)))) {
-        for (const { file } of entries) if (fileMayMatch(file, range)) files.push(file);
+    const entries = await this.#entriesOf(table, wanted);
+    const files = entries.map(({ file }) => file).filter((file) => fileMayMatch(file, range));
+    return { files: files.sort(compareFiles), considered };
+  }
+
+  /** Every live file's entry: what its manifest says of it, and which snapshot added it. Errors: as of `selectFiles`. */
+  async liveEntries(table: LoadedTable): Promise<ManifestEntry[]> {
+    const manifests = await this.manifests(table);
+    for (const manifest of manifests) refuseDeletes(manifest, table);
+    return await this.#entriesOf(table, manifests.filter((one) => liveFiles(one) > 0));
+  }
+
+  async #entriesOf(
+    table: LoadedTable,
+    manifests: readonly ManifestFile[],
+  ): Promise<ManifestEntry[]> {
+    const entries: ManifestEntry[] = [];
+    for (let start = 0; start < manifests.length; start += READS_MAX) {
+      const batch = manifests.slice(start, start + READS_MAX);
+      for (const read of await Promise.all(batch.map((one) => this.entries(table, one)))) {
+        for (const entry of read) entries.push(entry);
       }
     }
-    return { files: files.sort(compareFiles), considered };
+    return entries;
   }
 
   /** The current snapshot's manifests. */

@@ -22,6 +22,7 @@ const METADATA_KEY_DEPTH = 4;
  * folder and no more: its path is known before the table is.
  */
 const TABLES_WITH_FOLDER: ReadonlySet<string> = new Set([QUERY_AUDIT_TABLE]);
+const FULL_FILE_END = "-full.parquet";
 const UUID_FOLDER = /^[0-9a-f]{32}$/;
 
 /** Key prefix of a new table's files: `<namespace>/<table>-<uuid without dashes>`, or see `TABLES_WITH_FOLDER`. */
@@ -30,10 +31,24 @@ export function tableLocationKey({ namespace, name }: TableIdent, tableUuid: str
   return `${namespace}/${name}${joint}${tableUuid.replaceAll("-", "")}`;
 }
 
-/** Key of a new data file; `day` counts from 1970-01-01, `uuid` is fresh. */
-export function dataFileKey(table: Pick<Table, "locationKey">, day: number, uuid: string): string {
+/**
+ * Key of a new data file; `day` counts from 1970-01-01, `uuid` is fresh. `isFull` says of a file that it is as large as
+ * files get, so that merges leave it alone: a manifest has no place for that.
+ */
+export function dataFileKey(
+  table: Pick<Table, "locationKey">,
+  day: number,
+  uuid: string,
+  options: { readonly isFull?: boolean } = {},
+): string {
   const date = new Date(day * MS_PER_DAY).toISOString().slice(0, 10);
-  return `${table.locationKey}/data/timestamp_day=${date}/${uuid}.parquet`;
+  const name = options.isFull === true ? `${uuid}${FULL_FILE_END}` : `${uuid}.parquet`;
+  return `${table.locationKey}/data/timestamp_day=${date}/${name}`;
+}
+
+/** What `dataFileKey` was told. */
+export function isFullFile(key: string): boolean {
+  return key.endsWith(FULL_FILE_END);
 }
 
 /** Key of a new metadata file, the `version`th of its table. */

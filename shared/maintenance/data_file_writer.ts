@@ -41,6 +41,8 @@ export interface DataFileWriterOptions {
   readonly inputBytesMax?: number;
   /** Columns whose words are indexed; default none. */
   readonly text?: readonly TextColumn[];
+  /** Whether a file that was cut at `inputBytesMax` is as large as files get: default false. */
+  readonly marksFull?: boolean;
 }
 
 export class DataFileWriter {
@@ -49,6 +51,7 @@ export class DataFileWriter {
   readonly #inputBytesMax: number;
   readonly #text: readonly TextColumn[];
   readonly #lift: LiftPromoted;
+  readonly #marksFull: boolean;
   readonly #files: NewDataFile[] = [];
   readonly #keys: string[] = [];
   #waiting: ColumnBatch[] = [];
@@ -66,6 +69,7 @@ export class DataFileWriter {
     this.#inputBytesMax = options.inputBytesMax ?? INPUT_BYTES;
     this.#text = options.text ?? [];
     this.#lift = liftPromoted(table.schema);
+    this.#marksFull = options.marksFull ?? false;
   }
 
   /** Takes a batch of the table's schema; its memory must stay as it is until the writer is done. */
@@ -73,12 +77,12 @@ export class DataFileWriter {
     const batch = this.#lift(given);
     this.#waiting.push(batch);
     this.#waitingBytes += bytesOf(batch);
-    if (this.#waitingBytes >= this.#inputBytesMax) await this.#write();
+    if (this.#waitingBytes >= this.#inputBytesMax) await this.#write(this.#marksFull);
   }
 
   /** The files with all rows that were added, stored durably. */
   async finish(): Promise<NewDataFile[]> {
-    await this.#write();
+    await this.#write(false);
     await this.#storing;
     return this.#files;
   }
@@ -90,21 +94,21 @@ export class DataFileWriter {
   }
 
   /** Starts files of what waits, once the one before is stored. */
-  async #write(): Promise<void> {
+  async #write(isFull: boolean): Promise<void> {
     const batches = this.#waiting;
     this.#waiting = [];
     this.#waitingBytes = 0;
     for (const rows of await inTimeOrder(batches)) {
       await this.#storing;
-      this.#storing = this.#store(rows);
+      this.#storing = this.#store(rows, isFull);
       // The error is taken at the next await of the field; until then it must not count as unhandled.
       this.#storing.catch(() => {});
     }
   }
 
-  async #store(rows: DayRows): Promise<void> {
+  async #store(rows: DayRows, isFull: boolean): Promise<void> {
     const { schema } = this.#table;
-    const key = dataFileKey(this.#table, rows.day, uuidV4(this.#deps.random));
+    const key = dataFileKey(this.#table, rows.day, uuidV4(this.#deps.random), { isFull });
     // Listed first: a file whose storing fails half-way is removed with the others.
     this.#keys.push(key);
     const deriving = this.#storeSidecar(key, rows);

@@ -10,18 +10,16 @@
 import { getLogger } from "@logtape/logtape";
 import { type LaneId, laneName } from "../event/tenant.ts";
 import { applyDrain, type DrainDeps, lookAtLane } from "./drain.ts";
-import type { ExpirePolicy } from "./expire.ts";
 import type { DrainGate } from "./plan_drain.ts";
-import { expireLane, sweepLane } from "./sweep_lane.ts";
+import { sweepLane } from "./sweep_lane.ts";
 import { sweepDropped } from "./sweep_dropped.ts";
 
 export interface DrainLoopOptions {
   readonly gate: DrainGate;
   /** Whether sealed segments are drained. */
   readonly drains: boolean;
-  /** Whether committed segments that nobody needs any more are removed, and snapshots expire. */
+  /** Whether committed segments that nobody needs any more are removed, and the files of dropped tables. */
   readonly sweeps: boolean;
-  readonly expire: ExpirePolicy;
   readonly intervalMs: number;
   /**
    * How often drain requests are looked for, asked each time; default 100. Whoever calls `wake` for each request may
@@ -41,8 +39,7 @@ export interface DrainLoop extends AsyncDisposable {
 const POLL_MS = 100;
 const POLL_SHARE_MAX = 0.05;
 const SWEEP_INTERVAL_MS = 10_000;
-/** SPEC.md section 6. */
-const EXPIRE_INTERVAL_MS = 60_000;
+const DROPPED_INTERVAL_MS = 60_000;
 /** A turn that takes longer is left behind. A commit of the largest size takes a few seconds. */
 const TURN_MS_MAX = 120_000;
 const STOP_MS_MAX = 10_000;
@@ -57,7 +54,6 @@ export function startDrainLoop(deps: DrainDeps, options: DrainLoopOptions): Drai
 interface Tasks {
   readonly drains: boolean;
   readonly sweeps: boolean;
-  readonly expires: boolean;
 }
 
 interface LaneTurns {
@@ -83,7 +79,7 @@ class RunningLoop implements DrainLoop {
   #pause = new AbortController();
   #lookAtMs = 0;
   #sweepAtMs = 0;
-  #expireAtMs = 0;
+  #droppedAtMs = 0;
   #failures = 0;
 
   constructor(deps: DrainDeps, options: DrainLoopOptions) {
@@ -163,14 +159,15 @@ class RunningLoop implements DrainLoop {
     const sweeps = this.#options.sweeps && nowMs >= this.#sweepAtMs;
     if (looks) this.#lookAtMs = nowMs + this.#options.intervalMs;
     if (sweeps) this.#sweepAtMs = nowMs + SWEEP_INTERVAL_MS;
-    const expires = this.#options.sweeps && nowMs >= this.#expireAtMs;
-    if (expires) this.#expireAtMs = nowMs + EXPIRE_INTERVAL_MS;
-    if (expires) await this.#sweepDropped();
+    if (this.#options.sweeps && nowMs >= this.#droppedAtMs) {
+      this.#droppedAtMs = nowMs + DROPPED_INTERVAL_MS;
+      await this.#sweepDropped();
+    }
     for (const turns of all) {
       if (this.#stopping !== undefined) return;
       if (turns.busy || nowMs < turns.notBeforeMs) continue;
       const drains = this.#options.drains && (looks || turns.more || turns.requested);
-      if (drains || sweeps || expires) await this.#turn(turns, { drains, sweeps, expires });
+      if (drains || sweeps) await this.#turn(turns, { drains, sweeps });
     }
   }
 
@@ -234,7 +231,6 @@ class RunningLoop implements DrainLoop {
       turns.requested = requested && turns.more;
     }
     if (what.sweeps) await sweepLane(this.#deps, lane);
-    if (what.expires) await expireLane(this.#deps, lane, this.#options.expire);
   }
 }
 

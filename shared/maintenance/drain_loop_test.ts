@@ -6,14 +6,12 @@ import { batchOf, DrainLab, EVENTS_LANE, numberedGroups } from "../testing/drain
 import { FakeClock } from "../testing/fake_clock.ts";
 import type { DrainDeps } from "./drain.ts";
 import { type DrainLoopOptions, startDrainLoop } from "./drain_loop.ts";
-import { IcebergReader } from "../iceberg/iceberg_reader.ts";
 import { DRAIN_GATE_DEFAULT } from "./plan_drain.ts";
 
 const OPTIONS: DrainLoopOptions = {
   gate: DRAIN_GATE_DEFAULT,
   drains: true,
   sweeps: true,
-  expire: { retainLast: 3, ageMsMin: 60_000 },
   intervalMs: 1_000,
 };
 
@@ -104,28 +102,6 @@ Deno.test({
       await clock.advance(60_000);
       assert.deepEqual(await lab.tableNumbers(bad), [1]);
     }, faulty);
-  },
-});
-
-Deno.test({
-  name: "DrainLoop keeps a table to its last snapshots, however many commits",
-  async fn() {
-    const options = { ...OPTIONS, gate: { ...OPTIONS.gate, ageMsMax: 0 } };
-    await withLoop(options, async ({ lab, clock }) => {
-      await using wal = await lab.openWal();
-      for (let commit = 0; commit < 20; commit += 1) {
-        await wal.append(EVENTS_LANE, encodeBatch(batchOf([commit])), "wait_for");
-        await wal.seal(EVENTS_LANE);
-        await clock.advance(10_000);
-      }
-      const pointer = await lab.catalog.metadataLocation({ namespace: "svc", name: "events" });
-      const reader = new IcebergReader(lab.deps.store);
-      const table = await reader.loadTable({ namespace: "svc", name: "events" }, pointer ?? "");
-      const { snapshots } = table.metadata;
-      // Three, those of the last minute, and those that came since the last expiry.
-      assert.ok(snapshots.length >= 3 && snapshots.length < 15, `${snapshots.length} snapshots`);
-      assert.deepEqual(await lab.tableNumbers(), numberedGroups(1, 20).flat());
-    });
   },
 });
 

@@ -85,12 +85,6 @@ export const DRAIN_METRICS = {
     help: "Committed WAL segments removed",
     labels: LANE,
   },
-  expired: {
-    kind: "counter",
-    name: "svc_maintenance_expired_snapshots_total",
-    help: "Table snapshots expired",
-    labels: LANE,
-  },
   lagSegments: {
     kind: "gauge",
     name: "svc_drain_lag_segments",
@@ -138,7 +132,6 @@ export function countDrain(metrics: MetricHandles<typeof DRAIN_METRICS>): Requir
     poisoned: (lane) => metrics.poisoned.add(1, labelsOf(lane)),
     discarded: (lane, segments) => metrics.discarded.add(segments, labelsOf(lane)),
     swept: (lane, segments) => metrics.swept.add(segments, labelsOf(lane)),
-    expired: (lane, snapshots) => metrics.expired.add(snapshots, labelsOf(lane)),
     lag(lane, lag) {
       const labels = labelsOf(lane);
       if (labels.lane === OTHER) return;

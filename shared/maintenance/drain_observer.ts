@@ -36,7 +36,6 @@ export interface DrainObserver {
   discarded?(lane: LaneId, segments: number): void;
   failed?(lane: LaneId, error: unknown): void;
   swept?(lane: LaneId, segments: number): void;
-  expired?(lane: LaneId, snapshots: number): void;
   /** After each look at a lane, before its commit. */
   lag?(lane: LaneId, lag: LaneLag): void;
 }
@@ -55,7 +54,6 @@ export function combineObservers(...observers: readonly DrainObserver[]): Requir
     discarded: (lane, segments) => each((observer) => observer.discarded?.(lane, segments)),
     failed: (lane, error) => each((observer) => observer.failed?.(lane, error)),
     swept: (lane, segments) => each((observer) => observer.swept?.(lane, segments)),
-    expired: (lane, snapshots) => each((observer) => observer.expired?.(lane, snapshots)),
     lag: (lane, lag) => each((observer) => observer.lag?.(lane, lag)),
   };
 }

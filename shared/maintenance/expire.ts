@@ -2,15 +2,16 @@
  * Expires a table's oldest snapshots, so that its metadata stays small however many commits it has had.
  *
  * `planExpire` is pure; `applyExpire` commits the smaller metadata and then removes manifest lists, and manifests that
- * no remaining snapshot names. Data files stay: in a history of appends the newest snapshot has them all. Files that
- * another engine has replaced are left for orphan collection.
+ * no remaining snapshot names. Data files that only expired snapshots have are entered for removal (`removals.ts`)
+ * before the commit, and removed by `sweepRemovals` once no statement can read them any more.
  */
 
-import { isOperatingError } from "../base/errors.ts";
+import type { Removals } from "../catalog/removals.ts";
 import type { TableIdent } from "../event/tenant.ts";
 import { type CommitDeps, commitTable, readerOf } from "../iceberg/commit_table.ts";
 import type { LoadedTable } from "../iceberg/iceberg_reader.ts";
 import { stageMetadata } from "../iceberg/stage_snapshot.ts";
+import { dataKeysOf, filesOfSnapshots } from "./table_files.ts";
 import type { Snapshot, TableMetadata } from "../iceberg/table_metadata.ts";
 
 export interface ExpirePolicy {
@@ -18,6 +19,8 @@ export interface ExpirePolicy {
   readonly retainLast: number;
   /** Younger ones are kept too: a reader may just have begun with one. */
   readonly ageMsMin: number;
+  /** Default `REMOVAL_GRACE_MS`. */
+  readonly removalGraceMs?: number;
 }
 
 /** `SVC_SNAPSHOT_RETAIN_LAST`: SPEC.md section 6. */
@@ -73,9 +76,20 @@ function withoutSnapshots(
   return next as TableMetadata;
 }
 
+export interface ExpireDeps extends CommitDeps {
+  /**
+   * Where data files are entered that only expired snapshots have. Without it nothing expires while there are such files:
+   * that is left to maintenance, which has it.
+   */
+  readonly removals?: Removals;
+}
+
+/** How long a data file outlives the last snapshot that has it: a batch statement may run for six hours. */
+export const REMOVAL_GRACE_MS = 6 * 3_600_000 + 600_000;
+
 /** Returns how many snapshots expired; 0 also when there is no such table. Errors: those of `commitTable`. */
 export async function applyExpire(
-  given: CommitDeps,
+  given: ExpireDeps,
   ident: TableIdent,
   policy: ExpirePolicy,
 ): Promise<number> {
@@ -86,62 +100,51 @@ export async function applyExpire(
     if (table === undefined) return undefined;
     const plan = planExpire(table.metadata, policy, deps.clock.nowMs());
     if (plan === undefined) return undefined;
-    const unneeded = await unneededKeys(deps, table, plan);
+    const unneeded = await unneededFiles(deps, table, plan);
+    const graceMs = policy.removalGraceMs ?? REMOVAL_GRACE_MS;
+    if (unneeded.data.length > 0) {
+      if (deps.removals === undefined) return undefined;
+      await deps.removals.enter(table.locationKey, unneeded.data, graceMs);
+    }
     const staged = await stageMetadata(deps, { table, exists: true }, { next: plan.next, staging });
     expired = plan.expired.length;
     return {
       ...staged,
       snapshotId: 0n,
       consumed: [],
-      obsolete: [...staged.obsolete, ...unneeded],
+      obsolete: [...staged.obsolete, ...unneeded.metadata],
     };
   });
   return expired;
 }
 
-/** Keys of manifest lists and manifests that only expired snapshots have. */
-async function unneededKeys(
+interface UnneededFiles {
+  /** Keys of manifest lists and manifests. */
+  readonly metadata: readonly string[];
+  /** Keys of data files. */
+  readonly data: readonly string[];
+}
+
+/** What only expired snapshots have. */
+async function unneededFiles(
   deps: CommitDeps,
   table: LoadedTable,
   plan: ExpirePlan,
-): Promise<string[]> {
-  const needed = new Set<string>();
-  for (const snapshot of plan.next.snapshots) {
-    for (const location of await locationsOf(deps, table, snapshot)) needed.add(location);
-  }
-  const unneeded = new Set<string>();
-  for (const snapshot of plan.expired) {
-    for (const location of await locationsOfExpired(deps, table, snapshot)) {
-      if (!needed.has(location)) unneeded.add(table.locator.keyOf(location));
-    }
-  }
-  return [...unneeded];
+): Promise<UnneededFiles> {
+  const kept = await filesOfSnapshots(deps, table, plan.next.snapshots);
+  const expired = await filesOfSnapshots(deps, table, plan.expired, { isLenient: true });
+  const needed = new Set([...kept.lists, ...kept.manifests.keys()]);
+  const metadata = [...expired.lists, ...expired.manifests.keys()]
+    .filter((location) => !needed.has(location));
+  // A manifest that stays names files that stay: only what goes can be the last to name a file.
+  const going = [...expired.manifests.values()].filter(({ location }) => !needed.has(location));
+  const candidates = await dataKeysOf(deps, table, going, { isLenient: true });
+  if (candidates.size === 0) return { metadata: keysOf(table, metadata), data: [] };
+  const live = await dataKeysOf(deps, table, [...kept.manifests.values()]);
+  const data = [...candidates].filter((key) => !live.has(key)).sort();
+  return { metadata: keysOf(table, metadata), data };
 }
 
-/** A snapshot's manifest list and manifests. */
-async function locationsOf(
-  deps: CommitDeps,
-  table: LoadedTable,
-  snapshot: Snapshot,
-): Promise<string[]> {
-  const asOf: LoadedTable = {
-    ...table,
-    metadata: { ...table.metadata, "current-snapshot-id": snapshot["snapshot-id"] },
-  };
-  const manifests = await readerOf(deps).manifests(asOf);
-  return [snapshot["manifest-list"] ?? [], ...manifests.map((one) => one.location)].flat();
-}
-
-async function locationsOfExpired(
-  deps: CommitDeps,
-  table: LoadedTable,
-  snapshot: Snapshot,
-): Promise<string[]> {
-  try {
-    return await locationsOf(deps, table, snapshot);
-  } catch (error) {
-    // Its list is gone: someone removed it before us.
-    if (isOperatingError(error, "not_found")) return [];
-    throw error;
-  }
+function keysOf(table: LoadedTable, locations: readonly string[]): string[] {
+  return locations.map((location) => table.locator.keyOf(location));
 }

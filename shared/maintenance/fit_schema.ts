@@ -8,8 +8,8 @@
  */
 
 import { OperatingError } from "../base/errors.ts";
-import type { ColumnBatch, ColumnData } from "../columns/batch.ts";
-import { valueBytes } from "../columns/ipc.ts";
+import type { ColumnBatch } from "../columns/batch.ts";
+import { nullColumn } from "../columns/null_column.ts";
 import { BUILT_IN_TABLES } from "../event/built_in_tables.ts";
 import type { Column, TableSchema } from "../event/schema.ts";
 
@@ -32,7 +32,7 @@ export function fitTo(table: TableSchema, columns: readonly Column[]): BatchFit 
     schema: table,
     rows: batch.rows,
     columns: table.columns.map((column, at) =>
-      batch.columns[sources[at] ?? -1] ?? nulls(column, batch.rows)
+      batch.columns[sources[at] ?? -1] ?? nullColumn(column.type, batch.rows)
     ),
   });
 }
@@ -101,20 +101,6 @@ function isSame(a: Column, b: Column): boolean {
 
 function nameOf(column: Column): string {
   return `${JSON.stringify(column.name)} (id ${column.id})`;
-}
-
-function nulls(column: Column, rows: number): ColumnData {
-  const validity = new Uint8Array((rows + 7) >> 3);
-  if (column.type !== "string") {
-    const values = new Uint8Array(valueBytes(column.type, rows));
-    return { validity, nullCount: rows, offsets: null, values };
-  }
-  return {
-    validity,
-    nullCount: rows,
-    offsets: new Int32Array(rows + 1),
-    values: new Uint8Array(),
-  };
 }
 
 function misfit(why: string): OperatingError {

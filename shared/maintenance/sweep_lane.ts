@@ -1,10 +1,9 @@
-/** What maintenance does to one lane behind its drains: segments whose rows are committed go, and old snapshots. */
+/** What maintenance does to one lane behind its drains: segments whose rows are committed go. */
 
-import { type LaneId, tableOf } from "../event/tenant.ts";
+import type { LaneId } from "../event/tenant.ts";
 import { removeActiveCopies } from "../wal/mirror/mirror_active.ts";
 import { isMirrorable, segmentKey } from "../wal/mirror/mirror_layout.ts";
 import type { DrainDeps } from "./drain.ts";
-import { applyExpire, type ExpirePolicy } from "./expire.ts";
 
 /**
  * Removes the lane's committed segments that no reader needs any more, first here, then from the mirror, and last lets
@@ -38,15 +37,4 @@ async function moveConsumed({ wal, catalog, admin }: DrainDeps, lane: LaneId): P
       sealed.filter((name) => consumed.has(name)),
     );
   }
-}
-
-/** Expires old snapshots of the lane's table; returns how many. */
-export async function expireLane(
-  deps: DrainDeps,
-  lane: LaneId,
-  policy: ExpirePolicy,
-): Promise<number> {
-  const expired = await applyExpire(deps, tableOf(lane), policy);
-  if (expired > 0) deps.observer?.expired?.(lane, expired);
-  return expired;
 }

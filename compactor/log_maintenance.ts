@@ -1,0 +1,40 @@
+/** What maintenance reports, as log lines. Failures are logged by the loop, which knows when it tries again. */
+
+import { getLogger } from "@logtape/logtape";
+import type { TableIdent } from "../shared/event/tenant.ts";
+import type { MaintenanceObserver } from "../shared/maintenance/maintenance_observer.ts";
+
+export function logMaintenance(): MaintenanceObserver {
+  const log = getLogger(["svc", "maintenance"]);
+  return {
+    merged: (ident, { outcome, task, rows, filesWritten, secs, retries }) =>
+      log.debug("{outcome} {files} files of table {table} into {filesWritten}", {
+        outcome,
+        table: nameOf(ident),
+        reason: task.reason,
+        day: task.day,
+        files: task.files.length,
+        filesWritten,
+        rows,
+        secs: secs.toFixed(3),
+        retries,
+      }),
+    expired: (ident, snapshots) =>
+      log.debug("expired {snapshots} snapshots of table {table}", {
+        snapshots,
+        table: nameOf(ident),
+      }),
+    removed: (kind, files) => log.info("removed {files} {kind} files", { kind, files }),
+    retained: (ident, { outcome, files, rows }) =>
+      log.info("retention of table {table}: {outcome} {files} files with {rows} rows", {
+        table: nameOf(ident),
+        outcome,
+        files,
+        rows,
+      }),
+  };
+}
+
+function nameOf({ namespace, name }: TableIdent): string {
+  return `${namespace}.${name}`;
+}

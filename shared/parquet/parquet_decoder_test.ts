@@ -1,0 +1,60 @@
+import assert from "node:assert/strict";
+import { isOperatingError } from "../base/errors.ts";
+import { rowsOf } from "../columns/rows.ts";
+import { EVENTS_SCHEMA } from "../event/events.ts";
+import { batchOf } from "../testing/drain_lab.ts";
+import { INLINE_PARQUET_DECODER, openParquetDecoder } from "./parquet_decoder.ts";
+import { writeParquet } from "./write_parquet.ts";
+
+const NUMBERS = Array.from({ length: 2_500 }, (_, at) => at);
+
+for (const [name, open] of [["a thread", openParquetDecoder], ["the caller's", inline]] as const) {
+  Deno.test({
+    name: `ParquetDecoder gives the rows and field ids of the row groups asked for, on ${name}`,
+    async fn() {
+      const batch = batchOf(NUMBERS);
+      const { bytes } = writeParquet([batch], {
+        schema: EVENTS_SCHEMA,
+        compression: "zstd",
+        rowGroupRowsMax: 1_000,
+      });
+      using decoder = open();
+      const shared = new Uint8Array(new SharedArrayBuffer(bytes.byteLength));
+      shared.set(bytes);
+      for (const file of [bytes, shared]) {
+        const { columns, batches } = await decoder.decode({ file, rowGroups: [1, 2] }, "x");
+        const wanted = EVENTS_SCHEMA.columns.map(({ id, name, type, required }) => ({
+          id,
+          name,
+          type,
+          required,
+        }));
+        assert.deepEqual(columns, wanted);
+        assert.deepEqual(batches.flatMap(rowsOf), rowsOf(batch).slice(1_000));
+      }
+    },
+  });
+}
+
+Deno.test({
+  name: "ParquetDecoder refuses a damaged file as corrupt, by name, and reads the next one",
+  async fn() {
+    using decoder = openParquetDecoder();
+    const { bytes } = writeParquet([batchOf(NUMBERS)], {
+      schema: EVENTS_SCHEMA,
+      compression: "zstd",
+    });
+    const damaged = bytes.slice();
+    damaged.fill(0xaa, 100, bytes.byteLength >> 1);
+    await assert.rejects(
+      decoder.decode({ file: damaged, rowGroups: [0] }, "a.parquet"),
+      (error) => isOperatingError(error, "corrupt") && error.message.includes("a.parquet"),
+    );
+    const { batches } = await decoder.decode({ file: bytes, rowGroups: [0] }, "b.parquet");
+    assert.equal(batches.reduce((sum, batch) => sum + batch.rows, 0), NUMBERS.length);
+  },
+});
+
+function inline() {
+  return INLINE_PARQUET_DECODER;
+}

@@ -1,0 +1,58 @@
+/** What every `MaintenanceCatalog` must do: cases for a fresh catalog, seen through two connections. */
+
+import assert from "node:assert/strict";
+import type { MaintenanceCatalog } from "../catalog/sql_maintenance_catalog.ts";
+
+export interface MaintenanceCatalogCase {
+  readonly name: string;
+  run(one: MaintenanceCatalog, other: MaintenanceCatalog): Promise<void>;
+}
+
+const HOUR_MS = 3_600_000;
+
+export const MAINTENANCE_CATALOG_CASES: readonly MaintenanceCatalogCase[] = [
+  {
+    name: "a lease is one holder's until it is released or runs out",
+    async run({ leases }, { leases: others }) {
+      assert.equal(await leases.take("merge/svc.events", "a", HOUR_MS), true);
+      assert.equal(await others.take("merge/svc.events", "b", HOUR_MS), false);
+      assert.equal(await others.take("merge/svc.traces", "b", HOUR_MS), true);
+      assert.equal(await leases.take("merge/svc.events", "a", HOUR_MS), true, "renewed");
+      await others.release("merge/svc.events", "b");
+      assert.equal(await others.take("merge/svc.events", "b", HOUR_MS), false, "not b's to end");
+      await leases.release("merge/svc.events", "a");
+      assert.equal(await others.take("merge/svc.events", "b", 0), true);
+      assert.equal(await leases.take("merge/svc.events", "a", HOUR_MS), true, "b's ran out");
+    },
+  },
+  {
+    name: "leases that race have one holder",
+    async run({ leases }, { leases: others }) {
+      for (let round = 0; round < 20; round += 1) {
+        const name = `merge/${round}`;
+        const taken = await Promise.all([
+          leases.take(name, "a", HOUR_MS),
+          others.take(name, "b", HOUR_MS),
+        ]);
+        assert.equal(taken.filter((one) => one).length, 1);
+      }
+    },
+  },
+  {
+    name: "a file is due when the later of its graces has passed, and is forgotten once",
+    async run({ removals }, { removals: others }) {
+      await removals.enter("svc/t", ["late", "later"], HOUR_MS);
+      await removals.enter("svc/t", ["b", "a", "late"], 0);
+      await removals.enter("svc/t", ["later"], 2 * HOUR_MS);
+      await removals.enter("svc/other", ["x"], 0);
+      await removals.enter("svc/t", [], 0);
+      assert.deepEqual(await others.due("svc/t", 10), ["a", "b"]);
+      assert.deepEqual(await others.due("svc/t", 1), ["a"]);
+      assert.deepEqual(await others.entered("svc/t"), new Set(["a", "b", "late", "later"]));
+      await others.forget(["a", "late", "later", "never entered"]);
+      await others.forget([]);
+      assert.deepEqual(await removals.entered("svc/t"), new Set(["b"]));
+      assert.deepEqual(await removals.due("svc/other", 10), ["x"]);
+    },
+  },
+];
