@@ -3,6 +3,7 @@
  * has the format and the crash windows.
  */
 
+import { dirname } from "node:path";
 import { assert } from "../base/assert.ts";
 import { messageOf, OperatingError } from "../base/errors.ts";
 import { encodeSchemaMessage } from "../columns/ipc_schema.ts";
@@ -283,6 +284,8 @@ async function createIfMissing(fs: FileSystem, path: string): Promise<void> {
   try {
     await using _file = await fs.create(path);
   } catch (error) {
+    // A drain that looks at this very moment takes a request away while it is being made: it was made.
+    if (error instanceof Deno.errors.NotFound && await fs.exists(dirname(path))) return;
     if (!(error instanceof Deno.errors.AlreadyExists)) throw error;
   }
 }
