@@ -184,3 +184,41 @@ Deno.test({
     assert.deepEqual(seen, ["Bearer from-env", "Bearer from-flag"]);
   },
 });
+
+Deno.test({
+  name: "svc sql --batch and --job run, fail and refuse with their exit status",
+  async fn() {
+    const dir = await Deno.makeTempDir({ prefix: "svc-sql-batch-" });
+    await Deno.mkdir(`${dir}/warehouse`);
+    try {
+      await using server = await startTestServer({
+        rows: [1, "a"],
+        onPrepare({ sql }) {
+          if (sql.includes("bad")) throw new OperatingError("invalid_argument", "no table bad");
+        },
+      }, ["--data-dir", dir]);
+      const env = { SVC_ENDPOINT: server.url };
+      const output = '{"n":1}\n{"n":"a"}\n';
+      const flags = ["--batch", "--format", "ndjson"];
+      const ran = await svcSql([...flags, "SELECT n"], { env });
+      assert.deepEqual([ran.status, ran.output], [0, output]);
+      assert.match(ran.notes, FOOTER_OF_JOB);
+      const piped = await svcSql(flags, { env, input: "SELECT 1; SELECT bad; SELECT 2" });
+      assert.deepEqual([piped.status, piped.output], [1, output + output]);
+      assert.match(piped.notes, /^svc: Job \S+ ended as failed: no table bad$/m);
+      const [job] = await (await fetch(`${server.url}/api/v1/jobs`)).json();
+      const again = await svcSql(["--job", job.job_id, "--quiet"], { env });
+      assert.deepEqual(again, { status: 0, output: "n\n-\n1\na\n", notes: "" });
+      const unknown = await svcSql(["--job", "x/../y"], { env });
+      assert.deepEqual(unknown.status, 1);
+      assert.match(unknown.notes, /Cannot find job .*HTTP 404/);
+      assert.equal((await svcSql(["--job", job.job_id, "SELECT 1"], { env })).status, 2);
+      const cost = await svcSql(["--batch", "--dry-run", "SELECT n"], { env });
+      assert.match(cost.output, /^files to scan/);
+    } finally {
+      await Deno.remove(dir, { recursive: true });
+    }
+  },
+});
+
+const FOOTER_OF_JOB = /^2 rows · scan · [\d.]+ ms server · 1 file · 40 rows scanned · 300 B\n$/;

@@ -1,5 +1,5 @@
 /**
- * HTTP client of the query server's `/api/v1/sql`. Every failure is an `OperatingError` whose message can be
+ * HTTP client of the query server's `/api/v1/sql` and `/api/v1/jobs`. Every failure is an `OperatingError` whose message can be
  * shown as it is. No timeout of its own: the server's wall clock ends a query, the signal cancels it.
  */
 
@@ -10,6 +10,7 @@ import {
   messageOf,
   OperatingError,
 } from "../../shared/base/errors.ts";
+import type { JobStatus } from "../../shared/catalog/job_states.ts";
 import type { Cost, PlannedTable, Stats } from "../../shared/engine/types.ts";
 import { UsageError } from "../../shared/config/parse_options.ts";
 import { printable } from "./display_width.ts";
@@ -32,6 +33,14 @@ export interface RecordsBody {
   readonly max_rows?: number | null;
   readonly cost: Cost;
   readonly stats: Stats;
+}
+
+/** A batch job, SHAPES.md "Query server". */
+export interface JobBody {
+  readonly job_id: string;
+  readonly status: JobStatus;
+  readonly progress?: { readonly rows: number; readonly percent?: number };
+  readonly error?: string;
 }
 
 export interface DryRunBody {
@@ -60,7 +69,7 @@ const ERROR_TEXT_LENGTH_MAX = 2_000;
 const TRAILER_START = '{"_meta":';
 
 export class SqlClient {
-  readonly #url: string;
+  readonly #base: string;
   readonly #endpoint: string;
   readonly #headers: Readonly<Record<string, string>>;
   readonly #fetch: typeof fetch;
@@ -68,7 +77,7 @@ export class SqlClient {
   /** Errors: `UsageError` when the endpoint is no HTTP address. */
   constructor(options: ClientOptions) {
     this.#endpoint = options.endpoint;
-    this.#url = `${baseOf(options.endpoint)}/api/v1/sql`;
+    this.#base = `${baseOf(options.endpoint)}/api/v1`;
     this.#headers = {
       "content-type": "application/json",
       ...(options.token === undefined ? {} : { authorization: `Bearer ${options.token}` }),
@@ -83,6 +92,46 @@ export class SqlClient {
     const body = response.ok || response.status === 413 ? tryParse(text) : undefined;
     if (!isRecords(body)) throw failureOf(response, text);
     return { body, serverMicros: serverMicrosOf(response) };
+  }
+
+  /** Submits a statement as a batch job; its id. */
+  async submitJob(query: string, signal?: AbortSignal): Promise<string> {
+    const response = await this.#post({ query, priority: "batch" }, signal);
+    const text = await this.#textOf(response);
+    const body = response.status === 202 ? tryParse(text) : undefined;
+    if (!isObject(body) || typeof body["job_id"] !== "string") throw failureOf(response, text);
+    return body["job_id"];
+  }
+
+  /** The job once it has ended, or as it is after `waitSecs`. */
+  async job(id: string, waitSecs: number, signal?: AbortSignal): Promise<JobBody> {
+    const path = `/jobs/${encodeURIComponent(id)}?wait_secs=${waitSecs}`;
+    const response = await this.#ask("GET", path, undefined, signal);
+    const text = await this.#textOf(response);
+    const body = response.ok ? tryParse(text) : undefined;
+    if (!isObject(body) || typeof body["status"] !== "string") throw failureOf(response, text);
+    return body as unknown as JobBody;
+  }
+
+  /** The rows of a job that succeeded. */
+  async jobResult(id: string, signal?: AbortSignal): Promise<Answer<RecordsBody>> {
+    const path = `/jobs/${encodeURIComponent(id)}/result`;
+    const response = await this.#ask("GET", path, undefined, signal);
+    const text = await this.#textOf(response);
+    const body = response.ok ? tryParse(text) : undefined;
+    if (!isRecords(body)) throw failureOf(response, text);
+    return { body, serverMicros: serverMicrosOf(response) };
+  }
+
+  async cancelJob(id: string): Promise<void> {
+    const response = await this.#ask(
+      "DELETE",
+      `/jobs/${encodeURIComponent(id)}`,
+      undefined,
+      undefined,
+    );
+    const text = await this.#textOf(response);
+    if (response.status !== 202) throw failureOf(response, text);
   }
 
   /** What the statement would cost; nothing runs. */
@@ -106,12 +155,21 @@ export class SqlClient {
     return { body: this.#lines(response.body), serverMicros: serverMicrosOf(response) };
   }
 
-  async #post(body: Record<string, unknown>, signal: AbortSignal | undefined): Promise<Response> {
+  #post(body: Record<string, unknown>, signal: AbortSignal | undefined): Promise<Response> {
+    return this.#ask("POST", "/sql", body, signal);
+  }
+
+  async #ask(
+    method: "GET" | "POST" | "DELETE",
+    path: string,
+    body: Record<string, unknown> | undefined,
+    signal: AbortSignal | undefined,
+  ): Promise<Response> {
     try {
-      return await this.#fetch(this.#url, {
-        method: "POST",
+      return await this.#fetch(`${this.#base}${path}`, {
+        method,
         headers: this.#headers,
-        body: JSON.stringify(body),
+        ...(body === undefined ? {} : { body: JSON.stringify(body) }),
         ...(signal === undefined ? {} : { signal }),
       });
     } catch (cause) {

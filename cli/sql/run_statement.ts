@@ -4,7 +4,13 @@ import { type ErrorCode, OperatingError } from "../../shared/base/errors.ts";
 import { uniqueNames } from "../../shared/engine/render.ts";
 import type { Console } from "../console.ts";
 import { type Expanded, renderAnswer } from "./answer_text.ts";
-import { messageLines, type RecordsBody, type SqlClient, type Trailer } from "./client.ts";
+import {
+  type Answer,
+  messageLines,
+  type RecordsBody,
+  type SqlClient,
+  type Trailer,
+} from "./client.ts";
 import { printable } from "./display_width.ts";
 import { dryRunLines, recordsFooter, streamFooter } from "./statement_report.ts";
 
@@ -33,11 +39,21 @@ export async function runStatement(
 ): Promise<void> {
   if (options.dryRun) return await showCost(client, query, console, options);
   if (options.format === "ndjson") return await showStream(client, query, console, options);
-  const { body, serverMicros } = await client.records(query, options.signal);
-  await writeLines(
-    console,
-    options.format === "json" ? jsonLines(body) : tableLines(body, console, options),
-  );
+  await showRecords(await client.records(query, options.signal), console, options);
+}
+
+/** Writes an answer that is there whole, and its footer. */
+export async function showRecords(
+  { body, serverMicros }: Answer<RecordsBody>,
+  console: Console,
+  options: StatementOptions,
+): Promise<void> {
+  const lines = {
+    table: () => tableLines(body, console, options),
+    json: () => jsonLines(body),
+    ndjson: () => objectLines(body),
+  };
+  await writeLines(console, lines[options.format]());
   await note(console, options, recordsFooter(body, serverMicros));
 }
 
@@ -105,13 +121,20 @@ function tableLines(
 /** One JSON array; a row is one object on one line, its members named as in the server's `ndjson`. */
 function* jsonLines(body: RecordsBody): Iterable<string> {
   if (body.rows.length === 0) return yield "[]";
-  const names = uniqueNames(body.columns);
   yield "[";
-  for (const [at, row] of body.rows.entries()) {
-    const object = Object.fromEntries(names.map((name, at) => [name, row[at] ?? null]));
-    yield `  ${JSON.stringify(object)}${at < body.rows.length - 1 ? "," : ""}`;
+  let at = 0;
+  for (const line of objectLines(body)) {
+    at += 1;
+    yield `  ${line}${at < body.rows.length ? "," : ""}`;
   }
   yield "]";
+}
+
+function* objectLines(body: RecordsBody): Iterable<string> {
+  const names = uniqueNames(body.columns);
+  for (const row of body.rows) {
+    yield JSON.stringify(Object.fromEntries(names.map((name, at) => [name, row[at] ?? null])));
+  }
 }
 
 async function writeLines(console: Console, lines: Iterable<string>): Promise<void> {

@@ -66,7 +66,7 @@ function cutText(rowsMax: number | null | undefined): string {
   return `truncated${cap}: there are more; add LIMIT or ask narrower`;
 }
 
-function counted(count: number, noun: string): string {
+export function counted(count: number, noun: string): string {
   return `${number(count)} ${noun}${count === 1 ? "" : "s"}`;
 }
 

@@ -38,3 +38,16 @@ export function listenForEnd(): EndRequest {
     },
   };
 }
+
+/** Calls `action` at each Ctrl-C until disposed; meanwhile it does not end the process. */
+export function onInterrupt(action: () => void): Disposable {
+  let calledMs = -Infinity;
+  const listener = () => {
+    const nowMs = performance.now();
+    if (nowMs - calledMs < SAME_WISH_MS) return;
+    calledMs = nowMs;
+    action();
+  };
+  Deno.addSignalListener("SIGINT", listener);
+  return { [Symbol.dispose]: () => Deno.removeSignalListener("SIGINT", listener) };
+}
