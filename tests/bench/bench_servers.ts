@@ -74,13 +74,16 @@ export class BenchServers implements AsyncDisposable {
   }
 
   /** The query server of this workspace under its usual permissions, over the warehouse in `dataDir`. */
-  async startQuery(dataDir: string): Promise<RunningServer> {
+  async startQuery(dataDir: string, args: readonly string[] = []): Promise<RunningServer> {
     const [port = 0, metricsPort = 0] = freePorts(2);
     await Deno.mkdir(join(dataDir, "wal"), { recursive: true });
-    await Deno.mkdir(join(dataDir, "query-cache"), { recursive: true });
+    for (const folder of ["query-cache", "warehouse/svc/job_results"]) {
+      await Deno.mkdir(join(dataDir, folder), { recursive: true });
+    }
     const process = new Deno.Command(Deno.execPath(), {
       args: processArguments("query", dataDir, [
         ...["--bind", `127.0.0.1:${port}`, "--metrics-bind", `127.0.0.1:${metricsPort}`],
+        ...args,
       ]),
       env: { SVC_LOG: "warning" },
       stdin: "null",
@@ -90,6 +93,12 @@ export class BenchServers implements AsyncDisposable {
     this.#processes.push(process);
     await waitUntilReady(port);
     return { port, pid: process.pid };
+  }
+
+  /** Ends the server that was started last. */
+  async stopLast(): Promise<void> {
+    const process = this.#processes.pop();
+    if (process !== undefined) await end(process);
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

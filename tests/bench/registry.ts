@@ -5,6 +5,7 @@ import { DECODE } from "./decode_benchmark.ts";
 import { DRAIN } from "./drain_benchmark.ts";
 import { FRESHNESS } from "./freshness_benchmark.ts";
 import { INGEST } from "./ingest_benchmark.ts";
+import { JOBS } from "./jobs_benchmark.ts";
 import { LATENCY } from "./latency_benchmark.ts";
 import { MEMORY } from "./memory_benchmark.ts";
 import { MIXED } from "./mixed_benchmark.ts";
@@ -23,6 +24,7 @@ export const BENCHMARKS: readonly Benchmark[] = [
   SQL,
   QUERY,
   TRACES,
+  JOBS,
   MIXED,
   FRESHNESS,
   OBJECT_STORE,
