@@ -84,6 +84,7 @@ export class LabServer {
   readonly sweeps: JobSweeps;
   readonly writes: TerminalWrites;
   readonly jobs: BatchJobs;
+  readonly parts: WarehouseParts;
   readonly records: QueryRecord[] = [];
   readonly metrics = createQueryMetrics({ version: "0", role: "query" });
   /** Calls of the store in their order. */
@@ -108,6 +109,7 @@ export class LabServer {
     });
     const store = guardedStore({ open: () => Promise.resolve(this.#faulty(lab.store)), metrics });
     const parts = new FaultyParts(this, dir);
+    this.parts = parts;
     const observer = { completed: (record: QueryRecord) => void this.records.push(record) };
     const calls = { engine: this.engine, admission: this.admission, metrics, clock, observer };
     this.writes = new TerminalWrites({ store, owner: name, clock, metrics });

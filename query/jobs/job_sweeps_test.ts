@@ -1,0 +1,91 @@
+/** What becomes of results in the warehouse: none is left when its job is gone, and none goes before. */
+
+import assert from "node:assert/strict";
+import { FakeClock } from "../../shared/testing/fake_clock.ts";
+import { JobLab, type LabServer, NAMESPACE } from "./job_lab.ts";
+import { JOB_TTL_MS, LEFTOVERS_EVERY_MS } from "./limits.ts";
+
+const LARGE = { rows: Array.from({ length: 3 }, () => "x".repeat(2 ** 20)), chunkRows: 1 };
+const UNKNOWN = "01a1fd28-6c3a-7235-b977-7cd770e934b0";
+
+interface Place {
+  readonly lab: JobLab<FakeClock>;
+  files(): Promise<string[]>;
+}
+
+function test(name: string, fn: (place: Place) => Promise<void>): void {
+  Deno.test({
+    name: `JobSweeps ${name}`,
+    async fn() {
+      const dir = await Deno.makeTempDir({ prefix: "svc-job-lab-" });
+      try {
+        // Files have the system's times.
+        await using lab = await JobLab.open(dir, new FakeClock(Date.now()));
+        const folder = `${dir}/warehouse/svc/job_results`;
+        const files = async () =>
+          (await Array.fromAsync(Deno.readDir(folder))).map(({ name }) => name).sort();
+        await fn({ lab, files });
+      } finally {
+        await Deno.remove(dir, { recursive: true });
+      }
+    },
+  });
+}
+
+async function largeJob(server: LabServer): Promise<string> {
+  const id = await server.submit();
+  await until(async () => (await server.lab.job(id))?.status === "succeeded");
+  return id;
+}
+
+test("remove a large result with its job, and not before", async ({ lab, files }) => {
+  const server = lab.server(LARGE);
+  const id = await largeJob(server);
+  assert.deepEqual(await files(), [`${id}-00000.parquet`]);
+  await lab.clock.advance(JOB_TTL_MS - 120_000);
+  assert.deepEqual(await server.rowsOf(id), LARGE.rows.map((row) => [row]));
+  await lab.clock.advance(240_000);
+  assert.equal(await lab.job(id), undefined);
+  await until(async () => (await files()).length === 0);
+});
+
+test("remove old files that no job knows, and leave those of jobs and young ones", async (place) => {
+  const { lab, files } = place;
+  const server = lab.server(LARGE);
+  const id = await largeJob(server);
+  const row = new TextEncoder().encode("[1],\n");
+  for (const part of [0, 1]) await server.parts.put(UNKNOWN, part, [row]);
+  const all = [`${UNKNOWN}-00000.parquet`, `${UNKNOWN}-00001.parquet`, `${id}-00000.parquet`]
+    .sort();
+  assert.deepEqual(await files(), all);
+  await server.sweeps.removeLeftovers();
+  assert.deepEqual(await files(), all, "they are young");
+  // A day later, in the eyes of the sweep, the job is still there: its row is what counts.
+  server.fault = (call) => call === "expire" ? "hang" : undefined;
+  await lab.clock.advance(JOB_TTL_MS + LEFTOVERS_EVERY_MS);
+  await until(async () => (await files()).length === 1);
+  assert.deepEqual(await files(), [`${id}-00000.parquet`]);
+});
+
+test("leave no file of a job that failed or was cancelled midway", async ({ lab, files }) => {
+  const rows = Array.from({ length: 40 }, () => "x".repeat(2 ** 20));
+  const gate = Promise.withResolvers<void>();
+  const server = lab.server({
+    rows,
+    chunkRows: 1,
+    onChunk: (at) => at === 30 ? gate.promise : undefined,
+  });
+  const id = await server.submit();
+  await until(async () => (await files().catch(() => [])).length > 0);
+  await server.jobs.cancel(NAMESPACE, id);
+  gate.resolve();
+  await until(() => Promise.resolve(server.reservedBytes === 0));
+  assert.deepEqual(await files(), []);
+});
+
+async function until(condition: () => Promise<boolean>): Promise<void> {
+  for (let tries = 0; !await condition(); tries += 1) {
+    assert.ok(tries < 2_000, "not within twenty seconds");
+    await new Promise((resolve) => setTimeout(resolve, 10));
+  }
+}
