@@ -15,24 +15,30 @@ export class PlaceLists {
     this.#scratch = new Uint32Array(1024);
   }
 
-  /** Where any of `things` is. The list holds until the next is asked for. */
-  listOf(things: Uint32Array): GranuleList {
-    const { starts, granules } = this.#places;
+  /** Where any of `things` from `from` to `to` is. The list holds until the next is asked for. */
+  listOf(things: Uint32Array, from: number, to: number): GranuleList {
     let count = 0;
-    for (const thing of things) {
-      const [start, end] = [starts[thing] as number, starts[thing + 1] as number];
-      if (count + end - start > this.#scratch.length) this.#grow(count + end - start);
-      let last = -1;
-      for (let at = start; at < end; at += 1) {
-        const granule = (granules[at] as number) >>> this.#coarser;
-        if (granule === last) continue;
-        last = granule;
-        this.#scratch[count] = granule;
-        count += 1;
-      }
-    }
-    if (things.length > 1) count = distinct(this.#scratch.subarray(0, count));
+    for (let at = from; at < to; at += 1) count = this.#append(things[at] as number, count);
+    if (to - from > 1) count = distinct(this.#scratch.subarray(0, count));
     return { granules: this.#scratch, count };
+  }
+
+  /** Adds the places of `thing` behind the first `count`; how many there are then. */
+  #append(thing: number, count: number): number {
+    const { starts, granules } = this.#places;
+    const [start, end] = [starts[thing] as number, starts[thing + 1] as number];
+    if (count + end - start > this.#scratch.length) this.#grow(count + end - start);
+    const scratch = this.#scratch;
+    let next = count;
+    let last = -1;
+    for (let at = start; at < end; at += 1) {
+      const granule = (granules[at] as number) >>> this.#coarser;
+      if (granule === last) continue;
+      last = granule;
+      scratch[next] = granule;
+      next += 1;
+    }
+    return next;
   }
 
   #grow(needed: number): void {

@@ -25,7 +25,7 @@ export function writeValues(columns: readonly ColumnValues[], file: IndexedRows)
   const writer = new ValueBlockWriter(total);
   for (let at = 0; at < keys.things.length;) {
     const end = endOfKey(keys, at);
-    writer.add(keys.keys[at] as number, lists.listOf(keys.things.subarray(at, end)));
+    writer.add(keys.keys[at] as number, lists.listOf(keys.things, at, end));
     at = end;
   }
   writer.close();
@@ -106,7 +106,7 @@ function shiftFor(
     const lists = new PlaceLists(places, shift - file.shift);
     let bytes = keyBytes;
     for (let at = 0; at < keys.things.length; at += 1) {
-      const list = lists.listOf(keys.things.subarray(at, at + 1));
+      const list = lists.listOf(keys.things, at, at + 1);
       if (list.count === 1) bytes += granuleBits(total) / 8;
       else bytes += isCommon(list.count, total) ? 1 : 1 + listBytes(list);
     }

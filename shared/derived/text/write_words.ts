@@ -47,7 +47,7 @@ export function writeWords(words: Words, file: IndexedRows): IndexBytes {
   const lists = new PlaceLists(words.places, shift - file.shift);
   const writer = new BlockWriter(words.table, entries, total);
   for (let entry = 0; entry < entries.count; entry += 1) {
-    writer.add(entry, lists.listOf(termsOf(entries, entry)));
+    writer.add(entry, listOf(lists, entries, entry));
   }
   writer.close();
   const trigrams = trigramsOf(words, file);
@@ -71,7 +71,7 @@ function shiftFor(
     const total = granulesOf(file.rows, shift);
     let bytes = texts;
     for (let entry = 0; entry < entries.count; entry += 1) {
-      bytes += bytesOf(lists.listOf(termsOf(entries, entry)), total);
+      bytes += bytesOf(listOf(lists, entries, entry), total);
     }
     if (bytes <= file.bytesWanted) break;
   }
@@ -92,8 +92,8 @@ function bytesOf(list: GranuleList, total: number): number {
   return list.count === 1 ? granuleBits(total) / 8 : listBytes(list);
 }
 
-function termsOf({ terms, starts }: Entries, entry: number): Uint32Array {
-  return terms.subarray(starts[entry], starts[entry + 1]);
+function listOf(lists: PlaceLists, { terms, starts }: Entries, entry: number): GranuleList {
+  return lists.listOf(terms, starts[entry] as number, starts[entry + 1] as number);
 }
 
 interface Trigrams {
