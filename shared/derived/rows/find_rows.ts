@@ -122,7 +122,7 @@ class RowFinder {
       inWords,
       await this.#inValues(column, COLUMN_PLAIN, (id) => {
         const hashes = columnHashes(id);
-        return [unknownHash(hashes), ...values.map((value) => valueHash(hashes, value))];
+        return values.map((value) => valueHash(hashes, value));
       }),
     );
   }
@@ -131,7 +131,7 @@ class RowFinder {
     return this.#inValues(column, COLUMN_OBJECTS, (id) => {
       const hashes = columnHashes(id);
       const members = values.map((value) => memberHash(hashes, name, value));
-      return [unknownHash(hashes), unknownMemberHash(hashes, name), ...members];
+      return [unknownMemberHash(hashes, name), ...members];
     });
   }
 
@@ -150,11 +150,12 @@ class RowFinder {
   ): Promise<Found> {
     const opened = { type: VALUES_TYPE, column, Index: ValuesIndex };
     return await this.#inIndex(opened, async ({ index, read, id }) => {
-      const actual = index.kinds.get(id);
-      if (actual === COLUMN_EMPTY) return NO_ROWS;
-      if (actual !== kind) return undefined;
+      const actual = index.columns.get(id);
+      if (actual?.kind === COLUMN_EMPTY) return NO_ROWS;
+      if (actual?.kind !== kind) return undefined;
+      const unknown = actual.hasUnknown ? [unknownHash(columnHashes(id))] : [];
       let found: Found = NO_ROWS;
-      for (const hash of hashesOf(id)) {
+      for (const hash of [...unknown, ...hashesOf(id)]) {
         const granules = await index.find(hash, read);
         if (granules === "everywhere") return undefined;
         found = either(found, rangesOfGranules(granules, index));

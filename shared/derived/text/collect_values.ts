@@ -11,7 +11,7 @@ import { isNull } from "../../columns/rows.ts";
 import type { ColumnPart } from "./collect_words.ts";
 import { hashByte, mixed } from "./hash.ts";
 import { MemberHashes } from "./member_hashes.ts";
-import { grown, Occurrences, type Places, THINGS_MAX, TooMuchToIndex } from "./occurrences.ts";
+import { Occurrences, type Places, THINGS_MAX, TooMuchToIndex } from "./occurrences.ts";
 import {
   COLUMN_EMPTY,
   COLUMN_OBJECTS,
@@ -24,7 +24,10 @@ import {
 /** What was found in one column. */
 export interface ColumnValues {
   readonly id: number;
+  /** One of `COLUMN_…`. */
   readonly kind: number;
+  /** There are rows of which nothing is known. */
+  readonly hasUnknown: boolean;
   readonly hashes: Uint32Array;
   /** Of the hashes, by their number. */
   readonly places: Places;
@@ -66,6 +69,7 @@ class ValueCollector {
   readonly #occurrences = new Occurrences();
   readonly #column: ColumnHashes;
   readonly #members: MemberHashes;
+  #hasUnknown = false;
 
   constructor(id: number, kind: number) {
     this.#id = id;
@@ -85,6 +89,7 @@ class ValueCollector {
     return {
       id: this.#id,
       kind: this.#kind,
+      hasUnknown: this.#hasUnknown,
       hashes,
       places: this.#occurrences.finish(hashes.length),
     };
@@ -106,6 +111,7 @@ class ValueCollector {
   }
 
   #addUnknown(): void {
+    this.#hasUnknown = true;
     this.#occurrences.add(this.#table.numberOf(mixed(this.#column.unknown)));
   }
 }
@@ -130,20 +136,28 @@ function kindOf(parts: readonly ColumnPart[]): number {
 /** Numbers distinct hashes. */
 class HashTable {
   #count = 0;
-  #hashes = new Uint32Array(1024);
+  #hashes = new Int32Array(1024);
   /** One more than the number of the hash; 0: free. */
-  #slots = new Uint32Array(4096);
+  #slots = new Int32Array(4096);
 
   numberOf(hash: number): number {
-    const mask = this.#slots.length - 1;
-    let slot = hash & mask;
+    const [hashes, slots, wanted] = [this.#hashes, this.#slots, hash | 0];
+    const mask = slots.length - 1;
+    let slot = wanted & mask;
     for (;; slot = (slot + 1) & mask) {
-      const number = (this.#slots[slot] as number) - 1;
-      if (number < 0) break;
-      if (this.#hashes[number] === hash) return number;
+      const number = (slots[slot] as number) - 1;
+      if (number < 0) return this.#add(slot, wanted);
+      if (hashes[number] === wanted) return number;
     }
+  }
+
+  #add(slot: number, hash: number): number {
     const number = this.#count;
-    if (number === this.#hashes.length) this.#hashes = grown(this.#hashes, 2 * number);
+    if (number === this.#hashes.length) {
+      const larger = new Int32Array(2 * number);
+      larger.set(this.#hashes);
+      this.#hashes = larger;
+    }
     this.#hashes[number] = hash;
     this.#slots[slot] = number + 1;
     this.#count += 1;
@@ -152,12 +166,12 @@ class HashTable {
   }
 
   hashes(): Uint32Array {
-    return this.#hashes.slice(0, this.#count);
+    return new Uint32Array(this.#hashes.buffer, 0, this.#count);
   }
 
   #rehash(): void {
     if (this.#count > THINGS_MAX) throw new TooMuchToIndex(`more than ${THINGS_MAX} values`);
-    const slots = new Uint32Array(4 * this.#slots.length);
+    const slots = new Int32Array(4 * this.#slots.length);
     const mask = slots.length - 1;
     for (let number = 0; number < this.#count; number += 1) {
       let slot = (this.#hashes[number] as number) & mask;

@@ -10,7 +10,7 @@ import { textOf, utf8 } from "../../base/bytes.ts";
 import type { ColumnData } from "../../columns/batch.ts";
 import { isNull } from "../../columns/rows.ts";
 import { tokenize } from "../../event/tokenize.ts";
-import { ALONE, isDisputed, KIND, LETTER, pageOf, UNSTABLE } from "./code_points.ts";
+import { ALONE, isDisputed, KIND, LETTER, pageOf, SEPARATOR, UNSTABLE } from "./code_points.ts";
 import { HASH_START, hashByte, hashBytes } from "./hash.ts";
 import { Occurrences, type Places } from "./occurrences.ts";
 import { TermTable } from "./term_table.ts";
@@ -43,12 +43,18 @@ export function collectWords(parts: readonly ColumnPart[], shift: number): Words
   return collector.finish();
 }
 
-/** Lower case of ASCII letters, digits and `_`; 0: a separator. */
-const FOLDED_ASCII = new Uint8Array(128);
+/** In `FOLDED_ASCII`: a byte of another code point than ASCII. */
+const OTHER = 1;
+/** Lower case of ASCII letters, digits and `_`; `SEPARATOR` or `OTHER`. */
+const FOLDED_ASCII = new Uint8Array(256).fill(OTHER, 128);
 for (let code = 0; code < 128; code += 1) {
   const { classes, folded } = pageOf(code);
   if (classes[code] === LETTER) FOLDED_ASCII[code] = folded[code] as number;
 }
+
+/** In place of the term before: there is none in this row. */
+const ROW_START = 0;
+const UNKNOWN = -1;
 
 /** A code point in lower case takes at most 3 bytes for 2, and never more than 4. */
 const GROWTH_MAX = 2;
@@ -63,6 +69,10 @@ class WordCollector {
   readonly #table = new TermTable();
   readonly #occurrences = new Occurrences();
   readonly #disputed: number[] = [];
+  /** What came last behind the start of a row, then behind each term: in logs it mostly comes again. */
+  #followers = new Int32Array(1024).fill(UNKNOWN);
+  #writtenEnd = 0;
+  #writtenHash = 0;
 
   add(values: Uint8Array, { start, end, granule }: Place): void {
     this.#occurrences.moveTo(granule);
@@ -84,29 +94,70 @@ class WordCollector {
 
   /** Up to the first token that has another byte than ASCII; where that begins. */
   #addAscii(values: Uint8Array, start: number, end: number): number {
-    const table = this.#table;
-    let { bytes, length } = table;
-    let hash = HASH_START;
-    let tokenStart = start;
-    for (let at = start; at < end; at += 1) {
+    let before = ROW_START;
+    for (let at = start; at < end;) {
       const byte = values[at] as number;
-      if (byte > 0x7f) return tokenStart;
-      const folded = FOLDED_ASCII[byte] as number;
-      if (folded !== 0) {
-        bytes[length] = folded;
-        length += 1;
-        hash = hashByte(hash, folded);
+      if (byte > 0x7f) return at;
+      if (FOLDED_ASCII[byte] === SEPARATOR) {
+        at += 1;
         continue;
       }
-      if (length !== table.length) {
-        this.#occurrences.add(table.intern(length, hash));
-        ({ bytes, length } = table);
-        hash = HASH_START;
+      let term = this.#followers[before] as number;
+      let next = term === UNKNOWN ? at : this.#endOfTerm(term, { values, at, end });
+      if (next === at) {
+        next = this.#writeAscii(values, at, end);
+        if (next === at) return at;
+        term = this.#table.intern(this.#writtenEnd, this.#writtenHash);
+        this.#follow(before, term);
       }
-      tokenStart = at + 1;
+      this.#occurrences.add(term);
+      before = term + 1;
+      at = next;
     }
-    if (length !== table.length) this.#occurrences.add(table.intern(length, hash));
     return end;
+  }
+
+  /** Where the token at `at` ends, if it is this term; else `at`. */
+  #endOfTerm(
+    term: number,
+    { values, at, end }: { readonly values: Uint8Array; readonly at: number; readonly end: number },
+  ): number {
+    const { bytes } = this.#table;
+    const stop = this.#table.endOf(term);
+    let next = at;
+    for (let known = this.#table.startOf(term); known < stop; known += 1, next += 1) {
+      if (next === end || FOLDED_ASCII[values[next] as number] !== bytes[known]) return at;
+    }
+    return next === end || FOLDED_ASCII[values[next] as number] === SEPARATOR ? next : at;
+  }
+
+  /** Writes the token at `at` to the table, and where it ends there; where it ends, or `at`: it is not all ASCII. */
+  #writeAscii(values: Uint8Array, at: number, end: number): number {
+    const { bytes } = this.#table;
+    let { length } = this.#table;
+    let hash = HASH_START;
+    let next = at;
+    for (; next < end; next += 1) {
+      const folded = FOLDED_ASCII[values[next] as number] as number;
+      if (folded === SEPARATOR) break;
+      if (folded === OTHER) return at;
+      bytes[length] = folded;
+      length += 1;
+      hash = hashByte(hash, folded);
+    }
+    this.#writtenEnd = length;
+    this.#writtenHash = hash;
+    return next;
+  }
+
+  /** Remembers that `term` came behind the token `before`. */
+  #follow(before: number, term: number): void {
+    if (term + 1 >= this.#followers.length) {
+      const larger = new Int32Array(2 * this.#followers.length + term).fill(UNKNOWN);
+      larger.set(this.#followers);
+      this.#followers = larger;
+    }
+    this.#followers[before] = term;
   }
 
   /** False at the first code point that is not stable. */

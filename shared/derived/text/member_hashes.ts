@@ -26,7 +26,8 @@ const SPACE = 0x20;
 /** More digits are written otherwise by some readers. */
 const DIGITS_MAX = 18;
 /** Bytes of text that can be part of a number. */
-const NUMBER_LETTERS = new Set([..."+-.0123456789Ee"].map((letter) => letter.charCodeAt(0)));
+const IS_NUMBER_LETTER = new Uint8Array(256);
+for (const letter of utf8("+-.0123456789Ee")) IS_NUMBER_LETTER[letter] = 1;
 const LITERALS = ["true", "false", "null"].map((text) => ({ text, bytes: utf8(text) }));
 
 export class MemberHashes {
@@ -83,7 +84,11 @@ export class MemberHashes {
     const literal = isNumber ? undefined : this.#literal();
     if (literal === "null") return true;
     if (literal !== undefined || (isNumber && this.#wholeNumber())) {
-      this.#add(hashBytes(this.#bytes.subarray(start, this.#at), hash));
+      let value = hash;
+      for (let at = start; at < this.#at; at += 1) {
+        value = hashByte(value, this.#bytes[at] as number);
+      }
+      this.#add(value);
       return true;
     }
     if (!isNumber && !this.#skipNested(first)) return false;
@@ -156,7 +161,7 @@ export class MemberHashes {
     let isWhole = true;
     for (; this.#at < this.#end; this.#at += 1) {
       const byte = this.#bytes[this.#at] as number;
-      if (!NUMBER_LETTERS.has(byte)) break;
+      if (IS_NUMBER_LETTER[byte] === 0) break;
       if (byte < ZERO || byte > NINE) isWhole &&= byte === MINUS && this.#at === start;
     }
     const isNegative = this.#bytes[start] === MINUS;

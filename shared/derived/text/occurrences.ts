@@ -85,7 +85,7 @@ export class Occurrences {
   }
 }
 
-export function grown(array: Uint32Array, length: number): Uint32Array<ArrayBuffer> {
+function grown(array: Uint32Array, length: number): Uint32Array<ArrayBuffer> {
   const larger = new Uint32Array(length);
   larger.set(array);
   return larger;

@@ -23,6 +23,13 @@ export class PlaceLists {
     return { granules: this.#scratch, count };
   }
 
+  /** Whether one thing from `from` to `to` is in a single granule, without looking closer. */
+  isSingle(things: Uint32Array, from: number, to: number): boolean {
+    const thing = things[from] as number;
+    const { starts } = this.#places;
+    return to - from === 1 && (starts[thing + 1] as number) - (starts[thing] as number) === 1;
+  }
+
   /** Adds the places of `thing` behind the first `count`; how many there are then. */
   #append(thing: number, count: number): number {
     const { starts, granules } = this.#places;

@@ -33,6 +33,8 @@ class TermSorter {
   readonly #table: TermTable;
   readonly #terms: Uint32Array;
   readonly #moved: Uint32Array;
+  /** For each depth: where its buckets end, and where the next term of each goes. */
+  readonly #buckets: { readonly ends: Uint32Array; readonly next: Uint32Array }[] = [];
 
   constructor(table: TermTable, terms: Uint32Array) {
     this.#table = table;
@@ -46,12 +48,15 @@ class TermSorter {
   }
 
   #split(from: number, to: number, depth: number): void {
-    const ends = new Uint32Array(BUCKETS);
+    const { ends, next } = this.#buckets[depth] ??= {
+      ends: new Uint32Array(BUCKETS),
+      next: new Uint32Array(BUCKETS),
+    };
+    ends.fill(0);
     for (let at = from; at < to; at += 1) {
       const bucket = this.#bucketOf(this.#terms[at] as number, depth);
       ends[bucket] = (ends[bucket] as number) + 1;
     }
-    const next = new Uint32Array(BUCKETS);
     for (let bucket = 0, end = from; bucket < BUCKETS; bucket += 1) {
       next[bucket] = end;
       end += ends[bucket] as number;

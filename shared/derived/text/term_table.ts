@@ -5,7 +5,7 @@
  * written, a known one is written over by the next.
  */
 
-import { grown, THINGS_MAX, TooMuchToIndex } from "./occurrences.ts";
+import { THINGS_MAX, TooMuchToIndex } from "./occurrences.ts";
 
 const BYTES_MAX = 2 ** 29;
 
@@ -15,11 +15,10 @@ export class TermTable {
   /** Bytes of all terms. */
   length = 0;
   count = 0;
-  /** Where in `bytes` each term begins, and where the last one ends. */
-  #starts = new Uint32Array(1025);
-  #hashes = new Uint32Array(1024);
+  /** Of each term its hash, where in `bytes` it begins and where it ends. */
+  #terms = new Int32Array(3 * 1024);
   /** One more than the number of the term; 0: free. */
-  #slots = new Uint32Array(4096);
+  #slots = new Int32Array(4096);
 
   /** Makes room for writing `more` bytes. */
   reserve(more: number): void {
@@ -34,39 +33,43 @@ export class TermTable {
   /** The number of the term written from `length` to `end`, whose bytes have this hash. */
   intern(end: number, hash: number): number {
     const { bytes, length: start } = this;
-    const size = end - start;
-    const mask = this.#slots.length - 1;
+    const [terms, slots] = [this.#terms, this.#slots];
+    const mask = slots.length - 1;
     let slot = (hash ^ (hash >>> 15)) & mask;
     for (;; slot = (slot + 1) & mask) {
-      const term = (this.#slots[slot] as number) - 1;
-      if (term < 0) break;
-      if (this.#hashes[term] !== hash >>> 0) continue;
-      const known = this.#starts[term] as number;
-      if ((this.#starts[term + 1] as number) - known !== size) continue;
-      let at = 0;
-      while (at < size && bytes[known + at] === bytes[start + at]) at += 1;
-      if (at === size) return term;
+      const term = (slots[slot] as number) - 1;
+      if (term < 0) return this.#add(slot, end, hash);
+      if (terms[3 * term] !== hash) continue;
+      let known = terms[3 * term + 1] as number;
+      if ((terms[3 * term + 2] as number) - known !== end - start) continue;
+      let at = start;
+      while (at < end && bytes[known] === bytes[at]) {
+        at += 1;
+        known += 1;
+      }
+      if (at === end) return term;
     }
-    return this.#add(slot, { end, hash });
   }
 
   startOf(term: number): number {
-    return this.#starts[term] as number;
+    return this.#terms[3 * term + 1] as number;
   }
 
   endOf(term: number): number {
-    return this.#starts[term + 1] as number;
+    return this.#terms[3 * term + 2] as number;
   }
 
-  #add(slot: number, { end, hash }: { readonly end: number; readonly hash: number }): number {
+  #add(slot: number, end: number, hash: number): number {
     const term = this.count;
     if (term >= THINGS_MAX) throw new TooMuchToIndex(`more than ${THINGS_MAX} terms`);
-    if (term === this.#hashes.length) {
-      this.#hashes = grown(this.#hashes, 2 * term);
-      this.#starts = grown(this.#starts, 2 * term + 1);
+    if (3 * term === this.#terms.length) {
+      const larger = new Int32Array(6 * term);
+      larger.set(this.#terms);
+      this.#terms = larger;
     }
-    this.#hashes[term] = hash;
-    this.#starts[term + 1] = end;
+    this.#terms[3 * term] = hash;
+    this.#terms[3 * term + 1] = this.length;
+    this.#terms[3 * term + 2] = end;
     this.#slots[slot] = term + 1;
     this.length = end;
     this.count = term + 1;
@@ -75,10 +78,10 @@ export class TermTable {
   }
 
   #rehash(): void {
-    const slots = new Uint32Array(4 * this.#slots.length);
+    const slots = new Int32Array(4 * this.#slots.length);
     const mask = slots.length - 1;
     for (let term = 0; term < this.count; term += 1) {
-      const hash = this.#hashes[term] as number;
+      const hash = this.#terms[3 * term] as number;
       let slot = (hash ^ (hash >>> 15)) & mask;
       while (slots[slot] !== 0) slot = (slot + 1) & mask;
       slots[slot] = term + 1;

@@ -10,6 +10,9 @@ export const COLUMN_EMPTY = 0;
 export const COLUMN_PLAIN = 1;
 export const COLUMN_OBJECTS = 2;
 
+/** Flag beside them: there are rows of which nothing is known. */
+export const HAS_UNKNOWN = 4;
+
 /** Length of a list that stands for all granules. */
 export const EVERYWHERE = 0;
 

@@ -8,6 +8,7 @@ import { readList } from "./granule_list.ts";
 import {
   COLUMN_OBJECTS,
   EVERYWHERE,
+  HAS_UNKNOWN,
   KEY_BITS_MAX,
   KEY_EXTRA_BITS,
   keyOf,
@@ -16,13 +17,20 @@ import { checkSum, type Granules } from "./word_block.ts";
 import { granuleBits, granulesOf, SHIFT_MAX } from "./words_format.ts";
 import type { ReadPart } from "./words_index.ts";
 
+export interface IndexedColumn {
+  /** What it holds: one of `COLUMN_…`. */
+  readonly kind: number;
+  /** There are rows of which nothing is known. */
+  readonly hasUnknown: boolean;
+}
+
 export class ValuesIndex {
   readonly rows: number;
   readonly rowGroupRows: number;
   /** A granule has 2^`shift` rows. */
   readonly shift: number;
-  /** What the columns hold, by their id: `COLUMN_…`. */
-  readonly kinds: ReadonlyMap<number, number>;
+  /** By the columns' ids. */
+  readonly columns: ReadonlyMap<number, IndexedColumn>;
   /** Bytes of memory that it takes. */
   readonly byteLength: number;
   readonly #total: number;
@@ -43,14 +51,15 @@ export class ValuesIndex {
     if (this.shift > SHIFT_MAX || this.rowGroupRows === 0) throw impossible();
     if (this.#keyBits < KEY_EXTRA_BITS || this.#keyBits > KEY_BITS_MAX) throw impossible();
     this.#total = granulesOf(this.rows, this.shift);
-    const kinds = new Map<number, number>();
-    for (let columns = reader.varint(); columns > 0; columns -= 1) {
+    const columns = new Map<number, IndexedColumn>();
+    for (let left = reader.varint(); left > 0; left -= 1) {
       const id = reader.varint();
-      const kind = reader.byte();
+      const flags = reader.byte();
+      const kind = flags & ~HAS_UNKNOWN;
       if (kind > COLUMN_OBJECTS) throw impossible();
-      kinds.set(id, kind);
+      columns.set(id, { kind, hasUnknown: (flags & HAS_UNKNOWN) !== 0 });
     }
-    this.kinds = kinds;
+    this.columns = columns;
     const blocks = reader.varint();
     if (blocks > header.length) throw impossible();
     this.#firstKeys = new Uint32Array(blocks);
@@ -64,7 +73,7 @@ export class ValuesIndex {
       this.#firstKeys[block] = key;
       this.#blockEnds[block] = end;
     }
-    this.byteLength = 256 + 64 * kinds.size + 8 * blocks;
+    this.byteLength = 256 + 64 * columns.size + 8 * blocks;
   }
 
   /** Where values of this hash may be. Errors: `corrupt`; `read`'s. */

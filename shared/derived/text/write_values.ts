@@ -8,7 +8,14 @@ import type { ColumnValues } from "./collect_values.ts";
 import { type GranuleList, listBytes, writeList } from "./granule_list.ts";
 import { type Places, THINGS_MAX, TooMuchToIndex } from "./occurrences.ts";
 import { PlaceLists } from "./place_lists.ts";
-import { EVERYWHERE, isCommon, KEY_EXTRA_BITS, keyBitsOf, keyOf } from "./values_format.ts";
+import {
+  EVERYWHERE,
+  HAS_UNKNOWN,
+  isCommon,
+  KEY_EXTRA_BITS,
+  keyBitsOf,
+  keyOf,
+} from "./values_format.ts";
 import { granuleBits, granulesOf, SHIFT_MAX, SHIFT_STEP } from "./words_format.ts";
 import type { IndexBytes, IndexedRows } from "./write_words.ts";
 
@@ -104,10 +111,15 @@ function shiftFor(
   for (; shift < SHIFT_MAX; shift += SHIFT_STEP) {
     const total = granulesOf(file.rows, shift);
     const lists = new PlaceLists(places, shift - file.shift);
+    const singleBytes = granuleBits(total) / 8;
     let bytes = keyBytes;
     for (let at = 0; at < keys.things.length; at += 1) {
+      if (lists.isSingle(keys.things, at, at + 1)) {
+        bytes += singleBytes;
+        continue;
+      }
       const list = lists.listOf(keys.things, at, at + 1);
-      if (list.count === 1) bytes += granuleBits(total) / 8;
+      if (list.count === 1) bytes += singleBytes;
       else bytes += isCommon(list.count, total) ? 1 : 1 + listBytes(list);
     }
     if (bytes <= file.bytesWanted) break;
@@ -200,9 +212,9 @@ function headerOf(
   writeVarint(header, rows);
   writeVarint(header, rowGroupRows);
   writeVarint(header, columns.length);
-  for (const { id, kind } of columns) {
+  for (const { id, kind, hasUnknown } of columns) {
     writeVarint(header, id);
-    header.byte(kind);
+    header.byte(kind | (hasUnknown ? HAS_UNKNOWN : 0));
   }
   writeVarint(header, blocks.length);
   let before = 0;

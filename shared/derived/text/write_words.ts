@@ -70,8 +70,12 @@ function shiftFor(
     const lists = new PlaceLists(words.places, shift - file.shift);
     const total = granulesOf(file.rows, shift);
     let bytes = texts;
+    const singleBytes = granuleBits(total) / 8;
     for (let entry = 0; entry < entries.count; entry += 1) {
-      bytes += bytesOf(listOf(lists, entries, entry), total);
+      const [from, to] = [entries.starts[entry] as number, entries.starts[entry + 1] as number];
+      bytes += lists.isSingle(entries.terms, from, to)
+        ? singleBytes
+        : bytesOf(lists.listOf(entries.terms, from, to), total);
     }
     if (bytes <= file.bytesWanted) break;
   }
