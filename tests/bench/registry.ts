@@ -4,6 +4,7 @@ import type { Benchmark } from "./benchmark.ts";
 import { DECODE } from "./decode_benchmark.ts";
 import { DRAIN } from "./drain_benchmark.ts";
 import { FRESHNESS } from "./freshness_benchmark.ts";
+import { INDEX } from "./index_benchmark.ts";
 import { INGEST } from "./ingest_benchmark.ts";
 import { JOBS } from "./jobs_benchmark.ts";
 import { LATENCY } from "./latency_benchmark.ts";
@@ -21,6 +22,7 @@ export const BENCHMARKS: readonly Benchmark[] = [
   LATENCY,
   MEMORY,
   DRAIN,
+  INDEX,
   SQL,
   QUERY,
   TRACES,
