@@ -164,13 +164,8 @@ export class TraceCall implements AsyncDisposable {
         { reason: "timeout", cause: thrown },
       );
     }
-    const { metrics } = this.#service;
     if (isOperatingError(thrown, "unavailable") && thrown.reason === POOL_EXHAUSTED) {
-      metrics.breakerTrips.at({ breaker: "pool_exhausted" }).add(1);
-    }
-    // Admitted already: it is the SQL engine's line that is full.
-    if (this.#reservation !== undefined && isOperatingError(thrown, "rate_limited")) {
-      metrics.admissionRejected.at({ resource: "connections" }).add(1);
+      this.#service.metrics.breakerTrips.at({ breaker: "pool_exhausted" }).add(1);
     }
     return thrown;
   }
@@ -213,7 +208,7 @@ export class TraceCall implements AsyncDisposable {
   async #prepare(sql: string, { rowsMax, source }: StatementOptions): Promise<PreparedQuery> {
     const { caller, index } = this.made;
     try {
-      return await this.#service.engine.prepare({
+      const preparing = this.#service.engine.prepare({
         sql,
         namespace: caller.namespace,
         tenant: caller.tenant,
@@ -226,6 +221,7 @@ export class TraceCall implements AsyncDisposable {
         ...(source === "committed" ? { snapshot: "latest" } : {}),
         ...(source === "wal" ? { uncommittedOnly: true } : {}),
       });
+      return await this.#inLine("connections", preparing);
     } catch (error) {
       throw indexFault(error, index);
     }
@@ -235,6 +231,7 @@ export class TraceCall implements AsyncDisposable {
     prepared: PreparedQuery,
     { rowsMax, breaker }: StatementOptions,
   ): Promise<readonly (readonly unknown[])[]> {
+    await this.#inLine("dear_statements", prepared.turn());
     await using running = await prepared.run();
     const rows: (readonly unknown[])[] = [];
     for await (const chunk of running.chunks("arrays")) {
@@ -255,6 +252,18 @@ export class TraceCall implements AsyncDisposable {
     }
     this.throwIfStopped();
     return rows;
+  }
+
+  /** Waits for `turn`, and counts a refusal as one for want of `resource`. */
+  async #inLine<T>(resource: "connections" | "dear_statements", turn: Promise<T>): Promise<T> {
+    try {
+      return await turn;
+    } catch (error) {
+      if (isOperatingError(error, "rate_limited")) {
+        this.#service.metrics.admissionRejected.at({ resource }).add(1);
+      }
+      throw error;
+    }
   }
 
   /** Adds a statement's price, and refuses what all of them exceed. Errors: `invalid_argument`. */

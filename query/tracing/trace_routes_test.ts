@@ -5,6 +5,7 @@ import { OperatingError } from "../../shared/base/errors.ts";
 import { ByteBudget } from "../../shared/http/byte_budget.ts";
 import { SystemClock } from "../../shared/os/clock.ts";
 import { Admission } from "../admission.ts";
+import { FAKE_COST } from "../fake_engine.ts";
 import { createQueryMetrics } from "../metrics.ts";
 import type { QueryRecord } from "../query_record.ts";
 import {
@@ -643,6 +644,35 @@ Deno.test({
         "svc_query_in_flight 0",
       ]
     ) assert.ok(page.includes(`\n${series}\n`), series);
+  },
+});
+
+Deno.test({
+  name: "a full line of the SQL engine is 429 with Retry-After and counted by what was missing",
+  async fn() {
+    const full = () =>
+      Promise.reject(
+        new OperatingError("rate_limited", "Cannot run it now", {
+          reason: "admission_full",
+          retryAfterSecs: 1,
+        }),
+      );
+    const dear = { cost: FAKE_COST, tables: [], turn: full, [Symbol.asyncDispose]: async () => {} };
+    for (
+      const [resource, prepare] of [
+        ["connections", full],
+        ["dear_statements", () => Promise.resolve(dear)],
+      ] as const
+    ) {
+      const { metrics, admission } = small(MIB);
+      const engine = { prepare } as unknown as TraceLab["service"]["engine"];
+      await using lab = await TraceLab.open({ metrics, admission, engine });
+      const { status, headers } = await lab.get("/services");
+      assert.deepEqual([status, headers.get("retry-after")], [429, "1"]);
+      const { text } = await metrics.render(null);
+      assert.match(text, new RegExp(`admission_rejected_total\\{resource="${resource}"\\} 1\n`));
+      assert.equal(admission.state().reserved_bytes, 0);
+    }
   },
 });
 
