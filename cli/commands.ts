@@ -60,6 +60,16 @@ export const COMMANDS: readonly CommandEntry[] = [
     load: async () => (await import("./commands/migrate_schema.ts")).command,
   },
   {
+    name: "rebuild-group-counts",
+    summary: "Count a table's committed files by value anew where that is missing or damaged.",
+    load: async () => (await import("./commands/rebuild_group_counts.ts")).command,
+  },
+  {
+    name: "rebuild-time-aggregates",
+    summary: "Count a table's committed files by minute anew where that is missing or damaged.",
+    load: async () => (await import("./commands/rebuild_time_aggregates.ts")).command,
+  },
+  {
     name: "wal-recover",
     summary: "Pull mirrored WAL segments back onto a local WAL root.",
     load: async () => (await import("./commands/wal_recover.ts")).command,

@@ -55,6 +55,17 @@ Deno.test({
 });
 
 Deno.test({
+  name: "POST /api/v1/sql lets summaries answer records, and reads the rows of a stream",
+  async fn() {
+    await using server = await startTestServer();
+    for (const format of ["records", "ndjson"]) {
+      await (await server.post(SQL, { query: "SELECT 1", format })).text();
+    }
+    assert.deepEqual(server.engine.requests.map(({ fastPaths }) => fastPaths), [true, false]);
+  },
+});
+
+Deno.test({
   name: "POST /api/v1/sql clamps known limits and takes null for absent",
   async fn() {
     const cases: [Record<string, unknown>, string[], { rowsMax: number; deadlineMs: number }][] = [

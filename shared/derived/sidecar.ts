@@ -1,8 +1,8 @@
 /**
  * The sidecar of a data file: one Puffin file with all that is derived of its rows, found by the data file's name.
  *
- * Invariants: it is written before the commit that adds its data file, never changed, and removed with the data file. It
- * says itself which rows it is about (the data file's name and number of rows), so that one that was copied, renamed or
+ * Invariants: it is written before the commit that adds its data file, never changed (mending makes it anew as a whole), and
+ * removed with the data file. It says itself which rows it is about (the data file's name and number of rows), so that one that was copied, renamed or
  * left over is refused. Whoever reads one that is missing or damaged reads the data file instead.
  */
 

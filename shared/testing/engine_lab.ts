@@ -10,6 +10,8 @@ import type { Catalog } from "../catalog/catalog.ts";
 import { openSqliteCatalog } from "../catalog/sqlite_catalog.ts";
 import { encodeBatch } from "../columns/ipc.ts";
 import { batchOfRows, type RowObject } from "../columns/rows.ts";
+import { INLINE_DERIVER } from "../derived/deriver.ts";
+import { sidecarKey } from "../derived/sidecar.ts";
 import { type EngineOptions, openEngine } from "../engine/open_engine.ts";
 import type { Engine, QueryRequest, Stats } from "../engine/types.ts";
 import { EVENTS_SCHEMA } from "../event/events.ts";
@@ -21,6 +23,7 @@ import type { NewDataFile } from "../iceberg/types.ts";
 import { SystemClock } from "../os/clock.ts";
 import { DenoFileSystem } from "../os/deno_file_system.ts";
 import { SystemRandom, uuidV4 } from "../os/random.ts";
+import { ROW_GROUP_ROWS } from "../parquet/row_groups.ts";
 import { writeParquet } from "../parquet/write_parquet.ts";
 import { openLocalStore } from "../storage/local_store.ts";
 import type { ObjectStore } from "../storage/object_store.ts";
@@ -109,6 +112,7 @@ export class EngineLab implements AsyncDisposable {
       readonly consumed?: readonly string[];
       readonly rowGroupRowsMax?: number;
       readonly sorted?: boolean;
+      readonly derived?: boolean;
     } = {},
   ): Promise<void> {
     await this.commitRows(rows.map(eventRow), { ...options, ident: EVENTS, schema: EVENTS_SCHEMA });
@@ -123,6 +127,8 @@ export class EngineLab implements AsyncDisposable {
       readonly consumed?: readonly string[];
       readonly rowGroupRowsMax?: number;
       readonly sorted?: boolean;
+      /** With a sidecar; default false. */
+      readonly derived?: boolean;
     },
   ): Promise<void> {
     const { ident, schema } = options;
@@ -133,7 +139,8 @@ export class EngineLab implements AsyncDisposable {
       random: this.random,
     };
     const table = await ensureTable(deps, { ident, schema });
-    const written = writeParquet([batchOfRows(schema, rows)], {
+    const batches = [batchOfRows(schema, rows)];
+    const written = writeParquet(batches, {
       schema,
       compression: "zstd",
       ...(options.rowGroupRowsMax === undefined
@@ -146,6 +153,17 @@ export class EngineLab implements AsyncDisposable {
     const day = dayOfNs(first);
     const key = dataFileKey(table, day, uuidV4(this.random));
     await this.store.putNew(key, written.bytes);
+    if (options.derived === true) {
+      const content = {
+        schema,
+        rows: rows.length,
+        batches,
+        text: [],
+        rowGroupRows: ROW_GROUP_ROWS,
+      };
+      const sidecar = await INLINE_DERIVER.derive(content, { key, rows: rows.length });
+      await this.store.putNew(sidecarKey(key), sidecar);
+    }
     const file: NewDataFile = {
       key,
       rows: written.rows,

@@ -84,6 +84,8 @@ export class EnginePair implements AsyncDisposable {
       namespace: DEFAULT_NAMESPACE,
       tenant: DEFAULT_TENANT,
       defaultOrder: true,
+      // Both read the rows.
+      fastPaths: false,
       rowsMax: ROWS_MAX,
       deadlineMs: DEADLINE_MS,
     });

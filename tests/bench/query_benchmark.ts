@@ -115,7 +115,9 @@ async function planning(): Promise<BenchRow> {
   const { port } = await servers.startQuery(table.dir);
   const from = instantOf(500 * ROWS_PER_FILE);
   const to = instantOf(510 * ROWS_PER_FILE);
-  const query = `SELECT count(*) FROM events WHERE timestamp >= '${from}' AND timestamp < '${to}'`;
+  // Of a column that no summary counts, so that the files are opened.
+  const query =
+    `SELECT count(raw) FROM events WHERE timestamp >= '${from}' AND timestamp < '${to}'`;
   const planMs: number[] = [];
   let opened = 0;
   for (let round = -3; round < 20; round += 1) {

@@ -9,6 +9,7 @@ import { INGEST } from "./ingest_benchmark.ts";
 import { JOBS } from "./jobs_benchmark.ts";
 import { LATENCY } from "./latency_benchmark.ts";
 import { MEMORY } from "./memory_benchmark.ts";
+import { METADATA } from "./metadata_benchmark.ts";
 import { MIXED } from "./mixed_benchmark.ts";
 import { OBJECT_STORE } from "./object_store_benchmark.ts";
 import { QUERY } from "./query_benchmark.ts";
@@ -25,6 +26,7 @@ export const BENCHMARKS: readonly Benchmark[] = [
   INDEX,
   SQL,
   QUERY,
+  METADATA,
   TRACES,
   JOBS,
   MIXED,

@@ -8,7 +8,7 @@ import { openSqliteCatalog } from "../../shared/catalog/sqlite_catalog.ts";
 import { NS_PER_MS } from "../../shared/base/time.ts";
 import type { Catalog } from "../../shared/catalog/catalog.ts";
 import type { ColumnBatch } from "../../shared/columns/batch.ts";
-import { openDeriver } from "../../shared/derived/deriver.ts";
+import { type Deriver, openDeriver } from "../../shared/derived/deriver.ts";
 import { textColumnsOf } from "../../shared/derived/text_columns.ts";
 import { EVENTS_SCHEMA, EVENTS_TABLE } from "../../shared/event/events.ts";
 import type { TableSchema } from "../../shared/event/schema.ts";
@@ -63,7 +63,12 @@ export function buildTable(
 
 export async function buildTableOf(
   { name, schema, batch }: TableSource,
-  { rows, rowsPerFile = rows }: { readonly rows: number; readonly rowsPerFile?: number },
+  { rows, rowsPerFile = rows, deriver = openDeriver() }: {
+    readonly rows: number;
+    readonly rowsPerFile?: number;
+    /** Default: all that is derived of a data file. */
+    readonly deriver?: Deriver;
+  },
 ): Promise<TableFixture> {
   const ident = { namespace: DEFAULT_NAMESPACE, name };
   const dir = await Deno.makeTempDir({ prefix: "svc-bench-table-" });
@@ -76,7 +81,7 @@ export async function buildTableOf(
   const deps = { store, catalog, clock, random };
   const table = await ensureTable(deps, { ident, schema });
   using encoder = openParquetEncoder();
-  using deriver = openDeriver();
+  using _deriver = deriver;
   const text = textColumnsOf(schema, undefined);
   const files: NewDataFile[] = [];
   for (let start = 0; start < rows; start += rowsPerFile) {

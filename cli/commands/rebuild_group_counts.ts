@@ -1,0 +1,24 @@
+/** `svc rebuild-group-counts`: counts by value of a table's committed files, made anew. SPEC.md section 1. */
+
+import type { OptionTable } from "../../shared/config/options.ts";
+import { defineCommand } from "../command.ts";
+import { REBUILD_OPTIONS, rebuildSummaries } from "../rebuild_summaries.ts";
+
+const OPTIONS = {
+  ...REBUILD_OPTIONS,
+  admitTypedColumns: {
+    kind: "switch",
+    flag: "admit-typed-columns",
+    help:
+      "Count columns of type long, double and bool also where a file has more values of them than usual " +
+      "(4096), up to 65,534.",
+  },
+} as const satisfies OptionTable;
+
+export const command = defineCommand({
+  options: OPTIONS,
+  async run(settings, { console }) {
+    const options = { part: "groups", wide: settings.admitTypedColumns } as const;
+    return await rebuildSummaries(settings, { console, options });
+  },
+});

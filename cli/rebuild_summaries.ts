@@ -1,0 +1,87 @@
+/** What the two `rebuild-…` commands share: a table's files, one after the other, with a line for each that is made anew. */
+
+import { messageOf, OperatingError } from "../shared/base/errors.ts";
+import { openCatalog } from "../shared/catalog/open_catalog.ts";
+import type { OptionTable, Settings } from "../shared/config/options.ts";
+import { IcebergReader } from "../shared/iceberg/iceberg_reader.ts";
+import {
+  planRebuild,
+  type RebuildOptions,
+  rebuildSidecar,
+} from "../shared/maintenance/rebuild_sidecars.ts";
+import { SystemClock } from "../shared/os/clock.ts";
+import { DenoFileSystem } from "../shared/os/deno_file_system.ts";
+import { environment } from "../shared/os/environment.ts";
+import { SystemRandom } from "../shared/os/random.ts";
+import { openStore } from "../shared/storage/open_store.ts";
+import type { Console } from "./console.ts";
+import { DRY_RUN_OPTION, printPlan } from "./plan_table.ts";
+import { LOCAL_OPTIONS, warehousePaths } from "./warehouse_options.ts";
+
+export const REBUILD_OPTIONS = {
+  namespace: {
+    kind: "text",
+    flag: "namespace",
+    placeholder: "NAMESPACE",
+    default: "svc",
+    help: "Namespace of the table.",
+  },
+  table: {
+    kind: "text",
+    flag: "table",
+    placeholder: "NAME",
+    required: true,
+    help: "The table; only what its current snapshot holds.",
+  },
+  dryRun: DRY_RUN_OPTION,
+  ...LOCAL_OPTIONS,
+} as const satisfies OptionTable;
+
+const COLUMNS = ["file", "rows", "why", "outcome"];
+
+/** Safe to repeat. Status 1 when a file could not be counted. */
+export async function rebuildSummaries(
+  settings: Settings<typeof REBUILD_OPTIONS>,
+  { console, options }: { readonly console: Console; readonly options: RebuildOptions },
+): Promise<number> {
+  const files = new DenoFileSystem();
+  const paths = warehousePaths(settings);
+  const system = { clock: new SystemClock(), random: new SystemRandom() };
+  const { store } = openStore(paths.root, { files, ...system, env: environment });
+  await using catalog = await openCatalog(paths.catalog, { files });
+  const deps = { store, catalog, reader: new IcebergReader(store) };
+  const ident = { namespace: settings.namespace, name: settings.table };
+  const location = await catalog.metadataLocation(ident);
+  if (location === undefined) {
+    throw new OperatingError(
+      "not_found",
+      `Cannot rebuild summaries of table ${ident.namespace}.${ident.name}: there is none; ` +
+        "name it with --namespace and --table",
+      { reason: "unknown_table" },
+    );
+  }
+  const plan = await planRebuild(deps, await deps.reader.loadTable(ident, location), options);
+  const rows: (string | number)[][] = [];
+  let failures = 0;
+  for (const { file, why } of plan.items) {
+    let outcome = "would be rebuilt";
+    if (!settings.dryRun) {
+      try {
+        await rebuildSidecar(deps, plan, { file, wide: options.wide });
+        outcome = "rebuilt";
+      } catch (error) {
+        failures += 1;
+        outcome = `failed: ${messageOf(error)}`;
+      }
+    }
+    rows.push([file.key, file.rows, why, outcome]);
+  }
+  if (rows.length > 0) await printPlan(console, COLUMNS, rows);
+  const done = plan.items.length - failures;
+  await console.notes.write(
+    `${plan.files} files, ${plan.files - plan.items.length} as they should be, ` +
+      `${settings.dryRun ? `${plan.items.length} to rebuild` : `${done} rebuilt`}` +
+      `${failures > 0 ? `, ${failures} failed` : ""}\n`,
+  );
+  return failures > 0 ? 1 : 0;
+}

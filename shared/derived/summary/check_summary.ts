@@ -1,0 +1,78 @@
+/** Whether a file's summary is whole: every blob of it is read and decoded. For whoever mends it. */
+
+import { isOperatingError, messageOf } from "../../base/errors.ts";
+import type { ReadableStore } from "../../storage/object_store.ts";
+import type { BlobPlace } from "../puffin.ts";
+import { readBlob, readSidecar, type SidecarSubject } from "../sidecar.ts";
+import {
+  CUBE_COUNTS_BLOB,
+  decodeCubeCounts,
+  decodeGroupCounts,
+  decodeMeasures,
+  decodeSummary,
+  GROUP_COUNTS_BLOB,
+  MEASURES_BLOB,
+  SUMMARY_BLOB,
+} from "./summary_blobs.ts";
+
+/** What is counted by value, and what by minute. */
+export type SummaryPart = "groups" | "times";
+
+/** All types of a summary's blobs. */
+export const SUMMARY_PARTS: ReadonlySet<string> = new Set([
+  SUMMARY_BLOB,
+  GROUP_COUNTS_BLOB,
+  CUBE_COUNTS_BLOB,
+  MEASURES_BLOB,
+]);
+
+/**
+ * What is wrong, for people; undefined: nothing. `columns`: those that should be counted by value, where the file has them.
+ * Errors: the store's, but `not_found`.
+ */
+export async function damageOf(
+  store: ReadableStore,
+  { key, rows }: SidecarSubject,
+  { part, timeId, columns }: {
+    readonly part: SummaryPart;
+    /** Id of the column `timestamp`. */
+    readonly timeId: number;
+    readonly columns: readonly number[];
+  },
+): Promise<string | undefined> {
+  try {
+    const sidecar = await readSidecar(store, { key, rows });
+    if (sidecar === undefined) return "it has none";
+    const places = sidecar.blobs.filter(({ type }) => SUMMARY_PARTS.has(type));
+    const own = places.find(({ type }) => type === SUMMARY_BLOB);
+    if (own === undefined) return "it has no summary";
+    for (const place of places) {
+      if (!isOf(part, place, timeId)) continue;
+      decoded(place.type, await readBlob(store, sidecar, { place }), rows);
+    }
+    const counted = new Set(
+      places.filter(({ type }) => type === GROUP_COUNTS_BLOB).flatMap(({ fields }) => fields),
+    );
+    const lacking = columns.filter((id) => own.fields.includes(id) && !counted.has(id));
+    return lacking.length === 0 ? undefined : `columns ${lacking.join(", ")} are not counted`;
+  } catch (error) {
+    if (isOperatingError(error, "corrupt") || isOperatingError(error, "not_found")) {
+      return messageOf(error);
+    }
+    throw error;
+  }
+}
+
+/** Counts by minute name values by their place in the counts by value: those are of both parts. */
+function isOf(part: SummaryPart, { type, fields }: BlobPlace, timeId: number): boolean {
+  if (type === SUMMARY_BLOB || type === GROUP_COUNTS_BLOB) return true;
+  const isTimed = fields[0] === timeId && (type === CUBE_COUNTS_BLOB || fields.length > 1);
+  return isTimed === (part === "times");
+}
+
+function decoded(type: string, blob: Uint8Array, rows: number): unknown {
+  if (type === SUMMARY_BLOB) return decodeSummary(blob);
+  if (type === GROUP_COUNTS_BLOB) return decodeGroupCounts(blob, rows);
+  if (type === CUBE_COUNTS_BLOB) return decodeCubeCounts(blob, rows);
+  return decodeMeasures(blob);
+}

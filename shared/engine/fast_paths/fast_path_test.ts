@@ -1,0 +1,176 @@
+/**
+ * Which path answers a statement and why others step aside, what it says that it read, and that its answers are of one
+ * state while the table changes. That they are the scan's: `tests/equivalence/fast_paths_test.ts`.
+ */
+
+import assert from "node:assert/strict";
+import { ensureTable } from "../../iceberg/commit_append.ts";
+import { IcebergReader } from "../../iceberg/iceberg_reader.ts";
+import { sidecarKey } from "../../derived/sidecar.ts";
+import { EVENTS_SCHEMA } from "../../event/events.ts";
+import { EngineLab, type EventFields } from "../../testing/engine_lab.ts";
+import type { ServedBy } from "../types.ts";
+
+const MINUTE_NS = 60_000_000_000n;
+/** A whole minute, of a day that holds everything here. */
+const START_NS = 1_790_000_040_000_000_000n;
+const EVENTS = { namespace: "svc", name: "events" };
+
+/** `count` rows, ten seconds apart. */
+function rows(count: number, firstNs = START_NS): EventFields[] {
+  return Array.from({ length: count }, (_, n) => ({
+    ns: firstNs + BigInt(n) * 10_000_000_000n,
+    host: n % 3 === 0 ? "web-1" : "web-2",
+    raw: `row ${n}`,
+  }));
+}
+
+const at = (ns: bigint) => `make_timestamptz(${ns / 1_000n})`;
+const CUT = `timestamp >= ${at(START_NS + 30_000_000_000n)} AND timestamp < ${
+  at(START_NS + 5n * MINUTE_NS)
+}`;
+
+const PATHS: readonly (readonly [sql: string, path: ServedBy | RegExp])[] = [
+  ["SELECT count(*) FROM events", "tier1_inline"],
+  ["SELECT count(*), min(timestamp), max(timestamp) FROM events", "tier1_inline"],
+  ["SELECT host, count(*) FROM events GROUP BY host", "tier1_inline"],
+  ["SELECT DISTINCT host FROM events", "tier1_inline"],
+  ["SELECT count(DISTINCT host) FROM svc.events e WHERE e.host <> 'x'", "tier1_inline"],
+  ["SELECT host, source, count(*) FROM events GROUP BY ALL HAVING count(*) > 1", "tier1_inline"],
+  ["SELECT host, max(timestamp) FROM events GROUP BY host ORDER BY 2 LIMIT 1", "tier1_inline"],
+  ["SELECT count(*) FROM events WHERE timestamp > now() - INTERVAL 90 YEAR", "tier1_inline"],
+  [`SELECT count(*) FROM events WHERE ${CUT}`, "tier1_windowed_agg"],
+  [`SELECT host, count(*) FROM events WHERE ${CUT} GROUP BY 1`, "tier1_windowed_agg"],
+  ["SELECT date_trunc('hour', timestamp) t, count(*) FROM events GROUP BY t", "tier1_windowed_agg"],
+  [
+    "SELECT time_bucket(INTERVAL '5 minutes', timestamp), host, count(*) FROM events GROUP BY 1, 2",
+    "tier1_windowed_agg",
+  ],
+  ["SELECT host FROM events", /it lists rows/],
+  ["SELECT host, raw, count(*) FROM events GROUP BY ALL", /raw, which is no tag/],
+  ["SELECT host, source, index, count(*) FROM events GROUP BY ALL", /3 columns together/],
+  ["SELECT count(*) FROM events a, events b", /more than one table|one table once/],
+  ["SELECT count(*) FROM (SELECT * FROM events)", /more than one table|one table once/],
+  ["WITH e AS (SELECT 1) SELECT count(*) FROM events", /it has a WITH/],
+  ["SELECT host, count(*) FROM events GROUP BY ROLLUP (host)", /several groupings/],
+  ["SELECT DISTINCT ON (host) host FROM events", /DISTINCT ON/],
+  ["SELECT count(*) FROM events USING SAMPLE 50%", /draws a sample/],
+  ["SELECT host, count(*) OVER () FROM events GROUP BY host", /WINDOW/],
+  ["SELECT count(*) FROM events WHERE host = (SELECT 'a')", /SUBQUERY/],
+  ["SELECT any_value(host) FROM events", /it calls any_value/],
+  ["SELECT first(host ORDER BY timestamp) FROM events", /ORDER BY/],
+  ["SELECT random(), count(*) FROM events GROUP BY 1", /it calls random/],
+  ["SELECT timestamp, count(*) FROM events GROUP BY 1", /timestamp itself/],
+  [
+    "SELECT date_trunc('second', timestamp), count(*) FROM events GROUP BY 1",
+    /more than the minute/,
+  ],
+  ["SELECT time_bucket(INTERVAL '1 month', timestamp), count(*) FROM events GROUP BY 1", /minute/],
+  ["SELECT count(*) FROM events WHERE timestamp > NULL::TIMESTAMPTZ", /has no value/],
+  ["SELECT host, count(*) FROM events GROUP BY host LIMIT 1 + 1", /LIMIT is computed/],
+  ["SELECT host, count(*) FROM events GROUP BY host ORDER BY 2 LIMIT 2 OFFSET 1", "tier1_inline"],
+];
+
+Deno.test("fastPath answers these and steps aside from those, and EXPLAIN says so", async (t) => {
+  await using lab = await EngineLab.open();
+  await lab.commit(rows(100), { derived: true });
+  for (const [sql, path] of PATHS) {
+    await t.step(sql, async () => {
+      await using prepared = await lab.prepare(sql);
+      const [line] = (await prepared.explain()).split("\n");
+      if (typeof path === "string") {
+        assert.deepEqual([prepared.servedBy, prepared.aside], [path, undefined]);
+        assert.match(line ?? "", new RegExp(`^${path}: \\d+ counts? of summaries`));
+      } else {
+        assert.equal(prepared.servedBy, "scan");
+        assert.match(prepared.aside ?? "", path);
+        assert.match(line ?? "", /^scan: no fast path, because /);
+      }
+    });
+  }
+});
+
+Deno.test("stats are about what was read: nothing, the cut minutes, files without a summary, the WAL", async () => {
+  await using lab = await EngineLab.open({ wal: true });
+  await lab.commit(rows(100), { derived: true });
+  const groups = "SELECT host, count(*) FROM events GROUP BY host";
+  const whole = await lab.query(groups);
+  assert.deepEqual([whole.stats.rows_scanned, whole.stats.scan], [0, undefined]);
+  assert.equal(whole.stats.bytes_scanned, 0);
+
+  // Half a minute, of three rows.
+  const cut = await lab.query(`SELECT host, count(*) FROM events WHERE ${CUT} GROUP BY host`);
+  assert.deepEqual([cut.stats.served_by, cut.stats.rows_scanned], ["tier1_windowed_agg", 3]);
+  assert.equal(cut.stats.scan?.files_planned, 1);
+
+  await lab.append(rows(7, START_NS + 60n * MINUTE_NS));
+  const fresh = await lab.query(groups);
+  assert.deepEqual([fresh.stats.served_by, fresh.stats.rows_scanned], ["tier1_inline", 7]);
+  assert.equal((await lab.query("SELECT count(*) FROM events")).stats.rows_scanned, 0);
+
+  await lab.commit(rows(11, START_NS + 90n * MINUTE_NS));
+  const without = await lab.query(groups);
+  assert.deepEqual([without.stats.served_by, without.stats.rows_scanned], ["materialized", 18]);
+  assert.equal((await lab.query(groups, { fastPaths: false })).stats.rows_scanned, 118);
+});
+
+Deno.test("a warm answer reads no sidecar; a table with other files reads only theirs", async () => {
+  await using lab = await EngineLab.open();
+  const sql = "SELECT host, count(*) FROM events GROUP BY host ORDER BY host";
+  for (let n = 0; n < 4; n += 1) {
+    await lab.commit(rows(9, START_NS + BigInt(n) * 5n * MINUTE_NS), { derived: true });
+  }
+  assert.deepEqual((await lab.query(sql)).texts, ['["web-1",12]', '["web-2",24]']);
+  for (const key of await sidecars(lab)) await lab.store.delete([key]);
+  assert.equal((await lab.query(sql)).stats.served_by, "tier1_inline");
+  await lab.commit(rows(9, START_NS + 200n * MINUTE_NS), { derived: true });
+  const grown = await lab.query(sql);
+  assert.deepEqual(grown.texts, ['["web-1",15]', '["web-2",30]']);
+  assert.equal(grown.stats.served_by, "tier1_inline");
+});
+
+Deno.test("answers are of one state each while rows are appended and become files", async () => {
+  await using lab = await EngineLab.open({ wal: true });
+  const { store, catalog, clock, random } = lab;
+  await ensureTable({ store, catalog, clock, random }, { ident: EVENTS, schema: EVENTS_SCHEMA });
+  let acknowledged = 0;
+  let ended = false;
+  const writing = (async () => {
+    for (let n = 0; n < 40; n += 1) {
+      const own = rows(5, START_NS + BigInt(n) * MINUTE_NS);
+      const segment = await lab.append(own);
+      acknowledged += own.length;
+      if (n % 2 === 0) continue;
+      // What the segment holds becomes a file, as a drain makes it.
+      await lab.wal?.seal({ tenant: "default", index: "events" });
+      const before = rows(5, START_NS + BigInt(n - 1) * MINUTE_NS);
+      await lab.commit([...before, ...own], { consumed: [segment], derived: n % 8 !== 1 });
+    }
+  })().finally(() => ended = true);
+  const seen = new Set<string>();
+  while (!ended) {
+    const least = acknowledged;
+    const { rows: [row], stats } = await lab.query(
+      "SELECT count(*), sum(CASE WHEN host = 'web-1' THEN 1 ELSE 0 END)::BIGINT FROM " +
+        "(SELECT host FROM events)",
+    );
+    const grouped = await lab.query("SELECT host, count(*) FROM events GROUP BY host");
+    const total = grouped.rows.reduce((sum, [, count]) => sum + Number(count), 0);
+    seen.add(grouped.stats.served_by);
+    assert(Number(row?.[0]) >= least, `${row?.[0]} of at least ${least}: ${stats.served_by}`);
+    assert(total >= least && total <= acknowledged, `${least} ≤ ${total} ≤ ${acknowledged}`);
+    assert.equal(total % 5, 0, "a batch is there as a whole or not at all");
+  }
+  await writing;
+  assert.deepEqual((await lab.query("SELECT count(*) FROM events")).rows, [[200]]);
+  assert([...seen].some((path) => path !== "scan"), [...seen].join());
+});
+
+async function sidecars(lab: EngineLab): Promise<string[]> {
+  const location = await lab.catalog.metadataLocation(EVENTS);
+  assert(location !== undefined);
+  const reader = new IcebergReader(lab.store);
+  const table = await reader.loadTable(EVENTS, location);
+  const { files } = await reader.selectFiles(table, { minNs: undefined, maxNs: undefined });
+  return files.map(({ key }) => sidecarKey(key));
+}
