@@ -46,3 +46,14 @@ Deno.test({
     assert.deepEqual(renderAnswer(["n"], [], { ...style, color: false }), ["no rows"]);
   },
 });
+
+Deno.test({
+  name: "renderAnswer draws a plan in its lines, and obeys nothing in them",
+  fn() {
+    const rows = [["tier1: 2 counts\n┌───┐\n│ \x1b[2J │\n└───┘\n"]];
+    const lines = ["tier1: 2 counts", "┌───┐", "│ \\x1b[2J │", "└───┘"];
+    assert.deepEqual(renderAnswer(["plan"], rows, { width: 10, color: true }), lines);
+    assert.equal(renderAnswer(["plan"], [...rows, ...rows], { color: false }).length, 4);
+    assert.equal(renderAnswer(["raw"], rows, { color: false }).length, 3);
+  },
+});
