@@ -10,6 +10,7 @@ import { present } from "../../shared/base/assert.ts";
 import { isOperatingError, messageOf, OperatingError } from "../../shared/base/errors.ts";
 import { textOf } from "../../shared/base/bytes.ts";
 import { complexityOf } from "../../shared/engine/cost.ts";
+import { MIDFLIGHT_ROWS_SCANNED } from "../../shared/engine/rows_breaker.ts";
 import type { Cost, PreparedQuery } from "../../shared/engine/types.ts";
 import { TRACES_TABLE } from "../../shared/event/traces.ts";
 import { type EffectiveLimits, effectiveLimits, interactiveTier } from "../limits.ts";
@@ -164,8 +165,12 @@ export class TraceCall implements AsyncDisposable {
         { reason: "timeout", cause: thrown },
       );
     }
+    const { breakerTrips } = this.#service.metrics;
     if (isOperatingError(thrown, "unavailable") && thrown.reason === POOL_EXHAUSTED) {
-      this.#service.metrics.breakerTrips.at({ breaker: "pool_exhausted" }).add(1);
+      breakerTrips.at({ breaker: "pool_exhausted" }).add(1);
+    }
+    if (isOperatingError(thrown, "too_large") && thrown.reason === MIDFLIGHT_ROWS_SCANNED) {
+      breakerTrips.at({ breaker: "midflight_rows_scanned" }).add(1);
     }
     return thrown;
   }
