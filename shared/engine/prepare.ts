@@ -28,6 +28,7 @@ import { parse, type Statement, textOfTree } from "./parse.ts";
 import type { Plan, TablePlan } from "./plan.ts";
 import { type PlanSource, planTables } from "./plan_tables.ts";
 import { namedColumns, projectedColumns } from "./projection.ts";
+import { usePromoted } from "./promoted_attributes.ts";
 import { emptySql, relationSql } from "./relation.ts";
 import { decodePin, encodePin } from "./snapshot_pin.ts";
 import { nameTables, type TableName } from "./table_names.ts";
@@ -124,8 +125,10 @@ export async function prepareStatement(
     const defaultOrderApplied = request.defaultOrder && !statement.explain &&
       mayOrder(statement.root, references, planned.tables) &&
       applyDefaultOrder(statement.root, request.rowsMax);
-    // The order added may name columns that the statement did not.
-    const tables = defaultOrderApplied ? projectedAnew(planned.tables, statement) : planned.tables;
+    const promotedUsed = usePromoted(statement.root, references, planned.tables);
+    const isChanged = defaultOrderApplied || promotedUsed;
+    // The statement may name other columns now.
+    const tables = isChanged ? projectedAnew(planned.tables, statement) : planned.tables;
     const fast = request.fastPaths === false
       ? { aside: "the request wants rows read" }
       : await fastPath(statement.root, { references, tables }, {
@@ -157,7 +160,7 @@ export async function prepareStatement(
       );
     };
     const ordered = "aside" in fast ? await scanned() : withParts(tables, fast);
-    const sql = rewritten || defaultOrderApplied
+    const sql = rewritten || isChanged
       ? await textOfTree(known, statement.document)
       : statement.sql;
     deadline.check();

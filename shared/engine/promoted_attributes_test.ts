@@ -1,0 +1,140 @@
+/** Statements over a table with promoted columns answer as they do without, from the column where they can. */
+
+import assert from "node:assert/strict";
+import { EVENTS_SCHEMA } from "../event/events.ts";
+import { parsePromotion, withPromoted } from "../event/promoted.ts";
+import { commitAppend, ensureTable } from "../iceberg/commit_append.ts";
+import { INLINE_PARQUET_ENCODER } from "../parquet/parquet_encoder.ts";
+import { batchOfRows, type RowObject } from "../columns/rows.ts";
+import { DataFileWriter } from "../maintenance/data_file_writer.ts";
+import { fitTo } from "../maintenance/fit_schema.ts";
+import { applyMigration } from "../maintenance/migrate.ts";
+import { EngineLab } from "../testing/engine_lab.ts";
+
+const NS = 1_763_700_000_000_000_000n;
+const PROMOTED = ["status:int", "user.id:string", "hit:bool", "took:double", "big:long"]
+  .map(parsePromotion);
+
+/** Of one row each: canonical, not canonical, of another type, absent. */
+const ATTRIBUTES: readonly (string | null)[] = [
+  '{"status":503,"user.id":"ann","hit":true,"took":1.5,"big":9007199254740993}',
+  '{"status":200,"user.id":"bob","hit":false,"took":5,"big":7}',
+  '{"status":"503","user.id":7,"hit":"true","took":"1.5","big":"7"}',
+  '{"status":"0503","user.id":1.50,"hit":1,"took":true,"big":1e3}',
+  '{"status":503.0,"user.id":null,"hit":null,"took":null,"big":null}',
+  '{"status":{"a":1},"user.id":["x"],"hit":[],"took":{},"big":-0}',
+  '{"other":1}',
+  "{}",
+  null,
+];
+
+const PREDICATES: readonly string[] = [
+  "attr_get(attributes, 'status') = '503'",
+  "attr_get(attributes, 'status') <> '503'",
+  "attr_get(attributes, 'status') IN ('503', '0503', '{\"a\":1}')",
+  "attr_get(attributes, 'status') IS NULL",
+  "TRY_CAST(attr_get(attributes, 'status') AS DOUBLE) IS NOT NULL AND attr_get(attributes, 'user.id') LIKE '%n%'",
+  "TRY_CAST(attr_get(attributes, 'status') AS INT) > 300",
+  "attr_get(attributes, 'user.id') = 'ann' OR attr_get(attributes, 'user.id') = '7'",
+  "attr_get(events.attributes, 'user.id') IS NOT NULL",
+  "NOT (attr_get(attributes, 'hit') = 'true')",
+  "attr_get(attributes, 'hit') IN ('1', 'false')",
+  "attr_get(attributes, 'took') = '1.5' OR attr_get(attributes, 'took') = '5'",
+  "attr_get(attributes, 'big') = '9007199254740993' OR attr_get(attributes, 'big') = '7'",
+  "length(attr_get(attributes, 'big')) > 1",
+  "attr_get(attributes, 'other') = '1'",
+  "attr_get(attributes, raw) = '503'",
+  "raw IN (SELECT raw FROM (SELECT raw, attributes FROM events) AS t WHERE attr_get(attributes, 'status') = '503')",
+];
+
+Deno.test({
+  name: "attr_get over promoted columns, filled, unfilled and mixed, is attr_get",
+  async fn(t) {
+    await using plain = await labOf([ATTRIBUTES, ATTRIBUTES], []);
+    await using promoted = await labOf([ATTRIBUTES, ATTRIBUTES], [1]);
+    await using filled = await labOf([ATTRIBUTES, ATTRIBUTES], [0]);
+    const shapes = [
+      (where: string) => `SELECT raw FROM events WHERE ${where} ORDER BY raw`,
+      (where: string) =>
+        `SELECT attr_get(attributes, 'status') AS s, count(*) FROM events WHERE ${where} GROUP BY ALL ORDER BY ALL`,
+      (where: string) =>
+        `SELECT "raw" AS status, 1 AS "user.id" FROM events AS events WHERE ${where} ORDER BY ALL LIMIT 3`,
+      (where: string) => `WITH e AS (SELECT * FROM events WHERE ${where}) SELECT count(*) FROM e`,
+    ];
+    for (const where of PREDICATES) {
+      await t.step(where, async () => {
+        for (const shape of shapes) {
+          const expected = (await plain.query(shape(where))).texts;
+          for (const lab of [promoted, filled]) {
+            assert.deepEqual((await lab.query(shape(where))).texts, expected, shape(where));
+          }
+        }
+      });
+    }
+  },
+});
+
+Deno.test({
+  name: "attr_get of an attribute that each row has does not read the attributes",
+  async fn() {
+    const rows = Array.from({ length: 50 }, (_, at) => `{"status":${at % 5}}`);
+    await using filled = await labOf([rows], [0]);
+    await using half = await labOf([rows, rows], [1]);
+    const sql = "SELECT count(*) FROM events WHERE attr_get(attributes, 'status') = '3'";
+    assert.deepEqual((await filled.query(sql)).rows, [[10]]);
+    assert.deepEqual((await half.query(sql)).rows, [[20]]);
+    assert.doesNotMatch(await planText(filled, sql), /attributes/);
+    assert.match(await planText(half, sql), /attributes/);
+    assert.match(await planText(half, sql), /COALESCE/i);
+  },
+});
+
+/** The physical plan alone. */
+async function planText(lab: EngineLab, sql: string): Promise<string> {
+  await using prepared = await lab.prepare(sql);
+  const text = await prepared.explain();
+  return text.slice(text.indexOf("┌"));
+}
+
+/** Commits each of `files`; attributes are promoted before the file whose place `promotedBefore` names. */
+async function labOf(
+  files: readonly (readonly (string | null)[])[],
+  promotedBefore: readonly number[],
+): Promise<EngineLab> {
+  const lab = await EngineLab.open();
+  const { store, catalog, clock, random } = lab;
+  const deps = { store, catalog, clock, random, encoder: INLINE_PARQUET_ENCODER };
+  const ident = { namespace: "svc", name: "events" };
+  for (const [at, attributes] of files.entries()) {
+    const isPromoted = promotedBefore.includes(at);
+    await ensureTable(deps, { ident, schema: EVENTS_SCHEMA });
+    if (isPromoted) await applyMigration(deps, ident, PROMOTED);
+    const table = await ensureTable(deps, { ident, schema: EVENTS_SCHEMA });
+    if (isPromoted) {
+      assert.deepEqual(
+        table.schema.columns.slice(8),
+        withPromoted(EVENTS_SCHEMA, PROMOTED).columns.slice(8),
+      );
+    }
+    const writer = new DataFileWriter(deps, table);
+    const rows = attributes.map((text, row) => eventRow(text, at * 1_000 + row));
+    await writer.add(fitTo(table.schema, EVENTS_SCHEMA.columns)(batchOfRows(EVENTS_SCHEMA, rows)));
+    const change = { ident, schema: EVENTS_SCHEMA, consumed: [] };
+    await commitAppend(deps, { ...change, files: await writer.finish() });
+  }
+  return lab;
+}
+
+function eventRow(attributes: string | null, number: number): RowObject {
+  const ns = NS + BigInt(number) * 1_000_000n;
+  return {
+    timestamp: ns / 1_000n,
+    timestamp_ns: ns,
+    host: "h",
+    source: "s",
+    sourcetype: "t",
+    index: "main",
+    raw: `status${number}`,
+    attributes,
+  };
+}
