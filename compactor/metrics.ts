@@ -6,7 +6,7 @@ import { MAINTENANCE_METRICS } from "../shared/maintenance/maintenance_metrics.t
 import { type BuildInfo, createMetrics, type Metrics } from "../shared/metrics/metrics.ts";
 import type { MetricTable } from "../shared/metrics/table.ts";
 
-const COMPACTOR_METRICS = {
+export const COMPACTOR_METRICS = {
   ...DRAIN_METRICS,
   ...DELETE_METRICS,
   ...MAINTENANCE_METRICS,
