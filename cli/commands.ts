@@ -50,6 +50,11 @@ export const COMMANDS: readonly CommandEntry[] = [
     load: async () => (await import("./commands/gen.ts")).command,
   },
   {
+    name: "audit-rotate",
+    summary: "Bound the table query_audit: drop it, or expire its snapshots.",
+    load: async () => (await import("./commands/audit_rotate.ts")).command,
+  },
+  {
     name: "delete-sweep",
     summary: "Carry out pending delete tasks of one index.",
     load: async () => (await import("./commands/delete_sweep.ts")).command,

@@ -7,7 +7,14 @@ import { DenoFileSystem } from "../shared/os/deno_file_system.ts";
 import { SystemRandom } from "../shared/os/random.ts";
 import { batchOf, EVENTS_LANE } from "../shared/testing/drain_lab.ts";
 import { openWal } from "../shared/wal/wal.ts";
-import { compactorPaths, OPTIONS, runOnce, startCompactor, summaryLine } from "./mod.ts";
+import {
+  compactorPaths,
+  deleteOptionsOf,
+  OPTIONS,
+  runOnce,
+  startCompactor,
+  summaryLine,
+} from "./mod.ts";
 
 Deno.test({
   name: "compactorPaths finds everything below the data directory unless told otherwise",
@@ -92,6 +99,20 @@ Deno.test({
       const sealed = await Array.fromAsync(Deno.readDir(`${dataDir}/wal/default/events/sealed`));
       assert.equal(sealed.length, 1);
     }),
+});
+
+Deno.test({
+  name: "deleteOptionsOf leaves delete tasks alone for each word that says no",
+  fn() {
+    const optionsFor = (value: string) =>
+      deleteOptionsOf({ deleteTasks: value, scratchDir: "scratch", dataDir: "/d" });
+    for (const word of ["0", "off", "false", "no", "OFF", "No"]) {
+      assert.equal(optionsFor(word), undefined, word);
+    }
+    for (const word of ["1", "on", "true", "yes"]) {
+      assert.deepEqual(optionsFor(word), { scratchDir: "/d/scratch" }, word);
+    }
+  },
 });
 
 Deno.test({

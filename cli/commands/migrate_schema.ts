@@ -4,7 +4,7 @@ import { OperatingError } from "../../shared/base/errors.ts";
 import type { Catalog } from "../../shared/catalog/catalog.ts";
 import { openCatalog } from "../../shared/catalog/open_catalog.ts";
 import type { OptionTable } from "../../shared/config/options.ts";
-import { parsePromotion } from "../../shared/event/promoted.ts";
+import { ATTRIBUTES, parsePromotion } from "../../shared/event/promoted.ts";
 import type { Column } from "../../shared/event/schema.ts";
 import type { TableIdent } from "../../shared/event/tenant.ts";
 import type { CommitDeps } from "../../shared/iceberg/commit_table.ts";
@@ -74,27 +74,42 @@ export const command = defineCommand({
     const deps = { store, catalog, clock, random, reader: new IcebergReader(store) };
     const idents = await tablesOf(catalog, settings);
     // All are planned before one is changed: a promotion that one cannot have changes none.
-    const plans: MigrationPlan[] = [];
-    for (const ident of idents) plans.push(await planned(deps, ident, promote));
-    await printPlan(console, COLUMNS, plans.map(rowOf));
-    const changes = plans.filter(({ isChange }) => isChange);
+    const plans: Planned[] = [];
+    for (const ident of idents) {
+      plans.push(await planned(deps, { ident, promote, isNamed: settings.table !== undefined }));
+    }
+    await printPlan(console, COLUMNS, plans.map(({ plan }) => rowOf(plan)));
+    const changes = plans.filter(({ plan }) => plan.isChange);
     if (settings.dryRun) {
       await console.notes.write(`${changes.length} tables to change; nothing is written\n`);
       return;
     }
-    for (const { ident } of changes) await applyMigration(deps, ident, promote);
+    for (const { plan, promote } of changes) await applyMigration(deps, plan.ident, promote);
     await console.notes.write(`${changes.length} of ${plans.length} tables changed\n`);
   },
 });
 
+interface Planned {
+  readonly plan: MigrationPlan;
+  /** What is promoted in this table. */
+  readonly promote: readonly Column[];
+}
+
+/** A table without attributes has nothing to promote: that is an error for one that was named, and no matter for others. */
 async function planned(
   deps: CommitDeps & { readonly reader: IcebergReader },
-  ident: TableIdent,
-  promote: readonly Column[],
-): Promise<MigrationPlan> {
+  { ident, promote, isNamed }: {
+    readonly ident: TableIdent;
+    readonly promote: readonly Column[];
+    readonly isNamed: boolean;
+  },
+): Promise<Planned> {
   const location = await deps.catalog.metadataLocation(ident);
   if (location === undefined) throw unknownTable(ident);
-  return await planMigration(deps, await deps.reader.loadTable(ident, location), promote);
+  const table = await deps.reader.loadTable(ident, location);
+  const hasAttributes = table.schema.columns.some(({ name }) => name === ATTRIBUTES);
+  const own = isNamed || hasAttributes ? promote : [];
+  return { plan: await planMigration(deps, table, own), promote: own };
 }
 
 /** Errors: `invalid_argument` when the options name none, `not_found` for a table that is not there. */

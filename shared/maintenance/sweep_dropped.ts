@@ -5,7 +5,7 @@
 
 import { getLogger } from "@logtape/logtape";
 import type { DroppedTable, IndexCatalog } from "../catalog/index_catalog.ts";
-import { keyOfMetadata } from "../iceberg/locations.ts";
+import { keyOfMetadata, tableLocationKey } from "../iceberg/locations.ts";
 import type { ObjectStore } from "../storage/object_store.ts";
 
 export interface SweepDroppedDeps {
@@ -23,6 +23,7 @@ export interface SweepDroppedOptions {
 const AGE_MS_MIN = 6 * 3_600_000 + 600_000;
 const TABLES_MAX = 100;
 const DELETES_MAX = 1_000;
+const UUID_LENGTH = 32;
 
 /** Returns how many objects it removed. Errors: the catalog's and the store's. */
 export async function sweepDropped(
@@ -51,11 +52,13 @@ function folderOf(
   store: ObjectStore,
   { ident, metadataLocation }: DroppedTable,
 ): string | undefined {
-  const [namespace, folder, ...rest] = keyOfMetadata(store.rootUri, metadataLocation).split("/");
-  const isOwn = namespace === ident.namespace && rest.length === 2 &&
-    folder?.startsWith(`${ident.name}-`) === true &&
-    /^[0-9a-f]{32}$/.test(folder.slice(ident.name.length + 1));
-  return isOwn ? `${namespace}/${folder}/` : undefined;
+  const parts = keyOfMetadata(store.rootUri, metadataLocation).split("/");
+  // `<namespace>/<table>-<uuid>/metadata/<file>`, or with a folder of the table's name between.
+  const folder = parts.slice(0, -2).join("/");
+  const uuid = folder.slice(-UUID_LENGTH);
+  const isOwn = /^[0-9a-f]{32}$/.test(uuid) &&
+    tableLocationKey(ident, uuid) === folder;
+  return isOwn ? `${folder}/` : undefined;
 }
 
 async function removeFolder(store: ObjectStore, folder: string): Promise<number> {

@@ -10,8 +10,15 @@ Deno.test({
   async fn() {
     const store = new MemoryStore();
     const own = [`svc/app-${UUID}/metadata/m.json`, `svc/app-${UUID}/data/d=1/a.parquet`];
-    const others = [`svc/app-${UUID}x/data/a`, `svc/application/data/a`, `svc/foreign/metadata/m`];
-    for (const key of [...own, ...others]) await store.putNew(key, new Uint8Array(1));
+    const audit = [`svc/query_audit/${UUID}/metadata/m.json`, `svc/query_audit/${UUID}/data/a`];
+    const later = `svc/query_audit/${UUID.replace("0", "f")}/data/a`;
+    const others = [
+      later,
+      `svc/app-${UUID}x/data/a`,
+      `svc/application/data/a`,
+      `svc/foreign/metadata/m`,
+    ];
+    for (const key of [...own, ...audit, ...others]) await store.putNew(key, new Uint8Array(1));
     const dropped = (key: string, droppedMs: number): DroppedTable => ({
       ident: { namespace: "svc", name: key.split("/")[1]?.split("-")[0] ?? "" },
       metadataLocation: `${store.rootUri}/${key}`,
@@ -19,6 +26,7 @@ Deno.test({
     });
     let tables = [
       dropped(`svc/app-${UUID}/metadata/m.json`, 1_000),
+      dropped(`svc/query_audit/${UUID}/metadata/m.json`, 1_500),
       dropped("svc/foreign/metadata/m", 2_000),
       dropped(`svc/late-${UUID}/metadata/m.json`, 9_000),
     ];
@@ -30,7 +38,7 @@ Deno.test({
       },
     };
     const options = { nowMs: 10_000, ageMsMin: 5_000 };
-    assert.equal(await sweepDropped({ store, indexes }, options), 2);
+    assert.equal(await sweepDropped({ store, indexes }, options), 4);
     assert.equal(await sweepDropped({ store, indexes }, options), 0);
     const left = await Array.fromAsync(store.list(""), ({ key }) => key);
     assert.deepEqual(left, others.toSorted());

@@ -20,7 +20,14 @@ const SPECS: ReadonlyMap<string, MetricSpec> = new Map(
 
 /** Labels that Prometheus itself gives a target. */
 const TARGET_LABELS: ReadonlySet<string> = new Set(["instance", "job"]);
-const GROUPS = ["svc-ingest", "svc-drain", "svc-deletes", "svc-query", "svc-subscriptions"];
+const GROUPS = [
+  "svc-ingest",
+  "svc-drain",
+  "svc-maintenance",
+  "svc-deletes",
+  "svc-query",
+  "svc-subscriptions",
+];
 
 interface Rule {
   readonly alert: string;
