@@ -70,7 +70,7 @@ export interface MergeOptions {
  * Bytes of rows of a full file. It sets the memory of a merge: the rows are held about four times over (collected, as the
  * encoder's input, as the indexes' input, and the next file's).
  */
-export const MERGED_INPUT_BYTES = 128 * 1024 * 1024;
+export const MERGED_INPUT_BYTES = 64 * 1024 * 1024;
 /** A day of which no file is younger gets no more rows soon. */
 const SETTLED_MS = 3_600_000;
 

@@ -9,6 +9,7 @@ import { INGEST } from "./ingest_benchmark.ts";
 import { JOBS } from "./jobs_benchmark.ts";
 import { LATENCY } from "./latency_benchmark.ts";
 import { MEMORY } from "./memory_benchmark.ts";
+import { MERGE } from "./merge_benchmark.ts";
 import { METADATA } from "./metadata_benchmark.ts";
 import { MIXED } from "./mixed_benchmark.ts";
 import { OBJECT_STORE } from "./object_store_benchmark.ts";
@@ -24,6 +25,7 @@ export const BENCHMARKS: readonly Benchmark[] = [
   MEMORY,
   DRAIN,
   INDEX,
+  MERGE,
   SQL,
   QUERY,
   METADATA,
