@@ -75,6 +75,21 @@ export const COMMANDS: readonly CommandEntry[] = [
     load: async () => (await import("./commands/rebuild_time_aggregates.ts")).command,
   },
   {
+    name: "gc-orphans",
+    summary: "Delete files that no retained snapshot references.",
+    load: async () => (await import("./commands/gc_orphans.ts")).command,
+  },
+  {
+    name: "retention-sweep",
+    summary: "Drop whole data files older than the retention horizon.",
+    load: async () => (await import("./commands/retention_sweep.ts")).command,
+  },
+  {
+    name: "table-info",
+    summary: "Show how tables are: files by level, overlap, bytes, snapshots, backlog.",
+    load: async () => (await import("./commands/table_info.ts")).command,
+  },
+  {
     name: "wal-recover",
     summary: "Pull mirrored WAL segments back onto a local WAL root.",
     load: async () => (await import("./commands/wal_recover.ts")).command,

@@ -1,0 +1,135 @@
+/** `svc table-info`, `gc-orphans` and `retention-sweep` on a data directory: plans that change nothing, and what they do. */
+
+import assert from "node:assert/strict";
+import { COMMANDS } from "../commands.ts";
+import { RecordingConsole } from "../recording_console.ts";
+import { runCommand } from "../run_command.ts";
+import { syntheticEvents, toNdjson } from "../synthetic_events.ts";
+
+const ROWS = 200;
+/** Of the oldest row: long ago, so that any period is over. */
+const FIRST_NS = 1_763_700_000_000_000_000n;
+
+Deno.test({
+  name: "table-info shows rows, files, levels and bytes by what they are for",
+  fn: () =>
+    withTable(async (dataDir) => {
+      const { output } = await run(dataDir, "table-info", []);
+      const [info] = tableOf(output);
+      assert.equal(info?.["table"], "svc.events");
+      assert.deepEqual([info?.["rows"], info?.["files"], info?.["snapshots"]], ["200", "1", "1"]);
+      assert.deepEqual([info?.["overlap"], info?.["merges due"], info?.["WAL backlog"]], [
+        "1",
+        "0",
+        "0",
+      ]);
+      for (const column of ["bytes", "data stored", "index stored", "metadata stored"]) {
+        assert.ok(Number(info?.[column]) > 0, column);
+      }
+      assert.equal(info?.["bytes"], info?.["data stored"]);
+      const levels = tableOf((await run(dataDir, "table-info", ["--levels"])).output);
+      assert.deepEqual(levels.map(({ level, files, rows }) => [level, files, rows]), [
+        ["64 rows and more", "1", "200"],
+      ]);
+      const unknown = await run(dataDir, "table-info", ["--table", "nope"]);
+      assert.equal(unknown.status, 1);
+      assert.match(unknown.notes, /Cannot find table nope/);
+    }),
+});
+
+Deno.test({
+  name: "gc-orphans names old files that nothing needs, and removes those alone, with --apply",
+  fn: () =>
+    withTable(async (dataDir) => {
+      const [folder] = await Array.fromAsync(Deno.readDir(`${dataDir}/warehouse/svc`));
+      const data = `${dataDir}/warehouse/svc/${folder?.name}/data`;
+      const files = { old: `${data}/old.parquet`, young: `${data}/young.parquet` };
+      for (const path of Object.values(files)) await Deno.writeTextFile(path, "of a crash");
+      const twoDaysAgo = Date.now() / 1_000 - 2 * 86_400;
+      await Deno.utime(files.old, twoDaysAgo, twoDaysAgo);
+
+      const dry = await run(dataDir, "gc-orphans", []);
+      const [plan] = tableOf(dry.output);
+      assert.deepEqual([plan?.["orphans"], plan?.["bytes freed"], plan?.["action"]], [
+        "1",
+        "10",
+        "would remove",
+      ]);
+      assert.match(dry.notes, /1 file, 10 B could go; nothing is removed without --apply/);
+      const listed = tableOf((await run(dataDir, "gc-orphans", ["--list"])).output);
+      assert.deepEqual(listed.map(({ file }) => file?.endsWith("/data/old.parquet")), [true]);
+      await Deno.stat(files.old);
+
+      assert.equal((await run(dataDir, "gc-orphans", ["--apply"])).status, 0);
+      await assert.rejects(Deno.stat(files.old), Deno.errors.NotFound);
+      await Deno.stat(files.young);
+      const all = await run(dataDir, "gc-orphans", ["--apply", "--min-age-secs", "0"]);
+      assert.match(all.notes, /removed 1 file/);
+      await assert.rejects(Deno.stat(files.young), Deno.errors.NotFound);
+      assert.equal(await count(dataDir), ROWS);
+      assert.match((await run(dataDir, "gc-orphans", ["--min-age-secs", "0"])).notes, /^0 files/);
+    }),
+});
+
+Deno.test({
+  name: "retention-sweep drops what is past the period, with --apply, and of one table alone",
+  fn: () =>
+    withTable(async (dataDir) => {
+      const none = tableOf((await run(dataDir, "retention-sweep", [])).output);
+      assert.deepEqual(none.map(({ files, action }) => [files, action]), [["0", "nothing"]]);
+      const ageSecs = Math.ceil((Date.now() - Number(FIRST_NS / 1_000_000n)) / 1_000);
+      const longer = ["--table", "events", "--period-secs", String(ageSecs + 86_400)];
+      await run(dataDir, "retention-sweep", [...longer, "--apply"]);
+      assert.equal(await count(dataDir), ROWS);
+      const shorter = ["--table", "events", "--period-secs", "3600"];
+      const dry = await run(dataDir, "retention-sweep", shorter);
+      const [plan] = tableOf(dry.output);
+      assert.deepEqual([plan?.["files"], plan?.["rows"], plan?.["action"]], [
+        "1",
+        String(ROWS),
+        "would drop",
+      ]);
+      assert.equal(await count(dataDir), ROWS);
+      const applied = await run(dataDir, "retention-sweep", [...shorter, "--apply"]);
+      assert.match(applied.notes, new RegExp(`dropped ${ROWS} rows with 1 data file`));
+      assert.equal(await count(dataDir), 0);
+      const every = await run(dataDir, "retention-sweep", ["--period-secs", "1", "--apply"]);
+      assert.equal(every.status, 1);
+      assert.match(every.notes, /name one with --table/);
+    }),
+});
+
+async function withTable(body: (dataDir: string) => Promise<void>): Promise<void> {
+  const dataDir = await Deno.makeTempDir({ prefix: "svc-maintenance-commands-" });
+  try {
+    const lines: string[] = [];
+    for (const event of syntheticEvents({ seed: 3, firstNs: FIRST_NS })) {
+      if (lines.push(toNdjson(event)) === ROWS) break;
+    }
+    await run(dataDir, "ingest", [], lines.join("\n"));
+    await body(dataDir);
+  } finally {
+    await Deno.remove(dataDir, { recursive: true });
+  }
+}
+
+async function run(dataDir: string, name: string, args: readonly string[], input = "") {
+  const console = new RecordingConsole(input);
+  const argv = [name, "--data-dir", dataDir, ...args];
+  const status = await runCommand(argv, { commands: COMMANDS, console, env: () => undefined });
+  return { status, output: console.outputText, notes: console.notesText };
+}
+
+async function count(dataDir: string): Promise<number> {
+  const sql = "SELECT count(*) AS n FROM events";
+  const { output } = await run(dataDir, "query", ["--sql", sql, "--format", "ndjson"]);
+  return JSON.parse(output).n;
+}
+
+/** The lines below the header, by column. */
+function tableOf(output: string): Record<string, string>[] {
+  const [header = [], _rule, ...rows] = output.trimEnd().split("\n").map((line) =>
+    line.split("|").map((cell) => cell.trim())
+  );
+  return rows.map((row) => Object.fromEntries(header.map((name, at) => [name, row[at] ?? ""])));
+}

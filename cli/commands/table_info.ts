@@ -1,0 +1,127 @@
+/** `svc table-info`: how tables are. Beyond SPEC.md: files by level, overlap, bytes by what they are for, snapshots, backlog. */
+
+import type { OptionTable } from "../../shared/config/options.ts";
+import { belowDataDir } from "../../shared/catalog/storage_places.ts";
+import { WAL_OPTION } from "../../shared/config/process_options.ts";
+import { type TableIdent, tenantOf } from "../../shared/event/tenant.ts";
+import { lookForMerges } from "../../shared/maintenance/merge.ts";
+import type { OrphanDeps } from "../../shared/maintenance/orphans.ts";
+import { type TableHealth, tableHealth } from "../../shared/maintenance/table_health.ts";
+import { DenoFileSystem } from "../../shared/os/deno_file_system.ts";
+import { openWalReader } from "../../shared/wal/reader.ts";
+import type { WalReader } from "../../shared/wal/types.ts";
+import { defineCommand } from "../command.ts";
+import { nameOf, openTables, TABLES_OPTIONS } from "../maintenance_tables.ts";
+import { printPlan } from "../plan_table.ts";
+
+const OPTIONS = {
+  levels: {
+    kind: "switch",
+    flag: "levels",
+    help: "Print the data files of each table by level instead.",
+  },
+  wal: WAL_OPTION,
+  ...TABLES_OPTIONS,
+} as const satisfies OptionTable;
+
+interface TableInfo {
+  readonly ident: TableIdent;
+  readonly health: TableHealth;
+  readonly snapshots: number;
+  /** Merges that it wants now, one for each day at most. */
+  readonly merges: number;
+  /** Bytes of all files of its folder, by what they are for; data: also of those that only old snapshots have. */
+  readonly stored: { readonly data: number; readonly index: number; readonly metadata: number };
+  /** Bytes of WAL segments that wait for a drain. */
+  readonly backlog: number;
+}
+
+export const command = defineCommand({
+  options: OPTIONS,
+  async run(settings, { console }) {
+    await using tables = await openTables(settings);
+    const wal = openWalReader(new DenoFileSystem(), belowDataDir(settings, settings.wal));
+    const infos: TableInfo[] = [];
+    for (const ident of tables.idents) {
+      const info = await tableInfo(tables.deps, wal, ident);
+      if (info !== undefined) infos.push(info);
+    }
+    if (settings.levels) await printPlan(console, LEVEL_COLUMNS, infos.flatMap(levelsOf));
+    else await printPlan(console, COLUMNS, infos.map(rowOf));
+  },
+});
+
+async function tableInfo(
+  deps: OrphanDeps,
+  wal: WalReader,
+  ident: TableIdent,
+): Promise<TableInfo | undefined> {
+  const plan = await lookForMerges(deps, ident);
+  if (plan === undefined) return undefined;
+  const { table, tasks, files } = plan;
+  const stored = { data: 0, index: 0, metadata: 0 };
+  for await (const { key, size } of deps.store.list(`${table.locationKey}/`)) {
+    stored[purposeOf(key.slice(table.locationKey.length + 1))] += size;
+  }
+  const lane = { tenant: tenantOf(ident.namespace), index: ident.name };
+  const waiting = await wal.list(lane, ["active", "sealed"]);
+  const consumed = await deps.catalog.consumedOf(waiting.map(({ name }) => name));
+  return {
+    ident,
+    health: tableHealth(files),
+    snapshots: table.metadata.snapshots.length,
+    merges: tasks.length,
+    stored,
+    backlog: waiting.filter(({ name }) => !consumed.has(name))
+      .reduce((sum, { byteLength }) => sum + byteLength, 0),
+  };
+}
+
+function purposeOf(path: string): keyof TableInfo["stored"] {
+  if (path.startsWith("data/")) return "data";
+  return path.startsWith("derived/") ? "index" : "metadata";
+}
+
+const COLUMNS = [
+  "table",
+  "rows",
+  "days",
+  "files",
+  "bytes",
+  "overlap",
+  "merges due",
+  "snapshots",
+  "data stored",
+  "index stored",
+  "metadata stored",
+  "WAL backlog",
+];
+
+function rowOf({ ident, health, snapshots, merges, stored, backlog }: TableInfo) {
+  return [
+    nameOf(ident),
+    health.rows,
+    health.days,
+    health.files,
+    health.bytes,
+    health.overlapDepth,
+    merges,
+    snapshots,
+    stored.data,
+    stored.index,
+    stored.metadata,
+    backlog,
+  ];
+}
+
+const LEVEL_COLUMNS = ["table", "level", "files", "rows", "bytes"];
+
+function levelsOf({ ident, health }: TableInfo) {
+  return health.levels.map(({ level, files, rows, bytes }) => [
+    nameOf(ident),
+    level === "full" ? "full" : `${level} rows and more`,
+    files,
+    rows,
+    bytes,
+  ]);
+}
