@@ -28,7 +28,7 @@ import { makeStatement } from "./fast_path_statements.ts";
 import { addColumns } from "./sql_lab.ts";
 
 const FIRST_SEED = Number(Deno.env.get("SVC_TEST_SEED") ?? 20_261_121);
-const SEEDS = Number(Deno.env.get("SVC_FAST_PATH_SEEDS") ?? 8);
+const SEEDS = Number(Deno.env.get("SVC_FAST_PATH_SEEDS") ?? 6);
 const STEPS = 9;
 const STATEMENTS_A_STEP = 9;
 

@@ -10,7 +10,12 @@ import { halvesOf } from "../../columns/timestamps.ts";
 import type { Column } from "../../event/schema.ts";
 import type { Blob, FileRows } from "../types.ts";
 import { type ColumnPiece, type GroupIds, groupIds } from "./group_ids.ts";
-import { measureColumn, type MeasuredType, type RowGroups } from "./measure_column.ts";
+import {
+  measureColumn,
+  type Measured,
+  type MeasuredType,
+  type RowGroups,
+} from "./measure_column.ts";
 import {
   CUBE_COUNTS_BLOB,
   type CubeCells,
@@ -37,6 +42,10 @@ export const MEASURES_MAX = 8;
 /** Columns by whose values measures are taken, and their values. */
 const MEASURED_COLUMNS_MAX = 8;
 export const MEASURED_VALUES_MAX = 512;
+/** Columns by whose values measures are taken minute by minute, and their values; slots are minutes times values. */
+const TIMED_COLUMNS_MAX = 4;
+const TIMED_VALUES_MAX = 64;
+const TIMED_SLOTS_MAX = 2 ** 17;
 const PAIR_SLOTS_MAX = 2 ** 20;
 
 const MICROS_PER_MINUTE = 60_000_000;
@@ -85,6 +94,9 @@ function* partsOf(file: FileRows, valuesMax: number): Generator<Blob> {
     }
   }
   yield* measuresBlobs(file, { counted, time, minutes });
+  if (time !== undefined && minutes !== undefined) {
+    yield* timedMeasuresBlobs(file, { counted, time, minutes });
+  }
   const paired = counted.slice(0, PAIRED_MAX);
   for (const [at, first] of paired.entries()) {
     for (const second of paired.slice(at + 1)) {
@@ -226,8 +238,7 @@ function* measuresBlobs(
     readonly minutes: Minutes | undefined;
   },
 ): Generator<Blob> {
-  const measures = file.schema.columns.filter(({ type }) => type !== "string" && type !== "bool")
-    .slice(0, MEASURES_MAX);
+  const measures = measuredColumns(file);
   const grouped = counted.filter(({ values }) => values.length <= MEASURED_VALUES_MAX + 1)
     .slice(0, MEASURED_COLUMNS_MAX);
   const byMinute = minutes === undefined ? undefined : runOfRow(minutes, file.rows);
@@ -244,6 +255,74 @@ function* measuresBlobs(
     const groups = { groups: byMinute, count: minutes.minutes.length };
     yield* blob([time.id], cellsOf(1, minutes.minutes), groups);
   }
+}
+
+function measuredColumns({ schema: { columns } }: FileRows): Column[] {
+  return columns.filter(({ type }) => type !== "string" && type !== "bool").slice(0, MEASURES_MAX);
+}
+
+/** By minute and value. */
+function* timedMeasuresBlobs(
+  file: FileRows,
+  { counted, time, minutes }: {
+    readonly counted: readonly Counted[];
+    readonly time: Column;
+    readonly minutes: Minutes;
+  },
+): Generator<Blob> {
+  const measures = measuredColumns(file).filter(({ name, type }) =>
+    type !== "timestamptz" && name !== "timestamp_ns"
+  );
+  const grouped = counted.filter(({ values }) =>
+    values.length <= TIMED_VALUES_MAX + 1 &&
+    values.length * minutes.minutes.length <= TIMED_SLOTS_MAX
+  ).slice(0, TIMED_COLUMNS_MAX);
+  if (measures.length === 0) return;
+  const runs = runOfRow(minutes, file.rows);
+  for (const { column: { id }, ids, values } of grouped) {
+    const width = values.length;
+    const slots = runs.map((run, row) => run * width + (ids[row] as number));
+    const cells = slotCells([...new Set(slots)].sort((a, b) => a - b), { minutes, width });
+    const groups = { groups: slots, count: width * minutes.minutes.length };
+    for (const column of measures) {
+      if (id === column.id) continue;
+      const measured = measureColumn(
+        column.type as MeasuredType,
+        piecesOf(file, column),
+        groups,
+      );
+      if (measured === undefined) continue;
+      yield {
+        type: MEASURES_BLOB,
+        fields: [time.id, id, column.id],
+        data: encodeMeasures({ ...cells.keys, ...ofSlots(measured, cells.slots) }),
+      };
+    }
+  }
+}
+
+/** Slots that have rows, as keys of minute and value. */
+function slotCells(
+  slots: readonly number[],
+  { minutes, width }: { readonly minutes: Minutes; readonly width: number },
+): { readonly slots: readonly number[]; readonly keys: CubeCells } {
+  const a = Float64Array.from(slots, (slot) => minutes.minutes[Math.floor(slot / width)] as number);
+  const b = Uint32Array.from(slots, (slot) => slot % width);
+  return { slots, keys: { dims: 2, a, b } };
+}
+
+function ofSlots(measured: Measured, slots: readonly number[]): Measured {
+  const { kind, sums } = measured;
+  const pick = <T>(list: readonly T[]) => slots.map((slot) => list[slot] as T);
+  return {
+    kind,
+    values: Float64Array.from(slots, (slot) => measured.values[slot] as number),
+    smallest: pick(measured.smallest),
+    largest: pick(measured.largest),
+    sums: sums === undefined
+      ? undefined
+      : { units: sums.units, sums: pick(sums.sums), absolutes: pick(sums.absolutes) },
+  };
 }
 
 function cellsOf(dims: number, keys: Iterable<number>): CubeCells {

@@ -163,9 +163,9 @@ Deno.test("summaryBlobs measures as plain loops do; doubles have a sum only wher
       (unordered, pieces) => {
         const rows = inOrder(unordered);
         const blobs = summaryBlobs(fileOf(rows, pieces));
-        for (const dims of [[], [4], [5], [1]]) {
+        for (const dims of [[], [4], [5], [1], [1, 3], [1, 4]]) {
           for (const id of [1, 5, 6, 8]) {
-            if (dims[0] === id) continue;
+            if (dims[0] === id || (dims.length > 1 && id === 1)) continue;
             const blob = find(blobs, MEASURES_BLOB, [...dims, id]);
             assert(blob, String([...dims, id]));
             const measures = decodeMeasures(blob.data);

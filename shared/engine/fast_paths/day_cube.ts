@@ -261,7 +261,6 @@ class PartReader {
   async #measured(column: Column): Promise<MeasuredCells | undefined> {
     const { minutes, timeId } = this.#spec;
     const dims: Dim[] = [...(minutes ? ["minute" as const] : []), ...this.#columns];
-    if (dims.length > 1) return undefined;
     if (!this.#summary.columnIds.has(column.id)) return noMeasures(column);
     const measures = await this.#summary.measures(
       dims.map((dim) => dim === "minute" ? timeId : dim.id),

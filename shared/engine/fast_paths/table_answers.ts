@@ -18,9 +18,15 @@ export interface TableAnswersOptions {
 
 /** Cubes of one table. */
 export interface TableCubes {
-  /** The cubes of `files`, a day each. Not for a file without a usable summary: it is in none of them. */
-  of(files: readonly DataFile[], spec: CubeSpec): Promise<readonly Cube[]>;
+  of(files: readonly DataFile[], spec: CubeSpec): Promise<CubesOfFiles>;
   valuesOf(column: Column): TableValues;
+}
+
+export interface CubesOfFiles {
+  /** One for each day. */
+  readonly cubes: readonly Cube[];
+  /** Files that are in none of them, because they have no usable summary. */
+  readonly without: readonly DataFile[];
 }
 
 export class TableAnswers {
@@ -93,12 +99,18 @@ class KeptTable implements TableCubes {
     return known;
   }
 
-  async of(files: readonly DataFile[], spec: CubeSpec): Promise<readonly Cube[]> {
-    const days = Map.groupBy(files, ({ day }) => day);
+  async of(files: readonly DataFile[], spec: CubeSpec): Promise<CubesOfFiles> {
     const cubes: Cube[] = [];
-    for (const [day, own] of days) cubes.push(await this.#dayCube(day, spec).of(own));
+    const without: DataFile[] = [];
+    for (const [day, own] of Map.groupBy(files, ({ day }) => day)) {
+      const cube = await this.#dayCube(day, spec).of(own);
+      cubes.push(cube);
+      if (cube.held.size < own.length) {
+        without.push(...own.filter(({ key }) => !cube.held.has(key)));
+      }
+    }
     this.deps.grown();
-    return cubes;
+    return { cubes, without };
   }
 
   #dayCube(day: number, spec: CubeSpec): DayCube {

@@ -12,7 +12,7 @@ export function columnNode(name: string): TreeNode {
   };
 }
 
-export function integerNode(value: number): TreeNode {
+function integerNode(value: number): TreeNode {
   return {
     class: "CONSTANT",
     type: "VALUE_CONSTANT",
@@ -45,7 +45,7 @@ export function callNode(
   };
 }
 
-export function castNode(child: TreeNode, type: string): TreeNode {
+function castNode(child: TreeNode, type: string): TreeNode {
   return {
     class: "CAST",
     type: "OPERATOR_CAST",
@@ -57,7 +57,7 @@ export function castNode(child: TreeNode, type: string): TreeNode {
   };
 }
 
-export function coalesceNode(children: readonly TreeNode[]): TreeNode {
+function coalesceNode(children: readonly TreeNode[]): TreeNode {
   return {
     class: "OPERATOR",
     type: "OPERATOR_COALESCE",
@@ -91,5 +91,24 @@ export function ifPresentNode(value: TreeNode, then: TreeNode): TreeNode {
       query_location: 0,
       value: { type: { id: "NULL", type_info: null }, is_null: true },
     },
+  };
+}
+
+/** A sum of weights as `count` has it: 0 of no rows, and a BIGINT. */
+export function countNode(sum: TreeNode): TreeNode {
+  return castNode(coalesceNode([sum, integerNode(0)]), "BIGINT");
+}
+
+/** AND of all; null of none. */
+export function conjunctionNode(children: readonly TreeNode[]): TreeNode | null {
+  const [first, ...more] = children;
+  if (first === undefined) return null;
+  if (more.length === 0) return first;
+  return {
+    class: "CONJUNCTION",
+    type: "CONJUNCTION_AND",
+    alias: "",
+    query_location: 0,
+    children: [...children],
   };
 }

@@ -20,7 +20,7 @@ import { decodeSingleValue } from "../../iceberg/single_value.ts";
 import type { DataFile, TimeRange } from "../../iceberg/types.ts";
 import type { ParquetFooter } from "../../parquet/footer.ts";
 import { deltaPart, filePart, meets, type ScanPart, type TablePlan } from "../plan.ts";
-import type { Cube, CubeSpec } from "./day_cube.ts";
+import type { CubeSpec } from "./day_cube.ts";
 import type { TableCubes } from "./table_answers.ts";
 import type { WeightedRows } from "./weighted_relation.ts";
 import type { StepAside, WeightedStatement } from "./weighted_statement.ts";
@@ -62,8 +62,8 @@ export async function weightedPlan(
 ): Promise<WeightedPlan | StepAside> {
   const dims = statement.columns.length + (statement.minutes ? 1 : 0);
   if (dims > 2) return { aside: `it looks at ${dims} columns together, summaries have two` };
-  if (dims > 1 && statement.measures.length > 0) {
-    return { aside: "it measures by two columns, summaries do by one" };
+  if (statement.columns.length > 1 && statement.measures.length > 0) {
+    return { aside: "it measures by two columns, summaries do by one and the minute" };
   }
   const planning = new Planning(statement, range, source);
   return await planning.plan();
@@ -137,25 +137,27 @@ class Planning {
       for (const { rows } of files) this.#counted += rows;
       return [];
     }
-    const cubes = await this.#source.cubes.of(files, this.#spec(this.#statement.minutes));
-    const held = heldBy(cubes);
-    this.#readFiles(files.filter(({ key }) => !held.has(key)));
+    const { cubes, without } = await this.#source.cubes.of(
+      files,
+      this.#spec(this.#statement.minutes),
+    );
+    this.#readFiles(without);
     return cubes.map(({ cells, measures }) => ({ cells, measures }));
   }
 
   async #cutDays(files: readonly DataFile[]): Promise<Piece[]> {
-    const { columns, measures } = this.#statement;
+    const { columns } = this.#statement;
     const wanted = files.filter((file) =>
       meets(this.#range, file.timestampNsMin, file.timestampNsMax)
     );
-    const tooMany = columns.length > 1 || (columns.length === 1 && measures.length > 0);
-    const cubes = tooMany || files.length === 0
-      ? []
+    const tooMany = columns.length > 1;
+    const { cubes, without } = tooMany
+      ? { cubes: [], without: files }
       : await this.#source.cubes.of(files, this.#spec(true));
-    const held = heldBy(cubes);
-    this.#readFiles(wanted.filter(({ key }) => !held.has(key)));
+    const isWithout = new Set(without.map(({ key }) => key));
+    this.#readFiles(wanted.filter(({ key }) => isWithout.has(key)));
     const { first, end } = this.#wholeMinutes();
-    await this.#readEdges(wanted.filter(({ key }) => held.has(key)), { first, end });
+    await this.#readEdges(wanted.filter(({ key }) => !isWithout.has(key)), { first, end });
     if (first >= end) return [];
     const [from, to] = [cellKey(first, 0), cellKey(end, 0)];
     return cubes.map(({ cells, measures }) =>
@@ -381,10 +383,6 @@ const NO_MEASURES: MeasuredCells = { kind: "integer", units: 0, cells: new Map()
 
 /** More minutes than the years that a table can hold have. */
 const MINUTES_MAX = 2 ** 32;
-
-function heldBy(cubes: readonly Cube[]): ReadonlySet<string> {
-  return new Set(cubes.flatMap(({ held }) => [...held.keys()]));
-}
 
 function measuresBetween(measures: MeasuredCells, from: number, end: number): MeasuredCells {
   const cells = [...measures.cells].filter(([key]) => key >= from && key < end);

@@ -24,20 +24,9 @@ import {
   type TreeValue,
 } from "../syntax_tree.ts";
 import { conjuncts, isTimeBound } from "../time_bounds.ts";
-import {
-  callNode,
-  castNode,
-  coalesceNode,
-  columnNode,
-  ifPresentNode,
-  integerNode,
-} from "./tree_nodes.ts";
-import {
-  MINUTE_FUNCTIONS,
-  MINUTE_UNITS,
-  SET_AGGREGATES,
-  VALUE_FUNCTIONS,
-} from "./weighted_functions.ts";
+import { callNode, columnNode, conjunctionNode, countNode, ifPresentNode } from "./tree_nodes.ts";
+import { isMinuteCall } from "./minute_calls.ts";
+import { SET_AGGREGATES, VALUE_FUNCTIONS } from "./weighted_functions.ts";
 
 /** How many rows a weighted row stands for. */
 export const WEIGHT = "#rows";
@@ -137,7 +126,7 @@ class Rewriting {
     }
     const rewritten: TreeNode = {
       ...root,
-      where_clause: conjunction(others.map((conjunct) => this.#expression(conjunct))),
+      where_clause: conjunctionNode(others.map((conjunct) => this.#expression(conjunct))),
       select_list: this.#list(root, "select_list"),
       group_expressions: this.#list(root, "group_expressions"),
       having: having === undefined ? null : this.#expression(having),
@@ -356,7 +345,7 @@ class Rewriting {
     const [argument, ...more] = children;
     const weight = columnNode(WEIGHT);
     if (name === "count_star" || (name === "count" && argument === undefined)) {
-      return countOf(callNode("sum", [weight], own));
+      return countNode(callNode("sum", [weight], own));
     }
     if (argument === undefined || more.length > 0 || isAggregate(argument)) {
       throw new Aside(`it calls ${name} in a way of its own`);
@@ -367,7 +356,7 @@ class Rewriting {
       const part = (wanted: MeasurePart) => columnNode(this.#part(measured, wanted));
       if (name === "min") return callNode("min", [part("smallest")], own);
       if (name === "max") return callNode("max", [part("largest")], own);
-      if (name === "count") return countOf(callNode("sum", [part("values")], own));
+      if (name === "count") return countNode(callNode("sum", [part("values")], own));
       if (name === "avg" && measured.type !== "timestamptz") return this.#average(measured, own);
       if (name === "sum" && measured.type !== "timestamptz") {
         return callNode("sum", [part("sum")], own);
@@ -375,7 +364,7 @@ class Rewriting {
     }
     if (asks) return { ...node, ...own, children: [this.#expression(argument)] };
     if (name === "count" && node["distinct"] !== true) {
-      return countOf(callNode("sum", [ifPresentNode(this.#expression(argument), weight)], own));
+      return countNode(callNode("sum", [ifPresentNode(this.#expression(argument), weight)], own));
     }
     throw new Aside(`it calls ${name}`);
   }
@@ -430,75 +419,4 @@ const OPERATORS: ReadonlySet<string> = new Set([
 function isAggregate(node: TreeNode): boolean {
   return textAt(node, "class") === "FUNCTION" &&
     AGGREGATE_FUNCTIONS.has(textAt(node, "function_name").toLowerCase());
-}
-
-/** A sum of weights as `count` has it: 0 of no rows, and a BIGINT. */
-function countOf(sum: TreeNode): TreeNode {
-  return castNode(coalesceNode([sum, integerNode(0)]), "BIGINT");
-}
-
-function conjunction(children: readonly TreeNode[]): TreeNode | null {
-  const [first, ...more] = children;
-  if (first === undefined) return null;
-  if (more.length === 0) return first;
-  return {
-    class: "CONJUNCTION",
-    type: "CONJUNCTION_AND",
-    alias: "",
-    query_location: 0,
-    children: [...children],
-  };
-}
-
-/** Whether a call with `timestamp` among its arguments has one result a minute. */
-function isMinuteCall(name: string, children: readonly TreeNode[]): boolean {
-  const [first, second, ...more] = children;
-  if (first === undefined) return false;
-  if (second === undefined) return MINUTE_FUNCTIONS.has(name);
-  if (more.length > 0 || textAt(second, "class") !== "COLUMN_REF") return false;
-  if (["date_trunc", "datetrunc", "date_part", "datepart"].includes(name)) {
-    return MINUTE_UNITS.has(constantText(first)?.toLowerCase() ?? "");
-  }
-  return (name === "time_bucket" || name === "date_bin") && isWholeMinutes(first);
-}
-
-function constantText(node: TreeNode): string | undefined {
-  if (textAt(node, "class") !== "CONSTANT") return undefined;
-  const value = nodeAt(node, "value") ?? {};
-  const text = value["value"];
-  return value["is_null"] === true || typeof text !== "string" ? undefined : text;
-}
-
-/** `INTERVAL '5 minutes'`, `INTERVAL 5 MINUTE` and `to_minutes(5)`: strides without months, SPEC.md 4.2. */
-function isWholeMinutes(node: TreeNode): boolean {
-  const kind = textAt(node, "class");
-  if (kind === "CAST" && textAt(nodeAt(node, "cast_type") ?? {}, "id") === "INTERVAL") {
-    const text = constantText(nodeAt(node, "child") ?? {});
-    return text !== undefined &&
-      /^\s*\d{1,6}\s*(?:minutes?|mins?|hours?|days?|weeks?)\s*$/i.test(text) &&
-      /[1-9]/.test(text);
-  }
-  if (kind !== "FUNCTION" || !STRIDES.has(textAt(node, "function_name").toLowerCase())) {
-    return false;
-  }
-  const [count, ...more] = nodesAt(node, "children");
-  return more.length === 0 && count !== undefined && isPositiveInteger(count);
-}
-
-const STRIDES: ReadonlySet<string> = new Set(["to_minutes", "to_hours", "to_days", "to_weeks"]);
-
-function isPositiveInteger(node: TreeNode): boolean {
-  const inner = textAt(node, "class") === "CAST" ? nodeAt(node, "child") ?? {} : node;
-  if (textAt(inner, "class") !== "CONSTANT") return isPositiveTruncated(inner);
-  const value = nodeAt(inner, "value")?.["value"];
-  return Number.isInteger(value) && Number(value) > 0 && Number(value) < 1_000_000;
-}
-
-/** The parser's form of `INTERVAL 5 MINUTE`: `to_minutes(CAST(trunc(CAST(5 AS DOUBLE)) AS BIGINT))`. */
-function isPositiveTruncated(node: TreeNode): boolean {
-  if (textAt(node, "class") !== "FUNCTION" || textAt(node, "function_name") !== "trunc") {
-    return false;
-  }
-  const [value, ...more] = nodesAt(node, "children");
-  return more.length === 0 && value !== undefined && isPositiveInteger(value);
 }
