@@ -8,6 +8,7 @@ import {
 } from "../shared/config/process_options.ts";
 import { ACCESS_OPTIONS } from "./access_flags.ts";
 import { ADMISSION_OPTIONS } from "./admission_flags.ts";
+import { INDEX_CACHE_OPTIONS } from "./index_flags.ts";
 import { JOB_OPTIONS } from "./jobs/flags.ts";
 import { ROWS_RETURNED_CEILING } from "./limits.ts";
 
@@ -122,6 +123,7 @@ export const OPTIONS = {
       "of the container's memory limit, 64 MiB to 16 GiB, when not given, and 1 GiB where it has no limit. What " +
       "running queries need beyond that is bounded by --spill-max-bytes.",
   },
+  ...INDEX_CACHE_OPTIONS,
   threads: {
     kind: "integer",
     flag: "threads",

@@ -5,6 +5,7 @@ import { type BuildInfo, createMetrics, type Metrics } from "../shared/metrics/m
 import { DURATION_SECS_BUCKETS, type MetricTable, ROWS_BUCKETS } from "../shared/metrics/table.ts";
 import { ADMISSION_METRICS } from "./admission_metrics.ts";
 import { AUDIT_METRICS } from "./audit/metrics.ts";
+import { INDEX_METRICS } from "./index_metrics.ts";
 import { JOB_METRICS } from "./jobs/metrics.ts";
 import { OBJECT_CACHE_METRICS } from "./object_cache_metrics.ts";
 import { TRACE_BREAKERS, TRACE_ENDPOINTS } from "./tracing/metrics.ts";
@@ -82,6 +83,7 @@ export const METRICS = {
   ...ADMISSION_METRICS,
   ...JOB_METRICS,
   ...OBJECT_CACHE_METRICS,
+  ...INDEX_METRICS,
 } as const satisfies MetricTable;
 
 export type QueryMetrics = Metrics<typeof METRICS>;

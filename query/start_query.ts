@@ -12,6 +12,8 @@ import { openDeleteLedger } from "../shared/catalog/open_delete_ledger.ts";
 import { openIndexCatalog } from "../shared/catalog/open_index_catalog.ts";
 import { defaultPoolBytes } from "../shared/engine/memory_pool_size.ts";
 import { defaultObjectCacheBytes } from "../shared/engine/object_cache/object_cache_size.ts";
+import { defaultIndexCacheSizes } from "../shared/engine/pruning/index_cache_sizes.ts";
+import type { IndexCacheSizes } from "../shared/engine/pruning/sidecar_indexes.ts";
 import { openEngine } from "../shared/engine/open_engine.ts";
 import { TURN_KINDS } from "../shared/engine/turns.ts";
 import type { Engine } from "../shared/engine/types.ts";
@@ -41,6 +43,7 @@ import { DeleteTasks } from "./delete_tasks/delete_tasks.ts";
 import type { QuerySettings } from "./flags.ts";
 import { openJobs } from "./jobs/open_jobs.ts";
 import { ManagedIndexes } from "./indexes/managed_indexes.ts";
+import { indexMeter } from "./index_metrics.ts";
 import { ANSWERS_BYTES_MAX } from "./limits.ts";
 import { gaugeMemoryPool } from "./memory_pool.ts";
 import { createQueryMetrics, type QueryMetrics } from "./metrics.ts";
@@ -94,6 +97,9 @@ export async function startQuery(
     metrics.engineWaiting.readAtScrape(() => engine.waiting()[line], { line });
   }
   metrics.objectCacheLimitBytes.set(objectCacheBytes(settings), {});
+  const { parsedBytesMax, blobBytesMax } = indexCacheSizes(settings);
+  metrics.indexCacheLimitBytes.set(parsedBytesMax, { cache: "parsed_index" });
+  metrics.indexCacheLimitBytes.set(blobBytesMax, { cache: "puffin_blob" });
   const files = new DenoFileSystem();
   const indexWriter = starting.use(
     new LateResource(() => openIndexCatalog(queryPaths(settings).catalog, { files })),
@@ -195,6 +201,16 @@ function objectCacheBytes({ queryObjectCacheMaxBytes }: QuerySettings): number {
   return queryObjectCacheMaxBytes ?? defaultObjectCacheBytes(containerLimitBytes());
 }
 
+/** What is kept in memory of the indexes of data files. */
+function indexCacheSizes(settings: QuerySettings): IndexCacheSizes {
+  const sizes = defaultIndexCacheSizes(memoryLimitBytes());
+  return {
+    parsedBytesMax: settings.queryParsedIndexCacheMaxBytes ?? sizes.parsedBytesMax,
+    blobBytesMax: settings.queryPuffinBlobCacheMaxBytes ?? sizes.blobBytesMax,
+    blobEntriesMax: settings.queryPuffinBlobCacheMaxEntries,
+  };
+}
+
 interface EngineParts {
   /** Closes what the engine stands on, after the engine. */
   readonly owner: AsyncDisposableStack;
@@ -233,6 +249,8 @@ async function openQueryEngine(
     spillBytesMax: settings.spillBytesMax,
     objectCacheBytesMax: objectCacheBytes(settings),
     objectCacheMeter: objectCacheMeter(metrics),
+    indexCaches: indexCacheSizes(settings),
+    indexMeter: indexMeter(metrics),
     fanIn: {
       ...(settings.orderedMergeMaxFanin === undefined
         ? {}

@@ -23,7 +23,13 @@ import { PAUSED_STREAMS_MAX, TABLE_ANSWERS_BYTES_MAX } from "./limits.ts";
 import { nativeDriver } from "./native_driver.ts";
 import { CachedDataFiles } from "./object_cache/cached_data_files.ts";
 import { ObjectCache } from "./object_cache/object_cache.ts";
+import { defaultIndexCacheSizes } from "./pruning/index_cache_sizes.ts";
 import type { RowIndexes } from "./pruning/row_index.ts";
+import {
+  type IndexCacheSizes,
+  type IndexMeter,
+  SidecarIndexes,
+} from "./pruning/sidecar_indexes.ts";
 import { SqlEngine } from "./sql_engine.ts";
 import type { Engine } from "./types.ts";
 import { DeltaSweep } from "./delta_sweep.ts";
@@ -55,11 +61,15 @@ export interface EngineOptions {
   readonly objectCacheBytesMax?: number;
   /** Is told what that cache does. */
   readonly objectCacheMeter?: ObjectCacheMeter;
-  /** Asked which rows of a data file a statement can need; default: none is, so that files are read whole. */
+  /** What is kept of the indexes of data files; by default as little as SPEC.md section 8 allows. */
+  readonly indexCaches?: Partial<IndexCacheSizes>;
+  /** Is told what they do. */
+  readonly indexMeter?: IndexMeter;
+  /** In place of the indexes that lie beside the data files, for tests. */
   readonly indexes?: RowIndexes;
   /**
-   * Rows that a newest-first statement with a filter is tried out on before it runs, and a quarter of the smallest table
-   * where that is done; default: those of a row group.
+   * Rows that a newest-first statement with a filter is tried out on before it runs; tables with fewer than 48 times as
+   * many are scanned at once. Default 4,096.
    */
   readonly probedRows?: number;
   /** Default: one per core. */
@@ -114,7 +124,10 @@ export async function openEngine(options: EngineOptions): Promise<Engine> {
         ? undefined
         : { caches: new HotCaches({ wal }), files, dir: deltaDir },
       dataFiles: dataFilesOf(options, objectDir),
-      indexes: options.indexes,
+      indexes: options.indexes ?? new SidecarIndexes(
+        { ...defaultIndexCacheSizes(Infinity), ...options.indexCaches },
+        options.indexMeter,
+      ),
       probedRows: options.probedRows,
       statements: new StatementCache(),
       answers: new TableAnswers({

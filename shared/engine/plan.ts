@@ -8,6 +8,7 @@ import type { Column, TableSchema } from "../event/schema.ts";
 import type { TableIdent } from "../event/tenant.ts";
 import type { DataFile, TimeRange } from "../iceberg/types.ts";
 import type { DeltaFile } from "./delta_file.ts";
+import type { Predicate } from "./pruning/predicate.ts";
 import type { ScanOrdering } from "./types.ts";
 
 export interface TablePlan {
@@ -35,7 +36,9 @@ export interface TablePlan {
   readonly parts: readonly ScanPart[];
   /** Set when the parts hold just the newest or oldest rows that the answer can need. */
   readonly ordered: boolean;
-  /** What the statement's own conditions left out of `files`; absent when none of them could (`pruning/`). */
+  /** What is known of the rows that the statement needs; absent when nothing is (`pruning/`). */
+  readonly condition?: Predicate<Column>;
+  /** What that left out of `files` by indexes; present with `condition`. */
   readonly pruned?: PrunedByIndex;
   /** Columns the statement can need. */
   readonly projected: readonly Column[];

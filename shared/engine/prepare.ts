@@ -45,8 +45,7 @@ import type { Cost, QueryRequest, ScanOrdering, ServedBy } from "./types.ts";
 export interface PrepareDeps extends PlanSource {
   readonly tables: IcebergReader;
   readonly dataFiles: DataFiles;
-  /** undefined: only bounds of columns leave files out. */
-  readonly indexes: RowIndexes | undefined;
+  readonly indexes: RowIndexes;
   /** As `NarrowDeps` has it. */
   readonly probedRows: number | undefined;
   readonly statements: StatementCache;

@@ -59,6 +59,10 @@ export class PreparedStatement implements PreparedQuery {
       table: shownName(table.name),
       snapshot_id: table.snapshotId === undefined ? null : String(table.snapshotId),
       files: countFiles(table.parts.filter((part) => part.origin === "file")),
+      ...(table.pruned === undefined ? {} : {
+        files_pruned_bloom: table.pruned.files,
+        row_groups_pruned_bloom: table.pruned.rowGroups,
+      }),
     }));
   }
 

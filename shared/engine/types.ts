@@ -126,6 +126,9 @@ export interface PlannedTable {
   /** null before the first commit. A string: snapshot ids need 64 bits. */
   readonly snapshot_id: string | null;
   readonly files: number;
+  /** As in `ScanStats`; absent where the statement's conditions could not leave anything out, or will when it runs. */
+  readonly files_pruned_bloom?: number;
+  readonly row_groups_pruned_bloom?: number;
 }
 
 export interface RunningQuery extends AsyncDisposable {

@@ -6,13 +6,13 @@
  */
 
 import { OperatingError } from "../base/errors.ts";
+import { WeighedCache } from "../base/weighed_cache.ts";
 import type { TableSchema } from "../event/schema.ts";
 import type { TableIdent } from "../event/tenant.ts";
 import type { ReadableStore } from "../storage/object_store.ts";
 import { keyOfMetadata, TableLocator } from "./locations.ts";
 import { decodeManifest, type ManifestEntry } from "./manifest.ts";
 import { CONTENT, decodeManifestList, liveFiles, type ManifestFile } from "./manifest_list.ts";
-import { MetadataCache } from "./metadata_cache.ts";
 import { PROMOTED_PROPERTY, TAGS_PROPERTY } from "./new_table.ts";
 import { dayFieldOf } from "./partition.ts";
 import { compareFiles, fileMayMatch, manifestMayMatch } from "./prune.ts";
@@ -30,7 +30,7 @@ export interface IcebergReaderOptions {
   /** Bytes of decoded metadata kept at most, estimated. */
   readonly cacheBytesMax?: number;
   /** Shared with another reader of the same objects; its own bound holds. */
-  readonly cache?: MetadataCache;
+  readonly cache?: WeighedCache;
 }
 
 const CACHE_BYTES_MAX = 64 * 1024 * 1024;
@@ -41,11 +41,11 @@ const DECODED_FACTOR = 4;
 
 export class IcebergReader {
   readonly store: ReadableStore;
-  readonly #cache: MetadataCache;
+  readonly #cache: WeighedCache;
 
   constructor(store: ReadableStore, options: IcebergReaderOptions = {}) {
     this.store = store;
-    this.#cache = options.cache ?? new MetadataCache(options.cacheBytesMax ?? CACHE_BYTES_MAX);
+    this.#cache = options.cache ?? new WeighedCache(options.cacheBytesMax ?? CACHE_BYTES_MAX);
   }
 
   /** A reader with the same cache that asks `store`, another view of the same objects. */

@@ -5,6 +5,7 @@
 
 import { DuckDBInstance } from "@duckdb/node-api";
 import { openEngine } from "../../shared/engine/open_engine.ts";
+import type { RowIndexes } from "../../shared/engine/pruning/row_index.ts";
 import type { Engine } from "../../shared/engine/types.ts";
 import { DEFAULT_NAMESPACE, DEFAULT_TENANT } from "../../shared/event/tenant.ts";
 import { SystemClock } from "../../shared/os/clock.ts";
@@ -38,12 +39,17 @@ export class EnginePair implements AsyncDisposable {
     readonly relation: string,
   ) {}
 
-  static async open(table: TableFixture): Promise<EnginePair> {
+  /** `name`: of the engine's own folder, where a table has several; `indexes`: in place of those of its data files. */
+  static async open(
+    table: TableFixture,
+    { name = "cache", indexes }: { readonly name?: string; readonly indexes?: RowIndexes } = {},
+  ): Promise<EnginePair> {
     const engine = await openEngine({
       store: table.store,
       catalog: table.catalog,
       files: new DenoFileSystem(),
-      cacheDir: `${table.dir}/cache`,
+      cacheDir: `${table.dir}/${name}`,
+      ...(indexes === undefined ? {} : { indexes }),
       memoryBytesMax: MEMORY_BYTES,
       spillBytesMax: SPILL_BYTES,
       clock: new SystemClock(),
@@ -71,6 +77,23 @@ export class EnginePair implements AsyncDisposable {
       raw.push(rawMs);
     }
     return { oursMs: median(ours), rawMs: median(raw) };
+  }
+
+  /** The same statement on the engines of two pairs in turn. */
+  async compareEngines(
+    other: EnginePair,
+    sql: string,
+    rounds: number,
+  ): Promise<{ readonly oursMs: number; readonly otherMs: number }> {
+    const [ours, others]: [number[], number[]] = [[], []];
+    for (let round = -1; round < rounds; round += 1) {
+      const [oursMs] = await timed(() => this.#runOurs(sql));
+      const [otherMs] = await timed(() => other.#runOurs(sql));
+      if (round < 0) continue;
+      ours.push(oursMs);
+      others.push(otherMs);
+    }
+    return { oursMs: median(ours), otherMs: median(others) };
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

@@ -15,6 +15,7 @@ import { MIXED } from "./mixed_benchmark.ts";
 import { OBJECT_STORE } from "./object_store_benchmark.ts";
 import { QUERY } from "./query_benchmark.ts";
 import { REMOTE } from "./remote_benchmark.ts";
+import { SEARCH } from "./search_benchmark.ts";
 import { SQL } from "./sql_benchmark.ts";
 import { TRACES } from "./traces_benchmark.ts";
 
@@ -27,6 +28,7 @@ export const BENCHMARKS: readonly Benchmark[] = [
   INDEX,
   MERGE,
   SQL,
+  SEARCH,
   QUERY,
   METADATA,
   TRACES,

@@ -9,13 +9,18 @@ import { batchOfRows, type RowObject } from "../../shared/columns/rows.ts";
 import { type EngineOptions, openEngine } from "../../shared/engine/open_engine.ts";
 import type { Engine, Stats } from "../../shared/engine/types.ts";
 import { textOf } from "../../shared/base/bytes.ts";
+import { INLINE_DERIVER } from "../../shared/derived/deriver.ts";
+import { NO_INDEXES } from "../../shared/engine/pruning/row_index.ts";
+import { drainAll } from "../../shared/maintenance/drain_all.ts";
+import { INLINE_PARQUET_ENCODER } from "../../shared/parquet/parquet_encoder.ts";
+import { openWalConsumerAdmin } from "../../shared/wal/admin.ts";
 import { EVENTS_SCHEMA } from "../../shared/event/events.ts";
 import type { TableSchema } from "../../shared/event/schema.ts";
 import { EngineLab } from "../../shared/testing/engine_lab.ts";
 import type { SeededRandom } from "../../shared/testing/seeded_random.ts";
 import { openWalReader } from "../../shared/wal/reader.ts";
 import { HOSTS, KEYS, NAMES, REGIONS, VALUES, WORDS } from "./pruning_statements.ts";
-import { addColumns, drain, METRICS_SCHEMA, METRICS_SCHEMA_LATER } from "./sql_lab.ts";
+import { addColumns, METRICS_SCHEMA, METRICS_SCHEMA_LATER } from "./sql_lab.ts";
 
 export interface RunAnswer {
   readonly columns: readonly string[];
@@ -44,12 +49,12 @@ export class PruningLab implements AsyncDisposable {
 
   static async open(
     random: SeededRandom,
-    engine: Pick<EngineOptions, "indexes" | "probedRows">,
+    engine: Pick<EngineOptions, "indexes" | "indexMeter" | "probedRows">,
   ): Promise<PruningLab> {
     const lab = await EngineLab.open({ wal: true, engine });
     for (const [schema, then] of STAGES) {
       await append(lab, { random, schema, seal: then !== "nothing" });
-      if (then === "drain" || then === "alter") await drain(lab);
+      if (then === "drain" || then === "alter") await drainIndexed(lab);
       if (then === "alter") await addColumns(lab, METRICS_SCHEMA_LATER);
     }
     const { dir, store, catalog, files, clock, random: systemRandom } = lab;
@@ -60,8 +65,28 @@ export class PruningLab implements AsyncDisposable {
       memoryBytesMax: 512 * 2 ** 20,
       spillBytesMax: 512 * 2 ** 20,
       threads: 2,
+      indexes: NO_INDEXES,
     });
     return new PruningLab(lab, plain);
+  }
+
+  /** Removes half of the sidecars, and changes some bytes of most others. */
+  async damageSidecars(random: SeededRandom): Promise<void> {
+    const { store, dir } = this.lab;
+    for await (const { key, size } of store.list("")) {
+      if (!key.endsWith(".puffin")) continue;
+      if (random.chance(0.5)) {
+        await store.delete([key]);
+      } else if (random.chance(0.8)) {
+        const bytes = await store.get(key);
+        for (let flips = 1 + random.below(3); flips > 0; flips -= 1) {
+          // The first half is blobs, the second mostly the footer.
+          const at = random.below(random.chance(0.7) ? size >> 1 : size);
+          bytes[at] = (bytes[at] ?? 0) ^ 1 << random.below(8);
+        }
+        await Deno.writeFile(`${dir}/warehouse/${key}`, bytes);
+      }
+    }
   }
 
   withIndexes(sql: string): Promise<Outcome> {
@@ -76,6 +101,20 @@ export class PruningLab implements AsyncDisposable {
     await this.plain.close();
     await this.lab[Symbol.asyncDispose]();
   }
+}
+
+/** Drains every lane as the compactor does, sidecars included. */
+async function drainIndexed(lab: EngineLab): Promise<void> {
+  const { store, catalog, clock, random, files } = lab;
+  const root = `${lab.dir}/wal`;
+  const totals = await drainAll({
+    ...{ store, catalog, clock, random },
+    wal: openWalReader(files, root),
+    admin: openWalConsumerAdmin(files, clock, root),
+    encoder: INLINE_PARQUET_ENCODER,
+    deriver: INLINE_DERIVER,
+  });
+  assert.deepEqual(totals.failures, []);
 }
 
 async function outcomeOf(engine: Engine, sql: string): Promise<Outcome> {
@@ -129,7 +168,8 @@ function timeOf(random: SeededRandom): RowObject {
 
 function eventOf(random: SeededRandom): RowObject {
   const pick = <T>(values: readonly T[]) => values[random.below(values.length)] as T;
-  const words = Array.from({ length: random.below(6) }, () => pick(WORDS));
+  const count = random.chance(0.01) ? random.below(20_000) : random.below(6);
+  const words = Array.from({ length: count }, () => pick(WORDS));
   return {
     ...timeOf(random),
     host: pick(HOSTS),

@@ -5,6 +5,7 @@
 
 import assert from "node:assert/strict";
 import { SeededRandom } from "../../shared/testing/seeded_random.ts";
+import type { IndexMeter } from "../../shared/engine/pruning/sidecar_indexes.ts";
 import { ExactRowIndexes } from "./exact_row_indexes.ts";
 import { type Outcome, PruningLab } from "./pruning_lab.ts";
 import { StatementMaker } from "./pruning_statements.ts";
@@ -19,24 +20,57 @@ Deno.test({
     for (let seed = FIRST_SEED; seed < FIRST_SEED + SEEDS; seed += 1) {
       const random = new SeededRandom(seed);
       const indexes = new ExactRowIndexes();
-      await using lab = await PruningLab.open(random, {
-        indexes,
-        probedRows: 1 + random.below(40),
-      });
-      const make = new StatementMaker(random);
-      let answered = 0;
-      for (let i = 0; i < STATEMENTS_A_SEED; i += 1) {
-        const sql = make.statement();
-        const expected = await lab.withoutIndexes(sql);
-        const actual = await lab.withIndexes(sql);
-        assertSame(actual, expected, `seed ${seed}: ${sql}`);
-        if ("rows" in expected) answered += 1;
-      }
-      assert(answered > STATEMENTS_A_SEED * 0.9, `seed ${seed}: ${answered} answers`);
+      const probedRows = 1 + random.below(4);
+      await using lab = await PruningLab.open(random, { indexes, probedRows });
+      await compare(lab, { random, seed });
       assert(indexes.pruned > STATEMENTS_A_SEED * 0.3, `seed ${seed}: ${indexes.pruned} pruned`);
     }
   },
 });
+
+Deno.test({
+  name: "the indexes of sidecars change no answer, nor when they are gone or damaged",
+  fn: async () => {
+    for (let seed = FIRST_SEED; seed < FIRST_SEED + SEEDS; seed += 1) {
+      for (const isDamaged of [false, true]) {
+        const random = new SeededRandom(seed);
+        const counts = new Map<string, number>();
+        const indexMeter = countingMeter(counts);
+        const probedRows = 1 + random.below(4);
+        await using lab = await PruningLab.open(random, { indexMeter, probedRows });
+        if (isDamaged) await lab.damageSidecars(random);
+        await compare(lab, { random, seed });
+        const count = (name: string) => counts.get(name) ?? 0;
+        const what = `seed ${seed}: ${JSON.stringify([...counts])}`;
+        assert.equal(count("failed") + count("unavailable"), 0, what);
+        assert.equal(count("missing") + count("corrupt") > 0, isDamaged, what);
+        assert(isDamaged || count("none") + count("rows") + count("groups") > 0, what);
+      }
+    }
+  },
+});
+
+/** Random statements, with indexes and without. */
+async function compare(
+  lab: PruningLab,
+  { random, seed }: { readonly random: SeededRandom; readonly seed: number },
+): Promise<void> {
+  const make = new StatementMaker(random);
+  let answered = 0;
+  for (let i = 0; i < STATEMENTS_A_SEED; i += 1) {
+    const sql = make.statement();
+    const expected = await lab.withoutIndexes(sql);
+    assertSame(await lab.withIndexes(sql), expected, `seed ${seed}: ${sql}`);
+    if ("rows" in expected) answered += 1;
+  }
+  assert(answered > STATEMENTS_A_SEED * 0.9, `seed ${seed}: ${answered} answers`);
+}
+
+function countingMeter(counts: Map<string, number>): IndexMeter {
+  const count = (name: string) => counts.set(name, (counts.get(name) ?? 0) + 1);
+  const cache = { lookedUp() {}, held() {} };
+  return { parsed: cache, blobs: cache, answered: count, unusable: count };
+}
 
 /** A row that makes a statement fail may be left out, so only answers count. */
 function assertSame(actual: Outcome, expected: Outcome, what: string): void {

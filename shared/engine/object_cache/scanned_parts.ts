@@ -1,9 +1,11 @@
 /**
- * Which row groups of its files a plan needs: those whose times meet the table's time range. The SQL engine is told by
+ * Which row groups of its files a plan needs: those whose times meet the table's time range, and whose bounds its condition. The SQL engine is told by
  * row numbers, so that it leaves the others alone whatever it makes of the statement's own conditions. Pure.
  */
 
 import type { RowGroup } from "../../parquet/footer.ts";
+import { boundsOfRowGroup, dependsOnBounds, mayMeet } from "../pruning/column_bounds.ts";
+import { ALL } from "../pruning/predicate.ts";
 import { meets, type RowRange, type ScanPart, type TablePlan } from "../plan.ts";
 import type { FileLayout } from "./file_layout.ts";
 
@@ -11,8 +13,8 @@ import type { FileLayout } from "./file_layout.ts";
 const PARTIAL_FILES_MAX = 64;
 
 /** Whether `scannedParts` leaves the parts of a table as they are, whatever its files hold. */
-export function isSettled({ parts, range }: TablePlan): boolean {
-  return (range.minNs === undefined && range.maxNs === undefined) ||
+export function isSettled({ parts, range, condition = ALL }: TablePlan): boolean {
+  return (range.minNs === undefined && range.maxNs === undefined && !dependsOnBounds(condition)) ||
     parts.every((part) => part.origin !== "file" || part.range !== undefined);
 }
 
@@ -21,13 +23,13 @@ export function scannedParts(
   table: TablePlan,
   layoutOf: (path: string) => FileLayout,
 ): readonly ScanPart[] {
-  const { parts, range } = table;
+  const { parts } = table;
   if (isSettled(table)) return parts;
   const narrowed = parts.map((part) => {
     if (part.origin !== "file" || part.range !== undefined) return part;
     const groups = layoutOf(part.path).footer.rowGroups;
-    const first = groups.findIndex((group) => mayHold(group, range));
-    const last = groups.findLastIndex((group) => mayHold(group, range));
+    const first = groups.findIndex((group) => mayHold(group, table));
+    const last = groups.findLastIndex((group) => mayHold(group, table));
     if (first < 0) return undefined;
     return last - first + 1 === groups.length
       ? part
@@ -42,7 +44,8 @@ export function scannedParts(
   });
 }
 
-function mayHold(group: RowGroup, range: TablePlan["range"]): boolean {
+function mayHold(group: RowGroup, { range, condition = ALL }: TablePlan): boolean {
+  if (!mayMeet(condition, boundsOfRowGroup(group.columns))) return false;
   const { timestampMin: min, timestampMax: max } = group;
   if (min === undefined || max === undefined) return true;
   return meets(range, min * 1_000n, max * 1_000n + 999n);

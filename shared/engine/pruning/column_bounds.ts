@@ -43,6 +43,18 @@ export function boundsOfRowGroup(chunks: readonly ColumnChunk[]): (column: Colum
   };
 }
 
+/** Whether bounds can rule it out at all. */
+export function dependsOnBounds(predicate: Predicate<Column>): boolean {
+  switch (predicate.kind) {
+    case "and":
+      return predicate.of.some(dependsOnBounds);
+    case "or":
+      return predicate.of.every(dependsOnBounds);
+    default:
+      return predicate.kind === "compare" || predicate.kind === "starts";
+  }
+}
+
 export function mayMeet(
   predicate: Predicate<Column>,
   boundsOf: (column: Column) => ColumnBounds,

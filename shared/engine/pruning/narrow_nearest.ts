@@ -1,6 +1,5 @@
 /** A newest-first or oldest-first statement with a filter, narrowed just before it runs: see `nearest_rows.ts`. */
 
-import { ROW_GROUP_ROWS } from "../../parquet/row_groups.ts";
 import type { DataFileLease } from "../data_files.ts";
 import { type EngineConnection, EngineFault, type Relation } from "../driver.ts";
 import { newestFirst, type OrderedRequest } from "../ordered_scan.ts";
@@ -9,6 +8,7 @@ import { filePart, type Plan, type ScanPart, type TablePlan } from "../plan.ts";
 import { namedColumns, projectedColumns } from "../projection.ts";
 import { selectOfFile } from "./file_selection.ts";
 import { type NearestDeps, nearestRows } from "./nearest_rows.ts";
+import { relationSql } from "../relation.ts";
 import { overColumns, type Predicate } from "./predicate.ts";
 import { type ProbeAnswer, probeAnswer, probedDocument, probedRoot, probeSql } from "./probe.ts";
 import { type PruneDeps, prunedPlan, pruneTable, withinBounds } from "./prune_table.ts";
@@ -26,12 +26,14 @@ export interface NarrowDeps extends PruneDeps {
   /** The one that the statement will run on. */
   readonly connection: Pick<EngineConnection, "texts" | "deserialize">;
   readonly bring: DataFileLease["bring"];
-  /** Rows that the first probe may decode. Default: those of a row group. */
+  /** Rows of the first probe; default `PROBED_ROWS`. */
   readonly probedRows: number | undefined;
 }
 
+/** Finding words in so many rows takes some milliseconds, as does decoding the row group that they are in. */
+const PROBED_ROWS = 4_096;
 /** A table with fewer times the rows of a first probe is scanned at once. */
-const TABLE_ROWS_FACTOR_MIN = 4;
+const TABLE_ROWS_FACTOR_MIN = 48;
 
 /** Errors: the reason of `deps.signal`; the store's, of data files. */
 export async function narrowNearest(
@@ -40,7 +42,7 @@ export async function narrowNearest(
   deps: NarrowDeps,
 ): Promise<TablePlan> {
   const { wanted, predicate } = asked;
-  const firstRows = deps.probedRows ?? ROW_GROUP_ROWS;
+  const firstRows = deps.probedRows ?? PROBED_ROWS;
   const known = overColumns(predicate, table.schema);
   const files = withinBounds(table.files, known);
   const rows = files.reduce((sum, file) => sum + file.rows, 0);
@@ -53,6 +55,7 @@ export async function narrowNearest(
         select: selection(table, predicate, deps),
         groups: async (file) => (await deps.footer(file)).rowGroups,
         probe: prober(table, asked, deps),
+        edge: edgeFinder(table, asked, deps),
         firstRows,
         signal: deps.signal,
       },
@@ -102,6 +105,29 @@ function prober(
     } catch (error) {
       signal.throwIfAborted();
       // What is wrong with the statement it tells itself.
+      if (error instanceof EngineFault) return undefined;
+      throw error;
+    }
+  };
+}
+
+function edgeFinder(
+  table: TablePlan,
+  { wanted: { direction } }: NearestStatement,
+  { connection, bring, signal }: NarrowDeps,
+): NearestDeps["edge"] {
+  const projected = projectedColumns(table.schema, new Set(["timestamp"]));
+  const last = direction === "newest" ? "min" : "max";
+  return async (part) => {
+    const { tables: [brought] } = await bring({ tables: [{ ...table, parts: [part], projected }] });
+    if (brought === undefined) return undefined;
+    try {
+      const sql = `SELECT epoch_us(${last}("timestamp"))::VARCHAR FROM (${relationSql(brought)})`;
+      const [row] = await connection.texts(sql);
+      const text = row?.[0];
+      return text === null || text === undefined ? undefined : BigInt(text);
+    } catch (error) {
+      signal.throwIfAborted();
       if (error instanceof EngineFault) return undefined;
       throw error;
     }

@@ -24,7 +24,9 @@ export interface NearestDeps {
   readonly groups: (file: DataFile) => Promise<readonly TimedRows[]>;
   /** How many of the first `rows` rows that satisfy the filter some parts hold; undefined when that cannot be told. */
   readonly probe: (parts: readonly ScanPart[], rows: number) => Promise<ProbeAnswer | undefined>;
-  /** Rows that the first probe may have to decode; each later one takes twice as many. */
+  /** Time of the last wanted row of a part, filter or not, in Unix microseconds; undefined when that cannot be told. */
+  readonly edge: (part: ScanPart) => Promise<bigint | undefined>;
+  /** Rows of the first probe; each later one takes four times as many. */
   readonly firstRows: number;
   /** Ends the walk, with its reason. */
   readonly signal: AbortSignal;
@@ -48,7 +50,7 @@ export interface NearestRows {
 /** Share of the table that may be probed in vain. */
 const PROBED_SHARE = 1 / 16;
 /** A probe of fewer would rarely find enough. */
-const CANDIDATES_PER_ROW = 2;
+const CANDIDATES_PER_ROW = 4;
 /** Files that are looked up at the same time. */
 const AHEAD = 16;
 
@@ -59,6 +61,15 @@ interface Unit {
   readonly near: bigint;
   readonly range: RowRange;
   readonly parts: readonly ScanPart[];
+  /** Number of the row group. */
+  readonly group: number;
+}
+
+/** A unit that was cut in two because its rows are in order: the nearer ones, and those that wait for a later probe. */
+interface Cut {
+  readonly whole: Unit;
+  readonly nearer: Unit;
+  readonly farther: Unit;
 }
 
 /** undefined: the walk found no threshold, or nothing to leave out. Errors: those of `deps`. */
@@ -75,6 +86,7 @@ class Walk {
   readonly #sign: bigint;
   readonly #wanted: number;
   readonly #deps: NearestDeps;
+  readonly #isSorted: (file: DataFile) => boolean;
   /** Nearest first. */
   readonly #left: { readonly file: DataFile; readonly near: bigint }[];
   readonly #isTimed: boolean;
@@ -93,6 +105,7 @@ class Walk {
     this.#sign = direction === "newest" ? -1n : 1n;
     this.#wanted = rows;
     this.#deps = deps;
+    this.#isSorted = ({ sortOrderId }) => sortOrderId !== 0 && sortOrderId === plan.sortOrderId;
     const timed = files.flatMap((file) => {
       const near = this.#near(file.timestampNsMin, file.timestampNsMax);
       return near === undefined ? [] : [{ file, near }];
@@ -104,7 +117,8 @@ class Walk {
       const near = this.#near(delta.timestampNsMin, delta.timestampNsMax);
       const part = deltaParts[at];
       if (near === undefined || part === undefined) return [];
-      return [{ file: undefined, near, range: { first: 0, end: part.rows }, parts: [part] }];
+      const range = { first: 0, end: part.rows };
+      return [{ file: undefined, near, range, parts: [part], group: 0 }];
     });
     const rowsInAll = files.reduce((sum, file) => sum + file.rows, 0);
     this.#probedRowsLeft = Math.max(ROW_GROUP_ROWS, rowsInAll * PROBED_SHARE);
@@ -113,13 +127,13 @@ class Walk {
   async run(): Promise<NearestRows | undefined> {
     if (!this.#isTimed || this.#wanted === 0) return undefined;
     const waiting: Unit[] = [...this.#deltas];
-    for (let rows = this.#deps.firstRows;; rows *= 2) {
+    for (let rows = this.#deps.firstRows;; rows *= 4) {
       while (this.#left.length > 0 && !this.#isEnough(waiting, rows)) {
         waiting.push(...await this.#next());
       }
       // All that may count is known, and it is little.
       if (this.#left.length === 0 && !this.#isEnough(waiting, rows)) return this.#everything();
-      const batch = this.#take(waiting, rows);
+      const { batch, cut } = this.#take(waiting, rows);
       this.#probedRowsLeft -= rowsIn(batch);
       if (this.#probedRowsLeft < 0) return undefined;
       const parts = batch.flatMap((unit) => unit.parts);
@@ -127,6 +141,7 @@ class Walk {
       if (answer === undefined) return undefined;
       this.#found += answer.rows;
       this.#reach(answer.reaches);
+      if (cut !== undefined) waiting.unshift(...await this.#settle(cut));
       if (this.#found >= this.#wanted) return await this.#upToThreshold();
     }
   }
@@ -135,15 +150,43 @@ class Walk {
     return rowsIn(units) >= rows && candidatesIn(units) >= this.#wanted * CANDIDATES_PER_ROW;
   }
 
-  /** Takes units off until they are enough. */
-  #take(waiting: Unit[], rows: number): Unit[] {
-    const taken: Unit[] = [];
-    while (!this.#isEnough(taken, rows)) {
+  /** Takes units off until they are enough; the last may be cut. */
+  #take(waiting: Unit[], rows: number): { readonly batch: readonly Unit[]; readonly cut?: Cut } {
+    const batch: Unit[] = [];
+    while (!this.#isEnough(batch, rows)) {
       const unit = waiting.shift();
       if (unit === undefined) break;
-      taken.push(unit);
+      const cut = this.#cut(unit, batch, rows);
+      if (cut !== undefined) return { batch: [...batch, cut.nearer], cut };
+      batch.push(unit);
     }
-    return taken;
+    return { batch };
+  }
+
+  /** With the nearer rows of `unit` a batch is enough; undefined: it takes most of them, or their order is not known. */
+  #cut(unit: Unit, batch: readonly Unit[], rows: number): Cut | undefined {
+    const { file, range: { first, end } } = unit;
+    if (file === undefined || !this.#isSorted(file)) return undefined;
+    for (let taken = rows; taken * 2 <= end - first; taken *= 2) {
+      const ranges = [{ first, end: first + taken }, { first: first + taken, end }];
+      if (this.#sign < 0n) {
+        ranges.splice(0, 2, { first: end - taken, end }, { first, end: end - taken });
+      }
+      const [nearer, farther] = ranges.map((range) => within(unit, range));
+      if (nearer === undefined || farther === undefined) return undefined;
+      if (this.#isEnough([...batch, nearer], rows)) return { whole: unit, nearer, farther };
+    }
+    return undefined;
+  }
+
+  /** Where the cut lies in time becomes known; what is left of the unit lies beyond, or on it. */
+  async #settle({ whole, nearer, farther }: Cut): Promise<Unit[]> {
+    const selection = whole.file === undefined ? undefined : this.#selections.get(whole.file);
+    if (selection === undefined) return [];
+    const edge = await this.#deps.edge({ ...selection.whole, range: nearer.range });
+    const rest = edge === undefined ? farther : { ...farther, near: this.#sign * edge };
+    this.#units.splice(this.#units.indexOf(whole), 1, nearer, rest);
+    return rest.parts.length === 0 ? [] : [rest];
   }
 
   #reach(reaches: bigint | undefined): void {
@@ -168,8 +211,8 @@ class Walk {
     this.#selections.set(file, selection);
     if (selection.parts.length === 0) return [];
     const groups = file.splitOffsets.length <= 1 ? [] : await this.#deps.groups(file);
-    const units = groups.flatMap((group) => {
-      const { timestampMin: min, timestampMax: max, firstRow: first, rows } = group;
+    const units = groups.flatMap((timed, group): Unit[] => {
+      const { timestampMin: min, timestampMax: max, firstRow: first, rows } = timed;
       if (min === undefined || max === undefined) return [];
       const range = { first, end: first + rows };
       return [{
@@ -177,10 +220,12 @@ class Walk {
         near: this.#sign * (this.#sign < 0n ? max : min),
         range,
         parts: selection.parts.flatMap((part) => clipped(part, range) ?? []),
+        group,
       }];
     });
     if (units.length < groups.length || units.length === 0) {
-      return [{ file, near, range: { first: 0, end: file.rows }, parts: selection.parts }];
+      const range = { first: 0, end: file.rows };
+      return [{ file, near, range, parts: selection.parts, group: 0 }];
     }
     return units.sort((a, b) => a.near < b.near ? -1 : a.near > b.near ? 1 : 0);
   }
@@ -219,6 +264,11 @@ class Walk {
   }
 }
 
+/** The rows of a unit that lie in `range`. */
+function within(unit: Unit, range: RowRange): Unit {
+  return { ...unit, range, parts: unit.parts.flatMap((part) => clipped(part, range) ?? []) };
+}
+
 function rowsIn(units: readonly Unit[]): number {
   return units.reduce((sum, { range }) => sum + range.end - range.first, 0);
 }
@@ -231,8 +281,10 @@ function candidatesIn(units: readonly Unit[]): number {
 /** `units`: all of its file. */
 function rowGroupsOf({ range, rowGroupsRead }: ScanPart, units: readonly Unit[]): number {
   if (range === undefined || units.length <= 1) return rowGroupsRead;
-  return units.filter((unit) => unit.range.first < range.end && unit.range.end > range.first)
-    .length;
+  const touched = units.filter((unit) =>
+    unit.range.first < range.end && unit.range.end > range.first
+  );
+  return new Set(touched.map(({ group }) => group)).size;
 }
 
 function hull(units: readonly Unit[]): RowRange | undefined {

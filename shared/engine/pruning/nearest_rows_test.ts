@@ -12,7 +12,7 @@ const ROWS_A_FILE = 50;
 async function openLab(indexes?: RowIndexes): Promise<EngineLab> {
   const lab = await EngineLab.open({
     wal: true,
-    engine: { probedRows: 20, ...(indexes === undefined ? {} : { indexes }) },
+    engine: { probedRows: 10, ...(indexes === undefined ? {} : { indexes }) },
   });
   for (let file = 0; file < FILES; file += 1) {
     const rows = Array.from({ length: ROWS_A_FILE }, (_, i) => rowOf(file * ROWS_A_FILE + i));
@@ -64,10 +64,10 @@ Deno.test({
     await using lab = await openLab(indexes);
     // The answer is a lie, so that it shows: rows 10 to 19 and 40 to 49 of each file.
     const { rows, stats } = await lab.query(
-      "SELECT timestamp_ns FROM events WHERE contains(raw, 'x') ORDER BY timestamp DESC LIMIT 11",
+      "SELECT timestamp_ns FROM events WHERE contains(raw, 'x') ORDER BY timestamp DESC LIMIT 5",
     );
     const offsets = rows.flat().map((ns) => Number((BigInt(String(ns)) - START_NS) / 1_000n));
-    deepStrictEqual(offsets, [601, 599, 598, 597, 596, 595, 594, 593, 592, 591, 590]);
+    deepStrictEqual(offsets, [601, 599, 598, 597, 596]);
     strictEqual(asked.length, 1);
     deepStrictEqual(
       [stats.scan?.files_pruned_bloom, stats.scan?.row_groups_pruned_bloom],
@@ -87,7 +87,7 @@ Deno.test({
   name: "random files, ties and overlaps: the nearest rows of a filter are those of a whole scan",
   fn: async () => {
     const random = new SeededRandom(20_261_121);
-    await using lab = await EngineLab.open({ wal: true, engine: { probedRows: 15 } });
+    await using lab = await EngineLab.open({ wal: true, engine: { probedRows: 3 } });
     for (let file = 0; file < 10; file += 1) {
       const start = random.below(300);
       const times = Array.from({ length: 1 + random.below(60) }, () => start + random.below(80));

@@ -42,7 +42,7 @@ export async function pruneTable(
   const selections = indexes === undefined || query.kind === "all"
     ? new Map<DataFile, FileSelection>()
     : await untilAborted(lookUp(files, { plan, query }, { ...deps, indexes }), deps.signal);
-  return prunedPlan(plan, files, { selections, path: deps.path });
+  return prunedPlan({ ...plan, condition: known }, files, { selections, path: deps.path });
 }
 
 /** Those that by the bounds of their columns may hold a row that meets the predicate. */

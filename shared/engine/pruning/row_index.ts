@@ -16,3 +16,6 @@ export interface IndexCall {
   /** The statement's view of the warehouse, so that its reads are counted as its own. */
   readonly store: ReadableStore;
 }
+
+/** Reads every data file whole. */
+export const NO_INDEXES: RowIndexes = { rows: () => Promise.resolve({ kind: "all" }) };

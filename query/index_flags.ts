@@ -1,0 +1,40 @@
+/** Options of the index caches: SPEC.md section 8. */
+
+import type { OptionTable } from "../shared/config/options.ts";
+
+const BYTES_MAX = Number.MAX_SAFE_INTEGER;
+
+export const INDEX_CACHE_OPTIONS = {
+  queryParsedIndexCacheMaxBytes: {
+    kind: "integer",
+    flag: "query-parsed-index-cache-max-bytes",
+    env: "SVC_PARSED_INDEX_CACHE_MAX_BYTES",
+    placeholder: "BYTES",
+    min: 0,
+    max: BYTES_MAX,
+    help:
+      "Memory for what is known of data files' indexes: their headers and answers, 0 for none; a sixteenth of the " +
+      "memory limit, 64 MiB to 1 GiB, when not given.",
+  },
+  queryPuffinBlobCacheMaxBytes: {
+    kind: "integer",
+    flag: "query-puffin-blob-cache-max-bytes",
+    env: "SVC_PUFFIN_BLOB_CACHE_MAX_BYTES",
+    placeholder: "BYTES",
+    min: 0,
+    max: BYTES_MAX,
+    help:
+      "Memory for pieces of data files' indexes as they are stored, 0 for none; a 64th of the memory limit, 16 MiB to " +
+      "256 MiB, when not given.",
+  },
+  queryPuffinBlobCacheMaxEntries: {
+    kind: "integer",
+    flag: "query-puffin-blob-cache-max-entries",
+    env: "SVC_PUFFIN_BLOB_CACHE_MAX_ENTRIES",
+    placeholder: "N",
+    default: 128,
+    min: 1,
+    max: 10_000_000,
+    help: "Pieces that this cache keeps at most.",
+  },
+} as const satisfies OptionTable;

@@ -1,0 +1,85 @@
+/**
+ * Values by key, bounded in bytes and maybe in number, least recently used out first. For what never changes under its
+ * key: an entry is never stale. Concurrent loads of one key share one; a failed one is forgotten.
+ */
+
+export interface Weighed<T> {
+  readonly value: T;
+  /** Estimated bytes in memory. */
+  readonly bytes: number;
+}
+
+/** Who is told what a cache does. */
+export interface CacheMeter {
+  lookedUp(outcome: "hit" | "miss"): void;
+  /** Bytes that are held from now on. */
+  held(bytes: number): void;
+}
+
+export interface WeighedCacheOptions {
+  /** Default: no limit. */
+  readonly entriesMax?: number;
+  readonly meter?: CacheMeter;
+}
+
+interface Entry {
+  readonly loading: Promise<Weighed<unknown>>;
+  bytes: number;
+}
+
+export class WeighedCache {
+  readonly #bytesMax: number;
+  readonly #entriesMax: number;
+  readonly #meter: CacheMeter | undefined;
+  readonly #entries = new Map<string, Entry>();
+  #bytes = 0;
+
+  /** With 0 bytes nothing is kept. */
+  constructor(bytesMax: number, { entriesMax = Infinity, meter }: WeighedCacheOptions = {}) {
+    this.#bytesMax = bytesMax;
+    this.#entriesMax = entriesMax;
+    this.#meter = meter;
+  }
+
+  /** Bytes held, estimated. */
+  get bytes(): number {
+    return this.#bytes;
+  }
+
+  /** The value of `key`, loaded when it is not held. One key always has one type of value. */
+  async load<T>(key: string, read: () => Promise<Weighed<T>>): Promise<T> {
+    const held = this.#entries.get(key);
+    this.#meter?.lookedUp(held === undefined ? "miss" : "hit");
+    if (held !== undefined) {
+      this.#entries.delete(key);
+      this.#entries.set(key, held);
+      return (await held.loading).value as T;
+    }
+    const entry: Entry = { loading: read(), bytes: 0 };
+    this.#entries.set(key, entry);
+    try {
+      const { value, bytes } = await (entry.loading as Promise<Weighed<T>>);
+      if (this.#entries.get(key) === entry) this.#settle(key, entry, bytes);
+      return value;
+    } catch (error) {
+      if (this.#entries.get(key) === entry) this.#entries.delete(key);
+      throw error;
+    }
+  }
+
+  #settle(key: string, entry: Entry, bytes: number): void {
+    // What does not fit at all would only drive out the others.
+    if (bytes > this.#bytesMax || this.#bytesMax === 0) {
+      this.#entries.delete(key);
+      return;
+    }
+    entry.bytes = bytes;
+    this.#bytes += bytes;
+    for (const [oldest, { bytes: own }] of this.#entries) {
+      if (this.#bytes <= this.#bytesMax && this.#entries.size <= this.#entriesMax) break;
+      this.#bytes -= own;
+      this.#entries.delete(oldest);
+    }
+    this.#meter?.held(this.#bytes);
+  }
+}

@@ -1,0 +1,146 @@
+/**
+ * The indexes that lie in the sidecars of data files, with what is kept of them in memory.
+ *
+ * Parsed: footers of sidecars, headers of indexes, answers. Blobs: the pieces of indexes that lookups read. Neither is ever
+ * stale, as no data file and no sidecar changes. What is missing or damaged is counted, and its data file read whole.
+ */
+
+import { isOperatingError } from "../../base/errors.ts";
+import { type CacheMeter, WeighedCache } from "../../base/weighed_cache.ts";
+import { findRows } from "../../derived/rows/find_rows.ts";
+import type { OpenedIndex } from "../../derived/rows/indexed_file.ts";
+import type { RowQuery, RowSet } from "../../derived/rows/row_query.ts";
+import { readBlob, readSidecar, type Sidecar } from "../../derived/sidecar.ts";
+import type { TableSchema } from "../../event/schema.ts";
+import type { DataFile } from "../../iceberg/types.ts";
+import type { IndexCall, RowIndexes } from "./row_index.ts";
+
+/** Why an index was not used: there is no sidecar; it fails a check; the store does not give it; a bug. */
+export const UNUSABLE_REASONS = ["missing", "corrupt", "unavailable", "failed"] as const;
+export type UnusableReason = typeof UNUSABLE_REASONS[number];
+
+/** Who is told what indexes do. */
+export interface IndexMeter {
+  readonly parsed: CacheMeter;
+  readonly blobs: CacheMeter;
+  /** A lookup in a data file ended with this answer. */
+  answered(answer: RowSet["kind"]): void;
+  unusable(reason: UnusableReason): void;
+}
+
+/** Sizes of the caches: SPEC.md section 8. 0 bytes keep nothing. */
+export interface IndexCacheSizes {
+  readonly parsedBytesMax: number;
+  readonly blobBytesMax: number;
+  readonly blobEntriesMax: number;
+}
+
+const ALL: RowSet = { kind: "all" };
+/** What an entry takes besides its arrays. */
+const ENTRY_BYTES = 256;
+
+export class SidecarIndexes implements RowIndexes {
+  readonly #parsed: WeighedCache;
+  readonly #blobs: WeighedCache;
+  readonly #meter: IndexMeter | undefined;
+  readonly #queryKeys = new WeakMap<RowQuery, string>();
+
+  constructor(
+    { parsedBytesMax, blobBytesMax, blobEntriesMax }: IndexCacheSizes,
+    meter?: IndexMeter,
+  ) {
+    const told = (cache: CacheMeter | undefined) => cache === undefined ? {} : { meter: cache };
+    this.#parsed = new WeighedCache(parsedBytesMax, told(meter?.parsed));
+    this.#blobs = new WeighedCache(blobBytesMax, {
+      entriesMax: blobEntriesMax,
+      ...told(meter?.blobs),
+    });
+    this.#meter = meter;
+  }
+
+  async rows(file: DataFile, query: RowQuery, call: IndexCall): Promise<RowSet> {
+    try {
+      const answer = await this.#parsed.load(
+        `${file.key} ${this.#queryKey(query, call.schema)}`,
+        async () => {
+          const value = await this.#find(file, query, call);
+          return { value, bytes: ENTRY_BYTES + bytesOf(value) };
+        },
+      );
+      this.#meter?.answered(answer.kind);
+      return answer;
+    } catch (error) {
+      this.#meter?.unusable(error instanceof Unusable ? error.reason : reasonOf(error));
+      return error instanceof Unusable ? error.answer : ALL;
+    }
+  }
+
+  async #find(file: DataFile, query: RowQuery, { schema, store }: IndexCall): Promise<RowSet> {
+    const sidecar = await this.#parsed.load(`${file.key} sidecar`, async () => {
+      const value = await readSidecar(store, file);
+      return { value, bytes: ENTRY_BYTES * (1 + (value?.blobs.length ?? 0)) };
+    });
+    if (sidecar === undefined) throw new Unusable("missing", ALL);
+    let isDamaged = false;
+    const answer = await findRows(query, {
+      schema,
+      rows: file.rows,
+      blobs: sidecar.blobs,
+      read: (place, part) => this.#read(sidecar, { place, part }, store),
+      open: (place, load) => this.#open(`${file.key} ${place.offset}`, load),
+      damaged: () => isDamaged = true,
+    });
+    // Not kept, so that each statement that goes without is counted.
+    if (isDamaged) throw new Unusable("corrupt", answer);
+    return answer;
+  }
+
+  #open<T extends OpenedIndex>(key: string, load: () => Promise<T>): Promise<T> {
+    return this.#parsed.load(key, async () => {
+      const value = await load();
+      return { value, bytes: ENTRY_BYTES + value.byteLength };
+    });
+  }
+
+  #read(
+    sidecar: Sidecar,
+    { place, part }: Required<Parameters<typeof readBlob>[2]>,
+    store: IndexCall["store"],
+  ): Promise<Uint8Array> {
+    const key = `${sidecar.key} ${place.offset + part.offset} ${part.length}`;
+    return this.#blobs.load(key, async () => {
+      const value = await readBlob(store, sidecar, { place, part });
+      return { value, bytes: value.byteLength };
+    });
+  }
+
+  /** The same for the same question of the same columns; a statement asks all its files with one query. */
+  #queryKey(query: RowQuery, schema: TableSchema): string {
+    const known = this.#queryKeys.get(query);
+    if (known !== undefined) return known;
+    const ids = new Map(schema.columns.map(({ name, id }) => [name, id]));
+    const key = JSON.stringify(
+      query,
+      (member, value) => member === "column" ? ids.get(value) : value,
+    );
+    this.#queryKeys.set(query, key);
+    return key;
+  }
+}
+
+/** Carries what can be said all the same. */
+class Unusable extends Error {
+  constructor(readonly reason: UnusableReason, readonly answer: RowSet) {
+    super(`an index is ${reason}`);
+  }
+}
+
+function reasonOf(error: unknown): UnusableReason {
+  if (!isOperatingError(error)) return "failed";
+  return error.code === "corrupt" ? "corrupt" : "unavailable";
+}
+
+function bytesOf(answer: RowSet): number {
+  if (answer.kind === "rows") return answer.rows.byteLength;
+  return answer.kind === "groups" ? answer.groups.byteLength : 0;
+}

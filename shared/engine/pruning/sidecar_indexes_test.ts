@@ -1,0 +1,136 @@
+import { deepStrictEqual, ok, strictEqual } from "node:assert/strict";
+import { OperatingError } from "../../base/errors.ts";
+import { batchOfRows } from "../../columns/rows.ts";
+import { INLINE_DERIVER } from "../../derived/deriver.ts";
+import type { RowQuery } from "../../derived/rows/row_query.ts";
+import { sidecarKey } from "../../derived/sidecar.ts";
+import { EVENTS_SCHEMA } from "../../event/events.ts";
+import { RemoteStore } from "../../testing/remote_store.ts";
+import { TableLab } from "../../testing/table_lab.ts";
+import { defaultIndexCacheSizes } from "./index_cache_sizes.ts";
+import { SidecarIndexes } from "./sidecar_indexes.ts";
+
+const MIB = 1024 ** 2;
+const ROWS = 3_000;
+const LARGE = { parsedBytesMax: 64 * MIB, blobBytesMax: 16 * MIB, blobEntriesMax: 128 };
+
+/** A data file of 3,000 rows with its sidecar; row n has the word `wn`. */
+async function openLab(sizes = LARGE) {
+  await using tables = await TableLab.open();
+  const file = {
+    ...tables.newFile({ locationKey: "svc/events" }, { day: 20_000, rows: ROWS }),
+    location: "",
+  };
+  const rows = Array.from({ length: ROWS }, (_, i) => ({
+    timestamp: BigInt(i),
+    timestamp_ns: BigInt(i) * 1_000n,
+    host: `h${i % 3}`,
+    source: "s",
+    sourcetype: "t",
+    index: "main",
+    raw: `row w${i} is here`,
+    attributes: null,
+  }));
+  const sidecar = await INLINE_DERIVER.derive({
+    schema: EVENTS_SCHEMA,
+    rows: ROWS,
+    batches: [batchOfRows(EVENTS_SCHEMA, rows)],
+    text: [{ name: "raw", tokenizer: "default" }],
+    rowGroupRows: 1_000,
+  }, file);
+  const store = new RemoteStore();
+  await store.putNew(sidecarKey(file.key), sidecar);
+  const told: string[] = [];
+  const indexes = new SidecarIndexes(sizes, {
+    parsed: { lookedUp: (outcome) => told.push(`parsed ${outcome}`), held() {} },
+    blobs: { lookedUp: (outcome) => told.push(`blob ${outcome}`), held() {} },
+    answered: (answer) => told.push(answer),
+    unusable: (reason) => told.push(reason),
+  });
+  const ask = (query: RowQuery) => indexes.rows(file, query, { schema: EVENTS_SCHEMA, store });
+  return { file, store, indexes, told, ask };
+}
+
+function word(text: string): RowQuery {
+  return { kind: "terms", column: "raw", mode: "all", text };
+}
+
+Deno.test({
+  name: "SidecarIndexes tells rows, and reads nothing twice",
+  fn: async () => {
+    const { store, told, ask } = await openLab();
+    const answer = await ask(word("w1234"));
+    ok(answer.kind === "rows" && answer.rows.includes(1_234) && answer.rows.length < ROWS / 4);
+    const reads = store.reads.length;
+    strictEqual(told.at(-1), "rows");
+    strictEqual(await ask(word("w1234")), answer);
+    strictEqual(store.reads.length, reads);
+    deepStrictEqual(told.slice(-2), ["parsed hit", "rows"]);
+    deepStrictEqual(await ask(word("w1234 absent")), { kind: "none" });
+  },
+});
+
+Deno.test({
+  name: "SidecarIndexes asked by many at once reads once",
+  fn: async () => {
+    const { store, ask } = await openLab();
+    await ask(word("w1"));
+    const reads = store.reads.length;
+    const { store: other, ask: askOther } = await openLab();
+    await Promise.all(Array.from({ length: 20 }, () => askOther(word("w1"))));
+    strictEqual(other.reads.length, reads);
+  },
+});
+
+Deno.test({
+  name: "SidecarIndexes of 0 bytes answers the same",
+  fn: async () => {
+    const { ask } = await openLab();
+    const none = await openLab({ parsedBytesMax: 0, blobBytesMax: 0, blobEntriesMax: 1 });
+    for (const text of ["w77", "w77", "row", "nothing"]) {
+      deepStrictEqual(await none.ask(word(text)), await ask(word(text)));
+    }
+  },
+});
+
+Deno.test({
+  name: "SidecarIndexes goes without what is missing, damaged or out of reach, and counts it",
+  fn: async () => {
+    const all = { kind: "all" };
+    {
+      const { file, store, told, ask } = await openLab();
+      await store.delete([sidecarKey(file.key)]);
+      deepStrictEqual([await ask(word("w1")), told.at(-1)], [all, "missing"]);
+    }
+    {
+      const { store, told, ask } = await openLab();
+      store.answer = (bytes) => bytes.map((byte) => byte ^ 1);
+      deepStrictEqual([await ask(word("w1")), told.at(-1)], [all, "corrupt"]);
+      store.answer = (bytes) => bytes;
+      strictEqual((await ask(word("w1"))).kind, "rows");
+    }
+    {
+      const { store, told, ask } = await openLab();
+      store.onRead = () => {
+        throw new OperatingError("unavailable", "Cannot reach the bucket");
+      };
+      deepStrictEqual([await ask(word("w1")), told.at(-1)], [all, "unavailable"]);
+      store.onRead = () => {};
+      strictEqual((await ask(word("w1"))).kind, "rows");
+    }
+  },
+});
+
+Deno.test({
+  name: "defaultIndexCacheSizes are shares of the memory limit within SPEC.md's bounds",
+  fn: () => {
+    const sizes = (limit: number) => {
+      const { parsedBytesMax, blobBytesMax } = defaultIndexCacheSizes(limit);
+      return [parsedBytesMax / MIB, blobBytesMax / MIB];
+    };
+    deepStrictEqual(sizes(256 * MIB), [64, 16]);
+    deepStrictEqual(sizes(4_096 * MIB), [256, 64]);
+    deepStrictEqual(sizes(64 * 1024 * MIB), [1_024, 256]);
+    deepStrictEqual(sizes(Infinity), [64, 16]);
+  },
+});
