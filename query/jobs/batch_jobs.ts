@@ -17,7 +17,6 @@ import type { CallMade } from "../sql_call.ts";
 import type { SqlRequest } from "../sql_request.ts";
 import type { JobEnds } from "./job_ends.ts";
 import type { JobExecutor } from "./job_executor.ts";
-import { WAIT_LOOK_MS } from "./limits.ts";
 import type { ResultParts } from "./result_parts.ts";
 import type { TerminalWrites } from "./terminal_writes.ts";
 
@@ -75,6 +74,8 @@ export interface BatchJobsDeps {
   readonly metrics: QueryMetrics;
   readonly owner: string;
   readonly leaseMs: number;
+  /** How often a job that another server runs is looked at for those who wait. */
+  readonly lookMs: number;
 }
 
 const NOT_ACCEPTED =
@@ -131,7 +132,7 @@ export class BatchJobs implements JobDesk {
     id: string,
     { ms, signal }: { readonly ms: number; readonly signal: AbortSignal },
   ): Promise<JobRow> {
-    const { clock, ends, executor } = this.#deps;
+    const { clock, ends, executor, lookMs } = this.#deps;
     const untilMs = clock.monotonicMs() + ms;
     const over = AbortSignal.any([signal, this.#stop.signal]);
     for (;;) {
@@ -141,7 +142,7 @@ export class BatchJobs implements JobDesk {
       const leftMs = untilMs - clock.monotonicMs();
       if (!isOpen(job.status) || leftMs <= 0 || over.aborted || !ends.hasRoom) return job;
       if (isHere && executor.run(id) === undefined) continue;
-      await ends.wait(id, isHere ? leftMs : Math.min(leftMs, WAIT_LOOK_MS), over);
+      await ends.wait(id, isHere ? leftMs : Math.min(leftMs, lookMs), over);
     }
   }
 

@@ -27,6 +27,8 @@ export class JobExecutor implements AsyncDisposable {
   readonly #ended = new Set<Promise<void>>();
   readonly #loops: readonly Promise<void>[];
   #looking: Promise<void> | undefined;
+  /** Whether the last call of the store for the runs failed: an outage is told once. */
+  #isCutOff = false;
 
   constructor(deps: JobExecutorDeps) {
     this.#deps = deps;
@@ -34,7 +36,7 @@ export class JobExecutor implements AsyncDisposable {
     deps.metrics.jobsRunning.readAtScrape(() => this.#runs.size, {});
     this.#loops = [
       this.#every(deps.leaseMs / HEARTBEATS_PER_LEASE, () => this.#renew()),
-      this.#every(deps.cancelPollMs, () => this.look()),
+      this.#every(deps.cancelPollMs, () => this.#lookOnce()),
     ];
   }
 
@@ -65,9 +67,10 @@ export class JobExecutor implements AsyncDisposable {
     if (this.isStopping) run.stop("shutdown");
   }
 
-  /** Stores the progress of every run and stops those whose job has ended; looks at once for whoever asks twice. */
-  look(): Promise<void> {
-    return this.#looking ??= this.#look().finally(() => this.#looking = undefined);
+  /** A job has ended somewhere, or without an id any may have: a run that knows nothing of it looks. */
+  heard(id: string | undefined): void {
+    const run = id === undefined ? undefined : this.#runs.get(id);
+    if (id === undefined || run?.hasVerdict === false) void this.#keptUp(() => this.#lookOnce());
   }
 
   /** Stops all runs, and waits until their ends are stored or given up. */
@@ -80,6 +83,12 @@ export class JobExecutor implements AsyncDisposable {
     await this.#deps.writes[Symbol.asyncDispose]();
   }
 
+  /** One look serves all who want one meanwhile. */
+  #lookOnce(): Promise<void> {
+    return this.#looking ??= this.#look().finally(() => this.#looking = undefined);
+  }
+
+  /** Stores the progress of every run and stops those whose job has ended. */
   async #look(): Promise<void> {
     const runs = [...this.#runs.values()];
     if (runs.length === 0) return;
@@ -108,11 +117,24 @@ export class JobExecutor implements AsyncDisposable {
     for (;;) {
       await this.#clock.sleep(ms, { signal }).catch(() => {}); // Stopped while asleep.
       if (signal.aborted) return;
-      await action().catch((error) =>
-        getLogger(["svc", "query"]).warning("cannot keep up the jobs that run here: {error}", {
+      await this.#keptUp(action);
+    }
+  }
+
+  /** Never rejects. */
+  async #keptUp(action: () => Promise<void>): Promise<void> {
+    const log = getLogger(["svc", "query"]);
+    try {
+      await action();
+      if (this.#isCutOff) log.info("the job store answers again");
+      this.#isCutOff = false;
+    } catch (error) {
+      if (!this.#isCutOff) {
+        log.warning("cannot keep up the jobs that run here, which go on: {error}", {
           error: messageOf(error),
-        })
-      );
+        });
+      }
+      this.#isCutOff = true;
     }
   }
 }

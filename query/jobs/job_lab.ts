@@ -25,6 +25,7 @@ import { guardedStore } from "./guarded_store.ts";
 import { JobEnds } from "./job_ends.ts";
 import { JobExecutor } from "./job_executor.ts";
 import { JobSweeps } from "./job_sweeps.ts";
+import { WAIT_LOOK_MS } from "./limits.ts";
 import { type OpenParts, WarehouseParts } from "./result_parts.ts";
 import { TerminalWrites } from "./terminal_writes.ts";
 
@@ -127,7 +128,14 @@ export class LabServer {
       exists: () => Promise.resolve(true),
     });
     const random = new SystemRandom();
-    this.jobs = new BatchJobs({ ...shared, executor, admission, clock, random });
+    this.jobs = new BatchJobs({
+      ...shared,
+      executor,
+      admission,
+      clock,
+      random,
+      lookMs: WAIT_LOOK_MS,
+    });
   }
 
   submit(query = "SELECT n FROM t", limits: RequestedLimits = {}): Promise<string> {

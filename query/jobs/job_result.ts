@@ -31,14 +31,22 @@ export async function collectResult(
 ): Promise<CollectedResult> {
   const { rowsReturnedMax: rowsMax } = call.limits;
   const rows = new RowCollector(putPart);
+  /** Of a run that is cut short: it has no profile. */
+  let rowsTaken: number | undefined;
   for await (const chunk of running.chunks("array_lines")) {
     call.throwIfStopped();
     await rows.add(chunk, rowsMax);
     call.throwIfStopped();
+    if (rows.truncated) {
+      rowsTaken = running.progress().rows;
+      break;
+    }
   }
   call.throwIfStopped();
   const { text, parts } = await rows.finish();
-  const stats = await running.stats();
+  const stats = rowsTaken === undefined
+    ? await running.stats()
+    : { ...await running.stats(), rows_scanned: rowsTaken };
   const frame = recordsFrame({
     columns: running.columns.map((column) => column.name),
     rowCount: rows.count,

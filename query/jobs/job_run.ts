@@ -61,6 +61,7 @@ export class JobRun {
   #running: RunningQuery | undefined;
   #cost: string | undefined;
   #hasParts = false;
+  #hasVerdict = false;
   #progress: JobProgress | undefined;
 
   constructor(task: JobTask, deps: JobRunDeps) {
@@ -91,6 +92,11 @@ export class JobRun {
     return this.#progress;
   }
 
+  /** Whether the statement is over, and its end on the way into the store. */
+  get hasVerdict(): boolean {
+    return this.#hasVerdict;
+  }
+
   /** The statement is interrupted; the first cause counts. */
   stop(cause: StopCause): void {
     this.#stopped ??= cause;
@@ -104,6 +110,7 @@ export class JobRun {
     const { writes, metrics, calls } = this.#deps;
     if (!await this.#publish()) return this.#count("stopped");
     const end = await this.#execute();
+    this.#hasVerdict = true;
     metrics.jobRunSecs.observe((calls.clock.monotonicMs() - this.#startedMs) / 1000);
     if (end === undefined) return this.#count("stopped");
     this.#count(end.verdict);

@@ -31,8 +31,9 @@ export const LISTED_QUERY_LENGTH_MAX = 1_000;
 /** How long a request may wait for a job's end, and how many may; one more is answered at once. */
 export const WAIT_SECS_MAX = 30;
 export const WAITERS_MAX = 1_024;
-/** How often a job that another server runs is looked at for those who wait. */
+/** How often a job that another server runs is looked at for those who wait, and where its end is told besides. */
 export const WAIT_LOOK_MS = 500;
+export const TOLD_WAIT_LOOK_MS = 5_000;
 
 /** Jobs that one round of a sweep takes. */
 export const SWEEP_MAX = 1_000;

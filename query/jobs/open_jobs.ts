@@ -1,5 +1,6 @@
 /** The batch jobs of a running query server: store, results, executor and sweeps, from its settings. */
 
+import { getLogger } from "@logtape/logtape";
 import { isPostgresUri } from "../../shared/catalog/catalog_uri.ts";
 import { JOB_RESULTS_FOLDER } from "../../shared/catalog/job_store.ts";
 import { listenToJobEnds, openJobStore } from "../../shared/catalog/open_job_store.ts";
@@ -18,6 +19,7 @@ import { guardedStore } from "./guarded_store.ts";
 import { JobEnds } from "./job_ends.ts";
 import { JobExecutor } from "./job_executor.ts";
 import { JobSweeps } from "./job_sweeps.ts";
+import { TOLD_WAIT_LOOK_MS, WAIT_LOOK_MS } from "./limits.ts";
 import { type OpenParts, WarehouseParts } from "./result_parts.ts";
 import { TerminalWrites } from "./terminal_writes.ts";
 
@@ -77,10 +79,11 @@ export function openJobs(settings: QuerySettings, deps: OpenJobsDeps): OpenJobs 
   closing.use(
     listenToJobEnds(place, (id) => {
       ends.tell(id);
-      // Of a job that runs here, it was not this server that ended it, or it is about to notice.
-      if (id === undefined || executor.run(id) !== undefined) executor.look().catch(() => {});
+      executor.heard(id);
     }),
   );
-  const desk = new BatchJobs({ ...shared, executor, admission, clock, random });
+  const lookMs = isRemote ? TOLD_WAIT_LOOK_MS : WAIT_LOOK_MS;
+  const desk = new BatchJobs({ ...shared, executor, admission, clock, random, lookMs });
+  getLogger(["svc", "query"]).info("batch jobs of this server have the owner {owner}", { owner });
   return { desk, [Symbol.asyncDispose]: () => closing.disposeAsync() };
 }

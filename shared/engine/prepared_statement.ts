@@ -124,11 +124,11 @@ function explainedText({ sql, relations, plan }: Prepared): StatementText {
 
 /**
  * A LIMIT of this size or more makes the SQL engine scan on one thread to keep the order of rows, at less than half
- * the speed. A stream can do without: whoever takes its rows stops taking. Records cannot, because their `stats` come
- * from a run that ended by itself.
+ * the speed. A stream can do without, and a job: whoever takes its rows stops taking. Records cannot, because their
+ * `stats` come from a run that ended by itself.
  */
 function limitFor(shape: RowShape, rowsMax: number): number | undefined {
-  return shape === "objects" && rowsMax >= UNLIMITED_ROWS_MIN ? undefined : rowsMax + 1;
+  return shape !== "arrays" && rowsMax >= UNLIMITED_ROWS_MIN ? undefined : rowsMax + 1;
 }
 
 class StatementRun implements RunningQuery {

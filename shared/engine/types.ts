@@ -138,8 +138,8 @@ export interface RunningQuery extends AsyncDisposable {
   /**
    * Result rows as JSON text, a chunk at a time, produced as fast as they are taken. `arrays`: `[1,"a"],`
    * per row, with its comma, and one row past `rowsMax` at most; `array_lines`: the same with a line feed behind
-   * each comma, the only ones; `objects`: `{"a":1}` and a line feed per row, and maybe many more rows: whoever takes
-   * them stops.
+   * each comma, the only ones; `objects`: `{"a":1}` and a line feed per row. The last two may have many more rows: whoever
+   * takes them stops.
    */
   chunks(shape: RowShape): AsyncIterable<ResultChunk>;
   /** What the run did so far. */

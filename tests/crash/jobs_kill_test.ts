@@ -3,7 +3,7 @@
  * SIGCONT) at random moments, the database killed now and then, while jobs are submitted, run and cancelled. Holds when
  * at the end each job began once at most, reached one terminal state and kept it, has its own rows if that is `succeeded`,
  * and no server holds memory for any. A trigger in the database keeps the log that this is read from. Seconds of chaos:
- * `SVC_TEST_CHAOS_SECS` (default 8).
+ * `SVC_TEST_CHAOS_SECS` (default 6).
  */
 
 import assert from "node:assert/strict";
@@ -16,7 +16,7 @@ import { POSTGRES, PostgresProcess } from "../../shared/testing/postgres_process
 import { SeededRandom } from "../../shared/testing/seeded_random.ts";
 import { freePorts } from "../apps/stack.ts";
 
-const CHAOS_SECS = Number(Deno.env.get("SVC_TEST_CHAOS_SECS") ?? "8");
+const CHAOS_SECS = Number(Deno.env.get("SVC_TEST_CHAOS_SECS") ?? "6");
 const LEASE_SECS = 3;
 const READY_MS_MAX = 30_000;
 const SETTLE_MS_MAX = 60_000;
