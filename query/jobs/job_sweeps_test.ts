@@ -83,6 +83,18 @@ test("leave no file of a job that failed or was cancelled midway", async ({ lab,
   assert.deepEqual(await files(), []);
 });
 
+test("leave no file of a result that came after its job's cancellation", async ({ lab, files }) => {
+  const gate = Promise.withResolvers<void>();
+  const server = lab.server({ ...LARGE, onChunk: () => gate.promise });
+  server.fault = (call) => call === "report" ? "fail" : undefined;
+  const id = await server.submit();
+  await lab.clock.advance(0);
+  await lab.server().jobs.cancel(NAMESPACE, id);
+  gate.resolve();
+  await until(() => Promise.resolve(server.calls.includes("finish") && server.reservedBytes === 0));
+  assert.deepEqual([(await lab.job(id))?.status, await files()], ["cancelled", []]);
+});
+
 async function until(condition: () => Promise<boolean>): Promise<void> {
   for (let tries = 0; !await condition(); tries += 1) {
     assert.ok(tries < 2_000, "not within twenty seconds");
