@@ -3,6 +3,7 @@
 import assert from "node:assert/strict";
 import type { Engine, QueryRequest } from "../../shared/engine/types.ts";
 import { ENTRY_BYTES_MAX, NameCache } from "./name_lists.ts";
+import { replanned } from "../../tests/tracing/replanned_engine.ts";
 import { TraceLab } from "../../tests/tracing/trace_lab.ts";
 
 /** Counts statements that read committed rows. */
@@ -53,6 +54,20 @@ Deno.test({
     assert.deepEqual(await services(), ["fresh", "later", "table", "wal"]);
     assert.deepEqual(await names("later"), ["c"]);
     assert.equal(reads.length, 5);
+  },
+});
+
+Deno.test({
+  name: "a list that the engine answers from counts, planned to read nothing, is told",
+  async fn() {
+    await using lab = await TraceLab.open();
+    await lab.commit([{ trace: 1, span: 1, at: 1, service: "counted" }]);
+    const counted = replanned(lab.lab.engine, ({ cost }) => ({
+      cost: { ...cost, estimated_rows_processed: 0, files_to_scan: 0 },
+      servedBy: "tier1_inline",
+    }));
+    Object.assign(lab.service, { engine: counted });
+    assert.deepEqual((await lab.ok("/services")).data, ["counted"]);
   },
 });
 

@@ -4,11 +4,12 @@
  */
 
 import assert from "node:assert/strict";
-import type { Engine, PreparedQuery, QueryRequest } from "../../shared/engine/types.ts";
+import type { Engine } from "../../shared/engine/types.ts";
 import { SeededRandom } from "../../shared/testing/seeded_random.ts";
 import { V1_TRACES, V3_SUMMARIES } from "../../tests/tracing/jaeger_schemas.ts";
 import type { TimeSpan } from "./search_request.ts";
 import { windows } from "./search_traces.ts";
+import { replanned } from "../../tests/tracing/replanned_engine.ts";
 import {
   micros,
   rfc3339,
@@ -68,23 +69,9 @@ for (const way of ["at once", "in windows"] as const) {
 
 /** An engine whose plans cost three million rows more, when they cost any: what a large table's do. */
 function dear(engine: Engine): Engine {
-  const prepare = async (request: QueryRequest): Promise<PreparedQuery> => {
-    const prepared = await engine.prepare(request);
-    const { cost, tables, servedBy, defaultOrderApplied } = prepared;
+  return replanned(engine, ({ cost }) => {
     const rows = cost.estimated_rows_processed;
-    return {
-      cost: { ...cost, estimated_rows_processed: rows === 0 ? 0 : rows + 3e6 },
-      tables,
-      servedBy,
-      defaultOrderApplied,
-      explain: () => prepared.explain(),
-      turn: () => prepared.turn(),
-      run: () => prepared.run(),
-      [Symbol.asyncDispose]: () => prepared[Symbol.asyncDispose](),
-    };
-  };
-  return new Proxy(engine, {
-    get: (target, name) => name === "prepare" ? prepare : Reflect.get(target, name),
+    return { cost: { ...cost, estimated_rows_processed: rows === 0 ? 0 : rows + 3e6 } };
   });
 }
 

@@ -134,8 +134,9 @@ export class TraceCall implements AsyncDisposable {
     if (rowsPlanned > rowsPlannedMax) return undefined;
     this.#count(prepared.cost);
     const snapshotId = prepared.tables[0]?.snapshot_id ?? null;
-    // Nothing to read: a window of time that no file meets.
-    const rows = rowsPlanned === 0 ? [] : await this.#collect(prepared, options);
+    // A window of time that no file meets. What is answered from counts is planned to read nothing, too.
+    const isEmpty = rowsPlanned === 0 && prepared.servedBy === "scan";
+    const rows = isEmpty ? [] : await this.#collect(prepared, options);
     return { rows, snapshotId, rowsPlanned };
   }
 

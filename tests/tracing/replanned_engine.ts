@@ -1,0 +1,28 @@
+/** An engine whose plans say something else than they are: for tests of whoever decides by them. */
+
+import type { Engine, PreparedQuery, QueryRequest } from "../../shared/engine/types.ts";
+
+/** `engine`, with what `change` says of each prepared statement in the place of what it says itself. */
+export function replanned(
+  engine: Engine,
+  change: (prepared: PreparedQuery) => Partial<Pick<PreparedQuery, "cost" | "servedBy">>,
+): Engine {
+  const prepare = async (request: QueryRequest): Promise<PreparedQuery> => {
+    const prepared = await engine.prepare(request);
+    const { cost, tables, servedBy, defaultOrderApplied } = prepared;
+    return {
+      cost,
+      tables,
+      servedBy,
+      defaultOrderApplied,
+      explain: () => prepared.explain(),
+      turn: () => prepared.turn(),
+      run: () => prepared.run(),
+      [Symbol.asyncDispose]: () => prepared[Symbol.asyncDispose](),
+      ...change(prepared),
+    };
+  };
+  return new Proxy(engine, {
+    get: (target, name) => name === "prepare" ? prepare : Reflect.get(target, name),
+  });
+}
