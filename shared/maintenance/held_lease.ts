@@ -13,7 +13,7 @@ export interface LeaseDeps {
 }
 
 /** Free again so long after its holder was stopped. */
-export const LEASE_MS = 60_000;
+const LEASE_MS = 15_000;
 /** Renewals in that time: two may be late or fail. */
 const RENEWALS_PER_LEASE = 3;
 

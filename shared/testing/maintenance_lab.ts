@@ -44,7 +44,7 @@ const TABLE = { ident: EVENTS, schema: EVENTS_SCHEMA };
 class LabClock extends SleeplessClock {
   override sleep(ms: number, options: { signal?: AbortSignal } = {}): Promise<void> {
     const { signal } = options;
-    if (ms < 10_000 || signal === undefined || signal.aborted) return super.sleep(ms, options);
+    if (ms < 2_000 || signal === undefined || signal.aborted) return super.sleep(ms, options);
     return new Promise((_, reject) =>
       signal.addEventListener("abort", () => reject(signal.reason), { once: true })
     );
