@@ -13,6 +13,7 @@ import { SystemClock } from "../shared/os/clock.ts";
 import { DenoFileSystem } from "../shared/os/deno_file_system.ts";
 import { environment } from "../shared/os/environment.ts";
 import { SystemRandom } from "../shared/os/random.ts";
+import { INLINE_PARQUET_DECODER } from "../shared/parquet/parquet_decoder.ts";
 import { openStore } from "../shared/storage/open_store.ts";
 import type { Console } from "./console.ts";
 import { DRY_RUN_OPTION, printPlan } from "./plan_table.ts";
@@ -49,7 +50,10 @@ export async function rebuildSummaries(
   const system = { clock: new SystemClock(), random: new SystemRandom() };
   const { store } = openStore(paths.root, { files, ...system, env: environment });
   await using catalog = await openCatalog(paths.catalog, { files });
-  const deps = { store, catalog, reader: new IcebergReader(store) };
+  const deps = {
+    ...{ store, catalog, decoder: INLINE_PARQUET_DECODER },
+    reader: new IcebergReader(store),
+  };
   const ident = { namespace: settings.namespace, name: settings.table };
   const location = await catalog.metadataLocation(ident);
   if (location === undefined) {

@@ -78,6 +78,17 @@ export const OPTIONS = {
     max: 1_000_000,
     help: "Snapshots of a table that maintenance keeps; older ones expire, their rows stay.",
   },
+  aggShortScanIntervalSecs: {
+    kind: "integer",
+    flag: "agg-short-scan-interval-secs",
+    env: "SVC_AGG_SHORT_SCAN_INTERVAL_SECS",
+    placeholder: "secs",
+    default: 900,
+    min: 1,
+    max: 86_400,
+    help:
+      "How often maintenance looks for data files whose summary is missing or damaged, and makes it anew.",
+  },
   deleteTasks: {
     kind: "text",
     flag: "delete-tasks",

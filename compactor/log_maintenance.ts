@@ -25,6 +25,12 @@ export function logMaintenance(): MaintenanceObserver {
         table: nameOf(ident),
       }),
     removed: (kind, files) => log.info("removed {files} {kind} files", { kind, files }),
+    mended: (ident, { rebuilt, failed }) =>
+      log.info("made {rebuilt} sidecars of table {table} anew, {failed} could not be", {
+        table: nameOf(ident),
+        rebuilt,
+        failed,
+      }),
     retained: (ident, { outcome, files, rows }) =>
       log.info("retention of table {table}: {outcome} {files} files with {rows} rows", {
         table: nameOf(ident),

@@ -16,7 +16,7 @@ import { combineObservers } from "../shared/maintenance/drain_observer.ts";
 import { countMaintenance } from "../shared/maintenance/maintenance_metrics.ts";
 import { allTables, startMaintenanceLoop } from "../shared/maintenance/maintenance_loop.ts";
 import { combineMaintenance } from "../shared/maintenance/maintenance_observer.ts";
-import { tableSweeps } from "../shared/maintenance/table_sweeps.ts";
+import { SUMMARIES_INTERVAL_MS, tableSweeps } from "../shared/maintenance/table_sweeps.ts";
 import { EXPIRE_POLICY_DEFAULT, type ExpirePolicy } from "../shared/maintenance/expire.ts";
 import { DRAIN_GATE_DEFAULT, type DrainGate } from "../shared/maintenance/plan_drain.ts";
 import { sweepLane } from "../shared/maintenance/sweep_lane.ts";
@@ -70,6 +70,7 @@ export async function startCompactor(settings: CompactorSettings): Promise<Compa
       intervalMs: settings.intervalSecs * 1_000,
       gate: gateOf(settings),
       expire: expireOf(settings),
+      summariesIntervalMs: settings.aggShortScanIntervalSecs * 1_000,
       observers: { drain: countDrain(metrics), maintenance: countMaintenance(metrics) },
       ...(deletes === undefined ? {} : { deletes }),
     }),
@@ -100,6 +101,8 @@ export interface StartDrainOptions {
   readonly intervalMs?: number;
   readonly gate?: DrainGate;
   readonly expire?: ExpirePolicy;
+  /** Default `SUMMARIES_INTERVAL_MS`. */
+  readonly summariesIntervalMs?: number;
   readonly observers?: CompactorObservers;
   /** Without it delete tasks are left to others. */
   readonly deletes?: DeleteOptions;
@@ -111,7 +114,7 @@ export async function startDrain(
   options: StartDrainOptions = {},
 ): Promise<RunningDrain> {
   const { role = "combined", intervalMs = 1_000, gate = DRAIN_GATE_DEFAULT } = options;
-  const { expire = EXPIRE_POLICY_DEFAULT } = options;
+  const { expire = EXPIRE_POLICY_DEFAULT, summariesIntervalMs = SUMMARIES_INTERVAL_MS } = options;
   await using starting = new AsyncDisposableStack();
   const opened = starting.use(
     await openDrain(paths, {
@@ -144,7 +147,7 @@ export async function startDrain(
   );
   wake = () => loop.wake();
   if (sweeps) {
-    const tables = tableSweeps(opened.maintenance, { expire });
+    const tables = tableSweeps(opened.maintenance, { expire, summariesIntervalMs });
     starting.use(startMaintenanceLoop(opened.maintenance, tables));
   }
   const running = starting.move();

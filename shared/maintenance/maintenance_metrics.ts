@@ -81,6 +81,13 @@ export const MAINTENANCE_METRICS = {
     help: "Table snapshots expired",
     labels: TABLE,
   },
+  mended: {
+    kind: "counter",
+    name: "svc_compactor_summaries_mended_total",
+    help:
+      "Sidecars of committed files that were made anew as their summary was missing or damaged, or could not be",
+    labels: { outcome: ["rebuilt", "failed"] },
+  },
   failures: {
     kind: "counter",
     name: "svc_compactor_sweep_failures_total",
@@ -153,6 +160,10 @@ export function countMaintenance(
       if (report.outcome !== "dropped") return;
       metrics.retainedRows.add(report.rows, labelsOf(ident));
       metrics.retainedFiles.add(report.files, labelsOf(ident));
+    },
+    mended(_, { rebuilt, failed }) {
+      metrics.mended.add(rebuilt, { outcome: "rebuilt" });
+      metrics.mended.add(failed, { outcome: "failed" });
     },
     failed: (_, sweep) => metrics.failures.add(1, { sweep }),
     throttled: () => metrics.throttled.add(1, {}),

@@ -13,6 +13,8 @@ export interface MaintenanceObserver {
   expired?(ident: TableIdent, snapshots: number): void;
   removed?(kind: RemovalKind, files: number): void;
   retained?(ident: TableIdent, report: RetentionReport): void;
+  /** Sidecars were made anew, as their summaries were missing or damaged; or could not be. */
+  mended?(ident: TableIdent, sidecars: { readonly rebuilt: number; readonly failed: number }): void;
   /** A sweep of a table failed; it is tried again later and later. */
   failed?(ident: TableIdent, sweep: string, error: unknown): void;
   /** Merges wait, as rows in the WAL wait for a drain. */
@@ -34,6 +36,7 @@ export function combineMaintenance(
     expired: (ident, snapshots) => each((observer) => observer.expired?.(ident, snapshots)),
     removed: (kind, files) => each((observer) => observer.removed?.(kind, files)),
     retained: (ident, report) => each((observer) => observer.retained?.(ident, report)),
+    mended: (ident, sidecars) => each((observer) => observer.mended?.(ident, sidecars)),
     failed: (ident, sweep, error) => each((observer) => observer.failed?.(ident, sweep, error)),
     throttled: () => each((observer) => observer.throttled?.()),
     looked: (ident, table) => each((observer) => observer.looked?.(ident, table)),

@@ -9,6 +9,7 @@ import { isOperatingError } from "../base/errors.ts";
 import type { CatalogReader } from "../catalog/catalog.ts";
 import type { ColumnBatch } from "../columns/batch.ts";
 import { derive } from "../derived/derive.ts";
+import { type Deriver, INLINE_DERIVER } from "../derived/deriver.ts";
 import { sidecarKey, writeSidecar } from "../derived/sidecar.ts";
 import { summaryBlobs, type SummaryLimits } from "../derived/summary/build_summary.ts";
 import { damageOf, SUMMARY_PARTS, type SummaryPart } from "../derived/summary/check_summary.ts";
@@ -18,14 +19,17 @@ import { BUILT_IN_TABLES } from "../event/built_in_tables.ts";
 import { columnOf, type TableSchema } from "../event/schema.ts";
 import type { IcebergReader, LoadedTable } from "../iceberg/iceberg_reader.ts";
 import type { DataFile } from "../iceberg/types.ts";
-import { readParquet } from "../parquet/read_parquet.ts";
+import type { ParquetDecoder } from "../parquet/parquet_decoder.ts";
 import { ROW_GROUP_ROWS } from "../parquet/row_groups.ts";
 import type { ObjectStore } from "../storage/object_store.ts";
+import { readBatches } from "./file_run.ts";
 
 export interface RebuildDeps {
   readonly store: ObjectStore;
-  readonly reader: IcebergReader;
   readonly catalog: Pick<CatalogReader, "indexState">;
+  readonly decoder: ParquetDecoder;
+  /** Default: the caller's thread. */
+  readonly deriver?: Deriver;
 }
 
 export interface RebuildOptions {
@@ -53,7 +57,7 @@ const WIDE_BYTES_MAX = 16 * 1024 * 1024;
 
 /** Errors: the store's. */
 export async function planRebuild(
-  { store, reader }: RebuildDeps,
+  { store, reader }: Pick<RebuildDeps, "store"> & { readonly reader: IcebergReader },
   table: LoadedTable,
   { part, wide }: RebuildOptions,
 ): Promise<RebuildPlan> {
@@ -73,27 +77,31 @@ export async function planRebuild(
 
 /** Makes one sidecar anew. Errors: `corrupt` when the data file cannot be read; the store's. */
 export async function rebuildSidecar(
-  { store, catalog }: RebuildDeps,
-  { table }: RebuildPlan,
+  deps: RebuildDeps,
+  { table }: Pick<RebuildPlan, "table">,
   { file, wide }: { readonly file: DataFile; readonly wide: boolean },
 ): Promise<void> {
+  const { store, catalog } = deps;
   const { ident } = table;
   const index = BUILT_IN_TABLES.has(ident.name)
     ? undefined
     : (await catalog.indexState(ident)).index;
   const batches: ColumnBatch[] = [];
-  for await (const batch of readParquet(await store.get(file.key), file.key)) batches.push(batch);
-  const schema = schemaOf(batches, table.schema);
+  for await (const batch of readBatches(deps, table, file)) batches.push(batch);
+  const { schema } = table;
   const rows: FileRows = {
     schema,
     rows: file.rows,
-    batches: batches.map((batch) => ({ ...batch, schema })),
+    batches,
     text: index?.config.index_at_flush === false
       ? []
       : textColumnsOf(schema, index?.config.doc_mapping),
     rowGroupRows: ROW_GROUP_ROWS,
   };
-  const bytes = writeSidecar(blobsOf(rows, wide), { key: file.key, rows: file.rows });
+  const subject = { key: file.key, rows: file.rows };
+  const bytes = wide
+    ? writeSidecar(wideBlobs(rows), subject)
+    : await (deps.deriver ?? INLINE_DERIVER).derive(rows, subject);
   const key = sidecarKey(file.key);
   await store.delete([key]);
   try {
@@ -104,23 +112,12 @@ export async function rebuildSidecar(
   }
 }
 
-function blobsOf(file: FileRows, wide: boolean): Blob[] {
-  const blobs = derive(file);
-  if (!wide) return blobs;
+function wideBlobs(file: FileRows): Blob[] {
   const limits: SummaryLimits = { groupValuesMax: WIDE_VALUES_MAX, bytesMax: WIDE_BYTES_MAX };
   return [
-    ...blobs.filter(({ type }) => !SUMMARY_PARTS.has(type)),
+    ...derive(file).filter(({ type }) => !SUMMARY_PARTS.has(type)),
     ...summaryBlobs(file, limits),
   ];
-}
-
-/** The file's columns under the table's names of them, with the table's tags. */
-function schemaOf(batches: readonly ColumnBatch[], { columns, tags }: TableSchema): TableSchema {
-  const own = batches[0]?.schema.columns ?? columns;
-  return {
-    columns: own.map((column) => columns.find(({ id }) => id === column.id) ?? column),
-    tags,
-  };
 }
 
 function typedColumns({ columns, tags }: TableSchema): readonly number[] {

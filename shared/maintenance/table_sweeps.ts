@@ -7,6 +7,7 @@ import { type LeaseDeps, underLease } from "./held_lease.ts";
 import { MergeSweep, type MergeSweepDeps, type MergeSweepOptions } from "./merge_sweep.ts";
 import { applyOrphans, lookForOrphans } from "./orphans.ts";
 import { applyRetention, lookForRetention, retentionSecsOf } from "./retention.ts";
+import { SummarySweep } from "./summary_sweep.ts";
 import { sweepRemovals } from "./sweep_removals.ts";
 
 export interface TableSweep {
@@ -21,6 +22,8 @@ export interface TableSweepDeps extends MergeSweepDeps {
 }
 
 export interface TableSweepOptions {
+  /** Between two looks at the summaries of a table's files; default `SUMMARIES_INTERVAL_MS`. */
+  readonly summariesIntervalMs?: number;
   readonly expire: ExpirePolicy;
   readonly merge?: MergeSweepOptions;
 }
@@ -29,11 +32,14 @@ const MERGE_INTERVAL_MS = 5_000;
 /** SPEC.md section 6. */
 const EXPIRE_INTERVAL_MS = 60_000;
 const RETENTION_INTERVAL_MS = 60_000;
+/** SPEC.md section 8. */
+export const SUMMARIES_INTERVAL_MS = 900_000;
 const ORPHANS_INTERVAL_MS = 6 * 3_600_000;
 
 /** In the order in which they take turns: what shrinks a table comes before what merges it. */
 export function tableSweeps(deps: TableSweepDeps, options: TableSweepOptions): TableSweep[] {
   const merges = new MergeSweep(deps, options.merge);
+  const summaries = new SummarySweep(deps);
   return [
     { name: "retention", intervalMs: RETENTION_INTERVAL_MS, run: retentionTurn(deps) },
     {
@@ -50,6 +56,11 @@ export function tableSweeps(deps: TableSweepDeps, options: TableSweepOptions): T
       name: "merge",
       intervalMs: MERGE_INTERVAL_MS,
       run: (ident, signal) => merges.run(ident, signal),
+    },
+    {
+      name: "summaries",
+      intervalMs: options.summariesIntervalMs ?? SUMMARIES_INTERVAL_MS,
+      run: leased(deps, "summaries", (ident, signal) => summaries.run(ident, signal)),
     },
   ];
 }

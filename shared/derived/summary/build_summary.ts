@@ -106,9 +106,9 @@ function* partsOf(file: FileRows, valuesMax: number): Generator<Blob> {
   }
 }
 
-/** Tags first: they are asked most. */
-function groupColumns({ schema: { columns, tags } }: FileRows): Column[] {
-  const isTag = ({ name }: Column) => tags.includes(name);
+/** Tags first: they are asked most. A promoted column was promoted for being asked. */
+function groupColumns({ schema: { columns, tags, promoted = [] } }: FileRows): Column[] {
+  const isTag = ({ name }: Column) => tags.includes(name) || promoted.includes(name);
   const typed = columns.filter((column) =>
     !isTag(column) && column.type !== "string" && column.name !== "timestamp_ns"
   );

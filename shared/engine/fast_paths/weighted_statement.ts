@@ -83,6 +83,7 @@ class Rewriting {
   readonly #table: TreeNode;
   /** By lower-cased name. */
   readonly #columns: ReadonlyMap<string, Column>;
+  /** Names of text columns whose values are counted. */
   readonly #tags: ReadonlySet<string>;
   readonly #aliases: ReadonlySet<string>;
   readonly #used = new Map<number, Column>();
@@ -97,7 +98,7 @@ class Rewriting {
     this.#root = root;
     this.#table = table;
     this.#columns = new Map(schema.columns.map((column) => [column.name.toLowerCase(), column]));
-    this.#tags = new Set(schema.tags);
+    this.#tags = new Set([...schema.tags, ...schema.promoted ?? []]);
     this.#aliases = new Set(
       nodesAt(root, "select_list").map((item) => textAt(item, "alias").toLowerCase())
         .filter((alias) => alias !== ""),

@@ -1,0 +1,89 @@
+/** What the census finds and mends, that it looks at a file once, and when it tries again. */
+
+import assert from "node:assert/strict";
+import { sidecarKey } from "../derived/sidecar.ts";
+import { IcebergReader } from "../iceberg/iceberg_reader.ts";
+import type { DataFile } from "../iceberg/types.ts";
+import { INLINE_PARQUET_DECODER } from "../parquet/parquet_decoder.ts";
+import { EngineLab, type EventFields } from "../testing/engine_lab.ts";
+import { FakeClock } from "../testing/fake_clock.ts";
+import { SummarySweep } from "./summary_sweep.ts";
+
+const EVENTS = { namespace: "svc", name: "events" };
+const GROUPS = "SELECT host, count(*) FROM events GROUP BY host ORDER BY host";
+const MINUTE_MS = 60_000;
+
+function rows(first: number): EventFields[] {
+  return Array.from({ length: 6 }, (_, n) => ({
+    ns: 1_790_000_000_000_000_000n + BigInt(first + n) * 1_000_000n,
+    host: `h${n % 2}`,
+  }));
+}
+
+function sweepOf(lab: EngineLab) {
+  const { store, catalog } = lab;
+  const clock = new FakeClock();
+  const mended: { rebuilt: number; failed: number }[] = [];
+  const sweep = new SummarySweep({
+    ...{ store, catalog, clock, decoder: INLINE_PARQUET_DECODER },
+    observer: { mended: (_, sidecars) => void mended.push(sidecars) },
+  });
+  const run = async () => {
+    mended.length = 0;
+    const more = await sweep.run(EVENTS, new AbortController().signal);
+    return { more, mended: [...mended] };
+  };
+  return { clock, run };
+}
+
+async function filesOf({ store, catalog }: EngineLab): Promise<readonly DataFile[]> {
+  const location = await catalog.metadataLocation(EVENTS);
+  assert(location !== undefined);
+  const reader = new IcebergReader(store);
+  const table = await reader.loadTable(EVENTS, location);
+  return (await reader.selectFiles(table, { minNs: undefined, maxNs: undefined })).files;
+}
+
+async function replace({ store }: EngineLab, key: string, bytes: Uint8Array): Promise<void> {
+  await store.delete([key]);
+  await store.putNew(key, bytes);
+}
+
+Deno.test("SummarySweep makes missing and damaged summaries anew, once, a bounded number in a turn", async () => {
+  await using lab = await EngineLab.open();
+  const { run } = sweepOf(lab);
+  assert.deepEqual(await run(), { more: false, mended: [] });
+  for (let n = 0; n < 20; n += 1) await lab.commit(rows(100 * n), { derived: n < 2 });
+  const [first] = await filesOf(lab);
+  assert(first !== undefined);
+  const key = sidecarKey(first.key);
+  const bytes = await lab.store.get(key);
+  await replace(lab, key, bytes.map((byte, at) => at === 60 ? byte ^ 1 : byte));
+  assert.deepEqual(await run(), { more: true, mended: [{ rebuilt: 16, failed: 0 }] });
+  assert.deepEqual(await run(), { more: false, mended: [{ rebuilt: 3, failed: 0 }] });
+  assert.deepEqual(await run(), { more: false, mended: [] });
+  const { texts, stats } = await lab.query(GROUPS);
+  assert.deepEqual([texts, stats.served_by], [['["h0",60]', '["h1",60]'], "tier1_inline"]);
+});
+
+Deno.test("SummarySweep tries a file that cannot be read after 15 min, 1 h and 4 h, and then no more", async () => {
+  await using lab = await EngineLab.open();
+  const { clock, run } = sweepOf(lab);
+  await lab.commit(rows(0), { derived: true });
+  await lab.commit(rows(100));
+  const broken = (await filesOf(lab))[1];
+  assert(broken !== undefined);
+  await replace(lab, broken.key, new Uint8Array(broken.byteLength));
+  const failed = { more: false, mended: [{ rebuilt: 0, failed: 1 }] };
+  const quiet = { more: false, mended: [] };
+  for (const pauseMs of [0, 15 * MINUTE_MS, 60 * MINUTE_MS, 240 * MINUTE_MS]) {
+    if (pauseMs > 0) {
+      await clock.advance(pauseMs - 1);
+      assert.deepEqual(await run(), quiet, `${pauseMs} ms`);
+      await clock.advance(1);
+    }
+    assert.deepEqual(await run(), failed, `${pauseMs} ms`);
+  }
+  await clock.advance(10_000 * MINUTE_MS);
+  assert.deepEqual(await run(), quiet);
+});
