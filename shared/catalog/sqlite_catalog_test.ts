@@ -54,6 +54,8 @@ Deno.test({
         "svc_index_epochs",
         "svc_index_templates",
         "svc_indexes",
+        "svc_leases",
+        "svc_removals",
         "svc_table_schemas",
         "svc_wal_claims",
         "svc_wal_consumed",
