@@ -58,7 +58,10 @@ export class JobExecutor implements AsyncDisposable {
   start(task: JobTask): void {
     const run = new JobRun(task, this.#deps);
     this.#runs.set(task.id, run);
-    const ended = run.run().finally(() => {
+    const ended = run.run().catch((error) => {
+      // A bug. Its lease runs out: the job is failed by that.
+      getLogger(["svc", "query"]).error("job {id} was given up: {error}", { id: task.id, error });
+    }).finally(() => {
       this.#runs.delete(task.id);
       this.#ended.delete(ended);
       this.#deps.ends.tell(task.id);

@@ -40,5 +40,5 @@ export const SWEEP_MAX = 1_000;
 export const EXPIRE_EVERY_MS = 60_000;
 /** Files of results whose job is gone, as after a crash. */
 export const LEFTOVERS_EVERY_MS = 3_600_000;
-/** Younger ones may be of a job that has not ended. */
-export const LEFTOVER_AGE_MS_MIN = JOB_TTL_MS;
+/** Younger ones may be of a job that has not ended, or that another job store knows. */
+export const LEFTOVER_AGE_MS_MIN = 2 * JOB_TTL_MS;

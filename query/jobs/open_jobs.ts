@@ -43,7 +43,7 @@ export function openJobs(settings: QuerySettings, deps: OpenJobsDeps): OpenJobs 
   const owner = uuidV4(random);
   const leaseMs = settings.jobsOwnerLeaseSecs * 1000;
   const closing = new AsyncDisposableStack();
-  const store = closing.use(guardedStore({ open: () => openJobStore(place), metrics }));
+  const store = closing.use(guardedStore({ open: () => openJobStore(place, { files }), metrics }));
   const namespace = settings.tenantNamespace;
   const openParts = (): Promise<OpenParts> => {
     const { store } = openStore(

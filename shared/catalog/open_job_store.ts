@@ -1,7 +1,11 @@
 /** Opens the job store of a place: the absolute path of a SQLite file, or a PostgreSQL URI. */
 
+import { dirname } from "node:path";
 import { DatabaseSync } from "node:sqlite";
+import { messageOf, OperatingError } from "../base/errors.ts";
 import type { Clock } from "../os/clock.ts";
+import { ensureDirectory } from "../os/durable_directory.ts";
+import type { FileSystem } from "../os/file_system.ts";
 import { isPostgresUri } from "./catalog_uri.ts";
 import { JOB_TABLES } from "./job_schema.ts";
 import type { JobStore } from "./job_store.ts";
@@ -31,9 +35,12 @@ export async function openJobStore(
   options: {
     /** SQLite's; default: the machine's. PostgreSQL has its own. */
     readonly clock?: Clock;
+    /** Makes the file's folder when it is missing; without it the folder must exist. */
+    readonly files?: FileSystem;
   } = {},
 ): Promise<JobStore> {
   if (isPostgresUri(place)) return await openInPostgres(place);
+  if (options.files !== undefined) await makeFolder(options.files, dirname(place));
   await guard(`open ${NOUN} ${place}`, () => {
     const db = new DatabaseSync(place, { timeout: BUSY_TIMEOUT_MS });
     try {
@@ -45,6 +52,19 @@ export async function openJobStore(
   });
   const database = new SqliteDatabase(place, { busyTimeoutMs: BUSY_TIMEOUT_MS, noun: NOUN });
   return new SqlJobStore(database, sqliteDialect(options.clock));
+}
+
+async function makeFolder(files: FileSystem, path: string): Promise<void> {
+  try {
+    await ensureDirectory(files, path);
+  } catch (cause) {
+    throw new OperatingError(
+      "permission_denied",
+      `Cannot make the folder ${path} for batch jobs: ${messageOf(cause)}; make it, or name a ` +
+        `database with ${JOBS_OPTION}`,
+      { cause },
+    );
+  }
 }
 
 async function openInPostgres(uri: string): Promise<JobStore> {
