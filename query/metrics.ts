@@ -1,6 +1,7 @@
 /** Metrics of the query server. Names in SPEC.md keep its words; the rest follow them. */
 
 import { UNAUTHENTICATED_REASONS } from "../shared/auth/bearer_tokens.ts";
+import type { ServedBy } from "../shared/engine/types.ts";
 import { type BuildInfo, createMetrics, type Metrics } from "../shared/metrics/metrics.ts";
 import { DURATION_SECS_BUCKETS, type MetricTable, ROWS_BUCKETS } from "../shared/metrics/table.ts";
 import { ADMISSION_METRICS } from "./admission_metrics.ts";
@@ -16,6 +17,16 @@ export type Outcome = typeof OUTCOMES[number];
 
 export const ENDPOINTS = ["sql", "sql_local", "sql_explain", ...TRACE_ENDPOINTS] as const;
 export type Endpoint = typeof ENDPOINTS[number];
+
+/** `ServedBy`, each with its series from the start. */
+export const SERVED_BY = [
+  "scan",
+  "tier1_inline",
+  "tier1_wide",
+  "tier1_windowed_agg",
+  "materialized",
+  "sketch",
+] as const satisfies readonly ServedBy[];
 
 /** Why a caller could not be known: the reasons of a 401, and of the 503 while the issuer is away. */
 export const AUTH_FAILURES = [...UNAUTHENTICATED_REASONS, "issuer_unavailable"] as const;
@@ -52,6 +63,12 @@ export const METRICS = {
     kind: "counter",
     name: "svc_query_default_order_applied_total",
     help: "Bare SELECTs that were ordered newest-first",
+  },
+  served: {
+    kind: "counter",
+    name: "svc_query_served_total",
+    help: "Statements that were run, by what answers them: stats.served_by",
+    labels: { served_by: SERVED_BY },
   },
   breakerTrips: {
     kind: "counter",

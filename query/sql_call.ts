@@ -186,6 +186,7 @@ export class SqlCall implements AsyncDisposable {
     if (this.prepared.defaultOrderApplied) {
       this.#service.metrics.defaultOrderApplied.at({}).add(1);
     }
+    this.#service.metrics.served.at({ served_by: this.prepared.servedBy }).add(1);
     return await this.#hold(await this.prepared.run());
   }
 

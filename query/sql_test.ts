@@ -62,6 +62,7 @@ Deno.test({
       await (await server.post(SQL, { query: "SELECT 1", format })).text();
     }
     assert.deepEqual(server.engine.requests.map(({ fastPaths }) => fastPaths), [true, false]);
+    assert.equal(await server.metric('svc_query_served_total{served_by="scan"}'), 2);
   },
 });
 

@@ -89,9 +89,10 @@ export async function fastPath(
 
 function servedBy(
   { minutes }: WeightedStatement,
-  { filesWithout, cutDays }: WeightedPlan,
+  { filesWithout, cutDays, isWide }: WeightedPlan,
 ): ServedBy {
   if (filesWithout > 0) return "materialized";
+  if (isWide) return "tier1_wide";
   return minutes || cutDays > 0 ? "tier1_windowed_agg" : "tier1_inline";
 }
 

@@ -114,6 +114,25 @@ Deno.test("stats are about what was read: nothing, the cut minutes, files withou
   assert.equal((await lab.query(groups, { fastPaths: false })).stats.rows_scanned, 118);
 });
 
+Deno.test("a column with more values in the table than a file's summary holds is answered, and called wide", async () => {
+  await using lab = await EngineLab.open();
+  const count = 2_500;
+  for (let file = 0; file < 2; file += 1) {
+    const own = rows(count).map((row, n) => ({ ...row, host: `host-${file * count + n}` }));
+    await lab.commit(own, { derived: true });
+  }
+  const { texts, stats } = await lab.query(
+    "SELECT host, count(*) FROM events GROUP BY host ORDER BY host DESC LIMIT 2",
+  );
+  assert.deepEqual([texts, stats.served_by, stats.rows_scanned], [
+    ['["host-999",1]', '["host-998",1]'],
+    "tier1_wide",
+    0,
+  ]);
+  const { rows: [row] } = await lab.query("SELECT count(DISTINCT host) FROM events");
+  assert.deepEqual(row, [2 * count]);
+});
+
 Deno.test("a warm answer reads no sidecar; a table with other files reads only theirs", async () => {
   await using lab = await EngineLab.open();
   const sql = "SELECT host, count(*) FROM events GROUP BY host ORDER BY host";

@@ -14,6 +14,7 @@ import {
   partsOfKey,
   sumOfCells,
 } from "../../derived/summary/cells.ts";
+import { GROUP_VALUES_MAX } from "../../derived/summary/build_summary.ts";
 import { type MeasuredCells, sumOfMeasures } from "../../derived/summary/measured_cells.ts";
 import { type Column, columnOf } from "../../event/schema.ts";
 import { decodeSingleValue } from "../../iceberg/single_value.ts";
@@ -41,6 +42,8 @@ export interface WeightedPlan {
   readonly filesWithout: number;
   /** Days of which only some rows are in the range. */
   readonly cutDays: number;
+  /** The table has more values of one of the columns than a file's summary usually holds. */
+  readonly isWide: boolean;
 }
 
 export interface WeightedSource {
@@ -111,6 +114,8 @@ class Planning {
       own: this.#own,
       filesWithout: this.#filesWithout,
       cutDays: days.filter(({ isCut }) => isCut).length,
+      // NULL has a place among them.
+      isWide: rows.columns.some(({ values }) => values.length > GROUP_VALUES_MAX + 1),
     };
   }
 
