@@ -36,7 +36,8 @@ export const DAY_NS = BigInt(Date.UTC(2026, 10, 20)) * 1_000_000n;
 const NS_PER_SEC = 1_000_000_000n;
 const SECS_PER_DAY = 86_400;
 
-const NO_WAL: WalReader = {
+/** A WAL without lanes. */
+export const NO_WAL: WalReader = {
   lanes: () => Promise.resolve([]),
   list: () => Promise.resolve([]),
   open: () => Promise.reject(new Error("there is no WAL")),

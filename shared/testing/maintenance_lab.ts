@@ -7,7 +7,9 @@ import { dirname, join } from "node:path";
 import { parquetReadObjects } from "hyparquet";
 import { compressors } from "hyparquet-compressors";
 import type { Catalog } from "../catalog/catalog.ts";
+import type { DeleteLedger } from "../catalog/delete_ledger.ts";
 import { SqliteDatabase } from "../catalog/sql_database.ts";
+import { SqlDeleteLedger } from "../catalog/sql_delete_ledger.ts";
 import {
   type MaintenanceCatalog,
   sqlMaintenanceCatalog,
@@ -20,12 +22,17 @@ import { EVENTS_SCHEMA } from "../event/events.ts";
 import { commitAppend, ensureTable } from "../iceberg/commit_append.ts";
 import { IcebergReader, type LoadedTable } from "../iceberg/iceberg_reader.ts";
 import type { DataFile } from "../iceberg/types.ts";
+import type { RowMatcher } from "../engine/row_matcher.ts";
 import { DataFileWriter } from "../maintenance/data_file_writer.ts";
+import type { DeleteTaskDeps } from "../maintenance/delete_task.ts";
+import { fitTo } from "../maintenance/fit_schema.ts";
 import type { MaintenanceObserver } from "../maintenance/maintenance_observer.ts";
 import type { TableSweepDeps } from "../maintenance/table_sweeps.ts";
+import { DenoFileSystem } from "../os/deno_file_system.ts";
 import { INLINE_PARQUET_DECODER } from "../parquet/parquet_decoder.ts";
 import { INLINE_PARQUET_ENCODER } from "../parquet/parquet_encoder.ts";
 import { MemoryStore } from "../storage/memory_store.ts";
+import { NO_WAL } from "./delete_lab.ts";
 import { SeededRandom } from "./seeded_random.ts";
 import { SleeplessClock } from "./sleepless_clock.ts";
 import { ALL_TIME, EVENTS } from "./table_lab.ts";
@@ -40,7 +47,7 @@ export type LabGate = (call: string) => void;
 
 const TABLE = { ident: EVENTS, schema: EVENTS_SCHEMA };
 
-/** Back-offs pass at once; the longer waits of lease renewals never do. */
+/** Back-offs pass at once; the longer waits of renewals never do. */
 class LabClock extends SleeplessClock {
   override sleep(ms: number, options: { signal?: AbortSignal } = {}): Promise<void> {
     const { signal } = options;
@@ -55,6 +62,7 @@ export class MaintenanceLab implements AsyncDisposable {
   readonly clock: LabClock;
   readonly catalog: Catalog;
   readonly kept: MaintenanceCatalog;
+  readonly ledger: DeleteLedger;
   readonly random: SeededRandom;
   readonly store: MemoryStore;
   readonly #reader: IcebergReader;
@@ -65,26 +73,29 @@ export class MaintenanceLab implements AsyncDisposable {
   private constructor(
     seed: number,
     readonly folder: string,
-    parts: { clock: LabClock; catalog: Catalog; kept: MaintenanceCatalog },
+    parts: { clock: LabClock; catalog: Catalog; kept: MaintenanceCatalog; ledger: DeleteLedger },
   ) {
     this.clock = parts.clock;
     this.catalog = parts.catalog;
     this.kept = parts.kept;
+    this.ledger = parts.ledger;
     this.random = new SeededRandom(seed);
     this.store = new MemoryStore(`file://${folder}/warehouse`, () => this.clock.nowMs());
     this.#reader = new IcebergReader(this.store);
     this.#opened.use(parts.catalog);
     this.#opened.use(parts.kept);
+    this.#opened.use(parts.ledger);
   }
 
   static async open(seed: number): Promise<MaintenanceLab> {
     const folder = await Deno.makeTempDir({ prefix: "svc-maintenance-lab-" });
     const path = join(folder, "catalog.db");
-    const catalog = await openSqliteCatalog({ path });
-    const database = new SqliteDatabase(path, { busyTimeoutMs: 2_000 });
     const clock = new LabClock();
-    const kept = sqlMaintenanceCatalog(database, sqliteDialect(clock));
-    return new MaintenanceLab(seed, folder, { clock, catalog, kept });
+    const catalog = await openSqliteCatalog({ path, clock });
+    const open = () => new SqliteDatabase(path, { busyTimeoutMs: 2_000 });
+    const kept = sqlMaintenanceCatalog(open(), sqliteDialect(clock));
+    const ledger = new SqlDeleteLedger(open(), sqliteDialect(clock));
+    return new MaintenanceLab(seed, folder, { clock, catalog, kept, ledger });
   }
 
   /** What one process works with; `gate` sees its calls. */
@@ -109,11 +120,32 @@ export class MaintenanceLab implements AsyncDisposable {
     };
   }
 
+  /** What one executor of delete tasks works with; `deps` are its others. */
+  deleteDeps(
+    deps: TableSweepDeps,
+    options: { readonly gate?: LabGate; readonly matcher: RowMatcher },
+  ): DeleteTaskDeps {
+    const { gate = () => {}, matcher } = options;
+    const { observer: _, ...others } = deps;
+    return {
+      ...others,
+      reader: deps.reader ?? this.#reader,
+      ledger: gated(this.ledger, gate),
+      wal: NO_WAL,
+      matcher: () => Promise.resolve(matcher),
+      files: new DenoFileSystem(),
+      scratchDir: () => Promise.resolve(this.folder),
+      claimant: "lab",
+      policy: { retryMs: 0 },
+    };
+  }
+
   /** Commits `rows` as a drain does, in files of at most `inputBytesMax`. */
   async append(rows: readonly LabRow[], deps = this.deps(), inputBytesMax = 1e9): Promise<void> {
     const table = await ensureTable(deps, TABLE);
     const writer = new DataFileWriter(deps, table, { inputBytesMax });
-    await writer.add(batchOfRows(EVENTS_SCHEMA, rows.map(eventOf)));
+    const fit = fitTo(table.schema, EVENTS_SCHEMA.columns);
+    await writer.add(fit(batchOfRows(EVENTS_SCHEMA, rows.map(eventOf))));
     const files = await writer.finish();
     this.#segments += 1;
     const consumed = [`segment-${this.#segments}`];

@@ -1,6 +1,6 @@
 /**
  * The life of a table as a seeded simulation against a plain map in memory: appends, late rows, merges planned on what is
- * old by then, retention, expiry, removals, orphan sweeps, clocks that jump, and processes that end before or after any
+ * old by then, delete tasks, a promoted attribute, retention, expiry, removals, orphan sweeps, clocks that jump, and processes that end before or after any
  * call to the store or the catalog. After each step the table has the model's rows, every file that a snapshot names is there,
  * and so are those that a statement may still read.
  *
@@ -12,6 +12,13 @@ import { withSidecars } from "../../shared/derived/sidecar.ts";
 import { type LabRow, MaintenanceLab } from "../../shared/testing/maintenance_lab.ts";
 import { EVENTS } from "../../shared/testing/table_lab.ts";
 import { readForeign } from "./foreign_reader.ts";
+import { rowsOf } from "../../shared/columns/rows.ts";
+import type { RowMatcher } from "../../shared/engine/row_matcher.ts";
+import { parsePromotion } from "../../shared/event/promoted.ts";
+import { sweepDeleteTasks } from "../../shared/maintenance/delete_loop.ts";
+import { applyMigration } from "../../shared/maintenance/migrate.ts";
+import { readParquet } from "../../shared/parquet/read_parquet.ts";
+import { numbersIn } from "../../shared/testing/delete_lab.ts";
 import { applyExpire } from "../../shared/maintenance/expire.ts";
 import { applyMerge, lookForMerges, type MergePlan } from "../../shared/maintenance/merge.ts";
 import { applyOrphans, lookForOrphans } from "../../shared/maintenance/orphans.ts";
@@ -33,6 +40,24 @@ const RETENTION_SECS = 2 * DAY_SECS;
 const POLICY = { ...MERGE_POLICY_DEFAULT, fanIn: 3, depthMax: 4, taskFilesMax: 12 };
 const FULL_INPUT_BYTES = 3_000;
 
+/** Rows whose number leaves a task's residue are deleted by it: its predicate is that residue. */
+const MODULUS = 13;
+const PROMOTED = parsePromotion("n:long");
+
+/** Says what goes without the SQL engine, whose predicates `delete_task_test.ts` covers. */
+const MATCHER: RowMatcher = {
+  async match({ path, rows }, { predicate }) {
+    const store = { get: (file: string) => Deno.readFile(file) };
+    const numbers = await numbersIn(store, path);
+    assert.equal(numbers.length, rows);
+    const gone = new Set(
+      numbers.flatMap((number, at) => number % MODULUS === Number(predicate) ? [at] : []),
+    );
+    return { count: gone.size, has: (row) => gone.has(row) };
+  },
+  [Symbol.asyncDispose]: () => Promise.resolve(),
+};
+
 class Crash extends Error {}
 
 /** A statement that began with a snapshot and reads its files as long as it may. */
@@ -47,6 +72,8 @@ class Simulation {
   #statements: Statement[] = [];
   #stale: MergePlan | undefined;
   #numbers = 0;
+  /** Delete tasks that have not ended, and the rows that they name. */
+  readonly #tasks = new Map<string, number>();
 
   constructor(readonly lab: MaintenanceLab) {}
 
@@ -64,6 +91,9 @@ class Simulation {
       ["stale merge", () => this.#staleMerge()],
       ["merge", () => this.#merge()],
       ["merge", () => this.#merge()],
+      ["delete", () => this.#delete()],
+      ["delete", () => this.#delete()],
+      ["promote", async () => void await applyMigration(this.#deps(), EVENTS, [PROMOTED])],
       ["retention", () => this.#retention()],
       ["expire", () => this.#expire()],
       ["removals", async () => void await sweepRemovals(this.#deps(), EVENTS)],
@@ -145,6 +175,70 @@ class Simulation {
     }
   }
 
+  /** Accepts a task, perhaps, and looks after all that are due; what became of them is in the ledger. */
+  async #delete(): Promise<void> {
+    const { lab } = this;
+    if (lab.random.float() < 0.6) await this.#submit();
+    let calls = 0;
+    const crashAt = lab.random.float() < 0.4 ? Math.floor(lab.random.float() * 40) : Infinity;
+    const gate = () => {
+      calls += 1;
+      if (calls > crashAt) throw new Crash("the process ended");
+    };
+    try {
+      await sweepDeleteTasks(lab.deleteDeps(lab.deps({ gate }), { gate, matcher: MATCHER }));
+    } finally {
+      for (const [taskId, residue] of this.#tasks) await this.#settleTask(taskId, residue);
+    }
+    // A sweep tells its attempts' errors to the ledger alone.
+    if (calls > crashAt) throw new Crash("the process ended");
+  }
+
+  async #submit(): Promise<void> {
+    const { lab } = this;
+    const residue = Math.floor(lab.random.float() * MODULUS);
+    const taskId = `task-${this.#numbers}-${this.#tasks.size}-${residue}-${lab.clock.nowMs()}`;
+    const table = await lab.table();
+    const task = await lab.ledger.submit({
+      taskId,
+      ident: EVENTS,
+      tableUuid: table?.uuid,
+      epoch: 0,
+      predicate: String(residue),
+      startNs: undefined,
+      endNs: undefined,
+    }, 100);
+    if (task !== undefined) this.#tasks.set(taskId, residue);
+  }
+
+  /** A task that is done took out every such row and no other; one that is not, none. */
+  async #settleTask(taskId: string, residue: number): Promise<void> {
+    const task = await this.lab.ledger.find(EVENTS.namespace, taskId);
+    assert.ok(task !== undefined);
+    if (task.endedMs === undefined) return;
+    this.#tasks.delete(taskId);
+    if (task.status !== "done") return;
+    const gone = [...this.model.keys()].filter((number) => number % MODULUS === residue);
+    assert.equal(task.rowsDeleted, gone.length, "each row is counted once");
+    for (const number of gone) this.model.delete(number);
+  }
+
+  /** Where a row has the promoted attribute's column, it is the attribute. */
+  async #checkPromoted(): Promise<void> {
+    for (const { key } of await this.lab.files()) {
+      for await (const batch of readParquet(await this.lab.store.get(key), key)) {
+        for (const row of rowsOf(batch)) {
+          const value = row[PROMOTED.name] ?? null;
+          const number = BigInt(String(row["raw"]));
+          assert.ok(
+            value === null || value === number && number % 5n !== 0n,
+            `${number}: ${value}`,
+          );
+        }
+      }
+    }
+  }
+
   async #retention(): Promise<void> {
     const horizonNs = this.lab.clock.nowNs() - BigInt(RETENTION_SECS) * 1_000_000_000n;
     try {
@@ -220,6 +314,7 @@ class Simulation {
     if (orphans !== undefined) await applyOrphans(deps, orphans);
     await this.check();
     await this.#checkNothingElse();
+    await this.#checkPromoted();
   }
 
   async #checkNothingElse(): Promise<void> {
@@ -265,7 +360,17 @@ Deno.test({
       }
     }
     for (
-      const step of ["append", "late", "merge", "stale merge", "retention", "expire", "orphans"]
+      const step of [
+        "append",
+        "late",
+        "merge",
+        "stale merge",
+        "delete",
+        "promote",
+        "retention",
+        "expire",
+        "orphans",
+      ]
     ) {
       assert.ok(taken.has(step), `${step} was taken`);
       assert.ok(taken.has(`${step} crashed`), `${step} crashed once`);
