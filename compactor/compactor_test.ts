@@ -105,12 +105,17 @@ Deno.test({
   name: "deleteOptionsOf leaves delete tasks alone for each word that says no",
   fn() {
     const optionsFor = (value: string) =>
-      deleteOptionsOf({ deleteTasks: value, scratchDir: "scratch", dataDir: "/d" });
+      deleteOptionsOf({
+        deleteTasks: value,
+        deleteGraceSecs: 7,
+        scratchDir: "scratch",
+        dataDir: "/d",
+      });
     for (const word of ["0", "off", "false", "no", "OFF", "No"]) {
       assert.equal(optionsFor(word), undefined, word);
     }
     for (const word of ["1", "on", "true", "yes"]) {
-      assert.deepEqual(optionsFor(word), { scratchDir: "/d/scratch" }, word);
+      assert.deepEqual(optionsFor(word), { scratchDir: "/d/scratch", graceMs: 7_000 }, word);
     }
   },
 });

@@ -13,11 +13,19 @@ import type { DeleteObserver } from "../shared/maintenance/delete_task.ts";
 import { type OpenDeletes, openDeletes } from "../shared/maintenance/open_deletes.ts";
 import { DenoFileSystem } from "../shared/os/deno_file_system.ts";
 import type { CompactorSettings } from "./flags.ts";
-import { type CompactorPaths, type OpenDrain, openDrain } from "./open_drain.ts";
+import {
+  type CompactorPaths,
+  compactorPaths,
+  mirrorPrefixOf,
+  type OpenDrain,
+  openDrain,
+} from "./open_drain.ts";
 
 export interface DeleteOptions {
   /** Absolute. */
   readonly scratchDir: string;
+  /** How long after its acceptance a task asks the mirror of the WAL what waits there. */
+  readonly graceMs: number;
   readonly observer?: DeleteObserver;
 }
 
@@ -25,12 +33,13 @@ const OFF: ReadonlySet<string> = new Set(["0", "off", "false", "no"]);
 
 /** undefined: `SVC_DELETE_TASKS` leaves them to `svc delete-sweep`. */
 export function deleteOptionsOf(
-  settings: Pick<CompactorSettings, "deleteTasks" | "scratchDir" | "dataDir">,
+  settings: Pick<CompactorSettings, "deleteTasks" | "deleteGraceSecs" | "scratchDir" | "dataDir">,
   observer?: DeleteObserver,
 ): DeleteOptions | undefined {
   if (OFF.has(settings.deleteTasks.toLowerCase())) return undefined;
   const scratchDir = belowDataDir(settings, settings.scratchDir);
-  return { scratchDir, ...(observer === undefined ? {} : { observer }) };
+  const graceMs = settings.deleteGraceSecs * 1_000;
+  return { scratchDir, graceMs, ...(observer === undefined ? {} : { observer }) };
 }
 
 /** Starts the loop; it and what it stands on are closed with the returned disposable. Errors: the catalog's. */
@@ -65,10 +74,18 @@ export async function deleteOnce(
   }
 }
 
+/** Where `svc delete-sweep` works: the WAL here, and its mirror where there is one. Errors: `invalid_argument`. */
+export function deleteSweepPaths(
+  settings: Parameters<typeof compactorPaths>[0] & Parameters<typeof mirrorPrefixOf>[0],
+): CompactorPaths {
+  const mirrorPrefix = mirrorPrefixOf(settings);
+  return { ...compactorPaths(settings), ...(mirrorPrefix === "" ? {} : { mirrorPrefix }) };
+}
+
 /** For `svc delete-sweep`: what the loop stands on, without the loop. Errors: the catalog's. */
 export async function openDeleteSweep(
   paths: CompactorPaths,
-  options: Pick<DeleteOptions, "scratchDir">,
+  options: Pick<DeleteOptions, "scratchDir" | "graceMs">,
 ): Promise<OpenDeletes> {
   await using opening = new AsyncDisposableStack();
   const drain = opening.use(await openDrain(paths, {}));
@@ -80,9 +97,11 @@ export async function openDeleteSweep(
 function openCompactorDeletes(
   paths: CompactorPaths,
   { deps }: OpenDrain,
-  { scratchDir, observer }: DeleteOptions,
+  { scratchDir, graceMs, observer }: DeleteOptions,
 ): Promise<OpenDeletes> {
+  const prefix = paths.mirror?.prefix ?? paths.mirrorPrefix;
   return openDeletes({
+    ...(prefix === undefined ? {} : { mirror: { prefix, graceMs } }),
     drain: deps,
     files: new DenoFileSystem(),
     catalogPlace: paths.catalog,

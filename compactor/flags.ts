@@ -98,6 +98,18 @@ export const OPTIONS = {
     help:
       "Whether maintenance carries delete tasks out; 0, off, false or no leave them to svc delete-sweep --apply.",
   },
+  deleteGraceSecs: {
+    kind: "integer",
+    flag: "delete-grace-secs",
+    env: "SVC_DELETE_GRACE_SECS",
+    placeholder: "secs",
+    default: 30,
+    min: 0,
+    max: 86_400,
+    help:
+      "Where the WAL is mirrored, a delete task begins no earlier than this after its acceptance: by then rows of other " +
+      "machines that it is about are in the mirror, where it sees them.",
+  },
   scratchDir: {
     kind: "text",
     flag: "scratch-dir",

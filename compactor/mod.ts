@@ -1,7 +1,12 @@
 /** The compactor: the only door for `main.ts`, `cli/` and tests. */
 
 export { type CompactorSettings, OPTIONS } from "./flags.ts";
-export { type DeleteOptions, deleteOptionsOf, openDeleteSweep } from "./delete_tasks.ts";
+export {
+  type DeleteOptions,
+  deleteOptionsOf,
+  deleteSweepPaths,
+  openDeleteSweep,
+} from "./delete_tasks.ts";
 export { type CompactorObservers, type CompactorPaths, compactorPaths } from "./open_drain.ts";
 export { runOnce, summaryLine } from "./run_once.ts";
 export {

@@ -1,7 +1,7 @@
 /** `svc delete-sweep`: carries out the pending delete tasks of one index. SPEC.md sections 1 and 3.2. */
 
 import {
-  compactorPaths,
+  deleteSweepPaths,
   openDeleteSweep,
   OPTIONS as COMPACTOR_OPTIONS,
 } from "../../compactor/mod.ts";
@@ -21,7 +21,8 @@ import { defineCommand } from "../command.ts";
 import type { Console } from "../console.ts";
 import { APPLY_OPTION, printPlan } from "../plan_table.ts";
 
-const { dataDir, wal, warehouse, warehouseUrl, catalogUri, scratchDir } = COMPACTOR_OPTIONS;
+const { dataDir, wal, warehouse, warehouseUrl, catalogUri } = COMPACTOR_OPTIONS;
+const { catalogClaim, walMirrorPrefix, deleteGraceSecs, scratchDir } = COMPACTOR_OPTIONS;
 
 const OPTIONS = {
   index: {
@@ -44,6 +45,16 @@ const OPTIONS = {
   warehouse,
   warehouseUrl,
   catalogUri,
+  catalogClaim: {
+    ...catalogClaim,
+    help:
+      "The mirror of the WAL in the warehouse is what compactors drain: wait for what is there.",
+  },
+  walMirrorPrefix: {
+    ...walMirrorPrefix,
+    help: "Where the mirror is in the warehouse; as of the compactor.",
+  },
+  deleteGraceSecs,
   scratchDir,
 } as const satisfies OptionTable;
 
@@ -56,8 +67,9 @@ export const command = defineCommand({
     using end = listenForEnd();
     const stopping = new AbortController();
     end.requested.then(() => stopping.abort(new OperatingError("cancelled", "asked to end")));
-    await using sweep = await openDeleteSweep(compactorPaths(settings), {
+    await using sweep = await openDeleteSweep(deleteSweepPaths(settings), {
       scratchDir: belowDataDir(settings, settings.scratchDir),
+      graceMs: settings.deleteGraceSecs * 1_000,
     });
     const { deps } = sweep;
     const tasks = (await deps.ledger.list(settings.namespace, LISTED_MAX))
@@ -96,8 +108,8 @@ async function planned(
   signal: AbortSignal,
 ): Promise<Planned> {
   const none = { task, files: 0, rewritten: 0, rows: 0, bytesFreed: 0 };
-  const { wal, catalog, claims } = deps;
-  const looking = { wal, catalog, ...(claims === undefined ? {} : { claims }) };
+  const { wal, catalog, mirror } = deps;
+  const looking = { wal, catalog, ...(mirror === undefined ? {} : { mirror }) };
   if (!await areRowsCommitted(looking, task)) return { ...none, action: "wait for the WAL" };
   try {
     const planner = new DeletePlanner({ ...deps, matcher: await deps.matcher() }, task);

@@ -21,6 +21,7 @@ const OPTIONS = {
       "Also drain the WAL into tables, every second, in this process. Without it only segments are written.",
   },
   deleteTasks: COMPACTOR_OPTIONS.deleteTasks,
+  deleteGraceSecs: COMPACTOR_OPTIONS.deleteGraceSecs,
   scratchDir: COMPACTOR_OPTIONS.scratchDir,
 } as const satisfies OptionTable;
 

@@ -14,20 +14,24 @@ import { type LaneId, tenantOf } from "../event/tenant.ts";
 import type { SegmentInfo, WalReader } from "../wal/types.ts";
 
 export interface DeleteWaitDeps {
-  /** The WAL that is drained to the tables: beside this process, or the mirror. */
+  /** The WAL beside this process. */
   readonly wal: WalReader;
   readonly catalog: Pick<CatalogReader, "consumedOf">;
   /** Without it nothing is recorded: for who only looks. */
   readonly ledger?: Pick<DeleteLedger, "awaitSegments">;
-  /** Set where `wal` is the mirror. */
-  readonly claims?: Pick<WalClaims, "states">;
+  /** Where ingest servers mirror their WALs to: some of those may be on other machines. */
+  readonly mirror?: DeleteMirror;
 }
 
-/**
- * A mirror shows a segment once it is sealed and uploaded: five seconds and an upload after its last row, unless the
- * uploads lag. A task waits this long before it asks the mirror what there is.
- */
-export const MIRROR_GRACE_MS = 60_000;
+export interface DeleteMirror {
+  readonly wal: WalReader;
+  readonly claims: Pick<WalClaims, "states">;
+  /**
+   * It shows a segment once that is sealed and uploaded: some seconds after its last row, unless uploads lag. A task waits
+   * so long before it asks what there is.
+   */
+  readonly graceMs: number;
+}
 
 /** Whether every row that the task is about is in the table by now. Errors: the WAL's and the catalog's. */
 export async function areRowsCommitted(deps: DeleteWaitDeps, task: DeleteTask): Promise<boolean> {
@@ -35,27 +39,25 @@ export async function areRowsCommitted(deps: DeleteWaitDeps, task: DeleteTask): 
   const lane: LaneId = { tenant: tenantOf(ident.namespace), index: ident.name };
   let { awaited } = task;
   if (awaited === undefined) {
-    if (deps.claims !== undefined && task.ageMs < MIRROR_GRACE_MS) return false;
+    if (task.ageMs < (deps.mirror?.graceMs ?? 0)) return false;
     const found = await segmentsWithRows(deps, lane);
     awaited = await deps.ledger?.awaitSegments(taskId, found) ?? found;
   }
   if (awaited.length === 0) return true;
   const wanted = new Set(awaited);
   // In this order: what leaves the list in between was consumed, and is.
-  const listed = (await deps.wal.list(lane, ["active", "sealed"]))
+  const listed = (await waitingSegments(deps, lane))
     .map(({ name }) => name).filter((name) => wanted.has(name));
   if (listed.length === 0) return true;
   const consumed = await deps.catalog.consumedOf(listed);
-  const states = await deps.claims?.states(listed);
+  const states = await deps.mirror?.claims.states(listed);
   return listed.every((name) => consumed.has(name) || states?.get(name)?.isQuarantined === true);
 }
 
 /** Segments of the lane that may hold rows and that no table holds. */
-async function segmentsWithRows(
-  { wal, catalog }: DeleteWaitDeps,
-  lane: LaneId,
-): Promise<string[]> {
-  const listed = await wal.list(lane, ["active", "sealed"]);
+async function segmentsWithRows(deps: DeleteWaitDeps, lane: LaneId): Promise<string[]> {
+  const { wal, catalog } = deps;
+  const listed = await waitingSegments(deps, lane);
   const consumed = await catalog.consumedOf(listed.map(({ name }) => name));
   const names: string[] = [];
   for (const segment of listed) {
@@ -65,6 +67,19 @@ async function segmentsWithRows(
     names.push(segment.name);
   }
   return names;
+}
+
+/** Here and in the mirror, each once. */
+async function waitingSegments(
+  { wal, mirror }: DeleteWaitDeps,
+  lane: LaneId,
+): Promise<readonly SegmentInfo[]> {
+  const states = ["active", "sealed"] as const;
+  const own = await wal.list(lane, states);
+  if (mirror === undefined) return own;
+  const names = new Set(own.map(({ name }) => name));
+  const mirrored = await mirror.wal.list(lane, states);
+  return [...own, ...mirrored.filter(({ name }) => !names.has(name))];
 }
 
 async function hasRows(wal: WalReader, { lane, name }: SegmentInfo): Promise<boolean> {

@@ -7,7 +7,7 @@ import { encodeBatch } from "../columns/ipc.ts";
 import type { LaneId } from "../event/tenant.ts";
 import { batchOf, DrainLab, EVENTS_LANE } from "../testing/drain_lab.ts";
 import type { SegmentInfo, SegmentState, WalReader } from "../wal/types.ts";
-import { areRowsCommitted, type DeleteWaitDeps, MIRROR_GRACE_MS } from "./delete_wait.ts";
+import { areRowsCommitted, type DeleteMirror } from "./delete_wait.ts";
 import { applyDrain, lookAtLane } from "./drain.ts";
 import { DRAIN_GATE_OPEN } from "./plan_drain.ts";
 import { sweepLane } from "./sweep_lane.ts";
@@ -62,9 +62,10 @@ Deno.test({
   name: "a delete task of a mirror asks late, and passes over what is quarantined",
   async fn() {
     const ledger = new Awaited();
-    const wal = fakeWal([["a", "sealed"], ["b", "sealed"]], { rows: 1 });
+    const wal = fakeWal([["a", "sealed"], ["c", "active"]], { rows: 1 });
+    const elsewhere = fakeWal([["a", "sealed"], ["b", "sealed"]], { rows: 1 });
     let quarantined: readonly string[] = [];
-    const claims: DeleteWaitDeps["claims"] = {
+    const claims: DeleteMirror["claims"] = {
       states: (names) =>
         Promise.resolve(
           new Map(names.map((name) => [name, {
@@ -74,14 +75,15 @@ Deno.test({
           }])),
         ),
     };
-    const deps = { ...NOTHING, wal, ledger, claims };
-    assert.equal(await areRowsCommitted(deps, ledger.task({ ageMs: MIRROR_GRACE_MS - 1 })), false);
+    const graceMs = 30_000;
+    const deps = { ...NOTHING, wal, ledger, mirror: { wal: elsewhere, claims, graceMs } };
+    assert.equal(await areRowsCommitted(deps, ledger.task({ ageMs: graceMs - 1 })), false);
     assert.equal(ledger.names, undefined);
-    assert.equal(await areRowsCommitted(deps, ledger.task({ ageMs: MIRROR_GRACE_MS })), false);
-    assert.deepEqual(ledger.names, ["a", "b"]);
-    quarantined = ["a"];
+    assert.equal(await areRowsCommitted(deps, ledger.task({ ageMs: graceMs })), false);
+    assert.deepEqual(ledger.names, ["a", "c", "b"], "here and in the mirror, each once");
+    quarantined = ["a", "c"];
     assert.equal(await areRowsCommitted(deps, ledger.task()), false);
-    quarantined = ["a", "b"];
+    quarantined = ["a", "b", "c"];
     assert.equal(await areRowsCommitted(deps, ledger.task()), true);
   },
 });

@@ -1,11 +1,13 @@
 /** Opens what delete tasks are carried out with, for a process that may load the SQL engine's library. */
 
 import { openDeleteLedger } from "../catalog/open_delete_ledger.ts";
+import { openWalClaims } from "../catalog/open_wal_claims.ts";
 import { LateResource } from "../base/late_resource.ts";
 import { openRowMatcher, type RowMatcher } from "../engine/row_matcher.ts";
 import { IcebergReader } from "../iceberg/iceberg_reader.ts";
 import type { FileSystem } from "../os/file_system.ts";
 import { uuidV4 } from "../os/random.ts";
+import { openMirrorWalReader } from "../wal/mirror/mirror_wal_reader.ts";
 import type { DeleteObserver, DeleteTaskDeps } from "./delete_task.ts";
 import type { DrainDeps } from "./drain.ts";
 import { openScratchFolder } from "./scratch_folder.ts";
@@ -18,6 +20,8 @@ export interface OpenDeletesOptions {
   /** Absolute; made when a task needs it. */
   readonly scratchParent: string;
   readonly observer?: DeleteObserver;
+  /** Where ingest servers mirror their WALs to, below the warehouse. */
+  readonly mirror?: { readonly prefix: string; readonly graceMs: number };
 }
 
 export interface OpenDeletes extends AsyncDisposable {
@@ -29,7 +33,7 @@ const MATCHER_BYTES_MAX = 256 * 1024 * 1024;
 
 /** Nothing of the SQL engine is loaded before the first task. Errors: the catalog's. */
 export async function openDeletes(options: OpenDeletesOptions): Promise<OpenDeletes> {
-  const { drain, files, scratchParent, observer } = options;
+  const { drain, files, scratchParent, observer, mirror } = options;
   await using opening = new AsyncDisposableStack();
   const ledger = opening.use(await openDeleteLedger(options.catalogPlace, { files }));
   const scratch = opening.use(
@@ -56,7 +60,14 @@ export async function openDeletes(options: OpenDeletesOptions): Promise<OpenDele
     files,
     scratchDir: async () => (await scratch.get()).path,
     claimant: claiming?.claimant ?? `compactor ${uuidV4(drain.random)}`,
-    ...(claiming === undefined ? {} : { claims: claiming.claims }),
+    ...(mirror === undefined ? {} : {
+      mirror: {
+        wal: openMirrorWalReader(drain.store, mirror.prefix),
+        claims: claiming?.claims ??
+          opening.use(await openWalClaims(options.catalogPlace, { files })),
+        graceMs: mirror.graceMs,
+      },
+    }),
     ...(observer === undefined ? {} : { observer }),
   };
   const opened = opening.move();

@@ -17,7 +17,7 @@ Deno.test({
     await using stack = await Stack.start({
       catalogUri: await postgres.newDatabase(),
       warehouseUrl: "s3://warehouse/lake",
-      env: s3.environment,
+      env: { ...s3.environment, SVC_DELETE_GRACE_SECS: "3" },
       rollAgeSecs: 1,
     });
 
@@ -42,6 +42,12 @@ Deno.test({
     await stack.kill("query");
     await stack.ensure("query");
     assert.deepEqual((await stack.sql(COUNT)).rows, [[4, 4]], "with an empty cache");
+    const task = await deleteRows(stack, "raw IN ('second', 'fourth')");
+    assert.deepEqual([task.status, task.rows_deleted], ["done", 2], JSON.stringify(task));
+    assert.deepEqual((await stack.sql("SELECT raw FROM events ORDER BY raw")).rows, [
+      ["first"],
+      ["third"],
+    ]);
     s3.faultOf = () => ({ status: 500, code: "InternalError" });
     await stack.kill("query");
 
@@ -50,6 +56,26 @@ Deno.test({
     }
   },
 });
+
+interface TaskRecord {
+  readonly task_id: string;
+  readonly status: string;
+  readonly rows_deleted: number;
+  readonly ended_at?: string;
+}
+
+/** Submits a delete task and waits for its end; the record then. */
+async function deleteRows(stack: Stack, predicate: string): Promise<TaskRecord> {
+  const url = `${stack.queryUrl}/api/v1/delete-tasks`;
+  const body = JSON.stringify({ index_id: "events", predicate_sql: predicate });
+  let task: TaskRecord = await (await fetch(url, { method: "POST", body })).json();
+  const deadline = Date.now() + 60_000;
+  while (task.ended_at === undefined && Date.now() < deadline) {
+    await new Promise((resolve) => setTimeout(resolve, 200));
+    task = await (await fetch(`${url}/${task.task_id}`)).json();
+  }
+  return task;
+}
 
 Deno.test({
   name: "A role says what is wrong with its object store, and ends or answers 503",
