@@ -11,6 +11,11 @@ export const TEXT_MADE_MAX = 65_536;
  * match aside; more fails the statement.
  */
 export const TEXT_REPLACED_MAX = 1_048_576;
+/** Words that one call of `match_terms` and its like looks for, and their characters together; more are refused. */
+export const WORDS_MAX = 256;
+export const WORDS_LENGTH_MAX = 8_192;
+/** Characters of a text that is cut into words because those looked for are no literal; longer ones fail the statement. */
+export const TEXT_CUT_MAX = 8_192;
 /** Elements of a list that an expression is applied to: it may make a list as long for each of them. */
 export const LIST_MAPPED_MAX = 4_096;
 /** Elements that one call of `flatten` makes; more fails the statement. */

@@ -60,6 +60,12 @@ export function textOfTree(
   return connection.deserialize(JSON.stringify(document));
 }
 
+/** The document with another query as its one statement. */
+export function withRoot(document: TreeNode, root: TreeNode): TreeNode {
+  const [statement] = nodesAt(document, "statements");
+  return { ...document, statements: [{ ...statement, node: root }] };
+}
+
 const EXPLAIN = /^\s*EXPLAIN\s+(?=(?:SELECT|WITH|FROM|VALUES|TABLE|\()\b|\()/i;
 
 /** Depth of nesting of a JSON text, without building it. */

@@ -13,6 +13,7 @@ import { inCallersText } from "./error_place.ts";
 import { type FastPath, fastPath } from "./fast_paths/fast_path.ts";
 import type { TableAnswers } from "./fast_paths/table_answers.ts";
 import { renameFunctions } from "./functions/dialect.ts";
+import { exchangeMatchCalls } from "./functions/match_calls.ts";
 import { gate, type TableReference } from "./gate.ts";
 import type { HotCall } from "./hot_caches/hot_call.ts";
 import { generatedRows } from "./generated_rows.ts";
@@ -24,7 +25,7 @@ import {
   orderedRequest,
   wantsNoOrder,
 } from "./ordered_scan.ts";
-import { parse, type Statement, textOfTree } from "./parse.ts";
+import { parse, type Statement, textOfTree, withRoot } from "./parse.ts";
 import type { Plan, TablePlan } from "./plan.ts";
 import { type PlanSource, planTables } from "./plan_tables.ts";
 import { namedColumns, projectedColumns } from "./projection.ts";
@@ -39,7 +40,7 @@ import { ALL, type Predicate } from "./pruning/predicate.ts";
 import { tablePredicates } from "./pruning/table_predicates.ts";
 import { untilAborted } from "./until_aborted.ts";
 import { type BoundsConnection, timeBounds } from "./time_bounds.ts";
-import { nodesAt, type TreeNode, walk } from "./syntax_tree.ts";
+import { type TreeNode, walk } from "./syntax_tree.ts";
 import type { Cost, QueryRequest, ScanOrdering, ServedBy } from "./types.ts";
 
 export interface PrepareDeps extends PlanSource {
@@ -159,7 +160,12 @@ export async function prepareStatement(
       );
     };
     const ordered = "aside" in fast ? await scanned() : withParts(tables, fast);
-    const sql = rewritten || isChanged
+    // Last: before, they are read as what was asked.
+    const exchanged = await exchangeMatchCalls(
+      statement.root,
+      (select) => textOfTree(known, withRoot(statement.document, select)),
+    );
+    const sql = rewritten || isChanged || exchanged
       ? await textOfTree(known, statement.document)
       : statement.sql;
     deadline.check();
@@ -223,12 +229,6 @@ function withParts(
     plan: { tables: tables.map((table) => ({ ...table, parts, projected })) },
     ordering: unordered({ projected }),
   };
-}
-
-/** The document with another query as its one statement. */
-function withRoot(document: TreeNode, root: TreeNode): TreeNode {
-  const statements = nodesAt(document, "statements").map((one) => ({ ...one, node: root }));
-  return { ...document, statements };
 }
 
 function disposeAll({ leases }: { readonly leases: readonly Disposable[] }): void {

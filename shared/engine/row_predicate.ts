@@ -12,8 +12,9 @@ import { isOperatingError, OperatingError } from "../base/errors.ts";
 import { AGGREGATE_FUNCTIONS } from "./allowed_functions.ts";
 import type { EngineConnection } from "./driver.ts";
 import { renameFunctions } from "./functions/dialect.ts";
+import { exchangeMatchCalls } from "./functions/match_calls.ts";
 import { gate } from "./gate.ts";
-import { parse, type Statement, textOfTree } from "./parse.ts";
+import { parse, type Statement, textOfTree, withRoot } from "./parse.ts";
 import { quoteName } from "./statement_text.ts";
 import { listAt, nodeAt, nodesAt, textAt, type TreeNode, walk } from "./syntax_tree.ts";
 
@@ -62,6 +63,8 @@ export async function parsePredicate(
   checkExpression(where, text);
   renameFunctions(statement.root);
   gate(statement.root, text);
+  // A predicate has no columns of its own whose names could change.
+  await exchangeMatchCalls(statement.root, () => Promise.resolve(""));
   const textOf = (root: Partial<TreeNode>) =>
     textOfTree(connection, withRoot(statement.document, { ...statement.root, ...root }));
   return {
@@ -209,11 +212,6 @@ function placeOf(node: TreeNode, text: PredicateText): string {
 
 function columnReference(name: string): TreeNode {
   return { class: "COLUMN_REF", type: "COLUMN_REF", alias: "", column_names: [name] };
-}
-
-function withRoot(document: TreeNode, root: TreeNode): TreeNode {
-  const [statement] = nodesAt(document, "statements");
-  return { ...document, statements: [{ ...statement, node: root }] };
 }
 
 function refused(why: string): OperatingError {

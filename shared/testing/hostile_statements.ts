@@ -672,7 +672,11 @@ export const HOSTILE: Readonly<Record<string, readonly HostileCase[]>> = {
     ],
     ["harmless", "SELECT match_terms(raw, '''); ATTACH ''$DIR/x'' --') FROM events"],
     ["harmless", "SELECT match_prefix(raw, chr(0) || '(?{.*}%_\\') FROM events"],
-    ["harmless", "SELECT match_phrase(repeat('a ', 30000), repeat('a ', 30000))"],
+    ["statement_failed", "SELECT match_phrase(repeat('a ', 30000), repeat('a ', 30000))"],
+    [
+      "harmless",
+      "SELECT bool_or(match_phrase(repeat('a ', 30000) || range, 'a a b')) FROM range(300)",
+    ],
     ["unknown_table", "SELECT * FROM distinct_values('host', '$OTHER.events')"],
     ["unknown_table", "SELECT * FROM distinct_values('host', '../$OTHER/events')"],
     ["unknown_table", "SELECT * FROM last_values('../../../$OTHER/events')"],

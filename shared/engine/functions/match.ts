@@ -2,13 +2,30 @@
  * `match_terms` (also `match`), `match_any`, `match_phrase`, `match_prefix`: SPEC.md 4.2, by the words of
  * `shared/event/tokenize.ts`.
  *
- * A text becomes its tokens with one space before, between and behind them: a phrase is in it when its own such text
- * is. Most rows never get there: first the folded text must contain the term at all, which a literal term makes as
- * cheap as ILIKE. NULL in gives NULL out; a text without a term matches nothing.
+ * Almost always the words are a literal. Then `match_calls.ts` exchanges the call for what these words need, out of the
+ * pieces in the second half of this file: patterns that the SQL engine compiles once and that never cut a text into words.
+ *
+ * The macros here are for words that differ from row to row. There a text becomes its tokens with one space before,
+ * between and behind them: a phrase is in it when its own such text is. Cutting is slow, and the SQL engine cannot be
+ * interrupted within 2048 rows of it, so that longer texts are refused. NULL in gives NULL out; a text without a term
+ * matches nothing.
  */
 
-const FOLDED = `CREATE MACRO match_folded(x) AS
-  CASE WHEN strlen(x) = length(x) THEN lower(x) ELSE lower(nfc_normalize(x)) END`;
+import { TEXT_CUT_MAX } from "../limits.ts";
+
+/**
+ * Letters of which any text is in NFC: none is changed by it, none is joined to the one before it. Blocks of the world's
+ * larger scripts, without their marks; a test looks at each letter.
+ */
+export const SURELY_NFC = String.raw`\x{0}-\x{2ff}\x{375}-\x{37d}\x{37f}-\x{386}\x{388}-\x{482}` +
+  String.raw`\x{48a}-\x{52f}\x{2002}-\x{20cf}\x{2100}-\x{2125}\x{2127}-\x{2129}\x{212c}-\x{2328}` +
+  String
+    .raw`\x{232b}-\x{2adb}\x{3000}-\x{3029}\x{3030}-\x{3098}\x{309b}-\x{9fff}\x{ac00}-\x{d7a3}` +
+  String.raw`\x{ff00}-\x{ffef}\x{1f000}-\x{1faff}`;
+
+const FOLDED = `CREATE MACRO match_folded(x) AS CASE
+  WHEN strlen(x) = length(x) OR NOT regexp_matches(x, '[^${SURELY_NFC}]') THEN lower(x)
+  ELSE lower(nfc_normalize(x)) END`;
 
 const IDEOGRAPH = String.raw`([\p{Han}\p{Hiragana}\p{Katakana}])`;
 const BETWEEN = String.raw`[^\p{L}\p{N}\p{M}_]+`;
@@ -20,8 +37,12 @@ const SPACED = `CREATE MACRO match_spaced(x) AS
       system.main.regexp_replace(match_folded(x), '${IDEOGRAPH}', ' \\1 ', 'g') END || ' ',
     '${BETWEEN}', ' ', 'g')`;
 
+const CUT = `CREATE MACRO match_cut(x) AS match_spaced(CASE WHEN length(x) > ${TEXT_CUT_MAX}
+  THEN error('match_terms and its like take texts and words of up to ${TEXT_CUT_MAX} characters ' ||
+    'where the words are no literal: write them as one') ELSE x END)`;
+
 const TOKENS = `CREATE MACRO match_tokens(x) AS
-  list_filter(string_split(match_spaced(x), ' '), lambda token: token <> '')`;
+  list_filter(string_split(match_cut(x), ' '), lambda token: token <> '')`;
 
 const LONGEST = `CREATE MACRO match_longest(x) AS
   list_reduce(list_prepend('', match_tokens(x)),
@@ -34,28 +55,42 @@ const MAY_HOLD =
 const macro = (name: string, may: string, holds: string) =>
   `CREATE MACRO ${name}(text, terms) AS CASE
     WHEN text IS NULL OR terms IS NULL THEN NULL
-    WHEN match_spaced(terms::VARCHAR) = ' ' OR NOT ${may} THEN false
+    WHEN match_cut(terms::VARCHAR) = ' ' OR NOT ${may} THEN false
     ELSE ${holds} END`;
 
-const WORDS = "string_split(match_spaced(text::VARCHAR), ' ')";
+const WORDS = "string_split(match_cut(text::VARCHAR), ' ')";
 const ALL = `list_has_all(${WORDS}, match_tokens(terms::VARCHAR))`;
 const ANY = `list_has_any(${WORDS}, match_tokens(terms::VARCHAR))`;
-/** More letters of terms than this are too much for one pattern: then each row is cut into words. */
-const PATTERN_LENGTH_MAX = 10_000;
-const ANY_PATTERN = `CASE WHEN strlen(terms::VARCHAR) <= ${PATTERN_LENGTH_MAX}
-  THEN array_to_string(match_tokens(terms::VARCHAR), '|') ELSE '' END`;
-const ANY_PART = `regexp_matches(match_folded(text::VARCHAR), ${ANY_PATTERN})`;
-const PHRASE = "contains(match_spaced(text::VARCHAR), match_spaced(terms::VARCHAR))";
-const PREFIX = "contains(match_spaced(text::VARCHAR), rtrim(match_spaced(terms::VARCHAR), ' '))";
+const PHRASE = "contains(match_cut(text::VARCHAR), match_cut(terms::VARCHAR))";
+const PREFIX = "contains(match_cut(text::VARCHAR), rtrim(match_cut(terms::VARCHAR), ' '))";
+
+/**
+ * Pieces of a call whose words are known. `loose` holds of each text that may match, `sure` only of ones that do:
+ * what is between needs its words cut out, and that is rare.
+ */
+const KNOWN_WORDS: readonly string[] = [
+  "CREATE MACRO match_text(x) AS x::VARCHAR",
+  "CREATE MACRO match_both(a, b) AS CASE WHEN a THEN b ELSE false END",
+  "CREATE MACRO match_nothing(x) AS CASE WHEN x IS NULL THEN NULL ELSE false END",
+  `CREATE MACRO match_ascii_words(x, loose, sure, cut) AS CASE
+    WHEN x IS NULL THEN NULL WHEN NOT loose THEN false WHEN strlen(x) = length(x) OR sure THEN true ELSE cut END`,
+  `CREATE MACRO match_other_words(x, ascii, loose, cut) AS CASE
+    WHEN x IS NULL THEN NULL WHEN strlen(x) = length(x) THEN ascii WHEN NOT loose THEN false ELSE cut END`,
+  "CREATE MACRO match_cut_all(x, words) AS list_has_all(string_split(match_spaced(x), ' '), words)",
+  "CREATE MACRO match_cut_any(x, words) AS list_has_any(string_split(match_spaced(x), ' '), words)",
+  "CREATE MACRO match_cut_run(x, run) AS contains(match_spaced(x), run)",
+];
 
 export const MATCH: readonly string[] = [
   FOLDED,
   SPACED,
+  CUT,
   TOKENS,
   LONGEST,
   macro("match_terms", MAY_HOLD, ALL),
   macro("match", MAY_HOLD, ALL),
-  macro("match_any", ANY_PART, ANY),
+  macro("match_any", "true", ANY),
   macro("match_phrase", MAY_HOLD, PHRASE),
   macro("match_prefix", MAY_HOLD, PREFIX),
+  ...KNOWN_WORDS,
 ];

@@ -1,7 +1,8 @@
-import { deepStrictEqual, strictEqual } from "node:assert/strict";
+import { deepStrictEqual, ok, rejects, strictEqual } from "node:assert/strict";
 import fc from "fast-check";
 import { tokenize } from "../../event/tokenize.ts";
 import { EngineLab } from "../../testing/engine_lab.ts";
+import { SURELY_NFC } from "./match.ts";
 
 const TOKENS: readonly (readonly [text: string, tokens: readonly string[]])[] = [
   ["", []],
@@ -71,29 +72,61 @@ Deno.test({
   },
 });
 
+const LETTERS = [..."abAB19_ .-'\\%éÉßΣσжЖ漢字かナ\u3099ー\u0301🙂\u212aſ"];
+const RUNS = Number(Deno.env.get("SVC_TEST_MATCH_RUNS") ?? 12);
+const text = fc.array(fc.constantFrom(...LETTERS), { maxLength: 12 })
+  .map((letters) => letters.join(""));
+const pairs = fc.array(fc.tuple(text, text), { minLength: 20, maxLength: 40 });
+const quoted = (value: string) => `'${value.replaceAll("'", "''")}'`;
+const FOUR = (x: string, y: string) =>
+  ["match_terms", "match_any", "match_phrase", "match_prefix"]
+    .map((name) => `${name}(${x}, ${y})`).join(", ");
+
 Deno.test({
-  name: "match_* agree with tokenize",
+  name: "match_* agree with tokenize where the words differ by row",
   fn: async () => {
     await using lab = await EngineLab.open();
-    const letter = fc.constantFrom(..."abAB19_ .-'\\%éÉßΣσжЖ漢字かナー\u0301🙂");
-    const text = fc.array(letter, { maxLength: 12 }).map((letters) => letters.join(""));
+    await fc.assert(
+      fc.asyncProperty(pairs, async (pairs) => {
+        const values = pairs.map(([x, y], n) => `(${n}, ${quoted(x)}, ${quoted(y)})`).join(", ");
+        const { rows } = await lab.query(
+          `SELECT ${FOUR("x", "y")} FROM (VALUES ${values}) t(n, x, y) ORDER BY n`,
+        );
+        strictEqual(rows.length, pairs.length);
+        for (const [n, [x, y]] of pairs.entries()) {
+          deepStrictEqual(rows[n], expected(x, y), `${x}|${y}`);
+        }
+      }),
+      { numRuns: RUNS },
+    );
+  },
+});
+
+Deno.test({
+  name: "match_* agree with tokenize where the words are a literal",
+  fn: async () => {
+    await using lab = await EngineLab.open();
     await fc.assert(
       fc.asyncProperty(
-        fc.array(fc.tuple(text, text), { minLength: 20, maxLength: 40 }),
-        async (pairs) => {
-          const quoted = (value: string) => `'${value.replaceAll("'", "''")}'`;
-          const values = pairs.map(([x, y], n) => `(${n}, ${quoted(x)}, ${quoted(y)})`).join(", ");
-          const { rows } = await lab.query(
-            "SELECT match_terms(x, y), match_any(x, y), match_phrase(x, y), match_prefix(x, y) " +
-              `FROM (VALUES ${values}) t(n, x, y) ORDER BY n`,
-          );
-          strictEqual(rows.length, pairs.length);
-          for (const [n, [x, y]] of pairs.entries()) {
-            deepStrictEqual(rows[n], expected(x, y), `${x}|${y}`);
+        fc.array(text, { minLength: 40, maxLength: 60 }),
+        text,
+        async (texts, words) => {
+          // Parts of texts, so that much is found.
+          for (const y of [words, texts.join("").slice(3, 6), texts.slice(0, 2).join(" ")]) {
+            const values = texts.map((x, n) => `(${n}, ${quoted(x)})`).join(", ");
+            const { rows } = await lab.query(
+              `SELECT ${
+                FOUR("x", quoted(y))
+              } FROM (VALUES ${values}, (1000, NULL)) t(n, x) ORDER BY n`,
+            );
+            for (const [n, x] of texts.entries()) {
+              deepStrictEqual(rows[n], expected(x, y), `${x}|${y}`);
+            }
+            deepStrictEqual(rows.at(-1), [null, null, null, null]);
           }
         },
       ),
-      { numRuns: 25 },
+      { numRuns: RUNS },
     );
   },
 });
@@ -118,15 +151,92 @@ function expected(text: string, terms: string): boolean[] {
 }
 
 Deno.test({
-  name: "match_* take terms of any length",
+  name:
+    "match_* with more words than are looked for at once, or longer ones, are refused by their number",
   fn: async () => {
     await using lab = await EngineLab.open();
-    for (const giant of ["a".repeat(200_000), "ab cd ".repeat(30_000)]) {
-      for (const name of ["match_terms", "match_any", "match_phrase", "match_prefix"]) {
-        const { rows } = await lab.query(`SELECT ${name}('x y', '${giant}')`);
-        deepStrictEqual(rows, [[false]], name);
+    const many = Array.from({ length: 257 }, (_, n) => `w${n}`).join(" ");
+    for (const name of ["match_terms", "match_any", "match_phrase", "match_prefix"]) {
+      for (const words of [many, "a".repeat(200_000)]) {
+        await rejects(lab.query(`SELECT ${name}('x y', '${words}')`), {
+          code: "invalid_argument",
+          message: /Cannot look for .* at once: match_\w+ takes 256 words of 8192 characters/,
+        });
       }
-      deepStrictEqual((await lab.query(`SELECT match_any('x y', '${giant} y')`)).rows, [[true]]);
+      const most = many.slice(3);
+      const { rows } = await lab.query(
+        `SELECT ${name}(x, '${most}') FROM (VALUES (1, 'x y'), (2, '${most}')) t(n, x) ORDER BY n`,
+      );
+      deepStrictEqual(rows, [[false], [true]], name);
+    }
+    const repeated = "ab cd ".repeat(5_000);
+    deepStrictEqual((await lab.query(`SELECT match_any('x cd', '${repeated}')`)).rows, [[true]]);
+  },
+});
+
+Deno.test({
+  name: "match_* with words that differ by row refuse texts too long to be cut, and say what helps",
+  fn: async () => {
+    await using lab = await EngineLab.open();
+    const sql = (length: number) =>
+      `SELECT match_phrase(repeat('a', ${length}), y) FROM (VALUES ('a'), ('b')) t(y)`;
+    deepStrictEqual((await lab.query(sql(8_192))).rows, [[false], [false]]);
+    await rejects(lab.query(sql(8_193)), /up to 8192 characters .* write them as one/);
+  },
+});
+
+Deno.test({
+  name: "match_* with a literal are stopped in time on long texts of many words",
+  fn: async () => {
+    await using lab = await EngineLab.open();
+    const rows = "SELECT repeat('a b ', 15000) || range AS x FROM range(20000)";
+    for (
+      const call of ["match_terms(x, 'a b')", "match_any(x, 'c d')", "match_phrase(x, 'b a c')"]
+    ) {
+      const startedMs = performance.now();
+      const asked = lab.query(`SELECT count(*) FROM (${rows}) WHERE NOT ${call}`, {
+        deadlineMs: 300,
+      });
+      await rejects(asked, { code: "deadline_exceeded" });
+      // Cutting 2048 such texts into words took 12 s and more.
+      const tookMs = performance.now() - startedMs;
+      ok(tookMs < 6_000, `${call}: ${tookMs} ms`);
+    }
+  },
+});
+
+Deno.test({
+  name: "columns keep the names of the calls that they are made of",
+  fn: async () => {
+    await using lab = await EngineLab.open();
+    const { columns } = await lab.query(
+      "SELECT match_terms(x, 'it''s'), count(*) FILTER (WHERE match_any(x, 'a')), NOT match_any(x, 'b') AS mine " +
+        "FROM (VALUES ('a')) t(x) GROUP BY ALL",
+    );
+    deepStrictEqual(columns, [
+      "match_terms(x, 'it''s')",
+      "count_star() FILTER (WHERE match_any(x, 'a'))",
+      "mine",
+    ]);
+  },
+});
+
+Deno.test({
+  name: "SURELY_NFC holds only letters that NFC leaves alone, whatever stands before them",
+  fn() {
+    const ranges = [...SURELY_NFC.matchAll(/\\x\{(\w+)\}-\\x\{(\w+)\}/g)]
+      .map(([, first = "", last = ""]) => [parseInt(first, 16), parseInt(last, 16)] as const);
+    strictEqual(ranges.length, 16);
+    const isSure = (letter: string) => {
+      const at = letter.codePointAt(0) ?? 0;
+      return ranges.some(([first, last]) => first <= at && at <= last);
+    };
+    for (let at = 0; at < 0x110000; at += 1) {
+      if (at >= 0xd800 && at < 0xe000) continue;
+      const letter = String.fromCodePoint(at);
+      const [, ...joined] = letter.normalize("NFD");
+      if (isSure(letter)) strictEqual(letter.normalize("NFC"), letter, at.toString(16));
+      for (const part of joined) ok(!isSure(part), `${part} is joined in ${at.toString(16)}`);
     }
   },
 });
