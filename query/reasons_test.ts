@@ -65,9 +65,12 @@ const ATTEMPTS: readonly Attempt[] = [
   },
   {
     reason: "timeout",
-    body: query("SELECT count(*) FROM range(900000000) a, range(900) b", {
-      limits: { timeout_seconds: 0.2 },
-    }),
+    body: query(
+      "SELECT count(*) FROM range(900000000) a, range(900) b WHERE a.range + b.range < 0",
+      {
+        limits: { timeout_seconds: 0.2 },
+      },
+    ),
   },
   { reason: "pool_exhausted", body: query("SELECT len(list(range)) FROM range(900000000)") },
   {

@@ -2,6 +2,7 @@
 
 import { countFiles, partBytes, partRows, type Plan } from "./plan.ts";
 import type { GeneratedRows } from "./generated_rows.ts";
+import type { JoinedRows } from "./joined_rows.ts";
 import { CHEAP_SECS_MAX } from "./limits.ts";
 import type { ComplexityClass, Cost } from "./types.ts";
 
@@ -11,16 +12,25 @@ import type { ComplexityClass, Cost } from "./types.ts";
  */
 const BYTES_PER_SEC = 250_000_000;
 const ROWS_PER_SEC = 8_000_000;
+/** Pairs of rows that a join looks at. */
+const PAIRS_PER_SEC = 200_000_000;
+/** For what makes rows that cannot be counted before: it may take no time, or all of it. */
+const UNKNOWN_SECS = 1;
 /** Parsing, planning and starting. */
 const BASE_SECS = 0.01;
 
-/** `generated`: rows that come from no table. */
-export function costOf(plan: Plan, generated: GeneratedRows = NOTHING_GENERATED): Cost {
+/** Beside the plan: what the statement makes itself. */
+export interface MadeRows {
+  readonly generated: GeneratedRows;
+  readonly joined: JoinedRows;
+}
+
+export function costOf(plan: Plan, { generated, joined }: MadeRows = NOTHING_MADE): Cost {
   let files = 0;
   let considered = 0;
   let bytes = 0;
-  let rows = generated.rows;
-  let exact = generated.unknown.length === 0;
+  let rows = generated.rows + joined.certain;
+  let exact = generated.unknown.length === 0 && joined.possible === joined.certain;
   for (const table of plan.tables) {
     considered += table.considered;
     files += countFiles(table.parts.filter((part) => part.origin === "file"));
@@ -37,7 +47,11 @@ export function costOf(plan: Plan, generated: GeneratedRows = NOTHING_GENERATED)
     files_considered: considered,
     estimated_bytes_scanned: bytes,
     estimated_rows_processed: rows,
-    estimated_runtime_seconds: round(BASE_SECS + bytes / BYTES_PER_SEC + rows / ROWS_PER_SEC),
+    estimated_runtime_seconds: round(
+      BASE_SECS + bytes / BYTES_PER_SEC + rows / ROWS_PER_SEC +
+        (joined.possible - joined.certain) / PAIRS_PER_SEC +
+        (generated.unknown.length > 0 ? UNKNOWN_SECS : 0),
+    ),
     complexity_class: complexity,
     exact,
     warnings: [...warningsOf(plan, complexity), ...generated.unknown],
@@ -57,7 +71,10 @@ export function isDear({ estimated_runtime_seconds }: Cost): boolean {
   return estimated_runtime_seconds > CHEAP_SECS_MAX;
 }
 
-const NOTHING_GENERATED: GeneratedRows = { rows: 0, unknown: [] };
+const NOTHING_MADE: MadeRows = {
+  generated: { rows: 0, unknown: [] },
+  joined: { certain: 0, possible: 0 },
+};
 
 export function complexityOf(bytes: number, rows: number): ComplexityClass {
   if (bytes <= 100e6 && rows <= 1e6) return "small";

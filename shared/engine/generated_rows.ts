@@ -1,6 +1,7 @@
 /**
  * Rows that a statement makes out of nothing, for its price: `range` and `generate_series` in FROM, and recursion. A
- * lower bound where it is not exact: what stands in a join or a correlated subquery runs more than once.
+ * lower bound where it is not exact: what stands in a correlated subquery runs more than once. What joins make of them is in
+ * `joined_rows.ts`.
  */
 
 import { integerConstant, nodeAt, nodesAt, textAt, type TreeNode, walk } from "./syntax_tree.ts";
@@ -13,25 +14,31 @@ export interface GeneratedRows {
 
 export function generatedRows(root: TreeNode): GeneratedRows {
   let rows = 0;
-  let calls = 0;
   const unknown = new Set<string>();
   walk(root, (node) => {
     const type = textAt(node, "type");
     if (type === "RECURSIVE_CTE_NODE") unknown.add("WITH RECURSIVE");
-    if (type !== "TABLE_FUNCTION") return;
-    const call = nodeAt(node, "function") ?? {};
-    const name = textAt(call, "function_name").toLowerCase();
-    if (name !== "range" && name !== "generate_series") return;
-    const count = countOf(nodesAt(call, "children"), { inclusive: name === "generate_series" });
-    calls += 1;
-    if (count === undefined) unknown.add(name);
-    else rows += count;
+    const call = rangeCallOf(node);
+    if (call === undefined) return;
+    if (call.rows === undefined) unknown.add(call.name);
+    else rows += call.rows;
   });
-  if (calls > 1) unknown.add("several calls of range and generate_series");
   return {
     rows,
     unknown: [...unknown].map((what) => `${what}: how many rows it makes is known when it runs`),
   };
+}
+
+/** A FROM item that is `range` or `generate_series`; its rows are undefined where they are computed. */
+export function rangeCallOf(
+  node: TreeNode,
+): { readonly name: string; readonly rows: number | undefined } | undefined {
+  if (textAt(node, "type") !== "TABLE_FUNCTION") return undefined;
+  const call = nodeAt(node, "function") ?? {};
+  const name = textAt(call, "function_name").toLowerCase();
+  if (name !== "range" && name !== "generate_series") return undefined;
+  const inclusive = name === "generate_series";
+  return { name, rows: countOf(nodesAt(call, "children"), { inclusive }) };
 }
 
 /** `(stop)`, `(start, stop)` or `(start, stop, step)` of integers; undefined for anything else. */

@@ -5,7 +5,7 @@ import type { DataFile } from "../iceberg/types.ts";
 import type { IcebergReader } from "../iceberg/iceberg_reader.ts";
 import type { DataFileLease, DataFiles } from "./data_files.ts";
 import type { StatementCache } from "./statement_cache.ts";
-import { costOf } from "./cost.ts";
+import { costOf, type MadeRows } from "./cost.ts";
 import type { Deadline } from "./deadline.ts";
 import { applyDefaultOrder, isBareSelect } from "./default_order.ts";
 import type { DescribedColumn, EngineConnection, Relation } from "./driver.ts";
@@ -17,6 +17,7 @@ import { exchangeMatchCalls } from "./functions/match_calls.ts";
 import { gate, type TableReference } from "./gate.ts";
 import type { HotCall } from "./hot_caches/hot_call.ts";
 import { generatedRows } from "./generated_rows.ts";
+import { joinedRows } from "./joined_rows.ts";
 import {
   type FanIn,
   newestFirst,
@@ -26,7 +27,7 @@ import {
   wantsNoOrder,
 } from "./ordered_scan.ts";
 import { parse, type Statement, textOfTree, withRoot } from "./parse.ts";
-import type { Plan, TablePlan } from "./plan.ts";
+import { partRows, type Plan, type TablePlan } from "./plan.ts";
 import { type PlanSource, planTables } from "./plan_tables.ts";
 import { namedColumns, projectedColumns } from "./projection.ts";
 import { usePromoted } from "./promoted_attributes.ts";
@@ -205,7 +206,7 @@ export async function prepareStatement(
       explain: statement.explain,
       plan,
       narrowed,
-      cost: costOf(ordered.plan, generatedRows(statement.root)),
+      cost: costOf(ordered.plan, madeRows(statement.root, { plan: ordered.plan, names })),
       columns,
       ordering: ordered.ordering,
       defaultOrderApplied,
@@ -229,6 +230,18 @@ function withParts(
     plan: { tables: tables.map((table) => ({ ...table, parts, projected })) },
     ordering: unordered({ projected }),
   };
+}
+
+function madeRows(
+  root: TreeNode,
+  { plan, names }: { readonly plan: Plan; readonly names: readonly TableName[] },
+): MadeRows {
+  const rowsOf = (name: string) => {
+    const table = names.find((known) => known.name === name)?.table;
+    const planned = plan.tables.find((candidate) => candidate.name === table);
+    return planned?.parts.reduce((sum, part) => sum + partRows(part), 0);
+  };
+  return { generated: generatedRows(root), joined: joinedRows(root, rowsOf) };
 }
 
 function disposeAll({ leases }: { readonly leases: readonly Disposable[] }): void {

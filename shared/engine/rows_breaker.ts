@@ -3,7 +3,8 @@
  *
  * The SQL engine counts what its pipelines take from files and from what earlier steps made (groups, distinct
  * rows, hash tables); it counts in blocks, and by its own guess of a step's size. Nothing is counted of rows
- * that one step makes and consumes at once, such as a product under `count(*)`: the wall clock ends those.
+ * that one step makes and consumes at once, such as a product under `count(*)`: those are in the price (`joined_rows.ts`), or
+ * the wall clock ends them.
  * The planned scan was priced and allowed before, so it is left out: a plain GROUP BY over all the rows allowed
  * is not stopped for reading its groups.
  */

@@ -178,7 +178,7 @@ const KINDS: readonly Kind[] = [
   { body: { query: "SELECT no_such_column FROM events" }, statuses: [400, ...OVERLOAD] },
   {
     body: {
-      query: "SELECT count(*) FROM range(900000000) a, range(900) b",
+      query: "SELECT count(*) FROM range(900000000) a, range(900) b WHERE a.range + b.range < 0",
       limits: { timeout_seconds: 0.5 },
     },
     statuses: [504, ...OVERLOAD],
