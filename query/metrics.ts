@@ -8,6 +8,7 @@ import { ADMISSION_METRICS } from "./admission_metrics.ts";
 import { AUDIT_METRICS } from "./audit/metrics.ts";
 import { INDEX_METRICS } from "./index_metrics.ts";
 import { JOB_METRICS } from "./jobs/metrics.ts";
+import { HOT_CACHE_METRICS } from "./hot_cache_metrics.ts";
 import { OBJECT_CACHE_METRICS } from "./object_cache_metrics.ts";
 import { TRACE_BREAKERS, TRACE_ENDPOINTS } from "./tracing/metrics.ts";
 
@@ -99,6 +100,7 @@ export const METRICS = {
   ...AUDIT_METRICS,
   ...ADMISSION_METRICS,
   ...JOB_METRICS,
+  ...HOT_CACHE_METRICS,
   ...OBJECT_CACHE_METRICS,
   ...INDEX_METRICS,
 } as const satisfies MetricTable;

@@ -47,6 +47,7 @@ import { indexMeter } from "./index_metrics.ts";
 import { ANSWERS_BYTES_MAX } from "./limits.ts";
 import { gaugeMemoryPool } from "./memory_pool.ts";
 import { createQueryMetrics, type QueryMetrics } from "./metrics.ts";
+import { hotCacheMeter } from "./hot_cache_metrics.ts";
 import { objectCacheMeter } from "./object_cache_metrics.ts";
 import { queryPaths } from "./query_paths.ts";
 import type { QueryObserver } from "./query_record.ts";
@@ -243,6 +244,7 @@ async function openQueryEngine(
     catalog,
     ...(paths.wal === undefined ? {} : { wal: openWalReader(files, paths.wal) }),
     hotCaches: settings.queryHotCaches,
+    hotCacheMeter: hotCacheMeter(metrics),
     files,
     cacheDir,
     memoryBytesMax: poolBytes(settings),

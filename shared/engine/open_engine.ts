@@ -16,7 +16,7 @@ import { AVERAGE_PROBE } from "./functions/exact_average.ts";
 import { DIALECT_SETUP } from "./functions/dialect.ts";
 import { type DataFiles, localDataFiles, type ObjectCacheMeter } from "./data_files.ts";
 import { defaultFanIn } from "./fan_in.ts";
-import { HotCaches } from "./hot_caches/hot_caches.ts";
+import { type HotCacheMeter, HotCaches } from "./hot_caches/hot_caches.ts";
 import type { FanIn } from "./ordered_scan.ts";
 import { StatementCache } from "./statement_cache.ts";
 import { PAUSED_STREAMS_MAX, TABLE_ANSWERS_BYTES_MAX } from "./limits.ts";
@@ -46,6 +46,8 @@ export interface EngineOptions {
   readonly wal?: WalReader;
   /** Whether `last_values` and `distinct_values` are answered; needs `wal`. */
   readonly hotCaches?: boolean;
+  /** Is told what they do. */
+  readonly hotCacheMeter?: HotCacheMeter;
   /** For `cacheDir` only. */
   readonly files: FileSystem;
   /** Absolute path for spill files and converted WAL segments; created and emptied at start. One engine per directory. */
@@ -122,7 +124,7 @@ export async function openEngine(options: EngineOptions): Promise<Engine> {
       delta,
       hot: wal === undefined || options.hotCaches !== true
         ? undefined
-        : { caches: new HotCaches({ wal }), files, dir: deltaDir },
+        : { caches: hotCachesOf(wal, options.hotCacheMeter), files, dir: deltaDir },
       dataFiles: dataFilesOf(options, objectDir),
       indexes: options.indexes ?? new SidecarIndexes(
         { ...defaultIndexCacheSizes(Infinity), ...options.indexCaches },
@@ -165,6 +167,10 @@ function dataFilesOf(options: EngineOptions, dir: string): DataFiles {
     ...(meter === undefined ? {} : { meter }),
   });
   return new CachedDataFiles(store, cache, meter);
+}
+
+function hotCachesOf(wal: WalReader, meter: HotCacheMeter | undefined): HotCaches {
+  return new HotCaches({ wal, ...(meter === undefined ? {} : { meter }) });
 }
 
 async function emptyDir(files: FileSystem, path: string): Promise<void> {

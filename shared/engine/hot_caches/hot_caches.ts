@@ -16,8 +16,17 @@ import { type LaneId, laneName } from "../../event/tenant.ts";
 import type { SegmentInfo, WalReader } from "../../wal/types.ts";
 import { type LastRow, SegmentSummary, type ValueCount } from "./segment_summary.ts";
 
+/** Is told what the caches do. */
+export interface HotCacheMeter {
+  /** What all summaries are now. */
+  held(summaries: { readonly bytes: number; readonly segments: number }): void;
+  /** Segments that a call asked about: those whose summary was complete, and those of which something had to be read. */
+  asked(segments: { readonly hits: number; readonly misses: number }): void;
+}
+
 export interface HotCachesOptions {
   readonly wal: WalReader;
+  readonly meter?: HotCacheMeter;
   /** Of all summaries; default 64 MiB. A lane that is not asked about goes first. */
   readonly bytesMax?: number;
 }
@@ -52,17 +61,23 @@ interface HotLane {
 export class HotCaches {
   readonly #wal: WalReader;
   readonly #bytesMax: number;
+  readonly #meter: HotCacheMeter | undefined;
   /** Least recently asked about first. */
   readonly #lanes = new Map<string, HotLane>();
 
-  constructor({ wal, bytesMax = BYTES_MAX }: HotCachesOptions) {
+  constructor({ wal, bytesMax = BYTES_MAX, meter }: HotCachesOptions) {
     this.#wal = wal;
+    this.#meter = meter;
     this.#bytesMax = bytesMax;
   }
 
   /** Bytes of all summaries, about. */
   get bytes(): number {
     return [...this.#lanes.values()].reduce((sum, lane) => sum + bytesOf(lane), 0);
+  }
+
+  get #segments(): number {
+    return [...this.#lanes.values()].reduce((sum, { segments }) => sum + segments.size, 0);
   }
 
   /** The newest row of each combination of tags, and the columns of the newest segment. Errors: as `distinctValues`. */
@@ -106,7 +121,11 @@ export class HotCaches {
     const lane = this.#take(question);
     const turn = lane.turn.then(() => this.#refresh(lane, question));
     lane.turn = turn.catch(() => {});
-    await turn;
+    try {
+      await turn;
+    } finally {
+      this.#meter?.held({ bytes: this.bytes, segments: this.#segments });
+    }
     return [...lane.segments]
       .filter(([, { epoch }]) => epoch >= question.epoch)
       .sort(([a], [b]) => a < b ? -1 : 1)
@@ -130,24 +149,30 @@ export class HotCaches {
     const listed = await this.#wal.list(lane, ["active", "sealed", "committed"]);
     const names = new Set(listed.map(({ name }) => name));
     for (const name of hot.segments.keys()) if (!names.has(name)) hot.segments.delete(name);
+    let hits = 0;
     for (const info of listed) {
       signal.throwIfAborted();
-      if (hot.segments.get(info.name)?.complete === true) continue;
+      if (hot.segments.get(info.name)?.complete === true) {
+        hits += 1;
+        continue;
+      }
       try {
-        await this.#read(hot, info, { tags, signal });
+        if (!await this.#read(hot, info, { tags, signal })) hits += 1;
       } catch (error) {
         // Swept since it was listed.
         if (!isOperatingError(error, "not_found")) throw error;
         hot.segments.delete(info.name);
       }
     }
+    this.#meter?.asked({ hits, misses: listed.length - hits });
   }
 
+  /** Adds what was appended since; returns whether there was anything. */
   async #read(
     hot: HotLane,
     info: SegmentInfo,
     { tags, signal }: { readonly tags: readonly string[]; readonly signal: AbortSignal },
-  ): Promise<void> {
+  ): Promise<boolean> {
     await using reader = await this.#wal.open(info.lane, info.name);
     let segment = hot.segments.get(info.name);
     if (segment === undefined) {
@@ -161,6 +186,7 @@ export class HotCaches {
       hot.segments.set(info.name, segment);
     }
     const schema = { columns: segment.columns, tags: [] };
+    const offsetBefore = segment.nextOffset;
     try {
       for await (const frame of reader.frames(segment.nextOffset)) {
         segment.summary.add(decodeBatch(frame.message, schema), tags);
@@ -176,6 +202,7 @@ export class HotCaches {
       });
     }
     segment.complete = info.state !== "active";
+    return segment.nextOffset !== offsetBefore;
   }
 
   /** Keeps the bound while a lane is read, frame by frame: one with too many values is given up before it is all read. */

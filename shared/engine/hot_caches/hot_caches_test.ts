@@ -10,7 +10,7 @@ import { DenoFileSystem } from "../../os/deno_file_system.ts";
 import { EngineLab } from "../../testing/engine_lab.ts";
 import { openWalReader } from "../../wal/reader.ts";
 import type { WalReader } from "../../wal/types.ts";
-import { HotCaches } from "./hot_caches.ts";
+import { type HotCacheMeter, HotCaches } from "./hot_caches.ts";
 
 const START_NS = 1_780_000_000_000_000_000n;
 const EVENTS: LaneId = { tenant: "default", index: "events" };
@@ -52,6 +52,33 @@ Deno.test({
     deepStrictEqual(joined.rows, [["", 3]]);
     const { stats } = await lab.query("SELECT count(*) FROM distinct_values('host')");
     equal(stats.served_by, "scan");
+  },
+});
+
+Deno.test({
+  name: "HotCaches tell what they hold, and which segments they had to read",
+  async fn() {
+    const told: unknown[] = [];
+    const meter: HotCacheMeter = {
+      held: ({ bytes, segments }) => void told.push([bytes > 0, segments]),
+      asked: (segments) => void told.push(segments),
+    };
+    await using lab = await EngineLab.open({
+      wal: true,
+      engine: { hotCaches: true, hotCacheMeter: meter },
+    });
+    const toldBy = async () => {
+      told.length = 0;
+      await lab.query(DISTINCT);
+      return [...told];
+    };
+    deepStrictEqual(await toldBy(), [{ hits: 0, misses: 0 }, [false, 0]]);
+    await lab.append([{ ns: at(1), host: "a" }]);
+    deepStrictEqual(await toldBy(), [{ hits: 0, misses: 1 }, [true, 1]]);
+    deepStrictEqual(await toldBy(), [{ hits: 1, misses: 0 }, [true, 1]]);
+    await lab.wal?.seal(EVENTS);
+    await lab.append([{ ns: at(2), host: "b" }]);
+    deepStrictEqual(await toldBy(), [{ hits: 1, misses: 1 }, [true, 2]]);
   },
 });
 
