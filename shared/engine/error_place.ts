@@ -7,7 +7,7 @@
 import { utf8 } from "../base/bytes.ts";
 import { OperatingError } from "../base/errors.ts";
 import { type EngineConnection, EngineFault } from "./driver.ts";
-import { withoutPaths } from "./fault_error.ts";
+import { withFewCandidates, withoutPaths } from "./fault_error.ts";
 import { type Statement, textOfTree } from "./parse.ts";
 import { isNode, parseTree, type TreeValue } from "./syntax_tree.ts";
 
@@ -28,10 +28,14 @@ export async function inCallersText(
     const path = pathTo(parseTree(await connection.serialize(ours)), location);
     const theirs = path === undefined ? undefined : locationAt(statement.document, path);
     const place = theirs === undefined ? "" : `\n\n${pointedAt(statement.sql, theirs)}`;
-    return new OperatingError("invalid_argument", withoutPaths(`${quote.before}${place}`), {
-      reason: "statement_failed",
-      cause: error,
-    });
+    return new OperatingError(
+      "invalid_argument",
+      withFewCandidates(withoutPaths(`${quote.before}${place}`)),
+      {
+        reason: "statement_failed",
+        cause: error,
+      },
+    );
   } catch {
     return error; // The message as it is tells more than none.
   }

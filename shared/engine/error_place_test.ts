@@ -51,3 +51,23 @@ Deno.test({
     }
   },
 });
+
+Deno.test({
+  name:
+    "an error names a few of the functions that would fit, the nearest first, and how many more there are",
+  fn: async () => {
+    await using lab = await EngineLab.open();
+    for (const sql of ["SELECT true + 1 FROM range(1)", "SELECT host + 1 FROM events"]) {
+      for (const defaultOrder of [false, true]) {
+        await rejects(lab.query(sql, { defaultOrder }), (error) => {
+          ok(isOperatingError(error));
+          const listed = error.message.split("\n").filter((line) => line.startsWith("\t+"));
+          strictEqual(listed[0], "\t+(INTEGER, INTEGER) -> INTEGER", error.message);
+          strictEqual(listed.length, 5);
+          ok(/^\tand \d+ more$/m.test(error.message), error.message);
+          return true;
+        });
+      }
+    }
+  },
+});

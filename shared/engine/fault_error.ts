@@ -51,7 +51,8 @@ export function faultError(error: unknown, context: FaultContext = { linesBefore
 }
 
 /** The engine's message without paths, its `LINE n:` counted in the caller's own text. */
-function publicMessage(message: string, { linesBefore }: FaultContext): string {
+function publicMessage(full: string, { linesBefore }: FaultContext): string {
+  const message = withFewCandidates(full);
   const place = /^LINE (\d+):/m.exec(message);
   if (place === null) return withoutPaths(message).trim();
   const own = Number(place[1]) - linesBefore;
@@ -59,6 +60,32 @@ function publicMessage(message: string, { linesBefore }: FaultContext): string {
   // What stands before the statement is ours.
   const quote = own < 1 ? "" : `LINE ${own}:${message.slice(place.index + place[0].length)}`;
   return withoutPaths(`${before}${quote}`).trim();
+}
+
+const CANDIDATES = /(\tCandidate functions:\n)((?:\t.*\n)+)\n*/;
+const CANDIDATES_MAX = 5;
+
+/** Of the functions that would fit by their name, those with as many arguments first, and not more than can be read. */
+export function withFewCandidates(message: string): string {
+  return message.replace(CANDIDATES, (_, title: string, lines: string) => {
+    const wanted = argumentsOf(/types '(.*?)'\./.exec(message)?.[1] ?? "");
+    const all = lines.split("\n").filter((line) => line !== "");
+    const near = all.toSorted((a, b) => distance(a, wanted) - distance(b, wanted));
+    const left = all.length - CANDIDATES_MAX;
+    return title + near.slice(0, CANDIDATES_MAX).join("\n") +
+      (left > 0 ? `\n\tand ${left} more` : "") + "\n\n";
+  });
+}
+
+function argumentsOf(signature: string): string[] {
+  return (/\((.*?)\)(?: ->|$)/.exec(signature)?.[1] ?? "").split(", ");
+}
+
+/** How many arguments of a candidate are of another type; one of another number is beyond all that are not. */
+function distance(candidate: string, wanted: readonly string[]): number {
+  const taken = argumentsOf(candidate);
+  if (taken.length !== wanted.length) return Number.MAX_SAFE_INTEGER;
+  return taken.filter((type, at) => type !== (wanted[at] ?? "").replace("_LITERAL", "")).length;
 }
 
 /** Replaces whatever looks like a file of ours. */

@@ -227,7 +227,10 @@ function visitBaseTable(node: TreeNode, scope: Scope): void {
   if (nodeAt(node, "at_clause") !== undefined) throw refusedSyntax("AT (time travel)");
   visitMembers(node, scope);
   if (catalog !== "" || (schema !== "" && schema !== scope.namespace)) {
-    throw unknownTable([catalog, schema, table].filter((part) => part !== "").join("."));
+    throw otherNamespace([catalog, schema, table].filter((part) => part !== "").join("."), {
+      table,
+      namespace: scope.namespace,
+    });
   }
   if (schema === "" && scope.ctes.has(table)) return;
   scope.references.push({ table, node });
@@ -260,6 +263,19 @@ function visitHotFunction(
   replaceWithTable(node, hot);
   visitMembers(node, scope);
   scope.references.push({ table: hotTableName(hot), node, hot });
+}
+
+/** The same for every name, so that nothing is told of other namespaces. */
+function otherNamespace(
+  name: string,
+  { table, namespace }: { readonly table: string; readonly namespace: string },
+): OperatingError {
+  return new OperatingError(
+    "invalid_argument",
+    `Cannot read table ${JSON.stringify(name)}: there is no such table; statements read those of ` +
+      `${namespace}: write ${table}, or ${namespace}.${table} in just these letters`,
+    { reason: "unknown_table" },
+  );
 }
 
 /** `known`: the tables there are, to name in the message. */

@@ -121,6 +121,10 @@ Deno.test({
       );
       return true;
     });
+    const message =
+      'Cannot read table "SVC.events": there is no such table; statements read those of ' +
+      "svc: write events, or svc.events in just these letters";
+    await rejects(lab.query("SELECT * FROM SVC.events"), { message });
   },
 });
 

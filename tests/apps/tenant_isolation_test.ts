@@ -96,7 +96,7 @@ async function onStage(test: (stage: Stage) => Promise<void>): Promise<void> {
   const settings = parseOptions(OPTIONS, [
     ...["--bind", "127.0.0.1:0", "--metrics-bind", "127.0.0.1:0"],
     ...["--data-dir", lab.dir, "--query-wal-buffer-dir", `${lab.dir}/wal`],
-    ...["--cache-dir", `${lab.dir}/server-cache`],
+    ...["--cache-dir", `${lab.dir}/server-cache`, "--admission-wait-ms", "60000"],
     ...["--threads", "2", "--memory-pool-bytes", String(256 * 2 ** 20), "--query-hot-caches"],
     ...["--oidc-issuer", issuer.url, "--oidc-audience", AUDIENCE, "--oidc-tenant-claim", "org"],
   ]);
