@@ -33,7 +33,7 @@ export const CHEAP_SECS_MAX = 0.1;
 export const DEAR_STATEMENTS_MIN = 2;
 export const DEAR_STATEMENTS_MAX = 3;
 /** Connections beyond those of statements that run: for streams whose readers pause, and so lend their turn to others. */
-export const PAUSED_STREAMS_MAX = 32;
+export const PAUSED_STREAMS_MAX = 8;
 /** A stream whose reader pauses for longer gives its turn back until more is wanted, in milliseconds. */
 export const PAUSE_MS_MIN = 100;
 /** Statements in that line, in all and of one tenant; one more is refused with 429. */
