@@ -11,7 +11,7 @@ import { isNull } from "../../columns/rows.ts";
 import type { ColumnPart } from "./collect_words.ts";
 import { hashByte, mixed } from "./hash.ts";
 import { MemberHashes } from "./member_hashes.ts";
-import { Occurrences, type Places, THINGS_MAX, TooMuchToIndex } from "./occurrences.ts";
+import { Occurrences, type Places, PROBES_MAX, THINGS_MAX, TooMuchToIndex } from "./occurrences.ts";
 import {
   COLUMN_EMPTY,
   COLUMN_OBJECTS,
@@ -144,11 +144,12 @@ class HashTable {
     const [hashes, slots, wanted] = [this.#hashes, this.#slots, hash | 0];
     const mask = slots.length - 1;
     let slot = wanted & mask;
-    for (;; slot = (slot + 1) & mask) {
+    for (let probes = 0; probes < PROBES_MAX; probes += 1, slot = (slot + 1) & mask) {
       const number = (slots[slot] as number) - 1;
       if (number < 0) return this.#add(slot, wanted);
       if (hashes[number] === wanted) return number;
     }
+    throw new TooMuchToIndex(`${PROBES_MAX} values of like hashes`);
   }
 
   #add(slot: number, hash: number): number {

@@ -9,6 +9,9 @@
 export const THINGS_MAX = 2 ** 22;
 export const PLACES_MAX = 2 ** 25;
 
+/** Slots that are looked at for one thing: far more than it takes unless somebody chose the hashes. */
+export const PROBES_MAX = 1_024;
+
 /** Thrown while collecting: what there is to index is more than memory should be spent on. */
 export class TooMuchToIndex extends Error {
   override readonly name = "TooMuchToIndex";

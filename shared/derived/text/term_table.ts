@@ -5,7 +5,7 @@
  * written, a known one is written over by the next.
  */
 
-import { THINGS_MAX, TooMuchToIndex } from "./occurrences.ts";
+import { PROBES_MAX, THINGS_MAX, TooMuchToIndex } from "./occurrences.ts";
 
 const BYTES_MAX = 2 ** 29;
 
@@ -36,7 +36,7 @@ export class TermTable {
     const [terms, slots] = [this.#terms, this.#slots];
     const mask = slots.length - 1;
     let slot = (hash ^ (hash >>> 15)) & mask;
-    for (;; slot = (slot + 1) & mask) {
+    for (let probes = 0; probes < PROBES_MAX; probes += 1, slot = (slot + 1) & mask) {
       const term = (slots[slot] as number) - 1;
       if (term < 0) return this.#add(slot, end, hash);
       if (terms[3 * term] !== hash) continue;
@@ -49,6 +49,7 @@ export class TermTable {
       }
       if (at === end) return term;
     }
+    throw new TooMuchToIndex(`${PROBES_MAX} terms of like hashes`);
   }
 
   startOf(term: number): number {
