@@ -5,6 +5,7 @@ import { type Benchmark, type BenchRow, formatCount, formatMs, formatRatio } fro
 import { EnginePair, type PairQuery } from "./engine_pair.ts";
 import {
   COMMON,
+  COMMON_PHRASE,
   EVERYWHERE,
   INNER,
   NEEDLE,
@@ -20,6 +21,7 @@ const ROUNDS = 5;
 const IN_VAIN_RATIO_MAX = 1.1;
 
 interface Search extends PairQuery {
+  /** 0: for orientation. */
   readonly fasterMin: number;
   readonly msMax?: number;
 }
@@ -53,8 +55,12 @@ function searches(rows: number): readonly Search[] {
       msMax: 50,
     },
     {
-      ...counted("phrase of common words", `match_phrase(raw, '${PHRASE}')`, PHRASE),
+      ...counted("phrase", `match_phrase(raw, '${PHRASE}')`, PHRASE),
       fasterMin: 10,
+    },
+    {
+      ...counted("phrase of common words", `match_phrase(raw, '${COMMON_PHRASE}')`, COMMON_PHRASE),
+      fasterMin: 0,
     },
     { ...counted("prefix", `match_prefix(raw, '${PREFIX}')`, PREFIX), fasterMin: 10 },
     {
@@ -103,7 +109,9 @@ function rowOf(
     ours: formatMs(oursMs),
     reference: `DuckDB ${formatMs(rawMs)}`,
     ratio: `${faster.toFixed(1)}× faster`,
-    target: `≥ ${fasterMin}× faster${msMax === undefined ? "" : `, ≤ ${msMax} ms`}`,
+    target: fasterMin === 0
+      ? "for orientation"
+      : `≥ ${fasterMin}× faster${msMax === undefined ? "" : `, ≤ ${msMax} ms`}`,
     reached: faster >= fasterMin && oursMs <= (msMax ?? Infinity),
   };
 }

@@ -14,8 +14,10 @@ import { START_NS, type TableSource } from "./table_fixture.ts";
 export const NEEDLE = "checkpoint7f3a9c";
 /** Part of a word in ten rows. */
 export const INNER = "9942xq1";
-/** Words next to each other in ten rows; each alone, and each pair in another order, is in many. */
-export const PHRASE = "quota exceeded disk";
+/** Words next to each other in ten rows; each alone is in one of a thousand. */
+export const PHRASE = "shard handoff stalled";
+/** The same of words of which each is in one of twenty rows, always with the others. */
+export const COMMON_PHRASE = "quota exceeded disk";
 /** Begins a word of ten rows. */
 export const PREFIX = "ledgershard";
 /** In about a tenth of the rows. */
@@ -79,7 +81,8 @@ function planted(at: number, rows: number): string | undefined {
   const texts = [
     `wal: ${NEEDLE} written in 41 ms`,
     `payment declined code=E${INNER}7 retry later`,
-    `user 4711: ${PHRASE} /dev/sdb1`,
+    `node 4711: ${PHRASE} for 30 s`,
+    `user 4711: ${COMMON_PHRASE} /dev/sdb1`,
     `replica ${PREFIX}0${at % 7} promoted`,
   ];
   return texts[at % step - (step >> 1)];
@@ -87,6 +90,8 @@ function planted(at: number, rows: number): string | undefined {
 
 function rawOf(random: SeededRandom): string {
   const n = (below: number) => random.below(below);
+  const rare = PHRASE.split(" ")[n(1_000)];
+  if (rare !== undefined) return `raft: ${rare} of group ${n(4_096)} seen by peer ${n(9)}`;
   const ip = `10.${n(256)}.${n(256)}.${n(256)}`;
   switch (n(20)) {
     case 0:

@@ -32,6 +32,7 @@ export async function selectOfFile(
   const whole = filePart(file, deps.path(file));
   const rowSet = await deps.indexes.rows(file, query, { schema: plan.schema, store: deps.store });
   if (rowSet.kind === "all") return { whole, parts: [whole], rowGroupsPruned: 0 };
+  if (rowSet.kind === "none") return { whole, parts: [], rowGroupsPruned: whole.rowGroups };
   try {
     const regular = rowSet.kind === "groups" ? undefined : regularGroups(file);
     const groups = regular ?? (await deps.footer(file)).rowGroups;

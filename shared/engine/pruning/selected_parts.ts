@@ -29,14 +29,10 @@ const ROWS_PER_NUMBER_MIN = 64;
 /** `whole` is all of the file, `groups` its row groups. */
 export function selectedParts(
   whole: ScanPart,
-  rowSet: RowSet,
+  rowSet: Extract<RowSet, { readonly kind: "rows" | "groups" }>,
   groups: readonly RowGroupRows[],
 ): SelectedParts {
   switch (rowSet.kind) {
-    case "all":
-      return { parts: [whole], rowGroupsPruned: 0 };
-    case "none":
-      return { parts: [], rowGroupsPruned: groups.length };
     case "groups":
       return ofRuns(
         whole,
