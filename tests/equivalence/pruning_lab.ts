@@ -1,6 +1,7 @@
 /**
  * One warehouse and WAL behind two engines: one that asks indexes what to read of a data file, and one that reads all of
- * it. Rows are drained several times, the schema of `metrics` grows in between, and some rows are only in the WAL.
+ * it. Rows are drained several times, the schema of `metrics` grows in between, older files are merged, and some rows are
+ * only in the WAL.
  */
 
 import assert from "node:assert/strict";
@@ -11,6 +12,9 @@ import type { Engine, Stats } from "../../shared/engine/types.ts";
 import { textOf } from "../../shared/base/bytes.ts";
 import { INLINE_DERIVER } from "../../shared/derived/deriver.ts";
 import { NO_INDEXES } from "../../shared/engine/pruning/row_index.ts";
+import { applyMerge, lookForMerges } from "../../shared/maintenance/merge.ts";
+import { MERGE_POLICY_DEFAULT } from "../../shared/maintenance/plan_merge.ts";
+import { INLINE_PARQUET_DECODER } from "../../shared/parquet/parquet_decoder.ts";
 import { drainAll } from "../../shared/maintenance/drain_all.ts";
 import { INLINE_PARQUET_ENCODER } from "../../shared/parquet/parquet_encoder.ts";
 import { openWalConsumerAdmin } from "../../shared/wal/admin.ts";
@@ -32,16 +36,18 @@ export interface RunAnswer {
 /** What a statement gives: its rows, or why it fails. */
 export type Outcome = RunAnswer | { readonly error: string };
 
-const STAGES:
-  readonly (readonly [schema: TableSchema, then: "drain" | "alter" | "seal" | "nothing"])[] = [
-    [METRICS_SCHEMA, "drain"],
-    [METRICS_SCHEMA, "alter"],
-    [METRICS_SCHEMA_LATER, "drain"],
-    [METRICS_SCHEMA_LATER, "drain"],
-    [METRICS_SCHEMA, "seal"],
-    [METRICS_SCHEMA_LATER, "nothing"],
-  ];
-const ROWS_A_STAGE = 60;
+const STAGES: readonly (readonly [
+  schema: TableSchema,
+  then: "drain" | "alter" | "merge" | "seal" | "nothing",
+])[] = [
+  [METRICS_SCHEMA, "drain"],
+  [METRICS_SCHEMA, "alter"],
+  [METRICS_SCHEMA_LATER, "merge"],
+  [METRICS_SCHEMA_LATER, "drain"],
+  [METRICS_SCHEMA, "seal"],
+  [METRICS_SCHEMA_LATER, "nothing"],
+];
+const ROWS_A_STAGE = 500;
 const START_NS = 1_790_000_000_000_000_000n; // 2026-09-21T14:13:20Z
 
 export class PruningLab implements AsyncDisposable {
@@ -54,7 +60,8 @@ export class PruningLab implements AsyncDisposable {
     const lab = await EngineLab.open({ wal: true, engine });
     for (const [schema, then] of STAGES) {
       await append(lab, { random, schema, seal: then !== "nothing" });
-      if (then === "drain" || then === "alter") await drainIndexed(lab);
+      if (["drain", "alter", "merge"].includes(then)) await drainIndexed(lab);
+      if (then === "merge") await merge(lab);
       if (then === "alter") await addColumns(lab, METRICS_SCHEMA_LATER);
     }
     const { dir, store, catalog, files, clock, random: systemRandom } = lab;
@@ -117,6 +124,27 @@ async function drainIndexed(lab: EngineLab): Promise<void> {
   assert.deepEqual(totals.failures, []);
 }
 
+/** Merges the files of both tables as far as a policy goes that merges any two. */
+async function merge({ store, catalog, clock, random }: EngineLab): Promise<void> {
+  const deps = {
+    ...{ store, catalog, clock, random },
+    encoder: INLINE_PARQUET_ENCODER,
+    decoder: INLINE_PARQUET_DECODER,
+    deriver: INLINE_DERIVER,
+  };
+  const policy = { ...MERGE_POLICY_DEFAULT, fanIn: 2, depthMax: 1 };
+  let merged = 0;
+  for (const name of ["events", "metrics"]) {
+    const plan = await lookForMerges(deps, { namespace: "svc", name }, { policy });
+    for (const task of plan?.tasks ?? []) {
+      assert(plan !== undefined);
+      assert.equal((await applyMerge(deps, plan.table, task)).outcome, "merged");
+      merged += 1;
+    }
+  }
+  assert(merged > 0, "there was something to merge");
+}
+
 async function outcomeOf(engine: Engine, sql: string): Promise<Outcome> {
   try {
     await using prepared = await engine.prepare({
@@ -153,7 +181,9 @@ async function append(
   ] as const;
   for (const [index, ofTable, make] of lanes) {
     const lane = { tenant: "default", index };
-    const rows = Array.from({ length: 1 + random.below(ROWS_A_STAGE) }, make);
+    const rows = Array.from({
+      length: 1 + random.below(index === "events" ? ROWS_A_STAGE : ROWS_A_STAGE / 10),
+    }, make);
     await wal.append(lane, encodeBatch(batchOfRows(ofTable, rows)), "auto");
     if (seal) await wal.seal(lane);
   }
@@ -168,10 +198,16 @@ function timeOf(random: SeededRandom): RowObject {
 
 function eventOf(random: SeededRandom): RowObject {
   const pick = <T>(values: readonly T[]) => values[random.below(values.length)] as T;
-  const count = random.chance(0.01) ? random.below(20_000) : random.below(6);
-  const words = Array.from({ length: count }, () => pick(WORDS));
+  const count = random.chance(0.002) ? random.below(20_000) : random.below(4);
+  const time = timeOf(random);
+  // Most words have their time, so that indexes of files in order of time have something to leave out.
+  const first = Number(BigInt(time["timestamp_ns"] ?? 0n) / 20_000_000_000n);
+  const words = Array.from(
+    { length: count },
+    () => random.chance(0.9) ? WORDS[(first + random.below(4)) % WORDS.length] ?? "" : pick(WORDS),
+  );
   return {
-    ...timeOf(random),
+    ...time,
     host: pick(HOSTS),
     source: pick(["shop", "otel", ...HOSTS.slice(0, 2)]),
     sourcetype: "app",
