@@ -27,7 +27,7 @@ interface Search extends PairQuery {
   readonly msMax?: number;
 }
 
-function searches(rows: number): readonly Search[] {
+export function searches(rows: number): readonly Search[] {
   const trace = traceId(Math.floor(rows / 3));
   const counted = (what: string, ours: string, text: string) => ({
     what,
