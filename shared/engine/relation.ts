@@ -8,6 +8,7 @@
 
 import type { Column, ColumnType } from "../event/schema.ts";
 import type { ScanPart, TablePlan } from "./plan.ts";
+import { runsOf } from "./pruning/selected_parts.ts";
 import { NOT_AT_HAND, quoteName, quoteText } from "./statement_text.ts";
 
 /** SELECT of every column of the plan's table, over what the plan reads. */
@@ -57,12 +58,13 @@ function wholeFilesSql(parts: readonly ScanPart[], { list, schema }: ReadColumns
 
 function rowRangeSql(part: ScanPart, { list, schema }: ReadColumns): string {
   const { first, end } = part.range ?? { first: 0, end: part.rows };
-  const only = part.rowNumbers === undefined
-    ? ""
-    : ` AND file_row_number IN (${part.rowNumbers.join(", ")})`;
-  return `SELECT ${list} FROM read_parquet([${quoteText(part.path)}], ` +
+  const numbers = part.rowNumbers;
+  const only = numbers === undefined ? "" : ` AND ${rowsSql(numbers)}`;
+  const scan = `SELECT ${list} FROM read_parquet([${quoteText(part.path)}], ` +
     `schema = ${schema}, file_row_number = true${cardinality([part])}) ` +
     `WHERE file_row_number >= ${first} AND file_row_number < ${end}${only}`;
+  // The limit drops none: it keeps the statement's conditions out of the scan, which would evaluate them on every row.
+  return numbers === undefined ? scan : `SELECT * FROM (${scan} LIMIT ${numbers.length})`;
 }
 
 /** SELECT of all of one file's rows with `columns`, and as `position` each one's place in the file. */
@@ -75,6 +77,14 @@ export function fileSql(
   return `SELECT ${names}, file_row_number AS ${quoteName(position)} ` +
     `FROM read_parquet([${quoteText(part.path)}], schema = ${schemaSql(columns)}, ` +
     `file_row_number = true${cardinality([part])})`;
+}
+
+/** Granules of an index are runs of hundreds of rows: told as ranges, where that is shorter. */
+function rowsSql(numbers: Uint32Array): string {
+  const runs = runsOf(numbers);
+  if (runs.length * 2 > numbers.length) return `file_row_number IN (${numbers.join(", ")})`;
+  const ranges = runs.map(({ first, last }) => `file_row_number BETWEEN ${first} AND ${last}`);
+  return `(${ranges.join(" OR ")})`;
 }
 
 /**

@@ -56,8 +56,8 @@ function scanOf(
   ]));
   const scan: ScanStats = {
     files_planned: files,
-    // A scan that runs twice (late materialization, a self join) opens a file twice.
-    files_read: Math.min(run.profile?.filesRead ?? files, files),
+    // A scan that runs twice (late materialization, a self join) opens a file twice; some scans do not say what they open.
+    files_read: Math.min(run.profile?.filesRead || files, files),
     planned_bytes: run.plannedBytes,
     planned_rows: planned,
     row_groups_considered: considered,

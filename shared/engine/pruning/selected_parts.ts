@@ -21,10 +21,11 @@ export interface SelectedParts {
   readonly rowGroupsPruned: number;
 }
 
-/** Row numbers of one part; with more, all rows between the first and the last are read. */
-export const ROW_NUMBERS_MAX = 1_000;
-/** At least so many rows for each of the numbers. */
-const ROWS_PER_NUMBER_MIN = 64;
+/** Rows that are told of one part, in so many runs or one by one; with more, all rows of the part are read. */
+const RUNS_MAX = 64;
+const ROW_NUMBERS_MAX = 1_000;
+/** Share of the rows that may be told so: of more, evaluating a condition costs as much as picking them. */
+const SELECTED_SHARE_MAX = 1 / 4;
 
 /** `whole` is all of the file, `groups` its row groups. */
 export function selectedParts(
@@ -81,15 +82,23 @@ function partOf(whole: ScanPart, groups: readonly RowGroupRows[], run: Run): Sca
   const end = lastGroup === undefined ? whole.rows : lastGroup.firstRow + lastGroup.rows;
   const rowGroupsRead = run.last - run.first + 1;
   const { rows } = run;
-  const isFew = rows !== undefined && rows.length <= ROW_NUMBERS_MAX &&
-    rows.length * ROWS_PER_NUMBER_MIN <= end - start;
+  const isFew = rows !== undefined && rows.length <= (end - start) * SELECTED_SHARE_MAX &&
+    (rows.length <= ROW_NUMBERS_MAX || countRuns(rows) <= RUNS_MAX);
   if (isFew) return { ...whole, range: { first: start, end }, rowNumbers: rows, rowGroupsRead };
   if (start === 0 && end === whole.rows) return whole;
   return { ...whole, range: { first: start, end }, rowGroupsRead };
 }
 
-/** Runs of consecutive numbers. */
-function runsOf(numbers: Uint32Array): { first: number; last: number }[] {
+function countRuns(rows: Uint32Array): number {
+  let runs = 0;
+  for (let at = 0; at < rows.length; at += 1) {
+    if (at === 0 || rows[at] !== (rows[at - 1] ?? 0) + 1) runs += 1;
+  }
+  return runs;
+}
+
+/** Runs of consecutive ascending numbers. */
+export function runsOf(numbers: Uint32Array): { first: number; last: number }[] {
   const runs: { first: number; last: number }[] = [];
   for (const number of numbers) {
     const run = runs.at(-1);
