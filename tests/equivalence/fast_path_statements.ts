@@ -6,6 +6,8 @@ import type { SeededRandom } from "../../shared/testing/seeded_random.ts";
 export interface TimeSpan {
   readonly firstNs: bigint;
   readonly lastNs: bigint;
+  /** Of rows: bounds near them cut through minutes that have some. */
+  readonly instantsNs: readonly bigint[];
 }
 
 const STRINGS = ["name", "region"] as const;
@@ -92,6 +94,9 @@ export function makeStatement(random: SeededRandom, span: TimeSpan): string {
   };
 
   const instant = (): bigint => {
+    if (span.instantsNs.length > 0 && chance(75)) {
+      return pick(span.instantsNs) + BigInt(below(21) - 10) * 1_000_000_000n;
+    }
     const width = Number((span.lastNs - span.firstNs) / 1_000n) + 120_000_000;
     return span.firstNs - 60_000_000_000n + BigInt(below(width)) * 1_000n;
   };
