@@ -6,6 +6,7 @@ import { withCommit } from "../testing/with_commit.ts";
 import { commitAppend, ensureTable } from "./commit_append.ts";
 import { commitRewrite } from "./commit_rewrite.ts";
 import { STATUS } from "./manifest.ts";
+import { MANIFEST_FILES_TARGET } from "./merge_plan.ts";
 import { REWRITE, rewriteKindOf } from "./snapshot_summary.ts";
 import { currentSnapshot } from "./table_metadata.ts";
 import type { DataFile, NewDataFile, RewriteCommit } from "./types.ts";
@@ -141,6 +142,34 @@ Deno.test({
       [...expected.map(([key, id, number]) => [key, id, number, STATUS.existing]), ...added]
         .toSorted(),
     );
+    assert.deepEqual(await lab.keys(), await lab.namedKeys());
+  },
+});
+
+Deno.test({
+  name:
+    "commitRewrite cuts a large manifest by days, so that the next rewrite of a day writes little anew",
+  async fn() {
+    await using lab = await TableLab.open();
+    const table = await ensureTable(lab.deps, TABLE);
+    const files = Array.from(
+      { length: 1_400 },
+      (_, at) => lab.newFile(table, { day: at % 14, startNs: BigInt(at) * 10n }),
+    );
+    await commitAppend(lab.deps, { ...TABLE, files, consumed: ["s"] });
+    for (const day of [3, 4]) {
+      const merge = await mergeOf(lab, day);
+      assert.equal((await commitRewrite(lab.deps, merge)).outcome, "committed");
+    }
+    const loaded = await lab.load();
+    assert.ok(loaded !== undefined);
+    const manifests = await lab.reader().manifests(loaded);
+    const live = manifests.map((one) => one.addedFiles + one.existingFiles);
+    assert.equal(live.reduce((sum, count) => sum + count), 1_400 - 2 * 99);
+    assert.ok(live.every((count) => count <= MANIFEST_FILES_TARGET), `files: ${live}`);
+    const anew = manifests.filter((one) => one.addedSnapshotId === loaded.snapshotId);
+    const written = anew.map((one) => one.addedFiles + one.existingFiles + one.deletedFiles);
+    assert.ok(written.reduce((sum, count) => sum + count) <= 2 * MANIFEST_FILES_TARGET);
     assert.deepEqual(await lab.keys(), await lab.namedKeys());
   },
 });

@@ -8,7 +8,7 @@ import { type CommitDeps, readerOf, type StagedChange } from "./commit_table.ts"
 import type { LoadedTable } from "./iceberg_reader.ts";
 import type { ManifestEntry } from "./manifest.ts";
 import { CONTENT, liveFiles, type ManifestFile } from "./manifest_list.ts";
-import { MANIFEST_BYTES_TARGET, planMerge } from "./merge_plan.ts";
+import { MANIFEST_BYTES_TARGET, MANIFEST_FILES_TARGET, planMerge } from "./merge_plan.ts";
 import { manifestMayMatch } from "./prune.ts";
 import { rewriteSummary } from "./snapshot_summary.ts";
 import {
@@ -115,7 +115,7 @@ async function stageManifests(
   const merged = await Promise.all(plan.merged.map((manifest) => reader.entries(table, manifest)));
   const first = [...added, ...last, ...merged.flat().map(existingEntry)];
   const written: ManifestFile[] = [];
-  for (const entries of [first, ...others]) {
+  for (const entries of [first, ...others].flatMap(inManifests)) {
     written.push(await stageManifest(deps, table, { entries, ids, staging }));
   }
   return [...written, ...plan.kept];
@@ -125,13 +125,29 @@ async function stageManifests(
 function groupsOf(touched: readonly TouchedManifest[]): TouchedManifest[][] {
   const groups: TouchedManifest[][] = [];
   let bytes = Infinity;
+  let files = Infinity;
   for (const one of touched) {
-    if (bytes + one.manifest.byteLength > MANIFEST_BYTES_TARGET) {
+    bytes += one.manifest.byteLength;
+    files += one.entries.length;
+    if (bytes > MANIFEST_BYTES_TARGET || files > MANIFEST_FILES_TARGET) {
       groups.push([]);
-      bytes = 0;
+      bytes = one.manifest.byteLength;
+      files = one.entries.length;
     }
     groups.at(-1)?.push(one);
-    bytes += one.manifest.byteLength;
   }
   return groups;
+}
+
+/**
+ * Entries of one manifest, or of several when they are many: by day, so that the next rewrite of a day need not write
+ * those of others.
+ */
+function inManifests(entries: readonly ManifestEntry[]): ManifestEntry[][] {
+  const byDay = entries.toSorted((a, b) => a.file.day - b.file.day);
+  const parts: ManifestEntry[][] = [];
+  for (let start = 0; start < byDay.length; start += MANIFEST_FILES_TARGET) {
+    parts.push(byDay.slice(start, start + MANIFEST_FILES_TARGET));
+  }
+  return parts;
 }
