@@ -12,7 +12,7 @@
 import type { DataFile } from "../../iceberg/types.ts";
 import { ROW_GROUP_ROWS } from "../../parquet/row_groups.ts";
 import type { OrderedRequest } from "../ordered_scan.ts";
-import { partRows, type RowRange, type ScanPart, type TablePlan } from "../plan.ts";
+import { deltaPart, partRows, type RowRange, type ScanPart, type TablePlan } from "../plan.ts";
 import type { FileSelection } from "./file_selection.ts";
 import type { ProbeAnswer } from "./probe.ts";
 import { clipped } from "./selected_parts.ts";
@@ -112,11 +112,10 @@ class Walk {
     });
     this.#isTimed = timed.length === files.length;
     this.#left = timed.sort((a, b) => a.near < b.near ? -1 : a.near > b.near ? 1 : 0);
-    const deltaParts = plan.parts.filter(({ origin }) => origin === "delta");
-    this.#deltas = plan.delta.flatMap((delta, at) => {
+    this.#deltas = plan.delta.flatMap((delta) => {
       const near = this.#near(delta.timestampNsMin, delta.timestampNsMax);
-      const part = deltaParts[at];
-      if (near === undefined || part === undefined) return [];
+      const part = deltaPart(delta);
+      if (near === undefined) return [];
       const range = { first: 0, end: part.rows };
       return [{ file: undefined, near, range, parts: [part], group: 0 }];
     });
