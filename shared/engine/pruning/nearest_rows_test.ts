@@ -118,3 +118,20 @@ Deno.test({
     }
   },
 });
+
+Deno.test({
+  name: "the newest rows of a filter are found in the last of several pieces of the WAL",
+  fn: async () => {
+    await using lab = await openLab();
+    const first = FILES * ROWS_A_FILE + 10;
+    for (const from of [first, first + 10, first + 20]) {
+      await lab.append(Array.from({ length: 10 }, (_, i) => rowOf(from + i)));
+      await lab.wal?.seal({ tenant: "default", index: "events" });
+    }
+    const { rows } = await lab.query(
+      "SELECT timestamp_ns FROM events WHERE host <> 'h0' ORDER BY timestamp DESC LIMIT 3",
+    );
+    const offsets = rows.flat().map((ns) => Number((BigInt(String(ns)) - START_NS) / 1_000n));
+    deepStrictEqual(offsets, [first + 29, first + 28, first + 27]);
+  },
+});
