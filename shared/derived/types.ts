@@ -23,7 +23,8 @@ export interface FileRows {
   readonly schema: TableSchema;
   readonly rows: number;
   readonly batches: readonly ColumnBatch[];
-  readonly text: readonly TextColumn[];
+  /** undefined: neither words nor values are indexed this time. */
+  readonly text: readonly TextColumn[] | undefined;
   /** Each row group of the file but the last has so many rows. */
   readonly rowGroupRows: number;
 }

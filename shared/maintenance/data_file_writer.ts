@@ -39,8 +39,8 @@ export interface DataFileWriterDeps {
 export interface DataFileWriterOptions {
   /** Default `INPUT_BYTES`. */
   readonly inputBytesMax?: number;
-  /** Columns whose words are indexed; default none. */
-  readonly text?: readonly TextColumn[];
+  /** Columns whose words are indexed; without it the files get no index of values either. */
+  readonly text?: readonly TextColumn[] | undefined;
   /** Whether a file that was cut at `inputBytesMax` is as large as files get: default false. */
   readonly marksFull?: boolean;
 }
@@ -49,7 +49,7 @@ export class DataFileWriter {
   readonly #deps: DataFileWriterDeps;
   readonly #table: Table;
   readonly #inputBytesMax: number;
-  readonly #text: readonly TextColumn[];
+  readonly #text: readonly TextColumn[] | undefined;
   readonly #lift: LiftPromoted;
   readonly #marksFull: boolean;
   readonly #files: NewDataFile[] = [];
@@ -67,7 +67,7 @@ export class DataFileWriter {
     this.#deps = deps;
     this.#table = table;
     this.#inputBytesMax = options.inputBytesMax ?? INPUT_BYTES;
-    this.#text = options.text ?? [];
+    this.#text = options.text;
     this.#lift = liftPromoted(table.schema);
     this.#marksFull = options.marksFull ?? false;
   }

@@ -103,20 +103,22 @@ export async function applyDrain(
   if (plan.mark.length > 0) await deps.admin.markCommitted(lane, plan.mark);
   if (plan.commit.length === 0) return "idle";
   const { claiming } = deps;
+  const batch = { lane, names: plan.commit, isBehind: plan.isBehind };
   return claiming === undefined
-    ? await drainSegments(deps, { lane, names: plan.commit }, options)
-    : await drainClaimed({ ...deps, claiming }, { lane, names: plan.commit }, options);
+    ? await drainSegments(deps, batch, options)
+    : await drainClaimed({ ...deps, claiming }, batch, options);
 }
 
 /** Segments of one commit, and the claim under which they are worked on, if any. */
 interface Batch extends StageSource {
+  readonly isBehind: boolean;
   readonly claim?: HeldClaim;
 }
 
 /** Drains those of `batch` that this drain can claim. */
 async function drainClaimed(
   deps: DrainDeps & { readonly claiming: ClaimPolicy },
-  { lane, names }: Batch,
+  { lane, names, isBehind }: Batch,
   options: StageOptions,
 ): Promise<DrainOutcome> {
   const { claim, quarantined } = await claimSegments(
@@ -134,7 +136,7 @@ async function drainClaimed(
   try {
     const outcome = await drainSegments(
       deps,
-      { lane, names: claim.names, claim },
+      { lane, names: claim.names, isBehind, claim },
       { ...options, signal },
     );
     if (outcome === "committed") await claim.end();
@@ -175,7 +177,8 @@ async function drainSegments(
   const startMs = deps.clock.monotonicMs();
   const target = await tableTarget(deps, lane);
   if (await discardDropped(deps, batch, target)) return "discarded";
-  const { mapping, indexAtFlush } = target;
+  const { mapping } = target;
+  const indexAtFlush = target.indexAtFlush && !batch.isBehind;
   const staged = await stage(deps, { ...batch, mapping, indexAtFlush }, options);
   if (staged === "overtaken" || staged === "poisoned") return staged;
   const { files, schema } = staged;

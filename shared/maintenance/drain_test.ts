@@ -1,7 +1,9 @@
 import assert from "node:assert/strict";
+import { present } from "../base/assert.ts";
 import { isOperatingError, OperatingError } from "../base/errors.ts";
 import type { Catalog, TableCommit } from "../catalog/catalog.ts";
 import { encodeBatch } from "../columns/ipc.ts";
+import { readSidecar } from "../derived/sidecar.ts";
 import { tableOf } from "../event/tenant.ts";
 import { batchOf, DrainLab, EVENTS_LANE, numberedGroups } from "../testing/drain_lab.ts";
 import { applyDrain, type DrainDeps, lookAtLane } from "./drain.ts";
@@ -75,6 +77,28 @@ Deno.test({
     assert.deepEqual(await Array.fromAsync(lab.deps.store.list("acme/")), []);
     const again = await lookAtLane(deps, lane, options);
     assert.equal(await applyDrain(deps, lane, again), "discarded");
+  },
+});
+
+Deno.test({
+  name: "applyDrain indexes words and values as it goes, but counts alone when it is behind",
+  async fn() {
+    const table: [behindBytes: number, types: RegExp[]][] = [
+      [Infinity, [/^svc-words-/, /^svc-values-/, /^svc-summary-/]],
+      [1, [/^svc-summary-/]],
+    ];
+    for (const [behindBytes, types] of table) {
+      await using lab = await DrainLab.open();
+      await lab.seal(numberedGroups(1, 1));
+      const gate = { ...DRAIN_GATE_OPEN, behindBytes };
+      const plan = await lookAtLane(lab.deps, EVENTS_LANE, { gate, requested: true });
+      assert.equal(await applyDrain(lab.deps, EVENTS_LANE, plan), "committed");
+      const [key] = await lab.tableFiles(tableOf(EVENTS_LANE));
+      const sidecar = present(await readSidecar(lab.deps.store, { key: present(key), rows: 1 }));
+      const isThere = (type: RegExp) => sidecar.blobs.some((blob) => type.test(blob.type));
+      assert.ok(types.every(isThere), JSON.stringify(sidecar.blobs));
+      assert.equal(isThere(/^svc-(words|values)-/), behindBytes > 1);
+    }
   },
 });
 

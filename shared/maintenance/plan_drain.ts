@@ -18,6 +18,8 @@ export interface DrainGate {
   readonly ageMsMax: number;
   /** Bytes of segments that one commit takes at most (always one segment); the rest waits for the next. */
   readonly commitBytesMax: number;
+  /** From so many waiting bytes on rows come faster than they are committed. */
+  readonly behindBytes: number;
 }
 
 /** `SVC_COMMIT_BATCH_TARGET_MB` is 32: SHAPES.md, Numbers. */
@@ -25,6 +27,8 @@ export const DRAIN_GATE_DEFAULT: DrainGate = {
   targetBytes: 32 * MIB,
   ageMsMax: 10_000,
   commitBytesMax: 256 * MIB,
+  // A lane that is kept up with has one target at work and one waiting.
+  behindBytes: 96 * MIB,
 };
 
 /** Commits whatever there is. */
@@ -47,6 +51,8 @@ export interface DrainPlan {
   readonly commit: readonly string[];
   /** Whether further segments wait that pass the gate. */
   readonly more: boolean;
+  /** Rows come faster than they are committed: what can be done later is left to maintenance. */
+  readonly isBehind: boolean;
 }
 
 export function planDrain(state: LaneState, gate: DrainGate): DrainPlan {
@@ -54,7 +60,7 @@ export function planDrain(state: LaneState, gate: DrainGate): DrainPlan {
   const mark = names.filter((name) => state.consumed.has(name));
   const waiting = state.sealed.filter((segment) => !state.consumed.has(segment.name));
   if (!state.requested && !passes(gate, waiting, state.nowMs)) {
-    return { mark, commit: [], more: false };
+    return { mark, commit: [], more: false, isBehind: false };
   }
   let bytes = 0;
   let taken = 0;
@@ -68,14 +74,18 @@ export function planDrain(state: LaneState, gate: DrainGate): DrainPlan {
     mark,
     commit: waiting.slice(0, taken).map((segment) => segment.name),
     more: rest.length > 0 && (state.requested || passes(gate, rest, state.nowMs)),
+    isBehind: bytesOf(waiting) >= gate.behindBytes,
   };
 }
 
 function passes(gate: DrainGate, waiting: readonly SegmentInfo[], nowMs: number): boolean {
   const oldest = waiting[0];
   if (oldest === undefined) return false;
-  const bytes = waiting.reduce((sum, segment) => sum + segment.byteLength, 0);
   // A clock that stepped back makes the age negative; such a segment must not wait for the clock.
   const age = Math.abs(nowMs - oldest.modifiedMs);
-  return bytes >= gate.targetBytes || age >= gate.ageMsMax;
+  return bytesOf(waiting) >= gate.targetBytes || age >= gate.ageMsMax;
+}
+
+function bytesOf(segments: readonly SegmentInfo[]): number {
+  return segments.reduce((sum, segment) => sum + segment.byteLength, 0);
 }

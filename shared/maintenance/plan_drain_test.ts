@@ -3,7 +3,12 @@ import type { SegmentInfo } from "../wal/types.ts";
 import { DRAIN_GATE_DEFAULT, type DrainGate, planDrain } from "./plan_drain.ts";
 
 const NOW_MS = 1_790_000_000_000;
-const GATE: DrainGate = { targetBytes: 100, ageMsMax: 10_000, commitBytesMax: 250 };
+const GATE: DrainGate = {
+  targetBytes: 100,
+  ageMsMax: 10_000,
+  commitBytesMax: 250,
+  behindBytes: 350,
+};
 
 Deno.test({
   name: "planDrain commits by size, by age, on request, and not otherwise",
@@ -13,7 +18,7 @@ Deno.test({
       sealed: SegmentInfo[];
       consumed?: string[];
       requested?: boolean;
-      plan: { mark?: string[]; commit?: string[]; more?: boolean };
+      plan: { mark?: string[]; commit?: string[]; more?: boolean; isBehind?: boolean };
     }[] = [
       { what: "nothing sealed", sealed: [], plan: {} },
       { what: "nothing sealed but asked", sealed: [], requested: true, plan: {} },
@@ -29,7 +34,7 @@ Deno.test({
       {
         what: "more than one commit takes",
         sealed: [segment("a", 200, 0), segment("b", 50, 0), segment("c", 100, 0)],
-        plan: { commit: ["a", "b"], more: true },
+        plan: { commit: ["a", "b"], more: true, isBehind: true },
       },
       {
         what: "the rest does not pass by itself",
@@ -45,7 +50,7 @@ Deno.test({
       {
         what: "one segment over the limit",
         sealed: [segment("a", 900, 0)],
-        plan: { commit: ["a"] },
+        plan: { commit: ["a"], isBehind: true },
       },
       {
         what: "consumed before",
@@ -62,7 +67,7 @@ Deno.test({
     ];
     for (const { what, sealed, consumed = [], requested = false, plan } of table) {
       const state = { sealed, consumed: new Set(consumed), nowMs: NOW_MS, requested };
-      const expected = { mark: [], commit: [], more: false, ...plan };
+      const expected = { mark: [], commit: [], more: false, isBehind: false, ...plan };
       assert.deepEqual(planDrain(state, GATE), expected, what);
     }
   },

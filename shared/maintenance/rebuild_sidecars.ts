@@ -93,9 +93,7 @@ export async function rebuildSidecar(
     schema,
     rows: file.rows,
     batches,
-    text: index?.config.index_at_flush === false
-      ? []
-      : textColumnsOf(schema, index?.config.doc_mapping),
+    text: textColumnsOf(schema, index?.config.doc_mapping),
     rowGroupRows: ROW_GROUP_ROWS,
   };
   const subject = { key: file.key, rows: file.rows };

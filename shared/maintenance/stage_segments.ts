@@ -99,7 +99,9 @@ async function openTarget(
   const table = source.mapping === undefined
     ? await ensureTable(deps, { ident, schema: schemaForNewTable(options.columns) })
     : await mappedTable(deps, source, source.mapping);
-  const text = source.indexAtFlush === false ? [] : textColumnsOf(table.schema, source.mapping);
+  const text = source.indexAtFlush === false
+    ? undefined
+    : textColumnsOf(table.schema, source.mapping);
   return { table, writer: new DataFileWriter(deps, table, { ...options, text }) };
 }
 

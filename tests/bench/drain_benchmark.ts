@@ -90,7 +90,14 @@ export async function runCompactor(
   const metrics = `127.0.0.1:${freePorts(1)[0]}`;
   const start = performance.now();
   const process = new Deno.Command(Deno.execPath(), {
-    args: processArguments("compactor", dir, ["--once", "--metrics-bind", metrics, ...args], env),
+    args: processArguments("compactor", dir, [
+      "--once",
+      "--role",
+      "drain",
+      "--metrics-bind",
+      metrics,
+      ...args,
+    ], env),
     env: { SVC_LOG: "warning", ...env },
     stdin: "null",
     stdout: "null",

@@ -20,8 +20,9 @@ const SAMPLE_BYTES = 128 * 1024;
 
 /** Pure. A column with too much to index (`occurrences.ts`) has none. */
 export function textBlobs(file: FileRows): Blob[] {
-  if (file.rows === 0) return [];
-  const texts = new Set(file.text.map(({ name }) => name));
+  const { text } = file;
+  if (file.rows === 0 || text === undefined) return [];
+  const texts = new Set(text.map(({ name }) => name));
   const strings = file.schema.columns.filter(({ type }) => type === "string");
   return [
     ...strings.filter(({ name }) => texts.has(name)).flatMap((column) => wordsBlob(file, column)),
