@@ -1,10 +1,28 @@
-/** The messages of an Arrow IPC stream. */
+/** What is in an Arrow IPC stream. */
 
+import { present } from "../base/assert.ts";
 import { OperatingError } from "../base/errors.ts";
+import type { Column } from "../event/schema.ts";
+import type { ColumnBatch } from "./batch.ts";
+import { decodeBatch, decodeSchemaMessage } from "./ipc.ts";
 import { bodyBytesOf, CONTINUATION, PREFIX_BYTES } from "./ipc_message.ts";
 
+export interface StreamRows {
+  /** The stream's own. */
+  readonly columns: readonly Column[];
+  readonly batches: readonly ColumnBatch[];
+}
+
+/** The rows, as views of `stream`. Throws `corrupt`. */
+export function rowsOfStream(stream: Uint8Array): StreamRows {
+  const [schemaMessage, ...messages] = messagesOfStream(stream);
+  const columns = decodeSchemaMessage(present(schemaMessage, "schema message"));
+  const schema = { columns, tags: [] };
+  return { columns, batches: messages.map((message) => decodeBatch(message, schema)) };
+}
+
 /** The schema message and those of the batches, as views of `stream`. Throws `corrupt` for what is no stream. */
-export function messagesOfStream(stream: Uint8Array): Uint8Array[] {
+function messagesOfStream(stream: Uint8Array): Uint8Array[] {
   const view = new DataView(stream.buffer, stream.byteOffset, stream.byteLength);
   const messages: Uint8Array[] = [];
   let at = 0;

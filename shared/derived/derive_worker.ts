@@ -1,6 +1,6 @@
 /** The thread behind `openDeriver`: one data file for each request. */
 
-import { serveTasks } from "../os/task_thread.ts";
+import { serveTasks } from "../os/serve_tasks.ts";
 import type { DeriveRequest } from "./deriver.ts";
 import { derive } from "./derive.ts";
 import { writeSidecar } from "./sidecar.ts";

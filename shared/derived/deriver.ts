@@ -3,7 +3,6 @@
  * thread (`TaskThread`) the caller's does the work.
  */
 
-import { getLogger } from "@logtape/logtape";
 import { TaskThread, ThreadUnavailable } from "../os/task_thread.ts";
 import { derive } from "./derive.ts";
 import { type SidecarSubject, writeSidecar } from "./sidecar.ts";
@@ -33,19 +32,15 @@ export const INLINE_DERIVER: Deriver = {
 class ThreadDeriver implements Deriver {
   readonly #thread = new TaskThread<DeriveRequest, ArrayBuffer>(
     new URL("./derive_worker.ts", import.meta.url),
+    { what: "derives", category: ["svc", "derived"] },
   );
-  #isInline = false;
 
   async derive(file: FileRows, subject: SidecarSubject): Promise<Uint8Array> {
-    if (!this.#isInline) {
+    if (this.#thread.isAvailable) {
       try {
         return new Uint8Array(await this.#thread.run({ file: withoutFunctions(file), subject }));
       } catch (error) {
         if (!(error instanceof ThreadUnavailable)) throw error;
-        this.#isInline = true;
-        getLogger(["svc", "derived"]).info("derives on the main thread: {reason}", {
-          reason: error.message,
-        });
       }
     }
     return await INLINE_DERIVER.derive(file, subject);

@@ -3,23 +3,29 @@
  * process keeps answering.
  *
  * The thread starts with its first request and loads its module from the source tree, which needs read permission there
- * (a compiled program has it inside). Where that is not granted, `ThreadUnavailable` is what each request gets, and the
- * caller does the work itself. After any other failure the next request gets a new thread.
+ * (a compiled program has it inside). Where that is not granted, which is logged once, `ThreadUnavailable` is what each
+ * request gets, and the caller does the work itself. After any other failure the next request gets a new thread.
  */
 
+import { getLogger } from "@logtape/logtape";
 import { statSync } from "node:fs";
+import type { Reply } from "./serve_tasks.ts";
 
 /** The module could not be loaded, and so it will be with the next request. */
 export class ThreadUnavailable extends Error {
   override readonly name = "ThreadUnavailable";
 }
 
-type Reply<V> =
-  | { readonly value: V }
-  | { readonly failure: string };
+export interface TaskThreadOptions {
+  /** What it does, for the log: `writes Parquet`. */
+  readonly what: string;
+  /** Of the log. */
+  readonly category: readonly string[];
+}
 
 export class TaskThread<Q, V> implements Disposable {
   readonly #module: URL;
+  readonly #options: TaskThreadOptions;
   #worker: Worker | undefined;
   /** Why there is no thread. */
   #unavailable: string | undefined;
@@ -28,9 +34,15 @@ export class TaskThread<Q, V> implements Disposable {
   #last: Promise<unknown> = Promise.resolve();
 
   /** `module` calls `serveTasks`. */
-  constructor(module: URL) {
+  constructor(module: URL, options: TaskThreadOptions) {
     this.#module = module;
-    if (!isReadable(module)) this.#unavailable = `no read permission on ${module.pathname}`;
+    this.#options = options;
+    if (!isReadable(module)) this.#giveUp(`no read permission on ${module.pathname}`);
+  }
+
+  /** False once it is known that there can be no thread. */
+  get isAvailable(): boolean {
+    return this.#unavailable === undefined;
   }
 
   /** Errors: `ThreadUnavailable`; an `Error` with the message of what was thrown over there. */
@@ -57,27 +69,15 @@ export class TaskThread<Q, V> implements Disposable {
     this[Symbol.dispose]();
     if ("failure" in reply) throw new Error(reply.failure);
     if (this.#works) throw new Error(reply.stopped);
-    this.#unavailable = reply.stopped;
+    this.#giveUp(reply.stopped);
     throw new ThreadUnavailable(reply.stopped);
   }
-}
 
-/** The other side: `work` gives a value, and those of its buffers that can be handed over instead of copied. */
-export function serveTasks<Q, V>(
-  work: (request: Q) => { readonly value: V; readonly transfer?: readonly ArrayBuffer[] },
-): void {
-  const scope = globalThis as unknown as {
-    onmessage: ((event: MessageEvent<Q>) => void) | null;
-    postMessage(reply: Reply<V>, transfer: readonly ArrayBuffer[]): void;
-  };
-  scope.onmessage = ({ data }) => {
-    try {
-      const { value, transfer = [] } = work(data);
-      scope.postMessage({ value }, transfer);
-    } catch (error) {
-      scope.postMessage({ failure: String(error) }, []);
-    }
-  };
+  #giveUp(reason: string): void {
+    this.#unavailable = reason;
+    const { what, category } = this.#options;
+    getLogger([...category]).info("{what} on the main thread: {reason}", { what, reason });
+  }
 }
 
 /** One request is under way at a time, so the next message is its reply. */

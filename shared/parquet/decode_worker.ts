@@ -1,6 +1,6 @@
 /** The thread behind `openParquetDecoder`: some row groups for each request. */
 
-import { serveTasks } from "../os/task_thread.ts";
+import { serveTasks } from "../os/serve_tasks.ts";
 import { decodeParquet } from "./decode_parquet.ts";
 import type { DecodeRequest } from "./parquet_decoder.ts";
 

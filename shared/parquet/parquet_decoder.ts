@@ -3,13 +3,8 @@
  * there can be no thread (`TaskThread`) the caller's does the work.
  */
 
-import { getLogger } from "@logtape/logtape";
-import { present } from "../base/assert.ts";
 import { messageOf, OperatingError } from "../base/errors.ts";
-import type { ColumnBatch } from "../columns/batch.ts";
-import { decodeBatch, decodeSchemaMessage } from "../columns/ipc.ts";
-import { messagesOfStream } from "../columns/ipc_stream.ts";
-import type { Column } from "../event/schema.ts";
+import { rowsOfStream, type StreamRows } from "../columns/ipc_stream.ts";
 import { TaskThread, ThreadUnavailable } from "../os/task_thread.ts";
 
 export interface DecodeRequest {
@@ -19,18 +14,12 @@ export interface DecodeRequest {
   readonly rowGroups: readonly number[];
 }
 
-export interface DecodedRows {
-  /** The file's own. */
-  readonly columns: readonly Column[];
-  readonly batches: readonly ColumnBatch[];
-}
-
 export interface ParquetDecoder extends Disposable {
   /**
-   * The rows of some row groups, in the file's order. Bytes in shared memory
+   * The rows of some row groups, with the file's own columns, in its order. Bytes in shared memory
    * are not copied on their way to the thread. Errors: `corrupt`, naming `what`.
    */
-  decode(request: DecodeRequest, what: string): Promise<DecodedRows>;
+  decode(request: DecodeRequest, what: string): Promise<StreamRows>;
 }
 
 /** A decoder whose thread starts with its first file and ends when it is disposed of. */
@@ -44,7 +33,7 @@ export const INLINE_PARQUET_DECODER: ParquetDecoder = {
     // Loaded when it is needed: whoever has a thread does not need a second copy of the reader.
     const { decodeParquet } = await import("./decode_parquet.ts");
     try {
-      return batchesOf(decodeParquet(file, rowGroups));
+      return rowsOfStream(decodeParquet(file, rowGroups));
     } catch (error) {
       throw unreadable(what, error);
     }
@@ -55,19 +44,15 @@ export const INLINE_PARQUET_DECODER: ParquetDecoder = {
 class ThreadDecoder implements ParquetDecoder {
   readonly #thread = new TaskThread<DecodeRequest, ArrayBuffer>(
     new URL("./decode_worker.ts", import.meta.url),
+    { what: "reads Parquet", category: ["svc", "parquet"] },
   );
-  #isInline = false;
 
-  async decode(request: DecodeRequest, what: string): Promise<DecodedRows> {
-    if (!this.#isInline) {
+  async decode(request: DecodeRequest, what: string): Promise<StreamRows> {
+    if (this.#thread.isAvailable) {
       try {
-        return batchesOf(new Uint8Array(await this.#thread.run(request)));
+        return rowsOfStream(new Uint8Array(await this.#thread.run(request)));
       } catch (error) {
         if (!(error instanceof ThreadUnavailable)) throw unreadable(what, error);
-        this.#isInline = true;
-        getLogger(["svc", "parquet"]).info("reads Parquet on the main thread: {reason}", {
-          reason: error.message,
-        });
       }
     }
     return await INLINE_PARQUET_DECODER.decode(request, what);
@@ -84,11 +69,4 @@ function unreadable(what: string, cause: unknown): OperatingError {
     `Cannot read the rows of ${what}: ${messageOf(cause)}. Restore the file from a copy.`,
     { cause },
   );
-}
-
-function batchesOf(stream: Uint8Array): DecodedRows {
-  const [schemaMessage, ...messages] = messagesOfStream(stream);
-  const columns = decodeSchemaMessage(present(schemaMessage, "schema message"));
-  const schema = { columns, tags: [] };
-  return { columns, batches: messages.map((message) => decodeBatch(message, schema)) };
 }

@@ -3,7 +3,6 @@
  * be no thread (`TaskThread`) the caller's does the work: slower, the same bytes.
  */
 
-import { getLogger } from "@logtape/logtape";
 import { messageOf, OperatingError } from "../base/errors.ts";
 import type { ColumnBatch } from "../columns/batch.ts";
 import { TaskThread, ThreadUnavailable } from "../os/task_thread.ts";
@@ -41,12 +40,12 @@ export const INLINE_PARQUET_ENCODER: ParquetEncoder = {
 class ThreadEncoder implements ParquetEncoder {
   readonly #thread = new TaskThread<EncodeRequest, ArrayBuffer>(
     new URL("./parquet_worker.ts", import.meta.url),
+    { what: "writes Parquet", category: ["svc", "parquet"] },
   );
-  #isInline = false;
 
   async encode(batches: readonly ColumnBatch[], options: ParquetOptions): Promise<ParquetFile> {
     const { schema } = options;
-    if (!this.#isInline) {
+    if (this.#thread.isAvailable) {
       const { stream, rows } = parquetInput(batches, schema);
       try {
         const bytes = await this.#thread.run({ stream: stream.buffer, options }, [stream.buffer]);
@@ -59,10 +58,6 @@ class ThreadEncoder implements ParquetEncoder {
             { cause: error },
           );
         }
-        this.#isInline = true;
-        getLogger(["svc", "parquet"]).info("writes Parquet on the main thread: {reason}", {
-          reason: error.message,
-        });
       }
     }
     return await INLINE_PARQUET_ENCODER.encode(batches, options);

@@ -1,6 +1,6 @@
 /** The thread behind `openParquetEncoder`: one file for each request. */
 
-import { serveTasks } from "../os/task_thread.ts";
+import { serveTasks } from "../os/serve_tasks.ts";
 import { encodeParquet } from "./encode_parquet.ts";
 import type { EncodeRequest } from "./parquet_encoder.ts";
 

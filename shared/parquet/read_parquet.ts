@@ -7,8 +7,7 @@
 import * as wasm from "parquet-wasm";
 import { messageOf, OperatingError } from "../base/errors.ts";
 import type { ColumnBatch } from "../columns/batch.ts";
-import { decodeBatch, decodeSchemaMessage } from "../columns/ipc.ts";
-import { messagesOfStream } from "../columns/ipc_stream.ts";
+import { rowsOfStream } from "../columns/ipc_stream.ts";
 import { ROW_GROUP_ROWS } from "./row_groups.ts";
 
 /** Batches with the file's own columns, in the order of its rows; `name` is for messages. Errors: `corrupt`. */
@@ -24,10 +23,7 @@ export async function* readParquet(
         const table = await file.read({ rowGroups: [group], batchSize: ROW_GROUP_ROWS });
         return table.intoIPCStream();
       });
-      const [schemaMessage, ...batches] = messagesOfStream(stream);
-      if (schemaMessage === undefined) continue;
-      const schema = { columns: decodeSchemaMessage(schemaMessage), tags: [] };
-      for (const message of batches) yield decodeBatch(message, schema);
+      yield* rowsOfStream(stream).batches;
     }
   } finally {
     file.free();
