@@ -6,7 +6,6 @@
  */
 
 import { isOperatingError, OperatingError } from "../shared/base/errors.ts";
-import { openCatalog } from "../shared/catalog/open_catalog.ts";
 import type { ColumnBatch } from "../shared/columns/batch.ts";
 import { type DocumentOptions, EventDocumentBuilder } from "../shared/columns/event_documents.ts";
 import { openDeriver } from "../shared/derived/deriver.ts";
@@ -16,12 +15,8 @@ import { DEFAULT_TENANT, tableOf } from "../shared/event/tenant.ts";
 import { commitAppend, ensureTable } from "../shared/iceberg/commit_append.ts";
 import { DataFileWriter } from "../shared/maintenance/data_file_writer.ts";
 import { fitTo } from "../shared/maintenance/fit_schema.ts";
-import { SystemClock } from "../shared/os/clock.ts";
-import { DenoFileSystem } from "../shared/os/deno_file_system.ts";
-import { environment } from "../shared/os/environment.ts";
-import { SystemRandom } from "../shared/os/random.ts";
 import { openParquetEncoder } from "../shared/parquet/parquet_encoder.ts";
-import { openStore } from "../shared/storage/open_store.ts";
+import { openWarehouse } from "./open_warehouse.ts";
 import type { WarehousePaths } from "./warehouse_options.ts";
 
 export interface ImportOptions {
@@ -43,14 +38,10 @@ export async function importEvents(
   paths: WarehousePaths,
   options: ImportOptions = {},
 ): Promise<number> {
-  const files = new DenoFileSystem();
-  const clock = new SystemClock();
-  const random = new SystemRandom();
-  const { store } = openStore(paths.root, { files, clock, random, env: environment });
-  await using catalog = await openCatalog(paths.catalog, { files });
+  await using warehouse = await openWarehouse(paths);
   using encoder = openParquetEncoder();
   using deriver = openDeriver();
-  const deps = { store, catalog, encoder, deriver, clock, random };
+  const deps = { ...warehouse, encoder, deriver };
   const ident = tableOf({ tenant: DEFAULT_TENANT, index: EVENTS_TABLE });
   const table = await ensureTable(deps, { ident, schema: EVENTS_SCHEMA });
   const text = textColumnsOf(table.schema, undefined);

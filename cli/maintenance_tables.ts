@@ -1,20 +1,14 @@
 /** What commands of maintenance have in common: the tables they are about, and what they work with. */
 
 import type { Catalog } from "../shared/catalog/catalog.ts";
-import { openCatalog } from "../shared/catalog/open_catalog.ts";
 import { openMaintenanceCatalog } from "../shared/catalog/open_maintenance_catalog.ts";
 import { OperatingError } from "../shared/base/errors.ts";
 import type { OptionTable, Settings } from "../shared/config/options.ts";
 import type { TableIdent } from "../shared/event/tenant.ts";
 import type { CommitDeps } from "../shared/iceberg/commit_table.ts";
-import { IcebergReader } from "../shared/iceberg/iceberg_reader.ts";
 import { allTables } from "../shared/maintenance/maintenance_loop.ts";
 import type { OrphanDeps } from "../shared/maintenance/orphans.ts";
-import { SystemClock } from "../shared/os/clock.ts";
-import { DenoFileSystem } from "../shared/os/deno_file_system.ts";
-import { environment } from "../shared/os/environment.ts";
-import { SystemRandom } from "../shared/os/random.ts";
-import { openStore } from "../shared/storage/open_store.ts";
+import { openWarehouse } from "./open_warehouse.ts";
 import { LOCAL_OPTIONS, warehousePaths } from "./warehouse_options.ts";
 
 export const TABLES_OPTIONS = {
@@ -43,18 +37,15 @@ export interface OpenTables extends AsyncDisposable {
 
 /** Errors: `not_found` when there is no table of that name; the catalog's. */
 export async function openTables(settings: TablesSettings): Promise<OpenTables> {
-  const files = new DenoFileSystem();
-  const clock = new SystemClock();
-  const random = new SystemRandom();
   const paths = warehousePaths(settings);
   await using opening = new AsyncDisposableStack();
-  const { store } = openStore(paths.root, { files, clock, random, env: environment });
-  const catalog = opening.use(await openCatalog(paths.catalog, { files }));
+  const warehouse = opening.use(await openWarehouse(paths));
+  const { files } = warehouse;
   const { removals } = opening.use(await openMaintenanceCatalog(paths.catalog, { files }));
-  const idents = await identsOf(catalog, settings);
+  const idents = await identsOf(warehouse.catalog, settings);
   const opened = opening.move();
   return {
-    deps: { store, catalog, clock, random, removals, reader: new IcebergReader(store) },
+    deps: { ...warehouse, removals },
     idents,
     [Symbol.asyncDispose]: () => opened.disposeAsync(),
   };

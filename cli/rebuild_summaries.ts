@@ -1,22 +1,16 @@
 /** What the two `rebuild-…` commands share: a table's files, one after the other, with a line for each that is made anew. */
 
 import { messageOf, OperatingError } from "../shared/base/errors.ts";
-import { openCatalog } from "../shared/catalog/open_catalog.ts";
 import type { OptionTable, Settings } from "../shared/config/options.ts";
-import { IcebergReader } from "../shared/iceberg/iceberg_reader.ts";
 import {
   planRebuild,
   type RebuildOptions,
   rebuildSidecar,
 } from "../shared/maintenance/rebuild_sidecars.ts";
-import { SystemClock } from "../shared/os/clock.ts";
-import { DenoFileSystem } from "../shared/os/deno_file_system.ts";
-import { environment } from "../shared/os/environment.ts";
-import { SystemRandom } from "../shared/os/random.ts";
 import { INLINE_PARQUET_DECODER } from "../shared/parquet/parquet_decoder.ts";
-import { openStore } from "../shared/storage/open_store.ts";
 import type { Console } from "./console.ts";
 import { DRY_RUN_OPTION, printPlan } from "./plan_table.ts";
+import { openWarehouse } from "./open_warehouse.ts";
 import { LOCAL_OPTIONS, warehousePaths } from "./warehouse_options.ts";
 
 export const REBUILD_OPTIONS = {
@@ -45,17 +39,10 @@ export async function rebuildSummaries(
   settings: Settings<typeof REBUILD_OPTIONS>,
   { console, options }: { readonly console: Console; readonly options: RebuildOptions },
 ): Promise<number> {
-  const files = new DenoFileSystem();
-  const paths = warehousePaths(settings);
-  const system = { clock: new SystemClock(), random: new SystemRandom() };
-  const { store } = openStore(paths.root, { files, ...system, env: environment });
-  await using catalog = await openCatalog(paths.catalog, { files });
-  const deps = {
-    ...{ store, catalog, decoder: INLINE_PARQUET_DECODER },
-    reader: new IcebergReader(store),
-  };
+  await using warehouse = await openWarehouse(warehousePaths(settings));
+  const deps = { ...warehouse, decoder: INLINE_PARQUET_DECODER };
   const ident = { namespace: settings.namespace, name: settings.table };
-  const location = await catalog.metadataLocation(ident);
+  const location = await deps.catalog.metadataLocation(ident);
   if (location === undefined) {
     throw new OperatingError(
       "not_found",

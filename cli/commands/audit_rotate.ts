@@ -1,12 +1,10 @@
 /** `svc audit-rotate`: bounds the table `query_audit`. SPEC.md section 1. */
 
 import { OperatingError } from "../../shared/base/errors.ts";
-import { openCatalog } from "../../shared/catalog/open_catalog.ts";
 import { openIndexCatalog } from "../../shared/catalog/open_index_catalog.ts";
 import { openMaintenanceCatalog } from "../../shared/catalog/open_maintenance_catalog.ts";
 import type { OptionTable } from "../../shared/config/options.ts";
 import { QUERY_AUDIT_TABLE } from "../../shared/event/query_audit.ts";
-import { IcebergReader } from "../../shared/iceberg/iceberg_reader.ts";
 import {
   applyAuditDrop,
   applyAuditExpiry,
@@ -14,13 +12,9 @@ import {
   planAuditDrop,
   planAuditExpiry,
 } from "../../shared/maintenance/rotate_audit.ts";
-import { SystemClock } from "../../shared/os/clock.ts";
-import { DenoFileSystem } from "../../shared/os/deno_file_system.ts";
-import { environment } from "../../shared/os/environment.ts";
-import { SystemRandom } from "../../shared/os/random.ts";
-import { openStore } from "../../shared/storage/open_store.ts";
 import { defineCommand } from "../command.ts";
 import { DRY_RUN_OPTION, printPlan } from "../plan_table.ts";
+import { openWarehouse } from "../open_warehouse.ts";
 import { LOCAL_OPTIONS, warehousePaths } from "../warehouse_options.ts";
 
 const OPTIONS = {
@@ -50,17 +44,13 @@ const COLUMNS = ["table", "action", "rows", "files", "bytes", "snapshots"];
 export const command = defineCommand({
   options: OPTIONS,
   async run(settings, { console }) {
-    const files = new DenoFileSystem();
-    const clock = new SystemClock();
-    const random = new SystemRandom();
     const paths = warehousePaths(settings);
-    const { store } = openStore(paths.root, { files, clock, random, env: environment });
-    await using catalog = await openCatalog(paths.catalog, { files });
+    await using warehouse = await openWarehouse(paths);
+    const { files } = warehouse;
     await using indexes = await openIndexCatalog(paths.catalog, { files });
     await using maintenance = await openMaintenanceCatalog(paths.catalog, { files });
     const { removals } = maintenance;
-    const reader = new IcebergReader(store);
-    const deps = { store, catalog, clock, random, reader, indexes, removals };
+    const deps = { ...warehouse, indexes, removals };
     const ident = { namespace: settings.namespace, name: QUERY_AUDIT_TABLE };
     const { maxAgeSecs } = settings;
     const policy = { retainLast: 1, ageMsMin: (maxAgeSecs ?? 0) * 1_000 };

@@ -3,32 +3,26 @@
 import assert from "node:assert/strict";
 import { openDeleteLedger } from "../../shared/catalog/open_delete_ledger.ts";
 import { DenoFileSystem } from "../../shared/os/deno_file_system.ts";
-import { COMMANDS } from "../commands.ts";
-import { RecordingConsole } from "../recording_console.ts";
-import { runCommand } from "../run_command.ts";
-import { syntheticEvents, toNdjson } from "../synthetic_events.ts";
+import { eventLines, runRecorded } from "../recorded_run.ts";
 
 Deno.test({
   name: "delete-sweep prints its plan, changes nothing without --apply, and carries it out with it",
   async fn() {
     const dataDir = await Deno.makeTempDir({ prefix: "svc-delete-sweep-" });
     try {
-      const lines: string[] = [];
-      for (const event of syntheticEvents({ seed: 3, firstNs: 1_763_700_000_000_000_000n })) {
-        if (lines.push(toNdjson(event)) === 500) break;
-      }
-      await run(dataDir, "ingest", [], lines.join("\n"));
+      const lines = eventLines(500, { seed: 3, firstNs: 1_763_700_000_000_000_000n });
+      await runRecorded(dataDir, "ingest", [], lines);
       const all = await count(dataDir);
       assert.equal(all, 500);
       const gone = await count(dataDir, "WHERE source = 'checkout'");
       assert.ok(gone > 0);
 
-      const empty = await run(dataDir, "delete-sweep", ["--index", "events"]);
+      const empty = await runRecorded(dataDir, "delete-sweep", ["--index", "events"]);
       assert.equal(empty.status, 0);
       assert.match(empty.notes, /^0 delete tasks/);
 
       await submit(dataDir, ["one", "source = 'checkout'"], ["two", "CAST(host AS BIGINT) > 0"]);
-      const dry = await run(dataDir, "delete-sweep", ["--index", "events"]);
+      const dry = await runRecorded(dataDir, "delete-sweep", ["--index", "events"]);
       assert.equal(dry.status, 0, dry.notes);
       const [header, , one, two] = dry.output.split("\n").map((line) => line.split(/ *\| */));
       assert.deepEqual(header?.slice(0, 5), ["task", "predicate", "files", "rewritten", "rows"]);
@@ -38,16 +32,16 @@ Deno.test({
       assert.match(dry.notes, /2 delete tasks have not ended; nothing is changed without --apply/);
       assert.equal(await count(dataDir), all);
 
-      const other = await run(dataDir, "delete-sweep", ["--index", "traces", "--apply"]);
+      const other = await runRecorded(dataDir, "delete-sweep", ["--index", "traces", "--apply"]);
       assert.deepEqual([other.status, await count(dataDir)], [0, all]);
 
-      const applied = await run(dataDir, "delete-sweep", ["--index", "events", "--apply"]);
+      const applied = await runRecorded(dataDir, "delete-sweep", ["--index", "events", "--apply"]);
       assert.equal(applied.status, 1, "one of the two failed");
       assert.match(applied.notes, new RegExp(`^one: done, ${gone} rows deleted, \\d+ files`, "m"));
       assert.match(applied.notes, /^two: failed: .*Could not convert/m);
       assert.equal(await count(dataDir), all - gone);
 
-      const again = await run(dataDir, "delete-sweep", ["--index", "events", "--apply"]);
+      const again = await runRecorded(dataDir, "delete-sweep", ["--index", "events", "--apply"]);
       assert.deepEqual([again.status, again.notes], [0, ""]);
     } finally {
       await Deno.remove(dataDir, { recursive: true });
@@ -55,16 +49,9 @@ Deno.test({
   },
 });
 
-async function run(dataDir: string, name: string, args: readonly string[], input = "") {
-  const console = new RecordingConsole(input);
-  const argv = [name, "--data-dir", dataDir, ...args];
-  const status = await runCommand(argv, { commands: COMMANDS, console, env: () => undefined });
-  return { status, output: console.outputText, notes: console.notesText };
-}
-
 async function count(dataDir: string, where = ""): Promise<number> {
   const sql = `SELECT count(*) AS n FROM events ${where}`;
-  const { output } = await run(dataDir, "query", ["--sql", sql, "--format", "ndjson"]);
+  const { output } = await runRecorded(dataDir, "query", ["--sql", sql, "--format", "ndjson"]);
   return JSON.parse(output).n;
 }
 

@@ -1,16 +1,8 @@
 /** `ingest`, `query`, `sql-direct` and `iceberg-demo` on a data directory, in this process. */
 
 import assert from "node:assert/strict";
-import { COMMANDS } from "../commands.ts";
-import { RecordingConsole } from "../recording_console.ts";
-import { runCommand } from "../run_command.ts";
 import { MEAN_STEP_MS, syntheticEvents, toNdjson } from "../synthetic_events.ts";
-
-interface Outcome {
-  readonly status: number;
-  readonly output: string;
-  readonly notes: string;
-}
+import { type RecordedRun, runRecorded } from "../recorded_run.ts";
 
 class DataDir implements AsyncDisposable {
   private constructor(readonly path: string) {}
@@ -19,11 +11,8 @@ class DataDir implements AsyncDisposable {
     return new DataDir(await Deno.makeTempDir({ prefix: "svc-cli-" }));
   }
 
-  async run(name: string, args: readonly string[], input = ""): Promise<Outcome> {
-    const console = new RecordingConsole(input);
-    const argv = [name, "--data-dir", this.path, ...args];
-    const status = await runCommand(argv, { commands: COMMANDS, console, env: () => undefined });
-    return { status, output: console.outputText, notes: console.notesText };
+  run(name: string, args: readonly string[], input = ""): Promise<RecordedRun> {
+    return runRecorded(this.path, name, args, input);
   }
 
   /** Rows as objects. */

@@ -1,10 +1,7 @@
 /** `svc table-info`, `gc-orphans` and `retention-sweep` on a data directory: plans that change nothing, and what they do. */
 
 import assert from "node:assert/strict";
-import { COMMANDS } from "../commands.ts";
-import { RecordingConsole } from "../recording_console.ts";
-import { runCommand } from "../run_command.ts";
-import { syntheticEvents, toNdjson } from "../synthetic_events.ts";
+import { eventLines, runRecorded } from "../recorded_run.ts";
 
 const ROWS = 200;
 /** Of the oldest row: long ago, so that any period is over. */
@@ -14,7 +11,7 @@ Deno.test({
   name: "table-info shows rows, files, levels and bytes by what they are for",
   fn: () =>
     withTable(async (dataDir) => {
-      const { output } = await run(dataDir, "table-info", []);
+      const { output } = await runRecorded(dataDir, "table-info", []);
       const [info] = tableOf(output);
       assert.equal(info?.["table"], "svc.events");
       assert.deepEqual([info?.["rows"], info?.["files"], info?.["snapshots"]], ["200", "1", "1"]);
@@ -27,11 +24,11 @@ Deno.test({
         assert.ok(Number(info?.[column]) > 0, column);
       }
       assert.equal(info?.["bytes"], info?.["data stored"]);
-      const levels = tableOf((await run(dataDir, "table-info", ["--levels"])).output);
+      const levels = tableOf((await runRecorded(dataDir, "table-info", ["--levels"])).output);
       assert.deepEqual(levels.map(({ level, files, rows }) => [level, files, rows]), [
         ["64 rows and more", "1", "200"],
       ]);
-      const unknown = await run(dataDir, "table-info", ["--table", "nope"]);
+      const unknown = await runRecorded(dataDir, "table-info", ["--table", "nope"]);
       assert.equal(unknown.status, 1);
       assert.match(unknown.notes, /Cannot find table nope/);
     }),
@@ -48,7 +45,7 @@ Deno.test({
       const twoDaysAgo = Date.now() / 1_000 - 2 * 86_400;
       await Deno.utime(files.old, twoDaysAgo, twoDaysAgo);
 
-      const dry = await run(dataDir, "gc-orphans", []);
+      const dry = await runRecorded(dataDir, "gc-orphans", []);
       const [plan] = tableOf(dry.output);
       assert.deepEqual([plan?.["orphans"], plan?.["bytes freed"], plan?.["action"]], [
         "1",
@@ -56,18 +53,21 @@ Deno.test({
         "would remove",
       ]);
       assert.match(dry.notes, /1 file, 10 B could go; nothing is removed without --apply/);
-      const listed = tableOf((await run(dataDir, "gc-orphans", ["--list"])).output);
+      const listed = tableOf((await runRecorded(dataDir, "gc-orphans", ["--list"])).output);
       assert.deepEqual(listed.map(({ file }) => file?.endsWith("/data/old.parquet")), [true]);
       await Deno.stat(files.old);
 
-      assert.equal((await run(dataDir, "gc-orphans", ["--apply"])).status, 0);
+      assert.equal((await runRecorded(dataDir, "gc-orphans", ["--apply"])).status, 0);
       await assert.rejects(Deno.stat(files.old), Deno.errors.NotFound);
       await Deno.stat(files.young);
-      const all = await run(dataDir, "gc-orphans", ["--apply", "--min-age-secs", "0"]);
+      const all = await runRecorded(dataDir, "gc-orphans", ["--apply", "--min-age-secs", "0"]);
       assert.match(all.notes, /removed 1 file/);
       await assert.rejects(Deno.stat(files.young), Deno.errors.NotFound);
       assert.equal(await count(dataDir), ROWS);
-      assert.match((await run(dataDir, "gc-orphans", ["--min-age-secs", "0"])).notes, /^0 files/);
+      assert.match(
+        (await runRecorded(dataDir, "gc-orphans", ["--min-age-secs", "0"])).notes,
+        /^0 files/,
+      );
     }),
 });
 
@@ -75,14 +75,14 @@ Deno.test({
   name: "retention-sweep drops what is past the period, with --apply, and of one table alone",
   fn: () =>
     withTable(async (dataDir) => {
-      const none = tableOf((await run(dataDir, "retention-sweep", [])).output);
+      const none = tableOf((await runRecorded(dataDir, "retention-sweep", [])).output);
       assert.deepEqual(none.map(({ files, action }) => [files, action]), [["0", "nothing"]]);
       const ageSecs = Math.ceil((Date.now() - Number(FIRST_NS / 1_000_000n)) / 1_000);
       const longer = ["--table", "events", "--period-secs", String(ageSecs + 86_400)];
-      await run(dataDir, "retention-sweep", [...longer, "--apply"]);
+      await runRecorded(dataDir, "retention-sweep", [...longer, "--apply"]);
       assert.equal(await count(dataDir), ROWS);
       const shorter = ["--table", "events", "--period-secs", "3600"];
-      const dry = await run(dataDir, "retention-sweep", shorter);
+      const dry = await runRecorded(dataDir, "retention-sweep", shorter);
       const [plan] = tableOf(dry.output);
       assert.deepEqual([plan?.["files"], plan?.["rows"], plan?.["action"]], [
         "1",
@@ -90,10 +90,14 @@ Deno.test({
         "would drop",
       ]);
       assert.equal(await count(dataDir), ROWS);
-      const applied = await run(dataDir, "retention-sweep", [...shorter, "--apply"]);
+      const applied = await runRecorded(dataDir, "retention-sweep", [...shorter, "--apply"]);
       assert.match(applied.notes, new RegExp(`dropped ${ROWS} rows with 1 data file`));
       assert.equal(await count(dataDir), 0);
-      const every = await run(dataDir, "retention-sweep", ["--period-secs", "1", "--apply"]);
+      const every = await runRecorded(dataDir, "retention-sweep", [
+        "--period-secs",
+        "1",
+        "--apply",
+      ]);
       assert.equal(every.status, 1);
       assert.match(every.notes, /name one with --table/);
     }),
@@ -102,27 +106,17 @@ Deno.test({
 async function withTable(body: (dataDir: string) => Promise<void>): Promise<void> {
   const dataDir = await Deno.makeTempDir({ prefix: "svc-maintenance-commands-" });
   try {
-    const lines: string[] = [];
-    for (const event of syntheticEvents({ seed: 3, firstNs: FIRST_NS })) {
-      if (lines.push(toNdjson(event)) === ROWS) break;
-    }
-    await run(dataDir, "ingest", [], lines.join("\n"));
+    const lines = eventLines(ROWS, { seed: 3, firstNs: FIRST_NS });
+    await runRecorded(dataDir, "ingest", [], lines);
     await body(dataDir);
   } finally {
     await Deno.remove(dataDir, { recursive: true });
   }
 }
 
-async function run(dataDir: string, name: string, args: readonly string[], input = "") {
-  const console = new RecordingConsole(input);
-  const argv = [name, "--data-dir", dataDir, ...args];
-  const status = await runCommand(argv, { commands: COMMANDS, console, env: () => undefined });
-  return { status, output: console.outputText, notes: console.notesText };
-}
-
 async function count(dataDir: string): Promise<number> {
   const sql = "SELECT count(*) AS n FROM events";
-  const { output } = await run(dataDir, "query", ["--sql", sql, "--format", "ndjson"]);
+  const { output } = await runRecorded(dataDir, "query", ["--sql", sql, "--format", "ndjson"]);
   return JSON.parse(output).n;
 }
 

@@ -2,25 +2,18 @@
 
 import { OperatingError } from "../../shared/base/errors.ts";
 import type { Catalog } from "../../shared/catalog/catalog.ts";
-import { openCatalog } from "../../shared/catalog/open_catalog.ts";
 import type { OptionTable } from "../../shared/config/options.ts";
 import { ATTRIBUTES, parsePromotion } from "../../shared/event/promoted.ts";
 import type { Column } from "../../shared/event/schema.ts";
 import type { TableIdent } from "../../shared/event/tenant.ts";
-import type { CommitDeps } from "../../shared/iceberg/commit_table.ts";
-import { IcebergReader } from "../../shared/iceberg/iceberg_reader.ts";
 import {
   applyMigration,
   type MigrationPlan,
   planMigration,
 } from "../../shared/maintenance/migrate.ts";
-import { SystemClock } from "../../shared/os/clock.ts";
-import { DenoFileSystem } from "../../shared/os/deno_file_system.ts";
-import { environment } from "../../shared/os/environment.ts";
-import { SystemRandom } from "../../shared/os/random.ts";
-import { openStore } from "../../shared/storage/open_store.ts";
 import { defineCommand } from "../command.ts";
 import { DRY_RUN_OPTION, printPlan } from "../plan_table.ts";
+import { type OpenWarehouse, openWarehouse } from "../open_warehouse.ts";
 import { LOCAL_OPTIONS, warehousePaths } from "../warehouse_options.ts";
 
 const OPTIONS = {
@@ -65,14 +58,8 @@ export const command = defineCommand({
   options: OPTIONS,
   async run(settings, { console }) {
     const promote = settings.promoteAttr.map(parsePromotion);
-    const files = new DenoFileSystem();
-    const clock = new SystemClock();
-    const random = new SystemRandom();
-    const paths = warehousePaths(settings);
-    const { store } = openStore(paths.root, { files, clock, random, env: environment });
-    await using catalog = await openCatalog(paths.catalog, { files });
-    const deps = { store, catalog, clock, random, reader: new IcebergReader(store) };
-    const idents = await tablesOf(catalog, settings);
+    await using deps = await openWarehouse(warehousePaths(settings));
+    const idents = await tablesOf(deps.catalog, settings);
     // All are planned before one is changed: a promotion that one cannot have changes none.
     const plans: Planned[] = [];
     for (const ident of idents) {
@@ -97,7 +84,7 @@ interface Planned {
 
 /** A table without attributes has nothing to promote: that is an error for one that was named, and no matter for others. */
 async function planned(
-  deps: CommitDeps & { readonly reader: IcebergReader },
+  deps: OpenWarehouse,
   { ident, promote, isNamed }: {
     readonly ident: TableIdent;
     readonly promote: readonly Column[];

@@ -1,10 +1,7 @@
 /** `svc rebuild-group-counts` and `rebuild-time-aggregates`: what they mend, say, and leave alone. */
 
 import assert from "node:assert/strict";
-import { COMMANDS } from "../commands.ts";
-import { RecordingConsole } from "../recording_console.ts";
-import { runCommand } from "../run_command.ts";
-import { syntheticEvents, toNdjson } from "../synthetic_events.ts";
+import { eventLines, runRecorded } from "../recorded_run.ts";
 
 const GROUPS = "SELECT source, count(*) AS n FROM events GROUP BY source ORDER BY source";
 const EVENTS = 400;
@@ -23,19 +20,23 @@ Deno.test("rebuild-group-counts makes missing and damaged summaries anew, and re
     const broken = await ask(dataDir, GROUPS);
     assert.equal(rowsOf(broken), rowsOf(before), "without summaries rows are read");
 
-    const dry = await run(dataDir, "rebuild-group-counts", ["--table", "events", "--dry-run"]);
+    const dry = await runRecorded(dataDir, "rebuild-group-counts", [
+      "--table",
+      "events",
+      "--dry-run",
+    ]);
     assert.equal(dry.status, 0, dry.notes);
     assert.match(dry.output, /it has none/);
     assert.match(dry.notes, new RegExp(`${whole.length} to rebuild`));
     assert.equal((await sidecars(dataDir)).length, whole.length - 1);
 
-    const rebuilt = await run(dataDir, "rebuild-group-counts", ["--table", "events"]);
+    const rebuilt = await runRecorded(dataDir, "rebuild-group-counts", ["--table", "events"]);
     assert.equal(rebuilt.status, 0, rebuilt.notes);
     assert.match(rebuilt.notes, new RegExp(`${whole.length} rebuilt`));
     assert.equal(await ask(dataDir, GROUPS), before);
 
     for (const name of ["rebuild-group-counts", "rebuild-time-aggregates"]) {
-      const again = await run(dataDir, name, ["--table", "events"]);
+      const again = await runRecorded(dataDir, name, ["--table", "events"]);
       assert.deepEqual([again.status, again.output], [0, ""]);
       assert.match(again.notes, /0 rebuilt/);
     }
@@ -49,11 +50,11 @@ Deno.test("rebuild-time-aggregates mends counts by minute; neither command knows
     const before = await ask(dataDir, histogram);
     assert.match(before, /^tier1_windowed_agg/);
     for (const path of await sidecars(dataDir)) await Deno.remove(path);
-    const rebuilt = await run(dataDir, "rebuild-time-aggregates", ["--table", "events"]);
+    const rebuilt = await runRecorded(dataDir, "rebuild-time-aggregates", ["--table", "events"]);
     assert.equal(rebuilt.status, 0, rebuilt.notes);
     assert.equal(await ask(dataDir, histogram), before);
     for (const name of ["rebuild-group-counts", "rebuild-time-aggregates"]) {
-      const unknown = await run(dataDir, name, ["--table", "nope"]);
+      const unknown = await runRecorded(dataDir, name, ["--table", "nope"]);
       assert.equal(unknown.status, 1);
       assert.match(unknown.notes, /Cannot rebuild summaries of table svc\.nope: there is none/);
     }
@@ -62,10 +63,10 @@ Deno.test("rebuild-time-aggregates mends counts by minute; neither command knows
 
 Deno.test("rebuild-group-counts --admit-typed-columns counts what has too many values for the usual summary", async () => {
   await withEvents(async (dataDir) => {
-    const plain = await run(dataDir, "rebuild-group-counts", ["--table", "events"]);
+    const plain = await runRecorded(dataDir, "rebuild-group-counts", ["--table", "events"]);
     assert.match(plain.notes, /0 rebuilt/);
     // The built-in table has no typed column of its own: nothing is lacking.
-    const wide = await run(dataDir, "rebuild-group-counts", [
+    const wide = await runRecorded(dataDir, "rebuild-group-counts", [
       ...["--table", "events", "--admit-typed-columns"],
     ]);
     assert.deepEqual([wide.status, wide.output], [0, ""]);
@@ -75,11 +76,8 @@ Deno.test("rebuild-group-counts --admit-typed-columns counts what has too many v
 async function withEvents(use: (dataDir: string) => Promise<void>): Promise<void> {
   const dataDir = await Deno.makeTempDir({ prefix: "svc-rebuild-" });
   try {
-    const lines: string[] = [];
-    for (const event of syntheticEvents({ seed: 5, firstNs: 1_763_700_000_000_000_000n })) {
-      if (lines.push(toNdjson(event)) === EVENTS) break;
-    }
-    const ingested = await run(dataDir, "ingest", [], lines.join("\n"));
+    const lines = eventLines(EVENTS, { seed: 5, firstNs: 1_763_700_000_000_000_000n });
+    const ingested = await runRecorded(dataDir, "ingest", [], lines);
     assert.equal(ingested.status, 0, ingested.notes);
     await use(dataDir);
   } finally {
@@ -87,18 +85,11 @@ async function withEvents(use: (dataDir: string) => Promise<void>): Promise<void
   }
 }
 
-async function run(dataDir: string, name: string, args: readonly string[], input = "") {
-  const console = new RecordingConsole(input);
-  const argv = [name, "--data-dir", dataDir, ...args];
-  const status = await runCommand(argv, { commands: COMMANDS, console, env: () => undefined });
-  return { status, output: console.outputText, notes: console.notesText };
-}
-
 /** Which path answered, and the rows. */
 async function ask(dataDir: string, sql: string): Promise<string> {
-  const { status, output, notes } = await run(dataDir, "sql-direct", ["--query", sql]);
+  const { status, output, notes } = await runRecorded(dataDir, "sql-direct", ["--query", sql]);
   assert.equal(status, 0, notes);
-  const explained = await run(dataDir, "sql-direct", ["--query", `EXPLAIN ${sql}`]);
+  const explained = await runRecorded(dataDir, "sql-direct", ["--query", `EXPLAIN ${sql}`]);
   return `${/\b(scan|materialized|tier1_\w+):/.exec(explained.output)?.[1]}\n${output}`;
 }
 

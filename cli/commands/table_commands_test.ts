@@ -14,9 +14,7 @@ import { DenoFileSystem } from "../../shared/os/deno_file_system.ts";
 import { SystemRandom } from "../../shared/os/random.ts";
 import { INLINE_PARQUET_ENCODER } from "../../shared/parquet/parquet_encoder.ts";
 import { openLocalStore } from "../../shared/storage/local_store.ts";
-import { COMMANDS } from "../commands.ts";
-import { RecordingConsole } from "../recording_console.ts";
-import { runCommand } from "../run_command.ts";
+import { runRecorded } from "../recorded_run.ts";
 
 const IDENT = { namespace: "svc", name: QUERY_AUDIT_TABLE };
 const BATCHES = 4;
@@ -62,20 +60,17 @@ class DataDir implements AsyncDisposable {
   }
 
   async run(name: string, ...args: string[]) {
-    const console = new RecordingConsole();
-    const argv = [name, "--data-dir", this.path, ...args];
-    const status = await runCommand(argv, { commands: COMMANDS, console, env: () => undefined });
-    const rows = console.outputText.trimEnd().split("\n").slice(2)
+    const { status, output, notes } = await runRecorded(this.path, name, args);
+    const rows = output.trimEnd().split("\n").slice(2)
       .map((line) => line.split("|").map((cell) => cell.trim()));
-    return { status, rows, notes: console.notesText };
+    return { status, rows, notes };
   }
 
   async count(table: string): Promise<number> {
-    const console = new RecordingConsole();
     const sql = `SELECT count(*) AS n FROM ${table}`;
-    const argv = ["sql-direct", "--data-dir", this.path, "--format", "ndjson", "--query", sql];
-    await runCommand(argv, { commands: COMMANDS, console, env: () => undefined });
-    return JSON.parse(console.outputText).n;
+    const args = ["--format", "ndjson", "--query", sql];
+    const { output } = await runRecorded(this.path, "sql-direct", args);
+    return JSON.parse(output).n;
   }
 
   async load(name: string) {
