@@ -21,7 +21,6 @@ import { IcebergReader, type LoadedTable } from "../iceberg/iceberg_reader.ts";
 import type { DataFile } from "../iceberg/types.ts";
 import { DataFileWriter } from "../maintenance/data_file_writer.ts";
 import type { DeleteTaskDeps } from "../maintenance/delete_task.ts";
-import type { Clock } from "../os/clock.ts";
 import { DenoFileSystem } from "../os/deno_file_system.ts";
 import { INLINE_PARQUET_ENCODER } from "../parquet/parquet_encoder.ts";
 import { readParquet } from "../parquet/read_parquet.ts";
@@ -29,6 +28,7 @@ import { MemoryStore } from "../storage/memory_store.ts";
 import type { ObjectStore } from "../storage/object_store.ts";
 import type { WalReader } from "../wal/types.ts";
 import { SeededRandom } from "./seeded_random.ts";
+import { SleeplessClock } from "./sleepless_clock.ts";
 
 export const EVENTS: TableIdent = { namespace: "svc", name: "events" };
 /** 2026-11-20T00:00:00Z. */
@@ -44,31 +44,14 @@ export const NO_WAL: WalReader = {
 };
 
 /** Short sleeps (of who backs off) pass at once; longer ones (of who renews a claim) never end by themselves. */
-export class LabClock implements Clock {
-  #ms = Date.UTC(2026, 10, 21, 12);
-
-  shift(ms: number): void {
-    this.#ms += ms;
+export class LabClock extends SleeplessClock {
+  constructor() {
+    super(Date.UTC(2026, 10, 21, 12));
   }
 
-  nowMs(): number {
-    return Math.floor(this.#ms);
-  }
-
-  nowNs(): bigint {
-    return BigInt(this.nowMs()) * 1_000_000n;
-  }
-
-  monotonicMs(): number {
-    return this.#ms;
-  }
-
-  sleep(ms: number, { signal }: { signal?: AbortSignal } = {}): Promise<void> {
-    if (signal?.aborted) return Promise.reject(signal.reason);
-    if (ms <= SHORT_MS) {
-      this.#ms += ms;
-      return Promise.resolve();
-    }
+  override sleep(ms: number, options: { signal?: AbortSignal } = {}): Promise<void> {
+    const { signal } = options;
+    if (ms <= SHORT_MS || signal?.aborted) return super.sleep(ms, options);
     return new Promise((_, reject) => {
       signal?.addEventListener("abort", () => reject(signal.reason), { once: true });
     });

@@ -3,7 +3,11 @@
 import type { Clock } from "../os/clock.ts";
 
 export class SleeplessClock implements Clock {
-  #ms = Date.UTC(2026, 10, 20, 12);
+  #ms: number;
+
+  constructor(startMs = Date.UTC(2026, 10, 20, 12)) {
+    this.#ms = startMs;
+  }
 
   /** Moves time, forward or back as a wall clock may. */
   shift(ms: number): void {

@@ -183,5 +183,3 @@ export const V3_DEPENDENCIES = z.strictObject({
 export const V3_ERROR = z.strictObject({
   error: z.strictObject({ httpCode: z.int(), message: z.string() }),
 });
-
-export type V3Traces = z.infer<typeof V3_TRACES>;
