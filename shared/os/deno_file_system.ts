@@ -166,7 +166,8 @@ class DenoFile implements File {
   readAt(into: Uint8Array, offset: number): Promise<number> {
     return this.#enqueue(async () => {
       this.#position = undefined;
-      await this.#file.seek(offset, Deno.SeekMode.Start);
+      // Sets a number in the kernel; it never waits.
+      this.#file.seekSync(offset, Deno.SeekMode.Start);
       let filled = 0;
       while (filled < into.byteLength) {
         const count = await this.#file.read(into.subarray(filled));

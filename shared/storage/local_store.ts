@@ -20,6 +20,9 @@ import type { ObjectInfo, ObjectStore, ReadableStore } from "./object_store.ts";
 /** A temporary file older than this belongs to a writer that is gone: no write takes an hour. */
 const TEMPORARY_AGE_MS_MAX = 3_600_000;
 
+/** A range of no more bytes is read without asking how long the file is: that would take as long as reading. */
+const ASKED_BYTES_MAX = 64 * 1024;
+
 /** Objects below `rootPath` (absolute; it may appear later), for reading only. */
 export function openLocalReader(files: ReadableFiles, rootPath: string): ReadableStore {
   return new LocalReader(files, checkRoot(rootPath));
@@ -68,8 +71,8 @@ class LocalReader implements ReadableStore {
   getRange(key: string, offset: number, length: number): Promise<Uint8Array<ArrayBuffer>> {
     return this.attempt("read", key, async (path) => {
       await using file = await this.files.openRead(path);
-      const available = Math.max(0, (await file.size()) - offset);
-      const bytes = new Uint8Array(Math.min(length, available));
+      const available = length <= ASKED_BYTES_MAX ? length : await file.size() - offset;
+      const bytes = new Uint8Array(Math.max(0, Math.min(length, available)));
       let filled = 0;
       while (filled < bytes.length) {
         const count = await file.readAt(bytes.subarray(filled), offset + filled);

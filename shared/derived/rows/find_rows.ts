@@ -9,6 +9,7 @@ import { unreachable } from "../../base/assert.ts";
 import { isOperatingError, OperatingError } from "../../base/errors.ts";
 import { tokenize } from "../../event/tokenize.ts";
 import type { BlobPlace } from "../puffin.ts";
+import { FILTER_TYPE, ValueFilter } from "../text/value_filter.ts";
 import { memberHash, unknownHash, unknownMemberHash, valueHash } from "../text/member_hashes.ts";
 import {
   COLUMN_EMPTY,
@@ -33,7 +34,7 @@ import type {
 } from "./row_query.ts";
 import { both, either, type Found, isEmpty, WordLookup } from "./word_lookup.ts";
 
-/** A blob of no more bytes is read whole at once, and kept. */
+/** A blob of no more bytes, header and blocks, is read whole at once, and kept. */
 const WHOLE_BYTES_MAX = 16 * 1024;
 
 /** Errors: what `file.read` throws but `corrupt`, which `file.damaged` is told of. */
@@ -148,6 +149,7 @@ class RowFinder {
     kind: number,
     hashesOf: (id: number) => readonly number[],
   ): Promise<Found> {
+    if (isEmpty(await this.#filtered(column, kind, hashesOf))) return NO_ROWS;
     const opened = { type: VALUES_TYPE, column, Index: ValuesIndex };
     return await this.#inIndex(opened, async ({ index, read, id }) => {
       const actual = index.columns.get(id);
@@ -164,6 +166,20 @@ class RowFinder {
     });
   }
 
+  /** No row, where the filter of the column's values lets none of the hashes through. */
+  async #filtered(
+    column: string,
+    kind: number,
+    hashesOf: (id: number) => readonly number[],
+  ): Promise<Found> {
+    const opened = { type: FILTER_TYPE, column, Index: ValueFilter };
+    return await this.#inIndex(opened, ({ index, id }) => {
+      if (index.columns.get(id) !== kind) return undefined;
+      const hashes = [unknownHash(columnHashes(id)), ...hashesOf(id)];
+      return hashes.some((hash) => index.mayHold(hash)) ? undefined : NO_ROWS;
+    });
+  }
+
   /** What `find` finds in the index of this type that `column` has; any row, without a sound one. */
   async #inIndex<T extends SomeIndex>(
     { type, column, Index }: {
@@ -171,7 +187,7 @@ class RowFinder {
       readonly column: string;
       readonly Index: new (header: Uint8Array) => T;
     },
-    find: (opened: Opened<T> & { readonly id: number }) => Promise<Found>,
+    find: (opened: Opened<T> & { readonly id: number }) => Found | Promise<Found>,
   ): Promise<Found> {
     const file = this.#file;
     const id = file.schema.columns.find(({ name }) => name === column)?.id;
@@ -195,7 +211,7 @@ class RowFinder {
     const file = this.#file;
     const { index, whole } = await file.open(place, async () => {
       const headerBytes = headerBytesOf(place);
-      const isSmall = place.length <= WHOLE_BYTES_MAX;
+      const isSmall = headerBytes < place.length && place.length <= WHOLE_BYTES_MAX;
       const length = isSmall ? place.length : headerBytes;
       const bytes = await file.read(place, { offset: 0, length });
       const index = new Index(bytes.subarray(0, headerBytes));

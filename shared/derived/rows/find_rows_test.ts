@@ -270,8 +270,9 @@ Deno.test("findRows without a sound index finds all rows, and says what is wrong
     for (const [n, query] of queries.entries()) {
       const before = file.damages.length;
       const set = await findRows(query, file);
-      if (file.damages.length === before) assert.deepEqual(set, answers[n], `byte ${at}`);
-      else assert.deepEqual(set, { kind: "all" });
+      // Without the filter of values the index tells.
+      const isUnknown = file.damages.length > before && set.kind === "all";
+      assert.deepEqual(set, isUnknown ? { kind: "all" } : answers[n], `byte ${at}`);
     }
     damages += file.damages.length;
   }

@@ -7,6 +7,7 @@ import type { Blob, FileRows } from "../types.ts";
 import { collectValues } from "./collect_values.ts";
 import { collectWords, type ColumnPart } from "./collect_words.ts";
 import { TooMuchToIndex } from "./occurrences.ts";
+import { FILTER_TYPE, writeValueFilter } from "./value_filter.ts";
 import { VALUES_TYPE } from "./values_format.ts";
 import { HEADER_BYTES_PROPERTY, SHIFT_MIN, WORDS_TYPE } from "./words_format.ts";
 import { writeValues } from "./write_values.ts";
@@ -26,28 +27,30 @@ export function textBlobs(file: FileRows): Blob[] {
   const strings = file.schema.columns.filter(({ type }) => type === "string");
   return [
     ...strings.filter(({ name }) => texts.has(name)).flatMap((column) => wordsBlob(file, column)),
-    ...valuesBlob(file, strings.filter(({ name }) => !texts.has(name))),
+    ...valuesBlobs(file, strings.filter(({ name }) => !texts.has(name))),
   ];
 }
 
 function wordsBlob(file: FileRows, column: Column): Blob[] {
   const parts = partsOf(file, column);
-  return unlessTooMuch(() =>
-    blobOf(WORDS_TYPE, [column.id], writeWords(collectWords(parts, SHIFT_MIN), rowsOf(file, parts)))
-  );
+  return unlessTooMuch(() => {
+    const words = writeWords(collectWords(parts, SHIFT_MIN), rowsOf(file, parts));
+    return [blobOf(WORDS_TYPE, [column.id], words)];
+  });
 }
 
-function valuesBlob(file: FileRows, columns: readonly Column[]): Blob[] {
+function valuesBlobs(file: FileRows, columns: readonly Column[]): Blob[] {
   const parts = columns.map((column) => partsOf(file, column));
   return unlessTooMuch(() => {
     const values = columns.map(({ id }, at) =>
       collectValues(id, { parts: present(parts[at]), shift: SHIFT_MIN })
     );
-    return blobOf(
-      VALUES_TYPE,
-      columns.map(({ id }) => id),
-      writeValues(values, rowsOf(file, parts.flat())),
-    );
+    const index = writeValues(values, rowsOf(file, parts.flat()));
+    const filter = writeValueFilter(values, file);
+    return [
+      blobOf(VALUES_TYPE, columns.map(({ id }) => id), index),
+      ...filter === undefined ? [] : [blobOf(FILTER_TYPE, filter.ids, filter)],
+    ];
   });
 }
 
@@ -60,9 +63,9 @@ function blobOf(type: string, fields: readonly number[], { bytes, headerBytes }:
   };
 }
 
-function unlessTooMuch(build: () => Blob): Blob[] {
+function unlessTooMuch(build: () => Blob[]): Blob[] {
   try {
-    return [build()];
+    return build();
   } catch (error) {
     if (error instanceof TooMuchToIndex) return [];
     throw error;

@@ -5,6 +5,7 @@ import { blobsOfRows } from "../../testing/indexed_rows.ts";
 import { hashBytes } from "./hash.ts";
 import { TooMuchToIndex } from "./occurrences.ts";
 import { TermTable } from "./term_table.ts";
+import { FILTER_TYPE } from "./value_filter.ts";
 import { VALUES_TYPE } from "./values_format.ts";
 import { WORDS_TYPE } from "./words_format.ts";
 
@@ -45,9 +46,11 @@ Deno.test("textBlobs gives one index a text column and one for all others, none 
   assert.deepEqual(fields(blobsOfRows(EVENTS_SCHEMA, [row])), [
     [WORDS_TYPE, [7]],
     [VALUES_TYPE, [3, 4, 5, 6, 8]],
+    [FILTER_TYPE, [3, 4, 5, 6]],
   ]);
   assert.deepEqual(fields(blobsOfRows(EVENTS_SCHEMA, [row], { text: [] })), [
     [VALUES_TYPE, [3, 4, 5, 6, 7, 8]],
+    [FILTER_TYPE, [3, 4, 5, 6, 7]],
   ]);
   assert.deepEqual(blobsOfRows(EVENTS_SCHEMA, [], { batchRows: 1 }), []);
 });
