@@ -7,7 +7,8 @@
  * - Each upload carries its SHA-256, signed with the request, made on a thread of the runtime's own (a hash of a whole
  *   segment would hold up whatever else the process does); each answer is as long as it announced: a half-sent body is
  *   `unavailable`.
- * - One attempt, with a deadline; `retrying_store.ts` tries again.
+ * - One attempt, each of its requests with a deadline that its answer's body is under, too, and that ends the request;
+ *   `retrying_store.ts` tries again.
  *
  * Needs net permission for the endpoint, and env `AWS_*`, which the library looks into when it is loaded.
  */
@@ -72,26 +73,24 @@ class S3Store implements ObjectStore {
       partBytesMax: PART_BYTES_MAX,
       ...options,
     };
-    this.#client = clientOf(access, this.#options.requestMsMax);
+    this.#client = clientOf(access);
   }
 
   get(key: string): Promise<Uint8Array<ArrayBuffer>> {
-    return this.#attempt("read", key, async (Key) => {
-      return await wholeBody(await this.#client.send(new GetObjectCommand({ ...this.#at(Key) })));
-    });
+    return this.#attempt("read", key, (Key) => this.#body({ ...this.#at(Key) }));
   }
 
   getRange(key: string, offset: number, length: number): Promise<Uint8Array<ArrayBuffer>> {
     return this.#attempt("read", key, async (Key) => {
       if (length === 0) {
-        await this.#client.send(new HeadObjectCommand(this.#at(Key)));
+        await this.#within((until) =>
+          this.#client.send(new HeadObjectCommand(this.#at(Key)), until)
+        );
         return new Uint8Array();
       }
       const Range = `bytes=${offset}-${offset + length - 1}`;
       try {
-        return await wholeBody(
-          await this.#client.send(new GetObjectCommand({ ...this.#at(Key), Range })),
-        );
+        return await this.#body({ ...this.#at(Key), Range });
       } catch (error) {
         // The range begins past the object's end.
         if ((error as { name?: unknown }).name === "InvalidRange") return new Uint8Array();
@@ -102,8 +101,8 @@ class S3Store implements ObjectStore {
 
   head(key: string): Promise<ObjectInfo> {
     return this.#attempt("stat", key, async (Key) => {
-      const { ContentLength, LastModified } = await this.#client.send(
-        new HeadObjectCommand(this.#at(Key)),
+      const { ContentLength, LastModified } = await this.#within((until) =>
+        this.#client.send(new HeadObjectCommand(this.#at(Key)), until)
       );
       return { key, size: ContentLength ?? 0, modifiedMs: LastModified?.getTime() ?? 0 };
     });
@@ -113,14 +112,15 @@ class S3Store implements ObjectStore {
     checkPrefix(prefix);
     let token: string | undefined;
     do {
-      const page = await this.#told(`list ${this.rootUri}/${prefix}`, () =>
-        this.#client.send(
-          new ListObjectsV2Command({
-            Bucket: this.#bucket,
-            Prefix: `${this.#prefix}${prefix}`,
-            ContinuationToken: token,
-          }),
-        ));
+      const asked = new ListObjectsV2Command({
+        Bucket: this.#bucket,
+        Prefix: `${this.#prefix}${prefix}`,
+        ContinuationToken: token,
+      });
+      const page = await this.#told(
+        `list ${this.rootUri}/${prefix}`,
+        () => this.#within((until) => this.#client.send(asked, until)),
+      );
       const infos = (page.Contents ?? []).map(({ Key = "", Size = 0, LastModified }) => ({
         key: Key.slice(this.#prefix.length),
         size: Size,
@@ -140,14 +140,13 @@ class S3Store implements ObjectStore {
   putNew(key: string, bytes: Uint8Array): Promise<void> {
     return this.#attempt("write", key, async (Key) => {
       if (bytes.byteLength > this.#options.partBytesMax) return await this.#putParts(Key, bytes);
-      await this.#client.send(
-        new PutObjectCommand({
-          ...this.#at(Key),
-          Body: bytes,
-          ContentLength: bytes.byteLength,
-          IfNoneMatch: "*",
-        }),
-      );
+      const put = new PutObjectCommand({
+        ...this.#at(Key),
+        Body: bytes,
+        ContentLength: bytes.byteLength,
+        IfNoneMatch: "*",
+      });
+      await this.#within((until) => this.#client.send(put, until));
     });
   }
 
@@ -157,12 +156,12 @@ class S3Store implements ObjectStore {
       const some = keys.slice(at, at + DELETES_MAX);
       const what = `delete ${some.length} objects of ${this.rootUri}, the first ${some[0]}`;
       await this.#told(what, async () => {
-        const { Errors = [] } = await this.#client.send(
-          new DeleteObjectsCommand({
-            Bucket: this.#bucket,
-            Delete: { Objects: some.map((key) => ({ Key: this.#prefix + key })), Quiet: true },
-          }),
-        );
+        const Objects = some.map((key) => ({ Key: this.#prefix + key }));
+        const removal = new DeleteObjectsCommand({
+          Bucket: this.#bucket,
+          Delete: { Objects, Quiet: true },
+        });
+        const { Errors = [] } = await this.#within((until) => this.#client.send(removal, until));
         const [first] = Errors.filter(({ Code }) => Code !== "NoSuchKey");
         if (first !== undefined) {
           throw Object.assign(new Error(first.Message), { name: first.Code });
@@ -173,7 +172,8 @@ class S3Store implements ObjectStore {
 
   /** A part that fails fails the upload, and what was sent of it is let go. */
   async #putParts(Key: string, bytes: Uint8Array): Promise<void> {
-    const { UploadId } = await this.#client.send(new CreateMultipartUploadCommand(this.#at(Key)));
+    const begin = new CreateMultipartUploadCommand(this.#at(Key));
+    const { UploadId } = await this.#within((until) => this.#client.send(begin, until));
     const upload = { ...this.#at(Key), UploadId };
     try {
       const size = this.#options.partBytesMax;
@@ -183,35 +183,56 @@ class S3Store implements ObjectStore {
       const sender = async () => {
         for (let part = next++; part < count; part = next++) {
           const Body = bytes.subarray(part * size, (part + 1) * size);
-          const { ETag } = await this.#client.send(
-            new UploadPartCommand({
-              ...upload,
-              PartNumber: part + 1,
-              Body,
-              ContentLength: Body.byteLength,
-            }),
-          );
+          const put = new UploadPartCommand({
+            ...upload,
+            PartNumber: part + 1,
+            Body,
+            ContentLength: Body.byteLength,
+          });
+          const { ETag } = await this.#within((until) => this.#client.send(put, until));
           tags[part] = ETag;
         }
       };
       await Promise.all(Array.from({ length: Math.min(PARTS_AT_ONCE, count) }, sender));
       const Parts = tags.map((ETag, at) => ({ ETag, PartNumber: at + 1 }));
-      await this.#client.send(
-        new CompleteMultipartUploadCommand({
-          ...upload,
-          MultipartUpload: { Parts },
-          IfNoneMatch: "*",
-        }),
-      );
+      const end = new CompleteMultipartUploadCommand({
+        ...upload,
+        MultipartUpload: { Parts },
+        IfNoneMatch: "*",
+      });
+      await this.#within((until) => this.#client.send(end, until));
     } catch (error) {
+      const abort = new AbortMultipartUploadCommand(upload);
       // A rule of the bucket clears away what this leaves.
-      await this.#client.send(new AbortMultipartUploadCommand(upload)).catch(() => {});
+      await this.#within((until) => this.#client.send(abort, until)).catch(() => {});
       throw error;
     }
   }
 
   #at(Key: string): { Bucket: string; Key: string } {
     return { Bucket: this.#bucket, Key };
+  }
+
+  #body(
+    input: { readonly Bucket: string; readonly Key: string; readonly Range?: string },
+  ): Promise<Uint8Array<ArrayBuffer>> {
+    const command = new GetObjectCommand(input);
+    return this.#within(async (until) => wholeBody(await this.#client.send(command, until)));
+  }
+
+  /** Ends the request that `run` makes, and the reading of its answer, when its time is over. */
+  async #within<T>(run: (until: { readonly abortSignal: AbortSignal }) => Promise<T>): Promise<T> {
+    const { requestMsMax } = this.#options;
+    const over = new AbortController();
+    const late = new Error(`it was not answered in full within ${requestMsMax} ms`);
+    const timer = setTimeout(() => over.abort(late), requestMsMax);
+    try {
+      return await run({ abortSignal: over.signal });
+    } catch (error) {
+      throw over.signal.aborted ? late : error;
+    } finally {
+      clearTimeout(timer);
+    }
   }
 
   async #attempt<T>(
@@ -233,14 +254,14 @@ class S3Store implements ObjectStore {
 }
 
 /** A client that asks nothing but what it is given: no files of the user's, no metadata service. */
-function clientOf(access: S3Access, requestTimeout: number): S3Client {
+function clientOf(access: S3Access): S3Client {
   const client = new S3Client({
     endpoint: access.endpoint,
     region: access.region,
     forcePathStyle: access.pathStyle,
     credentials: access.credentials,
     maxAttempts: 1,
-    requestHandler: new FetchHttpHandler({ requestTimeout }),
+    requestHandler: new FetchHttpHandler(),
     defaultUserAgentProvider: () => Promise.resolve([["svc", VERSION]]),
     userAgentAppId: "svc",
     requestChecksumCalculation: "WHEN_REQUIRED",

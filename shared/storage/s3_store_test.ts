@@ -108,6 +108,18 @@ Deno.test({
     const store = openS3Store(s3.place("x"), s3.access, { requestMsMax: 100 });
     assert.equal((await failureOf(store.get("k"))).code, "unavailable");
     s3.delayMs = 0;
+    await openS3Store(s3.place("x"), s3.access).putNew("k", new Uint8Array(1_000));
+    s3.faultOf = () => "stall";
+    const reads = [
+      () => store.get("k"),
+      () => store.getRange("k", 1, 900),
+      () => Array.fromAsync(store.list("")),
+    ];
+    for (const read of reads) {
+      const { code, message } = await failureOf(read());
+      assert.equal(code, "unavailable");
+      assert.match(message, /not answered in full within 100 ms/);
+    }
   },
 });
 

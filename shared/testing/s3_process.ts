@@ -7,8 +7,15 @@
 import { request as httpRequest } from "node:http";
 import type { S3Access, S3Place } from "../storage/s3_settings.ts";
 
-/** What becomes of a request: an answer of the store's own kind, no answer, or half of the right one. */
-export type S3Fault = { readonly status: number; readonly code: string } | "reset" | "half";
+/**
+ * What becomes of a request: an answer of the store's own kind, no answer, half of the right one, or half of it and then
+ * nothing more, on a connection that stays open.
+ */
+export type S3Fault =
+  | { readonly status: number; readonly code: string }
+  | "reset"
+  | "half"
+  | "stall";
 
 export interface S3Request {
   readonly method: string;
@@ -120,7 +127,7 @@ export class S3Process implements AsyncDisposable {
     if (this.delayMs > 0) await new Promise((resolve) => setTimeout(resolve, this.delayMs));
     const fault = this.faultOf(asked);
     if (fault === "reset") return new Response(broken(new Uint8Array()), { status: 200 });
-    if (fault !== undefined && fault !== "half") return errorAnswer(fault);
+    if (typeof fault === "object") return errorAnswer(fault);
     const isConditional = request.headers.get("if-none-match") === "*";
     if (isConditional && this.#stored.has(url.pathname)) {
       return errorAnswer({ status: 412, code: "PreconditionFailed" });
@@ -132,9 +139,10 @@ export class S3Process implements AsyncDisposable {
     if (stores) this.#stored.add(url.pathname);
     const answer = await this.#forward(request, { path: url.pathname + url.search, body });
     if (asked.query.has("delete")) this.#forget(url.pathname, new TextDecoder().decode(body));
-    if (fault !== "half") return answer;
+    if (fault === undefined) return answer;
     const whole = new Uint8Array(await answer.arrayBuffer());
-    return new Response(broken(whole.subarray(0, whole.byteLength >> 1)), {
+    const half = whole.subarray(0, whole.byteLength >> 1);
+    return new Response(fault === "half" ? broken(half) : stalled(half), {
       status: answer.status,
       headers: [...answer.headers].filter(([name]) => name !== "transfer-encoding"),
     });
@@ -203,4 +211,9 @@ function broken(start: Uint8Array): ReadableStream<Uint8Array> {
       controller.error(new Error("asked for by the test"));
     },
   });
+}
+
+/** A body that never goes on behind `start`. */
+function stalled(start: Uint8Array): ReadableStream<Uint8Array> {
+  return new ReadableStream({ start: (controller) => controller.enqueue(start) });
 }
