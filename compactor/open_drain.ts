@@ -163,7 +163,7 @@ export async function openDrain(
     deriver: opening.use(openDeriver()),
     leases,
     removals,
-    backlogBytes: () => backlogBytes(deps.wal),
+    backlogBytes: () => backlogBytes(deps.wal, deps.catalog),
     clock,
     random,
     ...(observers.maintenance === undefined ? {} : { observer: observers.maintenance }),

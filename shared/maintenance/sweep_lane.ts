@@ -6,25 +6,34 @@ import { isMirrorable, segmentKey } from "../wal/mirror/mirror_layout.ts";
 import type { DrainDeps } from "./drain.ts";
 
 /**
- * Removes the lane's committed segments that no reader needs any more, first here, then from the mirror, and last lets
- * the catalog forget them: in this order, as a segment that is forgotten while a copy of it is anywhere would count as
- * new rows. A sweep that ends in between leaves a few bytes in the catalog, or an object in the mirror that the catalog
- * knows for ever. Returns the number of segments removed. Nothing to do for a drain without the WAL volume.
+ * Removes the lane's committed segments that no reader needs any more, first from the mirror, then here, and last lets
+ * the catalog forget them: a segment that is forgotten while a copy of it is anywhere would count as new rows. A sweep
+ * that ends in between, or finds no store, is made up for by the next one, as the segment is still here; one that ends
+ * before the catalog forgets leaves a few bytes there. Returns the number of segments removed. Nothing to do for a drain
+ * without the WAL volume.
  */
 export async function sweepLane(deps: DrainDeps, lane: LaneId): Promise<number> {
   if (deps.claiming !== undefined) return 0;
   await moveConsumed(deps, lane);
-  const removed = await deps.admin.sweepCommitted(lane, deps.clock.nowMs());
+  const removed = await deps.admin.sweepCommitted(
+    lane,
+    deps.clock.nowMs(),
+    (names) => removeMirrored(deps, lane, names),
+  );
   if (removed.length === 0) return 0;
-  const { mirrorPrefix } = deps;
-  if (mirrorPrefix !== undefined && isMirrorable(lane)) {
-    await deps.store.delete(removed.map((name) => segmentKey(mirrorPrefix, lane, name)));
-    const mirror = { store: deps.store, prefix: mirrorPrefix };
-    await removeActiveCopies(mirror, lane, new Set(removed));
-  }
   await deps.catalog.forgetConsumed(removed);
   deps.observer?.swept?.(lane, removed.length);
   return removed.length;
+}
+
+async function removeMirrored(
+  { store, mirrorPrefix: prefix }: DrainDeps,
+  lane: LaneId,
+  names: readonly string[],
+): Promise<void> {
+  if (prefix === undefined || !isMirrorable(lane)) return;
+  await store.delete(names.map((name) => segmentKey(prefix, lane, name)));
+  await removeActiveCopies({ store, prefix }, lane, new Set(names));
 }
 
 /** A drain elsewhere commits segments that are sealed here: nobody else takes them out of the way. */

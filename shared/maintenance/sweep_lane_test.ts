@@ -4,6 +4,7 @@ import { DrainLab, EVENTS_LANE, numberedGroups } from "../testing/drain_lab.ts";
 
 import { segmentKey } from "../wal/mirror/mirror_layout.ts";
 import { MirrorConsumerAdmin, openMirrorWalReader } from "../wal/mirror/mirror_wal_reader.ts";
+import { backlogBytes } from "./backlog.ts";
 import { applyDrain, type DrainDeps, lookAtLane } from "./drain.ts";
 import { DRAIN_GATE_OPEN } from "./plan_drain.ts";
 import { sweepLane } from "./sweep_lane.ts";
@@ -45,6 +46,23 @@ Deno.test({
     assert.equal((await lab.catalog.consumedOf(names)).size, names.length, "not forgotten");
     await drainAll(remoteOf(lab));
     assert.deepEqual(await lab.tableNumbers(), numberedGroups(1, 6).flat());
+    assert.equal((await lab.deps.wal.list(EVENTS_LANE, ["committed"])).length, names.length);
+    assert.equal(await sweepLane(local, EVENTS_LANE), names.length, "the next one makes up for it");
+    assert.deepEqual(await remoteOf(lab).wal.list(EVENTS_LANE, ["sealed"]), []);
+  },
+});
+
+Deno.test({
+  name:
+    "backlogBytes counts segments of the mirror until a table holds them, not until they are swept",
+  async fn() {
+    await using lab = await DrainLab.open();
+    await sealAndMirror(lab);
+    const remote = remoteOf(lab);
+    assert.ok(await backlogBytes(remote.wal, lab.catalog) > 1_000);
+    await drainAll(remote);
+    assert.equal((await remote.wal.list(EVENTS_LANE, ["sealed"])).length, 2);
+    assert.equal(await backlogBytes(remote.wal, lab.catalog), 0);
   },
 });
 

@@ -28,7 +28,7 @@ export function openWalConsumerAdmin(
   return {
     markCommitted: (lane, names) => markCommitted(fs, clock, { root, lane, names }),
     markPoison: (lane, name) => markPoison(fs, root, { lane, name }),
-    sweepCommitted: (lane, nowMs) => sweepCommitted(fs, root, { lane, nowMs }),
+    sweepCommitted: (lane, nowMs, before) => sweepCommitted(fs, root, { lane, nowMs, before }),
     takeDrainRequest: (lane) => removeIfPresent(fs, drainRequestPath(root, lane)),
   };
 }
@@ -78,9 +78,13 @@ async function markPoison(
 async function sweepCommitted(
   fs: FileSystem,
   root: string,
-  options: { lane: LaneId; nowMs: number },
+  options: {
+    readonly lane: LaneId;
+    readonly nowMs: number;
+    readonly before: ((names: readonly string[]) => Promise<void>) | undefined;
+  },
 ): Promise<string[]> {
-  const { lane, nowMs } = options;
+  const { lane, nowMs, before } = options;
   const directory = (state: SegmentState) => stateDirectory(root, lane, state);
   const committed = await segmentNamesIn(fs, directory("committed"));
   if (committed.length === 0) return [];
@@ -94,7 +98,7 @@ async function sweepCommitted(
   }
   if (due.length === 0) return [];
 
-  const swept: string[] = [];
+  const going: string[] = [];
   await fs.syncDir(directory("active"));
   await fs.syncDir(directory("sealed"));
   for (const name of due) {
@@ -102,9 +106,13 @@ async function sweepCommitted(
     if (await fs.exists(segmentPath(root, lane, { state: "sealed", name }))) continue;
     // In this order: who pins a segment looks for it in `sealed/` afterwards.
     if (await fs.exists(pinPath(root, lane, name))) continue;
-    await removeIfPresent(fs, segmentPath(root, lane, { state: "committed", name }));
-    swept.push(name);
+    going.push(name);
   }
-  if (swept.length > 0) await fs.syncDir(directory("committed"));
-  return swept;
+  if (going.length === 0) return [];
+  await before?.(going);
+  for (const name of going) {
+    await removeIfPresent(fs, segmentPath(root, lane, { state: "committed", name }));
+  }
+  await fs.syncDir(directory("committed"));
+  return going;
 }

@@ -101,9 +101,13 @@ export interface WalConsumerAdmin {
   markPoison(lane: LaneId, name: string): Promise<void>;
   /**
    * Removes committed segments older than the retention floor (60 s) that no live consumer still holds;
-   * returns the names removed.
+   * returns the names removed. `before` removes their copies elsewhere: while it fails they are kept.
    */
-  sweepCommitted(lane: LaneId, nowMs: number): Promise<string[]>;
+  sweepCommitted(
+    lane: LaneId,
+    nowMs: number,
+    before?: (names: readonly string[]) => Promise<void>,
+  ): Promise<string[]>;
   /** Takes the pending request of `requestDrain`, if any. */
   takeDrainRequest(lane: LaneId): Promise<boolean>;
 }
