@@ -59,7 +59,8 @@ export class WarehouseParts implements ResultParts {
     const { store, encoder } = await this.#opened.get();
     // Kept for a day, made and read by somebody who waits: speed before size.
     const options = { schema: SCHEMA, compression: "lz4_raw" } as const;
-    const file = await encoder.encode([rowBatch(rows)], options);
+    using input = encoder.input([rowBatch(rows)], SCHEMA);
+    const file = await encoder.encode(input, options);
     await store.putNew(this.#key(id, part), file.bytes);
   }
 

@@ -1,7 +1,6 @@
 /** Everything that is derived of a data file: one builder each. */
 
-import type { Column } from "../event/schema.ts";
-import { summarizedColumns, summaryBlobs } from "./summary/build_summary.ts";
+import { summaryBlobs } from "./summary/build_summary.ts";
 import { textBlobs } from "./text/text_blobs.ts";
 import type { Blob, BlobBuilder, FileRows } from "./types.ts";
 
@@ -10,9 +9,4 @@ const BUILDERS: readonly BlobBuilder[] = [textBlobs, (file) => summaryBlobs(file
 /** Pure; a file of 100,000 rows takes a good part of a second. */
 export function derive(file: FileRows): Blob[] {
   return BUILDERS.flatMap((build) => build(file));
-}
-
-/** The columns that `derive` looks into. */
-export function columnsToDerive(file: FileRows): readonly Column[] {
-  return file.text === undefined ? summarizedColumns(file) : file.schema.columns;
 }

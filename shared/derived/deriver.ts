@@ -3,9 +3,8 @@
  * thread (`TaskThread`) the caller's does the work.
  */
 
-import type { ColumnData } from "../columns/batch.ts";
 import { TaskThread, ThreadUnavailable } from "../os/task_thread.ts";
-import { columnsToDerive, derive } from "./derive.ts";
+import { derive } from "./derive.ts";
 import { type SidecarSubject, writeSidecar } from "./sidecar.ts";
 import type { FileRows } from "./types.ts";
 
@@ -15,7 +14,10 @@ export interface DeriveRequest {
 }
 
 export interface Deriver extends Disposable {
-  /** The bytes of the sidecar of `subject`, whose rows are `file`; they must stay as they are until then. */
+  /**
+   * The bytes of the sidecar of `subject`, whose rows are `file`; they must stay as they are until then. They get to a
+   * thread without a copy where they are in shared memory, as `ParquetInput` has them.
+   */
   derive(file: FileRows, subject: SidecarSubject): Promise<Uint8Array>;
 }
 
@@ -39,7 +41,7 @@ class ThreadDeriver implements Deriver {
   async derive(file: FileRows, subject: SidecarSubject): Promise<Uint8Array> {
     if (this.#thread.isAvailable) {
       try {
-        return new Uint8Array(await this.#thread.run({ file: toSend(file), subject }));
+        return new Uint8Array(await this.#thread.run({ file: withoutFunctions(file), subject }));
       } catch (error) {
         if (!(error instanceof ThreadUnavailable)) throw error;
       }
@@ -52,36 +54,8 @@ class ThreadDeriver implements Deriver {
   }
 }
 
-const NOT_SENT: ColumnData = {
-  validity: null,
-  nullCount: 0,
-  offsets: null,
-  values: new Uint8Array(0),
-};
-
-/**
- * What the thread needs of a file. Its columns are copied on the way, each with the whole buffer that it is a view of:
- * where only some are looked into, these go as copies of their own, since copying all took three times the deriving.
- */
-function toSend(file: FileRows): FileRows {
-  const read = new Set(columnsToDerive(file));
-  const all = read.size === file.schema.columns.length;
-  const batches = file.batches.map(({ schema, rows, columns }) => ({
-    schema,
-    rows,
-    columns: all ? columns : columns.map((data, at) => {
-      const column = file.schema.columns[at];
-      return column !== undefined && read.has(column) ? ownCopy(data) : NOT_SENT;
-    }),
-  }));
+/** What can be sent to a thread: columns in shared memory as they are, of others a copy of each buffer. */
+function withoutFunctions(file: FileRows): FileRows {
+  const batches = file.batches.map(({ schema, rows, columns }) => ({ schema, rows, columns }));
   return { ...file, batches };
-}
-
-function ownCopy({ validity, nullCount, offsets, values }: ColumnData): ColumnData {
-  return {
-    validity: validity?.slice() ?? null,
-    nullCount,
-    offsets: offsets?.slice() ?? null,
-    values: values.slice(),
-  };
 }

@@ -17,6 +17,7 @@ import type { NewDataFile, Table } from "../iceberg/types.ts";
 import { type Random, uuidV4 } from "../os/random.ts";
 import type { ParquetFile } from "../parquet/describe_parquet.ts";
 import type { ParquetEncoder } from "../parquet/parquet_encoder.ts";
+import type { ParquetInput } from "../parquet/parquet_input.ts";
 import { ROW_GROUP_ROWS } from "../parquet/row_groups.ts";
 import type { ObjectStore } from "../storage/object_store.ts";
 import { type LiftPromoted, liftPromoted } from "./lift_promoted.ts";
@@ -111,12 +112,10 @@ export class DataFileWriter {
     const key = dataFileKey(this.#table, rows.day, uuidV4(this.#deps.random), { isFull });
     // Listed first: a file whose storing fails half-way is removed with the others.
     this.#keys.push(key);
-    const deriving = this.#storeSidecar(key, rows);
+    using input = this.#deps.encoder.input(rows.batches, schema);
+    const deriving = this.#storeSidecar(key, input);
     try {
-      const written = await this.#deps.encoder.encode(rows.batches, {
-        schema,
-        compression: "zstd",
-      });
+      const written = await this.#deps.encoder.encode(input, { schema, compression: "zstd" });
       this.#files.push(dataFileOf(key, rows, { written, table: this.#table }));
       await this.#deps.store.putNew(key, written.bytes);
     } finally {
@@ -125,11 +124,10 @@ export class DataFileWriter {
   }
 
   /** Never throws: without its sidecar a file is read slower. */
-  async #storeSidecar(key: string, { batches }: DayRows): Promise<void> {
+  async #storeSidecar(key: string, { batches, rows }: ParquetInput): Promise<void> {
     const { deriver, store } = this.#deps;
     if (deriver === undefined) return;
     const { schema } = this.#table;
-    const rows = batches.reduce((sum, batch) => sum + batch.rows, 0);
     const file = { schema, rows, batches, text: this.#text, rowGroupRows: ROW_GROUP_ROWS };
     try {
       await store.putNew(sidecarKey(key), await deriver.derive(file, { key, rows }));

@@ -114,10 +114,10 @@ Deno.test({
       ...deps,
       encoder: {
         ...deps.encoder,
-        async encode(batches, options) {
+        async encode(input, options) {
           reach();
           await gateOpen;
-          return await deps.encoder.encode(batches, options);
+          return await deps.encoder.encode(input, options);
         },
       },
     });

@@ -305,9 +305,9 @@ Deno.test({
       ...lab.deps,
       encoder: {
         ...encoder,
-        encode(batches, options) {
-          sizes.push(batches.reduce((sum, batch) => sum + batch.rows, 0));
-          return encoder.encode(batches, options);
+        encode(input, options) {
+          sizes.push(input.rows);
+          return encoder.encode(input, options);
         },
       },
     };

@@ -5,20 +5,24 @@
 
 import { messageOf, OperatingError } from "../base/errors.ts";
 import type { ColumnBatch } from "../columns/batch.ts";
+import type { TableSchema } from "../event/schema.ts";
+import { SharedBuffers } from "../os/shared_buffers.ts";
 import { TaskThread, ThreadUnavailable } from "../os/task_thread.ts";
 import { describeParquet, type ParquetFile } from "./describe_parquet.ts";
 import type { ParquetOptions } from "./encode_parquet.ts";
-import { parquetInput } from "./parquet_input.ts";
+import { type ParquetInput, parquetInput } from "./parquet_input.ts";
 
 export interface EncodeRequest {
-  /** An Arrow IPC stream. */
-  readonly stream: ArrayBuffer;
+  /** An Arrow IPC stream in shared memory. */
+  readonly stream: Uint8Array;
   readonly options: ParquetOptions;
 }
 
 export interface ParquetEncoder extends Disposable {
-  /** As `writeParquet`; the batches must stay as they are until the promise is settled. */
-  encode(batches: readonly ColumnBatch[], options: ParquetOptions): Promise<ParquetFile>;
+  /** A copy of `batches` that `encode` takes, in memory that it gets back with the input's end. Errors: `too_large`. */
+  input(batches: readonly ColumnBatch[], schema: TableSchema): ParquetInput;
+  /** As `writeParquet`; the input must not be disposed of until the promise is settled. */
+  encode(input: ParquetInput, options: ParquetOptions): Promise<ParquetFile>;
 }
 
 /** An encoder whose thread starts with its first file and ends when it is disposed of. */
@@ -28,8 +32,8 @@ export function openParquetEncoder(): ParquetEncoder {
 
 /** The encoder of processes that cannot have a thread, and of tests. */
 export const INLINE_PARQUET_ENCODER: ParquetEncoder = {
-  async encode(batches, options) {
-    const { stream, rows } = parquetInput(batches, options.schema);
+  input: (batches, schema) => parquetInput(batches, schema),
+  async encode({ stream, rows }, options) {
     // Loaded when it is needed: whoever has a thread does not need a second copy of the writer.
     const { encodeParquet } = await import("./encode_parquet.ts");
     return describeParquet(encodeParquet(stream, options), { schema: options.schema, rows });
@@ -42,14 +46,18 @@ class ThreadEncoder implements ParquetEncoder {
     new URL("./parquet_worker.ts", import.meta.url),
     { what: "writes Parquet", category: ["svc", "parquet"] },
   );
+  readonly #buffers = new SharedBuffers();
 
-  async encode(batches: readonly ColumnBatch[], options: ParquetOptions): Promise<ParquetFile> {
-    const { schema } = options;
+  input(batches: readonly ColumnBatch[], schema: TableSchema): ParquetInput {
+    return parquetInput(batches, schema, this.#buffers);
+  }
+
+  async encode(input: ParquetInput, options: ParquetOptions): Promise<ParquetFile> {
+    const { stream, rows } = input;
     if (this.#thread.isAvailable) {
-      const { stream, rows } = parquetInput(batches, schema);
       try {
-        const bytes = await this.#thread.run({ stream: stream.buffer, options }, [stream.buffer]);
-        return describeParquet(new Uint8Array(bytes), { schema, rows });
+        const bytes = await this.#thread.run({ stream, options });
+        return describeParquet(new Uint8Array(bytes), { schema: options.schema, rows });
       } catch (error) {
         if (!(error instanceof ThreadUnavailable)) {
           throw new OperatingError(
@@ -60,7 +68,7 @@ class ThreadEncoder implements ParquetEncoder {
         }
       }
     }
-    return await INLINE_PARQUET_ENCODER.encode(batches, options);
+    return await INLINE_PARQUET_ENCODER.encode(input, options);
   }
 
   [Symbol.dispose](): void {

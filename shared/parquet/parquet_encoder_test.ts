@@ -23,8 +23,8 @@ Deno.test({
     using thread = openParquetEncoder();
     for (const encoder of [thread, INLINE_PARQUET_ENCODER]) {
       const files = await Promise.all([
-        encoder.encode([batchOf(0, 100)], options),
-        encoder.encode([batchOf(100, 3)], options),
+        encoder.encode(encoder.input([batchOf(0, 100)], SCHEMA), options),
+        encoder.encode(encoder.input([batchOf(100, 3)], SCHEMA), options),
       ]);
       assert.deepEqual(files, expected);
     }
@@ -41,7 +41,10 @@ Deno.test({
       import { openParquetEncoder } from ${JSON.stringify(`${here}parquet_encoder.ts`)};
       const schema = ${JSON.stringify(SCHEMA)};
       using encoder = openParquetEncoder();
-      const { rows } = await encoder.encode([], { schema, compression: "zstd" });
+      const { rows } = await encoder.encode(encoder.input([], schema), {
+        schema,
+        compression: "zstd",
+      });
       await Deno.stdout.write(new TextEncoder().encode(String(rows)));
     `;
     const table: string[][] = [

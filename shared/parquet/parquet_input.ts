@@ -1,46 +1,63 @@
 /**
  * Column batches as what the Parquet writer takes: one Arrow IPC stream in one buffer, each batch copied once into
- * its place. The buffer is the caller's to hand to another thread.
+ * its place. In shared memory every thread that works on the rows reads this one copy.
  */
 
 import { assert } from "../base/assert.ts";
 import { OperatingError } from "../base/errors.ts";
 import type { ColumnBatch, EncodedBatch } from "../columns/batch.ts";
-import { encodeColumns, encodeSchemaMessage } from "../columns/ipc.ts";
+import { decodeBatch, encodeColumns, encodeSchemaMessage } from "../columns/ipc.ts";
 import type { TableSchema } from "../event/schema.ts";
+import type { SharedBuffers } from "../os/shared_buffers.ts";
 
 /** Bytes of batches that one file takes at most. WASM memory has 4 GiB. */
 export const PARQUET_INPUT_BYTES_MAX = 512 * 1024 * 1024;
 const END_OF_STREAM = Uint8Array.of(0xff, 0xff, 0xff, 0xff, 0, 0, 0, 0);
 
-export interface ParquetInput {
-  /** The Arrow IPC stream; a buffer of its own. */
-  readonly stream: Uint8Array<ArrayBuffer>;
+/** Disposing of it gives the memory back: for whoever knows that no thread reads it any more. */
+export interface ParquetInput extends Disposable {
+  /** The Arrow IPC stream. */
+  readonly stream: Uint8Array;
+  /** The same rows, as views of the stream. */
+  readonly batches: readonly ColumnBatch[];
   readonly rows: number;
 }
 
-/** `batches`, all with the columns of `schema`, in their order. Errors: `too_large`. */
+/**
+ * `batches`, all with the columns of `schema`, in their order, in memory of `buffers`; without them in the caller's thread's
+ * own. Errors: `too_large`.
+ */
 export function parquetInput(
   batches: readonly ColumnBatch[],
   schema: TableSchema,
+  buffers?: SharedBuffers,
 ): ParquetInput {
   for (const batch of batches) assertSameColumns(batch.schema, schema);
   const filled = batches.filter((batch) => batch.rows > 0);
   const encoded = filled.map(encodeColumns);
   const schemaMessage = encodeSchemaMessage(schema);
-  const stream = new Uint8Array(
-    schemaMessage.byteLength + inputBytesOf(encoded) + END_OF_STREAM.byteLength,
-  );
+  const length = schemaMessage.byteLength + inputBytesOf(encoded) + END_OF_STREAM.byteLength;
+  const shared = buffers?.take(length);
+  const stream = shared ?? new Uint8Array(length);
   stream.set(schemaMessage);
   let at = schemaMessage.byteLength;
-  for (const { pieces } of encoded) {
+  const messages = encoded.map(({ pieces }) => {
+    const start = at;
     for (const piece of pieces) {
       stream.set(piece, at);
       at += piece.byteLength;
     }
-  }
+    return stream.subarray(start, at);
+  });
   stream.set(END_OF_STREAM, at);
-  return { stream, rows: filled.reduce((sum, batch) => sum + batch.rows, 0) };
+  return {
+    stream,
+    batches: messages.map((message) => decodeBatch(message, schema)),
+    rows: filled.reduce((sum, batch) => sum + batch.rows, 0),
+    [Symbol.dispose]() {
+      if (shared !== undefined) buffers?.give(shared);
+    },
+  };
 }
 
 function inputBytesOf(batches: readonly Pick<EncodedBatch, "byteLength">[]): number {

@@ -5,6 +5,6 @@ import { encodeParquet } from "./encode_parquet.ts";
 import type { EncodeRequest } from "./parquet_encoder.ts";
 
 serveTasks(({ stream, options }: EncodeRequest) => {
-  const { buffer } = encodeParquet(new Uint8Array(stream), options);
+  const { buffer } = encodeParquet(stream, options);
   return { value: buffer, transfer: [buffer] };
 });

@@ -106,12 +106,6 @@ function* partsOf(file: FileRows, valuesMax: number): Generator<Blob> {
   }
 }
 
-/** The columns whose values a summary is made of. */
-export function summarizedColumns(file: FileRows): Column[] {
-  const time = file.schema.columns.filter(({ name }) => name === "timestamp");
-  return [...new Set([...groupColumns(file), ...measuredColumns(file), ...time])];
-}
-
 /** Tags first: they are asked most. A promoted column was promoted for being asked. */
 function groupColumns({ schema: { columns, tags, promoted = [] } }: FileRows): Column[] {
   const isTag = ({ name }: Column) => tags.includes(name) || promoted.includes(name);
