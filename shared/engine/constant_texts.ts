@@ -4,16 +4,20 @@ import type { EngineConnection } from "./driver.ts";
 import { nodeAt, nodesAt, parseTree, type TreeNode } from "./syntax_tree.ts";
 
 /** What evaluates constants; the trees and texts may come from a cache. */
-export type ConstantsConnection = Pick<EngineConnection, "serialize" | "deserialize" | "texts">;
+export interface ConstantsConnection
+  extends Pick<EngineConnection, "serialize" | "deserialize" | "texts"> {
+  /** As `texts`, of a statement that gives the same each time: from a cache, too. */
+  steadyTexts(sql: string): Promise<readonly (readonly (string | null)[])[]>;
+}
 
 /**
- * The text of each constant; `shown` is SQL that makes a text of the constant's name. null: NULL. All are undefined when one
- * cannot be evaluated alone: the statement itself will tell why.
+ * The text of each constant; `shown` is SQL that makes a text of the constant's name, `steady` says that neither clock nor chance
+ * is in one. null: NULL. All are undefined when one cannot be evaluated alone: the statement itself will tell why.
  */
 export async function constantTexts(
   connection: ConstantsConnection,
   constants: readonly TreeNode[],
-  shown: (name: string) => string,
+  { shown, steady }: { readonly shown: (name: string) => string; readonly steady: boolean },
 ): Promise<(string | null | undefined)[]> {
   if (constants.length === 0) return [];
   const texts = constants.map((_, i) => shown(`c${i}`));
@@ -25,7 +29,8 @@ export async function constantTexts(
   const inner = nodeAt(nodeAt(nodeAt(select, "from_table") ?? {}, "subquery") ?? {}, "node") ?? {};
   inner["select_list"] = constants.map((constant, i) => ({ ...constant, alias: `c${i}` }));
   try {
-    const [row] = await connection.texts(await connection.deserialize(JSON.stringify(frame)));
+    const sql = await connection.deserialize(JSON.stringify(frame));
+    const [row] = await (steady ? connection.steadyTexts(sql) : connection.texts(sql));
     return constants.map((_, i) => row?.[i]);
   } catch {
     return constants.map(() => undefined);

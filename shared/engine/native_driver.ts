@@ -49,10 +49,11 @@ async function setUp(
   const connections: NativeConnection[] = [];
   const free = new Waiters<NativeConnection>();
   for (let i = 0; i < options.connections; i += 1) {
-    const native = await instance.connect();
+    const [running, asking] = [await instance.connect(), await instance.connect()];
     const profilePath = `${options.scratchDir}/profile-${i}.json`;
-    for (const sql of connectionSettings(profilePath)) await native.run(sql);
-    const connection = new NativeConnection(native, {
+    for (const sql of connectionSettings(profilePath)) await running.run(sql);
+    await asking.run(UTC);
+    const connection = new NativeConnection({ running, asking }, {
       profile: () => readFile(profilePath),
       binding: chunks,
       giveBack: () => free.give(connection),
@@ -100,10 +101,12 @@ function databaseSettings(options: DriverOptions): string[] {
   return settings.map(([name, value]) => `SET ${name} = ${value}`);
 }
 
+const UTC = "SET TimeZone = 'UTC'";
+
 function connectionSettings(profilePath: string): string[] {
   // Progress is counted from the start because no setting can change later; breakers watch it.
   return [
-    "SET TimeZone = 'UTC'",
+    UTC,
     "SET enable_progress_bar = true",
     "SET enable_progress_bar_print = false",
     "SET progress_bar_time = 0",

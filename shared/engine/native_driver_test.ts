@@ -100,6 +100,8 @@ Deno.test({
     await textOfRows(connection, "SELECT 'x'");
     deepStrictEqual(await connection.profile(), { rowsScanned: 0, filesRead: 0, spillBytes: 0 });
     await connection.texts("SELECT 2");
+    deepStrictEqual(await connection.profile(), { rowsScanned: 0, filesRead: 0, spillBytes: 0 });
+    await rejects(textOfRows(connection, "SELECT error('no')"), EngineFault);
     strictEqual(await connection.profile(), undefined);
   },
 });

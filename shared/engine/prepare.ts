@@ -5,6 +5,7 @@ import type { DataFile } from "../iceberg/types.ts";
 import type { IcebergReader } from "../iceberg/iceberg_reader.ts";
 import type { DataFileLease, DataFiles } from "./data_files.ts";
 import type { StatementCache } from "./statement_cache.ts";
+import type { ConstantsConnection } from "./constant_texts.ts";
 import { costOf, type MadeRows } from "./cost.ts";
 import type { Deadline } from "./deadline.ts";
 import { applyDefaultOrder, isBareSelect } from "./default_order.ts";
@@ -40,7 +41,7 @@ import { narrowNearest } from "./pruning/narrow_nearest.ts";
 import { ALL, type Predicate } from "./pruning/predicate.ts";
 import { tablePredicates } from "./pruning/table_predicates.ts";
 import { untilAborted } from "./until_aborted.ts";
-import { type BoundsConnection, timeBounds } from "./time_bounds.ts";
+import { type TimeBounds, timeBounds } from "./time_bounds.ts";
 import { type TreeNode, walk } from "./syntax_tree.ts";
 import type { Cost, QueryRequest, ScanOrdering, ServedBy } from "./types.ts";
 
@@ -90,10 +91,11 @@ export async function prepareStatement(
   { deps, deadline }: { readonly deps: PrepareDeps; readonly deadline: Deadline },
 ): Promise<Prepared> {
   const startMs = deps.nowMs();
-  const known: BoundsConnection = {
+  const known: ConstantsConnection = {
     serialize: (sql) => deps.statements.tree(connection, sql),
     deserialize: (tree) => deps.statements.text(connection, tree),
     texts: (sql) => connection.texts(sql),
+    steadyTexts: (sql) => deps.statements.values(connection, sql),
   };
   const statement = await parse(known.serialize, request.sql);
   const renamed = renameFunctions(statement.root);
@@ -133,7 +135,7 @@ export async function prepareStatement(
     const fast = request.fastPaths === false
       ? { aside: "the request wants rows read" }
       : await fastPath(statement.root, { references, tables }, {
-        ...{ connection: known, answers: deps.answers, data },
+        ...{ micros: bounds.micros, answers: deps.answers, data },
         signal: deadline.signal,
       });
     const single = singleTable(statement, references, tables);
@@ -172,6 +174,7 @@ export async function prepareStatement(
     deadline.check();
     const columns = await deps.statements.columns(connection, {
       sql,
+      shape: columnsShape(statement.document, bounds),
       relations: relationsOf(names, planned.tables, ({ schema }) => emptySql(schema.columns)),
     });
     deadline.check();
@@ -193,7 +196,7 @@ export async function prepareStatement(
       const asked = { statement, wanted: nearest, predicate, relations };
       const narrowing = narrowNearest(present(plan.tables[0]), asked, {
         ...pruneDeps,
-        connection: { ...known, texts: (sql) => connection.texts(sql) },
+        connection: known,
         bring: (probed) => data.bring(probed),
         probedRows: deps.probedRows,
       });
@@ -219,6 +222,14 @@ export async function prepareStatement(
     disposeAll({ leases });
     throw await inCallersText(error, statement, connection);
   }
+}
+
+/** What a statement's columns can depend on: all of it but where it stands and the instants that bound its time. */
+function columnsShape(document: TreeNode, { micros }: TimeBounds): string {
+  return JSON.stringify(document, (member, value) => {
+    if (member === "query_location") return undefined;
+    return micros.get(value) === undefined ? value : null;
+  });
 }
 
 /** The plan of a fast path: what it reads of its one table. */

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { EVENTS_SCHEMA } from "../event/events.ts";
 import type { TableSchema } from "../event/schema.ts";
 import type { EngineConnection, Relation } from "./driver.ts";
-import { KEPT_STATEMENT_LENGTH_MAX, STATEMENTS_KEPT_MAX } from "./limits.ts";
+import { KEPT_STATEMENT_LENGTH_MAX, KEPT_TREE_LENGTH_MAX, STATEMENTS_KEPT_MAX } from "./limits.ts";
 import { emptySql } from "./relation.ts";
 import { StatementCache } from "./statement_cache.ts";
 
@@ -71,7 +71,7 @@ Deno.test({
     ];
     for (const schema of schemas) {
       const relations = [relationOf(schema)];
-      await cache.columns(connection, { sql: "SELECT *", relations });
+      await cache.columns(connection, { sql: "SELECT *", shape: "*", relations });
     }
     assert.equal(asked.length, 3);
   },
@@ -85,7 +85,11 @@ Deno.test({
     const long = "x".repeat(KEPT_STATEMENT_LENGTH_MAX + 1);
     for (let i = 0; i < 2; i += 1) {
       await cache.tree(connection, long);
-      await cache.columns(connection, { sql: long, relations: [] });
+      await cache.columns(connection, {
+        sql: long,
+        shape: "x".repeat(KEPT_TREE_LENGTH_MAX + 1),
+        relations: [],
+      });
     }
     assert.equal(asked.length, 4);
     const failing = {
@@ -93,7 +97,7 @@ Deno.test({
       describe: () => Promise.reject(new Error("no")),
     } as unknown as EngineConnection;
     await assert.rejects(cache.tree(failing, "SELECT 1"));
-    await assert.rejects(cache.columns(failing, { sql: "SELECT 1", relations: [] }));
+    await assert.rejects(cache.columns(failing, { sql: "SELECT 1", shape: "1", relations: [] }));
     assert.equal(await cache.tree(connection, "SELECT 1"), "SELECT 1");
   },
 });

@@ -8,7 +8,7 @@
  */
 
 import type { TimeRange } from "../iceberg/types.ts";
-import { type ConstantsConnection, constantTexts } from "./constant_texts.ts";
+import type { ConstantsConnection } from "./constant_texts.ts";
 import type { TableReference } from "./gate.ts";
 import {
   integerConstant,
@@ -19,6 +19,7 @@ import {
   type TreeNode,
   walk,
 } from "./syntax_tree.ts";
+import { isConstantTime, microsOf, usesClock } from "./time_constants.ts";
 
 /** A comparison of one of the time columns with a constant. */
 interface Bound {
@@ -35,10 +36,9 @@ export interface TimeBounds {
   readonly ranges: ReadonlyMap<string, TimeRange>;
   /** Every bound that was found is in the ranges. */
   readonly complete: boolean;
+  /** Unix microseconds of the bounds' constants, the clock read once for all; undefined for one without a value. */
+  readonly micros: ReadonlyMap<TreeNode, bigint | undefined>;
 }
-
-/** What evaluates constants. */
-export type BoundsConnection = ConstantsConnection;
 
 export const EVERYTHING: TimeRange = { minNs: undefined, maxNs: undefined };
 
@@ -47,13 +47,15 @@ export const EVERYTHING: TimeRange = { minNs: undefined, maxNs: undefined };
  * evaluated, so a bound made from the clock only ever counts as a lower one.
  */
 export async function timeBounds(
-  connection: BoundsConnection,
+  connection: ConstantsConnection,
   root: TreeNode,
   references: readonly TableReference[],
 ): Promise<TimeBounds> {
   const stored = new Set(references.map((reference) => reference.node));
   const bounds = boundsOf(root, stored);
-  const evaluated = await evaluate(connection, bounds);
+  const times = bounds.filter((bound) => bound.column === "timestamp");
+  const micros = await microsOf(connection, times.map((bound) => bound.constant));
+  const evaluated = bounds.map((bound) => rangeWithin(bound, micros, { clockUpper: false }));
   const ranges = new Map<string, TimeRange>();
   for (const { table, node } of references) {
     const own = bounds.reduce(
@@ -64,7 +66,7 @@ export async function timeBounds(
     const known = ranges.get(table);
     ranges.set(table, known === undefined ? own : hull(known, own));
   }
-  return { ranges, complete: !evaluated.includes(undefined) };
+  return { ranges, complete: !evaluated.includes(undefined), micros };
 }
 
 function boundsOf(root: TreeNode, stored: ReadonlySet<TreeNode>): Bound[] {
@@ -133,18 +135,17 @@ export function isTimeBound(conjunct: TreeNode, table: TreeNode): boolean {
 }
 
 /**
- * What `bounds`, all of them `isTimeBound` of `table`, come to when the clock is read now; undefined when one has no
- * value. Rows of the range are those that satisfy the bounds.
+ * What `bounds`, all of them `isTimeBound` of `table`, come to with the constants' values as `timeBounds` found them;
+ * undefined when one has no value. Rows of the range are those that satisfy the bounds.
  */
-export async function exactRange(
-  connection: BoundsConnection,
+export function exactRange(
   bounds: readonly TreeNode[],
-  table: TreeNode,
-): Promise<TimeRange | undefined> {
+  { table, micros }: { readonly table: TreeNode } & Pick<TimeBounds, "micros">,
+): TimeRange | undefined {
   const all = bounds.flatMap((bound) => boundsIn(bound, { reference: table, alone: true }));
-  const ranges = await evaluate(connection, all, { clockUpper: true });
   let range = EVERYTHING;
-  for (const one of ranges) {
+  for (const bound of all) {
+    const one = rangeWithin(bound, micros, { clockUpper: true });
     if (one === undefined) return undefined;
     range = intersect(range, one);
   }
@@ -224,121 +225,23 @@ function nameOf(reference: TreeNode): string {
   return (textAt(reference, "alias") || textAt(reference, "table_name")).toLowerCase();
 }
 
-const TIME_TYPES: ReadonlySet<string> = new Set(["TIMESTAMP", "TIMESTAMP WITH TIME ZONE", "DATE"]);
-
-/** Whether an expression has the type of a time, and a value that no row changes. */
-export function isConstantTime(node: TreeNode): boolean {
-  switch (textAt(node, "class")) {
-    case "CONSTANT":
-      return TIME_TYPES.has(constantType(node)) || constantType(node) === "VARCHAR";
-    case "CAST":
-      return TIME_TYPES.has(textAt(nodeAt(node, "cast_type") ?? {}, "id")) && isConstant(node);
-    case "FUNCTION":
-      return TIME_FUNCTIONS.has(textAt(node, "function_name").toLowerCase()) && isConstant(node);
-    default:
-      return false;
-  }
-}
-
-function constantType(node: TreeNode): string {
-  return textAt(nodeAt(nodeAt(node, "value") ?? {}, "type") ?? {}, "id");
-}
-
-const CLOCK_FUNCTIONS: ReadonlySet<string> = new Set([
-  "now",
-  "get_current_timestamp",
-  "transaction_timestamp",
-  "today",
-  "current_date",
-]);
-
-/** Functions whose result is a time, or `+` and `-`, which are only reached with one. */
-const TIME_FUNCTIONS: ReadonlySet<string> = new Set([
-  ...CLOCK_FUNCTIONS,
-  "+",
-  "-",
-  "date_trunc",
-  "make_timestamp",
-  "make_timestamptz",
-  "to_timestamp",
-]);
-
-/** What else may stand inside a constant. All of them grow with each time in them. */
-const CONSTANT_FUNCTIONS: ReadonlySet<string> = new Set([
-  ...TIME_FUNCTIONS,
-  "to_days",
-  "to_hours",
-  "to_microseconds",
-  "to_milliseconds",
-  "to_minutes",
-  "to_months",
-  "to_seconds",
-  "to_weeks",
-  "to_years",
-  "trunc",
-]);
-
-function isConstant(node: TreeNode): boolean {
-  if (usesClock(node) && !growsWithClock(node)) return false;
-  let constant = true;
-  walk(node, (inner) => {
-    const kind = textAt(inner, "class");
-    if (kind === "FUNCTION") {
-      constant &&= CONSTANT_FUNCTIONS.has(textAt(inner, "function_name").toLowerCase());
-    } else if (kind !== "" && kind !== "CONSTANT" && kind !== "CAST") {
-      constant = false;
-    }
-  });
-  return constant;
-}
-
-/** Whether an expression can only become later as the clock goes on. */
-function growsWithClock(node: TreeNode): boolean {
-  if (!usesClock(node)) return true;
-  const kind = textAt(node, "class");
-  if (kind === "CONSTANT") return true;
-  if (kind === "CAST") return growsWithClock(nodeAt(node, "child") ?? {});
-  const name = textAt(node, "function_name").toLowerCase();
-  const children = nodesAt(node, "children");
-  if (CLOCK_FUNCTIONS.has(name)) return true;
-  if (name === "-" && children[1] !== undefined && usesClock(children[1])) return false;
-  return ["+", "-", "date_trunc"].includes(name) && children.every(growsWithClock);
-}
-
-function usesClock(node: TreeNode): boolean {
-  let found = false;
-  walk(node, (inner) => {
-    if (textAt(inner, "class") === "FUNCTION") {
-      found ||= CLOCK_FUNCTIONS.has(textAt(inner, "function_name").toLowerCase());
-    } else if (textAt(inner, "class") === "CONSTANT" && constantType(inner) === "VARCHAR") {
-      // 'now' and 'today' are texts that the engine reads from the clock.
-      found ||= !/^\s*\d/.test(String(nodeAt(inner, "value")?.["value"]));
-    }
-  });
-  return found;
-}
-
-async function evaluate(
-  connection: BoundsConnection,
-  bounds: readonly Bound[],
+/** Which rows satisfy a bound; undefined when its constant has no value. */
+function rangeWithin(
+  { column, operator, constant }: Bound,
+  micros: TimeBounds["micros"],
   /** Whether a bound made from the clock counts as an upper one, too. */
-  { clockUpper }: { readonly clockUpper: boolean } = { clockUpper: false },
-): Promise<(TimeRange | undefined)[]> {
-  const times = bounds.filter((bound) => bound.column === "timestamp");
-  const micros = await microsOf(connection, times.map((bound) => bound.constant));
-  const microsByBound = new Map(times.map((bound, i) => [bound, micros[i]]));
-  return bounds.map((bound) => {
-    if (bound.column === "timestamp_ns") {
-      const ns = integerConstant(bound.constant);
-      return ns === undefined ? undefined : rangeOf(bound.operator, ns, ns);
-    }
-    const value = microsByBound.get(bound);
-    if (value === undefined) return undefined;
-    // A microsecond stands for its thousand nanoseconds.
-    const range = rangeOf(bound.operator, value * 1_000n, value * 1_000n + 999n);
-    const isOpen = !clockUpper && usesClock(bound.constant);
-    return isOpen ? { minNs: range.minNs, maxNs: undefined } : range;
-  });
+  { clockUpper }: { readonly clockUpper: boolean },
+): TimeRange | undefined {
+  if (column === "timestamp_ns") {
+    const ns = integerConstant(constant);
+    return ns === undefined ? undefined : rangeOf(operator, ns, ns);
+  }
+  const value = micros.get(constant);
+  if (value === undefined) return undefined;
+  // A microsecond stands for its thousand nanoseconds.
+  const range = rangeOf(operator, value * 1_000n, value * 1_000n + 999n);
+  const isOpen = !clockUpper && usesClock(constant);
+  return isOpen ? { minNs: range.minNs, maxNs: undefined } : range;
 }
 
 /** Rows that satisfy `column operator value`, when the value covers the nanoseconds [first, last]. */
@@ -355,19 +258,6 @@ function rangeOf(operator: Operator, first: bigint, last: bigint): TimeRange {
     case "<":
       return { minNs: undefined, maxNs: first - 1n };
   }
-}
-
-/** Unix microseconds of constant time expressions; undefined for one that has no finite value. */
-async function microsOf(
-  connection: BoundsConnection,
-  constants: readonly TreeNode[],
-): Promise<(bigint | undefined)[]> {
-  const texts = await constantTexts(
-    connection,
-    constants,
-    (name) => `epoch_us(TRY_CAST(${name} AS TIMESTAMPTZ))::VARCHAR`,
-  );
-  return texts.map((text) => text === null || text === undefined ? undefined : BigInt(text));
 }
 
 function intersect(a: TimeRange, b: TimeRange): TimeRange {

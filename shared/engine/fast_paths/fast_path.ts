@@ -10,7 +10,7 @@ import type { TableReference } from "../gate.ts";
 import { countFiles, type ScanPart, type TablePlan } from "../plan.ts";
 import { relationSql } from "../relation.ts";
 import type { TreeNode } from "../syntax_tree.ts";
-import { type BoundsConnection, exactRange } from "../time_bounds.ts";
+import { exactRange, type TimeBounds } from "../time_bounds.ts";
 import type { ServedBy } from "../types.ts";
 import { untilAborted } from "../until_aborted.ts";
 import type { TableAnswers } from "./table_answers.ts";
@@ -33,7 +33,8 @@ export interface FastPath {
 }
 
 export interface FastPathSource {
-  readonly connection: BoundsConnection;
+  /** What the constants of its time bounds come to. */
+  readonly micros: TimeBounds["micros"];
   readonly answers: TableAnswers;
   readonly data: Pick<DataFileLease, "path" | "footer">;
   readonly signal: AbortSignal;
@@ -49,7 +50,7 @@ export async function fastPath(
     readonly references: readonly TableReference[];
     readonly tables: readonly TablePlan[];
   },
-  { connection, answers, data, signal }: FastPathSource,
+  { micros, answers, data, signal }: FastPathSource,
 ): Promise<FastPath | StepAside> {
   const [reference] = references;
   const [table] = tables;
@@ -59,7 +60,7 @@ export async function fastPath(
   if (reference.hot !== undefined) return { aside: `it calls ${reference.hot.kind}` };
   const statement = weightedStatement(root, { table: reference.node, schema: table.schema });
   if ("aside" in statement) return statement;
-  const range = await exactRange(connection, statement.bounds, reference.node);
+  const range = exactRange(statement.bounds, { table: reference.node, micros });
   if (range === undefined) return { aside: "a bound of its time has no value" };
   const planning = weightedPlan(statement, range, {
     table,

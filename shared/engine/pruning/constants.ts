@@ -19,11 +19,10 @@ export async function constantsOf(
   roots: readonly TreeNode[],
 ): Promise<Constants> {
   const expressions = roots.flatMap(constantExpressions).slice(0, EXPRESSIONS_MAX);
-  const texts = await constantTexts(
-    connection,
-    expressions,
-    (name) => `CASE WHEN typeof(${name}) = 'VARCHAR' THEN ${name}::VARCHAR END`,
-  );
+  const texts = await constantTexts(connection, expressions, {
+    shown: (name) => `CASE WHEN typeof(${name}) = 'VARCHAR' THEN ${name}::VARCHAR END`,
+    steady: true,
+  });
   const folded = new Map(expressions.map((node, i) => [node, texts[i]]));
   return { value: (node) => writtenOut(node) ?? folded.get(node) ?? undefined };
 }
