@@ -1,8 +1,8 @@
 /**
  * Turns rows in arrival order into data files of one table: sorted by time, one day each, each with its sidecar.
  *
- * A pipeline of two: while one file is encoded and made durable, the rows of the next are collected. So at most
- * twice `INPUT_BYTES` of rows are held.
+ * A pipeline: while one file is encoded and derived from, the rows of the next are collected, up to where it can follow at
+ * once; the file before is made durable. So at most twice `INPUT_BYTES` of rows are held.
  */
 
 import { getLogger } from "@logtape/logtape";
@@ -21,7 +21,7 @@ import type { ParquetInput } from "../parquet/parquet_input.ts";
 import { ROW_GROUP_ROWS } from "../parquet/row_groups.ts";
 import type { ObjectStore } from "../storage/object_store.ts";
 import { type LiftPromoted, liftPromoted } from "./lift_promoted.ts";
-import { type DayRows, inTimeOrder } from "./time_order.ts";
+import { inTimeOrder } from "./time_order.ts";
 
 /**
  * Bytes of rows that make a file of about an eighth of that. It sets the memory of a drain: a compactor that drained
@@ -57,7 +57,8 @@ export class DataFileWriter {
   readonly #keys: string[] = [];
   #waiting: ColumnBatch[] = [];
   #waitingBytes = 0;
-  /** The file before the one being collected. */
+  /** Of the last file: the end of what reads its rows, and of all. */
+  #making: Promise<void> = Promise.resolve();
   #storing: Promise<void> = Promise.resolve();
 
   constructor(
@@ -90,47 +91,62 @@ export class DataFileWriter {
 
   /** Removes what was stored; for files that will not be committed. Never throws. */
   async discard(): Promise<void> {
+    await this.#making;
     await this.#storing.catch(() => {});
     await removeQuietly(this.#deps.store, withSidecars(this.#keys));
   }
 
-  /** Starts files of what waits, once the one before is stored. */
+  /** Starts files of what waits, once the rows of the one before are done with, and the one before that is stored. */
   async #write(isFull: boolean): Promise<void> {
     const batches = this.#waiting;
     this.#waiting = [];
     this.#waitingBytes = 0;
     for (const rows of await inTimeOrder(batches)) {
-      await this.#storing;
-      this.#storing = this.#store(rows, isFull);
-      // The error is taken at the next await of the field; until then it must not count as unhandled.
-      this.#storing.catch(() => {});
+      const input = this.#deps.encoder.input(rows.batches, this.#table.schema);
+      const stored = this.#storing;
+      await this.#making;
+      this.#start(rows.day, input, isFull);
+      await stored;
     }
   }
 
-  async #store(rows: DayRows, isFull: boolean): Promise<void> {
-    const { schema } = this.#table;
-    const key = dataFileKey(this.#table, rows.day, uuidV4(this.#deps.random), { isFull });
+  #start(day: number, input: ParquetInput, isFull: boolean): void {
+    const key = dataFileKey(this.#table, day, uuidV4(this.#deps.random), { isFull });
     // Listed first: a file whose storing fails half-way is removed with the others.
     this.#keys.push(key);
-    using input = this.#deps.encoder.input(rows.batches, schema);
-    const deriving = this.#storeSidecar(key, input);
+    const { encoder } = this.#deps;
+    const { schema } = this.#table;
+    const encoded = encoder.encode(input, { schema, compression: "zstd" });
+    const derived = this.#derive(key, input);
+    // Heeds the errors of both, whoever else does.
+    this.#making = Promise.allSettled([encoded, derived]).then(() => input[Symbol.dispose]());
+    // Errors are taken at the next await of the field; until then they must not count as unhandled.
+    this.#storing = this.#store({ key, day, encoded, derived, before: this.#storing });
+    this.#storing.catch(() => {});
+  }
+  async #store({ key, day, encoded, derived, before }: FileInMaking): Promise<void> {
+    await before;
+    const sidecar = this.#storeSidecar(key, derived);
     try {
-      const written = await this.#deps.encoder.encode(input, { schema, compression: "zstd" });
-      this.#files.push(dataFileOf(key, rows, { written, table: this.#table }));
+      const written = await encoded;
+      this.#files.push(dataFileOf(key, day, { written, table: this.#table }));
       await this.#deps.store.putNew(key, written.bytes);
     } finally {
-      await deriving;
+      await sidecar;
     }
+  }
+
+  async #derive(key: string, { batches, rows }: ParquetInput): Promise<Uint8Array | undefined> {
+    const { schema } = this.#table;
+    const file = { schema, rows, batches, text: this.#text, rowGroupRows: ROW_GROUP_ROWS };
+    return await this.#deps.deriver?.derive(file, { key, rows });
   }
 
   /** Never throws: without its sidecar a file is read slower. */
-  async #storeSidecar(key: string, { batches, rows }: ParquetInput): Promise<void> {
-    const { deriver, store } = this.#deps;
-    if (deriver === undefined) return;
-    const { schema } = this.#table;
-    const file = { schema, rows, batches, text: this.#text, rowGroupRows: ROW_GROUP_ROWS };
+  async #storeSidecar(key: string, derived: Promise<Uint8Array | undefined>): Promise<void> {
     try {
-      await store.putNew(sidecarKey(key), await deriver.derive(file, { key, rows }));
+      const bytes = await derived;
+      if (bytes !== undefined) await this.#deps.store.putNew(sidecarKey(key), bytes);
     } catch (error) {
       getLogger(["svc", "maintenance"]).warn("no sidecar for {key}: {error}", {
         key,
@@ -140,9 +156,18 @@ export class DataFileWriter {
   }
 }
 
+interface FileInMaking {
+  readonly key: string;
+  readonly day: number;
+  readonly encoded: Promise<ParquetFile>;
+  readonly derived: Promise<Uint8Array | undefined>;
+  /** The files before are stored. */
+  readonly before: Promise<void>;
+}
+
 function dataFileOf(
   key: string,
-  { day }: DayRows,
+  day: number,
   { written, table }: { written: ParquetFile; table: Table },
 ): NewDataFile {
   const groups = written.footer.rowGroups;
