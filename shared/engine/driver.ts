@@ -49,7 +49,7 @@ export interface EngineConnection {
   /** The physical plan as text. */
   explain(sql: string): Promise<string>;
   /** Rows of a statement whose one column is a text that is never NULL, a chunk at a time. */
-  rows(sql: string): AsyncIterable<TextChunk>;
+  rows(statement: RunStatement): AsyncIterable<TextChunk>;
   /** What the statement running now did so far; no rows when none runs. */
   progress(): RunProgress;
   /** Stops what the connection runs. */
@@ -58,6 +58,14 @@ export interface EngineConnection {
   profile(): Promise<RunProfile | undefined>;
   /** Ends what runs, forgets the request and gives the connection back. */
   release(): Promise<void>;
+}
+
+export interface RunStatement {
+  readonly sql: string;
+  /** Of its places `$1`, `$2`, …; default: it has none. */
+  readonly values?: readonly string[];
+  /** Default: it has progress and a profile. A third of what the smallest statement takes. */
+  readonly isMeasured?: boolean;
 }
 
 /** Rows that are still the SQL engine's; `bytes` brings them over. */

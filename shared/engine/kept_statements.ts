@@ -6,7 +6,10 @@ export class KeptStatements<T> {
   readonly #kept = new Map<string, T>();
 
   /** `destroy` ends a statement that is not kept any longer. */
-  constructor(private readonly destroy: (prepared: T) => void) {}
+  constructor(
+    private readonly destroy: (prepared: T) => void,
+    private readonly keptMax = PREPARED_KEPT_MAX,
+  ) {}
 
   /** The statement of this text, which is then the caller's until it is kept again. */
   take(sql: string): T | undefined {
@@ -19,7 +22,7 @@ export class KeptStatements<T> {
     this.#drop(sql);
     this.#kept.set(sql, prepared);
     const [oldest] = this.#kept.keys();
-    if (this.#kept.size > PREPARED_KEPT_MAX && oldest !== undefined) this.#drop(oldest);
+    if (this.#kept.size > this.keptMax && oldest !== undefined) this.#drop(oldest);
   }
 
   clear(): void {

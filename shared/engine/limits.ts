@@ -58,6 +58,8 @@ export const KEPT_STATEMENT_LENGTH_MAX = 8_192;
 export const KEPT_TREE_LENGTH_MAX = 65_536;
 /** Bound statements that a connection keeps for the next time; each may hold a data file open. */
 export const PREPARED_KEPT_MAX = 4;
+/** The same of those that hold none. */
+export const QUESTIONS_KEPT_MAX = 16;
 /**
  * What a connection makes ahead of who takes it; then the statement waits. The SQL engine counts 16 bytes a row, whatever its text
  * holds: this is 65,536 rows.

@@ -1,8 +1,8 @@
 /**
  * One connection of DuckDB in this process, and the types of its results.
  *
- * It is two of the database's: statements run on one that measures them and tells their progress; what is asked about
- * statements goes to the other, which writes no profile (0.5 ms a parse instead of 1.2).
+ * It is two of the database's: statements run on one that measures them and tells their progress; those that read nothing
+ * and what is asked about statements go to the other, which writes no profile (0.5 ms a parse instead of 1.2).
  */
 
 import type {
@@ -19,10 +19,12 @@ import {
   type FaultKind,
   type Relation,
   type RunProfile,
+  type RunStatement,
   type TextChunk,
 } from "./driver.ts";
 import { type ChunkBinding, chunkBytes } from "./chunk_bytes.ts";
 import { KeptStatements } from "./kept_statements.ts";
+import { QUESTIONS_KEPT_MAX } from "./limits.ts";
 import { type ProfileNode, runProfileOf } from "./run_profile.ts";
 import { NOT_AT_HAND, quoteName } from "./statement_text.ts";
 import type { RunProgress } from "./types.ts";
@@ -48,14 +50,15 @@ export class NativeConnection implements EngineConnection {
   readonly #kept = new KeptStatements<DuckDBPreparedStatement>((prepared) =>
     prepared.destroySync()
   );
-  /** Those of `ask`. */
-  readonly #questions = new KeptStatements<DuckDBPreparedStatement>((prepared) =>
-    prepared.destroySync()
+  /** Those of `ask`, and others that read no file. */
+  readonly #questions = new KeptStatements<DuckDBPreparedStatement>(
+    (prepared) => prepared.destroySync(),
+    QUESTIONS_KEPT_MAX,
   );
   /** Whether `rows` came to its end: before, there is no profile of it. */
   #measured = false;
-  /** Whether rows of a statement are still to come. Their memory is the pool's until something else runs. */
-  #unfinished = false;
+  /** Where rows of a statement are still to come. Their memory is the pool's until something else runs there. */
+  #unfinished: DuckDBConnection | undefined;
   /** The peak of the connection's life as the last profile told it; undefined when it may have grown since. */
   #spillPeak: number | undefined;
   /** That peak before the statement: it counts from the connection's start and is never reset. */
@@ -109,17 +112,23 @@ export class NativeConnection implements EngineConnection {
   }
 
   /** A statement that runs again word for word is not bound again: its text names every file it reads. */
-  async *rows(sql: string): AsyncGenerator<TextChunk> {
-    this.#spillPeakBefore = this.#spillPeak ??
-      (await this.readProfile())?.system_peak_temp_dir_size ?? 0;
-    this.#spillPeak = undefined;
+  async *rows(
+    { sql, values = [], isMeasured = true }: RunStatement,
+  ): AsyncGenerator<TextChunk> {
+    const native = isMeasured ? this.native.running : this.native.asking;
+    const kept = isMeasured ? this.#kept : this.#questions;
+    if (isMeasured) {
+      this.#spillPeakBefore = this.#spillPeak ??
+        (await this.readProfile())?.system_peak_temp_dir_size ?? 0;
+      this.#spillPeak = undefined;
+    }
     this.#measured = false;
-    const prepared = this.#kept.take(sql) ??
-      await this.attempt(() => this.native.running.prepare(sql));
+    const prepared = kept.take(sql) ?? await this.attempt(() => native.prepare(sql));
     let finished = false;
     let ahead: Promise<unknown> = Promise.resolve();
     try {
-      this.#unfinished = true;
+      values.forEach((value, at) => prepared.bindVarchar(at + 1, value));
+      this.#unfinished = native;
       const result = await this.attempt(() => prepared.stream());
       const fetch = () => {
         const fetched = this.attempt(() => result.fetchChunk());
@@ -139,13 +148,13 @@ export class NativeConnection implements EngineConnection {
         };
       }
       finished = true;
-      this.#unfinished = false;
+      this.#unfinished = undefined;
     } finally {
       await ahead;
-      if (finished) this.#kept.keep(sql, prepared);
+      if (finished) kept.keep(sql, prepared);
       else prepared.destroySync();
     }
-    this.#measured = true;
+    this.#measured = isMeasured;
   }
 
   progress(): RunProgress {
@@ -191,9 +200,10 @@ export class NativeConnection implements EngineConnection {
 
   /** The database lets go of what a statement held when the next one begins, whatever comes of that one. */
   private async dropUnfinished(): Promise<void> {
-    if (!this.#unfinished) return;
-    this.#unfinished = false;
-    await this.attempt(() => this.native.running.run("SELECT 1")).catch(() => {});
+    const native = this.#unfinished;
+    if (native === undefined) return;
+    this.#unfinished = undefined;
+    await this.attempt(() => native.run("SELECT 1")).catch(() => {});
   }
 
   private async createView(quoted: string, select: string): Promise<void> {

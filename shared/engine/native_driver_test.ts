@@ -151,7 +151,9 @@ Deno.test({
         i % 5 === 0 ? "ß€😀".repeat(i % 9) : String.fromCharCode(97 + i % 26).repeat(i % 31),
     );
     strictEqual(await textOfRows(lab.connection, sql), expected.join(""));
-    for await (const chunk of lab.connection.rows("SELECT i || ',' FROM range(100) AS t(i)")) {
+    for await (
+      const chunk of lab.connection.rows({ sql: "SELECT i || ',' FROM range(100) AS t(i)" })
+    ) {
       strictEqual(new TextDecoder().decode(chunk.bytes(3)), "0,1,2,");
       strictEqual(chunk.rowCount, 100);
     }
@@ -176,7 +178,7 @@ Deno.test({
 /** The texts of a statement's rows, one after another. */
 async function textOfRows(connection: EngineConnection, sql: string): Promise<string> {
   const parts: Uint8Array[] = [];
-  for await (const chunk of connection.rows(sql)) parts.push(chunk.bytes());
+  for await (const chunk of connection.rows({ sql })) parts.push(chunk.bytes());
   return new TextDecoder().decode(concatBytes(parts));
 }
 

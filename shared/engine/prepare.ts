@@ -34,6 +34,7 @@ import { namedColumns, projectedColumns } from "./projection.ts";
 import { usePromoted } from "./promoted_attributes.ts";
 import { emptySql, relationSql } from "./relation.ts";
 import { decodePin, encodePin } from "./snapshot_pin.ts";
+import { type BindText, quoteText } from "./statement_text.ts";
 import { nameTables, type TableName } from "./table_names.ts";
 import { type PruneDeps, pruneTable } from "./pruning/prune_table.ts";
 import type { RowIndexes } from "./pruning/row_index.ts";
@@ -42,7 +43,7 @@ import { ALL, type Predicate } from "./pruning/predicate.ts";
 import { tablePredicates } from "./pruning/table_predicates.ts";
 import { untilAborted } from "./until_aborted.ts";
 import { type TimeBounds, timeBounds } from "./time_bounds.ts";
-import { type TreeNode, walk } from "./syntax_tree.ts";
+import { nodeAt, nodesAt, textAt, type TreeNode, walk } from "./syntax_tree.ts";
 import type { Cost, QueryRequest, ScanOrdering, ServedBy } from "./types.ts";
 
 export interface PrepareDeps extends PlanSource {
@@ -60,8 +61,13 @@ export interface PrepareDeps extends PlanSource {
 /** A statement with all that it needs to run. */
 export interface Prepared {
   readonly sql: string;
-  /** What `sql` names, over what a plan reads: `plan`, or what became of it when its files were brought. */
-  readonly relations: (plan: Plan) => readonly Relation[];
+  /**
+   * What `sql` names, over what a plan reads: `plan`, or what became of it when its files were brought. `bind`: default, texts
+   * are literals.
+   */
+  readonly relations: (plan: Plan, bind?: BindText) => readonly Relation[];
+  /** Whether there is anything to measure, or to wait for. */
+  readonly isMeasured: boolean;
   /** As it was sent, for messages. */
   readonly statement: Statement;
   readonly explain: boolean;
@@ -186,7 +192,8 @@ export async function prepareStatement(
         servedBy: fast.servedBy,
         reads: fast.reads,
       };
-    const relations = (plan: Plan) => relationsOf(names, plan.tables, path.relation);
+    const relations = (plan: Plan, bind: BindText = quoteText) =>
+      relationsOf(names, plan.tables, (table) => path.relation(table, bind));
     const plan = request.snapshot === undefined
       ? ordered.plan
       : { ...ordered.plan, pin: encodePin(ordered.plan.tables) };
@@ -205,6 +212,7 @@ export async function prepareStatement(
     return {
       ...path,
       relations,
+      isMeasured: "aside" in fast ? !readsNothing(statement.root) : fast.parts.length > 0,
       statement,
       explain: statement.explain,
       plan,
@@ -253,6 +261,19 @@ function madeRows(
     return planned?.parts.reduce((sum, part) => sum + partRows(part), 0);
   };
   return { generated: generatedRows(root), joined: joinedRows(root, rowsOf) };
+}
+
+/** `SELECT 1` and its like: no table, no rows made of nothing, no other SELECT. */
+function readsNothing(root: TreeNode): boolean {
+  if (textAt(nodeAt(root, "from_table") ?? {}, "type") !== "EMPTY") return false;
+  if (nodesAt(nodeAt(root, "cte_map") ?? {}, "map").length > 0) return false;
+  let found = false;
+  walk(root, (node) => {
+    const name = textAt(node, "function_name").toLowerCase();
+    found ||= textAt(node, "class") === "SUBQUERY" || name === "unnest" || name === "range" ||
+      name === "generate_series";
+  });
+  return !found;
 }
 
 function disposeAll({ leases }: { readonly leases: readonly Disposable[] }): void {

@@ -150,9 +150,10 @@ class StatementRun implements RunningQuery {
   async *chunks(shape: RowShape): AsyncGenerator<ResultChunk> {
     const { seat, deadline, rowsMax, rowsScannedMax, nowMs } = this.options;
     const { connection } = seat;
-    const { relations, plan, columns } = this.prepared;
+    const { relations, plan, columns, isMeasured } = this.prepared;
+    const values: string[] = [];
     const { sql, linesBefore } = renderingSql(this.prepared.sql, {
-      relations: relations(plan),
+      relations: relations(plan, (text) => `$${values.push(text)}::VARCHAR`),
       columns,
       shape,
       rowsMax: limitFor(shape, rowsMax),
@@ -161,7 +162,7 @@ class StatementRun implements RunningQuery {
       const rowsPlanned = this.prepared.cost.estimated_rows_processed;
       breakOnRows(connection, deadline, { rowsScannedMax, rowsPlanned });
     }
-    const rows = connection.rows(sql)[Symbol.asyncIterator]();
+    const rows = connection.rows({ sql, values, isMeasured })[Symbol.asyncIterator]();
     try {
       for (;;) {
         const startMs = nowMs();

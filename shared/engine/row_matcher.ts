@@ -92,7 +92,7 @@ class NativeRowMatcher implements RowMatcher {
       deadline.watch(connection);
       const sql = await matchSql(connection, file, test);
       const rows = new RowSet(file.rows);
-      for await (const chunk of connection.rows(sql)) {
+      for await (const chunk of connection.rows({ sql })) {
         deadline.check();
         rows.addAll(textOf(chunk.bytes()));
       }

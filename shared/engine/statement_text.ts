@@ -37,6 +37,9 @@ function withClause(relations: readonly Relation[]): string {
   return `WITH ${tables.join(", ")} `;
 }
 
+/** What stands in a statement for a text: itself as a literal, or a place that it is bound to. */
+export type BindText = (text: string) => string;
+
 /** A SQL text literal. */
 export function quoteText(text: string): string {
   return `'${text.replaceAll("'", "''")}'`;

@@ -9,12 +9,14 @@ import type { DataFileLease } from "../data_files.ts";
 import type { TableReference } from "../gate.ts";
 import { countFiles, type ScanPart, type TablePlan } from "../plan.ts";
 import { relationSql } from "../relation.ts";
+import type { BindText } from "../statement_text.ts";
 import type { TreeNode } from "../syntax_tree.ts";
 import { exactRange, type TimeBounds } from "../time_bounds.ts";
 import type { ServedBy } from "../types.ts";
 import { untilAborted } from "../until_aborted.ts";
 import type { TableAnswers } from "./table_answers.ts";
-import { type OwnRows, type WeightedPlan, weightedPlan } from "./weighted_plan.ts";
+import type { OwnRows } from "./own_rows.ts";
+import { type WeightedPlan, weightedPlan } from "./weighted_plan.ts";
 import { ownRowsSql, rowsSql } from "./weighted_relation.ts";
 import { type StepAside, type WeightedStatement, weightedStatement } from "./weighted_statement.ts";
 
@@ -28,8 +30,8 @@ export interface FastPath {
   readonly parts: readonly ScanPart[];
   /** Columns that are read of it. */
   readonly projected: readonly Column[];
-  /** What stands for the table, given the plan after its files were brought. */
-  readonly relation: (table: TablePlan) => string;
+  /** What stands for the table, given the plan after its files were brought and what is to stand for texts. */
+  readonly relation: (table: TablePlan, bind: BindText) => string;
 }
 
 export interface FastPathSource {
@@ -84,7 +86,7 @@ export async function fastPath(
         .values(),
     ],
     projected: projectedColumns(statement, { table, range }),
-    relation: (brought) => relationOf(statement, plan, brought),
+    relation: (brought, bind) => relationOf(statement, plan, { brought, bind }),
   };
 }
 
@@ -111,21 +113,30 @@ function readsOf({ rows, own, filesWithout }: WeightedPlan): string {
     `and of ${segments} ${segments === 1 ? "piece" : "pieces"} of the WAL`;
 }
 
-function relationOf(statement: WeightedStatement, plan: WeightedPlan, brought: TablePlan): string {
+function relationOf(
+  statement: WeightedStatement,
+  plan: WeightedPlan,
+  { brought, bind }: { readonly brought: TablePlan; readonly bind: BindText },
+): string {
   return [
-    rowsSql(statement, plan.rows),
+    rowsSql(statement, plan.rows, bind),
     ...plan.own.map((own) =>
-      ownRowsSql(statement, { relation: relationSql(partsOf(brought, own)), range: own.range })
+      ownRowsSql(statement, {
+        relation: relationSql(partsOf(brought, own)),
+        ranges: own.ranges,
+      })
     ),
   ].join(" UNION ALL ");
 }
 
-/** Bringing files may have narrowed those of their parts that were whole. */
+/** Bringing files may have narrowed those of their parts that were whole. Of the columns just those that are read. */
 function partsOf(table: TablePlan, { parts }: OwnRows): TablePlan {
   const ranged = new Set(parts.filter(({ range }) => range !== undefined).map(partName));
   const whole = new Set(parts.filter(({ range }) => range === undefined).map(({ path }) => path));
+  const { schema, projected } = table;
   return {
     ...table,
+    schema: { ...schema, columns: projected.length > 0 ? projected : schema.columns.slice(0, 1) },
     parts: table.parts.filter((part) => whole.has(part.path) || ranged.has(partName(part))),
   };
 }

@@ -18,6 +18,12 @@ export function isMinuteCall(name: string, children: readonly TreeNode[]): boole
   return (name === "time_bucket" || name === "date_bin") && isWholeMinutes(first);
 }
 
+/** Whether such a call gives the beginning of the minute. */
+export function isMinuteItself(name: string, [unit]: readonly TreeNode[]): boolean {
+  return ["date_trunc", "datetrunc"].includes(name) && unit !== undefined &&
+    constantText(unit)?.toLowerCase() === "minute";
+}
+
 function constantText(node: TreeNode): string | undefined {
   if (textAt(node, "class") !== "CONSTANT") return undefined;
   const value = nodeAt(node, "value") ?? {};

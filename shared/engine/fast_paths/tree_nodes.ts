@@ -2,13 +2,14 @@
 
 import type { TreeNode } from "../syntax_tree.ts";
 
-export function columnNode(name: string): TreeNode {
+/** A column, perhaps with its table's name before its own. */
+export function columnNode(...names: readonly string[]): TreeNode {
   return {
     class: "COLUMN_REF",
     type: "COLUMN_REF",
     alias: "",
     query_location: 0,
-    column_names: [name],
+    column_names: [...names],
   };
 }
 

@@ -6,7 +6,6 @@
  * at its ends from cubes by minute, less the minutes that are cut, whose rows are read.
  */
 
-import { isOperatingError } from "../../base/errors.ts";
 import {
   cellKey,
   type Cells,
@@ -19,21 +18,15 @@ import { type MeasuredCells, sumOfMeasures } from "../../derived/summary/measure
 import { type Column, columnOf } from "../../event/schema.ts";
 import { decodeSingleValue } from "../../iceberg/single_value.ts";
 import type { DataFile, TimeRange } from "../../iceberg/types.ts";
-import type { ParquetFooter } from "../../parquet/footer.ts";
-import { deltaPart, filePart, meets, type ScanPart, type TablePlan } from "../plan.ts";
+import { meets, type TablePlan } from "../plan.ts";
 import type { CubeSpec } from "./day_cube.ts";
+import { type BoundedRows, type OwnRows, OwnRowsReading, type OwnRowsSource } from "./own_rows.ts";
 import type { TableCubes } from "./table_answers.ts";
 import type { WeightedRows } from "./weighted_relation.ts";
 import type { StepAside, WeightedStatement } from "./weighted_statement.ts";
 
 const NS_PER_MINUTE = 60_000_000_000n;
 const NS_PER_DAY = 86_400_000_000_000n;
-
-/** The table's own rows that are read: `parts` in `range`. */
-export interface OwnRows {
-  readonly parts: readonly ScanPart[];
-  readonly range: TimeRange;
-}
 
 export interface WeightedPlan {
   readonly rows: WeightedRows;
@@ -46,13 +39,11 @@ export interface WeightedPlan {
   readonly isWide: boolean;
 }
 
-export interface WeightedSource {
+export interface WeightedSource extends OwnRowsSource {
   readonly table: TablePlan;
   readonly cubes: TableCubes;
   /** Live files that can have rows in a range of time. */
   readonly filesIn: (range: TimeRange) => Promise<readonly DataFile[]>;
-  readonly path: (file: DataFile) => string;
-  readonly footer: (file: DataFile) => Promise<ParquetFooter>;
   /** The processor divides as `exact_average` does. */
   readonly averages: boolean;
 }
@@ -84,9 +75,7 @@ class Planning {
   readonly #source: WeightedSource;
   /** Nothing but the number of rows is wanted, which every file tells. */
   readonly #countsOnly: boolean;
-  readonly #own: OwnRows[] = [];
-  /** What `#own` is read of. */
-  readonly #ownFiles: BoundedRows[] = [];
+  readonly #own: OwnRowsReading;
   #counted = 0;
   #filesWithout = 0;
 
@@ -94,6 +83,7 @@ class Planning {
     this.#statement = statement;
     this.#range = range;
     this.#source = source;
+    this.#own = new OwnRowsReading(range, source);
     this.#countsOnly = statement.columns.length === 0 && statement.measures.length === 0 &&
       !statement.minutes;
   }
@@ -105,13 +95,13 @@ class Planning {
     const pieces = [...await this.#wholeDays(whole), ...await this.#cutDays(cut)];
     this.#addDelta();
     const { rows, answered } = this.#rowsOf(pieces);
-    const ownRows = this.#own.flatMap(({ parts }) => parts);
-    if (answered === 0 && ownRows.length > 0) return { aside: "no summary holds a row of its" };
+    const own = this.#own.scans;
+    if (answered === 0 && own.length > 0) return { aside: "no summary holds a row of its" };
     const inexact = this.#inexactSum(rows) ?? this.#inexactAverage(rows);
     if (inexact !== undefined) return { aside: inexact };
     return {
       rows,
-      own: this.#own,
+      own,
       filesWithout: this.#filesWithout,
       cutDays: days.filter(({ isCut }) => isCut).length,
       // NULL has a place among them.
@@ -162,7 +152,10 @@ class Planning {
     const isWithout = new Set(without.map(({ key }) => key));
     this.#readFiles(wanted.filter(({ key }) => isWithout.has(key)));
     const { first, end } = this.#wholeMinutes();
-    await this.#readEdges(wanted.filter(({ key }) => !isWithout.has(key)), { first, end });
+    await this.#own.addEdges(
+      wanted.filter(({ key }) => !isWithout.has(key)),
+      this.#edges({ first, end }),
+    );
     if (first >= end) return [];
     const [from, to] = [cellKey(first, 0), cellKey(end, 0)];
     return cubes.map(({ cells, measures }) =>
@@ -185,78 +178,37 @@ class Planning {
 
   /** Files without a summary: where only rows are counted and all are in the range, their number will do. */
   #readFiles(files: readonly DataFile[]): void {
-    const parts: ScanPart[] = [];
     for (const file of files) {
       if (this.#countsOnly && this.#isInside(file.timestampNsMin, file.timestampNsMax)) {
         this.#counted += file.rows;
       } else {
-        parts.push(filePart(file, this.#source.path(file)));
-        this.#ownFiles.push(file);
+        this.#own.addFile(file);
+        this.#filesWithout += 1;
       }
     }
-    this.#filesWithout += parts.length;
-    if (parts.length > 0) this.#own.push({ parts, range: this.#range });
   }
 
-  /** Rows in the minutes that the range cuts through. */
-  async #readEdges(
-    files: readonly DataFile[],
-    { first, end }: { readonly first: number; readonly end: number },
-  ): Promise<void> {
+  /** The minutes that the range cuts through: those before `first` and from `end` on. */
+  #edges({ first, end }: { readonly first: number; readonly end: number }): readonly TimeRange[] {
     const { minNs, maxNs } = this.#range;
-    const edges: TimeRange[] = first >= end ? [this.#range] : [
+    if (first >= end) return [this.#range];
+    return [
       { minNs, maxNs: minNs === undefined ? undefined : BigInt(first) * NS_PER_MINUTE - 1n },
       { minNs: maxNs === undefined ? undefined : BigInt(end) * NS_PER_MINUTE, maxNs },
     ].filter((edge) =>
       edge.minNs !== undefined && edge.maxNs !== undefined && edge.minNs <= edge.maxNs
     );
-    for (const range of edges) {
-      const parts: ScanPart[] = [];
-      for (const file of files) {
-        if (!meets(range, file.timestampNsMin, file.timestampNsMax)) continue;
-        parts.push(...await this.#partsIn(file, range));
-        this.#ownFiles.push(file);
-      }
-      if (parts.length > 0) this.#own.push({ parts, range });
-    }
-  }
-
-  /** The row groups of a file that can have rows in a range. */
-  async #partsIn(file: DataFile, range: TimeRange): Promise<ScanPart[]> {
-    const whole = filePart(file, this.#source.path(file));
-    let footer: ParquetFooter;
-    try {
-      footer = await this.#source.footer(file);
-    } catch (error) {
-      // The scan itself will tell why, if it cannot read it either.
-      if (!isOperatingError(error) || error.code === "not_found") throw error;
-      return [whole];
-    }
-    const groups = footer.rowGroups;
-    const mayHold = groups.map(({ timestampMin: min, timestampMax: max }) =>
-      min === undefined || max === undefined || meets(range, min * 1_000n, max * 1_000n + 999n)
-    );
-    const [from, to] = [groups[mayHold.indexOf(true)], groups[mayHold.lastIndexOf(true)]];
-    if (from === undefined || to === undefined) return [];
-    return [{
-      ...whole,
-      range: { first: from.firstRow, end: to.firstRow + to.rows },
-      rowGroupsRead: mayHold.lastIndexOf(true) - mayHold.indexOf(true) + 1,
-    }];
   }
 
   #addDelta(): void {
-    const parts: ScanPart[] = [];
     for (const delta of this.#source.table.delta) {
       if (!meets(this.#range, delta.timestampNsMin, delta.timestampNsMax)) continue;
       if (this.#countsOnly && this.#isInside(delta.timestampNsMin, delta.timestampNsMax)) {
         this.#counted += delta.rows;
       } else {
-        parts.push(deltaPart(delta));
-        this.#ownFiles.push(delta);
+        this.#own.addDelta(delta);
       }
     }
-    if (parts.length > 0) this.#own.push({ parts, range: this.#range });
   }
 
   #isInside(first: bigint | undefined, last: bigint | undefined): boolean {
@@ -326,7 +278,9 @@ class Planning {
   #inexactSum(rows: WeightedRows): string | undefined {
     for (const [at, { column, parts }] of this.#statement.measures.entries()) {
       if (column.type !== "double" || !parts.has("sum")) continue;
-      if (this.#own.length > 0) return `it adds up ${column.name}, of which rows must be read`;
+      if (this.#own.scans.length > 0) {
+        return `it adds up ${column.name}, of which rows must be read`;
+      }
       const cells = rows.measures[at]?.cells;
       const absolutes = [...cells?.cells.values() ?? []]
         .reduce((sum, cell) => sum + cell.absolutes, 0n);
@@ -346,7 +300,7 @@ class Planning {
       }
       let total = 0n;
       for (const { sum } of rows.measures[at]?.cells.cells.values() ?? []) total += absolute(sum);
-      for (const file of this.#ownFiles) {
+      for (const file of this.#own.subjects) {
         const own = absoluteSumMax(file, column);
         if (own === undefined) {
           return `it averages ${column.name}, of which rows without bounds are read`;
@@ -357,13 +311,6 @@ class Planning {
     }
     return undefined;
   }
-}
-
-/** Rows with bounds of their columns. */
-interface BoundedRows {
-  readonly rows: number;
-  readonly lowerBounds: ReadonlyMap<number, Uint8Array>;
-  readonly upperBounds: ReadonlyMap<number, Uint8Array>;
 }
 
 /** What a column's values of `file` can come to at most, whatever their signs; undefined when that is not known. */

@@ -25,7 +25,7 @@ import {
 } from "../syntax_tree.ts";
 import { conjuncts, isTimeBound } from "../time_bounds.ts";
 import { callNode, columnNode, conjunctionNode, countNode, ifPresentNode } from "./tree_nodes.ts";
-import { isMinuteCall } from "./minute_calls.ts";
+import { isMinuteCall, isMinuteItself } from "./minute_calls.ts";
 import { SET_AGGREGATES, VALUE_FUNCTIONS } from "./weighted_functions.ts";
 
 /** How many rows a weighted row stands for. */
@@ -284,14 +284,18 @@ class Rewriting {
   /** The table's column that a name means; a select-list alias of the same name is rewritten where it stands. */
   #columnOf(node: TreeNode): Column | undefined {
     const names = listAt(node, "column_names").map((name) => String(name).toLowerCase());
-    const own = (textAt(this.#table, "alias") || textAt(this.#table, "table_name")).toLowerCase();
     const [first, second] = names;
     const name = names.length === 1
       ? first
-      : names.length === 2 && first === own
+      : names.length === 2 && first === this.#own.toLowerCase()
       ? second
       : undefined;
     return this.#columns.get(name ?? "");
+  }
+
+  /** What the statement calls the table. */
+  get #own(): string {
+    return textAt(this.#table, "alias") || textAt(this.#table, "table_name");
   }
 
   #isTime(node: TreeNode | undefined): boolean {
@@ -307,7 +311,10 @@ class Rewriting {
         throw new Aside(`${name} of timestamp tells more than the minute`);
       }
       this.#minutes = true;
-      return node;
+      // Weighted rows have just the minute.
+      return isMinuteItself(name, children)
+        ? { ...columnNode(this.#own, "timestamp"), alias: node["alias"] }
+        : node;
     }
     if (!VALUE_FUNCTIONS.has(name)) throw new Aside(`it calls ${name}`);
     return { ...node, children: this.#list(node, "children") };
