@@ -2,6 +2,8 @@
 
 import { messageOf, OperatingError } from "../shared/base/errors.ts";
 import type { OptionTable, Settings } from "../shared/config/options.ts";
+import { inlineDeriver } from "../shared/derived/deriver.ts";
+import { SUMMARY_OPTIONS, summaryLimitsOf } from "../shared/derived/summary/summary_options.ts";
 import {
   planRebuild,
   type RebuildOptions,
@@ -29,6 +31,7 @@ export const REBUILD_OPTIONS = {
     help: "The table; only what its current snapshot holds.",
   },
   dryRun: DRY_RUN_OPTION,
+  ...SUMMARY_OPTIONS,
   ...LOCAL_OPTIONS,
 } as const satisfies OptionTable;
 
@@ -40,7 +43,8 @@ export async function rebuildSummaries(
   { console, options }: { readonly console: Console; readonly options: RebuildOptions },
 ): Promise<number> {
   await using warehouse = await openWarehouse(warehousePaths(settings));
-  const deps = { ...warehouse, decoder: INLINE_PARQUET_DECODER };
+  using deriver = inlineDeriver(summaryLimitsOf(settings));
+  const deps = { ...warehouse, decoder: INLINE_PARQUET_DECODER, deriver };
   const ident = { namespace: settings.namespace, name: settings.table };
   const location = await deps.catalog.metadataLocation(ident);
   if (location === undefined) {

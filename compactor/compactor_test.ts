@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { encodeBatch } from "../shared/columns/ipc.ts";
 import { parseOptions, UsageError } from "../shared/config/parse_options.ts";
 import { isOperatingError } from "../shared/base/errors.ts";
+import { summaryLimitsOf } from "../shared/derived/summary/summary_options.ts";
 import { SystemClock } from "../shared/os/clock.ts";
 import { DenoFileSystem } from "../shared/os/deno_file_system.ts";
 import { SystemRandom } from "../shared/os/random.ts";
@@ -45,6 +46,25 @@ Deno.test({
     for (const [argv, expected] of table) {
       assert.deepEqual(compactorPaths(settingsOf(argv)), expected, argv.join(" "));
     }
+  },
+});
+
+Deno.test({
+  name: "limits of summaries come from the options and their variables, and have bounds",
+  fn() {
+    const usual = { groupValuesMax: 4_096, bytesMax: 1_048_576 };
+    assert.deepEqual(summaryLimitsOf(settingsOf([])), usual);
+    const env = new Map([
+      ["SVC_TYPED_GROUP_COUNT_CARDINALITY", "7"],
+      ["SVC_INDEX_FOOTER_MAX_BYTES", "2048"],
+    ]);
+    const fromEnv = parseOptions(OPTIONS, [], (name) => env.get(name));
+    assert.deepEqual(summaryLimitsOf(fromEnv), { groupValuesMax: 7, bytesMax: 2_048 });
+    const fromFlag = settingsOf(["--typed-group-count-cardinality", "65534"]);
+    assert.deepEqual(summaryLimitsOf(fromFlag), { ...usual, groupValuesMax: 65_534 });
+    for (
+      const bad of ["--typed-group-count-cardinality=65535", "--index-footer-max-bytes=1023"]
+    ) assert.throws(() => settingsOf([bad]), UsageError, bad);
   },
 });
 

@@ -7,6 +7,7 @@ import {
   WAREHOUSE_OPTIONS,
 } from "../shared/config/process_options.ts";
 import type { OptionTable, Settings } from "../shared/config/options.ts";
+import { SUMMARY_OPTIONS } from "../shared/derived/summary/summary_options.ts";
 import { CLAIM_OPTIONS } from "./claim_flags.ts";
 
 export const ROLES = ["drain", "maintenance", "combined"] as const;
@@ -89,6 +90,7 @@ export const OPTIONS = {
     help:
       "How often maintenance looks for data files whose summary is missing or damaged, and makes it anew.",
   },
+  ...SUMMARY_OPTIONS,
   deleteTasks: {
     kind: "text",
     flag: "delete-tasks",

@@ -17,6 +17,7 @@ import { DenoFileSystem } from "../shared/os/deno_file_system.ts";
 import { environment } from "../shared/os/environment.ts";
 import { SystemRandom, uuidV4 } from "../shared/os/random.ts";
 import { openDeriver } from "../shared/derived/deriver.ts";
+import type { SummaryLimits } from "../shared/derived/summary/build_summary.ts";
 import { openParquetDecoder } from "../shared/parquet/parquet_decoder.ts";
 import { openParquetEncoder } from "../shared/parquet/parquet_encoder.ts";
 import { type OpenStore, openStore } from "../shared/storage/open_store.ts";
@@ -118,6 +119,7 @@ export interface CompactorObservers {
 export async function openDrain(
   paths: CompactorPaths,
   observers: CompactorObservers,
+  { summaries }: { readonly summaries?: SummaryLimits } = {},
 ): Promise<OpenDrain> {
   await using opening = new AsyncDisposableStack();
   const files = new DenoFileSystem();
@@ -148,7 +150,7 @@ export async function openDrain(
     // Kept: each commit then reads only the metadata that it has not seen.
     reader: new IcebergReader(store),
     encoder: opening.use(openParquetEncoder()),
-    deriver: opening.use(openDeriver()),
+    deriver: opening.use(openDeriver(summaries)),
     clock,
     random,
     ...(observers.drain === undefined ? {} : { observer: observers.drain }),
@@ -160,7 +162,7 @@ export async function openDrain(
     reader: new IcebergReader(store),
     encoder: opening.use(openParquetEncoder()),
     decoder: opening.use(openParquetDecoder()),
-    deriver: opening.use(openDeriver()),
+    deriver: opening.use(openDeriver(summaries)),
     leases,
     removals,
     backlogBytes: () => backlogBytes(deps.wal, deps.catalog),

@@ -8,6 +8,8 @@ import {
   parseListenAddress,
 } from "../shared/http/listen_address.ts";
 import { serve } from "../shared/http/serve.ts";
+import type { SummaryLimits } from "../shared/derived/summary/build_summary.ts";
+import { summaryLimitsOf } from "../shared/derived/summary/summary_options.ts";
 import { countDeletes } from "../shared/maintenance/delete_metrics.ts";
 import { drainAll, type DrainTotals } from "../shared/maintenance/drain_all.ts";
 import { startDrainLoop } from "../shared/maintenance/drain_loop.ts";
@@ -71,6 +73,7 @@ export async function startCompactor(settings: CompactorSettings): Promise<Compa
       gate: gateOf(settings),
       expire: expireOf(settings),
       summariesIntervalMs: settings.aggShortScanIntervalSecs * 1_000,
+      summaries: summaryLimitsOf(settings),
       observers: { drain: countDrain(metrics), maintenance: countMaintenance(metrics) },
       ...(deletes === undefined ? {} : { deletes }),
     }),
@@ -103,6 +106,8 @@ export interface StartDrainOptions {
   readonly expire?: ExpirePolicy;
   /** Default `SUMMARIES_INTERVAL_MS`. */
   readonly summariesIntervalMs?: number;
+  /** Of those that it makes. */
+  readonly summaries?: SummaryLimits;
   readonly observers?: CompactorObservers;
   /** Without it delete tasks are left to others. */
   readonly deletes?: DeleteOptions;
@@ -116,11 +121,12 @@ export async function startDrain(
   const { role = "combined", intervalMs = 1_000, gate = DRAIN_GATE_DEFAULT } = options;
   const { expire = EXPIRE_POLICY_DEFAULT, summariesIntervalMs = SUMMARIES_INTERVAL_MS } = options;
   await using starting = new AsyncDisposableStack();
+  const { observers, summaries } = options;
   const opened = starting.use(
     await openDrain(paths, {
-      drain: combineObservers(logDrain(), options.observers?.drain ?? {}),
-      maintenance: combineMaintenance(logMaintenance(), options.observers?.maintenance ?? {}),
-    }),
+      drain: combineObservers(logDrain(), observers?.drain ?? {}),
+      maintenance: combineMaintenance(logMaintenance(), observers?.maintenance ?? {}),
+    }, summaries === undefined ? {} : { summaries }),
   );
   const { claiming, observer } = opened.deps;
   if (claiming !== undefined) {
@@ -184,7 +190,7 @@ export async function compactOnce(
   await using opened = await openDrain(drainPaths(settings), {
     drain: logDrain(),
     maintenance: combineMaintenance(logMaintenance(), counted.observer),
-  });
+  }, { summaries: summaryLimitsOf(settings) });
   const { deps, store } = opened;
   if (deps.claiming !== undefined && settings.requeueQuarantined) {
     await requeueAll(deps.claiming.claims);

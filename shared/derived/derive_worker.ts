@@ -5,7 +5,7 @@ import type { DeriveRequest } from "./deriver.ts";
 import { derive } from "./derive.ts";
 import { writeSidecar } from "./sidecar.ts";
 
-serveTasks(({ file, subject }: DeriveRequest) => {
-  const { buffer } = writeSidecar(derive(file), subject);
+serveTasks(({ file, subject, limits }: DeriveRequest) => {
+  const { buffer } = writeSidecar(derive(file, limits), subject);
   return { value: buffer, transfer: [buffer] };
 });

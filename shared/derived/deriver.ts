@@ -6,11 +6,13 @@
 import { TaskThread, ThreadUnavailable } from "../os/task_thread.ts";
 import { derive } from "./derive.ts";
 import { type SidecarSubject, writeSidecar } from "./sidecar.ts";
+import type { SummaryLimits } from "./summary/build_summary.ts";
 import type { FileRows } from "./types.ts";
 
 export interface DeriveRequest {
   readonly file: FileRows;
   readonly subject: SidecarSubject;
+  readonly limits: SummaryLimits;
 }
 
 export interface Deriver extends Disposable {
@@ -22,15 +24,19 @@ export interface Deriver extends Disposable {
 }
 
 /** A deriver whose thread starts with its first file and ends when it is disposed of. */
-export function openDeriver(): Deriver {
-  return new ThreadDeriver();
+export function openDeriver(limits: SummaryLimits = {}): Deriver {
+  return new ThreadDeriver(limits);
 }
 
 /** For tests, and processes that cannot have a thread. */
-export const INLINE_DERIVER: Deriver = {
-  derive: (file, subject) => Promise.resolve(writeSidecar(derive(file), subject)),
-  [Symbol.dispose]() {},
-};
+export function inlineDeriver(limits: SummaryLimits = {}): Deriver {
+  return {
+    derive: (file, subject) => Promise.resolve(writeSidecar(derive(file, limits), subject)),
+    [Symbol.dispose]() {},
+  };
+}
+
+export const INLINE_DERIVER: Deriver = inlineDeriver();
 
 class ThreadDeriver implements Deriver {
   readonly #thread = new TaskThread<DeriveRequest, ArrayBuffer>(
@@ -38,15 +44,20 @@ class ThreadDeriver implements Deriver {
     { what: "derives", category: ["svc", "derived"] },
   );
 
+  constructor(private readonly limits: SummaryLimits) {}
+
   async derive(file: FileRows, subject: SidecarSubject): Promise<Uint8Array> {
+    const { limits } = this;
     if (this.#thread.isAvailable) {
       try {
-        return new Uint8Array(await this.#thread.run({ file: withoutFunctions(file), subject }));
+        return new Uint8Array(
+          await this.#thread.run({ file: withoutFunctions(file), subject, limits }),
+        );
       } catch (error) {
         if (!(error instanceof ThreadUnavailable)) throw error;
       }
     }
-    return await INLINE_DERIVER.derive(file, subject);
+    return await inlineDeriver(limits).derive(file, subject);
   }
 
   [Symbol.dispose](): void {

@@ -2,8 +2,9 @@ import assert from "node:assert/strict";
 import { decodeBatch, encodeBatch } from "../columns/ipc.ts";
 import { batchOfRows } from "../columns/rows.ts";
 import type { TableSchema } from "../event/schema.ts";
-import { INLINE_DERIVER, openDeriver } from "./deriver.ts";
+import { INLINE_DERIVER, inlineDeriver, openDeriver } from "./deriver.ts";
 import { readPuffinTail } from "./puffin.ts";
+import { GROUP_COUNTS_BLOB } from "./summary/summary_blobs.ts";
 import type { FileRows } from "./types.ts";
 
 const SCHEMA: TableSchema = {
@@ -49,4 +50,18 @@ Deno.test("a deriving thread gives what the caller would derive, with and withou
     const fields = blobs.map((blob) => String(blob.fields));
     assert.ok(fields.includes("3,5") && fields.includes("6,5"), fields.join(" "));
   }
+});
+
+Deno.test("a deriving thread counts a column within the limits of its deriver, and beyond them beside the summary", async () => {
+  const limits = { groupValuesMax: 6 };
+  using thread = openDeriver(limits);
+  const sidecar = await thread.derive(fileOf([]), SUBJECT);
+  assert.deepEqual(sidecar, await inlineDeriver(limits).derive(fileOf([]), SUBJECT));
+  const tail = readPuffinTail(sidecar, { size: sidecar.byteLength, what: "the sidecar" });
+  const blobs = "footer" in tail ? tail.footer.blobs : [];
+  const typesOf = (field: number) =>
+    blobs.filter(({ fields }) => String(fields) === String(field)).map(({ type }) => type);
+  // Seven hosts, four shards and NULL.
+  assert.ok(typesOf(3).includes("svc-value-counts-v1") && !typesOf(3).includes(GROUP_COUNTS_BLOB));
+  assert.ok(typesOf(6).includes(GROUP_COUNTS_BLOB));
 });

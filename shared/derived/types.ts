@@ -28,6 +28,3 @@ export interface FileRows {
   /** Each row group of the file but the last has so many rows. */
   readonly rowGroupRows: number;
 }
-
-/** Pure; runs on the deriving thread. Nothing to say: no blob. */
-export type BlobBuilder = (file: FileRows) => readonly Blob[];

@@ -10,7 +10,9 @@ import type { RunProgress } from "./types.ts";
 import type { PlaceInLine } from "./waiters.ts";
 
 export interface DriverOptions {
-  /** Absolute directories that statements may read; everything else is out of reach. */
+  /**
+   * Absolute directories that statements may read, and the engine's own may write; everything else is out of reach.
+   */
   readonly readableDirs: readonly string[];
   /** Absolute directory of the driver's own: spill files and profiles. Exists and is empty. */
   readonly scratchDir: string;

@@ -67,5 +67,10 @@ export const QUESTIONS_KEPT_MAX = 16;
 export const STREAM_BUFFER_BYTES = 1_048_576;
 /** Bytes of what is kept of tables' summaries, about; the least recently asked table goes first. */
 export const TABLE_ANSWERS_BYTES_MAX = 268_435_456;
+/**
+ * Bytes of counts of columns with many values that are kept in the cache directory, about; those asked least recently go
+ * first.
+ */
+export const WIDE_ANSWERS_BYTES_MAX = 1_073_741_824;
 /** Streams that may have this many rows are run without a LIMIT. */
 export const UNLIMITED_ROWS_MIN = 100_000;

@@ -11,6 +11,7 @@ import type { Random } from "../os/random.ts";
 import type { ReadableStore } from "../storage/object_store.ts";
 import type { WalReader } from "../wal/types.ts";
 import type { EngineDriver } from "./driver.ts";
+import { AnswerFiles } from "./fast_paths/answer_files.ts";
 import { TableAnswers } from "./fast_paths/table_answers.ts";
 import { AVERAGE_PROBE } from "./functions/exact_average.ts";
 import { DIALECT_SETUP } from "./functions/dialect.ts";
@@ -19,7 +20,7 @@ import { defaultFanIn } from "./fan_in.ts";
 import { type HotCacheMeter, HotCaches } from "./hot_caches/hot_caches.ts";
 import type { FanIn } from "./ordered_scan.ts";
 import { StatementCache } from "./statement_cache.ts";
-import { PAUSED_STREAMS_MAX, TABLE_ANSWERS_BYTES_MAX } from "./limits.ts";
+import { PAUSED_STREAMS_MAX, TABLE_ANSWERS_BYTES_MAX, WIDE_ANSWERS_BYTES_MAX } from "./limits.ts";
 import { nativeDriver } from "./native_driver.ts";
 import { CachedDataFiles } from "./object_cache/cached_data_files.ts";
 import { ObjectCache } from "./object_cache/object_cache.ts";
@@ -94,12 +95,14 @@ export async function openEngine(options: EngineOptions): Promise<Engine> {
   const scratchDir = `${options.cacheDir}/engine`;
   const deltaDir = `${options.cacheDir}/wal`;
   const objectDir = `${options.cacheDir}/objects`;
+  const answerDir = `${options.cacheDir}/answers`;
   await files.mkdir(scratchDir);
   await files.mkdir(deltaDir);
   await files.mkdir(objectDir);
+  await files.mkdir(answerDir);
   const turns = turnsFor(cores);
   const database = await driver.open({
-    readableDirs: [...localRoot(store), deltaDir, objectDir],
+    readableDirs: [...localRoot(store), deltaDir, objectDir, answerDir],
     scratchDir,
     memoryBytesMax: options.memoryBytesMax,
     spillBytesMax: options.spillBytesMax,
@@ -135,6 +138,8 @@ export async function openEngine(options: EngineOptions): Promise<Engine> {
       answers: new TableAnswers({
         store,
         bytesMax: TABLE_ANSWERS_BYTES_MAX,
+        files: new AnswerFiles(files, answerDir),
+        fileBytesMax: WIDE_ANSWERS_BYTES_MAX,
         nowMs: () => clock.monotonicMs(),
         averages: average?.[0] === AVERAGE_PROBE.expected,
       }),

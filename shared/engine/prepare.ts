@@ -129,7 +129,7 @@ export async function prepareStatement(
     data[Symbol.dispose]();
     throw error;
   });
-  const leases = [data, ...planned.leases];
+  const leases: Disposable[] = [data, ...planned.leases];
   try {
     const defaultOrderApplied = request.defaultOrder && !statement.explain &&
       mayOrder(statement.root, references, planned.tables) &&
@@ -141,9 +141,10 @@ export async function prepareStatement(
     const fast = request.fastPaths === false
       ? { aside: "the request wants rows read" }
       : await fastPath(statement.root, { references, tables }, {
-        ...{ micros: bounds.micros, answers: deps.answers, data },
+        ...{ connection, micros: bounds.micros, answers: deps.answers, data },
         signal: deadline.signal,
       });
+    if (!("aside" in fast) && fast.lease !== undefined) leases.push(fast.lease);
     const single = singleTable(statement, references, tables);
     const wanted = single === undefined || !("aside" in fast)
       ? undefined

@@ -4,6 +4,7 @@
  * its cache, so bytes are the plan's (`stats.ts`).
  */
 
+import { ROWS_COLUMN, VALUE_COLUMN } from "../derived/summary/value_counts.ts";
 import type { RunProfile } from "./driver.ts";
 
 export interface ProfileNode {
@@ -24,7 +25,7 @@ export function runProfileOf(
   let rowsScanned = 0;
   let filesRead = 0;
   const visit = (node: ProfileNode) => {
-    if (node.operator_name?.trim() === "READ_PARQUET") {
+    if (node.operator_name?.trim() === "READ_PARQUET" && !isOfSummaries(node)) {
       rowsScanned += node.operator_cardinality ?? 0;
       filesRead += Number(node.extra_info?.["Total Files Read"] ?? 0) || 0;
     }
@@ -33,4 +34,12 @@ export function runProfileOf(
   visit(root);
   const spillPeak = root.system_peak_temp_dir_size ?? 0;
   return { rowsScanned, filesRead, spillBytes: spillPeak > spillPeakBefore ? spillPeak : 0 };
+}
+
+const SUMMARY_COLUMNS: ReadonlySet<unknown> = new Set([VALUE_COLUMN, ROWS_COLUMN]);
+
+/** Counts of summaries lie in files, too (`fast_paths/`); they are no rows of the table. */
+function isOfSummaries({ extra_info: info }: ProfileNode): boolean {
+  const columns = [info?.["Projections"] ?? []].flat();
+  return columns.length > 0 && columns.every((column) => SUMMARY_COLUMNS.has(column));
 }

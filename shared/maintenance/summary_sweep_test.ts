@@ -1,8 +1,9 @@
 /** What the census finds and mends, that it looks at a file once, and when it tries again. */
 
 import assert from "node:assert/strict";
-import { sidecarKey } from "../derived/sidecar.ts";
+import { readSidecar, sidecarKey } from "../derived/sidecar.ts";
 import { IcebergReader } from "../iceberg/iceberg_reader.ts";
+import { GROUP_COUNTS_BLOB } from "../derived/summary/summary_blobs.ts";
 import type { DataFile } from "../iceberg/types.ts";
 import { INLINE_PARQUET_DECODER } from "../parquet/parquet_decoder.ts";
 import { EngineLab, type EventFields } from "../testing/engine_lab.ts";
@@ -58,7 +59,10 @@ Deno.test("SummarySweep makes missing and damaged summaries anew, once, a bounde
   assert(first !== undefined);
   const key = sidecarKey(first.key);
   const bytes = await lab.store.get(key);
-  await replace(lab, key, bytes.map((byte, at) => at === 60 ? byte ^ 1 : byte));
+  const sidecar = await readSidecar(lab.store, first);
+  const place = sidecar?.blobs.find(({ type }) => type === GROUP_COUNTS_BLOB);
+  assert(place !== undefined);
+  await replace(lab, key, bytes.map((byte, at) => at === place.offset + 3 ? byte ^ 1 : byte));
   assert.deepEqual(await run(), { more: true, mended: [{ rebuilt: 16, failed: 0 }] });
   assert.deepEqual(await run(), { more: false, mended: [{ rebuilt: 3, failed: 0 }] });
   assert.deepEqual(await run(), { more: false, mended: [] });

@@ -10,7 +10,7 @@ import type { Catalog } from "../catalog/catalog.ts";
 import { openSqliteCatalog } from "../catalog/sqlite_catalog.ts";
 import { encodeBatch } from "../columns/ipc.ts";
 import { batchOfRows, type RowObject } from "../columns/rows.ts";
-import { INLINE_DERIVER } from "../derived/deriver.ts";
+import { type Deriver, INLINE_DERIVER } from "../derived/deriver.ts";
 import { sidecarKey } from "../derived/sidecar.ts";
 import { type EngineOptions, openEngine } from "../engine/open_engine.ts";
 import type { Engine, QueryRequest, Stats } from "../engine/types.ts";
@@ -112,7 +112,7 @@ export class EngineLab implements AsyncDisposable {
       readonly consumed?: readonly string[];
       readonly rowGroupRowsMax?: number;
       readonly sorted?: boolean;
-      readonly derived?: boolean;
+      readonly derived?: boolean | Deriver;
     } = {},
   ): Promise<void> {
     await this.commitRows(rows.map(eventRow), { ...options, ident: EVENTS, schema: EVENTS_SCHEMA });
@@ -128,7 +128,7 @@ export class EngineLab implements AsyncDisposable {
       readonly rowGroupRowsMax?: number;
       readonly sorted?: boolean;
       /** With a sidecar; default false. */
-      readonly derived?: boolean;
+      readonly derived?: boolean | Deriver;
     },
   ): Promise<void> {
     const { ident, schema } = options;
@@ -153,7 +153,8 @@ export class EngineLab implements AsyncDisposable {
     const day = dayOfNs(first);
     const key = dataFileKey(table, day, uuidV4(this.random));
     await this.store.putNew(key, written.bytes);
-    if (options.derived === true) {
+    const { derived = false } = options;
+    if (derived !== false) {
       const content = {
         schema,
         rows: rows.length,
@@ -161,7 +162,8 @@ export class EngineLab implements AsyncDisposable {
         text: [],
         rowGroupRows: ROW_GROUP_ROWS,
       };
-      const sidecar = await INLINE_DERIVER.derive(content, { key, rows: rows.length });
+      const deriver = derived === true ? INLINE_DERIVER : derived;
+      const sidecar = await deriver.derive(content, { key, rows: rows.length });
       await this.store.putNew(sidecarKey(key), sidecar);
     }
     const file: NewDataFile = {

@@ -52,8 +52,9 @@ const SPANS: TableSchema = {
     { id: 6, name: "status", type: "int", required: false },
     { id: 7, name: "duration_nanos", type: "long", required: true },
     { id: 8, name: "raw", type: "string", required: true },
+    { id: 9, name: "customer", type: "string", required: true },
   ],
-  tags: ["host", "service", "level"],
+  tags: ["host", "service", "level", "customer"],
 };
 
 interface Figure {
@@ -105,6 +106,16 @@ const FIGURES: readonly Figure[] = [
     what: "avg(duration_nanos) GROUP BY status",
     sql: "SELECT status, avg(duration_nanos) FROM spans GROUP BY status",
     warmMsMax: 20,
+  },
+  {
+    what: "top 100 of a column with a million values",
+    sql: "SELECT customer, count(*) AS n FROM spans GROUP BY customer ORDER BY n DESC LIMIT 100",
+    warmMsMax: 150,
+  },
+  {
+    what: "count(DISTINCT) of a column with a million values",
+    sql: "SELECT count(DISTINCT customer) FROM spans",
+    warmMsMax: 1_000,
   },
 ];
 
@@ -199,8 +210,14 @@ function batchOf(
     ints(records, (row) => STATUSES[mixed(first + row + 29) % STATUSES.length] ?? 0),
     longs(records, (row) => BigInt(mixed(first + row + 31) % 1_000_000_000)),
     texts(records, (row) => `GET /item/${mixed(first + row + 37) % 100_000} took a while`),
+    texts(records, (row) => `customer-${customerOf(first + row)}`),
   ];
   return { schema: SPANS, rows: records, columns };
+}
+
+/** Of a million; every other row is of one of the first thousand. */
+function customerOf(row: number): number {
+  return mixed(row + 41) % (row % 2 === 0 ? 1_000 : 1_000_000);
 }
 
 const LEVELS = ["info", "info", "info", "warn", "error"];

@@ -30,10 +30,25 @@ const BUCKETS = [
   "time_bucket(INTERVAL '1 month', timestamp)",
 ] as const;
 
+/** The most frequent values of one column: columns with many values are looked at in part. */
+function makeTopStatement(random: SeededRandom): string {
+  const pick = <T>(values: readonly T[]) => values[Math.floor(random.float() * values.length)] as T;
+  const column = pick(GROUPS);
+  const more = pick(["", "", ", min(took) AS least", ", count(DISTINCT region)"]);
+  const groupBy = pick([column, "1", "ALL"]);
+  const where = pick(["", "", "", ` WHERE ${column} IS NOT NULL`]);
+  const having = pick(["", "", "", " HAVING count(*) < 9"]);
+  const order = pick(["count(*)", "2", "n", "count()"]);
+  const offset = pick(["", "", " OFFSET 1"]);
+  return `SELECT ${column}, count(*) AS n${more} FROM metrics${where} GROUP BY ${groupBy}${having} ` +
+    `ORDER BY ${order} DESC, 1 LIMIT ${pick([1, 2, 3, 5])}${offset}`;
+}
+
 export function makeStatement(random: SeededRandom, span: TimeSpan): string {
   const below = (bound: number) => Math.floor(random.float() * bound);
   const pick = <T>(values: readonly T[]) => values[below(values.length)] as T;
   const chance = (percent: number) => below(100) < percent;
+  if (chance(15)) return makeTopStatement(random);
 
   const groupCount = pick([0, 0, 1, 1, 1, 1, 2, 2]);
   const groups: string[] = [];

@@ -9,7 +9,7 @@ import { present } from "../../base/assert.ts";
 import { halvesOf } from "../../columns/timestamps.ts";
 import type { Column } from "../../event/schema.ts";
 import type { Blob, FileRows } from "../types.ts";
-import { type ColumnPiece, type GroupIds, groupIds } from "./group_ids.ts";
+import { type GroupIds, groupIds } from "./group_ids.ts";
 import {
   measureColumn,
   type Measured,
@@ -29,6 +29,8 @@ import {
   MEASURES_BLOB,
   SUMMARY_BLOB,
 } from "./summary_blobs.ts";
+import { countValues, valueCountsBlob } from "./value_counts.ts";
+import type { ColumnPiece } from "./value_table.ts";
 
 /** Default of `SVC_TYPED_GROUP_COUNT_CARDINALITY`. */
 export const GROUP_VALUES_MAX = 4_096;
@@ -50,8 +52,16 @@ const PAIR_SLOTS_MAX = 2 ** 20;
 
 const MICROS_PER_MINUTE = 60_000_000;
 
+/** Bytes of values beyond the summary's, for each byte of the file's rows: about a fourth of what these take in the file. */
+const SPILL_BYTES_PER_BYTE = 1 / 32;
+const SPILL_BYTES_MIN = 64 * 1024;
+/** Columns of a file whose values are counted beyond the summary's. */
+const SPILLED_MAX = 4;
+
 export interface SummaryLimits {
+  /** Values of a column by which a file is counted, at most 65,534. Default `GROUP_VALUES_MAX`. */
   readonly groupValuesMax?: number;
+  /** Of all blobs but counts of values beyond `groupValuesMax`. Default `SUMMARY_BYTES_MAX`. */
   readonly bytesMax?: number;
 }
 
@@ -69,7 +79,34 @@ export function summaryBlobs(file: FileRows, limits: SummaryLimits = {}): Blob[]
     bytes += blob.data.byteLength;
     blobs.push(blob);
   }
+  return [...blobs, ...spilledBlobs(file, blobs)];
+}
+
+/** Counts of the columns that have too many values for `summary`; none while the writer is behind. */
+function spilledBlobs(file: FileRows, summary: readonly Blob[]): Blob[] {
+  if (file.text === undefined) return [];
+  const counted = new Set(
+    summary.flatMap(({ type, fields }) => type === GROUP_COUNTS_BLOB ? fields : []),
+  );
+  let bytesLeft = Math.max(SPILL_BYTES_MIN, SPILL_BYTES_PER_BYTE * bytesOf(file));
+  const blobs: Blob[] = [];
+  for (const column of groupColumns(file).filter(({ id }) => !counted.has(id))) {
+    if (blobs.length === SPILLED_MAX) break;
+    const counts = countValues(column.type as GroupType, piecesOf(file, column));
+    const blob = counts === undefined ? undefined : valueCountsBlob(column, counts, bytesLeft);
+    if (blob === undefined) continue;
+    bytesLeft -= blob.data.byteLength;
+    blobs.push(blob);
+  }
   return blobs;
+}
+
+function bytesOf({ batches }: FileRows): number {
+  let bytes = 0;
+  for (const { offsets, values } of batches.flatMap(({ columns }) => columns)) {
+    bytes += (offsets?.byteLength ?? 0) + values.byteLength;
+  }
+  return bytes;
 }
 
 /** A column whose rows have ids. */

@@ -14,6 +14,7 @@ import {
   MEASURES_BLOB,
   SUMMARY_BLOB,
 } from "./summary_blobs.ts";
+import { decodeValueCounts, VALUE_COUNTS_BLOB } from "./value_counts.ts";
 
 /** What is counted by value, what by minute, or all of it. */
 export type SummaryPart = "groups" | "times" | "all";
@@ -24,6 +25,7 @@ export const SUMMARY_PARTS: ReadonlySet<string> = new Set([
   GROUP_COUNTS_BLOB,
   CUBE_COUNTS_BLOB,
   MEASURES_BLOB,
+  VALUE_COUNTS_BLOB,
 ]);
 
 /**
@@ -78,5 +80,6 @@ function decoded(type: string, blob: Uint8Array, rows: number): unknown {
   if (type === SUMMARY_BLOB) return decodeSummary(blob);
   if (type === GROUP_COUNTS_BLOB) return decodeGroupCounts(blob, rows);
   if (type === CUBE_COUNTS_BLOB) return decodeCubeCounts(blob, rows);
+  if (type === VALUE_COUNTS_BLOB) return decodeValueCounts(blob);
   return decodeMeasures(blob);
 }

@@ -14,6 +14,7 @@ import {
   MEASURES_BLOB,
   SUMMARY_BLOB,
 } from "./summary_blobs.ts";
+import { decodeValueCounts, VALUE_COUNTS_BLOB } from "./value_counts.ts";
 import { corruptSummary } from "./summary_bytes.ts";
 
 /** What the summary does not have is undefined. Errors of all: `corrupt`; the store's. */
@@ -41,6 +42,14 @@ export class FileSummary {
   async groupCounts(column: number): Promise<GroupCounts | undefined> {
     const blob = await this.#read(GROUP_COUNTS_BLOB, [column]);
     return blob === undefined ? undefined : decodeGroupCounts(blob, this.rows);
+  }
+
+  /** Of a column that `groupCounts` has not, because it has more values. */
+  async valueCounts(
+    column: number,
+  ): Promise<{ readonly entries: number; readonly parquet: Uint8Array } | undefined> {
+    const blob = await this.#read(VALUE_COUNTS_BLOB, [column]);
+    return blob === undefined ? undefined : decodeValueCounts(blob);
   }
 
   /** `fields`: of the key, `a` first. */

@@ -180,6 +180,11 @@ export class SummaryReader {
     return this.#bytes.subarray(this.#at - length, this.#at);
   }
 
+  /** All bytes that are left. */
+  rest(): Uint8Array {
+    return this.bytes(this.#bytes.byteLength - this.#at);
+  }
+
   /** A number of things of at least one byte each. */
   count(): number {
     const count = this.varint();

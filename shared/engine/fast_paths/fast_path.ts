@@ -6,6 +6,7 @@
 import type { Column } from "../../event/schema.ts";
 import type { DataFile, TimeRange } from "../../iceberg/types.ts";
 import type { DataFileLease } from "../data_files.ts";
+import type { EngineConnection } from "../driver.ts";
 import type { TableReference } from "../gate.ts";
 import { countFiles, type ScanPart, type TablePlan } from "../plan.ts";
 import { relationSql } from "../relation.ts";
@@ -16,9 +17,10 @@ import type { ServedBy } from "../types.ts";
 import { untilAborted } from "../until_aborted.ts";
 import type { TableAnswers } from "./table_answers.ts";
 import type { OwnRows } from "./own_rows.ts";
-import { type WeightedPlan, weightedPlan } from "./weighted_plan.ts";
+import { ROWS_MAX, type WeightedPlan, weightedPlan } from "./weighted_plan.ts";
 import { ownRowsSql, rowsSql } from "./weighted_relation.ts";
 import { type StepAside, type WeightedStatement, weightedStatement } from "./weighted_statement.ts";
+import { wideRelationSql } from "./wide_relation.ts";
 
 export interface FastPath {
   readonly servedBy: ServedBy;
@@ -30,20 +32,20 @@ export interface FastPath {
   readonly parts: readonly ScanPart[];
   /** Columns that are read of it. */
   readonly projected: readonly Column[];
+  /** Holds what the relation reads besides the table. */
+  readonly lease: Disposable | undefined;
   /** What stands for the table, given the plan after its files were brought and what is to stand for texts. */
   readonly relation: (table: TablePlan, bind: BindText) => string;
 }
 
 export interface FastPathSource {
+  readonly connection: Pick<EngineConnection, "texts">;
   /** What the constants of its time bounds come to. */
   readonly micros: TimeBounds["micros"];
   readonly answers: TableAnswers;
   readonly data: Pick<DataFileLease, "path" | "footer">;
   readonly signal: AbortSignal;
 }
-
-/** Weighted rows that are written into a statement at most. */
-const ROWS_MAX = 50_000;
 
 /** The path that answers, or why none does. */
 export async function fastPath(
@@ -52,7 +54,7 @@ export async function fastPath(
     readonly references: readonly TableReference[];
     readonly tables: readonly TablePlan[];
   },
-  { micros, answers, data, signal }: FastPathSource,
+  { connection, micros, answers, data, signal }: FastPathSource,
 ): Promise<FastPath | StepAside> {
   const [reference] = references;
   const [table] = tables;
@@ -71,15 +73,18 @@ export async function fastPath(
     path: (file) => data.path(file),
     footer: (file) => data.footer(file),
     averages: answers.averages,
+    ...{ connection, signal },
   });
-  const plan = await untilAborted(planning, signal);
+  const plan = await untilAborted(planning, signal, disposeOf);
   if ("aside" in plan) return plan;
   if (plan.rows.weights.length > ROWS_MAX) {
+    disposeOf(plan);
     return { aside: `its answer is made of ${plan.rows.weights.length} counts` };
   }
   return {
     servedBy: servedBy(statement, plan),
     reads: readsOf(plan),
+    lease: plan.wide,
     root: statement.root,
     parts: [
       ...new Map(plan.own.flatMap(({ parts }) => parts).map((part) => [partName(part), part]))
@@ -88,6 +93,10 @@ export async function fastPath(
     projected: projectedColumns(statement, { table, range }),
     relation: (brought, bind) => relationOf(statement, plan, { brought, bind }),
   };
+}
+
+function disposeOf(plan: WeightedPlan | StepAside): void {
+  if ("wide" in plan) plan.wide?.[Symbol.dispose]();
 }
 
 function servedBy(
@@ -99,13 +108,15 @@ function servedBy(
   return minutes || cutDays > 0 ? "tier1_windowed_agg" : "tier1_inline";
 }
 
-function readsOf({ rows, own, filesWithout }: WeightedPlan): string {
+function readsOf({ rows, own, filesWithout, wide }: WeightedPlan): string {
   const parts = own.flatMap((one) => one.parts);
   const [segments, files] = [
     parts.filter(({ origin }) => origin === "delta").length,
     countFiles(parts.filter(({ origin }) => origin === "file")),
   ];
-  const weights = rows.weights.length;
+  const ofValues = [...wide?.parts ?? [], ...(wide?.sum === undefined ? [] : [wide.sum.file])]
+    .reduce((sum, { entries }) => sum + entries, 0);
+  const weights = rows.weights.length + ofValues;
   return `${weights} ${weights === 1 ? "count" : "counts"} of summaries, ` +
     `rows of ${files} ${
       files === 1 ? "file" : "files"
@@ -118,15 +129,15 @@ function relationOf(
   plan: WeightedPlan,
   { brought, bind }: { readonly brought: TablePlan; readonly bind: BindText },
 ): string {
-  return [
-    rowsSql(statement, plan.rows, bind),
-    ...plan.own.map((own) =>
-      ownRowsSql(statement, {
-        relation: relationSql(partsOf(brought, own)),
-        ranges: own.ranges,
-      })
-    ),
-  ].join(" UNION ALL ");
+  const own = plan.own.map((own) =>
+    ownRowsSql(statement, { relation: relationSql(partsOf(brought, own)), ranges: own.ranges })
+  );
+  const [column] = statement.columns;
+  if (plan.wide === undefined || column === undefined) {
+    return [rowsSql(statement, plan.rows, bind), ...own].join(" UNION ALL ");
+  }
+  const few = plan.rows.weights.length === 0 ? [] : [rowsSql(statement, plan.rows, bind)];
+  return wideRelationSql(column, plan.wide, { others: [...few, ...own], top: statement.top });
 }
 
 /** Bringing files may have narrowed those of their parts that were whole. Of the columns just those that are read. */

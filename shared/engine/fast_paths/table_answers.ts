@@ -6,11 +6,16 @@
 import type { Column } from "../../event/schema.ts";
 import type { DataFile } from "../../iceberg/types.ts";
 import type { ReadableStore } from "../../storage/object_store.ts";
+import type { AnswerFiles } from "./answer_files.ts";
 import { type Cube, type CubeSpec, DayCube, TableValues } from "./day_cube.ts";
+import { WideColumn } from "./wide_column.ts";
 
 export interface TableAnswersOptions {
   readonly store: ReadableStore;
   readonly bytesMax: number;
+  /** Where counts of columns with many values are kept, and how many bytes of them. */
+  readonly files: AnswerFiles;
+  readonly fileBytesMax: number;
   readonly nowMs: () => number;
   /** Whether `exact_average` is (`functions/exact_average.ts`). */
   readonly averages: boolean;
@@ -20,6 +25,10 @@ export interface TableAnswersOptions {
 export interface TableCubes {
   of(files: readonly DataFile[], spec: CubeSpec): Promise<CubesOfFiles>;
   valuesOf(column: Column): TableValues;
+  /** Counts of a column with many values, of the days that `range` names. */
+  wide(column: Column, range: string): WideColumn;
+  /** Whether a column is known to have many values; set by whoever finds it so. */
+  readonly wideIds: Set<number>;
 }
 
 export interface CubesOfFiles {
@@ -32,6 +41,8 @@ export interface CubesOfFiles {
 export class TableAnswers {
   /** By uuid, least recently asked first. */
   readonly #tables = new Map<string, KeptTable>();
+  /** Least recently asked first. */
+  readonly #wide = new Map<string, WideColumn>();
   readonly #options: TableAnswersOptions;
   #damaged = 0;
 
@@ -58,10 +69,32 @@ export class TableAnswers {
       ...{ store, nowMs },
       damaged: () => this.#damaged += 1,
       grown: () => this.#trim(),
+      wide: (column, range) => this.#wideColumn(JSON.stringify([uuid, column.id, range]), column),
     });
     this.#tables.delete(uuid);
     this.#tables.set(uuid, table);
     return table;
+  }
+
+  #wideColumn(key: string, column: Column): WideColumn {
+    const { store, nowMs, files } = this.#options;
+    const damaged = () => this.#damaged += 1;
+    const known = this.#wide.get(key) ?? new WideColumn({ store, files, nowMs, damaged }, column);
+    this.#wide.delete(key);
+    this.#wide.set(key, known);
+    this.#trimFiles();
+    return known;
+  }
+
+  /** The one that was asked last stays, whatever its size. */
+  #trimFiles(): void {
+    let excess = this.#options.files.bytes - this.#options.fileBytesMax;
+    for (const [key, column] of [...this.#wide].slice(0, -1)) {
+      if (excess <= 0) return;
+      excess -= column.bytes;
+      this.#wide.delete(key);
+      column.drop();
+    }
   }
 
   /** Whoever still holds a table that is dropped here goes on with what it has. */
@@ -76,6 +109,7 @@ export class TableAnswers {
 class KeptTable implements TableCubes {
   readonly #values = new Map<number, TableValues>();
   readonly #cubes = new Map<string, DayCube>();
+  readonly wideIds = new Set<number>();
 
   constructor(
     private readonly deps: {
@@ -83,6 +117,7 @@ class KeptTable implements TableCubes {
       readonly nowMs: () => number;
       readonly damaged: () => void;
       readonly grown: () => void;
+      readonly wide: TableCubes["wide"];
     },
   ) {}
 
@@ -97,6 +132,10 @@ class KeptTable implements TableCubes {
     const known = this.#values.get(column.id) ?? new TableValues();
     this.#values.set(column.id, known);
     return known;
+  }
+
+  wide(column: Column, range: string): WideColumn {
+    return this.deps.wide(column, range);
   }
 
   async of(files: readonly DataFile[], spec: CubeSpec): Promise<CubesOfFiles> {

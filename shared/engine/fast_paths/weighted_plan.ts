@@ -22,7 +22,9 @@ import { meets, type TablePlan } from "../plan.ts";
 import type { CubeSpec } from "./day_cube.ts";
 import { type BoundedRows, type OwnRows, OwnRowsReading, type OwnRowsSource } from "./own_rows.ts";
 import type { TableCubes } from "./table_answers.ts";
+import type { WideCounts } from "./wide_column.ts";
 import type { WeightedRows } from "./weighted_relation.ts";
+import type { EngineConnection } from "../driver.ts";
 import type { StepAside, WeightedStatement } from "./weighted_statement.ts";
 
 const NS_PER_MINUTE = 60_000_000_000n;
@@ -35,6 +37,8 @@ export interface WeightedPlan {
   readonly filesWithout: number;
   /** Days of which only some rows are in the range. */
   readonly cutDays: number;
+  /** Rows by value of a column with many values, besides `rows`; the caller disposes of them. */
+  readonly wide: WideCounts | undefined;
   /** The table has more values of one of the columns than a file's summary usually holds. */
   readonly isWide: boolean;
 }
@@ -44,6 +48,8 @@ export interface WeightedSource extends OwnRowsSource {
   readonly cubes: TableCubes;
   /** Live files that can have rows in a range of time. */
   readonly filesIn: (range: TimeRange) => Promise<readonly DataFile[]>;
+  readonly connection: Pick<EngineConnection, "texts">;
+  readonly signal: AbortSignal;
   /** The processor divides as `exact_average` does. */
   readonly averages: boolean;
 }
@@ -60,8 +66,18 @@ export async function weightedPlan(
     return { aside: "it measures by two columns, summaries do by one and the minute" };
   }
   const planning = new Planning(statement, range, source);
-  return await planning.plan();
+  try {
+    const plan = await planning.plan();
+    if ("aside" in plan) planning.wide?.[Symbol.dispose]();
+    return plan;
+  } catch (error) {
+    planning.wide?.[Symbol.dispose]();
+    throw error;
+  }
 }
+
+/** Weighted rows that are written into a statement at most. */
+export const ROWS_MAX = 50_000;
 
 /** A day's files, and what the range leaves of it. */
 interface Day {
@@ -70,6 +86,7 @@ interface Day {
 }
 
 class Planning {
+  wide: WideCounts | undefined;
   readonly #statement: WeightedStatement;
   readonly #range: TimeRange;
   readonly #source: WeightedSource;
@@ -96,7 +113,9 @@ class Planning {
     this.#addDelta();
     const { rows, answered } = this.#rowsOf(pieces);
     const own = this.#own.scans;
-    if (answered === 0 && own.length > 0) return { aside: "no summary holds a row of its" };
+    if (answered === 0 && this.wide === undefined && own.length > 0) {
+      return { aside: "no summary holds a row of its" };
+    }
     const inexact = this.#inexactSum(rows) ?? this.#inexactAverage(rows);
     if (inexact !== undefined) return { aside: inexact };
     return {
@@ -104,8 +123,10 @@ class Planning {
       own,
       filesWithout: this.#filesWithout,
       cutDays: days.filter(({ isCut }) => isCut).length,
+      wide: this.wide,
       // NULL has a place among them.
-      isWide: rows.columns.some(({ values }) => values.length > GROUP_VALUES_MAX + 1),
+      isWide: this.wide !== undefined ||
+        rows.columns.some(({ values }) => values.length > GROUP_VALUES_MAX + 1),
     };
   }
 
@@ -132,12 +153,42 @@ class Planning {
       for (const { rows } of files) this.#counted += rows;
       return [];
     }
-    const { cubes, without } = await this.#source.cubes.of(
-      files,
-      this.#spec(this.#statement.minutes),
-    );
-    this.#readFiles(without);
-    return cubes.map(({ cells, measures }) => ({ cells, measures }));
+    const { cubes: own } = this.#source;
+    const column = this.#wideColumn();
+    const isWide = column !== undefined && own.wideIds.has(column.id);
+    const { cubes, without } = isWide
+      ? { cubes: [], without: files }
+      : await own.of(files, this.#spec(this.#statement.minutes));
+    const cells = cubes.reduce((sum, cube) => sum + cube.cells.keys.length, 0);
+    const isTooMuch = column !== undefined && cells > ROWS_MAX;
+    this.#readFiles(await this.#wideFiles(column, isTooMuch ? files : without));
+    return isTooMuch ? [] : cubes.map(({ cells, measures }) => ({ cells, measures }));
+  }
+
+  /** The one column that is counted by value, where there is nothing else. */
+  #wideColumn(): Column | undefined {
+    const { columns: [column, ...more], minutes, measures } = this.#statement;
+    return minutes || measures.length > 0 || more.length > 0 ? undefined : column;
+  }
+
+  /** Takes counts of `files` from those of columns with many values, as far as they have some; the others. */
+  async #wideFiles(
+    column: Column | undefined,
+    files: readonly DataFile[],
+  ): Promise<readonly DataFile[]> {
+    if (column === undefined || files.length === 0) return files;
+    const { cubes, connection, signal } = this.#source;
+    const { minNs, maxNs } = this.#range;
+    const days = [minNs, maxNs].map((ns) => ns === undefined ? null : String(ns / NS_PER_DAY));
+    const wide = cubes.wide(column, days.join());
+    const counts = await wide.of(files, { connection, signal });
+    if (counts.without.length === files.length) {
+      counts[Symbol.dispose]();
+      return files;
+    }
+    cubes.wideIds.add(column.id);
+    this.wide = counts;
+    return counts.without;
   }
 
   async #cutDays(files: readonly DataFile[]): Promise<Piece[]> {

@@ -25,6 +25,7 @@ import {
 } from "../syntax_tree.ts";
 import { conjuncts, isTimeBound } from "../time_bounds.ts";
 import { callNode, columnNode, conjunctionNode, countNode, ifPresentNode } from "./tree_nodes.ts";
+import { topGroups } from "./top_groups.ts";
 import { isMinuteCall, isMinuteItself } from "./minute_calls.ts";
 import { SET_AGGREGATES, VALUE_FUNCTIONS } from "./weighted_functions.ts";
 
@@ -49,6 +50,8 @@ export interface WeightedStatement {
   readonly root: TreeNode;
   /** It has a GROUP BY, or lists values. */
   readonly groups: boolean;
+  /** It wants so many of the most frequent values of its one column, and no others (`top_groups.ts`). */
+  readonly top: number | undefined;
 }
 
 export interface Measure {
@@ -136,7 +139,11 @@ class Rewriting {
     const groups = listAt(root, "group_expressions").length > 0 ||
       textAt(root, "aggregate_handling") === "FORCE_AGGREGATES" || this.#isDistinct();
     if (!this.#aggregates && !groups) throw new Aside("it lists rows");
+    const [column] = this.#used.values();
     return {
+      top: column === undefined
+        ? undefined
+        : topGroups(root, { column, isFiltered: others.length > 0 }),
       columns: [...this.#used.values()].sort((a, b) => a.id - b.id),
       minutes: this.#minutes,
       bounds,

@@ -1,0 +1,37 @@
+/** Options of whoever makes summaries: SPEC.md section 8. */
+
+import type { OptionTable, Settings } from "../../config/options.ts";
+import { GROUP_VALUES_MAX, SUMMARY_BYTES_MAX, type SummaryLimits } from "./build_summary.ts";
+
+export const SUMMARY_OPTIONS = {
+  typedGroupCountCardinality: {
+    kind: "integer",
+    flag: "typed-group-count-cardinality",
+    env: "SVC_TYPED_GROUP_COUNT_CARDINALITY",
+    placeholder: "n",
+    default: GROUP_VALUES_MAX,
+    min: 1,
+    max: 65_534,
+    help:
+      "Distinct values of a column that the summary of a data file counts, by minute and beside other columns, too; counts " +
+      "of more lie beside it, by value alone.",
+  },
+  indexFooterMaxBytes: {
+    kind: "integer",
+    flag: "index-footer-max-bytes",
+    env: "SVC_INDEX_FOOTER_MAX_BYTES",
+    placeholder: "bytes",
+    default: SUMMARY_BYTES_MAX,
+    min: 1_024,
+    max: 16 * 1024 * 1024,
+    help:
+      "Bytes of the summary of one data file; what does not fit is left out, the least wanted first.",
+  },
+} as const satisfies OptionTable;
+
+export function summaryLimitsOf(settings: Settings<typeof SUMMARY_OPTIONS>): SummaryLimits {
+  return {
+    groupValuesMax: settings.typedGroupCountCardinality,
+    bytesMax: settings.indexFooterMaxBytes,
+  };
+}

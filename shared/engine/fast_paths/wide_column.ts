@@ -1,0 +1,284 @@
+/**
+ * Rows by value of one column that has too many values to be written into a statement, as files that the SQL engine reads
+ * (`answer_files.ts`): one in which the counts of all files are added up, most frequent value first, and one for each data
+ * file that came since. It follows the table as a cube does: what came is added, what went is subtracted, and where that
+ * cannot be all is added up anew. The adding is the SQL engine's, under the statement that asks.
+ */
+
+import { getLogger } from "@logtape/logtape";
+import { isOperatingError, messageOf } from "../../base/errors.ts";
+import type { SidecarSubject } from "../../derived/sidecar.ts";
+import { FileSummary } from "../../derived/summary/file_summary.ts";
+import {
+  fewValueCounts,
+  ROWS_COLUMN,
+  VALUE_COLUMN,
+  valueCountsParquet,
+} from "../../derived/summary/value_counts.ts";
+import type { Column } from "../../event/schema.ts";
+import type { DataFile } from "../../iceberg/types.ts";
+import type { ReadableStore } from "../../storage/object_store.ts";
+import type { EngineConnection } from "../driver.ts";
+import { SQL_TYPES } from "../relation.ts";
+import { quoteName, quoteText } from "../statement_text.ts";
+import type { AnswerFile, AnswerFiles } from "./answer_files.ts";
+
+const log = getLogger(["svc", "engine"]);
+
+/** Data files whose counts stand beside the sum before they are added to it. */
+const PARTS_MAX = 8;
+/** The same, their entries for each of the sum's. */
+const PARTS_SHARE_MAX = 1 / 4;
+/** Counts that are known of a sum's first rows: a LIMIT beyond it reads all. */
+const TOP_MAX = 10_000;
+/** Summaries read at the same time. */
+const READS_MAX = 16;
+/** A file without a usable summary is looked at again after so long: it may have been rebuilt. */
+const RETRY_MS = 60_000;
+
+export interface WideDeps {
+  readonly store: ReadableStore;
+  readonly files: AnswerFiles;
+  readonly nowMs: () => number;
+  /** Told of every summary that cannot be used although it is there. */
+  readonly damaged: () => void;
+}
+
+/** Rows by value, all sources together: a value may be in several of them. */
+export interface WideCounts extends Disposable {
+  readonly sum: WideSum | undefined;
+  readonly parts: readonly AnswerFile[];
+  /** Files that are in none of them, because they have no usable summary. */
+  readonly without: readonly DataFile[];
+}
+
+export interface WideSum {
+  readonly file: AnswerFile;
+  /** Rows of its most frequent values, descending. */
+  readonly top: Float64Array;
+}
+
+interface Base extends WideSum {
+  readonly held: ReadonlyMap<string, SidecarSubject>;
+}
+
+type Asking = Pick<EngineConnection, "texts">;
+
+export class WideColumn {
+  readonly #deps: WideDeps;
+  readonly #column: Column;
+  #base: Base | undefined;
+  /** By key of the data file. */
+  readonly #parts = new Map<string, AnswerFile>();
+  /** When a file was found to have no usable summary, by key. */
+  readonly #absent = new Map<string, number>();
+  /** Updates come one after the other. */
+  #turn: Promise<unknown> = Promise.resolve();
+
+  constructor(deps: WideDeps, column: Column) {
+    this.#deps = deps;
+    this.#column = column;
+  }
+
+  get bytes(): number {
+    let bytes = this.#base?.file.byteLength ?? 0;
+    for (const { byteLength } of this.#parts.values()) bytes += byteLength;
+    return bytes;
+  }
+
+  /** Counts of `files`; they stay until disposed of. Errors: the SQL engine's; `unavailable`. */
+  async of(
+    files: readonly DataFile[],
+    { connection, signal }: { readonly connection: Asking; readonly signal: AbortSignal },
+  ): Promise<WideCounts> {
+    const turn = this.#turn.then(async () => {
+      // Whoever has gone away has given its connection back.
+      const texts = (sql: string) => {
+        signal.throwIfAborted();
+        return connection.texts(sql);
+      };
+      await this.#follow(new Map(files.map((file) => [file.key, file])), { texts });
+      const sum = this.#base;
+      const parts = [...this.#parts.values()];
+      const lease = this.#deps.files.lease([...parts, ...(sum === undefined ? [] : [sum.file])]);
+      return {
+        sum,
+        parts,
+        without: files.filter(({ key }) => this.#absent.has(key)),
+        [Symbol.dispose]: () => lease[Symbol.dispose](),
+      };
+    });
+    this.#turn = turn.catch(() => {});
+    return await turn;
+  }
+
+  /** For whoever forgets the column. */
+  drop(): void {
+    this.#turn = this.#turn.then(() => {
+      this.#dropParts();
+      this.#setBase(undefined);
+    });
+  }
+
+  async #follow(wanted: ReadonlyMap<string, DataFile>, connection: Asking): Promise<void> {
+    for (const [key, part] of this.#parts) {
+      if (wanted.has(key)) continue;
+      this.#parts.delete(key);
+      this.#deps.files.drop([part]);
+    }
+    const retryBefore = this.#deps.nowMs() - RETRY_MS;
+    for (const [key, since] of this.#absent) {
+      if (!wanted.has(key) || since <= retryBefore) this.#absent.delete(key);
+    }
+    const gone = [...this.#base?.held.values() ?? []].filter(({ key }) => !wanted.has(key));
+    if (2 * gone.length > (this.#base?.held.size ?? 0)) this.#setBase(undefined);
+    const subtracted = this.#base === undefined ? [] : await this.#read(gone);
+    // Its sidecar went with the file.
+    if (subtracted.includes(undefined)) this.#setBase(undefined);
+    const less = subtracted.filter((part) => part !== undefined);
+    try {
+      await this.#readMissing(wanted);
+      if (this.#base !== undefined && less.length > 0 || this.#isMergeDue()) {
+        await this.#merge(wanted, { less: this.#base === undefined ? [] : less, connection });
+      }
+    } finally {
+      this.#deps.files.drop(less);
+    }
+  }
+
+  async #readMissing(wanted: ReadonlyMap<string, DataFile>): Promise<void> {
+    const missing = [...wanted.values()].filter(({ key }) =>
+      this.#base?.held.has(key) !== true && !this.#parts.has(key) && !this.#absent.has(key)
+    );
+    const read = await this.#read(missing);
+    missing.forEach(({ key }, at) => {
+      const part = read[at];
+      if (part === undefined) this.#absent.set(key, this.#deps.nowMs());
+      else this.#parts.set(key, part);
+    });
+  }
+
+  #isMergeDue(): boolean {
+    if (this.#parts.size < 2) return this.#base === undefined && this.#parts.size === 1;
+    const entries = [...this.#parts.values()].reduce((sum, part) => sum + part.entries, 0);
+    return this.#parts.size > PARTS_MAX ||
+      entries > PARTS_SHARE_MAX * (this.#base?.file.entries ?? 0);
+  }
+
+  /** The sum and the parts become one, without the counts in `less`. */
+  async #merge(
+    wanted: ReadonlyMap<string, DataFile>,
+    { less, connection }: { readonly less: readonly AnswerFile[]; readonly connection: Asking },
+  ): Promise<void> {
+    const base = this.#base;
+    const added = [...this.#parts.values(), ...(base === undefined ? [] : [base.file])];
+    const merged = await this.#sumOf({ added, less, connection });
+    if (merged === undefined) {
+      // What was to be subtracted is not in it: some summary is not what it was.
+      this.#setBase(undefined);
+      await this.#readMissing(wanted);
+      return await this.#merge(wanted, { less: [], connection });
+    }
+    const held = [...base?.held.values() ?? []].filter(({ key }) => wanted.has(key));
+    const parts = [...this.#parts.keys()].map((key) => ({ key, rows: wanted.get(key)?.rows ?? 0 }));
+    this.#setBase({ ...merged, held: new Map([...held, ...parts].map((one) => [one.key, one])) });
+    this.#dropParts();
+  }
+
+  /** Undefined when a difference is below 0. */
+  async #sumOf(
+    { added, less, connection }: {
+      readonly added: readonly AnswerFile[];
+      readonly less: readonly AnswerFile[];
+      readonly connection: Asking;
+    },
+  ): Promise<WideSum | undefined> {
+    const [value, rows] = [quoteName(VALUE_COLUMN), quoteName(ROWS_COLUMN)];
+    const selectOf = (files: readonly AnswerFile[], sign: string) =>
+      `SELECT ${value}::${
+        SQL_TYPES[this.#column.type]
+      } AS ${value}, ${sign}${rows}::BIGINT AS ${rows} ` +
+      `FROM ${scanOf(files)}`;
+    const all = selectOf(added, "") +
+      (less.length === 0 ? "" : ` UNION ALL ${selectOf(less, "-")}`);
+    const path = this.#deps.files.newPath();
+    const copied = connection.texts(
+      `COPY (SELECT ${value}, sum(${rows})::BIGINT AS ${rows} FROM (${all}) GROUP BY ${value} ` +
+        `HAVING sum(${rows}) <> 0 ORDER BY ${rows} DESC) TO ${quoteText(path)} ` +
+        "(FORMAT parquet, COMPRESSION zstd, ROW_GROUP_SIZE 65536)",
+    );
+    const [[written] = []] = await copied.catch(async (error) => {
+      await this.#deps.files.discard(path);
+      throw error;
+    });
+    const file = await this.#deps.files.adopt(path, Number(written));
+    const top = await connection.texts(
+      `SELECT ${rows} FROM read_parquet(${quoteText(path)}, file_row_number = true) ` +
+        `WHERE file_row_number < ${TOP_MAX} ORDER BY file_row_number`,
+    );
+    const [[smallest] = []] = await connection.texts(
+      `SELECT min(${rows}) FROM ${scanOf([file])}`,
+    );
+    if (Number(smallest ?? 1) > 0) return { file, top: Float64Array.from(top, ([n]) => Number(n)) };
+    this.#deps.files.drop([file]);
+    return undefined;
+  }
+
+  async #read(files: readonly SidecarSubject[]): Promise<(AnswerFile | undefined)[]> {
+    const read: (AnswerFile | undefined)[] = [];
+    for (let start = 0; start < files.length; start += READS_MAX) {
+      const batch = files.slice(start, start + READS_MAX);
+      read.push(...await Promise.all(batch.map((file) => this.#readOne(file))));
+    }
+    return read;
+  }
+
+  /** Undefined: the file has no counts that will do. Errors: `unavailable`. */
+  async #readOne(subject: SidecarSubject): Promise<AnswerFile | undefined> {
+    const counts = await this.#countsOf(subject);
+    return counts === undefined
+      ? undefined
+      : await this.#deps.files.write(counts.parquet, counts.entries);
+  }
+
+  async #countsOf(
+    { key, rows }: SidecarSubject,
+  ): Promise<{ readonly parquet: Uint8Array; readonly entries: number } | undefined> {
+    try {
+      const summary = await FileSummary.open(this.#deps.store, { key, rows });
+      if (summary === undefined) return undefined;
+      const { id, type } = this.#column;
+      const few = summary.columnIds.has(id)
+        ? await summary.groupCounts(id)
+        : { type: type === "timestamptz" ? "long" as const : type, ...allNull(summary.rows) };
+      if (few === undefined) return await summary.valueCounts(id);
+      const counts = fewValueCounts(few);
+      return { parquet: valueCountsParquet(counts), entries: counts.rows.length };
+    } catch (error) {
+      if (!isOperatingError(error)) throw error;
+      log.warn("the summary of {key} cannot be used: {error}", { key, error: messageOf(error) });
+      this.#deps.damaged();
+      return undefined;
+    }
+  }
+
+  #setBase(base: Base | undefined): void {
+    if (this.#base !== undefined) this.#deps.files.drop([this.#base.file]);
+    this.#base = base;
+  }
+
+  #dropParts(): void {
+    this.#deps.files.drop(this.#parts.values());
+    this.#parts.clear();
+  }
+}
+
+/** Of a column that a file has not. */
+function allNull(rows: number) {
+  return { values: [null], counts: Float64Array.of(rows) };
+}
+
+/** All rows of `files`, which are at least one. */
+function scanOf(files: readonly AnswerFile[]): string {
+  return `read_parquet([${files.map(({ path }) => quoteText(path)).join(", ")}])`;
+}
