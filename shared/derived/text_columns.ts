@@ -5,6 +5,7 @@ import type { TableSchema } from "../event/schema.ts";
 import type { TextColumn } from "./types.ts";
 
 const RAW = "raw";
+const NONE: ReadonlySet<string> = new Set();
 
 /**
  * Of a table that nobody configured: `raw`, where it is shaped like `events`. Of an index: its text fields, but for those
@@ -16,6 +17,12 @@ export function textColumnsOf(schema: TableSchema, mapping: DocMapping | undefin
   return fields.flatMap(({ name, tokenizer = "default" }) =>
     tokenizer === "raw" ? [] : [{ name, tokenizer }]
   );
+}
+
+/** Names of the columns whose words are compared by their stems. */
+export function stemmedColumns(mapping: DocMapping | undefined): ReadonlySet<string> {
+  const names = mapping?.field_mappings.filter(({ tokenizer }) => tokenizer === "stem") ?? [];
+  return names.length === 0 ? NONE : new Set(names.map(({ name }) => name));
 }
 
 function hasRaw({ columns }: TableSchema): boolean {

@@ -14,6 +14,8 @@ export const TEXT_REPLACED_MAX = 1_048_576;
 /** Words that one call of `match_terms` and its like looks for, and their characters together; more are refused. */
 export const WORDS_MAX = 256;
 export const WORDS_LENGTH_MAX = 8_192;
+/** Words that are looked for by their stems at once: each is a pattern of 9 KB that each thread compiles, in some 5 ms. */
+export const STEMS_MAX = 32;
 /** Characters of a text that is cut into words because those looked for are no literal; longer ones fail the statement. */
 export const TEXT_CUT_MAX = 8_192;
 /** Elements of a list that an expression is applied to: it may make a list as long for each of them. */

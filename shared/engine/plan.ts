@@ -16,6 +16,8 @@ export interface TablePlan {
   readonly name: string;
   readonly ident: TableIdent;
   readonly schema: TableSchema;
+  /** Names of the columns whose words are compared by their stems; absent: none. */
+  readonly stemmed?: ReadonlySet<string>;
   /** Absent before the table is there. */
   readonly tableUuid?: string;
   /** undefined before the first commit. */

@@ -2,6 +2,7 @@
 
 import { isOperatingError, OperatingError } from "../base/errors.ts";
 import type { IndexState } from "../catalog/index_catalog.ts";
+import { stemmedColumns } from "../derived/text_columns.ts";
 import { BUILT_IN_TABLES } from "../event/built_in_tables.ts";
 import { type DocMapping, TIMESTAMP_FIELD_DEFAULT } from "../event/index_config.ts";
 import { indexSchema } from "../event/index_schema.ts";
@@ -146,6 +147,7 @@ async function planOnce(
       schema,
       ...identityOf(snapshot.table),
       ...implicitOrderOf(mapping),
+      ...stemmedOf(mapping),
       snapshotId: snapshot.table?.snapshotId,
       sortOrderId: snapshot.table?.sortOrderId ?? 0,
       range,
@@ -194,7 +196,8 @@ async function planCall(
   if (planned.plan.delta.length === 0 && !await isTable(source, planned.plan.ident, state)) {
     throw await unknown(source, namespace, call.table);
   }
-  return { ...planned, deltaMs: nowMs() - startMs };
+  const stemmed = call.kind === "last_values" ? stemmedOf(state?.index?.config.doc_mapping) : {};
+  return { ...planned, plan: { ...planned.plan, ...stemmed }, deltaMs: nowMs() - startMs };
 }
 
 /** Whether there is such a table, though the WAL has no row for it. */
@@ -275,6 +278,11 @@ function mappedSchema(
 function implicitOrderOf(mapping: DocMapping | undefined): Pick<TablePlan, "noImplicitOrder"> {
   const timeField = mapping?.timestamp_field ?? TIMESTAMP_FIELD_DEFAULT;
   return timeField === TIMESTAMP_FIELD_DEFAULT ? {} : { noImplicitOrder: true };
+}
+
+function stemmedOf(mapping: DocMapping | undefined): Pick<TablePlan, "stemmed"> {
+  const stemmed = stemmedColumns(mapping);
+  return stemmed.size === 0 ? {} : { stemmed };
 }
 
 async function unknown(

@@ -41,6 +41,7 @@ import type { RowIndexes } from "./pruning/row_index.ts";
 import { narrowNearest } from "./pruning/narrow_nearest.ts";
 import { ALL, type Predicate } from "./pruning/predicate.ts";
 import { tablePredicates } from "./pruning/table_predicates.ts";
+import { type NamedTable, stemmedReferences } from "./stemmed_references.ts";
 import { untilAborted } from "./until_aborted.ts";
 import { type TimeBounds, timeBounds } from "./time_bounds.ts";
 import { nodeAt, nodesAt, textAt, type TreeNode, walk } from "./syntax_tree.ts";
@@ -171,10 +172,10 @@ export async function prepareStatement(
     };
     const ordered = "aside" in fast ? await scanned() : withParts(tables, fast);
     // Last: before, they are read as what was asked.
-    const exchanged = await exchangeMatchCalls(
-      statement.root,
-      (select) => textOfTree(known, withRoot(statement.document, select)),
-    );
+    const exchanged = await exchangeMatchCalls(statement.root, {
+      textOf: (select) => textOfTree(known, withRoot(statement.document, select)),
+      stemmed: stemmedReferences(statement.root, namedTables(references, planned.tables)),
+    });
     const sql = rewritten || isChanged || exchanged
       ? await textOfTree(known, statement.document)
       : statement.sql;
@@ -305,6 +306,18 @@ function relationsOf(
   return names.map(({ name, table }) => {
     const plan = tables.find((candidate) => candidate.name === table);
     return { name, select: select(present(plan)) };
+  });
+}
+
+function namedTables(
+  references: readonly TableReference[],
+  tables: readonly TablePlan[],
+): NamedTable[] {
+  return references.flatMap(({ node, table }) => {
+    const plan = tables.find(({ name }) => name === table);
+    if (plan === undefined) return [];
+    const columns = plan.schema.columns.map(({ name }) => name);
+    return [{ node, columns, stemmed: plan.stemmed ?? new Set<string>() }];
   });
 }
 

@@ -33,6 +33,8 @@ export interface RowTest {
   readonly predicate: string;
   readonly namespace: string;
   readonly table: string;
+  /** Names of the columns whose words are compared by their stems. */
+  readonly stemmed: ReadonlySet<string>;
   /** Unix nanoseconds of `timestamp_ns`, inclusive; undefined is open. */
   readonly startNs: bigint | undefined;
   /** Exclusive. */
@@ -118,7 +120,11 @@ async function matchSql(
   { path, rows, columns }: MatchedFile,
   test: RowTest,
 ): Promise<string> {
-  const predicate = await parsePredicate(connection, test);
+  const { stemmed } = test;
+  const predicate = await parsePredicate(connection, {
+    ...test,
+    stemmed: { columns: columns.map(({ name }) => name), stemmed },
+  });
   const position = positionName(columns);
   const bounds = [
     ...(test.startNs === undefined ? [] : [`timestamp_ns >= ${test.startNs}`]),

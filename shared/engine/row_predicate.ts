@@ -15,6 +15,7 @@ import { renameFunctions } from "./functions/dialect.ts";
 import { exchangeMatchCalls } from "./functions/match_calls.ts";
 import { gate } from "./gate.ts";
 import { parse, type Statement, textOfTree, withRoot } from "./parse.ts";
+import { type NamedTable, stemmedReferences } from "./stemmed_references.ts";
 import { quoteName } from "./statement_text.ts";
 import { listAt, nodeAt, nodesAt, textAt, type TreeNode, walk } from "./syntax_tree.ts";
 
@@ -28,6 +29,8 @@ export interface PredicateText {
   readonly namespace: string;
   /** The table that it is about, and may name. */
   readonly table: string;
+  /** Its columns whose words are compared by their stems; default: none. */
+  readonly stemmed?: Omit<NamedTable, "node">;
 }
 
 /** The statement in which a predicate is parsed. */
@@ -62,9 +65,14 @@ export async function parsePredicate(
   const where = expressionOf(statement.root);
   checkExpression(where, text);
   renameFunctions(statement.root);
-  gate(statement.root, text);
+  const [reference] = gate(statement.root, text);
   // A predicate has no columns of its own whose names could change.
-  await exchangeMatchCalls(statement.root, () => Promise.resolve(""));
+  await exchangeMatchCalls(statement.root, {
+    textOf: () => Promise.resolve(""),
+    stemmed: reference === undefined || text.stemmed === undefined
+      ? new Set()
+      : stemmedReferences(statement.root, [{ ...text.stemmed, node: reference.node }]),
+  });
   const textOf = (root: Partial<TreeNode>) =>
     textOfTree(connection, withRoot(statement.document, { ...statement.root, ...root }));
   return {

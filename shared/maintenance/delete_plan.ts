@@ -136,14 +136,14 @@ export class DeletePlanner {
 
   async #match(
     file: DataFile,
-    { columns }: DeleteTarget,
+    { columns, text }: DeleteTarget,
     signal: AbortSignal | undefined,
   ): Promise<MatchedRows | undefined> {
     if (this.#known.has(file.key)) return this.#known.get(file.key);
     await using copy = await LocalCopy.of(this.#deps, file.key);
     const matched = await this.#deps.matcher.match(
       { path: copy.path, rows: file.rows, columns },
-      testOf(this.#task),
+      testOf(this.#task, text),
       signal,
     );
     const gone = matched.count === 0 ? undefined : matched;
@@ -152,8 +152,19 @@ export class DeletePlanner {
   }
 }
 
-function testOf({ ident, predicate, startNs, endNs }: DeleteTask): RowTest {
-  return { predicate, namespace: ident.namespace, table: ident.name, startNs, endNs };
+function testOf(
+  { ident, predicate, startNs, endNs }: DeleteTask,
+  text: readonly TextColumn[],
+): RowTest {
+  const stemmed = text.filter(({ tokenizer }) => tokenizer === "stem").map(({ name }) => name);
+  return {
+    predicate,
+    namespace: ident.namespace,
+    table: ident.name,
+    stemmed: new Set(stemmed),
+    startNs,
+    endNs,
+  };
 }
 
 /** Whether an error is the task's own, so that another attempt meets it, too. */

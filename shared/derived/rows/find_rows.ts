@@ -7,6 +7,7 @@
 
 import { unreachable } from "../../base/assert.ts";
 import { isOperatingError, OperatingError } from "../../base/errors.ts";
+import { stemOf } from "../../event/stem.ts";
 import { tokenize } from "../../event/tokenize.ts";
 import type { BlobPlace } from "../puffin.ts";
 import { FILTER_TYPE, ValueFilter } from "../text/value_filter.ts";
@@ -93,14 +94,16 @@ class RowFinder {
     return found;
   }
 
-  async #findTerms({ column, mode, text }: TermsQuery): Promise<Found> {
+  async #findTerms({ column, mode, text, isStemmed }: TermsQuery): Promise<Found> {
     if (!isTellable(text)) return undefined;
     const words = tokenize(text);
     if (words.length === 0) return NO_ROWS;
     return await this.#inWords(column, (lookup) => {
-      if (mode === "any") return lookup.any(words);
+      const own = isStemmed === true ? words.map(stemOf) : words;
+      if (mode === "any") return lookup.any(own, isStemmed);
       const prefix = mode === "prefix" ? words.pop() : undefined;
-      return lookup.all({ whole: words, ...(prefix === undefined ? {} : { prefix }) });
+      const whole = own.slice(0, words.length);
+      return lookup.all({ whole, ...(prefix === undefined ? {} : { prefix }) }, isStemmed);
     });
   }
 

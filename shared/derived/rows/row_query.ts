@@ -21,6 +21,8 @@ export interface TermsQuery {
   readonly column: string;
   readonly mode: "all" | "any" | "phrase" | "prefix";
   readonly text: string;
+  /** Words are compared by their stems; but the last one of `prefix` is the beginning of a word. */
+  readonly isStemmed?: true;
 }
 
 /** `column` contains `text`: a run of literal letters of a LIKE, ILIKE or `contains`. */

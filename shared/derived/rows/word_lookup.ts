@@ -1,7 +1,8 @@
 /** Rows of a text column by its words, in ranges. */
 
 import { utf8 } from "../../base/bytes.ts";
-import type { Granules } from "../text/word_block.ts";
+import { commonStart, stemOf, wordsOfStem } from "../../event/stem.ts";
+import type { Granules, Wanted } from "../text/word_block.ts";
 import type { ReadPart, WordsIndex } from "../text/words_index.ts";
 import type { LiteralWords } from "./literal_words.ts";
 import {
@@ -19,6 +20,8 @@ export type Found = RowRanges | undefined;
 
 /** Parts of words are looked for among rows that are more than these. */
 const FEW_ROWS = 4_096;
+/** The words of a stem are looked up one by one where they are no more; all others begin with three letters and more alike. */
+const FEW_WORDS = 16;
 
 export class WordLookup {
   readonly #index: WordsIndex;
@@ -29,16 +32,16 @@ export class WordLookup {
     this.#read = read;
   }
 
-  /** Rows with all of these. */
-  async all({ whole, prefix, part }: LiteralWords): Promise<Found> {
+  /** Rows with all of these, of which the whole words may be stems. */
+  async all({ whole, prefix, part }: LiteralWords, areStems = false): Promise<Found> {
     let found: Found;
     // Long words are mostly the rare ones.
     for (const word of [...new Set(whole)].sort((a, b) => b.length - a.length)) {
       if (isEmpty(found)) break;
-      found = both(found, await this.#words(word, false));
+      found = both(found, await this.#word(word, areStems));
     }
     if (prefix !== undefined && !isEmpty(found)) {
-      found = both(found, await this.#words(prefix, true));
+      found = both(found, await this.#find({ text: utf8(prefix), isPrefix: true }));
     }
     for (const piece of [prefix, part]) {
       if (piece === undefined || isFew(found)) continue;
@@ -47,18 +50,35 @@ export class WordLookup {
     return this.#withDisputed(found);
   }
 
-  /** Rows with any of these. */
-  async any(words: readonly string[]): Promise<Found> {
+  /** Rows with any of these, which may be stems. */
+  async any(words: readonly string[], areStems = false): Promise<Found> {
     let found: Found = NO_ROWS;
     for (const word of new Set(words)) {
-      found = either(found, await this.#words(word, false));
+      found = either(found, await this.#word(word, areStems));
       if (found === undefined) break;
     }
     return this.#withDisputed(found);
   }
 
-  async #words(word: string, isPrefix: boolean): Promise<Found> {
-    const lists = await this.#index.find({ text: utf8(word), isPrefix }, this.#read);
+  async #word(word: string, isStem: boolean): Promise<Found> {
+    const words = isStem ? wordsOfStem(word) : [word];
+    if (words.length > FEW_WORDS) {
+      return await this.#find({
+        text: utf8(commonStart(words)),
+        isPrefix: true,
+        accepts: (text) => stemOf(text) === word,
+      });
+    }
+    let found: Found = NO_ROWS;
+    for (const one of words) {
+      found = either(found, await this.#find({ text: utf8(one), isPrefix: false }));
+      if (found === undefined) break;
+    }
+    return found;
+  }
+
+  async #find(wanted: Wanted): Promise<Found> {
+    const lists = await this.#index.find(wanted, this.#read);
     return lists === undefined ? undefined : this.#rangesOf(lists);
   }
 

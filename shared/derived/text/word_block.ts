@@ -1,7 +1,7 @@
 /** One block of a word index, as a reader sees it. */
 
 import { inflateRawSync } from "node:zlib";
-import { crc32 } from "../../base/bytes.ts";
+import { crc32, textOf } from "../../base/bytes.ts";
 import { OperatingError } from "../../base/errors.ts";
 import { BitReader, ByteReader } from "./bits.ts";
 import { readList } from "./granule_list.ts";
@@ -28,6 +28,8 @@ const HEAD_BYTES_MAX = 256 * 1024;
 export interface Wanted {
   readonly text: Uint8Array;
   readonly isPrefix: boolean;
+  /** Whether such a term counts; one that is cut always does. Default: each does. */
+  readonly accepts?: (term: string) => boolean;
 }
 
 export class WordBlock {
@@ -60,7 +62,7 @@ export class WordBlock {
     return { found: this.#listsOf(entries), isLast };
   }
 
-  #entriesOf({ text, isPrefix }: Wanted): { entries: number[]; isLast: boolean } {
+  #entriesOf({ text, isPrefix, accepts }: Wanted): { entries: number[]; isLast: boolean } {
     const reader = new ByteReader(this.#head, this.#textsStart);
     const entries: number[] = [];
     // Its length is that of the entry's text; `same` is how much of it `text` begins with.
@@ -82,7 +84,11 @@ export class WordBlock {
       same = Math.min(same, shared);
       while (same < length && same < size && entry[same] === text[same]) same += 1;
       if (same === size) {
-        if (isPrefix || (length === size && cut !== CUT_DIGITS)) entries.push(at);
+        if (isPrefix) {
+          const counts = accepts === undefined || cut !== 0 ||
+            accepts(textOf(entry.subarray(0, length)));
+          if (counts) entries.push(at);
+        } else if (length === size && cut !== CUT_DIGITS) entries.push(at);
         else if (length > size) return { entries, isLast: true };
       } else if (same === length) {
         if (mayGoOn({ cut, hash, length }, { text, isPrefix })) entries.push(at);

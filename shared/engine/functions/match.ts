@@ -71,14 +71,22 @@ const PREFIX = "contains(match_cut(text::VARCHAR), rtrim(match_cut(terms::VARCHA
 const KNOWN_WORDS: readonly string[] = [
   "CREATE MACRO match_text(x) AS x::VARCHAR",
   "CREATE MACRO match_both(a, b) AS CASE WHEN a THEN b ELSE false END",
+  "CREATE MACRO match_either(a, b) AS CASE WHEN a THEN true ELSE b END",
   "CREATE MACRO match_nothing(x) AS CASE WHEN x IS NULL THEN NULL ELSE false END",
   `CREATE MACRO match_ascii_words(x, loose, sure, cut) AS CASE
     WHEN x IS NULL THEN NULL WHEN NOT loose THEN false WHEN strlen(x) = length(x) OR sure THEN true ELSE cut END`,
+  `CREATE MACRO match_stemmed_words(x, loose, exact) AS CASE
+    WHEN x IS NULL THEN NULL WHEN NOT loose THEN false ELSE exact END`,
+  // Where a letter beyond ASCII stands, a Z does not begin or end a word, and is in none.
+  `CREATE MACRO match_plain(x) AS CASE WHEN strlen(x) = length(x) THEN lower(x) ELSE
+    system.main.regexp_replace(match_spaced(x), '[^\\x00-\\x7f]', 'Z', 'g') END`,
   `CREATE MACRO match_other_words(x, ascii, loose, cut) AS CASE
     WHEN x IS NULL THEN NULL WHEN strlen(x) = length(x) THEN ascii WHEN NOT loose THEN false ELSE cut END`,
   "CREATE MACRO match_cut_all(x, words) AS list_has_all(string_split(match_spaced(x), ' '), words)",
   "CREATE MACRO match_cut_any(x, words) AS list_has_any(string_split(match_spaced(x), ' '), words)",
   "CREATE MACRO match_cut_run(x, run) AS contains(match_spaced(x), run)",
+  "CREATE MACRO match_apart(x) AS system.main.replace(match_spaced(x), ' ', '  ')",
+  "CREATE MACRO match_put(x, words, mark) AS system.main.regexp_replace(x, words, mark, 'g')",
 ];
 
 export const MATCH: readonly string[] = [

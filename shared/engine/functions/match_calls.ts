@@ -9,13 +9,10 @@
  */
 
 import { OperatingError } from "../../base/errors.ts";
-import { tokenize } from "../../event/tokenize.ts";
-import { WORDS_LENGTH_MAX, WORDS_MAX } from "../limits.ts";
 import { nodeAt, nodesAt, textAt, type TreeNode, walk } from "../syntax_tree.ts";
+import { type MatchKind, type Word, wordsOf } from "./match_words.ts";
 
-type Kind = "all" | "any" | "phrase" | "prefix";
-
-const KINDS: Readonly<Record<string, Kind>> = {
+const KINDS: Readonly<Record<string, MatchKind>> = {
   match: "all",
   match_terms: "all",
   match_any: "any",
@@ -23,54 +20,78 @@ const KINDS: Readonly<Record<string, Kind>> = {
   match_prefix: "prefix",
 };
 
+export interface ExchangeOptions {
+  /** Columns keep the names that they had: the text of a SELECT. */
+  readonly textOf: (select: TreeNode) => Promise<string>;
+  /** The `COLUMN_REF` nodes of columns whose words are compared by their stems. */
+  readonly stemmed: ReadonlySet<TreeNode>;
+}
+
 /**
- * Exchanges the calls below `root`; returns whether there were any. Columns keep the names that they had: `textOf` tells
- * the text of a SELECT. Errors: `invalid_argument` for more words than are looked for at once.
+ * Exchanges the calls below `root`; returns whether there were any. Errors: `invalid_argument` for more words than are
+ * looked for at once, and for words that are no literal where stems are compared.
  */
 export async function exchangeMatchCalls(
   root: TreeNode,
-  textOf: (select: TreeNode) => Promise<string>,
+  { textOf, stemmed }: ExchangeOptions,
 ): Promise<boolean> {
-  if (callsBelow(root).length === 0) return false;
+  if (callsBelow(root, stemmed).length === 0) return false;
   for (const select of selectsBelow(root)) {
     for (const item of nodesAt(select, "select_list")) {
-      if (textAt(item, "alias") !== "" || callsBelow(item).length === 0) continue;
+      if (textAt(item, "alias") !== "" || callsBelow(item, stemmed).length === 0) continue;
       item["alias"] = (await textOf(selectOf(select, item))).replace(/^SELECT /, "");
     }
   }
-  for (const call of callsBelow(root)) exchange(call);
+  for (const call of callsBelow(root, stemmed)) exchange(call);
   return true;
 }
 
 interface MatchCall {
   readonly node: TreeNode;
-  readonly kind: Kind;
+  readonly kind: MatchKind;
   readonly text: TreeNode;
-  readonly words: readonly string[];
+  readonly words: readonly Word[];
 }
 
-function callsBelow(root: TreeNode): MatchCall[] {
+function callsBelow(root: TreeNode, stemmed: ReadonlySet<TreeNode>): MatchCall[] {
   const calls: MatchCall[] = [];
   walk(root, (node) => {
-    const call = callOf(node);
+    const call = callOf(node, stemmed);
     if (call !== undefined) calls.push(call);
   });
   return calls;
 }
 
-function callOf(node: TreeNode): MatchCall | undefined {
+function callOf(node: TreeNode, stemmed: ReadonlySet<TreeNode>): MatchCall | undefined {
   if (node["class"] !== "FUNCTION") return undefined;
   const name = textAt(node, "function_name").toLowerCase();
   const kind = Object.hasOwn(KINDS, name) ? KINDS[name] : undefined;
-  const [text, words, ...others] = nodesAt(node, "children");
+  const children = nodesAt(node, "children");
+  const [text, words, ...others] = children;
   if (kind === undefined || text === undefined || words === undefined) return undefined;
   // Arguments by name (`text := raw`) stay a macro's.
   const placed = others.length === 0 && textAt(text, "alias") === "" &&
     textAt(words, "alias") === "";
   const literal = placed ? literalText(words) : undefined;
   // The text is written more than once.
-  if (literal === undefined || holdsSubquery(text)) return undefined;
-  return { node, kind, text, words: wordsOf(literal, { name, kind }) };
+  if (literal !== undefined && !holdsSubquery(text)) {
+    const isStemmed = stemmed.has(text);
+    return { node, kind, text, words: wordsOf(literal, { name, kind, isStemmed }) };
+  }
+  const ofText = children.find((child) => textAt(child, "alias").toLowerCase() === "text") ?? text;
+  if (stemmed.has(ofText)) throw noLiteral(name);
+  return undefined;
+}
+
+/** A macro compares words as they are. */
+function noLiteral(name: string): OperatingError {
+  return new OperatingError(
+    "invalid_argument",
+    `Cannot call ${name} on a column with the tokenizer stem and words that are no literal: write the ` +
+      `words into the statement, as in ${name}(message, 'words'), or compare them as they are written: ` +
+      `${name}(message || '', …)`,
+    { reason: "words_not_literal" },
+  );
 }
 
 function literalText(node: TreeNode): string | undefined {
@@ -86,19 +107,6 @@ function holdsSubquery(root: TreeNode): boolean {
     if (node["class"] === "SUBQUERY") found = true;
   });
   return found;
-}
-
-function wordsOf(literal: string, { name, kind }: { name: string; kind: Kind }): string[] {
-  const tokens = tokenize(literal);
-  const words = kind === "all" || kind === "any" ? [...new Set(tokens)] : tokens;
-  const length = words.reduce((sum, word) => sum + word.length, 0);
-  if (words.length <= WORDS_MAX && length <= WORDS_LENGTH_MAX) return words;
-  throw new OperatingError(
-    "invalid_argument",
-    `Cannot look for ${words.length} words of ${length} characters at once: ${name} takes ` +
-      `${WORDS_MAX} words of ${WORDS_LENGTH_MAX} characters together; ask for fewer`,
-    { reason: "statement_too_large" },
-  );
 }
 
 function selectsBelow(root: TreeNode): TreeNode[] {
@@ -131,27 +139,27 @@ function exchange({ node, kind, text, words }: MatchCall): void {
   const build = new Expressions(node, text);
   const expression = words.length === 0
     ? build.call("match_nothing", build.text)
-    : words.every(isAscii)
-    ? asciiWords(build, kind, words)
-    : otherWords(build, kind, words);
+    : !words.every(isAscii)
+    ? otherWords(build, kind, words)
+    : words.some(({ isFamily }) => isFamily)
+    ? stemmedWords(build, kind, words)
+    : asciiWords(build, kind, words);
   node["function_name"] = expression["function_name"];
   node["children"] = expression["children"];
 }
 
-const isAscii = (word: string) => !/[^\0-\x7f]/.test(word);
-const byLength = (words: readonly string[]) => words.toSorted((a, b) => b.length - a.length);
+const isAscii = ({ common }: Word) => !/[^\0-\x7f]/.test(common);
+const byLength = (words: readonly Word[]) =>
+  words.toSorted((a, b) => b.common.length - a.common.length);
 
-function asciiWords(build: Expressions, kind: Kind, words: readonly string[]): TreeNode {
-  const [longest = ""] = byLength(words);
+function asciiWords(build: Expressions, kind: MatchKind, words: readonly Word[]): TreeNode {
   const patterns = patternsOf(kind, words);
   const loose = patterns.map((pattern) =>
     build.matches(build.text, `(?i)${pattern(ANY_NEIGHBOUR)}`)
   );
   const sure = patterns.map((pattern) => build.matches(build.lower, pattern(ASCII_NEIGHBOUR)));
   // A word that is nowhere is found out in a third of the time.
-  const present = kind === "any"
-    ? []
-    : [build.call("contains", build.lower, build.constant(longest))];
+  const present = kind === "any" ? [] : [build.holdsLongest(words)];
   return build.call(
     "match_ascii_words",
     build.text,
@@ -161,10 +169,39 @@ function asciiWords(build: Expressions, kind: Kind, words: readonly string[]): T
   );
 }
 
-function otherWords(build: Expressions, kind: Kind, words: readonly string[]): TreeNode {
+/**
+ * Words of ASCII of which some are families, whose patterns are large: each thread compiles them for each file. So there is
+ * one of each, over texts in which only ASCII is a letter, and a short one before it that tells most texts without one.
+ */
+function stemmedWords(build: Expressions, kind: MatchKind, words: readonly Word[]): TreeNode {
+  const begun = words.map((word): Word =>
+    word.isFamily ? { ...word, pattern: `${word.common}[a-z]*`, isFamily: false } : word
+  );
+  const loose = patternsOf(kind, begun).map((pattern) =>
+    build.matches(build.text, `(?i)${pattern(ANY_NEIGHBOUR)}`)
+  );
+  const plain = build.call("match_plain", build.text);
+  const isRun = kind === "phrase" || kind === "prefix";
+  const text = isRun
+    ? build.marked(plain, words, {
+      find: (word) => String.raw`\b(${word})\b`,
+      put: (mark) => String.raw`${mark}\1`,
+    })
+    : plain;
+  const exact = patternsOf(kind, isRun ? markedWords(kind, words) : words)
+    .map((pattern) => build.matches(text, pattern(ANY_NEIGHBOUR)));
+  return build.call(
+    "match_stemmed_words",
+    build.text,
+    kind === "any" ? build.any(loose) : build.all([build.holdsLongest(words), ...loose]),
+    kind === "any" ? build.any(exact) : build.all(exact),
+  );
+}
+
+function otherWords(build: Expressions, kind: MatchKind, words: readonly Word[]): TreeNode {
   const ascii = words.filter(isAscii);
   const inAscii = kind === "any" && ascii.length > 0
-    ? build.all(
+    ? build.any(
       patternsOf(kind, ascii).map((pattern) =>
         build.matches(build.text, `(?i)${pattern(ANY_NEIGHBOUR)}`)
       ),
@@ -172,12 +209,41 @@ function otherWords(build: Expressions, kind: Kind, words: readonly string[]): T
     : build.call("match_nothing", build.text);
   const folded = build.call("match_folded", build.text);
   // Those of ASCII first: they need no folding, which is slow.
-  const [longest = ""] = byLength(words.filter((word) => !isAscii(word)));
-  const loose = kind === "any" ? build.matches(folded, words.join("|")) : build.all([
-    ...byLength(ascii).map((word) => build.matches(build.text, `(?i)${word}`)),
-    build.call("contains", folded, build.constant(longest)),
-  ]);
+  const [longest] = byLength(words.filter((word) => !isAscii(word)));
+  const loose = kind === "any"
+    ? build.matches(folded, words.map(({ common }) => common).join("|"))
+    : build.all([
+      ...byLength(ascii).map(({ common }) => build.matches(build.text, `(?i)${common}`)),
+      build.call("contains", folded, build.constant(longest?.common ?? "")),
+    ]);
   return build.call("match_other_words", build.text, inAscii, loose, build.cut(kind, words));
+}
+
+/**
+ * One pattern of several families is so large that the SQL engine falls back to a way of matching that takes a hundred
+ * times as long. Where they must stand side by side, each word of a family gets a mark before it, and marks are looked for.
+ * They are no letters, and of no text in ASCII: one for each family of a call.
+ */
+const FIRST_MARK = 0xe000;
+const ANY_MARK = String.raw`[\x{e000}-\x{e0ff}]`;
+
+function familiesOf(words: readonly Word[]): readonly string[] {
+  return [...new Set(words.filter(({ isFamily }) => isFamily).map(({ pattern }) => pattern))];
+}
+
+function markOf(family: number): string {
+  return String.fromCodePoint(FIRST_MARK + family);
+}
+
+/** As they are in a text with marks, where the beginning of a word may belong to one that has a mark. */
+function markedWords(kind: MatchKind, words: readonly Word[]): readonly Word[] {
+  const families = familiesOf(words);
+  return words.map((word, at) => {
+    const { pattern, isFamily } = word;
+    if (isFamily) return { ...word, pattern: `${markOf(families.indexOf(pattern))}[a-z]+` };
+    const isBeginning = kind === "prefix" && at === words.length - 1;
+    return isBeginning ? { ...word, pattern: `${ANY_MARK}?${pattern}` } : word;
+  });
 }
 
 /** As classes of letters: what is no letter of a word; and of that, what is so whatever else the text holds. */
@@ -188,14 +254,19 @@ const ASCII_NEIGHBOUR = String.raw`[\x00-/:-^\x60{-\x7f]`;
 type Pattern = (neighbour: string) => string;
 
 /** Each must be found. A word has nothing in it that means something in a pattern. */
-function patternsOf(kind: Kind, words: readonly string[]): Pattern[] {
+function patternsOf(kind: MatchKind, words: readonly Word[]): Pattern[] {
   const between = (inner: string): Pattern => (neighbour) =>
     String.raw`(?:\A|${neighbour})(?:${inner})(?:\z|${neighbour})`;
-  if (kind === "all") return byLength(words).map(between);
-  if (kind === "any") return [between(words.join("|"))];
+  if (kind === "all") return byLength(words).map(({ pattern }) => between(pattern));
+  if (kind === "any") {
+    const plain = words.filter(({ isFamily }) => !isFamily).map(({ pattern }) => pattern);
+    const families = words.filter(({ isFamily }) => isFamily).map(({ pattern }) => pattern);
+    return [...(plain.length === 0 ? [] : [plain.join("|")]), ...families].map(between);
+  }
   const end = kind === "prefix" ? () => "" : (neighbour: string) => String.raw`(?:\z|${neighbour})`;
+  const run = words.map(({ pattern }) => pattern);
   return [
-    (neighbour) => String.raw`(?:\A|${neighbour})${words.join(`${neighbour}+`)}${end(neighbour)}`,
+    (neighbour) => String.raw`(?:\A|${neighbour})${run.join(`${neighbour}+`)}${end(neighbour)}`,
   ];
 }
 
@@ -224,25 +295,77 @@ class Expressions {
     return this.call("regexp_matches", text, this.constant(pattern));
   }
 
-  /** One after another: what follows is asked only of the texts of which those before hold. Halved, as depth is bounded. */
+  /** Whether the text has what all forms of its longest word have. */
+  holdsLongest(words: readonly Word[]): TreeNode {
+    const [longest] = byLength(words);
+    return this.call("contains", this.lower, this.constant(longest?.common ?? ""));
+  }
+
+  /** One after another: what follows is asked only of the texts of which those before hold. */
   all(conditions: readonly TreeNode[]): TreeNode {
+    return this.#joined("match_both", conditions);
+  }
+
+  /** One after another: what follows is asked only of the texts of which none of those before holds. */
+  any(conditions: readonly TreeNode[]): TreeNode {
+    return this.#joined("match_either", conditions);
+  }
+
+  /** Halved, as depth is bounded. */
+  #joined(name: string, conditions: readonly TreeNode[]): TreeNode {
     const [first, ...others] = conditions;
     if (first !== undefined && others.length === 0) return first;
     const half = Math.ceil(conditions.length / 2);
     return this.call(
-      "match_both",
-      this.all(conditions.slice(0, half)),
-      this.all(conditions.slice(half)),
+      name,
+      this.#joined(name, conditions.slice(0, half)),
+      this.#joined(name, conditions.slice(half)),
     );
   }
 
   /** Exact for every text, by its words. */
-  cut(kind: Kind, words: readonly string[]): TreeNode {
-    if (kind === "all" || kind === "any") {
-      const list = this.call("list_value", ...words.map((word) => this.constant(word)));
-      return this.call(`match_cut_${kind}`, this.text, list);
+  cut(kind: MatchKind, words: readonly Word[]): TreeNode {
+    if (kind === "all" || kind === "any") return this.#cutSet(kind, words);
+    const end = kind === "prefix" ? "" : " ";
+    if (familiesOf(words).length === 0) {
+      const run = words.map(({ common }) => common).join(" ");
+      return this.call("match_cut_run", this.text, this.constant(` ${run}${end}`));
     }
-    const run = ` ${words.join(" ")}${kind === "prefix" ? "" : " "}`;
-    return this.call("match_cut_run", this.text, this.constant(run));
+    // Each word has two spaces of its own, as both are part of what is found.
+    const marked = this.marked(this.call("match_apart", this.text), words, {
+      find: (word) => ` (${word}) `,
+      put: (mark) => String.raw` ${mark}\1 `,
+    });
+    const run = markedWords(kind, words).map(({ pattern }) => pattern).join("  ");
+    return this.matches(marked, ` ${run}${end}`);
+  }
+
+  /** The text with marks before the words of families. */
+  marked(text: TreeNode, words: readonly Word[], { find, put }: {
+    readonly find: (words: string) => string;
+    readonly put: (mark: string) => string;
+  }): TreeNode {
+    return familiesOf(words).reduce(
+      (inner, pattern, family) =>
+        this.call(
+          "match_put",
+          inner,
+          this.constant(find(pattern)),
+          this.constant(put(markOf(family))),
+        ),
+      text,
+    );
+  }
+
+  #cutSet(kind: "all" | "any", words: readonly Word[]): TreeNode {
+    const plain = words.filter(({ isFamily }) => !isFamily);
+    const list = this.call("list_value", ...plain.map(({ common }) => this.constant(common)));
+    const conditions = [
+      ...(plain.length === 0 ? [] : [this.call(`match_cut_${kind}`, this.text, list)]),
+      ...words.filter(({ isFamily }) => isFamily).map(({ pattern }) =>
+        this.matches(this.call("match_spaced", this.text), ` (?:${pattern}) `)
+      ),
+    ];
+    return kind === "all" ? this.all(conditions) : this.any(conditions);
   }
 }

@@ -43,7 +43,7 @@ export async function narrowNearest(
 ): Promise<TablePlan> {
   const { wanted, predicate } = asked;
   const firstRows = deps.probedRows ?? PROBED_ROWS;
-  const known = overColumns(predicate, table.schema);
+  const known = overColumns(predicate, table);
   const files = withinBounds(table.files, known);
   const rows = files.reduce((sum, file) => sum + file.rows, 0);
   const nearest = rows < firstRows * TABLE_ROWS_FACTOR_MIN ? undefined : await nearestRows(
@@ -77,7 +77,7 @@ function selection(
   deps: PruneDeps,
 ): NearestDeps["select"] {
   const { indexes } = deps;
-  const query = rowQueryOf(overColumns(predicate, plan.schema));
+  const query = rowQueryOf(overColumns(predicate, plan));
   return async (file) => {
     if (indexes !== undefined && query.kind !== "all") {
       return await selectOfFile(file, { plan, query }, { ...deps, indexes });

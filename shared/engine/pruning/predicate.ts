@@ -60,20 +60,30 @@ export function anyOf<C>(of: readonly Predicate<C>[]): Predicate<C> {
 }
 
 /** The predicate over the columns of a table; a leaf that does not fit the table's column is `all`. */
-export function overColumns(predicate: Predicate, schema: TableSchema): Predicate<Column> {
+export function overColumns(predicate: Predicate, table: PredicateTable): Predicate<Column> {
   switch (predicate.kind) {
     case "all":
       return ALL;
     case "and":
-      return allOf(predicate.of.map((one) => overColumns(one, schema)));
+      return allOf(predicate.of.map((one) => overColumns(one, table)));
     case "or":
-      return anyOf(predicate.of.map((one) => overColumns(one, schema)));
+      return anyOf(predicate.of.map((one) => overColumns(one, table)));
     default:
-      return leafOver(predicate, schema);
+      return leafOver(predicate, table);
   }
 }
 
-function leafOver(leaf: Leaf, { columns }: TableSchema): Predicate<Column> {
+/** What a predicate must know of its table. */
+export interface PredicateTable {
+  readonly schema: TableSchema;
+  /** Names of the columns whose words are compared by their stems. */
+  readonly stemmed?: ReadonlySet<string>;
+}
+
+function leafOver(
+  leaf: Leaf,
+  { schema: { columns }, stemmed }: PredicateTable,
+): Predicate<Column> {
   const named = columns.filter(({ name }) => name.toLowerCase() === leaf.column);
   const [column] = named;
   // Names that differ only by case are one name to the SQL engine.
@@ -81,7 +91,10 @@ function leafOver(leaf: Leaf, { columns }: TableSchema): Predicate<Column> {
   const fits = leaf.kind === "compare"
     ? leaf.values.every((value) => isComparable(column, value))
     : column.type === "string";
-  return fits ? { ...leaf, column } : ALL;
+  if (!fits) return ALL;
+  // Where stems are compared, words are a part of what is found.
+  const isStemmed = leaf.kind === "terms" && stemmed?.has(column.name) === true;
+  return isStemmed ? { ...leaf, column, isStemmed } : { ...leaf, column };
 }
 
 /** Whether the SQL engine compares the column with the constant as the column's own type, in full precision. */

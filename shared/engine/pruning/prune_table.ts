@@ -34,7 +34,7 @@ export async function pruneTable(
   predicate: Predicate,
   deps: PruneDeps,
 ): Promise<TablePlan> {
-  const known = overColumns(predicate, plan.schema);
+  const known = overColumns(predicate, plan);
   if (known.kind === "all" || plan.files.length === 0) return plan;
   const files = withinBounds(plan.files, known);
   const { indexes } = deps;

@@ -1,0 +1,91 @@
+/** The words of a `match_*` call with literal words, and how each is looked for in a text. */
+
+import { OperatingError } from "../../base/errors.ts";
+import { commonStart, stemOf, wordsOfStem } from "../../event/stem.ts";
+import { tokenize } from "../../event/tokenize.ts";
+import { STEMS_MAX, WORDS_LENGTH_MAX, WORDS_MAX } from "../limits.ts";
+import { patternOfWords } from "./word_pattern.ts";
+
+/** `match_terms` and `match`, `match_any`, `match_phrase`, `match_prefix`. */
+export type MatchKind = "all" | "any" | "phrase" | "prefix";
+
+/** One word, or all that have its stem. */
+export interface Word {
+  /** A part of each; the word itself where it is one. */
+  readonly common: string;
+  /** A regular expression of just these. */
+  readonly pattern: string;
+  readonly isFamily: boolean;
+}
+
+/**
+ * In their order; of `all` and `any` each once. The words of a column with stems are families, but for the last one of
+ * `prefix`, which is the beginning of a word as it is written. Errors: `invalid_argument` for more than are looked for at
+ * once; `name` is the function's.
+ */
+export function wordsOf(
+  literal: string,
+  { name, kind, isStemmed }: {
+    readonly name: string;
+    readonly kind: MatchKind;
+    readonly isStemmed: boolean;
+  },
+): Word[] {
+  const tokens = tokenize(literal);
+  const beginning = kind === "prefix" ? tokens.length - 1 : -1;
+  const stems = isStemmed
+    ? tokens.map((token, at) => at === beginning ? token : stemOf(token))
+    : tokens;
+  const isSet = kind === "all" || kind === "any";
+  const places = tokens.keys().filter((at) => !isSet || stems.indexOf(stems[at] ?? "") === at);
+  const kept = [...places];
+  const length = kept.reduce((sum, at) => sum + (tokens[at] ?? "").length, 0);
+  if (kept.length > WORDS_MAX || length > WORDS_LENGTH_MAX) {
+    throw tooMany(
+      `${kept.length} words of ${length} characters`,
+      `${name} takes ${WORDS_MAX} words of ${WORDS_LENGTH_MAX} characters together`,
+    );
+  }
+  const words = kept.map((at) => {
+    const token = tokens[at] ?? "";
+    return isStemmed && at !== beginning ? familyOf(token) : plainWord(token);
+  });
+  const families = new Set(words.filter(({ isFamily }) => isFamily).map(({ pattern }) => pattern));
+  if (families.size <= STEMS_MAX) return words;
+  throw tooMany(
+    `${families.size} words by their stems`,
+    `${name} takes ${STEMS_MAX} of them on a column with the tokenizer stem`,
+  );
+}
+
+function plainWord(token: string): Word {
+  return { common: token, pattern: token, isFamily: false };
+}
+
+function familyOf(token: string): Word {
+  const words = wordsOfStem(stemOf(token));
+  if (words.length === 1) return plainWord(token);
+  const common = commonStart(words);
+  const ends = words.map((word) => word.slice(common.length));
+  return { common, pattern: common + patternOfEnds(ends), isFamily: true };
+}
+
+/** By the ends that words of a stem have: the same for many stems, and up to 50 ms of work. */
+const patterns = new Map<string, string>();
+const PATTERNS_MAX = 64;
+
+function patternOfEnds(ends: readonly string[]): string {
+  const key = ends.join();
+  const pattern = patterns.get(key) ?? patternOfWords(ends);
+  if (patterns.size >= PATTERNS_MAX) patterns.clear();
+  patterns.set(key, pattern);
+  return pattern;
+}
+
+function tooMany(what: string, limit: string): OperatingError {
+  return new OperatingError(
+    "invalid_argument",
+    `Cannot look for ${what} at once: ${limit}; ask for fewer`,
+    { reason: "statement_too_large" },
+  );
+}
