@@ -28,10 +28,11 @@ export async function readTraces(
   const found = await readSpans(call, { ids, range: around(hint), outline: false }, spanOfRow);
   const isHinted = hint.minNs !== undefined || hint.maxNs !== undefined;
   if (!isHinted || found.length === ids.length) return found;
-  const missing = ids.filter((id) => found.every((trace) => trace.id !== id));
+  const known = new Map(found.map((trace) => [trace.id, trace]));
+  const missing = ids.filter((id) => !known.has(id));
   const wanted = { ids: missing, range: {}, outline: false, spansRead: countSpans(found) };
-  const rest = await readSpans(call, wanted, spanOfRow);
-  return ids.flatMap((id) => [...found, ...rest].filter((trace) => trace.id === id));
+  for (const trace of await readSpans(call, wanted, spanOfRow)) known.set(trace.id, trace);
+  return ids.flatMap((id) => known.get(id) ?? []);
 }
 
 /** Traces that a search found; `range`: where their newest matches lie. */
