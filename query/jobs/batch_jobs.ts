@@ -84,6 +84,7 @@ const NOT_ACCEPTED =
 export class BatchJobs implements JobDesk {
   readonly #deps: BatchJobsDeps;
   readonly #stop = new AbortController();
+  #idMs = 0;
 
   constructor(deps: BatchJobsDeps) {
     this.#deps = deps;
@@ -95,7 +96,7 @@ export class BatchJobs implements JobDesk {
   }
 
   async submit({ asked, limits, made, signal }: JobSubmission): Promise<string> {
-    const { admission, executor, metrics, random, clock } = this.#deps;
+    const { admission, executor, metrics } = this.#deps;
     refuseUnstorable(asked.query);
     const reservation = await admission.reserve({
       tenant: made.caller.tenant,
@@ -105,7 +106,7 @@ export class BatchJobs implements JobDesk {
     });
     try {
       if (executor.isStopping) throw stopping();
-      const id = uuidV7(random, clock.nowMs());
+      const id = this.#newId();
       await this.#insert(id, made.caller.namespace, asked.query);
       metrics.jobsSubmitted.add(1, {});
       executor.start({ id, asked, limits, made, reservation });
@@ -148,10 +149,13 @@ export class BatchJobs implements JobDesk {
 
   async result(namespace: string, id: string): Promise<StoredResult> {
     const { store } = this.#deps;
-    const result = await store.result(namespace, id);
-    if (result !== undefined) return result;
     const { status, error } = await this.job(namespace, id);
     if (isOpen(status)) throw notEnded(id, status);
+    if (status === "succeeded") {
+      const result = await store.result(namespace, id);
+      if (result === undefined) throw unknownJob(id); // Its time ran out in between.
+      return result;
+    }
     throw new OperatingError(
       "conflict",
       `Cannot fetch the result of job ${id}: it ended as ${status}${
@@ -187,6 +191,13 @@ export class BatchJobs implements JobDesk {
     }
     executor.run(id)?.stop("ended");
     ends.tell(id);
+  }
+
+  /** Later than any before it: the list goes by ids, and several jobs may come within one millisecond. */
+  #newId(): string {
+    const { random, clock } = this.#deps;
+    this.#idMs = Math.max(Math.floor(clock.nowMs()), this.#idMs + 1);
+    return uuidV7(random, this.#idMs);
   }
 
   async #insert(id: string, namespace: string, query: string): Promise<void> {

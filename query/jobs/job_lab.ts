@@ -46,13 +46,14 @@ export class JobLab<C extends Clock> implements AsyncDisposable {
   #servers = 0;
 
   private constructor(
-    private readonly dir: string,
+    /** A folder of its own, with the warehouse in it. */
+    readonly dir: string,
     readonly clock: C,
     readonly store: JobStore,
   ) {}
 
-  /** `dir` is an empty folder. */
-  static async open<C extends Clock>(dir: string, clock: C): Promise<JobLab<C>> {
+  static async open<C extends Clock>(clock: C): Promise<JobLab<C>> {
+    const dir = await Deno.makeTempDir({ prefix: "svc-job-lab-" });
     return new JobLab(dir, clock, await openJobStore(join(dir, "jobs.db"), { clock }));
   }
 
@@ -68,6 +69,7 @@ export class JobLab<C extends Clock> implements AsyncDisposable {
 
   async [Symbol.asyncDispose](): Promise<void> {
     await this.store[Symbol.asyncDispose]();
+    await Deno.remove(this.dir, { recursive: true });
   }
 }
 

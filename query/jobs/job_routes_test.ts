@@ -60,7 +60,8 @@ async function open(args: readonly string[] = []): Promise<Jobs> {
       ...(token === undefined ? {} : { headers: { authorization: `Bearer ${token}` } }),
     });
     const { status, headers } = response;
-    return { status, headers, body: await response.json() };
+    const isJson = headers.get("content-type") === "application/json";
+    return { status, headers, body: await (isJson ? response.json() : response.text()) };
   };
   return {
     lab,
@@ -289,6 +290,7 @@ Deno.test({
     await using jobs = await open(["--admission-wait-ms", "50"]);
     const submission = { query: ENDLESS, priority: "batch" };
     const cases: [Record<string, unknown>, number][] = [
+      [{ ...submission, limits: { max_rows: 3 } }, 422],
       [{ ...submission, shard: { index: 0, count: 2 } }, 501],
       [{ ...submission, query: "SELECT '\0'" }, 400],
       [{ ...submission, query: "" }, 400],
@@ -296,6 +298,7 @@ Deno.test({
     for (const [body, status] of cases) {
       assert.equal((await jobs.ask("POST", "/sql", body)).status, status);
     }
+    assert.deepEqual((await jobs.ask("GET", "/jobs")).body, []);
     for (let n = 0; n < 4; n += 1) await jobs.submit(ENDLESS);
     const full = await jobs.ask("POST", "/sql/local", submission);
     assert.deepEqual([full.status, full.body.reason], [429, "admission_full"]);

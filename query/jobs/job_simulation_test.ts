@@ -30,13 +30,8 @@ for (let seed = FIRST_SEED; seed < FIRST_SEED + SEEDS; seed += 1) {
   Deno.test({
     name: `jobs under a random schedule, seed ${seed}`,
     async fn() {
-      const dir = await Deno.makeTempDir({ prefix: "svc-job-lab-" });
-      try {
-        await using lab = await JobLab.open(dir, new FakeClock());
-        await new Simulation(lab, new SeededRandom(seed)).run();
-      } finally {
-        await Deno.remove(dir, { recursive: true });
-      }
+      await using lab = await JobLab.open(new FakeClock());
+      await new Simulation(lab, new SeededRandom(seed)).run();
     },
   });
 }

@@ -43,13 +43,8 @@ function test(name: string, fn: (lab: Lab) => Promise<void>): void {
   Deno.test({
     name: `jobs: ${name}`,
     async fn() {
-      const dir = await Deno.makeTempDir({ prefix: "svc-job-lab-" });
-      try {
-        await using lab = await JobLab.open(dir, new FakeClock());
-        await fn(lab);
-      } finally {
-        await Deno.remove(dir, { recursive: true });
-      }
+      await using lab = await JobLab.open(new FakeClock());
+      await fn(lab);
     },
   });
 }
@@ -209,6 +204,35 @@ test("a run that finishes with rows: succeeded, and the rows are stored", async 
   assert.deepEqual(server.records.map(({ status, rowsReturned }) => [status, rowsReturned]), [
     [200, 3],
   ]);
+});
+
+test("a result that is asked for while its job ends: it has not ended, or it is whole", async (lab) => {
+  const { server, letGo } = held(lab);
+  const id = await server.submit();
+  await lab.clock.advance(0);
+  const reader = lab.server();
+  let reads = 0;
+  reader.fault = async (call) => {
+    if (call !== "job" && call !== "result") return undefined;
+    reads += 1;
+    if (reads === 2) {
+      letGo();
+      await lab.clock.advance(0);
+      assert.equal(await statusOf(lab, id), "succeeded");
+    }
+    return undefined;
+  };
+  await assert.rejects(reader.jobs.result(NAMESPACE, id), isRefused("not_found"));
+  assert.deepEqual(await reader.rowsOf(id), [[1], [2]]);
+  assert.ok(reads >= 2);
+});
+
+test("jobs of one millisecond are listed in the order in which they came", async (lab) => {
+  const server = lab.server();
+  const ids: string[] = [];
+  for (let n = 0; n < 4; n += 1) ids.unshift(await server.submit());
+  const listed = await server.jobs.list(NAMESPACE, { max: 10 });
+  assert.deepEqual(listed.map(({ id }) => id), ids);
 });
 
 test("a run whose rows are cut at the batch cap: succeeded, truncated, with its cap", async (lab) => {

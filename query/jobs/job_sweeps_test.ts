@@ -19,17 +19,12 @@ function test(name: string, fn: (place: Place) => Promise<void>): void {
   Deno.test({
     name: `JobSweeps ${name}`,
     async fn() {
-      const dir = await Deno.makeTempDir({ prefix: "svc-job-lab-" });
-      try {
-        // Files have the system's times.
-        await using lab = await JobLab.open(dir, new FakeClock(Date.now()));
-        const folder = `${dir}/warehouse/svc/job_results`;
-        const files = async () =>
-          (await Array.fromAsync(Deno.readDir(folder))).map(({ name }) => name).sort();
-        await fn({ lab, folder, files });
-      } finally {
-        await Deno.remove(dir, { recursive: true });
-      }
+      // Files have the system's times.
+      await using lab = await JobLab.open(new FakeClock(Date.now()));
+      const folder = `${lab.dir}/warehouse/svc/job_results`;
+      const files = async () =>
+        (await Array.fromAsync(Deno.readDir(folder))).map(({ name }) => name).sort();
+      await fn({ lab, folder, files });
     },
   });
 }

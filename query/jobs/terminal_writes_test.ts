@@ -18,13 +18,8 @@ function test(name: string, fn: (lab: Lab) => Promise<void>): void {
   Deno.test({
     name: `TerminalWrites: ${name}`,
     async fn() {
-      const dir = await Deno.makeTempDir({ prefix: "svc-job-lab-" });
-      try {
-        await using lab = await JobLab.open(dir, new FakeClock());
-        await fn(lab);
-      } finally {
-        await Deno.remove(dir, { recursive: true });
-      }
+      await using lab = await JobLab.open(new FakeClock());
+      await fn(lab);
     },
   });
 }
