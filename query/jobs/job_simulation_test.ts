@@ -17,7 +17,7 @@ import {
   type LabServer,
   LEASE_MS,
   NAMESPACE,
-} from "./job_lab.ts";
+} from "../../tests/jobs/job_lab.ts";
 
 const SEEDS = Number(Deno.env.get("SVC_TEST_JOB_SEEDS") ?? "6");
 const FIRST_SEED = Number(Deno.env.get("SVC_TEST_JOB_SEED") ?? Date.now() % 1_000_000);

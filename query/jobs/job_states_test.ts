@@ -16,7 +16,7 @@ import {
   NAMESPACE,
   OWNERLESS_GRACE_MS,
   SHARE_BYTES,
-} from "./job_lab.ts";
+} from "../../tests/jobs/job_lab.ts";
 import { JOB_TTL_MS } from "./limits.ts";
 
 type Lab = JobLab<FakeClock>;

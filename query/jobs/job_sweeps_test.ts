@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { FakeClock } from "../../shared/testing/fake_clock.ts";
-import { JobLab, type LabServer, NAMESPACE } from "./job_lab.ts";
+import { JobLab, type LabServer, NAMESPACE } from "../../tests/jobs/job_lab.ts";
 import { JOB_TTL_MS, LEFTOVER_AGE_MS_MIN } from "./limits.ts";
 
 const LARGE = { rows: Array.from({ length: 3 }, () => "x".repeat(2 ** 20)), chunkRows: 1 };

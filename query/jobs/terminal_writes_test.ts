@@ -7,7 +7,14 @@ import type { FakeEngineOptions } from "../fake_engine.ts";
 import { FakeClock } from "../../shared/testing/fake_clock.ts";
 import { untilAborted } from "../fake_engine.ts";
 import type { RequestedLimits } from "../limits.ts";
-import { type Fault, JobLab, type LabServer, LEASE_MS, NAMESPACE, SHARE_BYTES } from "./job_lab.ts";
+import {
+  type Fault,
+  JobLab,
+  type LabServer,
+  LEASE_MS,
+  NAMESPACE,
+  SHARE_BYTES,
+} from "../../tests/jobs/job_lab.ts";
 import { RECONCILE_MS, UNPERSISTED_MAX } from "./limits.ts";
 
 type Lab = JobLab<FakeClock>;
