@@ -31,11 +31,12 @@ export function logMaintenance(): MaintenanceObserver {
         rebuilt,
         failed,
       }),
-    retained: (ident, { outcome, files, rows }) =>
-      log.info("retention of table {table}: {outcome} {files} files with {rows} rows", {
+    retained: (ident, { outcome, files, cut, rows }) =>
+      log.info("retention of table {table}: {outcome} {rows} rows with {files} files, {cut} cut", {
         table: nameOf(ident),
         outcome,
         files,
+        cut,
         rows,
       }),
   };

@@ -93,6 +93,9 @@ Deno.test({
       const applied = await runRecorded(dataDir, "retention-sweep", [...shorter, "--apply"]);
       assert.match(applied.notes, new RegExp(`dropped ${ROWS} rows with 1 data file`));
       assert.equal(await count(dataDir), 0);
+      const bare = await runRecorded(dataDir, "retention-sweep", ["--exact"]);
+      assert.equal(bare.status, 1);
+      assert.match(bare.notes, /Cannot use --exact without --period-secs/);
       const every = await runRecorded(dataDir, "retention-sweep", [
         "--period-secs",
         "1",

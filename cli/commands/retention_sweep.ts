@@ -1,15 +1,21 @@
-/** `svc retention-sweep`: drops whole data files older than the retention horizon. SPEC.md section 1. */
+/**
+ * `svc retention-sweep`: drops whole data files older than the retention horizon (SPEC.md section 1), and cuts those that
+ * reach past it of indexes with exact retention.
+ */
 
 import { formatNanos } from "../../shared/base/time.ts";
 import type { OptionTable } from "../../shared/config/options.ts";
+import { openDeriver } from "../../shared/derived/deriver.ts";
+import type { Retention } from "../../shared/event/index_config.ts";
 import type { TableIdent } from "../../shared/event/tenant.ts";
 import {
   applyRetention,
   lookForRetention,
+  retentionOf,
   type RetentionPlan,
-  retentionSecsOf,
 } from "../../shared/maintenance/retention.ts";
 import { OperatingError } from "../../shared/base/errors.ts";
+import { openParquetEncoder } from "../../shared/parquet/parquet_encoder.ts";
 import { defineCommand } from "../command.ts";
 import { nameOf, openTables, TABLES_OPTIONS } from "../maintenance_tables.ts";
 import { APPLY_OPTION, printPlan } from "../plan_table.ts";
@@ -26,12 +32,19 @@ const OPTIONS = {
       "Keep rows for so long, whatever the index says; with --table. Without it each index has its " +
       "own retention, and one that has none keeps all.",
   },
+  exact: {
+    kind: "switch",
+    flag: "exact",
+    help:
+      "Also write files anew that reach past the horizon, without the rows before it; with --period-secs. " +
+      "Without that each index says so itself (retention.exact).",
+  },
   ...TABLES_OPTIONS,
 } as const satisfies OptionTable;
 
 interface Planned {
   readonly ident: TableIdent;
-  readonly periodSecs: number | undefined;
+  readonly retention: Retention | undefined;
   readonly plan: RetentionPlan | undefined;
 }
 
@@ -44,15 +57,23 @@ export const command = defineCommand({
         `Cannot drop rows older than --period-secs ${settings.periodSecs} of every table: name one with --table`,
       );
     }
+    if (settings.exact && settings.periodSecs === undefined) {
+      throw new OperatingError(
+        "invalid_argument",
+        "Cannot use --exact without --period-secs: each index says itself whether its retention is exact",
+      );
+    }
     await using tables = await openTables(settings);
     const { deps } = tables;
     const all: Planned[] = [];
     for (const ident of tables.idents) {
-      const periodSecs = settings.periodSecs ?? await retentionSecsOf(deps, ident);
-      const plan = periodSecs === undefined
+      const retention = settings.periodSecs === undefined
+        ? await retentionOf(deps, ident)
+        : { period_secs: settings.periodSecs, exact: settings.exact };
+      const plan = retention === undefined
         ? undefined
-        : await lookForRetention(deps, ident, periodSecs);
-      all.push({ ident, periodSecs, plan });
+        : await lookForRetention(deps, ident, retention);
+      all.push({ ident, retention, plan });
     }
     const { apply } = settings;
     await printPlan(console, COLUMNS, all.map((one) => rowOf(one, apply)));
@@ -60,33 +81,52 @@ export const command = defineCommand({
       await console.notes.write("nothing is dropped without --apply\n");
       return;
     }
+    using encoder = openParquetEncoder();
+    using deriver = openDeriver();
+    const writing = { ...deps, encoder, deriver };
     let superseded = 0;
+    let left = false;
     for (const { ident, plan } of all) {
       if (plan === undefined) continue;
-      const { outcome, files, rows } = await applyRetention(deps, plan);
+      const { outcome, files, cut, rows } = await applyRetention(writing, plan);
+      left ||= plan.more;
       if (outcome === "superseded") superseded += 1;
       if (outcome === "nothing") continue;
       const what = outcome === "dropped"
-        ? `dropped ${rows} rows with ${files} data files; their bytes are free when their snapshots have expired`
+        ? `dropped ${rows} rows with ${files} data files, and ${cut} were cut; their bytes are free when their snapshots have expired`
         : "changed meanwhile, nothing is dropped: run it again";
       await console.notes.write(`${nameOf(ident)}: ${what}\n`);
     }
+    if (left) await console.notes.write("more files are to be cut: run it again\n");
     return superseded === 0 ? 0 : 1;
   },
 });
 
-const COLUMNS = ["table", "retention secs", "horizon", "files", "rows", "bytes freed", "action"];
+const COLUMNS = [
+  "table",
+  "retention secs",
+  "horizon",
+  "files",
+  "rows",
+  "bytes freed",
+  "files to cut",
+  "bytes to cut",
+  "action",
+];
 
-function rowOf({ ident, periodSecs, plan }: Planned, apply: boolean) {
+function rowOf({ ident, retention, plan }: Planned, apply: boolean) {
   const files = plan?.files ?? [];
-  const action = files.length === 0 ? "nothing" : apply ? "drop" : "would drop";
+  const cut = plan?.cut ?? [];
+  const action = files.length + cut.length === 0 ? "nothing" : apply ? "drop" : "would drop";
   return [
     nameOf(ident),
-    periodSecs ?? null,
+    retention?.period_secs ?? null,
     plan === undefined ? null : formatNanos(plan.horizonNs),
     files.length,
     files.reduce((sum, file) => sum + file.rows, 0),
     files.reduce((sum, file) => sum + file.byteLength, 0),
+    cut.length,
+    cut.reduce((sum, file) => sum + file.byteLength, 0),
     action,
   ];
 }

@@ -43,6 +43,8 @@ export interface DocMapping {
 
 export interface Retention {
   readonly period_secs: number;
+  /** Rows go one by one, out of files that are written anew: default false, a file goes when all of its rows may. */
+  readonly exact?: boolean;
 }
 
 export interface IndexConfig {
@@ -89,8 +91,10 @@ const DOC_MAPPING = z.strictObject({
 /** What an index and a template share. */
 export const MAPPED = {
   doc_mapping: DOC_MAPPING,
-  retention: z.strictObject({ period_secs: z.int().min(1).max(RETENTION_SECS_MAX) })
-    .exactOptional(),
+  retention: z.strictObject({
+    period_secs: z.int().min(1).max(RETENTION_SECS_MAX),
+    exact: z.boolean().exactOptional(),
+  }).exactOptional(),
   index_at_flush: z.boolean().default(true),
 } as const;
 

@@ -23,7 +23,7 @@ const GIVEN = {
     tag_fields: ["status"],
     default_search_fields: ["message"],
   },
-  retention: { period_secs: 86_400 },
+  retention: { period_secs: 86_400, exact: true },
   index_at_flush: false,
 };
 
@@ -32,6 +32,7 @@ Deno.test({
   fn() {
     const parsed = parseIndexConfig(GIVEN);
     assert.equal(parsed.doc_mapping.mode, "strict");
+    assert.deepEqual(parsed.retention, { period_secs: 86_400, exact: true });
     assert.deepEqual(parsed.doc_mapping.field_mappings[1], {
       name: "status",
       type: "long",
@@ -96,6 +97,7 @@ const REFUSED: [change: Change, message: RegExp][] = [
   [field({ name: "host", type: "long" }), /type long of field "host": every index has it as text/],
   [field({ name: "Host", type: "text" }), /every index has a column host; write it so/],
   [{ retention: { period_secs: 0 } }, /retention.period_secs/],
+  [{ retention: { period_secs: 60, exact: "yes" } }, /retention.exact/],
   [
     mapping({
       field_mappings: [

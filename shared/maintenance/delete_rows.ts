@@ -22,6 +22,15 @@ export interface DeleteRowsOptions {
   readonly signal?: AbortSignal;
 }
 
+/** Whether the row at a place of `batch`, whose first is the file's `first`th, goes. Batches come in the file's order. */
+export type GoneRows = (batch: ColumnBatch, first: number) => (at: number) => boolean;
+
+/** What is left of a file. */
+export interface FileRest {
+  readonly files: readonly NewDataFile[];
+  readonly rowsDeleted: number;
+}
+
 /**
  * The rows of `file` but for `gone`; no file when none are left. Errors: `corrupt` when the file does not have the rows
  * that the table says, or rows were lost on the way; the store's; the signal's reason. After one nothing is left behind.
@@ -36,35 +45,50 @@ export async function deleteRows(
   options: DeleteRowsOptions,
 ): Promise<readonly NewDataFile[]> {
   if (gone.count === file.rows) return [];
+  const isGone: GoneRows = (_, first) => (at) => gone.has(first + at);
+  const { files } = await restOfFile(deps, { table, file, isGone, count: gone.count }, options);
+  return files;
+}
+
+/** As `deleteRows`; `count`: how many rows go, where that is known. */
+export async function restOfFile(
+  deps: DataFileWriterDeps,
+  { table, file, isGone, count }: {
+    readonly table: Table;
+    readonly file: DataFile;
+    readonly isGone: GoneRows;
+    readonly count?: number;
+  },
+  options: DeleteRowsOptions,
+): Promise<FileRest> {
   const writer = new DataFileWriter(deps, table, { text: options.text });
   try {
     let fit: BatchFit | undefined;
-    let seen = 0;
+    let [seen, rest] = [0, 0];
     for await (const batch of readParquet(await deps.store.get(file.key), file.key)) {
       options.signal?.throwIfAborted();
       fit ??= fitTo(table.schema, batch.schema.columns);
-      const rest = withoutRows(batch, { gone, first: seen });
+      const kept = withoutRows(batch, isGone(batch, seen));
       seen += batch.rows;
-      if (rest.rows > 0) await writer.add(fit(rest));
+      rest += kept.rows;
+      if (kept.rows > 0) await writer.add(fit(kept));
     }
     const files = await writer.finish();
-    checkConserved(file, { seen, deleted: gone.count, kept: rowsOf(files) });
-    return files;
+    const deleted = count ?? seen - rest;
+    checkConserved(file, { seen, deleted, kept: rowsOf(files) });
+    return { files, rowsDeleted: deleted };
   } catch (error) {
     await writer.discard();
     throw error;
   }
 }
 
-/** The rows of `batch`, whose first is the file's `first`th, that are not in `gone`. */
-function withoutRows(
-  batch: ColumnBatch,
-  { gone, first }: { readonly gone: MatchedRows; readonly first: number },
-): ColumnBatch {
+/** The rows of `batch` that are not gone. */
+function withoutRows(batch: ColumnBatch, isGone: (at: number) => boolean): ColumnBatch {
   const row = new Uint32Array(batch.rows);
   let kept = 0;
   for (let at = 0; at < batch.rows; at += 1) {
-    if (!gone.has(first + at)) row[kept++] = at;
+    if (!isGone(at)) row[kept++] = at;
   }
   if (kept === batch.rows) return batch;
   return takeRows([batch], { batch: new Uint32Array(kept), row: row.subarray(0, kept) });

@@ -67,6 +67,13 @@ export const MAINTENANCE_METRICS = {
     help: "Data files that left a table as their retention period is over",
     labels: TABLE,
   },
+  retentionCutFiles: {
+    kind: "counter",
+    name: "svc_compactor_retention_cut_files_total",
+    help:
+      "Data files that were written anew without the rows whose retention period is over: of indexes with exact retention",
+    labels: TABLE,
+  },
   removedFiles: {
     kind: "counter",
     name: "svc_compactor_removed_files_total",
@@ -160,6 +167,7 @@ export function countMaintenance(
       if (report.outcome !== "dropped") return;
       metrics.retainedRows.add(report.rows, labelsOf(ident));
       metrics.retainedFiles.add(report.files, labelsOf(ident));
+      metrics.retentionCutFiles.add(report.cut, labelsOf(ident));
     },
     mended(_, { rebuilt, failed }) {
       metrics.mended.add(rebuilt, { outcome: "rebuilt" });

@@ -9,16 +9,13 @@
  */
 
 import { dayOfNs, NS_PER_MS } from "../base/time.ts";
-import { isOperatingError } from "../base/errors.ts";
-import { textColumnsOf } from "../derived/text_columns.ts";
-import type { TextColumn } from "../derived/types.ts";
 import type { TableIdent } from "../event/tenant.ts";
-import { commitRewrite } from "../iceberg/commit_rewrite.ts";
 import { type CommitDeps, readerOf } from "../iceberg/commit_table.ts";
 import type { LoadedTable } from "../iceberg/iceberg_reader.ts";
 import { isFullFile } from "../iceberg/locations.ts";
 import type { DataFile, NewDataFile } from "../iceberg/types.ts";
 import type { ParquetDecoder } from "../parquet/parquet_decoder.ts";
+import { commitOrDiscard } from "./commit_or_discard.ts";
 import { DataFileWriter, type DataFileWriterDeps } from "./data_file_writer.ts";
 import { fileRun } from "./file_run.ts";
 import { mergeRuns } from "./merge_runs.ts";
@@ -29,6 +26,7 @@ import {
   type MergeTask,
   planFileMerges,
 } from "./plan_merge.ts";
+import { textOfTable } from "./text_of_table.ts";
 
 export interface MergeDeps extends CommitDeps, DataFileWriterDeps {
   readonly decoder: ParquetDecoder;
@@ -121,7 +119,7 @@ export async function applyMerge(
   const startMs = deps.clock.monotonicMs();
   const writer = new DataFileWriter(deps, table, {
     inputBytesMax: options.inputBytesMax ?? MERGED_INPUT_BYTES,
-    text: await textOf(deps, table),
+    text: await textOfTable(deps, table),
     marksFull: true,
   });
   let files: readonly NewDataFile[];
@@ -136,13 +134,13 @@ export async function applyMerge(
     await writer.discard();
     throw error;
   }
-  const { outcome, retries } = await commitOrDiscard({ ...deps, ...options }, writer, {
+  const { outcome, retries } = await commitOrDiscard({ ...deps, ...options }, {
     ident: table.ident,
     tableUuid: table.uuid,
     kind: "merge",
     replaced: task.files,
     files,
-  });
+  }, () => writer.discard());
   return {
     outcome: outcome === "committed" ? "merged" : "superseded",
     task,
@@ -153,27 +151,4 @@ export async function applyMerge(
     secs: (deps.clock.monotonicMs() - startMs) / 1_000,
     retries,
   };
-}
-
-/** The commit, and the end of the new files when they will never be in the table. */
-async function commitOrDiscard(
-  deps: CommitDeps,
-  writer: DataFileWriter,
-  rewrite: Parameters<typeof commitRewrite>[1],
-): ReturnType<typeof commitRewrite> {
-  try {
-    const result = await commitRewrite(deps, rewrite);
-    if (result.outcome === "superseded") await writer.discard();
-    return result;
-  } catch (error) {
-    // After any other error the table may name them, or yet do so.
-    if (isOperatingError(error) && error.reason === "commit_contention") await writer.discard();
-    throw error;
-  }
-}
-
-/** Merges always index words, also those of an index that does not at flush. */
-async function textOf({ catalog }: CommitDeps, table: LoadedTable): Promise<TextColumn[]> {
-  const { index } = await catalog.indexState(table.ident);
-  return textColumnsOf(table.schema, index?.config.doc_mapping);
 }

@@ -6,7 +6,7 @@ import { applyExpire, type ExpirePolicy } from "./expire.ts";
 import { type LeaseDeps, underLease } from "./held_lease.ts";
 import { MergeSweep, type MergeSweepDeps, type MergeSweepOptions } from "./merge_sweep.ts";
 import { applyOrphans, lookForOrphans } from "./orphans.ts";
-import { applyRetention, lookForRetention, retentionSecsOf } from "./retention.ts";
+import { applyRetention, lookForRetention, retentionOf } from "./retention.ts";
 import { SummarySweep } from "./summary_sweep.ts";
 import { sweepRemovals } from "./sweep_removals.ts";
 
@@ -41,7 +41,11 @@ export function tableSweeps(deps: TableSweepDeps, options: TableSweepOptions): T
   const merges = new MergeSweep(deps, options.merge);
   const summaries = new SummarySweep(deps);
   return [
-    { name: "retention", intervalMs: RETENTION_INTERVAL_MS, run: retentionTurn(deps) },
+    {
+      name: "retention",
+      intervalMs: RETENTION_INTERVAL_MS,
+      run: leased(deps, "retention", retentionTurn(deps)),
+    },
     {
       name: "expire",
       intervalMs: EXPIRE_INTERVAL_MS,
@@ -75,14 +79,14 @@ function leased(deps: LeaseDeps, name: string, run: TableSweep["run"]): TableSwe
 }
 
 function retentionTurn(deps: TableSweepDeps): TableSweep["run"] {
-  return async (ident) => {
-    const periodSecs = await retentionSecsOf(deps, ident);
-    if (periodSecs === undefined) return false;
-    const plan = await lookForRetention(deps, ident, periodSecs);
-    if (plan === undefined || plan.files.length === 0) return false;
-    const report = await applyRetention(deps, plan);
+  return async (ident, signal) => {
+    const retention = await retentionOf(deps, ident);
+    if (retention === undefined) return false;
+    const plan = await lookForRetention(deps, ident, retention);
+    if (plan === undefined || plan.files.length + plan.cut.length === 0) return false;
+    const report = await applyRetention(deps, plan, { signal });
     deps.observer?.retained?.(ident, report);
-    return report.outcome === "superseded";
+    return report.outcome === "superseded" || (plan.more && report.outcome === "dropped");
   };
 }
 

@@ -243,7 +243,10 @@ class Simulation {
     const horizonNs = this.lab.clock.nowNs() - BigInt(RETENTION_SECS) * 1_000_000_000n;
     try {
       const deps = this.#deps();
-      const plan = await lookForRetention(deps, EVENTS, RETENTION_SECS);
+      const plan = await lookForRetention(deps, EVENTS, {
+        period_secs: RETENTION_SECS,
+        exact: this.lab.random.float() < 0.5,
+      });
       if (plan !== undefined) await applyRetention(deps, plan);
     } finally {
       // Which rows a file has besides is not the model's to know: that none younger went is.
