@@ -7,7 +7,7 @@
  * little-endian integers, `double` 8-byte floats, `int` 4-byte integers, `bool` a bitmap.
  */
 
-import type { TableSchema } from "../event/schema.ts";
+import type { ColumnType, TableSchema } from "../event/schema.ts";
 
 export interface ColumnData {
   /** Bit i set = row i present; null when no row is null. */
@@ -31,8 +31,9 @@ export interface ColumnBatch {
 }
 
 /**
- * A batch as an encapsulated Arrow IPC record-batch message (continuation marker, metadata, body; padded
- * to 8 bytes), in pieces so that nothing is copied before the write. The schema message is the segment's.
+ * A batch as an encapsulated Arrow IPC record-batch message (continuation marker, metadata, body; padded to 8
+ * bytes) in the form of `compact.ts`, in pieces so that nothing is copied before the write. The schema message is
+ * the segment's.
  */
 export interface EncodedBatch {
   readonly schema: TableSchema;
@@ -42,4 +43,12 @@ export interface EncodedBatch {
   readonly timestampNsMax: bigint;
   readonly pieces: readonly Uint8Array[];
   readonly byteLength: number;
+  /** Bytes of the batch's columns, which a reader of the message has to hold. */
+  readonly plainBytes: number;
+}
+
+/** Bytes that the values of `rows` rows take. */
+export function valueBytes(type: Exclude<ColumnType, "string">, rows: number): number {
+  if (type === "bool") return (rows + 7) >> 3;
+  return type === "int" ? 4 * rows : 8 * rows;
 }

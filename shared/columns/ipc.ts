@@ -1,7 +1,7 @@
 /**
  * Column batches as Arrow IPC record-batch messages, and back. Nothing is copied on the way out but the
  * padding; on the way in the columns are views of the message (copied only when the message does not lie
- * at a multiple of 4 bytes).
+ * at a multiple of 4 bytes, or leaves out what `compact.ts` says).
  *
  * Invariants: buffers are uncompressed, in the order validity, offsets, values, each padded to 8 bytes; a
  * column without nulls has an empty validity buffer. Decoding checks every length and offset, so that a
@@ -12,8 +12,9 @@
 import { assert, present } from "../base/assert.ts";
 import { concatBytes } from "../base/bytes.ts";
 import { OperatingError } from "../base/errors.ts";
-import type { Column, ColumnType, TableSchema } from "../event/schema.ts";
-import type { ColumnBatch, ColumnData, EncodedBatch } from "./batch.ts";
+import type { Column, TableSchema } from "../event/schema.ts";
+import { type ColumnBatch, type ColumnData, type EncodedBatch, valueBytes } from "./batch.ts";
+import { compactColumns, expandColumns, isStoredForm, type StoredColumn } from "./compact.ts";
 import {
   CONTINUATION,
   HEADER_RECORD_BATCH,
@@ -32,8 +33,8 @@ const PADDING = new Uint8Array(8);
 const END_OF_STREAM = new Uint8Array([0xff, 0xff, 0xff, 0xff, 0, 0, 0, 0]);
 
 /**
- * The record-batch message of `batch`. The pieces share memory with the batch: do not change it before
- * they are written. The time range of an empty batch is 0 to 0.
+ * The record-batch message of `batch` in the form of `compact.ts`. The pieces share memory with the batch: do not
+ * change it before they are written. The time range of an empty batch is 0 to 0.
  */
 export function encodeBatch(batch: ColumnBatch): EncodedBatch {
   const range = timestampRangeOf(batch);
@@ -42,12 +43,24 @@ export function encodeBatch(batch: ColumnBatch): EncodedBatch {
     rows: batch.rows,
     timestampNsMin: range.min,
     timestampNsMax: range.max,
-    ...encodeColumns(batch),
+    plainBytes: batch.columns.reduce((sum, column) => sum + bytesOf(column), 0),
+    ...encodeStored(batch, compactColumns(batch)),
   };
 }
 
-/** The same message of any batch, also of one without time columns. */
+/** The message of any batch, also of one without time columns, as Arrow has it: nothing is left out. */
 export function encodeColumns(batch: ColumnBatch): Pick<EncodedBatch, "pieces" | "byteLength"> {
+  return encodeStored(batch, batch.columns.map((data) => ({ rows: batch.rows, data })));
+}
+
+function bytesOf({ validity, offsets, values }: ColumnData): number {
+  return (validity?.byteLength ?? 0) + (offsets?.byteLength ?? 0) + values.byteLength;
+}
+
+function encodeStored(
+  batch: ColumnBatch,
+  stored: readonly StoredColumn[],
+): Pick<EncodedBatch, "pieces" | "byteLength"> {
   const pieces: Uint8Array[] = [PADDING];
   const buffers: number[] = [];
   let bodyBytes = 0;
@@ -59,17 +72,17 @@ export function encodeColumns(batch: ColumnBatch): Pick<EncodedBatch, "pieces" |
     if (padding > 0) pieces.push(PADDING.subarray(0, padding));
     bodyBytes += bytes.byteLength + padding;
   };
-  assert(batch.columns.length === batch.schema.columns.length, "a batch has its schema's columns");
+  assert(stored.length === batch.schema.columns.length, "a batch has its schema's columns");
   batch.schema.columns.forEach((column, i) => {
-    const data = present(batch.columns[i]);
-    assertShape(column, data, batch.rows);
+    const { rows, data } = present(stored[i]);
+    assertShape(column, data, rows);
     add(data.nullCount === 0 ? PADDING.subarray(0, 0) : present(data.validity));
     if (data.offsets !== null) {
       add(new Uint8Array(data.offsets.buffer, data.offsets.byteOffset, data.offsets.byteLength));
     }
     add(data.values);
   });
-  const metadata = batchMetadata(batch, buffers, bodyBytes);
+  const metadata = batchMetadata(batch.rows, { stored, buffers, bodyBytes });
   pieces[0] = metadata;
   return { pieces, byteLength: metadata.byteLength + bodyBytes };
 }
@@ -104,23 +117,31 @@ export function decodeBatch(message: Uint8Array, schema: TableSchema): ColumnBat
     }
     return body.subarray(at, at + length);
   };
-  const columns = schema.columns.map((column, i): ColumnData => {
-    if (nodes[2 * i] !== rows) {
-      throw corrupt(`column ${column.name} has ${nodes[2 * i]} rows, the batch ${rows}`);
+  const stored = schema.columns.map((column, i): StoredColumn => {
+    const storedRows = nodes[2 * i] ?? 0;
+    if (!isStoredForm(storedRows, i, { schema, rows })) {
+      throw corrupt(`column ${column.name} has ${storedRows} rows, the batch ${rows}`);
     }
     const nullCount = nodes[2 * i + 1] ?? 0;
-    const validity = decodeValidity(column, take(), { rows, nullCount });
-    if (column.type !== "string") {
-      const values = takeValues(column, take(), valueBytes(column.type, rows));
-      return { validity, nullCount, offsets: null, values };
-    }
-    const offsets = decodeOffsets(column, take(), rows);
-    return { validity, nullCount, offsets, values: takeValues(column, take(), offsets[rows] ?? 0) };
+    return { rows: storedRows, data: decodeColumn(column, { rows: storedRows, nullCount, take }) };
   });
   if (next !== buffers.length) {
     throw corrupt(`it has ${buffers.length / 2} buffers, not ${next / 2}`);
   }
-  return { schema, rows, columns };
+  return { schema, rows, columns: expandColumns(schema, rows, stored) };
+}
+
+function decodeColumn(
+  column: Column,
+  { rows, nullCount, take }: { rows: number; nullCount: number; take: () => Uint8Array },
+): ColumnData {
+  const validity = decodeValidity(column, take(), { rows, nullCount });
+  if (column.type !== "string") {
+    const values = takeValues(column, take(), valueBytes(column.type, rows));
+    return { validity, nullCount, offsets: null, values };
+  }
+  const offsets = decodeOffsets(column, take(), rows);
+  return { validity, nullCount, offsets, values: takeValues(column, take(), offsets[rows] ?? 0) };
 }
 
 function decodeValidity(
@@ -156,12 +177,6 @@ function decodeOffsets(column: Column, bytes: Uint8Array, rows: number): Int32Ar
   return offsets;
 }
 
-/** Bytes that the values of `rows` rows take. */
-export function valueBytes(type: Exclude<ColumnType, "string">, rows: number): number {
-  if (type === "bool") return (rows + 7) >> 3;
-  return type === "int" ? 4 * rows : 8 * rows;
-}
-
 function assertShape(column: Column, data: ColumnData, rows: number): void {
   assert(data.nullCount === 0 || !column.required, `required column ${column.name} has nulls`);
   if (column.type !== "string") {
@@ -188,11 +203,14 @@ const LAYOUT = { messageVtable: 4, message: 16, batchVtable: 36, batch: 48, node
  * value lies at a multiple of 8, and so does the end.
  */
 function batchMetadata(
-  batch: ColumnBatch,
-  buffers: readonly number[],
-  bodyBytes: number,
+  rows: number,
+  { stored, buffers, bodyBytes }: {
+    stored: readonly StoredColumn[];
+    buffers: readonly number[];
+    bodyBytes: number;
+  },
 ): Uint8Array {
-  const nodesEnd = LAYOUT.nodes + 4 + 16 * batch.columns.length;
+  const nodesEnd = LAYOUT.nodes + 4 + 16 * stored.length;
   const metadataBytes = nodesEnd + 8 + 8 * buffers.length;
   const view = new DataView(new ArrayBuffer(PREFIX_BYTES + metadataBytes));
   view.setUint32(0, CONTINUATION, true);
@@ -215,12 +233,12 @@ function batchMetadata(
   u16(LAYOUT.batchVtable, 10, 20, 8, 4, 16);
   u32(LAYOUT.batch, LAYOUT.batch - LAYOUT.batchVtable);
   u32(LAYOUT.batch + 4, LAYOUT.nodes - (LAYOUT.batch + 4));
-  u64(LAYOUT.batch + 8, batch.rows);
+  u64(LAYOUT.batch + 8, rows);
   u32(LAYOUT.batch + 16, nodesEnd + 4 - (LAYOUT.batch + 16));
-  u32(LAYOUT.nodes, batch.columns.length);
-  batch.columns.forEach((data, i) => {
-    u64(LAYOUT.nodes + 4 + 16 * i, batch.rows);
-    u64(LAYOUT.nodes + 12 + 16 * i, data.nullCount);
+  u32(LAYOUT.nodes, stored.length);
+  stored.forEach((column, i) => {
+    u64(LAYOUT.nodes + 4 + 16 * i, column.rows);
+    u64(LAYOUT.nodes + 12 + 16 * i, column.data.nullCount);
   });
   u32(nodesEnd + 4, buffers.length / 2);
   buffers.forEach((value, i) => u64(nodesEnd + 8 + 8 * i, value));

@@ -12,6 +12,7 @@ import {
   decodeBatch,
   decodeSchemaMessage,
   encodeBatch,
+  encodeColumns,
   encodeSchemaMessage,
   epochOfSchemaMessage,
   ipcStreamOf,
@@ -20,8 +21,14 @@ import { batchOfRows, type ColumnValue, type RowObject, rowsOf } from "./rows.ts
 
 const SCHEMA_MESSAGE = encodeSchemaMessage(ALL_TYPES_SCHEMA);
 
+/** As a WAL frame holds the rows. */
 function messageOf(batch: ColumnBatch): Uint8Array {
   return concatBytes(encodeBatch(batch).pieces);
+}
+
+/** As any reader of Arrow takes them. */
+function arrowMessageOf(batch: ColumnBatch): Uint8Array {
+  return concatBytes(encodeColumns(batch).pieces);
 }
 
 /** Rows as apache-arrow reads them from a stream of ours. */
@@ -99,13 +106,16 @@ Deno.test({
 });
 
 Deno.test({
-  name: "encodeBatch is read by apache-arrow and by parquet-wasm",
+  name: "encodeColumns is read by apache-arrow and by parquet-wasm, also of what decodeBatch read",
   fn() {
     fc.assert(
       fc.property(rowsArbitrary, rowsArbitrary, (first, second) => {
-        const messages = [first, second].map((rows) =>
-          messageOf(batchOfRows(ALL_TYPES_SCHEMA, rows))
-        );
+        const messages = [
+          arrowMessageOf(batchOfRows(ALL_TYPES_SCHEMA, first)),
+          arrowMessageOf(
+            decodeBatch(messageOf(batchOfRows(ALL_TYPES_SCHEMA, second)), ALL_TYPES_SCHEMA),
+          ),
+        ];
         const stream = ipcStreamOf(SCHEMA_MESSAGE, messages);
         const expected = [...first, ...second].map(inSchemaOrder);
         assert.deepEqual(arrowRows(stream), expected);
@@ -158,7 +168,8 @@ Deno.test({
   fn() {
     fc.assert(
       fc.property(rowsArbitrary, (rows) => {
-        const ours = ipcStreamOf(SCHEMA_MESSAGE, [messageOf(batchOfRows(ALL_TYPES_SCHEMA, rows))]);
+        const message = arrowMessageOf(batchOfRows(ALL_TYPES_SCHEMA, rows));
+        const ours = ipcStreamOf(SCHEMA_MESSAGE, [message]);
         const [schemaMessage, ...messages] = messagesOf(Table.fromIPCStream(ours).intoIPCStream());
         assert.deepEqual(
           decodeSchemaMessage(schemaMessage ?? new Uint8Array(0)),
@@ -216,27 +227,36 @@ function messagesOf(stream: Uint8Array): Uint8Array[] {
 Deno.test({
   name: "decodeBatch throws corrupt or reads in bounds, whatever byte is damaged",
   fn() {
-    const rows = [
-      { timestamp: 1n, timestamp_ns: 1_000n, name: "one", note: null, count: 1 },
+    // Of the first `timestamp` is left out, `note` is one row and so is each column of nulls; the second has all.
+    const compact = [
+      { timestamp: 1n, timestamp_ns: 1_000n, name: "one", note: "x", count: 1 },
+      { timestamp: 2n, timestamp_ns: 2_000n, name: "two", note: "x", count: 2 },
+    ];
+    const plain = [
+      { timestamp: 0n, timestamp_ns: 1_000n, name: "one", note: null, count: 1, at: 7n },
       { timestamp: 2n, timestamp_ns: 2_000n, name: "two", note: "x", ok: true },
     ];
-    const message = messageOf(batchOfRows(ALL_TYPES_SCHEMA, rows));
-    for (const byte of [0, 1, 0x7f, 0x80, 0xff]) {
-      for (let at = 0; at < message.length; at += 1) {
-        const damaged = message.slice();
-        damaged[at] = byte;
-        assertCorruptOrRead(() => decodeBatch(damaged, ALL_TYPES_SCHEMA));
-      }
-    }
-    for (let length = 0; length < message.length; length += 1) {
-      assert.throws(
-        () => decodeBatch(message.slice(0, length), ALL_TYPES_SCHEMA),
-        (error: unknown) => isOperatingError(error, "corrupt"),
-        `cut to ${length}`,
-      );
-    }
+    for (const rows of [compact, plain]) assertSafeWhenDamaged(rows);
   },
 });
+
+function assertSafeWhenDamaged(rows: readonly RowObject[]): void {
+  const message = messageOf(batchOfRows(ALL_TYPES_SCHEMA, rows));
+  for (const byte of [0, 1, 0x7f, 0x80, 0xff]) {
+    for (let at = 0; at < message.length; at += 1) {
+      const damaged = message.slice();
+      damaged[at] = byte;
+      assertCorruptOrRead(() => decodeBatch(damaged, ALL_TYPES_SCHEMA));
+    }
+  }
+  for (let length = 0; length < message.length; length += 1) {
+    assert.throws(
+      () => decodeBatch(message.slice(0, length), ALL_TYPES_SCHEMA),
+      (error: unknown) => isOperatingError(error, "corrupt"),
+      `cut to ${length}`,
+    );
+  }
+}
 
 function assertCorruptOrRead(decode: () => ColumnBatch): void {
   let batch: ColumnBatch;

@@ -1,8 +1,7 @@
 /** Columns without a value. */
 
 import type { ColumnType } from "../event/schema.ts";
-import type { ColumnData } from "./batch.ts";
-import { valueBytes } from "./ipc.ts";
+import { type ColumnData, valueBytes } from "./batch.ts";
 
 /** A column of `rows` nulls. */
 export function nullColumn(type: ColumnType, rows: number): ColumnData {

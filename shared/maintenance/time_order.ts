@@ -8,8 +8,7 @@
 
 import { setImmediate } from "node:timers/promises";
 import { assert, present } from "../base/assert.ts";
-import type { ColumnBatch, ColumnData } from "../columns/batch.ts";
-import { valueBytes } from "../columns/ipc.ts";
+import { type ColumnBatch, type ColumnData, valueBytes } from "../columns/batch.ts";
 import { columnData, halvesOf, type Int64Halves } from "../columns/timestamps.ts";
 import type { Column } from "../event/schema.ts";
 

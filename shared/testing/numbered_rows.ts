@@ -31,6 +31,7 @@ export function numberedBatch(
     timestampNsMax: BigInt(Math.max(...rows)),
     pieces: [text, padding],
     byteLength: text.byteLength + padding.byteLength,
+    plainBytes: text.byteLength + padding.byteLength,
   };
 }
 

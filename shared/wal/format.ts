@@ -10,8 +10,8 @@ import type { LaneId } from "../event/tenant.ts";
 import { decodeFrameKey, encodeFrameKey, FRAME_KEY_BYTES, type FrameKey } from "./frame_key.ts";
 import type { WalBatch } from "./types.ts";
 
-/** Written; 1 is version 2 without keys and is read as well. */
-export const SEGMENT_VERSION = 2;
+/** Written. Read as well: 2, whose messages leave nothing out, and 1, which has no keys besides. */
+export const SEGMENT_VERSION = 3;
 const SEGMENT_VERSION_MIN = 1;
 /** Bytes that tell how long the header is. */
 export const HEADER_FIXED_BYTES = 32;

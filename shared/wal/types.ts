@@ -75,7 +75,7 @@ export interface WalFrame {
   readonly rows: number;
   readonly timestampNsMin: bigint;
   readonly timestampNsMax: bigint;
-  /** One encapsulated Arrow IPC record-batch message. */
+  /** One encapsulated Arrow IPC record-batch message in the form of `shared/columns/compact.ts`: `decodeBatch` reads it. */
   readonly message: Uint8Array;
 }
 

@@ -154,7 +154,8 @@ class OpenWal implements Wal {
     assert(batch.rows > 0, "append of a batch without rows");
     assert(batch.byteLength % 8 === 0, "append of a message that is not padded to 8 bytes");
     if (this.#closing !== undefined) throw this.#closed();
-    if (batch.byteLength > FRAME_PAYLOAD_BYTES_MAX) throw tooLarge(batch);
+    const bytes = Math.max(batch.byteLength, batch.plainBytes);
+    if (bytes > FRAME_PAYLOAD_BYTES_MAX) throw tooLarge(bytes);
     const refusal = this.#space.refusal();
     if (refusal !== undefined) throw refusal;
     this.#space.spend(frameLengthOf(batch));
@@ -271,10 +272,10 @@ class SchemaMessages {
   }
 }
 
-function tooLarge(batch: WalBatch): OperatingError {
+function tooLarge(bytes: number): OperatingError {
   return new OperatingError(
     "too_large",
-    `cannot append a batch of ${batch.byteLength} bytes: a WAL frame holds at most ` +
+    `cannot append a batch of ${bytes} bytes: a WAL frame holds at most ` +
       `${FRAME_PAYLOAD_BYTES_MAX}; send fewer records a request`,
     { reason: "wal_frame_too_large" },
   );
