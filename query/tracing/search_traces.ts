@@ -1,9 +1,10 @@
 /**
  * Which traces a search answers: those whose matching spans started last, without reading what is older than needed.
  *
- * A range that is planned to be cheap is read at once. Else time is walked back from its end in windows, the first a few
- * seconds wide and each a multiple of the one before, until enough traces are found. Every window is read whole, so the
- * traces of newer windows come first whatever is in older ones, and the answer is the one that a scan of the range gives.
+ * Time is walked back from the end of the range in windows, the first a few seconds wide and each a multiple of the one
+ * before, until enough traces are found. What is left after the first windows is read at once where it is planned to be
+ * cheap. Every window is read whole, so the traces of newer windows come first whatever is in older ones, and the answer is
+ * the one that a scan of the range gives.
  */
 
 import type { TimeSpan, TraceSearch } from "./search_request.ts";
@@ -12,6 +13,8 @@ import { matchesSql } from "./trace_statements.ts";
 
 /** Rows that take no longer to read than some windows take to plan. */
 const CHEAP_ROWS = 200_000;
+/** Windows before the rest of the range is planned as a whole, which asks the indexes of all its files. */
+const WINDOWS_FIRST = 3;
 const FIRST_WINDOW_NS = 15_000_000_000n;
 const WINDOW_GROWTH = 4n;
 /** Where nothing is, the next window may be much wider. */
@@ -32,17 +35,20 @@ export async function searchTraces(
 ): Promise<FoundTraces> {
   const options: StatementOptions = { rowsMax: limit, breaker: "jaeger_traces" };
   const sqlOf = (range: TimeSpan) => matchesSql(call.made.index, search, { range, limit });
-  const whole = await call.rowsWithin(sqlOf(search.range), CHEAP_ROWS, options);
-  if (whole !== undefined) return foundOf(newestOf(whole.rows), search.range);
   const found = new Map<string, bigint>();
   const walk = windows(search.range);
-  for (let window = walk.next(); window.done !== true;) {
-    const { rows, rowsPlanned } = await call.rows(sqlOf(window.value), options);
+  let window = walk.next();
+  for (let windowsRead = 0; window.done !== true && found.size < limit; windowsRead += 1) {
+    const rest = { minNs: search.range.minNs, maxNs: window.value.maxNs };
+    const atOnce = windowsRead === WINDOWS_FIRST
+      ? await call.rowsWithin(sqlOf(rest), CHEAP_ROWS, options)
+      : undefined;
+    const { rows, rowsPlanned } = atOnce ?? await call.rows(sqlOf(window.value), options);
     for (const [id, newestNs] of newestOf(rows)) {
       // One that a newer window has comes up again with its older spans.
       if (found.size < limit && !found.has(id)) found.set(id, newestNs);
     }
-    if (found.size === limit) break;
+    if (atOnce !== undefined) break;
     window = walk.next(rowsPlanned === 0 ? "empty" : "read");
   }
   return foundOf(found, search.range);

@@ -1,12 +1,14 @@
 /**
- * Values by key, bounded in bytes and maybe in number, least recently used out first. For what never changes under its
- * key: an entry is never stale. Concurrent loads of one key share one; a failed one is forgotten.
+ * Values by key, bounded in bytes and maybe in number, about the least recently used out first. For what never changes
+ * under its key: an entry is never stale. Concurrent loads of one key share one; a failed one is forgotten.
  */
 
 export interface Weighed<T> {
   readonly value: T;
   /** Estimated bytes in memory. */
   readonly bytes: number;
+  /** False: it is as quickly read again. Default true. */
+  readonly isKept?: boolean;
 }
 
 /** Who is told what a cache does. */
@@ -25,7 +27,12 @@ export interface WeighedCacheOptions {
 interface Entry {
   readonly loading: Promise<Weighed<unknown>>;
   bytes: number;
+  /** The number of loads when it came, or was last put behind all others. */
+  loads: number;
 }
+
+/** A hit moves an entry behind the others once so many of them, as a share, came after it: moving costs more than finding. */
+const FRESH_SHARE = 0.25;
 
 export class WeighedCache {
   readonly #bytesMax: number;
@@ -33,6 +40,7 @@ export class WeighedCache {
   readonly #meter: CacheMeter | undefined;
   readonly #entries = new Map<string, Entry>();
   #bytes = 0;
+  #loads = 0;
 
   /** With 0 bytes nothing is kept. */
   constructor(bytesMax: number, { entriesMax = Infinity, meter }: WeighedCacheOptions = {}) {
@@ -51,20 +59,27 @@ export class WeighedCache {
     const held = this.#entries.get(key);
     this.#meter?.lookedUp(held === undefined ? "miss" : "hit");
     if (held !== undefined) {
-      this.#entries.delete(key);
-      this.#entries.set(key, held);
+      this.#touch(key, held);
       return (await held.loading).value as T;
     }
-    const entry: Entry = { loading: read(), bytes: 0 };
+    this.#loads += 1;
+    const entry: Entry = { loading: read(), bytes: 0, loads: this.#loads };
     this.#entries.set(key, entry);
     try {
-      const { value, bytes } = await (entry.loading as Promise<Weighed<T>>);
-      if (this.#entries.get(key) === entry) this.#settle(key, entry, bytes);
+      const { value, bytes, isKept = true } = await (entry.loading as Promise<Weighed<T>>);
+      if (this.#entries.get(key) === entry) this.#settle(key, entry, isKept ? bytes : Infinity);
       return value;
     } catch (error) {
       if (this.#entries.get(key) === entry) this.#entries.delete(key);
       throw error;
     }
+  }
+
+  #touch(key: string, entry: Entry): void {
+    if (this.#loads - entry.loads <= FRESH_SHARE * this.#entries.size) return;
+    entry.loads = this.#loads;
+    this.#entries.delete(key);
+    this.#entries.set(key, entry);
   }
 
   #settle(key: string, entry: Entry, bytes: number): void {

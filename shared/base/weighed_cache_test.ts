@@ -69,6 +69,30 @@ Deno.test({
 });
 
 Deno.test({
+  name: "WeighedCache keeps what is used again and again, among many that are used once",
+  async fn() {
+    const { reads, load } = counting();
+    const cache = new WeighedCache(1_000);
+    for (let round = 0; round < 1_000; round += 1) {
+      await load(cache, "hot");
+      await load(cache, `once ${round}`);
+    }
+    assert.equal(reads.filter((key) => key === "hot").length, 1);
+  },
+});
+
+Deno.test({
+  name: "WeighedCache does not keep what is as quickly read again",
+  async fn() {
+    const cache = new WeighedCache(100);
+    let reads = 0;
+    const read = () => Promise.resolve({ value: ++reads, bytes: 10, isKept: false });
+    assert.deepEqual(await Promise.all([cache.load("a", read), cache.load("a", read)]), [1, 1]);
+    assert.deepEqual([await cache.load("a", read), cache.bytes], [2, 0]);
+  },
+});
+
+Deno.test({
   name: "WeighedCache of 0 bytes keeps nothing, and shares a load meanwhile",
   async fn() {
     const { reads, load } = counting();

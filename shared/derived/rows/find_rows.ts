@@ -41,7 +41,7 @@ const WHOLE_BYTES_MAX = 16 * 1024;
 /** Errors: what `file.read` throws but `corrupt`, which `file.damaged` is told of. */
 export async function findRows(query: RowQuery, file: IndexedFile): Promise<RowSet> {
   const finder = new RowFinder(file);
-  const found = await finder.find(query);
+  const found = await finder.isOut(query) ? NO_ROWS : await finder.find(query);
   if (found === undefined) return { kind: "all" };
   return rowSetOf(found, { rows: file.rows, rowGroupRows: finder.rowGroupRows });
 }
@@ -53,6 +53,22 @@ class RowFinder {
 
   constructor(file: IndexedFile) {
     this.#file = file;
+  }
+
+  /** Whether the filter of values tells that no row meets the query: asked first, as it is in memory. */
+  async isOut(query: RowQuery): Promise<boolean> {
+    switch (query.kind) {
+      case "and":
+        return await this.#isAnyOut(query.of);
+      case "or":
+        return await this.#areAllOut(query.of);
+      case "equals":
+        return await this.#isFiltered(query.column, COLUMN_PLAIN, equalHashes(query));
+      case "attribute":
+        return await this.#isFiltered(query.column, COLUMN_OBJECTS, attributeHashes(query));
+      default:
+        return false;
+    }
   }
 
   async find(query: RowQuery): Promise<Found> {
@@ -124,19 +140,12 @@ class RowFinder {
     });
     return both(
       inWords,
-      await this.#inValues(column, COLUMN_PLAIN, (id) => {
-        const hashes = columnHashes(id);
-        return values.map((value) => valueHash(hashes, value));
-      }),
+      await this.#inValues(column, COLUMN_PLAIN, equalHashes({ values })),
     );
   }
 
-  #findAttribute({ column, name, values }: AttributeQuery): Promise<Found> {
-    return this.#inValues(column, COLUMN_OBJECTS, (id) => {
-      const hashes = columnHashes(id);
-      const members = values.map((value) => memberHash(hashes, name, value));
-      return [unknownMemberHash(hashes, name), ...members];
-    });
+  #findAttribute(query: AttributeQuery): Promise<Found> {
+    return this.#inValues(query.column, COLUMN_OBJECTS, attributeHashes(query));
   }
 
   async #inWords(column: string, find: (lookup: WordLookup) => Promise<Found>): Promise<Found> {
@@ -150,9 +159,9 @@ class RowFinder {
   async #inValues(
     column: string,
     kind: number,
-    hashesOf: (id: number) => readonly number[],
+    hashesOf: HashesOf,
   ): Promise<Found> {
-    if (isEmpty(await this.#filtered(column, kind, hashesOf))) return NO_ROWS;
+    const letThrough = await this.#letThrough(column, kind, hashesOf);
     const opened = { type: VALUES_TYPE, column, Index: ValuesIndex };
     return await this.#inIndex(opened, async ({ index, read, id }) => {
       const actual = index.columns.get(id);
@@ -160,7 +169,7 @@ class RowFinder {
       if (actual?.kind !== kind) return undefined;
       const unknown = actual.hasUnknown ? [unknownHash(columnHashes(id))] : [];
       let found: Found = NO_ROWS;
-      for (const hash of [...unknown, ...hashesOf(id)]) {
+      for (const hash of letThrough ?? [...unknown, ...hashesOf(id)]) {
         const granules = await index.find(hash, read);
         if (granules === "everywhere") return undefined;
         found = either(found, rangesOfGranules(granules, index));
@@ -169,18 +178,33 @@ class RowFinder {
     });
   }
 
-  /** No row, where the filter of the column's values lets none of the hashes through. */
-  async #filtered(
+  async #isAnyOut(queries: readonly RowQuery[]): Promise<boolean> {
+    for (const query of queries) if (await this.isOut(query)) return true;
+    return false;
+  }
+
+  async #areAllOut(queries: readonly RowQuery[]): Promise<boolean> {
+    for (const query of queries) if (!await this.isOut(query)) return false;
+    return true;
+  }
+
+  async #isFiltered(column: string, kind: number, hashesOf: HashesOf): Promise<boolean> {
+    return (await this.#letThrough(column, kind, hashesOf))?.length === 0;
+  }
+
+  /** Those of the hashes that the filter of the column's values lets through; undefined, where there is none. */
+  async #letThrough(
     column: string,
     kind: number,
-    hashesOf: (id: number) => readonly number[],
-  ): Promise<Found> {
-    const opened = { type: FILTER_TYPE, column, Index: ValueFilter };
-    return await this.#inIndex(opened, ({ index, id }) => {
+    hashesOf: HashesOf,
+  ): Promise<readonly number[] | undefined> {
+    let hashes: readonly number[] | undefined;
+    await this.#inIndex({ type: FILTER_TYPE, column, Index: ValueFilter }, ({ index, id }) => {
       if (index.columns.get(id) !== kind) return undefined;
-      const hashes = [unknownHash(columnHashes(id)), ...hashesOf(id)];
-      return hashes.some((hash) => index.mayHold(hash)) ? undefined : NO_ROWS;
+      hashes = [unknownHash(columnHashes(id)), ...hashesOf(id)].filter((one) => index.mayHold(one));
+      return undefined;
     });
+    return hashes;
   }
 
   /** What `find` finds in the index of this type that `column` has; any row, without a sound one. */
@@ -232,6 +256,24 @@ class RowFinder {
     };
     return { index, read };
   }
+}
+
+/** Hashes of what is looked for, given the column's id. */
+type HashesOf = (id: number) => readonly number[];
+
+function equalHashes({ values }: Pick<EqualsQuery, "values">): HashesOf {
+  return (id) => {
+    const hashes = columnHashes(id);
+    return values.map((value) => valueHash(hashes, value));
+  };
+}
+
+function attributeHashes({ name, values }: AttributeQuery): HashesOf {
+  return (id) => {
+    const hashes = columnHashes(id);
+    const members = values.map((value) => memberHash(hashes, name, value));
+    return [unknownMemberHash(hashes, name), ...members];
+  };
 }
 
 interface SomeIndex {

@@ -97,6 +97,7 @@ export class ValueFilter {
 
 /** Two hashes of one make all probes. */
 function bitOf(hash: number, probe: number, count: number): number {
-  const step = Math.imul(hash, 0x9e3779b1) >>> 0 | 1;
-  return ((hash + Math.imul(probe, step)) >>> 0) % count;
+  const sum = (hash + Math.imul(probe, Math.imul(hash, 0x9e3779b1) | 1)) >>> 0;
+  // The remainder: `%` of numbers past 2^31 is a call.
+  return sum - Math.floor(sum / count) * count;
 }

@@ -1,7 +1,7 @@
 /**
  * The indexes that lie in the sidecars of data files, with what is kept of them in memory.
  *
- * Parsed: footers of sidecars, headers of indexes, answers. Blobs: the pieces of indexes that lookups read. Neither is ever
+ * Parsed: footers of sidecars, headers of indexes, filters, answers that were read for. Blobs: the pieces of indexes that lookups read. Neither is ever
  * stale, as no data file and no sidecar changes. What is missing or damaged is counted, and its data file read whole.
  */
 
@@ -63,8 +63,8 @@ export class SidecarIndexes implements RowIndexes {
       const answer = await this.#parsed.load(
         `${file.key} ${this.#queryKey(query, call.schema)}`,
         async () => {
-          const value = await this.#find(file, query, call);
-          return { value, bytes: ENTRY_BYTES + bytesOf(value) };
+          const { answer, hasRead } = await this.#find(file, query, call);
+          return { value: answer, bytes: ENTRY_BYTES + bytesOf(answer), isKept: hasRead };
         },
       );
       this.#meter?.answered(answer.kind);
@@ -75,24 +75,32 @@ export class SidecarIndexes implements RowIndexes {
     }
   }
 
-  async #find(file: DataFile, query: RowQuery, { schema, store }: IndexCall): Promise<RowSet> {
+  async #find(
+    file: DataFile,
+    query: RowQuery,
+    { schema, store }: IndexCall,
+  ): Promise<{ readonly answer: RowSet; readonly hasRead: boolean }> {
     const sidecar = await this.#parsed.load(`${file.key} sidecar`, async () => {
       const value = await readSidecar(store, file);
       return { value, bytes: ENTRY_BYTES * (1 + (value?.blobs.length ?? 0)) };
     });
     if (sidecar === undefined) throw new Unusable("missing", ALL);
     let isDamaged = false;
+    let hasRead = false;
     const answer = await findRows(query, {
       schema,
       rows: file.rows,
       blobs: sidecar.blobs,
-      read: (place, part) => this.#read(sidecar, { place, part }, store),
+      read: (place, part) => {
+        hasRead = true;
+        return this.#read(sidecar, { place, part }, store);
+      },
       open: (place, load) => this.#open(`${file.key} ${place.offset}`, load),
       damaged: () => isDamaged = true,
     });
     // Not kept, so that each statement that goes without is counted.
     if (isDamaged) throw new Unusable("corrupt", answer);
-    return answer;
+    return { answer, hasRead };
   }
 
   #open<T extends OpenedIndex>(key: string, load: () => Promise<T>): Promise<T> {
