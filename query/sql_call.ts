@@ -165,6 +165,7 @@ export class SqlCall implements AsyncDisposable {
       defaultOrder: asked.default_order && asked.priority === "interactive",
       // SPEC.md 2.4: a stream is made of rows that are read.
       fastPaths: asked.format !== "ndjson",
+      isExact: asked.exact,
       rowsMax: limits.rowsReturnedMax,
       rowsScannedMax: limits.rowsScannedMax,
       deadlineMs: limits.timeoutMs,

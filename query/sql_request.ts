@@ -23,6 +23,7 @@ const SQL_REQUEST = z.object({
   format: z.enum(["records", "ndjson"]).default("records"),
   priority: z.enum(["interactive", "batch"]).default("interactive"),
   default_order: z.boolean().default(true),
+  exact: z.boolean().default(true),
   dry_run: z.boolean().default(false),
   snapshot: z.string().nullish(),
   limits: LIMITS.nullish(),

@@ -45,12 +45,24 @@ Deno.test({
       tenant: "acme",
       defaultOrder: true,
       fastPaths: true,
+      isExact: true,
       rowsMax: 10_000,
       rowsScannedMax: 1_000_000_000,
       deadlineMs: 60_000,
       waitMs: { light: 2_000, dear: 10_000 },
       signal: undefined,
     });
+  },
+});
+
+Deno.test({
+  name: "POST /api/v1/sql lets an answer be approximate only where the request says so",
+  async fn() {
+    await using server = await startTestServer();
+    for (const [exact, expected] of [[undefined, true], [true, true], [false, false]] as const) {
+      await (await server.post(SQL, { query: "SELECT 1", exact })).text();
+      assert.equal(server.engine.requests.at(-1)?.isExact, expected, String(exact));
+    }
   },
 });
 
@@ -110,6 +122,7 @@ Deno.test({
       [{ ...good, format: "csv" }, 400, /format/],
       [{ ...good, default_order: "no" }, 400, /default_order/],
       [{ ...good, dry_run: 1 }, 400, /dry_run/],
+      [{ ...good, exact: "no" }, 400, /exact/],
       [[], 400, /the body/],
       ["", 400, /JSON/],
       ['{"query":', 400, /JSON/],

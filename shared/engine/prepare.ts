@@ -11,7 +11,7 @@ import type { Deadline } from "./deadline.ts";
 import { applyDefaultOrder, isBareSelect } from "./default_order.ts";
 import type { DescribedColumn, EngineConnection, Relation } from "./driver.ts";
 import { inCallersText } from "./error_place.ts";
-import { type FastPath, fastPath } from "./fast_paths/fast_path.ts";
+import { type Approximation, type FastPath, fastPath } from "./fast_paths/fast_path.ts";
 import type { TableAnswers } from "./fast_paths/table_answers.ts";
 import { renameFunctions } from "./functions/dialect.ts";
 import { exchangeMatchCalls } from "./functions/match_calls.ts";
@@ -81,6 +81,8 @@ export interface Prepared {
   readonly servedBy: ServedBy;
   /** What the fast path reads. */
   readonly reads?: string;
+  /** Bounds of its answer, where that is not exact. */
+  readonly approximation?: Approximation;
   /** Why no fast path answers; absent where one does. */
   readonly aside?: string;
   readonly defaultOrderApplied: boolean;
@@ -143,6 +145,7 @@ export async function prepareStatement(
       ? { aside: "the request wants rows read" }
       : await fastPath(statement.root, { references, tables }, {
         ...{ connection, micros: bounds.micros, answers: deps.answers, data },
+        isExact: request.isExact ?? true,
         signal: deadline.signal,
       });
     if (!("aside" in fast) && fast.lease !== undefined) leases.push(fast.lease);
@@ -192,6 +195,7 @@ export async function prepareStatement(
         sql: await textOfTree(known, withRoot(statement.document, fast.root)),
         relation: fast.relation,
         servedBy: fast.servedBy,
+        ...(fast.approximation === undefined ? {} : { approximation: fast.approximation }),
         reads: fast.reads,
       };
     const relations = (plan: Plan, bind: BindText = quoteText) =>

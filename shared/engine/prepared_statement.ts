@@ -133,6 +133,7 @@ function limitFor(shape: RowShape, rowsMax: number): number | undefined {
 
 class StatementRun implements RunningQuery {
   readonly columns: readonly ResultColumn[];
+  readonly approximation?: Readonly<object>;
   #collectMs: number;
   #renderMs = 0;
   #profile: RunProfile | undefined;
@@ -144,6 +145,7 @@ class StatementRun implements RunningQuery {
     bringMs: number,
   ) {
     this.columns = prepared.columns.map(({ name, type }) => ({ name, type: type.text }));
+    if (prepared.approximation !== undefined) this.approximation = prepared.approximation;
     this.#collectMs = bringMs;
   }
 

@@ -20,6 +20,8 @@ export interface QueryRequest {
   readonly uncommittedOnly?: boolean;
   /** Whether summaries may answer instead of rows (`fast_paths/`); default true. */
   readonly fastPaths?: boolean;
+  /** Whether the answer must be exact, or may come with bounds where an exact one takes a scan; default true. */
+  readonly isExact?: boolean;
   /** Rows wanted at most; the run has more when the statement has, so that truncation shows. */
   readonly rowsMax: number;
   /** Rows that the run may take from its sources beyond those planned; past it: `too_large` (`rows_breaker.ts`). */
@@ -134,7 +136,7 @@ export interface PlannedTable {
 export interface RunningQuery extends AsyncDisposable {
   readonly columns: readonly ResultColumn[];
   /** Bounds of an answer that is not exact (`served_by` is `sketch`). SPEC.md 2.5. */
-  readonly approximation?: Readonly<Record<string, unknown>>;
+  readonly approximation?: Readonly<object>;
   /**
    * Result rows as JSON text, a chunk at a time, produced as fast as they are taken. `arrays`: `[1,"a"],`
    * per row, with its comma, and one row past `rowsMax` at most; `array_lines`: the same with a line feed behind

@@ -93,8 +93,8 @@ function spilledBlobs(file: FileRows, summary: readonly Blob[]): Blob[] {
   for (const column of groupColumns(file).filter(({ id }) => !counted.has(id))) {
     if (blobs.length === SPILLED_MAX) break;
     const counts = countValues(column.type as GroupType, piecesOf(file, column));
-    const blob = counts === undefined ? undefined : valueCountsBlob(column, counts, bytesLeft);
-    if (blob === undefined) continue;
+    if (counts === undefined) continue;
+    const blob = valueCountsBlob(column, counts, bytesLeft);
     bytesLeft -= blob.data.byteLength;
     blobs.push(blob);
   }

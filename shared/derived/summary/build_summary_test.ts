@@ -20,6 +20,7 @@ import {
   MEASURES_BLOB,
   SUMMARY_BLOB,
 } from "./summary_blobs.ts";
+import { TOP_VALUES_BLOB, VALUE_COUNTS_BLOB } from "./value_counts.ts";
 
 const RUNS = Number(Deno.env.get("SVC_SUMMARY_RUNS") ?? 60);
 
@@ -240,8 +241,25 @@ const LEFT_OUT: readonly LeftOut[] = [
     name: "a column with more values than allowed has no counts by value, and is a measure",
     rows: Array.from({ length: 5 }, (_, n) => plainRow({ host: `h${n}`, took: BigInt(n) })),
     limits: { groupValuesMax: 4 },
-    absent: [[GROUP_COUNTS_BLOB, 3], [CUBE_COUNTS_BLOB, 1, 3], [GROUP_COUNTS_BLOB, 8]],
-    there: [[MEASURES_BLOB, 8], [CUBE_COUNTS_BLOB, 1]],
+    absent: [
+      ...[[GROUP_COUNTS_BLOB, 3], [CUBE_COUNTS_BLOB, 1, 3], [GROUP_COUNTS_BLOB, 8]] as const,
+      [VALUE_COUNTS_BLOB, 3],
+    ],
+    there: [[MEASURES_BLOB, 8], [CUBE_COUNTS_BLOB, 1], [TOP_VALUES_BLOB, 3]],
+  },
+  {
+    name:
+      "a column with more values than allowed, several rows of each, is counted beside the summary",
+    rows: Array.from(
+      { length: 12 },
+      (_, n) => plainRow({ host: `h${n % 5}`, ratio: n === 0 ? -0 : n }),
+    ),
+    limits: { groupValuesMax: 4 },
+    absent: [[GROUP_COUNTS_BLOB, 3], [TOP_VALUES_BLOB, 3], [VALUE_COUNTS_BLOB, 6], [
+      TOP_VALUES_BLOB,
+      6,
+    ]],
+    there: [[VALUE_COUNTS_BLOB, 3]],
   },
   {
     name: "as many values as allowed are counted",
@@ -278,7 +296,9 @@ for (const { name, rows, limits, absent, there } of LEFT_OUT) {
       assert.equal(find(blobs, type, fields), undefined, type);
     }
     for (const [type, ...fields] of there) assert(find(blobs, type, fields), `${type} ${fields}`);
-    const bytes = blobs.reduce((sum, { data }) => sum + data.byteLength, 0);
+    const beside = [VALUE_COUNTS_BLOB, TOP_VALUES_BLOB];
+    const bytes = blobs.filter(({ type }) => !beside.includes(type))
+      .reduce((sum, { data }) => sum + data.byteLength, 0);
     assert(bytes <= (limits?.bytesMax ?? 2 ** 20));
   });
 }

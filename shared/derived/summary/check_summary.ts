@@ -14,7 +14,7 @@ import {
   MEASURES_BLOB,
   SUMMARY_BLOB,
 } from "./summary_blobs.ts";
-import { decodeValueCounts, VALUE_COUNTS_BLOB } from "./value_counts.ts";
+import { decodeValueCounts, TOP_VALUES_BLOB, VALUE_COUNTS_BLOB } from "./value_counts.ts";
 
 /** What is counted by value, what by minute, or all of it. */
 export type SummaryPart = "groups" | "times" | "all";
@@ -26,6 +26,7 @@ export const SUMMARY_PARTS: ReadonlySet<string> = new Set([
   CUBE_COUNTS_BLOB,
   MEASURES_BLOB,
   VALUE_COUNTS_BLOB,
+  TOP_VALUES_BLOB,
 ]);
 
 /**
@@ -80,6 +81,6 @@ function decoded(type: string, blob: Uint8Array, rows: number): unknown {
   if (type === SUMMARY_BLOB) return decodeSummary(blob);
   if (type === GROUP_COUNTS_BLOB) return decodeGroupCounts(blob, rows);
   if (type === CUBE_COUNTS_BLOB) return decodeCubeCounts(blob, rows);
-  if (type === VALUE_COUNTS_BLOB) return decodeValueCounts(blob);
+  if (type === VALUE_COUNTS_BLOB || type === TOP_VALUES_BLOB) return decodeValueCounts(blob);
   return decodeMeasures(blob);
 }

@@ -14,7 +14,12 @@ import {
   MEASURES_BLOB,
   SUMMARY_BLOB,
 } from "./summary_blobs.ts";
-import { decodeValueCounts, VALUE_COUNTS_BLOB } from "./value_counts.ts";
+import {
+  decodeValueCounts,
+  type StoredCounts,
+  TOP_VALUES_BLOB,
+  VALUE_COUNTS_BLOB,
+} from "./value_counts.ts";
 import { corruptSummary } from "./summary_bytes.ts";
 
 /** What the summary does not have is undefined. Errors of all: `corrupt`; the store's. */
@@ -45,10 +50,14 @@ export class FileSummary {
   }
 
   /** Of a column that `groupCounts` has not, because it has more values. */
-  async valueCounts(
-    column: number,
-  ): Promise<{ readonly entries: number; readonly parquet: Uint8Array } | undefined> {
+  async valueCounts(column: number): Promise<StoredCounts | undefined> {
     const blob = await this.#read(VALUE_COUNTS_BLOB, [column]);
+    return blob === undefined ? undefined : decodeValueCounts(blob);
+  }
+
+  /** Of a column that `valueCounts` has not, because it has still more. */
+  async topValues(column: number): Promise<StoredCounts | undefined> {
+    const blob = await this.#read(TOP_VALUES_BLOB, [column]);
     return blob === undefined ? undefined : decodeValueCounts(blob);
   }
 

@@ -16,6 +16,7 @@ import { corruptSummary, SummaryReader, SummaryWriter } from "./summary_bytes.ts
 import { type ColumnPiece, ValueTable } from "./value_table.ts";
 
 export const VALUE_COUNTS_BLOB = "svc-value-counts-v1";
+export const TOP_VALUES_BLOB = "svc-top-values-v1";
 /** Columns of the Parquet file. */
 export const VALUE_COLUMN = "#summary value";
 export const ROWS_COLUMN = "#summary rows";
@@ -24,10 +25,10 @@ export const ROWS_COLUMN = "#summary rows";
 const VALUES_MAX = 2 ** 20;
 /** Values that are nearly as many as their rows say nothing that the column does not say in as many bytes. */
 const VALUES_PER_ROW_MAX = 7 / 8;
-/** Entries of a blob, which its place in the sidecar tells before it is read. */
-const ENTRIES_PROPERTY = "svc.entries";
+/** The most frequent values of a column whose counts are left out. */
+const TOP_VALUES = 512;
 
-/** The distinct values of a column, NULL among them, and their rows. */
+/** Distinct values of a column, NULL among them, and their rows. */
 export interface ValueCounts {
   readonly type: GroupType;
   readonly values: ColumnData;
@@ -35,38 +36,71 @@ export interface ValueCounts {
   readonly rows: Int32Array;
 }
 
+/** All values of a column, or the most frequent ones. */
+export interface CountedValues {
+  /** Undefined where they are nearly as many as the rows. */
+  readonly all: ValueCounts | undefined;
+  /** NULL always among them. */
+  readonly top: ValueCounts;
+  /** No value that is not in `top` has more rows. */
+  readonly restMax: number;
+}
+
 /** Undefined where the column is not counted so: too many values, or a double that is -0. */
 export function countValues(
   type: GroupType,
   pieces: readonly ColumnPiece[],
-): ValueCounts | undefined {
-  const total = pieces.reduce((sum, { rows }) => sum + rows, 0);
-  const table = new ValueTable(type, Math.min(VALUES_MAX, Math.floor(total * VALUES_PER_ROW_MAX)));
+): CountedValues | undefined {
+  const table = new ValueTable(type, VALUES_MAX);
   const ids = pieces.map(({ rows }) => new Uint32Array(rows));
   if (!pieces.every((piece, at) => table.add(piece, ids[at] as Uint32Array))) return undefined;
   const counts = new Int32Array(table.size + 1);
   for (const list of ids) for (const id of list) counts[id] = (counts[id] as number) + 1;
-  return { type, values: valuesOf(table, counts[0] !== 0), rows: withoutAbsent(counts) };
+  const total = pieces.reduce((sum, { rows }) => sum + rows, 0);
+  const isAlike = table.size > VALUES_PER_ROW_MAX * total;
+  // What it would take besides does not tell the values beyond apart.
+  const restMax = counts.slice(1).sort().at(-1 - TOP_VALUES) ?? 0;
+  return {
+    all: isAlike ? undefined : countsAbove(0, { table, counts }),
+    top: countsAbove(restMax, { table, counts }),
+    restMax,
+  };
 }
 
-/** Undefined where it would be larger than `bytesMax`. */
+/** Of values with more than `least` rows, NULL first whatever it has. */
+function countsAbove(
+  least: number,
+  { table, counts }: { readonly table: ValueTable; readonly counts: Int32Array },
+): ValueCounts {
+  const ids: number[] = counts[0] === 0 ? [] : [0];
+  for (let id = 1; id < counts.length; id += 1) if ((counts[id] as number) > least) ids.push(id);
+  return {
+    type: table.type,
+    values: valuesOf(table, ids),
+    rows: Int32Array.from(ids, (id) => counts[id] as number),
+  };
+}
+
+/** The counts of all values, or of the most frequent ones where those would be more than `bytesMax`. */
 export function valueCountsBlob(
   { id }: Column,
-  counts: ValueCounts,
+  { all, top, restMax }: CountedValues,
   bytesMax: number,
-): Blob | undefined {
-  const entries = counts.rows.length;
+): Blob {
+  const fields = [id];
+  const data = all === undefined ? undefined : encodeValueCounts(all);
+  if (data !== undefined && data.byteLength <= bytesMax) {
+    return { type: VALUE_COUNTS_BLOB, fields, data };
+  }
+  return { type: TOP_VALUES_BLOB, fields, data: encodeValueCounts(top, restMax) };
+}
+
+function encodeValueCounts(counts: ValueCounts, restMax = 0): Uint8Array {
   const writer = new SummaryWriter();
-  writer.varint(entries);
+  writer.varint(counts.rows.length);
+  writer.varint(restMax);
   writer.bytes(valueCountsParquet(counts));
-  const data = writer.finish();
-  if (data.byteLength > bytesMax) return undefined;
-  return {
-    type: VALUE_COUNTS_BLOB,
-    fields: [id],
-    data,
-    properties: { [ENTRIES_PROPERTY]: String(entries) },
-  };
+  return writer.finish();
 }
 
 /** A Parquet file of `VALUE_COLUMN` and `ROWS_COLUMN`. */
@@ -91,15 +125,23 @@ export function valueCountsParquet({ type, values, rows }: ValueCounts): Uint8Ar
   return encodeParquet(parquetInput([batch], schema).stream, { schema, compression: "zstd" });
 }
 
-/** The Parquet file in a blob, and its number of rows. Errors: `corrupt`. */
-export function decodeValueCounts(
-  blob: Uint8Array,
-): { readonly entries: number; readonly parquet: Uint8Array } {
+/** What a blob of either type holds. */
+export interface StoredCounts {
+  /** Rows of `parquet`. */
+  readonly entries: number;
+  /** No value that it has not has more rows; 0 in `VALUE_COUNTS_BLOB`, which has all. */
+  readonly restMax: number;
+  readonly parquet: Uint8Array;
+}
+
+/** Errors: `corrupt`. */
+export function decodeValueCounts(blob: Uint8Array): StoredCounts {
   const reader = new SummaryReader(blob);
   const entries = reader.varint();
+  const restMax = reader.varint();
   const parquet = reader.rest();
   if (parquet.byteLength === 0) throw corruptSummary("it holds no file of values");
-  return { entries, parquet };
+  return { entries, restMax, parquet };
 }
 
 /** Counts of a column that has few values, in the same form as those of one that has many. */
@@ -116,30 +158,17 @@ function typedValue(type: GroupType, value: GroupValue): string | bigint | numbe
   return type === "bool" ? value === "true" : Number(value);
 }
 
-/** What the footer of a sidecar tells of a blob. */
-export function entriesOf(properties: Readonly<Record<string, string>>): number {
-  return Number(properties[ENTRIES_PROPERTY] ?? 0);
-}
-
-/** In order of ids, NULL first where there is one. */
-function valuesOf(table: ValueTable, hasNull: boolean): ColumnData {
-  const first = hasNull ? 0 : 1;
-  const count = table.size + 1 - first;
-  const offsets = new Int32Array(count + 1);
-  for (let at = 0; at < count; at += 1) {
-    offsets[at + 1] = (offsets[at] as number) + table.byteLength(first + at);
-  }
+function valuesOf(table: ValueTable, ids: readonly number[]): ColumnData {
+  const offsets = new Int32Array(ids.length + 1);
+  ids.forEach((id, at) => offsets[at + 1] = (offsets[at] as number) + table.byteLength(id));
   const isText = table.type === "string";
   const width = table.type === "int" ? 4 : 8;
-  const values = new Uint8Array(isText ? offsets[count] as number : width * count);
-  for (let at = hasNull ? 1 : 0; at < count; at += 1) {
-    values.set(table.bytes(first + at), isText ? offsets[at] : width * at);
-  }
-  const validity = hasNull ? new Uint8Array((count + 7) >> 3).fill(255) : null;
+  const values = new Uint8Array(isText ? offsets[ids.length] as number : width * ids.length);
+  ids.forEach((id, at) => {
+    if (id !== 0) values.set(table.bytes(id), isText ? offsets[at] : width * at);
+  });
+  const hasNull = ids[0] === 0;
+  const validity = hasNull ? new Uint8Array((ids.length + 7) >> 3).fill(255) : null;
   if (validity !== null) validity[0] = 0xfe;
   return { validity, nullCount: hasNull ? 1 : 0, offsets: isText ? offsets : null, values };
-}
-
-function withoutAbsent(counts: Int32Array): Int32Array {
-  return counts[0] === 0 ? counts.slice(1) : counts;
 }

@@ -34,8 +34,16 @@ export interface FastPath {
   readonly projected: readonly Column[];
   /** Holds what the relation reads besides the table. */
   readonly lease: Disposable | undefined;
+  /** Bounds of counts that are not exact. */
+  readonly approximation: Approximation | undefined;
   /** What stands for the table, given the plan after its files were brought and what is to stand for texts. */
   readonly relation: (table: TablePlan, bind: BindText) => string;
+}
+
+/** `approximation` of SPEC.md 2.5: a value has at least as many rows as are told, and at most so many more. */
+export interface Approximation {
+  readonly kind: "heavy_hitters";
+  readonly count_error_max: number;
 }
 
 export interface FastPathSource {
@@ -43,6 +51,8 @@ export interface FastPathSource {
   /** What the constants of its time bounds come to. */
   readonly micros: TimeBounds["micros"];
   readonly answers: TableAnswers;
+  /** As `QueryRequest` has it. */
+  readonly isExact: boolean;
   readonly data: Pick<DataFileLease, "path" | "footer">;
   readonly signal: AbortSignal;
 }
@@ -54,7 +64,7 @@ export async function fastPath(
     readonly references: readonly TableReference[];
     readonly tables: readonly TablePlan[];
   },
-  { connection, micros, answers, data, signal }: FastPathSource,
+  { connection, micros, answers, isExact, data, signal }: FastPathSource,
 ): Promise<FastPath | StepAside> {
   const [reference] = references;
   const [table] = tables;
@@ -73,7 +83,7 @@ export async function fastPath(
     path: (file) => data.path(file),
     footer: (file) => data.footer(file),
     averages: answers.averages,
-    ...{ connection, signal },
+    ...{ connection, signal, isExact },
   });
   const plan = await untilAborted(planning, signal, disposeOf);
   if ("aside" in plan) return plan;
@@ -85,6 +95,7 @@ export async function fastPath(
     servedBy: servedBy(statement, plan),
     reads: readsOf(plan),
     lease: plan.wide,
+    approximation: approximationOf(plan),
     root: statement.root,
     parts: [
       ...new Map(plan.own.flatMap(({ parts }) => parts).map((part) => [partName(part), part]))
@@ -99,10 +110,16 @@ function disposeOf(plan: WeightedPlan | StepAside): void {
   if ("wide" in plan) plan.wide?.[Symbol.dispose]();
 }
 
+function approximationOf({ wide }: WeightedPlan): Approximation | undefined {
+  const { errorMax = 0 } = wide ?? {};
+  return errorMax === 0 ? undefined : { kind: "heavy_hitters", count_error_max: errorMax };
+}
+
 function servedBy(
   { minutes }: WeightedStatement,
-  { filesWithout, cutDays, isWide }: WeightedPlan,
+  { filesWithout, cutDays, isWide, wide }: WeightedPlan,
 ): ServedBy {
+  if (wide !== undefined && wide.errorMax > 0) return "sketch";
   if (filesWithout > 0) return "materialized";
   if (isWide) return "tier1_wide";
   return minutes || cutDays > 0 ? "tier1_windowed_agg" : "tier1_inline";

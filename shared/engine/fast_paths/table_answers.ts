@@ -8,7 +8,7 @@ import type { DataFile } from "../../iceberg/types.ts";
 import type { ReadableStore } from "../../storage/object_store.ts";
 import type { AnswerFiles } from "./answer_files.ts";
 import { type Cube, type CubeSpec, DayCube, TableValues } from "./day_cube.ts";
-import { WideColumn } from "./wide_column.ts";
+import { WideColumn, type WideKind } from "./wide_column.ts";
 
 export interface TableAnswersOptions {
   readonly store: ReadableStore;
@@ -26,7 +26,7 @@ export interface TableCubes {
   of(files: readonly DataFile[], spec: CubeSpec): Promise<CubesOfFiles>;
   valuesOf(column: Column): TableValues;
   /** Counts of a column with many values, of the days that `range` names. */
-  wide(column: Column, range: string): WideColumn;
+  wide(column: Column, range: string, kind: WideKind): WideColumn;
   /** Whether a column is known to have many values; set by whoever finds it so. */
   readonly wideIds: Set<number>;
 }
@@ -69,17 +69,21 @@ export class TableAnswers {
       ...{ store, nowMs },
       damaged: () => this.#damaged += 1,
       grown: () => this.#trim(),
-      wide: (column, range) => this.#wideColumn(JSON.stringify([uuid, column.id, range]), column),
+      wide: (column, range, kind) =>
+        this.#wideColumn(JSON.stringify([uuid, column.id, range, kind]), { column, kind }),
     });
     this.#tables.delete(uuid);
     this.#tables.set(uuid, table);
     return table;
   }
 
-  #wideColumn(key: string, column: Column): WideColumn {
+  #wideColumn(
+    key: string,
+    what: { readonly column: Column; readonly kind: WideKind },
+  ): WideColumn {
     const { store, nowMs, files } = this.#options;
     const damaged = () => this.#damaged += 1;
-    const known = this.#wide.get(key) ?? new WideColumn({ store, files, nowMs, damaged }, column);
+    const known = this.#wide.get(key) ?? new WideColumn({ store, files, nowMs, damaged }, what);
     this.#wide.delete(key);
     this.#wide.set(key, known);
     this.#trimFiles();
@@ -134,8 +138,8 @@ class KeptTable implements TableCubes {
     return known;
   }
 
-  wide(column: Column, range: string): WideColumn {
-    return this.deps.wide(column, range);
+  wide(column: Column, range: string, kind: WideKind): WideColumn {
+    return this.deps.wide(column, range, kind);
   }
 
   async of(files: readonly DataFile[], spec: CubeSpec): Promise<CubesOfFiles> {

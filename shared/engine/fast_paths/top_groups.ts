@@ -30,6 +30,11 @@ export function topGroups(
   return limit === undefined ? undefined : rowsOf(limit);
 }
 
+/** Whether the select list is of the column itself and `count(*)`. */
+export function hasOnlyCounts(root: TreeNode, column: Column): boolean {
+  return nodesAt(root, "select_list").every((item) => isCount(item) || isColumn(item, column));
+}
+
 function rowsOf(limit: TreeNode): number | undefined {
   const [rows, offset] = [nodeAt(limit, "limit"), nodeAt(limit, "offset")];
   const [taken, skipped] = [

@@ -22,7 +22,7 @@ import { meets, type TablePlan } from "../plan.ts";
 import type { CubeSpec } from "./day_cube.ts";
 import { type BoundedRows, type OwnRows, OwnRowsReading, type OwnRowsSource } from "./own_rows.ts";
 import type { TableCubes } from "./table_answers.ts";
-import type { WideCounts } from "./wide_column.ts";
+import type { WideCounts, WideKind } from "./wide_column.ts";
 import type { WeightedRows } from "./weighted_relation.ts";
 import type { EngineConnection } from "../driver.ts";
 import type { StepAside, WeightedStatement } from "./weighted_statement.ts";
@@ -50,6 +50,8 @@ export interface WeightedSource extends OwnRowsSource {
   readonly filesIn: (range: TimeRange) => Promise<readonly DataFile[]>;
   readonly connection: Pick<EngineConnection, "texts">;
   readonly signal: AbortSignal;
+  /** Whether the answer must be the scan's; else the most frequent values may come with bounds of their counts. */
+  readonly isExact: boolean;
   /** The processor divides as `exact_average` does. */
   readonly averages: boolean;
 }
@@ -178,10 +180,16 @@ class Planning {
   ): Promise<readonly DataFile[]> {
     if (column === undefined || files.length === 0) return files;
     const { cubes, connection, signal } = this.#source;
+    const { isPlainTop } = this.#statement;
     const { minNs, maxNs } = this.#range;
     const days = [minNs, maxNs].map((ns) => ns === undefined ? null : String(ns / NS_PER_DAY));
-    const wide = cubes.wide(column, days.join());
-    const counts = await wide.of(files, { connection, signal });
+    const ask = (kind: WideKind) =>
+      cubes.wide(column, days.join(), kind).of(files, { connection, signal });
+    let counts = await ask("all");
+    if (counts.without.length > 0 && !this.#source.isExact && isPlainTop) {
+      counts[Symbol.dispose]();
+      counts = await ask("top");
+    }
     if (counts.without.length === files.length) {
       counts[Symbol.dispose]();
       return files;

@@ -25,7 +25,7 @@ import {
 } from "../syntax_tree.ts";
 import { conjuncts, isTimeBound } from "../time_bounds.ts";
 import { callNode, columnNode, conjunctionNode, countNode, ifPresentNode } from "./tree_nodes.ts";
-import { topGroups } from "./top_groups.ts";
+import { hasOnlyCounts, topGroups } from "./top_groups.ts";
 import { isMinuteCall, isMinuteItself } from "./minute_calls.ts";
 import { SET_AGGREGATES, VALUE_FUNCTIONS } from "./weighted_functions.ts";
 
@@ -52,6 +52,8 @@ export interface WeightedStatement {
   readonly groups: boolean;
   /** It wants so many of the most frequent values of its one column, and no others (`top_groups.ts`). */
   readonly top: number | undefined;
+  /** It has `top`, and asks for nothing of these values but their counts. */
+  readonly isPlainTop: boolean;
 }
 
 export interface Measure {
@@ -140,10 +142,12 @@ class Rewriting {
       textAt(root, "aggregate_handling") === "FORCE_AGGREGATES" || this.#isDistinct();
     if (!this.#aggregates && !groups) throw new Aside("it lists rows");
     const [column] = this.#used.values();
+    const top = column === undefined
+      ? undefined
+      : topGroups(root, { column, isFiltered: others.length > 0 });
     return {
-      top: column === undefined
-        ? undefined
-        : topGroups(root, { column, isFiltered: others.length > 0 }),
+      top,
+      isPlainTop: top !== undefined && hasOnlyCounts(root, present(column)),
       columns: [...this.#used.values()].sort((a, b) => a.id - b.id),
       minutes: this.#minutes,
       bounds,

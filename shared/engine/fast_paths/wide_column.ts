@@ -12,6 +12,7 @@ import { FileSummary } from "../../derived/summary/file_summary.ts";
 import {
   fewValueCounts,
   ROWS_COLUMN,
+  type StoredCounts,
   VALUE_COLUMN,
   valueCountsParquet,
 } from "../../derived/summary/value_counts.ts";
@@ -44,8 +45,13 @@ export interface WideDeps {
   readonly damaged: () => void;
 }
 
+/** Whether counts must be those of all values, or may be of the most frequent ones where a file has no others. */
+export type WideKind = "all" | "top";
+
 /** Rows by value, all sources together: a value may be in several of them. */
 export interface WideCounts extends Disposable {
+  /** So many rows of a value may be in none of them; 0: they are exact. */
+  readonly errorMax: number;
   readonly sum: WideSum | undefined;
   readonly parts: readonly AnswerFile[];
   /** Files that are in none of them, because they have no usable summary. */
@@ -59,7 +65,17 @@ export interface WideSum {
 }
 
 interface Base extends WideSum {
-  readonly held: ReadonlyMap<string, SidecarSubject>;
+  readonly held: ReadonlyMap<string, HeldFile>;
+}
+
+interface HeldFile extends SidecarSubject {
+  readonly restMax: number;
+}
+
+/** Counts of one data file. */
+interface Part {
+  readonly file: AnswerFile;
+  readonly restMax: number;
 }
 
 type Asking = Pick<EngineConnection, "texts">;
@@ -67,22 +83,27 @@ type Asking = Pick<EngineConnection, "texts">;
 export class WideColumn {
   readonly #deps: WideDeps;
   readonly #column: Column;
+  readonly #kind: WideKind;
   #base: Base | undefined;
   /** By key of the data file. */
-  readonly #parts = new Map<string, AnswerFile>();
+  readonly #parts = new Map<string, Part>();
   /** When a file was found to have no usable summary, by key. */
   readonly #absent = new Map<string, number>();
   /** Updates come one after the other. */
   #turn: Promise<unknown> = Promise.resolve();
 
-  constructor(deps: WideDeps, column: Column) {
+  constructor(
+    deps: WideDeps,
+    { column, kind }: { readonly column: Column; readonly kind: WideKind },
+  ) {
     this.#deps = deps;
     this.#column = column;
+    this.#kind = kind;
   }
 
   get bytes(): number {
     let bytes = this.#base?.file.byteLength ?? 0;
-    for (const { byteLength } of this.#parts.values()) bytes += byteLength;
+    for (const { file } of this.#parts.values()) bytes += file.byteLength;
     return bytes;
   }
 
@@ -99,11 +120,13 @@ export class WideColumn {
       };
       await this.#follow(new Map(files.map((file) => [file.key, file])), { texts });
       const sum = this.#base;
-      const parts = [...this.#parts.values()];
+      const parts = [...this.#parts.values()].map(({ file }) => file);
       const lease = this.#deps.files.lease([...parts, ...(sum === undefined ? [] : [sum.file])]);
       return {
         sum,
         parts,
+        errorMax: [...this.#parts.values(), ...sum?.held.values() ?? []]
+          .reduce((total, { restMax }) => total + restMax, 0),
         without: files.filter(({ key }) => this.#absent.has(key)),
         [Symbol.dispose]: () => lease[Symbol.dispose](),
       };
@@ -124,7 +147,7 @@ export class WideColumn {
     for (const [key, part] of this.#parts) {
       if (wanted.has(key)) continue;
       this.#parts.delete(key);
-      this.#deps.files.drop([part]);
+      this.#deps.files.drop([part.file]);
     }
     const retryBefore = this.#deps.nowMs() - RETRY_MS;
     for (const [key, since] of this.#absent) {
@@ -135,7 +158,7 @@ export class WideColumn {
     const subtracted = this.#base === undefined ? [] : await this.#read(gone);
     // Its sidecar went with the file.
     if (subtracted.includes(undefined)) this.#setBase(undefined);
-    const less = subtracted.filter((part) => part !== undefined);
+    const less = subtracted.flatMap((part) => part === undefined ? [] : [part.file]);
     try {
       await this.#readMissing(wanted);
       if (this.#base !== undefined && less.length > 0 || this.#isMergeDue()) {
@@ -160,7 +183,7 @@ export class WideColumn {
 
   #isMergeDue(): boolean {
     if (this.#parts.size < 2) return this.#base === undefined && this.#parts.size === 1;
-    const entries = [...this.#parts.values()].reduce((sum, part) => sum + part.entries, 0);
+    const entries = [...this.#parts.values()].reduce((sum, { file }) => sum + file.entries, 0);
     return this.#parts.size > PARTS_MAX ||
       entries > PARTS_SHARE_MAX * (this.#base?.file.entries ?? 0);
   }
@@ -171,7 +194,10 @@ export class WideColumn {
     { less, connection }: { readonly less: readonly AnswerFile[]; readonly connection: Asking },
   ): Promise<void> {
     const base = this.#base;
-    const added = [...this.#parts.values(), ...(base === undefined ? [] : [base.file])];
+    const added = [
+      ...this.#parts.values().map(({ file }) => file),
+      ...(base === undefined ? [] : [base.file]),
+    ];
     const merged = await this.#sumOf({ added, less, connection });
     if (merged === undefined) {
       // What was to be subtracted is not in it: some summary is not what it was.
@@ -180,7 +206,10 @@ export class WideColumn {
       return await this.#merge(wanted, { less: [], connection });
     }
     const held = [...base?.held.values() ?? []].filter(({ key }) => wanted.has(key));
-    const parts = [...this.#parts.keys()].map((key) => ({ key, rows: wanted.get(key)?.rows ?? 0 }));
+    const parts = [...this.#parts].map(([key, { restMax }]) => ({
+      ...{ key, restMax },
+      rows: wanted.get(key)?.rows ?? 0,
+    }));
     this.#setBase({ ...merged, held: new Map([...held, ...parts].map((one) => [one.key, one])) });
     this.#dropParts();
   }
@@ -224,8 +253,8 @@ export class WideColumn {
     return undefined;
   }
 
-  async #read(files: readonly SidecarSubject[]): Promise<(AnswerFile | undefined)[]> {
-    const read: (AnswerFile | undefined)[] = [];
+  async #read(files: readonly SidecarSubject[]): Promise<(Part | undefined)[]> {
+    const read: (Part | undefined)[] = [];
     for (let start = 0; start < files.length; start += READS_MAX) {
       const batch = files.slice(start, start + READS_MAX);
       read.push(...await Promise.all(batch.map((file) => this.#readOne(file))));
@@ -234,16 +263,14 @@ export class WideColumn {
   }
 
   /** Undefined: the file has no counts that will do. Errors: `unavailable`. */
-  async #readOne(subject: SidecarSubject): Promise<AnswerFile | undefined> {
+  async #readOne(subject: SidecarSubject): Promise<Part | undefined> {
     const counts = await this.#countsOf(subject);
-    return counts === undefined
-      ? undefined
-      : await this.#deps.files.write(counts.parquet, counts.entries);
+    if (counts === undefined) return undefined;
+    const { parquet, entries, restMax } = counts;
+    return { file: await this.#deps.files.write(parquet, entries), restMax };
   }
 
-  async #countsOf(
-    { key, rows }: SidecarSubject,
-  ): Promise<{ readonly parquet: Uint8Array; readonly entries: number } | undefined> {
+  async #countsOf({ key, rows }: SidecarSubject): Promise<StoredCounts | undefined> {
     try {
       const summary = await FileSummary.open(this.#deps.store, { key, rows });
       if (summary === undefined) return undefined;
@@ -251,9 +278,12 @@ export class WideColumn {
       const few = summary.columnIds.has(id)
         ? await summary.groupCounts(id)
         : { type: type === "timestamptz" ? "long" as const : type, ...allNull(summary.rows) };
-      if (few === undefined) return await summary.valueCounts(id);
+      if (few === undefined) {
+        const all = await summary.valueCounts(id);
+        return all === undefined && this.#kind === "top" ? await summary.topValues(id) : all;
+      }
       const counts = fewValueCounts(few);
-      return { parquet: valueCountsParquet(counts), entries: counts.rows.length };
+      return { parquet: valueCountsParquet(counts), entries: counts.rows.length, restMax: 0 };
     } catch (error) {
       if (!isOperatingError(error)) throw error;
       log.warn("the summary of {key} cannot be used: {error}", { key, error: messageOf(error) });
@@ -268,7 +298,7 @@ export class WideColumn {
   }
 
   #dropParts(): void {
-    this.#deps.files.drop(this.#parts.values());
+    this.#deps.files.drop(this.#parts.values().map(({ file }) => file));
     this.#parts.clear();
   }
 }

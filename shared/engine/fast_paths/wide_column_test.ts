@@ -1,6 +1,7 @@
 /** Columns with more values than a summary holds: their counts are the scan's, whatever becomes of the table and its sidecars. */
 
 import assert from "node:assert/strict";
+import { textOf } from "../../base/bytes.ts";
 import { inlineDeriver } from "../../derived/deriver.ts";
 import { EngineLab, type EventFields } from "../../testing/engine_lab.ts";
 
@@ -98,4 +99,75 @@ Deno.test("only where a statement wants the most frequent values alone are the o
   // 26 rows of the first host and 4 or 5 of each other.
   await lab.commit(rows(65, 10), { derived: FEW });
   for (const [sql, least] of LEAST) assert.equal(await leastTaken(lab, sql), least, sql);
+});
+
+/** Hosts of which nearly each row has its own: no counts of all of them are kept. */
+function unalike(count: number, first: number): EventFields[] {
+  return rows(count, 1).map((row, n) => ({
+    ...row,
+    host: n % 20 === 0 ? `hot-${n % 60}` : `own-${first + n}`,
+  }));
+}
+
+async function approximately(lab: EngineLab, sql: string, isExact: boolean) {
+  await using prepared = await lab.prepare(sql, { isExact });
+  await using running = await prepared.run();
+  const texts: string[] = [];
+  for await (const chunk of running.chunks("array_lines")) texts.push(textOf(chunk.bytes()));
+  const { served_by } = await running.stats();
+  const answer = texts.join("").split("\n").filter((line) => line !== "")
+    .map((line) => JSON.parse(line.replace(/,$/, "")) as [string | null, number]);
+  return { answer, servedBy: served_by, approximation: running.approximation };
+}
+
+const HOT = "SELECT host, count(*) AS n FROM events GROUP BY host ORDER BY n DESC LIMIT 3";
+
+Deno.test("most frequent values that no summary counts are told with bounds, only to whoever asks for no exact answer", async () => {
+  await using lab = await EngineLab.open({ wal: true });
+  for (let file = 0; file < 3; file += 1) {
+    await lab.commit(unalike(1_200, 1_200 * file), { derived: FEW });
+  }
+  await lab.append(rows(30, 1));
+  const exact = await approximately(lab, HOT, true);
+  assert.deepEqual([exact.servedBy, exact.approximation], ["scan", undefined]);
+  assert.equal((await lab.query(HOT)).stats.served_by, "scan");
+  const sketched = await approximately(lab, HOT, false);
+  // A value that is not listed has one row at most, in each of three files.
+  assert.deepEqual([sketched.servedBy, sketched.approximation], [
+    "sketch",
+    { kind: "heavy_hitters", count_error_max: 3 },
+  ]);
+  const truth = new Map(
+    (await lab.query("SELECT host, count(*) FROM events GROUP BY 1", { fastPaths: false }))
+      .rows.map(([host, count]) => [host, Number(count)]),
+  );
+  const least = Math.min(...sketched.answer.map(([, told]) => told));
+  for (const [host, told] of sketched.answer) {
+    const real = truth.get(host) ?? 0;
+    assert(told <= real && real <= told + 3, `${host}: ${told}, in truth ${real}`);
+    truth.delete(host);
+  }
+  assert(Math.max(...truth.values()) <= least + 3, "none that was left out has more rows");
+});
+
+Deno.test("a statement that asks for more than the most frequent values is exact whatever it allows", async () => {
+  await using lab = await EngineLab.open();
+  await lab.commit(unalike(1_200, 0), { derived: FEW });
+  for (
+    const sql of [
+      "SELECT count(DISTINCT host) FROM events",
+      "SELECT host, count(*) AS n FROM events GROUP BY host ORDER BY n LIMIT 3",
+      "SELECT host, count(*) AS n FROM events GROUP BY host ORDER BY n DESC",
+      "SELECT host, count(*) AS n, sum(1) FROM events GROUP BY host ORDER BY n DESC LIMIT 3",
+      "SELECT host, count(*) AS n FROM events WHERE host > 'x' GROUP BY host ORDER BY n DESC LIMIT 3",
+    ]
+  ) {
+    const { servedBy, approximation } = await approximately(lab, sql, false);
+    assert.deepEqual([servedBy, approximation], ["scan", undefined], sql);
+  }
+  // Counts of all values are kept here: nothing is left to approximate.
+  await using other = await EngineLab.open();
+  await other.commit(rows(60, 10), { derived: FEW });
+  const { servedBy, approximation } = await approximately(other, HOT, false);
+  assert.deepEqual([servedBy, approximation], ["tier1_wide", undefined]);
 });
