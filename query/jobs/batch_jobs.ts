@@ -17,6 +17,7 @@ import type { CallMade } from "../sql_call.ts";
 import type { SqlRequest } from "../sql_request.ts";
 import type { JobEnds } from "./job_ends.ts";
 import type { JobExecutor } from "./job_executor.ts";
+import { JOBS_KEPT_MAX } from "./limits.ts";
 import type { ResultParts } from "./result_parts.ts";
 import type { TerminalWrites } from "./terminal_writes.ts";
 
@@ -240,9 +241,8 @@ function stopping(): OperatingError {
 export function unknownJob(id: string): OperatingError {
   return new OperatingError(
     "not_found",
-    `Cannot find job ${
-      JSON.stringify(id)
-    }: there is none of that id, or it ended more than a day ago`,
+    `Cannot find job ${JSON.stringify(id)}: there is none of that id, or it is removed, a day or ` +
+      `${JOBS_KEPT_MAX} jobs after its end`,
     { reason: "unknown_job" },
   );
 }

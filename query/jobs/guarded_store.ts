@@ -44,6 +44,7 @@ export function guardedStore({ open, metrics }: GuardOptions): JobStore {
     abandoned: (options) => ask((store) => store.abandoned(options)),
     condemn: (id, options) => ask((store) => store.condemn(id, options)),
     expire: (options) => ask((store) => store.expire(options)),
+    trim: (options) => ask((store) => store.trim(options)),
     known: (ids) => ask((store) => store.known(ids)),
     [Symbol.asyncDispose]: () => late[Symbol.asyncDispose](),
   };

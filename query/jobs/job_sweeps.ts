@@ -11,6 +11,7 @@ import type { Clock } from "../../shared/os/clock.ts";
 import {
   EXPIRE_EVERY_MS,
   JOB_TTL_MS,
+  JOBS_KEPT_MAX,
   LEFTOVER_AGE_MS_MIN,
   LEFTOVERS_EVERY_MS,
   SWEEP_MAX,
@@ -19,7 +20,7 @@ import type { JOB_METRICS } from "./metrics.ts";
 import { discardQuietly, type ResultParts } from "./result_parts.ts";
 
 export interface JobSweepDeps {
-  readonly store: Pick<JobStore, "abandoned" | "condemn" | "expire" | "known">;
+  readonly store: Pick<JobStore, "abandoned" | "condemn" | "expire" | "known" | "trim">;
   readonly parts: Pick<ResultParts, "discard" | "olderThan">;
   readonly clock: Clock;
   readonly metrics: Pick<Metrics<typeof JOB_METRICS>, "jobsCondemned" | "jobsExpired">;
@@ -61,15 +62,11 @@ export class JobSweeps implements AsyncDisposable {
     }
   }
 
-  /** Removes jobs past their time, with their results. */
+  /** Removes jobs past their time or past their tenant's room, with their results. */
   async expire(): Promise<void> {
-    const { store, parts, metrics } = this.#deps;
-    for (;;) {
-      const ids = await store.expire({ ageMsMin: JOB_TTL_MS, max: SWEEP_MAX });
-      metrics.jobsExpired.add(ids.length, {});
-      if (ids.length > 0) await discardQuietly(parts, ids);
-      if (ids.length < SWEEP_MAX || this.#stop.signal.aborted) return;
-    }
+    const { store } = this.#deps;
+    await this.#remove(() => store.expire({ ageMsMin: JOB_TTL_MS, max: SWEEP_MAX }));
+    await this.#remove(() => store.trim({ keptMax: JOBS_KEPT_MAX, max: SWEEP_MAX }));
   }
 
   /** Removes files of jobs that have no row: their server was killed, or an expiry was. */
@@ -87,6 +84,17 @@ export class JobSweeps implements AsyncDisposable {
   async [Symbol.asyncDispose](): Promise<void> {
     this.#stop.abort();
     await Promise.all(this.#loops);
+  }
+
+  /** As `round` says, until there is nothing left. */
+  async #remove(round: () => Promise<readonly string[]>): Promise<void> {
+    const { parts, metrics } = this.#deps;
+    for (;;) {
+      const ids = await round();
+      metrics.jobsExpired.add(ids.length, {});
+      if (ids.length > 0) await discardQuietly(parts, ids);
+      if (ids.length < SWEEP_MAX || this.#stop.signal.aborted) return;
+    }
   }
 
   async #every(ms: number, sweep: () => Promise<void>): Promise<void> {

@@ -1,9 +1,10 @@
 /** What becomes of results in the warehouse: none is left when its job is gone, and none goes before. */
 
 import assert from "node:assert/strict";
+import { DatabaseSync } from "node:sqlite";
 import { FakeClock } from "../../shared/testing/fake_clock.ts";
 import { JobLab, type LabServer, NAMESPACE } from "../../tests/jobs/job_lab.ts";
-import { JOB_TTL_MS, LEFTOVER_AGE_MS_MIN } from "./limits.ts";
+import { JOB_TTL_MS, JOBS_KEPT_MAX, LEFTOVER_AGE_MS_MIN } from "./limits.ts";
 
 const LARGE = { rows: Array.from({ length: 3 }, () => "x".repeat(2 ** 20)), chunkRows: 1 };
 const UNKNOWN = "01a1fd28-6c3a-7235-b977-7cd770e934b0";
@@ -44,6 +45,19 @@ test("remove a large result with its job, and not before", async ({ lab, files }
   await lab.clock.advance(240_000);
   assert.equal(await lab.job(id), undefined);
   await until(async () => (await files()).length === 0);
+});
+
+test("remove the oldest ended jobs of a tenant that has too many, with their files", async (place) => {
+  const { lab, files } = place;
+  const server = lab.server(LARGE);
+  const id = await largeJob(server);
+  addEndedJobs(lab, JOBS_KEPT_MAX - 1);
+  await server.sweeps.expire();
+  assert.deepEqual(await files(), [`${id}-00000.parquet`]);
+  const [oldest] = addEndedJobs(lab, 1);
+  await server.sweeps.expire();
+  assert.deepEqual([await lab.job(id), await files()], [undefined, []]);
+  assert.equal((await lab.job(oldest ?? ""))?.status, "failed", "as many as there is room for");
 });
 
 test("remove old files that no job knows, and leave those of jobs and young ones", async (place) => {
@@ -89,6 +103,20 @@ test("leave no file of a result that came after its job's cancellation", async (
   await until(() => Promise.resolve(server.calls.includes("finish") && server.reservedBytes === 0));
   assert.deepEqual([(await lab.job(id))?.status, await files()], ["cancelled", []]);
 });
+
+/** Behind the store's back, which would take them one by one; their ids are newer than that of any other job. */
+function addEndedJobs({ dir, clock }: JobLab<FakeClock>, count: number): string[] {
+  using database = new DatabaseSync(`${dir}/jobs.db`);
+  const add = database.prepare(
+    "INSERT INTO svc_jobs (job_id, table_namespace, status, query, lease_ends_ms, submitted_ms, ended_ms) " +
+      "VALUES (?, ?, 'failed', 'SELECT 1', 0, 0, ?)",
+  );
+  const ids = Array.from({ length: count }, () => `f${crypto.randomUUID().slice(1)}`);
+  database.exec("BEGIN");
+  for (const id of ids) add.run(id, NAMESPACE, clock.nowMs());
+  database.exec("COMMIT");
+  return ids;
+}
 
 async function until(condition: () => Promise<boolean>): Promise<void> {
   for (let tries = 0; !await condition(); tries += 1) {

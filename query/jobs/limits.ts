@@ -4,6 +4,8 @@ const MIB = 1024 ** 2;
 
 /** A job that ended is there for this long. */
 export const JOB_TTL_MS = 24 * 3_600_000;
+/** Jobs that a tenant has at most, but for open ones; past that the oldest that have ended go before their time. */
+export const JOBS_KEPT_MAX = 10_000;
 /** Rows of a result up to this are kept in the job store; larger ones go to the warehouse. */
 export const INLINE_BYTES_MAX = MIB;
 /** Rows of one file there, more or less. */

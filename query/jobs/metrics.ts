@@ -49,7 +49,7 @@ export const JOB_METRICS = {
   jobsExpired: {
     kind: "counter",
     name: "svc_query_jobs_expired_total",
-    help: "Ended jobs that were removed after their time",
+    help: "Ended jobs that were removed after their time, or past the room of their tenant",
   },
   jobStoreFailures: {
     kind: "counter",

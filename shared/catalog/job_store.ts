@@ -121,6 +121,11 @@ export interface JobStore extends AsyncDisposable {
   ): Promise<boolean>;
   /** Removes jobs that ended `ageMsMin` ago or earlier, with their results; the ids, at most `max`. */
   expire(options: { readonly ageMsMin: number; readonly max: number }): Promise<string[]>;
+  /**
+   * Removes jobs that have ended, with their results, where a tenant has more than `keptMax` newer ones; the ids, the
+   * oldest of a tenant first, at most `max`.
+   */
+  trim(options: { readonly keptMax: number; readonly max: number }): Promise<string[]>;
   /** Those of `ids` that have a row. */
   known(ids: readonly string[]): Promise<ReadonlySet<string>>;
 }

@@ -200,21 +200,37 @@ export class SqlJobStore implements JobStore {
   expire(
     { ageMsMin, max }: { readonly ageMsMin: number; readonly max: number },
   ): Promise<string[]> {
-    const { texts } = this.#dialect;
     const now = this.#dialect.nowMs();
+    const removeResults = this.#removeResults();
     return this.#database.transaction("remove expired jobs", function* () {
       const rows = yield sql(
         `DELETE FROM svc_jobs WHERE job_id IN (SELECT job_id FROM svc_jobs WHERE ended_ms <= ${now} ` +
           "- CAST($1 AS BIGINT) ORDER BY ended_ms, job_id LIMIT $2) RETURNING job_id",
         [ageMsMin, max],
       );
-      const ids = [...idsOf(rows)].sort();
-      if (ids.length === 0) return [];
-      yield sql(
-        `DELETE FROM svc_job_results WHERE job_id IN (SELECT value FROM ${texts(1)})`,
-        [JSON.stringify(ids)],
+      return yield* removeResults([...idsOf(rows)]);
+    });
+  }
+
+  trim({ keptMax, max }: { readonly keptMax: number; readonly max: number }): Promise<string[]> {
+    const removeResults = this.#removeResults();
+    return this.#database.transaction("remove jobs past a tenant's room", function* () {
+      const full = yield sql(
+        "SELECT table_namespace FROM svc_jobs GROUP BY table_namespace HAVING count(*) > $1 " +
+          "ORDER BY table_namespace",
+        [keptMax],
       );
-      return ids;
+      const ids: string[] = [];
+      for (const row of full) {
+        const removed = yield sql(
+          "DELETE FROM svc_jobs WHERE job_id IN (SELECT job_id FROM svc_jobs WHERE ended_ms IS NOT NULL " +
+            "AND table_namespace = $1 AND job_id <= (SELECT job_id FROM svc_jobs WHERE table_namespace = $1 " +
+            "ORDER BY job_id DESC LIMIT 1 OFFSET $2) ORDER BY job_id LIMIT $3) RETURNING job_id",
+          [textOf(row, "table_namespace"), keptMax, max - ids.length],
+        );
+        ids.push(...idsOf(removed));
+      }
+      return yield* removeResults(ids);
     });
   }
 
@@ -308,6 +324,20 @@ export class SqlJobStore implements JobStore {
     const now = this.#dialect.nowMs();
     return `${IS_OPEN} AND ((owner IS NOT NULL AND lease_ends_ms <= ${now}) OR ` +
       `(owner IS NULL AND submitted_ms <= ${now} - CAST($1 AS BIGINT)))`;
+  }
+
+  /** Of jobs that were removed; their ids in order. */
+  #removeResults(): (ids: readonly string[]) => Transaction<string[]> {
+    const { texts } = this.#dialect;
+    return function* (ids): Transaction<string[]> {
+      const ordered = [...ids].sort();
+      if (ordered.length === 0) return [];
+      yield sql(
+        `DELETE FROM svc_job_results WHERE job_id IN (SELECT value FROM ${texts(1)})`,
+        [JSON.stringify(ordered)],
+      );
+      return ordered;
+    };
   }
 
   #tellEnd(id: string): () => Transaction<void> {

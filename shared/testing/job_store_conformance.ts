@@ -280,6 +280,25 @@ export const JOB_CASES: readonly JobCase[] = [
     },
   },
   {
+    name:
+      "trim removes the oldest ended jobs past a tenant's room, with their results, and no open one",
+    async run({ store, other }) {
+      await bring(store, "a", "running");
+      for (const id of ["b", "c", "d", "e"]) await bring(store, id, "succeeded");
+      const others = { namespace: "other", query: "SELECT 1", owner: OWNER, leaseMs: HOUR_MS };
+      for (const id of ["0", "1"]) await store.submit({ ...others, id });
+      assert.deepEqual(await other.trim({ keptMax: 5, max: 10 }), []);
+      assert.deepEqual(await other.trim({ keptMax: 4, max: 10 }), [], "the oldest is open");
+      assert.deepEqual(await other.trim({ keptMax: 2, max: 1 }), ["b"]);
+      assert.deepEqual(await other.trim({ keptMax: 2, max: 10 }), ["c"]);
+      assert.deepEqual(await other.trim({ keptMax: 2, max: 10 }), []);
+      assert.equal(await store.result(ACME, "b"), undefined);
+      assert.deepEqual(await store.result(ACME, "d"), RESULT);
+      const left = await store.known(["0", "1", "a", "b", "c", "d", "e"]);
+      assert.deepEqual(left, new Set(["0", "1", "a", "d", "e"]));
+    },
+  },
+  {
     name: "of ends that race exactly one stands",
     async run({ store, other }) {
       for (let round = 0; round < 20; round += 1) {
