@@ -25,12 +25,11 @@ export function logMaintenance(): MaintenanceObserver {
         table: nameOf(ident),
       }),
     removed: (kind, files) => log.info("removed {files} {kind} files", { kind, files }),
-    mended: (ident, { rebuilt, failed }) =>
-      log.info("made {rebuilt} sidecars of table {table} anew, {failed} could not be", {
-        table: nameOf(ident),
-        rebuilt,
-        failed,
-      }),
+    mended: (ident, sidecars) =>
+      log.info(
+        "made {rebuilt} sidecars of table {table} anew, and {indexed} that had no index; {failed} could not be",
+        { table: nameOf(ident), ...sidecars },
+      ),
     retained: (ident, { outcome, files, cut, rows }) =>
       log.info("retention of table {table}: {outcome} {rows} rows with {files} files, {cut} cut", {
         table: nameOf(ident),

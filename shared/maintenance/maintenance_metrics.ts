@@ -92,8 +92,8 @@ export const MAINTENANCE_METRICS = {
     kind: "counter",
     name: "svc_compactor_summaries_mended_total",
     help:
-      "Sidecars of committed files that were made anew as their summary was missing or damaged, or could not be",
-    labels: { outcome: ["rebuilt", "failed"] },
+      "Sidecars of committed files that were made anew as their summary was missing or damaged, or as they had no index, or could not be",
+    labels: { outcome: ["rebuilt", "indexed", "failed"] },
   },
   failures: {
     kind: "counter",
@@ -169,8 +169,9 @@ export function countMaintenance(
       metrics.retainedFiles.add(report.files, labelsOf(ident));
       metrics.retentionCutFiles.add(report.cut, labelsOf(ident));
     },
-    mended(_, { rebuilt, failed }) {
+    mended(_, { rebuilt, indexed, failed }) {
       metrics.mended.add(rebuilt, { outcome: "rebuilt" });
+      metrics.mended.add(indexed, { outcome: "indexed" });
       metrics.mended.add(failed, { outcome: "failed" });
     },
     failed: (_, sweep) => metrics.failures.add(1, { sweep }),

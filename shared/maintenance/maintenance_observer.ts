@@ -8,13 +8,21 @@ import type { TableHealth } from "./table_health.ts";
 /** Why files went: `replaced`: no snapshot has them any more; `orphan`: none ever had; `dropped`: their table is gone. */
 export type RemovalKind = "replaced" | "orphan" | "dropped";
 
+/** Sidecars that were made anew, or could not be. */
+export interface MendedSidecars {
+  /** Their summaries were missing or damaged. */
+  readonly rebuilt: number;
+  /** Only their indexes were missing. */
+  readonly indexed: number;
+  readonly failed: number;
+}
+
 export interface MaintenanceObserver {
   merged?(ident: TableIdent, report: MergeReport): void;
   expired?(ident: TableIdent, snapshots: number): void;
   removed?(kind: RemovalKind, files: number): void;
   retained?(ident: TableIdent, report: RetentionReport): void;
-  /** Sidecars were made anew, as their summaries were missing or damaged; or could not be. */
-  mended?(ident: TableIdent, sidecars: { readonly rebuilt: number; readonly failed: number }): void;
+  mended?(ident: TableIdent, sidecars: MendedSidecars): void;
   /** A sweep of a table failed; it is tried again later and later. */
   failed?(ident: TableIdent, sweep: string, error: unknown): void;
   /** Merges wait, as rows in the WAL wait for a drain. */

@@ -2,6 +2,9 @@
  * Looks through the sidecars of one table after another for summaries that are missing or damaged, and makes those anew:
  * the census and repair of SPEC.md section 8. A file that is as it should be is not looked at again by this process.
  *
+ * So are sidecars without indexes (of files that were drained without, or by an earlier version), once the day of their
+ * file is past: until then the next merge may make them. That can wait, and does while many rows wait for a drain.
+ *
  * A file that cannot be read is tried again later and later, and after `ATTEMPTS_MAX` attempts left alone until the process
  * starts again: its rows are answered by scans, or by an error that says what is wrong with it.
  */
@@ -10,17 +13,22 @@ import { getLogger } from "@logtape/logtape";
 import { isOperatingError, messageOf } from "../base/errors.ts";
 import type { CatalogReader } from "../catalog/catalog.ts";
 import { damageOf } from "../derived/summary/check_summary.ts";
+import { readSidecar } from "../derived/sidecar.ts";
+import { isIndexed } from "../derived/text/text_blobs.ts";
 import { columnOf } from "../event/schema.ts";
 import type { TableIdent } from "../event/tenant.ts";
 import { IcebergReader, type LoadedTable } from "../iceberg/iceberg_reader.ts";
 import type { DataFile } from "../iceberg/types.ts";
 import type { Clock } from "../os/clock.ts";
 import type { MaintenanceObserver } from "./maintenance_observer.ts";
+import { BACKLOG_BYTES_MAX } from "./merge_sweep.ts";
 import { type RebuildDeps, rebuildSidecar } from "./rebuild_sidecars.ts";
 
 export interface SummarySweepDeps extends RebuildDeps {
   readonly catalog: Pick<CatalogReader, "indexState" | "metadataLocation">;
   readonly clock: Clock;
+  /** Bytes of WAL segments that wait for a drain. */
+  readonly backlogBytes: () => Promise<number>;
   readonly observer?: MaintenanceObserver;
 }
 
@@ -29,6 +37,7 @@ const RETRY_MS = [900_000, 3_600_000, 14_400_000];
 const ATTEMPTS_MAX = RETRY_MS.length + 1;
 /** Sidecars made anew in one turn; the next turn goes on. */
 const REBUILT_MAX = 16;
+const DAY_MS = 86_400_000;
 
 interface Attempts {
   readonly failed: number;
@@ -65,14 +74,14 @@ export class SummarySweep {
     try {
       for (const file of files) {
         signal.throwIfAborted();
-        if (census.rebuilt === REBUILT_MAX) return true;
+        if (census.rebuilt + census.indexed === REBUILT_MAX) return true;
         await census.look(file);
       }
       return false;
     } finally {
       this.#known.set(name, census.known(files));
-      const { rebuilt, failed } = census;
-      if (rebuilt + failed > 0) observer?.mended?.(ident, { rebuilt, failed });
+      const { rebuilt, indexed, failed } = census;
+      if (rebuilt + indexed + failed > 0) observer?.mended?.(ident, { rebuilt, indexed, failed });
     }
   }
 }
@@ -80,12 +89,16 @@ export class SummarySweep {
 /** One turn. */
 class Census {
   rebuilt = 0;
+  /** Of which only the indexes were missing. */
+  indexed = 0;
   failed = 0;
   readonly #deps: SummarySweepDeps;
   readonly #table: LoadedTable;
   readonly #timeId: number;
   readonly #whole: Set<string>;
   readonly #attempts: Map<string, Attempts>;
+  readonly #today: number;
+  #isBehind: boolean | undefined;
 
   constructor(deps: SummarySweepDeps, table: LoadedTable, before: Known | undefined) {
     this.#deps = deps;
@@ -93,6 +106,7 @@ class Census {
     this.#timeId = columnOf(table.schema, "timestamp").id;
     this.#whole = new Set(before?.whole);
     this.#attempts = new Map(before?.attempts);
+    this.#today = Math.floor(deps.clock.nowMs() / DAY_MS);
   }
 
   /** Of files that are still the table's. */
@@ -111,18 +125,31 @@ class Census {
     const attempts = this.#attempts.get(key) ?? { failed: 0, notBeforeMs: -Infinity };
     if (attempts.failed >= ATTEMPTS_MAX || clock.monotonicMs() < attempts.notBeforeMs) return;
     const wanted = { part: "all", timeId: this.#timeId, columns: [] } as const;
-    if (await damageOf(store, file, wanted) !== undefined && !await this.#mend(file, attempts)) {
-      return;
+    if (await damageOf(store, file, wanted) !== undefined) {
+      if (!await this.#mend(file, attempts)) return;
+      this.rebuilt += 1;
+    } else if (!await this.#isIndexed(file)) {
+      if (file.day >= this.#today || await this.#mustWait()) return;
+      if (!await this.#mend(file, attempts)) return;
+      this.indexed += 1;
     }
     this.#whole.add(key);
     this.#attempts.delete(key);
+  }
+
+  async #isIndexed(file: DataFile): Promise<boolean> {
+    const sidecar = await readSidecar(this.#deps.store, file);
+    return sidecar === undefined || isIndexed(sidecar.blobs);
+  }
+
+  async #mustWait(): Promise<boolean> {
+    return this.#isBehind ??= await this.#deps.backlogBytes() > BACKLOG_BYTES_MAX;
   }
 
   async #mend(file: DataFile, { failed }: Attempts): Promise<boolean> {
     const { clock } = this.#deps;
     try {
       await rebuildSidecar(this.#deps, { table: this.#table }, { file, wide: false });
-      this.rebuilt += 1;
       return true;
     } catch (error) {
       if (!isOperatingError(error)) throw error;

@@ -1,18 +1,23 @@
 /** What the census finds and mends, that it looks at a file once, and when it tries again. */
 
 import assert from "node:assert/strict";
+import { type Deriver, INLINE_DERIVER } from "../derived/deriver.ts";
 import { readSidecar, sidecarKey } from "../derived/sidecar.ts";
 import { IcebergReader } from "../iceberg/iceberg_reader.ts";
 import { GROUP_COUNTS_BLOB } from "../derived/summary/summary_blobs.ts";
+import { isIndexed } from "../derived/text/text_blobs.ts";
 import type { DataFile } from "../iceberg/types.ts";
 import { INLINE_PARQUET_DECODER } from "../parquet/parquet_decoder.ts";
 import { EngineLab, type EventFields } from "../testing/engine_lab.ts";
 import { FakeClock } from "../testing/fake_clock.ts";
+import type { MendedSidecars } from "./maintenance_observer.ts";
 import { SummarySweep } from "./summary_sweep.ts";
 
 const EVENTS = { namespace: "svc", name: "events" };
 const GROUPS = "SELECT host, count(*) FROM events GROUP BY host ORDER BY host";
 const MINUTE_MS = 60_000;
+/** Months after the rows. */
+const NOW_MS = Date.UTC(2027, 0, 1);
 
 function rows(first: number): EventFields[] {
   return Array.from({ length: 6 }, (_, n) => ({
@@ -21,12 +26,12 @@ function rows(first: number): EventFields[] {
   }));
 }
 
-function sweepOf(lab: EngineLab) {
-  const { store, catalog } = lab;
-  const clock = new FakeClock();
-  const mended: { rebuilt: number; failed: number }[] = [];
+function sweepOf({ store, catalog }: EngineLab, clock = new FakeClock(NOW_MS)) {
+  const mended: MendedSidecars[] = [];
+  const backlog = { bytes: 0 };
   const sweep = new SummarySweep({
     ...{ store, catalog, clock, decoder: INLINE_PARQUET_DECODER },
+    backlogBytes: () => Promise.resolve(backlog.bytes),
     observer: { mended: (_, sidecars) => void mended.push(sidecars) },
   });
   const run = async () => {
@@ -34,7 +39,7 @@ function sweepOf(lab: EngineLab) {
     const more = await sweep.run(EVENTS, new AbortController().signal);
     return { more, mended: [...mended] };
   };
-  return { clock, run };
+  return { backlog, clock, run };
 }
 
 async function filesOf({ store, catalog }: EngineLab): Promise<readonly DataFile[]> {
@@ -63,8 +68,8 @@ Deno.test("SummarySweep makes missing and damaged summaries anew, once, a bounde
   const place = sidecar?.blobs.find(({ type }) => type === GROUP_COUNTS_BLOB);
   assert(place !== undefined);
   await replace(lab, key, bytes.map((byte, at) => at === place.offset + 3 ? byte ^ 1 : byte));
-  assert.deepEqual(await run(), { more: true, mended: [{ rebuilt: 16, failed: 0 }] });
-  assert.deepEqual(await run(), { more: false, mended: [{ rebuilt: 3, failed: 0 }] });
+  assert.deepEqual(await run(), { more: true, mended: [{ rebuilt: 16, indexed: 0, failed: 0 }] });
+  assert.deepEqual(await run(), { more: false, mended: [{ rebuilt: 3, indexed: 0, failed: 0 }] });
   assert.deepEqual(await run(), { more: false, mended: [] });
   const { texts, stats } = await lab.query(GROUPS);
   assert.deepEqual([texts, stats.served_by], [['["h0",60]', '["h1",60]'], "tier1_inline"]);
@@ -78,7 +83,7 @@ Deno.test("SummarySweep tries a file that cannot be read after 15 min, 1 h and 4
   const broken = (await filesOf(lab))[1];
   assert(broken !== undefined);
   await replace(lab, broken.key, new Uint8Array(broken.byteLength));
-  const failed = { more: false, mended: [{ rebuilt: 0, failed: 1 }] };
+  const failed = { more: false, mended: [{ rebuilt: 0, indexed: 0, failed: 1 }] };
   const quiet = { more: false, mended: [] };
   for (const pauseMs of [0, 15 * MINUTE_MS, 60 * MINUTE_MS, 240 * MINUTE_MS]) {
     if (pauseMs > 0) {
@@ -90,4 +95,36 @@ Deno.test("SummarySweep tries a file that cannot be read after 15 min, 1 h and 4
   }
   await clock.advance(10_000 * MINUTE_MS);
   assert.deepEqual(await run(), quiet);
+});
+
+Deno.test("SummarySweep makes indexes that a file of a past day lacks, once, and not while many rows wait", async () => {
+  await using lab = await EngineLab.open();
+  const { backlog, run } = sweepOf(lab);
+  const withoutIndexes: Deriver = {
+    ...INLINE_DERIVER,
+    derive: (file, subject) => INLINE_DERIVER.derive({ ...file, text: undefined }, subject),
+  };
+  for (let n = 0; n < 18; n += 1) await lab.commit(rows(100 * n), { derived: withoutIndexes });
+  await lab.commit(rows(10_000), { derived: true });
+  const isIndexedNow = async (file: DataFile) =>
+    isIndexed((await readSidecar(lab.store, file))?.blobs ?? []);
+  const indexed = async () => (await Promise.all((await filesOf(lab)).map(isIndexedNow)));
+  assert.deepEqual(new Set((await indexed()).slice(0, 18)), new Set([false]));
+  const quiet = { more: false, mended: [] };
+
+  const day = Math.floor(1_790_000_000_000 / 86_400_000);
+  const today = sweepOf(lab, new FakeClock(day * 86_400_000 + 1));
+  assert.deepEqual(await today.run(), quiet, "its day is not past");
+  backlog.bytes = 2 ** 30;
+  assert.deepEqual(await run(), quiet, "rows wait");
+  backlog.bytes = 0;
+  const made = (indexed: number) => [{ rebuilt: 0, indexed, failed: 0 }];
+  assert.deepEqual(await run(), { more: true, mended: made(16) });
+  assert.deepEqual(await run(), { more: false, mended: made(2) });
+  assert.deepEqual(await run(), quiet);
+  assert.deepEqual(await sweepOf(lab).run(), quiet, "nor by another process");
+  assert.deepEqual(new Set(await indexed()), new Set([true]));
+  const found = await lab.query("SELECT count(*) FROM events WHERE match_terms(raw, 'nowhere')");
+  // The last one has an index of other columns alone.
+  assert.deepEqual([found.rows, found.stats.scan?.files_pruned_bloom], [[[0]], 18]);
 });

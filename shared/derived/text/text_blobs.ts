@@ -19,6 +19,11 @@ const SHARE = 0.25;
 const SAMPLES = 4;
 const SAMPLE_BYTES = 128 * 1024;
 
+/** Whether these blobs of a sidecar have an index: `false` where none was made at the time. */
+export function isIndexed(blobs: readonly Pick<Blob, "type">[]): boolean {
+  return blobs.some(({ type }) => type === WORDS_TYPE || type === VALUES_TYPE);
+}
+
 /** Pure. A column with too much to index (`occurrences.ts`) has none. */
 export function textBlobs(file: FileRows): Blob[] {
   const { text } = file;
