@@ -9,6 +9,10 @@ export interface RunningServer {
   readonly pid: number;
 }
 
+export interface RunningRole extends RunningServer {
+  readonly metricsPort: number;
+}
+
 const READY_MS_MAX = 20_000;
 const HERE = import.meta.dirname ?? ".";
 
@@ -50,7 +54,7 @@ export class BenchServers implements AsyncDisposable {
       args?: readonly string[];
       env?: Readonly<Record<string, string>>;
     } = {},
-  ): Promise<RunningServer> {
+  ): Promise<RunningRole> {
     const [port = 0, metricsPort = 0] = freePorts(2);
     const { dataDir = this.dataDir, args = [], env = {} } = options;
     await Deno.mkdir(join(dataDir, "wal"), { recursive: true });
@@ -70,7 +74,7 @@ export class BenchServers implements AsyncDisposable {
     }).spawn();
     this.#processes.push(process);
     await waitUntilReady(port);
-    return { port, pid: process.pid };
+    return { port, metricsPort, pid: process.pid };
   }
 
   /** The query server of this workspace under its usual permissions, over the warehouse in `dataDir`. */
