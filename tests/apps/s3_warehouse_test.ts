@@ -30,7 +30,22 @@ Deno.test({
     );
     assert.equal(files.length, 1, "one data file of one commit");
 
+    const job = await runJob(
+      stack,
+      "SELECT n, repeat('é', 20) AS pad FROM events, range(20000) t(n)",
+    );
+    assert.equal(job.status, "succeeded", JSON.stringify(job));
+    const kept = s3.requests.filter(({ method, path }) =>
+      method === "PUT" && path.includes(`/lake/svc/job_results/${job.job_id}-`)
+    );
+    assert.equal(kept.length, 1, "its result is too large for the catalog");
+    assert.equal((await resultOf(stack, job)).row_count, 40_000);
+    await stack.stop("query");
+    await stack.ensure("query");
+    assert.equal((await resultOf(stack, job)).row_count, 40_000, "by another server");
+
     s3.faultOf = () => ({ status: 503, code: "SlowDown" });
+    assert.match(JSON.stringify(await resultOf(stack, job)), /svc\/job_results.*"code":503/s);
     // Rows are acknowledged by the WAL alone: the store is not on that path.
     assert.equal(await stack.sendLogs(["third"], { commit: "wait_for" }), true);
     const known = await stack.sql("SELECT raw FROM events ORDER BY raw");
@@ -56,6 +71,22 @@ Deno.test({
     }
   },
 });
+
+interface JobRecord {
+  readonly job_id: string;
+  readonly status: string;
+}
+
+async function runJob(stack: Stack, query: string): Promise<JobRecord> {
+  const body = JSON.stringify({ query, priority: "batch" });
+  const asked = await fetch(`${stack.queryUrl}/api/v1/sql`, { method: "POST", body });
+  const { job_id }: JobRecord = await asked.json();
+  return await (await fetch(`${stack.queryUrl}/api/v1/jobs/${job_id}?wait_secs=30`)).json();
+}
+
+async function resultOf(stack: Stack, { job_id }: JobRecord): Promise<{ row_count?: number }> {
+  return await (await fetch(`${stack.queryUrl}/api/v1/jobs/${job_id}/result`)).json();
+}
 
 interface TaskRecord {
   readonly task_id: string;
