@@ -83,6 +83,36 @@ Deno.test({
 });
 
 Deno.test({
+  name: "--wal-only is for maintenance beside a WAL, and leaves tables alone",
+  fn: () =>
+    inDataDir(async (dataDir) => {
+      await seal(dataDir, [[1]]);
+      const once = ["--data-dir", dataDir, "--once"];
+      await runOnce(settingsOf([...once, "--role", "drain"]));
+      for (const bad of [[], ["--role", "drain"], ["--role", "maintenance", "--catalog-claim"]]) {
+        await assert.rejects(
+          runOnce(settingsOf([...once, "--wal-only", ...bad])),
+          (error) => isOperatingError(error, "invalid_argument") && /--/.test(error.message),
+          bad.join(" "),
+        );
+      }
+      const before = await filesBelow(`${dataDir}/warehouse/svc`);
+      const committed = `${dataDir}/wal/default/events/committed`;
+      const [{ name } = { name: "" }] = await Array.fromAsync(Deno.readDir(committed));
+      const longAgo = new Date(Date.now() - 3_600_000);
+      await Deno.utime(`${committed}/${name}`, longAgo, longAgo);
+      const walOnly = settingsOf([...once, "--role", "maintenance", "--wal-only"]);
+      assert.match(await runOnce(walOnly), /1 committed segment removed/);
+      assert.deepEqual(await filesBelow(`${dataDir}/warehouse/svc`), before);
+    }),
+});
+
+async function filesBelow(folder: string): Promise<string[]> {
+  const entries = await Array.fromAsync(Deno.readDir(folder));
+  return entries.map(({ name }) => name).sort();
+}
+
+Deno.test({
   name: "runOnce drains everything and says what it did",
   fn: () =>
     inDataDir(async (dataDir) => {

@@ -24,6 +24,14 @@ export const OPTIONS = {
       "those past their index's retention, expires snapshots, and removes what nothing needs any more: " +
       "committed segments, replaced files, files of crashed writers. combined: both.",
   },
+  walOnly: {
+    kind: "switch",
+    flag: "wal-only",
+    env: "SVC_WAL_ONLY",
+    help:
+      "With --role maintenance: only committed segments of the WAL are removed, here and in its mirror. For a machine " +
+      "that ingests; tables are left to compactors elsewhere.",
+  },
   once: {
     kind: "switch",
     flag: "once",

@@ -1,6 +1,7 @@
 /** Runs the compactor: as a process with a metrics listener, inside another role, or once. */
 
 import { getLogger } from "@logtape/logtape";
+import { OperatingError } from "../shared/base/errors.ts";
 import { VERSION } from "../shared/base/version.ts";
 import {
   formatListenAddress,
@@ -59,16 +60,19 @@ export interface Compactor extends RunningDrain {
 
 /** Starts the compactor as a service. Errors: `OperatingError`s that name the option to change. */
 export async function startCompactor(settings: CompactorSettings): Promise<Compactor> {
+  checkWalOnly(settings);
   const bind = parseListenAddress(settings.metricsBind, "--metrics-bind");
   const metrics = createCompactorMetrics({ version: VERSION, role: "compactor" });
   await using starting = new AsyncDisposableStack();
   const metricsServer = starting.use(
     serve({ ...bind, option: "--metrics-bind", handler: metricsHandler(metrics) }),
   );
-  const deletes = deleteOptionsOf(settings, countDeletes(metrics));
+  const tables = !settings.walOnly;
+  const deletes = tables ? deleteOptionsOf(settings, countDeletes(metrics)) : undefined;
   const drain = starting.use(
     await startDrain(drainPaths(settings), {
       role: settings.role,
+      tables,
       intervalMs: settings.intervalSecs * 1_000,
       gate: gateOf(settings),
       expire: expireOf(settings),
@@ -100,6 +104,8 @@ export async function startCompactor(settings: CompactorSettings): Promise<Compa
 export interface StartDrainOptions {
   /** Default `combined`. */
   readonly role?: CompactorSettings["role"];
+  /** Whether maintenance is of tables, too, and not of the WAL alone; default true. */
+  readonly tables?: boolean;
   /** Default 1000: SPEC.md section 1, `--with-compactor`. */
   readonly intervalMs?: number;
   readonly gate?: DrainGate;
@@ -118,7 +124,8 @@ export async function startDrain(
   paths: CompactorPaths,
   options: StartDrainOptions = {},
 ): Promise<RunningDrain> {
-  const { role = "combined", intervalMs = 1_000, gate = DRAIN_GATE_DEFAULT } = options;
+  const { role = "combined", tables = true, intervalMs = 1_000 } = options;
+  const { gate = DRAIN_GATE_DEFAULT } = options;
   const { expire = EXPIRE_POLICY_DEFAULT, summariesIntervalMs = SUMMARIES_INTERVAL_MS } = options;
   await using starting = new AsyncDisposableStack();
   const { observers, summaries } = options;
@@ -134,7 +141,7 @@ export async function startDrain(
     starting.defer(watchQuarantine(claiming.claims, observer ?? {}));
   }
   const sweeps = role !== "drain";
-  if (sweeps) starting.defer(sweepTemporariesHourly(opened));
+  if (sweeps && tables) starting.defer(sweepTemporariesHourly(opened));
   const { deletes } = options;
   if (sweeps && deletes !== undefined) starting.use(await startDeletes(paths, opened, deletes));
   const drains = role !== "maintenance";
@@ -152,9 +159,9 @@ export async function startDrain(
     }),
   );
   wake = () => loop.wake();
-  if (sweeps) {
-    const tables = tableSweeps(opened.maintenance, { expire, summariesIntervalMs });
-    starting.use(startMaintenanceLoop(opened.maintenance, tables));
+  if (sweeps && tables) {
+    const each = tableSweeps(opened.maintenance, { expire, summariesIntervalMs });
+    starting.use(startMaintenanceLoop(opened.maintenance, each));
   }
   const running = starting.move();
   let stopping: Promise<void> | undefined;
@@ -186,6 +193,7 @@ export async function compactOnce(
   settings: CompactorSettings,
   options: { readonly signal?: AbortSignal } = {},
 ): Promise<OnceTotals> {
+  checkWalOnly(settings);
   const counted = countTotals();
   await using opened = await openDrain(drainPaths(settings), {
     drain: logDrain(),
@@ -203,6 +211,7 @@ export async function compactOnce(
   for (const lane of await deps.wal.lanes()) {
     swept += await sweepLane(deps, lane);
   }
+  if (settings.walOnly) return { ...totals, ...done, swept, deleted: 0 };
   const deletes = deleteOptionsOf(settings);
   const deleted = deletes === undefined
     ? 0
@@ -226,6 +235,19 @@ async function maintainAll(
       while (await sweep.run(ident, signal)) signal.throwIfAborted();
     }
   }
+}
+
+/** Errors: `invalid_argument`. */
+function checkWalOnly(
+  { walOnly, role, catalogClaim }: Pick<CompactorSettings, "walOnly" | "role" | "catalogClaim">,
+): void {
+  if (!walOnly || (role === "maintenance" && !catalogClaim)) return;
+  throw new OperatingError(
+    "invalid_argument",
+    catalogClaim
+      ? "Cannot maintain only the WAL with --catalog-claim, whose process has none: leave out --wal-only"
+      : `Cannot maintain only the WAL as --role ${role}: give --role maintenance`,
+  );
 }
 
 function drainPaths(settings: CompactorSettings): CompactorPaths {

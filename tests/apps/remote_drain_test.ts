@@ -1,9 +1,10 @@
 /**
- * An ingest server and a compactor that share no disk: the WAL's mirror in S3, 20 ms away, and the catalog in PostgreSQL
- * are all that is between them.
+ * The README's three machines, which share no disk: the WAL's mirror in S3, 20 ms away, and the catalog in PostgreSQL are
+ * all that is between them. Beside the ingest server runs what clears its WAL.
  */
 
 import assert from "node:assert/strict";
+import { join } from "node:path";
 import { makeDataFolders } from "../../cli/data_folders.ts";
 import { processArguments, type Role } from "../../cli/permissions.ts";
 import { POSTGRES, PostgresProcess } from "../../shared/testing/postgres_process.ts";
@@ -13,7 +14,9 @@ import { freePorts } from "./stack.ts";
 const READY_MS_MAX = 30_000;
 
 Deno.test({
-  name: "commit=force waits for a compactor on another machine, which the catalog's bell wakes",
+  name:
+    "commit=force waits for a compactor on another machine, which the catalog's bell wakes; a query server on a third " +
+    "answers, and the WAL is cleared where it is",
   ignore: POSTGRES === undefined, // The npm package has no programs for this platform.
   async fn() {
     await using postgres = await PostgresProcess.start();
@@ -40,29 +43,55 @@ Deno.test({
       const answer = await response.text();
       assert.equal(response.status, 200, answer);
     }
-    for (const machine of [ingest, compactor]) {
-      assert.doesNotMatch(await machine.stop(), /NotCapable|TypeError|svc@/);
+    const [sql = 0] = freePorts(1);
+    await using query = await Machine.start("query", s3.environment, [
+      ...shared,
+      ...["--bind", `127.0.0.1:${sql}`, "--metrics-bind", "127.0.0.1:0"],
+    ]);
+    await untilReady(`http://127.0.0.1:${sql}/readyz`);
+    const body = JSON.stringify({ query: "SELECT raw FROM events ORDER BY raw" });
+    const found = await fetch(`http://127.0.0.1:${sql}/api/v1/sql`, { method: "POST", body });
+    assert.deepEqual((await found.json()).rows, [["first"], ["second"], ["third"]]);
+
+    const sealed = join(ingest.dataDir, "wal/default/events/sealed");
+    assert.equal((await Array.fromAsync(Deno.readDir(sealed))).length, 3, "nobody has moved them");
+    await using sweeper = await Machine.start("compactor", s3.environment, [
+      ...shared,
+      ...["--metrics-bind", "127.0.0.1:0", "--role", "maintenance", "--wal-only"],
+    ], ingest.dataDir);
+    for (const end = Date.now() + READY_MS_MAX; Date.now() < end;) {
+      if ((await Array.fromAsync(Deno.readDir(sealed))).length === 0) break;
+      await new Promise((resolve) => setTimeout(resolve, 100));
+    }
+    const committed = join(ingest.dataDir, "wal/default/events/committed");
+    assert.equal((await Array.fromAsync(Deno.readDir(committed))).length, 3, "to be removed");
+    for (const machine of [ingest, compactor, query, sweeper]) {
+      assert.doesNotMatch(await machine.stop(), /NotCapable|TypeError|svc@|no thread/);
     }
   },
 });
 
-/** A process of one role with a data directory that no other has. */
+/** A process of one role with a data directory that no other machine has. */
 class Machine implements AsyncDisposable {
   readonly #process: Deno.ChildProcess;
-  readonly #dataDir: string;
+  readonly dataDir: string;
+  /** Whether it is this one's to remove. */
+  readonly #ownsData: boolean;
   #stderr: Promise<string> | undefined;
 
-  private constructor(process: Deno.ChildProcess, dataDir: string) {
+  private constructor(process: Deno.ChildProcess, dataDir: string, ownsData: boolean) {
     this.#process = process;
-    this.#dataDir = dataDir;
+    this.dataDir = dataDir;
+    this.#ownsData = ownsData;
   }
 
   static async start(
     role: Role,
     env: Readonly<Record<string, string>>,
     args: readonly string[],
+    shared?: string,
   ): Promise<Machine> {
-    const dataDir = await Deno.makeTempDir({ prefix: `svc-${role}-` });
+    const dataDir = shared ?? await Deno.makeTempDir({ prefix: `svc-${role}-` });
     await makeDataFolders(dataDir);
     const process = new Deno.Command(Deno.execPath(), {
       args: processArguments(role, dataDir, args, env),
@@ -71,7 +100,7 @@ class Machine implements AsyncDisposable {
       stdout: "null",
       stderr: "piped",
     }).spawn();
-    const machine = new Machine(process, dataDir);
+    const machine = new Machine(process, dataDir, shared === undefined);
     machine.#stderr = new Response(process.stderr).text();
     return machine;
   }
@@ -89,7 +118,7 @@ class Machine implements AsyncDisposable {
 
   async [Symbol.asyncDispose](): Promise<void> {
     await this.stop();
-    await Deno.remove(this.#dataDir, { recursive: true });
+    if (this.#ownsData) await Deno.remove(this.dataDir, { recursive: true });
   }
 }
 
