@@ -44,7 +44,11 @@ export const BINARIES: readonly Binary[] = [
 ];
 
 /** Loaded by their addresses at run time, so no import leads to them. */
-const THREADS = ["shared/parquet/parquet_worker.ts", "shared/derived/derive_worker.ts"];
+const THREADS = [
+  "shared/parquet/parquet_worker.ts",
+  "shared/derived/derive_worker.ts",
+  "shared/wal/mirror/pack_worker.ts",
+];
 
 /** Tests of a package that crash the compiler of this runtime version (stack overflow); nothing loads them. */
 const UNCOMPILABLE = "node_modules/.deno/bintrees@1.0.2/node_modules/bintrees/test";

@@ -45,6 +45,8 @@ export interface Places {
    * without a mirror, or when it is in a service.
    */
   readonly mirror: readonly string[];
+  /** Sources of the ingest server's thread that packs what is mirrored; none without a mirror. */
+  readonly packing: readonly string[];
   readonly catalog: string;
   /** The query server's spill files and converted WAL segments. */
   readonly cache: string;
@@ -76,7 +78,13 @@ const POSTGRES_ENVIRONMENT = ["PG*"] as const;
 
 const TABLE: Readonly<Record<Role, (places: Places) => Permissions>> = {
   ingest: (places) => ({
-    read: [places.wal, places.catalog, ...places.mirror.map(dirname), ...places.tlsFiles],
+    read: [
+      places.wal,
+      places.catalog,
+      ...places.packing,
+      ...places.mirror.map(dirname),
+      ...places.tlsFiles,
+    ],
     write: [places.wal, ...places.mirror],
     net: [...places.listeners, ...places.services],
     env: places.environment,
@@ -212,6 +220,7 @@ export function placesOf(
     drainedWal: isSwitchedOn(CATALOG_CLAIM, { args, env }) ? [] : [`${dataDir}/wal`],
     warehouse: `${dataDir}/warehouse`,
     mirror: mirrorFolders(dataDir, { args, env }),
+    packing: isMirrored({ args, env }) ? [`${root}/shared`] : [],
     catalog,
     cache: `${dataDir}/query-cache`,
     scratch: `${dataDir}/compactor-scratch`,
@@ -234,10 +243,18 @@ export function placesOf(
 
 function mirrorFolders(dataDir: string, input: RoleInput): string[] {
   const [url] = valuesOf(WAREHOUSE, input);
-  const [text] = valuesOf(MIRROR_PREFIX, input);
-  const prefix = parseMirrorPrefix(text, { hasWarehouseUrl: url !== undefined });
+  const prefix = mirrorPrefixOf(input);
   const place = url === undefined ? `${dataDir}/warehouse` : warehousePlaceOf(url);
   return prefix === "" || isS3Url(place) ? [] : [`${place}/${prefix}`];
+}
+
+function isMirrored(input: RoleInput): boolean {
+  return mirrorPrefixOf(input) !== "";
+}
+
+function mirrorPrefixOf(input: RoleInput): string {
+  const [text] = valuesOf(MIRROR_PREFIX, input);
+  return parseMirrorPrefix(text, { hasWarehouseUrl: valuesOf(WAREHOUSE, input).length > 0 });
 }
 
 /** Folder of the query server's audit. Its parents must be there: the role may not make them. */

@@ -185,7 +185,7 @@ export const METRICS = {
   mirrorBytes: {
     kind: "counter",
     name: "svc_ingest_mirror_bytes_total",
-    help: "Bytes of segments uploaded to the mirror",
+    help: "Bytes uploaded to the mirror, segments packed",
   },
   mirrorFailures: {
     kind: "counter",

@@ -7,6 +7,7 @@ import type { Random } from "../shared/os/random.ts";
 import { openStore } from "../shared/storage/open_store.ts";
 import { parseMirrorPrefix } from "../shared/wal/mirror/mirror_layout.ts";
 import { MirrorUploader } from "../shared/wal/mirror/mirror_uploader.ts";
+import { openSegmentPacker } from "../shared/wal/mirror/segment_packer.ts";
 import type { IngestSettings } from "./flags.ts";
 import type { IngestMetrics } from "./metrics.ts";
 
@@ -40,6 +41,7 @@ export function openMirror(
   const mirror = new MirrorUploader({
     ...{ fs, root, store, prefix, clock, random },
     parallel: PARALLEL,
+    packer: openSegmentPacker(),
     activeIntervalMs: settings.walActiveMirrorIntervalSecs * 1_000,
     onEvent: (event) => {
       metrics.mirrorSegments.add(1, { outcome: event.kind });

@@ -31,6 +31,10 @@ export function crc32(bytes: Uint8Array, previous = 0): number {
   return crc32Native(bytes, previous);
 }
 
+export function areSameBytes(a: Uint8Array, b: Uint8Array): boolean {
+  return a.byteLength === b.byteLength && a.every((byte, at) => byte === b[at]);
+}
+
 export function hexOf(bytes: Uint8Array): string {
   let text = "";
   for (const byte of bytes) text += byte.toString(16).padStart(2, "0");

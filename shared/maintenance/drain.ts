@@ -169,11 +169,13 @@ function claimLost(deps: DrainDeps, lane: LaneId): "claim_lost" {
 }
 
 async function drainSegments(
-  deps: DrainDeps,
+  bare: DrainDeps,
   batch: Batch,
   options: StageOptions,
 ): Promise<DrainOutcome> {
   const { lane, names, claim } = batch;
+  using ahead = bare.wal.ahead?.(lane, names);
+  const deps = { ...bare, wal: ahead ?? bare.wal };
   const startMs = deps.clock.monotonicMs();
   const target = await tableTarget(deps, lane);
   if (await discardDropped(deps, batch, target)) return "discarded";

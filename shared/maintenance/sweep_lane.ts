@@ -1,8 +1,8 @@
 /** What maintenance does to one lane behind its drains: segments whose rows are committed go. */
 
 import type { LaneId } from "../event/tenant.ts";
-import { removeActiveCopies } from "../wal/mirror/mirror_active.ts";
-import { isMirrorable, segmentKey } from "../wal/mirror/mirror_layout.ts";
+import { removeMirrored } from "../wal/mirror/mirror_active.ts";
+import { isMirrorable } from "../wal/mirror/mirror_layout.ts";
 import type { DrainDeps } from "./drain.ts";
 
 /**
@@ -15,25 +15,15 @@ import type { DrainDeps } from "./drain.ts";
 export async function sweepLane(deps: DrainDeps, lane: LaneId): Promise<number> {
   if (deps.claiming !== undefined) return 0;
   await moveConsumed(deps, lane);
-  const removed = await deps.admin.sweepCommitted(
-    lane,
-    deps.clock.nowMs(),
-    (names) => removeMirrored(deps, lane, names),
-  );
+  const { store, mirrorPrefix: prefix } = deps;
+  const removed = await deps.admin.sweepCommitted(lane, deps.clock.nowMs(), async (names) => {
+    if (prefix === undefined || !isMirrorable(lane)) return;
+    await removeMirrored({ store, prefix }, lane, new Set(names));
+  });
   if (removed.length === 0) return 0;
   await deps.catalog.forgetConsumed(removed);
   deps.observer?.swept?.(lane, removed.length);
   return removed.length;
-}
-
-async function removeMirrored(
-  { store, mirrorPrefix: prefix }: DrainDeps,
-  lane: LaneId,
-  names: readonly string[],
-): Promise<void> {
-  if (prefix === undefined || !isMirrorable(lane)) return;
-  await store.delete(names.map((name) => segmentKey(prefix, lane, name)));
-  await removeActiveCopies({ store, prefix }, lane, new Set(names));
 }
 
 /** A drain elsewhere commits segments that are sealed here: nobody else takes them out of the way. */

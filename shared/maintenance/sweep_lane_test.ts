@@ -2,9 +2,10 @@ import assert from "node:assert/strict";
 import { tableOf } from "../event/tenant.ts";
 import { DrainLab, EVENTS_LANE, numberedGroups } from "../testing/drain_lab.ts";
 
-import { segmentKey } from "../wal/mirror/mirror_layout.ts";
+import { packedSegmentKey, segmentKey } from "../wal/mirror/mirror_layout.ts";
 import { MirrorConsumerAdmin, openMirrorWalReader } from "../wal/mirror/mirror_wal_reader.ts";
 import { backlogBytes } from "./backlog.ts";
+import { packSegment } from "../wal/mirror/packed_segment.ts";
 import { applyDrain, type DrainDeps, lookAtLane } from "./drain.ts";
 import { DRAIN_GATE_OPEN } from "./plan_drain.ts";
 import { sweepLane } from "./sweep_lane.ts";
@@ -82,12 +83,13 @@ Deno.test({
 async function sealAndMirror(lab: DrainLab): Promise<string[]> {
   await lab.seal(numberedGroups(2, 3));
   const sealed = await lab.deps.wal.list(EVENTS_LANE, ["sealed"]);
-  for (const { name } of sealed) {
-    const path = `/data/wal/default/events/sealed/${name}`;
-    await lab.deps.store.putNew(
-      segmentKey(PREFIX, EVENTS_LANE, name),
-      await lab.fs.readFile(path),
-    );
+  for (const [at, { name, byteLength }] of sealed.entries()) {
+    const bytes = await lab.fs.readFile(`/data/wal/default/events/sealed/${name}`);
+    if (at === 0) await lab.deps.store.putNew(segmentKey(PREFIX, EVENTS_LANE, name), bytes);
+    else {
+      const key = packedSegmentKey(PREFIX, EVENTS_LANE, name, byteLength);
+      await lab.deps.store.putNew(key, packSegment(bytes));
+    }
   }
   return sealed.map(({ name }) => name);
 }

@@ -76,7 +76,10 @@ export class TaskThread<Q, V> implements Disposable {
   #giveUp(reason: string): void {
     this.#unavailable = reason;
     const { what, category } = this.#options;
-    getLogger([...category]).info("{what} on the main thread: {reason}", { what, reason });
+    getLogger([...category]).info("{what}: there is no thread for that, {reason}", {
+      what,
+      reason,
+    });
   }
 }
 

@@ -7,6 +7,7 @@
  * with the same bytes is ours.
  */
 
+import { areSameBytes } from "../base/bytes.ts";
 import { isOperatingError } from "../base/errors.ts";
 import type { Clock } from "../os/clock.ts";
 import type { Random } from "../os/random.ts";
@@ -96,7 +97,7 @@ export class RetryingStore implements ObjectStore {
           isRepeat = true;
           throw error;
         }
-        if (!areSame(await this.#inner.get(key), bytes)) throw error;
+        if (!areSameBytes(await this.#inner.get(key), bytes)) throw error;
       }
     });
   }
@@ -122,8 +123,4 @@ export class RetryingStore implements ObjectStore {
       }
     }
   }
-}
-
-function areSame(a: Uint8Array, b: Uint8Array): boolean {
-  return a.byteLength === b.byteLength && a.every((byte, at) => byte === b[at]);
 }

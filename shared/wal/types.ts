@@ -66,6 +66,11 @@ export interface WalReader {
   list(lane: LaneId, states: readonly SegmentState[]): Promise<SegmentInfo[]>;
   /** Opens a segment wherever it is now. `not_found` when it was swept, `corrupt` when it is damaged. */
   open(lane: LaneId, name: string): Promise<SegmentReader>;
+  /**
+   * The same for who opens `names` of a lane in this order, as they were listed: where segments are far away the next ones
+   * are fetched meanwhile, within bounds. Absent where nothing is gained by it.
+   */
+  ahead?(lane: LaneId, names: readonly string[]): WalReader & Disposable;
 }
 
 export interface WalFrame {

@@ -17,15 +17,18 @@ import {
   segmentNamesIn,
   segmentPath,
   stateDirectory,
+  statIfPresent,
 } from "../layout.ts";
 import { removeIfPresent } from "../transfer.ts";
+import { createIfMissing, type MirrorDeps, type Mirrored, readCopy } from "./mirror_segments.ts";
 import {
-  createIfMissing,
-  type MirrorDeps,
-  type Mirrored,
-  readIfPresent,
-} from "./mirror_segments.ts";
-import { activeKey, activeLanePrefix, isMirrorable, parseMirrorKey } from "./mirror_layout.ts";
+  activeKey,
+  activeLanePrefix,
+  isMirrorable,
+  lanePrefix,
+  packedActiveKey,
+  parseMirrorKey,
+} from "./mirror_layout.ts";
 
 /** Of each lane, how many bytes of which segment were copied last; a lane that is not there was not looked at yet. */
 export type ActiveCopies = Map<string, Map<string, number>>;
@@ -57,8 +60,8 @@ async function copiesThere(
   const found = new Map<string, number>();
   for await (const { key } of store.list(activeLanePrefix(prefix, lane))) {
     const object = parseMirrorKey(prefix, key);
-    if (object?.activeBytes === undefined) continue;
-    found.set(object.name, Math.max(object.activeBytes, found.get(object.name) ?? 0));
+    if (object?.isActive !== true || object.bytes === undefined) continue;
+    found.set(object.name, Math.max(object.bytes, found.get(object.name) ?? 0));
   }
   return found;
 }
@@ -76,13 +79,20 @@ async function copyActive(
   const pin = pinPath(root, lane, name);
   await createIfMissing(fs, pin);
   await fs.syncDir(pinsDirectory(root, lane));
-  const bytes = await readIfPresent(fs, segmentPath(root, lane, { state: "active", name }));
+  const path = segmentPath(root, lane, { state: "active", name });
   const before = known.get(name);
-  if (bytes !== undefined && bytes.byteLength > (before ?? 0)) {
-    await putOnce(store, activeKey(prefix, lane, name, bytes.byteLength), bytes);
-    known.set(name, bytes.byteLength);
-    onEvent({ kind: "copied", lane, segment: name, bytes: bytes.byteLength });
-    if (before !== undefined) await store.delete([activeKey(prefix, lane, name, before)]);
+  const hasGrown = ((await statIfPresent(fs, path))?.size ?? 0) > (before ?? 0);
+  const copy = hasGrown ? await readCopy(deps, path) : undefined;
+  if (copy !== undefined) {
+    const { object, bytes, isPacked } = copy;
+    const keyOf = isPacked ? packedActiveKey : activeKey;
+    await putOnce(store, keyOf(prefix, lane, name, bytes), object);
+    known.set(name, bytes);
+    onEvent({ kind: "copied", lane, segment: name, bytes: object.byteLength });
+    if (before !== undefined) {
+      const shorter = [activeKey, packedActiveKey].map((of) => of(prefix, lane, name, before));
+      await store.delete(shorter);
+    }
   }
   await removeIfPresent(fs, pin);
 }
@@ -122,14 +132,30 @@ async function removeOutlived(
   for (const name of outlived) known.delete(name);
 }
 
-/** Removes every copy of these segments. Errors: the store's. */
-export async function removeActiveCopies(
-  { store, prefix }: Pick<MirrorDeps, "store" | "prefix">,
+/** Removes the active copies of these segments. Errors: the store's. */
+function removeActiveCopies(mirror: Mirror, lane: LaneId, names: ReadonlySet<string>) {
+  return removeBelow(mirror, activeLanePrefix(mirror.prefix, lane), names);
+}
+
+/** Removes all objects of these segments, whatever their form: none may be there once they are forgotten. Errors: the store's. */
+export async function removeMirrored(
+  mirror: Mirror,
   lane: LaneId,
   names: ReadonlySet<string>,
 ): Promise<void> {
+  await removeBelow(mirror, lanePrefix(mirror.prefix, lane), names);
+  await removeActiveCopies(mirror, lane, names);
+}
+
+type Mirror = Pick<MirrorDeps, "store" | "prefix">;
+
+async function removeBelow(
+  { store, prefix }: Mirror,
+  folder: string,
+  names: ReadonlySet<string>,
+): Promise<void> {
   const keys: string[] = [];
-  for await (const { key } of store.list(activeLanePrefix(prefix, lane))) {
+  for await (const { key } of store.list(folder)) {
     const object = parseMirrorKey(prefix, key);
     if (object !== undefined && names.has(object.name)) keys.push(key);
   }

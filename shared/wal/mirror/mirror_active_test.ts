@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { MemoryStore } from "../../storage/memory_store.ts";
 import { CrashableFileSystem } from "../../testing/crashable_file_system.ts";
 import { FakeClock } from "../../testing/fake_clock.ts";
+import { inlinePacker } from "../../testing/inline_packer.ts";
 import { numberedBatch, rowsOfMessage } from "../../testing/numbered_rows.ts";
 import { SeededRandom } from "../../testing/seeded_random.ts";
 import { openWalConsumerAdmin } from "../admin.ts";
@@ -9,7 +10,7 @@ import { pinsDirectory, segmentNamesIn } from "../layout.ts";
 import { openWalReader } from "../reader.ts";
 import type { Wal } from "../types.ts";
 import { openWal } from "../wal.ts";
-import { type ActiveCopies, mirrorActive, removeActiveCopies } from "./mirror_active.ts";
+import { type ActiveCopies, mirrorActive, removeMirrored } from "./mirror_active.ts";
 import { type Mirrored, type MirrorEvent, mirrorSegments } from "./mirror_segments.ts";
 import { parseMirrorKey } from "./mirror_layout.ts";
 import { applyRecovery, planRecovery } from "./recover_mirror.ts";
@@ -33,8 +34,18 @@ Deno.test({
     const second = await lab.activeKeys();
     assert.equal(second.length, 1);
     assert.notEqual(second[0], first);
-    assert.deepEqual(lab.events.map(({ kind }) => kind), ["copied", "copied"]);
     assert.deepEqual(await lab.recoveredRows(), [0, 1, 2]);
+    lab.packs = true;
+    await lab.append(3);
+    await lab.copy();
+    const third = await lab.activeKeys();
+    assert.equal(third.length, 1);
+    assert.match(third[0] ?? "", /\.zst$/);
+    await lab.append(4);
+    await lab.copy();
+    assert.equal((await lab.activeKeys()).length, 1);
+    assert.deepEqual(lab.events.map(({ kind }) => kind), Array(4).fill("copied"));
+    assert.deepEqual(await lab.recoveredRows(), [0, 1, 2, 3, 4]);
     assert.deepEqual(await segmentNamesIn(lab.fs, pinsDirectory(ROOT, LANE)), []);
   },
 });
@@ -71,7 +82,7 @@ Deno.test({
     lab.copies = new Map();
     await lab.copy();
     assert.deepEqual(await lab.activeKeys(), [foreign]);
-    await removeActiveCopies(
+    await removeMirrored(
       lab.deps,
       LANE,
       new Set([parseMirrorKey(PREFIX, foreign)?.name ?? ""]),
@@ -84,6 +95,7 @@ class Lab implements AsyncDisposable {
   readonly events: MirrorEvent[] = [];
   readonly store = new MemoryStore();
   copies: ActiveCopies = new Map();
+  packs = false;
   readonly mirrored: Mirrored = new Map();
   readonly deps;
 
@@ -114,7 +126,8 @@ class Lab implements AsyncDisposable {
   }
 
   copy(): Promise<void> {
-    return mirrorActive(this.deps, { copies: this.copies, mirrored: this.mirrored }, GOING);
+    const deps = this.packs ? { ...this.deps, packer: inlinePacker(this.fs) } : this.deps;
+    return mirrorActive(deps, { copies: this.copies, mirrored: this.mirrored }, GOING);
   }
 
   mirror(): Promise<void> {

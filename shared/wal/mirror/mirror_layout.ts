@@ -13,15 +13,20 @@ import { isLanePart, isSegmentName } from "../layout.ts";
 export const MIRROR_PREFIX_DEFAULT = "wal-mirror/";
 
 const ACTIVE = "_active";
-const ACTIVE_FILE = /^(.+\.seg)\.(\d{12})$/;
+const PACKED = ".zst";
+const FILE = /^(.+\.seg)(?:\.(\d{12}))?(\.zst)?$/;
 const LENGTH_DIGITS = 12;
 
 export interface MirrorObject {
   readonly lane: LaneId;
   /** The segment's name. */
   readonly name: string;
-  /** Of an active segment: how many of its bytes the object holds. */
-  readonly activeBytes?: number;
+  /** A copy of the first bytes of one that is being written. */
+  readonly isActive: boolean;
+  /** Compressed: `packed_segment.ts`. */
+  readonly isPacked: boolean;
+  /** How many bytes of the segment it holds; undefined when the object is as long. */
+  readonly bytes: number | undefined;
 }
 
 /**
@@ -52,10 +57,18 @@ export function isMirrorable({ tenant, index }: LaneId): boolean {
   return tenant !== ACTIVE && isLanePart(tenant) && isLanePart(index);
 }
 
-/** `<prefix>/<tenant>/<index>/<segment>.seg` */
+/** `<prefix>/<tenant>/<index>/<segment>.seg`: a sealed segment as it is. */
 export function segmentKey(prefix: string, lane: LaneId, name: string): string {
   assert(isSegmentName(name), `segment name ${JSON.stringify(name)}`);
   return `${lanePrefix(prefix, lane)}${name}`;
+}
+
+/**
+ * `<prefix>/<tenant>/<index>/<segment>.seg.<bytes, 12 digits>.zst`: the same, packed; `bytes` are those of the segment, so
+ * that a list tells how much waits.
+ */
+export function packedSegmentKey(prefix: string, lane: LaneId, name: string, bytes: number) {
+  return `${segmentKey(prefix, lane, name)}.${digitsOf(bytes)}${PACKED}`;
 }
 
 /** Of the sealed segments of a lane. */
@@ -69,7 +82,12 @@ export function lanePrefix(prefix: string, lane: LaneId): string {
  * another one, and the shorter goes when it is there.
  */
 export function activeKey(prefix: string, lane: LaneId, name: string, bytes: number): string {
-  return `${activePrefix(prefix, lane, name)}${String(bytes).padStart(LENGTH_DIGITS, "0")}`;
+  return `${activePrefix(prefix, lane, name)}${digitsOf(bytes)}`;
+}
+
+/** The same, packed: `bytes` are those of the segment. */
+export function packedActiveKey(prefix: string, lane: LaneId, name: string, bytes: number): string {
+  return `${activeKey(prefix, lane, name, bytes)}${PACKED}`;
 }
 
 /** Of the copies of one active segment. */
@@ -92,7 +110,19 @@ export function parseMirrorKey(prefix: string, key: string): MirrorObject | unde
   const [tenant = "", index = "", file = "", ...more] = isActive ? parts.slice(1) : parts;
   const lane = { tenant, index };
   if (more.length > 0 || !isMirrorable(lane)) return undefined;
-  if (!isActive) return isSegmentName(file) ? { lane, name: file } : undefined;
-  const [, name = "", bytes = ""] = ACTIVE_FILE.exec(file) ?? [];
-  return isSegmentName(name) ? { lane, name, activeBytes: Number(bytes) } : undefined;
+  const [, name = "", digits, packed] = FILE.exec(file) ?? [];
+  const isPacked = packed !== undefined;
+  // A sealed one as it is tells no length, all others do.
+  if (!isSegmentName(name) || (digits === undefined) !== (!isActive && !isPacked)) return undefined;
+  return {
+    lane,
+    name,
+    isActive,
+    isPacked,
+    bytes: digits === undefined ? undefined : Number(digits),
+  };
+}
+
+function digitsOf(bytes: number): string {
+  return String(bytes).padStart(LENGTH_DIGITS, "0");
 }

@@ -1,22 +1,48 @@
 import assert from "node:assert/strict";
-import { activeKey, parseMirrorKey, parseMirrorPrefix, segmentKey } from "./mirror_layout.ts";
+import {
+  activeKey,
+  type MirrorObject,
+  packedActiveKey,
+  packedSegmentKey,
+  parseMirrorKey,
+  parseMirrorPrefix,
+  segmentKey,
+} from "./mirror_layout.ts";
 
 const NAME = "1700000000000-0003-00112233445566ff.seg";
 const LANE = { tenant: "acme", index: "web" };
 
 Deno.test({
-  name: "segmentKey and activeKey are read back by parseMirrorKey",
+  name:
+    "keys of segments, packed and as they are, sealed and active, are read back by parseMirrorKey",
   fn() {
-    const sealed = segmentKey("wal-mirror", LANE, NAME);
-    assert.equal(sealed, `wal-mirror/acme/web/${NAME}`);
-    assert.deepEqual(parseMirrorKey("wal-mirror", sealed), { lane: LANE, name: NAME });
-    const active = activeKey("wal-mirror", LANE, NAME, 4096);
-    assert.equal(active, `wal-mirror/_active/acme/web/${NAME}.000000004096`);
-    assert.deepEqual(parseMirrorKey("wal-mirror", active), {
-      lane: LANE,
-      name: NAME,
-      activeBytes: 4096,
-    });
+    const bytes = 4096;
+    const cases: [key: string, expected: string, rest: Omit<MirrorObject, "lane" | "name">][] = [
+      [
+        segmentKey("wal-mirror", LANE, NAME),
+        `wal-mirror/acme/web/${NAME}`,
+        { isActive: false, isPacked: false, bytes: undefined },
+      ],
+      [
+        packedSegmentKey("wal-mirror", LANE, NAME, bytes),
+        `wal-mirror/acme/web/${NAME}.000000004096.zst`,
+        { isActive: false, isPacked: true, bytes },
+      ],
+      [
+        activeKey("wal-mirror", LANE, NAME, bytes),
+        `wal-mirror/_active/acme/web/${NAME}.000000004096`,
+        { isActive: true, isPacked: false, bytes },
+      ],
+      [
+        packedActiveKey("wal-mirror", LANE, NAME, bytes),
+        `wal-mirror/_active/acme/web/${NAME}.000000004096.zst`,
+        { isActive: true, isPacked: true, bytes },
+      ],
+    ];
+    for (const [key, expected, rest] of cases) {
+      assert.equal(key, expected);
+      assert.deepEqual(parseMirrorKey("wal-mirror", key), { lane: LANE, name: NAME, ...rest });
+    }
   },
 });
 
@@ -30,6 +56,10 @@ Deno.test({
       `wal-mirror/acme/web/more/${NAME}`,
       `wal-mirror/_active/web/${NAME}`,
       `wal-mirror/_active/acme/web/${NAME}`,
+      `wal-mirror/_active/acme/web/${NAME}.zst`,
+      `wal-mirror/acme/web/${NAME}.zst`,
+      `wal-mirror/acme/web/${NAME}.000000004096`,
+      `wal-mirror/acme/web/${NAME}.4096.zst`,
       `wal-mirror/_active/_active/web/${NAME}.000000000008`,
       `wal-mirror/../web/${NAME}`,
       "wal-mirror/acme/web/other.seg",

@@ -3,10 +3,12 @@
  * `parallel` of them in memory. Stops at the first failure; what it did stays done. README.md has the protocol.
  */
 
+import { areSameBytes } from "../../base/bytes.ts";
 import { isOperatingError, OperatingError } from "../../base/errors.ts";
 import { type LaneId, laneName } from "../../event/tenant.ts";
 import { mkdirDurable } from "../../os/durable_directory.ts";
 import type { FileSystem } from "../../os/file_system.ts";
+import { ThreadUnavailable } from "../../os/task_thread.ts";
 import type { ObjectStore } from "../../storage/object_store.ts";
 import {
   lanesIn,
@@ -19,7 +21,9 @@ import {
 } from "../layout.ts";
 import { removeIfPresent } from "../transfer.ts";
 import { openMirrorWalReader } from "./mirror_wal_reader.ts";
-import { isMirrorable, segmentKey } from "./mirror_layout.ts";
+import { isMirrorable, packedSegmentKey, segmentKey } from "./mirror_layout.ts";
+import { fetchSegment, segmentBytesOf, type StoredSegment } from "./packed_segment.ts";
+import type { SegmentPacker } from "./segment_packer.ts";
 
 export interface MirrorDeps {
   readonly fs: FileSystem;
@@ -29,6 +33,8 @@ export interface MirrorDeps {
   /** Below the root of `store`, without a slash at its end. */
   readonly prefix: string;
   readonly parallel: number;
+  /** Without it segments go as they are. */
+  readonly packer?: SegmentPacker;
   readonly onEvent: (event: MirrorEvent) => void;
 }
 
@@ -37,6 +43,7 @@ export type MirrorEvent =
     readonly kind: "uploaded";
     readonly lane: LaneId;
     readonly segment: string;
+    /** Of the object. */
     readonly bytes: number;
   }
   /** The first bytes of one that is being written. */
@@ -144,33 +151,74 @@ async function uploadAll(
 
 /** Whether it is in the mirror now. After a failure its pin stays, as the object may still come to be. */
 async function upload(deps: MirrorDeps, lane: LaneId, name: string): Promise<boolean> {
-  const { fs, root, store, prefix, onEvent } = deps;
+  const { fs, root, prefix, onEvent } = deps;
   const pin = pinPath(root, lane, name);
   await createIfMissing(fs, pin);
   await fs.syncDir(pinsDirectory(root, lane));
-  const bytes = await readIfPresent(fs, segmentPath(root, lane, { state: "sealed", name }));
-  if (bytes === undefined) {
+  const path = segmentPath(root, lane, { state: "sealed", name });
+  const copy = await readCopy(deps, path);
+  if (copy === undefined) {
     onEvent({ kind: "skipped", lane, segment: name });
   } else {
-    await putSegment(store, segmentKey(prefix, lane, name), bytes);
-    onEvent({ kind: "uploaded", lane, segment: name, bytes: bytes.byteLength });
+    const { object, bytes, isPacked } = copy;
+    const key = isPacked
+      ? packedSegmentKey(prefix, lane, name, bytes)
+      : segmentKey(prefix, lane, name);
+    await putSegment(deps, { key, bytes, isPacked, object, path });
+    onEvent({ kind: "uploaded", lane, segment: name, bytes: object.byteLength });
   }
   await removeIfPresent(fs, pin);
-  return bytes !== undefined;
+  return copy !== undefined;
 }
 
-/** An object that is there with the same length is an upload whose answer was lost: names are random. */
-async function putSegment(store: ObjectStore, key: string, bytes: Uint8Array): Promise<void> {
+/** A segment as it is to be stored. */
+export interface SegmentCopy {
+  readonly object: Uint8Array;
+  /** Of the segment. */
+  readonly bytes: number;
+  readonly isPacked: boolean;
+}
+
+/** The file at `path`, packed where that can be; undefined when it is gone. Errors: of the file system, the packer. */
+export async function readCopy(
+  { fs, packer }: Pick<MirrorDeps, "fs" | "packer">,
+  path: string,
+): Promise<SegmentCopy | undefined> {
+  if (packer?.isAvailable === true) {
+    try {
+      const packed = await packer.packFile(path);
+      return packed && { ...packed, isPacked: true };
+    } catch (error) {
+      if (!(error instanceof ThreadUnavailable)) throw error;
+    }
+  }
+  const object = await readIfPresent(fs, path);
+  return object && { object, bytes: object.byteLength, isPacked: false };
+}
+
+/** An object that is there with the same segment is an upload whose answer was lost: names are random. */
+async function putSegment(
+  { fs, store }: MirrorDeps,
+  segment: Omit<StoredSegment, "storedBytes"> & {
+    readonly object: Uint8Array;
+    readonly path: string;
+  },
+): Promise<void> {
+  const { key, object, path } = segment;
   try {
-    await store.putNew(key, bytes);
+    await store.putNew(key, object);
   } catch (error) {
     if (!isOperatingError(error, "conflict")) throw error;
-    const { size } = await store.head(key);
-    if (size === bytes.byteLength) return;
+    const { size: storedBytes } = await store.head(key);
+    const stored = { ...segment, storedBytes };
+    const there = segmentBytesOf(await fetchSegment(store, stored), stored);
+    const ours = await readIfPresent(fs, path);
+    // Gone: its rows are in a table, whatever that object is.
+    if (ours === undefined || areSameBytes(there, ours)) return;
     throw new OperatingError(
       "corrupt",
-      `cannot mirror WAL segment ${key}: an object of ${size} bytes has its name, the segment has ` +
-        `${bytes.byteLength}; look who else writes there, and move that object away`,
+      `cannot mirror WAL segment ${key}: an object of its name holds ${there.byteLength} bytes that are ` +
+        `others; look who else writes there, and move that object away`,
       { reason: "mirror_object_differs", cause: error },
     );
   }
@@ -184,7 +232,10 @@ export async function createIfMissing(fs: FileSystem, path: string): Promise<voi
   }
 }
 
-export async function readIfPresent(fs: FileSystem, path: string): Promise<Uint8Array | undefined> {
+async function readIfPresent(
+  fs: FileSystem,
+  path: string,
+): Promise<Uint8Array<ArrayBuffer> | undefined> {
   try {
     return await fs.readFile(path);
   } catch (error) {

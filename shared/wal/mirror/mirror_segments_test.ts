@@ -3,6 +3,7 @@ import { OperatingError } from "../../base/errors.ts";
 import { MemoryStore } from "../../storage/memory_store.ts";
 import { CrashableFileSystem } from "../../testing/crashable_file_system.ts";
 import { FakeClock } from "../../testing/fake_clock.ts";
+import { inlinePacker } from "../../testing/inline_packer.ts";
 import { numberedBatch, rowsOfMessage } from "../../testing/numbered_rows.ts";
 import { SeededRandom } from "../../testing/seeded_random.ts";
 import { openWalConsumerAdmin } from "../admin.ts";
@@ -36,6 +37,32 @@ Deno.test({
 });
 
 Deno.test({
+  name: "mirrorSegments packs what it uploads, and knows its own object again in either form",
+  async fn() {
+    const lab = await Lab.sealed(new CrashableFileSystem(), 2);
+    lab.store.loseAnswers = 1;
+    await assert.rejects(mirrorSegments(lab.packing, new Map(), GOING), { code: "unavailable" });
+    const mirrored = () => new Map([["default/events", new Set<string>()]]);
+    await mirrorSegments(lab.packing, mirrored(), GOING);
+    const keys = await Array.fromAsync(lab.store.list(""), ({ key }) => key);
+    assert.equal(keys.length, 2);
+    for (const key of keys) assert.match(key, /\.seg\.\d{12}\.zst$/);
+    assert.deepEqual(await lab.mirroredRows(), [0, 1, 2, 3]);
+    // A process that may have no thread goes on where one that had stopped.
+    await mirrorSegments(lab.deps, new Map(), GOING);
+    assert.deepEqual(await Array.fromAsync(lab.store.list(""), ({ key }) => key), keys);
+    const [first = "", second = ""] = keys;
+    const other = await lab.store.get(second);
+    await lab.store.delete([first]);
+    await lab.store.putNew(first, other);
+    await assert.rejects(mirrorSegments(lab.packing, mirrored(), GOING), {
+      code: "corrupt",
+      reason: "mirror_object_differs",
+    });
+  },
+});
+
+Deno.test({
   name: "mirrorSegments power cut before every operation and resumed leaves each row once, no pin",
   async fn() {
     const setUp = new CrashableFileSystem();
@@ -49,7 +76,8 @@ Deno.test({
       for (const loss of ["drop", "keep", "prefix"] as const) {
         const fs = new CrashableFileSystem({ crashAt });
         const crashed = await Lab.sealed(fs, 3);
-        await assert.rejects(mirrorSegments(crashed.deps, new Map(), GOING));
+        const deps = crashAt % 2 === 0 ? crashed.deps : crashed.packing;
+        await assert.rejects(mirrorSegments(deps, new Map(), GOING));
         const next = crashed.on(fs.reboot(loss, new SeededRandom(crashAt)));
         await mirrorSegments(next.deps, new Map(), GOING);
         assert.deepEqual(await next.mirroredRows(), [0, 1, 2, 3, 4, 5], `${crashAt} ${loss}`);
@@ -147,6 +175,10 @@ class Lab {
       await wal.seal(LANE);
     }
     return new Lab(fs, new FaultyStore());
+  }
+
+  get packing() {
+    return { ...this.deps, packer: inlinePacker(this.fs) };
   }
 
   on(fs: CrashableFileSystem): Lab {

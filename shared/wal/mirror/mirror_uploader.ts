@@ -74,6 +74,7 @@ export class MirrorUploader implements AsyncDisposable {
     last.abort();
     // Not waited for past this: a request that is under way ends with the process.
     ended.catch(() => {});
+    this.#options.packer?.[Symbol.dispose]();
   }
 
   [Symbol.asyncDispose](): Promise<void> {

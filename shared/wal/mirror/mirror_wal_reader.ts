@@ -2,11 +2,10 @@
  * The sealed segments of a mirror as a WAL, for a drain without the WAL volume: listed and read from the object store,
  * and never changed. What a drain does with them is recorded in the catalog: consumed, claimed, quarantined.
  *
- * A segment is opened with one request, which brings its header and most often all of it; what is left of a larger one
- * comes with a second one when its frames are read. The bytes are then checked by the code that checks those on disk.
+ * A segment is one request, and those that follow are asked for while it is read (`ahead`). The bytes are then checked by
+ * the code that checks those on disk.
  */
 
-import { assert } from "../../base/assert.ts";
 import { isOperatingError, OperatingError } from "../../base/errors.ts";
 import { type LaneId, laneName } from "../../event/tenant.ts";
 import type { ReadableFile } from "../../os/file_system.ts";
@@ -14,137 +13,232 @@ import type { ReadableStore } from "../../storage/object_store.ts";
 import { readSegmentHeader } from "../frame_scanner.ts";
 import { OpenSegment } from "../reader.ts";
 import type { SegmentInfo, SegmentReader, WalConsumerAdmin, WalReader } from "../types.ts";
-import {
-  isMirrorable,
-  lanePrefix,
-  type MirrorObject,
-  parseMirrorKey,
-  segmentKey,
-} from "./mirror_layout.ts";
+import { isMirrorable, lanePrefix, parseMirrorKey } from "./mirror_layout.ts";
+import { fetchSegment, segmentBytesOf, type StoredSegment } from "./packed_segment.ts";
 
-/** Bytes asked for at first; a segment of 4096 events has about half of it. */
-const FIRST_BYTES = 1024 * 1024;
-/** An object with more is not read: no segment of ours has as much. */
-const SEGMENT_BYTES_MAX = 1024 * 1024 * 1024;
+/** Objects that are fetched or kept ahead of the one that is read: many small ones, or a few large ones. */
+const AHEAD_SEGMENTS_MAX = 16;
+/** And their bytes, as far as more than one is concerned. */
+const AHEAD_BYTES_MAX = 32 * 1024 * 1024;
 
 /** `prefix` is the mirror's, below the root of `store`. Only state `sealed` has segments here. */
 export function openMirrorWalReader(store: ReadableStore, prefix: string): WalReader {
-  return {
-    lanes: () => lanesOf(store, prefix),
-    list: (lane, states) =>
-      states.includes("sealed") ? listLane(store, prefix, lane) : Promise.resolve([]),
-    open: (lane, name) => openMirrored(store, segmentKey(prefix, lane, name), { lane, name }),
-  };
+  return new MirrorWalReader(store, prefix);
 }
 
-async function lanesOf(store: ReadableStore, prefix: string): Promise<LaneId[]> {
-  const lanes = new Map<string, LaneId>();
-  for await (const { key } of store.list(`${prefix}/`)) {
-    const found = sealedOf(prefix, key);
-    if (found !== undefined) lanes.set(laneName(found.lane), found.lane);
+interface MirroredSegment extends StoredSegment {
+  readonly lane: LaneId;
+  readonly name: string;
+  readonly modifiedMs: number;
+}
+
+class MirrorWalReader implements WalReader {
+  readonly #store: ReadableStore;
+  readonly #prefix: string;
+  /** What was listed last, by lane and name: a segment's name alone does not tell its key. */
+  readonly #listed = new Map<string, ReadonlyMap<string, MirroredSegment>>();
+
+  constructor(store: ReadableStore, prefix: string) {
+    this.#store = store;
+    this.#prefix = prefix;
   }
-  return [...lanes.values()];
-}
 
-async function listLane(
-  store: ReadableStore,
-  prefix: string,
-  lane: LaneId,
-): Promise<SegmentInfo[]> {
-  if (!isMirrorable(lane)) return [];
-  const segments: SegmentInfo[] = [];
-  for await (const { key, size, modifiedMs } of store.list(lanePrefix(prefix, lane))) {
-    const found = sealedOf(prefix, key);
-    if (found === undefined) continue;
-    segments.push({ lane, name: found.name, state: "sealed", byteLength: size, modifiedMs });
+  async lanes(): Promise<LaneId[]> {
+    const lanes = new Map<string, LaneId>();
+    for await (const { lane } of this.#segments(`${this.#prefix}/`)) {
+      lanes.set(laneName(lane), lane);
+    }
+    return [...lanes.values()];
   }
-  return segments.sort((a, b) => a.name < b.name ? -1 : 1);
+
+  async list(lane: LaneId, states: readonly SegmentInfo["state"][]): Promise<SegmentInfo[]> {
+    if (!states.includes("sealed") || !isMirrorable(lane)) return [];
+    const segments = await this.#list(lane);
+    return [...segments.values()]
+      .map(({ name, bytes: byteLength, modifiedMs }): SegmentInfo => {
+        return { lane, name, state: "sealed", byteLength, modifiedMs };
+      })
+      .sort((a, b) => a.name < b.name ? -1 : 1);
+  }
+
+  async open(lane: LaneId, name: string): Promise<SegmentReader> {
+    const segment = await this.#find(lane, name);
+    return await openFetched(segment, fetchOf(this.#store, segment));
+  }
+
+  ahead(lane: LaneId, names: readonly string[]): WalReader & Disposable {
+    return new ReaderAhead(this, {
+      store: this.#store,
+      names,
+      find: (name) => this.#listed.get(laneName(lane))?.get(name),
+    });
+  }
+
+  async #find(lane: LaneId, name: string): Promise<MirroredSegment> {
+    const segment = this.#listed.get(laneName(lane))?.get(name) ??
+      (isMirrorable(lane) ? await this.#list(lane) : undefined)?.get(name);
+    if (segment === undefined) throw gone(lane, name);
+    return segment;
+  }
+
+  async #list(lane: LaneId): Promise<ReadonlyMap<string, MirroredSegment>> {
+    const segments = new Map<string, MirroredSegment>();
+    for await (const segment of this.#segments(lanePrefix(this.#prefix, lane))) {
+      segments.set(segment.name, segment);
+    }
+    this.#listed.set(laneName(lane), segments);
+    return segments;
+  }
+
+  /** Sealed ones. Active copies are no part of what is drained: the segment's rest is to come. */
+  async *#segments(below: string): AsyncIterable<MirroredSegment> {
+    for await (const { key, size, modifiedMs } of this.#store.list(below)) {
+      const object = parseMirrorKey(this.#prefix, key);
+      if (object === undefined || object.isActive) continue;
+      const { lane, name, isPacked, bytes = size } = object;
+      yield { lane, name, key, isPacked, bytes, storedBytes: size, modifiedMs };
+    }
+  }
 }
 
-/** Active copies are no part of what is drained: the segment's rest is to come. */
-function sealedOf(prefix: string, key: string): MirrorObject | undefined {
-  const found = parseMirrorKey(prefix, key);
-  return found?.activeBytes === undefined ? found : undefined;
+/** Reads segments in an order that is known: the next ones are fetched meanwhile, and kept for who reads them twice. */
+class ReaderAhead implements WalReader, Disposable {
+  readonly #reader: WalReader;
+  readonly #store: ReadableStore;
+  readonly #names: readonly string[];
+  readonly #find: (name: string) => MirroredSegment | undefined;
+  /** Objects by name, the oldest first. */
+  readonly #fetched = new Map<string, { bytes: number; object: Promise<Uint8Array> }>();
+
+  constructor(
+    reader: WalReader,
+    options: {
+      readonly store: ReadableStore;
+      readonly names: readonly string[];
+      readonly find: (name: string) => MirroredSegment | undefined;
+    },
+  ) {
+    this.#reader = reader;
+    this.#store = options.store;
+    this.#names = options.names;
+    this.#find = options.find;
+  }
+
+  lanes(): Promise<LaneId[]> {
+    return this.#reader.lanes();
+  }
+
+  list(lane: LaneId, states: readonly SegmentInfo["state"][]): Promise<SegmentInfo[]> {
+    return this.#reader.list(lane, states);
+  }
+
+  async open(lane: LaneId, name: string): Promise<SegmentReader> {
+    const segment = this.#find(name);
+    const at = this.#names.indexOf(name);
+    if (segment === undefined || at < 0) return await this.#reader.open(lane, name);
+    const object = this.#fetch(segment);
+    const wanted = this.#startNext(at);
+    this.#forgetBut(wanted);
+    return await openFetched(segment, object);
+  }
+
+  /** Asks for what follows, as far as there is room; the names that are to stay. */
+  #startNext(at: number): ReadonlySet<string> {
+    const wanted = new Set<string>();
+    let bytes = 0;
+    for (const name of this.#names.slice(at, at + 1 + AHEAD_SEGMENTS_MAX)) {
+      const segment = this.#find(name);
+      if (segment === undefined) continue;
+      bytes += segment.storedBytes;
+      if (wanted.size > 0 && bytes > AHEAD_BYTES_MAX) break;
+      wanted.add(name);
+      this.#fetch(segment);
+    }
+    return wanted;
+  }
+
+  #fetch(segment: MirroredSegment): Promise<Uint8Array> {
+    const known = this.#fetched.get(segment.name);
+    if (known !== undefined) return known.object;
+    const object = fetchOf(this.#store, segment);
+    // Told to who opens it.
+    object.catch(() => this.#fetched.delete(segment.name));
+    this.#fetched.set(segment.name, { bytes: segment.storedBytes, object });
+    return object;
+  }
+
+  /** What was read stays while there is room: a table that somebody configured is looked through twice. */
+  #forgetBut(wanted: ReadonlySet<string>): void {
+    let [count, bytes] = [this.#fetched.size, 0];
+    for (const kept of this.#fetched.values()) bytes += kept.bytes;
+    for (const [name, kept] of this.#fetched) {
+      if (count <= AHEAD_SEGMENTS_MAX && bytes <= AHEAD_BYTES_MAX) return;
+      if (wanted.has(name)) continue;
+      this.#fetched.delete(name);
+      [count, bytes] = [count - 1, bytes - kept.bytes];
+    }
+  }
+
+  [Symbol.dispose](): void {
+    this.#fetched.clear();
+  }
 }
 
-async function openMirrored(
-  store: ReadableStore,
-  key: string,
-  segment: { readonly lane: LaneId; readonly name: string },
-): Promise<SegmentReader> {
+async function fetchOf(store: ReadableStore, segment: MirroredSegment): Promise<Uint8Array> {
   try {
-    const file = await MirroredFile.open(store, key);
-    const header = await readSegmentHeader(file, key);
-    if (header === undefined) throw corrupt(key, "its header is cut off");
-    return new OpenSegment(file, header, { ...segment, state: "sealed", path: key });
+    return await fetchSegment(store, segment);
   } catch (error) {
     if (!isOperatingError(error, "not_found")) throw error;
+    throw gone(segment.lane, segment.name, error);
+  }
+}
+
+async function openFetched(
+  segment: MirroredSegment,
+  object: Promise<Uint8Array>,
+): Promise<SegmentReader> {
+  const { lane, name, key } = segment;
+  const file = new MemoryFile(segmentBytesOf(await object, segment));
+  const header = await readSegmentHeader(file, key);
+  if (header === undefined) {
     throw new OperatingError(
-      "not_found",
-      `cannot read WAL segment ${segment.name} of lane ${
-        laneName(segment.lane)
-      } from the mirror: ` +
-        "segment no longer present",
-      { reason: "wal_segment_swept", cause: error },
+      "corrupt",
+      `cannot read WAL segment ${key} of the mirror: its header is cut off`,
+      { reason: "wal_segment_corrupt" },
     );
   }
+  return new OpenSegment(file, header, { lane, name, state: "sealed", path: key });
 }
 
-function corrupt(key: string, why: string): OperatingError {
-  return new OperatingError("corrupt", `cannot read WAL segment ${key} of the mirror: ${why}`, {
-    reason: "wal_segment_corrupt",
-  });
+function gone(lane: LaneId, name: string, cause?: unknown): OperatingError {
+  return new OperatingError(
+    "not_found",
+    `cannot read WAL segment ${name} of lane ${
+      laneName(lane)
+    } from the mirror: segment no longer present`,
+    { reason: "wal_segment_swept", cause },
+  );
 }
 
-/** An object as a file: its beginning in memory, the rest read in one piece when it is asked for. */
-class MirroredFile implements ReadableFile {
-  readonly #store: ReadableStore;
-  readonly #key: string;
+class MemoryFile implements ReadableFile {
   #bytes: Uint8Array;
-  #size: number | undefined;
 
-  private constructor(store: ReadableStore, key: string, bytes: Uint8Array) {
-    this.#store = store;
-    this.#key = key;
+  constructor(bytes: Uint8Array) {
     this.#bytes = bytes;
-    if (bytes.byteLength < FIRST_BYTES) this.#size = bytes.byteLength;
   }
 
-  static async open(store: ReadableStore, key: string): Promise<MirroredFile> {
-    return new MirroredFile(store, key, await store.getRange(key, 0, FIRST_BYTES));
+  size(): Promise<number> {
+    return Promise.resolve(this.#bytes.byteLength);
   }
 
-  async size(): Promise<number> {
-    if (this.#size === undefined) {
-      const { size } = await this.#store.head(this.#key);
-      if (size > SEGMENT_BYTES_MAX) throw corrupt(this.#key, `it has ${size} bytes`);
-      this.#size = size;
-    }
-    return this.#size;
-  }
-
-  async readAt(into: Uint8Array, offset: number): Promise<number> {
-    if (offset + into.byteLength > this.#bytes.byteLength) await this.#readRest();
+  readAt(into: Uint8Array, offset: number): Promise<number> {
     const found = this.#bytes.subarray(offset, offset + into.byteLength);
     into.set(found);
-    return found.byteLength;
-  }
-
-  async #readRest(): Promise<void> {
-    const size = await this.size();
-    const have = this.#bytes.byteLength;
-    if (have >= size) return;
-    const rest = await this.#store.getRange(this.#key, have, size - have);
-    assert(rest.byteLength === size - have, `${this.#key} is immutable`);
-    const whole = new Uint8Array(size);
-    whole.set(this.#bytes);
-    whole.set(rest, have);
-    this.#bytes = whole;
+    return Promise.resolve(found.byteLength);
   }
 
   close(): void {
     this.#bytes = new Uint8Array(0);
-    this.#size = 0;
   }
 
   [Symbol.asyncDispose](): Promise<void> {

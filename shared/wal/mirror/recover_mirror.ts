@@ -4,7 +4,7 @@
  * made, and a segment counts when it is synced. Interrupted anywhere, it can be run again.
  */
 
-import { OperatingError } from "../../base/errors.ts";
+import { isOperatingError, OperatingError } from "../../base/errors.ts";
 import { type LaneId, laneName } from "../../event/tenant.ts";
 import { mkdirDurable, nearestExisting } from "../../os/durable_directory.ts";
 import type { FileSystem, ReadableFiles } from "../../os/file_system.ts";
@@ -14,6 +14,7 @@ import { makeLane } from "../recovery.ts";
 import { type Salvaged, salvageSegment } from "../salvage.ts";
 import { removeIfPresent } from "../transfer.ts";
 import { parseMirrorKey } from "./mirror_layout.ts";
+import { fetchSegment, segmentBytesOf, type StoredSegment } from "./packed_segment.ts";
 
 export interface RecoverySource {
   readonly store: ReadableStore;
@@ -28,11 +29,9 @@ export interface ConsumedSegments {
   consumedOf(segments: readonly string[]): Promise<ReadonlySet<string>>;
 }
 
-export interface RecoveryStep {
+export interface RecoveryStep extends StoredSegment {
   readonly lane: LaneId;
   readonly name: string;
-  readonly key: string;
-  readonly bytes: number;
   readonly from: "sealed" | "active";
   /** `here`: the root has a segment of that name. `committed`: a table holds its rows. */
   readonly action: "pull" | "here" | "committed";
@@ -53,12 +52,12 @@ export async function planRecovery(
   for await (const { key, size } of store.list(`${prefix}/`)) {
     const object = parseMirrorKey(prefix, key);
     if (object === undefined) continue;
-    const { lane, name, activeBytes } = object;
-    const from = activeBytes === undefined ? "sealed" : "active";
+    const { lane, name, isActive, isPacked, bytes = size } = object;
+    const from = isActive ? "active" : "sealed";
     const id = `${laneName(lane)}/${name}`;
     const known = best.get(id);
-    if (known !== undefined && !isBetter({ from, bytes: size }, known)) continue;
-    best.set(id, { lane, name, key, bytes: size, from, action: "pull" });
+    if (known !== undefined && !isBetter({ from, bytes }, known)) continue;
+    best.set(id, { lane, name, key, isPacked, bytes, storedBytes: size, from, action: "pull" });
   }
   const steps = [...best].sort(([a], [b]) => a < b ? -1 : 1).map(([, step]) => step);
   const consumed = await consumedOf(deps.catalog, steps);
@@ -93,12 +92,36 @@ export async function* applyRecovery(
     // Looked at again under the lock: an ingester may have been here since.
     if (step.action !== "pull" || await isHere(fs, root, step)) continue;
     const { lane, name } = step;
+    const bytes = await segmentOf(store, step);
+    if (bytes === undefined) {
+      yield { step, salvaged: nothingOf(step) };
+      continue;
+    }
     await makeLane(fs, root, lane);
     const active = segmentPath(root, lane, { state: "active", name });
-    await storeFile(fs, active, { name, bytes: await store.get(step.key) });
+    await storeFile(fs, active, { name, bytes });
     const salvaged = await salvageSegment(fs, root, { lane, name });
     yield { step, salvaged };
   }
+}
+
+/** undefined for one that does not unpack: the others are pulled all the same. */
+async function segmentOf(
+  store: ReadableStore,
+  step: RecoveryStep,
+): Promise<Uint8Array | undefined> {
+  const fetched = await fetchSegment(store, step);
+  try {
+    return segmentBytesOf(fetched, step);
+  } catch (error) {
+    if (isOperatingError(error, "corrupt")) return undefined;
+    throw error;
+  }
+}
+
+function nothingOf({ lane, name, bytes }: RecoveryStep): Salvaged {
+  const nothing = { rows: 0, originalKept: false, keys: undefined };
+  return { lane, name, outcome: "poison", cutBytes: bytes, ...nothing };
 }
 
 async function storeFile(

@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { MemoryStore } from "../../storage/memory_store.ts";
 import { CrashableFileSystem } from "../../testing/crashable_file_system.ts";
 import { FakeClock } from "../../testing/fake_clock.ts";
+import { inlinePacker } from "../../testing/inline_packer.ts";
 import { numberedBatch, rowsOfMessage } from "../../testing/numbered_rows.ts";
 import { SeededRandom } from "../../testing/seeded_random.ts";
 import { openWalReader } from "../reader.ts";
@@ -81,12 +82,37 @@ Deno.test({
   },
 });
 
+Deno.test({
+  name:
+    "applyRecovery unpacks what is packed, and one that does not unpack leaves the others to come",
+  async fn() {
+    const { store, names } = await mirrored(3, { packs: true });
+    const [broken = ""] = await Array.fromAsync(store.list(""), ({ key }) => key);
+    const object = (await store.get(broken)).slice();
+    object[object.length >> 1] = (object[object.length >> 1] ?? 0) ^ 255;
+    await store.delete([broken]);
+    await store.putNew(broken, object);
+    const fs = new CrashableFileSystem();
+    const source = { store, prefix: PREFIX, root: ROOT };
+    const plan = await planRecovery(source, { files: fs, catalog: undefined });
+    assert.deepEqual(plan.map(({ bytes }) => bytes > 100), [true, true, true]);
+    const damaged: string[] = [];
+    for await (const { step, salvaged } of applyRecovery(source, plan, { fs })) {
+      if (salvaged.outcome === "sealed") continue;
+      assert.deepEqual([salvaged.rows, salvaged.cutBytes], [0, step.bytes]);
+      damaged.push(step.name);
+    }
+    assert.deepEqual(damaged, names.slice(0, 1));
+    assert.deepEqual(await rowsOf(fs), [2, 3, 4, 5]);
+  },
+});
+
 function ends(fs: CrashableFileSystem) {
   return { fs, clock: new FakeClock(), random: new SeededRandom(9), freeBytesMin: 0 };
 }
 
 /** A mirror of `count` segments of two rows each, whose WAL is gone. */
-async function mirrored(count: number) {
+async function mirrored(count: number, { packs = false } = {}) {
   const store = new MemoryStore();
   const fs = new CrashableFileSystem();
   const root = "/lost/wal";
@@ -97,7 +123,8 @@ async function mirrored(count: number) {
       await wal.seal(LANE);
     }
   }
-  const deps = { fs, root, store, prefix: PREFIX, parallel: 1, onEvent: () => {} };
+  const bare = { fs, root, store, prefix: PREFIX, parallel: 1, onEvent: () => {} };
+  const deps = packs ? { ...bare, packer: inlinePacker(fs) } : bare;
   await mirrorSegments(deps, new Map(), new AbortController().signal);
   const sealed = await openWalReader(fs, root).list(LANE, ["sealed"]);
   return { store, names: sealed.map(({ name }) => name) };
