@@ -43,6 +43,7 @@ Deno.test({
     await stack.stop("query");
     await stack.ensure("query");
     assert.equal((await resultOf(stack, job)).row_count, 40_000, "by another server");
+    assert.deepEqual((await stack.sql("SELECT raw FROM events ORDER BY raw")).rows, rows);
 
     s3.faultOf = () => ({ status: 503, code: "SlowDown" });
     assert.match(JSON.stringify(await resultOf(stack, job)), /svc\/job_results.*"code":503/s);
