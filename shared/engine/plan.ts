@@ -125,6 +125,15 @@ export function filePart(file: DataFile, path: string): ScanPart {
   };
 }
 
+/** The plan that reads all of its files and pieces of the WAL. */
+export function wholePlan(table: TablePlan, path: (file: DataFile) => string): TablePlan {
+  const parts = [
+    ...table.files.map((file) => filePart(file, path(file))),
+    ...table.delta.map(deltaPart),
+  ];
+  return { ...table, parts };
+}
+
 /** The part that is all of a converted piece of the WAL. */
 export function deltaPart(delta: DeltaFile): ScanPart {
   return {

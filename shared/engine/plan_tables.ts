@@ -10,14 +10,13 @@ import type { TableSchema } from "../event/schema.ts";
 import type { LaneId, TableIdent } from "../event/tenant.ts";
 import type { LoadedTable } from "../iceberg/iceberg_reader.ts";
 import type { FileSelection, TimeRange } from "../iceberg/types.ts";
-import type { DataFileLease } from "./data_files.ts";
 import type { HotCall } from "./hot_caches/hot_call.ts";
 import { type HotSource, planHotCall } from "./hot_caches/hot_plan.ts";
 import type { Deadline } from "./deadline.ts";
 import { orderRefusal } from "./declared_order.ts";
 import { unknownTable } from "./gate.ts";
 import { PLAN_ATTEMPTS_MAX } from "./limits.ts";
-import { deltaPart, filePart, type TablePlan } from "./plan.ts";
+import type { TablePlan } from "./plan.ts";
 import { projectedColumns } from "./projection.ts";
 import { readSnapshot, type SnapshotSource, type TableSnapshot } from "./snapshot.ts";
 import { pinned, type SnapshotPin } from "./snapshot_pin.ts";
@@ -43,7 +42,6 @@ export interface PlanRequest {
   /** Column names the statement mentions; undefined is all. */
   readonly named: ReadonlySet<string> | undefined;
   readonly deadline: Deadline;
-  readonly data: Pick<DataFileLease, "path">;
   /** Reads snapshots as it says, and no WAL; undefined: the newest rows there are. */
   readonly pin: SnapshotPin | undefined;
   /** Reads no committed rows. */
@@ -51,6 +49,7 @@ export interface PlanRequest {
 }
 
 export interface PlannedTables {
+  /** Their files are known; which parts are read is still open (`wholePlan`). */
   readonly tables: readonly TablePlan[];
   /** Converted WAL files in use; disposed when the statement is. */
   readonly leases: readonly Disposable[];
@@ -157,10 +156,7 @@ async function planOnce(
         filesIn: async (wanted) => (await selectionOf(source, snapshot, wanted)).files,
       }),
       delta,
-      parts: [
-        ...files.map((file) => filePart(file, request.data.path(file))),
-        ...delta.map(deltaPart),
-      ],
+      parts: [],
       ordered: false,
       projected: projectedColumns(schema, request.named),
     };

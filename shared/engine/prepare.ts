@@ -28,7 +28,7 @@ import {
   wantsNoOrder,
 } from "./ordered_scan.ts";
 import { parse, type Statement, textOfTree, withRoot } from "./parse.ts";
-import { partRows, type Plan, type TablePlan } from "./plan.ts";
+import { partRows, type Plan, type TablePlan, wholePlan } from "./plan.ts";
 import { type PlanSource, planTables } from "./plan_tables.ts";
 import { namedColumns, projectedColumns } from "./projection.ts";
 import { usePromoted } from "./promoted_attributes.ts";
@@ -124,7 +124,6 @@ export async function prepareStatement(
     ranges: bounds.ranges,
     named: namedColumns(statement.root),
     deadline,
-    data,
     pin: request.snapshot === undefined ? undefined : decodePin(request.snapshot),
     uncommittedOnly: request.uncommittedOnly ?? false,
   }, deps.nowMs);
@@ -163,7 +162,8 @@ export async function prepareStatement(
       signal: deadline.signal,
     };
     const scanned = async () => {
-      const pruned = await pruneTables(tables, predicates, {
+      const whole = tables.map((table) => wholePlan(table, pruneDeps.path));
+      const pruned = await pruneTables(whole, predicates, {
         ...pruneDeps,
         // Then they are asked of as few files as are needed, when it runs.
         indexes: nearest === undefined ? deps.indexes : undefined,

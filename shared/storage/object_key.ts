@@ -37,14 +37,19 @@ function keyFault(key: string): string | undefined {
   // A NUL ends a C string early; a backslash separates parts on some systems.
   if (key.includes("\0") || key.includes("\\")) return "it holds a NUL or a backslash";
   if (!key.isWellFormed()) return "it is not well-formed Unicode";
-  if (encoder.encode(key).byteLength > KEY_BYTES_MAX) return `it is over ${KEY_BYTES_MAX} bytes`;
+  if (isLonger(key, KEY_BYTES_MAX)) return `it is over ${KEY_BYTES_MAX} bytes`;
   for (const part of key.split("/")) {
     if (part === "") return "it has an empty part; keys are relative, with single slashes";
     if (part === "." || part === "..") return `it has a part ${JSON.stringify(part)}`;
     if (part === TEMPORARY_DIR) return `${TEMPORARY_DIR} is for unfinished objects`;
-    if (encoder.encode(part).byteLength > PART_BYTES_MAX) {
+    if (isLonger(part, PART_BYTES_MAX)) {
       return `it has a part over ${PART_BYTES_MAX} bytes`;
     }
   }
   return undefined;
+}
+
+/** In UTF-8, of which a unit of JavaScript's texts takes three bytes at most: counted only where that leaves it open. */
+function isLonger(text: string, bytesMax: number): boolean {
+  return text.length * 3 > bytesMax && encoder.encode(text).byteLength > bytesMax;
 }

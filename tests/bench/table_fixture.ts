@@ -42,6 +42,7 @@ export interface TableSource {
 }
 
 const ROWS_PER_BATCH = 5_000;
+const SMALL_FILES_AT_ONCE = 16;
 /** Time of the first row. */
 export const START_NS = 1_795_132_800_000_000_000n;
 
@@ -84,13 +85,20 @@ export async function buildTableOf(
   using _deriver = deriver;
   const text = textColumnsOf(schema, undefined);
   const files: NewDataFile[] = [];
-  for (let start = 0; start < rows; start += rowsPerFile) {
+  const written = async (start: number) => {
     const end = Math.min(rows, start + rowsPerFile);
     const writer = new DataFileWriter({ store, random, encoder, deriver }, table, { text });
     for (let first = start; first < end; first += ROWS_PER_BATCH) {
       await writer.add(batch(first, Math.min(ROWS_PER_BATCH, end - first)));
     }
-    files.push(...await writer.finish());
+    return await writer.finish();
+  };
+  const starts = Array.from({ length: Math.ceil(rows / rowsPerFile) }, (_, i) => i * rowsPerFile);
+  // Small files are written several at a time: each is synced.
+  const atOnce = rowsPerFile <= ROWS_PER_BATCH ? SMALL_FILES_AT_ONCE : 1;
+  for (let at = 0; at < starts.length; at += atOnce) {
+    const batches = await Promise.all(starts.slice(at, at + atOnce).map(written));
+    files.push(...batches.flat());
   }
   await commitAppend(deps, { ident, schema, files, consumed: [] });
   return {

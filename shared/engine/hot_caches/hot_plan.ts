@@ -9,7 +9,7 @@ import type { IndexState } from "../../catalog/index_catalog.ts";
 import type { FileSystem } from "../../os/file_system.ts";
 import { writeParquet } from "../../parquet/write_parquet.ts";
 import type { DeltaFile } from "../delta_file.ts";
-import { deltaPart, type TablePlan } from "../plan.ts";
+import type { TablePlan } from "../plan.ts";
 import { projectedColumns } from "../projection.ts";
 import { EVERYTHING } from "../time_bounds.ts";
 import { type HotCall, hotTableName } from "./hot_call.ts";
@@ -67,7 +67,7 @@ export async function planHotCall(
     considered: 0,
     files: [],
     delta: file === undefined ? [] : [file],
-    parts: file === undefined ? [] : [deltaPart(file)],
+    parts: [],
     ordered: false,
     projected: projectedColumns(schema, request.named),
   };
