@@ -128,6 +128,7 @@ export async function openDrain(
   const opened = openStore(paths.warehouse, { files, clock, random, env: environment });
   const { store } = opened;
   const mirrorAdmin = new MirrorConsumerAdmin();
+  const { leases, removals } = opening.use(await openMaintenanceCatalog(paths.catalog, { files }));
   const deps: DrainDeps = {
     ...(paths.mirror === undefined
       ? {
@@ -147,6 +148,7 @@ export async function openDrain(
     ...(paths.mirrorPrefix === undefined ? {} : { mirrorPrefix: paths.mirrorPrefix }),
     catalog: opening.use(await openCatalog(paths.catalog, { files })),
     indexes: opening.use(await openIndexCatalog(paths.catalog, { files })),
+    removals,
     // Kept: each commit then reads only the metadata that it has not seen.
     reader: new IcebergReader(store),
     encoder: opening.use(openParquetEncoder()),
@@ -155,7 +157,6 @@ export async function openDrain(
     random,
     ...(observers.drain === undefined ? {} : { observer: observers.drain }),
   };
-  const { leases, removals } = opening.use(await openMaintenanceCatalog(paths.catalog, { files }));
   const maintenance: TableSweepDeps = {
     store,
     catalog: deps.catalog,

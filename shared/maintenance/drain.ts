@@ -12,6 +12,7 @@
 
 import { isOperatingError, messageOf } from "../base/errors.ts";
 import type { IndexCatalog } from "../catalog/index_catalog.ts";
+import type { Removals } from "../catalog/removals.ts";
 import type { ClaimState } from "../catalog/wal_claims.ts";
 import { epochOfSchemaMessage } from "../columns/ipc.ts";
 import { withSidecars } from "../derived/sidecar.ts";
@@ -37,6 +38,8 @@ export interface DrainDeps extends StageDeps {
   readonly admin: WalConsumerAdmin;
   /** Where an index that a template makes is recorded; without it no template is applied, no dropped table swept. */
   readonly indexes?: Pick<IndexCatalog, "create" | "droppedTables" | "forgetDropped">;
+  /** With `indexes`: where files of dropped tables are entered that were to go one by one. */
+  readonly removals?: Pick<Removals, "entered" | "forget">;
   readonly observer?: DrainObserver;
   /** How segments are shared with other drains that have no WAL volume; without it none is claimed. */
   readonly claiming?: ClaimPolicy;

@@ -173,10 +173,10 @@ class RunningLoop implements DrainLoop {
 
   /** Files of dropped tables; its errors end here, the next round tries again. */
   async #sweepDropped(): Promise<void> {
-    const { store, indexes, clock } = this.#deps;
-    if (indexes === undefined) return;
+    const { store, indexes, removals, clock } = this.#deps;
+    if (indexes === undefined || removals === undefined) return;
     try {
-      await sweepDropped({ store, indexes }, { nowMs: clock.nowMs() });
+      await sweepDropped({ store, indexes, removals }, { nowMs: clock.nowMs() });
     } catch (error) {
       this.#log.error("cannot remove files of dropped tables: {error}", { error });
     }

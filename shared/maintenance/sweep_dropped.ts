@@ -1,16 +1,19 @@
 /**
  * Frees the storage of tables that were dropped: every object of the table's folder, once no statement can read it
- * any more. A sweep that ends in the middle goes on where it was: the table is forgotten last.
+ * any more, and what the catalog knows of files that were to go one by one. A sweep that ends in the middle goes on where
+ * it was: the table is forgotten last.
  */
 
 import { getLogger } from "@logtape/logtape";
 import type { DroppedTable, IndexCatalog } from "../catalog/index_catalog.ts";
+import type { Removals } from "../catalog/removals.ts";
 import { keyOfMetadata, tableLocationKey } from "../iceberg/locations.ts";
 import type { ObjectStore } from "../storage/object_store.ts";
 
 export interface SweepDroppedDeps {
   readonly store: ObjectStore;
   readonly indexes: Pick<IndexCatalog, "droppedTables" | "forgetDropped">;
+  readonly removals: Pick<Removals, "entered" | "forget">;
 }
 
 export interface SweepDroppedOptions {
@@ -27,38 +30,36 @@ const UUID_LENGTH = 32;
 
 /** Returns how many objects it removed. Errors: the catalog's and the store's. */
 export async function sweepDropped(
-  { store, indexes }: SweepDroppedDeps,
+  { store, indexes, removals }: SweepDroppedDeps,
   { nowMs, ageMsMin = AGE_MS_MIN }: SweepDroppedOptions,
 ): Promise<number> {
   let removed = 0;
   for (const table of await indexes.droppedTables(TABLES_MAX)) {
     if (nowMs - table.droppedMs < ageMsMin) break; // The oldest come first.
     const folder = folderOf(store, table);
-    if (folder === undefined) {
+    if (!isOwn(table, folder)) {
       getLogger(["svc", "maintenance"]).warn(
         "files of the dropped table {table} stay where they are, at {location}: they are not in a folder of its own",
         { table: table.ident.name, location: table.metadataLocation },
       );
     } else {
-      removed += await removeFolder(store, folder);
+      removed += await removeFolder(store, `${folder}/`);
     }
+    await removals.forget([...await removals.entered(folder)]);
     await indexes.forgetDropped(table.metadataLocation);
   }
   return removed;
 }
 
+/** `<namespace>/<table>-<uuid>`, or with a folder of the table's name between; `metadata/<file>` is in it. */
+function folderOf(store: ObjectStore, { metadataLocation }: DroppedTable): string {
+  return keyOfMetadata(store.rootUri, metadataLocation).split("/").slice(0, -2).join("/");
+}
+
 /** Of a table that this service made: its name and 32 hex digits. Another may share its folder with who knows what. */
-function folderOf(
-  store: ObjectStore,
-  { ident, metadataLocation }: DroppedTable,
-): string | undefined {
-  const parts = keyOfMetadata(store.rootUri, metadataLocation).split("/");
-  // `<namespace>/<table>-<uuid>/metadata/<file>`, or with a folder of the table's name between.
-  const folder = parts.slice(0, -2).join("/");
+function isOwn({ ident }: DroppedTable, folder: string): boolean {
   const uuid = folder.slice(-UUID_LENGTH);
-  const isOwn = /^[0-9a-f]{32}$/.test(uuid) &&
-    tableLocationKey(ident, uuid) === folder;
-  return isOwn ? `${folder}/` : undefined;
+  return /^[0-9a-f]{32}$/.test(uuid) && tableLocationKey(ident, uuid) === folder;
 }
 
 async function removeFolder(store: ObjectStore, folder: string): Promise<number> {

@@ -37,11 +37,22 @@ Deno.test({
         return Promise.resolve();
       },
     };
+    const entered = new Map([
+      [`svc/app-${UUID}`, new Set(own)],
+      ["svc/foreign", new Set(["svc/foreign/data/b"])],
+      [`svc/late-${UUID}`, new Set(["svc/late/data/c"])],
+    ]);
+    const forgotten: string[] = [];
+    const removals = {
+      entered: (folder: string) => Promise.resolve(entered.get(folder) ?? new Set<string>()),
+      forget: (keys: readonly string[]) => Promise.resolve(void forgotten.push(...keys)),
+    };
     const options = { nowMs: 10_000, ageMsMin: 5_000 };
-    assert.equal(await sweepDropped({ store, indexes }, options), 4);
-    assert.equal(await sweepDropped({ store, indexes }, options), 0);
+    assert.equal(await sweepDropped({ store, indexes, removals }, options), 4);
+    assert.equal(await sweepDropped({ store, indexes, removals }, options), 0);
     const left = await Array.fromAsync(store.list(""), ({ key }) => key);
     assert.deepEqual(left, others.toSorted());
+    assert.deepEqual(forgotten, [...own, "svc/foreign/data/b"]);
     assert.deepEqual(tables.map(({ droppedMs }) => droppedMs), [9_000]);
   },
 });

@@ -43,6 +43,17 @@ export async function mountDisk() {
   };
 }
 
+/** Makes a folder one that nobody can write to, root included, until it is disposed of. */
+export async function mountReadOnly(path: string): Promise<AsyncDisposable> {
+  assert.ok(await succeeds("mount", ["--bind", path, path]), `cannot mount ${path}`);
+  assert.ok(await succeeds("mount", ["-o", "remount,ro,bind", path]), `cannot mount ${path} anew`);
+  return {
+    async [Symbol.asyncDispose]() {
+      assert.ok(await succeeds("umount", [path]), `cannot unmount ${path}`);
+    },
+  };
+}
+
 async function succeeds(command: string, args: string[]): Promise<boolean> {
   try {
     const output = await new Deno.Command(command, { args, stdout: "null", stderr: "null" })
