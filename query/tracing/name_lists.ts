@@ -1,12 +1,13 @@
 /**
- * Names of services, and of one service's operations. What a table's snapshot holds is read once and kept by that
- * snapshot; what is only in the WAL is read each time and added, so that a list never lacks an acknowledged span.
+ * Names of services, and of one service's operations. What a table's snapshot holds is read once and kept with that
+ * snapshot, and a later one adds the names of the files that came since; once rows were taken out, all is read again. What is
+ * only in the WAL is read each time and added, so that a list never lacks an acknowledged span.
  *
  * Order matters: the WAL is read first, and says which snapshot it comes on top of. A row that is committed meanwhile is
  * in both, and a name counts once.
  */
 
-import type { StatementRows, TraceCall } from "./trace_call.ts";
+import type { TraceCall } from "./trace_call.ts";
 import { operationsSql, servicesSql } from "./trace_statements.ts";
 
 /** A list with its key; a longer one is read anew each time. SPEC.md 4.2. */
@@ -49,14 +50,19 @@ async function listOf(
   const rowsMax = call.ceilings.names;
   const fresh = await call.rows(list.sql, { rowsMax, breaker: "jaeger_names", source: "wal" });
   const stored = await committed(call, cache, { ...list, snapshotId: fresh.snapshotId });
-  const distinct = new Map<string, NameRow>();
-  for (const row of [...stored, ...fresh.rows]) {
-    // A count beside the name is no part of it.
+  const names = distinct([...stored, ...fresh.rows]);
+  if (names.length > rowsMax) throw call.beyond("jaeger_names", `more than ${rowsMax} names`);
+  return names.sort(byNames);
+}
+
+/** A count beside a name is no part of it. */
+function distinct(rows: readonly NameRow[]): NameRow[] {
+  const byText = new Map<string, NameRow>();
+  for (const row of rows) {
     const names = row.filter((cell) => typeof cell === "string");
-    distinct.set(JSON.stringify(names), names);
+    byText.set(JSON.stringify(names), names);
   }
-  if (distinct.size > rowsMax) throw call.beyond("jaeger_names", `more than ${rowsMax} names`);
-  return [...distinct.values()].sort(byNames);
+  return [...byText.values()];
 }
 
 function byNames(a: NameRow, b: NameRow): number {
@@ -74,46 +80,50 @@ async function committed(
   },
 ): Promise<readonly NameRow[]> {
   if (snapshotId === null) return [];
-  const keyAt = (snapshot: string | null) =>
-    JSON.stringify([call.made.caller.namespace, call.made.index, snapshot, key]);
-  const held = cache.get(keyAt(snapshotId));
-  if (held !== undefined) return held;
-  const read: StatementRows = await call.rows(sql, {
+  const place = JSON.stringify([call.made.caller.namespace, call.made.index, key]);
+  const held = cache.get(place);
+  if (held?.snapshotId === snapshotId) return held.rows;
+  const read = await call.rows(sql, {
     rowsMax: call.ceilings.names,
     breaker: "jaeger_names",
     source: "committed",
+    since: held?.snapshotId,
   });
+  const rows = distinct(read.since === undefined ? read.rows : [...held?.rows ?? [], ...read.rows]);
   // It may be a later snapshot by now, which has all that was in the WAL's reading.
-  cache.set(keyAt(read.snapshotId), read.rows);
-  return read.rows;
+  if (read.snapshotId !== null) cache.set(place, { snapshotId: read.snapshotId, rows });
+  return rows;
+}
+
+export interface NameList {
+  /** Of the table, when all of it was in the list. */
+  readonly snapshotId: string;
+  readonly rows: readonly NameRow[];
 }
 
 /** Complete lists, each within `ENTRY_BYTES_MAX`, least recently used out first. */
 export class NameCache {
-  readonly #lists = new Map<
-    string,
-    { readonly rows: readonly NameRow[]; readonly bytes: number }
-  >();
+  readonly #lists = new Map<string, NameList & { readonly bytes: number }>();
   #bytes = 0;
 
   get bytes(): number {
     return this.#bytes;
   }
 
-  get(key: string): readonly NameRow[] | undefined {
+  get(key: string): NameList | undefined {
     const held = this.#lists.get(key);
     if (held === undefined) return undefined;
     this.#lists.delete(key);
     this.#lists.set(key, held);
-    return held.rows;
+    return held;
   }
 
-  /** A list past the entry's bound is not kept. */
-  set(key: string, rows: readonly NameRow[]): void {
-    const bytes = bytesOf(key, rows);
-    if (bytes > ENTRY_BYTES_MAX) return;
+  /** In the place of the one that was there. A list past the entry's bound is not kept. */
+  set(key: string, list: NameList): void {
     this.#drop(key);
-    this.#lists.set(key, { rows, bytes });
+    const bytes = bytesOf(key, list);
+    if (bytes > ENTRY_BYTES_MAX) return;
+    this.#lists.set(key, { ...list, bytes });
     this.#bytes += bytes;
     for (const oldest of this.#lists.keys()) {
       if (this.#bytes <= CACHE_BYTES_MAX) return;
@@ -128,8 +138,8 @@ export class NameCache {
 }
 
 /** In memory, where a character takes at most two bytes. */
-function bytesOf(key: string, rows: readonly NameRow[]): number {
-  let bytes = 2 * key.length;
+function bytesOf(key: string, { snapshotId, rows }: NameList): number {
+  let bytes = 2 * (key.length + snapshotId.length);
   for (const row of rows) {
     for (const cell of row) {
       bytes += BYTES_PER_STRING + (typeof cell === "string" ? 2 * cell.length : 0);

@@ -6,11 +6,12 @@ import { ENTRY_BYTES_MAX, NameCache } from "./name_lists.ts";
 import { replanned } from "../../tests/tracing/replanned_engine.ts";
 import { TraceLab } from "../../tests/tracing/trace_lab.ts";
 
-/** Counts statements that read committed rows. */
-function counted(engine: Engine, reads: string[]): Engine {
-  const prepare = (request: QueryRequest) => {
-    if (request.snapshot !== undefined) reads.push(request.sql);
-    return engine.prepare(request);
+/** Notes for each statement that reads committed rows how many files it was planned to read. */
+function counted(engine: Engine, reads: number[]): Engine {
+  const prepare = async (request: QueryRequest) => {
+    const prepared = await engine.prepare(request);
+    if (request.snapshot !== undefined) reads.push(prepared.tables[0]?.files ?? 0);
+    return prepared;
   };
   return new Proxy(engine, {
     get: (target, name) => name === "prepare" ? prepare : Reflect.get(target, name),
@@ -18,10 +19,10 @@ function counted(engine: Engine, reads: string[]): Engine {
 }
 
 Deno.test({
-  name: "lists read committed rows once a snapshot, and the WAL each time",
+  name: "lists read each committed file once, and the WAL each time",
   async fn() {
     await using lab = await TraceLab.open();
-    const reads: string[] = [];
+    const reads: number[] = [];
     Object.assign(lab.service, { engine: counted(lab.lab.engine, reads) });
     const services = async () => (await lab.ok("/services")).data as string[];
     const names = async (service: string) =>
@@ -54,6 +55,27 @@ Deno.test({
     assert.deepEqual(await services(), ["fresh", "later", "table", "wal"]);
     assert.deepEqual(await names("later"), ["c"]);
     assert.equal(reads.length, 5);
+    await lab.commit([{ trace: 5, span: 6, at: 5, service: "later", name: "d" }]);
+    await lab.commit([{ trace: 5, span: 7, at: 5, service: "later", name: "c" }]);
+    reads.length = 0;
+    assert.deepEqual(await names("later"), ["c", "d"]);
+    assert.deepEqual(await services(), ["fresh", "later", "table", "wal"]);
+    assert.deepEqual(reads, [2, 2], "what came since, of four files");
+  },
+});
+
+Deno.test({
+  name: "a list forgets what is in no row any more, once rows were taken out of the table",
+  async fn() {
+    await using lab = await TraceLab.open();
+    const old = { trace: 1, span: 1, at: 1, service: "shop", name: "old" };
+    const kept = { trace: 2, span: 2, at: 2, service: "shop", name: "kept" };
+    await lab.commit([old]);
+    await lab.commit([kept]);
+    const names = async () => (await lab.ok("/services/shop/operations")).data as string[];
+    assert.deepEqual(await names(), ["kept", "old"]);
+    await lab.removeOldestFile();
+    assert.deepEqual(await names(), ["kept"]);
   },
 });
 
@@ -76,12 +98,12 @@ Deno.test({
     "NameCache keeps a list within 512 KiB with its key, refuses a longer one, forgets the oldest",
   fn() {
     const cache = new NameCache();
-    const list = (characters: number) => [["x".repeat(characters)]];
+    const list = (characters: number) => ({ snapshotId: "1", rows: [["x".repeat(characters)]] });
     // Two bytes a character, and 40 for the string itself.
-    const most = (ENTRY_BYTES_MAX - 40) / 2 - "k".length;
+    const most = (ENTRY_BYTES_MAX - 40) / 2 - "k1".length;
     cache.set("k", list(most));
     assert.equal(cache.bytes, ENTRY_BYTES_MAX);
-    assert.equal(cache.get("k")?.length, 1);
+    assert.equal(cache.get("k")?.rows.length, 1);
     cache.set("k", list(1));
     assert.ok(cache.bytes < 100, "replaced, and charged once");
     cache.set("l", list(most + 1));

@@ -37,6 +37,8 @@ export interface StatementOptions {
   readonly breaker: TraceBreaker;
   /** Which rows: committed ones, those that are only in the WAL, or all. Default: all. */
   readonly source?: "committed" | "wal";
+  /** Of `committed`: an earlier snapshot whose rows need not be read again; `StatementRows.since` says whether. */
+  readonly since?: string | undefined;
 }
 
 export interface TraceCallEnd {
@@ -50,6 +52,8 @@ export interface StatementRows {
   readonly rows: readonly (readonly unknown[])[];
   /** Of the table when the statement was planned; null before its first commit. */
   readonly snapshotId: string | null;
+  /** The earlier snapshot whose rows are left out; undefined: none is. */
+  readonly since: string | undefined;
   /** That it was planned to read. */
   readonly rowsPlanned: number;
 }
@@ -133,11 +137,11 @@ export class TraceCall implements AsyncDisposable {
     const rowsPlanned = prepared.cost.estimated_rows_processed;
     if (rowsPlanned > rowsPlannedMax) return undefined;
     this.#count(prepared.cost);
-    const snapshotId = prepared.tables[0]?.snapshot_id ?? null;
+    const { snapshot_id: snapshotId = null, since } = prepared.tables[0] ?? {};
     // A window of time that no file meets. What is answered from counts is planned to read nothing, too.
     const isEmpty = rowsPlanned === 0 && prepared.servedBy === "scan";
     const rows = isEmpty ? [] : await this.#collect(prepared, options);
-    return { rows, snapshotId, rowsPlanned };
+    return { rows, snapshotId, since, rowsPlanned };
   }
 
   /** Counts a ceiling and says how it is told; `what` is crossed. */
@@ -211,7 +215,10 @@ export class TraceCall implements AsyncDisposable {
     return Promise.resolve();
   }
 
-  async #prepare(sql: string, { rowsMax, source }: StatementOptions): Promise<PreparedQuery> {
+  async #prepare(
+    sql: string,
+    { rowsMax, source, since }: StatementOptions,
+  ): Promise<PreparedQuery> {
     const { caller, index } = this.made;
     try {
       const preparing = this.#service.engine.prepare({
@@ -225,6 +232,7 @@ export class TraceCall implements AsyncDisposable {
         waitMs: this.#service.admission.turnWaits,
         signal: this.#stop.signal,
         ...(source === "committed" ? { snapshot: "latest" } : {}),
+        ...(since === undefined ? {} : { since }),
         ...(source === "wal" ? { uncommittedOnly: true } : {}),
       });
       return await this.#inLine("connections", preparing);

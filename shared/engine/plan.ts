@@ -22,6 +22,8 @@ export interface TablePlan {
   readonly tableUuid?: string;
   /** undefined before the first commit. */
   readonly snapshotId: bigint | undefined;
+  /** Of an earlier snapshot, whose files are not among `files`; absent: all are. */
+  readonly since?: bigint;
   /** Id of the declared time order; 0 when there is none. */
   readonly sortOrderId: number;
   /** A bare SELECT of it stays as written: it is no stored table, or its time field is not the column `timestamp`. */

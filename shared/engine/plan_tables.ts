@@ -9,6 +9,8 @@ import { indexSchema } from "../event/index_schema.ts";
 import type { TableSchema } from "../event/schema.ts";
 import type { LaneId, TableIdent } from "../event/tenant.ts";
 import type { LoadedTable } from "../iceberg/iceberg_reader.ts";
+import { fileMayMatch } from "../iceberg/prune.ts";
+import { filesSince } from "../iceberg/table_history.ts";
 import type { FileSelection, TimeRange } from "../iceberg/types.ts";
 import type { HotCall } from "./hot_caches/hot_call.ts";
 import { type HotSource, planHotCall } from "./hot_caches/hot_plan.ts";
@@ -44,6 +46,8 @@ export interface PlanRequest {
   readonly deadline: Deadline;
   /** Reads snapshots as it says, and no WAL; undefined: the newest rows there are. */
   readonly pin: SnapshotPin | undefined;
+  /** Leaves out the files of this earlier snapshot where the rest is all that came since. */
+  readonly since: bigint | undefined;
   /** Reads no committed rows. */
   readonly uncommittedOnly: boolean;
 }
@@ -136,9 +140,10 @@ async function planOnce(
       snapshot.table?.schema ?? schemaWithoutTable(name, lease),
     );
     if (schema === undefined) throw await unknown(source, request.namespace, name);
+    const newer = await selectionSince(source, snapshot, { since: request.since, range });
     const { files, considered } = request.uncommittedOnly
       ? NO_FILES
-      : await selectionOf(source, snapshot, range);
+      : newer ?? await selectionOf(source, snapshot, range);
     const delta = lease?.files ?? [];
     const plan: TablePlan = {
       name,
@@ -148,11 +153,12 @@ async function planOnce(
       ...implicitOrderOf(mapping),
       ...stemmedOf(mapping),
       snapshotId: snapshot.table?.snapshotId,
+      ...(newer === undefined || request.since === undefined ? {} : { since: request.since }),
       sortOrderId: snapshot.table?.sortOrderId ?? 0,
       range,
       considered,
       files,
-      ...(request.uncommittedOnly ? {} : {
+      ...(request.uncommittedOnly || newer !== undefined ? {} : {
         filesIn: async (wanted) => (await selectionOf(source, snapshot, wanted)).files,
       }),
       delta,
@@ -254,6 +260,18 @@ async function selectionOf(
   range: TimeRange,
 ): Promise<FileSelection> {
   return table === undefined ? NO_FILES : await source.tables.selectFiles(table, range);
+}
+
+/** undefined: all files are to be read. */
+async function selectionSince(
+  { tables }: PlanSource,
+  { table }: TableSnapshot,
+  { since, range }: { readonly since: bigint | undefined; readonly range: TimeRange },
+): Promise<FileSelection | undefined> {
+  if (since === undefined || table === undefined) return undefined;
+  const files = await filesSince(tables, table, since);
+  if (files === undefined) return undefined;
+  return { files: files.filter((file) => fileMayMatch(file, range)), considered: files.length };
 }
 
 /** Before its first commit, a built-in table is empty, and another is what its WAL segments say. */

@@ -125,6 +125,7 @@ export async function prepareStatement(
     named: namedColumns(statement.root),
     deadline,
     pin: request.snapshot === undefined ? undefined : decodePin(request.snapshot),
+    since: request.since === undefined ? undefined : BigInt(request.since),
     uncommittedOnly: request.uncommittedOnly ?? false,
   }, deps.nowMs);
   const planned = await untilAborted(planning, deadline.signal, disposeAll).catch((error) => {
@@ -140,7 +141,8 @@ export async function prepareStatement(
     const isChanged = defaultOrderApplied || promotedUsed;
     // The statement may name other columns now.
     const tables = isChanged ? projectedAnew(planned.tables, statement) : planned.tables;
-    const fast = request.fastPaths === false
+    // Summaries are of whole tables.
+    const fast = request.fastPaths === false || tables.some(({ since }) => since !== undefined)
       ? { aside: "the request wants rows read" }
       : await fastPath(statement.root, { references, tables }, {
         ...{ connection, micros: bounds.micros, answers: deps.answers, data },

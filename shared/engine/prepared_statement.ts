@@ -58,6 +58,7 @@ export class PreparedStatement implements PreparedQuery {
     this.tables = prepared.plan.tables.map((table) => ({
       table: shownName(table.name),
       snapshot_id: table.snapshotId === undefined ? null : String(table.snapshotId),
+      ...(table.since === undefined ? {} : { since: String(table.since) }),
       files: countFiles(table.parts.filter((part) => part.origin === "file")),
       ...(table.pruned === undefined ? {} : {
         files_pruned_bloom: table.pruned.files,

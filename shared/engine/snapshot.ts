@@ -12,7 +12,7 @@ import type { SegmentState, WalReader } from "../wal/types.ts";
 
 export interface SnapshotSource {
   readonly catalog: CatalogReader;
-  readonly tables: Pick<IcebergReader, "loadTable" | "selectFiles">;
+  readonly tables: Pick<IcebergReader, "loadTable" | "selectFiles" | "manifests" | "entries">;
   readonly wal: WalReader | undefined;
 }
 

@@ -16,6 +16,11 @@ export interface QueryRequest {
    * Without it rows of the WAL are read, too.
    */
   readonly snapshot?: string;
+  /**
+   * An earlier snapshot of the table, beside `snapshot`: only files that came after it are read, where no commit since took
+   * rows out. For callers that keep what it held; `PlannedTable.since` says whether. Rows that moved come again.
+   */
+  readonly since?: string;
   /** Reads only rows of the WAL that no snapshot holds yet; for callers that know what the snapshots hold. */
   readonly uncommittedOnly?: boolean;
   /** Whether summaries may answer instead of rows (`fast_paths/`); default true. */
@@ -127,6 +132,8 @@ export interface PlannedTable {
   readonly table: string;
   /** null before the first commit. A string: snapshot ids need 64 bits. */
   readonly snapshot_id: string | null;
+  /** The snapshot whose files are left out, as the request has it; absent: none are. */
+  readonly since?: string;
   readonly files: number;
   /** As in `ScanStats`; absent where the statement's conditions could not leave anything out, or will when it runs. */
   readonly files_pruned_bloom?: number;

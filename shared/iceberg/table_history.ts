@@ -1,6 +1,6 @@
 /**
  * What a table's snapshots did since one of them: the files that appends added, and which commits only rewrote what was
- * there. For who follows a table.
+ * there. For who follows a table, and for who keeps what was read of an earlier snapshot.
  */
 
 import { OperatingError } from "../base/errors.ts";
@@ -28,7 +28,9 @@ export async function* historySince(
   table: LoadedTable,
   since: bigint | undefined,
 ): AsyncGenerator<HistoryStep> {
-  for (const snapshot of ancestorsUpTo(table, since).reverse()) {
+  const newer = ancestorsUpTo(table, since);
+  if (newer === undefined) throw historyGap(table, since);
+  for (const snapshot of newer.reverse()) {
     const snapshotId = snapshot["snapshot-id"];
     if (snapshot.summary?.["operation"] === "append") {
       yield { kind: "append", snapshotId, files: await addedFiles(reader, table, snapshot) };
@@ -39,14 +41,42 @@ export async function* historySince(
   }
 }
 
-/** Newest first, without `since`. */
-function ancestorsUpTo(table: LoadedTable, since: bigint | undefined): Snapshot[] {
+/**
+ * Live files that came after `since`, oldest first; with the rows of that snapshot they are all of the table's, some of
+ * which may have moved and be in both. undefined when rows may have gone since then, or nobody can tell.
+ */
+export async function filesSince(
+  reader: Pick<IcebergReader, "manifests" | "entries">,
+  table: LoadedTable,
+  since: bigint,
+): Promise<readonly DataFile[] | undefined> {
+  const newer = ancestorsUpTo(table, since);
+  if (newer === undefined || !newer.every(keepsRows)) return undefined;
+  const ids = new Set(newer.map((snapshot) => snapshot["snapshot-id"]));
+  const files: DataFile[] = [];
+  for (const manifest of await reader.manifests(table)) {
+    if (manifest.content !== CONTENT.data) return undefined;
+    // Whoever adds a file writes the manifest that names it, and whoever moves the name to another writes that one.
+    if (!ids.has(manifest.addedSnapshotId)) continue;
+    for (const entry of await reader.entries(table, manifest)) {
+      if (ids.has(entry.snapshotId)) files.push(entry.file);
+    }
+  }
+  return files.sort(compareFiles);
+}
+
+function keepsRows({ summary }: Snapshot): boolean {
+  return summary?.["operation"] === "append" || summary?.["operation"] === "replace";
+}
+
+/** Newest first, without `since`; undefined when they do not lead there. */
+function ancestorsUpTo(table: LoadedTable, since: bigint | undefined): Snapshot[] | undefined {
   const byId = new Map(table.metadata.snapshots.map((one) => [one["snapshot-id"], one]));
   const ancestors: Snapshot[] = [];
   let id: bigint | null | undefined = table.snapshotId;
   while (id !== since) {
     const snapshot: Snapshot | undefined = typeof id === "bigint" ? byId.get(id) : undefined;
-    if (snapshot === undefined) throw historyGap(table, since);
+    if (snapshot === undefined) return undefined;
     ancestors.push(snapshot);
     id = snapshot["parent-snapshot-id"] ?? undefined;
   }

@@ -1,10 +1,13 @@
 /** Trace routes over a real engine, warehouse and WAL in a temporary directory. For tests. */
 
 import assert from "node:assert/strict";
+import { present } from "../../shared/base/assert.ts";
 import { encodeBatch } from "../../shared/columns/ipc.ts";
 import { batchOfRows, type RowObject } from "../../shared/columns/rows.ts";
 import { TRACES_SCHEMA, TRACES_TABLE } from "../../shared/event/traces.ts";
 import { ByteBudget } from "../../shared/http/byte_budget.ts";
+import { commitRewrite } from "../../shared/iceberg/commit_rewrite.ts";
+import { IcebergReader } from "../../shared/iceberg/iceberg_reader.ts";
 import { EngineLab } from "../../shared/testing/engine_lab.ts";
 import { queryApp, type QueryService } from "../../query/routes.ts";
 import { testService } from "../../query/testing_server.ts";
@@ -93,6 +96,20 @@ export class TraceLab implements AsyncDisposable {
       ident: { namespace: "svc", name: table },
       schema: TRACES_SCHEMA,
     });
+  }
+
+  /** Takes the oldest file out of the table, as retention does. */
+  async removeOldestFile(): Promise<void> {
+    const { catalog, store } = this.lab;
+    const ident = { namespace: "svc", name: TRACES_TABLE };
+    const reader = new IcebergReader(store);
+    const location = present(await catalog.metadataLocation(ident));
+    const table = await reader.loadTable(ident, location);
+    const { files } = await reader.selectFiles(table, { minNs: undefined, maxNs: undefined });
+    const [oldest] = files;
+    assert.ok(oldest !== undefined);
+    const replaced = { tableUuid: table.uuid, replaced: [oldest], files: [] };
+    await commitRewrite(this.lab, { ident, kind: "retention", ...replaced });
   }
 
   /** Appends spans to the WAL. */
