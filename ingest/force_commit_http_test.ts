@@ -82,7 +82,9 @@ Deno.test({
 Deno.test({
   name: "commit=force with --remote-drain and a catalog in a file is a 400, and nothing is stored",
   fn: async () => {
-    await using ingest = await RunningIngest.start(["--remote-drain"]);
+    const mirror = ["--wal-mirror-prefix", "wal-mirror"];
+    await assert.rejects(RunningIngest.start(["--remote-drain"]), /without a mirror/);
+    await using ingest = await RunningIngest.start(["--remote-drain", ...mirror]);
     const response = await ingest.post(bodyOf("refused"), {
       headers: PROTOBUF,
       query: "?commit=force",

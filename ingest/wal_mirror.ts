@@ -1,5 +1,6 @@
 /** The mirror of this server's WAL in the warehouse: SPEC.md section 8. */
 
+import { OperatingError } from "../shared/base/errors.ts";
 import type { Clock } from "../shared/os/clock.ts";
 import { environment } from "../shared/os/environment.ts";
 import type { FileSystem } from "../shared/os/file_system.ts";
@@ -14,11 +15,11 @@ import type { IngestMetrics } from "./metrics.ts";
 /** Segments uploaded at a time, which are also those in memory. */
 const PARALLEL = 2;
 
-/** Undefined when there is none. Errors: `invalid_argument` for a prefix or a store that cannot be. */
+/** Undefined when there is none. Errors: `invalid_argument` for a prefix or a store that cannot be, or must be. */
 export function openMirror(
   settings: Pick<
     IngestSettings,
-    "walMirrorPrefix" | "walActiveMirrorIntervalSecs" | "warehouseUrl"
+    "walMirrorPrefix" | "walActiveMirrorIntervalSecs" | "warehouseUrl" | "remoteDrain"
   >,
   deps: {
     /** Of the WAL, which this process has open. */
@@ -35,6 +36,13 @@ export function openMirror(
   const prefix = parseMirrorPrefix(settings.walMirrorPrefix, {
     hasWarehouseUrl: settings.warehouseUrl !== undefined,
   });
+  if (prefix === "" && settings.remoteDrain) {
+    throw new OperatingError(
+      "invalid_argument",
+      "Cannot leave the drain to compactors elsewhere (--remote-drain) without a mirror, which is all they see: give " +
+        "--warehouse-url, and no empty --wal-mirror-prefix",
+    );
+  }
   if (prefix === "") return undefined;
   const remote = { files: fs, clock, random, env: environment };
   const { store } = openStore(warehouse, remote, { unfinishedBelow: prefix });
