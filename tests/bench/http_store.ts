@@ -13,12 +13,19 @@ export class HttpStore implements ReadableStore, AsyncDisposable {
     this.rootUri = `http://127.0.0.1:${port}`;
   }
 
-  static async start(folder: string, { waitMs }: { readonly waitMs: number }): Promise<HttpStore> {
+  static async start(
+    folder: string,
+    { waitMs, bytesPerSec = 0 }: {
+      readonly waitMs: number;
+      /** Of all answers together; default as many as the server can give. */
+      readonly bytesPerSec?: number;
+    },
+  ): Promise<HttpStore> {
     const program = `${import.meta.dirname}/range_server.ts`;
     const server = new Deno.Command(Deno.execPath(), {
       args: [
         ...["run", "--quiet", "--no-prompt", "--allow-net=127.0.0.1", `--allow-read=${folder}`],
-        ...[program, folder, String(waitMs)],
+        ...[program, folder, String(waitMs), String(bytesPerSec)],
       ],
       stdin: "null",
       stdout: "piped",

@@ -2,11 +2,22 @@
  * The yardstick for object stores: answers GET with a byte range of a file below one folder, each request after a wait as
  * of a network. No checks, no formats, no permissions of its own beyond its process's.
  *
- * Usage: `range_server.ts <folder> <wait in ms>`; prints its port on stdout. Ends with its process.
+ * Usage: `range_server.ts <folder> <wait in ms> <bytes a second, 0 for as many as there can be>`; prints its port on stdout.
+ * Ends with its process.
  */
 
-const [folder = "", wait = "0"] = Deno.args;
+const [folder = "", wait = "0", rate = "0"] = Deno.args;
 const waitMs = Number(wait);
+const bytesPerMs = Number(rate) / 1_000;
+/** When the link has carried all that was asked for: answers go over it one after the other. */
+let linkFreeMs = 0;
+
+async function untilCarried(byteLength: number): Promise<void> {
+  if (bytesPerMs === 0) return;
+  const nowMs = performance.now();
+  linkFreeMs = Math.max(linkFreeMs, nowMs) + byteLength / bytesPerMs;
+  await new Promise((resolve) => setTimeout(resolve, linkFreeMs - nowMs));
+}
 
 async function rangeOf(path: string, start: number, end: number): Promise<Uint8Array<ArrayBuffer>> {
   using file = await Deno.open(path, { read: true });
@@ -30,5 +41,7 @@ Deno.serve({
   const range = /^bytes=(\d+)-(\d+)$/.exec(request.headers.get("range") ?? "");
   const start = Number(range?.[1] ?? 0);
   const end = range === null ? Infinity : Number(range[2]) + 1;
-  return new Response(await rangeOf(path, start, end), { status: range === null ? 200 : 206 });
+  const bytes = await rangeOf(path, start, end);
+  await untilCarried(bytes.byteLength);
+  return new Response(bytes, { status: range === null ? 200 : 206 });
 });
