@@ -39,6 +39,9 @@ export interface RecordsBody {
 export interface JobBody {
   readonly job_id: string;
   readonly status: JobStatus;
+  /** RFC 3339, as `ended_at`. */
+  readonly started_at?: string;
+  readonly ended_at?: string;
   readonly progress?: { readonly rows: number; readonly percent?: number };
   readonly error?: string;
 }

@@ -40,7 +40,14 @@ export async function runJob(
   const id = "id" in wanted ? wanted.id : await client.submitJob(wanted.query, options.signal);
   const job = await new JobWait(client, id, console, options).ended();
   if (job.status !== "succeeded") throw failureOf(job);
-  await showRecords(await client.jobResult(id, options.signal), console, options);
+  const { body } = await client.jobResult(id, options.signal);
+  await showRecords({ body, serverMicros: ranMicros(job) }, console, options);
+}
+
+/** How long the statement ran: fetching its rows says nothing of it. */
+function ranMicros({ started_at, ended_at }: JobBody): number | undefined {
+  if (started_at === undefined || ended_at === undefined) return undefined;
+  return 1000 * (Date.parse(ended_at) - Date.parse(started_at));
 }
 
 function failureOf({ job_id, status, error }: JobBody): OperatingError {
@@ -98,7 +105,7 @@ class JobWait {
       const waitSecs = this.#line === undefined ? WAIT_SECS : PROGRESS_SECS;
       const job = await this.#client.job(this.#id, waitSecs, both);
       this.#answeredMs = clock.monotonicMs();
-      await this.#line?.show(progressText(job, this.#answeredMs - this.#startedMs));
+      await this.#line?.show(progressParts(job, this.#answeredMs - this.#startedMs));
       return job;
     } catch (error) {
       if (asking.aborted) return undefined;
@@ -106,7 +113,7 @@ class JobWait {
         isOperatingError(error, "rate_limited");
       const silentMs = clock.monotonicMs() - this.#answeredMs;
       if (!isPassing || silentMs > UNREACHABLE_MS_MAX) throw error;
-      await this.#line?.show(`job ${this.#id} · no answer for ${milliseconds(silentMs)}`);
+      await this.#line?.show([`job ${this.#id}`, `no answer for ${milliseconds(silentMs)}`]);
       await clock.sleep(RETRY_MS, { signal: both }).catch(() => {}); // Interrupted: the user is asked.
       return undefined;
     }
@@ -139,12 +146,12 @@ class JobWait {
 }
 
 /** `job 01a1… running · 1,234,567 rows · 42.5 % · 3.20 s` */
-function progressText({ job_id, status, progress }: JobBody, ms: number): string {
+function progressParts({ job_id, status, progress }: JobBody, ms: number): string[] {
   const parts = [`job ${printable(job_id)} ${status}`];
   if (progress !== undefined && progress.rows > 0) parts.push(counted(progress.rows, "row"));
   if (progress?.percent !== undefined) parts.push(`${progress.percent} %`);
   parts.push(milliseconds(ms));
-  return parts.join(" · ");
+  return parts;
 }
 
 /** One line of the terminal, written over and over. */
@@ -156,10 +163,17 @@ class ProgressLine {
     this.#console = console;
   }
 
-  async show(text: string): Promise<void> {
+  /** As many of `parts` as fit, and a piece of the first at least: half a number would be another one. */
+  async show([first = "", ...more]: readonly string[]): Promise<void> {
     this.#isShown = true;
-    const width = this.#console.notes.columns() || 80; // Some terminals say 0.
-    await this.#console.notes.write(`\r\x1b[K${text.slice(0, width - 1)}`);
+    const lengthMax = (this.#console.notes.columns() || 80) - 1; // Some terminals say 0.
+    let text = first.slice(0, lengthMax);
+    for (const part of more) {
+      const longer = `${text} · ${part}`;
+      if (longer.length > lengthMax) break;
+      text = longer;
+    }
+    await this.#console.notes.write(`\r\x1b[K${text}`);
   }
 
   async clear(): Promise<void> {

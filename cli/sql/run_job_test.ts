@@ -18,7 +18,10 @@ const ANSWER = {
 /** What the server answers to the looks at the job, one after another; the last one again and again. */
 type Look = Record<string, unknown> | { readonly http: number } | "wait" | "unreachable";
 
-function lab(looks: readonly Look[], options: Partial<JobOptions> & { terminal?: boolean } = {}) {
+function lab(
+  looks: readonly Look[],
+  options: Partial<JobOptions> & { terminal?: boolean; columns?: number } = {},
+) {
   const asked: string[] = [];
   let at = 0;
   let interrupt = () => {};
@@ -54,7 +57,7 @@ function lab(looks: readonly Look[], options: Partial<JobOptions> & { terminal?:
     ? {
       input: recording.input,
       output: recording.output,
-      notes: { ...recording.notes, isTerminal: true, columns: () => 100 },
+      notes: { ...recording.notes, isTerminal: true, columns: () => options.columns ?? 100 },
     }
     : recording;
   const run = runJob(client, { query: "SELECT n" }, console, {
@@ -72,7 +75,11 @@ function lab(looks: readonly Look[], options: Partial<JobOptions> & { terminal?:
 }
 
 const RUNNING = { status: "running", progress: { rows: 1_234_567, percent: 42.5 } };
-const DONE = { status: "succeeded" };
+const DONE = {
+  status: "succeeded",
+  started_at: "2026-11-20T21:04:05.100Z",
+  ended_at: "2026-11-20T21:04:06.600Z",
+};
 
 Deno.test({
   name: "runJob submits, waits and writes the result; in a pipe nothing else",
@@ -85,7 +92,10 @@ Deno.test({
       "GET /jobs/ID/result",
     ]);
     assert.equal(recording.outputText, "n\n-\n7\n");
-    assert.match(recording.notesText, /^1 row · scan · 1 file · 40 rows scanned · 300 B\n$/);
+    assert.match(
+      recording.notesText,
+      /^1 row · scan · 1\.50 s server · 1 file · 40 rows scanned · 300 B\n$/,
+    );
   },
 });
 
@@ -101,6 +111,21 @@ Deno.test({
     const quiet = lab([RUNNING, DONE], { terminal: true, quiet: true });
     await quiet.run;
     assert.equal(quiet.recording.notesText, "");
+  },
+});
+
+Deno.test({
+  name: "runJob on a narrow terminal leaves out what does not fit whole",
+  async fn() {
+    const shown = async (columns: number) => {
+      const { run, recording } = lab([RUNNING, DONE], { terminal: true, columns });
+      await run;
+      return recording.notesText.split("\r\x1b[K")[1];
+    };
+    assert.equal(await shown(76), `job ${ID} running · 1,234,567 rows · 42.5 %`);
+    assert.equal(await shown(75), `job ${ID} running · 1,234,567 rows · 42.5 %`);
+    assert.equal(await shown(74), `job ${ID} running · 1,234,567 rows`);
+    assert.equal(await shown(21), `job ${ID}`.slice(0, 20));
   },
 });
 
