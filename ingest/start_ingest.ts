@@ -132,7 +132,7 @@ export async function startIngest(
       keysMax: settings.ingestIdempotencyKeys,
       onEvent: (event) => {
         countWal(event);
-        if (event.kind === "sealed") mirror?.wake();
+        if (event.kind === "sealed") mirror?.wake(event.lane);
       },
     }),
   );

@@ -66,13 +66,17 @@ export interface MirrorBacklog {
 /** What of each lane is in the mirror: names of sealed segments, as far as they are still sealed here. */
 export type Mirrored = Map<string, Set<string>>;
 
-/** Errors: of the store, of the file system; `corrupt` when an object with a segment's name is another. */
+/**
+ * Of `lanes`, or of all there are. Errors: of the store, of the file system; `corrupt` when an object with a segment's name
+ * is another.
+ */
 export async function mirrorSegments(
   deps: MirrorDeps,
   mirrored: Mirrored,
   signal: AbortSignal,
+  lanes?: readonly LaneId[],
 ): Promise<void> {
-  for (const lane of await lanesIn(deps.fs, deps.root)) {
+  for (const lane of lanes ?? await lanesIn(deps.fs, deps.root)) {
     if (!isMirrorable(lane)) continue;
     const sealed = await sealedIn(deps, lane);
     const there = sealed.length === 0

@@ -1,10 +1,11 @@
 /**
- * Keeps a mirror behind the WAL of this process: rounds of `mirrorSegments`, each begun by a seal, with `mirrorActive` at
- * its interval; pauses grow while the store does not answer. Nothing waits for it, and it holds no more than `parallel` segments in memory.
+ * Keeps a mirror behind the WAL of this process: rounds of `mirrorSegments`, each begun by a seal and about the lanes that
+ * sealed, now and then about all; with `mirrorActive` at its interval; pauses grow while the store does not answer. Nothing waits for it, and it holds no more than `parallel` segments in memory.
  */
 
 import { getLogger } from "@logtape/logtape";
 import { messageOf } from "../../base/errors.ts";
+import { type LaneId, laneName } from "../../event/tenant.ts";
 import type { Clock } from "../../os/clock.ts";
 import type { Random } from "../../os/random.ts";
 import { type ActiveCopies, mirrorActive } from "./mirror_active.ts";
@@ -16,7 +17,7 @@ import {
   mirrorSegments,
 } from "./mirror_segments.ts";
 
-/** Without a seal it looks so often: an earlier process may have sealed, or a file been moved here. */
+/** All lanes are looked at so often: an earlier process may have sealed, or a file been moved here. */
 const POLL_MS = 5_000;
 const PAUSE_MS_MIN = 500;
 const PAUSE_MS_MAX = 30_000;
@@ -37,6 +38,9 @@ export class MirrorUploader implements AsyncDisposable {
   readonly #mirrored: Mirrored = new Map();
   readonly #copies: ActiveCopies = new Map();
   #copyAtMs = 0;
+  #allAtMs = 0;
+  /** That sealed since the last round, by name. */
+  #sealed = new Map<string, LaneId>();
   readonly #over = new AbortController();
   readonly #log = getLogger(["svc", "wal", "mirror"]);
   readonly #running: Promise<void>;
@@ -49,8 +53,9 @@ export class MirrorUploader implements AsyncDisposable {
     this.#running = this.#run();
   }
 
-  /** A segment was sealed. */
-  wake(): void {
+  /** A segment of `lane` was sealed. */
+  wake(lane: LaneId): void {
+    this.#sealed.set(laneName(lane), lane);
     if (this.#failures === 0) this.#alarm.abort();
   }
 
@@ -92,19 +97,30 @@ export class MirrorUploader implements AsyncDisposable {
 
   async #round(signal: AbortSignal): Promise<void> {
     try {
-      await mirrorSegments(this.#options, this.#mirrored, signal);
+      await mirrorSegments(this.#options, this.#mirrored, signal, this.#takeLanes());
       await this.#copyActive(signal);
       if (this.#failures > 0) this.#log.info("the WAL is mirrored again");
       this.#failures = 0;
     } catch (error) {
       this.#options.onFailure(error);
       this.#failures += 1;
+      this.#allAtMs = 0;
       if (this.#failures === 1) {
         this.#log.warn("cannot mirror the WAL, rows are kept here until it can: {error}", {
           error: messageOf(error),
         });
       }
     }
+  }
+
+  /** Those of the next round; undefined is all. A round that fails is followed by one about all. */
+  #takeLanes(): readonly LaneId[] | undefined {
+    const { clock } = this.#options;
+    const lanes = [...this.#sealed.values()];
+    this.#sealed = new Map();
+    if (!this.#over.signal.aborted && clock.monotonicMs() < this.#allAtMs) return lanes;
+    this.#allAtMs = clock.monotonicMs() + POLL_MS;
+    return undefined;
   }
 
   async #copyActive(signal: AbortSignal): Promise<void> {
