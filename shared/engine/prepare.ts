@@ -19,14 +19,9 @@ import { gate, type TableReference } from "./gate.ts";
 import type { HotCall } from "./hot_caches/hot_call.ts";
 import { generatedRows } from "./generated_rows.ts";
 import { joinedRows } from "./joined_rows.ts";
-import {
-  type FanIn,
-  newestFirst,
-  orderedParts,
-  type OrderedRequest,
-  orderedRequest,
-  wantsNoOrder,
-} from "./ordered_scan.ts";
+import { bandRequest, type Steps, stepsOf } from "./ordered_bands.ts";
+import { type FanIn, orderedRequest } from "./ordered_scan.ts";
+import { nearestRequest, order, singleTable, unordered } from "./order_plan.ts";
 import { parse, type Statement, textOfTree, withRoot } from "./parse.ts";
 import { partRows, type Plan, type TablePlan, wholePlan } from "./plan.ts";
 import { type PlanSource, planTables } from "./plan_tables.ts";
@@ -75,6 +70,8 @@ export interface Prepared {
   readonly plan: Plan;
   /** `plan` as it is run: the connection may be asked first which part of it can matter. */
   readonly narrowed: () => Promise<Plan>;
+  /** A plan that `narrowed` gave, as it is run. */
+  readonly steps: (plan: Plan) => Steps;
   readonly cost: Cost;
   readonly columns: readonly DescribedColumn[];
   readonly ordering: ScanOrdering;
@@ -217,6 +214,7 @@ export async function prepareStatement(
       });
       return { ...plan, tables: [await untilAborted(narrowing, deadline.signal)] };
     };
+    const stepped = wanted === undefined ? undefined : bandRequest(statement.root);
     return {
       ...path,
       relations,
@@ -225,6 +223,7 @@ export async function prepareStatement(
       explain: statement.explain,
       plan,
       narrowed,
+      steps: (whole) => stepsOf(whole, stepped, pruneDeps.path),
       cost: costOf(ordered.plan, madeRows(statement.root, { plan: ordered.plan, names })),
       columns,
       ordering: ordered.ordering,
@@ -345,73 +344,4 @@ function mayOrder(
   return table.schema.columns.some(({ name, type }) =>
     name === "timestamp" && type === "timestamptz"
   );
-}
-
-interface OrderInput {
-  readonly statement: Statement;
-  readonly references: readonly TableReference[];
-  readonly tables: readonly TablePlan[];
-  /** All time bounds of the statement are in the plan's ranges. */
-  readonly complete: boolean;
-}
-
-/** Narrows the plan to the newest or oldest rows where the statement asks for just those. */
-async function order(
-  { statement, references, tables, complete }: OrderInput,
-  { data, fanIn }: { readonly data: DataFileLease; readonly fanIn: FanIn },
-): Promise<{ readonly plan: Plan; readonly ordering: ScanOrdering }> {
-  const wanted = orderedRequest(statement.root);
-  const table = singleTable(statement, references, tables);
-  if (table === undefined) return { plan: { tables }, ordering: "no_sort_order" };
-  if (wantsNoOrder(statement.root)) return { plan: { tables }, ordering: unordered(table) };
-  if (table.orderRefusal !== undefined) return { plan: { tables }, ordering: table.orderRefusal };
-  const narrowed = (changes: Partial<TablePlan>) => ({ tables: [{ ...table, ...changes }] });
-  if ("ordering" in wanted) {
-    const plan = wanted.direction === "newest"
-      ? narrowed({ parts: newestFirst(table) })
-      : { tables };
-    return { plan, ordering: wanted.ordering };
-  }
-  // A bound that is not in the range would let rows count that the statement drops.
-  if (!complete) return { plan: { tables }, ordering: "filtered" };
-  const { parts, ordering } = await orderedParts(table, wanted, {
-    footer: (file) => data.footer(file),
-    path: (file) => data.path(file),
-    fanIn,
-  });
-  if (parts === undefined) return { plan: { tables }, ordering };
-  return { plan: narrowed({ parts, ordered: true }), ordering };
-}
-
-/** The table that is all that the statement's outermost SELECT, and no other, reads. */
-function singleTable(
-  { root }: Statement,
-  references: readonly TableReference[],
-  [table]: readonly TablePlan[],
-): TablePlan | undefined {
-  const isSingle = references.length === 1 && countTables(root) === 1 &&
-    references[0]?.node === root["from_table"];
-  return isSingle ? table : undefined;
-}
-
-/** Which of its filter's rows a statement wants first, where that can be tried out beforehand. */
-function nearestRequest(
-  wanted: ReturnType<typeof orderedRequest> | undefined,
-): OrderedRequest | undefined {
-  if (wanted === undefined || !("ordering" in wanted)) return undefined;
-  const { direction, rows } = wanted;
-  return direction === undefined || rows === undefined ? undefined : { direction, rows };
-}
-
-/** What a scan that nobody wants in order could tell of its order. */
-function unordered({ projected }: Pick<TablePlan, "projected">): ScanOrdering {
-  return projected.some(({ name }) => name === "timestamp") ? "no_sort_order" : "not_projected";
-}
-
-function countTables(root: TreeNode): number {
-  let count = 0;
-  walk(root, (node) => {
-    if (node["type"] === "BASE_TABLE") count += 1;
-  });
-  return count;
 }

@@ -8,9 +8,10 @@ import type { RunProfile, TextChunk } from "./driver.ts";
 import type { Seat } from "./seat.ts";
 import type { TurnKind } from "./turns.ts";
 import { inCallersText } from "./error_place.ts";
+import { sumOfProfiles } from "./run_profile.ts";
 import { faultError, withoutPaths } from "./fault_error.ts";
 import type { Prepared } from "./prepare.ts";
-import { countFiles } from "./plan.ts";
+import { countFiles, partRows, type Plan } from "./plan.ts";
 import { UNLIMITED_ROWS_MIN } from "./limits.ts";
 import { breakOnRows } from "./rows_breaker.ts";
 import { renderingSql, ROW_ENDS } from "./render.ts";
@@ -94,8 +95,14 @@ export class PreparedStatement implements PreparedQuery {
     if (this.prepared.explain) return new ExplainRun(this, this.prepared);
     const { nowMs } = this.options;
     const startMs = nowMs();
-    const plan = await this.prepared.data.bring(await this.prepared.narrowed());
-    return new StatementRun({ ...this.prepared, plan }, this.options, nowMs() - startMs);
+    const plan = await this.prepared.narrowed();
+    const { plans: [first = plan, ...later], rowsMax } = this.prepared.steps(plan);
+    const brought = await this.prepared.data.bring(first);
+    return new StatementRun({ ...this.prepared, plan: later.length === 0 ? brought : plan }, {
+      ...this.options,
+      steps: { first: brought, later, rowsMax },
+      bringMs: nowMs() - startMs,
+    });
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -132,28 +139,73 @@ function limitFor(shape: RowShape, rowsMax: number): number | undefined {
   return shape !== "arrays" && rowsMax >= UNLIMITED_ROWS_MIN ? undefined : rowsMax + 1;
 }
 
+interface RunOptions extends StatementOptions {
+  readonly steps: {
+    /** What it reads first: it is there. */
+    readonly first: Plan;
+    /** What is read after it, unless there are `rowsMax` rows before. */
+    readonly later: readonly Plan[];
+    readonly rowsMax: number;
+  };
+  /** Spent on fetching what it reads first. */
+  readonly bringMs: number;
+}
+
+function rowsOf({ tables }: Plan): number {
+  return tables.flatMap(({ parts }) => parts).reduce((sum, part) => sum + partRows(part), 0);
+}
+
 class StatementRun implements RunningQuery {
   readonly columns: readonly ResultColumn[];
-  readonly approximation?: Readonly<object>;
+  readonly #rowsPlanned: number;
   #collectMs: number;
   #renderMs = 0;
   #profile: RunProfile | undefined;
+  /** Of the steps before this one. */
+  readonly #before = { rows: 0, rowsPlanned: 0 };
+  /** Planned rows of this step. */
+  #ahead = 0;
 
-  /** `bringMs` was spent on fetching what the run reads. */
-  constructor(
-    private readonly prepared: Prepared,
-    private readonly options: StatementOptions,
-    bringMs: number,
-  ) {
+  constructor(private readonly prepared: Prepared, private readonly options: RunOptions) {
     this.columns = prepared.columns.map(({ name, type }) => ({ name, type: type.text }));
-    if (prepared.approximation !== undefined) this.approximation = prepared.approximation;
-    this.#collectMs = bringMs;
+    this.#collectMs = options.bringMs;
+    this.#rowsPlanned = rowsOf(prepared.plan);
   }
 
   async *chunks(shape: RowShape): AsyncGenerator<ResultChunk> {
-    const { seat, deadline, rowsMax, rowsScannedMax, nowMs } = this.options;
+    const { rowsMax, rowsScannedMax, deadline, steps } = this.options;
+    if (rowsScannedMax !== undefined) {
+      const rowsPlanned = this.prepared.cost.estimated_rows_processed;
+      breakOnRows(this, deadline, { rowsScannedMax, rowsPlanned });
+    }
+    let left = Math.min(steps.rowsMax, rowsMax + 1);
+    for await (const chunk of this.#steps(shape, () => left > 0)) {
+      const rowCount = Math.min(chunk.rowCount, left);
+      left -= rowCount;
+      if (rowCount > 0) yield { rowCount, bytes: (rows = rowCount) => chunk.bytes(rows) };
+    }
+  }
+
+  /** Rows of one step after the other, as long as more are wanted. */
+  async *#steps(shape: RowShape, wantsMore: () => boolean): AsyncGenerator<ResultChunk> {
+    const { steps: { first, later }, nowMs } = this.options;
+    yield* this.#rows(shape, first);
+    for (const step of later) {
+      if (!wantsMore()) return;
+      this.#before.rows += this.options.seat.progress().rows;
+      this.#before.rowsPlanned += this.#ahead;
+      const startMs = nowMs();
+      const plan = await this.prepared.data.bring(step);
+      this.#collectMs += nowMs() - startMs;
+      yield* this.#rows(shape, plan);
+    }
+  }
+
+  async *#rows(shape: RowShape, plan: Plan): AsyncGenerator<ResultChunk> {
+    const { seat, deadline, rowsMax, nowMs } = this.options;
     const { connection } = seat;
-    const { relations, plan, columns, isMeasured } = this.prepared;
+    const { relations, columns, isMeasured } = this.prepared;
+    this.#ahead = rowsOf(plan);
     const values: string[] = [];
     const { sql, linesBefore } = renderingSql(this.prepared.sql, {
       relations: relations(plan, (text) => `$${values.push(text)}::VARCHAR`),
@@ -161,10 +213,6 @@ class StatementRun implements RunningQuery {
       shape,
       rowsMax: limitFor(shape, rowsMax),
     });
-    if (rowsScannedMax !== undefined) {
-      const rowsPlanned = this.prepared.cost.estimated_rows_processed;
-      breakOnRows(connection, deadline, { rowsScannedMax, rowsPlanned });
-    }
     const rows = connection.rows({ sql, values, isMeasured })[Symbol.asyncIterator]();
     try {
       for (;;) {
@@ -185,11 +233,18 @@ class StatementRun implements RunningQuery {
     } finally {
       await rows.return?.();
     }
-    this.#profile = await connection.profile();
+    this.#profile = sumOfProfiles(this.#profile, await connection.profile());
   }
 
   progress(): RunProgress {
-    return this.options.seat.progress();
+    const { rows, percent } = this.options.seat.progress();
+    const planned = this.#rowsPlanned;
+    return {
+      rows: this.#before.rows + rows,
+      percent: percent === undefined || this.options.steps.later.length === 0 || planned === 0
+        ? percent
+        : (100 * this.#before.rowsPlanned + percent * this.#ahead) / planned,
+    };
   }
 
   /** The chunk, with the time that bringing its bytes takes counted. */

@@ -23,12 +23,12 @@ export interface RowsAllowed {
 export const MIDFLIGHT_ROWS_SCANNED = "midflight_rows_scanned_exceeded";
 
 export function breakOnRows(
-  connection: EngineConnection,
+  running: Pick<EngineConnection, "progress">,
   deadline: Deadline,
   { rowsScannedMax, rowsPlanned }: RowsAllowed,
 ): void {
   deadline.guard(() => {
-    const { rows } = connection.progress();
+    const { rows } = running.progress();
     return rows > rowsScannedMax + rowsPlanned ? rowsExceeded(rows, rowsScannedMax) : undefined;
   });
 }

@@ -43,3 +43,16 @@ function isOfSummaries({ extra_info: info }: ProfileNode): boolean {
   const columns = [info?.["Projections"] ?? []].flat();
   return columns.length > 0 && columns.every((column) => SUMMARY_COLUMNS.has(column));
 }
+
+/** Of a statement that was run in steps. */
+export function sumOfProfiles(
+  before: RunProfile | undefined,
+  next: RunProfile | undefined,
+): RunProfile | undefined {
+  if (before === undefined || next === undefined) return before ?? next;
+  return {
+    rowsScanned: before.rowsScanned + next.rowsScanned,
+    filesRead: before.filesRead + next.filesRead,
+    spillBytes: Math.max(before.spillBytes, next.spillBytes),
+  };
+}

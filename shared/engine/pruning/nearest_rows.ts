@@ -3,8 +3,8 @@
  * indexes which rows may count, and asks the SQL engine (`probe.ts`) how many of the first ones do. Once N rows are found,
  * the time of the last of them is a threshold: whatever lies wholly beyond it cannot be in the answer.
  *
- * The walk gives up when it has probed a sixteenth of the table without finding enough: the statement then scans what the
- * indexes leave of all of it. The statement itself, its filter, order and limit, always runs over what is left.
+ * The walk gives up when a sixteenth of the table would not do, going by what it found: the statement then scans what the
+ * indexes leave of all of it, in bands (`ordered_bands.ts`). The statement itself, its filter, order and limit, always runs over what is left.
  *
  * Relies on: `timestamp` has no nulls, the bounds of files and row groups are true, the filter is steady (`steady.ts`).
  */
@@ -26,7 +26,7 @@ export interface NearestDeps {
   readonly probe: (parts: readonly ScanPart[], rows: number) => Promise<ProbeAnswer | undefined>;
   /** Time of the last wanted row of a part, filter or not, in Unix microseconds; undefined when that cannot be told. */
   readonly edge: (part: ScanPart) => Promise<bigint | undefined>;
-  /** Rows of the first probe; each later one takes four times as many. */
+  /** Rows of the first probe, and of each one at least. */
   readonly firstRows: number;
   /** Ends the walk, with its reason. */
   readonly signal: AbortSignal;
@@ -51,6 +51,8 @@ export interface NearestRows {
 const PROBED_SHARE = 1 / 16;
 /** A probe of fewer would rarely find enough. */
 const CANDIDATES_PER_ROW = 4;
+/** How much more is probed than would just do. */
+const SPARE = 1.3;
 /** Files that are looked up at the same time. */
 const AHEAD = 16;
 
@@ -93,7 +95,8 @@ class Walk {
   readonly #deltas: readonly Unit[];
   readonly #units: Unit[] = [];
   readonly #selections = new Map<DataFile, FileSelection>();
-  #probedRowsLeft: number;
+  readonly #probedRowsMax: number;
+  #probedRows = 0;
   #found = 0;
   #reaches: bigint | undefined;
 
@@ -120,21 +123,21 @@ class Walk {
       return [{ file: undefined, near, range, parts: [part], group: 0 }];
     });
     const rowsInAll = files.reduce((sum, file) => sum + file.rows, 0);
-    this.#probedRowsLeft = Math.max(ROW_GROUP_ROWS, rowsInAll * PROBED_SHARE);
+    this.#probedRowsMax = Math.max(ROW_GROUP_ROWS, rowsInAll * PROBED_SHARE);
   }
 
   async run(): Promise<NearestRows | undefined> {
     if (!this.#isTimed || this.#wanted === 0) return undefined;
     const waiting: Unit[] = [...this.#deltas];
-    for (let rows = this.#deps.firstRows;; rows *= 4) {
+    for (let rows = this.#deps.firstRows;;) {
       while (this.#left.length > 0 && !this.#isEnough(waiting, rows)) {
         waiting.push(...await this.#next());
       }
       // All that may count is known, and it is little.
       if (this.#left.length === 0 && !this.#isEnough(waiting, rows)) return this.#everything();
       const { batch, cut } = this.#take(waiting, rows);
-      this.#probedRowsLeft -= rowsIn(batch);
-      if (this.#probedRowsLeft < 0) return undefined;
+      this.#probedRows += rowsIn(batch);
+      if (this.#probedRows > this.#probedRowsMax) return undefined;
       const parts = batch.flatMap((unit) => unit.parts);
       const answer = await this.#deps.probe(parts, this.#wanted - this.#found);
       if (answer === undefined) return undefined;
@@ -142,7 +145,17 @@ class Walk {
       this.#reach(answer.reaches);
       if (cut !== undefined) waiting.unshift(...await this.#settle(cut));
       if (this.#found >= this.#wanted) return await this.#upToThreshold();
+      rows = this.#nextRows(rows);
+      if (this.#probedRows + rows > this.#probedRowsMax) return undefined;
     }
+  }
+
+  /** What is likely enough, by what was found so far; four times the last probe at most. */
+  #nextRows(rows: number): number {
+    if (this.#found === 0) return rows * 4;
+    const left = (this.#wanted - this.#found) / this.#found * this.#probedRows * SPARE;
+    if (this.#probedRows + left > this.#probedRowsMax) return Infinity;
+    return Math.max(this.#deps.firstRows, Math.min(rows * 4, Math.ceil(left)));
   }
 
   #isEnough(units: readonly Unit[], rows: number): boolean {
