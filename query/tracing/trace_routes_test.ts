@@ -553,7 +553,9 @@ Deno.test({
   async fn() {
     await using lab = await TraceLab.open();
     await lab.lab.commit([{ ns: 1_795_132_800_000_000_000n, raw: "x" }]);
-    await lab.commit([{ trace: 1, span: 1, at: 1, service: "copied" }], "more-traces");
+    await lab.commit([{ trace: 1, span: 1, at: 1, service: "copied" }], {
+      table: "more-traces",
+    });
     const cases: readonly (readonly [string, number, RegExp])[] = [
       ["/api/v1/tracing/more-traces/api/services", 200, /"copied"/],
       ["/api/v1/tracing/more-traces/api/traces/" + traceId(1), 200, /"copied"/],

@@ -87,14 +87,21 @@ export class TraceLab implements AsyncDisposable {
     return new TraceLab(lab, testService(lab.engine, { answers, ...fields }));
   }
 
-  /** Commits spans of one day as one file. */
-  commit(spans: readonly SpanFields[], table = TRACES_TABLE): Promise<void> {
+  /** Commits spans of one day as one file; `derived`: with its indexes. */
+  commit(
+    spans: readonly SpanFields[],
+    { table = TRACES_TABLE, derived = false }: {
+      readonly table?: string;
+      readonly derived?: boolean;
+    } = {},
+  ): Promise<void> {
     const rows = spans.map(spanRow).sort((a, b) =>
       Number(BigInt(a["timestamp_ns"] as bigint) - BigInt(b["timestamp_ns"] as bigint))
     );
     return this.lab.commitRows(rows, {
       ident: { namespace: "svc", name: table },
       schema: TRACES_SCHEMA,
+      derived,
     });
   }
 
