@@ -136,10 +136,14 @@ export class DataFileWriter {
     }
   }
 
-  async #derive(key: string, { batches, rows }: ParquetInput): Promise<Uint8Array | undefined> {
+  async #derive(key: string, input: ParquetInput): Promise<Uint8Array | undefined> {
+    const { deriver } = this.#deps;
+    if (deriver === undefined) return undefined;
     const { schema } = this.#table;
+    const { rows } = input;
+    const batches = input.batches();
     const file = { schema, rows, batches, text: this.#text, rowGroupRows: ROW_GROUP_ROWS };
-    return await this.#deps.deriver?.derive(file, { key, rows });
+    return await deriver.derive(file, { key, rows });
   }
 
   /** Never throws: without its sidecar a file is read slower. */

@@ -18,9 +18,9 @@ const END_OF_STREAM = Uint8Array.of(0xff, 0xff, 0xff, 0xff, 0, 0, 0, 0);
 export interface ParquetInput extends Disposable {
   /** The Arrow IPC stream. */
   readonly stream: Uint8Array;
-  /** The same rows, as views of the stream. */
-  readonly batches: readonly ColumnBatch[];
   readonly rows: number;
+  /** The same rows, as views of the stream. */
+  batches(): ColumnBatch[];
 }
 
 /**
@@ -37,7 +37,7 @@ export function parquetInput(
   const encoded = filled.map(encodeColumns);
   const schemaMessage = encodeSchemaMessage(schema);
   const length = schemaMessage.byteLength + inputBytesOf(encoded) + END_OF_STREAM.byteLength;
-  const shared = buffers?.take(length);
+  let shared = buffers?.take(length);
   const stream = shared ?? new Uint8Array(length);
   stream.set(schemaMessage);
   let at = schemaMessage.byteLength;
@@ -52,10 +52,11 @@ export function parquetInput(
   stream.set(END_OF_STREAM, at);
   return {
     stream,
-    batches: messages.map((message) => decodeBatch(message, schema)),
     rows: filled.reduce((sum, batch) => sum + batch.rows, 0),
+    batches: () => messages.map((message) => decodeBatch(message, schema)),
     [Symbol.dispose]() {
       if (shared !== undefined) buffers?.give(shared);
+      shared = undefined;
     },
   };
 }
