@@ -9,7 +9,15 @@ import { unreachable } from "../../base/assert.ts";
 import { isOperatingError, OperatingError } from "../../base/errors.ts";
 import { stemOf } from "../../event/stem.ts";
 import { tokenize } from "../../event/tokenize.ts";
+import { utf8 } from "../../base/bytes.ts";
 import type { BlobPlace } from "../puffin.ts";
+import {
+  GRANULES_MIN_PROPERTY,
+  isPairable,
+  pairHash,
+  PAIRS_TYPE,
+  wordHash,
+} from "../text/pairs_format.ts";
 import { FILTER_TYPE, ValueFilter } from "../text/value_filter.ts";
 import { memberHash, unknownHash, unknownMemberHash, valueHash } from "../text/member_hashes.ts";
 import {
@@ -114,12 +122,42 @@ class RowFinder {
     if (!isTellable(text)) return undefined;
     const words = tokenize(text);
     if (words.length === 0) return NO_ROWS;
-    return await this.#inWords(column, (lookup) => {
+    return await this.#inWords(column, async (lookup) => {
       const own = isStemmed === true ? words.map(stemOf) : words;
-      if (mode === "any") return lookup.any(own, isStemmed);
+      if (mode === "any") return await lookup.any(own, isStemmed);
       const prefix = mode === "prefix" ? words.pop() : undefined;
       const whole = own.slice(0, words.length);
-      return lookup.all({ whole, ...(prefix === undefined ? {} : { prefix }) }, isStemmed);
+      const found = await lookup.all(
+        { whole, ...(prefix === undefined ? {} : { prefix }) },
+        isStemmed,
+      );
+      if (mode === "all" || isStemmed === true || isEmpty(found)) return found;
+      return both(found, await this.#findBeside(column, { words, lookup }));
+    });
+  }
+
+  /** Rows that may have each word directly before the next, where words are frequent; all were looked up. */
+  async #findBeside(
+    column: string,
+    { words, lookup }: { readonly words: readonly string[]; readonly lookup: WordLookup },
+  ): Promise<Found> {
+    const opened = { type: PAIRS_TYPE, column, Index: ValuesIndex };
+    return await this.#inIndex(opened, async ({ index, read, id, place }) => {
+      const min = granulesMinOf(place);
+      const hashes = words.map((word) => {
+        const bytes = utf8(word);
+        return isPairable(bytes) && lookup.isFrequent(word, min) ? wordHash(bytes) : undefined;
+      });
+      let found: Found;
+      for (let at = 1; at < words.length && !isEmpty(found); at += 1) {
+        const [first, second] = [hashes[at - 1], hashes[at]];
+        if (first === undefined || second === undefined) continue;
+        const granules = await index.find(pairHash(first, second), read);
+        if (granules !== "everywhere") found = both(found, rangesOfGranules(granules, index));
+      }
+      if (found === undefined || index.columns.get(id)?.hasUnknown !== true) return found;
+      const unknown = await index.find(unknownHash(columnHashes(id)), read);
+      return unknown === "everywhere" ? undefined : either(found, rangesOfGranules(unknown, index));
     });
   }
 
@@ -214,7 +252,9 @@ class RowFinder {
       readonly column: string;
       readonly Index: new (header: Uint8Array) => T;
     },
-    find: (opened: Opened<T> & { readonly id: number }) => Found | Promise<Found>,
+    find: (
+      opened: Opened<T> & { readonly id: number; readonly place: BlobPlace },
+    ) => Found | Promise<Found>,
   ): Promise<Found> {
     const file = this.#file;
     const id = file.schema.columns.find(({ name }) => name === column)?.id;
@@ -223,7 +263,7 @@ class RowFinder {
     try {
       const opened = await this.#open(place, Index);
       this.rowGroupRows = opened.index.rowGroupRows;
-      return await find({ ...opened, id });
+      return await find({ ...opened, id, place });
     } catch (error) {
       if (!isOperatingError(error, "corrupt")) throw error;
       file.damaged(place, error);
@@ -291,6 +331,12 @@ function headerBytesOf({ properties, length }: BlobPlace): number {
   const bytes = Number(properties[HEADER_BYTES_PROPERTY]);
   if (Number.isInteger(bytes) && bytes > 0 && bytes <= length) return bytes;
   throw corrupt(`has a header of ${properties[HEADER_BYTES_PROPERTY]} bytes`);
+}
+
+function granulesMinOf({ properties }: BlobPlace): number {
+  const min = Number(properties[GRANULES_MIN_PROPERTY]);
+  if (Number.isInteger(min) && min > 0) return min;
+  throw corrupt(`lists pairs of words in ${properties[GRANULES_MIN_PROPERTY]} granules`);
 }
 
 function corrupt(why: string): OperatingError {

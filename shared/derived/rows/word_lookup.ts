@@ -26,6 +26,8 @@ const FEW_WORDS = 16;
 export class WordLookup {
   readonly #index: WordsIndex;
   readonly #read: ReadPart;
+  /** Of words that were looked up as they are. */
+  readonly #granules = new Map<string, Granules>();
 
   constructor(index: WordsIndex, read: ReadPart) {
     this.#index = index;
@@ -71,14 +73,23 @@ export class WordLookup {
     }
     let found: Found = NO_ROWS;
     for (const one of words) {
-      found = either(found, await this.#find({ text: utf8(one), isPrefix: false }));
+      found = either(found, await this.#find({ text: utf8(one), isPrefix: false }, one));
       if (found === undefined) break;
     }
     return found;
   }
 
-  async #find(wanted: Wanted): Promise<Found> {
+  /** Whether a word, which was looked up, is in `min` granules, or in more than half of them. */
+  isFrequent(word: string, min: number): boolean {
+    const granules = this.#granules.get(word);
+    return granules === "everywhere" || (granules?.length ?? 0) >= min;
+  }
+
+  async #find(wanted: Wanted, word?: string): Promise<Found> {
     const lists = await this.#index.find(wanted, this.#read);
+    const [only] = lists ?? [];
+    const isSingle = word !== undefined && lists?.length === 1;
+    if (isSingle && only !== undefined) this.#granules.set(word, only);
     return lists === undefined ? undefined : this.#rangesOf(lists);
   }
 

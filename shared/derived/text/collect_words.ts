@@ -20,7 +20,19 @@ export interface Words {
   readonly places: Places;
   /** Granules with a row that may match what its words do not, ascending. */
   readonly disputed: Uint32Array;
+  /** undefined: too many to keep. */
+  readonly sequence: Sequence | undefined;
 }
+
+/** The words of all rows in their order. */
+export interface Sequence {
+  readonly terms: Uint32Array;
+  /** Where in `terms` each row ends. */
+  readonly rowEnds: Uint32Array;
+}
+
+/** 64 MiB. */
+const SEQUENCE_MAX = 2 ** 24;
 
 /** A column of a file, in the order of its batches. */
 export interface ColumnPart {
@@ -30,14 +42,16 @@ export interface ColumnPart {
 
 /** A granule has 2^`shift` rows. Errors: `TooMuchToIndex`. */
 export function collectWords(parts: readonly ColumnPart[], shift: number): Words {
-  const collector = new WordCollector();
+  const collector = new WordCollector(parts.reduce((sum, part) => sum + part.rows, 0));
   let row = 0;
   for (const { rows, data } of parts) {
     const offsets = data.offsets as Int32Array;
     for (let at = 0; at < rows; at += 1, row += 1) {
       const [start, end] = [offsets[at] as number, offsets[at + 1] as number];
-      if (start === end || isNull(data, at)) continue;
-      collector.add(data.values, { start, end, granule: row >>> shift });
+      if (start !== end && !isNull(data, at)) {
+        collector.add(data.values, { start, end, granule: row >>> shift });
+      }
+      collector.endRow(row);
     }
   }
   return collector.finish();
@@ -69,10 +83,21 @@ class WordCollector {
   readonly #table = new TermTable();
   readonly #occurrences = new Occurrences();
   readonly #disputed: number[] = [];
+  readonly #rowEnds: Uint32Array;
+  #sequence = new Uint32Array(4096);
+  #sequenceLength = 0;
   /** What came last behind the start of a row, then behind each term: in logs it mostly comes again. */
   #followers = new Int32Array(1024).fill(UNKNOWN);
   #writtenEnd = 0;
   #writtenHash = 0;
+
+  constructor(rows: number) {
+    this.#rowEnds = new Uint32Array(rows);
+  }
+
+  endRow(row: number): void {
+    this.#rowEnds[row] = this.#sequenceLength;
+  }
 
   add(values: Uint8Array, { start, end, granule }: Place): void {
     this.#occurrences.moveTo(granule);
@@ -89,6 +114,10 @@ class WordCollector {
       table: this.#table,
       places: this.#occurrences.finish(count),
       disputed: Uint32Array.from(this.#disputed),
+      sequence: this.#sequenceLength > SEQUENCE_MAX ? undefined : {
+        terms: this.#sequence.subarray(0, this.#sequenceLength),
+        rowEnds: this.#rowEnds,
+      },
     };
   }
 
@@ -110,7 +139,7 @@ class WordCollector {
         term = this.#table.intern(this.#writtenEnd, this.#writtenHash);
         this.#follow(before, term);
       }
-      this.#occurrences.add(term);
+      this.#occurs(term);
       before = term + 1;
       at = next;
     }
@@ -192,8 +221,23 @@ class WordCollector {
   #take(end: number): number {
     const table = this.#table;
     const hash = hashBytes(table.bytes.subarray(table.length, end));
-    this.#occurrences.add(table.intern(end, hash));
+    this.#occurs(table.intern(end, hash));
     return table.length;
+  }
+
+  #occurs(term: number): void {
+    this.#occurrences.add(term);
+    if (this.#sequenceLength < SEQUENCE_MAX) {
+      if (this.#sequenceLength === this.#sequence.length) this.#growSequence();
+      this.#sequence[this.#sequenceLength] = term;
+    }
+    this.#sequenceLength += 1;
+  }
+
+  #growSequence(): void {
+    const larger = new Uint32Array(2 * this.#sequence.length);
+    larger.set(this.#sequence);
+    this.#sequence = larger;
   }
 
   #addAny(value: Uint8Array, granule: number): void {

@@ -5,8 +5,10 @@ import { present } from "../../base/assert.ts";
 import type { Column } from "../../event/schema.ts";
 import type { Blob, FileRows } from "../types.ts";
 import { collectValues } from "./collect_values.ts";
-import { collectWords, type ColumnPart } from "./collect_words.ts";
+import { collectPairs } from "./collect_pairs.ts";
+import { collectWords, type ColumnPart, type Words } from "./collect_words.ts";
 import { TooMuchToIndex } from "./occurrences.ts";
+import { GRANULES_MIN_PROPERTY, PAIRS_TYPE } from "./pairs_format.ts";
 import { FILTER_TYPE, writeValueFilter } from "./value_filter.ts";
 import { VALUES_TYPE } from "./values_format.ts";
 import { HEADER_BYTES_PROPERTY, SHIFT_MIN, WORDS_TYPE } from "./words_format.ts";
@@ -15,6 +17,10 @@ import { type IndexBytes, type IndexedRows, writeWords } from "./write_words.ts"
 
 /** What an index should take of its columns' bytes in the data file, at most. */
 const SHARE = 0.25;
+/** What an index of pairs should take of that; with twice as much, and some bytes, it is left out. */
+const PAIRS_SHARE = 0.08;
+const PAIRS_OVER = 2;
+const PAIRS_BYTES_FREE = 16 * 1024;
 /** Pieces of a column that are compressed to estimate its bytes in the data file. */
 const SAMPLES = 4;
 const SAMPLE_BYTES = 128 * 1024;
@@ -31,16 +37,42 @@ export function textBlobs(file: FileRows): Blob[] {
   const texts = new Set(text.map(({ name }) => name));
   const strings = file.schema.columns.filter(({ type }) => type === "string");
   return [
-    ...strings.filter(({ name }) => texts.has(name)).flatMap((column) => wordsBlob(file, column)),
+    ...strings.filter(({ name }) => texts.has(name)).flatMap((column) => wordBlobs(file, column)),
     ...valuesBlobs(file, strings.filter(({ name }) => !texts.has(name))),
   ];
 }
 
-function wordsBlob(file: FileRows, column: Column): Blob[] {
+function wordBlobs(file: FileRows, column: Column): Blob[] {
   const parts = partsOf(file, column);
+  const own = rowsOf(file, parts);
   return unlessTooMuch(() => {
-    const words = writeWords(collectWords(parts, SHIFT_MIN), rowsOf(file, parts));
-    return [blobOf(WORDS_TYPE, [column.id], words)];
+    const words = collectWords(parts, SHIFT_MIN);
+    const index = writeWords(words, own);
+    const blob = blobOf(WORDS_TYPE, [column.id], index);
+    return [blob, ...pairsBlob(column, { words, own, wordShift: index.shift })];
+  });
+}
+
+function pairsBlob(
+  { id }: Column,
+  { words, own, wordShift }: {
+    readonly words: Words;
+    readonly own: IndexedRows;
+    readonly wordShift: number;
+  },
+): Blob[] {
+  const { sequence } = words;
+  // One row group is read whole, or not at all.
+  if (sequence === undefined || own.rows <= own.rowGroupRows) return [];
+  return unlessTooMuch(() => {
+    const { values, granulesMin } = collectPairs(id, { ...words, sequence }, { ...own, wordShift });
+    const bytesWanted = PAIRS_SHARE * own.bytesWanted;
+    if (values.hashes.length === 0) return [];
+    const index = writeValues([values], { ...own, bytesWanted });
+    if (index.bytes.length > PAIRS_BYTES_FREE + PAIRS_OVER * bytesWanted) return [];
+    const { properties, ...blob } = blobOf(PAIRS_TYPE, [id], index);
+    const min = { [GRANULES_MIN_PROPERTY]: String(granulesMin) };
+    return [{ ...blob, properties: { ...properties, ...min } }];
   });
 }
 

@@ -30,9 +30,11 @@ export function writeValues(columns: readonly ColumnValues[], file: IndexedRows)
   const total = granulesOf(file.rows, shift);
   const lists = new PlaceLists(places, shift - file.shift);
   const writer = new ValueBlockWriter(total);
+  const unlisted = unlistedOf(columns);
   for (let at = 0; at < keys.things.length;) {
     const end = endOfKey(keys, at);
-    writer.add(keys.keys[at] as number, lists.listOf(keys.things, at, end));
+    const isListed = unlisted[keys.things[at] as number] === 0 || end - at > 1;
+    writer.add(keys.keys[at] as number, lists.listOf(keys.things, at, end), isListed);
     at = end;
   }
   writer.close();
@@ -73,6 +75,17 @@ function keysOf(columns: readonly ColumnValues[]): Keys {
     things[at] = value - key * THINGS_MAX;
   }
   return { bits, keys, things };
+}
+
+/** Of the things, numbered through. */
+function unlistedOf(columns: readonly ColumnValues[]): Uint8Array {
+  const all = new Uint8Array(columns.reduce((sum, { hashes }) => sum + hashes.length, 0));
+  let start = 0;
+  for (const { hashes, unlisted } of columns) {
+    if (unlisted !== undefined) all.set(unlisted, start);
+    start += hashes.length;
+  }
+  return all;
 }
 
 function endOfKey({ keys }: Keys, at: number): number {
@@ -149,8 +162,8 @@ class ValueBlockWriter {
     this.#total = total;
   }
 
-  /** Keys come in ascending order. */
-  add(key: number, list: GranuleList): void {
+  /** Keys come in ascending order. A list that is not wanted tells all granules, but for a single one. */
+  add(key: number, list: GranuleList, isListed = true): void {
     if (this.#count === 0) this.#firstKey = this.#lastKey = key;
     const distance = key - this.#lastKey;
     this.#keyBits.unary(distance >>> KEY_EXTRA_BITS);
@@ -158,7 +171,7 @@ class ValueBlockWriter {
     this.#keyBits.write(list.count === 1 ? 1 : 0, 1);
     this.#lastKey = key;
     this.#count += 1;
-    this.#addList(list);
+    this.#addList(list, isListed);
     const most = Math.max(this.#keys.length, this.#lengths.length + this.#lists.length);
     if (most >= BLOCK_BYTES) this.close();
   }
@@ -182,10 +195,10 @@ class ValueBlockWriter {
     this.#count = 0;
   }
 
-  #addList(list: GranuleList): void {
+  #addList(list: GranuleList, isListed: boolean): void {
     if (list.count === 1) {
       this.#singles.push(list.granules[0] as number);
-    } else if (isCommon(list.count, this.#total)) {
+    } else if (!isListed || isCommon(list.count, this.#total)) {
       writeVarint(this.#lengths, EVERYWHERE);
     } else {
       const before = this.#lists.length;

@@ -36,11 +36,16 @@ export interface IndexBytes {
   readonly headerBytes: number;
 }
 
+export interface WordIndexBytes extends IndexBytes {
+  /** Its granules have 2^`shift` rows. */
+  readonly shift: number;
+}
+
 /** What compressing leaves of the texts of entries, measured on real logs. */
 const TEXTS_COMPRESSED = 0.55;
 const COMPRESSION = { level: 6 } as const;
 
-export function writeWords(words: Words, file: IndexedRows): IndexBytes {
+export function writeWords(words: Words, file: IndexedRows): WordIndexBytes {
   const entries = entriesOf(words.table, sortTerms(words.table));
   const shift = shiftFor(entries, { words, file });
   const total = granulesOf(file.rows, shift);
@@ -56,6 +61,7 @@ export function writeWords(words: Words, file: IndexedRows): IndexBytes {
   return {
     bytes: concatBytes([header, ...blocks, trigrams.bytes]),
     headerBytes: header.byteLength,
+    shift,
   };
 }
 
