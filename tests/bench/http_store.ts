@@ -1,5 +1,6 @@
 /** Files of a folder as objects behind `range_server.ts`, a process of its own that ends with this. */
 
+import { OperatingError } from "../../shared/base/errors.ts";
 import type { ObjectInfo, ReadableStore } from "../../shared/storage/object_store.ts";
 
 export class HttpStore implements ReadableStore, AsyncDisposable {
@@ -55,8 +56,10 @@ export class HttpStore implements ReadableStore, AsyncDisposable {
     }
   }
 
-  head(_key: string): Promise<ObjectInfo> {
-    throw new Error("the benchmark asks for no head");
+  async head(key: string): Promise<ObjectInfo> {
+    const response = await this.#ask(key, { method: "HEAD" });
+    await response.body?.cancel();
+    return { key, size: Number(response.headers.get("x-length")), modifiedMs: 0 };
   }
 
   list(_prefix: string): AsyncIterable<ObjectInfo> {
@@ -74,8 +77,14 @@ export class HttpStore implements ReadableStore, AsyncDisposable {
   }
 
   async #fetch(key: string, headers: Record<string, string>): Promise<Uint8Array<ArrayBuffer>> {
+    return await (await this.#ask(key, { headers })).bytes();
+  }
+
+  async #ask(key: string, init: RequestInit): Promise<Response> {
     const path = key.split("/").map(encodeURIComponent).join("/");
-    const response = await fetch(`${this.rootUri}/${path}`, { headers, client: this.#client });
-    return await response.bytes();
+    const response = await fetch(`${this.rootUri}/${path}`, { ...init, client: this.#client });
+    if (response.ok) return response;
+    await response.body?.cancel();
+    throw new OperatingError("not_found", `Cannot read ${key}: status ${response.status}`);
   }
 }

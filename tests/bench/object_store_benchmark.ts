@@ -35,7 +35,8 @@ const PIECES_AT_ONCE = 16;
 const SCAN =
   "SELECT count(raw), count(attributes), count(host), count(source), count(sourcetype), " +
   "count(timestamp_ns), count(timestamp) FROM events WHERE length(raw) >= 0";
-const GROUP = "SELECT host, count(*) AS n FROM events GROUP BY host ORDER BY n DESC";
+/** No summary tells this. */
+const GROUP = "SELECT host, max(length(raw)) AS longest FROM events GROUP BY host ORDER BY longest";
 
 export const OBJECT_STORE: Benchmark = {
   name: "object-store",
@@ -178,7 +179,7 @@ async function warmScan(table: TableFixture, store: HttpStore): Promise<BenchRow
   }
   const [ours, theirs] = [median(times.remote), median(times.local)];
   return {
-    what: `GROUP BY host again, ${formatCount(requests)} requests`,
+    what: `the longest line of each host again, ${formatCount(requests)} requests`,
     ours: formatMs(ours),
     reference: `local ${formatMs(theirs)}`,
     ratio: `${(ours / theirs).toFixed(2)}×`,

@@ -1,6 +1,6 @@
 /**
- * The yardstick for object stores: answers GET with a byte range of a file below one folder, each request after a wait as
- * of a network. No checks, no formats, no permissions of its own beyond its process's.
+ * The yardstick for object stores: answers GET with a byte range of a file below one folder, and HEAD with its length in
+ * `x-length`, each request after a wait as of a network. No checks, no formats, no permissions of its own beyond its process's.
  *
  * Usage: `range_server.ts <folder> <wait in ms> <bytes a second, 0 for as many as there can be>`; prints its port on stdout.
  * Ends with its process.
@@ -38,10 +38,20 @@ Deno.serve({
 }, async (request) => {
   await new Promise((resolve) => setTimeout(resolve, waitMs));
   const path = `${folder}${decodeURIComponent(new URL(request.url).pathname)}`;
-  const range = /^bytes=(\d+)-(\d+)$/.exec(request.headers.get("range") ?? "");
+  try {
+    if (request.method !== "HEAD") return await answer(path, request.headers.get("range") ?? "");
+    return new Response(null, { headers: { "x-length": String((await Deno.stat(path)).size) } });
+  } catch (error) {
+    if (error instanceof Deno.errors.NotFound) return new Response(null, { status: 404 });
+    throw error;
+  }
+});
+
+async function answer(path: string, asked: string): Promise<Response> {
+  const range = /^bytes=(\d+)-(\d+)$/.exec(asked);
   const start = Number(range?.[1] ?? 0);
   const end = range === null ? Infinity : Number(range[2]) + 1;
   const bytes = await rangeOf(path, start, end);
   await untilCarried(bytes.byteLength);
   return new Response(bytes, { status: range === null ? 200 : 206 });
-});
+}

@@ -164,7 +164,7 @@ async function ingestRound(
 async function untilMirrored(server: RunningRole): Promise<void> {
   for (const end = Date.now() + MIRRORED_MS_MAX; Date.now() < end;) {
     if (await metricOf(server, "svc_ingest_mirror_pending_segments") === 0) return;
-    await new Promise((resolve) => setTimeout(resolve, 100));
+    await new Promise((resolve) => setTimeout(resolve, 1_000));
   }
   throw new Error(`the mirror did not catch up within ${MIRRORED_MS_MAX} ms`);
 }
