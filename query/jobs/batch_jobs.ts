@@ -40,6 +40,8 @@ export interface JobTaker {
 
 export interface JobPage {
   readonly max: number;
+  /** Of each statement so many characters. */
+  readonly queryLengthMax: number;
   /** Jobs older than this one. */
   readonly before?: string | undefined;
 }

@@ -71,20 +71,20 @@ Deno.test({
     await postgres.kill();
     const metrics = createQueryMetrics({ version: "0", role: "query" });
     await using store = guardedStore({ open: () => openJobStore(uri), metrics });
-    await assert.rejects(store.jobs("acme", { max: 1 }), (error) => {
+    await assert.rejects(store.jobs("acme", { max: 1, queryLengthMax: 100 }), (error) => {
       assert.ok(isOperatingError(error, "unavailable"));
       assert.match(error.message, /job store postgres:.*--jobs-postgres-uri/);
       return true;
     });
     await postgres.resume();
-    assert.deepEqual(await store.jobs("acme", { max: 1 }), []);
+    assert.deepEqual(await store.jobs("acme", { max: 1, queryLengthMax: 100 }), []);
     await postgres.kill();
     await assert.rejects(
-      store.jobs("acme", { max: 1 }),
+      store.jobs("acme", { max: 1, queryLengthMax: 100 }),
       (error) => isOperatingError(error, "unavailable"),
     );
     await postgres.resume();
-    assert.deepEqual(await store.jobs("acme", { max: 1 }), []);
+    assert.deepEqual(await store.jobs("acme", { max: 1, queryLengthMax: 100 }), []);
   },
 });
 

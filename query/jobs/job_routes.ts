@@ -39,7 +39,9 @@ export async function listJobs(
   if (before !== null && !JOB_ID.test(before)) {
     throw badParameter("before", before, "the id of a job");
   }
-  const page = { max, ...(before === null ? {} : { before }) };
+  // One more, to see which go on.
+  const queryLengthMax = LISTED_QUERY_LENGTH_MAX + 1;
+  const page = { max, queryLengthMax, ...(before === null ? {} : { before }) };
   const rows = await jobs.list(caller.namespace, page);
   return jsonResponse(rows.map((row) => jobBody(row, LISTED_QUERY_LENGTH_MAX)));
 }

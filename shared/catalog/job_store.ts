@@ -103,10 +103,14 @@ export interface JobStore extends AsyncDisposable {
     id: string,
   ): Promise<{ readonly done: boolean; readonly status: JobStatus } | undefined>;
   job(namespace: string, id: string): Promise<JobRow | undefined>;
-  /** The newest jobs of a tenant, those before `before` when given. */
+  /** The newest jobs of a tenant, those before `before` when given; of each statement the first `queryLengthMax` characters. */
   jobs(
     namespace: string,
-    page: { readonly max: number; readonly before?: string | undefined },
+    page: {
+      readonly max: number;
+      readonly queryLengthMax: number;
+      readonly before?: string | undefined;
+    },
   ): Promise<JobRow[]>;
   /** Of a job that succeeded. */
   result(namespace: string, id: string): Promise<StoredResult | undefined>;

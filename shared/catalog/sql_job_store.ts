@@ -130,14 +130,16 @@ export class SqlJobStore implements JobStore {
 
   jobs(
     namespace: string,
-    { max, before }: { readonly max: number; readonly before?: string | undefined },
+    { max, queryLengthMax, before }: Parameters<JobStore["jobs"]>[1],
   ): Promise<JobRow[]> {
+    // A statement may be as long as a request, and a page has many.
+    const columns = JOB_COLUMNS.replace("query", "substr(query, 1, $3) AS query");
     return this.#database.transaction("list jobs", function* () {
       const rows = yield sql(
-        `SELECT ${JOB_COLUMNS} FROM svc_jobs WHERE table_namespace = $1` +
-          (before === undefined ? "" : " AND job_id < $3") +
+        `SELECT ${columns} FROM svc_jobs WHERE table_namespace = $1` +
+          (before === undefined ? "" : " AND job_id < $4") +
           " ORDER BY job_id DESC LIMIT $2",
-        before === undefined ? [namespace, max] : [namespace, max, before],
+        [namespace, max, queryLengthMax, ...before === undefined ? [] : [before]],
       );
       return rows.map(jobOf);
     });

@@ -126,7 +126,7 @@ export const JOB_CASES: readonly JobCase[] = [
         assert.equal(await store.result("rival", id), undefined);
         assert.equal(await store.cancel("rival", id), undefined);
       }
-      assert.deepEqual(await store.jobs("rival", { max: 10 }), []);
+      assert.deepEqual(await store.jobs("rival", { max: 10, queryLengthMax: 100 }), []);
       assert.equal(await statusOf(store, "k"), "pending");
     },
   },
@@ -143,10 +143,15 @@ export const JOB_CASES: readonly JobCase[] = [
       assert.ok(job.submittedMs <= job.startedMs && job.startedMs <= job.endedMs);
       assert.deepEqual([job.cost, job.progress], [report.cost, report.progress]);
       assert.match(job.error ?? "", /^a\\0bx{3000,}$/);
-      const ids = async (page: Parameters<JobStore["jobs"]>[1]) =>
-        (await other.jobs(ACME, page)).map(({ id }) => id);
-      assert.deepEqual(await ids({ max: 2 }), ["c", "b"]);
-      assert.deepEqual(await ids({ max: 2, before: "b" }), ["a"]);
+      const listed = async (before?: string) =>
+        (await other.jobs(ACME, { max: 2, queryLengthMax: 9, before }))
+          .map(({ id, query, cost }) => [id, query, cost]);
+      assert.deepEqual(await listed(), [["c", "SELECT 'c", undefined], [
+        "b",
+        "SELECT 'b",
+        '{"n":1}',
+      ]]);
+      assert.deepEqual(await listed("b"), [["a", "SELECT 'a", undefined]]);
     },
   },
   {
