@@ -9,6 +9,7 @@ import {
   type RebuildOptions,
   rebuildSidecar,
 } from "../shared/maintenance/rebuild_sidecars.ts";
+import { sweepRollups } from "../shared/maintenance/rollup_sweep.ts";
 import { INLINE_PARQUET_DECODER } from "../shared/parquet/parquet_decoder.ts";
 import type { Console } from "./console.ts";
 import { DRY_RUN_OPTION, printPlan } from "./plan_table.ts";
@@ -71,12 +72,16 @@ export async function rebuildSummaries(
     }
     rows.push([file.key, file.rows, why, outcome]);
   }
+  const { made } = settings.dryRun
+    ? { made: 0 }
+    : await sweepRollups(deps, { table: plan.table, files: plan.live }, { checks: true });
   if (rows.length > 0) await printPlan(console, COLUMNS, rows);
   const done = plan.items.length - failures;
   await console.notes.write(
-    `${plan.files} files, ${plan.files - plan.items.length} as they should be, ` +
+    `${plan.live.length} files, ${plan.live.length - plan.items.length} as they should be, ` +
       `${settings.dryRun ? `${plan.items.length} to rebuild` : `${done} rebuilt`}` +
-      `${failures > 0 ? `, ${failures} failed` : ""}\n`,
+      `${failures > 0 ? `, ${failures} failed` : ""}` +
+      `${made > 0 ? `, ${made} ${made === 1 ? "sum of a day" : "sums of days"} made` : ""}\n`,
   );
   return failures > 0 ? 1 : 0;
 }

@@ -30,6 +30,11 @@ export function logMaintenance(): MaintenanceObserver {
         "made {rebuilt} sidecars of table {table} anew, and {indexed} that had no index; {failed} could not be",
         { table: nameOf(ident), ...sidecars },
       ),
+    rolledUp: (ident, rollups) =>
+      log.debug("made sums of summaries of {made} days of table {table}, removed {removed}", {
+        table: nameOf(ident),
+        ...rollups,
+      }),
     retained: (ident, { outcome, files, cut, rows }) =>
       log.info("retention of table {table}: {outcome} {rows} rows with {files} files, {cut} cut", {
         table: nameOf(ident),

@@ -8,7 +8,7 @@
 
 import { isOperatingError, OperatingError } from "../base/errors.ts";
 import type { ReadableStore } from "../storage/object_store.ts";
-import { type BlobPlace, readPuffinTail, writePuffin } from "./puffin.ts";
+import { type BlobPlace, type PuffinFooter, readPuffinTail, writePuffin } from "./puffin.ts";
 import type { Blob } from "./types.ts";
 
 /** What a sidecar is of. */
@@ -67,14 +67,7 @@ export async function readSidecar(
     if (isOperatingError(error, "not_found")) return undefined;
     throw error;
   }
-  const about = { size, what: key };
-  let tail = readPuffinTail(await endOf(store, key, { size, bytes: TAIL_BYTES }), about);
-  if ("bytesNeeded" in tail) {
-    const { bytesNeeded } = tail;
-    tail = readPuffinTail(await endOf(store, key, { size, bytes: bytesNeeded }), about);
-  }
-  if ("bytesNeeded" in tail) throw new OperatingError("corrupt", `Cannot read ${key}: it was cut`);
-  const { blobs, properties } = tail.footer;
+  const { blobs, properties } = await footerOf(store, key, size);
   const { "svc.data-file": name, "svc.rows": rows } = properties;
   if (name !== nameOf(subject.key) || rows !== String(subject.rows)) {
     throw new OperatingError(
@@ -83,6 +76,24 @@ export async function readSidecar(
     );
   }
   return { key, byteLength: size, blobs };
+}
+
+/** Any file of this container. Errors: `corrupt`; the store's. */
+export async function readPuffin(store: ReadableStore, key: string): Promise<Sidecar> {
+  const { size } = await store.head(key);
+  const { blobs } = await footerOf(store, key, size);
+  return { key, byteLength: size, blobs };
+}
+
+async function footerOf(store: ReadableStore, key: string, size: number): Promise<PuffinFooter> {
+  const about = { size, what: key };
+  let tail = readPuffinTail(await endOf(store, key, { size, bytes: TAIL_BYTES }), about);
+  if ("bytesNeeded" in tail) {
+    const { bytesNeeded } = tail;
+    tail = readPuffinTail(await endOf(store, key, { size, bytes: bytesNeeded }), about);
+  }
+  if ("bytesNeeded" in tail) throw new OperatingError("corrupt", `Cannot read ${key}: it was cut`);
+  return tail.footer;
 }
 
 /** A blob, or `part` of it. Errors: `corrupt` when the file is shorter; the store's. */

@@ -157,6 +157,7 @@ function rowsOf({ tables }: Plan): number {
 
 class StatementRun implements RunningQuery {
   readonly columns: readonly ResultColumn[];
+  readonly approximation?: Readonly<object>;
   readonly #rowsPlanned: number;
   #collectMs: number;
   #renderMs = 0;
@@ -168,6 +169,7 @@ class StatementRun implements RunningQuery {
 
   constructor(private readonly prepared: Prepared, private readonly options: RunOptions) {
     this.columns = prepared.columns.map(({ name, type }) => ({ name, type: type.text }));
+    if (prepared.approximation !== undefined) this.approximation = prepared.approximation;
     this.#collectMs = options.bringMs;
     this.#rowsPlanned = rowsOf(prepared.plan);
   }

@@ -95,6 +95,13 @@ export const MAINTENANCE_METRICS = {
       "Sidecars of committed files that were made anew as their summary was missing or damaged, or as they had no index, or could not be",
     labels: { outcome: ["rebuilt", "indexed", "failed"] },
   },
+  rollups: {
+    kind: "counter",
+    name: "svc_compactor_rollups_total",
+    help:
+      "Sums of the summaries of a day's files that were made, or removed as a newer one stands for them",
+    labels: { outcome: ["made", "removed"] },
+  },
   failures: {
     kind: "counter",
     name: "svc_compactor_sweep_failures_total",
@@ -173,6 +180,10 @@ export function countMaintenance(
       metrics.mended.add(rebuilt, { outcome: "rebuilt" });
       metrics.mended.add(indexed, { outcome: "indexed" });
       metrics.mended.add(failed, { outcome: "failed" });
+    },
+    rolledUp(_, { made, removed }) {
+      metrics.rollups.add(made, { outcome: "made" });
+      metrics.rollups.add(removed, { outcome: "removed" });
     },
     failed: (_, sweep) => metrics.failures.add(1, { sweep }),
     throttled: () => metrics.throttled.add(1, {}),

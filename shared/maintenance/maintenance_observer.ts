@@ -23,6 +23,8 @@ export interface MaintenanceObserver {
   removed?(kind: RemovalKind, files: number): void;
   retained?(ident: TableIdent, report: RetentionReport): void;
   mended?(ident: TableIdent, sidecars: MendedSidecars): void;
+  /** Sums of the summaries of a day's files were made, and those that newer ones stand for removed. */
+  rolledUp?(ident: TableIdent, rollups: { readonly made: number; readonly removed: number }): void;
   /** A sweep of a table failed; it is tried again later and later. */
   failed?(ident: TableIdent, sweep: string, error: unknown): void;
   /** Merges wait, as rows in the WAL wait for a drain. */
@@ -45,6 +47,7 @@ export function combineMaintenance(
     removed: (kind, files) => each((observer) => observer.removed?.(kind, files)),
     retained: (ident, report) => each((observer) => observer.retained?.(ident, report)),
     mended: (ident, sidecars) => each((observer) => observer.mended?.(ident, sidecars)),
+    rolledUp: (ident, rollups) => each((observer) => observer.rolledUp?.(ident, rollups)),
     failed: (ident, sweep, error) => each((observer) => observer.failed?.(ident, sweep, error)),
     throttled: () => each((observer) => observer.throttled?.()),
     looked: (ident, table) => each((observer) => observer.looked?.(ident, table)),

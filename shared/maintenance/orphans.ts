@@ -9,6 +9,7 @@
  */
 
 import type { Removals } from "../catalog/removals.ts";
+import { folderOfRollup, rollupFolder } from "../derived/summary/rollup.ts";
 import { withSidecars } from "../derived/sidecar.ts";
 import type { TableIdent } from "../event/tenant.ts";
 import { type CommitDeps, readerOf } from "../iceberg/commit_table.ts";
@@ -54,7 +55,12 @@ export async function lookForOrphans(
   for (const key of withSidecars([...await deps.removals.entered(folder)])) named.add(key);
   const before = deps.clock.nowMs() - (options.ageMsMin ?? ORPHAN_AGE_MS_MIN);
   const isOld = ({ modifiedMs }: ObjectInfo) => modifiedMs <= before;
-  const orphans = listed.filter((object) => !named.has(object.key) && isOld(object));
+  // Sums of the summaries of days that have files: another sweep's (`rollup_sweep.ts`).
+  const days = new Set([...named].map(rollupFolder));
+  const isRollup = (key: string) => days.has(folderOfRollup(key) ?? "");
+  const orphans = listed.filter((object) =>
+    !named.has(object.key) && !isRollup(object.key) && isOld(object)
+  );
   return {
     ident,
     orphans: [...orphans, ...neverBorn.filter(isOld)],

@@ -46,8 +46,8 @@ export interface RebuildItem {
 
 export interface RebuildPlan {
   readonly table: LoadedTable;
-  /** All live ones. */
-  readonly files: number;
+  /** All files. */
+  readonly live: readonly DataFile[];
   readonly items: readonly RebuildItem[];
 }
 
@@ -72,7 +72,7 @@ export async function planRebuild(
     const why = await damageOf(store, file, wanted);
     if (why !== undefined) items.push({ file, why });
   }
-  return { table, files: files.length, items };
+  return { table, live: files, items };
 }
 
 /** Makes one sidecar anew. Errors: `corrupt` when the data file cannot be read; the store's. */

@@ -7,6 +7,7 @@ import { type LeaseDeps, underLease } from "./held_lease.ts";
 import { MergeSweep, type MergeSweepDeps, type MergeSweepOptions } from "./merge_sweep.ts";
 import { applyOrphans, lookForOrphans } from "./orphans.ts";
 import { applyRetention, lookForRetention, retentionOf } from "./retention.ts";
+import { RollupSweep } from "./rollup_sweep.ts";
 import { SummarySweep } from "./summary_sweep.ts";
 import { sweepRemovals } from "./sweep_removals.ts";
 
@@ -34,12 +35,14 @@ const EXPIRE_INTERVAL_MS = 60_000;
 const RETENTION_INTERVAL_MS = 60_000;
 /** SPEC.md section 8. */
 export const SUMMARIES_INTERVAL_MS = 900_000;
+const ROLLUPS_INTERVAL_MS = 300_000;
 const ORPHANS_INTERVAL_MS = 6 * 3_600_000;
 
 /** In the order in which they take turns: what shrinks a table comes before what merges it. */
 export function tableSweeps(deps: TableSweepDeps, options: TableSweepOptions): TableSweep[] {
   const merges = new MergeSweep(deps, options.merge);
   const summaries = new SummarySweep(deps);
+  const rollups = new RollupSweep(deps);
   return [
     {
       name: "retention",
@@ -65,6 +68,11 @@ export function tableSweeps(deps: TableSweepDeps, options: TableSweepOptions): T
       name: "summaries",
       intervalMs: options.summariesIntervalMs ?? SUMMARIES_INTERVAL_MS,
       run: leased(deps, "summaries", (ident, signal) => summaries.run(ident, signal)),
+    },
+    {
+      name: "rollups",
+      intervalMs: ROLLUPS_INTERVAL_MS,
+      run: leased(deps, "rollups", (ident, signal) => rollups.run(ident, signal)),
     },
   ];
 }

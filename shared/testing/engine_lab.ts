@@ -69,8 +69,18 @@ export class EngineLab implements AsyncDisposable {
     readonly store: ObjectStore,
     readonly catalog: Catalog,
     readonly wal: Wal | undefined,
-    readonly engine: Engine,
+    private readonly opened: { readonly open: () => Promise<Engine>; engine: Engine },
   ) {}
+
+  get engine(): Engine {
+    return this.opened.engine;
+  }
+
+  /** From now on another engine, which knows nothing yet. */
+  async restartEngine(): Promise<void> {
+    await this.engine.close();
+    this.opened.engine = await this.opened.open();
+  }
 
   static async open(options: EngineLabOptions = {}): Promise<EngineLab> {
     const dir = await Deno.makeTempDir({ prefix: "engine-lab-" });
@@ -89,20 +99,21 @@ export class EngineLab implements AsyncDisposable {
         freeBytesMin: 0,
       })
       : undefined;
-    const engine = await openEngine({
-      store,
-      catalog,
-      files,
-      ...(wal === undefined ? {} : { wal: openWalReader(files, root) }),
-      cacheDir: `${dir}/cache`,
-      memoryBytesMax: 512 * 2 ** 20,
-      spillBytesMax: 512 * 2 ** 20,
-      threads: 2,
-      clock: new SystemClock(),
-      random: new SystemRandom(),
-      ...options.engine,
-    });
-    return new EngineLab(dir, store, catalog, wal, engine);
+    const open = () =>
+      openEngine({
+        store,
+        catalog,
+        files,
+        ...(wal === undefined ? {} : { wal: openWalReader(files, root) }),
+        cacheDir: `${dir}/cache`,
+        memoryBytesMax: 512 * 2 ** 20,
+        spillBytesMax: 512 * 2 ** 20,
+        threads: 2,
+        clock: new SystemClock(),
+        random: new SystemRandom(),
+        ...options.engine,
+      });
+    return new EngineLab(dir, store, catalog, wal, { open, engine: await open() });
   }
 
   /** Commits rows of `events` as one file, in the given order; `consumed` are segments they came from. */

@@ -18,6 +18,7 @@ import { IcebergReader } from "../../shared/iceberg/iceberg_reader.ts";
 import type { DataFile } from "../../shared/iceberg/types.ts";
 import { DataFileWriter } from "../../shared/maintenance/data_file_writer.ts";
 import { drainAll } from "../../shared/maintenance/drain_all.ts";
+import { sweepRollups } from "../../shared/maintenance/rollup_sweep.ts";
 import { INLINE_PARQUET_ENCODER } from "../../shared/parquet/parquet_encoder.ts";
 import { readParquet } from "../../shared/parquet/read_parquet.ts";
 import { type Answer, EngineLab } from "../../shared/testing/engine_lab.ts";
@@ -96,6 +97,8 @@ class Table {
         "cut",
         "damage",
         "learn",
+        "roll up",
+        "roll up",
       ] as const,
     );
     if (kind === "append") await this.#append();
@@ -107,6 +110,7 @@ class Table {
     }
     if (kind === "merge" || kind === "cut") await this.#rewrite(kind);
     if (kind === "damage") await this.#damage();
+    if (kind === "roll up") await this.#rollUp();
     if (kind === "learn") this.#schema = LATER;
     return kind;
   }
@@ -202,12 +206,21 @@ class Table {
     return rows;
   }
 
-  /** A sidecar is removed, cut short, changed, or another file's. */
+  /** Sums of days are made, of two files and more; sometimes a server begins with them. */
+  async #rollUp(): Promise<void> {
+    await sweepRollups(this.lab, await this.#files(), { filesMin: 2 });
+    if (this.random.chance(0.7)) await this.lab.restartEngine();
+  }
+
+  /** A sidecar or a sum of a day is removed, cut short, changed, or another's. */
   async #damage(): Promise<void> {
     const { store } = this.lab;
-    const { files } = await this.#files();
-    const file = this.#pick(files);
-    const key = sidecarKey(file.key);
+    const { table, files } = await this.#files();
+    const rollups = (await Array.fromAsync(store.list(`${table.locationKey}/rollups/`)))
+      .map(({ key }) => key);
+    const keys = [...files.map(({ key }) => sidecarKey(key)), ...rollups];
+    const key = this.#pick(this.random.chance(0.5) && rollups.length > 0 ? rollups : keys);
+    if (this.random.chance(0.5)) await this.lab.restartEngine();
     let bytes: Uint8Array;
     try {
       bytes = await store.get(key);
@@ -217,7 +230,7 @@ class Table {
     await store.delete([key]);
     const change = this.#pick(["gone", "cut", "changed", "other"] as const);
     if (change === "gone") return;
-    const other = await store.get(sidecarKey(this.#pick(files).key)).catch(() => undefined);
+    const other = await store.get(this.#pick(keys)).catch(() => undefined);
     const flipped = bytes.slice();
     for (let i = 0; i < 20; i += 1) {
       const at = this.random.below(flipped.length);

@@ -1,6 +1,7 @@
 /** The summary of one data file, read blob by blob as it is asked. */
 
 import type { ReadableStore } from "../../storage/object_store.ts";
+import type { BlobPlace } from "../puffin.ts";
 import { readBlob, readSidecar, type Sidecar, type SidecarSubject } from "../sidecar.ts";
 import {
   CUBE_COUNTS_BLOB,
@@ -38,10 +39,21 @@ export class FileSummary {
     subject: SidecarSubject,
   ): Promise<FileSummary | undefined> {
     const sidecar = await readSidecar(store, subject);
-    const place = sidecar?.blobs.find(({ type }) => type === SUMMARY_BLOB);
-    if (sidecar === undefined || place === undefined) return undefined;
-    // The sidecar's footer, which has a checksum, vouches for the number of rows and names the columns.
-    return new FileSummary(store, sidecar, subject.rows, new Set(place.fields));
+    return sidecar === undefined ? undefined : FileSummary.of(store, sidecar, subject.rows);
+  }
+
+  /** Of a file whose footer was read. undefined: it has none. */
+  static of(store: ReadableStore, sidecar: Sidecar, rows: number): FileSummary | undefined {
+    const place = sidecar.blobs.find(({ type }) => type === SUMMARY_BLOB);
+    // The footer, which has a checksum, vouches for the number of rows and names the columns.
+    return place === undefined
+      ? undefined
+      : new FileSummary(store, sidecar, rows, new Set(place.fields));
+  }
+
+  /** What there is: types and fields of all blobs. */
+  get blobs(): readonly Pick<BlobPlace, "type" | "fields">[] {
+    return this.sidecar.blobs;
   }
 
   async groupCounts(column: number): Promise<GroupCounts | undefined> {
@@ -78,6 +90,16 @@ export class FileSummary {
       throw corruptSummary(`it has keys of ${measures.dims} parts`);
     }
     return measures;
+  }
+
+  /** Reads and decodes everything that cubes are made of. */
+  async check(): Promise<void> {
+    for (const { type, fields } of this.blobs) {
+      const last = fields.at(-1) ?? 0;
+      if (type === GROUP_COUNTS_BLOB) await this.groupCounts(last);
+      if (type === CUBE_COUNTS_BLOB) await this.cubeCounts(fields);
+      if (type === MEASURES_BLOB) await this.measures(fields.slice(0, -1), last);
+    }
   }
 
   async #read(type: string, fields: readonly number[]): Promise<Uint8Array | undefined> {

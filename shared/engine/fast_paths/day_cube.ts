@@ -4,39 +4,23 @@
  */
 
 import { getLogger } from "@logtape/logtape";
-import { present } from "../../base/assert.ts";
 import { isOperatingError, messageOf } from "../../base/errors.ts";
 import {
-  cellKey,
   type Cells,
-  cellsOf,
   differenceOfCells,
-  IDS_MAX,
   NO_CELLS,
   sumOfCells,
 } from "../../derived/summary/cells.ts";
 import { FileSummary } from "../../derived/summary/file_summary.ts";
-import {
-  type MeasuredCell,
-  type MeasuredCells,
-  sumOfMeasures,
-} from "../../derived/summary/measured_cells.ts";
+import { type MeasuredCells, sumOfMeasures } from "../../derived/summary/measured_cells.ts";
 import type { SidecarSubject } from "../../derived/sidecar.ts";
-import type { CubeCells, GroupValue } from "../../derived/summary/summary_blobs.ts";
-import { corruptSummary } from "../../derived/summary/summary_bytes.ts";
+import { newestRollup, rollupFolder } from "../../derived/summary/rollup.ts";
 import type { Column } from "../../event/schema.ts";
 import type { DataFile } from "../../iceberg/types.ts";
 import type { ReadableStore } from "../../storage/object_store.ts";
+import { type CubeSpec, type FilePart, PartReader, type TableValues } from "./file_part.ts";
 
 const log = getLogger(["svc", "engine"]);
-
-/** What a cell's key is of: the minute, then columns; two in all at most. */
-export interface CubeSpec {
-  readonly timeId: number;
-  readonly minutes: boolean;
-  readonly columns: readonly Column[];
-  readonly measures: readonly Column[];
-}
 
 /** Rows of one or more days by key. Never changes. */
 export interface Cube {
@@ -47,28 +31,6 @@ export interface Cube {
   readonly held: ReadonlyMap<string, SidecarSubject>;
 }
 
-/** A table's values of one column: ids of its cubes, 0 for NULL. Grows only. */
-export class TableValues {
-  readonly values: GroupValue[] = [null];
-  readonly #ids = new Map<string, number>();
-  bytes = 0;
-
-  /** undefined when there are too many. */
-  id(value: GroupValue): number | undefined {
-    if (value === null) return 0;
-    const known = this.#ids.get(value);
-    if (known !== undefined) return known;
-    const id = this.values.length;
-    if (id >= IDS_MAX) return undefined;
-    this.values.push(value);
-    this.#ids.set(value, id);
-    this.bytes += VALUE_BYTES + 2 * value.length;
-    return id;
-  }
-}
-
-/** About what an entry takes beside the text. */
-const VALUE_BYTES = 100;
 const CELL_BYTES = 16;
 const MEASURED_BYTES = 160;
 const FILE_BYTES = 120;
@@ -77,18 +39,15 @@ const READS_MAX = 16;
 /** A file without a usable summary is looked at again after so long: it may have been rebuilt. */
 const RETRY_MS = 60_000;
 
+/** Files of a day from which on a roll-up is looked for. */
+const ROLLED_MIN = 2;
+
 export interface DayCubeDeps {
   readonly store: ReadableStore;
   readonly values: (column: Column) => TableValues;
   readonly nowMs: () => number;
   /** Told of every summary that cannot be used although it is there. */
   readonly damaged: () => void;
-}
-
-/** A file's part of a cube. */
-interface FilePart {
-  readonly cells: Cells;
-  readonly measures: ReadonlyMap<number, MeasuredCells>;
 }
 
 const EMPTY: Cube = { cells: NO_CELLS, measures: new Map(), held: new Map() };
@@ -137,6 +96,9 @@ export class DayCube {
 
   async #update(files: readonly DataFile[]): Promise<void> {
     const wanted = new Map(files.map((file) => [file.key, file]));
+    if (this.#cube.held.size === 0 && files.length >= ROLLED_MIN) {
+      this.#cube = await this.#rolledUp(wanted) ?? EMPTY;
+    }
     const base = await this.#without(
       [...this.#cube.held.values()].filter(({ key }) => !wanted.has(key)),
     );
@@ -154,6 +116,36 @@ export class DayCube {
     const parts = [base, ...read.filter((part) => part !== undefined)];
     this.#absent = absent;
     this.#cube = { ...this.#sumOf(parts), held };
+  }
+
+  /** What the newest roll-up of the day has; undefined where it is of no use for these files. */
+  async #rolledUp(wanted: ReadonlyMap<string, DataFile>): Promise<Cube | undefined> {
+    const [[key] = []] = wanted;
+    const folder = key === undefined ? undefined : rollupFolder(key);
+    if (folder === undefined) return undefined;
+    try {
+      const rollup = await newestRollup(this.#deps.store, folder);
+      if (rollup === undefined) return undefined;
+      const live = rollup.files.filter(({ key, rows }) => wanted.get(key)?.rows === rows);
+      const gone = rollup.files.length - live.length;
+      if (
+        2 * live.length < wanted.size || gone > (this.#spec.measures.length > 0 ? 0 : live.length)
+      ) {
+        return undefined;
+      }
+      const part = await new PartReader(rollup.summary, this.#spec, this.#deps).read();
+      return part === undefined
+        ? undefined
+        : { ...part, held: new Map(rollup.files.map((file) => [file.key, file])) };
+    } catch (error) {
+      if (!isOperatingError(error)) throw error;
+      log.warn("the roll-up of {folder} cannot be used: {error}", {
+        folder,
+        error: messageOf(error),
+      });
+      this.#deps.damaged();
+      return undefined;
+    }
   }
 
   /** What is known without the files that are `gone`; nothing where they cannot be subtracted. */
@@ -204,136 +196,4 @@ export class DayCube {
     }
     return { cells: sumOfCells(parts.map(({ cells }) => cells)), measures };
   }
-}
-
-/** Reads a file's part of a cube; ids of the file's own become the table's. */
-class PartReader {
-  readonly #summary: FileSummary;
-  readonly #spec: CubeSpec;
-  readonly #values: (column: Column) => TableValues;
-  /** Columns of the key that the file has; of the others every row is NULL. */
-  readonly #columns: readonly Column[];
-
-  constructor(summary: FileSummary, spec: CubeSpec, deps: Pick<DayCubeDeps, "values">) {
-    this.#summary = summary;
-    this.#spec = spec;
-    this.#values = deps.values;
-    this.#columns = spec.columns.filter(({ id }) => summary.columnIds.has(id));
-  }
-
-  async read(): Promise<FilePart | undefined> {
-    const cells = await this.#cells();
-    if (cells === undefined) return undefined;
-    const measures = new Map<number, MeasuredCells>();
-    for (const column of this.#spec.measures) {
-      const own = await this.#measured(column);
-      if (own === undefined) return undefined;
-      measures.set(column.id, own);
-    }
-    return { cells, measures };
-  }
-
-  async #cells(): Promise<Cells | undefined> {
-    const { minutes, timeId } = this.#spec;
-    const dims: Dim[] = [...(minutes ? ["minute" as const] : []), ...this.#columns];
-    const [only] = dims;
-    if (only === undefined) return cellsOf([0], [this.#summary.rows]);
-    if (dims.length === 1 && only !== "minute") {
-      const counted = await this.#summary.groupCounts(only.id);
-      if (counted === undefined) return undefined;
-      const key = await this.#keyOf([only]);
-      return key === undefined
-        ? undefined
-        : cellsOf(Array.from(counted.counts, (_, id) => key(id, 0)), counted.counts);
-    }
-    // A file has each pair of columns once, in its own order.
-    for (const order of [dims, dims.toReversed()]) {
-      const cube = await this.#summary.cubeCounts(
-        order.map((dim) => dim === "minute" ? timeId : dim.id),
-      );
-      if (cube === undefined) continue;
-      const key = await this.#keyOf(order);
-      return key === undefined ? undefined : cellsOf(keysOf(cube, key), cube.counts);
-    }
-    return undefined;
-  }
-
-  async #measured(column: Column): Promise<MeasuredCells | undefined> {
-    const { minutes, timeId } = this.#spec;
-    const dims: Dim[] = [...(minutes ? ["minute" as const] : []), ...this.#columns];
-    if (!this.#summary.columnIds.has(column.id)) return noMeasures(column);
-    const measures = await this.#summary.measures(
-      dims.map((dim) => dim === "minute" ? timeId : dim.id),
-      column.id,
-    );
-    const key = await this.#keyOf(dims);
-    if (measures === undefined || key === undefined) return undefined;
-    const keys = keysOf(measures, key);
-    const cells = new Map<number, MeasuredCell>();
-    keys.forEach((own, at) => {
-      const values = measures.values[at] as number;
-      if (values === 0) return;
-      cells.set(own, {
-        values,
-        smallest: present(measures.smallest[at]),
-        largest: present(measures.largest[at]),
-        sum: measures.sums?.sums[at] ?? 0n,
-        absolutes: measures.sums?.absolutes[at] ?? 0n,
-      });
-    });
-    return { kind: measures.kind, units: measures.sums?.units, cells };
-  }
-
-  /** From a key of the file's to one of the table's; undefined when a column has too many values. */
-  async #keyOf(dims: readonly Dim[]): Promise<((a: number, b: number) => number) | undefined> {
-    const { minutes, columns } = this.#spec;
-    const parts: { readonly ids: Uint32Array | undefined; readonly isFirst: boolean }[] = [];
-    for (const dim of dims) {
-      if (dim === "minute") {
-        parts.push({ ids: undefined, isFirst: true });
-        continue;
-      }
-      const ids = await this.#idsOf(dim);
-      if (ids === undefined) return undefined;
-      parts.push({ ids, isFirst: !minutes && columns.length === 2 && dim.id === columns[0]?.id });
-    }
-    return (a, b) => {
-      let first = 0;
-      let second = 0;
-      parts.forEach(({ ids, isFirst }, at) => {
-        const own = at === 0 ? a : b;
-        const value = ids === undefined ? own : ids[own];
-        if (value === undefined) throw corruptSummary(`it counts value ${own} of a shorter list`);
-        if (isFirst) first = value;
-        else second = value;
-      });
-      return cellKey(first, second);
-    };
-  }
-
-  /** By the file's id, the table's. */
-  async #idsOf(column: Column): Promise<Uint32Array | undefined> {
-    const counted = await this.#summary.groupCounts(column.id);
-    if (counted === undefined) return undefined;
-    const values = this.#values(column);
-    const ids = new Uint32Array(counted.values.length);
-    for (const [at, value] of counted.values.entries()) {
-      const id = values.id(value);
-      if (id === undefined) return undefined;
-      ids[at] = id;
-    }
-    return ids;
-  }
-}
-
-type Dim = "minute" | Column;
-
-function keysOf(cells: CubeCells, key: (a: number, b: number) => number): Float64Array {
-  return Float64Array.from(cells.a, (a, at) => key(a, cells.b[at] as number));
-}
-
-/** Of a column that a file has not. */
-function noMeasures({ type }: Column): MeasuredCells {
-  const kind = type === "double" ? "double" : type === "timestamptz" ? "time" : "integer";
-  return { kind, units: kind === "time" ? undefined : 0, cells: new Map() };
 }

@@ -7,7 +7,8 @@ import type { Column } from "../../event/schema.ts";
 import type { DataFile } from "../../iceberg/types.ts";
 import type { ReadableStore } from "../../storage/object_store.ts";
 import type { AnswerFiles } from "./answer_files.ts";
-import { type Cube, type CubeSpec, DayCube, TableValues } from "./day_cube.ts";
+import { type Cube, DayCube } from "./day_cube.ts";
+import { type CubeSpec, TableValues } from "./file_part.ts";
 import { WideColumn, type WideKind } from "./wide_column.ts";
 
 export interface TableAnswersOptions {

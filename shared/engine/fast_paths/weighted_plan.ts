@@ -19,7 +19,7 @@ import { type Column, columnOf } from "../../event/schema.ts";
 import { decodeSingleValue } from "../../iceberg/single_value.ts";
 import type { DataFile, TimeRange } from "../../iceberg/types.ts";
 import { meets, type TablePlan } from "../plan.ts";
-import type { CubeSpec } from "./day_cube.ts";
+import type { CubeSpec } from "./file_part.ts";
 import { type BoundedRows, type OwnRows, OwnRowsReading, type OwnRowsSource } from "./own_rows.ts";
 import type { TableCubes } from "./table_answers.ts";
 import type { WideCounts, WideKind } from "./wide_column.ts";
