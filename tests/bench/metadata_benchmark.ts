@@ -1,7 +1,11 @@
 /**
  * Statements that count, group and measure, answered from summaries: in one engine, warm and cold, over 200 files of ten
- * days, and beside the same statement with every row read.
+ * days, and beside the same statement with every row read; and over 10,000 small files, with the memory that warm answers
+ * take. Over the 200 files also pages in order of time: of rows that one in a hundred meets, and far into a walk.
  */
+
+import { setFlagsFromString } from "node:v8";
+import { runInNewContext } from "node:vm";
 
 import { assert } from "../../shared/base/assert.ts";
 import type { ColumnBatch, ColumnData } from "../../shared/columns/batch.ts";
@@ -26,6 +30,14 @@ const DAYS = 10n;
 const NS_PER_DAY = 86_400_000_000_000n;
 const ROUNDS = 15;
 const SCAN_ROUNDS = 3;
+const MANY_FILES = 10_000;
+const ROWS_A_SMALL_FILE = 30;
+const MANY_MS_MAX = 30;
+const WARM_BYTES_MAX = 200;
+const FILTERED_MS_MAX = 60;
+const PAGE_ROWS = 100;
+const DEEP_PAGE = 1_000;
+const PAGE_RATIO_MAX = 1.5;
 
 export const METADATA: Benchmark = {
   name: "metadata",
@@ -44,7 +56,8 @@ export const METADATA: Benchmark = {
     for (const figure of FIGURES.filter(({ coldMsMax }) => coldMsMax !== undefined)) {
       figures.push(await measureCold(figure, table));
     }
-    return figures;
+    figures.push(...await inOrder(table));
+    return [...figures, ...await ofManyFiles()];
   },
 };
 
@@ -193,6 +206,110 @@ async function measureCold(figure: Figure, table: TableFixture): Promise<BenchRo
   };
 }
 
+/** Pages of rows, newest first. */
+async function inOrder(table: TableFixture): Promise<BenchRow[]> {
+  const engine = await openOver(table);
+  try {
+    const page = (where: string, order = "timestamp DESC, timestamp_ns DESC") =>
+      `SELECT timestamp, timestamp_ns::VARCHAR, host, raw FROM spans WHERE ${where} ` +
+      `ORDER BY ${order} LIMIT ${PAGE_ROWS}`;
+    const filtered = await inTurn(engine, [page("duration_nanos % 100 = 7", "timestamp DESC")]);
+    const stepNs = DAYS * NS_PER_DAY / BigInt(table.rows);
+    const before = (rows: number) => {
+      const ns = START_NS + BigInt(table.rows - rows - 1) * stepNs;
+      return page(`timestamp <= '${instantOf(ns - START_NS)}' AND timestamp_ns <= ${ns}`);
+    };
+    const [first = NaN, deep = NaN] = await inTurn(engine, [
+      before(0),
+      before((DEEP_PAGE - 1) * PAGE_ROWS),
+    ]);
+    return [{
+      what: "newest 100 of rows that 1 % meet",
+      ours: formatMs(filtered[0] ?? NaN),
+      ...{ reference: "", ratio: "", target: `≤ ${FILTERED_MS_MAX} ms` },
+      reached: (filtered[0] ?? NaN) <= FILTERED_MS_MAX,
+    }, {
+      what: `page ${formatCount(DEEP_PAGE)} of a walk, ${PAGE_ROWS} rows a page`,
+      ours: formatMs(deep),
+      reference: `page 1 ${formatMs(first)}`,
+      ratio: `${(deep / first).toFixed(2)}×`,
+      target: `≤ ${PAGE_RATIO_MAX}×`,
+      reached: deep <= PAGE_RATIO_MAX * first,
+    }];
+  } finally {
+    await engine.close();
+  }
+}
+
+/** Median milliseconds of each statement, asked one after the other; each gives a page. */
+async function inTurn(engine: Engine, statements: readonly string[]): Promise<number[]> {
+  const taken = statements.map((): number[] => []);
+  for (let round = -3; round < ROUNDS; round += 1) {
+    for (const [at, sql] of statements.entries()) {
+      const [ms, , rows] = await asked(engine, sql);
+      assert(rows === PAGE_ROWS, `a page has ${PAGE_ROWS} rows`);
+      if (round >= 0) taken[at]?.push(ms);
+    }
+  }
+  return taken.map(median);
+}
+
+/** The statements of a table of many small files, and what the answers to all of them take. */
+async function ofManyFiles(): Promise<BenchRow[]> {
+  const rows = MANY_FILES * ROWS_A_SMALL_FILE;
+  await using table = await buildTableOf(source(rows), {
+    rows,
+    rowsPerFile: ROWS_A_SMALL_FILE,
+    deriver: SUMMARIES_ONLY,
+  });
+  const engine = await openOver(table);
+  try {
+    // What is known of files, whoever asks.
+    await asked(engine, "SELECT count(*) FROM spans", { fastPaths: false });
+    const before = await heldBytes();
+    const figures: BenchRow[] = [];
+    for (const { what, sql } of FIGURES.filter(({ warmMsMax }) => warmMsMax <= MANY_MS_MAX)) {
+      const [first, stats] = await asked(engine, sql);
+      assert(stats.served_by !== "scan", `${what} is answered from summaries`);
+      const warm: number[] = [];
+      for (let round = -3; round < ROUNDS; round += 1) {
+        const [ms] = await asked(engine, sql);
+        if (round >= 0) warm.push(ms);
+      }
+      figures.push({
+        what: `${what}, ${formatCount(MANY_FILES)} files`,
+        ours: `${formatMs(median(warm))}, first ${formatMs(first)}, ${stats.served_by}`,
+        ...{ reference: "", ratio: "", target: `≤ ${MANY_MS_MAX} ms` },
+        reached: median(warm) <= MANY_MS_MAX,
+      });
+    }
+    const bytes = (await heldBytes() - before) / MANY_FILES / COLUMNS_ASKED;
+    return [...figures, {
+      what: `warm answers to these, ${formatCount(MANY_FILES)} files, ${COLUMNS_ASKED} columns`,
+      ours: `${bytes.toFixed(0)} bytes a file and column`,
+      ...{ reference: "", ratio: "", target: `≤ ${WARM_BYTES_MAX} bytes` },
+      reached: bytes <= WARM_BYTES_MAX,
+    }];
+  } finally {
+    await engine.close();
+  }
+}
+
+/** `timestamp`, `host`, `level`, `status`, `duration_nanos`. */
+const COLUMNS_ASKED = 5;
+
+/** Bytes that are in use after a collection. */
+async function heldBytes(): Promise<number> {
+  setFlagsFromString("--expose-gc");
+  const collect = runInNewContext("gc") as () => void;
+  for (let round = 0; round < 3; round += 1) {
+    collect();
+    await new Promise((resolve) => setTimeout(resolve, 50));
+  }
+  const { heapUsed, external } = Deno.memoryUsage();
+  return heapUsed + external;
+}
+
 function openOver(table: TableFixture): Promise<Engine> {
   return openEngine({
     store: table.store,
@@ -211,15 +328,19 @@ async function asked(
   engine: Engine,
   sql: string,
   { fastPaths = true }: { readonly fastPaths?: boolean } = {},
-): Promise<[ms: number, stats: Stats]> {
+): Promise<[ms: number, stats: Stats, rows: number]> {
   const start = performance.now();
   await using prepared = await engine.prepare({
     ...{ sql, fastPaths, namespace: DEFAULT_NAMESPACE, tenant: DEFAULT_TENANT },
     ...{ defaultOrder: true, rowsMax: 10_000, deadlineMs: 120_000 },
   });
   await using running = await prepared.run();
-  for await (const chunk of running.chunks("arrays")) chunk.bytes();
-  return [performance.now() - start, await running.stats()];
+  let rows = 0;
+  for await (const chunk of running.chunks("arrays")) {
+    chunk.bytes();
+    rows += chunk.rowCount;
+  }
+  return [performance.now() - start, await running.stats(), rows];
 }
 
 /** Indexes of words take longer to make than all of the rest. */

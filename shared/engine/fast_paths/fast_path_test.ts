@@ -69,6 +69,23 @@ const PATHS: readonly (readonly [sql: string, path: ServedBy | RegExp])[] = [
   ["SELECT count(*) FROM events WHERE timestamp > NULL::TIMESTAMPTZ", /has no value/],
   ["SELECT host, count(*) FROM events GROUP BY host LIMIT 1 + 1", /LIMIT is computed/],
   ["SELECT host, count(*) FROM events GROUP BY host ORDER BY 2 LIMIT 2 OFFSET 1", "tier1_inline"],
+  ["SELECT 1", /does not read one table once/],
+  ["SELECT count(*) FROM events UNION ALL SELECT 1", /more than one SELECT/],
+  ["SELECT count(*) FROM events, range(3)", /more than one table/],
+  ["SELECT count(*) FROM events e(t)", /renames columns/],
+  [
+    "SELECT host, count(*) FROM events GROUP BY host QUALIFY row_number() OVER () = 1",
+    /has a QUALIFY/,
+  ],
+  ["SELECT host, count(*) FROM events GROUP BY host LIMIT 10%", /LIMIT_PERCENT/],
+  ["SELECT host[1], count(*) FROM events GROUP BY 1", /uses ARRAY_EXTRACT/],
+  ["SELECT host, max(raw) FROM events GROUP BY host", /raw, which is no tag/],
+  ["SELECT timestamp::VARCHAR, count(*) FROM events GROUP BY 1", /finer than a day/],
+  ["SELECT max(host, 2) FROM events", /max in a way of its own/],
+  ["SELECT sum(length(host)) FROM events", /it calls sum/],
+  ["SELECT host, source, max(timestamp) FROM events GROUP BY ALL", /measures by two columns/],
+  ["SELECT avg(timestamp_ns) FROM events", /timestamp_ns is too large to be divided exactly/],
+  [`SELECT count(*) FROM events WHERE timestamp_ns = ${START_NS + 1n}`, /no summary holds a row/],
 ];
 
 Deno.test("fastPath answers these and steps aside from those, and EXPLAIN says so", async (t) => {
