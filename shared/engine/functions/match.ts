@@ -86,7 +86,8 @@ const KNOWN_WORDS: readonly string[] = [
   "CREATE MACRO match_cut_any(x, words) AS list_has_any(string_split(match_spaced(x), ' '), words)",
   "CREATE MACRO match_cut_run(x, run) AS contains(match_spaced(x), run)",
   "CREATE MACRO match_apart(x) AS system.main.replace(match_spaced(x), ' ', '  ')",
-  "CREATE MACRO match_put(x, words, mark) AS system.main.regexp_replace(x, words, mark, 'g')",
+  // All that is found is kept behind the mark: to capture a part of it takes nine times as long.
+  "CREATE MACRO match_put(x, words, mark) AS system.main.regexp_replace(x, words, mark || '\\0', 'g')",
 ];
 
 export const MATCH: readonly string[] = [

@@ -182,13 +182,8 @@ function stemmedWords(build: Expressions, kind: MatchKind, words: readonly Word[
   );
   const plain = build.call("match_plain", build.text);
   const isRun = kind === "phrase" || kind === "prefix";
-  const text = isRun
-    ? build.marked(plain, words, {
-      find: (word) => String.raw`\b(${word})\b`,
-      put: (mark) => String.raw`${mark}\1`,
-    })
-    : plain;
-  const exact = patternsOf(kind, isRun ? markedWords(kind, words) : words)
+  const text = isRun ? build.marked(plain, words, (word) => String.raw`\b${word}\b`) : plain;
+  const exact = patternsOf(kind, isRun ? markedWords(kind, words, "") : words)
     .map((pattern) => build.matches(text, pattern(ANY_NEIGHBOUR)));
   return build.call(
     "match_stemmed_words",
@@ -235,14 +230,23 @@ function markOf(family: number): string {
   return String.fromCodePoint(FIRST_MARK + family);
 }
 
-/** As they are in a text with marks, where the beginning of a word may belong to one that has a mark. */
-function markedWords(kind: MatchKind, words: readonly Word[]): readonly Word[] {
+/**
+ * As they are in a text with marks, with `space` around each word. The beginning of a word may belong to one that has a
+ * mark.
+ */
+function markedWords(kind: MatchKind, words: readonly Word[], space: "" | " "): readonly Word[] {
   const families = familiesOf(words);
   return words.map((word, at) => {
     const { pattern, isFamily } = word;
-    if (isFamily) return { ...word, pattern: `${markOf(families.indexOf(pattern))}[a-z]+` };
+    if (isFamily) {
+      const mark = markOf(families.indexOf(pattern));
+      return { ...word, pattern: `${mark}${space}[a-z]+${space}` };
+    }
     const isBeginning = kind === "prefix" && at === words.length - 1;
-    return isBeginning ? { ...word, pattern: `${ANY_MARK}?${pattern}` } : word;
+    return {
+      ...word,
+      pattern: isBeginning ? `${ANY_MARK}?${space}${pattern}` : `${space}${pattern}${space}`,
+    };
   });
 }
 
@@ -332,26 +336,20 @@ class Expressions {
       return this.call("match_cut_run", this.text, this.constant(` ${run}${end}`));
     }
     // Each word has two spaces of its own, as both are part of what is found.
-    const marked = this.marked(this.call("match_apart", this.text), words, {
-      find: (word) => ` (${word}) `,
-      put: (mark) => String.raw` ${mark}\1 `,
-    });
-    const run = markedWords(kind, words).map(({ pattern }) => pattern).join("  ");
-    return this.matches(marked, ` ${run}${end}`);
+    const marked = this.marked(this.call("match_apart", this.text), words, (word) => ` ${word} `);
+    const run = markedWords(kind, words, " ").map(({ pattern }) => pattern);
+    return this.matches(marked, run.join(""));
   }
 
-  /** The text with marks before the words of families. */
-  marked(text: TreeNode, words: readonly Word[], { find, put }: {
-    readonly find: (words: string) => string;
-    readonly put: (mark: string) => string;
-  }): TreeNode {
+  /** The text with marks before what `find` makes of the words of families. */
+  marked(text: TreeNode, words: readonly Word[], find: (words: string) => string): TreeNode {
     return familiesOf(words).reduce(
       (inner, pattern, family) =>
         this.call(
           "match_put",
           inner,
           this.constant(find(pattern)),
-          this.constant(put(markOf(family))),
+          this.constant(markOf(family)),
         ),
       text,
     );
