@@ -8,14 +8,9 @@ import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 
 import { assert } from "../../shared/base/assert.ts";
-import type { ColumnBatch, ColumnData } from "../../shared/columns/batch.ts";
-import { StringColumnBuilder } from "../../shared/columns/column_builders.ts";
-import type { Deriver } from "../../shared/derived/deriver.ts";
-import { writeSidecar } from "../../shared/derived/sidecar.ts";
-import { summaryBlobs } from "../../shared/derived/summary/build_summary.ts";
+import { NS_PER_DAY } from "../../shared/base/time.ts";
 import { openEngine } from "../../shared/engine/open_engine.ts";
 import type { Engine, Stats } from "../../shared/engine/types.ts";
-import type { TableSchema } from "../../shared/event/schema.ts";
 import { DEFAULT_NAMESPACE, DEFAULT_TENANT } from "../../shared/event/tenant.ts";
 import { IcebergReader } from "../../shared/iceberg/iceberg_reader.ts";
 import { sweepRollups } from "../../shared/maintenance/rollup_sweep.ts";
@@ -23,11 +18,10 @@ import { SystemClock } from "../../shared/os/clock.ts";
 import { DenoFileSystem } from "../../shared/os/deno_file_system.ts";
 import { SystemRandom } from "../../shared/os/random.ts";
 import { type Benchmark, type BenchRow, formatCount, formatMs, median } from "./benchmark.ts";
+import { instantOf, source, SPANS_TABLE, stepNsOf, SUMMARIES_ONLY } from "./spans_table.ts";
 import { buildTableOf, START_NS, type TableFixture } from "./table_fixture.ts";
 
 const FILES = 200;
-const DAYS = 10n;
-const NS_PER_DAY = 86_400_000_000_000n;
 const ROUNDS = 15;
 const SCAN_ROUNDS = 3;
 const MANY_FILES = 10_000;
@@ -59,22 +53,6 @@ export const METADATA: Benchmark = {
     figures.push(...await inOrder(table));
     return [...figures, ...await ofManyFiles()];
   },
-};
-
-const SPANS_TABLE = "spans";
-const SPANS: TableSchema = {
-  columns: [
-    { id: 1, name: "timestamp", type: "timestamptz", required: true },
-    { id: 2, name: "timestamp_ns", type: "long", required: true },
-    { id: 3, name: "host", type: "string", required: true },
-    { id: 4, name: "service", type: "string", required: true },
-    { id: 5, name: "level", type: "string", required: true },
-    { id: 6, name: "status", type: "int", required: false },
-    { id: 7, name: "duration_nanos", type: "long", required: true },
-    { id: 8, name: "raw", type: "string", required: true },
-    { id: 9, name: "customer", type: "string", required: true },
-  ],
-  tags: ["host", "service", "level", "customer"],
 };
 
 interface Figure {
@@ -214,7 +192,7 @@ async function inOrder(table: TableFixture): Promise<BenchRow[]> {
       `SELECT timestamp, timestamp_ns::VARCHAR, host, raw FROM spans WHERE ${where} ` +
       `ORDER BY ${order} LIMIT ${PAGE_ROWS}`;
     const filtered = await inTurn(engine, [page("duration_nanos % 100 = 7", "timestamp DESC")]);
-    const stepNs = DAYS * NS_PER_DAY / BigInt(table.rows);
+    const stepNs = stepNsOf(table.rows);
     const before = (rows: number) => {
       const ns = START_NS + BigInt(table.rows - rows - 1) * stepNs;
       return page(`timestamp <= '${instantOf(ns - START_NS)}' AND timestamp_ns <= ${ns}`);
@@ -341,71 +319,4 @@ async function asked(
     rows += chunk.rowCount;
   }
   return [performance.now() - start, await running.stats(), rows];
-}
-
-/** Indexes of words take longer to make than all of the rest. */
-const SUMMARIES_ONLY: Deriver = {
-  derive: (file, subject) => Promise.resolve(writeSidecar(summaryBlobs(file), subject)),
-  [Symbol.dispose]() {},
-};
-
-function source(rows: number) {
-  const stepNs = DAYS * NS_PER_DAY / BigInt(rows);
-  return {
-    name: SPANS_TABLE,
-    schema: SPANS,
-    batch: (first: number, records: number) => batchOf(first, { records, stepNs }),
-  };
-}
-
-function batchOf(
-  first: number,
-  { records, stepNs }: { readonly records: number; readonly stepNs: bigint },
-): ColumnBatch {
-  const at = (row: number) => START_NS + BigInt(first + row) * stepNs;
-  const columns = [
-    longs(records, (row) => at(row) / 1_000n),
-    longs(records, at),
-    texts(records, (row) => `web-${mixed(first + row) % 50}.example.com`),
-    texts(records, (row) => `service-${mixed(first + row + 7) % 20}`),
-    texts(records, (row) => LEVELS[mixed(first + row + 13) % LEVELS.length] ?? ""),
-    ints(records, (row) => STATUSES[mixed(first + row + 29) % STATUSES.length] ?? 0),
-    longs(records, (row) => BigInt(mixed(first + row + 31) % 1_000_000_000)),
-    texts(records, (row) => `GET /item/${mixed(first + row + 37) % 100_000} took a while`),
-    texts(records, (row) => `customer-${customerOf(first + row)}`),
-  ];
-  return { schema: SPANS, rows: records, columns };
-}
-
-/** Of a million; every other row is of one of the first thousand. */
-function customerOf(row: number): number {
-  return mixed(row + 41) % (row % 2 === 0 ? 1_000 : 1_000_000);
-}
-
-const LEVELS = ["info", "info", "info", "warn", "error"];
-const STATUSES = [200, 200, 201, 404, 500];
-
-function mixed(value: number): number {
-  const hash = Math.imul(value ^ (value >>> 15), 0x2c1b3c6d);
-  return (Math.imul(hash ^ (hash >>> 12), 0x297a2d39) ^ (hash >>> 15)) >>> 0;
-}
-
-function longs(rows: number, valueOf: (row: number) => bigint): ColumnData {
-  const values = BigInt64Array.from({ length: rows }, (_, row) => valueOf(row));
-  return { validity: null, nullCount: 0, offsets: null, values: new Uint8Array(values.buffer) };
-}
-
-function ints(rows: number, valueOf: (row: number) => number): ColumnData {
-  const values = Int32Array.from({ length: rows }, (_, row) => valueOf(row));
-  return { validity: null, nullCount: 0, offsets: null, values: new Uint8Array(values.buffer) };
-}
-
-function texts(rows: number, valueOf: (row: number) => string): ColumnData {
-  const builder = new StringColumnBuilder();
-  for (let row = 0; row < rows; row += 1) builder.text(valueOf(row));
-  return builder.finish();
-}
-
-function instantOf(sinceStartNs: bigint): string {
-  return new Date(Number((START_NS + sinceStartNs) / 1_000_000n)).toISOString();
 }
