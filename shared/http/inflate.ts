@@ -7,9 +7,11 @@
  */
 
 import { pipeline, type Transform } from "node:stream";
-import { createGunzip, createInflate, createZstdDecompress } from "node:zlib";
+import { setImmediate } from "node:timers/promises";
+import { createGunzip, createInflate } from "node:zlib";
 import { formatBytes } from "../base/bytes.ts";
 import type { ByteHold } from "./byte_budget.ts";
+import { ZstdDecoder } from "./zstd_decoder.ts";
 import { type ZstdRun, ZstdSplitter } from "./zstd_splitter.ts";
 
 /** Pieces of the output. */
@@ -68,6 +70,23 @@ async function* decoded(
 /** The pipeline tells its reader of errors as well. */
 const NOBODY_ELSE = () => {};
 
+/** Pieces of output before others get a turn: a few bytes can stand for gigabytes. */
+const PIECES_WITHOUT_PAUSE_MAX = 16;
+
+async function* decodedFrame(
+  frame: AsyncIterable<Uint8Array>,
+): AsyncGenerator<Uint8Array, void, undefined> {
+  using decoder = new ZstdDecoder(OUTPUT_BYTES_MAX);
+  let pieces = 0;
+  for await (const bytes of frame) {
+    for (const piece of decoder.decode(bytes)) {
+      yield piece;
+      pieces += 1;
+      if (pieces % PIECES_WITHOUT_PAUSE_MAX === 0) await setImmediate();
+    }
+  }
+}
+
 /** A decoder for each frame: the runtime's takes the end of the first one, or of the input, for the end. */
 async function* inflateZstd(
   wire: AsyncIterable<Uint8Array>,
@@ -77,11 +96,13 @@ async function* inflateZstd(
   for (let first = await runs.next(); !first.done; first = await runs.next()) {
     const windowBytes = first.value.head?.windowBytes ?? 0;
     if (windowBytes > ZSTD_WINDOW_BYTES_MAX) throw new Error(tooWide(windowBytes));
-    yield* decoded(oneFrame(first.value, runs), {
-      decoder: () => createZstdDecompress(OPTIONS),
-      bytes: ZSTD_BYTES + windowBytes + 2 * Math.min(windowBytes, ZSTD_BLOCK_BYTES_MAX),
-      hold,
-    });
+    const bytes = ZSTD_BYTES + windowBytes + 2 * Math.min(windowBytes, ZSTD_BLOCK_BYTES_MAX);
+    hold?.grow(bytes);
+    try {
+      yield* decodedFrame(oneFrame(first.value, runs));
+    } finally {
+      hold?.shrink(bytes);
+    }
   }
 }
 

@@ -250,28 +250,38 @@ function markedWords(kind: MatchKind, words: readonly Word[], space: "" | " "): 
   });
 }
 
-/** As classes of letters: what is no letter of a word; and of that, what is so whatever else the text holds. */
-const ANY_NEIGHBOUR = "[^A-Za-z0-9_]";
-/** In lower case. */
-const ASCII_NEIGHBOUR = String.raw`[\x00-/:-^\x60{-\x7f]`;
+/** What stands around a word, as patterns. */
+interface Neighbours {
+  /** No letter of a word. */
+  readonly beside: string;
+  /** What follows the beginning of a word. */
+  readonly next: string;
+}
 
-type Pattern = (neighbour: string) => string;
+const ANY_NEIGHBOUR: Neighbours = { beside: "[^A-Za-z0-9_]", next: "" };
+/** In lower case, and so whatever else the text holds: a mark beyond ASCII changes the letter before it. */
+const ASCII_NEIGHBOUR: Neighbours = {
+  beside: String.raw`[\x00-/:-^\x60{-\x7f]`,
+  next: String.raw`(?:\z|[\x00-\x7f])`,
+};
+
+type Pattern = (neighbours: Neighbours) => string;
 
 /** Each must be found. A word has nothing in it that means something in a pattern. */
 function patternsOf(kind: MatchKind, words: readonly Word[]): Pattern[] {
-  const between = (inner: string): Pattern => (neighbour) =>
-    String.raw`(?:\A|${neighbour})(?:${inner})(?:\z|${neighbour})`;
+  const between = (inner: string): Pattern => ({ beside }) =>
+    String.raw`(?:\A|${beside})(?:${inner})(?:\z|${beside})`;
   if (kind === "all") return byLength(words).map(({ pattern }) => between(pattern));
   if (kind === "any") {
     const plain = words.filter(({ isFamily }) => !isFamily).map(({ pattern }) => pattern);
     const families = words.filter(({ isFamily }) => isFamily).map(({ pattern }) => pattern);
     return [...(plain.length === 0 ? [] : [plain.join("|")]), ...families].map(between);
   }
-  const end = kind === "prefix" ? () => "" : (neighbour: string) => String.raw`(?:\z|${neighbour})`;
   const run = words.map(({ pattern }) => pattern);
-  return [
-    (neighbour) => String.raw`(?:\A|${neighbour})${run.join(`${neighbour}+`)}${end(neighbour)}`,
-  ];
+  return [({ beside, next }) => {
+    const end = kind === "prefix" ? next : String.raw`(?:\z|${beside})`;
+    return String.raw`(?:\A|${beside})${run.join(`${beside}+`)}${end}`;
+  }];
 }
 
 /** Expressions at the place of a call. */

@@ -34,6 +34,8 @@ const CASES: readonly (readonly [value: boolean | null, sql: string])[] = [
   [true, `match_prefix(${LINE}, 'for inv')`],
   [false, `match_prefix(${LINE}, 'word')`],
   [false, `match_prefix(${LINE}, 'pass for')`],
+  [false, "match_prefix('cafe' || chr(769), 'cafe')"],
+  [true, "match_prefix('cafes' || chr(769), 'cafe')"],
   [true, "match_terms('接続が失敗', '敗')"],
   [true, "match_phrase('接続が失敗', '失敗')"],
   [false, "match_phrase('接続が失敗', '敗失')"],
