@@ -12,6 +12,7 @@ import { textOf, utf8 } from "../../shared/base/bytes.ts";
 import { messageOf, OperatingError } from "../../shared/base/errors.ts";
 import { TIMESTAMP_NS_MAX } from "../../shared/base/time.ts";
 import type { ColumnBatch } from "../../shared/columns/batch.ts";
+import { REQUEST_RECORDS_MAX, tooMany } from "./request_limits.ts";
 import type { Attribute, ScopeFields } from "./scope_context.ts";
 import { IRREGULAR, type ValueReader } from "./value_reader.ts";
 import type { WireReader } from "./wire_reader.ts";
@@ -64,6 +65,8 @@ export class RequestDecoder<Context> {
   readonly #regular: (body: Uint8Array) => Uint8Array;
   /** By the bytes of resource and scope. */
   readonly #contexts = new Map<string, Context>();
+  /** Of the request so far. */
+  #taken = 0;
 
   constructor({ reader, values, records, columns, regular }: RequestDecoderParts<Context>) {
     this.#reader = reader;
@@ -75,7 +78,7 @@ export class RequestDecoder<Context> {
 
   /**
    * The rows of a request, in its order. Throws `invalid_argument` when it is not protobuf of that message or holds
-   * what cannot be stored; `too_large` when a column outgrows its limit.
+   * what cannot be stored; `too_large` when a column outgrows its limit, or the request those of `request_limits.ts`.
    */
   decode(body: Uint8Array, options: DecodeOptions): ColumnBatch {
     try {
@@ -89,7 +92,9 @@ export class RequestDecoder<Context> {
   #decode(body: Uint8Array, { nowNs }: DecodeOptions): ColumnBatch {
     assert(nowNs >= 0n && nowNs <= TIMESTAMP_NS_MAX, "the clock shows a time before 2262");
     this.#reader.open(body);
+    this.#taken = 0;
     try {
+      this.#values.start();
       this.#records.start(nowNs);
       this.#request(body.length);
       return this.#columns.finish();
@@ -142,8 +147,11 @@ export class RequestDecoder<Context> {
     reader.pos = start;
     while (reader.pos < end) {
       const tag = reader.tag(end);
-      if (tag === OF_SCOPE.records) this.#records.decode(reader.span(end), context);
-      else reader.skip(tag, end);
+      if (tag === OF_SCOPE.records) {
+        this.#taken += 1;
+        if (this.#taken > REQUEST_RECORDS_MAX) throw tooMany("records", REQUEST_RECORDS_MAX);
+        this.#records.decode(reader.span(end), context);
+      } else reader.skip(tag, end);
     }
   }
 

@@ -15,13 +15,23 @@ export interface Attribute {
   readonly name: string;
   /** The value's JSON text. */
   readonly json: Uint8Array;
-  /** What the value puts into a core column; null for no value and for an empty text, which fill none. */
+  /** What the value puts into a core column; null where it fills none: no value, an empty text, another name. */
   readonly text: Uint8Array | null;
 }
 
 /** Record attributes that fill core columns. */
 export const SOURCETYPE = "sourcetype";
 export const INDEX = "index";
+/** Resource attributes that do. */
+const HOST_NAME = "host.name";
+const SERVICE_NAME = "service.name";
+/** Attributes that fill a core column, wherever they are. */
+export const CORE_NAMES: ReadonlySet<string> = new Set([
+  SOURCETYPE,
+  INDEX,
+  HOST_NAME,
+  SERVICE_NAME,
+]);
 
 /** Members of `attributes` that come from a record's own fields, in their order. */
 export const FIELD_NAMES = [
@@ -44,8 +54,6 @@ export interface ScopeFields {
   readonly scope: readonly Attribute[];
 }
 
-const HOST_NAME = "host.name";
-const SERVICE_NAME = "service.name";
 const HOST_FALLBACK = utf8("unknown");
 const SOURCE_FALLBACK = utf8("otel");
 const FIELDS: ReadonlySet<string> = new Set(FIELD_NAMES);

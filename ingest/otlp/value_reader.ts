@@ -15,7 +15,8 @@ import {
   writeInt64,
   writeJsonString,
 } from "../../shared/columns/json_writer.ts";
-import type { Attribute } from "./scope_context.ts";
+import { REQUEST_ATTRIBUTES_MAX, tooMany } from "./request_limits.ts";
+import { type Attribute, CORE_NAMES } from "./scope_context.ts";
 import type { WireReader } from "./wire_reader.ts";
 
 /** How deep arrays and maps may nest in one value. */
@@ -51,9 +52,16 @@ export class ValueReader {
   valueEnd = 0;
   readonly #reader: WireReader;
   readonly #scratch = new ByteBuilder();
+  /** How many `attribute` has read of the request. */
+  #attributes = 0;
 
   constructor(reader: WireReader) {
     this.#reader = reader;
+  }
+
+  /** Starts a request. */
+  start(): void {
+    this.#attributes = 0;
   }
 
   /** Reads the `KeyValue` from the cursor to `end`. */
@@ -83,8 +91,15 @@ export class ValueReader {
     this.valueEnd = valueEnd;
   }
 
-  /** Reads the `KeyValue` from the cursor to `end` into an attribute of its own: for the cold paths. */
+  /**
+   * Reads the `KeyValue` from the cursor to `end` into an attribute of its own: for the cold paths. Throws `too_large`
+   * past `REQUEST_ATTRIBUTES_MAX`.
+   */
   attribute(end: number): Attribute {
+    this.#attributes += 1;
+    if (this.#attributes > REQUEST_ATTRIBUTES_MAX) {
+      throw tooMany("attributes that may meet", REQUEST_ATTRIBUTES_MAX);
+    }
     const reader = this.#reader;
     this.keyValue(end);
     const { valueStart, valueEnd } = this;
@@ -95,10 +110,15 @@ export class ValueReader {
     this.json(this.#scratch, valueStart, valueEnd);
     const json = this.#scratch.take();
     if (!isUtf8(json)) throw reader.refusal(`attribute ${name} is not UTF-8`);
-    this.text(this.#scratch, valueStart, valueEnd);
-    const text = this.#scratch.take();
+    const text = CORE_NAMES.has(name) ? this.#ownText(valueStart, valueEnd) : null;
     reader.pos = end;
-    return { name, json, text: text.length === 0 ? null : text };
+    return { name, json, text };
+  }
+
+  #ownText(start: number, end: number): Uint8Array | null {
+    this.#scratch.clear();
+    this.text(this.#scratch, start, end);
+    return this.#scratch.length === 0 ? null : this.#scratch.take();
   }
 
   /** Appends the JSON text of the `AnyValue` in this span; `start` -1 stands for no value. */

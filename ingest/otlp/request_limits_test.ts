@@ -1,0 +1,82 @@
+import assert from "node:assert/strict";
+import { concatBytes } from "../../shared/base/bytes.ts";
+import { isOperatingError } from "../../shared/base/errors.ts";
+import { decodeLogsJson } from "./logs_json.ts";
+import { decodeLogsProtobuf } from "./logs_protobuf.ts";
+import { REQUEST_ATTRIBUTES_MAX, REQUEST_RECORDS_MAX } from "./request_limits.ts";
+import { decodeSpansProtobuf } from "./spans_protobuf.ts";
+
+/** A length-delimited field. */
+function field(number: number, body: Uint8Array): Uint8Array {
+  const head = [number << 3 | 2];
+  let length = body.byteLength;
+  for (; length > 127; length = Math.floor(length / 128)) head.push(length & 127 | 128);
+  return concatBytes([new Uint8Array([...head, length]), body]);
+}
+
+/** So many empty fields. */
+function empties(number: number, count: number): Uint8Array {
+  const pair = new Uint8Array([number << 3 | 2, 0]);
+  const fields = new Uint8Array(2 * count);
+  fields.set(pair);
+  for (let filled = 2; filled < fields.length; filled *= 2) fields.copyWithin(filled, 0, filled);
+  return fields;
+}
+
+const SPAN_IDS = concatBytes([
+  field(1, new Uint8Array(16).fill(1)),
+  field(2, new Uint8Array(8).fill(1)),
+]);
+const TOO_MANY = REQUEST_ATTRIBUTES_MAX + 1;
+const options = { nowNs: 1n };
+
+const CASES: readonly { name: string; decode: () => unknown }[] = [
+  {
+    name: "records of protobuf",
+    decode: () =>
+      decodeLogsProtobuf(field(1, field(2, empties(2, REQUEST_RECORDS_MAX + 1))), options),
+  },
+  {
+    name: "records of JSON",
+    decode: () => {
+      const records = `${"{},".repeat(REQUEST_RECORDS_MAX)}{}`;
+      const text = `{"resourceLogs":[{"scopeLogs":[{"logRecords":[${records}]}]}]}`;
+      return decodeLogsJson(new TextEncoder().encode(text), options);
+    },
+  },
+  {
+    name: "attributes of a resource",
+    decode: () => decodeLogsProtobuf(field(1, field(1, empties(1, TOO_MANY))), options),
+  },
+  {
+    name: "attributes of a record that have one name",
+    decode: () => decodeLogsProtobuf(field(1, field(2, field(2, empties(6, TOO_MANY)))), options),
+  },
+  {
+    name: "attributes of a span that have one name",
+    decode: () => {
+      const span = concatBytes([SPAN_IDS, empties(9, TOO_MANY)]);
+      return decodeSpansProtobuf(field(1, field(2, field(2, span))), options);
+    },
+  },
+];
+
+for (const { name, decode } of CASES) {
+  Deno.test({
+    name: `a request of too many ${name} is too_large`,
+    fn() {
+      assert.throws(
+        decode,
+        (error) => isOperatingError(error, "too_large") && error.reason === "too_many_parts",
+      );
+    },
+  });
+}
+
+Deno.test({
+  name: "the counts of a request start anew with the next one",
+  fn() {
+    const body = field(1, field(2, field(2, empties(6, REQUEST_ATTRIBUTES_MAX))));
+    for (let i = 0; i < 2; i += 1) assert.equal(decodeLogsProtobuf(body, options).rows, 1);
+  },
+});
