@@ -6,7 +6,7 @@
 
 export interface TextOutput {
   readonly isTerminal: boolean;
-  /** Width in characters; undefined when it is no terminal. */
+  /** Width in characters; undefined when it is no terminal, or one that does not tell. */
   columns(): number | undefined;
   /** Resolves when all of `text` is written. Throws `OutputClosed` once the reader is gone. */
   write(text: string): Promise<void>;
@@ -59,7 +59,7 @@ class StreamOutput implements TextOutput {
   columns(): number | undefined {
     if (!this.isTerminal) return undefined;
     try {
-      return Deno.consoleSize().columns;
+      return Deno.consoleSize().columns || undefined;
     } catch {
       return undefined;
     }
