@@ -12,6 +12,7 @@
  */
 
 import { stemmer } from "stemmer";
+import { memoize } from "../base/memoize.ts";
 
 /** Of English. A longer run of letters is no word, and its family is of no use. */
 const LETTERS_MAX = 40;
@@ -24,21 +25,8 @@ export function stemOf(token: string): string {
   return ENGLISH.test(token) ? stemmer(token) : token;
 }
 
-const kept = new Map<string, readonly string[]>();
-
-/** All tokens whose stem is `stem`, ascending; none where no word has it. */
-export function wordsOfStem(stem: string): readonly string[] {
-  const known = kept.get(stem);
-  const words = known ?? findWords(stem);
-  // The last asked for comes last.
-  kept.delete(stem);
-  kept.set(stem, words);
-  for (const oldest of kept.keys()) {
-    if (kept.size <= KEPT_MAX) break;
-    kept.delete(oldest);
-  }
-  return words;
-}
+/** All tokens whose stem it is, ascending; none where no word has it. */
+export const wordsOfStem: (stem: string) => readonly string[] = memoize(KEPT_MAX, findWords);
 
 /** What all of these, in ascending order, begin with. */
 export function commonStart(words: readonly string[]): string {

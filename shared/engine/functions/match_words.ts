@@ -1,6 +1,7 @@
 /** The words of a `match_*` call with literal words, and how each is looked for in a text. */
 
 import { OperatingError } from "../../base/errors.ts";
+import { memoize } from "../../base/memoize.ts";
 import { commonStart, stemOf, wordsOfStem } from "../../event/stem.ts";
 import { tokenize } from "../../event/tokenize.ts";
 import { STEMS_MAX, WORDS_LENGTH_MAX, WORDS_MAX } from "../limits.ts";
@@ -67,20 +68,12 @@ function familyOf(token: string): Word {
   if (words.length === 1) return plainWord(token);
   const common = commonStart(words);
   const ends = words.map((word) => word.slice(common.length));
-  return { common, pattern: common + patternOfEnds(ends), isFamily: true };
+  return { common, pattern: common + patternOfEnds(ends.join()), isFamily: true };
 }
 
-/** By the ends that words of a stem have: the same for many stems, and up to 50 ms of work. */
-const patterns = new Map<string, string>();
-const PATTERNS_MAX = 64;
-
-function patternOfEnds(ends: readonly string[]): string {
-  const key = ends.join();
-  const pattern = patterns.get(key) ?? patternOfWords(ends);
-  if (patterns.size >= PATTERNS_MAX) patterns.clear();
-  patterns.set(key, pattern);
-  return pattern;
-}
+const PATTERNS_KEPT = 64;
+/** Of the ends that words of a stem have, with commas between them: the same for many stems, and up to 50 ms of work. */
+const patternOfEnds = memoize(PATTERNS_KEPT, (ends) => patternOfWords(ends.split(",")));
 
 function tooMany(what: string, limit: string): OperatingError {
   return new OperatingError(

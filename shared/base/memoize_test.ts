@@ -1,0 +1,15 @@
+import assert from "node:assert/strict";
+import { memoize } from "./memoize.ts";
+
+Deno.test("the last answers are kept, the least recently asked for goes first", () => {
+  const made: string[] = [];
+  const ask = memoize(2, (key) => {
+    made.push(key);
+    return key === "" ? undefined : `${key}!`;
+  });
+  assert.deepEqual(["a", "b", "a", "c", "a", "b"].map(ask), ["a!", "b!", "a!", "c!", "a!", "b!"]);
+  assert.deepEqual(made, ["a", "b", "c", "b"]);
+  ask("");
+  ask("");
+  assert.deepEqual(made.slice(4), [""]);
+});
