@@ -36,14 +36,12 @@ export interface ValueCounts {
   readonly rows: Int32Array;
 }
 
-/** All values of a column, or the most frequent ones. */
+/** The values of a column, and how many rows have each. */
 export interface CountedValues {
-  /** Undefined where they are nearly as many as the rows. */
-  readonly all: ValueCounts | undefined;
-  /** NULL always among them. */
-  readonly top: ValueCounts;
-  /** No value that is not in `top` has more rows. */
-  readonly restMax: number;
+  readonly table: ValueTable;
+  /** Of each id of `table`, 0 for NULL. */
+  readonly counts: Int32Array;
+  readonly rows: number;
 }
 
 /** Undefined where the column is not counted so: too many values, or a double that is -0. */
@@ -56,21 +54,13 @@ export function countValues(
   if (!pieces.every((piece, at) => table.add(piece, ids[at] as Uint32Array))) return undefined;
   const counts = new Int32Array(table.size + 1);
   for (const list of ids) for (const id of list) counts[id] = (counts[id] as number) + 1;
-  const total = pieces.reduce((sum, { rows }) => sum + rows, 0);
-  const isAlike = table.size > VALUES_PER_ROW_MAX * total;
-  // What it would take besides does not tell the values beyond apart.
-  const restMax = counts.slice(1).sort().at(-1 - TOP_VALUES) ?? 0;
-  return {
-    all: isAlike ? undefined : countsAbove(0, { table, counts }),
-    top: countsAbove(restMax, { table, counts }),
-    restMax,
-  };
+  return { table, counts, rows: pieces.reduce((sum, { rows }) => sum + rows, 0) };
 }
 
 /** Of values with more than `least` rows, NULL first whatever it has. */
 function countsAbove(
   least: number,
-  { table, counts }: { readonly table: ValueTable; readonly counts: Int32Array },
+  { table, counts }: CountedValues,
 ): ValueCounts {
   const ids: number[] = counts[0] === 0 ? [] : [0];
   for (let id = 1; id < counts.length; id += 1) if ((counts[id] as number) > least) ids.push(id);
@@ -81,18 +71,20 @@ function countsAbove(
   };
 }
 
-/** The counts of all values, or of the most frequent ones where those would be more than `bytesMax`. */
-export function valueCountsBlob(
-  { id }: Column,
-  { all, top, restMax }: CountedValues,
-  bytesMax: number,
-): Blob {
+/**
+ * The counts of all values, or of the most frequent ones and NULL where those would be more than `bytesMax`, or nearly as
+ * many as the rows.
+ */
+export function valueCountsBlob({ id }: Column, counted: CountedValues, bytesMax: number): Blob {
   const fields = [id];
-  const data = all === undefined ? undefined : encodeValueCounts(all);
-  if (data !== undefined && data.byteLength <= bytesMax) {
-    return { type: VALUE_COUNTS_BLOB, fields, data };
+  if (counted.table.size <= VALUES_PER_ROW_MAX * counted.rows) {
+    const data = encodeValueCounts(countsAbove(0, counted));
+    if (data.byteLength <= bytesMax) return { type: VALUE_COUNTS_BLOB, fields, data };
   }
-  return { type: TOP_VALUES_BLOB, fields, data: encodeValueCounts(top, restMax) };
+  // So many values at most have more rows.
+  const restMax = counted.counts.slice(1).sort().at(-1 - TOP_VALUES) ?? 0;
+  const data = encodeValueCounts(countsAbove(restMax, counted), restMax);
+  return { type: TOP_VALUES_BLOB, fields, data };
 }
 
 function encodeValueCounts(counts: ValueCounts, restMax = 0): Uint8Array {
