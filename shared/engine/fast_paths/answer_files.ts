@@ -6,11 +6,17 @@
 import { getLogger } from "@logtape/logtape";
 import { messageOf, OperatingError } from "../../base/errors.ts";
 import type { FileSystem } from "../../os/file_system.ts";
+import { quoteText } from "../statement_text.ts";
 
 export interface AnswerFile {
   readonly path: string;
   readonly entries: number;
   readonly byteLength: number;
+}
+
+/** What is read from all of `files`, which are at least one. */
+export function scanOf(files: readonly AnswerFile[]): string {
+  return `read_parquet([${files.map(({ path }) => quoteText(path)).join(", ")}])`;
 }
 
 interface Held {

@@ -207,6 +207,6 @@ async function sidecars(lab: EngineLab): Promise<string[]> {
   assert(location !== undefined);
   const reader = new IcebergReader(lab.store);
   const table = await reader.loadTable(EVENTS, location);
-  const { files } = await reader.selectFiles(table, { minNs: undefined, maxNs: undefined });
+  const { files } = await reader.selectFiles(table);
   return files.map(({ key }) => sidecarKey(key));
 }

@@ -22,7 +22,7 @@ import type { ReadableStore } from "../../storage/object_store.ts";
 import type { EngineConnection } from "../driver.ts";
 import { SQL_TYPES } from "../relation.ts";
 import { quoteName, quoteText } from "../statement_text.ts";
-import type { AnswerFile, AnswerFiles } from "./answer_files.ts";
+import { type AnswerFile, type AnswerFiles, scanOf } from "./answer_files.ts";
 
 const log = getLogger(["svc", "engine"]);
 
@@ -306,9 +306,4 @@ export class WideColumn {
 /** Of a column that a file has not. */
 function allNull(rows: number) {
   return { values: [null], counts: Float64Array.of(rows) };
-}
-
-/** All rows of `files`, which are at least one. */
-function scanOf(files: readonly AnswerFile[]): string {
-  return `read_parquet([${files.map(({ path }) => quoteText(path)).join(", ")}])`;
 }

@@ -3,8 +3,8 @@
 import { ROWS_COLUMN, VALUE_COLUMN } from "../../derived/summary/value_counts.ts";
 import type { Column } from "../../event/schema.ts";
 import { SQL_TYPES } from "../relation.ts";
-import { quoteName, quoteText } from "../statement_text.ts";
-import type { AnswerFile } from "./answer_files.ts";
+import { quoteName } from "../statement_text.ts";
+import { type AnswerFile, scanOf } from "./answer_files.ts";
 import { WEIGHT } from "./weighted_statement.ts";
 import type { WideCounts, WideSum } from "./wide_column.ts";
 
@@ -46,5 +46,5 @@ function leastCount({ file, top: counts }: WideSum, top: number): number | undef
 function countsSql({ name, type }: Column, files: readonly AnswerFile[]): string {
   return `SELECT ${VALUE}::${SQL_TYPES[type]} AS ${quoteName(name)}, ` +
     `${ROWS}::BIGINT AS ${quoteName(WEIGHT)} ` +
-    `FROM read_parquet([${files.map(({ path }) => quoteText(path)).join(", ")}])`;
+    `FROM ${scanOf(files)}`;
 }
