@@ -2,7 +2,7 @@ import { strictEqual } from "node:assert/strict";
 import { EVENTS_SCHEMA } from "../event/events.ts";
 import { complexityOf, costOf } from "./cost.ts";
 import type { ScanPart, TablePlan } from "./plan.ts";
-import { EVERYTHING } from "./time_bounds.ts";
+import { ALL_TIME } from "../iceberg/types.ts";
 
 /** SHAPES.md "Numbers": bounds are inclusive, both must hold. */
 const CLASSES: readonly (readonly [expected: string, bytes: number, rows: number])[] = [
@@ -46,7 +46,7 @@ function planOf(parts: readonly ScanPart[], changes: Partial<TablePlan> = {}): T
     schema: EVENTS_SCHEMA,
     snapshotId: 1n,
     sortOrderId: 1,
-    range: EVERYTHING,
+    range: ALL_TIME,
     considered: 3,
     files: [],
     delta: [],

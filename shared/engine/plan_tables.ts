@@ -11,7 +11,7 @@ import type { LaneId, TableIdent } from "../event/tenant.ts";
 import type { LoadedTable } from "../iceberg/iceberg_reader.ts";
 import { fileMayMatch } from "../iceberg/prune.ts";
 import { filesSince } from "../iceberg/table_history.ts";
-import type { FileSelection, TimeRange } from "../iceberg/types.ts";
+import { ALL_TIME, type FileSelection, type TimeRange } from "../iceberg/types.ts";
 import type { HotCall } from "./hot_caches/hot_call.ts";
 import { type HotSource, planHotCall } from "./hot_caches/hot_plan.ts";
 import type { Deadline } from "./deadline.ts";
@@ -22,7 +22,6 @@ import type { TablePlan } from "./plan.ts";
 import { projectedColumns } from "./projection.ts";
 import { readSnapshot, type SnapshotSource, type TableSnapshot } from "./snapshot.ts";
 import { pinned, type SnapshotPin } from "./snapshot_pin.ts";
-import { EVERYTHING } from "./time_bounds.ts";
 import type { DeltaLease, WalDelta } from "./wal_delta.ts";
 
 export interface PlanSource extends SnapshotSource {
@@ -117,7 +116,7 @@ async function planOnce(
   if (source.hidden.has(name)) throw await unknown(source, request.namespace, name);
   const ident: TableIdent = { namespace: request.namespace, name };
   const lane: LaneId = { tenant: request.tenant, index: name };
-  const range = request.ranges.get(name) ?? EVERYTHING;
+  const range = request.ranges.get(name) ?? ALL_TIME;
   const { pin } = request;
   const snapshot = pin === undefined
     ? await readSnapshot(source, ident, lane)

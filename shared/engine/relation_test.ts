@@ -6,7 +6,7 @@ import type { EngineConnection } from "./driver.ts";
 import { nativeDriver } from "./native_driver.ts";
 import type { ScanPart, TablePlan } from "./plan.ts";
 import { relationSql } from "./relation.ts";
-import { EVERYTHING } from "./time_bounds.ts";
+import { ALL_TIME } from "../iceberg/types.ts";
 
 /** The table as it was when the files were written. */
 const OLD: TableSchema = {
@@ -91,7 +91,7 @@ function planOf(parts: readonly ScanPart[]): TablePlan {
     schema: { columns: NOW, tags: [] },
     snapshotId: undefined,
     sortOrderId: 0,
-    range: EVERYTHING,
+    range: ALL_TIME,
     considered: 0,
     files: [],
     delta: [],

@@ -7,7 +7,7 @@
  * columns leave the table unbounded. Constant expressions are evaluated by the SQL engine itself.
  */
 
-import type { TimeRange } from "../iceberg/types.ts";
+import { ALL_TIME, type TimeRange } from "../iceberg/types.ts";
 import type { ConstantsConnection } from "./constant_texts.ts";
 import type { TableReference } from "./gate.ts";
 import {
@@ -40,8 +40,6 @@ export interface TimeBounds {
   readonly micros: ReadonlyMap<TreeNode, bigint | undefined>;
 }
 
-export const EVERYTHING: TimeRange = { minNs: undefined, maxNs: undefined };
-
 /**
  * A range per table name: the hull of its references' ranges. The statement begins later than its bounds are
  * evaluated, so a bound made from the clock only ever counts as a lower one.
@@ -60,8 +58,8 @@ export async function timeBounds(
   for (const { table, node } of references) {
     const own = bounds.reduce(
       (range, bound, i) =>
-        bound.reference === node ? intersect(range, evaluated[i] ?? EVERYTHING) : range,
-      EVERYTHING,
+        bound.reference === node ? intersect(range, evaluated[i] ?? ALL_TIME) : range,
+      ALL_TIME,
     );
     const known = ranges.get(table);
     ranges.set(table, known === undefined ? own : hull(known, own));
@@ -143,7 +141,7 @@ export function exactRange(
   { table, micros }: { readonly table: TreeNode } & Pick<TimeBounds, "micros">,
 ): TimeRange | undefined {
   const all = bounds.flatMap((bound) => boundsIn(bound, { reference: table, alone: true }));
-  let range = EVERYTHING;
+  let range = ALL_TIME;
   for (const bound of all) {
     const one = rangeWithin(bound, micros, { clockUpper: true });
     if (one === undefined) return undefined;

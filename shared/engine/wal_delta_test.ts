@@ -13,7 +13,7 @@ import type {
   WalFrame,
   WalReader,
 } from "../wal/types.ts";
-import { EVERYTHING } from "./time_bounds.ts";
+import { ALL_TIME } from "../iceberg/types.ts";
 import { WalDelta } from "./wal_delta.ts";
 
 const LANE: LaneId = { tenant: "default", index: "events" };
@@ -125,11 +125,11 @@ Deno.test({
     await using lab = await openLab();
     lab.wal.append("s1", [1n, 2n]);
     for (const expected of [2, 2]) {
-      using lease = await lab.delta.lease(LANE, ["s1"], { range: EVERYTHING, complete: NONE });
+      using lease = await lab.delta.lease(LANE, ["s1"], { range: ALL_TIME, complete: NONE });
       strictEqual(rowsIn(lease), expected);
     }
     lab.wal.append("s1", [3n]);
-    using grown = await lab.delta.lease(LANE, ["s1"], { range: EVERYTHING, complete: NONE });
+    using grown = await lab.delta.lease(LANE, ["s1"], { range: ALL_TIME, complete: NONE });
     strictEqual(rowsIn(grown), 3);
     strictEqual(lab.wal.framesRead, 2);
   },
@@ -142,7 +142,7 @@ Deno.test({
     lab.wal.append("s1", [1n]);
     const complete = new Set(["s1"]);
     for (let i = 0; i < 3; i += 1) {
-      using lease = await lab.delta.lease(LANE, ["s1"], { range: EVERYTHING, complete });
+      using lease = await lab.delta.lease(LANE, ["s1"], { range: ALL_TIME, complete });
       strictEqual(rowsIn(lease), 1);
     }
     strictEqual(lab.wal.opened, 1);
@@ -157,7 +157,7 @@ Deno.test({
     const leases = await Promise.all(
       Array.from(
         { length: 5 },
-        () => lab.delta.lease(LANE, ["s1"], { range: EVERYTHING, complete: NONE }),
+        () => lab.delta.lease(LANE, ["s1"], { range: ALL_TIME, complete: NONE }),
       ),
     );
     deepStrictEqual(leases.map(rowsIn), [1, 1, 1, 1, 1]);
@@ -191,8 +191,8 @@ Deno.test({
     await using lab = await openLab({ bytesMax: 1 });
     for (const name of ["s1", "s2"]) lab.wal.append(name, [1n]);
     const complete = new Set(["s1", "s2"]);
-    const first = await lab.delta.lease(LANE, ["s1"], { range: EVERYTHING, complete });
-    const second = await lab.delta.lease(LANE, ["s2"], { range: EVERYTHING, complete });
+    const first = await lab.delta.lease(LANE, ["s1"], { range: ALL_TIME, complete });
+    const second = await lab.delta.lease(LANE, ["s2"], { range: ALL_TIME, complete });
     strictEqual(await lab.filesOnDisk(), 2);
     second[Symbol.dispose]();
     await until(async () => await lab.filesOnDisk() === 1);
@@ -200,7 +200,7 @@ Deno.test({
     first[Symbol.dispose]();
     await until(async () => await lab.filesOnDisk() === 0);
     strictEqual(lab.delta.bytes, 0);
-    using again = await lab.delta.lease(LANE, ["s1"], { range: EVERYTHING, complete });
+    using again = await lab.delta.lease(LANE, ["s1"], { range: ALL_TIME, complete });
     strictEqual(rowsIn(again), 1);
   },
 });
@@ -211,7 +211,7 @@ Deno.test({
     await using lab = await openLab();
     lab.wal.append("s1", [1n]);
     const complete = new Set(["s1"]);
-    const lease = await lab.delta.lease(LANE, ["s1"], { range: EVERYTHING, complete });
+    const lease = await lab.delta.lease(LANE, ["s1"], { range: ALL_TIME, complete });
     lab.delta.forget(LANE, ["s1"]);
     strictEqual(await lab.filesOnDisk(), 1);
     lease[Symbol.dispose]();
@@ -227,7 +227,7 @@ Deno.test({
     const names = ["s1", "s2", "s3"];
     for (const name of names) lab.wal.append(name, [1n]);
     const complete = new Set(names);
-    const lease = await lab.delta.lease(LANE, names, { range: EVERYTHING, complete });
+    const lease = await lab.delta.lease(LANE, names, { range: ALL_TIME, complete });
     lab.wal.committed.add("s1");
     lab.wal.segments.delete("s2");
     await lab.delta.forgetGone();
@@ -235,7 +235,7 @@ Deno.test({
     lease[Symbol.dispose]();
     await lab.delta.forgetGone();
     await until(async () => await lab.filesOnDisk() === 1);
-    using again = await lab.delta.lease(LANE, ["s3"], { range: EVERYTHING, complete });
+    using again = await lab.delta.lease(LANE, ["s3"], { range: ALL_TIME, complete });
     strictEqual(rowsIn(again), 1);
     strictEqual(lab.wal.framesRead, 3);
   },
@@ -248,7 +248,7 @@ Deno.test({
     lab.wal.append("s1", [1n, 2n]);
     lab.wal.damaged.add("s1");
     using lease = await lab.delta.lease(LANE, ["s1"], {
-      range: EVERYTHING,
+      range: ALL_TIME,
       complete: new Set(["s1"]),
     });
     strictEqual(rowsIn(lease), 2);
@@ -256,7 +256,7 @@ Deno.test({
     lab.wal.append("s2", [3n]);
     const [frame] = lab.wal.segments.get("s2") ?? [];
     frame?.message.fill(0xee, 0, 16);
-    using other = await lab.delta.lease(LANE, ["s2"], { range: EVERYTHING, complete: NONE });
+    using other = await lab.delta.lease(LANE, ["s2"], { range: ALL_TIME, complete: NONE });
     strictEqual(rowsIn(other), 0);
     strictEqual(lab.delta.framesSkipped, 2);
   },
@@ -277,7 +277,7 @@ Deno.test({
         remove: (path) => files.remove(path),
       },
     });
-    const lease = () => delta.lease(LANE, ["s1"], { range: EVERYTHING, complete: NONE });
+    const lease = () => delta.lease(LANE, ["s1"], { range: ALL_TIME, complete: NONE });
     await rejects(lease(), (error) => isOperatingError(error, "unavailable"));
     full = false;
     using later = await lease();
@@ -290,7 +290,7 @@ Deno.test({
   fn: async () => {
     await using lab = await openLab();
     await rejects(
-      lab.delta.lease(LANE, ["gone"], { range: EVERYTHING, complete: NONE }),
+      lab.delta.lease(LANE, ["gone"], { range: ALL_TIME, complete: NONE }),
       (error) => isOperatingError(error, "not_found"),
     );
   },

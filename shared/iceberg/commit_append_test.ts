@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { EVENTS_SCHEMA } from "../event/events.ts";
 import type { Random } from "../os/random.ts";
-import { ALL_TIME, EVENTS, NS_PER_DAY, TableLab } from "../testing/table_lab.ts";
+import { EVENTS, NS_PER_DAY, TableLab } from "../testing/table_lab.ts";
 import { commitAppend, ensureTable } from "./commit_append.ts";
 import { STATUS } from "./manifest.ts";
 import { WAL_SEGMENTS } from "./snapshot_summary.ts";
@@ -81,7 +81,7 @@ Deno.test({
     }
     const loaded = await ensureTable(lab.deps, TABLE);
     const reader = lab.reader();
-    const all = await reader.selectFiles(loaded, ALL_TIME);
+    const all = await reader.selectFiles(loaded);
     assert.deepEqual(all.files.map((file) => file.day), [5, 5, 6, 7, 7]);
     const minima = all.files.map((file) => file.timestampNsMin ?? 0n);
     assert.deepEqual(minima, minima.toSorted((a, b) => a < b ? -1 : a > b ? 1 : 0));
@@ -177,7 +177,7 @@ Deno.test({
     await commitAppend(lab.deps, append([bare], ["s1"]));
     const loaded = await ensureTable(lab.deps, TABLE);
     const range = { minNs: undefined, maxNs: 5n * NS_PER_DAY + 99n };
-    assert.equal((await lab.reader().selectFiles(loaded, ALL_TIME)).files.length, 1);
+    assert.equal((await lab.reader().selectFiles(loaded)).files.length, 1);
     assert.equal((await lab.reader().selectFiles(loaded, range)).files.length, 0);
   },
 });

@@ -18,7 +18,7 @@ import { dayFieldOf } from "./partition.ts";
 import { compareFiles, fileMayMatch, manifestMayMatch } from "./prune.ts";
 import { tableSchemaOf } from "./schema_json.ts";
 import { currentSnapshot, parseTableMetadata, type TableMetadata } from "./table_metadata.ts";
-import type { FileSelection, Table, TimeRange } from "./types.ts";
+import { ALL_TIME, type FileSelection, type Table, type TimeRange } from "./types.ts";
 
 /** A table with what only this folder needs of it. */
 export interface LoadedTable extends Table {
@@ -68,7 +68,7 @@ export class IcebergReader {
   }
 
   /** Errors: as of `loadTable`; also `unimplemented` when the snapshot has delete files. */
-  async selectFiles(table: LoadedTable, range: TimeRange): Promise<FileSelection> {
+  async selectFiles(table: LoadedTable, range: TimeRange = ALL_TIME): Promise<FileSelection> {
     const manifests = await this.manifests(table);
     let considered = 0;
     const wanted: ManifestFile[] = [];

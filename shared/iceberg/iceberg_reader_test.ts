@@ -6,7 +6,7 @@ import { EVENTS_SCHEMA } from "../event/events.ts";
 import { DenoFileSystem } from "../os/deno_file_system.ts";
 import { openLocalStore } from "../storage/local_store.ts";
 import type { ReadableStore } from "../storage/object_store.ts";
-import { ALL_TIME, EVENTS, TableLab } from "../testing/table_lab.ts";
+import { EVENTS, TableLab } from "../testing/table_lab.ts";
 import { commitAppend, ensureTable } from "./commit_append.ts";
 import type { CommitDeps } from "./commit_table.ts";
 import { IcebergReader, type LoadedTable } from "./iceberg_reader.ts";
@@ -40,7 +40,7 @@ Deno.test({
     const location = await lab.catalog.metadataLocation(EVENTS) ?? "";
     for (let i = 0; i < 3; i += 1) {
       const table = await reader.loadTable(EVENTS, location);
-      assert.equal((await reader.selectFiles(table, ALL_TIME)).files.length, 3);
+      assert.equal((await reader.selectFiles(table)).files.length, 3);
     }
     assert.equal(reads.length, 5, "metadata, list and three manifests");
     assert.equal(new Set(reads).size, reads.length);
@@ -63,7 +63,7 @@ Deno.test({
         keys.push(await appendFile(deps, lab, day));
         const table = await ensureTable(deps, TABLE);
         assert.equal(table.metadata.location, `file://${root}/warehouse/${table.locationKey}`);
-        const { files } = await new IcebergReader(store).selectFiles(table, ALL_TIME);
+        const { files } = await new IcebergReader(store).selectFiles(table);
         assert.deepEqual(files.map((file) => file.key), keys);
         const next = String.fromCharCode(name.charCodeAt(0) + 1);
         if (name !== "c") await Deno.rename(root, `${dir}/${next}`);
@@ -103,7 +103,7 @@ Deno.test({
       await using lab = await TableLab.open();
       const table = await withManifests(lab, (manifest) => ({ ...manifest, ...change }));
       await assert.rejects(
-        lab.reader().selectFiles(table, ALL_TIME),
+        lab.reader().selectFiles(table),
         (error) => isOperatingError(error) && error.code === code && says.test(error.message),
       );
     }
@@ -116,7 +116,7 @@ Deno.test({
     await using lab = await TableLab.open();
     const emptied = { content: CONTENT.deletes, addedFiles: 0, deletedFiles: 1 };
     const table = await withManifests(lab, (manifest) => ({ ...manifest, ...emptied }));
-    assert.deepEqual(await lab.reader().selectFiles(table, ALL_TIME), { files: [], considered: 0 });
+    assert.deepEqual(await lab.reader().selectFiles(table), { files: [], considered: 0 });
   },
 });
 
@@ -158,6 +158,6 @@ Deno.test({
     );
     const manifests = await lab.keys(`${table.locationKey}/metadata/`);
     await lab.store.delete(manifests.filter((key) => key.endsWith("-m0.avro")));
-    await assert.rejects(lab.reader().selectFiles(table, ALL_TIME), { code: "not_found" });
+    await assert.rejects(lab.reader().selectFiles(table), { code: "not_found" });
   },
 });

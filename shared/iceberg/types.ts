@@ -52,6 +52,8 @@ export interface TimeRange {
   readonly maxNs: bigint | undefined;
 }
 
+export const ALL_TIME: TimeRange = { minNs: undefined, maxNs: undefined };
+
 export interface FileSelection {
   /** Files that can hold rows of the range, oldest first. */
   readonly files: readonly DataFile[];

@@ -151,7 +151,7 @@ class Lab implements AsyncDisposable {
     if (location === undefined) throw new OperatingError("not_found", "there is no table");
     const reader = new IcebergReader(this.#store);
     const table = await reader.loadTable(EVENTS, location);
-    const { files } = await reader.selectFiles(table, { minNs: undefined, maxNs: undefined });
+    const { files } = await reader.selectFiles(table);
     const numbers: number[] = [];
     for (const { key } of files) {
       const file = (await this.#store.get(key)).buffer;

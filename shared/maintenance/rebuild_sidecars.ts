@@ -61,7 +61,7 @@ export async function planRebuild(
   table: LoadedTable,
   { part, wide }: RebuildOptions,
 ): Promise<RebuildPlan> {
-  const { files } = await reader.selectFiles(table, { minNs: undefined, maxNs: undefined });
+  const { files } = await reader.selectFiles(table);
   const wanted = {
     part,
     timeId: columnOf(table.schema, "timestamp").id,

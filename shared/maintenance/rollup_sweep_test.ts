@@ -38,7 +38,7 @@ async function open(): Promise<{ lab: EngineLab; store: RemoteStore }> {
 async function tableOf({ store, catalog }: EngineLab) {
   const reader = new IcebergReader(store);
   const table = await reader.loadTable(EVENTS, await catalog.metadataLocation(EVENTS) ?? "");
-  const { files } = await reader.selectFiles(table, { minNs: undefined, maxNs: undefined });
+  const { files } = await reader.selectFiles(table);
   return { table, files };
 }
 

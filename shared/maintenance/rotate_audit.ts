@@ -31,8 +31,7 @@ export async function planAuditDrop(
 ): Promise<AuditRotation | undefined> {
   const table = await load(given, ident);
   if (table === undefined) return undefined;
-  const all = { minNs: undefined, maxNs: undefined };
-  const { files } = await readerOf(given).selectFiles(table, all);
+  const { files } = await readerOf(given).selectFiles(table);
   return {
     rows: files.reduce((sum, { rows }) => sum + rows, 0),
     files: files.length,

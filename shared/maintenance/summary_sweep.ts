@@ -69,7 +69,7 @@ export class SummarySweep {
     }
     const reader = new IcebergReader(store);
     const table = await reader.loadTable(ident, location);
-    const { files } = await reader.selectFiles(table, { minNs: undefined, maxNs: undefined });
+    const { files } = await reader.selectFiles(table);
     const census = new Census(this.#deps, table, this.#known.get(name));
     try {
       for (const file of files) {

@@ -47,7 +47,7 @@ async function filesOf({ store, catalog }: EngineLab): Promise<readonly DataFile
   assert(location !== undefined);
   const reader = new IcebergReader(store);
   const table = await reader.loadTable(EVENTS, location);
-  return (await reader.selectFiles(table, { minNs: undefined, maxNs: undefined })).files;
+  return (await reader.selectFiles(table)).files;
 }
 
 async function replace({ store }: EngineLab, key: string, bytes: Uint8Array): Promise<void> {

@@ -122,7 +122,7 @@ export class ClaimLab implements AsyncDisposable {
     if (location === undefined) return [];
     const reader = new IcebergReader(this.store);
     const table = await reader.loadTable(tableOf(lane), location);
-    const { files } = await reader.selectFiles(table, { minNs: undefined, maxNs: undefined });
+    const { files } = await reader.selectFiles(table);
     return files.map(({ key }) => key).sort();
   }
 

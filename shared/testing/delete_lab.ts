@@ -185,8 +185,7 @@ export class DeleteLab implements AsyncDisposable {
   async liveFiles(ident = EVENTS): Promise<readonly DataFile[]> {
     const table = await this.load(ident);
     if (table === undefined) return [];
-    const all = { minNs: undefined, maxNs: undefined };
-    return (await new IcebergReader(this.store).selectFiles(table, all)).files;
+    return (await new IcebergReader(this.store).selectFiles(table)).files;
   }
 
   /** Numbers in the table, ascending, each as often as it is there. */

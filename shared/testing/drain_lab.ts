@@ -118,7 +118,7 @@ export class DrainLab<C extends Clock = SleeplessClock> implements AsyncDisposab
     if (metadataLocation === undefined) return [];
     const reader = new IcebergReader(this.deps.store);
     const table = await reader.loadTable(ident, metadataLocation);
-    const { files } = await reader.selectFiles(table, { minNs: undefined, maxNs: undefined });
+    const { files } = await reader.selectFiles(table);
     return files.map((file) => file.key);
   }
 

@@ -35,7 +35,7 @@ import { MemoryStore } from "../storage/memory_store.ts";
 import { NO_WAL } from "./delete_lab.ts";
 import { SeededRandom } from "./seeded_random.ts";
 import { SleeplessClock } from "./sleepless_clock.ts";
-import { ALL_TIME, EVENTS } from "./table_lab.ts";
+import { EVENTS } from "./table_lab.ts";
 
 export interface LabRow {
   readonly number: number;
@@ -164,7 +164,7 @@ export class MaintenanceLab implements AsyncDisposable {
     if (loaded === undefined) return [];
     const metadata = { ...loaded.metadata };
     if (snapshotId !== undefined) metadata["current-snapshot-id"] = snapshotId;
-    return (await this.#reader.selectFiles({ ...loaded, metadata }, ALL_TIME)).files;
+    return (await this.#reader.selectFiles({ ...loaded, metadata })).files;
   }
 
   /** The table's rows by number. Fails on a file that is not there. */

@@ -13,7 +13,7 @@ import type { CommitDeps } from "../iceberg/commit_table.ts";
 import { IcebergReader, type LoadedTable } from "../iceberg/iceberg_reader.ts";
 import { dataFileKey } from "../iceberg/locations.ts";
 import { encodeSingleValue } from "../iceberg/single_value.ts";
-import type { DataFile, NewDataFile, TimeRange } from "../iceberg/types.ts";
+import type { DataFile, NewDataFile } from "../iceberg/types.ts";
 import { uuidV4 } from "../os/random.ts";
 import { MemoryStore } from "../storage/memory_store.ts";
 import { SleeplessClock } from "./sleepless_clock.ts";
@@ -21,7 +21,6 @@ import { SeededRandom } from "./seeded_random.ts";
 
 export { NS_PER_DAY };
 export const EVENTS: TableIdent = { namespace: "svc", name: "events" };
-export const ALL_TIME: TimeRange = { minNs: undefined, maxNs: undefined };
 
 export class TableLab implements AsyncDisposable {
   readonly store = new MemoryStore("memory://warehouse", () => this.clock.nowMs());
@@ -74,7 +73,7 @@ export class TableLab implements AsyncDisposable {
   async liveFiles(ident = EVENTS): Promise<readonly DataFile[] | undefined> {
     const table = await this.load(ident);
     if (table === undefined) return undefined;
-    return (await this.reader().selectFiles(table, ALL_TIME)).files;
+    return (await this.reader().selectFiles(table)).files;
   }
 
   async keys(prefix = ""): Promise<string[]> {

@@ -66,7 +66,7 @@ async function livePaths({ store, catalog }: TableFixture): Promise<string[]> {
   const reader = new IcebergReader(store);
   const location = await catalog.metadataLocation(IDENT);
   const table = await reader.loadTable(IDENT, location ?? "");
-  const { files } = await reader.selectFiles(table, { minNs: undefined, maxNs: undefined });
+  const { files } = await reader.selectFiles(table);
   return files.map(({ key }) => store.localPath(key) ?? "");
 }
 

@@ -157,7 +157,7 @@ async function rollUp({ store, catalog }: TableFixture): Promise<void> {
   assert(location !== undefined, "the table was committed");
   const reader = new IcebergReader(store);
   const loaded = await reader.loadTable(ident, location);
-  const { files } = await reader.selectFiles(loaded, { minNs: undefined, maxNs: undefined });
+  const { files } = await reader.selectFiles(loaded);
   const deps = { store, clock: new SystemClock(), random: new SystemRandom() };
   await sweepRollups(deps, { table: loaded, files });
 }

@@ -191,7 +191,7 @@ async function tableNumbers(store: ObjectStore, uri: string): Promise<number[]> 
   if (location === undefined) return [];
   const reader = new IcebergReader(store);
   const table = await reader.loadTable(EVENTS, location);
-  const { files } = await reader.selectFiles(table, { minNs: undefined, maxNs: undefined });
+  const { files } = await reader.selectFiles(table);
   const numbers: number[] = [];
   for (const { key } of files) {
     const file = (await store.get(key)).buffer;

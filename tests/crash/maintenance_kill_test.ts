@@ -154,7 +154,7 @@ class TestTable implements AsyncDisposable {
     const reader = new IcebergReader(this.#deps.store);
     const location = await this.#deps.catalog.metadataLocation(EVENTS);
     const table = await reader.loadTable(EVENTS, location ?? "");
-    return (await reader.selectFiles(table, { minNs: undefined, maxNs: undefined })).files;
+    return (await reader.selectFiles(table)).files;
   }
 
   async numbers(): Promise<number[]> {

@@ -169,7 +169,7 @@ class Table {
     const location = await this.lab.catalog.metadataLocation(IDENT);
     assert(location !== undefined);
     const table = await reader.loadTable(IDENT, location);
-    const { files } = await reader.selectFiles(table, { minNs: undefined, maxNs: undefined });
+    const { files } = await reader.selectFiles(table);
     return { table, files };
   }
 

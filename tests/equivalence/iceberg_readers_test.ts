@@ -88,10 +88,7 @@ async function rewriteDay(
 ): Promise<void> {
   await using deps = await openDeps(dir, day);
   const table = await ensureTable(deps, { ident: IDENT, schema: EVENTS_SCHEMA });
-  const { files } = await new IcebergReader(deps.store).selectFiles(table, {
-    minNs: undefined,
-    maxNs: undefined,
-  });
+  const { files } = await new IcebergReader(deps.store).selectFiles(table);
   const result = await commitRewrite(deps, {
     ident: IDENT,
     tableUuid: table.uuid,

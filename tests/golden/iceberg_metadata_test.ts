@@ -47,7 +47,7 @@ Deno.test({
   async fn() {
     const iceberg = reader();
     const table = await iceberg.loadTable({ namespace: "svc", name: "events" }, POINTER);
-    const all = await iceberg.selectFiles(table, { minNs: undefined, maxNs: undefined });
+    const all = await iceberg.selectFiles(table);
     const facts = all.files.map((file) => ({
       day: file.day,
       rows: file.rows,

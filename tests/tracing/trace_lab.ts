@@ -112,7 +112,7 @@ export class TraceLab implements AsyncDisposable {
     const reader = new IcebergReader(store);
     const location = present(await catalog.metadataLocation(ident));
     const table = await reader.loadTable(ident, location);
-    const { files } = await reader.selectFiles(table, { minNs: undefined, maxNs: undefined });
+    const { files } = await reader.selectFiles(table);
     const [oldest] = files;
     assert.ok(oldest !== undefined);
     const replaced = { tableUuid: table.uuid, replaced: [oldest], files: [] };

@@ -11,7 +11,7 @@ import { writeParquet } from "../../parquet/write_parquet.ts";
 import type { DeltaFile } from "../delta_file.ts";
 import type { TablePlan } from "../plan.ts";
 import { projectedColumns } from "../projection.ts";
-import { EVERYTHING } from "../time_bounds.ts";
+import { ALL_TIME } from "../../iceberg/types.ts";
 import { type HotCall, hotTableName } from "./hot_call.ts";
 import type { HotCaches } from "./hot_caches.ts";
 
@@ -63,7 +63,7 @@ export async function planHotCall(
     sortOrderId: 0,
     noImplicitOrder: true,
     orderRefusal: "no_sort_order",
-    range: EVERYTHING,
+    range: ALL_TIME,
     considered: 0,
     files: [],
     delta: file === undefined ? [] : [file],

@@ -6,7 +6,7 @@ import type { Column } from "../../event/schema.ts";
 import { type ColumnChunk, parseFooter } from "../../parquet/footer.ts";
 import { HOLE_BYTE } from "../../testing/hole_revealing_files.ts";
 import { relationSql } from "../relation.ts";
-import { EVERYTHING } from "../time_bounds.ts";
+import { ALL_TIME } from "../../iceberg/types.ts";
 import { FileLayout } from "./file_layout.ts";
 
 const COLUMNS: readonly Column[] = [
@@ -96,7 +96,7 @@ function relation(
     schema: { columns: COLUMNS, tags: [] },
     snapshotId: 1n,
     sortOrderId: 0,
-    range: EVERYTHING,
+    range: ALL_TIME,
     considered: 1,
     files: [],
     delta: [],
