@@ -7,8 +7,8 @@
  */
 
 import type { Column, ColumnType } from "../event/schema.ts";
-import type { ScanPart, TablePlan } from "./plan.ts";
-import { runsOf } from "./pruning/selected_parts.ts";
+import type { RowRange, ScanPart, TablePlan } from "./plan.ts";
+import { blocksOf, RANGES_MAX, runsOf } from "./pruning/row_blocks.ts";
 import { NOT_AT_HAND, quoteName, quoteText } from "./statement_text.ts";
 
 /** SELECT of every column of the plan's table, over what the plan reads. */
@@ -59,7 +59,7 @@ function wholeFilesSql(parts: readonly ScanPart[], { list, schema }: ReadColumns
 function rowRangeSql(part: ScanPart, { list, schema }: ReadColumns): string {
   const { first, end } = part.range ?? { first: 0, end: part.rows };
   const numbers = part.rowNumbers;
-  const only = numbers === undefined ? "" : ` AND ${rowsSql(numbers)}`;
+  const only = numbers === undefined ? "" : ` AND ${rowsSql(numbers, { first, end })}`;
   const scan = `SELECT ${list} FROM read_parquet([${quoteText(part.path)}], ` +
     `schema = ${schema}, file_row_number = true${cardinality([part])}) ` +
     `WHERE file_row_number >= ${first} AND file_row_number < ${end}${only}`;
@@ -79,12 +79,16 @@ export function fileSql(
     `file_row_number = true${cardinality([part])})`;
 }
 
-/** Granules of an index are runs of hundreds of rows: told as ranges, where that is shorter. */
-function rowsSql(numbers: Uint32Array): string {
-  const runs = runsOf(numbers);
-  if (runs.length * 2 > numbers.length) return `file_row_number IN (${numbers.join(", ")})`;
-  const ranges = runs.map(({ first, last }) => `file_row_number BETWEEN ${first} AND ${last}`);
-  return `(${ranges.join(" OR ")})`;
+/** Rows of `range`: a few ranges, or the blocks of rows that an index knows. */
+function rowsSql(rows: Uint32Array, range: RowRange): string {
+  const runs = runsOf(rows);
+  if (runs.length <= RANGES_MAX && runs.length < rows.length) {
+    const ranges = runs.map(({ first, last }) => `file_row_number BETWEEN ${first} AND ${last}`);
+    return `(${ranges.join(" OR ")})`;
+  }
+  const { shift, numbers } = blocksOf(runs, range);
+  const block = shift === 0 ? "file_row_number" : `(file_row_number >> ${shift})`;
+  return `${block} IN (${numbers.join(", ")})`;
 }
 
 /**

@@ -30,6 +30,9 @@ const NOW: readonly Column[] = [
   { id: 8, name: "i", type: "int", required: false },
 ];
 
+/** The rows of file n are numbered from 10 n on. */
+const ROWS_OF_FILES = [10, 10, 1_000];
+
 interface Lab extends AsyncDisposable {
   readonly dir: string;
   readonly connection: EngineConnection;
@@ -38,8 +41,8 @@ interface Lab extends AsyncDisposable {
 async function openLab(): Promise<Lab> {
   const dir = await Deno.makeTempDir({ prefix: "relation-" });
   await Deno.mkdir(`${dir}/scratch`);
-  for (const file of [0, 1]) {
-    const rows = Array.from({ length: 10 }, (_, i) => ({
+  for (const [file, count] of ROWS_OF_FILES.entries()) {
+    const rows = Array.from({ length: count }, (_, i) => ({
       timestamp: BigInt(file * 10 + i),
       timestamp_ns: BigInt(file * 10 + i) * 1000n,
       "old name": `r${file * 10 + i}`,
@@ -48,7 +51,7 @@ async function openLab(): Promise<Lab> {
     const { bytes } = writeParquet([batchOfRows(OLD, rows)], {
       schema: OLD,
       compression: "zstd",
-      rowGroupRowsMax: 4,
+      rowGroupRowsMax: count * 2 / 5,
     });
     await Deno.writeFile(`${dir}/it's ${file}.parquet`, bytes);
   }
@@ -74,7 +77,7 @@ async function openLab(): Promise<Lab> {
 function part(dir: string, file: number, range?: ScanPart["range"]): ScanPart {
   return {
     path: `${dir}/it's ${file}.parquet`,
-    rows: 10,
+    rows: ROWS_OF_FILES[file] ?? 0,
     rowGroups: 3,
     byteLength: 0,
     columnSizes: new Map(),
@@ -153,6 +156,27 @@ Deno.test({
     deepStrictEqual(await namesOf(lab, apart), [...numbered(4, 8), "r10", "r19"]);
   },
 });
+
+const SELECTED: readonly (readonly [string, (row: number) => boolean])[] = [
+  ["a few rows", (row) => [53, 400, 401, 699].includes(row)],
+  ["single rows", (row) => row % 30 === 7],
+  ["a few runs", (row) => row % 300 < 50],
+  ["blocks of 16 rows", (row) => (row >> 4) % 3 === 2],
+  ["runs of another length", (row) => row % 50 < 9],
+];
+for (const [what, isWanted] of SELECTED) {
+  for (const range of [{ first: 0, end: 1_000 }, { first: 41, end: 700 }]) {
+    Deno.test(`relationSql reads just ${what} of [${range.first}, ${range.end})`, async () => {
+      await using lab = await openLab();
+      const own = Array.from({ length: range.end - range.first }, (_, at) => range.first + at);
+      const rowNumbers = Uint32Array.from(own.filter(isWanted));
+      deepStrictEqual(
+        await namesOf(lab, [{ ...part(lab.dir, 2, range), rowNumbers }]),
+        Array.from(rowNumbers, (row) => `r${20 + row}`),
+      );
+    });
+  }
+}
 
 Deno.test({
   name: "relationSql nothing to read is no row of the right types",

@@ -36,9 +36,22 @@ export async function selectOfFile(
   try {
     const regular = rowSet.kind === "groups" ? undefined : regularGroups(file);
     const groups = regular ?? (await deps.footer(file)).rowGroups;
-    return { whole, ...selectedParts(whole, rowSet, groups) };
+    return { whole, ...selectedParts({ whole, groups, isDear: isDear(query) }, rowSet) };
   } catch {
     return { whole, parts: [whole], rowGroupsPruned: 0 };
+  }
+}
+
+/** Whether evaluating it takes much longer than a comparison or a LIKE: words and members of JSON objects do. */
+function isDear(query: RowQuery): boolean {
+  switch (query.kind) {
+    case "and":
+    case "or":
+      return query.of.some(isDear);
+    case "substring":
+      return query.ignoreCase;
+    default:
+      return query.kind === "terms" || query.kind === "attribute";
   }
 }
 

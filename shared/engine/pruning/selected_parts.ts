@@ -3,11 +3,13 @@
  * with the numbers of its rows where they are few. Pure.
  *
  * The SQL engine decodes whole row groups, some 5 ms each; a part costs it 0.3 ms to plan. So a row group that is left out
- * is worth a part of its own, and row numbers are worth their text only where they spare evaluating a condition.
+ * is worth a part of its own, and row numbers are worth their text only where they spare more than picking them costs:
+ * README.md has the figures.
  */
 
 import type { RowSet } from "../../derived/rows/row_query.ts";
 import type { RowRange, ScanPart } from "../plan.ts";
+import { blocksOf, RANGES_MAX, runsOf } from "./row_blocks.ts";
 
 /** Rows [firstRow, firstRow + rows) of a file. */
 export interface RowGroupRows {
@@ -21,28 +23,30 @@ export interface SelectedParts {
   readonly rowGroupsPruned: number;
 }
 
-/** Rows that are told of one part, in so many runs or one by one; with more, all rows of the part are read. */
-const RUNS_MAX = 64;
-const ROW_NUMBERS_MAX = 1_000;
+/** Rows that are told of one part, as so many blocks; with more, all rows of the part are read. */
+const BLOCKS_MAX = 1_000;
 /** Share of the rows that may be told so: of more, evaluating a condition costs as much as picking them. */
 const SELECTED_SHARE_MAX = 1 / 4;
 
-/** `whole` is all of the file, `groups` its row groups. */
+/** What is selected of: all of a file, its row groups, and whether to evaluate the condition takes longer than to pick rows. */
+export interface SelectedOf {
+  readonly whole: ScanPart;
+  readonly groups: readonly RowGroupRows[];
+  readonly isDear: boolean;
+}
+
 export function selectedParts(
-  whole: ScanPart,
+  of: SelectedOf,
   rowSet: Extract<RowSet, { readonly kind: "rows" | "groups" }>,
-  groups: readonly RowGroupRows[],
 ): SelectedParts {
-  switch (rowSet.kind) {
-    case "groups":
-      return ofRuns(
-        whole,
-        groups,
-        runsOf(rowSet.groups).map((run) => ({ ...run, rows: undefined })),
-      );
-    case "rows":
-      return ofRuns(whole, groups, runsOfRows(rowSet.rows, groups));
-  }
+  const runs = rowSet.kind === "rows"
+    ? runsOfRows(rowSet.rows, of.groups)
+    : runsOf(rowSet.groups).map((run) => ({ ...run, rows: undefined }));
+  const read = runs.reduce((sum, { first, last }) => sum + last - first + 1, 0);
+  return {
+    parts: runs.map((run) => partOf(of, run)),
+    rowGroupsPruned: of.groups.length - read,
+  };
 }
 
 /** What of a part lies in `range`; undefined when nothing does. The row groups that it touches are counted anew by the caller. */
@@ -66,46 +70,26 @@ interface Run {
   readonly rows: Uint32Array | undefined;
 }
 
-function ofRuns(
-  whole: ScanPart,
-  groups: readonly RowGroupRows[],
-  runs: readonly Run[],
-): SelectedParts {
-  const read = runs.reduce((sum, { first, last }) => sum + last - first + 1, 0);
-  const parts = runs.map((run) => partOf(whole, groups, run));
-  return { parts, rowGroupsPruned: groups.length - read };
-}
-
-function partOf(whole: ScanPart, groups: readonly RowGroupRows[], run: Run): ScanPart {
+function partOf({ whole, groups, isDear }: SelectedOf, run: Run): ScanPart {
   const start = groups[run.first]?.firstRow ?? 0;
   const lastGroup = groups[run.last];
   const end = lastGroup === undefined ? whole.rows : lastGroup.firstRow + lastGroup.rows;
   const rowGroupsRead = run.last - run.first + 1;
   const { rows } = run;
   const isFew = rows !== undefined && rows.length <= (end - start) * SELECTED_SHARE_MAX &&
-    (rows.length <= ROW_NUMBERS_MAX || countRuns(rows) <= RUNS_MAX);
+    isSoonPicked(rows, { range: { first: start, end }, isDear });
   if (isFew) return { ...whole, range: { first: start, end }, rowNumbers: rows, rowGroupsRead };
   if (start === 0 && end === whole.rows) return whole;
   return { ...whole, range: { first: start, end }, rowGroupsRead };
 }
 
-function countRuns(rows: Uint32Array): number {
-  let runs = 0;
-  for (let at = 0; at < rows.length; at += 1) {
-    if (at === 0 || rows[at] !== (rows[at - 1] ?? 0) + 1) runs += 1;
-  }
-  return runs;
-}
-
-/** Runs of consecutive ascending numbers. */
-export function runsOf(numbers: Uint32Array): { first: number; last: number }[] {
-  const runs: { first: number; last: number }[] = [];
-  for (const number of numbers) {
-    const run = runs.at(-1);
-    if (run !== undefined && run.last + 1 === number) run.last = number;
-    else runs.push({ first: number, last: number });
-  }
-  return runs;
+function isSoonPicked(
+  rows: Uint32Array,
+  { range, isDear }: { readonly range: RowRange; readonly isDear: boolean },
+): boolean {
+  const runs = runsOf(rows);
+  if (runs.length <= RANGES_MAX) return true;
+  return isDear && blocksOf(runs, range).numbers.length <= BLOCKS_MAX;
 }
 
 /** The row groups that hold `rows`, in runs, each with its own. */

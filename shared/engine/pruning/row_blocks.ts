@@ -1,0 +1,50 @@
+/** Row numbers of a data file in the forms that the SQL engine can be told. Pure. */
+
+import type { RowRange } from "../plan.ts";
+
+/** Blocks of 2^shift rows: number n is of the rows from n·2^shift on. */
+export interface RowBlocks {
+  readonly shift: number;
+  /** Ascending. */
+  readonly numbers: readonly number[];
+}
+
+/** As so many ranges rows are told: the SQL engine skips between them, but compares each row with each. */
+export const RANGES_MAX = 12;
+
+export interface NumberRun {
+  readonly first: number;
+  /** Inclusive. */
+  readonly last: number;
+}
+
+/** Runs of consecutive ascending numbers. */
+export function runsOf(numbers: Uint32Array): NumberRun[] {
+  const runs: { first: number; last: number }[] = [];
+  for (const number of numbers) {
+    const run = runs.at(-1);
+    if (run !== undefined && run.last + 1 === number) run.last = number;
+    else runs.push({ first: number, last: number });
+  }
+  return runs;
+}
+
+/** The largest blocks that are just these rows of `range`: the first and the last one may reach beyond it. */
+export function blocksOf(runs: readonly NumberRun[], range: RowRange): RowBlocks {
+  const shift = Math.min(
+    ...runs.map(({ first, last }) =>
+      trailingZeros((first === range.first ? 0 : first) | (last + 1 === range.end ? 0 : last + 1))
+    ),
+  );
+  const numbers: number[] = [];
+  for (const { first, last } of runs) {
+    for (let block = first >> shift; block <= last >> shift; block += 1) numbers.push(block);
+  }
+  return { shift, numbers };
+}
+
+const SHIFT_MAX = 30;
+
+function trailingZeros(value: number): number {
+  return value === 0 ? SHIFT_MAX : 31 - Math.clz32(value & -value);
+}
