@@ -16,6 +16,7 @@ import {
   startCompactor,
   summaryLine,
 } from "./mod.ts";
+import { promoteOptionsOf } from "./hot_attributes.ts";
 
 Deno.test({
   name: "compactorPaths finds everything below the data directory unless told otherwise",
@@ -171,6 +172,19 @@ Deno.test({
 });
 
 Deno.test({
+  name: "promoteOptionsOf promotes nothing unless it is told how much",
+  fn() {
+    assert.equal(promoteOptionsOf(settingsOf([])), undefined);
+    const env = new Map([["SVC_PROMOTE_HOT_ATTRIBUTES", "7"]]);
+    const settings = parseOptions(OPTIONS, [], (name) => env.get(name));
+    assert.equal(promoteOptionsOf(settings)?.columnsMax, 7);
+    for (const bad of ["-1", "65", "all"]) {
+      assert.throws(() => settingsOf([`--promote-hot-attributes=${bad}`]), UsageError, bad);
+    }
+  },
+});
+
+Deno.test({
   name: "summaryLine mentions what was set aside and removed",
   fn() {
     const maintenance = {
@@ -178,6 +192,7 @@ Deno.test({
       retained: 1,
       expired: 3,
       removed: 1,
+      promoted: 2,
     };
     const totals = {
       lanes: 1,
@@ -192,7 +207,8 @@ Deno.test({
       summaryLine({ ...totals, poisoned: 1, swept: 2, deleted: 1 }),
       "drained 1 row in 1 file with 1 commit, 1 segment set aside in poison/, " +
         "2 committed segments removed, 1 delete task carried out, 9 files merged into 2, " +
-        "1 file past retention dropped, 3 snapshots expired, 1 needless file removed, 0.3 s",
+        "1 file past retention dropped, 3 snapshots expired, 1 needless file removed, " +
+        "2 attributes promoted, 0.3 s",
     );
   },
 });

@@ -99,6 +99,18 @@ export const OPTIONS = {
       "How often maintenance looks for data files whose summary is missing or damaged, and makes it anew.",
   },
   ...SUMMARY_OPTIONS,
+  promoteHotAttributes: {
+    kind: "integer",
+    flag: "promote-hot-attributes",
+    env: "SVC_PROMOTE_HOT_ATTRIBUTES",
+    placeholder: "n",
+    default: 0,
+    min: 0,
+    max: 64,
+    help:
+      "Give a table columns for the attributes that statements keep asking for, as query_audit has them, n at most. Statements " +
+      "do not see such a column: attr_get reads it where that is faster. 0: none.",
+  },
   deleteTasks: {
     kind: "text",
     flag: "delete-tasks",

@@ -19,13 +19,19 @@ import { combineObservers } from "../shared/maintenance/drain_observer.ts";
 import { countMaintenance } from "../shared/maintenance/maintenance_metrics.ts";
 import { allTables, startMaintenanceLoop } from "../shared/maintenance/maintenance_loop.ts";
 import { combineMaintenance } from "../shared/maintenance/maintenance_observer.ts";
-import { SUMMARIES_INTERVAL_MS, tableSweeps } from "../shared/maintenance/table_sweeps.ts";
+import type { PromoteOptions } from "../shared/maintenance/promote_sweep.ts";
+import {
+  SUMMARIES_INTERVAL_MS,
+  type TableSweepOptions,
+  tableSweeps,
+} from "../shared/maintenance/table_sweeps.ts";
 import { EXPIRE_POLICY_DEFAULT, type ExpirePolicy } from "../shared/maintenance/expire.ts";
 import { DRAIN_GATE_DEFAULT, type DrainGate } from "../shared/maintenance/plan_drain.ts";
 import { sweepLane } from "../shared/maintenance/sweep_lane.ts";
 import { metricsHandler } from "../shared/metrics/scrape.ts";
 import { deleteOnce, type DeleteOptions, deleteOptionsOf, startDeletes } from "./delete_tasks.ts";
 import type { CompactorSettings } from "./flags.ts";
+import { promoteOptionsOf } from "./hot_attributes.ts";
 import { logDrain } from "./log_drain.ts";
 import { logMaintenance } from "./log_maintenance.ts";
 import { countTotals, type MaintenanceTotals } from "./maintenance_totals.ts";
@@ -69,6 +75,7 @@ export async function startCompactor(settings: CompactorSettings): Promise<Compa
   );
   const tables = !settings.walOnly;
   const deletes = tables ? deleteOptionsOf(settings, countDeletes(metrics)) : undefined;
+  const promote = promoteOptionsOf(settings);
   const drain = starting.use(
     await startDrain(drainPaths(settings), {
       role: settings.role,
@@ -80,6 +87,7 @@ export async function startCompactor(settings: CompactorSettings): Promise<Compa
       summaries: summaryLimitsOf(settings),
       observers: { drain: countDrain(metrics), maintenance: countMaintenance(metrics) },
       ...(deletes === undefined ? {} : { deletes }),
+      ...(promote === undefined ? {} : { promote }),
     }),
   );
   const running = starting.move();
@@ -117,6 +125,8 @@ export interface StartDrainOptions {
   readonly observers?: CompactorObservers;
   /** Without it delete tasks are left to others. */
   readonly deletes?: DeleteOptions;
+  /** Without it nothing is promoted unasked. */
+  readonly promote?: PromoteOptions;
 }
 
 /** Starts the compactor inside another role's process: no listener, logs as that process does. */
@@ -160,7 +170,12 @@ export async function startDrain(
   );
   wake = () => loop.wake();
   if (sweeps && tables) {
-    const each = tableSweeps(opened.maintenance, { expire, summariesIntervalMs });
+    const { promote } = options;
+    const each = tableSweeps(opened.maintenance, {
+      expire,
+      summariesIntervalMs,
+      ...(promote === undefined ? {} : { promote }),
+    });
     starting.use(startMaintenanceLoop(opened.maintenance, each));
   }
   const running = starting.move();
@@ -216,7 +231,12 @@ export async function compactOnce(
   const deleted = deletes === undefined
     ? 0
     : await deleteOnce(drainPaths(settings), opened, { ...deletes, ...options });
-  await maintainAll(opened, { ...options, expire: expireOf(settings) });
+  const promote = promoteOptionsOf(settings);
+  await maintainAll(opened, {
+    ...options,
+    expire: expireOf(settings),
+    ...(promote === undefined ? {} : { promote }),
+  });
   await store.sweepUnfinished(deps.clock.nowMs());
   return { ...totals, ...done, swept, deleted };
 }
@@ -224,12 +244,11 @@ export async function compactOnce(
 /** Every sweep of every table, until it finds nothing more. Errors: those of the sweeps. */
 async function maintainAll(
   { maintenance }: OpenDrain,
-  { expire, signal = new AbortController().signal }: {
-    readonly expire: ExpirePolicy;
+  { signal = new AbortController().signal, ...options }: TableSweepOptions & {
     readonly signal?: AbortSignal;
   },
 ): Promise<void> {
-  const sweeps = tableSweeps(maintenance, { expire });
+  const sweeps = tableSweeps(maintenance, options);
   for (const ident of await allTables(maintenance.catalog)) {
     for (const sweep of sweeps) {
       while (await sweep.run(ident, signal)) signal.throwIfAborted();

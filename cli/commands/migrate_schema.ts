@@ -5,7 +5,7 @@ import type { Catalog } from "../../shared/catalog/catalog.ts";
 import type { OptionTable } from "../../shared/config/options.ts";
 import { ATTRIBUTES, parsePromotion } from "../../shared/event/promoted.ts";
 import type { Column } from "../../shared/event/schema.ts";
-import type { TableIdent } from "../../shared/event/tenant.ts";
+import { DEFAULT_NAMESPACE, type TableIdent } from "../../shared/event/tenant.ts";
 import {
   applyMigration,
   type MigrationPlan,
@@ -32,7 +32,7 @@ const OPTIONS = {
     kind: "text",
     flag: "namespace",
     placeholder: "NAMESPACE",
-    default: "svc",
+    default: DEFAULT_NAMESPACE,
     help: "Namespace of the tables.",
   },
   allNamespaces: {
@@ -116,8 +116,18 @@ async function tablesOf(
         "(with --all-namespaces where there are several tenants)",
     );
   }
+  const namespaces = await catalog.namespaces();
+  // Before the first rows come there is none at all.
+  if (!allNamespaces && namespace !== DEFAULT_NAMESPACE && !namespaces.includes(namespace)) {
+    throw new OperatingError(
+      "not_found",
+      `Cannot migrate tables of namespace ${namespace}: the catalog has none; it has tables in ` +
+        (namespaces.join(", ") || "no namespace"),
+      { reason: "unknown_table" },
+    );
+  }
   const idents: TableIdent[] = [];
-  for (const one of allNamespaces ? await catalog.namespaces() : [namespace]) {
+  for (const one of allNamespaces ? namespaces : [namespace]) {
     const names = await catalog.tables(one);
     for (const name of names) {
       if (table === undefined || table === name) idents.push({ namespace: one, name });

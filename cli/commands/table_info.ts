@@ -1,9 +1,13 @@
-/** `svc table-info`: how tables are. Beyond SPEC.md: files by level, overlap, bytes by what they are for, snapshots, backlog. */
+/** `svc table-info`: how tables are. Beyond SPEC.md: files by level, overlap, bytes by what they are for, snapshots, backlog, columns. */
 
+import { OperatingError } from "../../shared/base/errors.ts";
 import type { OptionTable } from "../../shared/config/options.ts";
 import { belowDataDir } from "../../shared/catalog/storage_places.ts";
 import { WAL_OPTION } from "../../shared/config/process_options.ts";
+import { attributeOf, isUnasked } from "../../shared/event/promoted.ts";
+import type { Column, TableSchema } from "../../shared/event/schema.ts";
 import { type TableIdent, tenantOf } from "../../shared/event/tenant.ts";
+import type { DataFile } from "../../shared/iceberg/types.ts";
 import { lookForMerges } from "../../shared/maintenance/merge.ts";
 import type { OrphanDeps } from "../../shared/maintenance/orphans.ts";
 import { type TableHealth, tableHealth } from "../../shared/maintenance/table_health.ts";
@@ -20,12 +24,20 @@ const OPTIONS = {
     flag: "levels",
     help: "Print the data files of each table by level instead.",
   },
+  columns: {
+    kind: "switch",
+    flag: "columns",
+    help:
+      "Print the columns of each table instead: in how many rows they have a value, and which hold a promoted attribute.",
+  },
   wal: WAL_OPTION,
   ...TABLES_OPTIONS,
 } as const satisfies OptionTable;
 
 interface TableInfo {
   readonly ident: TableIdent;
+  readonly schema: TableSchema;
+  readonly files: readonly DataFile[];
   readonly health: TableHealth;
   readonly snapshots: number;
   /** Merges that it wants now, one for each day at most. */
@@ -39,6 +51,12 @@ interface TableInfo {
 export const command = defineCommand({
   options: OPTIONS,
   async run(settings, { console }) {
+    if (settings.levels && settings.columns) {
+      throw new OperatingError(
+        "invalid_argument",
+        "Cannot print both: give either --levels or --columns",
+      );
+    }
     await using tables = await openTables(settings);
     const wal = openWalReader(new DenoFileSystem(), belowDataDir(settings, settings.wal));
     const infos: TableInfo[] = [];
@@ -47,7 +65,9 @@ export const command = defineCommand({
       if (info !== undefined) infos.push(info);
     }
     if (settings.levels) await printPlan(console, LEVEL_COLUMNS, infos.flatMap(levelsOf));
-    else await printPlan(console, COLUMNS, infos.map(rowOf));
+    else if (settings.columns) {
+      await printPlan(console, COLUMN_COLUMNS, infos.flatMap(columnsOf));
+    } else await printPlan(console, COLUMNS, infos.map(rowOf));
   },
 });
 
@@ -68,6 +88,8 @@ async function tableInfo(
   const consumed = await deps.catalog.consumedOf(waiting.map(({ name }) => name));
   return {
     ident,
+    schema: table.schema,
+    files,
     health: tableHealth(files),
     snapshots: table.metadata.snapshots.length,
     merges: tasks.length,
@@ -124,4 +146,27 @@ function levelsOf({ ident, health }: TableInfo) {
     rows,
     bytes,
   ]);
+}
+
+const COLUMN_COLUMNS = ["table", "column", "type", "rows with a value", "holds"];
+
+function columnsOf({ ident, schema, files }: TableInfo) {
+  return schema.columns.map((column) => [
+    nameOf(ident),
+    column.name,
+    column.type,
+    files.reduce((sum, file) => sum + valuesIn(file, column), 0),
+    holds(schema, column),
+  ]);
+}
+
+/** A file that was written before the column was there has none. */
+function valuesIn({ valueCounts, nullCounts }: DataFile, { id }: Column): number {
+  return (valueCounts.get(id) ?? 0) - (nullCounts.get(id) ?? 0);
+}
+
+function holds({ promoted = [] }: TableSchema, { name }: Column): string {
+  if (!promoted.includes(name)) return "";
+  const attribute = `attribute ${attributeOf(name)}`;
+  return isUnasked(name) ? `${attribute}, promoted as it was hot` : `${attribute}, promoted`;
 }

@@ -45,6 +45,9 @@ export const command = defineCommand({
           "such as 1700000000000-0000-0123456789abcdef.seg",
       );
     }
+    if (plan.length === 0) {
+      await console.notes.write(`no poison/ below ${root} has a segment: nothing to move\n`);
+    }
     if (!dryRun) await applyRequeue(files, root, plan);
     for (const { lane, name, action } of plan) {
       const outcome = action === "move"

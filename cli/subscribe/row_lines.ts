@@ -1,5 +1,6 @@
 /** Rows of data files as NDJSON, in order of a time column. */
 
+import { seenColumns } from "../../shared/event/promoted.ts";
 import type { Column, ColumnType } from "../../shared/event/schema.ts";
 import type { LoadedTable } from "../../shared/iceberg/iceberg_reader.ts";
 import { decodeSingleValue } from "../../shared/iceberg/single_value.ts";
@@ -27,7 +28,7 @@ export async function* rowLines(
   files: readonly DataFile[],
   options: RowLinesOptions,
 ): AsyncGenerator<string> {
-  const lineOf = lineWriter(options.table.schema.columns);
+  const lineOf = lineWriter(seenColumns(options.table.schema.columns));
   const wanted = files.filter((file) => mayHold(file, options));
   for (let start = 0; start < wanted.length; start += SIDE_BY_SIDE_MAX) {
     const group = wanted.slice(start, start + SIDE_BY_SIDE_MAX);

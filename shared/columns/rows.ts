@@ -31,6 +31,17 @@ export function rowsOf(batch: ColumnBatch): RowObject[] {
   return rows;
 }
 
+/** The batch with only the columns of these names, those that it has. */
+export function narrowed(batch: ColumnBatch, names: readonly string[]): ColumnBatch {
+  const { schema: { columns, tags }, rows } = batch;
+  const kept = columns.flatMap((column, at) => names.includes(column.name) ? [{ column, at }] : []);
+  return {
+    schema: { columns: kept.map(({ column }) => column), tags },
+    rows,
+    columns: kept.map(({ at }) => present(batch.columns[at])),
+  };
+}
+
 /** A batch with these rows; a member that a row lacks is null. */
 export function batchOfRows(schema: TableSchema, rows: readonly RowObject[]): ColumnBatch {
   const columns = schema.columns.map((column) => {

@@ -15,7 +15,10 @@ export interface TablePlan {
   /** As statements name it. */
   readonly name: string;
   readonly ident: TableIdent;
+  /** What the statement can name, and the columns of `unasked` that it was rewritten to. */
   readonly schema: TableSchema;
+  /** Promoted columns that no statement can name (`event/promoted.ts`); absent: none. */
+  readonly unasked?: readonly Column[];
   /** Names of the columns whose words are compared by their stems; absent: none. */
   readonly stemmed?: ReadonlySet<string>;
   /** Absent before the table is there. */

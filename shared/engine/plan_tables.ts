@@ -6,6 +6,7 @@ import { stemmedColumns } from "../derived/text_columns.ts";
 import { BUILT_IN_TABLES } from "../event/built_in_tables.ts";
 import { type DocMapping, TIMESTAMP_FIELD_DEFAULT } from "../event/index_config.ts";
 import { indexSchema } from "../event/index_schema.ts";
+import { isUnasked, seenColumns } from "../event/promoted.ts";
 import type { TableSchema } from "../event/schema.ts";
 import type { LaneId, TableIdent } from "../event/tenant.ts";
 import type { LoadedTable } from "../iceberg/iceberg_reader.ts";
@@ -134,11 +135,12 @@ async function planOnce(
   const deltaMs = nowMs() - startMs;
   try {
     const mapping = state?.index?.config.doc_mapping;
-    const schema = mappedSchema(
+    const stored = mappedSchema(
       mapping,
       snapshot.table?.schema ?? schemaWithoutTable(name, lease),
     );
-    if (schema === undefined) throw await unknown(source, request.namespace, name);
+    if (stored === undefined) throw await unknown(source, request.namespace, name);
+    const seen = seenOf(stored);
     const newer = await selectionSince(source, snapshot, { since: request.since, range });
     const { files, considered } = request.uncommittedOnly
       ? NO_FILES
@@ -147,7 +149,7 @@ async function planOnce(
     const plan: TablePlan = {
       name,
       ident,
-      schema,
+      ...seen,
       ...identityOf(snapshot.table),
       ...implicitOrderOf(mapping),
       ...stemmedOf(mapping),
@@ -163,7 +165,7 @@ async function planOnce(
       delta,
       parts: [],
       ordered: false,
-      projected: projectedColumns(schema, request.named),
+      projected: projectedColumns(seen.schema, request.named),
     };
     return { plan, lease, deltaMs };
   } catch (error) {
@@ -286,6 +288,12 @@ function mappedSchema(
   schema: TableSchema | undefined,
 ): TableSchema | undefined {
   return mapping === undefined ? schema : indexSchema(mapping, schema);
+}
+
+function seenOf(schema: TableSchema): Pick<TablePlan, "schema" | "unasked"> {
+  const unasked = schema.columns.filter(({ name }) => isUnasked(name));
+  if (unasked.length === 0) return { schema };
+  return { schema: { ...schema, columns: seenColumns(schema.columns) }, unasked };
 }
 
 function implicitOrderOf(mapping: DocMapping | undefined): Pick<TablePlan, "noImplicitOrder"> {

@@ -134,10 +134,12 @@ export async function prepareStatement(
     const defaultOrderApplied = request.defaultOrder && !statement.explain &&
       mayOrder(statement.root, references, planned.tables) &&
       applyDefaultOrder(statement.root, request.rowsMax);
-    const promotedUsed = usePromoted(statement.root, references, planned.tables);
-    const isChanged = defaultOrderApplied || promotedUsed;
+    const promoted = usePromoted(statement.root, references, planned.tables);
+    const isChanged = defaultOrderApplied || promoted !== undefined;
     // The statement may name other columns now.
-    const tables = isChanged ? projectedAnew(planned.tables, statement) : planned.tables;
+    const tables = isChanged
+      ? projectedAnew(promoted ?? planned.tables, statement)
+      : planned.tables;
     // Summaries are of whole tables.
     const fast = request.fastPaths === false || tables.some(({ since }) => since !== undefined)
       ? { aside: "the request wants rows read" }
@@ -185,7 +187,7 @@ export async function prepareStatement(
     const columns = await deps.statements.columns(connection, {
       sql,
       shape: columnsShape(statement.document, bounds),
-      relations: relationsOf(names, planned.tables, ({ schema }) => emptySql(schema.columns)),
+      relations: relationsOf(names, tables, ({ schema }) => emptySql(schema.columns)),
     });
     deadline.check();
     const path = "aside" in fast

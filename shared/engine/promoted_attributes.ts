@@ -1,52 +1,105 @@
 /**
- * `attr_get(attributes, 'x')` in a WHERE becomes the promoted column `x`, where the table has one (SPEC.md 2.1): reading a
+ * `attr_get(attributes, 'x')` in a WHERE becomes the promoted column of `x`, where the table has one (SPEC.md 2.1): reading a
  * column costs less than looking through JSON. The answer is the same for every row (`event/promoted.ts`): a row whose
  * column was never filled is looked up in its attributes as before. When no row that is read lacks the value,
  * `attributes` is not read at all.
  *
  * Only in the statement whose FROM is the table itself, and not below a subquery: elsewhere the column need not be in
- * reach.
+ * reach. A column that statements cannot name (`TablePlan.unasked`) comes into reach for this alone; a `*` leaves it out.
  */
 
-import { ATTRIBUTES, readsBack } from "../event/promoted.ts";
+import { attributeOf, ATTRIBUTES, isUnasked, readsBack } from "../event/promoted.ts";
 import type { Column } from "../event/schema.ts";
 import type { TableReference } from "./gate.ts";
 import type { TablePlan } from "./plan.ts";
+import { namedColumns } from "./projection.ts";
 import { listAt, nodeAt, nodesAt, textAt, type TreeNode, walk } from "./syntax_tree.ts";
 
-/** Changes the tree; returns whether it did. */
+/** Changes the tree; returns the tables with the columns that it then names, undefined when it did not. */
 export function usePromoted(
   root: TreeNode,
   references: readonly TableReference[],
   tables: readonly TablePlan[],
-): boolean {
-  const where = nodeAt(root, "where_clause");
+): readonly TablePlan[] | undefined {
+  const where = conditionsOf(root, references);
   const [reference] = references;
   const [table] = tables;
-  if (where === undefined || reference === undefined || references.length > 1) return false;
+  if (where === undefined || reference === undefined || table === undefined) return undefined;
+  const byAttribute = columnsOf(table, canHide(root));
+  if (byAttribute.size === 0) return undefined;
+  const used = new Set<Column>();
+  for (const { node, attribute } of callsIn(where)) {
+    const column = byAttribute.get(attribute);
+    if (column === undefined) continue;
+    Object.assign(node, promotedNode(node, { column, table, from: reference.node }));
+    used.add(column);
+  }
+  if (used.size === 0) return undefined;
+  const hidden = [...used].filter(({ name }) => isUnasked(name));
+  if (hidden.length === 0) return tables;
+  hide(root, hidden);
+  const schema = { ...table.schema, columns: [...table.schema.columns, ...hidden] };
+  return [{ ...table, schema }];
+}
+
+/** What of a table's attributes a statement reads where a promoted column would serve it. */
+export interface AttributeReads {
+  /** Lower-cased. */
+  readonly table: string;
+  readonly attributes: ReadonlySet<string>;
+}
+
+/** undefined: nothing. */
+export function attributeReads(
+  root: TreeNode,
+  references: readonly TableReference[],
+): AttributeReads | undefined {
+  const where = conditionsOf(root, references);
+  const [reference] = references;
+  if (where === undefined || reference === undefined) return undefined;
+  const attributes = new Set(callsIn(where).map(({ attribute }) => attribute));
+  return attributes.size === 0 ? undefined : { table: reference.table, attributes };
+}
+
+/** The WHERE of a statement over one table and nothing else. */
+function conditionsOf(root: TreeNode, references: readonly TableReference[]): TreeNode | undefined {
+  const [reference] = references;
+  if (reference === undefined || references.length > 1) return undefined;
   const isPlain = reference.node === root["from_table"] && reference.hot === undefined &&
     listAt(reference.node, "column_name_alias").length === 0;
-  if (!isPlain || table?.schema.promoted === undefined) return false;
-  const { promoted, columns } = table.schema;
-  const byName = new Map(
-    columns.filter(({ name, type }) => promoted.includes(name) && readsBack(type))
-      .map((column) => [column.name, column]),
+  return isPlain ? nodeAt(root, "where_clause") : undefined;
+}
+
+/** By the attribute that they hold; of two that hold the same, the one that was asked for. */
+function columnsOf(
+  { schema: { promoted = [], columns }, unasked = [] }: TablePlan,
+  withUnasked: boolean,
+): ReadonlyMap<string, Column> {
+  const all = [...withUnasked ? unasked : [], ...columns];
+  return new Map(
+    all.filter(({ name, type }) => promoted.includes(name) && readsBack(type))
+      .map((column) => [attributeOf(column.name), column]),
   );
-  let isChanged = false;
+}
+
+interface AttributeCall {
+  readonly node: TreeNode;
+  readonly attribute: string;
+}
+
+function callsIn(where: TreeNode): AttributeCall[] {
+  const calls: AttributeCall[] = [];
   walk(where, (node) => {
     if (textAt(node, "class") === "SUBQUERY") return false;
-    const column = byName.get(attributeOf(node) ?? "");
-    if (column === undefined) return true;
-    Object.assign(node, promotedNode(node, { column, table, from: reference.node }));
-    isChanged = true;
-    // What it was is inside now.
-    return false;
+    const attribute = calledFor(node);
+    if (attribute !== undefined) calls.push({ node, attribute });
+    return attribute === undefined;
   });
-  return isChanged;
+  return calls;
 }
 
 /** The name in `attr_get(attributes, '<name>')`; undefined for anything else. */
-function attributeOf(node: TreeNode): string | undefined {
+function calledFor(node: TreeNode): string | undefined {
   if (textAt(node, "class") !== "FUNCTION") return undefined;
   if (textAt(node, "function_name").toLowerCase() !== "attr_get") return undefined;
   const [attributes, name, ...others] = nodesAt(node, "children");
@@ -57,6 +110,26 @@ function attributeOf(node: TreeNode): string | undefined {
   if (textAt(name, "class") !== "CONSTANT") return undefined;
   const value = nodeAt(name, "value")?.["value"];
   return typeof value === "string" ? value : undefined;
+}
+
+/** Whether nothing shows a column more than before but a `*` that is an item of the select list. */
+function canHide(root: TreeNode): boolean {
+  const stars = new Set<unknown>(starsOf(root));
+  const others = listAt(root, "select_list").filter((item) => !stars.has(item));
+  return namedColumns({ ...root, select_list: others }) !== undefined;
+}
+
+function hide(root: TreeNode, hidden: readonly Column[]): void {
+  for (const star of starsOf(root)) {
+    star["exclude_list"] = [...listAt(star, "exclude_list"), ...hidden.map(({ name }) => name)];
+  }
+}
+
+/** `*` and `t.*`, not `COLUMNS(…)`. */
+function starsOf(root: TreeNode): TreeNode[] {
+  return nodesAt(root, "select_list").filter((item) =>
+    textAt(item, "class") === "STAR" && item["columns"] === false
+  );
 }
 
 /** `CAST(<table>.<column> AS VARCHAR)`, and where rows may lack it `coalesce` of that and the call. */

@@ -2,7 +2,8 @@
 
 import assert from "node:assert/strict";
 import { EVENTS_SCHEMA } from "../event/events.ts";
-import { parsePromotion, withPromoted } from "../event/promoted.ts";
+import { parsePromotion, unaskedColumn, withPromoted } from "../event/promoted.ts";
+import type { Column } from "../event/schema.ts";
 import { commitAppend, ensureTable } from "../iceberg/commit_append.ts";
 import { INLINE_PARQUET_ENCODER } from "../parquet/parquet_encoder.ts";
 import { batchOfRows, type RowObject } from "../columns/rows.ts";
@@ -14,6 +15,9 @@ import { EngineLab } from "../testing/engine_lab.ts";
 const NS = 1_763_700_000_000_000_000n;
 const PROMOTED = ["status:int", "user.id:string", "hit:bool", "took:double", "big:long"]
   .map(parsePromotion);
+const UNASKED = ["status", "user.id", "hit", "took", "big"].flatMap((name) =>
+  unaskedColumn(name) ?? []
+);
 
 /** Of one row each: canonical, not canonical, of another type, absent. */
 const ATTRIBUTES: readonly (string | null)[] = [
@@ -53,6 +57,19 @@ Deno.test({
     await using plain = await labOf([ATTRIBUTES, ATTRIBUTES], []);
     await using promoted = await labOf([ATTRIBUTES, ATTRIBUTES], [1]);
     await using filled = await labOf([ATTRIBUTES, ATTRIBUTES], [0]);
+    await using unasked = await labOf([ATTRIBUTES, ATTRIBUTES], [1], UNASKED);
+    await using unaskedFilled = await labOf([ATTRIBUTES, ATTRIBUTES], [0], UNASKED);
+    // Over columns that statements see, some of these mean another thing.
+    const more = [
+      (where: string) => `SELECT * FROM events WHERE ${where} ORDER BY raw`,
+      (where: string) =>
+        `SELECT e.*, 1 AS one FROM events e WHERE ${
+          where.replaceAll("events.attr", "e.attr")
+        } ORDER BY raw`,
+      (where: string) => `SELECT COLUMNS('a.*'), events FROM events WHERE ${where} ORDER BY raw`,
+      (where: string) =>
+        `SELECT attr_get(attributes, 'status') AS status, count(*) FROM events WHERE ${where} GROUP BY status ORDER BY ALL`,
+    ];
     const shapes = [
       (where: string) => `SELECT raw FROM events WHERE ${where} ORDER BY raw`,
       (where: string) =>
@@ -67,6 +84,17 @@ Deno.test({
           const expected = (await plain.query(shape(where))).texts;
           for (const lab of [promoted, filled]) {
             assert.deepEqual((await lab.query(shape(where))).texts, expected, shape(where));
+          }
+        }
+        for (const shape of more) {
+          const { columns, types, texts } = await plain.query(shape(where));
+          for (const lab of [unasked, unaskedFilled]) {
+            const answer = await lab.query(shape(where));
+            assert.deepEqual(
+              { columns: answer.columns, types: answer.types, texts: answer.texts },
+              { columns, types, texts },
+              shape(where),
+            );
           }
         }
       });
@@ -89,6 +117,24 @@ Deno.test({
   },
 });
 
+Deno.test({
+  name:
+    "attr_get of an attribute that got its column unasked reads that column, and * does not show it",
+  async fn() {
+    const rows = Array.from({ length: 50 }, (_, at) => `{"status":${at % 5}}`);
+    await using filled = await labOf([rows], [0], UNASKED);
+    const condition = "attr_get(attributes, 'status') = '3'";
+    const counted = await planText(filled, `SELECT count(*) FROM events WHERE ${condition}`);
+    assert.match(counted, /attributes:status/);
+    assert.doesNotMatch(counted, /attributes\b(?!:)/);
+    const all = `SELECT * FROM events WHERE ${condition}`;
+    assert.match(await planText(filled, all), /attributes:status/);
+    const { columns, rows: found } = await filled.query(all);
+    assert.deepEqual(columns, EVENTS_SCHEMA.columns.map(({ name }) => name));
+    assert.equal(found.length, 10);
+  },
+});
+
 /** The physical plan alone. */
 async function planText(lab: EngineLab, sql: string): Promise<string> {
   await using prepared = await lab.prepare(sql);
@@ -100,6 +146,7 @@ async function planText(lab: EngineLab, sql: string): Promise<string> {
 async function labOf(
   files: readonly (readonly (string | null)[])[],
   promotedBefore: readonly number[],
+  columns: readonly Column[] = PROMOTED,
 ): Promise<EngineLab> {
   const lab = await EngineLab.open();
   const { store, catalog, clock, random } = lab;
@@ -108,12 +155,12 @@ async function labOf(
   for (const [at, attributes] of files.entries()) {
     const isPromoted = promotedBefore.includes(at);
     await ensureTable(deps, { ident, schema: EVENTS_SCHEMA });
-    if (isPromoted) await applyMigration(deps, ident, PROMOTED);
+    if (isPromoted) await applyMigration(deps, ident, columns);
     const table = await ensureTable(deps, { ident, schema: EVENTS_SCHEMA });
     if (isPromoted) {
       assert.deepEqual(
         table.schema.columns.slice(8),
-        withPromoted(EVENTS_SCHEMA, PROMOTED).columns.slice(8),
+        withPromoted(EVENTS_SCHEMA, columns).columns.slice(8),
       );
     }
     const writer = new DataFileWriter(deps, table);

@@ -5,6 +5,9 @@
  * A column holds an attribute where the two say the same: written as text, the value is what `attr_get` gives. So
  * `coalesce(<column> as text, attr_get(…))` is `attr_get(…)` for every row, filled or not. Only of a `double` that is not so
  * (`5` would read back as `5.0`): such a column is for who names it.
+ *
+ * A column that was promoted unasked (`shared/maintenance/promote_sweep.ts`) has a name that no statement has, since one
+ * called as its attribute would change what is there: `SELECT *`, and what a statement means by an alias of that name.
  */
 
 import { OperatingError } from "../base/errors.ts";
@@ -18,6 +21,35 @@ export const PROMOTED_TYPES = ["string", "int", "long", "double", "bool"] as con
 export type PromotedType = typeof PROMOTED_TYPES[number];
 
 const NAME_LENGTH_MAX = 255;
+/** Before the attribute's name, in the name of a column that was promoted unasked. */
+const UNASKED_PREFIX = "attributes:";
+/** Of such an attribute: what other readers of the table take as a column's name, too. */
+const UNASKED_NAME = /^[A-Za-z_][\w.:\/@-]{0,127}$/;
+
+/** Whether the column was promoted unasked: statements do not see it. */
+export function isUnasked(column: string): boolean {
+  return column.startsWith(UNASKED_PREFIX);
+}
+
+/** The attribute that a promoted column of that name holds. */
+export function attributeOf(column: string): string {
+  return isUnasked(column) ? column.slice(UNASKED_PREFIX.length) : column;
+}
+
+/** What statements and readers of rows know of a table's columns. */
+export function seenColumns(columns: readonly Column[]): readonly Column[] {
+  return columns.some(({ name }) => isUnasked(name))
+    ? columns.filter(({ name }) => !isUnasked(name))
+    : columns;
+}
+
+/** The column for an attribute that nobody asked to promote; undefined where its name is no good as one. */
+export function unaskedColumn(attribute: string): Column | undefined {
+  if (!UNASKED_NAME.test(attribute)) return undefined;
+  const name = `${UNASKED_PREFIX}${attribute}`;
+  // Text holds most of what an attribute may be, and loses nothing when its values become others.
+  return { id: fieldIdOf(name), name, type: "string", required: false, doc: docOf(attribute) };
+}
 
 /** The column of `name:type`. Errors: `invalid_argument`. */
 export function parsePromotion(text: string): Column {
@@ -36,7 +68,18 @@ export function parsePromotion(text: string): Column {
       `Cannot promote ${JSON.stringify(name)}: every table has a column of that name already`,
     );
   }
-  return { id: fieldIdOf(name), name, type, required: false, doc: `attribute ${name}` };
+  if (isUnasked(name)) {
+    throw new OperatingError(
+      "invalid_argument",
+      `Cannot promote ${JSON.stringify(name)}: columns named ${UNASKED_PREFIX}… are made by ` +
+        "svc compactor --promote-hot-attributes alone",
+    );
+  }
+  return { id: fieldIdOf(name), name, type, required: false, doc: docOf(name) };
+}
+
+function docOf(attribute: string): string {
+  return `attribute ${attribute}`;
 }
 
 /** `schema` with promoted columns for `wanted`. Errors: `invalid_argument` where that would change a column. */

@@ -5,10 +5,14 @@ import fc from "fast-check";
 import { isOperatingError } from "../base/errors.ts";
 import { EVENTS_SCHEMA } from "./events.ts";
 import {
+  attributeOf,
+  isUnasked,
   membersOf,
   parsePromotion,
   type PromotedType,
   promotedValue,
+  seenColumns,
+  unaskedColumn,
   withPromoted,
 } from "./promoted.ts";
 import { TRACES_SCHEMA } from "./traces.ts";
@@ -119,5 +123,36 @@ Deno.test({
     for (const act of refused) {
       assert.throws(act, (error) => isOperatingError(error, "invalid_argument"));
     }
+  },
+});
+
+Deno.test({
+  name:
+    "a column that nobody asked for has a name of its own, and takes none from those that are asked for",
+  fn() {
+    const column = unaskedColumn("http.status");
+    assert.ok(column !== undefined);
+    assert.deepEqual([column.name, column.type], ["attributes:http.status", "string"]);
+    assert.deepEqual([isUnasked(column.name), attributeOf(column.name)], [true, "http.status"]);
+    assert.deepEqual([isUnasked("http.status"), attributeOf("http.status")], [
+      false,
+      "http.status",
+    ]);
+    for (const bad of ["", "1st", "a b", 'a"b', "é", "x".repeat(129)]) {
+      assert.equal(unaskedColumn(bad), undefined, bad);
+    }
+    const both = withPromoted(EVENTS_SCHEMA, [column, parsePromotion("http.status:int")]);
+    assert.deepEqual(both.promoted, ["attributes:http.status", "http.status"]);
+    assert.deepEqual(
+      seenColumns(both.columns).map(({ name }) => name),
+      [...EVENTS_SCHEMA.columns.map(({ name }) => name), "http.status"],
+    );
+    assert.equal(seenColumns(EVENTS_SCHEMA.columns), EVENTS_SCHEMA.columns);
+    assert.throws(
+      () => parsePromotion("attributes:a:string"),
+      (error) =>
+        isOperatingError(error, "invalid_argument") &&
+        /--promote-hot-attributes/.test(error.message),
+    );
   },
 });

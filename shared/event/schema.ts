@@ -22,7 +22,7 @@ export interface TableSchema {
   readonly columns: readonly Column[];
   /** Names of the columns by which rows are commonly counted and filtered. */
   readonly tags: readonly string[];
-  /** Names of columns that hold the attribute of that name, where it fits (`promoted.ts`); none when absent. */
+  /** Names of columns that hold an attribute, where it fits (`promoted.ts`); none when absent. */
   readonly promoted?: readonly string[];
   /**
    * How often a table of this name had been dropped when its rows were written; 0 when absent. Rows of an earlier

@@ -3,7 +3,13 @@
  * and whatever rewrites files (merges, delete tasks) for what was there before.
  */
 
-import { ATTRIBUTES, membersOf, type PromotedType, promotedValue } from "../event/promoted.ts";
+import {
+  attributeOf,
+  ATTRIBUTES,
+  membersOf,
+  type PromotedType,
+  promotedValue,
+} from "../event/promoted.ts";
 import { Buffer } from "node:buffer";
 import { textOf } from "../base/bytes.ts";
 import type { ColumnBatch, ColumnData } from "../columns/batch.ts";
@@ -45,9 +51,10 @@ function mayGain(
   { values }: ColumnData,
 ): boolean {
   if (data === undefined || data.nullCount === 0) return false;
-  if (needsEscape(name)) return true;
+  const attribute = attributeOf(name);
+  if (needsEscape(attribute)) return true;
   const bytes = Buffer.from(values.buffer, values.byteOffset, values.byteLength);
-  return bytes.includes(`"${name}"`);
+  return bytes.includes(`"${attribute}"`);
 }
 
 /** Such a name may be spelt in several ways. */
@@ -62,7 +69,8 @@ function valuesOf(
   attributes: ColumnData,
   columns: readonly Column[],
 ): ColumnValue[][] {
-  const names = new Set(columns.map(({ name }) => name));
+  const wanted = columns.map(({ name, type }) => ({ attribute: attributeOf(name), type }));
+  const names = new Set(wanted.map(({ attribute }) => attribute));
   const values: ColumnValue[][] = columns.map(() => Array(rows).fill(null));
   for (let row = 0; row < rows; row += 1) {
     if (isNull(attributes, row)) continue;
@@ -71,8 +79,8 @@ function valuesOf(
       textOf(attributes.values.subarray(offsets?.[row], offsets?.[row + 1])),
       names,
     );
-    for (const [i, { name, type }] of columns.entries()) {
-      const json = members.get(name);
+    for (const [i, { attribute, type }] of wanted.entries()) {
+      const json = members.get(attribute);
       const of = values[i];
       if (json !== undefined && of !== undefined) {
         of[row] = promotedValue(type as PromotedType, json);

@@ -102,6 +102,13 @@ export const MAINTENANCE_METRICS = {
       "Sums of the summaries of a day's files that were made, or removed as a newer one stands for them",
     labels: { outcome: ["made", "removed"] },
   },
+  promoted: {
+    kind: "counter",
+    name: "svc_compactor_promoted_attributes_total",
+    help:
+      "Attributes that got a column as statements kept asking for them; only with --promote-hot-attributes",
+    labels: TABLE,
+  },
   failures: {
     kind: "counter",
     name: "svc_compactor_sweep_failures_total",
@@ -185,6 +192,7 @@ export function countMaintenance(
       metrics.rollups.add(made, { outcome: "made" });
       metrics.rollups.add(removed, { outcome: "removed" });
     },
+    promoted: (ident, { length }) => metrics.promoted.add(length, labelsOf(ident)),
     failed: (_, sweep) => metrics.failures.add(1, { sweep }),
     throttled: () => metrics.throttled.add(1, {}),
     looked(ident, { health, snapshots, tasks }) {

@@ -6,6 +6,7 @@ import { applyExpire, type ExpirePolicy } from "./expire.ts";
 import { type LeaseDeps, underLease } from "./held_lease.ts";
 import { MergeSweep, type MergeSweepDeps, type MergeSweepOptions } from "./merge_sweep.ts";
 import { applyOrphans, lookForOrphans } from "./orphans.ts";
+import { type PromoteOptions, PromoteSweep } from "./promote_sweep.ts";
 import { applyRetention, lookForRetention, retentionOf } from "./retention.ts";
 import { RollupSweep } from "./rollup_sweep.ts";
 import { SummarySweep } from "./summary_sweep.ts";
@@ -27,6 +28,8 @@ export interface TableSweepOptions {
   readonly summariesIntervalMs?: number;
   readonly expire: ExpirePolicy;
   readonly merge?: MergeSweepOptions;
+  /** Without it nothing is promoted unasked. */
+  readonly promote?: PromoteOptions;
 }
 
 const MERGE_INTERVAL_MS = 5_000;
@@ -36,6 +39,7 @@ const RETENTION_INTERVAL_MS = 60_000;
 /** SPEC.md section 8. */
 export const SUMMARIES_INTERVAL_MS = 900_000;
 const ROLLUPS_INTERVAL_MS = 300_000;
+const PROMOTE_INTERVAL_MS = 3_600_000;
 const ORPHANS_INTERVAL_MS = 6 * 3_600_000;
 
 /** In the order in which they take turns: what shrinks a table comes before what merges it. */
@@ -74,7 +78,17 @@ export function tableSweeps(deps: TableSweepDeps, options: TableSweepOptions): T
       intervalMs: ROLLUPS_INTERVAL_MS,
       run: leased(deps, "rollups", (ident, signal) => rollups.run(ident, signal)),
     },
+    ...options.promote === undefined ? [] : [promoting(deps, options.promote)],
   ];
+}
+
+function promoting(deps: TableSweepDeps, options: PromoteOptions): TableSweep {
+  const promotions = new PromoteSweep(deps, options);
+  return {
+    name: "promote",
+    intervalMs: PROMOTE_INTERVAL_MS,
+    run: leased(deps, "promote", (ident, signal) => promotions.run(ident, signal)),
+  };
 }
 
 /** One turn at a time over all compactors; who finds it taken leaves it to the other. */

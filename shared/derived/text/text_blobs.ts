@@ -2,6 +2,7 @@
 
 import { zstdCompressSync } from "node:zlib";
 import { present } from "../../base/assert.ts";
+import { seenColumns } from "../../event/promoted.ts";
 import type { Column } from "../../event/schema.ts";
 import type { Blob, FileRows } from "../types.ts";
 import { collectValues } from "./collect_values.ts";
@@ -35,7 +36,8 @@ export function textBlobs(file: FileRows): Blob[] {
   const { text } = file;
   if (file.rows === 0 || text === undefined) return [];
   const texts = new Set(text.map(({ name }) => name));
-  const strings = file.schema.columns.filter(({ type }) => type === "string");
+  // What an unasked column holds is in the values of the attributes.
+  const strings = seenColumns(file.schema.columns).filter(({ type }) => type === "string");
   return [
     ...strings.filter(({ name }) => texts.has(name)).flatMap((column) => wordBlobs(file, column)),
     ...valuesBlobs(file, strings.filter(({ name }) => !texts.has(name))),
