@@ -8,7 +8,7 @@ import type { TableIdent } from "../shared/event/tenant.ts";
 import type { CommitDeps } from "../shared/iceberg/commit_table.ts";
 import { allTables } from "../shared/maintenance/maintenance_loop.ts";
 import type { OrphanDeps } from "../shared/maintenance/orphans.ts";
-import { openWarehouse } from "./open_warehouse.ts";
+import { openExistingWarehouse } from "./open_warehouse.ts";
 import { LOCAL_OPTIONS, warehousePaths } from "./warehouse_options.ts";
 
 export const TABLES_OPTIONS = {
@@ -39,7 +39,7 @@ export interface OpenTables extends AsyncDisposable {
 export async function openTables(settings: TablesSettings): Promise<OpenTables> {
   const paths = warehousePaths(settings);
   await using opening = new AsyncDisposableStack();
-  const warehouse = opening.use(await openWarehouse(paths));
+  const warehouse = opening.use(await openExistingWarehouse(paths));
   const { files } = warehouse;
   const { removals } = opening.use(await openMaintenanceCatalog(paths.catalog, { files }));
   const idents = await identsOf(warehouse.catalog, settings);
@@ -65,7 +65,7 @@ async function identsOf(
     `Cannot find table ${table ?? "(any)"} in namespace ${
       namespace ?? "(any)"
     }: the catalog has none; ` +
-      "`svc table-info` lists those that there are",
+      "`svc table-info` lists those that there are, as <namespace>.<table>",
   );
 }
 

@@ -13,7 +13,7 @@ import { sweepRollups } from "../shared/maintenance/rollup_sweep.ts";
 import { INLINE_PARQUET_DECODER } from "../shared/parquet/parquet_decoder.ts";
 import type { Console } from "./console.ts";
 import { DRY_RUN_OPTION, printPlan } from "./plan_table.ts";
-import { openWarehouse } from "./open_warehouse.ts";
+import { openExistingWarehouse } from "./open_warehouse.ts";
 import { LOCAL_OPTIONS, warehousePaths } from "./warehouse_options.ts";
 
 export const REBUILD_OPTIONS = {
@@ -43,7 +43,7 @@ export async function rebuildSummaries(
   settings: Settings<typeof REBUILD_OPTIONS>,
   { console, options }: { readonly console: Console; readonly options: RebuildOptions },
 ): Promise<number> {
-  await using warehouse = await openWarehouse(warehousePaths(settings));
+  await using warehouse = await openExistingWarehouse(warehousePaths(settings));
   using deriver = inlineDeriver(summaryLimitsOf(settings));
   const deps = { ...warehouse, decoder: INLINE_PARQUET_DECODER, deriver };
   const ident = { namespace: settings.namespace, name: settings.table };

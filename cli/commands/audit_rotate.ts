@@ -14,7 +14,7 @@ import {
 } from "../../shared/maintenance/rotate_audit.ts";
 import { defineCommand } from "../command.ts";
 import { DRY_RUN_OPTION, printPlan } from "../plan_table.ts";
-import { openWarehouse } from "../open_warehouse.ts";
+import { openExistingWarehouse } from "../open_warehouse.ts";
 import { LOCAL_OPTIONS, warehousePaths } from "../warehouse_options.ts";
 
 const OPTIONS = {
@@ -45,7 +45,7 @@ export const command = defineCommand({
   options: OPTIONS,
   async run(settings, { console }) {
     const paths = warehousePaths(settings);
-    await using warehouse = await openWarehouse(paths);
+    await using warehouse = await openExistingWarehouse(paths);
     const { files } = warehouse;
     await using indexes = await openIndexCatalog(paths.catalog, { files });
     await using maintenance = await openMaintenanceCatalog(paths.catalog, { files });

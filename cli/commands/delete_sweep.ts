@@ -7,8 +7,11 @@ import {
 } from "../../compactor/mod.ts";
 import { messageOf, OperatingError } from "../../shared/base/errors.ts";
 import type { DeleteTask } from "../../shared/catalog/delete_ledger.ts";
+import type { CatalogReader } from "../../shared/catalog/catalog.ts";
 import { belowDataDir } from "../../shared/catalog/storage_places.ts";
 import type { OptionTable } from "../../shared/config/options.ts";
+import { BUILT_IN_TABLES } from "../../shared/event/built_in_tables.ts";
+import type { TableIdent } from "../../shared/event/tenant.ts";
 import { DeletePlanner, isFinal } from "../../shared/maintenance/delete_plan.ts";
 import {
   type DeleteOutcome,
@@ -19,7 +22,9 @@ import { areRowsCommitted } from "../../shared/maintenance/delete_wait.ts";
 import { listenForEnd } from "../../shared/os/signals.ts";
 import { defineCommand } from "../command.ts";
 import type { Console } from "../console.ts";
+import { requireCatalog } from "../open_warehouse.ts";
 import { APPLY_OPTION, printPlan } from "../plan_table.ts";
+import { counted } from "../sql/statement_report.ts";
 
 const { dataDir, wal, warehouse, warehouseUrl, catalogUri } = COMPACTOR_OPTIONS;
 const { catalogClaim, walMirrorPrefix, deleteGraceSecs, scratchDir } = COMPACTOR_OPTIONS;
@@ -67,26 +72,48 @@ export const command = defineCommand({
     using end = listenForEnd();
     const stopping = new AbortController();
     end.requested.then(() => stopping.abort(new OperatingError("cancelled", "asked to end")));
-    await using sweep = await openDeleteSweep(deleteSweepPaths(settings), {
+    const paths = deleteSweepPaths(settings);
+    await requireCatalog(paths.catalog);
+    await using sweep = await openDeleteSweep(paths, {
       scratchDir: belowDataDir(settings, settings.scratchDir),
       graceMs: settings.deleteGraceSecs * 1_000,
     });
     const { deps } = sweep;
-    const tasks = (await deps.ledger.list(settings.namespace, LISTED_MAX))
-      .filter(({ ident, endedMs }) => ident.name === settings.index && endedMs === undefined)
-      .reverse();
+    const ident = { namespace: settings.namespace, name: settings.index };
+    const known = (await deps.ledger.list(ident.namespace, LISTED_MAX))
+      .filter((task) => task.ident.name === ident.name);
+    if (known.length === 0) await requireIndex(deps.catalog, ident);
+    const tasks = known.filter(({ endedMs }) => endedMs === undefined).reverse();
     const plans: Planned[] = [];
     for (const task of tasks) plans.push(await planned(deps, task, stopping.signal));
     await printPlan(console, COLUMNS, plans.map(rowOf));
-    if (!settings.apply) {
-      await console.notes.write(
-        `${tasks.length} delete tasks have not ended; nothing is changed without --apply\n`,
-      );
+    if (!settings.apply || tasks.length === 0) {
+      const isOne = tasks.length === 1;
+      const left = `${counted(tasks.length, "delete task")} ${isOne ? "has" : "have"} not ended`;
+      const hint = settings.apply ? "nothing to do" : "nothing is changed without --apply";
+      await console.notes.write(`${left}; ${hint}\n`);
       return 0;
     }
     return await apply(deps, plans, { console, signal: stopping.signal });
   },
 });
+
+/** Errors: `not_found` where no task, no table and no configuration has the name. */
+async function requireIndex(
+  catalog: Pick<CatalogReader, "metadataLocation" | "indexState">,
+  ident: TableIdent,
+): Promise<void> {
+  const isKnown = BUILT_IN_TABLES.has(ident.name) ||
+    await catalog.metadataLocation(ident) !== undefined ||
+    (await catalog.indexState(ident)).index !== undefined;
+  if (isKnown) return;
+  throw new OperatingError(
+    "not_found",
+    `Cannot sweep --index ${ident.name}: namespace ${ident.namespace} has no such index, and no delete task of it; ` +
+      "`svc table-info` lists those that have rows",
+    { reason: "unknown_index" },
+  );
+}
 
 const COLUMNS = ["task", "predicate", "files", "rewritten", "rows", "bytes freed", "action"];
 

@@ -34,6 +34,10 @@ Deno.test({
 
       const other = await runRecorded(dataDir, "delete-sweep", ["--index", "traces", "--apply"]);
       assert.deepEqual([other.status, await count(dataDir)], [0, all]);
+      assert.match(other.notes, /^0 delete tasks have not ended; nothing to do/);
+      const mistyped = await runRecorded(dataDir, "delete-sweep", ["--index", "evnets", "--apply"]);
+      assert.equal(mistyped.status, 1);
+      assert.match(mistyped.notes, /Cannot sweep --index evnets: namespace svc has no such index/);
 
       const applied = await runRecorded(dataDir, "delete-sweep", ["--index", "events", "--apply"]);
       assert.equal(applied.status, 1, "one of the two failed");
@@ -42,7 +46,10 @@ Deno.test({
       assert.equal(await count(dataDir), all - gone);
 
       const again = await runRecorded(dataDir, "delete-sweep", ["--index", "events", "--apply"]);
-      assert.deepEqual([again.status, again.notes], [0, ""]);
+      assert.deepEqual(
+        [again.status, again.notes],
+        [0, "0 delete tasks have not ended; nothing to do\n"],
+      );
     } finally {
       await Deno.remove(dataDir, { recursive: true });
     }

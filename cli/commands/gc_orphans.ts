@@ -12,6 +12,7 @@ import {
 import { defineCommand } from "../command.ts";
 import { nameOf, openTables, TABLES_OPTIONS } from "../maintenance_tables.ts";
 import { APPLY_OPTION, printPlan } from "../plan_table.ts";
+import { counted } from "../sql/statement_report.ts";
 
 const OPTIONS = {
   apply: APPLY_OPTION,
@@ -48,8 +49,7 @@ export const command = defineCommand({
     if (settings.list) await printPlan(console, FILE_COLUMNS, plans.flatMap(filesOf));
     else await printPlan(console, COLUMNS, plans.map((plan) => rowOf(plan, apply)));
     const orphans = plans.flatMap((plan) => plan.orphans);
-    const files = orphans.length === 1 ? "1 file" : `${orphans.length} files`;
-    const what = `${files}, ${formatBytes(bytesOf(orphans))}`;
+    const what = `${counted(orphans.length, "file")}, ${formatBytes(bytesOf(orphans))}`;
     if (!apply) {
       await console.notes.write(`${what} could go; nothing is removed without --apply\n`);
       return;

@@ -1,6 +1,7 @@
 /** `svc table-info`, `gc-orphans` and `retention-sweep` on a data directory: plans that change nothing, and what they do. */
 
 import assert from "node:assert/strict";
+import { EVENTS_SCHEMA } from "../../shared/event/events.ts";
 import { eventLines, runRecorded } from "../recorded_run.ts";
 
 const ROWS = 200;
@@ -31,6 +32,62 @@ Deno.test({
       const unknown = await runRecorded(dataDir, "table-info", ["--table", "nope"]);
       assert.equal(unknown.status, 1);
       assert.match(unknown.notes, /Cannot find table nope/);
+      const columns = tableOf((await runRecorded(dataDir, "table-info", ["--columns"])).output);
+      assert.deepEqual(
+        columns.map((one) => [one["column"], one["rows with a value"]]),
+        EVENTS_SCHEMA.columns.map(({ name }) => [name, String(ROWS)]),
+      );
+      const both = await runRecorded(dataDir, "table-info", ["--columns", "--levels"]);
+      assert.equal(both.status, 1);
+      assert.match(both.notes, /either --levels or --columns/);
+    }),
+});
+
+const OVER_TABLES: readonly (readonly [name: string, ...args: string[]])[] = [
+  ["table-info"],
+  ["gc-orphans", "--apply"],
+  ["retention-sweep", "--apply"],
+  ["migrate-schema", "--all-tables"],
+  ["audit-rotate"],
+  ["delete-sweep", "--index", "events", "--apply"],
+  ["rebuild-group-counts", "--table", "events"],
+  ["rebuild-time-aggregates", "--table", "events"],
+  ["subscribe", "--table", "events", "--once"],
+];
+
+for (const [name, ...args] of OVER_TABLES) {
+  Deno.test({
+    name: `${name} where nobody has made a catalog says so, and makes none`,
+    async fn() {
+      const parent = await Deno.makeTempDir({ prefix: "svc-mistyped-" });
+      try {
+        const { status, output, notes } = await runRecorded(`${parent}/data`, name, args);
+        assert.deepEqual([status, output], [1, ""]);
+        assert.match(
+          notes,
+          /Cannot find a catalog at .*\/data\/warehouse\/catalog\.db: .*--data-dir/,
+        );
+        assert.deepEqual(await Array.fromAsync(Deno.readDir(parent)), []);
+      } finally {
+        await Deno.remove(parent, { recursive: true });
+      }
+    },
+  });
+}
+
+Deno.test({
+  name: "wal-requeue tells a WAL without segments set aside from what is no WAL",
+  fn: () =>
+    withTable(async (dataDir) => {
+      const requeue = (wal: string) => runRecorded(dataDir, "wal-requeue", ["--wal", wal]);
+      const { status, notes } = await requeue(dataDir);
+      assert.equal(status, 1);
+      assert.match(notes, /it is no WAL; give the ingest server's/);
+      await Deno.mkdir(`${dataDir}/wal`);
+      await Deno.writeTextFile(`${dataDir}/wal/LOCK`, "");
+      const empty = await requeue(`${dataDir}/wal`);
+      assert.equal(empty.status, 0);
+      assert.match(empty.notes, /has a segment: nothing to move/);
     }),
 });
 

@@ -13,7 +13,8 @@ import {
 } from "../../shared/maintenance/migrate.ts";
 import { defineCommand } from "../command.ts";
 import { DRY_RUN_OPTION, printPlan } from "../plan_table.ts";
-import { type OpenWarehouse, openWarehouse } from "../open_warehouse.ts";
+import { openExistingWarehouse, type OpenWarehouse } from "../open_warehouse.ts";
+import { counted } from "../sql/statement_report.ts";
 import { LOCAL_OPTIONS, warehousePaths } from "../warehouse_options.ts";
 
 const OPTIONS = {
@@ -58,7 +59,7 @@ export const command = defineCommand({
   options: OPTIONS,
   async run(settings, { console }) {
     const promote = settings.promoteAttr.map(parsePromotion);
-    await using deps = await openWarehouse(warehousePaths(settings));
+    await using deps = await openExistingWarehouse(warehousePaths(settings));
     const idents = await tablesOf(deps.catalog, settings);
     // All are planned before one is changed: a promotion that one cannot have changes none.
     const plans: Planned[] = [];
@@ -68,11 +69,13 @@ export const command = defineCommand({
     await printPlan(console, COLUMNS, plans.map(({ plan }) => rowOf(plan)));
     const changes = plans.filter(({ plan }) => plan.isChange);
     if (settings.dryRun) {
-      await console.notes.write(`${changes.length} tables to change; nothing is written\n`);
+      await console.notes.write(
+        `${counted(changes.length, "table")} to change; nothing is written\n`,
+      );
       return;
     }
     for (const { plan, promote } of changes) await applyMigration(deps, plan.ident, promote);
-    await console.notes.write(`${changes.length} of ${plans.length} tables changed\n`);
+    await console.notes.write(`${changes.length} of ${counted(plans.length, "table")} changed\n`);
   },
 });
 
@@ -140,7 +143,8 @@ async function tablesOf(
 function unknownTable({ namespace, name }: TableIdent): OperatingError {
   return new OperatingError(
     "not_found",
-    `Cannot migrate table ${namespace}.${name}: there is none; a table is made with its first rows`,
+    `Cannot migrate table ${namespace}.${name}: there is none; a table is made with its ` +
+      "first rows, and `svc table-info` lists all as <namespace>.<table>",
     { reason: "unknown_table" },
   );
 }

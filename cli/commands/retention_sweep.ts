@@ -110,6 +110,7 @@ const COLUMNS = [
   "rows",
   "bytes freed",
   "files to cut",
+  "rows in them",
   "bytes to cut",
   "action",
 ];
@@ -126,6 +127,7 @@ function rowOf({ ident, retention, plan }: Planned, apply: boolean) {
     files.reduce((sum, file) => sum + file.rows, 0),
     files.reduce((sum, file) => sum + file.byteLength, 0),
     cut.length,
+    cut.reduce((sum, file) => sum + file.rows, 0),
     cut.reduce((sum, file) => sum + file.byteLength, 0),
     action,
   ];

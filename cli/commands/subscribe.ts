@@ -21,6 +21,7 @@ import type { Console } from "../console.ts";
 import { CursorFile } from "../subscribe/cursor_file.ts";
 import { SUBSCRIPTION_METRICS } from "../subscribe/metrics.ts";
 import { Subscription, type SubscriptionCursor } from "../subscribe/subscription.ts";
+import { requireCatalog } from "../open_warehouse.ts";
 import { LOCAL_OPTIONS, warehousePaths } from "../warehouse_options.ts";
 
 const OPTIONS = {
@@ -106,6 +107,7 @@ export const command = defineCommand({
       : new CursorFile(settings.state, { files, ident });
     const start: SubscriptionCursor = await state?.read() ??
       { tableUuid: undefined, snapshotId: undefined, sinceNs };
+    await requireCatalog(paths.catalog);
     const subscription = new Subscription(
       {
         catalog: resources.use(await openCatalogReader(paths.catalog)),
@@ -120,10 +122,18 @@ export const command = defineCommand({
     );
     const stopping = new AbortController();
     end.requested.then(() => stopping.abort(new OperatingError("cancelled", "asked to end")));
-    if (settings.once) return await subscription.poll(stopping.signal);
+    const table = `${ident.namespace}.${ident.name}`;
+    if (settings.once) {
+      await subscription.poll(stopping.signal);
+      if (subscription.cursor.tableUuid === undefined) {
+        await console.notes.write(`${table} has no commit yet\n`);
+      }
+      return;
+    }
     await follow(subscription, {
       console,
       clock,
+      table,
       signal: stopping.signal,
       intervalMs: settings.intervalSecs * 1_000,
     });
@@ -133,16 +143,23 @@ export const command = defineCommand({
 /** Until it is stopped, or cannot go on. */
 async function follow(
   subscription: Subscription,
-  { console, clock, signal, intervalMs }: {
+  { console, clock, table, signal, intervalMs }: {
     readonly console: Console;
     readonly clock: SystemClock;
+    /** For people. */
+    readonly table: string;
     readonly signal: AbortSignal;
     readonly intervalMs: number;
   },
 ): Promise<void> {
+  let isWaiting = false;
   while (!signal.aborted) {
     try {
       await subscription.poll(signal);
+      if (subscription.cursor.tableUuid === undefined && !isWaiting) {
+        isWaiting = true;
+        await console.notes.write(`${table} has no commit yet: waiting for the first\n`);
+      }
     } catch (error) {
       if (signal.aborted) return;
       if (!isOperatingError(error, "unavailable")) throw error;

@@ -149,6 +149,12 @@ Deno.test({
     assert.match(which.notes, /--table <name> or --all-tables/);
     const unknown = await data.run("migrate-schema", "--table", "nosuch");
     assert.match(unknown.notes, /svc\.nosuch: there is none/);
+    const nowhere = await data.run("migrate-schema", "--all-tables", "--namespace", "acmee");
+    assert.equal(nowhere.status, 1);
+    assert.match(
+      nowhere.notes,
+      /namespace acmee: the catalog has none; it has tables in acme, svc/,
+    );
     const all = await data.run("migrate-schema", "--all-tables", "--all-namespaces");
     assert.deepEqual(
       all.rows.map(([namespace, table, , , , action]) => [namespace, table, action]),
@@ -169,7 +175,7 @@ Deno.test({
     assert.equal((await data.run("migrate-schema", ...promote)).status, 0);
     const { schema, metadataLocation } = await data.load("events");
     assert.deepEqual(schema.promoted, ["http.status", "user.id"]);
-    assert.match((await data.run("migrate-schema", ...promote)).notes, /^0 of 1 tables changed/);
+    assert.match((await data.run("migrate-schema", ...promote)).notes, /^0 of 1 table changed/);
     assert.equal((await data.load("events")).metadataLocation, metadataLocation);
     // The audit has no attributes: asked for by name it is refused, among all it is passed over.
     const named = ["--table", "query_audit", "--promote-attr", "a:string"];

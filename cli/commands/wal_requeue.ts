@@ -5,6 +5,7 @@ import { OperatingError } from "../../shared/base/errors.ts";
 import type { OptionTable } from "../../shared/config/options.ts";
 import { laneName } from "../../shared/event/tenant.ts";
 import { DenoFileSystem } from "../../shared/os/deno_file_system.ts";
+import { lanesIn, lockPath, SEGMENT_STATES, stateDirectory } from "../../shared/wal/layout.ts";
 import { applyRequeue, planRequeue } from "../../shared/wal/requeue.ts";
 import { defineCommand } from "../command.ts";
 
@@ -37,6 +38,13 @@ export const command = defineCommand({
     if (!await files.exists(root)) {
       throw new OperatingError("not_found", `Cannot requeue in --wal ${wal}: no such directory`);
     }
+    if (!await isWal(files, root)) {
+      throw new OperatingError(
+        "not_found",
+        `Cannot requeue in --wal ${wal}: it is no WAL; give the ingest server's, which is <data-dir>/wal where ` +
+          "nobody said otherwise",
+      );
+    }
     const plan = await planRequeue(files, root, segment);
     if (segment !== undefined && plan.length === 0) {
       throw new OperatingError(
@@ -58,3 +66,14 @@ export const command = defineCommand({
     return plan.some(({ action }) => action === "refuse") ? 1 : 0;
   },
 });
+
+/** Also a copy of one without its lock; one without lanes has the lock alone. */
+async function isWal(files: DenoFileSystem, root: string): Promise<boolean> {
+  if (await files.exists(lockPath(root))) return true;
+  for (const lane of await lanesIn(files, root)) {
+    for (const state of SEGMENT_STATES) {
+      if (await files.exists(stateDirectory(root, lane, state))) return true;
+    }
+  }
+  return false;
+}
