@@ -6,6 +6,7 @@
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { textOf } from "../shared/base/bytes.ts";
+import type { CatalogReader } from "../shared/catalog/catalog.ts";
 import { openCatalogReader } from "../shared/catalog/open_catalog.ts";
 import type { OptionTable, Settings } from "../shared/config/options.ts";
 import { defaultPoolBytes } from "../shared/engine/memory_pool_size.ts";
@@ -63,6 +64,7 @@ const CHUNK_CHARS = 64 * 1024;
 /** An engine that is closed, and its folder removed, with the returned disposable. */
 export interface DirectEngine extends AsyncDisposable {
   readonly engine: Engine;
+  readonly catalog: CatalogReader;
 }
 
 export async function openDirectEngine(
@@ -75,11 +77,12 @@ export async function openDirectEngine(
   const cacheDir = join(tmpdir(), `svc-sql-${uuidV4(random)}`);
   await using opening = new AsyncDisposableStack();
   opening.defer(() => files.removeTree(cacheDir).catch(() => {}));
+  const catalog = opening.use(await openCatalogReader(paths.catalog));
   const engine = opening.use(
     await openEngine({
       ...options,
       store: openStoreReader(paths.root, { files, clock, random, env: environment }),
-      catalog: opening.use(await openCatalogReader(paths.catalog)),
+      catalog,
       files,
       cacheDir,
       memoryBytesMax: defaultPoolBytes(memoryLimitBytes()),
@@ -89,7 +92,7 @@ export async function openDirectEngine(
     }),
   );
   const opened = opening.move();
-  return { engine, [Symbol.asyncDispose]: () => opened.disposeAsync() };
+  return { engine, catalog, [Symbol.asyncDispose]: () => opened.disposeAsync() };
 }
 
 /** Runs one statement and prints its rows. Errors: those of `Engine.prepare`. */

@@ -13,6 +13,7 @@ import type { Console } from "../console.ts";
 import { makeDataFolders } from "../data_folders.ts";
 import { checkAddresses, type WantedAddress } from "../dev/check_addresses.ts";
 import { childEnvironment } from "../dev/child_environment.ts";
+import { claimFolder, requireFreeFolder } from "../dev/data_folder.ts";
 import { clientUrl, greeting } from "../dev/greeting.ts";
 import { listenPatiently } from "../dev/patient_end.ts";
 import {
@@ -74,10 +75,13 @@ export const command = defineCommand({
   async run(settings, { console }) {
     if (!runsFromSource()) throw needsSource();
     if (!await mayStartProcesses()) throw needsRun();
+    // First: whoever runs there may have the addresses, too.
+    await requireFreeFolder(settings.dataDir);
     checkAddresses(wantedAddresses(settings));
     const env = childEnvironment();
     const roleArgs = argumentsOf(settings);
     await makeDataFolders(settings.dataDir, { args: roleArgs.query, env });
+    using _claim = await claimFolder(settings.dataDir);
     const note = (text: string) => tell(console, text);
     const group = new ProcessGroup({ writeLine: note, nameWidth: nameWidth() });
     using end = listenPatiently();

@@ -1,6 +1,7 @@
 /** `ingest`, `query`, `sql-direct` and `iceberg-demo` on a data directory, in this process. */
 
 import assert from "node:assert/strict";
+import { resolve } from "node:path";
 import { MEAN_STEP_MS, syntheticEvents, toNdjson } from "../synthetic_events.ts";
 import { type RecordedRun, runRecorded } from "../recorded_run.ts";
 
@@ -122,6 +123,44 @@ Deno.test({
     const absent = await data.run("query", []);
     assert.equal(absent.status, 2);
     assert.match(absent.notes, /without --sql/);
+  },
+});
+
+Deno.test({
+  name: "query and sql-direct refuse a place that is not there, and one without a table",
+  fn: async () => {
+    await using data = await DataDir.make();
+    const sql = "SELECT count(*) FROM events";
+    const here = resolve(data.path);
+    const asked = async (name: string, args: readonly string[], dataDir = data.path) => {
+      const { status, output, notes } = await runRecorded(dataDir, name, args);
+      assert.deepEqual([status, output], [1, ""], notes);
+      return notes;
+    };
+    const nowhere = `${data.path}/none`;
+    assert.equal(
+      await asked("query", ["--sql", sql], nowhere),
+      `svc: Cannot query ${resolve(nowhere)}: there is no such folder. ` +
+        "Ingest there first, or name the folder that was ingested into with --data-dir\n",
+    );
+    assert.match(
+      await asked("sql-direct", ["--query", sql], nowhere),
+      /Cannot query .*\/none\/warehouse: there is no such folder\. Name the warehouse with --data-dir, /,
+    );
+    assert.equal(await Deno.stat(nowhere).catch((error) => error.name), "NotFound");
+
+    assert.ok(
+      (await asked("query", ["--sql", sql])).startsWith(
+        `svc: Cannot query ${here}: it holds no table of the namespace svc, and no row waits in its WAL. `,
+      ),
+    );
+    await data.run("ingest", [], `{"message":"one"}`);
+    assert.deepEqual(await data.query("SELECT count(*) AS n FROM traces"), [{ n: 0 }]);
+    const other = ["--tenant-namespace", "acme"];
+    const namespaces =
+      /no table of the namespace acme.*; it has svc: choose with --tenant-namespace\./;
+    assert.match(await asked("query", ["--sql", sql, ...other]), namespaces);
+    assert.match(await asked("sql-direct", ["--query", sql, ...other]), namespaces);
   },
 });
 

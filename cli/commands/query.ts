@@ -7,6 +7,7 @@ import { DenoFileSystem } from "../../shared/os/deno_file_system.ts";
 import { openWalReader } from "../../shared/wal/reader.ts";
 import { defineCommand } from "../command.ts";
 import { openDirectEngine, printSql, RESULT_OPTIONS } from "../direct_sql.ts";
+import { requireTables } from "../require_tables.ts";
 import { localWarehouse } from "../warehouse_options.ts";
 
 const OPTIONS = {
@@ -26,6 +27,11 @@ export const command = defineCommand({
   async run(settings, { console }) {
     const wal = openWalReader(new DenoFileSystem(), resolve(settings.dataDir, "wal"));
     await using direct = await openDirectEngine(localWarehouse(settings.dataDir), { wal });
+    await requireTables({
+      ...{ wal, catalog: direct.catalog, namespace: settings.namespace },
+      place: resolve(settings.dataDir),
+      remedy: "Ingest there first, or name the folder that was ingested into with --data-dir",
+    });
     await printSql(direct.engine, settings.sql, { settings, console });
   },
 });

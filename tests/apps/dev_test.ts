@@ -88,6 +88,53 @@ Deno.test({
   },
 });
 
+Deno.test({
+  name:
+    "a second dev on the same folder is refused before anything starts, also by what a killed one left",
+  fn: async () => {
+    await using stack = await DevStack.start();
+    await stack.greeted("curl ");
+    const before = await rolePids(stack.dataDir);
+    const refused = async (who: string, ports: number[]) => {
+      await using second = DevStack.on(stack.dataDir, ports);
+      assert.equal(await second.ended(UP_MS_MAX), 1, second.told());
+      assert.match(
+        second.told(),
+        new RegExp(
+          `^svc: Cannot start a stack in ${stack.dataDir}: ${who} runs there; .*--data-dir$`,
+        ),
+      );
+    };
+    await refused("another stack", stack.ports);
+    await refused("another stack", freePorts(5));
+    assert.deepEqual(await rolePids(stack.dataDir), before);
+
+    // Its processes run on without it. What the test started is the task runner.
+    const [dev] = await pidsOf(stack.dataDir, (word) => word.endsWith("cli/main.ts"));
+    assert.ok(dev !== undefined);
+    Deno.kill(dev, "SIGKILL");
+    await stack.ended();
+    const left = new Map<string, number>();
+    for (const role of ["ingest", "compactor", "query"]) {
+      const [pid] = await rolePids(stack.dataDir, `${role}/main.ts`);
+      assert.ok(pid !== undefined, role);
+      left.set(role, pid);
+    }
+    const end = async (role: string) => {
+      Deno.kill(left.get(role) ?? 0, "SIGKILL");
+      const isGone = async () => (await rolePids(stack.dataDir, `${role}/main.ts`)).length === 0;
+      await until(isGone, DOWN_MS_MAX, () => `${role} is still there`);
+    };
+    try {
+      await refused("an ingest server", stack.ports);
+      await end("ingest");
+      await refused("a query server", stack.ports);
+    } finally {
+      for (const pid of await rolePids(stack.dataDir)) Deno.kill(pid, "SIGKILL");
+    }
+  },
+});
+
 class DevStack implements AsyncDisposable {
   readonly #process: Deno.ChildProcess;
   readonly #output: string[] = [];
@@ -95,7 +142,12 @@ class DevStack implements AsyncDisposable {
   readonly #reading: Promise<unknown>;
   #code: number | undefined;
 
-  private constructor(readonly dataDir: string, readonly ports: number[], more: string[]) {
+  private constructor(
+    readonly dataDir: string,
+    readonly ports: number[],
+    more: string[],
+    private readonly removes = true,
+  ) {
     const names = ["ingest", "query", "ingest-metrics", "compactor-metrics", "query-metrics"];
     const binds = names.flatMap((name, at) => [`--${name}-bind`, `127.0.0.1:${ports[at]}`]);
     this.#process = new Deno.Command(Deno.execPath(), {
@@ -118,6 +170,11 @@ class DevStack implements AsyncDisposable {
 
   static async start(more: string[] = [], ports = freePorts(5)): Promise<DevStack> {
     return new DevStack(await Deno.makeTempDir({ prefix: "svc-dev-" }), ports, more);
+  }
+
+  /** On a folder that another one removes. */
+  static on(dataDir: string, ports: number[]): DevStack {
+    return new DevStack(dataDir, ports, [], false);
   }
 
   /** The line of the greeting that begins with `start`, once it is there. */
@@ -153,7 +210,7 @@ class DevStack implements AsyncDisposable {
     if (this.#code === undefined) this.signal("SIGTERM");
     await until(() => this.#code !== undefined, DOWN_MS_MAX, () => this.told());
     await this.#reading;
-    await Deno.remove(this.dataDir, { recursive: true });
+    if (this.removes) await Deno.remove(this.dataDir, { recursive: true });
   }
 }
 
@@ -174,14 +231,18 @@ async function until(
 }
 
 /** Processes that run a role's `main.ts` over `dataDir`. */
-async function rolePids(dataDir: string, entry = "/main.ts"): Promise<number[]> {
+function rolePids(dataDir: string, entry = "/main.ts"): Promise<number[]> {
+  return pidsOf(dataDir, (word) => word.endsWith(entry) && !word.endsWith("cli/main.ts"));
+}
+
+/** Processes over `dataDir` one of whose words is such a one. */
+async function pidsOf(dataDir: string, isWanted: (word: string) => boolean): Promise<number[]> {
   const pids: number[] = [];
   for await (const { name } of Deno.readDir("/proc")) {
     if (!/^\d+$/.test(name)) continue;
     const line = await Deno.readTextFile(`/proc/${name}/cmdline`).catch(() => "");
     const words = line.split("\0");
-    const isRole = words.some((word) => word.endsWith(entry) && !word.endsWith("cli/main.ts"));
-    if (isRole && words.includes(dataDir)) pids.push(Number(name));
+    if (words.some(isWanted) && words.includes(dataDir)) pids.push(Number(name));
   }
   return pids;
 }

@@ -23,7 +23,12 @@ const STATUSES: { args: string[]; code: number; output: RegExp; notes: RegExp }[
   { args: ["--version"], code: 0, output: /^0\.1\.0\n$/, notes: /^$/ },
   { args: ["gen", "--n", "1", "--seed", "1"], code: 0, output: /^\{.*\}\n$/, notes: /^$/ },
   { args: ["quary"], code: 2, output: /^$/, notes: /^svc: .*Did you mean query\?/ },
-  { args: ["query", "--sql", "SELEC 1"], code: 1, output: /^$/, notes: /^svc: .*SELEC/ },
+  {
+    args: ["query", "--data-dir", "./none", "--sql", "SELECT 1"],
+    code: 1,
+    output: /^$/,
+    notes: /^svc: Cannot query .*\/none: there is no such folder/,
+  },
   {
     args: ["sql", "--endpoint", "http://127.0.0.1:1", "SELECT 1"],
     code: 1,
@@ -95,7 +100,7 @@ Deno.test({
         const response = await sendLog(`${url}/v1/logs`);
         assert.equal(response.status, 200, await response.text());
       });
-      assert.equal(await countTable(dataDir), 0);
+      await assert.rejects(countTable(dataDir), /warehouse: there is no such folder/);
       const compactor = spawn(["compactor", "--once", "--data-dir", dataDir]);
       const [{ code }, summary] = await Promise.all([
         compactor.status,
