@@ -24,10 +24,18 @@ const BUCKETS = [
   "timestamp::DATE",
   "hour(timestamp)",
   "extract(dow FROM timestamp)",
-  // Finer than a minute, or with months: the path must not answer.
+  "date_trunc('week', timestamp)",
+  "date_trunc('month', timestamp)",
+  "time_bucket(INTERVAL '1 hour 30 minutes', timestamp)",
+  "time_bucket(INTERVAL '1 week', timestamp)",
+  "time_bucket(INTERVAL '1 month', timestamp)",
+  "time_bucket(INTERVAL 5 MONTH, timestamp)",
+  "date_bin(INTERVAL '1 quarter', timestamp)",
+  "date_bin(INTERVAL 1 YEAR, timestamp)",
+  // Finer than a minute: the path must not answer.
   "date_trunc('second', timestamp)",
   "time_bucket(INTERVAL '90 seconds', timestamp)",
-  "time_bucket(INTERVAL '1 month', timestamp)",
+  "time_bucket(INTERVAL '1 minute 30 seconds', timestamp)",
 ] as const;
 
 /** The most frequent values of one column: columns with many values are looked at in part. */

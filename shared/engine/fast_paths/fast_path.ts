@@ -17,9 +17,10 @@ import type { ServedBy } from "../types.ts";
 import { untilAborted } from "../until_aborted.ts";
 import type { TableAnswers } from "./table_answers.ts";
 import type { OwnRows } from "./own_rows.ts";
+import type { StepAside } from "./step_aside.ts";
 import { ROWS_MAX, type WeightedPlan, weightedPlan } from "./weighted_plan.ts";
 import { ownRowsSql, rowsSql } from "./weighted_relation.ts";
-import { type StepAside, type WeightedStatement, weightedStatement } from "./weighted_statement.ts";
+import { type WeightedStatement, weightedStatement } from "./weighted_statement.ts";
 import { wideRelationSql } from "./wide_relation.ts";
 
 export interface FastPath {

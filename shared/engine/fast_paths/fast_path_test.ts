@@ -65,7 +65,18 @@ const PATHS: readonly (readonly [sql: string, path: ServedBy | RegExp])[] = [
     "SELECT date_trunc('second', timestamp), count(*) FROM events GROUP BY 1",
     /more than the minute/,
   ],
-  ["SELECT time_bucket(INTERVAL '1 month', timestamp), count(*) FROM events GROUP BY 1", /minute/],
+  [
+    "SELECT time_bucket(INTERVAL '1 month', timestamp), count(*) FROM events GROUP BY 1",
+    "tier1_windowed_agg",
+  ],
+  [
+    "SELECT date_bin(INTERVAL '1 hour 30 minutes', timestamp), count(*) FROM events GROUP BY 1",
+    "tier1_windowed_agg",
+  ],
+  [
+    "SELECT date_bin(INTERVAL '1 minute 30 seconds', timestamp), count(*) FROM events GROUP BY 1",
+    /more than the minute/,
+  ],
   ["SELECT count(*) FROM events WHERE timestamp > NULL::TIMESTAMPTZ", /has no value/],
   ["SELECT host, count(*) FROM events GROUP BY host LIMIT 1 + 1", /LIMIT is computed/],
   ["SELECT host, count(*) FROM events GROUP BY host ORDER BY 2 LIMIT 2 OFFSET 1", "tier1_inline"],

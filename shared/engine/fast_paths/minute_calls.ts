@@ -1,6 +1,6 @@
 /**
  * Calls that tell of an instant no more than its minute, so that a row that stands for a minute gives what all rows of the
- * minute give. A closed list; strides of months step aside, SPEC.md 4.2.
+ * minute give. A closed list. Days, weeks, months and years begin with a minute: sessions are in UTC.
  */
 
 import { nodeAt, nodesAt, textAt, type TreeNode } from "../syntax_tree.ts";
@@ -31,13 +31,14 @@ function constantText(node: TreeNode): string | undefined {
   return value["is_null"] === true || typeof text !== "string" ? undefined : text;
 }
 
-/** `INTERVAL '5 minutes'`, `INTERVAL 5 MINUTE` and `to_minutes(5)`: strides without months, SPEC.md 4.2. */
+/** `INTERVAL '1 hour 30 minutes'`, `INTERVAL 5 MINUTE` and `to_months(5)`. */
 function isWholeMinutes(node: TreeNode): boolean {
   const kind = textAt(node, "class");
   if (kind === "CAST" && textAt(nodeAt(node, "cast_type") ?? {}, "id") === "INTERVAL") {
     const text = constantText(nodeAt(node, "child") ?? {});
     return text !== undefined &&
-      /^\s*\d{1,6}\s*(?:minutes?|mins?|hours?|days?|weeks?)\s*$/i.test(text) &&
+      /^\s*(?:\d{1,6}\s*(?:minutes?|mins?|hours?|days?|weeks?|months?|mons?|quarters?|years?)\s*)+$/i
+        .test(text) &&
       /[1-9]/.test(text);
   }
   if (kind !== "FUNCTION" || !STRIDES.has(textAt(node, "function_name").toLowerCase())) {
@@ -47,7 +48,15 @@ function isWholeMinutes(node: TreeNode): boolean {
   return more.length === 0 && count !== undefined && isPositiveInteger(count);
 }
 
-const STRIDES: ReadonlySet<string> = new Set(["to_minutes", "to_hours", "to_days", "to_weeks"]);
+const STRIDES: ReadonlySet<string> = new Set([
+  "to_minutes",
+  "to_hours",
+  "to_days",
+  "to_weeks",
+  "to_months",
+  "to_quarters",
+  "to_years",
+]);
 
 function isPositiveInteger(node: TreeNode): boolean {
   const inner = textAt(node, "class") === "CAST" ? nodeAt(node, "child") ?? {} : node;

@@ -67,7 +67,9 @@ export class OwnRowsReading {
     for (const file of files) {
       const meeting = edges.filter((edge) => meets(edge, file.timestampNsMin, file.timestampNsMax));
       if (meeting.length === 0) continue;
-      this.#atEdges.push(...await this.#partsIn(file, meeting));
+      const parts = await this.#partsIn(file, meeting);
+      if (parts.length === 0) continue;
+      this.#atEdges.push(...parts);
       this.#subjects.push(file);
     }
   }

@@ -16,16 +16,17 @@ import {
 import { GROUP_VALUES_MAX } from "../../derived/summary/build_summary.ts";
 import { type MeasuredCells, sumOfMeasures } from "../../derived/summary/measured_cells.ts";
 import { type Column, columnOf } from "../../event/schema.ts";
-import { decodeSingleValue } from "../../iceberg/single_value.ts";
 import type { DataFile, TimeRange } from "../../iceberg/types.ts";
 import { meets, type TablePlan } from "../plan.ts";
+import { inexactMeasure } from "./exact_measures.ts";
 import type { CubeSpec } from "./file_part.ts";
-import { type BoundedRows, type OwnRows, OwnRowsReading, type OwnRowsSource } from "./own_rows.ts";
+import { type OwnRows, OwnRowsReading, type OwnRowsSource } from "./own_rows.ts";
 import type { TableCubes } from "./table_answers.ts";
 import type { WideCounts, WideKind } from "./wide_column.ts";
 import type { WeightedRows } from "./weighted_relation.ts";
 import type { EngineConnection } from "../driver.ts";
-import type { StepAside, WeightedStatement } from "./weighted_statement.ts";
+import type { StepAside } from "./step_aside.ts";
+import type { WeightedStatement } from "./weighted_statement.ts";
 
 const NS_PER_MINUTE = 60_000_000_000n;
 const NS_PER_DAY = 86_400_000_000_000n;
@@ -118,7 +119,13 @@ class Planning {
     if (answered === 0 && this.wide === undefined && own.length > 0) {
       return { aside: "no summary holds a row of its" };
     }
-    const inexact = this.#inexactSum(rows) ?? this.#inexactAverage(rows);
+    const inexact = inexactMeasure(
+      this.#statement.measures.map((measure, at) => ({
+        measure,
+        cells: rows.measures[at]?.cells ?? NO_MEASURES,
+      })),
+      { read: this.#own.subjects, averages: this.#source.averages },
+    );
     if (inexact !== undefined) return { aside: inexact };
     return {
       rows,
@@ -332,56 +339,6 @@ class Planning {
     };
     return { rows, answered: weights.reduce((sum, weight) => sum + weight, 0) };
   }
-
-  /** Sums of doubles must come out the same in every order (`shared/derived/summary`). */
-  #inexactSum(rows: WeightedRows): string | undefined {
-    for (const [at, { column, parts }] of this.#statement.measures.entries()) {
-      if (column.type !== "double" || !parts.has("sum")) continue;
-      if (this.#own.scans.length > 0) {
-        return `it adds up ${column.name}, of which rows must be read`;
-      }
-      const cells = rows.measures[at]?.cells;
-      const absolutes = [...cells?.cells.values() ?? []]
-        .reduce((sum, cell) => sum + cell.absolutes, 0n);
-      if (cells?.units === undefined || absolutes >= 2n ** 53n) {
-        return `the sum of ${column.name} depends on the order of rows`;
-      }
-    }
-    return undefined;
-  }
-
-  /** Sums that an average divides must stay below 2^63. */
-  #inexactAverage(rows: WeightedRows): string | undefined {
-    for (const [at, { column, isAveraged }] of this.#statement.measures.entries()) {
-      if (!isAveraged || column.type === "double") continue;
-      if (!this.#source.averages) {
-        return "averages of whole numbers are not exact on this processor";
-      }
-      let total = 0n;
-      for (const { sum } of rows.measures[at]?.cells.cells.values() ?? []) total += absolute(sum);
-      for (const file of this.#own.subjects) {
-        const own = absoluteSumMax(file, column);
-        if (own === undefined) {
-          return `it averages ${column.name}, of which rows without bounds are read`;
-        }
-        total += own;
-      }
-      if (total >= 2n ** 63n) return `the sum of ${column.name} is too large to be divided exactly`;
-    }
-    return undefined;
-  }
-}
-
-/** What a column's values of `file` can come to at most, whatever their signs; undefined when that is not known. */
-function absoluteSumMax(file: BoundedRows, { id, type }: Column): bigint | undefined {
-  const [lower, upper] = [file.lowerBounds.get(id), file.upperBounds.get(id)];
-  if (lower === undefined || upper === undefined) return undefined;
-  const bounds = [lower, upper].map((bound) => absolute(BigInt(decodeSingleValue(type, bound))));
-  return BigInt(file.rows) * bounds.reduce((a, b) => a > b ? a : b);
-}
-
-function absolute(value: bigint): bigint {
-  return value < 0n ? -value : value;
 }
 
 /** What one cube gives. */

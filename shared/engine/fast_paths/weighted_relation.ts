@@ -6,7 +6,7 @@ import type { Column } from "../../event/schema.ts";
 import type { TimeRange } from "../../iceberg/types.ts";
 import { SQL_TYPES } from "../relation.ts";
 import { type BindText, quoteName, quoteText } from "../statement_text.ts";
-import { type Measure, measureName, type MeasurePart, WEIGHT } from "./weighted_statement.ts";
+import { type Measure, measureName, type MeasurePart, WEIGHT } from "./weighted_aggregates.ts";
 
 /** The columns of weighted rows, in their order. */
 export interface WeightedColumns {

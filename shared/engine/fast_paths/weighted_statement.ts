@@ -13,7 +13,6 @@
 
 import { present } from "../../base/assert.ts";
 import type { Column, TableSchema } from "../../event/schema.ts";
-import { AGGREGATE_FUNCTIONS } from "../allowed_functions.ts";
 import {
   isNode,
   listAt,
@@ -24,20 +23,12 @@ import {
   type TreeValue,
 } from "../syntax_tree.ts";
 import { conjuncts, isTimeBound } from "../time_bounds.ts";
-import { callNode, columnNode, conjunctionNode, countNode, ifPresentNode } from "./tree_nodes.ts";
-import { hasOnlyCounts, topGroups } from "./top_groups.ts";
 import { isMinuteCall, isMinuteItself } from "./minute_calls.ts";
-import { SET_AGGREGATES, VALUE_FUNCTIONS } from "./weighted_functions.ts";
-
-/** How many rows a weighted row stands for. */
-export const WEIGHT = "#rows";
-
-export type MeasurePart = "values" | "sum" | "smallest" | "largest";
-
-/** Name of a measured column's part in a weighted row. */
-export function measureName(part: MeasurePart, column: Column): string {
-  return `#${part} of ${column.name}`;
-}
+import { Aside, type StepAside } from "./step_aside.ts";
+import { hasOnlyCounts, topGroups } from "./top_groups.ts";
+import { columnNode, conjunctionNode } from "./tree_nodes.ts";
+import { Aggregates, isAggregate, type Measure } from "./weighted_aggregates.ts";
+import { VALUE_FUNCTIONS } from "./weighted_functions.ts";
 
 export interface WeightedStatement {
   /** Columns that weighted rows must have, `timestamp` not among them; by id. */
@@ -55,20 +46,6 @@ export interface WeightedStatement {
   /** It has `top`, and asks for nothing of these values but their counts. */
   readonly isPlainTop: boolean;
 }
-
-export interface Measure {
-  readonly column: Column;
-  readonly parts: ReadonlySet<MeasurePart>;
-  /** It is averaged, which is exact within bounds only (`functions/exact_average.ts`). */
-  readonly isAveraged: boolean;
-}
-
-/** Why a statement is none. */
-export interface StepAside {
-  readonly aside: string;
-}
-
-class Aside extends Error {}
 
 /** `root` reads the one table `table`, whose columns are `schema`'s. */
 export function weightedStatement(
@@ -92,9 +69,8 @@ class Rewriting {
   readonly #tags: ReadonlySet<string>;
   readonly #aliases: ReadonlySet<string>;
   readonly #used = new Map<number, Column>();
-  readonly #measures = new Map<number, MutableMeasure>();
+  readonly #aggregates: Aggregates;
   #minutes = false;
-  #aggregates = false;
 
   constructor(
     root: TreeNode,
@@ -108,6 +84,11 @@ class Rewriting {
       nodesAt(root, "select_list").map((item) => textAt(item, "alias").toLowerCase())
         .filter((alias) => alias !== ""),
     );
+    this.#aggregates = new Aggregates({
+      columnOf: (node) => this.#columnOf(node),
+      isUsed: ({ id }) => this.#used.has(id),
+      rewrite: (node) => this.#expression(node),
+    });
   }
 
   statement(): WeightedStatement {
@@ -140,7 +121,7 @@ class Rewriting {
     };
     const groups = listAt(root, "group_expressions").length > 0 ||
       textAt(root, "aggregate_handling") === "FORCE_AGGREGATES" || this.#isDistinct();
-    if (!this.#aggregates && !groups) throw new Aside("it lists rows");
+    if (!this.#aggregates.any && !groups) throw new Aside("it lists rows");
     const [column] = this.#used.values();
     const top = column === undefined
       ? undefined
@@ -151,7 +132,7 @@ class Rewriting {
       columns: [...this.#used.values()].sort((a, b) => a.id - b.id),
       minutes: this.#minutes,
       bounds,
-      measures: [...this.#measures.values()].sort((a, b) => a.column.id - b.column.id),
+      measures: this.#aggregates.measures,
       root: rewritten,
       groups,
     };
@@ -172,7 +153,9 @@ class Rewriting {
     }
     if (nodeAt(root, "qualify") !== undefined) throw new Aside("it has a QUALIFY");
     if (listAt(root, "group_sets").length > 1) throw new Aside("it has several groupings");
-    if (this.#columns.has(WEIGHT)) throw new Aside(`the table has a column ${WEIGHT}`);
+    // Weighted rows have columns of such names besides.
+    const reserved = this.#columns.keys().find((name) => name.startsWith("#"));
+    if (reserved !== undefined) throw new Aside(`the table has a column ${reserved}`);
   }
 
   #isDistinct(): boolean {
@@ -238,7 +221,7 @@ class Rewriting {
       case "COLUMN_REF":
         return this.#columnRef(node);
       case "FUNCTION":
-        return isAggregate(node) ? this.#aggregate(node) : this.#call(node);
+        return isAggregate(node) ? this.#aggregates.rewrite(node) : this.#call(node);
       case "CAST":
         if (this.#isTime(nodeAt(node, "child"))) return this.#dateCast(node);
         return this.#members(node);
@@ -338,92 +321,6 @@ class Rewriting {
     this.#minutes = true;
     return node;
   }
-
-  #aggregate(node: TreeNode): TreeNode {
-    this.#aggregates = true;
-    const name = textAt(node, "function_name").toLowerCase();
-    if (nodesAt(nodeAt(node, "order_bys") ?? {}, "orders").length > 0) {
-      throw new Aside(`${name} has an ORDER BY`);
-    }
-    if (node["export_state"] === true) throw new Aside(`${name} exports its state`);
-    const filter = nodeAt(node, "filter");
-    const own = { filter: filter === undefined ? null : this.#expression(filter) };
-    const children = nodesAt(node, "children");
-    const rewritten = this.#aggregateOf(name, { node, children, own });
-    return { ...rewritten, alias: node["alias"] };
-  }
-
-  #aggregateOf(
-    name: string,
-    { node, children, own }: {
-      readonly node: TreeNode;
-      readonly children: readonly TreeNode[];
-      readonly own: Pick<TreeNode, "filter">;
-    },
-  ): TreeNode {
-    const [argument, ...more] = children;
-    const weight = columnNode(WEIGHT);
-    if (name === "count_star" || (name === "count" && argument === undefined)) {
-      return countNode(callNode("sum", [weight], own));
-    }
-    if (argument === undefined || more.length > 0 || isAggregate(argument)) {
-      throw new Aside(`it calls ${name} in a way of its own`);
-    }
-    const asks = SET_AGGREGATES.has(name) || (name === "count" && node["distinct"] === true);
-    const measured = node["distinct"] === true ? undefined : this.#measured(argument);
-    if (measured !== undefined) {
-      const part = (wanted: MeasurePart) => columnNode(this.#part(measured, wanted));
-      if (name === "min") return callNode("min", [part("smallest")], own);
-      if (name === "max") return callNode("max", [part("largest")], own);
-      if (name === "count") return countNode(callNode("sum", [part("values")], own));
-      if (name === "avg" && measured.type !== "timestamptz") return this.#average(measured, own);
-      if (name === "sum" && measured.type !== "timestamptz") {
-        return callNode("sum", [part("sum")], own);
-      }
-    }
-    if (asks) return { ...node, ...own, children: [this.#expression(argument)] };
-    if (name === "count" && node["distinct"] !== true) {
-      return countNode(callNode("sum", [ifPresentNode(this.#expression(argument), weight)], own));
-    }
-    throw new Aside(`it calls ${name}`);
-  }
-
-  /** The column that an aggregate's argument is, where the weighted rows can have measures of it. */
-  #measured(argument: TreeNode): Column | undefined {
-    if (textAt(argument, "class") !== "COLUMN_REF") return undefined;
-    const column = this.#columnOf(argument);
-    if (column === undefined || column.type === "string" || column.type === "bool") {
-      return undefined;
-    }
-    return this.#used.has(column.id) ? undefined : column;
-  }
-
-  #part(column: Column, part: MeasurePart): string {
-    this.#measure(column).parts.add(part);
-    return measureName(part, column);
-  }
-
-  #measure(column: Column): MutableMeasure {
-    const known = this.#measures.get(column.id) ??
-      { column, parts: new Set<MeasurePart>(), isAveraged: false };
-    this.#measures.set(column.id, known);
-    return known;
-  }
-
-  #average(column: Column, own: Pick<TreeNode, "filter">): TreeNode {
-    this.#measure(column).isAveraged = true;
-    const [sum, values] = (["sum", "values"] as const).map((part) =>
-      callNode("sum", [columnNode(this.#part(column, part))], own)
-    );
-    const terms = [present(sum), present(values)];
-    return column.type === "double" ? callNode("/", terms) : callNode("exact_average", terms);
-  }
-}
-
-interface MutableMeasure {
-  readonly column: Column;
-  readonly parts: Set<MeasurePart>;
-  isAveraged: boolean;
 }
 
 const OPERATORS: ReadonlySet<string> = new Set([
@@ -434,8 +331,3 @@ const OPERATORS: ReadonlySet<string> = new Set([
   "OPERATOR_IS_NULL",
   "OPERATOR_NOT",
 ]);
-
-function isAggregate(node: TreeNode): boolean {
-  return textAt(node, "class") === "FUNCTION" &&
-    AGGREGATE_FUNCTIONS.has(textAt(node, "function_name").toLowerCase());
-}

@@ -5,7 +5,7 @@ import type { Column } from "../../event/schema.ts";
 import { SQL_TYPES } from "../relation.ts";
 import { quoteName } from "../statement_text.ts";
 import { type AnswerFile, scanOf } from "./answer_files.ts";
-import { WEIGHT } from "./weighted_statement.ts";
+import { WEIGHT } from "./weighted_aggregates.ts";
 import type { WideCounts, WideSum } from "./wide_column.ts";
 
 const [VALUE, ROWS] = [quoteName(VALUE_COLUMN), quoteName(ROWS_COLUMN)];

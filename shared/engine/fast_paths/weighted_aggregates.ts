@@ -1,0 +1,140 @@
+/**
+ * Aggregates over weighted rows: what counts rows adds up weights, what measures a column combines the measures that
+ * weighted rows have of it, and what only asks which values there are stays as it is.
+ */
+
+import type { Column } from "../../event/schema.ts";
+import { AGGREGATE_FUNCTIONS } from "../allowed_functions.ts";
+import { nodeAt, nodesAt, textAt, type TreeNode } from "../syntax_tree.ts";
+import { Aside } from "./step_aside.ts";
+import { callNode, columnNode, countNode, ifPresentNode } from "./tree_nodes.ts";
+import { SET_AGGREGATES } from "./weighted_functions.ts";
+
+/** How many rows a weighted row stands for. */
+export const WEIGHT = "#rows";
+
+export type MeasurePart = "values" | "sum" | "smallest" | "largest";
+
+/** Name of a measured column's part in a weighted row. */
+export function measureName(part: MeasurePart, column: Column): string {
+  return `#${part} of ${column.name}`;
+}
+
+/** What weighted rows must have of a column that they do not have itself. */
+export interface Measure {
+  readonly column: Column;
+  readonly parts: ReadonlySet<MeasurePart>;
+  /** It is averaged, which is exact within bounds only (`exact_measures.ts`). */
+  readonly isAveraged: boolean;
+}
+
+/** The statement that the aggregates are in. */
+export interface AggregateContext {
+  /** The table's column that a node names; undefined: none. */
+  readonly columnOf: (node: TreeNode) => Column | undefined;
+  /** Weighted rows have the column itself. */
+  readonly isUsed: (column: Column) => boolean;
+  /** An expression of a row, over a weighted one. Throws `Aside`. */
+  readonly rewrite: (node: TreeNode) => TreeNode;
+}
+
+type Filtered = Pick<TreeNode, "filter">;
+
+interface MutableMeasure {
+  readonly column: Column;
+  readonly parts: Set<MeasurePart>;
+  isAveraged: boolean;
+}
+
+/** Those of one statement. */
+export class Aggregates {
+  /** Whether there was one. */
+  any = false;
+  readonly #context: AggregateContext;
+  readonly #measures = new Map<number, MutableMeasure>();
+
+  constructor(context: AggregateContext) {
+    this.#context = context;
+  }
+
+  /** What weighted rows need for all that were rewritten; by id of the column. */
+  get measures(): readonly Measure[] {
+    return [...this.#measures.values()].sort((a, b) => a.column.id - b.column.id);
+  }
+
+  /** A call of an aggregate over weighted rows. Throws `Aside`. */
+  rewrite(node: TreeNode): TreeNode {
+    this.any = true;
+    const name = textAt(node, "function_name").toLowerCase();
+    if (nodesAt(nodeAt(node, "order_bys") ?? {}, "orders").length > 0) {
+      throw new Aside(`${name} has an ORDER BY`);
+    }
+    if (node["export_state"] === true) throw new Aside(`${name} exports its state`);
+    const filter = nodeAt(node, "filter");
+    const own = { filter: filter === undefined ? null : this.#context.rewrite(filter) };
+    return { ...this.#callOf(name, node, own), alias: node["alias"] };
+  }
+
+  #callOf(name: string, node: TreeNode, own: Filtered): TreeNode {
+    const [argument, ...more] = nodesAt(node, "children");
+    const weight = columnNode(WEIGHT);
+    if (name === "count_star" || (name === "count" && argument === undefined)) {
+      return countNode(callNode("sum", [weight], own));
+    }
+    if (argument === undefined || more.length > 0 || isAggregate(argument)) {
+      throw new Aside(`it calls ${name} in a way of its own`);
+    }
+    const isDistinct = node["distinct"] === true;
+    const measured = isDistinct ? undefined : this.#measured(argument);
+    const call = measured === undefined ? undefined : this.#measuring(name, measured, own);
+    if (call !== undefined) return call;
+    if (SET_AGGREGATES.has(name) || (name === "count" && isDistinct)) {
+      return { ...node, ...own, children: [this.#context.rewrite(argument)] };
+    }
+    if (name !== "count") throw new Aside(`it calls ${name}`);
+    const value = this.#context.rewrite(argument);
+    return countNode(callNode("sum", [ifPresentNode(value, weight)], own));
+  }
+
+  /** The column that an aggregate's argument is, where the weighted rows can have measures of it. */
+  #measured(argument: TreeNode): Column | undefined {
+    if (textAt(argument, "class") !== "COLUMN_REF") return undefined;
+    const column = this.#context.columnOf(argument);
+    if (column === undefined || column.type === "string" || column.type === "bool") {
+      return undefined;
+    }
+    return this.#context.isUsed(column) ? undefined : column;
+  }
+
+  /** undefined: no measure gives it. */
+  #measuring(name: string, column: Column, own: Filtered): TreeNode | undefined {
+    const call = (aggregate: string, part: MeasurePart) =>
+      callNode(aggregate, [columnNode(this.#part(column, part))], own);
+    if (name === "min") return call("min", "smallest");
+    if (name === "max") return call("max", "largest");
+    if (name === "count") return countNode(call("sum", "values"));
+    if (column.type === "timestamptz") return undefined;
+    if (name === "sum") return call("sum", "sum");
+    if (name !== "avg") return undefined;
+    const terms = [call("sum", "sum"), call("sum", "values")];
+    this.#measure(column).isAveraged = true;
+    return callNode(column.type === "double" ? "/" : "exact_average", terms);
+  }
+
+  #part(column: Column, part: MeasurePart): string {
+    this.#measure(column).parts.add(part);
+    return measureName(part, column);
+  }
+
+  #measure(column: Column): MutableMeasure {
+    const known = this.#measures.get(column.id) ??
+      { column, parts: new Set<MeasurePart>(), isAveraged: false };
+    this.#measures.set(column.id, known);
+    return known;
+  }
+}
+
+export function isAggregate(node: TreeNode): boolean {
+  return textAt(node, "class") === "FUNCTION" &&
+    AGGREGATE_FUNCTIONS.has(textAt(node, "function_name").toLowerCase());
+}
