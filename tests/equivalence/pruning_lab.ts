@@ -24,6 +24,7 @@ import { EngineLab } from "../../shared/testing/engine_lab.ts";
 import type { SeededRandom } from "../../shared/testing/seeded_random.ts";
 import { openWalReader } from "../../shared/wal/reader.ts";
 import { HOSTS, KEYS, NAMES, REGIONS, VALUES, WORDS } from "./pruning_statements.ts";
+import { scriptWords } from "./script_words.ts";
 import { addColumns, METRICS_SCHEMA, METRICS_SCHEMA_LATER } from "./sql_lab.ts";
 
 export interface RunAnswer {
@@ -48,18 +49,31 @@ const STAGES: readonly (readonly [
   [METRICS_SCHEMA_LATER, "nothing"],
 ];
 const ROWS_A_STAGE = 500;
+/** Words of a seed's own, of scripts all over Unicode. */
+const SCRIPT_WORDS = 20;
+/** The stage that brings very long texts: their file is merged later. */
+const LONG_STAGE = 1;
+const LONG_TEXT_LENGTH = 1_048_576;
+const LONG_TEXT_TOKENS = 100_000;
 const START_NS = 1_790_000_000_000_000_000n; // 2026-09-21T14:13:20Z
 
 export class PruningLab implements AsyncDisposable {
-  private constructor(readonly lab: EngineLab, private readonly plain: Engine) {}
+  private constructor(
+    readonly lab: EngineLab,
+    private readonly plain: Engine,
+    /** That rows have. */
+    readonly words: readonly string[],
+  ) {}
 
   static async open(
     random: SeededRandom,
     engine: Pick<EngineOptions, "indexes" | "indexMeter" | "probedRows">,
   ): Promise<PruningLab> {
     const lab = await EngineLab.open({ wal: true, engine });
-    for (const [schema, then] of STAGES) {
-      await append(lab, { random, schema, seal: then !== "nothing" });
+    const words = [...WORDS, ...scriptWords(random, SCRIPT_WORDS)];
+    for (const [stage, [schema, then]] of STAGES.entries()) {
+      const long = stage === LONG_STAGE ? longTexts(random, words) : [];
+      await append(lab, { random, schema, seal: then !== "nothing", words, long });
       if (["drain", "alter", "merge"].includes(then)) await drainIndexed(lab);
       if (then === "merge") await merge(lab);
       if (then === "alter") await addColumns(lab, METRICS_SCHEMA_LATER);
@@ -74,26 +88,7 @@ export class PruningLab implements AsyncDisposable {
       threads: 2,
       indexes: NO_INDEXES,
     });
-    return new PruningLab(lab, plain);
-  }
-
-  /** Removes half of the sidecars, and changes some bytes of most others. */
-  async damageSidecars(random: SeededRandom): Promise<void> {
-    const { store, dir } = this.lab;
-    for await (const { key, size } of store.list("")) {
-      if (!key.endsWith(".puffin")) continue;
-      if (random.chance(0.5)) {
-        await store.delete([key]);
-      } else if (random.chance(0.8)) {
-        const bytes = await store.get(key);
-        for (let flips = 1 + random.below(3); flips > 0; flips -= 1) {
-          // The first half is blobs, the second mostly the footer.
-          const at = random.below(random.chance(0.7) ? size >> 1 : size);
-          bytes[at] = (bytes[at] ?? 0) ^ 1 << random.below(8);
-        }
-        await Deno.writeFile(`${dir}/warehouse/${key}`, bytes);
-      }
-    }
+    return new PruningLab(lab, plain, words);
   }
 
   withIndexes(sql: string): Promise<Outcome> {
@@ -168,15 +163,18 @@ async function outcomeOf(engine: Engine, sql: string): Promise<Outcome> {
 
 async function append(
   { wal }: EngineLab,
-  { random, schema, seal }: {
+  { random, schema, seal, words, long }: {
     readonly random: SeededRandom;
     readonly schema: TableSchema;
     readonly seal: boolean;
+    readonly words: readonly string[];
+    /** Texts of further events. */
+    readonly long: readonly string[];
   },
 ): Promise<void> {
   assert(wal !== undefined);
   const lanes = [
-    ["events", EVENTS_SCHEMA, () => eventOf(random)],
+    ["events", EVENTS_SCHEMA, () => eventOf(random, words)],
     ["metrics", schema, () => metricOf(random, schema)],
   ] as const;
   for (const [index, ofTable, make] of lanes) {
@@ -184,6 +182,7 @@ async function append(
     const rows = Array.from({
       length: 1 + random.below(index === "events" ? ROWS_A_STAGE : ROWS_A_STAGE / 10),
     }, make);
+    if (index === "events") rows.push(...long.map((raw) => ({ ...eventOf(random, words), raw })));
     await wal.append(lane, encodeBatch(batchOfRows(ofTable, rows)), "auto");
     if (seal) await wal.seal(lane);
   }
@@ -196,7 +195,17 @@ function timeOf(random: SeededRandom): RowObject {
   return { timestamp: ns / 1_000n, timestamp_ns: ns };
 }
 
-function eventOf(random: SeededRandom): RowObject {
+/** One of a million characters and of one token; one of more tokens than any log line has, most of them its own. */
+function longTexts(random: SeededRandom, words: readonly string[]): string[] {
+  const word = () => words[random.below(words.length)] ?? "";
+  const tokens = Array.from(
+    { length: LONG_TEXT_TOKENS },
+    (_, at) => at % 100 === 0 ? word() : `t${at}`,
+  );
+  return ["x".repeat(LONG_TEXT_LENGTH) + word(), tokens.join(" ")];
+}
+
+function eventOf(random: SeededRandom, known: readonly string[]): RowObject {
   const pick = <T>(values: readonly T[]) => values[random.below(values.length)] as T;
   const count = random.chance(0.002) ? random.below(20_000) : random.below(4);
   const time = timeOf(random);
@@ -204,7 +213,7 @@ function eventOf(random: SeededRandom): RowObject {
   const first = Number(BigInt(time["timestamp_ns"] ?? 0n) / 20_000_000_000n);
   const words = Array.from(
     { length: count },
-    () => random.chance(0.9) ? WORDS[(first + random.below(4)) % WORDS.length] ?? "" : pick(WORDS),
+    () => random.chance(0.9) ? known[(first + random.below(4)) % known.length] ?? "" : pick(known),
   );
   return {
     ...time,

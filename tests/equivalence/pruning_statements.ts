@@ -39,7 +39,11 @@ export const WORDS = [
 ];
 
 export class StatementMaker {
-  constructor(private readonly random: SeededRandom) {}
+  constructor(
+    private readonly random: SeededRandom,
+    /** That rows have. */
+    private readonly words: readonly string[],
+  ) {}
 
   statement(): string {
     return this.#pick(SHAPES)(this);
@@ -182,7 +186,7 @@ export class StatementMaker {
   }
 
   #word(): string {
-    const word = this.#pick(WORDS);
+    const word = this.#pick(this.words);
     const letters = [...word];
     return this.#pick([
       word,
@@ -194,12 +198,12 @@ export class StatementMaker {
   }
 
   #run(): string {
-    const letters = [...this.#pick(WORDS)];
+    const letters = [...this.#pick(this.words)];
     const from = this.below(letters.length);
     return quoted(letters.slice(from, from + 1 + this.below(6)).join(""));
   }
 
-  #pattern(values: readonly string[] = WORDS): string {
+  #pattern(values: readonly string[] = this.words): string {
     const letters = [...this.#pick(values)];
     const from = this.below(Math.max(1, letters.length));
     const run = letters.slice(from, from + 1 + this.below(6)).join("");

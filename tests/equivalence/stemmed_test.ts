@@ -1,7 +1,8 @@
 /**
  * `match_*` on a column with the tokenizer `stem` give the rows that a plain model gives: cut the text, take each word's
- * stem, compare. Random documents, in the WAL, drained and merged, with indexes and without, named in every way that a
- * statement can. `SVC_TEST_STEM_SEEDS` sets how many seeds, `SVC_TEST_SEED` the first one.
+ * stem, compare. Random documents, in the WAL, drained and merged, before and after a column with stems came, with indexes,
+ * without, and with damaged ones, named in every way that a statement can. `SVC_TEST_STEM_SEEDS` sets how many seeds,
+ * `SVC_TEST_SEED` the first one.
  */
 
 import assert from "node:assert/strict";
@@ -12,9 +13,9 @@ import { INLINE_DERIVER } from "../../shared/derived/deriver.ts";
 import { openEngine } from "../../shared/engine/open_engine.ts";
 import { openRowMatcher } from "../../shared/engine/row_matcher.ts";
 import { NO_INDEXES } from "../../shared/engine/pruning/row_index.ts";
-import type { IndexMeter } from "../../shared/engine/pruning/sidecar_indexes.ts";
+import type { IndexMeter, UnusableReason } from "../../shared/engine/pruning/sidecar_indexes.ts";
 import type { Engine } from "../../shared/engine/types.ts";
-import { parseIndexConfig } from "../../shared/event/index_config.ts";
+import { type IndexConfig, parseIndexConfig } from "../../shared/event/index_config.ts";
 import { indexSchema } from "../../shared/event/index_schema.ts";
 import { stemOf } from "../../shared/event/stem.ts";
 import { tokenize } from "../../shared/event/tokenize.ts";
@@ -29,6 +30,7 @@ import { EngineLab } from "../../shared/testing/engine_lab.ts";
 import { SeededRandom } from "../../shared/testing/seeded_random.ts";
 import { openWalConsumerAdmin } from "../../shared/wal/admin.ts";
 import { openWalReader } from "../../shared/wal/reader.ts";
+import { damageSidecars } from "./damage_sidecars.ts";
 
 const FIRST_SEED = Number(Deno.env.get("SVC_TEST_SEED") ?? 1);
 const SEEDS = Number(Deno.env.get("SVC_TEST_STEM_SEEDS") ?? 1);
@@ -38,16 +40,17 @@ const START_NS = 1_780_000_000_000_000_000n;
 const LANE = { tenant: "default", index: "app" };
 const APP = { namespace: "svc", name: "app" };
 
-const CONFIG = parseIndexConfig({
+const FIELDS = [
+  { name: "timestamp", type: "datetime", required: true },
+  { name: "n", type: "long" },
+  { name: "message", type: "text", tokenizer: "stem" },
+  { name: "note", type: "text" },
+];
+const CONFIG = parseIndexConfig({ index_id: "app", doc_mapping: { field_mappings: FIELDS } });
+/** With `more`, whose texts are those of `message`. */
+const CONFIG_LATER = parseIndexConfig({
   index_id: "app",
-  doc_mapping: {
-    field_mappings: [
-      { name: "timestamp", type: "datetime", required: true },
-      { name: "n", type: "long" },
-      { name: "message", type: "text", tokenizer: "stem" },
-      { name: "note", type: "text" },
-    ],
-  },
+  doc_mapping: { field_mappings: [...FIELDS, { name: "more", type: "text", tokenizer: "stem" }] },
 });
 
 const WORDS = [
@@ -100,25 +103,14 @@ Deno.test({
     for (let seed = FIRST_SEED; seed < FIRST_SEED + SEEDS; seed += 1) {
       const random = new SeededRandom(seed);
       await using lab = await openLab(random);
-      const docs = lab.messages;
-      let found = 0;
-      for (let at = 0; at < QUESTIONS_A_SEED; at += 1) {
-        const [kind, words] = [pick(random, KINDS), textOf(random, 1 + random.below(3))];
-        const call = (column: string) => `match_${kind}(${column}, ${quoted(words)})`;
-        const wanted = docs.flatMap((doc, n) => holds(doc, words, kind) ? [n] : []);
-        found += wanted.length;
-        const sql = `${pick(random, FORMS)(call)} ORDER BY 1`;
-        for (const engine of lab.engines) {
-          assert.deepEqual(await rowsOf(engine, sql), wanted, `seed ${seed}: ${sql}`);
-        }
-        const plain = `SELECT n FROM app WHERE match_${kind}(note, ${quoted(words)}) ORDER BY 1`;
-        const plainly = docs.flatMap((doc, n) =>
-          holds(doc, words, kind, (word) => word) ? [n] : []
-        );
-        assert.deepEqual(await rowsOf(lab.engines[0], plain), plainly, `seed ${seed}: ${plain}`);
-      }
+      const found = await ask(lab, { random, seed });
       assert(found > QUESTIONS_A_SEED, `seed ${seed}: ${found} rows`);
-      assert(lab.answers().some, "indexes left rows out");
+      const { some, unusable } = lab.answers();
+      assert(some > 0, "indexes left rows out");
+      assert.deepEqual(unusable, []);
+      await lab.damage(random);
+      await ask(lab, { random, seed });
+      assert.deepEqual(unusable.filter((why) => why !== "missing" && why !== "corrupt"), []);
     }
   },
 });
@@ -127,7 +119,7 @@ Deno.test({
   name: "match_* of a column with stems refuse words that are no literal, and too many of them",
   fn: async () => {
     await using lab = await openLab(new SeededRandom(1));
-    const [engine] = lab.engines;
+    const [engine] = lab.engines();
     for (
       const call of [
         "match_terms(message, note)",
@@ -215,6 +207,32 @@ Deno.test({
   },
 });
 
+/** Asks both engines what the model knows; how many rows there were. */
+async function ask(
+  lab: Awaited<ReturnType<typeof openLab>>,
+  { random, seed }: { readonly random: SeededRandom; readonly seed: number },
+): Promise<number> {
+  const docs = lab.messages;
+  let found = 0;
+  for (let at = 0; at < QUESTIONS_A_SEED; at += 1) {
+    const [kind, words] = [pick(random, KINDS), textOf(random, 1 + random.below(3))];
+    const call = (column: string) => `match_${kind}(${column}, ${quoted(words)})`;
+    const wanted = docs.flatMap((doc, n) => holds(doc, words, kind) ? [n] : []);
+    found += wanted.length;
+    const sql = `${pick(random, FORMS)(call)} ORDER BY 1`;
+    for (const engine of lab.engines()) {
+      assert.deepEqual(await rowsOf(engine, sql), wanted, `seed ${seed}: ${sql}`);
+    }
+    const later = `SELECT n FROM app WHERE ${call("more")} ORDER BY 1`;
+    const since = wanted.filter((n) => n >= lab.moreSince);
+    assert.deepEqual(await rowsOf(lab.engines()[0], later), since, `seed ${seed}: ${later}`);
+    const plain = `SELECT n FROM app WHERE ${call("note")} ORDER BY 1`;
+    const plainly = docs.flatMap((doc, n) => holds(doc, words, kind, (word) => word) ? [n] : []);
+    assert.deepEqual(await rowsOf(lab.engines()[0], plain), plainly, `seed ${seed}: ${plain}`);
+  }
+  return found;
+}
+
 /** By the definition. */
 function holds(doc: string, words: string, kind: Kind, stem = stemOf): boolean {
   const [tokens, wanted] = [tokenize(doc), tokenize(words)];
@@ -265,12 +283,13 @@ async function rowsOf(engine: Engine, sql: string): Promise<number[]> {
 }
 
 async function openLab(random: SeededRandom) {
-  let [some, all] = [0, 0];
+  let some = 0;
+  const unusable: UnusableReason[] = [];
   const cache = { lookedUp() {}, held() {} };
   const indexMeter: IndexMeter = {
     ...{ parsed: cache, blobs: cache },
-    answered: (answer) => answer === "all" ? all += 1 : some += 1,
-    unusable: (reason) => assert.fail(`an index is ${reason}`),
+    answered: (answer) => some += answer === "all" ? 0 : 1,
+    unusable: (reason) => unusable.push(reason),
   };
   const lab = await EngineLab.open({ wal: true, engine: { indexMeter } });
   const { dir, store, catalog, files, clock } = lab;
@@ -284,8 +303,9 @@ async function openLab(random: SeededRandom) {
     decoder: INLINE_PARQUET_DECODER,
     deriver: INLINE_DERIVER,
   };
-  const append = async () => {
-    const schema = { ...indexSchema(CONFIG.doc_mapping), epoch: 0 };
+  const append = async ({ doc_mapping }: IndexConfig) => {
+    const schema = { ...indexSchema(doc_mapping), epoch: 0 };
+    const isLater = doc_mapping === CONFIG_LATER.doc_mapping;
     const rows = Array.from({ length: ROWS_A_STAGE }, () => {
       const message = textOf(random, 1 + random.below(12));
       const n = BigInt(messages.push(message) - 1);
@@ -293,6 +313,7 @@ async function openLab(random: SeededRandom) {
       return {
         ...{ timestamp: ns / 1_000n, timestamp_ns: ns, host: "h", source: "s", sourcetype: "t" },
         ...{ index: "main", raw: "", attributes: null, n, message, note: message },
+        ...(isLater ? { more: message } : {}),
       };
     });
     await lab.wal?.append(LANE, encodeBatch(batchOfRows(schema, rows)), "auto");
@@ -307,8 +328,15 @@ async function openLab(random: SeededRandom) {
     });
     assert.deepEqual(failures, []);
   };
-  for (const stage of ["drain", "drain", "merge", "drain", "seal", "nothing"]) {
-    await append();
+  let moreSince = 0;
+  for (const stage of ["drain", "drain", "widen", "merge", "drain", "seal", "nothing"]) {
+    if (stage === "widen") {
+      const widened = await indexes.replace("svc", { config: CONFIG_LATER, etag: "f" }, "e");
+      assert.equal(widened, "replaced");
+      moreSince = messages.length;
+      continue;
+    }
+    await append(moreSince === 0 ? CONFIG : CONFIG_LATER);
     if (stage === "drain" || stage === "merge") await drain();
     if (stage === "seal") await lab.wal?.seal(LANE);
     if (stage !== "merge") continue;
@@ -330,8 +358,15 @@ async function openLab(random: SeededRandom) {
   });
   return {
     messages,
-    engines: [lab.engine, scan] as const,
-    answers: () => ({ some: some > 0, all }),
+    /** Of the first row with the column `more`. */
+    moreSince,
+    /** The second has no indexes. */
+    engines: () => [lab.engine, scan] as const,
+    answers: () => ({ some, unusable }),
+    async damage(random: SeededRandom) {
+      await damageSidecars(lab, random);
+      await lab.restartEngine();
+    },
     async [Symbol.asyncDispose]() {
       await scan.close();
       await indexes[Symbol.asyncDispose]();
