@@ -75,6 +75,15 @@ export class WeighedCache {
     }
   }
 
+  /** The next `load` of `key` reads it again. */
+  forget(key: string): void {
+    const entry = this.#entries.get(key);
+    if (entry === undefined) return;
+    this.#entries.delete(key);
+    this.#bytes -= entry.bytes;
+    this.#meter?.held(this.#bytes);
+  }
+
   #touch(key: string, entry: Entry): void {
     if (this.#loads - entry.loads <= FRESH_SHARE * this.#entries.size) return;
     entry.loads = this.#loads;

@@ -102,3 +102,20 @@ Deno.test({
     assert.deepEqual(reads, ["a", "a"]);
   },
 });
+
+Deno.test({
+  name: "WeighedCache reads what it was told to forget again, and counts its bytes once",
+  async fn() {
+    const { reads, load } = counting();
+    const cache = new WeighedCache(20);
+    await load(cache, "a");
+    cache.forget("a");
+    cache.forget("unknown");
+    assert.equal(cache.bytes, 0);
+    await load(cache, "a");
+    const loading = load(cache, "b");
+    cache.forget("b");
+    assert.equal(await loading, "B");
+    assert.deepEqual([reads, cache.bytes], [["a", "a", "b"], 10]);
+  },
+});

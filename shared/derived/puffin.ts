@@ -39,7 +39,9 @@ const MAGIC = Uint8Array.of(0x50, 0x46, 0x41, 0x31);
 const TRAILER_BYTES = 12;
 /** A footer has some 200 bytes for a blob, and a file some blobs for each column. */
 const PAYLOAD_BYTES_MAX = 16 * 1024 * 1024;
-const PAYLOAD_START = '{"properties":{"svc.crc32":"';
+/** Of the footer itself: `sealed`. */
+export const CHECKSUM_PROPERTY = "svc.crc32";
+const PAYLOAD_START = `{"properties":{"${CHECKSUM_PROPERTY}":"`;
 const CHECKSUM_LENGTH = 8;
 const ZERO = 0x30;
 
@@ -90,7 +92,7 @@ function sealed(
 ): Uint8Array {
   const zeros = "0".repeat(CHECKSUM_LENGTH);
   const payload = utf8(
-    JSON.stringify({ properties: { "svc.crc32": zeros, ...properties }, blobs }),
+    JSON.stringify({ properties: { [CHECKSUM_PROPERTY]: zeros, ...properties }, blobs }),
   );
   payload.set(checksumOf(payload), PAYLOAD_START.length);
   return payload;

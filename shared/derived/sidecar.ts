@@ -8,7 +8,13 @@
 
 import { isOperatingError, OperatingError } from "../base/errors.ts";
 import type { ReadableStore } from "../storage/object_store.ts";
-import { type BlobPlace, type PuffinFooter, readPuffinTail, writePuffin } from "./puffin.ts";
+import {
+  type BlobPlace,
+  CHECKSUM_PROPERTY,
+  type PuffinFooter,
+  readPuffinTail,
+  writePuffin,
+} from "./puffin.ts";
 import type { Blob } from "./types.ts";
 
 /** What a sidecar is of. */
@@ -22,6 +28,8 @@ export interface Sidecar {
   /** Its own key. */
   readonly key: string;
   readonly byteLength: number;
+  /** Of its footer: one that is made anew otherwise has another. */
+  readonly checksum: string;
   readonly blobs: readonly BlobPlace[];
 }
 
@@ -67,7 +75,7 @@ export async function readSidecar(
     if (isOperatingError(error, "not_found")) return undefined;
     throw error;
   }
-  const { blobs, properties } = await footerOf(store, key, size);
+  const { sidecar, properties } = await openPuffin(store, key, size);
   const { "svc.data-file": name, "svc.rows": rows } = properties;
   if (name !== nameOf(subject.key) || rows !== String(subject.rows)) {
     throw new OperatingError(
@@ -75,14 +83,34 @@ export async function readSidecar(
       `Cannot use ${key}: it is of ${rows} rows of ${name}, not of ${subject.rows} of ${subject.key}`,
     );
   }
-  return { key, byteLength: size, blobs };
+  return sidecar;
 }
+
+/** Where the sidecars of data files are read. */
+export interface SidecarSource {
+  /** As `readSidecar`. */
+  read(store: ReadableStore, subject: SidecarSubject): Promise<Sidecar | undefined>;
+  /** Something of that sidecar fails a check: what is known of it may be of one that was made anew since. */
+  distrust(subject: SidecarSubject): void;
+}
+
+/** Reads each time. */
+export const SIDECARS_AS_STORED: SidecarSource = { read: readSidecar, distrust() {} };
 
 /** Any file of this container. Errors: `corrupt`; the store's. */
 export async function readPuffin(store: ReadableStore, key: string): Promise<Sidecar> {
   const { size } = await store.head(key);
-  const { blobs } = await footerOf(store, key, size);
-  return { key, byteLength: size, blobs };
+  return (await openPuffin(store, key, size)).sidecar;
+}
+
+async function openPuffin(
+  store: ReadableStore,
+  key: string,
+  size: number,
+): Promise<{ readonly sidecar: Sidecar; readonly properties: PuffinFooter["properties"] }> {
+  const { blobs, properties } = await footerOf(store, key, size);
+  const checksum = properties[CHECKSUM_PROPERTY] ?? "";
+  return { sidecar: { key, byteLength: size, checksum, blobs }, properties };
 }
 
 async function footerOf(store: ReadableStore, key: string, size: number): Promise<PuffinFooter> {

@@ -113,6 +113,13 @@ export async function openEngine(options: EngineOptions): Promise<Engine> {
   const delta = wal === undefined ? undefined : new WalDelta({ wal, files, dir: deltaDir });
   const probe = await database.connect(new AbortController().signal);
   const [average] = await probe.texts(AVERAGE_PROBE.sql);
+  const sidecarIndexes = new SidecarIndexes(
+    { ...defaultIndexCacheSizes(Infinity), ...options.indexCaches },
+    {
+      nowMs: () => clock.monotonicMs(),
+      ...(options.indexMeter === undefined ? {} : { meter: options.indexMeter }),
+    },
+  );
   return new SqlEngine({
     database,
     ...(delta === undefined ? {} : { sweep: new DeltaSweep(delta, clock) }),
@@ -129,14 +136,12 @@ export async function openEngine(options: EngineOptions): Promise<Engine> {
         ? undefined
         : { caches: hotCachesOf(wal, options.hotCacheMeter), files, dir: deltaDir },
       dataFiles: dataFilesOf(options, objectDir),
-      indexes: options.indexes ?? new SidecarIndexes(
-        { ...defaultIndexCacheSizes(Infinity), ...options.indexCaches },
-        options.indexMeter,
-      ),
+      indexes: options.indexes ?? sidecarIndexes,
       probedRows: options.probedRows,
       statements: new StatementCache(),
       answers: new TableAnswers({
         store,
+        sidecars: sidecarIndexes.footers,
         bytesMax: TABLE_ANSWERS_BYTES_MAX,
         files: new AnswerFiles(files, answerDir),
         fileBytesMax: WIDE_ANSWERS_BYTES_MAX,

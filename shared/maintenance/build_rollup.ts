@@ -1,7 +1,7 @@
 /** Adds up the summaries of one day's data files to a roll-up. */
 
 import { isOperatingError } from "../base/errors.ts";
-import { readSidecar, type SidecarSubject } from "../derived/sidecar.ts";
+import { readSidecar, SIDECARS_AS_STORED, type SidecarSubject } from "../derived/sidecar.ts";
 import { FileSummary } from "../derived/summary/file_summary.ts";
 import { writeRollup } from "../derived/summary/rollup.ts";
 import {
@@ -108,6 +108,7 @@ class CubesOfDay {
     if (this.#cubes.has(name)) return;
     const cube = new DayCube({
       store: this.#store,
+      sidecars: SIDECARS_AS_STORED,
       values: (column) => this.#valuesOf(column),
       nowMs: () => 0,
       damaged: () => {},

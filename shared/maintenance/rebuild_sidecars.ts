@@ -12,7 +12,7 @@ import { derive } from "../derived/derive.ts";
 import { type Deriver, INLINE_DERIVER } from "../derived/deriver.ts";
 import { sidecarKey, writeSidecar } from "../derived/sidecar.ts";
 import { summaryBlobs, type SummaryLimits } from "../derived/summary/build_summary.ts";
-import { damageOf, SUMMARY_PARTS, type SummaryPart } from "../derived/summary/check_summary.ts";
+import { checkSummary, SUMMARY_PARTS, type SummaryPart } from "../derived/summary/check_summary.ts";
 import { textColumnsOf } from "../derived/text_columns.ts";
 import type { Blob, FileRows } from "../derived/types.ts";
 import { BUILT_IN_TABLES } from "../event/built_in_tables.ts";
@@ -69,8 +69,8 @@ export async function planRebuild(
   };
   const items: RebuildItem[] = [];
   for (const file of files) {
-    const why = await damageOf(store, file, wanted);
-    if (why !== undefined) items.push({ file, why });
+    const checked = await checkSummary(store, file, wanted);
+    if ("damage" in checked) items.push({ file, why: checked.damage });
   }
   return { table, live: files, items };
 }

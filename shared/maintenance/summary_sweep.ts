@@ -12,8 +12,7 @@
 import { getLogger } from "@logtape/logtape";
 import { isOperatingError, messageOf } from "../base/errors.ts";
 import type { CatalogReader } from "../catalog/catalog.ts";
-import { damageOf } from "../derived/summary/check_summary.ts";
-import { readSidecar } from "../derived/sidecar.ts";
+import { checkSummary } from "../derived/summary/check_summary.ts";
 import { isIndexed } from "../derived/text/text_blobs.ts";
 import { columnOf } from "../event/schema.ts";
 import type { TableIdent } from "../event/tenant.ts";
@@ -125,21 +124,17 @@ class Census {
     const attempts = this.#attempts.get(key) ?? { failed: 0, notBeforeMs: -Infinity };
     if (attempts.failed >= ATTEMPTS_MAX || clock.monotonicMs() < attempts.notBeforeMs) return;
     const wanted = { part: "all", timeId: this.#timeId, columns: [] } as const;
-    if (await damageOf(store, file, wanted) !== undefined) {
+    const checked = await checkSummary(store, file, wanted);
+    if ("damage" in checked) {
       if (!await this.#mend(file, attempts)) return;
       this.rebuilt += 1;
-    } else if (!await this.#isIndexed(file)) {
+    } else if (!isIndexed(checked.sidecar.blobs)) {
       if (file.day >= this.#today || await this.#mustWait()) return;
       if (!await this.#mend(file, attempts)) return;
       this.indexed += 1;
     }
     this.#whole.add(key);
     this.#attempts.delete(key);
-  }
-
-  async #isIndexed(file: DataFile): Promise<boolean> {
-    const sidecar = await readSidecar(this.#deps.store, file);
-    return sidecar === undefined || isIndexed(sidecar.blobs);
   }
 
   async #mustWait(): Promise<boolean> {

@@ -3,7 +3,7 @@
 import { isOperatingError, messageOf } from "../../base/errors.ts";
 import type { ReadableStore } from "../../storage/object_store.ts";
 import type { BlobPlace } from "../puffin.ts";
-import { readSidecar, type SidecarSubject } from "../sidecar.ts";
+import { readSidecar, type Sidecar, type SidecarSubject } from "../sidecar.ts";
 import {
   CUBE_COUNTS_BLOB,
   decodeCubeCounts,
@@ -29,11 +29,14 @@ export const SUMMARY_PARTS: ReadonlySet<string> = new Set([
   TOP_VALUES_BLOB,
 ]);
 
+/** What is wrong, for people; or the sidecar, when nothing is. */
+export type CheckedSummary = { readonly damage: string } | { readonly sidecar: Sidecar };
+
 /**
- * What is wrong, for people; undefined: nothing. `columns`: those that should be counted by value, where the file has them.
- * Errors: the store's, but `not_found`.
+ * Reads the whole summary of a file. `columns`: those that should be counted by value, where the file has them. Errors: the
+ * store's, but `not_found`.
  */
-export async function damageOf(
+export async function checkSummary(
   store: ReadableStore,
   { key, rows }: SidecarSubject,
   { part, timeId, columns }: {
@@ -42,13 +45,13 @@ export async function damageOf(
     readonly timeId: number;
     readonly columns: readonly number[];
   },
-): Promise<string | undefined> {
+): Promise<CheckedSummary> {
   try {
     const sidecar = await readSidecar(store, { key, rows });
-    if (sidecar === undefined) return "it has none";
+    if (sidecar === undefined) return { damage: "it has none" };
     const places = sidecar.blobs.filter(({ type }) => SUMMARY_PARTS.has(type));
     const own = places.find(({ type }) => type === SUMMARY_BLOB);
-    if (own === undefined) return "it has no summary";
+    if (own === undefined) return { damage: "it has no summary" };
     const wanted = places.filter((place) => isOf(part, place, timeId));
     // A builder's blobs stand one behind the other: they are read at once.
     const start = Math.min(...wanted.map(({ offset }) => offset));
@@ -61,10 +64,12 @@ export async function damageOf(
       places.filter(({ type }) => type === GROUP_COUNTS_BLOB).flatMap(({ fields }) => fields),
     );
     const lacking = columns.filter((id) => own.fields.includes(id) && !counted.has(id));
-    return lacking.length === 0 ? undefined : `columns ${lacking.join(", ")} are not counted`;
+    return lacking.length === 0
+      ? { sidecar }
+      : { damage: `columns ${lacking.join(", ")} are not counted` };
   } catch (error) {
     if (isOperatingError(error, "corrupt") || isOperatingError(error, "not_found")) {
-      return messageOf(error);
+      return { damage: messageOf(error) };
     }
     throw error;
   }

@@ -2,7 +2,7 @@
 
 import type { ReadableStore } from "../../storage/object_store.ts";
 import type { BlobPlace } from "../puffin.ts";
-import { readBlob, readSidecar, type Sidecar, type SidecarSubject } from "../sidecar.ts";
+import { readBlob, type Sidecar } from "../sidecar.ts";
 import {
   CUBE_COUNTS_BLOB,
   type CubeCounts,
@@ -33,16 +33,7 @@ export class FileSummary {
     readonly columnIds: ReadonlySet<number>,
   ) {}
 
-  /** undefined: the file has none. */
-  static async open(
-    store: ReadableStore,
-    subject: SidecarSubject,
-  ): Promise<FileSummary | undefined> {
-    const sidecar = await readSidecar(store, subject);
-    return sidecar === undefined ? undefined : FileSummary.of(store, sidecar, subject.rows);
-  }
-
-  /** Of a file whose footer was read. undefined: it has none. */
+  /** undefined: the sidecar has none. */
   static of(store: ReadableStore, sidecar: Sidecar, rows: number): FileSummary | undefined {
     const place = sidecar.blobs.find(({ type }) => type === SUMMARY_BLOB);
     // The footer, which has a checksum, vouches for the number of rows and names the columns.

@@ -84,10 +84,9 @@ export async function newestRollup(
 
 /** Errors: `corrupt`; the store's. */
 export async function readRollup(store: ReadableStore, key: string): Promise<Rollup> {
-  const { byteLength, blobs } = await readPuffin(store, key);
-  const place = blobs.find(({ type }) => type === ROLLUP_FILES_BLOB);
+  const sidecar = await readPuffin(store, key);
+  const place = sidecar.blobs.find(({ type }) => type === ROLLUP_FILES_BLOB);
   if (place === undefined) throw corruptSummary("it does not name its files");
-  const sidecar = { key, byteLength, blobs };
   const files = decodeFiles(await readBlob(store, sidecar, { place }));
   const rows = files.reduce((sum, file) => sum + file.rows, 0);
   const summary = FileSummary.of(store, sidecar, rows);

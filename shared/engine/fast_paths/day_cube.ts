@@ -13,7 +13,7 @@ import {
 } from "../../derived/summary/cells.ts";
 import { FileSummary } from "../../derived/summary/file_summary.ts";
 import { type MeasuredCells, sumOfMeasures } from "../../derived/summary/measured_cells.ts";
-import type { SidecarSubject } from "../../derived/sidecar.ts";
+import type { SidecarSource, SidecarSubject } from "../../derived/sidecar.ts";
 import { newestRollup, rollupFolder } from "../../derived/summary/rollup.ts";
 import type { Column } from "../../event/schema.ts";
 import type { DataFile } from "../../iceberg/types.ts";
@@ -44,6 +44,7 @@ const ROLLED_MIN = 2;
 
 export interface DayCubeDeps {
   readonly store: ReadableStore;
+  readonly sidecars: SidecarSource;
   readonly values: (column: Column) => TableValues;
   readonly nowMs: () => number;
   /** Told of every summary that cannot be used although it is there. */
@@ -174,14 +175,17 @@ export class DayCube {
 
   /** undefined: the file has no summary that will do. */
   async #partOf({ key, rows }: SidecarSubject): Promise<FilePart | undefined> {
+    const { store, sidecars } = this.#deps;
     try {
-      const summary = await FileSummary.open(this.#deps.store, { key, rows });
+      const sidecar = await sidecars.read(store, { key, rows });
+      const summary = sidecar === undefined ? undefined : FileSummary.of(store, sidecar, rows);
       if (summary !== undefined) {
         return await new PartReader(summary, this.#spec, this.#deps).read();
       }
     } catch (error) {
       if (!isOperatingError(error)) throw error;
       log.warn("the summary of {key} cannot be used: {error}", { key, error: messageOf(error) });
+      sidecars.distrust({ key, rows });
       this.#deps.damaged();
     }
     return undefined;

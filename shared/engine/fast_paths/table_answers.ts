@@ -4,6 +4,7 @@
  */
 
 import type { Column } from "../../event/schema.ts";
+import type { SidecarSource } from "../../derived/sidecar.ts";
 import type { DataFile } from "../../iceberg/types.ts";
 import type { ReadableStore } from "../../storage/object_store.ts";
 import type { AnswerFiles } from "./answer_files.ts";
@@ -13,6 +14,7 @@ import { WideColumn, type WideKind } from "./wide_column.ts";
 
 export interface TableAnswersOptions {
   readonly store: ReadableStore;
+  readonly sidecars: SidecarSource;
   readonly bytesMax: number;
   /** Where counts of columns with many values are kept, and how many bytes of them. */
   readonly files: AnswerFiles;
@@ -65,9 +67,9 @@ export class TableAnswers {
   }
 
   table(uuid: string): TableCubes {
-    const { store, nowMs } = this.#options;
+    const { store, sidecars, nowMs } = this.#options;
     const table = this.#tables.get(uuid) ?? new KeptTable({
-      ...{ store, nowMs },
+      ...{ store, sidecars, nowMs },
       damaged: () => this.#damaged += 1,
       grown: () => this.#trim(),
       wide: (column, range, kind) =>
@@ -82,9 +84,10 @@ export class TableAnswers {
     key: string,
     what: { readonly column: Column; readonly kind: WideKind },
   ): WideColumn {
-    const { store, nowMs, files } = this.#options;
+    const { store, sidecars, nowMs, files } = this.#options;
     const damaged = () => this.#damaged += 1;
-    const known = this.#wide.get(key) ?? new WideColumn({ store, files, nowMs, damaged }, what);
+    const known = this.#wide.get(key) ??
+      new WideColumn({ store, sidecars, files, nowMs, damaged }, what);
     this.#wide.delete(key);
     this.#wide.set(key, known);
     this.#trimFiles();
@@ -119,6 +122,7 @@ class KeptTable implements TableCubes {
   constructor(
     private readonly deps: {
       readonly store: ReadableStore;
+      readonly sidecars: SidecarSource;
       readonly nowMs: () => number;
       readonly damaged: () => void;
       readonly grown: () => void;
@@ -161,9 +165,9 @@ class KeptTable implements TableCubes {
     const key = JSON.stringify([day, spec.minutes, idsOf(spec.columns), idsOf(spec.measures)]);
     const known = this.#cubes.get(key);
     if (known !== undefined) return known;
-    const { store, nowMs, damaged } = this.deps;
+    const { store, sidecars, nowMs, damaged } = this.deps;
     const cube = new DayCube(
-      { ...{ store, nowMs, damaged }, values: (column) => this.valuesOf(column) },
+      { ...{ store, sidecars, nowMs, damaged }, values: (column) => this.valuesOf(column) },
       spec,
     );
     this.#cubes.set(key, cube);

@@ -7,7 +7,7 @@
 
 import { getLogger } from "@logtape/logtape";
 import { isOperatingError, messageOf } from "../../base/errors.ts";
-import type { SidecarSubject } from "../../derived/sidecar.ts";
+import type { SidecarSource, SidecarSubject } from "../../derived/sidecar.ts";
 import { FileSummary } from "../../derived/summary/file_summary.ts";
 import {
   fewValueCounts,
@@ -39,6 +39,7 @@ const RETRY_MS = 60_000;
 
 export interface WideDeps {
   readonly store: ReadableStore;
+  readonly sidecars: SidecarSource;
   readonly files: AnswerFiles;
   readonly nowMs: () => number;
   /** Told of every summary that cannot be used although it is there. */
@@ -271,8 +272,10 @@ export class WideColumn {
   }
 
   async #countsOf({ key, rows }: SidecarSubject): Promise<StoredCounts | undefined> {
+    const { store, sidecars } = this.#deps;
     try {
-      const summary = await FileSummary.open(this.#deps.store, { key, rows });
+      const sidecar = await sidecars.read(store, { key, rows });
+      const summary = sidecar === undefined ? undefined : FileSummary.of(store, sidecar, rows);
       if (summary === undefined) return undefined;
       const { id, type } = this.#column;
       const few = summary.columnIds.has(id)
@@ -287,6 +290,7 @@ export class WideColumn {
     } catch (error) {
       if (!isOperatingError(error)) throw error;
       log.warn("the summary of {key} cannot be used: {error}", { key, error: messageOf(error) });
+      sidecars.distrust({ key, rows });
       this.#deps.damaged();
       return undefined;
     }

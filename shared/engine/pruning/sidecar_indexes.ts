@@ -1,8 +1,9 @@
 /**
  * The indexes that lie in the sidecars of data files, with what is kept of them in memory.
  *
- * Parsed: footers of sidecars, headers of indexes, filters, answers that were read for. Blobs: the pieces of indexes that lookups read. Neither is ever
- * stale, as no data file and no sidecar changes. What is missing or damaged is counted, and its data file read whole.
+ * Parsed: footers of sidecars, headers of indexes, filters, answers that were read for. Blobs: the pieces of indexes that
+ * lookups read. No data file changes, and a sidecar that is made anew has other keys here (`sidecar_footers.ts`), so neither is
+ * stale. What is missing or damaged is counted, and its data file read whole.
  */
 
 import { isOperatingError } from "../../base/errors.ts";
@@ -10,9 +11,10 @@ import { type CacheMeter, WeighedCache } from "../../base/weighed_cache.ts";
 import { findRows } from "../../derived/rows/find_rows.ts";
 import type { OpenedIndex } from "../../derived/rows/indexed_file.ts";
 import type { RowQuery, RowSet } from "../../derived/rows/row_query.ts";
-import { readBlob, readSidecar, type Sidecar } from "../../derived/sidecar.ts";
+import { readBlob, type Sidecar } from "../../derived/sidecar.ts";
 import type { TableSchema } from "../../event/schema.ts";
 import type { DataFile } from "../../iceberg/types.ts";
+import { SidecarFooters } from "../sidecar_footers.ts";
 import type { IndexCall, RowIndexes } from "./row_index.ts";
 
 /** Why an index was not used: there is no sidecar; it fails a check; the store does not give it; a bug. */
@@ -39,7 +41,14 @@ const ALL: RowSet = { kind: "all" };
 /** What an entry takes besides its arrays. */
 const ENTRY_BYTES = 256;
 
+export interface SidecarIndexesOptions {
+  readonly nowMs: () => number;
+  readonly meter?: IndexMeter;
+}
+
 export class SidecarIndexes implements RowIndexes {
+  /** For whoever reads something else of the same sidecars. */
+  readonly footers: SidecarFooters;
   readonly #parsed: WeighedCache;
   readonly #blobs: WeighedCache;
   readonly #meter: IndexMeter | undefined;
@@ -47,7 +56,7 @@ export class SidecarIndexes implements RowIndexes {
 
   constructor(
     { parsedBytesMax, blobBytesMax, blobEntriesMax }: IndexCacheSizes,
-    meter?: IndexMeter,
+    { nowMs, meter }: SidecarIndexesOptions,
   ) {
     const told = (cache: CacheMeter | undefined) => cache === undefined ? {} : { meter: cache };
     this.#parsed = new WeighedCache(parsedBytesMax, told(meter?.parsed));
@@ -55,6 +64,7 @@ export class SidecarIndexes implements RowIndexes {
       entriesMax: blobEntriesMax,
       ...told(meter?.blobs),
     });
+    this.footers = new SidecarFooters(this.#parsed, nowMs);
     this.#meter = meter;
   }
 
@@ -70,7 +80,9 @@ export class SidecarIndexes implements RowIndexes {
       this.#meter?.answered(answer.kind);
       return answer;
     } catch (error) {
-      this.#meter?.unusable(error instanceof Unusable ? error.reason : reasonOf(error));
+      const reason = error instanceof Unusable ? error.reason : reasonOf(error);
+      if (reason === "corrupt") this.footers.distrust(file);
+      this.#meter?.unusable(reason);
       return error instanceof Unusable ? error.answer : ALL;
     }
   }
@@ -80,10 +92,7 @@ export class SidecarIndexes implements RowIndexes {
     query: RowQuery,
     { schema, store }: IndexCall,
   ): Promise<{ readonly answer: RowSet; readonly hasRead: boolean }> {
-    const sidecar = await this.#parsed.load(`${file.key} sidecar`, async () => {
-      const value = await readSidecar(store, file);
-      return { value, bytes: ENTRY_BYTES * (1 + (value?.blobs.length ?? 0)) };
-    });
+    const sidecar = await this.footers.read(store, file);
     if (sidecar === undefined) throw new Unusable("missing", ALL);
     let isDamaged = false;
     let hasRead = false;
@@ -95,7 +104,7 @@ export class SidecarIndexes implements RowIndexes {
         hasRead = true;
         return this.#read(sidecar, { place, part }, store);
       },
-      open: (place, load) => this.#open(`${file.key} ${place.offset}`, load),
+      open: (place, load) => this.#open(`${nameOf(sidecar)} ${place.offset}`, load),
       damaged: () => isDamaged = true,
     });
     // Not kept, so that each statement that goes without is counted.
@@ -115,7 +124,7 @@ export class SidecarIndexes implements RowIndexes {
     { place, part }: Required<Parameters<typeof readBlob>[2]>,
     store: IndexCall["store"],
   ): Promise<Uint8Array> {
-    const key = `${sidecar.key} ${place.offset + part.offset} ${part.length}`;
+    const key = `${nameOf(sidecar)} ${place.offset + part.offset} ${part.length}`;
     return this.#blobs.load(key, async () => {
       const value = await readBlob(store, sidecar, { place, part });
       return { value, bytes: value.byteLength };
@@ -141,6 +150,11 @@ class Unusable extends Error {
   constructor(readonly reason: UnusableReason, readonly answer: RowSet) {
     super(`an index is ${reason}`);
   }
+}
+
+/** Of this very one, whatever was under its key before. */
+function nameOf({ key, checksum }: Sidecar): string {
+  return `${key} ${checksum}`;
 }
 
 function reasonOf(error: unknown): UnusableReason {

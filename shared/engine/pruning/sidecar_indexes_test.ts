@@ -31,24 +31,35 @@ async function openLab(sizes = LARGE) {
     raw: `row w${i} is here`,
     attributes: null,
   }));
-  const sidecar = await INLINE_DERIVER.derive({
+  const content = {
     schema: EVENTS_SCHEMA,
     rows: ROWS,
     batches: [batchOfRows(EVENTS_SCHEMA, rows)],
-    text: [{ name: "raw", tokenizer: "default" }],
+    text: [{ name: "raw", tokenizer: "default" as const }],
     rowGroupRows: 1_000,
-  }, file);
+  };
+  const sidecar = await INLINE_DERIVER.derive(content, file);
+  const withoutIndexes = await INLINE_DERIVER.derive({ ...content, text: undefined }, file);
   const store = new RemoteStore();
   await store.putNew(sidecarKey(file.key), sidecar);
   const told: string[] = [];
+  const clock = { ms: 0 };
   const indexes = new SidecarIndexes(sizes, {
-    parsed: { lookedUp: (outcome) => told.push(`parsed ${outcome}`), held() {} },
-    blobs: { lookedUp: (outcome) => told.push(`blob ${outcome}`), held() {} },
-    answered: (answer) => told.push(answer),
-    unusable: (reason) => told.push(reason),
+    nowMs: () => clock.ms,
+    meter: {
+      parsed: { lookedUp: (outcome) => told.push(`parsed ${outcome}`), held() {} },
+      blobs: { lookedUp: (outcome) => told.push(`blob ${outcome}`), held() {} },
+      answered: (answer) => told.push(answer),
+      unusable: (reason) => told.push(reason),
+    },
   });
   const ask = (query: RowQuery) => indexes.rows(file, query, { schema: EVENTS_SCHEMA, store });
-  return { file, store, indexes, told, ask };
+  /** As mending does. */
+  const replaceSidecar = async (bytes: Uint8Array) => {
+    await store.delete([sidecarKey(file.key)]);
+    await store.putNew(sidecarKey(file.key), bytes);
+  };
+  return { file, store, indexes, told, ask, clock, sidecar, withoutIndexes, replaceSidecar };
 }
 
 function word(text: string): RowQuery {
@@ -79,6 +90,47 @@ Deno.test({
     const { store: other, ask: askOther } = await openLab();
     await Promise.all(Array.from({ length: 20 }, () => askOther(word("w1"))));
     strictEqual(other.reads.length, reads);
+  },
+});
+
+Deno.test({
+  name: "SidecarIndexes uses a sidecar that was made anew, and nothing of the one before",
+  fn: async () => {
+    const { told, ask, clock, sidecar, withoutIndexes, replaceSidecar } = await openLab();
+    const kindOf = async (text: string) => [(await ask(word(text))).kind, told.at(-1)];
+    await replaceSidecar(withoutIndexes);
+    deepStrictEqual(await kindOf("w1"), ["all", "all"]);
+    await replaceSidecar(sidecar);
+    clock.ms = 59_999;
+    deepStrictEqual(await kindOf("w1"), ["all", "all"]);
+    clock.ms = 60_000;
+    deepStrictEqual(await kindOf("w1"), ["rows", "rows"]);
+  },
+});
+
+Deno.test({
+  name: "SidecarIndexes reads the footer of a damaged sidecar again",
+  fn: async () => {
+    const { file, store, indexes, told, ask, withoutIndexes, replaceSidecar } = await openLab();
+    await indexes.footers.read(store, file);
+    // Where its blobs lay are others now, or nothing.
+    await replaceSidecar(withoutIndexes);
+    deepStrictEqual([(await ask(word("w1"))).kind, told.at(-1)], ["all", "corrupt"]);
+    deepStrictEqual([(await ask(word("w1"))).kind, told.at(-1)], ["all", "all"]);
+  },
+});
+
+Deno.test({
+  name: "SidecarIndexes looks for a sidecar that was missing again after a minute",
+  fn: async () => {
+    const { file, store, told, ask, clock, sidecar } = await openLab();
+    await store.delete([sidecarKey(file.key)]);
+    await ask(word("w1"));
+    await store.putNew(sidecarKey(file.key), sidecar);
+    clock.ms = 59_999;
+    deepStrictEqual([(await ask(word("w1"))).kind, told.at(-1)], ["all", "missing"]);
+    clock.ms = 60_000;
+    deepStrictEqual([(await ask(word("w1"))).kind, told.at(-1)], ["rows", "rows"]);
   },
 });
 
