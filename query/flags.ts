@@ -9,6 +9,7 @@ import {
 import { ACCESS_OPTIONS } from "./access_flags.ts";
 import { ADMISSION_OPTIONS } from "./admission_flags.ts";
 import { INDEX_CACHE_OPTIONS } from "./index_flags.ts";
+import { SCAN_FILE_CACHE_OPTIONS } from "./scan_file_cache_flags.ts";
 import { JOB_OPTIONS } from "./jobs/flags.ts";
 import { ROWS_RETURNED_CEILING } from "./limits.ts";
 
@@ -124,6 +125,7 @@ export const OPTIONS = {
       "running queries need beyond that is bounded by --spill-max-bytes.",
   },
   ...INDEX_CACHE_OPTIONS,
+  ...SCAN_FILE_CACHE_OPTIONS,
   threads: {
     kind: "integer",
     flag: "threads",

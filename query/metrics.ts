@@ -10,6 +10,7 @@ import { INDEX_METRICS } from "./index_metrics.ts";
 import { JOB_METRICS } from "./jobs/metrics.ts";
 import { HOT_CACHE_METRICS } from "./hot_cache_metrics.ts";
 import { OBJECT_CACHE_METRICS } from "./object_cache_metrics.ts";
+import { SCAN_FILE_CACHE_METRICS } from "./scan_file_cache_metrics.ts";
 import { TRACE_BREAKERS, TRACE_ENDPOINTS } from "./tracing/metrics.ts";
 
 /** How a request for SQL ended. `timeout` is SPEC.md section 7's word for the wall clock. */
@@ -102,6 +103,7 @@ export const METRICS = {
   ...JOB_METRICS,
   ...HOT_CACHE_METRICS,
   ...OBJECT_CACHE_METRICS,
+  ...SCAN_FILE_CACHE_METRICS,
   ...INDEX_METRICS,
 } as const satisfies MetricTable;
 

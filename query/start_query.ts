@@ -49,6 +49,7 @@ import { gaugeMemoryPool } from "./memory_pool.ts";
 import { createQueryMetrics, type QueryMetrics } from "./metrics.ts";
 import { hotCacheMeter } from "./hot_cache_metrics.ts";
 import { objectCacheMeter } from "./object_cache_metrics.ts";
+import { scanFileCacheMeter } from "./scan_file_cache_metrics.ts";
 import { queryPaths } from "./query_paths.ts";
 import type { QueryObserver } from "./query_record.ts";
 import { Readiness } from "./readiness.ts";
@@ -98,6 +99,8 @@ export async function startQuery(
     metrics.engineWaiting.readAtScrape(() => engine.waiting()[line], { line });
   }
   metrics.objectCacheLimitBytes.set(objectCacheBytes(settings), {});
+  metrics.scanFileCacheLimitBytes.set(scanFileCache(settings).bytesMax, {});
+  warnOfScanFileCache(settings);
   const { parsedBytesMax, blobBytesMax } = indexCacheSizes(settings);
   metrics.indexCacheLimitBytes.set(parsedBytesMax, { cache: "parsed_index" });
   metrics.indexCacheLimitBytes.set(blobBytesMax, { cache: "puffin_blob" });
@@ -212,6 +215,22 @@ function indexCacheSizes(settings: QuerySettings): IndexCacheSizes {
   };
 }
 
+/** What is kept of data files' columns, decoded: nothing unless both options say how much. */
+function scanFileCache(
+  { queryScanFileCacheMaxBytes: bytesMax, queryScanFileCacheMaxEntries: entriesMax }: QuerySettings,
+) {
+  return bytesMax > 0 && entriesMax > 0 ? { bytesMax, entriesMax } : { bytesMax: 0, entriesMax: 0 };
+}
+
+function warnOfScanFileCache(settings: QuerySettings): void {
+  const { queryScanFileCacheMaxBytes: bytes, queryScanFileCacheMaxEntries: entries } = settings;
+  if ((bytes > 0) === (entries > 0)) return;
+  getLogger(["svc", "query"]).warning(
+    "the scan file cache is off: it needs both --query-scan-file-cache-max-bytes and " +
+      "--query-scan-file-cache-max-entries, and one of them is 0",
+  );
+}
+
 interface EngineParts {
   /** Closes what the engine stands on, after the engine. */
   readonly owner: AsyncDisposableStack;
@@ -251,6 +270,8 @@ async function openQueryEngine(
     spillBytesMax: settings.spillBytesMax,
     objectCacheBytesMax: objectCacheBytes(settings),
     objectCacheMeter: objectCacheMeter(metrics),
+    scanFileCache: scanFileCache(settings),
+    scanFileCacheMeter: scanFileCacheMeter(metrics),
     indexCaches: indexCacheSizes(settings),
     indexMeter: indexMeter(metrics),
     fanIn: {

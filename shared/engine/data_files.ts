@@ -33,6 +33,13 @@ export interface DataFileLease extends Disposable {
   bring(plan: Plan): Promise<Plan>;
   /** What the statement asked the store for; undefined where that is not counted. */
   readonly reads: StoreReadsReport | undefined;
+  /** Data files of which decoded columns were at hand, and the others; absent where none are kept. */
+  readonly decoded?: FileCacheCounts;
+}
+
+export interface FileCacheCounts {
+  readonly hits: number;
+  readonly misses: number;
 }
 
 export interface StoreReadsReport {

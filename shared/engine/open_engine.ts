@@ -33,6 +33,9 @@ import {
 } from "./pruning/sidecar_indexes.ts";
 import { SqlEngine } from "./sql_engine.ts";
 import type { Engine } from "./types.ts";
+import { DecodedCache, type DecodedCacheMeter } from "./decoded_files/decoded_cache.ts";
+import { DecodedDataFiles } from "./decoded_files/decoded_data_files.ts";
+import { runDecoding, settledSize } from "./decoded_files/run_decoding.ts";
 import { DeltaSweep } from "./delta_sweep.ts";
 import { Turns, turnsFor } from "./turns.ts";
 import { WalDelta } from "./wal_delta.ts";
@@ -64,6 +67,13 @@ export interface EngineOptions {
   readonly objectCacheBytesMax?: number;
   /** Is told what that cache does. */
   readonly objectCacheMeter?: ObjectCacheMeter;
+  /**
+   * What is kept in `cacheDir` of data files' wanted columns, decoded: bytes and files at most. Default, and with 0 for
+   * either: nothing.
+   */
+  readonly scanFileCache?: { readonly bytesMax: number; readonly entriesMax: number };
+  /** Is told what that cache does. */
+  readonly scanFileCacheMeter?: DecodedCacheMeter;
   /** What is kept of the indexes of data files; by default as little as SPEC.md section 8 allows. */
   readonly indexCaches?: Partial<IndexCacheSizes>;
   /** Is told what they do. */
@@ -96,18 +106,20 @@ export async function openEngine(options: EngineOptions): Promise<Engine> {
   const deltaDir = `${options.cacheDir}/wal`;
   const objectDir = `${options.cacheDir}/objects`;
   const answerDir = `${options.cacheDir}/answers`;
+  const decodedDir = `${options.cacheDir}/decoded`;
   await files.mkdir(scratchDir);
   await files.mkdir(deltaDir);
   await files.mkdir(objectDir);
   await files.mkdir(answerDir);
-  const turns = turnsFor(cores);
+  await files.mkdir(decodedDir);
+  const counts = turnsFor(cores);
   const database = await driver.open({
-    readableDirs: [...localRoot(store), deltaDir, objectDir, answerDir],
+    readableDirs: [...localRoot(store), deltaDir, objectDir, answerDir, decodedDir],
     scratchDir,
     memoryBytesMax: options.memoryBytesMax,
     spillBytesMax: options.spillBytesMax,
     threads: options.threads,
-    connections: turns.light + turns.dear + turns.batch + PAUSED_STREAMS_MAX + PROBE_CONNECTIONS,
+    connections: counts.light + counts.dear + counts.batch + PAUSED_STREAMS_MAX + PROBE_CONNECTIONS,
     setup: DIALECT_SETUP,
   });
   const delta = wal === undefined ? undefined : new WalDelta({ wal, files, dir: deltaDir });
@@ -120,10 +132,15 @@ export async function openEngine(options: EngineOptions): Promise<Engine> {
       ...(options.indexMeter === undefined ? {} : { meter: options.indexMeter }),
     },
   );
+  const turns = new Turns(counts);
+  const decoded = decodedCacheOf(options, decodedDir);
   return new SqlEngine({
     database,
-    ...(delta === undefined ? {} : { sweep: new DeltaSweep(delta, clock) }),
-    turns: new Turns(turns),
+    works: [
+      ...(delta === undefined ? [] : [new DeltaSweep(delta, clock)]),
+      ...(decoded === undefined ? [] : [decoded]),
+    ],
+    turns,
     probe,
     memoryBytesMax: options.memoryBytesMax,
     spillBytesMax: options.spillBytesMax,
@@ -135,7 +152,13 @@ export async function openEngine(options: EngineOptions): Promise<Engine> {
       hot: wal === undefined || options.hotCaches !== true
         ? undefined
         : { caches: hotCachesOf(wal, options.hotCacheMeter), files, dir: deltaDir },
-      dataFiles: dataFilesOf(options, objectDir),
+      dataFiles: decoded === undefined
+        ? dataFilesOf(options, objectDir)
+        : new DecodedDataFiles(dataFilesOf(options, objectDir), {
+          cache: decoded,
+          run: (sql, signal) => runDecoding(sql, { database, turns, signal }),
+          settle: (path) => settledSize(files, path),
+        }),
       indexes: options.indexes ?? sidecarIndexes,
       probedRows: options.probedRows,
       statements: new StatementCache(),
@@ -177,6 +200,20 @@ function dataFilesOf(options: EngineOptions, dir: string): DataFiles {
     ...(meter === undefined ? {} : { meter }),
   });
   return new CachedDataFiles(store, cache, meter);
+}
+
+function decodedCacheOf(options: EngineOptions, dir: string): DecodedCache | undefined {
+  const { scanFileCache, scanFileCacheMeter: meter, files, clock } = options;
+  const { bytesMax, entriesMax } = scanFileCache ?? { bytesMax: 0, entriesMax: 0 };
+  if (bytesMax <= 0 || entriesMax <= 0) return undefined;
+  return new DecodedCache({
+    ...{ bytesMax, entriesMax, dir },
+    remove: async (path) => {
+      if (await files.exists(path)) await files.remove(path);
+    },
+    nowMs: () => clock.monotonicMs(),
+    ...(meter === undefined ? {} : { meter }),
+  });
 }
 
 function hotCachesOf(wal: WalReader, meter: HotCacheMeter | undefined): HotCaches {

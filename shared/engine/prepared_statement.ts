@@ -268,6 +268,7 @@ class StatementRun implements RunningQuery {
       profile: this.#profile,
       ordering: this.prepared.ordering,
       reads: this.prepared.data.reads,
+      decoded: this.prepared.data.decoded,
       servedBy: this.prepared.servedBy,
       phases: {
         plan_micros: micros(this.prepared.planMs),

@@ -30,7 +30,7 @@ export interface SqlEngineOptions {
   readonly probe: EngineConnection;
   readonly prepare: PrepareDeps;
   /** Work of its own while it is open. */
-  readonly sweep?: Disposable;
+  readonly works: readonly (Disposable | AsyncDisposable)[];
   readonly memoryBytesMax: number;
   readonly spillBytesMax: number;
 }
@@ -42,7 +42,7 @@ export class SqlEngine implements Engine {
   readonly #turns: Turns;
   readonly #probe: EngineConnection;
   readonly #deps: PrepareDeps;
-  readonly #sweep: Disposable | undefined;
+  readonly #works: readonly (Disposable | AsyncDisposable)[];
   readonly #poolBytesMax: number;
   readonly #spillBytesMax: number;
   /** The last use of the probe: the next one waits for it, as an interrupt would hit either. */
@@ -53,7 +53,7 @@ export class SqlEngine implements Engine {
     this.#turns = options.turns;
     this.#probe = options.probe;
     this.#deps = options.prepare;
-    this.#sweep = options.sweep;
+    this.#works = options.works;
     this.#poolBytesMax = options.memoryBytesMax;
     this.#spillBytesMax = options.spillBytesMax;
   }
@@ -116,10 +116,11 @@ export class SqlEngine implements Engine {
     }));
   }
 
-  close(): Promise<void> {
-    this.#sweep?.[Symbol.dispose]();
+  async close(): Promise<void> {
     this.#turns.close(new OperatingError("unavailable", "The SQL engine is closed"));
-    return this.#database.close();
+    await using stack = new AsyncDisposableStack();
+    stack.defer(() => this.#database.close());
+    for (const work of this.#works) stack.use(work);
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

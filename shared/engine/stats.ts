@@ -4,7 +4,7 @@
  * cache gives it. A figure that was not measured is left out.
  */
 
-import type { StoreReadsReport } from "./data_files.ts";
+import type { FileCacheCounts, StoreReadsReport } from "./data_files.ts";
 import type { RunProfile } from "./driver.ts";
 import { countFiles, partBytes, partRows, type Plan, type TablePlan } from "./plan.ts";
 import type { Phases, ScanOrdering, ScanStats, ServedBy, Stats } from "./types.ts";
@@ -17,10 +17,12 @@ export function statsOf(
     readonly ordering: ScanOrdering;
     /** Where it is counted. */
     readonly reads: StoreReadsReport | undefined;
+    /** Absent: there is no such cache. */
+    readonly decoded?: FileCacheCounts | undefined;
     readonly servedBy: ServedBy;
   },
 ): Stats {
-  const { profile, phases, ordering, reads, servedBy } = run;
+  const { profile, phases, ordering, reads, decoded, servedBy } = run;
   const parts = plan.tables.flatMap((table) => table.parts.map((part) => ({ table, part })));
   const plannedBytes = parts.reduce(
     (sum, { table, part }) => sum + partBytes(part, table.projected),
@@ -35,7 +37,10 @@ export function statsOf(
     ...(plan.pin === undefined ? {} : { snapshot: plan.pin }),
   };
   if (parts.length === 0) return base;
-  return { ...base, scan: scanOf(plan.tables, { plannedBytes, profile, ordering, reads }) };
+  return {
+    ...base,
+    scan: scanOf(plan.tables, { plannedBytes, profile, ordering, reads, decoded }),
+  };
 }
 
 function scanOf(
@@ -45,6 +50,7 @@ function scanOf(
     readonly profile: RunProfile | undefined;
     readonly ordering: ScanOrdering;
     readonly reads: StoreReadsReport | undefined;
+    readonly decoded: FileCacheCounts | undefined;
   },
 ): ScanStats {
   const parts = tables.flatMap((table) => table.parts);
@@ -62,6 +68,7 @@ function scanOf(
     planned_rows: planned,
     row_groups_considered: considered,
     ...readsOf(run.reads),
+    ...fileCacheOf(run),
     ordering: run.ordering,
   };
   const pruned = tables.flatMap((table) => table.pruned ?? []);
@@ -95,14 +102,29 @@ function readsOf(reads: StoreReadsReport | undefined): Partial<ScanStats> {
     bytes_index: index,
     bytes_data: data,
     bytes_other: other,
-    file_cache_hits: reads.filesHit,
-    file_cache_misses: reads.filesMissed,
   };
   return {
     object_store_reads: reads.requests,
     fetched_bytes: reads.bytesFetched,
-    ...Object.fromEntries(Object.entries(counts).filter(([, count]) => count > 0)),
+    ...withoutZeros(counts),
   };
+}
+
+/** Of decoded columns where those are kept, else of the parts of an object store's files. */
+function fileCacheOf(
+  { decoded, reads }: {
+    readonly decoded: FileCacheCounts | undefined;
+    readonly reads: StoreReadsReport | undefined;
+  },
+): Partial<ScanStats> {
+  return withoutZeros({
+    file_cache_hits: decoded?.hits ?? reads?.filesHit ?? 0,
+    file_cache_misses: decoded?.misses ?? reads?.filesMissed ?? 0,
+  });
+}
+
+function withoutZeros(counts: Readonly<Record<string, number>>): Readonly<Record<string, number>> {
+  return Object.fromEntries(Object.entries(counts).filter(([, count]) => count > 0));
 }
 
 function sum(values: readonly number[]): number {

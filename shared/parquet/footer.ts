@@ -35,6 +35,8 @@ export interface ColumnChunk {
   /** First byte in the file, dictionary page included. */
   readonly offset: number;
   readonly byteLength: number;
+  /** Bytes of its pages when they are not compressed. */
+  readonly bytesDecompressed: number;
   /** Values including nulls. */
   readonly values: number;
   readonly nulls: number | undefined;
@@ -111,6 +113,7 @@ export function parseFooter(tail: Uint8Array, what: string): ParquetFooter {
         isNested: chunk.path_in_schema.length > 1,
         offset: firstByte(chunk),
         byteLength: Number(chunk.total_compressed_size),
+        bytesDecompressed: Number(chunk.total_uncompressed_size),
         values: Number(chunk.num_values),
         nulls: statistics?.null_count === undefined ? undefined : Number(statistics.null_count),
         min: plainBytes(chunk.type, statistics?.min_value),

@@ -67,7 +67,10 @@ export class PruningLab implements AsyncDisposable {
 
   static async open(
     random: SeededRandom,
-    engine: Pick<EngineOptions, "indexes" | "indexMeter" | "probedRows">,
+    engine: Pick<
+      EngineOptions,
+      "indexes" | "indexMeter" | "probedRows" | "scanFileCache" | "scanFileCacheMeter"
+    >,
   ): Promise<PruningLab> {
     const lab = await EngineLab.open({ wal: true, engine });
     const words = [...WORDS, ...scriptWords(random, SCRIPT_WORDS)];

@@ -30,6 +30,7 @@ function footer(
       isNested: false,
       offset: place + group * 40_000,
       byteLength: 10_000,
+      bytesDecompressed: 30_000,
       values: 10,
       nulls: 0,
       min: undefined,

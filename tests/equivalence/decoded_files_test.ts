@@ -1,0 +1,48 @@
+/**
+ * With decoded copies of data files the rows that a statement gives without them: random data and random statements, over
+ * tables that grew columns and were merged, with room for all copies and for few. `SVC_TEST_PRUNING_SEEDS` sets how many
+ * seeds, `SVC_TEST_SEED` the first one.
+ */
+
+import assert from "node:assert/strict";
+import { SeededRandom } from "../../shared/testing/seeded_random.ts";
+import { assertSame } from "./assert_same.ts";
+import { PruningLab } from "./pruning_lab.ts";
+import { StatementMaker } from "./pruning_statements.ts";
+
+const FIRST_SEED = Number(Deno.env.get("SVC_TEST_SEED") ?? 1);
+const SEEDS = Number(Deno.env.get("SVC_TEST_PRUNING_SEEDS") ?? 1);
+const STATEMENTS_A_SEED = 40;
+const TIMES_A_STATEMENT = 3;
+
+Deno.test({
+  name: "decoded copies of data files change no answer",
+  fn: async () => {
+    for (let seed = FIRST_SEED; seed < FIRST_SEED + SEEDS; seed += 1) {
+      const random = new SeededRandom(seed);
+      const counts = { hit: 0, miss: 0, evicted: 0, failed: 0 };
+      const isSmall = random.chance(0.3);
+      await using lab = await PruningLab.open(random, {
+        probedRows: 1 + random.below(4),
+        scanFileCache: { bytesMax: 2 ** 26, entriesMax: isSmall ? 1 + random.below(4) : 1_000 },
+        scanFileCacheMeter: {
+          lookedUp: (outcome) => counts[outcome] += 1,
+          held() {},
+          evicted: (entries) => counts.evicted += entries,
+          failed: () => counts.failed += 1,
+        },
+      });
+      const make = new StatementMaker(random, lab.words);
+      for (let i = 0; i < STATEMENTS_A_SEED; i += 1) {
+        const sql = make.statement();
+        const expected = await lab.withoutIndexes(sql);
+        for (let times = 0; times < TIMES_A_STATEMENT; times += 1) {
+          assertSame(await lab.withIndexes(sql), expected, `seed ${seed}, ${times}: ${sql}`);
+        }
+      }
+      const what = `seed ${seed}: ${JSON.stringify(counts)}`;
+      assert(counts.hit > STATEMENTS_A_SEED, what);
+      assert.equal(counts.failed, 0, what);
+    }
+  },
+});
