@@ -16,7 +16,7 @@ import { checkSummary, SUMMARY_PARTS, type SummaryPart } from "../derived/summar
 import { textColumnsOf } from "../derived/text_columns.ts";
 import type { Blob, FileRows } from "../derived/types.ts";
 import { BUILT_IN_TABLES } from "../event/built_in_tables.ts";
-import { columnOf, type TableSchema } from "../event/schema.ts";
+import type { TableSchema } from "../event/schema.ts";
 import type { IcebergReader, LoadedTable } from "../iceberg/iceberg_reader.ts";
 import type { DataFile } from "../iceberg/types.ts";
 import type { ParquetDecoder } from "../parquet/parquet_decoder.ts";
@@ -64,7 +64,7 @@ export async function planRebuild(
   const { files } = await reader.selectFiles(table);
   const wanted = {
     part,
-    timeId: columnOf(table.schema, "timestamp").id,
+    schema: table.schema,
     columns: wide ? typedColumns(table.schema) : [],
   };
   const items: RebuildItem[] = [];

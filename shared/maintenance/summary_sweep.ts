@@ -14,7 +14,6 @@ import { isOperatingError, messageOf } from "../base/errors.ts";
 import type { CatalogReader } from "../catalog/catalog.ts";
 import { checkSummary } from "../derived/summary/check_summary.ts";
 import { isIndexed } from "../derived/text/text_blobs.ts";
-import { columnOf } from "../event/schema.ts";
 import type { TableIdent } from "../event/tenant.ts";
 import { IcebergReader, type LoadedTable } from "../iceberg/iceberg_reader.ts";
 import type { DataFile } from "../iceberg/types.ts";
@@ -93,7 +92,6 @@ class Census {
   failed = 0;
   readonly #deps: SummarySweepDeps;
   readonly #table: LoadedTable;
-  readonly #timeId: number;
   readonly #whole: Set<string>;
   readonly #attempts: Map<string, Attempts>;
   readonly #today: number;
@@ -102,7 +100,6 @@ class Census {
   constructor(deps: SummarySweepDeps, table: LoadedTable, before: Known | undefined) {
     this.#deps = deps;
     this.#table = table;
-    this.#timeId = columnOf(table.schema, "timestamp").id;
     this.#whole = new Set(before?.whole);
     this.#attempts = new Map(before?.attempts);
     this.#today = Math.floor(deps.clock.nowMs() / DAY_MS);
@@ -123,8 +120,8 @@ class Census {
     if (this.#whole.has(key)) return;
     const attempts = this.#attempts.get(key) ?? { failed: 0, notBeforeMs: -Infinity };
     if (attempts.failed >= ATTEMPTS_MAX || clock.monotonicMs() < attempts.notBeforeMs) return;
-    const wanted = { part: "all", timeId: this.#timeId, columns: [] } as const;
-    const checked = await checkSummary(store, file, wanted);
+    const { schema } = this.#table;
+    const checked = await checkSummary(store, file, { part: "all", schema });
     if ("damage" in checked) {
       if (!await this.#mend(file, attempts)) return;
       this.rebuilt += 1;

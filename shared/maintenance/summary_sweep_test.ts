@@ -1,10 +1,11 @@
 /** What the census finds and mends, that it looks at a file once, and when it tries again. */
 
 import assert from "node:assert/strict";
-import { type Deriver, INLINE_DERIVER } from "../derived/deriver.ts";
-import { readSidecar, sidecarKey } from "../derived/sidecar.ts";
+import { type Deriver, INLINE_DERIVER, inlineDeriver } from "../derived/deriver.ts";
+import { readSidecar, sidecarKey, writeSidecar } from "../derived/sidecar.ts";
 import { IcebergReader } from "../iceberg/iceberg_reader.ts";
 import { GROUP_COUNTS_BLOB } from "../derived/summary/summary_blobs.ts";
+import { VALUE_COUNTS_BLOB } from "../derived/summary/value_counts.ts";
 import { isIndexed } from "../derived/text/text_blobs.ts";
 import type { DataFile } from "../iceberg/types.ts";
 import { INLINE_PARQUET_DECODER } from "../parquet/parquet_decoder.ts";
@@ -95,6 +96,44 @@ Deno.test("SummarySweep tries a file that cannot be read after 15 min, 1 h and 4
   }
   await clock.advance(10_000 * MINUTE_MS);
   assert.deepEqual(await run(), quiet);
+});
+
+Deno.test("SummarySweep makes counts of columns with many values that an indexed file lacks, once", async () => {
+  await using lab = await EngineLab.open();
+  const few = inlineDeriver({ groupValuesMax: 4 });
+  const many: EventFields[] = Array.from({ length: 90 }, (_, n) => ({
+    ns: 1_790_000_000_000_000_000n + BigInt(n) * 1_000_000n,
+    host: `h${n % 40}`,
+  }));
+  for (let n = 0; n < 2; n += 1) await lab.commit(many, { derived: few });
+  const spills = async (file: DataFile) =>
+    (await readSidecar(lab.store, file))?.blobs.filter(({ type }) => type === VALUE_COUNTS_BLOB)
+      .length;
+  const [file, whole] = await filesOf(lab);
+  assert(file !== undefined && whole !== undefined);
+  const { run } = sweepOf(lab);
+  assert.deepEqual(await run(), { more: false, mended: [] });
+
+  const sidecar = await readSidecar(lab.store, file);
+  const bytes = await lab.store.get(sidecarKey(file.key));
+  const kept = sidecar?.blobs.filter(({ type }) => type !== VALUE_COUNTS_BLOB) ?? [];
+  assert(isIndexed(kept));
+  const blobs = kept.map(({ offset, length, ...blob }) => ({
+    ...blob,
+    data: bytes.subarray(offset, offset + length),
+  }));
+  await replace(lab, sidecarKey(file.key), writeSidecar(blobs, file));
+  assert.deepEqual([await spills(file), await spills(whole)], [0, 1]);
+  assert.deepEqual(await run(), { more: false, mended: [] }, "it looks at a file once");
+  assert.deepEqual(await sweepOf(lab).run(), {
+    more: false,
+    mended: [{ rebuilt: 1, indexed: 0, failed: 0 }],
+  });
+  assert.deepEqual(await sweepOf(lab).run(), { more: false, mended: [] });
+  const { texts, stats } = await lab.query(
+    "SELECT host, count(*) AS n FROM events GROUP BY host ORDER BY n DESC, host LIMIT 1",
+  );
+  assert.deepEqual([texts, stats.rows_scanned], [['["h0",6]'], 0]);
 });
 
 Deno.test("SummarySweep makes indexes that a file of a past day lacks, once, and not while many rows wait", async () => {

@@ -29,7 +29,13 @@ import {
   MEASURES_BLOB,
   SUMMARY_BLOB,
 } from "./summary_blobs.ts";
-import { countValues, valueCountsBlob } from "./value_counts.ts";
+import {
+  countValues,
+  TOP_VALUES_BLOB,
+  VALUE_COUNTS_BLOB,
+  valueCountsBlob,
+  VALUES_MAX,
+} from "./value_counts.ts";
 import type { ColumnPiece } from "./value_table.ts";
 
 /** Default of `SVC_TYPED_GROUP_COUNT_CARDINALITY`. */
@@ -85,9 +91,7 @@ export function summaryBlobs(file: FileRows, limits: SummaryLimits = {}): Blob[]
 /** Counts of the columns that have too many values for `summary`; none while the writer is behind. */
 function spilledBlobs(file: FileRows, summary: readonly Blob[]): Blob[] {
   if (file.text === undefined) return [];
-  const counted = new Set(
-    summary.flatMap(({ type, fields }) => type === GROUP_COUNTS_BLOB ? fields : []),
-  );
+  const counted = fieldsOf(summary, GROUP_COUNTS_BLOB);
   let bytesLeft = Math.max(SPILL_BYTES_MIN, SPILL_BYTES_PER_BYTE * bytesOf(file));
   const blobs: Blob[] = [];
   for (const column of groupColumns(file).filter(({ id }) => !counted.has(id))) {
@@ -99,6 +103,30 @@ function spilledBlobs(file: FileRows, summary: readonly Blob[]): Blob[] {
     blobs.push(blob);
   }
   return blobs;
+}
+
+/**
+ * Columns that an indexed file's summary must count by value and does not: it was made by an earlier version, or for other
+ * tags. Of doubles, and of files with very many rows, only the values tell.
+ */
+export function uncountedColumns(
+  { schema, rows }: Pick<FileRows, "schema" | "rows">,
+  summary: readonly Pick<Blob, "type" | "fields">[],
+): readonly Column[] {
+  const counted = fieldsOf(summary, GROUP_COUNTS_BLOB);
+  const spilled = fieldsOf(summary, VALUE_COUNTS_BLOB, TOP_VALUES_BLOB);
+  const known = fieldsOf(summary, SUMMARY_BLOB);
+  const wanted = groupColumns({ schema }).filter(({ id, type }) =>
+    !counted.has(id) && (spilled.has(id) || (type !== "double" && rows <= VALUES_MAX))
+  ).slice(0, SPILLED_MAX);
+  return wanted.filter(({ id }) => !spilled.has(id) && known.has(id));
+}
+
+function fieldsOf(
+  blobs: readonly Pick<Blob, "type" | "fields">[],
+  ...types: readonly string[]
+): ReadonlySet<number> {
+  return new Set(blobs.flatMap(({ type, fields }) => types.includes(type) ? fields : []));
 }
 
 function bytesOf({ batches }: FileRows): number {
@@ -144,7 +172,9 @@ function* partsOf(file: FileRows, valuesMax: number): Generator<Blob> {
 }
 
 /** Tags first: they are asked most. A promoted column was promoted for being asked. */
-function groupColumns({ schema: { columns, tags, promoted = [] } }: FileRows): Column[] {
+function groupColumns(
+  { schema: { columns, tags, promoted = [] } }: Pick<FileRows, "schema">,
+): Column[] {
   const isTag = ({ name }: Column) => tags.includes(name) || promoted.includes(name);
   const typed = columns.filter((column) =>
     !isTag(column) && column.type !== "string" && column.name !== "timestamp_ns"

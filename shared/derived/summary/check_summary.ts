@@ -2,8 +2,11 @@
 
 import { isOperatingError, messageOf } from "../../base/errors.ts";
 import type { ReadableStore } from "../../storage/object_store.ts";
+import { columnOf, type TableSchema } from "../../event/schema.ts";
 import type { BlobPlace } from "../puffin.ts";
 import { readSidecar, type Sidecar, type SidecarSubject } from "../sidecar.ts";
+import { isIndexed } from "../text/text_blobs.ts";
+import { uncountedColumns } from "./build_summary.ts";
 import {
   CUBE_COUNTS_BLOB,
   decodeCubeCounts,
@@ -39,11 +42,11 @@ export type CheckedSummary = { readonly damage: string } | { readonly sidecar: S
 export async function checkSummary(
   store: ReadableStore,
   { key, rows }: SidecarSubject,
-  { part, timeId, columns }: {
+  { part, schema, columns = [] }: {
     readonly part: SummaryPart;
-    /** Id of the column `timestamp`. */
-    readonly timeId: number;
-    readonly columns: readonly number[];
+    /** The table's. */
+    readonly schema: TableSchema;
+    readonly columns?: readonly number[];
   },
 ): Promise<CheckedSummary> {
   try {
@@ -52,6 +55,7 @@ export async function checkSummary(
     const places = sidecar.blobs.filter(({ type }) => SUMMARY_PARTS.has(type));
     const own = places.find(({ type }) => type === SUMMARY_BLOB);
     if (own === undefined) return { damage: "it has no summary" };
+    const timeId = columnOf(schema, "timestamp").id;
     const wanted = places.filter((place) => isOf(part, place, timeId));
     // A builder's blobs stand one behind the other: they are read at once.
     const start = Math.min(...wanted.map(({ offset }) => offset));
@@ -64,9 +68,14 @@ export async function checkSummary(
       places.filter(({ type }) => type === GROUP_COUNTS_BLOB).flatMap(({ fields }) => fields),
     );
     const lacking = columns.filter((id) => own.fields.includes(id) && !counted.has(id));
-    return lacking.length === 0
+    // Where there are no indexes yet, whoever makes them counts these, too.
+    const spilled = part !== "times" && isIndexed(sidecar.blobs)
+      ? uncountedColumns({ schema, rows }, places).map(({ id }) => id)
+      : [];
+    const all = new Set([...lacking, ...spilled]);
+    return all.size === 0
       ? { sidecar }
-      : { damage: `columns ${lacking.join(", ")} are not counted` };
+      : { damage: `columns ${[...all].join(", ")} are not counted` };
   } catch (error) {
     if (isOperatingError(error, "corrupt") || isOperatingError(error, "not_found")) {
       return { damage: messageOf(error) };

@@ -22,7 +22,7 @@ export const VALUE_COLUMN = "#summary value";
 export const ROWS_COLUMN = "#summary rows";
 
 /** Distinct values of a column in one file. */
-const VALUES_MAX = 2 ** 20;
+export const VALUES_MAX = 2 ** 20;
 /** Values that are nearly as many as their rows say nothing that the column does not say in as many bytes. */
 const VALUES_PER_ROW_MAX = 7 / 8;
 /** The most frequent values of a column whose counts are left out. */
