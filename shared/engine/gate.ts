@@ -187,6 +187,8 @@ function checkFunction(node: TreeNode): void {
     throw refusedFunction(`${schema}.${name}`);
   }
   if (!ALLOWED_FUNCTIONS.has(name)) throw refusedFunction(name);
+  // No answer can hold a state, and nothing that could read one is allowed.
+  if (node["export_state"] === true) throw refusedSyntax("EXPORT_STATE", "; ask for the value");
 }
 
 function checkColumn(node: TreeNode): void {

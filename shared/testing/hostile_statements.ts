@@ -107,6 +107,7 @@ export const HOSTILE: Readonly<Record<string, readonly HostileCase[]>> = {
     ["not_one_select", "WITH x AS (SELECT 1) DELETE FROM events"],
   ],
   "syntax that is not read": [
+    ["refused_syntax", "SELECT sum(timestamp_ns) EXPORT_STATE FROM events"],
     ["refused_syntax", "SHOW TABLES"],
     ["refused_syntax", "SHOW ALL TABLES"],
     ["refused_syntax", "SHOW DATABASES"],

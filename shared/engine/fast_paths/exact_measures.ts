@@ -12,7 +12,7 @@ import type { BoundedRows } from "./own_rows.ts";
 import type { Measure } from "./weighted_aggregates.ts";
 
 /** A measure, and what summaries know of it. */
-interface Summed {
+export interface Measured {
   readonly measure: Measure;
   readonly cells: MeasuredCells;
 }
@@ -25,7 +25,7 @@ interface Beside {
 }
 
 /** Why one of them may differ, for people; undefined: none does. */
-export function inexactMeasure(measures: readonly Summed[], beside: Beside): string | undefined {
+export function inexactMeasure(measures: readonly Measured[], beside: Beside): string | undefined {
   for (const { measure, cells } of measures) {
     const { column, parts, isAveraged } = measure;
     const why = column.type !== "double"

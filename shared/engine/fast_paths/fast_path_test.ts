@@ -9,7 +9,10 @@ import { IcebergReader } from "../../iceberg/iceberg_reader.ts";
 import { sidecarKey } from "../../derived/sidecar.ts";
 import { EVENTS_SCHEMA } from "../../event/events.ts";
 import { EngineLab, type EventFields } from "../../testing/engine_lab.ts";
+import type { RowObject } from "../../columns/rows.ts";
+import type { Column, TableSchema } from "../../event/schema.ts";
 import type { ServedBy } from "../types.ts";
+import { inexactMeasure, type Measured } from "./exact_measures.ts";
 
 const MINUTE_NS = 60_000_000_000n;
 /** A whole minute, of a day that holds everything here. */
@@ -95,6 +98,7 @@ const PATHS: readonly (readonly [sql: string, path: ServedBy | RegExp])[] = [
   ["SELECT max(host, 2) FROM events", /max in a way of its own/],
   ["SELECT sum(length(host)) FROM events", /it calls sum/],
   ["SELECT host, source, max(timestamp) FROM events GROUP BY ALL", /measures by two columns/],
+  ["SELECT count(events) FROM events", /events is no column of the table/],
   ["SELECT avg(timestamp_ns) FROM events", /timestamp_ns is too large to be divided exactly/],
   [`SELECT count(*) FROM events WHERE timestamp_ns = ${START_NS + 1n}`, /no summary holds a row/],
 ];
@@ -115,6 +119,127 @@ Deno.test("fastPath answers these and steps aside from those, and EXPLAIN says s
         assert.match(line ?? "", /^scan: no fast path, because /);
       }
     });
+  }
+});
+
+/** Of any day; `half` and `code` as given, in each row. */
+function readings(count: number, fields: (n: number) => RowObject): RowObject[] {
+  return Array.from({ length: count }, (_, n) => {
+    const ns = START_NS + BigInt(n) * 1_000_000n;
+    const row = {
+      timestamp: ns / 1_000n,
+      timestamp_ns: ns,
+      a: "a",
+      b: "b",
+      half: null,
+      code: null,
+    };
+    return { ...row, ...fields(n) };
+  });
+}
+
+const READINGS: TableSchema = {
+  columns: [
+    { id: 1, name: "timestamp", type: "timestamptz", required: true },
+    { id: 2, name: "timestamp_ns", type: "long", required: true },
+    { id: 3, name: "a", type: "string", required: false },
+    { id: 4, name: "b", type: "string", required: false },
+    { id: 5, name: "half", type: "double", required: false },
+    { id: 6, name: "code", type: "int", required: false },
+  ],
+  tags: ["a", "b"],
+};
+const TABLE = { ident: { namespace: "svc", name: "readings" }, schema: READINGS };
+
+async function asideOf(lab: EngineLab, sql: string): Promise<string | undefined> {
+  await using prepared = await lab.prepare(sql);
+  const [line] = (await prepared.explain()).split("\n");
+  const { aside } = prepared;
+  assert.equal(line?.startsWith("scan:"), aside !== undefined, line);
+  assert(aside === undefined || line?.endsWith(`no fast path, because ${aside}`), line);
+  return aside;
+}
+
+Deno.test("fastPath steps aside from sums that the order of rows decides, and from averages without bounds", async () => {
+  await using lab = await EngineLab.open();
+  const half = "SELECT sum(half) FROM readings";
+  const code = "SELECT a, avg(code) FROM readings GROUP BY a";
+  const exact = readings(4, (n) => ({ half: n / 2, code: n }));
+  await lab.commitRows(exact, { ...TABLE, derived: true });
+  assert.deepEqual([await asideOf(lab, half), await asideOf(lab, code)], [undefined, undefined]);
+  await lab.commitRows(exact, TABLE);
+  assert.equal(await asideOf(lab, half), "it adds up half, of which rows must be read");
+  assert.equal(await asideOf(lab, code), undefined);
+  // A file of NULL alone tells no bounds.
+  await lab.commitRows(readings(4, () => ({})), TABLE);
+  assert.equal(
+    await asideOf(lab, code),
+    "it averages code, of which rows without bounds are read",
+  );
+  await using other = await EngineLab.open();
+  await other.commitRows(readings(4, (n) => ({ half: n / 10 })), { ...TABLE, derived: true });
+  assert.equal(await asideOf(other, half), "the sum of half depends on the order of rows");
+  assert.equal(await asideOf(other, "SELECT max(half) FROM readings"), undefined);
+});
+
+Deno.test("fastPath steps aside from answers of more than 50,000 counts", async () => {
+  await using lab = await EngineLab.open();
+  // Values of both columns are few enough for pairs of them to be counted.
+  for (
+    const [rows, aside] of [[200, undefined], [
+      230,
+      /^its answer is made of 52900 counts$/,
+    ]] as const
+  ) {
+    await lab.commitRows(
+      readings(rows * rows, (n) => ({ a: `a${n % rows}`, b: `b${Math.floor(n / rows)}` })),
+      { ...TABLE, derived: true },
+    );
+    const found = await asideOf(lab, "SELECT a, b, count(*) FROM readings GROUP BY a, b");
+    if (aside === undefined) assert.equal(found, undefined);
+    else assert.match(found ?? "", aside);
+  }
+});
+
+Deno.test("fastPath steps aside from hot caches, from names of its own, and where rows are wanted", async () => {
+  await using lab = await EngineLab.open({ wal: true, engine: { hotCaches: true } });
+  await lab.commit(rows(9), { derived: true });
+  await lab.append(rows(1));
+  assert.equal(
+    await asideOf(lab, "SELECT count(*) FROM distinct_values('host')"),
+    "it calls distinct_values",
+  );
+  assert.equal(await asideOf(lab, "SELECT count(*) FROM last_values()"), "it calls last_values");
+  await using prepared = await lab.prepare("SELECT count(*) FROM events", { fastPaths: false });
+  assert.match(
+    await prepared.explain(),
+    /^scan: no fast path, because the request wants rows read\n/,
+  );
+
+  // As another program may have altered a table.
+  const columns = [...READINGS.columns, { id: 7, name: "#rows", type: "long", required: false }];
+  const schema = { ...READINGS, columns } as TableSchema;
+  const own = readings(3, () => ({ "#rows": 5n }));
+  await lab.commitRows(own, { ...TABLE, schema, derived: true });
+  assert.equal(await asideOf(lab, "SELECT count(*) FROM readings"), "the table has a column #rows");
+  const { rows: sums } = await lab.query('SELECT sum("#rows"), count(*) FROM readings');
+  assert.deepEqual(sums, [[15, 3]]);
+});
+
+Deno.test("inexactMeasure refuses averages where the processor divides otherwise", () => {
+  const column: Column = { id: 6, name: "code", type: "int", required: false };
+  const measured = (isAveraged: boolean): readonly Measured[] => [{
+    measure: { column, parts: new Set(["sum", "values"]), isAveraged },
+    cells: { kind: "integer", units: 0, cells: new Map() },
+  }];
+  for (
+    const [averages, isAveraged, why] of [
+      [true, true, undefined],
+      [false, false, undefined],
+      [false, true, "averages of whole numbers are not exact on this processor"],
+    ] as const
+  ) {
+    assert.equal(inexactMeasure(measured(isAveraged), { read: [], averages }), why);
   }
 });
 

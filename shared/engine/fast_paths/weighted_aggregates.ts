@@ -69,7 +69,6 @@ export class Aggregates {
     if (nodesAt(nodeAt(node, "order_bys") ?? {}, "orders").length > 0) {
       throw new Aside(`${name} has an ORDER BY`);
     }
-    if (node["export_state"] === true) throw new Aside(`${name} exports its state`);
     const filter = nodeAt(node, "filter");
     const own = { filter: filter === undefined ? null : this.#context.rewrite(filter) };
     return { ...this.#callOf(name, node, own), alias: node["alias"] };
