@@ -59,7 +59,7 @@ const COMMAND_LINE_FLAGS = [
   "--allow-net",
   "--allow-env",
   "--allow-ffi",
-  "--allow-sys=statfs,systemMemoryInfo",
+  "--allow-sys=statfs,systemMemoryInfo,setPriority",
 ];
 
 /** Arguments for `deno` that build one binary. */

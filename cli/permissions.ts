@@ -88,7 +88,8 @@ const TABLE: Readonly<Record<Role, (places: Places) => Permissions>> = {
     write: [places.wal, ...places.mirror],
     net: [...places.listeners, ...places.services],
     env: places.environment,
-    sys: ["statfs"],
+    // That thread lets the others run first.
+    sys: places.packing.length > 0 ? ["statfs", "setPriority"] : ["statfs"],
   }),
   compactor: (places) => ({
     read: [

@@ -14,6 +14,8 @@ import type { IngestMetrics } from "./metrics.ts";
 
 /** Segments uploaded at a time, which are also those in memory. */
 const PARALLEL = 2;
+/** Requests go first until a segment is so old; one is 5 s old by `--wal-max-age-secs` when it is sealed. */
+const PATIENCE_MS = 10_000;
 
 /** Undefined when there is none. Errors: `invalid_argument` for a prefix or a store that cannot be, or must be. */
 export function openMirror(
@@ -51,6 +53,8 @@ export function openMirror(
     parallel: PARALLEL,
     packer: openSegmentPacker(),
     activeIntervalMs: settings.walActiveMirrorIntervalSecs * 1_000,
+    // Rows that a drain elsewhere has not seen are in no answer of the query servers there.
+    patienceMs: settings.remoteDrain ? 0 : PATIENCE_MS,
     onEvent: (event) => {
       metrics.mirrorSegments.add(1, { outcome: event.kind });
       if (event.kind !== "skipped") metrics.mirrorBytes.add(event.bytes, {});

@@ -105,6 +105,11 @@ export function isSegmentName(name: string): boolean {
   return SEGMENT_NAME.test(name);
 }
 
+/** Unix milliseconds at which a segment was begun. */
+export function msOfSegmentName(name: string): number {
+  return Number(SEGMENT_NAME.exec(name)?.[1]);
+}
+
 /** Segment names of one state of a lane, oldest first; none when the directory is not there. */
 export async function segmentNamesIn(fs: ReadableFiles, directory: string): Promise<string[]> {
   const entries = await entriesOf(fs, directory);

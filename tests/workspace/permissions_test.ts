@@ -297,6 +297,23 @@ const JOBS_FILE = "/d/warehouse/jobs.db";
 const RESULTS = "/d/warehouse/svc/job_results";
 const ACME_RESULTS = "/d/warehouse/acme/job_results";
 
+const MIRRORED: readonly [args: readonly string[], sys: readonly string[]][] = [
+  [[], ["statfs"]],
+  [["--warehouse-url", "file:///w"], ["statfs", "setPriority"]],
+  [["--warehouse-url", "file:///w", "--wal-mirror-prefix="], ["statfs"]],
+  [["--wal-mirror-prefix", "copies"], ["statfs", "setPriority"]],
+];
+
+for (const [args, sys] of MIRRORED) {
+  Deno.test({
+    name: `permissionsOf ingest lets it ${sys.join(" and ")}: ${args.join(" ")}`,
+    fn() {
+      const places = placesOf("ingest", { dataDir: "/d", root: "/r", args });
+      assert.deepEqual(permissionsOf("ingest", places).sys, sys);
+    },
+  });
+}
+
 const QUERY_WRITES: readonly [
   args: readonly string[],
   env: Readonly<Record<string, string>>,

@@ -82,7 +82,7 @@ async function copyActive(
   const path = segmentPath(root, lane, { state: "active", name });
   const before = known.get(name);
   const hasGrown = ((await statIfPresent(fs, path))?.size ?? 0) > (before ?? 0);
-  const copy = hasGrown ? await readCopy(deps, path) : undefined;
+  const copy = hasGrown ? await readCopy(deps, { name, path }) : undefined;
   if (copy !== undefined) {
     const { object, bytes, isPacked } = copy;
     const keyOf = isPacked ? packedActiveKey : activeKey;

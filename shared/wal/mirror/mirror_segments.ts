@@ -12,6 +12,7 @@ import { ThreadUnavailable } from "../../os/task_thread.ts";
 import type { ObjectStore } from "../../storage/object_store.ts";
 import {
   lanesIn,
+  msOfSegmentName,
   pinPath,
   pinsDirectory,
   segmentNamesIn,
@@ -35,6 +36,8 @@ export interface MirrorDeps {
   readonly parallel: number;
   /** Without it segments go as they are. */
   readonly packer?: SegmentPacker;
+  /** Whether the segment of this name is to be packed at the cost of whatever else there is to do; default: each is. */
+  readonly isUrgent?: (name: string) => boolean;
   readonly onEvent: (event: MirrorEvent) => void;
 }
 
@@ -107,7 +110,7 @@ export async function mirrorBacklog(deps: MirrorDeps, mirrored: Mirrored): Promi
       if (oldest === "" || name < oldest) oldest = name;
     }
   }
-  return { segments, bytes, oldestMs: oldest === "" ? undefined : Number(oldest.slice(0, 13)) };
+  return { segments, bytes, oldestMs: oldest === "" ? undefined : msOfSegmentName(oldest) };
 }
 
 function sealedIn({ fs, root }: MirrorDeps, lane: LaneId): Promise<string[]> {
@@ -160,7 +163,7 @@ async function upload(deps: MirrorDeps, lane: LaneId, name: string): Promise<boo
   await createIfMissing(fs, pin);
   await fs.syncDir(pinsDirectory(root, lane));
   const path = segmentPath(root, lane, { state: "sealed", name });
-  const copy = await readCopy(deps, path);
+  const copy = await readCopy(deps, { name, path });
   if (copy === undefined) {
     onEvent({ kind: "skipped", lane, segment: name });
   } else {
@@ -183,14 +186,14 @@ export interface SegmentCopy {
   readonly isPacked: boolean;
 }
 
-/** The file at `path`, packed where that can be; undefined when it is gone. Errors: of the file system, the packer. */
+/** The segment's file, packed where that can be; undefined when it is gone. Errors: of the file system, the packer. */
 export async function readCopy(
-  { fs, packer }: Pick<MirrorDeps, "fs" | "packer">,
-  path: string,
+  { fs, packer, isUrgent }: Pick<MirrorDeps, "fs" | "packer" | "isUrgent">,
+  { name, path }: { readonly name: string; readonly path: string },
 ): Promise<SegmentCopy | undefined> {
   if (packer?.isAvailable === true) {
     try {
-      const packed = await packer.packFile(path);
+      const packed = await packer.packFile(path, { isUrgent: isUrgent?.(name) ?? true });
       return packed && { ...packed, isPacked: true };
     } catch (error) {
       if (!(error instanceof ThreadUnavailable)) throw error;

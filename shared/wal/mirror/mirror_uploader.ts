@@ -8,6 +8,7 @@ import { messageOf } from "../../base/errors.ts";
 import { type LaneId, laneName } from "../../event/tenant.ts";
 import type { Clock } from "../../os/clock.ts";
 import type { Random } from "../../os/random.ts";
+import { msOfSegmentName } from "../layout.ts";
 import { type ActiveCopies, mirrorActive } from "./mirror_active.ts";
 import {
   type MirrorBacklog,
@@ -24,17 +25,20 @@ const PAUSE_MS_MAX = 30_000;
 /** How long `stop` waits for the last round; what is left is uploaded at the next start. */
 const STOP_MS_MAX = 5_000;
 
-export interface UploaderOptions extends MirrorDeps {
+export interface UploaderOptions extends Omit<MirrorDeps, "isUrgent"> {
   readonly clock: Clock;
   readonly random: Random;
   /** How often segments that are being written are copied; 0 never. */
   readonly activeIntervalMs: number;
+  /** A segment that was begun longer ago is mirrored at the cost of whatever else there is to do. */
+  readonly patienceMs: number;
   /** A round ended with `error`. */
   readonly onFailure: (error: unknown) => void;
 }
 
 export class MirrorUploader implements AsyncDisposable {
   readonly #options: UploaderOptions;
+  readonly #deps: MirrorDeps;
   readonly #mirrored: Mirrored = new Map();
   readonly #copies: ActiveCopies = new Map();
   #copyAtMs = 0;
@@ -50,6 +54,7 @@ export class MirrorUploader implements AsyncDisposable {
 
   constructor(options: UploaderOptions) {
     this.#options = options;
+    this.#deps = { ...options, isUrgent: (name) => this.#isUrgent(name) };
     this.#running = this.#run();
   }
 
@@ -61,7 +66,7 @@ export class MirrorUploader implements AsyncDisposable {
 
   /** Calls at the same time share one look at the directories. */
   backlog(): Promise<MirrorBacklog> {
-    this.#looking ??= mirrorBacklog(this.#options, this.#mirrored)
+    this.#looking ??= mirrorBacklog(this.#deps, this.#mirrored)
       .finally(() => this.#looking = undefined);
     return this.#looking;
   }
@@ -97,7 +102,7 @@ export class MirrorUploader implements AsyncDisposable {
 
   async #round(signal: AbortSignal): Promise<void> {
     try {
-      await mirrorSegments(this.#options, this.#mirrored, signal, this.#takeLanes());
+      await mirrorSegments(this.#deps, this.#mirrored, signal, this.#takeLanes());
       await this.#copyActive(signal);
       if (this.#failures > 0) this.#log.info("the WAL is mirrored again");
       this.#failures = 0;
@@ -128,7 +133,14 @@ export class MirrorUploader implements AsyncDisposable {
     if (activeIntervalMs === 0 || clock.monotonicMs() < this.#copyAtMs) return;
     this.#copyAtMs = clock.monotonicMs() + activeIntervalMs;
     const seen = { copies: this.#copies, mirrored: this.#mirrored };
-    await mirrorActive(this.#options, seen, signal);
+    await mirrorActive(this.#deps, seen, signal);
+  }
+
+  /** Whoever has copies made at an interval, or waits for the process to end, does not wait longer. */
+  #isUrgent(name: string): boolean {
+    const { activeIntervalMs, clock, patienceMs } = this.#options;
+    const mostMs = Math.min(patienceMs, activeIntervalMs || Infinity);
+    return this.#over.signal.aborted || clock.nowMs() - msOfSegmentName(name) > mostMs;
   }
 
   #pauseMs(): number {

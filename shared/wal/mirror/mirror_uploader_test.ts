@@ -1,12 +1,15 @@
 import assert from "node:assert/strict";
+import { basename } from "node:path";
 import { OperatingError } from "../../base/errors.ts";
 import { MemoryStore } from "../../storage/memory_store.ts";
 import { CrashableFileSystem } from "../../testing/crashable_file_system.ts";
 import { FakeClock } from "../../testing/fake_clock.ts";
+import { inlinePacker } from "../../testing/inline_packer.ts";
 import { numberedBatch } from "../../testing/numbered_rows.ts";
 import { SeededRandom } from "../../testing/seeded_random.ts";
 import { openWal } from "../wal.ts";
 import { MirrorUploader } from "./mirror_uploader.ts";
+import type { SegmentPacker } from "./segment_packer.ts";
 
 const ROOT = "/data/wal";
 const POLL_MS = 5_000;
@@ -39,6 +42,7 @@ Deno.test({
     let failures = 0;
     await using uploader = new MirrorUploader({
       ...{ fs, clock, random, store, root: ROOT, prefix: "m", parallel: 2, activeIntervalMs: 0 },
+      patienceMs: 10_000,
       onEvent: () => {},
       onFailure: () => failures += 1,
     });
@@ -67,6 +71,54 @@ Deno.test({
     await until(JOBS, 3);
   },
 });
+
+const WAITS: readonly [what: string, activeIntervalMs: number, mostMs: number][] = [
+  ["the patience it was given", 0, 10_000],
+  ["the interval of copies, where there is one", 2_000, 2_000],
+];
+
+for (const [what, activeIntervalMs, mostMs] of WAITS) {
+  Deno.test({
+    name: `MirrorUploader has a segment packed as urgent when it is older than ${what}`,
+    async fn() {
+      const [fs, clock, random] = [new CrashableFileSystem(), new FakeClock(), new SeededRandom(5)];
+      const store = new MemoryStore();
+      const urgency = new Map<string, boolean>();
+      const inline = inlinePacker(fs);
+      const packer: SegmentPacker = {
+        ...inline,
+        packFile(path, options) {
+          urgency.set(basename(path), options.isUrgent);
+          return inline.packFile(path, options);
+        },
+      };
+      await using wal = await openWal({ fs, clock, random, root: ROOT, freeBytesMin: 0 });
+      const seal = async () => {
+        const { segment } = await wal.append(WEB, numberedBatch([1]), "wait_for");
+        await wal.seal(WEB);
+        return segment;
+      };
+      const old = await seal();
+      await clock.advance(1);
+      const young = await seal();
+      await clock.advance(mostMs);
+      await using uploader = new MirrorUploader({
+        ...{ fs, clock, random, store, packer, root: ROOT, prefix: "m", parallel: 2 },
+        ...{ activeIntervalMs, patienceMs: 10_000 },
+        onEvent: () => {},
+        onFailure: (error) => assert.fail(String(error)),
+      });
+      for (const end = Date.now() + PATIENCE_MS; urgency.size < 2;) {
+        assert.ok(Date.now() < end);
+        await new Promise((resolve) => setTimeout(resolve, 1));
+      }
+      assert.deepEqual(urgency, new Map([[old, true], [young, false]]));
+      const last = await seal();
+      await uploader.stop();
+      assert.equal(urgency.get(last), true, "the process waits for it");
+    },
+  });
+}
 
 class UnsteadyStore extends MemoryStore {
   isAway = false;

@@ -58,17 +58,67 @@ Deno.test({
         const path = join(folder, String(length));
         const segment = random.bytes(length);
         await Deno.writeFile(path, segment);
-        const packed = await packer.packFile(path);
+        const packed = await packer.packFile(path, { isUrgent: length > 10 });
         assert.ok(packed);
         assert.equal(packed.bytes, length);
         const unpacked = unpackSegment(packed.object, { key: KEY, bytes: length });
         assert.ok(unpacked.every((byte, at) => byte === segment[at]));
       }
-      assert.equal(await packer.packFile(join(folder, "gone")), undefined);
-      await assert.rejects(packer.packFile(folder), /directory/i);
-      assert.equal((await packer.packFile(join(folder, "10")))?.bytes, 10, "after a failure");
+      assert.equal(await packer.packFile(join(folder, "gone"), { isUrgent: true }), undefined);
+      for (const isUrgent of [false, true]) {
+        await assert.rejects(packer.packFile(folder, { isUrgent }), /directory/i);
+        const packed = await packer.packFile(join(folder, "10"), { isUrgent });
+        assert.equal(packed?.bytes, 10, "after a failure");
+      }
     } finally {
       await Deno.remove(folder, { recursive: true });
     }
   },
 });
+
+Deno.test({
+  name: "openSegmentPacker packs what is urgent at the usual priority, all else below it",
+  ignore: Deno.build.os !== "linux",
+  async fn() {
+    const path = await Deno.makeTempFile({ prefix: "svc-packer-" });
+    using packer = openSegmentPacker();
+    try {
+      const before = await patientThreads();
+      const since = async () => (await patientThreads()).filter((id) => !before.includes(id));
+      await packer.packFile(path, { isUrgent: true });
+      assert.deepEqual(await since(), []);
+      await packer.packFile(path, { isUrgent: false });
+      const patient = await since();
+      assert.equal(patient.length, 1);
+      assert.ok(!patient.includes(String(Deno.pid)), "the thread that serves");
+    } finally {
+      await Deno.remove(path);
+    }
+  },
+});
+
+Deno.test({
+  name: "openSegmentPacker packs without the permission to have a priority",
+  permissions: { read: true, write: true, sys: false },
+  async fn() {
+    const path = await Deno.makeTempFile({ prefix: "svc-packer-" });
+    using packer = openSegmentPacker();
+    try {
+      assert.equal((await packer.packFile(path, { isUrgent: false }))?.bytes, 0);
+    } finally {
+      await Deno.remove(path);
+    }
+  },
+});
+
+/** Threads of this process whose priority is below the usual one. */
+async function patientThreads(): Promise<string[]> {
+  const ids = (await Array.fromAsync(Deno.readDir("/proc/self/task"))).map(({ name }) => name);
+  const niceOf = async (id: string) => {
+    // Empty when the thread has ended by now.
+    const stat = await Deno.readTextFile(`/proc/self/task/${id}/stat`).catch(() => "");
+    return Number(stat.slice(stat.lastIndexOf(")") + 2).split(" ")[16] ?? 0);
+  };
+  const nices = await Promise.all(ids.map(niceOf));
+  return ids.filter((_, at) => (nices[at] ?? 0) > 0);
+}

@@ -1,6 +1,12 @@
-/** Packs segments beside the caller, whose thread has requests to serve. */
+/**
+ * Packs segments beside the caller, whose thread has requests to serve: on a thread that lets all others run first, and on
+ * one that does not for what has waited too long.
+ */
 
+import { getLogger } from "@logtape/logtape";
 import { TaskThread } from "../../os/task_thread.ts";
+import { yieldingRefusal } from "../../os/thread_priority.ts";
+import type { PackRequest } from "./pack_worker.ts";
 
 /** A file of a segment, packed. */
 export interface PackedFile {
@@ -12,30 +18,60 @@ export interface PackedFile {
 export interface SegmentPacker extends Disposable {
   /** False once it is known that nothing can be packed. */
   readonly isAvailable: boolean;
-  /** The file at `path`; undefined when it is gone. Errors: `ThreadUnavailable`; an `Error` of the file system. */
-  packFile(path: string): Promise<PackedFile | undefined>;
+  /**
+   * The file at `path`; undefined when it is gone. One that is not `isUrgent` may take as long as the machine has other
+   * things to do. Errors: `ThreadUnavailable`; an `Error` of the file system.
+   */
+  packFile(path: string, options: { readonly isUrgent: boolean }): Promise<PackedFile | undefined>;
 }
 
-/** A packer whose thread starts with its first segment and ends when it is disposed of. */
+const CATEGORY = ["svc", "wal", "mirror"] as const;
+
+/** A packer whose threads start with the first segment of each and end when it is disposed of. */
 export function openSegmentPacker(): SegmentPacker {
   return new ThreadPacker();
 }
 
 class ThreadPacker implements SegmentPacker {
-  readonly #thread = new TaskThread<string, PackedFile | undefined>(
-    new URL("./pack_worker.ts", import.meta.url),
-    { what: "packs segments for the mirror", category: ["svc", "wal", "mirror"] },
-  );
+  readonly #prompt = packingThread();
+  /** Undefined where no thread can have a priority of its own. */
+  readonly #patient: PackingThread | undefined;
 
-  get isAvailable(): boolean {
-    return this.#thread.isAvailable;
+  constructor() {
+    if (!this.#prompt.isAvailable) return;
+    const refusal = yieldingRefusal();
+    if (refusal === undefined) this.#patient = packingThread();
+    else {
+      getLogger([...CATEGORY]).info(
+        "segments are packed for the mirror at the priority of requests: {refusal}",
+        { refusal },
+      );
+    }
   }
 
-  packFile(path: string): Promise<PackedFile | undefined> {
-    return this.#thread.run(path);
+  get isAvailable(): boolean {
+    return this.#prompt.isAvailable;
+  }
+
+  packFile(
+    path: string,
+    { isUrgent }: { readonly isUrgent: boolean },
+  ): Promise<PackedFile | undefined> {
+    if (isUrgent || this.#patient === undefined) return this.#prompt.run({ path, yields: false });
+    return this.#patient.run({ path, yields: true });
   }
 
   [Symbol.dispose](): void {
-    this.#thread[Symbol.dispose]();
+    this.#prompt[Symbol.dispose]();
+    this.#patient?.[Symbol.dispose]();
   }
+}
+
+type PackingThread = TaskThread<PackRequest, PackedFile | undefined>;
+
+function packingThread(): PackingThread {
+  return new TaskThread(new URL("./pack_worker.ts", import.meta.url), {
+    what: "packs segments for the mirror",
+    category: CATEGORY,
+  });
 }
