@@ -18,9 +18,9 @@ export function yieldingRefusal(): string | undefined {
 }
 
 /**
- * The calling thread, and those it starts from now on, get a tenth of the processor that one of the usual priority gets
- * beside it, and all of it when no other wants it. Not to be taken back without privileges. Errors: where it is refused.
+ * Where others want the processor, too, the calling thread and those it starts from now on get a sixtieth of what one of
+ * them gets. Not to be taken back without privileges. Errors: where it is refused.
  */
 export function yieldToOthers(): void {
-  setPriority(THIS_THREAD, constants.priority.PRIORITY_BELOW_NORMAL);
+  setPriority(THIS_THREAD, constants.priority.PRIORITY_LOW);
 }
