@@ -19,6 +19,8 @@ export interface TablePlan {
   readonly schema: TableSchema;
   /** Promoted columns that no statement can name (`event/promoted.ts`); absent: none. */
   readonly unasked?: readonly Column[];
+  /** Columns of `schema` that no file has: texts of attributes, by their names; absent: none. */
+  readonly texts?: ReadonlyMap<string, AttributeText>;
   /** Names of the columns whose words are compared by their stems; absent: none. */
   readonly stemmed?: ReadonlySet<string>;
   /** Absent before the table is there. */
@@ -55,6 +57,12 @@ export interface TablePlan {
   readonly columnsAtHand?: ReadonlySet<number>;
 }
 
+/** What `attr_get` gives for an attribute: a promoted column says it, and the attributes where that has no value. */
+export interface AttributeText {
+  readonly attribute: string;
+  readonly source: Column;
+}
+
 /** A Parquet file, or some of its rows. */
 export interface ScanPart {
   /** Local path. */
@@ -64,6 +72,8 @@ export interface ScanPart {
   readonly byteLength: number;
   /** Bytes by field id; empty when they are not recorded. */
   readonly columnSizes: ReadonlyMap<number, number>;
+  /** Values by field id, nulls included, and those; absent: not known. */
+  readonly counts?: Pick<DataFile, "valueCounts" | "nullCounts">;
   /** Rows [first, end) by position in the file; undefined is all of them. */
   readonly range: RowRange | undefined;
   /** Only these rows of `range`, ascending; absent: all of it. */
@@ -124,10 +134,19 @@ export function filePart(file: DataFile, path: string): ScanPart {
     rowGroups,
     byteLength: file.byteLength,
     columnSizes: file.columnSizes,
+    counts: file,
     range: undefined,
     rowGroupsRead: rowGroups,
     origin: "file",
   };
+}
+
+/** Whether each row of a file has a value in the column. */
+export function isFilled(
+  { rows, counts }: Pick<ScanPart, "rows" | "counts">,
+  { id }: Column,
+): boolean {
+  return counts?.valueCounts.get(id) === rows && counts.nullCounts.get(id) === 0;
 }
 
 /** The plan that reads all of its files and pieces of the WAL. */

@@ -25,7 +25,7 @@ import { nearestRequest, order, singleTable, unordered } from "./order_plan.ts";
 import { parse, type Statement, textOfTree, withRoot } from "./parse.ts";
 import { partRows, type Plan, type TablePlan, wholePlan } from "./plan.ts";
 import { type PlanSource, planTables } from "./plan_tables.ts";
-import { namedColumns, projectedColumns } from "./projection.ts";
+import { namedColumns, projectedOf } from "./projection.ts";
 import { usePromoted } from "./promoted_attributes.ts";
 import { emptySql, relationSql } from "./relation.ts";
 import { decodePin, encodePin } from "./snapshot_pin.ts";
@@ -302,7 +302,7 @@ function pruneTables(
 
 function projectedAnew(tables: readonly TablePlan[], { root }: Statement): readonly TablePlan[] {
   const named = namedColumns(root);
-  return tables.map((table) => ({ ...table, projected: projectedColumns(table.schema, named) }));
+  return tables.map((table) => ({ ...table, projected: projectedOf(table, named) }));
 }
 
 function relationsOf(

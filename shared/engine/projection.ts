@@ -1,6 +1,8 @@
 /** Which columns of a table a statement can need: never too few. Used to price it, not to run it. */
 
+import { ATTRIBUTES } from "../event/promoted.ts";
 import type { Column, TableSchema } from "../event/schema.ts";
+import type { TablePlan } from "./plan.ts";
 import { listAt, textAt, type TreeNode, walk } from "./syntax_tree.ts";
 
 /** Names that the statement mentions as columns, lower-cased; undefined when it takes all (`*`). */
@@ -28,6 +30,17 @@ export function namedColumns(root: TreeNode): ReadonlySet<string> | undefined {
   });
   // A table's own name as a column means the whole row.
   return all || [...tables].some((table) => last.has(table)) ? undefined : names;
+}
+
+/** As `projectedColumns`, of a table whose columns may be texts of attributes: what those are read from counts, too. */
+export function projectedOf(
+  { schema, texts }: Pick<TablePlan, "schema" | "texts">,
+  named: ReadonlySet<string> | undefined,
+): readonly Column[] {
+  const projected = projectedColumns(schema, named);
+  const isText = texts !== undefined && projected.some(({ name }) => texts.has(name));
+  if (!isText || projected.some(({ name }) => name === ATTRIBUTES)) return projected;
+  return [...projected, ...schema.columns.filter(({ name }) => name === ATTRIBUTES)];
 }
 
 export function projectedColumns(

@@ -1,17 +1,17 @@
 /**
  * `attr_get(attributes, 'x')` in a WHERE becomes the promoted column of `x`, where the table has one (SPEC.md 2.1): reading a
  * column costs less than looking through JSON. The answer is the same for every row (`event/promoted.ts`): a row whose
- * column was never filled is looked up in its attributes as before. When no row that is read lacks the value,
- * `attributes` is not read at all.
+ * column was never filled is looked up in its attributes as before. Of a file whose rows all have the value `attributes` is not
+ * read for it.
  *
  * Only in the statement whose FROM is the table itself, and not below a subquery: elsewhere the column need not be in
  * reach. A column that statements cannot name (`TablePlan.unasked`) comes into reach for this alone; a `*` leaves it out.
  */
 
-import { attributeOf, ATTRIBUTES, isUnasked, readsBack } from "../event/promoted.ts";
+import { attributeOf, ATTRIBUTES, readsBack } from "../event/promoted.ts";
 import type { Column } from "../event/schema.ts";
 import type { TableReference } from "./gate.ts";
-import type { TablePlan } from "./plan.ts";
+import { type AttributeText, isFilled, type TablePlan } from "./plan.ts";
 import { namedColumns } from "./projection.ts";
 import { listAt, nodeAt, nodesAt, textAt, type TreeNode, walk } from "./syntax_tree.ts";
 
@@ -25,21 +25,30 @@ export function usePromoted(
   const [reference] = references;
   const [table] = tables;
   if (where === undefined || reference === undefined || table === undefined) return undefined;
-  const byAttribute = columnsOf(table, canHide(root));
+  const hides = canHide(root);
+  const byAttribute = columnsOf(table, hides);
   if (byAttribute.size === 0) return undefined;
-  const used = new Set<Column>();
+  const used = new Map<Column, TextColumn>();
   for (const { node, attribute } of callsIn(where)) {
-    const column = byAttribute.get(attribute);
-    if (column === undefined) continue;
-    Object.assign(node, promotedNode(node, { column, table, from: reference.node }));
-    used.add(column);
+    const source = byAttribute.get(attribute);
+    if (source === undefined) continue;
+    const text = used.get(source) ?? textColumn(table, { attribute, source, hides });
+    used.set(source, text);
+    Object.assign(node, textNode(node, { ...text, from: reference.node }));
   }
   if (used.size === 0) return undefined;
-  const hidden = [...used].filter(({ name }) => isUnasked(name));
-  if (hidden.length === 0) return tables;
-  hide(root, hidden);
-  const schema = { ...table.schema, columns: [...table.schema.columns, ...hidden] };
-  return [{ ...table, schema }];
+  const all = [...used.values()];
+  const added = all.map(({ column }) => column)
+    .filter((column) => !table.schema.columns.includes(column));
+  hide(root, added);
+  const texts = all.flatMap(({ column, text }) =>
+    text === undefined ? [] : [[column.name, text] as const]
+  );
+  return [{
+    ...table,
+    schema: { ...table.schema, columns: [...table.schema.columns, ...added] },
+    ...(texts.length === 0 ? {} : { texts: new Map(texts) }),
+  }];
 }
 
 /** What of a table's attributes a statement reads where a promoted column would serve it. */
@@ -132,14 +141,35 @@ function starsOf(root: TreeNode): TreeNode[] {
   );
 }
 
-/** `CAST(<table>.<column> AS VARCHAR)`, and where rows may lack it `coalesce` of that and the call. */
-function promotedNode(
+/** The column that a statement names for an attribute's text. */
+interface TextColumn {
+  readonly column: Column;
+  /** What the column is made of, where no file has it. */
+  readonly text?: AttributeText;
+  /** Whether the call stands behind it in the statement, for rows without a value. */
+  readonly isBacked: boolean;
+}
+
+/**
+ * The promoted column itself where each row has it, which summaries of files may answer, too. Else one that each part of a scan
+ * makes as it can: those whose rows all have it leave the attributes unread. Where that would show, the call stays.
+ */
+function textColumn(
+  { files, delta }: TablePlan,
+  { attribute, source, hides }: AttributeText & { readonly hides: boolean },
+): TextColumn {
+  const isWhole = delta.length === 0 &&
+    files.every((file) => isFilled({ rows: file.rows, counts: file }, source));
+  if (isWhole || !hides) return { column: source, isBacked: !isWhole };
+  const name = `text of attribute ${source.id}`;
+  const column: Column = { id: source.id, name, type: "string", required: false };
+  return { column, text: { attribute, source }, isBacked: false };
+}
+
+/** `CAST(<table>.<column> AS VARCHAR)`, or `coalesce` of that and the call. */
+function textNode(
   call: TreeNode,
-  { column, table, from }: {
-    readonly column: Column;
-    readonly table: TablePlan;
-    readonly from: TreeNode;
-  },
+  { column, isBacked, from }: TextColumn & { readonly from: TreeNode },
 ): TreeNode {
   const place = { alias: "", query_location: call["query_location"] };
   const qualifier = textAt(from, "alias") || textAt(from, "table_name");
@@ -156,12 +186,6 @@ function promotedNode(
     cast_type: { id: "VARCHAR", type_info: null },
     try_cast: false,
   };
-  if (isFilled(table, column)) return text;
+  if (!isBacked) return text;
   return { ...place, class: "OPERATOR", type: "OPERATOR_COALESCE", children: [text, { ...call }] };
-}
-
-/** Whether every row that can be read has a value. */
-function isFilled({ files, delta }: TablePlan, { id }: Column): boolean {
-  return delta.length === 0 &&
-    files.every((file) => file.valueCounts.get(id) === file.rows && file.nullCounts.get(id) === 0);
 }

@@ -10,7 +10,9 @@ import { batchOfRows, type RowObject } from "../columns/rows.ts";
 import { DataFileWriter } from "../maintenance/data_file_writer.ts";
 import { fitTo } from "../maintenance/fit_schema.ts";
 import { applyMigration } from "../maintenance/migrate.ts";
+import type { ObjectStore } from "../storage/object_store.ts";
 import { EngineLab } from "../testing/engine_lab.ts";
+import { RemoteStore } from "../testing/remote_store.ts";
 
 const NS = 1_763_700_000_000_000_000n;
 const PROMOTED = ["status:int", "user.id:string", "hit:bool", "took:double", "big:long"]
@@ -114,6 +116,8 @@ Deno.test({
     assert.doesNotMatch(await planText(filled, sql), /attributes/);
     assert.match(await planText(half, sql), /attributes/);
     assert.match(await planText(half, sql), /COALESCE/i);
+    // The file that has all is a scan of its own, which the condition is a part of.
+    assert.match(await planText(half, sql), /UNION[^]*Filters:[^]*\(CAST\(status AS VARCHAR\) =/);
   },
 });
 
@@ -135,6 +139,39 @@ Deno.test({
   },
 });
 
+const STEPS = [
+  "SELECT raw FROM events WHERE attr_get(attributes, 'status') LIKE '5%' ORDER BY timestamp DESC LIMIT 3",
+  "SELECT raw, attributes FROM events WHERE attr_get(attributes, 'user.id') IS NOT NULL ORDER BY timestamp LIMIT 4",
+  "SELECT count(*) FROM events WHERE attr_get(attributes, 'took') IN ('5', '1.5') OR attr_get(attributes, 'big') = '7'",
+  "SELECT min(raw) FROM events WHERE length(attr_get(attributes, 'status')) > 2 GROUP BY host",
+];
+
+for (const [name, columns] of [["asked for", PROMOTED], ["unasked", UNASKED]] as const) {
+  Deno.test({
+    name:
+      `attr_get over columns ${name} is attr_get where the WAL has rows, and where files come from an object store`,
+    async fn() {
+      const files = [ATTRIBUTES, ATTRIBUTES, ATTRIBUTES.slice(0, 2)];
+      for (const options of [{ wal: true }, { store: () => new RemoteStore() }]) {
+        await using plain = await labOf(files, [], [], options);
+        await using mixed = await labOf(files, [1], columns, options);
+        for (const lab of "wal" in options ? [plain, mixed] : []) {
+          await lab.append(ATTRIBUTES.map((text, at) => ({
+            ns: NS + BigInt(50_000 + at) * 1_000_000n,
+            raw: `waiting ${at}`,
+            attributes: text,
+          })));
+        }
+        for (const sql of STEPS) {
+          const expected = (await plain.query(sql)).texts;
+          assert.ok(expected.length > 0);
+          assert.deepEqual((await mixed.query(sql)).texts, expected, sql);
+        }
+      }
+    },
+  });
+}
+
 /** The physical plan alone. */
 async function planText(lab: EngineLab, sql: string): Promise<string> {
   await using prepared = await lab.prepare(sql);
@@ -147,10 +184,11 @@ async function labOf(
   files: readonly (readonly (string | null)[])[],
   promotedBefore: readonly number[],
   columns: readonly Column[] = PROMOTED,
+  { wal = false, store }: { readonly wal?: boolean; readonly store?: () => ObjectStore } = {},
 ): Promise<EngineLab> {
-  const lab = await EngineLab.open();
-  const { store, catalog, clock, random } = lab;
-  const deps = { store, catalog, clock, random, encoder: INLINE_PARQUET_ENCODER };
+  const lab = await EngineLab.open({ wal, ...(store === undefined ? {} : { store: store() }) });
+  const { catalog, clock, random } = lab;
+  const deps = { store: lab.store, catalog, clock, random, encoder: INLINE_PARQUET_ENCODER };
   const ident = { namespace: "svc", name: "events" };
   for (const [at, attributes] of files.entries()) {
     const isPromoted = promotedBefore.includes(at);

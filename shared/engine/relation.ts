@@ -2,12 +2,20 @@
  * A table plan as SQL: what stands for the table while one statement runs. Columns are matched by
  * Iceberg field id, so a column that was added, renamed or moved is read right from older files.
  *
- * Whole files share one `read_parquet`, which keeps its parallelism and its pruning by statistics. Parts of
+ * Whole files share one `read_parquet`, those that lack a promoted column another, which keeps its parallelism and its pruning by
+ * statistics. Parts of
  * files get one each, joined by UNION ALL BY NAME, the form in which the engine skips what is left out.
  */
 
+import { ATTRIBUTES } from "../event/promoted.ts";
 import type { Column, ColumnType } from "../event/schema.ts";
-import type { RowRange, ScanPart, TablePlan } from "./plan.ts";
+import {
+  type AttributeText,
+  isFilled,
+  type RowRange,
+  type ScanPart,
+  type TablePlan,
+} from "./plan.ts";
 import { blocksOf, RANGES_MAX, runsOf } from "./pruning/row_blocks.ts";
 import { NOT_AT_HAND, quoteName, quoteText } from "./statement_text.ts";
 
@@ -16,12 +24,25 @@ export function relationSql(plan: TablePlan): string {
   const { columns } = plan.schema;
   const whole = plan.parts.filter((part) => part.range === undefined);
   const ranges = plan.parts.filter((part) => part.range !== undefined);
-  const read = readColumns(plan);
+  const read = columnReader(plan);
   const scans = [
-    ...(whole.length > 0 ? [wholeFilesSql(whole, read)] : []),
-    ...ranges.map((part) => rowRangeSql(part, read)),
+    ...Map.groupBy(whole, read).entries().map(([columns, parts]) => wholeFilesSql(parts, columns)),
+    ...ranges.map((part) => rowRangeSql(part, read(part))),
   ];
   return scans.length > 0 ? scans.join(" UNION ALL BY NAME ") : emptySql(columns);
+}
+
+/** What is read of a part: the same value for all that are read alike, as all are of most plans. */
+function columnReader(plan: TablePlan): (part: ScanPart) => ReadColumns {
+  const sources = [...plan.texts?.values() ?? []].map(({ source }) => source);
+  const known = new Map<string, ReadColumns>();
+  return (part) => {
+    const isFilledIn = (source: Column) => isFilled(part, source);
+    const name = sources.map(isFilledIn).join();
+    const columns = known.get(name) ?? readColumns(plan, isFilledIn);
+    known.set(name, columns);
+    return columns;
+  };
 }
 
 /** As SQL: the select list, and the columns as the files have them. */
@@ -35,20 +56,58 @@ interface ReadColumns {
  * can come to read it. They stand last, and the very first is never one: a scan that needs no column of a UNION
  * still takes the first. Where that moves columns the statement takes none by its place, since `*` needs all.
  */
-function readColumns({ schema: { columns }, columnsAtHand }: TablePlan): ReadColumns {
+function readColumns(
+  { schema, texts, columnsAtHand }: TablePlan,
+  isFilledIn: (source: Column) => boolean,
+): ReadColumns {
   const isAtHand = ({ id }: Column) => columnsAtHand?.has(id) ?? true;
-  const atHand = columns.filter(isAtHand);
-  const others = columns.filter((column) => !isAtHand(column)).map((column, at) => {
+  const stored = schema.columns.filter(({ name }) => texts?.has(name) !== true);
+  const all = schema.columns.map((column) => {
+    const text = texts?.get(column.name);
+    if (text === undefined) return storedColumn(column);
+    return madeText(column, text, { stored, isFilled: isFilledIn(text.source) });
+  });
+  const atHand = all.filter(({ reads }) => reads.every(isAtHand));
+  const others = all.filter((one) => !atHand.includes(one)).map(({ name, type }, at) => {
     const value = at === 0 && atHand.length === 0
       ? "NULL"
-      : `error(${quoteText(`${NOT_AT_HAND} ${column.name}`)})`;
-    return `${value}::${SQL_TYPES[column.type]} AS ${quoteName(column.name)}`;
+      : `error(${quoteText(`${NOT_AT_HAND} ${name}`)})`;
+    return `${value}::${SQL_TYPES[type]} AS ${quoteName(name)}`;
   });
+  const read = new Set(atHand.flatMap(({ reads }) => reads));
   return {
-    list: [...atHand.map((column) => quoteName(column.name)), ...others].join(", "),
+    list: [...atHand.map(({ sql }) => sql), ...others].join(", "),
     // A schema has at least one column; it is not read when the list leaves it out.
-    schema: schemaSql(atHand.length > 0 ? atHand : columns.slice(0, 1)),
+    schema: schemaSql(read.size > 0 ? [...read] : stored.slice(0, 1)),
   };
+}
+
+/** A column as a select list has it. */
+interface ListedColumn extends Pick<Column, "name" | "type"> {
+  readonly sql: string;
+  /** Of the files. */
+  readonly reads: readonly Column[];
+}
+
+function storedColumn(column: Column): ListedColumn {
+  const { name, type } = column;
+  return { name, type, sql: quoteName(name), reads: [column] };
+}
+
+/** The text of an attribute: where each row has it in the promoted column, that alone is read. */
+function madeText(
+  { name, type }: Column,
+  { attribute, source }: AttributeText,
+  { stored, isFilled }: { readonly stored: readonly Column[]; readonly isFilled: boolean },
+): ListedColumn {
+  const column = quoteName(source.name);
+  const text = source.type === "string" ? column : `CAST(${column} AS VARCHAR)`;
+  const made = isFilled
+    ? text
+    : `coalesce(${text}, attr_get(${quoteName(ATTRIBUTES)}, ${quoteText(attribute)}))`;
+  const attributes = isFilled ? [] : stored.filter((one) => one.name === ATTRIBUTES);
+  const sql = `${made} AS ${quoteName(name)}`;
+  return { name, type, sql, reads: [source, ...attributes] };
 }
 
 function wholeFilesSql(parts: readonly ScanPart[], { list, schema }: ReadColumns): string {

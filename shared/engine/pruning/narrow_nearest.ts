@@ -5,7 +5,7 @@ import { type EngineConnection, EngineFault, type Relation } from "../driver.ts"
 import { newestFirst, type OrderedRequest } from "../ordered_scan.ts";
 import type { Statement } from "../parse.ts";
 import { filePart, type Plan, type ScanPart, type TablePlan } from "../plan.ts";
-import { namedColumns, projectedColumns } from "../projection.ts";
+import { namedColumns, projectedOf } from "../projection.ts";
 import { selectOfFile } from "./file_selection.ts";
 import { type NearestDeps, nearestRows } from "./nearest_rows.ts";
 import { relationSql } from "../relation.ts";
@@ -93,7 +93,7 @@ function prober(
   { connection, bring, signal }: NarrowDeps,
 ): NearestDeps["probe"] {
   const named = namedColumns(probedRoot(statement.root));
-  const projected = projectedColumns(table.schema, named);
+  const projected = projectedOf(table, named);
   const document = JSON.stringify(probedDocument(statement.document, statement.root));
   return async (parts: readonly ScanPart[], rows: number): Promise<ProbeAnswer | undefined> => {
     const plan = await bring({ tables: [{ ...table, parts, projected }] });
@@ -116,7 +116,7 @@ function edgeFinder(
   { wanted: { direction } }: NearestStatement,
   { connection, bring, signal }: NarrowDeps,
 ): NearestDeps["edge"] {
-  const projected = projectedColumns(table.schema, new Set(["timestamp"]));
+  const projected = projectedOf(table, new Set(["timestamp"]));
   const last = direction === "newest" ? "min" : "max";
   return async (part) => {
     const { tables: [brought] } = await bring({ tables: [{ ...table, parts: [part], projected }] });
