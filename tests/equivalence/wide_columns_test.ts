@@ -81,7 +81,8 @@ Deno.test(`a column of ${DISTINCT} values gives the rows of a scan`, async () =>
     assert.deepEqual(texts, scanned.answer.texts, sql);
     assert.deepEqual(again.answer.texts, texts, sql);
     if (DISTINCT > 100_000) {
-      console.log(`${fast.ms} ms, again ${again.ms}, scan ${scanned.ms}: ${sql}`);
+      const line = `${fast.ms} ms, again ${again.ms}, scan ${scanned.ms}: ${sql}\n`;
+      Deno.stderr.writeSync(new TextEncoder().encode(line));
     }
   }
 });
