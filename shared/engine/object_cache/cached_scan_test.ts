@@ -204,7 +204,7 @@ Deno.test({
   fn: async () => {
     await using remote = await openRemote();
     const { lab, store } = remote;
-    await fill(lab, [{ rows: 30_000, rowGroupRowsMax: 7_500, sorted: true, seed: 3 }]);
+    await fill(lab, [{ rows: 33_000, rowGroupRowsMax: 8_250, sorted: true, seed: 3 }]);
     // Reads the metadata and no data file.
     await (await lab.prepare("SELECT 1 FROM events"))[Symbol.asyncDispose]();
     deepStrictEqual(store.dataReads, []);

@@ -1,0 +1,161 @@
+/**
+ * The smallest and largest values of pages and chunks. A NaN is neither; a zero is -0 below and +0 above, as Parquet has it.
+ * Long strings are cut on the safe side.
+ */
+
+import { textOf, utf8 } from "../../base/bytes.ts";
+import {
+  bytesAt,
+  type ChunkValues,
+  doublesOfValues,
+  halvesOfValues,
+  intsOfValues,
+  startOf,
+} from "./chunk_values.ts";
+
+/** Positions of values. */
+export interface Extremes {
+  readonly smallest: number;
+  readonly largest: number;
+}
+
+export interface Bounds {
+  readonly min: Uint8Array;
+  readonly max: Uint8Array;
+}
+
+/** Bytes of a string that are kept; one more where the last letter's successor is longer. */
+const STRING_BYTES_MAX = 64;
+const SURROGATES_FIRST = 0xd800;
+const SURROGATES_END = 0xe000;
+const CODE_POINT_MAX = 0x10ffff;
+
+/** Less than 0 where value `a` is smaller than value `b`. */
+type Order = (a: number, b: number) => number;
+
+export class ValueOrder {
+  readonly #values: ChunkValues;
+  readonly #order: Order;
+  readonly #doubles: Float64Array | undefined;
+
+  constructor(values: ChunkValues) {
+    this.#values = values;
+    this.#doubles = values.type === "double" ? doublesOfValues(values) : undefined;
+    this.#order = orderOf(values);
+  }
+
+  /** Of the values that `at` gives, which are at least one unless all are NaN. */
+  extremesOf(count: number, at: (index: number) => number): Extremes | undefined {
+    const order = this.#order;
+    let smallest = -1;
+    let largest = -1;
+    for (let index = 0; index < count; index += 1) {
+      const value = at(index);
+      if (this.#doubles !== undefined && Number.isNaN(this.#doubles[value])) continue;
+      if (smallest < 0) smallest = largest = value;
+      else if (order(value, smallest) < 0) smallest = value;
+      else if (order(value, largest) > 0) largest = value;
+    }
+    return smallest < 0 ? undefined : { smallest, largest };
+  }
+
+  compare(a: number, b: number): number {
+    return this.#order(a, b);
+  }
+
+  /** The same of several runs of values. */
+  extremesOfAll(parts: readonly (Extremes | undefined)[]): Extremes | undefined {
+    const found = parts.flatMap((part) => part === undefined ? [] : [part.smallest, part.largest]);
+    return this.extremesOf(found.length, (index) => found[index] as number);
+  }
+
+  /** Undefined where nothing is as large as the largest and as short as a bound may be. */
+  boundsOf({ smallest, largest }: Extremes): Bounds | undefined {
+    const values = this.#values;
+    const [min, max] = [bytesAt(values, smallest), bytesAt(values, largest)];
+    if (values.type === "string") {
+      const upper = upperBound(max);
+      return upper === undefined ? undefined : { min: lowerBound(min), max: upper };
+    }
+    if (values.type !== "double") return { min, max };
+    return { min: withZero(min, -0), max: withZero(max, 0) };
+  }
+}
+
+function orderOf(values: ChunkValues): Order {
+  switch (values.type) {
+    case "timestamptz":
+    case "long": {
+      const halves = halvesOfValues(values);
+      return (a, b) =>
+        (halves[2 * a + 1] as number) - (halves[2 * b + 1] as number) ||
+        ((halves[2 * a] as number) >>> 0) - ((halves[2 * b] as number) >>> 0);
+    }
+    case "int": {
+      const ints = intsOfValues(values);
+      return (a, b) => (ints[a] as number) - (ints[b] as number);
+    }
+    case "double": {
+      const doubles = doublesOfValues(values);
+      return (a, b) => (doubles[a] as number) - (doubles[b] as number) || 0;
+    }
+    case "bool":
+      return (a, b) => (values.bytes[a] as number) - (values.bytes[b] as number);
+    case "string":
+      return stringOrder(values);
+  }
+}
+
+/** UTF-8 bytes sort as their code points do. Four bytes at a time: texts of logs begin alike. */
+function stringOrder(values: ChunkValues): Order {
+  const { bytes } = values;
+  const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+  return (a, b) => {
+    let [at, other] = [startOf(values, a), startOf(values, b)];
+    const [end, otherEnd] = [startOf(values, a + 1), startOf(values, b + 1)];
+    while (at + 4 <= end && other + 4 <= otherEnd) {
+      const difference = view.getUint32(at) - view.getUint32(other);
+      if (difference !== 0) return difference;
+      at += 4;
+      other += 4;
+    }
+    while (at < end && other < otherEnd) {
+      const difference = (bytes[at] as number) - (bytes[other] as number);
+      if (difference !== 0) return difference;
+      at += 1;
+      other += 1;
+    }
+    return (end - at) - (otherEnd - other);
+  };
+}
+
+function lowerBound(text: Uint8Array): Uint8Array {
+  return text.subarray(0, endOfWhole(text));
+}
+
+/** What is cut off is made up for by the next code point in place of the last one that has a next. */
+function upperBound(text: Uint8Array): Uint8Array | undefined {
+  const end = endOfWhole(text);
+  if (end === text.byteLength) return text;
+  const letters = [...textOf(text.subarray(0, end))];
+  for (let last = letters.pop(); last !== undefined; last = letters.pop()) {
+    const next = (last.codePointAt(0) ?? 0) + 1;
+    if (next > CODE_POINT_MAX) continue;
+    const code = next === SURROGATES_FIRST ? SURROGATES_END : next;
+    return utf8(letters.join("") + String.fromCodePoint(code));
+  }
+  return undefined;
+}
+
+/** Where the last code point ends that is whole within the bytes that are kept. */
+function endOfWhole(text: Uint8Array): number {
+  if (text.byteLength <= STRING_BYTES_MAX) return text.byteLength;
+  let end = STRING_BYTES_MAX;
+  while (((text[end] as number) & 0xc0) === 0x80) end -= 1;
+  return end;
+}
+
+function withZero(bytes: Uint8Array, zero: number): Uint8Array {
+  const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+  return view.getFloat64(0, true) === 0 ? new Uint8Array(Float64Array.of(zero).buffer) : bytes;
+}

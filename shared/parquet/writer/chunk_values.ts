@@ -1,0 +1,117 @@
+/** The values of a column chunk that are not null, one after the other, in Parquet's plain form or near it. */
+
+import { present } from "../../base/assert.ts";
+import type { ColumnData } from "../../columns/batch.ts";
+import { isNull } from "../../columns/rows.ts";
+import type { ColumnType } from "../../event/schema.ts";
+
+export interface ChunkValues {
+  readonly type: ColumnType;
+  readonly count: number;
+  /** Little-endian; a bool has a byte. */
+  readonly bytes: Uint8Array;
+  /** Of strings: where each begins and the last one ends. */
+  readonly offsets: Int32Array | undefined;
+  /** Bytes of each value; 0: `offsets` tell. */
+  readonly width: number;
+}
+
+const WIDTH: Readonly<Record<ColumnType, number>> = {
+  timestamptz: 8,
+  long: 8,
+  double: 8,
+  int: 4,
+  bool: 1,
+  string: 0,
+};
+
+/** Of `rows` rows. Without nulls views of `data`, of a bool a copy. */
+export function chunkValues(type: ColumnType, data: ColumnData, rows: number): ChunkValues {
+  const width = WIDTH[type];
+  const count = rows - data.nullCount;
+  if (type === "bool") {
+    return { type, count, width, offsets: undefined, bytes: bytesOfBits(data, rows) };
+  }
+  if (data.nullCount === 0) {
+    return { type, count, width, bytes: data.values, offsets: data.offsets ?? undefined };
+  }
+  return width === 0
+    ? { type, count, width, ...stringsOf(data, rows) }
+    : { type, count, width, offsets: undefined, bytes: wordsOf(data, { rows, width }) };
+}
+
+export function startOf({ width, offsets }: ChunkValues, at: number): number {
+  return offsets === undefined ? at * width : offsets[at] as number;
+}
+
+/** Plain: without the length of a string. */
+export function bytesAt(values: ChunkValues, at: number): Uint8Array {
+  return values.bytes.subarray(startOf(values, at), startOf(values, at + 1));
+}
+
+function bytesOfBits(data: ColumnData, rows: number): Uint8Array {
+  const bytes = new Uint8Array(rows - data.nullCount);
+  let at = 0;
+  for (let row = 0; row < rows; row += 1) {
+    if (isNull(data, row)) continue;
+    bytes[at] = (data.values[row >> 3] as number) >> (row & 7) & 1;
+    at += 1;
+  }
+  return bytes;
+}
+
+function wordsOf(
+  data: ColumnData,
+  { rows, width }: { readonly rows: number; readonly width: number },
+): Uint8Array {
+  const bytes = new Uint8Array(width * (rows - data.nullCount));
+  let at = 0;
+  for (let row = 0; row < rows; row += 1) {
+    if (isNull(data, row)) continue;
+    for (let byte = width * row; byte < width * (row + 1); byte += 1, at += 1) {
+      bytes[at] = data.values[byte] as number;
+    }
+  }
+  return bytes;
+}
+
+/** What lies under a null is left out. */
+function stringsOf(
+  data: ColumnData,
+  rows: number,
+): { readonly offsets: Int32Array; readonly bytes: Uint8Array } {
+  const from = present(data.offsets, "offsets");
+  const offsets = new Int32Array(rows - data.nullCount + 1);
+  const bytes = new Uint8Array(data.values.byteLength);
+  let at = 0;
+  let length = 0;
+  for (let row = 0; row < rows; row += 1) {
+    if (isNull(data, row)) continue;
+    const value = data.values.subarray(from[row], from[row + 1]);
+    bytes.set(value, length);
+    length += value.byteLength;
+    at += 1;
+    offsets[at] = length;
+  }
+  return { offsets, bytes: bytes.subarray(0, length) };
+}
+
+/** 64-bit integers as pairs of halves. */
+export function halvesOfValues(values: ChunkValues): Int32Array {
+  const { buffer, byteOffset } = aligned(values.bytes, 4);
+  return new Int32Array(buffer, byteOffset, 2 * values.count);
+}
+
+export function intsOfValues(values: ChunkValues): Int32Array {
+  const { buffer, byteOffset } = aligned(values.bytes, 4);
+  return new Int32Array(buffer, byteOffset, values.count);
+}
+
+export function doublesOfValues(values: ChunkValues): Float64Array {
+  const { buffer, byteOffset } = aligned(values.bytes, 8);
+  return new Float64Array(buffer, byteOffset, values.count);
+}
+
+function aligned(bytes: Uint8Array, to: number): Uint8Array {
+  return bytes.byteOffset % to === 0 ? bytes : bytes.slice();
+}

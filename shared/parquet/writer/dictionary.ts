@@ -1,0 +1,152 @@
+/**
+ * The distinct values of a column chunk, where they are so few that naming them by their place in a dictionary is shorter than
+ * themselves: a hash table over the chunk's own bytes.
+ */
+
+import type { ByteBuilder } from "../../columns/byte_builder.ts";
+import { bytesAt, type ChunkValues, startOf } from "./chunk_values.ts";
+
+/** Bytes of a dictionary; readers hold it beside the page they are in. */
+const DICTIONARY_BYTES_MAX = 1024 * 1024;
+/** With more distinct values among those seen there is no dictionary; looked at after so many, then after twice as many. */
+const DISTINCT_SHARE_MAX = 3 / 4;
+const FIRST_LOOK = 2_048;
+/** More slots than this are full in a row only where somebody chose the values to be so. */
+const PROBES_MAX = 64;
+const SLOTS_MIN = 256;
+/** Length of a string in plain form. */
+const LENGTH_BYTES = 4;
+
+export interface Dictionary {
+  /** Of each value: its place in the dictionary. */
+  readonly ids: Uint32Array;
+  /** Of each place: the value that was met first. */
+  readonly firsts: Uint32Array;
+}
+
+/** Undefined where a dictionary does not pay. */
+export function dictionaryOf(values: ChunkValues): Dictionary | undefined {
+  const ids = new Uint32Array(values.count);
+  const table = new ValueNumbers(values);
+  let look = FIRST_LOOK;
+  for (let at = 0; at < values.count; at += 1) {
+    const id = at > 0 && table.isSame(at, at - 1) ? ids[at - 1] as number : table.numberOf(at);
+    if (id < 0) return undefined;
+    ids[at] = id;
+    if (at + 1 !== look) continue;
+    if (table.count > DISTINCT_SHARE_MAX * look) return undefined;
+    look *= 2;
+  }
+  if (table.count > DISTINCT_SHARE_MAX * values.count) return undefined;
+  return { ids, firsts: table.firsts() };
+}
+
+/** The values in plain form. */
+export function writeDictionary(
+  target: ByteBuilder,
+  values: ChunkValues,
+  { firsts }: Dictionary,
+): void {
+  for (const first of firsts) {
+    const bytes = bytesAt(values, first);
+    if (values.width === 0) {
+      target.reserve(LENGTH_BYTES);
+      target.view.setUint32(target.length, bytes.byteLength, true);
+      target.length += LENGTH_BYTES;
+    }
+    target.append(bytes);
+  }
+}
+
+/** Open addressing; the load stays below a half. */
+class ValueNumbers {
+  readonly #values: ChunkValues;
+  readonly #view: DataView;
+  /** One more than a number; 0: free. */
+  #slots = new Int32Array(SLOTS_MIN);
+  /** By number: the hash, and the value met first. */
+  #hashes = new Int32Array(SLOTS_MIN / 2);
+  #firsts = new Uint32Array(SLOTS_MIN / 2);
+  #bytes = 0;
+  count = 0;
+
+  constructor(values: ChunkValues) {
+    this.#values = values;
+    const { buffer, byteOffset, byteLength } = values.bytes;
+    this.#view = new DataView(buffer, byteOffset, byteLength);
+  }
+
+  firsts(): Uint32Array {
+    return this.#firsts.subarray(0, this.count);
+  }
+
+  isSame(a: number, b: number): boolean {
+    let [at, other] = [startOf(this.#values, a), startOf(this.#values, b)];
+    const end = startOf(this.#values, a + 1);
+    if (end - at !== startOf(this.#values, b + 1) - other) return false;
+    const view = this.#view;
+    for (; at + 4 <= end; at += 4, other += 4) {
+      if (view.getInt32(at, true) !== view.getInt32(other, true)) return false;
+    }
+    for (; at < end; at += 1, other += 1) {
+      if (view.getUint8(at) !== view.getUint8(other)) return false;
+    }
+    return true;
+  }
+
+  /** -1: there is no room for it. */
+  numberOf(at: number): number {
+    const hash = this.#hashOf(at);
+    const mask = this.#slots.length - 1;
+    let slot = hash & mask;
+    for (let probes = 0;; probes += 1, slot = (slot + 1) & mask) {
+      if (probes > PROBES_MAX) return -1;
+      const number = (this.#slots[slot] as number) - 1;
+      if (number < 0) break;
+      if (this.#hashes[number] === hash && this.isSame(at, this.#firsts[number] as number)) {
+        return number;
+      }
+    }
+    this.#bytes += startOf(this.#values, at + 1) - startOf(this.#values, at) +
+      (this.#values.width === 0 ? LENGTH_BYTES : 0);
+    if (this.#bytes > DICTIONARY_BYTES_MAX) return -1;
+    const number = this.count;
+    this.#slots[slot] = number + 1;
+    this.#hashes[number] = hash;
+    this.#firsts[number] = at;
+    this.count += 1;
+    if (this.count === this.#hashes.length) this.#grow();
+    return number;
+  }
+
+  #grow(): void {
+    const slots = new Int32Array(4 * this.#slots.length);
+    const mask = slots.length - 1;
+    for (let number = 0; number < this.count; number += 1) {
+      let slot = (this.#hashes[number] as number) & mask;
+      while (slots[slot] !== 0) slot = (slot + 1) & mask;
+      slots[slot] = number + 1;
+    }
+    const hashes = new Int32Array(slots.length / 2);
+    const firsts = new Uint32Array(slots.length / 2);
+    hashes.set(this.#hashes);
+    firsts.set(this.#firsts);
+    this.#slots = slots;
+    this.#hashes = hashes;
+    this.#firsts = firsts;
+  }
+
+  #hashOf(value: number): number {
+    const view = this.#view;
+    let at = startOf(this.#values, value);
+    const end = startOf(this.#values, value + 1);
+    let hash = Math.imul(end - at + 1, 0x9e3779b1);
+    for (; at + 4 <= end; at += 4) {
+      hash = Math.imul(hash ^ view.getInt32(at, true), 0x85ebca6b);
+      hash ^= hash >>> 15;
+    }
+    for (; at < end; at += 1) hash = Math.imul(hash ^ view.getUint8(at), 0x01000193);
+    hash = Math.imul(hash ^ (hash >>> 16), 0xc2b2ae35);
+    return hash ^ (hash >>> 13);
+  }
+}

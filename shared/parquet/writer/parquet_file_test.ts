@@ -1,0 +1,192 @@
+/** Files of several row groups and pages, read by three readers that have none of the writer's code. */
+
+import { DuckDBInstance } from "@duckdb/node-api";
+import assert from "node:assert/strict";
+import { Buffer } from "node:buffer";
+import { parquetMetadata, parquetReadObjects, readColumnIndex, readOffsetIndex } from "hyparquet";
+import { compressors } from "hyparquet-compressors";
+import { ALL_TYPES_SCHEMA } from "../../columns/batch_arbitrary.ts";
+import { rowsOfStream } from "../../columns/ipc_stream.ts";
+import { batchOfRows, type ColumnValue, type RowObject, rowsOf } from "../../columns/rows.ts";
+import { SeededRandom } from "../../testing/seeded_random.ts";
+import { decodeParquet } from "../decode_parquet.ts";
+import { encodeParquet } from "../encode_parquet.ts";
+import { parquetInput } from "../parquet_input.ts";
+
+const SEEDS = Array.from({ length: Number(Deno.env.get("SVC_PARQUET_SEEDS") ?? 2) }, (_, at) => at);
+const ROWS = 33_000;
+const GROUP_ROWS = 30_000;
+/** As long as bounds are, and longer. */
+const TEXTS = ["", "a", "é", "line", "x".repeat(64), "ü".repeat(40), "\u{10ffff}".repeat(20)];
+const DOUBLES = [0, -0, NaN, Infinity, -Infinity, 1.5, -2.25e-300];
+
+for (const seed of SEEDS) {
+  Deno.test(`rows of every type, values of every kind come back from other readers: seed ${seed}`, async () => {
+    const rows = rowsFor(seed);
+    const file = fileOf(rows, "zstd");
+    const groups = parquetMetadata(file.buffer).row_groups.map((_, at) => at);
+    const decoded = rowsOfStream(decodeParquet(file, groups)).batches.flatMap(rowsOf);
+    const expected = rowsOf(batchOfRows(ALL_TYPES_SCHEMA, rows));
+    assert.deepEqual(decoded, expected);
+    const parsers = { timestampFromMicroseconds: (micros: bigint) => micros };
+    assert.deepEqual(
+      await parquetReadObjects({ file: file.buffer, compressors, parsers }),
+      expected,
+    );
+  });
+
+  Deno.test(`the SQL engine finds what it finds in the WASM writer's file: seed ${seed}`, async () => {
+    const rows = rowsFor(seed);
+    const dir = await Deno.makeTempDir({ prefix: "svc-parquet-" });
+    const instance = await DuckDBInstance.create(":memory:");
+    const connection = await instance.connect();
+    try {
+      const [ours, theirs] = [`${dir}/ours.parquet`, `${dir}/theirs.parquet`];
+      await Deno.writeFile(ours, fileOf(rows, "zstd"));
+      await Deno.writeFile(theirs, fileOf(rows, "lz4_raw"));
+      const value = rows[ROWS >> 1];
+      for (
+        const where of [
+          "true",
+          `timestamp_ns < ${value?.["timestamp_ns"]}`,
+          `name = '${value?.["name"]}'`,
+          `name > 'line 3'`,
+          "note = 'n3'",
+          "note IS NULL",
+          `count BETWEEN 10 AND 40`,
+          "ratio > 1",
+          "isnan(ratio)",
+          "ok",
+          `big < ${rows.find(({ big }) => big !== null)?.["big"]}`,
+          "file_row_number BETWEEN 29990 AND 30010",
+        ]
+      ) {
+        const rowsIn = (path: string) =>
+          `(SELECT * FROM read_parquet('${path}', file_row_number=true) WHERE ${where})`;
+        const reader = await connection.runAndReadAll(
+          `SELECT (SELECT count(*) FROM ${rowsIn(theirs)}),
+             (SELECT count(*) FROM (FROM ${rowsIn(ours)} EXCEPT ALL FROM ${rowsIn(theirs)})),
+             (SELECT count(*) FROM (FROM ${rowsIn(theirs)} EXCEPT ALL FROM ${rowsIn(ours)}))`,
+        );
+        const [[count = 0n, more, fewer] = []] = reader.getRows() as bigint[][];
+        assert.deepEqual([more, fewer], [0n, 0n], where);
+        if (where === "true") assert.equal(count, BigInt(ROWS));
+      }
+    } finally {
+      connection.closeSync();
+      instance.closeSync();
+      await Deno.remove(dir, { recursive: true });
+    }
+  });
+
+  Deno.test(`page indexes lead to the pages and bound their values: seed ${seed}`, () => {
+    const rows = rowsFor(seed);
+    const file = fileOf(rows, "zstd");
+    const view = new DataView(file.buffer);
+    const { row_groups: groups, schema } = parquetMetadata(file.buffer);
+    let at = 4;
+    let firstRow = 0;
+    let pagesSeen = 0;
+    for (const group of groups) {
+      assert.equal(Number(group.file_offset), at);
+      for (const [place, { meta_data: chunk, ...index }] of group.columns.entries()) {
+        assert.ok(chunk !== undefined);
+        const dictionary = chunk.dictionary_page_offset;
+        assert.equal(Number(dictionary ?? chunk.data_page_offset), at);
+        const pages =
+          readOffsetIndex({ view, offset: Number(index.offset_index_offset) }).page_locations;
+        assert.equal(pages[0]?.offset, chunk.data_page_offset);
+        at += Number(chunk.total_compressed_size);
+        const last = pages.at(-1);
+        assert.equal(Number(last?.offset) + Number(last?.compressed_page_size), at);
+        pagesSeen += pages.length;
+        const column = schema[place + 1];
+        if (column === undefined || index.column_index_offset === undefined) continue;
+        const bounds = readColumnIndex(
+          { view, offset: Number(index.column_index_offset) },
+          column,
+          {
+            timestampFromMicroseconds: (micros: bigint) => micros,
+          },
+        );
+        pages.forEach((page, number) => {
+          const from = firstRow + Number(page.first_row_index);
+          const to = firstRow + Number(pages[number + 1]?.first_row_index ?? group.num_rows);
+          const values = rows.slice(from, to).map((row) => row[column.name] ?? null);
+          const filled = values.filter((value) => value !== null);
+          assert.equal(bounds.null_counts?.[number], BigInt(values.length - filled.length));
+          assert.equal(bounds.null_pages[number], filled.length === 0);
+          const [min, max] = [bounds.min_values[number], bounds.max_values[number]];
+          for (const value of filled) {
+            assertBetween(value, [min, max], column.name);
+          }
+        });
+      }
+      firstRow += Number(group.num_rows);
+    }
+    assert.equal(firstRow, ROWS);
+    assert.ok(
+      pagesSeen > groups.length * ALL_TYPES_SCHEMA.columns.length,
+      `${pagesSeen} pages`,
+    );
+  });
+}
+
+function assertBetween(value: ColumnValue, bounds: readonly unknown[], what: string): void {
+  if (value === null || (typeof value === "number" && Number.isNaN(value))) return;
+  const [min, max] = bounds as [typeof value, typeof value];
+  // Strings by their code points, as UTF-8 is.
+  const isIn = typeof value === "string"
+    ? Buffer.compare(Buffer.from(String(min)), Buffer.from(value)) <= 0 &&
+      Buffer.compare(Buffer.from(value), Buffer.from(String(max))) <= 0
+    : min <= value && value <= max;
+  assert.ok(isIn, `${what}: ${value} is not in ${min} to ${max}`);
+}
+
+/** Sorted by time; each seed has other shares of nulls, of repeated values and of runs. */
+function rowsFor(seed: number): RowObject[] {
+  const random = new SeededRandom(seed);
+  const shares = Array.from({ length: 8 }, () => random.float());
+  const share = (at: number) => shares[at] as number;
+  const isDistinct = seed % 2 === 0;
+  const stepNs = [1_000n, 1n, 1_000_000_000n][seed % 3] ?? 1n;
+  let ns = 1_790_000_000_000_000_000n;
+  let last: RowObject = {};
+  return Array.from({ length: ROWS }, (_, at) => {
+    ns += random.chance(0.5) ? 0n : stepNs * BigInt(random.below(1_000));
+    const isLike = random.chance(share(0));
+    const maybe = (column: number, value: () => ColumnValue) =>
+      random.chance(share(column)) ? null : value();
+    const [text] = [TEXTS[random.below(TEXTS.length)] ?? ""];
+    const name = random.chance(0.02)
+      ? text
+      : `line ${isDistinct ? at : at % 300} ${"y".repeat(at % 130)}`;
+    last = {
+      name: isLike && at > 0 ? last["name"] ?? "" : name,
+      note: maybe(1, () => `n${random.below(9)}`),
+      count: maybe(2, () => random.below(seed === 1 ? 2 ** 31 : 90)),
+      ratio: maybe(3, () => DOUBLES[random.below(DOUBLES.length)] ?? 0),
+      ok: maybe(4, () => random.chance(0.9)),
+      big: maybe(
+        5,
+        () => BigInt.asIntN(64, BigInt(random.below(2 ** 32)) * 0x9e37_79b9_7f4a_7c15n),
+      ),
+      at: maybe(6, () => (random.chance(0.5) ? ns : -ns) / 1_000n),
+    };
+    return { timestamp: ns / 1_000n, timestamp_ns: ns, ...last };
+  });
+}
+
+function fileOf(
+  rows: readonly RowObject[],
+  compression: "zstd" | "lz4_raw",
+): Uint8Array<ArrayBuffer> {
+  // Of three batches, which end elsewhere than row groups.
+  const cuts = [0, 7, 20_003, rows.length];
+  const batches = cuts.slice(1).map((end, at) =>
+    batchOfRows(ALL_TYPES_SCHEMA, rows.slice(cuts[at], end))
+  );
+  const { stream } = parquetInput(batches, ALL_TYPES_SCHEMA);
+  const options = { schema: ALL_TYPES_SCHEMA, compression, rowGroupRowsMax: GROUP_ROWS };
+  return encodeParquet(stream, options);
+}
