@@ -3,7 +3,11 @@
 import { OperatingError } from "../../shared/base/errors.ts";
 import type { ManagedIndex } from "../../shared/catalog/index_catalog.ts";
 import { parseIndexConfig } from "../../shared/event/index_config.ts";
-import { parseIndexTemplate } from "../../shared/event/index_template.ts";
+import {
+  type IndexTemplate,
+  parseIndexTemplate,
+  templateEtag,
+} from "../../shared/event/index_template.ts";
 import { jsonResponse } from "../../shared/http/error_response.ts";
 import { readJson } from "../json_body.ts";
 import type { QueryCaller } from "../query_caller.ts";
@@ -67,14 +71,24 @@ export async function listTemplates(
   return jsonResponse(await indexes.templates(caller.namespace));
 }
 
+export async function getTemplate(
+  _: Request,
+  { indexes }: IndexService,
+  { caller, id }: Addressed,
+): Promise<Response> {
+  return templateResponse(await indexes.template(caller.namespace, id));
+}
+
 export async function putTemplate(
   request: Request,
   { indexes }: IndexService,
   { caller, id }: Addressed,
 ): Promise<Response> {
   const template = parseIndexTemplate(named(await readJson(request), "template_id", id));
-  await indexes.putTemplate(caller.namespace, template);
-  return jsonResponse(template);
+  const header = request.headers.get("if-match");
+  const condition = header === null ? undefined : tagCondition(header);
+  await indexes.putTemplate(caller.namespace, template, condition);
+  return templateResponse(template);
 }
 
 export async function deleteTemplate(
@@ -95,6 +109,12 @@ export interface Addressed {
 function indexResponse({ config, etag }: ManagedIndex, init: ResponseInit = {}): Response {
   const response = jsonResponse(config, init);
   response.headers.set("etag", `"${etag}"`);
+  return response;
+}
+
+function templateResponse(template: IndexTemplate): Response {
+  const response = jsonResponse(template);
+  response.headers.set("etag", `"${templateEtag(template)}"`);
   return response;
 }
 

@@ -19,7 +19,7 @@ import {
   TIMESTAMP_FIELD_DEFAULT,
 } from "../../shared/event/index_config.ts";
 import { checkUpdate, indexSchema } from "../../shared/event/index_schema.ts";
-import type { IndexTemplate } from "../../shared/event/index_template.ts";
+import { type IndexTemplate, templateEtag } from "../../shared/event/index_template.ts";
 import type { Clock } from "../../shared/os/clock.ts";
 import { type Random, uuidV4 } from "../../shared/os/random.ts";
 
@@ -108,7 +108,7 @@ export class ManagedIndexes {
     const id = config.index_id;
     for (let attempt = 0; attempt < REPLACE_ATTEMPTS_MAX; attempt += 1) {
       const before = await this.get(namespace, id);
-      if (!condition(before.etag)) throw changedMeanwhile(id);
+      if (!condition(before.etag)) throw changedMeanwhile(`index ${id}`);
       await this.#checkUpdate(namespace, before, config);
       const index = { config, etag: uuidV4(this.#deps.random) };
       const expected = before.etag === UNCONFIGURED_ETAG ? undefined : before.etag;
@@ -118,11 +118,7 @@ export class ManagedIndexes {
         return index;
       }
     }
-    throw new OperatingError(
-      "conflict",
-      `Cannot replace index ${id}: others changed it ${REPLACE_ATTEMPTS_MAX} times meanwhile; try again`,
-      { reason: "index_contention" },
-    );
+    throw contention(`index ${id}`);
   }
 
   /** Its rows are gone at once, its files with the next sweep. Errors: `not_found`; `invalid_argument`. */
@@ -140,19 +136,40 @@ export class ManagedIndexes {
     return templates.toSorted((a, b) => a.template_id < b.template_id ? -1 : 1);
   }
 
-  /** Returns when ingest servers apply it. Errors: `invalid_argument`. */
-  async putTemplate(namespace: string, template: IndexTemplate): Promise<void> {
+  /** Errors: `not_found`. */
+  async template(namespace: string, id: string): Promise<IndexTemplate> {
+    const found = (await this.templates(namespace)).find(({ template_id }) => template_id === id);
+    if (found === undefined) throw unknownTemplate(id);
+    return found;
+  }
+
+  /**
+   * Returns when ingest servers apply it. Errors: `invalid_argument`; `precondition_failed` when there is none for which
+   * `condition` holds; `conflict` while others keep changing it.
+   */
+  async putTemplate(
+    namespace: string,
+    template: IndexTemplate,
+    condition?: TagCondition,
+  ): Promise<void> {
     indexSchema(template.doc_mapping);
-    await (await this.#deps.writer()).putTemplate(namespace, template);
-    await this.#deps.clock.sleep(HEARD_MS);
+    const id = template.template_id;
+    const mayReplace = condition === undefined
+      ? undefined
+      : (before: IndexTemplate) => condition(templateEtag(before));
+    const writer = await this.#deps.writer();
+    for (let attempt = 0; attempt < REPLACE_ATTEMPTS_MAX; attempt += 1) {
+      const outcome = await writer.putTemplate(namespace, template, mayReplace);
+      if (outcome === "refused") throw changedMeanwhile(`index template ${id}`);
+      if (outcome === "put") return await this.#deps.clock.sleep(HEARD_MS);
+    }
+    throw contention(`index template ${id}`);
   }
 
   /** Errors: `not_found`. */
   async deleteTemplate(namespace: string, id: string): Promise<void> {
     if (await (await this.#deps.writer()).deleteTemplate(namespace, id)) return;
-    throw new OperatingError("not_found", `Cannot find index template ${id}`, {
-      reason: "unknown_template",
-    });
+    throw unknownTemplate(id);
   }
 
   async #find(namespace: string, id: string): Promise<ManagedIndex | undefined> {
@@ -202,10 +219,25 @@ function unknownIndex(id: string): OperatingError {
   );
 }
 
-function changedMeanwhile(id: string): OperatingError {
+function unknownTemplate(id: string): OperatingError {
+  return new OperatingError("not_found", `Cannot find index template ${id}`, {
+    reason: "unknown_template",
+  });
+}
+
+/** `what`: for example `index app`. */
+function changedMeanwhile(what: string): OperatingError {
   return new OperatingError(
     "precondition_failed",
-    `Cannot replace index ${id}: it is not as If-Match says; get it again, and change that`,
+    `Cannot replace ${what}: it is not as If-Match says; get it again, and change that`,
     { reason: "etag_mismatch" },
+  );
+}
+
+function contention(what: string): OperatingError {
+  return new OperatingError(
+    "conflict",
+    `Cannot replace ${what}: others changed it ${REPLACE_ATTEMPTS_MAX} times meanwhile; try again`,
+    { reason: "index_contention" },
   );
 }

@@ -72,7 +72,15 @@ export interface IndexCatalog extends AsyncDisposable {
    * `droppedTables`. False when there is neither.
    */
   drop(ident: TableIdent, options: { readonly nowMs: number }): Promise<boolean>;
-  putTemplate(namespace: string, template: IndexTemplate): Promise<void>;
+  /**
+   * Puts `template` in the place of one of its id; with `mayReplace`, only where there is one that it lets go (`refused`).
+   * `changed`: somebody else was first.
+   */
+  putTemplate(
+    namespace: string,
+    template: IndexTemplate,
+    mayReplace?: (before: IndexTemplate) => boolean,
+  ): Promise<"put" | "refused" | "changed">;
   /** False when there is none. */
   deleteTemplate(namespace: string, id: string): Promise<boolean>;
   /** The first dropped ones, at most `max`. */

@@ -141,13 +141,19 @@ export class SqlIndexCatalog implements IndexCatalog {
     return this.#database.transaction("drop an index", () => this.#drop(ident, nowMs));
   }
 
-  async putTemplate(namespace: string, template: IndexTemplate): Promise<void> {
-    await this.#database.transaction("put an index template", function* () {
+  putTemplate(
+    namespace: string,
+    template: IndexTemplate,
+    mayReplace?: (before: IndexTemplate) => boolean,
+  ): Promise<"put" | "refused" | "changed"> {
+    return this.#database.transaction("put an index template", function* () {
+      if (mayReplace !== undefined) return yield* swapTemplate(namespace, template, mayReplace);
       yield sql(
         "INSERT INTO svc_index_templates (table_namespace, template_id, body) VALUES ($1, $2, $3) " +
           "ON CONFLICT (table_namespace, template_id) DO UPDATE SET body = excluded.body",
         [namespace, template.template_id, JSON.stringify(template)],
       );
+      return "put";
     });
   }
 
@@ -258,4 +264,24 @@ function* swap(
     [namespace, config.index_id, etag, JSON.stringify(config), expected],
   );
   return swapped.length > 0 ? "replaced" : "changed";
+}
+
+function* swapTemplate(
+  namespace: string,
+  template: IndexTemplate,
+  mayReplace: (before: IndexTemplate) => boolean,
+): Transaction<"put" | "refused" | "changed"> {
+  const isIt = "table_namespace = $1 AND template_id = $2";
+  const [before] = yield sql(`SELECT body FROM svc_index_templates WHERE ${isIt}`, [
+    namespace,
+    template.template_id,
+  ]);
+  if (before === undefined || !mayReplace(parsedOf(before, "body", parseIndexTemplate))) {
+    return "refused";
+  }
+  const swapped = yield sql(
+    `UPDATE svc_index_templates SET body = $3 WHERE ${isIt} AND body = $4 RETURNING 1 AS one`,
+    [namespace, template.template_id, JSON.stringify(template), textOf(before, "body")],
+  );
+  return swapped.length > 0 ? "put" : "changed";
 }

@@ -1,5 +1,6 @@
 /** An index template (SHAPES.md): the configuration that an index gets when a client writes to it before anybody made it. */
 
+import { createHash } from "node:crypto";
 import { z } from "zod";
 import { OperatingError } from "../base/errors.ts";
 import {
@@ -52,6 +53,11 @@ export function parseIndexTemplate(value: unknown): IndexTemplate {
   }
   checkMapping(template.doc_mapping);
   return template;
+}
+
+/** The same for the same template: of its JSON text. */
+export function templateEtag(template: IndexTemplate): string {
+  return createHash("sha256").update(JSON.stringify(template)).digest("base64url");
 }
 
 /** The template for an index that nobody made; undefined when none matches. */

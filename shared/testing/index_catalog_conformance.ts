@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import type { Catalog } from "../catalog/catalog.ts";
 import type { IndexCatalog, ManagedIndex } from "../catalog/index_catalog.ts";
 import { parseIndexConfig } from "../event/index_config.ts";
-import { parseIndexTemplate } from "../event/index_template.ts";
+import { type IndexTemplate, parseIndexTemplate } from "../event/index_template.ts";
 
 export interface IndexCatalogHandles {
   readonly indexes: IndexCatalog;
@@ -119,6 +119,24 @@ export const INDEX_CATALOG_CASES: readonly IndexCatalogCase[] = [
       assert.equal(await indexes.deleteTemplate("svc", "t"), true);
       assert.deepEqual((await catalog.indexView("svc")).templates, []);
       assert.deepEqual((await catalog.indexView("acme")).templates, [template(3)]);
+    },
+  },
+  {
+    name: "a template is put in the place of one that may be replaced: of two, one wins",
+    async run({ indexes, other, catalog }) {
+      const isFirst = ({ priority }: IndexTemplate) => priority === 1;
+      assert.equal(await indexes.putTemplate("svc", template(2), () => true), "refused", "no such");
+      await indexes.putTemplate("svc", template(1));
+      assert.equal(await indexes.putTemplate("svc", template(2), () => false), "refused");
+      assert.equal(await indexes.putTemplate("acme", template(2), isFirst), "refused");
+      const outcomes = await Promise.all(
+        [indexes, other, indexes].map((handle, at) =>
+          handle.putTemplate("svc", template(5 + at), isFirst)
+        ),
+      );
+      const won = outcomes.indexOf("put");
+      assert.deepEqual(outcomes.filter((outcome) => outcome === "put").length, 1);
+      assert.deepEqual((await catalog.indexView("svc")).templates, [template(5 + won)]);
     },
   },
 ];

@@ -1,6 +1,7 @@
 /**
  * With indexes the rows that a statement gives without them: random data and random statements, seeded.
- * `SVC_TEST_PRUNING_SEEDS` sets how many seeds, `SVC_TEST_SEED` the first one.
+ * `SVC_TEST_PRUNING_SEEDS` sets how many seeds, `SVC_TEST_SEED` the first one, `SVC_TEST_PRUNING_STATEMENTS` how many statements
+ * of each.
  */
 
 import assert from "node:assert/strict";
@@ -14,7 +15,7 @@ import { StatementMaker } from "./pruning_statements.ts";
 
 const FIRST_SEED = Number(Deno.env.get("SVC_TEST_SEED") ?? 1);
 const SEEDS = Number(Deno.env.get("SVC_TEST_PRUNING_SEEDS") ?? 1);
-const STATEMENTS_A_SEED = 60;
+const STATEMENTS_A_SEED = Number(Deno.env.get("SVC_TEST_PRUNING_STATEMENTS") ?? 60);
 
 Deno.test({
   name: "indexes that leave out every row that a predicate rules out change no answer",
