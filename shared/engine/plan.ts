@@ -67,6 +67,8 @@ export interface AttributeText {
 export interface ScanPart {
   /** Local path. */
   readonly path: string;
+  /** Path of the data file of which a copy is read; absent: `path` is it. */
+  readonly copyOf?: string;
   readonly rows: number;
   readonly rowGroups: number;
   readonly byteLength: number;

@@ -6,6 +6,7 @@
  * A copy has the columns of one statement, or of several; reading another one of it is refused (`relation.ts`).
  */
 
+import { present } from "../../base/assert.ts";
 import type { Column } from "../../event/schema.ts";
 import { ALL_TIME, type DataFile } from "../../iceberg/types.ts";
 import type { ReadableStore } from "../../storage/object_store.ts";
@@ -55,7 +56,7 @@ export class DecodedDataFiles implements DataFiles, Decoder {
   async decode({ file, columns }: Wanted, path: string, signal: AbortSignal): Promise<number> {
     using lease = this.#inner.lease(signal);
     const { tables } = await lease.bring({ tables: [wholeFile(file, columns, lease.path(file))] });
-    await this.#options.run(tables.map((table) => copySql(table, path)).join(), signal);
+    await this.#options.run(copySql(present(tables[0]), path), signal);
     return await this.#options.settle(path);
   }
 }
@@ -137,7 +138,7 @@ class DecodedLease implements DataFileLease {
         ? undefined
         : this.#copyOf({ file, columns }, parts);
       if (copy === undefined) rest.push(...parts);
-      else decoded.push(...parts.map((part) => ({ ...part, path: copy.path })));
+      else decoded.push(...parts.map((part) => ({ ...part, path: copy.path, copyOf: path })));
     }
     return { rest: decoded.length === 0 ? table : { ...table, parts: rest }, decoded };
   }

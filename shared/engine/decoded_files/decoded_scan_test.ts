@@ -106,6 +106,27 @@ Deno.test("decoded copies spare an object store, and none is made of what is rea
   await holds(FILES);
 });
 
+Deno.test("decoded copies give a fast path the rows that no summary has", async () => {
+  await using opened = await openLab();
+  const { lab, holds } = opened;
+  const summarized = [{ ns: START_NS + 1n, host: "h0" }, { ns: START_NS + 90_000_000_000n }];
+  await lab.commit(summarized, { derived: true });
+  const groups = "SELECT host, count(*), max(timestamp) FROM events GROUP BY host ORDER BY host";
+  const minutes = "SELECT host, count(*) FROM events WHERE " +
+    `timestamp >= '${new Date(Number(START_NS / 1_000_000n) + 30_500).toISOString()}' ` +
+    "GROUP BY host ORDER BY host";
+  for (const [sql, files] of [[groups, FILES], [minutes, FILES + 1]] as const) {
+    const wanted = await lab.query(sql, { fastPaths: false });
+    for (let times = 0; times < 3; times += 1) {
+      const { texts, stats } = await lab.query(sql);
+      deepStrictEqual(texts, wanted.texts);
+      strictEqual(stats.served_by, "materialized");
+      await holds(FILES);
+    }
+    ok(files > 0);
+  }
+});
+
 Deno.test("decoded copies are made of what a statement that failed read, not of what one that is explained would", async () => {
   await using opened = await openLab();
   const { lab, failed, holds } = opened;

@@ -158,7 +158,10 @@ function relationOf(
   return wideRelationSql(column, plan.wide, { others: [...few, ...own], top: statement.top });
 }
 
-/** Bringing files may have narrowed those of their parts that were whole. Of the columns just those that are read. */
+/**
+ * Bringing files may have narrowed those of their parts that were whole, and put copies in the place of files. Of the columns
+ * just those that are read.
+ */
 function partsOf(table: TablePlan, { parts }: OwnRows): TablePlan {
   const ranged = new Set(parts.filter(({ range }) => range !== undefined).map(partName));
   const whole = new Set(parts.filter(({ range }) => range === undefined).map(({ path }) => path));
@@ -166,12 +169,14 @@ function partsOf(table: TablePlan, { parts }: OwnRows): TablePlan {
   return {
     ...table,
     schema: { ...schema, columns: projected.length > 0 ? projected : schema.columns.slice(0, 1) },
-    parts: table.parts.filter((part) => whole.has(part.path) || ranged.has(partName(part))),
+    parts: table.parts.filter((part) =>
+      whole.has(part.copyOf ?? part.path) || ranged.has(partName(part))
+    ),
   };
 }
 
-function partName({ path, range }: ScanPart): string {
-  return JSON.stringify([path, range?.first, range?.end]);
+function partName({ path, copyOf = path, range }: ScanPart): string {
+  return JSON.stringify([copyOf, range?.first, range?.end]);
 }
 
 function projectedColumns(
