@@ -47,6 +47,7 @@ export const BINARIES: readonly Binary[] = [
 const THREADS = [
   "shared/parquet/parquet_worker.ts",
   "shared/derived/derive_worker.ts",
+  "shared/engine/driver_worker.ts",
   "shared/wal/mirror/pack_worker.ts",
 ];
 

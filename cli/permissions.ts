@@ -122,7 +122,7 @@ const TABLE: Readonly<Record<Role, (places: Places) => Permissions>> = {
     ],
     net: [...places.listeners, ...places.services],
     env: places.environment,
-    sys: ["systemMemoryInfo"],
+    sys: ["systemMemoryInfo", "setPriority"],
     ffi: [places.packages],
   }),
 };

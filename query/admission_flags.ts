@@ -25,6 +25,19 @@ export const ADMISSION_OPTIONS = {
     help:
       "How long a dear query waits for one of the others to end before it is refused with 429; few of them run at once.",
   },
+  dearNiceness: {
+    kind: "integer",
+    flag: "dear-niceness",
+    env: "SVC_QUERY_DEAR_NICENESS",
+    placeholder: "N",
+    default: 10,
+    min: 0,
+    max: 19,
+    help:
+      "How far dear queries and batch jobs step back behind others where processors are short, as nice(1) has it; they have a " +
+      "SQL engine of their own then, and three quarters of memory pool and spill space. 0: they run beside the others, as " +
+      "they do with a pool below 512 MiB and where threads have no priority of their own.",
+  },
   streamStallSecs: {
     kind: "integer",
     flag: "stream-stall-secs",

@@ -282,6 +282,7 @@ async function openQueryEngine(
         ? {}
         : { globalMax: settings.orderedMergeGlobalFanin }),
     },
+    dearNiceness: settings.dearNiceness,
     ...(settings.threads === undefined ? {} : { threads: settings.threads }),
     // Its rows are of every tenant, and a claim lets each caller read one tenant's namespace.
     hiddenTables: settings.oidcTenantClaim === undefined ? [] : [QUERY_AUDIT_TABLE],

@@ -52,6 +52,23 @@ export function chunkBytes(
   return bytes;
 }
 
+/** Where the text of each of the first `rows` rows ends in what `chunkBytes` gives. */
+export function chunkEnds(
+  { data_chunk_get_vector, vector_get_data }: ChunkBinding,
+  chunk: binding.DataChunk,
+  rows: number,
+): Uint32Array<ArrayBuffer> {
+  const data = vector_get_data(data_chunk_get_vector(chunk, 0), rows * ROW_BYTES);
+  const view = new DataView(data.buffer, data.byteOffset, data.byteLength);
+  const ends = new Uint32Array(rows);
+  let end = 0;
+  for (let row = 0; row < rows; row += 1) {
+    end += view.getUint32(row * ROW_BYTES, true);
+    ends[row] = end;
+  }
+  return ends;
+}
+
 /** Rows from `first` on, whose texts are no inline ones, that lie one after another in memory. */
 function runFrom(
   view: DataView,

@@ -75,6 +75,8 @@ export interface TextChunk {
   readonly rowCount: number;
   /** The texts of the first `rows` rows, all by default, one after another as UTF-8. */
   bytes(rows?: number): Uint8Array<ArrayBuffer>;
+  /** Where the text of each row ends in them. */
+  ends(): Uint32Array<ArrayBuffer>;
 }
 
 /** A table by the name that a statement has for it, and what it holds. */

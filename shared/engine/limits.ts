@@ -34,6 +34,10 @@ export const CHEAP_SECS_MAX = 0.1;
 /** Dear statements that run at once: one a core, but two at least and three at most. */
 export const DEAR_STATEMENTS_MIN = 2;
 export const DEAR_STATEMENTS_MAX = 3;
+/** Bytes of a memory pool that is divided, where dear statements have a SQL engine of their own; a smaller one is not. */
+export const DIVIDED_POOL_BYTES_MIN = 536_870_912;
+/** One part in so many of the memory pool and of the spill space is then for light statements. */
+export const LIGHT_SHARE_DIVISOR = 4;
 /** Connections beyond those of statements that run: for streams whose readers pause, and so lend their turn to others. */
 export const PAUSED_STREAMS_MAX = 8;
 /** A stream whose reader pauses for longer gives its turn back until more is wanted, in milliseconds. */

@@ -1,4 +1,4 @@
-/** What the SQL engine says of its memory: one row for each kind of use. */
+/** What the SQL engine says of its memory: one row for each kind of use, of one engine or of several. */
 
 import type { MemoryUse } from "./types.ts";
 
@@ -11,13 +11,15 @@ export function memoryUse(
 ): Pick<MemoryUse, "poolBytes" | "spillBytes" | "consumers"> {
   let poolBytes = 0;
   let spillBytes = 0;
-  const consumers = [];
-  for (const [tag, pool, spill] of rows) {
+  const byTag = new Map<string, number>();
+  for (const [name, pool, spill] of rows) {
+    const tag = (name ?? "other").toLowerCase();
     const bytes = Number(pool ?? 0);
     poolBytes += bytes;
     spillBytes += Number(spill ?? 0);
-    if (bytes > 0) consumers.push({ tag: (tag ?? "other").toLowerCase(), bytes });
+    if (bytes > 0) byTag.set(tag, bytes + (byTag.get(tag) ?? 0));
   }
+  const consumers = Array.from(byTag, ([tag, bytes]) => ({ tag, bytes }));
   consumers.sort((a, b) => b.bytes - a.bytes);
   return { poolBytes, spillBytes, consumers };
 }

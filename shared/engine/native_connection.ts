@@ -8,6 +8,7 @@
 import type {
   DuckDBConnection,
   DuckDBPreparedStatement,
+  DuckDBResult,
   DuckDBType as NativeType,
 } from "@duckdb/node-api";
 import { messageOf } from "../base/errors.ts";
@@ -22,7 +23,7 @@ import {
   type RunStatement,
   type TextChunk,
 } from "./driver.ts";
-import { type ChunkBinding, chunkBytes } from "./chunk_bytes.ts";
+import { type ChunkBinding, chunkBytes, chunkEnds } from "./chunk_bytes.ts";
 import { KeptStatements } from "./kept_statements.ts";
 import { QUESTIONS_KEPT_MAX } from "./limits.ts";
 import { type ProfileNode, runProfileOf } from "./run_profile.ts";
@@ -33,6 +34,8 @@ export interface ConnectionHooks {
   /** Reads the profile that the database wrote last. */
   readonly profile: () => Promise<Uint8Array>;
   readonly binding: ChunkBinding;
+  /** Begins to run a statement. */
+  readonly stream: (prepared: DuckDBPreparedStatement) => Promise<DuckDBResult>;
   readonly giveBack: () => void;
 }
 
@@ -129,7 +132,7 @@ export class NativeConnection implements EngineConnection {
     try {
       values.forEach((value, at) => prepared.bindVarchar(at + 1, value));
       this.#unfinished = native;
-      const result = await this.attempt(() => prepared.stream());
+      const result = await this.attempt(() => this.hooks.stream(prepared));
       const fetch = () => {
         const fetched = this.attempt(() => result.fetchChunk());
         // One chunk ahead: its thread works on while this one sends. Whoever takes it hears of a failure.
@@ -145,6 +148,7 @@ export class NativeConnection implements EngineConnection {
         yield {
           rowCount,
           bytes: (rows = rowCount) => chunkBytes(this.hooks.binding, chunk.chunk, rows),
+          ends: () => chunkEnds(this.hooks.binding, chunk.chunk, rowCount),
         };
       }
       finished = true;

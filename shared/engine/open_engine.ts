@@ -10,20 +10,20 @@ import type { FileSystem } from "../os/file_system.ts";
 import type { Random } from "../os/random.ts";
 import type { ReadableStore } from "../storage/object_store.ts";
 import type { WalReader } from "../wal/types.ts";
-import type { EngineDriver } from "./driver.ts";
+import type { EngineDatabase, EngineDriver } from "./driver.ts";
 import { AnswerFiles } from "./fast_paths/answer_files.ts";
 import { TableAnswers } from "./fast_paths/table_answers.ts";
 import { AVERAGE_PROBE } from "./functions/exact_average.ts";
-import { DIALECT_SETUP } from "./functions/dialect.ts";
 import { type DataFiles, localDataFiles, type ObjectCacheMeter } from "./data_files.ts";
 import { defaultFanIn } from "./fan_in.ts";
 import { type HotCacheMeter, HotCaches } from "./hot_caches/hot_caches.ts";
 import type { FanIn } from "./ordered_scan.ts";
 import { StatementCache } from "./statement_cache.ts";
-import { PAUSED_STREAMS_MAX, TABLE_ANSWERS_BYTES_MAX, WIDE_ANSWERS_BYTES_MAX } from "./limits.ts";
-import { nativeDriver } from "./native_driver.ts";
+import { TABLE_ANSWERS_BYTES_MAX, WIDE_ANSWERS_BYTES_MAX } from "./limits.ts";
+import { openDatabases } from "./open_databases.ts";
 import { CachedDataFiles } from "./object_cache/cached_data_files.ts";
 import { ObjectCache } from "./object_cache/object_cache.ts";
+import { Probe } from "./probe.ts";
 import { defaultIndexCacheSizes } from "./pruning/index_cache_sizes.ts";
 import type { RowIndexes } from "./pruning/row_index.ts";
 import {
@@ -31,6 +31,7 @@ import {
   type IndexMeter,
   SidecarIndexes,
 } from "./pruning/sidecar_indexes.ts";
+import type { Databases } from "./seat.ts";
 import { SqlEngine } from "./sql_engine.ts";
 import type { Engine } from "./types.ts";
 import { DecodedCache, type DecodedCacheMeter } from "./decoded_files/decoded_cache.ts";
@@ -87,6 +88,11 @@ export interface EngineOptions {
   readonly probedRows?: number;
   /** Default: one per core. */
   readonly threads?: number;
+  /**
+   * How far dear statements and batch jobs step back behind others where processors are short: 1 to 19, in a SQL engine of
+   * their own (`open_databases.ts`). Default 0: they run beside the others.
+   */
+  readonly dearNiceness?: number;
   /** Default: by the number of cores, `fan_in.ts`. */
   readonly fanIn?: Partial<FanIn>;
   /** Lower-cased names of tables that no statement may read. */
@@ -99,32 +105,23 @@ export interface EngineOptions {
 export async function openEngine(options: EngineOptions): Promise<Engine> {
   const { files, store, catalog, wal, clock } = options;
   const cores = options.threads ?? navigator.hardwareConcurrency;
-  const driver = options.driver ??
-    nativeDriver({ readFile: (path) => files.readFile(path) });
   await emptyDir(files, options.cacheDir);
-  const scratchDir = `${options.cacheDir}/engine`;
   const deltaDir = `${options.cacheDir}/wal`;
   const objectDir = `${options.cacheDir}/objects`;
   const answerDir = `${options.cacheDir}/answers`;
   const decodedDir = `${options.cacheDir}/decoded`;
-  await files.mkdir(scratchDir);
   await files.mkdir(deltaDir);
   await files.mkdir(objectDir);
   await files.mkdir(answerDir);
   await files.mkdir(decodedDir);
   const counts = turnsFor(cores);
-  const database = await driver.open({
+  const databases = await openDatabases(options, {
+    turns: counts,
     readableDirs: [...localRoot(store), deltaDir, objectDir, answerDir, decodedDir],
-    scratchDir,
-    memoryBytesMax: options.memoryBytesMax,
-    spillBytesMax: options.spillBytesMax,
-    threads: options.threads,
-    connections: counts.light + counts.dear + counts.batch + PAUSED_STREAMS_MAX + PROBE_CONNECTIONS,
-    setup: DIALECT_SETUP,
   });
   const delta = wal === undefined ? undefined : new WalDelta({ wal, files, dir: deltaDir });
-  const probe = await database.connect(new AbortController().signal);
-  const [average] = await probe.texts(AVERAGE_PROBE.sql);
+  const probes = await probesOf(databases);
+  const [average] = await probes[0].ask((connection) => connection.texts(AVERAGE_PROBE.sql));
   const sidecarIndexes = new SidecarIndexes(
     { ...defaultIndexCacheSizes(Infinity), ...options.indexCaches },
     {
@@ -135,13 +132,13 @@ export async function openEngine(options: EngineOptions): Promise<Engine> {
   const turns = new Turns(counts);
   const decoded = decodedCacheOf(options, decodedDir);
   return new SqlEngine({
-    database,
+    databases,
     works: [
       ...(delta === undefined ? [] : [new DeltaSweep(delta, clock)]),
       ...(decoded === undefined ? [] : [decoded]),
     ],
     turns,
-    probe,
+    probes,
     memoryBytesMax: options.memoryBytesMax,
     spillBytesMax: options.spillBytesMax,
     prepare: {
@@ -181,8 +178,11 @@ export async function openEngine(options: EngineOptions): Promise<Engine> {
   });
 }
 
-/** One more than statements use, for `ping` and `memory`. */
-const PROBE_CONNECTIONS = 1;
+async function probesOf({ light, dear }: Databases): Promise<[Probe, ...Probe[]]> {
+  const probe = async (database: EngineDatabase) =>
+    new Probe(await database.connect(new AbortController().signal));
+  return [await probe(light), ...(dear === light ? [] : [await probe(dear)])];
+}
 
 const OBJECT_CACHE_BYTES = 1024 ** 3;
 

@@ -68,8 +68,8 @@ export interface Prepared {
   readonly statement: Statement;
   readonly explain: boolean;
   readonly plan: Plan;
-  /** `plan` as it is run: the connection may be asked first which part of it can matter. */
-  readonly narrowed: () => Promise<Plan>;
+  /** `plan` as it is run: the connection that will run it may be asked first which part of it can matter. */
+  readonly narrowed: (connection: EngineConnection) => Promise<Plan>;
   /** A plan that `narrowed` gave, as it is run. */
   readonly steps: (plan: Plan) => Steps;
   readonly cost: Cost;
@@ -97,12 +97,7 @@ export async function prepareStatement(
   { deps, deadline }: { readonly deps: PrepareDeps; readonly deadline: Deadline },
 ): Promise<Prepared> {
   const startMs = deps.nowMs();
-  const known: ConstantsConnection = {
-    serialize: (sql) => deps.statements.tree(connection, sql),
-    deserialize: (tree) => deps.statements.text(connection, tree),
-    texts: (sql) => connection.texts(sql),
-    steadyTexts: (sql) => deps.statements.values(connection, sql),
-  };
+  const known = remembering(connection, deps.statements);
   const statement = await parse(known.serialize, request.sql);
   const renamed = renameFunctions(statement.root);
   const references = gate(statement.root, { namespace: request.namespace });
@@ -204,13 +199,13 @@ export async function prepareStatement(
     const plan = request.snapshot === undefined
       ? ordered.plan
       : { ...ordered.plan, pin: encodePin(ordered.plan.tables) };
-    const narrowed = async () => {
+    const narrowed = async (running: EngineConnection) => {
       if (nearest === undefined || single === undefined) return plan;
       const predicate = predicates.get(single.name) ?? ALL;
       const asked = { statement, wanted: nearest, predicate, relations };
       const narrowing = narrowNearest(present(plan.tables[0]), asked, {
         ...pruneDeps,
-        connection: known,
+        connection: remembering(running, deps.statements),
         bring: (probed) => data.bring(probed),
         probedRows: deps.probedRows,
       });
@@ -239,6 +234,19 @@ export async function prepareStatement(
     disposeAll({ leases });
     throw await inCallersText(error, statement, connection);
   }
+}
+
+/** The connection, asked nothing whose answer is still known. */
+function remembering(
+  connection: EngineConnection,
+  statements: StatementCache,
+): ConstantsConnection {
+  return {
+    serialize: (sql) => statements.tree(connection, sql),
+    deserialize: (tree) => statements.text(connection, tree),
+    texts: (sql) => connection.texts(sql),
+    steadyTexts: (sql) => statements.values(connection, sql),
+  };
 }
 
 /** What a statement's columns can depend on: all of it but where it stands and the instants that bound its time. */

@@ -95,7 +95,7 @@ export class PreparedStatement implements PreparedQuery {
     if (this.prepared.explain) return new ExplainRun(this, this.prepared);
     const { nowMs } = this.options;
     const startMs = nowMs();
-    const plan = await this.prepared.narrowed();
+    const plan = await this.prepared.narrowed(this.options.seat.connection);
     const { plans: [first = plan, ...later], rowsMax } = this.prepared.steps(plan);
     const brought = await this.prepared.data.bring(first);
     return new StatementRun({ ...this.prepared, plan: later.length === 0 ? brought : plan }, {

@@ -10,8 +10,15 @@ import { PAUSE_MS_MIN } from "./limits.ts";
 import type { Turn, TurnKind, Turns } from "./turns.ts";
 import type { RunProgress, TurnWaits } from "./types.ts";
 
+/** Where statements run; the same one twice where dear statements have no SQL engine of their own. */
+export interface Databases {
+  readonly light: EngineDatabase;
+  /** Also for batch jobs. */
+  readonly dear: EngineDatabase;
+}
+
 export interface SeatOptions {
-  readonly database: EngineDatabase;
+  readonly databases: Databases;
   readonly turns: Turns;
   readonly deadline: Deadline;
   readonly tenant: string;
@@ -35,7 +42,8 @@ export class Seat implements AsyncDisposable {
   /** Waits for a turn and a connection, which the deadline then watches; keeps those it has. */
   async take(kind: TurnKind): Promise<EngineConnection> {
     if (this.#connection !== undefined) return this.#connection;
-    const { database, deadline, tenant, waitMs } = this.options;
+    const { databases, deadline, tenant, waitMs } = this.options;
+    const database = kind === "light" ? databases.light : databases.dear;
     const line = { key: tenant, waitMs: kind === "batch" ? undefined : waitMs?.[kind] };
     this.#kind = kind;
     await this.#takeTurn(line.waitMs);

@@ -1,15 +1,15 @@
-/** The engine while it is open: one database, a connection per statement. */
+/** The engine while it is open: a database, or one more for dear statements, a connection per statement. */
 
 import { OperatingError } from "../base/errors.ts";
 import { Deadline } from "./deadline.ts";
 import { isDear } from "./cost.ts";
-import { type EngineConnection, type EngineDatabase, EngineFault } from "./driver.ts";
 import { MEMORY_SQL, memoryUse } from "./memory_use.ts";
 import { faultError } from "./fault_error.ts";
 import { type PrepareDeps, prepareStatement } from "./prepare.ts";
 import { PreparedStatement } from "./prepared_statement.ts";
 import { checkPredicate } from "./check_predicate.ts";
-import { Seat } from "./seat.ts";
+import type { Probe } from "./probe.ts";
+import { type Databases, Seat } from "./seat.ts";
 import type { TurnKind, Turns } from "./turns.ts";
 import type {
   CheckedPredicate,
@@ -24,10 +24,10 @@ import type {
 } from "./types.ts";
 
 export interface SqlEngineOptions {
-  readonly database: EngineDatabase;
+  readonly databases: Databases;
   readonly turns: Turns;
-  /** A connection of its own for `ping` and `memory`, so that a busy engine is not taken for a dead one. */
-  readonly probe: EngineConnection;
+  /** Of each database, that of light statements first. */
+  readonly probes: readonly [Probe, ...Probe[]];
   readonly prepare: PrepareDeps;
   /** Work of its own while it is open. */
   readonly works: readonly (Disposable | AsyncDisposable)[];
@@ -35,23 +35,19 @@ export interface SqlEngineOptions {
   readonly spillBytesMax: number;
 }
 
-const PROBE_MS_MAX = 5_000;
-
 export class SqlEngine implements Engine {
-  readonly #database: EngineDatabase;
+  readonly #databases: Databases;
   readonly #turns: Turns;
-  readonly #probe: EngineConnection;
+  readonly #probes: readonly [Probe, ...Probe[]];
   readonly #deps: PrepareDeps;
   readonly #works: readonly (Disposable | AsyncDisposable)[];
   readonly #poolBytesMax: number;
   readonly #spillBytesMax: number;
-  /** The last use of the probe: the next one waits for it, as an interrupt would hit either. */
-  #probing: Promise<unknown> = Promise.resolve();
 
   constructor(options: SqlEngineOptions) {
-    this.#database = options.database;
+    this.#databases = options.databases;
     this.#turns = options.turns;
-    this.#probe = options.probe;
+    this.#probes = options.probes;
     this.#deps = options.prepare;
     this.#works = options.works;
     this.#poolBytesMax = options.memoryBytesMax;
@@ -102,24 +98,29 @@ export class SqlEngine implements Engine {
   }
 
   ping(): Promise<void> {
-    return this.#onProbe(async (probe) => {
-      await probe.texts("SELECT 1");
+    return this.#probes[0].ask(async (connection) => {
+      await connection.texts("SELECT 1");
       await this.#deps.catalog.ping();
     });
   }
 
-  memory(): Promise<MemoryUse> {
-    return this.#onProbe(async (probe) => ({
-      ...memoryUse(await probe.texts(MEMORY_SQL)),
+  async memory(): Promise<MemoryUse> {
+    const rows = await Promise.all(
+      this.#probes.map((probe) => probe.ask((connection) => connection.texts(MEMORY_SQL))),
+    );
+    return {
+      ...memoryUse(rows.flat()),
       poolBytesMax: this.#poolBytesMax,
       spillBytesMax: this.#spillBytesMax,
-    }));
+    };
   }
 
   async close(): Promise<void> {
     this.#turns.close(new OperatingError("unavailable", "The SQL engine is closed"));
     await using stack = new AsyncDisposableStack();
-    stack.defer(() => this.#database.close());
+    for (const database of new Set(Object.values(this.#databases))) {
+      stack.defer(() => database.close());
+    }
     for (const work of this.#works) stack.use(work);
   }
 
@@ -131,25 +132,7 @@ export class SqlEngine implements Engine {
     { tenant, waitMs }: { readonly tenant: string; readonly waitMs?: TurnWaits },
     deadline: Deadline,
   ): Seat {
-    return new Seat({ database: this.#database, turns: this.#turns, deadline, tenant, waitMs });
-  }
-
-  #onProbe<T>(use: (probe: EngineConnection) => Promise<T>): Promise<T> {
-    const used = this.#probing.then(async () => {
-      using deadline = new Deadline(PROBE_MS_MAX);
-      deadline.watch(this.#probe);
-      for (;;) {
-        try {
-          return await use(this.#probe);
-        } catch (error) {
-          deadline.check();
-          if (!isFullPool(error)) throw faultError(error);
-        }
-        await new Promise((resolve) => setTimeout(resolve, FULL_POOL_RETRY_MS));
-      }
-    });
-    this.#probing = used.catch(() => {});
-    return used;
+    return new Seat({ databases: this.#databases, turns: this.#turns, deadline, tenant, waitMs });
   }
 }
 
@@ -157,10 +140,3 @@ function turnKind({ batch }: QueryRequest, cost: Cost): TurnKind {
   if (batch === true) return "batch";
   return isDear(cost) ? "dear" : "light";
 }
-
-/** While statements fill the pool to the brim even the probe finds no room: that passes, and is no failure. */
-function isFullPool(error: unknown): boolean {
-  return error instanceof EngineFault && error.kind === "memory";
-}
-
-const FULL_POOL_RETRY_MS = 20;

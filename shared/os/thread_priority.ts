@@ -18,9 +18,10 @@ export function yieldingRefusal(): string | undefined {
 }
 
 /**
- * Where others want the processor, too, the calling thread and those it starts from now on get a sixtieth of what one of
- * them gets. Not to be taken back without privileges. Errors: where it is refused.
+ * Where others want the processor, too, the calling thread and those it starts from now on get less than one of them gets: a
+ * tenth with a niceness of 10, a sixtieth with the greatest. Not to be taken back without privileges. Errors: where it is
+ * refused.
  */
-export function yieldToOthers(): void {
-  setPriority(THIS_THREAD, constants.priority.PRIORITY_LOW);
+export function yieldToOthers(niceness: number = constants.priority.PRIORITY_LOW): void {
+  setPriority(THIS_THREAD, niceness);
 }

@@ -1,0 +1,215 @@
+/**
+ * A SQL engine on a thread of its own, behind others in the scheduler's eyes: what runs in it takes all processors while they
+ * are idle, and steps back as soon as somebody else wants one. Linux gives a new thread the priority of the one that
+ * creates it, and without privileges no thread can raise its own again, so the whole engine is created by a thread that has
+ * lowered its priority (`driver_worker.ts`), and its pool and locks are its own: no other statement waits for a thread that
+ * does not get its turn.
+ *
+ * Needs `ffi` as the driver in the same thread does, read permission on the source tree, and `sys=setPriority`.
+ */
+
+import { OperatingError } from "../base/errors.ts";
+import {
+  type DescribedColumn,
+  type DriverOptions,
+  type EngineConnection,
+  type EngineDatabase,
+  type EngineDriver,
+  EngineFault,
+  type Relation,
+  type RunProfile,
+  type RunStatement,
+  type TextChunk,
+} from "./driver.ts";
+import type { CallName, CallReply, CallRequest, DriverCalls } from "./driver_messages.ts";
+import type { RunProgress } from "./types.ts";
+import { type PlaceInLine, Waiters } from "./waiters.ts";
+
+/** `niceness`: 1 (a little behind) to 19. Errors of `open`: `internal` where there can be no such thread (`yieldingRefusal`). */
+export function threadDriver({ niceness }: { readonly niceness: number }): EngineDriver {
+  return { name: "native", open: (options) => openOnThread(options, niceness) };
+}
+
+async function openOnThread(options: DriverOptions, niceness: number): Promise<EngineDatabase> {
+  const thread = new DriverThread();
+  try {
+    await thread.call("open", options, niceness);
+    return new ThreadDatabase(thread, options.connections);
+  } catch (error) {
+    thread.terminate();
+    throw error;
+  }
+}
+
+type Result<N extends CallName> = Awaited<ReturnType<DriverCalls[N]>>;
+
+interface Pending {
+  resolve(value: unknown): void;
+  reject(error: unknown): void;
+}
+
+/** The calls that are under way over there. */
+class DriverThread {
+  readonly #worker = new Worker(new URL("./driver_worker.ts", import.meta.url), { type: "module" });
+  readonly #pending = new Map<number, Pending>();
+  #last = 0;
+  /** Why it takes no more calls. */
+  #ended: Error | undefined;
+
+  constructor() {
+    this.#worker.onmessage = ({ data }: MessageEvent<CallReply>) => this.#settle(data);
+    this.#worker.onerror = (event) => {
+      event.preventDefault();
+      this.#end(new EngineFault("internal", `the SQL engine's thread ended: ${event.message}`));
+    };
+  }
+
+  call<N extends CallName>(name: N, ...args: Parameters<DriverCalls[N]>): Promise<Result<N>> {
+    return new Promise((resolve, reject) => {
+      if (this.#ended !== undefined) return reject(this.#ended);
+      const id = this.#last += 1;
+      this.#pending.set(id, { resolve: resolve as (value: unknown) => void, reject });
+      this.#worker.postMessage({ id, name, args } satisfies CallRequest);
+    });
+  }
+
+  terminate(): void {
+    this.#worker.terminate();
+    this.#end(new EngineFault("interrupted", "the SQL engine is closed"));
+  }
+
+  #settle({ id, value, failure }: CallReply): void {
+    const pending = this.#pending.get(id);
+    this.#pending.delete(id);
+    if (failure === undefined) return pending?.resolve(value);
+    const { kind = "internal", message } = failure;
+    pending?.reject(new EngineFault(kind, message));
+  }
+
+  #end(error: Error): void {
+    this.#ended ??= error;
+    for (const { reject } of this.#pending.values()) reject(error);
+    this.#pending.clear();
+  }
+}
+
+class ThreadDatabase implements EngineDatabase {
+  /** As many as may be lent: who waits does so here, where tenants take turns. */
+  readonly #free = new Waiters<symbol>();
+  #closed: Promise<void> | undefined;
+
+  constructor(private readonly thread: DriverThread, connections: number) {
+    for (let at = 0; at < connections; at += 1) this.#free.give(Symbol());
+  }
+
+  async connect(signal: AbortSignal, line?: PlaceInLine): Promise<EngineConnection> {
+    const place = await this.#free.take(signal, line);
+    try {
+      const number = await this.thread.call("connect");
+      return new ThreadConnection(this.thread, number, () => this.#free.give(place));
+    } catch (error) {
+      this.#free.give(place);
+      throw error;
+    }
+  }
+
+  close(): Promise<void> {
+    return this.#closed ??= this.#close();
+  }
+
+  async #close(): Promise<void> {
+    this.#free.close(new OperatingError("unavailable", "The SQL engine is closed"));
+    try {
+      await this.thread.call("close");
+    } finally {
+      this.thread.terminate();
+    }
+  }
+}
+
+const NOTHING_DONE: RunProgress = { rows: 0, percent: undefined };
+
+class ThreadConnection implements EngineConnection {
+  /** As it was last told. */
+  #progress = NOTHING_DONE;
+  #isAsking = false;
+
+  constructor(
+    private readonly thread: DriverThread,
+    private readonly number: number,
+    private readonly giveBack: () => void,
+  ) {}
+
+  serialize(sql: string): Promise<string> {
+    return this.thread.call("serialize", this.number, sql);
+  }
+
+  deserialize(tree: string): Promise<string> {
+    return this.thread.call("deserialize", this.number, tree);
+  }
+
+  texts(sql: string): Promise<(string | null)[][]> {
+    return this.thread.call("texts", this.number, sql);
+  }
+
+  describe(sql: string, relations: readonly Relation[]): Promise<readonly DescribedColumn[]> {
+    return this.thread.call("describe", this.number, sql, relations);
+  }
+
+  explain(sql: string): Promise<string> {
+    return this.thread.call("explain", this.number, sql);
+  }
+
+  async *rows(statement: RunStatement): AsyncGenerator<TextChunk> {
+    this.#progress = NOTHING_DONE;
+    await this.thread.call("begin", this.number, statement);
+    try {
+      for (;;) {
+        const { texts, progress } = await this.thread.call("next", this.number);
+        this.#progress = progress;
+        if (texts === undefined) return;
+        const { bytes, ends } = texts;
+        yield {
+          rowCount: ends.length,
+          bytes: (rows = ends.length) => bytes.subarray(0, rows === 0 ? 0 : ends[rows - 1]),
+          ends: () => ends,
+        };
+      }
+    } finally {
+      await this.thread.call("end", this.number);
+    }
+  }
+
+  /** What was told last; whoever asks again and again is at most one question behind. */
+  progress(): RunProgress {
+    if (!this.#isAsking) void this.#askProgress();
+    return this.#progress;
+  }
+
+  interrupt(): void {
+    this.thread.call("interrupt", this.number).catch(() => {});
+  }
+
+  profile(): Promise<RunProfile | undefined> {
+    return this.thread.call("profile", this.number);
+  }
+
+  async release(): Promise<void> {
+    try {
+      await this.thread.call("release", this.number);
+    } finally {
+      this.giveBack();
+    }
+  }
+
+  async #askProgress(): Promise<void> {
+    this.#isAsking = true;
+    try {
+      this.#progress = await this.thread.call("progress", this.number);
+    } catch {
+      // It was given back meanwhile, or its thread ended: whoever waits for its rows hears of it.
+    } finally {
+      this.#isAsking = false;
+    }
+  }
+}
