@@ -35,7 +35,7 @@ export const CHEAP_SECS_MAX = 0.1;
 export const DEAR_STATEMENTS_MIN = 2;
 export const DEAR_STATEMENTS_MAX = 3;
 /** Bytes of a memory pool that is divided, where dear statements have a SQL engine of their own; a smaller one is not. */
-export const DIVIDED_POOL_BYTES_MIN = 536_870_912;
+export const DIVIDED_POOL_BYTES_MIN = 1_073_741_824;
 /** One part in so many of the memory pool and of the spill space is then for light statements. */
 export const LIGHT_SHARE_DIVISOR = 4;
 /** Connections beyond those of statements that run: for streams whose readers pause, and so lend their turn to others. */

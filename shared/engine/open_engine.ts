@@ -153,7 +153,7 @@ export async function openEngine(options: EngineOptions): Promise<Engine> {
         ? dataFilesOf(options, objectDir)
         : new DecodedDataFiles(dataFilesOf(options, objectDir), {
           cache: decoded,
-          run: (sql, signal) => runDecoding(sql, { database, turns, signal }),
+          run: (sql, signal) => runDecoding(sql, { databases, turns, signal }),
           settle: (path) => settledSize(files, path),
         }),
       indexes: options.indexes ?? sidecarIndexes,

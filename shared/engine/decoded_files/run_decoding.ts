@@ -1,9 +1,8 @@
 /** How copies are written: in a turn among dear statements, as any that takes all cores for a while. */
 
 import { Deadline } from "../deadline.ts";
-import type { EngineDatabase } from "../driver.ts";
 import type { FileSystem } from "../../os/file_system.ts";
-import { Seat } from "../seat.ts";
+import { type Databases, Seat } from "../seat.ts";
 import type { Turns } from "../turns.ts";
 
 /** Beside the tenants that wait for turns. */
@@ -15,14 +14,14 @@ const MODIFIED_MS = 1_000_000_000_000;
 /** Errors: the SQL engine's; those of waiting for a turn; the reason of `signal`. */
 export async function runDecoding(
   sql: string,
-  { database, turns, signal }: {
-    readonly database: EngineDatabase;
+  { databases, turns, signal }: {
+    readonly databases: Databases;
     readonly turns: Turns;
     readonly signal: AbortSignal;
   },
 ): Promise<void> {
   using deadline = new Deadline(DECODING_MS_MAX, signal);
-  await using seat = new Seat({ database, turns, deadline, tenant: LINE, waitMs: undefined });
+  await using seat = new Seat({ databases, turns, deadline, tenant: LINE, waitMs: undefined });
   const connection = await seat.take("dear");
   await connection.texts(sql);
   deadline.check();
