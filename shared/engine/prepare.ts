@@ -9,7 +9,12 @@ import type { ConstantsConnection } from "./constant_texts.ts";
 import { costOf, type MadeRows } from "./cost.ts";
 import type { Deadline } from "./deadline.ts";
 import { applyDefaultOrder, isBareSelect } from "./default_order.ts";
-import type { DescribedColumn, EngineConnection, Relation } from "./driver.ts";
+import {
+  type DescribedColumn,
+  type EngineConnection,
+  EngineFault,
+  type Relation,
+} from "./driver.ts";
 import { inCallersText } from "./error_place.ts";
 import { type Approximation, type FastPath, fastPath } from "./fast_paths/fast_path.ts";
 import type { TableAnswers } from "./fast_paths/table_answers.ts";
@@ -94,7 +99,12 @@ export interface Prepared {
 export async function prepareStatement(
   connection: EngineConnection,
   request: QueryRequest,
-  { deps, deadline }: { readonly deps: PrepareDeps; readonly deadline: Deadline },
+  { deps, deadline, usesPromoted = true }: {
+    readonly deps: PrepareDeps;
+    readonly deadline: Deadline;
+    /** Default true: attributes are read from promoted columns. */
+    readonly usesPromoted?: boolean;
+  },
 ): Promise<Prepared> {
   const startMs = deps.nowMs();
   const known = remembering(connection, deps.statements);
@@ -125,11 +135,15 @@ export async function prepareStatement(
     throw error;
   });
   const leases: Disposable[] = [data, ...planned.leases];
+  let isPromoted = false;
   try {
     const defaultOrderApplied = request.defaultOrder && !statement.explain &&
       mayOrder(statement.root, references, planned.tables) &&
       applyDefaultOrder(statement.root, request.rowsMax);
-    const promoted = usePromoted(statement.root, references, planned.tables);
+    const promoted = usesPromoted
+      ? usePromoted(statement.root, references, planned.tables)
+      : undefined;
+    isPromoted = promoted !== undefined;
     const isChanged = defaultOrderApplied || promoted !== undefined;
     // The statement may name other columns now.
     const tables = isChanged
@@ -232,6 +246,10 @@ export async function prepareStatement(
     };
   } catch (error) {
     disposeAll({ leases });
+    // What is wrong with it is told of the columns that its caller knows.
+    if (isPromoted && error instanceof EngineFault && error.kind === "statement") {
+      return await prepareStatement(connection, request, { deps, deadline, usesPromoted: false });
+    }
     throw await inCallersText(error, statement, connection);
   }
 }

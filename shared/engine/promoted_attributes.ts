@@ -1,5 +1,5 @@
 /**
- * `attr_get(attributes, 'x')` in a WHERE becomes the promoted column of `x`, where the table has one (SPEC.md 2.1): reading a
+ * `attr_get(attributes, 'x')` in a WHERE, and anywhere in a statement that groups, becomes the promoted column of `x`, where the table has one (SPEC.md 2.1): reading a
  * column costs less than looking through JSON. The answer is the same for every row (`event/promoted.ts`): a row whose
  * column was never filled is looked up in its attributes as before. Of a file whose rows all have the value `attributes` is not
  * read for it.
@@ -13,7 +13,15 @@ import type { Column } from "../event/schema.ts";
 import type { TableReference } from "./gate.ts";
 import { type AttributeText, isFilled, type TablePlan } from "./plan.ts";
 import { namedColumns } from "./projection.ts";
-import { listAt, nodeAt, nodesAt, textAt, type TreeNode, walk } from "./syntax_tree.ts";
+import {
+  listAt,
+  nodeAt,
+  nodesAt,
+  textAt,
+  type TreeNode,
+  type TreeValue,
+  walk,
+} from "./syntax_tree.ts";
 
 /** Changes the tree; returns the tables with the columns that it then names, undefined when it did not. */
 export function usePromoted(
@@ -21,20 +29,20 @@ export function usePromoted(
   references: readonly TableReference[],
   tables: readonly TablePlan[],
 ): readonly TablePlan[] | undefined {
-  const where = conditionsOf(root, references);
+  const calls = callsOf(root, references);
   const [reference] = references;
   const [table] = tables;
-  if (where === undefined || reference === undefined || table === undefined) return undefined;
+  if (calls.length === 0 || reference === undefined || table === undefined) return undefined;
   const hides = canHide(root);
   const byAttribute = columnsOf(table, hides);
   if (byAttribute.size === 0) return undefined;
   const used = new Map<Column, TextColumn>();
-  for (const { node, attribute } of callsIn(where)) {
+  for (const { node, attribute } of calls) {
     const source = byAttribute.get(attribute);
     if (source === undefined) continue;
     const text = used.get(source) ?? textColumn(table, { attribute, source, hides });
     used.set(source, text);
-    Object.assign(node, textNode(node, { ...text, from: reference.node }));
+    become(node, textNode(node, { ...text, from: reference.node }));
   }
   if (used.size === 0) return undefined;
   const all = [...used.values()];
@@ -51,6 +59,12 @@ export function usePromoted(
   }];
 }
 
+/** Nothing of what `node` was stays: others would find the attributes in it. */
+function become(node: TreeNode, other: TreeNode): void {
+  for (const member of Object.keys(node)) delete node[member];
+  Object.assign(node, other);
+}
+
 /** What of a table's attributes a statement reads where a promoted column would serve it. */
 export interface AttributeReads {
   /** Lower-cased. */
@@ -63,20 +77,35 @@ export function attributeReads(
   root: TreeNode,
   references: readonly TableReference[],
 ): AttributeReads | undefined {
-  const where = conditionsOf(root, references);
+  const calls = callsOf(root, references);
   const [reference] = references;
-  if (where === undefined || reference === undefined) return undefined;
-  const attributes = new Set(callsIn(where).map(({ attribute }) => attribute));
-  return attributes.size === 0 ? undefined : { table: reference.table, attributes };
+  if (calls.length === 0 || reference === undefined) return undefined;
+  const attributes = new Set(calls.map(({ attribute }) => attribute));
+  return { table: reference.table, attributes };
 }
 
-/** The WHERE of a statement over one table and nothing else. */
-function conditionsOf(root: TreeNode, references: readonly TableReference[]): TreeNode | undefined {
+/** Of a statement over one table and nothing else. */
+function callsOf(root: TreeNode, references: readonly TableReference[]): AttributeCall[] {
   const [reference] = references;
-  if (reference === undefined || references.length > 1) return undefined;
+  if (reference === undefined || references.length > 1) return [];
   const isPlain = reference.node === root["from_table"] && reference.hot === undefined &&
     listAt(reference.node, "column_name_alias").length === 0;
-  return isPlain ? nodeAt(root, "where_clause") : undefined;
+  if (!isPlain) return [];
+  const parts = isGrouped(root) ? ["where_clause", ...GROUPED_PARTS] : ["where_clause"];
+  return parts.flatMap((part) => callsIn(root[part]));
+}
+
+/** Where a statement that groups may call it: all of them, as what is selected must be what is grouped by. */
+const GROUPED_PARTS = ["select_list", "group_expressions", "having", "qualify", "modifiers"];
+
+/** Whether it groups, and all that it selects is called the same whatever becomes of a call. */
+function isGrouped(root: TreeNode): boolean {
+  const groups = listAt(root, "group_expressions").length > 0 ||
+    textAt(root, "aggregate_handling") === "FORCE_AGGREGATES";
+  return groups &&
+    nodesAt(root, "select_list").every((item) =>
+      textAt(item, "alias") !== "" || callsIn(item).length === 0
+    );
 }
 
 /** By the attribute that they hold; of two that hold the same, the one that was asked for. */
@@ -96,9 +125,10 @@ interface AttributeCall {
   readonly attribute: string;
 }
 
-function callsIn(where: TreeNode): AttributeCall[] {
+/** Calls below `part` of a statement, not those of a subquery. */
+function callsIn(part: TreeValue): AttributeCall[] {
   const calls: AttributeCall[] = [];
-  walk(where, (node) => {
+  walk(part, (node) => {
     if (textAt(node, "class") === "SUBQUERY") return false;
     const attribute = calledFor(node);
     if (attribute !== undefined) calls.push({ node, attribute });
@@ -172,6 +202,7 @@ function textNode(
   { column, isBacked, from }: TextColumn & { readonly from: TreeNode },
 ): TreeNode {
   const place = { alias: "", query_location: call["query_location"] };
+  const { alias } = call;
   const qualifier = textAt(from, "alias") || textAt(from, "table_name");
   const text: TreeNode = {
     ...place,
@@ -186,6 +217,7 @@ function textNode(
     cast_type: { id: "VARCHAR", type_info: null },
     try_cast: false,
   };
-  if (!isBacked) return text;
-  return { ...place, class: "OPERATOR", type: "OPERATOR_COALESCE", children: [text, { ...call }] };
+  if (!isBacked) return { ...text, alias };
+  const children = [text, { ...call, alias: "" }];
+  return { ...place, alias, class: "OPERATOR", type: "OPERATOR_COALESCE", children };
 }

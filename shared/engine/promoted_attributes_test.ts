@@ -1,6 +1,7 @@
 /** Statements over a table with promoted columns answer as they do without, from the column where they can. */
 
 import assert from "node:assert/strict";
+import { INLINE_DERIVER } from "../derived/deriver.ts";
 import { EVENTS_SCHEMA } from "../event/events.ts";
 import { parsePromotion, unaskedColumn, withPromoted } from "../event/promoted.ts";
 import type { Column } from "../event/schema.ts";
@@ -71,6 +72,10 @@ Deno.test({
       (where: string) => `SELECT COLUMNS('a.*'), events FROM events WHERE ${where} ORDER BY raw`,
       (where: string) =>
         `SELECT attr_get(attributes, 'status') AS status, count(*) FROM events WHERE ${where} GROUP BY status ORDER BY ALL`,
+      (where: string) =>
+        `SELECT attr_get(attributes, 'hit'), count(*) AS n FROM events WHERE ${where} GROUP BY attr_get(attributes, 'hit') ORDER BY ALL`,
+      (where: string) =>
+        `SELECT upper(attr_get(attributes, 'user.id')) AS u, max(attr_get(attributes, 'big')) AS b FROM events WHERE ${where} GROUP BY 1 HAVING min(attr_get(attributes, 'took')) IS NULL OR u = 'ANN' ORDER BY count(attr_get(attributes, 'hit')), u`,
     ];
     const shapes = [
       (where: string) => `SELECT raw FROM events WHERE ${where} ORDER BY raw`,
@@ -139,6 +144,43 @@ Deno.test({
   },
 });
 
+Deno.test({
+  name:
+    "attr_get that a statement groups by reads the column, and mistakes are told of what the caller wrote",
+  async fn() {
+    const rows = Array.from({ length: 50 }, (_, at) => `{"status":${at % 5}}`);
+    await using plain = await labOf([rows, rows], []);
+    await using filled = await labOf([rows], [0], UNASKED);
+    await using mixed = await labOf([rows, rows], [1], UNASKED);
+    const grouped = "SELECT attr_get(attributes, 'status') AS status, count(*) AS n FROM events " +
+      "WHERE raw <> '' GROUP BY status ORDER BY status";
+    assert.match(await planText(filled, grouped), /attributes:status/);
+    assert.doesNotMatch(await planText(filled, grouped), /json_extract/);
+    assert.match(await planText(mixed, grouped), /UNION/);
+    assert.deepEqual((await mixed.query(grouped)).texts, (await plain.query(grouped)).texts);
+    const counted = "SELECT attr_get(attributes, 'status') AS status, count(*) AS n FROM events " +
+      "WHERE attr_get(attributes, 'status') >= '2' GROUP BY status ORDER BY status";
+    const { texts, stats } = await filled.query(counted);
+    assert.equal(stats.served_by, "tier1_inline", "summaries count it by value");
+    assert.deepEqual(texts, ['["2",10]', '["3",10]', '["4",10]']);
+    assert.deepEqual((await filled.query(counted, { fastPaths: false })).texts, texts);
+    const listed = "SELECT attr_get(attributes, 'status') AS s FROM events";
+    assert.doesNotMatch(await planText(filled, listed), /attributes:status/);
+    const wrong = "SELECT attr_get(attributes, 'status') AS s, count(*) FROM events GROUP BY host";
+    const message = await messageOf(plain.query(wrong));
+    for (const lab of [filled, mixed]) assert.equal(await messageOf(lab.query(wrong)), message);
+  },
+});
+
+async function messageOf(failing: Promise<unknown>): Promise<string> {
+  try {
+    await failing;
+  } catch (error) {
+    return error instanceof Error ? error.message : "";
+  }
+  throw new Error("it did not fail");
+}
+
 const STEPS = [
   "SELECT raw FROM events WHERE attr_get(attributes, 'status') LIKE '5%' ORDER BY timestamp DESC LIMIT 3",
   "SELECT raw, attributes FROM events WHERE attr_get(attributes, 'user.id') IS NOT NULL ORDER BY timestamp LIMIT 4",
@@ -188,7 +230,12 @@ async function labOf(
 ): Promise<EngineLab> {
   const lab = await EngineLab.open({ wal, ...(store === undefined ? {} : { store: store() }) });
   const { catalog, clock, random } = lab;
-  const deps = { store: lab.store, catalog, clock, random, encoder: INLINE_PARQUET_ENCODER };
+  const deps = {
+    ...{ store: lab.store, catalog, clock, random },
+    encoder: INLINE_PARQUET_ENCODER,
+    // So that summaries answer what they can.
+    deriver: INLINE_DERIVER,
+  };
   const ident = { namespace: "svc", name: "events" };
   for (const [at, attributes] of files.entries()) {
     const isPromoted = promotedBefore.includes(at);

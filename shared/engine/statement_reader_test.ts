@@ -15,6 +15,13 @@ const CASES: readonly [sql: string, reads?: string][] = [
   ["WITH w AS (SELECT 1) SELECT raw FROM logs WHERE attr_get(attributes, 'a') > '1'", "logs: a"],
   ["SELECT raw FROM acme.events WHERE attr_get(attributes, 'a') = '1'"],
   ["SELECT attr_get(attributes, 'a') FROM events"],
+  ["SELECT attr_get(attributes, 'a') AS a, count(*) FROM events GROUP BY a", "events: a"],
+  [
+    "SELECT count(*) FROM events WHERE attr_get(attributes, 'b') <> '' GROUP BY attr_get(attributes, 'a')",
+    "events: b, a",
+  ],
+  ["SELECT attr_get(attributes, 'a') AS a, count(*) FROM events GROUP BY ALL", "events: a"],
+  ["SELECT attr_get(attributes, 'a'), count(*) FROM events GROUP BY 1"],
   ["SELECT raw FROM events WHERE attr_get(attributes, raw) = '1'"],
   ["SELECT raw FROM events WHERE attr_get(raw, 'a') = '1'"],
   ["SELECT raw FROM events WHERE raw IN (SELECT attr_get(attributes, 'a') FROM events)"],
@@ -30,7 +37,8 @@ const CASES: readonly [sql: string, reads?: string][] = [
 ];
 
 Deno.test({
-  name: "attributes of a statement are those that its WHERE reads of its one table",
+  name:
+    "attributes of a statement are those that its WHERE reads of its one table, and all where it groups",
   async fn() {
     const dir = await Deno.makeTempDir({ prefix: "svc-statements-" });
     try {
