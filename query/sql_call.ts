@@ -166,6 +166,7 @@ export class SqlCall implements AsyncDisposable {
       // SPEC.md 2.4: a stream is made of rows that are read.
       fastPaths: asked.format !== "ndjson",
       isExact: asked.exact,
+      planOnly: asked.dry_run || this.#endpoint === "sql_explain",
       rowsMax: limits.rowsReturnedMax,
       rowsScannedMax: limits.rowsScannedMax,
       deadlineMs: limits.timeoutMs,

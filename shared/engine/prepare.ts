@@ -155,6 +155,7 @@ export async function prepareStatement(
       : await fastPath(statement.root, { references, tables }, {
         ...{ connection, micros: bounds.micros, answers: deps.answers, data },
         isExact: request.isExact ?? true,
+        planOnly: request.planOnly === true || statement.explain,
         signal: deadline.signal,
       });
     if (!("aside" in fast) && fast.lease !== undefined) leases.push(fast.lease);

@@ -27,6 +27,8 @@ export interface QueryRequest {
   readonly fastPaths?: boolean;
   /** Whether the answer must be exact, or may come with bounds where an exact one takes a scan; default true. */
   readonly isExact?: boolean;
+  /** It will not run: only its price and its plan are asked, and work for its answer is not begun. Default false. */
+  readonly planOnly?: boolean;
   /** Rows wanted at most; the run has more when the statement has, so that truncation shows. */
   readonly rowsMax: number;
   /** Rows that the run may take from its sources beyond those planned; past it: `too_large` (`rows_breaker.ts`). */

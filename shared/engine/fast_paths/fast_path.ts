@@ -54,6 +54,8 @@ export interface FastPathSource {
   readonly answers: TableAnswers;
   /** As `QueryRequest` has it. */
   readonly isExact: boolean;
+  /** The statement will not run. */
+  readonly planOnly: boolean;
   readonly data: Pick<DataFileLease, "path" | "footer">;
   readonly signal: AbortSignal;
 }
@@ -65,7 +67,7 @@ export async function fastPath(
     readonly references: readonly TableReference[];
     readonly tables: readonly TablePlan[];
   },
-  { connection, micros, answers, isExact, data, signal }: FastPathSource,
+  { connection, micros, answers, isExact, planOnly, data, signal }: FastPathSource,
 ): Promise<FastPath | StepAside> {
   const [reference] = references;
   const [table] = tables;
@@ -84,7 +86,7 @@ export async function fastPath(
     path: (file) => data.path(file),
     footer: (file) => data.footer(file),
     averages: answers.averages,
-    ...{ connection, signal, isExact },
+    ...{ connection, signal, isExact, planOnly },
   });
   const plan = await untilAborted(planning, signal, disposeOf);
   if ("aside" in plan) return plan;
@@ -135,7 +137,11 @@ function readsOf({ rows, own, filesWithout, wide }: WeightedPlan): string {
   const ofValues = [...wide?.parts ?? [], ...(wide?.sum === undefined ? [] : [wide.sum.file])]
     .reduce((sum, { entries }) => sum + entries, 0);
   const weights = rows.weights.length + ofValues;
+  const { pending = 0 } = wide ?? {};
   return `${weights} ${weights === 1 ? "count" : "counts"} of summaries, ` +
+    (pending === 0
+      ? ""
+      : `those of ${pending} more ${pending === 1 ? "file" : "files"} when it runs, `) +
     `rows of ${files} ${
       files === 1 ? "file" : "files"
     }, ${filesWithout} of them without a usable summary, ` +

@@ -53,6 +53,8 @@ export interface WeightedSource extends OwnRowsSource {
   readonly signal: AbortSignal;
   /** Whether the answer must be the scan's; else the most frequent values may come with bounds of their counts. */
   readonly isExact: boolean;
+  /** Nothing will run: counts of columns with many values are not brought together. */
+  readonly planOnly: boolean;
   /** The processor divides as `exact_average` does. */
   readonly averages: boolean;
 }
@@ -186,12 +188,14 @@ class Planning {
     files: readonly DataFile[],
   ): Promise<readonly DataFile[]> {
     if (column === undefined || files.length === 0) return files;
-    const { cubes, connection, signal } = this.#source;
+    const { cubes, connection, signal, planOnly } = this.#source;
     const { isPlainTop } = this.#statement;
     const { minNs, maxNs } = this.#range;
     const days = [minNs, maxNs].map((ns) => ns === undefined ? null : String(ns / NS_PER_DAY));
-    const ask = (kind: WideKind) =>
-      cubes.wide(column, days.join(), kind).of(files, { connection, signal });
+    const ask = (kind: WideKind) => {
+      const wide = cubes.wide(column, days.join(), kind);
+      return planOnly ? wide.look(files) : wide.of(files, { connection, signal });
+    };
     let counts = await ask("all");
     if (counts.without.length > 0 && !this.#source.isExact && isPlainTop) {
       counts[Symbol.dispose]();

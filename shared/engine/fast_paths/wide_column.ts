@@ -9,11 +9,14 @@ import { getLogger } from "@logtape/logtape";
 import { isOperatingError, messageOf } from "../../base/errors.ts";
 import type { SidecarSource, SidecarSubject } from "../../derived/sidecar.ts";
 import { FileSummary } from "../../derived/summary/file_summary.ts";
+import { GROUP_COUNTS_BLOB } from "../../derived/summary/summary_blobs.ts";
 import {
   fewValueCounts,
   ROWS_COLUMN,
   type StoredCounts,
+  TOP_VALUES_BLOB,
   VALUE_COLUMN,
+  VALUE_COUNTS_BLOB,
   valueCountsParquet,
 } from "../../derived/summary/value_counts.ts";
 import type { Column } from "../../event/schema.ts";
@@ -55,6 +58,8 @@ export interface WideCounts extends Disposable {
   readonly errorMax: number;
   readonly sum: WideSum | undefined;
   readonly parts: readonly AnswerFile[];
+  /** Files that have counts which nobody has asked for yet; 0 unless it was only looked (`WideColumn.look`). */
+  readonly pending: number;
   /** Files that are in none of them, because they have no usable summary. */
   readonly without: readonly DataFile[];
 }
@@ -124,8 +129,7 @@ export class WideColumn {
       const parts = [...this.#parts.values()].map(({ file }) => file);
       const lease = this.#deps.files.lease([...parts, ...(sum === undefined ? [] : [sum.file])]);
       return {
-        sum,
-        parts,
+        ...{ sum, parts, pending: 0 },
         errorMax: [...this.#parts.values(), ...sum?.held.values() ?? []]
           .reduce((total, { restMax }) => total + restMax, 0),
         without: files.filter(({ key }) => this.#absent.has(key)),
@@ -134,6 +138,38 @@ export class WideColumn {
     });
     this.#turn = turn.catch(() => {});
     return await turn;
+  }
+
+  /**
+   * What `of` would give, for who will not read it: of files whose counts are not here only the footers are read, and
+   * nothing is added up. `errorMax` is then at least so much.
+   */
+  async look(files: readonly DataFile[]): Promise<WideCounts> {
+    const sum = this.#base;
+    const held = new Map<string, { readonly restMax: number }>([
+      ...sum?.held ?? [],
+      ...this.#parts,
+    ]);
+    const parts = [...this.#parts.values()].map(({ file }) => file);
+    const lease = this.#deps.files.lease([...parts, ...(sum === undefined ? [] : [sum.file])]);
+    try {
+      const missing = files.filter(({ key }) => !held.has(key) && !this.#absent.has(key));
+      const kinds = await inBatches(missing, (file) => this.#kindOf(file));
+      const isWithout = new Set(missing.filter((_, at) => kinds[at] === undefined));
+      return {
+        ...{ sum, parts },
+        pending: missing.length - isWithout.size,
+        errorMax: files.reduce((total, { key }) => total + (held.get(key)?.restMax ?? 0), 0) +
+          kinds.filter((kind) => kind === "top").length,
+        without: files.filter((file) =>
+          isWithout.has(file) || (!held.has(file.key) && this.#absent.has(file.key))
+        ),
+        [Symbol.dispose]: () => lease[Symbol.dispose](),
+      };
+    } catch (error) {
+      lease[Symbol.dispose]();
+      throw error;
+    }
   }
 
   /** For whoever forgets the column. */
@@ -254,13 +290,8 @@ export class WideColumn {
     return undefined;
   }
 
-  async #read(files: readonly SidecarSubject[]): Promise<(Part | undefined)[]> {
-    const read: (Part | undefined)[] = [];
-    for (let start = 0; start < files.length; start += READS_MAX) {
-      const batch = files.slice(start, start + READS_MAX);
-      read.push(...await Promise.all(batch.map((file) => this.#readOne(file))));
-    }
-    return read;
+  #read(files: readonly SidecarSubject[]): Promise<(Part | undefined)[]> {
+    return inBatches(files, (file) => this.#readOne(file));
   }
 
   /** Undefined: the file has no counts that will do. Errors: `unavailable`. */
@@ -271,12 +302,8 @@ export class WideColumn {
     return { file: await this.#deps.files.write(parquet, entries), restMax };
   }
 
-  async #countsOf({ key, rows }: SidecarSubject): Promise<StoredCounts | undefined> {
-    const { store, sidecars } = this.#deps;
-    try {
-      const sidecar = await sidecars.read(store, { key, rows });
-      const summary = sidecar === undefined ? undefined : FileSummary.of(store, sidecar, rows);
-      if (summary === undefined) return undefined;
+  #countsOf(subject: SidecarSubject): Promise<StoredCounts | undefined> {
+    return this.#ofSummary(subject, async (summary) => {
       const { id, type } = this.#column;
       const few = summary.columnIds.has(id)
         ? await summary.groupCounts(id)
@@ -287,6 +314,37 @@ export class WideColumn {
       }
       const counts = fewValueCounts(few);
       return { parquet: valueCountsParquet(counts), entries: counts.rows.length, restMax: 0 };
+    });
+  }
+
+  /** Of whose values the file has counts, as its footer says; undefined: they will not do. */
+  #kindOf(subject: SidecarSubject): Promise<WideKind | undefined> {
+    return this.#ofSummary(subject, ({ blobs, columnIds }) => {
+      const { id } = this.#column;
+      const types = new Set(
+        blobs.filter(({ fields }) => fields.length === 1 && fields[0] === id)
+          .map(({ type }) => type),
+      );
+      const hasAll = !columnIds.has(id) || types.has(GROUP_COUNTS_BLOB) ||
+        types.has(VALUE_COUNTS_BLOB);
+      return hasAll
+        ? "all"
+        : this.#kind === "top" && types.has(TOP_VALUES_BLOB)
+        ? "top"
+        : undefined;
+    });
+  }
+
+  /** Undefined where the file has no summary, or one that cannot be used. */
+  async #ofSummary<T>(
+    { key, rows }: SidecarSubject,
+    read: (summary: FileSummary) => T | Promise<T>,
+  ): Promise<T | undefined> {
+    const { store, sidecars } = this.#deps;
+    try {
+      const sidecar = await sidecars.read(store, { key, rows });
+      const summary = sidecar === undefined ? undefined : FileSummary.of(store, sidecar, rows);
+      return summary === undefined ? undefined : await read(summary);
     } catch (error) {
       if (!isOperatingError(error)) throw error;
       log.warn("the summary of {key} cannot be used: {error}", { key, error: messageOf(error) });
@@ -305,6 +363,18 @@ export class WideColumn {
     this.#deps.files.drop(this.#parts.values().map(({ file }) => file));
     this.#parts.clear();
   }
+}
+
+/** So many at a time. */
+async function inBatches<T, R>(
+  items: readonly T[],
+  of: (item: T) => Promise<R>,
+): Promise<R[]> {
+  const all: R[] = [];
+  for (let start = 0; start < items.length; start += READS_MAX) {
+    all.push(...await Promise.all(items.slice(start, start + READS_MAX).map(of)));
+  }
+  return all;
 }
 
 /** Of a column that a file has not. */

@@ -150,6 +150,44 @@ Deno.test("most frequent values that no summary counts are told with bounds, onl
   assert(Math.max(...truth.values()) <= least + 3, "none that was left out has more rows");
 });
 
+Deno.test("a statement that is only priced or explained adds no counts up, and tells what it would read", async () => {
+  await using lab = await EngineLab.open();
+  for (let file = 0; file < 3; file += 1) {
+    await lab.commit(rows(60, 10 + file, file * 5), { derived: FEW });
+  }
+  const explained = async (sql: string, options: { isExact?: boolean } = {}) => {
+    await using prepared = await lab.prepare(sql, { planOnly: true, ...options });
+    const [line = ""] = (await prepared.explain()).split("\n");
+    assert(line.startsWith(`${prepared.servedBy}: `), line);
+    return line;
+  };
+  const answers = async () =>
+    (await Array.fromAsync(Deno.readDir(`${lab.dir}/cache/answers`))).length;
+  const cold =
+    /^tier1_wide: 0 counts of summaries, those of 3 more files when it runs, rows of 0 files/;
+  assert.match(await explained(TOP), cold);
+  const { rows: [[plan] = []] } = await lab.query(`EXPLAIN ${TOP}`);
+  assert.match(String(plan), cold);
+  assert.equal(await answers(), 0);
+
+  const { stats } = await lab.query(TOP);
+  assert.deepEqual([stats.served_by, await answers()], ["tier1_wide", 1]);
+  const warm = await explained(TOP);
+  assert.match(warm, /^tier1_wide: \d\d counts of summaries, rows of 0 files/);
+  await lab.commit(rows(60, 9, 40), { derived: FEW });
+  await lab.commit(rows(60, 9, 50));
+  assert.match(
+    await explained(TOP),
+    /^materialized: \d\d counts of summaries, those of 1 more file when it runs, rows of 1 file, 1 of/,
+  );
+  assert.equal(await answers(), 1);
+
+  await using other = await EngineLab.open();
+  await other.commit(unalike(1_200, 0), { derived: FEW });
+  await using prepared = await other.prepare(HOT, { planOnly: true, isExact: false });
+  assert.equal(prepared.servedBy, "sketch");
+});
+
 Deno.test("a statement that asks for more than the most frequent values is exact whatever it allows", async () => {
   await using lab = await EngineLab.open();
   await lab.commit(unalike(1_200, 0), { derived: FEW });

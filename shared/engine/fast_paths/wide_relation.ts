@@ -24,7 +24,7 @@ export function wideRelationSql(
   { others, top }: { readonly others: readonly string[]; readonly top: number | undefined },
 ): string {
   const rest = [...(parts.length === 0 ? [] : [countsSql(column, parts)]), ...others];
-  if (sum === undefined) return rest.join(" UNION ALL ");
+  if (sum === undefined) return (rest.length === 0 ? [noneSql(column)] : rest).join(" UNION ALL ");
   const least = top === undefined ? undefined : leastCount(sum, top);
   const all = countsSql(column, [sum.file]);
   if (least === undefined) return [all, ...rest].join(" UNION ALL ");
@@ -41,6 +41,12 @@ export function wideRelationSql(
 /** The count of the `top`th value; undefined where it is not known. */
 function leastCount({ file, top: counts }: WideSum, top: number): number | undefined {
   return top > file.entries ? undefined : counts[top - 1];
+}
+
+/** Where counts are yet to be brought together, and nothing runs. */
+function noneSql({ name, type }: Column): string {
+  return `SELECT NULL::${SQL_TYPES[type]} AS ${quoteName(name)}, ` +
+    `NULL::BIGINT AS ${quoteName(WEIGHT)} WHERE false`;
 }
 
 function countsSql({ name, type }: Column, files: readonly AnswerFile[]): string {
