@@ -65,6 +65,10 @@ const root = namespaceOf({
   }),
   Duration: message({ seconds: { id: 1, type: "int64" } }),
   RetryInfo: message({ retryDelay: { id: 1, type: "Duration" } }),
+  ErrorInfo: message({
+    reason: { id: 1, type: "string" },
+    domain: { id: 2, type: "string" },
+  }),
 });
 
 /** `ExportLogsServiceRequest`, for whoever needs protobufjs's own view of a request. */
@@ -73,6 +77,7 @@ const ExportLogsServiceResponse = root.lookupType("ExportLogsServiceResponse");
 const Status = root.lookupType("Status");
 const BadRequest = root.lookupType("BadRequest");
 const RetryInfo = root.lookupType("RetryInfo");
+const ErrorInfo = root.lookupType("ErrorInfo");
 
 export interface LogRecord {
   /** Decimal strings: nanoseconds do not fit a number. */
@@ -164,14 +169,22 @@ export interface StatusFields {
   readonly violations?: readonly FieldViolation[];
   /** When to send again: becomes a `RetryInfo` detail. In protobuf only: HTTP has a header for it. */
   readonly retryAfterSecs?: number;
+  /**
+   * Stable word: becomes an `ErrorInfo` detail, in capitals as its definition has them. In protobuf only, for gRPC.
+   */
+  readonly reason?: string;
 }
+
+/** Whose words `reason`s are. */
+export const ERROR_DOMAIN = "svc";
 
 const BAD_REQUEST_TYPE = "type.googleapis.com/google.rpc.BadRequest";
 const RETRY_INFO_TYPE = "type.googleapis.com/google.rpc.RetryInfo";
+const ERROR_INFO_TYPE = "type.googleapis.com/google.rpc.ErrorInfo";
 
 /** A `google.rpc.Status` in protobuf. */
 export function encodeStatusProtobuf(fields: StatusFields): Uint8Array {
-  const { code, message, violations, retryAfterSecs } = fields;
+  const { code, message, violations, retryAfterSecs, reason } = fields;
   const details: { type_url: string; value: Uint8Array }[] = [];
   if (violations !== undefined) {
     const value = BadRequest.encode({ fieldViolations: violations }).finish();
@@ -180,6 +193,10 @@ export function encodeStatusProtobuf(fields: StatusFields): Uint8Array {
   if (retryAfterSecs !== undefined) {
     const value = RetryInfo.encode({ retryDelay: { seconds: retryAfterSecs } }).finish();
     details.push({ type_url: RETRY_INFO_TYPE, value });
+  }
+  if (reason !== undefined) {
+    const info = { reason: reason.toUpperCase(), domain: ERROR_DOMAIN };
+    details.push({ type_url: ERROR_INFO_TYPE, value: ErrorInfo.encode(info).finish() });
   }
   return Status.encode({ code, message, details }).finish();
 }

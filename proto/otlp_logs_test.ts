@@ -100,3 +100,14 @@ Deno.test({
     assert.deepEqual([...status], [0x08, 14, 0x12, 1, ...ascii("m"), 0x1a, any.length, ...any]);
   },
 });
+
+Deno.test({
+  name: "encodeStatusProtobuf carries ErrorInfo as a typed detail, its reason in capitals",
+  fn() {
+    const type = ascii("type.googleapis.com/google.rpc.ErrorInfo");
+    const errorInfo = [0x0a, 8, ...ascii("LANE_CAP"), 0x12, 3, ...ascii("svc")];
+    const any = [0x0a, type.length, ...type, 0x12, errorInfo.length, ...errorInfo];
+    const status = encodeStatusProtobuf({ code: 14, message: "m", reason: "lane_cap" });
+    assert.deepEqual([...status], [0x08, 14, 0x12, 1, ...ascii("m"), 0x1a, any.length, ...any]);
+  },
+});

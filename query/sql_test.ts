@@ -46,6 +46,7 @@ Deno.test({
       defaultOrder: true,
       fastPaths: true,
       isExact: true,
+      planOnly: false,
       rowsMax: 10_000,
       rowsScannedMax: 1_000_000_000,
       deadlineMs: 60_000,
@@ -312,6 +313,7 @@ Deno.test({
     const explained = await server.post("/api/v1/sql/explain", { query: "SELECT 1" });
     assert.deepEqual(await explained.json(), { ...report, plan: "SEQ_SCAN" });
     assert.deepEqual([server.engine.chunksTaken, server.engine.open], [0, 0]);
+    assert.deepEqual(server.engine.requests.map(({ planOnly }) => planOnly), [true, true]);
   },
 });
 

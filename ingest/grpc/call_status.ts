@@ -81,6 +81,7 @@ export function failedCall(error: OperatingError): Http2Answer {
       ? { violations: [requestViolation(message, error.reason)] }
       : {}),
     ...(retryAfterSecs === undefined ? {} : { retryAfterSecs }),
+    ...(error.reason === undefined ? {} : { reason: error.reason }),
   });
   return {
     fields: [

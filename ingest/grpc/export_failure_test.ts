@@ -59,12 +59,14 @@ const FAILURES: {
   metadata?: Record<string, string>;
   code: number;
   retryAfterSecs?: number;
+  errorInfo?: string;
 }[] = [
   {
     name: "a failed append, which senders of 500 over HTTP would drop",
     world: { append: refuse("internal", "write failed", { reason: "wal_append_failed" }) },
     code: 14,
     retryAfterSecs: 1,
+    errorInfo: "svc/WAL_APPEND_FAILED",
   },
   {
     name: "a lane that refuses until it is healed",
@@ -83,11 +85,17 @@ const FAILURES: {
     world: { bodiesBytesMax: CALL_BYTES + BODY.byteLength - 1 },
     code: 14,
     retryAfterSecs: 1,
+    errorInfo: "svc/BODIES_IN_FLIGHT",
   },
-  { name: "a lane past the cap", world: { lanesMax: 1 }, code: 14 },
+  { name: "a lane past the cap", world: { lanesMax: 1 }, code: 14, errorInfo: "svc/LANE_CAP" },
   { name: "a missing token", world: { admit: refuse("unauthenticated", "no") }, code: 16 },
   { name: "a refused tenant", world: { admit: refuse("permission_denied", "no") }, code: 7 },
-  { name: "an append that hangs", world: { append: () => new Promise(() => {}) }, code: 4 },
+  {
+    name: "an append that hangs",
+    world: { append: () => new Promise(() => {}) },
+    code: 4,
+    errorInfo: "svc/DEADLINE",
+  },
   {
     name: "a forced commit that was not seen",
     world: { forceCommit: refuse("deadline_exceeded", "no compactor") },
@@ -101,7 +109,7 @@ const FAILURES: {
   },
 ];
 
-for (const { name, world, metadata = {}, code, retryAfterSecs } of FAILURES) {
+for (const { name, world, metadata = {}, code, retryAfterSecs, errorInfo } of FAILURES) {
   Deno.test({
     name: `Export answers ${code} (retry ${retryAfterSecs ?? "unsaid"}) to ${name}`,
     fn: async () => {
@@ -113,6 +121,7 @@ for (const { name, world, metadata = {}, code, retryAfterSecs } of FAILURES) {
       const answer = await grpcCall(target, { wire, metadata: { ...index, ...metadata } });
       assert.equal(answer.code, code, answer.message);
       assert.equal(answer.retryAfterSecs, retryAfterSecs);
+      assert.equal(answer.errorInfo, errorInfo);
       assert.deepEqual(answer.violations, []);
       assert.doesNotMatch(answer.message, /undefined/);
     },

@@ -17,6 +17,7 @@ const messages = protobuf.parse(`
   message Status { int32 code = 1; string message = 2; repeated Any details = 3; }
   message Duration { int64 seconds = 1; int32 nanos = 2; }
   message RetryInfo { Duration retry_delay = 1; }
+  message ErrorInfo { string reason = 1; string domain = 2; }
   message Violation { string field = 1; string description = 2; string reason = 3; }
   message BadRequest { repeated Violation field_violations = 1; }
 `).root;
@@ -37,6 +38,8 @@ export interface Answer {
   readonly response: Uint8Array | undefined;
   /** `RetryInfo` in seconds; undefined without one. */
   readonly retryAfterSecs: number | undefined;
+  /** `ErrorInfo`, as `domain/REASON`; undefined without one. */
+  readonly errorInfo: string | undefined;
   /** Fields of `BadRequest`. */
   readonly violations: readonly string[];
 }
@@ -128,8 +131,11 @@ function detailsOf(bytes: Uint8Array, code: number) {
     )?.value;
   const retry = value("RetryInfo");
   const bad = value("BadRequest");
+  const info = value("ErrorInfo");
+  const { domain, reason } = info === undefined ? {} : fieldsOf("ErrorInfo", info);
   return {
     retryAfterSecs: retry && Number(fieldsOf("RetryInfo", retry).retryDelay.seconds),
+    errorInfo: info === undefined ? undefined : `${domain}/${reason}`,
     violations: bad === undefined
       ? []
       : fieldsOf("BadRequest", bad).fieldViolations.map((one: { reason: string }) => one.reason),
