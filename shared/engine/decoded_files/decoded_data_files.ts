@@ -61,6 +61,15 @@ export class DecodedDataFiles implements DataFiles, Decoder {
   }
 }
 
+interface Exchanged {
+  /** Parts of which there are copies, read of those. */
+  readonly decoded: readonly ScanPart[];
+  /** The table with the other parts alone. */
+  readonly rest: TablePlan;
+  /** Of which files copies are worth making. */
+  readonly missed: readonly Wanted[];
+}
+
 class DecodedLease implements DataFileLease {
   readonly decoded = { hits: 0, misses: 0 };
   readonly #inner: DataFileLease;
@@ -107,6 +116,8 @@ class DecodedLease implements DataFileLease {
   async bring(plan: Plan): Promise<Plan> {
     const exchanged = plan.tables.map((table) => this.#exchanged(table));
     const brought = await this.#inner.bring({ ...plan, tables: exchanged.map(({ rest }) => rest) });
+    // What cannot be brought cannot be copied.
+    this.#missed.push(...exchanged.flatMap(({ missed }) => missed));
     return {
       ...brought,
       tables: brought.tables.map((table, at) => {
@@ -125,29 +136,29 @@ class DecodedLease implements DataFileLease {
     this.#inner[Symbol.dispose]();
   }
 
-  /** The parts of which there are copies, read of those; and the table with the others alone. */
-  #exchanged(
-    table: TablePlan,
-  ): { readonly rest: TablePlan; readonly decoded: readonly ScanPart[] } {
+  #exchanged(table: TablePlan): Exchanged {
     const columns = table.projected;
     const rest: ScanPart[] = [];
     const decoded: ScanPart[] = [];
+    const missed: Wanted[] = [];
     for (const [path, parts] of Map.groupBy(table.parts, (part) => part.path)) {
       const file = this.#files.get(path);
-      const copy = file === undefined || columns.length === 0
-        ? undefined
-        : this.#copyOf({ file, columns }, parts);
-      if (copy === undefined) rest.push(...parts);
-      else decoded.push(...parts.map((part) => ({ ...part, path: copy.path, copyOf: path })));
+      const wanted = file === undefined || columns.length === 0 ? undefined : { file, columns };
+      const copy = wanted === undefined ? undefined : this.#copyOf(wanted);
+      if (copy === undefined) {
+        rest.push(...parts);
+        const isWorthIt = wanted !== undefined &&
+          rowsIn(parts) >= wanted.file.rows * READ_SHARE_MIN;
+        if (isWorthIt) missed.push(wanted);
+      } else decoded.push(...parts.map((part) => ({ ...part, path: copy.path, copyOf: path })));
     }
-    return { rest: decoded.length === 0 ? table : { ...table, parts: rest }, decoded };
+    return { rest: decoded.length === 0 ? table : { ...table, parts: rest }, decoded, missed };
   }
 
-  #copyOf(wanted: Wanted, parts: readonly ScanPart[]): DecodedFile | undefined {
+  #copyOf(wanted: Wanted): DecodedFile | undefined {
     const copy = this.#cache.take(wanted, this.#statement);
     this.decoded[copy === undefined ? "misses" : "hits"] += 1;
     if (copy !== undefined) this.#taken.push(copy);
-    else if (rowsIn(parts) >= wanted.file.rows * READ_SHARE_MIN) this.#missed.push(wanted);
     return copy;
   }
 }
