@@ -57,10 +57,8 @@ export const command = defineCommand({
       await console.notes.write(`no poison/ below ${root} has a segment: nothing to move\n`);
     }
     if (!dryRun) await applyRequeue(files, root, plan);
-    for (const { lane, name, action } of plan) {
-      const outcome = action === "move"
-        ? (dryRun ? "would move" : "moved")
-        : "refused, is in sealed/";
+    for (const { lane, name, action, why } of plan) {
+      const outcome = action === "move" ? (dryRun ? "would move" : "moved") : `refused, ${why}`;
       await console.output.write(`${laneName(lane)}  ${name}  ${outcome}\n`);
     }
     return plan.some(({ action }) => action === "refuse") ? 1 : 0;

@@ -1,15 +1,21 @@
-/** Moves segments that were set aside under `poison/` back to `sealed/`, for a drain that can read them now. */
+/**
+ * Moves segments that were set aside under `poison/` back to `sealed/`, for a drain that can read them now. One that still
+ * cannot be read stays: until a drain had set it aside again, every statement over its table would fail.
+ */
 
+import { isOperatingError } from "../base/errors.ts";
 import type { LaneId } from "../event/tenant.ts";
 import type { FileSystem } from "../os/file_system.ts";
 import { lanesIn, segmentNamesIn, segmentPath, stateDirectory } from "./layout.ts";
+import { openWalReader } from "./reader.ts";
 import { moveSegment } from "./transfer.ts";
 
 export interface RequeueStep {
   readonly lane: LaneId;
   readonly name: string;
-  /** `refuse`: `sealed/` has a segment of that name. */
   readonly action: "move" | "refuse";
+  /** Why it is refused. */
+  readonly why?: string;
 }
 
 /** Of every lane, or only of the segments called `name`. */
@@ -22,11 +28,31 @@ export async function planRequeue(
   for (const lane of await lanesIn(fs, root)) {
     for (const found of await segmentNamesIn(fs, stateDirectory(root, lane, "poison"))) {
       if (name !== undefined && found !== name) continue;
-      const isTaken = await fs.exists(segmentPath(root, lane, { state: "sealed", name: found }));
-      steps.push({ lane, name: found, action: isTaken ? "refuse" : "move" });
+      const why = await refusal(fs, root, { lane, name: found });
+      steps.push({
+        lane,
+        name: found,
+        ...(why === undefined ? { action: "move" } : { action: "refuse", why }),
+      });
     }
   }
   return steps;
+}
+
+async function refusal(
+  fs: FileSystem,
+  root: string,
+  { lane, name }: Pick<RequeueStep, "lane" | "name">,
+): Promise<string | undefined> {
+  if (await fs.exists(segmentPath(root, lane, { state: "sealed", name }))) return "is in sealed/";
+  try {
+    await using segment = await openWalReader(fs, root).open(lane, name);
+    for await (const _ of segment.frames());
+    return undefined;
+  } catch (error) {
+    if (isOperatingError(error)) return error.message;
+    throw error;
+  }
 }
 
 /** Performs the moves of a plan, each durable before the next. */

@@ -35,6 +35,33 @@ Deno.test({
   },
 });
 
+Deno.test({
+  name: "requeue leaves a segment that cannot be read where it is, and says why",
+  async fn() {
+    const { fs, names } = await poisoned(3);
+    const [cut = "", , rubbish = ""] = names;
+    const pathOf = (name: string) => segmentPath(ROOT, LANE, { state: "poison", name });
+    const whole = await fs.readFile(pathOf(cut));
+    for (
+      const [name, bytes] of [
+        [cut, whole.subarray(0, whole.byteLength - 3)],
+        [rubbish, new Uint8Array(300).fill(7)],
+      ] as const
+    ) {
+      await fs.remove(pathOf(name));
+      const file = await fs.create(pathOf(name));
+      await file.write(bytes);
+      file.close();
+    }
+    const plan = await planRequeue(fs, ROOT);
+    assert.deepEqual(plan.map(({ action }) => action), ["refuse", "move", "refuse"]);
+    assert.match(plan[0]?.why ?? "", /the frame at offset \d+ is damaged/);
+    assert.match(plan[2]?.why ?? "", /it does not begin with SVCW/);
+    await applyRequeue(fs, ROOT, plan);
+    assert.deepEqual(await statesOf(fs), ["poison", "sealed", "poison"]);
+  },
+});
+
 /** `count` segments in `poison/`. */
 async function poisoned(count: number) {
   const fs = new CrashableFileSystem();
