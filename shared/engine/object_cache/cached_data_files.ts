@@ -13,7 +13,7 @@ import { fileError } from "./cache_error.ts";
 import { countedStore } from "./counted_store.ts";
 import type { FileLayout } from "./file_layout.ts";
 import { untilAborted } from "../until_aborted.ts";
-import type { ObjectCache } from "./object_cache.ts";
+import { type ObjectCache, REQUEST_BYTES_MAX } from "./object_cache.ts";
 import { isSettled, scannedParts } from "./scanned_parts.ts";
 import { StoreReads } from "./store_reads.ts";
 
@@ -118,7 +118,8 @@ class CachedLease implements DataFileLease {
     const byPath = partsByPath(plan);
     using _room = this.#cache.reserve(this.#estimate(byPath), this.#own());
     await this.#all([...byPath], async ([path, parts]) => {
-      const layout = await this.#layout(path);
+      const { byteLength } = this.#leased(path).file;
+      const layout = await this.#layout(path, isNearlyWhole(parts, byteLength));
       await this.#fill(path, rangesOf(parts, layout), layout);
     });
     return plan;
@@ -152,9 +153,10 @@ class CachedLease implements DataFileLease {
     this.reads.file(!this.#missed.has(cached));
   }
 
-  async #layout(path: string): Promise<FileLayout> {
+  async #layout(path: string, isWhole = false): Promise<FileLayout> {
     const { cached, file } = this.#leased(path);
-    const { layout, wasMissing } = await this.#cache.layout(cached, tailBytes(file), this.#caller);
+    const first = { tailBytes: tailBytes(file), isWhole };
+    const { layout, wasMissing } = await this.#cache.layout(cached, first, this.#caller);
     if (wasMissing) this.#missed.add(cached);
     return layout;
   }
@@ -175,8 +177,9 @@ class CachedLease implements DataFileLease {
   /** What will be missing: of files whose footer is not at hand, what the manifests tell. */
   #estimate(byPath: ReadonlyMap<string, readonly FilePart[]>): number {
     return [...byPath].reduce((sum, [path, parts]) => {
-      const { layout } = this.#leased(path).cached;
+      const { cached: { layout }, file: { byteLength } } = this.#leased(path);
       if (layout !== undefined) return sum + this.#missing(path, rangesOf(parts, layout));
+      if (isNearlyWhole(parts, byteLength)) return sum + byteLength;
       return parts.reduce((own, { part, projected }) => own + partBytes(part, projected), sum);
     }, 0);
   }
@@ -223,6 +226,17 @@ function rangesOf(parts: readonly FilePart[], layout: FileLayout): ByteRange[] {
 }
 
 /**
+ * Whether a file is asked for whole, without waiting for its footer: one request takes it, and by its manifest most of its
+ * bytes are needed.
+ */
+function isNearlyWhole(parts: readonly FilePart[], byteLength: number): boolean {
+  if (byteLength > REQUEST_BYTES_MAX) return false;
+  return parts.some(({ part, projected }) =>
+    part.columnSizes.size > 0 && partBytes(part, projected) >= WHOLE_SHARE_MIN * byteLength
+  );
+}
+
+/**
  * What to ask for first: a small file whole, as a request costs more than its bytes; else a guess at the footer's length.
  * Ours take about 130 bytes for each chunk, and 1 KiB for the schema.
  */
@@ -233,6 +247,7 @@ function tailBytes({ byteLength, splitOffsets, columnSizes, lowerBounds }: DataF
   return TAIL_BYTES_MIN + splitOffsets.length * columns * CHUNK_TAIL_BYTES;
 }
 
+const WHOLE_SHARE_MIN = 0.9;
 const WHOLE_BYTES_MAX = 32 * 1024;
 const TAIL_BYTES_UNKNOWN = 64 * 1024;
 const TAIL_BYTES_MIN = 2 * 1024;

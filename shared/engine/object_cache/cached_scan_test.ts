@@ -247,6 +247,36 @@ Deno.test({
 });
 
 Deno.test({
+  name:
+    "CachedDataFiles a file of which nearly all is needed is asked for whole, once, and no other is",
+  fn: async () => {
+    await using remote = await openRemote();
+    const { lab, store } = remote;
+    const spec = { rows: 5_000, rowGroupRowsMax: 2_000, sorted: true };
+    await fill(lab, [{ ...spec, seed: 3 }, { ...spec, seed: 4 }]);
+    const files = (await Array.fromAsync(store.list(""))).filter(({ key }) =>
+      key.endsWith(".parquet")
+    );
+    const length = files.reduce((sum, { size }) => sum + size, 0);
+    const first = await lab.query("SELECT host, max(source) FROM events GROUP BY 1 ORDER BY 1");
+    ok((first.stats.scan?.bytes_data ?? length) < length / 2, "some columns are no reason");
+
+    await using other = await openRemote();
+    await fill(other.lab, [{ ...spec, seed: 3 }, { ...spec, seed: 4 }]);
+    await (await other.lab.prepare("SELECT 1 FROM events"))[Symbol.asyncDispose]();
+    other.store.reads.length = 0;
+    const rounds = countRounds(other.store, 20);
+    const { rows, stats: { scan } } = await other.lab.query("SELECT * FROM events ORDER BY ALL");
+    strictEqual(rows.length, 10_000);
+    deepStrictEqual([other.store.dataReads.length, rounds()], [files.length, 1]);
+    strictEqual(scan?.fetched_bytes, length);
+    const { bytes_footer = 0, bytes_index = 0, bytes_data = 0, bytes_other = 0 } = scan ?? {};
+    strictEqual(bytes_footer + bytes_index + bytes_data + bytes_other, length);
+    deepStrictEqual([scan?.file_cache_hits, scan?.file_cache_misses], [undefined, files.length]);
+  },
+});
+
+Deno.test({
   name: "CachedDataFiles a statement that is only explained reads no data file",
   fn: async () => {
     await using remote = await openRemote();

@@ -35,7 +35,7 @@ const log = getLogger(["svc", "engine"]);
 const REQUESTS_MAX = 48;
 const REQUESTS_BYTES_MAX = 64 * 2 ** 20;
 /** Bytes of one request; more are asked for in several, side by side. */
-const REQUEST_BYTES_MAX = 4 * 2 ** 20;
+export const REQUEST_BYTES_MAX = 4 * 2 ** 20;
 /** Two ranges are asked for as one when what lies between is less than this share of both, and no more than this. */
 const JOIN_SHARE_MAX = 1 / 10;
 const JOIN_BYTES_MAX = 256 * 1024;
@@ -122,11 +122,12 @@ export class ObjectCache {
 
   /**
    * Where everything lies in the object of a leased file. A footer is expected in the last `tailBytes`; a longer one
-   * takes a second request. `wasMissing`: it was not at hand. Errors: as of `fill`.
+   * takes a second request. With `isWhole` the first one is for all of the object. `wasMissing`: it was not at hand.
+   * Errors: as of `fill`.
    */
   async layout(
     file: CachedFile,
-    tailBytes: number,
+    first: FirstRequest,
     caller: Caller,
   ): Promise<{ readonly layout: FileLayout; readonly wasMissing: boolean }> {
     for (;;) {
@@ -137,7 +138,7 @@ export class ObjectCache {
       }
       file.loading ??= {
         caller,
-        done: this.#loadLayout(file, tailBytes, caller).finally(() => file.loading = undefined),
+        done: this.#loadLayout(file, first, caller).finally(() => file.loading = undefined),
       };
       const { done, caller: loader } = file.loading;
       try {
@@ -184,16 +185,19 @@ export class ObjectCache {
 
   async #loadLayout(
     file: CachedFile,
-    tailBytesMax: number,
+    { tailBytes: tailBytesMax, isWhole }: FirstRequest,
     caller: Caller,
   ): Promise<{ readonly layout: FileLayout; readonly wasMissing: boolean }> {
     const { key, byteLength } = file.object;
     const fetched: ByteRange[] = [];
     let wasMissing = false;
-    const getRange = async (_key: string, offset: number, length: number) => {
-      const range = { start: offset, end: offset + length };
+    const bring = async (range: ByteRange) => {
       const call = { caller, tell: (own: ByteRange) => fetched.push(own) };
       wasMissing = await this.#fill(file, [range], call) || wasMissing;
+    };
+    const getRange = async (_key: string, offset: number, length: number) => {
+      const range = { start: offset, end: offset + length };
+      await bring(range);
       try {
         return await file.read(range);
       } catch (error) {
@@ -201,6 +205,7 @@ export class ObjectCache {
       }
     };
     try {
+      if (isWhole) await bring({ start: 0, end: byteLength });
       const footer = await readFooter({ getRange }, key, byteLength, { tailBytesMax });
       const layout = new FileLayout(footer, byteLength);
       for (const range of fetched) caller.reads.fetched(layout.classify(range));
@@ -321,6 +326,12 @@ export class ObjectCache {
  */
 function fileName(key: string): string {
   return `${createHash("sha256").update(key).digest("base64url")}.parquet`;
+}
+
+/** What to ask for while it is not known where anything lies. */
+export interface FirstRequest {
+  readonly tailBytes: number;
+  readonly isWhole: boolean;
 }
 
 /** A caller, and who is told of each range that was answered. */

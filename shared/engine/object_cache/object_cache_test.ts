@@ -55,7 +55,10 @@ async function openLab(options: Partial<ObjectCacheOptions> = {}): Promise<Lab> 
       const exists = (await Array.fromAsync(store.list(name))).length > 0;
       if (!exists) await store.putNew(name, bytes);
       const file = cache.lease({ key: name, byteLength: bytes.byteLength });
-      return { file, layout: (await cache.layout(file, 4_096, caller)).layout };
+      return {
+        file,
+        layout: (await cache.layout(file, { tailBytes: 4_096, isWhole: false }, caller)).layout,
+      };
     },
     [Symbol.asyncDispose]: () => Deno.remove(dir, { recursive: true }),
   };
