@@ -119,7 +119,7 @@ class Planning {
     const { rows, answered } = this.#rowsOf(pieces);
     const own = this.#own.scans;
     if (answered === 0 && this.wide === undefined && own.length > 0) {
-      return { aside: "no summary holds a row of its" };
+      return { aside: "no summary holds a row of it" };
     }
     const inexact = inexactMeasure(
       this.#statement.measures.map((measure, at) => ({
