@@ -46,6 +46,7 @@ export const BINARIES: readonly Binary[] = [
 /** Loaded by their addresses at run time, so no import leads to them. */
 const THREADS = [
   "shared/parquet/parquet_worker.ts",
+  "shared/parquet/parquet_lz4_worker.ts",
   "shared/derived/derive_worker.ts",
   "shared/engine/driver_worker.ts",
   "shared/wal/mirror/pack_worker.ts",

@@ -9,7 +9,7 @@ import type { TableSchema } from "../event/schema.ts";
 import { SharedBuffers } from "../os/shared_buffers.ts";
 import { TaskThread, ThreadUnavailable } from "../os/task_thread.ts";
 import { describeParquet, type ParquetFile } from "./describe_parquet.ts";
-import type { ParquetOptions } from "./encode_parquet.ts";
+import type { ParquetCompression, ParquetOptions } from "./encode_zstd.ts";
 import { type ParquetInput, parquetInput } from "./parquet_input.ts";
 
 export interface EncodeRequest {
@@ -41,11 +41,18 @@ export const INLINE_PARQUET_ENCODER: ParquetEncoder = {
   [Symbol.dispose]() {},
 };
 
+type EncodeThread = TaskThread<EncodeRequest, ArrayBuffer>;
+
+function encodeThread(module: URL): EncodeThread {
+  return new TaskThread(module, { what: "writes Parquet", category: ["svc", "parquet"] });
+}
+
 class ThreadEncoder implements ParquetEncoder {
-  readonly #thread = new TaskThread<EncodeRequest, ArrayBuffer>(
-    new URL("./parquet_worker.ts", import.meta.url),
-    { what: "writes Parquet", category: ["svc", "parquet"] },
-  );
+  /** Of each compression its own, which starts with the first file of it: one of them needs no WASM. */
+  readonly #threads: Readonly<Record<ParquetCompression, EncodeThread>> = {
+    zstd: encodeThread(new URL("./parquet_worker.ts", import.meta.url)),
+    lz4_raw: encodeThread(new URL("./parquet_lz4_worker.ts", import.meta.url)),
+  };
   readonly #buffers = new SharedBuffers();
 
   input(batches: readonly ColumnBatch[], schema: TableSchema): ParquetInput {
@@ -54,9 +61,10 @@ class ThreadEncoder implements ParquetEncoder {
 
   async encode(input: ParquetInput, options: ParquetOptions): Promise<ParquetFile> {
     const { stream, rows } = input;
-    if (this.#thread.isAvailable) {
+    const thread = this.#threads[options.compression];
+    if (thread.isAvailable) {
       try {
-        const bytes = await this.#thread.run({ stream, options });
+        const bytes = await thread.run({ stream, options });
         return describeParquet(new Uint8Array(bytes), { schema: options.schema, rows });
       } catch (error) {
         if (!(error instanceof ThreadUnavailable)) {
@@ -72,6 +80,6 @@ class ThreadEncoder implements ParquetEncoder {
   }
 
   [Symbol.dispose](): void {
-    this.#thread[Symbol.dispose]();
+    for (const thread of Object.values(this.#threads)) thread[Symbol.dispose]();
   }
 }

@@ -5,11 +5,12 @@
 
 import type { ColumnBatch } from "../columns/batch.ts";
 import { describeParquet, type ParquetFile } from "./describe_parquet.ts";
-import { encodeParquet, type ParquetOptions } from "./encode_parquet.ts";
+import { encodeParquet } from "./encode_parquet.ts";
+import type { ParquetOptions } from "./encode_zstd.ts";
 import { parquetInput } from "./parquet_input.ts";
 
 export type { ParquetFile } from "./describe_parquet.ts";
-export type { ParquetCompression, ParquetOptions } from "./encode_parquet.ts";
+export type { ParquetCompression, ParquetOptions } from "./encode_zstd.ts";
 
 /** Writes `batches`, all with the columns of `options.schema`, in their order. Errors: `too_large`. */
 export function writeParquet(

@@ -1,6 +1,7 @@
 /** Every benchmark, in the order of the table in README.md. */
 
 import type { Benchmark } from "./benchmark.ts";
+import { COMMIT } from "./commit_benchmark.ts";
 import { DECODE } from "./decode_benchmark.ts";
 import { DRAIN } from "./drain_benchmark.ts";
 import { FRESHNESS } from "./freshness_benchmark.ts";
@@ -27,6 +28,7 @@ export const BENCHMARKS: readonly Benchmark[] = [
   DRAIN,
   INDEX,
   MERGE,
+  COMMIT,
   SQL,
   SEARCH,
   QUERY,

@@ -8,7 +8,7 @@ import type { ColumnBatch, ColumnData } from "../../columns/batch.ts";
 import { columnBuilderOf } from "../../columns/column_builders.ts";
 import { putValue } from "../../columns/rows.ts";
 import type { Column, TableSchema } from "../../event/schema.ts";
-import { encodeParquet } from "../../parquet/encode_parquet.ts";
+import { encodeZstd } from "../../parquet/encode_zstd.ts";
 import { parquetInput } from "../../parquet/parquet_input.ts";
 import type { Blob } from "../types.ts";
 import type { GroupCounts, GroupType, GroupValue } from "./summary_blobs.ts";
@@ -114,7 +114,7 @@ export function valueCountsParquet({ type, values, rows }: ValueCounts): Uint8Ar
       values: new Uint8Array(rows.buffer, rows.byteOffset, rows.byteLength),
     }],
   };
-  return encodeParquet(parquetInput([batch], schema).stream, { schema, compression: "zstd" });
+  return encodeZstd(parquetInput([batch], schema).stream, { schema });
 }
 
 /** What a blob of either type holds. */
