@@ -5,10 +5,11 @@
  *
  * `SVC_STORAGE_HOURS=72 deno test -A tests/equivalence/bounded_storage_test.ts` is issue 8's three days of one event a
  * second. `SVC_STORAGE_RATE=20000 SVC_STORAGE_HOURS=0.1` is a rate at which data files get full: it compares with the bytes
- * of the same rows in one run of full files. In a run of less than three days what goes after a time goes after the same
+ * of the same rows in one run of full files, and in one sorted file by DuckDB with its zstd. In a run of less than three days what goes after a time goes after the same
  * share of the run.
  */
 
+import { DuckDBInstance } from "@duckdb/node-api";
 import assert from "node:assert/strict";
 import { decodeLogsProtobuf } from "../../ingest/otlp/logs_protobuf.ts";
 import { encodeBatch } from "../../shared/columns/ipc.ts";
@@ -197,12 +198,18 @@ async function print(lab: MaintenanceLab, samples: readonly Sample[]): Promise<v
   });
   const last = samples.at(-1);
   if (RATE >= RATE_OF_FULL_FILES && last !== undefined) {
-    const ideal = await idealBytes(lab);
-    const times = (bytes: number) => (bytes / ideal).toFixed(2);
-    lines.push(
-      `full files of the same rows: ${(ideal / last.events).toFixed(1)} bytes each; live data ` +
-        `${times(last.stored.data)} times that, everything ${times(totalOf(last.stored))} times`,
-    );
+    for (
+      const [what, ideal] of [
+        ["full files of the same rows", await idealBytes(lab)],
+        ["one sorted file of the same rows by DuckDB", await sortedByDuckDb(lab)],
+      ] as const
+    ) {
+      const times = (bytes: number) => (bytes / ideal).toFixed(2);
+      lines.push(
+        `${what}: ${(ideal / last.events).toFixed(1)} bytes each; live data ` +
+          `${times(last.stored.data)} times that, everything ${times(totalOf(last.stored))} times`,
+      );
+    }
   }
   await Deno.stdout.write(new TextEncoder().encode(`${lines.join("\n")}\n`));
 }
@@ -218,4 +225,25 @@ async function idealBytes(lab: MaintenanceLab): Promise<number> {
   const files = await writer.finish();
   await writer.discard();
   return files.reduce((sum, { byteLength }) => sum + byteLength, 0);
+}
+
+/** Bytes of all rows in one file with zstd, whose writer is not ours. */
+async function sortedByDuckDb(lab: MaintenanceLab): Promise<number> {
+  const dir = await Deno.makeTempDir({ prefix: "svc-storage-" });
+  const instance = await DuckDBInstance.create(":memory:");
+  const connection = await instance.connect();
+  try {
+    for (const [at, { key }] of (await lab.files()).entries()) {
+      await Deno.writeFile(`${dir}/${at}.parquet`, await lab.store.get(key));
+    }
+    await connection.run(
+      `COPY (SELECT * FROM read_parquet('${dir}/*.parquet') ORDER BY timestamp, timestamp_ns) ` +
+        `TO '${dir}/sorted' (FORMAT parquet, COMPRESSION zstd, ROW_GROUP_SIZE 65536)`,
+    );
+    return (await Deno.stat(`${dir}/sorted`)).size;
+  } finally {
+    connection.closeSync();
+    instance.closeSync();
+    await Deno.remove(dir, { recursive: true });
+  }
 }
