@@ -20,7 +20,7 @@ export interface DriverCalls {
     relations: readonly Relation[],
   ): Promise<readonly DescribedColumn[]>;
   explain(connection: number, sql: string): Promise<string>;
-  /** What follows is asked for by `next`, until there is none or `end`. */
+  /** Its rows are asked for by `next`, until there are no more or `end`. */
   begin(connection: number, statement: RunStatement): Promise<void>;
   next(connection: number): Promise<RowsMessage>;
   end(connection: number): Promise<void>;

@@ -47,12 +47,14 @@ const CALLS: DriverCalls = {
     return Promise.resolve();
   },
   async next(at) {
-    const { connection, rows } = held(at);
-    const { value } = await present(rows).next();
-    const progress = connection.progress();
-    return value === undefined
-      ? { progress }
-      : { texts: { bytes: value.bytes(), ends: value.ends() }, progress };
+    const seat = held(at);
+    const { value } = await present(seat.rows).next();
+    const progress = seat.connection.progress();
+    if (value !== undefined) {
+      return { texts: { bytes: value.bytes(), ends: value.ends() }, progress };
+    }
+    delete seat.rows;
+    return { progress };
   },
   end: (at) => endRows(lent.get(at)),
   progress: (at) => Promise.resolve(held(at).connection.progress()),

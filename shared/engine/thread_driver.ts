@@ -162,11 +162,14 @@ class ThreadConnection implements EngineConnection {
 
   async *rows(statement: RunStatement): AsyncGenerator<TextChunk> {
     this.#progress = NOTHING_DONE;
-    await this.thread.call("begin", this.number, statement);
+    // Calls arrive in order: what fails here fails the first `next`.
+    this.thread.call("begin", this.number, statement).catch(() => {});
+    let isOver = false;
     try {
       for (;;) {
         const { texts, progress } = await this.thread.call("next", this.number);
         this.#progress = progress;
+        isOver = texts === undefined;
         if (texts === undefined) return;
         const { bytes, ends } = texts;
         yield {
@@ -176,7 +179,7 @@ class ThreadConnection implements EngineConnection {
         };
       }
     } finally {
-      await this.thread.call("end", this.number);
+      if (!isOver) await this.thread.call("end", this.number);
     }
   }
 
