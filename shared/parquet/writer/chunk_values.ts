@@ -1,5 +1,6 @@
 /** The values of a column chunk that are not null, one after the other, in Parquet's plain form or near it. */
 
+import { isUtf8 } from "node:buffer";
 import { present } from "../../base/assert.ts";
 import type { ColumnData } from "../../columns/batch.ts";
 import { isNull } from "../../columns/rows.ts";
@@ -38,6 +39,18 @@ export function chunkValues(type: ColumnType, data: ColumnData, rows: number): C
   return width === 0
     ? { type, count, width, ...stringsOf(data, rows) }
     : { type, count, width, offsets: undefined, bytes: wordsOf(data, { rows, width }) };
+}
+
+/** Whether each string is UTF-8: readers refuse a file with another. */
+export function areTexts({ count, bytes, offsets }: ChunkValues): boolean {
+  if (offsets === undefined) return true;
+  if (!isUtf8(bytes)) return false;
+  for (let at = 0; at < count; at += 1) {
+    const start = offsets[at] as number;
+    // Within a code point.
+    if (start < bytes.length && ((bytes[start] as number) & 0xc0) === 0x80) return false;
+  }
+  return true;
 }
 
 export function startOf({ width, offsets }: ChunkValues, at: number): number {

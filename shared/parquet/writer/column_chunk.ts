@@ -6,7 +6,7 @@ import type { ColumnData } from "../../columns/batch.ts";
 import { isNull } from "../../columns/rows.ts";
 import type { Column } from "../../event/schema.ts";
 import { type Bounds, type Extremes, ValueOrder } from "./bounds.ts";
-import { type ChunkValues, chunkValues, startOf } from "./chunk_values.ts";
+import { areTexts, type ChunkValues, chunkValues, startOf } from "./chunk_values.ts";
 import { type Dictionary, dictionaryOf, writeDictionary } from "./dictionary.ts";
 import { ENCODING, PAGE } from "./format.ts";
 import { ThriftWriter } from "./thrift_writer.ts";
@@ -88,6 +88,7 @@ class ChunkWriter {
     this.#data = data;
     this.#rows = rows;
     this.#values = chunkValues(column.type, data, rows);
+    if (!areTexts(this.#values)) throw new Error(`column ${column.name} is not UTF-8`);
     const isTime = column.type === "timestamptz" ||
       (column.name === "timestamp_ns" && column.type === "long");
     const hasDictionary = !isTime && column.type !== "bool" && this.#values.count > 0;

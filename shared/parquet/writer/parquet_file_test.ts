@@ -6,6 +6,7 @@ import { Buffer } from "node:buffer";
 import { parquetMetadata, parquetReadObjects, readColumnIndex, readOffsetIndex } from "hyparquet";
 import { compressors } from "hyparquet-compressors";
 import { ALL_TYPES_SCHEMA } from "../../columns/batch_arbitrary.ts";
+import type { ColumnBatch, ColumnData } from "../../columns/batch.ts";
 import { rowsOfStream } from "../../columns/ipc_stream.ts";
 import { batchOfRows, type ColumnValue, type RowObject, rowsOf } from "../../columns/rows.ts";
 import { SeededRandom } from "../../testing/seeded_random.ts";
@@ -131,6 +132,36 @@ for (const seed of SEEDS) {
     );
   });
 }
+
+Deno.test("a text that is no UTF-8, or begins within a letter, is not written", () => {
+  const rows = [{ timestamp: 1n, timestamp_ns: 1_000n, name: "é", note: null }];
+  const [letter, other] = ["é", "ab"].map((name) =>
+    batchOfRows(ALL_TYPES_SCHEMA, [{ ...rows[0], name }, { ...rows[0], name: "" }])
+  );
+  assert.ok(letter !== undefined && other !== undefined);
+  const withName = (name: Partial<ColumnData>) => ({
+    ...letter,
+    columns: letter.columns.map((data, at) => at === 2 ? { ...data, ...name } : data),
+  });
+  const table: [batch: ColumnBatch, isWritten: boolean][] = [
+    [letter, true],
+    [other, true],
+    [withName({ values: Uint8Array.of(0xff, 0x61) }), false],
+    [withName({ offsets: Int32Array.of(0, 1, 2) }), false],
+  ];
+  for (const [batch, isWritten] of table) {
+    const shared = new Uint8Array(new SharedArrayBuffer(1024 * 64));
+    const { stream } = parquetInput([batch], ALL_TYPES_SCHEMA);
+    shared.set(stream);
+    const write = () =>
+      encodeParquet(shared.subarray(0, stream.length), {
+        schema: ALL_TYPES_SCHEMA,
+        compression: "zstd",
+      });
+    if (isWritten) assert.ok(write().length > 0);
+    else assert.throws(write, /column name is not UTF-8/);
+  }
+});
 
 function assertBetween(value: ColumnValue, bounds: readonly unknown[], what: string): void {
   if (value === null || (typeof value === "number" && Number.isNaN(value))) return;
