@@ -30,7 +30,7 @@ export const ADMISSION_OPTIONS = {
     flag: "dear-niceness",
     env: "SVC_QUERY_DEAR_NICENESS",
     placeholder: "N",
-    default: 10,
+    default: 19,
     min: 0,
     max: 19,
     help:

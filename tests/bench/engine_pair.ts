@@ -4,6 +4,7 @@
  */
 
 import { DuckDBInstance } from "@duckdb/node-api";
+import { ADMISSION_OPTIONS } from "../../query/admission_flags.ts";
 import { openEngine } from "../../shared/engine/open_engine.ts";
 import type { RowIndexes } from "../../shared/engine/pruning/row_index.ts";
 import type { Engine } from "../../shared/engine/types.ts";
@@ -52,6 +53,8 @@ export class EnginePair implements AsyncDisposable {
       ...(indexes === undefined ? {} : { indexes }),
       memoryBytesMax: MEMORY_BYTES,
       spillBytesMax: SPILL_BYTES,
+      // As a query server has it.
+      dearNiceness: ADMISSION_OPTIONS.dearNiceness.default,
       clock: new SystemClock(),
       random: new SystemRandom(),
     });
