@@ -115,7 +115,7 @@ export function partRows(part: ScanPart): number {
 }
 
 /** Rows that the SQL engine may have to decode for it. */
-function rowsInRange({ rows, range }: ScanPart): number {
+export function rowsInRange({ rows, range }: ScanPart): number {
   return range === undefined ? rows : range.end - range.first;
 }
 

@@ -9,6 +9,7 @@
  */
 
 import { getLogger } from "@logtape/logtape";
+import { present } from "../../base/assert.ts";
 import { messageOf } from "../../base/errors.ts";
 import type { Column } from "../../event/schema.ts";
 import type { DataFile } from "../../iceberg/types.ts";
@@ -62,8 +63,12 @@ export interface DecodedCacheOptions {
   readonly meter?: DecodedCacheMeter;
 }
 
-interface Entry extends DecodedFile {
+/** A copy in use. */
+export interface TakenFile extends DecodedFile {
   readonly key: string;
+}
+
+interface Entry extends TakenFile {
   readonly fileKey: string;
   readonly columnIds: ReadonlySet<number>;
   leases: number;
@@ -109,7 +114,7 @@ export class DecodedCache implements AsyncDisposable {
   }
 
   /** The copy that has all these columns, which stays until it is given back; undefined: there is none. */
-  take({ file, columns }: Wanted, statement: number): DecodedFile | undefined {
+  take({ file, columns }: Wanted, statement: number): TakenFile | undefined {
     const own = this.#byFile.get(file.key) ?? new Set<Entry>();
     const found = own.values().find((entry) => columns.every(({ id }) => entry.columnIds.has(id)));
     this.#options.meter?.lookedUp(found === undefined ? "miss" : "hit");
@@ -121,9 +126,9 @@ export class DecodedCache implements AsyncDisposable {
     return found;
   }
 
-  giveBack(taken: Iterable<DecodedFile>): void {
-    const paths = new Set(Array.from(taken, ({ path }) => path));
-    for (const entry of this.#entries.values()) if (paths.has(entry.path)) entry.leases -= 1;
+  /** What was taken, as often as it was. */
+  giveBack(taken: Iterable<TakenFile>): void {
+    for (const { key } of taken) present(this.#entries.get(key)).leases -= 1;
   }
 
   /** Has a copy made as soon as may be; nobody waits for it. */

@@ -128,6 +128,18 @@ Deno.test("DecodedCache removes nothing that a statement reads, and nothing larg
   deepStrictEqual(await readAll("g:a", "f:a", "big:ab"), ["g:a"]);
 });
 
+Deno.test("DecodedCache lets go of what one statement took more than once", async () => {
+  const { cache, files, readAll } = openLab({ bytesMax: COLUMN_BYTES });
+  await readAll("f:a");
+  const statement = cache.nextStatement();
+  const taken = [1, 2].flatMap(() => cache.take(wantedOf("f:a"), statement) ?? []);
+  deepStrictEqual(taken.length, 2);
+  cache.giveBack(taken);
+  await readAll("g:a");
+  await readAll("g:a");
+  deepStrictEqual([await readAll("g:a"), files.size], [["g:a"], 1]);
+});
+
 Deno.test("DecodedCache that cannot write goes without, and tries again after a minute", async () => {
   const { clock, gate, made, readAll, told } = openLab();
   gate.error = new Error("the disk is full");

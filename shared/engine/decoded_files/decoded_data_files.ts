@@ -13,10 +13,10 @@ import type { ReadableStore } from "../../storage/object_store.ts";
 import type { ParquetFooter } from "../../parquet/footer.ts";
 import { ROW_GROUP_ROWS } from "../../parquet/row_groups.ts";
 import type { DataFileLease, DataFiles, StoreReadsReport } from "../data_files.ts";
-import { filePart, type Plan, type ScanPart, type TablePlan } from "../plan.ts";
+import { filePart, type Plan, rowsInRange, type ScanPart, type TablePlan } from "../plan.ts";
 import { relationSql } from "../relation.ts";
 import { quoteName, quoteText } from "../statement_text.ts";
-import type { DecodedCache, DecodedFile, Decoder, Wanted } from "./decoded_cache.ts";
+import type { DecodedCache, Decoder, TakenFile, Wanted } from "./decoded_cache.ts";
 
 /** A file of which a statement reads less than this share of the rows is not worth a copy. */
 const READ_SHARE_MIN = 1 / 4;
@@ -77,7 +77,7 @@ class DecodedLease implements DataFileLease {
   readonly #decoder: Decoder;
   readonly #statement: number;
   readonly #files = new Map<string, DataFile>();
-  readonly #taken: DecodedFile[] = [];
+  readonly #taken: TakenFile[] = [];
   readonly #missed: Wanted[] = [];
 
   constructor(inner: DataFileLease, cache: DecodedCache, decoder: Decoder) {
@@ -155,7 +155,7 @@ class DecodedLease implements DataFileLease {
     return { rest: decoded.length === 0 ? table : { ...table, parts: rest }, decoded, missed };
   }
 
-  #copyOf(wanted: Wanted): DecodedFile | undefined {
+  #copyOf(wanted: Wanted): TakenFile | undefined {
     const copy = this.#cache.take(wanted, this.#statement);
     this.decoded[copy === undefined ? "misses" : "hits"] += 1;
     if (copy !== undefined) this.#taken.push(copy);
@@ -164,10 +164,7 @@ class DecodedLease implements DataFileLease {
 }
 
 function rowsIn(parts: readonly ScanPart[]): number {
-  return parts.reduce(
-    (sum, { range, rows }) => sum + (range === undefined ? rows : range.end - range.first),
-    0,
-  );
+  return parts.reduce((sum, part) => sum + rowsInRange(part), 0);
 }
 
 /** A plan of nothing but these columns of one file. */
