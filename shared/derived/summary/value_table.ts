@@ -6,6 +6,7 @@
 import { present } from "../../base/assert.ts";
 import { textOf } from "../../base/bytes.ts";
 import type { ColumnData } from "../../columns/batch.ts";
+import { areSameBytes, hashOfBytes } from "../../columns/value_bytes.ts";
 import type { GroupType } from "./summary_blobs.ts";
 
 /** A column of a data file, piece by piece. */
@@ -60,7 +61,7 @@ export class ValueTable {
       if (validity !== null && ((validity[row >> 3] as number) & (1 << (row & 7))) === 0) continue;
       const start = offsets === undefined ? row * width : offsets[row] as number;
       const length = offsets === undefined ? width : (offsets[row + 1] as number) - start;
-      if (length === lastLength && isSame(view, start, view, lastStart, length)) {
+      if (length === lastLength && areSameBytes(view, start, view, lastStart, length)) {
         ids[row] = lastId;
         continue;
       }
@@ -106,7 +107,7 @@ export class ValueTable {
   }
 
   #idOf(view: DataView, start: number, length: number): number {
-    const hash = hashOf(view, start, length);
+    const hash = hashOfBytes(view, start, length);
     const mask = this.#slots.length - 1;
     let slot = hash & mask;
     for (let probes = 0;; probes += 1, slot = (slot + 1) & mask) {
@@ -115,7 +116,7 @@ export class ValueTable {
       if (id === 0) break;
       if (
         this.#hashes[id] === hash && this.#lengths[id] === length &&
-        isSame(view, start, this.#viewOf(id), this.#starts[id] as number, length)
+        areSameBytes(view, start, this.#viewOf(id), this.#starts[id] as number, length)
       ) return id;
     }
     if (this.#size === this.#valuesMax) return 0;
@@ -182,28 +183,4 @@ function withOneNaN(values: Uint8Array, rows: number): Uint8Array {
     if (Number.isNaN(doubles[row])) doubles[row] = NaN;
   }
   return copy;
-}
-
-function hashOf(view: DataView, start: number, length: number): number {
-  let hash = Math.imul(length + 1, 0x9e3779b1);
-  let at = start;
-  const end = start + length;
-  for (; at + 4 <= end; at += 4) {
-    hash = Math.imul(hash ^ view.getInt32(at, true), 0x85ebca6b);
-    hash ^= hash >>> 15;
-  }
-  for (; at < end; at += 1) hash = Math.imul(hash ^ view.getUint8(at), 0x01000193);
-  hash = Math.imul(hash ^ (hash >>> 16), 0xc2b2ae35);
-  return hash ^ (hash >>> 13);
-}
-
-function isSame(a: DataView, aStart: number, b: DataView, bStart: number, length: number): boolean {
-  let at = 0;
-  for (; at + 4 <= length; at += 4) {
-    if (a.getInt32(aStart + at, true) !== b.getInt32(bStart + at, true)) return false;
-  }
-  for (; at < length; at += 1) {
-    if (a.getUint8(aStart + at) !== b.getUint8(bStart + at)) return false;
-  }
-  return true;
 }

@@ -4,6 +4,7 @@
  */
 
 import type { ByteBuilder } from "../../columns/byte_builder.ts";
+import { areSameBytes, hashOfBytes } from "../../columns/value_bytes.ts";
 import { bytesAt, type ChunkValues, startOf } from "./chunk_values.ts";
 
 /** Bytes of a dictionary; readers hold it beside the page they are in. */
@@ -81,22 +82,17 @@ class ValueNumbers {
   }
 
   isSame(a: number, b: number): boolean {
-    let [at, other] = [startOf(this.#values, a), startOf(this.#values, b)];
-    const end = startOf(this.#values, a + 1);
-    if (end - at !== startOf(this.#values, b + 1) - other) return false;
-    const view = this.#view;
-    for (; at + 4 <= end; at += 4, other += 4) {
-      if (view.getInt32(at, true) !== view.getInt32(other, true)) return false;
-    }
-    for (; at < end; at += 1, other += 1) {
-      if (view.getUint8(at) !== view.getUint8(other)) return false;
-    }
-    return true;
+    const [start, other] = [startOf(this.#values, a), startOf(this.#values, b)];
+    const length = startOf(this.#values, a + 1) - start;
+    return length === startOf(this.#values, b + 1) - other &&
+      areSameBytes(this.#view, start, this.#view, other, length);
   }
 
   /** -1: there is no room for it. */
   numberOf(at: number): number {
-    const hash = this.#hashOf(at);
+    const start = startOf(this.#values, at);
+    const length = startOf(this.#values, at + 1) - start;
+    const hash = hashOfBytes(this.#view, start, length);
     const mask = this.#slots.length - 1;
     let slot = hash & mask;
     for (let probes = 0;; probes += 1, slot = (slot + 1) & mask) {
@@ -107,8 +103,7 @@ class ValueNumbers {
         return number;
       }
     }
-    this.#bytes += startOf(this.#values, at + 1) - startOf(this.#values, at) +
-      (this.#values.width === 0 ? LENGTH_BYTES : 0);
+    this.#bytes += length + (this.#values.width === 0 ? LENGTH_BYTES : 0);
     if (this.#bytes > DICTIONARY_BYTES_MAX) return -1;
     const number = this.count;
     this.#slots[slot] = number + 1;
@@ -134,19 +129,5 @@ class ValueNumbers {
     this.#slots = slots;
     this.#hashes = hashes;
     this.#firsts = firsts;
-  }
-
-  #hashOf(value: number): number {
-    const view = this.#view;
-    let at = startOf(this.#values, value);
-    const end = startOf(this.#values, value + 1);
-    let hash = Math.imul(end - at + 1, 0x9e3779b1);
-    for (; at + 4 <= end; at += 4) {
-      hash = Math.imul(hash ^ view.getInt32(at, true), 0x85ebca6b);
-      hash ^= hash >>> 15;
-    }
-    for (; at < end; at += 1) hash = Math.imul(hash ^ view.getUint8(at), 0x01000193);
-    hash = Math.imul(hash ^ (hash >>> 16), 0xc2b2ae35);
-    return hash ^ (hash >>> 13);
   }
 }
