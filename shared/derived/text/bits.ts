@@ -1,4 +1,4 @@
-/** Numbers of few bits, one after the other, lowest bit first; and numbers of seven bits a byte. */
+/** Numbers of few bits, one after the other, lowest bit first; and reading numbers of seven bits a byte. */
 
 import type { ByteBuilder } from "../../columns/byte_builder.ts";
 import { OperatingError } from "../../base/errors.ts";
@@ -107,13 +107,6 @@ export class BitReader {
     this.#pending = width < 32 ? this.#pending >>> width : 0;
     this.#count -= width;
   }
-}
-
-/** Seven bits a byte, lowest first; the last byte has its highest bit clear. At most 2^31 - 1. */
-export function writeVarint(target: ByteBuilder, value: number): void {
-  let left = value;
-  for (; left > 0x7f; left >>>= 7) target.byte(left & 0x7f | 0x80);
-  target.byte(left);
 }
 
 /** Reads varints and bytes in turn. Errors: `corrupt` past the end. */

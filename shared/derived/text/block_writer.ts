@@ -6,7 +6,8 @@
 import { deflateRawSync } from "node:zlib";
 import { concatBytes, crc32 } from "../../base/bytes.ts";
 import { ByteBuilder } from "../../columns/byte_builder.ts";
-import { BitWriter, writeVarint } from "./bits.ts";
+import { writeVarint } from "../../columns/varint.ts";
+import { BitWriter } from "./bits.ts";
 import type { Entries } from "./entries.ts";
 import { type GranuleList, writeList } from "./granule_list.ts";
 import { hashBytes, mixed } from "./hash.ts";

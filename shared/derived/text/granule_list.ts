@@ -8,7 +8,8 @@
 
 import { OperatingError } from "../../base/errors.ts";
 import type { ByteBuilder } from "../../columns/byte_builder.ts";
-import { BitReader, BitWriter, ByteReader, WIDTH_MAX, writeVarint } from "./bits.ts";
+import { writeVarint } from "../../columns/varint.ts";
+import { BitReader, BitWriter, ByteReader, WIDTH_MAX } from "./bits.ts";
 
 const RUNS = 31;
 

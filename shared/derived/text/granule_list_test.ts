@@ -2,7 +2,8 @@ import assert from "node:assert/strict";
 import fc from "fast-check";
 import { isOperatingError } from "../../base/errors.ts";
 import { ByteBuilder } from "../../columns/byte_builder.ts";
-import { BitReader, BitWriter, ByteReader, writeVarint } from "./bits.ts";
+import { writeVarint } from "../../columns/varint.ts";
+import { BitReader, BitWriter, ByteReader } from "./bits.ts";
 import { listBytes, readList, writeList } from "./granule_list.ts";
 
 const lists = fc.oneof(

@@ -5,7 +5,8 @@
 
 import { OperatingError } from "../../base/errors.ts";
 import { ByteBuilder } from "../../columns/byte_builder.ts";
-import { ByteReader, writeVarint } from "./bits.ts";
+import { writeVarint } from "../../columns/varint.ts";
+import { ByteReader } from "./bits.ts";
 import { withChecksum } from "./block_writer.ts";
 import type { ColumnValues } from "./collect_values.ts";
 import { checkSum } from "./word_block.ts";

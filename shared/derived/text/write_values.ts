@@ -2,7 +2,8 @@
 
 import { concatBytes } from "../../base/bytes.ts";
 import { ByteBuilder } from "../../columns/byte_builder.ts";
-import { BitWriter, writeVarint } from "./bits.ts";
+import { writeVarint } from "../../columns/varint.ts";
+import { BitWriter } from "./bits.ts";
 import { withChecksum } from "./block_writer.ts";
 import type { ColumnValues } from "./collect_values.ts";
 import { type GranuleList, listBytes, writeList } from "./granule_list.ts";

@@ -3,7 +3,7 @@
 import { deflateRawSync } from "node:zlib";
 import { concatBytes } from "../../base/bytes.ts";
 import { ByteBuilder } from "../../columns/byte_builder.ts";
-import { writeVarint } from "./bits.ts";
+import { writeVarint } from "../../columns/varint.ts";
 import { type Block, BlockWriter, withChecksum } from "./block_writer.ts";
 import type { Words } from "./collect_words.ts";
 import { type Entries, entriesOf } from "./entries.ts";

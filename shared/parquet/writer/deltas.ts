@@ -4,9 +4,10 @@
  */
 
 import type { ByteBuilder } from "../../columns/byte_builder.ts";
+import { writeVarint } from "../../columns/varint.ts";
 import type { Int64Halves } from "../../columns/timestamps.ts";
 import { bitsOf, packBits } from "./pack_bits.ts";
-import { writeUnsigned, writeZigzag } from "./thrift_writer.ts";
+import { writeZigzag } from "./thrift_writer.ts";
 
 const BLOCK = 128;
 const PARTS = 4;
@@ -69,9 +70,9 @@ function distanceAt(halves: Int64Halves, at: number): number {
 }
 
 function writeHead(target: ByteBuilder, count: number): void {
-  writeUnsigned(target, BLOCK);
-  writeUnsigned(target, PARTS);
-  writeUnsigned(target, count);
+  writeVarint(target, BLOCK);
+  writeVarint(target, PARTS);
+  writeVarint(target, count);
 }
 
 /** The first `count` of `block`, which is overwritten. */

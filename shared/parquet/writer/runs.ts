@@ -3,8 +3,8 @@
  */
 
 import type { ByteBuilder } from "../../columns/byte_builder.ts";
+import { writeVarint } from "../../columns/varint.ts";
 import { packBits } from "./pack_bits.ts";
-import { writeUnsigned } from "./thrift_writer.ts";
 
 /** Packed values come in groups of so many; shorter runs are packed with their neighbours. */
 const GROUP = 8;
@@ -24,7 +24,7 @@ export function writeRuns(
     const start = packedFrom + Math.ceil((at - packedFrom) / GROUP) * GROUP;
     if (end - start >= GROUP) {
       writePacked(target, values, { from: packedFrom, to: start, width });
-      writeUnsigned(target, 2 * (end - start));
+      writeVarint(target, 2 * (end - start));
       for (let bits = 0; bits < width; bits += 8) target.byte(value >>> bits & 0xff);
       packedFrom = end;
     }
@@ -41,7 +41,7 @@ function writePacked(
   const count = place.to - place.from;
   if (count === 0) return;
   const groups = Math.ceil(count / GROUP);
-  writeUnsigned(target, 2 * groups + 1);
+  writeVarint(target, 2 * groups + 1);
   const end = target.length + groups * place.width;
   packBits(target, values, place);
   // The last group is filled up with zeros.

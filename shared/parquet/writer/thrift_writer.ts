@@ -2,6 +2,7 @@
 
 import { utf8 } from "../../base/bytes.ts";
 import { ByteBuilder } from "../../columns/byte_builder.ts";
+import { writeVarint } from "../../columns/varint.ts";
 
 const TYPE = { stop: 0, true: 1, false: 2, i16: 4, i32: 5, i64: 6, binary: 8, list: 9, struct: 12 };
 
@@ -99,23 +100,16 @@ export class ThriftWriter {
   #list(id: number, itemType: number, size: number): void {
     this.#field(id, TYPE.list);
     this.#out.byte(Math.min(size, LONG_LIST) << 4 | itemType);
-    if (size >= LONG_LIST) writeUnsigned(this.#out, size);
+    if (size >= LONG_LIST) writeVarint(this.#out, size);
   }
 
   #bytes(value: Uint8Array): void {
-    writeUnsigned(this.#out, value.byteLength);
+    writeVarint(this.#out, value.byteLength);
     this.#out.append(value);
   }
 }
 
-/** Seven bits a byte, lowest first; a whole number from 0 to 2^53. */
-export function writeUnsigned(target: ByteBuilder, value: number): void {
-  let rest = value;
-  for (; rest >= 0x80; rest = Math.floor(rest / 0x80)) target.byte(rest % 0x80 | 0x80);
-  target.byte(rest);
-}
-
 /** Small numbers of either sign as small unsigned ones; below 2^52. */
 export function writeZigzag(target: ByteBuilder, value: number): void {
-  writeUnsigned(target, value < 0 ? -2 * value - 1 : 2 * value);
+  writeVarint(target, value < 0 ? -2 * value - 1 : 2 * value);
 }
