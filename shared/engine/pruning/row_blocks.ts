@@ -18,6 +18,8 @@ export interface NumberRun {
   readonly last: number;
 }
 
+const SHIFT_MAX = 30;
+
 /** Runs of consecutive ascending numbers. */
 export function runsOf(numbers: Uint32Array): NumberRun[] {
   const runs: { first: number; last: number }[] = [];
@@ -31,19 +33,17 @@ export function runsOf(numbers: Uint32Array): NumberRun[] {
 
 /** The largest blocks that are just these rows of `range`: the first and the last one may reach beyond it. */
 export function blocksOf(runs: readonly NumberRun[], range: RowRange): RowBlocks {
-  const shift = Math.min(
-    ...runs.map(({ first, last }) =>
-      trailingZeros((first === range.first ? 0 : first) | (last + 1 === range.end ? 0 : last + 1))
-    ),
-  );
+  let shift = SHIFT_MAX;
+  for (const { first, last } of runs) {
+    const ends = (first === range.first ? 0 : first) | (last + 1 === range.end ? 0 : last + 1);
+    shift = Math.min(shift, trailingZeros(ends));
+  }
   const numbers: number[] = [];
   for (const { first, last } of runs) {
     for (let block = first >> shift; block <= last >> shift; block += 1) numbers.push(block);
   }
   return { shift, numbers };
 }
-
-const SHIFT_MAX = 30;
 
 function trailingZeros(value: number): number {
   return value === 0 ? SHIFT_MAX : 31 - Math.clz32(value & -value);
