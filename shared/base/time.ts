@@ -8,6 +8,7 @@ export const NS_PER_US = 1_000n;
 export const NS_PER_MS = 1_000_000n;
 export const NS_PER_SEC = 1_000_000_000n;
 export const NS_PER_DAY = 86_400_000_000_000n;
+export const MS_PER_DAY = 86_400_000;
 /** The last instant a signed 64-bit nanosecond count holds. */
 export const TIMESTAMP_NS_MAX = 9_223_372_036_854_775_807n;
 

@@ -8,12 +8,12 @@
 
 import { assert } from "../base/assert.ts";
 import { OperatingError } from "../base/errors.ts";
+import { MS_PER_DAY } from "../base/time.ts";
 import { QUERY_AUDIT_TABLE } from "../event/query_audit.ts";
 import type { TableIdent } from "../event/tenant.ts";
 import { keyOf } from "../storage/object_store.ts";
 import type { Table } from "./types.ts";
 
-const MS_PER_DAY = 86_400_000;
 /** Components of `<namespace>/<table directory>/metadata/<file>`. */
 const METADATA_KEY_DEPTH = 4;
 

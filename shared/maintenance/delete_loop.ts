@@ -5,6 +5,7 @@
 
 import { getLogger } from "@logtape/logtape";
 import { isOperatingError, messageOf } from "../base/errors.ts";
+import { MS_PER_DAY } from "../base/time.ts";
 import type { DeleteTask } from "../catalog/delete_ledger.ts";
 import { type DeleteOutcome, type DeleteTaskDeps, runDeleteTask } from "./delete_task.ts";
 
@@ -18,7 +19,7 @@ const INTERVAL_MS = 5_000;
 const FAILED_INTERVAL_MS = 30_000;
 const FORGET_INTERVAL_MS = 3_600_000;
 /** Records of ended tasks are kept for a year. */
-const KEPT_MS = 366 * 86_400_000;
+const KEPT_MS = 366 * MS_PER_DAY;
 /** Tasks that one look takes up. */
 const TASKS_MAX = 100;
 

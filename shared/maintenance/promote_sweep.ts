@@ -8,6 +8,7 @@
  */
 
 import { present } from "../base/assert.ts";
+import { MS_PER_DAY } from "../base/time.ts";
 import { narrowed, rowsOf } from "../columns/rows.ts";
 import type { StatementReader } from "../engine/statement_reader.ts";
 import {
@@ -51,7 +52,6 @@ export interface PromoteSweepDeps extends CommitDeps {
 const AUDIT_ROWS_MAX = 20_000;
 /** An audited row is in its table by then: the writer waits a minute at most, and thirty seconds for the append. */
 const LATE_MS = 600_000;
-const DAY_MS = 86_400_000;
 /** Attributes of a table that are looked for in its rows. */
 const CANDIDATES_MAX = 64;
 /** Of the newest files, so many rows of each are looked at. */
@@ -92,7 +92,7 @@ export class PromoteSweep {
     const audit = await this.#load(ident);
     if (audit === undefined) return [];
     const { clock } = this.#deps;
-    const today = Math.floor(clock.nowMs() / DAY_MS);
+    const today = Math.floor(clock.nowMs() / MS_PER_DAY);
     const { files } = await readerOf(this.#deps).selectFiles(audit);
     const byDay = Map.groupBy(files, ({ day }) => day);
     const days: (readonly AttributeDemand[])[] = [];
@@ -102,7 +102,7 @@ export class PromoteSweep {
       const demand = this.#past.get(name) ??
         await this.#demandOf(audit, byDay.get(day) ?? [], signal);
       days.push(demand);
-      if (clock.nowMs() < (day + 1) * DAY_MS + LATE_MS) continue;
+      if (clock.nowMs() < (day + 1) * MS_PER_DAY + LATE_MS) continue;
       this.#past.set(name, demand);
       known.add(name);
     }

@@ -11,6 +11,7 @@
 
 import { getLogger } from "@logtape/logtape";
 import { isOperatingError, messageOf } from "../base/errors.ts";
+import { MS_PER_DAY } from "../base/time.ts";
 import type { CatalogReader } from "../catalog/catalog.ts";
 import { checkSummary } from "../derived/summary/check_summary.ts";
 import { isIndexed } from "../derived/text/text_blobs.ts";
@@ -35,7 +36,6 @@ const RETRY_MS = [900_000, 3_600_000, 14_400_000];
 const ATTEMPTS_MAX = RETRY_MS.length + 1;
 /** Sidecars made anew in one turn; the next turn goes on. */
 const REBUILT_MAX = 16;
-const DAY_MS = 86_400_000;
 
 interface Attempts {
   readonly failed: number;
@@ -102,7 +102,7 @@ class Census {
     this.#table = table;
     this.#whole = new Set(before?.whole);
     this.#attempts = new Map(before?.attempts);
-    this.#today = Math.floor(deps.clock.nowMs() / DAY_MS);
+    this.#today = Math.floor(deps.clock.nowMs() / MS_PER_DAY);
   }
 
   /** Of files that are still the table's. */
