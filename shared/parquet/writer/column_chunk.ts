@@ -1,6 +1,6 @@
 /** One column of one row group: its pages, compressed, and what the footer and the page indexes say of them. */
 
-import { constants, zstdCompressSync } from "node:zlib";
+import { present } from "../../base/assert.ts";
 import { ByteBuilder } from "../../columns/byte_builder.ts";
 import type { ColumnData } from "../../columns/batch.ts";
 import { isNull } from "../../columns/rows.ts";
@@ -9,6 +9,7 @@ import { type Bounds, type Extremes, ValueOrder } from "./bounds.ts";
 import { areTexts, type ChunkValues, chunkValues, startOf } from "./chunk_values.ts";
 import { type Dictionary, dictionaryOf, writeDictionary } from "./dictionary.ts";
 import { ENCODING, PAGE } from "./format.ts";
+import { packFirst, type Packing, packPage } from "./packing.ts";
 import { ThriftWriter } from "./thrift_writer.ts";
 import { type ValueEncoder, valueEncoder } from "./value_encoder.ts";
 import { writeRuns } from "./runs.ts";
@@ -32,6 +33,8 @@ export interface WrittenChunk {
   readonly byteLength: number;
   /** The same without compression. */
   readonly plainBytes: number;
+  /** Whether its pages are compressed. */
+  readonly isPacked: boolean;
   readonly encoding: number;
   /** Bytes of the dictionary's page, which comes first; 0 without one. */
   readonly dictionaryBytes: number;
@@ -41,21 +44,23 @@ export interface WrittenChunk {
   readonly isAscending: boolean;
 }
 
-/** A page is closed with so many bytes of values, or so many rows: a multiple of 8. */
+/**
+ * A page is closed with so many bytes of values, or so many rows: a multiple of 8. Places in a dictionary are one page: it is
+ * small, and each page costs a reader more than its bytes.
+ */
 const PAGE_BYTES = 1024 * 1024;
 const PAGE_ROWS_MAX = 20_480;
 /** Pages are looked at in such steps for where to end. */
 const PAGE_ROWS_STEP = 8;
-/**
- * Of zstd: each chunk has the one that takes the fewest bytes of its first page. On the lines of real logs 1 took 5 % fewer
- * bytes than 3, on generated ones 8 % more, in about the same time.
- */
-const LEVELS = [1, 3] as const;
-/** Room for a compressed page, as a share of its bytes: one piece for almost every page. */
-const PACKED_SHARE = 0.5;
-const PACKED_BYTES_MIN = 4 * 1024;
 /** Bytes of the length of a page's levels. */
 const LEVELS_LENGTH_BYTES = 4;
+
+interface PlainPage {
+  readonly plain: Uint8Array;
+  readonly type: number;
+  /** Writes the last fields of its header. */
+  readonly about: (header: ThriftWriter) => void;
+}
 
 /** `rows` rows, at least one. */
 export function writeChunk(column: Column, data: ColumnData, rows: number): WrittenChunk {
@@ -73,13 +78,15 @@ class ChunkWriter {
   readonly #encoder: ValueEncoder;
   readonly #order: ValueOrder;
   readonly #page = new ByteBuilder();
+  /** The dictionary's, until the first page of data is there to say how both are packed. */
+  #held: PlainPage | undefined;
+  #packing: Packing | undefined;
   readonly #pieces: Uint8Array[] = [];
   readonly #pages: (Omit<WrittenPage, "bounds"> & { readonly extremes: Extremes | undefined })[] =
     [];
   #byteLength = 0;
   #plainBytes = 0;
   #dictionaryBytes = 0;
-  #level: number | undefined;
   /** The first value that no page has. */
   #next = 0;
 
@@ -95,7 +102,7 @@ class ChunkWriter {
     this.#dictionary = hasDictionary ? dictionaryOf(this.#values) : undefined;
     this.#encoder = valueEncoder(this.#values, { isTime, dictionary: this.#dictionary });
     this.#order = new ValueOrder(this.#values);
-    if (this.#dictionary !== undefined) this.#writeDictionary(this.#dictionary);
+    if (this.#dictionary !== undefined) this.#held = this.#dictionaryPage(this.#dictionary);
   }
 
   /** Writes the page that begins with row `from`; the row behind it. */
@@ -106,18 +113,9 @@ class ChunkWriter {
     this.#next = values.to;
     if (!this.#column.required) this.#writeLevels(from, to, nulls);
     this.#encoder.write(this.#page, values.from, values.to);
-    const offset = this.#byteLength;
-    this.#append((header) => {
-      header.struct(PAGE.data, () => {
-        header.i32(PAGE.dataValues, to - from);
-        header.i32(PAGE.dataEncoding, this.#encoder.encoding);
-        header.i32(PAGE.dataDefinitionLevels, ENCODING.runs);
-        header.i32(PAGE.dataRepetitionLevels, ENCODING.runs);
-      });
-    }, PAGE.typeData);
+    const place = this.#addData(to - from);
     const extremes = this.#encoder.extremes(this.#order, values.from, values.to);
-    const byteLength = this.#byteLength - offset;
-    this.#pages.push({ firstRow: from, nulls, extremes, offset, byteLength });
+    this.#pages.push({ firstRow: from, nulls, extremes, ...place });
     return to;
   }
 
@@ -131,6 +129,7 @@ class ChunkWriter {
       pieces: this.#pieces,
       byteLength: this.#byteLength,
       plainBytes: this.#plainBytes,
+      isPacked: this.#packing !== "none",
       encoding: this.#encoder.encoding,
       dictionaryBytes: this.#dictionaryBytes,
       pages: this.#pages.map(({ extremes, ...page }) => ({
@@ -151,8 +150,9 @@ class ChunkWriter {
   }
 
   #endOfPage(from: number): number {
+    if (this.#dictionary !== undefined) return this.#rows;
     const most = Math.min(this.#rows, from + PAGE_ROWS_MAX);
-    if (this.#dictionary !== undefined || this.#values.width !== 0) return most;
+    if (this.#values.width !== 0) return most;
     let value = this.#next;
     const start = startOf(this.#values, value);
     for (let to = from; to < most;) {
@@ -185,24 +185,52 @@ class ChunkWriter {
     page.view.setUint32(start, page.length - start - LEVELS_LENGTH_BYTES, true);
   }
 
-  #writeDictionary(dictionary: Dictionary): void {
+  #dictionaryPage(dictionary: Dictionary): PlainPage {
     writeDictionary(this.#page, this.#values, dictionary);
-    this.#append((header) => {
-      header.struct(PAGE.dictionary, () => {
-        header.i32(PAGE.dictionaryValues, dictionary.firsts.length);
-        header.i32(PAGE.dictionaryEncoding, ENCODING.plain);
-      });
-    }, PAGE.typeDictionary);
-    this.#dictionaryBytes = this.#byteLength;
-    // It tells nothing of the data behind it.
-    this.#level = undefined;
+    return {
+      plain: this.#page.take(),
+      type: PAGE.typeDictionary,
+      about: (header) =>
+        header.struct(PAGE.dictionary, () => {
+          header.i32(PAGE.dictionaryValues, dictionary.firsts.length);
+          header.i32(PAGE.dictionaryEncoding, ENCODING.plain);
+        }),
+    };
   }
 
-  /** Ends the page, whose header's last fields are `about`. */
-  #append(about: (header: ThriftWriter) => void, type: number): void {
-    const plain = this.#page.bytes.subarray(0, this.#page.length);
-    const { level, body } = smallest(plain, this.#level === undefined ? LEVELS : [this.#level]);
-    this.#level = level;
+  /** Ends a page of data of `rows` rows. */
+  #addData(rows: number): Pick<WrittenPage, "offset" | "byteLength"> {
+    const page: PlainPage = {
+      plain: this.#page.bytes.subarray(0, this.#page.length),
+      type: PAGE.typeData,
+      about: (header) =>
+        header.struct(PAGE.data, () => {
+          header.i32(PAGE.dataValues, rows);
+          header.i32(PAGE.dataEncoding, this.#encoder.encoding);
+          header.i32(PAGE.dataDefinitionLevels, ENCODING.runs);
+          header.i32(PAGE.dataRepetitionLevels, ENCODING.runs);
+        }),
+    };
+    const byteLength = this.#packing === undefined
+      ? this.#addFirst(page)
+      : this.#add(page, packPage(page.plain, this.#packing));
+    this.#page.clear();
+    return { offset: this.#byteLength - byteLength, byteLength };
+  }
+
+  /** Bytes that the first page of data takes; the dictionary's goes before it. */
+  #addFirst(page: PlainPage): number {
+    const pages = this.#held === undefined ? [page] : [this.#held, page];
+    const { packing, bodies } = packFirst(pages.map(({ plain }) => plain));
+    this.#packing = packing;
+    const sizes = pages.map((one, at) => this.#add(one, present(bodies[at])));
+    if (this.#held !== undefined) this.#dictionaryBytes = present(sizes[0]);
+    this.#held = undefined;
+    return present(sizes.at(-1));
+  }
+
+  /** Bytes that it takes. */
+  #add({ plain, type, about }: PlainPage, body: Uint8Array): number {
     const header = new ThriftWriter();
     header.i32(PAGE.type, type);
     header.i32(PAGE.plainBytes, plain.byteLength);
@@ -212,24 +240,6 @@ class ChunkWriter {
     this.#pieces.push(head, body);
     this.#byteLength += head.byteLength + body.byteLength;
     this.#plainBytes += head.byteLength + plain.byteLength;
-    this.#page.clear();
+    return head.byteLength + body.byteLength;
   }
-}
-
-function smallest(
-  page: Uint8Array,
-  levels: readonly number[],
-): { readonly level: number; readonly body: Uint8Array } {
-  const [first, ...others] = levels.map((level) => ({ level, body: packed(page, level) }));
-  return others.reduce(
-    (best, other) => other.body.byteLength < best.body.byteLength ? other : best,
-    first as { readonly level: number; readonly body: Uint8Array },
-  );
-}
-
-/** A copy of its own: what the runtime gives is a part of a larger buffer. */
-function packed(page: Uint8Array, level: number): Uint8Array {
-  const chunkSize = Math.max(PACKED_BYTES_MIN, Math.ceil(page.byteLength * PACKED_SHARE));
-  const params = { [constants.ZSTD_c_compressionLevel]: level };
-  return new Uint8Array(zstdCompressSync(page, { chunkSize, params }));
 }

@@ -1,7 +1,7 @@
 /** Field ids and codes of parquet.thrift, as far as they are written. */
 
 export const ENCODING = { plain: 0, runs: 3, deltas: 5, lengths: 6, places: 8 } as const;
-export const CODEC_ZSTD = 6;
+export const CODEC = { none: 0, zstd: 6 } as const;
 
 export const PAGE = {
   type: 1,

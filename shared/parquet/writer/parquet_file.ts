@@ -1,6 +1,6 @@
 /**
  * A Parquet file from rows as columns: row groups, page indexes, footer, as parquet.thrift and the format's pages have them.
- * All columns are flat. Pages are of the first version, compressed with zstd.
+ * All columns are flat. Pages are of the first version.
  *
  * In TypeScript, because most of a file of logs is texts that go into their pages as they lie in the batch: a third of the
  * processor's time that the WASM writer took, and none of the memory that it never gives back.
@@ -13,7 +13,7 @@ import type { Column, ColumnType, TableSchema } from "../../event/schema.ts";
 import { writeChunk, type WrittenChunk } from "./column_chunk.ts";
 import {
   CHUNK,
-  CODEC_ZSTD,
+  CODEC,
   COLUMN_INDEX,
   CONVERTED,
   ELEMENT,
@@ -213,7 +213,7 @@ function writeMetadata(footer: ThriftWriter, chunk: PlacedChunk): void {
     hasDictionary ? [ENCODING.plain, ENCODING.runs, encoding] : [ENCODING.runs, encoding],
   );
   footer.binaries(METADATA.path, [utf8(column.name)]);
-  footer.i32(METADATA.codec, CODEC_ZSTD);
+  footer.i32(METADATA.codec, chunk.isPacked ? CODEC.zstd : CODEC.none);
   footer.i64(METADATA.values, chunk.rows);
   footer.i64(METADATA.plainBytes, chunk.plainBytes);
   footer.i64(METADATA.bytes, chunk.byteLength);

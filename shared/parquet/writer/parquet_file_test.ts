@@ -133,6 +133,28 @@ for (const seed of SEEDS) {
   });
 }
 
+Deno.test("what compression gains nothing of has no codec, and places in a dictionary are one page", () => {
+  const random = new SeededRandom(7);
+  const rows = Array.from({ length: GROUP_ROWS }, (_, at) => ({
+    timestamp: BigInt(at),
+    timestamp_ns: 1_000n * BigInt(at),
+    name: `line ${at} of many that are alike`,
+    note: at < 9 ? "first" : "rest",
+    big: distantNumber(random),
+  }));
+  const file = fileOf(rows, "zstd");
+  const columns = parquetMetadata(file.buffer).row_groups[0]?.columns ?? [];
+  const chunkOf = (name: string) =>
+    columns.find(({ meta_data: chunk }) => chunk?.path_in_schema[0] === name);
+  const codecs = ["name", "note", "big"].map((name) => chunkOf(name)?.meta_data?.codec);
+  assert.deepEqual(codecs, ["ZSTD", "UNCOMPRESSED", "UNCOMPRESSED"]);
+  const pages = ["name", "note"].map((name) => {
+    const offset = Number(chunkOf(name)?.offset_index_offset);
+    return readOffsetIndex({ view: new DataView(file.buffer), offset }).page_locations.length;
+  });
+  assert.deepEqual(pages, [2, 1]);
+});
+
 Deno.test("a text that is no UTF-8, or begins within a letter, is not written", () => {
   const rows = [{ timestamp: 1n, timestamp_ns: 1_000n, name: "é", note: null }];
   const [letter, other] = ["é", "ab"].map((name) =>
@@ -198,14 +220,16 @@ function rowsFor(seed: number): RowObject[] {
       count: maybe(2, () => random.below(seed === 1 ? 2 ** 31 : 90)),
       ratio: maybe(3, () => DOUBLES[random.below(DOUBLES.length)] ?? 0),
       ok: maybe(4, () => random.chance(0.9)),
-      big: maybe(
-        5,
-        () => BigInt.asIntN(64, BigInt(random.below(2 ** 32)) * 0x9e37_79b9_7f4a_7c15n),
-      ),
+      big: maybe(5, () => distantNumber(random)),
       at: maybe(6, () => (random.chance(0.5) ? ns : -ns) / 1_000n),
     };
     return { timestamp: ns / 1_000n, timestamp_ns: ns, ...last };
   });
+}
+
+/** All of its 64 bits look random. */
+function distantNumber(random: SeededRandom): bigint {
+  return BigInt.asIntN(64, BigInt(random.below(2 ** 32)) * 0x9e37_79b9_7f4a_7c15n);
 }
 
 function fileOf(

@@ -1,0 +1,52 @@
+/** Whether, and how hard, the pages of a column chunk are compressed. */
+
+import { constants, zstdCompressSync } from "node:zlib";
+
+/** A level of zstd. A chunk has one codec for all its pages. */
+export type Packing = number | "none";
+
+/**
+ * Each chunk has the one that takes the fewest bytes of its first page. On the lines of real logs 1 took 5 % fewer bytes than
+ * 3, on generated ones 8 % more, in about the same time.
+ */
+const LEVELS = [1, 3] as const;
+/** So few bytes are not compressed: for a reader starting to decompress costs more than reading them. */
+const PLAIN_BYTES = 512;
+/** Nor is what would keep so much of its bytes. */
+const PACKED_SHARE_MAX = 7 / 8;
+/** Room for a compressed page, as a share of its bytes: one piece for almost every page. */
+const ROOM_SHARE = 0.5;
+const ROOM_BYTES_MIN = 4 * 1024;
+
+export interface PackedPages {
+  readonly packing: Packing;
+  readonly bodies: readonly Uint8Array[];
+}
+
+/** How to pack a chunk, and its first `pages`, up to the first with data, packed so. */
+export function packFirst(pages: readonly Uint8Array[]): PackedPages {
+  const plainBytes = bytesOf(pages);
+  if (plainBytes > PLAIN_BYTES) {
+    const [best] = LEVELS.map((packing) => packedWith(packing, pages))
+      .sort((a, b) => bytesOf(a.bodies) - bytesOf(b.bodies));
+    if (best !== undefined && bytesOf(best.bodies) <= PACKED_SHARE_MAX * plainBytes) return best;
+  }
+  return packedWith("none", pages);
+}
+
+/** A copy of its own. */
+export function packPage(page: Uint8Array, packing: Packing): Uint8Array {
+  if (packing === "none") return page.slice();
+  const chunkSize = Math.max(ROOM_BYTES_MIN, Math.ceil(page.byteLength * ROOM_SHARE));
+  const params = { [constants.ZSTD_c_compressionLevel]: packing };
+  // What the runtime gives is a part of a larger buffer.
+  return new Uint8Array(zstdCompressSync(page, { chunkSize, params }));
+}
+
+function packedWith(packing: Packing, pages: readonly Uint8Array[]): PackedPages {
+  return { packing, bodies: pages.map((page) => packPage(page, packing)) };
+}
+
+function bytesOf(pages: readonly Uint8Array[]): number {
+  return pages.reduce((sum, { byteLength }) => sum + byteLength, 0);
+}
