@@ -6,7 +6,7 @@ import type { IcebergReader } from "../iceberg/iceberg_reader.ts";
 import type { DataFileLease, DataFiles } from "./data_files.ts";
 import type { StatementCache } from "./statement_cache.ts";
 import type { ConstantsConnection } from "./constant_texts.ts";
-import { costOf, type MadeRows } from "./cost.ts";
+import { costOf, type StatementWork } from "./cost.ts";
 import type { Deadline } from "./deadline.ts";
 import { applyDefaultOrder, isBareSelect } from "./default_order.ts";
 import {
@@ -29,6 +29,7 @@ import { type FanIn, orderedRequest } from "./ordered_scan.ts";
 import { nearestRequest, order, singleTable, unordered } from "./order_plan.ts";
 import { parse, type Statement, textOfTree, withRoot } from "./parse.ts";
 import { partRows, type Plan, type TablePlan, wholePlan } from "./plan.ts";
+import { plainWork } from "./plain_work.ts";
 import { type PlanSource, planTables } from "./plan_tables.ts";
 import { namedColumns, projectedOf } from "./projection.ts";
 import { usePromoted } from "./promoted_attributes.ts";
@@ -236,7 +237,7 @@ export async function prepareStatement(
       plan,
       narrowed,
       steps: (whole) => stepsOf(whole, stepped, pruneDeps.path),
-      cost: costOf(ordered.plan, madeRows(statement.root, { plan: ordered.plan, names })),
+      cost: costOf(ordered.plan, workOf(statement.root, { plan: ordered.plan, names })),
       columns,
       ordering: ordered.ordering,
       defaultOrderApplied,
@@ -287,16 +288,20 @@ function withParts(
   };
 }
 
-function madeRows(
+function workOf(
   root: TreeNode,
   { plan, names }: { readonly plan: Plan; readonly names: readonly TableName[] },
-): MadeRows {
+): StatementWork {
   const rowsOf = (name: string) => {
     const table = names.find((known) => known.name === name)?.table;
     const planned = plan.tables.find((candidate) => candidate.name === table);
     return planned?.parts.reduce((sum, part) => sum + partRows(part), 0);
   };
-  return { generated: generatedRows(root), joined: joinedRows(root, rowsOf) };
+  return {
+    generated: generatedRows(root),
+    joined: joinedRows(root, rowsOf),
+    plain: plainWork(root),
+  };
 }
 
 /** `SELECT 1` and its like: no table, no rows made of nothing, no other SELECT. */
