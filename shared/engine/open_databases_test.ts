@@ -18,8 +18,10 @@ Deno.test({
       engine: { dearNiceness: NICENESS, memoryBytesMax: POOL_BYTES },
     });
     ok(await secsBehind(lab, DEAR) > 0.05);
-    ok(await secsBehind(lab, LIGHT, { batch: true, times: 20 }) > 0.01);
-    strictEqual(await secsBehind(lab, LIGHT, { times: 20 }), 0);
+    const behind = await secsBehind(lab, LIGHT, { batch: true, times: 60 });
+    const beside = await secsBehind(lab, LIGHT, { times: 60 });
+    // The thread itself may take a tick or two while it has nothing to do.
+    ok(behind > 0.05 && beside < 0.03, `${behind} s behind, ${beside} s beside`);
     const { poolBytes, poolBytesMax } = await lab.engine.memory();
     strictEqual(poolBytesMax, POOL_BYTES);
     ok(poolBytes < POOL_BYTES);
