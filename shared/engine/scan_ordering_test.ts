@@ -127,7 +127,7 @@ async function commitFiles(lab: EngineLab, days: readonly bigint[]): Promise<voi
 async function declare(lab: EngineLab, fields: readonly SortField[] | undefined): Promise<void> {
   const { store, catalog, clock, random } = lab;
   const deps = { store, catalog, clock, random };
-  await commitTable(deps, { namespace: "svc", name: "events" }, async (table, staging) => {
+  await commitTable(deps, { namespace: "svc", name: "events" }, (table, staging) => {
     if (table === undefined) throw new Error("there is no table");
     const id = 7;
     const orders = table.metadata["sort-orders"];
@@ -138,7 +138,7 @@ async function declare(lab: EngineLab, fields: readonly SortField[] | undefined)
         : [...orders, { "order-id": id, fields: [...fields] }],
       "default-sort-order-id": id,
     };
-    const staged = await stageMetadata(deps, { table, exists: true }, { next, staging });
+    const staged = stageMetadata(deps, { table, exists: true }, { next, staging });
     return { ...staged, snapshotId: 0n, consumed: [] };
   });
 }

@@ -20,12 +20,12 @@ export async function addColumns(
   wanted: TableSchema,
 ): Promise<LoadedTable | undefined> {
   const deps = { ...given, reader: readerOf(given) };
-  const { metadataLocation } = await commitTable(deps, ident, async (table, staging) => {
+  const { metadataLocation } = await commitTable(deps, ident, (table, staging) => {
     if (table === undefined) return undefined;
     const schema = widened(table.schema, wanted);
     if (schema === table.schema) return undefined;
     const next = withSchema(table.metadata, schema, Math.max(deps.clock.nowMs(), updatedMs(table)));
-    const staged = await stageMetadata(deps, { table, exists: true }, { next, staging });
+    const staged = stageMetadata(deps, { table, exists: true }, { next, staging });
     return { ...staged, snapshotId: 0n, consumed: [] };
   });
   return metadataLocation === "" ? undefined : await deps.reader.loadTable(ident, metadataLocation);

@@ -18,11 +18,18 @@ export type AvroSchema = string | readonly AvroSchema[] | { readonly [attribute:
 
 export type AvroRecord = Record<string, unknown>;
 
+/** A record's bytes, one piece after the other. */
+export type EncodedRecord = readonly Uint8Array[];
+
 export interface AvroFile {
   readonly metadata: ReadonlyMap<string, string>;
   /** The writer's schema, with all its attributes. */
   readonly schema: AvroSchema;
+  /** `schema` as the file has it. */
+  readonly schemaText: string;
   readonly records: readonly AvroRecord[];
+  /** The same records as they are encoded: windows on the file's blocks, which they keep in memory. */
+  readonly encoded: readonly Uint8Array[];
   /** Bytes of the records, uncompressed. */
   readonly recordsBytes: number;
 }
@@ -47,28 +54,48 @@ const LONG_TYPE = avro.types.LongType.__with({
   compare: (a: bigint, b: bigint) => a < b ? -1 : a > b ? 1 : 0,
 });
 
-const METADATA_TYPE = typeOf({ type: "map", values: "bytes" });
+const METADATA_TYPE = avro.Type.forSchema({ type: "map", values: "bytes" });
 
-/** `sync` are 16 random bytes. `metadata` is written beside `avro.schema` and `avro.codec`. */
+/** Types that are kept: making one generates code. */
+const TYPES_KEPT_MAX = 16;
+/** By the text of their schema, the oldest first. */
+const TYPES = new Map<string, avro.Type>();
+
+/**
+ * `records` are values, or encoded as an `avroEncoder` or `readAvroFile` gives those of the same schema. `sync` are 16 random bytes.
+ * `metadata` is written beside `avro.schema` and `avro.codec`.
+ */
 export function writeAvroFile(
   schema: AvroSchema,
-  records: readonly AvroRecord[],
+  records: readonly (AvroRecord | EncodedRecord)[],
   options: { metadata: Readonly<Record<string, string>>; sync: Uint8Array },
 ): Uint8Array<ArrayBuffer> {
-  const type = typeOf(schema);
+  const schemaText = JSON.stringify(schema);
+  const type = typeOf(schemaText);
   const header: Record<string, Buffer> = {};
-  const texts = { "avro.schema": JSON.stringify(schema), "avro.codec": "deflate" };
+  const texts = { "avro.schema": schemaText, "avro.codec": "deflate" };
   for (const [key, value] of Object.entries({ ...texts, ...options.metadata })) {
     header[key] = Buffer.from(utf8(value));
   }
   const parts: Uint8Array[] = [MAGIC, METADATA_TYPE.toBuffer(header), options.sync];
   for (let start = 0; start < records.length; start += BLOCK_RECORDS_MAX) {
     const block = records.slice(start, start + BLOCK_RECORDS_MAX);
-    const data = deflateRawSync(concatBytes(block.map((record) => type.toBuffer(record))));
+    const encoded = block.map((record) => isEncoded(record) ? record : [type.toBuffer(record)]);
+    const data = deflateRawSync(concatBytes(encoded.flat()));
     parts.push(LONG_TYPE.toBuffer(BigInt(block.length)), LONG_TYPE.toBuffer(BigInt(data.length)));
     parts.push(data, options.sync);
   }
   return concatBytes(parts);
+}
+
+function isEncoded(record: AvroRecord | EncodedRecord): record is EncodedRecord {
+  return Array.isArray(record);
+}
+
+/** Of single records, without a file around them. */
+export function avroEncoder(schema: AvroSchema): (record: AvroRecord) => Uint8Array {
+  const type = typeOf(JSON.stringify(schema));
+  return (record) => type.toBuffer(record);
 }
 
 /** `name` is for messages. Errors: `corrupt`, `unimplemented` for another codec. */
@@ -89,11 +116,13 @@ function readContainer(buffer: Buffer, name: string): AvroFile {
   for (const [key, value] of Object.entries(header.value as Record<string, Uint8Array>)) {
     metadata.set(key, textOf(value));
   }
-  const schema = JSON.parse(metadata.get("avro.schema") ?? "") as AvroSchema;
+  const schemaText = metadata.get("avro.schema") ?? "";
+  const schema = JSON.parse(schemaText) as AvroSchema;
   const inflate = decompressor(metadata.get("avro.codec") ?? "null", name);
-  const type = typeOf(schema);
+  const type = typeOf(schemaText);
   const sync = buffer.subarray(header.offset, header.offset + SYNC_BYTES);
   const records: AvroRecord[] = [];
+  const encoded: Uint8Array[] = [];
   let recordsBytes = 0;
   let at = header.offset + SYNC_BYTES;
   while (at < buffer.length) {
@@ -109,12 +138,13 @@ function readContainer(buffer: Buffer, name: string): AvroFile {
     for (let left = Number(count.value); left > 0; left -= 1) {
       const record = decodeAt(type, data, offset, name);
       records.push(record.value as AvroRecord);
+      encoded.push(data.subarray(offset, record.offset));
       offset = record.offset;
     }
     if (offset !== data.length) throw corrupt(name, `the block at byte ${at} has bytes left over`);
     at = end + SYNC_BYTES;
   }
-  return { metadata, schema, records, recordsBytes };
+  return { metadata, schema, schemaText, records, encoded, recordsBytes };
 }
 
 function decodeAt(
@@ -145,8 +175,15 @@ function decompressor(codec: string, name: string): (data: Buffer) => Buffer {
   }
 }
 
-function typeOf(schema: AvroSchema): avro.Type {
-  return avro.Type.forSchema(schema as avro.Schema, { registry: { long: LONG_TYPE } });
+function typeOf(schemaText: string): avro.Type {
+  const known = TYPES.get(schemaText);
+  if (known !== undefined) return known;
+  const schema = JSON.parse(schemaText) as avro.Schema;
+  const type = avro.Type.forSchema(schema, { registry: { long: LONG_TYPE } });
+  TYPES.set(schemaText, type);
+  const [oldest] = TYPES.keys();
+  if (TYPES.size > TYPES_KEPT_MAX && oldest !== undefined) TYPES.delete(oldest);
+  return type;
 }
 
 function corrupt(name: string, why: string, cause?: unknown): OperatingError {

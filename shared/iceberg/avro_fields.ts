@@ -49,11 +49,14 @@ export class FieldNames {
     throw new OperatingError("corrupt", `Cannot read ${name}: a record lacks field ${id}.`);
   }
 
-  /** A map with int keys: an array of (key, value) records. */
+  /** A map with int keys: an array of (key, value) records. Bytes are windows on the file's block, as `AvroFile.encoded`. */
   map<T extends bigint | Uint8Array>(record: AvroRecord, id: number): Map<number, T> {
     const map = new Map<number, T>();
     for (const { key, value } of this.records(record, id) ?? []) {
-      const own = value instanceof Uint8Array ? new Uint8Array(value) : value;
+      // Plain bytes: Avro's are of a class of their own, and equal to no others.
+      const own = value instanceof Uint8Array
+        ? new Uint8Array(value.buffer, value.byteOffset, value.byteLength)
+        : value;
       if (own !== null && own !== undefined) map.set(key as number, own as T);
     }
     return map;

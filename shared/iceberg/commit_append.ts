@@ -19,10 +19,10 @@ import type { AppendCommit, AppendResult, NewTable } from "./types.ts";
  */
 export async function ensureTable(given: CommitDeps, table: NewTable): Promise<LoadedTable> {
   const deps = { ...given, reader: readerOf(given) };
-  const { metadataLocation } = await commitTable(deps, table.ident, async (base, staging) => {
+  const { metadataLocation } = await commitTable(deps, table.ident, (base, staging) => {
     if (base !== undefined) return undefined;
     const fresh = freshBase(deps, table);
-    const staged = await stageMetadata(deps, fresh, {
+    const staged = stageMetadata(deps, fresh, {
       next: fresh.table.metadata,
       staging,
     });

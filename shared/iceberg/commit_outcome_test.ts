@@ -195,12 +195,12 @@ Deno.test({
 
 /** What expiring snapshots will do, through the same commit. */
 async function expireAllButCurrent(lab: TableLab): Promise<void> {
-  await commitTable(lab.deps, EVENTS, async (base, staging) => {
+  await commitTable(lab.deps, EVENTS, (base, staging) => {
     assert.ok(base !== undefined);
     const { metadata } = base;
     const snapshots = metadata.snapshots.slice(-1);
     const next = { ...metadata, snapshots, "snapshot-log": metadata["snapshot-log"].slice(-1) };
-    const staged = await stageMetadata(lab.deps, { table: base, exists: true }, { next, staging });
+    const staged = stageMetadata(lab.deps, { table: base, exists: true }, { next, staging });
     return { ...staged, snapshotId: 0n, consumed: [] };
   });
 }

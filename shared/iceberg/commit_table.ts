@@ -46,11 +46,11 @@ export interface StagedChange {
   readonly obsolete: readonly string[];
 }
 
-/** Writes through `staging` what makes `base` (undefined: no such table) the changed table; undefined: no change. */
+/** Puts into `staging` what makes `base` (undefined: no such table) the changed table; undefined: no change. */
 export type StageChange = (
   base: LoadedTable | undefined,
   staging: Staging,
-) => Promise<StagedChange | undefined>;
+) => Promise<StagedChange | undefined> | StagedChange | undefined;
 
 export interface CommittedChange {
   /** `unchanged`: the change had nothing to do. */
@@ -199,7 +199,9 @@ async function stageOrDiscard(
   staging: Staging,
 ): Promise<StagedChange | undefined> {
   try {
-    return await stage(base, staging);
+    const staged = await stage(base, staging);
+    await staging.written();
+    return staged;
   } catch (error) {
     await staging.discard();
     throw error;

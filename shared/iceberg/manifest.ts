@@ -7,7 +7,7 @@
  */
 
 import { Buffer } from "node:buffer";
-import { assert } from "../base/assert.ts";
+import { assert, present } from "../base/assert.ts";
 import { OperatingError } from "../base/errors.ts";
 import type { ColumnType, TableSchema } from "../event/schema.ts";
 import { type AvroRecord, readAvroFile, writeAvroFile } from "./avro_container.ts";
@@ -15,6 +15,13 @@ import { FieldNames } from "./avro_fields.ts";
 import type { TableLocator } from "./locations.ts";
 import { losslessJson } from "./lossless_json.ts";
 import type { ManifestFile } from "./manifest_list.ts";
+import {
+  copiedEntries,
+  type EncodedEntry,
+  encodedEntry,
+  type EntryHead,
+  headRecord,
+} from "./encoded_entry.ts";
 import { manifestEntrySchema } from "./manifest_schemas.ts";
 import type { DayField } from "./partition.ts";
 import type { SchemaJson } from "./schema_json.ts";
@@ -31,13 +38,12 @@ export interface ListedFile extends DataFile {
   readonly keyMetadata: Uint8Array | undefined;
 }
 
-export interface ManifestEntry {
-  readonly status: number;
+/** Sequence numbers are undefined only for an added entry before its commit. */
+export interface ManifestEntry extends EntryHead {
   readonly snapshotId: bigint;
-  /** undefined only for an added entry before its commit: inherited by whoever reads it. */
-  readonly sequenceNumber: bigint | undefined;
-  readonly fileSequenceNumber: bigint | undefined;
   readonly file: ListedFile;
+  /** It as its manifest has it; absent when the file is new, or when that manifest's schema is not ours. */
+  readonly encoded?: EncodedEntry;
 }
 
 export interface ManifestHeader {
@@ -53,6 +59,8 @@ export function encodeManifest(
 ): Uint8Array<ArrayBuffer> {
   const { day } = header;
   const types = new Map(options.schema.columns.map((column) => [column.id, column.type]));
+  const schema = manifestEntrySchema(day);
+  const copied = copiedEntries(schema);
   const spec = [{
     "source-id": day.sourceId,
     "field-id": day.fieldId,
@@ -60,8 +68,8 @@ export function encodeManifest(
     transform: "day",
   }];
   return writeAvroFile(
-    manifestEntrySchema(day),
-    entries.map((entry) => entryRecord(entry, day, types)),
+    schema,
+    entries.map((entry) => copied(entry) ?? entryRecord(entry, day, types)),
     {
       metadata: {
         schema: losslessJson(header.schema),
@@ -83,10 +91,7 @@ function entryRecord(
 ): AvroRecord {
   const { file } = entry;
   return {
-    status: entry.status,
-    snapshot_id: entry.snapshotId,
-    sequence_number: entry.sequenceNumber ?? null,
-    file_sequence_number: entry.fileSequenceNumber ?? null,
+    ...headRecord(entry),
     data_file: {
       content: DATA_CONTENT,
       file_path: file.location,
@@ -151,20 +156,36 @@ export function decodeManifest(
 ): DecodedManifest {
   const avro = readAvroFile(bytes, list.location);
   const names = new FieldNames(avro.schema);
+  const isOurs = avro.schemaText === JSON.stringify(manifestEntrySchema(options.day));
   const entries: ManifestEntry[] = [];
-  for (const record of avro.records) {
-    const status = names.number(record, 0) ?? STATUS.existing;
+  for (const [at, record] of avro.records.entries()) {
+    const head = headOf(names, record);
+    const { status } = head;
     if (status === STATUS.deleted) continue;
-    const sequenceNumber = inherited(names.long(record, 3), status, list);
-    entries.push({
+    const entry = {
       status,
-      snapshotId: names.long(record, 1) ?? list.addedSnapshotId,
-      sequenceNumber,
-      fileSequenceNumber: inherited(names.long(record, 4), status, list),
+      snapshotId: head.snapshotId ?? list.addedSnapshotId,
+      sequenceNumber: inherited(head.sequenceNumber, status, list),
+      fileSequenceNumber: inherited(head.fileSequenceNumber, status, list),
       file: listedFile(names, names.record(record, 2, list.location), list, options),
-    });
+    };
+    const { schemaText } = avro;
+    entries.push(
+      isOurs
+        ? { ...entry, encoded: encodedEntry(present(avro.encoded[at]), { schemaText, head }) }
+        : entry,
+    );
   }
   return { entries, recordsBytes: avro.recordsBytes };
+}
+
+function headOf(names: FieldNames, record: AvroRecord): EntryHead {
+  return {
+    status: names.number(record, 0) ?? STATUS.existing,
+    snapshotId: names.long(record, 1),
+    sequenceNumber: names.long(record, 3),
+    fileSequenceNumber: names.long(record, 4),
+  };
 }
 
 /** A version 1 manifest has no sequence numbers; the list then has 0. */

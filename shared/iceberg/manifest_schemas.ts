@@ -39,16 +39,23 @@ function intMap(keyId: number, valueId: number, value: AvroSchema): AvroSchema {
   };
 }
 
+/** What an entry says before its data file. */
+const ENTRY_HEAD = [
+  required(0, "status", "int"),
+  optional(1, "snapshot_id", "long"),
+  optional(3, "sequence_number", "long"),
+  optional(4, "file_sequence_number", "long"),
+];
+
+export const ENTRY_HEAD_SCHEMA = record("manifest_entry", ENTRY_HEAD);
+
 /** `day` is the partition field that the manifest's spec has. */
 export function manifestEntrySchema(day: { fieldId: number; name: string }): AvroSchema {
   const partition = record("r102", [
     optional(day.fieldId, day.name, { type: "int", logicalType: "date" }),
   ]);
   return record("manifest_entry", [
-    required(0, "status", "int"),
-    optional(1, "snapshot_id", "long"),
-    optional(3, "sequence_number", "long"),
-    optional(4, "file_sequence_number", "long"),
+    ...ENTRY_HEAD,
     required(2, "data_file", dataFileSchema(partition)),
   ]);
 }

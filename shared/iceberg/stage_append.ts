@@ -37,7 +37,7 @@ export async function stageAppend(
   const manifests = await stageManifests(deps, table, { files: append.files, ids, staging });
   const summary = appendSummary(append, manifests, currentSnapshot(table.metadata)?.summary);
   const snapshot = { ids, manifests, summary };
-  const staged = await stageSnapshot(deps, base, { snapshot, staging });
+  const staged = stageSnapshot(deps, base, { snapshot, staging });
   return { ...staged, consumed: append.consumed };
 }
 
@@ -57,5 +57,5 @@ async function stageManifests(
   const merged = await Promise.all(plan.merged.map((manifest) => reader.entries(table, manifest)));
   entries.push(...merged.flat().map(existingEntry));
   if (entries.length === 0) return [...plan.kept];
-  return [await stageManifest(deps, table, { entries, ids, staging }), ...plan.kept];
+  return [stageManifest(deps, table, { entries, ids, staging }), ...plan.kept];
 }

@@ -25,12 +25,12 @@ export function specIdOf({ metadata }: LoadedTable): number {
   return metadata["default-spec-id"];
 }
 
-/** Writes one manifest of `entries`, of which there is at least one. */
-export async function stageManifest(
+/** Puts one manifest of `entries`, of which there is at least one. */
+export function stageManifest(
   deps: CommitDeps,
   table: LoadedTable,
   change: { entries: readonly ManifestEntry[]; ids: SnapshotIds; staging: Staging },
-): Promise<ManifestFile> {
+): ManifestFile {
   const { metadata, schema } = table;
   const specId = specIdOf(table);
   const spec = present(
@@ -46,10 +46,7 @@ export async function stageManifest(
     schema,
     sync: deps.random.bytes(SYNC_BYTES),
   });
-  const location = await change.staging.put(
-    manifestKey(table.locationKey, uuidV4(deps.random)),
-    bytes,
-  );
+  const location = change.staging.put(manifestKey(table.locationKey, uuidV4(deps.random)), bytes);
   const written = { location, byteLength: bytes.byteLength, specId };
   return manifestFileOf(written, change.entries, change.ids);
 }

@@ -41,12 +41,12 @@ export async function stageRewrite(
   const ids = newSnapshotIds(deps, table.metadata);
   const manifests = await stageManifests(deps, table, { rewrite, staging, ids, ...found });
   const summary = rewriteSummary(
-    { rewrite, removed: found.removed.map(({ file }) => file) },
+    { rewrite, removed: [...found.removed].map(({ file }) => file) },
     manifests,
     currentSnapshot(table.metadata)?.summary,
   );
   const snapshot = { ids, manifests, summary };
-  const staged = await stageSnapshot(deps, { table, exists: true }, { snapshot, staging });
+  const staged = stageSnapshot(deps, { table, exists: true }, { snapshot, staging });
   return { ...staged, consumed: [] };
 }
 
@@ -60,7 +60,7 @@ interface Found {
   readonly touched: readonly TouchedManifest[];
   /** The manifests that list none. */
   readonly untouched: readonly ManifestFile[];
-  readonly removed: readonly ManifestEntry[];
+  readonly removed: ReadonlySet<ManifestEntry>;
 }
 
 async function findReplaced(
@@ -80,10 +80,11 @@ async function findReplaced(
     manifest,
     entries: await reader.entries(table, manifest),
   })));
-  const isReplaced = ({ file }: ManifestEntry) => keys.has(file.key);
-  const touched = all.filter(({ entries }) => entries.some(isReplaced));
-  const removed = touched.flatMap(({ entries }) => entries.filter(isReplaced));
-  if (removed.length !== keys.size) return undefined;
+  const removed = new Set(
+    all.flatMap(({ entries }) => entries.filter(({ file }) => keys.has(file.key))),
+  );
+  if (removed.size !== keys.size) return undefined;
+  const touched = all.filter(({ entries }) => entries.some((entry) => removed.has(entry)));
   const gone = new Set(touched.map(({ manifest }) => manifest));
   return { touched, removed, untouched: live.filter((manifest) => !gone.has(manifest)) };
 }
@@ -99,12 +100,11 @@ async function stageManifests(
   table: LoadedTable,
   change: RewriteStage & Found & { readonly ids: SnapshotIds },
 ): Promise<ManifestFile[]> {
-  const { rewrite, staging, ids, touched, untouched } = change;
+  const { rewrite, staging, ids, touched, untouched, removed } = change;
   const reader = readerOf(deps);
-  const removedKeys = new Set(change.removed.map(({ file }) => file.key));
   const groups = groupsOf(touched).map((group) =>
     group.flatMap(({ entries }) => entries).map((entry) =>
-      removedKeys.has(entry.file.key) ? deletedEntry(entry, ids) : existingEntry(entry)
+      removed.has(entry) ? deletedEntry(entry, ids) : existingEntry(entry)
     )
   );
   // The smallest takes the new files, and small manifests that are due to be folded.
@@ -114,10 +114,8 @@ async function stageManifests(
   const plan = planMerge(untouched, { files, specId: specIdOf(table) });
   const merged = await Promise.all(plan.merged.map((manifest) => reader.entries(table, manifest)));
   const first = [...added, ...last, ...merged.flat().map(existingEntry)];
-  const written: ManifestFile[] = [];
-  for (const entries of [first, ...others].flatMap(inManifests)) {
-    written.push(await stageManifest(deps, table, { entries, ids, staging }));
-  }
+  const written = [first, ...others].flatMap(inManifests)
+    .map((entries) => stageManifest(deps, table, { entries, ids, staging }));
   return [...written, ...plan.kept];
 }
 

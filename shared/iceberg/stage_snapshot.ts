@@ -51,12 +51,12 @@ function freshSnapshotId(deps: CommitDeps, metadata: TableMetadata): bigint {
   }
 }
 
-/** Writes the snapshot's manifest list, and metadata with it as the current one. */
-export async function stageSnapshot(
+/** Puts the snapshot's manifest list, and metadata with it as the current one. */
+export function stageSnapshot(
   deps: CommitDeps,
   base: StageBase,
   { snapshot, staging }: { snapshot: NewSnapshot; staging: Staging },
-): Promise<Omit<StagedChange, "consumed">> {
+): Omit<StagedChange, "consumed"> {
   const { table } = base;
   const { metadata } = table;
   const { snapshotId, sequenceNumber } = snapshot.ids;
@@ -67,32 +67,25 @@ export async function stageSnapshot(
     deps.random.bytes(SYNC_BYTES),
   );
   const listKey = manifestListKey(table.locationKey, snapshotId, uuidV4(deps.random));
+  const listLocation = staging.put(listKey, list);
   const next = withSnapshot(metadata, {
     "snapshot-id": snapshotId,
     ...(parentSnapshotId === undefined ? {} : { "parent-snapshot-id": parentSnapshotId }),
     "sequence-number": sequenceNumber,
     "timestamp-ms": Math.max(deps.clock.nowMs(), metadata["last-updated-ms"]),
     summary: { ...snapshot.summary },
-    "manifest-list": `${deps.store.rootUri}/${listKey}`,
+    "manifest-list": listLocation,
     "schema-id": table.schemaId,
   });
-  // Nothing refers to either before the commit point. Both have ended before a failure is told: a write that is still
-  // on its way could land after what was staged is discarded.
-  const [listed, staged] = await Promise.allSettled([
-    staging.put(listKey, list),
-    stageMetadata(deps, base, { next, staging }),
-  ]);
-  if (listed.status === "rejected") throw listed.reason;
-  if (staged.status === "rejected") throw staged.reason;
-  return { ...staged.value, snapshotId };
+  return { ...stageMetadata(deps, base, { next, staging }), snapshotId };
 }
 
-/** Writes `next` as the metadata file that follows the base's. */
-export async function stageMetadata(
+/** Puts `next` as the metadata file that follows the base's. */
+export function stageMetadata(
   deps: CommitDeps,
   base: StageBase,
   change: { next: TableMetadata; staging: Staging },
-): Promise<Omit<StagedChange, "snapshotId" | "consumed">> {
+): Omit<StagedChange, "snapshotId" | "consumed"> {
   const { table } = base;
   const { metadata, obsolete } = base.exists
     ? withPrevious(change.next, {
@@ -101,7 +94,7 @@ export async function stageMetadata(
     })
     : { metadata: change.next, obsolete: [] };
   const version = base.exists ? (metadataVersionOf(table.metadataLocation) ?? 0) + 1 : 0;
-  const metadataLocation = await change.staging.put(
+  const metadataLocation = change.staging.put(
     metadataKey(table.locationKey, version, uuidV4(deps.random)),
     // A moved warehouse: from here on writers are to write where the table is now.
     encodeTableMetadata({ ...metadata, location: table.locator.location }),

@@ -12,22 +12,36 @@ const logger = getLogger(["svc", "iceberg"]);
 export class Staging {
   readonly #store: ObjectStore;
   readonly #keys: string[] = [];
+  readonly #writes: Promise<void>[] = [];
 
   constructor(store: ObjectStore) {
     this.#store = store;
   }
 
-  /** Durable when it returns; gives the location to write into metadata. */
-  async put(key: string, bytes: Uint8Array): Promise<string> {
+  /**
+   * Begins to write an object, and gives the location to write into metadata: objects that name each other are on their
+   * way to the disk together. Durable once `written` has ended.
+   */
+  put(key: string, bytes: Uint8Array): string {
     // Noted first: a failed write may have left the object behind.
     this.#keys.push(key);
-    await this.#store.putNew(key, bytes);
+    const write = this.#store.putNew(key, bytes);
+    // `written` tells of it.
+    write.catch(() => {});
+    this.#writes.push(write);
     return `${this.#store.rootUri}/${key}`;
   }
 
+  /** Ends when all that was put is durable. Errors: the store's. */
+  async written(): Promise<void> {
+    await Promise.all(this.#writes);
+  }
+
   /** Removes what was staged; never throws. */
-  discard(): Promise<void> {
-    return removeQuietly(this.#store, this.#keys);
+  async discard(): Promise<void> {
+    // A write that is still on its way could land after its object is removed.
+    await Promise.allSettled(this.#writes);
+    await removeQuietly(this.#store, this.#keys);
   }
 }
 

@@ -106,7 +106,7 @@ export async function applyExpire(
       if (deps.removals === undefined) return undefined;
       await deps.removals.enter(table.locationKey, unneeded.data, graceMs);
     }
-    const staged = await stageMetadata(deps, { table, exists: true }, { next: plan.next, staging });
+    const staged = stageMetadata(deps, { table, exists: true }, { next: plan.next, staging });
     expired = plan.expired.length;
     return {
       ...staged,

@@ -165,7 +165,7 @@ async function commitMigration(
       [SCHEMA_VERSION_PROPERTY]: String(plan.version),
     };
     const next = { ...widenedMetadata, properties };
-    const staged = await stageMetadata(deps, { table, exists: true }, { next, staging });
+    const staged = stageMetadata(deps, { table, exists: true }, { next, staging });
     return { ...staged, snapshotId: 0n, consumed: [] };
   });
   return done;
