@@ -11,7 +11,10 @@ import type { Random } from "../os/random.ts";
 import type { ReadableStore } from "../storage/object_store.ts";
 import type { WalReader } from "../wal/types.ts";
 import type { EngineDatabase, EngineDriver } from "./driver.ts";
+import { behind } from "./behind.ts";
 import { AnswerFiles } from "./fast_paths/answer_files.ts";
+import { EdgeTimes } from "./fast_paths/edge_times.ts";
+import { readEdgeTimes } from "./fast_paths/read_edge_times.ts";
 import { TableAnswers } from "./fast_paths/table_answers.ts";
 import { AVERAGE_PROBE } from "./functions/exact_average.ts";
 import { type DataFiles, localDataFiles, type ObjectCacheMeter } from "./data_files.ts";
@@ -19,7 +22,7 @@ import { defaultFanIn } from "./fan_in.ts";
 import { type HotCacheMeter, HotCaches } from "./hot_caches/hot_caches.ts";
 import type { FanIn } from "./ordered_scan.ts";
 import { StatementCache } from "./statement_cache.ts";
-import { TABLE_ANSWERS_BYTES_MAX, WIDE_ANSWERS_BYTES_MAX } from "./limits.ts";
+import { EDGE_TIMES_BYTES_MAX, TABLE_ANSWERS_BYTES_MAX, WIDE_ANSWERS_BYTES_MAX } from "./limits.ts";
 import { openDatabases } from "./open_databases.ts";
 import { CachedDataFiles } from "./object_cache/cached_data_files.ts";
 import { ObjectCache } from "./object_cache/object_cache.ts";
@@ -131,11 +134,22 @@ export async function openEngine(options: EngineOptions): Promise<Engine> {
   );
   const turns = new Turns(counts);
   const decoded = decodedCacheOf(options, decodedDir);
+  const data = dataFilesOf(options, objectDir);
+  const edgeTimes = new EdgeTimes({
+    bytesMax: EDGE_TIMES_BYTES_MAX,
+    read: (window, signal) =>
+      readEdgeTimes(window, {
+        data,
+        behind: (work, signal) => behind(work, { databases, turns, signal }),
+      }, signal),
+    nowMs: () => clock.monotonicMs(),
+  });
   return new SqlEngine({
     databases,
     works: [
       ...(delta === undefined ? [] : [new DeltaSweep(delta, clock)]),
       ...(decoded === undefined ? [] : [decoded]),
+      edgeTimes,
     ],
     turns,
     probes,
@@ -149,13 +163,11 @@ export async function openEngine(options: EngineOptions): Promise<Engine> {
       hot: wal === undefined || options.hotCaches !== true
         ? undefined
         : { caches: hotCachesOf(wal, options.hotCacheMeter), files, dir: deltaDir },
-      dataFiles: decoded === undefined
-        ? dataFilesOf(options, objectDir)
-        : new DecodedDataFiles(dataFilesOf(options, objectDir), {
-          cache: decoded,
-          run: (sql, signal) => runDecoding(sql, { databases, turns, signal }),
-          settle: (path) => settledSize(files, path),
-        }),
+      dataFiles: decoded === undefined ? data : new DecodedDataFiles(data, {
+        cache: decoded,
+        run: (sql, signal) => runDecoding(sql, { databases, turns, signal }),
+        settle: (path) => settledSize(files, path),
+      }),
       indexes: options.indexes ?? sidecarIndexes,
       probedRows: options.probedRows,
       statements: new StatementCache(),
@@ -168,6 +180,7 @@ export async function openEngine(options: EngineOptions): Promise<Engine> {
         nowMs: () => clock.monotonicMs(),
         averages: average?.[0] === AVERAGE_PROBE.expected,
       }),
+      edgeTimes,
       hidden: new Set(options.hiddenTables),
       fanIn: {
         ...defaultFanIn(cores),

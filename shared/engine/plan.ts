@@ -6,7 +6,7 @@
 
 import type { Column, TableSchema } from "../event/schema.ts";
 import type { TableIdent } from "../event/tenant.ts";
-import type { DataFile, TimeRange } from "../iceberg/types.ts";
+import { ALL_TIME, type DataFile, type TimeRange } from "../iceberg/types.ts";
 import type { DeltaFile } from "./delta_file.ts";
 import type { Predicate } from "./pruning/predicate.ts";
 import type { ScanOrdering } from "./types.ts";
@@ -158,6 +158,28 @@ export function wholePlan(table: TablePlan, path: (file: DataFile) => string): T
     ...table.delta.map(deltaPart),
   ];
   return { ...table, parts };
+}
+
+/** A table of nothing but these columns of some parts of one file. */
+export function fileTable(
+  file: DataFile,
+  columns: readonly Column[],
+  parts: readonly ScanPart[],
+): TablePlan {
+  return {
+    name: "file",
+    ident: { namespace: "", name: "file" },
+    schema: { columns, tags: [] },
+    snapshotId: undefined,
+    sortOrderId: 0,
+    range: ALL_TIME,
+    considered: 1,
+    files: [file],
+    delta: [],
+    parts,
+    ordered: false,
+    projected: columns,
+  };
 }
 
 /** The part that is all of a converted piece of the WAL. */

@@ -16,6 +16,7 @@ import {
   type Relation,
 } from "./driver.ts";
 import { inCallersText } from "./error_place.ts";
+import type { EdgeTimes } from "./fast_paths/edge_times.ts";
 import { type Approximation, type FastPath, fastPath } from "./fast_paths/fast_path.ts";
 import type { TableAnswers } from "./fast_paths/table_answers.ts";
 import { renameFunctions } from "./functions/dialect.ts";
@@ -57,6 +58,7 @@ export interface PrepareDeps extends PlanSource {
   readonly statements: StatementCache;
   readonly fanIn: FanIn;
   readonly answers: TableAnswers;
+  readonly edgeTimes: EdgeTimes;
   readonly nowMs: () => number;
 }
 
@@ -154,12 +156,13 @@ export async function prepareStatement(
     const fast = request.fastPaths === false || tables.some(({ since }) => since !== undefined)
       ? { aside: "the request wants rows read" }
       : await fastPath(statement.root, { references, tables }, {
-        ...{ connection, micros: bounds.micros, answers: deps.answers, data },
+        ...{ connection, micros: bounds.micros, data },
+        ...{ answers: deps.answers, times: deps.edgeTimes },
         isExact: request.isExact ?? true,
         planOnly: request.planOnly === true || statement.explain,
         signal: deadline.signal,
       });
-    if (!("aside" in fast) && fast.lease !== undefined) leases.push(fast.lease);
+    if (!("aside" in fast)) leases.push(fast.lease);
     const single = singleTable(statement, references, tables);
     const wanted = single === undefined || !("aside" in fast)
       ? undefined

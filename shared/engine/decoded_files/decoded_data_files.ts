@@ -7,13 +7,19 @@
  */
 
 import { present } from "../../base/assert.ts";
-import type { Column } from "../../event/schema.ts";
-import { ALL_TIME, type DataFile } from "../../iceberg/types.ts";
+import type { DataFile } from "../../iceberg/types.ts";
 import type { ReadableStore } from "../../storage/object_store.ts";
 import type { ParquetFooter } from "../../parquet/footer.ts";
 import { ROW_GROUP_ROWS } from "../../parquet/row_groups.ts";
 import type { DataFileLease, DataFiles, StoreReadsReport } from "../data_files.ts";
-import { filePart, type Plan, rowsInRange, type ScanPart, type TablePlan } from "../plan.ts";
+import {
+  filePart,
+  fileTable,
+  type Plan,
+  rowsInRange,
+  type ScanPart,
+  type TablePlan,
+} from "../plan.ts";
 import { relationSql } from "../relation.ts";
 import { quoteName, quoteText } from "../statement_text.ts";
 import type { DecodedCache, Decoder, TakenFile, Wanted } from "./decoded_cache.ts";
@@ -55,7 +61,9 @@ export class DecodedDataFiles implements DataFiles, Decoder {
 
   async decode({ file, columns }: Wanted, path: string, signal: AbortSignal): Promise<number> {
     using lease = this.#inner.lease(signal);
-    const { tables } = await lease.bring({ tables: [wholeFile(file, columns, lease.path(file))] });
+    const { tables } = await lease.bring({
+      tables: [fileTable(file, columns, [filePart(file, lease.path(file))])],
+    });
     await this.#options.run(copySql(present(tables[0]), path), signal);
     return await this.#options.settle(path);
   }
@@ -165,24 +173,6 @@ class DecodedLease implements DataFileLease {
 
 function rowsIn(parts: readonly ScanPart[]): number {
   return parts.reduce((sum, part) => sum + rowsInRange(part), 0);
-}
-
-/** A plan of nothing but these columns of one file. */
-function wholeFile(file: DataFile, columns: readonly Column[], path: string): TablePlan {
-  return {
-    name: "decoded",
-    ident: { namespace: "", name: "decoded" },
-    schema: { columns, tags: [] },
-    snapshotId: undefined,
-    sortOrderId: 0,
-    range: ALL_TIME,
-    considered: 1,
-    files: [file],
-    delta: [],
-    parts: [filePart(file, path)],
-    ordered: false,
-    projected: columns,
-  };
 }
 
 /** Row groups as data files have them, so that parts of a file are parts of its copy. */

@@ -3,7 +3,7 @@
  * statements can be, and what each `served_by` means, is in README.md.
  */
 
-import type { Column } from "../../event/schema.ts";
+import { type Column, columnOf } from "../../event/schema.ts";
 import type { DataFile, TimeRange } from "../../iceberg/types.ts";
 import type { DataFileLease } from "../data_files.ts";
 import type { EngineConnection } from "../driver.ts";
@@ -15,6 +15,7 @@ import type { TreeNode } from "../syntax_tree.ts";
 import { exactRange, type TimeBounds } from "../time_bounds.ts";
 import type { ServedBy } from "../types.ts";
 import { untilAborted } from "../until_aborted.ts";
+import type { EdgeTimes } from "./edge_times.ts";
 import type { TableAnswers } from "./table_answers.ts";
 import type { OwnRows } from "./own_rows.ts";
 import type { StepAside } from "./step_aside.ts";
@@ -33,8 +34,8 @@ export interface FastPath {
   readonly parts: readonly ScanPart[];
   /** Columns that are read of it. */
   readonly projected: readonly Column[];
-  /** Holds what the relation reads besides the table. */
-  readonly lease: Disposable | undefined;
+  /** Holds what the relation reads besides the table, until the statement has ended. */
+  readonly lease: Disposable;
   /** Bounds of counts that are not exact. */
   readonly approximation: Approximation | undefined;
   /** What stands for the table, given the plan after its files were brought and what is to stand for texts. */
@@ -52,6 +53,7 @@ export interface FastPathSource {
   /** What the constants of its time bounds come to. */
   readonly micros: TimeBounds["micros"];
   readonly answers: TableAnswers;
+  readonly times: EdgeTimes;
   /** As `QueryRequest` has it. */
   readonly isExact: boolean;
   /** The statement will not run. */
@@ -67,7 +69,7 @@ export async function fastPath(
     readonly references: readonly TableReference[];
     readonly tables: readonly TablePlan[];
   },
-  { connection, micros, answers, isExact, planOnly, data, signal }: FastPathSource,
+  { connection, micros, answers, times, isExact, planOnly, data, signal }: FastPathSource,
 ): Promise<FastPath | StepAside> {
   const [reference] = references;
   const [table] = tables;
@@ -86,7 +88,7 @@ export async function fastPath(
     path: (file) => data.path(file),
     footer: (file) => data.footer(file),
     averages: answers.averages,
-    ...{ connection, signal, isExact, planOnly },
+    ...{ connection, times, signal, isExact, planOnly },
   });
   const plan = await untilAborted(planning, signal, disposeOf);
   if ("aside" in plan) return plan;
@@ -97,7 +99,12 @@ export async function fastPath(
   return {
     servedBy: servedBy(statement, plan),
     reads: readsOf(plan),
-    lease: plan.wide,
+    lease: {
+      [Symbol.dispose]() {
+        disposeOf(plan);
+        if (!planOnly) times.want(plan.edgesMissed, columnOf(table.schema, "timestamp"));
+      },
+    },
     approximation: approximationOf(plan),
     root: statement.root,
     parts: [
@@ -128,7 +135,7 @@ function servedBy(
   return minutes || cutDays > 0 ? "tier1_windowed_agg" : "tier1_inline";
 }
 
-function readsOf({ rows, own, filesWithout, wide }: WeightedPlan): string {
+function readsOf({ rows, own, edgesCounted, filesWithout, wide }: WeightedPlan): string {
   const parts = own.flatMap((one) => one.parts);
   const [segments, files] = [
     parts.filter(({ origin }) => origin === "delta").length,
@@ -145,7 +152,10 @@ function readsOf({ rows, own, filesWithout, wide }: WeightedPlan): string {
     `rows of ${files} ${
       files === 1 ? "file" : "files"
     }, ${filesWithout} of them without a usable summary, ` +
-    `and of ${segments} ${segments === 1 ? "piece" : "pieces"} of the WAL`;
+    `and of ${segments} ${segments === 1 ? "piece" : "pieces"} of the WAL` +
+    (edgesCounted === 0
+      ? ""
+      : `; ${edgesCounted} cut ${edgesCounted === 1 ? "minute" : "minutes"} counted in memory`);
 }
 
 function relationOf(

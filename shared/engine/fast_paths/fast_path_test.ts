@@ -9,6 +9,8 @@ import { IcebergReader } from "../../iceberg/iceberg_reader.ts";
 import { sidecarKey } from "../../derived/sidecar.ts";
 import { EVENTS_SCHEMA } from "../../event/events.ts";
 import { EngineLab, type EventFields } from "../../testing/engine_lab.ts";
+import { RemoteStore } from "../../testing/remote_store.ts";
+import { SeededRandom } from "../../testing/seeded_random.ts";
 import type { RowObject } from "../../columns/rows.ts";
 import type { Column, TableSchema } from "../../event/schema.ts";
 import type { ServedBy } from "../types.ts";
@@ -337,6 +339,81 @@ Deno.test("answers are of one state each while rows are appended and become file
   assert.deepEqual((await lab.query("SELECT count(*) FROM events")).rows, [[200]]);
   assert([...seen].some((path) => path !== "scan"), [...seen].join());
 });
+
+/** Asked until the ends of its range are counted in memory. */
+async function inMemory(lab: EngineLab, sql: string): Promise<void> {
+  const deadlineMs = performance.now() + 30_000;
+  for (;;) {
+    const { stats } = await lab.query(sql);
+    if (stats.rows_scanned === 0) return;
+    assert(performance.now() < deadlineMs, `${sql} still reads ${stats.rows_scanned} rows`);
+    await new Promise((resolve) => setTimeout(resolve, 20));
+  }
+}
+
+for (const isRemote of [false, true]) {
+  const where = isRemote ? "an object store" : "a folder";
+  Deno.test(`ranges that cut minutes are counted in memory, exactly, over files of ${where}`, async () => {
+    const random = new SeededRandom(7_011);
+    await using lab = await EngineLab.open(isRemote ? { store: new RemoteStore() } : {});
+    // Files that overlap, of several row groups; instants repeat, some differ by nanoseconds.
+    const commit = async () => {
+      const own = Array.from({ length: 3_000 }, () => ({
+        ns: START_NS + BigInt(random.below(600)) * 1_000_000_000n + BigInt(random.below(3)) * 400n,
+      }));
+      own.sort((a, b) => a.ns < b.ns ? -1 : a.ns > b.ns ? 1 : 0);
+      await lab.commit(own, { derived: true, rowGroupRowsMax: 700 });
+    };
+    for (let file = 0; file < 3; file += 1) await commit();
+    const instant = () => at(START_NS + BigInt(random.below(600_000_000)) * 1_000n);
+    const cut = () => {
+      const [first, last] = [instant(), instant()].sort();
+      return `timestamp ${random.chance(0.5) ? ">" : ">="} ${first} AND ` +
+        `timestamp ${random.chance(0.5) ? "<" : "<="} ${last}`;
+    };
+    const whole = `timestamp >= ${at(START_NS + 1_000_000n)} AND ` +
+      `timestamp < ${at(START_NS + 10n * MINUTE_NS - 1_000_000n)}`;
+    await inMemory(lab, `SELECT count(*) FROM events WHERE ${whole}`);
+    let counted = 0;
+    for (let round = 0; round < 40; round += 1) {
+      const sql = random.chance(0.5)
+        ? `SELECT count(*) FROM events WHERE ${cut()}`
+        : `SELECT date_trunc('minute', timestamp), count(*) FROM events WHERE ${cut()} ` +
+          "GROUP BY 1 ORDER BY 1";
+      const { texts, stats } = await lab.query(sql);
+      const scanned = await lab.query(sql, { fastPaths: false });
+      assert.deepEqual(texts, scanned.texts, sql);
+      if (stats.served_by === "scan") continue;
+      assert.deepEqual([stats.rows_scanned, stats.scan], [0, undefined], sql);
+      counted += 1;
+    }
+    assert(counted > 20, `${counted} statements of 40 read no row`);
+    await using prepared = await lab.prepare(`SELECT count(*) FROM events WHERE ${whole}`);
+    assert.match(await prepared.explain(), /; 6 cut minutes counted in memory\n/);
+
+    // Of a file that came since rows are read, and none of the others.
+    await commit();
+    const grown = await lab.query(`SELECT count(*) FROM events WHERE ${whole}`);
+    assert(grown.stats.rows_scanned > 0 && grown.stats.rows_scanned < 900, JSON.stringify(grown));
+    assert.equal(grown.stats.scan?.files_planned, 1);
+    assert.deepEqual(
+      grown.texts,
+      (await lab.query(`SELECT count(*) FROM events WHERE ${whole}`, {
+        fastPaths: false,
+      })).texts,
+    );
+
+    // To the nanosecond rows are read.
+    const fine = `timestamp_ns >= ${START_NS + 1_000_400n} AND ` +
+      `timestamp_ns < ${START_NS + 9n * MINUTE_NS + 30_000_000_401n}`;
+    const sql = `SELECT count(*) FROM events WHERE ${fine}`;
+    for (let round = 0; round < 4; round += 1) {
+      const { texts, stats } = await lab.query(sql);
+      assert(stats.rows_scanned > 0);
+      assert.deepEqual(texts, (await lab.query(sql, { fastPaths: false })).texts);
+    }
+  });
+}
 
 async function sidecars(lab: EngineLab): Promise<string[]> {
   const location = await lab.catalog.metadataLocation(EVENTS);

@@ -1,17 +1,25 @@
 /**
  * The table's own rows that a weighted statement reads: of files without a usable summary, of the WAL, and of the minutes that
- * its range of time cuts through. All of one kind are read in one scan: two scans of a row group each took twice the time.
+ * its range of time cuts through. A file is read once, for all ends of the range that are to be read of it: two scans of a row
+ * group each took twice the time.
  */
 
 import { isOperatingError } from "../../base/errors.ts";
 import type { DataFile, TimeRange } from "../../iceberg/types.ts";
 import type { ParquetFooter } from "../../parquet/footer.ts";
 import type { DeltaFile } from "../delta_file.ts";
+import { FOOTER_READS_MAX } from "../limits.ts";
 import { deltaPart, filePart, meets, type ScanPart } from "../plan.ts";
 
 /** Rows of `parts` in one of `ranges`. */
 export interface OwnRows {
   readonly parts: readonly ScanPart[];
+  readonly ranges: readonly TimeRange[];
+}
+
+/** A file, and parts of the time of its rows. */
+export interface FileRanges {
+  readonly file: DataFile;
   readonly ranges: readonly TimeRange[];
 }
 
@@ -27,8 +35,8 @@ export class OwnRowsReading {
   readonly #source: OwnRowsSource;
   readonly #range: TimeRange;
   readonly #inRange: ScanPart[] = [];
-  readonly #atEdges: ScanPart[] = [];
-  #edges: readonly TimeRange[] = [];
+  /** By their ranges. */
+  readonly #atEdges = new Map<string, { readonly parts: ScanPart[] } & OwnRows>();
   readonly #subjects: BoundedRows[] = [];
 
   constructor(range: TimeRange, source: OwnRowsSource) {
@@ -38,10 +46,8 @@ export class OwnRowsReading {
 
   /** Scans of rows, each row in one of them. */
   get scans(): readonly OwnRows[] {
-    return [
-      { parts: this.#inRange, ranges: [this.#range] },
-      { parts: this.#atEdges, ranges: this.#edges },
-    ].filter(({ parts }) => parts.length > 0);
+    const inRange = { parts: this.#inRange, ranges: [this.#range] };
+    return [inRange, ...this.#atEdges.values()].filter(({ parts }) => parts.length > 0);
   }
 
   /** What they are of. */
@@ -61,53 +67,64 @@ export class OwnRowsReading {
     this.#subjects.push(delta);
   }
 
-  /** Rows of `files` in one of `edges`, which do not overlap; once at most. */
-  async addEdges(files: readonly DataFile[], edges: readonly TimeRange[]): Promise<void> {
-    this.#edges = edges;
-    for (const file of files) {
-      const meeting = edges.filter((edge) => meets(edge, file.timestampNsMin, file.timestampNsMax));
-      if (meeting.length === 0) continue;
-      const parts = await this.#partsIn(file, meeting);
-      if (parts.length === 0) continue;
-      this.#atEdges.push(...parts);
-      this.#subjects.push(file);
+  /** Rows of files in one of their ranges, which do not overlap; each file once at most. */
+  async addEdges(edges: readonly FileRanges[]): Promise<void> {
+    for (let start = 0; start < edges.length; start += FOOTER_READS_MAX) {
+      const batch = edges.slice(start, start + FOOTER_READS_MAX);
+      const found = await Promise.all(
+        batch.map(({ file, ranges }) => partsWithin(file, ranges, this.#source)),
+      );
+      for (const [at, edge] of batch.entries()) this.#addParts(edge, found[at] ?? []);
     }
   }
 
-  /** The row groups of a file that can have rows in one of `ranges`. */
-  async #partsIn(file: DataFile, ranges: readonly TimeRange[]): Promise<ScanPart[]> {
-    const whole = filePart(file, this.#source.path(file));
-    let footer: ParquetFooter;
-    try {
-      footer = await this.#source.footer(file);
-    } catch (error) {
-      // The scan itself will tell why, if it cannot read it either.
-      if (!isOperatingError(error) || error.code === "not_found") throw error;
-      return [whole];
-    }
-    const parts: ScanPart[] = [];
-    let run: { first: number; end: number; groups: number } | undefined;
-    const close = () => {
-      if (run === undefined) return;
-      const { first, end, groups } = run;
-      const isAll = first === 0 && end === file.rows;
-      parts.push(isAll ? whole : { ...whole, range: { first, end }, rowGroupsRead: groups });
-      run = undefined;
-    };
-    for (const { firstRow, rows, timestampMin: min, timestampMax: max } of footer.rowGroups) {
-      const mayHold = min === undefined || max === undefined ||
-        ranges.some((range) => meets(range, min * 1_000n, max * 1_000n + 999n));
-      if (!mayHold) {
-        close();
-        continue;
-      }
-      run = {
-        first: run?.first ?? firstRow,
-        end: firstRow + rows,
-        groups: (run?.groups ?? 0) + 1,
-      };
-    }
-    close();
-    return parts;
+  #addParts({ file, ranges }: FileRanges, parts: readonly ScanPart[]): void {
+    if (parts.length === 0) return;
+    const name = ranges.map(({ minNs, maxNs }) => `${minNs} ${maxNs}`).join();
+    const scan = this.#atEdges.get(name) ?? { parts: [], ranges };
+    this.#atEdges.set(name, scan);
+    scan.parts.push(...parts);
+    this.#subjects.push(file);
   }
+}
+
+/** The row groups of a file that can have rows in one of `ranges`. */
+export async function partsWithin(
+  file: DataFile,
+  ranges: readonly TimeRange[],
+  source: OwnRowsSource,
+): Promise<ScanPart[]> {
+  const whole = filePart(file, source.path(file));
+  let footer: ParquetFooter;
+  try {
+    footer = await source.footer(file);
+  } catch (error) {
+    // The scan itself will tell why, if it cannot read it either.
+    if (!isOperatingError(error) || error.code === "not_found") throw error;
+    return [whole];
+  }
+  const parts: ScanPart[] = [];
+  let run: { first: number; end: number; groups: number } | undefined;
+  const close = () => {
+    if (run === undefined) return;
+    const { first, end, groups } = run;
+    const isAll = first === 0 && end === file.rows;
+    parts.push(isAll ? whole : { ...whole, range: { first, end }, rowGroupsRead: groups });
+    run = undefined;
+  };
+  for (const { firstRow, rows, timestampMin: min, timestampMax: max } of footer.rowGroups) {
+    const mayHold = min === undefined || max === undefined ||
+      ranges.some((range) => meets(range, min * 1_000n, max * 1_000n + 999n));
+    if (!mayHold) {
+      close();
+      continue;
+    }
+    run = {
+      first: run?.first ?? firstRow,
+      end: firstRow + rows,
+      groups: (run?.groups ?? 0) + 1,
+    };
+  }
+  close();
+  return parts;
 }

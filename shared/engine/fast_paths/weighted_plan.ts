@@ -6,10 +6,12 @@
  * at its ends from cubes by minute, less the minutes that are cut, whose rows are read.
  */
 
+import { floorDiv } from "../../base/floor_div.ts";
 import {
   cellKey,
   type Cells,
   cellsBetween,
+  cellsOf,
   partsOfKey,
   sumOfCells,
 } from "../../derived/summary/cells.ts";
@@ -18,9 +20,10 @@ import { type MeasuredCells, sumOfMeasures } from "../../derived/summary/measure
 import { type Column, columnOf } from "../../event/schema.ts";
 import type { DataFile, TimeRange } from "../../iceberg/types.ts";
 import { meets, type TablePlan } from "../plan.ts";
+import type { EdgeTimes, FileEdge, MinuteRows } from "./edge_times.ts";
 import { inexactMeasure } from "./exact_measures.ts";
 import type { CubeSpec } from "./file_part.ts";
-import { type OwnRows, OwnRowsReading, type OwnRowsSource } from "./own_rows.ts";
+import { type FileRanges, type OwnRows, OwnRowsReading, type OwnRowsSource } from "./own_rows.ts";
 import type { TableCubes } from "./table_answers.ts";
 import type { WideCounts, WideKind } from "./wide_column.ts";
 import type { WeightedRows } from "./weighted_relation.ts";
@@ -34,6 +37,10 @@ const NS_PER_DAY = 86_400_000_000_000n;
 export interface WeightedPlan {
   readonly rows: WeightedRows;
   readonly own: readonly OwnRows[];
+  /** Ends of the range, in files, that were counted in memory. */
+  readonly edgesCounted: number;
+  /** Those that could have been. */
+  readonly edgesMissed: readonly FileEdge[];
   /** Files whose rows are read because they have no summary that will do. */
   readonly filesWithout: number;
   /** Days of which only some rows are in the range. */
@@ -47,6 +54,7 @@ export interface WeightedPlan {
 export interface WeightedSource extends OwnRowsSource {
   readonly table: TablePlan;
   readonly cubes: TableCubes;
+  readonly times: Pick<EdgeTimes, "rowsOf">;
   /** Live files that can have rows in a range of time. */
   readonly filesIn: (range: TimeRange) => Promise<readonly DataFile[]>;
   readonly connection: Pick<EngineConnection, "texts">;
@@ -98,6 +106,8 @@ class Planning {
   /** Nothing but the number of rows is wanted, which every file tells. */
   readonly #countsOnly: boolean;
   readonly #own: OwnRowsReading;
+  readonly #edgesMissed: FileEdge[] = [];
+  #edgesCounted = 0;
   #counted = 0;
   #filesWithout = 0;
 
@@ -132,6 +142,8 @@ class Planning {
     return {
       rows,
       own,
+      edgesCounted: this.#edgesCounted,
+      edgesMissed: this.#edgesMissed,
       filesWithout: this.#filesWithout,
       cutDays: days.filter(({ isCut }) => isCut).length,
       wide: this.wide,
@@ -222,18 +234,45 @@ class Planning {
     const isWithout = new Set(without.map(({ key }) => key));
     this.#readFiles(wanted.filter(({ key }) => isWithout.has(key)));
     const { first, end } = this.#wholeMinutes();
-    await this.#own.addEdges(
-      wanted.filter(({ key }) => !isWithout.has(key)),
-      this.#edges({ first, end }),
+    const edges = this.#edges({ first, end });
+    const counted = await this.#readEdges(
+      wanted.filter(({ key }) => !isWithout.has(key)).map((file) => ({
+        file,
+        ranges: edges.filter((edge) => meets(edge, file.timestampNsMin, file.timestampNsMax)),
+      })),
     );
-    if (first >= end) return [];
+    if (first >= end) return [this.#withoutMinutes(counted)];
     const [from, to] = [cellKey(first, 0), cellKey(end, 0)];
-    return cubes.map(({ cells, measures }) =>
-      this.#withoutMinutes({
-        cells: cellsBetween(cells, from, to),
-        measures: new Map([...measures].map(([id, own]) => [id, measuresBetween(own, from, to)])),
-      })
-    );
+    const whole = cubes.map(({ cells, measures }) => ({
+      cells: cellsBetween(cells, from, to),
+      measures: new Map([...measures].map(([id, own]) => [id, measuresBetween(own, from, to)])),
+    }));
+    return [...whole, counted].map((piece) => this.#withoutMinutes(piece));
+  }
+
+  /** Has files read for the edges that they meet, those aside that can be counted in memory: their rows. */
+  async #readEdges(files: readonly FileRanges[]): Promise<Piece> {
+    const { columns, measures } = this.#statement;
+    const isCounted = columns.length === 0 && measures.length === 0;
+    const counted: MinuteRows[] = [];
+    const isRead = (edge: FileEdge) => {
+      if (!isCounted) return true;
+      const rows = this.#source.times.rowsOf(edge);
+      if (rows === undefined) {
+        this.#edgesMissed.push(edge);
+        return true;
+      }
+      this.#edgesCounted += 1;
+      counted.push(...rows);
+      return false;
+    };
+    const read = files.map(({ file, ranges }) => ({
+      file,
+      ranges: ranges.filter((range) => isRead({ file, range })),
+    }));
+    await this.#own.addEdges(read.filter(({ ranges }) => ranges.length > 0));
+    const keys = counted.map(({ minute }) => cellKey(minute, 0));
+    return { cells: cellsOf(keys, counted.map(({ rows }) => rows)), measures: new Map() };
   }
 
   #spec(minutes: boolean): CubeSpec {
@@ -359,9 +398,4 @@ const MINUTES_MAX = 2 ** 32;
 function measuresBetween(measures: MeasuredCells, from: number, end: number): MeasuredCells {
   const cells = [...measures.cells].filter(([key]) => key >= from && key < end);
   return { ...measures, cells: new Map(cells) };
-}
-
-function floorDiv(value: bigint, by: bigint): bigint {
-  const quotient = value / by;
-  return value % by < 0n ? quotient - 1n : quotient;
 }
