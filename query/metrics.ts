@@ -98,6 +98,11 @@ export const METRICS = {
     name: "svc_query_rate_limit_rejected_total",
     help: "Requests refused because their caller's rate budget was exhausted",
   },
+  walDamages: {
+    kind: "counter",
+    name: "svc_query_wal_damages_total",
+    help: "Times that a part of a WAL segment could not be read: answers lack its rows",
+  },
   ...AUDIT_METRICS,
   ...ADMISSION_METRICS,
   ...JOB_METRICS,

@@ -264,6 +264,7 @@ async function openQueryEngine(
     ...(paths.wal === undefined ? {} : { wal: openWalReader(files, paths.wal) }),
     hotCaches: settings.queryHotCaches,
     hotCacheMeter: hotCacheMeter(metrics),
+    onWalDamage: () => metrics.walDamages.add(1, {}),
     files,
     cacheDir,
     memoryBytesMax: poolBytes(settings),

@@ -56,6 +56,8 @@ export interface EngineOptions {
   readonly hotCaches?: boolean;
   /** Is told what they do. */
   readonly hotCacheMeter?: HotCacheMeter;
+  /** Called for each part of a segment of `wal` that cannot be read: answers lack its rows. */
+  readonly onWalDamage?: () => void;
   /** For `cacheDir` only. */
   readonly files: FileSystem;
   /** Absolute path for spill files and converted WAL segments; created and emptied at start. One engine per directory. */
@@ -122,7 +124,12 @@ export async function openEngine(options: EngineOptions): Promise<Engine> {
     turns: counts,
     readableDirs: [...localRoot(store), deltaDir, objectDir, answerDir, decodedDir],
   });
-  const delta = wal === undefined ? undefined : new WalDelta({ wal, files, dir: deltaDir });
+  const delta = wal === undefined ? undefined : new WalDelta({
+    wal,
+    files,
+    dir: deltaDir,
+    ...(options.onWalDamage === undefined ? {} : { onDamage: options.onWalDamage }),
+  });
   const probes = await probesOf(databases);
   const [average] = await probes[0].ask((connection) => connection.texts(AVERAGE_PROBE.sql));
   const sidecarIndexes = new SidecarIndexes(

@@ -38,6 +38,8 @@ export interface WalDeltaOptions {
   /** Exists and is empty. */
   readonly dir: string;
   readonly bytesMax?: number;
+  /** Called for each part of a segment that cannot be read: answers lack its rows. */
+  readonly onDamage?: () => void;
 }
 
 interface Segment {
@@ -61,7 +63,6 @@ export class WalDelta {
   readonly #options: WalDeltaOptions;
   #bytes = 0;
   #filesMade = 0;
-  #framesSkipped = 0;
 
   constructor(options: WalDeltaOptions) {
     this.#options = options;
@@ -70,11 +71,6 @@ export class WalDelta {
   /** Bytes of all files in the directory. */
   get bytes(): number {
     return this.#bytes;
-  }
-
-  /** Frames that could not be decoded, since the start. */
-  get framesSkipped(): number {
-    return this.#framesSkipped;
   }
 
   /**
@@ -177,23 +173,29 @@ export class WalDelta {
   }
 
   async #convert(segment: Segment, complete: boolean): Promise<void> {
-    await using reader = await this.#options.wal.open(segment.lane, segment.name);
-    segment.columns ??= decodeSchemaMessage(reader.schemaMessage);
-    segment.epoch = epochOfSchemaMessage(reader.schemaMessage);
-    const frames: WalFrame[] = [];
-    try {
-      for await (const frame of reader.frames(segment.nextOffset)) frames.push(frame);
-    } catch (error) {
-      if (!isOperatingError(error, "corrupt")) throw error;
-      this.#framesSkipped += 1;
-      log.error("rows of a WAL segment cannot be read: {error}", { error: messageOf(error) });
-    }
+    const frames = await this.#framesOf(segment);
     const last = frames.at(-1);
     if (last !== undefined) {
-      await this.#write(segment, segment.columns, frames);
+      await this.#write(segment, segment.columns ?? [], frames);
       segment.nextOffset = last.endOffset;
     }
     segment.complete = complete;
+  }
+
+  /** What was appended since the last time, as far as it is intact. Errors: the WAL's, but not that it is damaged. */
+  async #framesOf(segment: Segment): Promise<WalFrame[]> {
+    const frames: WalFrame[] = [];
+    try {
+      await using reader = await this.#options.wal.open(segment.lane, segment.name);
+      segment.columns ??= decodeSchemaMessage(reader.schemaMessage);
+      segment.epoch = epochOfSchemaMessage(reader.schemaMessage);
+      for await (const frame of reader.frames(segment.nextOffset)) frames.push(frame);
+    } catch (error) {
+      if (!isOperatingError(error, "corrupt")) throw error;
+      this.#options.onDamage?.();
+      log.error("rows of a WAL segment cannot be read: {error}", { error: messageOf(error) });
+    }
+    return frames;
   }
 
   async #write(
@@ -210,7 +212,7 @@ export class WalDelta {
     } catch (error) {
       if (!isOperatingError(error)) throw cannotWrite(path, error);
       if (error.code !== "corrupt") throw error;
-      this.#framesSkipped += frames.length;
+      this.#options.onDamage?.();
       log.error("frames of WAL segment {segment} cannot be decoded: {error}", {
         segment: segment.name,
         error: messageOf(error),

@@ -24,6 +24,8 @@ class CountingWal implements WalReader {
   readonly segments = new Map<string, WalFrame[]>();
   /** Segments whose next frame after the good ones is damaged. */
   readonly damaged = new Set<string>();
+  /** Segments whose header is damaged. */
+  readonly headless = new Set<string>();
   readonly committed = new Set<string>();
   opened = 0;
   framesRead = 0;
@@ -75,6 +77,9 @@ class CountingWal implements WalReader {
       return Promise.reject(new OperatingError("not_found", `segment ${name} is gone`));
     }
     this.opened += 1;
+    if (this.headless.has(name)) {
+      return Promise.reject(new OperatingError("corrupt", "bad header"));
+    }
     return Promise.resolve({
       lane,
       name,
@@ -100,16 +105,23 @@ interface Lab extends AsyncDisposable {
   readonly dir: string;
   readonly wal: CountingWal;
   readonly delta: WalDelta;
+  /** How often damage was told. */
+  readonly damages: number;
   filesOnDisk(): Promise<number>;
 }
 
 async function openLab(options: { readonly bytesMax?: number } = {}): Promise<Lab> {
   const dir = await Deno.makeTempDir({ prefix: "wal-delta-" });
   const wal = new CountingWal();
+  let damages = 0;
+  const onDamage = () => void (damages += 1);
   return {
     dir,
     wal,
-    delta: new WalDelta({ wal, files: new DenoFileSystem(), dir, ...options }),
+    delta: new WalDelta({ wal, files: new DenoFileSystem(), dir, onDamage, ...options }),
+    get damages() {
+      return damages;
+    },
     filesOnDisk: async () => (await Array.fromAsync(Deno.readDir(dir))).length,
     [Symbol.asyncDispose]: () => Deno.remove(dir, { recursive: true }),
   };
@@ -252,13 +264,29 @@ Deno.test({
       complete: new Set(["s1"]),
     });
     strictEqual(rowsIn(lease), 2);
-    strictEqual(lab.delta.framesSkipped, 1);
+    strictEqual(lab.damages, 1);
     lab.wal.append("s2", [3n]);
     const [frame] = lab.wal.segments.get("s2") ?? [];
     frame?.message.fill(0xee, 0, 16);
     using other = await lab.delta.lease(LANE, ["s2"], { range: ALL_TIME, complete: NONE });
     strictEqual(rowsIn(other), 0);
-    strictEqual(lab.delta.framesSkipped, 2);
+    strictEqual(lab.damages, 2);
+  },
+});
+
+Deno.test({
+  name: "WalDelta a segment whose header is damaged costs its rows, told, and not the statement",
+  fn: async () => {
+    await using lab = await openLab();
+    for (const name of ["s1", "s2"]) lab.wal.append(name, [1n]);
+    lab.wal.headless.add("s1");
+    const names = ["s1", "s2"];
+    const options = { range: ALL_TIME, complete: new Set(names) };
+    using lease = await lab.delta.lease(LANE, names, options);
+    using again = await lab.delta.lease(LANE, names, options);
+    strictEqual(rowsIn(lease), 1);
+    strictEqual(rowsIn(again), 1);
+    strictEqual(lab.damages, 1);
   },
 });
 

@@ -159,8 +159,10 @@ export class HotCaches {
       try {
         if (!await this.#read(hot, info, { tags, signal })) hits += 1;
       } catch (error) {
-        // Swept since it was listed.
-        if (!isOperatingError(error, "not_found")) throw error;
+        // Swept since it was listed, or its header is damaged, which a scan of the WAL tells.
+        if (!isOperatingError(error, "not_found") && !isOperatingError(error, "corrupt")) {
+          throw error;
+        }
         hot.segments.delete(info.name);
       }
     }
