@@ -7,12 +7,18 @@ import { OperatingError } from "../base/errors.ts";
 
 export const TENANT_CHARS_MAX = 128;
 
-/** Namespaces that belong to a tenant of another name: `svc` holds the tables of `default`. */
-const TAKEN_NAMES: ReadonlySet<string> = new Set(["svc"]);
+/** What else stands where a tenant's folder or namespace would, and what it is. */
+const TAKEN_NAMES: ReadonlyMap<string, string> = new Map([
+  ["svc", "the namespace of the default tenant"],
+  ["LOCK", "a file of the WAL"],
+  ["drain_bell", "a file of the WAL"],
+  ["_active", "a folder of the WAL's mirror"],
+]);
 
 /** Why nobody may be called `name`, to follow "is"; undefined for a good name. */
 export function tenantNameFault(name: string): string | undefined {
-  if (TAKEN_NAMES.has(name)) return "the namespace of the default tenant";
+  const taken = TAKEN_NAMES.get(name);
+  if (taken !== undefined) return taken;
   if (name.length <= TENANT_CHARS_MAX && /^[A-Za-z0-9_-]+$/.test(name)) return undefined;
   return `not 1 to ${TENANT_CHARS_MAX} characters of A-Z a-z 0-9 _ -`;
 }

@@ -43,7 +43,8 @@ export interface WalBatch extends EncodedBatch {
 export interface Wal extends AsyncDisposable {
   /**
    * Appends one batch as one frame: all of its rows or none. Errors: `internal` when this write failed,
-   * `unavailable` (with `retryAfterSecs`) while the lane refuses after a failure or below the free-space floor,
+   * `unavailable` (with `retryAfterSecs`) while the lane cannot be opened, refuses after a failure or below the
+   * free-space floor,
    * `unprocessable` for a key that another body had.
    */
   append(lane: LaneId, batch: WalBatch, mode: AckMode): Promise<AppendReceipt>;

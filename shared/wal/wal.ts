@@ -119,6 +119,18 @@ function cannotOpen(root: string, error: unknown): OperatingError {
   );
 }
 
+const LANE_RETRY_SECS = 5;
+
+/** Nothing was written, so the rows may be sent again: an `internal` would have senders drop them. */
+function cannotOpenLane(lane: LaneId, root: string, error: unknown): OperatingError {
+  return new OperatingError(
+    "unavailable",
+    `cannot open WAL lane ${laneName(lane)} in ${root}: ${messageOf(error)}; nothing was stored, ` +
+      `send the rows again`,
+    { reason: "wal_lane_failed", retryAfterSecs: LANE_RETRY_SECS, cause: error },
+  );
+}
+
 interface Settings {
   readonly fs: FileSystem;
   readonly clock: Clock;
@@ -142,6 +154,8 @@ class OpenWal implements Wal {
   readonly #lanes = new Map<string, Promise<LaneWriter>>();
   /** The lanes that are open, for the hot path and for `unreadyReason`. */
   readonly #opened = new Map<string, LaneWriter>();
+  /** Lanes that could not be opened, told of once until they can be. */
+  readonly #unopened = new Set<string>();
   #closing: Promise<void> | undefined;
 
   constructor(lock: Disposable, space: SpaceGuard, settings: Settings) {
@@ -224,25 +238,26 @@ class OpenWal implements Wal {
   }
 
   async #openLane(lane: LaneId): Promise<LaneWriter> {
-    assert(isLanePart(lane.tenant) && isLanePart(lane.index), `lane ${laneName(lane)}`);
+    const name = laneName(lane);
+    assert(isLanePart(lane.tenant) && isLanePart(lane.index), `lane ${name}`);
+    const { fs, root, onEvent } = this.#settings;
     let keys: LaneKeys;
     try {
-      await makeLane(this.#settings.fs, this.#settings.root, lane);
+      await makeLane(fs, root, lane);
       keys = await LaneKeys.load({ ...this.#settings, lane });
     } catch (error) {
-      throw new OperatingError(
-        "internal",
-        `cannot create WAL lane ${laneName(lane)} in ${this.#settings.root}: ${messageOf(error)}`,
-        { reason: "wal_append_failed", cause: error },
-      );
+      if (!this.#unopened.has(name)) onEvent({ kind: "failed", lane, error });
+      this.#unopened.add(name);
+      throw cannotOpenLane(lane, root, error);
     }
+    if (this.#unopened.delete(name)) onEvent({ kind: "healed", lane });
     const writer = new LaneWriter(lane, {
       ...this.#settings,
       keys,
       buffers: this.#buffers,
       schemaMessageOf: (schema) => this.#schemaMessages.of(schema),
     });
-    this.#opened.set(laneName(lane), writer);
+    this.#opened.set(name, writer);
     return writer;
   }
 

@@ -98,6 +98,33 @@ Deno.test({
   },
 });
 
+Deno.test({
+  name:
+    "Wal.append() to a lane that cannot be made is unavailable, told once, and stores when it can",
+  async fn() {
+    let failing = true;
+    const { fs, wal, events } = await open(({ kind, path }) =>
+      failing && kind === "mkdir" && path.includes("/events")
+        ? new Error("No space left on device (os error 28)")
+        : undefined
+    );
+    for (let times = 0; times < 3; times += 1) {
+      await assert.rejects(wal.append(LANE, numberedBatch([1]), "wait_for"), {
+        code: "unavailable",
+        reason: "wal_lane_failed",
+        retryAfterSecs: 5,
+        message: /default\/events in \/data\/wal: .*os error 28/,
+      });
+    }
+    failing = false;
+    await wal.append(LANE, numberedBatch([2]), "wait_for");
+    await wal.close();
+    assert.deepEqual(await rowsOnDisk(fs), [2]);
+    const told = kinds(events).filter((kind) => kind === "failed" || kind === "healed");
+    assert.deepEqual(told, ["failed", "healed"]);
+  },
+});
+
 for (const { name, message, kind } of FAILURES) {
   Deno.test({
     name: `Wal.append() ${name} that fails is internal, then unavailable until the disk works`,

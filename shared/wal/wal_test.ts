@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { tenantNameFault } from "../auth/tenant_claim.ts";
 import { isOperatingError } from "../base/errors.ts";
 import { EVENTS_SCHEMA } from "../event/events.ts";
 import type { LaneId } from "../event/tenant.ts";
@@ -11,6 +12,7 @@ import { FakeClock } from "../testing/fake_clock.ts";
 import { numberedBatch, rowsOfMessage } from "../testing/numbered_rows.ts";
 import { SeededRandom } from "../testing/seeded_random.ts";
 import { openWalConsumerAdmin } from "./admin.ts";
+import { activeLanePrefix } from "./mirror/mirror_layout.ts";
 import { openWalReader } from "./reader.ts";
 import type { SegmentState } from "./types.ts";
 import { openWal, type WalOptions } from "./wal.ts";
@@ -254,6 +256,23 @@ Deno.test({
     await clock.advance(1_001);
     assert.equal(await wal.unreadyReason(), undefined);
     await wal.append(LANE, numberedBatch([3]), "wait_for");
+    await wal.close();
+  },
+});
+
+Deno.test({
+  name: "Wal leaves nothing in its root that a tenant could be called, or in its mirror's",
+  async fn() {
+    const { fs, wal } = await open();
+    await wal.append(LANE, numberedBatch([1]), "wait_for");
+    await wal.requestDrain(LANE);
+    assert.equal(await wal.unreadyReason(), undefined);
+    const entries = (await fs.readDir(ROOT)).map(({ name }) => name).sort();
+    assert.deepEqual(entries, ["LOCK", LANE.tenant, "drain_bell"].sort());
+    const active = activeLanePrefix("mirror", LANE).split("/")[1] ?? "";
+    for (const name of [...entries.filter((name) => name !== LANE.tenant), active]) {
+      assert.notEqual(tenantNameFault(name), undefined, name);
+    }
     await wal.close();
   },
 });
