@@ -25,6 +25,6 @@ export interface FileRows {
   readonly batches: readonly ColumnBatch[];
   /** undefined: neither words nor values are indexed this time. */
   readonly text: readonly TextColumn[] | undefined;
-  /** Each row group of the file but the last has so many rows. */
+  /** No row group of the file reaches across a multiple of so many rows. */
   readonly rowGroupRows: number;
 }

@@ -2,10 +2,10 @@
  * Newest-N and oldest-N without reading the table: picks the few row groups that can hold the answer.
  *
  * Applies to one SELECT over one table whose WHERE is only bounds on the time columns, ordered by `timestamp`
- * (then `timestamp_ns`, same direction), with a constant LIMIT. For newest-first: row groups that lie wholly
- * inside the time range are taken by their smallest timestamp, largest first, until they hold N rows; the last
- * of those minima is a threshold that at least N rows reach, so a row group whose largest timestamp is below it
- * cannot matter. Ties are kept: a row group that just reaches the threshold is read. In a file whose order is
+ * (then `timestamp_ns`, same direction), with a constant LIMIT. Row groups outside the time range are left out. For
+ * newest-first: those that lie wholly inside it are taken by their smallest timestamp, largest first, until they hold N
+ * rows; the last of those minima is a threshold that at least N rows reach, so a row group whose largest timestamp is
+ * below it cannot matter. Ties are kept: a row group that just reaches the threshold is read. In a file whose order is
  * declared, the answer takes at most the last N rows of its part below the upper bound's row groups. The
  * statement itself, its bounds, order and limit still run over what is left.
  *
@@ -18,7 +18,14 @@ import type { DataFile, TimeRange } from "../iceberg/types.ts";
 import type { ParquetFooter } from "../parquet/footer.ts";
 import { isBareSelect } from "./default_order.ts";
 import { FOOTER_READS_MAX, ORDERED_ROWS_MAX } from "./limits.ts";
-import { deltaPart, filePart, type RowRange, type ScanPart, type TablePlan } from "./plan.ts";
+import {
+  deltaPart,
+  filePart,
+  meets,
+  type RowRange,
+  type ScanPart,
+  type TablePlan,
+} from "./plan.ts";
 import { isSteady } from "./pruning/steady.ts";
 import { integerConstant, nodeAt, nodesAt, textAt, type TreeNode, walk } from "./syntax_tree.ts";
 import { onlyTimeBounds, timeColumn } from "./time_bounds.ts";
@@ -201,7 +208,8 @@ export async function orderedParts(
     if (!isOperatingError(error) || error.code === "not_found") throw error;
     return { ordering: "order_walk_failed" };
   }
-  const parts = partsOf([...needed(units, plan.range, request)], plan.range, request);
+  const possible = units.filter((unit) => mayHold(unit, plan.range));
+  const parts = partsOf([...needed(possible, plan.range, request)], plan.range, request);
   return { parts, ordering: "advertised" };
 }
 
@@ -262,6 +270,10 @@ function needed(
   if (held < rows || threshold === undefined) return new Set(units);
   const limit = threshold;
   return new Set(units.filter((unit) => sign * compare(near(unit), limit) <= 0));
+}
+
+function mayHold({ min, max }: Unit, range: TimeRange): boolean {
+  return meets(range, min * 1_000n, max * 1_000n + 999n);
 }
 
 /** Whether every row of a unit satisfies the time range. */

@@ -154,3 +154,39 @@ Deno.test({
     strictEqual(scan.planned_rows + (scan.rows_pruned_selection ?? 0), times.length);
   },
 });
+
+Deno.test({
+  name: "newest rows of a file as it is written are read from its last row group, page after page",
+  fn: async () => {
+    await using lab = await EngineLab.open();
+    // Neighbours share their microsecond.
+    const times = Array.from({ length: 30_000 }, (_, i) => START_NS + BigInt(i) * 500n);
+    await lab.commit(times.map((ns) => ({ ns })));
+    const newest = times.toReversed();
+    const page = async (limit: number, after?: bigint) => {
+      const where = after === undefined ? "" : `WHERE timestamp_ns < ${after}`;
+      const { texts, stats } = await lab.query(
+        `SELECT timestamp_ns FROM events ${where} ORDER BY timestamp DESC, timestamp_ns DESC ` +
+          `LIMIT ${limit}`,
+        { rowsMax: 30_000 },
+      );
+      strictEqual(stats.scan?.ordering, "advertised");
+      strictEqual(stats.scan.row_groups_considered, 2);
+      return { rows: texts.map((text) => BigInt(text.slice(1, -1))), ...stats.scan };
+    };
+    for (const [limit, groups] of [[100, 1], [4_096, 1], [4_097, 2], [20_481, 2]] as const) {
+      const { rows, row_groups_read } = await page(limit);
+      deepStrictEqual(rows, newest.slice(0, limit));
+      strictEqual(row_groups_read, groups, `${limit} rows`);
+    }
+    const walked: bigint[] = [];
+    const groupsRead: unknown[] = [];
+    while (walked.length < times.length) {
+      const { rows, row_groups_read } = await page(3_000, walked.at(-1));
+      groupsRead.push(row_groups_read);
+      walked.push(...rows);
+    }
+    deepStrictEqual(walked, newest);
+    deepStrictEqual(groupsRead, [1, 2, ...Array(8).fill(1)]);
+  },
+});

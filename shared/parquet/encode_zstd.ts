@@ -2,11 +2,12 @@
  * Rows to a Parquet file that is kept, on the calling thread: an Arrow IPC stream in, a file's bytes out. Loads no WASM.
  */
 
+import { present } from "../base/assert.ts";
 import type { ColumnBatch } from "../columns/batch.ts";
 import { concatBatches, sliceRows } from "../columns/gather.ts";
 import { rowsOfStream } from "../columns/ipc_stream.ts";
 import type { TableSchema } from "../event/schema.ts";
-import { ROW_GROUP_ROWS } from "./row_groups.ts";
+import { evenStarts, rowGroupStarts } from "./row_groups.ts";
 import { ParquetFileWriter } from "./writer/parquet_file.ts";
 
 /** `zstd` for what is kept, `lz4_raw` for what is read soon and thrown away. */
@@ -15,37 +16,45 @@ export type ParquetCompression = "zstd" | "lz4_raw";
 export interface ParquetOptions {
   readonly schema: TableSchema;
   readonly compression: ParquetCompression;
-  /** Default `ROW_GROUP_ROWS`. */
+  /** Rows of all row groups but the last; default as `row_groups.ts` has it. */
   readonly rowGroupRowsMax?: number;
 }
 
 /** The file that holds the rows of `stream`, whose schema is that of `options`. */
 export function encodeZstd(
   stream: Uint8Array,
-  { schema, rowGroupRowsMax = ROW_GROUP_ROWS }: Omit<ParquetOptions, "compression">,
+  { schema, rowGroupRowsMax }: Omit<ParquetOptions, "compression">,
 ): Uint8Array<ArrayBuffer> {
+  const { batches } = rowsOfStream(stream);
+  const rows = batches.reduce((sum, batch) => sum + batch.rows, 0);
+  const starts = rowGroupRowsMax === undefined
+    ? rowGroupStarts(rows)
+    : evenStarts(rows, rowGroupRowsMax);
   const file = new ParquetFileWriter(schema);
-  for (const group of byRowGroup(rowsOfStream(stream).batches, rowGroupRowsMax)) file.add(group);
+  for (const group of byRowGroup(batches, [...starts.slice(1), rows])) file.add(group);
   return file.finish();
 }
 
-/** `rowsMax` rows at a time, fewer only at the end. */
-function* byRowGroup(batches: readonly ColumnBatch[], rowsMax: number): Generator<ColumnBatch> {
+/** The rows up to each of `ends`, the last of which is the end of all. */
+function* byRowGroup(
+  batches: readonly ColumnBatch[],
+  ends: readonly number[],
+): Generator<ColumnBatch> {
   let parts: ColumnBatch[] = [];
-  let rows = 0;
+  let [row, group] = [0, 0];
   for (const batch of batches) {
     for (let at = 0; at < batch.rows;) {
-      const end = Math.min(batch.rows, at + rowsMax - rows);
-      parts.push(sliceRows(batch, at, end));
-      rows += end - at;
-      at = end;
-      if (rows < rowsMax) continue;
+      const end = present(ends[group], "row group");
+      const until = Math.min(batch.rows, at + end - row);
+      parts.push(sliceRows(batch, at, until));
+      row += until - at;
+      at = until;
+      if (row < end) continue;
       yield joined(parts);
       parts = [];
-      rows = 0;
+      group += 1;
     }
   }
-  if (rows > 0) yield joined(parts);
 }
 
 function joined(parts: readonly ColumnBatch[]): ColumnBatch {

@@ -1,8 +1,29 @@
+/** How a data file's rows are divided into row groups: large ones, and a small one at its end, where the newest rows are. */
+
 /**
- * Rows of a row group; the last of a file may have fewer.
+ * Rows of a row group, but for those at a file's end.
  *
  * With half a million log rows of 410 bytes a file was 0.4 % larger than with groups of 122,880, `LIKE` and `GROUP BY` scans
- * took the same time, and reading a file's newest rows costs in proportion to the group (11 ms for one of 41,000 rows, 4 ms
- * for one of 8,500).
+ * took the same time.
  */
 export const ROW_GROUP_ROWS = 65_536;
+
+/**
+ * Rows of the last row group at most: whoever wants the newest rows decodes few others. Processor time of the SQL engine for the
+ * newest 100 of files of 80,000 log rows: 2.0 ms of a last row group of 14,464, 1.4 ms of this one. Files were 0.2 % larger, and a
+ * GROUP BY of a column with few values took 1 % longer; 9 % with another row group of 16,384 before it.
+ */
+const LAST_GROUP_ROWS = 4_096;
+
+/** The first row of each row group of a file of ours; a multiple of `ROW_GROUP_ROWS` is always one. */
+export function rowGroupStarts(rows: number): number[] {
+  const starts = evenStarts(rows, ROW_GROUP_ROWS);
+  const last = rows - LAST_GROUP_ROWS;
+  if (last <= 0 || last % ROW_GROUP_ROWS === 0) return starts;
+  return [...starts, last].sort((a, b) => a - b);
+}
+
+/** The same where all but the last have so many rows, as data files had them before. */
+export function evenStarts(rows: number, groupRows: number): number[] {
+  return Array.from({ length: Math.ceil(rows / groupRows) }, (_, group) => group * groupRows);
+}

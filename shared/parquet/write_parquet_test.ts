@@ -53,6 +53,23 @@ Deno.test({
 });
 
 Deno.test({
+  name: "writeParquet ends what is kept with a small row group, whatever batches it came in",
+  async fn() {
+    const rows = Array.from({ length: 30_000 }, (_, at) => rowAt(at));
+    const cuts = [0, 9_000, 9_600, 26_000, 29_999, rows.length];
+    const batches = cuts.slice(1).map((end, at) => batchOf(rows.slice(cuts[at], end)));
+    const { bytes, footer } = writeParquet(batches, zstd());
+    assert.deepEqual(
+      footer.rowGroups.map((group) => [group.firstRow, group.rows]),
+      [[0, 25_904], [25_904, 4_096]],
+    );
+    const read = await parquetReadObjects({ file: bytes.slice().buffer, compressors });
+    assert.deepEqual(read.map((row) => row["timestamp_ns"]), rows.map(({ ns }) => ns));
+    assert.deepEqual(read.map((row) => row["text"]), rows.map(({ text }) => text));
+  },
+});
+
+Deno.test({
   name: "writeParquet counts values and nulls and bounds each column by field id",
   fn() {
     const rows = Array.from({ length: 2_500 }, (_, at) => rowAt(at));

@@ -69,8 +69,8 @@ export function indexedRows(
   return file;
 }
 
-/** Whether the answer for a file of `rowGroupRows` has this row. */
-export function hasRow(set: RowSet, row: number, rowGroupRows = 64): boolean {
+/** Whether the answer has this row. */
+export function hasRow(set: RowSet, row: number): boolean {
   switch (set.kind) {
     case "all":
       return true;
@@ -79,6 +79,6 @@ export function hasRow(set: RowSet, row: number, rowGroupRows = 64): boolean {
     case "rows":
       return set.rows.includes(row);
     case "groups":
-      return set.groups.includes(Math.floor(row / rowGroupRows));
+      return set.groups.includes(Math.floor(row / set.groupRows));
   }
 }

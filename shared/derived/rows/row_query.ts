@@ -48,11 +48,11 @@ export interface AttributeQuery {
   readonly values: readonly string[];
 }
 
-/** Rows of one data file that may meet a query; all others do not. Rows and row groups count from 0. */
+/** Rows of one data file that may meet a query; all others do not. Rows and groups count from 0. */
 export type RowSet =
   | { readonly kind: "all" }
   | { readonly kind: "none" }
   /** Ascending and distinct, at least one; in runs, as an index knows places of 16 rows and more. */
   | { readonly kind: "rows"; readonly rows: Uint32Array }
-  /** Ascending and distinct, at least one: row groups of which any row may. */
-  | { readonly kind: "groups"; readonly groups: Uint32Array };
+  /** Ascending and distinct, at least one: of `groupRows` rows each, of which any row may. */
+  | { readonly kind: "groups"; readonly groups: Uint32Array; readonly groupRows: number };

@@ -9,7 +9,7 @@ export interface RowRanges {
 
 export const NO_ROWS: RowRanges = { starts: new Uint32Array(0), ends: new Uint32Array(0) };
 
-/** A set of more rows is given as row groups. */
+/** A set of more rows is given as groups of rows. */
 const LISTED_ROWS_MAX = 65_536;
 
 /** Of ranges that are in order of their starts, and may overlap. */
@@ -98,7 +98,7 @@ export function rowSetOf(
     }
   }
   if (groups.length === Math.ceil(rows / rowGroupRows)) return { kind: "all" };
-  return { kind: "groups", groups: Uint32Array.from(groups) };
+  return { kind: "groups", groups: Uint32Array.from(groups), groupRows: rowGroupRows };
 }
 
 function listed({ starts, ends }: RowRanges, count: number): Uint32Array {

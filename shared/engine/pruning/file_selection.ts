@@ -3,7 +3,7 @@
 import type { RowQuery } from "../../derived/rows/row_query.ts";
 import type { DataFile } from "../../iceberg/types.ts";
 import type { ParquetFooter } from "../../parquet/footer.ts";
-import { ROW_GROUP_ROWS } from "../../parquet/row_groups.ts";
+import { evenStarts, ROW_GROUP_ROWS, rowGroupStarts } from "../../parquet/row_groups.ts";
 import type { ReadableStore } from "../../storage/object_store.ts";
 import { scanMs } from "../cost.ts";
 import { filePart, partBytes, partRows, type ScanPart, type TablePlan } from "../plan.ts";
@@ -34,8 +34,7 @@ export async function selectOfFile(
   if (rowSet.kind === "all") return { whole, parts: [whole], rowGroupsPruned: 0 };
   if (rowSet.kind === "none") return { whole, parts: [], rowGroupsPruned: whole.rowGroups };
   try {
-    const regular = rowSet.kind === "groups" ? undefined : regularGroups(file);
-    const groups = regular ?? (await deps.footer(file)).rowGroups;
+    const groups = regularGroups(file) ?? (await deps.footer(file)).rowGroups;
     return { whole, ...selectedParts({ whole, groups, isDear: isDear(query) }, rowSet) };
   } catch {
     return { whole, parts: [whole], rowGroupsPruned: 0 };
@@ -65,10 +64,10 @@ export function partsMs(parts: readonly ScanPart[], { projected }: TablePlan): n
 
 /** The row groups of a file of ours, which are known by its rows; undefined where their number is another. */
 function regularGroups({ rows, splitOffsets }: DataFile): RowGroupRows[] | undefined {
-  const count = Math.ceil(rows / ROW_GROUP_ROWS);
-  if (count !== splitOffsets.length) return undefined;
-  return Array.from({ length: count }, (_, group) => {
-    const firstRow = group * ROW_GROUP_ROWS;
-    return { firstRow, rows: Math.min(ROW_GROUP_ROWS, rows - firstRow) };
-  });
+  const layouts = [rowGroupStarts(rows), evenStarts(rows, ROW_GROUP_ROWS)];
+  const starts = layouts.find(({ length }) => length === splitOffsets.length);
+  return starts?.map((firstRow, group) => ({
+    firstRow,
+    rows: (starts[group + 1] ?? rows) - firstRow,
+  }));
 }

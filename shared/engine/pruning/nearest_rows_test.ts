@@ -54,7 +54,7 @@ Deno.test({
   name: "indexes are asked of the newest files only, until the rows are found",
   fn: async () => {
     const asked: string[] = [];
-    const groups: RowSet = { kind: "groups", groups: Uint32Array.of(1, 4) };
+    const groups: RowSet = { kind: "groups", groups: Uint32Array.of(1, 4), groupRows: 10 };
     const indexes: RowIndexes = {
       rows: (file) => {
         asked.push(file.key);

@@ -1,4 +1,4 @@
-import { deepStrictEqual, strictEqual } from "node:assert/strict";
+import { deepStrictEqual, ok, strictEqual } from "node:assert/strict";
 import type { RowQuery, RowSet } from "../../derived/rows/row_query.ts";
 import type { RowObject } from "../../columns/rows.ts";
 import type { TableSchema } from "../../event/schema.ts";
@@ -263,13 +263,69 @@ Deno.test({
       scan.rows_pruned_selection,
     ];
     deepStrictEqual(pick(await scanned(ALL)), [1_000, 0, 0, 0, 10, 0]);
-    deepStrictEqual(pick(await scanned({ kind: "groups", groups: Uint32Array.of(0, 1, 9) })), [
-      ...[300, 0, 7, 0, 3, 700],
-    ]);
+    deepStrictEqual(
+      pick(await scanned({ kind: "groups", groups: Uint32Array.of(0, 1, 9), groupRows: 100 })),
+      [
+        ...[300, 0, 7, 0, 3, 700],
+      ],
+    );
     deepStrictEqual(pick(await scanned({ kind: "rows", rows: Uint32Array.of(5, 205, 999) })), [
       ...[3, 0, 7, 0, 3, 997],
     ]);
     const { files_planned: files, ...none } = await scanned({ kind: "none" });
     deepStrictEqual([files, none.rows], [undefined, 0]);
   },
+});
+
+/** Groups of an answer are of 100 rows, whatever the file's row groups are. */
+const GROUPED: readonly (readonly [rowGroupRows: number, read: number, rows: number])[] = [
+  [50, 6, 300],
+  [100, 3, 300],
+  [200, 2, 400],
+  [300, 2, 400],
+  [1_000, 1, 1_000],
+];
+
+Deno.test("groups of rows that indexes leave are read with all row groups that have some of them", async (t) => {
+  for (const [rowGroupRowsMax, read, rows] of GROUPED) {
+    await t.step(`row groups of ${rowGroupRowsMax} rows`, async () => {
+      const indexes = new AskedIndexes();
+      await using lab = await EngineLab.open({ engine: { indexes } });
+      const written = Array.from({ length: 1_000 }, (_, i) => ({
+        ns: START_NS + BigInt(i),
+        raw: `row ${i}`,
+      }));
+      await lab.commit(written, { rowGroupRowsMax });
+      indexes.answer = { kind: "groups", groups: Uint32Array.of(0, 1, 9), groupRows: 100 };
+      const answer = await lab.query("SELECT raw FROM events WHERE contains(raw, 'row')");
+      const found = new Set(answer.rows.flat());
+      for (const i of [0, 99, 100, 199, 900, 999]) ok(found.has(`row ${i}`), `row ${i}`);
+      const scan = answer.stats.scan;
+      deepStrictEqual([scan?.row_groups_read, found.size], [read, rows]);
+      strictEqual(
+        (scan?.row_groups_read ?? 0) + (scan?.row_groups_pruned_bloom ?? 0),
+        Math.ceil(1_000 / rowGroupRowsMax),
+      );
+    });
+  }
+});
+
+Deno.test("rows that indexes leave of a file of ours are read without its footer, from the row groups that hold them", async () => {
+  const indexes = new AskedIndexes();
+  await using lab = await EngineLab.open({ engine: { indexes } });
+  const rows = Array.from({ length: 30_000 }, (_, i) => ({
+    ns: START_NS + BigInt(i),
+    raw: `row ${i}`,
+  }));
+  // As data files are now, and as they were before.
+  await lab.commit(rows);
+  await lab.commit(rows, { rowGroupRowsMax: 65_536 });
+  indexes.answer = { kind: "rows", rows: Uint32Array.of(5, 25_903) };
+  const { stats, texts } = await lab.query("SELECT raw FROM events WHERE contains(raw, 'row')");
+  deepStrictEqual(
+    texts.toSorted(),
+    [5, 25_903].flatMap((i) => [`["row ${i}"]`, `["row ${i}"]`]).toSorted(),
+  );
+  const { row_groups_considered, row_groups_read, row_groups_pruned_bloom } = stats.scan ?? {};
+  deepStrictEqual([row_groups_considered, row_groups_read, row_groups_pruned_bloom], [3, 2, 1]);
 });

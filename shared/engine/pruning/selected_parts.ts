@@ -41,7 +41,7 @@ export function selectedParts(
 ): SelectedParts {
   const runs = rowSet.kind === "rows"
     ? runsOfRows(rowSet.rows, of.groups)
-    : runsOf(rowSet.groups).map((run) => ({ ...run, rows: undefined }));
+    : runsOfGroups(rowSet, of.groups);
   const read = runs.reduce((sum, { first, last }) => sum + last - first + 1, 0);
   return {
     parts: runs.map((run) => partOf(of, run)),
@@ -112,13 +112,26 @@ function runsOfRows(rows: Uint32Array, groups: readonly RowGroupRows[]): Run[] {
   });
 }
 
-/** Index of the first of the ascending `rows` from `from` on that is not below `bound`. */
-function firstAtLeast(rows: Uint32Array, bound: number, from: number): number {
+/** The row groups with rows of an answer's groups, in runs of which all is read. */
+function runsOfGroups(
+  { groups: answered, groupRows }: Extract<RowSet, { readonly kind: "groups" }>,
+  groups: readonly RowGroupRows[],
+): Run[] {
+  const touched = groups.flatMap(({ firstRow, rows }, group) => {
+    const at = firstAtLeast(answered, Math.floor(firstRow / groupRows), 0);
+    const next = answered[at];
+    return next !== undefined && next * groupRows < firstRow + rows ? [group] : [];
+  });
+  return runsOf(Uint32Array.from(touched)).map((run) => ({ ...run, rows: undefined }));
+}
+
+/** Index of the first of the ascending `numbers` from `from` on that is not below `bound`. */
+function firstAtLeast(numbers: Uint32Array, bound: number, from: number): number {
   let low = from;
-  let high = rows.length;
+  let high = numbers.length;
   while (low < high) {
     const middle = (low + high) >> 1;
-    if ((rows[middle] ?? 0) < bound) low = middle + 1;
+    if ((numbers[middle] ?? 0) < bound) low = middle + 1;
     else high = middle;
   }
   return low;

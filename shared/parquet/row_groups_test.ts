@@ -1,0 +1,26 @@
+import assert from "node:assert/strict";
+import { evenStarts, ROW_GROUP_ROWS, rowGroupStarts } from "./row_groups.ts";
+
+const STARTS: readonly (readonly [rows: number, starts: readonly number[]])[] = [
+  [0, []],
+  [1, [0]],
+  [4_096, [0]],
+  [4_097, [0, 1]],
+  [30_000, [0, 25_904]],
+  [65_536, [0, 61_440]],
+  [65_536 + 4_095, [0, 65_535, 65_536]],
+  [65_536 + 4_096, [0, 65_536]],
+  [80_000, [0, 65_536, 75_904]],
+  [200_000, [0, 65_536, 131_072, 195_904, 196_608]],
+];
+
+Deno.test("rowGroupStarts puts a small row group at a file's end, and none across 65,536 rows", () => {
+  for (const [rows, starts] of STARTS) assert.deepEqual(rowGroupStarts(rows), starts, `${rows}`);
+});
+
+Deno.test("row groups with a small one at the end are never as many as even ones that differ from them", () => {
+  for (let rows = 0; rows < 3 * ROW_GROUP_ROWS; rows += 1) {
+    const [ours, even] = [rowGroupStarts(rows), evenStarts(rows, ROW_GROUP_ROWS)];
+    if (ours.length === even.length) assert.deepEqual(ours, even, `${rows}`);
+  }
+});
