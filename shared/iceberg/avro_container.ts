@@ -41,18 +41,48 @@ const BLOCK_RECORDS_MAX = 1_000;
 /** A block that claims to inflate to more is refused: manifests are a few MiB. */
 const BLOCK_BYTES_MAX = 256 * 1024 * 1024;
 
+/** Takes and gives longs as they are encoded: unpacked by Avro each would be a buffer of its own. */
 const LONG_TYPE = avro.types.LongType.__with({
-  fromBuffer: (buffer: Buffer) => buffer.readBigInt64LE(),
-  toBuffer: (value: bigint) => {
-    const buffer = Buffer.alloc(8);
-    buffer.writeBigInt64LE(value);
-    return buffer;
-  },
+  fromBuffer: longOf,
+  toBuffer: bytesOfLong,
   fromJSON: BigInt,
   toJSON: String,
   isValid: (value: unknown) => typeof value === "bigint",
   compare: (a: bigint, b: bigint) => a < b ? -1 : a > b ? 1 : 0,
-});
+}, true);
+
+/** Bytes of a long at most. */
+const LONG_BYTES_MAX = 10;
+/** With so many bytes, seven bits each, it is exact as a double. */
+const DOUBLE_BYTES_MAX = 7;
+const DOUBLE_END = 2n ** 49n;
+
+/** Of seven bits a byte, lowest first: twice the value, or for one below zero twice its complement and 1. */
+function longOf(bytes: Uint8Array): bigint {
+  if (bytes.length > LONG_BYTES_MAX) throw new RangeError(`a long of ${bytes.length} bytes`);
+  if (bytes.length <= DOUBLE_BYTES_MAX) {
+    let zigzag = 0;
+    let scale = 1;
+    for (let at = 0; at < bytes.length; at += 1) {
+      zigzag += ((bytes[at] as number) & 0x7f) * scale;
+      scale *= 0x80;
+    }
+    return BigInt(zigzag % 2 === 0 ? zigzag / 2 : -(zigzag + 1) / 2);
+  }
+  let zigzag = 0n;
+  for (const byte of bytes.toReversed()) zigzag = zigzag << 7n | BigInt(byte & 0x7f);
+  return BigInt.asIntN(64, zigzag >> 1n ^ -(zigzag & 1n));
+}
+
+function bytesOfLong(value: bigint): Buffer {
+  const bytes: number[] = [];
+  let zigzag = BigInt.asUintN(64, value << 1n ^ value >> 63n);
+  for (; zigzag >= DOUBLE_END; zigzag >>= 7n) bytes.push(Number(zigzag & 0x7fn) | 0x80);
+  let rest = Number(zigzag);
+  for (; rest > 0x7f; rest = Math.floor(rest / 0x80)) bytes.push(rest % 0x80 | 0x80);
+  bytes.push(rest);
+  return Buffer.from(bytes);
+}
 
 const METADATA_TYPE = avro.Type.forSchema({ type: "map", values: "bytes" });
 

@@ -4,7 +4,7 @@ import avro from "avsc";
 import { avroMetadata } from "icebird/src/avro/avro.metadata.js";
 import { avroRead } from "icebird/src/avro/avro.read.js";
 import { isOperatingError } from "../base/errors.ts";
-import { readAvroFile, writeAvroFile } from "./avro_container.ts";
+import { avroEncoder, readAvroFile, writeAvroFile } from "./avro_container.ts";
 
 const SCHEMA = {
   type: "record",
@@ -54,6 +54,36 @@ Deno.test({
         day: day === null ? undefined : day * 86_400_000,
       })),
     );
+  },
+});
+
+Deno.test({
+  name: "longs of every length go both ways to the last bit, as another implementation reads them",
+  fn() {
+    const powers = Array.from({ length: 63 }, (_, bits) => 2n ** BigInt(bits));
+    const longs = [0n, ...powers.flatMap((power) => [power - 1n, power, -power, -power - 1n])]
+      .concat(2n ** 63n - 1n, -(2n ** 63n));
+    const schema = { type: "record", name: "row", fields: [{ name: "id", type: "long" }] };
+    const bytes = writeAvroFile(schema, longs.map((id) => ({ id })), { metadata: {}, sync: SYNC });
+    const { records, encoded } = readAvroFile(bytes, "test");
+    assert.deepEqual(records.map(({ id }) => id), longs);
+    const reader = { view: new DataView(bytes.buffer), offset: 0 };
+    const { metadata, syncMarker } = avroMetadata(reader);
+    const theirs = avroRead({ reader, metadata, syncMarker });
+    assert.deepEqual(theirs.map(({ id }) => BigInt(id)), longs);
+    const least = [0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 1];
+    assert.deepEqual([...encoded.at(-1) ?? []], least);
+    assert.deepEqual([...avroEncoder(schema)({ id: -65n })], [0x81, 1]);
+  },
+});
+
+Deno.test({
+  name: "readAvroFile refuses a long of more bytes than there are",
+  fn() {
+    const schema = { type: "record", name: "row", fields: [{ name: "id", type: "long" }] };
+    const row = new Uint8Array(11).fill(0x80).with(10, 1);
+    const bytes = writeAvroFile(schema, [[row]], { metadata: {}, sync: SYNC });
+    assert.throws(() => readAvroFile(bytes, "x.avro"), { code: "corrupt" });
   },
 });
 

@@ -49,15 +49,23 @@ export class FieldNames {
     throw new OperatingError("corrupt", `Cannot read ${name}: a record lacks field ${id}.`);
   }
 
-  /** A map with int keys: an array of (key, value) records. Bytes are windows on the file's block, as `AvroFile.encoded`. */
-  map<T extends bigint | Uint8Array>(record: AvroRecord, id: number): Map<number, T> {
-    const map = new Map<number, T>();
+  /** A map with int keys: an array of (key, value) records. */
+  counts(record: AvroRecord, id: number): Map<number, number> {
+    const map = new Map<number, number>();
     for (const { key, value } of this.records(record, id) ?? []) {
+      if (value !== null && value !== undefined) map.set(key as number, Number(value));
+    }
+    return map;
+  }
+
+  /** As `counts`. Values are windows on bytes of many. */
+  bounds(record: AvroRecord, id: number): Map<number, Uint8Array> {
+    const map = new Map<number, Uint8Array>();
+    for (const { key, value } of this.records(record, id) ?? []) {
+      if (!(value instanceof Uint8Array)) continue;
       // Plain bytes: Avro's are of a class of their own, and equal to no others.
-      const own = value instanceof Uint8Array
-        ? new Uint8Array(value.buffer, value.byteOffset, value.byteLength)
-        : value;
-      if (own !== null && own !== undefined) map.set(key as number, own as T);
+      const { buffer, byteOffset, byteLength } = value;
+      map.set(key as number, new Uint8Array(buffer, byteOffset, byteLength));
     }
     return map;
   }

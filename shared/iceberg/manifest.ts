@@ -207,8 +207,8 @@ function listedFile(
   const location = names.text(record, 100) ?? "";
   refuseOtherContent(names.number(record, 134) ?? DATA_CONTENT, names.text(record, 101), location);
   const day = names.number(names.record(record, 102, list.location), options.day.fieldId);
-  const lowerBounds = names.map<Uint8Array>(record, 125);
-  const upperBounds = names.map<Uint8Array>(record, 128);
+  const lowerBounds = names.bounds(record, 125);
+  const upperBounds = names.bounds(record, 128);
   const timestampNs = options.schema.columns.find(({ name }) => name === "timestamp_ns")?.id ?? -1;
   const rows = names.long(record, 103);
   const byteLength = names.long(record, 104);
@@ -228,10 +228,10 @@ function listedFile(
     timestampNsMax: longBound(upperBounds.get(timestampNs)),
     lowerBounds,
     upperBounds,
-    nullCounts: numbers(names.map<bigint>(record, 110)),
-    valueCounts: numbers(names.map<bigint>(record, 109)),
-    columnSizes: numbers(names.map<bigint>(record, 108)),
-    nanCounts: numbers(names.map<bigint>(record, 137)),
+    nullCounts: names.counts(record, 110),
+    valueCounts: names.counts(record, 109),
+    columnSizes: names.counts(record, 108),
+    nanCounts: names.counts(record, 137),
     splitOffsets: names.longs(record, 132).map(Number),
     sortOrderId: names.number(record, 140) ?? 0,
     keyMetadata: names.bytes(record, 131),
@@ -260,8 +260,4 @@ function longBound(bytes: Uint8Array | undefined): bigint | undefined {
   const value = decodeSingleValue("long", bytes);
   assert(typeof value === "bigint");
   return value;
-}
-
-function numbers(map: ReadonlyMap<number, bigint>): Map<number, number> {
-  return new Map([...map].map(([key, value]) => [key, Number(value)]));
 }
