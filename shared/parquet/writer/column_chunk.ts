@@ -9,7 +9,7 @@ import { type Bounds, type Extremes, ValueOrder } from "./bounds.ts";
 import { areTexts, type ChunkValues, chunkValues, startOf } from "./chunk_values.ts";
 import { type Dictionary, dictionaryOf, writeDictionary } from "./dictionary.ts";
 import { ENCODING, PAGE } from "./format.ts";
-import { packFirst, type Packing, packPage } from "./packing.ts";
+import { NUMBER_WAYS, packFirst, type Packing, packPage, TEXT_WAYS } from "./packing.ts";
 import { ThriftWriter } from "./thrift_writer.ts";
 import { type ValueEncoder, valueEncoder } from "./value_encoder.ts";
 import { writeRuns } from "./runs.ts";
@@ -221,7 +221,10 @@ class ChunkWriter {
   /** Bytes that the first page of data takes; the dictionary's goes before it. */
   #addFirst(page: PlainPage): number {
     const pages = this.#held === undefined ? [page] : [this.#held, page];
-    const { packing, bodies } = packFirst(pages.map(({ plain }) => plain));
+    const { packing, bodies } = packFirst(
+      pages.map(({ plain }) => plain),
+      this.#column.type === "string" ? TEXT_WAYS : NUMBER_WAYS,
+    );
     this.#packing = packing;
     const sizes = pages.map((one, at) => this.#add(one, present(bodies[at])));
     if (this.#held !== undefined) this.#dictionaryBytes = present(sizes[0]);

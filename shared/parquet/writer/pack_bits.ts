@@ -49,3 +49,10 @@ export function packBits(
   }
   target.length = length;
 }
+
+/** Appends zeros until `target` has `length` bytes. */
+export function fillTo(target: ByteBuilder, length: number): void {
+  target.reserve(length - target.length);
+  target.bytes.fill(0, target.length, length);
+  target.length = length;
+}

@@ -4,7 +4,7 @@
 
 import type { ByteBuilder } from "../../columns/byte_builder.ts";
 import { writeVarint } from "../../columns/varint.ts";
-import { packBits } from "./pack_bits.ts";
+import { fillTo, packBits } from "./pack_bits.ts";
 
 /** Packed values come in groups of so many; shorter runs are packed with their neighbours. */
 const GROUP = 8;
@@ -44,8 +44,5 @@ function writePacked(
   writeVarint(target, 2 * groups + 1);
   const end = target.length + groups * place.width;
   packBits(target, values, place);
-  // The last group is filled up with zeros.
-  target.reserve(end - target.length);
-  target.bytes.fill(0, target.length, end);
-  target.length = end;
+  fillTo(target, end);
 }

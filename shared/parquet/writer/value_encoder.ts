@@ -1,9 +1,17 @@
 /** How the values of a column chunk are written into its pages. */
 
-import type { ByteBuilder } from "../../columns/byte_builder.ts";
+import { ByteBuilder } from "../../columns/byte_builder.ts";
 import type { Extremes, ValueOrder } from "./bounds.ts";
 import { type ChunkValues, halvesOfValues, startOf } from "./chunk_values.ts";
-import { areNear, writeDeltas, writeWideDeltas } from "./deltas.ts";
+import {
+  areNear,
+  type DeltaLayout,
+  TIGHT,
+  WHOLE_BYTES,
+  writeDeltas,
+  writeWideDeltas,
+} from "./deltas.ts";
+import { NUMBER_WAYS, packFirst } from "./packing.ts";
 import type { Dictionary } from "./dictionary.ts";
 import { ENCODING } from "./format.ts";
 import { bitsOf, packBits } from "./pack_bits.ts";
@@ -16,6 +24,9 @@ export interface ValueEncoder {
   write(page: ByteBuilder, from: number, to: number): void;
   extremes(order: ValueOrder, from: number, to: number): Extremes | undefined;
 }
+
+/** Values that are tried out. */
+const SAMPLE = 4_096;
 
 /**
  * - With a dictionary the places in it. It is what repeated values take the fewest bytes with and are scanned fastest.
@@ -31,9 +42,10 @@ export function valueEncoder(
   if (isTime) {
     const halves = halvesOfValues(values);
     if (areNear(halves)) {
+      const layout = layoutOf(values.count, (page, place) => writeWideDeltas(page, halves, place));
       return {
         encoding: ENCODING.deltas,
-        write: (page, from, to) => writeWideDeltas(page, halves, { from, to }),
+        write: (page, from, to) => writeWideDeltas(page, halves, { from, to, layout }),
         extremes: extremesOf,
       };
     }
@@ -46,6 +58,23 @@ export function valueEncoder(
     },
     extremes: extremesOf,
   };
+}
+
+/** Of the layouts that which takes the fewest bytes of the first of `count` values, compressed. */
+function layoutOf(
+  count: number,
+  write: (
+    page: ByteBuilder,
+    place: { readonly from: number; readonly to: number; readonly layout: DeltaLayout },
+  ) => void,
+): DeltaLayout {
+  const [tight = 0, whole = 0] = [TIGHT, WHOLE_BYTES].map((layout) => {
+    const page = new ByteBuilder();
+    write(page, { from: 0, to: Math.min(count, SAMPLE), layout });
+    const { bodies } = packFirst([page.bytes.subarray(0, page.length)], NUMBER_WAYS);
+    return bodies.reduce((sum, { byteLength }) => sum + byteLength, 0);
+  });
+  return whole < tight ? WHOLE_BYTES : TIGHT;
 }
 
 function extremesOf(order: ValueOrder, from: number, to: number): Extremes | undefined {
@@ -79,14 +108,15 @@ function placesEncoder({ ids, firsts }: Dictionary): ValueEncoder {
 
 function stringEncoder(values: ChunkValues): ValueEncoder {
   const offsets = values.offsets as Int32Array;
+  const lengths = new Int32Array(values.count);
+  for (let at = 0; at < lengths.length; at += 1) {
+    lengths[at] = (offsets[at + 1] as number) - (offsets[at] as number);
+  }
+  const layout = layoutOf(values.count, (page, place) => writeDeltas(page, lengths, place));
   return {
     encoding: ENCODING.lengths,
     write(page, from, to) {
-      const lengths = new Int32Array(to - from);
-      for (let at = from; at < to; at += 1) {
-        lengths[at - from] = (offsets[at + 1] as number) - (offsets[at] as number);
-      }
-      writeDeltas(page, lengths, { from: 0, to: to - from });
+      writeDeltas(page, lengths, { from, to, layout });
       page.append(values.bytes.subarray(offsets[from], offsets[to]));
     },
     extremes: extremesOf,
