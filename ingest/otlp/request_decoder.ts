@@ -12,7 +12,12 @@ import { textOf, utf8 } from "../../shared/base/bytes.ts";
 import { messageOf, OperatingError } from "../../shared/base/errors.ts";
 import { TIMESTAMP_NS_MAX } from "../../shared/base/time.ts";
 import type { ColumnBatch } from "../../shared/columns/batch.ts";
-import { REQUEST_RECORDS_MAX, tooMany } from "./request_limits.ts";
+import {
+  IRREGULAR_BYTES_MAX,
+  REQUEST_RECORDS_MAX,
+  tooIrregular,
+  tooMany,
+} from "./request_limits.ts";
 import type { Attribute, ScopeFields } from "./scope_context.ts";
 import { IRREGULAR, type ValueReader } from "./value_reader.ts";
 import type { WireReader } from "./wire_reader.ts";
@@ -105,6 +110,7 @@ export class RequestDecoder<Context> {
   }
 
   #regularized(body: Uint8Array): Uint8Array {
+    if (body.length > IRREGULAR_BYTES_MAX) throw tooIrregular(body.length);
     try {
       return this.#regular(body);
     } catch (cause) {

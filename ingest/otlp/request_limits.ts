@@ -13,6 +13,22 @@ export const REQUEST_RECORDS_MAX = 1_000_000;
  */
 export const REQUEST_ATTRIBUTES_MAX = 500_000;
 
+/**
+ * Most bytes of a protobuf request that has a singular field twice. It is legal and no encoder writes it; to merge the
+ * two, protobufjs makes an object of each message, a hundred times the bytes and a second for a MiB at worst.
+ */
+export const IRREGULAR_BYTES_MAX = 1024 * 1024;
+
+/** The refusal of a request of that many bytes. */
+export function tooIrregular(bytes: number): OperatingError {
+  return new OperatingError(
+    "too_large",
+    `cannot merge the fields that a request of ${bytes} bytes has twice, as the limit for that is ` +
+      `${IRREGULAR_BYTES_MAX} bytes: write resource, scope, name, version, body and value once each`,
+    { reason: "irregular_request" },
+  );
+}
+
 /** The refusal of a request that holds more than `max` of `what`. */
 export function tooMany(what: string, max: number): OperatingError {
   return new OperatingError(

@@ -3,7 +3,11 @@ import { concatBytes } from "../../shared/base/bytes.ts";
 import { isOperatingError } from "../../shared/base/errors.ts";
 import { decodeLogsJson } from "./logs_json.ts";
 import { decodeLogsProtobuf } from "./logs_protobuf.ts";
-import { REQUEST_ATTRIBUTES_MAX, REQUEST_RECORDS_MAX } from "./request_limits.ts";
+import {
+  IRREGULAR_BYTES_MAX,
+  REQUEST_ATTRIBUTES_MAX,
+  REQUEST_RECORDS_MAX,
+} from "./request_limits.ts";
 import { decodeSpansProtobuf } from "./spans_protobuf.ts";
 
 /** A length-delimited field. */
@@ -72,6 +76,29 @@ for (const { name, decode } of CASES) {
     },
   });
 }
+
+/** A request of `bytes` that has its scope twice, and a record. */
+function irregular(bytes: number): Uint8Array {
+  const request = (raw: number) => {
+    const body = field(5, field(1, new Uint8Array(raw)));
+    return field(1, field(2, concatBytes([empties(1, 2), field(2, body)])));
+  };
+  return request(bytes - (request(bytes).length - bytes));
+}
+
+Deno.test({
+  name:
+    "a request that has a field twice is merged up to its limit in bytes, and too_large past it",
+  fn() {
+    const largest = irregular(IRREGULAR_BYTES_MAX);
+    assert.equal(largest.length, IRREGULAR_BYTES_MAX);
+    assert.equal(decodeLogsProtobuf(largest, options).rows, 1);
+    assert.throws(
+      () => decodeLogsProtobuf(irregular(IRREGULAR_BYTES_MAX + 1), options),
+      (error) => isOperatingError(error, "too_large") && error.reason === "irregular_request",
+    );
+  },
+});
 
 Deno.test({
   name: "the counts of a request start anew with the next one",
