@@ -9,7 +9,13 @@ import { z } from "zod";
 import { textOf } from "../shared/base/bytes.ts";
 import { OperatingError } from "../shared/base/errors.ts";
 
-const count = z.int().min(1);
+/** Also past 2^53: what is above a ceiling is clamped. */
+const count = z.number().min(1).refine(Number.isInteger, "give a whole number");
+
+/** A member that may be absent, or null for the same. */
+function orElse<T>(schema: z.ZodType<T>, value: T) {
+  return schema.nullish().transform((given) => given ?? value);
+}
 
 const LIMITS = z.strictObject({
   max_rows_returned: count.nullish(),
@@ -20,11 +26,11 @@ const LIMITS = z.strictObject({
 
 const SQL_REQUEST = z.object({
   query: z.string().refine((text) => text.trim() !== "", "give a SQL statement"),
-  format: z.enum(["records", "ndjson"]).default("records"),
-  priority: z.enum(["interactive", "batch"]).default("interactive"),
-  default_order: z.boolean().default(true),
-  exact: z.boolean().default(true),
-  dry_run: z.boolean().default(false),
+  format: orElse(z.enum(["records", "ndjson"]), "records"),
+  priority: orElse(z.enum(["interactive", "batch"]), "interactive"),
+  default_order: orElse(z.boolean(), true),
+  exact: orElse(z.boolean(), true),
+  dry_run: orElse(z.boolean(), false),
   snapshot: z.string().nullish(),
   limits: LIMITS.nullish(),
   shard: z.object({ index: z.int(), count: z.int() }).nullish(),

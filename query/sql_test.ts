@@ -79,6 +79,16 @@ Deno.test({
   },
 });
 
+const NULLS = {
+  format: null,
+  priority: null,
+  default_order: null,
+  exact: null,
+  dry_run: null,
+  snapshot: null,
+  shard: null,
+};
+
 Deno.test({
   name: "POST /api/v1/sql clamps known limits and takes null for absent",
   async fn() {
@@ -86,6 +96,7 @@ Deno.test({
       [{}, [], { rowsMax: 10_000, deadlineMs: 60_000 }],
       [{ max_rows_returned: 5 }, [], { rowsMax: 5, deadlineMs: 60_000 }],
       [{ max_rows_returned: 5_000_000 }, [], { rowsMax: 1_000_000, deadlineMs: 60_000 }],
+      [{ max_rows_returned: 2 ** 64 }, [], { rowsMax: 1_000_000, deadlineMs: 60_000 }],
       [{ max_rows_returned: null }, [], { rowsMax: 10_000, deadlineMs: 60_000 }],
       [{ max_rows_returned: 50 }, ["--max-rows", "20"], { rowsMax: 20, deadlineMs: 60_000 }],
       [{}, ["--max-rows", "20"], { rowsMax: 20, deadlineMs: 60_000 }],
@@ -94,7 +105,7 @@ Deno.test({
     ];
     for (const [limits, flags, expected] of cases) {
       await using server = await startTestServer({}, flags);
-      const response = await server.post(SQL, { query: "SELECT 1", limits });
+      const response = await server.post(SQL, { query: "SELECT 1", limits, ...NULLS });
       assert.equal(response.status, 200, await response.text());
       const { rowsMax, deadlineMs } = server.engine.requests[0] ?? {};
       assert.deepEqual({ rowsMax, deadlineMs }, expected);

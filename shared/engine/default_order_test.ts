@@ -66,6 +66,17 @@ const CASES: readonly {
     applied: true,
     rows: ["h5", "h1"],
   },
+  // Numbers survive being written anew.
+  {
+    sql: "SELECT host FROM events WHERE timestamp_ns > 1e9 AND 1e15 < timestamp_ns AND -1e0 < 0e0",
+    applied: true,
+    rows: ["h5", "h4", "h3", "h2", "h1"],
+  },
+  {
+    sql: "SELECT host FROM events WHERE 9.007199254740993e15 + -0e0 < 1.5e20 AND 1e22 > 2.5e0 LIMIT 1",
+    applied: true,
+    rows: ["h5"],
+  },
   { sql: "SELECT (SELECT count(*) FROM events), host FROM events", applied: true },
   { sql: "SELECT host FROM events -- ORDER BY host", applied: true },
   { sql: 'SELECT \'ORDER BY\' AS "GROUP BY", host AS "order" FROM events', applied: true },

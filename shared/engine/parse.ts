@@ -41,6 +41,9 @@ export async function parse(
   if (depthOf(serialized) > STATEMENT_DEPTH_MAX) {
     throw tooLarge(`it is nested deeper than ${STATEMENT_DEPTH_MAX} levels`);
   }
+  if (INFINITE.test(serialized)) {
+    throw syntaxError("a number exceeds the largest double; write 'Infinity'::DOUBLE for infinity");
+  }
   const document = parseTree(serialized);
   if (document["error"] === true) throw parserError(document, sql);
   const statements = nodesAt(document, "statements");
@@ -67,6 +70,9 @@ export function withRoot(document: TreeNode, root: TreeNode): TreeNode {
 }
 
 const EXPLAIN = /^\s*EXPLAIN\s+(?=(?:SELECT|WITH|FROM|VALUES|TABLE|\()\b|\()/i;
+
+/** The parser's form of `1e400`, which is no JSON. In a text of the statement its quotation marks are escaped. */
+const INFINITE = /"value":-?Infinity\b/;
 
 /** Depth of nesting of a JSON text, without building it. */
 function depthOf(json: string): number {

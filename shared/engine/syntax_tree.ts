@@ -1,6 +1,7 @@
 /**
  * The parsed statement as the SQL engine itself serializes it: plain JSON objects, so that the gate judges
- * exactly what will run. Integers beyond 2^53 keep their digits as `JSON.rawJSON` values.
+ * exactly what will run. Integers beyond 2^53 keep their digits as `JSON.rawJSON` values, and doubles that are whole
+ * keep their `.0`, without which the SQL engine takes them for no doubles.
  *
  * Names of members and classes are the SQL engine's. What is unknown here is refused by the gate.
  */
@@ -69,6 +70,13 @@ function isRawNumber(value: unknown): value is RawNumber {
   return typeof value === "object" && value !== null && "rawJSON" in value;
 }
 
+/** A double constant's value, or undefined when `value` is none, or -0 or not finite. */
+export function doubleOf(value: TreeValue): number | undefined {
+  const double = isRawNumber(value) ? Number(value.rawJSON) : value;
+  if (typeof double !== "number" || Object.is(double, -0)) return undefined;
+  return Number.isFinite(double) ? double : undefined;
+}
+
 function bigintOf(value: TreeValue): bigint | undefined {
   if (typeof value === "number" && Number.isSafeInteger(value)) return BigInt(value);
   if (isRawNumber(value) && /^-?\d+$/.test(value.rawJSON)) return BigInt(value.rawJSON);
@@ -79,7 +87,9 @@ function bigintOf(value: TreeValue): bigint | undefined {
 export function parseTree(text: string): TreeNode {
   const value = exactJson.parse(text, (_key, value, context) => {
     if (typeof value !== "number") return value;
-    const exact = Number.isSafeInteger(value) ? !Object.is(value, -0) : !isIntegral(context.source);
+    const exact = isIntegral(context.source)
+      ? Number.isSafeInteger(value) && !Object.is(value, -0)
+      : !Number.isInteger(value);
     return exact || context.source === undefined ? value : exactJson.rawJSON(context.source);
   });
   return isNode(value) ? value : {};

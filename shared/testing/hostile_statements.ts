@@ -129,6 +129,8 @@ export const HOSTILE: Readonly<Record<string, readonly HostileCase[]>> = {
     ["refused_syntax", "SELECT $name"],
     ["refused_syntax", "SELECT * FROM events LIMIT ?"],
     ["syntax_error", "SELEC 1"],
+    ["syntax_error", "SELECT 1e400"],
+    ["syntax_error", "SELECT host FROM events WHERE timestamp_ns > -1e400"],
     ["syntax_error", "SELECT * FROM events)"],
     ["syntax_error", "SELECT 1) UNION ALL (SELECT 2"],
     ["syntax_error", "SELECT 1) AS r(c0) LIMIT 1; DROP TABLE events --"],

@@ -38,6 +38,14 @@ const BUCKETS = [
   "time_bucket(INTERVAL '1 minute 30 seconds', timestamp)",
 ] as const;
 
+const HAVINGS = [
+  "count(*) > 1",
+  "count(*) >= 3e0",
+  "max(took) > 500",
+  "avg(took) > 400",
+  "min(name) < 'm'",
+] as const;
+
 /** The most frequent values of one column: columns with many values are looked at in part. */
 function makeTopStatement(random: SeededRandom): string {
   const pick = <T>(values: readonly T[]) => values[Math.floor(random.float() * values.length)] as T;
@@ -104,6 +112,7 @@ export function makeStatement(random: SeededRandom, span: TimeSpan): string {
       () => `${numeric} BETWEEN ${literal(numeric)} AND ${literal(numeric)}`,
       () => `${numeric} >= ${literal(numeric)}`,
       () => `NOT (${numeric} < ${literal(numeric)})`,
+      () => `${numeric} > ${pick(["1e2", "-1e0", "9.007199254740993e15", "1e22"])}`,
       () => `(${column} = ${literal(column)} OR ${column} IS NULL)`,
       () => "ok",
       () => "name LIKE '%e%'",
@@ -217,7 +226,7 @@ export function makeStatement(random: SeededRandom, span: TimeSpan): string {
       " GROUP BY ALL",
     ]);
   const having = groupBy !== "DISTINCT" && groupBy !== "" && chance(25)
-    ? ` HAVING ${pick(["count(*) > 1", "count(*) >= 3", "max(took) > 500", "min(name) < 'm'"])}`
+    ? ` HAVING ${pick(HAVINGS)}`
     : "";
   // Every column of the groups, so that the order is one whatever ties.
   const positions = items.map((_, at) => at + 1);

@@ -162,6 +162,17 @@ async function asideOf(lab: EngineLab, sql: string): Promise<string | undefined>
   return aside;
 }
 
+Deno.test("averages can be what HAVING asks, in words or by their alias", async () => {
+  await using lab = await EngineLab.open();
+  const rows = readings(9, (n) => ({ a: n % 3 === 0 ? "x" : "y", code: n * 7 }));
+  await lab.commitRows(rows, { ...TABLE, derived: true });
+  for (const having of ["avg(code) > 25.5", "mean > 25.5", "2 * mean > avg(code) + 25.5e0"]) {
+    const sql = `SELECT a, avg(code) AS mean FROM readings GROUP BY a HAVING ${having}`;
+    const { texts, stats } = await lab.query(sql);
+    assert.deepEqual([texts, stats.served_by], [['["y",31.5]'], "tier1_inline"], sql);
+  }
+});
+
 Deno.test("fastPath steps aside from sums that the order of rows decides, and from averages without bounds", async () => {
   await using lab = await EngineLab.open();
   const half = "SELECT sum(half) FROM readings";

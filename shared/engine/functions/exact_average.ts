@@ -24,17 +24,21 @@ const SHIFT = `CREATE MACRO average_shift(a, n) AS
 const EXTRA = `CREATE MACRO average_extra(q) AS
   CASE WHEN q >= (1::HUGEINT << 67) THEN 4 WHEN q >= (1::HUGEINT << 66) THEN 3 ELSE 2 END`;
 
-const QUOTIENT = `CREATE MACRO average_quotient(a, n) AS list_transform(
+/**
+ * `x` stands for what is used more than once. HAVING reads `x.s` as a column of a table, hence brackets, and takes an alias of
+ * nothing that may fail, hence the SQL engine's own `list_transform` (`bounded_text.ts`).
+ */
+const QUOTIENT = `CREATE MACRO average_quotient(a, n) AS system.main.list_transform(
     [{'s': average_shift(a, n), 'a': a::HUGEINT, 'n': n::HUGEINT}],
-    lambda x: {'s': x.s, 'q': (x.a << x.s) // x.n, 'rest': (x.a << x.s) % x.n <> 0})`;
+    lambda x: {'s': x['s'], 'q': (x['a'] << x['s']) // x['n'], 'rest': (x['a'] << x['s']) % x['n'] <> 0})`;
 
 const EXACT = `CREATE MACRO exact_average(total, n) AS CASE
   WHEN total IS NULL OR n IS NULL OR n = 0 THEN NULL
   WHEN total = 0 THEN 0::DOUBLE
-  ELSE list_transform(
-    list_transform(average_quotient(abs(total), n),
-      lambda x: {'s': x.s, 'extra': average_extra(x.q), 'q': rounded_bits(x.q, average_extra(x.q), x.rest)}),
-    lambda x: rounded_bits(x.q, x.extra + 11, false)::DOUBLE / pow(2::DOUBLE, x.s))[1]
+  ELSE system.main.list_transform(
+    system.main.list_transform(average_quotient(abs(total), n),
+      lambda x: {'s': x['s'], 'extra': average_extra(x['q']), 'q': rounded_bits(x['q'], average_extra(x['q']), x['rest'])}),
+    lambda x: rounded_bits(x['q'], x['extra'] + 11, false)::DOUBLE / pow(2::DOUBLE, x['s']))[1]
     * sign(total)::DOUBLE END`;
 
 export const EXACT_AVERAGE: readonly string[] = [ROUNDED, SHIFT, EXTRA, QUOTIENT, EXACT];

@@ -5,7 +5,7 @@
  */
 
 import { type ConstantsConnection, constantTexts } from "../constant_texts.ts";
-import { integerConstant, nodeAt, textAt, type TreeNode, walk } from "../syntax_tree.ts";
+import { doubleOf, integerConstant, nodeAt, textAt, type TreeNode, walk } from "../syntax_tree.ts";
 import type { ConstantValue } from "./predicate.ts";
 
 export interface Constants {
@@ -76,7 +76,7 @@ function writtenOut(node: TreeNode): ConstantValue | undefined {
     case "BOOLEAN":
       return typeof content === "boolean" ? content : undefined;
     case "DOUBLE":
-      return typeof content === "number" && Number.isFinite(content) ? content : undefined;
+      return doubleOf(content);
     case "DECIMAL":
       return decimalOf(content, Number(nodeAt(type, "type_info")?.["scale"]));
     default:
