@@ -73,7 +73,8 @@ const CASES: readonly {
     rows: ["h5", "h4", "h3", "h2", "h1"],
   },
   {
-    sql: "SELECT host FROM events WHERE 9.007199254740993e15 + -0e0 < 1.5e20 AND 1e22 > 2.5e0 LIMIT 1",
+    sql:
+      "SELECT host FROM events WHERE 9.007199254740993e15 + -0e0 < 1.5e20 AND 1e22 > 2.5e0 LIMIT 1",
     applied: true,
     rows: ["h5"],
   },
