@@ -19,7 +19,7 @@ import type { EdgeTimes } from "./edge_times.ts";
 import type { TableAnswers } from "./table_answers.ts";
 import type { OwnRows } from "./own_rows.ts";
 import type { StepAside } from "./step_aside.ts";
-import { ROWS_MAX, type WeightedPlan, weightedPlan } from "./weighted_plan.ts";
+import { ROWS_MAX, type WeightedAside, type WeightedPlan, weightedPlan } from "./weighted_plan.ts";
 import { ownRowsSql, rowsSql } from "./weighted_relation.ts";
 import { type WeightedStatement, weightedStatement } from "./weighted_statement.ts";
 import { wideRelationSql } from "./wide_relation.ts";
@@ -91,7 +91,15 @@ export async function fastPath(
     ...{ connection, times, signal, isExact, planOnly },
   });
   const plan = await untilAborted(planning, signal, disposeOf);
-  if ("aside" in plan) return plan;
+  const wantMissed = () => {
+    const { edgesMissed = [] } = plan;
+    if (planOnly || edgesMissed.length === 0) return;
+    times.want(edgesMissed, columnOf(table.schema, "timestamp"));
+  };
+  if ("aside" in plan) {
+    wantMissed();
+    return plan;
+  }
   if (plan.rows.weights.length > ROWS_MAX) {
     disposeOf(plan);
     return { aside: `its answer is made of ${plan.rows.weights.length} counts` };
@@ -102,7 +110,7 @@ export async function fastPath(
     lease: {
       [Symbol.dispose]() {
         disposeOf(plan);
-        if (!planOnly) times.want(plan.edgesMissed, columnOf(table.schema, "timestamp"));
+        wantMissed();
       },
     },
     approximation: approximationOf(plan),
@@ -116,7 +124,7 @@ export async function fastPath(
   };
 }
 
-function disposeOf(plan: WeightedPlan | StepAside): void {
+function disposeOf(plan: WeightedPlan | WeightedAside): void {
   if ("wide" in plan) plan.wide?.[Symbol.dispose]();
 }
 

@@ -426,6 +426,39 @@ for (const isRemote of [false, true]) {
   });
 }
 
+Deno.test("a range without a whole minute is counted in memory, once it was asked for again", async () => {
+  await using lab = await EngineLab.open();
+  const rows = Array.from(
+    { length: 600 },
+    (_, n) => ({ ns: START_NS + BigInt(n) * 1_000_000_000n }),
+  );
+  await lab.commit(rows, { derived: true });
+  const countFrom = (second: number, seconds: number) =>
+    `SELECT count(*) FROM events WHERE timestamp >= ${
+      at(START_NS + BigInt(second) * 1_000_000_000n)
+    } ` +
+    `AND timestamp < ${at(START_NS + BigInt(second + seconds) * 1_000_000_000n)}`;
+  const first = await lab.query(countFrom(590, 10));
+  assert.deepEqual([first.texts, first.stats.served_by], [["[10]"], "scan"]);
+  await inMemory(lab, countFrom(590, 10));
+  for (const [second, seconds] of [[590, 10], [570, 3], [595, 1], [590, 400], [595, 0]] as const) {
+    const sql = countFrom(second, seconds);
+    const { texts, stats } = await lab.query(sql);
+    assert.deepEqual(texts, [`[${Math.min(seconds, 600 - second)}]`], sql);
+    assert.deepEqual([stats.rows_scanned, stats.scan], [0, undefined], sql);
+    assert.match(stats.served_by, /^tier1_/);
+  }
+  // Statements that are explained and not run want nothing.
+  await lab.commit(rows, { derived: true });
+  for (let times = 0; times < 4; times += 1) {
+    await using prepared = await lab.prepare(countFrom(590, 10), { planOnly: true });
+    await prepared.explain();
+  }
+  const { texts, stats } = await lab.query(countFrom(590, 10));
+  assert.deepEqual(texts, ["[20]"]);
+  assert(stats.rows_scanned > 0);
+});
+
 async function sidecars(lab: EngineLab): Promise<string[]> {
   const location = await lab.catalog.metadataLocation(EVENTS);
   assert(location !== undefined);

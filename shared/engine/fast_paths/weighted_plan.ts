@@ -51,6 +51,12 @@ export interface WeightedPlan {
   readonly isWide: boolean;
 }
 
+/** Why there is no such plan. */
+export interface WeightedAside extends StepAside {
+  /** Ends of the range, in files, that could be counted in memory another time; absent: none. */
+  readonly edgesMissed?: readonly FileEdge[];
+}
+
 export interface WeightedSource extends OwnRowsSource {
   readonly table: TablePlan;
   readonly cubes: TableCubes;
@@ -72,7 +78,7 @@ export async function weightedPlan(
   statement: WeightedStatement,
   range: TimeRange,
   source: WeightedSource,
-): Promise<WeightedPlan | StepAside> {
+): Promise<WeightedPlan | WeightedAside> {
   const dims = statement.columns.length + (statement.minutes ? 1 : 0);
   if (dims > 2) return { aside: `it looks at ${dims} columns together, summaries have two` };
   if (statement.columns.length > 1 && statement.measures.length > 0) {
@@ -120,7 +126,7 @@ class Planning {
       !statement.minutes;
   }
 
-  async plan(): Promise<WeightedPlan | StepAside> {
+  async plan(): Promise<WeightedPlan | WeightedAside> {
     const days = await this.#days();
     const whole = days.filter(({ isCut }) => !isCut).flatMap(({ files }) => files);
     const cut = days.filter(({ isCut }) => isCut).flatMap(({ files }) => files);
@@ -129,7 +135,7 @@ class Planning {
     const { rows, answered } = this.#rowsOf(pieces);
     const own = this.#own.scans;
     if (answered === 0 && this.wide === undefined && own.length > 0) {
-      return { aside: "no summary holds a row of it" };
+      return { aside: "no summary holds a row of it", edgesMissed: this.#edgesMissed };
     }
     const inexact = inexactMeasure(
       this.#statement.measures.map((measure, at) => ({
