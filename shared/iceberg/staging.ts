@@ -9,6 +9,9 @@ import type { ObjectStore } from "../storage/object_store.ts";
 
 const logger = getLogger(["svc", "iceberg"]);
 
+/** Objects that are written at the same time; a rewrite can put one for each manifest of the table. */
+const WRITES_AT_ONCE = 16;
+
 export class Staging {
   readonly #store: ObjectStore;
   readonly #keys: string[] = [];
@@ -25,7 +28,10 @@ export class Staging {
   put(key: string, bytes: Uint8Array): string {
     // Noted first: a failed write may have left the object behind.
     this.#keys.push(key);
-    const write = this.#store.putNew(key, bytes);
+    const before = this.#writes.at(-WRITES_AT_ONCE);
+    const write = before === undefined
+      ? this.#store.putNew(key, bytes)
+      : before.then(() => this.#store.putNew(key, bytes));
     // `written` tells of it.
     write.catch(() => {});
     this.#writes.push(write);
