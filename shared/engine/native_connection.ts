@@ -64,6 +64,8 @@ export class NativeConnection implements EngineConnection {
   #unfinished: DuckDBConnection | undefined;
   /** The peak of the connection's life as the last profile told it; undefined when it may have grown since. */
   #spillPeak: number | undefined;
+  /** Since the statement began. */
+  #interrupted = false;
   /** That peak before the statement: it counts from the connection's start and is never reset. */
   #spillPeakBefore = 0;
 
@@ -126,6 +128,7 @@ export class NativeConnection implements EngineConnection {
       this.#spillPeak = undefined;
     }
     this.#measured = false;
+    this.#interrupted = false;
     const prepared = kept.take(sql) ?? await this.attempt(() => native.prepare(sql));
     let finished = false;
     let ahead: Promise<unknown> = Promise.resolve();
@@ -151,6 +154,7 @@ export class NativeConnection implements EngineConnection {
           ends: () => chunkEnds(this.hooks.binding, chunk.chunk, rowCount),
         };
       }
+      if (result.returnType === FAILED) await this.failAgain(native, { sql, values });
       finished = true;
       this.#unfinished = undefined;
     } finally {
@@ -159,6 +163,27 @@ export class NativeConnection implements EngineConnection {
       else prepared.destroySync();
     }
     this.#measured = isMeasured;
+  }
+
+  /**
+   * A result that fails after its first rows ends like a whole one, and the binding keeps back why. So it is asked once more, all
+   * of it at once, which fails before there is a row. Always throws.
+   */
+  private async failAgain(
+    native: DuckDBConnection,
+    { sql, values }: { readonly sql: string; readonly values: readonly string[] },
+  ): Promise<never> {
+    if (this.#interrupted) throw new EngineFault("interrupted", "the statement was interrupted");
+    const again = await this.attempt(() =>
+      native.prepare(`SELECT max(length(one)) FROM (${sql}\n) AS again(one)`)
+    );
+    try {
+      values.forEach((value, at) => again.bindVarchar(at + 1, value));
+      await this.attempt(() => this.hooks.stream(again));
+    } finally {
+      again.destroySync();
+    }
+    throw new EngineFault("internal", "a result ended early and does not when it is asked again");
   }
 
   progress(): RunProgress {
@@ -225,6 +250,7 @@ export class NativeConnection implements EngineConnection {
   }
 
   private interruptBoth(): void {
+    this.#interrupted = true;
     this.native.running.interrupt();
     this.native.asking.interrupt();
   }
@@ -280,6 +306,9 @@ export class NativeConnection implements EngineConnection {
 }
 
 const STOP_REPEAT_MS = 20;
+
+/** `ResultType.INVALID`: what a result is that has failed. */
+const FAILED = 0;
 
 /** What the binding's types have of nesting; all of it optional, by kind. */
 interface NestedType {

@@ -176,6 +176,28 @@ for (const [label, driver] of Object.entries(DRIVERS)) {
   });
 
   Deno.test({
+    name: `${label}, EngineConnection.rows fails where the statement does, however late`,
+    fn: async () => {
+      await using lab = await openLab(driver);
+      const { connection } = lab;
+      const sql = (late: number) =>
+        `SELECT CASE WHEN i < ${late} THEN i || $1::VARCHAR\nELSE (i || 'x')::INTEGER::VARCHAR END ` +
+        "FROM range(2000000) AS t(i)";
+      for (const late of [0, 1_000_000, 1_999_999]) {
+        let rows = 0;
+        const read = async () => {
+          const statement = { sql: sql(late), values: [" of 2,000,000"] };
+          for await (const { rowCount } of connection.rows(statement)) rows += rowCount;
+        };
+        await rejects(read, { kind: "statement", message: /'\d+x' to INT32\s+LINE 2: ELSE/ });
+        ok(rows <= late && (rows > 0) === (late > 0), `${rows} of ${late}`);
+        strictEqual(await connection.profile(), undefined);
+      }
+      strictEqual(await textOfRows(connection, "SELECT 'goes on'"), "goes on");
+    },
+  });
+
+  Deno.test({
     name: `${label}, EngineConnection.rows runs the same text anew each time`,
     fn: async () => {
       await using lab = await openLab(driver);
