@@ -11,6 +11,7 @@ import { JOB_TABLES } from "./job_schema.ts";
 import type { JobStore } from "./job_store.ts";
 import { type ChannelListener, listenToChannel } from "./postgres_listener.ts";
 import { PostgresPool } from "./postgres_pool.ts";
+import { hasTablesOf } from "./postgres_tables.ts";
 import { PostgresDatabase, SqliteDatabase } from "./sql_database.ts";
 import { POSTGRES_DIALECT, sqliteDialect } from "./sql_dialect.ts";
 import { type JobDialect, SqlJobStore } from "./sql_job_store.ts";
@@ -75,6 +76,7 @@ async function openInPostgres(uri: string): Promise<JobStore> {
   });
   try {
     await pool.withClient("make tables", async (client) => {
+      if (await hasTablesOf(client, JOB_TABLES)) return;
       await client.query("BEGIN");
       await client.query("SELECT pg_advisory_xact_lock($1)", [MIGRATION_LOCK]);
       await client.query(JOB_TABLES);

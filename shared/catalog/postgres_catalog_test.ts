@@ -4,6 +4,7 @@ import pg from "pg";
 import { isOperatingError } from "../base/errors.ts";
 import { CATALOG_CASES } from "../testing/catalog_conformance.ts";
 import { POSTGRES, PostgresProcess } from "../testing/postgres_process.ts";
+import { openJobStore } from "./open_job_store.ts";
 import { openPostgresCatalog } from "./postgres_catalog.ts";
 
 const EVENTS = { namespace: "svc", name: "events" };
@@ -64,6 +65,30 @@ Deno.test({
           openPostgresCatalog({ uri }),
           (error) => isOperatingError(error, "corrupt") && /version 99/.test(error.message),
         );
+      },
+    );
+
+    await t.step(
+      "a user with rights on the tables alone opens them, also while another reads them for long",
+      async () => {
+        const uri = await postgres.newDatabase();
+        const jobs = await openJobStore(uri);
+        await jobs[Symbol.asyncDispose]();
+        const owner = await openPostgresCatalog({ uri });
+        await owner.close();
+        await ask(
+          uri,
+          "CREATE USER app; REVOKE CREATE ON SCHEMA public FROM PUBLIC; " +
+            "GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA public TO app",
+        );
+        const backup = new pg.Client({ connectionString: uri });
+        await backup.connect();
+        await backup.query("BEGIN; LOCK TABLE iceberg_tables IN ACCESS SHARE MODE");
+        const asApp = uri.replace("svc@", "app@");
+        await using catalog = await openPostgresCatalog({ uri: asApp });
+        assert.equal(await catalog.commit(commit({ next: "m1" })), "committed");
+        await using _jobs = await openJobStore(asApp);
+        await backup.end();
       },
     );
 

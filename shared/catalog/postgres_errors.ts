@@ -20,7 +20,8 @@ const FAILURES: readonly Failure[] = [
   {
     state: "42501",
     code: "permission_denied",
-    remedy: "grant the user of {option} its tables",
+    remedy:
+      "grant the user of {option} CREATE on the schema for its first start, and rights on the tables",
   },
   { state: "25006", code: "unavailable", remedy: "point {option} at the primary server" },
   { state: "57014", code: "unavailable", remedy: TRY_AGAIN },

@@ -5,6 +5,7 @@
 
 import type { PoolClient } from "pg";
 import { OperatingError } from "../base/errors.ts";
+import { hasTablesOf } from "./postgres_tables.ts";
 import { CLAIM_TABLES, DELETE_TABLES, INDEX_TABLES, MAINTENANCE_TABLES } from "./sqlite_schema.ts";
 
 /** Our tables' layout; a database with a newer one is refused. */
@@ -49,25 +50,32 @@ INSERT INTO svc_catalog_version (version)
   SELECT ${CATALOG_VERSION} WHERE NOT EXISTS (SELECT 1 FROM svc_catalog_version);
 `;
 
-/** Makes what is missing, in one transaction under a lock. Throws `corrupt` for a version we do not know. */
+/**
+ * Makes what is missing, in one transaction under a lock. Where nothing is, no right to make tables is needed, and no
+ * lock that waits for whoever reads them (a backup, for minutes). Throws `corrupt` for a version we do not know.
+ */
 export async function ensureSchema(client: PoolClient): Promise<void> {
+  if (await hasTablesOf(client, CREATE_TABLES)) return await checkVersion(client);
   await client.query("BEGIN");
   try {
     await client.query("SELECT pg_advisory_xact_lock($1)", [MIGRATION_LOCK]);
     await client.query(CREATE_TABLES);
-    const { rows } = await client.query("SELECT version FROM svc_catalog_version");
-    const version = rows[0]?.version;
-    if (version !== CATALOG_VERSION) {
-      throw new OperatingError(
-        "corrupt",
-        `Cannot use catalog of version ${version}: this program knows version ` +
-          `${CATALOG_VERSION}; use a newer one`,
-        { reason: "catalog_version" },
-      );
-    }
+    await checkVersion(client);
     await client.query("COMMIT");
   } catch (error) {
     await client.query("ROLLBACK").catch(() => {});
     throw error;
   }
+}
+
+async function checkVersion(client: PoolClient): Promise<void> {
+  const { rows } = await client.query("SELECT version FROM svc_catalog_version");
+  const version = rows[0]?.version;
+  if (version === CATALOG_VERSION) return;
+  throw new OperatingError(
+    "corrupt",
+    `Cannot use catalog of version ${version}: this program knows version ` +
+      `${CATALOG_VERSION}; use a newer one`,
+    { reason: "catalog_version" },
+  );
 }
