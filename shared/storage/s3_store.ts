@@ -28,6 +28,7 @@ import {
 import { FetchHttpHandler } from "@smithy/fetch-http-handler";
 import { hexOf } from "../base/bytes.ts";
 import { VERSION } from "../base/version.ts";
+import { fetchToItsEnd } from "./fetch_to_its_end.ts";
 import { checkKey, checkPrefix } from "./object_key.ts";
 import type { ObjectInfo, ObjectStore } from "./object_store.ts";
 import { s3Error } from "./s3_errors.ts";
@@ -223,13 +224,15 @@ class S3Store implements ObjectStore {
   /** Ends the request that `run` makes, and the reading of its answer, when its time is over. */
   async #within<T>(run: (until: { readonly abortSignal: AbortSignal }) => Promise<T>): Promise<T> {
     const { requestMsMax } = this.#options;
-    const over = new AbortController();
-    const late = new Error(`it was not answered in full within ${requestMsMax} ms`);
-    const timer = setTimeout(() => over.abort(late), requestMsMax);
+    const ending = new AbortController();
+    const { promise: over, reject } = Promise.withResolvers<never>();
+    const timer = setTimeout(() => {
+      const late = new Error(`it was not answered in full within ${requestMsMax} ms`);
+      reject(late);
+      ending.abort(late);
+    }, requestMsMax);
     try {
-      return await run({ abortSignal: over.signal });
-    } catch (error) {
-      throw over.signal.aborted ? late : error;
+      return await Promise.race([over, run({ abortSignal: ending.signal })]);
     } finally {
       clearTimeout(timer);
     }
@@ -261,7 +264,7 @@ function clientOf(access: S3Access): S3Client {
     forcePathStyle: access.pathStyle,
     credentials: access.credentials,
     maxAttempts: 1,
-    requestHandler: new FetchHttpHandler(),
+    requestHandler: new FetchHttpHandler({ customFetch: fetchToItsEnd }),
     defaultUserAgentProvider: () => Promise.resolve([["svc", VERSION]]),
     userAgentAppId: "svc",
     requestChecksumCalculation: "WHEN_REQUIRED",

@@ -47,6 +47,8 @@ export class S3Process implements AsyncDisposable {
   faultOf: (request: S3Request) => S3Fault | undefined = () => undefined;
   /** All that came in, failed ones too. */
   readonly requests: S3Request[] = [];
+  /** Answers of `stall` whose readers have not gone. */
+  stalling = 0;
   readonly #server: Deno.ChildProcess;
   readonly #folder: string;
   readonly #port: number;
@@ -142,9 +144,18 @@ export class S3Process implements AsyncDisposable {
     if (fault === undefined) return answer;
     const whole = new Uint8Array(await answer.arrayBuffer());
     const half = whole.subarray(0, whole.byteLength >> 1);
-    return new Response(fault === "half" ? broken(half) : stalled(half), {
+    return new Response(fault === "half" ? broken(half) : this.#stalled(half), {
       status: answer.status,
       headers: [...answer.headers].filter(([name]) => name !== "transfer-encoding"),
+    });
+  }
+
+  /** A body that never goes on behind `start`. */
+  #stalled(start: Uint8Array): ReadableStream<Uint8Array> {
+    this.stalling += 1;
+    return new ReadableStream({
+      start: (controller) => controller.enqueue(start),
+      cancel: () => void (this.stalling -= 1),
     });
   }
 
@@ -211,9 +222,4 @@ function broken(start: Uint8Array): ReadableStream<Uint8Array> {
       controller.error(new Error("asked for by the test"));
     },
   });
-}
-
-/** A body that never goes on behind `start`. */
-function stalled(start: Uint8Array): ReadableStream<Uint8Array> {
-  return new ReadableStream({ start: (controller) => controller.enqueue(start) });
 }
