@@ -49,6 +49,16 @@ export function integerConstant(node: TreeNode): bigint | undefined {
   return bigintOf(value["value"]);
 }
 
+/** A double constant's digits, or undefined when `node` is none. */
+export function doubleConstant(node: TreeNode): string | undefined {
+  const value = node["class"] === "CONSTANT" ? nodeAt(node, "value") : undefined;
+  if (value === undefined || value["is_null"] === true) return undefined;
+  if (textAt(nodeAt(value, "type") ?? {}, "id") !== "DOUBLE") return undefined;
+  const content = value["value"];
+  if (isRawNumber(content)) return content.rawJSON;
+  return typeof content === "number" ? String(content) : undefined;
+}
+
 const INTEGER_TYPES: ReadonlySet<string> = new Set(["INTEGER", "BIGINT", "SMALLINT", "TINYINT"]);
 
 interface RawNumber {
@@ -68,13 +78,6 @@ const exactJson = JSON as unknown as JsonWithSource;
 
 function isRawNumber(value: unknown): value is RawNumber {
   return typeof value === "object" && value !== null && "rawJSON" in value;
-}
-
-/** A double constant's value, or undefined when `value` is none, or -0 or not finite. */
-export function doubleOf(value: TreeValue): number | undefined {
-  const double = isRawNumber(value) ? Number(value.rawJSON) : value;
-  if (typeof double !== "number" || Object.is(double, -0)) return undefined;
-  return Number.isFinite(double) ? double : undefined;
 }
 
 function bigintOf(value: TreeValue): bigint | undefined {

@@ -73,6 +73,7 @@ export function makeStatement(random: SeededRandom, span: TimeSpan): string {
       "upper(name)",
       "coalesce(region, '-')",
       "code + 1",
+      "code * 0.1e0",
       "CASE WHEN ok THEN name END",
       "took",
     ]);

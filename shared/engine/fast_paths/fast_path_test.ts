@@ -173,6 +173,17 @@ Deno.test("averages can be what HAVING asks, in words or by their alias", async 
   }
 });
 
+Deno.test("doubles of a statement stay doubles where it is asked of weighted rows", async () => {
+  await using lab = await EngineLab.open();
+  await lab.commitRows(readings(3, () => ({ code: 3 })), { ...TABLE, derived: true });
+  const sql = "SELECT 0.1e0 + 0.2e0, max(code) * 0.1e0, count(*) * 1e0, sum(code) + -0e0 " +
+    "FROM readings GROUP BY a HAVING sum(code) < 1e1 AND max(code) > 2.5e0";
+  const { texts, stats } = await lab.query(sql);
+  const doubles = "[0.30000000000000004,0.30000000000000004,3.0,9.0]";
+  assert.deepEqual([texts, stats.served_by], [[doubles], "tier1_inline"]);
+  assert.deepEqual((await lab.query(sql, { fastPaths: false })).texts, [doubles]);
+});
+
 Deno.test("fastPath steps aside from sums that the order of rows decides, and from averages without bounds", async () => {
   await using lab = await EngineLab.open();
   const half = "SELECT sum(half) FROM readings";

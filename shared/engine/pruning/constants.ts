@@ -5,7 +5,14 @@
  */
 
 import { type ConstantsConnection, constantTexts } from "../constant_texts.ts";
-import { doubleOf, integerConstant, nodeAt, textAt, type TreeNode, walk } from "../syntax_tree.ts";
+import {
+  doubleConstant,
+  integerConstant,
+  nodeAt,
+  textAt,
+  type TreeNode,
+  walk,
+} from "../syntax_tree.ts";
 import type { ConstantValue } from "./predicate.ts";
 
 export interface Constants {
@@ -76,12 +83,18 @@ function writtenOut(node: TreeNode): ConstantValue | undefined {
     case "BOOLEAN":
       return typeof content === "boolean" ? content : undefined;
     case "DOUBLE":
-      return doubleOf(content);
+      return finiteOf(doubleConstant(node));
     case "DECIMAL":
       return decimalOf(content, Number(nodeAt(type, "type_info")?.["scale"]));
     default:
       return integerConstant(node);
   }
+}
+
+/** Not of -0, which is equal to 0 and not the same. */
+function finiteOf(digits: string | undefined): number | undefined {
+  const double = Number(digits);
+  return Number.isFinite(double) && !Object.is(double, -0) ? double : undefined;
 }
 
 /** The parser's forms of `true` and `false`. */
