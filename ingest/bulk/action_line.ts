@@ -6,6 +6,7 @@
  */
 
 import { OperatingError } from "../../shared/base/errors.ts";
+import { DOCUMENT_DEPTH_MAX, nestsDeeper } from "../../shared/event/nesting.ts";
 
 export const BULK_ACTIONS = ["index", "create", "update", "delete"] as const;
 export type BulkAction = typeof BULK_ACTIONS[number];
@@ -33,6 +34,7 @@ export class ActionLines {
 }
 
 function parseAction(text: string, line: number): ActionLine {
+  if (nestsDeeper(text, DOCUMENT_DEPTH_MAX)) throw malformed(line, "it nests too deep");
   const parsed = objectOf(text);
   if (parsed === undefined) throw malformed(line, `it is no JSON object: ${excerpt(text)}`);
   const names = Object.keys(parsed);

@@ -8,6 +8,7 @@
 
 import { OperatingError } from "../base/errors.ts";
 import { parseRfc3339Ns, TIMESTAMP_NS_MAX } from "../base/time.ts";
+import { DOCUMENT_DEPTH_MAX, nestsDeeper } from "./nesting.ts";
 
 export type JsonDocument = Readonly<Record<string, unknown>>;
 
@@ -42,9 +43,13 @@ const LONG_NUMBER = /[:,[]\s*-?[0-9]{16}/;
 
 /**
  * The document of one NDJSON line. Integers beyond 2^53 keep their digits (as raw JSON, which `JSON.stringify`
- * writes back unchanged). Throws `invalid_argument` for text that is no JSON object.
+ * writes back unchanged). Throws `invalid_argument` for text that is no JSON object, or nests deeper than
+ * `DOCUMENT_DEPTH_MAX`.
  */
 export function parseDocument(text: string): JsonDocument {
+  if (nestsDeeper(text, DOCUMENT_DEPTH_MAX)) {
+    throw refusal(`it nests deeper than ${DOCUMENT_DEPTH_MAX} objects and arrays`);
+  }
   let document: unknown;
   try {
     document = LONG_NUMBER.test(text) ? JSON.parse(text, keepDigits) : JSON.parse(text);
