@@ -1,6 +1,7 @@
 /** The stream, asked of a whole server over HTTP: what a reader gets, of whose rows, and the refusals. */
 
 import assert from "node:assert/strict";
+import { configureLogging, resetLogging } from "../shared/os/logging.ts";
 import { metricReaches } from "../tests/clients/metric_wait.ts";
 import { RunningIngest } from "../tests/clients/running_ingest.ts";
 import { STREAM_LIMITS } from "./stream_hub.ts";
@@ -273,6 +274,27 @@ Deno.test({
     assert.ok(got < sent);
     assert.equal(await idle.next(), undefined);
     await metricReaches(ingest, 'svc_ingest_events_total{endpoint="logs"}', sent);
+  },
+});
+
+Deno.test({
+  name: "GET /api/v1/stream: a reader that leaves is no error of the server",
+  async fn() {
+    const lines: string[] = [];
+    await configureLogging({ level: "info", writeLine: (line) => lines.push(line) });
+    try {
+      await using ingest = await RunningIngest.start();
+      const listener = await Listener.connect(ingest);
+      await send(ingest, logs("seen"));
+      assert.equal((await listener.next())?.name, "event");
+      await listener[Symbol.asyncDispose]();
+      while (await ingest.metric("svc_ingest_stream_readers") > 0) {
+        await new Promise((done) => setTimeout(done, 10));
+      }
+    } finally {
+      await resetLogging();
+    }
+    assert.deepEqual(lines.filter((line) => !line.includes("ingest server listens")), []);
   },
 });
 

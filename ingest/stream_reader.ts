@@ -9,6 +9,7 @@
  */
 
 import { utf8 } from "../shared/base/bytes.ts";
+import { OperatingError } from "../shared/base/errors.ts";
 import type { Clock } from "../shared/os/clock.ts";
 
 /** What a piece counts for besides its bytes, so that small ones are bounded too. */
@@ -41,7 +42,7 @@ export class StreamReader {
     this.body = new ReadableStream<Uint8Array>({
       start: (controller) => void (this.#controller = controller),
       pull: (controller) => this.#pull(controller),
-      cancel: () => this.close(),
+      cancel: () => this.#release(),
     }, { highWaterMark: 0 });
   }
 
@@ -79,9 +80,17 @@ export class StreamReader {
     this.#wake?.();
   }
 
-  /** Cuts the stream off: the other side is gone, or too slow. Idempotent. */
-  close(): void {
-    this.#controller?.error(new Error("the stream was cut off: its reader is gone or too slow"));
+  /** The other side is gone: what is left is for nobody. Idempotent. */
+  leave(): void {
+    if (this.#closed.signal.aborted) return;
+    this.#controller?.close();
+    this.#release();
+  }
+
+  #cutOff(): void {
+    this.#controller?.error(
+      new OperatingError("cancelled", "the stream was cut off: its reader is too slow"),
+    );
     this.#release();
   }
 
@@ -122,7 +131,7 @@ export class StreamReader {
 
   #cutOffLate(): void {
     const { clock, lastMsMax } = this.#options;
-    clock.sleep(lastMsMax, { signal: this.#closed.signal }).then(() => this.close(), ignore);
+    clock.sleep(lastMsMax, { signal: this.#closed.signal }).then(() => this.#cutOff(), ignore);
   }
 }
 

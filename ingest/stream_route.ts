@@ -34,7 +34,7 @@ export function createStreamRoute(
     }
     if (request.method === "HEAD") return new Response(null, { headers: HEADERS });
     const reader = hub.open(tenant);
-    request.signal.addEventListener("abort", () => reader.close(), { once: true });
+    request.signal.addEventListener("abort", () => reader.leave(), { once: true });
     return new Response(reader.body, { headers: HEADERS });
   };
 }

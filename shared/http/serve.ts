@@ -7,7 +7,7 @@
  */
 
 import { getLogger } from "@logtape/logtape";
-import { messageOf, OperatingError } from "../base/errors.ts";
+import { isOperatingError, messageOf, OperatingError } from "../base/errors.ts";
 import { formatListenAddress, type ListenAddress } from "./listen_address.ts";
 
 export type Handler = (
@@ -80,8 +80,11 @@ function listen(options: ServeOptions): Deno.HttpServer<Deno.NetAddr> {
       port,
       ...options.tls,
       onListen: () => {},
+      // Also told of a body that fails after its answer began, twice by this runtime.
       onError: (error) => {
-        log.error("request handler threw: {error}", { error });
+        if (isOperatingError(error, "cancelled")) {
+          log.info("an answer ended early: {why}", { why: error.message });
+        } else log.error("request handler threw: {error}", { error });
         return new Response(null, { status: 500 });
       },
     }, handler);
