@@ -4,13 +4,14 @@
  * before the last file is opened, files beyond the last row are not opened at all, and a sort holds one band.
  *
  * Applies where each row is kept or dropped by itself, steadily (`pruning/steady.ts`), and the order is that of time. Relies on
- * the bounds of files; files that overlap are in one band. Each band has at least four times as many rows as the one before, as
- * each is a statement of its own, which costs as much as decoding some 10,000 rows.
+ * the bounds of files, and of the row groups that an ordered scan chose of them; what overlaps is in one band. Each band has
+ * at least four times as many rows as the one before, as each is a statement of its own, which costs as much as decoding some
+ * 10,000 rows.
  */
 
 import type { DataFile } from "../iceberg/types.ts";
 import { orderedRequest } from "./ordered_scan.ts";
-import { partRows, type Plan, type ScanPart, type TablePlan } from "./plan.ts";
+import { partRows, type Plan, type RowTimes, type ScanPart, type TablePlan } from "./plan.ts";
 import { isSteady } from "./pruning/steady.ts";
 import { integerConstant, nodeAt, nodesAt, textAt, type TreeNode } from "./syntax_tree.ts";
 
@@ -28,6 +29,8 @@ export interface Steps {
 
 /** Rows of the first band. */
 const BAND_ROWS_MIN = 32_768;
+/** Or so many for each wanted row, where all that lie in the time range count: of a row group that it cuts, most do. */
+const ROWS_PER_WANTED = 8;
 const GROWTH = 4;
 /** Rows past which a band need not grow. */
 const BAND_ROWS_MAX = 4_194_304;
@@ -40,7 +43,7 @@ export function stepsOf(
 ): Steps {
   const [table] = plan.tables;
   if (request === undefined || table === undefined) return { plans: [plan], rowsMax: Infinity };
-  const [first = [], ...later] = bandsOf(table, request.direction, path);
+  const [first = [], ...later] = bandsOf(table, request, path);
   const of = (parts: readonly ScanPart[]) => ({ ...plan, tables: [{ ...table, parts }] });
   return { plans: [of(first), ...later.map(of)], rowsMax: request.rows ?? Infinity };
 }
@@ -63,15 +66,15 @@ export function bandRequest(root: TreeNode): BandRequest | undefined {
 /** The parts of `table`, in bands; one when the times of a part are not known. */
 function bandsOf(
   table: TablePlan,
-  direction: BandRequest["direction"],
+  { direction, rows }: BandRequest,
   path: (file: DataFile) => string,
 ): readonly (readonly ScanPart[])[] {
-  const bounds = new Map<string, Pick<DataFile, "timestampNsMin" | "timestampNsMax">>([
+  const bounds = new Map<string, RowTimes>([
     ...table.files.map((file) => [path(file), file] as const),
     ...table.delta.map((delta) => [delta.path, delta] as const),
   ]);
   const timed = table.parts.flatMap((part): TimedPart[] => {
-    const { timestampNsMin: min, timestampNsMax: max } = bounds.get(part.path) ?? {};
+    const { timestampNsMin: min, timestampNsMax: max } = part.times ?? bounds.get(part.path) ?? {};
     if (min === undefined || max === undefined) return [];
     // Signed so that smaller is wanted first.
     return direction === "newest"
@@ -79,7 +82,9 @@ function bandsOf(
       : [{ part, near: floorMicros(min), far: floorMicros(max) }];
   });
   if (timed.length < table.parts.length) return [table.parts];
-  return grown(apart(timed));
+  // Where no filter drops rows, few do.
+  const rowsMin = table.ordered && rows !== undefined ? ROWS_PER_WANTED * rows : BAND_ROWS_MIN;
+  return grown(apart(timed), Math.min(rowsMin, BAND_ROWS_MIN));
 }
 
 interface TimedPart {
@@ -101,9 +106,9 @@ function apart(timed: readonly TimedPart[]): ScanPart[][] {
   return groups;
 }
 
-function grown(groups: readonly ScanPart[][]): ScanPart[][] {
+function grown(groups: readonly ScanPart[][], firstRowsMin: number): ScanPart[][] {
   const bands: ScanPart[][] = [];
-  let rowsMin = BAND_ROWS_MIN;
+  let rowsMin = firstRowsMin;
   let rows = 0;
   for (const group of groups) {
     const last = bands.at(-1);

@@ -282,7 +282,10 @@ function isInside(unit: Unit, range: TimeRange): boolean {
   return !(range.maxNs !== undefined && unit.max * 1_000n + 999n > range.maxNs);
 }
 
-/** Neighbouring row groups of a file become one part; a sorted file gives at most N rows at its near end. */
+/**
+ * Neighbouring row groups of a file become one part; of a sorted file those that the time range cuts become another, and the
+ * others give at most N rows at their near end.
+ */
 function partsOf(
   units: readonly Unit[],
   range: TimeRange,
@@ -297,11 +300,14 @@ function partsOf(
   const parts: ScanPart[] = [];
   for (const [source, own] of bySource) {
     own.sort((a, b) => a.firstRow - b.firstRow);
-    const inside = own.every((unit) => isInside(unit, range));
-    const runs = runsOf(own).map((run) =>
-      // Only among rows that all count do the nearest N come first.
-      source.sorted && inside ? nearest(run, request) : run
-    );
+    const cut = own.filter((unit) => !isInside(unit, range));
+    // Only among rows that all count do the nearest N come first; those of a cut row group may do without the others.
+    const runs = source.sorted
+      ? [
+        ...runsOf(own.filter((unit) => isInside(unit, range))).map((run) => nearest(run, request)),
+        ...runsOf(cut),
+      ]
+      : runsOf(own);
     for (const run of runs) parts.push(partOf(source.whole, run, own));
   }
   return parts;
@@ -328,7 +334,15 @@ function partOf(whole: ScanPart, range: RowRange, units: readonly Unit[]): ScanP
   const touched = units.filter((unit) =>
     unit.firstRow < range.end && unit.firstRow + unit.rows > range.first
   );
-  return { ...whole, range, rowGroupsRead: touched.length };
+  const times = {
+    timestampNsMin: extreme(touched.map(({ min }) => min), -1) * 1_000n,
+    timestampNsMax: extreme(touched.map(({ max }) => max), 1) * 1_000n + 999n,
+  };
+  return { ...whole, range, rowGroupsRead: touched.length, times };
+}
+
+function extreme(times: readonly bigint[], sign: 1 | -1): bigint {
+  return times.reduce((a, b) => sign * compare(a, b) < 0 ? b : a);
 }
 
 function compare(a: bigint, b: bigint): number {

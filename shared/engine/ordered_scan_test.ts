@@ -172,7 +172,8 @@ Deno.test({
       );
       strictEqual(stats.scan?.ordering, "advertised");
       strictEqual(stats.scan.row_groups_considered, 2);
-      return { rows: texts.map((text) => BigInt(text.slice(1, -1))), ...stats.scan };
+      const rows = texts.map((text) => BigInt(text.slice(1, -1)));
+      return { rows, rowsScanned: stats.rows_scanned, ...stats.scan };
     };
     for (const [limit, groups] of [[100, 1], [4_096, 1], [4_097, 2], [20_481, 2]] as const) {
       const { rows, row_groups_read } = await page(limit);
@@ -188,5 +189,13 @@ Deno.test({
     }
     deepStrictEqual(walked, newest);
     deepStrictEqual(groupsRead, [1, 2, ...Array(8).fill(1)]);
+
+    // A page within a row group is read of that alone; one across its begin takes what is missing of the next.
+    const at = (row: number) => times[row] ?? 0n;
+    const within = await page(100, at(28_000));
+    deepStrictEqual([within.rows.at(-1), within.rowsScanned], [at(27_900), 28_000 - 25_904]);
+    const across = await page(100, at(25_950));
+    deepStrictEqual(across.rows, times.slice(25_850, 25_950).reverse());
+    strictEqual(across.rowsScanned, 25_950 - 25_904 + 100);
   },
 });

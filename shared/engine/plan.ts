@@ -83,7 +83,12 @@ export interface ScanPart {
   /** Row groups that `range` touches; all of them when it is undefined. */
   readonly rowGroupsRead: number;
   readonly origin: "file" | "delta";
+  /** Between which its rows are, where that is less than its file's; absent: not known. */
+  readonly times?: RowTimes;
 }
+
+/** Unix nanoseconds, both inclusive. */
+export type RowTimes = Pick<DataFile, "timestampNsMin" | "timestampNsMax">;
 
 /** What was left out because indexes (`shared/derived`) said so. */
 export interface PrunedByIndex {
