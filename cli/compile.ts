@@ -49,6 +49,7 @@ const THREADS = [
   "shared/parquet/parquet_lz4_worker.ts",
   "shared/derived/derive_worker.ts",
   "shared/engine/driver_worker.ts",
+  "shared/engine/yielding_worker.ts",
   "shared/wal/mirror/pack_worker.ts",
 ];
 

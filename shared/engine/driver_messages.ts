@@ -8,8 +8,7 @@ import type { RunProfile, RunStatement } from "./driver.ts";
 import type { RunProgress } from "./types.ts";
 
 export interface DriverCalls {
-  /** Lowers the thread's priority, then opens the database. */
-  open(options: DriverOptions, niceness: number): Promise<void>;
+  open(options: DriverOptions): Promise<void>;
   connect(): Promise<number>;
   serialize(connection: number, sql: string): Promise<string>;
   deserialize(connection: number, tree: string): Promise<string>;

@@ -1,9 +1,8 @@
-/** The thread's side of `threadDriver`: a SQL engine whose threads are created by this one, and so inherit its priority. */
+/** The thread's side of `threadDriver`: a SQL engine that takes its calls from a port. `yielding_worker.ts` starts it. */
 
 import { assert, present } from "../base/assert.ts";
 import { messageOf } from "../base/errors.ts";
 import { DenoFileSystem } from "../os/deno_file_system.ts";
-import { yieldToOthers } from "../os/thread_priority.ts";
 import {
   type EngineConnection,
   type EngineDatabase,
@@ -25,10 +24,8 @@ let database: EngineDatabase | undefined;
 let lentLast = 0;
 
 const CALLS: DriverCalls = {
-  async open(options, niceness) {
-    yieldToOthers(niceness);
-    database = await nativeDriver({ readFile: (path) => files.readFile(path), inBackground: true })
-      .open(options);
+  async open(options) {
+    database = await nativeDriver({ readFile: (path) => files.readFile(path) }).open(options);
   },
   async connect() {
     const connection = await present(database).connect(new AbortController().signal);
@@ -86,20 +83,24 @@ async function endRows(seat: Lent | undefined): Promise<void> {
 }
 
 const scope = globalThis as unknown as {
-  onmessage: ((event: MessageEvent<CallRequest>) => void) | null;
-  postMessage(reply: CallReply, transfer: readonly ArrayBuffer[]): void;
+  onmessage: ((event: MessageEvent<MessagePort>) => void) | null;
 };
 
-scope.onmessage = async ({ data: { id, name, args } }) => {
+scope.onmessage = ({ data: port }) => {
+  port.onmessage = ({ data }: MessageEvent<CallRequest>) => void answer(port, data);
+};
+
+async function answer(port: MessagePort, { id, name, args }: CallRequest): Promise<void> {
+  const reply = (reply: CallReply, buffers: ArrayBuffer[] = []) => port.postMessage(reply, buffers);
   try {
     const call = CALLS[name] as (...args: readonly unknown[]) => Promise<unknown>;
     const value = await call(...args);
-    scope.postMessage({ id, value }, name === "next" ? buffersOf(value as RowsMessage) : []);
+    reply({ id, value }, name === "next" ? buffersOf(value as RowsMessage) : []);
   } catch (error) {
     const kind = error instanceof EngineFault ? { kind: error.kind } : {};
-    scope.postMessage({ id, failure: { message: messageOf(error), ...kind } }, []);
+    reply({ id, failure: { message: messageOf(error), ...kind } });
   }
-};
+}
 
 function buffersOf({ texts }: RowsMessage): ArrayBuffer[] {
   return texts === undefined ? [] : [texts.bytes.buffer, texts.ends.buffer];

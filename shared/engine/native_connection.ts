@@ -8,7 +8,6 @@
 import type {
   DuckDBConnection,
   DuckDBPreparedStatement,
-  DuckDBResult,
   DuckDBType as NativeType,
 } from "@duckdb/node-api";
 import { messageOf } from "../base/errors.ts";
@@ -34,8 +33,6 @@ export interface ConnectionHooks {
   /** Reads the profile that the database wrote last. */
   readonly profile: () => Promise<Uint8Array>;
   readonly binding: ChunkBinding;
-  /** Begins to run a statement. */
-  readonly stream: (prepared: DuckDBPreparedStatement) => Promise<DuckDBResult>;
   readonly giveBack: () => void;
 }
 
@@ -135,7 +132,7 @@ export class NativeConnection implements EngineConnection {
     try {
       values.forEach((value, at) => prepared.bindVarchar(at + 1, value));
       this.#unfinished = native;
-      const result = await this.attempt(() => this.hooks.stream(prepared));
+      const result = await this.attempt(() => prepared.stream());
       const fetch = () => {
         const fetched = this.attempt(() => result.fetchChunk());
         // One chunk ahead: its thread works on while this one sends. Whoever takes it hears of a failure.

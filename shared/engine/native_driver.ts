@@ -8,7 +8,6 @@
 
 import type { DuckDBInstance } from "@duckdb/node-api";
 import { messageOf, OperatingError } from "../base/errors.ts";
-import { createThreads, type PendingBinding, streamInBackground } from "./background_threads.ts";
 import type { DriverOptions, EngineConnection, EngineDatabase, EngineDriver } from "./driver.ts";
 import type { ChunkBinding } from "./chunk_bytes.ts";
 import { STREAM_BUFFER_BYTES } from "./limits.ts";
@@ -16,13 +15,9 @@ import { NativeConnection } from "./native_connection.ts";
 import { quoteText } from "./statement_text.ts";
 import { type PlaceInLine, Waiters } from "./waiters.ts";
 
-type Binding = ChunkBinding & PendingBinding;
-
 export interface NativeDriverOptions {
   /** Reads a profile that the database wrote below `scratchDir`. */
   readonly readFile: (path: string) => Promise<Uint8Array>;
-  /** Statements are run by threads that the calling one creates when it opens the database: default false. */
-  readonly inBackground?: boolean;
 }
 
 export function nativeDriver(options: NativeDriverOptions): EngineDriver {
@@ -31,13 +26,12 @@ export function nativeDriver(options: NativeDriverOptions): EngineDriver {
 
 async function openNative(
   options: DriverOptions,
-  driver: NativeDriverOptions,
+  { readFile }: NativeDriverOptions,
 ): Promise<EngineDatabase> {
   const { api, binding } = await loadBinding();
-  const config = driver.inBackground === true ? { threads: "1" } : {};
-  const instance = await api.DuckDBInstance.create(":memory:", config);
+  const instance = await api.DuckDBInstance.create(":memory:");
   try {
-    return await setUp(instance, options, { ...driver, binding });
+    return await setUp(instance, options, { readFile, binding });
   } catch (error) {
     instance.closeSync();
     throw error;
@@ -47,12 +41,9 @@ async function openNative(
 async function setUp(
   instance: DuckDBInstance,
   options: DriverOptions,
-  { readFile, inBackground = false, binding }: NativeDriverOptions & { readonly binding: Binding },
+  { readFile, binding }: NativeDriverOptions & { readonly binding: ChunkBinding },
 ): Promise<EngineDatabase> {
   const setup = await instance.connect();
-  const { threads } = options;
-  if (inBackground) await createThreads(setup, threads ?? navigator.hardwareConcurrency);
-  else if (threads !== undefined) await setup.run(`SET threads = ${threads}`);
   for (const sql of databaseSettings(options)) await setup.run(sql);
   for (const sql of options.setup) await setup.run(sql);
   const connections: NativeConnection[] = [];
@@ -65,8 +56,6 @@ async function setUp(
     const connection = new NativeConnection({ running, asking }, {
       profile: () => readFile(profilePath),
       binding,
-      stream: (prepared) =>
-        inBackground ? streamInBackground(binding, prepared) : prepared.stream(),
       giveBack: () => free.give(connection),
     });
     connections.push(connection);
@@ -79,7 +68,7 @@ async function setUp(
 
 /** Loaded on first use: a process without the `ffi` permission can still import this file. */
 async function loadBinding(): Promise<
-  { readonly api: typeof import("@duckdb/node-api"); readonly binding: Binding }
+  { readonly api: typeof import("@duckdb/node-api"); readonly binding: ChunkBinding }
 > {
   try {
     const { default: binding } = await import("@duckdb/node-bindings");
@@ -108,6 +97,7 @@ function databaseSettings(options: DriverOptions): string[] {
     ["allowed_directories", `[${dirs.join(", ")}]`],
     ["enable_external_access", "false"],
   ];
+  if (options.threads !== undefined) settings.unshift(["threads", String(options.threads)]);
   return settings.map(([name, value]) => `SET ${name} = ${value}`);
 }
 

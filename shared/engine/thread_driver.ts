@@ -1,9 +1,9 @@
 /**
  * A SQL engine on a thread of its own, behind others in the scheduler's eyes: what runs in it takes all processors while they
  * are idle, and steps back as soon as somebody else wants one. Linux gives a new thread the priority of the one that
- * creates it, and without privileges no thread can raise its own again, so the whole engine is created by a thread that has
- * lowered its priority (`driver_worker.ts`), and its pool and locks are its own: no other statement waits for a thread that
- * does not get its turn.
+ * creates it, and without privileges no thread can raise its own again. So one thread lowers its priority and starts another
+ * (`yielding_worker.ts`), which creates the whole engine (`driver_worker.ts`), whose pool and locks are its own: no other
+ * statement waits for a thread that does not get its turn.
  *
  * Needs `ffi` as the driver in the same thread does, read permission on the source tree, and `sys=setPriority`.
  */
@@ -24,6 +24,7 @@ import {
 import type { CallName, CallReply, CallRequest, DriverCalls } from "./driver_messages.ts";
 import type { RunProgress } from "./types.ts";
 import { type PlaceInLine, Waiters } from "./waiters.ts";
+import type { YieldingStart } from "./yielding_worker.ts";
 
 /** `niceness`: 1 (a little behind) to 19. Errors of `open`: `internal` where there can be no such thread (`yieldingRefusal`). */
 export function threadDriver({ niceness }: { readonly niceness: number }): EngineDriver {
@@ -31,9 +32,9 @@ export function threadDriver({ niceness }: { readonly niceness: number }): Engin
 }
 
 async function openOnThread(options: DriverOptions, niceness: number): Promise<EngineDatabase> {
-  const thread = new DriverThread();
+  const thread = new DriverThread(niceness);
   try {
-    await thread.call("open", options, niceness);
+    await thread.call("open", options);
     return new ThreadDatabase(thread, options.connections);
   } catch (error) {
     thread.terminate();
@@ -50,17 +51,24 @@ interface Pending {
 
 /** The calls that are under way over there. */
 class DriverThread {
-  readonly #worker = new Worker(new URL("./driver_worker.ts", import.meta.url), { type: "module" });
+  readonly #worker = new Worker(new URL("./yielding_worker.ts", import.meta.url), {
+    type: "module",
+  });
+  readonly #port: MessagePort;
   readonly #pending = new Map<number, Pending>();
   #last = 0;
   /** Why it takes no more calls. */
   #ended: Error | undefined;
 
-  constructor() {
-    this.#worker.onmessage = ({ data }: MessageEvent<CallReply>) => this.#settle(data);
+  constructor(niceness: number) {
+    const { port1, port2 } = new MessageChannel();
+    this.#port = port1;
+    this.#port.onmessage = ({ data }: MessageEvent<CallReply>) => this.#settle(data);
+    this.#worker.postMessage({ niceness, port: port2 } satisfies YieldingStart, [port2]);
+    this.#worker.onmessage = ({ data }: MessageEvent<string>) => this.#fail(data);
     this.#worker.onerror = (event) => {
       event.preventDefault();
-      this.#end(new EngineFault("internal", `the SQL engine's thread ended: ${event.message}`));
+      this.#fail(event.message);
     };
   }
 
@@ -69,11 +77,12 @@ class DriverThread {
       if (this.#ended !== undefined) return reject(this.#ended);
       const id = this.#last += 1;
       this.#pending.set(id, { resolve: resolve as (value: unknown) => void, reject });
-      this.#worker.postMessage({ id, name, args } satisfies CallRequest);
+      this.#port.postMessage({ id, name, args } satisfies CallRequest);
     });
   }
 
   terminate(): void {
+    this.#port.close();
     this.#worker.terminate();
     this.#end(new EngineFault("interrupted", "the SQL engine is closed"));
   }
@@ -84,6 +93,10 @@ class DriverThread {
     if (failure === undefined) return pending?.resolve(value);
     const { kind = "internal", message } = failure;
     pending?.reject(new EngineFault(kind, message));
+  }
+
+  #fail(why: string): void {
+    this.#end(new EngineFault("internal", `the SQL engine's thread ended: ${why}`));
   }
 
   #end(error: Error): void {
