@@ -176,7 +176,7 @@ export class NativeConnection implements EngineConnection {
     );
     try {
       values.forEach((value, at) => again.bindVarchar(at + 1, value));
-      await this.attempt(() => this.hooks.stream(again));
+      await this.attempt(() => again.stream());
     } finally {
       again.destroySync();
     }
