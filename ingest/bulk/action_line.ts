@@ -6,7 +6,7 @@
  */
 
 import { OperatingError } from "../../shared/base/errors.ts";
-import { DOCUMENT_DEPTH_MAX, nestsDeeper } from "../../shared/event/nesting.ts";
+import { boundsFault, DOCUMENT_BOUNDS } from "../../shared/event/json_bounds.ts";
 
 export const BULK_ACTIONS = ["index", "create", "update", "delete"] as const;
 export type BulkAction = typeof BULK_ACTIONS[number];
@@ -34,7 +34,8 @@ export class ActionLines {
 }
 
 function parseAction(text: string, line: number): ActionLine {
-  if (nestsDeeper(text, DOCUMENT_DEPTH_MAX)) throw malformed(line, "it nests too deep");
+  const fault = boundsFault(text, DOCUMENT_BOUNDS);
+  if (fault !== undefined) throw malformed(line, `it ${fault}`);
   const parsed = objectOf(text);
   if (parsed === undefined) throw malformed(line, `it is no JSON object: ${excerpt(text)}`);
   const names = Object.keys(parsed);

@@ -44,7 +44,10 @@ const REFUSED: readonly { text: string | null; names: string }[] = [
   { text: `{"index":{"_index":["a"]}}`, names: `_index is ["a"], not a string` },
   { text: `{"index":{"_id":{"a":1}}}`, names: `_id is {"a":1}, not a string` },
   { text: `{"message":"${"x".repeat(500)}"}`, names: "its members are message" },
-  { text: `{"index":{"_index":${"[".repeat(1e6)}${"]".repeat(1e6)}}}`, names: "it nests too deep" },
+  {
+    text: `{"index":{"_index":${"[".repeat(1e6)}${"]".repeat(1e6)}}}`,
+    names: "it nests deeper than",
+  },
   { text: null, names: "it is not UTF-8" },
 ];
 

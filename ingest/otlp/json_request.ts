@@ -9,6 +9,7 @@
 
 import { textOf } from "../../shared/base/bytes.ts";
 import { messageOf, OperatingError } from "../../shared/base/errors.ts";
+import { boundsFault } from "../../shared/event/json_bounds.ts";
 import {
   base64Of,
   boolOf,
@@ -26,6 +27,7 @@ import {
 } from "./json_fields.ts";
 import type { JsonMessage } from "./json_message.ts";
 import { JsonTranscoder } from "./json_transcoder.ts";
+import { REQUEST_JSON_VALUES_MAX, tooMany } from "./request_limits.ts";
 import { VALUE_DEPTH_MAX } from "./value_reader.ts";
 import { WireWriter } from "./wire_writer.ts";
 
@@ -43,6 +45,9 @@ export interface JsonRequestShape {
 const UINT32 = { min: 0, max: 2 ** 32 - 1 } as const;
 const INT32 = { min: -(2 ** 31), max: 2 ** 31 - 1 } as const;
 
+/** Values have a bound of their own for their depth. */
+const BOUNDS = { depthMax: Infinity, valuesMax: REQUEST_JSON_VALUES_MAX } as const;
+
 /** Kept between requests: a decoder runs to its end without waiting, so there is one user at a time. */
 export class JsonRequestWriter {
   readonly wire = new WireWriter();
@@ -55,7 +60,7 @@ export class JsonRequestWriter {
 
   /**
    * What `decode` makes of the request in protobuf, whose bytes are valid until it returns. Throws
-   * `invalid_argument` for text that is no JSON object of that message.
+   * `invalid_argument` for text that is no JSON object of that message, `too_large` past `request_limits.ts`.
    */
   through<T>(body: Uint8Array, decode: (protobuf: Uint8Array) => T): T {
     const { out } = this.wire;
@@ -72,6 +77,9 @@ export class JsonRequestWriter {
 
   /** Writes the request as `JSON.parse` reads it. */
   #parsed(text: string): void {
+    if (boundsFault(text, BOUNDS) !== undefined) {
+      throw tooMany("members and elements", REQUEST_JSON_VALUES_MAX);
+    }
     try {
       this.#request(parse(text, this.#shape.resources));
     } catch (error) {

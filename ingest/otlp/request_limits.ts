@@ -14,6 +14,12 @@ export const REQUEST_RECORDS_MAX = 1_000_000;
 export const REQUEST_ATTRIBUTES_MAX = 500_000;
 
 /**
+ * Most members and elements of a JSON request that goes through `JSON.parse`, as one in an unusual form does: an object
+ * of two bytes takes a microsecond and a hundred bytes.
+ */
+export const REQUEST_JSON_VALUES_MAX = 2_000_000;
+
+/**
  * Most bytes of a protobuf request that has a singular field twice. It is legal and no encoder writes it; to merge the
  * two, protobufjs makes an object of each message, a hundred times the bytes and a second for a MiB at worst.
  */

@@ -6,6 +6,7 @@ import { decodeLogsProtobuf } from "./logs_protobuf.ts";
 import {
   IRREGULAR_BYTES_MAX,
   REQUEST_ATTRIBUTES_MAX,
+  REQUEST_JSON_VALUES_MAX,
   REQUEST_RECORDS_MAX,
 } from "./request_limits.ts";
 import { decodeSpansProtobuf } from "./spans_protobuf.ts";
@@ -45,6 +46,13 @@ const CASES: readonly { name: string; decode: () => unknown }[] = [
     decode: () => {
       const records = `${"{},".repeat(REQUEST_RECORDS_MAX)}{}`;
       const text = `{"resourceLogs":[{"scopeLogs":[{"logRecords":[${records}]}]}]}`;
+      return decodeLogsJson(new TextEncoder().encode(text), options);
+    },
+  },
+  {
+    name: "elements of JSON that is parsed",
+    decode: () => {
+      const text = `{"unknown":[${"1,".repeat(REQUEST_JSON_VALUES_MAX)}1],"resourceLogs":[]}`;
       return decodeLogsJson(new TextEncoder().encode(text), options);
     },
   },

@@ -8,7 +8,7 @@
 
 import { OperatingError } from "../base/errors.ts";
 import { parseRfc3339Ns, TIMESTAMP_NS_MAX } from "../base/time.ts";
-import { DOCUMENT_DEPTH_MAX, nestsDeeper } from "./nesting.ts";
+import { boundsFault, DOCUMENT_BOUNDS } from "./json_bounds.ts";
 
 export type JsonDocument = Readonly<Record<string, unknown>>;
 
@@ -43,13 +43,12 @@ const LONG_NUMBER = /[:,[]\s*-?[0-9]{16}/;
 
 /**
  * The document of one NDJSON line. Integers beyond 2^53 keep their digits (as raw JSON, which `JSON.stringify`
- * writes back unchanged). Throws `invalid_argument` for text that is no JSON object, or nests deeper than
- * `DOCUMENT_DEPTH_MAX`.
+ * writes back unchanged). Throws `invalid_argument` for text that is no JSON object, or is past
+ * `DOCUMENT_BOUNDS`.
  */
 export function parseDocument(text: string): JsonDocument {
-  if (nestsDeeper(text, DOCUMENT_DEPTH_MAX)) {
-    throw refusal(`it nests deeper than ${DOCUMENT_DEPTH_MAX} objects and arrays`);
-  }
+  const fault = boundsFault(text, DOCUMENT_BOUNDS);
+  if (fault !== undefined) throw refusal(`it ${fault}`);
   let document: unknown;
   try {
     document = LONG_NUMBER.test(text) ? JSON.parse(text, keepDigits) : JSON.parse(text);

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { isOperatingError } from "../base/errors.ts";
 import { type EventFields, eventOfDocument, parseDocument } from "./document.ts";
-import { DOCUMENT_DEPTH_MAX } from "./nesting.ts";
+import { DOCUMENT_BOUNDS } from "./json_bounds.ts";
 
 const NOW_NS = 1_763_672_645_123_456_789n;
 
@@ -35,9 +35,15 @@ function nested(arrays: number): string {
   return `{"a":${"[".repeat(arrays)}${"]".repeat(arrays)}}`;
 }
 
+const { depthMax, valuesMax } = DOCUMENT_BOUNDS;
+
 const REFUSED = [
-  { json: nested(DOCUMENT_DEPTH_MAX), names: "it nests deeper than 1000 objects and arrays" },
+  { json: nested(depthMax), names: "it nests deeper than 1000 objects and arrays" },
   { json: nested(5_000_000), names: "it nests deeper than 1000 objects and arrays" },
+  {
+    json: `{"a":[${"1,".repeat(valuesMax)}1]}`,
+    names: "it holds more than 50000 members and elements",
+  },
   { json: `{"timestamp":"yesterday"}`, names: `timestamp is "yesterday"` },
   { json: `{"@timestamp":"2025-11-20T21:04:05"}`, names: `@timestamp is "2025-11-20T21:04:05"` },
   { json: `{"timestamp":-1}`, names: "timestamp is -1" },
@@ -59,7 +65,7 @@ Deno.test({
         json.slice(0, 100),
       );
     }
-    assert.equal(eventOf(nested(DOCUMENT_DEPTH_MAX - 1)).raw, nested(DOCUMENT_DEPTH_MAX - 1));
+    assert.equal(eventOf(nested(depthMax - 1)).raw, nested(depthMax - 1));
   },
 });
 

@@ -1,0 +1,72 @@
+/**
+ * How deep a JSON text nests and how much it holds, without parsing it: a text that is nothing but brackets and commas
+ * makes a hundred times its bytes in memory, and takes seconds for each MiB to be written again.
+ */
+
+export interface JsonBounds {
+  /** Most objects and arrays around a value. */
+  readonly depthMax: number;
+  /** Most members and elements, of all objects and arrays together. */
+  readonly valuesMax: number;
+}
+
+/** Of a document, whose text may be long, but not of small parts: the search engine's own parser goes as deep. */
+export const DOCUMENT_BOUNDS: JsonBounds = { depthMax: 1_000, valuesMax: 50_000 };
+
+/**
+ * What is wrong with `text`, to follow "it"; undefined within the bounds. Of text that is no JSON it may be wrong.
+ * Costs a short text a comparison, one with few brackets and commas a search for each.
+ */
+export function boundsFault(text: string, bounds: JsonBounds): string | undefined {
+  const { depthMax, valuesMax } = bounds;
+  // Each level opens and closes; each value takes a character and what separates it.
+  if (text.length <= 2 * Math.min(depthMax, valuesMax)) return undefined;
+  const most = Math.max(depthMax, valuesMax);
+  const opened = occurrences(text, "{", most) + occurrences(text, "[", most);
+  if (opened <= depthMax && opened + occurrences(text, ",", most) <= valuesMax) return undefined;
+  return scannedFault(text, bounds);
+}
+
+/** How often `character` is in the text; counts no further than one past `max`. */
+function occurrences(text: string, character: string, max: number): number {
+  let count = 0;
+  for (let at = text.indexOf(character); at >= 0; at = text.indexOf(character, at + 1)) {
+    count += 1;
+    if (count > max) break;
+  }
+  return count;
+}
+
+const QUOTE = 0x22;
+const BACKSLASH = 0x5c;
+const COMMA = 0x2c;
+
+function scannedFault(text: string, { depthMax, valuesMax }: JsonBounds): string | undefined {
+  let depth = 0;
+  let values = 0;
+  let isInString = false;
+  for (let at = 0; at < text.length; at += 1) {
+    const code = text.charCodeAt(at);
+    if (isInString) {
+      if (code === BACKSLASH) at += 1;
+      else if (code === QUOTE) isInString = false;
+    } else if (code === QUOTE) isInString = true;
+    else if (code === COMMA) values += 1;
+    else if (isOpening(code)) {
+      depth += 1;
+      // Its first one, which no comma precedes.
+      values += 1;
+    } else if (isClosing(code)) depth -= 1;
+    if (depth > depthMax) return `nests deeper than ${depthMax} objects and arrays`;
+    if (values > valuesMax) return `holds more than ${valuesMax} members and elements`;
+  }
+  return undefined;
+}
+
+function isOpening(code: number): boolean {
+  return code === 0x7b || code === 0x5b;
+}
+
+function isClosing(code: number): boolean {
+  return code === 0x7d || code === 0x5d;
+}
