@@ -32,6 +32,8 @@ import {
 export interface GateOptions {
   /** The caller's own namespace: the only schema a table may be qualified with. */
   readonly namespace: string;
+  /** Where a node stands, such as ` at line 1, column 8`; default nothing. */
+  readonly placeOf?: (node: TreeNode) => string;
 }
 
 export interface TableReference {
@@ -49,8 +51,9 @@ export interface TableReference {
  */
 export function gate(root: TreeNode, options: GateOptions): TableReference[] {
   const references: TableReference[] = [];
-  visitQuery(root, { ctes: new Set(), references, namespace: options.namespace });
-  unqualifyColumns(root, references, options.namespace);
+  const { namespace, placeOf = () => "" } = options;
+  visitQuery(root, { ctes: new Set(), references, namespace, placeOf });
+  unqualifyColumns(root, references, namespace);
   return references;
 }
 
@@ -77,6 +80,7 @@ interface Scope {
   readonly ctes: ReadonlySet<string>;
   readonly references: TableReference[];
   readonly namespace: string;
+  readonly placeOf: (node: TreeNode) => string;
 }
 
 const QUERY_TYPES: ReadonlySet<string> = new Set([
@@ -174,28 +178,28 @@ function visitExpression(node: TreeNode, scope: Scope): void {
       ? refusedSyntax("a parameter", "; write the value into the statement")
       : refusedSyntax(`an expression of kind ${kind}`);
   }
-  if (kind === "FUNCTION" || kind === "WINDOW") checkFunction(node);
-  if (kind === "COLUMN_REF") checkColumn(node);
+  if (kind === "FUNCTION" || kind === "WINDOW") checkFunction(node, scope);
+  if (kind === "COLUMN_REF") checkColumn(node, scope);
   visitMembers(node, scope);
 }
 
-function checkFunction(node: TreeNode): void {
+function checkFunction(node: TreeNode, { placeOf }: Scope): void {
   const name = textAt(node, "function_name").toLowerCase();
   const schema = textAt(node, "schema");
   // The parser itself qualifies some of its own rewrites with `main`.
   if (textAt(node, "catalog") !== "" || (schema !== "" && schema !== "main")) {
-    throw refusedFunction(`${schema}.${name}`);
+    throw refusedFunction(`${schema}.${name}`, placeOf(node));
   }
-  if (!ALLOWED_FUNCTIONS.has(name)) throw refusedFunction(name);
+  if (!ALLOWED_FUNCTIONS.has(name)) throw refusedFunction(name, placeOf(node));
   // No answer can hold a state, and nothing that could read one is allowed.
   if (node["export_state"] === true) throw refusedSyntax("EXPORT_STATE", "; ask for the value");
 }
 
-function checkColumn(node: TreeNode): void {
+function checkColumn(node: TreeNode, { placeOf }: Scope): void {
   const names = listAt(node, "column_names");
   const [name] = names;
   if (names.length === 1 && typeof name === "string" && SESSION_NAMES.has(name.toLowerCase())) {
-    throw refusedFunction(name);
+    throw refusedFunction(name, placeOf(node));
   }
 }
 
@@ -232,6 +236,7 @@ function visitBaseTable(node: TreeNode, scope: Scope): void {
     throw otherNamespace([catalog, schema, table].filter((part) => part !== "").join("."), {
       table,
       namespace: scope.namespace,
+      place: scope.placeOf(node),
     });
   }
   if (schema === "" && scope.ctes.has(table)) return;
@@ -244,9 +249,11 @@ function visitTableFunction(node: TreeNode, scope: Scope): void {
     throw refusedSyntax("this table function");
   }
   const name = textAt(call, "function_name").toLowerCase();
-  if (textAt(call, "catalog") !== "" || textAt(call, "schema") !== "") throw refusedFunction(name);
+  if (textAt(call, "catalog") !== "" || textAt(call, "schema") !== "") {
+    throw refusedFunction(name, scope.placeOf(call));
+  }
   if (isHotFunction(name)) return visitHotFunction(node, { name, call, scope });
-  if (!ALLOWED_TABLE_FUNCTIONS.has(name)) throw refusedFunction(name);
+  if (!ALLOWED_TABLE_FUNCTIONS.has(name)) throw refusedFunction(name, scope.placeOf(call));
   visitMembers(call, scope);
   const { function: _, ...rest } = node;
   visitMembers(rest, scope);
@@ -270,30 +277,39 @@ function visitHotFunction(
 /** The same for every name, so that nothing is told of other namespaces. */
 function otherNamespace(
   name: string,
-  { table, namespace }: { readonly table: string; readonly namespace: string },
+  { table, namespace, place }: {
+    readonly table: string;
+    readonly namespace: string;
+    readonly place: string;
+  },
 ): OperatingError {
   return new OperatingError(
     "invalid_argument",
-    `Cannot read table ${JSON.stringify(name)}: there is no such table; statements read those of ` +
+    `Cannot read table ${
+      JSON.stringify(name)
+    }${place}: there is no such table; statements read those of ` +
       `${namespace}: write ${table}, or ${namespace}.${table} in just these letters`,
     { reason: "unknown_table" },
   );
 }
 
-/** `known`: the tables there are, to name in the message. */
-export function unknownTable(name: string, known: readonly string[] = []): OperatingError {
+/** `known`: the tables there are, to name in the message; `place`: where it stands. */
+export function unknownTable(
+  name: string,
+  { known, place }: { readonly known: readonly string[]; readonly place: string },
+): OperatingError {
   const list = known.length === 0 ? "" : `; there are: ${known.join(", ")}`;
   return new OperatingError(
     "invalid_argument",
-    `Cannot read table ${JSON.stringify(name)}: there is no such table${list}`,
+    `Cannot read table ${JSON.stringify(name)}${place}: there is no such table${list}`,
     { reason: "unknown_table" },
   );
 }
 
-function refusedFunction(name: string): OperatingError {
+function refusedFunction(name: string, place: string): OperatingError {
   return new OperatingError(
     "invalid_argument",
-    `Cannot call ${JSON.stringify(name)}: it is unknown or not allowed`,
+    `Cannot call ${JSON.stringify(name)}${place}: it is unknown or not allowed`,
     { reason: "refused_function" },
   );
 }

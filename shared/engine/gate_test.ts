@@ -117,14 +117,33 @@ Deno.test({
     await rejects(lab.query("SELECT * FROM evnts"), (error: Error) => {
       deepStrictEqual(
         error.message,
-        `Cannot read table "evnts": there is no such table; there are: events, query_audit, traces`,
+        `Cannot read table "evnts" at line 1, column 15: there is no such table; there are: ` +
+          "events, query_audit, traces",
       );
       return true;
     });
     const message =
-      'Cannot read table "SVC.events": there is no such table; statements read those of ' +
-      "svc: write events, or svc.events in just these letters";
+      'Cannot read table "SVC.events" at line 1, column 15: there is no such table; statements read ' +
+      "those of svc: write events, or svc.events in just these letters";
     await rejects(lab.query("SELECT * FROM SVC.events"), { message });
+  },
+});
+
+Deno.test({
+  name: "gate says where the function or the table that it refuses stands",
+  fn: async () => {
+    await using lab = await openLab();
+    for (
+      const [sql, place] of [
+        ["SELECT nofn(1)", "line 1, column 8"],
+        ["SELECT host,\n  raw || getenv('HOME') FROM svc.events", "line 2, column 10"],
+        ["SELECT 'Zürich 東京', current_user FROM events", "line 1, column 21"],
+        ["SELECT * FROM events JOIN\n\n nothere USING (host)", "line 3, column 2"],
+        ["SELECT count(*) FROM events, read_csv('x')", "line 1, column 30"],
+      ] as const
+    ) {
+      await rejects(lab.query(sql), { message: new RegExp(`^Cannot .* at ${place}: `) }, sql);
+    }
   },
 });
 

@@ -5,6 +5,7 @@
  * word EXPLAIN, which the tree does not know. Everything else is refused with its reason.
  */
 
+import { textOf, utf8 } from "../base/bytes.ts";
 import { OperatingError } from "../base/errors.ts";
 import type { EngineConnection } from "./driver.ts";
 import { STATEMENT_DEPTH_MAX, STATEMENT_LENGTH_MAX } from "./limits.ts";
@@ -103,6 +104,14 @@ function parserError(document: TreeNode, sql: string): OperatingError {
   }
   const position = Number(textAt(document, "position") || Number.NaN);
   return syntaxError(Number.isInteger(position) ? `${message} ${placeOf(sql, position)}` : message);
+}
+
+/** ` at line 2, column 7`, where `node` stands in `sql` as it was sent; empty where that is not known. */
+export function placeOfNode(sql: string, node: TreeNode): string {
+  const location = node["query_location"];
+  if (typeof location !== "number" || location === 0) return "";
+  // The parser counts bytes.
+  return ` ${placeOf(sql, textOf(utf8(sql).subarray(0, location)).length)}`;
 }
 
 /** `at line 2, column 7` of a zero-based offset. */

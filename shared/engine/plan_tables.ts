@@ -38,6 +38,8 @@ export interface PlanRequest {
   readonly tenant: string;
   /** Lower-cased names, each once. */
   readonly tables: readonly string[];
+  /** Where the statement names one of them first, for messages. */
+  readonly placeOf: (table: string) => string;
   /** Those of `tables` that are calls. */
   readonly hotCalls: ReadonlyMap<string, HotCall>;
   readonly ranges: ReadonlyMap<string, TimeRange>;
@@ -114,7 +116,7 @@ async function planOnce(
 ): Promise<PlannedTable> {
   const call = request.hotCalls.get(name);
   if (call !== undefined) return await planCall(source, call, { request, nowMs });
-  if (source.hidden.has(name)) throw await unknown(source, request.namespace, name);
+  if (source.hidden.has(name)) throw await unknown(source, request, name);
   const ident: TableIdent = { namespace: request.namespace, name };
   const lane: LaneId = { tenant: request.tenant, index: name };
   const range = request.ranges.get(name) ?? ALL_TIME;
@@ -139,7 +141,7 @@ async function planOnce(
       mapping,
       snapshot.table?.schema ?? schemaWithoutTable(name, lease),
     );
-    if (stored === undefined) throw await unknown(source, request.namespace, name);
+    if (stored === undefined) throw await unknown(source, request, name);
     const seen = seenOf(stored);
     const newer = await selectionSince(source, snapshot, { since: request.since, range });
     const { files, considered } = request.uncommittedOnly
@@ -187,7 +189,7 @@ async function planCall(
       { reason: "bad_hot_call" },
     );
   }
-  if (source.hidden.has(call.table)) throw await unknown(source, namespace, call.table);
+  if (source.hidden.has(call.table)) throw await unknown(source, request, call.table);
   const startMs = nowMs();
   const state = BUILT_IN_TABLES.has(call.table)
     ? undefined
@@ -197,7 +199,7 @@ async function planCall(
     state,
   });
   if (planned.plan.delta.length === 0 && !await isTable(source, planned.plan.ident, state)) {
-    throw await unknown(source, namespace, call.table);
+    throw await unknown(source, request, call.table);
   }
   const stemmed = call.kind === "last_values" ? stemmedOf(state?.index?.config.doc_mapping) : {};
   return { ...planned, plan: { ...planned.plan, ...stemmed }, deltaMs: nowMs() - startMs };
@@ -308,11 +310,14 @@ function stemmedOf(mapping: DocMapping | undefined): Pick<TablePlan, "stemmed"> 
 
 async function unknown(
   source: PlanSource,
-  namespace: string,
+  { namespace, placeOf }: PlanRequest,
   name: string,
 ): Promise<OperatingError> {
   const { indexes } = await source.catalog.indexView(namespace);
   const tables = await source.catalog.tables(namespace);
   const known = new Set([...BUILT_IN_TABLES.keys(), ...indexes.keys(), ...tables]);
-  return unknownTable(name, [...known].filter((one) => !source.hidden.has(one)).sort());
+  return unknownTable(name, {
+    known: [...known].filter((one) => !source.hidden.has(one)).sort(),
+    place: placeOf(name),
+  });
 }

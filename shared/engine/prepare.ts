@@ -28,7 +28,7 @@ import { joinedRows } from "./joined_rows.ts";
 import { bandRequest, type Steps, stepsOf } from "./ordered_bands.ts";
 import { type FanIn, orderedRequest } from "./ordered_scan.ts";
 import { nearestRequest, order, singleTable, unordered } from "./order_plan.ts";
-import { parse, type Statement, textOfTree, withRoot } from "./parse.ts";
+import { parse, placeOfNode, type Statement, textOfTree, withRoot } from "./parse.ts";
 import { partRows, type Plan, type TablePlan, wholePlan } from "./plan.ts";
 import { plainWork } from "./plain_work.ts";
 import { type PlanSource, planTables } from "./plan_tables.ts";
@@ -113,7 +113,10 @@ export async function prepareStatement(
   const known = remembering(connection, deps.statements);
   const statement = await parse(known.serialize, request.sql);
   const renamed = renameFunctions(statement.root);
-  const references = gate(statement.root, { namespace: request.namespace });
+  const references = gate(statement.root, {
+    namespace: request.namespace,
+    placeOf: (node) => placeOfNode(statement.sql, node),
+  });
   const { names, changed } = nameTables(statement.root, references);
   const calls = references.some(({ hot }) => hot !== undefined);
   const rewritten = calls || changed || renamed || !statement.embeddable;
@@ -125,6 +128,8 @@ export async function prepareStatement(
     namespace: request.namespace,
     tenant: request.tenant,
     tables: [...new Set(references.map((reference) => reference.table))],
+    placeOf: (name) =>
+      placeOfNode(statement.sql, references.find(({ table }) => table === name)?.node ?? {}),
     hotCalls: hotCallsOf(references),
     ranges: bounds.ranges,
     named: namedColumns(statement.root),
