@@ -9,6 +9,7 @@ import { messageOf, OperatingError } from "../shared/base/errors.ts";
 import type { CatalogReader } from "../shared/catalog/catalog.ts";
 import type { DrainBell } from "../shared/catalog/drain_bell.ts";
 import { type LaneId, laneName } from "../shared/event/tenant.ts";
+import { withDeadline } from "../shared/http/deadline.ts";
 import type { Clock } from "../shared/os/clock.ts";
 import type { Wal } from "../shared/wal/types.ts";
 import type { IngestMetrics } from "./metrics.ts";
@@ -48,18 +49,26 @@ export async function forceCommit(
 ): Promise<void> {
   const { clock, timeoutMs } = deps;
   const until = clock.monotonicMs() + timeoutMs;
-  await hasten(lane, deps);
+  /** A catalog that is silent answers nobody in time. */
+  const inTime = <T>(work: () => Promise<T>) =>
+    withDeadline({
+      msMax: Math.max(1, until - clock.monotonicMs()),
+      what: "the catalog did not answer",
+    }, work);
+  const warnLate = warnOnce(lane);
+  await hasten(lane, deps, warnLate);
   let ringAtMs = clock.monotonicMs();
   let ringMs = RING_MS_MIN;
   let catalogError: OperatingError | undefined;
   for (let pollMs = POLL_MS_MIN;; pollMs = Math.min(2 * pollMs, POLL_MS_MAX)) {
     if (deps.bell !== undefined && clock.monotonicMs() >= ringAtMs) {
-      await ring(lane, deps.bell);
+      const { bell } = deps;
+      await inTime(() => bell.ring(laneName(lane))).catch(warnLate);
       ringAtMs = clock.monotonicMs() + ringMs;
       ringMs = Math.min(2 * ringMs, RING_MS_MAX);
     }
     try {
-      const consumed = await deps.catalog.consumedOf([segment]);
+      const consumed = await inTime(() => deps.catalog.consumedOf([segment]));
       if (consumed.has(segment)) {
         deps.metrics.forceCommits.add(1, { outcome: "observed" });
         return;
@@ -74,36 +83,49 @@ export async function forceCommit(
     await clock.sleep(Math.min(pollMs, leftMs));
   }
   deps.metrics.forceCommits.add(1, { outcome: "timeout" });
-  throw notObserved(segment, timeoutMs, catalogError);
+  throw notObserved(segment, {
+    timeoutMs,
+    catalogError,
+    isRemote: deps.bell !== undefined,
+  });
 }
 
 /** Without it the segment is sealed by its age or salvaged, and drained at the next look. Never throws. */
-async function hasten(lane: LaneId, { wal, drain }: ForceCommitDeps): Promise<void> {
+async function hasten(
+  lane: LaneId,
+  { wal, drain }: ForceCommitDeps,
+  warnLate: (error: unknown) => void,
+): Promise<void> {
   try {
     await wal.seal(lane);
     await wal.requestDrain(lane);
     drain?.wake();
   } catch (error) {
-    warnLate(lane, error);
+    warnLate(error);
   }
 }
 
-/** Never throws: without it the drain looks at its next poll. */
-async function ring(lane: LaneId, bell: Pick<DrainBell, "ring">): Promise<void> {
-  await bell.ring(laneName(lane)).catch((error) => warnLate(lane, error));
-}
-
-function warnLate(lane: LaneId, error: unknown): void {
-  getLogger(["svc", "ingest"]).warn("cannot hasten the commit of lane {lane}: {error}", {
-    lane: laneName(lane),
-    error: messageOf(error),
-  });
+/** What keeps a drain from hearing of it makes the commit late, and no more; told once a request. */
+function warnOnce(lane: LaneId): (error: unknown) => void {
+  let hasWarned = false;
+  return (error) => {
+    if (hasWarned) return;
+    hasWarned = true;
+    getLogger(["svc", "ingest"]).warn("cannot hasten the commit of lane {lane}: {error}", {
+      lane: laneName(lane),
+      error: messageOf(error),
+    });
+  };
 }
 
 function notObserved(
   segment: string,
-  timeoutMs: number,
-  catalogError: OperatingError | undefined,
+  { timeoutMs, catalogError, isRemote }: {
+    readonly timeoutMs: number;
+    readonly catalogError: OperatingError | undefined;
+    /** Whoever drains sees the mirror. */
+    readonly isRemote: boolean;
+  },
 ): OperatingError {
   if (catalogError !== undefined) {
     return new OperatingError(
@@ -119,8 +141,12 @@ function notObserved(
   return new OperatingError(
     "deadline_exceeded",
     `commit=force: no compactor committed WAL segment ${segment} within ${timeoutMs / 1_000} s. ` +
-      `The rows are durable and will commit once a compactor runs (svc compactor, or ` +
-      `--with-compactor): sending them again would double them`,
+      `The rows are durable and will commit once ${
+        isRemote
+          ? "they are mirrored (svc_ingest_mirror_lag_seconds) and a compactor elsewhere runs (svc compactor " +
+            "--catalog-claim)"
+          : "a compactor runs (svc compactor, or --with-compactor)"
+      }: sending them again would double them`,
     { reason: "commit_not_observed" },
   );
 }

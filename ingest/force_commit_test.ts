@@ -113,6 +113,30 @@ Deno.test({
 });
 
 Deno.test({
+  name:
+    "forceCommit ends in time with a catalog that says nothing, and tells what a remote drain needs",
+  fn: async () => {
+    const { deps } = world("s1", Infinity);
+    const never = () => new Promise<never>(() => {});
+    const silent = {
+      ...deps,
+      timeoutMs: 50,
+      catalog: { consumedOf: never },
+      bell: { ring: never },
+    };
+    await assert.rejects(forceCommit(LANE, "s1", silent), {
+      code: "deadline_exceeded",
+      message: /the catalog did not answer within [0-9]+ ms.*would double them/,
+    });
+    const bell = { ring: () => Promise.resolve() };
+    await assert.rejects(forceCommit(LANE, "s1", { ...deps, bell }), {
+      code: "deadline_exceeded",
+      message: /once they are mirrored .*--catalog-claim.*would double them/,
+    });
+  },
+});
+
+Deno.test({
   name: "forceCommit waits for the durable rows also when the WAL cannot be sealed or told",
   fn: async () => {
     const full = () => Promise.reject(new Error("no space left on device"));

@@ -4,6 +4,7 @@ import { resolve } from "node:path";
 import { OperatingError } from "../../shared/base/errors.ts";
 import { isPostgresUri, sqlitePathOf } from "../../shared/catalog/catalog_uri.ts";
 import { openCatalogReader } from "../../shared/catalog/open_catalog.ts";
+import { requireCatalogTables } from "../../shared/catalog/require_catalog.ts";
 import type { OptionTable } from "../../shared/config/options.ts";
 import { laneName } from "../../shared/event/tenant.ts";
 import { SystemClock } from "../../shared/os/clock.ts";
@@ -65,8 +66,11 @@ export const command = defineCommand({
     if (pulls === 0) {
       throw new OperatingError(
         "not_found",
-        `Cannot recover anything from --from ${settings.from}: of ${plan.length} segments there ` +
-          "none is missing here and uncommitted",
+        `Cannot recover anything from --from ${settings.from}: ` +
+          (plan.length === 0
+            ? "no segment is mirrored there; give the --warehouse-url and --wal-mirror-prefix of the " +
+              "ingest server, as <warehouse-url>/<prefix>/"
+            : `of ${plan.length} segments there none is missing here and uncommitted`),
       );
     }
     if (!settings.apply) {
@@ -121,13 +125,15 @@ function sourceOf(from: string, root: string, files: DenoFileSystem): RecoverySo
 
 /** A catalog that is not there would pass as an empty one, and every committed row would come twice. */
 async function catalogPlace(uri: string, files: DenoFileSystem): Promise<string> {
-  if (isPostgresUri(uri)) return uri;
-  const path = resolve(sqlitePathOf(uri));
-  if (await files.exists(path)) return path;
-  throw new OperatingError(
-    "not_found",
-    `Cannot read the catalog at --catalog ${uri}: there is no file ${path}`,
-  );
+  const place = isPostgresUri(uri) ? uri : resolve(sqlitePathOf(uri));
+  if (!isPostgresUri(uri) && !await files.exists(place)) {
+    throw new OperatingError(
+      "not_found",
+      `Cannot read the catalog at --catalog ${uri}: there is no file ${place}`,
+    );
+  }
+  await requireCatalogTables(place, "--catalog");
+  return place;
 }
 
 async function printPlan(plan: readonly RecoveryStep[], console: Console): Promise<void> {

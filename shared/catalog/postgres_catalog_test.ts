@@ -6,6 +6,7 @@ import { CATALOG_CASES } from "../testing/catalog_conformance.ts";
 import { POSTGRES, PostgresProcess } from "../testing/postgres_process.ts";
 import { openJobStore } from "./open_job_store.ts";
 import { openPostgresCatalog } from "./postgres_catalog.ts";
+import { requireCatalogTables } from "./require_catalog.ts";
 
 const EVENTS = { namespace: "svc", name: "events" };
 
@@ -99,7 +100,12 @@ Deno.test({
         await using reader = await openPostgresCatalog({ uri, readOnly: true });
         assert.deepEqual(await reader.namespaces(), []);
         assert.equal(await reader.metadataLocation(EVENTS), undefined);
+        await assert.rejects(requireCatalogTables(uri, "--catalog"), {
+          code: "not_found",
+          message: /--catalog postgres:\/\/127\.0\.0\.1.*no server has made its tables there/,
+        });
         await using catalog = await openPostgresCatalog({ uri });
+        await requireCatalogTables(uri, "--catalog");
         await catalog.commit(commit({ next: "m1" }));
         assert.equal(await reader.metadataLocation(EVENTS), "m1");
         const writer = reader as unknown as typeof catalog;

@@ -36,6 +36,14 @@ Deno.test({
     const catalog = `sqlite://${stack.dataDir}/warehouse/catalog.db?mode=rwc`;
     const recover = (...more: string[]) =>
       svc(["wal-recover", "--from", MIRROR_URL, "--to", wal, "--catalog", catalog, ...more], s3);
+    const other = `${stack.dataDir}/other.db`;
+    await Deno.writeFile(other, new Uint8Array());
+    const mistaken = await svc(
+      ["wal-recover", "--from", MIRROR_URL, "--to", wal, "--catalog", other, "--apply"],
+      s3,
+    );
+    assert.equal(mistaken.code, 1, "an empty database would tell that nothing was committed");
+    assert.match(mistaken.notes, /--catalog .*other.db: no server has made its tables there/);
     const planned = await recover();
     assert.equal(planned.code, 0, planned.notes);
     assert.match(planned.output, /^default\/events +\S+\.seg +sealed +\d+ +pull$/m);

@@ -1,0 +1,44 @@
+/** Refuses a database that is no catalog of ours. Readers take one for an empty catalog, which some questions must not. */
+
+import { DatabaseSync } from "node:sqlite";
+import { OperatingError } from "../base/errors.ts";
+import { isPostgresUri } from "./catalog_uri.ts";
+import { postgresPlace, PostgresPool } from "./postgres_pool.ts";
+import { guard } from "./sqlite_errors.ts";
+import { hasTable } from "./sqlite_schema.ts";
+
+const TABLE = "svc_wal_consumed";
+
+/**
+ * `place` is as `openCatalogReader` takes it, and `option` named it. Errors: `not_found`; `unavailable`,
+ * `permission_denied`, `corrupt` of the database.
+ */
+export async function requireCatalogTables(place: string, option: string): Promise<void> {
+  const isThere = isPostgresUri(place) ? await isInPostgres(place) : await isInSqlite(place);
+  if (isThere) return;
+  throw new OperatingError(
+    "not_found",
+    `Cannot use ${option} ${
+      isPostgresUri(place) ? postgresPlace(place, option) : place
+    }: no server has ` +
+      "made its tables there; give the --catalog-uri of the servers",
+  );
+}
+
+async function isInPostgres(uri: string): Promise<boolean> {
+  await using pool = new PostgresPool({ uri, readOnly: true });
+  const sql = "SELECT to_regclass($1) IS NOT NULL AS found";
+  const [row] = await pool.query<{ found: boolean }>("look for tables", sql, [TABLE]);
+  return row?.found === true;
+}
+
+function isInSqlite(path: string): Promise<boolean> {
+  return guard(`open catalog ${path}`, () => {
+    const db = new DatabaseSync(path, { readOnly: true });
+    try {
+      return hasTable(db, TABLE);
+    } finally {
+      db.close();
+    }
+  });
+}
