@@ -1,12 +1,11 @@
 /**
- * The README's three machines, which share no disk: the WAL's mirror in S3, 20 ms away, and the catalog in PostgreSQL are
+ * The README's three machines, which share no disk, by its own commands: the WAL's mirror in S3, 20 ms away, and the catalog in PostgreSQL are
  * all that is between them. Beside the ingest server runs what clears its WAL.
  */
 
 import assert from "node:assert/strict";
 import { join } from "node:path";
-import { makeDataFolders } from "../../cli/data_folders.ts";
-import { processArguments, type Role } from "../../cli/permissions.ts";
+import { LISTENERS, type Role, workspacePath } from "../../cli/permissions.ts";
 import { POSTGRES, PostgresProcess } from "../../shared/testing/postgres_process.ts";
 import { S3Process } from "../../shared/testing/s3_process.ts";
 import { freePorts } from "./stack.ts";
@@ -23,20 +22,30 @@ Deno.test({
     await using s3 = await S3Process.start();
     s3.delayMs = 20;
     const [http = 0, metrics = 0, grpc = 0] = freePorts(3);
-    const shared = [
-      ...["--catalog-uri", await postgres.newDatabase()],
-      ...["--warehouse-url", "s3://warehouse/lake"],
+    const recipe = await readRecipe();
+    assert.deepEqual(recipe.map(({ role }) => role), [
+      ...["ingest", "compactor", "compactor", "query"],
+    ]);
+    const [ingestCommand, sweeperCommand, compactorCommand, queryCommand] = recipe as [
+      ...[Command, Command, Command, Command],
     ];
-    await using ingest = await Machine.start("ingest", s3.environment, [
-      ...shared,
-      ...["--bind", `127.0.0.1:${http}`, "--metrics-bind", `127.0.0.1:${metrics}`],
-      ...["--otlp-grpc-listen", `127.0.0.1:${grpc}`, "--remote-drain"],
-    ]);
-    await using compactor = await Machine.start("compactor", s3.environment, [
-      ...shared,
+    const services = `127.0.0.1:${postgres.port},${new URL(s3.url).host}`;
+    const env = {
+      ...s3.environment,
+      SVC_CATALOG_URI: await postgres.newDatabase(),
+      SVC_WAREHOUSE_URL: "s3://warehouse/lake",
+    };
+    const where = { services, env };
+    await using ingest = await Machine.start(ingestCommand, where, {
+      "--bind": `127.0.0.1:${http}`,
+      "--otlp-grpc-listen": `127.0.0.1:${grpc}`,
+      "--metrics-bind": `127.0.0.1:${metrics}`,
+    });
+    await using compactor = await Machine.start(compactorCommand, where, {
+      "--metrics-bind": "127.0.0.1:0",
       // Its own looks are of no help: what is committed in time was rung for.
-      ...["--metrics-bind", "127.0.0.1:0", "--catalog-claim", "--interval-secs", "3600"],
-    ]);
+      "--interval-secs": "3600",
+    });
     await untilReady(`http://127.0.0.1:${http}/readyz`);
     for (const text of ["first", "second", "third"]) {
       const response = await post(`http://127.0.0.1:${http}/v1/logs?commit=force`, text);
@@ -44,10 +53,10 @@ Deno.test({
       assert.equal(response.status, 200, answer);
     }
     const [sql = 0] = freePorts(1);
-    await using query = await Machine.start("query", s3.environment, [
-      ...shared,
-      ...["--bind", `127.0.0.1:${sql}`, "--metrics-bind", "127.0.0.1:0"],
-    ]);
+    await using query = await Machine.start(queryCommand, where, {
+      "--bind": `127.0.0.1:${sql}`,
+      "--metrics-bind": "127.0.0.1:0",
+    });
     await untilReady(`http://127.0.0.1:${sql}/readyz`);
     const body = JSON.stringify({ query: "SELECT raw FROM events ORDER BY raw" });
     const found = await fetch(`http://127.0.0.1:${sql}/api/v1/sql`, { method: "POST", body });
@@ -55,10 +64,12 @@ Deno.test({
 
     const sealed = join(ingest.dataDir, "wal/default/events/sealed");
     assert.equal((await Array.fromAsync(Deno.readDir(sealed))).length, 3, "nobody has moved them");
-    await using sweeper = await Machine.start("compactor", s3.environment, [
-      ...shared,
-      ...["--metrics-bind", "127.0.0.1:0", "--role", "maintenance", "--wal-only"],
-    ], ingest.dataDir);
+    await using sweeper = await Machine.start(
+      sweeperCommand,
+      where,
+      { "--metrics-bind": "127.0.0.1:0" },
+      ingest.dataDir,
+    );
     for (const end = Date.now() + READY_MS_MAX; Date.now() < end;) {
       if ((await Array.fromAsync(Deno.readDir(sealed))).length === 0) break;
       await new Promise((resolve) => setTimeout(resolve, 100));
@@ -70,6 +81,38 @@ Deno.test({
     }
   },
 });
+
+/** One of the README's commands. */
+interface Command {
+  /** Folder that it makes first, if any. */
+  readonly folder: string | undefined;
+  readonly variables: Readonly<Record<string, string>>;
+  /** Permissions and the like. */
+  readonly flags: readonly string[];
+  /** Whose `main.ts` it runs. */
+  readonly role: Role;
+  readonly args: readonly string[];
+}
+
+const COMMAND =
+  /^\$ (?:mkdir -p (\S+) && )?((?:[A-Z_]+=\S+ )*)npx -y deno@\S+ run (.+?) (\w+)\/main\.ts(.*)$/gm;
+
+async function readRecipe(): Promise<Command[]> {
+  const text = await Deno.readTextFile(workspacePath("README.md"));
+  const section = text.slice(text.indexOf("\n## One machine or many"), text.indexOf("\n## Layout"));
+  const lines = section.replaceAll(/ *\\\n */g, " ").replaceAll("'", "");
+  const words = (text = "") => text.split(" ").filter((word) => word !== "");
+  return Array.from(
+    lines.matchAll(COMMAND),
+    ([, folder, variables, flags, role, args]) => ({
+      folder,
+      variables: Object.fromEntries(words(variables).map((word) => word.split("=", 2))),
+      flags: words(flags),
+      role: role as Role,
+      args: words(args),
+    }),
+  );
+}
 
 /** A process of one role with a data directory that no other machine has. */
 class Machine implements AsyncDisposable {
@@ -85,17 +128,33 @@ class Machine implements AsyncDisposable {
     this.#ownsData = ownsData;
   }
 
+  /** By `command`, with another place for its data, other listeners (`options`) and these services. */
   static async start(
-    role: Role,
-    env: Readonly<Record<string, string>>,
-    args: readonly string[],
+    command: Command,
+    where: { readonly services: string; readonly env: Readonly<Record<string, string>> },
+    options: Readonly<Record<string, string>>,
     shared?: string,
   ): Promise<Machine> {
-    const dataDir = shared ?? await Deno.makeTempDir({ prefix: `svc-${role}-` });
-    await makeDataFolders(dataDir);
+    const dataDir = shared ?? await Deno.makeTempDir({ prefix: "svc-machine-" });
+    const { folder, variables, role } = command;
+    const placed = (text: string) => text.replaceAll(/\bdata\//g, `${dataDir}/`);
+    if (folder !== undefined) await Deno.mkdir(placed(folder), { recursive: true });
+    const flags = command.flags.map((flag) => {
+      if (!flag.startsWith("--allow-net=")) return placed(flag);
+      const ours = Object.entries(LISTENERS[role]).reduce(
+        (text, [option, address]) => text.replace(address, options[option] ?? address),
+        flag,
+      );
+      return ours.replace("$SERVICES", where.services);
+    });
     const process = new Deno.Command(Deno.execPath(), {
-      args: processArguments(role, dataDir, args, env),
-      env,
+      args: [
+        ...["run", "--quiet", "--cached-only", ...flags, `${role}/main.ts`, "--data-dir", dataDir],
+        ...command.args,
+        ...Object.entries(options).flat(),
+      ],
+      cwd: workspacePath("."),
+      env: { ...where.env, ...variables },
       stdin: "null",
       stdout: "null",
       stderr: "piped",
