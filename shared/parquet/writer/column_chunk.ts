@@ -113,7 +113,7 @@ class ChunkWriter {
     this.#next = values.to;
     if (!this.#column.required) this.#writeLevels(from, to, nulls);
     this.#encoder.write(this.#page, values.from, values.to);
-    const place = this.#addData(to - from);
+    const place = this.#addData(to - from, to === this.#rows);
     const extremes = this.#encoder.extremes(this.#order, values.from, values.to);
     this.#pages.push({ firstRow: from, nulls, extremes, ...place });
     return to;
@@ -199,7 +199,7 @@ class ChunkWriter {
   }
 
   /** Ends a page of data of `rows` rows. */
-  #addData(rows: number): Pick<WrittenPage, "offset" | "byteLength"> {
+  #addData(rows: number, isLast: boolean): Pick<WrittenPage, "offset" | "byteLength"> {
     const page: PlainPage = {
       plain: this.#page.bytes.subarray(0, this.#page.length),
       type: PAGE.typeData,
@@ -212,19 +212,19 @@ class ChunkWriter {
         }),
     };
     const byteLength = this.#packing === undefined
-      ? this.#addFirst(page)
+      ? this.#addFirst(page, isLast)
       : this.#add(page, packPage(page.plain, this.#packing));
     this.#page.clear();
     return { offset: this.#byteLength - byteLength, byteLength };
   }
 
   /** Bytes that the first page of data takes; the dictionary's goes before it. */
-  #addFirst(page: PlainPage): number {
+  #addFirst(page: PlainPage, isLast: boolean): number {
     const pages = this.#held === undefined ? [page] : [this.#held, page];
-    const { packing, bodies } = packFirst(
-      pages.map(({ plain }) => plain),
-      this.#column.type === "string" ? TEXT_WAYS : NUMBER_WAYS,
-    );
+    const { packing, bodies } = packFirst(pages.map(({ plain }) => plain), {
+      ways: this.#column.type === "string" ? TEXT_WAYS : NUMBER_WAYS,
+      isAll: isLast,
+    });
     this.#packing = packing;
     const sizes = pages.map((one, at) => this.#add(one, present(bodies[at])));
     if (this.#held !== undefined) this.#dictionaryBytes = present(sizes[0]);

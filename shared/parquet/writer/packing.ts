@@ -26,6 +26,8 @@ export const NUMBER_WAYS: readonly Way[] = ["usual", "short"];
 const PLAIN_BYTES = 512;
 /** Nor is what would keep so much of its bytes. */
 const PACKED_SHARE_MAX = 7 / 8;
+/** A first page with fewer bytes, of nulls for example, does not tell what others will be. */
+const TELLING_BYTES = 4 * 1024;
 /** Room for a compressed page, as a share of its bytes: one piece for almost every page. */
 const ROOM_SHARE = 0.5;
 const ROOM_BYTES_MIN = 4 * 1024;
@@ -35,15 +37,22 @@ export interface PackedPages {
   readonly bodies: readonly Uint8Array[];
 }
 
-/** How to pack a chunk, and its first `pages`, up to the first with data, packed so. */
-export function packFirst(pages: readonly Uint8Array[], ways: readonly Way[]): PackedPages {
+/**
+ * How to pack a chunk, and its first `pages`, up to the first with data, packed so. `isAll`: the chunk has no others.
+ */
+export function packFirst(
+  pages: readonly Uint8Array[],
+  { ways, isAll }: { readonly ways: readonly Way[]; readonly isAll: boolean },
+): PackedPages {
   const plainBytes = bytesOf(pages);
-  if (plainBytes > PLAIN_BYTES) {
-    const [best] = ways.map((packing) => packedWith(packing, pages))
-      .sort((a, b) => bytesOf(a.bodies) - bytesOf(b.bodies));
-    if (best !== undefined && bytesOf(best.bodies) <= PACKED_SHARE_MAX * plainBytes) return best;
+  if (isAll && plainBytes <= PLAIN_BYTES) return packedWith("none", pages);
+  const [best] = ways.map((packing) => packedWith(packing, pages))
+    .sort((a, b) => bytesOf(a.bodies) - bytesOf(b.bodies));
+  const isTelling = isAll || plainBytes >= TELLING_BYTES;
+  if (best === undefined || isTelling && bytesOf(best.bodies) > PACKED_SHARE_MAX * plainBytes) {
+    return packedWith("none", pages);
   }
-  return packedWith("none", pages);
+  return best;
 }
 
 /** A copy of its own. */

@@ -155,6 +155,20 @@ Deno.test("what compression gains nothing of has no codec, and places in a dicti
   assert.deepEqual(pages, [2, 1]);
 });
 
+Deno.test("a column that begins with nulls is compressed where its values begin", () => {
+  const rows = Array.from({ length: GROUP_ROWS }, (_, at) => ({
+    timestamp: BigInt(at),
+    timestamp_ns: 1_000n * BigInt(at),
+    name: "",
+    note: at < 21_000 ? null : `line ${at} ${"of many that are alike ".repeat(9)}`,
+  }));
+  const chunks = parquetMetadata(fileOf(rows, "zstd").buffer).row_groups[0]?.columns ?? [];
+  const note = chunks.find(({ meta_data: chunk }) => chunk?.path_in_schema[0] === "note")
+    ?.meta_data;
+  assert.equal(note?.codec, "ZSTD");
+  assert.ok(Number(note?.total_compressed_size) < Number(note?.total_uncompressed_size) / 9);
+});
+
 Deno.test("times whose distances repeat, and lengths that do, take few bytes", () => {
   const random = new SeededRandom(8);
   let ns = 1_790_000_000_000_000_000n;

@@ -71,7 +71,10 @@ function layoutOf(
   const [tight = 0, whole = 0] = [TIGHT, WHOLE_BYTES].map((layout) => {
     const page = new ByteBuilder();
     write(page, { from: 0, to: Math.min(count, SAMPLE), layout });
-    const { bodies } = packFirst([page.bytes.subarray(0, page.length)], NUMBER_WAYS);
+    const { bodies } = packFirst([page.bytes.subarray(0, page.length)], {
+      ways: NUMBER_WAYS,
+      isAll: true,
+    });
     return bodies.reduce((sum, { byteLength }) => sum + byteLength, 0);
   });
   return whole < tight ? WHOLE_BYTES : TIGHT;
