@@ -113,7 +113,10 @@ export class NativeConnection implements EngineConnection {
     return rows.map((row) => row[1] ?? "").join("\n");
   }
 
-  /** A statement that runs again word for word is not bound again: its text names every file it reads. */
+  /**
+   * A statement that runs again word for word is not parsed again. One that reads no file is not bound again either; the SQL
+   * engine binds `read_parquet` at each run (`SupportStatementCache` of its bind data is false).
+   */
   async *rows(
     { sql, values = [], isMeasured = true }: RunStatement,
   ): AsyncGenerator<TextChunk> {
