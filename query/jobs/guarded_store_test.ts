@@ -73,7 +73,10 @@ Deno.test({
     await using store = guardedStore({ open: () => openJobStore(uri), metrics });
     await assert.rejects(store.jobs("acme", { max: 1, queryLengthMax: 100 }), (error) => {
       assert.ok(isOperatingError(error, "unavailable"));
-      assert.match(error.message, /job store postgres:.*--jobs-postgres-uri/);
+      assert.match(
+        error.message,
+        /job store postgres:.*the server of --jobs-postgres-uri \(else --catalog-uri\) runs/,
+      );
       return true;
     });
     await postgres.resume();

@@ -18,6 +18,8 @@ import { type JobDialect, SqlJobStore } from "./sql_job_store.ts";
 import { guard } from "./sqlite_errors.ts";
 
 export const JOBS_OPTION = "--jobs-postgres-uri";
+/** What named a database of jobs: they are beside the catalog where nothing else is said. */
+const JOBS_OPTIONS = `${JOBS_OPTION} (else --catalog-uri)`;
 
 const BUSY_TIMEOUT_MS = 2_000;
 const NOUN = "job store";
@@ -72,7 +74,7 @@ async function openInPostgres(uri: string): Promise<JobStore> {
   const pool = new PostgresPool({
     uri,
     readOnly: false,
-    purpose: { noun: NOUN, option: JOBS_OPTION },
+    purpose: { noun: NOUN, option: JOBS_OPTIONS },
   });
   try {
     await pool.withClient("make tables", async (client) => {
@@ -98,5 +100,5 @@ export function listenToJobEnds(
   onEnd: (id: string | undefined) => void,
 ): ChannelListener | undefined {
   if (!isPostgresUri(place)) return undefined;
-  return listenToChannel({ uri: place, channel: CHANNEL, option: JOBS_OPTION, onNotice: onEnd });
+  return listenToChannel({ uri: place, channel: CHANNEL, option: JOBS_OPTIONS, onNotice: onEnd });
 }

@@ -207,7 +207,8 @@ class RunningLoop implements DrainLoop {
       const pauseMs = backoffMs(turns.failures);
       turns.notBeforeMs = this.#deps.clock.monotonicMs() + pauseMs;
       this.#deps.observer?.failed?.(turns.lane, error);
-      this.#log.error("cannot drain lane {lane}, next try in {pauseMs} ms: {error}", {
+      this.#log.error("cannot {task} lane {lane}, next try in {pauseMs} ms: {error}", {
+        task: what.drains ? "drain" : "sweep",
         lane: laneName(turns.lane),
         pauseMs,
         error,

@@ -37,6 +37,8 @@ const THROTTLING: ReadonlySet<string> = new Set([
   "ThrottlingException",
   "TooManyRequests",
 ]);
+/** Names that tell nothing: of errors that are not the service's. */
+const NAMELESS: ReadonlySet<string> = new Set(["", "Error", "TypeError"]);
 const TRY_AGAIN_SECS = 1;
 const THROTTLED_SECS = 5;
 
@@ -45,9 +47,7 @@ export function s3Error(what: string, thrown: unknown): OperatingError {
   if (thrown instanceof OperatingError) return thrown;
   const { name = "", $metadata, Region } = (thrown ?? {}) as Answer;
   const status = $metadata?.httpStatusCode ?? 0;
-  const told = `Cannot ${what}: ${name === "" || name === "Error" ? "" : `${name}, `}${
-    messageOf(thrown)
-  }`;
+  const told = `Cannot ${what}: ${NAMELESS.has(name) ? "" : `${name}, `}${messageOf(thrown)}`;
   if (name === "NoSuchBucket") {
     return fail("invalid_argument", `${told}; create the bucket, or correct --warehouse-url`, {
       reason: "no_bucket",

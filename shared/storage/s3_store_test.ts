@@ -106,6 +106,7 @@ Deno.test({
     const closed = { ...s3.access, endpoint: "http://127.0.0.1:1" };
     const refused = await failureOf(openS3Store(s3.place("x"), closed).get("k"));
     assert.deepEqual([refused.code, refused.retryAfterSecs], ["unavailable", 1]);
+    assert.doesNotMatch(refused.message, /TypeError/);
     s3.delayMs = 500;
     const store = openS3Store(s3.place("x"), s3.access, { requestMsMax: 300 });
     assert.equal((await failureOf(store.get("k"))).code, "unavailable");
