@@ -285,20 +285,19 @@ function isSwitchedOn({ flag, variable }: Switch, { args, env }: RoleInput): boo
     : given === flag || isOn(given.slice(flag.length + 1));
 }
 
-/**
- * `host:port` of a URL. Errors: `invalid_argument` for one that names no host or an unknown scheme.
- */
+/** `host:port` of a URL. Errors: `invalid_argument` for one that does not name one host, or an unknown scheme. */
 function serviceAddress(text: string): string {
   const url = URL.canParse(text) ? new URL(text) : undefined;
   const port = url?.port || SERVICE_PORTS[url?.protocol ?? ""];
-  if (url !== undefined && url.hostname !== "" && port !== undefined) {
+  if (url !== undefined && /^[^,]+$/.test(url.hostname) && port !== undefined) {
     return `${url.hostname}:${port}`;
   }
   // Its text may hold a password.
   throw new OperatingError(
     "invalid_argument",
-    "Cannot grant access to a service that is not given as a URL: write https://host[:port]/… or " +
-      "redis://host[:port]",
+    "Cannot grant access to a service whose URL does not name one host (--catalog-uri, --jobs-postgres-uri, " +
+      "--oidc-issuer, --ingest-rate-redis-url, AWS_ENDPOINT_URL): write postgres://host[:port]/…, " +
+      "https://host[:port]/… or redis://host[:port]",
   );
 }
 

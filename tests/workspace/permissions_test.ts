@@ -392,7 +392,13 @@ Deno.test({
     for (const url of ["user:secret@host", "ftp://user:secret@host", "redis:///secret"]) {
       assert.throws(
         () => placesOf("ingest", { dataDir: "/d", root: "/r", args: ["--oidc-issuer", url] }),
-        /^(?!.*secret).*not given as a URL/s,
+        /^(?!.*secret).*whose URL does not name one host/s,
+      );
+    }
+    for (const uri of ["postgres:///secret", "postgres://user:secret@h1,h2/d"]) {
+      assert.throws(
+        () => placesOf("ingest", { dataDir: "/d", root: "/r", args: ["--catalog-uri", uri] }),
+        /^(?!.*secret).*--catalog-uri.*postgres:\/\/host/s,
       );
     }
   },
