@@ -44,8 +44,7 @@ export const ACCESS_OPTIONS = {
     flag: "allowed-tenants",
     env: "SVC_ALLOWED_TENANTS",
     placeholder: "names",
-    itemRequired: true,
-    help: "Tenants that may write, comma-separated; without it any.",
+    help: "Tenants that may write, comma-separated; without one any.",
   },
   maxTenants: {
     kind: "integer",

@@ -193,6 +193,7 @@ export async function startIngest(
   }));
   starting.defer(async () => void await Promise.all([server.stop(), grpc?.stop()]));
   starting.defer(() => stream.stop());
+  warnIfOpen(settings);
   return runningServer({ server, metricsServer, grpc, resources: starting.move(), paths });
 }
 
@@ -227,6 +228,14 @@ export function writeDeps(
       metrics: parts.metrics,
     }),
   };
+}
+
+/** An empty `SVC_AUTH_TOKENS` counts as none: whoever meant to set it learns it here. */
+function warnIfOpen({ authTokens, oidcIssuer }: IngestSettings): void {
+  if (authTokens.length > 0 || oidcIssuer !== undefined) return;
+  getLogger(["svc", "ingest"]).warning(
+    "no authentication is configured: whoever reaches this server can write",
+  );
 }
 
 interface RunningParts {

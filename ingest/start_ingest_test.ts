@@ -3,6 +3,7 @@ import { join } from "node:path";
 import { isOperatingError } from "../shared/base/errors.ts";
 import { VERSION } from "../shared/base/version.ts";
 import { parseOptions } from "../shared/config/parse_options.ts";
+import { configureLogging, resetLogging } from "../shared/os/logging.ts";
 import { DenoFileSystem } from "../shared/os/deno_file_system.ts";
 import { RunningIngest } from "../tests/clients/running_ingest.ts";
 import { ingestPaths, OPTIONS, startIngest } from "./mod.ts";
@@ -41,6 +42,23 @@ Deno.test({
     const misplaced = await fetch(`${ingest.url}/metrics`);
     assert.equal(misplaced.status, 404);
     await misplaced.body?.cancel();
+  },
+});
+
+Deno.test({
+  name: "startIngest warns that it is open, and not where it is not",
+  fn: async () => {
+    for (const args of [[], ["--auth-tokens", "a-token"]]) {
+      const lines: string[] = [];
+      await configureLogging({ level: "info", writeLine: (line) => lines.push(line) });
+      try {
+        await using _ingest = await RunningIngest.start(args);
+      } finally {
+        await resetLogging();
+      }
+      const isWarned = lines.some((line) => /WRN ingest no authentication/.test(line));
+      assert.equal(isWarned, args.length === 0, lines.join("\n"));
+    }
   },
 });
 

@@ -39,8 +39,7 @@ export const ACCESS_OPTIONS = {
     flag: "allowed-tenants",
     env: "SVC_ALLOWED_TENANTS",
     placeholder: "NAMES",
-    itemRequired: true,
-    help: "Tenants that the claim may name, comma-separated; without it any.",
+    help: "Tenants that the claim may name, comma-separated; without one any.",
   },
   queryRatePerSec: {
     kind: "integer",

@@ -302,7 +302,6 @@ const NOT_STARTED: [flags: string, message: RegExp][] = [
   ["--tls-key=/k", /with --tls-key alone: give --tls-cert/],
   ["--tls-cert=/none --tls-key=/none", /cannot use \/none of --tls-cert/],
   ["--allowed-tenants=a/b", /cannot allow tenant "a\/b"/],
-  ["--allowed-tenants=,", /--allowed-tenants/],
   ["--tokens=", /--tokens/],
   ["--tenant-namespace=a/b", /Cannot read namespace "a\/b"/],
   ["--tenant-namespace=default", /Cannot read namespace "default".*svc/],

@@ -14,23 +14,28 @@ import { ByteBuilder } from "../../shared/columns/byte_builder.ts";
 const BLOCK_BYTES_MAX = 256 * 1024;
 /** After this many bytes other requests get a turn: some 15 ms of decoding. */
 const TURN_BYTES = 1024 * 1024;
+/** Or after this long, where documents take longer than their bytes let expect. */
+const TURN_MS = 20;
 const LF = 10;
 
 /** `line` counts from 1. */
 export type LineVisitor = (text: string | null, line: number) => void;
 
-/** Rejects with what `body` or `visit` throws; 1 MiB that is there is visited without a pause. */
+/** Rejects with what `body` or `visit` throws; 1 MiB that is there and quickly done is visited without a pause. */
 export async function forEachLine(
   body: AsyncIterable<Uint8Array>,
   visit: LineVisitor,
+  nowMs: () => number = () => performance.now(),
 ): Promise<void> {
   const cutter = new LineCutter(visit);
   let sinceTurn = 0;
+  let turnMs = nowMs();
   for await (const piece of body) {
     for (let at = 0; at < piece.length; at += BLOCK_BYTES_MAX) {
-      if (sinceTurn >= TURN_BYTES) {
+      if (sinceTurn >= TURN_BYTES || nowMs() - turnMs >= TURN_MS) {
         await setImmediate();
         sinceTurn = 0;
+        turnMs = nowMs();
       }
       const block = piece.subarray(at, at + BLOCK_BYTES_MAX);
       cutter.push(block);
