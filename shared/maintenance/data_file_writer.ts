@@ -102,9 +102,10 @@ export class DataFileWriter {
     this.#waiting = [];
     this.#waitingBytes = 0;
     for (const rows of await inTimeOrder(batches)) {
-      const input = this.#deps.encoder.input(rows.batches, this.#table.schema);
       const stored = this.#storing;
       await this.#making;
+      // Copied only now: into the memory that the rows of the file before were in.
+      const input = this.#deps.encoder.input(rows.batches, this.#table.schema);
       this.#start(rows.day, input, isFull);
       await stored;
     }

@@ -65,8 +65,8 @@ export interface MergeOptions {
 }
 
 /**
- * Bytes of rows of a full file. It sets the memory of a merge: the rows are held about three times over (shared by the
- * threads, in the encoder's WASM memory, and the next file's).
+ * Bytes of rows of a full file. It sets the memory of a merge: so many are shared by the threads, and as many are the next
+ * file's.
  */
 export const MERGED_INPUT_BYTES = 64 * 1024 * 1024;
 /** A day of which no file is younger gets no more rows soon. */
