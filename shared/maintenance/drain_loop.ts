@@ -26,6 +26,8 @@ export interface DrainLoopOptions {
    * have it look less often, for those that it misses.
    */
   readonly pollMs?: () => number;
+  /** How long `stop` waits for what is under way; default 10,000. */
+  readonly stopMsMax?: number;
 }
 
 export interface DrainLoop extends AsyncDisposable {
@@ -102,8 +104,10 @@ class RunningLoop implements DrainLoop {
 
   async #stop(): Promise<void> {
     this.wake();
-    const timer = setTimeout(() => this.#abandon.abort(new Error("stopped")), STOP_MS_MAX);
-    await this.#ended;
+    const { stopMsMax = STOP_MS_MAX } = this.#options;
+    const timer = setTimeout(() => this.#abandon.abort(new Error("stopped")), stopMsMax);
+    // A look at the lanes knows no signal, and takes as long as their store, which may be silent.
+    await Promise.race([this.#ended, aborted(this.#abandon.signal).catch(() => {})]);
     clearTimeout(timer);
   }
 

@@ -136,6 +136,28 @@ Deno.test({
 });
 
 Deno.test({
+  name: "DrainLoop.stop does not wait for a store that is silent",
+  async fn() {
+    const { promise: reached, resolve: reach } = Promise.withResolvers<void>();
+    const lanes = () => {
+      reach();
+      return new Promise<never>(() => {});
+    };
+    await withLoop({ ...OPTIONS, stopMsMax: 50 }, async ({ loop }) => {
+      await reached;
+      await loop.stop();
+    }, ({ wal, ...deps }) => ({
+      ...deps,
+      wal: {
+        lanes,
+        list: (lane, states) => wal.list(lane, states),
+        open: (lane, name) => wal.open(lane, name),
+      },
+    }));
+  },
+});
+
+Deno.test({
   name: "DrainLoop does only what its role is",
   async fn() {
     const maintenance = { ...OPTIONS, drains: false };
