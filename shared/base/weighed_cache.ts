@@ -54,6 +54,11 @@ export class WeighedCache {
     return this.#bytes;
   }
 
+  /** Whether the value of `key` is held, or on its way. */
+  has(key: string): boolean {
+    return this.#entries.has(key);
+  }
+
   /** The value of `key`, loaded when it is not held. One key always has one type of value. */
   async load<T>(key: string, read: () => Promise<Weighed<T>>): Promise<T> {
     const held = this.#entries.get(key);

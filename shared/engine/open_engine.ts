@@ -180,7 +180,7 @@ export async function openEngine(options: EngineOptions): Promise<Engine> {
       statements: new StatementCache(),
       answers: new TableAnswers({
         store,
-        sidecars: sidecarIndexes.footers,
+        sidecars: sidecarIndexes.footers.passing,
         bytesMax: TABLE_ANSWERS_BYTES_MAX,
         files: new AnswerFiles(files, answerDir),
         fileBytesMax: WIDE_ANSWERS_BYTES_MAX,

@@ -30,6 +30,16 @@ export class SidecarFooters implements SidecarSource {
   readonly #cache: WeighedCache;
   readonly #nowMs: () => number;
 
+  /**
+   * The same for who reads a sidecar once and keeps what it wants of it: finds the footers that are held, and adds none.
+   * Held for that alone those of 10,000 files took 70 MB.
+   */
+  readonly passing: SidecarSource = {
+    read: (store, subject) =>
+      this.#cache.has(cacheKey(subject)) ? this.read(store, subject) : readSidecar(store, subject),
+    distrust: (subject) => this.distrust(subject),
+  };
+
   constructor(cache: WeighedCache, nowMs: () => number) {
     this.#cache = cache;
     this.#nowMs = nowMs;

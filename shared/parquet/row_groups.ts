@@ -14,11 +14,16 @@ export const ROW_GROUP_ROWS = 65_536;
  * GROUP BY of a column with few values took 1 % longer; 9 % with another row group of 16,384 before it.
  */
 const LAST_GROUP_ROWS = 4_096;
+/**
+ * The same in a file of several row groups, whose pages further back decode 65,536 rows: 320 pages of 100 rows cost as little
+ * as the first, and the others not much more. With 4,096 rows page 1,000 of 100 M rows took 2.4 times as long as page 1.
+ */
+const LAST_OF_SEVERAL_ROWS = 32_768;
 
 /** The first row of each row group of a file of ours; a multiple of `ROW_GROUP_ROWS` is always one. */
 export function rowGroupStarts(rows: number): number[] {
   const starts = evenStarts(rows, ROW_GROUP_ROWS);
-  const last = rows - LAST_GROUP_ROWS;
+  const last = rows - (rows > ROW_GROUP_ROWS ? LAST_OF_SEVERAL_ROWS : LAST_GROUP_ROWS);
   if (last <= 0 || last % ROW_GROUP_ROWS === 0) return starts;
   return [...starts, last].sort((a, b) => a - b);
 }

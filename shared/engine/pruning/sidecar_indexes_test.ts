@@ -121,6 +121,27 @@ Deno.test({
 });
 
 Deno.test({
+  name: "footers that pass are found where they are held, and not held for that",
+  fn: async () => {
+    const { file, store, indexes, ask } = await openLab();
+    const { passing } = indexes.footers;
+    const readsOf = async (read: () => Promise<unknown>) => {
+      const before = store.reads.length;
+      await read();
+      return store.reads.length - before;
+    };
+    const sidecar = await passing.read(store, file);
+    const once = await readsOf(() => passing.read(store, file));
+    ok(once > 0, "it was not held");
+    await ask(word("w1"));
+    strictEqual(await readsOf(() => passing.read(store, file)), 0);
+    deepStrictEqual(await passing.read(store, file), sidecar);
+    passing.distrust(file);
+    strictEqual(await readsOf(() => passing.read(store, file)), once);
+  },
+});
+
+Deno.test({
   name: "SidecarIndexes looks for a sidecar that was missing again after a minute",
   fn: async () => {
     const { file, store, told, ask, clock, sidecar } = await openLab();
