@@ -7,6 +7,7 @@
 
 import { textOf, utf8 } from "../base/bytes.ts";
 import { OperatingError } from "../base/errors.ts";
+import { boundsFault } from "../event/json_bounds.ts";
 import type { EngineConnection } from "./driver.ts";
 import { STATEMENT_DEPTH_MAX, STATEMENT_LENGTH_MAX } from "./limits.ts";
 import { nodeAt, nodesAt, parseTree, textAt, type TreeNode } from "./syntax_tree.ts";
@@ -39,7 +40,7 @@ export async function parse(
   const prefix = EXPLAIN.exec(text);
   const sql = (prefix === null ? text : text.slice(prefix[0].length)).replace(/[\s;]+$/, "");
   const serialized = await serialize(sql);
-  if (depthOf(serialized) > STATEMENT_DEPTH_MAX) {
+  if (boundsFault(serialized, BOUNDS) !== undefined) {
     throw tooLarge(`it is nested deeper than ${STATEMENT_DEPTH_MAX} levels`);
   }
   if (INFINITE.test(serialized)) {
@@ -72,30 +73,11 @@ export function withRoot(document: TreeNode, root: TreeNode): TreeNode {
 
 const EXPLAIN = /^\s*EXPLAIN\s+(?=(?:SELECT|WITH|FROM|VALUES|TABLE|\()\b|\()/i;
 
+/** Length has a bound of its own. */
+const BOUNDS = { depthMax: STATEMENT_DEPTH_MAX, valuesMax: Infinity } as const;
+
 /** The parser's form of `1e400`, which is no JSON. In a text of the statement its quotation marks are escaped. */
 const INFINITE = /"value":-?Infinity\b/;
-
-/** Depth of nesting of a JSON text, without building it. */
-function depthOf(json: string): number {
-  let depth = 0;
-  let deepest = 0;
-  let inText = false;
-  for (let at = 0; at < json.length; at += 1) {
-    const code = json.charCodeAt(at);
-    if (inText) {
-      if (code === 0x5c) at += 1;
-      else if (code === 0x22) inText = false;
-    } else if (code === 0x22) {
-      inText = true;
-    } else if (code === 0x7b || code === 0x5b) {
-      depth += 1;
-      if (depth > deepest) deepest = depth;
-    } else if (code === 0x7d || code === 0x5d) {
-      depth -= 1;
-    }
-  }
-  return deepest;
-}
 
 function parserError(document: TreeNode, sql: string): OperatingError {
   const message = textAt(document, "error_message");

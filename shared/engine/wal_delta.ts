@@ -12,6 +12,7 @@
  */
 
 import { getLogger } from "@logtape/logtape";
+import { present } from "../base/assert.ts";
 import { isOperatingError, messageOf, OperatingError } from "../base/errors.ts";
 import type { Column } from "../event/schema.ts";
 import { decodeSchemaMessage, epochOfSchemaMessage } from "../columns/ipc.ts";
@@ -176,7 +177,7 @@ export class WalDelta {
     const frames = await this.#framesOf(segment);
     const last = frames.at(-1);
     if (last !== undefined) {
-      await this.#write(segment, segment.columns ?? [], frames);
+      await this.#write(segment, present(segment.columns), frames);
       segment.nextOffset = last.endOffset;
     }
     segment.complete = complete;

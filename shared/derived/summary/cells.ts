@@ -4,6 +4,8 @@
  * A key is two whole numbers in one: `a` (a minute or an id) and `b` (an id below `IDS_MAX`).
  */
 
+import { lowerBound } from "../../base/lower_bound.ts";
+
 export interface Cells {
   /** Ascending, each once. */
   readonly keys: Float64Array;
@@ -106,14 +108,4 @@ class CellWriter {
       counts: this.#counts.slice(0, this.#length),
     };
   }
-}
-
-function lowerBound(keys: Float64Array, wanted: number): number {
-  let [low, high] = [0, keys.length];
-  while (low < high) {
-    const middle = (low + high) >>> 1;
-    if ((keys[middle] as number) < wanted) low = middle + 1;
-    else high = middle;
-  }
-  return low;
 }

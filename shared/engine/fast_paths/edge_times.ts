@@ -11,6 +11,7 @@
 import { getLogger } from "@logtape/logtape";
 import { messageOf } from "../../base/errors.ts";
 import { floorDiv } from "../../base/floor_div.ts";
+import { lowerBound } from "../../base/lower_bound.ts";
 import type { Column } from "../../event/schema.ts";
 import type { DataFile, TimeRange } from "../../iceberg/types.ts";
 
@@ -98,8 +99,8 @@ export class EdgeTimes implements AsyncDisposable {
       const firstUs = floorDiv(first, WINDOW_US) * WINDOW_US;
       const times = this.#timesOf(nameOf(file, firstUs));
       if (times === undefined) return undefined;
-      const rows = countBefore(times, Number(next - firstUs)) -
-        countBefore(times, Number(first - firstUs));
+      const rows = lowerBound(times, Number(next - firstUs)) -
+        lowerBound(times, Number(first - firstUs));
       counted.push({ minute: Number(minute), rows });
     }
     return counted;
@@ -191,15 +192,4 @@ function microsOf(
   const endNs = maxNs + 1n;
   const isWhole = minNs % 1_000n === 0n && endNs % 1_000n === 0n;
   return isWhole ? { first: minNs / 1_000n, end: endNs / 1_000n } : undefined;
-}
-
-/** How many of `times` are below `bound`. */
-function countBefore(times: Uint32Array, bound: number): number {
-  let [low, high] = [0, times.length];
-  while (low < high) {
-    const middle = (low + high) >>> 1;
-    if ((times[middle] as number) < bound) low = middle + 1;
-    else high = middle;
-  }
-  return low;
 }

@@ -7,6 +7,7 @@
  * README.md has the figures.
  */
 
+import { lowerBound } from "../../base/lower_bound.ts";
 import type { RowSet } from "../../derived/rows/row_query.ts";
 import type { RowRange, ScanPart } from "../plan.ts";
 import { blocksOf, RANGES_MAX, runsOf } from "./row_blocks.ts";
@@ -58,8 +59,8 @@ export function clipped(part: ScanPart, range: RowRange): ScanPart | undefined {
   if (first === own.first && end === own.end) return part;
   const { rowNumbers } = part;
   if (rowNumbers === undefined) return { ...part, range: { first, end } };
-  const from = firstAtLeast(rowNumbers, first, 0);
-  const numbers = rowNumbers.subarray(from, firstAtLeast(rowNumbers, end, from));
+  const from = lowerBound(rowNumbers, first);
+  const numbers = rowNumbers.subarray(from, lowerBound(rowNumbers, end, from));
   return numbers.length === 0 ? undefined : { ...part, range: { first, end }, rowNumbers: numbers };
 }
 
@@ -99,7 +100,7 @@ function runsOfRows(rows: Uint32Array, groups: readonly RowGroupRows[]): Run[] {
   let at = 0;
   groups.forEach(({ firstRow, rows: count }, group) => {
     const from = at;
-    at = firstAtLeast(rows, firstRow + count, from);
+    at = lowerBound(rows, firstRow + count, from);
     if (at === from) return;
     touched.push(group);
     starts.push(from);
@@ -118,21 +119,9 @@ function runsOfGroups(
   groups: readonly RowGroupRows[],
 ): Run[] {
   const touched = groups.flatMap(({ firstRow, rows }, group) => {
-    const at = firstAtLeast(answered, Math.floor(firstRow / groupRows), 0);
+    const at = lowerBound(answered, Math.floor(firstRow / groupRows));
     const next = answered[at];
     return next !== undefined && next * groupRows < firstRow + rows ? [group] : [];
   });
   return runsOf(Uint32Array.from(touched)).map((run) => ({ ...run, rows: undefined }));
-}
-
-/** Index of the first of the ascending `numbers` from `from` on that is not below `bound`. */
-function firstAtLeast(numbers: Uint32Array, bound: number, from: number): number {
-  let low = from;
-  let high = numbers.length;
-  while (low < high) {
-    const middle = (low + high) >> 1;
-    if ((numbers[middle] ?? 0) < bound) low = middle + 1;
-    else high = middle;
-  }
-  return low;
 }

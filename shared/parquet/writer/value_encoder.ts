@@ -1,5 +1,6 @@
 /** How the values of a column chunk are written into its pages. */
 
+import { present } from "../../base/assert.ts";
 import { ByteBuilder } from "../../columns/byte_builder.ts";
 import type { Extremes, ValueOrder } from "./bounds.ts";
 import { type ChunkValues, halvesOfValues, startOf } from "./chunk_values.ts";
@@ -75,7 +76,7 @@ function layoutOf(
       ways: NUMBER_WAYS,
       isAll: true,
     });
-    return bodies.reduce((sum, { byteLength }) => sum + byteLength, 0);
+    return present(bodies[0]).byteLength;
   });
   return whole < tight ? WHOLE_BYTES : TIGHT;
 }
