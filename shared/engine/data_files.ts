@@ -48,6 +48,14 @@ export interface StoreReadsReport {
   readonly filesMissed: number;
   readonly bytes: Readonly<Record<"footer" | "index" | "data" | "other", number>>;
   readonly bytesFetched: number;
+  /** What is waited for now, while nothing comes. */
+  readonly unanswered: UnansweredRead | undefined;
+}
+
+export interface UnansweredRead {
+  /** Of the object. */
+  readonly key: string;
+  readonly forMs: number;
 }
 
 /** Who is told what a cache of an object store's files does. */

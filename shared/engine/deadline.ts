@@ -16,11 +16,15 @@ export class Deadline implements Disposable {
   #pulse: ReturnType<typeof setInterval> | undefined;
   #guard: ReturnType<typeof setInterval> | undefined;
   #connection: EngineConnection | undefined;
+  #cause: (() => OperatingError | undefined) | undefined;
 
   constructor(ms: number, caller?: AbortSignal) {
     this.#ms = ms;
     this.#caller = caller;
-    this.#timer = setTimeout(() => this.#trip.abort(exceeded(ms)), Math.max(0, ms));
+    this.#timer = setTimeout(
+      () => this.#trip.abort(this.#cause?.() ?? exceeded(ms)),
+      Math.max(0, ms),
+    );
     if (caller?.aborted) this.#trip.abort(cancelled());
     else caller?.addEventListener("abort", this.#onCallerAbort, { once: true });
     this.#trip.signal.addEventListener("abort", () => this.#interrupt(), { once: true });
@@ -39,6 +43,11 @@ export class Deadline implements Disposable {
   watch(connection: EngineConnection | undefined): void {
     this.#connection = connection;
     if (connection !== undefined && this.#trip.signal.aborted) this.#interrupt();
+  }
+
+  /** When time is over, `cause` is asked what it was waited for, if that is to blame. */
+  blame(cause: () => OperatingError | undefined): void {
+    this.#cause = cause;
   }
 
   /** Asks `broken` every `GUARD_REPEAT_MS` from now on; what it returns ends the statement as the clock would. */

@@ -33,6 +33,7 @@ import { partRows, type Plan, type TablePlan, wholePlan } from "./plan.ts";
 import { plainWork } from "./plain_work.ts";
 import { type PlanSource, planTables } from "./plan_tables.ts";
 import { namedColumns, projectedOf } from "./projection.ts";
+import { lateStore } from "./object_cache/cache_error.ts";
 import { usePromoted } from "./promoted_attributes.ts";
 import { emptySql, relationSql } from "./relation.ts";
 import { decodePin, encodePin } from "./snapshot_pin.ts";
@@ -123,6 +124,7 @@ export async function prepareStatement(
   const bounds = await timeBounds(known, statement.root, references);
   const predicates = await tablePredicates(known, statement.root, references);
   const data = deps.dataFiles.lease(deadline.signal);
+  deadline.blame(() => lateStore(data.reads?.unanswered, deadline.ms));
   const source = { ...deps, tables: deps.tables.through(data.store) };
   const planning = planTables(source, {
     namespace: request.namespace,

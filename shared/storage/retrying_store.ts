@@ -12,7 +12,7 @@ import { isOperatingError } from "../base/errors.ts";
 import type { Clock } from "../os/clock.ts";
 import type { Random } from "../os/random.ts";
 import type { ObjectInfo, ObjectStore } from "./object_store.ts";
-import { THROTTLED } from "./s3_errors.ts";
+import { SILENT, THROTTLED } from "./s3_errors.ts";
 
 export interface RetryPolicy {
   readonly attemptsMax: number;
@@ -21,6 +21,8 @@ export interface RetryPolicy {
   readonly pauseMsMax: number;
   /** The least pause after `THROTTLED`. */
   readonly throttledMsMin: number;
+  /** Attempts that may end without an answer: each takes long, and whoever waits for it has little time. */
+  readonly silentAttemptsMax: number;
   /** From the first attempt to the begin of the last. */
   readonly totalMsMax: number;
 }
@@ -30,6 +32,7 @@ export const RETRY_POLICY_DEFAULT: RetryPolicy = {
   pauseMsMin: 100,
   pauseMsMax: 5_000,
   throttledMsMin: 500,
+  silentAttemptsMax: 3,
   totalMsMax: 45_000,
 };
 
@@ -110,11 +113,14 @@ export class RetryingStore implements ObjectStore {
     const { clock, random } = this.#deps;
     const { attemptsMax, pauseMsMin, pauseMsMax, throttledMsMin, totalMsMax } = this.#policy;
     const untilMs = clock.monotonicMs() + totalMsMax;
+    let silences = 0;
     for (let failures = 1;; failures += 1) {
       try {
         return await attempt();
       } catch (error) {
         if (!isOperatingError(error, "unavailable") || failures >= attemptsMax) throw error;
+        if (error.reason === SILENT) silences += 1;
+        if (silences >= this.#policy.silentAttemptsMax) throw error;
         const bound = Math.min(pauseMsMax, pauseMsMin * 2 ** (failures - 1));
         const least = error.reason === THROTTLED ? throttledMsMin : 0;
         const pauseMs = least + random.float() * bound;

@@ -7,6 +7,13 @@ import { messageOf, OperatingError } from "../base/errors.ts";
 
 /** `reason` of an answer that asks for fewer requests. */
 export const THROTTLED = "throttled";
+/** `reason` of a request that got no answer, or only the begin of one. */
+export const SILENT = "object_store_silent";
+
+/** Thrown inside for a request that was given up, as its answer took too long. */
+export class Unanswered extends Error {
+  override readonly name = "Error";
+}
 
 interface Answer {
   readonly name?: string;
@@ -41,6 +48,7 @@ const THROTTLING: ReadonlySet<string> = new Set([
 const NAMELESS: ReadonlySet<string> = new Set(["", "Error", "TypeError"]);
 const TRY_AGAIN_SECS = 1;
 const THROTTLED_SECS = 5;
+const SILENT_SECS = 5;
 
 /** `what` says what was tried: `read s3://bucket/key`. */
 export function s3Error(what: string, thrown: unknown): OperatingError {
@@ -76,10 +84,11 @@ export function s3Error(what: string, thrown: unknown): OperatingError {
       retryAfterSecs: THROTTLED_SECS,
     });
   }
+  const isSilent = thrown instanceof Unanswered;
   // Another writer of the same key is at work, the store failed, or it was not reached.
   return fail("unavailable", `${told}; check that the store of AWS_ENDPOINT_URL runs and answers`, {
-    reason: "object_store_unavailable",
-    retryAfterSecs: TRY_AGAIN_SECS,
+    reason: isSilent ? SILENT : "object_store_unavailable",
+    retryAfterSecs: isSilent ? SILENT_SECS : TRY_AGAIN_SECS,
   });
 
   function fail(

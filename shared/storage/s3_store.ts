@@ -26,22 +26,26 @@ import {
   UploadPartCommand,
 } from "@aws-sdk/client-s3";
 import { FetchHttpHandler } from "@smithy/fetch-http-handler";
-import { hexOf } from "../base/bytes.ts";
+import { concatBytes, hexOf } from "../base/bytes.ts";
 import { VERSION } from "../base/version.ts";
 import { fetchToItsEnd } from "./fetch_to_its_end.ts";
 import { checkKey, checkPrefix } from "./object_key.ts";
 import type { ObjectInfo, ObjectStore } from "./object_store.ts";
-import { s3Error } from "./s3_errors.ts";
+import { s3Error, Unanswered } from "./s3_errors.ts";
 import type { S3Access, S3Place } from "./s3_settings.ts";
 
 export interface S3Options {
   /** Milliseconds for one request, its body included; default 30,000. */
   readonly requestMsMax?: number;
+  /** Milliseconds in which nothing comes of the answer to a read; default 10,000. */
+  readonly silentMsMax?: number;
   /** Objects longer than this are sent in parts of this size; default 16 MiB. */
   readonly partBytesMax?: number;
 }
 
 const REQUEST_MS_MAX = 30_000;
+/** A read that stalls is tried again while the statement that waits for it has time left: `RetryPolicy.silentAttemptsMax`. */
+const SILENT_MS_MAX = 10_000;
 const PART_BYTES_MAX = 16 * 1024 * 1024;
 /** Parts of one upload that are on their way at a time. */
 const PARTS_AT_ONCE = 4;
@@ -71,6 +75,7 @@ class S3Store implements ObjectStore {
     this.rootUri = `s3://${bucket}${prefix === "" ? "" : `/${prefix}`}`;
     this.#options = {
       requestMsMax: REQUEST_MS_MAX,
+      silentMsMax: SILENT_MS_MAX,
       partBytesMax: PART_BYTES_MAX,
       ...options,
     };
@@ -84,7 +89,7 @@ class S3Store implements ObjectStore {
   getRange(key: string, offset: number, length: number): Promise<Uint8Array<ArrayBuffer>> {
     return this.#attempt("read", key, async (Key) => {
       if (length === 0) {
-        await this.#within((until) =>
+        await this.#reading((until) =>
           this.#client.send(new HeadObjectCommand(this.#at(Key)), until)
         );
         return new Uint8Array();
@@ -102,7 +107,7 @@ class S3Store implements ObjectStore {
 
   head(key: string): Promise<ObjectInfo> {
     return this.#attempt("stat", key, async (Key) => {
-      const { ContentLength, LastModified } = await this.#within((until) =>
+      const { ContentLength, LastModified } = await this.#reading((until) =>
         this.#client.send(new HeadObjectCommand(this.#at(Key)), until)
       );
       return { key, size: ContentLength ?? 0, modifiedMs: LastModified?.getTime() ?? 0 };
@@ -120,7 +125,7 @@ class S3Store implements ObjectStore {
       });
       const page = await this.#told(
         `list ${this.rootUri}/${prefix}`,
-        () => this.#within((until) => this.#client.send(asked, until)),
+        () => this.#reading((until) => this.#client.send(asked, until)),
       );
       const infos = (page.Contents ?? []).map(({ Key = "", Size = 0, LastModified }) => ({
         key: Key.slice(this.#prefix.length),
@@ -218,21 +223,44 @@ class S3Store implements ObjectStore {
     input: { readonly Bucket: string; readonly Key: string; readonly Range?: string },
   ): Promise<Uint8Array<ArrayBuffer>> {
     const command = new GetObjectCommand(input);
-    return this.#within(async (until) => wholeBody(await this.#client.send(command, until)));
+    return this.#reading(async (until, heard) =>
+      wholeBody(await this.#client.send(command, until), heard)
+    );
   }
 
-  /** Ends the request that `run` makes, and the reading of its answer, when its time is over. */
-  async #within<T>(run: (until: { readonly abortSignal: AbortSignal }) => Promise<T>): Promise<T> {
+  /** As `#within`; besides, what is read must come on: `heard` says that something came. */
+  #reading<T>(run: (until: Until, heard: () => void) => Promise<T>): Promise<T> {
+    const { silentMsMax } = this.#options;
+    return this.#within((until, giveUp) => {
+      let heardMs = performance.now();
+      const look = () => {
+        const leftMs = heardMs + silentMsMax - performance.now();
+        if (leftMs > 0) timer = setTimeout(look, leftMs);
+        else giveUp(`the store did not answer for ${silentMsMax} ms`);
+      };
+      let timer = setTimeout(look, silentMsMax);
+      return run(until, () => heardMs = performance.now()).finally(() => clearTimeout(timer));
+    });
+  }
+
+  /** Ends the request that `run` makes, and the reading of its answer, when its time is over, or `run` gives up. */
+  async #within<T>(
+    run: (until: Until, giveUp: (why: string) => void) => Promise<T>,
+  ): Promise<T> {
     const { requestMsMax } = this.#options;
     const ending = new AbortController();
     const { promise: over, reject } = Promise.withResolvers<never>();
-    const timer = setTimeout(() => {
-      const late = new Error(`it was not answered in full within ${requestMsMax} ms`);
+    const giveUp = (why: string) => {
+      const late = new Unanswered(why);
       reject(late);
       ending.abort(late);
-    }, requestMsMax);
+    };
+    const timer = setTimeout(
+      () => giveUp(`it was not answered in full within ${requestMsMax} ms`),
+      requestMsMax,
+    );
     try {
-      return await Promise.race([over, run({ abortSignal: ending.signal })]);
+      return await Promise.race([over, run({ abortSignal: ending.signal }, giveUp)]);
     } finally {
       clearTimeout(timer);
     }
@@ -293,17 +321,33 @@ function clientOf(access: S3Access): S3Client {
   return client;
 }
 
+interface Until {
+  readonly abortSignal: AbortSignal;
+}
+
 interface Answered {
-  readonly Body?: { transformToByteArray(): Promise<Uint8Array> } | undefined;
+  readonly Body?: { transformToWebStream(): ReadableStream } | undefined;
   readonly ContentLength?: number | undefined;
 }
 
-async function wholeBody({ Body, ContentLength }: Answered): Promise<Uint8Array<ArrayBuffer>> {
-  const bytes = await Body?.transformToByteArray() ?? new Uint8Array();
-  if (ContentLength !== undefined && bytes.byteLength !== ContentLength) {
-    throw new Error(`its answer ended after ${bytes.byteLength} of ${ContentLength} bytes`);
+/** A service may not announce a length: what came is all then. */
+async function wholeBody(
+  { Body, ContentLength }: Answered,
+  heard: () => void,
+): Promise<Uint8Array<ArrayBuffer>> {
+  heard();
+  const chunks: Uint8Array[] = [];
+  let length = 0;
+  const stream: ReadableStream<Uint8Array> | undefined = Body?.transformToWebStream();
+  for await (const chunk of stream ?? []) {
+    heard();
+    chunks.push(chunk);
+    length += chunk.byteLength;
   }
-  return bytes as Uint8Array<ArrayBuffer>;
+  if (ContentLength !== undefined && length !== ContentLength) {
+    throw new Error(`its answer ended after ${length} of ${ContentLength} bytes`);
+  }
+  return concatBytes(chunks);
 }
 
 async function sha256Of(bytes: Uint8Array): Promise<string> {

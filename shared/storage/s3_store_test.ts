@@ -127,6 +127,11 @@ Deno.test({
       assert.equal(code, "unavailable");
       assert.match(message, /not answered in full within 300 ms/);
     }
+    const { code, reason, message } = await failureOf(
+      openS3Store(s3.place("x"), s3.access, { silentMsMax: 200 }).get("k"),
+    );
+    assert.deepEqual([code, reason], ["unavailable", "object_store_silent"]);
+    assert.match(message, /read s3:\/\/warehouse\/x\/k: the store did not answer for 200 ms/);
   },
 });
 
@@ -174,6 +179,14 @@ Deno.test({
       const before = s3.requests.length;
       await assert.rejects(store.get("k"), { code: "permission_denied" });
       assert.equal(s3.requests.length - before, 1);
+    });
+    await t.step("it gives up after three attempts without an answer", async () => {
+      const silent = openS3Store(s3.place("retry"), s3.access, { silentMsMax: 100 });
+      s3.faultOf = () => "stall";
+      const before = s3.requests.length;
+      const code = { code: "unavailable", reason: "object_store_silent" };
+      await assert.rejects(new RetryingStore(silent, deps).get("k"), code);
+      assert.equal(s3.requests.length - before, 3);
     });
     await t.step("it gives up after six attempts", async () => {
       s3.faultOf = () => ({ status: 500, code: "InternalError" });

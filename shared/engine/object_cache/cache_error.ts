@@ -1,7 +1,8 @@
 /** What a statement is told when store, disk or room fail it: 503 with a time to wait, for whatever may pass. */
 
 import { getLogger } from "@logtape/logtape";
-import { isOperatingError, messageOf, OperatingError } from "../../base/errors.ts";
+import { type ErrorCode, isOperatingError, messageOf, OperatingError } from "../../base/errors.ts";
+import type { UnansweredRead } from "../data_files.ts";
 import type { ByteRange } from "./byte_ranges.ts";
 import type { CachedObject } from "./cached_file.ts";
 
@@ -10,11 +11,14 @@ const log = getLogger(["svc", "engine"]);
 const RETRY_AFTER_SECS = 5;
 const REASON = "storage_unavailable";
 
+/** Of the store, and no fault of who asks: may pass, once somebody has seen to it. */
+const STORE_CODES: readonly ErrorCode[] = ["unavailable", "permission_denied", "invalid_argument"];
+
 /** An error of a read of table metadata. */
 export function metadataError(error: unknown): unknown {
-  if (!isOperatingError(error, "unavailable")) return error;
+  if (!isOperatingError(error) || !STORE_CODES.includes(error.code)) return error;
   return new OperatingError("unavailable", error.message, {
-    reason: error.reason ?? REASON,
+    reason: REASON,
     retryAfterSecs: error.retryAfterSecs ?? RETRY_AFTER_SECS,
     cause: error,
   });
@@ -28,6 +32,22 @@ export function dataFileError(error: unknown): unknown {
     retryAfterSecs: 1,
     cause: error,
   });
+}
+
+/** What to tell when a statement's time is over: nothing, unless it waited for the store in half of it. */
+export function lateStore(
+  unanswered: UnansweredRead | undefined,
+  statementMs: number,
+): OperatingError | undefined {
+  if (unanswered === undefined || unanswered.forMs < statementMs / 2) return undefined;
+  const { key, forMs } = unanswered;
+  return new OperatingError(
+    "unavailable",
+    `Cannot read object ${JSON.stringify(key)}: the store did not answer for ${
+      (forMs / 1_000).toFixed(1)
+    } s, and the statement's time is over; retry`,
+    { reason: REASON, retryAfterSecs: RETRY_AFTER_SECS },
+  );
 }
 
 /** An object that ended before it should, twice. */

@@ -1,6 +1,6 @@
 /** The range cache over a real S3-protocol server, healthy, failing and away. */
 
-import { deepStrictEqual, ok, strictEqual } from "node:assert/strict";
+import { deepStrictEqual, match, ok, strictEqual } from "node:assert/strict";
 import { isOperatingError } from "../../base/errors.ts";
 import { RetryingStore } from "../../storage/retrying_store.ts";
 import { openS3Store } from "../../storage/s3_store.ts";
@@ -78,6 +78,30 @@ Deno.test({
     );
     ok(isOperatingError(error, "unavailable"), String(error));
     ok(error.retryAfterSecs !== undefined);
+    s3.faultOf = () => undefined;
+    strictEqual((await remote.query("SELECT max(raw) FROM events")).rows.length, 1);
+  },
+});
+
+Deno.test({
+  name:
+    "CachedDataFiles over S3 a store that does not answer is told with its object, in a part of the statement's time",
+  fn: async () => {
+    await using s3 = await S3Process.start();
+    const deps = { clock: new SleeplessClock(), random: new SeededRandom(7) };
+    const s3Store = openS3Store(s3.place("tables"), s3.access, { silentMsMax: 150 });
+    await using remote = await EngineLab.open({ store: new RetryingStore(s3Store, deps) });
+    await fill(remote);
+    s3.faultOf = ({ method }) => method === "GET" ? "stall" : undefined;
+    const startMs = performance.now();
+    const error = await remote.query("SELECT max(raw) FROM events").then(
+      () => undefined,
+      (thrown: unknown) => thrown,
+    );
+    ok(isOperatingError(error, "unavailable"), String(error));
+    match(error.message, /^Cannot read s3:\/\/warehouse\/tables\/\S+: the store did not answer/);
+    deepStrictEqual([error.reason, error.retryAfterSecs], ["storage_unavailable", 5]);
+    ok(performance.now() - startMs < 10_000);
     s3.faultOf = () => undefined;
     strictEqual((await remote.query("SELECT max(raw) FROM events")).rows.length, 1);
   },

@@ -11,10 +11,10 @@ export function countedStore(
   reads: StoreReads,
   kind: ByteClass,
 ): ReadableStore {
-  const counted = async (asked: Promise<Uint8Array<ArrayBuffer>>) => {
+  const counted = async (key: string, asked: Promise<Uint8Array<ArrayBuffer>>) => {
     reads.request();
     try {
-      const bytes = await asked;
+      const bytes = await reads.awaiting(key, asked);
       reads.fetched({ footer: 0, index: 0, data: 0, other: 0, [kind]: bytes.byteLength });
       return bytes;
     } catch (error) {
@@ -23,11 +23,11 @@ export function countedStore(
   };
   return {
     rootUri: store.rootUri,
-    get: (key) => counted(store.get(key)),
-    getRange: (key, offset, length) => counted(store.getRange(key, offset, length)),
+    get: (key) => counted(key, store.get(key)),
+    getRange: (key, offset, length) => counted(key, store.getRange(key, offset, length)),
     head: (key) => {
       reads.request();
-      return store.head(key);
+      return reads.awaiting(key, store.head(key));
     },
     list: (prefix) => store.list(prefix),
     localPath: (key) => store.localPath(key),

@@ -142,7 +142,7 @@ export class ObjectCache {
       };
       const { done, caller: loader } = file.loading;
       try {
-        return await done;
+        return await caller.reads.awaiting(file.object.key, done);
       } catch (error) {
         // A statement that ended takes its own requests with it, not another's.
         if (loader === caller || !loader.signal.aborted) throw error;
@@ -174,7 +174,8 @@ export class ObjectCache {
       call.caller.signal.throwIfAborted();
       const flights = [...file.flights].filter(({ range }) => missing.some(meets(range)));
       for (const range of requestsFor(file, missing)) flights.push(this.#fly(file, range, call));
-      for (const outcome of await Promise.allSettled(flights.map(({ done }) => done))) {
+      const landed = Promise.allSettled(flights.map(({ done }) => done));
+      for (const outcome of await call.caller.reads.awaiting(file.object.key, landed)) {
         // What another statement gave up is asked for again.
         if (outcome.status === "rejected" && !(outcome.reason instanceof Abandoned)) {
           throw outcome.reason;

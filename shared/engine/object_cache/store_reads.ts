@@ -1,19 +1,46 @@
 /** What one statement asked the object store for: SPEC.md 2.5, `stats.scan`. Who asks is who counts: each request once. */
 
+import type { UnansweredRead } from "../data_files.ts";
 import type { ByteClass } from "./file_layout.ts";
 
 export class StoreReads {
   #requests = 0;
+  /** When something came last. */
+  #heardMs = 0;
   #filesHit = 0;
   #filesMissed = 0;
   readonly #bytes: Record<ByteClass, number> = { footer: 0, index: 0, data: 0, other: 0 };
+
+  /** What is waited for, the longest first: objects, and since when. */
+  readonly #awaited = new Set<{ readonly key: string; readonly sinceMs: number }>();
 
   /** A request that is made, whatever comes of it. */
   request(): void {
     this.#requests += 1;
   }
 
+  /** Gives what comes of an object, asked for by this statement or by another. */
+  async awaiting<T>(key: string, answer: Promise<T>): Promise<T> {
+    const awaited = { key, sinceMs: performance.now() };
+    this.#awaited.add(awaited);
+    try {
+      return await answer;
+    } finally {
+      this.#heardMs = performance.now();
+      this.#awaited.delete(awaited);
+    }
+  }
+
+  /** What is awaited longest, and for how long nothing has come of that or of anything else. */
+  get unanswered(): UnansweredRead | undefined {
+    const [oldest] = this.#awaited;
+    if (oldest === undefined) return undefined;
+    const { key, sinceMs } = oldest;
+    return { key, forMs: performance.now() - Math.max(sinceMs, this.#heardMs) };
+  }
+
   fetched(bytes: Readonly<Record<ByteClass, number>>): void {
+    this.#heardMs = performance.now();
     for (const kind of ["footer", "index", "data", "other"] as const) {
       this.#bytes[kind] += bytes[kind];
     }
