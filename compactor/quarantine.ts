@@ -1,9 +1,10 @@
 /** The catalog's quarantine as an operator sees it: a gauge, log lines with reasons, and a way back. */
 
 import { getLogger } from "@logtape/logtape";
-import { messageOf } from "../shared/base/errors.ts";
 import type { WalClaims } from "../shared/catalog/wal_claims.ts";
 import type { DrainObserver } from "../shared/maintenance/drain_observer.ts";
+import { SystemClock } from "../shared/os/clock.ts";
+import { FailureLog } from "../shared/os/failure_log.ts";
 
 const LOOK_INTERVAL_MS = 30_000;
 /** Segments named in the log at most. */
@@ -24,6 +25,11 @@ export function watchQuarantine(
   observer: DrainObserver,
 ): () => Promise<void> {
   const log = getLogger(["svc", "drain"]);
+  const failureLog = new FailureLog({
+    clock: new SystemClock(),
+    log,
+    over: "the quarantine is read again",
+  });
   let named: ReadonlySet<string> = new Set();
   const look = async () => {
     try {
@@ -39,8 +45,9 @@ export function watchQuarantine(
         });
       }
       named = new Set(segments.map(({ segment }) => segment));
+      failureLog.worked("quarantine");
     } catch (error) {
-      log.warning("cannot read the quarantine: {error}", { error: messageOf(error) });
+      failureLog.failed("quarantine", "read the quarantine", error);
     }
   };
   let looking = look();

@@ -3,7 +3,8 @@
 import { getLogger } from "@logtape/logtape";
 // @ts-types="@types/pg"
 import pg from "pg";
-import { messageOf } from "../base/errors.ts";
+import { SystemClock } from "../os/clock.ts";
+import { FailureLog } from "../os/failure_log.ts";
 import { CATALOG_OPTION } from "./postgres_errors.ts";
 import { postgresPlace } from "./postgres_pool.ts";
 
@@ -32,7 +33,11 @@ export function listenToChannel(options: ListenOptions): ChannelListener {
 
 class RunningListener implements ChannelListener {
   readonly #options: ListenOptions;
-  readonly #log = getLogger(["svc", "catalog"]);
+  readonly #failureLog = new FailureLog({
+    clock: new SystemClock(),
+    log: getLogger(["svc", "catalog"]),
+    over: "notices of the database are heard again",
+  });
   #client: pg.Client | undefined;
   #retry: ReturnType<typeof setTimeout> | undefined;
   #failures = 0;
@@ -71,6 +76,7 @@ class RunningListener implements ChannelListener {
       return;
     }
     this.#failures = 0;
+    this.#failureLog.worked(channel);
     this.#client = client;
     onNotice(undefined);
   }
@@ -86,11 +92,8 @@ class RunningListener implements ChannelListener {
     if (this.#isDisposed) return;
     const retryMs = Math.min(RETRY_MS_MAX, RETRY_MS_MIN * 2 ** this.#failures);
     this.#failures += 1;
-    this.#log.warning("cannot listen at {place}, next try in {retryMs} ms: {error}", {
-      place: postgresPlace(this.#options.uri, this.#options.option ?? CATALOG_OPTION),
-      retryMs,
-      error: messageOf(error),
-    });
+    const { uri, channel, option = CATALOG_OPTION } = this.#options;
+    this.#failureLog.failed(channel, `listen at ${postgresPlace(uri, option)}`, error);
     this.#retry = setTimeout(() => this.#connecting = this.#connect(), retryMs);
   }
 

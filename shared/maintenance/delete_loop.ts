@@ -4,9 +4,10 @@
  */
 
 import { getLogger } from "@logtape/logtape";
-import { isOperatingError, messageOf } from "../base/errors.ts";
+import { isOperatingError } from "../base/errors.ts";
 import { MS_PER_DAY } from "../base/time.ts";
 import type { DeleteTask } from "../catalog/delete_ledger.ts";
+import { FailureLog } from "../os/failure_log.ts";
 import { type DeleteOutcome, type DeleteTaskDeps, runDeleteTask } from "./delete_task.ts";
 
 export interface DeleteLoop extends AsyncDisposable {
@@ -18,6 +19,7 @@ const INTERVAL_MS = 5_000;
 /** Between looks while one fails, and while this process cannot load the SQL engine. */
 const FAILED_INTERVAL_MS = 30_000;
 const FORGET_INTERVAL_MS = 3_600_000;
+const LOOK = "look";
 /** Records of ended tasks are kept for a year. */
 const KEPT_MS = 366 * MS_PER_DAY;
 /** Tasks that one look takes up. */
@@ -30,6 +32,11 @@ export function startDeleteLoop(
   const { intervalMs = INTERVAL_MS } = options;
   const stopping = new AbortController();
   const { signal } = stopping;
+  const failureLog = new FailureLog({
+    clock: deps.clock,
+    log: getLogger(["svc", "delete"]),
+    over: "delete tasks are looked after again",
+  });
   const ended = (async () => {
     let forgetAtMs = 0;
     while (!signal.aborted) {
@@ -40,10 +47,11 @@ export function startDeleteLoop(
           await deps.ledger.forgetEnded(KEPT_MS);
           forgetAtMs = deps.clock.monotonicMs() + FORGET_INTERVAL_MS;
         }
+        failureLog.worked(LOOK);
       } catch (error) {
         if (signal.aborted) break;
         pauseMs = Math.max(intervalMs, FAILED_INTERVAL_MS);
-        tellFailure(error);
+        tellFailure(error, failureLog);
       }
       await deps.clock.sleep(pauseMs, { signal }).catch(() => {});
     }
@@ -55,19 +63,12 @@ export function startDeleteLoop(
   return { stop, [Symbol.asyncDispose]: stop };
 }
 
-function tellFailure(error: unknown): void {
-  const log = getLogger(["svc", "delete"]);
-  if (isOperatingError(error) && error.reason === "engine_not_loaded") {
-    log.warning(
-      "delete tasks wait: this process cannot load the SQL engine; run svc compactor, or svc delete-sweep " +
-        "--apply: {error}",
-      { error: error.message },
-    );
-  } else {
-    log.warning("cannot look after delete tasks, next try in half a minute: {error}", {
-      error: messageOf(error),
-    });
-  }
+function tellFailure(error: unknown, failureLog: FailureLog): void {
+  const isEngine = isOperatingError(error) && error.reason === "engine_not_loaded";
+  const what = isEngine
+    ? "carry delete tasks out here, run svc compactor, or svc delete-sweep --apply"
+    : "look after delete tasks";
+  failureLog.failed(LOOK, what, error);
 }
 
 /** Each task that can be claimed, once. Errors: the ledger's; `engine_not_loaded`; the signal's reason. */

@@ -9,6 +9,7 @@
 
 import { getLogger } from "@logtape/logtape";
 import { type LaneId, laneName } from "../event/tenant.ts";
+import { FailureLog } from "../os/failure_log.ts";
 import { applyDrain, type DrainDeps, lookAtLane } from "./drain.ts";
 import type { DrainGate } from "./plan_drain.ts";
 import { sweepLane } from "./sweep_lane.ts";
@@ -47,6 +48,9 @@ const TURN_MS_MAX = 120_000;
 const STOP_MS_MAX = 10_000;
 const BACKOFF_MS_MIN = 500;
 const BACKOFF_MS_MAX = 60_000;
+/** What may fail beside lanes, whose names hold a slash. */
+const LISTING = "listing";
+const DROPPED = "dropped tables";
 
 export function startDrainLoop(deps: DrainDeps, options: DrainLoopOptions): DrainLoop {
   return new RunningLoop(deps, options);
@@ -67,13 +71,14 @@ interface LaneTurns {
   /** A turn that exceeded its deadline has not ended. */
   busy: boolean;
   failures: number;
+  failedMs: number;
   notBeforeMs: number;
 }
 
 class RunningLoop implements DrainLoop {
   readonly #deps: DrainDeps;
   readonly #options: DrainLoopOptions;
-  readonly #log = getLogger(["svc", "drain"]);
+  readonly #failureLog: FailureLog;
   readonly #turns = new Map<string, LaneTurns>();
   readonly #abandon = new AbortController();
   readonly #ended: Promise<void>;
@@ -87,6 +92,11 @@ class RunningLoop implements DrainLoop {
   constructor(deps: DrainDeps, options: DrainLoopOptions) {
     this.#deps = deps;
     this.#options = options;
+    this.#failureLog = new FailureLog({
+      clock: deps.clock,
+      log: getLogger(["svc", "drain"]),
+      over: options.drains ? "lanes are drained again" : "lanes are swept again",
+    });
     this.#ended = this.#run();
   }
 
@@ -123,13 +133,11 @@ class RunningLoop implements DrainLoop {
         pollMs = Math.max(pollMsMin, (clock.monotonicMs() - startMs) / POLL_SHARE_MAX);
         await this.#round(turns, startMs);
         this.#failures = 0;
+        this.#failureLog.worked(LISTING);
       } catch (error) {
         this.#failures += 1;
         pollMs = backoffMs(this.#failures);
-        this.#log.error("cannot list the WAL's lanes, next try in {pollMs} ms: {error}", {
-          pollMs,
-          error,
-        });
+        this.#failureLog.failed(LISTING, "list the WAL's lanes", error);
       }
       if ([...this.#turns.values()].some((turns) => turns.more)) continue;
       await clock.sleep(pollMs, { signal: this.#pause.signal }).catch(() => {});
@@ -141,9 +149,12 @@ class RunningLoop implements DrainLoop {
     const turns = (await this.#deps.wal.lanes()).map((lane) => this.#turnsOf(lane));
     if (this.#options.drains) {
       for (const turn of turns) {
-        if (await this.#deps.admin.takeDrainRequest(turn.lane)) turn.requested = true;
+        if (await this.#deps.admin.takeDrainRequest(turn.lane)) request(turn);
       }
     }
+    this.#failureLog.keep(
+      new Set([LISTING, DROPPED, ...turns.map(({ lane }) => laneName(lane))]),
+    );
     return turns;
   }
 
@@ -151,8 +162,8 @@ class RunningLoop implements DrainLoop {
     const name = laneName(lane);
     let turns = this.#turns.get(name);
     if (turns === undefined) {
-      const fresh = { requested: false, more: false, busy: false, failures: 0, notBeforeMs: 0 };
-      turns = { lane, ...fresh };
+      const fresh = { requested: false, more: false, busy: false, failures: 0 };
+      turns = { lane, ...fresh, failedMs: 0, notBeforeMs: 0 };
       this.#turns.set(name, turns);
     }
     return turns;
@@ -181,8 +192,9 @@ class RunningLoop implements DrainLoop {
     if (indexes === undefined || removals === undefined) return;
     try {
       await sweepDropped({ store, indexes, removals }, { nowMs: clock.nowMs() });
+      this.#failureLog.worked(DROPPED);
     } catch (error) {
-      this.#log.error("cannot remove files of dropped tables: {error}", { error });
+      this.#failureLog.failed(DROPPED, "remove files of dropped tables", error);
     }
   }
 
@@ -205,18 +217,15 @@ class RunningLoop implements DrainLoop {
       await Promise.race([ended, aborted(signal)]);
       turns.failures = 0;
       turns.notBeforeMs = 0;
+      this.#failureLog.worked(laneName(turns.lane));
     } catch (error) {
       turns.more = false;
       turns.failures += 1;
-      const pauseMs = backoffMs(turns.failures);
-      turns.notBeforeMs = this.#deps.clock.monotonicMs() + pauseMs;
+      turns.failedMs = this.#deps.clock.monotonicMs();
+      turns.notBeforeMs = turns.failedMs + backoffMs(turns.failures);
       this.#deps.observer?.failed?.(turns.lane, error);
-      this.#log.error("cannot {task} lane {lane}, next try in {pauseMs} ms: {error}", {
-        task: what.drains ? "drain" : "sweep",
-        lane: laneName(turns.lane),
-        pauseMs,
-        error,
-      });
+      const name = laneName(turns.lane);
+      this.#failureLog.failed(name, `${what.drains ? "drain" : "sweep"} lane ${name}`, error);
     } finally {
       clearTimeout(timer);
     }
@@ -237,6 +246,13 @@ class RunningLoop implements DrainLoop {
     }
     if (what.sweeps) await sweepLane(this.#deps, lane);
   }
+}
+
+/** Someone waits: a lane that failed does not, though never without a pause, as anybody may ask. */
+function request(turns: LaneTurns): void {
+  turns.requested = true;
+  turns.notBeforeMs = Math.min(turns.notBeforeMs, turns.failedMs + BACKOFF_MS_MIN);
+  turns.failures = Math.min(turns.failures, 1);
 }
 
 /** Rejects with the signal's reason once it is aborted. */

@@ -106,6 +106,45 @@ Deno.test({
 });
 
 Deno.test({
+  name:
+    "DrainLoop tries a lane that failed at once when a commit is asked for, and never without a pause",
+  async fn() {
+    let attempts = 0;
+    let broken = true;
+    const faulty = (deps: DrainDeps): DrainDeps => ({
+      ...deps,
+      wal: {
+        ...deps.wal,
+        list(lane, states) {
+          if (!broken) return deps.wal.list(lane, states);
+          attempts += 1;
+          return Promise.reject(new OperatingError("unavailable", "no such disk"));
+        },
+      },
+    });
+    await withLoop({ ...OPTIONS, sweeps: false }, async ({ lab, clock }) => {
+      await using wal = await lab.openWal();
+      await wal.append(EVENTS_LANE, encodeBatch(batchOf([1, 2])), "wait_for");
+      await wal.seal(EVENTS_LANE);
+      await clock.advance(120_000);
+      attempts = 0;
+      for (let times = 0; times < 20; times += 1) {
+        await wal.requestDrain(EVENTS_LANE);
+        await clock.advance(100);
+      }
+      assert.ok(attempts >= 2 && attempts <= 5, `${attempts} attempts in 2 s`);
+      await clock.advance(120_000);
+      broken = false;
+      await clock.advance(1_000);
+      assert.deepEqual(await lab.tableNumbers(), [], "it waits");
+      await wal.requestDrain(EVENTS_LANE);
+      await clock.advance(700);
+      assert.deepEqual(await lab.tableNumbers(), [1, 2]);
+    }, faulty);
+  },
+});
+
+Deno.test({
   name: "DrainLoop.stop lets the commit under way end",
   async fn() {
     const { promise: reached, resolve: reach } = Promise.withResolvers<void>();

@@ -10,6 +10,7 @@ import { getLogger } from "@logtape/logtape";
 import type { CatalogReader } from "../catalog/catalog.ts";
 import type { TableIdent } from "../event/tenant.ts";
 import type { Clock } from "../os/clock.ts";
+import { FailureLog } from "../os/failure_log.ts";
 import type { MaintenanceObserver } from "./maintenance_observer.ts";
 import type { TableSweep } from "./table_sweeps.ts";
 
@@ -32,6 +33,8 @@ const TURN_MS_MAX = 600_000;
 const ENDING_MS_MAX = 10_000;
 const BACKOFF_MS_MIN = 5_000;
 const BACKOFF_MS_MAX = 900_000;
+/** What may fail beside sweeps, whose names are followed by a table's. */
+const LISTING = "listing";
 
 export function startMaintenanceLoop(
   deps: MaintenanceLoopDeps,
@@ -62,7 +65,7 @@ interface Turns {
 class RunningLoop implements MaintenanceLoop {
   readonly #deps: MaintenanceLoopDeps;
   readonly #sweeps: readonly TableSweep[];
-  readonly #log = getLogger(["svc", "maintenance"]);
+  readonly #failureLog: FailureLog;
   readonly #stop = new AbortController();
   readonly #ended: Promise<void>;
   #tables: readonly TableIdent[] = [];
@@ -72,6 +75,11 @@ class RunningLoop implements MaintenanceLoop {
   constructor(deps: MaintenanceLoopDeps, sweeps: readonly TableSweep[]) {
     this.#deps = deps;
     this.#sweeps = sweeps;
+    this.#failureLog = new FailureLog({
+      clock: deps.clock,
+      log: getLogger(["svc", "maintenance"]),
+      over: "tables are maintained again",
+    });
     this.#ended = this.#run();
   }
 
@@ -112,16 +120,15 @@ class RunningLoop implements MaintenanceLoop {
     this.#tablesAtMs = nowMs;
     try {
       this.#tables = await allTables(this.#deps.catalog);
+      this.#failureLog.worked(LISTING);
     } catch (error) {
-      this.#log.error("cannot list the tables, next try in {pauseMs} ms: {error}", {
-        pauseMs: TABLES_INTERVAL_MS,
-        error,
-      });
+      this.#failureLog.failed(LISTING, "list the tables", error);
     }
     const names = new Set(
       this.#tables.flatMap((ident) => this.#sweeps.map((sweep) => turnsName(sweep, ident))),
     );
     for (const name of this.#turns.keys()) if (!names.has(name)) this.#turns.delete(name);
+    this.#failureLog.keep(names.add(LISTING));
   }
 
   async #turn(sweep: TableSweep, ident: TableIdent): Promise<boolean> {
@@ -143,6 +150,7 @@ class RunningLoop implements MaintenanceLoop {
       const more = await Promise.race([ended, longAfter(signal, over.signal)]);
       turns.failures = 0;
       turns.notBeforeMs = more ? 0 : clock.monotonicMs() + sweep.intervalMs;
+      this.#failureLog.worked(turnsName(sweep, ident));
       return more;
     } catch (error) {
       if (this.#stop.signal.aborted) return false;
@@ -150,12 +158,8 @@ class RunningLoop implements MaintenanceLoop {
       const pauseMs = Math.min(BACKOFF_MS_MAX, BACKOFF_MS_MIN * 2 ** (turns.failures - 1));
       turns.notBeforeMs = clock.monotonicMs() + pauseMs;
       observer?.failed?.(ident, sweep.name, error);
-      this.#log.error("{sweep} of table {table} failed, next try in {pauseMs} ms: {error}", {
-        sweep: sweep.name,
-        table: `${ident.namespace}.${ident.name}`,
-        pauseMs,
-        error,
-      });
+      const what = `carry out ${sweep.name} of table ${ident.namespace}.${ident.name}`;
+      this.#failureLog.failed(turnsName(sweep, ident), what, error);
       return false;
     } finally {
       over.abort();

@@ -3,10 +3,12 @@
  * `2026-11-20T21:04:05.123Z INF ingest lane opened lane=default/events`.
  *
  * The category's first part (`svc`) is left out. Properties that the message does not name itself follow
- * it as `key=value`, quoted when they hold anything but plain text. A line is never broken by its values.
+ * it as `key=value`, quoted when they hold anything but plain text. A line is never broken by its values. Repeated warnings
+ * and errors are bounded: `repeat_bound.ts`.
  */
 
 import { configure, type LogLevel, type LogRecord, reset, type Sink } from "@logtape/logtape";
+import { boundRepeats } from "./repeat_bound.ts";
 
 /** The levels that `SVC_LOG` takes. */
 export const LOG_LEVELS = ["debug", "info", "warning", "error"] as const;
@@ -21,7 +23,7 @@ export interface LoggingOptions {
 /** Sends records of category `svc` and its children to stderr. Call once, at the start of a process. */
 export async function configureLogging(options: LoggingOptions): Promise<void> {
   const writeLine = options.writeLine ?? writeStderrLine;
-  const sink: Sink = (record) => writeLine(formatRecord(record));
+  const sink: Sink = boundRepeats((record) => writeLine(formatRecord(record)));
   await configure({
     reset: true,
     sinks: { stderr: sink },

@@ -1,0 +1,60 @@
+/**
+ * A bound for the log: of warnings and errors that say the same of one thing after another, so many a minute are written,
+ * and one line counts the others. What passes through a store that is away must not fill a disk.
+ */
+
+import type { LogRecord, Sink } from "@logtape/logtape";
+
+/** Of one template of one category, in each minute that follows its first. */
+export const REPEATS_MAX = 30;
+const WINDOW_MS = 60_000;
+
+interface Repeats {
+  count: number;
+  last: LogRecord;
+}
+
+/** Hands on what may be written; what the timer of a minute has to say is said to `sink`, too. */
+export function boundRepeats(sink: Sink): Sink & Disposable {
+  let repeats = new Map<string, Repeats>();
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  const endWindow = () => {
+    const ended = repeats;
+    repeats = new Map();
+    timer = undefined;
+    for (const { count, last } of ended.values()) {
+      if (count > REPEATS_MAX) sink(countLine(last, count - REPEATS_MAX));
+    }
+  };
+  const bounded = (record: LogRecord) => {
+    if (record.level !== "warning" && record.level !== "error") return sink(record);
+    const key = `${record.category.join(".")} ${templateOf(record)}`;
+    const known = repeats.get(key);
+    if (known === undefined) repeats.set(key, { count: 1, last: record });
+    else {
+      known.count += 1;
+      known.last = record;
+    }
+    if (timer === undefined) {
+      timer = setTimeout(endWindow, WINDOW_MS);
+      Deno.unrefTimer(timer);
+    }
+    if ((known?.count ?? 1) <= REPEATS_MAX) sink(record);
+  };
+  const dispose = () => {
+    clearTimeout(timer);
+    endWindow();
+  };
+  return Object.assign(bounded, { [Symbol.dispose]: dispose });
+}
+
+function countLine(last: LogRecord, more: number): LogRecord {
+  const rawMessage = "{more} more lines of this minute are left out that say: {template}";
+  const template = templateOf(last);
+  const message = ["", more, " more lines of this minute are left out that say: ", template, ""];
+  return { ...last, rawMessage, message, properties: { more, template } };
+}
+
+function templateOf({ rawMessage }: LogRecord): string {
+  return typeof rawMessage === "string" ? rawMessage : rawMessage.join("{}");
+}
