@@ -6,6 +6,7 @@ import { EngineLab } from "../../testing/engine_lab.ts";
 import { blobsOfRows, hasRow, indexedRows } from "../../testing/indexed_rows.ts";
 import { SeededRandom } from "../../testing/seeded_random.ts";
 import { FILTER_TYPE } from "../text/value_filter.ts";
+import { RISING_VALUES_TYPE } from "../text/values_format.ts";
 import { findRows } from "./find_rows.ts";
 
 const SEEDS = Number(Deno.env.get("SVC_INDEX_SEEDS") ?? 6);
@@ -107,6 +108,58 @@ Deno.test("findRows leaves out all rows but those near one trace id", async () =
   assert.deepEqual(await equals("host", "host-2"), { kind: "all" });
   assert.deepEqual(await equals("attributes", "{}"), { kind: "all" });
   assert.deepEqual(await equals("timestamp", "0"), { kind: "all" });
+});
+
+Deno.test("findRows finds numbers that rise by where they do, and all others as ever", async () => {
+  const lines = 20_000;
+  const shapes: Record<string, (n: number) => number | string> = {
+    line: (n) => n,
+    offset: (n) => 150 * n + n % 97,
+    disordered: (n) => n + 40 * (n % 3),
+    restarted: (n) => n % 13_000,
+    falling: (n) => lines - n,
+    few: (n) => n % 5,
+    late: (n) => n < 9_000 ? 7 : n,
+    text: (n) => n % 1_000 === 999 ? String(n) : n,
+    mixed: (n) => n % 3_000 === 2_999 ? `line ${n}` : n,
+    large: (n) => 999_999_999_990_000 + n,
+  };
+  const rows = Array.from({ length: lines }, (_, n) => {
+    const members = Object.entries(shapes).map(([name, at]) => [name, at(n)]);
+    // Some members come in another order, and are missing now and then.
+    const own = n % 7 === 3 ? members.reverse() : members.filter(() => n % 11 !== 5);
+    return eventRow(n, { attributes: JSON.stringify(Object.fromEntries(own)) });
+  });
+  const blobs = blobsOfRows(EVENTS_SCHEMA, rows, { rowGroupRows: 8_192 });
+  assert.ok(blobs.some(({ type }) => type === RISING_VALUES_TYPE));
+  const file = indexedRows(EVENTS_SCHEMA, lines, blobs);
+  const look = (name: string, value: number | string) =>
+    findRows({ kind: "attribute", column: "attributes", name, values: [String(value)] }, file);
+  for (const [name, at] of Object.entries(shapes)) {
+    for (let n = 0; n < lines; n += 999) {
+      if (n % 11 === 5 && n % 7 !== 3) continue;
+      assert.ok(hasRow(await look(name, at(n)), n), `${name} of row ${n}`);
+    }
+    assert.deepEqual(await look(name, "no number"), { kind: "none" });
+    assert.deepEqual(await look(name, -1), { kind: "none" });
+  }
+  for (const name of ["line", "offset", "disordered", "text", "mixed", "large"]) {
+    const found = await look(name, shapes[name]?.(15_000) ?? "");
+    assert.ok(found.kind === "rows" && found.rows.length <= 3 * 2_048, name);
+  }
+  assert.deepEqual(await look("line", lines), { kind: "none" });
+  const bytesOf = (all: ReturnType<typeof blobsOfRows>) =>
+    all.find(({ type }) => type.startsWith("svc-values"))?.data.length ?? 0;
+  const only = (name: string) =>
+    bytesOf(blobsOfRows(
+      EVENTS_SCHEMA,
+      rows.map((row, n) => ({
+        ...row,
+        attributes: JSON.stringify({ [name]: shapes[name]?.(n) }),
+      })),
+    ));
+  const [rising, hashed] = [only("line"), only("falling")];
+  assert.ok(3 * rising < hashed, `${rising} bytes, and ${hashed} of as many that do not rise`);
 });
 
 Deno.test("findRows finds values of any length, and none in a column that is always null", async () => {

@@ -19,12 +19,20 @@ import {
   wordHash,
 } from "../text/pairs_format.ts";
 import { FILTER_TYPE, ValueFilter } from "../text/value_filter.ts";
-import { memberHash, unknownHash, unknownMemberHash, valueHash } from "../text/member_hashes.ts";
+import {
+  memberHash,
+  memberNameHash,
+  unknownHash,
+  unknownMemberHash,
+  valueHash,
+} from "../text/member_hashes.ts";
+import { RISING_DIGITS_MAX, RISING_SHIFT } from "../text/rising_numbers.ts";
 import {
   COLUMN_EMPTY,
   COLUMN_OBJECTS,
   COLUMN_PLAIN,
   columnHashes,
+  RISING_VALUES_TYPE,
   VALUES_TYPE,
 } from "../text/values_format.ts";
 import { ValuesIndex } from "../text/values_index.ts";
@@ -32,7 +40,7 @@ import { HEADER_BYTES_PROPERTY, WORDS_TYPE } from "../text/words_format.ts";
 import { type ReadPart, WordsIndex } from "../text/words_index.ts";
 import type { IndexedFile } from "./indexed_file.ts";
 import { isTellable, literalWords } from "./literal_words.ts";
-import { NO_ROWS, rangesOfGranules, rowSetOf } from "./row_ranges.ts";
+import { NO_ROWS, rangesOfGranules, type RowRanges, rowSetOf, union } from "./row_ranges.ts";
 import type {
   AttributeQuery,
   EqualsQuery,
@@ -45,6 +53,9 @@ import { both, either, type Found, isEmpty, WordLookup } from "./word_lookup.ts"
 
 /** A blob of no more bytes, header and blocks, is read whole at once, and kept. */
 const WHOLE_BYTES_MAX = 16 * 1024;
+const VALUES_TYPES = [VALUES_TYPE, RISING_VALUES_TYPE];
+/** As `attr_get` gives a number that may be told by where numbers rise. */
+const NUMBER = new RegExp(`^(0|[1-9][0-9]{0,${RISING_DIGITS_MAX - 1}})$`);
 
 /** Errors: what `file.read` throws but `corrupt`, which `file.damaged` is told of. */
 export async function findRows(query: RowQuery, file: IndexedFile): Promise<RowSet> {
@@ -141,7 +152,7 @@ class RowFinder {
     column: string,
     { words, lookup }: { readonly words: readonly string[]; readonly lookup: WordLookup },
   ): Promise<Found> {
-    const opened = { type: PAIRS_TYPE, column, Index: ValuesIndex };
+    const opened = { types: [PAIRS_TYPE], column, Index: ValuesIndex };
     return await this.#inIndex(opened, async ({ index, read, id, place }) => {
       const min = granulesMinOf(place);
       const hashes = words.map((word) => {
@@ -178,35 +189,42 @@ class RowFinder {
     });
     return both(
       inWords,
-      await this.#inValues(column, COLUMN_PLAIN, equalHashes({ values })),
+      await this.#inValues(column, { kind: COLUMN_PLAIN, hashesOf: equalHashes({ values }) }),
     );
   }
 
   #findAttribute(query: AttributeQuery): Promise<Found> {
-    return this.#inValues(query.column, COLUMN_OBJECTS, attributeHashes(query));
+    return this.#inValues(query.column, {
+      kind: COLUMN_OBJECTS,
+      hashesOf: attributeHashes(query),
+      unhashed: (index, id) => risingRows(query, { index, id }),
+    });
   }
 
   async #inWords(column: string, find: (lookup: WordLookup) => Promise<Found>): Promise<Found> {
     return await this.#inIndex(
-      { type: WORDS_TYPE, column, Index: WordsIndex },
+      { types: [WORDS_TYPE], column, Index: WordsIndex },
       ({ index, read }) => find(new WordLookup(index, read)),
     );
   }
 
-  /** Rows whose value has one of the hashes, in a column of this kind. */
+  /** Rows whose value has one of the hashes, in a column of this kind, and those that `unhashed` tells. */
   async #inValues(
     column: string,
-    kind: number,
-    hashesOf: HashesOf,
+    { kind, hashesOf, unhashed = () => NO_ROWS }: {
+      readonly kind: number;
+      readonly hashesOf: HashesOf;
+      readonly unhashed?: (index: ValuesIndex, id: number) => RowRanges;
+    },
   ): Promise<Found> {
     const letThrough = await this.#letThrough(column, kind, hashesOf);
-    const opened = { type: VALUES_TYPE, column, Index: ValuesIndex };
+    const opened = { types: VALUES_TYPES, column, Index: ValuesIndex };
     return await this.#inIndex(opened, async ({ index, read, id }) => {
       const actual = index.columns.get(id);
       if (actual?.kind === COLUMN_EMPTY) return NO_ROWS;
       if (actual?.kind !== kind) return undefined;
       const unknown = actual.hasUnknown ? [unknownHash(columnHashes(id))] : [];
-      let found: Found = NO_ROWS;
+      let found: Found = unhashed(index, id);
       for (const hash of letThrough ?? [...unknown, ...hashesOf(id)]) {
         const granules = await index.find(hash, read);
         if (granules === "everywhere") return undefined;
@@ -237,7 +255,7 @@ class RowFinder {
     hashesOf: HashesOf,
   ): Promise<readonly number[] | undefined> {
     let hashes: readonly number[] | undefined;
-    await this.#inIndex({ type: FILTER_TYPE, column, Index: ValueFilter }, ({ index, id }) => {
+    await this.#inIndex({ types: [FILTER_TYPE], column, Index: ValueFilter }, ({ index, id }) => {
       if (index.columns.get(id) !== kind) return undefined;
       hashes = [unknownHash(columnHashes(id)), ...hashesOf(id)].filter((one) => index.mayHold(one));
       return undefined;
@@ -247,8 +265,8 @@ class RowFinder {
 
   /** What `find` finds in the index of this type that `column` has; any row, without a sound one. */
   async #inIndex<T extends SomeIndex>(
-    { type, column, Index }: {
-      readonly type: string;
+    { types, column, Index }: {
+      readonly types: readonly string[];
       readonly column: string;
       readonly Index: new (header: Uint8Array) => T;
     },
@@ -258,7 +276,9 @@ class RowFinder {
   ): Promise<Found> {
     const file = this.#file;
     const id = file.schema.columns.find(({ name }) => name === column)?.id;
-    const place = file.blobs.find((blob) => blob.type === type && blob.fields.includes(id ?? -1));
+    const place = file.blobs.find(({ type, fields }) =>
+      types.includes(type) && fields.includes(id ?? -1)
+    );
     if (id === undefined || place === undefined) return undefined;
     try {
       const opened = await this.#open(place, Index);
@@ -314,6 +334,22 @@ function attributeHashes({ name, values }: AttributeQuery): HashesOf {
     const members = values.map((value) => memberHash(hashes, name, value));
     return [unknownMemberHash(hashes, name), ...members];
   };
+}
+
+/** Rows that may have one of the values as a number that has no hash. */
+function risingRows(
+  { name, values }: AttributeQuery,
+  { index, id }: { readonly index: ValuesIndex; readonly id: number },
+): RowRanges {
+  const member = { column: id, name: memberNameHash(columnHashes(id), name) };
+  let found = NO_ROWS;
+  for (const value of values) {
+    if (!NUMBER.test(value)) continue;
+    const granules = index.findRising(Number(value), member);
+    const rows = rangesOfGranules(granules, { shift: RISING_SHIFT, rows: index.rows });
+    found = union(found, rows);
+  }
+  return found;
 }
 
 interface SomeIndex {

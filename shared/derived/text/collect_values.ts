@@ -13,6 +13,7 @@ import { hashByte, mixed } from "./hash.ts";
 import { HashTable } from "./hash_table.ts";
 import { MemberHashes } from "./member_hashes.ts";
 import { Occurrences, type Places } from "./occurrences.ts";
+import { RISING_SHIFT, type RisingMember } from "./rising_numbers.ts";
 import {
   COLUMN_EMPTY,
   COLUMN_OBJECTS,
@@ -32,6 +33,8 @@ export interface ColumnValues {
   readonly hashes: Uint32Array;
   /** Of the hashes, by their number. */
   readonly places: Places;
+  /** Of JSON objects: numbers that are told by where they rise, and mostly have no hash. Default: none. */
+  readonly rising?: readonly RisingMember[];
   /** By number, 1: its places are not worth listing, and are told as all. Default: all are worth it. */
   readonly unlisted?: Uint8Array;
 }
@@ -53,7 +56,7 @@ export function collectValues(
     for (let at = 0; at < rows; at += 1, row += 1) {
       if (isNull(data, at)) continue;
       const [start, end] = [offsets[at] as number, offsets[at + 1] as number];
-      collector.add(data.values, { start, end, granule: row >>> shift });
+      collector.add(data.values, { start, end, row, shift });
     }
   }
   return collector.finish();
@@ -62,7 +65,8 @@ export function collectValues(
 interface Place {
   readonly start: number;
   readonly end: number;
-  readonly granule: number;
+  readonly row: number;
+  readonly shift: number;
 }
 
 class ValueCollector {
@@ -81,10 +85,12 @@ class ValueCollector {
     this.#members = new MemberHashes(this.#column);
   }
 
-  add(values: Uint8Array, { start, end, granule }: Place): void {
-    this.#occurrences.moveTo(granule);
-    if (this.#kind === COLUMN_OBJECTS) this.#addObject(values, start, end);
-    else this.#addValue(values, start, end);
+  add(values: Uint8Array, { start, end, row, shift }: Place): void {
+    this.#occurrences.moveTo(row >>> shift);
+    if (this.#kind === COLUMN_OBJECTS) {
+      this.#members.rising.moveTo(row >>> RISING_SHIFT);
+      this.#addObject(values, start, end);
+    } else this.#addValue(values, start, end);
   }
 
   finish(): ColumnValues {
@@ -95,6 +101,7 @@ class ValueCollector {
       hasUnknown: this.#hasUnknown,
       hashes,
       places: this.#occurrences.finish(hashes.length),
+      rising: this.#members.rising.finish(),
     };
   }
 

@@ -8,6 +8,7 @@
 
 import { textOf, utf8 } from "../../base/bytes.ts";
 import { hashByte, hashBytes, mixed } from "./hash.ts";
+import { RISING_DIGITS_MAX, RisingNumbers } from "./rising_numbers.ts";
 import type { ColumnHashes } from "./values_format.ts";
 
 const QUOTE = 0x22;
@@ -31,6 +32,8 @@ for (const letter of utf8("+-.0123456789Ee")) IS_NUMBER_LETTER[letter] = 1;
 const LITERALS = ["true", "false", "null"].map((text) => ({ text, bytes: utf8(text) }));
 
 export class MemberHashes {
+  /** Takes numbers that rise from object to object, which are then in no hash. */
+  readonly rising = new RisingNumbers();
   /** Hashes of the last object's members; `count` of them. */
   found = new Uint32Array(64);
   count = 0;
@@ -84,6 +87,7 @@ export class MemberHashes {
     const literal = isNumber ? undefined : this.#literal();
     if (literal === "null") return true;
     if (literal !== undefined || (isNumber && this.#wholeNumber())) {
+      if (isNumber && this.#isRising(hash, start)) return true;
       let value = hash;
       for (let at = start; at < this.#at; at += 1) {
         value = hashByte(value, this.#bytes[at] as number);
@@ -93,6 +97,16 @@ export class MemberHashes {
     }
     if (!isNumber && !this.#skipNested(first)) return false;
     return this.#addUnknown(nameStart, nameEnd);
+  }
+
+  /** Whether the number from `start` on, of the name with this hash, is told without one of its own. */
+  #isRising(name: number, start: number): boolean {
+    if (this.#at - start > RISING_DIGITS_MAX || this.#bytes[start] === MINUS) return false;
+    let number = 0;
+    for (let at = start; at < this.#at; at += 1) {
+      number = 10 * number + (this.#bytes[at] as number) - ZERO;
+    }
+    return this.rising.take(name, number);
   }
 
   /** Lists the member whose name, with its quotes, is at `nameStart`. */
@@ -221,7 +235,12 @@ export function unknownHash(hashes: ColumnHashes): number {
 
 /** The hash under which a member of this name and value is found. */
 export function memberHash(hashes: ColumnHashes, name: string, value: string): number {
-  return mixed(hashBytes(utf8(value), hashByte(hashBytes(utf8(name), hashes.member), 0)));
+  return mixed(hashBytes(utf8(value), memberNameHash(hashes, name)));
+}
+
+/** What the hashes of all values of a member of this name begin with. */
+export function memberNameHash(hashes: ColumnHashes, name: string): number {
+  return hashByte(hashBytes(utf8(name), hashes.member), 0);
 }
 
 /** The hash under which rows are found whose member of this name has a value that is not told apart. */

@@ -11,7 +11,7 @@ import { collectWords, type ColumnPart, type Words } from "./collect_words.ts";
 import { TooMuchToIndex } from "./occurrences.ts";
 import { GRANULES_MIN_PROPERTY, PAIRS_TYPE } from "./pairs_format.ts";
 import { FILTER_TYPE, writeValueFilter } from "./value_filter.ts";
-import { VALUES_TYPE } from "./values_format.ts";
+import { RISING_VALUES_TYPE, VALUES_TYPE } from "./values_format.ts";
 import { HEADER_BYTES_PROPERTY, SHIFT_MIN, WORDS_TYPE } from "./words_format.ts";
 import { writeValues } from "./write_values.ts";
 import { type IndexBytes, type IndexedRows, writeWords } from "./write_words.ts";
@@ -28,7 +28,9 @@ const SAMPLE_BYTES = 128 * 1024;
 
 /** Whether these blobs of a sidecar have an index: `false` where none was made at the time. */
 export function isIndexed(blobs: readonly Pick<Blob, "type">[]): boolean {
-  return blobs.some(({ type }) => type === WORDS_TYPE || type === VALUES_TYPE);
+  return blobs.some(({ type }) =>
+    type === WORDS_TYPE || type === VALUES_TYPE || type === RISING_VALUES_TYPE
+  );
 }
 
 /** Pure. A column with too much to index (`occurrences.ts`) has none. */
@@ -86,8 +88,9 @@ function valuesBlobs(file: FileRows, columns: readonly Column[]): Blob[] {
     );
     const index = writeValues(values, rowsOf(file, parts.flat()));
     const filter = writeValueFilter(values, file);
+    const isRising = values.some(({ rising = [] }) => rising.length > 0);
     return [
-      blobOf(VALUES_TYPE, columns.map(({ id }) => id), index),
+      blobOf(isRising ? RISING_VALUES_TYPE : VALUES_TYPE, columns.map(({ id }) => id), index),
       ...filter === undefined ? [] : [blobOf(FILTER_TYPE, filter.ids, filter)],
     ];
   });

@@ -21,14 +21,15 @@ const PROBES = 7;
 const FILTER_BYTES_MAX = 16 * 1024;
 const VALUES_MAX = FILTER_BYTES_MAX * 8 / BITS_PER_VALUE;
 
-/** Columns with the fewest values first, as many as fit; undefined: none do. */
+/** Columns with the fewest values first, as many as fit and have a hash of each value; undefined: none do. */
 export function writeValueFilter(
   columns: readonly ColumnValues[],
   { rows, rowGroupRows }: Pick<IndexedRows, "rows" | "rowGroupRows">,
 ): IndexBytes & { readonly ids: readonly number[] } | undefined {
   const taken: ColumnValues[] = [];
   let values = 0;
-  for (const column of columns.toSorted((a, b) => a.hashes.length - b.hashes.length)) {
+  const hashed = columns.filter(({ rising = [] }) => rising.length === 0);
+  for (const column of hashed.toSorted((a, b) => a.hashes.length - b.hashes.length)) {
     values += column.hashes.length;
     if (values > VALUES_MAX) break;
     if (column.hashes.length > 0) taken.push(column);

@@ -4,6 +4,8 @@ import { utf8 } from "../../base/bytes.ts";
 import { hashByte, hashBytes } from "./hash.ts";
 
 export const VALUES_TYPE = "svc-values-v1";
+/** The same, where not all values have a hash: there are rising numbers. */
+export const RISING_VALUES_TYPE = "svc-values-v2";
 
 /** A column without a value, of values compared as they are, of JSON objects. */
 export const COLUMN_EMPTY = 0;

@@ -13,6 +13,7 @@ import {
   KEY_EXTRA_BITS,
   keyOf,
 } from "./values_format.ts";
+import { RISING_SHIFT, type RisingMember } from "./rising_numbers.ts";
 import { checkSum, type Granules } from "./word_block.ts";
 import { granuleBits, granulesOf, SHIFT_MAX } from "./words_format.ts";
 import type { ReadPart } from "./words_index.ts";
@@ -24,6 +25,16 @@ export interface IndexedColumn {
   readonly hasUnknown: boolean;
 }
 
+/** A member, by its column and the hash of its name. */
+export interface RisingName {
+  readonly column: number;
+  readonly name: number;
+}
+
+interface ColumnMember extends RisingMember {
+  readonly column: number;
+}
+
 export class ValuesIndex {
   readonly rows: number;
   readonly rowGroupRows: number;
@@ -33,6 +44,7 @@ export class ValuesIndex {
   readonly columns: ReadonlyMap<number, IndexedColumn>;
   /** Bytes of memory that it takes. */
   readonly byteLength: number;
+  readonly #rising: readonly ColumnMember[];
   readonly #total: number;
   readonly #keyBits: number;
   readonly #firstKeys: Uint32Array;
@@ -73,7 +85,24 @@ export class ValuesIndex {
       this.#firstKeys[block] = key;
       this.#blockEnds[block] = end;
     }
-    this.byteLength = 256 + 64 * columns.size + 8 * blocks;
+    this.#rising = risingOf(reader, { end: header.length, rows: this.rows });
+    const risingBytes = this.#rising.reduce((sum, { smallest }) => sum + 16 * smallest.length, 0);
+    this.byteLength = 256 + 64 * columns.size + 8 * blocks + risingBytes;
+  }
+
+  /**
+   * Where a number may be that has no hash, being of a member whose numbers rise: granules of 2^`RISING_SHIFT` rows. `name` is
+   * of the member (`memberNameHash`), in the column with the id `column`.
+   */
+  findRising(number: number, { column, name }: RisingName): Uint32Array {
+    const found: number[] = [];
+    const member = this.#rising.find((one) => one.column === column && one.name === name);
+    const { smallest = [], largest = [] } = member ?? {};
+    for (let granule = 0; granule < smallest.length; granule += 1) {
+      const [from, to] = [smallest[granule] as number, largest[granule] as number];
+      if (from <= number && number <= to) found.push(granule);
+    }
+    return Uint32Array.from(found);
   }
 
   /** Where values of this hash may be. Errors: `corrupt`; `read`'s. */
@@ -101,6 +130,36 @@ export class ValuesIndex {
     }
     return low - 1;
   }
+}
+
+/** What is behind the blocks in a header of version 2. Errors: `corrupt`. */
+function risingOf(
+  reader: ByteReader,
+  { end, rows }: { readonly end: number; readonly rows: number },
+): ColumnMember[] {
+  if (reader.at === end) return [];
+  const members = Array.from({ length: reader.varint() }, () => {
+    const column = reader.varint();
+    const name = dataOf(reader.take(Int32Array.BYTES_PER_ELEMENT)).getInt32(0, true);
+    const granules = reader.varint();
+    if (granules > granulesOf(rows, RISING_SHIFT)) throw impossible();
+    const [smallest, largest] = [doublesOf(reader, granules), doublesOf(reader, granules)];
+    return { column, name, smallest, largest };
+  });
+  if (reader.at !== end) throw impossible();
+  return members;
+}
+
+function doublesOf(reader: ByteReader, count: number): Float64Array {
+  const bytes = dataOf(reader.take(count * Float64Array.BYTES_PER_ELEMENT));
+  return Float64Array.from(
+    { length: count },
+    (_, at) => bytes.getFloat64(at * Float64Array.BYTES_PER_ELEMENT, true),
+  );
+}
+
+function dataOf({ buffer, byteOffset, byteLength }: Uint8Array): DataView {
+  return new DataView(buffer, byteOffset, byteLength);
 }
 
 interface Sought {

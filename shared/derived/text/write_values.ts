@@ -18,6 +18,7 @@ import {
   keyOf,
 } from "./values_format.ts";
 import { granuleBits, granulesOf, SHIFT_MAX, SHIFT_STEP } from "./words_format.ts";
+import type { RisingMember } from "./rising_numbers.ts";
 import type { IndexBytes, IndexedRows } from "./write_words.ts";
 
 /** A block is closed when its keys or its lists have so many bytes. */
@@ -237,5 +238,29 @@ function headerOf(
     writeVarint(header, bytes.byteLength);
     before = firstKey;
   }
+  writeRising(header, columns);
   return withChecksum(header.take());
+}
+
+/** Nothing, where there are none: such a header is one of version 1. */
+function writeRising(header: ByteBuilder, columns: readonly ColumnValues[]): void {
+  const all: (RisingMember & { readonly id: number })[] = columns.flatMap(({ id, rising = [] }) =>
+    rising.map((member) => ({ id, ...member }))
+  );
+  if (all.length === 0) return;
+  writeVarint(header, all.length);
+  for (const { id, name, smallest, largest } of all) {
+    writeVarint(header, id);
+    header.reserve(Uint32Array.BYTES_PER_ELEMENT);
+    header.view.setUint32(header.length, name, true);
+    header.length += Uint32Array.BYTES_PER_ELEMENT;
+    writeVarint(header, smallest.length);
+    for (const numbers of [smallest, largest]) {
+      header.reserve(numbers.byteLength);
+      for (const number of numbers) {
+        header.view.setFloat64(header.length, number, true);
+        header.length += Float64Array.BYTES_PER_ELEMENT;
+      }
+    }
+  }
 }
