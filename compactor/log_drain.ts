@@ -40,6 +40,13 @@ export function logDrain(): DrainObserver {
         segments,
         lane: laneName(lane),
       }),
+    reclaimed: (objects) =>
+      log.info(
+        "removed {objects} objects of the mirror whose rows are committed and whose machine is gone",
+        {
+          objects,
+        },
+      ),
     swept: (lane, segments) =>
       log.debug("removed {segments} committed segments of lane {lane}", {
         segments,

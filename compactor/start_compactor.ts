@@ -27,7 +27,7 @@ import {
 } from "../shared/maintenance/table_sweeps.ts";
 import { EXPIRE_POLICY_DEFAULT, type ExpirePolicy } from "../shared/maintenance/expire.ts";
 import { DRAIN_GATE_DEFAULT, type DrainGate } from "../shared/maintenance/plan_drain.ts";
-import { sweepLane } from "../shared/maintenance/sweep_lane.ts";
+import { sweepLane, sweepMirror } from "../shared/maintenance/sweep_lane.ts";
 import { metricsHandler } from "../shared/metrics/scrape.ts";
 import { deleteOnce, type DeleteOptions, deleteOptionsOf, startDeletes } from "./delete_tasks.ts";
 import type { CompactorSettings } from "./flags.ts";
@@ -226,6 +226,7 @@ export async function compactOnce(
   for (const lane of await deps.wal.lanes()) {
     swept += await sweepLane(deps, lane);
   }
+  await sweepMirror(deps, options.signal);
   if (settings.walOnly) return { ...totals, ...done, swept, deleted: 0 };
   const deletes = deleteOptionsOf(settings);
   const deleted = deletes === undefined

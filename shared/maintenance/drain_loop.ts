@@ -12,7 +12,7 @@ import { type LaneId, laneName } from "../event/tenant.ts";
 import { FailureLog } from "../os/failure_log.ts";
 import { applyDrain, type DrainDeps, lookAtLane } from "./drain.ts";
 import type { DrainGate } from "./plan_drain.ts";
-import { sweepLane } from "./sweep_lane.ts";
+import { sweepLane, sweepMirror } from "./sweep_lane.ts";
 import { sweepDropped } from "./sweep_dropped.ts";
 
 export interface DrainLoopOptions {
@@ -43,6 +43,7 @@ const POLL_MS = 100;
 const POLL_SHARE_MAX = 0.05;
 const SWEEP_INTERVAL_MS = 10_000;
 const DROPPED_INTERVAL_MS = 60_000;
+const MIRROR_INTERVAL_MS = 600_000;
 /** A turn that takes longer is left behind. A commit of the largest size takes a few seconds. */
 const TURN_MS_MAX = 120_000;
 const STOP_MS_MAX = 10_000;
@@ -51,6 +52,7 @@ const BACKOFF_MS_MAX = 60_000;
 /** What may fail beside lanes, whose names hold a slash. */
 const LISTING = "listing";
 const DROPPED = "dropped tables";
+const MIRROR = "mirror";
 
 export function startDrainLoop(deps: DrainDeps, options: DrainLoopOptions): DrainLoop {
   return new RunningLoop(deps, options);
@@ -87,6 +89,7 @@ class RunningLoop implements DrainLoop {
   #lookAtMs = 0;
   #sweepAtMs = 0;
   #droppedAtMs = 0;
+  #mirrorAtMs = 0;
   #failures = 0;
 
   constructor(deps: DrainDeps, options: DrainLoopOptions) {
@@ -153,7 +156,7 @@ class RunningLoop implements DrainLoop {
       }
     }
     this.#failureLog.keep(
-      new Set([LISTING, DROPPED, ...turns.map(({ lane }) => laneName(lane))]),
+      new Set([LISTING, DROPPED, MIRROR, ...turns.map(({ lane }) => laneName(lane))]),
     );
     return turns;
   }
@@ -178,6 +181,10 @@ class RunningLoop implements DrainLoop {
       this.#droppedAtMs = nowMs + DROPPED_INTERVAL_MS;
       await this.#sweepDropped();
     }
+    if (this.#options.sweeps && nowMs >= this.#mirrorAtMs) {
+      this.#mirrorAtMs = nowMs + MIRROR_INTERVAL_MS;
+      await this.#sweepMirror();
+    }
     for (const turns of all) {
       if (this.#stopping !== undefined) return;
       if (turns.busy || nowMs < turns.notBeforeMs) continue;
@@ -195,6 +202,16 @@ class RunningLoop implements DrainLoop {
       this.#failureLog.worked(DROPPED);
     } catch (error) {
       this.#failureLog.failed(DROPPED, "remove files of dropped tables", error);
+    }
+  }
+
+  /** As `#sweepDropped`, of a mirror's objects that are nobody's any more. */
+  async #sweepMirror(): Promise<void> {
+    try {
+      await sweepMirror(this.#deps, this.#abandon.signal);
+      this.#failureLog.worked(MIRROR);
+    } catch (error) {
+      this.#failureLog.failed(MIRROR, "look for objects of the WAL's mirror to remove", error);
     }
   }
 

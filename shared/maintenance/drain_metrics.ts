@@ -85,6 +85,13 @@ export const DRAIN_METRICS = {
     help: "Committed WAL segments removed",
     labels: LANE,
   },
+  reclaimed: {
+    kind: "counter",
+    name: "svc_wal_mirror_reclaimed_objects_total",
+    help:
+      "Objects of the WAL's mirror removed an hour after they were stored, as their rows are committed and no " +
+      "machine that has their segments did it",
+  },
   lagSegments: {
     kind: "gauge",
     name: "svc_drain_lag_segments",
@@ -132,6 +139,7 @@ export function countDrain(metrics: MetricHandles<typeof DRAIN_METRICS>): Requir
     poisoned: (lane) => metrics.poisoned.add(1, labelsOf(lane)),
     discarded: (lane, segments) => metrics.discarded.add(segments, labelsOf(lane)),
     swept: (lane, segments) => metrics.swept.add(segments, labelsOf(lane)),
+    reclaimed: (objects) => metrics.reclaimed.add(objects, {}),
     lag(lane, lag) {
       const labels = labelsOf(lane);
       if (labels.lane === OTHER) return;

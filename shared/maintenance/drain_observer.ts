@@ -36,6 +36,8 @@ export interface DrainObserver {
   discarded?(lane: LaneId, segments: number): void;
   failed?(lane: LaneId, error: unknown): void;
   swept?(lane: LaneId, segments: number): void;
+  /** Objects of the mirror were removed that were of a machine that is gone. */
+  reclaimed?(objects: number): void;
   /** After each look at a lane, before its commit. */
   lag?(lane: LaneId, lag: LaneLag): void;
 }
@@ -54,6 +56,7 @@ export function combineObservers(...observers: readonly DrainObserver[]): Requir
     discarded: (lane, segments) => each((observer) => observer.discarded?.(lane, segments)),
     failed: (lane, error) => each((observer) => observer.failed?.(lane, error)),
     swept: (lane, segments) => each((observer) => observer.swept?.(lane, segments)),
+    reclaimed: (objects) => each((observer) => observer.reclaimed?.(objects)),
     lag: (lane, lag) => each((observer) => observer.lag?.(lane, lag)),
   };
 }

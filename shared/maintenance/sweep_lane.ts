@@ -1,8 +1,9 @@
-/** What maintenance does to one lane behind its drains: segments whose rows are committed go. */
+/** What maintenance does behind drains: segments whose rows are committed go, and their copies. */
 
 import type { LaneId } from "../event/tenant.ts";
 import { removeMirrored } from "../wal/mirror/mirror_active.ts";
 import { isMirrorable } from "../wal/mirror/mirror_layout.ts";
+import { reclaimMirror } from "../wal/mirror/reclaim_mirror.ts";
 import type { DrainDeps } from "./drain.ts";
 
 /**
@@ -24,6 +25,19 @@ export async function sweepLane(deps: DrainDeps, lane: LaneId): Promise<number> 
   await deps.catalog.forgetConsumed(removed);
   deps.observer?.swept?.(lane, removed.length);
   return removed.length;
+}
+
+/**
+ * Removes copies of committed segments that no sweep of theirs has removed: their machine is gone. Returns how many. Errors:
+ * of the store, the catalog; the signal's reason.
+ */
+export async function sweepMirror(deps: DrainDeps, signal?: AbortSignal): Promise<number> {
+  const { store, mirrorPrefix: prefix, catalog, clock, observer } = deps;
+  if (prefix === undefined) return 0;
+  const options = { nowMs: clock.nowMs(), ...(signal === undefined ? {} : { signal }) };
+  const removed = await reclaimMirror({ store, prefix }, catalog, options);
+  if (removed > 0) observer?.reclaimed?.(removed);
+  return removed;
 }
 
 /** A drain elsewhere commits segments that are sealed here: nobody else takes them out of the way. */

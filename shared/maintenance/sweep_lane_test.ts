@@ -2,13 +2,14 @@ import assert from "node:assert/strict";
 import { tableOf } from "../event/tenant.ts";
 import { DrainLab, EVENTS_LANE, numberedGroups } from "../testing/drain_lab.ts";
 
-import { packedSegmentKey, segmentKey } from "../wal/mirror/mirror_layout.ts";
+import { activeKey, packedSegmentKey, segmentKey } from "../wal/mirror/mirror_layout.ts";
 import { MirrorConsumerAdmin, openMirrorWalReader } from "../wal/mirror/mirror_wal_reader.ts";
 import { backlogBytes } from "./backlog.ts";
 import { packSegment } from "../wal/mirror/packed_segment.ts";
 import { applyDrain, type DrainDeps, lookAtLane } from "./drain.ts";
 import { DRAIN_GATE_OPEN } from "./plan_drain.ts";
-import { sweepLane } from "./sweep_lane.ts";
+import { RECLAIM_AGE_MS_MIN } from "../wal/mirror/reclaim_mirror.ts";
+import { sweepLane, sweepMirror } from "./sweep_lane.ts";
 
 const PREFIX = "wal-mirror";
 const FLOOR_MS = 61_000;
@@ -50,6 +51,45 @@ Deno.test({
     assert.equal((await lab.deps.wal.list(EVENTS_LANE, ["committed"])).length, names.length);
     assert.equal(await sweepLane(local, EVENTS_LANE), names.length, "the next one makes up for it");
     assert.deepEqual(await remoteOf(lab).wal.list(EVENTS_LANE, ["sealed"]), []);
+  },
+});
+
+Deno.test({
+  name:
+    "sweepMirror removes objects of a machine that is gone, once their rows are committed and they are old, and no others",
+  async fn() {
+    await using lab = await DrainLab.open();
+    const names = await sealAndMirror(lab);
+    const { store } = lab.deps;
+    const [first = ""] = names;
+    const lone = activeKey(PREFIX, EVENTS_LANE, first, 10);
+    await store.putNew(lone, new Uint8Array(10));
+    const remote = { ...remoteOf(lab), mirrorPrefix: PREFIX };
+    const keysThere = () => Array.fromAsync(store.list(`${PREFIX}/`), ({ key }) => key);
+    const before = await keysThere();
+    // The store has a clock of its own.
+    const { modifiedMs } = await store.head(lone);
+    lab.clock.shift(modifiedMs - lab.clock.nowMs() + RECLAIM_AGE_MS_MIN - 60_000);
+    assert.equal(await sweepMirror(remote), 0, "nothing is committed");
+    await drainAll(remote);
+    await lab.seal([[7]]);
+    const sealed = await lab.deps.wal.list(EVENTS_LANE, ["sealed"]);
+    const another = sealed.find(({ name }) => !names.includes(name))?.name ?? "";
+    const waiting = segmentKey(PREFIX, EVENTS_LANE, another);
+    await store.putNew(waiting, new Uint8Array(10));
+    assert.equal(await sweepMirror(remote), 0, "they are young");
+    lab.clock.shift(2 * RECLAIM_AGE_MS_MIN);
+    assert.equal(await sweepMirror(remote), before.length);
+    assert.deepEqual(await keysThere(), [waiting], "not committed");
+    assert.deepEqual(await lab.catalog.consumedOf(names), new Set(names));
+
+    // The machine comes back with its disk: what it mirrors again is nothing new.
+    for (const name of names) {
+      await store.putNew(segmentKey(PREFIX, EVENTS_LANE, name), new Uint8Array(10));
+    }
+    await store.delete([waiting]);
+    await drainAll(remote);
+    assert.deepEqual(await lab.tableNumbers(), numberedGroups(1, 6).flat());
   },
 });
 
