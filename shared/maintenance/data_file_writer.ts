@@ -57,6 +57,8 @@ export class DataFileWriter {
   readonly #keys: string[] = [];
   #waiting: ColumnBatch[] = [];
   #waitingBytes = 0;
+  /** Give back what the waiting batches are in. */
+  #releases: (() => void)[] = [];
   /** Of the last file: the end of what reads its rows, and of all. */
   #making: Promise<void> = Promise.resolve();
   #storing: Promise<void> = Promise.resolve();
@@ -74,10 +76,14 @@ export class DataFileWriter {
     this.#marksFull = options.marksFull ?? false;
   }
 
-  /** Takes a batch of the table's schema; its memory must stay as it is until the writer is done. */
+  /**
+   * Takes a batch of the table's schema. Its memory must stay as it is until the writer is done, or releases the batch: when
+   * its rows were copied.
+   */
   async add(given: ColumnBatch): Promise<void> {
     const batch = this.#lift(given);
     this.#waiting.push(batch);
+    if (given.release !== undefined) this.#releases.push(given.release);
     this.#waitingBytes += bytesOf(batch);
     if (this.#waitingBytes >= this.#inputBytesMax) await this.#write(this.#marksFull);
   }
@@ -99,13 +105,17 @@ export class DataFileWriter {
   /** Starts files of what waits, once the rows of the one before are done with, and the one before that is stored. */
   async #write(isFull: boolean): Promise<void> {
     const batches = this.#waiting;
+    const releases = this.#releases;
     this.#waiting = [];
     this.#waitingBytes = 0;
-    for (const rows of await inTimeOrder(batches)) {
+    this.#releases = [];
+    const days = await inTimeOrder(batches);
+    for (const [at, rows] of days.entries()) {
+      // Copied while the rows of the file before are worked on, so that these can follow at once.
+      const input = this.#deps.encoder.input(rows.batches, this.#table.schema);
+      if (at === days.length - 1) { for (const release of releases) release(); }
       const stored = this.#storing;
       await this.#making;
-      // Copied only now: into the memory that the rows of the file before were in.
-      const input = this.#deps.encoder.input(rows.batches, this.#table.schema);
       this.#start(rows.day, input, isFull);
       await stored;
     }

@@ -90,10 +90,11 @@ function placesOf(
 
 function inColumnsOf(
   schema: TableSchema,
-  { rows, columns }: ColumnBatch,
+  { rows, columns, release }: ColumnBatch,
   places: readonly (number | undefined)[],
 ): ColumnBatch {
   return {
+    ...(release === undefined ? {} : { release }),
     schema,
     rows,
     columns: schema.columns.map(({ type }, at) =>

@@ -60,7 +60,9 @@ async function* mergedUpTo(open: readonly OpenRun[], endNs: bigint): AsyncGenera
   const parts = open.map((run) => run.take(endNs)).filter(({ count }) => count > 0);
   const [only] = parts;
   if (parts.length === 1 && only !== undefined) {
-    yield sliceRows(only.batch, only.start, only.start + only.count);
+    yield only.count === only.batch.rows
+      ? only.run.give()
+      : sliceRows(only.batch, only.start, only.start + only.count);
     return;
   }
   const batches = parts.map(({ batch }) => batch);
@@ -79,8 +81,9 @@ async function* mergedUpTo(open: readonly OpenRun[], endNs: bigint): AsyncGenera
   }
 }
 
-/** Rows [start, start + count) of a batch. */
+/** Rows [start, start + count) of the batch that `run` is in. */
 interface Part {
+  readonly run: OpenRun;
   readonly batch: ColumnBatch;
   readonly start: number;
   readonly count: number;
@@ -107,6 +110,7 @@ class OpenRun {
   #times: Int64Halves;
   /** First row that was not taken. */
   #next = 0;
+  #isGiven = false;
   /** Time of the last row of the batch. */
   endNs: bigint;
 
@@ -129,12 +133,21 @@ class OpenRun {
   take(endNs: bigint): Part {
     const start = this.#next;
     this.#next = firstAfter(this.#times, endNs, start);
-    return { batch: this.#batch, start, count: this.#next - start };
+    return { run: this, batch: this.#batch, start, count: this.#next - start };
+  }
+
+  /** The whole batch, whose memory is its taker's. */
+  give(): ColumnBatch {
+    this.#isGiven = true;
+    return this.#batch;
   }
 
   /** Goes on to the next batch when this one is used up; false: the run has ended. */
   async advance(): Promise<boolean> {
     if (this.#next < this.#batch.rows) return true;
+    // All of its rows were copied.
+    if (!this.#isGiven) this.#batch.release?.();
+    this.#isGiven = false;
     const batch = await nextFilled(this.#batches);
     if (batch === undefined) return false;
     this.#batch = batch;

@@ -1,11 +1,14 @@
 /**
  * Reads Parquet beside the caller: on a thread of its own, so that what was read before is worked on meanwhile. Where
  * there can be no thread (`TaskThread`) the caller's does the work.
+ *
+ * Our own files are read by `reader/`, others by `parquet-wasm`, on another thread that starts with the first of them.
  */
 
 import { messageOf, OperatingError } from "../base/errors.ts";
 import { rowsOfStream, type StreamRows } from "../columns/ipc_stream.ts";
 import { TaskThread, ThreadUnavailable } from "../os/task_thread.ts";
+import { batchesOf, type PlacedRows, readOwnFile } from "./reader/own_file.ts";
 
 export interface DecodeRequest {
   /** The whole file. */
@@ -14,10 +17,15 @@ export interface DecodeRequest {
   readonly rowGroups: readonly number[];
 }
 
+export interface OwnRequest extends DecodeRequest {
+  /** Memory for the rows. */
+  readonly spare?: ArrayBuffer;
+}
+
 export interface ParquetDecoder extends Disposable {
   /**
-   * The rows of some row groups, with the file's own columns, in its order. Bytes in shared memory
-   * are not copied on their way to the thread. Errors: `corrupt`, naming `what`.
+   * The rows of some row groups, with the file's own columns, in its order. Bytes in shared memory are not copied on their
+   * way to the thread. Batches that are released lend their memory to others. Errors: `corrupt`, naming `what`.
    */
   decode(request: DecodeRequest, what: string): Promise<StreamRows>;
 }
@@ -30,9 +38,11 @@ export function openParquetDecoder(): ParquetDecoder {
 /** The decoder of processes that cannot have a thread, and of tests. */
 export const INLINE_PARQUET_DECODER: ParquetDecoder = {
   async decode({ file, rowGroups }, what) {
-    // Loaded when it is needed: whoever has a thread does not need a second copy of the reader.
-    const { decodeParquet } = await import("./decode_parquet.ts");
     try {
+      const own = readOwnFile(file, rowGroups);
+      if (own !== undefined) return batchesOf(own);
+      // Loaded when it is needed: whoever has a thread does not need a second copy of the reader.
+      const { decodeParquet } = await import("./decode_parquet.ts");
       return rowsOfStream(decodeParquet(file, rowGroups));
     } catch (error) {
       throw unreadable(what, error);
@@ -41,16 +51,25 @@ export const INLINE_PARQUET_DECODER: ParquetDecoder = {
   [Symbol.dispose]() {},
 };
 
+/** Buffers that are kept for the next rows. */
+const SPARES_MAX = 8;
+
 class ThreadDecoder implements ParquetDecoder {
-  readonly #thread = new TaskThread<DecodeRequest, ArrayBuffer>(
+  readonly #own = new TaskThread<OwnRequest, PlacedRows | undefined>(
     new URL("./decode_worker.ts", import.meta.url),
     { what: "reads Parquet", category: ["svc", "parquet"] },
   );
+  readonly #others = new TaskThread<DecodeRequest, ArrayBuffer>(
+    new URL("./decode_wasm_worker.ts", import.meta.url),
+    { what: "reads Parquet of others", category: ["svc", "parquet"] },
+  );
+  readonly #spares: ArrayBuffer[] = [];
 
   async decode(request: DecodeRequest, what: string): Promise<StreamRows> {
-    if (this.#thread.isAvailable) {
+    if (this.#own.isAvailable && this.#others.isAvailable) {
       try {
-        return rowsOfStream(new Uint8Array(await this.#thread.run(request)));
+        return await this.#decodeOwn(request) ??
+          rowsOfStream(new Uint8Array(await this.#others.run(request)));
       } catch (error) {
         if (!(error instanceof ThreadUnavailable)) throw unreadable(what, error);
       }
@@ -58,8 +77,34 @@ class ThreadDecoder implements ParquetDecoder {
     return await INLINE_PARQUET_DECODER.decode(request, what);
   }
 
+  async #decodeOwn(request: DecodeRequest): Promise<StreamRows | undefined> {
+    const spare = this.#spares.pop();
+    const placed = spare === undefined
+      ? await this.#own.run(request)
+      : await this.#own.run({ ...request, spare }, [spare]);
+    return placed && this.#lent(placed);
+  }
+
+  /** The rows; their memory is spare when each of their batches was released. */
+  #lent(placed: PlacedRows): StreamRows {
+    const { columns, batches } = batchesOf(placed);
+    let held = batches.length;
+    const lent = batches.map((batch) => {
+      let isHeld = true;
+      const release = () => {
+        if (!isHeld) return;
+        isHeld = false;
+        held -= 1;
+        if (held === 0 && this.#spares.length < SPARES_MAX) this.#spares.push(placed.buffer);
+      };
+      return { ...batch, release };
+    });
+    return { columns, batches: lent };
+  }
+
   [Symbol.dispose](): void {
-    this.#thread[Symbol.dispose]();
+    this.#own[Symbol.dispose]();
+    this.#others[Symbol.dispose]();
   }
 }
 

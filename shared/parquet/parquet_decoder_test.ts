@@ -55,6 +55,30 @@ Deno.test({
   },
 });
 
+Deno.test({
+  name:
+    "ParquetDecoder reads other writers' files, and lends released memory to the rows that come next",
+  async fn() {
+    using decoder = openParquetDecoder();
+    const batch = batchOf(NUMBERS);
+    const fileOf = (compression: "zstd" | "lz4_raw") =>
+      writeParquet([batch], { schema: EVENTS_SCHEMA, compression }).bytes;
+    const decode = (file: Uint8Array) => decoder.decode({ file, rowGroups: [0] }, "x");
+    const others = await decode(fileOf("lz4_raw"));
+    assert.deepEqual(others.batches.flatMap(rowsOf), rowsOf(batch));
+    const own = fileOf("zstd");
+    const [held] = (await decode(own)).batches;
+    const [released] = (await decode(own)).batches;
+    released?.release?.();
+    const [next] = (await decode(own)).batches;
+    assert.deepEqual(
+      released?.columns.map(({ values }) => values.length),
+      EVENTS_SCHEMA.columns.map(() => 0),
+    );
+    for (const one of [held, next]) assert.deepEqual(one && rowsOf(one), rowsOf(batch));
+  },
+});
+
 function inline() {
   return INLINE_PARQUET_DECODER;
 }

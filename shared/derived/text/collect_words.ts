@@ -13,6 +13,7 @@ import { tokenize } from "../../event/tokenize.ts";
 import { ALONE, isDisputed, KIND, LETTER, pageOf, SEPARATOR, UNSTABLE } from "./code_points.ts";
 import { HASH_START, hashByte, hashBytes } from "./hash.ts";
 import { Occurrences, type Places } from "./occurrences.ts";
+import { grownInts, scratchInts } from "./scratch.ts";
 import { TermTable } from "./term_table.ts";
 
 export interface Words {
@@ -68,7 +69,7 @@ for (let code = 0; code < 128; code += 1) {
 
 /** In place of the term before: there is none in this row. */
 const ROW_START = 0;
-const UNKNOWN = -1;
+const UNKNOWN = 0xffff_ffff;
 
 /** A code point in lower case takes at most 3 bytes for 2, and never more than 4. */
 const GROWTH_MAX = 2;
@@ -87,12 +88,12 @@ class WordCollector {
   #sequence = new Uint32Array(4096);
   #sequenceLength = 0;
   /** What came last behind the start of a row, then behind each term: in logs it mostly comes again. */
-  #followers = new Int32Array(1024).fill(UNKNOWN);
+  #followers = new Uint32Array(1024).fill(UNKNOWN);
   #writtenEnd = 0;
   #writtenHash = 0;
 
   constructor(rows: number) {
-    this.#rowEnds = new Uint32Array(rows);
+    this.#rowEnds = scratchInts(rows);
   }
 
   endRow(row: number): void {
@@ -182,9 +183,7 @@ class WordCollector {
   /** Remembers that `term` came behind the token `before`. */
   #follow(before: number, term: number): void {
     if (term + 1 >= this.#followers.length) {
-      const larger = new Int32Array(2 * this.#followers.length + term).fill(UNKNOWN);
-      larger.set(this.#followers);
-      this.#followers = larger;
+      this.#followers = grownInts(this.#followers, 2 * this.#followers.length + term, UNKNOWN);
     }
     this.#followers[before] = term;
   }
@@ -228,16 +227,12 @@ class WordCollector {
   #occurs(term: number): void {
     this.#occurrences.add(term);
     if (this.#sequenceLength < SEQUENCE_MAX) {
-      if (this.#sequenceLength === this.#sequence.length) this.#growSequence();
+      if (this.#sequenceLength === this.#sequence.length) {
+        this.#sequence = grownInts(this.#sequence, 2 * this.#sequence.length);
+      }
       this.#sequence[this.#sequenceLength] = term;
     }
     this.#sequenceLength += 1;
-  }
-
-  #growSequence(): void {
-    const larger = new Uint32Array(2 * this.#sequence.length);
-    larger.set(this.#sequence);
-    this.#sequence = larger;
   }
 
   #addAny(value: Uint8Array, granule: number): void {

@@ -7,6 +7,7 @@
  * of 64 bytes and more are all cut there; those that are then equal are one entry.
  */
 
+import { scratchBytes, scratchInts } from "./scratch.ts";
 import { commonBytes, TERM_BYTES_MAX } from "./sort_terms.ts";
 import type { TermTable } from "./term_table.ts";
 import { CUT_ANY, CUT_DIGITS, isHexDigit } from "./words_format.ts";
@@ -30,10 +31,10 @@ const CUT_MIN = 3;
 
 /** `terms` are those of the table, in order. */
 export function entriesOf(table: TermTable, terms: Uint32Array): Entries {
-  const starts = new Uint32Array(terms.length + 1);
-  const kept = new Uint8Array(terms.length);
-  const common = new Uint8Array(terms.length);
-  const cuts = new Uint8Array(terms.length);
+  const starts = scratchInts(terms.length + 1);
+  const kept = scratchBytes(terms.length);
+  const common = scratchBytes(terms.length);
+  const cuts = scratchBytes(terms.length);
   let count = 0;
   let before = 0;
   for (let at = 0; at < terms.length; at += 1) {

@@ -1,11 +1,12 @@
 import { PROBES_MAX, THINGS_MAX, TooMuchToIndex } from "./occurrences.ts";
+import { grownInts, scratchInts } from "./scratch.ts";
 
 /** Numbers distinct hashes: open addressing over typed arrays. */
 export class HashTable {
   #count = 0;
-  #hashes = new Int32Array(1024);
+  #hashes = new Uint32Array(1024);
   /** One more than the number of the hash; 0: free. */
-  #slots = new Int32Array(4096);
+  #slots = new Uint32Array(4096);
 
   /** Errors: `TooMuchToIndex`. */
   numberOf(hash: number): number {
@@ -15,18 +16,14 @@ export class HashTable {
     for (let probes = 0; probes < PROBES_MAX; probes += 1, slot = (slot + 1) & mask) {
       const number = (slots[slot] as number) - 1;
       if (number < 0) return this.#add(slot, wanted);
-      if (hashes[number] === wanted) return number;
+      if (((hashes[number] as number) | 0) === wanted) return number;
     }
     throw new TooMuchToIndex(`${PROBES_MAX} values of like hashes`);
   }
 
   #add(slot: number, hash: number): number {
     const number = this.#count;
-    if (number === this.#hashes.length) {
-      const larger = new Int32Array(2 * number);
-      larger.set(this.#hashes);
-      this.#hashes = larger;
-    }
+    if (number === this.#hashes.length) this.#hashes = grownInts(this.#hashes, 2 * number);
     this.#hashes[number] = hash;
     this.#slots[slot] = number + 1;
     this.#count += 1;
@@ -35,12 +32,12 @@ export class HashTable {
   }
 
   hashes(): Uint32Array {
-    return new Uint32Array(this.#hashes.buffer, 0, this.#count);
+    return this.#hashes.subarray(0, this.#count);
   }
 
   #rehash(): void {
     if (this.#count > THINGS_MAX) throw new TooMuchToIndex(`more than ${THINGS_MAX} values`);
-    const slots = new Int32Array(4 * this.#slots.length);
+    const slots = scratchInts(4 * this.#slots.length).fill(0);
     const mask = slots.length - 1;
     for (let number = 0; number < this.#count; number += 1) {
       let slot = (this.#hashes[number] as number) & mask;

@@ -5,6 +5,8 @@
  * 2,048 rows anyway, and places of single rows took nearly three times the bytes on real logs (README.md).
  */
 
+import { grownInts, scratchInts } from "./scratch.ts";
+
 /** Things to tell apart in one index of a file, and places of all of them: past either there is no index. */
 export const THINGS_MAX = 2 ** 22;
 export const PLACES_MAX = 2 ** 25;
@@ -57,12 +59,14 @@ export class Occurrences {
   /** The places of the first `things`; nothing can be added afterwards. */
   finish(things: number): Places {
     this.moveTo(this.#granule + 1);
-    const starts = new Uint32Array(things + 1);
+    const starts = scratchInts(things + 1);
+    starts[0] = 0;
     for (let thing = 0; thing < things; thing += 1) {
       starts[thing + 1] = (starts[thing] as number) + (this.#counts[thing] as number);
     }
-    const next = starts.slice(0, things);
-    const granules = new Uint32Array(this.#logLength);
+    const next = scratchInts(things);
+    next.set(starts.subarray(0, things));
+    const granules = scratchInts(this.#logLength);
     let at = 0;
     for (const [granule, end] of this.#granuleEnds.entries()) {
       for (; at < end; at += 1) {
@@ -78,18 +82,12 @@ export class Occurrences {
   #growThings(thing: number): void {
     if (thing >= THINGS_MAX) throw new TooMuchToIndex(`more than ${THINGS_MAX} things`);
     const length = Math.max(2 * this.#lastSeen.length, thing + 1);
-    this.#lastSeen = grown(this.#lastSeen, length);
-    this.#counts = grown(this.#counts, length);
+    this.#lastSeen = grownInts(this.#lastSeen, length, 0);
+    this.#counts = grownInts(this.#counts, length, 0);
   }
 
   #growLog(): void {
     if (this.#logLength >= PLACES_MAX) throw new TooMuchToIndex(`more than ${PLACES_MAX} places`);
-    this.#log = grown(this.#log, 2 * this.#log.length);
+    this.#log = grownInts(this.#log, 2 * this.#log.length);
   }
-}
-
-function grown(array: Uint32Array, length: number): Uint32Array<ArrayBuffer> {
-  const larger = new Uint32Array(length);
-  larger.set(array);
-  return larger;
 }

@@ -1,5 +1,6 @@
 /** The terms of a table in the order of their bytes, of which the first `TERM_BYTES_MAX` count. */
 
+import { scratchInts } from "./scratch.ts";
 import type { TermTable } from "./term_table.ts";
 
 /** Bytes of a term that an index keeps. */
@@ -12,7 +13,7 @@ const BUCKETS = 257;
 
 /** Terms that are equal in what counts are in any order. */
 export function sortTerms(table: TermTable): Uint32Array {
-  const terms = new Uint32Array(table.count);
+  const terms = scratchInts(table.count);
   for (let term = 0; term < terms.length; term += 1) terms[term] = term;
   new TermSorter(table, terms).sort();
   return terms;
@@ -39,7 +40,7 @@ class TermSorter {
   constructor(table: TermTable, terms: Uint32Array) {
     this.#table = table;
     this.#terms = terms;
-    this.#moved = new Uint32Array(terms.length);
+    this.#moved = scratchInts(terms.length);
   }
 
   sort(from = 0, to = this.#terms.length, depth = 0): void {

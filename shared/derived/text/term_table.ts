@@ -6,6 +6,7 @@
  */
 
 import { PROBES_MAX, THINGS_MAX, TooMuchToIndex } from "./occurrences.ts";
+import { grownBytes, grownInts, scratchInts } from "./scratch.ts";
 
 const BYTES_MAX = 2 ** 29;
 
@@ -16,18 +17,16 @@ export class TermTable {
   length = 0;
   count = 0;
   /** Of each term its hash, where in `bytes` it begins and where it ends. */
-  #terms = new Int32Array(3 * 1024);
+  #terms = new Uint32Array(3 * 1024);
   /** One more than the number of the term; 0: free. */
-  #slots = new Int32Array(4096);
+  #slots = new Uint32Array(4096);
 
   /** Makes room for writing `more` bytes. */
   reserve(more: number): void {
     const needed = this.length + more;
     if (needed <= this.bytes.length) return;
     if (needed > BYTES_MAX) throw new TooMuchToIndex(`more than ${BYTES_MAX} bytes of terms`);
-    const larger = new Uint8Array(Math.max(needed, 2 * this.bytes.length));
-    larger.set(this.bytes.subarray(0, this.length));
-    this.bytes = larger;
+    this.bytes = grownBytes(this.bytes, Math.max(needed, 2 * this.bytes.length));
   }
 
   /** The number of the term written from `length` to `end`, whose bytes have this hash. */
@@ -39,7 +38,7 @@ export class TermTable {
     for (let probes = 0; probes < PROBES_MAX; probes += 1, slot = (slot + 1) & mask) {
       const term = (slots[slot] as number) - 1;
       if (term < 0) return this.#add(slot, end, hash);
-      if (terms[3 * term] !== hash) continue;
+      if (((terms[3 * term] as number) | 0) !== hash) continue;
       let known = terms[3 * term + 1] as number;
       if ((terms[3 * term + 2] as number) - known !== end - start) continue;
       let at = start;
@@ -63,11 +62,7 @@ export class TermTable {
   #add(slot: number, end: number, hash: number): number {
     const term = this.count;
     if (term >= THINGS_MAX) throw new TooMuchToIndex(`more than ${THINGS_MAX} terms`);
-    if (3 * term === this.#terms.length) {
-      const larger = new Int32Array(6 * term);
-      larger.set(this.#terms);
-      this.#terms = larger;
-    }
+    if (3 * term === this.#terms.length) this.#terms = grownInts(this.#terms, 6 * term);
     this.#terms[3 * term] = hash;
     this.#terms[3 * term + 1] = this.length;
     this.#terms[3 * term + 2] = end;
@@ -79,10 +74,10 @@ export class TermTable {
   }
 
   #rehash(): void {
-    const slots = new Int32Array(4 * this.#slots.length);
+    const slots = scratchInts(4 * this.#slots.length).fill(0);
     const mask = slots.length - 1;
     for (let term = 0; term < this.count; term += 1) {
-      const hash = this.#terms[3 * term] as number;
+      const hash = (this.#terms[3 * term] as number) | 0;
       let slot = (hash ^ (hash >>> 15)) & mask;
       while (slots[slot] !== 0) slot = (slot + 1) & mask;
       slots[slot] = term + 1;

@@ -10,6 +10,7 @@ import { collectPairs } from "./collect_pairs.ts";
 import { collectWords, type ColumnPart, type Words } from "./collect_words.ts";
 import { TooMuchToIndex } from "./occurrences.ts";
 import { GRANULES_MIN_PROPERTY, PAIRS_TYPE } from "./pairs_format.ts";
+import { releaseScratch } from "./scratch.ts";
 import { FILTER_TYPE, writeValueFilter } from "./value_filter.ts";
 import { RISING_VALUES_TYPE, VALUES_TYPE } from "./values_format.ts";
 import { HEADER_BYTES_PROPERTY, SHIFT_MIN, WORDS_TYPE } from "./words_format.ts";
@@ -49,7 +50,7 @@ export function textBlobs(file: FileRows): Blob[] {
 function wordBlobs(file: FileRows, column: Column): Blob[] {
   const parts = partsOf(file, column);
   const own = rowsOf(file, parts);
-  return unlessTooMuch(() => {
+  return indexed(() => {
     const words = collectWords(parts, SHIFT_MIN);
     const index = writeWords(words, own);
     const blob = blobOf(WORDS_TYPE, [column.id], index);
@@ -82,7 +83,7 @@ function pairsBlob(
 
 function valuesBlobs(file: FileRows, columns: readonly Column[]): Blob[] {
   const parts = columns.map((column) => partsOf(file, column));
-  return unlessTooMuch(() => {
+  return indexed(() => {
     const values = columns.map(({ id }, at) =>
       collectValues(id, { parts: present(parts[at]), shift: SHIFT_MIN })
     );
@@ -103,6 +104,15 @@ function blobOf(type: string, fields: readonly number[], { bytes, headerBytes }:
     data: bytes,
     properties: { [HEADER_BYTES_PROPERTY]: String(headerBytes) },
   };
+}
+
+/** Whatever memory of the thread `build` takes is free again. */
+function indexed(build: () => Blob[]): Blob[] {
+  try {
+    return unlessTooMuch(build);
+  } finally {
+    releaseScratch();
+  }
 }
 
 function unlessTooMuch(build: () => Blob[]): Blob[] {

@@ -9,6 +9,7 @@ import type { ColumnValues } from "./collect_values.ts";
 import { type GranuleList, listBytes, writeList } from "./granule_list.ts";
 import { type Places, THINGS_MAX, TooMuchToIndex } from "./occurrences.ts";
 import { PlaceLists } from "./place_lists.ts";
+import { scratchDoubles, scratchInts } from "./scratch.ts";
 import {
   EVERYWHERE,
   HAS_UNKNOWN,
@@ -59,7 +60,7 @@ function keysOf(columns: readonly ColumnValues[]): Keys {
   if (count > THINGS_MAX) throw new TooMuchToIndex(`${count} values`);
   const bits = keyBitsOf(count);
   // Sorted as numbers, without a function that compares.
-  const both = new Float64Array(count);
+  const both = scratchDoubles(count);
   let thing = 0;
   for (const { hashes } of columns) {
     for (const hash of hashes) {
@@ -68,8 +69,8 @@ function keysOf(columns: readonly ColumnValues[]): Keys {
     }
   }
   both.sort();
-  const keys = new Uint32Array(count);
-  const things = new Uint32Array(count);
+  const keys = scratchInts(count);
+  const things = scratchInts(count);
   for (let at = 0; at < count; at += 1) {
     const value = both[at] as number;
     const key = Math.floor(value / THINGS_MAX);
@@ -100,8 +101,8 @@ function endOfKey({ keys }: Keys, at: number): number {
 function joined(columns: readonly ColumnValues[]): Places {
   const things = columns.reduce((sum, { hashes }) => sum + hashes.length, 0);
   const length = columns.reduce((sum, { places }) => sum + places.granules.length, 0);
-  const starts = new Uint32Array(things + 1);
-  const granules = new Uint32Array(length);
+  const starts = scratchInts(things + 1);
+  const granules = scratchInts(length);
   let thing = 0;
   let base = 0;
   for (const { hashes, places } of columns) {

@@ -34,7 +34,7 @@ import { ThriftWriter } from "./thrift_writer.ts";
 const MAGIC = utf8("PAR1");
 const LENGTH_BYTES = 4;
 const VERSION = 1;
-const CREATED_BY = "svc";
+export const CREATED_BY = "svc";
 const ROOT = "schema";
 /** An ordinal has 16 bits. */
 const ORDINAL_MAX = 0x7fff;

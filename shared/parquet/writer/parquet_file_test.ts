@@ -1,4 +1,4 @@
-/** Files of several row groups and pages, read by three readers that have none of the writer's code. */
+/** Files of several row groups and pages, read by three readers that have none of the writer's code, and by our own. */
 
 import { DuckDBInstance } from "@duckdb/node-api";
 import assert from "node:assert/strict";
@@ -13,6 +13,7 @@ import { SeededRandom } from "../../testing/seeded_random.ts";
 import { decodeParquet } from "../decode_parquet.ts";
 import { encodeParquet } from "../encode_parquet.ts";
 import { parquetInput } from "../parquet_input.ts";
+import { batchesOf, readOwnFile } from "../reader/own_file.ts";
 
 const SEEDS = Array.from({ length: Number(Deno.env.get("SVC_PARQUET_SEEDS") ?? 2) }, (_, at) => at);
 const ROWS = 33_000;
@@ -29,6 +30,8 @@ for (const seed of SEEDS) {
     const decoded = rowsOfStream(decodeParquet(file, groups)).batches.flatMap(rowsOf);
     const expected = rowsOf(batchOfRows(ALL_TYPES_SCHEMA, rows));
     assert.deepEqual(decoded, expected);
+    const own = readOwnFile(file, groups);
+    assert.deepEqual(own && batchesOf(own).batches.flatMap(rowsOf), expected);
     const parsers = { timestampFromMicroseconds: (micros: bigint) => micros };
     assert.deepEqual(
       await parquetReadObjects({ file: file.buffer, compressors, parsers }),
