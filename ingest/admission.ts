@@ -4,7 +4,7 @@
  * uses nobody's budget.
  */
 
-import { Authenticator } from "../shared/auth/authenticator.ts";
+import { Authenticator, type Caller } from "../shared/auth/authenticator.ts";
 import { oidcSettingsOf } from "../shared/auth/oidc_settings.ts";
 import type { RateLimiter } from "../shared/auth/rate_limit.ts";
 import type { Clock } from "../shared/os/clock.ts";
@@ -45,8 +45,8 @@ export class Admission implements AsyncDisposable {
    * away), `rate_limited`, `permission_denied`, `invalid_argument` (tenant name).
    */
   async admit(head: RequestHead, peer: Peer): Promise<string> {
-    const { authenticator, limiter, tenants } = this.#deps;
-    const caller = await authenticator.authenticate(head.get("authorization"));
+    const { limiter } = this.#deps;
+    const caller = await this.#caller(head);
     if (limiter !== undefined) {
       const { tokenDigest } = caller;
       await limiter.admit({
@@ -55,7 +55,23 @@ export class Admission implements AsyncDisposable {
         peer: peer(),
       });
     }
-    return tenants.resolve({
+    return this.#tenant(head, caller);
+  }
+
+  /**
+   * The same without taking from the caller's rate, for what senders ask before and beside their rows: whoever is told
+   * to slow down by the answer to a health check takes the server for dead.
+   */
+  async identify(head: RequestHead): Promise<string> {
+    return this.#tenant(head, await this.#caller(head));
+  }
+
+  #caller(head: RequestHead): Promise<Caller> {
+    return this.#deps.authenticator.authenticate(head.get("authorization"));
+  }
+
+  #tenant(head: RequestHead, caller: Caller): string {
+    return this.#deps.tenants.resolve({
       header: head.get("x-scope-orgid"),
       claims: caller.identity?.claims,
     });

@@ -1,5 +1,6 @@
 /** The last step of every ingest route: a batch into its lane, as durable as was asked. */
 
+import { isOperatingError } from "../shared/base/errors.ts";
 import type { ColumnBatch } from "../shared/columns/batch.ts";
 import { encodeBatch } from "../shared/columns/ipc.ts";
 import type { LaneId } from "../shared/event/tenant.ts";
@@ -39,16 +40,26 @@ export async function appendRows(batch: ColumnBatch, options: AppendOptions): Pr
   const { lane, mode, key, deps } = options;
   const { clock, metrics } = deps;
   using _place = deps.queues?.enter(lane);
-  deps.lanes.admit(lane);
+  using lanePlace = deps.lanes.admit(lane);
   if (deps.stream?.isHeard === true) deps.stream.publish(lane.tenant, batch);
   const encoded = encodeBatch(batch);
   const keyed = key === undefined ? encoded : { ...encoded, key };
   const startMs = clock.monotonicMs();
   const { segment, isRepeat } = await deps.wal
     .append(lane, keyed, mode === "auto" ? "auto" : "wait_for")
+    .catch((error: unknown) => {
+      if (!isFromClosedLane(error)) lanePlace.keep();
+      throw error;
+    })
     .finally(batch.release);
+  lanePlace.keep();
   if (isRepeat === true) metrics.repeats.add(1, {});
   metrics.appendSecs.observe((clock.monotonicMs() - startMs) / 1_000);
   metrics.batchRows.observe(batch.rows);
   return segment;
+}
+
+/** Whether the WAL may have said so without opening the lane. */
+function isFromClosedLane(error: unknown): boolean {
+  return isOperatingError(error, "unavailable") || isOperatingError(error, "too_large");
 }

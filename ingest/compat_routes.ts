@@ -18,7 +18,7 @@ export const COMPAT_PREFIX = "/api/v1/_compat";
 export interface CompatHandlers {
   readonly bulk: (request: Request, target: BulkTarget) => Promise<Response>;
   /** Throws when the caller may not talk to this server at all; `bulk` asks by itself. */
-  readonly admission: Pick<Admission, "admit">;
+  readonly admission: Pick<Admission, "admit" | "identify">;
   /** `version.number` of the fingerprint. */
   readonly version: string;
 }
@@ -30,6 +30,8 @@ interface CompatRoute {
   /** Also at the root, without the prefix. */
   readonly isAtRoot: boolean;
   readonly endpoint: Endpoint;
+  /** What a request passes before its handler: the whole door, the door without its rate, or what the handler asks itself. */
+  readonly door: "admit" | "identify" | "own";
   readonly handle: (
     request: Request,
     context: { query: string; peer: Peer; index: string | undefined },
@@ -41,13 +43,19 @@ const READ_METHODS = ["GET", "HEAD"];
 /** The table; the first row that fits the path and the method wins. */
 function compatTable({ bulk, version }: CompatHandlers): readonly CompatRoute[] {
   const root = JSON.stringify(fingerprint(version));
-  const read = { methods: READ_METHODS, isAtRoot: true, endpoint: "compat" } as const;
+  const read = {
+    methods: READ_METHODS,
+    isAtRoot: true,
+    endpoint: "compat",
+    door: "identify",
+  } as const;
   return [
     {
       path: /^(?:\/([^/]+))?\/_bulk$/,
       methods: ["POST", "PUT"],
       isAtRoot: false,
       endpoint: "bulk",
+      door: "own",
       handle: (request, { query, peer, index }) =>
         bulk(request, { query, peer, pathIndex: index && decoded(index) }),
     },
@@ -68,6 +76,7 @@ function compatTable({ bulk, version }: CompatHandlers): readonly CompatRoute[] 
       methods: ["GET", "HEAD", "POST", "PUT", "DELETE", "OPTIONS", "PATCH"],
       isAtRoot: true,
       endpoint: "compat",
+      door: "admit",
       handle: notServed,
     },
   ];
@@ -89,7 +98,8 @@ export function compatRoutes(
         endpoint: row.endpoint,
         handle: async (request, query, peer) => {
           try {
-            if (row.endpoint !== "bulk") await handlers.admission.admit(request.headers, peer);
+            if (row.door === "identify") await handlers.admission.identify(request.headers);
+            if (row.door === "admit") await handlers.admission.admit(request.headers, peer);
             return await row.handle(request, { query, peer, index });
           } catch (thrown) {
             await drainBody(request);

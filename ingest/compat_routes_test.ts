@@ -43,6 +43,39 @@ Deno.test({
   },
 });
 
+Deno.test({
+  name:
+    "compat surface takes nothing from the caller's rate for what is asked beside rows, yet asks who it is",
+  fn: async () => {
+    await using ingest = await RunningIngest.start([
+      ...["--ingest-rate-per-sec", "1"],
+      ...["--auth-tokens", "mine"],
+    ]);
+    const headers = { authorization: "Bearer mine", "content-type": "application/x-ndjson" };
+    const bulk = async () => {
+      const path = `${PREFIX}/_bulk`;
+      const { status, body } = await ingest.post(DOCUMENT, { headers, path });
+      await body?.cancel();
+      return status;
+    };
+    for (const { path } of [...READS, ...READS]) {
+      const response = await fetch(`${ingest.url}${path}`, { headers });
+      await response.body?.cancel();
+      assert.equal(response.status, 200, path);
+    }
+    assert.equal(await bulk(), 200, "the whole rate is left");
+    assert.equal(await bulk(), 429, "and spent");
+    for (const { path } of READS) {
+      const welcome = await fetch(`${ingest.url}${path}`, { headers });
+      await welcome.body?.cancel();
+      assert.equal(welcome.status, 200, path);
+      const stranger = await fetch(`${ingest.url}${path}`);
+      await stranger.body?.cancel();
+      assert.equal(stranger.status, 401, path);
+    }
+  },
+});
+
 const READ_PATHS = [
   "/_search",
   "/a/_search",

@@ -128,13 +128,17 @@ function notObserved(
   },
 ): OperatingError {
   if (catalogError !== undefined) {
+    getLogger(["svc", "ingest"]).warn(
+      "commit=force could not see whether segment {segment} was committed: {error}",
+      { segment, error: catalogError.message },
+    );
     return new OperatingError(
       "deadline_exceeded",
       `commit=force: whether WAL segment ${segment} was committed could not be seen within ` +
         `${
           timeoutMs / 1_000
-        } s: ${catalogError.message}. The rows are durable and will commit once ` +
-        `the catalog works: sending them again would double them`,
+        } s: the catalog cannot be read (the server's log says why). The rows are ` +
+        `durable and will commit once it works: sending them again would double them`,
       { reason: "commit_not_observed", cause: catalogError },
     );
   }

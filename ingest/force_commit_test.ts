@@ -126,7 +126,7 @@ Deno.test({
     };
     await assert.rejects(forceCommit(LANE, "s1", silent), {
       code: "deadline_exceeded",
-      message: /the catalog did not answer within [0-9]+ ms.*would double them/,
+      message: /the catalog cannot be read .*would double them/,
     });
     const bell = { ring: () => Promise.resolve() };
     await assert.rejects(forceCommit(LANE, "s1", { ...deps, bell }), {

@@ -18,7 +18,7 @@ import { createStreamRoute } from "./stream_route.ts";
 export interface HttpHandlerDeps {
   readonly writes: OtlpDeps;
   /** For routes that bring no rows. */
-  readonly admission: Pick<Admission, "admit">;
+  readonly admission: Pick<Admission, "admit" | "identify">;
   readonly stream: StreamHub;
   readonly readyz: () => Response;
   /** What documents of a lane's table must be. */

@@ -17,7 +17,7 @@ export class LaneChoice {
   readonly #lanesMax: number;
   readonly #tenants: TenantGate;
   readonly #metrics: Pick<IngestMetrics, "laneRefused">;
-  readonly #admitted = new Set<string>();
+  readonly #held = new Map<string, HeldLane>();
 
   /** `lanesMax` 0 is no bound. */
   constructor(
@@ -44,11 +44,20 @@ export class LaneChoice {
     return { tenant, index };
   }
 
-  /** Takes `lane` into use. Errors: `unavailable` without a retry hint when it is one too many. */
-  admit(lane: LaneId): void {
+  /**
+   * A place for `lane`, and for its tenant: for good once one of its places is kept, else until the last is disposed.
+   * Errors: `unavailable` without a retry hint when the lane is one too many; those of the tenants' gate.
+   */
+  admit(lane: LaneId): LanePlace {
     const name = laneName(lane);
-    if (this.#admitted.has(name)) return;
-    if (this.#lanesMax > 0 && this.#admitted.size >= this.#lanesMax) {
+    let held = this.#held.get(name);
+    if (held?.isKept === true) return KEPT_PLACE;
+    held ??= this.#hold(name, lane.tenant);
+    return this.#place(name, { held, tenant: lane.tenant });
+  }
+
+  #hold(name: string, tenant: string): HeldLane {
+    if (this.#lanesMax > 0 && this.#held.size >= this.#lanesMax) {
       this.#metrics.laneRefused.add(1, {});
       throw new OperatingError(
         "unavailable",
@@ -57,7 +66,35 @@ export class LaneChoice {
         { reason: "lane_cap" },
       );
     }
-    this.#tenants.admit(lane.tenant);
-    this.#admitted.add(name);
+    this.#tenants.admit(tenant);
+    const held = { isKept: false, places: 0 };
+    this.#held.set(name, held);
+    return held;
+  }
+
+  #place(name: string, { held, tenant }: { held: HeldLane; tenant: string }): LanePlace {
+    held.places += 1;
+    return {
+      keep: () => void (held.isKept = true),
+      [Symbol.dispose]: () => {
+        held.places -= 1;
+        if (held.isKept || held.places > 0) return;
+        this.#held.delete(name);
+        this.#tenants.leave(tenant);
+      },
+    };
   }
 }
+
+/** A request's part of a lane that is not known to be open. */
+export interface LanePlace extends Disposable {
+  /** The lane is open: it counts until this process ends. */
+  keep(): void;
+}
+
+interface HeldLane {
+  isKept: boolean;
+  places: number;
+}
+
+const KEPT_PLACE: LanePlace = { keep() {}, [Symbol.dispose]() {} };

@@ -166,6 +166,39 @@ Deno.test({
 });
 
 Deno.test({
+  name:
+    "a lane that cannot be opened takes no place of others, and its 503 names no place of the disk",
+  fn: async () => {
+    let failing = true;
+    await using ingest = await startOn({
+      onOperation: ({ kind, path }) =>
+        failing && kind === "mkdir" && path.includes("/broken")
+          ? new Error(`No space left on device (os error 28): mkdir '${path}'`)
+          : undefined,
+    }, ["--trust-scope-header", "--max-tenants=1", "--ingest-max-lanes=1"]);
+    const headers = { "content-type": "application/x-protobuf", "x-scope-orgid": "broken" };
+    const refused = await ingest.post(ONE_ROW, { headers });
+    const text = await refused.text();
+    assert.equal(refused.status, 503, text);
+    assert.match(text, /WAL lane broken\/events: No space left on device/);
+    assert.ok(!text.includes(ingest.dataDir), text);
+
+    assert.equal((await logs(ingest, A)).status, 200);
+    assert.deepEqual(await logs(ingest, { ...A, "x-svc-index": "more" }), {
+      status: 503,
+      retry: false,
+    });
+    failing = false;
+    assert.equal(
+      (await logs(ingest, { "x-scope-orgid": "broken" })).status,
+      403,
+      "A has the place",
+    );
+    assert.equal((await logs(ingest, A)).status, 200);
+  },
+});
+
+Deno.test({
   name: "a shed request's body is read to its end, and its connection serves the next request",
   fn: async () => {
     await using ingest = await RunningIngest.start(["--ingest-mem-limit-mib=1"]);

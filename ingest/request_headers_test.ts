@@ -116,16 +116,36 @@ Deno.test({
   fn: () => {
     const { lanes, metrics } = laneChoice(2);
     const lane = (index: string) => ({ tenant: "default", index });
-    lanes.admit(lane("events"));
-    lanes.admit(lane("web"));
-    lanes.admit(lane("events"));
+    using events = lanes.admit(lane("events"));
+    events.keep();
+    using web = lanes.admit(lane("web"));
+    web.keep();
+    lanes.admit(lane("events"))[Symbol.dispose]();
     assert.throws(
       () => lanes.admit(lane("third")),
       (error) =>
         isOperatingError(error, "unavailable") && error.retryAfterSecs === undefined &&
         error.message.includes("default/third"),
     );
-    lanes.admit(lane("web"));
+    lanes.admit(lane("web"))[Symbol.dispose]();
     assert.equal(metrics.laneRefused.at({}).value, 1);
+  },
+});
+
+Deno.test({
+  name:
+    "LaneChoice gives a lane's place back with the last request of it, unless one opened the lane",
+  fn: () => {
+    const { lanes } = laneChoice(1);
+    const lane = (index: string) => ({ tenant: "default", index });
+    const first = lanes.admit(lane("web"));
+    const second = lanes.admit(lane("web"));
+    first[Symbol.dispose]();
+    assert.throws(() => lanes.admit(lane("other")), { code: "unavailable" });
+    second[Symbol.dispose]();
+    using other = lanes.admit(lane("other"));
+    other.keep();
+    lanes.admit(lane("other"))[Symbol.dispose]();
+    assert.throws(() => lanes.admit(lane("web")), { code: "unavailable" });
   },
 });

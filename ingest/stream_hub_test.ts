@@ -51,6 +51,8 @@ function rawsOf(text: string): string[] {
   return [...text.matchAll(/"raw":"([^"]*)"/g)].map(([, raw]) => raw ?? "");
 }
 
+const PLACE = { keep: () => {}, [Symbol.dispose]: () => {} };
+
 Deno.test({
   name: "appendRows asks one field of the hub when nobody listens, and renders nothing",
   async fn() {
@@ -67,7 +69,7 @@ Deno.test({
       stream,
       clock,
       metrics,
-      lanes: { admit: () => {} },
+      lanes: { admit: () => PLACE },
       wal: { append: () => Promise.resolve({ segment: "1" }) },
     };
     const lane = { tenant: "default", index: "events" };
@@ -88,6 +90,7 @@ Deno.test({
       lanes: {
         admit({ index }: { index: string }) {
           if (index === "full") throw new Error("no lane");
+          return PLACE;
         },
       },
       wal: {

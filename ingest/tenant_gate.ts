@@ -38,7 +38,8 @@ export function tenantSettingsOf(options: TenantOptions): TenantSettings {
 export class TenantGate {
   readonly #settings: TenantSettings;
   readonly #metrics: Pick<IngestMetrics, "tenantDenied">;
-  readonly #admitted = new Set<string>();
+  /** With the lanes that each is in for. */
+  readonly #admitted = new Map<string, number>();
 
   constructor(settings: TenantSettings, metrics: Pick<IngestMetrics, "tenantDenied">) {
     this.#settings = settings;
@@ -56,13 +57,19 @@ export class TenantGate {
   }
 
   /**
-   * Takes a resolved tenant in. Errors: `permission_denied` when others took the last places since.
+   * Takes a resolved tenant in, for one lane of it. Errors: `permission_denied` when others took the last places since.
    */
   admit(tenant: string): void {
-    if (this.#admitted.has(tenant)) return;
     const refused = capacityRefusal(tenant, this.#settings, this.#admitted);
     if (refused !== undefined) this.#tenantOf(refused);
-    this.#admitted.add(tenant);
+    this.#admitted.set(tenant, (this.#admitted.get(tenant) ?? 0) + 1);
+  }
+
+  /** One lane of the tenant could not be opened; without any the tenant's place is free again. */
+  leave(tenant: string): void {
+    const lanes = (this.#admitted.get(tenant) ?? 0) - 1;
+    if (lanes > 0) this.#admitted.set(tenant, lanes);
+    else this.#admitted.delete(tenant);
   }
 
   #tenantOf(decision: TenantDecision): string {

@@ -34,7 +34,7 @@ export interface TenantRequest {
   readonly claims: Readonly<Record<string, unknown>> | undefined;
   readonly settings: TenantSettings;
   /** Tenants that this process has taken rows for. */
-  readonly admitted: ReadonlySet<string>;
+  readonly admitted: ReadonlySetLike<string>;
 }
 
 export type TenantDecision =
@@ -61,7 +61,7 @@ export function resolveTenant(request: TenantRequest): TenantDecision {
 export function capacityRefusal(
   tenant: string,
   { maxTenants }: Pick<TenantSettings, "maxTenants">,
-  admitted: ReadonlySet<string>,
+  admitted: ReadonlySetLike<string>,
 ): TenantDecision | undefined {
   if (maxTenants === 0 || admitted.has(tenant) || admitted.size < maxTenants) return undefined;
   return denied(

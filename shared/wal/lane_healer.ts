@@ -3,11 +3,12 @@
  * segments that were given up, and lets rows in again only when all of that succeeded.
  */
 
-import { messageOf, OperatingError } from "../base/errors.ts";
+import { OperatingError } from "../base/errors.ts";
 import { type LaneId, laneName } from "../event/tenant.ts";
 import type { Clock } from "../os/clock.ts";
 import type { FileSystem } from "../os/file_system.ts";
 import type { ActiveSegment } from "./active_segment.ts";
+import { faultBelow } from "./fault_below.ts";
 import { laneDirectory } from "./layout.ts";
 import { probeDirectory } from "./probe.ts";
 import { type Salvaged, salvageSegment } from "./salvage.ts";
@@ -62,7 +63,7 @@ export class LaneHealer {
   /** Refuses from now on, and heals in the background. */
   start(error: unknown): void {
     if (this.#failure !== undefined) return;
-    this.#failure = messageOf(error);
+    this.#failure = faultBelow(this.#options.root, error);
     this.#pauseMs = PAUSE_MS_MIN;
     this.#options.onEvent({ kind: "failed", lane: this.#lane, error });
     this.#healing = this.#heal();
@@ -102,7 +103,7 @@ export class LaneHealer {
         onEvent({ kind: "healed", lane: this.#lane });
         return;
       } catch (error) {
-        this.#failure = messageOf(error);
+        this.#failure = faultBelow(root, error);
         this.#pauseMs = Math.min(PAUSE_MS_MAX, this.#pauseMs * 2);
       }
     }

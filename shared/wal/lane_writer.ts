@@ -15,6 +15,7 @@ import type { Clock } from "../os/clock.ts";
 import type { FileSystem } from "../os/file_system.ts";
 import { ActiveSegment } from "./active_segment.ts";
 import type { BufferPool } from "./buffer_pool.ts";
+import { faultBelow } from "./fault_below.ts";
 import { frameLengthOf } from "./format.ts";
 import type { FrameKey } from "./frame_key.ts";
 import type { KnownRequest } from "./key_window.ts";
@@ -374,7 +375,9 @@ export class LaneWriter {
   #internal(action: string, error: unknown): OperatingError {
     return new OperatingError(
       "internal",
-      `cannot ${action} in WAL lane ${laneName(this.lane)}: ${messageOf(error)}; ` +
+      `cannot ${action} in WAL lane ${laneName(this.lane)}: ${
+        faultBelow(this.#options.root, error)
+      }; ` +
         `the rows may or may not be stored`,
       { reason: "wal_append_failed", cause: error },
     );

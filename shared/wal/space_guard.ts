@@ -41,7 +41,7 @@ export class SpaceGuard {
     if (this.#freeBytes >= this.#freeBytesMin) return undefined;
     return new OperatingError(
       "unavailable",
-      `cannot append to the WAL at ${this.#path}: ${formatBytes(this.#freeBytes)} are free, ` +
+      `cannot append to the WAL: ${formatBytes(this.#freeBytes)} are free on its disk, ` +
         `${formatBytes(this.#freeBytesMin)} must stay free; free disk space or run the compactor`,
       { reason: "wal_disk_full", retryAfterSecs: RETRY_AFTER_SECS },
     );

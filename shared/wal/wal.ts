@@ -14,6 +14,7 @@ import { mkdirDurable, nearestExisting } from "../os/durable_directory.ts";
 import type { FileSystem } from "../os/file_system.ts";
 import type { Random } from "../os/random.ts";
 import { BufferPool } from "./buffer_pool.ts";
+import { faultBelow } from "./fault_below.ts";
 import { FRAME_PAYLOAD_BYTES_MAX, frameLengthOf } from "./format.ts";
 import { LaneKeys } from "./lane_keys.ts";
 import { LaneWriter } from "./lane_writer.ts";
@@ -125,7 +126,7 @@ const LANE_RETRY_SECS = 5;
 function cannotOpenLane(lane: LaneId, root: string, error: unknown): OperatingError {
   return new OperatingError(
     "unavailable",
-    `cannot open WAL lane ${laneName(lane)} in ${root}: ${messageOf(error)}; nothing was stored, ` +
+    `cannot open WAL lane ${laneName(lane)}: ${faultBelow(root, error)}; nothing was stored, ` +
       `send the rows again`,
     { reason: "wal_lane_failed", retryAfterSecs: LANE_RETRY_SECS, cause: error },
   );
@@ -201,7 +202,7 @@ class OpenWal implements Wal {
       if (refusal !== undefined) return refusal.message;
       await probeDirectory(this.#settings.fs, this.#settings.root);
     } catch (error) {
-      return `WAL probe in ${this.#settings.root}: ${messageOf(error)}`;
+      return `WAL probe: ${faultBelow(this.#settings.root, error)}`;
     }
     return undefined;
   }
@@ -262,7 +263,7 @@ class OpenWal implements Wal {
   }
 
   #closed(): OperatingError {
-    return new OperatingError("unavailable", `the WAL at ${this.#settings.root} is closed`, {
+    return new OperatingError("unavailable", "the WAL is closed: this server is ending", {
       reason: "wal_closed",
       retryAfterSecs: 1,
     });

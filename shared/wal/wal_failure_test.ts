@@ -113,7 +113,7 @@ Deno.test({
         code: "unavailable",
         reason: "wal_lane_failed",
         retryAfterSecs: 5,
-        message: /default\/events in \/data\/wal: .*os error 28/,
+        message: /default\/events: .*os error 28/,
       });
     }
     failing = false;
