@@ -305,7 +305,7 @@ const NOT_STARTED: [args: string, message: RegExp][] = [
   ["--oidc-issuer=https://i.example", /with --oidc-issuer alone/],
   ["--tls-cert=/c", /with --tls-cert alone/],
   ["--tls-key=/k", /with --tls-key alone/],
-  ["--allowed-tenants=a/b", /cannot allow tenant "a\/b"/],
+  ["--trust-scope-header --allowed-tenants=a/b", /cannot allow tenant "a\/b"/],
   [
     "--ingest-rate-per-sec=1 --ingest-rate-redis-url=http://u:secret@h",
     /^(?!.*secret).*cannot use --ingest-rate-redis-url/,

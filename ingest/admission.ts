@@ -10,6 +10,7 @@ import type { RateLimiter } from "../shared/auth/rate_limit.ts";
 import type { Clock } from "../shared/os/clock.ts";
 import type { IngestSettings } from "./flags.ts";
 import type { IngestMetrics } from "./metrics.ts";
+import { mirrorPrefixOf } from "./mirror_prefix.ts";
 import { createRateLimiter } from "./rate_limit.ts";
 import { TenantGate, tenantSettingsOf } from "./tenant_gate.ts";
 
@@ -92,7 +93,8 @@ export function openAdmission(
   settings: IngestSettings,
   { clock, metrics }: { clock: Clock; metrics: IngestMetrics },
 ): Admission {
-  const tenants = new TenantGate(tenantSettingsOf(settings), metrics);
+  const mirrorPrefix = mirrorPrefixOf(settings);
+  const tenants = new TenantGate(tenantSettingsOf(settings, mirrorPrefix), metrics);
   const oidc = oidcSettingsOf(settings);
   const limiter = createRateLimiter(settings, { clock, metrics });
   const authenticator = new Authenticator({ tokens: settings.authTokens, oidc }, { clock });

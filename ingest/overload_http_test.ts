@@ -8,6 +8,7 @@ import {
   type CrashableOptions,
   type Operation,
 } from "../shared/testing/crashable_file_system.ts";
+import { until } from "../shared/testing/until.ts";
 import { RunningIngest } from "../tests/clients/running_ingest.ts";
 
 /** `resource_logs { scope_logs { log_records {} } }`: one row. */
@@ -72,14 +73,6 @@ const SENDERS: readonly { name: string; send: Send; busy: number; ok: number }[]
 /** A WAL in memory; `catalog` and everything else stays in the server's data directory. */
 function startOn(machine: CrashableOptions, args: readonly string[] = []) {
   return RunningIngest.start(args, { fs: new CrashableFileSystem(machine) });
-}
-
-async function until(condition: () => Promise<boolean>): Promise<void> {
-  const endMs = performance.now() + 10_000;
-  while (!await condition()) {
-    assert.ok(performance.now() < endMs, "it did not happen within 10 s");
-    await new Promise((resolve) => setTimeout(resolve, 20));
-  }
 }
 
 const A: Head = { "x-scope-orgid": "a" };

@@ -21,7 +21,7 @@ export interface RateLimiterDeps {
   readonly metrics: Pick<IngestMetrics, "rateLimitRejected" | "rateLimitUnchecked">;
 }
 
-/** Undefined when there is no limit. Errors: `invalid_argument` for a Redis URL that is none. */
+/** Undefined when there is no limit. */
 export function createRateLimiter(
   options: RateOptions,
   { clock, metrics }: RateLimiterDeps,

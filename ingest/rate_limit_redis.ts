@@ -22,7 +22,7 @@ import { withDeadline } from "../shared/http/deadline.ts";
 import type { Clock } from "../shared/os/clock.ts";
 
 export interface RedisBucketsOptions {
-  /** `redis://` or `rediss://`; may hold a password and is never logged. */
+  /** As `requireRedisUrl` takes it; may hold a password and is never logged. */
   readonly url: string;
   readonly prefix: string;
   readonly clock: Pick<Clock, "monotonicMs">;
@@ -63,9 +63,8 @@ export class RedisBuckets implements AsyncDisposable {
   #away = false;
   #ended = false;
 
-  /** Errors: `invalid_argument` for a URL that is not Redis's. Connects with the first request. */
+  /** Connects with the first request. */
   constructor(rate: Rate, options: RedisBucketsOptions) {
-    requireRedisUrl(options.url);
     this.#options = options;
     const intervalMs = 1_000 / rate.perSec;
     this.#arguments = [String(intervalMs), String(rate.burst * intervalMs)];
@@ -177,7 +176,8 @@ function clientOf(url: string) {
   });
 }
 
-function requireRedisUrl(text: string): void {
+/** Throws `invalid_argument` for a URL that is not Redis's; its text may hold a password and is not repeated. */
+export function requireRedisUrl(text: string): void {
   const url = URL.canParse(text) ? new URL(text) : undefined;
   if (url !== undefined && /^rediss?:$/.test(url.protocol) && url.hostname !== "") return;
   throw new OperatingError(

@@ -5,7 +5,7 @@ import { REDIS_SERVER, RedisProcess } from "../shared/testing/redis_process.ts";
 import { RunningIngest } from "../tests/clients/running_ingest.ts";
 import { workspacePath } from "../cli/permissions.ts";
 import type { Rate } from "../shared/auth/rate_limit_memory.ts";
-import { RedisBuckets } from "./rate_limit_redis.ts";
+import { RedisBuckets, requireRedisUrl } from "./rate_limit_redis.ts";
 
 const ANSWER_MS = 250;
 /** Where nothing may pass unchecked, however busy the machine is. */
@@ -159,9 +159,9 @@ const REFUSED = ["redis", "http://h", "redis:///1", "redis://", "h:6379", ""];
 
 for (const url of REFUSED) {
   Deno.test({
-    name: `RedisBuckets refuses URL ${JSON.stringify(url)}`,
+    name: `requireRedisUrl refuses ${JSON.stringify(url)}`,
     fn: () =>
-      assert.throws(() => new Replica(url, SLOW), {
+      assert.throws(() => requireRedisUrl(url), {
         code: "invalid_argument",
         message: /--ingest-rate-redis-url/,
       }),
@@ -206,7 +206,7 @@ redisTest("RedisBuckets works where only Redis may be called and only SVC_* be r
   try {
     await Deno.writeTextFile(
       `${folder}/take.ts`,
-      `import { RedisBuckets } from ${JSON.stringify(module)};
+      `import { RedisBuckets, requireRedisUrl } from ${JSON.stringify(module)};
        let unchecked = 0;
        await using buckets = new RedisBuckets({ perSec: 0.001, burst: 2 }, {
          url: Deno.args[0] ?? "", prefix: "p", clock: { monotonicMs: () => performance.now() },

@@ -39,6 +39,7 @@ import { serveOtlp } from "./grpc/serve_otlp.ts";
 import { createHttpHandler } from "./http_handler.ts";
 import { LaneChoice } from "./lane_choice.ts";
 import { createIngestMetrics, type IngestMetrics } from "./metrics.ts";
+import { idleOptions, requireSense } from "./option_checks.ts";
 import { Readiness } from "./readiness.ts";
 import { StreamHub } from "./stream_hub.ts";
 import { TableShapes } from "./table_shapes.ts";
@@ -100,9 +101,9 @@ export async function startIngest(
   const clock = deps.clock ?? new SystemClock();
   const bind = parseListenAddress(settings.bind, "--bind");
   const metricsBind = parseListenAddress(settings.metricsBind, "--metrics-bind");
-  const grpcListen = settings.disableOtlpGrpc
-    ? undefined
-    : parseListenAddress(settings.otlpGrpcListen, "--otlp-grpc-listen");
+  const grpcAddress = parseListenAddress(settings.otlpGrpcListen, "--otlp-grpc-listen");
+  const grpcListen = settings.disableOtlpGrpc ? undefined : grpcAddress;
+  requireSense(settings, { drainsHere: deps.startDrain !== undefined });
   const paths = ingestPaths(settings);
   const metrics = createIngestMetrics({ version: VERSION, role: "ingest" });
   const { startDrain } = deps;
@@ -193,7 +194,7 @@ export async function startIngest(
   }));
   starting.defer(async () => void await Promise.all([server.stop(), grpc?.stop()]));
   starting.defer(() => stream.stop());
-  warnIfOpen(settings);
+  warnOfOptions(settings);
   return runningServer({ server, metricsServer, grpc, resources: starting.move(), paths });
 }
 
@@ -230,12 +231,12 @@ export function writeDeps(
   };
 }
 
-/** An empty `SVC_AUTH_TOKENS` counts as none: whoever meant to set it learns it here. */
-function warnIfOpen({ authTokens, oidcIssuer }: IngestSettings): void {
-  if (authTokens.length > 0 || oidcIssuer !== undefined) return;
-  getLogger(["svc", "ingest"]).warning(
-    "no authentication is configured: whoever reaches this server can write",
-  );
+function warnOfOptions(settings: IngestSettings): void {
+  const log = getLogger(["svc", "ingest"]);
+  for (const idle of idleOptions(settings)) log.warning("{idle}", { idle });
+  // An empty `SVC_AUTH_TOKENS` counts as none: whoever meant to set it learns it here.
+  if (settings.authTokens.length > 0 || settings.oidcIssuer !== undefined) return;
+  log.warning("no authentication is configured: whoever reaches this server can write");
 }
 
 interface RunningParts {

@@ -2,6 +2,7 @@
 
 import assert from "node:assert/strict";
 import { configureLogging, resetLogging } from "../shared/os/logging.ts";
+import { until } from "../shared/testing/until.ts";
 import { metricReaches } from "../tests/clients/metric_wait.ts";
 import { RunningIngest } from "../tests/clients/running_ingest.ts";
 import { STREAM_LIMITS } from "./stream_hub.ts";
@@ -241,7 +242,7 @@ Deno.test({
     const readers = () => ingest.metric("svc_ingest_stream_readers");
     assert.equal(await readers(), listeners.length);
     await listeners[0]?.[Symbol.asyncDispose]();
-    while (await readers() === listeners.length) await new Promise((done) => setTimeout(done, 10));
+    await until(async () => await readers() < listeners.length);
     await using _again = await Listener.connect(ingest);
     for (const listener of listeners.slice(1)) await listener[Symbol.asyncDispose]();
   },
@@ -288,9 +289,7 @@ Deno.test({
       await send(ingest, logs("seen"));
       assert.equal((await listener.next())?.name, "event");
       await listener[Symbol.asyncDispose]();
-      while (await ingest.metric("svc_ingest_stream_readers") > 0) {
-        await new Promise((done) => setTimeout(done, 10));
-      }
+      await until(async () => await ingest.metric("svc_ingest_stream_readers") === 0);
     } finally {
       await resetLogging();
     }

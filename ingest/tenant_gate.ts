@@ -11,6 +11,7 @@ import { OperatingError } from "../shared/base/errors.ts";
 import type { IngestMetrics } from "./metrics.ts";
 import {
   capacityRefusal,
+  mirrorFault,
   resolveTenant,
   type TenantDecision,
   type TenantRefusal,
@@ -25,13 +26,25 @@ export interface TenantOptions {
   readonly maxTenants: number;
 }
 
-/** Errors: `invalid_argument` for an allowed tenant that nobody can be called. */
-export function tenantSettingsOf(options: TenantOptions): TenantSettings {
+/**
+ * `mirrorPrefix` is empty without a mirror. Errors: `invalid_argument` for an allowed tenant that nobody can be called.
+ */
+export function tenantSettingsOf(options: TenantOptions, mirrorPrefix = ""): TenantSettings {
+  const mirrorFolder = mirrorPrefix === "" ? undefined : mirrorPrefix.split("/")[0];
+  for (const name of options.allowedTenants) {
+    const fault = mirrorFault(name, { mirrorFolder });
+    if (fault === undefined) continue;
+    throw new OperatingError(
+      "invalid_argument",
+      `cannot allow tenant ${name} of --allowed-tenants: it is ${fault}; give one of them another name`,
+    );
+  }
   return {
     trustScopeHeader: options.trustScopeHeader,
     tenantClaim: options.oidcTenantClaim,
     allowedTenants: allowedTenantsOf(options.allowedTenants),
     maxTenants: options.maxTenants,
+    mirrorFolder,
   };
 }
 

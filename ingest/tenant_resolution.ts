@@ -4,7 +4,7 @@
  */
 
 import { tenantNameFault, tenantOfClaim } from "../shared/auth/tenant_claim.ts";
-import { DEFAULT_TENANT } from "../shared/event/tenant.ts";
+import { DEFAULT_TENANT, namespaceOf } from "../shared/event/tenant.ts";
 
 /** Values of the label `reason`. */
 export const TENANT_REFUSALS = [
@@ -25,6 +25,8 @@ export interface TenantSettings {
   readonly allowedTenants: ReadonlySet<string>;
   /** 0: any number. */
   readonly maxTenants: number;
+  /** Where the WAL's mirror lies among the tenants' namespaces in the warehouse; nobody may be called so. */
+  readonly mirrorFolder?: string | undefined;
 }
 
 export interface TenantRequest {
@@ -72,9 +74,7 @@ export function capacityRefusal(
 
 /** Rules 1 to 3: whom the request names, whether or not that tenant may write here. */
 function namedTenant({ header, claims, settings }: TenantRequest): TenantDecision {
-  if (settings.tenantClaim !== undefined) {
-    return claimedTenant(header, claims ?? {}, settings.tenantClaim);
-  }
+  if (settings.tenantClaim !== undefined) return claimedTenant(header, claims ?? {}, settings);
   if (header === null || header === DEFAULT_TENANT) {
     return { kind: "tenant", tenant: DEFAULT_TENANT };
   }
@@ -85,7 +85,7 @@ function namedTenant({ header, claims, settings }: TenantRequest): TenantDecisio
         `drop the header or send ${DEFAULT_TENANT}`,
     );
   }
-  const fault = tenantNameFault(header);
+  const fault = tenantNameFault(header) ?? mirrorFault(header, settings);
   if (fault === undefined) return { kind: "tenant", tenant: header };
   return { kind: "malformed", why: `X-Scope-OrgID ${shown(header)} is ${fault}` };
 }
@@ -93,10 +93,13 @@ function namedTenant({ header, claims, settings }: TenantRequest): TenantDecisio
 function claimedTenant(
   header: string | null,
   claims: Readonly<Record<string, unknown>>,
-  name: string,
+  settings: TenantSettings,
 ): TenantDecision {
+  const name = settings.tenantClaim ?? "";
   const claim = tenantOfClaim(claims, name);
   if ("refused" in claim) return denied(claim.refused, claim.why);
+  const fault = mirrorFault(claim.tenant, settings);
+  if (fault !== undefined) return denied("claim_invalid", `claim ${name} of the token is ${fault}`);
   if (header !== null && header !== claim.tenant) {
     return denied(
       "header_mismatch",
@@ -104,6 +107,16 @@ function claimedTenant(
     );
   }
   return { kind: "tenant", tenant: claim.tenant };
+}
+
+/** Why nobody may be called `name` by these settings; the rest of it is `tenantNameFault`. */
+export function mirrorFault(
+  name: string,
+  { mirrorFolder }: Pick<TenantSettings, "mirrorFolder">,
+): string | undefined {
+  return namespaceOf(name) === mirrorFolder
+    ? "the folder of the WAL's mirror (--wal-mirror-prefix)"
+    : undefined;
 }
 
 function denied(reason: TenantRefusal, why: string): TenantDecision {

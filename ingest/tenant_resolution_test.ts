@@ -136,3 +136,35 @@ Deno.test({
     assert.equal(metrics.tenantDenied.at({ reason: "at_capacity" }).value, 2);
   },
 });
+
+Deno.test({
+  name:
+    "resolveTenant takes nobody whose tables would lie in the mirror's folder, and the default tenant always",
+  fn: () => {
+    const cases: [prefix: string, args: string, named: string | undefined, is: string][] = [
+      ["wal-mirror", TRUST, "wal-mirror", "malformed"],
+      ["wal-mirror", TRUST, "acme", "tenant"],
+      ["acme/wal", TRUST, "acme", "malformed"],
+      ["", TRUST, "wal-mirror", "tenant"],
+      ["default", TRUST, undefined, "tenant"],
+      ["default", CLAIM, "default", "tenant"],
+      ["acme", CLAIM, "acme", "claim_invalid"],
+      ["other", CLAIM, "acme", "tenant"],
+    ];
+    for (const [prefix, args, named, is] of cases) {
+      const decision = resolveTenant({
+        header: args === TRUST ? named ?? null : null,
+        claims: { org: named },
+        settings: tenantSettingsOf(parseOptions(ACCESS_OPTIONS, args.split(" ")), prefix),
+        admitted: new Set(),
+      });
+      const outcome = decision.kind === "denied" ? decision.reason : decision.kind;
+      assert.equal(outcome, is, `${named} beside ${prefix}`);
+      if (decision.kind !== "tenant") assert.match(decision.why, /--wal-mirror-prefix/);
+    }
+    const listed = parseOptions(ACCESS_OPTIONS, ["--allowed-tenants=acme"]);
+    assert.throws(() => tenantSettingsOf(listed, "acme/wal"), {
+      message: /tenant acme of --allowed-tenants: .*--wal-mirror-prefix/,
+    });
+  },
+});

@@ -6,11 +6,11 @@ import { environment } from "../shared/os/environment.ts";
 import type { FileSystem } from "../shared/os/file_system.ts";
 import type { Random } from "../shared/os/random.ts";
 import { openStore } from "../shared/storage/open_store.ts";
-import { parseMirrorPrefix } from "../shared/wal/mirror/mirror_layout.ts";
 import { MirrorUploader } from "../shared/wal/mirror/mirror_uploader.ts";
 import { openSegmentPacker } from "../shared/wal/mirror/segment_packer.ts";
 import type { IngestSettings } from "./flags.ts";
 import type { IngestMetrics } from "./metrics.ts";
+import { mirrorPrefixOf } from "./mirror_prefix.ts";
 
 /** Segments uploaded at a time, which are also those in memory. */
 const PARALLEL = 2;
@@ -35,9 +35,7 @@ export function openMirror(
   },
 ): MirrorUploader | undefined {
   const { root, warehouse, fs, clock, random, metrics } = deps;
-  const prefix = parseMirrorPrefix(settings.walMirrorPrefix, {
-    hasWarehouseUrl: settings.warehouseUrl !== undefined,
-  });
+  const prefix = mirrorPrefixOf(settings);
   if (prefix === "" && settings.remoteDrain) {
     throw new OperatingError(
       "invalid_argument",

@@ -8,6 +8,7 @@ import { encodeLogsRequest } from "../../proto/otlp_logs.ts";
 import { OperatingError } from "../../shared/base/errors.ts";
 import { ByteBudget } from "../../shared/http/byte_budget.ts";
 import { SystemClock } from "../../shared/os/clock.ts";
+import { until } from "../../shared/testing/until.ts";
 import type { AppendReceipt } from "../../shared/wal/types.ts";
 import { type Answer, framed, grpcCall, GrpcConnection } from "../../tests/clients/grpc_call.ts";
 import { LaneChoice } from "../lane_choice.ts";
@@ -212,11 +213,3 @@ Deno.test({
     await cut;
   },
 });
-
-async function until(condition: () => boolean): Promise<void> {
-  const deadline = Date.now() + 5_000;
-  while (!condition()) {
-    assert.ok(Date.now() < deadline, `never: ${condition}`);
-    await new Promise((resolve) => setTimeout(resolve, 2));
-  }
-}

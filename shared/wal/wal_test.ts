@@ -251,7 +251,10 @@ Deno.test({
       return true;
     });
     free = 500;
-    assert.match(await wal.unreadyReason() ?? "", /500 B are free, 600 B must stay free/);
+    assert.match(
+      await wal.unreadyReason() ?? "",
+      /500 B are free on its disk, 600 B must stay free/,
+    );
     free = 2000;
     await clock.advance(1_001);
     assert.equal(await wal.unreadyReason(), undefined);

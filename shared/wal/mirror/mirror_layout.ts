@@ -6,7 +6,7 @@
 
 import { assert } from "../../base/assert.ts";
 import { OperatingError } from "../../base/errors.ts";
-import type { LaneId } from "../../event/tenant.ts";
+import { DEFAULT_NAMESPACE, DEFAULT_TENANT, type LaneId } from "../../event/tenant.ts";
 import { checkKey } from "../../storage/object_key.ts";
 import { isLanePart, isSegmentName } from "../layout.ts";
 
@@ -40,6 +40,7 @@ export function parseMirrorPrefix(
   const prefix = text ?? (options.hasWarehouseUrl ? MIRROR_PREFIX_DEFAULT : "");
   const bare = prefix.replace(/\/+$/, "");
   if (prefix === "") return "";
+  if (bare.split("/")[0] === DEFAULT_NAMESPACE) throw amongTables(prefix);
   try {
     return checkKey(bare);
   } catch (cause) {
@@ -50,6 +51,18 @@ export function parseMirrorPrefix(
       { reason: "bad_mirror_prefix", cause },
     );
   }
+}
+
+/** What removes unused files of tables would take segments for such. */
+function amongTables(prefix: string): OperatingError {
+  return new OperatingError(
+    "invalid_argument",
+    `Cannot mirror the WAL to --wal-mirror-prefix ${
+      JSON.stringify(prefix)
+    }: ${DEFAULT_NAMESPACE}/ of the ` +
+      `warehouse holds the tables of tenant ${DEFAULT_TENANT}; give another, for example ${MIRROR_PREFIX_DEFAULT}`,
+    { reason: "bad_mirror_prefix" },
+  );
 }
 
 /** Whether a lane has a place in a mirror. */

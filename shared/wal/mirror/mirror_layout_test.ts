@@ -81,7 +81,7 @@ Deno.test({
     for (const [text, hasWarehouseUrl, expected] of cases) {
       assert.equal(parseMirrorPrefix(text, { hasWarehouseUrl }), expected);
     }
-    for (const bad of ["/", "/wal", "a/../b", "..", "a//b", "a\\b"]) {
+    for (const bad of ["/", "/wal", "svc", "svc/wal/", "a/../b", "..", "a//b", "a\\b"]) {
       assert.throws(
         () => parseMirrorPrefix(bad, { hasWarehouseUrl: true }),
         { code: "invalid_argument", reason: "bad_mirror_prefix" },
