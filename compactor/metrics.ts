@@ -7,6 +7,12 @@ import { type BuildInfo, createMetrics, type Metrics } from "../shared/metrics/m
 import type { MetricTable } from "../shared/metrics/table.ts";
 
 export const COMPACTOR_METRICS = {
+  ready: {
+    kind: "gauge",
+    name: "svc_compactor_ready",
+    help:
+      "1 when it drains and maintains, as /readyz answers; 0 while it waits for the catalog to start",
+  },
   ...DRAIN_METRICS,
   ...DELETE_METRICS,
   ...MAINTENANCE_METRICS,

@@ -29,6 +29,7 @@ import { EXPIRE_POLICY_DEFAULT, type ExpirePolicy } from "../shared/maintenance/
 import { DRAIN_GATE_DEFAULT, type DrainGate } from "../shared/maintenance/plan_drain.ts";
 import { sweepLane, sweepMirror } from "../shared/maintenance/sweep_lane.ts";
 import { metricsHandler } from "../shared/metrics/scrape.ts";
+import { SystemClock } from "../shared/os/clock.ts";
 import { deleteOnce, type DeleteOptions, deleteOptionsOf, startDeletes } from "./delete_tasks.ts";
 import type { CompactorSettings } from "./flags.ts";
 import { promoteOptionsOf } from "./hot_attributes.ts";
@@ -36,6 +37,7 @@ import { logDrain } from "./log_drain.ts";
 import { logMaintenance } from "./log_maintenance.ts";
 import { countTotals, type MaintenanceTotals } from "./maintenance_totals.ts";
 import { createCompactorMetrics } from "./metrics.ts";
+import { PatientDrain } from "./patient_drain.ts";
 import { requeueAll, watchQuarantine } from "./quarantine.ts";
 import { type DrainBells, listenToCatalog, watchWal } from "./drain_bells.ts";
 import {
@@ -70,13 +72,19 @@ export async function startCompactor(settings: CompactorSettings): Promise<Compa
   const bind = parseListenAddress(settings.metricsBind, "--metrics-bind");
   const metrics = createCompactorMetrics({ version: VERSION, role: "compactor" });
   await using starting = new AsyncDisposableStack();
+  let drain: PatientDrain | undefined = undefined;
+  metrics.ready.readAtScrape(() => drain !== undefined && drain.problem === undefined ? 1 : 0, {});
   const metricsServer = starting.use(
-    serve({ ...bind, option: "--metrics-bind", handler: metricsHandler(metrics) }),
+    serve({
+      ...bind,
+      option: "--metrics-bind",
+      handler: metricsHandler(metrics, () => drain === undefined ? "it starts" : drain.problem),
+    }),
   );
   const tables = !settings.walOnly;
   const deletes = tables ? deleteOptionsOf(settings, countDeletes(metrics)) : undefined;
   const promote = promoteOptionsOf(settings);
-  const drain = starting.use(
+  drain = starting.use(
     await startDrain(drainPaths(settings), {
       role: settings.role,
       tables,
@@ -103,7 +111,7 @@ export async function startCompactor(settings: CompactorSettings): Promise<Compa
   const stop = () => stopping ??= running.disposeAsync();
   return {
     metricsAddress: metricsServer.address,
-    wake: () => drain.wake(),
+    wake: () => drain?.wake(),
     stop,
     [Symbol.asyncDispose]: stop,
   };
@@ -129,10 +137,21 @@ export interface StartDrainOptions {
   readonly promote?: PromoteOptions;
 }
 
-/** Starts the compactor inside another role's process: no listener, logs as that process does. */
-export async function startDrain(
+/**
+ * Starts the compactor inside another role's process: no listener, logs as that process does. Waits for a catalog that is
+ * away (`PatientDrain`).
+ */
+export function startDrain(
   paths: CompactorPaths,
   options: StartDrainOptions = {},
+): Promise<PatientDrain> {
+  return PatientDrain.open(() => startDrainNow(paths, options), new SystemClock());
+}
+
+/** Errors: `unavailable`, `corrupt`, `permission_denied` of the catalog. */
+async function startDrainNow(
+  paths: CompactorPaths,
+  options: StartDrainOptions,
 ): Promise<RunningDrain> {
   const { role = "combined", tables = true, intervalMs = 1_000 } = options;
   const { gate = DRAIN_GATE_DEFAULT } = options;

@@ -13,16 +13,28 @@ export async function scrapeResponse(request: Request, metrics: Renderer): Promi
 }
 
 /**
- * A whole metrics listener: `/metrics`, `/healthz` of the process, and a pointer to them everywhere
- * else.
+ * A whole metrics listener: `/metrics`, `/healthz` of the process, `/readyz` where `problem` tells why it does not do its
+ * work, and a pointer to them everywhere else.
  */
-export function metricsHandler(metrics: Renderer): (request: Request) => Promise<Response> {
+export function metricsHandler(
+  metrics: Renderer,
+  problem?: () => string | undefined,
+): (request: Request) => Promise<Response> {
   return async (request) => {
     const readsOnly = request.method === "GET" || request.method === "HEAD";
     const path = new URL(request.url).pathname;
     if (readsOnly && path === "/metrics") return await scrapeResponse(request, metrics);
     if (readsOnly && path === "/healthz") return Response.json({ status: "ok" });
+    if (readsOnly && path === "/readyz" && problem !== undefined) return readiness(problem());
     await request.body?.cancel();
-    return new Response("this listener serves GET /metrics and GET /healthz\n", { status: 404 });
+    const paths = ["/metrics", ...(problem === undefined ? [] : ["/readyz"])];
+    const text = `this listener serves GET ${paths.join(", GET ")} and GET /healthz\n`;
+    return new Response(text, { status: 404 });
   };
+}
+
+function readiness(problem: string | undefined): Response {
+  return problem === undefined
+    ? Response.json({ status: "ready" })
+    : Response.json({ status: "not_ready", error: problem }, { status: 503 });
 }

@@ -25,3 +25,22 @@ Deno.test({
     }
   },
 });
+
+Deno.test({
+  name: "metricsHandler: /readyz tells why the process does not do its work, where it knows",
+  async fn() {
+    const render = () => Promise.resolve({ contentType: "text/plain", text: "" });
+    const ask = (handler: ReturnType<typeof metricsHandler>) =>
+      handler(new Request("http://localhost/readyz"));
+    assert.equal((await ask(metricsHandler({ render }))).status, 404);
+    let problem: string | undefined = "the catalog is away";
+    const handler = metricsHandler({ render }, () => problem);
+    const waiting = await ask(handler);
+    assert.deepEqual([waiting.status, await waiting.json()], [503, {
+      status: "not_ready",
+      error: problem,
+    }]);
+    problem = undefined;
+    assert.equal((await ask(handler)).status, 200);
+  },
+});
