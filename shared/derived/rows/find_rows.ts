@@ -36,7 +36,7 @@ import {
   VALUES_TYPE,
 } from "../text/values_format.ts";
 import { ValuesIndex } from "../text/values_index.ts";
-import { HEADER_BYTES_PROPERTY, WORDS_TYPE } from "../text/words_format.ts";
+import { HEADER_BYTES_PROPERTY, UNCODED_WORDS_TYPE, WORDS_TYPE } from "../text/words_format.ts";
 import { type ReadPart, WordsIndex } from "../text/words_index.ts";
 import type { IndexedFile } from "./indexed_file.ts";
 import { isTellable, literalWords } from "./literal_words.ts";
@@ -53,6 +53,7 @@ import { both, either, type Found, isEmpty, WordLookup } from "./word_lookup.ts"
 
 /** A blob of no more bytes, header and blocks, is read whole at once, and kept. */
 const WHOLE_BYTES_MAX = 16 * 1024;
+const WORDS_TYPES = [WORDS_TYPE, UNCODED_WORDS_TYPE];
 const VALUES_TYPES = [VALUES_TYPE, RISING_VALUES_TYPE];
 /** As `attr_get` gives a number that may be told by where numbers rise. */
 const NUMBER = new RegExp(`^(0|[1-9][0-9]{0,${RISING_DIGITS_MAX - 1}})$`);
@@ -203,7 +204,7 @@ class RowFinder {
 
   async #inWords(column: string, find: (lookup: WordLookup) => Promise<Found>): Promise<Found> {
     return await this.#inIndex(
-      { types: [WORDS_TYPE], column, Index: WordsIndex },
+      { types: WORDS_TYPES, column, Index: WordsIndex },
       ({ index, read }) => find(new WordLookup(index, read)),
     );
   }
@@ -268,7 +269,7 @@ class RowFinder {
     { types, column, Index }: {
       readonly types: readonly string[];
       readonly column: string;
-      readonly Index: new (header: Uint8Array) => T;
+      readonly Index: IndexClass<T>;
     },
     find: (
       opened: Opened<T> & { readonly id: number; readonly place: BlobPlace },
@@ -293,7 +294,7 @@ class RowFinder {
 
   async #open<T extends SomeIndex>(
     place: BlobPlace,
-    Index: new (header: Uint8Array) => T,
+    Index: IndexClass<T>,
   ): Promise<Opened<T>> {
     const file = this.#file;
     const { index, whole } = await file.open(place, async () => {
@@ -301,7 +302,7 @@ class RowFinder {
       const isSmall = headerBytes < place.length && place.length <= WHOLE_BYTES_MAX;
       const length = isSmall ? place.length : headerBytes;
       const bytes = await file.read(place, { offset: 0, length });
-      const index = new Index(bytes.subarray(0, headerBytes));
+      const index = new Index(bytes.subarray(0, headerBytes), place.type);
       if (index.rows !== file.rows) throw corrupt(`is of ${index.rows} rows, not of ${file.rows}`);
       return {
         index,
@@ -357,6 +358,9 @@ interface SomeIndex {
   readonly rowGroupRows: number;
   readonly byteLength: number;
 }
+
+/** Made from its header, and the type of its blob. */
+type IndexClass<T> = new (header: Uint8Array, type: string) => T;
 
 interface Opened<T> {
   readonly index: T;

@@ -6,7 +6,7 @@ import { tokenize } from "../../event/tokenize.ts";
 import { blobsOfRows, hasRow, indexedRows } from "../../testing/indexed_rows.ts";
 import { SeededRandom } from "../../testing/seeded_random.ts";
 import { collectWords } from "../text/collect_words.ts";
-import { HEADER_BYTES_PROPERTY, WORDS_TYPE } from "../text/words_format.ts";
+import { HEADER_BYTES_PROPERTY, UNCODED_WORDS_TYPE, WORDS_TYPE } from "../text/words_format.ts";
 import { writeWords } from "../text/write_words.ts";
 import { findRows } from "./find_rows.ts";
 import type { RowQuery, RowSet, TermsQuery } from "./row_query.ts";
@@ -138,6 +138,10 @@ Deno.test("findRows finds each row that matches, for random texts of every scrip
   }
 });
 
+const WORDS_BEFORE =
+  "RpEAGwQKUEABFAABATBjhsFA/FL6AURjYEACjHBALpOBgUHAQMBQ0EDQUNBI0FjQRNBU0EzQXNBC0FLACKuoMVZRE6yiplhFzbCKmmMVtRCwdMjJzEtVyE8DAEmS" +
+  "JEkiSZIkSZK0bdu2bdtGkiRJkiQJgnR/SGNgwAU4cMpQBzgQkKeP/QA=";
+
 function assertWellFormed(set: RowSet): void {
   if (set.kind !== "rows" && set.kind !== "groups") return;
   const numbers = set.kind === "rows" ? set.rows : set.groups;
@@ -180,6 +184,26 @@ Deno.test("findRows of one word leaves just the granules that have it, but for w
   }
   const everywhere = { kind: "terms", column: "raw", mode: "all", text: "line" } as const;
   assert.deepEqual(await findRows(everywhere, file), { kind: "all" });
+});
+
+Deno.test("findRows reads a word index of the version before", async () => {
+  // Of 80 rows "line n of m", m being n % 20.
+  const bytes = Uint8Array.from(atob(WORDS_BEFORE), (letter) => letter.charCodeAt(0));
+  const file = indexedRows(EVENTS_SCHEMA, 80, [{
+    type: UNCODED_WORDS_TYPE,
+    fields: [7],
+    data: bytes,
+    properties: { [HEADER_BYTES_PROPERTY]: "15" },
+  }]);
+  const rowsOf = async (text: string) => {
+    const set = await findRows({ kind: "terms", column: "raw", mode: "all", text }, file);
+    return set.kind === "rows" ? [...set.rows] : set.kind;
+  };
+  const granule = (at: number) => Array.from({ length: 16 }, (_, n) => 16 * at + n);
+  for (const n of [20, 37, 50, 79]) assert.deepEqual(await rowsOf(String(n)), granule(n >> 4));
+  for (const text of ["line", "16"]) assert.equal(await rowsOf(text), "all");
+  assert.equal(await rowsOf("80"), "none");
+  assert.deepEqual(file.damages, []);
 });
 
 Deno.test("findRows of a phrase finds each row that has it, and of frequent words few others", async () => {

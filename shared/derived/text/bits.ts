@@ -85,6 +85,12 @@ export class BitReader {
   }
 
   gamma(): number {
+    this.#fill();
+    // One, which is the most frequent.
+    if ((this.#pending & 1) === 1) {
+      this.#drop(1);
+      return 1;
+    }
     const width = this.unary();
     if (width > WIDTH_MAX) throw pastEnd();
     return 1 << width | this.read(width);
@@ -144,6 +150,11 @@ export class ByteReader {
     this.at += count;
     return this.bytes.subarray(this.at - count, this.at);
   }
+}
+
+/** How many bits the Elias gamma code of `value` has. */
+export function gammaBits(value: number): number {
+  return 2 * (31 - Math.clz32(value)) + 1;
 }
 
 function pastEnd(): OperatingError {

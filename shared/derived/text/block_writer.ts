@@ -7,12 +7,12 @@ import { deflateRawSync } from "node:zlib";
 import { concatBytes, crc32 } from "../../base/bytes.ts";
 import { ByteBuilder } from "../../columns/byte_builder.ts";
 import { writeVarint } from "../../columns/varint.ts";
-import { BitWriter } from "./bits.ts";
 import type { Entries } from "./entries.ts";
 import { type GranuleList, writeList } from "./granule_list.ts";
 import { hashBytes, mixed } from "./hash.ts";
+import { writeSingles } from "./single_granules.ts";
 import type { TermTable } from "./term_table.ts";
-import { CUT_DIGITS, EVERYWHERE, granuleBits, NIBBLE_MAX, SINGLE } from "./words_format.ts";
+import { CUT_DIGITS, EVERYWHERE, NIBBLE_MAX, SINGLE } from "./words_format.ts";
 
 export interface Block {
   /** What is kept of its first term. */
@@ -62,10 +62,7 @@ export class BlockWriter {
     writeVarint(head, plain.byteLength);
     writeVarint(head, packed.byteLength);
     head.append(packed);
-    const singles = new BitWriter(head);
-    const width = granuleBits(this.#total);
-    for (const granule of this.#singles) singles.write(granule, width);
-    singles.end();
+    writeSingles(head, this.#singles, this.#total);
     head.append(this.#lists.take());
     this.blocks.push({ first, bytes: withChecksum(head.take()) });
     this.#first = undefined;

@@ -9,7 +9,7 @@
 import { OperatingError } from "../../base/errors.ts";
 import type { ByteBuilder } from "../../columns/byte_builder.ts";
 import { writeVarint } from "../../columns/varint.ts";
-import { BitReader, BitWriter, ByteReader, WIDTH_MAX } from "./bits.ts";
+import { BitReader, BitWriter, ByteReader, gammaBits, WIDTH_MAX } from "./bits.ts";
 
 const RUNS = 31;
 
@@ -135,10 +135,6 @@ function endOfRun({ granules, count }: GranuleList, at: number): number {
   let end = at + 1;
   while (end < count && granules[end] === first + end - at) end += 1;
   return end;
-}
-
-function gammaBits(value: number): number {
-  return 2 * (31 - Math.clz32(value)) + 1;
 }
 
 function corrupt(): OperatingError {

@@ -13,9 +13,16 @@ import { GRANULES_MIN_PROPERTY, PAIRS_TYPE } from "./pairs_format.ts";
 import { releaseScratch } from "./scratch.ts";
 import { FILTER_TYPE, writeValueFilter } from "./value_filter.ts";
 import { RISING_VALUES_TYPE, VALUES_TYPE } from "./values_format.ts";
-import { HEADER_BYTES_PROPERTY, SHIFT_MIN, WORDS_TYPE } from "./words_format.ts";
+import {
+  HEADER_BYTES_PROPERTY,
+  SHIFT_MIN,
+  UNCODED_WORDS_TYPE,
+  WORDS_TYPE,
+} from "./words_format.ts";
 import { writeValues } from "./write_values.ts";
 import { type IndexBytes, type IndexedRows, writeWords } from "./write_words.ts";
+
+const INDEX_TYPES = new Set([WORDS_TYPE, UNCODED_WORDS_TYPE, VALUES_TYPE, RISING_VALUES_TYPE]);
 
 /** What an index should take of its columns' bytes in the data file, at most. */
 const SHARE = 0.25;
@@ -29,9 +36,7 @@ const SAMPLE_BYTES = 128 * 1024;
 
 /** Whether these blobs of a sidecar have an index: `false` where none was made at the time. */
 export function isIndexed(blobs: readonly Pick<Blob, "type">[]): boolean {
-  return blobs.some(({ type }) =>
-    type === WORDS_TYPE || type === VALUES_TYPE || type === RISING_VALUES_TYPE
-  );
+  return blobs.some(({ type }) => INDEX_TYPES.has(type));
 }
 
 /** Pure. A column with too much to index (`occurrences.ts`) has none. */

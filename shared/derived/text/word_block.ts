@@ -1,21 +1,15 @@
 /** One block of a word index, as a reader sees it. */
 
 import { inflateRawSync } from "node:zlib";
+import { present } from "../../base/assert.ts";
 import { crc32, textOf } from "../../base/bytes.ts";
 import { OperatingError } from "../../base/errors.ts";
-import { BitReader, ByteReader } from "./bits.ts";
+import { ByteReader } from "./bits.ts";
 import { readList } from "./granule_list.ts";
 import { hashBytes, mixed } from "./hash.ts";
+import { readSingles } from "./single_granules.ts";
 import { TERM_BYTES_MAX } from "./sort_terms.ts";
-import {
-  CUT_ANY,
-  CUT_DIGITS,
-  EVERYWHERE,
-  granuleBits,
-  isHexDigit,
-  NIBBLE_MAX,
-  SINGLE,
-} from "./words_format.ts";
+import { CUT_ANY, CUT_DIGITS, EVERYWHERE, isHexDigit, NIBBLE_MAX, SINGLE } from "./words_format.ts";
 
 /** Where a term may be: granules, ascending; or all. */
 export type Granules = Uint32Array | "everywhere";
@@ -32,6 +26,14 @@ export interface Wanted {
   readonly accepts?: (term: string) => boolean;
 }
 
+/** The index that a block is of. */
+export interface IndexOfBlock {
+  /** Granules. */
+  readonly total: number;
+  /** Whether single granules begin with their coding. */
+  readonly hasCoding: boolean;
+}
+
 export class WordBlock {
   readonly #entries: number;
   /** Lengths of the lists, then the texts. */
@@ -39,10 +41,10 @@ export class WordBlock {
   readonly #textsStart: number;
   readonly #bytes: Uint8Array;
   readonly #bodyStart: number;
-  readonly #total: number;
+  readonly #index: IndexOfBlock;
 
-  /** Of an index of `total` granules. Errors: `corrupt`. */
-  constructor(bytes: Uint8Array, total: number) {
+  /** Errors: `corrupt`. */
+  constructor(bytes: Uint8Array, index: IndexOfBlock) {
     checkSum(bytes, "a block of words");
     const reader = new ByteReader(bytes, CHECKSUM_BYTES);
     this.#entries = reader.varint();
@@ -53,7 +55,7 @@ export class WordBlock {
     this.#textsStart = this.#skipLengths();
     this.#bytes = bytes;
     this.#bodyStart = reader.at;
-    this.#total = total;
+    this.#index = index;
   }
 
   /** The granules of each entry that may be what is wanted; `isLast`: no later block has any. */
@@ -103,7 +105,7 @@ export class WordBlock {
     const lists: Granules[] = [];
     const [last] = entries.slice(-1);
     if (last === undefined) return lists;
-    const width = granuleBits(this.#total);
+    const { total, hasCoding } = this.#index;
     const singles: { readonly place: number; readonly index: number }[] = [];
     const ranges: { readonly place: number; readonly start: number; readonly end: number }[] = [];
     const reader = new ByteReader(this.#head, 0, this.#textsStart);
@@ -121,23 +123,19 @@ export class WordBlock {
       if (length === SINGLE) single += 1;
       else offset += length;
     }
-    const listsStart = this.#bodyStart + Math.ceil(single * width / 8);
-    if (listsStart + offset !== this.#bytes.length) throw impossible();
-    for (const { place, index } of singles) lists[place] = this.#single(index, width);
+    const listsStart = this.#bytes.length - offset;
+    if (listsStart < this.#bodyStart) throw impossible();
+    if (singles.length > 0) {
+      const count = present(singles.at(-1)).index + 1;
+      const where = { start: this.#bodyStart, end: listsStart, count, total, hasCoding };
+      const granules = readSingles(this.#bytes, where);
+      for (const { place, index } of singles) lists[place] = granules.slice(index, index + 1);
+    }
     for (const { place, start, end } of ranges) {
-      const range = { start: listsStart + start, end: listsStart + end, total: this.#total };
+      const range = { start: listsStart + start, end: listsStart + end, total };
       lists[place] = readList(this.#bytes, range);
     }
     return lists;
-  }
-
-  #single(index: number, width: number): Uint32Array {
-    const bit = index * width;
-    const reader = new BitReader(this.#bytes, this.#bodyStart + (bit >> 3));
-    reader.read(bit & 7);
-    const granule = reader.read(width);
-    if (granule >= this.#total) throw impossible();
-    return Uint32Array.of(granule);
   }
 
   #skipLengths(): number {

@@ -1,6 +1,8 @@
 /** What the writer and the reader of word indexes share; README.md has the bytes. */
 
-export const WORDS_TYPE = "svc-words-v1";
+export const WORDS_TYPE = "svc-words-v2";
+/** The same without the coding of single granules (`single_granules.ts`). It is read, and no longer written. */
+export const UNCODED_WORDS_TYPE = "svc-words-v1";
 /** Property of a blob: how many bytes of it its header takes. */
 export const HEADER_BYTES_PROPERTY = "header-bytes";
 

@@ -8,13 +8,21 @@ import { ByteReader } from "./bits.ts";
 import { readList } from "./granule_list.ts";
 import { TERM_BYTES_MAX } from "./sort_terms.ts";
 import { isSlotBits, mapBytes, MAPS_MAX, mapsWith } from "./trigrams.ts";
-import { checkSum, type Granules, inflated, type Wanted, WordBlock } from "./word_block.ts";
+import {
+  checkSum,
+  type Granules,
+  type IndexOfBlock,
+  inflated,
+  type Wanted,
+  WordBlock,
+} from "./word_block.ts";
 import {
   DISPUTED_ALL,
   DISPUTED_LIST,
   DISPUTED_NONE,
   granulesOf,
   SHIFT_MAX,
+  UNCODED_WORDS_TYPE,
 } from "./words_format.ts";
 
 /** Bytes of the index's blob from `offset` on. */
@@ -38,7 +46,7 @@ export class WordsIndex {
   readonly disputed: Granules;
   /** Bytes of memory that it takes. */
   readonly byteLength: number;
-  readonly #total: number;
+  readonly #blocksOf: IndexOfBlock;
   /** What the blocks begin with, one text after the other. */
   readonly #firsts: Uint8Array;
   readonly #firstEnds: Uint32Array;
@@ -49,8 +57,8 @@ export class WordsIndex {
   readonly #rowGroupsPerMap: number;
   readonly #trigramBytes: number;
 
-  /** From the header's bytes. Errors: `corrupt`. */
-  constructor(header: Uint8Array) {
+  /** From the header's bytes, of a blob of this type. Errors: `corrupt`. */
+  constructor(header: Uint8Array, type: string) {
     checkSum(header, "the header of a word index");
     const reader = new ByteReader(header, 4);
     this.shift = reader.byte();
@@ -62,8 +70,9 @@ export class WordsIndex {
     const isPossible = this.shift <= SHIFT_MAX && isSlotBits(this.#slotBits) &&
       this.rowGroupRows > 0 && this.#rowGroupsPerMap > 0 && this.#maps() <= MAPS_MAX;
     if (!isPossible) throw impossible();
-    this.#total = granulesOf(this.rows, this.shift);
-    this.disputed = readDisputed(reader, this.#total);
+    const total = granulesOf(this.rows, this.shift);
+    this.#blocksOf = { total, hasCoding: type !== UNCODED_WORDS_TYPE };
+    this.disputed = readDisputed(reader, total);
     const blocks = reader.varint();
     if (blocks > header.length) throw impossible();
     this.#firstEnds = new Uint32Array(blocks);
@@ -83,7 +92,8 @@ export class WordsIndex {
       if (block - first === PREFIX_BLOCKS_MAX) return undefined;
       const start = this.#blockStart(block);
       const length = (this.#blockEnds[block] as number) - start;
-      const { found, isLast } = new WordBlock(await read(start, length), this.#total).find(wanted);
+      const bytes = await read(start, length);
+      const { found, isLast } = new WordBlock(bytes, this.#blocksOf).find(wanted);
       all.push(...found);
       if (isLast || !wanted.isPrefix) break;
     }
