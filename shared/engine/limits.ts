@@ -73,6 +73,9 @@ export const QUESTIONS_KEPT_MAX = 16;
 export const STREAM_BUFFER_BYTES = 1_048_576;
 /** Bytes of what is kept of tables' summaries, about; the least recently asked table goes first. */
 export const TABLE_ANSWERS_BYTES_MAX = 268_435_456;
+/** Bytes of data files' rows in memory, about, and the part of the memory pool of light statements that they are at most. */
+export const HELD_ROWS_BYTES_MAX = 67_108_864;
+export const HELD_ROWS_SHARE_DIVISOR = 8;
 /** Bytes of instants around the ends of ranges of time; the least recently asked go first. */
 export const EDGE_TIMES_BYTES_MAX = 33_554_432;
 /**

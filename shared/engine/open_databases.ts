@@ -9,6 +9,7 @@ import { messageOf } from "../base/errors.ts";
 import { yieldingRefusal } from "../os/thread_priority.ts";
 import type { DriverOptions, EngineDatabase } from "./driver.ts";
 import { DIALECT_SETUP } from "./functions/dialect.ts";
+import { HELD_SCHEMA } from "./held_rows/held_rows.ts";
 import { DIVIDED_POOL_BYTES_MIN, LIGHT_SHARE_DIVISOR, PAUSED_STREAMS_MAX } from "./limits.ts";
 import { nativeDriver } from "./native_driver.ts";
 import type { EngineOptions } from "./open_engine.ts";
@@ -47,7 +48,7 @@ export async function openDatabases(
       scratchDir,
       threads: options.threads,
       connections: statements + PAUSED_STREAMS_MAX + PROBE_CONNECTIONS,
-      setup: DIALECT_SETUP,
+      setup: [...DIALECT_SETUP, `CREATE SCHEMA ${HELD_SCHEMA}`],
     };
   };
   const lightRoom = {

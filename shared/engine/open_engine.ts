@@ -20,9 +20,18 @@ import { AVERAGE_PROBE } from "./functions/exact_average.ts";
 import { type DataFiles, localDataFiles, type ObjectCacheMeter } from "./data_files.ts";
 import { defaultFanIn } from "./fan_in.ts";
 import { type HotCacheMeter, HotCaches } from "./hot_caches/hot_caches.ts";
+import { HeldRows } from "./held_rows/held_rows.ts";
+import { heldTables } from "./held_rows/load_held.ts";
 import type { FanIn } from "./ordered_scan.ts";
 import { StatementCache } from "./statement_cache.ts";
-import { EDGE_TIMES_BYTES_MAX, TABLE_ANSWERS_BYTES_MAX, WIDE_ANSWERS_BYTES_MAX } from "./limits.ts";
+import {
+  EDGE_TIMES_BYTES_MAX,
+  HELD_ROWS_BYTES_MAX,
+  HELD_ROWS_SHARE_DIVISOR,
+  LIGHT_SHARE_DIVISOR,
+  TABLE_ANSWERS_BYTES_MAX,
+  WIDE_ANSWERS_BYTES_MAX,
+} from "./limits.ts";
 import { openDatabases } from "./open_databases.ts";
 import { CachedDataFiles } from "./object_cache/cached_data_files.ts";
 import { ObjectCache } from "./object_cache/object_cache.ts";
@@ -80,6 +89,11 @@ export interface EngineOptions {
   readonly scanFileCache?: { readonly bytesMax: number; readonly entriesMax: number };
   /** Is told what that cache does. */
   readonly scanFileCacheMeter?: DecodedCacheMeter;
+  /**
+   * Bytes of data files' rows that are held in memory for ordered scans, about, out of the memory pool; default 64 MiB, or an
+   * eighth of the pool of light statements if that is less. 0 holds none.
+   */
+  readonly heldRowsBytesMax?: number;
   /** What is kept of the indexes of data files; by default as little as SPEC.md section 8 allows. */
   readonly indexCaches?: Partial<IndexCacheSizes>;
   /** Is told what they do. */
@@ -151,12 +165,21 @@ export async function openEngine(options: EngineOptions): Promise<Engine> {
       }, signal),
     nowMs: () => clock.monotonicMs(),
   });
+  const held = new HeldRows({
+    bytesMax: heldRowsBytes(options, databases),
+    tables: heldTables({
+      data,
+      behind: (work, signal) => behind(work, { databases, turns, turn: "light", signal }),
+    }),
+    nowMs: () => clock.monotonicMs(),
+  });
   return new SqlEngine({
     databases,
     works: [
       ...(delta === undefined ? [] : [new DeltaSweep(delta, clock)]),
       ...(decoded === undefined ? [] : [decoded]),
       edgeTimes,
+      held,
     ],
     turns,
     probes,
@@ -188,6 +211,7 @@ export async function openEngine(options: EngineOptions): Promise<Engine> {
         averages: average?.[0] === AVERAGE_PROBE.expected,
       }),
       edgeTimes,
+      held,
       hidden: new Set(options.hiddenTables),
       fanIn: {
         ...defaultFanIn(cores),
@@ -202,6 +226,13 @@ async function probesOf({ light, dear }: Databases): Promise<[Probe, ...Probe[]]
   const probe = async (database: EngineDatabase) =>
     new Probe(await database.connect(new AbortController().signal));
   return [await probe(light), ...(dear === light ? [] : [await probe(dear)])];
+}
+
+/** They are the pool's for as long as they are there, so they are a small part of it. */
+function heldRowsBytes(options: EngineOptions, { light, dear }: Databases): number {
+  const { heldRowsBytesMax = HELD_ROWS_BYTES_MAX, memoryBytesMax } = options;
+  const pool = light === dear ? memoryBytesMax : memoryBytesMax / LIGHT_SHARE_DIVISOR;
+  return Math.min(heldRowsBytesMax, Math.floor(pool / HELD_ROWS_SHARE_DIVISOR));
 }
 
 const OBJECT_CACHE_BYTES = 1024 ** 3;

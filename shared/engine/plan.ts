@@ -8,6 +8,7 @@ import type { Column, TableSchema } from "../event/schema.ts";
 import type { TableIdent } from "../event/tenant.ts";
 import { ALL_TIME, type DataFile, type TimeRange } from "../iceberg/types.ts";
 import type { DeltaFile } from "./delta_file.ts";
+import type { HeldBlock } from "./held_rows/held_rows.ts";
 import type { Predicate } from "./pruning/predicate.ts";
 import type { ScanOrdering } from "./types.ts";
 
@@ -67,8 +68,12 @@ export interface AttributeText {
 export interface ScanPart {
   /** Local path. */
   readonly path: string;
+  /** Absent: a piece of the WAL. */
+  readonly file?: DataFile;
   /** Path of the data file of which a copy is read; absent: `path` is it. */
   readonly copyOf?: string;
+  /** Tables in memory that are read in place of the file, with all rows of `range`, and others; absent: none. */
+  readonly held?: readonly HeldBlock[];
   readonly rows: number;
   readonly rowGroups: number;
   readonly byteLength: number;
@@ -137,6 +142,7 @@ export function filePart(file: DataFile, path: string): ScanPart {
   const rowGroups = Math.max(1, file.splitOffsets.length);
   return {
     path,
+    file,
     rows: file.rows,
     rowGroups,
     byteLength: file.byteLength,

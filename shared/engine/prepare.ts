@@ -22,6 +22,8 @@ import type { TableAnswers } from "./fast_paths/table_answers.ts";
 import { renameFunctions } from "./functions/dialect.ts";
 import { exchangeMatchCalls } from "./functions/match_calls.ts";
 import { gate, type TableReference } from "./gate.ts";
+import { type HeldPlan, heldPlan, type HeldSource } from "./held_rows/held_plan.ts";
+import type { HeldRows } from "./held_rows/held_rows.ts";
 import type { HotCall } from "./hot_caches/hot_call.ts";
 import { generatedRows } from "./generated_rows.ts";
 import { joinedRows } from "./joined_rows.ts";
@@ -58,6 +60,7 @@ export interface PrepareDeps extends PlanSource {
   readonly probedRows: number | undefined;
   readonly statements: StatementCache;
   readonly fanIn: FanIn;
+  readonly held: HeldRows;
   readonly answers: TableAnswers;
   readonly edgeTimes: EdgeTimes;
   readonly nowMs: () => number;
@@ -81,6 +84,8 @@ export interface Prepared {
   readonly narrowed: (connection: EngineConnection) => Promise<Plan>;
   /** A plan that `narrowed` gave, as it is run. */
   readonly steps: (plan: Plan) => Steps;
+  /** What a light statement reads of rows in memory; undefined: it reads none. */
+  readonly held?: (plan: Plan, options: Pick<HeldSource, "wants">) => HeldPlan;
   readonly cost: Cost;
   readonly columns: readonly DescribedColumn[];
   readonly ordering: ScanOrdering;
@@ -238,9 +243,17 @@ export async function prepareStatement(
       return { ...plan, tables: [await untilAborted(narrowing, deadline.signal)] };
     };
     const stepped = wanted === undefined ? undefined : bandRequest(statement.root);
+    const lease = deps.held.lease();
+    leases.push(lease);
     return {
       ...path,
       relations,
+      ...("aside" in fast
+        ? {
+          held: (whole: Plan, { wants }: Pick<HeldSource, "wants">) =>
+            heldPlan(whole, { lease, wants }),
+        }
+        : {}),
       isMeasured: "aside" in fast ? !readsNothing(statement.root) : fast.parts.length > 0,
       statement,
       explain: statement.explain,

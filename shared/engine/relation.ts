@@ -22,12 +22,15 @@ import { NOT_AT_HAND, quoteName, quoteText } from "./statement_text.ts";
 /** SELECT of every column of the plan's table, over what the plan reads. */
 export function relationSql(plan: TablePlan): string {
   const { columns } = plan.schema;
-  const whole = plan.parts.filter((part) => part.range === undefined);
-  const ranges = plan.parts.filter((part) => part.range !== undefined);
+  const held = plan.parts.filter((part) => part.held !== undefined);
+  const stored = plan.parts.filter((part) => part.held === undefined);
+  const whole = stored.filter((part) => part.range === undefined);
+  const ranges = stored.filter((part) => part.range !== undefined);
   const read = columnReader(plan);
   const scans = [
     ...Map.groupBy(whole, read).entries().map(([columns, parts]) => wholeFilesSql(parts, columns)),
     ...ranges.map((part) => rowRangeSql(part, read(part))),
+    ...held.flatMap((part) => heldSql(part, read(part))),
   ];
   return scans.length > 0 ? scans.join(" UNION ALL BY NAME ") : emptySql(columns);
 }
@@ -45,9 +48,11 @@ function columnReader(plan: TablePlan): (part: ScanPart) => ReadColumns {
   };
 }
 
-/** As SQL: the select list, and the columns as the files have them. */
 interface ReadColumns {
+  /** The select list, as SQL. */
   readonly list: string;
+  /** What is read of the files, and as SQL. */
+  readonly columns: readonly Column[];
   readonly schema: string;
 }
 
@@ -74,11 +79,12 @@ function readColumns(
       : `error(${quoteText(`${NOT_AT_HAND} ${name}`)})`;
     return `${value}::${SQL_TYPES[type]} AS ${quoteName(name)}`;
   });
-  const read = new Set(atHand.flatMap(({ reads }) => reads));
+  const read = [...new Set(atHand.flatMap(({ reads }) => reads))];
   return {
     list: [...atHand.map(({ sql }) => sql), ...others].join(", "),
+    columns: read,
     // A schema has at least one column; it is not read when the list leaves it out.
-    schema: schemaSql(read.size > 0 ? [...read] : stored.slice(0, 1)),
+    schema: schemaSql(read.length > 0 ? read : stored.slice(0, 1)),
   };
 }
 
@@ -124,6 +130,36 @@ function rowRangeSql(part: ScanPart, { list, schema }: ReadColumns): string {
     `WHERE file_row_number >= ${first} AND file_row_number < ${end}${only}`;
   // The limit drops none: it keeps the statement's conditions out of the scan, which would evaluate them on every row.
   return numbers === undefined ? scan : `SELECT * FROM (${scan} LIMIT ${numbers.length})`;
+}
+
+/** A part's rows of tables that hold them (`held_rows/`). */
+function heldSql(
+  { held = [], rows, range = { first: 0, end: rows } }: ScanPart,
+  { list, columns }: ReadColumns,
+): string[] {
+  const named = columns.map((column) => `${heldColumn(column)} AS ${quoteName(column.name)}`);
+  return held.map((block) => {
+    const isCut = block.rows.first < range.first || block.rows.end > range.end;
+    const where = isCut ? ` WHERE place >= ${range.first} AND place < ${range.end}` : "";
+    return `SELECT ${list} FROM (SELECT ${
+      named.join(", ") || "place"
+    } FROM ${block.table}${where})`;
+  });
+}
+
+/** What a table of held rows is made of: each row's place in its file, and columns by their ids. */
+export function blockSql(part: ScanPart, columns: readonly Column[]): string {
+  const { first, end } = part.range ?? { first: 0, end: part.rows };
+  const values = columns.map((column) => `, ${quoteName(column.name)} AS ${heldColumn(column)}`);
+  return `SELECT file_row_number AS place${values.join("")} ` +
+    `FROM read_parquet([${quoteText(part.path)}], schema = ${schemaSql(columns)}, ` +
+    `file_row_number = true${cardinality([part])}) ` +
+    `WHERE file_row_number >= ${first} AND file_row_number < ${end}`;
+}
+
+/** A column's name in such a table. */
+export function heldColumn({ id }: Column): string {
+  return `c${id}`;
 }
 
 /** SELECT of all of one file's rows with `columns`, and as `position` each one's place in the file. */

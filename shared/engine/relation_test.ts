@@ -1,11 +1,13 @@
-import { deepStrictEqual, rejects } from "node:assert/strict";
+import { deepStrictEqual, rejects, strictEqual } from "node:assert/strict";
 import { batchOfRows } from "../columns/rows.ts";
 import type { Column, TableSchema } from "../event/schema.ts";
 import { writeParquet } from "../parquet/write_parquet.ts";
 import type { EngineConnection } from "./driver.ts";
 import { nativeDriver } from "./native_driver.ts";
 import type { ScanPart, TablePlan } from "./plan.ts";
-import { relationSql } from "./relation.ts";
+import { blockSql, relationSql } from "./relation.ts";
+import { HELD_SCHEMA } from "./held_rows/held_rows.ts";
+import { quoteName } from "./statement_text.ts";
 import { ALL_TIME } from "../iceberg/types.ts";
 
 /** The table as it was when the files were written. */
@@ -177,6 +179,39 @@ for (const [what, isWanted] of SELECTED) {
     });
   }
 }
+
+Deno.test({
+  name: "relationSql tables of held rows give what the file gives, of any columns and rows",
+  fn: async () => {
+    await using lab = await openLab();
+    await lab.connection.texts(`CREATE SCHEMA ${HELD_SCHEMA}`);
+    const blocks = [{ first: 0, end: 400 }, { first: 400, end: 1_000 }].map((rows, at) => ({
+      ...{ rows, table: `${HELD_SCHEMA}.b${at}` },
+    }));
+    for (const { rows, table } of blocks) {
+      const source = blockSql(part(lab.dir, 2, rows), NOW);
+      await lab.connection.texts(`CREATE TABLE ${table} AS ${source}`);
+    }
+    const rowsOf = (own: ScanPart, ids: readonly number[] = NOW.map(({ id }) => id)) => {
+      const plan = { ...planOf([own, part(lab.dir, 1)]), columnsAtHand: new Set(ids) };
+      const names = NOW.filter(({ id }) => ids.includes(id)).map(({ name }) => quoteName(name));
+      return lab.connection.texts(`SELECT ${names} FROM (${relationSql(plan)}) ORDER BY ALL`);
+    };
+    for (const range of [undefined, { first: 390, end: 410 }, { first: 0, end: 1 }]) {
+      const own = part(lab.dir, 2, range);
+      const held = blocks.filter(({ rows }) => rows.first < (range?.end ?? 1_000));
+      const expected = await rowsOf(own);
+      strictEqual(expected.length, 10 + (range === undefined ? 1_000 : range.end - range.first));
+      deepStrictEqual(await rowsOf({ ...own, held }), expected);
+      deepStrictEqual(await rowsOf({ ...own, held }, [3, 8]), await rowsOf(own, [3, 8]));
+    }
+    const count = relationSql({
+      ...planOf([{ ...part(lab.dir, 2), held: blocks }]),
+      columnsAtHand: new Set(),
+    });
+    deepStrictEqual(await lab.connection.texts(`SELECT count(*) FROM (${count})`), [["1000"]]);
+  },
+});
 
 Deno.test({
   name: "relationSql nothing to read is no row of the right types",

@@ -6,6 +6,7 @@
 
 import { ROWS_COLUMN, VALUE_COLUMN } from "../derived/summary/value_counts.ts";
 import type { RunProfile } from "./driver.ts";
+import { HELD_SCHEMA } from "./held_rows/held_rows.ts";
 
 export interface ProfileNode {
   /** Of the root: the statement. */
@@ -25,10 +26,12 @@ export function runProfileOf(
   let rowsScanned = 0;
   let filesRead = 0;
   const visit = (node: ProfileNode) => {
-    if (node.operator_name?.trim() === "READ_PARQUET" && !isOfSummaries(node)) {
+    const name = node.operator_name?.trim();
+    if (name === "READ_PARQUET" && !isOfSummaries(node)) {
       rowsScanned += node.operator_cardinality ?? 0;
       filesRead += Number(node.extra_info?.["Total Files Read"] ?? 0) || 0;
     }
+    if (name === "SEQ_SCAN" && isOfHeldRows(node)) rowsScanned += node.operator_cardinality ?? 0;
     for (const child of node.children ?? []) visit(child);
   };
   visit(root);
@@ -42,6 +45,11 @@ const SUMMARY_COLUMNS: ReadonlySet<unknown> = new Set([VALUE_COLUMN, ROWS_COLUMN
 function isOfSummaries({ extra_info: info }: ProfileNode): boolean {
   const columns = [info?.["Projections"] ?? []].flat();
   return columns.length > 0 && columns.every((column) => SUMMARY_COLUMNS.has(column));
+}
+
+/** Rows of data files that lie in memory (`held_rows/`). */
+function isOfHeldRows({ extra_info: info }: ProfileNode): boolean {
+  return String(info?.["Table"]).split(".").includes(HELD_SCHEMA);
 }
 
 /** Of a statement that was run in steps. */

@@ -1,0 +1,281 @@
+/**
+ * Rows of data files that newest-first and oldest-first statements read again and again, as tables in the memory of the SQL
+ * engine of light statements: which there are, which are in use, which are made next. How one is made is `load_held.ts`'s business, how one is read `held_plan.ts`'s.
+ *
+ * A file's rows are held in blocks, each with the columns that statements wanted of it. Invariants: a table stands for the same
+ * rows of the same file, always; it is dropped only while no statement holds it; all tables together hold at most `bytesMax`
+ * bytes by their own account, but for those that statements still hold. A block is made when it is wanted a second time. The
+ * least recently used go first, and only for a block that was wanted again since: statements over more blocks than fit do not
+ * drive out what the next of them reads.
+ */
+
+import { getLogger } from "@logtape/logtape";
+import { messageOf } from "../../base/errors.ts";
+import type { Column, ColumnType } from "../../event/schema.ts";
+import type { DataFile } from "../../iceberg/types.ts";
+import type { RowRange } from "../plan.ts";
+
+const log = getLogger(["svc", "engine"]);
+
+/** Blocks in line to be made; what is wanted beyond them has to be wanted again. */
+const LINE_MAX = 64;
+/** Blocks that were wanted, or are too large to be held, and are remembered. */
+const REMEMBERED_MAX = 1_024;
+/** One block is at most this part of all. */
+const BLOCK_SHARE_DIVISOR = 4;
+/** After a failure, as of a full pool, none is made for so long. */
+const FAILURE_PAUSE_MS = 60_000;
+
+export interface HeldBlock {
+  /** Rows by position in the file. */
+  readonly rows: RowRange;
+  /** Its table, as SQL. */
+  readonly table: string;
+}
+
+export interface WantedBlock {
+  readonly file: DataFile;
+  readonly rows: RowRange;
+  readonly columns: readonly Column[];
+}
+
+/** Makes tables and drops them, behind statements. Errors of both: the file's and the SQL engine's. */
+export interface HeldTables {
+  /** Makes `table`; its bytes, or undefined where those would be more than `bytesMax`: then there is none. */
+  make(
+    wanted: WantedBlock,
+    options: { readonly table: string; readonly bytesMax: number; readonly signal: AbortSignal },
+  ): Promise<number | undefined>;
+  drop(tables: readonly string[], signal: AbortSignal): Promise<void>;
+}
+
+export interface HeldRowsOptions {
+  /** 0 holds nothing. */
+  readonly bytesMax: number;
+  readonly tables: HeldTables;
+  readonly nowMs: () => number;
+}
+
+interface Entry extends HeldBlock {
+  readonly key: string;
+  readonly types: ReadonlyMap<number, ColumnType>;
+  readonly columns: readonly Column[];
+  readonly bytes: number;
+  leases: number;
+  /** The last statement that read it, by number. */
+  usedBy: number;
+}
+
+export class HeldRows implements AsyncDisposable {
+  /** Least recently used first. */
+  readonly #entries = new Map<string, Entry>();
+  /** No statement takes them any more. They are dropped once none holds them. */
+  readonly #retired = new Set<Entry>();
+  /** Number of the statement that wanted last what is not held, by key; the oldest want first. */
+  readonly #wants = new Map<string, number>();
+  readonly #tooLarge = new Set<string>();
+  readonly #line = new Set<string>();
+  readonly #stop = new AbortController();
+  readonly #options: HeldRowsOptions;
+  #made = 0;
+  #bytes = 0;
+  #statements = 0;
+  #pausedUntilMs = -Infinity;
+  #working: Promise<void> = Promise.resolve();
+
+  constructor(options: HeldRowsOptions) {
+    this.#options = options;
+  }
+
+  /** Of all tables, as their makers tell it. */
+  get bytes(): number {
+    return this.#bytes;
+  }
+
+  get blocks(): number {
+    return this.#entries.size;
+  }
+
+  /** Resolves when all that was wanted until now is made, or was given up. */
+  get settled(): Promise<void> {
+    return this.#working;
+  }
+
+  /** For one statement. */
+  lease(): HeldLease {
+    this.#statements += 1;
+    return new HeldLease(this, this.#statements);
+  }
+
+  /** The block with all these columns, which stays until it is given back; undefined: it is not held. */
+  take(wanted: WantedBlock, statement: number): Entry | undefined {
+    const key = keyOf(wanted);
+    const entry = this.#entries.get(key);
+    if (entry === undefined) return undefined;
+    if (!wanted.columns.every(({ id, type }) => entry.types.get(id) === type)) return undefined;
+    entry.leases += 1;
+    entry.usedBy = statement;
+    this.#entries.delete(key);
+    this.#entries.set(key, entry);
+    return entry;
+  }
+
+  giveBack(taken: readonly Entry[]): void {
+    for (const entry of taken) entry.leases -= 1;
+    if (taken.some((entry) => this.#retired.has(entry))) this.#behind(() => this.#dropRetired());
+  }
+
+  /** Has a block made, where it was wanted before; nobody waits for it. */
+  want(wanted: WantedBlock, statement: number): void {
+    if (this.#options.bytesMax <= 0) return;
+    const key = keyOf(wanted);
+    const wantedBefore = this.#wants.get(key);
+    remember(this.#wants, key, statement);
+    if (wantedBefore === undefined || this.#line.has(key) || this.#tooLarge.has(key)) return;
+    if (this.#line.size >= LINE_MAX) return;
+    this.#line.add(key);
+    this.#behind(async () => {
+      try {
+        await this.#make(key, wanted, wantedBefore);
+      } finally {
+        this.#line.delete(key);
+      }
+    });
+  }
+
+  /** Ends what is being made. Tables end with their SQL engine. */
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#stop.abort(new Error("the engine is closed"));
+    await this.#working;
+  }
+
+  /** One at a time, and after a failure none for a while. */
+  #behind(work: () => Promise<void>): void {
+    const { signal } = this.#stop;
+    this.#working = this.#working.then(async () => {
+      if (signal.aborted) return;
+      try {
+        await work();
+      } catch (error) {
+        if (signal.aborted) return;
+        this.#pausedUntilMs = this.#options.nowMs() + FAILURE_PAUSE_MS;
+        log.warn("cannot hold rows in memory: {error}", { error: messageOf(error) });
+      }
+    });
+  }
+
+  async #make(key: string, { file, rows, columns }: WantedBlock, wantedBefore: number) {
+    const { bytesMax, tables, nowMs } = this.#options;
+    if (nowMs() < this.#pausedUntilMs) return;
+    // As large as the others, before it is known how large.
+    const held = [...this.#entries.values()];
+    const usual = held.reduce((sum, { bytes }) => sum + bytes, 0) / Math.max(1, held.length);
+    if (this.#victims(usual, { wantedBefore }) === undefined) return;
+    const before = this.#entries.get(key);
+    const wanted = { file, rows, columns: joined(columns, before?.columns ?? []) };
+    const table = `${HELD_SCHEMA}.b${this.#made += 1}`;
+    const { signal } = this.#stop;
+    const bytes = await tables.make(wanted, {
+      table,
+      bytesMax: bytesMax / BLOCK_SHARE_DIVISOR,
+      signal,
+    });
+    if (bytes === undefined) return rememberKey(this.#tooLarge, key);
+    const victims = this.#victims(bytes, { wantedBefore, before });
+    if (victims === undefined) return await tables.drop([table], signal);
+    for (const victim of victims) this.#retire(victim);
+    const types = new Map(wanted.columns.map(({ id, type }) => [id, type]));
+    this.#entries.set(key, {
+      ...{ key, rows, table, types, columns: wanted.columns, bytes },
+      leases: 0,
+      usedBy: this.#statements,
+    });
+    this.#wants.delete(key);
+    this.#bytes += bytes;
+    await this.#dropRetired();
+  }
+
+  /** What gives way to a block of so many bytes, `before` in any case; undefined: that is not enough. */
+  #victims(
+    bytes: number,
+    { wantedBefore, before }: {
+      readonly wantedBefore: number;
+      readonly before?: Entry | undefined;
+    },
+  ): Entry[] | undefined {
+    const victims = before === undefined ? [] : [before];
+    const sum = () => victims.reduce((total, victim) => total + victim.bytes, 0);
+    let missing = this.#bytes + bytes - sum() - this.#options.bytesMax;
+    for (const entry of this.#entries.values()) {
+      if (missing <= 0) break;
+      if (entry === before || entry.leases > 0 || entry.usedBy >= wantedBefore) continue;
+      victims.push(entry);
+      missing -= entry.bytes;
+    }
+    return missing <= 0 ? victims : undefined;
+  }
+
+  #retire(entry: Entry): void {
+    this.#entries.delete(entry.key);
+    this.#retired.add(entry);
+  }
+
+  async #dropRetired(): Promise<void> {
+    const idle = [...this.#retired].filter(({ leases }) => leases === 0);
+    if (idle.length === 0) return;
+    for (const entry of idle) this.#retired.delete(entry);
+    await this.#options.tables.drop(idle.map(({ table }) => table), this.#stop.signal);
+    for (const { bytes } of idle) this.#bytes -= bytes;
+  }
+}
+
+/** What one statement reads of held rows. Disposed of with it. */
+export class HeldLease implements Disposable {
+  readonly #taken: Entry[] = [];
+  readonly #missed: WantedBlock[] = [];
+
+  constructor(private readonly held: HeldRows, private readonly statement: number) {}
+
+  /** All these blocks, or none; with `wants` those that are not held are wanted, once the statement has ended. */
+  take(
+    wanted: readonly WantedBlock[],
+    { wants }: { readonly wants: boolean },
+  ): readonly HeldBlock[] | undefined {
+    const taken = wanted.map((block) => this.held.take(block, this.statement));
+    const held = taken.filter((entry) => entry !== undefined);
+    this.#taken.push(...held);
+    if (wants) this.#missed.push(...wanted.filter((_, at) => taken[at] === undefined));
+    return held.length === wanted.length ? held : undefined;
+  }
+
+  [Symbol.dispose](): void {
+    this.held.giveBack(this.#taken.splice(0));
+    for (const block of this.#missed.splice(0)) this.held.want(block, this.statement);
+  }
+}
+
+/** Where the tables are. No statement can name it: the gate knows stored tables alone. */
+export const HELD_SCHEMA = "held_rows";
+
+function keyOf({ file, rows }: WantedBlock): string {
+  return `${rows.first} ${file.key}`;
+}
+
+/** `columns` and those of `others` that they lack. */
+function joined(columns: readonly Column[], others: readonly Column[]): readonly Column[] {
+  const ids = new Set(columns.map(({ id }) => id));
+  return [...columns, ...others.filter(({ id }) => !ids.has(id))];
+}
+
+function remember(wants: Map<string, number>, key: string, statement: number): void {
+  wants.delete(key);
+  wants.set(key, statement);
+  const [oldest] = wants.keys();
+  if (wants.size > REMEMBERED_MAX && oldest !== undefined) wants.delete(oldest);
+}
+
+function rememberKey(keys: Set<string>, key: string): void {
+  keys.add(key);
+  const [oldest] = keys;
+  if (keys.size > REMEMBERED_MAX && oldest !== undefined) keys.delete(oldest);
+}
