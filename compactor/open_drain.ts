@@ -7,7 +7,7 @@ import { openCatalog } from "../shared/catalog/open_catalog.ts";
 import { openIndexCatalog } from "../shared/catalog/open_index_catalog.ts";
 import { openMaintenanceCatalog } from "../shared/catalog/open_maintenance_catalog.ts";
 import { IcebergReader } from "../shared/iceberg/iceberg_reader.ts";
-import { backlogBytes } from "../shared/maintenance/backlog.ts";
+import { isBacklogOver } from "../shared/maintenance/backlog.ts";
 import type { DrainDeps } from "../shared/maintenance/drain.ts";
 import type { DrainObserver } from "../shared/maintenance/drain_observer.ts";
 import type { MaintenanceObserver } from "../shared/maintenance/maintenance_observer.ts";
@@ -166,7 +166,7 @@ export async function openDrain(
     deriver: opening.use(openDeriver(summaries)),
     leases,
     removals,
-    backlogBytes: () => backlogBytes(deps.wal, deps.catalog),
+    isBacklogOver: (bytes) => isBacklogOver(bytes, deps.wal, deps.catalog),
     clock,
     random,
     ...(observers.maintenance === undefined ? {} : { observer: observers.maintenance }),

@@ -71,6 +71,10 @@ class CountingWal implements WalReader {
     return Promise.resolve(listed.filter(({ state }) => states.includes(state)));
   }
 
+  messageBytes(): Promise<number> {
+    return Promise.resolve(0);
+  }
+
   open(lane: LaneId, name: string): Promise<SegmentReader> {
     const frames = this.segments.get(name);
     if (frames === undefined) {

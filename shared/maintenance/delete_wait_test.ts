@@ -142,6 +142,7 @@ function fakeWal(
   return {
     asked,
     lanes: () => Promise.resolve([]),
+    messageBytes: () => Promise.resolve(1),
     list(lane, states) {
       asked.push(lane);
       const listed = segments.filter(([, state]) => states.includes(state));

@@ -20,6 +20,7 @@ import { type LaneId, tableOf } from "../event/tenant.ts";
 import { commitAppend } from "../iceberg/commit_append.ts";
 import { removeQuietly } from "../iceberg/staging.ts";
 import type { WalConsumerAdmin } from "../wal/types.ts";
+import { weighed } from "./backlog.ts";
 import type { DrainObserver } from "./drain_observer.ts";
 import { type ClaimPolicy, claimSegments, type HeldClaim, planClaim } from "./held_claim.ts";
 import { type DrainGate, type DrainPlan, planDrain } from "./plan_drain.ts";
@@ -75,10 +76,9 @@ export async function lookAtLane(
     const state = states.get(name);
     return state?.isQuarantined !== true && state?.isHeld !== true;
   });
-  const plan = planDrain(
-    { sealed: free, consumed, nowMs, requested: options.requested },
-    options.gate,
-  );
+  const { gate, requested } = options;
+  const weighedOnes = await weighed(deps.wal, free, { gate, consumed });
+  const plan = planDrain({ sealed: weighedOnes, consumed, nowMs, requested }, gate);
   return planClaim(plan, states);
 }
 

@@ -191,6 +191,7 @@ Deno.test({
         lanes,
         list: (lane, states) => wal.list(lane, states),
         open: (lane, name) => wal.open(lane, name),
+        messageBytes: (segment) => wal.messageBytes(segment),
       },
     }));
   },

@@ -107,7 +107,9 @@ Deno.test({
   async fn() {
     await using lab = await DrainLab.open();
     await lab.seal(numberedGroups(3, 10));
-    const sizes = (await lab.deps.wal.list(EVENTS_LANE, ["sealed"])).map((one) => one.byteLength);
+    const { wal } = lab.deps;
+    const sealed = await wal.list(EVENTS_LANE, ["sealed"]);
+    const sizes = await Promise.all(sealed.map((segment) => wal.messageBytes(segment)));
     const gate = { ...DRAIN_GATE_OPEN, commitBytesMax: (sizes[0] ?? 0) + (sizes[1] ?? 0) };
     const first = await lookAtLane(lab.deps, EVENTS_LANE, { gate, requested: false });
     assert.deepEqual([first.commit.length, first.more], [2, true]);

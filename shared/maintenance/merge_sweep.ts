@@ -13,8 +13,8 @@ import { MERGE_POLICY_DEFAULT, type MergePolicy, type MergeTask } from "./plan_m
 import { tableHealth } from "./table_health.ts";
 
 export interface MergeSweepDeps extends MergeDeps, LeaseDeps {
-  /** Bytes of WAL segments that wait for a drain. */
-  readonly backlogBytes: () => Promise<number>;
+  /** Whether more than `bytes` of rows in the WAL wait for a drain. */
+  readonly isBacklogOver: (bytes: number) => Promise<boolean>;
   readonly observer?: MaintenanceObserver;
 }
 
@@ -98,7 +98,7 @@ export class MergeSweep {
 
   async #isThrottled(): Promise<boolean> {
     const { backlogBytesMax = BACKLOG_BYTES_MAX } = this.#options;
-    if (await this.#deps.backlogBytes() <= backlogBytesMax) return false;
+    if (!await this.#deps.isBacklogOver(backlogBytesMax)) return false;
     this.#deps.observer?.throttled?.();
     return true;
   }

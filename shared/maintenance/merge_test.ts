@@ -148,7 +148,10 @@ Deno.test({
     await using lab = await labOf(8);
     let throttled = 0;
     const deps = lab.deps({ observer: { throttled: () => void (throttled += 1) } });
-    const busy = new MergeSweep({ ...deps, backlogBytes: () => Promise.resolve(1e9) });
+    const busy = new MergeSweep({
+      ...deps,
+      isBacklogOver: (bytes) => Promise.resolve(1e9 > bytes),
+    });
     assert.equal(await busy.run(EVENTS, NEVER), false);
     assert.deepEqual([throttled, (await lab.files()).length], [1, 8]);
     const day = (await lab.files())[0]?.day;

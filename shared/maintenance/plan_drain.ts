@@ -12,11 +12,11 @@ const MIB = 1024 * 1024;
 
 /** When a lane's sealed segments become a commit, and how much one commit takes. */
 export interface DrainGate {
-  /** Commit when this many bytes of segments wait. */
+  /** Commit when this many bytes of rows wait. */
   readonly targetBytes: number;
   /** Commit when the oldest waiting segment was last written this long ago. */
   readonly ageMsMax: number;
-  /** Bytes of segments that one commit takes at most (always one segment); the rest waits for the next. */
+  /** Bytes of rows that one commit takes at most (always one segment); the rest waits for the next. */
   readonly commitBytesMax: number;
   /** From so many waiting bytes on rows come faster than they are committed. */
   readonly behindBytes: number;
@@ -34,9 +34,14 @@ export const DRAIN_GATE_DEFAULT: DrainGate = {
 /** Commits whatever there is. */
 export const DRAIN_GATE_OPEN: DrainGate = { ...DRAIN_GATE_DEFAULT, targetBytes: 0, ageMsMax: 0 };
 
+/** A segment, and how many bytes its rows come to: those of its messages, not of its file. */
+export interface WaitingSegment extends Pick<SegmentInfo, "name" | "modifiedMs"> {
+  readonly messageBytes: number;
+}
+
 export interface LaneState {
   /** Oldest first. */
-  readonly sealed: readonly SegmentInfo[];
+  readonly sealed: readonly WaitingSegment[];
   /** Which of them the catalog holds already: an earlier drain ended between its commit and the move. */
   readonly consumed: ReadonlySet<string>;
   readonly nowMs: number;
@@ -65,8 +70,8 @@ export function planDrain(state: LaneState, gate: DrainGate): DrainPlan {
   let bytes = 0;
   let taken = 0;
   for (const segment of waiting) {
-    if (taken > 0 && bytes + segment.byteLength > gate.commitBytesMax) break;
-    bytes += segment.byteLength;
+    if (taken > 0 && bytes + segment.messageBytes > gate.commitBytesMax) break;
+    bytes += segment.messageBytes;
     taken += 1;
   }
   const rest = waiting.slice(taken);
@@ -78,7 +83,7 @@ export function planDrain(state: LaneState, gate: DrainGate): DrainPlan {
   };
 }
 
-function passes(gate: DrainGate, waiting: readonly SegmentInfo[], nowMs: number): boolean {
+function passes(gate: DrainGate, waiting: readonly WaitingSegment[], nowMs: number): boolean {
   const oldest = waiting[0];
   if (oldest === undefined) return false;
   // A clock that stepped back makes the age negative; such a segment must not wait for the clock.
@@ -86,6 +91,6 @@ function passes(gate: DrainGate, waiting: readonly SegmentInfo[], nowMs: number)
   return bytesOf(waiting) >= gate.targetBytes || age >= gate.ageMsMax;
 }
 
-function bytesOf(segments: readonly SegmentInfo[]): number {
-  return segments.reduce((sum, segment) => sum + segment.byteLength, 0);
+function bytesOf(segments: readonly WaitingSegment[]): number {
+  return segments.reduce((sum, segment) => sum + segment.messageBytes, 0);
 }

@@ -1,6 +1,10 @@
 import assert from "node:assert/strict";
-import type { SegmentInfo } from "../wal/types.ts";
-import { DRAIN_GATE_DEFAULT, type DrainGate, planDrain } from "./plan_drain.ts";
+import {
+  DRAIN_GATE_DEFAULT,
+  type DrainGate,
+  planDrain,
+  type WaitingSegment,
+} from "./plan_drain.ts";
 
 const NOW_MS = 1_790_000_000_000;
 const GATE: DrainGate = {
@@ -15,7 +19,7 @@ Deno.test({
   fn() {
     const table: {
       what: string;
-      sealed: SegmentInfo[];
+      sealed: WaitingSegment[];
       consumed?: string[];
       requested?: boolean;
       plan: { mark?: string[]; commit?: string[]; more?: boolean; isBehind?: boolean };
@@ -76,7 +80,7 @@ Deno.test({
 Deno.test({
   name: "planDrain makes at most six commits a minute of one event a second",
   fn() {
-    let waiting: SegmentInfo[] = [];
+    let waiting: WaitingSegment[] = [];
     let commits = 0;
     for (let ms = 0; ms < 60_000; ms += 1_000) {
       // The ingester seals every five seconds, by --wal-max-age-secs.
@@ -91,12 +95,6 @@ Deno.test({
   },
 });
 
-function segment(name: string, byteLength: number, ageMs: number): SegmentInfo {
-  return {
-    lane: { tenant: "default", index: "events" },
-    name,
-    state: "sealed",
-    byteLength,
-    modifiedMs: NOW_MS - ageMs,
-  };
+function segment(name: string, messageBytes: number, ageMs: number): WaitingSegment {
+  return { name, messageBytes, modifiedMs: NOW_MS - ageMs };
 }

@@ -26,8 +26,8 @@ import { type RebuildDeps, rebuildSidecar } from "./rebuild_sidecars.ts";
 export interface SummarySweepDeps extends RebuildDeps {
   readonly catalog: Pick<CatalogReader, "indexState" | "metadataLocation">;
   readonly clock: Clock;
-  /** Bytes of WAL segments that wait for a drain. */
-  readonly backlogBytes: () => Promise<number>;
+  /** Whether more than `bytes` of rows in the WAL wait for a drain. */
+  readonly isBacklogOver: (bytes: number) => Promise<boolean>;
   readonly observer?: MaintenanceObserver;
 }
 
@@ -135,7 +135,7 @@ class Census {
   }
 
   async #mustWait(): Promise<boolean> {
-    return this.#isBehind ??= await this.#deps.backlogBytes() > BACKLOG_BYTES_MAX;
+    return this.#isBehind ??= await this.#deps.isBacklogOver(BACKLOG_BYTES_MAX);
   }
 
   async #mend(file: DataFile, { failed }: Attempts): Promise<boolean> {

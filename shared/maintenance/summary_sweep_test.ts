@@ -32,7 +32,7 @@ function sweepOf({ store, catalog }: EngineLab, clock = new FakeClock(NOW_MS)) {
   const backlog = { bytes: 0 };
   const sweep = new SummarySweep({
     ...{ store, catalog, clock, decoder: INLINE_PARQUET_DECODER },
-    backlogBytes: () => Promise.resolve(backlog.bytes),
+    isBacklogOver: (bytes) => Promise.resolve(backlog.bytes > bytes),
     observer: { mended: (_, sidecars) => void mended.push(sidecars) },
   });
   const run = async () => {

@@ -4,7 +4,7 @@ import { DrainLab, EVENTS_LANE, numberedGroups } from "../testing/drain_lab.ts";
 
 import { activeKey, packedSegmentKey, segmentKey } from "../wal/mirror/mirror_layout.ts";
 import { MirrorConsumerAdmin, openMirrorWalReader } from "../wal/mirror/mirror_wal_reader.ts";
-import { backlogBytes } from "./backlog.ts";
+import { isBacklogOver } from "./backlog.ts";
 import { packSegment } from "../wal/mirror/packed_segment.ts";
 import { applyDrain, type DrainDeps, lookAtLane } from "./drain.ts";
 import { DRAIN_GATE_OPEN } from "./plan_drain.ts";
@@ -95,15 +95,15 @@ Deno.test({
 
 Deno.test({
   name:
-    "backlogBytes counts segments of the mirror until a table holds them, not until they are swept",
+    "isBacklogOver counts segments of the mirror until a table holds them, not until they are swept",
   async fn() {
     await using lab = await DrainLab.open();
     await sealAndMirror(lab);
     const remote = remoteOf(lab);
-    assert.ok(await backlogBytes(remote.wal, lab.catalog) > 1_000);
+    assert.ok(await isBacklogOver(1_000, remote.wal, lab.catalog));
     await drainAll(remote);
     assert.equal((await remote.wal.list(EVENTS_LANE, ["sealed"])).length, 2);
-    assert.equal(await backlogBytes(remote.wal, lab.catalog), 0);
+    assert.equal(await isBacklogOver(0, remote.wal, lab.catalog), false);
   },
 });
 
@@ -123,12 +123,13 @@ Deno.test({
 async function sealAndMirror(lab: DrainLab): Promise<string[]> {
   await lab.seal(numberedGroups(2, 3));
   const sealed = await lab.deps.wal.list(EVENTS_LANE, ["sealed"]);
-  for (const [at, { name, byteLength }] of sealed.entries()) {
+  for (const [at, { name }] of sealed.entries()) {
     const bytes = await lab.fs.readFile(`/data/wal/default/events/sealed/${name}`);
     if (at === 0) await lab.deps.store.putNew(segmentKey(PREFIX, EVENTS_LANE, name), bytes);
     else {
-      const key = packedSegmentKey(PREFIX, EVENTS_LANE, name, byteLength);
-      await lab.deps.store.putNew(key, packSegment(bytes));
+      const packed = packSegment(bytes);
+      const key = packedSegmentKey(PREFIX, EVENTS_LANE, name, packed);
+      await lab.deps.store.putNew(key, packed.object);
     }
   }
   return sealed.map(({ name }) => name);

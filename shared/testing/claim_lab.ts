@@ -21,7 +21,9 @@ import type { DrainDeps } from "../maintenance/drain.ts";
 import type { DrainObserver } from "../maintenance/drain_observer.ts";
 import { INLINE_PARQUET_ENCODER } from "../parquet/parquet_encoder.ts";
 import { MemoryStore } from "../storage/memory_store.ts";
-import { encodeFrame, encodeHeader, frameLengthOf } from "../wal/format.ts";
+import { concatBytes } from "../base/bytes.ts";
+import { frameOf } from "./wal_frame.ts";
+import { encodeHeader } from "../wal/format.ts";
 import { SegmentNames } from "../wal/layout.ts";
 import { segmentKey } from "../wal/mirror/mirror_layout.ts";
 import { MirrorConsumerAdmin, openMirrorWalReader } from "../wal/mirror/mirror_wal_reader.ts";
@@ -146,10 +148,7 @@ export function segmentBytes(numbers: readonly number[], lane: LaneId): Uint8Arr
   const schemaMessage = encodeSchemaMessage(EVENTS_SCHEMA);
   const batch = encodeBatch(batchOf(numbers));
   const { bytes, frameSeed } = encodeHeader({ lane, createdMs: 0, schemaMessage });
-  const whole = new Uint8Array(bytes.byteLength + frameLengthOf(batch));
-  whole.set(bytes);
-  encodeFrame(batch, whole, { at: bytes.byteLength, frameSeed });
-  return whole;
+  return concatBytes([bytes, frameOf(batch, frameSeed)]);
 }
 
 /** `target`, whose asynchronous methods pass `gate` before and after they run. */

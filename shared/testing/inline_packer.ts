@@ -9,8 +9,7 @@ export function inlinePacker(fs: Pick<ReadableFiles, "readFile">): SegmentPacker
     isAvailable: true,
     async packFile(path) {
       try {
-        const segment = await fs.readFile(path);
-        return { object: packSegment(segment), bytes: segment.byteLength };
+        return packSegment(await fs.readFile(path));
       } catch (error) {
         if (error instanceof Deno.errors.NotFound) return undefined;
         throw error;

@@ -115,7 +115,7 @@ export class MaintenanceLab implements AsyncDisposable {
       encoder: INLINE_PARQUET_ENCODER,
       decoder: INLINE_PARQUET_DECODER,
       deriver: INLINE_DERIVER,
-      backlogBytes: () => Promise.resolve(0),
+      isBacklogOver: () => Promise.resolve(false),
       ...(observer === undefined ? {} : { observer }),
     };
   }

@@ -6,6 +6,7 @@
 import { textOf, utf8 } from "../base/bytes.ts";
 import type { EncodedBatch } from "../columns/batch.ts";
 import type { TableSchema } from "../event/schema.ts";
+import type { Random } from "../os/random.ts";
 
 export const NUMBERED_SCHEMA: TableSchema = {
   columns: [
@@ -16,14 +17,18 @@ export const NUMBERED_SCHEMA: TableSchema = {
   tags: [],
 };
 
-/** A batch of `rows`; its message is at least `messageBytes` long. `timestamp_ns` of a row is its number. */
+/**
+ * A batch of `rows`; its message is at least `messageBytes` long, filled with blanks, or with `noise`, which cannot be packed.
+ * `timestamp_ns` of a row is its number.
+ */
 export function numberedBatch(
   rows: readonly number[],
-  options: { schema?: TableSchema; messageBytes?: number } = {},
+  options: { schema?: TableSchema; messageBytes?: number; noise?: Random } = {},
 ): EncodedBatch {
   const text = utf8(JSON.stringify(rows));
   const length = Math.max(options.messageBytes ?? 0, text.byteLength);
-  const padding = new Uint8Array(Math.ceil(length / 8) * 8 - text.byteLength).fill(0x20);
+  const paddingBytes = Math.ceil(length / 8) * 8 - text.byteLength;
+  const padding = options.noise?.bytes(paddingBytes) ?? new Uint8Array(paddingBytes).fill(0x20);
   return {
     schema: options.schema ?? NUMBERED_SCHEMA,
     rows: rows.length,
@@ -35,9 +40,12 @@ export function numberedBatch(
   };
 }
 
+/** "]", which follows the last row. */
+const ARRAY_END = 0x5d;
+
 /** The rows of a message; throws when it is not one of `numberedBatch`. */
 export function rowsOfMessage(message: Uint8Array): number[] {
-  const rows: unknown = JSON.parse(textOf(message));
+  const rows: unknown = JSON.parse(textOf(message.subarray(0, message.indexOf(ARRAY_END) + 1)));
   if (!Array.isArray(rows) || !rows.every((row) => Number.isInteger(row))) {
     throw new Error(`message holds no row numbers: ${textOf(message)}`);
   }

@@ -12,7 +12,7 @@ import type { LaneId } from "../event/tenant.ts";
 import type { Clock } from "../os/clock.ts";
 import type { File, FileSystem } from "../os/file_system.ts";
 import type { BufferPool } from "./buffer_pool.ts";
-import { encodeFrame, encodeHeader, frameLengthOf } from "./format.ts";
+import { encodeFrame, encodeHeader, frameLengthMax } from "./format.ts";
 import type { FrameKey } from "./frame_key.ts";
 import { segmentPath, stateDirectory, temporaryPath } from "./layout.ts";
 import { removeIfPresent } from "./transfer.ts";
@@ -134,14 +134,14 @@ export class ActiveSegment {
   }
 
   async #write(batches: readonly WalBatch[]): Promise<void> {
-    const length = batches.reduce((sum, batch) => sum + frameLengthOf(batch), 0);
-    const buffer = this.#buffers.take(length);
+    const lengthMax = batches.reduce((sum, batch) => sum + frameLengthMax(batch), 0);
+    const buffer = this.#buffers.take(lengthMax);
+    let length = 0;
     try {
-      let at = 0;
       for (const batch of batches) {
-        at = encodeFrame(batch, buffer, { at, frameSeed: this.#frameSeed });
+        length = encodeFrame(batch, buffer, { at: length, frameSeed: this.#frameSeed });
       }
-      await this.#file.write(buffer.subarray(0, at));
+      await this.#file.write(buffer.subarray(0, length));
     } catch (error) {
       this.#fail(error);
       throw error;

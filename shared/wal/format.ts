@@ -8,10 +8,19 @@ import { crc32, textOf, utf8 } from "../base/bytes.ts";
 import { OperatingError } from "../base/errors.ts";
 import type { LaneId } from "../event/tenant.ts";
 import { decodeFrameKey, encodeFrameKey, FRAME_KEY_BYTES, type FrameKey } from "./frame_key.ts";
+import {
+  PACKED_HEAD_BYTES,
+  packedMessageBytes,
+  packMessage,
+  unpackMessage,
+} from "./packed_message.ts";
 import type { WalBatch } from "./types.ts";
 
-/** Written. Read as well: 2, whose messages leave nothing out, and 1, which has no keys besides. */
-export const SEGMENT_VERSION = 3;
+/**
+ * Written. Read as well: 3, which packs no message, 2, whose messages leave nothing out besides, and 1, which has no
+ * keys either.
+ */
+export const SEGMENT_VERSION = 4;
 const SEGMENT_VERSION_MIN = 1;
 /** Bytes that tell how long the header is. */
 export const HEADER_FIXED_BYTES = 32;
@@ -22,6 +31,8 @@ export const FRAME_PAYLOAD_BYTES_MAX = 128 * 1024 * 1024;
 const MAGIC = 0x57435653; // "SVCW" as a little-endian u32
 const HEADER_CRC_OFFSET = 12;
 const FRAME_CRC_OFFSET = 4;
+const FRAME_FLAGS_OFFSET = 14;
+const FLAG_PACKED = 1;
 
 export interface SegmentHeader {
   readonly lane: LaneId;
@@ -42,6 +53,8 @@ export interface FrameHeader {
   readonly payloadBytes: number;
   /** Of the idempotency key before the payload: 0 without one. */
   readonly keyBytes: number;
+  /** The payload is a packed message (`packed_message.ts`), or the message itself. */
+  readonly isPacked: boolean;
   readonly crc: number;
   readonly rows: number;
   readonly timestampNsMin: bigint;
@@ -121,7 +134,8 @@ export function decodeHeader(bytes: Uint8Array, where: string): DecodedHeader {
   };
 }
 
-export function frameLengthOf(batch: WalBatch): number {
+/** Bytes that a frame of `batch` needs while it is encoded; it may end up shorter. */
+export function frameLengthMax(batch: WalBatch): number {
   return FRAME_HEADER_BYTES + keyBytesOf(batch) + batch.byteLength;
 }
 
@@ -129,7 +143,7 @@ function keyBytesOf({ key }: WalBatch): number {
   return key === undefined ? 0 : FRAME_KEY_BYTES;
 }
 
-/** Writes `batch` as a frame into `into` at `at`; returns the offset behind it. */
+/** Writes `batch` as a frame into `into` at `at`, packed if that makes it much shorter; returns the offset behind it. */
 export function encodeFrame(
   batch: WalBatch,
   into: Uint8Array,
@@ -138,21 +152,23 @@ export function encodeFrame(
   const { at, frameSeed } = options;
   assert(batch.rows > 0 && batch.byteLength <= FRAME_PAYLOAD_BYTES_MAX);
   assert(batch.byteLength % 8 === 0, "Arrow IPC messages are padded to 8 bytes");
-  let end = at + FRAME_HEADER_BYTES;
-  if (batch.key !== undefined) {
-    encodeFrameKey(batch.key, into, end);
-    end += FRAME_KEY_BYTES;
-  }
+  const keyBytes = keyBytesOf(batch);
+  if (batch.key !== undefined) encodeFrameKey(batch.key, into, at + FRAME_HEADER_BYTES);
+  const payloadAt = at + FRAME_HEADER_BYTES + keyBytes;
+  let end = payloadAt;
   for (const piece of batch.pieces) {
     into.set(piece, end);
     end += piece.byteLength;
   }
-  assert(end === at + frameLengthOf(batch), "pieces of a batch do not add up to its byteLength");
+  assert(end === at + frameLengthMax(batch), "pieces of a batch do not add up to its byteLength");
+  const packedBytes = packMessage(into.subarray(payloadAt, end));
+  if (packedBytes !== undefined) end = payloadAt + packedBytes;
   const frame = into.subarray(at, end);
   const view = viewOf(frame);
-  view.setUint32(0, batch.byteLength, true);
+  view.setUint32(0, end - payloadAt, true);
   view.setUint32(8, batch.rows, true);
-  view.setUint32(12, keyBytesOf(batch), true);
+  view.setUint16(12, keyBytes, true);
+  view.setUint16(FRAME_FLAGS_OFFSET, packedBytes === undefined ? 0 : FLAG_PACKED, true);
   view.setBigInt64(16, batch.timestampNsMin, true);
   view.setBigInt64(24, batch.timestampNsMax, true);
   view.setUint32(FRAME_CRC_OFFSET, crcOfFrame(frame, frameSeed), true);
@@ -166,11 +182,14 @@ export function decodeFrameHeader(bytes: Uint8Array): FrameHeader | undefined {
   const payloadBytes = view.getUint32(0, true);
   const rows = view.getUint32(8, true);
   if (payloadBytes > FRAME_PAYLOAD_BYTES_MAX || payloadBytes % 8 !== 0) return undefined;
-  const keyBytes = view.getUint32(12, true);
+  const keyBytes = view.getUint16(12, true);
+  const flags = view.getUint16(FRAME_FLAGS_OFFSET, true);
   if (rows === 0 || (keyBytes !== 0 && keyBytes !== FRAME_KEY_BYTES)) return undefined;
+  if (flags !== 0 && flags !== FLAG_PACKED) return undefined;
   return {
     payloadBytes,
     keyBytes,
+    isPacked: flags === FLAG_PACKED,
     crc: view.getUint32(FRAME_CRC_OFFSET, true),
     rows,
     timestampNsMin: view.getBigInt64(16, true),
@@ -181,6 +200,22 @@ export function decodeFrameHeader(bytes: Uint8Array): FrameHeader | undefined {
 /** The idempotency key of an intact frame, if it has one. */
 export function frameKeyOf(frame: Uint8Array, header: FrameHeader): FrameKey | undefined {
   return header.keyBytes === 0 ? undefined : decodeFrameKey(frame, FRAME_HEADER_BYTES);
+}
+
+/** Bytes of a frame that tell how long its message is. */
+export const FRAME_PEEK_BYTES = FRAME_HEADER_BYTES + FRAME_KEY_BYTES + PACKED_HEAD_BYTES;
+
+/** Bytes of the message of a frame, of which the first `FRAME_PEEK_BYTES` are there, or all. */
+export function messageBytesOf(frame: Uint8Array, header: FrameHeader): number {
+  if (!header.isPacked) return header.payloadBytes;
+  const payload = frame.subarray(FRAME_HEADER_BYTES + header.keyBytes);
+  return packedMessageBytes(payload) ?? header.payloadBytes;
+}
+
+/** The message of an intact frame: a part of it, or a buffer of its own. Undefined when it does not unpack. */
+export function messageOf(frame: Uint8Array, header: FrameHeader): Uint8Array | undefined {
+  const payload = frame.subarray(FRAME_HEADER_BYTES + header.keyBytes);
+  return header.isPacked ? unpackMessage(payload, FRAME_PAYLOAD_BYTES_MAX) : payload;
 }
 
 /** Whether `frame` is one that was written to the segment of `frameSeed`. */

@@ -2,7 +2,9 @@ import assert from "node:assert/strict";
 import fc from "fast-check";
 import { isOperatingError } from "../base/errors.ts";
 import { concatBytes } from "../base/bytes.ts";
-import { NUMBERED_SCHEMA, numberedBatch } from "../testing/numbered_rows.ts";
+import { NUMBERED_SCHEMA, numberedBatch, rowsOfMessage } from "../testing/numbered_rows.ts";
+import { SeededRandom } from "../testing/seeded_random.ts";
+import { frameOf } from "../testing/wal_frame.ts";
 import {
   decodeFrameHeader,
   decodeHeader,
@@ -11,23 +13,18 @@ import {
   FRAME_PAYLOAD_BYTES_MAX,
   frameIsIntact,
   frameKeyOf,
-  frameLengthOf,
+  frameLengthMax,
   HEADER_BYTES_MAX,
   headerLengthOf,
+  messageBytesOf,
+  messageOf,
 } from "./format.ts";
-import type { WalBatch } from "./types.ts";
 
 const HEADER = {
   lane: { tenant: "acme", index: "web.logs" },
   createdMs: 1_795_208_645_123,
   schemaMessage: new Uint8Array([1, 2, 3, 4, 5]),
 };
-
-function frameOf(batch: WalBatch, frameSeed: number): Uint8Array {
-  const frame = new Uint8Array(frameLengthOf(batch));
-  assert.equal(encodeFrame(batch, frame, { at: 0, frameSeed }), frame.byteLength);
-  return frame;
-}
 
 /** Whether the bytes pass as a frame, as the scanner decides it. */
 function accepts(bytes: Uint8Array, frameSeed: number): boolean {
@@ -42,7 +39,7 @@ Deno.test({
     const { bytes } = encodeHeader(HEADER);
     const view = new DataView(bytes.buffer);
     assert.equal(new TextDecoder().decode(bytes.subarray(0, 4)), "SVCW");
-    assert.deepEqual([view.getUint16(4, true), view.getUint16(6, true)], [3, 0]);
+    assert.deepEqual([view.getUint16(4, true), view.getUint16(6, true)], [4, 0]);
     assert.equal(view.getUint32(8, true), bytes.byteLength);
     assert.equal(bytes.byteLength, 56); // 32 + 4 + 8 + 5 = 49, padded to 8.
     assert.equal(view.getBigInt64(16, true), 1_795_208_645_123n);
@@ -97,6 +94,70 @@ Deno.test({
   },
 });
 
+Deno.test({
+  name: "encodeFrame() packs a long message as README.md draws it, unless that gains little",
+  fn() {
+    const key = { digest: new Uint8Array(16), bodyDigest: new Uint8Array(16), takenMs: 1 };
+    const noise = new SeededRandom(1);
+    const cases = [
+      { what: "long", bytes: 100_000, isPacked: true },
+      { what: "long, with a key", bytes: 100_000, key, isPacked: true },
+      { what: "just long enough", bytes: 32_768, isPacked: true },
+      { what: "short", bytes: 32_760, isPacked: false },
+      { what: "noise", bytes: 100_000, noise, isPacked: false },
+    ];
+    for (const { what, bytes, key, noise, isPacked } of cases) {
+      const options = { messageBytes: bytes, ...(noise === undefined ? {} : { noise }) };
+      const batch = { ...numberedBatch([7, 9], options), ...(key === undefined ? {} : { key }) };
+      const frame = frameOf(batch, 42);
+      const header = decodeFrameHeader(frame) ?? assert.fail(what);
+      assert.equal(header.isPacked, isPacked, what);
+      assert.equal(messageBytesOf(frame, header), bytes, what);
+      assert.ok(frameIsIntact(frame, header, 42), what);
+      assert.deepEqual(messageOf(frame, header), concatBytes([...batch.pieces]), what);
+      const payloadAt = key === undefined ? 32 : 72;
+      assert.equal(frame.byteLength, payloadAt + header.payloadBytes, what);
+      assert.equal(frame.byteLength % 8, 0, what);
+      if (!isPacked) continue;
+      assert.ok(frame.byteLength < 500, what);
+      const view = new DataView(frame.buffer, frame.byteOffset);
+      assert.deepEqual([view.getUint16(12, true), view.getUint16(14, true)], [payloadAt - 32, 1]);
+      assert.equal(view.getUint32(payloadAt, true), bytes);
+      const packedEnd = payloadAt + 8 + view.getUint32(payloadAt + 4, true);
+      assert.equal(view.getUint32(payloadAt + 8, true), 0xfd2fb528, "a zstd frame");
+      assert.ok(frame.byteLength - packedEnd < 8);
+      assert.ok(frame.subarray(packedEnd).every((byte) => byte === 0), what);
+    }
+  },
+});
+
+Deno.test({
+  name:
+    "messageOf() makes nothing of a packed message that is longer or shorter than it says, or damaged",
+  fn() {
+    const frame = frameOf(numberedBatch([7, 9], { messageBytes: 100_000 }), 42);
+    const header = decodeFrameHeader(frame) ?? assert.fail();
+    const whole = messageOf(frame, header) ?? assert.fail();
+    assert.deepEqual(rowsOfMessage(whole), [7, 9]);
+    assert.equal(whole.byteOffset % 8, 0, "its buffers stay aligned");
+    for (const said of [0, 99_992, 100_008, FRAME_PAYLOAD_BYTES_MAX, 0xffffffff]) {
+      const forged = frame.slice();
+      new DataView(forged.buffer).setUint32(32, said, true);
+      assert.equal(messageOf(forged, header), undefined, `${said} bytes`);
+    }
+    for (const said of [0, 8, 0xffffffff]) {
+      const forged = frame.slice();
+      new DataView(forged.buffer).setUint32(36, said, true);
+      assert.equal(messageOf(forged, header), undefined, `${said} packed bytes`);
+    }
+    const rubbish = frame.slice();
+    rubbish.fill(0xaa, 40);
+    assert.equal(messageOf(rubbish, header), undefined);
+    new DataView(rubbish.buffer).setUint16(14, 2, true);
+    assert.equal(decodeFrameHeader(rubbish), undefined, "an unknown flag");
+  },
+});
+
 /** CRC-32 bit by bit: independent of the native one. */
 function referenceCrc32(bytes: Uint8Array): number {
   let crc = 0xffffffff;
@@ -123,7 +184,7 @@ Deno.test({
             decodeHeader(damaged.subarray(0, length), "here");
           },
           (error) =>
-            isOperatingError(error, version < 1 || version > 3 ? "unimplemented" : "corrupt"),
+            isOperatingError(error, version < 1 || version > 4 ? "unimplemented" : "corrupt"),
         );
       }
     }
@@ -181,13 +242,13 @@ Deno.test({
           byteLength: message.byteLength,
           plainBytes: message.byteLength,
         };
-        const into = new Uint8Array(at + frameLengthOf(batch)).fill(0xee);
+        const into = new Uint8Array(at + frameLengthMax(batch)).fill(0xee);
         const end = encodeFrame(batch, into, { at, frameSeed: 42 });
         assert.equal(end, into.byteLength);
         const frame = into.subarray(at);
         const { crc: _, keyBytes: __, payloadBytes, ...decoded } = decodeFrameHeader(frame) ??
           assert.fail();
-        assert.deepEqual(decoded, fields);
+        assert.deepEqual(decoded, { ...fields, isPacked: false });
         assert.equal(payloadBytes, message.byteLength);
         assert.deepEqual(frame.subarray(32), message);
         assert(accepts(frame, 42));

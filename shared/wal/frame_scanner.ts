@@ -11,6 +11,7 @@ import {
   decodeFrameHeader,
   decodeHeader,
   FRAME_HEADER_BYTES,
+  type FrameHeader,
   frameIsIntact,
   frameKeyOf,
   HEADER_FIXED_BYTES,
@@ -24,8 +25,9 @@ export const CHUNK_BYTES = 1024 * 1024;
 /** What a reader wants aligned: frames start at multiples of this. */
 const FRAME_ALIGNMENT = 8;
 
-export interface ScannedFrame extends WalFrame {
-  /** The whole frame: its header, its key and `message`. */
+export interface ScannedFrame extends Omit<WalFrame, "message"> {
+  readonly header: FrameHeader;
+  /** The whole frame: its header, its key and its payload. */
   readonly bytes: Uint8Array;
   /** Of the request that the rows came with, if it had one. */
   readonly key: FrameKey | undefined;
@@ -94,8 +96,7 @@ export class FrameScanner {
       await this.#read(offset, FRAME_HEADER_BYTES);
     const header = start === undefined ? undefined : decodeFrameHeader(start);
     if (header === undefined) return undefined;
-    const messageAt = FRAME_HEADER_BYTES + header.keyBytes;
-    const length = messageAt + header.payloadBytes;
+    const length = FRAME_HEADER_BYTES + header.keyBytes + header.payloadBytes;
     const bytes = this.#cached(offset, length) ?? await this.#read(offset, length);
     if (bytes === undefined || !frameIsIntact(bytes, header, this.#frameSeed)) return undefined;
     return {
@@ -104,7 +105,7 @@ export class FrameScanner {
       rows: header.rows,
       timestampNsMin: header.timestampNsMin,
       timestampNsMax: header.timestampNsMax,
-      message: bytes.subarray(messageAt),
+      header,
       bytes,
       key: frameKeyOf(bytes, header),
     };

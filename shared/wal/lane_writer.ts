@@ -16,7 +16,7 @@ import type { FileSystem } from "../os/file_system.ts";
 import { ActiveSegment } from "./active_segment.ts";
 import type { BufferPool } from "./buffer_pool.ts";
 import { faultBelow } from "./fault_below.ts";
-import { frameLengthOf } from "./format.ts";
+import { frameLengthMax } from "./format.ts";
 import type { FrameKey } from "./frame_key.ts";
 import type { KnownRequest } from "./key_window.ts";
 import { LaneHealer } from "./lane_healer.ts";
@@ -195,7 +195,7 @@ export class LaneWriter {
     let count = 0;
     for (const { batch, schemaMessage: message } of this.#queue) {
       if (count > 0 && (message !== schemaMessage || rows >= this.#options.eventsMax)) break;
-      bytes += frameLengthOf(batch);
+      bytes += frameLengthMax(batch);
       if (count > 0 && bytes > GROUP_BYTES_MAX) break;
       rows += batch.rows;
       count += 1;

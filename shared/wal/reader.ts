@@ -4,9 +4,10 @@
  */
 
 import { OperatingError } from "../base/errors.ts";
+import { WeighedCache } from "../base/weighed_cache.ts";
 import { type LaneId, laneName } from "../event/tenant.ts";
 import type { ReadableFile, ReadableFiles } from "../os/file_system.ts";
-import type { DecodedHeader } from "./format.ts";
+import { type DecodedHeader, messageOf } from "./format.ts";
 import { FrameScanner, readSegmentHeader } from "./frame_scanner.ts";
 import {
   isLanePart,
@@ -17,14 +18,33 @@ import {
   stateDirectory,
   statIfPresent,
 } from "./layout.ts";
+import { weighFile } from "./weigh_segment.ts";
 import type { SegmentInfo, SegmentReader, SegmentState, WalFrame, WalReader } from "./types.ts";
 
 export function openWalReader(fs: ReadableFiles, root: string): WalReader {
+  const weights = new WeighedCache(WEIGHTS_BYTES_MAX);
   return {
     lanes: () => lanesIn(fs, root),
     list: (lane, states) => listSegments(fs, root, { lane, states }),
     open: (lane, name) => openSegment(fs, root, { lane, name }),
+    messageBytes: (segment) =>
+      weights.load(`${laneName(segment.lane)}/${segment.name} ${segment.byteLength}`, async () => {
+        return { value: await weigh(fs, root, segment), bytes: WEIGHT_BYTES };
+      }),
   };
+}
+
+/** Of some 10,000 segments. */
+const WEIGHTS_BYTES_MAX = 4 * 1024 * 1024;
+const WEIGHT_BYTES = 400;
+
+async function weigh(
+  fs: ReadableFiles,
+  root: string,
+  { lane, name, state }: SegmentInfo,
+): Promise<number> {
+  await using file = await openIfPresent(fs, segmentPath(root, lane, { state, name }));
+  return file === undefined ? 0 : await weighFile(file);
 }
 
 /** A segment that is seen in two states is listed once, in the later one. */
@@ -145,12 +165,20 @@ export class OpenSegment implements SegmentReader {
       offset,
       size: await this.#file.size(),
     });
-    for (let frame = await scanner.next(); frame; frame = await scanner.next()) yield frame;
+    for (let frame = await scanner.next(); frame; frame = await scanner.next()) {
+      const message = messageOf(frame.bytes, frame.header);
+      if (message === undefined) throw this.#damaged(frame.offset);
+      yield { ...frame, message };
+    }
     const tail = await scanner.tail();
     if (tail === "none" || (tail === "torn" && this.#growing)) return;
-    throw new OperatingError(
+    throw this.#damaged(scanner.offset);
+  }
+
+  #damaged(offset: number): OperatingError {
+    return new OperatingError(
       "corrupt",
-      `cannot read WAL segment ${this.#path}: the frame at offset ${scanner.offset} is damaged`,
+      `cannot read WAL segment ${this.#path}: the frame at offset ${offset} is damaged`,
       { reason: "wal_segment_corrupt" },
     );
   }

@@ -7,9 +7,11 @@ import type { LaneId } from "../event/tenant.ts";
 import { CrashableFileSystem } from "../testing/crashable_file_system.ts";
 import { FakeClock } from "../testing/fake_clock.ts";
 import { numberedBatch, rowsOfMessage } from "../testing/numbered_rows.ts";
+import type { Random } from "../os/random.ts";
 import { SeededRandom } from "../testing/seeded_random.ts";
+import { frameOf } from "../testing/wal_frame.ts";
 import { openWalConsumerAdmin } from "./admin.ts";
-import { encodeFrame, encodeHeader, frameLengthOf } from "./format.ts";
+import { encodeHeader } from "./format.ts";
 import { CHUNK_BYTES } from "./frame_scanner.ts";
 import { openWalReader } from "./reader.ts";
 import type { SegmentState } from "./types.ts";
@@ -24,11 +26,8 @@ const HEADER = encodeHeader({
   schemaMessage: new Uint8Array(24).fill(5),
 });
 
-function frame(rows: number[], messageBytes = 0): Uint8Array {
-  const batch = numberedBatch(rows, { messageBytes });
-  const bytes = new Uint8Array(frameLengthOf(batch));
-  encodeFrame(batch, bytes, { at: 0, frameSeed: HEADER.frameSeed });
-  return bytes;
+function frame(rows: number[], options: { messageBytes?: number; noise?: Random } = {}) {
+  return frameOf(numberedBatch(rows, options), HEADER.frameSeed);
 }
 
 async function segmentIn(state: SegmentState, ...parts: Uint8Array[]) {
@@ -51,7 +50,12 @@ Deno.test({
   name: "SegmentReader.frames() hands out frames of any size, and goes on from an offset",
   async fn() {
     const sizes = [0, 8, 100_000, CHUNK_BYTES, 3 * CHUNK_BYTES + 8, 16, CHUNK_BYTES - 40, 8];
-    const frames = sizes.map((size, row) => frame([row], size));
+    const noise = new SeededRandom(1);
+    const frames = [
+      ...sizes.map((messageBytes, row) => frame([row], { messageBytes, noise })),
+      // Packed, where they are long enough.
+      ...sizes.map((messageBytes, row) => frame([sizes.length + row], { messageBytes })),
+    ];
     const { reader } = await segmentIn("sealed", HEADER.bytes, ...frames);
     await using segment = await reader.open(LANE, NAME);
     assert.deepEqual([...segment.schemaMessage], new Array(24).fill(5));
@@ -61,10 +65,10 @@ Deno.test({
       assert.equal(found.offset, offset);
       offset += frames[kept.length]?.byteLength ?? 0;
       assert.equal(found.endOffset, offset);
-      assert.deepEqual(await rowsOf(reader, found.offset), range(kept.length, sizes.length));
+      assert.deepEqual(await rowsOf(reader, found.offset), range(kept.length, frames.length));
       kept.push(found.message);
     }
-    assert.deepEqual(kept.map((message) => rowsOfMessage(message)), sizes.map((_, row) => [row]));
+    assert.deepEqual(kept.map((message) => rowsOfMessage(message)), frames.map((_, row) => [row]));
   },
 });
 

@@ -8,7 +8,8 @@ import { CrashableFileSystem } from "../testing/crashable_file_system.ts";
 import { FakeClock } from "../testing/fake_clock.ts";
 import { numberedBatch, rowsOfMessage } from "../testing/numbered_rows.ts";
 import { SeededRandom } from "../testing/seeded_random.ts";
-import { encodeFrame, encodeHeader, frameLengthOf } from "./format.ts";
+import { frameOf } from "../testing/wal_frame.ts";
+import { encodeHeader } from "./format.ts";
 import { encodeKeyFile } from "./key_files.ts";
 import { openWalReader } from "./reader.ts";
 import type { Salvaged } from "./salvage.ts";
@@ -22,10 +23,7 @@ const NAME = "1795208645000-0000-0123456789abcdef.seg";
 const HEADER = encodeHeader({ lane: LANE, createdMs: 1, schemaMessage: new Uint8Array(64) });
 
 function frame(...rows: number[]): Uint8Array {
-  const batch = numberedBatch(rows, { messageBytes: 96 });
-  const bytes = new Uint8Array(frameLengthOf(batch));
-  encodeFrame(batch, bytes, { at: 0, frameSeed: HEADER.frameSeed });
-  return bytes;
+  return frameOf(numberedBatch(rows, { messageBytes: 96 }), HEADER.frameSeed);
 }
 
 function damaged(bytes: Uint8Array, at = bytes.byteLength - 1): Uint8Array {
@@ -227,10 +225,7 @@ Deno.test({
     header[4] = 1;
     const crc = crc32(header.subarray(16), crc32(header.subarray(0, 12)));
     new DataView(header.buffer).setUint32(12, crc, true);
-    const batch = numberedBatch([1]);
-    const frame = new Uint8Array(frameLengthOf(batch));
-    encodeFrame(batch, frame, { at: 0, frameSeed: crc });
-    const bytes = concatBytes([header, frame]);
+    const bytes = concatBytes([header, frameOf(numberedBatch([1]), crc)]);
     const found = await recover({ [`active/${NAME}`]: bytes });
     assert.deepEqual(found.rows, [1]);
     assert.deepEqual(await found.fs.readFile(join(DIRECTORY, "sealed", NAME)), bytes);
@@ -241,10 +236,10 @@ Deno.test({
   name: "openWal() recovery: a segment of a newer version stops the start and stays",
   async fn() {
     const newer = WHOLE.slice();
-    newer[4] = 4;
+    newer[4] = 5;
     await assert.rejects(recover({ [`active/${NAME}`]: newer }), (error) => {
       assert(isOperatingError(error, "unimplemented"));
-      assert.match(error.message, new RegExp(`${NAME}.*version 4.*versions 1 to 3`));
+      assert.match(error.message, new RegExp(`${NAME}.*version 5.*versions 1 to 4`));
       return true;
     });
   },

@@ -24,6 +24,7 @@ export interface SegmentInfo {
   /** File name: sorts by creation, unique across machines, the dedupe token. */
   readonly name: string;
   readonly state: SegmentState;
+  /** Of its file, or of the file that a mirror has it from. */
   readonly byteLength: number;
   readonly modifiedMs: number;
 }
@@ -65,6 +66,11 @@ export interface WalReader {
    * meanwhile is listed; one that leaves them all may not be.
    */
   list(lane: LaneId, states: readonly SegmentState[]): Promise<SegmentInfo[]>;
+  /**
+   * Bytes of the messages of a segment that was listed: what it takes in memory, which is many times its `byteLength` where
+   * they are packed. 0 when it is not where it was listed any more. Kept for the next time.
+   */
+  messageBytes(segment: SegmentInfo): Promise<number>;
   /** Opens a segment wherever it is now. `not_found` when it was swept, `corrupt` when it is damaged. */
   open(lane: LaneId, name: string): Promise<SegmentReader>;
   /**

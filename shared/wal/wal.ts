@@ -15,7 +15,7 @@ import type { FileSystem } from "../os/file_system.ts";
 import type { Random } from "../os/random.ts";
 import { BufferPool } from "./buffer_pool.ts";
 import { faultBelow } from "./fault_below.ts";
-import { FRAME_PAYLOAD_BYTES_MAX, frameLengthOf } from "./format.ts";
+import { FRAME_PAYLOAD_BYTES_MAX, frameLengthMax } from "./format.ts";
 import { LaneKeys } from "./lane_keys.ts";
 import { LaneWriter } from "./lane_writer.ts";
 import { drainBellPath, drainRequestPath, isLanePart, lockPath, SegmentNames } from "./layout.ts";
@@ -173,7 +173,7 @@ class OpenWal implements Wal {
     if (bytes > FRAME_PAYLOAD_BYTES_MAX) throw tooLarge(bytes);
     const refusal = this.#space.refusal();
     if (refusal !== undefined) throw refusal;
-    this.#space.spend(frameLengthOf(batch));
+    this.#space.spend(frameLengthMax(batch));
     const writer = this.#opened.get(laneName(lane)) ?? await this.#open(lane);
     if (this.#closing !== undefined) throw this.#closed();
     return await writer.append(batch, mode);

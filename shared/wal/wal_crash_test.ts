@@ -16,6 +16,7 @@ import { NUMBERED_SCHEMA, numberedBatch, rowsOfMessage } from "../testing/number
 import { SeededRandom } from "../testing/seeded_random.ts";
 import { openWalConsumerAdmin } from "./admin.ts";
 import { segmentNamesIn, stateDirectory } from "./layout.ts";
+import { PACKED_MESSAGE_BYTES_MIN } from "./packed_message.ts";
 import { openWalReader } from "./reader.ts";
 import type { Wal } from "./types.ts";
 import { openWal } from "./wal.ts";
@@ -99,7 +100,8 @@ async function appendSome(
       return row;
     });
     const batch = numberedBatch(rows, {
-      messageBytes: random.below(1500),
+      // Some are packed.
+      messageBytes: random.chance(0.2) ? PACKED_MESSAGE_BYTES_MIN : random.below(1500),
       schema: random.chance(0.1) ? EVENTS_SCHEMA : NUMBERED_SCHEMA,
     });
     const mode = random.chance(0.6) ? "wait_for" : "auto";

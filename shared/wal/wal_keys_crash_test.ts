@@ -11,6 +11,7 @@ import { numberedBatch, rowsOfMessage } from "../testing/numbered_rows.ts";
 import { SeededRandom } from "../testing/seeded_random.ts";
 import { openWalConsumerAdmin } from "./admin.ts";
 import type { FrameKey } from "./frame_key.ts";
+import { PACKED_MESSAGE_BYTES_MIN } from "./packed_message.ts";
 import { openWalReader } from "./reader.ts";
 import type { AckMode, Wal } from "./types.ts";
 import { openWal } from "./wal.ts";
@@ -33,7 +34,9 @@ function keyOf(request: number, body = request): FrameKey {
 }
 
 function send(wal: Wal, request: number, mode: AckMode) {
-  const batch = numberedBatch([2 * request, 2 * request + 1], { messageBytes: 700 });
+  // Some are packed.
+  const messageBytes = request % 3 === 1 ? PACKED_MESSAGE_BYTES_MIN : 700;
+  const batch = numberedBatch([2 * request, 2 * request + 1], { messageBytes });
   return wal.append(LANE, { ...batch, key: keyOf(request) }, mode);
 }
 

@@ -33,7 +33,7 @@ const WRITER = `
   await Promise.all(Array.from({ length: 8 }, async () => {
     for (;;) {
       const row = next++;
-      const batch = numberedBatch([row], { messageBytes: 20_000 });
+      const batch = numberedBatch([row], { messageBytes: 50_000 });
       await wal.append({ tenant: "default", index: "events" }, batch, row % 3 ? "wait_for" : "auto");
       Deno.stdout.writeSync(new TextEncoder().encode(row + "\\n"));
     }

@@ -1,7 +1,8 @@
 /**
  * WAL segments of each version, as the release that wrote them left them: who changes the format still reads these.
- * Each holds a frame of 3 rows and one of 10. Row i is i seconds after the first, and every other `note` is null. The
- * second frame has an idempotency key from version 2 on. From version 3 on `host` is one row of a frame, `timestamp` none.
+ * Each holds a frame of 3 rows and a longer one. Row i is i seconds after the first, and every other `note` is null. The
+ * second frame has an idempotency key from version 2 on. From version 3 on `host` is one row of a frame, `timestamp` none. In
+ * version 4 the second frame is packed.
  */
 
 import assert from "node:assert/strict";
@@ -21,13 +22,15 @@ function expectedRow(i: number): RowObject {
   return { timestamp: ns / 1_000n, timestamp_ns: ns, host: "web-1", note };
 }
 
-for (const version of [1, 2, 3]) {
+const SECOND_FRAME_ROWS = { 1: 10, 2: 10, 3: 10, 4: 2_000 };
+
+for (const [version, secondRows] of Object.entries(SECOND_FRAME_ROWS)) {
   const name = `1795208645000-000${version}-0123456789abcdef.seg`;
   Deno.test({
     name: `openWalReader reads a segment of version ${version}`,
     async fn() {
       const path = `${ROOT}/${LANE.tenant}/${LANE.index}/sealed/${name}`;
-      assert.equal(new DataView((await Deno.readFile(path)).buffer).getUint16(4, true), version);
+      assert.equal(new DataView((await Deno.readFile(path)).buffer).getUint16(4, true), Number(version));
       await using segment = await openWalReader(new DenoFileSystem(), ROOT).open(LANE, name);
       const columns = decodeSchemaMessage(segment.schemaMessage);
       const rows: RowObject[] = [];
@@ -38,8 +41,8 @@ for (const version of [1, 2, 3]) {
         assert.equal(frame.timestampNsMax, expectedRow(rows.length - 1).timestamp_ns);
         frameRows.push(frame.rows);
       }
-      assert.deepEqual(frameRows, [3, 10]);
-      assert.deepEqual(rows, Array.from({ length: 13 }, (_, i) => expectedRow(i)));
+      assert.deepEqual(frameRows, [3, secondRows]);
+      assert.deepEqual(rows, Array.from({ length: 3 + secondRows }, (_, i) => expectedRow(i)));
     },
   });
 }

@@ -166,6 +166,7 @@ function counting(wal: WalReader): WalReader & { opened: number; rows: number } 
     rows: 0,
     lanes: () => wal.lanes(),
     list: wal.list.bind(wal),
+    messageBytes: wal.messageBytes.bind(wal),
     open: async (...args: Parameters<WalReader["open"]>) => {
       counted.opened += 1;
       const segment = await wal.open(...args);

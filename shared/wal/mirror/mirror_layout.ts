@@ -14,7 +14,7 @@ export const MIRROR_PREFIX_DEFAULT = "wal-mirror/";
 
 const ACTIVE = "_active";
 const PACKED = ".zst";
-const FILE = /^(.+\.seg)(?:\.(\d{12}))?(\.zst)?$/;
+const FILE = /^(.+\.seg)(?:\.(\d{12}))?(?:\.(\d{12}))?(\.zst)?$/;
 const LENGTH_DIGITS = 12;
 
 export interface MirrorObject {
@@ -27,6 +27,8 @@ export interface MirrorObject {
   readonly isPacked: boolean;
   /** How many bytes of the segment it holds; undefined when the object is as long. */
   readonly bytes: number | undefined;
+  /** What the segment's messages take unpacked, of a sealed one that is packed; undefined where nothing tells. */
+  readonly messageBytes: number | undefined;
 }
 
 /**
@@ -76,12 +78,23 @@ export function segmentKey(prefix: string, lane: LaneId, name: string): string {
   return `${lanePrefix(prefix, lane)}${name}`;
 }
 
-/**
- * `<prefix>/<tenant>/<index>/<segment>.seg.<bytes, 12 digits>.zst`: the same, packed; `bytes` are those of the segment, so
- * that a list tells how much waits.
- */
-export function packedSegmentKey(prefix: string, lane: LaneId, name: string, bytes: number) {
-  return `${segmentKey(prefix, lane, name)}.${digitsOf(bytes)}${PACKED}`;
+/** Lengths of a segment that an object's name tells, so that a list tells how much waits. */
+export interface SegmentLengths {
+  /** Of its file. */
+  readonly bytes: number;
+  /** Of its messages, unpacked. */
+  readonly messageBytes: number;
+}
+
+/** `<prefix>/<tenant>/<index>/<segment>.seg.<bytes, 12 digits>.<message bytes, 12 digits>.zst`: the same, packed. */
+export function packedSegmentKey(
+  prefix: string,
+  lane: LaneId,
+  name: string,
+  { bytes, messageBytes }: SegmentLengths,
+): string {
+  const lengths = `${digitsOf(bytes)}.${digitsOf(messageBytes)}`;
+  return `${segmentKey(prefix, lane, name)}.${lengths}${PACKED}`;
 }
 
 /** Of the sealed segments of a lane. */
@@ -123,16 +136,18 @@ export function parseMirrorKey(prefix: string, key: string): MirrorObject | unde
   const [tenant = "", index = "", file = "", ...more] = isActive ? parts.slice(1) : parts;
   const lane = { tenant, index };
   if (more.length > 0 || !isMirrorable(lane)) return undefined;
-  const [, name = "", digits, packed] = FILE.exec(file) ?? [];
+  const [, name = "", digits, messageDigits, packed] = FILE.exec(file) ?? [];
   const isPacked = packed !== undefined;
-  // A sealed one as it is tells no length, all others do.
+  // A sealed one as it is tells no length, all others do; what its messages take, a sealed one that is packed.
   if (!isSegmentName(name) || (digits === undefined) !== (!isActive && !isPacked)) return undefined;
+  if (messageDigits !== undefined && (isActive || !isPacked)) return undefined;
   return {
     lane,
     name,
     isActive,
     isPacked,
     bytes: digits === undefined ? undefined : Number(digits),
+    messageBytes: messageDigits === undefined ? undefined : Number(messageDigits),
   };
 }
 

@@ -21,22 +21,27 @@ Deno.test({
       [
         segmentKey("wal-mirror", LANE, NAME),
         `wal-mirror/acme/web/${NAME}`,
-        { isActive: false, isPacked: false, bytes: undefined },
+        { isActive: false, isPacked: false, bytes: undefined, messageBytes: undefined },
       ],
       [
-        packedSegmentKey("wal-mirror", LANE, NAME, bytes),
+        packedSegmentKey("wal-mirror", LANE, NAME, { bytes, messageBytes: 70_000 }),
+        `wal-mirror/acme/web/${NAME}.000000004096.000000070000.zst`,
+        { isActive: false, isPacked: true, bytes, messageBytes: 70_000 },
+      ],
+      [
         `wal-mirror/acme/web/${NAME}.000000004096.zst`,
-        { isActive: false, isPacked: true, bytes },
+        `wal-mirror/acme/web/${NAME}.000000004096.zst`,
+        { isActive: false, isPacked: true, bytes, messageBytes: undefined },
       ],
       [
         activeKey("wal-mirror", LANE, NAME, bytes),
         `wal-mirror/_active/acme/web/${NAME}.000000004096`,
-        { isActive: true, isPacked: false, bytes },
+        { isActive: true, isPacked: false, bytes, messageBytes: undefined },
       ],
       [
         packedActiveKey("wal-mirror", LANE, NAME, bytes),
         `wal-mirror/_active/acme/web/${NAME}.000000004096.zst`,
-        { isActive: true, isPacked: true, bytes },
+        { isActive: true, isPacked: true, bytes, messageBytes: undefined },
       ],
     ];
     for (const [key, expected, rest] of cases) {
@@ -59,6 +64,8 @@ Deno.test({
       `wal-mirror/_active/acme/web/${NAME}.zst`,
       `wal-mirror/acme/web/${NAME}.zst`,
       `wal-mirror/acme/web/${NAME}.000000004096`,
+      `wal-mirror/acme/web/${NAME}.000000004096.000000070000`,
+      `wal-mirror/_active/acme/web/${NAME}.000000004096.000000070000.zst`,
       `wal-mirror/acme/web/${NAME}.4096.zst`,
       `wal-mirror/_active/_active/web/${NAME}.000000000008`,
       `wal-mirror/../web/${NAME}`,

@@ -23,7 +23,12 @@ import {
 import { removeIfPresent } from "../transfer.ts";
 import { openMirrorWalReader } from "./mirror_wal_reader.ts";
 import { isMirrorable, packedSegmentKey, segmentKey } from "./mirror_layout.ts";
-import { fetchSegment, segmentBytesOf, type StoredSegment } from "./packed_segment.ts";
+import {
+  fetchSegment,
+  type PackedSegment,
+  segmentBytesOf,
+  type StoredSegment,
+} from "./packed_segment.ts";
 import type { SegmentPacker } from "./segment_packer.ts";
 
 export interface MirrorDeps {
@@ -169,7 +174,7 @@ async function upload(deps: MirrorDeps, lane: LaneId, name: string): Promise<boo
   } else {
     const { object, bytes, isPacked } = copy;
     const key = isPacked
-      ? packedSegmentKey(prefix, lane, name, bytes)
+      ? packedSegmentKey(prefix, lane, name, copy)
       : segmentKey(prefix, lane, name);
     await putSegment(deps, { key, bytes, isPacked, object, path });
     onEvent({ kind: "uploaded", lane, segment: name, bytes: object.byteLength });
@@ -179,12 +184,9 @@ async function upload(deps: MirrorDeps, lane: LaneId, name: string): Promise<boo
 }
 
 /** A segment as it is to be stored. */
-export interface SegmentCopy {
-  readonly object: Uint8Array;
-  /** Of the segment. */
-  readonly bytes: number;
-  readonly isPacked: boolean;
-}
+export type SegmentCopy =
+  | (PackedSegment & { readonly isPacked: true })
+  | { readonly object: Uint8Array; readonly bytes: number; readonly isPacked: false };
 
 /** The segment's file, packed where that can be; undefined when it is gone. Errors: of the file system, the packer. */
 export async function readCopy(

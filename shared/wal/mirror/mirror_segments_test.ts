@@ -46,7 +46,7 @@ Deno.test({
     await mirrorSegments(lab.packing, mirrored(), GOING);
     const keys = await Array.fromAsync(lab.store.list(""), ({ key }) => key);
     assert.equal(keys.length, 2);
-    for (const key of keys) assert.match(key, /\.seg\.\d{12}\.zst$/);
+    for (const key of keys) assert.match(key, /\.seg\.\d{12}\.\d{12}\.zst$/);
     assert.deepEqual(await lab.mirroredRows(), [0, 1, 2, 3]);
     // A process that may have no thread goes on where one that had stopped.
     await mirrorSegments(lab.deps, new Map(), GOING);

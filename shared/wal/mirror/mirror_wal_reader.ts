@@ -30,6 +30,7 @@ interface MirroredSegment extends StoredSegment {
   readonly lane: LaneId;
   readonly name: string;
   readonly modifiedMs: number;
+  readonly messageBytes: number;
 }
 
 class MirrorWalReader implements WalReader {
@@ -59,6 +60,11 @@ class MirrorWalReader implements WalReader {
         return { lane, name, state: "sealed", byteLength, modifiedMs };
       })
       .sort((a, b) => a.name < b.name ? -1 : 1);
+  }
+
+  messageBytes({ lane, name, byteLength }: SegmentInfo): Promise<number> {
+    const listed = this.#listed.get(laneName(lane))?.get(name);
+    return Promise.resolve(listed?.messageBytes ?? byteLength);
   }
 
   async open(lane: LaneId, name: string): Promise<SegmentReader> {
@@ -95,8 +101,8 @@ class MirrorWalReader implements WalReader {
     for await (const { key, size, modifiedMs } of this.#store.list(below)) {
       const object = parseMirrorKey(this.#prefix, key);
       if (object === undefined || object.isActive) continue;
-      const { lane, name, isPacked, bytes = size } = object;
-      yield { lane, name, key, isPacked, bytes, storedBytes: size, modifiedMs };
+      const { lane, name, isPacked, bytes = size, messageBytes = bytes } = object;
+      yield { lane, name, key, isPacked, bytes, messageBytes, storedBytes: size, modifiedMs };
     }
   }
 }
@@ -130,6 +136,10 @@ class ReaderAhead implements WalReader, Disposable {
 
   list(lane: LaneId, states: readonly SegmentInfo["state"][]): Promise<SegmentInfo[]> {
     return this.#reader.list(lane, states);
+  }
+
+  messageBytes(segment: SegmentInfo): Promise<number> {
+    return this.#reader.messageBytes(segment);
   }
 
   async open(lane: LaneId, name: string): Promise<SegmentReader> {

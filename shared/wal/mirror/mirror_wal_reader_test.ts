@@ -12,27 +12,40 @@ const MIB = 1024 * 1024;
 
 Deno.test({
   name:
-    "a mirror's reader lists packed segments by their own length, and opens both forms without a list",
+    "a mirror's reader lists packed segments by their own length, and opens each form without a list",
   async fn() {
     const store = new MemoryStore();
-    const [plain, packed] = [nameOf(0), nameOf(1)];
-    const bytes = segmentBytes([1, 2], LANE);
+    const [plain, early, packed] = [nameOf(0), nameOf(1), nameOf(2)];
+    // Its frames are packed, too.
+    const bytes = segmentBytes(Array.from({ length: 10_000 }, (_, row) => row), LANE);
+    const { object, messageBytes } = packSegment(bytes);
+    assert.ok(messageBytes > bytes.byteLength);
+    const digits = String(bytes.byteLength).padStart(12, "0");
     await store.putNew(segmentKey(PREFIX, LANE, plain), bytes);
-    const key = packedSegmentKey(PREFIX, LANE, packed, bytes.byteLength);
-    await store.putNew(key, packSegment(bytes));
+    // As it was named before its messages were counted.
+    await store.putNew(`${segmentKey(PREFIX, LANE, early)}.${digits}.zst`, object);
+    const key = packedSegmentKey(PREFIX, LANE, packed, {
+      bytes: bytes.byteLength,
+      messageBytes,
+    });
+    await store.putNew(key, object);
     const reader = openMirrorWalReader(store, PREFIX);
     assert.deepEqual(await reader.lanes(), [LANE]);
-    for (const name of [packed, plain]) {
+    for (const name of [packed, early, plain]) {
       await using segment = await reader.open(LANE, name);
       assert.equal((await Array.fromAsync(segment.frames())).length, 1);
     }
     const listed = await reader.list(LANE, ["sealed"]);
     assert.deepEqual(
       listed.map(({ name, byteLength }) => [name, byteLength]),
-      [[plain, bytes.byteLength], [packed, bytes.byteLength]],
+      [plain, early, packed].map((name) => [name, bytes.byteLength]),
+    );
+    assert.deepEqual(
+      await Promise.all(listed.map((segment) => reader.messageBytes(segment))),
+      [bytes.byteLength, bytes.byteLength, messageBytes],
     );
     const swept = { code: "not_found", reason: "wal_segment_swept" };
-    await assert.rejects(reader.open(LANE, nameOf(2)), swept);
+    await assert.rejects(reader.open(LANE, nameOf(3)), swept);
     await store.delete([key]);
     await assert.rejects(reader.open(LANE, packed), swept, "it was listed before");
   },
@@ -71,8 +84,9 @@ Deno.test({
     const names = Array.from({ length: 30 }, (_, at) => nameOf(at));
     for (const [at, name] of names.entries()) {
       const bytes = segmentBytes([at], LANE);
-      const key = packedSegmentKey(PREFIX, LANE, name, bytes.byteLength);
-      await store.putNew(key, at === 7 ? bytes : packSegment(bytes));
+      const packed = packSegment(bytes);
+      const key = packedSegmentKey(PREFIX, LANE, name, packed);
+      await store.putNew(key, at === 7 ? bytes : packed.object);
     }
     const reader = openMirrorWalReader(store, PREFIX);
     await reader.list(LANE, ["sealed"]);

@@ -19,6 +19,6 @@ serveTasks((request: PackRequest) => {
   yields ||= request.yields;
   const segment = buffer.readSync(request.path);
   if (segment === undefined) return { value: undefined };
-  const object = packSegment(segment);
-  return { value: { object, bytes: segment.byteLength }, transfer: [object.buffer] };
+  const packed = packSegment(segment);
+  return { value: packed, transfer: [packed.object.buffer] };
 });

@@ -12,11 +12,11 @@ Deno.test({
     const random = new SeededRandom(1);
     for (const length of [0, 1, 4_095, 70_000, 300_001]) {
       const bytes = random.bytes(length);
-      const packed = packSegment(bytes);
-      assert.deepEqual(unpackSegment(packed, { key: KEY, bytes: length }), bytes);
+      const { object } = packSegment(bytes);
+      assert.deepEqual(unpackSegment(object, { key: KEY, bytes: length }), bytes);
     }
     const lines = new TextEncoder().encode("GET /index.html 200 in 12 ms\n".repeat(10_000));
-    assert.ok(packSegment(lines).byteLength * 20 < lines.byteLength);
+    assert.ok(packSegment(lines).object.byteLength * 20 < lines.byteLength);
   },
 });
 
@@ -25,7 +25,7 @@ Deno.test({
     "unpackSegment names an object that is damaged, cut off, or longer or shorter than its name says",
   fn() {
     const bytes = new SeededRandom(2).bytes(10_000);
-    const packed = packSegment(bytes);
+    const { object: packed } = packSegment(bytes);
     const damaged = packed.slice();
     damaged[5_000] = (damaged[5_000] ?? 0) ^ 1;
     const cases: [what: string, object: Uint8Array, bytes: number][] = [

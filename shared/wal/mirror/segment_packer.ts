@@ -7,13 +7,7 @@ import { getLogger } from "@logtape/logtape";
 import { TaskThread } from "../../os/task_thread.ts";
 import { yieldingRefusal } from "../../os/thread_priority.ts";
 import type { PackRequest } from "./pack_worker.ts";
-
-/** A file of a segment, packed. */
-export interface PackedFile {
-  readonly object: Uint8Array<ArrayBuffer>;
-  /** Of the segment. */
-  readonly bytes: number;
-}
+import type { PackedSegment } from "./packed_segment.ts";
 
 export interface SegmentPacker extends Disposable {
   /** False once it is known that nothing can be packed. */
@@ -22,7 +16,10 @@ export interface SegmentPacker extends Disposable {
    * The file at `path`; undefined when it is gone. One that is not `isUrgent` may take as long as the machine has other
    * things to do. Errors: `ThreadUnavailable`; an `Error` of the file system.
    */
-  packFile(path: string, options: { readonly isUrgent: boolean }): Promise<PackedFile | undefined>;
+  packFile(
+    path: string,
+    options: { readonly isUrgent: boolean },
+  ): Promise<PackedSegment | undefined>;
 }
 
 const CATEGORY = ["svc", "wal", "mirror"] as const;
@@ -56,7 +53,7 @@ class ThreadPacker implements SegmentPacker {
   packFile(
     path: string,
     { isUrgent }: { readonly isUrgent: boolean },
-  ): Promise<PackedFile | undefined> {
+  ): Promise<PackedSegment | undefined> {
     if (isUrgent || this.#patient === undefined) return this.#prompt.run({ path, yields: false });
     return this.#patient.run({ path, yields: true });
   }
@@ -67,7 +64,7 @@ class ThreadPacker implements SegmentPacker {
   }
 }
 
-type PackingThread = TaskThread<PackRequest, PackedFile | undefined>;
+type PackingThread = TaskThread<PackRequest, PackedSegment | undefined>;
 
 function packingThread(): PackingThread {
   return new TaskThread(new URL("./pack_worker.ts", import.meta.url), {
