@@ -1,6 +1,6 @@
 /**
  * Members of an OTLP/JSON object, checked: each function takes a member's parsed value, gives undefined when it is
- * absent or null, and throws `invalid_argument` naming member and value when it has another type.
+ * absent or null, and throws a `JsonFault` naming member and value when it has another type.
  *
  * 64-bit integers may be strings or numbers. A number beyond 2^53 has lost digits in `JSON.parse`: that throws
  * `INEXACT`, upon which the text is parsed again with `EXACT_REVIVER`.
@@ -35,19 +35,45 @@ export function exactReviver(key: string, value: unknown, context?: { source?: s
   return Number.isSafeInteger(value) ? value : context?.source ?? value;
 }
 
-export function objectOf(value: unknown, member: string): JsonObject | undefined {
+function objectOf(value: unknown, member: string): JsonObject | undefined {
   if (value === undefined || value === null) return undefined;
   if (isObject(value)) return value;
   throw refusal(member, value, "an object");
 }
 
-export function objectsOf(value: unknown, member: string): readonly JsonObject[] {
-  if (value === undefined || value === null) return [];
+/** Calls `read` with each object of an array, in order; a refusal out of it names the element. */
+export function eachObject(
+  value: unknown,
+  member: string,
+  read: (object: JsonObject) => void,
+): void {
+  if (value === undefined || value === null) return;
   if (!Array.isArray(value)) throw refusal(member, value, "an array");
-  for (const element of value) {
-    if (!isObject(element)) throw refusal(member, element, "an array of objects");
+  let at = 0;
+  try {
+    for (; at < value.length; at += 1) {
+      const element: unknown = value[at];
+      if (!isObject(element)) throw refusal("", element, "an object");
+      read(element);
+    }
+  } catch (error) {
+    throw placed(error, `${member}[${at}]`);
   }
-  return value;
+}
+
+/** Calls `read` with a member that is an object, if it is there; a refusal out of it names the member. */
+export function inObject(
+  value: unknown,
+  member: string,
+  read: (object: JsonObject) => void,
+): void {
+  const object = objectOf(value, member);
+  if (object === undefined) return;
+  try {
+    read(object);
+  } catch (error) {
+    throw placed(error, member);
+  }
 }
 
 export function stringOf(value: unknown, member: string): string | undefined {
@@ -121,15 +147,50 @@ export function base64Of(value: unknown, member: string): Uint8Array | undefined
   return Uint8Array.from(atob(standard), (letter) => letter.charCodeAt(0));
 }
 
-/** The refusal of a member's value. */
-export function refusal(member: string, value: unknown, wanted: string): OperatingError {
+/** Why a request is refused; the path grows while the error leaves the objects around its member. */
+export class JsonFault extends Error {
+  override readonly name = "JsonFault";
+  path: string;
+  readonly #found: string;
+  readonly #wanted: string;
+
+  constructor(path: string, { found, wanted }: { found: string; wanted: string }) {
+    super();
+    this.path = path;
+    this.#found = found;
+    this.#wanted = wanted;
+  }
+
+  /** For the sender. */
+  refusal(): OperatingError {
+    return new OperatingError(
+      "invalid_argument",
+      `Cannot decode the OTLP/JSON request: ${
+        shown(this.path, PATH_CHARS_MAX)
+      } is ${this.#found}; send ${this.#wanted}`,
+    );
+  }
+}
+
+/** The fault of a member's value; an empty `member` is what is around it itself. */
+export function refusal(member: string, value: unknown, wanted: string): JsonFault {
   const nested = typeof value === "object" && value !== null;
-  const text = nested ? (Array.isArray(value) ? "an array" : "an object") : JSON.stringify(value);
-  const shown = text.length > 100 ? `${text.slice(0, 100)}…` : text;
-  return new OperatingError(
-    "invalid_argument",
-    `Cannot decode the OTLP/JSON request: ${member} is ${shown}; send ${wanted}`,
-  );
+  const found = nested ? (Array.isArray(value) ? "an array" : "an object") : JSON.stringify(value);
+  return new JsonFault(member, { found: shown(found, VALUE_CHARS_MAX), wanted });
+}
+
+function placed(error: unknown, place: string): unknown {
+  if (error instanceof JsonFault) {
+    error.path = error.path === "" ? place : `${place}.${error.path}`;
+  }
+  return error;
+}
+
+const PATH_CHARS_MAX = 300;
+const VALUE_CHARS_MAX = 100;
+
+function shown(text: string, charsMax: number): string {
+  return text.length > charsMax ? `${text.slice(0, charsMax)}…` : text;
 }
 
 function isObject(value: unknown): value is JsonObject {

@@ -14,13 +14,14 @@ import {
   base64Of,
   boolOf,
   doubleOf,
+  eachObject,
   exactReviver,
   INEXACT,
+  inObject,
   int32Of,
   intValueOf,
+  JsonFault,
   type JsonObject,
-  objectOf,
-  objectsOf,
   refusal,
   stringOf,
   timeOf,
@@ -81,47 +82,49 @@ export class JsonRequestWriter {
       throw tooMany("members and elements", REQUEST_JSON_VALUES_MAX);
     }
     try {
-      this.#request(parse(text, this.#shape.resources));
+      try {
+        this.#request(parse(text, this.#shape.resources));
+      } catch (error) {
+        if (error !== INEXACT) throw error;
+        this.wire.out.clear();
+        this.#request(parse(text, this.#shape.resources, exactReviver));
+      }
     } catch (error) {
-      if (error !== INEXACT) throw error;
-      this.wire.out.clear();
-      this.#request(parse(text, this.#shape.resources, exactReviver));
+      throw error instanceof JsonFault ? error.refusal() : error;
     }
   }
 
   #request(request: JsonObject): void {
     const { wire } = this;
     const { resources, scopes } = this.#shape;
-    for (const ofResource of objectsOf(request[resources], resources)) {
+    eachObject(request[resources], resources, (ofResource) => {
       const start = wire.start(0x0a);
-      const resource = objectOf(ofResource.resource, "resource");
-      if (resource !== undefined) {
+      inObject(ofResource.resource, "resource", (resource) => {
         const resourceStart = wire.start(0x0a);
         this.keyValues(0x0a, resource);
         wire.end(resourceStart);
-      }
-      for (const ofScope of objectsOf(ofResource[scopes], scopes)) this.#ofScope(ofScope);
+      });
+      eachObject(ofResource[scopes], scopes, (ofScope) => this.#ofScope(ofScope));
       wire.end(start);
-    }
+    });
   }
 
   #ofScope(ofScope: JsonObject): void {
     const { wire } = this;
     const { records, writeRecord } = this.#shape;
     const start = wire.start(0x12);
-    const scope = objectOf(ofScope.scope, "scope");
-    if (scope !== undefined) {
+    inObject(ofScope.scope, "scope", (scope) => {
       const scopeStart = wire.start(0x0a);
       this.string(0x0a, scope.name, "name");
       this.string(0x12, scope.version, "version");
       this.keyValues(0x1a, scope);
       wire.end(scopeStart);
-    }
-    for (const record of objectsOf(ofScope[records], records)) {
+    });
+    eachObject(ofScope[records], records, (record) => {
       const recordStart = wire.start(0x12);
       writeRecord(this, record);
       wire.end(recordStart);
-    }
+    });
     wire.end(start);
   }
 
@@ -161,13 +164,12 @@ export class JsonRequestWriter {
 
   /** The member `attributes` of a message. */
   keyValues(tag: number, { attributes }: JsonObject): void {
-    writeKeyValues(this.wire, { tag, depth: 0 }, objectsOf(attributes, "attributes"));
+    writeKeyValues(this.wire, { tag, depth: 0 }, { member: "attributes", value: attributes });
   }
 
   /** An `AnyValue`. */
   value(tag: number, value: unknown, member: string): void {
-    const object = objectOf(value, member);
-    if (object !== undefined) writeValue(this.wire, { tag, depth: 0 }, object);
+    inObject(value, member, (object) => writeValue(this.wire, { tag, depth: 0 }, object));
   }
 }
 
@@ -203,16 +205,15 @@ interface Place {
 function writeKeyValues(
   writer: WireWriter,
   { tag, depth }: Place,
-  keyValues: readonly JsonObject[],
+  { member, value: keyValues }: { member: string; value: unknown },
 ): void {
-  for (const keyValue of keyValues) {
+  eachObject(keyValues, member, ({ key, value }) => {
     const start = writer.start(tag);
-    const key = stringOf(keyValue.key, "key");
-    if (key !== undefined) writer.string(0x0a, key);
-    const value = objectOf(keyValue.value, "value");
-    if (value !== undefined) writeValue(writer, { tag: 0x12, depth }, value);
+    const name = stringOf(key, "key");
+    if (name !== undefined) writer.string(0x0a, name);
+    inObject(value, "value", (any) => writeValue(writer, { tag: 0x12, depth }, any));
     writer.end(start);
-  }
+  });
 }
 
 function writeValue(writer: WireWriter, { tag, depth }: Place, value: JsonObject): void {
@@ -221,7 +222,7 @@ function writeValue(writer: WireWriter, { tag, depth }: Place, value: JsonObject
   for (const member in value) {
     if (value[member] !== null && writeMember(writer, { value, member, depth })) written += 1;
   }
-  if (written > 1) throw refusal("a value", value, "one member, such as stringValue");
+  if (written > 1) throw refusal("", value, "one member of it, such as stringValue");
   writer.end(start);
 }
 
@@ -249,7 +250,7 @@ function writeMember(
       return true;
     case "arrayValue":
     case "kvlistValue":
-      writeContainer(writer, { member, depth }, objectOf(content, member) ?? {});
+      writeContainer(writer, { member, depth }, content);
       return true;
     default:
       return false;
@@ -259,15 +260,19 @@ function writeMember(
 function writeContainer(
   writer: WireWriter,
   { member, depth }: { member: "arrayValue" | "kvlistValue"; depth: number },
-  container: JsonObject,
+  content: unknown,
 ): void {
   if (depth >= VALUE_DEPTH_MAX) {
-    throw refusal("a value", "…", `at most ${VALUE_DEPTH_MAX} nested arrays and maps`);
+    throw refusal(member, content, `at most ${VALUE_DEPTH_MAX} nested arrays and maps`);
   }
-  const start = writer.start(member === "arrayValue" ? 0x2a : 0x32);
-  const elements = objectsOf(container.values, "values");
   const inside = { tag: 0x0a, depth: depth + 1 };
-  if (member === "kvlistValue") writeKeyValues(writer, inside, elements);
-  else for (const element of elements) writeValue(writer, inside, element);
-  writer.end(start);
+  inObject(content, member, ({ values }) => {
+    const start = writer.start(member === "arrayValue" ? 0x2a : 0x32);
+    if (member === "kvlistValue") {
+      writeKeyValues(writer, inside, { member: "values", value: values });
+    } else {
+      eachObject(values, "values", (element) => writeValue(writer, inside, element));
+    }
+    writer.end(start);
+  });
 }

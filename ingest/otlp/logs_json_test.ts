@@ -118,10 +118,60 @@ const REFUSED: readonly { readonly record: string; readonly names: string }[] = 
   { record: `{"body":{"intValue":9223372036854775808}}`, names: "intValue" },
   { record: `{"body":{"bytesValue":"*"}}`, names: `bytesValue is "*"` },
   { record: `{"attributes":{"a":1}}`, names: "attributes is an object" },
-  { record: `{"attributes":[7]}`, names: "attributes is 7" },
+  { record: `{"attributes":[7]}`, names: "attributes[0] is 7; send an object" },
   { record: nested(33), names: "32" },
   { record: nested(5000), names: "32" },
 ];
+
+/** Requests of a wrong shape, and what the refusal says. */
+const MISSHAPEN: readonly [request: string, says: string][] = [
+  [`{"resourceLogs":{}}`, "resourceLogs is an object; send an array"],
+  [`{"resourceLogs":[null]}`, "resourceLogs[0] is null; send an object"],
+  [`{"resourceLogs":[{},[]]}`, "resourceLogs[1] is an array; send an object"],
+  [`{"resourceLogs":[{"resource":"r"}]}`, `resourceLogs[0].resource is "r"; send an object`],
+  [
+    `{"resourceLogs":[{"resource":{"attributes":{}}}]}`,
+    "resourceLogs[0].resource.attributes is an object; send an array",
+  ],
+  [`{"resourceLogs":[{"scopeLogs":7}]}`, "resourceLogs[0].scopeLogs is 7; send an array"],
+  [
+    `{"resourceLogs":[{"scopeLogs":[{},{"scope":{"name":1}}]}]}`,
+    "resourceLogs[0].scopeLogs[1].scope.name is 1; send a string",
+  ],
+  [
+    `{"resourceLogs":[{"scopeLogs":[{"logRecords":[{},null]}]}]}`,
+    "resourceLogs[0].scopeLogs[0].logRecords[1] is null; send an object",
+  ],
+  [
+    `{"resourceLogs":[{"scopeLogs":[{"logRecords":[{"attributes":[{"key":"a","value":"b"}]}]}]}]}`,
+    `resourceLogs[0].scopeLogs[0].logRecords[0].attributes[0].value is "b"; send an object`,
+  ],
+  [
+    `{"resourceLogs":[{"scopeLogs":[{"logRecords":[{"body":{"arrayValue":{"values":[{},null]}}}]}]}]}`,
+    "logRecords[0].body.arrayValue.values[1] is null; send an object",
+  ],
+  [
+    `{"resourceLogs":[{"scopeLogs":[{"logRecords":[{"body":{"kvlistValue":{"values":[{"key":7}]}}}]}]}]}`,
+    "logRecords[0].body.kvlistValue.values[0].key is 7; send a string",
+  ],
+  [
+    `{"resourceLogs":[{"scopeLogs":[{"logRecords":[{"body":{"stringValue":"a","intValue":1}}]}]}]}`,
+    "logRecords[0].body is an object; send one member of it, such as stringValue",
+  ],
+];
+
+Deno.test({
+  name: "decodeLogsJson names the place of what has a wrong shape, and what belongs there",
+  fn() {
+    for (const [request, says] of MISSHAPEN) {
+      assert.throws(() => rowsOfJson(request), (error: unknown) => {
+        assert.ok(isOperatingError(error, "invalid_argument"), request);
+        assert.ok(error.message.includes(says), `${error.message}, not: ${says}`);
+        return true;
+      });
+    }
+  },
+});
 
 Deno.test({
   name: "decodeLogsJson refuses what OTLP/JSON does not allow, naming member and value",

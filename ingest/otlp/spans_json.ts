@@ -1,7 +1,7 @@
 /** OTLP `ExportTraceServiceRequest` in JSON → columns of the table `traces`. */
 
 import type { ColumnBatch } from "../../shared/columns/batch.ts";
-import { type JsonObject, objectOf, objectsOf } from "./json_fields.ts";
+import { eachObject, inObject, type JsonObject } from "./json_fields.ts";
 import { TRACE_REQUEST } from "./json_messages.ts";
 import { JsonRequestWriter } from "./json_request.ts";
 import type { DecodeOptions } from "./request_decoder.ts";
@@ -34,17 +34,16 @@ function writeSpan(to: JsonRequestWriter, span: JsonObject): void {
   to.time(0x41, span.endTimeUnixNano, "endTimeUnixNano");
   to.keyValues(0x4a, span);
   to.uint32(0x50, span.droppedAttributesCount, "droppedAttributesCount");
-  for (const event of objectsOf(span.events, "events")) writeEvent(to, event);
+  eachObject(span.events, "events", (event) => writeEvent(to, event));
   to.uint32(0x60, span.droppedEventsCount, "droppedEventsCount");
-  for (const link of objectsOf(span.links, "links")) writeLink(to, link);
+  eachObject(span.links, "links", (link) => writeLink(to, link));
   to.uint32(0x70, span.droppedLinksCount, "droppedLinksCount");
-  const status = objectOf(span.status, "status");
-  if (status !== undefined) {
+  inObject(span.status, "status", (status) => {
     const start = to.wire.start(0x7a);
     to.string(0x12, status.message, "message");
     to.int32(0x18, status.code, "code");
     to.wire.end(start);
-  }
+  });
   to.fixed32(0x85, span.flags, "flags");
 }
 

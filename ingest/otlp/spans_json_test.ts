@@ -71,8 +71,11 @@ const ACCEPTED: readonly { readonly span: string; readonly columns: Partial<RowO
 
 const REFUSED: readonly { readonly span: string; readonly names: string }[] = [
   { span: `"kind":"SPAN_KIND_SERVER"`, names: "kind" },
-  { span: `"status":7`, names: "status is 7" },
-  { span: `"events":[7]`, names: "events is 7" },
+  { span: `"status":7`, names: "spans[0].status is 7; send an object" },
+  {
+    span: `"events":[7]`,
+    names: "resourceSpans[0].scopeSpans[0].spans[0].events[0] is 7; send an object",
+  },
   { span: `"links":{}`, names: "links is an object" },
   { span: `"parentSpanId":"xy"`, names: `parentSpanId is "xy"` },
   { span: `"parentSpanId":"07"`, names: `parentSpanId "07" of 1 bytes` },

@@ -8,7 +8,7 @@
  */
 
 import { concatBytes } from "../base/bytes.ts";
-import { isOperatingError, messageOf, OperatingError } from "../base/errors.ts";
+import { isOperatingError, OperatingError } from "../base/errors.ts";
 import { bodyTooLarge } from "./body_too_large.ts";
 import type { ByteHold } from "./byte_budget.ts";
 import { decodeContent, requireKnownEncoding } from "./content_encoding.ts";
@@ -86,7 +86,8 @@ export function refuseAnnounced(request: Request, bytesMax: number): number | un
 export function incompleteBody(error: unknown): OperatingError {
   return new OperatingError(
     "invalid_argument",
-    `cannot read the request body: ${messageOf(error)}; send all of the announced bytes`,
+    "cannot read the request body: it ended before its end was due; send all of the announced bytes, " +
+      "or in chunks the last one",
     { reason: "body_incomplete", cause: error },
   );
 }

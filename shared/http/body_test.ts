@@ -235,6 +235,7 @@ for (const reader of Object.keys(READERS)) {
       );
       assert.match(text, /^HTTP\/1\.1 400 /);
       assert.match(text, /body_incomplete/);
+      assert.match(text, /ended before its end was due; send all of the announced bytes/);
     },
   });
 }
