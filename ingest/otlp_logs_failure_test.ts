@@ -22,13 +22,17 @@ const BODY = new Uint8Array(encodeLogsRequest({
 interface World {
   readonly append?: () => Promise<AppendReceipt>;
   readonly bodiesBytesMax?: number;
+  /** Of them, held by other requests. */
+  readonly otherBytes?: number;
   readonly lanesMax?: number;
   readonly index?: string;
 }
 
 async function answer(world: World) {
   const metrics = createIngestMetrics({ version: "1", role: "ingest" });
+  const { otherBytes = 0 } = world;
   const bodies = new ByteBudget(world.bodiesBytesMax ?? 1_000_000);
+  bodies.take(otherBytes);
   const handle = createOtlpRoute(LOGS, {
     wal: { append: world.append ?? (() => Promise.resolve({ segment: "s" })) },
     forceCommit: () => Promise.resolve(),
@@ -56,7 +60,7 @@ async function answer(world: World) {
   };
   await post("first");
   const result = await post(world.index ?? "first");
-  return { ...result, metrics, held: bodies.used };
+  return { ...result, metrics, held: bodies.used - otherBytes };
 }
 
 const hang = Promise.withResolvers<AppendReceipt>();
@@ -85,9 +89,15 @@ const FAILURES: {
   },
   {
     name: "bodies in flight past their budget",
-    world: { bodiesBytesMax: 8 * 1024 + BODY.byteLength - 1 },
+    world: { bodiesBytesMax: 8 * 1024 + BODY.byteLength, otherBytes: 1 },
     status: 503,
     retryAfter: "1",
+  },
+  {
+    name: "a body that no budget has room for",
+    world: { bodiesBytesMax: 8 * 1024 + BODY.byteLength - 1 },
+    status: 413,
+    retryAfter: null,
   },
   {
     name: "a lane past the cap",

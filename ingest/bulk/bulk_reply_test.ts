@@ -48,6 +48,8 @@ const REPLIES: readonly { filter: string | null; items: readonly BulkItem[]; tex
       `"error":{"type":"es_rejected_execution_exception"}}}]}`,
   },
   { filter: "errors", items: [STORED], text: `{"errors":false}` },
+  { filter: `${"**.".repeat(1_300)}errors`, items: [STORED], text: `{"errors":false}` },
+  { filter: `${"**.*.".repeat(800)}errors`, items: [STORED], text: `{}` },
   { filter: "items.*.error", items: [STORED], text: `{}` },
   {
     filter: "items.*.error.reason",

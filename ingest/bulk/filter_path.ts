@@ -65,7 +65,10 @@ const EVERYTHING = fieldsOf("");
 type Segment = "**" | readonly string[];
 
 function patternOf(path: string): readonly Segment[] {
-  return path.split(".").map((name) => name === "**" ? name : name.split("*"));
+  const names = path.split(".");
+  // Twice any names are any names, and a hundred times would be looked through in more ways than can be counted.
+  const distinct = names.filter((name, at) => name !== "**" || names[at - 1] !== "**");
+  return distinct.map((name) => name === "**" ? name : name.split("*"));
 }
 
 /** Whether the path names `leaf` or something above it. */

@@ -28,12 +28,15 @@ interface World {
   readonly admit?: () => Promise<string>;
   readonly forceCommit?: OtlpDeps["forceCommit"];
   readonly bodiesBytesMax?: number;
+  /** Of them, held by other requests. */
+  readonly otherBytes?: number;
   readonly lanesMax?: number;
 }
 
 function start(world: World) {
   const metrics = createIngestMetrics({ version: "1", role: "ingest" });
   const bodies = new ByteBudget(world.bodiesBytesMax ?? 1_000_000);
+  bodies.take(world.otherBytes ?? 0);
   const deps: OtlpDeps = {
     wal: { append: world.append ?? (() => Promise.resolve({ segment: "s" })) },
     forceCommit: world.forceCommit ?? (() => Promise.resolve()),
@@ -83,7 +86,7 @@ const FAILURES: {
   },
   {
     name: "bodies in flight past their budget",
-    world: { bodiesBytesMax: CALL_BYTES + BODY.byteLength - 1 },
+    world: { bodiesBytesMax: CALL_BYTES + BODY.byteLength, otherBytes: 1 },
     code: 14,
     retryAfterSecs: 1,
     errorInfo: "svc/BODIES_IN_FLIGHT",

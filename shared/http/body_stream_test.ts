@@ -181,15 +181,22 @@ Deno.test({
 Deno.test({
   name: "streamBody refuses what its budget has no room for, and gives the decoder's part back",
   fn: async () => {
+    const later = { code: "unavailable", retryAfterSecs: 1 };
+    const never = { code: "too_large", retryAfterSecs: undefined };
     for (const encoding of ["identity", "gzip", "zstd"]) {
-      const packed = PACK[encoding]?.(new Uint8Array(2 * MIB)) ?? new Uint8Array();
-      const { request } = requestOf(cut(packed, [30_000]), encoding);
-      const budget = new ByteBudget(MIB);
-      using hold = budget.hold();
-      const pieces = Array.fromAsync(streamBody(request, { bytesMax: 4 * MIB, hold }));
-      await assert.rejects(pieces, { code: "unavailable", retryAfterSecs: 1 });
-      hold[Symbol.dispose]();
-      assert.equal(budget.used, 0);
+      for (
+        const [bytesMax, others, error] of [[MIB, 0, never], [16 * MIB, 15 * MIB, later]] as const
+      ) {
+        const packed = PACK[encoding]?.(new Uint8Array(2 * MIB)) ?? new Uint8Array();
+        const { request } = requestOf(cut(packed, [30_000]), encoding);
+        const budget = new ByteBudget(bytesMax);
+        budget.take(others);
+        using hold = budget.hold();
+        const pieces = Array.fromAsync(streamBody(request, { bytesMax: 4 * MIB, hold }));
+        await assert.rejects(pieces, error, `${encoding} within ${bytesMax}`);
+        hold[Symbol.dispose]();
+        assert.equal(budget.used, others);
+      }
     }
   },
 });

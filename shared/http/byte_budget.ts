@@ -3,6 +3,7 @@
  */
 
 import { assert } from "../base/assert.ts";
+import { formatBytes } from "../base/bytes.ts";
 import { OperatingError } from "../base/errors.ts";
 
 export class ByteBudget {
@@ -50,7 +51,9 @@ export class ByteHold implements Disposable {
     this.#budget = budget;
   }
 
+  /** Errors: those of `take`; `too_large` for a request that fits into no budget, however empty. */
   grow(bytes: number): void {
+    if (this.#held + bytes > this.#budget.bytesMax) throw tooLargeAlone(this.#budget.bytesMax);
     this.#budget.take(bytes);
     this.#held += bytes;
   }
@@ -66,4 +69,15 @@ export class ByteHold implements Disposable {
     this.#budget.give(this.#held);
     this.#held = 0;
   }
+}
+
+function tooLargeAlone(bytesMax: number): OperatingError {
+  return new OperatingError(
+    "too_large",
+    `this request with all that is made of it needs more than the ${
+      formatBytes(bytesMax)
+    } that all requests in ` +
+      "flight may hold together: send smaller ones",
+    { reason: "bodies_in_flight" },
+  );
 }

@@ -29,11 +29,7 @@ import { SystemClock } from "../../shared/os/clock.ts";
 export const BODY_CAP_BYTES = 256 * 1024;
 
 /** Lanes are few, so that the fuzzer runs into their bound. */
-const ARGS = [
-  "--trust-scope-header",
-  "--ingest-max-lanes=20",
-  `--ingest-max-body-bytes=${BODY_CAP_BYTES}`,
-];
+const ARGS = ["--trust-scope-header", "--ingest-max-lanes=20"];
 
 export class FuzzTarget {
   readonly handle: (request: Request) => Promise<Response>;
@@ -41,9 +37,9 @@ export class FuzzTarget {
   rows = 0;
   readonly #bytesInFlight: () => number;
 
-  constructor() {
+  constructor(bodyBytesMax = BODY_CAP_BYTES) {
     const clock = new SystemClock();
-    const settings = parseOptions(OPTIONS, ARGS);
+    const settings = parseOptions(OPTIONS, [...ARGS, `--ingest-max-body-bytes=${bodyBytesMax}`]);
     const metrics = createIngestMetrics({ version: "0", role: "fuzz" });
     const admission = openAdmission(settings, { clock, metrics });
     const backpressure = openBackpressure(settings, { metrics, clock });

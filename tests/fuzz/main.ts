@@ -1,14 +1,21 @@
 /**
  * The fuzzers for as long as one likes: `deno run -A tests/fuzz/main.ts --seconds 600 --seed 7`. Ends
- * with status 1 at the first failure, which names its seed.
+ * with status 1 at the first failure, which names its seed. With `--body-bytes 16777216 --dense 1` every input is one
+ * of which few bytes mean much, as large as a server takes by default.
  */
 
 import { parseArgs } from "node:util";
+import { BODY_CAP_BYTES } from "./fuzz_target.ts";
 import { runRawFuzz } from "./raw_connections.ts";
 import { runFuzz } from "./run_fuzz.ts";
 
 const { values } = parseArgs({
-  options: { seconds: { type: "string", default: "60" }, seed: { type: "string" } },
+  options: {
+    seconds: { type: "string", default: "60" },
+    seed: { type: "string" },
+    "body-bytes": { type: "string", default: String(BODY_CAP_BYTES) },
+    dense: { type: "string", default: "0.1" },
+  },
 });
 const endMs = performance.now() + 1_000 * Number(values.seconds);
 const write = (line: string) => Deno.stderr.writeSync(new TextEncoder().encode(`${line}\n`));
@@ -19,7 +26,13 @@ const RSS_BYTES_MAX = 1.5 * 1024 * 1024 * 1024;
 let seed = Number(values.seed ?? Math.floor(Math.random() * 1_000_000));
 for (; performance.now() < endMs; seed += 1) {
   const startMs = performance.now();
-  const statuses = await runFuzz({ seed, inputs: 20_000, msMax: endMs - startMs });
+  const statuses = await runFuzz({
+    seed,
+    inputs: 20_000,
+    msMax: endMs - startMs,
+    bodyBytesMax: Number(values["body-bytes"]),
+    denseShare: Number(values.dense),
+  });
   const total = [...statuses.values()].reduce((sum, count) => sum + count, 0);
   const rate = Math.round(total / (performance.now() - startMs) * 1_000);
   const byStatus = [...statuses].sort(([a], [b]) => a - b).map((entry) => entry.join("×"));

@@ -3,6 +3,7 @@
 import { deflateSync, gzipSync, zstdCompressSync } from "node:zlib";
 import { concatBytes, utf8 } from "../../shared/base/bytes.ts";
 import type { SeededRandom } from "../../shared/testing/seeded_random.ts";
+import { denseInput } from "./dense_input.ts";
 import { BODY_CAP_BYTES } from "./fuzz_target.ts";
 import { mutateBytes, pick } from "./mutate_bytes.ts";
 import { mutateJson } from "./mutate_json.ts";
@@ -34,8 +35,21 @@ const MAKERS: readonly Maker[] = [
   strayInput,
 ];
 
-export function makeInput(random: SeededRandom, valid: ValidRequests): FuzzInput {
-  const input = pick(random, MAKERS)(random, valid);
+export interface InputBounds {
+  /** Cap of a body. */
+  readonly bodyBytesMax: number;
+  /** How many inputs are such that few bytes mean much. */
+  readonly denseShare: number;
+}
+
+export function makeInput(
+  random: SeededRandom,
+  valid: ValidRequests,
+  { bodyBytesMax, denseShare }: InputBounds,
+): FuzzInput {
+  const input = random.chance(denseShare)
+    ? denseInput(random, bodyBytesMax)
+    : pick(random, MAKERS)(random, valid);
   const encoded = random.chance(0.25) ? compressed(input, random) : input;
   return transported(encoded, random);
 }

@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { encodeLogsRequest } from "../../proto/otlp_logs.ts";
 import { SeededRandom } from "../../shared/testing/seeded_random.ts";
 import { checkAnswer } from "./check_answer.ts";
-import { FuzzTarget } from "./fuzz_target.ts";
+import { BODY_CAP_BYTES, FuzzTarget } from "./fuzz_target.ts";
 import { type FuzzInput, makeInput } from "./make_input.ts";
 import { validRequests } from "./valid_bodies.ts";
 
@@ -19,19 +19,27 @@ export interface FuzzOptions {
   readonly inputs: number;
   /** Ends after this time, whichever comes first. */
   readonly msMax?: number;
+  /** Cap of a body; that of the fuzzer's server by default, which is small. */
+  readonly bodyBytesMax?: number;
+  /** How many inputs are such that few bytes mean much. */
+  readonly denseShare?: number;
   readonly onRound?: (done: number, statuses: ReadonlyMap<number, number>) => void;
 }
 
 /** Answers by status. Throws at the first input that is not treated as it should be. */
 export async function runFuzz(options: FuzzOptions): Promise<ReadonlyMap<number, number>> {
-  const { seed, inputs, msMax = Infinity } = options;
+  const { seed, inputs, msMax = Infinity, bodyBytesMax = BODY_CAP_BYTES } = options;
+  const { denseShare = 0.03 } = options;
   const valid = validRequests(seed);
-  const target = new FuzzTarget();
+  const target = new FuzzTarget(bodyBytesMax);
   const statuses = new Map<number, number>();
   const endMs = performance.now() + msMax;
   for (let number = 0; number < inputs && performance.now() < endMs; number += 1) {
     // Each input by itself, so that a change of one maker does not change all inputs of others.
-    const input = makeInput(new SeededRandom(seed * 2 ** 24 + number), valid);
+    const input = makeInput(new SeededRandom(seed * 2 ** 24 + number), valid, {
+      bodyBytesMax,
+      denseShare,
+    });
     try {
       const status = await tryInput(target, input);
       statuses.set(status, (statuses.get(status) ?? 0) + 1);
