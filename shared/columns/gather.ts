@@ -43,6 +43,29 @@ export function concatBatches(batches: readonly ColumnBatch[]): ColumnBatch {
   return { schema, rows, columns };
 }
 
+/** Rows [start, start + count) of a batch. */
+export interface RowRange {
+  readonly batch: ColumnBatch;
+  readonly start: number;
+  readonly count: number;
+}
+
+/** Gives bytes of any content, at a multiple of eight. */
+export type TakeMemory = (byteLength: number) => Uint8Array<ArrayBuffer>;
+
+/** Column `at` of rows one after another, in memory of `take` but for bits. */
+export function joinColumn(
+  ranges: readonly RowRange[],
+  at: number,
+  take: TakeMemory,
+): ColumnData {
+  const { type } = present(ranges[0]?.batch.schema.columns[at], "a column to join");
+  const runs = ranges.map(({ start, count }, batch) => ({ batch, start, count }));
+  const rows = ranges.reduce((sum, { count }) => sum + count, 0);
+  const parts = ranges.map(({ batch }) => present(batch.columns[at]));
+  return takeColumn(type, parts, { runs, rows, take });
+}
+
 function runsOf({ batch, row }: RowOrder): Run[] {
   assert(batch.length === row.length, "an order names a batch for every row");
   const runs: Run[] = [];
@@ -60,6 +83,12 @@ function runsOf({ batch, row }: RowOrder): Run[] {
 interface Taking {
   readonly runs: readonly Run[];
   readonly rows: number;
+  /** Default: memory of its own. */
+  readonly take?: TakeMemory;
+}
+
+function ownMemory(byteLength: number): Uint8Array<ArrayBuffer> {
+  return new Uint8Array(byteLength);
 }
 
 function takeColumn(type: ColumnType, parts: readonly ColumnData[], taking: Taking): ColumnData {
@@ -74,10 +103,10 @@ function takeColumn(type: ColumnType, parts: readonly ColumnData[], taking: Taki
 function takeFixed(
   parts: readonly ColumnData[],
   width: 4 | 8,
-  { runs, rows }: Taking,
+  { runs, rows, take = ownMemory }: Taking,
 ): Uint8Array {
-  const values = new Uint8Array(width * rows);
-  const out = new DataView(values.buffer);
+  const values = take(width * rows);
+  const out = new DataView(values.buffer, values.byteOffset, values.byteLength);
   const views = parts.map(({ values }) =>
     new DataView(values.buffer, values.byteOffset, values.byteLength)
   );
@@ -107,9 +136,11 @@ const LOOP_BYTES_MAX = 128;
 
 function takeStrings(
   parts: readonly ColumnData[],
-  { runs, rows }: Taking,
+  { runs, rows, take = ownMemory }: Taking,
 ): { offsets: Int32Array; values: Uint8Array } {
-  const offsets = new Int32Array(rows + 1);
+  const ends = take(4 * (rows + 1));
+  const offsets = new Int32Array(ends.buffer, ends.byteOffset, rows + 1);
+  offsets[0] = 0;
   const sources = parts.map((part) => present(part.offsets));
   let length = 0;
   let row = 0;
@@ -123,19 +154,18 @@ function takeStrings(
     length += (source[start + count] as number) - (source[start] as number);
     assert(length <= 0x7fffffff, "a string column of one batch stays below 2 GiB");
   }
-  return { offsets, values: takeBytes(parts, { runs, sources, length }) };
+  return { offsets, values: takeBytes(parts, { runs, sources, values: take(length) }) };
 }
 
 function takeBytes(
   parts: readonly ColumnData[],
-  { runs, sources, length }: {
+  { runs, sources, values }: {
     runs: readonly Run[];
     sources: readonly Int32Array[];
-    length: number;
+    values: Uint8Array;
   },
 ): Uint8Array {
-  const values = new Uint8Array(length);
-  const out = new DataView(values.buffer);
+  const out = new DataView(values.buffer, values.byteOffset, values.byteLength);
   const views = parts.map(({ values }) =>
     new DataView(values.buffer, values.byteOffset, values.byteLength)
   );

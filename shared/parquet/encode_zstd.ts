@@ -4,7 +4,7 @@
 
 import { present } from "../base/assert.ts";
 import type { ColumnBatch } from "../columns/batch.ts";
-import { concatBatches, sliceRows } from "../columns/gather.ts";
+import type { RowRange } from "../columns/gather.ts";
 import { rowsOfStream } from "../columns/ipc_stream.ts";
 import type { TableSchema } from "../event/schema.ts";
 import { evenStarts, rowGroupStarts } from "./row_groups.ts";
@@ -39,25 +39,20 @@ export function encodeZstd(
 function* byRowGroup(
   batches: readonly ColumnBatch[],
   ends: readonly number[],
-): Generator<ColumnBatch> {
-  let parts: ColumnBatch[] = [];
+): Generator<readonly RowRange[]> {
+  let ranges: RowRange[] = [];
   let [row, group] = [0, 0];
   for (const batch of batches) {
     for (let at = 0; at < batch.rows;) {
       const end = present(ends[group], "row group");
       const until = Math.min(batch.rows, at + end - row);
-      parts.push(sliceRows(batch, at, until));
+      ranges.push({ batch, start: at, count: until - at });
       row += until - at;
       at = until;
       if (row < end) continue;
-      yield joined(parts);
-      parts = [];
+      yield ranges;
+      ranges = [];
       group += 1;
     }
   }
-}
-
-function joined(parts: readonly ColumnBatch[]): ColumnBatch {
-  const [only, ...others] = parts;
-  return only !== undefined && others.length === 0 ? only : concatBatches(parts);
 }

@@ -41,6 +41,9 @@ export interface ColumnValues {
 
 /** So many values of a column tell whether it holds JSON objects. */
 const SAMPLE = 64;
+/** Members of an object whose numbers are known at once where the one before had the same. */
+const LAST_HASHES = 64;
+const UNKNOWN = -1;
 const BRACE = 0x7b;
 const BRACE_END = 0x7d;
 
@@ -77,6 +80,11 @@ class ValueCollector {
   readonly #column: ColumnHashes;
   readonly #members: MemberHashes;
   #hasUnknown = false;
+  /** The plain value that came last, and its number. */
+  #last = { values: new Uint8Array(0) as Uint8Array, start: 0, end: 0, number: UNKNOWN };
+  /** The hashes of the members that came last, by their order, and their numbers. */
+  readonly #lastHashes = new Uint32Array(LAST_HASHES);
+  readonly #lastNumbers = new Int32Array(LAST_HASHES).fill(UNKNOWN);
 
   constructor(id: number, kind: number) {
     this.#id = id;
@@ -107,16 +115,38 @@ class ValueCollector {
 
   #addValue(values: Uint8Array, start: number, end: number): void {
     if (end - start > VALUE_BYTES_MAX) return this.#addUnknown();
-    let hash = this.#column.value;
-    for (let at = start; at < end; at += 1) hash = hashByte(hash, values[at] as number);
-    this.#occurrences.add(this.#table.numberOf(mixed(hash)));
+    if (!this.#isLast(values, start, end)) {
+      let hash = this.#column.value;
+      for (let at = start; at < end; at += 1) hash = hashByte(hash, values[at] as number);
+      const last = this.#last;
+      last.values = values;
+      last.start = start;
+      last.end = end;
+      last.number = this.#table.numberOf(mixed(hash));
+    }
+    this.#occurrences.add(this.#last.number);
+  }
+
+  #isLast(values: Uint8Array, start: number, end: number): boolean {
+    const last = this.#last;
+    if (values !== last.values || end - start !== last.end - last.start) return false;
+    for (let at = start, other = last.start; at < end; at += 1, other += 1) {
+      if (values[at] !== values[other]) return false;
+    }
+    return true;
   }
 
   #addObject(values: Uint8Array, start: number, end: number): void {
     const members = this.#members;
     if (!members.read(values, start, end)) return this.#addUnknown();
     for (let at = 0; at < members.count; at += 1) {
-      this.#occurrences.add(this.#table.numberOf(members.found[at] as number));
+      const hash = members.found[at] as number;
+      const place = at % LAST_HASHES;
+      if (hash !== this.#lastHashes[place] || this.#lastNumbers[place] === UNKNOWN) {
+        this.#lastHashes[place] = hash;
+        this.#lastNumbers[place] = this.#table.numberOf(hash);
+      }
+      this.#occurrences.add(this.#lastNumbers[place] as number);
     }
   }
 

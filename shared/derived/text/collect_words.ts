@@ -47,10 +47,11 @@ export function collectWords(parts: readonly ColumnPart[], shift: number): Words
   let row = 0;
   for (const { rows, data } of parts) {
     const offsets = data.offsets as Int32Array;
+    collector.begin(data.values);
     for (let at = 0; at < rows; at += 1, row += 1) {
       const [start, end] = [offsets[at] as number, offsets[at + 1] as number];
       if (start !== end && !isNull(data, at)) {
-        collector.add(data.values, { start, end, granule: row >>> shift });
+        collector.add({ start, end, granule: row >>> shift });
       }
       collector.endRow(row);
     }
@@ -69,7 +70,13 @@ for (let code = 0; code < 128; code += 1) {
 
 /** In place of the term before: there is none in this row. */
 const ROW_START = 0;
-const UNKNOWN = 0xffff_ffff;
+/** In place of a position among recent tokens. */
+const UNKNOWN = -1;
+/** So many of the tokens that came last are compared with, a power of two: some thousand lines. */
+const RECENT = 2 ** 15;
+const RECENT_MASK = RECENT - 1;
+/** In place of a term: where the tokens of a text end. */
+const END = -1;
 
 /** A code point in lower case takes at most 3 bytes for 2, and never more than 4. */
 const GROWTH_MAX = 2;
@@ -87,10 +94,18 @@ class WordCollector {
   readonly #rowEnds: Uint32Array;
   #sequence = new Uint32Array(4096);
   #sequenceLength = 0;
-  /** What came last behind the start of a row, then behind each term: in logs it mostly comes again. */
-  #followers = new Uint32Array(1024).fill(UNKNOWN);
-  #writtenEnd = 0;
-  #writtenHash = 0;
+  #knownEnd = 0;
+  /** Of the part. */
+  #values: Uint8Array = new Uint8Array(0);
+  #view: DataView = new DataView(this.#values.buffer);
+  /** The tokens that came last, by position modulo `RECENT`, and where in the part's values each begins. */
+  readonly #recent = new Int32Array(RECENT);
+  readonly #recentStarts = new Int32Array(RECENT);
+  /** Positions: of the first of this part, and of the one that comes next. */
+  #first = 0;
+  #next = 0;
+  /** Positions behind the start of the last row, then behind each term where it last was another than expected. */
+  #behind = new Int32Array(1024).fill(UNKNOWN);
 
   constructor(rows: number) {
     this.#rowEnds = scratchInts(rows);
@@ -100,9 +115,18 @@ class WordCollector {
     this.#rowEnds[row] = this.#sequenceLength;
   }
 
-  add(values: Uint8Array, { start, end, granule }: Place): void {
+  /** The texts that follow are parts of `values`. */
+  begin(values: Uint8Array): void {
+    this.#values = values;
+    this.#view = new DataView(values.buffer, values.byteOffset, values.byteLength);
+    this.#first = this.#next;
+  }
+
+  add({ start, end, granule }: Place): void {
+    const values = this.#values;
     this.#occurrences.moveTo(granule);
     this.#table.reserve(GROWTH_MAX * (end - start));
+    this.#reserveSequence(GROWTH_MAX * (end - start));
     const at = this.#addAscii(values, start, end);
     if (at < end && !this.#addStable(values, at, end)) {
       this.#addAny(values.subarray(start, end), granule);
@@ -122,70 +146,116 @@ class WordCollector {
     };
   }
 
-  /** Up to the first token that has another byte than ASCII; where that begins. */
+  /**
+   * Up to the first token that has another byte than ASCII; where that begins. Lines of logs repeat each other but for
+   * some words: what came before is compared with as it stands, whatever tokens it has.
+   */
   #addAscii(values: Uint8Array, start: number, end: number): number {
-    let before = ROW_START;
-    for (let at = start; at < end;) {
-      const byte = values[at] as number;
-      if (byte > 0x7f) return at;
-      if (FOLDED_ASCII[byte] === SEPARATOR) {
-        at += 1;
+    const table = this.#table;
+    let expected = this.#behind[ROW_START] as number;
+    let other = UNKNOWN;
+    this.#behind[ROW_START] = this.#next;
+    let at = start;
+    for (;;) {
+      while (at < end && FOLDED_ASCII[values[at] as number] === SEPARATOR) at += 1;
+      if (at === end) break;
+      let behind = this.#addKnown(expected, at, end);
+      if (behind === at && other !== UNKNOWN) {
+        behind = this.#addKnown(other, at, end);
+      }
+      if (behind !== at) {
+        expected = this.#knownEnd;
+        other = UNKNOWN;
+        at = behind;
         continue;
       }
-      let term = this.#followers[before] as number;
-      let next = term === UNKNOWN ? at : this.#endOfTerm(term, { values, at, end });
-      if (next === at) {
-        next = this.#writeAscii(values, at, end);
-        if (next === at) return at;
-        term = this.#table.intern(this.#writtenEnd, this.#writtenHash);
-        this.#follow(before, term);
+      const { bytes } = table;
+      let { length } = table;
+      let hash = HASH_START;
+      let folded = SEPARATOR;
+      let next = at;
+      for (; next < end; next += 1) {
+        folded = FOLDED_ASCII[values[next] as number] as number;
+        if (folded <= OTHER) break;
+        bytes[length] = folded;
+        length += 1;
+        hash = hashByte(hash, folded);
       }
+      if (next < end && folded === OTHER) break;
+      const term = table.intern(length, hash);
       this.#occurs(term);
-      before = term + 1;
+      this.#remember(term, at);
+      if (term + 1 >= this.#behind.length) this.#growBehind(term);
+      other = this.#behind[term + 1] as number;
+      this.#behind[term + 1] = this.#next;
+      // A word that is another here: the text may go on as it did there.
+      if (expected !== UNKNOWN) expected += 1;
       at = next;
     }
-    return end;
+    this.#remember(END, at);
+    return at;
   }
 
-  /** Where the token at `at` ends, if it is this term; else `at`. */
-  #endOfTerm(
-    term: number,
-    { values, at, end }: { readonly values: Uint8Array; readonly at: number; readonly end: number },
-  ): number {
-    const { bytes } = this.#table;
-    const stop = this.#table.endOf(term);
-    let next = at;
-    for (let known = this.#table.startOf(term); known < stop; known += 1, next += 1) {
-      if (next === end || FOLDED_ASCII[values[next] as number] !== bytes[known]) return at;
-    }
-    return next === end || FOLDED_ASCII[values[next] as number] === SEPARATOR ? next : at;
+  #growBehind(term: number): void {
+    const larger = new Int32Array(2 * this.#behind.length + term).fill(UNKNOWN);
+    larger.set(this.#behind);
+    this.#behind = larger;
   }
 
-  /** Writes the token at `at` to the table, and where it ends there; where it ends, or `at`: it is not all ASCII. */
-  #writeAscii(values: Uint8Array, at: number, end: number): number {
-    const { bytes } = this.#table;
-    let { length } = this.#table;
-    let hash = HASH_START;
-    let next = at;
-    for (; next < end; next += 1) {
-      const folded = FOLDED_ASCII[values[next] as number] as number;
-      if (folded === SEPARATOR) break;
-      if (folded === OTHER) return at;
-      bytes[length] = folded;
-      length += 1;
-      hash = hashByte(hash, folded);
+  /**
+   * Adds the tokens at `at` that are those from `position` on, as long as all bytes are the same up to where the next token
+   * begins. Where they end, `#knownEnd` being the position behind them; or `at`.
+   */
+  #addKnown(position: number, at: number, end: number): number {
+    if (position < this.#first || this.#next - position >= RECENT) return at;
+    const [recent, starts, view] = [this.#recent, this.#recentStarts, this.#view];
+    const start = starts[position & RECENT_MASK] as number;
+    const most = Math.min(end - at, view.byteLength - start);
+    let same = 0;
+    let difference = 0;
+    for (; same + 4 <= most && difference === 0; same += 4) {
+      difference = view.getInt32(start + same, true) ^ view.getInt32(at + same, true);
     }
-    this.#writtenEnd = length;
-    this.#writtenHash = hash;
-    return next;
+    if (difference !== 0) same -= 4 - (31 - Math.clz32(difference & -difference) >> 3);
+    else while (same < most && view.getUint8(start + same) === view.getUint8(at + same)) same += 1;
+    const occurrences = this.#occurrences;
+    const { lastSeen, mark } = occurrences;
+    const sequence = this.#sequence;
+    let kept = this.#sequenceLength;
+    let next = this.#next;
+    let from = at;
+    let here = position;
+    for (; here + 1 < next; here += 1) {
+      const term = recent[here & RECENT_MASK] as number;
+      const length = (starts[here + 1 & RECENT_MASK] as number) - start;
+      if (length > same || term === END) break;
+      if (recent[here + 1 & RECENT_MASK] === END && !this.#isBoundary(at + length, end)) break;
+      if (lastSeen[term] !== mark) occurrences.add(term);
+      sequence[kept] = term;
+      kept += 1;
+      recent[next & RECENT_MASK] = term;
+      starts[next & RECENT_MASK] = from;
+      next += 1;
+      from = at + length;
+    }
+    this.#next = next;
+    this.#sequenceLength = kept;
+    this.#knownEnd = here;
+    return from;
   }
 
-  /** Remembers that `term` came behind the token `before`. */
-  #follow(before: number, term: number): void {
-    if (term + 1 >= this.#followers.length) {
-      this.#followers = grownInts(this.#followers, 2 * this.#followers.length + term, UNKNOWN);
-    }
-    this.#followers[before] = term;
+  /** Whether no token goes on from before `at` to behind it. */
+  #isBoundary(at: number, end: number): boolean {
+    const values = this.#values;
+    return at === end || FOLDED_ASCII[values[at] as number] === SEPARATOR ||
+      FOLDED_ASCII[values[at - 1] as number] === SEPARATOR;
+  }
+
+  #remember(term: number, start: number): void {
+    const place = this.#next & RECENT_MASK;
+    this.#recent[place] = term;
+    this.#recentStarts[place] = start;
+    this.#next += 1;
   }
 
   /** False at the first code point that is not stable. */
@@ -226,13 +296,15 @@ class WordCollector {
 
   #occurs(term: number): void {
     this.#occurrences.add(term);
-    if (this.#sequenceLength < SEQUENCE_MAX) {
-      if (this.#sequenceLength === this.#sequence.length) {
-        this.#sequence = grownInts(this.#sequence, 2 * this.#sequence.length);
-      }
-      this.#sequence[this.#sequenceLength] = term;
-    }
+    this.#sequence[this.#sequenceLength] = term;
     this.#sequenceLength += 1;
+  }
+
+  /** Makes room for the words of a text of so many bytes: none of more than are kept. */
+  #reserveSequence(bytes: number): void {
+    const needed = this.#sequenceLength + bytes;
+    if (needed <= this.#sequence.length || this.#sequence.length > SEQUENCE_MAX) return;
+    this.#sequence = grownInts(this.#sequence, Math.max(2 * this.#sequence.length, needed));
   }
 
   #addAny(value: Uint8Array, granule: number): void {

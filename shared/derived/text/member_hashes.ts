@@ -7,6 +7,7 @@
  */
 
 import { textOf, utf8 } from "../../base/bytes.ts";
+import { areSameBytes } from "../../columns/value_bytes.ts";
 import { hashByte, hashBytes, mixed } from "./hash.ts";
 import { RISING_DIGITS_MAX, RisingNumbers } from "./rising_numbers.ts";
 import type { ColumnHashes } from "./values_format.ts";
@@ -31,6 +32,22 @@ const IS_NUMBER_LETTER = new Uint8Array(256);
 for (const letter of utf8("+-.0123456789Ee")) IS_NUMBER_LETTER[letter] = 1;
 const LITERALS = ["true", "false", "null"].map((text) => ({ text, bytes: utf8(text) }));
 
+/** Further members of an object are compared with each other. */
+const BEFORE_MAX = 64;
+
+/** A member of an object before, in the same bytes. */
+interface MemberBefore {
+  start: number;
+  /** Of its name with the quotes, and of that with the colon; 0: there was none. */
+  nameBytes: number;
+  headBytes: number;
+  /** What the hashes of its values begin with. */
+  nameHash: number;
+  /** Of all of it, and the hash that was found: of a text only, since numbers may rise. 0: of another value. */
+  length: number;
+  hash: number;
+}
+
 export class MemberHashes {
   /** Takes numbers that rise from object to object, which are then in no hash. */
   readonly rising = new RisingNumbers();
@@ -39,6 +56,9 @@ export class MemberHashes {
   count = 0;
   readonly #hashes: ColumnHashes;
   #bytes: Uint8Array = new Uint8Array(0);
+  #view: DataView = new DataView(this.#bytes.buffer);
+  /** Of the objects before, by the order of their members: mostly they are alike. */
+  #before: MemberBefore[] = [];
   #at = 0;
   #end = 0;
 
@@ -48,7 +68,7 @@ export class MemberHashes {
 
   /** Whether bytes `start` to `end` are an object whose members are now in `found`. */
   read(bytes: Uint8Array, start: number, end: number): boolean {
-    this.#bytes = bytes;
+    if (bytes !== this.#bytes) this.#begin(bytes);
     this.#at = start;
     this.#end = end;
     this.count = 0;
@@ -59,20 +79,79 @@ export class MemberHashes {
     return this.#next() === -1;
   }
 
+  #begin(bytes: Uint8Array): void {
+    this.#bytes = bytes;
+    this.#view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+    this.#before = [];
+  }
+
   #members(): boolean {
-    for (;;) {
+    for (let member = 0;; member += 1) {
       if (this.#next() !== QUOTE) return false;
-      const nameStart = this.#at;
-      const member = this.#string(this.#hashes.member);
-      const nameEnd = this.#at;
-      if (member === undefined || this.#next() !== COLON) return false;
-      this.#at += 1;
-      if (!this.#value(hashByte(member, 0), nameStart, nameEnd)) return false;
+      if (!this.#isRepeated(member) && !this.#member(member)) return false;
       const after = this.#next();
       if (after !== COMMA && after !== BRACE_END) return false;
       this.#at += 1;
       if (after === BRACE_END) return true;
     }
+  }
+
+  /** Steps behind a member that has the same bytes as the one at its place in an object before, and adds its hash. */
+  #isRepeated(member: number): boolean {
+    const before = this.#before[Math.min(member, BEFORE_MAX)];
+    if (before === undefined || before.length === 0) return false;
+    const end = this.#at + before.length;
+    // With what follows: a number may go on.
+    if (end >= this.#end) return false;
+    if (!areSameBytes(this.#view, before.start, this.#view, this.#at, before.length + 1)) {
+      return false;
+    }
+    before.start = this.#at;
+    this.#at = end;
+    this.#addMixed(before.hash);
+    return true;
+  }
+
+  #member(member: number): boolean {
+    const start = this.#at;
+    const before = this.#before[Math.min(member, BEFORE_MAX)] ??= {
+      start: 0,
+      nameBytes: 0,
+      headBytes: 0,
+      nameHash: 0,
+      length: 0,
+      hash: 0,
+    };
+    if (!this.#isSameHead(before) && !this.#readHead(before)) return false;
+    before.start = start;
+    before.length = 0;
+    const isText = this.#next() === QUOTE;
+    if (!this.#value(before.nameHash, start, start + before.nameBytes)) return false;
+    if (isText) {
+      before.length = this.#at - start;
+      before.hash = this.found[this.count - 1] as number;
+    }
+    return true;
+  }
+
+  /** Steps behind name and colon, where they are as before. */
+  #isSameHead({ start, headBytes }: MemberBefore): boolean {
+    if (headBytes === 0 || this.#at + headBytes > this.#end) return false;
+    if (!areSameBytes(this.#view, start, this.#view, this.#at, headBytes)) return false;
+    this.#at += headBytes;
+    return true;
+  }
+
+  #readHead(before: MemberBefore): boolean {
+    const start = this.#at;
+    before.headBytes = 0;
+    const name = this.#string(this.#hashes.member);
+    before.nameBytes = this.#at - start;
+    if (name === undefined || this.#next() !== COLON) return false;
+    this.#at += 1;
+    before.headBytes = this.#at - start;
+    before.nameHash = hashByte(name, 0);
+    return true;
   }
 
   #value(hash: number, nameStart: number, nameEnd: number): boolean {
@@ -213,12 +292,16 @@ export class MemberHashes {
   }
 
   #add(hash: number): void {
+    this.#addMixed(mixed(hash));
+  }
+
+  #addMixed(hash: number): void {
     if (this.count === this.found.length) {
       const larger = new Uint32Array(2 * this.count);
       larger.set(this.found);
       this.found = larger;
     }
-    this.found[this.count] = mixed(hash);
+    this.found[this.count] = hash;
     this.count += 1;
   }
 }

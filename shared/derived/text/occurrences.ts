@@ -27,8 +27,10 @@ export interface Places {
 
 export class Occurrences {
   #granule = 0;
-  /** Per thing: one more than the granule it was last seen in. */
-  #lastSeen = new Uint32Array(1024);
+  /** Per thing: the `mark` it was last seen with. */
+  lastSeen = new Uint32Array(1024);
+  /** One more than the granule. */
+  mark = 1;
   #counts = new Uint32Array(1024);
   /** The things of granule 0, then those of granule 1, … */
   #log = new Uint32Array(4096);
@@ -42,14 +44,14 @@ export class Occurrences {
       this.#granuleEnds.push(this.#logLength);
       this.#granule += 1;
     }
+    this.mark = this.#granule + 1;
   }
 
   /** Things are numbered from 0, without gaps. */
   add(thing: number): void {
-    if (thing >= this.#lastSeen.length) this.#growThings(thing);
-    const mark = this.#granule + 1;
-    if (this.#lastSeen[thing] === mark) return;
-    this.#lastSeen[thing] = mark;
+    if (thing >= this.lastSeen.length) this.#growThings(thing);
+    if (this.lastSeen[thing] === this.mark) return;
+    this.lastSeen[thing] = this.mark;
     this.#counts[thing] = (this.#counts[thing] as number) + 1;
     if (this.#logLength === this.#log.length) this.#growLog();
     this.#log[this.#logLength] = thing;
@@ -81,8 +83,8 @@ export class Occurrences {
 
   #growThings(thing: number): void {
     if (thing >= THINGS_MAX) throw new TooMuchToIndex(`more than ${THINGS_MAX} things`);
-    const length = Math.max(2 * this.#lastSeen.length, thing + 1);
-    this.#lastSeen = grownInts(this.#lastSeen, length, 0);
+    const length = Math.max(2 * this.lastSeen.length, thing + 1);
+    this.lastSeen = grownInts(this.lastSeen, length, 0);
     this.#counts = grownInts(this.#counts, length, 0);
   }
 

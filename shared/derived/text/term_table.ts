@@ -9,6 +9,7 @@ import { PROBES_MAX, THINGS_MAX, TooMuchToIndex } from "./occurrences.ts";
 import { grownBytes, grownInts, scratchInts } from "./scratch.ts";
 
 const BYTES_MAX = 2 ** 29;
+const SLOTS_MIN = 4096;
 
 export class TermTable {
   /** Of all terms, then of the one being written, from `length` on. */
@@ -16,10 +17,10 @@ export class TermTable {
   /** Bytes of all terms. */
   length = 0;
   count = 0;
-  /** Of each term its hash, where in `bytes` it begins and where it ends. */
-  #terms = new Uint32Array(3 * 1024);
-  /** One more than the number of the term; 0: free. */
-  #slots = new Uint32Array(4096);
+  /** Where in `bytes` each term begins and where it ends. */
+  spans = new Uint32Array(2 * 1024);
+  /** One more than the number of a term, 0: free; then the term's hash. */
+  #slots = new Uint32Array(2 * SLOTS_MIN);
 
   /** Makes room for writing `more` bytes. */
   reserve(more: number): void {
@@ -31,16 +32,16 @@ export class TermTable {
 
   /** The number of the term written from `length` to `end`, whose bytes have this hash. */
   intern(end: number, hash: number): number {
-    const { bytes, length: start } = this;
-    const [terms, slots] = [this.#terms, this.#slots];
-    const mask = slots.length - 1;
+    const { bytes, spans, length: start } = this;
+    const slots = this.#slots;
+    const mask = slots.length / 2 - 1;
     let slot = (hash ^ (hash >>> 15)) & mask;
     for (let probes = 0; probes < PROBES_MAX; probes += 1, slot = (slot + 1) & mask) {
-      const term = (slots[slot] as number) - 1;
+      const term = (slots[2 * slot] as number) - 1;
       if (term < 0) return this.#add(slot, end, hash);
-      if (((terms[3 * term] as number) | 0) !== hash) continue;
-      let known = terms[3 * term + 1] as number;
-      if ((terms[3 * term + 2] as number) - known !== end - start) continue;
+      if (((slots[2 * slot + 1] as number) | 0) !== hash) continue;
+      let known = spans[2 * term] as number;
+      if ((spans[2 * term + 1] as number) - known !== end - start) continue;
       let at = start;
       while (at < end && bytes[known] === bytes[at]) {
         at += 1;
@@ -52,35 +53,38 @@ export class TermTable {
   }
 
   startOf(term: number): number {
-    return this.#terms[3 * term + 1] as number;
+    return this.spans[2 * term] as number;
   }
 
   endOf(term: number): number {
-    return this.#terms[3 * term + 2] as number;
+    return this.spans[2 * term + 1] as number;
   }
 
   #add(slot: number, end: number, hash: number): number {
     const term = this.count;
     if (term >= THINGS_MAX) throw new TooMuchToIndex(`more than ${THINGS_MAX} terms`);
-    if (3 * term === this.#terms.length) this.#terms = grownInts(this.#terms, 6 * term);
-    this.#terms[3 * term] = hash;
-    this.#terms[3 * term + 1] = this.length;
-    this.#terms[3 * term + 2] = end;
-    this.#slots[slot] = term + 1;
+    if (2 * term === this.spans.length) this.spans = grownInts(this.spans, 4 * term);
+    this.spans[2 * term] = this.length;
+    this.spans[2 * term + 1] = end;
+    this.#slots[2 * slot] = term + 1;
+    this.#slots[2 * slot + 1] = hash;
     this.length = end;
     this.count = term + 1;
-    if (3 * this.count > this.#slots.length) this.#rehash();
+    if (6 * this.count > this.#slots.length) this.#rehash();
     return term;
   }
 
   #rehash(): void {
-    const slots = scratchInts(4 * this.#slots.length).fill(0);
-    const mask = slots.length - 1;
-    for (let term = 0; term < this.count; term += 1) {
-      const hash = (this.#terms[3 * term] as number) | 0;
+    const old = this.#slots;
+    const slots = scratchInts(4 * old.length).fill(0);
+    const mask = slots.length / 2 - 1;
+    for (let at = 0; at < old.length; at += 2) {
+      if (old[at] === 0) continue;
+      const hash = old[at + 1] as number;
       let slot = (hash ^ (hash >>> 15)) & mask;
-      while (slots[slot] !== 0) slot = (slot + 1) & mask;
-      slots[slot] = term + 1;
+      while (slots[2 * slot] !== 0) slot = (slot + 1) & mask;
+      slots[2 * slot] = old[at] as number;
+      slots[2 * slot + 1] = hash;
     }
     this.#slots = slots;
   }

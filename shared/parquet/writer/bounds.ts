@@ -73,11 +73,12 @@ export class ValueOrder {
   boundsOf({ smallest, largest }: Extremes): Bounds | undefined {
     const values = this.#values;
     const [min, max] = [bytesAt(values, smallest), bytesAt(values, largest)];
+    // Copies: the values' memory is used again.
     if (values.type === "string") {
       const upper = upperBound(max);
-      return upper === undefined ? undefined : { min: lowerBound(min), max: upper };
+      return upper && { min: lowerBound(min).slice(), max: upper.slice() };
     }
-    if (values.type !== "double") return { min, max };
+    if (values.type !== "double") return { min: min.slice(), max: max.slice() };
     return { min: withZero(min, -0), max: withZero(max, 0) };
   }
 }
@@ -157,5 +158,7 @@ function endOfWhole(text: Uint8Array): number {
 
 function withZero(bytes: Uint8Array, zero: number): Uint8Array {
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
-  return view.getFloat64(0, true) === 0 ? new Uint8Array(Float64Array.of(zero).buffer) : bytes;
+  return view.getFloat64(0, true) === 0
+    ? new Uint8Array(Float64Array.of(zero).buffer)
+    : bytes.slice();
 }

@@ -6,9 +6,8 @@
  * processor's time that the WASM writer took, and none of the memory that it never gives back.
  */
 
-import { present } from "../../base/assert.ts";
 import { concatBytes, utf8 } from "../../base/bytes.ts";
-import type { ColumnBatch } from "../../columns/batch.ts";
+import { joinColumn, type RowRange } from "../../columns/gather.ts";
 import type { Column, ColumnType, TableSchema } from "../../event/schema.ts";
 import { writeChunk, type WrittenChunk } from "./column_chunk.ts";
 import {
@@ -70,18 +69,21 @@ export class ParquetFileWriter {
   readonly #schema: TableSchema;
   readonly #pieces: Uint8Array[] = [MAGIC];
   readonly #groups: PlacedGroup[] = [];
+  readonly #memory = new ColumnMemory();
   #length = MAGIC.byteLength;
 
   constructor(schema: TableSchema) {
     this.#schema = schema;
   }
 
-  /** Adds a row group: all rows of `batch`, which has the schema's columns and at least one row. Its memory is free again. */
-  add({ rows, columns }: ColumnBatch): void {
+  /** Adds a row group: the rows of `ranges`, at least one, of batches with the schema's columns. Their memory is free again. */
+  add(ranges: readonly RowRange[]): void {
+    const rows = sum(ranges, ({ count }) => count);
     const chunks = this.#schema.columns.map((column, at): PlacedChunk => {
-      const data = present(columns[at], "column");
+      const data = joinColumn(ranges, at, this.#memory.take);
       const offset = this.#length;
       const chunk = writeChunk(column, data, rows);
+      this.#memory.free();
       for (const piece of chunk.pieces) this.#append(piece);
       return { ...chunk, pieces: [], offset };
     });
@@ -109,6 +111,28 @@ export class ParquetFileWriter {
     this.#pieces.push(bytes);
     this.#length += bytes.byteLength;
     return place;
+  }
+}
+
+/** What a column is joined in, and the next one again: fresh memory for each costs more than the copy. */
+class ColumnMemory {
+  readonly #buffers: Uint8Array<ArrayBuffer>[] = [];
+  #taken = 0;
+
+  /** Bytes of any content, the caller's until `free`. */
+  readonly take = (byteLength: number): Uint8Array<ArrayBuffer> => {
+    const at = this.#taken;
+    this.#taken += 1;
+    let buffer = this.#buffers[at];
+    if (buffer === undefined || buffer.byteLength < byteLength) {
+      buffer = new Uint8Array(2 ** Math.ceil(Math.log2(byteLength + 1)));
+      this.#buffers[at] = buffer;
+    }
+    return buffer.subarray(0, byteLength);
+  };
+
+  free(): void {
+    this.#taken = 0;
   }
 }
 
