@@ -1,0 +1,60 @@
+import assert from "node:assert/strict";
+import { textOf, utf8 } from "../../base/bytes.ts";
+import { tokenize } from "../../event/tokenize.ts";
+import { SeededRandom } from "../../testing/seeded_random.ts";
+import { collectWords, type ColumnPart } from "./collect_words.ts";
+
+const ROWS = 4_000;
+const SEEDS = 3;
+/** Lines that are mostly alike, and such as end within a word of another, or in its separators. */
+const SHAPES = [
+  "GET /a#/b from #.# in # ms",
+  "get /a#",
+  "GET /a#/b from #.# in # ms, OK)",
+  "#",
+  "",
+  " ",
+  "été # GET /a",
+];
+const WORDS = ["1", "1", "12", "X11", "x11", "_", "é", "日本", "a,", "", "request", "\u0010"];
+
+function partOf(texts: readonly (string | null)[]): ColumnPart {
+  const bytes = texts.map((text) => utf8(text ?? ""));
+  const offsets = new Int32Array(texts.length + 1);
+  const validity = new Uint8Array((texts.length + 7) >> 3);
+  bytes.forEach(({ length }, at) => {
+    offsets[at + 1] = (offsets[at] as number) + length;
+    if (texts[at] !== null) validity[at >> 3] = (validity[at >> 3] as number) | 1 << (at & 7);
+  });
+  const values = new Uint8Array(offsets[texts.length] as number);
+  bytes.forEach((one, at) => values.set(one, offsets[at]));
+  const nullCount = texts.filter((text) => text === null).length;
+  return { rows: texts.length, data: { validity, nullCount, offsets, values } };
+}
+
+for (let seed = 0; seed < SEEDS; seed += 1) {
+  Deno.test(`collectWords gives each row's words, in their order, as tokenize does, whatever came before: seed ${seed}`, () => {
+    const random = new SeededRandom(seed);
+    const pick = (list: readonly string[]) => list[random.below(list.length)] as string;
+    const texts = Array.from(
+      { length: ROWS },
+      () => random.below(20) === 0 ? null : pick(SHAPES).replaceAll("#", () => pick(WORDS)),
+    );
+    const cut = random.below(ROWS);
+    const { table, sequence } = collectWords([
+      partOf(texts.slice(0, cut)),
+      partOf(texts.slice(cut)),
+    ], 4);
+    assert.ok(sequence !== undefined);
+    let from = 0;
+    texts.forEach((text, row) => {
+      const end = sequence.rowEnds[row] as number;
+      const words = Array.from(
+        sequence.terms.subarray(from, end),
+        (term) => textOf(table.bytes.subarray(table.startOf(term), table.endOf(term))),
+      );
+      assert.deepEqual(words, text === null ? [] : tokenize(text), `row ${row}: ${text}`);
+      from = end;
+    });
+  });
+}
