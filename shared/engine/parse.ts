@@ -9,11 +9,12 @@ import { textOf, utf8 } from "../base/bytes.ts";
 import { OperatingError } from "../base/errors.ts";
 import { boundsFault } from "../event/json_bounds.ts";
 import type { EngineConnection } from "./driver.ts";
+import { withExactDoubles } from "./exact_doubles.ts";
 import { STATEMENT_DEPTH_MAX, STATEMENT_LENGTH_MAX } from "./limits.ts";
 import { nodeAt, nodesAt, parseTree, textAt, type TreeNode } from "./syntax_tree.ts";
 
 export interface Statement {
-  /** The SELECT's text as it was sent, without EXPLAIN and the semicolon at the end. */
+  /** The SELECT's text as it was sent, blanks in place of EXPLAIN, without the semicolon at the end. */
   readonly sql: string;
   /** `sql` can stand in parentheses. Text with a semicolon left in it is written anew from the tree. */
   readonly embeddable: boolean;
@@ -38,7 +39,7 @@ export async function parse(
   }
   if (text.includes("\0")) throw syntaxError("a statement cannot hold the character U+0000");
   const prefix = EXPLAIN.exec(text);
-  const sql = (prefix === null ? text : text.slice(prefix[0].length)).replace(/[\s;]+$/, "");
+  const sql = withoutExplain(text, prefix?.[0] ?? "").replace(/[\s;]+$/, "");
   const serialized = await serialize(sql);
   if (boundsFault(serialized, BOUNDS) !== undefined) {
     throw tooLarge(`it is nested deeper than ${STATEMENT_DEPTH_MAX} levels`);
@@ -58,17 +59,23 @@ export async function parse(
 }
 
 /** Text of a tree that was changed after parsing. */
-export function textOfTree(
+export async function textOfTree(
   connection: Pick<EngineConnection, "deserialize">,
   document: TreeNode,
 ): Promise<string> {
-  return connection.deserialize(JSON.stringify(document));
+  const textOf = (tree: TreeNode) => connection.deserialize(JSON.stringify(tree));
+  return await textOf(await withExactDoubles(document, textOf));
 }
 
 /** The document with another query as its one statement. */
 export function withRoot(document: TreeNode, root: TreeNode): TreeNode {
   const [statement] = nodesAt(document, "statements");
   return { ...document, statements: [{ ...statement, node: root }] };
+}
+
+/** Blanks stand for the word, so that places in the statement are places in what was sent. */
+function withoutExplain(text: string, prefix: string): string {
+  return prefix.replaceAll(/\S/g, " ") + text.slice(prefix.length);
 }
 
 const EXPLAIN = /^\s*EXPLAIN\s+(?=(?:SELECT|WITH|FROM|VALUES|TABLE|\()\b|\()/i;

@@ -129,6 +129,8 @@ Deno.test({
     const cases: readonly (readonly [expected: RegExp, sql: string])[] = [
       [/"nope" not found[^]*LINE 1: SELECT nope/, "SELECT nope FROM events"],
       [/LINE 2: +nope/, "SELECT\n  nope FROM events"],
+      [/LINE 3: SELECT nope FROM events\n {15}\^/, "EXPLAIN\n\nSELECT nope FROM events"],
+      [/LINE 1: {9}SELECT nope FROM events\n {23}\^/, "EXPLAIN SELECT nope FROM events"],
       [/Could not convert string 'a' to INT32/, "SELECT host::INT FROM events"],
       [/Malformed JSON/, "SELECT attr_get(attributes, 'x') FROM events"],
       [/boo/, "SELECT error('boo')"],
@@ -145,6 +147,30 @@ Deno.test({
     await using prepared = await lab.prepare("SELECT host FROM events");
     const plan = await prepared.explain();
     ok(plan.includes("READ_PARQUET") && !plan.includes(lab.dir), plan);
+  },
+});
+
+Deno.test({
+  name: "Engine HAVING takes functions of this dialect, by the names of columns and of their own",
+  fn: async (t) => {
+    await using lab = await EngineLab.open();
+    const attributes = ["a", "b"].map((x) => JSON.stringify({ x }));
+    await lab.commit(attributes.map((own, i) => ({ ns: START_NS + BigInt(i), attributes: own })));
+    const grouped = "SELECT attr_get(attributes, 'x') AS x, max(attributes) AS m FROM events";
+    for (
+      const having of [
+        "GROUP BY x HAVING x = 'a'",
+        "GROUP BY attr_get(attributes, 'x') HAVING attr_get(attributes, 'x') = 'a'",
+        "GROUP BY attr_get(attributes, 'x') HAVING upper(x) = 'A'",
+        "GROUP BY 1 HAVING match_terms(x, 'a')",
+        "GROUP BY x HAVING attr_get(m, 'x') = 'a'",
+        "GROUP BY ALL HAVING attr_get(max(attributes), 'x') = 'a' AND repeat(x, 2) = 'aa'",
+      ]
+    ) {
+      await t.step(having, async () => {
+        deepStrictEqual((await lab.query(`${grouped} ${having}`)).rows, [["a", attributes[0]]]);
+      });
+    }
   },
 });
 
