@@ -27,7 +27,7 @@ import {
 import type { JobDesk } from "./jobs/batch_jobs.ts";
 import { cancelJob, getJob, getJobResult, type JobService, listJobs } from "./jobs/job_routes.ts";
 import { memoryPool } from "./memory_pool.ts";
-import { answerSql, explainSql } from "./sql.ts";
+import { answerSql, explainSql, refuseWithoutPeers } from "./sql.ts";
 import type { CallerGate, Peer, QueryCaller } from "./query_caller.ts";
 import type { SqlService } from "./sql_call.ts";
 import type { Readiness } from "./readiness.ts";
@@ -72,6 +72,8 @@ export const ROUTES: readonly Route[] = [
       answerSql(request, service, { caller, endpoint: "sql_local" }),
   },
   { method: "POST", path: "/api/v1/sql/explain", answer: explainSql },
+  { method: "POST", path: "/api/v1/sql/distributed", answer: refuseWithoutPeers },
+  { method: "POST", path: "/api/v1/sql/shard", answer: refuseWithoutPeers },
   { method: "GET", path: "/api/v1/jobs", answer: listJobs },
   { method: "GET", path: "/api/v1/jobs/:id", answerFor: getJob },
   { method: "DELETE", path: "/api/v1/jobs/:id", answerFor: cancelJob },

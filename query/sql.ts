@@ -7,7 +7,7 @@ import { BATCH_TIER, effectiveLimits, interactiveTier, SQL_BODY_BYTES_MAX } from
 import type { QueryCaller } from "./query_caller.ts";
 import { type CallMade, SqlCall, type SqlService } from "./sql_call.ts";
 import { recordsResponse } from "./sql_records.ts";
-import { parseSqlRequest, type SqlRequest } from "./sql_request.ts";
+import { noPeers, parseSqlRequest, type SqlRequest } from "./sql_request.ts";
 import { streamResponse } from "./sql_stream.ts";
 
 /**
@@ -37,6 +37,12 @@ export function explainSql(
     call.throwIfStopped();
     return jsonResponse({ ...costReport(call), plan });
   });
+}
+
+/** `POST /api/v1/sql/distributed` and `/sql/shard`, which need peers: a request that could be answered there is refused. */
+export async function refuseWithoutPeers(request: Request): Promise<never> {
+  parseSqlRequest(await readBody(request, { bytesMax: SQL_BODY_BYTES_MAX }));
+  throw noPeers("distribute the query", "send it to /api/v1/sql");
 }
 
 function costReport(call: SqlCall) {

@@ -40,12 +40,13 @@ export type SqlRequest = z.infer<typeof SQL_REQUEST>;
 
 /**
  * Parses a request body. Errors: `unprocessable` naming the unknown members of `limits`, which wins over all
- * else; `invalid_argument` for what is no JSON or has a wrong type; `unimplemented` for what comes later.
+ * else; `invalid_argument` for what is no JSON, has a wrong type, or is for servers with peers.
  */
 export function parseSqlRequest(body: Uint8Array): SqlRequest {
-  const parsed = SQL_REQUEST.safeParse(parseJson(body));
-  if (!parsed.success) throw refusalOf(parsed.error.issues);
-  refuseLater(parsed.data);
+  const given = parseJson(body);
+  const parsed = SQL_REQUEST.safeParse(given);
+  if (!parsed.success) throw refusalOf(parsed.error.issues, given);
+  refuseShard(parsed.data);
   return parsed.data;
 }
 
@@ -61,7 +62,7 @@ function parseJson(body: Uint8Array): unknown {
   }
 }
 
-function refusalOf(issues: readonly z.core.$ZodIssue[]): OperatingError {
+function refusalOf(issues: readonly z.core.$ZodIssue[], given: unknown): OperatingError {
   for (const issue of issues) {
     if (issue.code === "unrecognized_keys" && issue.path[0] === "limits") {
       const unknown = issue.keys.map((key) => `\`${key}\``).join(", ");
@@ -73,21 +74,46 @@ function refusalOf(issues: readonly z.core.$ZodIssue[]): OperatingError {
     }
   }
   const [first] = issues;
-  const where = first === undefined || first.path.length === 0 ? "the body" : first.path.join(".");
+  const path = first?.path ?? [];
+  const where = path.length === 0 ? "the body" : path.join(".");
+  const why = first?.message.replace(/^Invalid (?:input|option): /, "") ?? "it has the wrong shape";
   return new OperatingError(
     "invalid_argument",
-    `Cannot use ${where} of the request: ${first?.message ?? "it has the wrong shape"}`,
+    `Cannot use ${where} of the request${shown(valueAt(given, path))}: ${why}`,
     { reason: "invalid_body" },
   );
 }
 
-/** Answering these as if they had not been asked for would be a wrong answer. */
-function refuseLater(request: SqlRequest): void {
-  if (request.shard !== undefined && request.shard !== null) {
-    throw new OperatingError(
-      "unimplemented",
-      "Cannot scan one shard: this server does not take part in distributed queries; leave shard out",
-      { reason: "shard_unavailable" },
-    );
-  }
+function valueAt(given: unknown, path: readonly PropertyKey[]): unknown {
+  return path.reduce<unknown>(
+    (value, member) =>
+      typeof value === "object" && value !== null
+        ? (value as Record<PropertyKey, unknown>)[member]
+        : undefined,
+    given,
+  );
+}
+
+/** Characters of a value that a message shows. */
+const SHOWN_MAX = 60;
+
+/** `, which is "no"`; nothing of what is not there. */
+function shown(value: unknown): string {
+  if (value === undefined) return ", which is not given";
+  const text = JSON.stringify(value);
+  return `, which is ${text.length > SHOWN_MAX ? `${text.slice(0, SHOWN_MAX)}…` : text}`;
+}
+
+/** Answering it as if it had not been asked for would be a wrong answer. */
+function refuseShard({ shard }: SqlRequest): void {
+  if (shard !== undefined && shard !== null) throw noPeers("scan one shard", "leave shard out");
+}
+
+/** The refusal of what only servers that share a query can do: this one has no peers. */
+export function noPeers(what: string, remedy: string): OperatingError {
+  return new OperatingError(
+    "invalid_argument",
+    `Cannot ${what}: this server has no peers to share a query with; ${remedy}`,
+    { reason: "no_peers" },
+  );
 }

@@ -9,7 +9,7 @@ import { MIDFLIGHT_ROWS_SCANNED } from "../shared/engine/rows_breaker.ts";
 import type { ResultChunk } from "../shared/engine/types.ts";
 import { asOperatingError } from "../shared/http/error_response.ts";
 import { ndjsonResponse } from "../shared/http/ndjson.ts";
-import { POOL_EXHAUSTED, type SqlCall } from "./sql_call.ts";
+import type { SqlCall } from "./sql_call.ts";
 
 type Line = string | Uint8Array<ArrayBuffer>;
 
@@ -125,12 +125,14 @@ function failureTrailer(failure: unknown): string {
     const { rows_scanned, max_rows_scanned } = error.details ?? {};
     return trailer({ _meta: MIDFLIGHT_ROWS_SCANNED, rows_scanned, max_rows_scanned });
   }
-  const refused = isOperatingError(error, "unavailable") && error.reason === POOL_EXHAUSTED;
+  // A failure that passes keeps its status, and says when to come back; every other one is 500 (SPEC.md 2.6).
+  const passes = isOperatingError(error, "unavailable");
+  const { retryAfterSecs } = error;
   return trailer({
     _meta: "error",
-    code: refused ? 503 : 500,
+    code: passes ? error.httpStatus : 500,
     error: error.message,
-    ...(refused ? { retry_after_secs: error.retryAfterSecs } : {}),
+    ...(passes && retryAfterSecs !== undefined ? { retry_after_secs: retryAfterSecs } : {}),
   });
 }
 

@@ -123,22 +123,27 @@ Deno.test({
       [{ limits: { max_rows: 5 } }, 422, /`max_rows`/],
       [{ ...good, priority: "batch", limits: { max_rows: 5 } }, 422, /`max_rows`/],
       [{ ...good, limits: { max_rows_returned: "5", max_rows: 5 } }, 422, /`max_rows`/],
-      [{ ...good, limits: { max_rows_returned: "5" } }, 400, /limits\.max_rows_returned/],
+      [
+        { ...good, limits: { max_rows_returned: "5" } },
+        400,
+        /limits\.max_rows_returned.*is \\"5\\": expected number/,
+      ],
       [{ ...good, limits: { max_rows_returned: 1.5 } }, 400, /limits\.max_rows_returned/],
       [{ ...good, limits: { max_rows_returned: 0 } }, 400, /limits\.max_rows_returned/],
       [{ ...good, limits: { timeout_seconds: -1 } }, 400, /limits\.timeout_seconds/],
       [{ ...good, limits: [] }, 400, /limits/],
-      [{}, 400, /query/],
-      [{ query: 7 }, 400, /query/],
+      [{}, 400, /query of the request, which is not given: expected string/],
+      [{ query: 7 }, 400, /query of the request, which is 7: expected string/],
+      [{ query: ["x".repeat(99)] }, 400, /which is \[\\"x{58}…: expected string/],
       [{ query: "  " }, 400, /query.*statement/],
-      [{ ...good, format: "csv" }, 400, /format/],
-      [{ ...good, default_order: "no" }, 400, /default_order/],
+      [{ ...good, format: "csv" }, 400, /format.* is \\"csv\\": expected one of \\"records\\"/],
+      [{ ...good, default_order: "no" }, 400, /default_order.* is \\"no\\": expected boolean/],
       [{ ...good, dry_run: 1 }, 400, /dry_run/],
       [{ ...good, exact: "no" }, 400, /exact/],
       [[], 400, /the body/],
       ["", 400, /JSON/],
       ['{"query":', 400, /JSON/],
-      [{ ...good, shard: { index: 0, count: 2 } }, 501, /shard/],
+      [{ ...good, shard: { index: 0, count: 2 } }, 400, /shard/],
       [{ query: "x".repeat(4 * 1024 * 1024) }, 413, /./],
     ];
     await using server = await startTestServer();
@@ -216,9 +221,11 @@ Deno.test({
   async fn() {
     const pool = new OperatingError("unavailable", "no memory", { reason: "pool_exhausted" });
     const other = new OperatingError("invalid_argument", "cannot cast");
+    const away = new OperatingError("unavailable", "no disk", { retryAfterSecs: 1 });
     const cases: [Error, string, number][] = [
       [pool, '{"_meta":"error","code":503,"error":"no memory","retry_after_secs":5}\n', 503],
       [other, '{"_meta":"error","code":500,"error":"cannot cast"}\n', 400],
+      [away, '{"_meta":"error","code":503,"error":"no disk","retry_after_secs":1}\n', 503],
     ];
     for (const [error, lastLine, status] of cases) {
       for (const failsAt of [0, 1]) {

@@ -291,7 +291,7 @@ Deno.test({
     const submission = { query: ENDLESS, priority: "batch" };
     const cases: [Record<string, unknown>, number][] = [
       [{ ...submission, limits: { max_rows: 3 } }, 422],
-      [{ ...submission, shard: { index: 0, count: 2 } }, 501],
+      [{ ...submission, shard: { index: 0, count: 2 } }, 400],
       [{ ...submission, query: "SELECT '\0'" }, 400],
       [{ ...submission, query: "" }, 400],
     ];

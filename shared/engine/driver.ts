@@ -112,7 +112,8 @@ export interface RunProfile {
   readonly spillBytes: number;
 }
 
-export type FaultKind = "statement" | "memory" | "interrupted" | "io" | "internal";
+/** `passed`: it failed after its first rows, and does not when it is asked again. */
+export type FaultKind = "statement" | "memory" | "interrupted" | "io" | "passed" | "internal";
 
 export class EngineFault extends Error {
   override readonly name = "EngineFault";

@@ -37,6 +37,12 @@ export function faultError(error: unknown, context: FaultContext = { linesBefore
         retryAfterSecs: 1,
         cause: error,
       });
+    case "passed":
+      return new OperatingError(
+        "unavailable",
+        "The answer failed after its first rows, by something that has passed; retry",
+        { reason: "result_cut_short", retryAfterSecs: 1, cause: error },
+      );
     case "interrupted":
       return new OperatingError("cancelled", "The statement was interrupted", {
         reason: "cancelled",

@@ -183,7 +183,7 @@ export class NativeConnection implements EngineConnection {
     } finally {
       again.destroySync();
     }
-    throw new EngineFault("internal", "a result ended early and does not when it is asked again");
+    throw new EngineFault("passed", "a result ended early and does not when it is asked again");
   }
 
   progress(): RunProgress {

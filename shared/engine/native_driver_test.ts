@@ -1,6 +1,8 @@
 import { deepStrictEqual, ok, rejects, strictEqual } from "node:assert/strict";
 import { concatBytes } from "../base/bytes.ts";
+import type { OperatingError } from "../base/errors.ts";
 import { type EngineConnection, type EngineDriver, EngineFault } from "./driver.ts";
+import { faultError } from "./fault_error.ts";
 import { faultKindOf } from "./native_connection.ts";
 import { nativeDriver } from "./native_driver.ts";
 import { threadDriver } from "./thread_driver.ts";
@@ -194,6 +196,22 @@ for (const [label, driver] of Object.entries(DRIVERS)) {
         strictEqual(await connection.profile(), undefined);
       }
       strictEqual(await textOfRows(connection, "SELECT 'goes on'"), "goes on");
+    },
+  });
+
+  Deno.test({
+    name:
+      `${label}, EngineConnection.rows a failure that has passed says so, and is result_cut_short`,
+    fn: async () => {
+      await using lab = await openLab(driver);
+      const { connection } = lab;
+      await connection.texts("CREATE SEQUENCE attempts");
+      const sql = "SELECT CASE WHEN i < 1999999 THEN 'x' WHEN nextval('attempts') = 1 " +
+        "THEN error('once') ELSE 'y' END FROM range(2000000) AS t(i)";
+      const failure = await textOfRows(connection, sql).catch((error) => error);
+      strictEqual(failure.kind, "passed");
+      const { httpStatus, reason, retryAfterSecs } = faultError(failure) as OperatingError;
+      deepStrictEqual([httpStatus, reason, retryAfterSecs], [503, "result_cut_short", 1]);
     },
   });
 
