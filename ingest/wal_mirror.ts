@@ -1,11 +1,14 @@
 /** The mirror of this server's WAL in the warehouse: SPEC.md section 8. */
 
+import { getLogger } from "@logtape/logtape";
 import { OperatingError } from "../shared/base/errors.ts";
 import type { Clock } from "../shared/os/clock.ts";
 import { environment } from "../shared/os/environment.ts";
 import type { FileSystem } from "../shared/os/file_system.ts";
 import type { Random } from "../shared/os/random.ts";
 import { openStore } from "../shared/storage/open_store.ts";
+import { isS3Url } from "../shared/storage/s3_settings.ts";
+import { tellStore } from "../shared/storage/tell_store.ts";
 import { MirrorUploader } from "../shared/wal/mirror/mirror_uploader.ts";
 import { openSegmentPacker } from "../shared/wal/mirror/segment_packer.ts";
 import type { IngestSettings } from "./flags.ts";
@@ -46,6 +49,7 @@ export function openMirror(
   if (prefix === "") return undefined;
   const remote = { files: fs, clock, random, env: environment };
   const { store } = openStore(warehouse, remote, { unfinishedBelow: prefix });
+  if (isS3Url(warehouse)) void tellStore(store, getLogger(["svc", "wal", "mirror"]));
   const mirror = new MirrorUploader({
     ...{ fs, root, store, prefix, clock, random },
     parallel: PARALLEL,

@@ -35,6 +35,7 @@ import { containerLimitBytes, memoryLimitBytes } from "../shared/os/memory_limit
 import { SystemRandom } from "../shared/os/random.ts";
 import { openStoreReader } from "../shared/storage/open_store.ts";
 import { isS3Url } from "../shared/storage/s3_settings.ts";
+import { tellStore } from "../shared/storage/tell_store.ts";
 import { openWalReader } from "../shared/wal/reader.ts";
 import { openAccess } from "./access_gate.ts";
 import { openAudit } from "./audit/open_audit.ts";
@@ -258,8 +259,10 @@ async function openQueryEngine(
     );
   }
   const cacheDir = await claimCache(files, owner, paths.cache);
+  const store = openStoreReader(paths.warehouse, { files, clock, random, env: environment });
+  if (isS3Url(paths.warehouse)) void tellStore(store, getLogger(["svc", "query"]));
   return await openEngine({
-    store: openStoreReader(paths.warehouse, { files, clock, random, env: environment }),
+    store,
     catalog,
     ...(paths.wal === undefined ? {} : { wal: openWalReader(files, paths.wal) }),
     hotCaches: settings.queryHotCaches,

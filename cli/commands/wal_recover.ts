@@ -13,13 +13,13 @@ import { environment } from "../../shared/os/environment.ts";
 import { SystemRandom } from "../../shared/os/random.ts";
 import { openStoreReader } from "../../shared/storage/open_store.ts";
 import { warehousePlaceOf } from "../../shared/storage/warehouse_url.ts";
-import { parseMirrorPrefix } from "../../shared/wal/mirror/mirror_layout.ts";
 import {
   applyRecovery,
   planRecovery,
   type RecoverySource,
   type RecoveryStep,
 } from "../../shared/wal/mirror/recover_mirror.ts";
+import type { Salvaged } from "../../shared/wal/salvage.ts";
 import { defineCommand } from "../command.ts";
 import type { Console } from "../console.ts";
 
@@ -59,20 +59,12 @@ export const command = defineCommand({
     const source = sourceOf(settings.from, resolve(settings.to), files);
     await using catalog = settings.catalog === undefined
       ? undefined
-      : await openCatalogReader(await catalogPlace(settings.catalog, files));
+      : await openCatalogReader(await catalogPlace(settings.catalog, files), "--catalog");
     const plan = await planRecovery(source, { files, catalog });
     await printPlan(plan, console);
     const pulls = plan.filter(({ action }) => action === "pull").length;
-    if (pulls === 0) {
-      throw new OperatingError(
-        "not_found",
-        `Cannot recover anything from --from ${settings.from}: ` +
-          (plan.length === 0
-            ? "no segment is mirrored there; give the --warehouse-url and --wal-mirror-prefix of the " +
-              "ingest server, as <warehouse-url>/<prefix>/"
-            : `of ${plan.length} segments there none is missing here and uncommitted`),
-      );
-    }
+    if (pulls === 0) throw nothingToPull(plan, settings);
+    if (settings.catalog === undefined) await console.notes.write(NO_CATALOG);
     if (!settings.apply) {
       await console.notes.write(`${pulls} segments to pull; nothing is written without --apply\n`);
       return 0;
@@ -81,6 +73,26 @@ export const command = defineCommand({
   },
 });
 
+const NO_CATALOG =
+  "without --catalog, rows that a table holds already come twice: give it unless the catalog is lost, too\n";
+
+function nothingToPull(
+  plan: readonly RecoveryStep[],
+  { from, to }: { readonly from: string; readonly to: string },
+): OperatingError {
+  const count = (action: RecoveryStep["action"]) =>
+    plan.filter((step) => step.action === action).length;
+  return new OperatingError(
+    "not_found",
+    `Cannot recover anything from --from ${from}: ` +
+      (plan.length === 0
+        ? "no segment is mirrored there; give the folder that the ingest server mirrors to, which is its " +
+          "warehouse's URL and the prefix of the mirror, for example s3://bucket/path/wal-mirror/"
+        : `of ${plan.length} segments there ${count("here")} are in --to ${to} already, and of ` +
+          `${count("committed")} a table holds the rows; there is nothing left to do`),
+  );
+}
+
 /** 1 when an object was damaged: what could be read of it is in the WAL. */
 async function pull(
   source: RecoverySource,
@@ -88,23 +100,36 @@ async function pull(
   { files, console }: { files: DenoFileSystem; console: Console },
 ): Promise<number> {
   let [segments, rows, damaged] = [0, 0, 0];
-  for await (const { step, salvaged } of applyRecovery(source, plan, { fs: files })) {
-    if (salvaged.outcome === "sealed") segments += 1;
-    rows += salvaged.rows;
-    const isWhole = salvaged.outcome === "sealed" && salvaged.cutBytes === 0;
-    if (isWhole || (step.from === "active" && salvaged.outcome !== "poison")) continue;
-    damaged += 1;
+  try {
+    for await (const { step, salvaged } of applyRecovery(source, plan, { fs: files })) {
+      if (salvaged.outcome === "sealed") segments += 1;
+      rows += salvaged.rows;
+      const isWhole = salvaged.outcome === "sealed" && salvaged.cutBytes === 0;
+      if (isWhole || (step.from === "active" && salvaged.outcome !== "poison")) continue;
+      damaged += 1;
+      await console.notes.write(damageText(step, salvaged));
+    }
+  } catch (error) {
     await console.notes.write(
-      `${step.key} is damaged: ${salvaged.rows} rows kept, ${salvaged.cutBytes} bytes cut\n`,
+      `pulled ${segments} segments before it failed; run it again for the rest\n`,
     );
+    throw error;
   }
-  await console.notes.write(`pulled ${segments} segments with ${rows} rows\n`);
+  await console.notes.write(
+    `pulled ${segments} segments with ${rows} rows; start an ingest server on --to ${source.root}, and they are ` +
+      "drained as its own\n",
+  );
   return damaged > 0 ? 1 : 0;
+}
+
+function damageText({ key }: RecoveryStep, { rows, cutBytes }: Salvaged): string {
+  return `${key} is damaged: ${rows} rows of it are in the WAL, ${cutBytes} bytes cannot be read; the object ` +
+    "stays where it is\n";
 }
 
 /** Errors: `invalid_argument` for a URL that is no folder of a store. */
 function sourceOf(from: string, root: string, files: DenoFileSystem): RecoverySource {
-  const folder = warehousePlaceOf(from).replace(/\/+$/, "");
+  const folder = warehousePlaceOf(from, "--from").replace(/\/+$/, "");
   const place = folder.startsWith("s3://") ? folder : resolve(folder);
   const slash = place.lastIndexOf("/");
   const [warehouse, prefix] = [place.slice(0, slash), place.slice(slash + 1)];
@@ -115,10 +140,13 @@ function sourceOf(from: string, root: string, files: DenoFileSystem): RecoverySo
         "s3://bucket/wal-mirror/",
     );
   }
-  const deps = { files, clock: new SystemClock(), random: new SystemRandom(), env: environment };
+  const deps = {
+    ...{ files, clock: new SystemClock(), random: new SystemRandom(), env: environment },
+    option: "--from",
+  };
   return {
     store: openStoreReader(warehouse === "" ? "/" : warehouse, deps),
-    prefix: parseMirrorPrefix(prefix, { hasWarehouseUrl: true }),
+    prefix,
     root,
   };
 }
@@ -129,7 +157,8 @@ async function catalogPlace(uri: string, files: DenoFileSystem): Promise<string>
   if (!isPostgresUri(uri) && !await files.exists(place)) {
     throw new OperatingError(
       "not_found",
-      `Cannot read the catalog at --catalog ${uri}: there is no file ${place}`,
+      `Cannot read the catalog at --catalog ${uri}: there is no file ${place}; give what is --catalog-uri of the ` +
+        "servers, by default catalog.db in their warehouse",
     );
   }
   await requireCatalogTables(place, "--catalog");

@@ -4,10 +4,10 @@
  */
 
 import { getLogger } from "@logtape/logtape";
-import { messageOf } from "../../shared/base/errors.ts";
 import { type AbandonedJob, EXECUTOR_GONE, type JobStore } from "../../shared/catalog/job_store.ts";
 import type { Metrics } from "../../shared/metrics/metrics.ts";
 import type { Clock } from "../../shared/os/clock.ts";
+import { FailureLog } from "../../shared/os/failure_log.ts";
 import {
   EXPIRE_EVERY_MS,
   JOB_TTL_MS,
@@ -36,15 +36,25 @@ export interface JobSweepDeps {
 export class JobSweeps implements AsyncDisposable {
   readonly #deps: JobSweepDeps;
   readonly #stop = new AbortController();
+  readonly #failureLog: FailureLog;
   readonly #loops: readonly Promise<void>[];
 
   /** Starts sweeping; the first look for abandoned jobs is at once. */
   constructor(deps: JobSweepDeps) {
     this.#deps = deps;
+    this.#failureLog = new FailureLog({
+      clock: deps.clock,
+      log: getLogger(["svc", "query"]),
+      over: "batch jobs are swept again",
+    });
     this.#loops = [
-      this.#every(deps.recoverEveryMs, () => this.recover()),
-      this.#every(EXPIRE_EVERY_MS, () => this.expire()),
-      this.#every(LEFTOVERS_EVERY_MS, () => this.removeLeftovers()),
+      this.#every(deps.recoverEveryMs, "look for abandoned batch jobs", () => this.recover()),
+      this.#every(EXPIRE_EVERY_MS, "remove batch jobs whose time is over", () => this.expire()),
+      this.#every(
+        LEFTOVERS_EVERY_MS,
+        "look for results that no batch job knows",
+        () => this.removeLeftovers(),
+      ),
     ];
   }
 
@@ -97,16 +107,15 @@ export class JobSweeps implements AsyncDisposable {
     }
   }
 
-  async #every(ms: number, sweep: () => Promise<void>): Promise<void> {
+  async #every(ms: number, what: string, sweep: () => Promise<void>): Promise<void> {
     const { clock, exists } = this.#deps;
     const { signal } = this.#stop;
     while (!signal.aborted) {
       try {
         if (await exists()) await sweep();
+        this.#failureLog.worked(what);
       } catch (error) {
-        getLogger(["svc", "query"]).warning("a sweep of batch jobs failed: {error}", {
-          error: messageOf(error),
-        });
+        this.#failureLog.failed(what, what, error);
       }
       await clock.sleep(ms, { signal }).catch(() => {}); // Stopped while asleep.
     }

@@ -16,9 +16,13 @@ export function openCatalog(
     : openSqliteCatalog({ path: place, files });
 }
 
-/** For a role that only reads; a catalog that is not there yet is an empty one. */
-export function openCatalogReader(place: string): Promise<CatalogReader> {
+/** For a role that only reads; a catalog that is not there yet is an empty one. `option` named it, for messages. */
+export function openCatalogReader(place: string, option?: string): Promise<CatalogReader> {
   return isPostgresUri(place)
-    ? openPostgresCatalog({ uri: place, readOnly: true })
+    ? openPostgresCatalog({
+      uri: place,
+      readOnly: true,
+      ...(option === undefined ? {} : { option }),
+    })
     : openSqliteCatalog({ path: place, readOnly: true });
 }

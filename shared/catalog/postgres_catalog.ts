@@ -14,7 +14,7 @@ import type { TableIdent } from "../event/tenant.ts";
 import type { Catalog, CatalogReader, CommitOutcome, TableCommit, TableView } from "./catalog.ts";
 import type { DeleteTaskCommit } from "./delete_ledger.ts";
 import { type IndexState, type IndexView, NO_INDEXES } from "./index_catalog.ts";
-import { sqlStateOf } from "./postgres_errors.ts";
+import { CATALOG_OPTION, sqlStateOf } from "./postgres_errors.ts";
 import { PostgresPool } from "./postgres_pool.ts";
 import { ensureSchema } from "./postgres_schema.ts";
 import { IndexStates, READ_STATE, readViews, viewsOf } from "./sql_index_catalog.ts";
@@ -25,6 +25,8 @@ import { parseTableSchema, tableSchemaText } from "./table_schema_json.ts";
 interface OpenOptions {
   /** `postgres://user:password@host:port/database`. */
   readonly uri: string;
+  /** For messages: what named it; default `CATALOG_OPTION`. */
+  readonly option?: string;
 }
 
 /** Opens the catalog; a writer makes its tables. Errors: `unavailable`, `permission_denied`, `corrupt`. */
@@ -35,9 +37,9 @@ export async function openPostgresCatalog(
   options: OpenOptions & { readonly readOnly: true },
 ): Promise<CatalogReader>;
 export async function openPostgresCatalog(
-  { uri, readOnly = false }: OpenOptions & { readonly readOnly?: boolean },
+  { uri, option = CATALOG_OPTION, readOnly = false }: OpenOptions & { readonly readOnly?: boolean },
 ): Promise<CatalogReader> {
-  const pool = new PostgresPool({ uri, readOnly });
+  const pool = new PostgresPool({ uri, readOnly, purpose: { noun: "catalog", option } });
   if (readOnly) return new PostgresCatalogReader(pool);
   try {
     await pool.withClient("make the tables", ensureSchema);

@@ -6,6 +6,7 @@ import { CATALOG_CASES } from "../testing/catalog_conformance.ts";
 import { POSTGRES, PostgresProcess } from "../testing/postgres_process.ts";
 import { openJobStore } from "./open_job_store.ts";
 import { openPostgresCatalog } from "./postgres_catalog.ts";
+import { PostgresPool } from "./postgres_pool.ts";
 import { requireCatalogTables } from "./require_catalog.ts";
 
 const EVENTS = { namespace: "svc", name: "events" };
@@ -157,6 +158,21 @@ Deno.test({
         assert.deepEqual(await catalog.consumedOf(["s1", "s2"]), new Set(["s1"]));
       },
     );
+
+    await t.step("a connection that ends between two statements ends nothing else", async () => {
+      const uri = await postgres.newDatabase();
+      await using pool = new PostgresPool({ uri, readOnly: false });
+      const broken = pool.withClient("try", async (client) => {
+        const { rows: [own] } = await client.query("SELECT pg_backend_pid() AS pid");
+        const ended = new Promise((resolve) => client.once("end", resolve));
+        await ask(uri, `SELECT pg_terminate_backend(${own.pid})`);
+        // Unheard, its end would be this process's.
+        await ended;
+        await client.query("SELECT 1");
+      });
+      await assert.rejects(broken, { code: "unavailable" });
+      assert.deepEqual(await pool.query("try", "SELECT 1 AS one"), [{ one: 1 }]);
+    });
 
     await t.step("each refusal of the server has its code and its remedy", async () => {
       const missing = postgres.uri("nowhere");

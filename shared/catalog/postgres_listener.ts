@@ -9,7 +9,8 @@ import { CATALOG_OPTION } from "./postgres_errors.ts";
 import { postgresPlace } from "./postgres_pool.ts";
 
 const RETRY_MS_MIN = 500;
-const RETRY_MS_MAX = 30_000;
+/** Who asks for a commit right after an outage is heard soon. */
+const RETRY_MS_MAX = 5_000;
 const CONNECT_MS_MAX = 5_000;
 
 export interface ListenOptions {

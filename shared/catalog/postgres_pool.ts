@@ -80,12 +80,16 @@ export class PostgresPool implements AsyncDisposable {
     return this.#guard(verb, async () => {
       const client = await this.#pool.connect();
       let broken: Error | undefined;
+      // Between two statements nobody else hears of its end, and unheard it would end the process.
+      const onEnd = (error: Error) => broken = error;
+      client.on("error", onEnd);
       try {
         return await action(client);
       } catch (error) {
-        broken = error instanceof OperatingError ? undefined : error as Error;
+        if (!(error instanceof OperatingError)) broken = error as Error;
         throw error;
       } finally {
+        client.off("error", onEnd);
         client.release(broken);
       }
     });

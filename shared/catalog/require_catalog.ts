@@ -14,19 +14,22 @@ const TABLE = "svc_wal_consumed";
  * `permission_denied`, `corrupt` of the database.
  */
 export async function requireCatalogTables(place: string, option: string): Promise<void> {
-  const isThere = isPostgresUri(place) ? await isInPostgres(place) : await isInSqlite(place);
+  const isThere = isPostgresUri(place)
+    ? await isInPostgres(place, option)
+    : await isInSqlite(place);
   if (isThere) return;
   throw new OperatingError(
     "not_found",
     `Cannot use ${option} ${
       isPostgresUri(place) ? postgresPlace(place, option) : place
     }: no server has ` +
-      "made its tables there; give the --catalog-uri of the servers",
+      "made its tables there; give what is --catalog-uri of the servers",
   );
 }
 
-async function isInPostgres(uri: string): Promise<boolean> {
-  await using pool = new PostgresPool({ uri, readOnly: true });
+async function isInPostgres(uri: string, option: string): Promise<boolean> {
+  const purpose = { noun: "catalog", option };
+  await using pool = new PostgresPool({ uri, readOnly: true, purpose });
   const sql = "SELECT to_regclass($1) IS NOT NULL AS found";
   const [row] = await pool.query<{ found: boolean }>("look for tables", sql, [TABLE]);
   return row?.found === true;

@@ -1,4 +1,4 @@
-/** `fetch` whose signal ends the reading of the answer's body, too, whatever became of the answer itself. */
+/** `fetch` whose signal ends the reading of the answer's body, too, whatever became of the answer itself; follows nothing. */
 
 /** Of bodies, their answers. */
 const ANSWERS = new WeakMap<ReadableStream, Response>();
@@ -11,7 +11,8 @@ export async function fetchToItsEnd(
   input: RequestInfo | URL,
   init?: RequestInit,
 ): Promise<Response> {
-  const answer = await fetch(input, init);
+  // Nothing of S3 sends elsewhere, where a signed request does not belong.
+  const answer = await fetch(input, { ...init, redirect: "manual" });
   if (answer.body !== null) ANSWERS.set(answer.body, answer);
   return answer;
 }

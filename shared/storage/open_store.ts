@@ -14,6 +14,8 @@ export interface RemoteDeps {
   readonly random: Random;
   /** Value of a variable; asked only for a place that is not local. */
   readonly env: (name: string) => string | undefined;
+  /** For messages: what named the place; default `--warehouse-url`. */
+  readonly option?: string;
 }
 
 export interface OpenStore {
@@ -43,14 +45,14 @@ export function openStoreReader(
   return isS3Url(place) ? remoteStore(place, deps) : openLocalReader(deps.files, place);
 }
 
-function remoteStore(place: string, { clock, random, env }: RemoteDeps): ObjectStore {
+function remoteStore(place: string, { clock, random, env, option }: RemoteDeps): ObjectStore {
   const s3 = parseS3Url(place);
   const access = s3AccessOf(env);
   const rootUri = `s3://${s3.bucket}${s3.prefix === "" ? "" : `/${s3.prefix}`}`;
   // Its library looks into the environment when it is loaded: a process over a local place has no right to that.
   const store = new LazyStore(rootUri, async () => {
     const { openS3Store } = await import("./s3_store.ts");
-    return openS3Store(s3, access);
+    return openS3Store(s3, access, option === undefined ? {} : { option });
   });
   return new RetryingStore(store, { clock, random });
 }

@@ -11,14 +11,27 @@ export const THROTTLED = "throttled";
 export const SILENT = "object_store_silent";
 
 /** Thrown inside for a request that was given up, as its answer took too long. */
-export class Unanswered extends Error {
-  override readonly name = "Error";
+export class Unanswered extends Error {}
+
+/** Thrown inside for an answer that no S3 service gives, though it says that all is well. */
+export class ForeignAnswer extends Error {}
+
+/** Who is asked, for messages. */
+export interface S3Service {
+  /** Base address of the service. */
+  readonly endpoint: string;
+  /** Whether `AWS_ENDPOINT_URL` names it; else it is Amazon's of `AWS_REGION`. */
+  readonly isNamed: boolean;
+  /** That named the bucket. */
+  readonly option: string;
 }
 
 interface Answer {
   readonly name?: string;
   readonly $metadata?: { readonly httpStatusCode?: number };
+  readonly $response?: { readonly headers?: Readonly<Record<string, string>> };
   readonly Region?: string;
+  readonly cause?: unknown;
 }
 
 /** Of the credentials and their rights. */
@@ -29,9 +42,9 @@ const DENIED: ReadonlySet<string> = new Set([
   "Forbidden",
   "InvalidAccessKeyId",
   "InvalidToken",
-  "RequestTimeTooSkewed",
   "SignatureDoesNotMatch",
 ]);
+const SKEWED: ReadonlySet<string> = new Set(["RequestTimeTooSkewed", "RequestExpired"]);
 const WRONG_REGION: ReadonlySet<string> = new Set([
   "AuthorizationHeaderMalformed",
   "IllegalLocationConstraintException",
@@ -44,28 +57,37 @@ const THROTTLING: ReadonlySet<string> = new Set([
   "ThrottlingException",
   "TooManyRequests",
 ]);
-/** Names that tell nothing: of errors that are not the service's. */
-const NAMELESS: ReadonlySet<string> = new Set(["", "Error", "TypeError"]);
+/** Names that tell nothing: of errors that are not the service's, and of answers that name none. */
+const NAMELESS: ReadonlySet<string> = new Set(["", "Error", "TypeError", "Unknown", "NotFound"]);
+/** What the client library says of an answer that it cannot read. */
+const UNREADABLE = /Deserialization error|XML parse error/;
 const TRY_AGAIN_SECS = 1;
 const THROTTLED_SECS = 5;
 const SILENT_SECS = 5;
 
 /** `what` says what was tried: `read s3://bucket/key`. */
-export function s3Error(what: string, thrown: unknown): OperatingError {
+export function s3Error(what: string, thrown: unknown, service: S3Service): OperatingError {
   if (thrown instanceof OperatingError) return thrown;
-  const { name = "", $metadata, Region } = (thrown ?? {}) as Answer;
-  const status = $metadata?.httpStatusCode ?? 0;
-  const told = `Cannot ${what}: ${NAMELESS.has(name) ? "" : `${name}, `}${messageOf(thrown)}`;
+  const answer = (thrown ?? {}) as Answer;
+  const { name = "" } = answer;
+  const status = answer.$metadata?.httpStatusCode ?? 0;
+  const told = `Cannot ${what}: ${toldBy(answer, status)}`;
   if (name === "NoSuchBucket") {
-    return fail("invalid_argument", `${told}; create the bucket, or correct --warehouse-url`, {
+    return fail("invalid_argument", `${told}; create the bucket, or correct ${service.option}`, {
       reason: "no_bucket",
     });
   }
-  if (name === "NoSuchKey" || name === "NotFound" || status === 404) return fail("not_found", told);
-  if (WRONG_REGION.has(name) || status === 301) {
-    const region = Region === undefined ? "the bucket's region" : Region;
-    return fail("invalid_argument", `${told}; set AWS_REGION to ${region}`, {
+  if (name === "NoSuchKey") return fail("not_found", told);
+  const region = answer.Region ?? answer.$response?.headers?.["x-amz-bucket-region"];
+  if (WRONG_REGION.has(name) || (isRedirect(status) && region !== undefined)) {
+    const remedy = region ?? "the bucket's region";
+    return fail("invalid_argument", `${told}; set AWS_REGION to ${remedy}`, {
       reason: "wrong_region",
+    });
+  }
+  if (SKEWED.has(name)) {
+    return fail("permission_denied", `${told}; set this machine's clock`, {
+      reason: "access_denied",
     });
   }
   if (DENIED.has(name) || status === 401 || status === 403) {
@@ -84,9 +106,15 @@ export function s3Error(what: string, thrown: unknown): OperatingError {
       retryAfterSecs: THROTTLED_SECS,
     });
   }
+  if (isForeign(thrown, status)) {
+    return fail("unavailable", `${told}; check that ${placeOf(service)} is one of S3`, {
+      reason: "not_s3",
+      retryAfterSecs: TRY_AGAIN_SECS,
+    });
+  }
   const isSilent = thrown instanceof Unanswered;
   // Another writer of the same key is at work, the store failed, or it was not reached.
-  return fail("unavailable", `${told}; check that the store of AWS_ENDPOINT_URL runs and answers`, {
+  return fail("unavailable", `${told}; check that ${placeOf(service)} runs and answers`, {
     reason: isSilent ? SILENT : "object_store_unavailable",
     retryAfterSecs: isSilent ? SILENT_SECS : TRY_AGAIN_SECS,
   });
@@ -98,4 +126,36 @@ export function s3Error(what: string, thrown: unknown): OperatingError {
   ): OperatingError {
     return new OperatingError(code, message, { ...options, cause: thrown });
   }
+}
+
+/** What happened, in a few words: of the service, of the connection, or else the status. */
+function toldBy(answer: Answer, status: number): string {
+  if (answer instanceof ForeignAnswer || UNREADABLE.test(messageOf(answer))) {
+    return `its answer, ${status || 200}, is none of S3`;
+  }
+  if (!NAMELESS.has(answer.name ?? "")) return `${answer.name}, ${messageOf(answer)}`;
+  if (status >= 300) return `the answer is ${status}, without a reason`;
+  const { cause } = answer;
+  // The library's own words hold the URL, which is told already.
+  return cause instanceof Error
+    ? cause.message.replace(/^.*?client error \([^)]*\): /s, "")
+    : messageOf(answer);
+}
+
+/** Whether it is no service of S3 that answered. HEAD tells no reason, and its 404 has another name by then. */
+function isForeign(thrown: unknown, status: number): boolean {
+  if (status >= 500) return false; // A door in front of one may say that with a page.
+  const { name = "" } = (thrown ?? {}) as Answer;
+  return thrown instanceof ForeignAnswer || UNREADABLE.test(messageOf(thrown)) ||
+    isRedirect(status) || (status >= 400 && NAMELESS.has(name));
+}
+
+function isRedirect(status: number): boolean {
+  return status >= 300 && status < 400;
+}
+
+function placeOf({ endpoint, isNamed }: S3Service): string {
+  // Without user and password, if it has any.
+  const { protocol, host } = new URL(endpoint);
+  return `the store at ${protocol}//${host} (${isNamed ? "AWS_ENDPOINT_URL" : "AWS_REGION"})`;
 }

@@ -25,6 +25,9 @@ export interface S3Access {
   };
 }
 
+/** The option that names a warehouse unless it is told. */
+export const WAREHOUSE_OPTION = "--warehouse-url";
+
 const REGION_DEFAULT = "us-east-1";
 const BUCKET = /^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$/;
 

@@ -20,6 +20,7 @@ import {
   DeleteObjectsCommand,
   GetObjectCommand,
   HeadObjectCommand,
+  type HeadObjectCommandOutput,
   ListObjectsV2Command,
   PutObjectCommand,
   S3Client,
@@ -31,14 +32,16 @@ import { VERSION } from "../base/version.ts";
 import { fetchToItsEnd } from "./fetch_to_its_end.ts";
 import { checkKey, checkPrefix } from "./object_key.ts";
 import type { ObjectInfo, ObjectStore } from "./object_store.ts";
-import { s3Error, Unanswered } from "./s3_errors.ts";
-import type { S3Access, S3Place } from "./s3_settings.ts";
+import { ForeignAnswer, s3Error, type S3Service, Unanswered } from "./s3_errors.ts";
+import { type S3Access, type S3Place, WAREHOUSE_OPTION } from "./s3_settings.ts";
 
 export interface S3Options {
   /** Milliseconds for one request, its body included; default 30,000. */
   readonly requestMsMax?: number;
   /** Milliseconds in which nothing comes of the answer to a read; default 10,000. */
   readonly silentMsMax?: number;
+  /** For messages: what named the bucket; default `WAREHOUSE_OPTION`. */
+  readonly option?: string;
   /** Objects longer than this are sent in parts of this size; default 16 MiB. */
   readonly partBytesMax?: number;
 }
@@ -68,6 +71,7 @@ class S3Store implements ObjectStore {
   /** Empty, or ends with a slash. */
   readonly #prefix: string;
   readonly #options: Required<S3Options>;
+  readonly #service: S3Service;
 
   constructor({ bucket, prefix }: S3Place, access: S3Access, options: S3Options) {
     this.#bucket = bucket;
@@ -77,9 +81,12 @@ class S3Store implements ObjectStore {
       requestMsMax: REQUEST_MS_MAX,
       silentMsMax: SILENT_MS_MAX,
       partBytesMax: PART_BYTES_MAX,
+      option: WAREHOUSE_OPTION,
       ...options,
     };
     this.#client = clientOf(access);
+    const { endpoint, pathStyle: isNamed } = access;
+    this.#service = { endpoint, isNamed, option: this.#options.option };
   }
 
   get(key: string): Promise<Uint8Array<ArrayBuffer>> {
@@ -89,9 +96,7 @@ class S3Store implements ObjectStore {
   getRange(key: string, offset: number, length: number): Promise<Uint8Array<ArrayBuffer>> {
     return this.#attempt("read", key, async (Key) => {
       if (length === 0) {
-        await this.#reading((until) =>
-          this.#client.send(new HeadObjectCommand(this.#at(Key)), until)
-        );
+        await this.#head(Key);
         return new Uint8Array();
       }
       const Range = `bytes=${offset}-${offset + length - 1}`;
@@ -107,9 +112,7 @@ class S3Store implements ObjectStore {
 
   head(key: string): Promise<ObjectInfo> {
     return this.#attempt("stat", key, async (Key) => {
-      const { ContentLength, LastModified } = await this.#reading((until) =>
-        this.#client.send(new HeadObjectCommand(this.#at(Key)), until)
-      );
+      const { ContentLength, LastModified } = await this.#head(Key);
       return { key, size: ContentLength ?? 0, modifiedMs: LastModified?.getTime() ?? 0 };
     });
   }
@@ -125,7 +128,11 @@ class S3Store implements ObjectStore {
       });
       const page = await this.#told(
         `list ${this.rootUri}/${prefix}`,
-        () => this.#reading((until) => this.#client.send(asked, until)),
+        async () => {
+          const listed = await this.#reading((until) => this.#client.send(asked, until));
+          requireS3(listed.IsTruncated ?? listed.Name);
+          return listed;
+        },
       );
       const infos = (page.Contents ?? []).map(({ Key = "", Size = 0, LastModified }) => ({
         key: Key.slice(this.#prefix.length),
@@ -152,7 +159,7 @@ class S3Store implements ObjectStore {
         ContentLength: bytes.byteLength,
         IfNoneMatch: "*",
       });
-      await this.#within((until) => this.#client.send(put, until));
+      requireS3((await this.#within((until) => this.#client.send(put, until))).ETag);
     });
   }
 
@@ -196,6 +203,7 @@ class S3Store implements ObjectStore {
             ContentLength: Body.byteLength,
           });
           const { ETag } = await this.#within((until) => this.#client.send(put, until));
+          requireS3(ETag);
           tags[part] = ETag;
         }
       };
@@ -206,7 +214,7 @@ class S3Store implements ObjectStore {
         MultipartUpload: { Parts },
         IfNoneMatch: "*",
       });
-      await this.#within((until) => this.#client.send(end, until));
+      requireS3((await this.#within((until) => this.#client.send(end, until))).ETag);
     } catch (error) {
       const abort = new AbortMultipartUploadCommand(upload);
       // A rule of the bucket clears away what this leaves.
@@ -223,9 +231,25 @@ class S3Store implements ObjectStore {
     input: { readonly Bucket: string; readonly Key: string; readonly Range?: string },
   ): Promise<Uint8Array<ArrayBuffer>> {
     const command = new GetObjectCommand(input);
-    return this.#reading(async (until, heard) =>
-      wholeBody(await this.#client.send(command, until), heard)
-    );
+    return this.#reading(async (until, heard) => {
+      const answer = await this.#client.send(command, until);
+      const bytes = await wholeBody(answer, heard);
+      requireS3(answer.ETag);
+      return bytes;
+    });
+  }
+
+  async #head(Key: string): Promise<HeadObjectCommandOutput> {
+    const command = new HeadObjectCommand(this.#at(Key));
+    try {
+      const answer = await this.#reading((until) => this.#client.send(command, until));
+      requireS3(answer.ETag);
+      return answer;
+    } catch (error) {
+      // An answer to HEAD has no body that could name its reason.
+      if ((error as { name?: unknown }).name !== "NotFound") throw error;
+      throw Object.assign(new Error("there is no such object"), { name: "NoSuchKey" });
+    }
   }
 
   /** As `#within`; besides, what is read must come on: `heard` says that something came. */
@@ -279,7 +303,7 @@ class S3Store implements ObjectStore {
     try {
       return await action();
     } catch (error) {
-      throw s3Error(what, error);
+      throw s3Error(what, error, this.#service);
     }
   }
 }
@@ -348,6 +372,11 @@ async function wholeBody(
     throw new Error(`its answer ended after ${length} of ${ContentLength} bytes`);
   }
   return concatBytes(chunks);
+}
+
+/** `field` is of every answer of an S3 service: who else says that an object is stored does not have it. */
+function requireS3(field: unknown): void {
+  if (field === undefined) throw new ForeignAnswer("a field is missing");
 }
 
 async function sha256Of(bytes: Uint8Array): Promise<string> {

@@ -69,6 +69,12 @@ const ANSWERS: [fault: S3Fault, code: string, reason: string | undefined, messag
     "wrong_region",
     /AWS_REGION/,
   ],
+  [
+    { status: 403, code: "RequestTimeTooSkewed" },
+    "permission_denied",
+    "access_denied",
+    /this machine's clock/,
+  ],
   [{ status: 503, code: "SlowDown" }, "unavailable", "throttled", /fewer requests/],
   [
     { status: 500, code: "InternalError" },
@@ -76,7 +82,12 @@ const ANSWERS: [fault: S3Fault, code: string, reason: string | undefined, messag
     "object_store_unavailable",
     /InternalError/,
   ],
-  ["reset", "unavailable", "object_store_unavailable", /AWS_ENDPOINT_URL/],
+  [
+    "reset",
+    "unavailable",
+    "object_store_unavailable",
+    /check that the store at http:\/\/127\.0\.0\.1:\d+ \(AWS_ENDPOINT_URL\) runs/,
+  ],
   ["half", "unavailable", "object_store_unavailable", /read s3:\/\/warehouse\/faults\/a\/b/],
 ];
 
@@ -132,6 +143,64 @@ Deno.test({
     );
     assert.deepEqual([code, reason], ["unavailable", "object_store_silent"]);
     assert.match(message, /read s3:\/\/warehouse\/x\/k: the store did not answer for 200 ms/);
+  },
+});
+
+/** What answers at an address that is none of S3, and what an operator is to hear. */
+const STRANGERS: [name: string, answer: () => Response, reason: string, message: RegExp][] = [
+  ["a page", () => new Response("hello"), "not_s3", /none of S3; check that the store at http/],
+  [
+    "a page that looks like a document",
+    () => new Response("<html><body/></html>", { headers: { "content-type": "text/html" } }),
+    "not_s3",
+    /is none of S3/,
+  ],
+  ["a missing page", () => new Response("?", { status: 404 }), "not_s3", /404/],
+  [
+    "a redirection",
+    () => new Response(null, { status: 301, headers: { location: "https://elsewhere/" } }),
+    "not_s3",
+    /the answer is 301, without a reason; check that the store at/,
+  ],
+  [
+    "a bucket of another region",
+    () => new Response(null, { status: 301, headers: { "x-amz-bucket-region": "eu-west-1" } }),
+    "wrong_region",
+    /set AWS_REGION to eu-west-1/,
+  ],
+];
+
+Deno.test({
+  name: "S3Store takes no answer of a stranger for one of S3: nothing is stored, missing or empty",
+  async fn(t) {
+    let answer = STRANGERS[0]?.[1];
+    await using stranger = Deno.serve(
+      { hostname: "127.0.0.1", port: 0, onListen: () => {} },
+      () => answer?.() ?? new Response(),
+    );
+    const store = openS3Store({ bucket: "warehouse", prefix: "x" }, {
+      endpoint: `http://user:hush@127.0.0.1:${stranger.addr.port}`,
+      region: "us-east-1",
+      pathStyle: true,
+      credentials: { accessKeyId: "id", secretAccessKey: "secret" },
+    });
+    for (const [name, give, reason, message] of STRANGERS) {
+      await t.step(name, async () => {
+        answer = give;
+        const attempts: Record<string, () => Promise<unknown>> = {
+          putNew: () => store.putNew("k", new Uint8Array(3)),
+          get: () => store.get("k"),
+          getRange: () => store.getRange("k", 1, 2),
+          list: () => Array.fromAsync(store.list("")),
+        };
+        for (const [call, attempt] of Object.entries(attempts)) {
+          const error = await failureOf(attempt());
+          assert.equal(error.reason, reason, `${call}: ${error.message}`);
+          assert.match(error.message, message, call);
+          assert.doesNotMatch(error.message, /hush|Unknown|\n/, call);
+        }
+      });
+    }
   },
 });
 

@@ -2,10 +2,10 @@
 
 import { fileURLToPath } from "node:url";
 import { OperatingError } from "../base/errors.ts";
-import { isS3Url, parseS3Url } from "./s3_settings.ts";
+import { isS3Url, parseS3Url, WAREHOUSE_OPTION } from "./s3_settings.ts";
 
-/** A folder, as written when it is a path, or `s3://bucket/path`. Errors: `invalid_argument`. */
-export function warehousePlaceOf(url: string): string {
+/** A folder, as written when it is a path, or `s3://bucket/path`. Errors: `invalid_argument`, naming `option`. */
+export function warehousePlaceOf(url: string, option = WAREHOUSE_OPTION): string {
   const scheme = /^([A-Za-z][A-Za-z0-9+.-]*):/.exec(url)?.[1]?.toLowerCase();
   if (scheme === undefined) return url;
   if (scheme === "file" && /^file:\/\/(localhost)?\//i.test(url)) return fileURLToPath(url);
@@ -17,7 +17,7 @@ export function warehousePlaceOf(url: string): string {
   throw new OperatingError(
     "invalid_argument",
     `Cannot use a warehouse URL of scheme ${JSON.stringify(scheme)}: give s3://<bucket>/<path>, ` +
-      "file:///<absolute path> or a path, for example --warehouse-url file:///var/lib/svc",
+      `file:///<absolute path> or a path, for example ${option} file:///var/lib/svc`,
     { reason: "unsupported_warehouse" },
   );
 }

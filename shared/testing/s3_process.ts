@@ -8,14 +8,17 @@ import { request as httpRequest } from "node:http";
 import type { S3Access, S3Place } from "../storage/s3_settings.ts";
 
 /**
- * What becomes of a request: an answer of the store's own kind, no answer, half of the right one, or half of it and then
- * nothing more, on a connection that stays open.
+ * What becomes of a request: an answer of the store's own kind, a connection that breaks, half of the right answer, or half
+ * of it and then nothing more, on a connection that stays open; no answer to a request that is not carried out (`hang`), and
+ * none to one that is (`mute`), until who asked has left.
  */
 export type S3Fault =
   | { readonly status: number; readonly code: string }
   | "reset"
   | "half"
-  | "stall";
+  | "stall"
+  | "hang"
+  | "mute";
 
 export interface S3Request {
   readonly method: string;
@@ -55,6 +58,7 @@ export class S3Process implements AsyncDisposable {
   readonly #door: Deno.HttpServer<Deno.NetAddr>;
   /** Paths of the objects that are there. */
   readonly #stored = new Set<string>();
+  readonly #over = Promise.withResolvers<void>();
 
   private constructor(server: Deno.ChildProcess, folder: string, port: number) {
     this.#server = server;
@@ -115,6 +119,7 @@ export class S3Process implements AsyncDisposable {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
+    this.#over.resolve();
     await this.#door.shutdown();
     await this.#server.stdin.close();
     await this.#server.status;
@@ -130,6 +135,7 @@ export class S3Process implements AsyncDisposable {
     const fault = this.faultOf(asked);
     if (fault === "reset") return new Response(broken(new Uint8Array()), { status: 200 });
     if (typeof fault === "object") return errorAnswer(fault);
+    if (fault === "hang") return await this.#untilLeft(request);
     const isConditional = request.headers.get("if-none-match") === "*";
     if (isConditional && this.#stored.has(url.pathname)) {
       return errorAnswer({ status: 412, code: "PreconditionFailed" });
@@ -142,6 +148,10 @@ export class S3Process implements AsyncDisposable {
     const answer = await this.#forward(request, { path: url.pathname + url.search, body });
     if (asked.query.has("delete")) this.#forget(url.pathname, new TextDecoder().decode(body));
     if (fault === undefined) return answer;
+    if (fault === "mute") {
+      await answer.body?.cancel();
+      return await this.#untilLeft(request);
+    }
     const whole = new Uint8Array(await answer.arrayBuffer());
     const half = whole.subarray(0, whole.byteLength >> 1);
     return new Response(fault === "half" ? broken(half) : this.#stalled(half), {
@@ -157,6 +167,15 @@ export class S3Process implements AsyncDisposable {
       start: (controller) => controller.enqueue(start),
       cancel: () => void (this.stalling -= 1),
     });
+  }
+
+  /** An answer for nobody. */
+  async #untilLeft({ signal }: Request): Promise<Response> {
+    const { promise: left, resolve } = Promise.withResolvers<void>();
+    this.#over.promise.then(resolve);
+    signal.addEventListener("abort", () => resolve(), { once: true });
+    if (!signal.aborted) await left;
+    return new Response();
   }
 
   #forget(bucket: string, document: string): void {
