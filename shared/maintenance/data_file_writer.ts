@@ -44,6 +44,8 @@ export interface DataFileWriterOptions {
   readonly text?: readonly TextColumn[] | undefined;
   /** Whether a file that was cut at `inputBytesMax` is as large as files get: default false. */
   readonly marksFull?: boolean;
+  /** Whether files are packed as small as pays, being kept long: default false. */
+  readonly isThorough?: boolean;
 }
 
 export class DataFileWriter {
@@ -53,6 +55,7 @@ export class DataFileWriter {
   readonly #text: readonly TextColumn[] | undefined;
   readonly #lift: LiftPromoted;
   readonly #marksFull: boolean;
+  readonly #isThorough: boolean;
   readonly #files: NewDataFile[] = [];
   readonly #keys: string[] = [];
   #waiting: ColumnBatch[] = [];
@@ -74,6 +77,7 @@ export class DataFileWriter {
     this.#text = options.text;
     this.#lift = liftPromoted(table.schema);
     this.#marksFull = options.marksFull ?? false;
+    this.#isThorough = options.isThorough ?? false;
   }
 
   /**
@@ -127,7 +131,8 @@ export class DataFileWriter {
     this.#keys.push(key);
     const { encoder } = this.#deps;
     const { schema } = this.#table;
-    const encoded = encoder.encode(input, { schema, compression: "zstd" });
+    const isThorough = this.#isThorough;
+    const encoded = encoder.encode(input, { schema, compression: "zstd", isThorough });
     const derived = this.#derive(key, input);
     // Heeds the errors of both, whoever else does.
     this.#making = Promise.allSettled([encoded, derived]).then(() => input[Symbol.dispose]());

@@ -121,6 +121,7 @@ export async function applyMerge(
     inputBytesMax: options.inputBytesMax ?? MERGED_INPUT_BYTES,
     text: await textOfTable(deps, table),
     marksFull: true,
+    isThorough: true,
   });
   let files: readonly NewDataFile[];
   try {

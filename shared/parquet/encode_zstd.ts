@@ -18,19 +18,21 @@ export interface ParquetOptions {
   readonly compression: ParquetCompression;
   /** Rows of all row groups but the last; default as `row_groups.ts` has it. */
   readonly rowGroupRowsMax?: number;
+  /** With zstd: whether texts are packed as small as pays, for a file that is kept long. Default false. */
+  readonly isThorough?: boolean;
 }
 
 /** The file that holds the rows of `stream`, whose schema is that of `options`. */
 export function encodeZstd(
   stream: Uint8Array,
-  { schema, rowGroupRowsMax }: Omit<ParquetOptions, "compression">,
+  { schema, rowGroupRowsMax, isThorough = false }: Omit<ParquetOptions, "compression">,
 ): Uint8Array<ArrayBuffer> {
   const { batches } = rowsOfStream(stream);
   const rows = batches.reduce((sum, batch) => sum + batch.rows, 0);
   const starts = rowGroupRowsMax === undefined
     ? rowGroupStarts(rows)
     : evenStarts(rows, rowGroupRowsMax);
-  const file = new ParquetFileWriter(schema);
+  const file = new ParquetFileWriter(schema, { isThorough });
   for (const group of byRowGroup(batches, [...starts.slice(1), rows])) file.add(group);
   return file.finish();
 }

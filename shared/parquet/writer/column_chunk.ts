@@ -9,7 +9,14 @@ import { type Bounds, type Extremes, ValueOrder } from "./bounds.ts";
 import { areTexts, type ChunkValues, chunkValues, startOf } from "./chunk_values.ts";
 import { type Dictionary, dictionaryOf, writeDictionary } from "./dictionary.ts";
 import { ENCODING, PAGE } from "./format.ts";
-import { NUMBER_WAYS, packFirst, type Packing, packPage, TEXT_WAYS } from "./packing.ts";
+import {
+  NUMBER_WAYS,
+  packFirst,
+  type Packing,
+  packPage,
+  SMALL_TEXT_WAYS,
+  TEXT_WAYS,
+} from "./packing.ts";
 import { ThriftWriter } from "./thrift_writer.ts";
 import { type ValueEncoder, valueEncoder } from "./value_encoder.ts";
 import { writeRuns } from "./runs.ts";
@@ -62,9 +69,19 @@ interface PlainPage {
   readonly about: (header: ThriftWriter) => void;
 }
 
-/** `rows` rows, at least one. */
-export function writeChunk(column: Column, data: ColumnData, rows: number): WrittenChunk {
-  const writer = new ChunkWriter(column, data, rows);
+export interface ChunkOptions {
+  /** At least one. */
+  readonly rows: number;
+  /** Whether texts are packed thoroughly where that pays, also if they take more than a page. */
+  readonly isThorough: boolean;
+}
+
+export function writeChunk(
+  column: Column,
+  data: ColumnData,
+  { rows, isThorough }: ChunkOptions,
+): WrittenChunk {
+  const writer = new ChunkWriter(column, data, { rows, isThorough });
   for (let from = 0; from < rows;) from = writer.page(from);
   return writer.finish();
 }
@@ -73,6 +90,7 @@ class ChunkWriter {
   readonly #column: Column;
   readonly #data: ColumnData;
   readonly #rows: number;
+  readonly #isThorough: boolean;
   readonly #values: ChunkValues;
   readonly #dictionary: Dictionary | undefined;
   readonly #encoder: ValueEncoder;
@@ -90,10 +108,11 @@ class ChunkWriter {
   /** The first value that no page has. */
   #next = 0;
 
-  constructor(column: Column, data: ColumnData, rows: number) {
+  constructor(column: Column, data: ColumnData, { rows, isThorough }: ChunkOptions) {
     this.#column = column;
     this.#data = data;
     this.#rows = rows;
+    this.#isThorough = isThorough;
     this.#values = chunkValues(column.type, data, rows);
     if (!areTexts(this.#values)) throw new Error(`column ${column.name} is not UTF-8`);
     const isTime = column.type === "timestamptz" ||
@@ -221,9 +240,11 @@ class ChunkWriter {
   /** Bytes that the first page of data takes; the dictionary's goes before it. */
   #addFirst(page: PlainPage, isLast: boolean): number {
     const pages = this.#held === undefined ? [page] : [this.#held, page];
+    const isText = this.#column.type === "string";
     const { packing, bodies } = packFirst(pages.map(({ plain }) => plain), {
-      ways: this.#column.type === "string" ? TEXT_WAYS : NUMBER_WAYS,
+      ways: !isText ? NUMBER_WAYS : isLast ? SMALL_TEXT_WAYS : TEXT_WAYS,
       isAll: isLast,
+      isThorough: this.#isThorough && isText && !isLast,
     });
     this.#packing = packing;
     const sizes = pages.map((one, at) => this.#add(one, present(bodies[at])));

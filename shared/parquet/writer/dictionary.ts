@@ -11,6 +11,9 @@ import { bytesAt, type ChunkValues, startOf } from "./chunk_values.ts";
 const DICTIONARY_BYTES_MAX = 1024 * 1024;
 /** With more distinct values among those seen there is no dictionary; looked at after so many, then after twice as many. */
 const DISTINCT_SHARE_MAX = 3 / 4;
+/** The same of texts of so few bytes that they are one page, in which compression finds what repeats: 11 % fewer of Apache's lines. */
+const DISTINCT_SHARE_MAX_OF_PAGE = 1 / 2;
+const PAGE_BYTES = 1024 * 1024;
 const FIRST_LOOK = 2_048;
 /** More slots than this are full in a row only where somebody chose the values to be so. */
 const PROBES_MAX = 64;
@@ -29,16 +32,19 @@ export interface Dictionary {
 export function dictionaryOf(values: ChunkValues): Dictionary | undefined {
   const ids = new Uint32Array(values.count);
   const table = new ValueNumbers(values);
+  const isPage = values.width === 0 &&
+    startOf(values, values.count) - startOf(values, 0) <= PAGE_BYTES;
+  const shareMax = isPage ? DISTINCT_SHARE_MAX_OF_PAGE : DISTINCT_SHARE_MAX;
   let look = FIRST_LOOK;
   for (let at = 0; at < values.count; at += 1) {
     const id = at > 0 && table.isSame(at, at - 1) ? ids[at - 1] as number : table.numberOf(at);
     if (id < 0) return undefined;
     ids[at] = id;
     if (at + 1 !== look) continue;
-    if (table.count > DISTINCT_SHARE_MAX * look) return undefined;
+    if (table.count > shareMax * look) return undefined;
     look *= 2;
   }
-  if (table.count > DISTINCT_SHARE_MAX * values.count) return undefined;
+  if (table.count > shareMax * values.count) return undefined;
   return { ids, firsts: table.firsts() };
 }
 

@@ -9,7 +9,7 @@
 import { concatBytes, utf8 } from "../../base/bytes.ts";
 import { joinColumn, type RowRange } from "../../columns/gather.ts";
 import type { Column, ColumnType, TableSchema } from "../../event/schema.ts";
-import { writeChunk, type WrittenChunk } from "./column_chunk.ts";
+import { type ChunkOptions, writeChunk, type WrittenChunk } from "./column_chunk.ts";
 import {
   CHUNK,
   CODEC,
@@ -67,13 +67,16 @@ interface PlacedGroup {
 
 export class ParquetFileWriter {
   readonly #schema: TableSchema;
+  readonly #isThorough: boolean;
   readonly #pieces: Uint8Array[] = [MAGIC];
   readonly #groups: PlacedGroup[] = [];
   readonly #memory = new ColumnMemory();
   #length = MAGIC.byteLength;
 
-  constructor(schema: TableSchema) {
+  /** `isThorough`: texts are packed as small as pays, for files that are kept long. */
+  constructor(schema: TableSchema, { isThorough }: Pick<ChunkOptions, "isThorough">) {
     this.#schema = schema;
+    this.#isThorough = isThorough;
   }
 
   /** Adds a row group: the rows of `ranges`, at least one, of batches with the schema's columns. Their memory is free again. */
@@ -82,7 +85,7 @@ export class ParquetFileWriter {
     const chunks = this.#schema.columns.map((column, at): PlacedChunk => {
       const data = joinColumn(ranges, at, this.#memory.take);
       const offset = this.#length;
-      const chunk = writeChunk(column, data, rows);
+      const chunk = writeChunk(column, data, { rows, isThorough: this.#isThorough });
       this.#memory.free();
       for (const piece of chunk.pieces) this.#append(piece);
       return { ...chunk, pieces: [], offset };
@@ -93,17 +96,22 @@ export class ParquetFileWriter {
   /** The file; nothing can be added afterwards. */
   finish(): Uint8Array<ArrayBuffer> {
     const chunks = this.#groups.flatMap((group) => group.chunks);
-    for (const chunk of chunks) {
-      const index = columnIndexOf(chunk);
-      if (index !== undefined) chunk.columnIndex = this.#append(index);
-    }
-    for (const chunk of chunks) chunk.offsetIndex = this.#append(offsetIndexOf(chunk));
+    // Of chunks of one page each the footer says all that page indexes would: in a small file they took a third of its end.
+    if (chunks.some(({ pages }) => pages.length > 1)) this.#appendPageIndexes(chunks);
     const { byteLength } = this.#append(footerOf(this.#schema, this.#groups));
     const length = new DataView(new ArrayBuffer(LENGTH_BYTES));
     length.setUint32(0, byteLength, true);
     this.#append(new Uint8Array(length.buffer));
     this.#append(MAGIC);
     return concatBytes(this.#pieces);
+  }
+
+  #appendPageIndexes(chunks: readonly PlacedChunk[]): void {
+    for (const chunk of chunks) {
+      const index = columnIndexOf(chunk);
+      if (index !== undefined) chunk.columnIndex = this.#append(index);
+    }
+    for (const chunk of chunks) chunk.offsetIndex = this.#append(offsetIndexOf(chunk));
   }
 
   #append(bytes: Uint8Array): Place {

@@ -190,6 +190,50 @@ Deno.test("times whose distances repeat, and lengths that do, take few bytes", (
   );
 });
 
+Deno.test("lines that are kept take fewer bytes, and come back", async () => {
+  const random = new SeededRandom(9);
+  const sessions = Array.from({ length: 40 }, () => ({ peer: "", step: 5 }));
+  const rows = Array.from({ length: GROUP_ROWS }, (_, at) => {
+    const session = random.below(sessions.length);
+    const { peer, step } = sessions[session] ?? { peer: "", step: 0 };
+    const address = () =>
+      `10.${random.below(9)}.19.${random.below(99)} port ${random.below(9_999)}`;
+    const next = step < 4 ? { peer, step: step + 1 } : { peer: address(), step: 0 };
+    sessions[session] = next;
+    const lines = [
+      `Invalid user webmaster${session} from ${next.peer}`,
+      `pam_unix(sshd:auth): authentication failure; uid=0 euid=0 tty=ssh rhost=${next.peer}`,
+      "pam_unix(sshd:auth): check pass; user unknown",
+      `Failed password for invalid user webmaster${session} from ${next.peer} ssh2`,
+      `Received disconnect from ${next.peer}: 11: Bye Bye [preauth]`,
+    ];
+    const name = `Dec 10 06:${at >> 9}:${at >> 3 & 63} LabSZ sshd[${24_200 + session}]: ${
+      lines[next.step]
+    }`;
+    return { timestamp: BigInt(at), timestamp_ns: 1_000n * BigInt(at), name };
+  });
+  const { stream } = parquetInput([batchOfRows(ALL_TYPES_SCHEMA, rows)], ALL_TYPES_SCHEMA);
+  const [drained, merged] = [false, true].map((isThorough) =>
+    encodeParquet(stream, { schema: ALL_TYPES_SCHEMA, compression: "zstd", isThorough })
+  );
+  assert.ok(drained !== undefined && merged !== undefined);
+  assert.ok(merged.length < 0.93 * drained.length, `${merged.length} of ${drained.length} bytes`);
+  const read = await parquetReadObjects({ file: merged.buffer, compressors, columns: ["name"] });
+  assert.deepEqual(read, rows.map(({ name }) => ({ name })));
+});
+
+Deno.test("a file of chunks of one page has no page indexes", () => {
+  const rows = rowsFor(0).slice(0, 100);
+  const [group] = parquetMetadata(fileOf(rows, "zstd").buffer).row_groups;
+  assert.equal(group?.columns.length, ALL_TYPES_SCHEMA.columns.length);
+  for (const { meta_data: _, ...chunk } of group?.columns ?? []) {
+    assert.deepEqual([chunk.offset_index_offset, chunk.column_index_offset], [
+      undefined,
+      undefined,
+    ]);
+  }
+});
+
 Deno.test("a text that is no UTF-8, or begins within a letter, is not written", () => {
   const rows = [{ timestamp: 1n, timestamp_ns: 1_000n, name: "é", note: null }];
   const [letter, other] = ["é", "ab"].map((name) =>
