@@ -50,6 +50,7 @@ const THREADS = [
   "shared/derived/derive_worker.ts",
   "shared/engine/driver_worker.ts",
   "shared/engine/yielding_worker.ts",
+  "shared/wal/frame_worker.ts",
   "shared/wal/mirror/pack_worker.ts",
 ];
 

@@ -29,6 +29,7 @@ import type { FileSystem } from "../shared/os/file_system.ts";
 import { SystemRandom } from "../shared/os/random.ts";
 import type { Wal } from "../shared/wal/types.ts";
 import type { MirrorUploader } from "../shared/wal/mirror/mirror_uploader.ts";
+import { openFrameThread } from "../shared/wal/frame_encoder.ts";
 import { openWalReader } from "../shared/wal/reader.ts";
 import { openWal } from "../shared/wal/wal.ts";
 import { type Admission, openAdmission } from "./admission.ts";
@@ -118,6 +119,7 @@ export async function startIngest(
   // After the WAL is closed, which seals what is open.
   starting.defer(() => mirror?.stop());
   const random = new SystemRandom();
+  const frameThread = starting.use(openFrameThread());
   const wal = starting.use(
     await openWal({
       root: paths.wal,
@@ -131,6 +133,7 @@ export async function startIngest(
       groupWaitMs: settings.ingestGroupCommitMs,
       keyAgeMsMax: settings.ingestIdempotencySecs * 1_000,
       keysMax: settings.ingestIdempotencyKeys,
+      frameThread,
       onEvent: (event) => {
         countWal(event);
         if (event.kind === "sealed") mirror?.wake(event.lane);

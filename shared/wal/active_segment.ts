@@ -11,8 +11,8 @@ import { assert } from "../base/assert.ts";
 import type { LaneId } from "../event/tenant.ts";
 import type { Clock } from "../os/clock.ts";
 import type { File, FileSystem } from "../os/file_system.ts";
-import type { BufferPool } from "./buffer_pool.ts";
-import { encodeFrame, encodeHeader, frameLengthMax } from "./format.ts";
+import { encodeHeader } from "./format.ts";
+import type { FrameEncoder } from "./frame_encoder.ts";
 import type { FrameKey } from "./frame_key.ts";
 import { segmentPath, stateDirectory, temporaryPath } from "./layout.ts";
 import { removeIfPresent } from "./transfer.ts";
@@ -55,7 +55,7 @@ export class ActiveSegment {
   readonly #file: File;
   readonly #frameSeed: number;
   readonly #hooks: SegmentHooks;
-  readonly #buffers: BufferPool;
+  readonly #encoder: FrameEncoder;
   /** Resolves when the segment's name is durable. */
   readonly #named: Promise<void>;
   #byteLength: number;
@@ -69,7 +69,7 @@ export class ActiveSegment {
   static async create(
     fs: FileSystem,
     place: NewSegment,
-    options: { clock: Clock; buffers: BufferPool; hooks: SegmentHooks },
+    options: { clock: Clock; encoder: FrameEncoder; hooks: SegmentHooks },
   ): Promise<ActiveSegment> {
     const directory = stateDirectory(place.root, place.lane, "active");
     const temporary = temporaryPath(directory, place.name);
@@ -97,7 +97,7 @@ export class ActiveSegment {
       header: { bytes: Uint8Array; frameSeed: number };
       named: Promise<void>;
       clock: Clock;
-      buffers: BufferPool;
+      encoder: FrameEncoder;
       hooks: SegmentHooks;
     },
   ) {
@@ -110,7 +110,7 @@ export class ActiveSegment {
     this.#frameSeed = state.header.frameSeed;
     this.#byteLength = state.header.bytes.byteLength;
     this.#named = state.named;
-    this.#buffers = state.buffers;
+    this.#encoder = state.encoder;
     this.#hooks = state.hooks;
   }
 
@@ -134,21 +134,15 @@ export class ActiveSegment {
   }
 
   async #write(batches: readonly WalBatch[]): Promise<void> {
-    const lengthMax = batches.reduce((sum, batch) => sum + frameLengthMax(batch), 0);
-    const buffer = this.#buffers.take(lengthMax);
-    let length = 0;
     try {
-      for (const batch of batches) {
-        length = encodeFrame(batch, buffer, { at: length, frameSeed: this.#frameSeed });
-      }
-      await this.#file.write(buffer.subarray(0, length));
+      const frames = await this.#encoder.encode(batches, this.#frameSeed);
+      await this.#file.write(frames.bytes.subarray(0, frames.length));
+      this.#byteLength += frames.length;
+      this.#encoder.release(frames);
     } catch (error) {
       this.#fail(error);
       throw error;
-    } finally {
-      this.#buffers.give(buffer);
     }
-    this.#byteLength += length;
     for (const { rows, key } of batches) {
       this.rows += rows;
       if (key !== undefined) this.keys.push(key);

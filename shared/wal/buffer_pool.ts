@@ -9,17 +9,17 @@ const KEPT_COUNT_MAX = 8;
 const SIZE_STEP = 256 * 1024;
 
 export class BufferPool {
-  #free: Uint8Array[] = [];
+  #free: Uint8Array<ArrayBuffer>[] = [];
 
   /** A buffer of at least `length` bytes, with anything in it. */
-  take(length: number): Uint8Array {
+  take(length: number): Uint8Array<ArrayBuffer> {
     const at = this.#free.findIndex((buffer) => buffer.byteLength >= length);
     const [buffer] = at < 0 ? [] : this.#free.splice(at, 1);
     return buffer ?? new Uint8Array(Math.ceil(length / SIZE_STEP) * SIZE_STEP);
   }
 
   /** Takes a buffer back; the caller must not use it any more. */
-  give(buffer: Uint8Array): void {
+  give(buffer: Uint8Array<ArrayBuffer>): void {
     if (buffer.byteLength > KEPT_BYTES_MAX) return;
     if (this.#free.length >= KEPT_COUNT_MAX) this.#free.shift();
     this.#free.push(buffer);

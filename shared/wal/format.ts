@@ -3,7 +3,7 @@
  * every length is bounded before anything is allocated for it.
  */
 
-import { assert } from "../base/assert.ts";
+import { assert, present } from "../base/assert.ts";
 import { crc32, textOf, utf8 } from "../base/bytes.ts";
 import { OperatingError } from "../base/errors.ts";
 import type { LaneId } from "../event/tenant.ts";
@@ -134,7 +134,7 @@ export function decodeHeader(bytes: Uint8Array, where: string): DecodedHeader {
   };
 }
 
-/** Bytes that a frame of `batch` needs while it is encoded; it may end up shorter. */
+/** Bytes that `layFrames` needs for `batch`; the finished frame has as many or less. */
 export function frameLengthMax(batch: WalBatch): number {
   return FRAME_HEADER_BYTES + keyBytesOf(batch) + batch.byteLength;
 }
@@ -143,35 +143,56 @@ function keyBytesOf({ key }: WalBatch): number {
   return key === undefined ? 0 : FRAME_KEY_BYTES;
 }
 
-/** Writes `batch` as a frame into `into` at `at`, packed if that makes it much shorter; returns the offset behind it. */
-export function encodeFrame(
-  batch: WalBatch,
-  into: Uint8Array,
-  options: { at: number; frameSeed: number },
-): number {
-  const { at, frameSeed } = options;
-  assert(batch.rows > 0 && batch.byteLength <= FRAME_PAYLOAD_BYTES_MAX);
-  assert(batch.byteLength % 8 === 0, "Arrow IPC messages are padded to 8 bytes");
-  const keyBytes = keyBytesOf(batch);
-  if (batch.key !== undefined) encodeFrameKey(batch.key, into, at + FRAME_HEADER_BYTES);
-  const payloadAt = at + FRAME_HEADER_BYTES + keyBytes;
-  let end = payloadAt;
-  for (const piece of batch.pieces) {
-    into.set(piece, end);
-    end += piece.byteLength;
+/** Lays `batches` as frames into `into`, one behind the other, for `finishFrames`; returns the offset behind them. */
+export function layFrames(batches: readonly WalBatch[], into: Uint8Array): number {
+  let at = 0;
+  for (const batch of batches) {
+    assert(batch.rows > 0 && batch.byteLength <= FRAME_PAYLOAD_BYTES_MAX);
+    assert(batch.byteLength % 8 === 0, "Arrow IPC messages are padded to 8 bytes");
+    const keyBytes = keyBytesOf(batch);
+    const view = viewOf(into.subarray(at, at + FRAME_HEADER_BYTES));
+    view.setUint32(0, batch.byteLength, true);
+    view.setUint32(8, batch.rows, true);
+    view.setUint32(12, keyBytes, true);
+    view.setBigInt64(16, batch.timestampNsMin, true);
+    view.setBigInt64(24, batch.timestampNsMax, true);
+    if (batch.key !== undefined) encodeFrameKey(batch.key, into, at + FRAME_HEADER_BYTES);
+    let end = at + FRAME_HEADER_BYTES + keyBytes;
+    for (const piece of batch.pieces) {
+      into.set(piece, end);
+      end += piece.byteLength;
+    }
+    assert(end === at + frameLengthMax(batch), "pieces of a batch do not add up to its byteLength");
+    at = end;
   }
-  assert(end === at + frameLengthMax(batch), "pieces of a batch do not add up to its byteLength");
-  const packedBytes = packMessage(into.subarray(payloadAt, end));
-  if (packedBytes !== undefined) end = payloadAt + packedBytes;
-  const frame = into.subarray(at, end);
-  const view = viewOf(frame);
-  view.setUint32(0, end - payloadAt, true);
-  view.setUint32(8, batch.rows, true);
-  view.setUint16(12, keyBytes, true);
-  view.setUint16(FRAME_FLAGS_OFFSET, packedBytes === undefined ? 0 : FLAG_PACKED, true);
-  view.setBigInt64(16, batch.timestampNsMin, true);
-  view.setBigInt64(24, batch.timestampNsMax, true);
-  view.setUint32(FRAME_CRC_OFFSET, crcOfFrame(frame, frameSeed), true);
+  return at;
+}
+
+/**
+ * Finishes the frames that `layFrames` laid into the first `length` of `bytes`: packs the messages that become much
+ * shorter, closes the gaps, and sets the checksums. Returns the length of what is to be written.
+ */
+export function finishFrames(
+  bytes: Uint8Array,
+  { length, frameSeed }: { readonly length: number; readonly frameSeed: number },
+): number {
+  let end = 0;
+  for (let at = 0; at < length;) {
+    const header = present(decodeFrameHeader(bytes.subarray(at, length)), "a frame that was laid");
+    const payloadAt = at + FRAME_HEADER_BYTES + header.keyBytes;
+    const next = payloadAt + header.payloadBytes;
+    const packedBytes = packMessage(bytes.subarray(payloadAt, next));
+    const frame = bytes.subarray(at, packedBytes === undefined ? next : payloadAt + packedBytes);
+    const view = viewOf(frame);
+    if (packedBytes !== undefined) {
+      view.setUint32(0, packedBytes, true);
+      view.setUint16(FRAME_FLAGS_OFFSET, FLAG_PACKED, true);
+    }
+    view.setUint32(FRAME_CRC_OFFSET, crcOfFrame(frame, frameSeed), true);
+    if (end < at) bytes.set(frame, end);
+    end += frame.byteLength;
+    at = next;
+  }
   return end;
 }
 

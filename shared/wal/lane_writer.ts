@@ -14,9 +14,9 @@ import { type LaneId, laneName } from "../event/tenant.ts";
 import type { Clock } from "../os/clock.ts";
 import type { FileSystem } from "../os/file_system.ts";
 import { ActiveSegment } from "./active_segment.ts";
-import type { BufferPool } from "./buffer_pool.ts";
 import { faultBelow } from "./fault_below.ts";
 import { frameLengthMax } from "./format.ts";
+import type { FrameEncoder } from "./frame_encoder.ts";
 import type { FrameKey } from "./frame_key.ts";
 import type { KnownRequest } from "./key_window.ts";
 import { LaneHealer } from "./lane_healer.ts";
@@ -36,7 +36,7 @@ export interface LaneOptions {
   readonly clock: Clock;
   readonly root: string;
   readonly names: SegmentNames;
-  readonly buffers: BufferPool;
+  readonly encoder: FrameEncoder;
   readonly keys: LaneKeys;
   readonly eventsMax: number;
   readonly ageSecsMax: number;
@@ -259,7 +259,7 @@ export class LaneWriter {
   }
 
   #create(schemaMessage: Uint8Array): Promise<ActiveSegment> {
-    const { fs, clock, root, names, buffers } = this.#options;
+    const { fs, clock, root, names, encoder } = this.#options;
     const place = {
       root,
       lane: this.lane,
@@ -274,7 +274,7 @@ export class LaneWriter {
       onSynced: (ms: number) => this.#options.onEvent({ kind: "synced", lane: this.lane, ms }),
       onFailure: (error: unknown) => this.#fail(error),
     };
-    return ActiveSegment.create(fs, place, { clock, buffers, hooks });
+    return ActiveSegment.create(fs, place, { clock, encoder, hooks });
   }
 
   /** Creates a segment ahead of its first frame; a failure is the lane's, found when it is needed. */

@@ -13,9 +13,9 @@ import type { Clock } from "../os/clock.ts";
 import { mkdirDurable, nearestExisting } from "../os/durable_directory.ts";
 import type { FileSystem } from "../os/file_system.ts";
 import type { Random } from "../os/random.ts";
-import { BufferPool } from "./buffer_pool.ts";
 import { faultBelow } from "./fault_below.ts";
 import { FRAME_PAYLOAD_BYTES_MAX, frameLengthMax } from "./format.ts";
+import { FrameEncoder, type FrameThread } from "./frame_encoder.ts";
 import { LaneKeys } from "./lane_keys.ts";
 import { LaneWriter } from "./lane_writer.ts";
 import { drainBellPath, drainRequestPath, isLanePart, lockPath, SegmentNames } from "./layout.ts";
@@ -53,6 +53,8 @@ export interface WalOptions {
   readonly keyAgeMsMax?: number;
   /** How many keys a lane remembers, the newest ones. Default 100,000. */
   readonly keysMax?: number;
+  /** Packs rows beside the caller's thread. Default: that thread does. It stays the caller's to end. */
+  readonly frameThread?: FrameThread;
   readonly onEvent?: WalEventListener;
 }
 
@@ -85,6 +87,7 @@ export async function openWal(options: WalOptions): Promise<Wal> {
       keyAgeMsMax: options.keyAgeMsMax ?? WAL_DEFAULTS.keyAgeMsMax,
       keysMax: options.keysMax ?? WAL_DEFAULTS.keysMax,
       names,
+      encoder: new FrameEncoder(options.frameThread),
       onEvent,
     });
   } catch (error) {
@@ -143,6 +146,7 @@ interface Settings {
   readonly keyAgeMsMax: number;
   readonly keysMax: number;
   readonly names: SegmentNames;
+  readonly encoder: FrameEncoder;
   readonly onEvent: WalEventListener;
 }
 
@@ -150,7 +154,6 @@ class OpenWal implements Wal {
   readonly #lock: Disposable;
   readonly #space: SpaceGuard;
   readonly #settings: Settings;
-  readonly #buffers = new BufferPool();
   readonly #schemaMessages = new SchemaMessages();
   readonly #lanes = new Map<string, Promise<LaneWriter>>();
   /** The lanes that are open, for the hot path and for `unreadyReason`. */
@@ -255,7 +258,7 @@ class OpenWal implements Wal {
     const writer = new LaneWriter(lane, {
       ...this.#settings,
       keys,
-      buffers: this.#buffers,
+
       schemaMessageOf: (schema) => this.#schemaMessages.of(schema),
     });
     this.#opened.set(name, writer);
