@@ -11,7 +11,8 @@ const SEED = 42;
 const noise = new SeededRandom(3);
 const KEY = { digest: new Uint8Array(16), bodyDigest: new Uint8Array(16), takenMs: 1 };
 const GROUPS: readonly (readonly WalBatch[])[] = [
-  [numberedBatch([1], { messageBytes: 100_000 })],
+  [numberedBatch([0], { messageBytes: 100_000 })],
+  [numberedBatch([1], { messageBytes: 100_000 }), numberedBatch([7], { messageBytes: 50_000 })],
   [numberedBatch([2])],
   [
     numberedBatch([3], { messageBytes: 40_000 }),
@@ -50,7 +51,7 @@ Deno.test({
     await thread.run({ bytes: new Uint8Array(0), length: 0, frameSeed: 0 });
     await encodesAll(encoder);
     await encodesAll(encoder);
-    assert.equal(runs, 1 + 2 * 2, "short frames are not handed over");
+    assert.equal(runs, 1 + 2 * 2, "one frame, and short ones, are not handed over");
   },
 });
 
