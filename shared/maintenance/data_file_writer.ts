@@ -1,13 +1,14 @@
 /**
  * Turns rows in arrival order into data files of one table: sorted by time, one day each, each with its sidecar.
  *
- * A pipeline: while one file is encoded and derived from, the rows of the next are collected, up to where it can follow at
- * once; the file before is made durable. So at most twice `INPUT_BYTES` of rows are held.
+ * A pipeline: while one file is encoded and derived from, the rows of the next are collected where it can follow at once; the
+ * file before is made durable. So about twice `INPUT_BYTES` of rows are held.
  */
 
 import { getLogger } from "@logtape/logtape";
 import { messageOf } from "../base/errors.ts";
 import type { ColumnBatch } from "../columns/batch.ts";
+import { sliceRows } from "../columns/gather.ts";
 import type { Deriver } from "../derived/deriver.ts";
 import { sidecarKey, withSidecars } from "../derived/sidecar.ts";
 import type { TextColumn } from "../derived/types.ts";
@@ -17,8 +18,8 @@ import type { NewDataFile, Table } from "../iceberg/types.ts";
 import { type Random, uuidV4 } from "../os/random.ts";
 import type { ParquetFile } from "../parquet/describe_parquet.ts";
 import type { ParquetEncoder } from "../parquet/parquet_encoder.ts";
-import type { ParquetInput } from "../parquet/parquet_input.ts";
-import { ROW_GROUP_ROWS } from "../parquet/row_groups.ts";
+import type { OpenInput, ParquetInput } from "../parquet/parquet_input.ts";
+import { nextWholeRows, ROW_GROUP_ROWS } from "../parquet/row_groups.ts";
 import type { ObjectStore } from "../storage/object_store.ts";
 import { type LiftPromoted, liftPromoted } from "./lift_promoted.ts";
 import { inTimeOrder } from "./time_order.ts";
@@ -28,6 +29,9 @@ import { inTimeOrder } from "./time_order.ts";
  * backlogs of 160 and of 640 MB peaked at 376 and 441 MiB (545 and 659 MiB with files twice as large, not faster).
  */
 export const INPUT_BYTES = 32 * 1024 * 1024;
+/** So much more a file has at most for the sake of whole row groups, and so much room is made for its rows. */
+const OVER = 1.25;
+const ROOM = 1.5;
 
 export interface DataFileWriterDeps {
   readonly store: ObjectStore;
@@ -58,10 +62,9 @@ export class DataFileWriter {
   readonly #isThorough: boolean;
   readonly #files: NewDataFile[] = [];
   readonly #keys: string[] = [];
-  #waiting: ColumnBatch[] = [];
+  /** The rows that wait, and their bytes. */
+  #waiting: OpenInput | undefined;
   #waitingBytes = 0;
-  /** Give back what the waiting batches are in. */
-  #releases: (() => void)[] = [];
   /** Of the last file: the end of what reads its rows, and of all. */
   #making: Promise<void> = Promise.resolve();
   #storing: Promise<void> = Promise.resolve();
@@ -80,16 +83,37 @@ export class DataFileWriter {
     this.#isThorough = options.isThorough ?? false;
   }
 
-  /**
-   * Takes a batch of the table's schema. Its memory must stay as it is until the writer is done, or releases the batch: when
-   * its rows were copied.
-   */
+  /** Takes a batch of the table's schema: a copy, and releases it. */
   async add(given: ColumnBatch): Promise<void> {
     const batch = this.#lift(given);
-    this.#waiting.push(batch);
-    if (given.release !== undefined) this.#releases.push(given.release);
+    for (let row = 0; row < batch.rows;) {
+      const end = this.#endOfFile(batch, row);
+      this.#keep(sliceRows(batch, row, Math.min(end, batch.rows)));
+      if (end <= batch.rows) await this.#write(this.#marksFull);
+      row = end;
+    }
+    given.release?.();
+  }
+
+  /** Up to which row of `batch`, whose rows before `from` were taken, the file goes; Infinity: it goes on. */
+  #endOfFile(batch: ColumnBatch, from: number): number {
+    const rowBytes = bytesOf(batch) / batch.rows;
+    const bytes = this.#waitingBytes + rowBytes * (batch.rows - from);
+    if (from === batch.rows || bytes < this.#inputBytesMax) return Infinity;
+    if (!this.#marksFull) return batch.rows;
+    const waiting = this.#waiting?.rows ?? 0;
+    const missing = Math.max(1, Math.ceil((this.#inputBytesMax - this.#waitingBytes) / rowBytes));
+    const end = from + nextWholeRows(waiting + missing - 1) - waiting;
+    if (end <= batch.rows) return end;
+    // Large rows are not waited for.
+    return bytes < OVER * this.#inputBytesMax ? Infinity : batch.rows;
+  }
+
+  #keep(batch: ColumnBatch): void {
+    const { encoder } = this.#deps;
+    this.#waiting ??= encoder.open(this.#table.schema, Math.ceil(ROOM * this.#inputBytesMax));
+    this.#waiting.add(batch);
     this.#waitingBytes += bytesOf(batch);
-    if (this.#waitingBytes >= this.#inputBytesMax) await this.#write(this.#marksFull);
   }
 
   /** The files with all rows that were added, stored durably. */
@@ -101,6 +125,8 @@ export class DataFileWriter {
 
   /** Removes what was stored; for files that will not be committed. Never throws. */
   async discard(): Promise<void> {
+    this.#waiting?.[Symbol.dispose]();
+    this.#waiting = undefined;
     await this.#making;
     await this.#storing.catch(() => {});
     await removeQuietly(this.#deps.store, withSidecars(this.#keys));
@@ -108,16 +134,15 @@ export class DataFileWriter {
 
   /** Starts files of what waits, once the rows of the one before are done with, and the one before that is stored. */
   async #write(isFull: boolean): Promise<void> {
-    const batches = this.#waiting;
-    const releases = this.#releases;
-    this.#waiting = [];
+    using waiting = this.#waiting;
+    this.#waiting = undefined;
     this.#waitingBytes = 0;
-    this.#releases = [];
-    const days = await inTimeOrder(batches);
-    for (const [at, rows] of days.entries()) {
-      // Copied while the rows of the file before are worked on, so that these can follow at once.
-      const input = this.#deps.encoder.input(rows.batches, this.#table.schema);
-      if (at === days.length - 1) { for (const release of releases) release(); }
+    const batches = waiting?.batches() ?? [];
+    for (const rows of await inTimeOrder(batches)) {
+      // Rows that came in order are in their place, others are copied while the file before is made.
+      const input = waiting !== undefined && rows.batches.every((batch) => batches.includes(batch))
+        ? waiting.finish()
+        : this.#deps.encoder.input(rows.batches, this.#table.schema);
       const stored = this.#storing;
       await this.#making;
       this.#start(rows.day, input, isFull);

@@ -68,7 +68,7 @@ export interface MergeOptions {
  * Bytes of rows of a full file. It sets the memory of a merge: so many are shared by the threads, and as many are the next
  * file's.
  */
-export const MERGED_INPUT_BYTES = 64 * 1024 * 1024;
+export const MERGED_INPUT_BYTES = 96 * 1024 * 1024;
 /** A day of which no file is younger gets no more rows soon. */
 const SETTLED_MS = 3_600_000;
 

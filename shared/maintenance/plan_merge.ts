@@ -45,7 +45,7 @@ export const MERGE_POLICY_DEFAULT: MergePolicy = {
   depthMax: 10,
   taskDepthMax: 12,
   taskFilesMax: 256,
-  taskBytesMax: 128 * MIB,
+  taskBytesMax: 256 * MIB,
   fileBytesMax: 128 * MIB,
 };
 

@@ -10,7 +10,7 @@ import { SharedBuffers } from "../os/shared_buffers.ts";
 import { TaskThread, ThreadUnavailable } from "../os/task_thread.ts";
 import { describeParquet, type ParquetFile } from "./describe_parquet.ts";
 import type { ParquetCompression, ParquetOptions } from "./encode_zstd.ts";
-import { type ParquetInput, parquetInput } from "./parquet_input.ts";
+import { OpenInput, type ParquetInput, parquetInput } from "./parquet_input.ts";
 
 export interface EncodeRequest {
   /** An Arrow IPC stream in shared memory. */
@@ -21,6 +21,8 @@ export interface EncodeRequest {
 export interface ParquetEncoder extends Disposable {
   /** A copy of `batches` that `encode` takes, in memory that it gets back with the input's end. Errors: `too_large`. */
   input(batches: readonly ColumnBatch[], schema: TableSchema): ParquetInput;
+  /** The same of batches that come one by one, of about so many bytes. */
+  open(schema: TableSchema, bytes: number): OpenInput;
   /** As `writeParquet`; the input must not be disposed of until the promise is settled. */
   encode(input: ParquetInput, options: ParquetOptions): Promise<ParquetFile>;
 }
@@ -33,6 +35,7 @@ export function openParquetEncoder(): ParquetEncoder {
 /** The encoder of processes that cannot have a thread, and of tests. */
 export const INLINE_PARQUET_ENCODER: ParquetEncoder = {
   input: (batches, schema) => parquetInput(batches, schema),
+  open: (schema, bytes) => new OpenInput(schema, { bytes }),
   async encode({ stream, rows }, options) {
     // Loaded when it is needed: whoever has a thread does not need a second copy of the writer.
     const { encodeParquet } = await import("./encode_parquet.ts");
@@ -57,6 +60,10 @@ class ThreadEncoder implements ParquetEncoder {
 
   input(batches: readonly ColumnBatch[], schema: TableSchema): ParquetInput {
     return parquetInput(batches, schema, this.#buffers);
+  }
+
+  open(schema: TableSchema, bytes: number): OpenInput {
+    return new OpenInput(schema, { bytes, buffers: this.#buffers });
   }
 
   async encode(input: ParquetInput, options: ParquetOptions): Promise<ParquetFile> {

@@ -28,6 +28,12 @@ export function rowGroupStarts(rows: number): number[] {
   return [...starts, last].sort((a, b) => a - b);
 }
 
+/** The next larger number of rows that makes no row groups smaller than they have to be. */
+export function nextWholeRows(rows: number): number {
+  const groups = Math.floor((rows + ROW_GROUP_ROWS - LAST_OF_SEVERAL_ROWS) / ROW_GROUP_ROWS);
+  return groups * ROW_GROUP_ROWS + LAST_OF_SEVERAL_ROWS;
+}
+
 /** The same where all but the last have so many rows, as data files had them before. */
 export function evenStarts(rows: number, groupRows: number): number[] {
   return Array.from({ length: Math.ceil(rows / groupRows) }, (_, group) => group * groupRows);

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { evenStarts, ROW_GROUP_ROWS, rowGroupStarts } from "./row_groups.ts";
+import { evenStarts, nextWholeRows, ROW_GROUP_ROWS, rowGroupStarts } from "./row_groups.ts";
 
 const STARTS: readonly (readonly [rows: number, starts: readonly number[]])[] = [
   [0, []],
@@ -23,5 +23,14 @@ Deno.test("row groups with a small one at the end are never as many as even ones
   for (let rows = 0; rows < 3 * ROW_GROUP_ROWS; rows += 1) {
     const [ours, even] = [rowGroupStarts(rows), evenStarts(rows, ROW_GROUP_ROWS)];
     if (ours.length === even.length) assert.deepEqual(ours, even, `${rows}`);
+  }
+});
+
+Deno.test("nextWholeRows are rows of which no row group but the last is small", () => {
+  for (let rows = 0; rows < 4 * ROW_GROUP_ROWS; rows += 1_000) {
+    const whole = nextWholeRows(rows);
+    assert.ok(whole > rows && whole <= rows + ROW_GROUP_ROWS, `${rows}: ${whole}`);
+    if (whole < ROW_GROUP_ROWS) continue;
+    assert.deepEqual(rowGroupStarts(whole), evenStarts(whole, ROW_GROUP_ROWS), `${whole}`);
   }
 });
