@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { DenoFileSystem } from "../os/deno_file_system.ts";
+import { configureLogging, resetLogging } from "../os/logging.ts";
 import { selfSigned } from "../testing/self_signed.ts";
 import { serve } from "./serve.ts";
 import { readTlsFiles } from "./tls_files.ts";
@@ -13,6 +14,9 @@ async function withFiles(use: (at: (name: string) => string) => Promise<void>): 
     await Deno.writeTextFile(`${folder}/cert`, cert);
     await Deno.writeTextFile(`${folder}/key`, key);
     await Deno.writeTextFile(`${folder}/empty`, "");
+    await Deno.writeTextFile(`${folder}/other`, (await selfSigned()).key);
+    await Deno.writeTextFile(`${folder}/locked`, key.replaceAll("PRIVATE", "ENCRYPTED PRIVATE"));
+    await Deno.writeTextFile(`${folder}/torn`, cert.replace(/(\n.{20}).*\n/, "$1\n"));
     await use((name) => `${folder}/${name}`);
   } finally {
     await Deno.remove(folder, { recursive: true });
@@ -50,6 +54,9 @@ const REFUSED: [cert: string | undefined, key: string | undefined, message: RegE
   ["empty", "key", /empty of --tls-cert: it holds no such PEM block/],
   ["cert", "cert", /cert of --tls-key: it holds no such PEM block/],
   ["key", "key", /key of --tls-cert: it holds no such PEM block/],
+  ["torn", "key", /torn of --tls-cert: its first certificate cannot be read/],
+  ["cert", "locked", /locked of --tls-key: the key is encrypted/],
+  ["cert", "other", /cert of --tls-cert and .*other of --tls-key: the key is not that of/],
 ];
 
 for (const [cert, key, message] of REFUSED) {
@@ -76,4 +83,27 @@ Deno.test({
       { code: "invalid_argument", message: /127\.0\.0\.1:0.*--tls-key/ },
     );
   },
+});
+
+Deno.test({
+  name: "readTlsFiles warns of a certificate that is not valid now, and of no other",
+  fn: () =>
+    withFiles(async (at) => {
+      const paths = { tlsCert: at("cert"), tlsKey: at("key") };
+      const lines: string[] = [];
+      await configureLogging({ level: "info", writeLine: (line) => lines.push(line) });
+      try {
+        await readTlsFiles(paths, fs);
+        assert.deepEqual(lines, []);
+        for (const nowMs of [0, Date.now() + 10 * 86_400_000]) {
+          await readTlsFiles(paths, fs, { nowMs: () => nowMs });
+        }
+      } finally {
+        await resetLogging();
+      }
+      assert.equal(lines.length, 2);
+      for (const line of lines) {
+        assert.match(line, /WRN http .*cert of --tls-cert is valid from 20/);
+      }
+    }),
 });
