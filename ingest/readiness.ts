@@ -3,6 +3,7 @@
  * disk hangs. A probe that does not come back makes the server not ready as well.
  */
 
+import { getLogger } from "@logtape/logtape";
 import { messageOf } from "../shared/base/errors.ts";
 import { jsonResponse } from "../shared/http/error_response.ts";
 import type { Clock } from "../shared/os/clock.ts";
@@ -80,12 +81,14 @@ export class Readiness {
   }
 
   async #refresh(): Promise<void> {
+    const before = this.#reason;
     try {
       this.#reason = await this.#probe();
     } catch (error) {
       this.#reason = `the probe of the WAL failed: ${messageOf(error)}`;
     }
     this.#probedAtMs = this.#clock.monotonicMs();
+    tellChange(before, this.#reason);
   }
 }
 
@@ -94,4 +97,12 @@ function aborted(signal: AbortSignal): Promise<void> {
     if (signal.aborted) return resolve();
     signal.addEventListener("abort", () => resolve(), { once: true });
   });
+}
+
+/** Told when it begins and when it ends, whatever the reason becomes meanwhile. */
+function tellChange(before: string | undefined, now: string | undefined): void {
+  if ((before === undefined) === (now === undefined)) return;
+  const log = getLogger(["svc", "ingest"]);
+  if (now === undefined) log.info("rows are taken again");
+  else log.warning("no rows are taken: {reason}", { reason: now });
 }

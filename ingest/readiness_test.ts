@@ -1,13 +1,8 @@
 import assert from "node:assert/strict";
 import { SystemClock } from "../shared/os/clock.ts";
+import { configureLogging, resetLogging } from "../shared/os/logging.ts";
+import { until } from "../shared/testing/until.ts";
 import { Readiness } from "./readiness.ts";
-
-async function until(condition: () => boolean): Promise<void> {
-  for (let waited = 0; !condition(); waited += 2) {
-    assert.ok(waited < 2_000, "the condition did not come true");
-    await new Promise((resolve) => setTimeout(resolve, 2));
-  }
-}
 
 Deno.test({
   name: "Readiness answers 200 while the probe finds nothing, 503 with its reason otherwise",
@@ -30,6 +25,32 @@ Deno.test({
     await until(() => readiness.response().status === 200);
     await readiness.stop();
     assert.equal(readiness.response().status, 503);
+  },
+});
+
+Deno.test({
+  name:
+    "Readiness logs that rows are not taken, with the reason, and that they are again, once each",
+  fn: async () => {
+    const lines: string[] = [];
+    await configureLogging({ level: "info", writeLine: (line) => lines.push(line) });
+    let probes = 0;
+    const reasons = ["10 bytes are free", "9 bytes are free", undefined, undefined];
+    const readiness = new Readiness(() => Promise.resolve(reasons[probes++]), {
+      clock: new SystemClock(),
+      intervalMs: 2,
+    });
+    try {
+      await readiness.start();
+      await until(() => probes > reasons.length);
+      await readiness.stop();
+    } finally {
+      await resetLogging();
+    }
+    assert.deepEqual(lines.map((line) => line.slice(line.indexOf(" ") + 1).trim()), [
+      "WRN ingest no rows are taken: 10 bytes are free",
+      "INF ingest rows are taken again",
+    ]);
   },
 });
 
