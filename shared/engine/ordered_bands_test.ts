@@ -109,6 +109,8 @@ Deno.test({
       const { stats } = await streamed(lab, sql, { shape });
       assert.equal(stats.scan?.ordering, "filtered");
       assert.ok((stats.scan?.files_read ?? FILES) < FILES, `${stats.scan?.files_read} files`);
+      const { planned_bytes = 0 } = stats.scan ?? {};
+      assert.ok(stats.bytes_scanned > 0 && stats.bytes_scanned < planned_bytes / 2);
     }
     const all = await streamed(
       lab,
@@ -116,6 +118,7 @@ Deno.test({
     );
     assert.equal(all.rows.length, 0);
     assert.equal(all.stats.scan?.files_read, FILES + 1);
+    assert.equal(all.stats.bytes_scanned, all.stats.scan.planned_bytes);
   },
 });
 

@@ -17,7 +17,7 @@ import { UNLIMITED_ROWS_MIN } from "./limits.ts";
 import { breakOnRows } from "./rows_breaker.ts";
 import { renderingSql, ROW_ENDS } from "./render.ts";
 import { type StatementText, statementText } from "./statement_text.ts";
-import { statsOf } from "./stats.ts";
+import { planBytes, statsOf } from "./stats.ts";
 import type {
   Cost,
   PlannedTable,
@@ -181,6 +181,7 @@ class StatementRun implements RunningQuery {
   #profile: RunProfile | undefined;
   /** Of the steps before this one. */
   readonly #before = { rows: 0, rowsPlanned: 0 };
+  #bytesScanned = 0;
   /** Planned rows of this step. */
   #ahead = 0;
 
@@ -225,6 +226,7 @@ class StatementRun implements RunningQuery {
     const { connection } = seat;
     const { relations, columns } = this.prepared;
     this.#ahead = rowsOf(plan);
+    this.#bytesScanned += planBytes(plan);
     const isInMemory = this.prepared.isMeasured && isNearestHeld(plan);
     const isMeasured = this.prepared.isMeasured && !isInMemory;
     const values: string[] = [];
@@ -287,6 +289,7 @@ class StatementRun implements RunningQuery {
     const micros = (ms: number) => Math.round(ms * 1000);
     return Promise.resolve(statsOf(this.prepared.plan, {
       profile: this.#profile,
+      bytesScanned: this.#bytesScanned,
       ordering: this.prepared.ordering,
       reads: this.prepared.data.reads,
       decoded: this.prepared.data.decoded,
@@ -328,6 +331,7 @@ class ExplainRun implements RunningQuery {
     const { planMs, deltaMs, ordering, servedBy } = this.prepared;
     return Promise.resolve(statsOf({ tables: [] }, {
       profile: undefined,
+      bytesScanned: 0,
       ordering,
       reads: undefined,
       servedBy,

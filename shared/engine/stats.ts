@@ -1,7 +1,8 @@
 /**
  * What a run measured, in SPEC.md 2.5's words. Rows, files and spill come from the SQL engine's profile of
- * the run; bytes are the projected columns of what the plan read, since the engine does not count what its
- * cache gives it. A figure that was not measured is left out.
+ * the run. Bytes are those that the wanted columns take in the files, of what was scanned: of a scan in steps the steps that
+ * were run, of a part of a file its share of the rows. What the SQL engine left out of that by itself counts, since it tells
+ * of no byte that its cache gave it. A figure that was not measured is left out.
  */
 
 import type { FileCacheCounts, StoreReadsReport } from "./data_files.ts";
@@ -13,6 +14,8 @@ export function statsOf(
   plan: Plan,
   run: {
     readonly profile: RunProfile | undefined;
+    /** Of the plans that were run: `planBytes`. */
+    readonly bytesScanned: number;
     readonly phases: Phases;
     readonly ordering: ScanOrdering;
     /** Where it is counted. */
@@ -23,24 +26,27 @@ export function statsOf(
   },
 ): Stats {
   const { profile, phases, ordering, reads, decoded, servedBy } = run;
-  const parts = plan.tables.flatMap((table) => table.parts.map((part) => ({ table, part })));
-  const plannedBytes = parts.reduce(
-    (sum, { table, part }) => sum + partBytes(part, table.projected),
-    0,
-  );
+  const plannedBytes = planBytes(plan);
   const base = {
     rows_scanned: profile?.rowsScanned ?? 0,
-    bytes_scanned: plannedBytes,
+    bytes_scanned: run.bytesScanned,
     spill_bytes: profile?.spillBytes ?? 0,
     phases,
     served_by: servedBy,
     ...(plan.pin === undefined ? {} : { snapshot: plan.pin }),
   };
-  if (parts.length === 0) return base;
+  if (plan.tables.every(({ parts }) => parts.length === 0)) return base;
   return {
     ...base,
     scan: scanOf(plan.tables, { plannedBytes, profile, ordering, reads, decoded }),
   };
+}
+
+/** Bytes of the columns that a plan's tables want, in what it reads. */
+export function planBytes({ tables }: Plan): number {
+  return sum(
+    tables.flatMap(({ parts, projected }) => parts.map((part) => partBytes(part, projected))),
+  );
 }
 
 function scanOf(
