@@ -15,6 +15,7 @@ import type { Column } from "../shared/event/schema.ts";
 import { EVENTS_SHAPE, type TableShape } from "../shared/event/table_shape.ts";
 
 export interface RefusedRows {
+  /** 0: none, and `reason` is a warning. */
   readonly count: number;
   /** Why the first of them was refused. */
   readonly reason: string;

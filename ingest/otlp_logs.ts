@@ -8,6 +8,6 @@ export const LOGS: OtlpSignal = {
   endpoint: "logs",
   decodeProtobuf: decodeLogsProtobuf,
   decodeJson: decodeLogsJson,
-  emptyJson: '{"resourceLogs":[]}',
+  resources: "resourceLogs",
   laneOf: (lanes, head, tenant) => lanes.choose(head, tenant),
 };

@@ -281,3 +281,35 @@ Deno.test({
     assert.deepEqual(stored.sort(), expected.sort());
   },
 });
+
+Deno.test({
+  name:
+    "an OTLP/JSON request of another path or with other names is accepted with a warning, an empty one without",
+  fn: async () => {
+    await using ingest = await RunningIngest.start();
+    const answer = async (path: string, body: string) => {
+      const headers = { "content-type": "application/json" };
+      const response = await ingest.post(body, { headers, path });
+      assert.equal(response.status, 200, body);
+      return await response.json();
+    };
+    const strange = [
+      ["/v1/logs", '{"resourceSpans":[{}]}', "resourceLogs"],
+      ["/v1/logs", '{"resource_logs":[]}', "resourceLogs"],
+      ["/v1/logs", '{ "events": [1] }', "resourceLogs"],
+      ["/v1/traces", '{"resourceLogs":[]}', "resourceSpans"],
+    ] as const;
+    for (const [path, body, member] of strange) {
+      const { partialSuccess, ...others } = await answer(path, body);
+      assert.deepEqual([Object.keys(partialSuccess), others], [["errorMessage"], {}], body);
+      assert.match(
+        partialSuccess.errorMessage,
+        new RegExp(`nothing was stored: .*no member ${member};`),
+      );
+    }
+    for (const body of ["{}", " { } ", '{"resourceLogs":[]}', '{"resourceLogs":[{"x":1}],"y":2}']) {
+      assert.deepEqual(await answer("/v1/logs", body), {}, body);
+    }
+    assert.deepEqual(await ingest.rows(), []);
+  },
+});

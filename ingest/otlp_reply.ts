@@ -48,7 +48,7 @@ export function otlpAccepted(encoding: OtlpEncoding, refused?: RefusedRows): Res
 }
 
 function otlpPartlyAccepted(encoding: OtlpEncoding, { count, reason }: RefusedRows): Response {
-  const partial = { rejected: count, message: reason };
+  const partial = { ...(count === 0 ? {} : { rejected: count }), message: reason };
   return encoding === "protobuf"
     ? new Response(new Uint8Array(encodeExportLogsResponseProtobuf(partial)), {
       status: 200,

@@ -5,6 +5,7 @@
  * well, and the append takes all rows of a request or none.
  */
 
+import { Buffer } from "node:buffer";
 import { OperatingError } from "../shared/base/errors.ts";
 import type { ColumnBatch } from "../shared/columns/batch.ts";
 import { drainBody, readBody } from "../shared/http/body.ts";
@@ -16,6 +17,7 @@ import { LIMITS } from "./flags.ts";
 import type { Admission, Peer, RequestHead } from "./admission.ts";
 import { idempotencyOf, keyOfBody } from "./idempotency.ts";
 import type { LaneChoice } from "./lane_choice.ts";
+import type { RefusedRows } from "./mapped_rows.ts";
 import type { DecodeOptions } from "./otlp/request_decoder.ts";
 import { otlpAccepted, type OtlpEncoding, otlpEncodingOf, otlpRefused } from "./otlp_reply.ts";
 import { type ReceivedRows, takeRows, type TakeRowsDeps } from "./take_rows.ts";
@@ -26,8 +28,8 @@ export interface OtlpSignal {
   readonly endpoint: "logs" | "traces";
   readonly decodeProtobuf: (body: Uint8Array, options: DecodeOptions) => ColumnBatch;
   readonly decodeJson: (body: Uint8Array, options: DecodeOptions) => ColumnBatch;
-  /** The smallest JSON request, for messages. */
-  readonly emptyJson: string;
+  /** The member of a JSON request that holds everything. */
+  readonly resources: string;
   /** Where the rows of `tenant` go. Errors: `invalid_argument`. */
   readonly laneOf: (lanes: LaneChoice, head: RequestHead, tenant: string) => LaneId;
 }
@@ -84,7 +86,21 @@ async function receive(request: Request, options: ReceiveOptions): Promise<Recei
   });
   const batch = decode(body, { signal, encoding, nowNs: deps.clock.nowNs() });
   deps.metrics.bodyBytes.at({ endpoint: signal.endpoint }).add(body.byteLength);
-  return { batch, lane, mode, key: keyOfBody(key, body) };
+  const warning = batch.rows === 0 && encoding === "json" ? strangeBody(body, signal) : undefined;
+  return { batch, lane, mode, key: keyOfBody(key, body), warning };
+}
+
+/**
+ * Unknown members are to be ignored, so a request of the wrong path or with the wrong names is a good one without rows:
+ * its sender may at least learn that. Undefined for a body that has the member, or none at all.
+ */
+function strangeBody(body: Uint8Array, { resources }: OtlpSignal): RefusedRows | undefined {
+  const text = Buffer.from(body.buffer, body.byteOffset, body.byteLength);
+  if (!text.includes('"') || text.includes(`"${resources}"`)) return undefined;
+  const reason =
+    `nothing was stored: the request has no member ${resources}; names are lowerCamelCase, ` +
+    "POST /v1/logs takes resourceLogs and POST /v1/traces resourceSpans";
+  return { count: 0, reason };
 }
 
 interface DecodeRequest {
@@ -98,7 +114,7 @@ function decode(body: Uint8Array, { signal, encoding, nowNs }: DecodeRequest): C
   if (body.byteLength === 0) {
     throw new OperatingError(
       "invalid_argument",
-      `the request body is empty: an OTLP/JSON request is at least ${signal.emptyJson}`,
+      `the request body is empty: an OTLP/JSON request is at least {"${signal.resources}":[]}`,
       { reason: "empty_body" },
     );
   }

@@ -12,6 +12,6 @@ export const TRACES: OtlpSignal = {
   endpoint: "traces",
   decodeProtobuf: decodeSpansProtobuf,
   decodeJson: decodeSpansJson,
-  emptyJson: '{"resourceSpans":[]}',
+  resources: "resourceSpans",
   laneOf: (_lanes, _head, tenant) => ({ tenant, index: TRACES_TABLE }),
 };

@@ -36,12 +36,14 @@ export interface ReceivedRows {
   readonly lane: LaneId;
   readonly mode: CommitMode;
   readonly key?: FrameKey | undefined;
+  /** What its sender should know of a request without rows. */
+  readonly warning?: RefusedRows | undefined;
 }
 
 /**
  * Returns once the rows that `receive` gave are as durable as their mode asks. What `receive` holds
  * is given back when it ends, for which `late` asks it once the deadline has passed. Returns what the table's mapping
- * refused, if anything; the other rows are stored. Errors: those of `receive`, the lanes, the WAL and the commit;
+ * refused, if anything, or what `receive` warns of; the other rows are stored. Errors: those of `receive`, the lanes, the WAL and the commit;
  * `deadline_exceeded`.
  */
 export async function takeRows(
@@ -55,9 +57,9 @@ export async function takeRows(
   };
   const stored = await withDeadline(deadline, async (late) => {
     using hold = deps.bodies.hold();
-    const { batch: received, lane, mode, key } = await receive(hold, late);
+    const { batch: received, lane, mode, key, warning } = await receive(hold, late);
     const { batch, refused } = mapRows(received, deps.shapeOf?.(lane) ?? EVENTS_SHAPE);
-    if (batch.rows === 0) return { refused };
+    if (batch.rows === 0) return { refused: refused ?? warning };
     const segment = await appendRows(batch, { lane, mode, key, deps });
     return { refused, appended: { lane, mode, rows: batch.rows, segment } };
   });
