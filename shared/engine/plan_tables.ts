@@ -87,6 +87,8 @@ export async function planTables(
   return { tables, leases, deltaMs };
 }
 
+const MISSING_RETRY_SECS = 5;
+
 interface TableRequest {
   readonly request: PlanRequest;
   readonly name: string;
@@ -105,9 +107,20 @@ async function planTable(source: PlanSource, table: TableRequest): Promise<Plann
     try {
       return await planOnce(source, table);
     } catch (error) {
-      if (!isOperatingError(error, "not_found") || attempt === PLAN_ATTEMPTS_MAX) throw error;
+      if (!isOperatingError(error, "not_found")) throw error;
+      if (attempt === PLAN_ATTEMPTS_MAX) throw missing(error);
     }
   }
+}
+
+/** What the catalog names is not there, again and again: not the caller's doing. */
+function missing(error: OperatingError): OperatingError {
+  return new OperatingError(
+    "unavailable",
+    `${error.message}; the catalog names it: check that the server's --warehouse-url, or --warehouse, is where its ` +
+      "tables were made, or restore the object",
+    { reason: "storage_unavailable", retryAfterSecs: MISSING_RETRY_SECS, cause: error },
+  );
 }
 
 async function planOnce(

@@ -120,10 +120,10 @@ class Lab implements AsyncDisposable {
 
   async survives(): Promise<void> {
     const drains = [await this.#drainer("a"), await this.#drainer("b")];
-    const over = new AbortController();
+    const [calm, over] = [new AbortController(), new AbortController()];
     const work = [
       ...drains.map((deps) => this.#drain(deps, over.signal)),
-      this.#trouble(over.signal),
+      this.#trouble(calm.signal),
       this.#read(over.signal),
     ];
     this.s3.faultOf = () =>
@@ -131,9 +131,11 @@ class Lab implements AsyncDisposable {
     try {
       await this.#upload();
       this.s3.faultOf = () => undefined;
+      calm.abort();
       await this.#settled();
     } finally {
       this.s3.faultOf = () => undefined;
+      calm.abort();
       over.abort();
       await Promise.all(work);
     }
@@ -204,6 +206,7 @@ class Lab implements AsyncDisposable {
       this.proxy.answerDelayMs = this.#random.below(30);
     }
     this.proxy.trouble = "none";
+    this.proxy.answerDelayMs = 0;
   }
 
   /** Waits until the mirror is empty: all is committed, and swept. */

@@ -20,7 +20,7 @@ export function metadataError(error: unknown): unknown {
   return new OperatingError("unavailable", error.message, {
     reason: REASON,
     retryAfterSecs: error.retryAfterSecs ?? RETRY_AFTER_SECS,
-    cause: error,
+    cause: error.cause ?? error,
   });
 }
 

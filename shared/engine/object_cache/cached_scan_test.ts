@@ -316,6 +316,26 @@ Deno.test({
 
 Deno.test({
   name:
+    "CachedDataFiles metadata that the catalog names and the store has not is a 503 with its remedy",
+  fn: async () => {
+    await using remote = await openRemote();
+    const { lab, store } = remote;
+    await fill(lab, [{ rows: 20, rowGroupRowsMax: 200, sorted: true, seed: 1 }]);
+    store.onRead = ({ key }) => {
+      throw new OperatingError("not_found", `Cannot read ${key}: NoSuchKey`);
+    };
+    const error = await lab.query("SELECT max(raw) FROM events").then(
+      () => undefined,
+      (thrown: unknown) => thrown,
+    );
+    ok(isOperatingError(error, "unavailable"), String(error));
+    match(error.message, /metadata.json: NoSuchKey; .*--warehouse-url/);
+    deepStrictEqual([error.reason, error.retryAfterSecs], ["storage_unavailable", 5]);
+  },
+});
+
+Deno.test({
+  name:
     "CachedDataFiles a store that hangs costs a statement its deadline and nobody else anything",
   fn: async () => {
     await using remote = await openRemote();
