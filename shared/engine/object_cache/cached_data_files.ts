@@ -238,7 +238,7 @@ function isNearlyWhole(parts: readonly FilePart[], byteLength: number): boolean 
 
 /**
  * What to ask for first: a small file whole, as a request costs more than its bytes; else a guess at the footer's length.
- * Ours take about 130 bytes for each chunk, and 1 KiB for the schema.
+ * Ours take 60 to 130 bytes for each chunk, and 1 KiB for the schema.
  */
 function tailBytes({ byteLength, splitOffsets, columnSizes, lowerBounds }: DataFile): number {
   if (byteLength <= WHOLE_BYTES_MAX) return byteLength;
@@ -250,5 +250,5 @@ function tailBytes({ byteLength, splitOffsets, columnSizes, lowerBounds }: DataF
 const WHOLE_SHARE_MIN = 0.9;
 const WHOLE_BYTES_MAX = 32 * 1024;
 const TAIL_BYTES_UNKNOWN = 64 * 1024;
-const TAIL_BYTES_MIN = 2 * 1024;
-const CHUNK_TAIL_BYTES = 192;
+const TAIL_BYTES_MIN = 1280;
+const CHUNK_TAIL_BYTES = 144;
