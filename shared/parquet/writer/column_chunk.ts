@@ -9,14 +9,7 @@ import { type Bounds, type Extremes, ValueOrder } from "./bounds.ts";
 import { areTexts, type ChunkValues, chunkValues, startOf } from "./chunk_values.ts";
 import { type Dictionary, dictionaryOf, writeDictionary } from "./dictionary.ts";
 import { ENCODING, PAGE } from "./format.ts";
-import {
-  NUMBER_WAYS,
-  packFirst,
-  type Packing,
-  packPage,
-  SMALL_TEXT_WAYS,
-  TEXT_WAYS,
-} from "./packing.ts";
+import { packFirst, type Packing, packPage, waysOf } from "./packing.ts";
 import { ThriftWriter } from "./thrift_writer.ts";
 import { type ValueEncoder, valueEncoder } from "./value_encoder.ts";
 import { writeRuns } from "./runs.ts";
@@ -241,8 +234,9 @@ class ChunkWriter {
   #addFirst(page: PlainPage, isLast: boolean): number {
     const pages = this.#held === undefined ? [page] : [this.#held, page];
     const isText = this.#column.type === "string";
-    const { packing, bodies } = packFirst(pages.map(({ plain }) => plain), {
-      ways: !isText ? NUMBER_WAYS : isLast ? SMALL_TEXT_WAYS : TEXT_WAYS,
+    const plain = pages.map((one) => one.plain);
+    const { packing, bodies } = packFirst(plain, {
+      ways: waysOf(plain, { isText, isAll: isLast }),
       isAll: isLast,
       isThorough: this.#isThorough && isText && !isLast,
     });
