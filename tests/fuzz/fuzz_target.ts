@@ -14,7 +14,7 @@ import { eventWriterOf } from "../../ingest/stream_event.ts";
 import { StreamHub } from "../../ingest/stream_hub.ts";
 import { concatBytes, textOf } from "../../shared/base/bytes.ts";
 import { TIMESTAMP_NS_MAX } from "../../shared/base/time.ts";
-import type { EncodedBatch } from "../../shared/columns/batch.ts";
+import type { ColumnBatch, EncodedBatch } from "../../shared/columns/batch.ts";
 import { ByteBuilder } from "../../shared/columns/byte_builder.ts";
 import { decodeBatch } from "../../shared/columns/ipc.ts";
 import { type RowObject, rowsOf } from "../../shared/columns/rows.ts";
@@ -70,19 +70,26 @@ export class FuzzTarget {
     const name = laneName(lane);
     assert.match(name, /^[A-Za-z0-9_-]{1,128}\/[a-z0-9][a-z0-9._-]{0,127}$/, "lane");
     const stored = decodeBatch(concatBytes(batch.pieces), batch.schema);
-    const rows = rowsOf(stored);
-    const writeEvent = eventWriterOf(stored);
-    const out = new ByteBuilder();
-    assert.equal(rows.length, batch.rows);
-    assert.ok(rows.length > 0, "an empty batch reached the WAL");
-    rows.forEach(batch.schema === TRACES_SCHEMA ? requireSpan : requireEvent);
-    rows.forEach((_, row) => {
-      writeEvent(out, row);
-      requireStreamEvent(textOf(out.take()));
-    });
-    this.rows += rows.length;
+    assert.equal(stored.rows, batch.rows);
+    assert.ok(stored.rows > 0, "an empty batch reached the WAL");
+    this.rows += stored.rows;
+    if (stored.rows <= LOOKED_ROWS_MAX) requireRows(stored);
     return Promise.resolve({ segment: "1" });
   }
+}
+
+/** Looking at a row takes far longer than storing it, and half a million of them differ in nothing. */
+const LOOKED_ROWS_MAX = 20_000;
+
+function requireRows(stored: ColumnBatch): void {
+  const writeEvent = eventWriterOf(stored);
+  const out = new ByteBuilder();
+  const rows = rowsOf(stored);
+  rows.forEach(stored.schema === TRACES_SCHEMA ? requireSpan : requireEvent);
+  rows.forEach((_, row) => {
+    writeEvent(out, row);
+    requireStreamEvent(textOf(out.take()));
+  });
 }
 
 function requireTimes(row: RowObject): void {
