@@ -51,8 +51,9 @@ export const INLINE_PARQUET_DECODER: ParquetDecoder = {
   [Symbol.dispose]() {},
 };
 
-/** Buffers that are kept for the next rows. */
-const SPARES_MAX = 8;
+/** Buffers that are kept for the next rows: what a merge of files that do not overlap has in use, and none of rows that are very large. */
+const SPARES_MAX = 4;
+const SPARE_BYTES_MAX = 64 * 1024 * 1024;
 
 class ThreadDecoder implements ParquetDecoder {
   readonly #own = new TaskThread<OwnRequest, PlacedRows | undefined>(
@@ -95,7 +96,8 @@ class ThreadDecoder implements ParquetDecoder {
         if (!isHeld) return;
         isHeld = false;
         held -= 1;
-        if (held === 0 && this.#spares.length < SPARES_MAX) this.#spares.push(placed.buffer);
+        if (held > 0 || this.#spares.length === SPARES_MAX) return;
+        if (placed.buffer.byteLength <= SPARE_BYTES_MAX) this.#spares.push(placed.buffer);
       };
       return { ...batch, release };
     });
