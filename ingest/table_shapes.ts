@@ -94,6 +94,9 @@ export class TableShapes {
   async #refresh(): Promise<void> {
     try {
       this.#namespaces = await this.#read();
+      if (this.#isFailing) {
+        getLogger(["svc", "ingest"]).info("the columns of tables are read again");
+      }
       this.#isFailing = false;
     } catch (error) {
       if (!this.#isFailing) {

@@ -5,7 +5,7 @@
  * vanishes, nothing is set aside as damaged, and, once the faults end, each row is in the table once and the mirror is empty.
  *
  * In one process, with deadlines of fractions of a second: what takes a minute elsewhere takes two seconds. The sweep's clock
- * is ahead, so that it may remove each object as soon as its rows are committed. `SVC_TEST_STALL_SEEDS` (default 2), and
+ * is ahead, so that it may remove each object as soon as its rows are committed. `SVC_TEST_STALL_SEEDS` (default 4), and
  * `SVC_TEST_STALL_SEED` for one.
  */
 
@@ -42,7 +42,7 @@ import {
 } from "../../shared/wal/mirror/mirror_wal_reader.ts";
 import { RECLAIM_AGE_MS_MIN } from "../../shared/wal/mirror/reclaim_mirror.ts";
 
-const SEEDS = Number(Deno.env.get("SVC_TEST_STALL_SEEDS") ?? "2");
+const SEEDS = Number(Deno.env.get("SVC_TEST_STALL_SEEDS") ?? "4");
 const ONE_SEED = Deno.env.get("SVC_TEST_STALL_SEED");
 const EVENTS = { namespace: "svc", name: "events" };
 const SEGMENTS = 12;
