@@ -8,6 +8,8 @@ import { join } from "node:path";
 import { storedRows } from "../clients/running_ingest.ts";
 
 const MAIN = new URL("../../ingest/main.ts", import.meta.url).pathname;
+/** Sources of the thread that packs rows; without them the server says that it does so itself. */
+const SHARED = new URL("../../shared/", import.meta.url).pathname;
 const LINE_MS_MAX = 30_000;
 
 interface Ended {
@@ -31,7 +33,7 @@ class IngestProcess implements AsyncDisposable {
         "--quiet",
         "--no-prompt",
         "--allow-net=127.0.0.1",
-        `--allow-read=${dataDir}`,
+        `--allow-read=${dataDir},${SHARED}`,
         `--allow-write=${options.write ?? dataDir}`,
         "--allow-env=SVC_*",
         "--allow-sys=statfs",
