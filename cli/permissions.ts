@@ -45,8 +45,8 @@ export interface Places {
    * without a mirror, or when it is in a service.
    */
   readonly mirror: readonly string[];
-  /** Sources of the ingest server's thread that packs what is mirrored; none without a mirror. */
-  readonly packing: readonly string[];
+  /** Whether the ingest server has a thread that packs for the mirror, which lets the others run first. */
+  readonly mirrors: boolean;
   readonly catalog: string;
   /** The query server's spill files and converted WAL segments. */
   readonly cache: string;
@@ -79,17 +79,16 @@ const POSTGRES_ENVIRONMENT = ["PG*"] as const;
 const TABLE: Readonly<Record<Role, (places: Places) => Permissions>> = {
   ingest: (places) => ({
     read: [
+      places.threadSources,
       places.wal,
       places.catalog,
-      ...places.packing,
       ...places.mirror.map(dirname),
       ...places.tlsFiles,
     ],
     write: [places.wal, ...places.mirror],
     net: [...places.listeners, ...places.services],
     env: places.environment,
-    // That thread lets the others run first.
-    sys: places.packing.length > 0 ? ["statfs", "setPriority"] : ["statfs"],
+    sys: places.mirrors ? ["statfs", "setPriority"] : ["statfs"],
   }),
   compactor: (places) => ({
     read: [
@@ -221,7 +220,7 @@ export function placesOf(
     drainedWal: isSwitchedOn(CATALOG_CLAIM, { args, env }) ? [] : [`${dataDir}/wal`],
     warehouse: `${dataDir}/warehouse`,
     mirror: mirrorFolders(dataDir, { args, env }),
-    packing: isMirrored({ args, env }) ? [`${root}/shared`] : [],
+    mirrors: isMirrored({ args, env }),
     catalog,
     cache: `${dataDir}/query-cache`,
     scratch: `${dataDir}/compactor-scratch`,

@@ -46,6 +46,7 @@ const EXPECTED: Readonly<Record<Role, Expectation>> = {
       ["read", `${data}/wal/segment`],
       ["remove", `${data}/wal/segment`],
       ["read", `${data}/warehouse/catalog.db`],
+      ["read", workspacePath("shared/wal/frame_worker.ts")],
       ["env", "SVC_WAREHOUSE_URL"],
     ],
     refused: (data) => [
