@@ -91,10 +91,8 @@ function* pagesOf(
     const header = readPageHeader(file, at);
     at = header.bodyAt + header.byteLength;
     if (at > end) throw new Error(`a page ends at ${at}, its chunk at ${end}`);
-    // A copy: what decompresses takes no shared memory.
-    const body = isPacked
-      ? zstdDecompressSync(file.slice(header.bodyAt, at), { chunkSize: roomFor(header) })
-      : file.subarray(header.bodyAt, at);
+    const stored = file.subarray(header.bodyAt, at);
+    const body = isPacked ? unpacked(stored, header) : stored;
     if (body.length !== header.plainBytes) {
       throw new Error(`a page has ${body.length} bytes, its header says ${header.plainBytes}`);
     }
@@ -102,9 +100,15 @@ function* pagesOf(
   }
 }
 
-/** So that all of a page comes in one piece. */
-function roomFor({ plainBytes }: PageHeader): number {
-  return Math.min(Math.max(ROOM_BYTES_MIN, plainBytes + 1), ROOM_BYTES_MAX);
+function unpacked(stored: Uint8Array, { plainBytes }: PageHeader): Uint8Array {
+  // All of a page comes in one piece.
+  const chunkSize = Math.min(Math.max(ROOM_BYTES_MIN, plainBytes + 1), ROOM_BYTES_MAX);
+  // Copied: what decompresses takes no shared memory.
+  const { buffer, byteOffset, byteLength } = zstdDecompressSync(new Uint8Array(stored), {
+    chunkSize,
+  });
+  // Not a Buffer, whose slice is no copy.
+  return new Uint8Array(buffer, byteOffset, byteLength);
 }
 
 /** Steps behind the levels of all pages. */
@@ -184,7 +188,8 @@ function readNumbers(
 
 /** A copy at a multiple of what a number has. */
 function wordsOf(bytes: Uint8Array, width: number): Int32Array {
-  return new Int32Array(bytes.slice(0, bytes.length - bytes.length % width).buffer);
+  const whole = new Uint8Array(bytes.subarray(0, bytes.length - bytes.length % width));
+  return new Int32Array(whole.buffer);
 }
 
 /** Moves values to the rows that have one, from behind; others get zeros. */

@@ -1,8 +1,10 @@
 /** That it reads what the writer writes, of all types, is in `../writer/parquet_file_test.ts`. */
 
 import assert from "node:assert/strict";
-import { rowsOf } from "../../columns/rows.ts";
+import { parquetMetadata } from "hyparquet";
+import { batchOfRows, rowsOf } from "../../columns/rows.ts";
 import { EVENTS_SCHEMA } from "../../event/events.ts";
+import type { TableSchema } from "../../event/schema.ts";
 import { batchOf } from "../../testing/drain_lab.ts";
 import { SeededRandom } from "../../testing/seeded_random.ts";
 import { writeParquet } from "../write_parquet.ts";
@@ -34,6 +36,39 @@ Deno.test("readOwnFile gives the row groups asked for, in memory that it was len
   // Too small: in memory of its own.
   const other = readOwnFile(file, [1], new ArrayBuffer(64));
   assert.deepEqual(other && batchesOf(other).batches.flatMap(rowsOf), rows.slice(1_000, 2_000));
+});
+
+Deno.test("readOwnFile gives numbers and texts of dictionaries that are compressed", () => {
+  const rows = Array.from({ length: 20_000 }, (_, at) => {
+    const value = (at * 7) % 1_001;
+    return {
+      name: at % 11 === 0 ? null : `text ${value}`,
+      long: at % 5 === 0 ? null : BigInt(value) - 500n,
+      int: value - 500,
+      double: value / 8,
+    };
+  });
+  const schema: TableSchema = {
+    columns: [
+      { id: 1, name: "name", type: "string", required: false },
+      { id: 2, name: "long", type: "long", required: false },
+      { id: 3, name: "int", type: "int", required: true },
+      { id: 4, name: "double", type: "double", required: true },
+    ],
+    tags: [],
+  };
+  const batch = batchOfRows(schema, rows);
+  const { bytes, footer } = writeParquet([batch], { schema, compression: "zstd" });
+  const packed = parquetMetadata(bytes).row_groups.flatMap(({ columns }) => columns)
+    .filter(({ meta_data: chunk }) =>
+      chunk?.codec === "ZSTD" && chunk.dictionary_page_offset !== undefined
+    );
+  assert.ok(
+    packed.length >= schema.columns.length,
+    `${packed.length} chunks are as they should be`,
+  );
+  const placed = readOwnFile(bytes, footer.rowGroups.map((_, at) => at));
+  assert.deepEqual(placed && batchesOf(placed).batches.flatMap(rowsOf), rows);
 });
 
 Deno.test("readOwnFile refuses what a damaged file says, or gives as many rows as it has", () => {
