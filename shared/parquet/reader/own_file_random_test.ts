@@ -1,0 +1,83 @@
+/**
+ * What merges read is what was written: columns of every type whose values come in every fashion (one, few, many or all
+ * distinct, in order or not, nulls here or there), in row groups and pages that end anywhere, packed either way.
+ * `SVC_PARQUET_SEEDS=2000` for a long run.
+ */
+
+import assert from "node:assert/strict";
+import { parquetMetadata } from "hyparquet";
+import { batchOfRows, type ColumnValue, type RowObject, rowsOf } from "../../columns/rows.ts";
+import type { Column, ColumnType } from "../../event/schema.ts";
+import { SeededRandom } from "../../testing/seeded_random.ts";
+import { writeParquet } from "../write_parquet.ts";
+import { batchesOf, readOwnFile } from "./own_file.ts";
+
+const SEEDS = Number(Deno.env.get("SVC_PARQUET_SEEDS") ?? 40);
+const ROWS_MAX = 12_000;
+const TYPES: readonly ColumnType[] = ["timestamptz", "long", "int", "double", "bool", "string"];
+
+/** The value that the number `n` stands for, in order of `n` where the type has one. */
+function valueOf(type: ColumnType, n: number, isWide: boolean): ColumnValue {
+  switch (type) {
+    case "bool":
+      return n % 2 === 0;
+    case "int":
+      return isWide ? Math.imul(n, 0x9e3779b1) : n - 1_000;
+    case "double":
+      return isWide ? n * 1.1e-300 : n / 8;
+    case "string":
+      return isWide ? `é line ${n} ${"y".repeat(n % 200)}` : `v${n}`;
+    default:
+      return isWide ? BigInt.asIntN(64, BigInt(n) * 0x9e37_79b9_7f4a_7c15n) : BigInt(n) * 1_000n;
+  }
+}
+
+function columnOf(random: SeededRandom, rows: number): (type: ColumnType) => ColumnValue[] {
+  const distinct = [1, 2, 300, rows, 4 * rows][random.below(5)] ?? 1;
+  const isWide = random.chance(0.4);
+  const isOrdered = random.chance(0.4);
+  const nulls = random.chance(0.5) ? 0 : random.float();
+  const firstValue = random.chance(0.2) ? random.below(rows) : 0;
+  return (type) =>
+    Array.from({ length: rows }, (_, at) => {
+      if (at < firstValue || random.chance(nulls)) return null;
+      const n = isOrdered ? Math.floor(at * distinct / rows) : random.below(distinct);
+      return valueOf(type, n, isWide);
+    });
+}
+
+for (let seed = 0; seed < SEEDS; seed += 1) {
+  Deno.test(`readOwnFile gives what was written: seed ${seed}`, () => {
+    const random = new SeededRandom(seed);
+    const count = 1 + random.below(random.chance(0.3) ? 50 : ROWS_MAX);
+    const columns: Column[] = [];
+    const values: ColumnValue[][] = [];
+    for (let id = 1; id <= 8; id += 1) {
+      const type = TYPES[random.below(TYPES.length)] ?? "long";
+      const own = columnOf(random, count)(type);
+      columns.push({ id, name: `c${id}`, type, required: !own.includes(null) });
+      values.push(own);
+    }
+    const schema = { columns, tags: [] };
+    const rows = Array.from(
+      { length: count },
+      (_, at): RowObject =>
+        Object.fromEntries(columns.map(({ name }, i) => [name, values[i]?.[at] ?? null])),
+    );
+    const cut = random.below(count);
+    const batches = [rows.slice(0, cut), rows.slice(cut)].filter(({ length }) => length > 0)
+      .map((part) => batchOfRows(schema, part));
+    const { bytes } = writeParquet(batches, {
+      schema,
+      compression: "zstd",
+      isThorough: random.chance(0.5),
+      ...(random.chance(0.5) ? { rowGroupRowsMax: 1 + random.below(count) + count / 16 | 0 } : {}),
+    });
+    const groups = parquetMetadata(bytes).row_groups.map((_, at) => at);
+    const spare = new Uint8Array(random.below(2_000_000)).fill(0xa5).buffer;
+    const placed = readOwnFile(bytes, groups, spare) ?? assert.fail("it is our own file");
+    const read = batchesOf(placed).batches.flatMap((batch) => rowsOf(batch));
+    assert.equal(read.length, count);
+    read.forEach((row, at) => assert.deepEqual(row, rows[at], `row ${at}`));
+  });
+}
