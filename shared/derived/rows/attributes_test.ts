@@ -135,8 +135,11 @@ Deno.test("findRows finds numbers that rise by where they do, and all others as 
   const file = indexedRows(EVENTS_SCHEMA, lines, blobs);
   const look = (name: string, value: number | string) =>
     findRows({ kind: "attribute", column: "attributes", name, values: [String(value)] }, file);
+  // Here and there, and the first and the last row of each granule.
+  const looked = Array.from({ length: lines }, (_, n) => n)
+    .filter((n) => n % 999 === 0 || n % 2_048 === 0 || n % 2_048 === 2_047);
   for (const [name, at] of Object.entries(shapes)) {
-    for (let n = 0; n < lines; n += 999) {
+    for (const n of looked) {
       if (n % 11 === 5 && n % 7 !== 3) continue;
       assert.ok(hasRow(await look(name, at(n)), n), `${name} of row ${n}`);
     }
