@@ -25,6 +25,7 @@ import { heldTables } from "./held_rows/load_held.ts";
 import type { FanIn } from "./ordered_scan.ts";
 import { StatementCache } from "./statement_cache.ts";
 import {
+  DIVIDED_POOL_BYTES_MIN,
   EDGE_TIMES_BYTES_MAX,
   HELD_ROWS_BYTES_MAX,
   HELD_ROWS_SHARE_DIVISOR,
@@ -90,8 +91,8 @@ export interface EngineOptions {
   /** Is told what that cache does. */
   readonly scanFileCacheMeter?: DecodedCacheMeter;
   /**
-   * Bytes of data files' rows that are held in memory for ordered scans, about, out of the memory pool; default 64 MiB, or an
-   * eighth of the pool of light statements if that is less. 0 holds none.
+   * Bytes of data files' rows that are held in memory for ordered scans, about, out of the memory pool, and at most an eighth
+   * of that of light statements; default 64 MiB, of a pool below 1 GiB none. 0 holds none.
    */
   readonly heldRowsBytesMax?: number;
   /** What is kept of the indexes of data files; by default as little as SPEC.md section 8 allows. */
@@ -230,7 +231,10 @@ async function probesOf({ light, dear }: Databases): Promise<[Probe, ...Probe[]]
 
 /** They are the pool's for as long as they are there, so they are a small part of it. */
 function heldRowsBytes(options: EngineOptions, { light, dear }: Databases): number {
-  const { heldRowsBytesMax = HELD_ROWS_BYTES_MAX, memoryBytesMax } = options;
+  const { memoryBytesMax } = options;
+  // A small pool is all for statements: what they drive out of it would be spilled, and read again for the next.
+  const byDefault = memoryBytesMax < DIVIDED_POOL_BYTES_MIN ? 0 : HELD_ROWS_BYTES_MAX;
+  const { heldRowsBytesMax = byDefault } = options;
   const pool = light === dear ? memoryBytesMax : memoryBytesMax / LIGHT_SHARE_DIVISOR;
   return Math.min(heldRowsBytesMax, Math.floor(pool / HELD_ROWS_SHARE_DIVISOR));
 }

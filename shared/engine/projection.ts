@@ -1,11 +1,14 @@
-/** Which columns of a table a statement can need: never too few. Used to price it, not to run it. */
+/**
+ * Which columns of a table a statement can need: never too few. It is priced with them, and copies of rows that are closer at
+ * hand than files have no others.
+ */
 
 import { ATTRIBUTES } from "../event/promoted.ts";
 import type { Column, TableSchema } from "../event/schema.ts";
 import type { TablePlan } from "./plan.ts";
 import { listAt, textAt, type TreeNode, walk } from "./syntax_tree.ts";
 
-/** Names that the statement mentions as columns, lower-cased; undefined when it takes all (`*`). */
+/** Names that the statement mentions as columns, lower-cased; undefined when it may take all (`*`, `#2`). */
 export function namedColumns(root: TreeNode): ReadonlySet<string> | undefined {
   const names = new Set<string>();
   const last = new Set<string>();
@@ -13,7 +16,7 @@ export function namedColumns(root: TreeNode): ReadonlySet<string> | undefined {
   let all = false;
   walk(root, (node) => {
     const kind = textAt(node, "class");
-    if (kind === "STAR") all = true;
+    if (kind === "STAR" || kind === "POSITIONAL_REFERENCE") all = true;
     if (kind === "COLUMN_REF") {
       const parts = listAt(node, "column_names").map((name) => String(name).toLowerCase());
       for (const name of parts) names.add(name);

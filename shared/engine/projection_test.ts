@@ -13,6 +13,8 @@ const CASES: readonly (readonly [columns: readonly string[] | "all", sql: string
   ["all", "SELECT events FROM events"],
   ["all", "SELECT to_json(e) FROM events e"],
   ["all", "SELECT COLUMNS('h.*') FROM events"],
+  ["all", "SELECT #1, #8 FROM events"],
+  ["all", "SELECT * FROM (FROM events)"],
   ["all", "SELECT a FROM events t(a)"],
   ["all", "SELECT 1 FROM events NATURAL JOIN events f"],
   [["host"], "SELECT 1 FROM events JOIN events f USING (host)"],

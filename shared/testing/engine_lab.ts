@@ -12,6 +12,7 @@ import { encodeBatch } from "../columns/ipc.ts";
 import { batchOfRows, type RowObject } from "../columns/rows.ts";
 import { type Deriver, INLINE_DERIVER } from "../derived/deriver.ts";
 import { sidecarKey } from "../derived/sidecar.ts";
+import { HELD_ROWS_BYTES_MAX } from "../engine/limits.ts";
 import { type EngineOptions, openEngine } from "../engine/open_engine.ts";
 import type { Engine, QueryRequest, Stats } from "../engine/types.ts";
 import { EVENTS_SCHEMA } from "../event/events.ts";
@@ -107,6 +108,8 @@ export class EngineLab implements AsyncDisposable {
         ...(wal === undefined ? {} : { wal: openWalReader(files, root) }),
         cacheDir: `${dir}/cache`,
         memoryBytesMax: 512 * 2 ** 20,
+        // Of so small a pool none are held by default.
+        heldRowsBytesMax: HELD_ROWS_BYTES_MAX,
         spillBytesMax: 512 * 2 ** 20,
         threads: 2,
         clock: new SystemClock(),
