@@ -346,10 +346,14 @@ Deno.test({
     store.onRead = ({ range }) => hangs && range !== undefined ? hanging.promise : undefined;
     const sql = "SELECT max(raw) FROM events";
     const startMs = performance.now();
-    const [late, patient] = [lab.query(sql, { deadlineMs: 800 }), lab.query(sql)];
+    // Half of it must be silence, however busy the machine is.
+    const [late, patient] = [lab.query(sql, { deadlineMs: 3_000 }), lab.query(sql)];
     const error = await late.then(() => undefined, (thrown: unknown) => thrown);
     ok(isOperatingError(error, "unavailable"), String(error));
-    match(error.message, /^Cannot read object ".*\.parquet": the store did not answer for 0\.\d s/);
+    match(
+      error.message,
+      /^Cannot read object ".*\.parquet": the store did not answer for \d\.\d s/,
+    );
     deepStrictEqual([error.reason, error.retryAfterSecs], ["storage_unavailable", 5]);
     ok(performance.now() - startMs < 5_000);
     hangs = false;
@@ -369,7 +373,7 @@ Deno.test({
     store.onRead = () => hanging.promise;
     store.reads.length = 0;
     const sql = "SELECT count(*) FROM events";
-    const [late, patient] = [lab.query(sql, { deadlineMs: 800 }), lab.query(sql)];
+    const [late, patient] = [lab.query(sql, { deadlineMs: 3_000 }), lab.query(sql)];
     const error = await late.then(() => undefined, (thrown: unknown) => thrown);
     ok(isOperatingError(error, "unavailable"), String(error));
     match(error.message, /^Cannot read object ".*\/metadata\/.*": the store did not answer/);
