@@ -13,6 +13,7 @@ import { readFooter } from "../../parquet/footer.ts";
 import { EngineLab } from "../../testing/engine_lab.ts";
 import { HoleRevealingFiles } from "../../testing/hole_revealing_files.ts";
 import { type RemoteRead, RemoteStore } from "../../testing/remote_store.ts";
+import { until } from "../../testing/until.ts";
 import type { EngineOptions } from "../open_engine.ts";
 import type { ScanStats } from "../types.ts";
 import { READ_AHEAD_BYTES } from "./file_layout.ts";
@@ -373,8 +374,14 @@ Deno.test({
     store.onRead = () => hanging.promise;
     store.reads.length = 0;
     const sql = "SELECT count(*) FROM events";
-    const [late, patient] = [lab.query(sql, { deadlineMs: 3_000 }), lab.query(sql)];
-    const error = await late.then(() => undefined, (thrown: unknown) => thrown);
+    const late = lab.query(sql, { deadlineMs: 3_000 }).then(
+      () => undefined,
+      (thrown: unknown) => thrown,
+    );
+    // Who shares another's read is told of its own deadline alone.
+    await until(() => store.reads.length > 0);
+    const patient = lab.query(sql);
+    const error = await late;
     ok(isOperatingError(error, "unavailable"), String(error));
     match(error.message, /^Cannot read object ".*\/metadata\/.*": the store did not answer/);
     hanging.resolve();
@@ -438,14 +445,6 @@ Deno.test({
     strictEqual(store.dataReads.length, 2 * reads);
   },
 });
-
-async function until(isSo: () => Promise<boolean>): Promise<void> {
-  for (let tries = 0; tries < 100; tries += 1) {
-    if (await isSo()) return;
-    await new Promise((resolve) => setTimeout(resolve, 10));
-  }
-  throw new Error("it did not come to be");
-}
 
 Deno.test({
   name: "CachedDataFiles READ_AHEAD_BYTES covers what the SQL engine reads past a chunk",
