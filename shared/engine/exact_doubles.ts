@@ -4,8 +4,17 @@
  * its name from an expression with one, it gets that name.
  */
 
+import { columnName } from "./column_name.ts";
 import { constantNode } from "./fast_paths/tree_nodes.ts";
-import { doubleConstant, isNode, nodesAt, textAt, type TreeNode, walk } from "./syntax_tree.ts";
+import {
+  doubleConstant,
+  isNode,
+  nodesAt,
+  textAt,
+  type TreeNode,
+  walk,
+  withRoot,
+} from "./syntax_tree.ts";
 
 /** The same document where it has no double. `textOf` writes a document as it is. */
 export async function withExactDoubles(
@@ -15,7 +24,8 @@ export async function withExactDoubles(
   if (!hasNode(document, isDouble)) return document;
   const names = new Map<TreeNode, string>();
   for (const [select, item] of unnamedItems(document)) {
-    names.set(item, await nameOf(document, { select, item, textOf }));
+    const ofQuery = (query: TreeNode) => textOf(withRoot(document, query));
+    names.set(item, await columnName(select, item, ofQuery));
   }
   return exact(document, names) as TreeNode;
 }
@@ -45,41 +55,6 @@ function unnamedItems(document: TreeNode): [select: TreeNode, item: TreeNode][] 
   });
   return found;
 }
-
-/** The SQL engine's name of a column that has none of its own: the text of its expression. */
-async function nameOf(
-  document: TreeNode,
-  { select, item, textOf }: {
-    readonly select: TreeNode;
-    readonly item: TreeNode;
-    readonly textOf: (document: TreeNode) => Promise<string>;
-  },
-): Promise<string> {
-  const [statement] = nodesAt(document, "statements");
-  const node = {
-    ...select,
-    ...BARE,
-    select_list: [item],
-  };
-  const text = await textOf({ ...document, statements: [{ ...statement, node }] });
-  return text.slice(SELECT.length);
-}
-
-const SELECT = "SELECT ";
-
-/** What a SELECT is that has nothing but its list. */
-const BARE = {
-  modifiers: [],
-  cte_map: { map: [] },
-  from_table: { type: "EMPTY", alias: "", sample: null, query_location: 0 },
-  where_clause: null,
-  group_expressions: [],
-  group_sets: [],
-  aggregate_handling: "STANDARD_HANDLING",
-  having: null,
-  sample: null,
-  qualify: null,
-} as const;
 
 function isDouble(node: TreeNode): boolean {
   return doubleConstant(node) !== undefined;

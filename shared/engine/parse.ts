@@ -67,12 +67,6 @@ export async function textOfTree(
   return await textOf(await withExactDoubles(document, textOf));
 }
 
-/** The document with another query as its one statement. */
-export function withRoot(document: TreeNode, root: TreeNode): TreeNode {
-  const [statement] = nodesAt(document, "statements");
-  return { ...document, statements: [{ ...statement, node: root }] };
-}
-
 /** Blanks stand for the word, so that places in the statement are places in what was sent. */
 function withoutExplain(text: string, prefix: string): string {
   return prefix.replaceAll(/\S/g, " ") + text.slice(prefix.length);

@@ -30,7 +30,7 @@ import { joinedRows } from "./joined_rows.ts";
 import { bandRequest, type Steps, stepsOf } from "./ordered_bands.ts";
 import { type FanIn, orderedRequest } from "./ordered_scan.ts";
 import { nearestRequest, order, singleTable, unordered } from "./order_plan.ts";
-import { parse, placeOfNode, type Statement, textOfTree, withRoot } from "./parse.ts";
+import { parse, placeOfNode, type Statement, textOfTree } from "./parse.ts";
 import { partRows, type Plan, type TablePlan, wholePlan } from "./plan.ts";
 import { plainWork } from "./plain_work.ts";
 import { type PlanSource, planTables } from "./plan_tables.ts";
@@ -49,7 +49,7 @@ import { tablePredicates } from "./pruning/table_predicates.ts";
 import { type NamedTable, stemmedReferences } from "./stemmed_references.ts";
 import { untilAborted } from "./until_aborted.ts";
 import { type TimeBounds, timeBounds } from "./time_bounds.ts";
-import { nodeAt, nodesAt, textAt, type TreeNode, walk } from "./syntax_tree.ts";
+import { nodeAt, nodesAt, textAt, type TreeNode, walk, withRoot } from "./syntax_tree.ts";
 import type { Cost, QueryRequest, ScanOrdering, ServedBy } from "./types.ts";
 
 export interface PrepareDeps extends PlanSource {

@@ -14,10 +14,10 @@ import type { EngineConnection } from "./driver.ts";
 import { renameFunctions } from "./functions/dialect.ts";
 import { exchangeMatchCalls } from "./functions/match_calls.ts";
 import { gate } from "./gate.ts";
-import { parse, type Statement, textOfTree, withRoot } from "./parse.ts";
+import { parse, type Statement, textOfTree } from "./parse.ts";
 import { type NamedTable, stemmedReferences } from "./stemmed_references.ts";
 import { quoteName } from "./statement_text.ts";
-import { listAt, nodeAt, nodesAt, textAt, type TreeNode, walk } from "./syntax_tree.ts";
+import { listAt, nodeAt, nodesAt, textAt, type TreeNode, walk, withRoot } from "./syntax_tree.ts";
 
 /** Characters of a predicate; longer is refused. */
 export const PREDICATE_LENGTH_MAX = 65_536;

@@ -114,3 +114,9 @@ export function walk(root: TreeValue, visit: (node: TreeNode) => boolean | void)
     }
   }
 }
+
+/** The document with another query as its one statement. */
+export function withRoot(document: TreeNode, root: TreeNode): TreeNode {
+  const [statement] = nodesAt(document, "statements");
+  return { ...document, statements: [{ ...statement, node: root }] };
+}

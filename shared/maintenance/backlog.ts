@@ -36,12 +36,12 @@ export async function weighed(
   { gate, consumed }: { readonly gate: DrainGate; readonly consumed: ReadonlySet<string> },
 ): Promise<WaitingSegment[]> {
   let left = Math.max(gate.behindBytes, gate.commitBytesMax + gate.targetBytes);
-  const weighed: WaitingSegment[] = [];
+  const waiting: WaitingSegment[] = [];
   for (const segment of segments) {
     let messageBytes = consumed.has(segment.name) ? 0 : segment.byteLength;
     if (left > 0 && messageBytes > 0) messageBytes = await wal.messageBytes(segment);
     left -= messageBytes;
-    weighed.push({ ...segment, messageBytes });
+    waiting.push({ ...segment, messageBytes });
   }
-  return weighed;
+  return waiting;
 }

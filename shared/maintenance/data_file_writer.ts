@@ -140,7 +140,9 @@ export class DataFileWriter {
     const batches = waiting?.batches() ?? [];
     for (const rows of await inTimeOrder(batches)) {
       // Rows that came in order are in their place, others are copied while the file before is made.
-      const input = waiting !== undefined && rows.batches.every((batch) => batches.includes(batch))
+      const input = waiting !== undefined && rows.batches.every((batch, at) =>
+          batch === batches[at]
+        )
         ? waiting.finish()
         : this.#deps.encoder.input(rows.batches, this.#table.schema);
       const stored = this.#storing;

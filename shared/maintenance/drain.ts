@@ -77,8 +77,8 @@ export async function lookAtLane(
     return state?.isQuarantined !== true && state?.isHeld !== true;
   });
   const { gate, requested } = options;
-  const weighedOnes = await weighed(deps.wal, free, { gate, consumed });
-  const plan = planDrain({ sealed: weighedOnes, consumed, nowMs, requested }, gate);
+  const segments = await weighed(deps.wal, free, { gate, consumed });
+  const plan = planDrain({ sealed: segments, consumed, nowMs, requested }, gate);
   return planClaim(plan, states);
 }
 

@@ -1,8 +1,6 @@
 /** Drains over a real PostgreSQL whose connections break or stall in the middle of a commit: one outcome, never two. */
 
 import assert from "node:assert/strict";
-import { parquetReadObjects } from "hyparquet";
-import { compressors } from "hyparquet-compressors";
 import { OperatingError } from "../base/errors.ts";
 import type { Catalog } from "../catalog/catalog.ts";
 import { openPostgresCatalog } from "../catalog/postgres_catalog.ts";
@@ -25,6 +23,7 @@ import { segmentKey } from "../wal/mirror/mirror_layout.ts";
 import { MirrorConsumerAdmin, openMirrorWalReader } from "../wal/mirror/mirror_wal_reader.ts";
 import { applyDrain, type DrainDeps, type DrainOutcome, lookAtLane } from "./drain.ts";
 import { DRAIN_GATE_OPEN } from "./plan_drain.ts";
+import { numbersIn } from "../testing/numbers_in_files.ts";
 
 const EVENTS = { namespace: "svc", name: "events" };
 const ROUNDS = 12;
@@ -152,13 +151,7 @@ class Lab implements AsyncDisposable {
     const reader = new IcebergReader(this.#store);
     const table = await reader.loadTable(EVENTS, location);
     const { files } = await reader.selectFiles(table);
-    const numbers: number[] = [];
-    for (const { key } of files) {
-      const file = (await this.#store.get(key)).buffer;
-      const rows = await parquetReadObjects({ file, compressors, columns: ["raw"] });
-      numbers.push(...rows.map((row) => Number(row.raw)));
-    }
-    return numbers.sort((a, b) => a - b);
+    return await numbersIn(this.#store, files.map(({ key }) => key));
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

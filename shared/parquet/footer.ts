@@ -11,6 +11,7 @@ import { parquetMetadata } from "hyparquet";
 import { concatBytes } from "../base/bytes.ts";
 import { messageOf, OperatingError } from "../base/errors.ts";
 import type { ReadableStore } from "../storage/object_store.ts";
+import { RAW_PARSERS } from "./raw_parsers.ts";
 
 /** First read of the file's end: footers of our files have about 1 KiB for each row group. */
 const TAIL_BYTES = 64 * 1024;
@@ -179,19 +180,6 @@ function footerBytes(tail: Uint8Array, what: string): number {
     throw corrupt(what, `its footer of ${length} bytes is over the limit of ${FOOTER_BYTES_MAX}`);
   }
   return length;
-}
-
-/** Leaves statistics as the numbers and bytes that they are. */
-const RAW_PARSERS = {
-  timestampFromMilliseconds: same,
-  timestampFromMicroseconds: same,
-  timestampFromNanoseconds: same,
-  dateFromDays: same,
-  stringFromBytes: same,
-};
-
-function same<T>(value: T): T {
-  return value;
 }
 
 /** A statistic back in plain encoding; undefined when absent or of a type that no column of ours has. */

@@ -4,8 +4,6 @@
  */
 
 import { join } from "node:path";
-import { parquetReadObjects } from "hyparquet";
-import { compressors } from "hyparquet-compressors";
 import { OperatingError } from "../base/errors.ts";
 import type { Catalog } from "../catalog/catalog.ts";
 import { SqliteDatabase } from "../catalog/sql_database.ts";
@@ -30,6 +28,7 @@ import { MirrorConsumerAdmin, openMirrorWalReader } from "../wal/mirror/mirror_w
 import { batchOf, EVENTS_LANE } from "./drain_lab.ts";
 import type { FakeClock } from "./fake_clock.ts";
 import { SeededRandom } from "./seeded_random.ts";
+import { numbersIn } from "./numbers_in_files.ts";
 
 export const MIRROR_PREFIX = "wal-mirror";
 
@@ -109,13 +108,7 @@ export class ClaimLab implements AsyncDisposable {
 
   /** Numbers in the table, ascending. */
   async tableNumbers(lane: LaneId = EVENTS_LANE): Promise<number[]> {
-    const numbers: number[] = [];
-    for (const key of await this.tableFiles(lane)) {
-      const file = (await this.store.get(key)).buffer;
-      const rows = await parquetReadObjects({ file, compressors, columns: ["raw"] });
-      numbers.push(...rows.map((row) => Number(row.raw)));
-    }
-    return numbers.sort((a, b) => a - b);
+    return await numbersIn(this.store, await this.tableFiles(lane));
   }
 
   /** Keys of the table's data files, in order. */

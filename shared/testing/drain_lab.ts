@@ -4,8 +4,6 @@
  * column `raw`.
  */
 
-import { parquetReadObjects } from "hyparquet";
-import { compressors } from "hyparquet-compressors";
 import type { Catalog } from "../catalog/catalog.ts";
 import { openSqliteCatalog } from "../catalog/sqlite_catalog.ts";
 import { decodeBatch, encodeBatch } from "../columns/ipc.ts";
@@ -25,6 +23,7 @@ import { openWal } from "../wal/wal.ts";
 import { CrashableFileSystem, type CrashableOptions } from "./crashable_file_system.ts";
 import { SeededRandom } from "./seeded_random.ts";
 import { SleeplessClock } from "./sleepless_clock.ts";
+import { numbersIn } from "./numbers_in_files.ts";
 
 export const EVENTS_LANE: LaneId = { tenant: "default", index: "events" };
 const WAL_ROOT = "/data/wal";
@@ -123,13 +122,8 @@ export class DrainLab<C extends Clock = SleeplessClock> implements AsyncDisposab
   }
 
   async #numbersAt(metadataLocation: string | undefined, lane: LaneId): Promise<number[]> {
-    const numbers: number[] = [];
-    for (const key of await this.#filesAt(tableOf(lane), metadataLocation)) {
-      const file = (await this.deps.store.get(key)).buffer;
-      const rows = await parquetReadObjects({ file, compressors, columns: ["raw"] });
-      numbers.push(...rows.map((row) => Number(row.raw)));
-    }
-    return numbers.sort((a, b) => a - b);
+    const keys = await this.#filesAt(tableOf(lane), metadataLocation);
+    return await numbersIn(this.deps.store, keys);
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

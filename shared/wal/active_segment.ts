@@ -136,9 +136,12 @@ export class ActiveSegment {
   async #write(batches: readonly WalBatch[]): Promise<void> {
     try {
       const frames = await this.#encoder.encode(batches, this.#frameSeed);
-      await this.#file.write(frames.bytes.subarray(0, frames.length));
+      try {
+        await this.#file.write(frames.bytes.subarray(0, frames.length));
+      } finally {
+        this.#encoder.release(frames);
+      }
       this.#byteLength += frames.length;
-      this.#encoder.release(frames);
     } catch (error) {
       this.#fail(error);
       throw error;

@@ -25,7 +25,7 @@ export const CHUNK_BYTES = 1024 * 1024;
 /** What a reader wants aligned: frames start at multiples of this. */
 const FRAME_ALIGNMENT = 8;
 
-export interface ScannedFrame extends Omit<WalFrame, "message"> {
+export interface ScannedFrame extends Pick<WalFrame, "offset" | "endOffset"> {
   readonly header: FrameHeader;
   /** The whole frame: its header, its key and its payload. */
   readonly bytes: Uint8Array;
@@ -102,9 +102,6 @@ export class FrameScanner {
     return {
       offset,
       endOffset: offset + length,
-      rows: header.rows,
-      timestampNsMin: header.timestampNsMin,
-      timestampNsMax: header.timestampNsMax,
       header,
       bytes,
       key: frameKeyOf(bytes, header),

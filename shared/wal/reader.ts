@@ -166,9 +166,11 @@ export class OpenSegment implements SegmentReader {
       size: await this.#file.size(),
     });
     for (let frame = await scanner.next(); frame; frame = await scanner.next()) {
-      const message = messageOf(frame.bytes, frame.header);
-      if (message === undefined) throw this.#damaged(frame.offset);
-      yield { ...frame, message };
+      const { offset, endOffset, header, bytes } = frame;
+      const message = messageOf(bytes, header);
+      if (message === undefined) throw this.#damaged(offset);
+      const { rows, timestampNsMin, timestampNsMax } = header;
+      yield { offset, endOffset, rows, timestampNsMin, timestampNsMax, message };
     }
     const tail = await scanner.tail();
     if (tail === "none" || (tail === "torn" && this.#growing)) return;

@@ -110,7 +110,7 @@ async function copyFrames(
     await copy.write(header.bytes);
     for (; frame !== undefined; frame = await scanner.next()) {
       await copy.write(frame.bytes);
-      rows += frame.rows;
+      rows += frame.header.rows;
       if (frame.key !== undefined) keys.push(frame.key);
     }
     await copy.sync();

@@ -7,8 +7,6 @@
 
 import assert from "node:assert/strict";
 import { join } from "node:path";
-import { parquetReadObjects } from "hyparquet";
-import { compressors } from "hyparquet-compressors";
 import { makeDataFolders } from "../../cli/data_folders.ts";
 import { processArguments } from "../../cli/permissions.ts";
 import { openPostgresCatalog } from "../../shared/catalog/postgres_catalog.ts";
@@ -27,6 +25,7 @@ import { S3Process } from "../../shared/testing/s3_process.ts";
 import { SeededRandom } from "../../shared/testing/seeded_random.ts";
 import { SegmentNames } from "../../shared/wal/layout.ts";
 import { segmentKey } from "../../shared/wal/mirror/mirror_layout.ts";
+import { numbersIn } from "../../shared/testing/numbers_in_files.ts";
 
 const CHAOS_SECS = Number(Deno.env.get("SVC_TEST_CHAOS_SECS") ?? "20");
 const LEASE_SECS = 3;
@@ -192,13 +191,7 @@ async function tableNumbers(store: ObjectStore, uri: string): Promise<number[]> 
   const reader = new IcebergReader(store);
   const table = await reader.loadTable(EVENTS, location);
   const { files } = await reader.selectFiles(table);
-  const numbers: number[] = [];
-  for (const { key } of files) {
-    const file = (await store.get(key)).buffer;
-    const rows = await parquetReadObjects({ file, compressors, columns: ["raw"] });
-    numbers.push(...rows.map((row) => Number(row.raw)));
-  }
-  return numbers.sort((a, b) => a - b);
+  return await numbersIn(store, files.map(({ key }) => key));
 }
 
 function delay(ms: number): Promise<void> {

@@ -7,8 +7,6 @@
 
 import assert from "node:assert/strict";
 import { join } from "node:path";
-import { parquetReadObjects } from "hyparquet";
-import { compressors } from "hyparquet-compressors";
 import { COMMANDS } from "../../cli/commands.ts";
 import { processArguments } from "../../cli/permissions.ts";
 import { RecordingConsole } from "../../cli/recording_console.ts";
@@ -29,6 +27,7 @@ import { SystemRandom } from "../../shared/os/random.ts";
 import { INLINE_PARQUET_ENCODER } from "../../shared/parquet/parquet_encoder.ts";
 import { openLocalStore } from "../../shared/storage/local_store.ts";
 import { SeededRandom } from "../../shared/testing/seeded_random.ts";
+import { numbersIn } from "../../shared/testing/numbers_in_files.ts";
 
 const KILLS = Number(Deno.env.get("SVC_TEST_KILLS") ?? "3");
 const EVENTS = { namespace: "svc", name: "events" };
@@ -158,13 +157,7 @@ class TestTable implements AsyncDisposable {
   }
 
   async numbers(): Promise<number[]> {
-    const numbers: number[] = [];
-    for (const { key } of await this.files()) {
-      const file = (await this.#deps.store.get(key)).buffer;
-      const rows = await parquetReadObjects({ file, compressors, columns: ["raw"] });
-      numbers.push(...rows.map((row) => Number(row.raw)));
-    }
-    return numbers.sort((a, b) => a - b);
+    return await numbersIn(this.#deps.store, (await this.files()).map(({ key }) => key));
   }
 
   [Symbol.asyncDispose](): Promise<void> {

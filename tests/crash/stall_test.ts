@@ -10,8 +10,6 @@
  */
 
 import assert from "node:assert/strict";
-import { parquetReadObjects } from "hyparquet";
-import { compressors } from "hyparquet-compressors";
 import { isOperatingError } from "../../shared/base/errors.ts";
 import type { Catalog } from "../../shared/catalog/catalog.ts";
 import { openPostgresCatalog } from "../../shared/catalog/postgres_catalog.ts";
@@ -41,6 +39,7 @@ import {
   openMirrorWalReader,
 } from "../../shared/wal/mirror/mirror_wal_reader.ts";
 import { RECLAIM_AGE_MS_MIN } from "../../shared/wal/mirror/reclaim_mirror.ts";
+import { numbersIn } from "../../shared/testing/numbers_in_files.ts";
 
 const SEEDS = Number(Deno.env.get("SVC_TEST_STALL_SEEDS") ?? "4");
 const ONE_SEED = Deno.env.get("SVC_TEST_STALL_SEED");
@@ -284,13 +283,7 @@ class Lab implements AsyncDisposable {
     const store = this.#store();
     const reader = new IcebergReader(store);
     const { files } = await reader.selectFiles(await reader.loadTable(EVENTS, location));
-    const numbers: number[] = [];
-    for (const { key } of files) {
-      const file = (await store.get(key)).buffer;
-      const rows = await parquetReadObjects({ file, compressors, columns: ["raw"] });
-      numbers.push(...rows.map((row) => Number(row.raw)));
-    }
-    return numbers.sort((a, b) => a - b);
+    return await numbersIn(store, files.map(({ key }) => key));
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

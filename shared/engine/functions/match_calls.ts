@@ -9,6 +9,7 @@
  */
 
 import { OperatingError } from "../../base/errors.ts";
+import { columnName } from "../column_name.ts";
 import { nodeAt, nodesAt, textAt, type TreeNode, walk } from "../syntax_tree.ts";
 import { type MatchKind, type Word, wordsOf } from "./match_words.ts";
 
@@ -39,7 +40,7 @@ export async function exchangeMatchCalls(
   for (const select of selectsBelow(root)) {
     for (const item of nodesAt(select, "select_list")) {
       if (textAt(item, "alias") !== "" || callsBelow(item, stemmed).length === 0) continue;
-      item["alias"] = (await textOf(selectOf(select, item))).replace(/^SELECT /, "");
+      item["alias"] = await columnName(select, item, textOf);
     }
   }
   for (const call of callsBelow(root, stemmed)) exchange(call);
@@ -115,24 +116,6 @@ function selectsBelow(root: TreeNode): TreeNode[] {
     if (node["type"] === "SELECT_NODE") selects.push(node);
   });
   return selects;
-}
-
-/** `SELECT item` alone. */
-function selectOf(select: TreeNode, item: TreeNode): TreeNode {
-  return {
-    ...select,
-    modifiers: [],
-    cte_map: { map: [] },
-    select_list: [item],
-    from_table: { type: "EMPTY", alias: "", sample: null },
-    where_clause: null,
-    group_expressions: [],
-    group_sets: [],
-    aggregate_handling: "STANDARD_HANDLING",
-    having: null,
-    sample: null,
-    qualify: null,
-  };
 }
 
 function exchange({ node, kind, text, words }: MatchCall): void {

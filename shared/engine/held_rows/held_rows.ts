@@ -180,7 +180,10 @@ export class HeldRows implements AsyncDisposable {
       bytesMax: bytesMax / BLOCK_SHARE_DIVISOR,
       signal,
     });
-    if (bytes === undefined) return rememberKey(this.#tooLarge, key);
+    if (bytes === undefined) {
+      this.#tooLarge.add(key);
+      return forgetOldest(this.#tooLarge);
+    }
     const victims = this.#victims(bytes, { wantedBefore, before });
     if (victims === undefined) return await tables.drop([table], signal);
     for (const victim of victims) this.#retire(victim);
@@ -204,8 +207,7 @@ export class HeldRows implements AsyncDisposable {
     },
   ): Entry[] | undefined {
     const victims = before === undefined ? [] : [before];
-    const sum = () => victims.reduce((total, victim) => total + victim.bytes, 0);
-    let missing = this.#bytes + bytes - sum() - this.#options.bytesMax;
+    let missing = this.#bytes + bytes - (before?.bytes ?? 0) - this.#options.bytesMax;
     for (const entry of this.#entries.values()) {
       if (missing <= 0) break;
       if (entry === before || entry.leases > 0 || entry.usedBy >= wantedBefore) continue;
@@ -270,12 +272,10 @@ function joined(columns: readonly Column[], others: readonly Column[]): readonly
 function remember(wants: Map<string, number>, key: string, statement: number): void {
   wants.delete(key);
   wants.set(key, statement);
-  const [oldest] = wants.keys();
-  if (wants.size > REMEMBERED_MAX && oldest !== undefined) wants.delete(oldest);
+  forgetOldest(wants);
 }
 
-function rememberKey(keys: Set<string>, key: string): void {
-  keys.add(key);
-  const [oldest] = keys;
-  if (keys.size > REMEMBERED_MAX && oldest !== undefined) keys.delete(oldest);
+function forgetOldest(remembered: Map<string, unknown> | Set<string>): void {
+  const [oldest] = remembered.keys();
+  if (remembered.size > REMEMBERED_MAX && oldest !== undefined) remembered.delete(oldest);
 }

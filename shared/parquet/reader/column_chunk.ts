@@ -1,6 +1,6 @@
 /** The values of one column of one row group, out of its pages into Arrow's buffers. */
 
-import { zstdDecompressSync } from "node:zlib";
+import { unpackZstd } from "../../base/unpack_zstd.ts";
 import type { Column, ColumnType } from "../../event/schema.ts";
 import { areTexts } from "../writer/chunk_values.ts";
 import { ENCODING, PAGE } from "../writer/format.ts";
@@ -42,9 +42,6 @@ const BYTES: Readonly<Record<Exclude<ColumnType, "string" | "bool">, number>> = 
   double: 8,
   int: 4,
 };
-/** What a page is decompressed into at once: those of one very large text in several. */
-const ROOM_BYTES_MIN = 1024;
-const ROOM_BYTES_MAX = 16 * 1024 * 1024;
 /** What copies of texts go by: a word at a time. */
 const WORD = 8;
 
@@ -92,23 +89,13 @@ function* pagesOf(
     at = header.bodyAt + header.byteLength;
     if (at > end) throw new Error(`a page ends at ${at}, its chunk at ${end}`);
     const stored = file.subarray(header.bodyAt, at);
-    const body = isPacked ? unpacked(stored, header) : stored;
+    // A copy is unpacked: what does it takes no shared memory.
+    const body = isPacked ? unpackZstd(new Uint8Array(stored), header.plainBytes) : stored;
     if (body.length !== header.plainBytes) {
       throw new Error(`a page has ${body.length} bytes, its header says ${header.plainBytes}`);
     }
     yield { header, body: new PageReader(body), count: header.values };
   }
-}
-
-function unpacked(stored: Uint8Array, { plainBytes }: PageHeader): Uint8Array {
-  // All of a page comes in one piece.
-  const chunkSize = Math.min(Math.max(ROOM_BYTES_MIN, plainBytes + 1), ROOM_BYTES_MAX);
-  // Copied: what decompresses takes no shared memory.
-  const { buffer, byteOffset, byteLength } = zstdDecompressSync(new Uint8Array(stored), {
-    chunkSize,
-  });
-  // Not a Buffer, whose slice is no copy.
-  return new Uint8Array(buffer, byteOffset, byteLength);
 }
 
 /** Steps behind the levels of all pages. */
@@ -161,14 +148,14 @@ function readNumbers(
   const width = BYTES[type];
   const start = arena.take(width * rows);
   const values = arena.ints(start, width * rows / 4);
+  const known = dictionary && wordsOf(dictionary.body.bytes, width);
   let at = 0;
   for (const { header, body, count } of pages) {
     if (header.encoding === ENCODING.plain) {
       arena.bytes(start + width * at, width * count).set(body.take(width * count));
     } else if (header.encoding === ENCODING.deltas && width === 8) {
       readWideDeltas(body, values, { to: at, count });
-    } else if (header.encoding === ENCODING.places && dictionary !== undefined) {
-      const known = wordsOf(dictionary.body.bytes, width);
+    } else if (header.encoding === ENCODING.places && known !== undefined) {
       const places = placesOf(body, count, known.length * 4 / width);
       for (let index = 0; index < count; index += 1, at += 1) {
         const place = places[index] as number;

@@ -5,6 +5,7 @@ import { present } from "../../base/assert.ts";
 import type { ColumnBatch } from "../../columns/batch.ts";
 import type { StreamRows } from "../../columns/ipc_stream.ts";
 import type { Column, ColumnType } from "../../event/schema.ts";
+import { RAW_PARSERS } from "../raw_parsers.ts";
 import { CREATED_BY } from "../writer/parquet_file.ts";
 import { Arena } from "./arena.ts";
 import { type ColumnPlace, readChunk, type Span } from "./column_chunk.ts";
@@ -33,7 +34,7 @@ export function readOwnFile(
 ): PlacedRows | undefined {
   try {
     const metadata = parquetMetadata(file as Uint8Array<ArrayBuffer>, {
-      parsers: RAW,
+      parsers: RAW_PARSERS,
       geoparquet: false,
     });
     if (metadata.created_by !== CREATED_BY) return undefined;
@@ -107,17 +108,4 @@ function typeOf({ name, type, converted_type: converted }: SchemaElement): Colum
   if (type === "DOUBLE") return "double";
   if (type === "BOOLEAN") return "bool";
   throw new NotOurs(`column ${name} of type ${type}`);
-}
-
-/** Bounds are not looked at. */
-const RAW = {
-  timestampFromMilliseconds: same,
-  timestampFromMicroseconds: same,
-  timestampFromNanoseconds: same,
-  dateFromDays: same,
-  stringFromBytes: same,
-};
-
-function same<T>(value: T): T {
-  return value;
 }
