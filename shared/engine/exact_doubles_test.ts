@@ -33,6 +33,16 @@ Deno.test("doubles of a statement that is written anew stay doubles, under the n
   }
 });
 
+Deno.test("a column with a double and a call that is exchanged is named after what was written", async () => {
+  await using lab = await EngineLab.open();
+  await lab.commit([{ ns: START_NS, raw: "some words" }]);
+  const { columns, types, texts } = await lab.query(
+    "SELECT match_any(raw, 'words') AND timestamp_ns * 0.1e0 > 1 FROM events",
+  );
+  deepStrictEqual(columns, ["(match_any(raw, 'words') AND ((timestamp_ns * 0.1) > 1))"]);
+  deepStrictEqual([types, texts], [["BOOLEAN"], ["[true]"]]);
+});
+
 Deno.test("doubles stay doubles where the implicit order was added, and errors point at them", async () => {
   await using lab = await EngineLab.open();
   await lab.commit([{ ns: START_NS }, { ns: START_NS + 1_000n }]);

@@ -63,8 +63,16 @@ export async function textOfTree(
   connection: Pick<EngineConnection, "deserialize">,
   document: TreeNode,
 ): Promise<string> {
-  const textOf = (tree: TreeNode) => connection.deserialize(JSON.stringify(tree));
+  const textOf = (tree: TreeNode) => textAsItIs(connection, tree);
   return await textOf(await withExactDoubles(document, textOf));
+}
+
+/** The same in the SQL engine's own words, which make decimals of doubles: what it names columns after. */
+export function textAsItIs(
+  connection: Pick<EngineConnection, "deserialize">,
+  document: TreeNode,
+): Promise<string> {
+  return connection.deserialize(JSON.stringify(document));
 }
 
 /** Blanks stand for the word, so that places in the statement are places in what was sent. */

@@ -30,7 +30,7 @@ import { joinedRows } from "./joined_rows.ts";
 import { bandRequest, type Steps, stepsOf } from "./ordered_bands.ts";
 import { type FanIn, orderedRequest } from "./ordered_scan.ts";
 import { nearestRequest, order, singleTable, unordered } from "./order_plan.ts";
-import { parse, placeOfNode, type Statement, textOfTree } from "./parse.ts";
+import { parse, placeOfNode, type Statement, textAsItIs, textOfTree } from "./parse.ts";
 import { partRows, type Plan, type TablePlan, wholePlan } from "./plan.ts";
 import { plainWork } from "./plain_work.ts";
 import { type PlanSource, planTables } from "./plan_tables.ts";
@@ -203,7 +203,7 @@ export async function prepareStatement(
     const ordered = "aside" in fast ? await scanned() : withParts(tables, fast);
     // Last: before, they are read as what was asked.
     const exchanged = await exchangeMatchCalls(statement.root, {
-      textOf: (select) => textOfTree(known, withRoot(statement.document, select)),
+      textOf: (select) => textAsItIs(known, withRoot(statement.document, select)),
       stemmed: stemmedReferences(statement.root, namedTables(references, planned.tables)),
     });
     const sql = rewritten || isChanged || exchanged
