@@ -19,7 +19,7 @@ function group(): { group: ProcessGroup; lines: string[]; said: (line: string) =
 }
 
 function child(name: string, code: string) {
-  return { name, args: ["eval", "--no-lock", code], env: ENV };
+  return { name, args: ["eval", "--no-config", code], env: ENV };
 }
 
 const IDLE = `setInterval(() => {}, 1000);`;

@@ -24,7 +24,7 @@ async function withDir(body: (dir: string) => Promise<void>): Promise<void> {
 function spawnHolder(path: string): { child: Deno.ChildProcess; word: Promise<string> } {
   const module = new URL("./deno_file_system.ts", import.meta.url).href;
   const child = new Deno.Command(Deno.execPath(), {
-    args: ["eval", "--no-lock", HOLDER, module, path],
+    args: ["eval", "--frozen", HOLDER, module, path],
     stdout: "piped",
     stderr: "inherit",
   }).spawn();

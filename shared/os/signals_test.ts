@@ -16,7 +16,7 @@ Deno.test({
     "listenForEnd() resolves on the first signal, takes an echo of it as one, and exits on a later one",
   async fn() {
     const child = new Deno.Command(Deno.execPath(), {
-      args: ["eval", "--no-lock", WAITER, new URL("./signals.ts", import.meta.url).href],
+      args: ["eval", "--frozen", WAITER, new URL("./signals.ts", import.meta.url).href],
       stdout: "piped",
       stderr: "inherit",
     }).spawn();

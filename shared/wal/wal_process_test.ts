@@ -55,7 +55,7 @@ Deno.test({
     const root = await Deno.makeTempDir();
     try {
       const child = new Deno.Command(Deno.execPath(), {
-        args: ["eval", "--no-lock", "--config", configPath(), WRITER, import.meta.url, root],
+        args: ["eval", "--frozen", "--config", configPath(), WRITER, import.meta.url, root],
         stdout: "piped",
         stderr: "inherit",
       }).spawn();
