@@ -10,11 +10,12 @@ import type { WeighedCache } from "../base/weighed_cache.ts";
 import {
   readSidecar,
   type Sidecar,
+  sidecarKey,
   type SidecarSource,
   type SidecarSubject,
 } from "../derived/sidecar.ts";
 import { isIndexed } from "../derived/text/text_blobs.ts";
-import type { ReadableStore } from "../storage/object_store.ts";
+import { type ReadableStore, sharedRead } from "../storage/object_store.ts";
 
 /** How long what mending would change is believed. */
 const LACKING_MS_MAX = 60_000;
@@ -58,12 +59,13 @@ export class SidecarFooters implements SidecarSource {
   }
 
   #load(store: ReadableStore, subject: SidecarSubject): Promise<Known> {
-    return this.#cache.load(cacheKey(subject), async () => {
+    const loading = this.#cache.load(cacheKey(subject), async () => {
       const atMs = this.#nowMs();
       const sidecar = await readSidecar(store, subject);
       const bytes = ENTRY_BYTES * (1 + (sidecar?.blobs.length ?? 0));
       return { value: { sidecar, atMs }, bytes };
     });
+    return sharedRead(store, sidecarKey(subject.key), loading);
   }
 }
 

@@ -6,10 +6,10 @@
  */
 
 import { OperatingError } from "../base/errors.ts";
-import { WeighedCache } from "../base/weighed_cache.ts";
+import { type Weighed, WeighedCache } from "../base/weighed_cache.ts";
 import type { TableSchema } from "../event/schema.ts";
 import type { TableIdent } from "../event/tenant.ts";
-import type { ReadableStore } from "../storage/object_store.ts";
+import { type ReadableStore, sharedRead } from "../storage/object_store.ts";
 import { keyOfMetadata, TableLocator } from "./locations.ts";
 import { decodeManifest, type ManifestEntry } from "./manifest.ts";
 import { CONTENT, decodeManifestList, liveFiles, type ManifestFile } from "./manifest_list.ts";
@@ -56,7 +56,7 @@ export class IcebergReader {
   /** Errors: `not_found`, `corrupt`, `unimplemented` (format version, column type, partitioning). */
   async loadTable(ident: TableIdent, metadataLocation: string): Promise<LoadedTable> {
     const key = keyOfMetadata(this.store.rootUri, metadataLocation);
-    const metadata = await this.#cache.load(key, async () => {
+    const metadata = await this.#load(key, async () => {
       const bytes = await this.store.get(key);
       const value = parseTableMetadata(bytes, metadataLocation);
       return { value, bytes: bytes.byteLength * DECODED_FACTOR };
@@ -118,7 +118,7 @@ export class IcebergReader {
       );
     }
     const key = table.locator.keyOf(location);
-    return await this.#cache.load(key, async () => {
+    return await this.#load(key, async () => {
       const bytes = await this.store.get(key);
       const value = decodeManifestList(bytes, location);
       return { value, bytes: bytes.byteLength * DECODED_FACTOR };
@@ -128,7 +128,7 @@ export class IcebergReader {
   /** Live entries of one manifest. */
   async entries(table: LoadedTable, manifest: ManifestFile): Promise<readonly ManifestEntry[]> {
     const key = table.locator.keyOf(manifest.location);
-    return await this.#cache.load(key, async () => {
+    return await this.#load(key, async () => {
       const { schema, locator, metadata } = table;
       const spec = metadata["partition-specs"].find(({ "spec-id": id }) => id === manifest.specId);
       if (spec === undefined) {
@@ -142,6 +142,10 @@ export class IcebergReader {
       const decoded = decodeManifest(bytes, manifest, { schema, day, locator });
       return { value: decoded.entries, bytes: decoded.recordsBytes * DECODED_FACTOR };
     });
+  }
+
+  #load<T>(key: string, read: () => Promise<Weighed<T>>): Promise<T> {
+    return sharedRead(this.store, key, this.#cache.load(key, read));
   }
 }
 

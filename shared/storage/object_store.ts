@@ -28,6 +28,8 @@ export interface ReadableStore {
    * the object is not local.
    */
   localPath(key: string): string | undefined;
+  /** Told of an object that its reader waits for though another reads it; gives what comes of that. */
+  awaiting?<T>(key: string, answer: Promise<T>): Promise<T>;
 }
 
 export interface ObjectStore extends ReadableStore {
@@ -35,6 +37,15 @@ export interface ObjectStore extends ReadableStore {
   putNew(key: string, bytes: Uint8Array): Promise<void>;
   /** Removes objects; a missing one is no error. */
   delete(keys: readonly string[]): Promise<void>;
+}
+
+/** What comes of a read of `key` that several share, each through a `store` of its own. */
+export function sharedRead<T>(
+  store: Pick<ReadableStore, "awaiting">,
+  key: string,
+  answer: Promise<T>,
+): Promise<T> {
+  return store.awaiting?.(key, answer) ?? answer;
 }
 
 /** Key of an absolute location below `rootUri`, or undefined when it lies elsewhere. */

@@ -31,5 +31,6 @@ export function countedStore(
     },
     list: (prefix) => store.list(prefix),
     localPath: (key) => store.localPath(key),
+    awaiting: (key, answer) => reads.awaiting(key, answer),
   };
 }

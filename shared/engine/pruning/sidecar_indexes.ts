@@ -11,9 +11,10 @@ import { type CacheMeter, WeighedCache } from "../../base/weighed_cache.ts";
 import { findRows } from "../../derived/rows/find_rows.ts";
 import type { OpenedIndex } from "../../derived/rows/indexed_file.ts";
 import type { RowQuery, RowSet } from "../../derived/rows/row_query.ts";
-import { readBlob, type Sidecar } from "../../derived/sidecar.ts";
+import { readBlob, type Sidecar, sidecarKey } from "../../derived/sidecar.ts";
 import type { TableSchema } from "../../event/schema.ts";
 import type { DataFile } from "../../iceberg/types.ts";
+import { sharedRead } from "../../storage/object_store.ts";
 import { SidecarFooters } from "../sidecar_footers.ts";
 import type { IndexCall, RowIndexes } from "./row_index.ts";
 
@@ -70,12 +71,10 @@ export class SidecarIndexes implements RowIndexes {
 
   async rows(file: DataFile, query: RowQuery, call: IndexCall): Promise<RowSet> {
     try {
-      const answer = await this.#parsed.load(
-        `${file.key} ${this.#queryKey(query, call.schema)}`,
-        async () => {
-          const { answer, hasRead } = await this.#find(file, query, call);
-          return { value: answer, bytes: ENTRY_BYTES + bytesOf(answer), isKept: hasRead };
-        },
+      const answer = await sharedRead(
+        call.store,
+        sidecarKey(file.key),
+        this.#look(file, query, call),
       );
       this.#meter?.answered(answer.kind);
       return answer;
@@ -85,6 +84,13 @@ export class SidecarIndexes implements RowIndexes {
       this.#meter?.unusable(reason);
       return error instanceof Unusable ? error.answer : ALL;
     }
+  }
+
+  #look(file: DataFile, query: RowQuery, call: IndexCall): Promise<RowSet> {
+    return this.#parsed.load(`${file.key} ${this.#queryKey(query, call.schema)}`, async () => {
+      const { answer, hasRead } = await this.#find(file, query, call);
+      return { value: answer, bytes: ENTRY_BYTES + bytesOf(answer), isKept: hasRead };
+    });
   }
 
   async #find(
