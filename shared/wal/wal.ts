@@ -124,6 +124,8 @@ function cannotOpen(root: string, error: unknown): OperatingError {
 }
 
 const LANE_RETRY_SECS = 5;
+/** Senders choose the names of lanes, and those that cannot be opened count for no limit of theirs. */
+const UNOPENED_MAX = 1_000;
 
 /** Nothing was written, so the rows may be sent again: an `internal` would have senders drop them. */
 function cannotOpenLane(lane: LaneId, root: string, error: unknown): OperatingError {
@@ -158,7 +160,7 @@ class OpenWal implements Wal {
   readonly #lanes = new Map<string, Promise<LaneWriter>>();
   /** The lanes that are open, for the hot path and for `unreadyReason`. */
   readonly #opened = new Map<string, LaneWriter>();
-  /** Lanes that could not be opened, told of once until they can be. */
+  /** Lanes that could not be opened, told of once until they can be; the one told of first is forgotten first. */
   readonly #unopened = new Set<string>();
   #closing: Promise<void> | undefined;
 
@@ -251,7 +253,7 @@ class OpenWal implements Wal {
       keys = await LaneKeys.load({ ...this.#settings, lane });
     } catch (error) {
       if (!this.#unopened.has(name)) onEvent({ kind: "failed", lane, error });
-      this.#unopened.add(name);
+      this.#remember(name);
       throw cannotOpenLane(lane, root, error);
     }
     if (this.#unopened.delete(name)) onEvent({ kind: "healed", lane });
@@ -263,6 +265,12 @@ class OpenWal implements Wal {
     });
     this.#opened.set(name, writer);
     return writer;
+  }
+
+  #remember(unopened: string): void {
+    this.#unopened.add(unopened);
+    const [oldest] = this.#unopened;
+    if (this.#unopened.size > UNOPENED_MAX && oldest !== undefined) this.#unopened.delete(oldest);
   }
 
   #closed(): OperatingError {

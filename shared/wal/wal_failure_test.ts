@@ -125,6 +125,30 @@ Deno.test({
   },
 });
 
+Deno.test({
+  name: "Wal.append() remembers the last 1,000 lanes that cannot be made, and forgets the first",
+  async fn() {
+    const { wal, events } = await open(({ kind, path }) =>
+      kind === "mkdir" && path.includes("/lane-")
+        ? new Error("No space left on device (os error 28)")
+        : undefined
+    );
+    const append = (index: string) =>
+      assert.rejects(wal.append({ tenant: "default", index }, numberedBatch([1]), "wait_for"), {
+        reason: "wal_lane_failed",
+      });
+    const told = () => kinds(events).filter((kind) => kind === "failed").length;
+    for (let lane = 0; lane <= 1_000; lane += 1) await append(`lane-${lane}`);
+    assert.equal(told(), 1_001);
+    await append("lane-1000");
+    await append("lane-1");
+    assert.equal(told(), 1_001, "both are remembered");
+    await append("lane-0");
+    assert.equal(told(), 1_002, "this one was forgotten");
+    await wal.close();
+  },
+});
+
 for (const { name, message, kind } of FAILURES) {
   Deno.test({
     name: `Wal.append() ${name} that fails is internal, then unavailable until the disk works`,
