@@ -6,6 +6,7 @@ import { type BuildInfo, createMetrics, type Metrics } from "../shared/metrics/m
 import { DURATION_SECS_BUCKETS, type MetricTable, ROWS_BUCKETS } from "../shared/metrics/table.ts";
 import { ADMISSION_METRICS } from "./admission_metrics.ts";
 import { AUDIT_METRICS } from "./audit/metrics.ts";
+import { HELD_ROWS_METRICS } from "./held_rows_metrics.ts";
 import { INDEX_METRICS } from "./index_metrics.ts";
 import { JOB_METRICS } from "./jobs/metrics.ts";
 import { HOT_CACHE_METRICS } from "./hot_cache_metrics.ts";
@@ -106,6 +107,7 @@ export const METRICS = {
   ...AUDIT_METRICS,
   ...ADMISSION_METRICS,
   ...JOB_METRICS,
+  ...HELD_ROWS_METRICS,
   ...HOT_CACHE_METRICS,
   ...OBJECT_CACHE_METRICS,
   ...SCAN_FILE_CACHE_METRICS,

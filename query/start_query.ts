@@ -48,6 +48,7 @@ import { indexMeter } from "./index_metrics.ts";
 import { ANSWERS_BYTES_MAX } from "./limits.ts";
 import { gaugeMemoryPool } from "./memory_pool.ts";
 import { createQueryMetrics, type QueryMetrics } from "./metrics.ts";
+import { heldRowsMeter } from "./held_rows_metrics.ts";
 import { hotCacheMeter } from "./hot_cache_metrics.ts";
 import { objectCacheMeter } from "./object_cache_metrics.ts";
 import { scanFileCacheMeter } from "./scan_file_cache_metrics.ts";
@@ -276,6 +277,7 @@ async function openQueryEngine(
     objectCacheMeter: objectCacheMeter(metrics),
     scanFileCache: scanFileCache(settings),
     scanFileCacheMeter: scanFileCacheMeter(metrics),
+    heldRowsMeter: heldRowsMeter(metrics),
     indexCaches: indexCacheSizes(settings),
     indexMeter: indexMeter(metrics),
     fanIn: {

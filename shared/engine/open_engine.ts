@@ -20,7 +20,7 @@ import { AVERAGE_PROBE } from "./functions/exact_average.ts";
 import { type DataFiles, localDataFiles, type ObjectCacheMeter } from "./data_files.ts";
 import { defaultFanIn } from "./fan_in.ts";
 import { type HotCacheMeter, HotCaches } from "./hot_caches/hot_caches.ts";
-import { HeldRows } from "./held_rows/held_rows.ts";
+import { HeldRows, type HeldRowsMeter } from "./held_rows/held_rows.ts";
 import { heldTables } from "./held_rows/load_held.ts";
 import type { FanIn } from "./ordered_scan.ts";
 import { StatementCache } from "./statement_cache.ts";
@@ -95,6 +95,8 @@ export interface EngineOptions {
    * of that of light statements; default 64 MiB, of a pool below 1 GiB none. 0 holds none.
    */
   readonly heldRowsBytesMax?: number;
+  /** Is told what becomes of them. */
+  readonly heldRowsMeter?: HeldRowsMeter;
   /** What is kept of the indexes of data files; by default as little as SPEC.md section 8 allows. */
   readonly indexCaches?: Partial<IndexCacheSizes>;
   /** Is told what they do. */
@@ -173,6 +175,7 @@ export async function openEngine(options: EngineOptions): Promise<Engine> {
       behind: (work, signal) => behind(work, { databases, turns, turn: "light", signal }),
     }),
     nowMs: () => clock.monotonicMs(),
+    ...(options.heldRowsMeter === undefined ? {} : { meter: options.heldRowsMeter }),
   });
   return new SqlEngine({
     databases,

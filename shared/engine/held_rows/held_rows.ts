@@ -49,11 +49,26 @@ export interface HeldTables {
   drop(tables: readonly string[], signal: AbortSignal): Promise<void>;
 }
 
+/** Who is told what held rows do. */
+export interface HeldRowsMeter {
+  /** Bytes that may be held, once, at the start. */
+  limit(bytes: number): void;
+  /** A statement asked for a block. */
+  lookedUp(outcome: "hit" | "miss"): void;
+  /** What is held from now on. */
+  held(bytes: number, blocks: number): void;
+  /** Blocks that made room for others. */
+  evicted(blocks: number): void;
+  /** A block could not be made; its data file is read as it is. */
+  failed(): void;
+}
+
 export interface HeldRowsOptions {
   /** 0 holds nothing. */
   readonly bytesMax: number;
   readonly tables: HeldTables;
   readonly nowMs: () => number;
+  readonly meter?: HeldRowsMeter;
 }
 
 interface Entry extends HeldBlock {
@@ -85,6 +100,7 @@ export class HeldRows implements AsyncDisposable {
 
   constructor(options: HeldRowsOptions) {
     this.#options = options;
+    options.meter?.limit(options.bytesMax);
   }
 
   /** Of all tables, as their makers tell it. */
@@ -109,10 +125,14 @@ export class HeldRows implements AsyncDisposable {
 
   /** The block with all these columns, which stays until it is given back; undefined: it is not held. */
   take(wanted: WantedBlock, statement: number): Entry | undefined {
+    const { bytesMax, meter } = this.#options;
+    if (bytesMax <= 0) return undefined;
     const key = keyOf(wanted);
     const entry = this.#entries.get(key);
-    if (entry === undefined) return undefined;
-    if (!wanted.columns.every(({ id, type }) => entry.types.get(id) === type)) return undefined;
+    const isHeld = entry !== undefined &&
+      wanted.columns.every(({ id, type }) => entry.types.get(id) === type);
+    meter?.lookedUp(isHeld ? "hit" : "miss");
+    if (!isHeld) return undefined;
     entry.leases += 1;
     entry.usedBy = statement;
     this.#entries.delete(key);
@@ -158,6 +178,7 @@ export class HeldRows implements AsyncDisposable {
         await work();
       } catch (error) {
         if (signal.aborted) return;
+        this.#options.meter?.failed();
         this.#pausedUntilMs = this.#options.nowMs() + FAILURE_PAUSE_MS;
         log.warn("cannot hold rows in memory: {error}", { error: messageOf(error) });
       }
@@ -195,6 +216,9 @@ export class HeldRows implements AsyncDisposable {
     });
     this.#wants.delete(key);
     this.#bytes += bytes;
+    const evicted = victims.filter((victim) => victim !== before).length;
+    if (evicted > 0) this.#options.meter?.evicted(evicted);
+    this.#tellHeld();
     await this.#dropRetired();
   }
 
@@ -228,6 +252,11 @@ export class HeldRows implements AsyncDisposable {
     for (const entry of idle) this.#retired.delete(entry);
     await this.#options.tables.drop(idle.map(({ table }) => table), this.#stop.signal);
     for (const { bytes } of idle) this.#bytes -= bytes;
+    this.#tellHeld();
+  }
+
+  #tellHeld(): void {
+    this.#options.meter?.held(this.#bytes, this.#entries.size);
   }
 }
 

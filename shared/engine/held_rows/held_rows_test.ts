@@ -2,7 +2,13 @@ import { deepStrictEqual, match, ok, rejects, strictEqual } from "node:assert/st
 import type { Column } from "../../event/schema.ts";
 import type { DataFile } from "../../iceberg/types.ts";
 import { EngineLab } from "../../testing/engine_lab.ts";
-import { HELD_SCHEMA, HeldRows, type HeldTables, type WantedBlock } from "./held_rows.ts";
+import {
+  HELD_SCHEMA,
+  HeldRows,
+  type HeldRowsMeter,
+  type HeldTables,
+  type WantedBlock,
+} from "./held_rows.ts";
 
 const START_NS = 1_790_000_000_000_000_000n;
 const HELD_MS_MAX = 20_000;
@@ -36,10 +42,37 @@ class FakeTables implements HeldTables {
   }
 }
 
+/** What is told, counted. */
+class FakeMeter implements HeldRowsMeter {
+  readonly told = { limit: 0, hits: 0, misses: 0, bytes: 0, blocks: 0, evicted: 0, failed: 0 };
+
+  limit(bytes: number): void {
+    this.told.limit = bytes;
+  }
+
+  lookedUp(outcome: "hit" | "miss"): void {
+    this.told[outcome === "hit" ? "hits" : "misses"] += 1;
+  }
+
+  held(bytes: number, blocks: number): void {
+    this.told.bytes = bytes;
+    this.told.blocks = blocks;
+  }
+
+  evicted(blocks: number): void {
+    this.told.evicted += blocks;
+  }
+
+  failed(): void {
+    this.told.failed += 1;
+  }
+}
+
 function heldRows(options: { readonly bytesMax?: number } = {}) {
   const tables = new FakeTables();
   const time = { ms: 0 };
-  const held = new HeldRows({ bytesMax: 100, tables, nowMs: () => time.ms, ...options });
+  const meter = new FakeMeter();
+  const held = new HeldRows({ bytesMax: 100, tables, nowMs: () => time.ms, meter, ...options });
   const read = async (...wanted: readonly WantedBlock[]) => {
     const lease = held.lease();
     const taken = lease.take(wanted, { wants: true });
@@ -47,7 +80,7 @@ function heldRows(options: { readonly bytesMax?: number } = {}) {
     await held.settled;
     return taken?.length;
   };
-  return { held, tables, time, read };
+  return { held, tables, time, read, told: meter.told };
 }
 
 Deno.test("HeldRows a block is made when it is wanted again, and then it is taken", async () => {
@@ -121,9 +154,30 @@ Deno.test("HeldRows a block that is too large is not made again, and after a fai
 });
 
 Deno.test("HeldRows without room holds nothing", async () => {
-  const { tables, read } = heldRows({ bytesMax: 0 });
+  const { tables, read, told } = heldRows({ bytesMax: 0 });
   for (let i = 0; i < 4; i += 1) strictEqual(await read(block("a")), undefined);
   deepStrictEqual(tables.made, []);
+  deepStrictEqual([told.limit, told.misses], [0, 0]);
+});
+
+Deno.test("HeldRows tells what is held, asked for, evicted and failed", async () => {
+  const { tables, read, told } = heldRows({ bytesMax: 40 });
+  for (const name of ["a", "b", "c", "d"]) for (let i = 0; i < 2; i += 1) await read(block(name));
+  deepStrictEqual(told, {
+    ...{ limit: 40, hits: 0, misses: 8, bytes: 40, blocks: 4 },
+    ...{ evicted: 0, failed: 0 },
+  });
+  // One gives way.
+  for (let i = 0; i < 2; i += 1) await read(block("e"));
+  await read(block("e"), block("a"));
+  deepStrictEqual(told, {
+    ...{ limit: 40, hits: 1, misses: 11, bytes: 40, blocks: 4 },
+    ...{ evicted: 1, failed: 0 },
+  });
+  tables.failure = new Error("the pool is full");
+  await read(block("f"));
+  await read(block("f"));
+  deepStrictEqual([told.blocks, told.failed], [4, 1]);
 });
 
 /** Asks until the statement reads rows in memory. */
