@@ -41,16 +41,3 @@ export const CLUSTER_HEALTH = {
 export const LICENSE = {
   license: { status: "active", uid: CLUSTER_UUID, type: "basic", mode: "basic" },
 };
-
-/** One line of `GET /_cat/health`; rsyslog resumes only when it answers 2xx. */
-export const CAT_HEALTH = {
-  cluster: CLUSTER_NAME,
-  status: "green",
-  "node.total": "1",
-  "node.data": "1",
-  shards: "0",
-  pri: "0",
-  relo: "0",
-  init: "0",
-  unassign: "0",
-};

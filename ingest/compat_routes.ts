@@ -7,10 +7,12 @@
 
 import { OperatingError } from "../shared/base/errors.ts";
 import { drainBody } from "../shared/http/body.ts";
+import type { Clock } from "../shared/os/clock.ts";
 import type { Admission, Peer } from "./admission.ts";
 import type { BulkTarget } from "./bulk/bulk_route.ts";
-import { CAT_HEALTH, CLUSTER_HEALTH, fingerprint, LICENSE } from "./compat_bodies.ts";
-import { compatJson, compatRefused, compatText } from "./compat_reply.ts";
+import { catHealth } from "./cat_health.ts";
+import { CLUSTER_HEALTH, fingerprint, LICENSE } from "./compat_bodies.ts";
+import { compatJson, compatRefused } from "./compat_reply.ts";
 import type { Endpoint, RouteMatch } from "./routes.ts";
 
 export const COMPAT_PREFIX = "/api/v1/_compat";
@@ -21,6 +23,7 @@ export interface CompatHandlers {
   readonly admission: Pick<Admission, "admit" | "identify">;
   /** `version.number` of the fingerprint. */
   readonly version: string;
+  readonly clock: Pick<Clock, "nowMs">;
 }
 
 /** One subject of the surface; `path` is what follows the prefix. */
@@ -41,7 +44,7 @@ interface CompatRoute {
 const READ_METHODS = ["GET", "HEAD"];
 
 /** The table; the first row that fits the path and the method wins. */
-function compatTable({ bulk, version }: CompatHandlers): readonly CompatRoute[] {
+function compatTable({ bulk, version, clock }: CompatHandlers): readonly CompatRoute[] {
   const root = JSON.stringify(fingerprint(version));
   const read = {
     methods: READ_METHODS,
@@ -70,7 +73,11 @@ function compatTable({ bulk, version }: CompatHandlers): readonly CompatRoute[] 
       path: /^\/_license$/,
       handle: (request) => compatJson(request, JSON.stringify(LICENSE)),
     },
-    { ...read, path: /^\/_cat\/health$/, handle: catHealth },
+    {
+      ...read,
+      path: /^\/_cat\/health$/,
+      handle: (request, { query }) => catHealth(request, query, clock.nowMs()),
+    },
     {
       path: /^(?:\/[^/]+)?\/(?:_search|_msearch|_search\/scroll|_field_caps)$|^\/_cat(?:\/.*)?$/,
       methods: ["GET", "HEAD", "POST", "PUT", "DELETE", "OPTIONS", "PATCH"],
@@ -139,13 +146,6 @@ function notServed(): Response {
     "search is not served here: send SQL to POST /api/v1/sql of the query server",
     { reason: "use_sql" },
   );
-}
-
-function catHealth(request: Request, { query }: { query: string }): Response {
-  const wantsJson = new URLSearchParams(query).get("format") === "json" ||
-    (request.headers.get("accept") ?? "").includes("json");
-  if (wantsJson) return compatJson(request, JSON.stringify([CAT_HEALTH]));
-  return compatText(`${Object.values(CAT_HEALTH).join(" ")}\n`);
 }
 
 /** A name that is not well encoded stays as it is: as such it is no index name either. */

@@ -21,8 +21,8 @@ const READS: readonly { path: string; body: RegExp }[] = [
   { path: `${PREFIX}/_cluster/health?wait_for_status=green`, body: HEALTH },
   { path: "/_license", body: LICENSE },
   { path: `${PREFIX}/_license`, body: LICENSE },
-  { path: "/_cat/health", body: /^svc green 1 1 0 0 0 0 0\n$/ },
-  { path: `${PREFIX}/_cat/health?format=json`, body: /^\[\{"cluster":"svc","status":"green",/ },
+  { path: "/_cat/health", body: /^\d{10} \d\d:\d\d:\d\d svc green 1 1 0 0 0 0 0 0 - 100\.0%\n$/ },
+  { path: `${PREFIX}/_cat/health?v&h=cl,st`, body: /^cl {2}st\nsvc green\n$/ },
 ];
 
 Deno.test({

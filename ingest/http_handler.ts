@@ -42,6 +42,6 @@ export function createHttpHandler(
     random: new SystemRandom(),
     builders: new EventDocumentBuilders(shapeOf),
   });
-  const findOther = compatRoutes({ bulk, admission, version: settings.esCompatVersion });
+  const findOther = compatRoutes({ bulk, admission, version: settings.esCompatVersion, clock });
   return createHandler(routes, { metrics, clock, findOther });
 }
