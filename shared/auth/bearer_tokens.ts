@@ -29,9 +29,14 @@ export function bearerTokenOf(authorization: string | null): string {
   if (authorization === null) {
     throw unauthenticated("this server needs a token", "token_missing");
   }
-  const token = authorization.length <= TOKEN_CHARS_MAX
-    ? /^bearer +([^\s,]+)$/i.exec(authorization)?.[1]
-    : undefined;
+  if (authorization.length > TOKEN_CHARS_MAX) {
+    throw unauthenticated(
+      `the Authorization header of ${authorization.length} characters is longer than the ` +
+        `${TOKEN_CHARS_MAX} that are read; have the issuer put less into the token`,
+      "token_malformed",
+    );
+  }
+  const token = /^bearer +([^\s,]+)$/i.exec(authorization)?.[1];
   if (token === undefined) {
     throw unauthenticated("the Authorization header holds no bearer token", "token_malformed");
   }

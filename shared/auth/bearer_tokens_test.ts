@@ -48,6 +48,15 @@ for (const [authorization, reason] of UNREAD) {
   });
 }
 
+Deno.test({
+  name: "bearerTokenOf tells a header that is too long as such",
+  fn() {
+    const longest = `Bearer ${"x".repeat(TOKEN_CHARS_MAX - 7)}`;
+    assert.equal(bearerTokenOf(longest).length, TOKEN_CHARS_MAX - 7);
+    assert.throws(() => bearerTokenOf(`${longest}x`), /of 16385 characters.*16384/);
+  },
+});
+
 const LISTED = ["first", "second", "sécond-ü"];
 
 const OFFERED: [token: string, accepted: boolean][] = [

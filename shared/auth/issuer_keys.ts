@@ -22,6 +22,8 @@ import type { Clock } from "../os/clock.ts";
 export interface KeySet {
   readonly find: ReturnType<typeof createLocalJWKSet>;
   readonly fetchedAtMs: number;
+  /** When its fetch began, in Unix time. */
+  readonly fetchedAtUnixMs: number;
 }
 
 export interface IssuerKeyLimits {
@@ -48,6 +50,16 @@ export const ISSUER_KEY_LIMITS: IssuerKeyLimits = {
 export interface IssuerKeysOptions {
   readonly clock: Clock;
   readonly limits?: Partial<IssuerKeyLimits>;
+}
+
+/** A token of a key that the issuer may have published since its keys were fetched, which was just now. */
+export function notYetKnown(): OperatingError {
+  return new OperatingError(
+    "unavailable",
+    "cannot check the token: its key is not among the issuer's, which were fetched shortly before the token was issued; " +
+      "send the request again",
+    { reason: "issuer_unavailable", retryAfterSecs: ISSUER_KEY_LIMITS.unknownKeyMs / 1_000 },
+  );
 }
 
 /** `Retry-After` of requests that could not be judged. */
@@ -131,6 +143,7 @@ export class IssuerKeys implements AsyncDisposable {
 
   async #fetch(): Promise<KeySet> {
     this.#attemptAtMs = this.#clock.monotonicMs();
+    const begunUnixMs = this.#clock.nowMs();
     try {
       const { fetchMsMax: msMax } = this.#limits;
       const what = "the issuer did not answer";
@@ -138,7 +151,11 @@ export class IssuerKeys implements AsyncDisposable {
         const signal = AbortSignal.any([late, this.#end.signal]);
         return fetchKeySet(this.#issuer, { signal, bytesMax: this.#limits.documentBytesMax });
       });
-      this.#known = { find: createLocalJWKSet(keys), fetchedAtMs: this.#clock.monotonicMs() };
+      this.#known = {
+        find: createLocalJWKSet(keys),
+        fetchedAtMs: this.#clock.monotonicMs(),
+        fetchedAtUnixMs: begunUnixMs,
+      };
     } catch (error) {
       throw this.#failed(error);
     }

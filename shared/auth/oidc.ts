@@ -11,11 +11,11 @@
  * tokens, opaque tokens.
  */
 
-import { errors, type JWTPayload, jwtVerify, type JWTVerifyOptions } from "jose";
+import { decodeJwt, errors, type JWTPayload, jwtVerify, type JWTVerifyOptions } from "jose";
 import { OperatingError } from "../base/errors.ts";
 import type { Clock } from "../os/clock.ts";
 import { unauthenticated } from "./bearer_tokens.ts";
-import { IssuerKeys, type IssuerKeysOptions, type KeySet } from "./issuer_keys.ts";
+import { IssuerKeys, type IssuerKeysOptions, type KeySet, notYetKnown } from "./issuer_keys.ts";
 
 export interface Identity {
   /** `sub`. */
@@ -86,7 +86,9 @@ export class OidcVerifier implements AsyncDisposable {
       if (!(error instanceof errors.JWKSNoMatchingKey)) throw refusal(error);
     }
     const newer = await this.#keys.newerThan(keys);
-    if (newer === keys) throw refusal(new errors.JWKSNoMatchingKey());
+    if (newer === keys) {
+      throw isIssuedSince(keys, token) ? notYetKnown() : refusal(new errors.JWKSNoMatchingKey());
+    }
     return await this.#check(token, { digest, keys: newer }).catch((error) => {
       throw refusal(error);
     });
@@ -117,6 +119,15 @@ export class OidcVerifier implements AsyncDisposable {
       }
     }
     this.#remembered.set(digest, entry);
+  }
+}
+
+/** Whether a token says that it is younger than what is known of the keys; it is not verified. */
+function isIssuedSince({ fetchedAtUnixMs }: KeySet, token: string): boolean {
+  try {
+    return (decodeJwt(token).iat ?? 0) * 1_000 >= fetchedAtUnixMs;
+  } catch {
+    return false;
   }
 }
 

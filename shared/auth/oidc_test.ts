@@ -182,13 +182,39 @@ Deno.test({
     await Promise.all(Array.from({ length: 100 }, () => bench.verify(good)));
     assert.equal(issuer.discoveries, 1);
     const foreign = await Promise.all(
-      Array.from({ length: 50 }, async (_, at) => issuer.token({}, await makeKey(`alien-${at}`))),
+      Array.from(
+        { length: 50 },
+        async (_, at) => issuer.token({ iat: now() - 60 }, await makeKey(`alien-${at}`)),
+      ),
     );
     const reasons = await Promise.all(
       foreign.map(async (token) => (await bench.refusal(token)).reason),
     );
     assert.deepEqual(new Set(reasons), new Set(["token_unknown_key"]));
     assert.equal(issuer.discoveries, 1, "within the cooldown of the first fetch");
+  },
+});
+
+Deno.test({
+  name:
+    "OidcVerifier answers 503 to a token of an unknown key that is younger than the keys, until they may be fetched again",
+  fn: async () => {
+    const clock = new FakeClock(Date.now());
+    await using bench = await Bench.start({ unknownKeyMs: 5_000 }, clock);
+    const { issuer } = bench;
+    await bench.verify(await issuer.token());
+    const fetchedSecs = Math.floor(clock.nowMs() / 1_000);
+    await issuer.rotate("key-2");
+    const young = await issuer.token({ iat: fetchedSecs + 1 });
+    const { code, retryAfterSecs } = await bench.refusal(young);
+    assert.deepEqual([code, retryAfterSecs], ["unavailable", 5]);
+    for (const iat of [fetchedSecs - 1, undefined]) {
+      assert.equal((await bench.refusal(await issuer.token({ iat }))).reason, "token_unknown_key");
+    }
+    await clock.advance(5_000);
+    await bench.verify(young);
+    const foreign = await issuer.token({ iat: fetchedSecs + 1 }, await makeKey("alien"));
+    assert.equal((await bench.refusal(foreign)).reason, "token_unknown_key");
   },
 });
 
