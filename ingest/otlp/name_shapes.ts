@@ -17,8 +17,8 @@ export class NameShapes {
   /** Where `"key":` begins and ends in the output. */
   readonly #jsonStart = new Int32Array(PLACES_MAX);
   readonly #jsonEnd = new Int32Array(PLACES_MAX);
-  /** The name's slot in `NameFilter`. */
-  readonly #slot = new Int32Array(PLACES_MAX);
+  /** Where the name begins in the request; it ends before the last of the wire bytes. */
+  readonly #keyStart = new Int32Array(PLACES_MAX);
   #places = 0;
 
   clear(): void {
@@ -39,8 +39,12 @@ export class NameShapes {
     return view.getInt32(at + last, true) === view.getInt32(known + last, true) ? length : 0;
   }
 
-  slotAt(place: number): number {
-    return this.#slot[place] as number;
+  keyStart(place: number): number {
+    return this.#keyStart[place] as number;
+  }
+
+  keyEnd(place: number): number {
+    return (this.#wireAt[place] as number) + (this.#wireLength[place] as number) - 1;
   }
 
   jsonStart(place: number): number {
@@ -59,7 +63,7 @@ export class NameShapes {
     this.#wireLength[place] = shape.wireLength;
     this.#jsonStart[place] = shape.jsonStart;
     this.#jsonEnd[place] = shape.jsonEnd;
-    this.#slot[place] = shape.slot;
+    this.#keyStart[place] = shape.keyStart;
   }
 }
 
@@ -68,5 +72,5 @@ export interface NameShape {
   readonly wireLength: number;
   readonly jsonStart: number;
   readonly jsonEnd: number;
-  readonly slot: number;
+  readonly keyStart: number;
 }

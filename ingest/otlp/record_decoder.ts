@@ -2,7 +2,7 @@
  * One OTLP `LogRecord` in protobuf → one row of `LogColumns`.
  *
  * The fast path writes the record's attributes as they come and appends the context's prepared members. A record in
- * which names may meet (see `NameFilter`) is read a second time, its members merged by name.
+ * which names meet is read a second time, its members merged by name.
  */
 
 import { utf8 } from "../../shared/base/bytes.ts";
@@ -10,20 +10,11 @@ import { ByteBuilder } from "../../shared/columns/byte_builder.ts";
 import { writeJsonName } from "../../shared/columns/json_writer.ts";
 import type { LogColumns } from "./log_columns.ts";
 import { FIELD, LogRecordFields } from "./log_record.ts";
+import { type AttributesSpan, keyOf, type Member, MergedAttributes } from "./merged_attributes.ts";
 import { NameShapes } from "./name_shapes.ts";
+import { nameHash, NameTable } from "./name_table.ts";
 import { refuseLate, writeTime } from "./row_columns.ts";
-import {
-  type Attribute,
-  FIELD_NAMES,
-  INDEX,
-  membersOf,
-  NameFilter,
-  putLast,
-  type ScopeContext,
-  slotOf,
-  SOURCETYPE,
-  take,
-} from "./scope_context.ts";
+import { FIELD_NAMES, INDEX, putLast, type ScopeContext, SOURCETYPE } from "./scope_context.ts";
 import { IRREGULAR, KEY, VALUE, type ValueReader } from "./value_reader.ts";
 import type { WireReader } from "./wire_reader.ts";
 
@@ -42,6 +33,9 @@ const EVENT_NAME = 0x62;
 
 const SOURCETYPE_NAME = utf8(SOURCETYPE);
 const INDEX_NAME = utf8(INDEX);
+const SOURCETYPE_KEY = keyOf(SOURCETYPE);
+const INDEX_KEY = keyOf(INDEX);
+const FIELD_KEYS = FIELD_NAMES.map(keyOf);
 const SOURCETYPE_FALLBACK = utf8("otel:logs");
 const INDEX_FALLBACK = utf8("main");
 const OPEN = 0x7b;
@@ -63,12 +57,13 @@ export class RecordDecoder {
   readonly #sourcetype = new ByteBuilder(64);
   readonly #index = new ByteBuilder(64);
   readonly #names = new NameShapes();
-  readonly #filter = new NameFilter();
-  /** What `#filter` has entered. */
+  /** Of the record, once it is out of step. */
+  readonly #own = new NameTable();
+  readonly #merged: MergedAttributes;
   #context: ScopeContext | undefined;
   /** How many attributes of the record were read. */
   #place = 0;
-  /** Whether all of them were named as in the record before: then no two meet, and `#filter` was not asked. */
+  /** Whether all of them were named as in the record before: then no two meet, and none was looked up. */
   #inStep = true;
   #nowLow = 0;
   #nowHigh = 0;
@@ -79,6 +74,7 @@ export class RecordDecoder {
     this.#reader = reader;
     this.#values = values;
     this.#columns = columns;
+    this.#merged = new MergedAttributes(reader, values);
   }
 
   /** Starts a request; `nowNs` is the time of records that have none. */
@@ -100,11 +96,9 @@ export class RecordDecoder {
     this.#reset();
     if (context !== this.#context) {
       this.#context = context;
-      this.#filter.enter(context.slots);
       this.#names.clear();
     }
-    this.#filter.nextRecord();
-    if (this.#readFields(end, context) && !context.meetsFields) {
+    if (this.#readFields(end, context)) {
       const { members } = context;
       if (members.length > 0) {
         if (out.length > mark + 1) out.byte(COMMA);
@@ -113,7 +107,7 @@ export class RecordDecoder {
     } else {
       out.length = mark + 1;
       this.#names.clear();
-      this.#mergeAttributes(start, end, context);
+      this.#mergeAttributes({ start, end, tag: ATTRIBUTES }, context);
     }
     this.#fields.write(out);
     if (out.length === mark + 1) {
@@ -143,16 +137,16 @@ export class RecordDecoder {
     this.#inStep = true;
   }
 
-  /** Reads a record's fields; attributes and body are written. False when names may have met. */
+  /** Reads a record's fields; body and attributes are written. False when names meet: then not all attributes are. */
   #readFields(end: number, context: ScopeContext): boolean {
     const reader = this.#reader;
-    let apart = true;
+    let apart = !context.meetsFields;
     let bodyFound = false;
     while (reader.pos < end) {
       const tag = reader.tag(end);
       if (tag === ATTRIBUTES) {
         const spanEnd = reader.span(end);
-        if (!this.#attribute(spanEnd, context)) apart = false;
+        if (apart) apart = this.#attribute(spanEnd, context);
         reader.pos = spanEnd;
       } else if (tag === TIME) {
         reader.fixed64(end);
@@ -220,12 +214,12 @@ export class RecordDecoder {
     reader.pos = spanEnd;
   }
 
-  /** Writes the attribute from the cursor to `end`; false when its name may meet another. */
+  /** Writes the attribute from the cursor to `end`; false when its name meets another. */
   #attribute(end: number, context: ScopeContext): boolean {
     const place = this.#place;
     this.#place = place + 1;
     const start = this.#reader.pos;
-    if (this.#knownName(place, end)) {
+    if (this.#knownName(place, end, context)) {
       this.#values.json(this.#columns.attributes.values, this.#reader.pos, end);
       return true;
     }
@@ -236,8 +230,7 @@ export class RecordDecoder {
     const { keyStart, keyEnd, valueStart, valueEnd } = values;
     const { bytes, view } = this.#reader;
     const out = this.#columns.attributes.values;
-    const slot = slotOf(bytes, keyStart, keyEnd);
-    if (this.#filter.meets(slot)) {
+    if (this.#meets(keyStart, keyEnd, context)) {
       const column = this.#coreColumn(keyStart, keyEnd, context);
       if (column !== undefined) {
         values.text(column, valueStart, valueEnd);
@@ -254,7 +247,7 @@ export class RecordDecoder {
         wireLength: keyEnd + 1 - start,
         jsonStart,
         jsonEnd: out.length,
-        slot,
+        keyStart,
       });
     }
     values.json(out, valueStart, valueEnd);
@@ -262,72 +255,72 @@ export class RecordDecoder {
   }
 
   /** Writes the name of an attribute that is named as its place was before; the cursor is at its value then. */
-  #knownName(place: number, end: number): boolean {
+  #knownName(place: number, end: number, context: ScopeContext): boolean {
     const reader = this.#reader;
     const names = this.#names;
     const length = names.match(place, reader.view, reader.pos, end);
     if (length === 0) return false;
     reader.pos += length;
     if (reader.span(end) !== end) return false;
-    if (!this.#inStep && this.#filter.meets(names.slotAt(place))) return false;
+    if (!this.#inStep && this.#meets(names.keyStart(place), names.keyEnd(place), context)) {
+      return false;
+    }
     const out = this.#columns.attributes.values;
     if (out.view.getUint8(out.length - 1) !== OPEN) out.byte(COMMA);
     out.copy(out.view, names.jsonStart(place), names.jsonEnd(place));
     return true;
   }
 
-  /** Tells the filter what it was not asked about. */
+  /** Notes the names that were not looked up. */
   #fallOutOfStep(places: number): void {
     this.#inStep = false;
-    for (let place = 0; place < places; place += 1) this.#filter.meets(this.#names.slotAt(place));
+    this.#own.start(this.#reader.view);
+    for (let place = 0; place < places; place += 1) {
+      this.#own.put(this.#names.keyStart(place), this.#names.keyEnd(place));
+    }
+  }
+
+  /** Notes a name of the record; true when the context has it as well, or another attribute before it. */
+  #meets(start: number, end: number, context: ScopeContext): boolean {
+    const { view } = this.#reader;
+    const hash = nameHash(view, start, end);
+    return context.names.find(view, start, end, hash) >= 0 || this.#own.put(start, end, hash) >= 0;
   }
 
   /** Where an attribute's text goes when it fills a core column that no other attribute's name concerns. */
   #coreColumn(start: number, end: number, context: ScopeContext): ByteBuilder | undefined {
     const { bytes } = this.#reader;
     if (equals(bytes, SOURCETYPE_NAME, { start, end })) {
-      return this.#sourcetype.length > 0 || context.resource.has(SOURCETYPE)
-        ? undefined
-        : this.#sourcetype;
+      return this.#sourcetype.length > 0 || context.has(SOURCETYPE) ? undefined : this.#sourcetype;
     }
     if (equals(bytes, INDEX_NAME, { start, end })) {
-      return this.#index.length > 0 || context.resource.has(INDEX) ? undefined : this.#index;
+      return this.#index.length > 0 || context.has(INDEX) ? undefined : this.#index;
     }
     return undefined;
   }
 
   /** Writes all attributes of a record in which names meet, and the texts of its two core columns. */
-  #mergeAttributes(start: number, end: number, context: ScopeContext): void {
-    const attributes = this.#attributesOf(start, end);
-    const names = new Set(attributes.keys());
+  #mergeAttributes(span: AttributesSpan, context: ScopeContext): void {
+    const merged = this.#merged;
+    merged.read(span);
     this.#sourcetype.clear();
     this.#index.clear();
-    this.#sourcetype.append(take(attributes, SOURCETYPE) ?? NO_BYTES);
-    this.#index.append(take(attributes, INDEX) ?? NO_BYTES);
-    const members = new Map([...attributes].map(([name, { json }]) => [name, json]));
-    for (const [name, json] of context.resource) {
-      putLast(members, names.has(name) ? `resource.${name}` : name, json);
+    merged.take(SOURCETYPE_KEY, this.#sourcetype);
+    merged.take(INDEX_KEY, this.#index);
+    const others = new Map<string, Member>();
+    const { resource, scope } = context.mergeable;
+    for (const { own, renamed } of resource) {
+      const { name, member } = merged.has(own.member.key) ? renamed : own;
+      putLast(others, name, member);
     }
-    for (const [name, json] of context.scope) putLast(members, name, json);
+    for (const { name, member } of scope) putLast(others, name, member);
     FIELD_NAMES.forEach((name, place) => {
-      if (this.#fields.has(place)) members.delete(name);
+      if (!this.#fields.has(place)) return;
+      others.delete(name);
+      merged.drop(FIELD_KEYS[place] as DataView);
     });
-    this.#columns.attributes.values.append(membersOf(members));
-  }
-
-  /** The record's own attributes, the last of each name. */
-  #attributesOf(start: number, end: number): Map<string, Attribute> {
-    const reader = this.#reader;
-    const attributes = new Map<string, Attribute>();
-    reader.pos = start;
-    while (reader.pos < end) {
-      const tag = reader.tag(end);
-      if (tag === ATTRIBUTES) {
-        const attribute = this.#values.attribute(reader.span(end));
-        putLast(attributes, attribute.name, attribute);
-      } else reader.skip(tag, end);
-    }
-    return attributes;
+    for (const { key } of others.values()) merged.drop(key);
+    merged.write(this.#columns.attributes.values, others.values());
   }
 
   #writeTime(): void {
@@ -341,8 +334,6 @@ export class RecordDecoder {
     } else writeTime(this.#columns, this.#nowLow, this.#nowHigh);
   }
 }
-
-const NO_BYTES = new Uint8Array(0);
 
 function equals(
   bytes: Uint8Array,

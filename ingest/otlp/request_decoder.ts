@@ -14,9 +14,11 @@ import { TIMESTAMP_NS_MAX } from "../../shared/base/time.ts";
 import type { ColumnBatch } from "../../shared/columns/batch.ts";
 import {
   IRREGULAR_BYTES_MAX,
+  OBJECT_NAMES_MAX,
   REQUEST_RECORDS_MAX,
   tooIrregular,
   tooMany,
+  tooManyNames,
 } from "./request_limits.ts";
 import type { Attribute, ScopeFields } from "./scope_context.ts";
 import { IRREGULAR, type ValueReader } from "./value_reader.ts";
@@ -102,6 +104,7 @@ export class RequestDecoder<Context> {
       this.#values.start();
       this.#records.start(nowNs);
       this.#request(body.length);
+      this.#values.finish();
       return this.#columns.finish();
     } finally {
       this.#reader.close();
@@ -202,10 +205,16 @@ export class RequestDecoder<Context> {
     reader.pos = start;
     while (reader.pos < end) {
       const tag = reader.tag(end);
-      if (tag === RESOURCE.attributes) attributes.push(this.#values.attribute(reader.span(end)));
+      if (tag === RESOURCE.attributes) attributes.push(this.#attributeOf(attributes, end));
       else reader.skip(tag, end);
     }
     return attributes;
+  }
+
+  /** The attribute at the cursor, of an owner that has these already. */
+  #attributeOf({ length }: readonly Attribute[], end: number): Attribute {
+    if (length === OBJECT_NAMES_MAX) throw tooManyNames();
+    return this.#values.attribute(this.#reader.span(end));
   }
 
   #context(resourceSpan: Span, { start, end }: Span): Context {
@@ -217,7 +226,7 @@ export class RequestDecoder<Context> {
     let scopeVersion: Attribute | undefined;
     while (reader.pos < end) {
       const tag = reader.tag(end);
-      if (tag === SCOPE.attributes) scope.push(this.#values.attribute(reader.span(end)));
+      if (tag === SCOPE.attributes) scope.push(this.#attributeOf(scope, end));
       else if (tag === SCOPE.name) {
         if (scopeName !== undefined) throw IRREGULAR;
         scopeName = this.#named("name", reader.span(end));
@@ -242,6 +251,7 @@ export class RequestDecoder<Context> {
     reader.pos = end;
     return {
       name,
+      key: utf8(name),
       json: utf8(JSON.stringify(textOf(text))),
       text: text.length === 0 ? null : text,
     };

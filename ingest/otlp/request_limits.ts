@@ -8,10 +8,15 @@ import { OperatingError } from "../../shared/base/errors.ts";
 /** Most log records or spans of a request. */
 export const REQUEST_RECORDS_MAX = 1_000_000;
 /**
- * Most attributes of a request that are read one by one: those of resources and scopes, and those of records in which
- * two names may meet. Others are copied, and cost no more than their bytes.
+ * Most attributes of a request that are looked at twice: those of resources and scopes, and those of records in which
+ * two names meet. Others are copied, and cost no more than their bytes.
  */
 export const REQUEST_ATTRIBUTES_MAX = 500_000;
+/**
+ * Most different names of a record's attributes, or of one map's members, and most attributes of a resource or a scope: as
+ * many as a bulk document may have.
+ */
+export const OBJECT_NAMES_MAX = 50_000;
 
 /**
  * Most members and elements of a JSON request that goes through `JSON.parse`, as one in an unusual form does: an object
@@ -32,6 +37,16 @@ export function tooIrregular(bytes: number): OperatingError {
     `cannot merge the fields that a request of ${bytes} bytes has twice, as the limit for that is ` +
       `${IRREGULAR_BYTES_MAX} bytes: write resource, scope, name, version, body and value once each`,
     { reason: "irregular_request" },
+  );
+}
+
+/** The refusal of an object that has more than `OBJECT_NAMES_MAX` names. */
+export function tooManyNames(): OperatingError {
+  return new OperatingError(
+    "too_large",
+    `cannot take a record or a map with more than ${OBJECT_NAMES_MAX} different names of attributes, and nothing of ` +
+      "the request was stored: send fewer in each, and what differs from record to record as values",
+    { reason: "too_many_parts" },
   );
 }
 

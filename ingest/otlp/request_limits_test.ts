@@ -1,10 +1,11 @@
 import assert from "node:assert/strict";
-import { concatBytes } from "../../shared/base/bytes.ts";
+import { concatBytes, utf8 } from "../../shared/base/bytes.ts";
 import { isOperatingError } from "../../shared/base/errors.ts";
 import { decodeLogsJson } from "./logs_json.ts";
 import { decodeLogsProtobuf } from "./logs_protobuf.ts";
 import {
   IRREGULAR_BYTES_MAX,
+  OBJECT_NAMES_MAX,
   REQUEST_ATTRIBUTES_MAX,
   REQUEST_JSON_VALUES_MAX,
   REQUEST_RECORDS_MAX,
@@ -26,6 +27,12 @@ function empties(number: number, count: number): Uint8Array {
   fields.set(pair);
   for (let filled = 2; filled < fields.length; filled *= 2) fields.copyWithin(filled, 0, filled);
   return fields;
+}
+
+/** Fields that are each an attribute without a value, of so many names. */
+function names(number: number, count: number): Uint8Array {
+  const letters = (name: number) => utf8(name.toString(36));
+  return concatBytes(Array.from({ length: count }, (_, i) => field(number, field(1, letters(i)))));
 }
 
 const SPAN_IDS = concatBytes([
@@ -58,7 +65,41 @@ const CASES: readonly { name: string; decode: () => unknown }[] = [
   },
   {
     name: "attributes of a resource",
-    decode: () => decodeLogsProtobuf(field(1, field(1, empties(1, TOO_MANY))), options),
+    decode: () => decodeLogsProtobuf(field(1, field(1, empties(1, OBJECT_NAMES_MAX + 1))), options),
+  },
+  {
+    name: "attributes of a scope",
+    decode: () => {
+      const scope = field(1, empties(3, OBJECT_NAMES_MAX + 1));
+      return decodeLogsProtobuf(field(1, field(2, concatBytes([scope, empties(2, 1)]))), options);
+    },
+  },
+  {
+    name: "attributes of all resources",
+    decode: () => {
+      const resource = field(1, field(1, empties(1, OBJECT_NAMES_MAX)));
+      const count = Math.ceil(TOO_MANY / OBJECT_NAMES_MAX);
+      return decodeLogsProtobuf(concatBytes(Array(count).fill(resource)), options);
+    },
+  },
+  {
+    name: "names of a record's attributes",
+    decode: () =>
+      decodeLogsProtobuf(field(1, field(2, field(2, names(6, OBJECT_NAMES_MAX + 1)))), options),
+  },
+  {
+    name: "names of a map in a body",
+    decode: () => {
+      const body = field(5, field(6, names(1, OBJECT_NAMES_MAX + 1)));
+      return decodeLogsProtobuf(field(1, field(2, field(2, body))), options);
+    },
+  },
+  {
+    name: "names of a span's attributes",
+    decode: () => {
+      const span = concatBytes([SPAN_IDS, names(9, OBJECT_NAMES_MAX + 1)]);
+      return decodeSpansProtobuf(field(1, field(2, field(2, span))), options);
+    },
   },
   {
     name: "attributes of a record that have one name",

@@ -2,17 +2,21 @@
  * What all records of one scope share, prepared once: core columns, and the resource's and scope's part of
  * `attributes` as JSON text.
  *
- * A record takes the fast path when none of its attribute names can meet another name of the row. That is
- * decided by a small hash: names of the context and of the record's own fields are reserved, and a record's
- * names are stamped. A false alarm only costs time.
+ * A record takes the fast path when none of its attribute names meets another name of the row: one of the context, of the
+ * record's own fields, or of its other attributes.
  */
 
-import { utf8 } from "../../shared/base/bytes.ts";
-import { type CopySource, copySourceOf } from "../../shared/columns/byte_builder.ts";
+import { concatBytes, utf8 } from "../../shared/base/bytes.ts";
+import { ByteBuilder, type CopySource, copySourceOf } from "../../shared/columns/byte_builder.ts";
+import { writeJsonString } from "../../shared/columns/json_writer.ts";
+import { type Member, memberOf } from "./merged_attributes.ts";
+import { type NameTable, nameTableOf } from "./name_table.ts";
 
 /** An attribute apart from its record. */
 export interface Attribute {
   readonly name: string;
+  /** The name's UTF-8. */
+  readonly key: Uint8Array;
   /** The value's JSON text. */
   readonly json: Uint8Array;
   /** What the value puts into a core column; null where it fills none: no value, an empty text, another name. */
@@ -47,6 +51,9 @@ export const FIELD_NAMES = [
 
 export type FieldName = typeof FIELD_NAMES[number];
 
+/** A name's UTF-8 and the JSON text of its value. */
+export type NamedValue = Pick<Attribute, "key" | "json">;
+
 export interface ScopeFields {
   readonly resource: readonly Attribute[];
   readonly scopeName: Attribute | undefined;
@@ -56,21 +63,21 @@ export interface ScopeFields {
 
 const HOST_FALLBACK = utf8("unknown");
 const SOURCE_FALLBACK = utf8("otel");
-const FIELDS: ReadonlySet<string> = new Set(FIELD_NAMES);
 
 export class ScopeContext {
   readonly host: Uint8Array;
   readonly source: Uint8Array;
-  /** Resource attributes that filled no core column, repeated names removed. */
-  readonly resource: ReadonlyMap<string, Uint8Array>;
-  /** Members from the scope under their final names. */
-  readonly scope: ReadonlyMap<string, Uint8Array>;
-  /** The members of both as JSON text without braces; empty when there are none. */
+  /** The members as JSON text without braces; empty when there are none. */
   readonly members: CopySource;
   /** A name of the context equals one of a record's fields: no record may take the fast path. */
   readonly meetsFields: boolean;
-  /** Slots in `NameFilter` of the names that a record's attributes may meet, or that fill core columns. */
-  readonly slots: readonly number[];
+  /** The names that a record's attributes may meet, or that fill core columns. */
+  readonly names: NameTable;
+  /** Resource attributes that filled no core column, repeated names removed. */
+  readonly #resource: ReadonlyMap<string, NamedValue>;
+  /** Members from the scope under their final names. */
+  readonly #scope: ReadonlyMap<string, NamedValue>;
+  #mergeable: MergeableMembers | undefined;
 
   constructor({ resource, scopeName, scopeVersion, scope }: ScopeFields) {
     const attributes = new Map<string, Attribute>();
@@ -79,18 +86,51 @@ export class ScopeContext {
     const source = take(attributes, SERVICE_NAME);
     this.host = host ?? HOST_FALLBACK;
     this.source = source ?? scopeName?.text ?? SOURCE_FALLBACK;
-    this.resource = new Map([...attributes].map(([name, { json }]) => [name, json]));
-    const members = new Map<string, Uint8Array>();
-    for (const attribute of [scopeName, scopeVersion, ...scope]) {
-      if (attribute !== undefined) putLast(members, `scope.${attribute.name}`, attribute.json);
-    }
-    this.scope = members;
-    const merged = new Map(this.resource);
-    for (const [name, json] of members) putLast(merged, name, json);
-    this.members = copySourceOf(membersOf(merged));
-    this.meetsFields = [...merged.keys()].some((name) => FIELDS.has(name));
-    this.slots = [...[...merged.keys()].map(slotOfName), ...ALWAYS_RESERVED];
+    this.#resource = attributes;
+    this.#scope = scopeMembers([scopeName, scopeVersion, ...scope]);
+    const merged = new Map<string, NamedValue>(attributes);
+    for (const [name, member] of this.#scope) putLast(merged, name, member);
+    this.members = copySourceOf(membersOf(merged.values()));
+    this.meetsFields = FIELD_NAMES.some((name) => merged.has(name));
+    this.names = nameTableOf([
+      ...Array.from(merged.values(), ({ key }) => key),
+      ...ALWAYS_RESERVED,
+    ]);
   }
+
+  /** Whether the resource has a member of that name. */
+  has(name: string): boolean {
+    return this.#resource.has(name);
+  }
+
+  /** The members, for records in which names meet. */
+  get mergeable(): MergeableMembers {
+    this.#mergeable ??= {
+      resource: Array.from(this.#resource, ([name, { json }]) => {
+        const other = `resource.${name}`;
+        return {
+          own: { name, member: memberOf(name, json) },
+          renamed: { name: other, member: memberOf(other, json) },
+        };
+      }),
+      scope: Array.from(
+        this.#scope,
+        ([name, { json }]) => ({ name, member: memberOf(name, json) }),
+      ),
+    };
+    return this.#mergeable;
+  }
+}
+
+interface NamedMember {
+  readonly name: string;
+  readonly member: Member;
+}
+
+interface MergeableMembers {
+  /** Each under its own name, and under the one that it has where the record has that name too. */
+  readonly resource: readonly { readonly own: NamedMember; readonly renamed: NamedMember }[];
+  readonly scope: readonly NamedMember[];
 }
 
 /** Sets a member where the newest one stands: a repeated name keeps its last value. */
@@ -106,68 +146,33 @@ export function take(attributes: Map<string, Attribute>, name: string): Uint8Arr
   return text;
 }
 
+/** Attributes of a scope, as they are named in a row. */
+export function scopeMembers(
+  attributes: readonly (Attribute | undefined)[],
+): ReadonlyMap<string, NamedValue> {
+  const members = new Map<string, NamedValue>();
+  for (const attribute of attributes) {
+    if (attribute === undefined) continue;
+    const { name, key, json } = attribute;
+    putLast(members, `scope.${name}`, { key: concatBytes([SCOPE_PREFIX, key]), json });
+  }
+  return members;
+}
+
 /** `"name":value,…` */
-export function membersOf(members: ReadonlyMap<string, Uint8Array>): Uint8Array<ArrayBuffer> {
-  const parts: Uint8Array[] = [];
-  let length = 0;
-  for (const [name, json] of members) {
-    const head = utf8(`${parts.length === 0 ? "" : ","}${JSON.stringify(name)}:`);
-    parts.push(head, json);
-    length += head.length + json.length;
+export function membersOf(members: Iterable<NamedValue>): Uint8Array<ArrayBuffer> {
+  const out = new ByteBuilder(256);
+  for (const { key, json } of members) {
+    if (out.length > 0) out.byte(COMMA);
+    const view = new DataView(key.buffer, key.byteOffset, key.byteLength);
+    writeJsonString(out, view, 0, key.byteLength);
+    out.byte(COLON);
+    out.append(json);
   }
-  const text = new Uint8Array(length);
-  let at = 0;
-  for (const part of parts) {
-    text.set(part, at);
-    at += part.length;
-  }
-  return text;
+  return out.take();
 }
 
-const SLOTS = 1024;
-
-/**
- * Which names are reserved and which a record has used, by hash. One filter serves context after context and record
- * after record: slots hold the number of the context or record that took them, so that nothing is cleared.
- */
-export class NameFilter {
-  readonly #contexts = new Float64Array(SLOTS);
-  readonly #records = new Float64Array(SLOTS);
-  #context = 0;
-  #record = 0;
-
-  /** Reserves the names of a context, given by their slots; forgets all others. */
-  enter(slots: readonly number[]): void {
-    this.#context += 1;
-    for (const slot of slots) this.#contexts[slot] = this.#context;
-  }
-
-  nextRecord(): void {
-    this.#record += 1;
-  }
-
-  /** Notes the record's name with this slot; true when it may be reserved or may have occurred before. */
-  meets(slot: number): boolean {
-    if (this.#contexts[slot] === this.#context || this.#records[slot] === this.#record) return true;
-    this.#records[slot] = this.#record;
-    return false;
-  }
-}
-
-/** A small hash of a name. */
-export function slotOf(bytes: Uint8Array, start: number, end: number): number {
-  const length = end - start;
-  if (length === 0) return 0;
-  const first = bytes[start] as number;
-  const middle = bytes[start + (length >> 1)] as number;
-  const last = bytes[end - 1] as number;
-  const hash = Math.imul(Math.imul(Math.imul(length, 131) + first, 131) + middle, 131) + last;
-  return (hash ^ (hash >>> 10)) & (SLOTS - 1);
-}
-
-export function slotOfName(name: string): number {
-  const bytes = utf8(name);
-  return slotOf(bytes, 0, bytes.length);
-}
-
-const ALWAYS_RESERVED = [...FIELD_NAMES, SOURCETYPE, INDEX].map(slotOfName);
+const SCOPE_PREFIX = utf8("scope.");
+const COMMA = 0x2c;
+const COLON = 0x3a;
+const ALWAYS_RESERVED = [...FIELD_NAMES, SOURCETYPE, INDEX].map(utf8);

@@ -1,21 +1,19 @@
 /**
  * The attributes of a span, an event or a link as members of a JSON object.
  *
- * The fast path writes them as they come; where a name may occur twice (see `NameFilter`) they are read a second time
- * and merged by name, the last value standing.
+ * The fast path writes them as they come; where a name occurs twice they are read a second time and merged by name, the last
+ * value standing.
  */
 
 import type { ByteBuilder } from "../../shared/columns/byte_builder.ts";
 import { writeJsonName } from "../../shared/columns/json_writer.ts";
-import { NameFilter, putLast, slotOf } from "./scope_context.ts";
+import { type AttributesSpan, type Member, MergedAttributes } from "./merged_attributes.ts";
+import { nameHash, NameTable } from "./name_table.ts";
 import type { ValueReader } from "./value_reader.ts";
 import type { WireReader } from "./wire_reader.ts";
 
-/**
- * Where a message's attributes are: the fields with `tag` from `start` to `end`, other fields may lie between them.
- * Empty when it has none.
- */
-export class AttributeFields {
+/** Where a message's attributes are. Empty when it has none. */
+export class AttributeFields implements AttributesSpan {
   start = 0;
   end = 0;
   readonly tag: number;
@@ -40,29 +38,34 @@ export class AttributeFields {
 export class SpansAttributes {
   readonly #reader: WireReader;
   readonly #values: ValueReader;
-  readonly #filter = new NameFilter();
+  readonly #names = new NameTable();
+  readonly #merged: MergedAttributes;
+  #reserved = new NameTable();
 
   constructor(reader: WireReader, values: ValueReader) {
     this.#reader = reader;
     this.#values = values;
+    this.#merged = new MergedAttributes(reader, values);
   }
 
-  /** Names in these slots are merged with others by the caller from now on. */
-  reserve(slots: readonly number[]): void {
-    this.#filter.enter(slots);
+  /** These names are merged with others by the caller from now on. */
+  reserve(names: NameTable): void {
+    this.#reserved = names;
   }
 
   /**
-   * Appends the members to the object that `out` has just opened; false when names may meet: then `out` is as
-   * before, and the caller merges what `read` gives.
+   * Appends the members to the object that `out` has just opened; false when names meet: then `out` is as
+   * before, and `merge` appends them.
    */
   write(out: ByteBuilder, fields: AttributeFields): boolean {
     const { start, end, tag: wanted } = fields;
     const reader = this.#reader;
     const values = this.#values;
-    const filter = this.#filter;
+    const names = this.#names;
+    const reserved = this.#reserved;
+    const { view } = reader;
     const mark = out.length;
-    filter.nextRecord();
+    names.start(view);
     reader.pos = start;
     while (reader.pos < end) {
       const tag = reader.tag(end);
@@ -73,29 +76,35 @@ export class SpansAttributes {
       const attributeEnd = reader.span(end);
       values.keyValue(attributeEnd);
       const { keyStart, keyEnd, valueStart, valueEnd } = values;
-      if (filter.meets(slotOf(reader.bytes, keyStart, keyEnd))) {
+      const hash = nameHash(view, keyStart, keyEnd);
+      if (
+        reserved.find(view, keyStart, keyEnd, hash) >= 0 || names.put(keyStart, keyEnd, hash) >= 0
+      ) {
         out.length = mark;
         return false;
       }
-      writeJsonName(out, reader.view, keyStart, keyEnd);
+      writeJsonName(out, view, keyStart, keyEnd);
       values.json(out, valueStart, valueEnd);
       reader.pos = attributeEnd;
     }
     return true;
   }
 
-  /** The JSON text of each attribute, the last of each name. */
-  read({ start, end, tag: wanted }: AttributeFields): Map<string, Uint8Array> {
-    const reader = this.#reader;
-    const members = new Map<string, Uint8Array>();
-    reader.pos = start;
-    while (reader.pos < end) {
-      const tag = reader.tag(end);
-      if (tag === wanted) {
-        const { name, json } = this.#values.attribute(reader.span(end));
-        putLast(members, name, json);
-      } else reader.skip(tag, end);
-    }
-    return members;
+  /**
+   * The same where names meet: of each name the last value. `others` stand behind them, in place of those of their names; those
+   * of `dropped` stand nowhere.
+   */
+  merge(
+    out: ByteBuilder,
+    fields: AttributeFields,
+    { others, dropped }: { others: Iterable<Member>; dropped: Iterable<DataView> } = NONE,
+  ): void {
+    const merged = this.#merged;
+    merged.read(fields);
+    for (const { key } of others) merged.drop(key);
+    for (const key of dropped) merged.drop(key);
+    merged.write(out, others);
   }
 }
+
+const NONE = { others: [], dropped: [] } as const;

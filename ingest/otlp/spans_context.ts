@@ -1,12 +1,15 @@
 /** What all spans of one scope share, prepared once. */
 
 import { utf8 } from "../../shared/base/bytes.ts";
+import { type Member, memberOf } from "./merged_attributes.ts";
+import { type NameTable, nameTableOf } from "./name_table.ts";
 import {
   type Attribute,
   membersOf,
+  type NamedValue,
   putLast,
   type ScopeFields,
-  slotOfName,
+  scopeMembers,
   take,
 } from "./scope_context.ts";
 
@@ -20,7 +23,7 @@ export const SPAN_FIELD_NAMES = [
 
 const SERVICE_NAME = "service.name";
 const SERVICE_FALLBACK = utf8("unknown");
-const FIELD_SLOTS = SPAN_FIELD_NAMES.map(slotOfName);
+const FIELD_NAMES = SPAN_FIELD_NAMES.map(utf8);
 
 export class SpansContext {
   readonly service: Uint8Array;
@@ -29,12 +32,12 @@ export class SpansContext {
   readonly scopeVersion: Uint8Array | null;
   /** Attributes of the resource but the one that filled `service`, as a JSON object; null when there are none. */
   readonly resource: Uint8Array | null;
-  /** Attributes of the scope as `scope.<name>`. */
-  readonly scope: ReadonlyMap<string, Uint8Array>;
-  /** The same as JSON text without braces. */
+  /** Attributes of the scope as `scope.<name>`, as JSON text without braces. */
   readonly members: DataView;
-  /** Slots in `NameFilter` of the names that a span's attributes may meet. */
-  readonly slots: readonly number[];
+  readonly #scope: ReadonlyMap<string, NamedValue>;
+  #mergeable: ReadonlyMap<string, Member> | undefined;
+  /** The names that a span's attributes may meet. */
+  readonly names: NameTable;
 
   constructor({ resource, scopeName, scopeVersion, scope }: ScopeFields) {
     const attributes = new Map<string, Attribute>();
@@ -43,17 +46,24 @@ export class SpansContext {
     this.resource = objectOf(attributes);
     this.scopeName = scopeName?.text ?? null;
     this.scopeVersion = scopeVersion?.text ?? null;
-    const members = new Map<string, Uint8Array>();
-    for (const { name, json } of scope) putLast(members, `scope.${name}`, json);
-    this.scope = members;
+    this.#scope = scopeMembers(scope);
+    const members = [...this.#scope.values()];
     this.members = new DataView(membersOf(members).buffer);
-    this.slots = [...[...members.keys()].map(slotOfName), ...FIELD_SLOTS];
+    this.names = nameTableOf([...members.map(({ key }) => key), ...FIELD_NAMES]);
+  }
+
+  /** The attributes of the scope by name, for spans in which names meet. */
+  get mergeable(): ReadonlyMap<string, Member> {
+    this.#mergeable ??= new Map(
+      Array.from(this.#scope, ([name, { json }]) => [name, memberOf(name, json)]),
+    );
+    return this.#mergeable;
   }
 }
 
 function objectOf(attributes: ReadonlyMap<string, Attribute>): Uint8Array | null {
   if (attributes.size === 0) return null;
-  const members = membersOf(new Map([...attributes].map(([name, { json }]) => [name, json])));
+  const members = membersOf(attributes.values());
   const object = new Uint8Array(members.length + 2);
   object[0] = 0x7b;
   object.set(members, 1);

@@ -11,7 +11,8 @@ import type { StringColumnBuilder } from "../../shared/columns/column_builders.t
 import { writeCount, writeHexDigits } from "../../shared/columns/json_writer.ts";
 import type { RecordReader } from "./request_decoder.ts";
 import { refuseLate, writeTime } from "./row_columns.ts";
-import { membersOf, putLast, type ScopeFields } from "./scope_context.ts";
+import { keyOf } from "./merged_attributes.ts";
+import type { ScopeFields } from "./scope_context.ts";
 import { AttributeFields, SpansAttributes } from "./spans_attributes.ts";
 import type { SpansColumns } from "./spans_columns.ts";
 import { SPAN_FIELD_NAMES, SpansContext } from "./spans_context.ts";
@@ -58,6 +59,7 @@ const KINDS = names("SPAN_KIND_", [
 const STATUS_CODES = names("STATUS_CODE_", ["UNSET", "OK", "ERROR"]);
 /** `,"name":` of each field that becomes a member of `attributes`. */
 const FIELD_HEADS = SPAN_FIELD_NAMES.map((name) => new DataView(utf8(`,"${name}":`).buffer));
+const FIELD_KEYS = SPAN_FIELD_NAMES.map(keyOf);
 /** Places of the fields, as in `SPAN_FIELD_NAMES`. */
 const FIELD = { flags: 0, droppedAttributes: 1, droppedEvents: 2, droppedLinks: 3 } as const;
 
@@ -130,7 +132,7 @@ export class SpansDecoder implements RecordReader<SpansContext> {
     const columns = this.#columns;
     if (context !== this.#context) {
       this.#context = context;
-      this.#attributes.reserve(context.slots);
+      this.#attributes.reserve(context.names);
     }
     this.#reset();
     while (reader.pos < end) {
@@ -270,7 +272,7 @@ export class SpansDecoder implements RecordReader<SpansContext> {
         if (out.length > mark + 1) out.byte(COMMA);
         out.copy(members, 0, members.byteLength);
       }
-    } else out.append(membersOf(this.#merged(context)));
+    } else this.#mergeAttributes(out, context);
     if (this.#fieldsFound) this.#writeFields(out, mark + 1);
     if (out.length === mark + 1) {
       out.length = mark;
@@ -292,14 +294,16 @@ export class SpansDecoder implements RecordReader<SpansContext> {
     }
   }
 
-  /** Members of the span and its scope by name; the later one of the order stands. */
-  #merged(context: SpansContext): Map<string, Uint8Array> {
-    const members = this.#attributes.read(this.#own);
-    for (const [name, json] of context.scope) putLast(members, name, json);
+  /** Appends the members of the span and its scope by name; the later one of the order stands. */
+  #mergeAttributes(out: ByteBuilder, context: SpansContext): void {
+    const others = new Map(context.mergeable);
+    const dropped: DataView[] = [];
     SPAN_FIELD_NAMES.forEach((name, place) => {
-      if (this.#fields[place] !== 0) members.delete(name);
+      if (this.#fields[place] === 0) return;
+      others.delete(name);
+      dropped.push(FIELD_KEYS[place] as DataView);
     });
-    return members;
+    this.#attributes.merge(out, this.#own, { others: [...others.values()], dropped });
   }
 
   #writeIds(): void {

@@ -16,7 +16,6 @@ import {
   writeJsonString,
 } from "../../shared/columns/json_writer.ts";
 import { refuseLate } from "./row_columns.ts";
-import { membersOf } from "./scope_context.ts";
 import { AttributeFields, type SpansAttributes } from "./spans_attributes.ts";
 import { refuseIdLength, SPAN_ID_BYTES, TRACE_ID_BYTES } from "./spans_ids.ts";
 import { IRREGULAR } from "./value_reader.ts";
@@ -140,7 +139,7 @@ export class SpansDetails {
   #end(out: ByteBuilder, fields: AttributeFields, dropped: number): void {
     const attributes = this.#attributes;
     writeAscii(out, ',"attributes":{');
-    if (!attributes.write(out, fields)) out.append(membersOf(attributes.read(fields)));
+    if (!attributes.write(out, fields)) attributes.merge(out, fields);
     out.byte(CLOSE);
     if (dropped !== 0) {
       writeAscii(out, ',"dropped_attributes_count":');

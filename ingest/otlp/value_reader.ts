@@ -15,6 +15,7 @@ import {
   writeInt64,
   writeJsonString,
 } from "../../shared/columns/json_writer.ts";
+import { NameTable } from "./name_table.ts";
 import { REQUEST_ATTRIBUTES_MAX, tooMany } from "./request_limits.ts";
 import { type Attribute, CORE_NAMES } from "./scope_context.ts";
 import type { WireReader } from "./wire_reader.ts";
@@ -27,6 +28,9 @@ export const VALUE_DEPTH_MAX = 32;
  * the request is then read again after protobufjs has merged it.
  */
 export const IRREGULAR = new Error("a singular protobuf field occurs twice");
+
+/** Bytes of what was discarded that are kept until they are checked together. */
+const DISCARDED_BYTES_MAX = 64 * 1024;
 
 const COMMA = 0x2c;
 const COLON = 0x3a;
@@ -52,7 +56,11 @@ export class ValueReader {
   valueEnd = 0;
   readonly #reader: WireReader;
   readonly #scratch = new ByteBuilder();
-  /** How many `attribute` has read of the request. */
+  /** Of a map's members. */
+  readonly #names = new NameTable();
+  /** What was read and stands nowhere, because its name came again; it must be UTF-8 all the same. */
+  readonly #discarded = new ByteBuilder();
+  /** How many were counted of the request. */
   #attributes = 0;
 
   constructor(reader: WireReader) {
@@ -62,6 +70,33 @@ export class ValueReader {
   /** Starts a request. */
   start(): void {
     this.#attributes = 0;
+    this.#discarded.clear();
+  }
+
+  /** Ends a request. Throws `invalid_argument` when what was discarded is not UTF-8. */
+  finish(): void {
+    const { bytes, length } = this.#discarded;
+    if (!isUtf8(bytes.subarray(0, length))) throw this.#reader.refusal("a string is not UTF-8");
+    this.#discarded.clear();
+  }
+
+  /** Counts an attribute that is looked at twice. Throws `too_large` past `REQUEST_ATTRIBUTES_MAX`. */
+  count(): void {
+    this.#attributes += 1;
+    if (this.#attributes > REQUEST_ATTRIBUTES_MAX) {
+      throw tooMany("attributes that may meet", REQUEST_ATTRIBUTES_MAX);
+    }
+  }
+
+  /** Checks the name and value that `keyValue` found last, which stand nowhere; `depth` maps and arrays are around. */
+  discard(depth = 0): void {
+    const out = this.#discarded;
+    const { valueStart, valueEnd } = this;
+    writeJsonString(out, this.#reader.view, this.keyStart, this.keyEnd);
+    if (valueStart >= 0) {
+      this.#value(out, { start: valueStart, end: valueEnd, depth, quoted: true });
+    }
+    if (out.length > DISCARDED_BYTES_MAX) this.finish();
   }
 
   /** Reads the `KeyValue` from the cursor to `end`. */
@@ -96,23 +131,21 @@ export class ValueReader {
    * past `REQUEST_ATTRIBUTES_MAX`.
    */
   attribute(end: number): Attribute {
-    this.#attributes += 1;
-    if (this.#attributes > REQUEST_ATTRIBUTES_MAX) {
-      throw tooMany("attributes that may meet", REQUEST_ATTRIBUTES_MAX);
-    }
+    this.count();
     const reader = this.#reader;
     this.keyValue(end);
     const { valueStart, valueEnd } = this;
-    const key = reader.bytes.subarray(this.keyStart, this.keyEnd);
-    if (!isUtf8(key)) throw reader.refusal("an attribute's name is not UTF-8");
-    const name = textOf(key);
+    const key = reader.bytes.slice(this.keyStart, this.keyEnd);
+    const isPlain = isAscii(key);
+    if (!isPlain && !isUtf8(key)) throw reader.refusal("an attribute's name is not UTF-8");
+    const name = isPlain ? asciiText(key) : textOf(key);
     this.#scratch.clear();
     this.json(this.#scratch, valueStart, valueEnd);
     const json = this.#scratch.take();
-    if (!isUtf8(json)) throw reader.refusal(`attribute ${name} is not UTF-8`);
+    if (!isAscii(json) && !isUtf8(json)) throw reader.refusal(`attribute ${name} is not UTF-8`);
     const text = CORE_NAMES.has(name) ? this.#ownText(valueStart, valueEnd) : null;
     reader.pos = end;
-    return { name, json, text };
+    return { name, key, json, text };
   }
 
   #ownText(start: number, end: number): Uint8Array | null {
@@ -223,35 +256,42 @@ export class ValueReader {
   }
 
   #map(out: ByteBuilder, end: number, depth: number): void {
-    const { names, spans } = this.#members(end);
-    const lasts = new Map(names.map((name, i) => [name, i]));
-    const { view } = this.#reader;
+    const reader = this.#reader;
+    const start = reader.pos;
+    const dropped = this.#repeated(end);
+    reader.pos = start;
     out.byte(0x7b);
     let first = true;
-    names.forEach((name, i) => {
-      const [keyStart = 0, keyEnd = 0, start = 0, valueEnd = 0] = spans.slice(4 * i, 4 * i + 4);
-      const mark = out.length;
-      if (!first) out.byte(COMMA);
-      writeJsonString(out, view, keyStart, keyEnd);
-      out.byte(COLON);
-      if (start < 0) writeAscii(out, "null");
-      else this.#element(out, { start, end: valueEnd, depth, quoted: true });
-      if (lasts.get(name) === i) first = false;
-      else {
-        if (!isUtf8(out.bytes.subarray(mark, out.length))) {
-          throw this.#reader.refusal("a string is not UTF-8");
-        }
-        out.length = mark;
+    for (let number = 0; reader.pos < end;) {
+      const tag = reader.tag(end);
+      if (tag !== ELEMENT) {
+        reader.skip(tag, end);
+        continue;
       }
-    });
+      const memberEnd = reader.span(end);
+      this.keyValue(memberEnd);
+      const { keyStart, keyEnd, valueStart, valueEnd } = this;
+      if (dropped?.[number] === 1) this.discard(depth);
+      else {
+        if (!first) out.byte(COMMA);
+        first = false;
+        writeJsonString(out, reader.view, keyStart, keyEnd);
+        out.byte(COLON);
+        if (valueStart < 0) writeAscii(out, "null");
+        else this.#element(out, { start: valueStart, end: valueEnd, depth, quoted: true });
+      }
+      number += 1;
+      reader.pos = memberEnd;
+    }
     out.byte(0x7d);
   }
 
-  /** Names (one character per byte) and spans (as in the fields above) of a map's members. */
-  #members(end: number): { names: string[]; spans: number[] } {
+  /** 1 for each of the map's members whose name comes again; undefined when there are none. */
+  #repeated(end: number): Uint8Array | undefined {
     const reader = this.#reader;
-    const names: string[] = [];
-    const spans: number[] = [];
+    const names = this.#names;
+    const numbers: number[] = [];
+    names.start(reader.view);
     while (reader.pos < end) {
       const tag = reader.tag(end);
       if (tag !== ELEMENT) {
@@ -260,15 +300,31 @@ export class ValueReader {
       }
       const memberEnd = reader.span(end);
       this.keyValue(memberEnd);
-      let name = "";
-      for (let i = this.keyStart; i < this.keyEnd; i += 1) {
-        name += String.fromCharCode(reader.bytes[i] as number);
-      }
-      names.push(name);
-      spans.push(this.keyStart, this.keyEnd, this.valueStart, this.valueEnd);
+      const before = names.put(this.keyStart, this.keyEnd);
+      if (before >= 0) numbers.push(before);
+      reader.pos = memberEnd;
     }
-    return { names, spans };
+    if (numbers.length === 0) return undefined;
+    const marks = new Uint8Array(names.puts);
+    for (const number of numbers) marks[number] = 1;
+    return marks;
   }
+}
+
+/** Up to this length loops are faster than calls into native code. */
+const LOOP_MAX = 64;
+
+/** Whether all of a few bytes are ASCII; of more it is not known. */
+function isAscii(bytes: Uint8Array): boolean {
+  if (bytes.length > LOOP_MAX) return false;
+  for (let i = 0; i < bytes.length; i += 1) if ((bytes[i] as number) > 0x7f) return false;
+  return true;
+}
+
+function asciiText(bytes: Uint8Array): string {
+  let text = "";
+  for (let i = 0; i < bytes.length; i += 1) text += String.fromCharCode(bytes[i] as number);
+  return text;
 }
 
 interface ValueSpan {

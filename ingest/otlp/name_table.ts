@@ -1,0 +1,200 @@
+/**
+ * Which names of one object are the same: names are spans of bytes, told apart exactly and without a string for each.
+ *
+ * Open addressing with the names' hashes beside them; a table is emptied by counting on, not by writing. Hashes depend on a
+ * number that no sender knows. Names that share places all the same, far more than chance gives, are refused: nothing takes
+ * longer than its bytes let expect.
+ */
+
+import { OperatingError } from "../../shared/base/errors.ts";
+import { OBJECT_NAMES_MAX, tooManyNames } from "./request_limits.ts";
+
+const SLOTS_MIN = 64;
+/** Tables of more slots are given back after use. */
+const SLOTS_KEPT_MAX = 64 * 1024;
+/** Places looked at, for each name that is looked up; by chance it is less than two. */
+const LOOKS_PER_NAME_MAX = 8;
+const LOOKS_MIN = 1_000;
+const SEED = crypto.getRandomValues(new Int32Array(1))[0] as number;
+const NO_BYTES = new DataView(new ArrayBuffer(0));
+const NO_NUMBERS = new Int32Array(0);
+
+type HashOf = (view: DataView, start: number, end: number) => number;
+
+export class NameTable {
+  readonly #namesMax: number;
+  readonly #hashOf: HashOf;
+  /** Where the names' bytes are. */
+  #view: DataView = NO_BYTES;
+  /** How many names were put, repeated ones as well. */
+  #puts = 0;
+  #entries = 0;
+  #looks = 0;
+  #lookUps = 0;
+  /** A slot with another number is free. */
+  #round = 0;
+  #rounds = NO_NUMBERS;
+  /** The entry of each slot. */
+  #slots = NO_NUMBERS;
+  // Of each entry:
+  #hashes = NO_NUMBERS;
+  #starts = NO_NUMBERS;
+  #ends = NO_NUMBERS;
+  #latest = NO_NUMBERS;
+
+  /** `namesMax`: different names, past which `put` throws `too_large`. `hashOf` is another for tests. */
+  constructor(
+    { namesMax = OBJECT_NAMES_MAX, hashOf = nameHash }: { namesMax?: number; hashOf?: HashOf } = {},
+  ) {
+    this.#namesMax = namesMax;
+    this.#hashOf = hashOf;
+    this.#allocate(SLOTS_MIN);
+  }
+
+  /** Empties the table; the names that are put from now on are in `view`. */
+  start(view: DataView): void {
+    this.#view = view;
+    this.#puts = 0;
+    this.#entries = 0;
+    this.#looks = 0;
+    this.#lookUps = 0;
+    if (this.#slots.length > SLOTS_KEPT_MAX || this.#round === 0x7fff_ffff) {
+      this.#allocate(SLOTS_MIN);
+    }
+    this.#round += 1;
+  }
+
+  /** How many names were put, repeated ones as well: the number of the next one. */
+  get puts(): number {
+    return this.#puts;
+  }
+
+  /** Puts a name; `hash`, where it is known, is its `nameHash`. Gives the number of the one before it that is the same, or -1. */
+  put(start: number, end: number, hash = this.#hashOf(this.#view, start, end)): number {
+    const number = this.#puts;
+    this.#puts = number + 1;
+    const slot = this.#slotOf(hash, this.#view, start, end);
+    if (this.#rounds[slot] === this.#round) {
+      const entry = this.#slots[slot] as number;
+      const before = this.#latest[entry] as number;
+      this.#latest[entry] = number;
+      return before;
+    }
+    const entry = this.#entries;
+    if (entry === this.#namesMax) throw tooManyNames();
+    this.#entries = entry + 1;
+    this.#rounds[slot] = this.#round;
+    this.#slots[slot] = entry;
+    this.#hashes[entry] = hash;
+    this.#starts[entry] = start;
+    this.#ends[entry] = end;
+    this.#latest[entry] = number;
+    if (2 * this.#entries === this.#slots.length) this.#grow();
+    return -1;
+  }
+
+  /** The number of the last name that equals the bytes of `view` from `start` to `end`, or -1. */
+  find(view: DataView, start: number, end: number, hash = this.#hashOf(view, start, end)): number {
+    if (this.#entries === 0) return -1;
+    const slot = this.#slotOf(hash, view, start, end);
+    return this.#rounds[slot] === this.#round
+      ? this.#latest[this.#slots[slot] as number] as number
+      : -1;
+  }
+
+  /** The slot of a name, or the free one where it would be. */
+  #slotOf(hash: number, view: DataView, start: number, end: number): number {
+    const last = this.#slots.length - 1;
+    this.#lookUps += 1;
+    for (let slot = hash & last;; slot = (slot + 1) & last) {
+      this.#looks += 1;
+      if (this.#rounds[slot] !== this.#round) return slot;
+      const entry = this.#slots[slot] as number;
+      if (this.#hashes[entry] === hash && this.#equals(entry, view, start, end)) return slot;
+      if (this.#looks > LOOKS_MIN + LOOKS_PER_NAME_MAX * this.#lookUps) throw tooAlike();
+    }
+  }
+
+  #equals(entry: number, view: DataView, start: number, end: number): boolean {
+    const own = this.#view;
+    let at = this.#starts[entry] as number;
+    if ((this.#ends[entry] as number) - at !== end - start) return false;
+    let from = start;
+    for (; from + 4 <= end; from += 4) {
+      if (own.getInt32(at) !== view.getInt32(from)) return false;
+      at += 4;
+    }
+    for (; from < end; from += 1) {
+      if (own.getUint8(at) !== view.getUint8(from)) return false;
+      at += 1;
+    }
+    return true;
+  }
+
+  /** Twice as many slots, and room for as many entries. */
+  #grow(): void {
+    const [hashes, starts, ends, latest] = [this.#hashes, this.#starts, this.#ends, this.#latest];
+    this.#allocate(2 * this.#slots.length);
+    this.#hashes.set(hashes);
+    this.#starts.set(starts);
+    this.#ends.set(ends);
+    this.#latest.set(latest);
+    this.#round = 1;
+    const last = this.#slots.length - 1;
+    for (let entry = 0; entry < this.#entries; entry += 1) {
+      let slot = (this.#hashes[entry] as number) & last;
+      while (this.#rounds[slot] === 1) slot = (slot + 1) & last;
+      this.#rounds[slot] = 1;
+      this.#slots[slot] = entry;
+    }
+  }
+
+  #allocate(slots: number): void {
+    this.#round = 0;
+    this.#slots = new Int32Array(slots);
+    this.#rounds = new Int32Array(slots);
+    const entries = slots >> 1;
+    this.#hashes = new Int32Array(entries);
+    this.#starts = new Int32Array(entries);
+    this.#ends = new Int32Array(entries);
+    this.#latest = new Int32Array(entries);
+  }
+}
+
+/** A table of names that are bounded already. */
+export function nameTableOf(names: readonly Uint8Array[]): NameTable {
+  const bytes = new Uint8Array(names.reduce((sum, { length }) => sum + length, 0));
+  const table = new NameTable({ namesMax: Infinity });
+  table.start(new DataView(bytes.buffer));
+  let at = 0;
+  for (const name of names) {
+    bytes.set(name, at);
+    table.put(at, at + name.length);
+    at += name.length;
+  }
+  return table;
+}
+
+/** For tables that are asked of the same name. */
+export function nameHash(view: DataView, start: number, end: number): number {
+  let hash = SEED ^ (end - start);
+  let at = start;
+  for (; at + 4 <= end; at += 4) hash = mixed(hash ^ view.getInt32(at, true));
+  let rest = 0;
+  for (; at < end; at += 1) rest = (rest << 8) | view.getUint8(at);
+  return mixed(mixed(hash ^ rest));
+}
+
+/** Each bit of it depends on all bits of `value`. */
+function mixed(value: number): number {
+  const product = Math.imul(value ^ (value >>> 16), 0x7feb352d);
+  return product ^ (product >>> 15);
+}
+
+function tooAlike(): OperatingError {
+  return new OperatingError(
+    "too_large",
+    "cannot tell apart attributes whose names were made to collide: send fewer in a request",
+    { reason: "too_many_parts" },
+  );
+}
