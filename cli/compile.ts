@@ -45,11 +45,14 @@ export const BINARIES: readonly Binary[] = [
 
 /** Loaded by their addresses at run time, so no import leads to them. */
 const THREADS = [
+  "shared/parquet/decode_worker.ts",
+  "shared/parquet/decode_wasm_worker.ts",
   "shared/parquet/parquet_worker.ts",
   "shared/parquet/parquet_lz4_worker.ts",
   "shared/derived/derive_worker.ts",
   "shared/engine/driver_worker.ts",
   "shared/engine/yielding_worker.ts",
+  "shared/storage/upload_worker.ts",
   "shared/wal/frame_worker.ts",
   "shared/wal/mirror/pack_worker.ts",
 ];

@@ -48,12 +48,17 @@ export function openMirror(
   }
   if (prefix === "") return undefined;
   const remote = { files: fs, clock, random, env: environment };
-  const { store } = openStore(warehouse, remote, { unfinishedBelow: prefix });
+  const { store, sender } = openStore(warehouse, remote, {
+    unfinishedBelow: prefix,
+    sendsBeside: true,
+  });
   if (isS3Url(warehouse)) void tellStore(store, getLogger(["svc", "wal", "mirror"]));
+  const packer = openSegmentPacker();
   const mirror = new MirrorUploader({
     ...{ fs, root, store, prefix, clock, random },
     parallel: PARALLEL,
-    packer: openSegmentPacker(),
+    packer,
+    threads: sender === undefined ? [packer] : [packer, sender],
     activeIntervalMs: settings.walActiveMirrorIntervalSecs * 1_000,
     // Rows that a drain elsewhere has not seen are in no answer of the query servers there.
     patienceMs: settings.remoteDrain ? 0 : PATIENCE_MS,

@@ -1,27 +1,33 @@
 /** The thread's side of a `TaskThread`. Imports nothing: each thread loads it. */
 
-/** What comes back for one request. */
-export type Reply<V> =
-  | { readonly value: V }
-  | { readonly failure: string };
+export interface Task<Q> {
+  readonly id: number;
+  readonly request: Q;
+}
 
-/**
- * Answers each request with what `work` makes of it: a value, and those of its buffers that can be handed over instead of
- * copied.
- */
-export function serveTasks<Q, V>(
-  work: (request: Q) => { readonly value: V; readonly transfer?: readonly ArrayBuffer[] },
-): void {
+/** What comes back for the task of this id. */
+export type Reply<V> =
+  | { readonly id: number; readonly value: V }
+  | { readonly id: number; readonly failure: string };
+
+/** A value, and those of its buffers that can be handed over instead of copied. */
+export interface Done<V> {
+  readonly value: V;
+  readonly transfer?: readonly ArrayBuffer[];
+}
+
+/** Answers each request with what `work` makes of it. */
+export function serveTasks<Q, V>(work: (request: Q) => Done<V> | Promise<Done<V>>): void {
   const scope = globalThis as unknown as {
-    onmessage: ((event: MessageEvent<Q>) => void) | null;
+    onmessage: ((event: MessageEvent<Task<Q>>) => void) | null;
     postMessage(reply: Reply<V>, transfer: readonly ArrayBuffer[]): void;
   };
-  scope.onmessage = ({ data }) => {
+  scope.onmessage = async ({ data: { id, request } }) => {
     try {
-      const { value, transfer = [] } = work(data);
-      scope.postMessage({ value }, transfer);
+      const { value, transfer = [] } = await work(request);
+      scope.postMessage({ id, value }, transfer);
     } catch (error) {
-      scope.postMessage({ failure: String(error) }, []);
+      scope.postMessage({ id, failure: String(error) }, []);
     }
   };
 }

@@ -1,6 +1,6 @@
 /**
- * Work beside the caller, on a thread of its own: one request at a time, in order, so that a server in the same
- * process keeps answering.
+ * Work beside the caller, on a thread of its own, so that a server in the same process keeps answering: one request at a
+ * time, in order, unless the thread waits for others itself.
  *
  * The thread starts with its first request and loads its module from the source tree, which needs read permission there
  * (a compiled program has it inside). Where that is not granted, which is logged once, `ThreadUnavailable` is what each
@@ -9,7 +9,7 @@
 
 import { getLogger } from "@logtape/logtape";
 import { statSync } from "node:fs";
-import type { Reply } from "./serve_tasks.ts";
+import type { Reply, Task } from "./serve_tasks.ts";
 
 /** The module could not be loaded, and so it will be with the next request. */
 export class ThreadUnavailable extends Error {
@@ -21,7 +21,11 @@ export interface TaskThreadOptions {
   readonly what: string;
   /** Of the log. */
   readonly category: readonly string[];
+  /** Whether it gets a request while others are under way; whoever asks bounds how many. */
+  readonly isConcurrent?: boolean;
 }
+
+type Outcome<V> = Reply<V> | { readonly stopped: string };
 
 export class TaskThread<Q, V> implements Disposable {
   readonly #module: URL;
@@ -32,6 +36,8 @@ export class TaskThread<Q, V> implements Disposable {
   /** Whether a thread has ever answered. */
   #works = false;
   #last: Promise<unknown> = Promise.resolve();
+  #asked = 0;
+  readonly #waiting = new Map<number, (outcome: Outcome<V>) => void>();
 
   /** `module` calls `serveTasks`. */
   constructor(module: URL, options: TaskThreadOptions) {
@@ -47,6 +53,7 @@ export class TaskThread<Q, V> implements Disposable {
 
   /** Errors: `ThreadUnavailable`; an `Error` with the message of what was thrown over there. */
   run(request: Q, transfer: readonly ArrayBuffer[] = []): Promise<V> {
+    if (this.#options.isConcurrent === true) return this.#run(request, transfer);
     const reply = this.#last.then(() => this.#run(request, transfer));
     this.#last = reply.catch(() => {});
     return reply;
@@ -59,21 +66,50 @@ export class TaskThread<Q, V> implements Disposable {
 
   async #run(request: Q, transfer: readonly ArrayBuffer[]): Promise<V> {
     if (this.#unavailable !== undefined) throw new ThreadUnavailable(this.#unavailable);
-    this.#worker ??= new Worker(this.#module, { type: "module" });
-    const reply = await replyOf<V>(this.#worker, request, transfer);
+    const reply = await this.#ask(request, transfer);
     if ("value" in reply) {
       this.#works = true;
       return reply.value;
     }
-    // What failed may have left its memory in disorder.
-    this[Symbol.dispose]();
-    if ("failure" in reply) throw new Error(reply.failure);
+    if ("failure" in reply) {
+      // What failed may have left its memory in disorder.
+      this.#stop(reply.failure);
+      throw new Error(reply.failure);
+    }
     if (this.#works) throw new Error(reply.stopped);
     this.#giveUp(reply.stopped);
     throw new ThreadUnavailable(reply.stopped);
   }
 
+  #ask(request: Q, transfer: readonly ArrayBuffer[]): Promise<Outcome<V>> {
+    this.#worker ??= this.#start();
+    const task: Task<Q> = { id: this.#asked++, request };
+    this.#worker.postMessage(task, [...transfer]);
+    return new Promise((resolve) => this.#waiting.set(task.id, resolve));
+  }
+
+  #start(): Worker {
+    const worker = new Worker(this.#module, { type: "module" });
+    worker.onmessage = ({ data }: MessageEvent<Reply<V>>) => {
+      this.#waiting.get(data.id)?.(data);
+      this.#waiting.delete(data.id);
+    };
+    worker.onerror = (event) => {
+      event.preventDefault();
+      this.#stop(event.message);
+    };
+    return worker;
+  }
+
+  /** Ends the thread, and with it what it was asked. */
+  #stop(reason: string): void {
+    this[Symbol.dispose]();
+    for (const resolve of this.#waiting.values()) resolve({ stopped: reason });
+    this.#waiting.clear();
+  }
+
   #giveUp(reason: string): void {
+    if (this.#unavailable !== undefined) return;
     this.#unavailable = reason;
     const { what, category } = this.#options;
     getLogger([...category]).info("{what}: there is no thread for that, {reason}", {
@@ -81,22 +117,6 @@ export class TaskThread<Q, V> implements Disposable {
       reason,
     });
   }
-}
-
-/** One request is under way at a time, so the next message is its reply. */
-function replyOf<V>(
-  worker: Worker,
-  request: unknown,
-  transfer: readonly ArrayBuffer[],
-): Promise<Reply<V> | { readonly stopped: string }> {
-  return new Promise((resolve) => {
-    worker.onmessage = ({ data }: MessageEvent<Reply<V>>) => resolve(data);
-    worker.onerror = (event) => {
-      event.preventDefault();
-      resolve({ stopped: event.message });
-    };
-    worker.postMessage(request, [...transfer]);
-  });
 }
 
 function isReadable(url: URL): boolean {

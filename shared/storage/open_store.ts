@@ -8,6 +8,7 @@ import { type LocalStoreOptions, openLocalReader, openLocalStore } from "./local
 import type { ObjectStore, ReadableStore } from "./object_store.ts";
 import { RetryingStore } from "./retrying_store.ts";
 import { isS3Url, parseS3Url, s3AccessOf } from "./s3_settings.ts";
+import { type S3Target, ThreadedUploads } from "./threaded_uploads.ts";
 
 export interface RemoteDeps {
   readonly clock: Clock;
@@ -22,16 +23,26 @@ export interface OpenStore {
   readonly store: ObjectStore;
   /** Removes what writers that are gone left unfinished; returns how many. Nothing where the service does that. */
   sweepUnfinished(nowMs: number): Promise<number>;
+  /** Of `sendsBeside`; the process does not end before it is disposed of. */
+  readonly sender?: Disposable;
+}
+
+export interface OpenStoreOptions extends Pick<LocalStoreOptions, "unfinishedBelow"> {
+  /** Objects of S3 are sent by a thread of their own, where this process may have one; default false. */
+  readonly sendsBeside?: boolean;
 }
 
 /** Errors: `invalid_argument` when a variable is missing or wrong. */
 export function openStore(
   place: string,
   deps: RemoteDeps & { readonly files: FileSystem },
-  options: Pick<LocalStoreOptions, "unfinishedBelow"> = {},
+  { sendsBeside = false, ...options }: OpenStoreOptions = {},
 ): OpenStore {
   if (isS3Url(place)) {
-    return { store: remoteStore(place, deps), sweepUnfinished: () => Promise.resolve(0) };
+    return {
+      ...openRemote(place, { ...deps, sendsBeside }),
+      sweepUnfinished: () => Promise.resolve(0),
+    };
   }
   const store = openLocalStore(deps.files, place, { random: deps.random, ...options });
   return { store, sweepUnfinished: (nowMs) => store.sweepTemporaries(nowMs) };
@@ -42,17 +53,22 @@ export function openStoreReader(
   place: string,
   deps: RemoteDeps & { readonly files: ReadableFiles },
 ): ReadableStore {
-  return isS3Url(place) ? remoteStore(place, deps) : openLocalReader(deps.files, place);
+  return isS3Url(place) ? openRemote(place, deps).store : openLocalReader(deps.files, place);
 }
 
-function remoteStore(place: string, { clock, random, env, option }: RemoteDeps): ObjectStore {
+function openRemote(
+  place: string,
+  { clock, random, env, option, sendsBeside = false }: RemoteDeps & { sendsBeside?: boolean },
+): Pick<OpenStore, "store" | "sender"> {
   const s3 = parseS3Url(place);
   const access = s3AccessOf(env);
   const rootUri = `s3://${s3.bucket}${s3.prefix === "" ? "" : `/${s3.prefix}`}`;
+  const to: S3Target = [s3, access, option === undefined ? {} : { option }];
   // Its library looks into the environment when it is loaded: a process over a local place has no right to that.
-  const store = new LazyStore(rootUri, async () => {
-    const { openS3Store } = await import("./s3_store.ts");
-    return openS3Store(s3, access, option === undefined ? {} : { option });
-  });
-  return new RetryingStore(store, { clock, random });
+  const open = async () => (await import("./s3_store.ts")).openS3Store(...to);
+  if (!sendsBeside) {
+    return { store: new RetryingStore(new LazyStore(rootUri, open), { clock, random }) };
+  }
+  const sender = new ThreadedUploads(rootUri, open, to);
+  return { store: new RetryingStore(sender, { clock, random }), sender };
 }

@@ -2,14 +2,19 @@ import assert from "node:assert/strict";
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 import { isOperatingError, type OperatingError } from "../base/errors.ts";
+import { SystemClock } from "../os/clock.ts";
+import { DenoFileSystem } from "../os/deno_file_system.ts";
 import { FakeClock } from "../testing/fake_clock.ts";
 import { OBJECT_STORE_CASES } from "../testing/object_store_conformance.ts";
 import { type S3Fault, S3Process } from "../testing/s3_process.ts";
 import { SeededRandom } from "../testing/seeded_random.ts";
 import { SleeplessClock } from "../testing/sleepless_clock.ts";
+import { MemoryStore } from "./memory_store.ts";
+import { openStore } from "./open_store.ts";
 import { RetryingStore } from "./retrying_store.ts";
 import { isS3Url, parseS3Url, s3AccessOf, s3Services } from "./s3_settings.ts";
 import { openS3Store } from "./s3_store.ts";
+import { type S3Target, ThreadedUploads } from "./threaded_uploads.ts";
 
 Deno.test({
   name: "S3Store keeps the promises of an object store",
@@ -40,6 +45,48 @@ Deno.test({
       assert.equal(digestOf(await store.get("large")), digestOf(bytes));
       await assert.rejects(store.putNew("large", bytes), { code: "conflict" });
     });
+  },
+});
+
+Deno.test({
+  name: "a store in S3 that sends by a thread of its own keeps them, too",
+  async fn(t) {
+    await using s3 = await S3Process.start();
+    const deps = {
+      ...{ clock: new SystemClock(), random: new SeededRandom(2), files: new DenoFileSystem() },
+      env: (name: string) => s3.environment[name],
+    };
+    let at = 0;
+    for (const { name, run } of OBJECT_STORE_CASES) {
+      await t.step(name, async () => {
+        const place = `s3://warehouse/beside/${at++}`;
+        const { store, sender } = openStore(place, deps, { sendsBeside: true });
+        using _sender = sender;
+        await run(store);
+      });
+    }
+    await t.step("an upload that fails says what, why and when to come again", async () => {
+      const { store, sender } = openStore("s3://nowhere/beside", deps, { sendsBeside: true });
+      using _sender = sender;
+      await assert.rejects(store.putNew("a", new Uint8Array(1)), {
+        name: "OperatingError",
+        code: "invalid_argument",
+        reason: "no_bucket",
+        message: /s3:\/\/nowhere\/beside\/a.*create the bucket/,
+      });
+    });
+  },
+});
+
+Deno.test({
+  name: "a store in S3 sends by itself where it has no permission to start a thread",
+  permissions: { read: false },
+  async fn() {
+    const memory = new MemoryStore();
+    const to: S3Target = [parseS3Url("s3://warehouse"), s3AccessOf(() => "https://x")];
+    using store = new ThreadedUploads("s3://warehouse", () => Promise.resolve(memory), to);
+    await store.putNew("a", new Uint8Array([1]));
+    assert.deepEqual(await memory.get("a"), new Uint8Array([1]));
   },
 });
 

@@ -20,7 +20,8 @@ import { rowsPerSec } from "./drive_load.ts";
 const WAIT_MS = 20;
 const DRAIN_SHARE_MIN = 0.6;
 const MIRROR_SHARE_MIN = 0.9;
-const ROUNDS = 3;
+/** One pair of rounds differs from the next by up to a fifth, to either side. */
+const ROUNDS = 7;
 /** As long as so many of them. */
 const LONG_ROUND = 3;
 const MIRRORED_MS_MAX = 120_000;

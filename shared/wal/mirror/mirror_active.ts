@@ -20,7 +20,7 @@ import {
   statIfPresent,
 } from "../layout.ts";
 import { removeIfPresent } from "../transfer.ts";
-import { createIfMissing, type MirrorDeps, type Mirrored, readCopy } from "./mirror_segments.ts";
+import { type MirrorDeps, type Mirrored, pin, readCopy } from "./mirror_segments.ts";
 import {
   activeKey,
   activeLanePrefix,
@@ -76,9 +76,7 @@ async function copyActive(
 ): Promise<void> {
   const { fs, root, store, prefix, onEvent } = deps;
   await mkdirDurable(fs, root, pinsDirectory(root, lane));
-  const pin = pinPath(root, lane, name);
-  await createIfMissing(fs, pin);
-  await fs.syncDir(pinsDirectory(root, lane));
+  await pin(deps, lane, [name]);
   const path = segmentPath(root, lane, { state: "active", name });
   const before = known.get(name);
   const hasGrown = ((await statIfPresent(fs, path))?.size ?? 0) > (before ?? 0);
@@ -94,7 +92,7 @@ async function copyActive(
       await store.delete(shorter);
     }
   }
-  await removeIfPresent(fs, pin);
+  await removeIfPresent(fs, pinPath(root, lane, name));
 }
 
 /** An object of that name is an earlier copy of as many bytes, whose answer was lost. */

@@ -31,6 +31,9 @@ import {
 } from "./packed_segment.ts";
 import type { SegmentPacker } from "./segment_packer.ts";
 
+/** Segments that one sync of their directory pins. */
+const PINNED_MAX = 16;
+
 export interface MirrorDeps {
   readonly fs: FileSystem;
   /** Of the WAL, whose lock this process holds. */
@@ -138,13 +141,26 @@ async function listMirrored({ store, prefix }: MirrorDeps, lane: LaneId): Promis
   return new Set(segments.map(({ name }) => name));
 }
 
-async function uploadAll(
-  deps: MirrorDeps,
-  work: { lane: LaneId; queue: string[]; there: Set<string>; signal: AbortSignal },
-): Promise<void> {
-  const { lane, queue, there, signal } = work;
+interface Uploads {
+  readonly lane: LaneId;
+  /** Names, oldest first. */
+  readonly queue: string[];
+  readonly there: Set<string>;
+  readonly signal: AbortSignal;
+}
+
+async function uploadAll(deps: MirrorDeps, { queue, ...work }: Uploads): Promise<void> {
   if (queue.length === 0) return;
-  await mkdirDurable(deps.fs, deps.root, pinsDirectory(deps.root, lane));
+  await mkdirDurable(deps.fs, deps.root, pinsDirectory(deps.root, work.lane));
+  while (queue.length > 0 && !work.signal.aborted) {
+    const pinned = queue.splice(0, PINNED_MAX);
+    await pin(deps, work.lane, pinned);
+    await uploadPinned(deps, { ...work, queue: pinned });
+  }
+}
+
+async function uploadPinned(deps: MirrorDeps, work: Uploads): Promise<void> {
+  const { lane, queue, there, signal } = work;
   let failed = false;
   const worker = async () => {
     for (let name = queue.shift(); name !== undefined; name = queue.shift()) {
@@ -161,12 +177,19 @@ async function uploadAll(
   for (const end of ends) if (end.status === "rejected") throw end.reason;
 }
 
+/** Keeps these segments from being swept and forgotten until their pins are removed, also past the end of this process. */
+export async function pin(
+  { fs, root }: Pick<MirrorDeps, "fs" | "root">,
+  lane: LaneId,
+  names: readonly string[],
+): Promise<void> {
+  for (const name of names) await createIfMissing(fs, pinPath(root, lane, name));
+  await fs.syncDir(pinsDirectory(root, lane));
+}
+
 /** Whether it is in the mirror now. After a failure its pin stays, as the object may still come to be. */
 async function upload(deps: MirrorDeps, lane: LaneId, name: string): Promise<boolean> {
   const { fs, root, prefix, onEvent } = deps;
-  const pin = pinPath(root, lane, name);
-  await createIfMissing(fs, pin);
-  await fs.syncDir(pinsDirectory(root, lane));
   const path = segmentPath(root, lane, { state: "sealed", name });
   const copy = await readCopy(deps, { name, path });
   if (copy === undefined) {
@@ -179,7 +202,7 @@ async function upload(deps: MirrorDeps, lane: LaneId, name: string): Promise<boo
     await putSegment(deps, { key, bytes, isPacked, object, path });
     onEvent({ kind: "uploaded", lane, segment: name, bytes: object.byteLength });
   }
-  await removeIfPresent(fs, pin);
+  await removeIfPresent(fs, pinPath(root, lane, name));
   return copy !== undefined;
 }
 
@@ -233,7 +256,7 @@ async function putSegment(
   }
 }
 
-export async function createIfMissing(fs: FileSystem, path: string): Promise<void> {
+async function createIfMissing(fs: FileSystem, path: string): Promise<void> {
   try {
     await using _file = await fs.create(path);
   } catch (error) {

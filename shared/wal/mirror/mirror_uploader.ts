@@ -20,6 +20,8 @@ import {
 
 /** All lanes are looked at so often: an earlier process may have sealed, or a file been moved here. */
 const POLL_MS = 5_000;
+/** Of segments that may wait, so many ms' are mirrored in one round. */
+const GATHER_MS = 500;
 const PAUSE_MS_MIN = 500;
 const PAUSE_MS_MAX = 30_000;
 /** How long `stop` waits for the last round; what is left is uploaded at the next start. */
@@ -32,6 +34,8 @@ export interface UploaderOptions extends Omit<MirrorDeps, "isUrgent"> {
   readonly activeIntervalMs: number;
   /** A segment that was begun longer ago is mirrored at the cost of whatever else there is to do. */
   readonly patienceMs: number;
+  /** Disposed of when it has stopped. */
+  readonly threads?: readonly Disposable[];
   /** A round ended with `error`. */
   readonly onFailure: (error: unknown) => void;
 }
@@ -84,7 +88,7 @@ export class MirrorUploader implements AsyncDisposable {
     last.abort();
     // Not waited for past this: a request that is under way ends with the process.
     ended.catch(() => {});
-    this.#options.packer?.[Symbol.dispose]();
+    for (const thread of this.#options.threads ?? []) thread[Symbol.dispose]();
   }
 
   [Symbol.asyncDispose](): Promise<void> {
@@ -95,6 +99,8 @@ export class MirrorUploader implements AsyncDisposable {
     while (!this.#over.signal.aborted) {
       this.#alarm = new AbortController();
       await this.#round(this.#over.signal);
+      const gatherMs = Math.min(GATHER_MS, this.#patienceMs());
+      if (this.#failures === 0 && gatherMs > 0) await this.#sleep(gatherMs, this.#over.signal);
       if (this.#over.signal.aborted) return;
       await this.#sleep(this.#pauseMs(), this.#alarm.signal);
     }
@@ -136,11 +142,16 @@ export class MirrorUploader implements AsyncDisposable {
     await mirrorActive(this.#deps, seen, signal);
   }
 
-  /** Whoever has copies made at an interval, or waits for the process to end, does not wait longer. */
+  /** Whoever waits for the process to end does not wait longer. */
   #isUrgent(name: string): boolean {
-    const { activeIntervalMs, clock, patienceMs } = this.#options;
-    const mostMs = Math.min(patienceMs, activeIntervalMs || Infinity);
-    return this.#over.signal.aborted || clock.nowMs() - msOfSegmentName(name) > mostMs;
+    const ageMs = this.#options.clock.nowMs() - msOfSegmentName(name);
+    return this.#over.signal.aborted || ageMs > this.#patienceMs();
+  }
+
+  /** Whoever has copies made at an interval does not wait longer. */
+  #patienceMs(): number {
+    const { activeIntervalMs, patienceMs } = this.#options;
+    return Math.min(patienceMs, activeIntervalMs || Infinity);
   }
 
   #pauseMs(): number {

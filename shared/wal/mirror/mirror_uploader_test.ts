@@ -13,13 +13,14 @@ import type { SegmentPacker } from "./segment_packer.ts";
 
 const ROOT = "/data/wal";
 const POLL_MS = 5_000;
+const GATHER_MS = 500;
 const PATIENCE_MS = 20_000;
 const [WEB, JOBS] = ["web", "jobs"].map((index) => ({ tenant: "default", index })) as [Lane, Lane];
 type Lane = { tenant: string; index: string };
 
 Deno.test({
   name:
-    "MirrorUploader looks at the lanes that sealed at once, at all now and then, and at all after a failure",
+    "MirrorUploader looks at the lanes that sealed, at all now and then, and at all after a failure",
   async fn() {
     const [fs, clock, random] = [new CrashableFileSystem(), new FakeClock(), new SeededRandom(4)];
     const store = new UnsteadyStore();
@@ -52,10 +53,19 @@ Deno.test({
     await seal(WEB);
     await seal(JOBS);
     uploader.wake(WEB);
+    await clock.advance(GATHER_MS - 1);
+    assert.equal(await stored(WEB), 1, "others may be sealed by then");
+    await clock.advance(1);
     await until(WEB, 2);
     assert.equal(await stored(JOBS), 1, "nobody said so");
-    await clock.advance(POLL_MS + 1);
+    await clock.advance(GATHER_MS + POLL_MS);
     await until(JOBS, 2);
+
+    await clock.advance(GATHER_MS);
+    await seal(WEB);
+    uploader.wake(WEB);
+    await until(WEB, 3);
+    await clock.advance(GATHER_MS);
 
     await seal(WEB);
     await seal(JOBS);
@@ -67,7 +77,7 @@ Deno.test({
     }
     store.isAway = false;
     await clock.advance(POLL_MS - 1);
-    await until(WEB, 3);
+    await until(WEB, 4);
     await until(JOBS, 3);
   },
 });

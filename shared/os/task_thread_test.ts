@@ -1,0 +1,74 @@
+import assert from "node:assert/strict";
+import { TaskThread } from "./task_thread.ts";
+
+/** Answers a number after as many milliseconds; one below 0 fails. */
+const WAITER = `
+  import { serveTasks } from "${new URL("./serve_tasks.ts", import.meta.url)}";
+  serveTasks(async (ms) => {
+    if (ms < 0) throw new Error("no such time");
+    await new Promise((resolve) => setTimeout(resolve, ms));
+    return { value: ms };
+  });
+`;
+
+async function withWaiter(
+  isConcurrent: boolean,
+  run: (thread: TaskThread<number, number>) => Promise<void>,
+): Promise<void> {
+  const module = await Deno.makeTempFile({ prefix: "svc-thread-", suffix: ".js" });
+  await Deno.writeTextFile(module, WAITER);
+  const options = { what: "waits", category: ["svc", "test"], isConcurrent };
+  using thread = new TaskThread<number, number>(new URL(`file://${module}`), options);
+  try {
+    await run(thread);
+  } finally {
+    await Deno.remove(module);
+  }
+}
+
+/** The order in which requests of 300, 0 and 100 ms are answered. */
+async function orderOf(thread: TaskThread<number, number>): Promise<number[]> {
+  const order: number[] = [];
+  const answers = [300, 0, 100].map(async (ms) => order.push(await thread.run(ms)));
+  await Promise.all(answers);
+  return order;
+}
+
+Deno.test({
+  name: "TaskThread answers in the order it was asked, or as each request ends",
+  async fn() {
+    await withWaiter(
+      false,
+      async (thread) => assert.deepEqual(await orderOf(thread), [300, 0, 100]),
+    );
+    await withWaiter(
+      true,
+      async (thread) => assert.deepEqual(await orderOf(thread), [0, 100, 300]),
+    );
+  },
+});
+
+Deno.test({
+  name:
+    "TaskThread fails what was under way with the request that failed, and goes on with a new thread",
+  async fn() {
+    await withWaiter(true, async (thread) => {
+      assert.equal(await thread.run(0), 0);
+      const [slow, bad] = await Promise.allSettled([thread.run(60_000), thread.run(-1)]);
+      for (const end of [slow, bad]) {
+        assert.match(String(end?.status === "rejected" && end.reason), /no such time/);
+      }
+      assert.equal(await thread.run(1), 1);
+    });
+  },
+});
+
+Deno.test({
+  name: "TaskThread of a module that is not there says so at once, and is not available",
+  async fn() {
+    const options = { what: "waits", category: ["svc", "test"] };
+    using thread = new TaskThread<number, number>(new URL("file:///nowhere/worker.ts"), options);
+    assert.equal(thread.isAvailable, false);
+    await assert.rejects(thread.run(1), { name: "ThreadUnavailable" });
+  },
+});
