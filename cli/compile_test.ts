@@ -22,6 +22,28 @@ Deno.test({
 });
 
 Deno.test({
+  name: "compileArguments puts every module of a thread into each binary",
+  fn: async () => {
+    const modules = (await Array.fromAsync(filesBelow("shared"))).filter((path) =>
+      path.endsWith("_worker.ts")
+    );
+    assert.ok(modules.length > 5);
+    for (const binary of BINARIES) {
+      const args = compileArguments(binary, PLACE);
+      const included = args.filter((_, at) => args[at - 1] === "--include");
+      assert.deepEqual(included.toSorted(), modules.toSorted());
+    }
+  },
+});
+
+async function* filesBelow(folder: string): AsyncGenerator<string> {
+  for await (const { name, isDirectory } of Deno.readDir(workspacePath(folder))) {
+    if (isDirectory) yield* filesBelow(`${folder}/${name}`);
+    else yield `${folder}/${name}`;
+  }
+}
+
+Deno.test({
   name: "compileArguments bakes a role's own permissions for the chosen place into its binary",
   fn: () => {
     const flags = (name: string) => {
