@@ -6,6 +6,7 @@
  */
 
 import { Buffer } from "node:buffer";
+import { freeBytes } from "../shared/base/bytes.ts";
 import { OperatingError } from "../shared/base/errors.ts";
 import type { ColumnBatch } from "../shared/columns/batch.ts";
 import { drainBody, readBody } from "../shared/http/body.ts";
@@ -87,7 +88,9 @@ async function receive(request: Request, options: ReceiveOptions): Promise<Recei
   const batch = decode(body, { signal, encoding, nowNs: deps.clock.nowNs() });
   deps.metrics.bodyBytes.at({ endpoint: signal.endpoint }).add(body.byteLength);
   const warning = batch.rows === 0 && encoding === "json" ? strangeBody(body, signal) : undefined;
-  return { batch, lane, mode, key: keyOfBody(key, body), warning };
+  const keyed = keyOfBody(key, body);
+  freeBytes(body);
+  return { batch, lane, mode, key: keyed, warning };
 }
 
 /**

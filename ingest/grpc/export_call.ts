@@ -3,6 +3,7 @@
  * write is refused before the message is read.
  */
 
+import { freeBytes } from "../../shared/base/bytes.ts";
 import { OperatingError } from "../../shared/base/errors.ts";
 import type { ByteHold } from "../../shared/http/byte_budget.ts";
 import { asOperatingError } from "../../shared/http/error_response.ts";
@@ -65,7 +66,9 @@ async function receive(call: Http2Call, options: ReceiveOptions): Promise<Receiv
   );
   const batch = signal.decodeProtobuf(message, { nowNs: deps.clock.nowNs() });
   deps.metrics.bodyBytes.at({ endpoint: `grpc_${signal.endpoint}` }).add(message.byteLength);
-  return { batch, lane, mode, key: keyOfBody(key, message) };
+  const keyed = keyOfBody(key, message);
+  freeBytes(message);
+  return { batch, lane, mode, key: keyed };
 }
 
 /** Gives up on what arrives too slowly, so that what it holds is given back. */

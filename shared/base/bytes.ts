@@ -26,6 +26,15 @@ export function concatBytes(parts: readonly Uint8Array[]): Uint8Array<ArrayBuffe
   return whole;
 }
 
+/**
+ * Gives the memory of `bytes` back now, where they are the whole of their buffer: they are empty afterwards. The collector
+ * sees memory that is left to it only as pressure, and answers that with collections of the whole heap.
+ */
+export function freeBytes(bytes: Uint8Array): void {
+  const { buffer } = bytes;
+  if (buffer instanceof ArrayBuffer && bytes.byteLength === buffer.byteLength) buffer.transfer(0);
+}
+
 /** CRC-32 of `bytes`, continuing from `previous`. Unsigned. */
 export function crc32(bytes: Uint8Array, previous = 0): number {
   return crc32Native(bytes, previous);

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { concatBytes, crc32, formatBytes, hexOf, textOf, utf8 } from "./bytes.ts";
+import { concatBytes, crc32, formatBytes, freeBytes, hexOf, textOf, utf8 } from "./bytes.ts";
 
 Deno.test({
   name: "crc32: the check value of the IEEE polynomial, whole or in parts",
@@ -17,6 +17,19 @@ Deno.test({
     assert.equal(textOf(utf8("héllo ✓")), "héllo ✓");
     assert.equal(textOf(new Uint8Array([0xef, 0xbb, 0xbf, 0x61])), "\ufeffa");
     assert.throws(() => textOf(new Uint8Array([0x61, 0xff])), TypeError);
+  },
+});
+
+Deno.test({
+  name:
+    "freeBytes: empties what is the whole of its buffer, and nothing that others have a part of",
+  fn() {
+    const whole = new Uint8Array(100);
+    const part = whole.subarray(10, 20);
+    freeBytes(part);
+    assert.equal(whole.byteLength, 100);
+    freeBytes(whole);
+    assert.deepEqual([whole.byteLength, part.byteLength], [0, 0]);
   },
 });
 
