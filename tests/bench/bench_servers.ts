@@ -111,10 +111,18 @@ export class BenchServers implements AsyncDisposable {
   }
 }
 
-/** `deno run` of one program of this directory; `args` are permissions, its path, its arguments. */
-export function denoRun(args: readonly string[], stdout: "piped" | "null"): Deno.Command {
-  return new Deno.Command(Deno.execPath(), {
-    args: ["run", "--quiet", "--no-prompt", ...args],
+/**
+ * `deno run` of one program of this directory; `args` are permissions, its path, its arguments, `before` a command that
+ * runs it.
+ */
+export function denoRun(
+  args: readonly string[],
+  stdout: "piped" | "null",
+  before: readonly string[] = [],
+): Deno.Command {
+  const [command = "", ...rest] = [...before, Deno.execPath()];
+  return new Deno.Command(command, {
+    args: [...rest, "run", "--quiet", "--no-prompt", ...args],
     stdin: "null",
     stdout,
     stderr: "inherit",

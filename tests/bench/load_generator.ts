@@ -8,9 +8,10 @@
  * Without a rate each connection sends its next request when it has its answer. With one, requests
  * are due at even distances and whichever connection is free sends the next. One that is past due
  * because every connection waited for the server counts from when it was due: a server that stalls is
- * charged for all that waited behind the stall. One whose connection waited for it counts from when it
- * was sent: how late the timer fired is this process's doing, and reported beside it. Nothing spins to
- * be on time, since that would take half of the machine that the server is to run on.
+ * charged for all that waited behind the stall. One for which a connection was free counts from when it
+ * was sent: how late that was is this process's doing, and reported beside it. Nothing spins to
+ * be on time, since that would take half of the machine that the server is to run on: a thread sleeps
+ * until each is due (`metronome.ts`).
  *
  * Usage: `load_generator.ts <port> <path> <seconds> <records per request> <connections> [requests
  * per second]`, 0 for no rate; one JSON line on stdout, a `LoadReport` of drive_load.ts. A status
@@ -20,6 +21,7 @@
 import { percentile } from "./benchmark.ts";
 import { bulkBody } from "./bulk_bodies.ts";
 import type { LoadReport } from "./drive_load.ts";
+import { nowMs } from "./metronome.ts";
 import { otlpLogsBody, otlpTracesBody } from "./otlp_bodies.ts";
 
 const KINDS = {
@@ -29,6 +31,8 @@ const KINDS = {
 } as const;
 const BODIES = 8;
 const WARM_UP_SECS = 0.5;
+/** With a rate, for threads and connections to be there. */
+const START_MS = 200;
 
 const [port = "", path = "", seconds = "", records = "", connections = "", rate = "0"] = Deno.args;
 const startNs = BigInt(Date.now()) * 1_000_000n;
@@ -49,14 +53,17 @@ const requests = Array.from({ length: BODIES }, (_, i) => {
   return whole;
 });
 
-const begun = performance.now();
+const periodMs = Number(rate) > 0 ? 1_000 / Number(rate) : 0;
+const begun = nowMs() + (periodMs > 0 ? START_MS : 0);
 const from = begun + WARM_UP_SECS * 1_000;
 const until = from + Number(seconds) * 1_000;
-const periodMs = Number(rate) > 0 ? 1_000 / Number(rate) : 0;
 const tookMs: number[] = [];
 const lateMs: number[] = [];
 let bytes = 0;
-let scheduled = 0;
+/** Requests that are due and have no connection: when each was. */
+const overdue: number[] = [];
+/** Connections that have no request. */
+const idle: ((due: number) => void)[] = [];
 
 /** One connection: a request, its answer, the next. */
 async function drive(lane: number): Promise<void> {
@@ -65,11 +72,11 @@ async function drive(lane: number): Promise<void> {
   const buffer = new Uint8Array(16 * 1024);
   for (let turn = lane;; turn++) {
     const request = requests[turn % BODIES] ?? new Uint8Array(0);
-    const sent = periodMs === 0 ? performance.now() : await nextDue();
+    const sent = periodMs === 0 ? nowMs() : await nextDue();
     if (sent >= until) return;
     for (let at = 0; at < request.byteLength;) at += await connection.write(request.subarray(at));
     await readAnswer(connection, buffer);
-    const answered = performance.now();
+    const answered = nowMs();
     if (sent >= from && (periodMs > 0 || answered <= until)) {
       tookMs.push(answered - sent);
       bytes += request.byteLength;
@@ -77,17 +84,33 @@ async function drive(lane: number): Promise<void> {
   }
 }
 
-/** Takes the next place in the schedule and waits for it; returns when to count from. */
+/** Waits for the next request that is due; returns when to count from. */
 async function nextDue(): Promise<number> {
-  const due = begun + scheduled++ * periodMs;
-  if (due <= performance.now() || due >= until) return due;
-  let now = performance.now();
-  for (; now < due; now = performance.now()) {
-    const waitMs = Math.ceil(due - now);
-    await new Promise((resolve) => setTimeout(resolve, waitMs));
-  }
+  const waiting = overdue.shift();
+  if (waiting !== undefined) return waiting;
+  const due = await new Promise<number>((resolve) => idle.push(resolve));
+  const now = nowMs();
+  if (due >= until) return due;
   if (due >= from) lateMs.push(now - due);
   return now;
+}
+
+/** Hands out what is due until all of it is, and one more for each connection, which tells it to end. */
+function startBeating(): Worker {
+  const metronome = new Worker(new URL("./metronome.ts", import.meta.url), { type: "module" });
+  const count = Math.ceil((until - begun) / periodMs);
+  metronome.onmessage = ({ data: beat }: MessageEvent<number>) => {
+    hand(begun + beat * periodMs);
+    if (beat === count - 1) { for (let lane = 0; lane < Number(connections); lane++) hand(until); }
+  };
+  metronome.postMessage({ beginMs: begun, periodMs, count });
+  return metronome;
+}
+
+function hand(due: number): void {
+  const send = idle.shift();
+  if (send === undefined) overdue.push(due);
+  else send(due);
 }
 
 const decoder = new TextDecoder("latin1");
@@ -113,7 +136,9 @@ async function readAnswer(connection: Deno.TcpConn, buffer: Uint8Array): Promise
   }
 }
 
+const metronome = periodMs > 0 ? startBeating() : undefined;
 await Promise.all(Array.from({ length: Number(connections) }, (_, lane) => drive(lane)));
+metronome?.terminate();
 const report: LoadReport = {
   requests: tookMs.length,
   rows: tookMs.length * Number(records),
@@ -121,6 +146,6 @@ const report: LoadReport = {
   bytes,
   p50Ms: percentile(tookMs, 0.5),
   p99Ms: percentile(tookMs, 0.99),
-  ...(periodMs > 0 ? { lateP99Ms: percentile(lateMs, 0.99) } : {}),
+  ...(periodMs > 0 ? { lateP99Ms: percentile(lateMs, 0.99), tookMs } : {}),
 };
 Deno.stdout.writeSync(new TextEncoder().encode(`${JSON.stringify(report)}\n`));
