@@ -37,6 +37,7 @@ export class ValueOrder {
   readonly #values: ChunkValues;
   readonly #order: Order;
   readonly #doubles: Float64Array | undefined;
+  #halves: Int32Array | undefined;
 
   constructor(values: ChunkValues) {
     this.#values = values;
@@ -44,7 +45,17 @@ export class ValueOrder {
     this.#order = orderOf(values);
   }
 
-  /** Of the values that `at` gives, which are at least one unless all are NaN. */
+  /** Of values `from` to `to`; undefined where there is none, or all are NaN. */
+  extremesBetween(from: number, to: number): Extremes | undefined {
+    const { type } = this.#values;
+    if (from < to && type === "string") return extremeTexts(this.#values, from, to);
+    if (from < to && (type === "timestamptz" || type === "long")) {
+      return extremeHalves(this.#halves ??= halvesOfValues(this.#values), from, to);
+    }
+    return this.extremesOf(to - from, (index) => from + index);
+  }
+
+  /** The same of the values that `at` gives. */
   extremesOf(count: number, at: (index: number) => number): Extremes | undefined {
     const order = this.#order;
     let smallest = -1;
@@ -88,9 +99,7 @@ function orderOf(values: ChunkValues): Order {
     case "timestamptz":
     case "long": {
       const halves = halvesOfValues(values);
-      return (a, b) =>
-        (halves[2 * a + 1] as number) - (halves[2 * b + 1] as number) ||
-        ((halves[2 * a] as number) >>> 0) - ((halves[2 * b] as number) >>> 0);
+      return (a, b) => compareHalves(halves, a, b);
     }
     case "int": {
       const ints = intsOfValues(values);
@@ -107,27 +116,61 @@ function orderOf(values: ChunkValues): Order {
   }
 }
 
-/** UTF-8 bytes sort as their code points do. Four bytes at a time: texts of logs begin alike. */
 function stringOrder(values: ChunkValues): Order {
-  const { bytes } = values;
-  const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
-  return (a, b) => {
-    let [at, other] = [startOf(values, a), startOf(values, b)];
-    const [end, otherEnd] = [startOf(values, a + 1), startOf(values, b + 1)];
-    while (at + 4 <= end && other + 4 <= otherEnd) {
-      const difference = view.getUint32(at) - view.getUint32(other);
-      if (difference !== 0) return difference;
-      at += 4;
-      other += 4;
-    }
-    while (at < end && other < otherEnd) {
-      const difference = (bytes[at] as number) - (bytes[other] as number);
-      if (difference !== 0) return difference;
-      at += 1;
-      other += 1;
-    }
-    return (end - at) - (otherEnd - other);
-  };
+  const view = viewOf(values);
+  const offsets = values.offsets as Int32Array;
+  return (a, b) => compareTexts(view, offsets, a, b);
+}
+
+function viewOf({ bytes }: ChunkValues): DataView {
+  return new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+}
+
+/** UTF-8 bytes sort as their code points do. Four bytes at a time: texts of logs begin alike. */
+function compareTexts(view: DataView, offsets: Int32Array, a: number, b: number): number {
+  let at = offsets[a] as number;
+  let other = offsets[b] as number;
+  const end = offsets[a + 1] as number;
+  const otherEnd = offsets[b + 1] as number;
+  const wholeEnd = at + Math.min(end - at, otherEnd - other) - 4;
+  for (; at <= wholeEnd; at += 4, other += 4) {
+    if (view.getInt32(at) === view.getInt32(other)) continue;
+    return view.getUint32(at) - view.getUint32(other);
+  }
+  for (; at < end && other < otherEnd; at += 1, other += 1) {
+    const difference = view.getUint8(at) - view.getUint8(other);
+    if (difference !== 0) return difference;
+  }
+  return (end - at) - (otherEnd - other);
+}
+
+/** At least one text. A loop of its own, like that of numbers: each row is compared twice. */
+function extremeTexts(values: ChunkValues, from: number, to: number): Extremes {
+  const view = viewOf(values);
+  const offsets = values.offsets as Int32Array;
+  let smallest = from;
+  let largest = from;
+  for (let value = from + 1; value < to; value += 1) {
+    if (compareTexts(view, offsets, value, largest) > 0) largest = value;
+    else if (compareTexts(view, offsets, value, smallest) < 0) smallest = value;
+  }
+  return { smallest, largest };
+}
+
+/** The same of 64-bit integers as pairs of halves. */
+function extremeHalves(halves: Int32Array, from: number, to: number): Extremes {
+  let smallest = from;
+  let largest = from;
+  for (let value = from + 1; value < to; value += 1) {
+    if (compareHalves(halves, value, largest) > 0) largest = value;
+    else if (compareHalves(halves, value, smallest) < 0) smallest = value;
+  }
+  return { smallest, largest };
+}
+
+function compareHalves(halves: Int32Array, a: number, b: number): number {
+  return (halves[2 * a + 1] as number) - (halves[2 * b + 1] as number) ||
+    ((halves[2 * a] as number) >>> 0) - ((halves[2 * b] as number) >>> 0);
 }
 
 function lowerBound(text: Uint8Array): Uint8Array {

@@ -1,6 +1,6 @@
 /** The values of a column chunk that are not null, one after the other, in Parquet's plain form or near it. */
 
-import { isUtf8 } from "node:buffer";
+import { isAscii, isUtf8 } from "node:buffer";
 import { present } from "../../base/assert.ts";
 import type { ColumnData } from "../../columns/batch.ts";
 import { isNull } from "../../columns/rows.ts";
@@ -30,20 +30,25 @@ const WIDTH: Readonly<Record<ColumnType, number>> = {
 export function chunkValues(type: ColumnType, data: ColumnData, rows: number): ChunkValues {
   const width = WIDTH[type];
   const count = rows - data.nullCount;
-  if (type === "bool") {
-    return { type, count, width, offsets: undefined, bytes: bytesOfBits(data, rows) };
-  }
-  if (data.nullCount === 0) {
-    return { type, count, width, bytes: data.values, offsets: data.offsets ?? undefined };
-  }
-  return width === 0
-    ? { type, count, width, ...stringsOf(data, rows) }
-    : { type, count, width, offsets: undefined, bytes: wordsOf(data, { rows, width }) };
+  const { bytes, offsets } = filledOf(type, data, { rows, width });
+  // Always in this order, so that what reads values sees objects of one kind.
+  return { type, count, bytes, offsets, width };
+}
+
+function filledOf(
+  type: ColumnType,
+  data: ColumnData,
+  { rows, width }: { readonly rows: number; readonly width: number },
+): Pick<ChunkValues, "bytes" | "offsets"> {
+  if (type === "bool") return { bytes: bytesOfBits(data, rows), offsets: undefined };
+  if (data.nullCount === 0) return { bytes: data.values, offsets: data.offsets ?? undefined };
+  if (width === 0) return stringsOf(data, rows);
+  return { bytes: wordsOf(data, { rows, width }), offsets: undefined };
 }
 
 /** Whether each string is UTF-8: readers refuse a file with another. */
 export function areTexts({ count, bytes, offsets }: ChunkValues): boolean {
-  if (offsets === undefined) return true;
+  if (offsets === undefined || isAscii(bytes)) return true;
   if (!isUtf8(bytes)) return false;
   for (let at = 0; at < count; at += 1) {
     const start = offsets[at] as number;

@@ -9,7 +9,7 @@ import { type Bounds, type Extremes, ValueOrder } from "./bounds.ts";
 import { areTexts, type ChunkValues, chunkValues, startOf } from "./chunk_values.ts";
 import { type Dictionary, dictionaryOf, writeDictionary } from "./dictionary.ts";
 import { ENCODING, PAGE } from "./format.ts";
-import { packFirst, type Packing, packPage, waysOf } from "./packing.ts";
+import { packedWith, packFirst, type Packing, packPage, waysOf } from "./packing.ts";
 import { ThriftWriter } from "./thrift_writer.ts";
 import { type ValueEncoder, valueEncoder } from "./value_encoder.ts";
 import { writeRuns } from "./runs.ts";
@@ -33,8 +33,7 @@ export interface WrittenChunk {
   readonly byteLength: number;
   /** The same without compression. */
   readonly plainBytes: number;
-  /** Whether its pages are compressed. */
-  readonly isPacked: boolean;
+  readonly packing: Packing;
   readonly encoding: number;
   /** Bytes of the dictionary's page, which comes first; 0 without one. */
   readonly dictionaryBytes: number;
@@ -67,14 +66,17 @@ export interface ChunkOptions {
   readonly rows: number;
   /** Whether texts are packed thoroughly where that pays, also if they take more than a page. */
   readonly isThorough: boolean;
+  /** What the column was packed with before in chunks of several pages: taken for another such chunk, with nothing tried. */
+  readonly packingBefore?: Packing | undefined;
 }
 
 export function writeChunk(
   column: Column,
   data: ColumnData,
-  { rows, isThorough }: ChunkOptions,
+  options: ChunkOptions,
 ): WrittenChunk {
-  const writer = new ChunkWriter(column, data, { rows, isThorough });
+  const { rows } = options;
+  const writer = new ChunkWriter(column, data, options);
   for (let from = 0; from < rows;) from = writer.page(from);
   return writer.finish();
 }
@@ -84,6 +86,7 @@ class ChunkWriter {
   readonly #data: ColumnData;
   readonly #rows: number;
   readonly #isThorough: boolean;
+  readonly #packingBefore: Packing | undefined;
   readonly #values: ChunkValues;
   readonly #dictionary: Dictionary | undefined;
   readonly #encoder: ValueEncoder;
@@ -101,11 +104,16 @@ class ChunkWriter {
   /** The first value that no page has. */
   #next = 0;
 
-  constructor(column: Column, data: ColumnData, { rows, isThorough }: ChunkOptions) {
+  constructor(
+    column: Column,
+    data: ColumnData,
+    { rows, isThorough, packingBefore }: ChunkOptions,
+  ) {
     this.#column = column;
     this.#data = data;
     this.#rows = rows;
     this.#isThorough = isThorough;
+    this.#packingBefore = packingBefore;
     this.#values = chunkValues(column.type, data, rows);
     if (!areTexts(this.#values)) throw new Error(`column ${column.name} is not UTF-8`);
     const isTime = column.type === "timestamptz" ||
@@ -141,7 +149,7 @@ class ChunkWriter {
       pieces: this.#pieces,
       byteLength: this.#byteLength,
       plainBytes: this.#plainBytes,
-      isPacked: this.#packing !== "none",
+      packing: present(this.#packing, "packing"),
       encoding: this.#encoder.encoding,
       dictionaryBytes: this.#dictionaryBytes,
       pages: this.#pages.map(({ extremes, ...page }) => ({
@@ -235,11 +243,13 @@ class ChunkWriter {
     const pages = this.#held === undefined ? [page] : [this.#held, page];
     const isText = this.#column.type === "string";
     const plain = pages.map((one) => one.plain);
-    const { packing, bodies } = packFirst(plain, {
-      ways: waysOf(plain, { isText, isAll: isLast }),
-      isAll: isLast,
-      isThorough: this.#isThorough && isText && !isLast,
-    });
+    const { packing, bodies } = this.#packingBefore !== undefined && !isLast
+      ? packedWith(this.#packingBefore, plain)
+      : packFirst(plain, {
+        ways: waysOf(plain, { isText, isAll: isLast }),
+        isAll: isLast,
+        isThorough: this.#isThorough && isText && !isLast,
+      });
     this.#packing = packing;
     const sizes = pages.map((one, at) => this.#add(one, present(bodies[at])));
     if (this.#held !== undefined) this.#dictionaryBytes = present(sizes[0]);

@@ -36,8 +36,9 @@ export function dictionaryOf(values: ChunkValues): Dictionary | undefined {
     startOf(values, values.count) - startOf(values, 0) <= PAGE_BYTES;
   const shareMax = isPage ? DISTINCT_SHARE_MAX_OF_PAGE : DISTINCT_SHARE_MAX;
   let look = FIRST_LOOK;
+  let id = -1;
   for (let at = 0; at < values.count; at += 1) {
-    const id = at > 0 && table.isSame(at, at - 1) ? ids[at - 1] as number : table.numberOf(at);
+    if (id < 0 || !table.isSame(at, at - 1)) id = table.numberOf(at);
     if (id < 0) return undefined;
     ids[at] = id;
     if (at + 1 !== look) continue;

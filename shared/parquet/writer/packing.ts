@@ -106,7 +106,7 @@ export function packPage(page: Uint8Array, packing: Packing): Uint8Array {
   return new Uint8Array(zstdCompressSync(page, options));
 }
 
-function packedWith(packing: Packing, pages: readonly Uint8Array[]): PackedPages {
+export function packedWith(packing: Packing, pages: readonly Uint8Array[]): PackedPages {
   return { packing, bodies: pages.map((page) => packPage(page, packing)) };
 }
 

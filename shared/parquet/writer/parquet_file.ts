@@ -28,6 +28,7 @@ import {
   STATISTICS,
   TYPE,
 } from "./format.ts";
+import type { Packing } from "./packing.ts";
 import { ThriftWriter } from "./thrift_writer.ts";
 
 const MAGIC = utf8("PAR1");
@@ -71,6 +72,8 @@ export class ParquetFileWriter {
   readonly #pieces: Uint8Array[] = [MAGIC];
   readonly #groups: PlacedGroup[] = [];
   readonly #memory = new ColumnMemory();
+  /** By column: what its last chunk of several pages was packed with. */
+  readonly #packings: Packing[] = [];
   #length = MAGIC.byteLength;
 
   /** `isThorough`: texts are packed as small as pays, for files that are kept long. */
@@ -85,7 +88,9 @@ export class ParquetFileWriter {
     const chunks = this.#schema.columns.map((column, at): PlacedChunk => {
       const data = joinColumn(ranges, at, this.#memory.take);
       const offset = this.#length;
-      const chunk = writeChunk(column, data, { rows, isThorough: this.#isThorough });
+      const packingBefore = this.#packings[at];
+      const chunk = writeChunk(column, data, { rows, isThorough: this.#isThorough, packingBefore });
+      if (chunk.pages.length > 1) this.#packings[at] = chunk.packing;
       this.#memory.free();
       for (const piece of chunk.pieces) this.#append(piece);
       return { ...chunk, pieces: [], offset };
@@ -245,7 +250,7 @@ function writeMetadata(footer: ThriftWriter, chunk: PlacedChunk): void {
     hasDictionary ? [ENCODING.plain, ENCODING.runs, encoding] : [ENCODING.runs, encoding],
   );
   footer.binaries(METADATA.path, [utf8(column.name)]);
-  footer.i32(METADATA.codec, chunk.isPacked ? CODEC.zstd : CODEC.none);
+  footer.i32(METADATA.codec, chunk.packing === "none" ? CODEC.none : CODEC.zstd);
   footer.i64(METADATA.values, chunk.rows);
   footer.i64(METADATA.plainBytes, chunk.plainBytes);
   footer.i64(METADATA.bytes, chunk.byteLength);

@@ -82,31 +82,19 @@ function layoutOf(
 }
 
 function extremesOf(order: ValueOrder, from: number, to: number): Extremes | undefined {
-  return order.extremesOf(to - from, (index) => from + index);
+  return order.extremesBetween(from, to);
 }
 
 function placesEncoder({ ids, firsts }: Dictionary): ValueEncoder {
   const width = Math.max(1, bitsOf(firsts.length - 1));
-  /** By place: the page, counted from 1, that it was last seen in. */
-  const lastSeen = new Uint32Array(firsts.length);
-  let pages = 0;
   return {
     encoding: ENCODING.places,
     write(page, from, to) {
       page.byte(width);
       writeRuns(page, ids, { from, to, width });
     },
-    extremes(order, from, to) {
-      pages += 1;
-      const met: number[] = [];
-      for (let at = from; at < to; at += 1) {
-        const id = ids[at] as number;
-        if (lastSeen[id] === pages) continue;
-        lastSeen[id] = pages;
-        met.push(firsts[id] as number);
-      }
-      return order.extremesOf(met.length, (index) => met[index] as number);
-    },
+    // The one page has all of them.
+    extremes: (order) => order.extremesOf(firsts.length, (index) => firsts[index] as number),
   };
 }
 
