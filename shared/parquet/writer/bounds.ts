@@ -10,7 +10,6 @@ import {
   doublesOfValues,
   halvesOfValues,
   intsOfValues,
-  startOf,
 } from "./chunk_values.ts";
 
 /** Positions of values. */

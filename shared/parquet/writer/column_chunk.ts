@@ -9,7 +9,7 @@ import { type Bounds, type Extremes, ValueOrder } from "./bounds.ts";
 import { areTexts, type ChunkValues, chunkValues, startOf } from "./chunk_values.ts";
 import { type Dictionary, dictionaryOf, writeDictionary } from "./dictionary.ts";
 import { ENCODING, PAGE } from "./format.ts";
-import { packedWith, packFirst, type Packing, packPage, waysOf } from "./packing.ts";
+import { packFirst, type Packing, packPage, waysOf } from "./packing.ts";
 import { ThriftWriter } from "./thrift_writer.ts";
 import { type ValueEncoder, valueEncoder } from "./value_encoder.ts";
 import { writeRuns } from "./runs.ts";
@@ -66,7 +66,7 @@ export interface ChunkOptions {
   readonly rows: number;
   /** Whether texts are packed thoroughly where that pays, also if they take more than a page. */
   readonly isThorough: boolean;
-  /** What the column was packed with before in chunks of several pages: taken for another such chunk, with nothing tried. */
+  /** What the column was packed with before, in a chunk of several pages. */
   readonly packingBefore?: Packing | undefined;
 }
 
@@ -243,13 +243,12 @@ class ChunkWriter {
     const pages = this.#held === undefined ? [page] : [this.#held, page];
     const isText = this.#column.type === "string";
     const plain = pages.map((one) => one.plain);
-    const { packing, bodies } = this.#packingBefore !== undefined && !isLast
-      ? packedWith(this.#packingBefore, plain)
-      : packFirst(plain, {
-        ways: waysOf(plain, { isText, isAll: isLast }),
-        isAll: isLast,
-        isThorough: this.#isThorough && isText && !isLast,
-      });
+    const { packing, bodies } = packFirst(plain, {
+      ways: waysOf(plain, { isText, isAll: isLast }),
+      isAll: isLast,
+      isThorough: this.#isThorough && isText && !isLast,
+      before: this.#packingBefore,
+    });
     this.#packing = packing;
     const sizes = pages.map((one, at) => this.#add(one, present(bodies[at])));
     if (this.#held !== undefined) this.#dictionaryBytes = present(sizes[0]);

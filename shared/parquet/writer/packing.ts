@@ -68,14 +68,20 @@ export interface PackingOptions {
   readonly isAll: boolean;
   /** Whether it is packed thoroughly where that pays: default false. */
   readonly isThorough?: boolean;
+  /** What chunks of several pages like this were packed with before: with another such chunk nothing else is tried while it pays. */
+  readonly before?: Packing | undefined;
 }
 
 /** How to pack a chunk, and its first `pages`, up to the first with data, packed so. */
 export function packFirst(
   pages: readonly Uint8Array[],
-  { ways, isAll, isThorough = false }: PackingOptions,
+  { ways, isAll, isThorough = false, before = "none" }: PackingOptions,
 ): PackedPages {
   const plainBytes = bytesOf(pages);
+  if (!isAll && before !== "none") {
+    const packed = packedWith(before, pages);
+    if (bytesOf(packed.bodies) <= PACKED_SHARE_MAX * plainBytes) return packed;
+  }
   if (isAll && plainBytes <= PLAIN_BYTES) return packedWith("none", pages);
   const [best] = ways.map((packing) => packedWith(packing, pages))
     .sort((a, b) => bytesOf(a.bodies) - bytesOf(b.bodies));
@@ -106,7 +112,7 @@ export function packPage(page: Uint8Array, packing: Packing): Uint8Array {
   return new Uint8Array(zstdCompressSync(page, options));
 }
 
-export function packedWith(packing: Packing, pages: readonly Uint8Array[]): PackedPages {
+function packedWith(packing: Packing, pages: readonly Uint8Array[]): PackedPages {
   return { packing, bodies: pages.map((page) => packPage(page, packing)) };
 }
 

@@ -172,6 +172,23 @@ Deno.test("a column that begins with nulls is compressed where its values begin"
   assert.ok(Number(note?.total_compressed_size) < Number(note?.total_uncompressed_size) / 9);
 });
 
+Deno.test("each row group has a codec where compression gains, whatever the one before had", () => {
+  const random = new SeededRandom(10);
+  for (const isNoiseFirst of [true, false]) {
+    const rows = Array.from({ length: 2 * GROUP_ROWS }, (_, at) => ({
+      timestamp: BigInt(at),
+      timestamp_ns: 1_000n * BigInt(at),
+      name: "",
+      big: at < GROUP_ROWS === isNoiseFirst ? distantNumber(random) : BigInt(at),
+    }));
+    const codecs = parquetMetadata(fileOf(rows, "zstd").buffer).row_groups.map(({ columns }) =>
+      columns.find(({ meta_data: chunk }) => chunk?.path_in_schema[0] === "big")?.meta_data?.codec
+    );
+    const expected = ["UNCOMPRESSED", "ZSTD"];
+    assert.deepEqual(codecs, isNoiseFirst ? expected : expected.toReversed());
+  }
+});
+
 Deno.test("times whose distances repeat, and lengths that do, take few bytes", () => {
   const random = new SeededRandom(8);
   let ns = 1_790_000_000_000_000_000n;
