@@ -42,7 +42,8 @@ function measureIntegers(
   pieces: readonly ColumnPiece[],
   { groups, count }: RowGroups,
 ): Measured {
-  const state = new IntegerState(count);
+  const kind = type === "timestamptz" ? "time" : "integer";
+  const state = new IntegerState(count, kind);
   let base = 0;
   for (const { data, rows } of pieces) {
     const halves = type === "int" ? widened(data, rows) : halvesOf(data, rows);
@@ -53,7 +54,7 @@ function measureIntegers(
     }
     base += rows;
   }
-  return state.finish(type === "timestamptz" ? "time" : "integer");
+  return state.finish();
 }
 
 interface Span {
@@ -66,6 +67,8 @@ interface Span {
 }
 
 class IntegerState {
+  /** Times have no sums. */
+  readonly #kind: "integer" | "time";
   readonly #values: Float64Array;
   readonly #lowSums: Float64Array;
   readonly #highSums: Float64Array;
@@ -75,7 +78,8 @@ class IntegerState {
   readonly #maxHigh: Int32Array;
   readonly #maxLow: Uint32Array;
 
-  constructor(count: number) {
+  constructor(count: number, kind: "integer" | "time") {
+    this.#kind = kind;
     this.#values = new Float64Array(count);
     this.#lowSums = new Float64Array(count);
     this.#highSums = new Float64Array(count);
@@ -87,6 +91,7 @@ class IntegerState {
   }
 
   add(halves: Int32Array, validity: Uint8Array | null, { from, to, groups, group }: Span): void {
+    const isSummed = this.#kind === "integer";
     const values = this.#values;
     const [lowSums, highSums] = [this.#lowSums, this.#highSums];
     const [minHigh, minLow, maxHigh, maxLow] = [
@@ -101,8 +106,10 @@ class IntegerState {
       const low = (halves[2 * row] as number) >>> 0;
       const high = halves[2 * row + 1] as number;
       values[at] = (values[at] as number) + 1;
-      lowSums[at] = (lowSums[at] as number) + low;
-      highSums[at] = (highSums[at] as number) + high;
+      if (isSummed) {
+        lowSums[at] = (lowSums[at] as number) + low;
+        highSums[at] = (highSums[at] as number) + high;
+      }
       const smallestHigh = minHigh[at] as number;
       if (high < smallestHigh || (high === smallestHigh && low < (minLow[at] as number))) {
         minHigh[at] = high;
@@ -126,7 +133,8 @@ class IntegerState {
     this.#lowSums.fill(0);
   }
 
-  finish(kind: "integer" | "time"): Measured {
+  finish(): Measured {
+    const kind = this.#kind;
     const bound = (high: Int32Array, low: Uint32Array) =>
       Array.from(
         high,

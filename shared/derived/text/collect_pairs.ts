@@ -55,6 +55,9 @@ export function collectPairs(
   if (unknown !== undefined) ofRarer.push(Infinity);
   const disputed = new Set(words.disputed);
   const { terms, rowEnds } = words.sequence;
+  /** By term: the one that last stood behind it, one more than its number, and the pair that they are. */
+  const behind = new Uint32Array(words.table.count);
+  const pairs = new Uint32Array(words.table.count);
   let at = 0;
   for (let row = 0; row < rows; row += 1) {
     const granule = row >>> shift;
@@ -65,11 +68,16 @@ export function collectPairs(
       const term = terms[at] as number;
       const hash = hashes[term] as number;
       if (hash !== 0 && before !== 0) {
-        const pair = table.numberOf(pairHash(before, hash));
-        if (pair === ofRarer.length) {
-          ofRarer.push(Math.min(granulesWith(terms[at - 1] as number), granulesWith(term)));
+        const first = terms[at - 1] as number;
+        if (behind[first] !== term + 1) {
+          const pair = table.numberOf(pairHash(before, hash));
+          if (pair === ofRarer.length) {
+            ofRarer.push(Math.min(granulesWith(first), granulesWith(term)));
+          }
+          behind[first] = term + 1;
+          pairs[first] = pair;
         }
-        occurrences.add(pair);
+        occurrences.add(pairs[first] as number);
       }
       before = hash;
     }

@@ -8,6 +8,7 @@
  */
 
 import { isNull } from "../../columns/rows.ts";
+import { areSameBytes } from "../../columns/value_bytes.ts";
 import type { ColumnPart } from "./collect_words.ts";
 import { hashByte, mixed } from "./hash.ts";
 import { HashTable } from "./hash_table.ts";
@@ -46,6 +47,7 @@ const LAST_HASHES = 64;
 const UNKNOWN = -1;
 const BRACE = 0x7b;
 const BRACE_END = 0x7d;
+const NO_VALUES: Uint8Array = new Uint8Array(0);
 
 /** A granule has 2^`shift` rows. Errors: `TooMuchToIndex`. */
 export function collectValues(
@@ -81,7 +83,7 @@ class ValueCollector {
   readonly #members: MemberHashes;
   #hasUnknown = false;
   /** The plain value that came last, and its number. */
-  #last = { values: new Uint8Array(0) as Uint8Array, start: 0, end: 0, number: UNKNOWN };
+  #last = { values: NO_VALUES, view: viewOf(NO_VALUES), start: 0, end: 0, number: UNKNOWN };
   /** The hashes of the members that came last, by their order, and their numbers. */
   readonly #lastHashes = new Uint32Array(LAST_HASHES);
   readonly #lastNumbers = new Int32Array(LAST_HASHES).fill(UNKNOWN);
@@ -119,6 +121,7 @@ class ValueCollector {
       let hash = this.#column.value;
       for (let at = start; at < end; at += 1) hash = hashByte(hash, values[at] as number);
       const last = this.#last;
+      if (values !== last.values) last.view = viewOf(values);
       last.values = values;
       last.start = start;
       last.end = end;
@@ -129,11 +132,8 @@ class ValueCollector {
 
   #isLast(values: Uint8Array, start: number, end: number): boolean {
     const last = this.#last;
-    if (values !== last.values || end - start !== last.end - last.start) return false;
-    for (let at = start, other = last.start; at < end; at += 1, other += 1) {
-      if (values[at] !== values[other]) return false;
-    }
-    return true;
+    return values === last.values && end - start === last.end - last.start &&
+      last.number !== UNKNOWN && areSameBytes(last.view, start, last.view, last.start, end - start);
   }
 
   #addObject(values: Uint8Array, start: number, end: number): void {
@@ -154,6 +154,10 @@ class ValueCollector {
     this.#hasUnknown = true;
     this.#occurrences.add(this.#table.numberOf(mixed(this.#column.unknown)));
   }
+}
+
+function viewOf({ buffer, byteOffset, byteLength }: Uint8Array): DataView {
+  return new DataView(buffer, byteOffset, byteLength);
 }
 
 /** Objects, where the first values all look like it. */

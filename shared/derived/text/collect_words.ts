@@ -156,10 +156,11 @@ class WordCollector {
     let other = UNKNOWN;
     this.#behind[ROW_START] = this.#next;
     let at = start;
+    let mayGoOn = true;
     for (;;) {
       while (at < end && FOLDED_ASCII[values[at] as number] === SEPARATOR) at += 1;
       if (at === end) break;
-      let behind = this.#addKnown(expected, at, end);
+      let behind = mayGoOn ? this.#addKnown(expected, at, end) : at;
       if (behind === at && other !== UNKNOWN) {
         behind = this.#addKnown(other, at, end);
       }
@@ -167,8 +168,11 @@ class WordCollector {
         expected = this.#knownEnd;
         other = UNKNOWN;
         at = behind;
+        // It went on as far as it could.
+        mayGoOn = false;
         continue;
       }
+      mayGoOn = true;
       const { bytes } = table;
       let { length } = table;
       let hash = HASH_START;
@@ -225,11 +229,11 @@ class WordCollector {
     let next = this.#next;
     let from = at;
     let here = position;
-    for (; here + 1 < next; here += 1) {
-      const term = recent[here & RECENT_MASK] as number;
+    let term = recent[here & RECENT_MASK] as number;
+    while (here + 1 < next && term !== END) {
+      const after = recent[here + 1 & RECENT_MASK] as number;
       const length = (starts[here + 1 & RECENT_MASK] as number) - start;
-      if (length > same || term === END) break;
-      if (recent[here + 1 & RECENT_MASK] === END && !this.#isBoundary(at + length, end)) break;
+      if (length > same || (after === END && !this.#isBoundary(at + length, end))) break;
       if (lastSeen[term] !== mark) occurrences.add(term);
       sequence[kept] = term;
       kept += 1;
@@ -237,6 +241,8 @@ class WordCollector {
       starts[next & RECENT_MASK] = from;
       next += 1;
       from = at + length;
+      here += 1;
+      term = after;
     }
     this.#next = next;
     this.#sequenceLength = kept;

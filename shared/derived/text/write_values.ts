@@ -129,7 +129,7 @@ function shiftFor(
     const lists = new PlaceLists(places, shift - file.shift);
     const singleBytes = granuleBits(total) / 8;
     let bytes = keyBytes;
-    for (let at = 0; at < keys.things.length; at += 1) {
+    for (let at = 0; at < keys.things.length && bytes <= file.bytesWanted; at += 1) {
       if (lists.isSingle(keys.things, at, at + 1)) {
         bytes += singleBytes;
         continue;

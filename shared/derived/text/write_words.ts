@@ -77,7 +77,7 @@ function shiftFor(
     const total = granulesOf(file.rows, shift);
     let bytes = texts;
     const singleBytes = granuleBits(total) / 8;
-    for (let entry = 0; entry < entries.count; entry += 1) {
+    for (let entry = 0; entry < entries.count && bytes <= file.bytesWanted; entry += 1) {
       const [from, to] = [entries.starts[entry] as number, entries.starts[entry + 1] as number];
       bytes += lists.isSingle(entries.terms, from, to)
         ? singleBytes
@@ -117,6 +117,7 @@ function trigramsOf(words: Words, { rows, rowGroupRows, shift }: IndexedRows): T
   const rowGroupsPerMap = Math.ceil(rowGroups / MAPS_MAX);
   const rowsPerMap = rowGroupsPerMap * rowGroupRows;
   const { table, places } = words;
+  const granuleRows = 2 ** shift;
   const collector = new TrigramCollector();
   for (let term = 0; term < table.count; term += 1) {
     let maps = 0;
@@ -124,8 +125,8 @@ function trigramsOf(words: Words, { rows, rowGroupRows, shift }: IndexedRows): T
     const end = places.starts[term + 1] as number;
     for (let at = places.starts[term] as number; at < end; at += 1) {
       // A granule may lie in two row groups.
-      const first = (places.granules[at] as number) * 2 ** shift;
-      const last = Math.min(first + 2 ** shift, rows) - 1;
+      const first = (places.granules[at] as number) * granuleRows;
+      const last = Math.min(first + granuleRows, rows) - 1;
       if (last < mapEnd) continue;
       const lastMap = Math.floor(last / rowsPerMap);
       maps |= 1 << Math.floor(first / rowsPerMap) | 1 << lastMap;
