@@ -128,7 +128,8 @@ async function refuse(
     return errorResponse(
       new OperatingError(
         "not_found",
-        `there is no ${path} here: this server has ${known}, and bulk requests below /api/v1/_compat`,
+        `there is no ${path} here: this server has ${known}, and bulk requests below ` +
+          "/api/v1/_compat; SQL is the query server's (port 8089 unless told otherwise)",
       ),
     );
   }

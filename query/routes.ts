@@ -136,7 +136,8 @@ export function queryApp(service: QueryService): App {
     return errorResponse(
       new OperatingError(
         "not_found",
-        `Cannot ${context.req.method} ${context.req.path}: there is no such route`,
+        `Cannot ${context.req.method} ${context.req.path}: there is no such route; SQL goes to POST /api/v1/sql, and logs ` +
+          "and traces to the ingest server (port 8088 unless told otherwise)",
         { reason: "unknown_route" },
       ),
     );

@@ -76,6 +76,13 @@ function refusalOf(issues: readonly z.core.$ZodIssue[], given: unknown): Operati
   const [first] = issues;
   const path = first?.path ?? [];
   const where = path.length === 0 ? "the body" : path.join(".");
+  if (path[0] === "query" && valueAt(given, path) === undefined) {
+    return new OperatingError(
+      "invalid_argument",
+      'Cannot run a request without query: send an object such as {"query":"SELECT 1"}',
+      { reason: "invalid_body" },
+    );
+  }
   const why = first?.message.replace(/^Invalid (?:input|option): /, "") ?? "it has the wrong shape";
   return new OperatingError(
     "invalid_argument",

@@ -132,7 +132,7 @@ Deno.test({
       [{ ...good, limits: { max_rows_returned: 0 } }, 400, /limits\.max_rows_returned/],
       [{ ...good, limits: { timeout_seconds: -1 } }, 400, /limits\.timeout_seconds/],
       [{ ...good, limits: [] }, 400, /limits/],
-      [{}, 400, /query of the request, which is not given: expected string/],
+      [{}, 400, /without query: send an object such as/],
       [{ query: 7 }, 400, /query of the request, which is 7: expected string/],
       [{ query: ["x".repeat(99)] }, 400, /which is \[\\"x{58}…: expected string/],
       [{ query: "  " }, 400, /query.*statement/],

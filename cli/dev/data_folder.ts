@@ -29,7 +29,10 @@ const HOLDERS: readonly Holder[] = [
 export async function requireFreeFolder(dataDir: string): Promise<void> {
   const files = new DenoFileSystem();
   for (const holder of HOLDERS) {
-    if (!await files.exists(holder.path(dataDir))) continue;
+    const isThere = await files.exists(holder.path(dataDir)).catch((cause) => {
+      throw cannotUse(resolve(dataDir), cause);
+    });
+    if (!isThere) continue;
     using _free = await take(dataDir, holder);
   }
 }
@@ -45,17 +48,21 @@ async function take(dataDir: string, { who, path }: Holder): Promise<Disposable>
   try {
     lock = await new DenoFileSystem().tryLock(path(dataDir));
   } catch (cause) {
-    throw new OperatingError(
-      "permission_denied",
-      `Cannot start a stack in ${place}: ${messageOf(cause)}; ` +
-        "let this user write there, or choose another folder with --data-dir",
-      { cause },
-    );
+    throw cannotUse(place, cause);
   }
   if (lock !== undefined) return lock;
   throw new OperatingError(
     "conflict",
     `Cannot start a stack in ${place}: ${who} runs there; use that one, end it, ` +
       "or choose another folder with --data-dir",
+  );
+}
+
+function cannotUse(place: string, cause: unknown): OperatingError {
+  return new OperatingError(
+    "permission_denied",
+    `Cannot start a stack in ${place}: ${messageOf(cause)}; ` +
+      "let this user write there, or choose another folder with --data-dir",
+    { cause },
   );
 }

@@ -50,6 +50,12 @@ Deno.test({
         await rejects(requireFreeFolder(dir), /another stack runs there/);
       }
       await requireFreeFolder(dir);
+      await Deno.writeTextFile(`${dir}/file`, "");
+      await rejects(requireFreeFolder(`${dir}/file`), (error) => {
+        equal(isOperatingError(error, "permission_denied"), true, String(error));
+        match(String(error), /Cannot start a stack in .*\/file: .*--data-dir$/);
+        return true;
+      });
       await rejects(claimFolder(`${dir}/none`), /Cannot start a stack in .*\/none: /);
     } finally {
       await Deno.remove(dir, { recursive: true });

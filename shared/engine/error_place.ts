@@ -7,7 +7,7 @@
 import { utf8 } from "../base/bytes.ts";
 import { OperatingError } from "../base/errors.ts";
 import { type EngineConnection, EngineFault } from "./driver.ts";
-import { withFewCandidates, withoutPaths } from "./fault_error.ts";
+import { withHints, withoutPaths } from "./fault_error.ts";
 import { type Statement, textOfTree } from "./parse.ts";
 import { isNode, parseTree, type TreeValue } from "./syntax_tree.ts";
 
@@ -30,7 +30,7 @@ export async function inCallersText(
     const place = theirs === undefined ? "" : `\n\n${pointedAt(statement.sql, theirs)}`;
     return new OperatingError(
       "invalid_argument",
-      withFewCandidates(withoutPaths(`${quote.before}${place}`)),
+      withHints(withoutPaths(`${quote.before}${place}`)),
       {
         reason: "statement_failed",
         cause: error,

@@ -58,7 +58,7 @@ export function faultError(error: unknown, context: FaultContext = { linesBefore
 
 /** The engine's message without paths, its `LINE n:` counted in the caller's own text. */
 function publicMessage(full: string, { linesBefore }: FaultContext): string {
-  const message = withFewCandidates(full);
+  const message = withHints(full);
   const place = /^LINE (\d+):/m.exec(message);
   if (place === null) return withoutPaths(message).trim();
   const own = Number(place[1]) - linesBefore;
@@ -68,11 +68,35 @@ function publicMessage(full: string, { linesBefore }: FaultContext): string {
   return withoutPaths(`${before}${quote}`).trim();
 }
 
+/** What a message of the SQL engine becomes for people. */
+export function withHints(message: string): string {
+  return withFewCandidates(withRemedy(message));
+}
+
+/** Of a column that there is not, and says so: behind the line that names those there are. */
+const UNKNOWN_COLUMN =
+  /Referenced column "([^"\n]{1,60})" not found in FROM clause!(?:\nCandidate bindings: .*)?/;
+const FIELD_OF_TEXT =
+  /Cannot extract field '([^'\n]{1,60})' from expression "attributes" because .*/;
+
+/** What who names no column mostly means: a text in the wrong quotes, or an attribute. */
+function withRemedy(message: string): string {
+  return message
+    .replace(UNKNOWN_COLUMN, (found, name: string) => {
+      const text = name.replaceAll("'", "''");
+      return `${found}\nA text is written '${text}', an attribute attr_get(attributes, '${text}')`;
+    })
+    .replace(
+      FIELD_OF_TEXT,
+      (found, name: string) => `${found}: write attr_get(attributes, '${name}')`,
+    );
+}
+
 const CANDIDATES = /(\tCandidate functions:\n)((?:\t.*\n)+)\n*/;
 const CANDIDATES_MAX = 5;
 
 /** Of the functions that would fit by their name, those with as many arguments first, and not more than can be read. */
-export function withFewCandidates(message: string): string {
+function withFewCandidates(message: string): string {
   return message.replace(CANDIDATES, (_, title: string, lines: string) => {
     const wanted = argumentsOf(/types '(.*?)'\./.exec(message)?.[1] ?? "");
     const all = lines.split("\n").filter((line) => line !== "");

@@ -220,8 +220,10 @@ function visitTable(node: TreeNode, scope: Scope): void {
       visitMembers(node, scope);
       break;
     default:
+      if (type !== "SHOW_REF") throw refusedSyntax(`FROM of kind ${type}`);
       throw refusedSyntax(
-        type === "SHOW_REF" ? "DESCRIBE, SHOW or SUMMARIZE" : `FROM of kind ${type}`,
+        "DESCRIBE, SHOW or SUMMARIZE",
+        "; SELECT * FROM events LIMIT 1 shows the columns of a table, and a SELECT from a table that there is not names all",
       );
   }
 }

@@ -88,10 +88,18 @@ const BOUNDS = { depthMax: STATEMENT_DEPTH_MAX, valuesMax: Infinity } as const;
 /** The parser's form of `1e400`, which is no JSON. In a text of the statement its quotation marks are escaped. */
 const INFINITE = /"value":-?Infinity\b/;
 
+/** All that the parser says of `LIMIT 10, 5`, of which it had a hint to give. */
+const NO_HINT = "errhint NOT IMPLEMENTED";
+
 function parserError(document: TreeNode, sql: string): OperatingError {
   const message = textAt(document, "error_message");
   if (message.startsWith("Only SELECT statements")) {
     return notOneSelect("it is another kind of statement");
+  }
+  if (message === NO_HINT) {
+    return syntaxError(
+      "of LIMIT the form with a comma is not read; write LIMIT 5 OFFSET 10 for LIMIT 10, 5",
+    );
   }
   const position = Number(textAt(document, "position") || Number.NaN);
   return syntaxError(Number.isInteger(position) ? `${message} ${placeOf(sql, position)}` : message);
