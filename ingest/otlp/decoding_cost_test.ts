@@ -42,6 +42,7 @@ const REQUESTS: readonly Request[] = [
     ratioMax: 40,
   },
   { name: "in maps", each: 20_000, nameOf: (i) => i.toString(36), inMap: true, ratioMax: 40 },
+  { name: "of resources", each: 20, nameOf: (i) => `k8s.${i}`, ofResource: true, ratioMax: 40 },
 ];
 
 /** `ATTRIBUTES` of them. */

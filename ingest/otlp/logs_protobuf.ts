@@ -9,10 +9,11 @@
 
 import { regularLogsRequest } from "../../proto/otlp_logs.ts";
 import type { ColumnBatch } from "../../shared/columns/batch.ts";
+import type { ContextMembers } from "./context_members.ts";
 import { LogColumns } from "./log_columns.ts";
 import { RecordDecoder } from "./record_decoder.ts";
 import { type DecodeOptions, RequestDecoder } from "./request_decoder.ts";
-import { ScopeContext, type ScopeFields } from "./scope_context.ts";
+import { ScopeContext } from "./scope_context.ts";
 import { ValueReader } from "./value_reader.ts";
 import { WireReader } from "./wire_reader.ts";
 
@@ -31,7 +32,7 @@ function createDecoder(): RequestDecoder<ScopeContext> {
   const record = new RecordDecoder({ reader, values, columns });
   const records = {
     start: (nowNs: bigint) => record.start(nowNs),
-    context: (fields: ScopeFields) => new ScopeContext(fields),
+    context: (members: ContextMembers) => new ScopeContext(members),
     decode: (end: number, context: ScopeContext) => record.decode(end, context),
   };
   return new RequestDecoder({ reader, values, records, columns, regular: regularLogsRequest });

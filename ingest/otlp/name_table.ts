@@ -17,6 +17,10 @@ const LOOKS_PER_NAME_MAX = 8;
 const LOOKS_MIN = 1_000;
 const SEED = crypto.getRandomValues(new Int32Array(1))[0] as number;
 const NO_BYTES = new DataView(new ArrayBuffer(0));
+const ENTRY_FIELDS = 4;
+const START = 1;
+const END = 2;
+const LATEST = 3;
 const NO_NUMBERS = new Int32Array(0);
 
 type HashOf = (view: DataView, start: number, end: number) => number;
@@ -36,11 +40,8 @@ export class NameTable {
   #rounds = NO_NUMBERS;
   /** The entry of each slot. */
   #slots = NO_NUMBERS;
-  // Of each entry:
-  #hashes = NO_NUMBERS;
-  #starts = NO_NUMBERS;
-  #ends = NO_NUMBERS;
-  #latest = NO_NUMBERS;
+  /** Of each entry: its hash, where its name begins and ends, and the number of the last one of that name. */
+  #entryFields = NO_NUMBERS;
 
   /** `namesMax`: different names, past which `put` throws `too_large`. `hashOf` is another for tests. */
   constructor(
@@ -76,8 +77,9 @@ export class NameTable {
     const slot = this.#slotOf(hash, this.#view, start, end);
     if (this.#rounds[slot] === this.#round) {
       const entry = this.#slots[slot] as number;
-      const before = this.#latest[entry] as number;
-      this.#latest[entry] = number;
+      const at = ENTRY_FIELDS * entry + LATEST;
+      const before = this.#entryFields[at] as number;
+      this.#entryFields[at] = number;
       return before;
     }
     const entry = this.#entries;
@@ -85,10 +87,12 @@ export class NameTable {
     this.#entries = entry + 1;
     this.#rounds[slot] = this.#round;
     this.#slots[slot] = entry;
-    this.#hashes[entry] = hash;
-    this.#starts[entry] = start;
-    this.#ends[entry] = end;
-    this.#latest[entry] = number;
+    const fields = this.#entryFields;
+    const at = ENTRY_FIELDS * entry;
+    fields[at] = hash;
+    fields[at + START] = start;
+    fields[at + END] = end;
+    fields[at + LATEST] = number;
     if (2 * this.#entries === this.#slots.length) this.#grow();
     return -1;
   }
@@ -98,7 +102,7 @@ export class NameTable {
     if (this.#entries === 0) return -1;
     const slot = this.#slotOf(hash, view, start, end);
     return this.#rounds[slot] === this.#round
-      ? this.#latest[this.#slots[slot] as number] as number
+      ? this.#entryFields[ENTRY_FIELDS * (this.#slots[slot] as number) + LATEST] as number
       : -1;
   }
 
@@ -109,16 +113,17 @@ export class NameTable {
     for (let slot = hash & last;; slot = (slot + 1) & last) {
       this.#looks += 1;
       if (this.#rounds[slot] !== this.#round) return slot;
-      const entry = this.#slots[slot] as number;
-      if (this.#hashes[entry] === hash && this.#equals(entry, view, start, end)) return slot;
+      const at = ENTRY_FIELDS * (this.#slots[slot] as number);
+      if (this.#entryFields[at] === hash && this.#equals(at, view, start, end)) return slot;
       if (this.#looks > LOOKS_MIN + LOOKS_PER_NAME_MAX * this.#lookUps) throw tooAlike();
     }
   }
 
-  #equals(entry: number, view: DataView, start: number, end: number): boolean {
+  /** Whether the name of the entry whose fields are at `fieldsAt` is that one. */
+  #equals(fieldsAt: number, view: DataView, start: number, end: number): boolean {
     const own = this.#view;
-    let at = this.#starts[entry] as number;
-    if ((this.#ends[entry] as number) - at !== end - start) return false;
+    let at = this.#entryFields[fieldsAt + START] as number;
+    if ((this.#entryFields[fieldsAt + END] as number) - at !== end - start) return false;
     let from = start;
     for (; from + 4 <= end; from += 4) {
       if (own.getInt32(at) !== view.getInt32(from)) return false;
@@ -133,16 +138,13 @@ export class NameTable {
 
   /** Twice as many slots, and room for as many entries. */
   #grow(): void {
-    const [hashes, starts, ends, latest] = [this.#hashes, this.#starts, this.#ends, this.#latest];
+    const fields = this.#entryFields;
     this.#allocate(2 * this.#slots.length);
-    this.#hashes.set(hashes);
-    this.#starts.set(starts);
-    this.#ends.set(ends);
-    this.#latest.set(latest);
+    this.#entryFields.set(fields);
     this.#round = 1;
     const last = this.#slots.length - 1;
     for (let entry = 0; entry < this.#entries; entry += 1) {
-      let slot = (this.#hashes[entry] as number) & last;
+      let slot = (fields[ENTRY_FIELDS * entry] as number) & last;
       while (this.#rounds[slot] === 1) slot = (slot + 1) & last;
       this.#rounds[slot] = 1;
       this.#slots[slot] = entry;
@@ -153,24 +155,18 @@ export class NameTable {
     this.#round = 0;
     this.#slots = new Int32Array(slots);
     this.#rounds = new Int32Array(slots);
-    const entries = slots >> 1;
-    this.#hashes = new Int32Array(entries);
-    this.#starts = new Int32Array(entries);
-    this.#ends = new Int32Array(entries);
-    this.#latest = new Int32Array(entries);
+    this.#entryFields = new Int32Array(ENTRY_FIELDS * (slots >> 1));
   }
 }
 
-/** A table of names that are bounded already. */
-export function nameTableOf(names: readonly Uint8Array[]): NameTable {
-  const bytes = new Uint8Array(names.reduce((sum, { length }) => sum + length, 0));
+/** A table of names that lie one after the other, each to its end; their number is bounded already. */
+export function nameTableOf(bytes: Uint8Array<ArrayBuffer>, ends: readonly number[]): NameTable {
   const table = new NameTable({ namesMax: Infinity });
   table.start(new DataView(bytes.buffer));
   let at = 0;
-  for (const name of names) {
-    bytes.set(name, at);
-    table.put(at, at + name.length);
-    at += name.length;
+  for (const end of ends) {
+    table.put(at, end);
+    at = end;
   }
   return table;
 }

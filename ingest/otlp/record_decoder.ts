@@ -291,10 +291,10 @@ export class RecordDecoder {
   #coreColumn(start: number, end: number, context: ScopeContext): ByteBuilder | undefined {
     const { bytes } = this.#reader;
     if (equals(bytes, SOURCETYPE_NAME, { start, end })) {
-      return this.#sourcetype.length > 0 || context.has(SOURCETYPE) ? undefined : this.#sourcetype;
+      return this.#sourcetype.length > 0 || context.hasSourcetype ? undefined : this.#sourcetype;
     }
     if (equals(bytes, INDEX_NAME, { start, end })) {
-      return this.#index.length > 0 || context.has(INDEX) ? undefined : this.#index;
+      return this.#index.length > 0 || context.hasIndex ? undefined : this.#index;
     }
     return undefined;
   }

@@ -6,21 +6,18 @@
  * end without waiting, so there is one user at a time.
  */
 
-import { Buffer, isUtf8 } from "node:buffer";
+import { Buffer } from "node:buffer";
 import { assert } from "../../shared/base/assert.ts";
-import { textOf, utf8 } from "../../shared/base/bytes.ts";
 import { messageOf, OperatingError } from "../../shared/base/errors.ts";
 import { TIMESTAMP_NS_MAX } from "../../shared/base/time.ts";
 import type { ColumnBatch } from "../../shared/columns/batch.ts";
+import { ContextMembers, type Span } from "./context_members.ts";
 import {
   IRREGULAR_BYTES_MAX,
-  OBJECT_NAMES_MAX,
   REQUEST_RECORDS_MAX,
   tooIrregular,
   tooMany,
-  tooManyNames,
 } from "./request_limits.ts";
-import type { Attribute, ScopeFields } from "./scope_context.ts";
 import { IRREGULAR, type ValueReader } from "./value_reader.ts";
 import type { WireReader } from "./wire_reader.ts";
 
@@ -33,7 +30,7 @@ export interface DecodeOptions {
 export interface RecordReader<Context> {
   /** Starts a request; `nowNs` is the time of records that have none. */
   start(nowNs: bigint): void;
-  context(fields: ScopeFields): Context;
+  context(members: ContextMembers): Context;
   /** Reads the record from the cursor to `end`. */
   decode(end: number, context: Context): void;
 }
@@ -51,23 +48,18 @@ export interface RequestDecoderParts<Context> {
 /** Tags: field number × 8 + wire type. */
 const REQUEST = { resources: 0x0a } as const;
 const OF_RESOURCE = { resource: 0x0a, scopes: 0x12 } as const;
-const RESOURCE = { attributes: 0x0a } as const;
 const OF_SCOPE = { scope: 0x0a, records: 0x12 } as const;
-const SCOPE = { name: 0x0a, version: 0x12, attributes: 0x1a } as const;
 /** Contexts kept between requests, and the wire bytes that one may have to be kept. */
 const CONTEXTS_MAX = 256;
 const CONTEXT_BYTES_MAX = 4096;
 
-/** Bytes of the request. */
-interface Span {
-  readonly start: number;
-  readonly end: number;
-}
+const NOWHERE: Span = { start: 0, end: 0 };
 
 export class RequestDecoder<Context> {
   readonly #reader: WireReader;
   readonly #values: ValueReader;
   readonly #records: RecordReader<Context>;
+  readonly #members: ContextMembers;
   readonly #columns: RequestDecoderParts<Context>["columns"];
   readonly #regular: (body: Uint8Array) => Uint8Array;
   /** By the bytes of resource and scope. */
@@ -79,6 +71,7 @@ export class RequestDecoder<Context> {
     this.#reader = reader;
     this.#values = values;
     this.#records = records;
+    this.#members = new ContextMembers(reader, values);
     this.#columns = columns;
     this.#regular = regular;
   }
@@ -146,7 +139,8 @@ export class RequestDecoder<Context> {
       } else reader.skip(tag, end);
     }
     // What no record needs must be well-formed all the same.
-    if (scopes === 0) this.#resource(resource);
+    if (scopes === 0) this.#members.read(resource, NOWHERE);
+    reader.pos = end;
   }
 
   #ofScope(end: number, resource: Span): void {
@@ -199,61 +193,8 @@ export class RequestDecoder<Context> {
     return context;
   }
 
-  #resource({ start, end }: Span): Attribute[] {
-    const reader = this.#reader;
-    const attributes: Attribute[] = [];
-    reader.pos = start;
-    while (reader.pos < end) {
-      const tag = reader.tag(end);
-      if (tag === RESOURCE.attributes) attributes.push(this.#attributeOf(attributes, end));
-      else reader.skip(tag, end);
-    }
-    return attributes;
-  }
-
-  /** The attribute at the cursor, of an owner that has these already. */
-  #attributeOf({ length }: readonly Attribute[], end: number): Attribute {
-    if (length === OBJECT_NAMES_MAX) throw tooManyNames();
-    return this.#values.attribute(this.#reader.span(end));
-  }
-
-  #context(resourceSpan: Span, { start, end }: Span): Context {
-    const reader = this.#reader;
-    const resource = this.#resource(resourceSpan);
-    reader.pos = start;
-    const scope: Attribute[] = [];
-    let scopeName: Attribute | undefined;
-    let scopeVersion: Attribute | undefined;
-    while (reader.pos < end) {
-      const tag = reader.tag(end);
-      if (tag === SCOPE.attributes) scope.push(this.#attributeOf(scope, end));
-      else if (tag === SCOPE.name) {
-        if (scopeName !== undefined) throw IRREGULAR;
-        scopeName = this.#named("name", reader.span(end));
-      } else if (tag === SCOPE.version) {
-        if (scopeVersion !== undefined) throw IRREGULAR;
-        scopeVersion = this.#named("version", reader.span(end));
-      } else reader.skip(tag, end);
-    }
-    return this.#records.context({
-      resource,
-      scopeName: scopeName?.text === null ? undefined : scopeName,
-      scopeVersion: scopeVersion?.text === null ? undefined : scopeVersion,
-      scope,
-    });
-  }
-
-  /** The string field from the cursor to `end`, as if it were an attribute. */
-  #named(name: string, end: number): Attribute {
-    const reader = this.#reader;
-    const text = reader.bytes.slice(reader.pos, end);
-    if (!isUtf8(text)) throw reader.refusal(`the scope's ${name} is not UTF-8`);
-    reader.pos = end;
-    return {
-      name,
-      key: utf8(name),
-      json: utf8(JSON.stringify(textOf(text))),
-      text: text.length === 0 ? null : text,
-    };
+  #context(resource: Span, scope: Span): Context {
+    this.#members.read(resource, scope);
+    return this.#records.context(this.#members);
   }
 }

@@ -6,37 +6,18 @@
  * record's own fields, or of its other attributes.
  */
 
-import { concatBytes, utf8 } from "../../shared/base/bytes.ts";
-import { ByteBuilder, type CopySource, copySourceOf } from "../../shared/columns/byte_builder.ts";
-import { writeJsonString } from "../../shared/columns/json_writer.ts";
-import { type Member, memberOf } from "./merged_attributes.ts";
-import { type NameTable, nameTableOf } from "./name_table.ts";
-
-/** An attribute apart from its record. */
-export interface Attribute {
-  readonly name: string;
-  /** The name's UTF-8. */
-  readonly key: Uint8Array;
-  /** The value's JSON text. */
-  readonly json: Uint8Array;
-  /** What the value puts into a core column; null where it fills none: no value, an empty text, another name. */
-  readonly text: Uint8Array | null;
-}
+import { utf8 } from "../../shared/base/bytes.ts";
+import { type CopySource, copySourceOf } from "../../shared/columns/byte_builder.ts";
+import type { ContextMembers, NamedValue } from "./context_members.ts";
+import { keyOf, type Member, memberOf } from "./merged_attributes.ts";
+import type { NameTable } from "./name_table.ts";
 
 /** Record attributes that fill core columns. */
 export const SOURCETYPE = "sourcetype";
 export const INDEX = "index";
 /** Resource attributes that do. */
-const HOST_NAME = "host.name";
-const SERVICE_NAME = "service.name";
-/** Attributes that fill a core column, wherever they are. */
-export const CORE_NAMES: ReadonlySet<string> = new Set([
-  SOURCETYPE,
-  INDEX,
-  HOST_NAME,
-  SERVICE_NAME,
-]);
-
+const HOST_NAME = keyOf("host.name");
+const SERVICE_NAME = keyOf("service.name");
 /** Members of `attributes` that come from a record's own fields, in their order. */
 export const FIELD_NAMES = [
   "severity_text",
@@ -51,16 +32,9 @@ export const FIELD_NAMES = [
 
 export type FieldName = typeof FIELD_NAMES[number];
 
-/** A name's UTF-8 and the JSON text of its value. */
-export type NamedValue = Pick<Attribute, "key" | "json">;
-
-export interface ScopeFields {
-  readonly resource: readonly Attribute[];
-  readonly scopeName: Attribute | undefined;
-  readonly scopeVersion: Attribute | undefined;
-  readonly scope: readonly Attribute[];
-}
-
+const SOURCETYPE_KEY = keyOf(SOURCETYPE);
+const INDEX_KEY = keyOf(INDEX);
+const FIELD_KEYS = FIELD_NAMES.map(keyOf);
 const HOST_FALLBACK = utf8("unknown");
 const SOURCE_FALLBACK = utf8("otel");
 
@@ -73,50 +47,42 @@ export class ScopeContext {
   readonly meetsFields: boolean;
   /** The names that a record's attributes may meet, or that fill core columns. */
   readonly names: NameTable;
-  /** Resource attributes that filled no core column, repeated names removed. */
-  readonly #resource: ReadonlyMap<string, NamedValue>;
-  /** Members from the scope under their final names. */
-  readonly #scope: ReadonlyMap<string, NamedValue>;
+  /** Whether the resource has members of these names. */
+  readonly hasSourcetype: boolean;
+  readonly hasIndex: boolean;
+  readonly #resource: () => NamedValue[];
+  readonly #scope: () => NamedValue[];
   #mergeable: MergeableMembers | undefined;
 
-  constructor({ resource, scopeName, scopeVersion, scope }: ScopeFields) {
-    const attributes = new Map<string, Attribute>();
-    for (const attribute of resource) putLast(attributes, attribute.name, attribute);
-    const host = take(attributes, HOST_NAME);
-    const source = take(attributes, SERVICE_NAME);
+  constructor(of: ContextMembers) {
+    const host = of.take(HOST_NAME);
+    const source = of.take(SERVICE_NAME);
     this.host = host ?? HOST_FALLBACK;
-    this.source = source ?? scopeName?.text ?? SOURCE_FALLBACK;
-    this.#resource = attributes;
-    this.#scope = scopeMembers([scopeName, scopeVersion, ...scope]);
-    const merged = new Map<string, NamedValue>(attributes);
-    for (const [name, member] of this.#scope) putLast(merged, name, member);
-    this.members = copySourceOf(membersOf(merged.values()));
-    this.meetsFields = FIELD_NAMES.some((name) => merged.has(name));
-    this.names = nameTableOf([
-      ...Array.from(merged.values(), ({ key }) => key),
-      ...ALWAYS_RESERVED,
-    ]);
-  }
-
-  /** Whether the resource has a member of that name. */
-  has(name: string): boolean {
-    return this.#resource.has(name);
+    this.source = source ?? of.scopeName ?? SOURCE_FALLBACK;
+    const resource = of.resource();
+    const merged = of.merged();
+    this.hasSourcetype = of.has(resource, SOURCETYPE_KEY);
+    this.hasIndex = of.has(resource, INDEX_KEY);
+    this.members = copySourceOf(of.text(merged));
+    this.names = of.names(merged, ALWAYS_RESERVED);
+    this.meetsFields = FIELD_KEYS.some((key) => of.has(merged, key));
+    const scope = of.scope({ names: true });
+    const texts = of.keep();
+    this.#resource = () => texts(resource);
+    this.#scope = () => texts(scope);
   }
 
   /** The members, for records in which names meet. */
   get mergeable(): MergeableMembers {
     this.#mergeable ??= {
-      resource: Array.from(this.#resource, ([name, { json }]) => {
+      resource: this.#resource().map(({ name, json }) => {
         const other = `resource.${name}`;
         return {
           own: { name, member: memberOf(name, json) },
           renamed: { name: other, member: memberOf(other, json) },
         };
       }),
-      scope: Array.from(
-        this.#scope,
-        ([name, { json }]) => ({ name, member: memberOf(name, json) }),
-      ),
+      scope: this.#scope().map(({ name, json }) => ({ name, member: memberOf(name, json) })),
     };
     return this.#mergeable;
   }
@@ -139,40 +105,4 @@ export function putLast<T>(members: Map<string, T>, name: string, value: T): voi
   members.set(name, value);
 }
 
-/** The text of an attribute that fills a core column, taken out; undefined when it fills none. */
-export function take(attributes: Map<string, Attribute>, name: string): Uint8Array | undefined {
-  const text = attributes.get(name)?.text ?? undefined;
-  if (text !== undefined) attributes.delete(name);
-  return text;
-}
-
-/** Attributes of a scope, as they are named in a row. */
-export function scopeMembers(
-  attributes: readonly (Attribute | undefined)[],
-): ReadonlyMap<string, NamedValue> {
-  const members = new Map<string, NamedValue>();
-  for (const attribute of attributes) {
-    if (attribute === undefined) continue;
-    const { name, key, json } = attribute;
-    putLast(members, `scope.${name}`, { key: concatBytes([SCOPE_PREFIX, key]), json });
-  }
-  return members;
-}
-
-/** `"name":value,…` */
-export function membersOf(members: Iterable<NamedValue>): Uint8Array<ArrayBuffer> {
-  const out = new ByteBuilder(256);
-  for (const { key, json } of members) {
-    if (out.length > 0) out.byte(COMMA);
-    const view = new DataView(key.buffer, key.byteOffset, key.byteLength);
-    writeJsonString(out, view, 0, key.byteLength);
-    out.byte(COLON);
-    out.append(json);
-  }
-  return out.take();
-}
-
-const SCOPE_PREFIX = utf8("scope.");
-const COMMA = 0x2c;
-const COLON = 0x3a;
 const ALWAYS_RESERVED = [...FIELD_NAMES, SOURCETYPE, INDEX].map(utf8);

@@ -12,7 +12,7 @@ import { writeCount, writeHexDigits } from "../../shared/columns/json_writer.ts"
 import type { RecordReader } from "./request_decoder.ts";
 import { refuseLate, writeTime } from "./row_columns.ts";
 import { keyOf } from "./merged_attributes.ts";
-import type { ScopeFields } from "./scope_context.ts";
+import type { ContextMembers } from "./context_members.ts";
 import { AttributeFields, SpansAttributes } from "./spans_attributes.ts";
 import type { SpansColumns } from "./spans_columns.ts";
 import { SPAN_FIELD_NAMES, SpansContext } from "./spans_context.ts";
@@ -123,8 +123,8 @@ export class SpansDecoder implements RecordReader<SpansContext> {
     this.#context = undefined;
   }
 
-  context(fields: ScopeFields): SpansContext {
-    return new SpansContext(fields);
+  context(members: ContextMembers): SpansContext {
+    return new SpansContext(members);
   }
 
   decode(end: number, context: SpansContext): void {

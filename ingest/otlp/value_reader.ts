@@ -6,7 +6,6 @@
  */
 
 import { isUtf8 } from "node:buffer";
-import { textOf } from "../../shared/base/bytes.ts";
 import { ByteBuilder } from "../../shared/columns/byte_builder.ts";
 import {
   writeAscii,
@@ -17,7 +16,6 @@ import {
 } from "../../shared/columns/json_writer.ts";
 import { NameTable } from "./name_table.ts";
 import { REQUEST_ATTRIBUTES_MAX, tooMany } from "./request_limits.ts";
-import { type Attribute, CORE_NAMES } from "./scope_context.ts";
 import type { WireReader } from "./wire_reader.ts";
 
 /** How deep arrays and maps may nest in one value. */
@@ -55,7 +53,6 @@ export class ValueReader {
   valueStart = 0;
   valueEnd = 0;
   readonly #reader: WireReader;
-  readonly #scratch = new ByteBuilder();
   /** Of a map's members. */
   readonly #names = new NameTable();
   /** What was read and stands nowhere, because its name came again; it must be UTF-8 all the same. */
@@ -124,34 +121,6 @@ export class ValueReader {
     this.keyEnd = Math.max(keyEnd, 0);
     this.valueStart = valueStart;
     this.valueEnd = valueEnd;
-  }
-
-  /**
-   * Reads the `KeyValue` from the cursor to `end` into an attribute of its own: for the cold paths. Throws `too_large`
-   * past `REQUEST_ATTRIBUTES_MAX`.
-   */
-  attribute(end: number): Attribute {
-    this.count();
-    const reader = this.#reader;
-    this.keyValue(end);
-    const { valueStart, valueEnd } = this;
-    const key = reader.bytes.slice(this.keyStart, this.keyEnd);
-    const isPlain = isAscii(key);
-    if (!isPlain && !isUtf8(key)) throw reader.refusal("an attribute's name is not UTF-8");
-    const name = isPlain ? asciiText(key) : textOf(key);
-    this.#scratch.clear();
-    this.json(this.#scratch, valueStart, valueEnd);
-    const json = this.#scratch.take();
-    if (!isAscii(json) && !isUtf8(json)) throw reader.refusal(`attribute ${name} is not UTF-8`);
-    const text = CORE_NAMES.has(name) ? this.#ownText(valueStart, valueEnd) : null;
-    reader.pos = end;
-    return { name, key, json, text };
-  }
-
-  #ownText(start: number, end: number): Uint8Array | null {
-    this.#scratch.clear();
-    this.text(this.#scratch, start, end);
-    return this.#scratch.length === 0 ? null : this.#scratch.take();
   }
 
   /** Appends the JSON text of the `AnyValue` in this span; `start` -1 stands for no value. */
@@ -309,22 +278,6 @@ export class ValueReader {
     for (const number of numbers) marks[number] = 1;
     return marks;
   }
-}
-
-/** Up to this length loops are faster than calls into native code. */
-const LOOP_MAX = 64;
-
-/** Whether all of a few bytes are ASCII; of more it is not known. */
-function isAscii(bytes: Uint8Array): boolean {
-  if (bytes.length > LOOP_MAX) return false;
-  for (let i = 0; i < bytes.length; i += 1) if ((bytes[i] as number) > 0x7f) return false;
-  return true;
-}
-
-function asciiText(bytes: Uint8Array): string {
-  let text = "";
-  for (let i = 0; i < bytes.length; i += 1) text += String.fromCharCode(bytes[i] as number);
-  return text;
 }
 
 interface ValueSpan {
