@@ -21,12 +21,16 @@ export function areSameBytes(
   bStart: number,
   length: number,
 ): boolean {
-  let at = 0;
-  for (; at + 4 <= length; at += 4) {
+  if (length < 4) {
+    for (let at = 0; at < length; at += 1) {
+      if (a.getUint8(aStart + at) !== b.getUint8(bStart + at)) return false;
+    }
+    return true;
+  }
+  // The last four may have been compared in part.
+  const last = length - 4;
+  for (let at = 0; at < last; at += 4) {
     if (a.getInt32(aStart + at, true) !== b.getInt32(bStart + at, true)) return false;
   }
-  for (; at < length; at += 1) {
-    if (a.getUint8(aStart + at) !== b.getUint8(bStart + at)) return false;
-  }
-  return true;
+  return a.getInt32(aStart + last, true) === b.getInt32(bStart + last, true);
 }

@@ -73,7 +73,8 @@ export function unpackBits(
   for (let index = to; index < to + count; index += 1) {
     let value = 0;
     let left = width;
-    for (let scale = 1; left > STEP_BITS; left -= STEP_BITS, scale *= STEP) {
+    let scale = 1;
+    for (; left > STEP_BITS; left -= STEP_BITS, scale *= STEP) {
       for (; bits < STEP_BITS; bits += 8, at += 1) pending |= (packed[at] as number) << bits;
       value += (pending & (STEP - 1)) * scale;
       pending >>>= STEP_BITS;
@@ -81,7 +82,7 @@ export function unpackBits(
     }
     for (; bits < left; bits += 8, at += 1) pending |= (packed[at] as number) << bits;
     const rest = pending & (left === width ? mask : (1 << left) - 1);
-    target[index] = left === width ? rest : value + rest * 2 ** (width - left);
+    target[index] = left === width ? rest : value + rest * scale;
     pending >>>= left;
     bits -= left;
   }
