@@ -14,6 +14,8 @@ import type { ParquetEncoder } from "../../shared/parquet/parquet_encoder.ts";
 /** A reader needs its snapshot for a minute; at a commit each five seconds that is twelve. */
 const EXPIRE: ExpirePolicy = { retainLast: 20, ageMsMin: 60_000 };
 const COMMITS_BETWEEN_EXPIRIES = 20;
+/** Room for the rows of a batch, which is one file in any case: most are far smaller than the files of a drain. */
+const INPUT_BYTES = 1024 * 1024;
 
 export class AuditTable {
   readonly #deps: CommitDeps & { readonly encoder: ParquetEncoder };
@@ -30,7 +32,7 @@ export class AuditTable {
     const deps = { ...this.#deps, signal };
     const ident = { namespace: this.#namespace, name: QUERY_AUDIT_TABLE };
     const table = await ensureTable(deps, { ident, schema: QUERY_AUDIT_SCHEMA });
-    const writer = new DataFileWriter(deps, table);
+    const writer = new DataFileWriter(deps, table, { inputBytesMax: INPUT_BYTES });
     try {
       await writer.add(fitTo(table.schema, QUERY_AUDIT_SCHEMA.columns)(batch));
       const files = await writer.finish();
