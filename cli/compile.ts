@@ -55,6 +55,7 @@ const THREADS = [
   "shared/storage/upload_worker.ts",
   "shared/wal/frame_worker.ts",
   "shared/wal/mirror/pack_worker.ts",
+  "query/audit/audit_worker.ts",
 ];
 
 /** Tests of a package that crash the compiler of this runtime version (stack overflow); nothing loads them. */

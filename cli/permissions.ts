@@ -36,6 +36,8 @@ export interface Places {
   readonly packages: string;
   /** Sources of threads (Parquet, derived data): a thread's modules count as files that are read. */
   readonly threadSources: string;
+  /** The same of the query server's own thread, which writes its audit. */
+  readonly auditSources: string;
   readonly wal: string;
   /** What the compactor drains: none when that is the mirror in the warehouse. */
   readonly drainedWal: readonly string[];
@@ -107,6 +109,7 @@ const TABLE: Readonly<Record<Role, (places: Places) => Permissions>> = {
     read: [
       places.packages,
       places.threadSources,
+      places.auditSources,
       places.wal,
       places.warehouse,
       places.cache,
@@ -216,6 +219,7 @@ export function placesOf(
   return {
     packages: `${root}/node_modules`,
     threadSources: `${root}/shared`,
+    auditSources: `${root}/query/audit`,
     wal: `${dataDir}/wal`,
     drainedWal: isSwitchedOn(CATALOG_CLAIM, { args, env }) ? [] : [`${dataDir}/wal`],
     warehouse: `${dataDir}/warehouse`,

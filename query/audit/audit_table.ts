@@ -2,7 +2,7 @@
 
 import { getLogger } from "@logtape/logtape";
 import { isOperatingError, messageOf } from "../../shared/base/errors.ts";
-import type { ColumnBatch } from "../../shared/columns/batch.ts";
+import { batchOfRows, type RowObject } from "../../shared/columns/rows.ts";
 import { QUERY_AUDIT_SCHEMA, QUERY_AUDIT_TABLE } from "../../shared/event/query_audit.ts";
 import { commitAppend, ensureTable } from "../../shared/iceberg/commit_append.ts";
 import type { CommitDeps } from "../../shared/iceberg/commit_table.ts";
@@ -28,10 +28,11 @@ export class AuditTable {
   }
 
   /** Adds all rows or none. Errors: the store's, the catalog's, those of `commitAppend`; the signal's reason. */
-  async append(batch: ColumnBatch, signal: AbortSignal): Promise<void> {
+  async append(rows: readonly RowObject[], signal: AbortSignal): Promise<void> {
     const deps = { ...this.#deps, signal };
     const ident = { namespace: this.#namespace, name: QUERY_AUDIT_TABLE };
     const table = await ensureTable(deps, { ident, schema: QUERY_AUDIT_SCHEMA });
+    const batch = batchOfRows(QUERY_AUDIT_SCHEMA, rows);
     const writer = new DataFileWriter(deps, table, { inputBytesMax: INPUT_BYTES });
     try {
       await writer.add(fitTo(table.schema, QUERY_AUDIT_SCHEMA.columns)(batch));

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { INLINE_PARQUET_ENCODER } from "../../shared/parquet/parquet_encoder.ts";
 import { TableLab } from "../../shared/testing/table_lab.ts";
-import { auditBatch } from "./audit_batch.ts";
+import { auditRow } from "./audit_row.ts";
 import { AuditTable } from "./audit_table.ts";
 
 const COMMITS = 120;
@@ -24,7 +24,7 @@ Deno.test({
         status: 200,
         truncated: false,
       } as const;
-      await table.append(auditBatch([record]), new AbortController().signal);
+      await table.append([auditRow(record)], new AbortController().signal);
       lab.clock.shift(5_000);
     }
     assert.equal((await lab.liveKeys(AUDIT))?.length, COMMITS);

@@ -16,12 +16,12 @@
 
 import { Buffer } from "node:buffer";
 import { getLogger } from "@logtape/logtape";
-import { isOperatingError } from "../../shared/base/errors.ts";
-import type { ColumnBatch } from "../../shared/columns/batch.ts";
+import type { RowObject } from "../../shared/columns/rows.ts";
 import type { Metrics } from "../../shared/metrics/metrics.ts";
 import type { Clock } from "../../shared/os/clock.ts";
 import type { QueryObserver, QueryRecord } from "../query_record.ts";
-import { auditBatch } from "./audit_batch.ts";
+import { auditRow } from "./audit_row.ts";
+import { failureText } from "./failure_text.ts";
 import type { AUDIT_METRICS, DropReason, FailureReason } from "./metrics.ts";
 
 const MIB = 1024 * 1024;
@@ -64,8 +64,8 @@ export interface AuditDeps {
   readonly clock: Clock;
   readonly metrics: Pick<Metrics<typeof AUDIT_METRICS>, "auditDropped" | "auditFailures">;
   /** Adds the rows to the table, all or none. `signal`: the batch was abandoned. */
-  append(batch: ColumnBatch, signal: AbortSignal): Promise<void>;
-  readonly build?: (records: readonly QueryRecord[]) => ColumnBatch;
+  append(rows: readonly RowObject[], signal: AbortSignal): Promise<void>;
+  readonly build?: (record: QueryRecord) => RowObject;
   readonly limits?: Partial<AuditLimits>;
 }
 
@@ -171,9 +171,10 @@ export class AuditWriter implements QueryObserver, AsyncDisposable {
 
   /** Never rejects. Returns when the batch is appended or abandoned. */
   async #flush(batch: readonly Charged[]): Promise<void> {
-    let columns: ColumnBatch;
+    const { build = auditRow } = this.#deps;
+    let rows: readonly RowObject[];
     try {
-      columns = (this.#deps.build ?? auditBatch)(batch.map(({ record }) => record));
+      rows = batch.map(({ record }) => build(record));
     } catch (error) {
       this.#fail("build", batch.length, error);
       this.#release(batch);
@@ -181,7 +182,7 @@ export class AuditWriter implements QueryObserver, AsyncDisposable {
     }
     const abandoned = new AbortController();
     const ended = new AbortController();
-    const append = this.#deps.append(columns, abandoned.signal)
+    const append = this.#deps.append(rows, abandoned.signal)
       .then(() => "appended" as const, (error: unknown) => ({ error }))
       .finally(() => this.#release(batch));
     const outcome = await Promise.race([append, this.#deadline(ended.signal)]);
@@ -217,16 +218,9 @@ export class AuditWriter implements QueryObserver, AsyncDisposable {
     this.#deps.metrics.auditFailures.add(1, { reason });
     getLogger(["svc", "query"]).error(
       "abandoned {rows} rows of query_audit ({reason}): {error}; statements are answered as before",
-      { rows, reason, error: describe(error) },
+      { rows, reason, error: error === undefined ? "it took too long" : failureText(error) },
     );
   }
-}
-
-/** An operating error never repeats a statement; of any other only its kind is told. */
-function describe(error: unknown): string {
-  if (error === undefined) return "it took too long";
-  if (isOperatingError(error)) return error.message;
-  return error instanceof Error ? error.name : "unknown";
 }
 
 function chargeOf({ query, error, caller }: QueryRecord): number {

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import type { ColumnBatch } from "../../shared/columns/batch.ts";
-import { rowsOf } from "../../shared/columns/rows.ts";
+import { batchOfRows, type RowObject, rowsOf } from "../../shared/columns/rows.ts";
+import { QUERY_AUDIT_SCHEMA } from "../../shared/event/query_audit.ts";
 import { createMetrics } from "../../shared/metrics/metrics.ts";
 import { FakeClock } from "../../shared/testing/fake_clock.ts";
 import type { QueryRecord } from "../query_record.ts";
@@ -24,7 +25,8 @@ function lab(changes: Partial<AuditDeps> = {}) {
   const clock = new FakeClock();
   const metrics = createMetrics(AUDIT_METRICS, { version: "0", role: "query" });
   const batches: ColumnBatch[] = [];
-  const append = (batch: ColumnBatch) => Promise.resolve(void batches.push(batch));
+  const append = (rows: readonly RowObject[]) =>
+    Promise.resolve(void batches.push(batchOfRows(QUERY_AUDIT_SCHEMA, rows)));
   const writer = new AuditWriter({ clock, metrics, append, ...changes });
   /** Counts that are not 0. */
   const counts = () =>

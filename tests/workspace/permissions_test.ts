@@ -19,6 +19,7 @@ interface Expectation {
 }
 
 const PACKAGE_FILE = workspacePath("node_modules/parquet-wasm/package.json");
+const AUDIT_SOURCE = workspacePath("query/audit/audit_worker.ts");
 const LIBRARY = workspacePath("node_modules/no-such-library.node");
 
 /** What no role may do. `{data}/secret` is a file beside the folders that roles work in. */
@@ -88,6 +89,7 @@ const EXPECTED: Readonly<Record<Role, Expectation>> = {
       ["write", `${data}/warehouse/catalog.db`],
       ["write", `${data}/warehouse/jobs.db`],
       ["read", PACKAGE_FILE],
+      ["read", AUDIT_SOURCE],
       ["ffi", LIBRARY],
       ["env", "SVC_QUERY_MAX_ROWS"],
     ],

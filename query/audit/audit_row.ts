@@ -1,15 +1,9 @@
-/** Records as rows of `query_audit`. */
+/** A record as a row of `query_audit`. */
 
-import type { ColumnBatch } from "../../shared/columns/batch.ts";
-import { batchOfRows, type RowObject } from "../../shared/columns/rows.ts";
-import { QUERY_AUDIT_SCHEMA } from "../../shared/event/query_audit.ts";
+import type { RowObject } from "../../shared/columns/rows.ts";
 import type { QueryRecord } from "../query_record.ts";
 
-export function auditBatch(records: readonly QueryRecord[]): ColumnBatch {
-  return batchOfRows(QUERY_AUDIT_SCHEMA, records.map(auditRow));
-}
-
-function auditRow(record: QueryRecord): RowObject {
+export function auditRow(record: QueryRecord): RowObject {
   const { caller, cost } = record;
   const arrivedMs = BigInt(Math.floor(record.startedMs));
   return {

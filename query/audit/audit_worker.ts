@@ -1,0 +1,50 @@
+/** The thread behind `ThreadTable`: it writes the audit's table while nobody else wants the processor. */
+
+import type { RowObject } from "../../shared/columns/rows.ts";
+import { SystemClock } from "../../shared/os/clock.ts";
+import { configureLogging, type LogThreshold } from "../../shared/os/logging.ts";
+import { serveTasks } from "../../shared/os/serve_tasks.ts";
+import { yieldingRefusal, yieldToOthers } from "../../shared/os/thread_priority.ts";
+import { failureText } from "./failure_text.ts";
+import { type AuditPlaces, WarehouseTable } from "./warehouse_table.ts";
+
+export interface AuditTask {
+  /** `begin` takes the thread's time for what the first batch would; nothing comes after `close`. */
+  readonly kind: "begin" | "append" | "close";
+  readonly places: AuditPlaces;
+  readonly logLevel: LogThreshold;
+  /** After which nothing of an append is committed any more; 0: never. */
+  readonly deadlineMs: number;
+  readonly rows: readonly RowObject[];
+}
+
+/** `failure`: why an append failed. */
+export interface AuditReply {
+  readonly failure?: string;
+}
+
+/** Before dear statements, which have 19: while it commits, other writers of the catalog wait. */
+const NICENESS = 10;
+
+let table: WarehouseTable | undefined;
+
+serveTasks(async (task: AuditTask) => ({ value: await reply(task) }));
+
+async function reply({ kind, places, logLevel, deadlineMs, rows }: AuditTask): Promise<AuditReply> {
+  table ??= await begin(places, logLevel);
+  if (kind === "close") await table[Symbol.asyncDispose]();
+  if (kind !== "append") return {};
+  try {
+    const never = new AbortController().signal;
+    await table.append(rows, deadlineMs > 0 ? AbortSignal.timeout(deadlineMs) : never);
+    return {};
+  } catch (error) {
+    return { failure: failureText(error) };
+  }
+}
+
+async function begin(places: AuditPlaces, level: LogThreshold): Promise<WarehouseTable> {
+  if (yieldingRefusal() === undefined) yieldToOthers(NICENESS);
+  await configureLogging({ level });
+  return new WarehouseTable(places, new SystemClock());
+}

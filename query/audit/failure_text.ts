@@ -1,0 +1,8 @@
+/** What may be told of a failed append. An operating error never repeats a statement; of any other only its kind is told. */
+
+import { isOperatingError } from "../../shared/base/errors.ts";
+
+export function failureText(error: unknown): string {
+  if (isOperatingError(error)) return error.message;
+  return error instanceof Error ? error.name : "unknown";
+}
