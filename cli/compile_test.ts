@@ -24,9 +24,10 @@ Deno.test({
 Deno.test({
   name: "compileArguments puts every module of a thread into each binary",
   fn: async () => {
-    const modules = (await Array.fromAsync(filesBelow("shared"))).filter((path) =>
-      path.endsWith("_worker.ts")
+    const sources = await Promise.all(
+      ["shared", "query"].map((folder) => Array.fromAsync(filesBelow(folder))),
     );
+    const modules = sources.flat().filter((path) => path.endsWith("_worker.ts"));
     assert.ok(modules.length > 5);
     for (const binary of BINARIES) {
       const args = compileArguments(binary, PLACE);
