@@ -26,6 +26,10 @@ export function concatBytes(parts: readonly Uint8Array[]): Uint8Array<ArrayBuffe
   return whole;
 }
 
+export function viewOf({ buffer, byteOffset, byteLength }: Uint8Array): DataView {
+  return new DataView(buffer, byteOffset, byteLength);
+}
+
 /**
  * Gives the memory of `bytes` back now, where they are the whole of their buffer: they are empty afterwards. The collector
  * sees memory that is left to it only as pressure, and answers that with collections of the whole heap.

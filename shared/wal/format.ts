@@ -4,7 +4,7 @@
  */
 
 import { assert, present } from "../base/assert.ts";
-import { crc32, textOf, utf8 } from "../base/bytes.ts";
+import { crc32, textOf, utf8, viewOf } from "../base/bytes.ts";
 import { OperatingError } from "../base/errors.ts";
 import type { LaneId } from "../event/tenant.ts";
 import { decodeFrameKey, encodeFrameKey, FRAME_KEY_BYTES, type FrameKey } from "./frame_key.ts";
@@ -253,10 +253,6 @@ function crcOfFrame(frame: Uint8Array, seed: number): number {
     frame.subarray(FRAME_CRC_OFFSET + 4),
     crc32(frame.subarray(0, FRAME_CRC_OFFSET), seed),
   );
-}
-
-function viewOf(bytes: Uint8Array): DataView {
-  return new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
 }
 
 function corrupt(where: string, why: string): OperatingError {

@@ -12,7 +12,7 @@
 
 import { constants, zstdCompressSync } from "node:zlib";
 import { assert } from "../base/assert.ts";
-import { freeBytes } from "../base/bytes.ts";
+import { freeBytes, viewOf } from "../base/bytes.ts";
 import { unpackZstd } from "../base/unpack_zstd.ts";
 
 /** Shorter messages stay as they are: a call of the packer costs 30 µs whatever it is given. */
@@ -65,8 +65,4 @@ export function unpackMessage(payload: Uint8Array, bytesMax: number): Uint8Array
   } catch {
     return undefined;
   }
-}
-
-function viewOf(bytes: Uint8Array): DataView {
-  return new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
 }

@@ -7,6 +7,7 @@
  * column.
  */
 
+import { viewOf } from "../../base/bytes.ts";
 import { isNull } from "../../columns/rows.ts";
 import { areSameBytes } from "../../columns/value_bytes.ts";
 import type { ColumnPart } from "./collect_words.ts";
@@ -154,10 +155,6 @@ class ValueCollector {
     this.#hasUnknown = true;
     this.#occurrences.add(this.#table.numberOf(mixed(this.#column.unknown)));
   }
-}
-
-function viewOf({ buffer, byteOffset, byteLength }: Uint8Array): DataView {
-  return new DataView(buffer, byteOffset, byteLength);
 }
 
 /** Objects, where the first values all look like it. */

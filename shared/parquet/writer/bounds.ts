@@ -3,7 +3,7 @@
  * Long strings are cut on the safe side.
  */
 
-import { textOf, utf8 } from "../../base/bytes.ts";
+import { textOf, utf8, viewOf } from "../../base/bytes.ts";
 import {
   bytesAt,
   type ChunkValues,
@@ -116,13 +116,9 @@ function orderOf(values: ChunkValues): Order {
 }
 
 function stringOrder(values: ChunkValues): Order {
-  const view = viewOf(values);
+  const view = viewOf(values.bytes);
   const offsets = values.offsets as Int32Array;
   return (a, b) => compareTexts(view, offsets, a, b);
-}
-
-function viewOf({ bytes }: ChunkValues): DataView {
-  return new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
 }
 
 /** UTF-8 bytes sort as their code points do. Four bytes at a time: texts of logs begin alike. */
@@ -145,7 +141,7 @@ function compareTexts(view: DataView, offsets: Int32Array, a: number, b: number)
 
 /** At least one text. A loop of its own, like that of numbers: each row is compared twice. */
 function extremeTexts(values: ChunkValues, from: number, to: number): Extremes {
-  const view = viewOf(values);
+  const view = viewOf(values.bytes);
   const offsets = values.offsets as Int32Array;
   let smallest = from;
   let largest = from;
