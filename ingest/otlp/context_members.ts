@@ -9,6 +9,7 @@ import { isUtf8 } from "node:buffer";
 import { textOf, utf8 } from "../../shared/base/bytes.ts";
 import { ByteBuilder } from "../../shared/columns/byte_builder.ts";
 import { writeJsonString } from "../../shared/columns/json_writer.ts";
+import { areSameBytes } from "../../shared/columns/value_bytes.ts";
 import { NameTable, nameTableOf } from "./name_table.ts";
 import { OBJECT_NAMES_MAX, tooManyNames } from "./request_limits.ts";
 import { IRREGULAR, type ValueReader } from "./value_reader.ts";
@@ -162,10 +163,8 @@ export class ContextMembers {
   #readResource({ start, end }: Span): void {
     const reader = this.#reader;
     reader.pos = start;
-    while (reader.pos < end) {
-      const tag = reader.tag(end);
-      if (tag === RESOURCE.attributes) this.#attribute("resource", reader.span(end));
-      else reader.skip(tag, end);
+    for (let attributeEnd; (attributeEnd = reader.next(RESOURCE.attributes, end)) >= 0;) {
+      this.#attribute("resource", attributeEnd);
     }
   }
 
@@ -187,10 +186,8 @@ export class ContextMembers {
     this.scopeName = this.#scopeText(NAME, name);
     this.scopeVersion = this.#scopeText(VERSION, version);
     reader.pos = start;
-    while (reader.pos < end) {
-      const tag = reader.tag(end);
-      if (tag === SCOPE.attributes) this.#attribute("scopeAttribute", reader.span(end));
-      else reader.skip(tag, end);
+    for (let attributeEnd; (attributeEnd = reader.next(SCOPE.attributes, end)) >= 0;) {
+      this.#attribute("scopeAttribute", attributeEnd);
     }
   }
 
@@ -252,11 +249,8 @@ export class ContextMembers {
   }
 
   #hasName({ nameAt, valueAt }: Entry, key: DataView): boolean {
-    if (valueAt - nameAt !== key.byteLength) return false;
-    const { bytes } = this.#bytes;
-    for (let i = 0; i < key.byteLength; i += 1) {
-      if (bytes[nameAt + i] !== key.getUint8(i)) return false;
-    }
-    return true;
+    const { byteLength } = key;
+    return valueAt - nameAt === byteLength &&
+      areSameBytes(this.#bytes.view, nameAt, key, 0, byteLength);
   }
 }

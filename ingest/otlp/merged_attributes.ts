@@ -110,16 +110,13 @@ export class MergedAttributes {
     const { start, end, tag: wanted } = this.#span;
     const reader = this.#reader;
     reader.pos = start;
-    for (let number = 0; reader.pos < end;) {
-      const tag = reader.tag(end);
-      if (tag !== wanted) {
-        reader.skip(tag, end);
-        continue;
-      }
-      const attributeEnd = reader.span(end);
+    for (
+      let attributeEnd, number = 0;
+      (attributeEnd = reader.next(wanted, end)) >= 0;
+      number += 1
+    ) {
       this.#values.keyValue(attributeEnd);
       visit(number);
-      number += 1;
       reader.pos = attributeEnd;
     }
   }

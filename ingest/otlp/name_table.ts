@@ -7,6 +7,7 @@
  */
 
 import { OperatingError } from "../../shared/base/errors.ts";
+import { areSameBytes } from "../../shared/columns/value_bytes.ts";
 import { OBJECT_NAMES_MAX, tooManyNames } from "./request_limits.ts";
 
 const SLOTS_MIN = 64;
@@ -121,19 +122,10 @@ export class NameTable {
 
   /** Whether the name of the entry whose fields are at `fieldsAt` is that one. */
   #equals(fieldsAt: number, view: DataView, start: number, end: number): boolean {
-    const own = this.#view;
-    let at = this.#entryFields[fieldsAt + START] as number;
-    if ((this.#entryFields[fieldsAt + END] as number) - at !== end - start) return false;
-    let from = start;
-    for (; from + 4 <= end; from += 4) {
-      if (own.getInt32(at) !== view.getInt32(from)) return false;
-      at += 4;
-    }
-    for (; from < end; from += 1) {
-      if (own.getUint8(at) !== view.getUint8(from)) return false;
-      at += 1;
-    }
-    return true;
+    const at = this.#entryFields[fieldsAt + START] as number;
+    const length = end - start;
+    return (this.#entryFields[fieldsAt + END] as number) - at === length &&
+      areSameBytes(this.#view, at, view, start, length);
   }
 
   /** Twice as many slots, and room for as many entries. */

@@ -162,14 +162,8 @@ export class RequestDecoder<Context> {
   #only(wanted: number, end: number): Span {
     const reader = this.#reader;
     let found: Span | undefined;
-    while (reader.pos < end) {
-      const tag = reader.tag(end);
-      if (tag !== wanted) {
-        reader.skip(tag, end);
-        continue;
-      }
+    for (let spanEnd; (spanEnd = reader.next(wanted, end)) >= 0;) {
       if (found !== undefined) throw IRREGULAR;
-      const spanEnd = reader.span(end);
       found = { start: reader.pos, end: spanEnd };
       reader.pos = spanEnd;
     }

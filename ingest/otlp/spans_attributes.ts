@@ -67,13 +67,7 @@ export class SpansAttributes {
     const mark = out.length;
     names.start(view);
     reader.pos = start;
-    while (reader.pos < end) {
-      const tag = reader.tag(end);
-      if (tag !== wanted) {
-        reader.skip(tag, end);
-        continue;
-      }
-      const attributeEnd = reader.span(end);
+    for (let attributeEnd; (attributeEnd = reader.next(wanted, end)) >= 0;) {
       values.keyValue(attributeEnd);
       const { keyStart, keyEnd, valueStart, valueEnd } = values;
       const hash = nameHash(view, keyStart, keyEnd);

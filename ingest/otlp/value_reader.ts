@@ -205,13 +205,7 @@ export class ValueReader {
     const reader = this.#reader;
     out.byte(0x5b);
     let first = true;
-    while (reader.pos < end) {
-      const tag = reader.tag(end);
-      if (tag !== ELEMENT) {
-        reader.skip(tag, end);
-        continue;
-      }
-      const elementEnd = reader.span(end);
+    for (let elementEnd; (elementEnd = reader.next(ELEMENT, end)) >= 0;) {
       if (!first) out.byte(COMMA);
       first = false;
       this.#element(out, { start: reader.pos, end: elementEnd, depth, quoted: true });
@@ -231,13 +225,7 @@ export class ValueReader {
     reader.pos = start;
     out.byte(0x7b);
     let first = true;
-    for (let number = 0; reader.pos < end;) {
-      const tag = reader.tag(end);
-      if (tag !== ELEMENT) {
-        reader.skip(tag, end);
-        continue;
-      }
-      const memberEnd = reader.span(end);
+    for (let memberEnd, number = 0; (memberEnd = reader.next(ELEMENT, end)) >= 0; number += 1) {
       this.keyValue(memberEnd);
       const { keyStart, keyEnd, valueStart, valueEnd } = this;
       if (dropped?.[number] === 1) this.discard(depth);
@@ -249,7 +237,6 @@ export class ValueReader {
         if (valueStart < 0) writeAscii(out, "null");
         else this.#element(out, { start: valueStart, end: valueEnd, depth, quoted: true });
       }
-      number += 1;
       reader.pos = memberEnd;
     }
     out.byte(0x7d);
@@ -261,13 +248,7 @@ export class ValueReader {
     const names = this.#names;
     const numbers: number[] = [];
     names.start(reader.view);
-    while (reader.pos < end) {
-      const tag = reader.tag(end);
-      if (tag !== ELEMENT) {
-        reader.skip(tag, end);
-        continue;
-      }
-      const memberEnd = reader.span(end);
+    for (let memberEnd; (memberEnd = reader.next(ELEMENT, end)) >= 0;) {
       this.keyValue(memberEnd);
       const before = names.put(this.keyStart, this.keyEnd);
       if (before >= 0) numbers.push(before);

@@ -54,6 +54,16 @@ export class WireReader {
     return spanEnd;
   }
 
+  /** Enters the next length-delimited field with the tag `wanted`, passing over others: its end, or -1 when none is left. */
+  next(wanted: number, end: number): number {
+    while (this.pos < end) {
+      const tag = this.tag(end);
+      if (tag === wanted) return this.span(end);
+      this.skip(tag, end);
+    }
+    return -1;
+  }
+
   /** Reads a varint into `low` and `high`, cut to 64 bits. */
   varint(end: number): void {
     const first = this.bytes[this.pos] as number;
