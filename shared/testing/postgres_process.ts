@@ -5,6 +5,7 @@
  */
 
 import { dirname, join } from "node:path";
+import { freePort } from "./free_ports.ts";
 
 const PLATFORM_PACKAGES: Readonly<Record<string, string>> = {
   "x86_64-linux": "linux-x64",
@@ -176,9 +177,4 @@ function findPostgres(): string | undefined {
     }
   }
   return undefined;
-}
-
-function freePort(): number {
-  using listener = Deno.listen({ hostname: "127.0.0.1", port: 0 });
-  return listener.addr.port;
 }

@@ -1,5 +1,7 @@
 /** A real `redis-server` of a test's own, on a free port, without a disk; it can freeze, die and come back. */
 
+import { freePort } from "./free_ports.ts";
+
 export const REDIS_SERVER = findRedisServer();
 
 export class RedisProcess implements AsyncDisposable {
@@ -83,9 +85,4 @@ function findRedisServer(): string | undefined {
     }
   }
   return undefined;
-}
-
-function freePort(): number {
-  using listener = Deno.listen({ hostname: "127.0.0.1", port: 0 });
-  return listener.addr.port;
 }

@@ -6,7 +6,7 @@
 import assert from "node:assert/strict";
 import { workspacePath } from "../../cli/permissions.ts";
 import { textLines } from "../../cli/text_lines.ts";
-import { freePorts } from "./stack.ts";
+import { freePorts } from "../../shared/testing/free_ports.ts";
 
 const UP_MS_MAX = 90_000;
 const DOWN_MS_MAX = 15_000;

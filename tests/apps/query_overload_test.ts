@@ -9,7 +9,7 @@ import { join } from "node:path";
 import { makeDataFolders } from "../../cli/data_folders.ts";
 import { processArguments } from "../../cli/permissions.ts";
 import { EngineLab, type EventFields } from "../../shared/testing/engine_lab.ts";
-import { freePorts } from "./stack.ts";
+import { freePorts } from "../../shared/testing/free_ports.ts";
 
 const MIB = 2 ** 20;
 const POOL_BYTES = 128 * MIB;

@@ -8,7 +8,7 @@ import { join } from "node:path";
 import { LISTENERS, type Role, workspacePath } from "../../cli/permissions.ts";
 import { POSTGRES, PostgresProcess } from "../../shared/testing/postgres_process.ts";
 import { S3Process } from "../../shared/testing/s3_process.ts";
-import { freePorts } from "./stack.ts";
+import { freePorts } from "../../shared/testing/free_ports.ts";
 
 const READY_MS_MAX = 30_000;
 

@@ -5,6 +5,7 @@
 
 import { makeDataFolders } from "../../cli/data_folders.ts";
 import { processArguments } from "../../cli/permissions.ts";
+import { freePorts } from "../../shared/testing/free_ports.ts";
 
 export type RoleName = "ingest" | "compactor" | "query";
 
@@ -192,15 +193,4 @@ function killIfAlive(process: Deno.ChildProcess, signal: Deno.Signal): void {
   } catch (error) {
     if (!(error instanceof TypeError) && !(error instanceof Deno.errors.NotFound)) throw error;
   }
-}
-
-/** Ports that were free a moment ago, all different. */
-export function freePorts(count: number): number[] {
-  const listeners = Array.from(
-    { length: count },
-    () => Deno.listen({ hostname: "127.0.0.1", port: 0 }),
-  );
-  const ports = listeners.map((listener) => (listener.addr as Deno.NetAddr).port);
-  for (const listener of listeners) listener.close();
-  return ports;
 }

@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { workspacePath } from "../../cli/permissions.ts";
-import { freePorts } from "./stack.ts";
+import { freePorts } from "../../shared/testing/free_ports.ts";
 
 const UP_MS_MAX = 60_000;
 

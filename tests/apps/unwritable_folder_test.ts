@@ -17,7 +17,7 @@ import { DenoFileSystem } from "../../shared/os/deno_file_system.ts";
 import { SystemRandom } from "../../shared/os/random.ts";
 import { openWal } from "../../shared/wal/wal.ts";
 import { MAY_MOUNT, mountReadOnly } from "./small_disk.ts";
-import { freePorts } from "./stack.ts";
+import { freePorts } from "../../shared/testing/free_ports.ts";
 
 const LANE = { tenant: DEFAULT_TENANT, index: EVENTS_TABLE };
 /** As many as make one merge. */

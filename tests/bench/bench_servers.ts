@@ -2,7 +2,7 @@
 
 import { join } from "node:path";
 import { processArguments } from "../../cli/permissions.ts";
-import { freePorts } from "../apps/stack.ts";
+import { freePorts } from "../../shared/testing/free_ports.ts";
 
 export interface RunningServer {
   readonly port: number;

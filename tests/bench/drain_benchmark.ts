@@ -14,7 +14,7 @@ import { SystemClock } from "../../shared/os/clock.ts";
 import { DenoFileSystem } from "../../shared/os/deno_file_system.ts";
 import { SystemRandom } from "../../shared/os/random.ts";
 import { openWal } from "../../shared/wal/wal.ts";
-import { freePorts } from "../apps/stack.ts";
+import { freePorts } from "../../shared/testing/free_ports.ts";
 import { type Benchmark, type BenchRow, formatCount, formatRatio } from "./benchmark.ts";
 import { otlpLogsBody } from "./otlp_bodies.ts";
 

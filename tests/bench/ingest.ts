@@ -4,7 +4,7 @@
  * machine hits both.
  */
 
-import { freePorts } from "../apps/stack.ts";
+import { freePorts } from "../../shared/testing/free_ports.ts";
 import { LOGS_EXPORT } from "../clients/grpc_call.ts";
 import { BenchServers } from "./bench_servers.ts";
 import { median } from "./benchmark.ts";

@@ -5,6 +5,7 @@
 
 import assert from "node:assert/strict";
 import { join } from "node:path";
+import { freePort } from "../../shared/testing/free_ports.ts";
 import { FullServer } from "./full_server.ts";
 import { metricReaches } from "./metric_wait.ts";
 import { RunningIngest, type StoredRow } from "./running_ingest.ts";
@@ -83,11 +84,6 @@ export function assertEachLineOnce(rows: readonly StoredRow[]): void {
 async function appendLines(file: string, first: number): Promise<void> {
   const lines = Array.from({ length: LINES }, (_, i) => `line ${first + i}\n`);
   await Deno.writeTextFile(file, lines.join(""), { append: true });
-}
-
-function freePort(): number {
-  using listener = Deno.listen({ hostname: "127.0.0.1", port: 0 });
-  return listener.addr.port;
 }
 
 /** What a daemon says; taken all the time, so that it never waits for that. */

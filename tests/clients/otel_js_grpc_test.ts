@@ -14,6 +14,7 @@ import {
   type LogRecordExporter,
 } from "@opentelemetry/sdk-logs";
 import { BatchSpanProcessor, TracerProvider } from "@opentelemetry/sdk-trace";
+import { freePort } from "../../shared/testing/free_ports.ts";
 import { RunningIngest } from "./running_ingest.ts";
 import { FullServer } from "./full_server.ts";
 import { metricReaches } from "./metric_wait.ts";
@@ -169,8 +170,3 @@ Deno.test({
     assert.deepEqual(rows.map((row) => row.columns.raw).sort(), EXPECTED);
   },
 });
-
-function freePort(): number {
-  using listener = Deno.listen({ hostname: "127.0.0.1", port: 0 });
-  return listener.addr.port;
-}

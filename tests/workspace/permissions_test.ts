@@ -11,6 +11,7 @@ import {
   workspacePath,
 } from "../../cli/permissions.ts";
 import denoJson from "../../deno.json" with { type: "json" };
+import { freePort } from "../../shared/testing/free_ports.ts";
 import type { Attempt } from "./permission_probe.ts";
 
 interface Expectation {
@@ -462,9 +463,4 @@ async function makeData(): Promise<string> {
     await Deno.writeTextFile(`${data}/${file}`, "kept");
   }
   return data;
-}
-
-function freePort(): number {
-  using listener = Deno.listen({ hostname: "127.0.0.1", port: 0 });
-  return listener.addr.port;
 }
