@@ -20,6 +20,8 @@ export interface StackOptions {
   readonly env?: Readonly<Record<string, string>>;
   /** An empty folder that stays; a temporary one when absent. */
   readonly dataDir?: string;
+  /** Further options of the ingest server. */
+  readonly ingestArgs?: readonly string[];
   /** Further options of the query server. */
   readonly queryArgs?: readonly string[];
 }
@@ -73,6 +75,7 @@ export class Stack implements AsyncDisposable {
         ...["--bind", at(0), "--metrics-bind", at(2), "--otlp-grpc-listen", at(5)],
         ...["--wal-max-age-secs", age],
         ...storage,
+        ...(options.ingestArgs ?? []),
       ],
       compactor: ["--metrics-bind", at(3), ...storage],
       query: [
