@@ -15,6 +15,8 @@ import type { WalBatch } from "./types.ts";
  * need not wait for another thread to be scheduled (p99 of 6.4 ms at half of the maximum rate on two cores, else 7.3).
  */
 const LONG_FRAMES_MIN = 2;
+/** So many bytes are handed over all the same: packing takes 3 ms a MiB, in which nobody is answered. */
+const LONG_BYTES_MIN = 1024 * 1024;
 
 /** Frames in the first `length` of `bytes`, which are a whole buffer. */
 export interface FrameBuffer {
@@ -40,8 +42,9 @@ export function openFrameThread(): TaskThread<LaidFrames, FrameBuffer> {
 export class FrameEncoder {
   readonly #buffers = new BufferPool();
   readonly #thread: FrameThread | undefined;
-  /** Starts with the first frame to pack; until it runs, frames are finished here. */
-  #state: "idle" | "starting" | "runs" = "idle";
+  /** Whether it does; it starts with the first frames that are for it. */
+  #starts: Promise<boolean> | undefined;
+  #runs = false;
 
   /** Without a thread all is done by the caller's. */
   constructor(thread?: FrameThread) {
@@ -52,7 +55,9 @@ export class FrameEncoder {
   async encode(batches: readonly WalBatch[], frameSeed: number): Promise<FrameBuffer> {
     const laid = this.#lay(batches, frameSeed);
     const long = batches.filter(({ byteLength }) => byteLength >= PACKED_MESSAGE_BYTES_MIN);
-    const thread = long.length >= LONG_FRAMES_MIN ? this.#runningThread() : undefined;
+    const isTooLong = laid.length >= LONG_BYTES_MIN && long.length > 0;
+    if (long.length < LONG_FRAMES_MIN && !isTooLong) return finished(laid);
+    const thread = await this.#runningThread(isTooLong);
     if (thread === undefined) return finished(laid);
     try {
       return await thread.run(laid, [laid.bytes.buffer]);
@@ -72,15 +77,13 @@ export class FrameEncoder {
     return { bytes, length: layFrames(batches, bytes), frameSeed };
   }
 
-  /** Starts it, when it does not run: that takes longer than packing. */
-  #runningThread(): FrameThread | undefined {
-    if (this.#thread?.isAvailable !== true) return undefined;
-    if (this.#state === "idle") {
-      this.#state = "starting";
-      const nothing = { bytes: new Uint8Array(0), length: 0, frameSeed: 0 };
-      this.#thread.run(nothing).then(() => this.#state = "runs", () => {});
-    }
-    return this.#state === "runs" ? this.#thread : undefined;
+  /** Starts it, when it does not run: that takes longer than packing, unless there is much to pack. */
+  async #runningThread(isWorthWaiting: boolean): Promise<FrameThread | undefined> {
+    const thread = this.#thread;
+    if (thread?.isAvailable !== true) return undefined;
+    const nothing = { bytes: new Uint8Array(0), length: 0, frameSeed: 0 };
+    this.#starts ??= thread.run(nothing).then(() => this.#runs = true, () => false);
+    return this.#runs || (isWorthWaiting && await this.#starts) ? thread : undefined;
   }
 }
 

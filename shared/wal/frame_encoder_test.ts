@@ -56,6 +56,25 @@ Deno.test({
 });
 
 Deno.test({
+  name: "FrameEncoder hands over one frame of more than a MiB, and waits for the thread to start",
+  async fn() {
+    using thread = openFrameThread();
+    let handedOver = 0;
+    const encoder = new FrameEncoder({
+      isAvailable: true,
+      run(frames, transfer) {
+        handedOver += frames.length;
+        return thread.run(frames, transfer);
+      },
+    });
+    const batch = numberedBatch([0], { messageBytes: 2_000_000 });
+    const frames = await encoder.encode([batch], SEED);
+    assert.deepEqual(frames.bytes.subarray(0, frames.length), frameOf(batch, SEED));
+    assert.ok(handedOver >= 2_000_000);
+  },
+});
+
+Deno.test({
   name: "FrameEncoder loses no rows with its thread",
   async fn() {
     let runs = 0;
