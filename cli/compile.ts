@@ -55,6 +55,7 @@ const THREADS = [
   "shared/storage/upload_worker.ts",
   "shared/wal/frame_worker.ts",
   "shared/wal/mirror/pack_worker.ts",
+  "ingest/otlp/decode_worker.ts",
   "query/audit/audit_worker.ts",
 ];
 

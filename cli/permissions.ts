@@ -36,6 +36,8 @@ export interface Places {
   readonly packages: string;
   /** Sources of threads (Parquet, derived data): a thread's modules count as files that are read. */
   readonly threadSources: string;
+  /** The same of the ingest server's own thread, which decodes long requests. */
+  readonly decodeSources: string;
   /** The same of the query server's own thread, which writes its audit. */
   readonly auditSources: string;
   readonly wal: string;
@@ -82,6 +84,7 @@ const TABLE: Readonly<Record<Role, (places: Places) => Permissions>> = {
   ingest: (places) => ({
     read: [
       places.threadSources,
+      places.decodeSources,
       places.wal,
       places.catalog,
       ...places.mirror.map(dirname),
@@ -219,6 +222,7 @@ export function placesOf(
   return {
     packages: `${root}/node_modules`,
     threadSources: `${root}/shared`,
+    decodeSources: `${root}/ingest/otlp`,
     auditSources: `${root}/query/audit`,
     wal: `${dataDir}/wal`,
     drainedWal: isSwitchedOn(CATALOG_CLAIM, { args, env }) ? [] : [`${dataDir}/wal`],

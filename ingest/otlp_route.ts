@@ -19,6 +19,7 @@ import type { Admission, Peer, RequestHead } from "./admission.ts";
 import { idempotencyOf, keyOfBody } from "./idempotency.ts";
 import type { LaneChoice } from "./lane_choice.ts";
 import type { RefusedRows } from "./mapped_rows.ts";
+import { decodeBody, type DecodeThread } from "./otlp/decode_thread.ts";
 import type { DecodeOptions } from "./otlp/request_decoder.ts";
 import { otlpAccepted, type OtlpEncoding, otlpEncodingOf, otlpRefused } from "./otlp_reply.ts";
 import { type ReceivedRows, takeRows, type TakeRowsDeps } from "./take_rows.ts";
@@ -36,6 +37,8 @@ export interface OtlpSignal {
 }
 
 export interface OtlpDeps extends TakeRowsDeps {
+  /** For long requests; undefined: none. */
+  readonly decodeThread?: DecodeThread | undefined;
   readonly admission: Pick<Admission, "admit">;
   readonly lanes: LaneChoice;
   readonly bodyBytesMax: number;
@@ -80,12 +83,21 @@ async function receive(request: Request, options: ReceiveOptions): Promise<Recei
   const key = idempotencyOf(headers, deps.clock.nowMs());
   const lane = signal.laneOf(deps.lanes, headers, tenant);
   hold.grow(LIMITS.requestBytes);
-  const body = await readBody(request, {
+  const sent = await readBody(request, {
     bytesMax: deps.bodyBytesMax,
     readMsMax: Infinity,
     hold,
   });
-  const batch = decode(body, { signal, encoding, nowNs: deps.clock.nowNs() });
+  if (sent.byteLength === 0 && encoding === "json") throw emptyBody(signal);
+  const { batch, body } = await decodeBody(
+    encoding === "json" ? signal.decodeJson : signal.decodeProtobuf,
+    {
+      form: `${signal.endpoint} ${encoding}`,
+      body: sent,
+      nowNs: deps.clock.nowNs(),
+      thread: deps.decodeThread,
+    },
+  );
   deps.metrics.bodyBytes.at({ endpoint: signal.endpoint }).add(body.byteLength);
   const warning = batch.rows === 0 && encoding === "json" ? strangeBody(body, signal) : undefined;
   const keyed = keyOfBody(key, body);
@@ -106,22 +118,12 @@ function strangeBody(body: Uint8Array, { resources }: OtlpSignal): RefusedRows |
   return { count: 0, reason };
 }
 
-interface DecodeRequest {
-  readonly signal: OtlpSignal;
-  readonly encoding: OtlpEncoding;
-  readonly nowNs: bigint;
-}
-
-function decode(body: Uint8Array, { signal, encoding, nowNs }: DecodeRequest): ColumnBatch {
-  if (encoding === "protobuf") return signal.decodeProtobuf(body, { nowNs });
-  if (body.byteLength === 0) {
-    throw new OperatingError(
-      "invalid_argument",
-      `the request body is empty: an OTLP/JSON request is at least {"${signal.resources}":[]}`,
-      { reason: "empty_body" },
-    );
-  }
-  return signal.decodeJson(body, { nowNs });
+function emptyBody({ resources }: OtlpSignal): OperatingError {
+  return new OperatingError(
+    "invalid_argument",
+    `the request body is empty: an OTLP/JSON request is at least {"${resources}":[]}`,
+    { reason: "empty_body" },
+  );
 }
 
 function unsupportedType({ endpoint }: OtlpSignal, contentType: string | null): OperatingError {

@@ -41,6 +41,7 @@ import { createHttpHandler } from "./http_handler.ts";
 import { LaneChoice } from "./lane_choice.ts";
 import { createIngestMetrics, type IngestMetrics } from "./metrics.ts";
 import { idleOptions, requireSense } from "./option_checks.ts";
+import { DecodeThread } from "./otlp/decode_thread.ts";
 import { Readiness } from "./readiness.ts";
 import { StreamHub } from "./stream_hub.ts";
 import { TableShapes } from "./table_shapes.ts";
@@ -120,6 +121,7 @@ export async function startIngest(
   starting.defer(() => mirror?.stop());
   const random = new SystemRandom();
   const frameThread = starting.use(openFrameThread());
+  const decodeThread = starting.use(new DecodeThread());
   const wal = starting.use(
     await openWal({
       root: paths.wal,
@@ -171,6 +173,7 @@ export async function startIngest(
   const writes = {
     stream,
     shapeOf,
+    decodeThread,
     ...writeDeps(settings, { wal, clock, metrics, admission, backpressure }),
     canForce: !settings.remoteDrain || force.bell !== undefined,
     forceCommit: (lane: LaneId, segment: string) => forceCommit(lane, segment, { ...force, drain }),

@@ -12,6 +12,7 @@ import type { RequestHead } from "../admission.ts";
 import { commitModeOf } from "../commit_mode.ts";
 import { LIMITS } from "../flags.ts";
 import { idempotencyOf, keyOfBody } from "../idempotency.ts";
+import { decodeBody } from "../otlp/decode_thread.ts";
 import type { OtlpDeps, OtlpSignal } from "../otlp_route.ts";
 import { type ReceivedRows, takeRows } from "../take_rows.ts";
 import { readMessage } from "./call_message.ts";
@@ -60,11 +61,16 @@ async function receive(call: Http2Call, options: ReceiveOptions): Promise<Receiv
   const key = idempotencyOf(head, deps.clock.nowMs());
   const lane = signal.laneOf(deps.lanes, head, tenant);
   hold.grow(LIMITS.requestBytes);
-  const message = await unlessLate(
+  const sent = await unlessLate(
     readMessage(call, { bytesMax: deps.bodyBytesMax, hold }),
     late,
   );
-  const batch = signal.decodeProtobuf(message, { nowNs: deps.clock.nowNs() });
+  const { batch, body: message } = await decodeBody(signal.decodeProtobuf, {
+    form: `${signal.endpoint} protobuf`,
+    body: sent,
+    nowNs: deps.clock.nowNs(),
+    thread: deps.decodeThread,
+  });
   deps.metrics.bodyBytes.at({ endpoint: `grpc_${signal.endpoint}` }).add(message.byteLength);
   const keyed = keyOfBody(key, message);
   freeBytes(message);

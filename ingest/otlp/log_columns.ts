@@ -10,7 +10,7 @@ import {
   StringColumnBuilder,
 } from "../../shared/columns/column_builders.ts";
 import { EVENTS_SCHEMA } from "../../shared/event/events.ts";
-import { finishRows } from "./row_columns.ts";
+import { boundColumns, finishRows } from "./row_columns.ts";
 
 export class LogColumns {
   readonly timestamp = new Int64ColumnBuilder();
@@ -33,6 +33,11 @@ export class LogColumns {
     this.raw,
     this.attributes,
   ] as const;
+
+  /** Bounds the bytes of each column of text. */
+  bound(bytesMax: number): void {
+    boundColumns(this.#all, bytesMax);
+  }
 
   /** The rows; empty afterwards. Throws `invalid_argument` when a string is not UTF-8. */
   finish(): ColumnBatch {

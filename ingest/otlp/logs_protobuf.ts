@@ -9,13 +9,8 @@
 
 import { regularLogsRequest } from "../../proto/otlp_logs.ts";
 import type { ColumnBatch } from "../../shared/columns/batch.ts";
-import type { ContextMembers } from "./context_members.ts";
-import { LogColumns } from "./log_columns.ts";
-import { RecordDecoder } from "./record_decoder.ts";
-import { type DecodeOptions, RequestDecoder } from "./request_decoder.ts";
-import { ScopeContext } from "./scope_context.ts";
-import { ValueReader } from "./value_reader.ts";
-import { WireReader } from "./wire_reader.ts";
+import { createLogsDecoder } from "./logs_decoder.ts";
+import type { DecodeOptions } from "./request_decoder.ts";
 
 /**
  * The rows of a request, in its order. Throws `invalid_argument` when it is not protobuf of that message, when a
@@ -25,17 +20,4 @@ export function decodeLogsProtobuf(body: Uint8Array, options: DecodeOptions): Co
   return decoder.decode(body, options);
 }
 
-function createDecoder(): RequestDecoder<ScopeContext> {
-  const reader = new WireReader();
-  const values = new ValueReader(reader);
-  const columns = new LogColumns();
-  const record = new RecordDecoder({ reader, values, columns });
-  const records = {
-    start: (nowNs: bigint) => record.start(nowNs),
-    context: (members: ContextMembers) => new ScopeContext(members),
-    decode: (end: number, context: ScopeContext) => record.decode(end, context),
-  };
-  return new RequestDecoder({ reader, values, records, columns, regular: regularLogsRequest });
-}
-
-const decoder = createDecoder();
+const decoder = createLogsDecoder(regularLogsRequest);

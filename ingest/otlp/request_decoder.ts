@@ -11,6 +11,7 @@ import { assert } from "../../shared/base/assert.ts";
 import { messageOf, OperatingError } from "../../shared/base/errors.ts";
 import { TIMESTAMP_NS_MAX } from "../../shared/base/time.ts";
 import type { ColumnBatch } from "../../shared/columns/batch.ts";
+import { COLUMN_BYTES_MAX } from "../../shared/columns/byte_builder.ts";
 import { ContextMembers, type Span } from "./context_members.ts";
 import {
   IRREGULAR_BYTES_MAX,
@@ -24,6 +25,8 @@ import type { WireReader } from "./wire_reader.ts";
 export interface DecodeOptions {
   /** The time of a record that has none: Unix nanoseconds. */
   readonly nowNs: bigint;
+  /** Most bytes of a column, past which decoding throws `too_large` with the reason `COLUMN_TOO_LARGE`. */
+  readonly columnBytesMax?: number;
 }
 
 /** Turns records into rows. `Context` is what all records of one scope share. */
@@ -40,7 +43,7 @@ export interface RequestDecoderParts<Context> {
   readonly values: ValueReader;
   readonly records: RecordReader<Context>;
   /** Where the records' rows go. */
-  readonly columns: { finish(): ColumnBatch; clear(): void };
+  readonly columns: { bound(bytesMax: number): void; finish(): ColumnBatch; clear(): void };
   /** The same request with every singular field once; throws what protobufjs throws. */
   readonly regular: (body: Uint8Array) => Uint8Array;
 }
@@ -89,10 +92,14 @@ export class RequestDecoder<Context> {
     return this.#decode(this.#regularized(body), options);
   }
 
-  #decode(body: Uint8Array, { nowNs }: DecodeOptions): ColumnBatch {
+  #decode(
+    body: Uint8Array,
+    { nowNs, columnBytesMax = COLUMN_BYTES_MAX }: DecodeOptions,
+  ): ColumnBatch {
     assert(nowNs >= 0n && nowNs <= TIMESTAMP_NS_MAX, "the clock shows a time before 2262");
     this.#reader.open(body);
     this.#taken = 0;
+    this.#columns.bound(columnBytesMax);
     try {
       this.#values.start();
       this.#records.start(nowNs);

@@ -26,9 +26,9 @@ export const REQUEST_JSON_VALUES_MAX = 2_000_000;
 
 /**
  * Most bytes of a protobuf request that has a singular field twice. It is legal and no encoder writes it; to merge the
- * two, protobufjs makes an object of each message, a hundred times the bytes and a second for a MiB at worst.
+ * two, protobufjs makes an object of each message, a hundred times the bytes and a second for a MiB at worst, in one piece.
  */
-export const IRREGULAR_BYTES_MAX = 1024 * 1024;
+export const IRREGULAR_BYTES_MAX = 64 * 1024;
 
 /** The refusal of a request of that many bytes. */
 export function tooIrregular(bytes: number): OperatingError {

@@ -5,7 +5,8 @@ import { TIMESTAMP_NS_MAX } from "../../shared/base/time.ts";
 import type { ColumnBatch, ColumnData } from "../../shared/columns/batch.ts";
 import {
   firstRowNotUtf8,
-  type Int64ColumnBuilder,
+  Int64ColumnBuilder,
+  type RunColumnBuilder,
   StringColumnBuilder,
 } from "../../shared/columns/column_builders.ts";
 import type { TableSchema } from "../../shared/event/schema.ts";
@@ -33,9 +34,18 @@ export function refuseLate(what: string, low: number, high: number): void {
   );
 }
 
+type RowBuilder = Int64ColumnBuilder | RunColumnBuilder | StringColumnBuilder;
+
+/** Bounds the bytes of each column of text. */
+export function boundColumns(builders: readonly RowBuilder[], bytesMax: number): void {
+  for (const builder of builders) {
+    if (!(builder instanceof Int64ColumnBuilder)) builder.bytesMax = bytesMax;
+  }
+}
+
 export interface RowBuilders {
   /** In the schema's order. */
-  readonly builders: readonly { finish(): ColumnData }[];
+  readonly builders: readonly RowBuilder[];
   /** What one row is, for messages. */
   readonly what: string;
 }

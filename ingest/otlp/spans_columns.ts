@@ -10,7 +10,7 @@ import {
   StringColumnBuilder,
 } from "../../shared/columns/column_builders.ts";
 import { TRACES_SCHEMA } from "../../shared/event/traces.ts";
-import { finishRows } from "./row_columns.ts";
+import { boundColumns, finishRows } from "./row_columns.ts";
 
 export class SpansColumns {
   readonly timestamp = new Int64ColumnBuilder();
@@ -53,6 +53,11 @@ export class SpansColumns {
     this.events,
     this.links,
   ] as const;
+
+  /** Bounds the bytes of each column of text. */
+  bound(bytesMax: number): void {
+    boundColumns(this.#all, bytesMax);
+  }
 
   /** The rows; empty afterwards. Throws `invalid_argument` when a string is not UTF-8. */
   finish(): ColumnBatch {

@@ -13,12 +13,8 @@
 
 import { regularTracesRequest } from "../../proto/otlp_traces.ts";
 import type { ColumnBatch } from "../../shared/columns/batch.ts";
-import { type DecodeOptions, RequestDecoder } from "./request_decoder.ts";
-import { SpansColumns } from "./spans_columns.ts";
-import type { SpansContext } from "./spans_context.ts";
-import { SpansDecoder } from "./spans_decoder.ts";
-import { ValueReader } from "./value_reader.ts";
-import { WireReader } from "./wire_reader.ts";
+import type { DecodeOptions } from "./request_decoder.ts";
+import { createSpansDecoder } from "./spans_request_decoder.ts";
 
 /**
  * The rows of a request, in its order. Throws `invalid_argument` when it is not protobuf of that message, when a
@@ -29,12 +25,4 @@ export function decodeSpansProtobuf(body: Uint8Array, options: DecodeOptions): C
   return decoder.decode(body, options);
 }
 
-function createDecoder(): RequestDecoder<SpansContext> {
-  const reader = new WireReader();
-  const values = new ValueReader(reader);
-  const columns = new SpansColumns();
-  const records = new SpansDecoder({ reader, values, columns });
-  return new RequestDecoder({ reader, values, records, columns, regular: regularTracesRequest });
-}
-
-const decoder = createDecoder();
+const decoder = createSpansDecoder(regularTracesRequest);

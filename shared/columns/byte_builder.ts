@@ -2,13 +2,15 @@
  * A growable byte buffer that hot paths write into directly: reserve, write into `bytes`, advance `length`.
  *
  * Invariant: `length` never exceeds `bytes.length`. What a builder gives out is its taker's: `take` copies, `lend`
- * parts with the buffer until `giveBack`. Past `COLUMN_BYTES_MAX` it throws `too_large`.
+ * parts with the buffer until `giveBack`. Past `bytesMax` it throws `too_large`.
  */
 
 import { OperatingError } from "../base/errors.ts";
 
 /** Most bytes that one column of one batch may take; Arrow's 32-bit offsets allow no more than 2 GiB. */
 export const COLUMN_BYTES_MAX = 256 * 1024 * 1024;
+/** The error's `reason` past it. */
+export const COLUMN_TOO_LARGE = "column_too_large";
 /** A buffer larger than this is given back after use. */
 const KEPT_BYTES_MAX = 8 * 1024 * 1024;
 /** Bytes of lent buffers that are kept, once given back, to be lent again. */
@@ -37,6 +39,8 @@ export class ByteBuilder {
   /** Over the same memory as `bytes`. */
   view: DataView;
   length = 0;
+  /** Looked at when the buffer grows. */
+  bytesMax = COLUMN_BYTES_MAX;
   readonly #capacity: number;
   #spares: Uint8Array<ArrayBuffer>[] = [];
   #spareBytes = 0;
@@ -143,16 +147,15 @@ export class ByteBuilder {
   }
 
   #grow(needed: number): void {
-    if (needed > COLUMN_BYTES_MAX) {
+    if (needed > this.bytesMax) {
       throw new OperatingError(
         "too_large",
-        `Cannot hold ${needed} bytes of one column of a request: the limit is ${COLUMN_BYTES_MAX}; ` +
+        `Cannot hold ${needed} bytes of one column of a request: the limit is ${this.bytesMax}; ` +
           "send fewer rows in a request",
+        { reason: COLUMN_TOO_LARGE },
       );
     }
-    const grown = new Uint8Array(
-      Math.min(Math.max(2 * this.bytes.length, needed), COLUMN_BYTES_MAX),
-    );
+    const grown = new Uint8Array(Math.min(Math.max(2 * this.bytes.length, needed), this.bytesMax));
     grown.set(this.bytes.subarray(0, this.length));
     this.#replace(grown);
   }

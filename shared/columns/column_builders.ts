@@ -59,6 +59,11 @@ export class StringColumnBuilder implements ColumnBuilder {
   #offsets = new Int32Array(1024);
   readonly #validity = new Validity();
 
+  /** Most bytes of all values together. */
+  set bytesMax(bytesMax: number) {
+    this.values.bytesMax = bytesMax;
+  }
+
   /** Bytes appended to `values` since the last row ended. */
   get rowLength(): number {
     return this.values.length - (this.#offsets[this.rows] as number);
@@ -149,6 +154,11 @@ export class RunColumnBuilder {
   readonly #column = new StringColumnBuilder();
   #run: Uint8Array = new Uint8Array(0);
   #runRows = 0;
+
+  /** Most bytes of all values together. */
+  set bytesMax(bytesMax: number) {
+    this.#column.bytesMax = bytesMax;
+  }
 
   /** Appends a row with this value; `bytes` must not change afterwards. */
   value(bytes: Uint8Array): void {

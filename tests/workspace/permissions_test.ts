@@ -49,6 +49,7 @@ const EXPECTED: Readonly<Record<Role, Expectation>> = {
       ["remove", `${data}/wal/segment`],
       ["read", `${data}/warehouse/catalog.db`],
       ["read", workspacePath("shared/wal/frame_worker.ts")],
+      ["read", workspacePath("ingest/otlp/decode_worker.ts")],
       ["env", "SVC_WAREHOUSE_URL"],
     ],
     refused: (data) => [

@@ -1,0 +1,135 @@
+/**
+ * Long requests, decoded on a thread of their own: all senders share one event loop, and a body of 16 MiB would hold it for
+ * 0.1 s when it is full of usual records, and for longer when it is made of what is small and many.
+ *
+ * A short body is decoded where it is: handing it over costs more. One whose rows become long all the same, as those of a
+ * resource with thousands of attributes do, is given up there and decoded on the thread from its beginning. The thread
+ * starts with the first request that needs it and takes one at a time; without permission for it all is done here.
+ */
+
+import { freeBytes } from "../../shared/base/bytes.ts";
+import { type ErrorCode, isOperatingError, OperatingError } from "../../shared/base/errors.ts";
+import type { ColumnBatch, ColumnData } from "../../shared/columns/batch.ts";
+import { COLUMN_TOO_LARGE } from "../../shared/columns/byte_builder.ts";
+import { EVENTS_SCHEMA } from "../../shared/event/events.ts";
+import { TRACES_SCHEMA } from "../../shared/event/traces.ts";
+import { TaskThread, ThreadUnavailable } from "../../shared/os/task_thread.ts";
+import type { DecodeOptions } from "./request_decoder.ts";
+
+/** Bodies up to here are decoded by their caller. */
+export const SHORT_BODY_BYTES_MAX = 512 * 1024;
+/** A column of theirs may take so much: a hundred times what usual records of one column do. */
+const SHORT_COLUMN_BYTES_MAX = 16 * 1024 * 1024;
+
+/** Signal and encoding of a request. */
+export type OtlpForm = `${"logs" | "traces"} ${"protobuf" | "json"}`;
+
+export interface DecodeTask {
+  readonly form: OtlpForm;
+  readonly body: Uint8Array<ArrayBuffer>;
+  readonly nowNs: bigint;
+}
+
+/** The body comes back: what it is needed for besides is done by the caller. */
+export type DecodeReply =
+  | { readonly body: Uint8Array; readonly rows: number; readonly columns: readonly ColumnData[] }
+  | { readonly body: Uint8Array; readonly refusal: Refusal };
+
+interface Refusal {
+  readonly code: ErrorCode;
+  readonly message: string;
+  readonly reason: string | undefined;
+}
+
+/** Where long requests are decoded, one at a time. Starts with the first one. */
+export class DecodeThread implements Disposable {
+  #tasks: TaskThread<DecodeTask, DecodeReply> | undefined;
+  #started: Promise<boolean> | undefined;
+
+  /** Undefined where there is no thread: then `body` is still the caller's. Errors: those of the decoder. */
+  async decode(task: Omit<DecodeTask, "body">, body: Uint8Array): Promise<Decoded | undefined> {
+    if (!await (this.#started ??= this.#start())) return undefined;
+    const whole = wholeBuffer(body);
+    const reply = await this.#thread().run({ ...task, body: whole }, [whole.buffer]);
+    if ("refusal" in reply) {
+      const { code, message, reason } = reply.refusal;
+      throw new OperatingError(code, message, reason === undefined ? {} : { reason });
+    }
+    return { batch: batchOf(task.form, reply), body: reply.body };
+  }
+
+  [Symbol.dispose](): void {
+    this.#tasks?.[Symbol.dispose]();
+  }
+
+  /** Whether it runs; what is handed to one that cannot start would be lost. */
+  async #start(): Promise<boolean> {
+    try {
+      await this.#thread().run({ form: "logs protobuf", body: new Uint8Array(0), nowNs: 0n });
+      return true;
+    } catch (error) {
+      if (error instanceof ThreadUnavailable) return false;
+      throw error;
+    }
+  }
+
+  #thread(): TaskThread<DecodeTask, DecodeReply> {
+    return this.#tasks ??= new TaskThread(new URL("./decode_worker.ts", import.meta.url), {
+      what: "decodes long requests",
+      category: ["svc", "ingest"],
+    });
+  }
+}
+
+export interface Decoded {
+  readonly batch: ColumnBatch;
+  /** What was given, which is empty itself when it went to the thread. */
+  readonly body: Uint8Array;
+}
+
+export interface DecodeRequest {
+  readonly form: OtlpForm;
+  readonly body: Uint8Array;
+  readonly nowNs: bigint;
+  /** Undefined: there is none. */
+  readonly thread: DecodeThread | undefined;
+}
+
+/** What `decode` makes of the body, here or on the thread. Errors: those of `decode`. */
+export async function decodeBody(
+  decode: (body: Uint8Array, options: DecodeOptions) => ColumnBatch,
+  { form, body, nowNs, thread }: DecodeRequest,
+): Promise<Decoded> {
+  if (thread !== undefined && body.byteLength <= SHORT_BODY_BYTES_MAX) {
+    try {
+      return { batch: decode(body, { nowNs, columnBytesMax: SHORT_COLUMN_BYTES_MAX }), body };
+    } catch (error) {
+      if (!isOperatingError(error, "too_large") || error.reason !== COLUMN_TOO_LARGE) throw error;
+    }
+  }
+  return await thread?.decode({ form, nowNs }, body) ?? { batch: decode(body, { nowNs }), body };
+}
+
+/** `bytes`, or a copy where others are in the same memory. */
+function wholeBuffer(bytes: Uint8Array): Uint8Array<ArrayBuffer> {
+  const { buffer, byteLength } = bytes;
+  return buffer instanceof ArrayBuffer && buffer.byteLength === byteLength
+    ? new Uint8Array(buffer)
+    : bytes.slice();
+}
+
+/** Its memory is freed by `release`: nobody writes into it again. */
+function batchOf(
+  form: OtlpForm,
+  { rows, columns }: { readonly rows: number; readonly columns: readonly ColumnData[] },
+): ColumnBatch {
+  const release = () => {
+    for (const { validity, offsets, values } of columns) {
+      for (const part of [validity, offsets, values]) {
+        if (part !== null) freeBytes(new Uint8Array(part.buffer));
+      }
+    }
+  };
+  const schema = form.startsWith("logs") ? EVENTS_SCHEMA : TRACES_SCHEMA;
+  return { schema, rows, columns, release };
+}
