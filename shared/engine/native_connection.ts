@@ -101,7 +101,11 @@ export class NativeConnection implements EngineConnection {
     try {
       return Array.from(
         { length: prepared.columnCount },
-        (_, i) => ({ name: prepared.columnName(i), type: engineType(prepared.columnType(i)) }),
+        (_, i) => ({
+          // COLUMNS tells where the views are, which are nobody's.
+          name: prepared.columnName(i).replaceAll(VIEWS_PREFIX, ""),
+          type: engineType(prepared.columnType(i)),
+        }),
       );
     } finally {
       prepared.destroySync();
@@ -306,6 +310,9 @@ export class NativeConnection implements EngineConnection {
 }
 
 const STOP_REPEAT_MS = 20;
+
+/** How the SQL engine writes the schema of a view that `describe` makes. */
+const VIEWS_PREFIX = '"temp".main.';
 
 /** `ResultType.INVALID`: what a result is that has failed. */
 const FAILED = 0;

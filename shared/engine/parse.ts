@@ -9,7 +9,7 @@ import { textOf, utf8 } from "../base/bytes.ts";
 import { OperatingError } from "../base/errors.ts";
 import { boundsFault } from "../event/json_bounds.ts";
 import type { EngineConnection } from "./driver.ts";
-import { withExactDoubles } from "./exact_doubles.ts";
+import { markDoubles } from "./exact_doubles.ts";
 import { STATEMENT_DEPTH_MAX, STATEMENT_LENGTH_MAX } from "./limits.ts";
 import { nodeAt, nodesAt, parseTree, textAt, type TreeNode } from "./syntax_tree.ts";
 
@@ -63,8 +63,8 @@ export async function textOfTree(
   connection: Pick<EngineConnection, "deserialize">,
   document: TreeNode,
 ): Promise<string> {
-  const textOf = (tree: TreeNode) => textAsItIs(connection, tree);
-  return await textOf(await withExactDoubles(document, textOf));
+  const { document: marked, restored } = markDoubles(document);
+  return restored(await textAsItIs(connection, marked));
 }
 
 /** The same in the SQL engine's own words, which make decimals of doubles: what it names columns after. */

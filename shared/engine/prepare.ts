@@ -118,14 +118,14 @@ export async function prepareStatement(
   const startMs = deps.nowMs();
   const known = remembering(connection, deps.statements);
   const statement = await parse(known.serialize, request.sql);
-  const renamed = renameFunctions(statement.root);
+  const { renamed, bounded } = renameFunctions(statement.root);
   const references = gate(statement.root, {
     namespace: request.namespace,
     placeOf: (node) => placeOfNode(statement.sql, node),
   });
   const { names, changed } = nameTables(statement.root, references);
   const calls = references.some(({ hot }) => hot !== undefined);
-  const rewritten = calls || changed || renamed || !statement.embeddable;
+  const bindable = !(calls || changed || renamed);
   const bounds = await timeBounds(known, statement.root, references);
   const predicates = await tablePredicates(known, statement.root, references);
   const data = deps.dataFiles.lease(deadline.signal);
@@ -206,14 +206,16 @@ export async function prepareStatement(
       textOf: (select) => textAsItIs(known, withRoot(statement.document, select)),
       stemmed: stemmedReferences(statement.root, namedTables(references, planned.tables)),
     });
-    const sql = rewritten || isChanged || exchanged
+    const sql = !bindable || !statement.embeddable || bounded || isChanged || exchanged
       ? await textOfTree(known, statement.document)
       : statement.sql;
     deadline.check();
+    // Columns are called, and errors told, as it was sent where that can be bound.
+    const asked = bindable ? { sql: statement.sql, tables: planned.tables } : { sql, tables };
     const columns = await deps.statements.columns(connection, {
-      sql,
+      sql: asked.sql,
       shape: columnsShape(statement.document, bounds),
-      relations: relationsOf(names, tables, ({ schema }) => emptySql(schema.columns)),
+      relations: relationsOf(names, asked.tables, ({ schema }) => emptySql(schema.columns)),
     });
     deadline.check();
     const path = "aside" in fast

@@ -175,6 +175,33 @@ Deno.test({
 });
 
 Deno.test({
+  name:
+    "Engine columns are called after the statement as it was sent, and after no schema of the engine's own",
+  fn: async () => {
+    await using lab = await EngineLab.open();
+    await lab.commit([{ ns: START_NS }]);
+    for (
+      const [sql, name] of [
+        [
+          "SELECT coalesce(*COLUMNS(['host', 'raw'])) FROM events",
+          "COALESCE(events.host, events.raw)",
+        ],
+        [
+          "SELECT timestamp - INTERVAL 1 HOUR FROM events",
+          '("timestamp" - to_hours(CAST(trunc(CAST(1 AS DOUBLE)) AS BIGINT)))',
+        ],
+        [
+          "SELECT match(raw, 'x') AND 1::DOUBLE > 0 FROM events",
+          `("match"(raw, 'x') AND (CAST(1 AS "DOUBLE") > 0))`,
+        ],
+      ] as const
+    ) {
+      deepStrictEqual((await lab.query(sql, { defaultOrder: true })).columns, [name]);
+    }
+  },
+});
+
+Deno.test({
   name: "Engine a data file that is gone is unavailable",
   fn: async () => {
     await using lab = await EngineLab.open();

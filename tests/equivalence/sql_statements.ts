@@ -292,6 +292,40 @@ const SHAPES: readonly string[] = [
   "TABLE metrics",
   "FROM metrics",
   "SELECT name FROM metrics GROUP BY name ORDER BY sum(value::DECIMAL(18, 3)) DESC",
+  // Stars, and what columns without a name are called.
+  "SELECT coalesce(*COLUMNS(*), 2e0) FROM (SELECT value, latency FROM metrics)",
+  "SELECT * FROM (SELECT COLUMNS(['value', 'latency']) * 2e0 FROM metrics)",
+  "SELECT min(COLUMNS(['value', 'latency'])) + 1e0 FROM metrics",
+  "SELECT * EXCLUDE (hits) REPLACE (value + 1e0 AS value) FROM metrics",
+  'SELECT * RENAME (value AS v, hits AS "h h") FROM metrics',
+  "SELECT m.* EXCLUDE (hits) RENAME (value AS v) FROM metrics m",
+  "SELECT * SIMILAR TO '.*o.*' FROM events",
+  "SELECT COLUMNS('(h|s)o(.*)') AS 'new_\\2' FROM events",
+  "SELECT COLUMNS(lambda c: c LIKE 'time%') FROM events",
+  "SELECT * FROM events WHERE COLUMNS(['host', 'source']) <> 'otel'",
+  "SELECT s.*, unnest(s) FROM (SELECT {'a': host, 'b': 2e0} AS s FROM events)",
+  "SELECT timestamp - INTERVAL 1 HOUR, date_trunc('day', timestamp), hits + 1e0, value::DOUBLE FROM metrics",
+  "SELECT regexp_replace(raw, 'e', 'a replacement that has to be measured') FROM events",
+  "SELECT .5, -.05::DECIMAL(2, 2), [.5], {'a': .5}, 5., 1e22, 1e-300, -2e0 ^ 2, 1 - -2e0",
+  'SELECT 1 AS "a b", 2 AS "ünï", 3 AS "SELECT", 4 AS "a""b", 5 AS "a.b", 6 AS "東京"',
+  "SELECT x: 1e0, y: host FROM e: events",
+  // Forms that are seldom written.
+  "WITH RECURSIVE t(k, v) USING KEY (k) AS (SELECT * FROM (VALUES (1, 1), (2, 5)) UNION " +
+  "SELECT t.k, a.v + 1 FROM t, recurring.t a WHERE t.k = a.k AND a.v < 7) SELECT * FROM t ORDER BY k",
+  "WITH m AS MATERIALIZED (SELECT * FROM metrics WHERE value > 1e0) SELECT a.name, count(*) FROM m a, m b GROUP BY 1",
+  "SELECT m.name, e.host FROM metrics m ASOF LEFT JOIN (SELECT timestamp_ns, min(host) AS host FROM events GROUP BY ALL) e " +
+  "USING (timestamp_ns)",
+  "SELECT * FROM (SELECT name FROM metrics ORDER BY ALL LIMIT 5) POSITIONAL JOIN (SELECT host FROM events ORDER BY ALL LIMIT 3)",
+  "SELECT name, ok, count(*), grouping_id(name, ok) FROM metrics GROUP BY CUBE (name, ok) HAVING grouping(name) = 0",
+  "SELECT hits FROM metrics ORDER BY ALL LIMIT 12.5%",
+  "SELECT hits FROM metrics ORDER BY hits NULLS FIRST LIMIT (SELECT 5) OFFSET (SELECT 2)",
+  "SELECT * FROM range(100) t(i) USING SAMPLE reservoir(5 ROWS) REPEATABLE (42)",
+  "SELECT count(*) FROM metrics TABLESAMPLE reservoir(20%)",
+  "SELECT [x + 1e0 FOR x IN [1, 2, 3] IF x > 1], [x FOR x, i IN [4, 5] IF i = 1]",
+  "SELECT name, lag(code IGNORE NULLS) OVER (PARTITION BY name ORDER BY timestamp_ns, value, hits, code) FROM metrics",
+  "SELECT count(*) FROM events WHERE timestamp >= TIMESTAMPTZ '2026-09-21 16:20:00 Europe/Prague'",
+  "SELECT count(*) FROM events WHERE timestamp >= '2026-09-21 16:20:00+02'",
+  "SELECT count(*) FROM events WHERE timestamp BETWEEN DATE '2026-09-22' AND DATE '2026-09-23'",
 ];
 
 /** Words of `raw` in a plain engine's words: of scripts that put spaces between them. */

@@ -1,6 +1,6 @@
 /** Pieces of a syntax tree, as the SQL engine's parser would make them. */
 
-import { doubleConstant, type TreeNode } from "../syntax_tree.ts";
+import type { TreeNode } from "../syntax_tree.ts";
 
 /** A column, perhaps with its table's name before its own. */
 export function columnNode(...names: readonly string[]): TreeNode {
@@ -56,14 +56,6 @@ function castNode(child: TreeNode, type: string): TreeNode {
     cast_type: { id: type, type_info: null },
     try_cast: false,
   };
-}
-
-/** The constant; a double as a text that is cast, since as a number written out it would be read as a decimal. */
-export function constantNode(node: TreeNode): TreeNode {
-  const digits = doubleConstant(node);
-  if (digits === undefined) return node;
-  const value = { type: { id: "VARCHAR", type_info: null }, is_null: false, value: digits };
-  return { ...castNode({ ...node, alias: "", value }, "DOUBLE"), alias: node["alias"] };
 }
 
 function coalesceNode(children: readonly TreeNode[]): TreeNode {

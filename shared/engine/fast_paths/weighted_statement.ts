@@ -26,7 +26,7 @@ import { conjuncts, isTimeBound } from "../time_bounds.ts";
 import { isMinuteCall, isMinuteItself } from "./minute_calls.ts";
 import { Aside, type StepAside } from "./step_aside.ts";
 import { hasOnlyCounts, topGroups } from "./top_groups.ts";
-import { columnNode, conjunctionNode, constantNode } from "./tree_nodes.ts";
+import { columnNode, conjunctionNode } from "./tree_nodes.ts";
 import { Aggregates, isAggregate, type Measure } from "./weighted_aggregates.ts";
 import { VALUE_FUNCTIONS } from "./weighted_functions.ts";
 
@@ -217,7 +217,7 @@ class Rewriting {
   #expression(node: TreeNode): TreeNode {
     switch (textAt(node, "class")) {
       case "CONSTANT":
-        return constantNode(node);
+        return node;
       case "COLUMN_REF":
         return this.#columnRef(node);
       case "FUNCTION":

@@ -33,19 +33,22 @@ const RENAMED: Readonly<Record<string, string>> = {
   approx_median: "median",
 };
 
-/** Gives functions the engine's own names, and `regexp_replace` its bound; returns whether anything changed. */
-export function renameFunctions(root: TreeNode): boolean {
-  let changed = false;
+/** Gives functions the engine's own names, and `regexp_replace` its bound; returns what changed. */
+export function renameFunctions(
+  root: TreeNode,
+): { readonly renamed: boolean; readonly bounded: boolean } {
+  let renamed = false;
+  let bounded = false;
   walk(root, (node) => {
     const kind = textAt(node, "class");
     if (kind !== "FUNCTION" && kind !== "WINDOW") return;
-    if (boundReplacement(node)) changed = true;
+    if (boundReplacement(node)) bounded = true;
     const name = RENAMED[textAt(node, "function_name").toLowerCase()];
     if (name === undefined) return;
     node["function_name"] = name;
-    changed = true;
+    renamed = true;
   });
-  return changed;
+  return { renamed, bounded };
 }
 
 /** Longer ones, and those that are no constant, are measured against the text first. */
