@@ -81,7 +81,7 @@ export function uniqueNames(names: readonly string[]): string[] {
  */
 function jsonTextSql(value: string, type: EngineType, depth = 0): string {
   const { kind } = type;
-  if (DIGIT_KINDS.has(kind)) return orNull(`${value}::VARCHAR`);
+  if (DIGIT_KINDS.has(kind)) return orNull(digitsSql(value, type));
   if (isPlain(type)) return orNull(`to_json(${value})::VARCHAR`);
   if (kind === "DOUBLE") return finiteSql(value, value);
   if (kind === "FLOAT") return finiteSql(value, `${value}::VARCHAR::DOUBLE`);
@@ -91,6 +91,12 @@ function jsonTextSql(value: string, type: EngineType, depth = 0): string {
   if (kind === "MAP") return mapSql(value, type, depth);
   if (PLAIN_TEXT_KINDS.has(kind)) return orNull(`'"' || ${textSql(value, kind)} || '"'`);
   return orNull(`to_json(${textSql(value, kind)})::VARCHAR`);
+}
+
+/** The SQL engine writes `.5` where the type has no digit before the point, which is no JSON. */
+function digitsSql(value: string, { text }: EngineType): string {
+  const digits = `${value}::VARCHAR`;
+  return /^DECIMAL\((\d+),\1\)$/.test(text) ? `replace(${digits}, '.', '0.')` : digits;
 }
 
 function orNull(text: string): string {
