@@ -52,7 +52,7 @@ export interface TableReference {
 export function gate(root: TreeNode, options: GateOptions): TableReference[] {
   const references: TableReference[] = [];
   const { namespace, placeOf = () => "" } = options;
-  visitQuery(root, { ctes: new Set(), references, namespace, placeOf });
+  visitQuery(root, { ctes: new Set(), recurring: new Set(), references, namespace, placeOf });
   unqualifyColumns(root, references, namespace);
   return references;
 }
@@ -75,9 +75,14 @@ function unqualifyColumns(
   });
 }
 
+/** Where a recursive WITH with USING KEY finds all of its rows so far, by its own name. */
+const RECURRING = "recurring";
+
 interface Scope {
   /** Lower-cased names that WITH defines here. */
   readonly ctes: ReadonlySet<string>;
+  /** Those of them that stand behind `recurring`, too. */
+  readonly recurring: ReadonlySet<string>;
   readonly references: TableReference[];
   readonly namespace: string;
   readonly placeOf: (node: TreeNode) => string;
@@ -139,15 +144,20 @@ function visitQuery(node: TreeNode, scope: Scope): void {
   const type = textAt(node, "type");
   if (!QUERY_TYPES.has(type)) throw refusedSyntax(`a query of kind ${type}`);
   const inner = new Set(scope.ctes);
-  if (type === "RECURSIVE_CTE_NODE") inner.add(textAt(node, "cte_name").toLowerCase());
+  const recurring = new Set(scope.recurring);
+  if (type === "RECURSIVE_CTE_NODE") {
+    const name = textAt(node, "cte_name").toLowerCase();
+    inner.add(name);
+    if (listAt(node, "key_targets").length > 0) recurring.add(name);
+  }
   for (const entry of nodesAt(nodeAt(node, "cte_map") ?? {}, "map")) {
     const value = nodeAt(entry, "value") ?? {};
     // A definition sees the ones before it; a recursive one also itself, through its own node.
-    visitMembers(value, { ...scope, ctes: new Set(inner) });
+    visitMembers(value, { ...scope, ctes: new Set(inner), recurring });
     inner.add(textAt(entry, "key").toLowerCase());
   }
   const { cte_map: _, ...rest } = node;
-  visitMembers(rest, { ...scope, ctes: inner });
+  visitMembers(rest, { ...scope, ctes: inner, recurring });
 }
 
 /** Judges whatever hangs below `node`, not the node itself. */
@@ -188,7 +198,9 @@ function checkFunction(node: TreeNode, { placeOf }: Scope): void {
   const schema = textAt(node, "schema");
   // The parser itself qualifies some of its own rewrites with `main`.
   if (textAt(node, "catalog") !== "" || (schema !== "" && schema !== "main")) {
-    throw refusedFunction(`${schema}.${name}`, placeOf(node));
+    // `host.upper()` looks like a function of a schema.
+    const remedy = ALLOWED_FUNCTIONS.has(name) ? `; write ${name}(${schema}, …)` : "";
+    throw refusedFunction(`${schema}.${name}`, placeOf(node), remedy);
   }
   if (!ALLOWED_FUNCTIONS.has(name)) throw refusedFunction(name, placeOf(node));
   // No answer can hold a state, and nothing that could read one is allowed.
@@ -219,6 +231,11 @@ function visitTable(node: TreeNode, scope: Scope): void {
     case "EMPTY_FROM":
       visitMembers(node, scope);
       break;
+    case "PIVOT":
+      throw refusedSyntax(
+        "PIVOT or UNPIVOT",
+        "; write sum(value) FILTER (WHERE …) for each column, or a SELECT for each with UNION ALL",
+      );
     default:
       if (type !== "SHOW_REF") throw refusedSyntax(`FROM of kind ${type}`);
       throw refusedSyntax(
@@ -234,6 +251,7 @@ function visitBaseTable(node: TreeNode, scope: Scope): void {
   const catalog = textAt(node, "catalog_name");
   if (nodeAt(node, "at_clause") !== undefined) throw refusedSyntax("AT (time travel)");
   visitMembers(node, scope);
+  if (catalog === "" && scope.recurring.has(table) && schema === RECURRING) return;
   if (catalog !== "" || (schema !== "" && schema !== scope.namespace)) {
     throw otherNamespace([catalog, schema, table].filter((part) => part !== "").join("."), {
       table,
@@ -308,10 +326,10 @@ export function unknownTable(
   );
 }
 
-function refusedFunction(name: string, place: string): OperatingError {
+function refusedFunction(name: string, place: string, remedy = ""): OperatingError {
   return new OperatingError(
     "invalid_argument",
-    `Cannot call ${JSON.stringify(name)}${place}: it is unknown or not allowed`,
+    `Cannot call ${JSON.stringify(name)}${place}: it is unknown or not allowed${remedy}`,
     { reason: "refused_function" },
   );
 }

@@ -47,6 +47,11 @@ const ALLOWED: readonly (readonly [answer: unknown, sql: string])[] = [
     [[5]],
     "WITH RECURSIVE r(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM r WHERE x < 5) SELECT max(x) FROM r",
   ],
+  [
+    [[1, 3]],
+    "WITH RECURSIVE r(k, n) USING KEY (k) AS (SELECT 1, 1 UNION " +
+    "SELECT r.k, a.n + 1 FROM r, recurring.r a WHERE a.n < 3) SELECT * FROM r",
+  ],
   [[[0], [1]], "SELECT * FROM range(2) t(i)"],
   [[[1], [2]], "SELECT unnest([1, 2])"],
   [[["a-c", null]], "SELECT replace('abc', 'b', '-'), replace('a', NULL, 'x')"],
@@ -111,6 +116,22 @@ Deno.test({
 });
 
 Deno.test({
+  name: "gate says what to write for what it reads otherwise",
+  fn: async () => {
+    await using lab = await openLab();
+    for (
+      const [sql, remedy] of [
+        ["SELECT host.upper() FROM events", /at line 1, column 8: .*; write upper\(host, …\)$/],
+        ["SELECT host.getenv() FROM events", /it is unknown or not allowed$/],
+        ["FROM events PIVOT (count(*) FOR host IN ('a'))", /: PIVOT or UNPIVOT is .*FILTER/],
+      ] as const
+    ) {
+      await rejects(lab.query(sql), { message: remedy }, sql);
+    }
+  },
+});
+
+Deno.test({
   name: "gate unknown table names the tables of the caller's namespace and no other",
   fn: async () => {
     await using lab = await openLab();
@@ -140,6 +161,10 @@ Deno.test({
         ["SELECT 'Zürich 東京', current_user FROM events", "line 1, column 21"],
         ["SELECT * FROM events JOIN\n\n nothere USING (host)", "line 3, column 2"],
         ["SELECT count(*) FROM events, read_csv('x')", "line 1, column 30"],
+        [
+          "WITH RECURSIVE r(x) AS (SELECT 1 UNION SELECT x FROM recurring.r) FROM r",
+          "line 1, column 54",
+        ],
       ] as const
     ) {
       await rejects(lab.query(sql), { message: new RegExp(`^Cannot .* at ${place}: `) }, sql);
