@@ -102,12 +102,18 @@ function locationAt(root: TreeValue, path: Path): number | undefined {
   return typeof location === "number" && location > 0 ? location : undefined;
 }
 
-/** `LINE 2: …` with a caret below, as the SQL engine shows places. */
+/** Characters that are shown of a line on either side of a place. */
+const AROUND_MAX = 60;
+
+/** `LINE 2: …` with a caret below, as the SQL engine shows places: of a long line what stands around it. */
 function pointedAt(sql: string, location: number): string {
-  const before = new TextDecoder().decode(utf8(sql).subarray(0, location));
-  const lines = before.split("\n");
-  const line = sql.split("\n")[lines.length - 1] ?? "";
-  const label = `LINE ${lines.length}: `;
-  const column = [...lines.at(-1) ?? ""].reduce((sum, one) => sum + columnsOf(one), 0);
-  return `${label}${line}\n${" ".repeat(label.length + column)}^`;
+  const lines = new TextDecoder().decode(utf8(sql).subarray(0, location)).split("\n");
+  const line = [...sql.split("\n")[lines.length - 1] ?? ""];
+  const at = [...lines.at(-1) ?? ""].length;
+  const first = Math.max(0, at - AROUND_MAX);
+  const end = Math.min(line.length, at + AROUND_MAX);
+  const before = `LINE ${lines.length}: ${first === 0 ? "" : "..."}`;
+  const shown = `${line.slice(first, end).join("")}${end === line.length ? "" : "..."}`;
+  const columns = line.slice(first, at).reduce((sum, one) => sum + columnsOf(one), 0);
+  return `${before}${shown}\n${" ".repeat(before.length + columns)}^`;
 }

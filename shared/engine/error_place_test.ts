@@ -20,6 +20,8 @@ const WRONG: readonly string[] = [
   "SELECT host FROM events WHERE host IN (SELECT «nope FROM svc.events)",
   "SELECT regexp_replace(raw, 'a', host), «nope FROM events",
   "SELECT 'a;b', «nope FROM events",
+  `SELECT approx_distinct(host), ${"'Zürich 東京', ".repeat(50)}«nope FROM events`,
+  `SELECT approx_distinct(host), «nope${", 'Zürich 東京'".repeat(50)} FROM events`,
 ];
 
 Deno.test({
@@ -39,6 +41,7 @@ Deno.test({
             ok(shown !== null, error.message);
             const [, label = "", number, text = "", spaces = ""] = shown;
             strictEqual(Number(number), line, error.message);
+            ok(text.length < 150, `${text.length} characters are shown`);
             // Two columns are one character here.
             const shownText = text.replaceAll(/[東京🦕]/gu, "$&_");
             const pointed = [...shownText].slice(spaces.length - label.length).join("");
