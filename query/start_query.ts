@@ -32,6 +32,7 @@ import { DenoFileSystem } from "../shared/os/deno_file_system.ts";
 import { environment } from "../shared/os/environment.ts";
 import type { FileSystem, ReadableFiles } from "../shared/os/file_system.ts";
 import { containerLimitBytes, memoryLimitBytes } from "../shared/os/memory_limit.ts";
+import { NearFileSystem } from "../shared/os/near_file_system.ts";
 import { SystemRandom } from "../shared/os/random.ts";
 import { openStoreReader } from "../shared/storage/open_store.ts";
 import { isS3Url } from "../shared/storage/s3_settings.ts";
@@ -265,7 +266,7 @@ async function openQueryEngine(
   return await openEngine({
     store,
     catalog,
-    ...(paths.wal === undefined ? {} : { wal: openWalReader(files, paths.wal) }),
+    ...(paths.wal === undefined ? {} : { wal: openWalReader(new NearFileSystem(), paths.wal) }),
     hotCaches: settings.queryHotCaches,
     hotCacheMeter: hotCacheMeter(metrics),
     onWalDamage: () => metrics.walDamages.add(1, {}),

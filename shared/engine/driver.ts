@@ -68,6 +68,8 @@ export interface RunStatement {
   readonly values?: readonly string[];
   /** Default: it has progress and a profile. A third of what the smallest statement takes. */
   readonly isMeasured?: boolean;
+  /** They are few, and come once all are made; not with `isMeasured`. Default: as they are made. */
+  readonly isWhole?: boolean;
 }
 
 /** Rows that are still the SQL engine's; `bytes` brings them over. */

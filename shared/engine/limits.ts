@@ -83,5 +83,7 @@ export const EDGE_TIMES_BYTES_MAX = 33_554_432;
  * first.
  */
 export const WIDE_ANSWERS_BYTES_MAX = 1_073_741_824;
+/** An answer from memory of at most so many rows is made as a whole, which spares it a thread's hop for each chunk. */
+export const WHOLE_ROWS_MAX = 16_384;
 /** Streams that may have this many rows are run without a LIMIT. */
 export const UNLIMITED_ROWS_MIN = 100_000;

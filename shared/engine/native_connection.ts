@@ -7,6 +7,7 @@
 
 import type {
   DuckDBConnection,
+  DuckDBDataChunk,
   DuckDBPreparedStatement,
   DuckDBType as NativeType,
 } from "@duckdb/node-api";
@@ -122,7 +123,7 @@ export class NativeConnection implements EngineConnection {
    * engine binds `read_parquet` at each run (`SupportStatementCache` of its bind data is false).
    */
   async *rows(
-    { sql, values = [], isMeasured = true }: RunStatement,
+    { sql, values = [], isMeasured = true, isWhole = false }: RunStatement,
   ): AsyncGenerator<TextChunk> {
     const native = isMeasured ? this.native.running : this.native.asking;
     const kept = isMeasured ? this.#kept : this.#questions;
@@ -139,6 +140,13 @@ export class NativeConnection implements EngineConnection {
     try {
       values.forEach((value, at) => prepared.bindVarchar(at + 1, value));
       this.#unfinished = native;
+      if (isWhole) {
+        const result = await this.attempt(() => prepared.run());
+        finished = true;
+        this.#unfinished = undefined;
+        for (let at = 0; at < result.chunkCount; at += 1) yield this.textChunk(result.getChunk(at));
+        return;
+      }
       const result = await this.attempt(() => prepared.stream());
       const fetch = () => {
         const fetched = this.attempt(() => result.fetchChunk());
@@ -151,12 +159,7 @@ export class NativeConnection implements EngineConnection {
         const chunk = await next;
         if (chunk === null || chunk.rowCount === 0) break;
         next = fetch();
-        const { rowCount } = chunk;
-        yield {
-          rowCount,
-          bytes: (rows = rowCount) => chunkBytes(this.hooks.binding, chunk.chunk, rows),
-          ends: () => chunkEnds(this.hooks.binding, chunk.chunk, rowCount),
-        };
+        yield this.textChunk(chunk);
       }
       if (result.returnType === FAILED) await this.failAgain(native, { sql, values });
       finished = true;
@@ -167,6 +170,14 @@ export class NativeConnection implements EngineConnection {
       else prepared.destroySync();
     }
     this.#measured = isMeasured;
+  }
+
+  private textChunk({ rowCount, chunk }: DuckDBDataChunk): TextChunk {
+    return {
+      rowCount,
+      bytes: (rows = rowCount) => chunkBytes(this.hooks.binding, chunk, rows),
+      ends: () => chunkEnds(this.hooks.binding, chunk, rowCount),
+    };
   }
 
   /**

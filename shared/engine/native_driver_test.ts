@@ -1,7 +1,12 @@
 import { deepStrictEqual, ok, rejects, strictEqual } from "node:assert/strict";
 import { concatBytes } from "../base/bytes.ts";
 import type { OperatingError } from "../base/errors.ts";
-import { type EngineConnection, type EngineDriver, EngineFault } from "./driver.ts";
+import {
+  type EngineConnection,
+  type EngineDriver,
+  EngineFault,
+  type RunStatement,
+} from "./driver.ts";
 import { faultError } from "./fault_error.ts";
 import { faultKindOf } from "./native_connection.ts";
 import { nativeDriver } from "./native_driver.ts";
@@ -155,6 +160,30 @@ for (const [label, driver] of Object.entries(DRIVERS)) {
   });
 
   Deno.test({
+    name: `${label}, EngineConnection.rows of a whole answer are those that come as they are made`,
+    fn: async () => {
+      await using lab = await openLab(driver);
+      const { connection } = lab;
+      const whole = (sql: string, values: readonly string[] = []) =>
+        textOfRows(connection, sql, { values, isMeasured: false, isWhole: true });
+      const sql = "SELECT i || repeat('ß', i % 9) || ',' FROM range(10000) AS t(i)";
+      const expected = await textOfRows(connection, sql);
+      // The second time it is a kept statement.
+      for (let round = 0; round < 2; round += 1) strictEqual(await whole(sql), expected);
+      strictEqual(await whole("SELECT $1 || ','", ["a"]), "a,");
+      strictEqual(await whole("SELECT 'a' WHERE false"), "");
+      await rejects(whole("SELECT error('no')"), EngineFault);
+      // Who stops taking rows leaves nothing behind.
+      const few = connection.rows({ sql, isMeasured: false, isWhole: true });
+      for await (const chunk of few) {
+        ok(chunk.rowCount > 0);
+        break;
+      }
+      strictEqual(await whole(sql), expected);
+    },
+  });
+
+  Deno.test({
     name:
       `${label}, EngineConnection.rows brings every byte of short, long and empty texts, in order`,
     fn: async () => {
@@ -232,9 +261,13 @@ for (const [label, driver] of Object.entries(DRIVERS)) {
 }
 
 /** The texts of a statement's rows, one after another. */
-async function textOfRows(connection: EngineConnection, sql: string): Promise<string> {
+async function textOfRows(
+  connection: EngineConnection,
+  sql: string,
+  how: Omit<RunStatement, "sql"> = {},
+): Promise<string> {
   const parts: Uint8Array[] = [];
-  for await (const chunk of connection.rows({ sql })) parts.push(chunk.bytes());
+  for await (const chunk of connection.rows({ sql, ...how })) parts.push(chunk.bytes());
   return new TextDecoder().decode(concatBytes(parts));
 }
 

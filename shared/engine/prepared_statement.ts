@@ -13,7 +13,7 @@ import { sumOfProfiles } from "./run_profile.ts";
 import { faultError, withoutPaths } from "./fault_error.ts";
 import type { Prepared } from "./prepare.ts";
 import { countFiles, partRows, type Plan } from "./plan.ts";
-import { UNLIMITED_ROWS_MIN } from "./limits.ts";
+import { UNLIMITED_ROWS_MIN, WHOLE_ROWS_MAX } from "./limits.ts";
 import { breakOnRows } from "./rows_breaker.ts";
 import { renderingSql, ROW_ENDS } from "./render.ts";
 import { type StatementText, statementText } from "./statement_text.ts";
@@ -230,13 +230,15 @@ class StatementRun implements RunningQuery {
     const isInMemory = this.prepared.isMeasured && isNearestHeld(plan);
     const isMeasured = this.prepared.isMeasured && !isInMemory;
     const values: string[] = [];
+    const limit = limitFor(shape, rowsMax);
     const { sql, linesBefore } = renderingSql(this.prepared.sql, {
       relations: relations(plan, (text) => `$${values.push(text)}::VARCHAR`),
       columns,
       shape,
-      rowsMax: limitFor(shape, rowsMax),
+      rowsMax: limit,
     });
-    const rows = connection.rows({ sql, values, isMeasured })[Symbol.asyncIterator]();
+    const isWhole = !isMeasured && (limit ?? Infinity) <= WHOLE_ROWS_MAX;
+    const rows = connection.rows({ sql, values, isMeasured, isWhole })[Symbol.asyncIterator]();
     try {
       for (;;) {
         const startMs = nowMs();

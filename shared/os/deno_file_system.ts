@@ -52,13 +52,7 @@ export class DenoFileSystem implements FileSystem {
   }
 
   async stat(path: string): Promise<FileStat> {
-    const info = await Deno.stat(path);
-    return {
-      isFile: info.isFile,
-      isDirectory: info.isDirectory,
-      size: info.size,
-      mtimeMs: info.mtime?.getTime() ?? 0,
-    };
+    return fileStat(await Deno.stat(path));
   }
 
   async exists(path: string): Promise<boolean> {
@@ -253,4 +247,8 @@ class DenoFile implements File {
     this.#queue = done.catch(() => {});
     return done;
   }
+}
+
+export function fileStat({ isFile, isDirectory, size, mtime }: Deno.FileInfo): FileStat {
+  return { isFile, isDirectory, size, mtimeMs: mtime?.getTime() ?? 0 };
 }
