@@ -1,11 +1,14 @@
-/** The thread behind `openDeriver`: one data file for each request. */
+/** A thread behind `openDeriver`: a part of what is derived of one data file for each request. */
 
 import { serveTasks } from "../os/serve_tasks.ts";
 import type { DeriveRequest } from "./deriver.ts";
-import { derive } from "./derive.ts";
-import { writeSidecar } from "./sidecar.ts";
+import { derivePart } from "./derive.ts";
 
-serveTasks(({ file, subject, limits }: DeriveRequest) => {
-  const { buffer } = writeSidecar(derive(file, limits), subject);
-  return { value: buffer, transfer: [buffer] };
+serveTasks(({ part, file, limits }: DeriveRequest) => {
+  // What a blob is a part of stays here.
+  const value = derivePart(part, file, limits).map((blob) => ({
+    ...blob,
+    data: blob.data.slice(),
+  }));
+  return { value, transfer: value.map(({ data }) => data.buffer) };
 });

@@ -1,17 +1,17 @@
 /**
- * Makes sidecars beside the caller: on a thread of its own, while another writes the data file. Where there can be no
- * thread (`TaskThread`) the caller's does the work.
+ * Makes sidecars beside the caller: each part of what is derived on a thread of its own, while another writes the data file.
+ * Where there can be no thread (`TaskThread`) the caller's does the work.
  */
 
 import { TaskThread, ThreadUnavailable } from "../os/task_thread.ts";
-import { derive } from "./derive.ts";
+import { derive, DERIVED_PARTS, type DerivedPart, derivePart } from "./derive.ts";
 import { type SidecarSubject, writeSidecar } from "./sidecar.ts";
 import type { SummaryLimits } from "./summary/build_summary.ts";
-import type { FileRows } from "./types.ts";
+import type { Blob, FileRows } from "./types.ts";
 
 export interface DeriveRequest {
+  readonly part: DerivedPart;
   readonly file: FileRows;
-  readonly subject: SidecarSubject;
   readonly limits: SummaryLimits;
 }
 
@@ -23,7 +23,7 @@ export interface Deriver extends Disposable {
   derive(file: FileRows, subject: SidecarSubject): Promise<Uint8Array>;
 }
 
-/** A deriver whose thread starts with its first file and ends when it is disposed of. */
+/** A deriver whose threads start with the first file that they have work of, and end when it is disposed of. */
 export function openDeriver(limits: SummaryLimits = {}): Deriver {
   return new ThreadDeriver(limits);
 }
@@ -38,30 +38,46 @@ export function inlineDeriver(limits: SummaryLimits = {}): Deriver {
 
 export const INLINE_DERIVER: Deriver = inlineDeriver();
 
+type DeriveThread = TaskThread<DeriveRequest, Blob[]>;
+
+function deriveThread(part: DerivedPart): DeriveThread {
+  const module = new URL("./derive_worker.ts", import.meta.url);
+  return new TaskThread(module, { what: `derives ${part}`, category: ["svc", "derived"] });
+}
+
 class ThreadDeriver implements Deriver {
-  readonly #thread = new TaskThread<DeriveRequest, ArrayBuffer>(
-    new URL("./derive_worker.ts", import.meta.url),
-    { what: "derives", category: ["svc", "derived"] },
-  );
+  readonly #threads: Readonly<Record<DerivedPart, DeriveThread>> = {
+    words: deriveThread("words"),
+    values: deriveThread("values"),
+  };
 
   constructor(private readonly limits: SummaryLimits) {}
 
   async derive(file: FileRows, subject: SidecarSubject): Promise<Uint8Array> {
+    const sent = withoutFunctions(file);
+    const parts = DERIVED_PARTS.map((part) => this.#part(part, sent));
+    // Also if one fails the other reads the rows until it ends.
+    await Promise.allSettled(parts);
+    return writeSidecar((await Promise.all(parts)).flat(), subject);
+  }
+
+  async #part(part: DerivedPart, file: FileRows): Promise<Blob[]> {
     const { limits } = this;
-    if (this.#thread.isAvailable) {
+    const thread = this.#threads[part];
+    // Where nothing is indexed, no thread starts for the words.
+    const isEmpty = part === "words" && file.text === undefined;
+    if (!isEmpty && thread.isAvailable) {
       try {
-        return new Uint8Array(
-          await this.#thread.run({ file: withoutFunctions(file), subject, limits }),
-        );
+        return await thread.run({ part, file, limits });
       } catch (error) {
         if (!(error instanceof ThreadUnavailable)) throw error;
       }
     }
-    return await inlineDeriver(limits).derive(file, subject);
+    return derivePart(part, file, limits);
   }
 
   [Symbol.dispose](): void {
-    this.#thread[Symbol.dispose]();
+    for (const thread of Object.values(this.#threads)) thread[Symbol.dispose]();
   }
 }
 

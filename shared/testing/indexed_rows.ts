@@ -5,8 +5,8 @@ import { batchOfRows, type RowObject } from "../columns/rows.ts";
 import { readPuffinTail, writePuffin } from "../derived/puffin.ts";
 import type { IndexedFile } from "../derived/rows/indexed_file.ts";
 import type { RowSet } from "../derived/rows/row_query.ts";
-import { textBlobs } from "../derived/text/text_blobs.ts";
-import type { Blob } from "../derived/types.ts";
+import { valuesBlobs, wordsBlobs } from "../derived/text/text_blobs.ts";
+import type { Blob, FileRows } from "../derived/types.ts";
 import type { TableSchema } from "../event/schema.ts";
 
 export interface IndexedRowsOptions {
@@ -27,13 +27,14 @@ export function blobsOfRows(
   for (let at = 0; at < rows.length; at += batchRows) {
     batches.push(batchOfRows(schema, rows.slice(at, at + batchRows)));
   }
-  return textBlobs({
+  const file: FileRows = {
     schema,
     rows: rows.length,
     batches,
     text: text.map((name) => ({ name, tokenizer: "default" })),
     rowGroupRows,
-  });
+  };
+  return [...wordsBlobs(file), ...valuesBlobs(file)];
 }
 
 /** A file of `rows` rows with these indexes, and what was said of them. */

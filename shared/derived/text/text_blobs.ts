@@ -39,17 +39,27 @@ export function isIndexed(blobs: readonly Pick<Blob, "type">[]): boolean {
   return blobs.some(({ type }) => INDEX_TYPES.has(type));
 }
 
-/** Pure. A column with too much to index (`occurrences.ts`) has none. */
-export function textBlobs(file: FileRows): Blob[] {
-  const { text } = file;
-  if (file.rows === 0 || text === undefined) return [];
+/** The indexes of words, and of their pairs. Pure. A column with too much to index (`occurrences.ts`) has none. */
+export function wordsBlobs(file: FileRows): Blob[] {
+  return stringsOf(file, { areTexts: true })?.flatMap((column) => wordBlobs(file, column)) ?? [];
+}
+
+/** The index of values and their filter, for all other columns of strings. Pure, with the same limits. */
+export function valuesBlobs(file: FileRows): Blob[] {
+  const columns = stringsOf(file, { areTexts: false });
+  return columns === undefined ? [] : valueBlobs(file, columns);
+}
+
+/** The columns whose words are indexed, or those whose values are; undefined where nothing is. */
+function stringsOf(
+  { rows, schema, text }: FileRows,
+  { areTexts }: { readonly areTexts: boolean },
+): Column[] | undefined {
+  if (rows === 0 || text === undefined) return undefined;
   const texts = new Set(text.map(({ name }) => name));
   // What an unasked column holds is in the values of the attributes.
-  const strings = seenColumns(file.schema.columns).filter(({ type }) => type === "string");
-  return [
-    ...strings.filter(({ name }) => texts.has(name)).flatMap((column) => wordBlobs(file, column)),
-    ...valuesBlobs(file, strings.filter(({ name }) => !texts.has(name))),
-  ];
+  return seenColumns(schema.columns)
+    .filter(({ name, type }) => type === "string" && texts.has(name) === areTexts);
 }
 
 function wordBlobs(file: FileRows, column: Column): Blob[] {
@@ -86,7 +96,7 @@ function pairsBlob(
   });
 }
 
-function valuesBlobs(file: FileRows, columns: readonly Column[]): Blob[] {
+function valueBlobs(file: FileRows, columns: readonly Column[]): Blob[] {
   const parts = columns.map((column) => partsOf(file, column));
   return indexed(() => {
     const values = columns.map(({ id }, at) =>

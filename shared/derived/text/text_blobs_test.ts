@@ -35,7 +35,7 @@ Deno.test("TermTable refuses words that somebody made to have one hash, before t
   assert.ok(table.count < 2_000);
 });
 
-Deno.test("textBlobs gives one index a text column and one for all others, none without rows", () => {
+Deno.test("a file gets one index a text column and one for all others, none without rows", () => {
   const row = {
     ...{ timestamp: 0n, timestamp_ns: 0n, host: "h", source: "s", sourcetype: "t", index: "i" },
     raw: "a word",
