@@ -25,7 +25,9 @@ Deno.test({
   name: "compileArguments puts every module of a thread into each binary",
   fn: async () => {
     const sources = await Promise.all(
-      ["shared", "query"].map((folder) => Array.fromAsync(filesBelow(folder))),
+      ["shared", "ingest", "query", "compactor", "cli"].map((folder) =>
+        Array.fromAsync(filesBelow(folder))
+      ),
     );
     const modules = sources.flat().filter((path) => path.endsWith("_worker.ts"));
     assert.ok(modules.length > 5);
