@@ -7,15 +7,13 @@
 
 import { utf8 } from "../../shared/base/bytes.ts";
 import { ByteBuilder } from "../../shared/columns/byte_builder.ts";
-import { writeJsonName } from "../../shared/columns/json_writer.ts";
+import { AttributeNames } from "./attribute_names.ts";
 import type { LogColumns } from "./log_columns.ts";
 import { FIELD, LogRecordFields } from "./log_record.ts";
 import { type AttributesSpan, keyOf, type Member, MergedAttributes } from "./merged_attributes.ts";
-import { NameShapes } from "./name_shapes.ts";
-import { nameHash, NameTable } from "./name_table.ts";
 import { refuseLate, writeTime } from "./row_columns.ts";
 import { FIELD_NAMES, INDEX, putLast, type ScopeContext, SOURCETYPE } from "./scope_context.ts";
-import { IRREGULAR, KEY, VALUE, type ValueReader } from "./value_reader.ts";
+import { IRREGULAR, type ValueReader } from "./value_reader.ts";
 import type { WireReader } from "./wire_reader.ts";
 
 /** Tags of `LogRecord`: field number × 8 + wire type. */
@@ -56,15 +54,9 @@ export class RecordDecoder {
   /** Text of the attributes that fill core columns; empty when the fallback does. */
   readonly #sourcetype = new ByteBuilder(64);
   readonly #index = new ByteBuilder(64);
-  readonly #names = new NameShapes();
-  /** Of the record, once it is out of step. */
-  readonly #own = new NameTable();
+  readonly #names: AttributeNames;
   readonly #merged: MergedAttributes;
   #context: ScopeContext | undefined;
-  /** How many attributes of the record were read. */
-  #place = 0;
-  /** Whether all of them were named as in the record before: then no two meet, and none was looked up. */
-  #inStep = true;
   #nowLow = 0;
   #nowHigh = 0;
   #timeLow = 0;
@@ -74,6 +66,7 @@ export class RecordDecoder {
     this.#reader = reader;
     this.#values = values;
     this.#columns = columns;
+    this.#names = new AttributeNames(reader, values);
     this.#merged = new MergedAttributes(reader, values);
   }
 
@@ -82,7 +75,6 @@ export class RecordDecoder {
     this.#nowLow = Number(BigInt.asIntN(32, nowNs));
     this.#nowHigh = Number(nowNs >> 32n);
     this.#fields.start(this.#reader.view);
-    this.#names.clear();
     this.#context = undefined;
   }
 
@@ -96,7 +88,7 @@ export class RecordDecoder {
     this.#reset();
     if (context !== this.#context) {
       this.#context = context;
-      this.#names.clear();
+      this.#names.reserve(context.names);
     }
     if (this.#readFields(end, context)) {
       const { members } = context;
@@ -106,7 +98,7 @@ export class RecordDecoder {
       }
     } else {
       out.length = mark + 1;
-      this.#names.clear();
+      this.#names.forget();
       this.#mergeAttributes({ start, end, tag: ATTRIBUTES }, context);
     }
     this.#fields.write(out);
@@ -133,8 +125,7 @@ export class RecordDecoder {
     this.#index.clear();
     this.#timeLow = 0;
     this.#timeHigh = 0;
-    this.#place = 0;
-    this.#inStep = true;
+    this.#names.start();
   }
 
   /** Reads a record's fields; body and attributes are written. False when names meet: then not all attributes are. */
@@ -216,21 +207,17 @@ export class RecordDecoder {
 
   /** Writes the attribute from the cursor to `end`; false when its name meets another. */
   #attribute(end: number, context: ScopeContext): boolean {
-    const place = this.#place;
-    this.#place = place + 1;
+    const values = this.#values;
+    const names = this.#names;
+    const out = this.#columns.attributes.values;
     const start = this.#reader.pos;
-    if (this.#knownName(place, end, context)) {
-      this.#values.json(this.#columns.attributes.values, this.#reader.pos, end);
+    if (names.writeKnown(out, end)) {
+      values.json(out, this.#reader.pos, end);
       return true;
     }
-    if (this.#inStep) this.#fallOutOfStep(place);
-    this.#reader.pos = start;
-    const values = this.#values;
     values.keyValue(end);
     const { keyStart, keyEnd, valueStart, valueEnd } = values;
-    const { bytes, view } = this.#reader;
-    const out = this.#columns.attributes.values;
-    if (this.#meets(keyStart, keyEnd, context)) {
+    if (names.meets()) {
       const column = this.#coreColumn(keyStart, keyEnd, context);
       if (column !== undefined) {
         values.text(column, valueStart, valueEnd);
@@ -239,52 +226,9 @@ export class RecordDecoder {
       values.json(out, valueStart, valueEnd);
       return false;
     }
-    const jsonStart = out.view.getUint8(out.length - 1) === OPEN ? out.length : out.length + 1;
-    writeJsonName(out, view, keyStart, keyEnd);
-    if (bytes[start] === KEY && bytes[keyEnd] === VALUE && valueEnd === end) {
-      this.#names.remember(place, {
-        wireAt: start,
-        wireLength: keyEnd + 1 - start,
-        jsonStart,
-        jsonEnd: out.length,
-        keyStart,
-      });
-    }
+    names.write(out, start, end);
     values.json(out, valueStart, valueEnd);
     return true;
-  }
-
-  /** Writes the name of an attribute that is named as its place was before; the cursor is at its value then. */
-  #knownName(place: number, end: number, context: ScopeContext): boolean {
-    const reader = this.#reader;
-    const names = this.#names;
-    const length = names.match(place, reader.view, reader.pos, end);
-    if (length === 0) return false;
-    reader.pos += length;
-    if (reader.span(end) !== end) return false;
-    if (!this.#inStep && this.#meets(names.keyStart(place), names.keyEnd(place), context)) {
-      return false;
-    }
-    const out = this.#columns.attributes.values;
-    if (out.view.getUint8(out.length - 1) !== OPEN) out.byte(COMMA);
-    out.copy(out.view, names.jsonStart(place), names.jsonEnd(place));
-    return true;
-  }
-
-  /** Notes the names that were not looked up. */
-  #fallOutOfStep(places: number): void {
-    this.#inStep = false;
-    this.#own.start(this.#reader.view);
-    for (let place = 0; place < places; place += 1) {
-      this.#own.put(this.#names.keyStart(place), this.#names.keyEnd(place));
-    }
-  }
-
-  /** Notes a name of the record; true when the context has it as well, or another attribute before it. */
-  #meets(start: number, end: number, context: ScopeContext): boolean {
-    const { view } = this.#reader;
-    const hash = nameHash(view, start, end);
-    return context.names.find(view, start, end, hash) >= 0 || this.#own.put(start, end, hash) >= 0;
   }
 
   /** Where an attribute's text goes when it fills a core column that no other attribute's name concerns. */

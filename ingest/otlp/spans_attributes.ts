@@ -6,9 +6,9 @@
  */
 
 import type { ByteBuilder } from "../../shared/columns/byte_builder.ts";
-import { writeJsonName } from "../../shared/columns/json_writer.ts";
+import { AttributeNames } from "./attribute_names.ts";
 import { type AttributesSpan, type Member, MergedAttributes } from "./merged_attributes.ts";
-import { nameHash, NameTable } from "./name_table.ts";
+import type { NameTable } from "./name_table.ts";
 import type { ValueReader } from "./value_reader.ts";
 import type { WireReader } from "./wire_reader.ts";
 
@@ -38,19 +38,26 @@ export class AttributeFields implements AttributesSpan {
 export class SpansAttributes {
   readonly #reader: WireReader;
   readonly #values: ValueReader;
-  readonly #names = new NameTable();
+  readonly #names: AttributeNames;
   readonly #merged: MergedAttributes;
-  #reserved = new NameTable();
+  /** What was written to last. */
+  #out: ByteBuilder | undefined;
 
   constructor(reader: WireReader, values: ValueReader) {
     this.#reader = reader;
     this.#values = values;
+    this.#names = new AttributeNames(reader, values);
     this.#merged = new MergedAttributes(reader, values);
+  }
+
+  /** Starts a request. */
+  start(): void {
+    this.#names.forget();
   }
 
   /** These names are merged with others by the caller from now on. */
   reserve(names: NameTable): void {
-    this.#reserved = names;
+    this.#names.reserve(names);
   }
 
   /**
@@ -62,23 +69,27 @@ export class SpansAttributes {
     const reader = this.#reader;
     const values = this.#values;
     const names = this.#names;
-    const reserved = this.#reserved;
-    const { view } = reader;
     const mark = out.length;
-    names.start(view);
+    if (out !== this.#out) {
+      this.#out = out;
+      names.forget();
+    }
+    names.start();
     reader.pos = start;
     for (let attributeEnd; (attributeEnd = reader.next(wanted, end)) >= 0;) {
-      values.keyValue(attributeEnd);
-      const { keyStart, keyEnd, valueStart, valueEnd } = values;
-      const hash = nameHash(view, keyStart, keyEnd);
-      if (
-        reserved.find(view, keyStart, keyEnd, hash) >= 0 || names.put(keyStart, keyEnd, hash) >= 0
-      ) {
-        out.length = mark;
-        return false;
+      const attributeStart = reader.pos;
+      if (names.writeKnown(out, attributeEnd)) values.json(out, reader.pos, attributeEnd);
+      else {
+        values.keyValue(attributeEnd);
+        if (names.meets()) {
+          out.length = mark;
+          names.forget();
+          return false;
+        }
+        const { valueStart, valueEnd } = values;
+        names.write(out, attributeStart, attributeEnd);
+        values.json(out, valueStart, valueEnd);
       }
-      writeJsonName(out, view, keyStart, keyEnd);
-      values.json(out, valueStart, valueEnd);
       reader.pos = attributeEnd;
     }
     return true;

@@ -114,13 +114,14 @@ export class SpansDecoder implements RecordReader<SpansContext> {
     this.#reader = reader;
     this.#columns = columns;
     this.#attributes = new SpansAttributes(reader, values);
-    this.#details = new SpansDetails(reader, this.#attributes);
+    this.#details = new SpansDetails(reader, values);
   }
 
   start(nowNs: bigint): void {
     this.#nowLow = Number(BigInt.asIntN(32, nowNs));
     this.#nowHigh = Number(nowNs >> 32n);
     this.#context = undefined;
+    this.#details.start();
   }
 
   context(members: ContextMembers): SpansContext {

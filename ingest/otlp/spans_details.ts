@@ -16,9 +16,9 @@ import {
   writeJsonString,
 } from "../../shared/columns/json_writer.ts";
 import { refuseLate } from "./row_columns.ts";
-import { AttributeFields, type SpansAttributes } from "./spans_attributes.ts";
+import { AttributeFields, SpansAttributes } from "./spans_attributes.ts";
 import { refuseIdLength, SPAN_ID_BYTES, TRACE_ID_BYTES } from "./spans_ids.ts";
-import { IRREGULAR } from "./value_reader.ts";
+import { IRREGULAR, type ValueReader } from "./value_reader.ts";
 import type { WireReader } from "./wire_reader.ts";
 
 /** Tags: field number × 8 + wire type. */
@@ -35,13 +35,19 @@ const CLOSE = 0x7d;
 
 export class SpansDetails {
   readonly #reader: WireReader;
+  /** Names of a span's attributes do not meet those of its events and links. */
   readonly #attributes: SpansAttributes;
   readonly #ofEvent = new AttributeFields(EVENT.attributes);
   readonly #ofLink = new AttributeFields(LINK.attributes);
 
-  constructor(reader: WireReader, attributes: SpansAttributes) {
+  constructor(reader: WireReader, values: ValueReader) {
     this.#reader = reader;
-    this.#attributes = attributes;
+    this.#attributes = new SpansAttributes(reader, values);
+  }
+
+  /** Starts a request. */
+  start(): void {
+    this.#attributes.start();
   }
 
   /** Appends the event from the cursor to `end`. */

@@ -66,6 +66,39 @@ Deno.test({
   },
 });
 
+/** Attributes of one message: mostly those of the message before, at times with one that meets another or the scope's. */
+const alike = fc.constantFrom(
+  ["http.method", "url.path", "user.id"],
+  ["http.method", "url.path", "user.id"],
+  ["http.method", "url.path", "user.id", "user.id"],
+  ["http.method", "user.id", "url.path"],
+  ["http.method", "url.path", "scope.zone"],
+  ["url.path", "http.method", "url.path"],
+  ["url.path", "http.method"],
+).map((names) => names.map((key, i) => ({ key, value: { stringValue: `"${key} ${i}` } })));
+
+Deno.test({
+  name: "decodeSpansProtobuf equals the reference where spans, events and links are named alike",
+  fn() {
+    const span = fc.record({
+      traceId: fc.constant(TRACE_ID),
+      spanId: fc.constant(SPAN_ID),
+      attributes: alike,
+      events: fc.array(fc.record({ name: fc.constant("e"), attributes: alike }), { maxLength: 3 }),
+      links: fc.array(fc.record({ attributes: alike }), { maxLength: 3 }),
+    });
+    const scope = { name: "s", attributes: [{ key: "zone", value: { stringValue: "z" } }] };
+    fc.assert(
+      fc.property(fc.array(span, { minLength: 1, maxLength: 8 }), (spans) => {
+        const resourceSpans = [{ scopeSpans: [{ scope, spans }, { spans }] }];
+        const body = encodeTracesRequest({ resourceSpans });
+        assert.deepEqual(decoded(body), referenceRows(body, NOW_NS).map(sorted));
+      }),
+      { numRuns: 300 },
+    );
+  },
+});
+
 const TRACE_ID = Uint8Array.from({ length: 16 }, (_, i) => 0xa0 + i);
 const TRACE_HEX = "a0a1a2a3a4a5a6a7a8a9aaabacadaeaf";
 const SPAN_ID = Uint8Array.of(1, 2, 3, 4, 5, 6, 7, 8);
