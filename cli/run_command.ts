@@ -4,6 +4,7 @@
  */
 
 import { OperatingError } from "../shared/base/errors.ts";
+import { nearestName } from "../shared/base/nearest_name.ts";
 import { VERSION } from "../shared/base/version.ts";
 import { DATA_DIR_OPTION } from "../shared/config/process_options.ts";
 import { parseProgram, UsageError } from "../shared/config/parse_options.ts";
@@ -99,33 +100,10 @@ function overview(commands: readonly CommandEntry[]): string {
 }
 
 function unknownCommand(name: string, commands: readonly CommandEntry[]): string {
-  const near = nearest(name, commands.map((entry) => entry.name));
+  const near = nearestName(name, commands.map((entry) => entry.name));
   const remedy = near === undefined ? "" : ` Did you mean ${near}?`;
   return `Cannot run the command ${JSON.stringify(name)}: there is none of that name.${remedy} ` +
     "See `svc --help`";
-}
-
-/** The candidate with the fewest edits from `word`, when they are fewer than half of its letters. */
-function nearest(word: string, candidates: readonly string[]): string | undefined {
-  const ranked = candidates
-    .map((candidate) => ({ candidate, edits: editDistance(word, candidate) }))
-    .filter(({ candidate, edits }) => edits * 2 <= Math.max(word.length, candidate.length))
-    .sort((a, b) => a.edits - b.edits);
-  return ranked[0]?.candidate;
-}
-
-/** Levenshtein: insertions, deletions and replacements that turn `a` into `b`. */
-function editDistance(a: string, b: string): number {
-  let before = Array.from({ length: b.length + 1 }, (_, at) => at);
-  for (let i = 1; i <= a.length; i++) {
-    const row = [i];
-    for (let j = 1; j <= b.length; j++) {
-      const replaced = (before[j - 1] ?? 0) + (a[i - 1] === b[j - 1] ? 0 : 1);
-      row.push(Math.min(replaced, (before[j] ?? 0) + 1, (row[j - 1] ?? 0) + 1));
-    }
-    before = row;
-  }
-  return before[b.length] ?? 0;
 }
 
 function exitStatusOf(error: unknown): number | undefined {

@@ -10,6 +10,7 @@
  */
 
 import { OperatingError } from "../base/errors.ts";
+import { nearestName } from "../base/nearest_name.ts";
 import { ALLOWED_FUNCTIONS, ALLOWED_TABLE_FUNCTIONS } from "./allowed_functions.ts";
 import {
   type HotCall,
@@ -193,6 +194,9 @@ function visitExpression(node: TreeNode, scope: Scope): void {
   visitMembers(node, scope);
 }
 
+/** Of the letters of a function's name, by which a mistyped one differs at most. */
+const MISTYPED_SHARE = 1 / 3;
+
 function checkFunction(node: TreeNode, { placeOf }: Scope): void {
   const name = textAt(node, "function_name").toLowerCase();
   const schema = textAt(node, "schema");
@@ -202,7 +206,10 @@ function checkFunction(node: TreeNode, { placeOf }: Scope): void {
     const remedy = ALLOWED_FUNCTIONS.has(name) ? `; write ${name}(${schema}, …)` : "";
     throw refusedFunction(`${schema}.${name}`, placeOf(node), remedy);
   }
-  if (!ALLOWED_FUNCTIONS.has(name)) throw refusedFunction(name, placeOf(node));
+  if (!ALLOWED_FUNCTIONS.has(name)) {
+    const near = nearestName(name, ALLOWED_FUNCTIONS, MISTYPED_SHARE);
+    throw refusedFunction(name, placeOf(node), near === undefined ? "" : `; did you mean ${near}?`);
+  }
   // No answer can hold a state, and nothing that could read one is allowed.
   if (node["export_state"] === true) throw refusedSyntax("EXPORT_STATE", "; ask for the value");
 }

@@ -123,6 +123,8 @@ Deno.test({
       const [sql, remedy] of [
         ["SELECT host.upper() FROM events", /at line 1, column 8: .*; write upper\(host, …\)$/],
         ["SELECT host.getenv() FROM events", /it is unknown or not allowed$/],
+        ["SELECT lenght(host) FROM events", /it is unknown or not allowed; did you mean length\?$/],
+        ["SELECT getenv('HOME')", /it is unknown or not allowed$/],
         ["FROM events PIVOT (count(*) FOR host IN ('a'))", /: PIVOT or UNPIVOT is .*FILTER/],
       ] as const
     ) {
