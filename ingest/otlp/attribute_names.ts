@@ -14,7 +14,6 @@ import { KEY, VALUE, type ValueReader } from "./value_reader.ts";
 import type { WireReader } from "./wire_reader.ts";
 
 const OPEN = 0x7b;
-const COMMA = 0x2c;
 const NONE = new NameTable();
 
 export class AttributeNames {
@@ -64,13 +63,16 @@ export class AttributeNames {
     const length = shapes.match(place, reader.view, start, end);
     if (length > 0) {
       reader.pos = start + length;
-      if (
-        reader.span(end) === end &&
-        (this.#inStep || !this.#meets(shapes.keyStart(place), shapes.keyEnd(place)))
-      ) {
-        if (out.view.getUint8(out.length - 1) !== OPEN) out.byte(COMMA);
-        out.copy(out.view, shapes.jsonStart(place), shapes.jsonEnd(place));
-        return true;
+      if (reader.span(end) === end) {
+        if (this.#inStep) {
+          out.copy(out.view, shapes.jsonStart(place), shapes.jsonEnd(place));
+          return true;
+        }
+        if (!this.#meets(shapes.keyStart(place), shapes.keyEnd(place))) {
+          const comma = isOpened(out) ? 1 : 0;
+          out.copy(out.view, shapes.jsonStart(place) + comma, shapes.jsonEnd(place));
+          return true;
+        }
       }
       reader.pos = start;
     }
@@ -87,10 +89,13 @@ export class AttributeNames {
   write(out: ByteBuilder, start: number, end: number): void {
     const { bytes, view } = this.#reader;
     const { keyStart, keyEnd, valueEnd } = this.#values;
-    const jsonStart = out.view.getUint8(out.length - 1) === OPEN ? out.length : out.length + 1;
+    const place = this.#place - 1;
+    // In step, all places before are written: the first has no comma in front, the others have.
+    const isInPlace = isOpened(out) === (place === 0);
+    const jsonStart = out.length;
     writeJsonName(out, view, keyStart, keyEnd);
-    if (bytes[start] !== KEY || bytes[keyEnd] !== VALUE || valueEnd !== end) return;
-    this.#shapes.remember(this.#place - 1, {
+    if (!isInPlace || bytes[start] !== KEY || bytes[keyEnd] !== VALUE || valueEnd !== end) return;
+    this.#shapes.remember(place, {
       wireAt: start,
       wireLength: keyEnd + 1 - start,
       jsonStart,
@@ -115,4 +120,8 @@ export class AttributeNames {
     return this.#reserved.find(view, start, end, hash) >= 0 ||
       this.#own.put(start, end, hash) >= 0;
   }
+}
+
+function isOpened(out: ByteBuilder): boolean {
+  return out.view.getUint8(out.length - 1) === OPEN;
 }

@@ -17,6 +17,7 @@ import {
   writeInt64,
   writeJsonString,
 } from "../../shared/columns/json_writer.ts";
+import { areSameBytes } from "../../shared/columns/value_bytes.ts";
 import { FIELD_NAMES, type FieldName } from "./scope_context.ts";
 
 /** Places of the fields in `FIELD_NAMES`. */
@@ -102,6 +103,7 @@ export class LogRecordFields {
       this.#writeText(out, FIELD.severity_text);
       this.#writeSeverityNumber(out);
     }
+    if ((this.#seen & ~SEVERITY) === 0) return;
     this.#writeId(out, FIELD.trace_id);
     this.#writeId(out, FIELD.span_id);
     if (this.has(FIELD.flags)) {
@@ -162,12 +164,8 @@ export class LogRecordFields {
     const start = this.#starts[FIELD.severity_text] as number;
     const length = (this.#ends[FIELD.severity_text] as number) - start;
     if (this.#knownNumber !== this.severityNumber) return false;
-    if (this.#knownEnd - this.#knownStart !== length) return false;
-    const view = this.#view;
-    for (let i = 0; i < length; i += 1) {
-      if (view.getUint8(start + i) !== view.getUint8(this.#knownStart + i)) return false;
-    }
-    return true;
+    return this.#knownEnd - this.#knownStart === length &&
+      areSameBytes(this.#view, start, this.#view, this.#knownStart, length);
   }
 }
 

@@ -43,6 +43,32 @@ Deno.test({
 });
 
 Deno.test({
+  name: "decodeLogsProtobuf equals the reference where records are named alike",
+  fn() {
+    // Mostly those of the record before, at times with one that fills a column, or meets another or the resource's.
+    const attributes = fc.constantFrom(
+      ["a.name", "b.name"],
+      ["a.name", "b.name"],
+      ["a.name", "c.name"],
+      ["sourcetype", "b.name"],
+      ["sourcetype", "c.name"],
+      ["index", "a.name", "b.name"],
+      ["b.name", "a.name", "b.name"],
+      ["a.name", "zone"],
+    ).map((names) => names.map((key, i) => ({ key, value: { stringValue: `"${key} ${i}` } })));
+    const resource = { attributes: [{ key: "zone", value: { stringValue: "z" } }] };
+    fc.assert(
+      fc.property(fc.array(fc.record({ attributes }), { maxLength: 12 }), (logRecords) => {
+        const scopeLogs = [{ logRecords }, { scope: { name: "s" }, logRecords }];
+        const body = encodeLogsRequest({ resourceLogs: [{ resource, scopeLogs }] });
+        assert.deepEqual(decoded(body), referenceRows(body, NOW_NS));
+      }),
+      { numRuns: 300 },
+    );
+  },
+});
+
+Deno.test({
   name: "decodeLogsProtobuf accepts and refuses mutated bytes as the reference does",
   fn() {
     fc.assert(

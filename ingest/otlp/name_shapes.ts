@@ -14,7 +14,7 @@ export class NameShapes {
   /** Where the bytes `KEY length key VALUE` of each place begin in the request, and how many there are. */
   readonly #wireAt = new Int32Array(PLACES_MAX);
   readonly #wireLength = new Int32Array(PLACES_MAX);
-  /** Where `"key":` begins and ends in the output. */
+  /** Where `"key":` begins and ends in the output, with the comma in front of all but the first. */
   readonly #jsonStart = new Int32Array(PLACES_MAX);
   readonly #jsonEnd = new Int32Array(PLACES_MAX);
   /** Where the name begins in the request; it ends before the last of the wire bytes. */
