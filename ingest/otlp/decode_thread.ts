@@ -10,16 +10,11 @@
 import { freeBytes } from "../../shared/base/bytes.ts";
 import { type ErrorCode, isOperatingError, OperatingError } from "../../shared/base/errors.ts";
 import type { ColumnBatch, ColumnData } from "../../shared/columns/batch.ts";
-import { COLUMN_TOO_LARGE } from "../../shared/columns/byte_builder.ts";
 import { EVENTS_SCHEMA } from "../../shared/event/events.ts";
 import { TRACES_SCHEMA } from "../../shared/event/traces.ts";
 import { TaskThread, ThreadUnavailable } from "../../shared/os/task_thread.ts";
 import type { DecodeOptions } from "./request_decoder.ts";
-
-/** Bodies up to here are decoded by their caller. */
-export const SHORT_BODY_BYTES_MAX = 512 * 1024;
-/** A column of theirs may take so much: a hundred times what usual records of one column do. */
-const SHORT_COLUMN_BYTES_MAX = 16 * 1024 * 1024;
+import { SHORT } from "./request_limits.ts";
 
 /** Signal and encoding of a request. */
 export type OtlpForm = `${"logs" | "traces"} ${"protobuf" | "json"}`;
@@ -100,11 +95,12 @@ export async function decodeBody(
   decode: (body: Uint8Array, options: DecodeOptions) => ColumnBatch,
   { form, body, nowNs, thread }: DecodeRequest,
 ): Promise<Decoded> {
-  if (thread !== undefined && body.byteLength <= SHORT_BODY_BYTES_MAX) {
+  if (thread !== undefined && body.byteLength <= SHORT.bodyBytesMax) {
     try {
-      return { batch: decode(body, { nowNs, columnBytesMax: SHORT_COLUMN_BYTES_MAX }), body };
+      return { batch: decode(body, { nowNs, isShort: true }), body };
     } catch (error) {
-      if (!isOperatingError(error, "too_large") || error.reason !== COLUMN_TOO_LARGE) throw error;
+      // What is too large by other limits as well is told so by the thread.
+      if (!isOperatingError(error, "too_large")) throw error;
     }
   }
   return await thread?.decode({ form, nowNs }, body) ?? { batch: decode(body, { nowNs }), body };

@@ -3,10 +3,11 @@ import { concatBytes, utf8 } from "../../shared/base/bytes.ts";
 import { isOperatingError } from "../../shared/base/errors.ts";
 import type { ColumnBatch } from "../../shared/columns/batch.ts";
 import { COLUMN_TOO_LARGE } from "../../shared/columns/byte_builder.ts";
-import { decodeBody, DecodeThread, type OtlpForm, SHORT_BODY_BYTES_MAX } from "./decode_thread.ts";
+import { decodeBody, DecodeThread, type OtlpForm } from "./decode_thread.ts";
 import { decodeLogsJson } from "./logs_json.ts";
 import { decodeLogsProtobuf } from "./logs_protobuf.ts";
 import type { DecodeOptions } from "./request_decoder.ts";
+import { SHORT } from "./request_limits.ts";
 import { decodeSpansJson } from "./spans_json.ts";
 import { decodeSpansProtobuf } from "./spans_protobuf.ts";
 import { WireWriter } from "./wire_writer.ts";
@@ -29,6 +30,8 @@ interface RequestOptions {
   readonly text: string;
   /** Of the resource. */
   readonly attributes?: number;
+  /** Each with its records, and a name of its own. */
+  readonly resources?: number;
 }
 
 function requestOf(form: OtlpForm, options: RequestOptions): Uint8Array<ArrayBuffer> {
@@ -37,7 +40,7 @@ function requestOf(form: OtlpForm, options: RequestOptions): Uint8Array<ArrayBuf
 
 function protobufOf(
   form: OtlpForm,
-  { records, text, attributes = 1 }: RequestOptions,
+  { records, text, attributes = 1, resources = 1 }: RequestOptions,
 ): Uint8Array<ArrayBuffer> {
   const wire = new WireWriter();
   const within = (tag: number, write: () => void) => {
@@ -51,19 +54,21 @@ function protobufOf(
     wire.bytes(0x12, utf8(ID.slice(0, 8)));
     wire.string(0x2a, text);
   };
-  within(0x0a, () => {
+  const attribute = (name: string) =>
     within(0x0a, () => {
-      for (let at = 0; at < attributes; at += 1) {
-        within(0x0a, () => {
-          wire.string(0x0a, `name-${at}`);
-          within(0x12, () => wire.string(0x0a, "é"));
-        });
-      }
+      wire.string(0x0a, name);
+      within(0x12, () => wire.string(0x0a, "é"));
     });
-    within(0x12, () => {
-      for (let at = 0; at < records; at += 1) within(0x12, record);
+  for (let resource = 0; resource < resources; resource += 1) {
+    within(0x0a, () => {
+      within(0x0a, () => {
+        for (let at = 0; at < attributes; at += 1) attribute(`${resource}-${at}`);
+      });
+      within(0x12, () => {
+        for (let at = 0; at < records; at += 1) within(0x12, record);
+      });
     });
-  });
+  }
   return wire.out.take();
 }
 
@@ -108,7 +113,7 @@ Deno.test({
     using thread = new CountedThread();
     for (const [at, form] of FORMS.entries()) {
       const body = requestOf(form, { records: 20_000, text: "a text of thirty characters or so" });
-      assert.ok(body.byteLength > SHORT_BODY_BYTES_MAX);
+      assert.ok(body.byteLength > SHORT.bodyBytesMax);
       const expected = rowsOf(DECODE[form](body, { nowNs: NOW_NS }));
       const copy = body.slice();
       const request = { form, body, nowNs: NOW_NS, thread };
@@ -125,20 +130,30 @@ Deno.test({
   },
 });
 
+const BECOMES_LONG: readonly (RequestOptions & { form: OtlpForm })[] = [
+  // Rows.
+  { form: "logs protobuf", records: 500, text: "text", attributes: 4_000 },
+  { form: "logs json", records: 500, text: "text", attributes: 4_000 },
+  // Attributes, and scopes with what their records share.
+  { form: "traces protobuf", records: 1, text: "name", attributes: 20_001 },
+  { form: "logs protobuf", records: 1, text: "", resources: 2_001 },
+];
+
 Deno.test({
   name: "decodeBody hands over what is short but becomes long, and nothing else that is short",
   async fn() {
     using thread = new CountedThread();
-    for (const form of ["logs protobuf", "logs json"] as const) {
-      const before = thread.runs;
+    for (const form of FORMS) {
       const few = requestOf(form, { records: 500, text: "text" });
       await decodeBody(DECODE[form], { form, body: few, nowNs: NOW_NS, thread });
-      assert.equal(thread.runs, before, form);
-      const body = requestOf(form, { records: 500, text: "text", attributes: 4_000 });
-      assert.ok(body.byteLength <= SHORT_BODY_BYTES_MAX);
+    }
+    assert.equal(thread.runs, 0);
+    for (const [at, { form, ...options }] of BECOMES_LONG.entries()) {
+      const body = requestOf(form, options);
+      assert.ok(body.byteLength <= SHORT.bodyBytesMax);
       const expected = rowsOf(DECODE[form](body, { nowNs: NOW_NS }));
       const { batch } = await decodeBody(DECODE[form], { form, body, nowNs: NOW_NS, thread });
-      assert.equal(thread.runs, before + 1, form);
+      assert.equal(thread.runs, at + 1, form);
       assert.deepEqual(rowsOf(batch), expected, form);
     }
   },
@@ -149,12 +164,12 @@ const REFUSED: readonly { name: string; form: OtlpForm; body: () => Uint8Array }
   {
     name: "no protobuf",
     form: "logs protobuf",
-    body: () => new Uint8Array(SHORT_BODY_BYTES_MAX + 1).fill(0xff),
+    body: () => new Uint8Array(SHORT.bodyBytesMax + 1).fill(0xff),
   },
   {
     name: "no JSON",
     form: "traces json",
-    body: () => utf8(" ".repeat(SHORT_BODY_BYTES_MAX) + "{"),
+    body: () => utf8(" ".repeat(SHORT.bodyBytesMax) + "{"),
   },
   {
     name: "rows that outgrow a column",
@@ -190,7 +205,7 @@ Deno.test({
     const part = within.subarray(5, 5 + body.byteLength);
     const nowNs = NOW_NS;
     const good = { form: "logs protobuf", body: part, nowNs, thread } as const;
-    const bad = { ...good, body: new Uint8Array(SHORT_BODY_BYTES_MAX + 1).fill(0xff) };
+    const bad = { ...good, body: new Uint8Array(SHORT.bodyBytesMax + 1).fill(0xff) };
     const [first, refused, second] = await Promise.allSettled([
       decodeBody(decodeLogsProtobuf, good),
       decodeBody(decodeLogsProtobuf, bad),

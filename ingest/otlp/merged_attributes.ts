@@ -3,14 +3,10 @@
  * passes: the first finds what comes again, the second writes.
  */
 
-import {
-  type ByteBuilder,
-  type CopySource,
-  copySourceOf,
-} from "../../shared/columns/byte_builder.ts";
+import { ByteBuilder, type CopySource, copySourceOf } from "../../shared/columns/byte_builder.ts";
 import { utf8 } from "../../shared/base/bytes.ts";
 import { writeJsonName } from "../../shared/columns/json_writer.ts";
-import { NameTable } from "./name_table.ts";
+import { NameTable, nameTableOf } from "./name_table.ts";
 import type { ValueReader } from "./value_reader.ts";
 import type { WireReader } from "./wire_reader.ts";
 
@@ -21,11 +17,10 @@ export interface AttributesSpan {
   readonly tag: number;
 }
 
-/** A member that comes from elsewhere. */
-export interface Member {
-  /** The UTF-8 of its name. */
-  readonly key: DataView;
-  /** `"name":value` */
+/** Members that come from elsewhere: of each name one. */
+export interface OtherMembers {
+  readonly names: NameTable;
+  /** `"name":value,…` */
   readonly text: CopySource;
 }
 
@@ -67,8 +62,11 @@ export class MergedAttributes {
     });
   }
 
-  has(key: DataView): boolean {
-    return this.#names.find(key, 0, key.byteLength) >= 0;
+  /** The places in `table` of the names that the attributes have, too, rising. */
+  placesIn(table: NameTable): number[] {
+    const places: number[] = [];
+    this.#names.eachIn(table, (_, place) => places.push(place));
+    return places.sort((a, b) => a - b);
   }
 
   /** The attribute of that name stands no more. */
@@ -89,8 +87,14 @@ export class MergedAttributes {
     if (out.length > mark) this.#dropped[wanted] = 1;
   }
 
-  /** The second pass: appends what stands to the object that `out` has just opened, and `others` behind it. */
-  write(out: ByteBuilder, others: Iterable<Member>): void {
+  /**
+   * The second pass: appends what stands to the object that `out` has just opened, and `others` behind it, which stand in
+   * place of attributes of their names.
+   */
+  write(out: ByteBuilder, others: OtherMembers): void {
+    this.#names.eachIn(others.names, (number) => {
+      this.#dropped[number] = 1;
+    });
     const values = this.#values;
     const { view } = this.#reader;
     this.#each((number) => {
@@ -99,10 +103,9 @@ export class MergedAttributes {
       writeJsonName(out, view, keyStart, keyEnd);
       values.json(out, valueStart, valueEnd);
     });
-    for (const { text } of others) {
-      if (out.view.getUint8(out.length - 1) !== OPEN) out.byte(COMMA);
-      out.copy(text.view, 0, text.length);
-    }
+    const { view: source, length } = others.text;
+    if (length > 0 && out.view.getUint8(out.length - 1) !== OPEN) out.byte(COMMA);
+    out.copy(source, 0, length);
   }
 
   /** Calls `visit` with the number of each attribute, whose name and value `ValueReader` has found. */
@@ -132,10 +135,19 @@ export function keyOf(name: string): DataView {
   return new DataView(utf8(name).slice().buffer);
 }
 
-export function memberOf(name: string, json: Uint8Array): Member {
-  const head = utf8(`${JSON.stringify(name)}:`);
-  const text = new Uint8Array(head.length + json.length);
-  text.set(head);
-  text.set(json, head.length);
-  return { key: keyOf(name), text: copySourceOf(text) };
+/** `members` with their JSON text, by name. */
+export function otherMembers(members: ReadonlyMap<string, Uint8Array>): OtherMembers {
+  const names = new ByteBuilder();
+  const text = new ByteBuilder();
+  const ends: number[] = [];
+  for (const [name, json] of members) {
+    names.text(name);
+    ends.push(names.length);
+    if (text.length > 0) text.byte(COMMA);
+    text.text(`${JSON.stringify(name)}:`);
+    text.append(json);
+  }
+  return { names: nameTableOf(names.take(), ends), text: copySourceOf(text.take()) };
 }
+
+export const NO_OTHERS = otherMembers(new Map());

@@ -107,6 +107,17 @@ export class NameTable {
       : -1;
   }
 
+  /** Calls `visit` with the number of the last of each name that `other` has, too; numbers are this table's and the other's. */
+  eachIn(other: NameTable, visit: (number: number, otherNumber: number) => void): void {
+    for (let entry = 0; entry < this.#entries; entry += 1) {
+      const at = ENTRY_FIELDS * entry;
+      const fields = this.#entryFields;
+      const [hash, start, end] = [fields[at], fields[at + START], fields[at + END]];
+      const found = other.find(this.#view, start as number, end as number, hash as number);
+      if (found >= 0) visit(fields[at + LATEST] as number, found);
+    }
+  }
+
   /** The slot of a name, or the free one where it would be. */
   #slotOf(hash: number, view: DataView, start: number, end: number): number {
     const last = this.#slots.length - 1;

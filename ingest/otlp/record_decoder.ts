@@ -10,9 +10,9 @@ import { ByteBuilder } from "../../shared/columns/byte_builder.ts";
 import { AttributeNames } from "./attribute_names.ts";
 import type { LogColumns } from "./log_columns.ts";
 import { FIELD, LogRecordFields } from "./log_record.ts";
-import { type AttributesSpan, keyOf, type Member, MergedAttributes } from "./merged_attributes.ts";
+import { type AttributesSpan, keyOf, MergedAttributes } from "./merged_attributes.ts";
 import { refuseLate, writeTime } from "./row_columns.ts";
-import { FIELD_NAMES, INDEX, putLast, type ScopeContext, SOURCETYPE } from "./scope_context.ts";
+import { FIELD_NAMES, INDEX, type ScopeContext, SOURCETYPE } from "./scope_context.ts";
 import { IRREGULAR, type ValueReader } from "./value_reader.ts";
 import type { WireReader } from "./wire_reader.ts";
 
@@ -57,6 +57,7 @@ export class RecordDecoder {
   readonly #names: AttributeNames;
   readonly #merged: MergedAttributes;
   #context: ScopeContext | undefined;
+  readonly #count = (attributes: number) => this.#values.count(attributes);
   #nowLow = 0;
   #nowHigh = 0;
   #timeLow = 0;
@@ -251,20 +252,11 @@ export class RecordDecoder {
     this.#index.clear();
     merged.take(SOURCETYPE_KEY, this.#sourcetype);
     merged.take(INDEX_KEY, this.#index);
-    const others = new Map<string, Member>();
-    const { resource, scope } = context.mergeable;
-    for (const { own, renamed } of resource) {
-      const { name, member } = merged.has(own.member.key) ? renamed : own;
-      putLast(others, name, member);
-    }
-    for (const { name, member } of scope) putLast(others, name, member);
-    FIELD_NAMES.forEach((name, place) => {
-      if (!this.#fields.has(place)) return;
-      others.delete(name);
-      merged.drop(FIELD_KEYS[place] as DataView);
-    });
-    for (const { key } of others.values()) merged.drop(key);
-    merged.write(this.#columns.attributes.values, others.values());
+    const fields = FIELD_NAMES.filter((_, place) => this.#fields.has(place));
+    for (const name of fields) merged.drop(FIELD_KEYS[FIELD[name]] as DataView);
+    const met = merged.placesIn(context.resourceNames);
+    const others = context.othersOf(met, { fields, count: this.#count });
+    merged.write(this.#columns.attributes.values, others);
   }
 
   #writeTime(): void {

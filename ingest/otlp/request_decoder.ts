@@ -15,7 +15,9 @@ import { COLUMN_BYTES_MAX } from "../../shared/columns/byte_builder.ts";
 import { ContextMembers, type Span } from "./context_members.ts";
 import {
   IRREGULAR_BYTES_MAX,
+  REQUEST_ATTRIBUTES_MAX,
   REQUEST_RECORDS_MAX,
+  SHORT,
   tooIrregular,
   tooMany,
 } from "./request_limits.ts";
@@ -25,8 +27,8 @@ import type { WireReader } from "./wire_reader.ts";
 export interface DecodeOptions {
   /** The time of a record that has none: Unix nanoseconds. */
   readonly nowNs: bigint;
-  /** Most bytes of a column, past which decoding throws `too_large` with the reason `COLUMN_TOO_LARGE`. */
-  readonly columnBytesMax?: number;
+  /** Whether to throw `too_large` past the limits `SHORT`, too. */
+  readonly isShort?: boolean;
 }
 
 /** Turns records into rows. `Context` is what all records of one scope share. */
@@ -69,6 +71,10 @@ export class RequestDecoder<Context> {
   readonly #contexts = new Map<string, Context>();
   /** Of the request so far. */
   #taken = 0;
+  /** How many may be made for the request. */
+  #contextsLeft = Infinity;
+  /** Of records of which nothing is known. */
+  #bare: Context | undefined;
 
   constructor({ reader, values, records, columns, regular }: RequestDecoderParts<Context>) {
     this.#reader = reader;
@@ -94,14 +100,15 @@ export class RequestDecoder<Context> {
 
   #decode(
     body: Uint8Array,
-    { nowNs, columnBytesMax = COLUMN_BYTES_MAX }: DecodeOptions,
+    { nowNs, isShort = false }: DecodeOptions,
   ): ColumnBatch {
     assert(nowNs >= 0n && nowNs <= TIMESTAMP_NS_MAX, "the clock shows a time before 2262");
     this.#reader.open(body);
     this.#taken = 0;
-    this.#columns.bound(columnBytesMax);
+    this.#contextsLeft = isShort ? SHORT.contextsMax : Infinity;
+    this.#columns.bound(isShort ? SHORT.columnBytesMax : COLUMN_BYTES_MAX);
     try {
-      this.#values.start();
+      this.#values.start(isShort ? SHORT.attributesMax : REQUEST_ATTRIBUTES_MAX);
       this.#records.start(nowNs);
       this.#request(body.length);
       this.#values.finish();
@@ -146,7 +153,7 @@ export class RequestDecoder<Context> {
       } else reader.skip(tag, end);
     }
     // What no record needs must be well-formed all the same.
-    if (scopes === 0) this.#members.read(resource, NOWHERE);
+    if (scopes === 0 && resource.end > resource.start) this.#members.read(resource, NOWHERE);
     reader.pos = end;
   }
 
@@ -181,6 +188,7 @@ export class RequestDecoder<Context> {
   #contextOf(resource: Span, scope: Span): Context {
     const { bytes } = this.#reader;
     const length = resource.end - resource.start + scope.end - scope.start;
+    if (length === 0) return this.#bare ??= this.#context(resource, scope);
     if (length > CONTEXT_BYTES_MAX) return this.#context(resource, scope);
     const wire = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
     const key =
@@ -195,6 +203,8 @@ export class RequestDecoder<Context> {
   }
 
   #context(resource: Span, scope: Span): Context {
+    this.#contextsLeft -= 1;
+    if (this.#contextsLeft < 0) throw tooMany("resources and scopes", SHORT.contextsMax);
     this.#members.read(resource, scope);
     return this.#records.context(this.#members);
   }

@@ -19,6 +19,21 @@ export const REQUEST_ATTRIBUTES_MAX = 500_000;
 export const OBJECT_NAMES_MAX = 50_000;
 
 /**
+ * What a body of so many bytes is decoded within on the thread that serves all senders; one that needs more goes to a
+ * thread of its own, as longer ones do. Few bytes make long rows where a resource has many attributes, and much work where
+ * it has many scopes, or many resources one attribute each.
+ */
+export const SHORT = {
+  bodyBytesMax: 512 * 1024,
+  /** Of each column: a hundred times what usual records take. */
+  columnBytesMax: 16 * 1024 * 1024,
+  /** Of those that `REQUEST_ATTRIBUTES_MAX` bounds. */
+  attributesMax: 20_000,
+  /** Scopes whose resource and own attributes were not seen before. */
+  contextsMax: 2_000,
+} as const;
+
+/**
  * Most members and elements of a JSON request that goes through `JSON.parse`, as one in an unusual form does: an object
  * of two bytes takes a microsecond and a hundred bytes.
  */

@@ -9,7 +9,7 @@
 import { utf8 } from "../../shared/base/bytes.ts";
 import { type CopySource, copySourceOf } from "../../shared/columns/byte_builder.ts";
 import type { ContextMembers, NamedValue } from "./context_members.ts";
-import { keyOf, type Member, memberOf } from "./merged_attributes.ts";
+import { keyOf, type OtherMembers, otherMembers } from "./merged_attributes.ts";
 import type { NameTable } from "./name_table.ts";
 
 /** Record attributes that fill core columns. */
@@ -52,7 +52,8 @@ export class ScopeContext {
   readonly hasIndex: boolean;
   readonly #resource: () => NamedValue[];
   readonly #scope: () => NamedValue[];
-  #mergeable: MergeableMembers | undefined;
+  #members: MergeableMembers | undefined;
+  readonly #others = new Map<string, OtherMembers>();
 
   constructor(of: ContextMembers) {
     const host = of.take(HOST_NAME);
@@ -72,32 +73,65 @@ export class ScopeContext {
     this.#scope = () => texts(scope);
   }
 
-  /** The members, for records in which names meet. */
-  get mergeable(): MergeableMembers {
-    this.#mergeable ??= {
-      resource: this.#resource().map(({ name, json }) => {
-        const other = `resource.${name}`;
-        return {
-          own: { name, member: memberOf(name, json) },
-          renamed: { name: other, member: memberOf(other, json) },
-        };
-      }),
-      scope: this.#scope().map(({ name, json }) => ({ name, member: memberOf(name, json) })),
-    };
-    return this.#mergeable;
+  /** Names of the resource's members, whose numbers are those that `othersOf` is asked with. */
+  get resourceNames(): NameTable {
+    return this.#mergeable().names;
+  }
+
+  /**
+   * The members of a record in which names meet: those of the resource at `met` have other names there, as the record has
+   * theirs, and none are called as one of `fields`. Records mostly meet the same; `count` is told how many members are put
+   * together when they do not.
+   */
+  othersOf(
+    met: readonly number[],
+    { fields, count }: { fields: readonly FieldName[]; count: (members: number) => void },
+  ): OtherMembers {
+    const { resource, scope, fields: ofResource } = this.#mergeable();
+    const key = [...met, ...fields.filter((name) => ofResource.includes(name))].join();
+    const known = this.#others.get(key);
+    if (known !== undefined) return known;
+    if (this.#others.size > 0) count(resource.length + scope.length);
+    const members = new Map<string, Uint8Array>();
+    let at = 0;
+    resource.forEach(({ name, json }, place) => {
+      const isMet = met[at] === place;
+      if (isMet) at += 1;
+      putLast(members, isMet ? `resource.${name}` : name, json);
+    });
+    for (const { name, json } of scope) putLast(members, name, json);
+    for (const name of fields) members.delete(name);
+    const others = otherMembers(members);
+    if (this.#others.size >= OTHERS_MAX) this.#others.clear();
+    this.#others.set(key, others);
+    return others;
+  }
+
+  #mergeable(): MergeableMembers {
+    return this.#members ??= mergeable(this.#resource(), this.#scope());
   }
 }
 
-interface NamedMember {
-  readonly name: string;
-  readonly member: Member;
+interface MergeableMembers {
+  readonly resource: readonly NamedValue[];
+  /** Of the resource's. */
+  readonly names: NameTable;
+  /** Called as a record's fields are; those of the scope begin with `scope.`. */
+  readonly fields: readonly string[];
+  readonly scope: readonly NamedValue[];
 }
 
-interface MergeableMembers {
-  /** Each under its own name, and under the one that it has where the record has that name too. */
-  readonly resource: readonly { readonly own: NamedMember; readonly renamed: NamedMember }[];
-  readonly scope: readonly NamedMember[];
+function mergeable(
+  resource: readonly NamedValue[],
+  scope: readonly NamedValue[],
+): MergeableMembers {
+  const members = new Map(resource.map(({ name, json }) => [name, json]));
+  const fields = FIELD_NAMES.filter((name) => members.has(name));
+  return { resource, names: otherMembers(members).names, fields, scope };
 }
+
+/** Kept of a context. */
+const OTHERS_MAX = 16;
 
 /** Sets a member where the newest one stands: a repeated name keeps its last value. */
 export function putLast<T>(members: Map<string, T>, name: string, value: T): void {

@@ -7,7 +7,12 @@
 
 import type { ByteBuilder } from "../../shared/columns/byte_builder.ts";
 import { AttributeNames } from "./attribute_names.ts";
-import { type AttributesSpan, type Member, MergedAttributes } from "./merged_attributes.ts";
+import {
+  type AttributesSpan,
+  MergedAttributes,
+  NO_OTHERS,
+  type OtherMembers,
+} from "./merged_attributes.ts";
 import type { NameTable } from "./name_table.ts";
 import type { ValueReader } from "./value_reader.ts";
 import type { WireReader } from "./wire_reader.ts";
@@ -102,14 +107,13 @@ export class SpansAttributes {
   merge(
     out: ByteBuilder,
     fields: AttributeFields,
-    { others, dropped }: { others: Iterable<Member>; dropped: Iterable<DataView> } = NONE,
+    { others, dropped }: { others: OtherMembers; dropped: Iterable<DataView> } = NONE,
   ): void {
     const merged = this.#merged;
     merged.read(fields);
-    for (const { key } of others) merged.drop(key);
     for (const key of dropped) merged.drop(key);
     merged.write(out, others);
   }
 }
 
-const NONE = { others: [], dropped: [] } as const;
+const NONE = { others: NO_OTHERS, dropped: [] } as const;

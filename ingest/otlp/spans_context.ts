@@ -2,7 +2,7 @@
 
 import { utf8 } from "../../shared/base/bytes.ts";
 import type { ContextMembers, NamedValue } from "./context_members.ts";
-import { keyOf, type Member, memberOf } from "./merged_attributes.ts";
+import { keyOf, type OtherMembers, otherMembers } from "./merged_attributes.ts";
 import type { NameTable } from "./name_table.ts";
 
 /** Members of `attributes` that come from a span's own fields, in their order. */
@@ -27,7 +27,7 @@ export class SpansContext {
   /** Attributes of the scope as `scope.<name>`, as JSON text without braces. */
   readonly members: DataView;
   readonly #scope: () => NamedValue[];
-  #mergeable: ReadonlyMap<string, Member> | undefined;
+  #others: OtherMembers | undefined;
   /** The names that a span's attributes may meet. */
   readonly names: NameTable;
 
@@ -44,12 +44,11 @@ export class SpansContext {
     this.#scope = () => texts(scope);
   }
 
-  /** The attributes of the scope by name, for spans in which names meet. */
-  get mergeable(): ReadonlyMap<string, Member> {
-    this.#mergeable ??= new Map(
-      this.#scope().map(({ name, json }) => [name, memberOf(name, json)]),
+  /** The attributes of the scope, for spans in which names meet. None is called as a field is: each begins with `scope.`. */
+  get others(): OtherMembers {
+    return this.#others ??= otherMembers(
+      new Map(this.#scope().map(({ name, json }) => [name, json])),
     );
-    return this.#mergeable;
   }
 }
 

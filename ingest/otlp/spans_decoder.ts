@@ -297,14 +297,8 @@ export class SpansDecoder implements RecordReader<SpansContext> {
 
   /** Appends the members of the span and its scope by name; the later one of the order stands. */
   #mergeAttributes(out: ByteBuilder, context: SpansContext): void {
-    const others = new Map(context.mergeable);
-    const dropped: DataView[] = [];
-    SPAN_FIELD_NAMES.forEach((name, place) => {
-      if (this.#fields[place] === 0) return;
-      others.delete(name);
-      dropped.push(FIELD_KEYS[place] as DataView);
-    });
-    this.#attributes.merge(out, this.#own, { others: [...others.values()], dropped });
+    const dropped = FIELD_KEYS.filter((_, place) => this.#fields[place] !== 0);
+    this.#attributes.merge(out, this.#own, { others: context.others, dropped });
   }
 
   #writeIds(): void {

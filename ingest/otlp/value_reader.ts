@@ -57,16 +57,18 @@ export class ValueReader {
   readonly #names = new NameTable();
   /** What was read and stands nowhere, because its name came again; it must be UTF-8 all the same. */
   readonly #discarded = new ByteBuilder();
-  /** How many were counted of the request. */
+  /** How many were counted of the request, and how many may be. */
   #attributes = 0;
+  #attributesMax = REQUEST_ATTRIBUTES_MAX;
 
   constructor(reader: WireReader) {
     this.#reader = reader;
   }
 
-  /** Starts a request. */
-  start(): void {
+  /** Starts a request, of which so many attributes may be looked at twice. */
+  start(attributesMax = REQUEST_ATTRIBUTES_MAX): void {
     this.#attributes = 0;
+    this.#attributesMax = attributesMax;
     this.#discarded.clear();
   }
 
@@ -77,11 +79,11 @@ export class ValueReader {
     this.#discarded.clear();
   }
 
-  /** Counts an attribute that is looked at twice. Throws `too_large` past `REQUEST_ATTRIBUTES_MAX`. */
-  count(): void {
-    this.#attributes += 1;
-    if (this.#attributes > REQUEST_ATTRIBUTES_MAX) {
-      throw tooMany("attributes that may meet", REQUEST_ATTRIBUTES_MAX);
+  /** Counts attributes that are looked at twice. Throws `too_large` past the most that may be. */
+  count(attributes = 1): void {
+    this.#attributes += attributes;
+    if (this.#attributes > this.#attributesMax) {
+      throw tooMany("attributes that may meet", this.#attributesMax);
     }
   }
 
