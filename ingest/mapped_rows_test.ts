@@ -78,10 +78,10 @@ const CASES: [mode: MappingMode, rows: unknown[], refused: unknown][] = [
 for (const [mode, expected, refused] of CASES) {
   Deno.test({
     name: `mapRows of log rows in mode ${mode}`,
-    fn() {
+    async fn() {
       let released = 0;
       const batch = { ...batchWith(ATTRIBUTES), release: () => released += 1 };
-      const mapped = mapRows(batch, shapeOf(mode));
+      const mapped = await mapRows(batch, shapeOf(mode));
       const rows = rowsOf(mapped.batch);
       assert.deepEqual(rows.map((row) => [row["raw"], row["status"], row["attributes"]]), expected);
       assert.ok(rows.every((row) => row["ts"] === NS / 1_000n && row["timestamp_ns"] === NS));
@@ -93,13 +93,27 @@ for (const [mode, expected, refused] of CASES) {
 
 Deno.test({
   name: "mapRows leaves rows of other tables as they are, and tells a new epoch",
-  fn() {
+  async fn() {
     const batch = batchWith([null]);
-    assert.equal(mapRows(batch, EVENTS_SHAPE).batch, batch);
+    assert.equal((await mapRows(batch, EVENTS_SHAPE)).batch, batch);
     const spans = { ...batch, schema: TRACES_SCHEMA };
-    assert.equal(mapRows(spans, shapeOf("strict")).batch, spans);
-    const later = mapRows(batch, { schema: { ...EVENTS_SCHEMA, epoch: 3 } }).batch;
+    assert.equal((await mapRows(spans, shapeOf("strict"))).batch, spans);
+    const { batch: later } = await mapRows(batch, { schema: { ...EVENTS_SCHEMA, epoch: 3 } });
     assert.equal(later.schema.epoch, 3);
     assert.equal(later.columns, batch.columns);
+  },
+});
+
+Deno.test({
+  name: "mapRows of many rows lets others have turns, and keeps their order",
+  async fn() {
+    const many = Array.from({ length: 3_500 }, (_, at) => `{"status":${at},"other":1}`);
+    let turns = 0;
+    const timer = setInterval(() => turns += 1, 0);
+    const { batch } = await mapRows(batchWith(many), shapeOf("dynamic"));
+    clearInterval(timer);
+    assert.ok(turns >= 2, `${turns} turns`);
+    const statuses = rowsOf(batch).map((row) => Number(row["status"]));
+    assert.deepEqual(statuses, many.map((_, at) => at));
   },
 });

@@ -74,7 +74,8 @@ const REPLIES: readonly { filter: string | null; items: readonly BulkItem[]; tex
 for (const { filter, items, text } of REPLIES) {
   Deno.test({
     name: `bulkReplyText with filter_path ${filter} of ${items.length} items, to the byte`,
-    fn: () => assert.equal(bulkReplyText({ tookMs: 3, items }, replyFieldsOf(filter)), text),
+    fn: async () =>
+      assert.equal(await bulkReplyText({ tookMs: 3, items }, replyFieldsOf(filter)), text),
   });
 }
 

@@ -350,7 +350,7 @@ Deno.test({
       charge: () => {},
     });
     assert.equal(items.length, 1_000);
-    const reply = bulkReplyText({ tookMs: 1, items }, replyFieldsOf(null));
+    const reply = await bulkReplyText({ tookMs: 1, items }, replyFieldsOf(null));
     assert.match(reply, /Invalid index name \[x+\.\.\.\]/);
     assert.ok(reply.length < 1_000 * 600, `${reply.length} characters`);
   },

@@ -77,7 +77,7 @@ export function createBulkRoute(
       }
       const tookMs = Math.round(deps.clock.monotonicMs() - startMs);
       const fields = replyFieldsOf(parameterOf(target.query, "filter_path"));
-      return compatJson(request, bulkReplyText({ tookMs, items }, fields));
+      return compatJson(request, await bulkReplyText({ tookMs, items }, fields));
     } catch (thrown) {
       await drainBody(request);
       return compatRefused(request, thrown);

@@ -20,12 +20,18 @@ export type RowObject = Readonly<Record<string, ColumnValue>>;
 
 /** The rows of a batch, in order; keys in the schema's order. */
 export function rowsOf(batch: ColumnBatch): RowObject[] {
-  const rows: Record<string, ColumnValue>[] = Array.from({ length: batch.rows }, () => ({}));
+  return rowsBetween(batch, 0, batch.rows);
+}
+
+/** Those from `from` to before `to`. */
+export function rowsBetween(batch: ColumnBatch, from: number, to: number): RowObject[] {
+  const rows: Record<string, ColumnValue>[] = Array.from({ length: to - from }, () => ({}));
   batch.schema.columns.forEach((column, i) => {
     const data = present(batch.columns[i]);
     const view = new DataView(data.values.buffer, data.values.byteOffset, data.values.byteLength);
     rows.forEach((row, at) => {
-      row[column.name] = isNull(data, at) ? null : valueAt({ column, data, view }, at);
+      const value = isNull(data, from + at) ? null : valueAt({ column, data, view }, from + at);
+      row[column.name] = value;
     });
   });
   return rows;
@@ -44,16 +50,36 @@ export function narrowed(batch: ColumnBatch, names: readonly string[]): ColumnBa
 
 /** A batch with these rows; a member that a row lacks is null. */
 export function batchOfRows(schema: TableSchema, rows: readonly RowObject[]): ColumnBatch {
-  const columns = schema.columns.map((column) => {
-    const builder = columnBuilderOf(column.type);
-    for (const row of rows) {
+  const builder = new RowsBuilder(schema);
+  for (const row of rows) builder.add(row);
+  return builder.finish();
+}
+
+/** The same, row by row. */
+export class RowsBuilder {
+  readonly #schema: TableSchema;
+  readonly #builders: readonly ReturnType<typeof columnBuilderOf>[];
+  #rows = 0;
+
+  constructor(schema: TableSchema) {
+    this.#schema = schema;
+    this.#builders = schema.columns.map(({ type }) => columnBuilderOf(type));
+  }
+
+  add(row: RowObject): void {
+    this.#schema.columns.forEach((column, at) => {
       const value = row[column.name] ?? null;
       assert(value !== null || !column.required, `required column ${column.name} has a null`);
-      putValue(builder, value);
-    }
-    return builder.finish();
-  });
-  return { schema, rows: rows.length, columns };
+      putValue(present(this.#builders[at]), value);
+    });
+    this.#rows += 1;
+  }
+
+  /** The batch; to be called once. */
+  finish(): ColumnBatch {
+    const columns = this.#builders.map((builder) => builder.finish());
+    return { schema: this.#schema, rows: this.#rows, columns };
+  }
 }
 
 /** Appends a value of the builder's type. */
