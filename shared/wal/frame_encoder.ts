@@ -4,9 +4,10 @@
  * third of that.
  */
 
+import { setImmediate } from "node:timers/promises";
 import { TaskThread } from "../os/task_thread.ts";
 import { BufferPool } from "./buffer_pool.ts";
-import { finishFrames, frameLengthMax, layFrames } from "./format.ts";
+import { finishFrames, frameLengthMax, layFrames, layingFrames } from "./format.ts";
 import { PACKED_MESSAGE_BYTES_MIN } from "./packed_message.ts";
 import type { WalBatch } from "./types.ts";
 
@@ -53,9 +54,11 @@ export class FrameEncoder {
 
   /** `batches` as the frames of a segment, to be given back with `release` once they are written. */
   async encode(batches: readonly WalBatch[], frameSeed: number): Promise<FrameBuffer> {
-    const laid = this.#lay(batches, frameSeed);
     const long = batches.filter(({ byteLength }) => byteLength >= PACKED_MESSAGE_BYTES_MIN);
-    const isTooLong = laid.length >= LONG_BYTES_MIN && long.length > 0;
+    const isTooLong = lengthMaxOf(batches) >= LONG_BYTES_MIN && long.length > 0;
+    const laid = isTooLong
+      ? await this.#layInTurns(batches, frameSeed)
+      : this.#lay(batches, frameSeed);
     if (long.length < LONG_FRAMES_MIN && !isTooLong) return finished(laid);
     const thread = await this.#runningThread(isTooLong);
     if (thread === undefined) return finished(laid);
@@ -72,9 +75,19 @@ export class FrameEncoder {
   }
 
   #lay(batches: readonly WalBatch[], frameSeed: number): LaidFrames {
-    const lengthMax = batches.reduce((sum, batch) => sum + frameLengthMax(batch), 0);
-    const bytes = this.#buffers.take(lengthMax);
+    const bytes = this.#buffers.take(lengthMaxOf(batches));
     return { bytes, length: layFrames(batches, bytes), frameSeed };
+  }
+
+  /** The same; others get a turn after each few MiB. */
+  async #layInTurns(batches: readonly WalBatch[], frameSeed: number): Promise<LaidFrames> {
+    const bytes = this.#buffers.take(lengthMaxOf(batches));
+    const laying = layingFrames(batches, bytes);
+    for (;;) {
+      const { done, value } = laying.next();
+      if (done === true) return { bytes, length: value, frameSeed };
+      await setImmediate();
+    }
   }
 
   /** Starts it, when it does not run: that takes longer than packing, unless there is much to pack. */
@@ -85,6 +98,10 @@ export class FrameEncoder {
     this.#starts ??= thread.run(nothing).then(() => this.#runs = true, () => false);
     return this.#runs || (isWorthWaiting && await this.#starts) ? thread : undefined;
   }
+}
+
+function lengthMaxOf(batches: readonly WalBatch[]): number {
+  return batches.reduce((sum, batch) => sum + frameLengthMax(batch), 0);
 }
 
 function finished(laid: LaidFrames): FrameBuffer {

@@ -67,10 +67,13 @@ Deno.test({
         return thread.run(frames, transfer);
       },
     });
-    const batch = numberedBatch([0], { messageBytes: 2_000_000 });
-    const frames = await encoder.encode([batch], SEED);
-    assert.deepEqual(frames.bytes.subarray(0, frames.length), frameOf(batch, SEED));
-    assert.ok(handedOver >= 2_000_000);
+    for (const messageBytes of [2_000_000, 10_000_000]) {
+      const batch = numberedBatch([0], { messageBytes });
+      handedOver = 0;
+      const frames = await encoder.encode([batch], SEED);
+      assert.deepEqual(frames.bytes.subarray(0, frames.length), frameOf(batch, SEED));
+      assert.ok(handedOver >= messageBytes);
+    }
   },
 });
 
