@@ -22,7 +22,7 @@ import type { RefusedRows } from "./mapped_rows.ts";
 import { decodeBody, type DecodeThread } from "./otlp/decode_thread.ts";
 import type { DecodeOptions } from "./otlp/request_decoder.ts";
 import { otlpAccepted, type OtlpEncoding, otlpEncodingOf, otlpRefused } from "./otlp_reply.ts";
-import { type ReceivedRows, takeRows, type TakeRowsDeps } from "./take_rows.ts";
+import { chargeRows, type ReceivedRows, takeRows, type TakeRowsDeps } from "./take_rows.ts";
 
 /** What a route does its own way. */
 export interface OtlpSignal {
@@ -98,6 +98,7 @@ async function receive(request: Request, options: ReceiveOptions): Promise<Recei
       thread: deps.decodeThread,
     },
   );
+  chargeRows(batch, { hold, bodyBytes: body.byteLength });
   deps.metrics.bodyBytes.at({ endpoint: signal.endpoint }).add(body.byteLength);
   const warning = batch.rows === 0 && encoding === "json" ? strangeBody(body, signal) : undefined;
   const keyed = keyOfBody(key, body);

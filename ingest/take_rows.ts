@@ -11,6 +11,7 @@ import { withDeadline } from "../shared/http/deadline.ts";
 import type { FrameKey } from "../shared/wal/frame_key.ts";
 import { type AppendDeps, appendRows } from "./append_rows.ts";
 import type { CommitMode } from "./commit_mode.ts";
+import { LIMITS } from "./flags.ts";
 import { mapRows, type RefusedRows } from "./mapped_rows.ts";
 import type { IngestMetrics } from "./metrics.ts";
 
@@ -58,7 +59,7 @@ export async function takeRows(
   const stored = await withDeadline(deadline, async (late) => {
     using hold = deps.bodies.hold();
     const { batch: received, lane, mode, key, warning } = await receive(hold, late);
-    const { batch, refused } = mapRows(received, deps.shapeOf?.(lane) ?? EVENTS_SHAPE);
+    const { batch, refused } = await mapRows(received, deps.shapeOf?.(lane) ?? EVENTS_SHAPE);
     if (batch.rows === 0) return { refused: refused ?? warning };
     const segment = await appendRows(batch, { lane, mode, key, deps });
     return { refused, appended: { lane, mode, rows: batch.rows, segment } };
@@ -69,4 +70,29 @@ export async function takeRows(
   deps.metrics.events.at({ endpoint }).add(appended.rows);
   if (appended.mode === "force") await deps.forceCommit(appended.lane, appended.segment);
   return refused;
+}
+
+/** Rows may take so many times the bytes of their request before they are charged as well. */
+const USUAL_GROWTH = 8;
+
+/**
+ * Charges rows that are out of proportion to their request of `bodyBytes`, as those of a resource with thousands of attributes
+ * are: every record repeats them. Errors: those of `hold`, the rows released.
+ */
+export function chargeRows(
+  batch: ColumnBatch,
+  { hold, bodyBytes }: { readonly hold: ByteHold; readonly bodyBytes: number },
+): void {
+  let bytes = 0;
+  for (const { offsets, values } of batch.columns) {
+    bytes += values.byteLength + (offsets?.byteLength ?? 0);
+  }
+  const beyond = bytes - USUAL_GROWTH * (LIMITS.requestBytes + bodyBytes);
+  if (beyond <= 0) return;
+  try {
+    hold.grow(beyond);
+  } catch (error) {
+    batch.release?.();
+    throw error;
+  }
 }

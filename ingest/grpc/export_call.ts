@@ -14,7 +14,7 @@ import { LIMITS } from "../flags.ts";
 import { idempotencyOf, keyOfBody } from "../idempotency.ts";
 import { decodeBody } from "../otlp/decode_thread.ts";
 import type { OtlpDeps, OtlpSignal } from "../otlp_route.ts";
-import { type ReceivedRows, takeRows } from "../take_rows.ts";
+import { chargeRows, type ReceivedRows, takeRows } from "../take_rows.ts";
 import { readMessage } from "./call_message.ts";
 import { ACCEPTED, failedCall, partlyAccepted, STATUS_NAMES, statusCodeOf } from "./call_status.ts";
 
@@ -71,6 +71,7 @@ async function receive(call: Http2Call, options: ReceiveOptions): Promise<Receiv
     nowNs: deps.clock.nowNs(),
     thread: deps.decodeThread,
   });
+  chargeRows(batch, { hold, bodyBytes: message.byteLength });
   deps.metrics.bodyBytes.at({ endpoint: `grpc_${signal.endpoint}` }).add(message.byteLength);
   const keyed = keyOfBody(key, message);
   freeBytes(message);
