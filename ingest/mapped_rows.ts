@@ -6,9 +6,9 @@
  * which other requests get a turn: an attribute becomes a value through `JSON.parse`.
  */
 
-import { setImmediate } from "node:timers/promises";
 import { type JsonDocument, parseDocument } from "../shared/event/document.ts";
 import { isOperatingError } from "../shared/base/errors.ts";
+import { othersTurn } from "../shared/base/others_turn.ts";
 import type { ColumnBatch } from "../shared/columns/batch.ts";
 import { type ColumnValue, rowsBetween, RowsBuilder } from "../shared/columns/rows.ts";
 import { EVENTS_SCHEMA } from "../shared/event/events.ts";
@@ -44,7 +44,7 @@ export async function mapRows(batch: ColumnBatch, shape: TableShape): Promise<Ma
   const parts = new RowsBuilder(shape.schema);
   let refused: RefusedRows | undefined;
   for (let from = 0; from < batch.rows; from += ROWS_PER_TURN) {
-    if (from > 0) await setImmediate();
+    if (from > 0) await othersTurn();
     for (const row of rowsBetween(batch, from, Math.min(from + ROWS_PER_TURN, batch.rows))) {
       try {
         parts.add(mappedRow(row, mapping));

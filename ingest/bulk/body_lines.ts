@@ -7,11 +7,11 @@
  */
 
 import { isUtf8 } from "node:buffer";
-import { setImmediate } from "node:timers/promises";
+import { othersTurn } from "../../shared/base/others_turn.ts";
 import { ByteBuilder } from "../../shared/columns/byte_builder.ts";
 
-/** Most bytes decoded at once, longer single lines aside. */
-const BLOCK_BYTES_MAX = 256 * 1024;
+/** Most bytes decoded at once, longer single lines aside: of lines that take long there are no more without a pause. */
+const BLOCK_BYTES_MAX = 32 * 1024;
 /** After this many bytes other requests get a turn: some 15 ms of decoding. */
 const TURN_BYTES = 1024 * 1024;
 /** Or after this long, where documents take longer than their bytes let expect. */
@@ -33,7 +33,7 @@ export async function forEachLine(
   for await (const piece of body) {
     for (let at = 0; at < piece.length; at += BLOCK_BYTES_MAX) {
       if (sinceTurn >= TURN_BYTES || nowMs() - turnMs >= TURN_MS) {
-        await setImmediate();
+        await othersTurn();
         sinceTurn = 0;
         turnMs = nowMs();
       }

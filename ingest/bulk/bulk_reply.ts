@@ -5,7 +5,7 @@
  * Items say no more than clients read: Fluent Bit's buffer for the whole reply is 512 KB.
  */
 
-import { setImmediate } from "node:timers/promises";
+import { othersTurn } from "../../shared/base/others_turn.ts";
 import type { BulkItem } from "./bulk_items.ts";
 import type { ItemFields, ReplyFields } from "./filter_path.ts";
 
@@ -43,7 +43,7 @@ async function itemsText(items: readonly BulkItem[], fields: ReplyFields): Promi
     if (texts.length < ITEMS_JOINED) continue;
     parts.push(texts.join(","));
     texts = [];
-    if (parts.length % JOINED_PER_TURN === 0) await setImmediate();
+    if (parts.length % JOINED_PER_TURN === 0) await othersTurn();
   }
   if (texts.length > 0) parts.push(texts.join(","));
   return parts.join(",");

@@ -7,9 +7,9 @@
  */
 
 import { pipeline, type Transform } from "node:stream";
-import { setImmediate } from "node:timers/promises";
 import { createGunzip, createInflate } from "node:zlib";
 import { formatBytes } from "../base/bytes.ts";
+import { othersTurn } from "../base/others_turn.ts";
 import type { ByteHold } from "./byte_budget.ts";
 import { ZstdDecoder } from "./zstd_decoder.ts";
 import { type ZstdRun, ZstdSplitter } from "./zstd_splitter.ts";
@@ -82,7 +82,7 @@ async function* decodedFrame(
     for (const piece of decoder.decode(bytes)) {
       yield piece;
       pieces += 1;
-      if (pieces % PIECES_WITHOUT_PAUSE_MAX === 0) await setImmediate();
+      if (pieces % PIECES_WITHOUT_PAUSE_MAX === 0) await othersTurn();
     }
   }
 }

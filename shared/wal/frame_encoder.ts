@@ -4,7 +4,7 @@
  * third of that.
  */
 
-import { setImmediate } from "node:timers/promises";
+import { othersTurn } from "../base/others_turn.ts";
 import { TaskThread } from "../os/task_thread.ts";
 import { BufferPool } from "./buffer_pool.ts";
 import { finishFrames, frameLengthMax, layFrames, layingFrames } from "./format.ts";
@@ -86,7 +86,7 @@ export class FrameEncoder {
     for (;;) {
       const { done, value } = laying.next();
       if (done === true) return { bytes, length: value, frameSeed };
-      await setImmediate();
+      await othersTurn();
     }
   }
 
