@@ -111,7 +111,7 @@ function wholeBuffer(bytes: Uint8Array): Uint8Array<ArrayBuffer> {
   const { buffer, byteLength } = bytes;
   return buffer instanceof ArrayBuffer && buffer.byteLength === byteLength
     ? new Uint8Array(buffer)
-    : bytes.slice();
+    : new Uint8Array(bytes);
 }
 
 /** Its memory is freed by `release`: nobody writes into it again. */

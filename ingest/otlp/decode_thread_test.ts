@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { Buffer } from "node:buffer";
 import { concatBytes, utf8 } from "../../shared/base/bytes.ts";
 import { isOperatingError } from "../../shared/base/errors.ts";
 import type { ColumnBatch } from "../../shared/columns/batch.ts";
@@ -216,6 +217,10 @@ Deno.test({
       "rejected",
       "fulfilled",
     ]);
+    assert.equal(within.byteLength, body.byteLength + 10);
+    const ofBuffer = Buffer.from(within.buffer, 5, body.byteLength);
+    const { batch } = await decodeBody(decodeLogsProtobuf, { ...good, body: ofBuffer });
+    assert.equal(batch.rows, 30_000);
     assert.equal(within.byteLength, body.byteLength + 10);
   },
 });

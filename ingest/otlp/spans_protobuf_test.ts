@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { Buffer } from "node:buffer";
 import fc from "fast-check";
 import type { AnyValue } from "../../proto/otlp_common.ts";
 import { encodeTracesRequest, type Span } from "../../proto/otlp_traces.ts";
@@ -384,5 +385,32 @@ Deno.test({
         assert.equal(row?.[name], value, `${what}: ${name}`);
       }
     }
+  },
+});
+
+Deno.test({
+  name:
+    "decodeSpansProtobuf keeps what spans share when the body is given back, also that of a Buffer",
+  fn() {
+    const request = {
+      resourceSpans: [{
+        resource: { attributes: [text("service.name", "cart"), text("zone", "a")] },
+        scopeSpans: [{
+          scope: { name: "shop", version: "1", attributes: [text("kind", "b")] },
+          spans: [{ traceId: TRACE_ID, spanId: SPAN_ID, attributes: [text("own", "c")] }],
+        }],
+      }],
+    };
+    const bodies = Array.from({ length: 2 }, () => {
+      const bytes = Uint8Array.from(encodeTracesRequest(request));
+      return Buffer.from(bytes.buffer);
+    });
+    const rows = bodies.map((body) => {
+      const found = decoded(body);
+      body.buffer.transfer(0);
+      return found;
+    });
+    assert.deepEqual(rows[1], rows[0]);
+    assert.equal(rows[0]?.[0]?.["scope_name"], "shop");
   },
 });

@@ -21,9 +21,11 @@ export class WireReader {
   high = 0;
 
   open(bytes: Uint8Array): void {
-    this.bytes = bytes;
+    const { buffer, byteOffset, byteLength } = bytes;
+    // What unpacks gives a Buffer, whose `slice` is no copy: what was kept of a request would go with it.
+    this.bytes = new Uint8Array(buffer, byteOffset, byteLength);
     this.pos = 0;
-    this.view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+    this.view = new DataView(buffer, byteOffset, byteLength);
   }
 
   /** Lets go of the request's bytes. */
