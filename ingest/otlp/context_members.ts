@@ -6,11 +6,11 @@
  */
 
 import { isUtf8 } from "node:buffer";
-import { textOf, utf8 } from "../../shared/base/bytes.ts";
-import { ByteBuilder } from "../../shared/columns/byte_builder.ts";
+import { textOf, utf8, viewOf } from "../../shared/base/bytes.ts";
+import { ByteBuilder, type CopySource } from "../../shared/columns/byte_builder.ts";
 import { writeJsonString } from "../../shared/columns/json_writer.ts";
 import { areSameBytes } from "../../shared/columns/value_bytes.ts";
-import { NameTable, nameTableOf } from "./name_table.ts";
+import { NameTable } from "./name_table.ts";
 import { OBJECT_NAMES_MAX, tooManyNames } from "./request_limits.ts";
 import { IRREGULAR, type ValueReader } from "./value_reader.ts";
 import type { WireReader } from "./wire_reader.ts";
@@ -53,6 +53,11 @@ interface Entry {
   standsMerged: boolean;
 }
 
+export interface KeptMembers {
+  readonly names: NameTable;
+  readonly texts: (entries: readonly Entry[]) => NamedValue[];
+}
+
 export class ContextMembers {
   /** Texts; null where there is none, or an empty one. */
   scopeName: Uint8Array | null = null;
@@ -88,7 +93,9 @@ export class ContextMembers {
 
   /** The text of the resource's attribute of that name, which then stands no more; undefined where there is none. */
   take(key: DataView): Uint8Array | undefined {
-    const entry = this.resource().findLast((one) => this.#hasName(one, key));
+    const entry = this.#entries.findLast((one) =>
+      one.kind === "resource" && one.stands && this.#hasName(one, key)
+    );
     if (entry === undefined) return undefined;
     const text = this.#text;
     text.clear();
@@ -120,7 +127,7 @@ export class ContextMembers {
   }
 
   /** `"name":value,…` */
-  text(entries: readonly Entry[]): Uint8Array<ArrayBuffer> {
+  text(entries: readonly Entry[]): CopySource {
     const out = this.#text;
     const { view } = this.#bytes;
     out.clear();
@@ -130,34 +137,33 @@ export class ContextMembers {
       out.byte(COLON);
       out.copy(view, valueAt, end);
     }
-    return out.take();
+    return out.takeSource();
   }
 
-  /** A table of their names and of others. */
-  names(entries: readonly Entry[], others: readonly Uint8Array[]): NameTable {
-    const out = this.#text;
-    const { view } = this.#bytes;
+  /** What stays when this is used for others: a table of the names of `entries` and of `reserved`, and entries as texts. */
+  keep(entries: readonly Entry[], reserved: readonly Uint8Array[]): KeptMembers {
     const ends: number[] = [];
-    out.clear();
-    for (const { nameAt, valueAt } of entries) {
-      out.copy(view, nameAt, valueAt);
-      ends.push(out.length);
+    const { length } = this.#bytes;
+    for (const name of reserved) {
+      this.#bytes.append(name);
+      ends.push(this.#bytes.length);
     }
-    for (const name of others) {
-      out.append(name);
-      ends.push(out.length);
-    }
-    return nameTableOf(out.take(), ends);
-  }
-
-  /** What tells entries as texts, also when this is used for others. */
-  keep(): (entries: readonly Entry[]) => NamedValue[] {
     const bytes = this.#bytes.bytes.slice(0, this.#bytes.length);
-    return (entries) =>
-      entries.map(({ nameAt, valueAt, end }) => ({
+    this.#bytes.length = length;
+    const names = new NameTable({ namesMax: Infinity });
+    names.start(viewOf(bytes));
+    for (const { nameAt, valueAt } of entries) names.put(nameAt, valueAt);
+    let at = length;
+    for (const end of ends) {
+      names.put(at, end);
+      at = end;
+    }
+    const texts = (of: readonly Entry[]) =>
+      of.map(({ nameAt, valueAt, end }) => ({
         name: textOf(bytes.subarray(nameAt, valueAt)),
         json: bytes.subarray(valueAt, end),
       }));
+    return { names, texts };
   }
 
   #readResource({ start, end }: Span): void {
@@ -234,7 +240,11 @@ export class ContextMembers {
     this.#counts[entry.kind] += 1;
     if (this.#counts[entry.kind] > OBJECT_NAMES_MAX) throw tooManyNames();
     const { length } = this.#bytes;
-    this.#entries.push({ ...entry, end: length, stands: true, standsMerged: true });
+    const { kind, nameAt, valueAt, wireStart, wireEnd } = entry;
+    const end = length;
+    const stands = true;
+    const standsMerged = true;
+    this.#entries.push({ kind, nameAt, valueAt, end, wireStart, wireEnd, stands, standsMerged });
   }
 
   #findRepeated(): void {

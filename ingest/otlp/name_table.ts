@@ -6,6 +6,7 @@
  * longer than its bytes let expect.
  */
 
+import { viewOf } from "../../shared/base/bytes.ts";
 import { OperatingError } from "../../shared/base/errors.ts";
 import { areSameBytes } from "../../shared/columns/value_bytes.ts";
 import { OBJECT_NAMES_MAX, tooManyNames } from "./request_limits.ts";
@@ -156,16 +157,18 @@ export class NameTable {
 
   #allocate(slots: number): void {
     this.#round = 0;
-    this.#slots = new Int32Array(slots);
-    this.#rounds = new Int32Array(slots);
-    this.#entryFields = new Int32Array(ENTRY_FIELDS * (slots >> 1));
+    // One piece of memory: making a context is mostly asking for such.
+    const cells = new Int32Array(2 * slots + ENTRY_FIELDS * (slots >> 1));
+    this.#slots = cells.subarray(0, slots);
+    this.#rounds = cells.subarray(slots, 2 * slots);
+    this.#entryFields = cells.subarray(2 * slots);
   }
 }
 
 /** A table of names that lie one after the other, each to its end; their number is bounded already. */
 export function nameTableOf(bytes: Uint8Array<ArrayBuffer>, ends: readonly number[]): NameTable {
   const table = new NameTable({ namesMax: Infinity });
-  table.start(new DataView(bytes.buffer));
+  table.start(viewOf(bytes));
   let at = 0;
   for (const end of ends) {
     table.put(at, end);

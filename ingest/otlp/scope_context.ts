@@ -7,7 +7,7 @@
  */
 
 import { utf8 } from "../../shared/base/bytes.ts";
-import { type CopySource, copySourceOf } from "../../shared/columns/byte_builder.ts";
+import type { CopySource } from "../../shared/columns/byte_builder.ts";
 import type { ContextMembers, NamedValue } from "./context_members.ts";
 import { keyOf, type OtherMembers, otherMembers } from "./merged_attributes.ts";
 import type { NameTable } from "./name_table.ts";
@@ -64,11 +64,11 @@ export class ScopeContext {
     const merged = of.merged();
     this.hasSourcetype = of.has(resource, SOURCETYPE_KEY);
     this.hasIndex = of.has(resource, INDEX_KEY);
-    this.members = copySourceOf(of.text(merged));
-    this.names = of.names(merged, ALWAYS_RESERVED);
+    this.members = of.text(merged);
     this.meetsFields = FIELD_KEYS.some((key) => of.has(merged, key));
     const scope = of.scope({ names: true });
-    const texts = of.keep();
+    const { names, texts } = of.keep(merged, ALWAYS_RESERVED);
+    this.names = names;
     this.#resource = () => texts(resource);
     this.#scope = () => texts(scope);
   }

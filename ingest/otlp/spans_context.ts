@@ -1,6 +1,7 @@
 /** What all spans of one scope share, prepared once. */
 
 import { utf8 } from "../../shared/base/bytes.ts";
+import type { CopySource } from "../../shared/columns/byte_builder.ts";
 import type { ContextMembers, NamedValue } from "./context_members.ts";
 import { keyOf, type OtherMembers, otherMembers } from "./merged_attributes.ts";
 import type { NameTable } from "./name_table.ts";
@@ -25,7 +26,7 @@ export class SpansContext {
   /** Attributes of the resource but the one that filled `service`, as a JSON object; null when there are none. */
   readonly resource: Uint8Array | null;
   /** Attributes of the scope as `scope.<name>`, as JSON text without braces. */
-  readonly members: DataView;
+  readonly members: CopySource;
   readonly #scope: () => NamedValue[];
   #others: OtherMembers | undefined;
   /** The names that a span's attributes may meet. */
@@ -38,9 +39,9 @@ export class SpansContext {
     this.scopeName = of.scopeName;
     this.scopeVersion = of.scopeVersion;
     const scope = of.scope({ names: false });
-    this.members = new DataView(of.text(scope).buffer);
-    this.names = of.names(scope, FIELD_NAMES);
-    const texts = of.keep();
+    this.members = of.text(scope);
+    const { names, texts } = of.keep(scope, FIELD_NAMES);
+    this.names = names;
     this.#scope = () => texts(scope);
   }
 
@@ -52,10 +53,10 @@ export class SpansContext {
   }
 }
 
-function objectOf(members: Uint8Array): Uint8Array {
-  const object = new Uint8Array(members.length + 2);
+function objectOf({ view, length }: CopySource): Uint8Array {
+  const object = new Uint8Array(length + 2);
   object[0] = 0x7b;
-  object.set(members, 1);
-  object[members.length + 1] = 0x7d;
+  object.set(new Uint8Array(view.buffer, view.byteOffset, length), 1);
+  object[length + 1] = 0x7d;
   return object;
 }

@@ -269,9 +269,9 @@ export class SpansDecoder implements RecordReader<SpansContext> {
     out.byte(OPEN);
     if (this.#attributes.write(out, this.#own)) {
       const { members } = context;
-      if (members.byteLength > 0) {
+      if (members.length > 0) {
         if (out.length > mark + 1) out.byte(COMMA);
-        out.copy(members, 0, members.byteLength);
+        out.copy(members.view, 0, members.length);
       }
     } else this.#mergeAttributes(out, context);
     if (this.#fieldsFound) this.#writeFields(out, mark + 1);

@@ -28,8 +28,11 @@ export interface CopySource {
   readonly length: number;
 }
 
+/** Behind the bytes of a `CopySource`. */
+const COPY_ROOM = 8;
+
 export function copySourceOf(bytes: Uint8Array): CopySource {
-  const padded = new Uint8Array(bytes.length + 8);
+  const padded = new Uint8Array(bytes.length + COPY_ROOM);
   padded.set(bytes);
   return { view: new DataView(padded.buffer), length: bytes.length };
 }
@@ -121,6 +124,15 @@ export class ByteBuilder {
     const taken = this.bytes.slice(0, this.length);
     this.clear();
     return taken;
+  }
+
+  /** The same, to be copied often. */
+  takeSource(): CopySource {
+    this.reserve(COPY_ROOM);
+    const view = new DataView(this.bytes.slice(0, this.length + COPY_ROOM).buffer);
+    const { length } = this;
+    this.clear();
+    return { view, length };
   }
 
   /** What was written, without a copy; the builder is empty afterwards and writes elsewhere. */
