@@ -14,7 +14,7 @@ const BLOCK_TYPE_RLE = 1;
 const BLOCK_TYPE_RESERVED = 3;
 
 /** Frames of one body: each costs a decoder of its own, and senders make one of megabytes. */
-export const ZSTD_FRAMES_MAX = 4_096;
+export const ZSTD_FRAMES_MAX = 1_024;
 
 /** What is wrong with other bytes. */
 export const TORN = `it does not consist of whole Zstandard frames, ${ZSTD_FRAMES_MAX} at most`;
