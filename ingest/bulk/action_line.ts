@@ -33,9 +33,15 @@ export class ActionLines {
   }
 }
 
+/** Longest action line, in UTF-16 units; the search engine's ids have 512 bytes at most, its names 255. */
+const ACTION_LENGTH_MAX = 64 * 1024;
+
 function parseAction(text: string, line: number): ActionLine {
   const fault = boundsFault(text, DOCUMENT_BOUNDS);
   if (fault !== undefined) throw malformed(line, `it ${fault}`);
+  if (text.length > ACTION_LENGTH_MAX) {
+    throw malformed(line, `it has more than ${ACTION_LENGTH_MAX} characters`);
+  }
   const parsed = objectOf(text);
   if (parsed === undefined) throw malformed(line, `it is no JSON object: ${excerpt(text)}`);
   const names = Object.keys(parsed);

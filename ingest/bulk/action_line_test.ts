@@ -48,6 +48,7 @@ const REFUSED: readonly { text: string | null; names: string }[] = [
     text: `{"index":{"_index":${"[".repeat(1e6)}${"]".repeat(1e6)}}}`,
     names: "it nests deeper than",
   },
+  { text: `{"index":{"_id":"${"x".repeat(70_000)}"}}`, names: "it has more than 65536 characters" },
   { text: null, names: "it is not UTF-8" },
 ];
 

@@ -18,6 +18,8 @@ import type { DocumentBuilder, DocumentBuilders } from "./document_builders.ts";
 export const REQUEST_INDEXES_MAX = 64;
 /** Most actions of one request: each costs memory, and an item of the reply, however short its line is. */
 export const REQUEST_ACTIONS_MAX = 200_000;
+/** Longest document, in UTF-16 units: as long as an OTLP request may be. A longer one would hold all others for 0.2 s. */
+export const DOCUMENT_LENGTH_MAX = 16 * 1024 * 1024;
 /** What an action costs in memory until its request is answered, its part of the reply included; measured. */
 const ACTION_BYTES = 1_024;
 /** The same of a refusal, which the reply has as a text with each action; measured. */
@@ -146,6 +148,7 @@ class BulkDecoder {
     const { nowNs } = this.#options;
     try {
       if (text === null) throw refusal(`Line ${line}: it is not UTF-8`);
+      if (text.length > DOCUMENT_LENGTH_MAX) throw refusal(`Line ${line}: ${TOO_LONG}`);
       const open = this.#open(item.index);
       open.builder.addLine(
         text,
@@ -185,6 +188,8 @@ class BulkDecoder {
     return this.#faults.get(index);
   }
 }
+
+const TOO_LONG = `Cannot store a document of more than ${DOCUMENT_LENGTH_MAX} characters: cut it`;
 
 const TOO_MANY_INDEXES: ItemError = {
   status: 429,
