@@ -5,9 +5,9 @@
  * until nothing can fail any more.
  */
 
-import { setImmediate } from "node:timers/promises";
 import { OperatingError } from "../../shared/base/errors.ts";
 import { utf8 } from "../../shared/base/bytes.ts";
+import { othersTurn } from "../../shared/base/others_turn.ts";
 import type { ByteHold } from "../../shared/http/byte_budget.ts";
 import { asOperatingError } from "../../shared/http/error_response.ts";
 import { growAnswer, sendHeld } from "../held_answer.ts";
@@ -43,6 +43,8 @@ export interface TraceRoute {
 const PREFIX = "/api/v1/tracing/:index/api";
 const INDEX_NAME = /^[a-z0-9][a-z0-9._-]{0,127}$/;
 /** Characters that are encoded as one part of an answer. */
+/** Parts after which others get a turn: some 10 ms. */
+const PARTS_PER_TURN = 8;
 const PART_LENGTH_MIN = 65_536;
 
 export const TRACE_ROUTES: readonly TraceRoute[] = [
@@ -86,7 +88,7 @@ async function answerTraces(
       growAnswer(hold, part.byteLength);
       parts.push(part);
       // Writing a large trace takes a while, in which others want answers, too.
-      await setImmediate();
+      if (parts.length % PARTS_PER_TURN === 0) await othersTurn();
       call.throwIfStopped();
     }
     call.end({ spans });

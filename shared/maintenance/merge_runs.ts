@@ -6,7 +6,7 @@
  * its first row, not before. Held at any time: one batch of each run that overlaps here, and what is put out.
  */
 
-import { setImmediate } from "node:timers/promises";
+import { othersTurn } from "../base/others_turn.ts";
 import { OperatingError } from "../base/errors.ts";
 import type { ColumnBatch } from "../columns/batch.ts";
 import { sliceRows, sortOrder, takeRows } from "../columns/gather.ts";
@@ -77,7 +77,7 @@ async function* mergedUpTo(open: readonly OpenRun[], endNs: bigint): AsyncGenera
       batch: order.batch.subarray(from, to),
       row: order.row.subarray(from, to),
     });
-    await setImmediate();
+    await othersTurn();
   }
 }
 

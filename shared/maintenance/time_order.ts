@@ -6,7 +6,7 @@
  * but views of long texts.
  */
 
-import { setImmediate } from "node:timers/promises";
+import { othersTurn } from "../base/others_turn.ts";
 import { assert, present } from "../base/assert.ts";
 import { type ColumnBatch, type ColumnData, valueBytes } from "../columns/batch.ts";
 import { columnData, halvesOf, type Int64Halves } from "../columns/timestamps.ts";
@@ -151,7 +151,7 @@ export async function gatherRows(
   const places = placesOf(batches, order);
   const columns: ColumnData[] = [];
   for (const [at, column] of first.schema.columns.entries()) {
-    if (order.length >= ROWS_WITHOUT_PAUSE_MAX) await setImmediate();
+    if (order.length >= ROWS_WITHOUT_PAUSE_MAX) await othersTurn();
     const sources = batches.map((batch) => present(batch.columns[at], "column"));
     columns.push(gatherColumn(column, sources, places));
   }
