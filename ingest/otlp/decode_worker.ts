@@ -1,4 +1,4 @@
-/** The thread behind `openDecodeThread`. */
+/** The thread behind `DecodeThread`: one request for each task. */
 
 import { isOperatingError } from "../../shared/base/errors.ts";
 import type { ColumnBatch, ColumnData } from "../../shared/columns/batch.ts";

@@ -43,9 +43,9 @@ export interface TraceRoute {
 const PREFIX = "/api/v1/tracing/:index/api";
 const INDEX_NAME = /^[a-z0-9][a-z0-9._-]{0,127}$/;
 /** Characters that are encoded as one part of an answer. */
+const PART_LENGTH_MIN = 65_536;
 /** Parts after which others get a turn: some 10 ms. */
 const PARTS_PER_TURN = 8;
-const PART_LENGTH_MIN = 65_536;
 
 export const TRACE_ROUTES: readonly TraceRoute[] = [
   ...V1_HANDLERS.map((handler) => route(handler, v1Error)),
