@@ -3,7 +3,7 @@
  */
 
 import { assert, present, unreachable } from "../base/assert.ts";
-import { textOf } from "../base/bytes.ts";
+import { textOf, viewOf } from "../base/bytes.ts";
 import type { Column, TableSchema } from "../event/schema.ts";
 import type { ColumnBatch, ColumnData } from "./batch.ts";
 import {
@@ -28,7 +28,7 @@ export function rowsBetween(batch: ColumnBatch, from: number, to: number): RowOb
   const rows: Record<string, ColumnValue>[] = Array.from({ length: to - from }, () => ({}));
   batch.schema.columns.forEach((column, i) => {
     const data = present(batch.columns[i]);
-    const view = new DataView(data.values.buffer, data.values.byteOffset, data.values.byteLength);
+    const view = viewOf(data.values);
     rows.forEach((row, at) => {
       const value = isNull(data, from + at) ? null : valueAt({ column, data, view }, from + at);
       row[column.name] = value;

@@ -55,39 +55,25 @@ export class FrameEncoder {
   /** `batches` as the frames of a segment, to be given back with `release` once they are written. */
   async encode(batches: readonly WalBatch[], frameSeed: number): Promise<FrameBuffer> {
     const long = batches.filter(({ byteLength }) => byteLength >= PACKED_MESSAGE_BYTES_MIN);
-    const isTooLong = lengthMaxOf(batches) >= LONG_BYTES_MIN && long.length > 0;
-    const laid = isTooLong
-      ? await this.#layInTurns(batches, frameSeed)
-      : this.#lay(batches, frameSeed);
+    const lengthMax = batches.reduce((sum, batch) => sum + frameLengthMax(batch), 0);
+    const isTooLong = lengthMax >= LONG_BYTES_MIN && long.length > 0;
+    const bytes = this.#buffers.take(lengthMax);
+    const length = isTooLong ? await layInTurns(batches, bytes) : layFrames(batches, bytes);
+    const laid: LaidFrames = { bytes, length, frameSeed };
     if (long.length < LONG_FRAMES_MIN && !isTooLong) return finished(laid);
     const thread = await this.#runningThread(isTooLong);
     if (thread === undefined) return finished(laid);
     try {
-      return await thread.run(laid, [laid.bytes.buffer]);
+      return await thread.run(laid, [bytes.buffer]);
     } catch {
       // What was handed over is gone with the thread, which is told of elsewhere; the batches are still here.
-      return finished(this.#lay(batches, frameSeed));
+      const again = this.#buffers.take(lengthMax);
+      return finished({ bytes: again, length: layFrames(batches, again), frameSeed });
     }
   }
 
   release({ bytes }: FrameBuffer): void {
     this.#buffers.give(bytes);
-  }
-
-  #lay(batches: readonly WalBatch[], frameSeed: number): LaidFrames {
-    const bytes = this.#buffers.take(lengthMaxOf(batches));
-    return { bytes, length: layFrames(batches, bytes), frameSeed };
-  }
-
-  /** The same; others get a turn after each few MiB. */
-  async #layInTurns(batches: readonly WalBatch[], frameSeed: number): Promise<LaidFrames> {
-    const bytes = this.#buffers.take(lengthMaxOf(batches));
-    const laying = layingFrames(batches, bytes);
-    for (;;) {
-      const { done, value } = laying.next();
-      if (done === true) return { bytes, length: value, frameSeed };
-      await othersTurn();
-    }
   }
 
   /** Starts it, when it does not run: that takes longer than packing, unless there is much to pack. */
@@ -100,8 +86,14 @@ export class FrameEncoder {
   }
 }
 
-function lengthMaxOf(batches: readonly WalBatch[]): number {
-  return batches.reduce((sum, batch) => sum + frameLengthMax(batch), 0);
+/** As `layFrames`; others get a turn after each few MiB. */
+async function layInTurns(batches: readonly WalBatch[], into: Uint8Array): Promise<number> {
+  const laying = layingFrames(batches, into);
+  for (;;) {
+    const { done, value } = laying.next();
+    if (done === true) return value;
+    await othersTurn();
+  }
 }
 
 function finished(laid: LaidFrames): FrameBuffer {
