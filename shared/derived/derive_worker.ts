@@ -5,10 +5,10 @@ import type { DeriveRequest } from "./deriver.ts";
 import { derivePart } from "./derive.ts";
 
 serveTasks(({ part, file, limits }: DeriveRequest) => {
-  // What a blob is a part of stays here.
+  // What a blob is a part of stays here; `slice` of a Buffer would be no copy.
   const value = derivePart(part, file, limits).map((blob) => ({
     ...blob,
-    data: blob.data.slice(),
+    data: new Uint8Array(blob.data),
   }));
   return { value, transfer: value.map(({ data }) => data.buffer) };
 });

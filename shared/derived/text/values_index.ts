@@ -2,6 +2,7 @@
  * Reads the value index of one data file. What is kept in memory is its header; a lookup reads one block of some kilobytes.
  */
 
+import { viewOf } from "../../base/bytes.ts";
 import { OperatingError } from "../../base/errors.ts";
 import { BitReader, ByteReader } from "./bits.ts";
 import { readList } from "./granule_list.ts";
@@ -140,7 +141,7 @@ function risingOf(
   if (reader.at === end) return [];
   const members = Array.from({ length: reader.varint() }, () => {
     const column = reader.varint();
-    const name = dataOf(reader.take(Int32Array.BYTES_PER_ELEMENT)).getInt32(0, true);
+    const name = viewOf(reader.take(Int32Array.BYTES_PER_ELEMENT)).getInt32(0, true);
     const granules = reader.varint();
     if (granules > granulesOf(rows, RISING_SHIFT)) throw impossible();
     const [smallest, largest] = [doublesOf(reader, granules), doublesOf(reader, granules)];
@@ -151,15 +152,11 @@ function risingOf(
 }
 
 function doublesOf(reader: ByteReader, count: number): Float64Array {
-  const bytes = dataOf(reader.take(count * Float64Array.BYTES_PER_ELEMENT));
+  const bytes = viewOf(reader.take(count * Float64Array.BYTES_PER_ELEMENT));
   return Float64Array.from(
     { length: count },
     (_, at) => bytes.getFloat64(at * Float64Array.BYTES_PER_ELEMENT, true),
   );
-}
-
-function dataOf({ buffer, byteOffset, byteLength }: Uint8Array): DataView {
-  return new DataView(buffer, byteOffset, byteLength);
 }
 
 interface Sought {
