@@ -28,14 +28,35 @@ export interface S3Request {
 }
 
 const BUCKET = "warehouse";
-/** Prints its port; ends when its input does, so that it does not outlive a test that was killed. */
+/**
+ * Prints its port; ends when its input does, so that it does not outlive a test that was killed. By itself it lists and
+ * answers an object while it is written, and says that it is stored before it is: it is given a way that does neither.
+ */
 const NODE_OPTIONS = ["--openssl-legacy-provider", "--input-type=module"];
 const SERVER = `
+  import { createHash, randomUUID } from "node:crypto";
+  import { mkdir, readFile, rename, writeFile } from "node:fs/promises";
+  import { dirname, join } from "node:path";
   import S3rver from "s3rver";
   const [directory, name] = process.argv.slice(1);
   const configureBuckets = [{ name, configs: [] }];
   const options = { address: "127.0.0.1", port: 0, silent: true, directory, configureBuckets };
-  const { port } = await new S3rver(options).run();
+  const server = new S3rver(options);
+  const { store } = server;
+  const written = join(directory, ".written"); // No bucket: a listing stops at a file that goes.
+  await mkdir(written);
+  store.putObject = async ({ bucket, key, content, metadata }) => {
+    const file = join(written, randomUUID());
+    await writeFile(file, content);
+    const bytes = await readFile(file);
+    const md5 = createHash("md5").update(bytes).digest("hex");
+    const path = store.getResourcePath(bucket, key, "object");
+    await mkdir(dirname(path), { recursive: true });
+    await store.putMetadata(bucket, key, metadata, md5);
+    await rename(file, path);
+    return { size: bytes.byteLength, md5 };
+  };
+  const { port } = await server.run();
   console.log(port);
   process.stdin.on("end", () => process.exit(0)).resume();
 `;

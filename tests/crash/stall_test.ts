@@ -120,11 +120,12 @@ class Lab implements AsyncDisposable {
   async survives(): Promise<void> {
     const drains = [await this.#drainer("a"), await this.#drainer("b")];
     const [calm, over] = [new AbortController(), new AbortController()];
-    const work = [
+    const work = Promise.all([
       ...drains.map((deps) => this.#drain(deps, over.signal)),
       this.#trouble(calm.signal),
       this.#read(over.signal),
-    ];
+    ]);
+    work.catch(() => {}); // Told at the end.
     this.s3.faultOf = () =>
       this.#random.below(FAULT_ODDS) === 0 ? FAULTS[this.#random.below(FAULTS.length)] : undefined;
     try {
@@ -136,7 +137,7 @@ class Lab implements AsyncDisposable {
       this.s3.faultOf = () => undefined;
       calm.abort();
       over.abort();
-      await Promise.all(work);
+      await work;
     }
     const expected = Array.from({ length: SEGMENTS * ROWS_PER_SEGMENT }, (_, at) => at);
     assert.deepEqual(await this.#numbers(), expected, this.#report());
@@ -259,8 +260,8 @@ class Lab implements AsyncDisposable {
     const claims = this.#opened.use(
       new SqlWalClaims(new PostgresDatabase(pool), POSTGRES_DIALECT),
     );
-    const damaged = (_: unknown, segment: string) => {
-      throw new Error(`bug: ${segment} was set aside: ${this.#report()}`);
+    const damaged = (_: unknown, segment: string, cause?: unknown) => {
+      throw new Error(`bug: ${segment} was set aside: ${this.#report()}`, { cause });
     };
     return {
       wal: openMirrorWalReader(store, MIRROR_PREFIX),
