@@ -9,7 +9,7 @@
  */
 
 import { present, unreachable } from "../shared/base/assert.ts";
-import { utf8 } from "../shared/base/bytes.ts";
+import { utf8, viewOf } from "../shared/base/bytes.ts";
 import { formatMicros } from "../shared/base/time.ts";
 import type { ColumnBatch, ColumnData } from "../shared/columns/batch.ts";
 import type { ByteBuilder } from "../shared/columns/byte_builder.ts";
@@ -59,7 +59,7 @@ const SPAN_JSON: ReadonlySet<string> = new Set([
 
 function valueWriter(column: Column, data: ColumnData, isJson: boolean): WriteEvent {
   const { values, offsets } = data;
-  const view = new DataView(values.buffer, values.byteOffset, values.byteLength);
+  const view = viewOf(values);
   switch (column.type) {
     case "timestamptz":
       return (out, row) => out.text(`"${formatMicros(view.getBigInt64(8 * row, true))}"`);

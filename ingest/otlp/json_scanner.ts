@@ -5,7 +5,7 @@
  * `UNUSUAL`: the caller then decodes the text in another way, which also finds the words for a refusal.
  */
 
-import { textOf } from "../../shared/base/bytes.ts";
+import { textOf, viewOf } from "../../shared/base/bytes.ts";
 import { needsEscape } from "../../shared/columns/json_writer.ts";
 
 /** Thrown where the scanner leaves a text to `JSON.parse`. */
@@ -50,7 +50,7 @@ export class JsonScanner {
 
   open(bytes: Uint8Array): void {
     this.bytes = bytes;
-    this.view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+    this.view = viewOf(bytes);
     this.pos = 0;
   }
 

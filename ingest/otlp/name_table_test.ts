@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import fc from "fast-check";
-import { concatBytes, utf8 } from "../../shared/base/bytes.ts";
+import { concatBytes, utf8, viewOf } from "../../shared/base/bytes.ts";
 import { isOperatingError } from "../../shared/base/errors.ts";
 import { NameTable, nameTableOf } from "./name_table.ts";
 import { OBJECT_NAMES_MAX } from "./request_limits.ts";
@@ -11,7 +11,7 @@ function laidOut(names: readonly string[]): { view: DataView; spans: [number, nu
   const bytes = concatBytes(parts);
   let at = 0;
   const spans = parts.map(({ length }): [number, number] => [at, at += length]);
-  return { view: new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength), spans };
+  return { view: viewOf(bytes), spans };
 }
 
 /** What `put` gives for each of `names`. */

@@ -8,7 +8,7 @@
  */
 
 import { assert } from "../base/assert.ts";
-import { utf8 } from "../base/bytes.ts";
+import { utf8, viewOf } from "../base/bytes.ts";
 import { OperatingError } from "../base/errors.ts";
 
 /** A vector of structs or of scalars: where its elements start and how many there are. */
@@ -36,7 +36,7 @@ export class FlatTable {
 
   /** The root table of `bytes`. */
   static root(bytes: Uint8Array): FlatTable {
-    const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+    const view = viewOf(bytes);
     within(view, 0, 4);
     return new FlatTable(view, view.getUint32(0, true));
   }

@@ -4,6 +4,7 @@
  */
 
 import { assert, present } from "../base/assert.ts";
+import { viewOf } from "../base/bytes.ts";
 import { dayOfNs, NS_PER_US } from "../base/time.ts";
 import type { ColumnType } from "../event/schema.ts";
 import type { ColumnBatch, ColumnData } from "./batch.ts";
@@ -106,10 +107,8 @@ function takeFixed(
   { runs, rows, take = ownMemory }: Taking,
 ): Uint8Array {
   const values = take(width * rows);
-  const out = new DataView(values.buffer, values.byteOffset, values.byteLength);
-  const views = parts.map(({ values }) =>
-    new DataView(values.buffer, values.byteOffset, values.byteLength)
-  );
+  const out = viewOf(values);
+  const views = parts.map(({ values }) => viewOf(values));
   let at = 0;
   for (const { batch, start, count } of runs) {
     const bytes = width * count;
@@ -165,10 +164,8 @@ function takeBytes(
     values: Uint8Array;
   },
 ): Uint8Array {
-  const out = new DataView(values.buffer, values.byteOffset, values.byteLength);
-  const views = parts.map(({ values }) =>
-    new DataView(values.buffer, values.byteOffset, values.byteLength)
-  );
+  const out = viewOf(values);
+  const views = parts.map(({ values }) => viewOf(values));
   let at = 0;
   for (const { batch, start, count } of runs) {
     const source = sources[batch] as Int32Array;
@@ -245,7 +242,7 @@ export interface DaySlice {
 /** A batch that is sorted by time, cut where the day (UTC) of `timestamp` changes. */
 export function sliceByDay(batch: ColumnBatch): DaySlice[] {
   const { values } = columnData(batch, "timestamp");
-  const view = new DataView(values.buffer, values.byteOffset, values.byteLength);
+  const view = viewOf(values);
   const dayAt = (row: number) => dayOfNs(view.getBigInt64(8 * row, true) * NS_PER_US);
   const slices: DaySlice[] = [];
   for (let start = 0; start < batch.rows;) {

@@ -6,7 +6,7 @@
  * Metadata is padded so that the body starts at a multiple of 8; all integers are little-endian.
  */
 
-import { concatBytes } from "../base/bytes.ts";
+import { concatBytes, viewOf } from "../base/bytes.ts";
 import { OperatingError } from "../base/errors.ts";
 import { FlatTable } from "./flatbuffer.ts";
 
@@ -46,7 +46,7 @@ export function readMessage(message: Uint8Array, headerType: number): ReadMessag
   if (message.byteLength < PREFIX_BYTES) {
     throw corrupt(`${message.byteLength} bytes are too short`);
   }
-  const view = new DataView(message.buffer, message.byteOffset, message.byteLength);
+  const view = viewOf(message);
   if (view.getUint32(0, true) !== CONTINUATION) throw corrupt("it has no continuation marker");
   const metadataBytes = view.getInt32(4, true);
   const bodyAt = PREFIX_BYTES + metadataBytes;

@@ -1,6 +1,7 @@
 /** What is in an Arrow IPC stream. */
 
 import { present } from "../base/assert.ts";
+import { viewOf } from "../base/bytes.ts";
 import { OperatingError } from "../base/errors.ts";
 import type { Column } from "../event/schema.ts";
 import type { ColumnBatch } from "./batch.ts";
@@ -23,7 +24,7 @@ export function rowsOfStream(stream: Uint8Array): StreamRows {
 
 /** The schema message and those of the batches, as views of `stream`. Throws `corrupt` for what is no stream. */
 function messagesOfStream(stream: Uint8Array): Uint8Array[] {
-  const view = new DataView(stream.buffer, stream.byteOffset, stream.byteLength);
+  const view = viewOf(stream);
   const messages: Uint8Array[] = [];
   let at = 0;
   while (at + PREFIX_BYTES <= stream.byteLength) {

@@ -2,7 +2,7 @@ import * as arrow from "apache-arrow";
 import fc from "fast-check";
 import assert from "node:assert/strict";
 import { Table } from "parquet-wasm";
-import { concatBytes } from "../base/bytes.ts";
+import { concatBytes, viewOf } from "../base/bytes.ts";
 import { isOperatingError } from "../base/errors.ts";
 import { EVENTS_SCHEMA } from "../event/events.ts";
 import type { TableSchema } from "../event/schema.ts";
@@ -212,7 +212,7 @@ Deno.test({
 /** The messages of a stream as apache-arrow finds them; the end marker left out. */
 function messagesOf(stream: Uint8Array): Uint8Array[] {
   const reader = new arrow.MessageReader(stream);
-  const view = new DataView(stream.buffer, stream.byteOffset, stream.byteLength);
+  const view = viewOf(stream);
   const messages: Uint8Array[] = [];
   let at = 0;
   for (let found = reader.readMessage(); found !== null; found = reader.readMessage()) {

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import assert from "node:assert/strict";
-import { textOf, utf8 } from "../base/bytes.ts";
+import { textOf, utf8, viewOf } from "../base/bytes.ts";
 import { ByteBuilder } from "./byte_builder.ts";
 import {
   writeBase64,
@@ -16,10 +16,6 @@ function written(write: (out: ByteBuilder) => void): string {
   const out = new ByteBuilder(1);
   write(out);
   return textOf(out.take());
-}
-
-function viewOf(bytes: Uint8Array): DataView {
-  return new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
 }
 
 const ESCAPED = fc.constantFrom(

@@ -11,7 +11,7 @@
  */
 
 import { z } from "zod";
-import { concatBytes, crc32, textOf, utf8 } from "../base/bytes.ts";
+import { concatBytes, crc32, textOf, utf8, viewOf } from "../base/bytes.ts";
 import { messageOf, OperatingError } from "../base/errors.ts";
 import type { Blob } from "./types.ts";
 
@@ -109,7 +109,7 @@ export function readPuffinTail(
   { size, what }: { readonly size: number; readonly what: string },
 ): PuffinTail {
   if (tail.byteLength < TRAILER_BYTES) throw corrupt(what, `it has ${size} bytes`);
-  const view = new DataView(tail.buffer, tail.byteOffset, tail.byteLength);
+  const view = viewOf(tail);
   const end = tail.byteLength;
   if (!isMagic(tail.subarray(end - MAGIC.byteLength))) throw corrupt(what, "it does not end so");
   if (view.getUint32(end - 8, true) !== 0) throw corrupt(what, "it has flags that nobody set");

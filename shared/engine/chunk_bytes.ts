@@ -9,6 +9,7 @@
  */
 
 import type * as binding from "@duckdb/node-bindings";
+import { viewOf } from "../base/bytes.ts";
 
 const ROW_BYTES = 16;
 const INLINE_BYTES_MAX = 12;
@@ -59,7 +60,7 @@ export function chunkEnds(
   rows: number,
 ): Uint32Array<ArrayBuffer> {
   const data = vector_get_data(data_chunk_get_vector(chunk, 0), rows * ROW_BYTES);
-  const view = new DataView(data.buffer, data.byteOffset, data.byteLength);
+  const view = viewOf(data);
   const ends = new Uint32Array(rows);
   let end = 0;
   for (let row = 0; row < rows; row += 1) {

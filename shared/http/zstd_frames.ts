@@ -6,6 +6,7 @@
  * whole. `zstd_splitter.ts` does the same for bytes that arrive in pieces.
  */
 
+import { viewOf } from "../base/bytes.ts";
 import { HEAD_BYTES_MIN, zstdHeadAt, zstdHeadBytes } from "./zstd_head.ts";
 
 export const CHECKSUM_BYTES = 4;
@@ -24,7 +25,7 @@ export const TORN = `it does not consist of whole Zstandard frames, ${ZSTD_FRAME
  * Zstandard, or more than `ZSTD_FRAMES_MAX` frames.
  */
 export function zstdFrames(bytes: Uint8Array): Uint8Array[] | undefined {
-  const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+  const view = viewOf(bytes);
   const frames: Uint8Array[] = [];
   for (let at = 0, count = 0; at < bytes.length; count += 1) {
     if (count === ZSTD_FRAMES_MAX || at + HEAD_BYTES_MIN > bytes.length) return undefined;

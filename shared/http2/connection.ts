@@ -10,6 +10,7 @@
  */
 
 import { getLogger } from "@logtape/logtape";
+import { viewOf } from "../base/bytes.ts";
 import { OperatingError } from "../base/errors.ts";
 import {
   ConnectionError,
@@ -340,7 +341,7 @@ export class Http2Connection {
     if (payload.byteLength % 6 !== 0) {
       throw new ConnectionError(ErrorCode.FRAME_SIZE_ERROR, "settings are cut off");
     }
-    const view = new DataView(payload.buffer, payload.byteOffset, payload.byteLength);
+    const view = viewOf(payload);
     for (let at = 0; at < payload.byteLength; at += 6) {
       if (view.getUint16(at) === Setting.INITIAL_WINDOW_SIZE) {
         this.#resizeWindows(view.getUint32(at + 2));

@@ -8,7 +8,7 @@
 
 import { assert } from "../base/assert.ts";
 import { OperatingError } from "../base/errors.ts";
-import { textOf, utf8 } from "../base/bytes.ts";
+import { textOf, utf8, viewOf } from "../base/bytes.ts";
 import type { ColumnType } from "../event/schema.ts";
 
 /** Unicode code points kept of a string bound. */
@@ -42,7 +42,7 @@ export function encodeSingleValue(type: ColumnType, value: SingleValue): Uint8Ar
 }
 
 export function decodeSingleValue(type: ColumnType, bytes: Uint8Array): SingleValue {
-  const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+  const view = viewOf(bytes);
   switch (type) {
     case "timestamptz":
     case "long":

@@ -7,6 +7,7 @@
  * soon as the oldest is overdue by `overdueNsMax`: a file is written so often at most, however slowly its rows get old.
  */
 
+import { viewOf } from "../base/bytes.ts";
 import { NS_PER_MS, NS_PER_SEC } from "../base/time.ts";
 import { columnData } from "../columns/timestamps.ts";
 import { withSidecars } from "../derived/sidecar.ts";
@@ -163,7 +164,7 @@ export async function applyRetention(
 function isBefore(horizonNs: bigint): GoneRows {
   return (batch) => {
     const { values } = columnData(batch, "timestamp_ns");
-    const view = new DataView(values.buffer, values.byteOffset, values.byteLength);
+    const view = viewOf(values);
     return (at) => view.getBigInt64(8 * at, true) < horizonNs;
   };
 }

@@ -1,6 +1,7 @@
 /** What Iceberg wants to know of a Parquet file, from its footer. */
 
 import { assert } from "../base/assert.ts";
+import { viewOf } from "../base/bytes.ts";
 import type { ColumnType, TableSchema } from "../event/schema.ts";
 import { type ParquetFooter, parseFooter } from "./footer.ts";
 
@@ -90,8 +91,7 @@ function comparisonOf(type: ColumnType): Comparison {
 }
 
 function byNumber(read: (view: DataView) => bigint | number): Comparison {
-  const valueOf = (bytes: Uint8Array) =>
-    read(new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength));
+  const valueOf = (bytes: Uint8Array) => read(viewOf(bytes));
   return (a, b) => {
     const [left, right] = [valueOf(a), valueOf(b)];
     return left < right ? -1 : left > right ? 1 : 0;

@@ -8,7 +8,7 @@
  */
 
 import { parquetMetadata } from "hyparquet";
-import { concatBytes } from "../base/bytes.ts";
+import { concatBytes, viewOf } from "../base/bytes.ts";
 import { messageOf, OperatingError } from "../base/errors.ts";
 import type { ReadableStore } from "../storage/object_store.ts";
 import { RAW_PARSERS } from "./raw_parsers.ts";
@@ -171,7 +171,7 @@ function rowGroupOf(firstRow: number, rows: number, columns: readonly ColumnChun
 /** Length of the footer, read from the file's last bytes. */
 function footerBytes(tail: Uint8Array, what: string): number {
   if (tail.byteLength < TRAILER_BYTES) throw corrupt(what, `${tail.byteLength} bytes are too few`);
-  const view = new DataView(tail.buffer, tail.byteOffset, tail.byteLength);
+  const view = viewOf(tail);
   if (view.getUint32(tail.byteLength - 4, true) !== MAGIC) {
     throw corrupt(what, "it has no PAR1 end");
   }

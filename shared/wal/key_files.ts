@@ -8,7 +8,7 @@
  */
 
 import { join } from "node:path";
-import { crc32 } from "../base/bytes.ts";
+import { crc32, viewOf } from "../base/bytes.ts";
 import { OperatingError } from "../base/errors.ts";
 import type { LaneId } from "../event/tenant.ts";
 import type { FileSystem } from "../os/file_system.ts";
@@ -95,7 +95,7 @@ export function encodeKeyFile(keys: readonly FrameKey[]): Uint8Array<ArrayBuffer
 
 /** Errors: `unimplemented` for another version, `corrupt` for what is no key file. */
 export function decodeKeyFile(bytes: Uint8Array, where: string): FrameKey[] {
-  const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+  const view = viewOf(bytes);
   if (bytes.byteLength < HEADER_BYTES || view.getUint32(0, true) !== MAGIC) {
     throw corrupt(where, "it does not begin with SVCK");
   }

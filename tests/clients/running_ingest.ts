@@ -1,6 +1,7 @@
 /** A started ingest server on a data directory of its own, and what it stored: for tests only. */
 
 import { join } from "node:path";
+import { viewOf } from "../../shared/base/bytes.ts";
 import { decodeBatch } from "../../shared/columns/ipc.ts";
 import { parseOptions } from "../../shared/config/parse_options.ts";
 import { BUILT_IN_TABLES } from "../../shared/event/built_in_tables.ts";
@@ -102,7 +103,7 @@ function rowsOf(message: Uint8Array, { tenant, index }: LaneId): StoredRow[] {
       if (data === undefined) continue;
       const { values, offsets, validity } = data;
       if (column.name === "timestamp_ns") {
-        const view = new DataView(values.buffer, values.byteOffset, values.byteLength);
+        const view = viewOf(values);
         timestampNs = view.getBigInt64(8 * row, true);
       } else if (offsets !== null) {
         const isNull = validity !== null && ((validity[row >> 3] ?? 0) >> (row & 7) & 1) === 0;

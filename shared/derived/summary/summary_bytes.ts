@@ -1,6 +1,6 @@
 /** Numbers to bytes and back, for the blobs of this folder (README.md): every read is bounded by the blob's end. */
 
-import { crc32 } from "../../base/bytes.ts";
+import { crc32, viewOf } from "../../base/bytes.ts";
 import { OperatingError } from "../../base/errors.ts";
 
 const VERSION = 1;
@@ -112,7 +112,7 @@ export class SummaryReader {
   constructor(blob: Uint8Array) {
     const end = blob.byteLength - CRC_BYTES;
     if (end < 1) throw corruptSummary(`it has ${blob.byteLength} bytes`);
-    const view = new DataView(blob.buffer, blob.byteOffset, blob.byteLength);
+    const view = viewOf(blob);
     if (view.getUint8(0) !== VERSION) {
       throw corruptSummary(`its version is ${view.getUint8(0)}, known is ${VERSION}`);
     }

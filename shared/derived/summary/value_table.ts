@@ -4,7 +4,7 @@
  */
 
 import { present } from "../../base/assert.ts";
-import { textOf } from "../../base/bytes.ts";
+import { textOf, viewOf } from "../../base/bytes.ts";
 import type { ColumnData } from "../../columns/batch.ts";
 import { areSameBytes, hashOfBytes } from "../../columns/value_bytes.ts";
 import type { GroupType } from "./summary_blobs.ts";
@@ -50,7 +50,7 @@ export class ValueTable {
   add({ data, rows }: ColumnPiece, ids: Uint16Array | Uint32Array): boolean {
     const { validity } = data;
     const { values, width } = bytesOf(this.type, data, rows);
-    const view = new DataView(values.buffer, values.byteOffset, values.byteLength);
+    const view = viewOf(values);
     this.#views.push(view);
     this.#firstIds.push(this.#size + 1);
     const offsets = width === 0 ? present(data.offsets, "offsets") : undefined;

@@ -6,7 +6,7 @@
  * `tokenize` itself. Rows that the SQL engine may see otherwise are listed as disputed.
  */
 
-import { textOf, utf8 } from "../../base/bytes.ts";
+import { textOf, utf8, viewOf } from "../../base/bytes.ts";
 import type { ColumnData } from "../../columns/batch.ts";
 import { isNull } from "../../columns/rows.ts";
 import { tokenize } from "../../event/tokenize.ts";
@@ -118,7 +118,7 @@ class WordCollector {
   /** The texts that follow are parts of `values`. */
   begin(values: Uint8Array): void {
     this.#values = values;
-    this.#view = new DataView(values.buffer, values.byteOffset, values.byteLength);
+    this.#view = viewOf(values);
     this.#first = this.#next;
   }
 

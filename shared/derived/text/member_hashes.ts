@@ -6,7 +6,7 @@
  * well-formed object is refused as a whole, and so is a string that the SQL engine would not read.
  */
 
-import { textOf, utf8 } from "../../base/bytes.ts";
+import { textOf, utf8, viewOf } from "../../base/bytes.ts";
 import { areSameBytes } from "../../columns/value_bytes.ts";
 import { hashByte, hashBytes, mixed } from "./hash.ts";
 import { RISING_DIGITS_MAX, RisingNumbers } from "./rising_numbers.ts";
@@ -81,7 +81,7 @@ export class MemberHashes {
 
   #begin(bytes: Uint8Array): void {
     this.#bytes = bytes;
-    this.#view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+    this.#view = viewOf(bytes);
     this.#before = [];
   }
 

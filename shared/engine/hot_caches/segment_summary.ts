@@ -4,6 +4,7 @@
  */
 
 import { present } from "../../base/assert.ts";
+import { viewOf } from "../../base/bytes.ts";
 import type { ColumnBatch, ColumnData } from "../../columns/batch.ts";
 import { takeRows } from "../../columns/gather.ts";
 import { type RowObject, rowsOf } from "../../columns/rows.ts";
@@ -106,7 +107,7 @@ function rowBytes(row: RowObject): number {
 function timesOf(batch: ColumnBatch): bigint[] {
   const at = batch.schema.columns.findIndex(({ name }) => name === "timestamp_ns");
   const { values } = present(batch.columns[at]);
-  const view = new DataView(values.buffer, values.byteOffset, values.byteLength);
+  const view = viewOf(values);
   return Array.from({ length: batch.rows }, (_, row) => view.getBigInt64(row * 8, true));
 }
 

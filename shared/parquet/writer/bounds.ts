@@ -195,7 +195,7 @@ function endOfWhole(text: Uint8Array): number {
 }
 
 function withZero(bytes: Uint8Array, zero: number): Uint8Array {
-  const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+  const view = viewOf(bytes);
   return view.getFloat64(0, true) === 0
     ? new Uint8Array(Float64Array.of(zero).buffer)
     : bytes.slice();
