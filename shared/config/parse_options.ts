@@ -45,14 +45,15 @@ export function parseProgram<T extends OptionTable>(
 ): Invocation<T> {
   let printed = "";
   const command = buildCommand(program, (text) => printed += text);
+  const { words, off } = plainSwitches(program.options, argv);
   try {
-    command.parse(plainSwitches(program.options, argv), { from: "user" });
+    command.parse(words, { from: "user" });
   } catch (error) {
     if (!(error instanceof CommanderError)) throw error;
     if (error.exitCode === 0) return { kind: "print", text: printed };
     throw new UsageError(usageText(error, program.name));
   }
-  const flags = command.opts<Record<string, string | true | undefined>>();
+  const flags = { ...command.opts<Flags>(), ...off };
   return { kind: "run", settings: settingsOf(program.options, flags, env), operands: command.args };
 }
 
@@ -122,23 +123,40 @@ function describe(spec: OptionSpec): string {
   return notes.length === 0 ? spec.help : `${spec.help} (${notes.join("; ")})`;
 }
 
-/** `--switch=yes` as `--switch`, `--switch=no` as nothing: commander knows switches only bare. */
-function plainSwitches(table: OptionTable, argv: readonly string[]): string[] {
+/** Values of the command line by the table's keys; `false` for a switch that it turns off. */
+type Flags = Readonly<Record<string, string | boolean | undefined>>;
+
+/**
+ * Commander knows switches only bare: `--switch=yes` becomes one, `--switch=no` is taken out of the words and is `off`,
+ * over its variable as well. Of several the last one counts.
+ */
+function plainSwitches(
+  table: OptionTable,
+  argv: readonly string[],
+): { readonly words: readonly string[]; readonly off: Flags } {
   const end = argv.indexOf("--");
-  const switches = new Set<string>();
-  for (const spec of Object.values(table)) {
-    if (spec.kind === "switch") switches.add(`--${spec.flag}`);
+  const keys = new Map<string, string>();
+  for (const [key, spec] of Object.entries(table)) {
+    if (spec.kind === "switch") keys.set(`--${spec.flag}`, key);
   }
-  return argv.flatMap((word, at) => {
+  const off: Record<string, false> = {};
+  const words = argv.flatMap((word, at) => {
     const [flag = "", value] = word.split("=", 2);
-    if (value === undefined || !switches.has(flag) || (end >= 0 && at > end)) return [word];
-    return isOn(value) ? [flag] : [];
+    const key = keys.get(flag);
+    if (key === undefined || (end >= 0 && at > end)) return [word];
+    if (value === undefined || isOn(value)) {
+      delete off[key];
+      return [flag];
+    }
+    off[key] = false;
+    return [];
   });
+  return { words, off };
 }
 
 function settingsOf<T extends OptionTable>(
   table: T,
-  flags: Readonly<Record<string, string | true | undefined>>,
+  flags: Flags,
   env: Environment,
 ): Settings<T> {
   const settings: Record<string, unknown> = {};
@@ -146,7 +164,7 @@ function settingsOf<T extends OptionTable>(
     const flag = flags[key];
     const variable = spec.env === undefined ? undefined : env(spec.env) || undefined;
     if (flag !== undefined) {
-      settings[key] = flag === true ? true : read(spec, flag, `--${spec.flag}`);
+      settings[key] = typeof flag === "boolean" ? flag : read(spec, flag, `--${spec.flag}`);
     } else if (variable !== undefined) {
       settings[key] = read(spec, variable, spec.env ?? "");
     } else {
