@@ -177,11 +177,16 @@ export class IssuerKeys implements AsyncDisposable {
     if (first) {
       this.#log.warn("cannot fetch keys of issuer {issuer}: {why}; known ones stay in use", {
         issuer: this.#issuer,
-        why: messageOf(error),
+        why: messageOf(isFetchFailure(error) ? error.cause : error),
       });
     }
     return this.#failure;
   }
+}
+
+/** `fetch` says "fetch failed" whatever it met: a name, a certificate, a port that nobody listens on is in its cause. */
+function isFetchFailure(error: unknown): error is TypeError {
+  return error instanceof TypeError && error.cause instanceof Error;
 }
 
 interface FetchOptions {

@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { configure, reset } from "@logtape/logtape";
 import { SignJWT } from "jose";
 import { isOperatingError, type OperatingError } from "../base/errors.ts";
 import { type Clock, SystemClock } from "../os/clock.ts";
@@ -266,6 +267,28 @@ Deno.test({
     const token = await bench.issuer.token();
     await bench.issuer.leave();
     assert.equal((await bench.refusal(token)).code, "unavailable");
+  },
+});
+
+Deno.test({
+  name: "OidcVerifier logs what kept the issuer's keys away, not that fetch failed",
+  fn: async () => {
+    const logged: string[] = [];
+    await configure({
+      sinks: { logged: ({ properties }) => void logged.push(String(properties.why)) },
+      loggers: [
+        { category: ["svc", "auth"], sinks: ["logged"] },
+        { category: ["logtape", "meta"], sinks: [], lowestLevel: "error" },
+      ],
+    });
+    try {
+      await using bench = await Bench.start();
+      await bench.issuer.leave();
+      await bench.refusal(await bench.issuer.token());
+      assert.match(logged.join(), /connect error/i);
+    } finally {
+      await reset();
+    }
   },
 });
 
