@@ -169,6 +169,8 @@ for (const reader of Object.keys(READERS)) {
           assert.equal(answer.code, status);
           assert.equal(answer.reason, reason);
           assert.ok(answer.error.length > 20);
+          const readable = status === 415 ? "gzip, deflate, zstd, identity" : null;
+          assert.equal(response.headers.get("accept-encoding"), readable);
         },
       });
     }

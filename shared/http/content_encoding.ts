@@ -25,6 +25,8 @@ const DECODERS: Readonly<Record<string, Decoder>> = {
 
 /** For the `Accept-Encoding` header of a 415 and for error texts. */
 export const ACCEPTED_ENCODINGS = "gzip, deflate, zstd, identity";
+/** Reason of the error that such an answer tells. */
+export const UNSUPPORTED_ENCODING = "unsupported_content_encoding";
 
 /**
  * Throws `unsupported_media_type` when `encoding` (a header's value) is none that this service
@@ -37,7 +39,7 @@ export function requireKnownEncoding(encoding: string): string {
     "unsupported_media_type",
     `cannot decode a body with Content-Encoding ${JSON.stringify(encoding)}: ` +
       `send one of ${ACCEPTED_ENCODINGS}`,
-    { reason: "unsupported_content_encoding" },
+    { reason: UNSUPPORTED_ENCODING },
   );
 }
 

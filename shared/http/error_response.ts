@@ -6,6 +6,7 @@
 
 import { getLogger } from "@logtape/logtape";
 import { OperatingError } from "../base/errors.ts";
+import { ACCEPTED_ENCODINGS, UNSUPPORTED_ENCODING } from "./content_encoding.ts";
 
 export interface ErrorBody {
   readonly error: string;
@@ -36,13 +37,17 @@ export function errorBody(error: OperatingError): ErrorBody {
   };
 }
 
-/** Headers that an error brings whatever its body looks like: `Retry-After`, and the scheme to authenticate with. */
+/**
+ * Headers that an error brings whatever its body looks like: `Retry-After`, the scheme to authenticate with, and the
+ * encodings that would have been read (RFC 9110 section 15.5.16).
+ */
 export function errorHeaders(error: OperatingError): [string, string][] {
   const headers: [string, string][] = [];
   if (error.retryAfterSecs !== undefined) {
     headers.push(["retry-after", String(error.retryAfterSecs)]);
   }
   if (error.code === "unauthenticated") headers.push(["www-authenticate", "Bearer"]);
+  if (error.reason === UNSUPPORTED_ENCODING) headers.push(["accept-encoding", ACCEPTED_ENCODINGS]);
   return headers;
 }
 
