@@ -24,7 +24,7 @@ const PREFIX_BYTES = 5;
 
 /**
  * The decoded message of `call`. Errors: `too_large`, `invalid_argument` (not one whole message,
- * broken compression), `unimplemented` (encoding), `unavailable` (no room), `cancelled`.
+ * broken compression), `unimplemented` (encoding), `internal` (flag without one), `unavailable` (no room), `cancelled`.
  */
 export async function readMessage(call: Http2Call, limits: MessageLimits): Promise<Uint8Array> {
   const prefix = new Uint8Array(PREFIX_BYTES);
@@ -67,9 +67,19 @@ function decompressed(message: Uint8Array, call: Http2Call, limits: MessageLimit
       { reason: "unsupported_grpc_encoding" },
     );
   }
+  if (encoding === "identity") throw notCompressed();
   const body = decodeContent(message, encoding, limits.bytesMax);
   limits.hold.grow(body.byteLength);
   return body;
+}
+
+/** INTERNAL, as gRPC demands: https://github.com/grpc/grpc/blob/master/doc/compression.md */
+function notCompressed(): OperatingError {
+  return new OperatingError(
+    "internal",
+    "cannot read a message whose Compressed-Flag is set without a grpc-encoding: name the encoding or clear the flag",
+    { reason: "bad_compressed_flag" },
+  );
 }
 
 function notOne(found: string): OperatingError {

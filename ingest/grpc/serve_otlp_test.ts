@@ -208,6 +208,13 @@ const REFUSED: {
     counted: "UNIMPLEMENTED",
   },
   {
+    name: "a message that is flagged as compressed without an encoding",
+    call: { wire: framed(gzipSync(BODY), true) },
+    code: 13,
+    message: /Compressed-Flag.*grpc-encoding/,
+    counted: "INTERNAL",
+  },
+  {
     name: "an unknown method",
     call: { wire: framed(BODY), path: "/opentelemetry.proto.collector.logs.v1.LogsService/Import" },
     code: 12,
