@@ -55,8 +55,9 @@ async function answer(world: World) {
       body: BODY,
     });
     const response = await handle(request, "", () => "127.0.0.1");
-    await response.bytes();
-    return { status: response.status, retryAfter: response.headers.get("retry-after") };
+    const text = String.fromCharCode(...await response.bytes());
+    const reason = /ErrorInfo.*?([A-Z_]{2,}).*svc$/s.exec(text)?.[1];
+    return { status: response.status, retryAfter: response.headers.get("retry-after"), reason };
   };
   await post("first");
   const result = await post(world.index ?? "first");
@@ -70,6 +71,8 @@ const FAILURES: {
   world: World;
   status: number;
   retryAfter: string | null;
+  /** Of the status's `ErrorInfo`. */
+  reason?: string;
   held?: number;
 }[] = [
   {
@@ -92,6 +95,7 @@ const FAILURES: {
     world: { bodiesBytesMax: 8 * 1024 + BODY.byteLength, otherBytes: 1 },
     status: 503,
     retryAfter: "1",
+    reason: "BODIES_IN_FLIGHT",
   },
   {
     name: "a body that no budget has room for",
@@ -104,6 +108,7 @@ const FAILURES: {
     world: { lanesMax: 1, index: "second" },
     status: 503,
     retryAfter: null,
+    reason: "LANE_CAP",
   },
   {
     name: "an append that hangs past the deadline",
@@ -120,7 +125,7 @@ const FAILURES: {
   },
 ];
 
-for (const { name, world, status, retryAfter, held = 0 } of FAILURES) {
+for (const { name, world, status, retryAfter, reason, held = 0 } of FAILURES) {
   Deno.test({
     name:
       `POST /v1/logs answers ${status} (retry ${retryAfter}) to ${name} and holds ${held} bytes`,
@@ -128,6 +133,7 @@ for (const { name, world, status, retryAfter, held = 0 } of FAILURES) {
       const result = await answer(world);
       assert.equal(result.status, status);
       assert.equal(result.retryAfter, retryAfter);
+      if (reason !== undefined) assert.equal(result.reason, reason);
       assert.equal(result.held, held);
     },
   });

@@ -57,7 +57,7 @@ function otlpPartlyAccepted(encoding: OtlpEncoding, { count, reason }: RefusedRo
     : new Response(exportLogsResponseJson(partial), { status: 200, headers: JSON_HEADERS });
 }
 
-/** A `google.rpc.Status`; with a `BadRequest` detail when the request itself was wrong. */
+/** A `google.rpc.Status`; with a `BadRequest` detail when the request itself was wrong, and the error's reason as an `ErrorInfo`. */
 export function otlpRefused(error: OperatingError, encoding: OtlpEncoding): Response {
   const fields = {
     code: error.grpcStatus,
@@ -65,6 +65,7 @@ export function otlpRefused(error: OperatingError, encoding: OtlpEncoding): Resp
     ...(error.httpStatus === 400
       ? { violations: [requestViolation(error.message, error.reason)] }
       : {}),
+    ...(error.reason === undefined ? {} : { reason: error.reason }),
   };
   const body = encoding === "protobuf"
     ? new Uint8Array(encodeStatusProtobuf(fields))

@@ -169,9 +169,7 @@ export interface StatusFields {
   readonly violations?: readonly FieldViolation[];
   /** When to send again: becomes a `RetryInfo` detail. In protobuf only: HTTP has a header for it. */
   readonly retryAfterSecs?: number;
-  /**
-   * Stable word: becomes an `ErrorInfo` detail, in capitals as its definition has them. In protobuf only, for gRPC.
-   */
+  /** Stable word: becomes an `ErrorInfo` detail, in capitals as its definition has them. */
   readonly reason?: string;
 }
 
@@ -195,16 +193,23 @@ export function encodeStatusProtobuf(fields: StatusFields): Uint8Array {
     details.push({ type_url: RETRY_INFO_TYPE, value });
   }
   if (reason !== undefined) {
-    const info = { reason: reason.toUpperCase(), domain: ERROR_DOMAIN };
-    details.push({ type_url: ERROR_INFO_TYPE, value: ErrorInfo.encode(info).finish() });
+    const value = ErrorInfo.encode(errorInfo(reason)).finish();
+    details.push({ type_url: ERROR_INFO_TYPE, value });
   }
   return Status.encode({ code, message, details }).finish();
 }
 
 /** A `google.rpc.Status` in JSON. */
-export function statusJson({ code, message, violations }: StatusFields): string {
-  const details = violations === undefined
-    ? {}
-    : { details: [{ "@type": BAD_REQUEST_TYPE, fieldViolations: violations }] };
-  return JSON.stringify({ code, message, ...details });
+export function statusJson({ code, message, violations, reason }: StatusFields): string {
+  const details = [
+    ...(violations === undefined
+      ? []
+      : [{ "@type": BAD_REQUEST_TYPE, fieldViolations: violations }]),
+    ...(reason === undefined ? [] : [{ "@type": ERROR_INFO_TYPE, ...errorInfo(reason) }]),
+  ];
+  return JSON.stringify({ code, message, ...(details.length === 0 ? {} : { details }) });
+}
+
+function errorInfo(reason: string) {
+  return { reason: reason.toUpperCase(), domain: ERROR_DOMAIN };
 }

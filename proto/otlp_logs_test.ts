@@ -77,6 +77,11 @@ Deno.test({
       '{"code":3,"message":"m","details":[{"@type":"type.googleapis.com/google.rpc.BadRequest",' +
         '"fieldViolations":[{"field":"f","description":"d"}]}]}',
     );
+    assert.equal(
+      statusJson({ code: 14, message: "m", reason: "lane_cap" }),
+      '{"code":14,"message":"m","details":[{"@type":"type.googleapis.com/google.rpc.ErrorInfo",' +
+        '"reason":"LANE_CAP","domain":"svc"}]}',
+    );
     assert.deepEqual(requestViolation("why", "bad_thing"), {
       field: "",
       description: "why",
