@@ -4,11 +4,13 @@
  * `main.ts` and the REPL's that does.
  */
 
+import { messageOf, OperatingError } from "../shared/base/errors.ts";
+
 export interface TextOutput {
   readonly isTerminal: boolean;
   /** Width in characters; undefined when it is no terminal, or one that does not tell. */
   columns(): number | undefined;
-  /** Resolves when all of `text` is written. Throws `OutputClosed` once the reader is gone. */
+  /** Resolves when all of `text` is written. Throws `OutputClosed` once the reader is gone; `unavailable`: a full disk. */
   write(text: string): Promise<void>;
 }
 
@@ -21,7 +23,7 @@ export interface Console {
   readonly input: ByteInput;
   /** stdout: results. */
   readonly output: TextOutput;
-  /** stderr: progress and notes for people. */
+  /** stderr: progress and notes for people. Who does not read them changes nothing: writing them never fails. */
   readonly notes: TextOutput;
 }
 
@@ -40,7 +42,15 @@ export function systemConsole(): Console {
       },
     },
     output: new StreamOutput(Deno.stdout),
-    notes: new StreamOutput(Deno.stderr),
+    notes: unheeded(new StreamOutput(Deno.stderr)),
+  };
+}
+
+function unheeded(output: TextOutput): TextOutput {
+  return {
+    isTerminal: output.isTerminal,
+    columns: () => output.columns(),
+    write: (text) => output.write(text).catch(() => {}),
   };
 }
 
@@ -77,7 +87,9 @@ class StreamOutput implements TextOutput {
       for (let at = 0; at < bytes.byteLength;) at += await this.#stream.write(bytes.subarray(at));
     } catch (error) {
       if (error instanceof Deno.errors.BrokenPipe) throw new OutputClosed();
-      throw error;
+      throw new OperatingError("unavailable", `Cannot write the output: ${messageOf(error)}`, {
+        cause: error,
+      });
     }
   }
 }

@@ -1,7 +1,7 @@
 /** The plan of a command that changes or removes something, as a table, and whether it is carried out. */
 
 import type { SwitchOption } from "../shared/config/options.ts";
-import type { Console } from "./console.ts";
+import { type Console, OutputClosed } from "./console.ts";
 import type { JsonValue } from "./sql/exact_json.ts";
 import { layoutTable } from "./sql/table.ts";
 
@@ -17,7 +17,10 @@ export const DRY_RUN_OPTION = {
   help: "Print what would be done; nothing is changed.",
 } as const satisfies SwitchOption;
 
-/** One line for each row, to stdout; a plan without rows is its header. */
+/**
+ * One line for each row, to stdout; a plan without rows is its header. Who stops reading (`… --apply | grep -q`) has not
+ * called off what he asked for.
+ */
 export async function printPlan(
   console: Console,
   columns: readonly string[],
@@ -27,5 +30,9 @@ export async function printPlan(
     width: console.output.columns(),
     color: console.output.isTerminal,
   });
-  await console.output.write(`${table.lines().join("\n")}\n`);
+  try {
+    await console.output.write(`${table.lines().join("\n")}\n`);
+  } catch (error) {
+    if (!(error instanceof OutputClosed)) throw error;
+  }
 }

@@ -10,6 +10,7 @@ import {
   type OrphanPlan,
 } from "../../shared/maintenance/orphans.ts";
 import { defineCommand } from "../command.ts";
+import type { Console } from "../console.ts";
 import { nameOf, openTables, TABLES_OPTIONS } from "../maintenance_tables.ts";
 import { APPLY_OPTION, printPlan } from "../plan_table.ts";
 import { counted } from "../sql/statement_report.ts";
@@ -50,6 +51,7 @@ export const command = defineCommand({
     else await printPlan(console, COLUMNS, plans.map((plan) => rowOf(plan, apply)));
     const orphans = plans.flatMap((plan) => plan.orphans);
     const what = `${counted(orphans.length, "file")}, ${formatBytes(bytesOf(orphans))}`;
+    await noteWaiting(console, plans);
     if (!apply) {
       await console.notes.write(`${what} could go; nothing is removed without --apply\n`);
       return;
@@ -58,6 +60,19 @@ export const command = defineCommand({
     await console.notes.write(`removed ${what}\n`);
   },
 });
+
+/** What no snapshot references and yet stays. */
+async function noteWaiting(console: Console, plans: readonly OrphanPlan[]): Promise<void> {
+  const files = plans.reduce((sum, { waiting }) => sum + waiting.files, 0);
+  if (files === 0) return;
+  const bytes = plans.reduce((sum, { waiting }) => sum + waiting.bytes, 0);
+  await console.notes.write(
+    `${counted(files, "file")}, ${
+      formatBytes(bytes)
+    }, of expired snapshots or replaced stay for now: a statement that ` +
+      "began before may read them for six hours\n",
+  );
+}
 
 const COLUMNS = ["table", "orphans", "bytes freed", "files kept", "bytes kept", "action"];
 const FILE_COLUMNS = ["table", "file", "bytes", "modified"];

@@ -1,8 +1,14 @@
 /** `svc table-info`, `gc-orphans` and `retention-sweep` on a data directory: plans that change nothing, and what they do. */
 
 import assert from "node:assert/strict";
+import { openMaintenanceCatalog } from "../../shared/catalog/open_maintenance_catalog.ts";
 import { EVENTS_SCHEMA } from "../../shared/event/events.ts";
+import { DenoFileSystem } from "../../shared/os/deno_file_system.ts";
+import { COMMANDS } from "../commands.ts";
+import { OutputClosed } from "../console.ts";
 import { eventLines, runRecorded } from "../recorded_run.ts";
+import { RecordingConsole } from "../recording_console.ts";
+import { runCommand } from "../run_command.ts";
 
 const ROWS = 200;
 /** Of the oldest row: long ago, so that any period is over. */
@@ -125,6 +131,50 @@ Deno.test({
         (await runRecorded(dataDir, "gc-orphans", ["--min-age-secs", "0"])).notes,
         /^0 files/,
       );
+    }),
+});
+
+Deno.test({
+  name: "gc-orphans removes a replaced file once its time has come, and says how much waits",
+  fn: () =>
+    withTable(async (dataDir) => {
+      const [folder] = await Array.fromAsync(Deno.readDir(`${dataDir}/warehouse/svc`));
+      const key = `svc/${folder?.name}`;
+      const twoDaysAgo = Date.now() / 1_000 - 2 * 86_400;
+      const pathOf = (name: string) => `${dataDir}/warehouse/${key}/data/${name}.parquet`;
+      for (const name of ["due", "waits"]) {
+        await Deno.writeTextFile(pathOf(name), "replaced");
+        await Deno.utime(pathOf(name), twoDaysAgo, twoDaysAgo);
+      }
+      const files = new DenoFileSystem();
+      await using catalog = await openMaintenanceCatalog(`${dataDir}/warehouse/catalog.db`, {
+        files,
+      });
+      const { removals } = catalog;
+      await removals.enter(key, [`${key}/data/due.parquet`], 0);
+      await removals.enter(key, [`${key}/data/waits.parquet`], 3_600_000);
+
+      const { notes } = await runRecorded(dataDir, "gc-orphans", ["--apply"]);
+      assert.match(notes, /^1 file, 8 B, of expired snapshots or replaced stay for now/);
+      assert.match(notes, /removed 1 file, 8 B/);
+      await assert.rejects(Deno.stat(pathOf("due")), Deno.errors.NotFound);
+      await Deno.stat(pathOf("waits"));
+      assert.deepEqual(await removals.entered(key), new Set([`${key}/data/waits.parquet`]));
+    }),
+});
+
+Deno.test({
+  name: "retention-sweep --apply does what it was asked when nobody reads its plan",
+  fn: () =>
+    withTable(async (dataDir) => {
+      const left = new RecordingConsole();
+      const closed = { ...left.output, write: () => Promise.reject(new OutputClosed()) };
+      const console = { input: left.input, output: closed, notes: left.notes };
+      const period = ["--table", "events", "--period-secs", "3600"];
+      const argv = ["retention-sweep", "--data-dir", dataDir, ...period, "--apply"];
+      const run = { commands: COMMANDS, console, env: () => undefined };
+      assert.equal(await runCommand(argv, run), 0);
+      assert.equal(await count(dataDir), 0);
     }),
 });
 

@@ -3,7 +3,7 @@
  * that crashed between a commit and the removal of what it made needless.
  *
  * A file is an orphan when it is old enough that no commit under way can have written it, no snapshot of the present
- * metadata names it, and it is not entered for removal (then it goes in its time). The directory is listed before the
+ * metadata names it, and it is not entered for removal, or its time has come (`removals.ts`). The directory is listed before the
  * metadata is read, so a file that a commit names meanwhile is found to be named. What cannot be read entirely is not
  * touched: one unreadable manifest, and every file stays.
  */
@@ -28,11 +28,15 @@ export interface OrphanPlan {
   readonly orphans: readonly ObjectInfo[];
   /** Files that something names, or that may yet be named, and their bytes. */
   readonly kept: { readonly files: number; readonly bytes: number };
+  /** Of those kept: no snapshot has them, but a statement that began before may; they go in their time. */
+  readonly waiting: { readonly files: number; readonly bytes: number };
 }
 
 /** No commit takes longer than this from its first file to its commit point. */
 export const ORPHAN_AGE_MS_MIN = 24 * 3_600_000;
 const DELETES_MAX = 500;
+/** Files whose time has come that one look takes; the next takes the others. */
+const DUE_MAX = 10_000;
 
 /** What the sweep would remove of a table; undefined when there is no such table. Errors: those of reading all of it. */
 export async function lookForOrphans(
@@ -51,16 +55,19 @@ export async function lookForOrphans(
   if (table.locationKey !== folder) return undefined;
   const listed = all.filter(({ key }) => key.startsWith(`${folder}/`));
   const neverBorn = all.filter(({ key }) => !key.startsWith(`${folder}/`) && isNeverBorn(key, all));
+  const entered = await deps.removals.entered(folder);
+  const due = new Set(await deps.removals.due(folder, DUE_MAX));
+  const waits = new Set(withSidecars([...entered].filter((key) => !due.has(key))));
   const named = await namedKeys(deps, table);
-  for (const key of withSidecars([...await deps.removals.entered(folder)])) named.add(key);
   const before = deps.clock.nowMs() - (options.ageMsMin ?? ORPHAN_AGE_MS_MIN);
   const isOld = ({ modifiedMs }: ObjectInfo) => modifiedMs <= before;
   // Sums of the summaries of days that have files: another sweep's (`rollup_sweep.ts`).
   const days = new Set([...named].map(rollupFolder));
   const isRollup = (key: string) => days.has(folderOfRollup(key) ?? "");
   const orphans = listed.filter((object) =>
-    !named.has(object.key) && !isRollup(object.key) && isOld(object)
+    !named.has(object.key) && !waits.has(object.key) && !isRollup(object.key) && isOld(object)
   );
+  const waiting = listed.filter(({ key }) => waits.has(key) && !named.has(key));
   return {
     ident,
     orphans: [...orphans, ...neverBorn.filter(isOld)],
@@ -68,16 +75,19 @@ export async function lookForOrphans(
       files: listed.length - orphans.length,
       bytes: bytesOf(listed) - bytesOf(orphans),
     },
+    waiting: { files: waiting.length, bytes: bytesOf(waiting) },
   };
 }
 
-/** Removes the plan's orphans. Errors: the store's; what is removed by then stays so. */
+/** Removes the plan's orphans. Errors: the store's and the catalog's; what is removed by then stays so. */
 export async function applyOrphans(
-  { store }: Pick<OrphanDeps, "store">,
+  { store, removals }: Pick<OrphanDeps, "store" | "removals">,
   { orphans }: OrphanPlan,
 ): Promise<void> {
   for (let start = 0; start < orphans.length; start += DELETES_MAX) {
-    await store.delete(orphans.slice(start, start + DELETES_MAX).map(({ key }) => key));
+    const keys = orphans.slice(start, start + DELETES_MAX).map(({ key }) => key);
+    await store.delete(keys);
+    await removals.forget(keys);
   }
 }
 

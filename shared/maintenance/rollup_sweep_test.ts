@@ -144,7 +144,10 @@ Deno.test("a roll-up goes ten minutes after the next one is made, or with its da
   const gone = kept.replace(/rollups\/[\d-]+\//, "rollups/1999-01-01/");
   const strange = kept.replace(/[^/]+$/, "strange");
   for (const key of [gone, strange]) await store.putNew(key, new Uint8Array(1));
-  const removals = { entered: () => Promise.resolve(new Set<string>()) };
+  const removals = {
+    entered: () => Promise.resolve(new Set<string>()),
+    due: () => Promise.resolve([]),
+  };
   const deps = { ...lab, store, catalog: lab.catalog, removals } as unknown as OrphanDeps;
   const plan = await lookForOrphans(deps, EVENTS, { ageMsMin: -60_000 });
   const orphans = plan?.orphans.map(({ key }) => key) ?? [];
