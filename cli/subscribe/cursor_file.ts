@@ -33,8 +33,9 @@ export class CursorFile {
 
   /** undefined when there is no such file. Errors: `invalid_argument` for another table's, or one that is none. */
   async read(): Promise<SubscriptionCursor | undefined> {
-    if (!await this.#files.exists(this.#path)) return undefined;
-    const state = parsed(textOf(await this.#files.readFile(this.#path)), this.#path);
+    const text = await this.#text();
+    if (text === undefined) return undefined;
+    const state = parsed(text, this.#path);
     const { namespace, name } = this.#ident;
     if (state.namespace !== namespace || state.table !== name) {
       throw new OperatingError(
@@ -50,7 +51,20 @@ export class CursorFile {
     };
   }
 
-  /** Durable when it returns. A cursor of no table yet is none. */
+  async #text(): Promise<string | undefined> {
+    try {
+      if (!await this.#files.exists(this.#path)) return undefined;
+      return textOf(await this.#files.readFile(this.#path));
+    } catch (cause) {
+      throw new OperatingError(
+        "invalid_argument",
+        `Cannot read --state ${this.#path}: ${messageOf(cause)}; give a file of its own`,
+        { cause },
+      );
+    }
+  }
+
+  /** Durable when it returns. A cursor of no table yet is none. Errors: `unavailable`. */
   async write({ tableUuid, snapshotId, sinceNs }: SubscriptionCursor): Promise<void> {
     if (tableUuid === undefined) return;
     const state: z.infer<typeof STATE> = {
@@ -61,8 +75,16 @@ export class CursorFile {
       snapshot_id: snapshotId?.toString() ?? null,
       since_ns: sinceNs.toString(),
     };
-    await this.#files.mkdir(dirname(this.#path));
-    await this.#files.writeFileAtomic(this.#path, utf8(`${JSON.stringify(state)}\n`));
+    try {
+      await this.#files.mkdir(dirname(this.#path));
+      await this.#files.writeFileAtomic(this.#path, utf8(`${JSON.stringify(state)}\n`));
+    } catch (cause) {
+      throw new OperatingError(
+        "unavailable",
+        `Cannot keep the cursor in --state ${this.#path}: ${messageOf(cause)}`,
+        { cause },
+      );
+    }
   }
 }
 

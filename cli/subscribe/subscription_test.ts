@@ -231,6 +231,10 @@ Deno.test({
     await assert.rejects(other.read(), /of svc\.events, not of acme\.events/);
     await Deno.writeTextFile(`${lab.dir}/state/cursor.json`, '{"version":2}');
     await assert.rejects(state.read(), /remove it to begin anew/);
+    const folder = new CursorFile(`${lab.dir}/state`, { files, ident: EVENTS });
+    await assert.rejects(folder.read(), /Cannot read --state .*state: .*directory/i);
+    const cursor = { tableUuid: "t", snapshotId: 1n, sinceNs: 0n };
+    await assert.rejects(folder.write(cursor), /Cannot keep the cursor in --state .*state: /);
   },
 });
 
