@@ -34,9 +34,10 @@ export async function checkPredicate(
     return { tableUuid: table?.tableUuid };
   } catch (error) {
     if (isOperatingError(error) && error.reason === "unknown_table") {
-      throw new OperatingError("not_found", error.message.replace("read table", "find index"), {
-        reason: "unknown_index",
-      });
+      // The table is named outside of the predicate: its place is none of the caller's.
+      const message = error.message.replace("read table", "find index")
+        .replace(/ at line \d+, column \d+/, "");
+      throw new OperatingError("not_found", message, { reason: "unknown_index" });
     }
     throw faultError(error, { linesBefore: PREDICATE_LINES_BEFORE });
   }

@@ -66,6 +66,9 @@ export interface RowMatcher extends AsyncDisposable {
 /** A file takes seconds; one that takes longer than this is given up. */
 const MATCH_MS_MAX = 600_000;
 
+/** The statement is ours, and written from a tree: the engine's `LINE n:` would quote none of the predicate's. */
+const NO_LINE_OF_CALLER = { linesBefore: Number.MAX_SAFE_INTEGER };
+
 /** Errors: `unavailable` (`engine_not_loaded`) when the SQL engine's library cannot be loaded. */
 export async function openRowMatcher(options: RowMatcherOptions): Promise<RowMatcher> {
   const { files, scratchDir } = options;
@@ -103,7 +106,7 @@ class NativeRowMatcher implements RowMatcher {
       return rows;
     } catch (error) {
       signal?.throwIfAborted();
-      throw deadline.signal.aborted ? deadline.signal.reason : faultError(error);
+      throw deadline.signal.aborted ? deadline.signal.reason : faultError(error, NO_LINE_OF_CALLER);
     } finally {
       await connection.release();
     }
