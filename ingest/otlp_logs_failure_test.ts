@@ -26,6 +26,8 @@ interface World {
   readonly otherBytes?: number;
   readonly lanesMax?: number;
   readonly index?: string;
+  /** Length of a body of which only the first byte comes. */
+  readonly announced?: number;
 }
 
 async function answer(world: World) {
@@ -44,15 +46,15 @@ async function answer(world: World) {
     bodyBytesMax: 100_000,
     requestMsMax: 100,
   });
-  const post = async (index: string) => {
+  const post = async (index: string, announced?: number) => {
     const request = new Request("http://127.0.0.1/v1/logs", {
       method: "POST",
       headers: {
         "content-type": "application/x-protobuf",
-        "content-length": String(BODY.byteLength),
+        "content-length": String(announced ?? BODY.byteLength),
         "x-svc-index": index,
       },
-      body: BODY,
+      body: announced === undefined ? BODY : ReadableStream.from(firstByteOnly()),
     });
     const response = await handle(request, "", () => "127.0.0.1");
     const text = String.fromCharCode(...await response.bytes());
@@ -60,8 +62,13 @@ async function answer(world: World) {
     return { status: response.status, retryAfter: response.headers.get("retry-after"), reason };
   };
   await post("first");
-  const result = await post(world.index ?? "first");
+  const result = await post(world.index ?? "first", world.announced);
   return { ...result, metrics, held: bodies.used - otherBytes };
+}
+
+async function* firstByteOnly() {
+  yield BODY.slice(0, 1);
+  await new Promise(() => {});
 }
 
 const hang = Promise.withResolvers<AppendReceipt>();
@@ -145,5 +152,14 @@ Deno.test({
     const result = await answer({ bodiesBytesMax: 8 * 1024 + BODY.byteLength });
     assert.equal(result.status, 200);
     assert.equal(result.metrics.events.at({ endpoint: "logs" }).value, 2);
+  },
+});
+
+Deno.test({
+  name: "POST /v1/logs gives back what it holds for a body that stops half-way, its sender staying",
+  fn: async () => {
+    const result = await answer({ bodiesBytesMax: 300_000, announced: 90_000 });
+    assert.equal(result.status, 504);
+    assert.equal(result.held, 0);
   },
 });

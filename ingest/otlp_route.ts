@@ -54,7 +54,7 @@ export function createOtlpRoute(
     try {
       const refused = await takeRows(
         signal.endpoint,
-        (hold) => receive(request, { signal, encoding, query, peer, hold, deps }),
+        (hold, late) => receive(request, { signal, encoding, query, peer, hold, late, deps }),
         deps,
       );
       return otlpAccepted(encoding ?? "json", refused);
@@ -71,11 +71,13 @@ interface ReceiveOptions {
   readonly query: string;
   readonly peer: Peer;
   readonly hold: ByteHold;
+  /** Ends a body that does not arrive in time. */
+  readonly late: AbortSignal;
   readonly deps: OtlpDeps;
 }
 
 async function receive(request: Request, options: ReceiveOptions): Promise<ReceivedRows> {
-  const { signal, encoding, query, peer, hold, deps } = options;
+  const { signal, encoding, query, peer, hold, late, deps } = options;
   const { headers } = request;
   const tenant = await deps.admission.admit(headers, peer);
   if (encoding === undefined) throw unsupportedType(signal, headers.get("content-type"));
@@ -85,8 +87,8 @@ async function receive(request: Request, options: ReceiveOptions): Promise<Recei
   hold.grow(LIMITS.requestBytes);
   const sent = await readBody(request, {
     bytesMax: deps.bodyBytesMax,
-    readMsMax: Infinity,
     hold,
+    signal: late,
   });
   if (sent.byteLength === 0 && encoding === "json") throw emptyBody(signal);
   const { batch, body } = await decodeBody(

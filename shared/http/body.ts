@@ -4,7 +4,8 @@
  * Invariants: never holds more than cap + one chunk of a body, compressed or not; a refused body is
  * drained (bounded in bytes and time) before the error is thrown, so that the sender reads the
  * status and not a reset. The runtime enforces `Content-Length`: a body that ends early fails, what
- * follows it is never seen. `body_stream.ts` reads one piece by piece.
+ * follows it is never seen. A body that stops half-way is charged after its deadline only if it was
+ * read while the budget was ample, else it is given up. `body_stream.ts` reads one piece by piece.
  */
 
 import { concatBytes } from "../base/bytes.ts";
@@ -17,8 +18,10 @@ import { withDeadline } from "./deadline.ts";
 export interface BodyLimits {
   /** Cap of the body, compressed and decompressed alike. */
   readonly bytesMax: number;
-  /** Deadline of the whole body. Default 30,000; Infinity where the request as a whole has one. */
+  /** Deadline of the whole body, where `signal` does not end it. Default 30,000. */
   readonly readMsMax?: number;
+  /** Ends the reading with its reason, an error, at once and without draining. */
+  readonly signal?: AbortSignal;
   /** Charged with every byte held; the caller disposes it after the request. */
   readonly hold?: ByteHold;
 }
@@ -95,19 +98,30 @@ export function incompleteBody(error: unknown): OperatingError {
 async function readWire(request: Request, limits: BodyLimits): Promise<Uint8Array> {
   const length = refuseAnnounced(request, limits.bytesMax);
   if (length === undefined) return await readChunks(request, limits);
-  limits.hold?.grow(length);
-  return await withinDeadline(request.bytes(), limits);
+  const { hold, ...uncharged } = limits;
+  hold?.grow(length);
+  // The fast way, which nothing ends but the sender: bodies that never end keep no more than this share of the budget.
+  if (hold?.isAmple ?? true) return await withinDeadline(request.bytes(), limits);
+  return await readChunks(request, uncharged);
 }
 
 async function readChunks(request: Request, limits: BodyLimits): Promise<Uint8Array> {
+  const { signal } = limits;
+  signal?.throwIfAborted();
   if (request.body === null) return new Uint8Array(0);
   const reader = request.body.getReader();
+  // Ends a read that waits for a slow sender.
+  const stop = () => void reader.cancel().catch(ignore);
+  signal?.addEventListener("abort", stop);
   try {
-    return await withinDeadline(collect(reader, limits), limits);
+    const body = await withinDeadline(collect(reader, limits), limits);
+    signal?.throwIfAborted();
+    return body;
   } catch (error) {
-    if (isOperatingError(error, "deadline_exceeded")) reader.cancel().catch(ignore);
+    if (isOperatingError(error, "deadline_exceeded")) stop();
     throw error;
   } finally {
+    signal?.removeEventListener("abort", stop);
     reader.releaseLock();
   }
 }
@@ -133,10 +147,12 @@ async function withinDeadline(
   reading: Promise<Uint8Array>,
   limits: BodyLimits,
 ): Promise<Uint8Array> {
-  const msMax = limits.readMsMax ?? BODY_READ_MS_MAX;
+  const { readMsMax: msMax = BODY_READ_MS_MAX, signal } = limits;
   const what = "the request body did not arrive (send it faster or in smaller batches)";
   try {
-    return msMax === Infinity ? await reading : await withDeadline({ msMax, what }, () => reading);
+    return signal === undefined
+      ? await withDeadline({ msMax, what }, () => reading)
+      : await reading;
   } catch (error) {
     throw error instanceof OperatingError ? error : incompleteBody(error);
   }

@@ -289,6 +289,31 @@ Deno.test({
 });
 
 Deno.test({
+  name: "readBody gives up bodies that stop half-way, but for the first quarter of the budget",
+  fn: async () => {
+    const budget = new ByteBudget(1_000);
+    const end = new AbortController();
+    const read = async (headers: Record<string, string>) => {
+      const { readable, writable } = new TransformStream<Uint8Array, Uint8Array>();
+      writable.getWriter().write(utf8("hello")).catch(() => {});
+      const request = new Request("http://x/", { method: "POST", headers, body: readable });
+      using hold = budget.hold();
+      await readBody(request, { bytesMax: CAP, hold, signal: end.signal });
+    };
+    const announced = { "content-length": "200" };
+    read(announced).catch(() => {});
+    const given = [announced, announced, {}].map((headers) =>
+      assert.rejects(read(headers), /late/)
+    );
+    await new Promise((resolve) => setTimeout(resolve, 10));
+    assert.equal(budget.used, 3 * 200 + 5);
+    end.abort(new OperatingError("deadline_exceeded", "late"));
+    await Promise.all(given);
+    assert.equal(budget.used, 200);
+  },
+});
+
+Deno.test({
   name: "ByteBudget refuses what does not fit with 503 and Retry-After, and holds nothing for it",
   fn: () => {
     const budget = new ByteBudget(100);

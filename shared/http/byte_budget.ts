@@ -42,6 +42,9 @@ export class ByteBudget {
   }
 }
 
+/** A budget of which no more than this share is held is ample. */
+const AMPLE_SHARE = 1 / 4;
+
 /** One request's share of a `ByteBudget`. */
 export class ByteHold implements Disposable {
   readonly #budget: ByteBudget;
@@ -56,6 +59,11 @@ export class ByteHold implements Disposable {
     if (this.#held + bytes > this.#budget.bytesMax) throw tooLargeAlone(this.#budget.bytesMax);
     this.#budget.take(bytes);
     this.#held += bytes;
+  }
+
+  /** Whether much of the budget is left beside all requests' holds. */
+  get isAmple(): boolean {
+    return this.#budget.used <= AMPLE_SHARE * this.#budget.bytesMax;
   }
 
   /** Gives back some of what `grow` took. */
