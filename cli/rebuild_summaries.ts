@@ -13,6 +13,7 @@ import { sweepRollups } from "../shared/maintenance/rollup_sweep.ts";
 import { INLINE_PARQUET_DECODER } from "../shared/parquet/parquet_decoder.ts";
 import type { Console } from "./console.ts";
 import { DRY_RUN_OPTION, printPlan } from "./plan_table.ts";
+import { counted } from "./sql/statement_report.ts";
 import { openExistingWarehouse } from "./open_warehouse.ts";
 import { LOCAL_OPTIONS, warehousePaths } from "./warehouse_options.ts";
 
@@ -78,7 +79,9 @@ export async function rebuildSummaries(
   if (rows.length > 0) await printPlan(console, COLUMNS, rows);
   const done = plan.items.length - failures;
   await console.notes.write(
-    `${plan.live.length} files, ${plan.live.length - plan.items.length} as they should be, ` +
+    `${counted(plan.live.length, "file")}, ${
+      plan.live.length - plan.items.length
+    } as they should be, ` +
       `${settings.dryRun ? `${plan.items.length} to rebuild` : `${done} rebuilt`}` +
       `${failures > 0 ? `, ${failures} failed` : ""}` +
       `${made > 0 ? `, ${made} ${made === 1 ? "sum of a day" : "sums of days"} made` : ""}\n`,

@@ -15,6 +15,7 @@ import {
 import { defineCommand } from "../command.ts";
 import { DRY_RUN_OPTION, printPlan } from "../plan_table.ts";
 import { openExistingWarehouse } from "../open_warehouse.ts";
+import { counted } from "../sql/statement_report.ts";
 import { LOCAL_OPTIONS, warehousePaths } from "../warehouse_options.ts";
 
 const OPTIONS = {
@@ -70,7 +71,9 @@ export const command = defineCommand({
     } else {
       const expired = await applyAuditExpiry(deps, ident, policy);
       await console.notes.write(
-        `${expired} snapshots expired; files that a statement may still read go with maintenance\n`,
+        `${
+          counted(expired, "snapshot")
+        } expired; files that a statement may still read go with maintenance\n`,
       );
     }
   },

@@ -192,7 +192,9 @@ const RESULTS: Readonly<Record<DeleteOutcome, string>> = {
 function resultText(outcome: DeleteOutcome, task: DeleteTask | undefined): string {
   const { error } = task ?? {};
   if (task?.status === "done") {
-    return `done, ${task.rowsDeleted} rows deleted, ${task.filesRewritten} files rewritten`;
+    return `done, ${counted(task.rowsDeleted, "row")} deleted, ${
+      counted(task.filesRewritten, "file")
+    } rewritten`;
   }
   return `${RESULTS[outcome]}${error === undefined ? "" : `: ${error}`}`;
 }

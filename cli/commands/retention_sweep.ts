@@ -19,6 +19,7 @@ import { openParquetEncoder } from "../../shared/parquet/parquet_encoder.ts";
 import { defineCommand } from "../command.ts";
 import { nameOf, openTables, TABLES_OPTIONS } from "../maintenance_tables.ts";
 import { APPLY_OPTION, printPlan } from "../plan_table.ts";
+import { counted } from "../sql/statement_report.ts";
 
 const OPTIONS = {
   apply: APPLY_OPTION,
@@ -93,7 +94,9 @@ export const command = defineCommand({
       if (outcome === "superseded") superseded += 1;
       if (outcome === "nothing") continue;
       const what = outcome === "dropped"
-        ? `dropped ${rows} rows with ${files} data files, and ${cut} were cut; their bytes are free when their snapshots have expired`
+        ? `dropped ${counted(rows, "row")} with ${counted(files, "data file")}, and ${cut} ${
+          cut === 1 ? "was" : "were"
+        } cut; their bytes are free when their snapshots have expired`
         : "changed meanwhile, nothing is dropped: run it again";
       await console.notes.write(`${nameOf(ident)}: ${what}\n`);
     }

@@ -22,6 +22,7 @@ import {
 import type { Salvaged } from "../../shared/wal/salvage.ts";
 import { defineCommand } from "../command.ts";
 import type { Console } from "../console.ts";
+import { counted } from "../sql/statement_report.ts";
 
 const OPTIONS = {
   from: {
@@ -66,7 +67,9 @@ export const command = defineCommand({
     if (pulls === 0) throw nothingToPull(plan, settings);
     if (settings.catalog === undefined) await console.notes.write(NO_CATALOG);
     if (!settings.apply) {
-      await console.notes.write(`${pulls} segments to pull; nothing is written without --apply\n`);
+      await console.notes.write(
+        `${counted(pulls, "segment")} to pull; nothing is written without --apply\n`,
+      );
       return 0;
     }
     return await pull(source, plan, { files, console });
@@ -111,12 +114,14 @@ async function pull(
     }
   } catch (error) {
     await console.notes.write(
-      `pulled ${segments} segments before it failed; run it again for the rest\n`,
+      `pulled ${counted(segments, "segment")} before it failed; run it again for the rest\n`,
     );
     throw error;
   }
   await console.notes.write(
-    `pulled ${segments} segments with ${rows} rows; start an ingest server on --to ${source.root}, and they are ` +
+    `pulled ${counted(segments, "segment")} with ${
+      counted(rows, "row")
+    }; start an ingest server on --to ${source.root}, and they are ` +
       "drained as its own\n",
   );
   return damaged > 0 ? 1 : 0;

@@ -50,7 +50,7 @@ Deno.test({
     await assert.rejects(Deno.stat(wal), Deno.errors.NotFound);
     const pulled = await recover("--apply");
     assert.equal(pulled.code, 0, pulled.notes);
-    assert.match(pulled.notes, /pulled 1 segments with 2 rows/);
+    assert.match(pulled.notes, /pulled 1 segment with 2 rows/);
     const again = await recover("--apply");
     assert.equal(again.code, 1);
     assert.match(again.notes, /Cannot recover anything/);
