@@ -9,6 +9,7 @@ import {
   ORPHAN_AGE_MS_MIN,
   type OrphanPlan,
 } from "../../shared/maintenance/orphans.ts";
+import type { ObjectInfo } from "../../shared/storage/object_store.ts";
 import { defineCommand } from "../command.ts";
 import type { Console } from "../console.ts";
 import { nameOf, openTables, TABLES_OPTIONS } from "../maintenance_tables.ts";
@@ -49,8 +50,7 @@ export const command = defineCommand({
     const { apply } = settings;
     if (settings.list) await printPlan(console, FILE_COLUMNS, plans.flatMap(filesOf));
     else await printPlan(console, COLUMNS, plans.map((plan) => rowOf(plan, apply)));
-    const orphans = plans.flatMap((plan) => plan.orphans);
-    const what = `${counted(orphans.length, "file")}, ${formatBytes(bytesOf(orphans))}`;
+    const what = filesText(plans.flatMap((plan) => plan.orphans));
     await noteWaiting(console, plans);
     if (!apply) {
       await console.notes.write(`${what} could go; nothing is removed without --apply\n`);
@@ -63,15 +63,16 @@ export const command = defineCommand({
 
 /** What no snapshot references and yet stays. */
 async function noteWaiting(console: Console, plans: readonly OrphanPlan[]): Promise<void> {
-  const files = plans.reduce((sum, { waiting }) => sum + waiting.files, 0);
-  if (files === 0) return;
-  const bytes = plans.reduce((sum, { waiting }) => sum + waiting.bytes, 0);
+  const waiting = plans.flatMap((plan) => plan.waiting);
+  if (waiting.length === 0) return;
   await console.notes.write(
-    `${counted(files, "file")}, ${
-      formatBytes(bytes)
-    }, of expired snapshots or replaced stay for now: a statement that ` +
+    `${filesText(waiting)}, of expired snapshots or replaced stay for now: a statement that ` +
       "began before may read them for six hours\n",
   );
+}
+
+function filesText(files: readonly ObjectInfo[]): string {
+  return `${counted(files.length, "file")}, ${formatBytes(bytesOf(files))}`;
 }
 
 const COLUMNS = ["table", "orphans", "bytes freed", "files kept", "bytes kept", "action"];

@@ -29,7 +29,7 @@ export interface OrphanPlan {
   /** Files that something names, or that may yet be named, and their bytes. */
   readonly kept: { readonly files: number; readonly bytes: number };
   /** Of those kept: no snapshot has them, but a statement that began before may; they go in their time. */
-  readonly waiting: { readonly files: number; readonly bytes: number };
+  readonly waiting: readonly ObjectInfo[];
 }
 
 /** No commit takes longer than this from its first file to its commit point. */
@@ -67,7 +67,6 @@ export async function lookForOrphans(
   const orphans = listed.filter((object) =>
     !named.has(object.key) && !waits.has(object.key) && !isRollup(object.key) && isOld(object)
   );
-  const waiting = listed.filter(({ key }) => waits.has(key) && !named.has(key));
   return {
     ident,
     orphans: [...orphans, ...neverBorn.filter(isOld)],
@@ -75,7 +74,7 @@ export async function lookForOrphans(
       files: listed.length - orphans.length,
       bytes: bytesOf(listed) - bytesOf(orphans),
     },
-    waiting: { files: waiting.length, bytes: bytesOf(waiting) },
+    waiting: listed.filter(({ key }) => waits.has(key) && !named.has(key)),
   };
 }
 
