@@ -7,6 +7,7 @@
  * Source: https://protobuf.dev/programming-guides/encoding
  */
 
+import { viewOf } from "../../shared/base/bytes.ts";
 import { OperatingError } from "../../shared/base/errors.ts";
 
 const EMPTY = new Uint8Array(0);
@@ -25,7 +26,7 @@ export class WireReader {
     // What unpacks gives a Buffer, whose `slice` is no copy: what was kept of a request would go with it.
     this.bytes = new Uint8Array(buffer, byteOffset, byteLength);
     this.pos = 0;
-    this.view = new DataView(buffer, byteOffset, byteLength);
+    this.view = viewOf(bytes);
   }
 
   /** Lets go of the request's bytes. */

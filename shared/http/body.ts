@@ -98,10 +98,10 @@ export function incompleteBody(error: unknown): OperatingError {
 async function readWire(request: Request, limits: BodyLimits): Promise<Uint8Array> {
   const length = refuseAnnounced(request, limits.bytesMax);
   if (length === undefined) return await readChunks(request, limits);
-  const { hold, ...uncharged } = limits;
-  hold?.grow(length);
+  limits.hold?.grow(length);
   // The fast way, which nothing ends but the sender: bodies that never end keep no more than this share of the budget.
-  if (hold?.isAmple ?? true) return await withinDeadline(request.bytes(), limits);
+  if (limits.hold?.isAmple ?? true) return await withinDeadline(request.bytes(), limits);
+  const { hold: _charged, ...uncharged } = limits;
   return await readChunks(request, uncharged);
 }
 

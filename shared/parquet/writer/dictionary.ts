@@ -3,6 +3,7 @@
  * themselves: a hash table over the chunk's own bytes.
  */
 
+import { viewOf } from "../../base/bytes.ts";
 import type { ByteBuilder } from "../../columns/byte_builder.ts";
 import { areSameBytes, hashOfBytes } from "../../columns/value_bytes.ts";
 import { bytesAt, type ChunkValues, startOf } from "./chunk_values.ts";
@@ -80,8 +81,7 @@ class ValueNumbers {
 
   constructor(values: ChunkValues) {
     this.#values = values;
-    const { buffer, byteOffset, byteLength } = values.bytes;
-    this.#view = new DataView(buffer, byteOffset, byteLength);
+    this.#view = viewOf(values.bytes);
   }
 
   firsts(): Uint32Array {
