@@ -13,8 +13,8 @@ import { sweepRollups } from "../shared/maintenance/rollup_sweep.ts";
 import { INLINE_PARQUET_DECODER } from "../shared/parquet/parquet_decoder.ts";
 import type { Console } from "./console.ts";
 import { DRY_RUN_OPTION, printPlan } from "./plan_table.ts";
-import { counted } from "./sql/statement_report.ts";
 import { openExistingWarehouse } from "./open_warehouse.ts";
+import { counted } from "./sql/statement_report.ts";
 import { LOCAL_OPTIONS, warehousePaths } from "./warehouse_options.ts";
 
 export const REBUILD_OPTIONS = {

@@ -5,6 +5,7 @@
  */
 
 import { DuckDBInstance } from "@duckdb/node-api";
+import { present } from "../../shared/base/assert.ts";
 import { formatBytes } from "../../shared/base/bytes.ts";
 import { DEFAULT_NAMESPACE } from "../../shared/event/tenant.ts";
 import { EVENTS_TABLE } from "../../shared/event/events.ts";
@@ -93,7 +94,7 @@ async function scans(fixture: TableFixture, merged: readonly string[]): Promise<
       while (ours.length < SCANS_MIN || performance.now() - startMs < 2 * SCAN_MS) {
         for (const scan of ways.reverse()) await scan();
       }
-      const ratio = median(ours.map((ms, at) => ms / (ideal[at] ?? 0)));
+      const ratio = median(ours.map((ms, at) => ms / present(ideal[at])));
       lines.push({
         what: `${what}, ${merged.length} merged files`,
         ours: formatMs(median(ours)),
