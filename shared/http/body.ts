@@ -14,6 +14,7 @@ import { bodyTooLarge } from "./body_too_large.ts";
 import type { ByteHold } from "./byte_budget.ts";
 import { decodeContent, requireKnownEncoding } from "./content_encoding.ts";
 import { withDeadline } from "./deadline.ts";
+import { isCutByStop } from "./serve.ts";
 
 export interface BodyLimits {
   /** Cap of the body, compressed and decompressed alike. */
@@ -34,7 +35,7 @@ export const BODY_READ_MS_MAX = 30_000;
 /**
  * The decoded body of `request`. Errors: `too_large`, `unsupported_media_type` (encoding),
  * `invalid_argument` (broken encoding, or the sender hung up), `deadline_exceeded`, `unavailable`
- * (no room).
+ * (no room, or the server stops).
  */
 export async function readBody(request: Request, limits: BodyLimits): Promise<Uint8Array> {
   const { bytesMax, hold } = limits;
@@ -48,7 +49,7 @@ export async function readBody(request: Request, limits: BodyLimits): Promise<Ui
     return body;
   } catch (error) {
     await drainBody(request);
-    throw error;
+    throw unlessStopped(error, request);
   }
 }
 
@@ -85,13 +86,27 @@ export function refuseAnnounced(request: Request, bytesMax: number): number | un
   return length;
 }
 
+const INCOMPLETE = "body_incomplete";
+
 /** For a body whose reading failed with `error`. */
 export function incompleteBody(error: unknown): OperatingError {
   return new OperatingError(
     "invalid_argument",
     "cannot read the request body: it ended before its end was due; send all of the announced bytes, " +
       "or in chunks the last one",
-    { reason: "body_incomplete", cause: error },
+    { reason: INCOMPLETE, cause: error },
+  );
+}
+
+/** `error`, or 503 where it was not the sender who ended the body of `request`. */
+export function unlessStopped(error: unknown, request: Request): unknown {
+  if (!isOperatingError(error) || error.reason !== INCOMPLETE || !isCutByStop(request)) {
+    return error;
+  }
+  return new OperatingError(
+    "unavailable",
+    "cannot read the rest of the request body: this server stops; send the request again",
+    { reason: "stopping", retryAfterSecs: 1, cause: error },
   );
 }
 

@@ -8,7 +8,7 @@
  */
 
 import { OperatingError } from "../base/errors.ts";
-import { drainReader, incompleteBody, refuseAnnounced } from "./body.ts";
+import { drainReader, incompleteBody, refuseAnnounced, unlessStopped } from "./body.ts";
 import { bodyTooLarge } from "./body_too_large.ts";
 import type { ByteHold } from "./byte_budget.ts";
 import { badEncoding, requireKnownEncoding } from "./content_encoding.ts";
@@ -38,6 +38,8 @@ export async function* streamBody(
     const name = encoding === null ? "identity" : requireKnownEncoding(encoding);
     const wire = wirePieces(reader, limits);
     yield* name === "identity" ? charged(wire, limits) : decodedPieces(wire, { name, limits });
+  } catch (error) {
+    throw unlessStopped(error, request);
   } finally {
     if (reader !== undefined) {
       await drainReader(reader);

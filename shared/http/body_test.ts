@@ -7,7 +7,7 @@ import { streamBody } from "./body_stream.ts";
 import { ByteBudget } from "./byte_budget.ts";
 import { withDeadline } from "./deadline.ts";
 import { asOperatingError, errorResponse } from "./error_response.ts";
-import { type RunningServer, serve } from "./serve.ts";
+import { type RunningServer, serve, type ServeOptions } from "./serve.ts";
 
 const CAP = 64 * 1024;
 const TEXT = utf8("a line of a log, again and again\n".repeat(300));
@@ -32,8 +32,12 @@ const READERS: Readonly<Record<string, (request: Request) => Promise<Uint8Array>
 };
 
 /** Echoes the decoded body, or the error. */
-function startEcho(reader = "readBody"): RunningServer {
+function startEcho(
+  reader = "readBody",
+  options: Pick<ServeOptions, "stopMsMax"> = {},
+): RunningServer {
   return serve({
+    ...options,
     hostname: "127.0.0.1",
     port: 0,
     handler: async (request) => {
@@ -238,6 +242,31 @@ for (const reader of Object.keys(READERS)) {
       assert.match(text, /^HTTP\/1\.1 400 /);
       assert.match(text, /body_incomplete/);
       assert.match(text, /ended before its end was due; send all of the announced bytes/);
+    },
+  });
+}
+
+for (const reader of Object.keys(READERS)) {
+  Deno.test({
+    name: `${reader} has what arrives shortly after its server is asked to stop, else answers 503`,
+    fn: async () => {
+      for (const { rest, status } of [{ rest: "world", status: 200 }, { rest: "", status: 503 }]) {
+        const server = startEcho(reader, { stopMsMax: 200 });
+        using sender = await Deno.connect({ port: server.address.port });
+        await sender.write(
+          utf8("POST / HTTP/1.1\r\nhost: x\r\ncontent-length: 10\r\n\r\nhello"),
+        );
+        await new Promise((resolve) => setTimeout(resolve, 50));
+        const stopped = server.stop();
+        await new Promise((resolve) => setTimeout(resolve, 20));
+        await sender.write(utf8(rest));
+        const answer = new Uint8Array(1_024);
+        const length = await sender.read(answer) ?? 0;
+        const text = new TextDecoder().decode(answer.subarray(0, length));
+        assert.match(text, new RegExp(`^HTTP/1\\.1 ${status} `));
+        assert.match(text, status === 200 ? /helloworld$/ : /retry-after: 1\r\n[^]*"stopping"/);
+        await stopped;
+      }
     },
   });
 }

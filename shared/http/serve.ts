@@ -41,26 +41,56 @@ export interface RunningServer extends AsyncDisposable {
   readonly address: ListenAddress;
   /**
    * Stops accepting and lets requests in flight finish; whether all did within `stopMsMax`. The
-   * runtime has no way to cut the others: they end with the process. Idempotent.
+   * runtime has no way to cut the others: they end with the process. Accepts as long as bodies arrive
+   * of requests that came before, for half of that time at most. Idempotent.
    */
   stop(): Promise<boolean>;
   /** Resolves once the listener and all connections are closed. */
   readonly finished: Promise<void>;
 }
 
+/** Requests whose bodies nothing more is read of, as their server stops. The error of a read is that of a sender that left. */
+const cutByStop = new WeakSet<Request>();
+
+/** Whether the rest of the body was given up because the server stops. */
+export function isCutByStop(request: Request): boolean {
+  return cutByStop.has(request);
+}
+
 const STOP_MS_MAX_DEFAULT = 10_000;
+/** Of `stopMsMax`: how long a stop waits for bodies. What arrives later of them is lost: the runtime reads none then. */
+const BODIES_SHARE = 0.5;
 
 /**
  * Starts to listen. Errors: `unavailable` or `invalid_argument` naming the address and the remedy.
  */
 export function serve(options: ServeOptions): RunningServer {
-  const server = listen(options);
+  /** Of requests that may have a body. */
+  const answers = new Map<Request, Response | Promise<Response>>();
+  const handler: Handler = async (request, info) => {
+    const answer = options.handler(request, info);
+    if (request.method === "GET" || request.method === "HEAD") return answer;
+    answers.set(request, answer);
+    try {
+      return await answer;
+    } finally {
+      answers.delete(request);
+    }
+  };
+  const server = listen({ ...options, handler });
   const { hostname, port } = server.addr;
   const address = { hostname, port };
   options.onListen?.(address);
 
+  const { stopMsMax = STOP_MS_MAX_DEFAULT } = options;
   let stopping: Promise<boolean> | undefined;
-  const stop = () => stopping ??= stopWithin(server, options.stopMsMax ?? STOP_MS_MAX_DEFAULT);
+  const stop = () =>
+    stopping ??= (async () => {
+      const startMs = performance.now();
+      await within(stopMsMax * BODIES_SHARE, Promise.allSettled(answers.values()));
+      for (const request of answers.keys()) cutByStop.add(request);
+      return await within(stopMsMax - (performance.now() - startMs), server.shutdown());
+    })();
   if (options.signal?.aborted) stop();
   options.signal?.addEventListener("abort", stop, { once: true });
   return {
@@ -130,13 +160,14 @@ export function listenError(
   );
 }
 
-async function stopWithin(server: Deno.HttpServer, stopMsMax: number): Promise<boolean> {
+/** Whether `work` ends within `msMax`. */
+async function within(msMax: number, work: Promise<unknown>): Promise<boolean> {
   let timer: ReturnType<typeof setTimeout> | undefined;
   const late = new Promise<boolean>((resolve) => {
-    timer = setTimeout(() => resolve(false), stopMsMax);
+    timer = setTimeout(() => resolve(false), msMax);
   });
   try {
-    return await Promise.race([server.shutdown().then(() => true), late]);
+    return await Promise.race([work.then(() => true), late]);
   } finally {
     clearTimeout(timer);
   }
