@@ -135,7 +135,11 @@ class BulkDecoder {
       action,
       index: name,
       id: id ?? `${this.#options.idPrefix}${this.#items.length.toString(36)}`,
-      error: action === "index" || action === "create" ? this.#faultOf(name) : UNSUPPORTED[action],
+      error: action === "update" || action === "delete"
+        ? UNSUPPORTED[action]
+        : id === ""
+        ? EMPTY_ID
+        : this.#faultOf(name),
     };
     this.#items.push(item);
     if (item.error !== undefined) this.#chargeRefusal();
@@ -196,6 +200,12 @@ const TOO_MANY_INDEXES: ItemError = {
   type: "es_rejected_execution_exception",
   reason:
     `A request may write to ${REQUEST_INDEXES_MAX} indexes: send this document again in another one`,
+};
+
+const EMPTY_ID: ItemError = {
+  status: 400,
+  type: "illegal_argument_exception",
+  reason: "if _id is specified it must not be empty: leave it out to be given one",
 };
 
 function nameError(index: string): ItemError | undefined {

@@ -75,6 +75,8 @@ Deno.test({
         `{"message":"three","timestamp":"soon"}`,
         `{"index":{"_index":"b"}}`,
         `{"message":"four"}`,
+        `{"create":{"_index":"b","_id":""}}`,
+        `{"message":"no"}`,
       ].join("\n"),
       "from-path",
     );
@@ -88,7 +90,12 @@ Deno.test({
       "index traces P6 400 invalid_index_name_exception",
       "index b P7 400 document_parsing_exception",
       "index b P8 201",
+      "create b  400 illegal_argument_exception",
     ]);
+    assert.match(
+      decoded.items.at(-1)?.error?.reason ?? "",
+      /^if _id is specified it must not be empty/,
+    );
     assert.deepEqual(rowTexts(decoded), ["b:one", "b:four", "from-path:two"]);
     assert.deepEqual(decoded.indexes.map(({ items }) => items.map(({ id }) => id)), [
       ["1", "P8"],
