@@ -57,8 +57,15 @@ function otlpPartlyAccepted(encoding: OtlpEncoding, { count, reason }: RefusedRo
     : new Response(exportLogsResponseJson(partial), { status: 200, headers: JSON_HEADERS });
 }
 
-/** A `google.rpc.Status`; with a `BadRequest` detail when the request itself was wrong, and the error's reason as an `ErrorInfo`. */
-export function otlpRefused(error: OperatingError, encoding: OtlpEncoding): Response {
+/**
+ * A `google.rpc.Status`; with a `BadRequest` detail when the request itself was wrong, and the error's reason as an
+ * `ErrorInfo`. `headers` stand beside those that the error brings.
+ */
+export function otlpRefused(
+  error: OperatingError,
+  encoding: OtlpEncoding,
+  headers: readonly [string, string][] = [],
+): Response {
   const fields = {
     code: error.grpcStatus,
     message: error.message,
@@ -72,6 +79,6 @@ export function otlpRefused(error: OperatingError, encoding: OtlpEncoding): Resp
     : statusJson(fields);
   return new Response(body, {
     status: error.httpStatus,
-    headers: [["content-type", CONTENT_TYPES[encoding]], ...errorHeaders(error)],
+    headers: [["content-type", CONTENT_TYPES[encoding]], ...errorHeaders(error), ...headers],
   });
 }

@@ -11,6 +11,7 @@ import { errorResponse, jsonResponse, metricsElsewhere } from "../shared/http/er
 import type { Peer } from "./admission.ts";
 import type { Clock } from "../shared/os/clock.ts";
 import type { IngestMetrics } from "./metrics.ts";
+import { otlpEncodingOf, otlpRefused } from "./otlp_reply.ts";
 
 /** Values of the label `endpoint`. */
 export type Endpoint =
@@ -115,30 +116,31 @@ function targetOf(url: string): [path: string, query: string] {
   return [url.slice(pathAt, queryAt), url.slice(queryAt + 1)];
 }
 
+/** Where OTLP senders post each signal: below it they are answered as they read answers, also where no route is. */
+const OTLP_PREFIX = "/v1/";
+
 async function refuse(
   request: Request,
   target: { path: string; routes: readonly Route[] },
 ): Promise<Response> {
-  const { path, routes } = target;
   await drainBody(request);
+  const { path, routes } = target;
   const methods = routes.filter((known) => known.path === path).map((known) => known.method);
-  if (methods.length === 0) {
-    if (path === "/metrics") return errorResponse(metricsElsewhere("9100"));
-    const known = routes.map((route) => `${route.method} ${route.path}`).join(", ");
-    return errorResponse(
-      new OperatingError(
-        "not_found",
-        `there is no ${path} here: this server has ${known}, and bulk requests below ` +
-          "/api/v1/_compat; SQL is the query server's (port 8089 unless told otherwise)",
-      ),
-    );
-  }
-  const allow = methods.join(", ");
-  return errorResponse(
-    new OperatingError(
-      "method_not_allowed",
-      `cannot ${request.method} ${path}: it takes ${allow}`,
-    ),
-    { allow },
+  const headers: [string, string][] = methods.length === 0 ? [] : [["allow", methods.join(", ")]];
+  const error = methods.length === 0 ? noRoute(target) : new OperatingError(
+    "method_not_allowed",
+    `cannot ${request.method} ${path}: it takes ${methods.join(", ")}`,
+  );
+  if (!path.startsWith(OTLP_PREFIX)) return errorResponse(error, headers);
+  return otlpRefused(error, otlpEncodingOf(request.headers.get("content-type")) ?? "json", headers);
+}
+
+function noRoute({ path, routes }: { path: string; routes: readonly Route[] }): OperatingError {
+  if (path === "/metrics") return metricsElsewhere("9100");
+  const known = routes.map((route) => `${route.method} ${route.path}`).join(", ");
+  return new OperatingError(
+    "not_found",
+    `there is no ${path} here: this server has ${known}, and bulk requests below ` +
+      "/api/v1/_compat; SQL is the query server's (port 8089 unless told otherwise)",
   );
 }

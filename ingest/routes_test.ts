@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { OperatingError } from "../shared/base/errors.ts";
 import { FakeClock } from "../shared/testing/fake_clock.ts";
+import { encodeStatusProtobuf } from "../proto/otlp_logs.ts";
 import { createIngestMetrics } from "./metrics.ts";
 import { createHandler, ingestRoutes } from "./routes.ts";
 
@@ -33,9 +34,21 @@ const CASES: {
   { request: "GET /healthz", status: 200, body: /^\{"status":"ok"\}$/, endpoint: "healthz" },
   { request: "HEAD /healthz", status: 200, body: /./, endpoint: "healthz" },
   { request: "GET /readyz?verbose", status: 200, body: /^ready$/, endpoint: "readyz" },
-  { request: "GET /v1/logs", status: 405, body: /"code":405/, endpoint: "other", allow: "POST" },
+  {
+    request: "GET /v1/logs",
+    status: 405,
+    body: /^\{"code":12,"message":"cannot GET/,
+    endpoint: "other",
+    allow: "POST",
+  },
   { request: "POST /healthz", status: 405, body: /"code":405/, endpoint: "other", allow: "GET" },
-  { request: "POST /v1/logs/", status: 404, body: /"code":404/, endpoint: "other" },
+  {
+    request: "POST /v1/logs/",
+    status: 404,
+    body: /^\{"code":5,"message":"there is no/,
+    endpoint: "other",
+  },
+  { request: "POST /v1", status: 404, body: /"code":404/, endpoint: "other" },
   { request: "GET /metrics", status: 404, body: /--metrics-bind \(port 9100/, endpoint: "other" },
   { request: "DELETE /", status: 404, body: /"code":404/, endpoint: "other" },
 ];
@@ -79,5 +92,30 @@ Deno.test({
       CONNECTION,
     );
     assert.deepEqual(await other.json(), { error: "later", code: 503 });
+  },
+});
+
+Deno.test({
+  name:
+    "createHandler refuses what is posted for a signal without a route as a Status in its encoding",
+  fn: async () => {
+    const metrics = createIngestMetrics({ version: "1", role: "ingest" });
+    const handle = createHandler(ingestRoutes(handlers), { metrics, clock });
+    const post = (type: string) =>
+      handle(
+        new Request("http://x/v1/metrics", { method: "POST", headers: { "content-type": type } }),
+        CONNECTION,
+      );
+    const json = await post("application/json; charset=utf-8");
+    assert.equal(json.headers.get("content-type"), "application/json");
+    const { code, message } = await json.json();
+    assert.equal(code, 5);
+    const protobuf = await post("application/x-protobuf");
+    assert.equal(protobuf.status, 404);
+    assert.equal(protobuf.headers.get("content-type"), "application/x-protobuf");
+    assert.deepEqual(
+      await protobuf.bytes(),
+      new Uint8Array(encodeStatusProtobuf({ code, message })),
+    );
   },
 });

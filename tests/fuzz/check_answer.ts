@@ -19,6 +19,8 @@ const Status = protobuf.parse(`
 const GRPC_CODES: Readonly<Record<number, number>> = {
   400: 3,
   403: 7,
+  404: 5,
+  405: 12,
   413: 8,
   415: 3,
   503: 14,
@@ -36,7 +38,7 @@ export function checkAnswer(input: FuzzInput, answer: Answer): number | undefine
   if (input.method === "HEAD") return undefined;
   // A URL's dots are resolved before anybody sees its path.
   const path = new URL(`http://127.0.0.1${input.target}`).pathname;
-  if (input.method === "POST" && (path === "/v1/logs" || path === "/v1/traces")) {
+  if (path.startsWith("/v1/")) {
     checkOtlp(answer);
     return undefined;
   }
