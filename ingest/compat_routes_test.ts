@@ -118,6 +118,7 @@ interface Refusal {
   readonly body?: string;
   readonly status: number;
   readonly type: string;
+  readonly reason?: RegExp;
 }
 
 const REFUSALS: readonly Refusal[] = [
@@ -157,6 +158,7 @@ const REFUSALS: readonly Refusal[] = [
     body: DOCUMENT.repeat(30),
     status: 413,
     type: "content_too_long",
+    reason: /limit of 1024 bytes.*--ingest-max-bulk-body-bytes$/,
   },
   {
     name: "a body over the cap of its own",
@@ -164,6 +166,7 @@ const REFUSALS: readonly Refusal[] = [
     body: DOCUMENT.repeat(30),
     status: 413,
     type: "content_too_long",
+    reason: /limit of 1024 bytes.*--ingest-max-bulk-body-bytes$/,
   },
   { name: "a method", method: "DELETE", status: 405, type: "method_not_allowed" },
   {
@@ -198,6 +201,7 @@ for (const refusal of REFUSALS) {
       assert.equal(response.headers.get("x-elastic-product"), "Elasticsearch");
       assert.equal(response.headers.get("content-type")?.split(";")[0]?.endsWith("json"), true);
       assert.equal(reply.error.type, `${refusal.type}_exception`);
+      assert.match(reply.error.reason, refusal.reason ?? /./);
       assert.deepEqual(Object.keys(reply), ["error", "status"]);
       assert.deepEqual(Object.keys(reply.error), ["type", "reason", "root_cause"]);
       assert.equal(reply.status, refusal.status);

@@ -7,7 +7,7 @@ import type { Admission } from "./admission.ts";
 import { createBulkRoute } from "./bulk/bulk_route.ts";
 import { EventDocumentBuilders } from "./bulk/document_builders.ts";
 import { compatRoutes } from "./compat_routes.ts";
-import { bulkBodyBytesMax, type IngestSettings } from "./flags.ts";
+import { bulkBodyBytesMax, type IngestSettings, OPTIONS } from "./flags.ts";
 import { LOGS } from "./otlp_logs.ts";
 import { createOtlpRoute, type OtlpDeps } from "./otlp_route.ts";
 import { TRACES } from "./otlp_traces.ts";
@@ -38,7 +38,10 @@ export function createHttpHandler(
   });
   const bulk = createBulkRoute({
     ...writes,
-    bodyBytesMax: bulkBodyBytesMax(settings),
+    bodyCap: {
+      bytesMax: bulkBodyBytesMax(settings),
+      option: `--${OPTIONS.ingestMaxBulkBodyBytes.flag}`,
+    },
     random: new SystemRandom(),
     builders: new EventDocumentBuilders(shapeOf),
   });

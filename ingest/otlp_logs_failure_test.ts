@@ -43,7 +43,7 @@ async function answer(world: World) {
     clock: new SystemClock(),
     metrics,
     bodies,
-    bodyBytesMax: 100_000,
+    bodyCap: { bytesMax: 100_000 },
     requestMsMax: 100,
   });
   const post = async (index: string, announced?: number) => {

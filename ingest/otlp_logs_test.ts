@@ -195,7 +195,7 @@ const REFUSED: {
     body: new Uint8Array(17 * 1024 * 1024),
     status: 413,
     code: 8,
-    message: /17825792 bytes is over the limit of 16777216 bytes/,
+    message: /17825792 bytes is over the limit of 16777216 bytes.*--ingest-max-body-bytes$/,
   },
   {
     name: "a decompression bomb",
@@ -203,7 +203,7 @@ const REFUSED: {
     body: new Uint8Array(gzipSync(new Uint8Array(512 * 1024 * 1024))),
     status: 413,
     code: 8,
-    message: /decompressed request body is over the limit of 16777216 bytes/,
+    message: /decompressed request body is over the limit of 16777216 .*--ingest-max-body-bytes$/,
   },
   {
     name: "an unknown commit mode",

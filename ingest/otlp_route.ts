@@ -10,6 +10,7 @@ import { freeBytes } from "../shared/base/bytes.ts";
 import { OperatingError } from "../shared/base/errors.ts";
 import type { ColumnBatch } from "../shared/columns/batch.ts";
 import { drainBody, readBody } from "../shared/http/body.ts";
+import type { BodyCap } from "../shared/http/body_too_large.ts";
 import type { ByteHold } from "../shared/http/byte_budget.ts";
 import { asOperatingError } from "../shared/http/error_response.ts";
 import type { LaneId } from "../shared/event/tenant.ts";
@@ -41,7 +42,7 @@ export interface OtlpDeps extends TakeRowsDeps {
   readonly decodeThread?: DecodeThread | undefined;
   readonly admission: Pick<Admission, "admit">;
   readonly lanes: LaneChoice;
-  readonly bodyBytesMax: number;
+  readonly bodyCap: BodyCap;
 }
 
 /** The route's handler; `query` is what follows the question mark. It answers its own errors. */
@@ -86,7 +87,7 @@ async function receive(request: Request, options: ReceiveOptions): Promise<Recei
   const lane = signal.laneOf(deps.lanes, headers, tenant);
   hold.grow(LIMITS.requestBytes);
   const sent = await readBody(request, {
-    bytesMax: deps.bodyBytesMax,
+    ...deps.bodyCap,
     hold,
     signal: late,
   });

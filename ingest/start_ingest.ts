@@ -34,7 +34,7 @@ import { openWalReader } from "../shared/wal/reader.ts";
 import { openWal } from "../shared/wal/wal.ts";
 import { type Admission, openAdmission } from "./admission.ts";
 import { type Backpressure, openBackpressure } from "./backpressure_door.ts";
-import { type IngestSettings, LIMITS } from "./flags.ts";
+import { type IngestSettings, LIMITS, OPTIONS } from "./flags.ts";
 import { type DrainHook, forceCommit } from "./force_commit.ts";
 import { serveOtlp } from "./grpc/serve_otlp.ts";
 import { createHttpHandler } from "./http_handler.ts";
@@ -228,7 +228,10 @@ export function writeDeps(
     admission: parts.backpressure.door(parts.admission),
     queues: parts.backpressure.queues,
     bodies,
-    bodyBytesMax: settings.ingestMaxBodyBytes,
+    bodyCap: {
+      bytesMax: settings.ingestMaxBodyBytes,
+      option: `--${OPTIONS.ingestMaxBodyBytes.flag}`,
+    },
     requestMsMax: LIMITS.requestMsMax,
     lanes: new LaneChoice(settings.ingestMaxLanes, {
       tenants: parts.admission.tenants,

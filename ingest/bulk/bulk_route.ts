@@ -9,6 +9,7 @@
 
 import { drainBody } from "../../shared/http/body.ts";
 import { streamBody } from "../../shared/http/body_stream.ts";
+import type { BodyCap } from "../../shared/http/body_too_large.ts";
 import type { ByteBudget, ByteHold } from "../../shared/http/byte_budget.ts";
 import { withDeadline } from "../../shared/http/deadline.ts";
 import { asOperatingError } from "../../shared/http/error_response.ts";
@@ -39,7 +40,7 @@ export interface BulkDeps extends AppendDeps {
   readonly random: Random;
   readonly builders: DocumentBuilders;
   readonly bodies: ByteBudget;
-  readonly bodyBytesMax: number;
+  readonly bodyCap: BodyCap;
   /** From the head of a request to its rows' durability. */
   readonly requestMsMax: number;
 }
@@ -117,7 +118,7 @@ async function store(
   using resources = new DisposableStack();
   const hold = resources.use(deps.bodies.hold());
   hold.grow(LIMITS.requestBytes);
-  const body = streamBody(request, { bytesMax: deps.bodyBytesMax, hold, signal: late });
+  const body = streamBody(request, { ...deps.bodyCap, hold, signal: late });
   let bodyBytes = 0;
   const counted = tapped(body, (piece) => {
     bodyBytes += piece.byteLength;

@@ -53,7 +53,7 @@ async function answer(world: World) {
     random: new SystemRandom(),
     builders: new EventDocumentBuilders(() => EVENTS_SHAPE),
     bodies,
-    bodyBytesMax: 100_000,
+    bodyCap: { bytesMax: 100_000 },
     requestMsMax: 200,
   });
   const indexes = world.indexes ?? ["a", "b", "a"];

@@ -7,15 +7,13 @@
  */
 
 import { OperatingError } from "../../shared/base/errors.ts";
-import { bodyTooLarge } from "../../shared/http/body_too_large.ts";
+import { type BodyCap, bodyTooLarge } from "../../shared/http/body_too_large.ts";
 import type { ByteHold } from "../../shared/http/byte_budget.ts";
 import { decodeContent } from "../../shared/http/content_encoding.ts";
 import type { Http2Call } from "../../shared/http2/stream.ts";
 import { ACCEPTED_ENCODINGS } from "./call_status.ts";
 
-export interface MessageLimits {
-  /** Cap of the message, compressed and decompressed alike. */
-  readonly bytesMax: number;
+export interface MessageLimits extends BodyCap {
   /** Charged with every byte held; the caller disposes it after the call. */
   readonly hold: ByteHold;
 }
@@ -50,10 +48,10 @@ export async function readMessage(call: Http2Call, limits: MessageLimits): Promi
   return prefix[0] === 0 ? message : decompressed(message, call, limits);
 }
 
-function roomFor(prefix: Uint8Array, { bytesMax, hold }: MessageLimits): Uint8Array {
+function roomFor(prefix: Uint8Array, limits: MessageLimits): Uint8Array {
   const length = new DataView(prefix.buffer).getUint32(1);
-  if (length > bytesMax) throw bodyTooLarge(bytesMax, { announced: length });
-  hold.grow(length);
+  if (length > limits.bytesMax) throw bodyTooLarge(limits, { announced: length });
+  limits.hold.grow(length);
   return new Uint8Array(length);
 }
 
@@ -68,7 +66,7 @@ function decompressed(message: Uint8Array, call: Http2Call, limits: MessageLimit
     );
   }
   if (encoding === "identity") throw notCompressed();
-  const body = decodeContent(message, encoding, limits.bytesMax);
+  const body = decodeContent(message, encoding, limits);
   limits.hold.grow(body.byteLength);
   return body;
 }

@@ -62,7 +62,7 @@ async function receive(call: Http2Call, options: ReceiveOptions): Promise<Receiv
   const lane = signal.laneOf(deps.lanes, head, tenant);
   hold.grow(LIMITS.requestBytes);
   const sent = await unlessLate(
-    readMessage(call, { bytesMax: deps.bodyBytesMax, hold }),
+    readMessage(call, { ...deps.bodyCap, hold }),
     late,
   );
   const { batch, body: message } = await decodeBody(signal.decodeProtobuf, {

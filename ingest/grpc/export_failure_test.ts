@@ -45,7 +45,7 @@ function start(world: World) {
     clock: new SystemClock(),
     metrics,
     bodies,
-    bodyBytesMax: 100_000,
+    bodyCap: { bytesMax: 100_000 },
     requestMsMax: 150,
   };
   const listen = { hostname: "127.0.0.1", port: 0 };

@@ -10,15 +10,13 @@
 
 import { concatBytes } from "../base/bytes.ts";
 import { isOperatingError, OperatingError } from "../base/errors.ts";
-import { bodyTooLarge } from "./body_too_large.ts";
+import { type BodyCap, bodyTooLarge } from "./body_too_large.ts";
 import type { ByteHold } from "./byte_budget.ts";
 import { decodeContent, requireKnownEncoding } from "./content_encoding.ts";
 import { withDeadline } from "./deadline.ts";
 import { isCutByStop } from "./serve.ts";
 
-export interface BodyLimits {
-  /** Cap of the body, compressed and decompressed alike. */
-  readonly bytesMax: number;
+export interface BodyLimits extends BodyCap {
   /** Deadline of the whole body, where `signal` does not end it. Default 30,000. */
   readonly readMsMax?: number;
   /** Ends the reading with its reason, an error, at once and without draining. */
@@ -38,13 +36,13 @@ export const BODY_READ_MS_MAX = 30_000;
  * (no room, or the server stops).
  */
 export async function readBody(request: Request, limits: BodyLimits): Promise<Uint8Array> {
-  const { bytesMax, hold } = limits;
+  const { hold } = limits;
   try {
     const encoding = request.headers.get("content-encoding");
     if (encoding !== null) requireKnownEncoding(encoding);
     const wire = await readWire(request, limits);
     if (encoding === null) return wire;
-    const body = decodeContent(wire, encoding, bytesMax);
+    const body = decodeContent(wire, encoding, limits);
     if (body !== wire) hold?.grow(body.byteLength);
     return body;
   } catch (error) {
@@ -76,13 +74,13 @@ export async function drainReader(reader: ReadableStreamDefaultReader<Uint8Array
   }
 }
 
-/** Throws `too_large` when the sender announces more than `bytesMax`; what it announces, if anything. */
-export function refuseAnnounced(request: Request, bytesMax: number): number | undefined {
+/** Throws `too_large` when the sender announces more than the cap; what it announces, if anything. */
+export function refuseAnnounced(request: Request, cap: BodyCap): number | undefined {
   const announced = request.headers.get("content-length");
   // The same length sent twice arrives as `5, 5`: legal, and no number.
   if (announced === null || !/^[0-9]{1,15}$/.test(announced)) return undefined;
   const length = Number(announced);
-  if (length > bytesMax) throw bodyTooLarge(bytesMax, { announced: length });
+  if (length > cap.bytesMax) throw bodyTooLarge(cap, { announced: length });
   return length;
 }
 
@@ -111,7 +109,7 @@ export function unlessStopped(error: unknown, request: Request): unknown {
 }
 
 async function readWire(request: Request, limits: BodyLimits): Promise<Uint8Array> {
-  const length = refuseAnnounced(request, limits.bytesMax);
+  const length = refuseAnnounced(request, limits);
   if (length === undefined) return await readChunks(request, limits);
   limits.hold?.grow(length);
   // The fast way, which nothing ends but the sender: bodies that never end keep no more than this share of the budget.
@@ -151,7 +149,7 @@ async function collect(
     const { done, value } = await reader.read();
     if (done) break;
     total += value.byteLength;
-    if (total > limits.bytesMax) throw bodyTooLarge(limits.bytesMax);
+    if (total > limits.bytesMax) throw bodyTooLarge(limits);
     limits.hold?.grow(value.byteLength);
     parts.push(value);
   }

@@ -9,14 +9,12 @@
 
 import { OperatingError } from "../base/errors.ts";
 import { drainReader, incompleteBody, refuseAnnounced, unlessStopped } from "./body.ts";
-import { bodyTooLarge } from "./body_too_large.ts";
+import { type BodyCap, bodyTooLarge } from "./body_too_large.ts";
 import type { ByteHold } from "./byte_budget.ts";
 import { badEncoding, requireKnownEncoding } from "./content_encoding.ts";
 import { inflate } from "./inflate.ts";
 
-export interface BodyStreamLimits {
-  /** Cap of the body, compressed and decompressed alike. */
-  readonly bytesMax: number;
+export interface BodyStreamLimits extends BodyCap {
   /**
    * Charged with every decoded byte, for what the reader makes of it, and with what a decoder needs
    * while it runs; the caller disposes it after the request.
@@ -33,7 +31,7 @@ export async function* streamBody(
 ): AsyncGenerator<Uint8Array, void, undefined> {
   const reader = request.body?.getReader();
   try {
-    refuseAnnounced(request, limits.bytesMax);
+    refuseAnnounced(request, limits);
     const encoding = request.headers.get("content-encoding");
     const name = encoding === null ? "identity" : requireKnownEncoding(encoding);
     const wire = wirePieces(reader, limits);
@@ -52,9 +50,10 @@ type WireReader = ReadableStreamDefaultReader<Uint8Array>;
 
 async function* wirePieces(
   reader: WireReader | undefined,
-  { bytesMax, signal }: BodyStreamLimits,
+  limits: BodyStreamLimits,
 ): AsyncGenerator<Uint8Array, void, undefined> {
   if (reader === undefined) return;
+  const { signal } = limits;
   signal?.throwIfAborted();
   // Ends a read that waits for a slow sender.
   const stop = () => void reader.cancel().catch(() => {});
@@ -64,7 +63,7 @@ async function* wirePieces(
       const { done, value } = await readPiece(reader, signal);
       if (done) return;
       total += value.byteLength;
-      if (total > bytesMax) throw bodyTooLarge(bytesMax);
+      if (total > limits.bytesMax) throw bodyTooLarge(limits);
       if (value.byteLength > 0) yield value;
     }
   } finally {
@@ -103,14 +102,14 @@ interface DecodeOptions {
 
 async function* decodedPieces(
   wire: AsyncIterable<Uint8Array>,
-  { name, limits: { bytesMax, hold } }: DecodeOptions,
+  { name, limits }: DecodeOptions,
 ): AsyncGenerator<Uint8Array, void, undefined> {
   try {
     let total = 0;
-    for await (const piece of inflate(wire, name, hold)) {
+    for await (const piece of inflate(wire, name, limits.hold)) {
       total += piece.byteLength;
-      if (total > bytesMax) throw bodyTooLarge(bytesMax, { decompressed: true });
-      hold?.grow(piece.byteLength);
+      if (total > limits.bytesMax) throw bodyTooLarge(limits, { decompressed: true });
+      limits.hold?.grow(piece.byteLength);
       yield piece;
     }
   } catch (error) {

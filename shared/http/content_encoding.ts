@@ -2,7 +2,7 @@
  * `Content-Encoding` of request bodies: identity, gzip, deflate (the zlib format of RFC 9110)
  * and zstd.
  *
- * Invariant: never inflates more than `bytesMax` (+ one output chunk), whatever the compressed
+ * Invariant: never inflates more than its cap (+ one output chunk), whatever the compressed
  * bytes claim. Decoding is synchronous: 16 MiB take about 35 ms, and the thread pool costs more
  * than that for usual bodies. `inflate.ts` decodes what arrives in pieces.
  */
@@ -10,16 +10,16 @@
 import { gunzipSync, inflateSync, zstdDecompressSync } from "node:zlib";
 import { concatBytes } from "../base/bytes.ts";
 import { messageOf, OperatingError } from "../base/errors.ts";
-import { bodyTooLarge } from "./body_too_large.ts";
+import { type BodyCap, bodyTooLarge } from "./body_too_large.ts";
 import { TORN, zstdFrames } from "./zstd_frames.ts";
 
-type Decoder = (bytes: Uint8Array, bytesMax: number) => Uint8Array;
+type Decoder = (bytes: Uint8Array, cap: BodyCap) => Uint8Array;
 
 const DECODERS: Readonly<Record<string, Decoder>> = {
   identity: (bytes) => bytes,
-  gzip: (bytes, bytesMax) => gunzipSync(bytes, { maxOutputLength: bytesMax }),
-  "x-gzip": (bytes, bytesMax) => gunzipSync(bytes, { maxOutputLength: bytesMax }),
-  deflate: (bytes, bytesMax) => inflateSync(bytes, { maxOutputLength: bytesMax }),
+  gzip: (bytes, { bytesMax }) => gunzipSync(bytes, { maxOutputLength: bytesMax }),
+  "x-gzip": (bytes, { bytesMax }) => gunzipSync(bytes, { maxOutputLength: bytesMax }),
+  deflate: (bytes, { bytesMax }) => inflateSync(bytes, { maxOutputLength: bytesMax }),
   zstd: decodeZstd,
 };
 
@@ -45,17 +45,17 @@ export function requireKnownEncoding(encoding: string): string {
 
 /**
  * The decoded body. Errors: `invalid_argument` when the bytes are not of that encoding or are cut
- * short, `too_large` past `bytesMax`, `unsupported_media_type`.
+ * short, `too_large` past the cap, `unsupported_media_type`.
  */
-export function decodeContent(bytes: Uint8Array, encoding: string, bytesMax: number): Uint8Array {
+export function decodeContent(bytes: Uint8Array, encoding: string, cap: BodyCap): Uint8Array {
   const name = requireKnownEncoding(encoding);
   const decode = DECODERS[name] ?? DECODERS.identity;
   try {
-    return decode === undefined ? bytes : decode(bytes, bytesMax);
+    return decode === undefined ? bytes : decode(bytes, cap);
   } catch (error) {
     if (error instanceof OperatingError) throw error;
     if ((error as { code?: unknown }).code === "ERR_BUFFER_TOO_LARGE") {
-      throw bodyTooLarge(bytesMax, { decompressed: true });
+      throw bodyTooLarge(cap, { decompressed: true });
     }
     throw badEncoding(name, error);
   }
@@ -71,16 +71,16 @@ export function badEncoding(name: string, error: unknown): OperatingError {
   );
 }
 
-function decodeZstd(bytes: Uint8Array, bytesMax: number): Uint8Array {
+function decodeZstd(bytes: Uint8Array, cap: BodyCap): Uint8Array {
   const frames = zstdFrames(bytes);
   if (frames === undefined) throw new Error(TORN);
   const parts: Uint8Array[] = [];
   let total = 0;
   for (const frame of frames) {
     // A limit of 0 would mean "no limit"; one byte over is found right below.
-    const part = zstdDecompressSync(frame, { maxOutputLength: Math.max(1, bytesMax - total) });
+    const part = zstdDecompressSync(frame, { maxOutputLength: Math.max(1, cap.bytesMax - total) });
     total += part.byteLength;
-    if (total > bytesMax) throw bodyTooLarge(bytesMax, { decompressed: true });
+    if (total > cap.bytesMax) throw bodyTooLarge(cap, { decompressed: true });
     parts.push(part);
   }
   return parts.length === 1 && parts[0] !== undefined ? parts[0] : concatBytes(parts);
