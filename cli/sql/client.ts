@@ -9,6 +9,7 @@ import {
   isOperatingError,
   messageOf,
   OperatingError,
+  rootCauseOf,
 } from "../../shared/base/errors.ts";
 import type { JobStatus } from "../../shared/catalog/job_states.ts";
 import type { Cost, PlannedTable, Stats } from "../../shared/engine/types.ts";
@@ -69,6 +70,8 @@ export interface Trailer {
 }
 
 const ERROR_TEXT_LENGTH_MAX = 2_000;
+/** What `fetch` puts before a failure: the address is told anyway. */
+const SENDING = /^error sending request for url \(.*?\): (?:client error \(\w+\): )?/;
 const TRAILER_START = '{"_meta":';
 
 export class SqlClient {
@@ -206,7 +209,7 @@ export class SqlClient {
     if (isOperatingError(cause)) return cause;
     const aborted = signal?.aborted || (cause instanceof Error && cause.name === "AbortError");
     if (aborted) return new OperatingError("cancelled", "Query cancelled", { cause });
-    const why = rootMessageOf(cause);
+    const why = messageOf(rootCauseOf(cause)).replace(SENDING, "");
     const remedy = /certificate/i.test(why)
       ? "Name a file that its certificate can be checked with (PEM) in DENO_CERT, and the host " +
         "that the certificate is for with --endpoint"
@@ -291,14 +294,4 @@ function isObject(value: unknown): value is Record<string, unknown> {
 function isRecords(body: unknown): body is RecordsBody {
   return isObject(body) && Array.isArray(body["columns"]) && Array.isArray(body["rows"]) &&
     isObject(body["cost"]) && isObject(body["stats"]);
-}
-
-/** `fetch` wraps what happened, in causes and in words: the innermost says it. */
-function rootMessageOf(error: unknown): string {
-  let root = error;
-  while (root instanceof Error && root.cause instanceof Error) root = root.cause;
-  return messageOf(root).replace(
-    /^error sending request for url \(.*?\): (?:client error \(\w+\): )?/,
-    "",
-  );
 }

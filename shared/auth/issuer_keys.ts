@@ -14,7 +14,7 @@
 
 import { getLogger } from "@logtape/logtape";
 import { createLocalJWKSet, type JSONWebKeySet } from "jose";
-import { messageOf, OperatingError } from "../base/errors.ts";
+import { messageOf, OperatingError, rootCauseOf } from "../base/errors.ts";
 import { withDeadline } from "../http/deadline.ts";
 import type { Clock } from "../os/clock.ts";
 
@@ -177,16 +177,11 @@ export class IssuerKeys implements AsyncDisposable {
     if (first) {
       this.#log.warn("cannot fetch keys of issuer {issuer}: {why}; known ones stay in use", {
         issuer: this.#issuer,
-        why: messageOf(isFetchFailure(error) ? error.cause : error),
+        why: messageOf(rootCauseOf(error)),
       });
     }
     return this.#failure;
   }
-}
-
-/** `fetch` says "fetch failed" whatever it met: a name, a certificate, a port that nobody listens on is in its cause. */
-function isFetchFailure(error: unknown): error is TypeError {
-  return error instanceof TypeError && error.cause instanceof Error;
 }
 
 interface FetchOptions {

@@ -81,3 +81,10 @@ export function isOperatingError(error: unknown, code?: ErrorCode): error is Ope
 export function messageOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }
+
+/** The innermost cause. `fetch` says "fetch failed" whatever it met: a name, a certificate, a port is told by that one alone. */
+export function rootCauseOf(error: unknown): unknown {
+  let root = error;
+  while (root instanceof Error && root.cause instanceof Error) root = root.cause;
+  return root;
+}

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { isOperatingError, messageOf, OperatingError } from "./errors.ts";
+import { isOperatingError, messageOf, OperatingError, rootCauseOf } from "./errors.ts";
 
 /** HTTP statuses of SPEC.md section 7 and gRPC codes of CLIENTS.md section 10, by code. */
 const STATUSES = [
@@ -37,5 +37,18 @@ Deno.test({
     assert.equal(isOperatingError(new Error("x")), false);
     assert.equal(messageOf(error.cause), "why");
     assert.equal(messageOf("text"), "text");
+  },
+});
+
+Deno.test({
+  name: "rootCauseOf: the innermost error, and whatever has no cause itself",
+  fn() {
+    const root = new Error("name or service not known", { cause: "no error" });
+    const failed = new TypeError("fetch failed", {
+      cause: new Error("client error", { cause: root }),
+    });
+    assert.equal(rootCauseOf(failed), root);
+    assert.equal(rootCauseOf(root), root);
+    assert.equal(rootCauseOf("text"), "text");
   },
 });
