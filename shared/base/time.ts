@@ -68,9 +68,10 @@ function zoneOffsetMinutes(text: string, start: number): number | undefined {
   if (sign === "Z" || sign === "z") return text.length === start + 1 ? 0 : undefined;
   if (sign !== "+" && sign !== "-") return undefined;
   const minutesAt = text[start + 3] === ":" ? start + 4 : start + 3;
-  const minutes = 60 * numberAt(text, start + 1, 2) + numberAt(text, minutesAt, 2);
-  if (Number.isNaN(minutes) || text.length !== minutesAt + 2) return undefined;
-  return sign === "-" ? -minutes : minutes;
+  const hours = numberAt(text, start + 1, 2);
+  const minutes = numberAt(text, minutesAt, 2);
+  if (!(hours <= 23 && minutes <= 59) || text.length !== minutesAt + 2) return undefined;
+  return (sign === "-" ? -1 : 1) * (60 * hours + minutes);
 }
 
 const DAYS_IN = [31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31] as const;

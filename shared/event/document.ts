@@ -165,37 +165,33 @@ function timeOf(
   );
 }
 
-/** Nanoseconds of an RFC 3339 text or of a Unix time, whose unit its size tells; undefined for anything else. */
+/**
+ * Nanoseconds of an RFC 3339 text or of a Unix time, whose unit its size tells; undefined for anything else. Of a
+ * fraction its decimal digits count: the double next to 1.1 s is less than that.
+ */
 export function instantNs(value: unknown): bigint | undefined {
-  if (typeof value === "number") return epochNs(value);
   const text = json.isRawJSON(value) ? value.rawJSON : value;
-  if (typeof text !== "string") return undefined;
-  if (/^-?[0-9]{1,20}$/.test(text)) return integerNs(BigInt(text));
-  return parseRfc3339Ns(text);
+  if (typeof text !== "string" && typeof text !== "number") return undefined;
+  const unix = UNIX_TIME.exec(String(text));
+  if (unix !== null) return unixNs(BigInt(unix[1] ?? ""), unix[2] ?? "");
+  return typeof text === "string" ? parseRfc3339Ns(text) : undefined;
 }
+
+const UNIX_TIME = /^([0-9]{1,20})(?:\.([0-9]+))?$/;
 
 const TIME_MEMBERS = ["@timestamp", "timestamp"] as const;
 
 /** Below these sizes a Unix time is in s, ms, us; else in ns. Seconds until the year 5138. */
 const UNITS = [
-  { below: 100_000_000_000n, ns: 1_000_000_000n },
-  { below: 100_000_000_000_000n, ns: 1_000_000n },
-  { below: 100_000_000_000_000_000n, ns: 1_000n },
+  { below: 100_000_000_000n, digits: 9 },
+  { below: 100_000_000_000_000n, digits: 6 },
+  { below: 100_000_000_000_000_000n, digits: 3 },
 ] as const;
 
-function integerNs(value: bigint): bigint {
-  return value * unitOf(value);
-}
-
-function unitOf(value: bigint): bigint {
-  return UNITS.find(({ below }) => value < below)?.ns ?? 1n;
-}
-
-function epochNs(value: number): bigint | undefined {
-  if (!Number.isFinite(value)) return undefined;
-  const whole = BigInt(Math.trunc(value));
-  const unit = unitOf(whole);
-  return whole * unit + BigInt(Math.round((value - Math.trunc(value)) * Number(unit)));
+/** `digits` of a unit are those that nanoseconds have behind its point. */
+function unixNs(whole: bigint, fraction: string): bigint {
+  const digits = UNITS.find(({ below }) => whole < below)?.digits ?? 0;
+  return whole * 10n ** BigInt(digits) + BigInt(fraction.slice(0, digits).padEnd(digits, "0"));
 }
 
 /** A column's text, the member that it came from, and what stays of that member. */
