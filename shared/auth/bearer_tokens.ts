@@ -51,8 +51,13 @@ export function tokenDigest(token: string): Uint8Array {
 export class BearerTokens {
   readonly #digests: readonly Uint8Array[];
 
-  /** `tokens` must not be empty: that would be a server which nobody can use. */
+  /**
+   * `tokens` must not be empty: that would be a server which nobody can use. Errors: `invalid_argument` for one that
+   * no request can bring.
+   */
   constructor(tokens: readonly string[]) {
+    const unusable = tokens.findIndex((token) => !SENDABLE.test(token));
+    if (unusable >= 0) throw unsendable(unusable + 1);
     this.#digests = tokens.map(tokenDigest);
   }
 
@@ -65,6 +70,17 @@ export class BearerTokens {
     }
     return found;
   }
+}
+
+/** What `bearerTokenOf` reads. */
+const SENDABLE = /^[^\s,]+$/;
+
+function unsendable(place: number): OperatingError {
+  return new OperatingError(
+    "invalid_argument",
+    `cannot take token ${place} of the list (--auth-tokens, of the query server --tokens): no Authorization header ` +
+      "brings one with a space; drop that",
+  );
 }
 
 /** A 401; its answer carries `WWW-Authenticate: Bearer` (`shared/http`). */

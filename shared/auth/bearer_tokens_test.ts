@@ -85,3 +85,17 @@ Deno.test({
     assert.deepEqual(lengths, [32, 32, 32]);
   },
 });
+
+for (const token of ["two words", "tab\t"]) {
+  Deno.test({
+    name: `BearerTokens takes no token that no header brings: ${JSON.stringify(token)}`,
+    fn: () =>
+      assert.throws(
+        () => new BearerTokens(["good", token]),
+        (error) =>
+          isOperatingError(error, "invalid_argument") &&
+          /token 2 of the list/.test(error.message) &&
+          !error.message.includes(token),
+      ),
+  });
+}
