@@ -61,7 +61,7 @@ async function* decoded(
 ): AsyncGenerator<Uint8Array, void, undefined> {
   hold?.grow(bytes);
   try {
-    yield* pipeline(input, decoder(), NOBODY_ELSE);
+    yield* pipeline(withTurns(input), decoder(), NOBODY_ELSE);
   } finally {
     hold?.shrink(bytes);
   }
@@ -69,6 +69,23 @@ async function* decoded(
 
 /** The pipeline tells its reader of errors as well. */
 const NOBODY_ELSE = () => {};
+
+/** Bytes of input before others get a turn: members that hold next to nothing take their time and bring no output, at which others would. */
+const INPUT_WITHOUT_PAUSE_MAX = 1024 * 1024;
+
+async function* withTurns(
+  input: AsyncIterable<Uint8Array>,
+): AsyncGenerator<Uint8Array, void, undefined> {
+  let sinceTurn = 0;
+  for await (const bytes of input) {
+    if (sinceTurn >= INPUT_WITHOUT_PAUSE_MAX) {
+      await othersTurn();
+      sinceTurn = 0;
+    }
+    yield bytes;
+    sinceTurn += bytes.byteLength;
+  }
+}
 
 /** Pieces of output before others get a turn: a few bytes can stand for gigabytes. */
 const PIECES_WITHOUT_PAUSE_MAX = 16;
