@@ -200,6 +200,8 @@ export async function startIngest(
   }));
   starting.defer(async () => void await Promise.all([server.stop(), grpc?.stop()]));
   starting.defer(() => stream.stop());
+  // First of all: load balancers go elsewhere while bodies of requests in flight arrive.
+  starting.defer(() => readiness.stop());
   warnOfOptions(settings);
   return runningServer({ server, metricsServer, grpc, resources: starting.move(), paths });
 }

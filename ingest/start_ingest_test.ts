@@ -1,10 +1,12 @@
 import assert from "node:assert/strict";
 import { join } from "node:path";
+import { utf8 } from "../shared/base/bytes.ts";
 import { isOperatingError } from "../shared/base/errors.ts";
 import { VERSION } from "../shared/base/version.ts";
 import { parseOptions } from "../shared/config/parse_options.ts";
 import { configureLogging, resetLogging } from "../shared/os/logging.ts";
 import { DenoFileSystem } from "../shared/os/deno_file_system.ts";
+import { Connection } from "../tests/apps/raw_connection.ts";
 import { RunningIngest } from "../tests/clients/running_ingest.ts";
 import { ingestPaths, OPTIONS, startIngest } from "./mod.ts";
 
@@ -146,6 +148,28 @@ Deno.test({
     });
     await second.body?.cancel();
     assert.deepEqual((await ingest.rows()).map((row) => row.columns.raw), ["first", "second"]);
+  },
+});
+
+Deno.test({
+  name: "stop is not ready while it waits for a body that is on its way, which is stored",
+  fn: async () => {
+    await using ingest = await RunningIngest.start();
+    const { server, url } = ingest;
+    using sender = await Connection.open(server.address.port);
+    const body = oneRow("late");
+    const head = `POST /v1/logs HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\n` +
+      `content-length: ${body.length}\r\n\r\n`;
+    await sender.write(utf8(head + body.slice(0, 20)));
+    while (!(await ingest.metric("svc_ingest_bodies_in_flight_bytes") > 0));
+    const stopped = server.stop();
+    const ready = await fetch(`${url}/readyz`);
+    assert.equal(ready.status, 503);
+    assert.match(await ready.text(), /it is stopping/);
+    await sender.write(utf8(body.slice(20)));
+    assert.equal(await sender.status(), 200);
+    await stopped;
+    assert.deepEqual((await ingest.rows()).map((row) => row.columns.raw), ["late"]);
   },
 });
 
