@@ -81,5 +81,9 @@ export function senderKey(sender: Sender): string {
  */
 function senderAddress({ forwardedFor, peer }: Sender): string {
   const last = forwardedFor?.slice(forwardedFor.lastIndexOf(",") + 1).trim() ?? "";
-  return isIP(last) === 0 ? peer : last;
+  if (isIP(last) !== 0) return last;
+  // Some gateways write the port, too, which changes with each connection.
+  const [, v6, v4] = /^(?:\[([^\]]+)\]|([^:]+))(?::[0-9]+)?$/.exec(last) ?? [];
+  const address = v6 ?? v4 ?? "";
+  return isIP(address) === 0 ? peer : address;
 }

@@ -116,6 +116,18 @@ const SAME: [name: string, Sender, Sender, same: boolean][] = [
     { ...PEER, forwardedFor: "unknown" },
     true,
   ],
+  ["a forwarded address and itself with a port", { ...PEER, forwardedFor: "1.2.3.4" }, {
+    ...PEER,
+    forwardedFor: "9.9.9.9, 1.2.3.4:56789",
+  }, true],
+  ["IPv6 in brackets with ports", { ...PEER, forwardedFor: "[::1]:1" }, {
+    ...PEER,
+    forwardedFor: "[::1]:2",
+  }, true],
+  ["two forwarded addresses with a port", { ...PEER, forwardedFor: "1.2.3.4:5" }, {
+    ...PEER,
+    forwardedFor: "1.2.3.5:5",
+  }, false],
   ["an empty forwarded address and none", PEER, { ...PEER, forwardedFor: "" }, true],
 ];
 
