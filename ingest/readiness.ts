@@ -103,6 +103,6 @@ function aborted(signal: AbortSignal): Promise<void> {
 function tellChange(before: string | undefined, now: string | undefined): void {
   if ((before === undefined) === (now === undefined)) return;
   const log = getLogger(["svc", "ingest"]);
-  if (now === undefined) log.info("rows are taken again");
-  else log.warning("no rows are taken: {reason}", { reason: now });
+  if (now === undefined) log.info("ready again");
+  else log.warning("not ready: {reason}", { reason: now });
 }

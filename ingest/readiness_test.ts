@@ -48,8 +48,8 @@ Deno.test({
       await resetLogging();
     }
     assert.deepEqual(lines.map((line) => line.slice(line.indexOf(" ") + 1).trim()), [
-      "WRN ingest no rows are taken: 10 bytes are free",
-      "INF ingest rows are taken again",
+      "WRN ingest not ready: 10 bytes are free",
+      "INF ingest ready again",
     ]);
   },
 });
