@@ -172,7 +172,7 @@ const AUDIT_OFF = { flag: "--audit-disabled", variable: "SVC_QUERY_AUDIT_DISABLE
 const CATALOG_CLAIM = { flag: "--catalog-claim", variable: "SVC_CATALOG_CLAIM" };
 
 /** Of the ingest server. */
-const MIRROR_PREFIX: Variables = { "--wal-mirror-prefix": "SVC_WAL_MIRROR_PREFIX" };
+const MIRROR_PREFIX = { flag: "--wal-mirror-prefix", variable: "SVC_WAL_MIRROR_PREFIX" };
 
 /** Of every role; a catalog that is a file is no service. */
 const CATALOG: Variables = { "--catalog-uri": "SVC_CATALOG_URI" };
@@ -261,7 +261,8 @@ function isMirrored(input: RoleInput): boolean {
 }
 
 function mirrorPrefixOf(input: RoleInput): string {
-  const [text] = valuesOf(MIRROR_PREFIX, input);
+  // Empty says that there is no mirror, in the variable as well.
+  const text = valueOf(MIRROR_PREFIX.flag, input.args) ?? input.env[MIRROR_PREFIX.variable];
   return parseMirrorPrefix(text, { hasWarehouseUrl: valuesOf(WAREHOUSE, input).length > 0 });
 }
 

@@ -15,6 +15,7 @@ export const CLAIM_OPTIONS = {
     flag: "wal-mirror-prefix",
     env: "SVC_WAL_MIRROR_PREFIX",
     placeholder: "prefix",
+    emptyCounts: true,
     help: "Where the mirror is in the warehouse; wal-mirror/ with --warehouse-url or " +
       "--catalog-claim, else there is none. Its objects are removed with the segments.",
   },

@@ -71,6 +71,7 @@ export const OPTIONS = {
     flag: "wal-mirror-prefix",
     env: "SVC_WAL_MIRROR_PREFIX",
     placeholder: "prefix",
+    emptyCounts: true,
     help: "Copy sealed WAL segments to this folder of the warehouse; wal-mirror/ with " +
       "--warehouse-url, else they are not copied. Empty switches it off.",
   },

@@ -21,6 +21,8 @@ export interface TextOption extends OptionBase {
   readonly default?: string;
   /** The only values taken. */
   readonly choices?: readonly string[];
+  /** An empty variable is a value, as an empty flag is: where it says something else than none. */
+  readonly emptyCounts?: boolean;
   readonly required?: boolean;
 }
 

@@ -2,7 +2,8 @@
  * Options of one program or command: a table of `OptionSpec` becomes parsed settings and `--help`.
  *
  * Precedence: flag, then environment variable, then default. The environment is handed in as a lookup by
- * name, so a process needs permission only for the names in its table. An empty variable counts as unset.
+ * name, so a process needs permission only for the names in its table. An empty variable counts as unset, unless
+ * its option says otherwise (`emptyCounts`).
  * `commander` splits the command line, suggests near names and lays out the help; values are validated
  * here, so that a flag and its variable fail with the same words.
  */
@@ -162,7 +163,7 @@ function settingsOf<T extends OptionTable>(
   const settings: Record<string, unknown> = {};
   for (const [key, spec] of Object.entries(table)) {
     const flag = flags[key];
-    const variable = spec.env === undefined ? undefined : env(spec.env) || undefined;
+    const variable = variableOf(spec, env);
     if (flag !== undefined) {
       settings[key] = typeof flag === "boolean" ? flag : read(spec, flag, `--${spec.flag}`);
     } else if (variable !== undefined) {
@@ -172,6 +173,12 @@ function settingsOf<T extends OptionTable>(
     }
   }
   return settings as Settings<T>;
+}
+
+function variableOf(spec: OptionSpec, env: Environment): string | undefined {
+  const text = spec.env === undefined ? undefined : env(spec.env);
+  const counts = text !== "" || (spec.kind === "text" && spec.emptyCounts === true);
+  return counts ? text : undefined;
 }
 
 function absent(spec: OptionSpec): string | number | boolean | readonly string[] | undefined {

@@ -33,6 +33,14 @@ const TABLE = {
   trust: { kind: "switch", flag: "trust", env: "SVC_TRUST", help: "Trust the header." },
   tokens: { kind: "list", flag: "tokens", env: "SVC_TOKENS", placeholder: "A,B", help: "Tokens." },
   url: { kind: "text", flag: "url", env: "SVC_URL", placeholder: "URL", help: "Where." },
+  prefix: {
+    kind: "text",
+    flag: "prefix",
+    env: "SVC_PREFIX",
+    placeholder: "TEXT",
+    emptyCounts: true,
+    help: "Empty for none.",
+  },
   wiring: { kind: "switch", flag: "wiring", hidden: true, help: "Internal." },
 } as const satisfies OptionTable;
 
@@ -43,6 +51,7 @@ const DEFAULTS = {
   trust: false,
   tokens: [],
   url: undefined,
+  prefix: undefined,
   wiring: false,
 };
 
@@ -54,6 +63,8 @@ const TAKEN: { argv?: string[]; env?: Record<string, string>; want: Record<strin
   { argv: ["--wal-max-events=1"], want: { maxEvents: 1 } },
   { argv: ["--wal-max-events", "1000000"], want: { maxEvents: 1_000_000 } },
   { env: { SVC_WAL_MAX_EVENTS: "", SVC_URL: "" }, want: {} },
+  { env: { SVC_PREFIX: "" }, want: { prefix: "" } },
+  { argv: ["--prefix", "a"], env: { SVC_PREFIX: "" }, want: { prefix: "a" } },
   { argv: ["--format", "json"], want: { format: "json" } },
   { argv: ["--trust"], want: { trust: true } },
   { argv: ["--trust=yes"], want: { trust: true } },
@@ -132,6 +143,7 @@ Deno.test({
     });
     assert.deepEqual([...asked].sort(), [
       "SVC_DATA_DIR",
+      "SVC_PREFIX",
       "SVC_TOKENS",
       "SVC_TRUST",
       "SVC_URL",

@@ -302,18 +302,25 @@ const JOBS_FILE = "/d/warehouse/jobs.db";
 const RESULTS = "/d/warehouse/svc/job_results";
 const ACME_RESULTS = "/d/warehouse/acme/job_results";
 
-const MIRRORED: readonly [args: readonly string[], sys: readonly string[]][] = [
+const MIRRORED: readonly [
+  args: readonly string[],
+  sys: readonly string[],
+  env?: Readonly<Record<string, string>>,
+][] = [
   [[], ["statfs"]],
   [["--warehouse-url", "file:///w"], ["statfs", "setPriority"]],
   [["--warehouse-url", "file:///w", "--wal-mirror-prefix="], ["statfs"]],
+  [["--warehouse-url", "file:///w"], ["statfs"], { SVC_WAL_MIRROR_PREFIX: "" }],
   [["--wal-mirror-prefix", "copies"], ["statfs", "setPriority"]],
 ];
 
-for (const [args, sys] of MIRRORED) {
+for (const [args, sys, env = {}] of MIRRORED) {
   Deno.test({
-    name: `permissionsOf ingest lets it ${sys.join(" and ")}: ${args.join(" ")}`,
+    name: `permissionsOf ingest lets it ${sys.join(" and ")}: ${args.join(" ")} ${
+      JSON.stringify(env)
+    }`,
     fn() {
-      const places = placesOf("ingest", { dataDir: "/d", root: "/r", args });
+      const places = placesOf("ingest", { dataDir: "/d", root: "/r", args, env });
       assert.deepEqual(permissionsOf("ingest", places).sys, sys);
     },
   });
