@@ -255,6 +255,7 @@ function needed(
   range: TimeRange,
   { direction, rows }: OrderedRequest,
 ): Set<Unit> {
+  if (rows === 0) return new Set(); // LIMIT 0: clients ask so for the columns.
   const sign = direction === "newest" ? -1 : 1;
   const near = (unit: Unit) => direction === "newest" ? unit.max : unit.min;
   const far = (unit: Unit) => direction === "newest" ? unit.min : unit.max;

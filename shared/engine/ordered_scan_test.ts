@@ -156,6 +156,25 @@ Deno.test({
 });
 
 Deno.test({
+  name: "orderedParts reads nothing for LIMIT 0, of files in order and with rows in the WAL",
+  fn: async () => {
+    await using lab = await EngineLab.open({ wal: true });
+    const times = Array.from({ length: 50 }, (_, i) => START_NS + BigInt(i) * 500n);
+    await lab.commit(times.map((ns) => ({ ns })));
+    for (const order of ["timestamp", "timestamp DESC, timestamp_ns DESC"]) {
+      for (const where of ["", `WHERE timestamp_ns < ${START_NS + 900n}`]) {
+        const sql = `SELECT host FROM events ${where} ORDER BY ${order} LIMIT 0`;
+        const { texts, stats } = await lab.query(sql);
+        deepStrictEqual(texts, []);
+        strictEqual(stats.rows_scanned, 0);
+      }
+    }
+    await lab.append([{ ns: START_NS }]);
+    deepStrictEqual((await lab.query("SELECT * FROM events ORDER BY timestamp LIMIT 0")).texts, []);
+  },
+});
+
+Deno.test({
   name: "newest rows of a file as it is written are read from its last row group, page after page",
   fn: async () => {
     await using lab = await EngineLab.open();
