@@ -70,7 +70,12 @@ function publicMessage(full: string, { linesBefore }: FaultContext): string {
 
 /** What a message of the SQL engine becomes for people. */
 export function withHints(message: string): string {
-  return withFewCandidates(withRemedy(message));
+  return withFewCandidates(withRemedy(withoutOurs(message)));
+}
+
+/** Without what is not the caller's: the schema of the views that stand for tables, and settings, which are locked. */
+function withoutOurs(message: string): string {
+  return message.replaceAll('"temp".main.', "").replace(/\s*^Use "SET .*$/m, "");
 }
 
 /** Of a column that there is not, and says so: behind the line that names those there are. */

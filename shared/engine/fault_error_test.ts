@@ -19,6 +19,11 @@ const MISTAKES: readonly (readonly [sql: string, message: RegExp])[] = [
     /\nA text is written 'message', [^\n]*\n\nLINE 1: SELECT message FROM events WHERE match_terms\(raw, 'a'\)\n {15}\^$/,
   ],
   ["SELECT attributes.code FROM events", /or json: write attr_get\(attributes, 'code'\)$/],
+  [
+    "SELECT * FROM events, events",
+    /^Binder Error: Ambiguous reference to table "events" \(duplicate alias "events", explicitly alias/,
+  ],
+  ["SELECT (SELECT unnest([1, 2]))", /can only return a single row\.$/],
   ["SELECT raw FROM events LIMIT 10, 5", /^Cannot parse the statement: .*LIMIT 5 OFFSET 10/],
   ["SHOW TABLES", /not allowed; SELECT \* FROM events LIMIT 1 shows/],
   ["DESCRIBE events", /not allowed; SELECT \* FROM events LIMIT 1 shows/],

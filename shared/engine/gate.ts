@@ -207,6 +207,10 @@ function checkFunction(node: TreeNode, { placeOf }: Scope): void {
     throw refusedFunction(`${schema}.${name}`, placeOf(node), remedy);
   }
   if (!ALLOWED_FUNCTIONS.has(name)) {
+    // The parser takes a backtick for an operator.
+    if (name.startsWith("`")) {
+      throw refusedSyntax("a backtick", `${placeOf(node)}; write names as "name", texts as 'text'`);
+    }
     const near = nearestName(name, ALLOWED_FUNCTIONS, MISTYPED_SHARE);
     throw refusedFunction(name, placeOf(node), near === undefined ? "" : `; did you mean ${near}?`);
   }

@@ -125,6 +125,10 @@ Deno.test({
         ["SELECT host.getenv() FROM events", /it is unknown or not allowed$/],
         ["SELECT lenght(host) FROM events", /it is unknown or not allowed; did you mean length\?$/],
         ["SELECT getenv('HOME')", /it is unknown or not allowed$/],
+        [
+          "SELECT raw FROM events WHERE host = `web-1`",
+          /a backtick is not allowed at line 1, column \d+; write names as "name", texts as 'text'$/,
+        ],
         ["FROM events PIVOT (count(*) FOR host IN ('a'))", /: PIVOT or UNPIVOT is .*FILTER/],
       ] as const
     ) {

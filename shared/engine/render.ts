@@ -12,7 +12,7 @@
  * | DATE, TIME | ISO text |
  * | INTERVAL | ISO 8601 duration, `"P14M3DT4.5S"` |
  * | BLOB | base64 text |
- * | LIST, ARRAY, STRUCT, MAP | array, array, object, object; unnamed STRUCT members are `""` |
+ * | LIST, ARRAY, STRUCT, MAP | array, array, object, object; a STRUCT whose members have no names, as `(a, b)`, is an array |
  * | JSON | itself |
  * | anything else | its text |
  */
@@ -199,8 +199,12 @@ function structSql(value: string, type: EngineType, depth: number): string {
       depth,
     )
   );
-  const object = objectTextSql(fields.map((field) => field.name), texts);
-  return `CASE WHEN ${value} IS NULL THEN 'null' ELSE ${object} END`;
+  // Members of one name would be one to whoever parses the object.
+  const isTuple = fields.every((field) => field.name === "");
+  const whole = isTuple
+    ? arrayTextSql(texts, "]")
+    : objectTextSql(fields.map((field) => field.name), texts);
+  return `CASE WHEN ${value} IS NULL THEN 'null' ELSE ${whole} END`;
 }
 
 function mapSql(value: string, type: EngineType, depth: number): string {

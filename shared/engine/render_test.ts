@@ -48,6 +48,8 @@ const VALUES: readonly (readonly [json: string, sql: string])[] = [
   [`[["2026-11-20T00:00:00.000000Z"],null]`, "[[TIMESTAMP '2026-11-20'], NULL]"],
   [`{"a":1,"b c":"x"}`, `{'a': 1, 'b c': 'x'}`],
   [`{"a":null,"b":"q80="}`, `{'a': 'NaN'::DOUBLE, 'b': '\\xAB\\xCD'::BLOB}`],
+  [`[1,"a",null]`, "(1, 'a', NULL)"],
+  [`{"a":[[1,2],null]}`, "{'a': [(1, 2), NULL]}"],
   ["null", "NULL::STRUCT(a INTEGER)"],
   [`[{"t":"2026-11-20T00:00:00.000000Z"}]`, "[{'t': TIMESTAMPTZ '2026-11-20 00:00:00Z'}]"],
   [`{"a":1,"b":2}`, "MAP {'a': 1, 'b': 2}"],
