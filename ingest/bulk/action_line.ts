@@ -7,6 +7,7 @@
 
 import { OperatingError } from "../../shared/base/errors.ts";
 import { boundsFault, DOCUMENT_BOUNDS } from "../../shared/event/json_bounds.ts";
+import type { LineFault } from "./body_lines.ts";
 
 export const BULK_ACTIONS = ["index", "create", "update", "delete"] as const;
 export type BulkAction = typeof BULK_ACTIONS[number];
@@ -23,10 +24,10 @@ export class ActionLines {
   #text = "";
   #action: ActionLine | undefined;
 
-  /** The action of `text`, null when the line is not UTF-8. Errors: `invalid_argument` naming the line. */
-  parse(text: string | null, line: number): ActionLine {
+  /** The action of `text`. Errors: `invalid_argument` naming the line. */
+  parse(text: string | LineFault, line: number): ActionLine {
     if (this.#action !== undefined && text === this.#text) return this.#action;
-    if (text === null) throw malformed(line, "it is not UTF-8");
+    if (typeof text !== "string") throw malformed(line, `it ${text.fault}`);
     this.#action = parseAction(text, line);
     this.#text = text;
     return this.#action;

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { isOperatingError } from "../../shared/base/errors.ts";
 import { type ActionLine, ActionLines } from "./action_line.ts";
+import type { LineFault } from "./body_lines.ts";
 
 const TAKEN: readonly { text: string; action: ActionLine }[] = [
   { text: `{"index":{}}`, action: { action: "index", index: undefined, id: undefined } },
@@ -31,7 +32,7 @@ for (const { text, action } of TAKEN) {
   });
 }
 
-const REFUSED: readonly { text: string | null; names: string }[] = [
+const REFUSED: readonly { text: string | LineFault; names: string }[] = [
   { text: "", names: "no JSON object" },
   { text: "[]", names: "no JSON object: []" },
   { text: `{"index":{}`, names: `no JSON object: {"index":{}` },
@@ -49,12 +50,14 @@ const REFUSED: readonly { text: string | null; names: string }[] = [
     names: "it nests deeper than",
   },
   { text: `{"index":{"_id":"${"x".repeat(70_000)}"}}`, names: "it has more than 65536 characters" },
-  { text: null, names: "it is not UTF-8" },
+  { text: { fault: "is not UTF-8" }, names: "it is not UTF-8" },
 ];
 
 for (const { text, names } of REFUSED) {
   Deno.test({
-    name: `ActionLines refuses ${text?.slice(0, 40) ?? "bytes"} naming the line and why`,
+    name: `ActionLines refuses ${
+      typeof text === "string" ? text.slice(0, 40) : text.fault
+    } naming the line and why`,
     fn: () => {
       const lines = new ActionLines();
       lines.parse(`{"index":{}}`, 1);

@@ -2,14 +2,17 @@ import assert from "node:assert/strict";
 import { isUtf8 } from "node:buffer";
 import { setImmediate } from "node:timers";
 import fc from "fast-check";
-import { forEachLine } from "./body_lines.ts";
+import { forEachLine, LINE_BYTES_MAX } from "./body_lines.ts";
 import { arriving, cutInPieces } from "./testing_pieces.ts";
 
 type Line = [text: string | null, line: number];
 
 async function linesOf(...pieces: Uint8Array[]): Promise<Line[]> {
   const lines: Line[] = [];
-  await forEachLine(arriving(pieces), (text, line) => lines.push([text, line]));
+  await forEachLine(
+    arriving(pieces),
+    (text, line) => lines.push([typeof text === "string" ? text : null, line]),
+  );
   return lines;
 }
 
@@ -84,6 +87,20 @@ Deno.test({
     const found = await linesOf(bad);
     assert.equal(found[1]?.[0], null);
     assert.deepEqual(found.toSpliced(1, 1), lines.toSpliced(1, 1));
+  },
+});
+
+Deno.test({
+  name: "forEachLine keeps nothing of a line past its length, and goes on behind it",
+  fn: async () => {
+    const bytes = new Uint8Array(2 * LINE_BYTES_MAX + 6).fill(0x78);
+    for (const at of [1, LINE_BYTES_MAX + 2, 2 * LINE_BYTES_MAX + 4]) bytes[at] = 10;
+    const lines: string[] = [];
+    await forEachLine(arriving(cutInPieces(bytes, [100_000])), (text, line) => {
+      lines.push(`${line} ${typeof text === "string" ? text.length : text.fault}`);
+    });
+    const fault = "has 16777217 bytes, more than the 16777216 of the longest line: cut it";
+    assert.deepEqual(lines, ["1 1", "2 16777216", `3 ${fault}`, "4 1"]);
   },
 });
 

@@ -10,7 +10,7 @@ import type { ColumnBatch } from "../../shared/columns/batch.ts";
 import { STRICT_MAPPING } from "../../shared/event/mapped_values.ts";
 import { indexNameFault } from "../index_name.ts";
 import { type ActionLine, ActionLines, type BulkAction } from "./action_line.ts";
-import { forEachLine } from "./body_lines.ts";
+import { forEachLine, type LineFault } from "./body_lines.ts";
 import type { BulkItem, ItemError } from "./bulk_items.ts";
 import type { DocumentBuilder, DocumentBuilders } from "./document_builders.ts";
 
@@ -18,8 +18,6 @@ import type { DocumentBuilder, DocumentBuilders } from "./document_builders.ts";
 export const REQUEST_INDEXES_MAX = 64;
 /** Most actions of one request: each costs memory, and an item of the reply, however short its line is. */
 export const REQUEST_ACTIONS_MAX = 200_000;
-/** Longest document, in UTF-16 units: as long as an OTLP request may be. A longer one would hold all others for 0.2 s. */
-export const DOCUMENT_LENGTH_MAX = 16 * 1024 * 1024;
 /** What an action costs in memory until its request is answered, its part of the reply included; measured. */
 const ACTION_BYTES = 1_024;
 /** The same of a refusal, which the reply has as a text with each action; measured. */
@@ -95,7 +93,7 @@ class BulkDecoder {
     this.#pathIndex = shortened(options.pathIndex ?? "");
   }
 
-  line(text: string | null, line: number): void {
+  line(text: string | LineFault, line: number): void {
     const item = this.#pending;
     if (item === undefined) {
       this.#action(this.#actions.parse(text, line));
@@ -148,11 +146,12 @@ class BulkDecoder {
     this.#pendingHasId = id !== undefined;
   }
 
-  #document(item: BulkItem, { text, line }: { text: string | null; line: number }): void {
+  #document(item: BulkItem, { text, line }: { text: string | LineFault; line: number }): void {
     const { nowNs } = this.#options;
     try {
-      if (text === null) throw refusal(`Line ${line}: it is not UTF-8`);
-      if (text.length > DOCUMENT_LENGTH_MAX) throw refusal(`Line ${line}: ${TOO_LONG}`);
+      if (typeof text !== "string") {
+        throw refusal(`Line ${line}: Cannot store the document: it ${text.fault}`);
+      }
       const open = this.#open(item.index);
       open.builder.addLine(
         text,
@@ -192,8 +191,6 @@ class BulkDecoder {
     return this.#faults.get(index);
   }
 }
-
-const TOO_LONG = `Cannot store a document of more than ${DOCUMENT_LENGTH_MAX} characters: cut it`;
 
 const TOO_MANY_INDEXES: ItemError = {
   status: 429,

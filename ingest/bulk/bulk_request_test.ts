@@ -6,12 +6,8 @@ import { EVENTS_SCHEMA } from "../../shared/event/events.ts";
 import type { TableSchema } from "../../shared/event/schema.ts";
 import { bulkReplyText } from "./bulk_reply.ts";
 import { replyFieldsOf } from "./filter_path.ts";
-import {
-  decodeBulk,
-  DOCUMENT_LENGTH_MAX,
-  REQUEST_ACTIONS_MAX,
-  REQUEST_INDEXES_MAX,
-} from "./bulk_request.ts";
+import { LINE_BYTES_MAX } from "./body_lines.ts";
+import { decodeBulk, REQUEST_ACTIONS_MAX, REQUEST_INDEXES_MAX } from "./bulk_request.ts";
 import { EventDocumentBuilders } from "./document_builders.ts";
 import { arriving, cutInPieces } from "./testing_pieces.ts";
 
@@ -110,15 +106,19 @@ Deno.test({
 Deno.test({
   name: "decodeBulk refuses a document past its length, and takes the next one",
   fn: async () => {
-    const ofLength = (length: number) => `{"message":"${"x".repeat(length - 14)}"}`;
-    const documents = [ofLength(DOCUMENT_LENGTH_MAX), ofLength(DOCUMENT_LENGTH_MAX + 1), "{}"];
+    // Characters of two bytes each.
+    const ofBytes = (bytes: number) => `{"message":"${"é".repeat((bytes - 14) / 2)}"}`;
+    const documents = [ofBytes(LINE_BYTES_MAX), ofBytes(LINE_BYTES_MAX + 2), "{}"];
     const decoded = await decode(documents.map((text) => `{"index":{}}\n${text}\n`).join(""), "a");
     assert.deepEqual(itemTexts(decoded), [
       "index a P0 201",
       "index a P1 400 document_parsing_exception",
       "index a P2 201",
     ]);
-    assert.match(decoded.items[1]?.error?.reason ?? "", /^Line 4: .*more than 16777216 characters/);
+    assert.match(
+      decoded.items[1]?.error?.reason ?? "",
+      /^Line 4: .*16777218 bytes, more than the 16777216/,
+    );
   },
 });
 
