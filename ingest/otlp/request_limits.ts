@@ -13,8 +13,7 @@ export const REQUEST_RECORDS_MAX = 1_000_000;
  */
 export const REQUEST_ATTRIBUTES_MAX = 500_000;
 /**
- * Most different names of a record's attributes, or of one map's members, and most attributes of a resource or a scope: as
- * many as a bulk document may have.
+ * Most different names of a record's attributes, or of one map's members, and most attributes of a resource or a scope.
  */
 export const OBJECT_NAMES_MAX = 50_000;
 

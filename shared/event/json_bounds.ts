@@ -8,22 +8,31 @@ export interface JsonBounds {
   readonly depthMax: number;
   /** Most members and elements, of all objects and arrays together. */
   readonly valuesMax: number;
+  /** Most members of one object. Default: no bound but `valuesMax`. */
+  readonly namesMax?: number;
 }
 
-/** Of a document, whose text may be long, but not of small parts: the search engine's own parser goes as deep. */
-export const DOCUMENT_BOUNDS: JsonBounds = { depthMax: 1_000, valuesMax: 50_000 };
+/**
+ * Of a document, whose text may be long, but not of small parts: the search engine's own parser goes as deep. A member takes
+ * ten times as long as an element: the runtime looks its name up whenever the object is copied or written. The search
+ * engine itself takes 1,000 names for all documents of an index, unless told otherwise.
+ */
+export const DOCUMENT_BOUNDS: JsonBounds = { depthMax: 1_000, valuesMax: 50_000, namesMax: 10_000 };
 
 /**
  * What is wrong with `text`, to follow "it"; undefined within the bounds. Of text that is no JSON it may be wrong.
  * Costs a short text a comparison, one with few brackets and commas a search for each.
  */
 export function boundsFault(text: string, bounds: JsonBounds): string | undefined {
-  const { depthMax, valuesMax } = bounds;
+  const { depthMax, valuesMax, namesMax = valuesMax } = bounds;
   // Each level opens and closes; each value takes a character and what separates it.
   if (text.length <= 2 * Math.min(depthMax, valuesMax)) return undefined;
   const most = Math.max(depthMax, valuesMax);
   const opened = occurrences(text, "{", most) + occurrences(text, "[", most);
-  if (opened <= depthMax && opened + occurrences(text, ",", most) <= valuesMax) return undefined;
+  const valuesUnscanned = Math.min(valuesMax, namesMax);
+  if (opened <= depthMax && opened + occurrences(text, ",", most) <= valuesUnscanned) {
+    return undefined;
+  }
   return scannedFault(text, bounds);
 }
 
@@ -40,10 +49,17 @@ function occurrences(text: string, character: string, max: number): number {
 const QUOTE = 0x22;
 const BACKSLASH = 0x5c;
 const COMMA = 0x2c;
+const COLON = 0x3a;
 
-function scannedFault(text: string, { depthMax, valuesMax }: JsonBounds): string | undefined {
+function scannedFault(
+  text: string,
+  { depthMax, valuesMax, namesMax = valuesMax }: JsonBounds,
+): string | undefined {
   let depth = 0;
   let values = 0;
+  /** Of the innermost object, and of those around it. */
+  let names = 0;
+  const outerNames: number[] = [];
   let isInString = false;
   for (let at = 0; at < text.length; at += 1) {
     const code = text.charCodeAt(at);
@@ -52,12 +68,21 @@ function scannedFault(text: string, { depthMax, valuesMax }: JsonBounds): string
       else if (code === QUOTE) isInString = false;
     } else if (code === QUOTE) isInString = true;
     else if (code === COMMA) values += 1;
+    else if (code === COLON) names += 1;
     else if (isOpening(code)) {
       depth += 1;
       // Its first one, which no comma precedes.
       values += 1;
-    } else if (isClosing(code)) depth -= 1;
+      outerNames.push(names);
+      names = 0;
+    } else if (isClosing(code)) {
+      depth -= 1;
+      names = outerNames.pop() ?? 0;
+    }
     if (depth > depthMax) return `nests deeper than ${depthMax} objects and arrays`;
+    if (names > namesMax) {
+      return `has an object of more than ${namesMax} members: tell them apart by values, not by names`;
+    }
     if (values > valuesMax) return `holds more than ${valuesMax} members and elements`;
   }
   return undefined;
