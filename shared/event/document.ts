@@ -9,6 +9,7 @@
 import { OperatingError } from "../base/errors.ts";
 import { parseRfc3339Ns, TIMESTAMP_NS_MAX } from "../base/time.ts";
 import { boundsFault, DOCUMENT_BOUNDS } from "./json_bounds.ts";
+import { hasLongNumber } from "./long_numbers.ts";
 
 export type JsonDocument = Readonly<Record<string, unknown>>;
 
@@ -38,9 +39,6 @@ export interface EventFields {
   readonly attributes: string | null;
 }
 
-/** Where a number with digits enough to lose some in a double may begin. */
-const LONG_NUMBER = /[:,[]\s*-?[0-9]{16}/;
-
 /**
  * The document of one NDJSON line. Integers beyond 2^53 keep their digits (as raw JSON, which `JSON.stringify`
  * writes back unchanged). Throws `invalid_argument` for text that is no JSON object, or is past
@@ -51,7 +49,7 @@ export function parseDocument(text: string): JsonDocument {
   if (fault !== undefined) throw refusal(`it ${fault}`);
   let document: unknown;
   try {
-    document = LONG_NUMBER.test(text) ? JSON.parse(text, keepDigits) : JSON.parse(text);
+    document = hasLongNumber(text) ? JSON.parse(text, keepDigits) : JSON.parse(text);
   } catch (cause) {
     throw refusal(`${(cause as Error).message}; send one JSON object a line`, cause);
   }
