@@ -80,7 +80,8 @@ function withoutExplain(text: string, prefix: string): string {
   return prefix.replaceAll(/\S/g, " ") + text.slice(prefix.length);
 }
 
-const EXPLAIN = /^\s*EXPLAIN\s+(?=(?:SELECT|WITH|FROM|VALUES|TABLE|\()\b|\()/i;
+const EXPLAIN =
+  /^(?:\s|--.*\n|\/\*(?:[^*]|\*(?!\/))*\*\/)*EXPLAIN\s+(?=(?:SELECT|WITH|FROM|VALUES|TABLE|\()\b|\()/i;
 
 /** Length has a bound of its own. */
 const BOUNDS = { depthMax: STATEMENT_DEPTH_MAX, valuesMax: Infinity } as const;
@@ -91,6 +92,9 @@ const INFINITE = /"value":-?Infinity\b/;
 /** All that the parser says of `LIMIT 10, 5`, of which it had a hint to give. */
 const NO_HINT = "errhint NOT IMPLEMENTED";
 
+/** What the parser says of more nesting than it reads, with remedies that nobody here has. */
+const TOO_DEEP = /^(?:Max expression depth limit|memory exhausted)/;
+
 function parserError(document: TreeNode, sql: string): OperatingError {
   const message = textAt(document, "error_message");
   if (message.startsWith("Only SELECT statements")) {
@@ -100,6 +104,9 @@ function parserError(document: TreeNode, sql: string): OperatingError {
     return syntaxError(
       "of LIMIT the form with a comma is not read; write LIMIT 5 OFFSET 10 for LIMIT 10, 5",
     );
+  }
+  if (TOO_DEEP.test(message)) {
+    return tooLarge("it is nested deeper than is read; write a chain of values as a list: IN (…)");
   }
   const position = Number(textAt(document, "position") || Number.NaN);
   return syntaxError(Number.isInteger(position) ? `${message} ${placeOf(sql, position)}` : message);

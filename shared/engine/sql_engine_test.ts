@@ -131,6 +131,7 @@ Deno.test({
       [/LINE 2: +nope/, "SELECT\n  nope FROM events"],
       [/LINE 3: SELECT nope FROM events\n {15}\^/, "EXPLAIN\n\nSELECT nope FROM events"],
       [/LINE 1: {9}SELECT nope FROM events\n {23}\^/, "EXPLAIN SELECT nope FROM events"],
+      [/LINE 2: {9}SELECT nope FROM events\n/, "/* a */ -- b\nEXPLAIN SELECT nope FROM events"],
       [/Could not convert string 'a' to INT32/, "SELECT host::INT FROM events"],
       [/Malformed JSON/, "SELECT attr_get(attributes, 'x') FROM events"],
       [/boo/, "SELECT error('boo')"],

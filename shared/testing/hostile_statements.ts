@@ -491,13 +491,10 @@ export const HOSTILE: Readonly<Record<string, readonly HostileCase[]>> = {
       `SELECT * FROM ${"(SELECT * FROM ".repeat(120)}events${")".repeat(120)}`,
     ],
     [["harmless", "timeout"], `SELECT 1${" UNION ALL SELECT 1".repeat(1_000)}`],
-    [["syntax_error", "statement_too_large"], `SELECT ${"(".repeat(50_000)}1${")".repeat(50_000)}`],
-    [
-      ["syntax_error", "statement_too_large"],
-      `SELECT ${"-".repeat(3).replaceAll("-", "- ").repeat(9_000)}1`,
-    ],
-    [["syntax_error", "statement_too_large"], `SELECT ${"NOT ".repeat(30_000)}true`],
-    ["syntax_error", `SELECT ${"1 + ".repeat(3_000)}1`],
+    ["statement_too_large", `SELECT ${"(".repeat(50_000)}1${")".repeat(50_000)}`],
+    ["statement_too_large", `SELECT ${"-".repeat(3).replaceAll("-", "- ").repeat(9_000)}1`],
+    ["statement_too_large", `SELECT ${"NOT ".repeat(30_000)}true`],
+    ["statement_too_large", `SELECT ${"1 + ".repeat(3_000)}1`],
     [
       ["harmless", "statement_too_large"],
       `SELECT ${"a AND ".repeat(3_000)}a FROM (SELECT true AS a)`,
