@@ -34,6 +34,7 @@ export class Readiness implements AsyncDisposable {
 
   /** Why the server is not ready; undefined when it is. */
   get problem(): string | undefined {
+    if (this.#stop.signal.aborted) return "the server is stopping";
     if (this.#problem !== undefined || this.#checkedMs === undefined) return this.#problem;
     const ageMs = this.#clock.monotonicMs() - this.#checkedMs;
     if (ageMs <= AGE_MS_MAX) return undefined;
@@ -54,9 +55,14 @@ export class Readiness implements AsyncDisposable {
     }
   }
 
+  /** The server is not ready any more: whoever sends requests to ready ones sends them elsewhere. */
+  end(): void {
+    this.#stop.abort();
+  }
+
   /** Stops checking; does not wait for a check that hangs. */
   async [Symbol.asyncDispose](): Promise<void> {
-    this.#stop.abort();
+    this.end();
     const ended = new AbortController();
     const patience = this.#clock.sleep(STOP_MS_MAX, { signal: ended.signal }).catch(() => {});
     await Promise.race([this.#running, patience]);

@@ -105,6 +105,7 @@ const ELSEWHERE: Readonly<Record<string, string>> = {
   hot_cache_full: "../shared/engine/hot_caches/hot_caches_test.ts",
   result_cut_short: "../shared/engine/native_driver_test.ts",
   answers_in_flight: "sql_records_test.ts",
+  server_stopping: "start_query_test.ts",
   admission_full: "sql_admission_test.ts",
   midflight_rows_scanned_exceeded: "midflight_test.ts",
   answer_bytes: "reasons_test.ts",

@@ -211,6 +211,7 @@ export class SqlCall implements AsyncDisposable {
       );
     }
     if (this.#stop.signal.aborted) return this.#stop.signal.reason;
+    if (this.#asked !== undefined && isOperatingError(thrown, "cancelled")) return serverStops();
     if (isOperatingError(thrown, "too_large") && thrown.reason === MIDFLIGHT_ROWS_SCANNED) {
       this.#service.metrics.breakerTrips.at({ breaker: "midflight_rows_scanned" }).add(1);
       return new OperatingError("too_large", thrown.message, {
@@ -352,6 +353,15 @@ export class SqlCall implements AsyncDisposable {
       { reason: `max_${over.what}_scanned`, details: { cost } },
     );
   }
+}
+
+/** Of a statement that was interrupted while its caller waits: only a stop of the server does that. */
+export function serverStops(): OperatingError {
+  return new OperatingError(
+    "unavailable",
+    "Cannot finish the query: this server is stopping; send it again",
+    { reason: "server_stopping", retryAfterSecs: 1 },
+  );
 }
 
 function isAdmissionFull(thrown: unknown): boolean {

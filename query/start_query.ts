@@ -164,6 +164,7 @@ export async function startQuery(
   const running = starting.move();
   let stopping: Promise<void> | undefined;
   const stop = () => {
+    readiness.end();
     jobs.desk.endWaits(); // The listener lets requests in flight end.
     return stopping ??= running.disposeAsync();
   };

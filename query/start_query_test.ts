@@ -90,3 +90,32 @@ Deno.test({
     await assert.rejects(fetch(`${server.url}/healthz`));
   },
 });
+
+Deno.test({
+  name: "startQuery once it is stopping is not ready, and tells who waited that it may ask again",
+  async fn() {
+    const begun = Promise.withResolvers<void>();
+    const interrupted = Promise.withResolvers<void>();
+    await using server = await startTestServer({
+      rows: [1],
+      async onChunk() {
+        begun.resolve();
+        await interrupted.promise;
+        // As the SQL engine says when it closes.
+        throw new OperatingError("cancelled", "The statement was interrupted");
+      },
+    });
+    const asked = server.post("/api/v1/sql", { query: "SELECT 1" });
+    await begun.promise;
+    const stopped = server[Symbol.asyncDispose]();
+    const ready = await fetch(`${server.url}/readyz`);
+    assert.equal(ready.status, 503);
+    assert.match(await ready.text(), /"the server is stopping"/);
+    interrupted.resolve();
+    const answer = await asked;
+    assert.equal(answer.status, 503);
+    assert.equal(answer.headers.get("retry-after"), "1");
+    assert.equal((await answer.json()).reason, "server_stopping");
+    await stopped;
+  },
+});

@@ -16,7 +16,7 @@ import { TRACES_TABLE } from "../../shared/event/traces.ts";
 import { type EffectiveLimits, effectiveLimits, interactiveTier } from "../limits.ts";
 import type { Outcome } from "../metrics.ts";
 import type { QueryCaller } from "../query_caller.ts";
-import { POOL_EXHAUSTED, type SqlService } from "../sql_call.ts";
+import { POOL_EXHAUSTED, serverStops, type SqlService } from "../sql_call.ts";
 import type { TraceBreaker, TraceEndpoint } from "./metrics.ts";
 import { type TraceCeilings, traceCeilings } from "./trace_ceilings.ts";
 
@@ -162,6 +162,7 @@ export class TraceCall implements AsyncDisposable {
   /** What to tell of `thrown`. */
   failureOf(thrown: unknown): unknown {
     if (this.#stop.signal.aborted) return this.#stop.signal.reason;
+    if (isOperatingError(thrown, "cancelled")) return serverStops();
     if (isOperatingError(thrown, "deadline_exceeded")) {
       return new OperatingError(
         "deadline_exceeded",
