@@ -8,6 +8,7 @@
 import { z } from "zod";
 import { textOf } from "../shared/base/bytes.ts";
 import { OperatingError } from "../shared/base/errors.ts";
+import { givenValue, ruleOf, whichIs } from "../shared/base/given_value.ts";
 
 /** Also past 2^53: what is above a ceiling is clamped. */
 const count = z.number().min(1).refine(Number.isInteger, "give a whole number");
@@ -76,39 +77,20 @@ function refusalOf(issues: readonly z.core.$ZodIssue[], given: unknown): Operati
   const [first] = issues;
   const path = first?.path ?? [];
   const where = path.length === 0 ? "the body" : path.join(".");
-  if (path[0] === "query" && valueAt(given, path) === undefined) {
+  if (path[0] === "query" && givenValue(given, path) === undefined) {
     return new OperatingError(
       "invalid_argument",
       'Cannot run a request without query: send an object such as {"query":"SELECT 1"}',
       { reason: "invalid_body" },
     );
   }
-  const why = first?.message.replace(/^Invalid (?:input|option): /, "") ?? "it has the wrong shape";
   return new OperatingError(
     "invalid_argument",
-    `Cannot use ${where} of the request${shown(valueAt(given, path))}: ${why}`,
+    `Cannot use ${where} of the request${whichIs(givenValue(given, path))}: ${
+      ruleOf(first?.message)
+    }`,
     { reason: "invalid_body" },
   );
-}
-
-function valueAt(given: unknown, path: readonly PropertyKey[]): unknown {
-  return path.reduce<unknown>(
-    (value, member) =>
-      typeof value === "object" && value !== null
-        ? (value as Record<PropertyKey, unknown>)[member]
-        : undefined,
-    given,
-  );
-}
-
-/** Characters of a value that a message shows. */
-const SHOWN_MAX = 60;
-
-/** `, which is "no"`; nothing of what is not there. */
-function shown(value: unknown): string {
-  if (value === undefined) return ", which is not given";
-  const text = JSON.stringify(value);
-  return `, which is ${text.length > SHOWN_MAX ? `${text.slice(0, SHOWN_MAX)}…` : text}`;
 }
 
 /** Answering it as if it had not been asked for would be a wrong answer. */

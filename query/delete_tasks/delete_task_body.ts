@@ -2,6 +2,7 @@
 
 import { z } from "zod";
 import { OperatingError } from "../../shared/base/errors.ts";
+import { givenValue, ruleOf, whichIs } from "../../shared/base/given_value.ts";
 import { formatMicros, formatNanos, NS_PER_US, parseRfc3339Ns } from "../../shared/base/time.ts";
 import type { DeleteTask } from "../../shared/catalog/delete_ledger.ts";
 import { REMAINING_COPIES } from "./remaining_copies.ts";
@@ -23,7 +24,7 @@ const time = z.string().transform((text, context) => {
   if (ns !== undefined) return ns;
   context.addIssue({
     code: "custom",
-    message: `${JSON.stringify(text)} is no RFC 3339 time such as 2026-11-20T00:00:00Z`,
+    message: "give an RFC 3339 time such as 2026-11-20T00:00:00Z",
   });
   return z.NEVER;
 });
@@ -40,10 +41,11 @@ export function parseDeleteRequest(body: unknown): DeleteRequest {
   const parsed = BODY.safeParse(body);
   if (!parsed.success) {
     const [issue] = parsed.error.issues;
-    const where = issue === undefined || issue.path.length === 0
+    const path = issue?.path ?? [];
+    const where = path.length === 0
       ? "the body"
-      : issue.path.join(".");
-    throw invalid(`${where}: ${issue?.message ?? "it has the wrong shape"}`);
+      : `${path.join(".")}${whichIs(givenValue(body, path))}`;
+    throw invalid(`${where}: ${ruleOf(issue?.message)}`);
   }
   const { index_id, predicate_sql, start_ts, end_ts } = parsed.data;
   const startNs = start_ts ?? undefined;

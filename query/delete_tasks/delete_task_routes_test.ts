@@ -169,7 +169,7 @@ Deno.test({
       [[], /body/],
       [{ predicate_sql: "true" }, /index_id/],
       [{ index_id: "events" }, /predicate_sql/],
-      [{ ...BODY, predicate_sql: 7 }, /predicate_sql/],
+      [{ ...BODY, predicate_sql: 7 }, /predicate_sql, which is 7: expected string/],
       [{ ...BODY, predicate_sql: " " }, /empty/],
       [{ ...BODY, predicate_sql: "host = 'a' OR" }, /line 1/],
       [{ ...BODY, predicate_sql: "nosuch = 1" }, /nosuch/],
@@ -178,7 +178,7 @@ Deno.test({
       [{ ...BODY, index_id: "../events" }, /index_id/],
       [{ ...BODY, where: "x" }, /where/],
       [{ ...BODY, start_ts: "yesterday" }, /start_ts.*yesterday/],
-      [{ ...BODY, end_ts: 1 }, /end_ts/],
+      [{ ...BODY, end_ts: 1 }, /end_ts, which is 1/],
       [{ ...BODY, start_ts: "2026-11-20T00:00:00Z", end_ts: "2026-11-20T00:00:00Z" }, /before/],
     ];
     for (const [body, message] of cases) {

@@ -7,6 +7,7 @@
 
 import { z } from "zod";
 import { OperatingError } from "../base/errors.ts";
+import { givenValue, ruleOf, whichIs } from "../base/given_value.ts";
 import { BUILT_IN_TABLES } from "./built_in_tables.ts";
 import { EVENTS_SCHEMA } from "./events.ts";
 import type { ColumnType } from "./schema.ts";
@@ -103,7 +104,7 @@ const INDEX = z.strictObject({ index_id: z.string(), ...MAPPED });
 /** Errors: `invalid_argument` (`invalid_index`) that names the member, its value and the rule. */
 export function parseIndexConfig(value: unknown): IndexConfig {
   const parsed = INDEX.safeParse(value);
-  if (!parsed.success) throw refusalOf("index configuration", parsed.error.issues);
+  if (!parsed.success) throw refusalOf("index configuration", parsed.error.issues, value);
   checkIndexId(parsed.data.index_id);
   checkMapping(parsed.data.doc_mapping);
   return parsed.data;
@@ -202,14 +203,20 @@ export function coreColumn(name: string) {
   return EVENTS_SCHEMA.columns.find((column) => column.name === lower);
 }
 
-/** A refusal of `what` by the first thing that is wrong with its shape. */
-export function refusalOf(what: string, issues: readonly z.core.$ZodIssue[]): OperatingError {
+/** A refusal of `what`, which is `given`, by the first thing that is wrong with its shape. */
+export function refusalOf(
+  what: string,
+  issues: readonly z.core.$ZodIssue[],
+  given: unknown,
+): OperatingError {
   const [first] = issues;
-  const path = first?.path.map(String).join(".") ?? "";
-  const where = path === "" ? `the ${what}` : `${path} of the ${what}`;
+  const path = first?.path ?? [];
+  const where = path.length === 0
+    ? `the ${what}`
+    : `${path.map(String).join(".")} of the ${what}${whichIs(givenValue(given, path))}`;
   return new OperatingError(
     "invalid_argument",
-    `Cannot use ${where}: ${first?.message ?? "it has the wrong shape"}`,
+    `Cannot use ${where}: ${ruleOf(first?.message)}`,
     { reason: "invalid_index" },
   );
 }

@@ -67,9 +67,9 @@ const REFUSED: [change: Change, message: RegExp][] = [
   [{ index_id: "a.b" }, /must match/],
   [{ index_id: "x".repeat(129) }, /must match/],
   [{ index_id: "events" }, /the service has a table of that name/],
-  [{ index_id: 5 }, /index_id of the index configuration/],
+  [{ index_id: 5 }, /index_id of the index configuration, which is 5: expected string/],
   [{ colour: 1 }, /the index configuration: .*colour/],
-  [mapping({ mode: "loose" }), /doc_mapping.mode/],
+  [mapping({ mode: "loose" }), /doc_mapping.mode of .*, which is "loose": expected one of/],
   [
     mapping({ timestamp_field: "ts" }),
     /timestamp_field "ts": it is not declared; add \{"name":"ts"/,
@@ -86,7 +86,7 @@ const REFUSED: [change: Change, message: RegExp][] = [
   [field({ name: "1a", type: "text" }), /field name "1a"/],
   [field({ name: "a".repeat(256), type: "text" }), /at most 255/],
   [field({ name: "STATUS", type: "long" }), /field "STATUS" twice/],
-  [field({ name: "ip", type: "ip" }), /field_mappings.3.type/],
+  [field({ name: "ip", type: "ip" }), /field_mappings.3.type of .*, which is "ip"/],
   [
     field({ name: "n", type: "long", tokenizer: "raw" }),
     /tokenizer "raw" of field "n": it is long/,
@@ -96,7 +96,7 @@ const REFUSED: [change: Change, message: RegExp][] = [
   [field({ name: "timestamp_ns", type: "long" }), /the service fills a column of that name/],
   [field({ name: "host", type: "long" }), /type long of field "host": every index has it as text/],
   [field({ name: "Host", type: "text" }), /every index has a column host; write it so/],
-  [{ retention: { period_secs: 0 } }, /retention.period_secs/],
+  [{ retention: { period_secs: 0 } }, /retention.period_secs of .*, which is 0/],
   [{ retention: { period_secs: 60, exact: "yes" } }, /retention.exact/],
   [
     mapping({

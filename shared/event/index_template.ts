@@ -38,7 +38,7 @@ const TEMPLATE = z.strictObject({
 /** Errors: `invalid_argument` (`invalid_template`). */
 export function parseIndexTemplate(value: unknown): IndexTemplate {
   const parsed = TEMPLATE.safeParse(value);
-  if (!parsed.success) throw refusalOf("index template", parsed.error.issues);
+  if (!parsed.success) throw refusalOf("index template", parsed.error.issues, value);
   const template = parsed.data;
   if (!TEMPLATE_ID.test(template.template_id)) {
     throw invalid(
