@@ -8,6 +8,8 @@ import { messageOf, OperatingError } from "../shared/base/errors.ts";
 
 export interface TextOutput {
   readonly isTerminal: boolean;
+  /** Whether text may be bold or dim: on a terminal, unless `NO_COLOR` is set (https://no-color.org). */
+  readonly isStyled: boolean;
   /** Width in characters; undefined when it is no terminal, or one that does not tell. */
   columns(): number | undefined;
   /** Resolves when all of `text` is written. Throws `OutputClosed` once the reader is gone; `unavailable`: a full disk. */
@@ -49,6 +51,7 @@ export function systemConsole(): Console {
 function unheeded(output: TextOutput): TextOutput {
   return {
     isTerminal: output.isTerminal,
+    isStyled: output.isStyled,
     columns: () => output.columns(),
     write: (text) => output.write(text).catch(() => {}),
   };
@@ -58,12 +61,14 @@ const encoder = new TextEncoder();
 
 class StreamOutput implements TextOutput {
   readonly isTerminal: boolean;
+  readonly isStyled: boolean;
   readonly #stream: typeof Deno.stdout;
   #last: Promise<void> = Promise.resolve();
 
   constructor(stream: typeof Deno.stdout) {
     this.#stream = stream;
     this.isTerminal = stream.isTerminal();
+    this.isStyled = this.isTerminal && !Deno.noColor;
   }
 
   columns(): number | undefined {

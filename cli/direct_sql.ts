@@ -157,7 +157,7 @@ async function printTable(
   const { output } = console;
   const lines = renderAnswer(names, rows.slice(0, rowsMax), {
     width: output.columns(),
-    color: output.isTerminal,
+    color: output.isStyled,
   });
   const shown = Math.min(rows.length, rowsMax);
   await output.write(`${lines.join("\n")}\n(${shown} ${shown === 1 ? "row" : "rows"})\n`);

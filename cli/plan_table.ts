@@ -28,7 +28,7 @@ export async function printPlan(
 ): Promise<void> {
   const table = layoutTable(columns, rows, {
     width: console.output.columns(),
-    color: console.output.isTerminal,
+    color: console.output.isStyled,
   });
   try {
     await console.output.write(`${table.lines().join("\n")}\n`);

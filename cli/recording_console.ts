@@ -20,6 +20,7 @@ export class RecordingConsole implements Console {
 function recording(keep: (text: string) => void): TextOutput {
   return {
     isTerminal: false,
+    isStyled: false,
     columns: () => undefined,
     write(text) {
       keep(text);

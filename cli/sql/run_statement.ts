@@ -113,7 +113,7 @@ function tableLines(
 ): Iterable<string> {
   return renderAnswer(body.columns, body.rows, {
     width: output.columns(),
-    color: output.isTerminal,
+    color: output.isStyled,
     expanded,
   });
 }
