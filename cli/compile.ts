@@ -8,7 +8,8 @@
  * `DENORT_BIN` names one. Calls `Deno.Command` itself.
  */
 
-import { parseOptions, UsageError } from "../shared/config/parse_options.ts";
+import { UsageError } from "../shared/base/errors.ts";
+import { parseProgram } from "../shared/config/parse_options.ts";
 import type { OptionTable } from "../shared/config/options.ts";
 import {
   permissionFlags,
@@ -91,8 +92,21 @@ function roleFlags(role: Role, dataDir: string): string[] {
   return [...permissionFlags(narrow), ...wide];
 }
 
+const PROGRAM = {
+  name: "deno task compile",
+  summary:
+    "Build a binary of svc and of each role. Needs the runtime's base binary: it is downloaded, " +
+    "unless DENORT_BIN names the file.",
+  options: OPTIONS,
+};
+
 async function main(argv: readonly string[]): Promise<number> {
-  const settings = parseOptions(OPTIONS, argv);
+  const invocation = parseProgram(PROGRAM, argv, () => undefined);
+  if (invocation.kind === "print") {
+    Deno.stdout.writeSync(new TextEncoder().encode(invocation.text));
+    return 0;
+  }
+  const { settings } = invocation;
   for (const binary of BINARIES) {
     const { code } = await new Deno.Command(Deno.execPath(), {
       args: compileArguments(binary, settings),

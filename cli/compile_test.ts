@@ -22,6 +22,17 @@ Deno.test({
 });
 
 Deno.test({
+  name: "compile.ts --help shows its options, and what it downloads",
+  fn: async () => {
+    const { code, stdout } = await new Deno.Command(Deno.execPath(), {
+      args: ["run", "-A", "--no-check", "--quiet", workspacePath("cli/compile.ts"), "--help"],
+    }).output();
+    assert.equal(code, 0);
+    assert.match(new TextDecoder().decode(stdout), /DENORT_BIN[^]*--data-dir[^]*--out/);
+  },
+});
+
+Deno.test({
   name: "compileArguments puts every module of a thread into each binary",
   fn: async () => {
     const sources = await Promise.all(

@@ -8,7 +8,7 @@
  */
 
 import { dirname, resolve } from "node:path";
-import { OperatingError } from "../shared/base/errors.ts";
+import { UsageError } from "../shared/base/errors.ts";
 import { isPostgresUri } from "../shared/catalog/catalog_uri.ts";
 import { isOn } from "../shared/config/parse_options.ts";
 import { isS3Url, parseS3Url, s3Services } from "../shared/storage/s3_settings.ts";
@@ -301,8 +301,7 @@ function serviceAddress(text: string): string {
     return `${url.hostname}:${port}`;
   }
   // Its text may hold a password.
-  throw new OperatingError(
-    "invalid_argument",
+  throw new UsageError(
     "Cannot grant access to a service whose URL does not name one host (--catalog-uri, --jobs-postgres-uri, " +
       "--oidc-issuer, --ingest-rate-redis-url, AWS_ENDPOINT_URL): write postgres://host[:port]/…, " +
       "https://host[:port]/… or redis://host[:port]",
@@ -364,8 +363,7 @@ function valueOf(flag: string, args: readonly string[]): string | undefined {
 /** `deno` splits the value of a permission flag at commas and knows no way around it. */
 function withoutComma(value: string): string {
   if (!value.includes(",")) return value;
-  throw new OperatingError(
-    "invalid_argument",
+  throw new UsageError(
     `Cannot grant access to ${JSON.stringify(value)}: use a path without a comma`,
   );
 }

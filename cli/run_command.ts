@@ -1,13 +1,13 @@
 /**
  * `svc <command>`: finds the command, parses its options, runs it, and turns what was thrown into one line
- * on stderr and an exit status: 0 done, 1 operating error, 2 command line not understood.
+ * on stderr and an exit status: 0 done, 1 operating error, 2 wrong usage.
  */
 
-import { OperatingError } from "../shared/base/errors.ts";
+import { OperatingError, UsageError } from "../shared/base/errors.ts";
 import { nearestName } from "../shared/base/nearest_name.ts";
 import { VERSION } from "../shared/base/version.ts";
 import { DATA_DIR_OPTION } from "../shared/config/process_options.ts";
-import { parseProgram, UsageError } from "../shared/config/parse_options.ts";
+import { parseProgram } from "../shared/config/parse_options.ts";
 import type { Environment } from "../shared/config/parse_options.ts";
 import type { CommandEntry } from "./command.ts";
 import { type Console, OutputClosed } from "./console.ts";
@@ -89,7 +89,7 @@ function overview(commands: readonly CommandEntry[]): string {
   return [
     "Usage: svc [--data-dir <DATA_DIR>] <command> [options]",
     "",
-    "Stores logs and answers SQL over them.",
+    "Stores logs and traces and answers SQL over them.",
     "",
     "Commands:",
     ...rows,
@@ -100,6 +100,10 @@ function overview(commands: readonly CommandEntry[]): string {
 }
 
 function unknownCommand(name: string, commands: readonly CommandEntry[]): string {
+  if (name.startsWith("-")) {
+    return `Cannot take ${name} before a command: only --data-dir <DATA_DIR> may stand there, other options ` +
+      "come behind the command they are for. See `svc --help`";
+  }
   const near = nearestName(name, commands.map((entry) => entry.name));
   const remedy = near === undefined ? "" : ` Did you mean ${near}?`;
   return `Cannot run the command ${JSON.stringify(name)}: there is none of that name.${remedy} ` +

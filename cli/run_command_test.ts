@@ -52,6 +52,11 @@ const CASES: { argv: string[]; status: number; out?: RegExp; notes?: RegExp }[] 
   { argv: ["--version"], status: 0, out: /^0\.1\.0\n$/ },
   { argv: ["ecoh"], status: 2, notes: /^svc: Cannot run the command "ecoh".*Did you mean echo\?/ },
   { argv: ["zzzzzz"], status: 2, notes: /^svc: Cannot run the command "zzzzzz"[^?]*$/ },
+  {
+    argv: ["--verbose", "echo"],
+    status: 2,
+    notes: /^svc: Cannot take --verbose before a command:/,
+  },
   { argv: ["echo", "--data-di", "/d"], status: 2, notes: /^svc: .*Did you mean --data-dir\?/ },
   { argv: ["echo", "a", "b"], status: 2, notes: /^svc: .*too many arguments/ },
 ];

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { encodeBatch } from "../shared/columns/ipc.ts";
-import { parseOptions, UsageError } from "../shared/config/parse_options.ts";
-import { isOperatingError } from "../shared/base/errors.ts";
+import { parseOptions } from "../shared/config/parse_options.ts";
+import { isOperatingError, UsageError } from "../shared/base/errors.ts";
 import { summaryLimitsOf } from "../shared/derived/summary/summary_options.ts";
 import { SystemClock } from "../shared/os/clock.ts";
 import { DenoFileSystem } from "../shared/os/deno_file_system.ts";

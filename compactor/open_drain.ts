@@ -1,7 +1,7 @@
 /** Opens what a compactor works on: WAL or its mirror, warehouse, catalog, readers and writers of Parquet. */
 
 import { belowDataDir, storagePlaces } from "../shared/catalog/storage_places.ts";
-import { OperatingError } from "../shared/base/errors.ts";
+import { UsageError } from "../shared/base/errors.ts";
 import { openWalClaims } from "../shared/catalog/open_wal_claims.ts";
 import { openCatalog } from "../shared/catalog/open_catalog.ts";
 import { openIndexCatalog } from "../shared/catalog/open_index_catalog.ts";
@@ -87,8 +87,7 @@ export function mirrorDrainOf(
   if (!settings.catalogClaim) return undefined;
   const prefix = mirrorPrefixOf(settings);
   if (prefix === "") {
-    throw new OperatingError(
-      "invalid_argument",
+    throw new UsageError(
       'Cannot drain the mirror with an empty --wal-mirror-prefix: give the one of the ingest server ("wal-mirror/")',
     );
   }

@@ -1,7 +1,7 @@
 /** Runs the compactor: as a process with a metrics listener, inside another role, or once. */
 
 import { getLogger } from "@logtape/logtape";
-import { OperatingError } from "../shared/base/errors.ts";
+import { UsageError } from "../shared/base/errors.ts";
 import { VERSION } from "../shared/base/version.ts";
 import {
   formatListenAddress,
@@ -281,8 +281,7 @@ function checkWalOnly(
   { walOnly, role, catalogClaim }: Pick<CompactorSettings, "walOnly" | "role" | "catalogClaim">,
 ): void {
   if (!walOnly || (role === "maintenance" && !catalogClaim)) return;
-  throw new OperatingError(
-    "invalid_argument",
+  throw new UsageError(
     catalogClaim
       ? "Cannot maintain only the WAL with --catalog-claim, whose process has none: leave out --wal-only"
       : `Cannot maintain only the WAL as --role ${role}: give --role maintenance`,

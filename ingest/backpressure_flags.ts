@@ -1,6 +1,6 @@
 /** Options that bound how much this server takes on: SPEC.md section 8. */
 
-import { OperatingError } from "../shared/base/errors.ts";
+import { UsageError } from "../shared/base/errors.ts";
 import type { OptionTable, Settings } from "../shared/config/options.ts";
 
 export const BACKPRESSURE_OPTIONS = {
@@ -86,8 +86,7 @@ export function requireQueueFor(settings: BackpressureSettings): void {
     ? `--${ingestBackpressureShards.flag} ${settings.ingestBackpressureShards}`
     : undefined;
   if (given === undefined) return;
-  throw new OperatingError(
-    "invalid_argument",
+  throw new UsageError(
     `cannot use ${given} with --ingest-backpressure-capacity 0: it works on a tenant's queue; ` +
       `set a capacity above 0 or drop the option`,
   );

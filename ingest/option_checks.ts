@@ -3,7 +3,7 @@
  * second are told of in its log, because somebody meant them.
  */
 
-import { OperatingError } from "../shared/base/errors.ts";
+import { UsageError } from "../shared/base/errors.ts";
 import { type IngestSettings, OPTIONS } from "./flags.ts";
 import { mirrorPrefixOf } from "./mirror_prefix.ts";
 import { requireRedisUrl } from "./rate_limit_redis.ts";
@@ -18,15 +18,13 @@ export function requireSense(
   const { ingestRateRedisUrl, esCompatVersion, remoteDrain } = settings;
   if (ingestRateRedisUrl !== undefined) requireRedisUrl(ingestRateRedisUrl);
   if (drainsHere && remoteDrain) {
-    throw new OperatingError(
-      "invalid_argument",
+    throw new UsageError(
       "cannot drain in this process (--with-compactor) and leave it to compactors elsewhere (--remote-drain): " +
         "drop one of them",
     );
   }
   if (!/^[0-9]{1,4}\.[0-9]{1,4}\.[0-9]{1,4}$/.test(esCompatVersion)) {
-    throw new OperatingError(
-      "invalid_argument",
+    throw new UsageError(
       `cannot tell clients the version ${
         JSON.stringify(esCompatVersion)
       } of --es-compat-version: ` +
@@ -41,8 +39,7 @@ function requireReachableTenant(settings: IngestSettings): void {
   const { allowedTenants } = settings;
   if (!isSingleTenant(settings)) return;
   if (allowedTenants.length === 0 || allowedTenants.includes("default")) return;
-  throw new OperatingError(
-    "invalid_argument",
+  throw new UsageError(
     `cannot let only ${allowedTenants.join(", ")} write (--allowed-tenants): without ` +
       `--oidc-tenant-claim or --trust-scope-header every request is of tenant default; give one of these, or ` +
       `allow default`,

@@ -17,7 +17,7 @@
 import { getLogger } from "@logtape/logtape";
 import { createClient } from "@redis/client";
 import type { Rate } from "../shared/auth/rate_limit_memory.ts";
-import { messageOf, OperatingError } from "../shared/base/errors.ts";
+import { messageOf, UsageError } from "../shared/base/errors.ts";
 import { withDeadline } from "../shared/http/deadline.ts";
 import type { Clock } from "../shared/os/clock.ts";
 
@@ -180,8 +180,7 @@ function clientOf(url: string) {
 export function requireRedisUrl(text: string): void {
   const url = URL.canParse(text) ? new URL(text) : undefined;
   if (url !== undefined && /^rediss?:$/.test(url.protocol) && url.hostname !== "") return;
-  throw new OperatingError(
-    "invalid_argument",
+  throw new UsageError(
     "cannot use --ingest-rate-redis-url: give redis://[user:password@]host[:port][/database], " +
       "or rediss:// for TLS",
   );

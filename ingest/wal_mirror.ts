@@ -1,7 +1,7 @@
 /** The mirror of this server's WAL in the warehouse: SPEC.md section 8. */
 
 import { getLogger } from "@logtape/logtape";
-import { OperatingError } from "../shared/base/errors.ts";
+import { UsageError } from "../shared/base/errors.ts";
 import type { Clock } from "../shared/os/clock.ts";
 import { environment } from "../shared/os/environment.ts";
 import type { FileSystem } from "../shared/os/file_system.ts";
@@ -40,8 +40,7 @@ export function openMirror(
   const { root, warehouse, fs, clock, random, metrics } = deps;
   const prefix = mirrorPrefixOf(settings);
   if (prefix === "" && settings.remoteDrain) {
-    throw new OperatingError(
-      "invalid_argument",
+    throw new UsageError(
       "Cannot leave the drain to compactors elsewhere (--remote-drain) without a mirror, which is all they see: give " +
         "--warehouse-url, and no empty --wal-mirror-prefix",
     );

@@ -11,7 +11,7 @@ import { oidcSettingsOf } from "../shared/auth/oidc_settings.ts";
 import { RateLimiter, rateOf } from "../shared/auth/rate_limit.ts";
 import { MemoryBuckets } from "../shared/auth/rate_limit_memory.ts";
 import { allowedTenantsOf, tenantNameFault, tenantOfClaim } from "../shared/auth/tenant_claim.ts";
-import { isOperatingError, OperatingError } from "../shared/base/errors.ts";
+import { isOperatingError, OperatingError, UsageError } from "../shared/base/errors.ts";
 import type { Settings } from "../shared/config/options.ts";
 import { namespaceOf, tenantOf } from "../shared/event/tenant.ts";
 import type { Clock } from "../shared/os/clock.ts";
@@ -132,8 +132,7 @@ function requireNamespace(namespace: string): string {
     ? tenantNameFault(tenantOf(namespace))
     : "the name of a tenant, whose namespace is svc";
   if (fault === undefined) return namespace;
-  throw new OperatingError(
-    "invalid_argument",
+  throw new UsageError(
     `Cannot read namespace ${JSON.stringify(namespace)} of --tenant-namespace: it is ${fault}`,
   );
 }

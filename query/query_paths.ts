@@ -1,7 +1,7 @@
 /** Where the query server's places are. */
 
 import { dirname, join, resolve } from "node:path";
-import { OperatingError } from "../shared/base/errors.ts";
+import { UsageError } from "../shared/base/errors.ts";
 import { isPostgresUri } from "../shared/catalog/catalog_uri.ts";
 import { belowDataDir, storagePlaces } from "../shared/catalog/storage_places.ts";
 import type { QuerySettings } from "./flags.ts";
@@ -46,8 +46,7 @@ export function queryPaths(settings: Places): QueryPaths {
 function jobsPlace(uri: string | undefined, catalog: string): string {
   if (uri !== undefined && !isPostgresUri(uri)) {
     // The text may hold a password.
-    throw new OperatingError(
-      "invalid_argument",
+    throw new UsageError(
       "Cannot keep jobs in what --jobs-postgres-uri names: give postgres://user:password@host:5432/database",
     );
   }

@@ -3,7 +3,7 @@
 import { getLogger } from "@logtape/logtape";
 import { join } from "node:path";
 import type { AuthMode } from "../shared/auth/authenticator.ts";
-import { messageOf, OperatingError } from "../shared/base/errors.ts";
+import { messageOf, OperatingError, UsageError } from "../shared/base/errors.ts";
 import { LateResource } from "../shared/base/late_resource.ts";
 import { VERSION } from "../shared/base/version.ts";
 import type { CatalogReader } from "../shared/catalog/catalog.ts";
@@ -255,8 +255,7 @@ async function openQueryEngine(
   }
   const random = new SystemRandom();
   if (settings.queryHotCaches && paths.wal === undefined) {
-    throw new OperatingError(
-      "invalid_argument",
+    throw new UsageError(
       "Cannot keep hot caches with --query-hot-caches alone: they are over the WAL, give " +
         "--query-wal-buffer-dir too",
     );

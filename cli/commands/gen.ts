@@ -1,8 +1,8 @@
 /** `svc gen`: synthetic events, one JSON object a line, as `svc ingest` takes them. */
 
+import { UsageError } from "../../shared/base/errors.ts";
 import { NS_PER_MS, parseRfc3339Ns } from "../../shared/base/time.ts";
 import type { OptionTable } from "../../shared/config/options.ts";
-import { UsageError } from "../../shared/config/parse_options.ts";
 import { SystemClock } from "../../shared/os/clock.ts";
 import { SystemRandom } from "../../shared/os/random.ts";
 import { defineCommand } from "../command.ts";

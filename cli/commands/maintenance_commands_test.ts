@@ -44,7 +44,7 @@ Deno.test({
         EVENTS_SCHEMA.columns.map(({ name }) => [name, String(ROWS)]),
       );
       const both = await runRecorded(dataDir, "table-info", ["--columns", "--levels"]);
-      assert.equal(both.status, 1);
+      assert.equal(both.status, 2);
       assert.match(both.notes, /either --levels or --columns/);
     }),
 });
@@ -201,14 +201,14 @@ Deno.test({
       assert.match(applied.notes, new RegExp(`dropped ${ROWS} rows with 1 data file`));
       assert.equal(await count(dataDir), 0);
       const bare = await runRecorded(dataDir, "retention-sweep", ["--exact"]);
-      assert.equal(bare.status, 1);
+      assert.equal(bare.status, 2);
       assert.match(bare.notes, /Cannot use --exact without --period-secs/);
       const every = await runRecorded(dataDir, "retention-sweep", [
         "--period-secs",
         "1",
         "--apply",
       ]);
-      assert.equal(every.status, 1);
+      assert.equal(every.status, 2);
       assert.match(every.notes, /name one with --table/);
     }),
 });

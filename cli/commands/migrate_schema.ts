@@ -1,6 +1,6 @@
 /** `svc migrate-schema`: brings tables up to the columns that this program writes, and promotes attributes. SPEC.md section 9. */
 
-import { OperatingError } from "../../shared/base/errors.ts";
+import { OperatingError, UsageError } from "../../shared/base/errors.ts";
 import type { Catalog } from "../../shared/catalog/catalog.ts";
 import type { OptionTable } from "../../shared/config/options.ts";
 import { ATTRIBUTES, parsePromotion } from "../../shared/event/promoted.ts";
@@ -113,8 +113,7 @@ async function tablesOf(
   },
 ): Promise<TableIdent[]> {
   if ((table === undefined) === !allTables) {
-    throw new OperatingError(
-      "invalid_argument",
+    throw new UsageError(
       "Cannot tell which tables to migrate: give either --table <name> or --all-tables " +
         "(with --all-namespaces where there are several tenants)",
     );

@@ -14,7 +14,7 @@ import {
   retentionOf,
   type RetentionPlan,
 } from "../../shared/maintenance/retention.ts";
-import { OperatingError } from "../../shared/base/errors.ts";
+import { UsageError } from "../../shared/base/errors.ts";
 import { openParquetEncoder } from "../../shared/parquet/parquet_encoder.ts";
 import { defineCommand } from "../command.ts";
 import { nameOf, openTables, TABLES_OPTIONS } from "../maintenance_tables.ts";
@@ -53,14 +53,12 @@ export const command = defineCommand({
   options: OPTIONS,
   async run(settings, { console }) {
     if (settings.periodSecs !== undefined && settings.table === undefined) {
-      throw new OperatingError(
-        "invalid_argument",
+      throw new UsageError(
         `Cannot drop rows older than --period-secs ${settings.periodSecs} of every table: name one with --table`,
       );
     }
     if (settings.exact && settings.periodSecs === undefined) {
-      throw new OperatingError(
-        "invalid_argument",
+      throw new UsageError(
         "Cannot use --exact without --period-secs: each index says itself whether its retention is exact",
       );
     }

@@ -4,9 +4,8 @@
  */
 
 import process from "node:process";
-import { isOperatingError, messageOf } from "../../shared/base/errors.ts";
+import { isOperatingError, messageOf, UsageError } from "../../shared/base/errors.ts";
 import type { OptionTable, Settings } from "../../shared/config/options.ts";
-import { UsageError } from "../../shared/config/parse_options.ts";
 import { SystemClock } from "../../shared/os/clock.ts";
 import { DenoFileSystem } from "../../shared/os/deno_file_system.ts";
 import { onInterrupt } from "../../shared/os/signals.ts";
@@ -87,7 +86,11 @@ async function run(
   const options: StatementOptions = { format, dryRun, quiet };
   const [query] = operands;
   if (id !== undefined) {
-    if (query !== undefined) throw new UsageError("Cannot run a statement with --job: give one");
+    if (query !== undefined) {
+      throw new UsageError(
+        "Cannot run a statement with --job, which fetches the result of an earlier one: give either",
+      );
+    }
     return await runAll(
       [id],
       console,

@@ -1,6 +1,6 @@
 /** `svc subscribe`: the rows of a table as NDJSON while they are committed. SPEC.md sections 1 and 6. */
 
-import { isOperatingError, OperatingError } from "../../shared/base/errors.ts";
+import { isOperatingError, OperatingError, UsageError } from "../../shared/base/errors.ts";
 import { NS_PER_MS, parseRfc3339Ns } from "../../shared/base/time.ts";
 import { VERSION } from "../../shared/base/version.ts";
 import { openCatalogReader } from "../../shared/catalog/open_catalog.ts";
@@ -174,8 +174,7 @@ function sinceNsOf(text: string | undefined, clock: SystemClock): bigint {
   if (text === undefined) return BigInt(clock.nowMs() - SINCE_MS_DEFAULT) * NS_PER_MS;
   const ns = parseRfc3339Ns(text);
   if (ns !== undefined) return ns;
-  throw new OperatingError(
-    "invalid_argument",
+  throw new UsageError(
     `Cannot begin at --since ${text}: write an RFC 3339 time, for example 2026-11-20T00:00:00Z`,
   );
 }

@@ -145,7 +145,7 @@ Deno.test({
       await ensureTable(deps, { ident: { namespace, name: "events" }, schema: EVENTS_SCHEMA });
     }
     const which = await data.run("migrate-schema");
-    assert.equal(which.status, 1);
+    assert.equal(which.status, 2);
     assert.match(which.notes, /--table <name> or --all-tables/);
     const unknown = await data.run("migrate-schema", "--table", "nosuch");
     assert.match(unknown.notes, /svc\.nosuch: there is none/);

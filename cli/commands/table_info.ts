@@ -1,6 +1,6 @@
 /** `svc table-info`: how tables are. Beyond SPEC.md: files by level, overlap, bytes by what they are for, snapshots, backlog, columns. */
 
-import { OperatingError } from "../../shared/base/errors.ts";
+import { UsageError } from "../../shared/base/errors.ts";
 import type { OptionTable } from "../../shared/config/options.ts";
 import { belowDataDir } from "../../shared/catalog/storage_places.ts";
 import { WAL_OPTION } from "../../shared/config/process_options.ts";
@@ -52,8 +52,7 @@ export const command = defineCommand({
   options: OPTIONS,
   async run(settings, { console }) {
     if (settings.levels && settings.columns) {
-      throw new OperatingError(
-        "invalid_argument",
+      throw new UsageError(
         "Cannot print both: give either --levels or --columns",
       );
     }

@@ -1,7 +1,7 @@
 /** `svc wal-recover`: pulls mirrored WAL segments back onto a local WAL root. SPEC.md section 1. */
 
 import { resolve } from "node:path";
-import { OperatingError } from "../../shared/base/errors.ts";
+import { OperatingError, UsageError } from "../../shared/base/errors.ts";
 import { isPostgresUri, sqlitePathOf } from "../../shared/catalog/catalog_uri.ts";
 import { openCatalogReader } from "../../shared/catalog/open_catalog.ts";
 import { requireCatalogTables } from "../../shared/catalog/require_catalog.ts";
@@ -139,8 +139,7 @@ function sourceOf(from: string, root: string, files: DenoFileSystem): RecoverySo
   const slash = place.lastIndexOf("/");
   const [warehouse, prefix] = [place.slice(0, slash), place.slice(slash + 1)];
   if (warehouse === "s3:/" || prefix === "") {
-    throw new OperatingError(
-      "invalid_argument",
+    throw new UsageError(
       `Cannot recover from --from ${from}: give the mirror's folder, for example ` +
         "s3://bucket/wal-mirror/",
     );

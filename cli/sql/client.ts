@@ -10,10 +10,10 @@ import {
   messageOf,
   OperatingError,
   rootCauseOf,
+  UsageError,
 } from "../../shared/base/errors.ts";
 import type { JobStatus } from "../../shared/catalog/job_states.ts";
 import type { Cost, PlannedTable, Stats } from "../../shared/engine/types.ts";
-import { UsageError } from "../../shared/config/parse_options.ts";
 import { printable } from "./display_width.ts";
 import { type JsonValue, parseExact } from "./exact_json.ts";
 

@@ -7,7 +7,7 @@
  */
 
 import { createHash, timingSafeEqual } from "node:crypto";
-import { OperatingError } from "../base/errors.ts";
+import { OperatingError, UsageError } from "../base/errors.ts";
 
 /** Longer ones are refused unread: an identity token of a large issuer has a few KiB. */
 export const TOKEN_CHARS_MAX = 16 * 1024;
@@ -76,8 +76,7 @@ export class BearerTokens {
 const SENDABLE = /^[^\s,]+$/;
 
 function unsendable(place: number): OperatingError {
-  return new OperatingError(
-    "invalid_argument",
+  return new UsageError(
     `cannot take token ${place} of the list (--auth-tokens, of the query server --tokens): no Authorization header ` +
       "brings one with a space; drop that",
   );

@@ -1,6 +1,6 @@
 /** Which options of OIDC go together, checked at startup: SPEC.md section 5. */
 
-import { OperatingError } from "../base/errors.ts";
+import { UsageError } from "../base/errors.ts";
 import type { OidcSettings } from "./oidc.ts";
 
 export interface OidcOptions {
@@ -22,8 +22,7 @@ export function oidcSettingsOf(options: OidcOptions): OidcSettings | undefined {
     "--oidc-tenant-claim": claim,
   }).filter(([, value]) => value !== undefined).map(([flag]) => flag);
   if (set.length === 0) return undefined;
-  throw new OperatingError(
-    "invalid_argument",
+  throw new UsageError(
     `cannot check tokens with ${
       set.join(" and ")
     } alone: give --oidc-issuer and --oidc-audience, ` +
@@ -37,8 +36,7 @@ function requireIssuerUrl(issuer: string): void {
   if (url !== undefined && web && url.username === "" && url.search === "" && url.hash === "") {
     return;
   }
-  throw new OperatingError(
-    "invalid_argument",
+  throw new UsageError(
     "cannot use --oidc-issuer: give an https:// URL without user, query or fragment, " +
       "exactly as the issuer's discovery document has it",
   );

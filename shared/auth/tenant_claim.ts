@@ -3,7 +3,7 @@
  * Names become folders, namespaces and labels: they are validated, never repaired.
  */
 
-import { OperatingError } from "../base/errors.ts";
+import { UsageError } from "../base/errors.ts";
 
 export const TENANT_CHARS_MAX = 128;
 
@@ -28,8 +28,7 @@ export function allowedTenantsOf(names: readonly string[]): ReadonlySet<string> 
   for (const name of names) {
     const fault = tenantNameFault(name);
     if (fault === undefined) continue;
-    throw new OperatingError(
-      "invalid_argument",
+    throw new UsageError(
       `cannot allow tenant ${JSON.stringify(name)} of --allowed-tenants: it is ${fault}`,
     );
   }

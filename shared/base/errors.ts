@@ -49,7 +49,7 @@ export interface OperatingErrorOptions {
 }
 
 export class OperatingError extends Error {
-  override readonly name = "OperatingError";
+  override readonly name: string = "OperatingError";
   readonly code: ErrorCode;
   readonly reason: string | undefined;
   readonly retryAfterSecs: number | undefined;
@@ -69,6 +69,15 @@ export class OperatingError extends Error {
 
   get grpcStatus(): number {
     return ERROR_KINDS[this.code].grpc;
+  }
+}
+
+/** Options that cannot be understood, have values they cannot take, or contradict each other: exit status 2. */
+export class UsageError extends OperatingError {
+  override readonly name = "UsageError";
+
+  constructor(message: string, options: OperatingErrorOptions = {}) {
+    super("invalid_argument", message, options);
   }
 }
 

@@ -3,7 +3,7 @@
  * or `postgres://user:password@host:port/database`.
  */
 
-import { OperatingError } from "../base/errors.ts";
+import { UsageError } from "../base/errors.ts";
 
 export function isPostgresUri(uri: string): boolean {
   return /^postgres(ql)?:\/\//i.test(uri);
@@ -16,8 +16,7 @@ export function isPostgresUri(uri: string): boolean {
 export function sqlitePathOf(uri: string): string {
   const scheme = /^([A-Za-z][A-Za-z0-9+.-]*):/.exec(uri)?.[1]?.toLowerCase();
   if (scheme !== undefined && scheme !== "sqlite") {
-    throw new OperatingError(
-      "invalid_argument",
+    throw new UsageError(
       `Cannot use a catalog with scheme ${
         JSON.stringify(scheme)
       }: give postgres://user:password@host/database, sqlite://<path>?mode=rwc or a path`,
@@ -28,7 +27,7 @@ export function sqlitePathOf(uri: string): string {
   const [path = "", query] = scheme === undefined ? [rest] : rest.split("?", 2);
   checkMode(query);
   if (path === "") {
-    throw new OperatingError("invalid_argument", "Cannot use an empty catalog path: name a file");
+    throw new UsageError("Cannot use an empty catalog path: name a file");
   }
   // SQLAlchemy writes an absolute path with four slashes.
   return path.replace(/^\/\/+/, "/");
@@ -38,8 +37,7 @@ function checkMode(query: string | undefined): void {
   for (const [name, value] of new URLSearchParams(query)) {
     // Who writes is decided by the role, so each of SQLite's modes for a file is taken and none is obeyed.
     if (name === "mode" && ["ro", "rw", "rwc"].includes(value)) continue;
-    throw new OperatingError(
-      "invalid_argument",
+    throw new UsageError(
       `Cannot use catalog parameter ${JSON.stringify(`${name}=${value}`)}: only mode=rwc is known`,
     );
   }

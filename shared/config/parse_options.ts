@@ -9,15 +9,11 @@
  */
 
 import { Command, CommanderError, Option } from "commander";
+import { UsageError } from "../base/errors.ts";
 import type { OptionSpec, OptionTable, Settings } from "./options.ts";
 
 /** Looks one environment variable up. */
 export type Environment = (name: string) => string | undefined;
-
-/** The command line cannot be understood: exit status 2. */
-export class UsageError extends Error {
-  override readonly name = "UsageError";
-}
 
 /** What `parseProgram` needs to know of a program besides its options. */
 export interface Program<T extends OptionTable> {

@@ -1,7 +1,8 @@
 import assert from "node:assert/strict";
 import fc from "fast-check";
+import { UsageError } from "../base/errors.ts";
 import type { OptionTable } from "./options.ts";
-import { helpText, parseOptions, parseProgram, UsageError } from "./parse_options.ts";
+import { helpText, parseOptions, parseProgram } from "./parse_options.ts";
 
 const TABLE = {
   dataDir: {

@@ -5,11 +5,11 @@
  * Exit status: 0; 1 for an operating error, told in one line; 2 for wrong usage. A bug ends with its stack.
  */
 
-import { isOperatingError } from "../base/errors.ts";
+import { isOperatingError, UsageError } from "../base/errors.ts";
 import { configureLogging, type LogThreshold } from "../os/logging.ts";
 import { listenForEnd } from "../os/signals.ts";
 import type { OptionTable, Settings } from "./options.ts";
-import { parseProgram, type Program, UsageError } from "./parse_options.ts";
+import { parseProgram, type Program } from "./parse_options.ts";
 
 /** Runs until `endRequested` resolves, or is done before; what it returns is printed. */
 export type RunRole<T extends OptionTable> = (
@@ -42,7 +42,7 @@ async function statusOf<T extends OptionTable & { readonly logLevel: unknown }>(
     if (result !== undefined) await print(Deno.stdout, `${result}\n`);
     return 0;
   } catch (error) {
-    if (!(error instanceof UsageError) && !isOperatingError(error)) throw error;
+    if (!isOperatingError(error)) throw error;
     await print(Deno.stderr, `${program.name}: ${error.message}\n`);
     return error instanceof UsageError ? 2 : 1;
   }

@@ -10,7 +10,7 @@
  * called as its attribute would change what is there: `SELECT *`, and what a statement means by an alias of that name.
  */
 
-import { OperatingError } from "../base/errors.ts";
+import { OperatingError, UsageError } from "../base/errors.ts";
 import { coreColumn, FIELDS_MAX } from "./index_config.ts";
 import { fieldIdOf } from "./index_schema.ts";
 import type { Column, ColumnType, TableSchema } from "./schema.ts";
@@ -56,21 +56,18 @@ export function parsePromotion(text: string): Column {
   const at = text.lastIndexOf(":");
   const [name, type] = [text.slice(0, at), text.slice(at + 1)];
   if (at <= 0 || name.length > NAME_LENGTH_MAX || !isPromotedType(type)) {
-    throw new OperatingError(
-      "invalid_argument",
+    throw new UsageError(
       `Cannot promote ${JSON.stringify(text)}: write <attribute>:<type>, for example ` +
         `http.status_code:int; types are ${PROMOTED_TYPES.join(", ")}`,
     );
   }
   if (coreColumn(name) !== undefined) {
-    throw new OperatingError(
-      "invalid_argument",
+    throw new UsageError(
       `Cannot promote ${JSON.stringify(name)}: every table has a column of that name already`,
     );
   }
   if (isUnasked(name)) {
-    throw new OperatingError(
-      "invalid_argument",
+    throw new UsageError(
       `Cannot promote ${JSON.stringify(name)}: columns named ${UNASKED_PREFIX}… are made by ` +
         "svc compactor --promote-hot-attributes alone",
     );

@@ -3,7 +3,7 @@
  * one.
  */
 
-import { OperatingError } from "../base/errors.ts";
+import { UsageError } from "../base/errors.ts";
 
 export interface ListenAddress {
   readonly hostname: string;
@@ -18,8 +18,7 @@ export function parseListenAddress(text: string, what = "listen address"): Liste
   const match = /^(?:\[([0-9A-Fa-f:.]+)\]|([^:[\]\s/]*)):(\d{1,5})$/.exec(text);
   const port = Number(match?.[3]);
   if (match === null || port > 65_535) {
-    throw new OperatingError(
-      "invalid_argument",
+    throw new UsageError(
       `cannot use ${
         JSON.stringify(text)
       } as ${what}: write host:port with a port from 0 to 65535, ` +

@@ -5,7 +5,7 @@
 
 import { createPrivateKey, X509Certificate } from "node:crypto";
 import { getLogger } from "@logtape/logtape";
-import { messageOf, OperatingError } from "../base/errors.ts";
+import { messageOf, OperatingError, UsageError } from "../base/errors.ts";
 import { type Clock, SystemClock } from "../os/clock.ts";
 import type { ReadableFiles } from "../os/file_system.ts";
 import type { TlsIdentity } from "./serve.ts";
@@ -29,8 +29,7 @@ export async function readTlsFiles(
     const [set, missing] = tlsKey === undefined
       ? ["--tls-cert", "--tls-key"]
       : ["--tls-key", "--tls-cert"];
-    throw new OperatingError(
-      "invalid_argument",
+    throw new UsageError(
       `cannot serve TLS with ${set} alone: give ${missing} too, or neither`,
     );
   }

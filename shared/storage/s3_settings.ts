@@ -3,7 +3,7 @@
  * Files below the home directory and the metadata service of cloud machines are not asked.
  */
 
-import { OperatingError } from "../base/errors.ts";
+import { OperatingError, UsageError } from "../base/errors.ts";
 import { checkKey } from "./object_key.ts";
 
 export interface S3Place {
@@ -58,8 +58,7 @@ export function s3AccessOf(env: Environment): S3Access {
   const endpoint = env("AWS_ENDPOINT_URL_S3") || env("AWS_ENDPOINT_URL");
   const sessionToken = env("AWS_SESSION_TOKEN");
   if (endpoint && !/^https?:$/.test(URL.parse(endpoint)?.protocol ?? "")) {
-    throw new OperatingError(
-      "invalid_argument",
+    throw new UsageError(
       `Cannot use AWS_ENDPOINT_URL ${JSON.stringify(endpoint)}: give https://host:port`,
       { reason: "bad_endpoint" },
     );
@@ -102,8 +101,7 @@ function required(env: Environment, name: string): string {
 
 /** The URL itself may hold a secret. */
 function refusal(what: string, cause?: unknown): OperatingError {
-  return new OperatingError(
-    "invalid_argument",
+  return new UsageError(
     `Cannot use a warehouse URL of S3 ${what}: give s3://bucket/path, credentials in the environment`,
     { reason: "unsupported_warehouse", cause },
   );
