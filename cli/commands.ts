@@ -1,4 +1,4 @@
-/** The commands of `svc`: SPEC.md section 1, as far as they work. */
+/** The commands of `svc`: those of SPEC.md section 1, `dev` and `table-info`. */
 
 import type { CommandEntry } from "./command.ts";
 

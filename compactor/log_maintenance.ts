@@ -24,10 +24,10 @@ export function logMaintenance(): MaintenanceObserver {
         snapshots,
         table: nameOf(ident),
       }),
-    removed: (kind, files) => log.info("removed {files} {kind} files", { kind, files }),
+    removed: (kind, files) => log.info("removed {kind} files: {files}", { kind, files }),
     mended: (ident, sidecars) =>
       log.info(
-        "made {rebuilt} sidecars of table {table} anew, and {indexed} that had no index; {failed} could not be",
+        "sidecars of table {table} made anew: {rebuilt} without a usable summary, {indexed} without an index; {failed} failed",
         { table: nameOf(ident), ...sidecars },
       ),
     rolledUp: (ident, rollups) =>

@@ -90,8 +90,8 @@ export const OPTIONS = {
     placeholder: "DIR",
     default: "query-cache",
     help:
-      "Subdirectory of the data directory, or an absolute path, for spill files and converted WAL segments: " +
-      "with the table query_audit all that this server writes. Its folder `engine` is emptied at start.",
+      "Subdirectory of the data directory, or an absolute path, for spill files, converted WAL segments and " +
+      "copies of data files. Its folder `engine` is emptied at start.",
   },
   memoryPoolBytes: {
     kind: "integer",

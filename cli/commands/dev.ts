@@ -27,7 +27,12 @@ import { processArguments, type Role, ROLES } from "../permissions.ts";
 
 const OPTIONS = {
   dataDir: DATA_DIR_OPTION,
-  warehouseUrl: WAREHOUSE_OPTIONS.warehouseUrl,
+  warehouseUrl: {
+    ...WAREHOUSE_OPTIONS.warehouseUrl,
+    help:
+      "Warehouse as s3://bucket/path, with credentials in AWS_* variables, or as a file:// URL; " +
+      "without it the folder warehouse of the data directory.",
+  },
   catalogUri: WAREHOUSE_OPTIONS.catalogUri,
   ingestBind: bindOption("ingest-bind", "127.0.0.1:8088", "HTTP address of the ingest server."),
   otlpGrpcListen: bindOption(

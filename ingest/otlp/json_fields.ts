@@ -3,7 +3,7 @@
  * absent or null, and throws a `JsonFault` naming member and value when it has another type.
  *
  * 64-bit integers may be strings or numbers. A number beyond 2^53 has lost digits in `JSON.parse`: that throws
- * `INEXACT`, upon which the text is parsed again with `EXACT_REVIVER`.
+ * `INEXACT`, upon which the text is parsed again with `exactReviver`.
  * Source: OTLP specification, "JSON Protobuf Encoding".
  */
 
