@@ -1,6 +1,6 @@
 /**
  * The terminal or pipes that `svc` talks to, as an interface so that tests can read what a command prints.
- * Reads `Deno.stdin`, `Deno.stdout`, `Deno.stderr` and the console's size: the only file of `cli/` besides
+ * Reads `Deno.stdin`, `Deno.stdout`, `Deno.stderr`, the console's size and `NO_COLOR`: the only file of `cli/` besides
  * `main.ts` and the REPL's that does.
  */
 

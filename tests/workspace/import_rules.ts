@@ -49,7 +49,7 @@ const DENO_CALLERS: readonly { readonly path: RegExp; readonly members: readonly
   { path: /^shared\/http\//, members: ["serve", "HttpServer", "ServeHandlerInfo", "NetAddr"] },
   {
     path: /^cli\/console\.ts$/,
-    members: ["stdin", "stdout", "stderr", "consoleSize"],
+    members: ["stdin", "stdout", "stderr", "consoleSize", "noColor"],
   },
   {
     path: /^cli\/dev\/process_group\.ts$/,
@@ -58,7 +58,7 @@ const DENO_CALLERS: readonly { readonly path: RegExp; readonly members: readonly
   { path: /^cli\/dev\/check_addresses\.ts$/, members: ["listen"] },
   {
     path: /^cli\/compile\.ts$/,
-    members: ["Command", "execPath", "args", "exit", "stderr"],
+    members: ["Command", "execPath", "args", "exit", "stdout", "stderr"],
   },
   { path: /^cli\/dev\/child_environment\.ts$/, members: ["env"] },
   {
