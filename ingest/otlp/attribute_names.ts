@@ -14,7 +14,12 @@ import { KEY, VALUE, type ValueReader } from "./value_reader.ts";
 import type { WireReader } from "./wire_reader.ts";
 
 const OPEN = 0x7b;
-const NONE = new NameTable();
+const NONE: ReservedNames = { names: new NameTable() };
+
+/** Whose table is made when a name is looked up for the first time. */
+export interface ReservedNames {
+  readonly names: NameTable;
+}
 
 export class AttributeNames {
   readonly #reader: WireReader;
@@ -33,9 +38,9 @@ export class AttributeNames {
     this.#values = values;
   }
 
-  /** These names are the caller's from now on; messages before are forgotten. */
-  reserve(names: NameTable = NONE): void {
-    this.#reserved = names;
+  /** Its names are the caller's from now on; messages before are forgotten. */
+  reserve(of: ReservedNames = NONE): void {
+    this.#reserved = of;
     this.#shapes.clear();
   }
 
@@ -117,7 +122,7 @@ export class AttributeNames {
   #meets(start: number, end: number): boolean {
     const { view } = this.#reader;
     const hash = nameHash(view, start, end);
-    return this.#reserved.find(view, start, end, hash) >= 0 ||
+    return this.#reserved.names.find(view, start, end, hash) >= 0 ||
       this.#own.put(start, end, hash) >= 0;
   }
 }

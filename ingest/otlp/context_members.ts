@@ -7,7 +7,7 @@
 
 import { isUtf8 } from "node:buffer";
 import { textOf, utf8, viewOf } from "../../shared/base/bytes.ts";
-import { ByteBuilder, type CopySource } from "../../shared/columns/byte_builder.ts";
+import { ByteBuilder, COPY_ROOM, type CopySource } from "../../shared/columns/byte_builder.ts";
 import { writeJsonString } from "../../shared/columns/json_writer.ts";
 import { areSameBytes } from "../../shared/columns/value_bytes.ts";
 import { NameTable } from "./name_table.ts";
@@ -53,8 +53,12 @@ interface Entry {
   standsMerged: boolean;
 }
 
+/** What stays of entries when `ContextMembers` is used for others. */
 export interface KeptMembers {
-  readonly names: NameTable;
+  /** `"name":value,…` */
+  readonly text: CopySource;
+  /** Made for who asks: a table of the names of the entries and of those reserved, and any entries as texts. */
+  readonly names: () => NameTable;
   readonly texts: (entries: readonly Entry[]) => NamedValue[];
 }
 
@@ -128,42 +132,56 @@ export class ContextMembers {
 
   /** `"name":value,…` */
   text(entries: readonly Entry[]): CopySource {
-    const out = this.#text;
-    const { view } = this.#bytes;
-    out.clear();
-    for (const { nameAt, valueAt, end } of entries) {
-      if (out.length > 0) out.byte(COMMA);
-      writeJsonString(out, view, nameAt, valueAt);
-      out.byte(COLON);
-      out.copy(view, valueAt, end);
-    }
-    return out.takeSource();
+    this.#text.clear();
+    this.#writeText(this.#text, entries);
+    return this.#text.takeSource();
   }
 
-  /** What stays when this is used for others: a table of the names of `entries` and of `reserved`, and entries as texts. */
+  /** In one piece of memory: making a context is mostly asking for such. */
   keep(entries: readonly Entry[], reserved: readonly Uint8Array[]): KeptMembers {
-    const ends: number[] = [];
-    const { length } = this.#bytes;
-    for (const name of reserved) {
-      this.#bytes.append(name);
-      ends.push(this.#bytes.length);
-    }
-    const bytes = this.#bytes.bytes.slice(0, this.#bytes.length);
-    this.#bytes.length = length;
-    const names = new NameTable({ namesMax: Infinity });
-    names.start(viewOf(bytes));
-    for (const { nameAt, valueAt } of entries) names.put(nameAt, valueAt);
-    let at = length;
-    for (const end of ends) {
-      names.put(at, end);
-      at = end;
-    }
+    const out = this.#bytes;
+    const { length } = out;
+    const ends = reserved.map((name) => {
+      out.append(name);
+      return out.length;
+    });
+    const textAt = out.length;
+    this.#writeText(out, entries);
+    const textLength = out.length - textAt;
+    out.reserve(COPY_ROOM);
+    const bytes = out.bytes.slice(0, out.length + COPY_ROOM);
+    out.length = length;
+    const text = { view: viewOf(bytes.subarray(textAt)), length: textLength };
+    const names = () => {
+      const table = new NameTable({ namesMax: Infinity });
+      table.start(viewOf(bytes));
+      for (const { nameAt, valueAt } of entries) table.put(nameAt, valueAt);
+      let at = length;
+      for (const end of ends) {
+        table.put(at, end);
+        at = end;
+      }
+      return table;
+    };
     const texts = (of: readonly Entry[]) =>
       of.map(({ nameAt, valueAt, end }) => ({
         name: textOf(bytes.subarray(nameAt, valueAt)),
         json: bytes.subarray(valueAt, end),
       }));
-    return { names, texts };
+    return { text, names, texts };
+  }
+
+  /** Appends `"name":value,…`, to the entries' own buffer as well. */
+  #writeText(out: ByteBuilder, entries: readonly Entry[]): void {
+    const { view } = this.#bytes;
+    let isFirst = true;
+    for (const { nameAt, valueAt, end } of entries) {
+      if (!isFirst) out.byte(COMMA);
+      isFirst = false;
+      writeJsonString(out, view, nameAt, valueAt);
+      out.byte(COLON);
+      out.copy(view, valueAt, end);
+    }
   }
 
   #readResource({ start, end }: Span): void {

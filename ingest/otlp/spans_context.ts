@@ -29,8 +29,8 @@ export class SpansContext {
   readonly members: CopySource;
   readonly #scope: () => NamedValue[];
   #others: OtherMembers | undefined;
-  /** The names that a span's attributes may meet. */
-  readonly names: NameTable;
+  readonly #makeNames: () => NameTable;
+  #names: NameTable | undefined;
 
   constructor(of: ContextMembers) {
     this.service = of.take(SERVICE_NAME) ?? SERVICE_FALLBACK;
@@ -39,10 +39,15 @@ export class SpansContext {
     this.scopeName = of.scopeName;
     this.scopeVersion = of.scopeVersion;
     const scope = of.scope({ names: false });
-    this.members = of.text(scope);
-    const { names, texts } = of.keep(scope, FIELD_NAMES);
-    this.names = names;
+    const { text, names, texts } = of.keep(scope, FIELD_NAMES);
+    this.members = text;
+    this.#makeNames = names;
     this.#scope = () => texts(scope);
+  }
+
+  /** The names that a span's attributes may meet. Made for the first span that may. */
+  get names(): NameTable {
+    return this.#names ??= this.#makeNames();
   }
 
   /** The attributes of the scope, for spans in which names meet. None is called as a field is: each begins with `scope.`. */

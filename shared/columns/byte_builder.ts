@@ -29,7 +29,7 @@ export interface CopySource {
 }
 
 /** Behind the bytes of a `CopySource`. */
-const COPY_ROOM = 8;
+export const COPY_ROOM = 8;
 
 export function copySourceOf(bytes: Uint8Array): CopySource {
   const padded = new Uint8Array(bytes.length + COPY_ROOM);
