@@ -11,6 +11,7 @@ import type { ActiveSegment } from "./active_segment.ts";
 import { faultBelow } from "./fault_below.ts";
 import { laneDirectory } from "./layout.ts";
 import { probeDirectory } from "./probe.ts";
+import { makeLane } from "./recovery.ts";
 import { type Salvaged, salvageSegment } from "./salvage.ts";
 import type { WalEventListener } from "./wal_event.ts";
 
@@ -97,6 +98,8 @@ export class LaneHealer {
       }
       try {
         await this.#options.sealed();
+        // Its directories may have gone; where the root has, it is not for a lane to make it.
+        if (await fs.exists(root)) await makeLane(fs, root, this.#lane);
         await probeDirectory(fs, laneDirectory(root, this.#lane));
         await this.#salvage();
         this.#failure = undefined;

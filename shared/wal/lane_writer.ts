@@ -136,6 +136,11 @@ export class LaneWriter {
     });
   }
 
+  /** Refuses rows from now on, until the disk is found to work. */
+  fail(error: unknown): void {
+    this.#fail(error);
+  }
+
   /** Seals what was acknowledged so far; the name of the segment that this ended, if it held rows. */
   async seal(): Promise<string | undefined> {
     const segment = this.#current;
@@ -248,8 +253,9 @@ export class LaneWriter {
   /** Makes the current segment one of `schemaMessage`. */
   async #open(schemaMessage: Uint8Array): Promise<void> {
     this.#roll();
-    const standby = await this.#standby;
+    const prepared = this.#standby;
     this.#standby = undefined;
+    const standby = await prepared;
     if (standby?.schemaMessage === schemaMessage) {
       this.#current = standby;
     } else {
@@ -370,6 +376,13 @@ export class LaneWriter {
   #fail(error: unknown): void {
     this.#healer.start(error);
     this.#roll();
+    const standby = this.#standby;
+    this.#standby = undefined;
+    if (standby === undefined) return;
+    // The next start removes a segment without rows, too.
+    this.#sealing = this.#sealing.then(async () =>
+      await (await standby)?.discard().catch(() => {})
+    );
   }
 
   #internal(action: string, error: unknown): OperatingError {

@@ -137,6 +137,14 @@ function cannotOpenLane(lane: LaneId, root: string, error: unknown): OperatingEr
   );
 }
 
+function rootGone(): OperatingError {
+  return new OperatingError(
+    "unavailable",
+    "the WAL's directory is not there any more: mount it or make it again; nothing was stored, send the rows again",
+    { reason: "wal_gone", retryAfterSecs: LANE_RETRY_SECS },
+  );
+}
+
 interface Settings {
   readonly fs: FileSystem;
   readonly clock: Clock;
@@ -162,6 +170,8 @@ class OpenWal implements Wal {
   readonly #opened = new Map<string, LaneWriter>();
   /** Lanes that could not be opened, told of once until they can be; the one told of first is forgotten first. */
   readonly #unopened = new Set<string>();
+  /** Set while the root is not there: what is written to open files then is in no directory. */
+  #gone: OperatingError | undefined;
   #closing: Promise<void> | undefined;
 
   constructor(lock: Disposable, space: SpaceGuard, settings: Settings) {
@@ -174,6 +184,7 @@ class OpenWal implements Wal {
     assert(batch.rows > 0, "append of a batch without rows");
     assert(batch.byteLength % 8 === 0, "append of a message that is not padded to 8 bytes");
     if (this.#closing !== undefined) throw this.#closed();
+    if (this.#gone !== undefined) throw this.#gone;
     const bytes = Math.max(batch.byteLength, batch.plainBytes);
     if (bytes > FRAME_PAYLOAD_BYTES_MAX) throw tooLarge(bytes);
     const refusal = this.#space.refusal();
@@ -198,6 +209,8 @@ class OpenWal implements Wal {
 
   async unreadyReason(): Promise<string | undefined> {
     if (this.#closing !== undefined) return this.#closed().message;
+    await this.#lookForRoot();
+    if (this.#gone !== undefined) return this.#gone.message;
     for (const [name, writer] of this.#opened) {
       if (writer.failure !== undefined) return `WAL lane ${name}: ${writer.failure}`;
     }
@@ -210,6 +223,19 @@ class OpenWal implements Wal {
       return `WAL probe: ${faultBelow(this.#settings.root, error)}`;
     }
     return undefined;
+  }
+
+  /** Open lanes begin anew when the root is there again: their files may have gone with it. */
+  async #lookForRoot(): Promise<void> {
+    const { fs, root } = this.#settings;
+    // What else keeps it from being looked at is the probe's to tell.
+    const isThere = await fs.exists(root).catch(() => true);
+    if (isThere) {
+      this.#gone = undefined;
+    } else if (this.#gone === undefined) {
+      this.#gone = rootGone();
+      for (const writer of this.#opened.values()) writer.fail(this.#gone);
+    }
   }
 
   close(): Promise<void> {
