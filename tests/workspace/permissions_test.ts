@@ -433,6 +433,19 @@ Deno.test({
   },
 });
 
+Deno.test({
+  name:
+    "the command of query/ACCESS.md, which replaces kinds of the set query, names all that was in them",
+  async fn() {
+    const page = await Deno.readTextFile(workspacePath("query/ACCESS.md"));
+    const { read, net } = denoJson.permissions.query;
+    for (const [flag, needed] of [["read", read], ["net", net]] as const) {
+      const granted = new RegExp(`--allow-${flag}=(\\S+)`).exec(page)?.[1]?.split(",") ?? [];
+      assert.deepEqual(needed.filter((place) => !granted.includes(place)), [], flag);
+    }
+  },
+});
+
 async function probe(
   role: Role,
   dataDir: string,
