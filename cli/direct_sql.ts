@@ -114,7 +114,9 @@ export async function printSql(
   const truncated = await print(running, settings.maxRows, console);
   if (!truncated) return;
   await console.notes.write(
-    `svc: only the first ${settings.maxRows} rows are shown: raise --max-rows for more\n`,
+    `svc: only the first ${
+      settings.maxRows === 1 ? "row is" : `${settings.maxRows} rows are`
+    } shown: raise --max-rows for more\n`,
   );
 }
 

@@ -8,6 +8,7 @@ import { listenForEnd } from "../../shared/os/signals.ts";
 import { defineCommand } from "../command.ts";
 import type { Console, TextOutput } from "../console.ts";
 import { importEvents } from "../event_import.ts";
+import { counted } from "../sql/statement_report.ts";
 import { textLines } from "../text_lines.ts";
 import { localWarehouse } from "../warehouse_options.ts";
 
@@ -36,10 +37,10 @@ export const command = defineCommand({
       .pipeThrough(new TransformStream(), { signal: over.signal });
     const lines = textLines(input, { strict: true });
     const events = await importEvents(lines, localWarehouse(settings.dataDir), {
-      onProgress: (count) => progress.show(`${grouped(count)} events`),
+      onProgress: (count) => progress.show(counted(count, "event")),
       signal: over.signal,
     });
-    await progress.end(`ingested ${grouped(events)} events`);
+    await progress.end(`ingested ${counted(events, "event")}`);
   },
 });
 
@@ -72,7 +73,7 @@ async function* chunksOf(path: string): AsyncGenerator<Uint8Array<ArrayBuffer>> 
   }
 }
 
-/** One line of a terminal, written over and over; nothing in a pipe. */
+/** One line of a terminal, written over and over; in a pipe the last one alone. */
 class ProgressLine {
   readonly #output: TextOutput;
   #shownMs = performance.now();
@@ -88,10 +89,6 @@ class ProgressLine {
   }
 
   async end(text: string): Promise<void> {
-    if (this.#output.isTerminal) await this.#output.write(`\r${text}\n`);
+    await this.#output.write(this.#output.isTerminal ? `\r${text}\n` : `${text}\n`);
   }
-}
-
-function grouped(count: number): string {
-  return count.toLocaleString("en-US");
 }

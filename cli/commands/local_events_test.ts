@@ -59,7 +59,7 @@ Deno.test({
     await using data = await DataDir.make();
     const { lines, services } = synthetic(12_000);
     const ingested = await data.run("ingest", [], `${lines.join("\n")}\n\n`);
-    assert.deepEqual(ingested, { status: 0, output: "", notes: "" });
+    assert.deepEqual(ingested, { status: 0, output: "", notes: "ingested 12,000 events\n" });
     const counted = await data.query("SELECT source, count(*) AS n FROM events GROUP BY source");
     assert.deepEqual(new Map(counted.map((row) => [row["source"], row["n"]])), services);
     const [span] = await data.query(
@@ -115,7 +115,7 @@ Deno.test({
     for (const format of ["table", "ndjson"]) {
       const cut = await data.run("query", [...sql, "--max-rows", "1", "--format", format]);
       assert.ok(cut.output.includes("h1") && !cut.output.includes("h2"), cut.output);
-      assert.match(cut.notes, /only the first 1 rows/);
+      assert.match(cut.notes, /only the first row is shown: raise --max-rows/);
     }
     const file = await data.run("query", ["--sql", "SELECT * FROM read_csv('/etc/passwd')"]);
     assert.equal(file.status, 1);

@@ -10,8 +10,8 @@ const OPTIONS = {
     kind: "switch",
     flag: "admit-typed-columns",
     help:
-      "Count columns of type long, double and bool also where a file has more values of them than usual " +
-      "(4096), up to 65,534.",
+      "Count columns of type long, double and bool also where a file has more values of them than " +
+      "--typed-group-count-cardinality, up to 65,534.",
   },
 } as const satisfies OptionTable;
 
