@@ -41,9 +41,16 @@ const HELP = [
   "  \\x auto|on|off              a line per value: when rows are too wide, always, never",
   "  \\timing                     show or hide the time a statement took",
   "  \\?                          this help",
-  "  \\q                          leave (also Ctrl-D)",
+  "  \\q                          leave (also exit, quit, Ctrl-D)",
   "Ctrl-C stops a running statement, or clears what was typed.",
 ].join("\n");
+
+/** What people try who do not know the commands; no statement begins so. */
+const WORDS: ReadonlyMap<string, string> = new Map([
+  ["exit", "\\q"],
+  ["quit", "\\q"],
+  ["help", "\\?"],
+]);
 
 /** Runs until the user leaves. */
 export async function runRepl(options: ReplOptions): Promise<void> {
@@ -113,9 +120,10 @@ class ReplSession {
   }
 
   async #take(line: string): Promise<void> {
-    if (line.trimStart().startsWith("\\")) {
-      return await this.#command(line.trim());
-    }
+    const text = line.trim();
+    if (text.startsWith("\\")) return await this.#command(text);
+    const meant = this.#open === "" ? WORDS.get(text.replace(/;$/, "").toLowerCase()) : undefined;
+    if (meant !== undefined) return await this.#command(meant);
     const { statements, rest, restIsBlank } = splitStatements(
       this.#open === "" ? line : `${this.#open}\n${line}`,
     );

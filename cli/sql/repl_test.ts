@@ -140,3 +140,26 @@ Deno.test({
       await typist.until("it ended", () => typist.hasEnded);
     }),
 });
+
+Deno.test({
+  name: "runRepl takes help and exit as words, but not within a statement",
+  fn: () =>
+    withRepl(async (typist) => {
+      await typist.type("help\r");
+      await typist.until("the help", () => typist.console.notesText.includes("Ctrl-C stops"));
+      await typist.type("SELECT\rexit\r;\r");
+      await typist.until("an answer", () => typist.console.outputText === '{"n":7}\n');
+      assert.match(typist.statements[0] ?? "", /SELECT\s+exit/);
+    }),
+});
+
+for (const word of ["exit", "QUIT;"]) {
+  Deno.test({
+    name: `runRepl ends with ${word}`,
+    fn: () =>
+      withRepl(async (typist) => {
+        await typist.type(`${word}\r`);
+        await typist.until("the end", () => typist.hasEnded);
+      }),
+  });
+}
