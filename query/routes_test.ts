@@ -1,4 +1,6 @@
 import { strict as assert } from "node:assert";
+import { ByteBudget } from "../shared/http/byte_budget.ts";
+import type { JobDesk } from "./jobs/batch_jobs.ts";
 import { queryApp } from "./routes.ts";
 import { FakeEngine } from "./fake_engine.ts";
 import { testService } from "./testing_server.ts";
@@ -29,5 +31,41 @@ Deno.test({
       assert.equal(timed, path.startsWith("/api/v1/"), `${method} ${path} server time`);
       if (status === 405) assert.equal(response.headers.has("allow"), true);
     }
+  },
+});
+
+Deno.test({
+  name: "queryApp HEAD tells the length that GET has, and 405 lists it",
+  async fn() {
+    const app = appWith(undefined);
+    for (const path of ["/healthz", "/nothing"]) {
+      const got = await app.request(path);
+      const head = await app.request(path, { method: "HEAD" });
+      const { byteLength } = await got.bytes();
+      assert.equal(got.headers.get("content-length"), String(byteLength), path);
+      // "HEAD" is as long as "GET" and one more, which the message of a 404 names.
+      const more = path === "/healthz" ? 0 : 1;
+      assert.equal(head.headers.get("content-length"), String(byteLength + more), path);
+      assert.equal(await head.text(), "");
+    }
+    const refused = await app.request("/api/v1/indexes", { method: "PATCH" });
+    assert.equal(refused.headers.get("allow"), "GET, HEAD, POST");
+  },
+});
+
+Deno.test({
+  name: "queryApp HEAD of a job's result keeps no room of answers",
+  async fn() {
+    const answers = new ByteBudget(2 ** 20);
+    const jobs: Partial<JobDesk> = {
+      result: () => Promise.resolve({ head: "[", tail: "]", rows: undefined, parts: 1 }),
+      resultPart: () => Promise.resolve(new Uint8Array(1_000)),
+    };
+    const app = queryApp(testService(new FakeEngine(), { answers, jobs: jobs as JobDesk }));
+    const path = "/api/v1/jobs/01a202ea-b7cf-7d2c-a86f-c9d08b6bbfea/result";
+    const { status } = await app.request(path, { method: "HEAD" }, {
+      remoteAddr: { hostname: "127.0.0.1" },
+    });
+    assert.deepEqual([status, answers.used], [200, 0]);
   },
 });

@@ -60,17 +60,20 @@ export async function getJob(
 }
 
 export async function getJobResult(
-  _: Request,
+  { method }: Request,
   { jobs, answers }: JobService,
   { caller, id }: Addressed,
 ): Promise<Response> {
   checkId(id);
   const result: StoredResult = await jobs.result(caller.namespace, id);
+  const headers = { "content-type": "application/json" };
+  // A body that nobody takes would keep its room from other answers.
+  if (method === "HEAD") return new Response(null, { headers });
   const body = await resultBody(result, {
     part: (part) => jobs.resultPart(id, part),
     budget: answers,
   });
-  return new Response(body, { headers: { "content-type": "application/json" } });
+  return new Response(body, { headers });
 }
 
 export async function cancelJob(
