@@ -188,7 +188,8 @@ async function methodNotAllowed(
       `Cannot ${context.req.method} ${context.req.path}: use ${allowed.join(" or ")}`,
       { reason: "method_not_allowed" },
     ),
-    { allow: allowed.join(", ") },
+    // Hono answers HEAD wherever it answers GET.
+    { allow: allowed.flatMap((one) => one === "GET" ? ["GET", "HEAD"] : [one]).join(", ") },
   );
 }
 

@@ -3,9 +3,8 @@
  * message itself, or `{"error":{"httpCode","message"}}`.
  */
 
-import { utf8 } from "../../shared/base/bytes.ts";
 import { isOperatingError, OperatingError } from "../../shared/base/errors.ts";
-import { asOperatingError, errorHeaders } from "../../shared/http/error_response.ts";
+import { asOperatingError, errorHeaders, jsonResponse } from "../../shared/http/error_response.ts";
 import { jaegerTrace } from "./jaeger_trace.ts";
 import { otlpTraces } from "./otlp_trace.ts";
 import type { Span } from "./span.ts";
@@ -96,8 +95,5 @@ function envelope(data: readonly unknown[] | null, total: number, errors: unknow
 }
 
 function errorAnswer(error: OperatingError, body: unknown): Response {
-  return new Response(utf8(JSON.stringify(body)), {
-    status: error.httpStatus,
-    headers: [["content-type", "application/json"], ...errorHeaders(error)],
-  });
+  return jsonResponse(body, { status: error.httpStatus, headers: errorHeaders(error) });
 }

@@ -109,7 +109,8 @@ function answerOf(
   const headers = { "content-type": "application/json" };
   if (method !== "HEAD") return new Response(sendHeld(parts, hold), { headers });
   hold[Symbol.dispose]();
-  return new Response(null, { headers });
+  const length = parts.reduce((sum, part) => sum + part.byteLength, 0);
+  return new Response(null, { headers: { ...headers, "content-length": String(length) } });
 }
 
 /** No table has another name, and what is none need not be looked for. */

@@ -587,7 +587,7 @@ Deno.test({
     assert.deepEqual(V3_ERROR.parse(v3.json).error, { httpCode: 401, message: refusal.message });
     assert.ok(Number(v3.headers.get("x-svc-server-micros")) >= 0);
     const post = await lab.get("/services", { method: "POST" });
-    assert.deepEqual([post.status, post.headers.get("allow")], [405, "GET"]);
+    assert.deepEqual([post.status, post.headers.get("allow")], [405, "GET, HEAD"]);
     const unknown = await lab.get("/api/v1/tracing/traces/api/archive/1");
     assert.deepEqual([unknown.status, unknown.json.reason], [404, "unknown_route"]);
   },
@@ -600,7 +600,9 @@ Deno.test({
     await using lab = await TraceLab.open({ answers });
     await lab.commit([{ trace: 1, span: 1, at: 1 }]);
     const request = (id: string) => lab.head(`/traces/${id}`);
-    assert.deepEqual([(await request(traceId(1))).status, answers.used], [200, 0]);
+    const head = await request(traceId(1));
+    assert.deepEqual([head.status, answers.used], [200, 0]);
+    assert.ok(Number(head.headers.get("content-length")) > 100, "that of GET");
     assert.equal((await request(traceId(2))).status, 404);
   },
 });

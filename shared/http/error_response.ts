@@ -5,6 +5,7 @@
  */
 
 import { getLogger } from "@logtape/logtape";
+import { utf8 } from "../base/bytes.ts";
 import { OperatingError } from "../base/errors.ts";
 import { ACCEPTED_ENCODINGS, UNSUPPORTED_ENCODING } from "./content_encoding.ts";
 
@@ -21,11 +22,7 @@ export function errorResponse(thrown: unknown, headers: HeadersInit = {}): Respo
   const error = asOperatingError(thrown);
   const all = new Headers(headers);
   for (const [name, value] of errorHeaders(error)) all.set(name, value);
-  all.set("content-type", "application/json");
-  return new Response(JSON.stringify(errorBody(error)), {
-    status: error.httpStatus,
-    headers: all,
-  });
+  return jsonResponse(errorBody(error), { status: error.httpStatus, headers: all });
 }
 
 export function errorBody(error: OperatingError): ErrorBody {
@@ -64,11 +61,13 @@ export function asOperatingError(thrown: unknown): OperatingError {
   });
 }
 
-/** A JSON answer, compact. */
+/** A JSON answer, compact. It says its length itself, for HEAD: the router leaves the body out, and 0 would be told. */
 export function jsonResponse(value: unknown, init: ResponseInit = {}): Response {
+  const body = utf8(JSON.stringify(value));
   const headers = new Headers(init.headers);
   headers.set("content-type", "application/json");
-  return new Response(JSON.stringify(value), { ...init, headers });
+  headers.set("content-length", String(body.byteLength));
+  return new Response(body, { ...init, headers });
 }
 
 /** What is told to whoever asks a server's own address for its metrics; `port` is that of the default. */
