@@ -3,6 +3,7 @@
 import type { SwitchOption } from "../shared/config/options.ts";
 import { type Console, OutputClosed } from "./console.ts";
 import type { JsonValue } from "./sql/exact_json.ts";
+import { renderRecords } from "./sql/record_list.ts";
 import { layoutTable } from "./sql/table.ts";
 
 export const APPLY_OPTION = {
@@ -18,7 +19,8 @@ export const DRY_RUN_OPTION = {
 } as const satisfies SwitchOption;
 
 /**
- * One line for each row, to stdout; a plan without rows is its header. Who stops reading (`… --apply | grep -q`) has not
+ * One line for each row, to stdout, or where a terminal is too narrow for that one for each value: a name that is cut could
+ * be another's. A plan without rows is its header. Who stops reading (`… --apply | grep -q`) has not
  * called off what he asked for.
  */
 export async function printPlan(
@@ -26,12 +28,12 @@ export async function printPlan(
   columns: readonly string[],
   rows: readonly (readonly JsonValue[])[],
 ): Promise<void> {
-  const table = layoutTable(columns, rows, {
-    width: console.output.columns(),
-    color: console.output.isStyled,
-  });
+  const style = { width: console.output.columns(), color: console.output.isStyled };
+  const table = layoutTable(columns, rows, style);
+  const isCut = table.cutWidth !== undefined && rows.length > 0;
+  const lines = isCut ? renderRecords(columns, rows, style) : table.lines();
   try {
-    await console.output.write(`${table.lines().join("\n")}\n`);
+    await console.output.write(`${lines.join("\n")}\n`);
   } catch (error) {
     if (!(error instanceof OutputClosed)) throw error;
   }

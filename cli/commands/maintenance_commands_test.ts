@@ -22,15 +22,15 @@ Deno.test({
       const [info] = tableOf(output);
       assert.equal(info?.["table"], "svc.events");
       assert.deepEqual([info?.["rows"], info?.["files"], info?.["snapshots"]], ["200", "1", "1"]);
-      assert.deepEqual([info?.["overlap"], info?.["merges due"], info?.["WAL backlog"]], [
+      assert.deepEqual([info?.["overlap"], info?.["merges due"], info?.["WAL bytes"]], [
         "1",
         "0",
         "0",
       ]);
-      for (const column of ["bytes", "data stored", "index stored", "metadata stored"]) {
+      for (const column of ["live bytes", "data bytes", "index bytes", "metadata bytes"]) {
         assert.ok(Number(info?.[column]) > 0, column);
       }
-      assert.equal(info?.["bytes"], info?.["data stored"]);
+      assert.equal(info?.["live bytes"], info?.["data bytes"]);
       const levels = tableOf((await runRecorded(dataDir, "table-info", ["--levels"])).output);
       assert.deepEqual(levels.map(({ level, files, rows }) => [level, files, rows]), [
         ["64 rows and more", "1", "200"],

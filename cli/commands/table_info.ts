@@ -108,14 +108,14 @@ const COLUMNS = [
   "rows",
   "days",
   "files",
-  "bytes",
+  "live bytes",
   "overlap",
   "merges due",
   "snapshots",
-  "data stored",
-  "index stored",
-  "metadata stored",
-  "WAL backlog",
+  "data bytes",
+  "index bytes",
+  "metadata bytes",
+  "WAL bytes",
 ];
 
 function rowOf({ ident, health, snapshots, merges, stored, backlog }: TableInfo) {
