@@ -11,7 +11,7 @@ import { withHints, withoutPaths } from "./fault_error.ts";
 import { type Statement, textOfTree } from "./parse.ts";
 import { isNode, parseTree, type TreeValue } from "./syntax_tree.ts";
 
-/** `error`, or in its place one whose message quotes `statement` as it was sent. */
+/** `error`, or in its place one whose message quotes `statement` as it was sent, or nothing where its place is not found there. */
 export async function inCallersText(
   error: unknown,
   statement: Statement,
@@ -23,9 +23,11 @@ export async function inCallersText(
   try {
     const ours = await textOfTree(connection, statement.document);
     const at = ours.indexOf(quote.text);
-    if (at < 0) return error;
-    const location = utf8(ours.slice(0, at + quote.caret)).length;
-    const path = pathTo(parseTree(await connection.serialize(ours)), location);
+    // What a fast path made of it is in no tree.
+    const path = at < 0 ? undefined : pathTo(
+      parseTree(await connection.serialize(ours)),
+      utf8(ours.slice(0, at + quote.caret)).length,
+    );
     const theirs = path === undefined ? undefined : locationAt(statement.document, path);
     const place = theirs === undefined ? "" : `\n\n${pointedAt(statement.sql, theirs)}`;
     return new OperatingError(

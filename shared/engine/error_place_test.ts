@@ -56,6 +56,27 @@ Deno.test({
 });
 
 Deno.test({
+  name: "inCallersText quotes nothing of what a fast path made of a statement",
+  fn: async () => {
+    await using lab = await EngineLab.open();
+    await lab.commit([{ ns: 1_790_000_000_000_000_000n, raw: "one" }], { derived: true });
+    for (const host of ["1", "'web'::INTEGER"]) {
+      const sql = `SELECT count(*) FROM events WHERE host <> 'x' AND host = ${host}`;
+      await using prepared = await lab.prepare(sql);
+      strictEqual(prepared.servedBy, "tier1_inline");
+      await rejects(lab.query(sql), (error) => {
+        ok(isOperatingError(error) && error.reason === "statement_failed", String(error));
+        const [, quoted = ""] = /^LINE \d+: (?:\.\.\.)?(.*?)(?:\.\.\.)?$/m.exec(error.message) ??
+          [];
+        ok(sql.includes(quoted), error.message);
+        ok(/^Conversion Error: Could not convert string '\w+' to INT32/.test(error.message));
+        return true;
+      });
+    }
+  },
+});
+
+Deno.test({
   name:
     "an error names a few of the functions that would fit, the nearest first, and how many more there are",
   fn: async () => {
