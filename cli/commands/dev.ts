@@ -73,7 +73,8 @@ type DevSettings = Settings<typeof OPTIONS>;
 /** Cold start: the runtime may have to compile every module first. */
 const READY_MS_MAX = 60_000;
 const READY_POLL_MS = 50;
-const STOP_MS_MAX = 10_000;
+/** Each of them waits 10 s for what it has begun, and then still has to close. */
+const STOP_MS_MAX = 20_000;
 
 export const command = defineCommand({
   options: OPTIONS,
