@@ -81,6 +81,15 @@ class DriverThread {
     });
   }
 
+  /** `call` for what gives back: a thread that has ended has given all of it. */
+  async callIfThere(name: "end" | "release", connection: number): Promise<void> {
+    try {
+      await this.call(name, connection);
+    } catch (error) {
+      if (this.#ended === undefined) throw error;
+    }
+  }
+
   terminate(): void {
     this.#port.close();
     this.#worker.terminate();
@@ -192,7 +201,7 @@ class ThreadConnection implements EngineConnection {
         };
       }
     } finally {
-      if (!isOver) await this.thread.call("end", this.number);
+      if (!isOver) await this.thread.callIfThere("end", this.number);
     }
   }
 
@@ -212,7 +221,7 @@ class ThreadConnection implements EngineConnection {
 
   async release(): Promise<void> {
     try {
-      await this.thread.call("release", this.number);
+      await this.thread.callIfThere("release", this.number);
     } finally {
       this.giveBack();
     }

@@ -103,7 +103,7 @@ Deno.test({
 });
 
 Deno.test({
-  name: "threadDriver, EngineDatabase.close ends what runs",
+  name: "threadDriver, EngineDatabase.close ends what runs, whose connection can be released then",
   ignore,
   fn: () =>
     withDatabase(async (connection, database) => {
@@ -112,6 +112,7 @@ Deno.test({
       await database.close();
       await ended;
       await rejects(connection.texts("SELECT 1"), { kind: "interrupted" });
+      await connection.release();
     }),
 });
 

@@ -53,7 +53,7 @@ Deno.test({
     }).then((response) => response.json());
     await new Promise((resolve) => setTimeout(resolve, 1_000));
     stack.signal("SIGINT");
-    assert.ok((await asked).code >= 500);
+    assert.equal((await asked).reason, "server_stopping");
     assert.equal(await stack.ended(), 0, stack.told());
     assert.deepEqual(await rolePids(stack.dataDir), []);
   },
