@@ -16,6 +16,7 @@ import {
   permissionsOf,
   placesOf,
   type Role,
+  runtimeFlags,
   workspacePath,
 } from "./permissions.ts";
 
@@ -77,7 +78,9 @@ export function compileArguments(
   { name, entry, role }: Binary,
   { dataDir, out }: { dataDir: string; out: string },
 ): string[] {
-  const flags = role === undefined ? COMMAND_LINE_FLAGS : roleFlags(role, dataDir);
+  const flags = role === undefined
+    ? COMMAND_LINE_FLAGS
+    : [...runtimeFlags(role), ...roleFlags(role, dataDir)];
   const includes = THREADS.flatMap((thread) => ["--include", thread]);
   const contents = [...includes, "--exclude", UNCOMPILABLE];
   const output = ["--output", `${out}/${name}`];

@@ -1,6 +1,7 @@
 /** Shows each role refused what it must not do, and granted what it must: DESIGN.md section 10. */
 
 import assert from "node:assert/strict";
+import { BINARIES, compileArguments } from "../../cli/compile.ts";
 import {
   permissionFlags,
   permissionsOf,
@@ -8,6 +9,7 @@ import {
   processArguments,
   type Role,
   ROLES,
+  runtimeFlags,
   workspacePath,
 } from "../../cli/permissions.ts";
 import denoJson from "../../deno.json" with { type: "json" };
@@ -430,6 +432,29 @@ Deno.test({
     ]);
     assert.ok(words.includes("--no-prompt"));
     assert.throws(() => processArguments("query", "/a,b", []), /without a comma/);
+  },
+});
+
+Deno.test({
+  name: "every way to start a role tells its runtime the same",
+  async fn() {
+    const readme = await Deno.readTextFile(workspacePath("README.md"));
+    for (const role of ROLES) {
+      const flags = runtimeFlags(role);
+      const compiled = BINARIES.filter((binary) => binary.role === role)
+        .map((binary) => compileArguments(binary, { dataDir: "/d", out: "dist" }));
+      const commands = [...readme.matchAll(/^\$ (?:.*\\\n)*.*/gm)].map(([text]) => text)
+        .filter((text) => text.includes(` ${role}/main.ts`));
+      assert.ok(commands.length > 0, role);
+      const started = [
+        processArguments(role, "/d", []),
+        ...compiled,
+        ...[...commands, denoJson.tasks[role]].map((text) => text.split(/\s+/)),
+      ];
+      for (const words of started) {
+        assert.deepEqual(words.filter((word) => word.startsWith("--v8-flags")), flags, `${words}`);
+      }
+    }
   },
 });
 
