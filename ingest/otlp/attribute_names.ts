@@ -14,12 +14,7 @@ import { KEY, VALUE, type ValueReader } from "./value_reader.ts";
 import type { WireReader } from "./wire_reader.ts";
 
 const OPEN = 0x7b;
-const NONE: ReservedNames = { names: new NameTable() };
-
-/** Whose table is made when a name is looked up for the first time. */
-export interface ReservedNames {
-  readonly names: NameTable;
-}
+const NONE = new NameTable();
 
 export class AttributeNames {
   readonly #reader: WireReader;
@@ -27,7 +22,7 @@ export class AttributeNames {
   readonly #shapes = new NameShapes();
   /** Of the message, once it is out of step. */
   readonly #own = new NameTable();
-  #reserved = NONE;
+  #reserved = () => NONE;
   /** How many attributes of the message were read. */
   #place = 0;
   /** Whether all of them were named as in the message before: then no two meet, and none was looked up. */
@@ -38,9 +33,9 @@ export class AttributeNames {
     this.#values = values;
   }
 
-  /** Its names are the caller's from now on; messages before are forgotten. */
-  reserve(of: ReservedNames = NONE): void {
-    this.#reserved = of;
+  /** These names are the caller's from now on, asked for when one is looked up; messages before are forgotten. */
+  reserve(names = () => NONE): void {
+    this.#reserved = names;
     this.#shapes.clear();
   }
 
@@ -122,7 +117,7 @@ export class AttributeNames {
   #meets(start: number, end: number): boolean {
     const { view } = this.#reader;
     const hash = nameHash(view, start, end);
-    return this.#reserved.names.find(view, start, end, hash) >= 0 ||
+    return this.#reserved().find(view, start, end, hash) >= 0 ||
       this.#own.put(start, end, hash) >= 0;
   }
 }

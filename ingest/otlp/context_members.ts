@@ -57,8 +57,9 @@ interface Entry {
 export interface KeptMembers {
   /** `"name":value,…` */
   readonly text: CopySource;
-  /** Made for who asks: a table of the names of the entries and of those reserved, and any entries as texts. */
+  /** A table of the names of the entries and of those reserved, made when it is asked for first. */
   readonly names: () => NameTable;
+  /** Any entries as texts, made for who asks. */
   readonly texts: (entries: readonly Entry[]) => NamedValue[];
 }
 
@@ -152,7 +153,7 @@ export class ContextMembers {
     const bytes = out.bytes.slice(0, out.length + COPY_ROOM);
     out.length = length;
     const text = { view: viewOf(bytes.subarray(textAt)), length: textLength };
-    const names = () => {
+    const makeNames = () => {
       const table = new NameTable({ namesMax: Infinity });
       table.start(viewOf(bytes));
       for (const { nameAt, valueAt } of entries) table.put(nameAt, valueAt);
@@ -163,6 +164,8 @@ export class ContextMembers {
       }
       return table;
     };
+    let made: NameTable | undefined;
+    const names = () => made ??= makeNames();
     const texts = (of: readonly Entry[]) =>
       of.map(({ nameAt, valueAt, end }) => ({
         name: textOf(bytes.subarray(nameAt, valueAt)),

@@ -89,7 +89,7 @@ export class RecordDecoder {
     this.#reset();
     if (context !== this.#context) {
       this.#context = context;
-      this.#names.reserve(context);
+      this.#names.reserve(context.names);
     }
     if (this.#readFields(end, context)) {
       const { members } = context;

@@ -45,11 +45,11 @@ export class ScopeContext {
   readonly members: CopySource;
   /** A name of the context equals one of a record's fields: no record may take the fast path. */
   readonly meetsFields: boolean;
+  /** The names that a record's attributes may meet, or that fill core columns. */
+  readonly names: () => NameTable;
   /** Whether the resource has members of these names. */
   readonly hasSourcetype: boolean;
   readonly hasIndex: boolean;
-  readonly #makeNames: () => NameTable;
-  #names: NameTable | undefined;
   readonly #resource: () => NamedValue[];
   readonly #scope: () => NamedValue[];
   #members: MergeableMembers | undefined;
@@ -68,14 +68,9 @@ export class ScopeContext {
     const scope = of.scope({ names: true });
     const { text, names, texts } = of.keep(merged, ALWAYS_RESERVED);
     this.members = text;
-    this.#makeNames = names;
+    this.names = names;
     this.#resource = () => texts(resource);
     this.#scope = () => texts(scope);
-  }
-
-  /** The names that a record's attributes may meet, or that fill core columns. Made for the first record that may. */
-  get names(): NameTable {
-    return this.#names ??= this.#makeNames();
   }
 
   /** Names of the resource's members, whose numbers are those that `othersOf` is asked with. */

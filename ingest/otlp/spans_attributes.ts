@@ -6,13 +6,14 @@
  */
 
 import type { ByteBuilder } from "../../shared/columns/byte_builder.ts";
-import { AttributeNames, type ReservedNames } from "./attribute_names.ts";
+import { AttributeNames } from "./attribute_names.ts";
 import {
   type AttributesSpan,
   MergedAttributes,
   NO_OTHERS,
   type OtherMembers,
 } from "./merged_attributes.ts";
+import type { NameTable } from "./name_table.ts";
 import type { ValueReader } from "./value_reader.ts";
 import type { WireReader } from "./wire_reader.ts";
 
@@ -60,8 +61,8 @@ export class SpansAttributes {
   }
 
   /** These names are merged with others by the caller from now on. */
-  reserve(of: ReservedNames): void {
-    this.#names.reserve(of);
+  reserve(names: () => NameTable): void {
+    this.#names.reserve(names);
   }
 
   /**

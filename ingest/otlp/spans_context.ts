@@ -29,8 +29,8 @@ export class SpansContext {
   readonly members: CopySource;
   readonly #scope: () => NamedValue[];
   #others: OtherMembers | undefined;
-  readonly #makeNames: () => NameTable;
-  #names: NameTable | undefined;
+  /** The names that a span's attributes may meet. */
+  readonly names: () => NameTable;
 
   constructor(of: ContextMembers) {
     this.service = of.take(SERVICE_NAME) ?? SERVICE_FALLBACK;
@@ -41,13 +41,8 @@ export class SpansContext {
     const scope = of.scope({ names: false });
     const { text, names, texts } = of.keep(scope, FIELD_NAMES);
     this.members = text;
-    this.#makeNames = names;
+    this.names = names;
     this.#scope = () => texts(scope);
-  }
-
-  /** The names that a span's attributes may meet. Made for the first span that may. */
-  get names(): NameTable {
-    return this.#names ??= this.#makeNames();
   }
 
   /** The attributes of the scope, for spans in which names meet. None is called as a field is: each begins with `scope.`. */

@@ -133,7 +133,7 @@ export class SpansDecoder implements RecordReader<SpansContext> {
     const columns = this.#columns;
     if (context !== this.#context) {
       this.#context = context;
-      this.#attributes.reserve(context);
+      this.#attributes.reserve(context.names);
     }
     this.#reset();
     while (reader.pos < end) {
