@@ -136,11 +136,6 @@ export class LaneWriter {
     });
   }
 
-  /** Refuses rows from now on, until the disk is found to work. */
-  fail(error: unknown): void {
-    this.#fail(error);
-  }
-
   /** Seals what was acknowledged so far; the name of the segment that this ended, if it held rows. */
   async seal(): Promise<string | undefined> {
     const segment = this.#current;
@@ -180,7 +175,7 @@ export class LaneWriter {
         await this.#writeGroup(group);
       } catch (error) {
         for (const append of group) append.reject(this.#internal("append", error));
-        this.#fail(error);
+        this.fail(error);
       }
     }
     this.#pumping = undefined;
@@ -278,7 +273,7 @@ export class LaneWriter {
         if (this.#isRipe(segment)) this.#roll(segment);
       },
       onSynced: (ms: number) => this.#options.onEvent({ kind: "synced", lane: this.lane, ms }),
-      onFailure: (error: unknown) => this.#fail(error),
+      onFailure: (error: unknown) => this.fail(error),
     };
     return ActiveSegment.create(fs, place, { clock, encoder, hooks });
   }
@@ -288,7 +283,7 @@ export class LaneWriter {
     try {
       return await this.#create(schemaMessage);
     } catch (error) {
-      this.#fail(error);
+      this.fail(error);
       return undefined;
     }
   }
@@ -333,7 +328,7 @@ export class LaneWriter {
       else this.#healer.giveUp(segments);
     } catch (error) {
       this.#healer.giveUp(segments);
-      this.#fail(error);
+      this.fail(error);
     }
   }
 
@@ -373,7 +368,7 @@ export class LaneWriter {
   }
 
   /** Refuses rows from now on, gives up the segments that are open, and starts to heal. */
-  #fail(error: unknown): void {
+  fail(error: unknown): void {
     this.#healer.start(error);
     this.#roll();
     const standby = this.#standby;
