@@ -6,8 +6,8 @@
  */
 
 import assert from "node:assert/strict";
-import { metricsPage } from "../shared/metrics/metrics_page.ts";
 import type { MetricSpec } from "../shared/metrics/table.ts";
+import { checkMetricsPage } from "../shared/testing/check_metrics_page.ts";
 import { RunningIngest } from "../tests/clients/running_ingest.ts";
 import { createIngestMetrics, METRICS } from "./metrics.ts";
 import { countWalEvents, LANE_SERIES_MAX } from "./wal_metrics.ts";
@@ -120,13 +120,7 @@ Deno.test({
 
 Deno.test({
   name: "METRICS.md is the table",
-  async fn() {
-    const path = new URL("./METRICS.md", import.meta.url);
-    const page = metricsPage("the ingest server", METRICS);
-    if (Deno.args.includes("--write")) await Deno.writeTextFile(path, page);
-    const remedy = "deno test -A ingest/metrics_test.ts -- --write";
-    assert.ok(await Deno.readTextFile(path) === page, `METRICS.md is old: ${remedy}`);
-  },
+  fn: () => checkMetricsPage("ingest", "the ingest server", METRICS),
 });
 
 Deno.test({

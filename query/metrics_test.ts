@@ -5,8 +5,8 @@
  */
 
 import assert from "node:assert/strict";
-import { metricsPage } from "../shared/metrics/metrics_page.ts";
 import type { MetricSpec } from "../shared/metrics/table.ts";
+import { checkMetricsPage } from "../shared/testing/check_metrics_page.ts";
 import { METRICS } from "./metrics.ts";
 import { startTestServer } from "./testing_server.ts";
 
@@ -74,12 +74,5 @@ Deno.test({
 
 Deno.test({
   name: "METRICS.md of query is the table",
-  async fn() {
-    const path = new URL("./METRICS.md", import.meta.url);
-    const page = metricsPage("the query server", METRICS);
-    if (Deno.args.includes("--write")) await Deno.writeTextFile(path, page);
-    const remedy = "deno test -A query/metrics_test.ts -- --write";
-    const found = await Deno.readTextFile(path).catch(() => "");
-    assert.ok(found === page, `METRICS.md is old: ${remedy}`);
-  },
+  fn: () => checkMetricsPage("query", "the query server", METRICS),
 });
