@@ -14,6 +14,7 @@ import type { BodyCap } from "../shared/http/body_too_large.ts";
 import type { ByteHold } from "../shared/http/byte_budget.ts";
 import { asOperatingError } from "../shared/http/error_response.ts";
 import type { LaneId } from "../shared/event/tenant.ts";
+import type { AnswersFirst } from "./answers_first.ts";
 import { commitModeOf } from "./commit_mode.ts";
 import { LIMITS } from "./flags.ts";
 import type { Admission, Peer, RequestHead } from "./admission.ts";
@@ -40,6 +41,8 @@ export interface OtlpSignal {
 export interface OtlpDeps extends TakeRowsDeps {
   /** For long requests; undefined: none. */
   readonly decodeThread?: DecodeThread | undefined;
+  /** Undefined: all is decoded as it comes. */
+  readonly answersFirst?: Pick<AnswersFirst, "turn">;
   readonly admission: Pick<Admission, "admit">;
   readonly lanes: LaneChoice;
   readonly bodyCap: BodyCap;
@@ -99,6 +102,7 @@ async function receive(request: Request, options: ReceiveOptions): Promise<Recei
       body: sent,
       nowNs: deps.clock.nowNs(),
       thread: deps.decodeThread,
+      answersFirst: deps.answersFirst,
     },
   );
   chargeRows(batch, { hold, bodyBytes: body.byteLength });

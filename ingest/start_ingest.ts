@@ -32,6 +32,7 @@ import type { MirrorUploader } from "../shared/wal/mirror/mirror_uploader.ts";
 import { openFrameThread } from "../shared/wal/frame_encoder.ts";
 import { openWalReader } from "../shared/wal/reader.ts";
 import { openWal } from "../shared/wal/wal.ts";
+import { AnswersFirst } from "./answers_first.ts";
 import { type Admission, openAdmission } from "./admission.ts";
 import { type Backpressure, openBackpressure } from "./backpressure_door.ts";
 import { type IngestSettings, LIMITS, OPTIONS } from "./flags.ts";
@@ -122,6 +123,7 @@ export async function startIngest(
   const random = new SystemRandom();
   const frameThread = starting.use(openFrameThread());
   const decodeThread = starting.use(new DecodeThread());
+  const answersFirst = new AnswersFirst();
   const wal = starting.use(
     await openWal({
       root: paths.wal,
@@ -138,6 +140,7 @@ export async function startIngest(
       frameThread,
       onEvent: (event) => {
         countWal(event);
+        answersFirst.listen(event);
         if (event.kind === "sealed") mirror?.wake(event.lane);
       },
     }),
@@ -174,6 +177,7 @@ export async function startIngest(
     stream,
     shapeOf,
     decodeThread,
+    answersFirst,
     ...writeDeps(settings, { wal, clock, metrics, admission, backpressure }),
     canForce: !settings.remoteDrain || force.bell !== undefined,
     forceCommit: (lane: LaneId, segment: string) => forceCommit(lane, segment, { ...force, drain }),

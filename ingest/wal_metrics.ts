@@ -42,6 +42,8 @@ export function countWalEvents(metrics: IngestMetrics): WalEventListener {
         metrics.walWaitSecs.observe(event.waitMs / 1_000);
         metrics.walGroupRequests.observe(event.appends);
         return;
+      case "syncing":
+        return;
       case "synced":
         metrics.walSyncSecs.observe(event.ms / 1_000);
         return;

@@ -70,6 +70,7 @@ async function receive(call: Http2Call, options: ReceiveOptions): Promise<Receiv
     body: sent,
     nowNs: deps.clock.nowNs(),
     thread: deps.decodeThread,
+    answersFirst: deps.answersFirst,
   });
   chargeRows(batch, { hold, bodyBytes: message.byteLength });
   deps.metrics.bodyBytes.at({ endpoint: `grpc_${signal.endpoint}` }).add(message.byteLength);

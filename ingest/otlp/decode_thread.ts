@@ -13,6 +13,7 @@ import type { ColumnBatch, ColumnData } from "../../shared/columns/batch.ts";
 import { EVENTS_SCHEMA } from "../../shared/event/events.ts";
 import { TRACES_SCHEMA } from "../../shared/event/traces.ts";
 import { TaskThread, ThreadUnavailable } from "../../shared/os/task_thread.ts";
+import type { AnswersFirst } from "../answers_first.ts";
 import type { DecodeOptions } from "./request_decoder.ts";
 import { SHORT } from "./request_limits.ts";
 
@@ -88,14 +89,18 @@ export interface DecodeRequest {
   readonly nowNs: bigint;
   /** Undefined: there is none. */
   readonly thread: DecodeThread | undefined;
+  /** What holds the event loop waits for its turn there. */
+  readonly answersFirst?: Pick<AnswersFirst, "turn"> | undefined;
 }
 
 /** What `decode` makes of the body, here or on the thread. Errors: those of `decode`. */
 export async function decodeBody(
   decode: (body: Uint8Array, options: DecodeOptions) => ColumnBatch,
-  { form, body, nowNs, thread }: DecodeRequest,
+  { form, body, nowNs, thread, answersFirst }: DecodeRequest,
 ): Promise<Decoded> {
   if (thread !== undefined && body.byteLength <= SHORT.bodyBytesMax) {
+    const turn = answersFirst?.turn(body.byteLength);
+    if (turn !== undefined) await turn;
     try {
       return { batch: decode(body, { nowNs, isShort: true }), body };
     } catch (error) {

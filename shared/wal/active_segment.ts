@@ -29,6 +29,8 @@ export interface NewSegment {
 export interface SegmentHooks {
   /** Called before each sync, with the frames it will cover already written. */
   onSync(segment: ActiveSegment): void;
+  /** Called when it runs: how many appends wait for it, and its end, which rejects where it fails. */
+  onSyncing(appends: number, ended: Promise<unknown>): void;
   /** Called after each sync with how long it took. */
   onSynced(ms: number): void;
   /** Called once, at the first failure. */
@@ -36,6 +38,7 @@ export interface SegmentHooks {
 }
 
 interface Waiter {
+  readonly appends: number;
   resolve(): void;
   reject(error: unknown): void;
 }
@@ -152,12 +155,12 @@ export class ActiveSegment {
     }
   }
 
-  /** Resolves when every frame written so far, and the segment's name, are durable. */
-  durable(): Promise<void> {
+  /** Resolves when every frame written so far, and the segment's name, are durable; `appends` wait for that. */
+  durable(appends = 0): Promise<void> {
     if (this.#failed) return Promise.reject(new Error(`segment ${this.name} failed before`));
     if (this.#syncedLength === this.#byteLength) return Promise.resolve();
     return new Promise((resolve, reject) => {
-      this.#waiters.push({ resolve, reject });
+      this.#waiters.push({ appends, resolve, reject });
       this.#syncing ??= this.#sync();
     });
   }
@@ -171,7 +174,9 @@ export class ActiveSegment {
       const startedMs = this.#clock.monotonicMs();
       this.#waiters = [];
       try {
-        await Promise.all([this.#file.sync(), this.#named]);
+        const ended = Promise.all([this.#file.sync(), this.#named]);
+        this.#hooks.onSyncing(group.reduce((sum, { appends }) => sum + appends, 0), ended);
+        await ended;
         this.#syncedLength = length;
         for (const waiter of group) waiter.resolve();
         this.#hooks.onSynced(this.#clock.monotonicMs() - startedMs);

@@ -116,7 +116,7 @@ export class LaneWriter {
     assert(segment !== undefined, "a known request is written or on its way");
     if (mode === "wait_for") {
       try {
-        if (this.#current?.name === segment) await this.#current.durable();
+        if (this.#current?.name === segment) await this.#current.durable(1);
         else await this.#sealing;
       } catch (error) {
         throw this.#internal("sync", error);
@@ -230,7 +230,7 @@ export class LaneWriter {
 
   async #acknowledgeWhenDurable(group: readonly Append[], segment: ActiveSegment): Promise<void> {
     try {
-      await segment.durable();
+      await segment.durable(group.length);
     } catch (error) {
       for (const append of group) append.reject(this.#internal("sync", error));
       return;
@@ -271,6 +271,10 @@ export class LaneWriter {
     const hooks = {
       onSync: (segment: ActiveSegment) => {
         if (this.#isRipe(segment)) this.#roll(segment);
+      },
+      onSyncing: (appends: number, ended: Promise<unknown>) => {
+        if (appends === 0) return; // Of a segment that is sealed.
+        this.#options.onEvent({ kind: "syncing", lane: this.lane, appends, ended });
       },
       onSynced: (ms: number) => this.#options.onEvent({ kind: "synced", lane: this.lane, ms }),
       onFailure: (error: unknown) => this.fail(error),

@@ -1,4 +1,4 @@
-/** What a WAL tells its owner: the source of metrics and log lines. */
+/** What a WAL tells its owner: the source of metrics and log lines, and of when work may go on. */
 
 import type { LaneId } from "../event/tenant.ts";
 import type { Salvaged } from "./salvage.ts";
@@ -19,6 +19,13 @@ export type WalEvent =
     readonly lane: LaneId;
     readonly appends: number;
     readonly waitMs: number;
+  }
+  /** A sync runs that `appends` wait for; `ended` rejects where it fails. */
+  | {
+    readonly kind: "syncing";
+    readonly lane: LaneId;
+    readonly appends: number;
+    readonly ended: Promise<unknown>;
   }
   /** One group commit: a sync that took `ms`. */
   | { readonly kind: "synced"; readonly lane: LaneId; readonly ms: number }

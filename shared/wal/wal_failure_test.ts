@@ -99,6 +99,33 @@ Deno.test({
 });
 
 Deno.test({
+  name: "a sync is told when it begins, with how many appends wait for it, and what becomes of it",
+  async fn() {
+    const held = [1, 2].map(() => Promise.withResolvers<Error | undefined>());
+    let syncs = 0;
+    const { wal, events, clock } = await open(({ kind, path }) =>
+      kind === "sync" && path.includes("/active/") ? held[syncs++]?.promise : undefined
+    );
+    const syncing = () => events.filter((event) => event.kind === "syncing");
+    await wal.append(LANE, numberedBatch([1]), "auto");
+    const first = wal.append(LANE, numberedBatch([2]), "wait_for");
+    await clock.advance(1);
+    const second = wal.append(LANE, numberedBatch([3]), "wait_for");
+    const third = wal.append(LANE, numberedBatch([4]), "wait_for");
+    await clock.advance(1);
+    held[0]?.resolve(undefined);
+    await first;
+    const failed = Promise.allSettled([second, third]);
+    held[1]?.resolve(new Error("Input/output error (os error 5)"));
+    assert.deepEqual((await failed).map(({ status }) => status), ["rejected", "rejected"]);
+    assert.deepEqual(syncing().map(({ appends }) => appends), [1, 2]);
+    const ends = await Promise.allSettled(syncing().map(({ ended }) => ended));
+    assert.deepEqual(ends.map(({ status }) => status), ["fulfilled", "rejected"]);
+    await wal.close();
+  },
+});
+
+Deno.test({
   name:
     "Wal.append() to a lane that cannot be made is unavailable, told once, and stores when it can",
   async fn() {
