@@ -16,7 +16,7 @@ const BODY_BYTES_MIN = 32 * 1024;
 /** Requests that wait for the sync, or for those. Many share a sync; decoding meanwhile is what keeps the rate up then. */
 const REQUESTS_MAX = 3;
 /** Longest wait for a sync; a timer, so it may be a millisecond more. */
-const SYNC_MS_MAX = 1;
+const SYNC_MS_MAX = 2;
 
 type Syncing = Extract<WalEvent, { kind: "syncing" }>;
 
