@@ -8,6 +8,7 @@
  */
 
 import { setImmediate } from "node:timers";
+import { withDeadline } from "../shared/http/deadline.ts";
 import type { WalEvent } from "../shared/wal/wal_event.ts";
 
 /** A shorter body is decoded in less time than a sync takes. */
@@ -24,14 +25,14 @@ export class AnswersFirst {
   #waiting = 0;
 
   /** Hears of the WAL's syncs. */
-  readonly listen = (event: WalEvent): void => {
+  listen(event: WalEvent): void {
     if (event.kind !== "syncing") return;
     this.#syncing = event;
     const end = () => {
       if (this.#syncing === event) this.#syncing = undefined;
     };
     event.ended.then(end, end);
-  };
+  }
 
   /** Resolves when a body of `bytes` should be decoded; undefined: now. */
   turn(bytes: number): Promise<void> | undefined {
@@ -43,20 +44,19 @@ export class AnswersFirst {
 
   async #wait(synced: Promise<unknown>): Promise<void> {
     this.#waiting += 1;
-    const { promise: late, resolve } = Promise.withResolvers<void>();
-    const timer = setTimeout(resolve, SYNC_MS_MAX);
+    const deadline = { msMax: SYNC_MS_MAX, what: "the sync did not end" };
     try {
-      await Promise.race([synced, late]).catch(() => {}); // A failure is for those who wait for their rows.
+      await withDeadline(deadline, () => synced).catch(() => {}); // A failure is for those who wait for their rows.
       // In the first turn of the event loop the runtime is given the answers, in the second it writes them.
       await nextTurn();
       await nextTurn();
     } finally {
-      clearTimeout(timer);
       this.#waiting -= 1;
     }
   }
 }
 
+/** Shorter than `othersTurn`, whose timer takes as long as the decode that waits. */
 function nextTurn(): Promise<void> {
   return new Promise((resolve) => setImmediate(resolve));
 }
