@@ -78,14 +78,14 @@ redisTest(
   "RedisBuckets names the wait, refills with time, and leaves keys that expire",
   async () => {
     await using redis = await RedisProcess.start();
-    await using replica = new Replica(redis.url, { perSec: 4, burst: 2 });
+    await using replica = new Replica(redis.url, { perSec: 1, burst: 2 });
     assert.equal(await replica.granted(2), 2);
     const waitMs = await replica.take();
-    assert.ok(waitMs > 0 && waitMs <= 250, `${waitMs} ms`);
+    assert.ok(waitMs > 0 && waitMs <= 1_000, `${waitMs} ms`);
     await new Promise((resolve) => setTimeout(resolve, waitMs + 5));
     assert.equal(await replica.take(), 0);
     const ttlMs = Number((await redis.command("PTTL test:rb:k")).slice(1));
-    assert.ok(ttlMs > 0 && ttlMs <= 500, `${ttlMs} ms to live`);
+    assert.ok(ttlMs > 0 && ttlMs <= 2_000, `${ttlMs} ms to live`);
   },
 );
 

@@ -53,7 +53,7 @@ export function withinBounds(
   return files.filter((file) => mayMeet(predicate, boundsOfFile(file)));
 }
 
-/** Asks the newest files first, as long as it is worth it. */
+/** Asks the newest files first, as long as it is worth it: the newest of all in any case. */
 async function lookUp(
   files: readonly DataFile[],
   about: { readonly plan: TablePlan; readonly query: RowQuery },
@@ -65,13 +65,13 @@ async function lookUp(
   const selections = new Map<DataFile, FileSelection>();
   const left = files.toReversed();
   const worker = async () => {
-    while (allowance.isLeft && !deps.signal.aborted) {
+    do {
       const file = left.shift();
-      if (file === undefined) return;
+      if (file === undefined || deps.signal.aborted) return;
       const selection = await selectOfFile(file, about, deps);
       selections.set(file, selection);
       allowance.saved(partsMs([selection.whole], plan) - partsMs(selection.parts, plan));
-    }
+    } while (allowance.isLeft);
   };
   await Promise.all(Array.from({ length: LOOKUPS_MAX }, worker));
   return selections;

@@ -1,0 +1,12 @@
+/** Bounds of time in tests: a busy host makes a run late, seldom each of several. */
+
+const RUNS_MAX = 5;
+
+/** The first result of `run` that is under `enough`, else the least of five. */
+export async function leastOf(enough: number, run: () => Promise<number>): Promise<number> {
+  let least = Infinity;
+  for (let runs = 0; runs < RUNS_MAX && least >= enough; runs += 1) {
+    least = Math.min(least, await run());
+  }
+  return least;
+}
