@@ -2,6 +2,7 @@
 
 import {
   DATA_DIR_OPTION,
+  END_WITH_STDIN_OPTION,
   LOG_LEVEL_OPTION,
   WAL_OPTION,
   WAREHOUSE_OPTIONS,
@@ -141,6 +142,7 @@ export const OPTIONS = {
       "Subdirectory of the data directory, or an absolute path, for files that nobody needs after this process: copies " +
       "of an object store's data files while a delete task looks through them.",
   },
+  endWithStdin: END_WITH_STDIN_OPTION,
   logLevel: LOG_LEVEL_OPTION,
 } as const satisfies OptionTable;
 

@@ -6,6 +6,7 @@
 
 import {
   DATA_DIR_OPTION,
+  END_WITH_STDIN_OPTION,
   LOG_LEVEL_OPTION,
   WAL_OPTION,
   WAREHOUSE_OPTIONS,
@@ -154,6 +155,7 @@ export const OPTIONS = {
     default: "8.17.0",
     help: "Version that search-engine clients are told at GET /; Beats refuse one below their own.",
   },
+  endWithStdin: END_WITH_STDIN_OPTION,
   logLevel: LOG_LEVEL_OPTION,
 } as const satisfies OptionTable;
 

@@ -3,6 +3,7 @@
 import type { OptionTable, Settings } from "../shared/config/options.ts";
 import {
   DATA_DIR_OPTION,
+  END_WITH_STDIN_OPTION,
   LOG_LEVEL_OPTION,
   WAREHOUSE_OPTIONS,
 } from "../shared/config/process_options.ts";
@@ -155,6 +156,7 @@ export const OPTIONS = {
     max: 1_000_000,
     help: "The same for all days together; eight per core, 32 to 128, when not given.",
   },
+  endWithStdin: END_WITH_STDIN_OPTION,
   logLevel: LOG_LEVEL_OPTION,
 } as const satisfies OptionTable;
 

@@ -10,7 +10,7 @@ export const command = defineCommand({
   options: OPTIONS,
   async run(settings, { console }) {
     await configureLogging({ level: settings.logLevel as LogThreshold });
-    using end = listenForEnd();
+    using end = listenForEnd(settings);
     if (!settings.once) {
       await using _compactor = await startCompactor(settings);
       await end.requested;

@@ -150,19 +150,20 @@ function wantedAddresses(settings: DevSettings): WantedAddress[] {
 
 function argumentsOf(settings: DevSettings): Readonly<Record<Role, readonly string[]>> {
   const { warehouseUrl, catalogUri } = settings;
-  const storage = [
+  const every = [
+    "--end-with-stdin",
     ...(warehouseUrl === undefined ? [] : ["--warehouse-url", warehouseUrl]),
     ...(catalogUri === undefined ? [] : ["--catalog-uri", catalogUri]),
   ];
   return {
     ingest: [
-      ...storage,
+      ...every,
       ...["--bind", settings.ingestBind, "--metrics-bind", settings.ingestMetricsBind],
       ...["--otlp-grpc-listen", settings.otlpGrpcListen],
       ...(settings.disableOtlpGrpc ? ["--disable-otlp-grpc"] : []),
     ],
-    compactor: [...storage, "--metrics-bind", settings.compactorMetricsBind],
-    query: [...storage, "--bind", settings.queryBind, "--metrics-bind", settings.queryMetricsBind],
+    compactor: [...every, "--metrics-bind", settings.compactorMetricsBind],
+    query: [...every, "--bind", settings.queryBind, "--metrics-bind", settings.queryMetricsBind],
   };
 }
 

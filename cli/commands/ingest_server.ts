@@ -31,7 +31,7 @@ export const command = defineCommand({
   options: OPTIONS,
   async run(settings) {
     await configureLogging({ level: settings.logLevel as LogThreshold });
-    using end = listenForEnd();
+    using end = listenForEnd(settings);
     const paths = compactorPaths(settings);
     const deletes = deleteOptionsOf(settings);
     const options = {

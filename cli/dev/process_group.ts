@@ -4,7 +4,8 @@
  * A child runs in a process group of its own, so that Ctrl-C in a terminal reaches it once, as the SIGTERM sent
  * here, and its orderly end is not mistaken for a second, impatient signal. Calls `Deno.Command` itself, and asks
  * whether it may.
- * Not covered: children of a parent that was killed with SIGKILL run on.
+ * A child's standard input is a pipe that nothing is written to and that ends with this process, also when SIGKILL ends it:
+ * one that watches it (`--end-with-stdin`) is not left behind.
  */
 
 import { textLines } from "../text_lines.ts";
@@ -60,7 +61,7 @@ export class ProcessGroup {
       env: { ...spec.env },
       clearEnv: true,
       detached: true,
-      stdin: "null",
+      stdin: "piped",
       stdout: "piped",
       stderr: "piped",
     }).spawn();
@@ -105,6 +106,7 @@ export class ProcessGroup {
       relay(process.stdout),
       relay(process.stderr),
     ]);
+    await process.stdin.close().catch(() => {});
     return { name, code: status.code, signal: status.signal ?? undefined, lastLine };
   }
 }

@@ -1,7 +1,7 @@
 /** Options that several processes have, in the same words everywhere. SPEC.md section 1. */
 
 import { LOG_LEVELS } from "../os/logging.ts";
-import type { OptionTable, TextOption } from "./options.ts";
+import type { OptionTable, SwitchOption, TextOption } from "./options.ts";
 
 /** Its variable is the query server's alone: that one adds `env: "SVC_DATA_DIR"`. */
 export const DATA_DIR_OPTION = {
@@ -48,6 +48,13 @@ export const WAREHOUSE_OPTIONS = {
       "catalog.db in the warehouse when not given.",
   },
 } as const satisfies OptionTable;
+
+export const END_WITH_STDIN_OPTION = {
+  kind: "switch",
+  flag: "end-with-stdin",
+  help:
+    "End in order, as at SIGTERM, once standard input ends: for a parent that, however it ends, is to leave nothing behind.",
+} as const satisfies SwitchOption;
 
 export const LOG_LEVEL_OPTION = {
   kind: "text",

@@ -8,8 +8,14 @@
 import { isOperatingError, UsageError } from "../base/errors.ts";
 import { configureLogging, type LogThreshold } from "../os/logging.ts";
 import { listenForEnd } from "../os/signals.ts";
-import type { OptionTable, Settings } from "./options.ts";
+import type { OptionTable, Settings, SwitchOption } from "./options.ts";
 import { parseProgram, type Program } from "./parse_options.ts";
+
+/** What a role's options have. */
+type ProgramOptions = OptionTable & {
+  readonly logLevel: unknown;
+  readonly endWithStdin: SwitchOption;
+};
 
 /** Runs until `endRequested` resolves, or is done before; what it returns is printed. */
 export type RunRole<T extends OptionTable> = (
@@ -18,14 +24,14 @@ export type RunRole<T extends OptionTable> = (
 ) => Promise<string | undefined>;
 
 /** Runs `program` with the process's arguments and ends the process. */
-export async function runProgram<T extends OptionTable & { readonly logLevel: unknown }>(
+export async function runProgram<T extends ProgramOptions>(
   program: Program<T>,
   run: RunRole<T>,
 ): Promise<never> {
   Deno.exit(await statusOf(program, run));
 }
 
-async function statusOf<T extends OptionTable & { readonly logLevel: unknown }>(
+async function statusOf<T extends ProgramOptions>(
   program: Program<T>,
   run: RunRole<T>,
 ): Promise<number> {
@@ -37,7 +43,7 @@ async function statusOf<T extends OptionTable & { readonly logLevel: unknown }>(
     }
     const { settings } = invocation;
     await configureLogging({ level: settings.logLevel as LogThreshold });
-    using end = listenForEnd();
+    using end = listenForEnd(settings as { readonly endWithStdin: boolean });
     const result = await run(settings, end.requested);
     if (result !== undefined) await print(Deno.stdout, `${result}\n`);
     return 0;

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 
 const WAITER = `
   const { listenForEnd } = await import(Deno.args[0]);
-  using end = listenForEnd();
+  using end = listenForEnd({ endWithStdin: Deno.args[1] === "stdin" });
   console.log("ready");
   console.log(await end.requested);
   await new Promise((resolve) => setTimeout(resolve, 60_000));
@@ -10,6 +10,27 @@ const WAITER = `
 
 /** Longer than two signals may lie apart to count as one. */
 const ECHO_OVER_MS = 700;
+
+Deno.test({
+  name: "listenForEnd() takes the end of standard input for a wish where it is to be one",
+  async fn() {
+    const child = new Deno.Command(Deno.execPath(), {
+      args: ["eval", "--frozen", WAITER, new URL("./signals.ts", import.meta.url).href, "stdin"],
+      stdin: "piped",
+      stdout: "piped",
+      stderr: "inherit",
+    }).spawn();
+    const lines = child.stdout.pipeThrough(new TextDecoderStream()).getReader();
+    assert.equal((await lines.read()).value, "ready\n");
+    const stdin = child.stdin.getWriter();
+    await stdin.write(new TextEncoder().encode("what is said is not read\n"));
+    await stdin.close();
+    assert.equal((await lines.read()).value, "end of stdin\n");
+    child.kill("SIGKILL");
+    await child.status;
+    await lines.cancel();
+  },
+});
 
 Deno.test({
   name:
