@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { SystemClock } from "../shared/os/clock.ts";
 import { configureLogging, resetLogging } from "../shared/os/logging.ts";
+import { FakeClock } from "../shared/testing/fake_clock.ts";
 import { until } from "../shared/testing/until.ts";
 import { Readiness } from "./readiness.ts";
 
@@ -71,13 +72,17 @@ Deno.test({
   name: "Readiness answers at once, and not ready, while a probe hangs; stop does not wait for it",
   fn: async () => {
     let probes = 0;
+    const clock = new FakeClock();
     const readiness = new Readiness(
       () => probes++ === 0 ? Promise.resolve(undefined) : new Promise(() => {}),
-      { clock: new SystemClock(), intervalMs: 2, ageMsMax: 30 },
+      { clock, intervalMs: 2, ageMsMax: 30 },
     );
     await readiness.start();
+    await clock.advance(30);
+    assert.equal(probes, 2);
     assert.equal(readiness.response().status, 200);
-    await until(() => readiness.response().status === 503);
+    await clock.advance(1);
+    assert.equal(readiness.response().status, 503);
     assert.match(readiness.checks().wal ?? "", /has not come back/);
     await readiness.stop();
   },

@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { leastOf } from "../../shared/testing/least_of.ts";
 import { bulkReplyText } from "./bulk_reply.ts";
 import type { BulkItem } from "./bulk_items.ts";
 import { replyFieldsOf } from "./filter_path.ts";
@@ -81,13 +82,16 @@ for (const { filter, items, text } of REPLIES) {
 
 Deno.test({
   name: "replyFieldsOf keeps everything for an empty or excessive filter, in little time",
-  fn: () => {
+  fn: async () => {
     const everything = replyFieldsOf(null);
     assert.deepEqual(replyFieldsOf(""), everything);
     assert.deepEqual(replyFieldsOf("a,".repeat(100)), everything);
     assert.deepEqual(replyFieldsOf("x".repeat(10_000)), everything);
-    const begun = performance.now();
-    replyFieldsOf(Array.from({ length: 60 }, () => "**.**.**.**.**.**.**.x").join(","));
-    assert.ok(performance.now() - begun < 500);
+    const tookMs = await leastOf(500, () => {
+      const begun = performance.now();
+      replyFieldsOf(Array.from({ length: 60 }, () => "**.**.**.**.**.**.**.x").join(","));
+      return Promise.resolve(performance.now() - begun);
+    });
+    assert.ok(tookMs < 500, `${tookMs} ms`);
   },
 });

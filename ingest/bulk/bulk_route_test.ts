@@ -21,6 +21,7 @@ interface World {
   readonly query?: string;
   readonly forceFails?: boolean;
   readonly indexes?: readonly string[];
+  readonly requestMsMax?: number;
 }
 
 const INTERNAL = new OperatingError("internal", "write failed");
@@ -54,7 +55,8 @@ async function answer(world: World) {
     builders: new EventDocumentBuilders(() => EVENTS_SHAPE),
     bodies,
     bodyCap: { bytesMax: 100_000 },
-    requestMsMax: 200,
+    // By default no halt of the machine may use it up.
+    requestMsMax: world.requestMsMax ?? 10_000,
   });
   const indexes = world.indexes ?? ["a", "b", "a"];
   const request = new Request("http://127.0.0.1/api/v1/_compat/_bulk", {
@@ -126,7 +128,7 @@ const WHOLE: readonly {
   },
   {
     name: "a lane that takes too long",
-    world: { failures: { b: 400 } },
+    world: { failures: { b: 400 }, requestMsMax: 200 },
     status: 504,
     type: "timeout_exception",
     retryAfter: null,

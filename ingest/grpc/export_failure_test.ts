@@ -22,6 +22,10 @@ const BODY = encodeLogsRequest({
 });
 /** What a call counts for besides its message. */
 const CALL_BYTES = 8 * 1024;
+/** Of a deadline that no halt of the machine may use up. */
+const PATIENT_MS = 10_000;
+/** Of one that ends a message that never comes whole; what is seen before it may be late. */
+const HALF_SENT_MS = 1_000;
 
 interface World {
   readonly append?: () => Promise<AppendReceipt>;
@@ -31,6 +35,8 @@ interface World {
   /** Of them, held by other requests. */
   readonly otherBytes?: number;
   readonly lanesMax?: number;
+  readonly requestMsMax?: number;
+  readonly stopMsMax?: number;
 }
 
 function start(world: World) {
@@ -46,10 +52,15 @@ function start(world: World) {
     metrics,
     bodies,
     bodyCap: { bytesMax: 100_000 },
-    requestMsMax: 150,
+    requestMsMax: world.requestMsMax ?? PATIENT_MS,
   };
   const listen = { hostname: "127.0.0.1", port: 0 };
-  const server = serveOtlp({ listen, tls: undefined, stopMsMax: 60, deps });
+  const server = serveOtlp({
+    listen,
+    tls: undefined,
+    stopMsMax: world.stopMsMax ?? PATIENT_MS,
+    deps,
+  });
   return { server, bodies, metrics, target: `127.0.0.1:${server.address.port}` };
 }
 
@@ -96,7 +107,7 @@ const FAILURES: {
   { name: "a refused tenant", world: { admit: refuse("permission_denied", "no") }, code: 7 },
   {
     name: "an append that hangs",
-    world: { append: () => new Promise(() => {}) },
+    world: { append: () => new Promise(() => {}), requestMsMax: 150 },
     code: 4,
     errorInfo: "svc/DEADLINE",
   },
@@ -135,7 +146,7 @@ for (const { name, world, metadata = {}, code, retryAfterSecs, errorInfo } of FA
 Deno.test({
   name: "Export charges a message by its announced length before it is there, and gives it back",
   fn: async () => {
-    const { server, bodies, target } = start({});
+    const { server, bodies, target } = start({ requestMsMax: HALF_SENT_MS });
     await using _server = server;
     await using connection = new GrpcConnection(target);
     const begun = framed(new Uint8Array(90_000)).subarray(0, 6);
@@ -168,7 +179,10 @@ Deno.test({
   name: "Export of many half-sent messages at once refuses past the budget and harms no other",
   fn: async () => {
     const held = 10 * (CALL_BYTES + 90_000);
-    const { server, target } = start({ bodiesBytesMax: held + CALL_BYTES + BODY.byteLength });
+    const { server, target } = start({
+      bodiesBytesMax: held + CALL_BYTES + BODY.byteLength,
+      requestMsMax: HALF_SENT_MS,
+    });
     await using _server = server;
     await using slow = new GrpcConnection(target);
     await using quick = new GrpcConnection(target);
@@ -206,13 +220,23 @@ Deno.test({
     assert.equal((await call).code, 0);
     await stopping;
 
-    const hanging = start({ admit: () => new Promise(() => {}) });
+    const admitting = Promise.withResolvers<void>();
+    const hanging = start({
+      admit: () => {
+        admitting.resolve();
+        return new Promise(() => {});
+      },
+      stopMsMax: 60,
+    });
     await using waiting = new GrpcConnection(hanging.target);
     const cut = assert.rejects(waiting.call({ wire: framed(BODY) }));
-    await new Promise((resolve) => setTimeout(resolve, 30));
+    await admitting.promise;
     const begun = performance.now();
     await hanging.server.stop();
-    assert.ok(performance.now() - begun < 140);
+    assert.ok(
+      performance.now() - begun < PATIENT_MS / 2,
+      "it did not wait for the call's deadline",
+    );
     await cut;
   },
 });
