@@ -5,9 +5,9 @@ import { startTestServer } from "./testing_server.ts";
 
 const SQL = "/api/v1/sql";
 
-/** Resolves when `holds` does; fails the test after two seconds. */
+/** Resolves when `holds` does; fails the test after ten seconds. */
 async function eventually(what: string, holds: () => boolean | Promise<boolean>): Promise<void> {
-  for (let tries = 0; tries < 200; tries++) {
+  for (let tries = 0; tries < 1_000; tries++) {
     if (await holds()) return;
     await new Promise((resolve) => setTimeout(resolve, 10));
   }
@@ -373,8 +373,9 @@ Deno.test({
 Deno.test({
   name: "the wall clock ends a query whose engine misses its own deadline: 504 or trailer",
   async fn() {
-    const limits = { timeout_seconds: 0.05 };
-    for (const format of ["records", "ndjson"]) {
+    // Long enough for the first rows to be sent, whatever the machine does.
+    const limits = { timeout_seconds: 1 };
+    await Promise.all(["records", "ndjson"].map(async (format) => {
       await using server = await startTestServer({
         rows: [0, 1, 2, 3],
         onChunk: (at, request) => at === 1 ? untilAborted(request) : undefined,
@@ -382,7 +383,7 @@ Deno.test({
       const response = await server.post(SQL, { query: "SELECT n", format, limits });
       const text = await response.text();
       const last = JSON.parse(text.trim().split("\n").at(-1) ?? "");
-      assert.match(last.error, /within 0\.05 s/);
+      assert.match(last.error, /within 1 s/);
       assert.equal(last.code, format === "records" ? 504 : 500);
       assert.deepEqual(last.cost, format === "records" ? FAKE_COST : undefined);
       assert.equal(response.status, format === "records" ? 504 : 200);
@@ -390,7 +391,7 @@ Deno.test({
         await server.metric('svc_query_requests_total{endpoint="sql",outcome="timeout"}'),
         1,
       );
-    }
+    }));
   },
 });
 
@@ -401,7 +402,7 @@ Deno.test({
       rows: Array.from({ length: 5_000 }, () => "x".repeat(100_000)),
       chunkRows: 1,
     });
-    const body = { query: "SELECT n", format: "ndjson", limits: { timeout_seconds: 1 } };
+    const body = { query: "SELECT n", format: "ndjson", limits: { timeout_seconds: 2 } };
     const response = await server.post(SQL, body);
     await eventually("the pipe is full", async () => {
       const before = server.engine.chunksTaken;

@@ -18,7 +18,7 @@ interface Typist {
   readonly statements: readonly string[];
   readonly hasEnded: boolean;
   type(keys: string): Promise<void>;
-  /** Waits until `holds`; fails after two seconds. */
+  /** Waits until `holds`; fails after ten seconds. */
   until(what: string, holds: () => boolean): Promise<void>;
 }
 
@@ -58,7 +58,7 @@ async function withRepl(test: (typist: Typist) => Promise<void>): Promise<void> 
       await new Promise((resolve) => setTimeout(resolve, 5));
     },
     async until(what, holds) {
-      for (let tries = 0; tries < 200 && !holds(); tries++) {
+      for (let tries = 0; tries < 1_000 && !holds(); tries++) {
         await new Promise((resolve) => setTimeout(resolve, 10));
       }
       assert.ok(holds(), `still not so: ${what}; notes: ${console.notesText}`);

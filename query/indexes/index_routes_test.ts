@@ -159,11 +159,11 @@ Deno.test({
   async fn() {
     await using lab = await openLab();
     await lab.ask({ method: "POST", path: "indexes", body: APP });
-    await lab.ask({ method: "DELETE", path: "indexes/app" });
     const startMs = performance.now();
+    await lab.ask({ method: "DELETE", path: "indexes/app" });
     assert.equal((await lab.ask({ method: "POST", path: "indexes", body: APP })).status, 201);
     const tookMs = performance.now() - startMs;
-    assert.ok(tookMs > 1_000 && tookMs < 10_000, `${tookMs} ms`);
+    assert.ok(tookMs > 1_400 && tookMs < 10_000, `${tookMs} ms`);
   },
 });
 

@@ -49,12 +49,13 @@ const CASES: readonly Case[] = [
   {
     body: {
       query: "WITH RECURSIVE r(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM r) SELECT max(x) FROM r",
-      limits: { timeout_seconds: 0.3 },
+      // It is planned by then, whatever the machine does: its row has what it costs.
+      limits: { timeout_seconds: 1.2 },
     },
     status: 504,
     rows: null,
     complexity: "small",
-    error: /0\.3 s of wall clock/,
+    error: /1\.2 s of wall clock/,
   },
   {
     body: { query: "SELECT i FROM range(3) t(i)", format: "ndjson" },
@@ -173,7 +174,7 @@ function assertRow(row: AuditRow | undefined, one: Case, tookMs: ReadonlyMap<str
   );
   const duration = Number(row["duration_ms"]);
   assert.ok(duration > 0 && duration <= (tookMs.get(body.query) ?? 0), `${duration} ms`);
-  if (one.status === 504) assert.ok(duration >= 300, `${duration} ms`);
+  if (one.status === 504) assert.ok(duration >= 1_200, `${duration} ms`);
   if (one.error === undefined) assert.equal(row["error"], null);
   else assert.match(String(row["error"]), one.error);
 }
