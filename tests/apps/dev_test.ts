@@ -51,7 +51,12 @@ Deno.test({
           "SELECT count(*) FROM t",
       }),
     }).then((response) => response.json());
-    await new Promise((resolve) => setTimeout(resolve, 1_000));
+    const isAsked = async () => {
+      const page = await fetch(`http://127.0.0.1:${stack.ports[4]}/metrics`);
+      return /^svc_query_in_flight 1$/m.test(await page.text());
+    };
+    await until(isAsked, DOWN_MS_MAX, () => stack.told());
+    await new Promise((resolve) => setTimeout(resolve, 500)); // It is planned, and runs.
     stack.signal("SIGINT");
     assert.equal((await asked).reason, "server_stopping");
     assert.equal(await stack.ended(), 0, stack.told());

@@ -81,13 +81,15 @@ const GATE_VERDICTS: ReadonlySet<string> = new Set([
 async function attack(lab: HostileLab, [verdict, statement]: HostileCase): Promise<void> {
   const sql = lab.aimed(statement);
   const startMs = performance.now();
-  const answer = await lab.ask(sql);
+  const verdicts = ([] as string[]).concat(verdict);
+  let answer = await lab.ask(sql);
   const tookMs = performance.now() - startMs;
+  if (answer.verdict === "timeout" && !verdicts.includes("timeout")) {
+    // A machine that stood still may use up the second of a statement that is done at once.
+    answer = await lab.ask(sql, { timeoutSeconds: 10 });
+  }
   const shown = `${sql.slice(0, 300)}: ${answer.text.slice(0, 300)}`;
-  assert(
-    ([] as string[]).concat(verdict).includes(answer.verdict),
-    `${answer.verdict} of ${shown}`,
-  );
+  assert(verdicts.includes(answer.verdict), `${answer.verdict} of ${shown}`);
   assertNothingShown(lab, { sql, text: answer.text });
   assert(tookMs < ENDED_MS_MAX, `${Math.round(tookMs)} ms: ${shown}`);
 }
