@@ -5,10 +5,12 @@ import { isOperatingError, type OperatingError } from "../base/errors.ts";
 import { type Clock, SystemClock } from "../os/clock.ts";
 import { FakeClock } from "../testing/fake_clock.ts";
 import { AUDIENCE, BAD_MOODS, FakeIssuer, makeKey } from "../testing/fake_issuer.ts";
+import { until } from "../testing/until.ts";
 import { tokenDigest } from "./bearer_tokens.ts";
 import type { IssuerKeyLimits } from "./issuer_keys.ts";
 import { OidcVerifier } from "./oidc.ts";
 
+/** Of fetches that are to be late; whoever is to be let in has the usual one. */
 const DEADLINE_MS = 300;
 /** What a loaded machine may add to a deadline. */
 const SLACK_MS = 2_000;
@@ -19,12 +21,17 @@ class Bench implements AsyncDisposable {
   static async start(limits: Partial<IssuerKeyLimits> = {}, clock: Clock = new SystemClock()) {
     const issuer = await FakeIssuer.start();
     const settings = { issuer: issuer.url, audience: AUDIENCE };
-    const all = { fetchMsMax: DEADLINE_MS, retryMs: 20, unknownKeyMs: 0, ...limits };
+    const all = { retryMs: 20, unknownKeyMs: 0, ...limits };
     return new Bench(issuer, new OidcVerifier(settings, { clock, limits: all }));
   }
 
   verify(token: string) {
     return this.verifier.verify(token, tokenDigest(token).toHex());
+  }
+
+  /** Asks until it is let in: on a busy machine a fetch may be late. */
+  async letIn(token: string): Promise<void> {
+    await until(() => this.verify(token).then(() => true, () => false));
   }
 
   /** The error that `token` meets, which must come before the deadline of a fetch and some. */
@@ -223,7 +230,7 @@ for (const mood of BAD_MOODS) {
   Deno.test({
     name: `OidcVerifier answers 503 in time while the issuer is ${mood}, and recovers`,
     fn: async () => {
-      await using bench = await Bench.start();
+      await using bench = await Bench.start({ fetchMsMax: DEADLINE_MS });
       const token = await bench.issuer.token();
       bench.issuer.mood = mood;
       const errors = await Promise.all([token, "word"].map((token) => bench.refusal(token)));
@@ -231,7 +238,7 @@ for (const mood of BAD_MOODS) {
         assert.deepEqual([error.code, error.retryAfterSecs], ["unavailable", 2]);
       }
       bench.issuer.mood = "well";
-      await new Promise((resolve) => setTimeout(resolve, 30));
+      await bench.letIn(token);
       assert.equal((await bench.verify(token)).subject, "sender-1");
     },
   });
@@ -239,8 +246,8 @@ for (const mood of BAD_MOODS) {
   Deno.test({
     name: `OidcVerifier goes on with known keys while the issuer is ${mood}, 503 for others`,
     fn: async () => {
-      await using bench = await Bench.start();
-      await bench.verify(await bench.issuer.token());
+      await using bench = await Bench.start({ fetchMsMax: DEADLINE_MS });
+      await bench.letIn(await bench.issuer.token());
       bench.issuer.mood = mood;
       assert.equal((await bench.verify(await bench.issuer.token({ sub: "b" }))).subject, "b");
       const foreign = await bench.issuer.token({}, await makeKey("key-2"));
@@ -329,11 +336,3 @@ Deno.test({
     assert.equal((await bench.refusal(token)).reason, "token_expired");
   },
 });
-
-async function until(condition: () => Promise<boolean>): Promise<void> {
-  for (let tries = 0; tries < 200; tries++) {
-    if (await condition()) return;
-    await new Promise((resolve) => setTimeout(resolve, 10));
-  }
-  assert.fail("did not come true within 2 s");
-}
