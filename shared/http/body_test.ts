@@ -18,12 +18,14 @@ const gzip = (bytes: Uint8Array): Body => new Uint8Array(gzipSync(bytes));
 const deflate = (bytes: Uint8Array): Body => new Uint8Array(deflateSync(bytes));
 const zstd = (bytes: Uint8Array): Body => new Uint8Array(zstdCompressSync(bytes));
 
-/** Both ways to have a body's bytes; a deadline of 300 ms. */
-const READERS: Readonly<Record<string, (request: Request) => Promise<Uint8Array>>> = {
-  readBody: (request) => readBody(request, { bytesMax: CAP, readMsMax: 300 }),
-  streamBody: (request) =>
+/** Both ways to have a body's bytes. */
+const READERS: Readonly<
+  Record<string, (request: Request, msMax: number) => Promise<Uint8Array>>
+> = {
+  readBody: (request, readMsMax) => readBody(request, { bytesMax: CAP, readMsMax }),
+  streamBody: (request, msMax) =>
     withDeadline(
-      { msMax: 300, what: "the request body did not arrive (or so)" },
+      { msMax, what: "the request body did not arrive (or so)" },
       async (signal) => {
         const pieces = streamBody(request, { bytesMax: CAP, signal });
         return concatBytes(await Array.fromAsync(pieces));
@@ -31,18 +33,24 @@ const READERS: Readonly<Record<string, (request: Request) => Promise<Uint8Array>
     ),
 };
 
+interface EchoOptions extends Pick<ServeOptions, "stopMsMax"> {
+  readonly readMsMax?: number;
+  readonly onRequest?: () => void;
+}
+
 /** Echoes the decoded body, or the error. */
 function startEcho(
   reader = "readBody",
-  options: Pick<ServeOptions, "stopMsMax"> = {},
+  { readMsMax = 30_000, onRequest = () => {}, ...options }: EchoOptions = {},
 ): RunningServer {
   return serve({
     ...options,
     hostname: "127.0.0.1",
     port: 0,
     handler: async (request) => {
+      onRequest();
       try {
-        return new Response(await READERS[reader]?.(request) as Body);
+        return new Response(await READERS[reader]?.(request, readMsMax) as Body);
       } catch (error) {
         return errorResponse(error);
       }
@@ -220,7 +228,7 @@ for (const reader of Object.keys(READERS)) {
   Deno.test({
     name: `${reader} ends a body that stalls at its deadline, announced or chunked`,
     fn: async () => {
-      await using server = startEcho(reader);
+      await using server = startEcho(reader, { readMsMax: 300 });
       for (const framing of ["content-length: 10", "transfer-encoding: chunked"]) {
         const start = framing.startsWith("content") ? "hello" : "5\r\nhello\r\n";
         const text = await exchange(
@@ -253,13 +261,19 @@ for (const reader of Object.keys(READERS)) {
   Deno.test({
     name: `${reader} has what arrives shortly after its server is asked to stop, else answers 503`,
     fn: async () => {
-      for (const { rest, status } of [{ rest: "world", status: 200 }, { rest: "", status: 503 }]) {
-        const server = startEcho(reader, { stopMsMax: 200 });
+      for (
+        const { rest, status, stopMsMax } of [
+          { rest: "world", status: 200, stopMsMax: 10_000 },
+          { rest: "", status: 503, stopMsMax: 200 },
+        ]
+      ) {
+        const { promise: begun, resolve: onRequest } = Promise.withResolvers<void>();
+        const server = startEcho(reader, { stopMsMax, onRequest });
         using sender = await Deno.connect({ port: server.address.port });
         await sender.write(
           utf8("POST / HTTP/1.1\r\nhost: x\r\ncontent-length: 10\r\n\r\nhello"),
         );
-        await new Promise((resolve) => setTimeout(resolve, 50));
+        await begun;
         const stopped = server.stop();
         await new Promise((resolve) => setTimeout(resolve, 20));
         await sender.write(utf8(rest));
