@@ -27,6 +27,9 @@ import { numbersIn } from "../testing/numbers_in_files.ts";
 
 const EVENTS = { namespace: "svc", name: "events" };
 const ROUNDS = 12;
+const LEASE_MS = 60_000;
+/** More than a busy machine takes until the commit. */
+const SHORT_LEASE_MS = 1_000;
 
 Deno.test({
   name:
@@ -54,10 +57,10 @@ Deno.test({
     await t.step(
       "answers that come later than the lease: the commit is refused, not repeated",
       async () => {
-        await using lab = await Lab.open(postgres, true, 200);
+        await using lab = await Lab.open(postgres, true);
         await lab.mirror(0);
         lab.next = "late_request";
-        assert.equal(await lab.drain(), "claim_lost");
+        assert.equal(await lab.drain(SHORT_LEASE_MS), "claim_lost");
         assert.deepEqual(await lab.numbers(), []);
         lab.next = "none";
         assert.equal(await lab.drain(), "committed");
@@ -80,26 +83,23 @@ class Lab implements AsyncDisposable {
     readonly catalog: Catalog,
     readonly direct: Catalog,
     readonly claims: WalClaims,
-    options: { readonly withClaims: boolean; readonly leaseMs: number },
+    withClaims: boolean,
   ) {
-    const { withClaims, leaseMs } = options;
     this.#deps = {
       wal: openMirrorWalReader(this.#store, "mirror"),
       admin: new MirrorConsumerAdmin(),
       store: this.#store,
-      catalog: this.#troubled(catalog, leaseMs),
+      catalog: this.#troubled(catalog),
       clock: new SystemClock(),
       random: this.#random,
       encoder: INLINE_PARQUET_ENCODER,
-      ...(withClaims ? { claiming: { claims, claimant: "lab", leaseMs, attemptsMax: 99 } } : {}),
+      ...(withClaims
+        ? { claiming: { claims, claimant: "lab", leaseMs: LEASE_MS, attemptsMax: 99 } }
+        : {}),
     };
   }
 
-  static async open(
-    postgres: PostgresProcess,
-    withClaims: boolean,
-    leaseMs = 60_000,
-  ): Promise<Lab> {
+  static async open(postgres: PostgresProcess, withClaims: boolean): Promise<Lab> {
     const uri = await postgres.newDatabase();
     const proxy = TcpProxy.to(postgres.port);
     const through = uri.replace(`:${postgres.port}/`, `:${proxy.port}/`);
@@ -107,11 +107,11 @@ class Lab implements AsyncDisposable {
     const catalog = await openPostgresCatalog({ uri: through });
     const pool = new PostgresPool({ uri, readOnly: false });
     const claims = new SqlWalClaims(new PostgresDatabase(pool), POSTGRES_DIALECT);
-    return new Lab(proxy, catalog, direct, claims, { withClaims, leaseMs });
+    return new Lab(proxy, catalog, direct, claims, withClaims);
   }
 
   /** Arms the proxy for the first commit of rows; a table that is made is left alone. */
-  #troubled(catalog: Catalog, leaseMs: number): Catalog {
+  #troubled(catalog: Catalog): Catalog {
     return new Proxy(catalog, {
       get: (target, name) => {
         const value = Reflect.get(target, name);
@@ -122,7 +122,7 @@ class Lab implements AsyncDisposable {
             const trouble = this.next;
             this.next = "none";
             // The process stands still, its renewals too.
-            if (trouble === "late_request") block(leaseMs + 100);
+            if (trouble === "late_request") block(SHORT_LEASE_MS + 100);
             else this.proxy.trouble = trouble;
           }
           return await target.commit(change);
@@ -136,12 +136,13 @@ class Lab implements AsyncDisposable {
     await this.#store.putNew(key, segmentBytes([number], EVENTS_LANE));
   }
 
-  async drain(): Promise<DrainOutcome> {
-    const plan = await lookAtLane(this.#deps, EVENTS_LANE, {
-      gate: DRAIN_GATE_OPEN,
-      requested: true,
-    });
-    return await applyDrain(this.#deps, EVENTS_LANE, plan);
+  async drain(leaseMs = LEASE_MS): Promise<DrainOutcome> {
+    const { claiming } = this.#deps;
+    const deps = claiming === undefined
+      ? this.#deps
+      : { ...this.#deps, claiming: { ...claiming, leaseMs } };
+    const plan = await lookAtLane(deps, EVENTS_LANE, { gate: DRAIN_GATE_OPEN, requested: true });
+    return await applyDrain(deps, EVENTS_LANE, plan);
   }
 
   /** What the table holds, asked past the proxy. */
