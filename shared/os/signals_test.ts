@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { leastOf } from "../testing/least_of.ts";
 
 const WAITER = `
   const { listenForEnd } = await import(Deno.args[0]);
@@ -36,22 +37,28 @@ Deno.test({
   name:
     "listenForEnd() resolves on the first signal, takes an echo of it as one, and exits on a later one",
   async fn() {
-    const child = new Deno.Command(Deno.execPath(), {
-      args: ["eval", "--frozen", WAITER, new URL("./signals.ts", import.meta.url).href],
-      stdout: "piped",
-      stderr: "inherit",
-    }).spawn();
-    let ended = false;
-    child.status.then(() => ended = true);
-    const lines = child.stdout.pipeThrough(new TextDecoderStream()).getReader();
-    assert.equal((await lines.read()).value, "ready\n");
-    child.kill("SIGTERM");
-    assert.equal((await lines.read()).value, "SIGTERM\n");
-    child.kill("SIGINT");
-    await new Promise((resolve) => setTimeout(resolve, ECHO_OVER_MS));
-    assert.ok(!ended, "the echo ended it");
-    child.kill("SIGINT");
-    assert.equal((await child.status).code, 130);
-    await lines.cancel();
+    assert.equal(await leastOf(1, echoesThatEnd), 0, "the echo ended it");
   },
 });
+
+/** 1 if the echo of a signal ended the process: also where one of the two came late on a busy machine. Otherwise 0. */
+async function echoesThatEnd(): Promise<number> {
+  const child = new Deno.Command(Deno.execPath(), {
+    args: ["eval", "--frozen", WAITER, new URL("./signals.ts", import.meta.url).href],
+    stdout: "piped",
+    stderr: "inherit",
+  }).spawn();
+  let ended = false;
+  child.status.then(() => ended = true);
+  const lines = child.stdout.pipeThrough(new TextDecoderStream()).getReader();
+  assert.equal((await lines.read()).value, "ready\n");
+  child.kill("SIGTERM");
+  assert.equal((await lines.read()).value, "SIGTERM\n");
+  child.kill("SIGINT");
+  await new Promise((resolve) => setTimeout(resolve, ECHO_OVER_MS));
+  const isEcho = !ended;
+  if (isEcho) child.kill("SIGINT");
+  assert.equal((await child.status).code, 130);
+  await lines.cancel();
+  return isEcho ? 0 : 1;
+}
