@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { constants } from "node:os";
 import { join } from "node:path";
 import { SeededRandom } from "../../testing/seeded_random.ts";
 import { packSegment, unpackSegment } from "./packed_segment.ts";
@@ -111,7 +112,7 @@ Deno.test({
   },
 });
 
-/** Threads of this process whose priority is below the usual one. */
+/** Threads of this process that have the packer's low priority; those of other files' tests may have others. */
 async function patientThreads(): Promise<string[]> {
   const ids = (await Array.fromAsync(Deno.readDir("/proc/self/task"))).map(({ name }) => name);
   const niceOf = async (id: string) => {
@@ -120,5 +121,5 @@ async function patientThreads(): Promise<string[]> {
     return Number(stat.slice(stat.lastIndexOf(")") + 2).split(" ")[16] ?? 0);
   };
   const nices = await Promise.all(ids.map(niceOf));
-  return ids.filter((_, at) => (nices[at] ?? 0) > 0);
+  return ids.filter((_, at) => nices[at] === constants.priority.PRIORITY_LOW);
 }
