@@ -133,7 +133,10 @@ const MISFITS: readonly { json: string; names: string }[] = [
   { json: `{"status":1,"bytes":9223372036854775808}`, names: "bytes is 9223372036854775808" },
   { json: `{"status":1,"took":"fast"}`, names: `took is "fast", not double` },
   { json: `{"status":1,"ok":1}`, names: "ok is 1, not bool" },
-  { json: `{"status":1,"seen":"noon"}`, names: `seen is "noon", not timestamptz` },
+  {
+    json: `{"status":1,"seen":"noon"}`,
+    names: `seen is "noon", not datetime: RFC 3339 with its zone, or s, ms, µs or ns since 1970`,
+  },
 ];
 
 for (const { json, names } of MISFITS) {

@@ -7,7 +7,7 @@ import { OperatingError } from "../base/errors.ts";
 import type { JsonDocument } from "./document.ts";
 import { EVENTS_SCHEMA } from "./events.ts";
 import type { DocMapping } from "./index_config.ts";
-import type { Column } from "./schema.ts";
+import type { Column, ColumnType } from "./schema.ts";
 import type { TableShape } from "./table_shape.ts";
 import { type TypedValue, typedValue } from "./typed_value.ts";
 
@@ -64,7 +64,7 @@ export class ValueMapper {
       const typed = typedValue(value, type);
       if (typed !== undefined) return typed;
       if (this.#mode !== "lenient" || this.#required.has(name)) {
-        throw misfit(`${name} is ${excerpt(value)}, not ${type}`);
+        throw misfit(`${name} is ${excerpt(value)}, not ${wanted(type)}`);
       }
       taken = new Set([...taken].filter((other) => other !== name));
       return undefined;
@@ -82,6 +82,13 @@ export class ValueMapper {
       STRICT_MAPPING,
     );
   }
+}
+
+/** In the words of an index configuration. */
+function wanted(type: ColumnType): string {
+  return type === "timestamptz"
+    ? "datetime: RFC 3339 with its zone, or s, ms, µs or ns since 1970"
+    : type;
 }
 
 function misfit(why: string, reason?: string): OperatingError {
