@@ -21,20 +21,37 @@ import {
   type RunStatement,
   type TextChunk,
 } from "./driver.ts";
+import { withDeadline } from "../http/deadline.ts";
 import type { CallName, CallReply, CallRequest, DriverCalls } from "./driver_messages.ts";
 import type { RunProgress } from "./types.ts";
 import { type PlaceInLine, Waiters } from "./waiters.ts";
 import type { YieldingStart } from "./yielding_worker.ts";
 
-/** `niceness`: 1 (a little behind) to 19. Errors of `open`: `internal` where there can be no such thread (`yieldingRefusal`). */
-export function threadDriver({ niceness }: { readonly niceness: number }): EngineDriver {
-  return { name: "native", open: (options) => openOnThread(options, niceness) };
+/** Two threads and an engine take half a second, and longer where others want the processors. */
+const OPEN_MS_MAX = 10_000;
+
+export interface ThreadDriverOptions {
+  /** 1 (a little behind) to 19. */
+  readonly niceness: number;
+  /** How long `open` may take. */
+  readonly openMsMax?: number;
 }
 
-async function openOnThread(options: DriverOptions, niceness: number): Promise<EngineDatabase> {
+/** Errors of `open`: `internal` where there can be no such thread (`yieldingRefusal`), `deadline_exceeded`. */
+export function threadDriver(
+  { niceness, openMsMax = OPEN_MS_MAX }: ThreadDriverOptions,
+): EngineDriver {
+  return { name: "native", open: (options) => openOnThread(options, { niceness, openMsMax }) };
+}
+
+async function openOnThread(
+  options: DriverOptions,
+  { niceness, openMsMax }: Required<ThreadDriverOptions>,
+): Promise<EngineDatabase> {
   const thread = new DriverThread(niceness);
   try {
-    await thread.call("open", options);
+    const deadline = { msMax: openMsMax, what: "the thread of low priority opened no engine" };
+    await withDeadline(deadline, () => thread.call("open", options));
     return new ThreadDatabase(thread, options.connections);
   } catch (error) {
     thread.terminate();

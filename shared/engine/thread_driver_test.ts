@@ -1,7 +1,7 @@
 import { match, ok, rejects, strictEqual } from "node:assert/strict";
 import { threadSecs } from "../testing/thread_times.ts";
 import type { EngineConnection, EngineDatabase } from "./driver.ts";
-import { threadDriver } from "./thread_driver.ts";
+import { threadDriver, type ThreadDriverOptions } from "./thread_driver.ts";
 
 const ignore = Deno.build.os !== "linux";
 /** No other thread has it. */
@@ -11,11 +11,11 @@ const LONG = `SELECT max(${"md5(".repeat(40)}i::VARCHAR${")".repeat(40)}) FROM n
 
 async function withDatabase(
   use: (connection: EngineConnection, database: EngineDatabase) => Promise<void>,
-  niceness = NICENESS,
+  options: ThreadDriverOptions = { niceness: NICENESS },
 ): Promise<void> {
   const dir = await Deno.makeTempDir({ prefix: "thread-driver-" });
   try {
-    const database = await threadDriver({ niceness }).open({
+    const database = await threadDriver(options).open({
       readableDirs: [],
       scratchDir: dir,
       memoryBytesMax: 256 * 2 ** 20,
@@ -69,7 +69,17 @@ Deno.test({
   name: "threadDriver gives no database where the priority cannot be lowered",
   ignore,
   fn: async () => {
-    await rejects(withDatabase(() => Promise.resolve(), 99), { kind: "internal" });
+    const opened = withDatabase(() => Promise.resolve(), { niceness: 99 });
+    await rejects(opened, { kind: "internal" });
+  },
+});
+
+Deno.test({
+  name: "threadDriver gives up a thread that opens no engine in time",
+  ignore,
+  fn: async () => {
+    const opened = withDatabase(() => Promise.resolve(), { niceness: NICENESS, openMsMax: 1 });
+    await rejects(opened, { code: "deadline_exceeded", message: /within 1 ms/ });
   },
 });
 

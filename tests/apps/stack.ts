@@ -105,14 +105,16 @@ export class Stack implements AsyncDisposable {
     if (!this.#running.has(role)) this.#running.set(role, this.#spawn(role));
     const deadline = Date.now() + READY_DEADLINE_MS;
     while (Date.now() < deadline && this.#running.get(role)?.ended === false) {
-      const response = await fetch(this.#health[role]).catch(() => undefined);
+      const signal = AbortSignal.timeout(deadline - Date.now());
+      const response = await fetch(this.#health[role], { signal }).catch(() => undefined);
       await response?.body?.cancel();
       if (response?.ok) return;
       await new Promise((resolve) => setTimeout(resolve, 50));
     }
+    const threads = await threadsOf(this.#running.get(role)?.process.pid ?? 0);
     const stderr = await this.kill(role);
     throw new Error(
-      `${role} ended or was not ready in ${READY_DEADLINE_MS} ms; it said:\n${stderr}`,
+      `${role} ended or was not ready in ${READY_DEADLINE_MS} ms; it said:\n${stderr}\n${threads}`,
     );
   }
 
@@ -188,6 +190,22 @@ export class Stack implements AsyncDisposable {
     clearTimeout(timer);
     return await running.stderr;
   }
+}
+
+/** Name, state and where in the kernel each thread of a process waits: all that is known of one that says nothing. */
+async function threadsOf(pid: number): Promise<string> {
+  const lines: string[] = [];
+  const tasks = `/proc/${pid}/task`;
+  try {
+    for await (const { name } of Deno.readDir(tasks)) {
+      const stat = await Deno.readTextFile(`${tasks}/${name}/stat`);
+      const wchan = await Deno.readTextFile(`${tasks}/${name}/wchan`);
+      lines.push(`${stat.slice(0, stat.lastIndexOf(")") + 3)} ${wchan}`);
+    }
+  } catch {
+    // It ended, or this is no Linux.
+  }
+  return lines.join("\n");
 }
 
 function killIfAlive(process: Deno.ChildProcess, signal: Deno.Signal): void {
