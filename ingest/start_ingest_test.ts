@@ -6,8 +6,8 @@ import { VERSION } from "../shared/base/version.ts";
 import { parseOptions } from "../shared/config/parse_options.ts";
 import { configureLogging, resetLogging } from "../shared/os/logging.ts";
 import { DenoFileSystem } from "../shared/os/deno_file_system.ts";
-import { Connection } from "../tests/apps/raw_connection.ts";
 import { leastOf } from "../shared/testing/least_of.ts";
+import { Connection } from "../tests/apps/raw_connection.ts";
 import { RunningIngest } from "../tests/clients/running_ingest.ts";
 import { ingestPaths, OPTIONS, startIngest } from "./mod.ts";
 

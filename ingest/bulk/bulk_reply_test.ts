@@ -90,7 +90,7 @@ Deno.test({
     const tookMs = await leastOf(500, () => {
       const begun = performance.now();
       replyFieldsOf(Array.from({ length: 60 }, () => "**.**.**.**.**.**.**.x").join(","));
-      return Promise.resolve(performance.now() - begun);
+      return performance.now() - begun;
     });
     assert.ok(tookMs < 500, `${tookMs} ms`);
   },

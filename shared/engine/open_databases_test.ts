@@ -1,7 +1,7 @@
 import { ok, strictEqual } from "node:assert/strict";
 
 import { EngineLab } from "../testing/engine_lab.ts";
-import { threadSecs } from "../testing/thread_times.ts";
+import { threadSecs } from "../testing/threads.ts";
 
 const ignore = Deno.build.os !== "linux";
 /** No other thread has it. */

@@ -9,6 +9,7 @@
  */
 
 import { OperatingError } from "../base/errors.ts";
+import { withDeadline } from "../http/deadline.ts";
 import {
   type DescribedColumn,
   type DriverOptions,
@@ -21,7 +22,6 @@ import {
   type RunStatement,
   type TextChunk,
 } from "./driver.ts";
-import { withDeadline } from "../http/deadline.ts";
 import type { CallName, CallReply, CallRequest, DriverCalls } from "./driver_messages.ts";
 import type { RunProgress } from "./types.ts";
 import { type PlaceInLine, Waiters } from "./waiters.ts";

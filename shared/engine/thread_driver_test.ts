@@ -1,5 +1,5 @@
 import { match, ok, rejects, strictEqual } from "node:assert/strict";
-import { threadSecs } from "../testing/thread_times.ts";
+import { threadSecs } from "../testing/threads.ts";
 import type { EngineConnection, EngineDatabase } from "./driver.ts";
 import { threadDriver, type ThreadDriverOptions } from "./thread_driver.ts";
 

@@ -3,11 +3,25 @@ import { leastOf } from "../testing/least_of.ts";
 
 const WAITER = `
   const { listenForEnd } = await import(Deno.args[0]);
-  using end = listenForEnd({ endWithStdin: Deno.args[1] === "stdin" });
+  using end = listenForEnd(JSON.parse(Deno.args[1]));
   console.log("ready");
   console.log(await end.requested);
   await new Promise((resolve) => setTimeout(resolve, 60_000));
 `;
+
+/** A process that listens, and what it says behind its first line. */
+async function startWaiter(options: { readonly endWithStdin: boolean }) {
+  const module = new URL("./signals.ts", import.meta.url).href;
+  const child = new Deno.Command(Deno.execPath(), {
+    args: ["eval", "--frozen", WAITER, module, JSON.stringify(options)],
+    stdin: options.endWithStdin ? "piped" : "inherit",
+    stdout: "piped",
+    stderr: "inherit",
+  }).spawn();
+  const lines = child.stdout.pipeThrough(new TextDecoderStream()).getReader();
+  assert.equal((await lines.read()).value, "ready\n");
+  return { child, lines };
+}
 
 /** Longer than two signals may lie apart to count as one. */
 const ECHO_OVER_MS = 700;
@@ -15,14 +29,7 @@ const ECHO_OVER_MS = 700;
 Deno.test({
   name: "listenForEnd() takes the end of standard input for a wish where it is to be one",
   async fn() {
-    const child = new Deno.Command(Deno.execPath(), {
-      args: ["eval", "--frozen", WAITER, new URL("./signals.ts", import.meta.url).href, "stdin"],
-      stdin: "piped",
-      stdout: "piped",
-      stderr: "inherit",
-    }).spawn();
-    const lines = child.stdout.pipeThrough(new TextDecoderStream()).getReader();
-    assert.equal((await lines.read()).value, "ready\n");
+    const { child, lines } = await startWaiter({ endWithStdin: true });
     const stdin = child.stdin.getWriter();
     await stdin.write(new TextEncoder().encode("what is said is not read\n"));
     await stdin.close();
@@ -43,15 +50,9 @@ Deno.test({
 
 /** 1 if the echo of a signal ended the process: also where one of the two came late on a busy machine. Otherwise 0. */
 async function echoesThatEnd(): Promise<number> {
-  const child = new Deno.Command(Deno.execPath(), {
-    args: ["eval", "--frozen", WAITER, new URL("./signals.ts", import.meta.url).href],
-    stdout: "piped",
-    stderr: "inherit",
-  }).spawn();
+  const { child, lines } = await startWaiter({ endWithStdin: false });
   let ended = false;
   child.status.then(() => ended = true);
-  const lines = child.stdout.pipeThrough(new TextDecoderStream()).getReader();
-  assert.equal((await lines.read()).value, "ready\n");
   child.kill("SIGTERM");
   assert.equal((await lines.read()).value, "SIGTERM\n");
   child.kill("SIGINT");

@@ -2,11 +2,14 @@
 
 const RUNS_MAX = 5;
 
-/** The first result of `run` that is under `enough`, else the least of five. */
-export async function leastOf(enough: number, run: () => Promise<number>): Promise<number> {
+/** The first result of `run`, which is told its number from 0, that is under `enough`; else the least of five. */
+export async function leastOf(
+  enough: number,
+  run: (at: number) => number | Promise<number>,
+): Promise<number> {
   let least = Infinity;
-  for (let runs = 0; runs < RUNS_MAX && least >= enough; runs += 1) {
-    least = Math.min(least, await run());
+  for (let at = 0; at < RUNS_MAX && least >= enough; at += 1) {
+    least = Math.min(least, await run(at));
   }
   return least;
 }

@@ -6,6 +6,7 @@
 import { makeDataFolders } from "../../cli/data_folders.ts";
 import { processArguments } from "../../cli/permissions.ts";
 import { freePorts } from "../../shared/testing/free_ports.ts";
+import { threads } from "../../shared/testing/threads.ts";
 
 export type RoleName = "ingest" | "compactor" | "query";
 
@@ -103,9 +104,8 @@ export class Stack implements AsyncDisposable {
   /** Starts `role` unless it runs, and waits until it is ready. */
   async ensure(role: RoleName): Promise<void> {
     if (!this.#running.has(role)) this.#running.set(role, this.#spawn(role));
-    const deadline = Date.now() + READY_DEADLINE_MS;
-    while (Date.now() < deadline && this.#running.get(role)?.ended === false) {
-      const signal = AbortSignal.timeout(deadline - Date.now());
+    const signal = AbortSignal.timeout(READY_DEADLINE_MS);
+    while (!signal.aborted && this.#running.get(role)?.ended === false) {
       const response = await fetch(this.#health[role], { signal }).catch(() => undefined);
       await response?.body?.cancel();
       if (response?.ok) return;
@@ -195,12 +195,10 @@ export class Stack implements AsyncDisposable {
 /** Name, state and where in the kernel each thread of a process waits: all that is known of one that says nothing. */
 async function threadsOf(pid: number): Promise<string> {
   const lines: string[] = [];
-  const tasks = `/proc/${pid}/task`;
   try {
-    for await (const { name } of Deno.readDir(tasks)) {
-      const stat = await Deno.readTextFile(`${tasks}/${name}/stat`);
-      const wchan = await Deno.readTextFile(`${tasks}/${name}/wchan`);
-      lines.push(`${stat.slice(0, stat.lastIndexOf(")") + 3)} ${wchan}`);
+    for await (const { id, name, state } of threads(pid)) {
+      const place = await Deno.readTextFile(`/proc/${pid}/task/${id}/wchan`).catch(() => "");
+      lines.push(`${id} (${name}) ${state} ${place}`);
     }
   } catch {
     // It ended, or this is no Linux.

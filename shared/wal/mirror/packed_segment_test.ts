@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { constants } from "node:os";
 import { join } from "node:path";
 import { SeededRandom } from "../../testing/seeded_random.ts";
+import { threads } from "../../testing/threads.ts";
 import { packSegment, unpackSegment } from "./packed_segment.ts";
 import { openSegmentPacker } from "./segment_packer.ts";
 
@@ -114,12 +115,7 @@ Deno.test({
 
 /** Threads of this process that have the packer's low priority; those of other files' tests may have others. */
 async function patientThreads(): Promise<string[]> {
-  const ids = (await Array.fromAsync(Deno.readDir("/proc/self/task"))).map(({ name }) => name);
-  const niceOf = async (id: string) => {
-    // Empty when the thread has ended by now.
-    const stat = await Deno.readTextFile(`/proc/self/task/${id}/stat`).catch(() => "");
-    return Number(stat.slice(stat.lastIndexOf(")") + 2).split(" ")[16] ?? 0);
-  };
-  const nices = await Promise.all(ids.map(niceOf));
-  return ids.filter((_, at) => nices[at] === constants.priority.PRIORITY_LOW);
+  const all = await Array.fromAsync(threads());
+  return all.filter(({ niceness }) => niceness === constants.priority.PRIORITY_LOW)
+    .map(({ id }) => id);
 }
