@@ -1,18 +1,10 @@
 import { strict as assert } from "node:assert";
 import { OperatingError } from "../shared/base/errors.ts";
+import { until } from "../shared/testing/until.ts";
 import { FAKE_COST, FAKE_STATS, type FakeEngineOptions, untilAborted } from "./fake_engine.ts";
 import { startTestServer } from "./testing_server.ts";
 
 const SQL = "/api/v1/sql";
-
-/** Resolves when `holds` does; fails the test after ten seconds. */
-async function eventually(what: string, holds: () => boolean | Promise<boolean>): Promise<void> {
-  for (let tries = 0; tries < 1_000; tries++) {
-    if (await holds()) return;
-    await new Promise((resolve) => setTimeout(resolve, 10));
-  }
-  assert.fail(`still not so: ${what}`);
-}
 
 Deno.test({
   name: "POST /api/v1/sql answers records in the order and with the members of SPEC 2.5",
@@ -211,7 +203,7 @@ Deno.test({
       assert.equal(response.headers.get("content-type"), "application/x-ndjson");
       assert.match(response.headers.get("x-svc-server-micros") ?? "", /^\d+$/);
       assert.equal(await response.text(), lines.map((line) => `${line}\n`).join(""));
-      await eventually("everything disposed", () => server.engine.open === 0);
+      await until(() => server.engine.open === 0);
     }
   },
 });
@@ -244,7 +236,7 @@ Deno.test({
           assert.equal(response.status, 200);
           assert.equal(text, `{"n":0}\n{"n":1}\n${lastLine}`);
         }
-        await eventually("everything disposed", () => server.engine.open === 0);
+        await until(() => server.engine.open === 0);
         const series = 'svc_query_breaker_trips_total{breaker="pool_exhausted"}';
         assert.equal(await server.metric(series), error === pool ? 1 : 0);
       }
@@ -358,12 +350,13 @@ Deno.test({
         await reached.promise;
         leaving.abort();
         await assert.rejects(asked, { name: "AbortError" });
-        await eventually("the engine was told", () => aborted);
-        await eventually("everything disposed", () => server.engine.open === 0);
-        await eventually("counted as cancelled", async () =>
+        await until(() => aborted);
+        await until(() => server.engine.open === 0);
+        await until(async () =>
           await server.metric(
             'svc_query_requests_total{endpoint="sql",outcome="cancelled"}',
-          ) === 1);
+          ) === 1
+        );
         assert.equal(await server.metric("svc_query_in_flight"), 0);
       }
     }
@@ -404,14 +397,14 @@ Deno.test({
     });
     const body = { query: "SELECT n", format: "ndjson", limits: { timeout_seconds: 2 } };
     const response = await server.post(SQL, body);
-    await eventually("the pipe is full", async () => {
+    await until(async () => {
       const before = server.engine.chunksTaken;
       await new Promise((resolve) => setTimeout(resolve, 100));
       return server.engine.chunksTaken === before;
     });
     assert.ok(server.engine.chunksTaken < 500, `${server.engine.chunksTaken} chunks taken`);
     assert.equal(server.engine.open, 2);
-    await eventually("everything disposed", () => server.engine.open === 0);
+    await until(() => server.engine.open === 0);
     // Its reader has not come back, and yet it is over.
     assert.equal(await server.metric("svc_query_in_flight"), 0);
     const timeouts = 'svc_query_requests_total{endpoint="sql",outcome="timeout"}';

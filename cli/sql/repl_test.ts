@@ -4,6 +4,7 @@ import { untilAborted } from "../../query/fake_engine.ts";
 import { startTestServer } from "../../query/testing_server.ts";
 import { SystemClock } from "../../shared/os/clock.ts";
 import { DenoFileSystem } from "../../shared/os/deno_file_system.ts";
+import { until } from "../../shared/testing/until.ts";
 import { RecordingConsole } from "../recording_console.ts";
 import { SqlClient } from "./client.ts";
 import { History } from "./history.ts";
@@ -18,7 +19,7 @@ interface Typist {
   readonly statements: readonly string[];
   readonly hasEnded: boolean;
   type(keys: string): Promise<void>;
-  /** Waits until `holds`; fails after ten seconds. */
+  /** Waits until `holds`; where it does not, the test fails with what the REPL said. */
   until(what: string, holds: () => boolean): Promise<void>;
 }
 
@@ -58,10 +59,7 @@ async function withRepl(test: (typist: Typist) => Promise<void>): Promise<void> 
       await new Promise((resolve) => setTimeout(resolve, 5));
     },
     async until(what, holds) {
-      for (let tries = 0; tries < 1_000 && !holds(); tries++) {
-        await new Promise((resolve) => setTimeout(resolve, 10));
-      }
-      assert.ok(holds(), `still not so: ${what}; notes: ${console.notesText}`);
+      await until(holds).catch(() => assert.fail(`not so: ${what}; notes: ${console.notesText}`));
     },
   });
   input.write(CTRL_D);
