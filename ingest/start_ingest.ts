@@ -124,6 +124,7 @@ export async function startIngest(
   const frameThread = starting.use(openFrameThread());
   const decodeThread = starting.use(new DecodeThread());
   const answersFirst = new AnswersFirst();
+  const bodies = new ByteBudget(LIMITS.bodiesInFlightBytesMax);
   const wal = starting.use(
     await openWal({
       root: paths.wal,
@@ -138,6 +139,7 @@ export async function startIngest(
       keyAgeMsMax: settings.ingestIdempotencySecs * 1_000,
       keysMax: settings.ingestIdempotencyKeys,
       frameThread,
+      isBusy: () => bodies.used >= LIMITS.bodiesBusyBytesMin,
       onEvent: (event) => {
         countWal(event);
         answersFirst.listen(event);
@@ -178,7 +180,7 @@ export async function startIngest(
     shapeOf,
     decodeThread,
     answersFirst,
-    ...writeDeps(settings, { wal, clock, metrics, admission, backpressure }),
+    ...writeDeps(settings, { wal, clock, metrics, admission, backpressure, bodies }),
     canForce: !settings.remoteDrain || force.bell !== undefined,
     forceCommit: (lane: LaneId, segment: string) => forceCommit(lane, segment, { ...force, drain }),
   };
@@ -225,15 +227,14 @@ export function writeDeps(
     metrics: IngestMetrics;
     admission: Admission;
     backpressure: Backpressure;
+    bodies: ByteBudget;
   },
 ) {
-  const bodies = new ByteBudget(LIMITS.bodiesInFlightBytesMax);
-  parts.metrics.bodiesInFlight.readAtScrape(() => bodies.used, {});
+  parts.metrics.bodiesInFlight.readAtScrape(() => parts.bodies.used, {});
   return {
     ...parts,
     admission: parts.backpressure.door(parts.admission),
     queues: parts.backpressure.queues,
-    bodies,
     bodyCap: {
       bytesMax: settings.ingestMaxBodyBytes,
       option: `--${OPTIONS.ingestMaxBodyBytes.flag}`,
