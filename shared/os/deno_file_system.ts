@@ -11,7 +11,14 @@
 
 import { statfs } from "node:fs/promises";
 import { dirname } from "node:path";
-import type { DirEntry, File, FileStat, FileSystem, ReadableFile } from "./file_system.ts";
+import type {
+  DirEntry,
+  File,
+  FileLock,
+  FileStat,
+  FileSystem,
+  ReadableFile,
+} from "./file_system.ts";
 
 /**
  * From here on the copy to the page cache costs more than a hop to another thread: 64 KiB are copied in 20 µs and written
@@ -112,10 +119,10 @@ export class DenoFileSystem implements FileSystem {
     await directory.sync();
   }
 
-  async tryLock(path: string): Promise<Disposable | undefined> {
+  async tryLock(path: string): Promise<FileLock | undefined> {
     const file = await Deno.open(path, { read: true, write: true, create: true });
     try {
-      if (await file.tryLock(true)) return file;
+      if (await file.tryLock(true)) return new DenoFileLock(file, path);
     } catch (error) {
       file.close();
       throw error;
@@ -250,6 +257,31 @@ class DenoFile implements File {
     const done = this.#queue.then(operation).finally(() => this.#queued -= 1);
     this.#queue = done.catch(() => {});
     return done;
+  }
+}
+
+class DenoFileLock implements FileLock {
+  readonly #file: Deno.FsFile;
+  readonly #path: string;
+
+  constructor(file: Deno.FsFile, path: string) {
+    this.#file = file;
+    this.#path = path;
+  }
+
+  async isInPlace(): Promise<boolean> {
+    const held = await this.#file.stat();
+    try {
+      const { ino, dev } = await Deno.stat(this.#path);
+      return ino === held.ino && dev === held.dev;
+    } catch (error) {
+      if (error instanceof Deno.errors.NotFound) return false;
+      throw error;
+    }
+  }
+
+  [Symbol.dispose](): void {
+    this.#file[Symbol.dispose]();
   }
 }
 

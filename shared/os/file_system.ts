@@ -70,5 +70,11 @@ export interface FileSystem extends ReadableFiles {
    * Takes an exclusive advisory lock on `path` (created if needed), held until disposed or the process
    * ends. Returns undefined when another process holds it.
    */
-  tryLock(path: string): Promise<Disposable | undefined>;
+  tryLock(path: string): Promise<FileLock | undefined>;
+}
+
+/** Released when it is disposed, which it may be again. */
+export interface FileLock extends Disposable {
+  /** Whether its path still names the file that is locked: another file there may be locked by anybody. */
+  isInPlace(): Promise<boolean>;
 }

@@ -11,7 +11,14 @@
  */
 
 import { basename, dirname, normalize } from "node:path";
-import type { DirEntry, File, FileStat, FileSystem, ReadableFile } from "../os/file_system.ts";
+import type {
+  DirEntry,
+  File,
+  FileLock,
+  FileStat,
+  FileSystem,
+  ReadableFile,
+} from "../os/file_system.ts";
 import {
   type DirectoryNode,
   type FileNode,
@@ -69,7 +76,7 @@ export interface CrashableOptions {
 export class CrashableFileSystem implements FileSystem {
   readonly #root: DirectoryNode;
   readonly #options: CrashableOptions;
-  readonly #locks = new Set<string>();
+  readonly #locks = new Set<Node>();
   #operations = 0;
   #powered = true;
 
@@ -223,14 +230,20 @@ export class CrashableFileSystem implements FileSystem {
     directory.durable = new Map(directory.live);
   }
 
-  async tryLock(path: string): Promise<Disposable | undefined> {
+  async tryLock(path: string): Promise<FileLock | undefined> {
     await this.#operation("tryLock", path);
     const { directory, name } = this.#parent(path);
-    if (!directory.live.has(name)) directory.live.set(name, newFile(this.#nowMs()));
-    const key = normalize(path);
-    if (this.#locks.has(key)) return undefined;
-    this.#locks.add(key);
-    return { [Symbol.dispose]: () => void this.#locks.delete(key) };
+    const node = directory.live.get(name) ?? newFile(this.#nowMs());
+    directory.live.set(name, node);
+    if (this.#locks.has(node)) return undefined;
+    this.#locks.add(node);
+    return {
+      isInPlace: async () => {
+        await this.#turn();
+        return this.#node(path) === node;
+      },
+      [Symbol.dispose]: () => void this.#locks.delete(node),
+    };
   }
 
   #open(path: string, node: FileNode): File {

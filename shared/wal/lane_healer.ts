@@ -23,6 +23,8 @@ interface HealerOptions {
   readonly clock: Clock;
   readonly root: string;
   readonly onEvent: WalEventListener;
+  /** Throws while the root is not there, or another process has it. */
+  requireRoot(): void;
   /** Resolves when the sealing that was under way has ended, so that order is kept. */
   sealed(): Promise<void>;
   /** Told of every segment that was salvaged, before the lane takes rows again. */
@@ -98,8 +100,7 @@ export class LaneHealer {
       }
       try {
         await this.#options.sealed();
-        // Its directories may have gone; where the root has, it is not for a lane to make it.
-        if (await fs.exists(root)) await makeLane(fs, root, this.#lane);
+        await makeLane(fs, root, this.#lane); // Its directories may have gone.
         await probeDirectory(fs, laneDirectory(root, this.#lane));
         await this.#salvage();
         this.#failure = undefined;
@@ -113,7 +114,8 @@ export class LaneHealer {
   }
 
   async #salvage(): Promise<void> {
-    const { fs, root, onEvent } = this.#options;
+    const { fs, root, onEvent, requireRoot } = this.#options;
+    requireRoot();
     for (let segment = this.#givenUp[0]; segment !== undefined; segment = this.#givenUp[0]) {
       await segment.quiesce();
       if (await fs.exists(segment.path)) {

@@ -45,6 +45,8 @@ export interface LaneOptions {
   /** How long a group of appends may form before it is written; 0 writes what is there at once. */
   readonly groupWaitMs: number;
   readonly schemaMessageOf: (schema: TableSchema) => Uint8Array;
+  /** Throws while the root is not there, or another process has it. */
+  readonly requireRoot: () => void;
   readonly onEvent: WalEventListener;
 }
 

@@ -42,8 +42,12 @@ export async function recoverLanes(
   }
 }
 
-/** Creates a lane's directories, durably. */
+/**
+ * Creates a lane's directories, durably. Errors: `NotFound` where the root is not there, which is not for a lane to make:
+ * below a mount that is missing it would be on another disk.
+ */
 export async function makeLane(fs: FileSystem, root: string, lane: LaneId): Promise<void> {
+  await fs.stat(root);
   for (const state of SEGMENT_STATES) await fs.mkdir(stateDirectory(root, lane, state));
   await fs.mkdir(keysDirectory(root, lane));
   await mkdirDurable(fs, root, stateDirectory(root, lane, "active"));

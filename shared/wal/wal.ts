@@ -11,7 +11,7 @@ import type { TableSchema } from "../event/schema.ts";
 import { type LaneId, laneName } from "../event/tenant.ts";
 import type { Clock } from "../os/clock.ts";
 import { mkdirDurable, nearestExisting } from "../os/durable_directory.ts";
-import type { FileSystem } from "../os/file_system.ts";
+import type { FileLock, FileSystem } from "../os/file_system.ts";
 import type { Random } from "../os/random.ts";
 import { faultBelow } from "./fault_below.ts";
 import { FRAME_PAYLOAD_BYTES_MAX, frameLengthMax } from "./format.ts";
@@ -99,8 +99,8 @@ export async function openWal(options: WalOptions): Promise<Wal> {
   }
 }
 
-async function takeLock(fs: FileSystem, root: string): Promise<Disposable> {
-  let lock: Disposable | undefined;
+async function takeLock(fs: FileSystem, root: string): Promise<FileLock> {
+  let lock: FileLock | undefined;
   try {
     await mkdirDurable(fs, await nearestExisting(fs, root), root);
     lock = await fs.tryLock(lockPath(root));
@@ -147,6 +147,15 @@ function rootGone(): OperatingError {
   );
 }
 
+function rootTaken(): OperatingError {
+  return new OperatingError(
+    "unavailable",
+    "another process has opened the WAL's directory since it was away: stop one of the two; nothing was stored, " +
+      "send the rows again",
+    { reason: "wal_locked", retryAfterSecs: LANE_RETRY_SECS },
+  );
+}
+
 interface Settings {
   readonly fs: FileSystem;
   readonly clock: Clock;
@@ -163,7 +172,7 @@ interface Settings {
 }
 
 class OpenWal implements Wal {
-  readonly #lock: Disposable;
+  #lock: FileLock;
   readonly #space: SpaceGuard;
   readonly #settings: Settings;
   readonly #schemaMessages = new SchemaMessages();
@@ -172,11 +181,11 @@ class OpenWal implements Wal {
   readonly #opened = new Map<string, LaneWriter>();
   /** Lanes that could not be opened, told of once until they can be; the one told of first is forgotten first. */
   readonly #unopened = new Set<string>();
-  /** Set while the root is not there: what is written to open files then is in no directory. */
+  /** Set while our root is not there: what is written to open files then is in no directory. */
   #gone: OperatingError | undefined;
   #closing: Promise<void> | undefined;
 
-  constructor(lock: Disposable, space: SpaceGuard, settings: Settings) {
+  constructor(lock: FileLock, space: SpaceGuard, settings: Settings) {
     this.#lock = lock;
     this.#space = space;
     this.#settings = settings;
@@ -211,12 +220,12 @@ class OpenWal implements Wal {
 
   async unreadyReason(): Promise<string | undefined> {
     if (this.#closing !== undefined) return this.#closed().message;
-    await this.#lookForRoot();
-    if (this.#gone !== undefined) return this.#gone.message;
-    for (const [name, writer] of this.#opened) {
-      if (writer.failure !== undefined) return `WAL lane ${name}: ${writer.failure}`;
-    }
     try {
+      await this.#lookForRoot();
+      if (this.#gone !== undefined) return this.#gone.message;
+      for (const [name, writer] of this.#opened) {
+        if (writer.failure !== undefined) return `WAL lane ${name}: ${writer.failure}`;
+      }
       await this.#space.refresh();
       const refusal = this.#space.refusal();
       if (refusal !== undefined) return refusal.message;
@@ -227,17 +236,24 @@ class OpenWal implements Wal {
     return undefined;
   }
 
-  /** Open lanes begin anew when the root is there again: their files may have gone with it. */
+  /**
+   * Open lanes begin anew once a root is there again, be it another directory: their files may have gone with it. So may the
+   * lock, which is taken of the one that is there.
+   */
   async #lookForRoot(): Promise<void> {
-    const { fs, root } = this.#settings;
-    // What else keeps it from being looked at is the probe's to tell.
-    const isThere = await fs.exists(root).catch(() => true);
-    if (isThere) {
-      this.#gone = undefined;
-    } else if (this.#gone === undefined) {
+    if (this.#gone === undefined) {
+      // What else keeps it from being looked at is the probe's to tell.
+      if (await this.#lock.isInPlace().catch(() => true)) return;
       this.#gone = rootGone();
       for (const writer of this.#opened.values()) writer.fail(this.#gone);
     }
+    const { fs, root } = this.#settings;
+    if (!await fs.exists(root)) return;
+    this.#lock[Symbol.dispose]();
+    const lock = await fs.tryLock(lockPath(root));
+    if (this.#closing !== undefined) return lock?.[Symbol.dispose]();
+    this.#lock = lock ?? this.#lock;
+    this.#gone = lock === undefined ? rootTaken() : undefined;
   }
 
   close(): Promise<void> {
@@ -290,6 +306,9 @@ class OpenWal implements Wal {
       keys,
 
       schemaMessageOf: (schema) => this.#schemaMessages.of(schema),
+      requireRoot: () => {
+        if (this.#gone !== undefined) throw this.#gone;
+      },
     });
     this.#opened.set(name, writer);
     return writer;

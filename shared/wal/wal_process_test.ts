@@ -6,8 +6,10 @@ import type { LaneId } from "../event/tenant.ts";
 import { SystemClock } from "../os/clock.ts";
 import { DenoFileSystem } from "../os/deno_file_system.ts";
 import { SystemRandom } from "../os/random.ts";
-import { rowsOfMessage } from "../testing/numbered_rows.ts";
+import { numberedBatch, rowsOfMessage } from "../testing/numbered_rows.ts";
+import { until } from "../testing/until.ts";
 import { openWalReader } from "./reader.ts";
+import type { Wal } from "./types.ts";
 import { openWal } from "./wal.ts";
 
 const LANE: LaneId = { tenant: "default", index: "events" };
@@ -118,4 +120,66 @@ Deno.test({
       await Deno.remove(root, { recursive: true });
     }
   },
+});
+
+/** `act` with a WAL whose root was removed while it was open. */
+async function withRootGone(act: (wal: Wal, root: string) => Promise<void>): Promise<void> {
+  const parent = await Deno.makeTempDir();
+  const root = `${parent}/wal`;
+  try {
+    await using wal = await open(root);
+    await wal.append(LANE, numberedBatch([1]), "wait_for");
+    await Deno.remove(root, { recursive: true });
+    await act(wal, root);
+  } finally {
+    await Deno.remove(parent, { recursive: true });
+  }
+}
+
+Deno.test({
+  name:
+    "a WAL takes the lock of a root that stands where its own was, also when nobody saw it gone",
+  fn: () =>
+    withRootGone(async (wal, root) => {
+      await Deno.mkdir(root);
+      await wal.unreadyReason();
+      await assert.rejects(open(root), { code: "conflict" });
+      await until(async () => await wal.unreadyReason() === undefined);
+      await wal.append(LANE, numberedBatch([2]), "wait_for");
+      await wal.close();
+      assert.deepEqual(await rowsIn(root), [2]);
+    }),
+});
+
+Deno.test({
+  name: "a WAL refuses rows while another process has the root that stands where its own was",
+  fn: () =>
+    withRootGone(async (wal, root) => {
+      const other = await open(root);
+      assert.match(await wal.unreadyReason() ?? "", /another process has opened/);
+      await assert.rejects(wal.append(LANE, numberedBatch([2]), "auto"), {
+        code: "unavailable",
+        reason: "wal_locked",
+        retryAfterSecs: 5,
+      });
+      await other.append(LANE, numberedBatch([3]), "wait_for");
+      await other.close();
+      await until(async () => await wal.unreadyReason() === undefined);
+      await wal.append(LANE, numberedBatch([4]), "wait_for");
+      await wal.close();
+      assert.deepEqual(await rowsIn(root), [3, 4]);
+    }),
+});
+
+Deno.test({
+  name: "a lane that is opened before anybody saw that the root is gone does not make it again",
+  fn: () =>
+    withRootGone(async (wal, root) => {
+      const lane = { tenant: "default", index: "other" };
+      await assert.rejects(wal.append(lane, numberedBatch([2]), "wait_for"), {
+        code: "unavailable",
+        reason: "wal_lane_failed",
+      });
+      assert.equal(await new DenoFileSystem().exists(root), false);
+    }),
 });
