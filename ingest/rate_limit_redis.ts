@@ -179,9 +179,22 @@ function clientOf(url: string) {
 /** Throws `invalid_argument` for a URL that is not Redis's; its text may hold a password and is not repeated. */
 export function requireRedisUrl(text: string): void {
   const url = URL.canParse(text) ? new URL(text) : undefined;
-  if (url !== undefined && /^rediss?:$/.test(url.protocol) && url.hostname !== "") return;
+  if (url !== undefined && isRedisUrl(url)) return;
   throw new UsageError(
     "cannot use --ingest-rate-redis-url: give redis://[user:password@]host[:port][/database], " +
-      "or rediss:// for TLS",
+      "or rediss:// for TLS; the database is a number, and % in a password is written %25",
   );
+}
+
+/** What the client reads of it; it reads it with each connection. */
+function isRedisUrl({ protocol, hostname, pathname, username, password }: URL): boolean {
+  if (!/^rediss?:$/.test(protocol) || hostname === "" || !/^\/?[0-9]*$/.test(pathname)) {
+    return false;
+  }
+  try {
+    for (const part of [username, password]) decodeURIComponent(part);
+    return true;
+  } catch {
+    return false;
+  }
 }

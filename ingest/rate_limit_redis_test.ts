@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { createClient } from "@redis/client";
 import { configureLogging, resetLogging } from "../shared/os/logging.ts";
 import { SystemClock } from "../shared/os/clock.ts";
 import { overBudget } from "../shared/testing/rate_budget.ts";
@@ -161,7 +162,21 @@ redisTest("RedisBuckets takes a key of another kind for an outage, not for a ref
   assert.equal(replica.unchecked, 1);
 });
 
-const REFUSED = ["redis", "http://h", "redis:///1", "redis://", "h:6379", ""];
+const REFUSED = [
+  ...["redis", "http://h", "redis:///1", "redis://", "h:6379", ""],
+  ...["redis://h/main", "redis://h/0/1", "redis://:50%off@h", "redis://50%@h"],
+];
+const TAKEN = ["redis://h", "rediss://h:1/", "redis://u:50%25off@[::1]:6379/15"];
+
+for (const url of TAKEN) {
+  Deno.test({
+    name: `requireRedisUrl takes ${JSON.stringify(url)}, which the client can read`,
+    fn: () => {
+      requireRedisUrl(url);
+      createClient({ url });
+    },
+  });
+}
 
 for (const url of REFUSED) {
   Deno.test({
