@@ -14,6 +14,8 @@ export function oidcSettingsOf(options: OidcOptions): OidcSettings | undefined {
   const { oidcIssuer: issuer, oidcAudience: audience, oidcTenantClaim: claim } = options;
   if (issuer !== undefined && audience !== undefined) {
     requireIssuerUrl(issuer);
+    requireSomething("--oidc-audience", audience);
+    requireSomething("--oidc-tenant-claim", claim);
     return { issuer, audience };
   }
   const set = Object.entries({
@@ -27,6 +29,16 @@ export function oidcSettingsOf(options: OidcOptions): OidcSettings | undefined {
       set.join(" and ")
     } alone: give --oidc-issuer and --oidc-audience, ` +
       "or none of these",
+  );
+}
+
+/** A variable that the shell did not know, most likely: as it is, it would refuse every token. */
+function requireSomething(flag: string, value: string | undefined): void {
+  if (value === undefined || value.trim() !== "") return;
+  throw new UsageError(
+    `cannot check tokens with ${flag} ${
+      JSON.stringify(value)
+    }, which no token has: give a name, or leave it out`,
   );
 }
 

@@ -27,6 +27,8 @@ const REFUSED: [given: OidcOptions, message: RegExp][] = [
   [options("file:///etc", "aud"), /cannot use --oidc-issuer/],
   [options("https://user:secret@issuer.example", "aud"), /^(?!.*secret).*cannot use --oidc-issuer/],
   [options(`${ISSUER}?x=1`, "aud"), /cannot use --oidc-issuer/],
+  [options(ISSUER, ""), /with --oidc-audience "", which no token has/],
+  [options(ISSUER, "aud", " "), /with --oidc-tenant-claim " ", which no token has/],
 ];
 
 for (const [given, message] of REFUSED) {
