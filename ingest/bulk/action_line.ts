@@ -6,6 +6,7 @@
  */
 
 import { OperatingError } from "../../shared/base/errors.ts";
+import { isExactNumber, parseExact } from "../../shared/event/document.ts";
 import { boundsFault, DOCUMENT_BOUNDS } from "../../shared/event/json_bounds.ts";
 import type { LineFault } from "./body_lines.ts";
 
@@ -60,7 +61,7 @@ function parseAction(text: string, line: number): ActionLine {
   };
 }
 
-/** A string or number as text; null is the same as none. */
+/** A string or number as text, all digits of a number; null is the same as none. */
 function simpleValue(
   metadata: Record<string, unknown>,
   name: string,
@@ -69,12 +70,13 @@ function simpleValue(
   const value = metadata[name] ?? undefined;
   if (value === undefined || typeof value === "string") return value;
   if (typeof value === "number") return String(value);
+  if (isExactNumber(value)) return value.rawJSON;
   throw malformed(line, `${name} is ${excerpt(JSON.stringify(value))}, not a string`);
 }
 
 function objectOf(text: string): Record<string, unknown> | undefined {
   try {
-    const parsed: unknown = JSON.parse(text);
+    const parsed = parseExact(text);
     return isObject(parsed) ? parsed : undefined;
   } catch {
     return undefined;
@@ -82,7 +84,8 @@ function objectOf(text: string): Record<string, unknown> | undefined {
 }
 
 function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
+  return typeof value === "object" && value !== null && !Array.isArray(value) &&
+    !isExactNumber(value);
 }
 
 function excerpt(text: string): string {

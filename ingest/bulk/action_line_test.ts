@@ -15,6 +15,10 @@ const TAKEN: readonly { text: string; action: ActionLine }[] = [
     action: { action: "index", index: "a", id: "7" },
   },
   {
+    text: `{"index":{"_index":"a","_id":1234567890123456789}}`,
+    action: { action: "index", index: "a", id: "1234567890123456789" },
+  },
+  {
     text: `{"delete":{"_id":null}}`,
     action: { action: "delete", index: undefined, id: undefined },
   },
@@ -42,6 +46,7 @@ const REFUSED: readonly { text: string | LineFault; names: string }[] = [
   { text: `{"constructor":{}}`, names: "its members are constructor" },
   { text: `{"index":null}`, names: "index is no object" },
   { text: `{"index":[]}`, names: "index is no object" },
+  { text: `{"index":1234567890123456789}`, names: "index is no object" },
   { text: `{"index":{"_index":["a"]}}`, names: `_index is ["a"], not a string` },
   { text: `{"index":{"_id":{"a":1}}}`, names: `_id is {"a":1}, not a string` },
   { text: `{"message":"${"x".repeat(500)}"}`, names: "its members are message" },

@@ -49,7 +49,7 @@ export function parseDocument(text: string): JsonDocument {
   if (fault !== undefined) throw refusal(`it ${fault}`);
   let document: unknown;
   try {
-    document = hasLongNumber(text) ? JSON.parse(text, keepDigits) : JSON.parse(text);
+    document = parseExact(text);
   } catch (cause) {
     throw refusal(`${(cause as Error).message}; send one JSON object a line`, cause);
   }
@@ -57,6 +57,11 @@ export function parseDocument(text: string): JsonDocument {
     return document as JsonDocument;
   }
   throw refusal(`it is ${excerpt(document)}; send one JSON object a line`);
+}
+
+/** As `JSON.parse`, but integers beyond 2^53 keep their digits (`isExactNumber`). Throws its `SyntaxError`. */
+export function parseExact(text: string): unknown {
+  return hasLongNumber(text) ? JSON.parse(text, keepDigits) : JSON.parse(text);
 }
 
 /** Raw JSON: a number that is kept as the text it was sent as. Standard, but unknown to the compiler's library. */
@@ -69,7 +74,7 @@ const json = JSON as typeof JSON & {
   isRawJSON(value: unknown): value is RawJson;
 };
 
-/** A number that keeps its digits: `parseDocument` gives it for an integer beyond 2^53. */
+/** A number that keeps its digits: `parseExact` and `parseDocument` give it for an integer beyond 2^53. */
 export function isExactNumber(value: unknown): value is { readonly rawJSON: string } {
   return json.isRawJSON(value);
 }
