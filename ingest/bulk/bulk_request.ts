@@ -108,11 +108,12 @@ class BulkDecoder {
       throw refusal("the last action has no document: nothing of this request was stored");
     }
     if (this.#items.length === 0) throw refusal("the request body has no action", "empty_body");
-    const indexes = Array.from(this.#indexes, ([index, { builder, items }]) => {
-      const batch = builder.finish();
-      this.#options.builders.giveBack(builder);
-      return { index, batch, items };
-    });
+    const indexes = Array.from(
+      this.#indexes,
+      ([index, { builder, items }]) => ({ index, batch: builder.finish(), items }),
+    );
+    // After all of them: one that fails has `abandon` give back each, and none may be given back twice.
+    for (const { builder } of this.#indexes.values()) this.#options.builders.giveBack(builder);
     return { items: this.#items, indexes: indexes.filter(({ batch }) => batch.rows > 0) };
   }
 

@@ -331,6 +331,35 @@ Deno.test({
 });
 
 Deno.test({
+  name: "decodeBulk gives each builder back once, also when there is no memory for a batch",
+  fn: async () => {
+    const given: string[] = [];
+    const taken = new Map<object, string>();
+    const failing = {
+      take: ({ index }: { index: string }) => {
+        const builder = {
+          addLine() {},
+          clear() {},
+          finish: () => {
+            if (index === "b") throw new RangeError("Array buffer allocation failed");
+            return { schema: EVENTS_SCHEMA, rows: 1, columns: [] };
+          },
+        };
+        taken.set(builder, index);
+        return builder;
+      },
+      giveBack: (builder: object) => void given.push(taken.get(builder) ?? "stranger"),
+    };
+    const body = ["a", "b", "c"].map((index) => `{"index":{"_index":"${index}"}}\n{}\n`).join("");
+    const options = { tenant: "default", pathIndex: undefined, idPrefix: "P", charge: () => {} };
+    const pieces = arriving([new TextEncoder().encode(body)]);
+    const decoding = decodeBulk(pieces, { ...options, nowNs: NOW_NS, builders: failing });
+    await assert.rejects(decoding, RangeError);
+    assert.deepEqual(given, ["a", "b", "c"]);
+  },
+});
+
+Deno.test({
   name: "decodeBulk charges each action, however short its line, and refuses more than are allowed",
   async fn() {
     const line = new TextEncoder().encode('{"delete":{}}\n');
