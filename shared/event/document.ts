@@ -24,6 +24,8 @@ export interface DocumentDefaults {
   readonly id?: string;
   /** Members that have columns of their own: no attributes. */
   readonly columnMembers?: ReadonlySet<string>;
+  /** Columns that the document itself must fill: no default stands in. */
+  readonly required?: ReadonlySet<string>;
   /** Member that must hold the time; of `timestamp`, `@timestamp` is another spelling. Without it, either may. */
   readonly timeMember?: string;
 }
@@ -85,13 +87,16 @@ function keepDigits(_key: string, value: unknown, context?: { source?: string })
   return source !== undefined && /^-?[0-9]+$/.test(source) ? json.rawJSON(source) : value;
 }
 
-/** The row of `document`. Throws `invalid_argument` naming a time that cannot be stored. */
+/** The row of `document`. Throws `invalid_argument` naming what is missing, or a time that cannot be stored. */
 export function eventOfDocument(document: JsonDocument, defaults: DocumentDefaults): EventFields {
   const time = timeOf(document, defaults.timeMember);
   const host = fieldOf(document, "host.name", "host", "name");
   const source = fieldOf(document, "service.name", "service", "name", "source");
   const sourcetype = textOf(document.sourcetype);
   const index = textOf(document.index);
+  if (defaults.required !== undefined) {
+    requireFilled({ host, source, sourcetype, index }, defaults.required);
+  }
   const message = document.message ?? undefined;
   const raw = message === undefined || typeof message === "string" ? message : jsonText(message);
   return {
@@ -112,6 +117,17 @@ export function eventOfDocument(document: JsonDocument, defaults: DocumentDefaul
       others: defaults.columnMembers,
     }),
   };
+}
+
+function requireFilled(
+  filled: Readonly<Record<string, unknown>>,
+  required: ReadonlySet<string>,
+): void {
+  for (const [name, value] of Object.entries(filled)) {
+    if (value === undefined && required.has(name)) {
+      throw refusal(`it lacks ${name}, which is required`);
+    }
+  }
 }
 
 /** Members that filled columns, and what they leave behind. */

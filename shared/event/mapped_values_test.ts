@@ -98,3 +98,30 @@ Deno.test({
     assert.throws(() => builder.add({ timestamp: AT, id: "a" }, { nowNs: 1n }), /lacks ts/);
   },
 });
+
+Deno.test({
+  name: "mapping refuses a document that lacks a required field of those that every index has",
+  fn() {
+    const { doc_mapping: mapping } = parseIndexConfig({
+      index_id: "app",
+      doc_mapping: {
+        mode: "lenient",
+        field_mappings: [
+          { name: "timestamp", type: "datetime", required: true },
+          { name: "host", type: "text", required: true },
+          { name: "source", type: "text" },
+        ],
+      },
+    });
+    const builder = new EventDocumentBuilder({ mapping, schema: indexSchema(mapping) });
+    for (const lacking of [{}, { host: "" }, { host: null }, { host: { ip: "::1" } }]) {
+      const add = () => builder.add({ timestamp: AT, ...lacking }, { nowNs: 1n });
+      assert.throws(add, { message: /lacks host, which is required/, code: "invalid_argument" });
+    }
+    assert.equal(builder.rows, 0);
+    for (const host of [{ host: "a" }, { host: { name: "a" } }, { "host.name": "a" }]) {
+      builder.add({ timestamp: AT, ...host }, { nowNs: 1n });
+    }
+    assert.deepEqual(rowsOf(builder.finish()).map((row) => row["host"]), ["a", "a", "a"]);
+  },
+});
