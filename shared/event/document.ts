@@ -254,12 +254,22 @@ function textOf(value: unknown): string | undefined {
   return json.isRawJSON(value) ? value.rawJSON : undefined;
 }
 
-function jsonText(value: unknown): string {
+/** JSON of a value that JSON can hold. Lone surrogates become U+FFFD, as in plain text: readers refuse their escapes. */
+export function jsonText(value: unknown): string {
+  let text: string;
   try {
-    return JSON.stringify(value);
+    text = JSON.stringify(value);
   } catch (cause) {
     throw refusal("it nests too deep; flatten it", cause);
   }
+  return text.includes("\\ud") ? text.replace(ESCAPE, wellFormed) : text;
+}
+
+/** A backslash is escaped itself, so that from the left on each one begins an escape. */
+const ESCAPE = /\\(?:ud[0-9a-f]{3}|.)/g;
+
+function wellFormed(escape: string): string {
+  return escape.startsWith("\\ud") ? "\ufffd" : escape;
 }
 
 function excerpt(value: unknown): string {

@@ -131,6 +131,13 @@ const MAPPED: readonly { readonly json: string; readonly event: Partial<EventFie
       attributes: `{"n":12345678901234567890,"l":[-1234567890123456789],"e":12345678901234560}`,
     },
   },
+  {
+    json: String.raw`{"s":"\ud800 \\ud800 \ud83d\ude00","k\udfff":["\udc00"]}`,
+    event: {
+      raw: '{"s":"\ufffd \\\\ud800 😀","k\ufffd":["\ufffd"]}',
+      attributes: '{"s":"\ufffd \\\\ud800 😀","k\ufffd":["\ufffd"]}',
+    },
+  },
   { json: `{"message":"","a":"b"}`, event: { raw: "", attributes: `{"a":"b"}` } },
   { json: `{"message":{"k":[1]}}`, event: { raw: `{"k":[1]}`, attributes: null } },
   {

@@ -85,7 +85,15 @@ Deno.test({
   fn() {
     const builder = new EventDocumentBuilder(shapeOf("strict", "ts"));
     builder.add(
-      { ts: AT, id: { a: 1 }, ok: "true", took: "2.5", text: "hello", status: -3, host: "h" },
+      {
+        ts: AT,
+        id: { a: "\ud800" },
+        ok: "true",
+        took: "2.5",
+        text: "hello",
+        status: -3,
+        host: "h",
+      },
       { nowNs: 1n },
     );
     const [row] = rowsOf(builder.finish());
@@ -93,7 +101,7 @@ Deno.test({
     assert.deepEqual(
       ["timestamp_ns", "ts", "id", "ok", "took", "text", "status", "host", "attributes"]
         .map((name) => row?.[name]),
-      [ns, ns / 1_000n, '{"a":1}', true, 2.5, "hello", -3n, "h", null],
+      [ns, ns / 1_000n, '{"a":"\ufffd"}', true, 2.5, "hello", -3n, "h", null],
     );
     assert.throws(() => builder.add({ timestamp: AT, id: "a" }, { nowNs: 1n }), /lacks ts/);
   },

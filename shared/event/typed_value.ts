@@ -6,7 +6,7 @@
  */
 
 import { NS_PER_US, TIMESTAMP_NS_MAX } from "../base/time.ts";
-import { instantNs, isExactNumber } from "./document.ts";
+import { instantNs, isExactNumber, jsonText } from "./document.ts";
 import type { ColumnType } from "./schema.ts";
 
 /** `timestamptz` (microseconds) and `long` are bigint, `double` and `int` number. */
@@ -34,7 +34,7 @@ export function typedValue(value: unknown, type: ColumnType): TypedValue | undef
 
 /** Objects and lists as JSON: a text column loses nothing. */
 function textOf(value: unknown): string {
-  return typeof value === "string" ? value : JSON.stringify(value);
+  return typeof value === "string" ? value : jsonText(value);
 }
 
 function booleanOf(value: unknown): boolean | undefined {
