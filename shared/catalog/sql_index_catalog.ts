@@ -1,6 +1,6 @@
 /** `IndexCatalog` and the reading of an `IndexView`, for both databases. The tables are in `sqlite_schema.ts`. */
 
-import { parseIndexConfig } from "../event/index_config.ts";
+import { parseStoredConfig } from "../event/index_config.ts";
 import { parseIndexTemplate } from "../event/index_template.ts";
 import type { IndexTemplate } from "../event/index_template.ts";
 import type { TableIdent } from "../event/tenant.ts";
@@ -59,7 +59,7 @@ export class IndexStates {
     const etag = textOf(row, "etag");
     let index = this.#parsed.get(etag);
     if (index === undefined) {
-      index = { config: parsedOf(row, "config", parseIndexConfig), etag };
+      index = { config: parsedOf(row, "config", parseStoredConfig), etag };
       const [oldest] = this.#parsed.keys();
       if (this.#parsed.size >= PARSED_MAX && oldest !== undefined) this.#parsed.delete(oldest);
       this.#parsed.set(etag, index);

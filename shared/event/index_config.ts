@@ -103,10 +103,25 @@ const INDEX = z.strictObject({ index_id: z.string(), ...MAPPED });
 
 /** Errors: `invalid_argument` (`invalid_index`) that names the member, its value and the rule. */
 export function parseIndexConfig(value: unknown): IndexConfig {
+  const config = shaped(value);
+  checkIndexId(config.index_id);
+  checkMapping(config.doc_mapping);
+  return config;
+}
+
+/**
+ * One that the catalog holds: a template makes it for whatever name rows were sent to, `app-2026.11.20` as well. Errors:
+ * those of `parseIndexConfig`.
+ */
+export function parseStoredConfig(value: unknown): IndexConfig {
+  const config = shaped(value);
+  checkMapping(config.doc_mapping);
+  return config;
+}
+
+function shaped(value: unknown): IndexConfig {
   const parsed = INDEX.safeParse(value);
   if (!parsed.success) throw refusalOf("index configuration", parsed.error.issues, value);
-  checkIndexId(parsed.data.index_id);
-  checkMapping(parsed.data.doc_mapping);
   return parsed.data;
 }
 
