@@ -3,6 +3,7 @@
 import { isOperatingError } from "../shared/base/errors.ts";
 import type { ColumnBatch } from "../shared/columns/batch.ts";
 import { encodeBatch } from "../shared/columns/ipc.ts";
+import type { TableShape } from "../shared/event/table_shape.ts";
 import type { LaneId } from "../shared/event/tenant.ts";
 import type { Clock } from "../shared/os/clock.ts";
 import type { FrameKey } from "../shared/wal/frame_key.ts";
@@ -11,9 +12,12 @@ import type { WriterQueues } from "./backpressure.ts";
 import type { CommitMode } from "./commit_mode.ts";
 import type { LaneChoice } from "./lane_choice.ts";
 import type { IngestMetrics } from "./metrics.ts";
+import { promotedRows } from "./promoted_rows.ts";
 import type { StreamHub } from "./stream_hub.ts";
 
 export interface AppendDeps {
+  /** What rows of a lane's table must be; undefined: as those of `events`. */
+  readonly shapeOf?: (lane: LaneId) => TableShape;
   readonly wal: Pick<Wal, "append">;
   readonly lanes: Pick<LaneChoice, "admit">;
   /** Undefined: no bound. */
@@ -42,7 +46,7 @@ export async function appendRows(batch: ColumnBatch, options: AppendOptions): Pr
   using _place = deps.queues?.enter(lane);
   using lanePlace = deps.lanes.admit(lane);
   if (deps.stream?.isHeard === true) deps.stream.publish(lane.tenant, batch);
-  const encoded = encodeBatch(batch);
+  const encoded = encodeBatch(promotedRows(batch, deps.shapeOf?.(lane)));
   const keyed = key === undefined ? encoded : { ...encoded, key };
   const startMs = clock.monotonicMs();
   const { segment, isRepeat } = await deps.wal

@@ -20,6 +20,7 @@ import { EVENTS_SCHEMA } from "../shared/event/events.ts";
 import type { DocMapping } from "../shared/event/index_config.ts";
 import { indexSchema } from "../shared/event/index_schema.ts";
 import { templateFor } from "../shared/event/index_template.ts";
+import { seenColumns } from "../shared/event/promoted.ts";
 import type { TableSchema } from "../shared/event/schema.ts";
 import { EVENTS_SHAPE, type TableShape } from "../shared/event/table_shape.ts";
 import { type LaneId, namespaceOf } from "../shared/event/tenant.ts";
@@ -138,7 +139,7 @@ function namespaceOfCatalog(
     const mapping = view.indexes.get(name)?.config.doc_mapping;
     const schema = schemas.get(name);
     const epoch = view.epochs.get(name)?.count ?? 0;
-    const text = JSON.stringify([schema?.columns, mapping, epoch]);
+    const text = JSON.stringify([schema?.columns, schema?.promoted, mapping, epoch]);
     if (text === EVENTS_TEXT) continue;
     const known = before?.shapes.get(name);
     const shape = known?.text === text ? known.shape : shapeFrom(name, { schema, mapping, epoch });
@@ -149,7 +150,7 @@ function namespaceOfCatalog(
   return { schemas, shapes, view, templated, templatesText };
 }
 
-const EVENTS_TEXT = JSON.stringify([EVENTS_SCHEMA.columns, undefined, 0]);
+const EVENTS_TEXT = JSON.stringify([EVENTS_SCHEMA.columns, undefined, undefined, 0]);
 
 interface ShapeParts {
   readonly schema: TableSchema | undefined;
@@ -162,9 +163,9 @@ function shapeFrom(
   { schema = EVENTS_SCHEMA, mapping, epoch }: ShapeParts,
 ): TableShape {
   const dated = epoch === 0 ? {} : { epoch };
-  if (mapping === undefined) return { schema: { ...schema, ...dated } };
+  if (mapping === undefined) return rowsShape({ ...schema, ...dated });
   try {
-    return { schema: { ...indexSchema(mapping, schema), ...dated }, mapping };
+    return rowsShape({ ...indexSchema(mapping, schema), ...dated }, mapping);
   } catch (error) {
     if (!isOperatingError(error)) throw error;
     // Another program altered the table: its columns win.
@@ -172,8 +173,21 @@ function shapeFrom(
       name,
       error: error.message,
     });
-    return { schema: { ...schema, ...dated } };
+    return rowsShape({ ...schema, ...dated });
   }
+}
+
+/** Promoted columns are not asked of rows, unless the mapping has fields of their names. */
+function rowsShape(table: TableSchema, mapping?: DocMapping): TableShape {
+  const { promoted = [], ...schema } = table;
+  const fields = new Set(mapping?.field_mappings.map(({ name }) => name));
+  const columns = table.columns.filter(({ name }) => fields.has(name) || !promoted.includes(name));
+  const seen = seenColumns(table.columns);
+  return {
+    schema: { ...schema, columns },
+    ...(seen.length > columns.length ? { withPromoted: { ...table, columns: seen } } : {}),
+    ...(mapping === undefined ? {} : { mapping }),
+  };
 }
 
 /** Of a table that is not there: by its template, and since it was last dropped. */

@@ -4,7 +4,8 @@ import type { IndexView } from "../shared/catalog/index_catalog.ts";
 import { EVENTS_SCHEMA } from "../shared/event/events.ts";
 import { parseIndexConfig } from "../shared/event/index_config.ts";
 import { parseIndexTemplate } from "../shared/event/index_template.ts";
-import type { TableSchema } from "../shared/event/schema.ts";
+import { indexSchema } from "../shared/event/index_schema.ts";
+import type { Column, TableSchema } from "../shared/event/schema.ts";
 import { FakeClock } from "../shared/testing/fake_clock.ts";
 import { EVENTS_SHAPE } from "../shared/event/table_shape.ts";
 import { TableShapes } from "./table_shapes.ts";
@@ -110,6 +111,50 @@ Deno.test({
     await clock.advance(500);
     assert.deepEqual(shapeOf("app"), { schema: { ...EVENTS_SCHEMA, epoch: 1 } });
     assert.equal(shapeOf("web-1"), EVENTS_SHAPE);
+    await shapes.stop();
+  },
+});
+
+Deno.test({
+  name:
+    "TableShapes has no promoted column for rows, unless their mapping has a field of that name",
+  fn: async () => {
+    const promoted = ["path", "attributes:user"];
+    const table: TableSchema = {
+      columns: [
+        ...indexSchema(CONFIG.doc_mapping).columns,
+        { id: 2_001, name: "path", type: "int", required: false },
+        { id: 2_002, name: "attributes:user", type: "string", required: false },
+      ],
+      tags: EVENTS_SCHEMA.tags,
+      promoted: [...promoted, "status"],
+    };
+    const isCore = ({ id }: Column) => EVENTS_SCHEMA.columns.some((column) => column.id === id);
+    const events = {
+      ...table,
+      columns: table.columns.filter((one) => isCore(one) || promoted.includes(one.name)),
+      promoted,
+    };
+    const shapes = new TableShapes({
+      namespaces: () => Promise.resolve(["svc"]),
+      tableSchemas: () => Promise.resolve(new Map([["events", events], ["app", table]])),
+      indexViews: () =>
+        Promise.resolve(
+          new Map([["svc", {
+            indexes: new Map([["app", { config: CONFIG, etag: "e" }]]),
+            templates: [],
+            epochs: new Map(),
+          }]]),
+        ),
+    }, { clock: new FakeClock() });
+    await shapes.start();
+    const shapeOf = (index: string) => shapes.shapeOf({ tenant: "default", index });
+    assert.deepEqual(shapeOf("events").schema.columns, EVENTS_SCHEMA.columns);
+    assert.deepEqual(shapeOf("app").schema, indexSchema(CONFIG.doc_mapping));
+    for (const index of ["events", "app"]) {
+      const names = shapeOf(index).withPromoted?.columns.map(({ name }) => name);
+      assert.deepEqual(names, [...shapeOf(index).schema.columns.map(({ name }) => name), "path"]);
+    }
     await shapes.stop();
   },
 });

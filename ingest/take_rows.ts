@@ -4,7 +4,7 @@
  */
 
 import type { ColumnBatch } from "../shared/columns/batch.ts";
-import { EVENTS_SHAPE, type TableShape } from "../shared/event/table_shape.ts";
+import { EVENTS_SHAPE } from "../shared/event/table_shape.ts";
 import type { LaneId } from "../shared/event/tenant.ts";
 import type { ByteBudget, ByteHold } from "../shared/http/byte_budget.ts";
 import { withDeadline } from "../shared/http/deadline.ts";
@@ -16,8 +16,6 @@ import { mapRows, type RefusedRows } from "./mapped_rows.ts";
 import type { IngestMetrics } from "./metrics.ts";
 
 export interface TakeRowsDeps extends AppendDeps {
-  /** What rows of a lane's table must be; undefined: as those of `events`. */
-  readonly shapeOf?: (lane: LaneId) => TableShape;
   /** Returns once the rows of a segment are committed: `commit=force`. */
   readonly forceCommit: (lane: LaneId, segment: string) => Promise<void>;
   /** Whether it can see a commit; undefined: it can. */

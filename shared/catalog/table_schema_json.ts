@@ -12,7 +12,11 @@ const COLUMN = z.object({
   doc: z.string().exactOptional(),
 });
 
-const SCHEMA = z.object({ columns: z.array(COLUMN), tags: z.array(z.string()) });
+const SCHEMA = z.object({
+  columns: z.array(COLUMN),
+  tags: z.array(z.string()),
+  promoted: z.array(z.string()).exactOptional(),
+});
 
 /** Errors: `corrupt`, naming `table`. */
 export function parseTableSchema(table: string, text: string): TableSchema {

@@ -6,6 +6,8 @@ import type { TableSchema } from "./schema.ts";
 
 export interface TableShape {
   readonly schema: TableSchema;
+  /** Those columns and the promoted ones that statements can name, which hold attributes where these fit; undefined: none. */
+  readonly withPromoted?: TableSchema;
   /** undefined: any member that has no column is an attribute. */
   readonly mapping?: DocMapping;
 }

@@ -56,6 +56,7 @@ export const CATALOG_CASES: readonly CatalogCase[] = [
           { id: 9, name: "status", type: "int", required: true, doc: "it's" },
         ],
         tags: ["status"],
+        promoted: ["status"],
       };
       const schemas = () => other.tableSchemas("svc");
       assert.deepEqual(await schemas(), new Map());
