@@ -1,8 +1,14 @@
 import assert from "node:assert/strict";
+import { encodeLogsRequest } from "../proto/otlp_logs.ts";
 import { isOperatingError } from "../shared/base/errors.ts";
 import { batchOfRows } from "../shared/columns/rows.ts";
 import { ByteBudget } from "../shared/http/byte_budget.ts";
-import { chargeRows } from "./take_rows.ts";
+import { SystemClock } from "../shared/os/clock.ts";
+import { LaneChoice } from "./lane_choice.ts";
+import { createIngestMetrics } from "./metrics.ts";
+import { decodeLogsProtobuf } from "./otlp/logs_protobuf.ts";
+import { chargeRows, type ReceivedRows, takeRows } from "./take_rows.ts";
+import { openGate } from "./testing_gate.ts";
 
 const SCHEMA = {
   columns: [{ id: 1, name: "raw", type: "string", required: true }],
@@ -35,5 +41,37 @@ Deno.test({
       (error) => isOperatingError(error) && error.reason === "bodies_in_flight",
     );
     assert.equal(released, 1);
+  },
+});
+
+Deno.test({
+  name: "takeRows stores no row of a request that was answered before they were there",
+  async fn() {
+    const metrics = createIngestMetrics({ version: "1", role: "ingest" });
+    let appends = 0;
+    const append = () => {
+      appends += 1;
+      return Promise.resolve({ segment: "s" });
+    };
+    const take = (received: Promise<ReceivedRows>, requestMsMax: number) =>
+      takeRows("logs", () => received, {
+        wal: { append },
+        lanes: new LaneChoice(0, { tenants: openGate(metrics), metrics }),
+        forceCommit: () => Promise.resolve(),
+        bodies: new ByteBudget(BUDGET_BYTES),
+        clock: new SystemClock(),
+        requestMsMax,
+        metrics,
+      });
+    const body = encodeLogsRequest({ resourceLogs: [{ scopeLogs: [{ logRecords: [{}] }] }] });
+    const batch = decodeLogsProtobuf(body, { nowNs: 1n });
+    const rows = { batch, lane: { tenant: "default", index: "events" }, mode: "auto" } as const;
+    const late = Promise.withResolvers<ReceivedRows>();
+    await assert.rejects(take(late.promise, 1), { code: "deadline_exceeded" });
+    late.resolve(rows);
+    await new Promise((resolve) => setTimeout(resolve));
+    assert.equal(appends, 0);
+    await take(Promise.resolve(rows), 10_000);
+    assert.equal(appends, 1);
   },
 });
