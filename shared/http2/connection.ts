@@ -268,6 +268,8 @@ export class Http2Connection {
       credit: (stream, bytes) => this.#creditStream(stream, bytes),
     });
     this.#streams.set(id, stream);
+    // A call that is over before the next sweep would not be seen there.
+    this.#busyMs = this.#options.nowMs();
     if (ends) stream.end();
     this.#handle(stream);
   }

@@ -157,8 +157,13 @@ Deno.test({
     await silent.done;
     assert.deepEqual(silent.bodies, ["/1 gone"]);
     const idle = connect();
+    idle.nowMs = HTTP2_LIMITS.idleMsMax;
+    idle.wire.send(headers(1, WHOLE));
     await settle();
     sweepAt(idle, HTTP2_LIMITS.idleMsMax + 1);
+    await settle();
+    assert.equal(idle.wire.goneAway(), undefined, "a call was over between two sweeps");
+    sweepAt(idle, 2 * HTTP2_LIMITS.idleMsMax + 1);
     await idle.done;
     assert.equal(idle.wire.goneAway(), ErrorCode.NO_ERROR);
   },
