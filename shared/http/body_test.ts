@@ -62,7 +62,9 @@ const ACCEPTED: { name: string; encoding?: string; body: Body; expected: Body }[
   { name: "identity", body: TEXT, expected: TEXT },
   { name: "empty", body: new Uint8Array(0), expected: new Uint8Array(0) },
   { name: "identity named", encoding: "identity", body: TEXT, expected: TEXT },
+  { name: "an encoding that is empty", encoding: "", body: TEXT, expected: TEXT },
   { name: "gzip", encoding: "gzip", body: gzip(TEXT), expected: TEXT },
+  { name: "gzip in a list", encoding: "identity, gzip,", body: gzip(TEXT), expected: TEXT },
   { name: "gzip in capitals", encoding: "GZIP", body: gzip(TEXT), expected: TEXT },
   { name: "x-gzip", encoding: "x-gzip", body: gzip(TEXT), expected: TEXT },
   {
@@ -144,6 +146,13 @@ const REFUSED: { name: string; encoding?: string; body: Body; status: number; re
     name: "unknown encoding",
     encoding: "br",
     body: TEXT,
+    status: 415,
+    reason: "unsupported_content_encoding",
+  },
+  {
+    name: "two encodings",
+    encoding: "gzip, gzip",
+    body: gzip(gzip(TEXT)),
     status: 415,
     reason: "unsupported_content_encoding",
   },

@@ -29,12 +29,15 @@ export const ACCEPTED_ENCODINGS = "gzip, deflate, zstd, identity";
 export const UNSUPPORTED_ENCODING = "unsupported_content_encoding";
 
 /**
- * Throws `unsupported_media_type` when `encoding` (a header's value) is none that this service
- * decodes.
+ * What a header's value says, which is a list: RFC 9110 sections 5.6.1 and 8.4. Throws
+ * `unsupported_media_type` for what this service does not decode, several encodings among it.
  */
 export function requireKnownEncoding(encoding: string): string {
-  const name = encoding.trim().toLowerCase();
-  if (Object.hasOwn(DECODERS, name)) return name;
+  const names = encoding.split(",").map((name) => name.trim().toLowerCase());
+  const [name = "identity", ...further] = names.filter((name) =>
+    name !== "" && name !== "identity"
+  );
+  if (further.length === 0 && Object.hasOwn(DECODERS, name)) return name;
   throw new OperatingError(
     "unsupported_media_type",
     `cannot decode a body with Content-Encoding ${JSON.stringify(encoding)}: ` +
