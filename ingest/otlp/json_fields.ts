@@ -2,9 +2,9 @@
  * Members of an OTLP/JSON object, checked: each function takes a member's parsed value, gives undefined when it is
  * absent or null, and throws a `JsonFault` naming member and value when it has another type.
  *
- * 64-bit integers may be strings or numbers. A number beyond 2^53 has lost digits in `JSON.parse`: that throws
+ * Integers but enums may be strings or numbers. A number beyond 2^53 has lost digits in `JSON.parse`: that throws
  * `INEXACT`, upon which the text is parsed again with `exactReviver`.
- * Source: OTLP specification, "JSON Protobuf Encoding".
+ * Source: OTLP specification, "JSON Protobuf Encoding"; https://protobuf.dev/programming-guides/json.
  */
 
 import { OperatingError } from "../../shared/base/errors.ts";
@@ -17,7 +17,9 @@ export const INEXACT = new Error("a 64-bit integer was parsed as an inexact numb
 const UINT64_MAX = 2n ** 64n - 1n;
 const INT64_MIN = -(2n ** 63n);
 const INT64_MAX = 2n ** 63n - 1n;
+const UINT32 = { min: 0, max: 2 ** 32 - 1 } as const;
 const INTEGER = /^-?[0-9]{1,20}$/;
+const DECIMAL = /^[0-9]{1,20}$/;
 const BASE64 = /^[A-Za-z0-9+/_-]*={0,2}$/;
 
 /** Members that hold 64-bit integers. */
@@ -99,6 +101,12 @@ export function int32Of(
     return value;
   }
   throw refusal(member, value, `an integer from ${min} to ${max}`);
+}
+
+/** An unsigned integer of 32 bits. */
+export function uint32Of(value: unknown, member: string): number | undefined {
+  const isText = typeof value === "string" && DECIMAL.test(value);
+  return int32Of(isText ? Number(value) : value, member, UINT32);
 }
 
 /** Unix nanoseconds; what lies past 2262 is refused where the row is made. */

@@ -4,7 +4,7 @@
  * is parsed by `JSON.parse`, which is where refusals come from.
  *
  * Unknown members are ignored, names are lowerCamelCase only, ids are hexadecimal, bytes base64, enums numbers;
- * 64-bit integers are exact as string and as number. A lone surrogate in a string becomes U+FFFD.
+ * integers may be strings or numbers, and those of 64 bits are exact as both. A lone surrogate in a string becomes U+FFFD.
  */
 
 import { textOf } from "../../shared/base/bytes.ts";
@@ -25,6 +25,7 @@ import {
   refusal,
   stringOf,
   timeOf,
+  uint32Of,
 } from "./json_fields.ts";
 import type { JsonMessage } from "./json_message.ts";
 import { JsonTranscoder } from "./json_transcoder.ts";
@@ -43,7 +44,6 @@ export interface JsonRequestShape {
   readonly writeRecord: (writer: JsonRequestWriter, record: JsonObject) => void;
 }
 
-const UINT32 = { min: 0, max: 2 ** 32 - 1 } as const;
 const INT32 = { min: -(2 ** 31), max: 2 ** 31 - 1 } as const;
 
 /** Values have a bound of their own for their depth. */
@@ -153,12 +153,12 @@ export class JsonRequestWriter {
   }
 
   uint32(tag: number, value: unknown, member: string): void {
-    const integer = int32Of(value, member, UINT32);
+    const integer = uint32Of(value, member);
     if (integer !== undefined) this.wire.varint(tag, integer);
   }
 
   fixed32(tag: number, value: unknown, member: string): void {
-    const integer = int32Of(value, member, UINT32);
+    const integer = uint32Of(value, member);
     if (integer !== undefined) this.wire.fixed32(tag, integer);
   }
 

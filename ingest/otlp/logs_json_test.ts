@@ -78,6 +78,10 @@ const ACCEPTED: readonly { readonly record: string; readonly columns: Partial<Ro
   { record: `{"body":{"arrayValue":{}}}`, columns: { raw: "[]" } },
   { record: `{"severityNumber":17}`, columns: { attributes: `{"severity_number":17}` } },
   {
+    record: `{"flags":"4294967295","droppedAttributesCount":"3"}`,
+    columns: { attributes: `{"flags":4294967295,"dropped_attributes_count":3}` },
+  },
+  {
     record: `{"attributes":[{"key":"n","value":{"intValue":9007199254740993}},` +
       `{"key":"s","value":{"stringValue":"9007199254740993"}}]}`,
     columns: { attributes: `{"n":9007199254740993,"s":"9007199254740993"}` },
@@ -111,7 +115,11 @@ const REFUSED: readonly { readonly record: string; readonly names: string }[] = 
   { record: `{"severityNumber":"SEVERITY_NUMBER_INFO"}`, names: "severityNumber" },
   { record: `{"severityText":7}`, names: "severityText is 7" },
   { record: `{"traceId":"xyz"}`, names: `traceId is "xyz"` },
+  { record: `{"severityNumber":"17"}`, names: `severityNumber is "17"` },
   { record: `{"flags":-1}`, names: "flags is -1" },
+  { record: `{"flags":"-1"}`, names: `flags is "-1"` },
+  { record: `{"flags":""}`, names: `flags is ""` },
+  { record: `{"flags":"4294967296"}`, names: "flags is 4294967296" },
   { record: `{"body":"text"}`, names: `body is "text"` },
   { record: `{"body":{"stringValue":"a","intValue":1}}`, names: "one member" },
   { record: `{"body":{"intValue":"9223372036854775808"}}`, names: "intValue" },
