@@ -4,6 +4,13 @@ import fc from "fast-check";
 import type { LogRecord, LogsRequest } from "../../proto/otlp_logs.ts";
 import { anyValue, attributes, nanos, text } from "./values_arbitrary.ts";
 
+function idOf(length: number): fc.Arbitrary<Uint8Array> {
+  return fc.oneof(
+    { weight: 4, arbitrary: fc.uint8Array({ maxLength: length }) },
+    fc.constant(new Uint8Array(length)),
+  );
+}
+
 const logRecord: fc.Arbitrary<LogRecord> = fc.record({
   timeUnixNano: nanos,
   observedTimeUnixNano: nanos,
@@ -13,8 +20,8 @@ const logRecord: fc.Arbitrary<LogRecord> = fc.record({
   attributes,
   droppedAttributesCount: fc.oneof(fc.nat(9), fc.nat()),
   flags: fc.oneof(fc.nat(1), fc.nat()),
-  traceId: fc.uint8Array({ maxLength: 16 }),
-  spanId: fc.uint8Array({ maxLength: 8 }),
+  traceId: idOf(16),
+  spanId: idOf(8),
   eventName: text,
 }, { requiredKeys: [] });
 

@@ -4,7 +4,7 @@
  * The mapping is SPEC.md 2.1 and SHAPES.md "OTLP log record → attributes". Decided here beyond them: a
  * host.name, service.name, sourcetype or index that is no string fills its column with its JSON text; one that
  * is empty or has no value fills nothing and stays among the attributes; where names meet, the later member of
- * the order stands.
+ * the order stands; an id of zeros is none.
  */
 
 import { regularLogsRequest } from "../../proto/otlp_logs.ts";

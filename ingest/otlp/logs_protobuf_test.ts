@@ -189,6 +189,15 @@ const MAPPED: readonly MappedCase[] = [
     },
   },
   {
+    what: "an id of zeros is none, and hides no attribute",
+    record: {
+      traceId: new Uint8Array(16),
+      spanId: new Uint8Array(8),
+      attributes: [text("trace_id", "mine")],
+    },
+    columns: { attributes: '{"trace_id":"mine"}' },
+  },
+  {
     what: "a field of the record before an attribute named like it",
     record: { severityText: "INFO", attributes: [text("severity_text", "mine"), text("k", "v")] },
     columns: { attributes: '{"k":"v","severity_text":"INFO"}' },

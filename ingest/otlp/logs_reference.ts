@@ -89,14 +89,20 @@ function putFields(
 ): void {
   if (record.severityText) put("severity_text", JSON.stringify(record.severityText));
   if (record.severityNumber) put("severity_number", String(record.severityNumber));
-  if (bytes(record.traceId)) {
-    put("trace_id", JSON.stringify(bytes(record.traceId)?.toString("hex")));
-  }
-  if (bytes(record.spanId)) put("span_id", JSON.stringify(bytes(record.spanId)?.toString("hex")));
+  const traceId = idOf(record.traceId);
+  if (traceId !== "") put("trace_id", JSON.stringify(traceId));
+  const spanId = idOf(record.spanId);
+  if (spanId !== "") put("span_id", JSON.stringify(spanId));
   if (record.flags) put("flags", String(record.flags));
   if (record.eventName) put("event_name", JSON.stringify(record.eventName));
   if (observed) put("observed_timestamp_ns", JSON.stringify(String(observed)));
   if (record.droppedAttributesCount) {
     put("dropped_attributes_count", String(record.droppedAttributesCount));
   }
+}
+
+/** In hexadecimal; empty for none, and for one of zeros. */
+function idOf(value: unknown): string {
+  const hex = bytes(value)?.toString("hex") ?? "";
+  return /^0*$/.test(hex) ? "" : hex;
 }

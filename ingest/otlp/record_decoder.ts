@@ -170,10 +170,10 @@ export class RecordDecoder {
         this.#readSpan(FIELD.severity_text, end);
         return;
       case TRACE_ID:
-        this.#readSpan(FIELD.trace_id, end);
+        this.#readId(FIELD.trace_id, end);
         return;
       case SPAN_ID:
-        this.#readSpan(FIELD.span_id, end);
+        this.#readId(FIELD.span_id, end);
         return;
       case FLAGS:
         fields.flags = reader.fixed32(end);
@@ -203,6 +203,16 @@ export class RecordDecoder {
     const reader = this.#reader;
     const spanEnd = reader.span(end);
     this.#fields.span(place, reader.pos, spanEnd);
+    reader.pos = spanEnd;
+  }
+
+  /** An id of zeros is none, as an empty one: `logs.proto`. SDKs send it outside of any span. */
+  #readId(place: number, end: number): void {
+    const reader = this.#reader;
+    const spanEnd = reader.span(end);
+    let start = reader.pos;
+    while (start < spanEnd && reader.bytes[start] === 0) start += 1;
+    this.#fields.span(place, start < spanEnd ? reader.pos : spanEnd, spanEnd);
     reader.pos = spanEnd;
   }
 
