@@ -177,8 +177,6 @@ export const LIMITS = {
   bulkBodyBytesMax: 32 * MIB,
   /** Body bytes of all requests in flight; past it 503 with Retry-After. */
   bodiesInFlightBytesMax: 256 * MIB,
-  /** With so many of them requests wait for each other: the thread that serves them leaves to others what it can. */
-  bodiesBusyBytesMin: MIB / 2,
   /** A full WAL segment takes rows on until it is this old, up to 16 times its size: each one sealed costs syncs. */
   segmentAgeMsMin: 100,
   /**

@@ -124,7 +124,6 @@ export async function startIngest(
   const frameThread = starting.use(openFrameThread());
   const decodeThread = starting.use(new DecodeThread());
   const answersFirst = new AnswersFirst();
-  const bodies = new ByteBudget(LIMITS.bodiesInFlightBytesMax);
   const wal = starting.use(
     await openWal({
       root: paths.wal,
@@ -139,7 +138,6 @@ export async function startIngest(
       keyAgeMsMax: settings.ingestIdempotencySecs * 1_000,
       keysMax: settings.ingestIdempotencyKeys,
       frameThread,
-      isBusy: () => bodies.used >= LIMITS.bodiesBusyBytesMin,
       onEvent: (event) => {
         countWal(event);
         answersFirst.listen(event);
@@ -180,7 +178,7 @@ export async function startIngest(
     shapeOf,
     decodeThread,
     answersFirst,
-    ...writeDeps(settings, { wal, clock, metrics, admission, backpressure, bodies }),
+    ...writeDeps(settings, { wal, clock, metrics, admission, backpressure }),
     canForce: !settings.remoteDrain || force.bell !== undefined,
     forceCommit: (lane: LaneId, segment: string) => forceCommit(lane, segment, { ...force, drain }),
   };
@@ -227,14 +225,15 @@ export function writeDeps(
     metrics: IngestMetrics;
     admission: Admission;
     backpressure: Backpressure;
-    bodies: ByteBudget;
   },
 ) {
-  parts.metrics.bodiesInFlight.readAtScrape(() => parts.bodies.used, {});
+  const bodies = new ByteBudget(LIMITS.bodiesInFlightBytesMax);
+  parts.metrics.bodiesInFlight.readAtScrape(() => bodies.used, {});
   return {
     ...parts,
     admission: parts.backpressure.door(parts.admission),
     queues: parts.backpressure.queues,
+    bodies,
     bodyCap: {
       bytesMax: settings.ingestMaxBodyBytes,
       option: `--${OPTIONS.ingestMaxBodyBytes.flag}`,

@@ -12,8 +12,8 @@ import { PACKED_MESSAGE_BYTES_MIN } from "./packed_message.ts";
 import type { WalBatch } from "./types.ts";
 
 /**
- * Fewer are finished here, unless the caller is busy: appends do not queue up then, so that the thread of the requests has time, and an
- * acknowledgement need not wait for another thread to be scheduled (p99 of 6.4 ms at half of the maximum rate on two cores, else 7.3).
+ * Fewer are finished here: appends do not queue up then, so that the thread of the requests has time, and an acknowledgement
+ * need not wait for another thread to be scheduled (p99 of 6.4 ms at half of the maximum rate on two cores, else 7.3).
  */
 const LONG_FRAMES_MIN = 2;
 /** So many bytes are handed over all the same: packing takes 3 ms a MiB, in which nobody is answered. */
@@ -43,15 +43,13 @@ export function openFrameThread(): TaskThread<LaidFrames, FrameBuffer> {
 export class FrameEncoder {
   readonly #buffers = new BufferPool();
   readonly #thread: FrameThread | undefined;
-  readonly #isBusy: () => boolean;
   /** Whether it does; it starts with the first frames that are for it. */
   #starts: Promise<boolean> | undefined;
   #runs = false;
 
-  /** Without a thread all is done by the caller's; `isBusy` says whether that has more to do. */
-  constructor(thread?: FrameThread, isBusy = () => false) {
+  /** Without a thread all is done by the caller's. */
+  constructor(thread?: FrameThread) {
     this.#thread = thread;
-    this.#isBusy = isBusy;
   }
 
   /** `batches` as the frames of a segment, to be given back with `release` once they are written. */
@@ -62,8 +60,7 @@ export class FrameEncoder {
     const bytes = this.#buffers.take(lengthMax);
     const length = isTooLong ? await layInTurns(batches, bytes) : layFrames(batches, bytes);
     const laid: LaidFrames = { bytes, length, frameSeed };
-    const longMin = this.#isBusy() ? 1 : LONG_FRAMES_MIN;
-    if (long.length < longMin && !isTooLong) return finished(laid);
+    if (long.length < LONG_FRAMES_MIN && !isTooLong) return finished(laid);
     const thread = await this.#runningThread(isTooLong);
     if (thread === undefined) return finished(laid);
     try {

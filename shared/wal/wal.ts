@@ -55,8 +55,6 @@ export interface WalOptions {
   readonly keysMax?: number;
   /** Packs rows beside the caller's thread. Default: that thread does. It stays the caller's to end. */
   readonly frameThread?: FrameThread;
-  /** Whether the caller's thread has more to do: then `frameThread` packs single frames as well. Default: never. */
-  readonly isBusy?: () => boolean;
   readonly onEvent?: WalEventListener;
 }
 
@@ -89,7 +87,7 @@ export async function openWal(options: WalOptions): Promise<Wal> {
       keyAgeMsMax: options.keyAgeMsMax ?? WAL_DEFAULTS.keyAgeMsMax,
       keysMax: options.keysMax ?? WAL_DEFAULTS.keysMax,
       names,
-      encoder: new FrameEncoder(options.frameThread, options.isBusy),
+      encoder: new FrameEncoder(options.frameThread),
       onEvent,
     });
   } catch (error) {

@@ -4,7 +4,6 @@
  */
 
 import assert from "node:assert/strict";
-import { LIMITS } from "../../ingest/flags.ts";
 import { createHttpHandler } from "../../ingest/http_handler.ts";
 import { OPTIONS } from "../../ingest/mod.ts";
 import { openAdmission } from "../../ingest/admission.ts";
@@ -23,7 +22,6 @@ import { parseOptions } from "../../shared/config/parse_options.ts";
 import { EVENTS_SHAPE } from "../../shared/event/table_shape.ts";
 import { type LaneId, laneName } from "../../shared/event/tenant.ts";
 import { TRACES_SCHEMA } from "../../shared/event/traces.ts";
-import { ByteBudget } from "../../shared/http/byte_budget.ts";
 import { jsonResponse } from "../../shared/http/error_response.ts";
 import { SystemClock } from "../../shared/os/clock.ts";
 
@@ -46,13 +44,12 @@ export class FuzzTarget {
     const admission = openAdmission(settings, { clock, metrics });
     const backpressure = openBackpressure(settings, { metrics, clock });
     const stream = new StreamHub({ clock, metrics });
-    const bodies = new ByteBudget(LIMITS.bodiesInFlightBytesMax);
     const writes = {
-      ...writeDeps(settings, { wal: this, clock, metrics, admission, backpressure, bodies }),
+      ...writeDeps(settings, { wal: this, clock, metrics, admission, backpressure }),
       stream,
       forceCommit: () => Promise.resolve(),
     };
-    this.#bytesInFlight = () => bodies.used;
+    this.#bytesInFlight = () => writes.bodies.used;
     const handle = createHttpHandler(settings, {
       writes,
       admission,
