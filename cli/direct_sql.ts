@@ -6,6 +6,7 @@
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { textOf } from "../shared/base/bytes.ts";
+import { counted } from "../shared/base/counted.ts";
 import type { CatalogReader } from "../shared/catalog/catalog.ts";
 import { openCatalogReader } from "../shared/catalog/open_catalog.ts";
 import type { OptionTable, Settings } from "../shared/config/options.ts";
@@ -162,6 +163,6 @@ async function printTable(
     color: output.isStyled,
   });
   const shown = Math.min(rows.length, rowsMax);
-  await output.write(`${lines.join("\n")}\n(${shown} ${shown === 1 ? "row" : "rows"})\n`);
+  await output.write(`${lines.join("\n")}\n(${counted(shown, "row")})\n`);
   return rows.length > rowsMax;
 }

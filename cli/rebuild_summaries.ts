@@ -1,5 +1,6 @@
 /** What the two `rebuild-…` commands share: a table's files, one after the other, with a line for each that is made anew. */
 
+import { counted } from "../shared/base/counted.ts";
 import { messageOf, OperatingError } from "../shared/base/errors.ts";
 import type { OptionTable, Settings } from "../shared/config/options.ts";
 import { inlineDeriver } from "../shared/derived/deriver.ts";
@@ -14,7 +15,6 @@ import { INLINE_PARQUET_DECODER } from "../shared/parquet/parquet_decoder.ts";
 import type { Console } from "./console.ts";
 import { DRY_RUN_OPTION, printPlan } from "./plan_table.ts";
 import { openExistingWarehouse } from "./open_warehouse.ts";
-import { counted } from "./sql/statement_report.ts";
 import { LOCAL_OPTIONS, warehousePaths } from "./warehouse_options.ts";
 
 export const REBUILD_OPTIONS = {

@@ -1,5 +1,6 @@
 /** `--once` for a command: runs, and says in one line what was done. */
 
+import { counted } from "../shared/base/counted.ts";
 import { messageOf, OperatingError } from "../shared/base/errors.ts";
 import type { CompactorSettings } from "./flags.ts";
 import { compactOnce, type OnceTotals } from "./start_compactor.ts";
@@ -38,8 +39,4 @@ export function summaryLine(totals: OnceTotals): string {
     `${secs.toFixed(1)} s`,
   ];
   return parts.join(", ");
-}
-
-function counted(count: number, noun: string): string {
-  return `${count} ${noun}${count === 1 ? "" : "s"}`;
 }

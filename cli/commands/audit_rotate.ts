@@ -1,5 +1,6 @@
 /** `svc audit-rotate`: bounds the table `query_audit`. SPEC.md section 1. */
 
+import { counted } from "../../shared/base/counted.ts";
 import { OperatingError } from "../../shared/base/errors.ts";
 import { openIndexCatalog } from "../../shared/catalog/open_index_catalog.ts";
 import { openMaintenanceCatalog } from "../../shared/catalog/open_maintenance_catalog.ts";
@@ -15,7 +16,6 @@ import {
 import { defineCommand } from "../command.ts";
 import { DRY_RUN_OPTION, printPlan } from "../plan_table.ts";
 import { openExistingWarehouse } from "../open_warehouse.ts";
-import { counted } from "../sql/statement_report.ts";
 import { LOCAL_OPTIONS, warehousePaths } from "../warehouse_options.ts";
 
 const OPTIONS = {

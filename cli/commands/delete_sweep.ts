@@ -5,6 +5,7 @@ import {
   openDeleteSweep,
   OPTIONS as COMPACTOR_OPTIONS,
 } from "../../compactor/mod.ts";
+import { counted } from "../../shared/base/counted.ts";
 import { messageOf, OperatingError } from "../../shared/base/errors.ts";
 import type { DeleteTask } from "../../shared/catalog/delete_ledger.ts";
 import type { CatalogReader } from "../../shared/catalog/catalog.ts";
@@ -24,7 +25,6 @@ import { defineCommand } from "../command.ts";
 import type { Console } from "../console.ts";
 import { requireCatalog } from "../open_warehouse.ts";
 import { APPLY_OPTION, printPlan } from "../plan_table.ts";
-import { counted } from "../sql/statement_report.ts";
 
 const { dataDir, wal, warehouse, warehouseUrl, catalogUri } = COMPACTOR_OPTIONS;
 const { catalogClaim, walMirrorPrefix, deleteGraceSecs, scratchDir } = COMPACTOR_OPTIONS;

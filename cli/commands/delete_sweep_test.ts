@@ -1,10 +1,10 @@
 /** `svc delete-sweep` on a data directory: the plan, the dry run that changes nothing, and the sweep. */
 
 import assert from "node:assert/strict";
+import { counted } from "../../shared/base/counted.ts";
 import { openDeleteLedger } from "../../shared/catalog/open_delete_ledger.ts";
 import { DenoFileSystem } from "../../shared/os/deno_file_system.ts";
 import { eventLines, runRecorded } from "../recorded_run.ts";
-import { counted } from "../sql/statement_report.ts";
 
 Deno.test({
   name: "delete-sweep prints its plan, changes nothing without --apply, and carries it out with it",

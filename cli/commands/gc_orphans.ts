@@ -1,6 +1,7 @@
 /** `svc gc-orphans`: deletes files that no retained snapshot references. SPEC.md section 1. */
 
 import { formatBytes } from "../../shared/base/bytes.ts";
+import { counted } from "../../shared/base/counted.ts";
 import type { OptionTable } from "../../shared/config/options.ts";
 import {
   applyOrphans,
@@ -14,7 +15,6 @@ import { defineCommand } from "../command.ts";
 import type { Console } from "../console.ts";
 import { nameOf, openTables, TABLES_OPTIONS } from "../maintenance_tables.ts";
 import { APPLY_OPTION, printPlan } from "../plan_table.ts";
-import { counted } from "../sql/statement_report.ts";
 
 const OPTIONS = {
   apply: APPLY_OPTION,

@@ -1,5 +1,6 @@
 /** `svc ingest`: NDJSON events from a file or stdin into the local table `events`, all or none. */
 
+import { counted } from "../../shared/base/counted.ts";
 import { messageOf, OperatingError } from "../../shared/base/errors.ts";
 import { DATA_DIR_OPTION } from "../../shared/config/process_options.ts";
 import type { OptionTable } from "../../shared/config/options.ts";
@@ -8,7 +9,6 @@ import { listenForEnd } from "../../shared/os/signals.ts";
 import { defineCommand } from "../command.ts";
 import type { Console, TextOutput } from "../console.ts";
 import { importEvents } from "../event_import.ts";
-import { counted } from "../sql/statement_report.ts";
 import { textLines } from "../text_lines.ts";
 import { localWarehouse } from "../warehouse_options.ts";
 

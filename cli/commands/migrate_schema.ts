@@ -1,5 +1,6 @@
 /** `svc migrate-schema`: brings tables up to the columns that this program writes, and promotes attributes. SPEC.md section 9. */
 
+import { counted } from "../../shared/base/counted.ts";
 import { OperatingError, UsageError } from "../../shared/base/errors.ts";
 import type { Catalog } from "../../shared/catalog/catalog.ts";
 import type { OptionTable } from "../../shared/config/options.ts";
@@ -14,7 +15,6 @@ import {
 import { defineCommand } from "../command.ts";
 import { DRY_RUN_OPTION, printPlan } from "../plan_table.ts";
 import { openExistingWarehouse, type OpenWarehouse } from "../open_warehouse.ts";
-import { counted } from "../sql/statement_report.ts";
 import { LOCAL_OPTIONS, warehousePaths } from "../warehouse_options.ts";
 
 const OPTIONS = {

@@ -3,6 +3,7 @@
  * reach past it of indexes with exact retention.
  */
 
+import { counted } from "../../shared/base/counted.ts";
 import { formatNanos } from "../../shared/base/time.ts";
 import type { OptionTable } from "../../shared/config/options.ts";
 import { openDeriver } from "../../shared/derived/deriver.ts";
@@ -19,7 +20,6 @@ import { openParquetEncoder } from "../../shared/parquet/parquet_encoder.ts";
 import { defineCommand } from "../command.ts";
 import { nameOf, openTables, TABLES_OPTIONS } from "../maintenance_tables.ts";
 import { APPLY_OPTION, printPlan } from "../plan_table.ts";
-import { counted } from "../sql/statement_report.ts";
 
 const OPTIONS = {
   apply: APPLY_OPTION,

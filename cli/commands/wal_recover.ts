@@ -1,6 +1,7 @@
 /** `svc wal-recover`: pulls mirrored WAL segments back onto a local WAL root. SPEC.md section 1. */
 
 import { resolve } from "node:path";
+import { counted } from "../../shared/base/counted.ts";
 import { OperatingError, UsageError } from "../../shared/base/errors.ts";
 import { isPostgresUri, sqlitePathOf } from "../../shared/catalog/catalog_uri.ts";
 import { openCatalogReader } from "../../shared/catalog/open_catalog.ts";
@@ -22,7 +23,6 @@ import {
 import type { Salvaged } from "../../shared/wal/salvage.ts";
 import { defineCommand } from "../command.ts";
 import type { Console } from "../console.ts";
-import { counted } from "../sql/statement_report.ts";
 
 const OPTIONS = {
   from: {

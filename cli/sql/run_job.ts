@@ -3,6 +3,7 @@
  * and Ctrl-C asks whether to cancel it; in a pipe nothing is told, and Ctrl-C leaves it running.
  */
 
+import { counted } from "../../shared/base/counted.ts";
 import { isOperatingError, OperatingError } from "../../shared/base/errors.ts";
 import { isOpen } from "../../shared/catalog/job_states.ts";
 import type { Clock } from "../../shared/os/clock.ts";
@@ -10,7 +11,7 @@ import type { Console } from "../console.ts";
 import { type JobBody, messageLines, type SqlClient } from "./client.ts";
 import { printable } from "./display_width.ts";
 import { showRecords, type StatementOptions } from "./run_statement.ts";
-import { counted, milliseconds } from "./statement_report.ts";
+import { milliseconds } from "./statement_report.ts";
 
 export interface JobOptions extends StatementOptions {
   readonly clock: Clock;

@@ -1,6 +1,7 @@
 /** The line about an answer, for people: how many rows, who answered, what it took. */
 
 import { formatBytes } from "../../shared/base/bytes.ts";
+import { counted } from "../../shared/base/counted.ts";
 import type { DryRunBody, RecordsBody, Trailer } from "./client.ts";
 
 /** `3 rows · scan · 12.3 ms server · 2 files · 1,000 rows scanned · 10.2 MiB`, and what was cut. */
@@ -64,10 +65,6 @@ export function milliseconds(ms: number): string {
 function cutText(rowsMax: number | null | undefined): string {
   const cap = typeof rowsMax === "number" ? ` at ${counted(rowsMax, "row")}` : "";
   return `truncated${cap}: there are more; add LIMIT or ask narrower`;
-}
-
-export function counted(count: number, noun: string): string {
-  return `${number(count)} ${noun}${count === 1 ? "" : "s"}`;
 }
 
 function number(value: number): string {

@@ -3,6 +3,7 @@
  * statements can be, and what each `served_by` means, is in README.md.
  */
 
+import { counted } from "../../base/counted.ts";
 import { type Column, columnOf } from "../../event/schema.ts";
 import type { DataFile, TimeRange } from "../../iceberg/types.ts";
 import type { DataFileLease } from "../data_files.ts";
@@ -153,17 +154,11 @@ function readsOf({ rows, own, edgesCounted, filesWithout, wide }: WeightedPlan):
     .reduce((sum, { entries }) => sum + entries, 0);
   const weights = rows.weights.length + ofValues;
   const { pending = 0 } = wide ?? {};
-  return `${weights} ${weights === 1 ? "count" : "counts"} of summaries, ` +
-    (pending === 0
-      ? ""
-      : `those of ${pending} more ${pending === 1 ? "file" : "files"} when it runs, `) +
-    `rows of ${files} ${
-      files === 1 ? "file" : "files"
-    }, ${filesWithout} of them without a usable summary, ` +
-    `and of ${segments} ${segments === 1 ? "piece" : "pieces"} of the WAL` +
-    (edgesCounted === 0
-      ? ""
-      : `; ${edgesCounted} cut ${edgesCounted === 1 ? "minute" : "minutes"} counted in memory`);
+  return `${counted(weights, "count")} of summaries, ` +
+    (pending === 0 ? "" : `those of ${counted(pending, "more file")} when it runs, `) +
+    `rows of ${counted(files, "file")}, ${filesWithout} of them without a usable summary, ` +
+    `and of ${counted(segments, "piece")} of the WAL` +
+    (edgesCounted === 0 ? "" : `; ${counted(edgesCounted, "cut minute")} counted in memory`);
 }
 
 function relationOf(
