@@ -133,6 +133,8 @@ async function store(
     charge: (bytes) => hold.grow(bytes),
   });
   deps.metrics.bodyBytes.at(BULK).add(bodyBytes);
+  // The sender was told so already, and sends the documents again: stored as well, they would be there twice.
+  late.throwIfAborted();
   const stored = await appendAll(decoded, { tenant, mode, key: key?.finish(), deps });
   // Past the deadline nobody receives it.
   if (!late.aborted) resources.move();
