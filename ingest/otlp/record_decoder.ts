@@ -13,6 +13,7 @@ import { FIELD, LogRecordFields } from "./log_record.ts";
 import { type AttributesSpan, keyOf, MergedAttributes } from "./merged_attributes.ts";
 import { refuseLate, writeTime } from "./row_columns.ts";
 import { FIELD_NAMES, INDEX, type ScopeContext, SOURCETYPE } from "./scope_context.ts";
+import { isZero } from "./spans_ids.ts";
 import { IRREGULAR, type ValueReader } from "./value_reader.ts";
 import type { WireReader } from "./wire_reader.ts";
 
@@ -210,9 +211,8 @@ export class RecordDecoder {
   #readId(place: number, end: number): void {
     const reader = this.#reader;
     const spanEnd = reader.span(end);
-    let start = reader.pos;
-    while (start < spanEnd && reader.bytes[start] === 0) start += 1;
-    this.#fields.span(place, start < spanEnd ? reader.pos : spanEnd, spanEnd);
+    const isNone = isZero(reader.view, reader.pos, spanEnd);
+    this.#fields.span(place, isNone ? spanEnd : reader.pos, spanEnd);
     reader.pos = spanEnd;
   }
 

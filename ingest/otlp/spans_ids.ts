@@ -28,10 +28,10 @@ export function refuseIdLength(what: string, view: DataView, id: Id): void {
   if (end !== start && end - start !== id.bytes) throw refusal(what, view, id);
 }
 
-/** Whether all bytes of a span of whole words of 8 bytes are zero. */
+/** Whether all bytes of a span are zero, as are those of an empty one. */
 export function isZero(view: DataView, start: number, end: number): boolean {
-  for (let at = start; at < end; at += 4) {
-    if (view.getInt32(at) !== 0) return false;
+  for (let at = start; at < end; at += 1) {
+    if (view.getUint8(at) !== 0) return false;
   }
   return true;
 }

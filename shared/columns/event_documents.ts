@@ -49,8 +49,6 @@ export class EventDocumentBuilder {
   readonly #mapper: ValueMapper | undefined;
   /** Must be there, of a table that somebody configured. */
   readonly #timeMember: string | undefined;
-  /** Fields that somebody configured as required. */
-  readonly #required: ReadonlySet<string> | undefined;
   #documents = 0;
 
   /** Errors: `invalid_argument` when the shape lacks columns of `events`. */
@@ -60,8 +58,6 @@ export class EventDocumentBuilder {
     this.#schema = schema;
     this.#further = columns.map((column) => ({ column, builder: columnBuilderOf(column.type) }));
     this.#timeMember = mapping?.timestamp_field;
-    const required = mapping?.field_mappings.filter((field) => field.required);
-    this.#required = required && new Set(required.map(({ name }) => name));
     if (columns.length > 0 || mapping !== undefined) {
       this.#mapper = new ValueMapper(columns, mapping);
     }
@@ -154,8 +150,8 @@ export class EventDocumentBuilder {
     const event = eventOfDocument(parsed, {
       ...options,
       columnMembers: taken,
+      required: mapper.required,
       ...(this.#timeMember === undefined ? {} : { timeMember: this.#timeMember }),
-      ...(this.#required === undefined ? {} : { required: this.#required }),
     });
     mapper.checkAttributes(event.attributes);
     return { event, values };

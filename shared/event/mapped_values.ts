@@ -40,7 +40,8 @@ export function ownColumns({ schema }: TableShape): Column[] {
 export class ValueMapper {
   readonly #columns: readonly Column[];
   readonly #names: ReadonlySet<string>;
-  readonly #required: ReadonlySet<string>;
+  /** Names that a document must have: of the columns, and of fields that somebody configured so. */
+  readonly required: ReadonlySet<string>;
   readonly #mode: DocMapping["mode"];
 
   constructor(columns: readonly Column[], mapping: DocMapping | undefined) {
@@ -49,7 +50,7 @@ export class ValueMapper {
     this.#mode = mapping?.mode ?? "dynamic";
     const required = columns.filter((column) => column.required).map(({ name }) => name);
     const declared = mapping?.field_mappings.filter((field) => field.required) ?? [];
-    this.#required = new Set([...required, ...declared.map(({ name }) => name)]);
+    this.required = new Set([...required, ...declared.map(({ name }) => name)]);
   }
 
   /** Errors: `invalid_argument` naming the member. */
@@ -58,12 +59,12 @@ export class ValueMapper {
     const values = this.#columns.map(({ name, type }) => {
       const value = Object.hasOwn(document, name) ? document[name] ?? undefined : undefined;
       if (value === undefined) {
-        if (!this.#required.has(name)) return undefined;
+        if (!this.required.has(name)) return undefined;
         throw misfit(`it lacks ${name}, which is required`);
       }
       const typed = typedValue(value, type);
       if (typed !== undefined) return typed;
-      if (this.#mode !== "lenient" || this.#required.has(name)) {
+      if (this.#mode !== "lenient" || this.required.has(name)) {
         throw misfit(`${name} is ${excerpt(value)}, not ${wanted(type)}`);
       }
       taken = new Set([...taken].filter((other) => other !== name));
