@@ -77,7 +77,7 @@ export const command = defineCommand({
 });
 
 const NO_CATALOG =
-  "without --catalog, rows that a table holds already come twice: give it unless the catalog is lost, too\n";
+  "without --catalog, segments whose rows a table had are pulled, too; a drain leaves them out unless their catalog is lost\n";
 
 function nothingToPull(
   plan: readonly RecoveryStep[],

@@ -18,7 +18,7 @@ export interface CatalogReader extends AsyncDisposable {
   metadataLocation(ident: TableIdent): Promise<string | undefined>;
   /** The pointer and which of `segments` it already holds, from one read transaction. */
   readView(ident: TableIdent, segments: readonly string[]): Promise<TableView>;
-  /** Which of `segments` some table has consumed. */
+  /** Which of `segments` some table has consumed, ever: also when their files, and their rows, are long gone. */
   consumedOf(segments: readonly string[]): Promise<ReadonlySet<string>>;
   /**
    * Columns of a namespace's tables by name, as the last commit that told them left them: for who may read the catalog
@@ -70,6 +70,9 @@ export interface Catalog extends CatalogReader {
   commit(change: TableCommit): Promise<CommitOutcome>;
   /** False, and nothing changed, when there is no such table, or its pointer is not `expected` where that is given. */
   dropTable(ident: TableIdent, options?: { readonly expected?: string }): Promise<boolean>;
-  /** Forgets consumed segments whose files are gone from the WAL, and what claims there were of them. */
-  forgetConsumed(segments: readonly string[]): Promise<void>;
+  /**
+   * Keeps in little room (`consumed_runs.ts`) that these segments are consumed, and forgets what claims there were of them:
+   * for those whose files are gone from the WAL.
+   */
+  foldConsumed(segments: readonly string[]): Promise<void>;
 }

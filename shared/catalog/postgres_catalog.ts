@@ -12,13 +12,15 @@
 import type { TableSchema } from "../event/schema.ts";
 import type { TableIdent } from "../event/tenant.ts";
 import type { Catalog, CatalogReader, CommitOutcome, TableCommit, TableView } from "./catalog.ts";
+import { consumedAmong, foldSegments, segmentRows } from "./consumed_runs.ts";
 import type { DeleteTaskCommit } from "./delete_ledger.ts";
 import { type IndexState, type IndexView, NO_INDEXES } from "./index_catalog.ts";
 import { CATALOG_OPTION, sqlStateOf } from "./postgres_errors.ts";
 import { PostgresPool } from "./postgres_pool.ts";
 import { ensureSchema } from "./postgres_schema.ts";
+import { PostgresDatabase } from "./sql_database.ts";
 import { IndexStates, READ_STATE, readViews, viewsOf } from "./sql_index_catalog.ts";
-import { POSTGRES_NOW_MS } from "./sql_dialect.ts";
+import { POSTGRES_DIALECT, POSTGRES_NOW_MS } from "./sql_dialect.ts";
 import { CATALOG_NAME } from "./sqlite_catalog.ts";
 import { parseTableSchema, tableSchemaText } from "./table_schema_json.ts";
 
@@ -56,6 +58,9 @@ const UNIQUE_VIOLATION = "23505";
 /** $1 to $3 name a table. */
 const POINTER = "SELECT metadata_location FROM iceberg_tables " +
   "WHERE catalog_name = $1 AND table_namespace = $2 AND table_name = $3";
+
+const AMONG = (n: number) => consumedAmong(POSTGRES_DIALECT, n);
+const AMONG_OLDER = (n: number) => consumedAmong(POSTGRES_DIALECT, n, { hasRuns: false });
 
 class PostgresCatalogReader implements CatalogReader {
   readonly #states = new IndexStates();
@@ -95,11 +100,10 @@ class PostgresCatalogReader implements CatalogReader {
 
   /** One statement reads one snapshot of the database. */
   async readView(ident: TableIdent, segments: readonly string[]): Promise<TableView> {
-    const [row] = await this.read<{ location: string | null; consumed: string[] }>(
+    const [row] = await this.#readConsumed<{ location: string | null; consumed: string[] }>(
       "read table view",
-      `SELECT (${POINTER}) AS location, ARRAY(` +
-        "SELECT segment_id FROM svc_wal_consumed WHERE segment_id = ANY($4::text[])) AS consumed",
-      [CATALOG_NAME, ident.namespace, ident.name, segments],
+      (among) => `SELECT (${POINTER}) AS location, ARRAY(${among(4)}) AS consumed`,
+      [CATALOG_NAME, ident.namespace, ident.name, segmentRows(segments)],
     );
     return {
       metadataLocation: row?.location ?? undefined,
@@ -109,12 +113,26 @@ class PostgresCatalogReader implements CatalogReader {
 
   async consumedOf(segments: readonly string[]): Promise<ReadonlySet<string>> {
     if (segments.length === 0) return new Set();
-    const rows = await this.read<{ segment_id: string }>(
+    const rows = await this.#readConsumed<{ segment_id: string }>(
       "read consumed segments",
-      "SELECT segment_id FROM svc_wal_consumed WHERE segment_id = ANY($1::text[])",
-      [segments],
+      (among) => among(1),
+      [segmentRows(segments)],
     );
     return new Set(rows.map((row) => row.segment_id));
+  }
+
+  /** As `read`; tables that an older program made have no runs of consumed segments. */
+  async #readConsumed<R extends Record<string, unknown>>(
+    verb: string,
+    sqlOf: (among: (n: number) => string) => string,
+    values: readonly unknown[],
+  ): Promise<R[]> {
+    try {
+      return await this.pool.query<R>(verb, sqlOf(AMONG), values);
+    } catch (error) {
+      if (sqlStateOf(error) !== UNDEFINED_TABLE) throw error;
+    }
+    return await this.read<R>(verb, sqlOf(AMONG_OLDER), values);
   }
 
   async tableSchemas(namespace: string): Promise<ReadonlyMap<string, TableSchema>> {
@@ -175,7 +193,7 @@ class PostgresCatalogReader implements CatalogReader {
 
 /**
  * $1 catalog, $2 namespace, $3 table, $4 expected, $5 next, $6 segments, $7 table uuid, $8 snapshot, $9 columns,
- * $10 claim, $11 delete task, $12 its claim, $13 rows deleted, $14 files rewritten.
+ * $10 claim, $11 delete task, $12 its claim, $13 rows deleted, $14 files rewritten, $15 segments as `segmentRows`.
  * `moved` is the commit: what follows it happens for the rows it returns, or not at all.
  */
 const WRITE_BESIDE_POINTER = `
@@ -217,8 +235,7 @@ const HOLDS_ALL =
   "($10::text IS NULL OR (SELECT count(*) FROM held) = coalesce(cardinality($6::text[]), 0)) " +
   "AND ($11::text IS NULL OR EXISTS (SELECT 1 FROM tasked))";
 
-const NOT_CONSUMED =
-  "NOT EXISTS (SELECT 1 FROM svc_wal_consumed WHERE segment_id = ANY($6::text[]))";
+const NOT_CONSUMED = `NOT EXISTS (${AMONG(15)})`;
 
 const MOVE_POINTER = `WITH ${HELD}, ${TASKED}, moved AS (
     UPDATE iceberg_tables SET metadata_location = $5, previous_metadata_location = $4
@@ -258,6 +275,7 @@ class PostgresCatalog extends PostgresCatalogReader implements Catalog {
       deletes?.token ?? null,
       deletes?.rowsDeleted ?? 0,
       deletes?.filesRewritten ?? 0,
+      segmentRows(consumed),
     ];
     const sql = expected === undefined ? CREATE_POINTER : MOVE_POINTER;
     try {
@@ -325,13 +343,11 @@ class PostgresCatalog extends PostgresCatalogReader implements Catalog {
     return dropped.length > 0;
   }
 
-  async forgetConsumed(segments: readonly string[]): Promise<void> {
+  async foldConsumed(segments: readonly string[]): Promise<void> {
     if (segments.length === 0) return;
-    await this.pool.query(
-      "forget consumed segments",
-      "WITH forgotten AS (DELETE FROM svc_wal_claims WHERE segment_id = ANY($1::text[])) " +
-        "DELETE FROM svc_wal_consumed WHERE segment_id = ANY($1::text[])",
-      [segments],
+    await new PostgresDatabase(this.pool).transaction(
+      "fold consumed segments",
+      () => foldSegments(segments, POSTGRES_DIALECT),
     );
   }
 }

@@ -3,6 +3,7 @@ import assert from "node:assert/strict";
 import pg from "pg";
 import { isOperatingError } from "../base/errors.ts";
 import { CATALOG_CASES } from "../testing/catalog_conformance.ts";
+import { segmentNames } from "../testing/segment_names.ts";
 import { POSTGRES, PostgresProcess } from "../testing/postgres_process.ts";
 import { openJobStore } from "./open_job_store.ts";
 import { openPostgresCatalog } from "./postgres_catalog.ts";
@@ -38,6 +39,25 @@ Deno.test({
         ["iceberg_type", "character varying", 5, "YES"],
       ]);
     });
+
+    await t.step(
+      "a reader of tables without runs of consumed segments finds ids, a writer makes the runs",
+      async () => {
+        const uri = await postgres.newDatabase();
+        const [one = "", two = ""] = segmentNames(2);
+        const older = await openPostgresCatalog({ uri });
+        await older.commit(commit({ next: "m1", consumed: [one] }));
+        await older.close();
+        await ask(uri, "DROP TABLE svc_wal_consumed_runs");
+        await using reader = await openPostgresCatalog({ uri, readOnly: true });
+        const found = { metadataLocation: "m1", consumed: new Set([one]) };
+        assert.deepEqual(await reader.readView(EVENTS, [one, two]), found);
+        await using catalog = await openPostgresCatalog({ uri });
+        await catalog.foldConsumed([one]);
+        assert.deepEqual(await reader.readView(EVENTS, [one, two]), found);
+        assert.deepEqual(await reader.consumedOf([one, two]), new Set([one]));
+      },
+    );
 
     await t.step("makes its tables once, however many open it at a time", async () => {
       const uri = await postgres.newDatabase();

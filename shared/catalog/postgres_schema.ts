@@ -5,6 +5,7 @@
 
 import type { PoolClient } from "pg";
 import { OperatingError } from "../base/errors.ts";
+import { RUN_TABLES } from "./consumed_runs.ts";
 import { hasTablesOf } from "./postgres_tables.ts";
 import { CLAIM_TABLES, DELETE_TABLES, INDEX_TABLES, MAINTENANCE_TABLES } from "./sqlite_schema.ts";
 
@@ -44,7 +45,7 @@ CREATE TABLE IF NOT EXISTS svc_table_schemas (
   schema TEXT NOT NULL,
   PRIMARY KEY (table_namespace, table_name)
 );
-${INDEX_TABLES}${CLAIM_TABLES}${DELETE_TABLES}${MAINTENANCE_TABLES}
+${RUN_TABLES}${INDEX_TABLES}${CLAIM_TABLES}${DELETE_TABLES}${MAINTENANCE_TABLES}
 CREATE TABLE IF NOT EXISTS svc_catalog_version (version INTEGER NOT NULL);
 INSERT INTO svc_catalog_version (version)
   SELECT ${CATALOG_VERSION} WHERE NOT EXISTS (SELECT 1 FROM svc_catalog_version);

@@ -47,13 +47,9 @@ export class SqliteDatabase implements SqlDatabase {
     return guard(`${verb} in ${this.#place}`, () => {
       this.#db.exec("BEGIN IMMEDIATE");
       try {
-        const running = steps();
-        let step = running.next();
-        while (step.done !== true) {
-          step = running.next(sqliteRows(this.#db, step.value.sql, step.value.values));
-        }
+        const value = runSqliteSteps(this.#db, steps());
         this.#db.exec("COMMIT");
-        return step.value;
+        return value;
       } finally {
         if (this.#db.isTransaction) this.#db.exec("ROLLBACK");
       }
@@ -64,6 +60,15 @@ export class SqliteDatabase implements SqlDatabase {
     if (this.#db.isOpen) this.#db.close();
     return Promise.resolve();
   }
+}
+
+/** Runs the statements of a transaction that the caller began and ends. */
+export function runSqliteSteps<T>(db: DatabaseSync, steps: Transaction<T>): T {
+  let step = steps.next();
+  while (step.done !== true) {
+    step = steps.next(sqliteRows(db, step.value.sql, step.value.values));
+  }
+  return step.value;
 }
 
 /** Rows of one statement with parameters `$1`, `$2`, …. */

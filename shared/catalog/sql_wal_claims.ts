@@ -5,6 +5,7 @@
  */
 
 import { laneName } from "../event/tenant.ts";
+import { consumedAmong, segmentRows } from "./consumed_runs.ts";
 import { integerOf, sql, type SqlDatabase, textOf, type Transaction } from "./sql_database.ts";
 import type { SqlDialect } from "./sql_dialect.ts";
 import type {
@@ -34,6 +35,7 @@ export class SqlWalClaims implements WalClaims {
     if (segments.length === 0) return Promise.resolve({ granted: [], quarantined: [] });
     const { nowMs, texts } = this.#dialect;
     const names = JSON.stringify([...segments].sort());
+    const consumed = consumedAmong(this.#dialect, 6);
     return this.#database.transaction("claim WAL segments", function* () {
       const quarantined = yield sql(
         `UPDATE svc_wal_claims SET quarantined_ms = ${nowMs()}, claimant = NULL, token = NULL, ` +
@@ -45,12 +47,15 @@ export class SqlWalClaims implements WalClaims {
       const granted = yield sql(
         "INSERT INTO svc_wal_claims (segment_id, lane, claimant, token, expires_ms, attempts) " +
           `SELECT value, $2, $3, $4, ${nowMs()} + CAST($5 AS BIGINT), 1 FROM ${texts(1)} ` +
-          "WHERE NOT EXISTS (SELECT 1 FROM svc_wal_consumed WHERE segment_id = value) " +
+          `WHERE value NOT IN (${consumed}) ` +
           "ORDER BY value ON CONFLICT (segment_id) DO UPDATE SET claimant = excluded.claimant, " +
           "token = excluded.token, expires_ms = excluded.expires_ms, " +
           "attempts = svc_wal_claims.attempts + 1 WHERE svc_wal_claims.quarantined_ms IS NULL " +
           `AND svc_wal_claims.expires_ms <= ${nowMs()} RETURNING segment_id`,
-        [names, laneName(request.lane), request.claimant, token, request.leaseMs],
+        [
+          ...[names, laneName(request.lane), request.claimant, token, request.leaseMs],
+          segmentRows(segments),
+        ],
       );
       return { granted: namesOf(granted), quarantined: namesOf(quarantined) };
     });

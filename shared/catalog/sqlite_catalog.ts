@@ -27,7 +27,9 @@ import type { FileSystem } from "../os/file_system.ts";
 import type { Catalog, CatalogReader, CommitOutcome, TableCommit, TableView } from "./catalog.ts";
 import type { DeleteTaskCommit } from "./delete_ledger.ts";
 import { type IndexState, type IndexView, NO_INDEXES } from "./index_catalog.ts";
-import { sqliteRows } from "./sql_database.ts";
+import { consumedAmong, foldSegments, RUNS_TABLE, segmentRows } from "./consumed_runs.ts";
+import { runSqliteSteps, sqliteRows, textOf } from "./sql_database.ts";
+import { sqliteDialect } from "./sql_dialect.ts";
 import { IndexStates, READ_STATE, readViews, viewsOf } from "./sql_index_catalog.ts";
 import { guard } from "./sqlite_errors.ts";
 import { ensureSchema, hasTable, versionOf } from "./sqlite_schema.ts";
@@ -36,6 +38,7 @@ import { dropSchema, putSchema, schemasOf } from "./sqlite_table_schemas.ts";
 /** Name under which other Iceberg readers open this catalog. */
 export const CATALOG_NAME = "svc";
 const BUSY_TIMEOUT_MS = 2_000;
+const DIALECT = sqliteDialect();
 
 interface SqliteCatalogOptions {
   /** Path of the database file, or `:memory:` for a catalog of its own that goes with it. */
@@ -135,7 +138,7 @@ class SqliteCatalogReader implements CatalogReader {
     return this.read<TableView>("read table view", nothing, (db) => {
       db.exec("BEGIN");
       try {
-        return { metadataLocation: pointerOf(db, ident), consumed: consumedAmong(db, segments) };
+        return { metadataLocation: pointerOf(db, ident), consumed: consumedIn(db, segments) };
       } finally {
         db.exec("COMMIT");
       }
@@ -143,7 +146,7 @@ class SqliteCatalogReader implements CatalogReader {
   }
 
   consumedOf(segments: readonly string[]): Promise<ReadonlySet<string>> {
-    return this.read("read consumed segments", new Set(), (db) => consumedAmong(db, segments));
+    return this.read("read consumed segments", new Set(), (db) => consumedIn(db, segments));
   }
 
   tableSchemas(namespace: string): Promise<ReadonlyMap<string, TableSchema>> {
@@ -260,7 +263,7 @@ class SqliteCatalog extends SqliteCatalogReader implements Catalog {
     const { ident, expected, next, consumed } = change;
     return this.transact<CommitOutcome>("commit table", (db) => {
       if (pointerOf(db, ident) !== expected) return undo("conflict");
-      if (consumedAmong(db, consumed).size > 0) return undo("consumed");
+      if (consumedIn(db, consumed).size > 0) return undo("consumed");
       if (change.claim !== undefined) {
         const held = endClaim(db, change.claim, { segments: consumed, nowMs: this.#clock.nowMs() });
         if (held < consumed.length) return undo("claim_lost");
@@ -295,14 +298,10 @@ class SqliteCatalog extends SqliteCatalogReader implements Catalog {
     });
   }
 
-  async forgetConsumed(segments: readonly string[]): Promise<void> {
+  async foldConsumed(segments: readonly string[]): Promise<void> {
     if (segments.length === 0) return;
-    await this.transact("forget consumed segments", (db) => {
-      for (const table of ["svc_wal_consumed", "svc_wal_claims"]) {
-        db.prepare(
-          `DELETE FROM ${table} WHERE segment_id IN (SELECT value FROM json_each(?))`,
-        ).run(JSON.stringify(segments));
-      }
+    await this.transact("fold consumed segments", (db) => {
+      runSqliteSteps(db, foldSegments(segments, DIALECT));
       return keep(undefined);
     });
   }
@@ -348,13 +347,12 @@ function pointerOf(db: DatabaseSync, ident: TableIdent): string | undefined {
   return row === undefined || row.text === null ? undefined : String(row.text);
 }
 
-function consumedAmong(db: DatabaseSync, segments: readonly string[]): ReadonlySet<string> {
+function consumedIn(db: DatabaseSync, segments: readonly string[]): ReadonlySet<string> {
   if (segments.length === 0) return new Set();
-  const rows = db.prepare(
-    "SELECT segment_id AS text FROM svc_wal_consumed " +
-      "WHERE segment_id IN (SELECT value FROM json_each(?))",
-  ).all(JSON.stringify(segments));
-  return new Set(texts(rows));
+  // A file that an older program made has no runs.
+  const query = consumedAmong(DIALECT, 1, { hasRuns: hasTable(db, RUNS_TABLE) });
+  const rows = sqliteRows(db, query, [segmentRows(segments)]);
+  return new Set(rows.map((row) => textOf(row, "segment_id")));
 }
 
 /** Deletes what the claim still holds of `segments`; how many. */

@@ -4,6 +4,7 @@ import { isOperatingError } from "../base/errors.ts";
 import { EVENTS_SCHEMA } from "../event/events.ts";
 import { DenoFileSystem } from "../os/deno_file_system.ts";
 import { CATALOG_CASES } from "../testing/catalog_conformance.ts";
+import { segmentNames } from "../testing/segment_names.ts";
 import type { TableCommit } from "./catalog.ts";
 import { openSqliteCatalog } from "./sqlite_catalog.ts";
 
@@ -59,6 +60,7 @@ Deno.test({
         "svc_table_schemas",
         "svc_wal_claims",
         "svc_wal_consumed",
+        "svc_wal_consumed_runs",
       ]);
     }),
 });
@@ -98,6 +100,26 @@ Deno.test({
       assert.deepEqual(await catalog.namespaces(), ["svc"]);
       assert.deepEqual(await catalog.tables("svc"), ["events"]);
       assert.equal(await catalog.commit(change("m1", "m2")), "committed");
+    }),
+});
+
+Deno.test({
+  name: "a reader of a file without runs of consumed segments finds ids, a writer makes the runs",
+  fn: () =>
+    inFolder(async (root) => {
+      const path = `${root}/catalog.db`;
+      const [one = "", two = ""] = segmentNames(2);
+      {
+        await using catalog = await openSqliteCatalog({ path });
+        await catalog.commit({ ...change(undefined, "m1"), consumed: [one] });
+        using db = new DatabaseSync(path);
+        db.exec("DROP TABLE svc_wal_consumed_runs");
+      }
+      await using reader = await openSqliteCatalog({ path, readOnly: true });
+      assert.deepEqual(await reader.consumedOf([one, two]), new Set([one]));
+      await using catalog = await openSqliteCatalog({ path });
+      await catalog.foldConsumed([one]);
+      assert.deepEqual(await reader.consumedOf([one, two]), new Set([one]));
     }),
 });
 

@@ -3,12 +3,14 @@
  * those of Apache Iceberg's JDBC catalog with views (its schema version 1), which PyIceberg's SQL catalog reads
  * as well; ours have the prefix `svc_`.
  *
- * Invariants: a segment is in `svc_wal_consumed` if and only if a committed snapshot holds its rows (or held
- * them: rows may be deleted, tables dropped). Segment names are unique across lanes and machines.
+ * Invariants: a segment is in `svc_wal_consumed`, or in a run of `svc_wal_consumed_runs`, if and only if a committed
+ * snapshot holds its rows (or held them: rows may be deleted, tables dropped). Segment names are unique across lanes and
+ * machines.
  */
 
 import type { DatabaseSync } from "node:sqlite";
 import { OperatingError } from "../base/errors.ts";
+import { RUN_TABLES, RUNS_TABLE } from "./consumed_runs.ts";
 
 /** Our tables' layout; a file with a newer one is refused. */
 export const CATALOG_VERSION = 1;
@@ -135,7 +137,7 @@ CREATE TABLE IF NOT EXISTS svc_table_schemas (
   PRIMARY KEY (table_namespace, table_name)
 ) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS svc_catalog_version (version INTEGER NOT NULL);
-${INDEX_TABLES}${CLAIM_TABLES}${DELETE_TABLES}${MAINTENANCE_TABLES}`;
+${RUN_TABLES}${INDEX_TABLES}${CLAIM_TABLES}${DELETE_TABLES}${MAINTENANCE_TABLES}`;
 
 /** Those that a file of an older program may lack. */
 const OUR_TABLES = [
@@ -145,6 +147,7 @@ const OUR_TABLES = [
   "svc_delete_tasks",
   "svc_leases",
   "svc_removals",
+  RUNS_TABLE,
 ];
 
 /** Makes the tables that are missing, in one transaction; also in a file that another Iceberg catalog made. */

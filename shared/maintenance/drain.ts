@@ -4,8 +4,8 @@
  * `applyDrain` writes data files, then one catalog transaction adds them and records the segments as consumed (the
  * marked line), then the segments are moved to `committed`. A drain that ends before the transaction leaves files
  * that no snapshot names; one that ends after it leaves consumed segments, which the next look only moves. Any number
- * of drains may work on one lane: the transaction lets one of them win, and the others remove their files. That holds
- * also when one of them is stopped for longer than the catalog remembers its segments: see `isStillDue`.
+ * of drains may work on one lane: the transaction lets one of them win, and the others remove their files, however long
+ * they were stopped. The catalog tells for ever what was consumed.
  *
  * Memory: the rows of one data file at a time, however many segments wait.
  */
@@ -290,8 +290,7 @@ async function isStillDue(
 
 /**
  * Whether every segment is still sealed and not consumed, asked after the table's pointer was read. A commit that
- * comes later moves the pointer, so ours conflicts and asks again. One that came earlier is recorded as
- * consumed until the sweep has removed the segment's file, and a segment leaves `sealed` before it is removed.
+ * comes later moves the pointer, so ours conflicts and asks again. One that was set aside is not sealed any more.
  */
 async function areSealed(deps: DrainDeps, { lane, names }: StageSource): Promise<boolean> {
   const consumed = await deps.catalog.consumedOf(names);

@@ -7,11 +7,10 @@ import { reclaimMirror } from "../wal/mirror/reclaim_mirror.ts";
 import type { DrainDeps } from "./drain.ts";
 
 /**
- * Removes the lane's committed segments that no reader needs any more, first from the mirror, then here, and last lets
- * the catalog forget them: a segment that is forgotten while a copy of it is anywhere would count as new rows. A sweep
- * that ends in between, or finds no store, is made up for by the next one, as the segment is still here; one that ends
- * before the catalog forgets leaves a few bytes there. Returns the number of segments removed. Nothing to do for a drain
- * without the WAL volume.
+ * Removes the lane's committed segments that no reader needs any more, first from the mirror, then here, and last has
+ * the catalog keep their ids in little room. A sweep that ends in between, or finds no store, is made up for by the next
+ * one, as the segment is still here; one that ends before the last step leaves a few bytes more in the catalog. Returns
+ * the number of segments removed. Nothing to do for a drain without the WAL volume.
  */
 export async function sweepLane(deps: DrainDeps, lane: LaneId): Promise<number> {
   if (deps.claiming !== undefined) return 0;
@@ -22,7 +21,7 @@ export async function sweepLane(deps: DrainDeps, lane: LaneId): Promise<number> 
     await removeMirrored({ store, prefix }, lane, new Set(names));
   });
   if (removed.length === 0) return 0;
-  await deps.catalog.forgetConsumed(removed);
+  await deps.catalog.foldConsumed(removed);
   deps.observer?.swept?.(lane, removed.length);
   return removed.length;
 }

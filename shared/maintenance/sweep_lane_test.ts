@@ -27,14 +27,14 @@ Deno.test({
     lab.clock.shift(FLOOR_MS);
     assert.equal(await sweepLane(local, EVENTS_LANE), names.length);
     assert.deepEqual(await remoteOf(lab).wal.list(EVENTS_LANE, ["sealed"]), []);
-    assert.deepEqual(await lab.catalog.consumedOf(names), new Set());
+    assert.deepEqual(await lab.catalog.consumedOf(names), new Set(names), "for ever");
     assert.deepEqual(await lab.visibleNumbers(), numberedGroups(1, 6).flat());
   },
 });
 
 Deno.test({
   name:
-    "a mirror is empty before the catalog forgets: a remote drain after a local one adds nothing",
+    "a sweep that ends before its mirror is empty goes on later: a remote drain in between adds nothing",
   async fn() {
     await using lab = await DrainLab.open();
     const names = await sealAndMirror(lab);
@@ -45,7 +45,7 @@ Deno.test({
     const store = local.store;
     const cut = { delete: () => Promise.reject(new Error("the store is gone")) };
     await assert.rejects(sweepLane({ ...local, store: { ...bound(store), ...cut } }, EVENTS_LANE));
-    assert.equal((await lab.catalog.consumedOf(names)).size, names.length, "not forgotten");
+    assert.equal((await lab.catalog.consumedOf(names)).size, names.length);
     await drainAll(remoteOf(lab));
     assert.deepEqual(await lab.tableNumbers(), numberedGroups(1, 6).flat());
     assert.equal((await lab.deps.wal.list(EVENTS_LANE, ["committed"])).length, names.length);

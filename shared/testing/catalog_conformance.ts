@@ -9,6 +9,7 @@ import type { Catalog, TableCommit } from "../catalog/catalog.ts";
 import { EVENTS_SCHEMA } from "../event/events.ts";
 import type { TableSchema } from "../event/schema.ts";
 import type { TableIdent } from "../event/tenant.ts";
+import { segmentNames } from "./segment_names.ts";
 
 export interface CatalogHandles {
   readonly catalog: Catalog;
@@ -169,12 +170,48 @@ export const CATALOG_CASES: readonly CatalogCase[] = [
     },
   },
   {
-    name: "forgetConsumed forgets the named segments only",
-    async run({ catalog }) {
-      await catalog.commit(change({ next: "m1", consumed: ["s1", "s2", "s3"] }));
-      await catalog.forgetConsumed([]);
-      await catalog.forgetConsumed(["s1", "s3", "s9"]);
-      assert.deepEqual(await catalog.consumedOf(["s1", "s2", "s3"]), new Set(["s2"]));
+    name: "foldConsumed keeps telling what is consumed, and that alone",
+    async run({ catalog, other }) {
+      const names = segmentNames(40);
+      const first = names.slice(0, 30);
+      await catalog.commit(change({ next: "m1", consumed: [...first, "s1", "s2"] }));
+      await catalog.foldConsumed([]);
+      for (const part of [[29, 3, 5], [4, 0, 2], [1, 4, 7], [20], [8, 6]]) {
+        await other.foldConsumed(part.map((at) => names[at] ?? ""));
+        assert.deepEqual(
+          await catalog.consumedOf([...names, "s1", "s3"]),
+          new Set([...first, "s1"]),
+        );
+      }
+      await catalog.foldConsumed(["s1", ...first]);
+      const view = await other.readView(EVENTS, [...names, "s1", "s2", "s3"]);
+      assert.deepEqual(view.consumed, new Set([...first, "s1", "s2"]));
+    },
+  },
+  {
+    name: "a segment that was folded is consumed for a commit, too",
+    async run({ catalog, other }) {
+      const [one = "", two = "", three = ""] = segmentNames(3);
+      await catalog.commit(change({ next: "m1", consumed: [one, two] }));
+      await catalog.foldConsumed([one, two]);
+      const again = change({ expected: "m1", next: "m2", consumed: [two, three] });
+      assert.equal(await other.commit(again), "consumed");
+      assert.equal(await catalog.dropTable(EVENTS), true);
+      assert.equal(await other.commit(change({ next: "m2", consumed: [one] })), "consumed");
+      assert.deepEqual(await catalog.consumedOf([one, two, three]), new Set([one, two]));
+    },
+  },
+  {
+    name: "foldConsumed at the same time by two loses nothing",
+    async run({ catalog, other }) {
+      const names = segmentNames(200);
+      await catalog.commit(change({ next: "m1", consumed: names }));
+      const folds = Array.from({ length: 40 }, (_, part) => {
+        const handle = part % 2 === 0 ? catalog : other;
+        return handle.foldConsumed(names.filter((_, at) => at % 40 === part));
+      });
+      await Promise.all(folds);
+      assert.deepEqual(await catalog.consumedOf(names), new Set(names));
     },
   },
   {

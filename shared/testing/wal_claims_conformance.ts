@@ -7,6 +7,7 @@ import assert from "node:assert/strict";
 import type { Catalog, CommitOutcome } from "../catalog/catalog.ts";
 import type { ClaimGrant, WalClaims } from "../catalog/wal_claims.ts";
 import type { LaneId } from "../event/tenant.ts";
+import { segmentNames } from "./segment_names.ts";
 
 export interface ClaimHandles {
   readonly claims: WalClaims;
@@ -183,12 +184,14 @@ export const CLAIM_CASES: readonly ClaimCase[] = [
     },
   },
   {
-    name: "what is consumed is not granted, and forgetting it forgets its claims",
+    name: "what is consumed is not granted, also once it is folded, which forgets its claims",
     async run({ claims, catalog }) {
-      await commit(catalog, "m1", ["s1"]);
-      assert.deepEqual((await claim(claims, "a", ["s1", "s2"])).granted, ["s2"]);
-      await catalog.forgetConsumed(["s1", "s2"]);
-      assert.deepEqual(await claims.states(["s1", "s2"]), new Map());
+      const [one = "", two = "", three = ""] = segmentNames(3);
+      await commit(catalog, "m1", [one]);
+      assert.deepEqual((await claim(claims, "a", [one, two])).granted, [two]);
+      await catalog.foldConsumed([one, two]);
+      assert.deepEqual(await claims.states([one, two]), new Map());
+      assert.deepEqual((await claim(claims, "b", [one, two, three])).granted, [three]);
     },
   },
   {

@@ -257,6 +257,7 @@ export class LaneWriter {
       this.#current = standby;
     } else {
       await standby?.discard();
+      if (standby !== undefined) this.#options.names.giveBack(standby.name);
       this.#current = await this.#create(schemaMessage);
     }
   }

@@ -12,11 +12,14 @@ import type { SegmentState } from "./types.ts";
 /** In the order in which a segment passes through them; listing in this order misses no segment. */
 export const SEGMENT_STATES: readonly SegmentState[] = ["active", "sealed", "committed", "poison"];
 
-const SEGMENT_NAME = /^(\d{13})-(\d{4})-[0-9a-f]{16}\.seg$/;
+const SEGMENT_NAME = /^(\d{13})-(\d{4})-([0-9a-f]{10})([0-9a-f]{6})\.seg$/;
 const LANE_PART = /^[A-Za-z0-9_-][A-Za-z0-9._-]{0,127}$/;
 const KEY_FILE = /^(\d{13}-\d{4}-[0-9a-f]{16}\.seg)\.keys$/;
 const CONSUMER_FILE = /^[A-Za-z0-9_-][A-Za-z0-9._-]{0,127}\.json$/;
 const SEQUENCE_MAX = 9999;
+const WRITER_BYTES = 5;
+const NUMBER_DIGITS = 6;
+const NUMBERS = 16 ** NUMBER_DIGITS;
 
 export function lockPath(root: string): string {
   return join(root, "LOCK");
@@ -110,6 +113,22 @@ export function msOfSegmentName(name: string): number {
   return Number(SEGMENT_NAME.exec(name)?.[1]);
 }
 
+/** Who named a segment, as which of its segments, and when: what the catalog keeps of those that are gone. */
+export interface SegmentOrdinal {
+  readonly writer: string;
+  /** Counts up from 0 over all lanes of its writer. */
+  readonly number: number;
+  /** Unix milliseconds at which it was begun. */
+  readonly ms: number;
+}
+
+/** Undefined for what is no segment's name. One of an earlier release has a writer of its own. */
+export function ordinalOfSegmentName(name: string): SegmentOrdinal | undefined {
+  const [, ms, , writer, number] = SEGMENT_NAME.exec(name) ?? [];
+  if (ms === undefined || writer === undefined || number === undefined) return undefined;
+  return { writer, number: Number.parseInt(number, 16), ms: Number(ms) };
+}
+
 /** Segment names of one state of a lane, oldest first; none when the directory is not there. */
 export async function segmentNamesIn(fs: ReadableFiles, directory: string): Promise<string[]> {
   const entries = await entriesOf(fs, directory);
@@ -155,16 +174,26 @@ export async function statIfPresent(
   }
 }
 
-/** Makes segment names, each greater than those before it and those it was told of. */
+/**
+ * Makes segment names, each greater than those before it and those it was told of. Its writer is random, and numbers what it
+ * names, so that what was consumed of it is a few runs of numbers: no two segments that hold rows share writer and number.
+ */
 export class SegmentNames {
   readonly #clock: Clock;
   readonly #random: Random;
+  readonly #numbersMax: number;
   #ms = 0;
   #sequence = 0;
+  #writer: string;
+  #nextNumber = 0;
+  #unused: number[] = [];
 
-  constructor(clock: Clock, random: Random) {
+  /** After `numbersMax` names another writer follows. */
+  constructor(clock: Clock, random: Random, { numbersMax = NUMBERS } = {}) {
     this.#clock = clock;
     this.#random = random;
+    this.#numbersMax = numbersMax;
+    this.#writer = hexOf(random.bytes(WRITER_BYTES));
   }
 
   /** Makes later names greater than `name`, whatever the clock says. */
@@ -191,6 +220,24 @@ export class SegmentNames {
     }
     const ms = String(Math.floor(this.#ms)).padStart(13, "0");
     const sequence = String(this.#sequence).padStart(4, "0");
-    return `${ms}-${sequence}-${hexOf(this.#random.bytes(8))}.seg`;
+    const number = this.#number().toString(16).padStart(NUMBER_DIGITS, "0");
+    return `${ms}-${sequence}-${this.#writer}${number}.seg`;
+  }
+
+  /** The segment of this name was removed and never held a row: another may have its number, so that none is left out. */
+  giveBack(name: string): void {
+    const ordinal = ordinalOfSegmentName(name);
+    if (ordinal?.writer === this.#writer) this.#unused.push(ordinal.number);
+  }
+
+  #number(): number {
+    const unused = this.#unused.pop();
+    if (unused !== undefined) return unused;
+    if (this.#nextNumber === this.#numbersMax) {
+      this.#writer = hexOf(this.#random.bytes(WRITER_BYTES));
+      this.#nextNumber = 0;
+      this.#unused = [];
+    }
+    return this.#nextNumber++;
   }
 }

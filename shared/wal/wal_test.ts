@@ -12,6 +12,7 @@ import { FakeClock } from "../testing/fake_clock.ts";
 import { numberedBatch, rowsOfMessage } from "../testing/numbered_rows.ts";
 import { SeededRandom } from "../testing/seeded_random.ts";
 import { openWalConsumerAdmin } from "./admin.ts";
+import { ordinalOfSegmentName } from "./layout.ts";
 import { activeLanePrefix } from "./mirror/mirror_layout.ts";
 import { openWalReader } from "./reader.ts";
 import type { SegmentState } from "./types.ts";
@@ -194,6 +195,30 @@ Deno.test({
     await wal.append(LANE, numberedBatch([3], same), "auto");
     await wal.close();
     assert.deepEqual(await segments(fs, "sealed"), [[1], [2, 3]]);
+  },
+});
+
+Deno.test({
+  name:
+    "Wal numbers sealed segments of all lanes without a gap, also where one made ahead was not used",
+  async fn() {
+    const { wal, fs } = await open({}, { eventsMax: 4 });
+    const lanes = [LANE, { tenant: "acme", index: "web" }];
+    for (let at = 0; at < 24; at++) {
+      // Two rows, after which the next segment is made; then rows of another schema, which it is not for.
+      const schema = at % 4 < 2 ? {} : { schema: EVENTS_SCHEMA };
+      await wal.append(lanes[at % 3 === 0 ? 1 : 0] ?? LANE, numberedBatch([at], schema), "auto");
+      await settle();
+    }
+    await wal.close();
+    const listed = await Promise.all(
+      lanes.map((lane) => openWalReader(fs, ROOT).list(lane, ["sealed"])),
+    );
+    const ordinals = listed.flat().map(({ name }) => ordinalOfSegmentName(name));
+    assert.equal(new Set(ordinals.map((ordinal) => ordinal?.writer)).size, 1);
+    const numbers = ordinals.map((ordinal) => ordinal?.number ?? NaN).sort((a, b) => a - b);
+    assert.deepEqual(numbers, Array.from(numbers, (_, at) => at));
+    assert.ok(numbers.length > 8, `${numbers.length} segments`);
   },
 });
 

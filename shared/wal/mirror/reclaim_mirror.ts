@@ -2,8 +2,9 @@
  * Removes from a mirror what nobody else will: objects of a machine that is gone, whose segments were committed by a drain
  * elsewhere. Beside a WAL that lives its sweep has removed them long before.
  *
- * An object goes only when the catalog shows its segment consumed, and was stored more than `RECLAIM_AGE_MS_MIN` ago. **The
- * catalog keeps the segment's id**: a copy that comes up later, from a disk that was found again, still counts as consumed.
+ * An object goes only when the catalog shows its segment consumed, and was stored more than `RECLAIM_AGE_MS_MIN` ago. The
+ * catalog then keeps the segment's id in little room: a copy that comes up later, from a disk that was found again, still
+ * counts as consumed.
  */
 
 import type { ObjectStore } from "../../storage/object_store.ts";
@@ -17,6 +18,12 @@ const ASKED_MAX = 1_000;
 /** Objects removed by one call. */
 const REMOVED_MAX = 10_000;
 
+/** Of the catalog. */
+export interface FoldedSegments extends ConsumedSegments {
+  /** Keeps in little room that these are consumed. */
+  foldConsumed(segments: readonly string[]): Promise<void>;
+}
+
 export interface ReclaimOptions {
   readonly nowMs: number;
   readonly signal?: AbortSignal;
@@ -25,7 +32,7 @@ export interface ReclaimOptions {
 /** How many objects were removed; the next call goes on. Errors: of the store, of the catalog, the signal's reason. */
 export async function reclaimMirror(
   { store, prefix }: { readonly store: ObjectStore; readonly prefix: string },
-  catalog: ConsumedSegments,
+  catalog: FoldedSegments,
   { nowMs, signal }: ReclaimOptions,
 ): Promise<number> {
   let removed = 0;
@@ -35,7 +42,10 @@ export async function reclaimMirror(
     signal?.throwIfAborted();
     const consumed = await catalog.consumedOf([...new Set(asked.map(({ name }) => name))]);
     const keys = asked.filter(({ name }) => consumed.has(name)).map(({ key }) => key);
-    if (keys.length > 0) await store.delete(keys);
+    if (keys.length > 0) {
+      await store.delete(keys);
+      await catalog.foldConsumed([...consumed]);
+    }
     removed += keys.length;
     asked = [];
   };
