@@ -9,6 +9,7 @@ import { isOperatingError, OperatingError } from "../shared/base/errors.ts";
 import type { ColumnBatch } from "../shared/columns/batch.ts";
 import { type DocumentOptions, EventDocumentBuilder } from "../shared/columns/event_documents.ts";
 import { openDeriver } from "../shared/derived/deriver.ts";
+import type { SummaryLimits } from "../shared/derived/summary/build_summary.ts";
 import { textColumnsOf } from "../shared/derived/text_columns.ts";
 import { EVENTS_SCHEMA, EVENTS_TABLE } from "../shared/event/events.ts";
 import { DEFAULT_TENANT, tableOf } from "../shared/event/tenant.ts";
@@ -20,6 +21,8 @@ import { openWarehouse } from "./open_warehouse.ts";
 import type { WarehousePaths } from "./warehouse_options.ts";
 
 export interface ImportOptions {
+  /** Of the data files that it writes. */
+  readonly summaries: SummaryLimits;
   /** Told after each batch how many events were read. */
   readonly onProgress?: (events: number) => void;
   /** Aborting it gives up: nothing is committed, and its reason is thrown. */
@@ -36,11 +39,11 @@ const BATCH_BYTES = 8 * 1024 * 1024;
 export async function importEvents(
   lines: AsyncIterable<string> | Iterable<string>,
   paths: WarehousePaths,
-  options: ImportOptions = {},
+  options: ImportOptions,
 ): Promise<number> {
   await using warehouse = await openWarehouse(paths);
   using encoder = openParquetEncoder();
-  using deriver = openDeriver();
+  using deriver = openDeriver(options.summaries);
   const deps = { ...warehouse, encoder, deriver };
   const ident = tableOf({ tenant: DEFAULT_TENANT, index: EVENTS_TABLE });
   const table = await ensureTable(deps, { ident, schema: EVENTS_SCHEMA });

@@ -19,6 +19,7 @@ import {
   mirrorPrefixOf,
   type OpenDrain,
   openDrain,
+  type OpenDrainOptions,
 } from "./open_drain.ts";
 
 export interface DeleteOptions {
@@ -85,10 +86,10 @@ export function deleteSweepPaths(
 /** For `svc delete-sweep`: what the loop stands on, without the loop. Errors: the catalog's. */
 export async function openDeleteSweep(
   paths: CompactorPaths,
-  options: Pick<DeleteOptions, "scratchDir" | "graceMs">,
+  options: Pick<DeleteOptions, "scratchDir" | "graceMs"> & Pick<OpenDrainOptions, "summaries">,
 ): Promise<OpenDeletes> {
   await using opening = new AsyncDisposableStack();
-  const drain = opening.use(await openDrain(paths, {}));
+  const drain = opening.use(await openDrain(paths, options));
   const { deps } = opening.use(await openCompactorDeletes(paths, drain, options));
   const opened = opening.move();
   return { deps, [Symbol.asyncDispose]: () => opened.disposeAsync() };

@@ -1,4 +1,4 @@
-/** Options of the compactor: SPEC.md sections 1 and 8. */
+/** Options of the compactor: SPEC.md sections 1 and 8. One that is no matter of the process itself is in `WORK_OPTIONS`. */
 
 import {
   DATA_DIR_OPTION,
@@ -13,51 +13,8 @@ import { CLAIM_OPTIONS } from "./claim_flags.ts";
 
 export const ROLES = ["drain", "maintenance", "combined"] as const;
 
-export const OPTIONS = {
-  role: {
-    kind: "text",
-    flag: "role",
-    placeholder: "role",
-    default: "combined",
-    choices: ROLES,
-    help:
-      "drain: commits sealed WAL segments to their tables. maintenance: merges small files, drops " +
-      "those past their index's retention, expires snapshots, and removes what nothing needs any more: " +
-      "committed segments, replaced files, files of crashed writers. combined: both.",
-  },
-  walOnly: {
-    kind: "switch",
-    flag: "wal-only",
-    env: "SVC_WAL_ONLY",
-    help:
-      "With --role maintenance: only committed segments of the WAL are removed, here and in its mirror. For a machine " +
-      "that ingests; tables are left to compactors elsewhere.",
-  },
-  once: {
-    kind: "switch",
-    flag: "once",
-    help: "Drain and sweep what there is, print a summary and exit.",
-  },
-  intervalSecs: {
-    kind: "integer",
-    flag: "interval-secs",
-    placeholder: "secs",
-    default: 1,
-    min: 1,
-    max: 3_600,
-    help: "Look at every lane this often; a commit=force is seen at once.",
-  },
-  dataDir: DATA_DIR_OPTION,
-  wal: WAL_OPTION,
-  ...WAREHOUSE_OPTIONS,
-  ...CLAIM_OPTIONS,
-  metricsBind: {
-    kind: "text",
-    flag: "metrics-bind",
-    placeholder: "host:port",
-    default: "0.0.0.0:9101",
-    help: "Address that serves /metrics; not with --once.",
-  },
+/** What a compactor does, however it runs: as a process (`OPTIONS`) and inside the ingest server (`svc ingest-server --with-compactor`). */
+export const WORK_OPTIONS = {
   commitBatchTargetMb: {
     kind: "integer",
     flag: "commit-batch-target-mb",
@@ -142,8 +99,87 @@ export const OPTIONS = {
       "Subdirectory of the data directory, or an absolute path, for files that nobody needs after this process: copies " +
       "of an object store's data files while a delete task looks through them.",
   },
+} as const satisfies OptionTable;
+
+export type WorkSettings = Settings<typeof WORK_OPTIONS>;
+
+export const OPTIONS = {
+  role: {
+    kind: "text",
+    flag: "role",
+    placeholder: "role",
+    default: "combined",
+    choices: ROLES,
+    help:
+      "drain: commits sealed WAL segments to their tables. maintenance: merges small files, drops " +
+      "those past their index's retention, expires snapshots, and removes what nothing needs any more: " +
+      "committed segments, replaced files, files of crashed writers. combined: both.",
+  },
+  walOnly: {
+    kind: "switch",
+    flag: "wal-only",
+    env: "SVC_WAL_ONLY",
+    help:
+      "With --role maintenance: only committed segments of the WAL are removed, here and in its mirror. For a machine " +
+      "that ingests; tables are left to compactors elsewhere.",
+  },
+  once: {
+    kind: "switch",
+    flag: "once",
+    help: "Drain and sweep what there is, print a summary and exit.",
+  },
+  intervalSecs: {
+    kind: "integer",
+    flag: "interval-secs",
+    placeholder: "secs",
+    default: 1,
+    min: 1,
+    max: 3_600,
+    help: "Look at every lane this often; a commit=force is seen at once.",
+  },
+  dataDir: DATA_DIR_OPTION,
+  wal: WAL_OPTION,
+  ...WAREHOUSE_OPTIONS,
+  ...CLAIM_OPTIONS,
+  metricsBind: {
+    kind: "text",
+    flag: "metrics-bind",
+    placeholder: "host:port",
+    default: "0.0.0.0:9101",
+    help: "Address that serves /metrics; not with --once.",
+  },
+  ...WORK_OPTIONS,
   endWithStdin: END_WITH_STDIN_OPTION,
   logLevel: LOG_LEVEL_OPTION,
 } as const satisfies OptionTable;
 
 export type CompactorSettings = Settings<typeof OPTIONS>;
+
+/** Of the role that it runs in. */
+export type HostSettings = Pick<
+  CompactorSettings,
+  | "dataDir"
+  | "wal"
+  | "warehouse"
+  | "warehouseUrl"
+  | "catalogUri"
+  | "walMirrorPrefix"
+  | "logLevel"
+  | "endWithStdin"
+>;
+
+/** Settings of a compactor in another role's process: what is not that role's, and no work, is as here. */
+export function embeddedSettings(settings: WorkSettings & HostSettings): CompactorSettings {
+  const own: Omit<CompactorSettings, keyof WorkSettings | keyof HostSettings> = {
+    role: "combined",
+    walOnly: false,
+    once: false,
+    intervalSecs: OPTIONS.intervalSecs.default,
+    catalogClaim: false,
+    claimLeaseSecs: OPTIONS.claimLeaseSecs.default,
+    claimAttemptsMax: OPTIONS.claimAttemptsMax.default,
+    requeueQuarantined: false,
+    metricsBind: OPTIONS.metricsBind.default,
+  };
+  return { ...settings, ...own };
+}

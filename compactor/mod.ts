@@ -1,13 +1,20 @@
 /** The compactor: the only door for `main.ts`, `cli/` and tests. */
 
-export { type CompactorSettings, OPTIONS } from "./flags.ts";
+export {
+  type CompactorSettings,
+  embeddedSettings,
+  type HostSettings,
+  OPTIONS,
+  WORK_OPTIONS,
+  type WorkSettings,
+} from "./flags.ts";
 export {
   type DeleteOptions,
   deleteOptionsOf,
   deleteSweepPaths,
   openDeleteSweep,
 } from "./delete_tasks.ts";
-export { type CompactorObservers, type CompactorPaths, compactorPaths } from "./open_drain.ts";
+export { type CompactorPaths, compactorPaths } from "./open_drain.ts";
 export { runOnce, summaryLine } from "./run_once.ts";
 export {
   compactOnce,
@@ -16,5 +23,4 @@ export {
   type RunningDrain,
   startCompactor,
   startDrain,
-  type StartDrainOptions,
 } from "./start_compactor.ts";

@@ -8,9 +8,8 @@ import { openIndexCatalog } from "../shared/catalog/open_index_catalog.ts";
 import { openMaintenanceCatalog } from "../shared/catalog/open_maintenance_catalog.ts";
 import { IcebergReader } from "../shared/iceberg/iceberg_reader.ts";
 import { isBacklogOver } from "../shared/maintenance/backlog.ts";
+import type { CompactorObservers } from "../shared/maintenance/compactor_metrics.ts";
 import type { DrainDeps } from "../shared/maintenance/drain.ts";
-import type { DrainObserver } from "../shared/maintenance/drain_observer.ts";
-import type { MaintenanceObserver } from "../shared/maintenance/maintenance_observer.ts";
 import type { TableSweepDeps } from "../shared/maintenance/table_sweeps.ts";
 import { SystemClock } from "../shared/os/clock.ts";
 import { DenoFileSystem } from "../shared/os/deno_file_system.ts";
@@ -108,17 +107,17 @@ export interface OpenDrain extends AsyncDisposable {
   readonly mirrorAdmin: MirrorConsumerAdmin;
 }
 
-/** Who hears what was done. */
-export interface CompactorObservers {
-  readonly drain?: DrainObserver;
-  readonly maintenance?: MaintenanceObserver;
+export interface OpenDrainOptions {
+  /** Of those that it makes. */
+  readonly summaries: SummaryLimits;
+  /** Who hears what was done. */
+  readonly observers?: Partial<Pick<CompactorObservers, "drain" | "maintenance">>;
 }
 
 /** Errors: `unavailable`, `corrupt` of the catalog. */
 export async function openDrain(
   paths: CompactorPaths,
-  observers: CompactorObservers,
-  { summaries }: { readonly summaries?: SummaryLimits } = {},
+  { summaries, observers = {} }: OpenDrainOptions,
 ): Promise<OpenDrain> {
   await using opening = new AsyncDisposableStack();
   const files = new DenoFileSystem();

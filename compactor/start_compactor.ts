@@ -9,28 +9,23 @@ import {
   parseListenAddress,
 } from "../shared/http/listen_address.ts";
 import { serve } from "../shared/http/serve.ts";
-import type { SummaryLimits } from "../shared/derived/summary/build_summary.ts";
 import { summaryLimitsOf } from "../shared/derived/summary/summary_options.ts";
-import { countDeletes } from "../shared/maintenance/delete_metrics.ts";
+import {
+  type CompactorObservers,
+  countCompactor,
+} from "../shared/maintenance/compactor_metrics.ts";
 import { drainAll, type DrainTotals } from "../shared/maintenance/drain_all.ts";
 import { startDrainLoop } from "../shared/maintenance/drain_loop.ts";
-import { countDrain } from "../shared/maintenance/drain_metrics.ts";
 import { combineObservers } from "../shared/maintenance/drain_observer.ts";
-import { countMaintenance } from "../shared/maintenance/maintenance_metrics.ts";
 import { allTables, startMaintenanceLoop } from "../shared/maintenance/maintenance_loop.ts";
 import { combineMaintenance } from "../shared/maintenance/maintenance_observer.ts";
-import type { PromoteOptions } from "../shared/maintenance/promote_sweep.ts";
-import {
-  SUMMARIES_INTERVAL_MS,
-  type TableSweepOptions,
-  tableSweeps,
-} from "../shared/maintenance/table_sweeps.ts";
-import { EXPIRE_POLICY_DEFAULT, type ExpirePolicy } from "../shared/maintenance/expire.ts";
+import { type TableSweepOptions, tableSweeps } from "../shared/maintenance/table_sweeps.ts";
+import { EXPIRE_POLICY_DEFAULT } from "../shared/maintenance/expire.ts";
 import { DRAIN_GATE_DEFAULT, type DrainGate } from "../shared/maintenance/plan_drain.ts";
 import { sweepLane, sweepMirror } from "../shared/maintenance/sweep_lane.ts";
 import { metricsHandler } from "../shared/metrics/scrape.ts";
 import { SystemClock } from "../shared/os/clock.ts";
-import { deleteOnce, type DeleteOptions, deleteOptionsOf, startDeletes } from "./delete_tasks.ts";
+import { deleteOnce, deleteOptionsOf, startDeletes } from "./delete_tasks.ts";
 import type { CompactorSettings } from "./flags.ts";
 import { promoteOptionsOf } from "./hot_attributes.ts";
 import { logDrain } from "./log_drain.ts";
@@ -41,7 +36,6 @@ import { PatientDrain } from "./patient_drain.ts";
 import { requeueAll, watchQuarantine } from "./quarantine.ts";
 import { type DrainBells, listenToCatalog, watchWal } from "./drain_bells.ts";
 import {
-  type CompactorObservers,
   type CompactorPaths,
   compactorPaths,
   mirrorDrainOf,
@@ -81,23 +75,7 @@ export async function startCompactor(settings: CompactorSettings): Promise<Compa
       handler: metricsHandler(metrics, () => drain === undefined ? "it starts" : drain.problem),
     }),
   );
-  const tables = !settings.walOnly;
-  const deletes = tables ? deleteOptionsOf(settings, countDeletes(metrics)) : undefined;
-  const promote = promoteOptionsOf(settings);
-  drain = starting.use(
-    await startDrain(drainPaths(settings), {
-      role: settings.role,
-      tables,
-      intervalMs: settings.intervalSecs * 1_000,
-      gate: gateOf(settings),
-      expire: expireOf(settings),
-      summariesIntervalMs: settings.aggShortScanIntervalSecs * 1_000,
-      summaries: summaryLimitsOf(settings),
-      observers: { drain: countDrain(metrics), maintenance: countMaintenance(metrics) },
-      ...(deletes === undefined ? {} : { deletes }),
-      ...(promote === undefined ? {} : { promote }),
-    }),
-  );
+  drain = starting.use(await startDrain(settings, countCompactor(metrics)));
   const running = starting.move();
   getLogger(["svc", "compactor"]).info(
     "compactor runs as {role} on {source}, metrics on {metrics}",
@@ -117,70 +95,52 @@ export async function startCompactor(settings: CompactorSettings): Promise<Compa
   };
 }
 
-export interface StartDrainOptions {
-  /** Default `combined`. */
-  readonly role?: CompactorSettings["role"];
-  /** Whether maintenance is of tables, too, and not of the WAL alone; default true. */
-  readonly tables?: boolean;
-  /** Default 1000: SPEC.md section 1, `--with-compactor`. */
-  readonly intervalMs?: number;
-  readonly gate?: DrainGate;
-  readonly expire?: ExpirePolicy;
-  /** Default `SUMMARIES_INTERVAL_MS`. */
-  readonly summariesIntervalMs?: number;
-  /** Of those that it makes. */
-  readonly summaries?: SummaryLimits;
-  readonly observers?: CompactorObservers;
-  /** Without it delete tasks are left to others. */
-  readonly deletes?: DeleteOptions;
-  /** Without it nothing is promoted unasked. */
-  readonly promote?: PromoteOptions;
-}
-
 /**
- * Starts the compactor inside another role's process: no listener, logs as that process does. Waits for a catalog that is
- * away (`PatientDrain`).
+ * Starts what a compactor does, without a listener: of a process, or inside another role's (`embeddedSettings`), whose log
+ * it uses. Waits for a catalog that is away (`PatientDrain`). Errors: `OperatingError`s that name the option to change.
  */
 export function startDrain(
-  paths: CompactorPaths,
-  options: StartDrainOptions = {},
+  settings: CompactorSettings,
+  observers: CompactorObservers,
 ): Promise<PatientDrain> {
-  return PatientDrain.open(() => startDrainNow(paths, options), new SystemClock());
+  return PatientDrain.open(() => startDrainNow(settings, observers), new SystemClock());
 }
 
 /** Errors: `unavailable`, `corrupt`, `permission_denied` of the catalog. */
 async function startDrainNow(
-  paths: CompactorPaths,
-  options: StartDrainOptions,
+  settings: CompactorSettings,
+  observers: CompactorObservers,
 ): Promise<RunningDrain> {
-  const { role = "combined", tables = true, intervalMs = 1_000 } = options;
-  const { gate = DRAIN_GATE_DEFAULT } = options;
-  const { expire = EXPIRE_POLICY_DEFAULT, summariesIntervalMs = SUMMARIES_INTERVAL_MS } = options;
+  const paths = drainPaths(settings);
+  const intervalMs = settings.intervalSecs * 1_000;
+  const [drains, sweeps] = [settings.role !== "maintenance", settings.role !== "drain"];
+  // Maintenance is of tables, too, and not of the WAL alone.
+  const tables = sweeps && !settings.walOnly;
   await using starting = new AsyncDisposableStack();
-  const { observers, summaries } = options;
   const opened = starting.use(
     await openDrain(paths, {
-      drain: combineObservers(logDrain(), observers?.drain ?? {}),
-      maintenance: combineMaintenance(logMaintenance(), observers?.maintenance ?? {}),
-    }, summaries === undefined ? {} : { summaries }),
+      summaries: summaryLimitsOf(settings),
+      observers: {
+        drain: combineObservers(logDrain(), observers.drain),
+        maintenance: combineMaintenance(logMaintenance(), observers.maintenance),
+      },
+    }),
   );
   const { claiming, observer } = opened.deps;
   if (claiming !== undefined) {
     if (paths.mirror?.requeues === true) await requeueAll(claiming.claims);
     starting.defer(watchQuarantine(claiming.claims, observer ?? {}));
   }
-  const sweeps = role !== "drain";
-  if (sweeps && tables) starting.defer(sweepTemporariesHourly(opened));
-  const { deletes } = options;
-  if (sweeps && deletes !== undefined) starting.use(await startDeletes(paths, opened, deletes));
-  const drains = role !== "maintenance";
+  if (tables) starting.defer(sweepTemporariesHourly(opened));
+  const deletes = tables ? deleteOptionsOf(settings, observers.deletes) : undefined;
+  if (deletes !== undefined) starting.use(await startDeletes(paths, opened, deletes));
   let wake = () => {};
   const bells = drains
     ? starting.use(openBells(paths, opened, { intervalMs, wake: () => wake() }))
     : undefined;
   const loop = starting.use(
     startDrainLoop(opened.deps, {
-      gate,
+      gate: gateOf(settings),
       drains,
       sweeps,
       intervalMs,
@@ -188,13 +148,8 @@ async function startDrainNow(
     }),
   );
   wake = () => loop.wake();
-  if (sweeps && tables) {
-    const { promote } = options;
-    const each = tableSweeps(opened.maintenance, {
-      expire,
-      summariesIntervalMs,
-      ...(promote === undefined ? {} : { promote }),
-    });
+  if (tables) {
+    const each = tableSweeps(opened.maintenance, sweepOptionsOf(settings));
     starting.use(startMaintenanceLoop(opened.maintenance, each));
   }
   const running = starting.move();
@@ -230,9 +185,12 @@ export async function compactOnce(
   checkWalOnly(settings);
   const counted = countTotals();
   await using opened = await openDrain(drainPaths(settings), {
-    drain: logDrain(),
-    maintenance: combineMaintenance(logMaintenance(), counted.observer),
-  }, { summaries: summaryLimitsOf(settings) });
+    summaries: summaryLimitsOf(settings),
+    observers: {
+      drain: logDrain(),
+      maintenance: combineMaintenance(logMaintenance(), counted.observer),
+    },
+  });
   const { deps, store } = opened;
   if (deps.claiming !== undefined && settings.requeueQuarantined) {
     await requeueAll(deps.claiming.claims);
@@ -251,12 +209,7 @@ export async function compactOnce(
   const deleted = deletes === undefined
     ? 0
     : await deleteOnce(drainPaths(settings), opened, { ...deletes, ...options });
-  const promote = promoteOptionsOf(settings);
-  await maintainAll(opened, {
-    ...options,
-    expire: expireOf(settings),
-    ...(promote === undefined ? {} : { promote }),
-  });
+  await maintainAll(opened, { ...options, ...sweepOptionsOf(settings) });
   await store.sweepUnfinished(deps.clock.nowMs());
   return { ...totals, ...done, swept, deleted };
 }
@@ -307,8 +260,13 @@ function gateOf(settings: CompactorSettings): DrainGate {
   };
 }
 
-function expireOf(settings: CompactorSettings): ExpirePolicy {
-  return { ...EXPIRE_POLICY_DEFAULT, retainLast: settings.snapshotRetainLast };
+function sweepOptionsOf(settings: CompactorSettings): TableSweepOptions {
+  const promote = promoteOptionsOf(settings);
+  return {
+    expire: { ...EXPIRE_POLICY_DEFAULT, retainLast: settings.snapshotRetainLast },
+    summariesIntervalMs: settings.aggShortScanIntervalSecs * 1_000,
+    ...(promote === undefined ? {} : { promote }),
+  };
 }
 
 /** Starts it; the function returned ends it. */

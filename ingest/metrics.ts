@@ -1,11 +1,10 @@
 /**
  * Metrics of the ingest server; METRICS.md is this table. Labels take values of fixed sets only, never
- * a client's text; those of lanes are bounded (`wal_metrics.ts`). The drain's count only when one runs
+ * a client's text; those of lanes are bounded (`wal_metrics.ts`). The compactor's count only when one runs
  * in this process.
  */
 
-import { DRAIN_METRICS } from "../shared/maintenance/drain_metrics.ts";
-import { MAINTENANCE_METRICS } from "../shared/maintenance/maintenance_metrics.ts";
+import { COMPACTOR_METRICS } from "../shared/maintenance/compactor_metrics.ts";
 import type { BuildInfo, Metrics } from "../shared/metrics/metrics.ts";
 import { createMetrics } from "../shared/metrics/metrics.ts";
 import { DURATION_SECS_BUCKETS, type MetricTable, ROWS_BUCKETS } from "../shared/metrics/table.ts";
@@ -35,8 +34,7 @@ const GROUP_BUCKETS = [1, 2, 5, 10, 20, 50, 100, 200, 500] as const;
 const ROWS_ENDPOINTS = ["logs", "traces", "bulk", "grpc_logs", "grpc_traces"] as const;
 
 export const METRICS = {
-  ...DRAIN_METRICS,
-  ...MAINTENANCE_METRICS,
+  ...COMPACTOR_METRICS,
   requests: {
     kind: "counter",
     name: "svc_ingest_requests_total",

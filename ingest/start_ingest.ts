@@ -18,10 +18,10 @@ import type { LaneId } from "../shared/event/tenant.ts";
 import { type RunningServer, serve } from "../shared/http/serve.ts";
 import type { Http2Server } from "../shared/http2/serve_http2.ts";
 import { readTlsFiles } from "../shared/http/tls_files.ts";
-import { countDrain } from "../shared/maintenance/drain_metrics.ts";
-import type { DrainObserver } from "../shared/maintenance/drain_observer.ts";
-import { countMaintenance } from "../shared/maintenance/maintenance_metrics.ts";
-import type { MaintenanceObserver } from "../shared/maintenance/maintenance_observer.ts";
+import {
+  type CompactorObservers,
+  countCompactor,
+} from "../shared/maintenance/compactor_metrics.ts";
 import { metricsHandler } from "../shared/metrics/scrape.ts";
 import { type Clock, SystemClock } from "../shared/os/clock.ts";
 import { DenoFileSystem } from "../shared/os/deno_file_system.ts";
@@ -51,18 +51,12 @@ import { openMirror } from "./wal_mirror.ts";
 
 export interface IngestDeps {
   /**
-   * Starts a drain in this process (`--with-compactor`). The server hands it an observer that
-   * counts into its `/metrics`, wakes it for `commit=force`, and stops it after the last request.
+   * Starts a compactor in this process (`--with-compactor`). The server hands it observers that
+   * count into its `/metrics`, wakes it for `commit=force`, and stops it after the last request.
    */
-  readonly startDrain?: (observers: DrainObservers) => RunningDrain | Promise<RunningDrain>;
+  readonly startDrain?: (observers: CompactorObservers) => RunningDrain | Promise<RunningDrain>;
   readonly fs?: FileSystem;
   readonly clock?: Clock;
-}
-
-/** Who hears what a drain in this process did. */
-export interface DrainObservers {
-  readonly drain: DrainObserver;
-  readonly maintenance: MaintenanceObserver;
 }
 
 /** What `startDrainLoop` returns, as far as the server needs it. */
@@ -152,9 +146,7 @@ export async function startIngest(
   });
   gaugeWalSegments(metrics, openWalReader(fs, paths.wal));
   const catalog = starting.use(await openCatalogReader(paths.catalog));
-  const drain = startDrain && starting.use(
-    await startDrain({ drain: countDrain(metrics), maintenance: countMaintenance(metrics) }),
-  );
+  const drain = startDrain && starting.use(await startDrain(countCompactor(metrics)));
   const shapes = new TableShapes(catalog, { clock });
   starting.defer(() => shapes.stop());
   await shapes.start();

@@ -11,6 +11,7 @@ import type { DeleteTask } from "../../shared/catalog/delete_ledger.ts";
 import type { CatalogReader } from "../../shared/catalog/catalog.ts";
 import { belowDataDir } from "../../shared/catalog/storage_places.ts";
 import type { OptionTable } from "../../shared/config/options.ts";
+import { SUMMARY_OPTIONS, summaryLimitsOf } from "../../shared/derived/summary/summary_options.ts";
 import { BUILT_IN_TABLES } from "../../shared/event/built_in_tables.ts";
 import type { TableIdent } from "../../shared/event/tenant.ts";
 import { DeletePlanner, isFinal } from "../../shared/maintenance/delete_plan.ts";
@@ -61,6 +62,7 @@ const OPTIONS = {
   },
   deleteGraceSecs,
   scratchDir,
+  ...SUMMARY_OPTIONS,
 } as const satisfies OptionTable;
 
 /** Records that are looked through for tasks of the index: the newest. */
@@ -77,6 +79,7 @@ export const command = defineCommand({
     await using sweep = await openDeleteSweep(paths, {
       scratchDir: belowDataDir(settings, settings.scratchDir),
       graceMs: settings.deleteGraceSecs * 1_000,
+      summaries: summaryLimitsOf(settings),
     });
     const { deps } = sweep;
     const ident = { namespace: settings.namespace, name: settings.index };

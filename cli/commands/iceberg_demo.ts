@@ -3,6 +3,7 @@
 import { OperatingError } from "../../shared/base/errors.ts";
 import { NS_PER_MS } from "../../shared/base/time.ts";
 import type { OptionTable } from "../../shared/config/options.ts";
+import { SUMMARY_OPTIONS, summaryLimitsOf } from "../../shared/derived/summary/summary_options.ts";
 import { SystemClock } from "../../shared/os/clock.ts";
 import { DenoFileSystem } from "../../shared/os/deno_file_system.ts";
 import { SystemRandom } from "../../shared/os/random.ts";
@@ -29,6 +30,7 @@ const OPTIONS = {
       "Remove the warehouse first: every table, every file. Refused for a folder that is no warehouse.",
   },
   ...LOCAL_OPTIONS,
+  ...SUMMARY_OPTIONS,
 } as const satisfies OptionTable;
 
 const QUERIES = [
@@ -44,7 +46,9 @@ export const command = defineCommand({
   async run(settings, { console }) {
     const paths = warehousePaths(settings);
     if (settings.reset) await removeWarehouse(paths);
-    await importEvents(syntheticLines(settings.n), paths);
+    await importEvents(syntheticLines(settings.n), paths, {
+      summaries: summaryLimitsOf(settings),
+    });
     await console.output.write(
       `Appended ${settings.n} events to the table events in ${paths.root}\n`,
     );

@@ -4,6 +4,7 @@ import { counted } from "../../shared/base/counted.ts";
 import { messageOf, OperatingError } from "../../shared/base/errors.ts";
 import { DATA_DIR_OPTION } from "../../shared/config/process_options.ts";
 import type { OptionTable } from "../../shared/config/options.ts";
+import { SUMMARY_OPTIONS, summaryLimitsOf } from "../../shared/derived/summary/summary_options.ts";
 import { DenoFileSystem } from "../../shared/os/deno_file_system.ts";
 import { listenForEnd } from "../../shared/os/signals.ts";
 import { defineCommand } from "../command.ts";
@@ -20,6 +21,7 @@ const OPTIONS = {
     help: "NDJSON file; stdin when absent or `-`.",
   },
   dataDir: DATA_DIR_OPTION,
+  ...SUMMARY_OPTIONS,
 } as const satisfies OptionTable;
 
 const PROGRESS_MS = 200;
@@ -37,6 +39,7 @@ export const command = defineCommand({
       .pipeThrough(new TransformStream(), { signal: over.signal });
     const lines = textLines(input, { strict: true });
     const events = await importEvents(lines, localWarehouse(settings.dataDir), {
+      summaries: summaryLimitsOf(settings),
       onProgress: (count) => progress.show(counted(count, "event")),
       signal: over.signal,
     });

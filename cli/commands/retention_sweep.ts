@@ -7,6 +7,7 @@ import { counted } from "../../shared/base/counted.ts";
 import { formatNanos } from "../../shared/base/time.ts";
 import type { OptionTable } from "../../shared/config/options.ts";
 import { openDeriver } from "../../shared/derived/deriver.ts";
+import { SUMMARY_OPTIONS, summaryLimitsOf } from "../../shared/derived/summary/summary_options.ts";
 import type { Retention } from "../../shared/event/index_config.ts";
 import type { TableIdent } from "../../shared/event/tenant.ts";
 import {
@@ -41,6 +42,7 @@ const OPTIONS = {
       "Without that each index says so itself (retention.exact).",
   },
   ...TABLES_OPTIONS,
+  ...SUMMARY_OPTIONS,
 } as const satisfies OptionTable;
 
 interface Planned {
@@ -81,7 +83,7 @@ export const command = defineCommand({
       return;
     }
     using encoder = openParquetEncoder();
-    using deriver = openDeriver();
+    using deriver = openDeriver(summaryLimitsOf(settings));
     const writing = { ...deps, encoder, deriver };
     let superseded = 0;
     let left = false;

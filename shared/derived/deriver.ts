@@ -24,7 +24,7 @@ export interface Deriver extends Disposable {
 }
 
 /** A deriver whose threads start with the first file that they have work of, and end when it is disposed of. */
-export function openDeriver(limits: SummaryLimits = {}): Deriver {
+export function openDeriver(limits: SummaryLimits): Deriver {
   return new ThreadDeriver(limits);
 }
 

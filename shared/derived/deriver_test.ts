@@ -39,7 +39,7 @@ function fileOf(text: FileRows["text"]): FileRows {
 }
 
 Deno.test("a deriving thread gives what the caller would derive, with and without words", async () => {
-  using thread = openDeriver();
+  using thread = openDeriver({});
   for (const text of [undefined, [{ name: "raw", tokenizer: "default" } as const]]) {
     const sidecar = await thread.derive(fileOf(text), SUBJECT);
     assert.deepEqual(sidecar, await INLINE_DERIVER.derive(fileOf(text), SUBJECT));

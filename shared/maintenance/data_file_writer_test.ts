@@ -20,7 +20,7 @@ async function writerOf(lab: DrainLab, deriver: Deriver): Promise<DataFileWriter
 
 Deno.test("DataFileWriter stores a sidecar beside each file, from its thread and inline", async () => {
   await using lab = await DrainLab.open();
-  using thread = openDeriver();
+  using thread = openDeriver({});
   for (const deriver of [thread, INLINE_DERIVER]) {
     const writer = await writerOf(lab, deriver);
     await writer.add(batchOf([1, 2, 3]));

@@ -24,8 +24,8 @@ export interface TableSweepDeps extends MergeSweepDeps {
 }
 
 export interface TableSweepOptions {
-  /** Between two looks at the summaries of a table's files; default `SUMMARIES_INTERVAL_MS`. */
-  readonly summariesIntervalMs?: number;
+  /** Between two looks at the summaries of a table's files. */
+  readonly summariesIntervalMs: number;
   readonly expire: ExpirePolicy;
   readonly merge?: MergeSweepOptions;
   /** Without it nothing is promoted unasked. */
@@ -36,8 +36,6 @@ const MERGE_INTERVAL_MS = 5_000;
 /** SPEC.md section 6. */
 const EXPIRE_INTERVAL_MS = 60_000;
 const RETENTION_INTERVAL_MS = 60_000;
-/** SPEC.md section 8. */
-export const SUMMARIES_INTERVAL_MS = 900_000;
 const ROLLUPS_INTERVAL_MS = 300_000;
 const PROMOTE_INTERVAL_MS = 3_600_000;
 const ORPHANS_INTERVAL_MS = 6 * 3_600_000;
@@ -70,7 +68,7 @@ export function tableSweeps(deps: TableSweepDeps, options: TableSweepOptions): T
     },
     {
       name: "summaries",
-      intervalMs: options.summariesIntervalMs ?? SUMMARIES_INTERVAL_MS,
+      intervalMs: options.summariesIntervalMs,
       run: leased(deps, "summaries", (ident, signal) => summaries.run(ident, signal)),
     },
     {

@@ -64,7 +64,7 @@ export function buildTable(
 
 export async function buildTableOf(
   { name, schema, batch }: TableSource,
-  { rows, rowsPerFile = rows, deriver = openDeriver() }: {
+  { rows, rowsPerFile = rows, deriver = openDeriver({}) }: {
     readonly rows: number;
     readonly rowsPerFile?: number;
     /** Default: all that is derived of a data file. */

@@ -116,6 +116,7 @@ async function run(lab: MaintenanceLab): Promise<Sample[]> {
     admin: openWalConsumerAdmin(fs, clock, WAL_ROOT),
   };
   const sweeps = tableSweeps(lab.deps(), {
+    summariesIntervalMs: 900_000,
     expire: { ...EXPIRE_POLICY_DEFAULT, retainLast: RETAIN_LAST, removalGraceMs: GRACE_MS },
   });
   const dueMs = new Map(sweeps.map(({ name }) => [name, 0]));

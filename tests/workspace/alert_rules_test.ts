@@ -5,7 +5,7 @@
 
 import assert from "node:assert/strict";
 import { SUBSCRIPTION_METRICS } from "../../cli/subscribe/metrics.ts";
-import { COMPACTOR_METRICS } from "../../compactor/metrics.ts";
+import { METRICS as COMPACTOR_METRICS } from "../../compactor/metrics.ts";
 import { METRICS as INGEST_METRICS } from "../../ingest/metrics.ts";
 import { METRICS as QUERY_METRICS } from "../../query/metrics.ts";
 import type { MetricSpec } from "../../shared/metrics/table.ts";
