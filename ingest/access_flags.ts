@@ -80,7 +80,8 @@ export const ACCESS_OPTIONS = {
     flag: "ingest-rate-redis-url",
     env: "SVC_INGEST_RATE_REDIS_URL",
     placeholder: "url",
-    help: "Redis that holds the budgets of all replicas; without it each process has its own.",
+    help: "Redis that holds the budgets of all replicas; without it, and while it is away, each " +
+      "process has its own. A start waits for it for 5 s at most.",
   },
   ingestRateRedisPrefix: {
     kind: "text",

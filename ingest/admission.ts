@@ -78,6 +78,11 @@ export class Admission implements AsyncDisposable {
     });
   }
 
+  /** Resolves when requests may come: budgets in Redis are reached, or were not in some seconds. */
+  async started(): Promise<void> {
+    await this.#deps.limiter?.started();
+  }
+
   /** Ends what goes on in the background: fetching the issuer's keys, the connection to Redis. */
   async [Symbol.asyncDispose](): Promise<void> {
     await this.#deps.authenticator[Symbol.asyncDispose]();
@@ -87,7 +92,7 @@ export class Admission implements AsyncDisposable {
 
 /**
  * The door as the options want it. Errors: `invalid_argument` for options that do not go together.
- * Does not wait for the issuer or for Redis.
+ * Does not wait for the issuer or for Redis: see `started`.
  */
 export function openAdmission(
   settings: IngestSettings,

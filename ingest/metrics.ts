@@ -221,7 +221,13 @@ export const METRICS = {
   rateLimitUnchecked: {
     kind: "counter",
     name: "svc_ingest_rate_limit_unchecked_total",
-    help: "Requests that passed without a rate limit because Redis could not be asked",
+    help: "Requests judged by this process's own budgets alone because Redis could not be asked",
+  },
+  rateLimitAwaySecs: {
+    kind: "gauge",
+    name: "svc_ingest_rate_limit_away_seconds",
+    help:
+      "How long Redis has not answered, so that each replica limits rates on its own; 0 while it answers",
   },
   backpressureRejected: {
     kind: "counter",

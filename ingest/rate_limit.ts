@@ -17,8 +17,11 @@ export interface RateOptions {
 }
 
 export interface RateLimiterDeps {
-  readonly clock: Pick<Clock, "monotonicMs">;
-  readonly metrics: Pick<IngestMetrics, "rateLimitRejected" | "rateLimitUnchecked">;
+  readonly clock: Pick<Clock, "monotonicMs" | "sleep">;
+  readonly metrics: Pick<
+    IngestMetrics,
+    "rateLimitRejected" | "rateLimitUnchecked" | "rateLimitAwaySecs"
+  >;
 }
 
 /** Undefined when there is no limit. */
@@ -31,10 +34,13 @@ export function createRateLimiter(
   const { ingestRateRedisUrl: url, ingestRateRedisPrefix: prefix } = options;
   const rejected = metrics.rateLimitRejected.at({});
   const unchecked = metrics.rateLimitUnchecked.at({});
+  const onUnchecked = () => unchecked.add(1);
+  const shared = url === undefined
+    ? undefined
+    : new RedisBuckets(rate, { url, prefix, clock, onUnchecked });
+  metrics.rateLimitAwaySecs.readAtScrape(() => shared?.awaySecs ?? 0, {});
   return new RateLimiter({
-    buckets: url === undefined
-      ? new MemoryBuckets(rate, { clock })
-      : new RedisBuckets(rate, { url, prefix, clock, onUnchecked: () => unchecked.add(1) }),
+    buckets: shared ?? new MemoryBuckets(rate, { clock }),
     onRejected: () => rejected.add(1),
     advice: "send fewer and larger ones",
   });

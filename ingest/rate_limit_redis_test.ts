@@ -33,6 +33,21 @@ class Replica implements AsyncDisposable {
     });
   }
 
+  /** Once Redis is reached. */
+  static async connected(url: string, rate: Rate, answerMsMax = ANSWER_MS): Promise<Replica> {
+    const replica = new Replica(url, rate, answerMsMax);
+    await replica.#buckets.started();
+    return replica;
+  }
+
+  started(msMax: number): Promise<void> {
+    return this.#buckets.started(msMax);
+  }
+
+  get awaySecs(): number {
+    return this.#buckets.awaySecs;
+  }
+
   async take(key = "k"): Promise<number> {
     const begunMs = performance.now();
     const waitMs = await this.#buckets.take(key);
@@ -66,8 +81,8 @@ redisTest(
   "RedisBuckets shares one budget between replicas, exactly, under concurrency",
   async () => {
     await using redis = await RedisProcess.start();
-    await using one = new Replica(redis.url, SLOW, PATIENT_MS);
-    await using other = new Replica(redis.url, SLOW, PATIENT_MS);
+    await using one = await Replica.connected(redis.url, SLOW, PATIENT_MS);
+    await using other = await Replica.connected(redis.url, SLOW, PATIENT_MS);
     const granted = await Promise.all([one.granted(100), other.granted(100)]);
     assert.equal(granted.reduce((sum, count) => sum + count), 30);
     assert.equal(await one.granted(10) + await other.granted(10), 0);
@@ -80,7 +95,8 @@ redisTest(
   "RedisBuckets names the wait, refills with time, and leaves keys that expire",
   async () => {
     await using redis = await RedisProcess.start();
-    await using replica = new Replica(redis.url, { perSec: 1, burst: 2 }, PATIENT_MS);
+    const rate = { perSec: 1, burst: 2 };
+    await using replica = await Replica.connected(redis.url, rate, PATIENT_MS);
     assert.equal(await replica.granted(2), 2);
     // A machine that stood still for a second has earned one more.
     let waitMs = 0;
@@ -94,7 +110,7 @@ redisTest(
 );
 
 redisTest(
-  "RedisBuckets passes requests in time while Redis is away, and limits again after",
+  "RedisBuckets limits each process alone, at once, while Redis is away, and all together after",
   async () => {
     const lines: string[] = [];
     await configureLogging({ level: "info", writeLine: (line) => lines.push(line) });
@@ -102,16 +118,18 @@ redisTest(
       await using redis = await RedisProcess.start();
       const url = redis.url.replace("//", "//default:secret@");
       await redis.command("CONFIG SET requirepass secret");
-      await using replica = new Replica(url, SLOW, PATIENT_MS);
+      await using replica = await Replica.connected(url, SLOW, PATIENT_MS);
       assert.equal(await replica.granted(40), 30);
+      assert.equal(replica.awaySecs, 0);
 
       await redis.kill();
       const goneMs = performance.now();
-      assert.equal(await replica.granted(50), 50);
+      assert.equal(await replica.granted(50), 30, "a budget of its own");
       await new Promise((resolve) => setTimeout(resolve, 2 * RETRY_MS));
-      assert.equal(await replica.granted(50), 50);
+      assert.equal(await replica.granted(50), 0);
       assert.ok(performance.now() - goneMs < SLACK_MS, "nobody waits for what is not there");
       assert.equal(replica.unchecked, 100);
+      assert.ok(replica.awaySecs >= 2 * RETRY_MS / 1_000);
       assert.equal(lines.length, 1, lines.join("\n"));
       assert.match(lines[0] ?? "", /WRN ingest Redis at 127\.0\.0\.1:\d+ cannot be asked/);
 
@@ -120,7 +138,7 @@ redisTest(
       await until(async () => {
         const before = replica.unchecked;
         await replica.take();
-        return replica.unchecked === before;
+        return replica.unchecked === before && replica.awaySecs === 0;
       });
       assert.equal(lines.length, 2, lines.join("\n"));
       assert.match(lines[1] ?? "", /answers again/);
@@ -133,34 +151,87 @@ redisTest(
 );
 
 redisTest(
-  "RedisBuckets passes requests in time while Redis hangs, and limits again after",
+  "RedisBuckets answers in time while Redis hangs, and limits all together after",
   async () => {
     await using redis = await RedisProcess.start();
-    await using replica = new Replica(redis.url, SLOW);
-    assert.equal(await replica.granted(1), 1);
+    await using replica = await Replica.connected(redis.url, SLOW);
+    await until(async () => replica.awaySecs === 0 && await replica.granted(1) === 1);
     redis.freeze();
     const before = replica.unchecked; // Of a machine that stood still.
     try {
-      assert.equal(await replica.granted(100), 100);
+      assert.ok(await replica.granted(100) <= 30);
       assert.equal(replica.unchecked - before, 100);
       const begunMs = performance.now();
       for (let at = 0; at < 100; at++) await replica.take();
-      const lookedAgain = Math.ceil((performance.now() - begunMs) / ANSWER_MS);
-      assert.ok(lookedAgain < 20, "only some of them wait for an answer");
+      assert.ok(performance.now() - begunMs < SLACK_MS, "none of them waits for an answer");
     } finally {
       redis.thaw();
     }
-    await until(async () => await replica.take() > 0);
+    await until(() => Promise.resolve(replica.awaySecs === 0));
   },
 );
 
-redisTest("RedisBuckets takes a key of another kind for an outage, not for a refusal", async () => {
+redisTest("RedisBuckets limits alone by a key of another kind, and others together", async () => {
   await using redis = await RedisProcess.start();
   await redis.command("LPUSH test:rb:k x");
-  await using replica = new Replica(redis.url, SLOW);
-  assert.equal(await replica.take(), 0);
-  assert.equal(replica.unchecked, 1);
+  await using replica = await Replica.connected(redis.url, SLOW, PATIENT_MS);
+  assert.equal(await replica.granted(31), 30);
+  assert.equal(replica.unchecked, 31);
+  assert.equal(await replica.take("another sender"), 0);
+  assert.equal(replica.unchecked, 31);
+  assert.equal(replica.awaySecs, 0);
 });
+
+redisTest("a Redis that may not be written to is away, not full", async () => {
+  await using redis = await RedisProcess.start();
+  await using replica = await Replica.connected(redis.url, SLOW, PATIENT_MS);
+  await redis.command("REPLICAOF 127.0.0.1 1");
+  assert.equal(await replica.granted(31), 30);
+  assert.equal(replica.unchecked, 31);
+  await redis.command("REPLICAOF NO ONE");
+  await until(() => Promise.resolve(replica.awaySecs === 0));
+});
+
+redisTest(
+  "a connection that ends while nobody asks is made again before somebody does",
+  async () => {
+    await using redis = await RedisProcess.start();
+    await using slow = new SlowLine(redis.port, 300);
+    const url = `redis://127.0.0.1:${slow.port}`;
+    await using replica = await Replica.connected(url, SLOW, PATIENT_MS);
+    await redis.command("CLIENT KILL TYPE normal SKIPME yes");
+    await until(() => Promise.resolve(replica.awaySecs > 0));
+    await until(() => Promise.resolve(replica.awaySecs === 0));
+    assert.equal(await replica.granted(31), 30);
+    assert.equal(replica.unchecked, 0);
+  },
+);
+
+redisTest("the first requests are limited by a Redis that takes long to connect", async () => {
+  await using redis = await RedisProcess.start();
+  await using slow = new SlowLine(redis.port, 3 * ANSWER_MS);
+  const url = `redis://127.0.0.1:${slow.port}`;
+  await using one = await Replica.connected(url, SLOW, PATIENT_MS);
+  await using other = await Replica.connected(url, SLOW, PATIENT_MS);
+  assert.equal(await one.granted(20) + await other.granted(20), 30);
+  assert.deepEqual([one.unchecked, other.unchecked], [0, 0]);
+});
+
+redisTest(
+  "started gives a Redis that is not there up after a while, and finds it later",
+  async () => {
+    await using redis = await RedisProcess.start();
+    await redis.kill();
+    await using replica = new Replica(redis.url, SLOW, PATIENT_MS);
+    await replica.started(RETRY_MS);
+    assert.equal(await replica.granted(31), 30);
+    assert.equal(replica.unchecked, 31);
+    await redis.resume();
+    await until(() => Promise.resolve(replica.awaySecs === 0));
+    assert.equal(await replica.granted(31), 30);
+    assert.equal(replica.unchecked, 31);
+  },
+);
 
 const REFUSED = [
   ...["redis", "http://h", "redis:///1", "redis://", "h:6379", ""],
@@ -224,6 +295,22 @@ redisTest("ingest shares its budget through Redis and keeps no token there", asy
   assert.ok(await one.metric("svc_ingest_rate_limit_unchecked_total") >= 1);
 });
 
+redisTest("ingest listens once Redis is reached, however long that takes", async () => {
+  await using redis = await RedisProcess.start();
+  await using slow = new SlowLine(redis.port, 3 * ANSWER_MS);
+  await using ingest = await RunningIngest.start([
+    ...["--ingest-rate-per-sec=1", "--ingest-rate-burst=3"],
+    `--ingest-rate-redis-url=redis://127.0.0.1:${slow.port}`,
+  ]);
+  await ingest.post('{"resourceLogs":[]}', { headers: { "content-type": "application/json" } })
+    .then((response) => response.body?.cancel());
+  assert.equal(await ingest.metric("svc_ingest_rate_limit_unchecked_total"), 0);
+  assert.equal(await ingest.metric("svc_ingest_rate_limit_away_seconds"), 0);
+  await redis.kill();
+  const isAway = async () => await ingest.metric("svc_ingest_rate_limit_away_seconds") > 0;
+  await until(isAway);
+});
+
 redisTest("RedisBuckets works where only Redis may be called and only SVC_* be read", async () => {
   await using redis = await RedisProcess.start();
   const module = `file://${workspacePath("ingest/rate_limit_redis.ts")}`;
@@ -234,9 +321,13 @@ redisTest("RedisBuckets works where only Redis may be called and only SVC_* be r
       `import { RedisBuckets, requireRedisUrl } from ${JSON.stringify(module)};
        let unchecked = 0;
        await using buckets = new RedisBuckets({ perSec: 0.001, burst: 2 }, {
-         url: Deno.args[0] ?? "", prefix: "p", clock: { monotonicMs: () => performance.now() },
-         onUnchecked: () => unchecked++, answerMsMax: 5_000,
+         url: Deno.args[0] ?? "", prefix: "p", onUnchecked: () => unchecked++, answerMsMax: 5_000,
+         clock: {
+           monotonicMs: () => performance.now(),
+           sleep: (ms) => new Promise((resolve) => Deno.unrefTimer(setTimeout(resolve, ms))),
+         },
        });
+       await buckets.started();
        const waits = [];
        for (let at = 0; at < 3; at++) waits.push(await buckets.take("k") === 0);
        await Deno.stdout.write(new TextEncoder().encode(JSON.stringify({ waits, unchecked })));`,
@@ -258,6 +349,54 @@ redisTest("RedisBuckets works where only Redis may be called and only SVC_* be r
     await Deno.remove(folder, { recursive: true });
   }
 });
+
+/** A line to a local port on which every connection says nothing for a while. */
+class SlowLine implements AsyncDisposable {
+  readonly #listener = Deno.listen({ hostname: "127.0.0.1", port: 0 });
+  readonly #open = new Set<Deno.TcpConn>();
+  readonly #serving: Promise<void>;
+
+  constructor(target: number, ms: number) {
+    this.#serving = this.#serve(target, ms);
+  }
+
+  get port(): number {
+    return this.#listener.addr.port;
+  }
+
+  async #serve(target: number, ms: number): Promise<void> {
+    const relays: Promise<void>[] = [];
+    for await (const near of this.#listener) relays.push(this.#relay(near, target, ms));
+    await Promise.all(relays);
+  }
+
+  async #relay(near: Deno.TcpConn, target: number, ms: number): Promise<void> {
+    this.#open.add(near);
+    await new Promise((resolve) => setTimeout(resolve, ms));
+    try {
+      const far = await Deno.connect({ hostname: "127.0.0.1", port: target });
+      this.#open.add(far);
+      await Promise.allSettled([
+        near.readable.pipeTo(far.writable),
+        far.readable.pipeTo(near.writable),
+      ]);
+    } catch {
+      closeQuietly(near); // It was closed meanwhile, or there is nobody at the other end.
+    }
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#listener.close();
+    for (const connection of this.#open) closeQuietly(connection);
+    await this.#serving;
+  }
+}
+
+function closeQuietly(connection: Deno.TcpConn): void {
+  try {
+    connection.close();
+  } catch { /* It was closed already. */ }
+}
 
 async function until(condition: () => Promise<boolean>): Promise<void> {
   for (let tries = 0; tries < 200; tries++) {

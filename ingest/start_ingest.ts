@@ -174,6 +174,8 @@ export async function startIngest(
     canForce: !settings.remoteDrain || force.bell !== undefined,
     forceCommit: (lane: LaneId, segment: string) => forceCommit(lane, segment, { ...force, drain }),
   };
+  // It has been on its way since the start.
+  await admission.started();
   const metricsServer = starting.use(
     serve({ ...metricsBind, option: "--metrics-bind", handler: metricsHandler(metrics) }),
   );

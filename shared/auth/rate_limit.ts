@@ -25,6 +25,8 @@ export interface Sender {
 export interface Buckets extends Partial<AsyncDisposable> {
   /** Takes one from the bucket of `key`: 0, or the milliseconds until there is one again. */
   take(key: string): number | Promise<number>;
+  /** Resolves when they are where they are kept, or cannot be for a while; at once when absent. */
+  started?(): Promise<void>;
 }
 
 export interface RateLimiterOptions {
@@ -41,6 +43,11 @@ export class RateLimiter implements AsyncDisposable {
 
   constructor(options: RateLimiterOptions) {
     this.#options = options;
+  }
+
+  /** Resolves when requests may come, after some seconds at the latest. */
+  async started(): Promise<void> {
+    await this.#options.buckets.started?.();
   }
 
   /** Lets one request pass. Errors: `rate_limited` with whole seconds to wait, 1 to 5. */
