@@ -27,12 +27,13 @@ import type { FileSystem } from "../os/file_system.ts";
 import type { Catalog, CatalogReader, CommitOutcome, TableCommit, TableView } from "./catalog.ts";
 import type { DeleteTaskCommit } from "./delete_ledger.ts";
 import { type IndexState, type IndexView, NO_INDEXES } from "./index_catalog.ts";
-import { consumedAmong, foldSegments, RUNS_TABLE, segmentRows } from "./consumed_runs.ts";
-import { runSqliteSteps, sqliteRows, textOf } from "./sql_database.ts";
+import { foldSegments } from "./consumed_runs.ts";
+import { runSqliteSteps, sqliteRows } from "./sql_database.ts";
 import { sqliteDialect } from "./sql_dialect.ts";
 import { IndexStates, READ_STATE, readViews, viewsOf } from "./sql_index_catalog.ts";
 import { guard } from "./sqlite_errors.ts";
 import { ensureSchema, hasTable, versionOf } from "./sqlite_schema.ts";
+import { consumedIn } from "./sqlite_consumed.ts";
 import { dropSchema, putSchema, schemasOf } from "./sqlite_table_schemas.ts";
 
 /** Name under which other Iceberg readers open this catalog. */
@@ -345,14 +346,6 @@ function pointerOf(db: DatabaseSync, ident: TableIdent): string | undefined {
       "WHERE catalog_name = ? AND table_namespace = ? AND table_name = ?",
   ).get(CATALOG_NAME, ident.namespace, ident.name);
   return row === undefined || row.text === null ? undefined : String(row.text);
-}
-
-function consumedIn(db: DatabaseSync, segments: readonly string[]): ReadonlySet<string> {
-  if (segments.length === 0) return new Set();
-  // A file that an older program made has no runs.
-  const query = consumedAmong(DIALECT, 1, { hasRuns: hasTable(db, RUNS_TABLE) });
-  const rows = sqliteRows(db, query, [segmentRows(segments)]);
-  return new Set(rows.map((row) => textOf(row, "segment_id")));
 }
 
 /** Deletes what the claim still holds of `segments`; how many. */
