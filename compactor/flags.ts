@@ -183,3 +183,12 @@ export function embeddedSettings(settings: WorkSettings & HostSettings): Compact
   };
   return { ...settings, ...own };
 }
+
+/** A sentence for each option of the work that was given where no compactor runs. */
+export function idleWork(settings: WorkSettings): string[] {
+  return Object.entries(WORK_OPTIONS)
+    .filter(([name, option]) => settings[name as keyof WorkSettings] !== option.default)
+    .map(([, { flag }]) =>
+      `--${flag} has no effect: no compactor runs here without --with-compactor`
+    );
+}

@@ -4,6 +4,7 @@ export {
   type CompactorSettings,
   embeddedSettings,
   type HostSettings,
+  idleWork,
   OPTIONS,
   WORK_OPTIONS,
   type WorkSettings,

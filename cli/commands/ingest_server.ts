@@ -1,6 +1,13 @@
 /** `svc ingest-server`: the ingest server, alone or with the compactor in the same process. */
 
-import { compactorPaths, embeddedSettings, startDrain, WORK_OPTIONS } from "../../compactor/mod.ts";
+import { getLogger } from "@logtape/logtape";
+import {
+  compactorPaths,
+  embeddedSettings,
+  idleWork,
+  startDrain,
+  WORK_OPTIONS,
+} from "../../compactor/mod.ts";
 import { type IngestDeps, OPTIONS as INGEST_OPTIONS, startIngest } from "../../ingest/mod.ts";
 import type { OptionTable } from "../../shared/config/options.ts";
 import { configureLogging, type LogThreshold } from "../../shared/os/logging.ts";
@@ -27,6 +34,9 @@ export const command = defineCommand({
     const deps: IngestDeps = settings.withCompactor
       ? { startDrain: (observers) => startDrain(embeddedSettings(settings), observers) }
       : {};
+    for (const idle of settings.withCompactor ? [] : idleWork(settings)) {
+      getLogger(["svc", "ingest"]).warning("{idle}", { idle });
+    }
     const { catalog: catalogUri } = compactorPaths(settings);
     await using _server = await startIngest({ ...settings, catalogUri }, deps);
     await end.requested;

@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { COMMANDS } from "../../cli/commands.ts";
-import { embeddedSettings, OPTIONS, WORK_OPTIONS } from "../../compactor/mod.ts";
+import { embeddedSettings, idleWork, OPTIONS, WORK_OPTIONS } from "../../compactor/mod.ts";
 import { present } from "../../shared/base/assert.ts";
 import type { OptionSpec, OptionTable } from "../../shared/config/options.ts";
 import { helpText, parseOptions } from "../../shared/config/parse_options.ts";
@@ -59,6 +59,19 @@ for (const [name, option] of Object.entries<OptionSpec>(WORK_OPTIONS)) {
     },
   });
 }
+
+Deno.test({
+  name: "an option of the compactor's work is told of where it does nothing",
+  fn() {
+    const parsed = (args: string[]) => parseOptions(WORK_OPTIONS, args, () => undefined);
+    assert.deepEqual(idleWork(parsed([])), []);
+    for (const option of Object.values<OptionSpec>(WORK_OPTIONS)) {
+      const [told = "", ...more] = idleWork(parsed([`--${option.flag}=${otherValue(option)}`]));
+      assert.match(told, new RegExp(`^--${option.flag} has no effect: .*--with-compactor`));
+      assert.deepEqual(more, []);
+    }
+  },
+});
 
 async function optionsOf(command: string): Promise<OptionTable> {
   const entry = present(COMMANDS.find(({ name }) => name === command), command);
