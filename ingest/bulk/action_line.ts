@@ -6,7 +6,7 @@
  */
 
 import { OperatingError } from "../../shared/base/errors.ts";
-import { isExactNumber, parseExact } from "../../shared/event/document.ts";
+import { isExactNumber, parseExact } from "../../shared/event/exact_numbers.ts";
 import { boundsFault, DOCUMENT_BOUNDS } from "../../shared/event/json_bounds.ts";
 import type { LineFault } from "./body_lines.ts";
 

@@ -411,3 +411,26 @@ Deno.test({
     assert.ok(reply.length < 1_000 * 600, `${reply.length} characters`);
   },
 });
+
+Deno.test({
+  name:
+    "decodeBulk refuses a number that no double holds and an _id beside its action's, naming them",
+  fn: async () => {
+    const documents = [`{"a":{"b":[1e400]}}`, `{"_id":"2"}`, `{"_id":"1","a":1}`, `{"a":-1e400}`];
+    const decoded = await decode(
+      documents.map((text) => `{"index":{"_index":"a","_id":"1"}}\n${text}\n`).join(""),
+    );
+    assert.deepEqual(itemTexts(decoded), [
+      "index a 1 400 document_parsing_exception",
+      "index a 1 400 document_parsing_exception",
+      "index a 1 201",
+      "index a 1 400 document_parsing_exception",
+    ]);
+    const reasons = decoded.items.map(({ error }) => error?.reason ?? "");
+    assert.match(reasons[0] ?? "", /^Line 2: .* a\.b\[0\] is 1e400, greater than any double/);
+    assert.match(reasons[1] ?? "", /^Line 4: .* _id is "2", and its action says "1"/);
+    assert.match(reasons[3] ?? "", /^Line 8: .* a is -1e400/);
+    const rows = decoded.indexes.flatMap(({ batch }) => rowsOf(batch));
+    assert.deepEqual(rows.map(({ attributes }) => attributes), [`{"_id":"1","a":1}`]);
+  },
+});

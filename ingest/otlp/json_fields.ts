@@ -2,8 +2,8 @@
  * Members of an OTLP/JSON object, checked: each function takes a member's parsed value, gives undefined when it is
  * absent or null, and throws a `JsonFault` naming member and value when it has another type.
  *
- * Integers but enums may be strings or numbers. A number beyond 2^53 has lost digits in `JSON.parse`: that throws
- * `INEXACT`, upon which the text is parsed again with `exactReviver`.
+ * Integers but enums may be strings or numbers. An integer beyond 2^53 has lost digits in `JSON.parse`, and a double like
+ * 1e400 all of them: that throws `INEXACT`, upon which the text is parsed again with `exactReviver`.
  * Source: OTLP specification, "JSON Protobuf Encoding"; https://protobuf.dev/programming-guides/json.
  */
 
@@ -11,8 +11,8 @@ import { OperatingError } from "../../shared/base/errors.ts";
 
 export type JsonObject = Readonly<Record<string, unknown>>;
 
-/** Thrown when a 64-bit integer was read from a number that may be inexact. */
-export const INEXACT = new Error("a 64-bit integer was parsed as an inexact number");
+/** Thrown when a 64-bit integer was read from a number that may be inexact, or a double from one that is greater than any. */
+export const INEXACT = new Error("a number was parsed as another one");
 
 const UINT64_MAX = 2n ** 64n - 1n;
 const INT64_MIN = -(2n ** 63n);
@@ -31,10 +31,11 @@ const INT64_MEMBERS = new Set([
   "intValue",
 ]);
 
-/** A reviver for `JSON.parse` that keeps 64-bit integers as the digits that were sent. */
+/** A reviver for `JSON.parse` that keeps such numbers as the digits that were sent. */
 export function exactReviver(key: string, value: unknown, context?: { source?: string }): unknown {
-  if (typeof value !== "number" || !INT64_MEMBERS.has(key)) return value;
-  return Number.isSafeInteger(value) ? value : context?.source ?? value;
+  if (typeof value !== "number") return value;
+  const isHeld = INT64_MEMBERS.has(key) ? Number.isSafeInteger(value) : Number.isFinite(value);
+  return isHeld ? value : context?.source ?? value;
 }
 
 function objectOf(value: unknown, member: string): JsonObject | undefined {
@@ -138,7 +139,10 @@ function int64Of(
 /** A double; NaN and infinities come as strings. */
 export function doubleOf(value: unknown, member: string): number | undefined {
   if (value === undefined || value === null) return undefined;
-  if (typeof value === "number") return value;
+  if (typeof value === "number") {
+    if (Number.isFinite(value)) return value;
+    throw INEXACT;
+  }
   if (value === "NaN" || value === "Infinity" || value === "-Infinity") return Number(value);
   if (typeof value === "string" && value.trim() !== "" && Number.isFinite(Number(value))) {
     return Number(value);

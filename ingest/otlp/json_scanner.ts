@@ -151,8 +151,14 @@ export class JsonScanner {
     return value;
   }
 
-  /** A number, no string. */
+  /** A number, no string, that a double holds. */
   double(): number {
+    const value = this.#double();
+    if (!Number.isFinite(value)) throw UNUSUAL;
+    return value;
+  }
+
+  #double(): number {
     this.peek();
     const { bytes } = this;
     const start = this.pos;

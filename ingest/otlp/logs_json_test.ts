@@ -105,6 +105,13 @@ const nested = (depth: number) =>
   `{"body":${`{"arrayValue":{"values":[`.repeat(depth)}{"intValue":1}${"]}}".repeat(depth)}}`;
 
 const REFUSED: readonly { readonly record: string; readonly names: string }[] = [
+  { record: `{"body":{"doubleValue":1e400}}`, names: `body.doubleValue is "1e400"; send a number` },
+  {
+    record:
+      `{"attributes":[{"key":"a","value":{"arrayValue":{"values":[{"doubleValue":-1e400}]}}}]}`,
+    names: `values[0].doubleValue is "-1e400"; send a number`,
+  },
+  { record: `{"body":{"doubleValue":"1e400"}}`, names: `body.doubleValue is "1e400"` },
   { record: `{"timeUnixNano":"-5"}`, names: `timeUnixNano is "-5"` },
   { record: `{"timeUnixNano":-5}`, names: "timeUnixNano is -5" },
   { record: `{"timeUnixNano":"9223372036854775808"}`, names: "timeUnixNano 9223372036854775808" },

@@ -12,11 +12,33 @@ export const MS_PER_DAY = 86_400_000;
 /** The last instant a signed 64-bit nanosecond count holds. */
 export const TIMESTAMP_NS_MAX = 9_223_372_036_854_775_807n;
 
-/**
- * Nanoseconds of an RFC 3339 text with a zone, or undefined when it is none. Digits past nine are cut. Reads digit by
- * digit: every bulk document has such a text, and a pattern with its groups costs four times as much.
- */
+/** Nanoseconds of an RFC 3339 text with a zone, or undefined when it is none. Digits past nine are cut. */
 export function parseRfc3339Ns(text: string): bigint | undefined {
+  return readRfc3339(text, undefined);
+}
+
+/**
+ * The same for what search engines call `strict_date_optional_time`: no zone is UTC, and everything behind the year may
+ * be missing, from the end on: `2026-01-02T03:04`, `2026-01-02`, `2026-01`. A zone may have hours only.
+ */
+export function parseOptionalTimeNs(text: string): bigint | undefined {
+  const ns = readRfc3339(text, 0);
+  if (ns !== undefined) return ns;
+  const [, year, month = "01", day = "01", hour = "00", minute = "00", second = "00", zone = "Z"] =
+    PARTIAL_TIME.exec(text) ?? [];
+  if (year === undefined) return undefined;
+  const wholeZone = zone.length === 3 ? `${zone}:00` : zone;
+  return readRfc3339(`${year}-${month}-${day}T${hour}:${minute}:${second}${wholeZone}`, undefined);
+}
+
+const PARTIAL_TIME =
+  /^([0-9]{4})(?:-([0-9]{2})(?:-([0-9]{2})(?:[Tt ](?:([0-9]{2})(?::([0-9]{2})(?::([0-9]{2}(?:[.,][0-9]{1,30})?))?)?(Z|z|[+-][0-9]{2}(?::?[0-9]{2})?)?)?)?)?)?$/;
+
+/**
+ * Reads digit by digit: every bulk document has such a text, and a pattern with its groups costs four times as much.
+ * `noZoneMinutes` is the offset of a text without a zone, which is none where it is undefined.
+ */
+function readRfc3339(text: string, noZoneMinutes: number | undefined): bigint | undefined {
   const year = numberAt(text, 0, 4);
   const month = numberAt(text, 5, 2);
   const day = numberAt(text, 8, 2);
@@ -39,7 +61,7 @@ export function parseRfc3339Ns(text: string): bigint | undefined {
     if (at === start) return undefined;
     for (let digits = at - start; digits < 9; digits += 1) fractionNs *= 10;
   }
-  const offset = zoneOffsetMinutes(text, at);
+  const offset = at === text.length ? noZoneMinutes : zoneOffsetMinutes(text, at);
   if (offset === undefined) return undefined;
   const secs = 86_400 * daysOf(year, month, day) + 3_600 * hour + 60 * (minute - offset) + second;
   return BigInt(secs) * NS_PER_SEC + BigInt(fractionNs);

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import fc from "fast-check";
-import { dayOfNs, formatMicros, formatNanos, parseRfc3339Ns } from "./time.ts";
+import { dayOfNs, formatMicros, formatNanos, parseOptionalTimeNs, parseRfc3339Ns } from "./time.ts";
 
 const PARSED: readonly (readonly [string, bigint | undefined])[] = [
   ["1970-01-01T00:00:00Z", 0n],
@@ -39,6 +39,59 @@ Deno.test({
   name: "parseRfc3339Ns: each text of the table gives its instant or none",
   fn() {
     for (const [text, expected] of PARSED) assert.equal(parseRfc3339Ns(text), expected, text);
+  },
+});
+
+const SECOND_NS = 1_795_208_645_000_000_000n;
+const DAY_NS = 1_795_132_800_000_000_000n;
+/** Elasticsearch's `strict_date_optional_time`, and a space for its `T`. */
+const OPTIONAL: readonly (readonly [string, bigint | undefined])[] = [
+  ["2026-11-20T21:04:05.123456789", SECOND_NS + 123_456_789n],
+  ["2026-11-20T21:04:05.1", SECOND_NS + 100_000_000n],
+  ["2026-11-20T21:04:05,123456", SECOND_NS + 123_456_000n],
+  ["2026-11-20T21:04:05", SECOND_NS],
+  ["2026-11-20 21:04:05", SECOND_NS],
+  ["2026-11-20 21:04:05.5", SECOND_NS + 500_000_000n],
+  ["2026-11-20T21:04", SECOND_NS - 5_000_000_000n],
+  ["2026-11-20T21", SECOND_NS - 245_000_000_000n],
+  ["2026-11-20T", DAY_NS],
+  ["2026-11-20", DAY_NS],
+  ["2026-11", DAY_NS - 19n * 86_400_000_000_000n],
+  ["2026", 1_767_225_600_000_000_000n],
+  ["2026-11-20T23:04:05+02", SECOND_NS],
+  ["2026-11-20T23:04+0200", SECOND_NS - 5_000_000_000n],
+  ["2026-11-20T21:04Z", SECOND_NS - 5_000_000_000n],
+  ["2026-11-20T21Z", SECOND_NS - 245_000_000_000n],
+  ["2024-02-29", 1_709_164_800_000_000_000n],
+  ["2026-02-29", undefined],
+  ["2026-13", undefined],
+  ["2026-11-20T24", undefined],
+  ["2026-11-20T21:60", undefined],
+  ["2026-11-20T21:04:60", undefined],
+  ["2026-11-20T21:04:05.", undefined],
+  ["2026-11-20T21:04.5", undefined],
+  ["2026-11-20Z", undefined],
+  ["2026-11-20TZ", undefined],
+  ["2026-1-2", undefined],
+  ["26-11-20", undefined],
+  ["20261120", undefined],
+  ["2026-11-20T21:04:05 ", undefined],
+  [" 2026-11-20", undefined],
+  ["2026-11-20T21:4", undefined],
+  ["", undefined],
+];
+
+Deno.test({
+  name:
+    "parseOptionalTimeNs: no zone is UTC, what is missing is its least, and all else is as in RFC 3339",
+  fn() {
+    for (const [text, expected] of OPTIONAL) {
+      assert.equal(parseOptionalTimeNs(text), expected, text);
+      assert.equal(parseRfc3339Ns(text), undefined, text);
+    }
+    for (const [text, expected] of PARSED) {
+      if (expected !== undefined) assert.equal(parseOptionalTimeNs(text), expected, text);
+    }
   },
 });
 

@@ -135,7 +135,8 @@ const MISFITS: readonly { json: string; names: string }[] = [
   { json: `{"status":1,"ok":1}`, names: "ok is 1, not bool" },
   {
     json: `{"status":1,"seen":"noon"}`,
-    names: `seen is "noon", not datetime: RFC 3339 with its zone, or s, ms, µs or ns since 1970`,
+    names:
+      `seen is "noon", not datetime: RFC 3339 (UTC without a zone), or s, ms, µs or ns since 1970`,
   },
 ];
 

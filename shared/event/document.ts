@@ -7,9 +7,9 @@
  */
 
 import { OperatingError } from "../base/errors.ts";
-import { parseRfc3339Ns, TIMESTAMP_NS_MAX } from "../base/time.ts";
+import { parseOptionalTimeNs, TIMESTAMP_NS_MAX } from "../base/time.ts";
+import { isExactNumber, parseExact, type RawNumber } from "./exact_numbers.ts";
 import { boundsFault, DOCUMENT_BOUNDS } from "./json_bounds.ts";
-import { hasLongNumber } from "./long_numbers.ts";
 
 export type JsonDocument = Readonly<Record<string, unknown>>;
 
@@ -20,7 +20,7 @@ export interface DocumentDefaults {
   readonly source?: string;
   readonly sourcetype?: string;
   readonly index?: string;
-  /** What the sender calls the document: kept as attribute `_id`, in place of a member of that name. */
+  /** What the sender calls the document: kept as attribute `_id`. A member of that name may not say otherwise. */
   readonly id?: string;
   /** Members that have columns of their own: no attributes. */
   readonly columnMembers?: ReadonlySet<string>;
@@ -42,18 +42,26 @@ export interface EventFields {
 }
 
 /**
- * The document of one NDJSON line. Integers beyond 2^53 keep their digits (as raw JSON, which `JSON.stringify`
- * writes back unchanged). Throws `invalid_argument` for text that is no JSON object, or is past
- * `DOCUMENT_BOUNDS`.
+ * The document of one NDJSON line. Numbers that a double does not hold keep their digits (as raw JSON, which
+ * `JSON.stringify` writes back unchanged). Throws `invalid_argument` for text that is no JSON object, or is past
+ * `DOCUMENT_BOUNDS`, and for a number greater than any double: readers of JSON refuse or change it.
  */
 export function parseDocument(text: string): JsonDocument {
   const fault = boundsFault(text, DOCUMENT_BOUNDS);
   if (fault !== undefined) throw refusal(`it ${fault}`);
   let document: unknown;
+  let tooGreat: RawNumber | undefined;
   try {
-    document = parseExact(text);
+    document = parseExact(text, (number) => tooGreat ??= number);
   } catch (cause) {
     throw refusal(`${(cause as Error).message}; send one JSON object a line`, cause);
+  }
+  if (tooGreat !== undefined) {
+    throw refusal(
+      `${placeOf(tooGreat, document)} is ${
+        shortened(tooGreat.rawJSON)
+      }, greater than any double; send it as a string`,
+    );
   }
   if (typeof document === "object" && document !== null && !Array.isArray(document)) {
     return document as JsonDocument;
@@ -61,30 +69,20 @@ export function parseDocument(text: string): JsonDocument {
   throw refusal(`it is ${excerpt(document)}; send one JSON object a line`);
 }
 
-/** As `JSON.parse`, but integers beyond 2^53 keep their digits (`isExactNumber`). Throws its `SyntaxError`. */
-export function parseExact(text: string): unknown {
-  return hasLongNumber(text) ? JSON.parse(text, keepDigits) : JSON.parse(text);
+/** Names on the way to `found` in `value`, as `a.b[2].c`. */
+function placeOf(found: RawNumber, value: unknown): string {
+  return pathTo(found, value)?.replace(/^\./, "") || "it";
 }
 
-/** Raw JSON: a number that is kept as the text it was sent as. Standard, but unknown to the compiler's library. */
-interface RawJson {
-  readonly rawJSON: string;
-}
-
-const json = JSON as typeof JSON & {
-  rawJSON(text: string): RawJson;
-  isRawJSON(value: unknown): value is RawJson;
-};
-
-/** A number that keeps its digits: `parseExact` and `parseDocument` give it for an integer beyond 2^53. */
-export function isExactNumber(value: unknown): value is { readonly rawJSON: string } {
-  return json.isRawJSON(value);
-}
-
-function keepDigits(_key: string, value: unknown, context?: { source?: string }): unknown {
-  if (typeof value !== "number" || Number.isSafeInteger(value)) return value;
-  const source = context?.source;
-  return source !== undefined && /^-?[0-9]+$/.test(source) ? json.rawJSON(source) : value;
+function pathTo(found: RawNumber, value: unknown): string | undefined {
+  if (value === found) return "";
+  if (typeof value !== "object" || value === null) return undefined;
+  for (const [name, inner] of Object.entries(value)) {
+    const path = pathTo(found, inner);
+    if (path === undefined) continue;
+    return `${Array.isArray(value) ? `[${name}]` : `.${shortened(name)}`}${path}`;
+  }
+  return undefined;
 }
 
 /** The row of `document`. Throws `invalid_argument` naming what is missing, or a time that cannot be stored. */
@@ -146,6 +144,7 @@ interface Taken {
 /** JSON of the members that filled no column, null when none is left. */
 function attributesOf(document: JsonDocument, taken: Taken): string | null {
   const { time, host, source, sourcetype, index, message, id, others } = taken;
+  if (id !== undefined) requireSameId(document, id);
   const hostMember = host?.member;
   const sourceMember = source?.member;
   const rest: Record<string, unknown> = id === undefined ? {} : { _id: id };
@@ -164,6 +163,18 @@ function attributesOf(document: JsonDocument, taken: Taken): string | null {
   return isEmpty ? null : jsonText(rest);
 }
 
+/** In the search engine no document may have such a member; here one that says nothing else does no harm. */
+function requireSameId(document: JsonDocument, id: string): void {
+  const own = document._id ?? undefined;
+  if (own === undefined || textOf(own) === id) return;
+  throw refusal(
+    `_id is ${excerpt(own)}, and its action says ${
+      excerpt(id)
+    }: field [_id] is a metadata field and cannot be ` +
+      "added inside a document; leave it out there",
+  );
+}
+
 function timeOf(
   document: JsonDocument,
   required: string | undefined,
@@ -180,21 +191,26 @@ function timeOf(
   throw refusal(
     `${member} is ${
       excerpt(value)
-    }; send RFC 3339 with a zone, or Unix time in s, ms, us or ns, from 1970 to 2262`,
+    }; send RFC 3339 (UTC without a zone), or Unix time in s, ms, us or ns, from 1970 to 2262`,
   );
 }
 
 /**
- * Nanoseconds of an RFC 3339 text or of a Unix time, whose unit its size tells; undefined for anything else. Of a
- * fraction its decimal digits count: the double next to 1.1 s is less than that.
+ * Nanoseconds of a text that `parseOptionalTimeNs` reads or of a Unix time, whose unit its size tells; undefined for
+ * anything else. Of a fraction its decimal digits count: the double next to 1.1 s is less than that. A string of four
+ * digits is a year, as in the search engine.
  */
 export function instantNs(value: unknown): bigint | undefined {
-  const text = json.isRawJSON(value) ? value.rawJSON : value;
+  const text = isExactNumber(value) ? value.rawJSON : value;
   if (typeof text !== "string" && typeof text !== "number") return undefined;
   const unix = UNIX_TIME.exec(String(text));
-  if (unix !== null) return unixNs(BigInt(unix[1] ?? ""), unix[2] ?? "");
-  return typeof text === "string" ? parseRfc3339Ns(text) : undefined;
+  if (unix !== null && !(typeof value === "string" && YEAR.test(value))) {
+    return unixNs(BigInt(unix[1] ?? ""), unix[2] ?? "");
+  }
+  return typeof text === "string" ? parseOptionalTimeNs(text) : undefined;
 }
+
+const YEAR = /^[0-9]{4}$/;
 
 const UNIX_TIME = /^([0-9]{1,20})(?:\.([0-9]+))?$/;
 
@@ -251,7 +267,7 @@ function nestedField(parent: JsonDocument, outer: string, inner: string): Field 
 function textOf(value: unknown): string | undefined {
   if (typeof value === "string") return value === "" ? undefined : value;
   if (typeof value === "number" || typeof value === "boolean") return String(value);
-  return json.isRawJSON(value) ? value.rawJSON : undefined;
+  return isExactNumber(value) ? value.rawJSON : undefined;
 }
 
 /** JSON of a value that JSON can hold. Lone surrogates become U+FFFD, as in plain text: readers refuse their escapes. */
@@ -273,7 +289,10 @@ function wellFormed(escape: string): string {
 }
 
 function excerpt(value: unknown): string {
-  const text = jsonText(value) ?? String(value);
+  return shortened(jsonText(value) ?? String(value));
+}
+
+function shortened(text: string): string {
   return text.length > 100 ? `${text.slice(0, 100)}…` : text;
 }
 

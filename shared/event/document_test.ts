@@ -25,6 +25,13 @@ const TIMES: readonly { readonly json: string; readonly ns: bigint }[] = [
   { json: `{"timestamp":1763672645123456}`, ns: 1_763_672_645_123_456_000n },
   { json: `{"timestamp":1763672645123456789}`, ns: 1_763_672_645_123_456_789n },
   { json: `{"timestamp":"1763672645123456789"}`, ns: 1_763_672_645_123_456_789n },
+  { json: `{"@timestamp":"2025-11-20T21:04:05.123456"}`, ns: 1_763_672_645_123_456_000n },
+  { json: `{"timestamp":"2025-11-20 21:04:05,5"}`, ns: 1_763_672_645_500_000_000n },
+  { json: `{"timestamp":"2025-11-20T21:04"}`, ns: 1_763_672_640_000_000_000n },
+  { json: `{"timestamp":"2025-11-20"}`, ns: 1_763_596_800_000_000_000n },
+  { json: `{"timestamp":"2025"}`, ns: 1_735_689_600_000_000_000n },
+  { json: `{"timestamp":2025}`, ns: 2_025_000_000_000n },
+  { json: `{"timestamp":1763672645.12345678900000}`, ns: 1_763_672_645_123_456_789n },
   { json: `{}`, ns: NOW_NS },
 ];
 
@@ -50,7 +57,15 @@ const REFUSED = [
     names: "it holds more than 50000 members and elements",
   },
   { json: `{"timestamp":"yesterday"}`, names: `timestamp is "yesterday"` },
-  { json: `{"@timestamp":"2025-11-20T21:04:05"}`, names: `@timestamp is "2025-11-20T21:04:05"` },
+  { json: `{"@timestamp":"2025-11-31"}`, names: `@timestamp is "2025-11-31"` },
+  { json: `{"timestamp":"1969-12-31T23:59:59"}`, names: `timestamp is "1969-12-31T23:59:59"` },
+  { json: `{"a":1e400}`, names: "a is 1e400, greater than any double; send it as a string" },
+  { json: `{"a":-1e400}`, names: "a is -1e400, greater" },
+  { json: `{"message":2.5E+308}`, names: "message is 2.5E+308, greater" },
+  { json: `{"host":1e309}`, names: "host is 1e309, greater" },
+  { json: `{"a":{"b":[1,{"c d":1e0400}]}}`, names: "a.b[1].c d is 1e0400, greater" },
+  { json: `[1e400]`, names: "[0] is 1e400, greater" },
+  { json: `{"a":${"9".repeat(310)}.5}`, names: `a is ${"9".repeat(100)}…, greater` },
   { json: `{"timestamp":-1}`, names: "timestamp is -1" },
   { json: `{"timestamp":-0.5}`, names: "timestamp is -0.5" },
   { json: `{"timestamp":1e300}`, names: "timestamp is 1e+300" },
@@ -178,13 +193,70 @@ Deno.test({
 });
 
 Deno.test({
-  name: "eventOfDocument keeps the sender's id as attribute _id, in place of a member of that name",
+  name: "eventOfDocument keeps the sender's id as attribute _id",
   fn() {
     const defaults = { nowNs: 5n, id: "7" };
     const attributes = (document: Record<string, unknown>) =>
       eventOfDocument(document, defaults).attributes;
     assert.equal(attributes({ message: "m" }), `{"_id":"7"}`);
-    assert.equal(attributes({ message: "m", _id: "other", a: 1 }), `{"_id":"7","a":1}`);
+    assert.equal(attributes({ message: "m", a: 1 }), `{"_id":"7","a":1}`);
     assert.equal(eventOfDocument({ a: 1 }, defaults).raw, `{"a":1}`);
+  },
+});
+
+const EXACT: readonly string[] = [
+  "12345678901234567890",
+  "0.1234567890123456789",
+  "-12345678.12345678901234",
+  "1.0000000000000000000001",
+  "9007199254740993.0",
+  "9007199254740992.5",
+  "1e-400",
+  "-4.9e-324",
+  `${"9".repeat(400)}`,
+];
+const HELD: readonly (readonly [sent: string, kept: string])[] = [
+  ["0.30000000000000004", "0.30000000000000004"],
+  ["1.50000000000000000000", "1.5"],
+  ["5e-324", "5e-324"],
+  ["1.7976931348623157e308", "1.7976931348623157e+308"],
+  ["100000000000000000000000.0", "1e+23"],
+  ["0e999", "0"],
+  ["1e2", "100"],
+  ["-0.0", "0"],
+];
+
+Deno.test({
+  name: "eventOfDocument keeps all digits of numbers that no double holds, wherever they stand",
+  fn() {
+    for (const [sent, kept] of [...EXACT.map((text) => [text, text] as const), ...HELD]) {
+      const { raw, attributes } = eventOf(`{"a":${sent},"b":[{"c": ${sent}}]}`);
+      assert.equal(attributes, `{"a":${kept},"b":[{"c":${kept}}]}`);
+      assert.equal(raw, attributes);
+      assert.equal(eventOf(`{"message":${sent}}`).raw, kept);
+    }
+    assert.equal(
+      eventOf(`{"a":"1e400 ,1e400","b":":1e400"}`).raw,
+      `{"a":"1e400 ,1e400","b":":1e400"}`,
+    );
+  },
+});
+
+Deno.test({
+  name: "eventOfDocument refuses an _id that says otherwise than the action, and no other",
+  fn() {
+    const attributesOf = (text: string) =>
+      eventOfDocument(parseDocument(text), { nowNs: NOW_NS, id: "7" }).attributes;
+    for (const same of [`{"_id":"7"}`, `{"_id":7}`, `{"_id":null}`, "{}"]) {
+      assert.equal(attributesOf(same), `{"_id":"7"}`);
+    }
+    assert.equal(eventOf(`{"_id":"own"}`).attributes, `{"_id":"own"}`);
+    for (const other of [`"8"`, "8", `{"a":1}`, `""`, "[]", "false", "7.5"]) {
+      assert.throws(
+        () => attributesOf(`{"_id":${other}}`),
+        /_id is .+, and its action says "7": field \[_id\] is a metadata field and cannot be added/,
+        other,
+      );
+    }
   },
 });

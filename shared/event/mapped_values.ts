@@ -88,7 +88,7 @@ export class ValueMapper {
 /** In the words of an index configuration. */
 function wanted(type: ColumnType): string {
   return type === "timestamptz"
-    ? "datetime: RFC 3339 with its zone, or s, ms, µs or ns since 1970"
+    ? "datetime: RFC 3339 (UTC without a zone), or s, ms, µs or ns since 1970"
     : type;
 }
 

@@ -6,6 +6,7 @@ import { rowsOf } from "../columns/rows.ts";
 import { type MappingMode, parseIndexConfig } from "./index_config.ts";
 import { indexSchema } from "./index_schema.ts";
 import type { TableShape } from "./table_shape.ts";
+import { typedValue } from "./typed_value.ts";
 
 function shapeOf(mode: MappingMode, timestamp_field = "timestamp"): TableShape {
   const { doc_mapping: mapping } = parseIndexConfig({
@@ -131,5 +132,22 @@ Deno.test({
       builder.add({ timestamp: AT, ...host }, { nowNs: 1n });
     }
     assert.deepEqual(rowsOf(builder.finish()).map((row) => row["host"]), ["a", "a", "a"]);
+  },
+});
+
+Deno.test({
+  name: "typedValue reads a datetime without a zone as UTC, and a date as its midnight",
+  fn() {
+    const midnightUs = 1_767_312_000_000_000n;
+    for (
+      const [text, us] of [
+        ["2026-01-02", midnightUs],
+        ["2026-01-02T00:00", midnightUs],
+        ["2026-01-02 00:00:01", midnightUs + 1_000_000n],
+        ["2026-01-02T00:00:00.123456", midnightUs + 123_456n],
+        ["2026-01-02T01:00:00+01:00", midnightUs],
+        ["2026-02-30", undefined],
+      ] as const
+    ) assert.equal(typedValue(text, "timestamptz"), us, text);
   },
 });

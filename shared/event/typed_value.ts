@@ -6,7 +6,8 @@
  */
 
 import { NS_PER_US, TIMESTAMP_NS_MAX } from "../base/time.ts";
-import { instantNs, isExactNumber, jsonText } from "./document.ts";
+import { instantNs, jsonText } from "./document.ts";
+import { isExactNumber } from "./exact_numbers.ts";
 import type { ColumnType } from "./schema.ts";
 
 /** `timestamptz` (microseconds) and `long` are bigint, `double` and `int` number. */
