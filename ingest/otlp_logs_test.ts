@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { gzipSync, zstdCompressSync } from "node:zlib";
 import protobuf from "protobufjs";
 import { utf8 } from "../shared/base/bytes.ts";
+import { snappyBlock, snappyFramed } from "../shared/http/testing_snappy.ts";
 import { RunningIngest } from "../tests/clients/running_ingest.ts";
 
 type Body = Uint8Array<ArrayBuffer>;
@@ -63,6 +64,16 @@ const ACCEPTED: {
     name: "gzip protobuf",
     headers: { "content-type": PROTOBUF, "content-encoding": "gzip" },
     body: new Uint8Array(gzipSync(protobufOf(ROWS))),
+  },
+  {
+    name: "snappy protobuf",
+    headers: { "content-type": PROTOBUF, "content-encoding": "snappy" },
+    body: snappyBlock(protobufOf(ROWS)),
+  },
+  {
+    name: "framed snappy JSON",
+    headers: { "content-type": JSON_TYPE, "content-encoding": "x-snappy-framed" },
+    body: snappyFramed(jsonOf(ROWS)),
   },
   {
     name: "zstd JSON",

@@ -95,7 +95,7 @@ export function failedCall(error: OperatingError): Http2Answer {
 }
 
 /** Of `grpc-encoding`. */
-export const ACCEPTED_ENCODINGS = ["identity", "gzip", "deflate", "zstd"] as const;
+export const ACCEPTED_ENCODINGS = ["identity", "gzip", "deflate", "zstd", "snappy"] as const;
 
 function appendFailed(error: OperatingError): boolean {
   return error.reason === "wal_append_failed";

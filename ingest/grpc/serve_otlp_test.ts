@@ -5,6 +5,7 @@ import { gzipSync } from "node:zlib";
 import { encodeLogsRequest } from "../../proto/otlp_logs.ts";
 import { encodeTracesRequest } from "../../proto/otlp_traces.ts";
 import { isOperatingError } from "../../shared/base/errors.ts";
+import { snappyBlock, snappyFramed } from "../../shared/http/testing_snappy.ts";
 import {
   type CallOptions,
   framed,
@@ -17,6 +18,7 @@ import { RunningIngest } from "../../tests/clients/running_ingest.ts";
 
 const MIB = 1024 * 1024;
 const GZIP = { "grpc-encoding": "gzip" };
+const SNAPPY = { "grpc-encoding": "snappy" };
 const ROWS = ["first", "zweite", "三番目"];
 const BODY = encodeLogsRequest({
   resourceLogs: [{
@@ -47,6 +49,14 @@ const ACCEPTED: {
 }[] = [
   { name: "logs", call: { wire: framed(BODY) } },
   { name: "gzip logs", call: { wire: framed(gzipSync(BODY), true), metadata: GZIP } },
+  {
+    name: "snappy logs, framed",
+    call: { wire: framed(snappyFramed(BODY), true), metadata: SNAPPY },
+  },
+  {
+    name: "snappy logs, a block",
+    call: { wire: framed(snappyBlock(BODY), true), metadata: SNAPPY },
+  },
   { name: "gzip declared and not used", call: { wire: framed(BODY), metadata: GZIP } },
   {
     name: "logs with x-svc-commit auto",
@@ -202,9 +212,9 @@ const REFUSED: {
   },
   {
     name: "an encoding that is unknown",
-    call: { wire: framed(BODY, true), metadata: { "grpc-encoding": "snappy" } },
+    call: { wire: framed(BODY, true), metadata: { "grpc-encoding": "br" } },
     code: 12,
-    message: /snappy.*gzip/,
+    message: /"br".*identity, gzip, deflate, zstd, snappy/,
     counted: "UNIMPLEMENTED",
   },
   {
@@ -231,6 +241,7 @@ for (const { name, call, code, message, violation, counted } of REFUSED) {
       const answer = await grpcCall(ingest.grpcTarget, call);
       assert.equal(answer.code, code, answer.message);
       assert.match(answer.message, message);
+      assert.equal(answer.acceptEncoding, "identity,gzip,deflate,zstd,snappy");
       assert.equal(answer.response, undefined);
       assert.equal(answer.retryAfterSecs, undefined);
       if (violation !== undefined) assert.deepEqual(answer.violations, [violation]);

@@ -106,7 +106,7 @@ async function* decodedPieces(
 ): AsyncGenerator<Uint8Array, void, undefined> {
   try {
     let total = 0;
-    for await (const piece of inflate(wire, name, limits.hold)) {
+    for await (const piece of inflate(wire, name, { hold: limits.hold, cap: limits })) {
       total += piece.byteLength;
       if (total > limits.bytesMax) throw bodyTooLarge(limits, { decompressed: true });
       limits.hold?.grow(piece.byteLength);

@@ -7,6 +7,7 @@ import { concatBytes, utf8 } from "../base/bytes.ts";
 import { OperatingError } from "../base/errors.ts";
 import { type BodyStreamLimits, streamBody } from "./body_stream.ts";
 import { ByteBudget } from "./byte_budget.ts";
+import { snappyBlock, snappyFramed } from "./testing_snappy.ts";
 
 const MIB = 1024 * 1024;
 const PACK: Readonly<Record<string, (bytes: Uint8Array) => Uint8Array>> = {
@@ -14,6 +15,8 @@ const PACK: Readonly<Record<string, (bytes: Uint8Array) => Uint8Array>> = {
   gzip: gzipSync,
   deflate: deflateSync,
   zstd: zstdCompressSync,
+  snappy: snappyBlock,
+  "x-snappy-framed": (bytes) => snappyFramed(bytes),
 };
 
 /** A request whose body is pulled chunk by chunk; `pulled` counts the bytes that were. */
@@ -57,10 +60,10 @@ Deno.test({
     await fc.assert(
       fc.asyncProperty(
         fc.array(bytes, { minLength: 1, maxLength: 3 }),
-        fc.constantFrom("identity", "gzip", "zstd"),
+        fc.constantFrom("identity", "gzip", "zstd", "x-snappy-framed"),
         fc.array(fc.integer({ min: 1, max: 700 }), { minLength: 1, maxLength: 5 }),
         async (parts, encoding, sizes) => {
-          // Members of gzip and frames of zstd follow each other.
+          // Members of gzip, frames of zstd and framed streams of Snappy follow each other.
           const packed = concatBytes(parts.map((part) => PACK[encoding]?.(part) ?? part));
           const { request } = requestOf(cut(packed, sizes), encoding);
           const pieces = await Array.fromAsync(streamBody(request, { bytesMax: MIB }));
@@ -73,7 +76,7 @@ Deno.test({
   },
 });
 
-for (const encoding of ["gzip", "deflate", "zstd"]) {
+for (const encoding of ["gzip", "deflate", "zstd", "snappy", "x-snappy-framed"]) {
   Deno.test({
     name: `streamBody inflates 32 MiB of ${encoding} in pieces of 64 KiB, charged as they come`,
     fn: async () => {
@@ -81,13 +84,16 @@ for (const encoding of ["gzip", "deflate", "zstd"]) {
       const packed = PACK[encoding]?.(body) ?? body;
       const { request } = requestOf(cut(packed, [1_000]), encoding);
       const budget = new ByteBudget(64 * MIB);
+      // A block of Snappy is decoded from all that was decoded before.
+      const decoderBytesMax = encoding === "snappy" ? 32 * MIB : 8.5 * MIB;
       using hold = budget.hold();
       let total = 0;
       for await (const piece of streamBody(request, { bytesMax: 32 * MIB, hold })) {
         total += piece.byteLength;
         assert.ok(piece.byteLength <= 64 * 1024);
-        // What was given, and the decoder: 8 MiB of window at most.
-        assert.ok(budget.used > total && budget.used < total + 8.5 * MIB, `${budget.used}`);
+        // What was given, and the decoder with its window.
+        assert.ok(budget.used > total, `${budget.used}`);
+        assert.ok(budget.used <= total + decoderBytesMax, `${budget.used}`);
       }
       assert.equal(total, 32 * MIB);
       assert.equal(budget.used, 32 * MIB);
@@ -95,7 +101,7 @@ for (const encoding of ["gzip", "deflate", "zstd"]) {
   });
 }
 
-for (const encoding of ["identity", "gzip", "zstd"]) {
+for (const encoding of ["identity", "gzip", "zstd", "snappy", "x-snappy-framed"]) {
   Deno.test({
     name: `streamBody asks for no more of ${encoding} than its reader takes`,
     fn: async () => {
@@ -133,7 +139,7 @@ for (const encoding of ["identity", "gzip", "zstd"]) {
 
 const LATE = new OperatingError("deadline_exceeded", "late");
 
-for (const encoding of ["identity", "gzip", "zstd"]) {
+for (const encoding of ["identity", "gzip", "zstd", "snappy", "x-snappy-framed"]) {
   Deno.test({
     name: `streamBody ends at its signal while it waits for more ${encoding}, holding nothing`,
     fn: async () => {
@@ -183,7 +189,7 @@ Deno.test({
   fn: async () => {
     const later = { code: "unavailable", retryAfterSecs: 1 };
     const never = { code: "too_large", retryAfterSecs: undefined };
-    for (const encoding of ["identity", "gzip", "zstd"]) {
+    for (const encoding of ["identity", "gzip", "zstd", "snappy", "x-snappy-framed"]) {
       for (
         const [bytesMax, others, error] of [[MIB, 0, never], [16 * MIB, 15 * MIB, later]] as const
       ) {
@@ -198,5 +204,53 @@ Deno.test({
         assert.equal(budget.used, others);
       }
     }
+  },
+});
+
+Deno.test({
+  name:
+    "streamBody gives a block of Snappy whatever its pieces, also where it is shorter than what tells frames",
+  fn: async () => {
+    const bytes = fc.oneof(
+      fc.uint8Array({ minLength: 1, maxLength: 500 }),
+      fc.tuple(fc.uint8Array({ minLength: 1, maxLength: 90 }), fc.nat(4_000))
+        .map(([unit, times]) => concatBytes(Array(times + 1).fill(unit))),
+    );
+    const sizes = fc.array(fc.integer({ min: 1, max: 700 }), { minLength: 1, maxLength: 5 });
+    await fc.assert(
+      fc.asyncProperty(bytes, sizes, async (plain, sizes) => {
+        const { request } = requestOf(cut(snappyBlock(plain), sizes), "snappy");
+        const pieces = await Array.fromAsync(streamBody(request, { bytesMax: MIB }));
+        assert.deepEqual(concatBytes(pieces), plain);
+      }),
+      { numRuns: 120 },
+    );
+  },
+});
+
+Deno.test({
+  name:
+    "streamBody refuses a block of Snappy by the length that it announces, and takes no room for it",
+  fn: async () => {
+    // 4 GiB, and one byte more than the cap.
+    for (const length of [[0xff, 0xff, 0xff, 0xff, 0x0f], [0x81, 0x80, 0x40]]) {
+      const { request } = requestOf([Uint8Array.from([...length, ...Array(20).fill(0)])], "snappy");
+      const budget = new ByteBudget(64 * MIB);
+      using hold = budget.hold();
+      const pieces = Array.fromAsync(streamBody(request, { bytesMax: MIB, hold }));
+      await assert.rejects(pieces, { code: "too_large", reason: "body_too_large" });
+      assert.equal(budget.used, 0);
+    }
+    // A length within the cap is believed as far as bytes come.
+    const { request } = requestOf(
+      [Uint8Array.from([0x80, 0x80, 0x40, 36, ...Array(10).fill(97)])],
+      "snappy",
+    );
+    const budget = new ByteBudget(64 * MIB);
+    using hold = budget.hold();
+    const pieces = streamBody(request, { bytesMax: MIB, hold });
+    assert.equal((await pieces.next()).value?.length, 10);
+    assert.ok(budget.used < 128 * 1024, `${budget.used}`);
+    await assert.rejects(Array.fromAsync(pieces), { reason: "bad_content_encoding" });
   },
 });

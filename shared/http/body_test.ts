@@ -8,6 +8,7 @@ import { ByteBudget } from "./byte_budget.ts";
 import { withDeadline } from "./deadline.ts";
 import { asOperatingError, errorResponse } from "./error_response.ts";
 import { type RunningServer, serve, type ServeOptions } from "./serve.ts";
+import { frame, snappyBlock, snappyFramed } from "./testing_snappy.ts";
 
 const CAP = 64 * 1024;
 const TEXT = utf8("a line of a log, again and again\n".repeat(300));
@@ -81,6 +82,23 @@ const ACCEPTED: { name: string; encoding?: string; body: Body; expected: Body }[
     body: concatBytes([zstd(TEXT), zstd(TEXT)]),
     expected: concatBytes([TEXT, TEXT]),
   },
+  { name: "snappy", encoding: "snappy", body: snappyBlock(TEXT), expected: TEXT },
+  { name: "snappy that is framed", encoding: "snappy", body: snappyFramed(TEXT), expected: TEXT },
+  { name: "framed snappy", encoding: "X-Snappy-Framed", body: snappyFramed(TEXT), expected: TEXT },
+  {
+    name: "framed snappy of two streams, with padding",
+    encoding: "x-snappy-framed",
+    body: concatBytes([snappyFramed(TEXT), frame(0xfe, TEXT), snappyFramed(TEXT, 10)]),
+    expected: concatBytes([TEXT, TEXT]),
+  },
+  ...([["snappy", snappyBlock], ["x-snappy-framed", snappyFramed]] as const).map(
+    ([encoding, pack]) => ({
+      name: `exactly at the cap, ${encoding}`,
+      encoding,
+      body: pack(new Uint8Array(CAP)),
+      expected: new Uint8Array(CAP),
+    }),
+  ),
   {
     name: "exactly at the cap",
     body: new Uint8Array(CAP),
@@ -94,12 +112,20 @@ const ACCEPTED: { name: string; encoding?: string; body: Body; expected: Body }[
   },
 ];
 
+const PACKERS: readonly (readonly [string, (bytes: Uint8Array) => Body])[] = [
+  ["gzip", gzip],
+  ["deflate", deflate],
+  ["zstd", zstd],
+  ["snappy", snappyBlock],
+  ["x-snappy-framed", (bytes) => snappyFramed(bytes)],
+];
+
 const REFUSED: { name: string; encoding?: string; body: Body; status: number; reason: string }[] = [
   { name: "one byte over", body: new Uint8Array(CAP + 1), status: 413, reason: "body_too_large" },
-  ...(["gzip", "deflate", "zstd"] as const).map((encoding) => ({
+  ...PACKERS.map(([encoding, pack]) => ({
     name: `${encoding} bomb`,
     encoding,
-    body: { gzip, deflate, zstd }[encoding](BOMB),
+    body: pack(BOMB),
     status: 413,
     reason: "body_too_large",
   })),
@@ -117,9 +143,7 @@ const REFUSED: { name: string; encoding?: string; body: Body; status: number; re
     status: 413,
     reason: "body_too_large",
   },
-  ...([["gzip", gzip], ["deflate", deflate], ["zstd", zstd]] as const).flatMap((
-    [encoding, pack],
-  ) => [
+  ...PACKERS.flatMap(([encoding, pack]) => [
     {
       name: `${encoding} that is none`,
       encoding,
@@ -190,7 +214,9 @@ for (const reader of Object.keys(READERS)) {
           assert.equal(answer.code, status);
           assert.equal(answer.reason, reason);
           assert.ok(answer.error.length > 20);
-          const readable = status === 415 ? "gzip, deflate, zstd, identity" : null;
+          const readable = status === 415
+            ? "gzip, deflate, zstd, snappy, x-snappy-framed, identity"
+            : null;
           assert.equal(response.headers.get("accept-encoding"), readable);
         },
       });

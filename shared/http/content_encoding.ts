@@ -1,6 +1,8 @@
 /**
- * `Content-Encoding` of request bodies: identity, gzip, deflate (the zlib format of RFC 9110)
- * and zstd.
+ * `Content-Encoding` of request bodies: identity, gzip, deflate (the zlib format of RFC 9110), zstd, and Snappy.
+ *
+ * `snappy` is the block format, `x-snappy-framed` the framed one, as in the OpenTelemetry Collector's `confighttp`. Collectors
+ * of before 2025 sent framed bodies as `snappy`, and gRPC's `snappy` is framed in Go: what `snappy` holds is told by how it begins.
  *
  * Invariant: never inflates more than its cap (+ one output chunk), whatever the compressed
  * bytes claim. Decoding is synchronous: 16 MiB take about 35 ms, and the thread pool costs more
@@ -11,6 +13,8 @@ import { gunzipSync, inflateSync, zstdDecompressSync } from "node:zlib";
 import { concatBytes } from "../base/bytes.ts";
 import { messageOf, OperatingError } from "../base/errors.ts";
 import { type BodyCap, bodyTooLarge } from "./body_too_large.ts";
+import { SnappyBlock } from "./snappy_block.ts";
+import { isFramed, SnappyFrames } from "./snappy_frames.ts";
 import { TORN, zstdFrames } from "./zstd_frames.ts";
 
 type Decoder = (bytes: Uint8Array, cap: BodyCap) => Uint8Array;
@@ -21,10 +25,12 @@ const DECODERS: Readonly<Record<string, Decoder>> = {
   "x-gzip": (bytes, { bytesMax }) => gunzipSync(bytes, { maxOutputLength: bytesMax }),
   deflate: (bytes, { bytesMax }) => inflateSync(bytes, { maxOutputLength: bytesMax }),
   zstd: decodeZstd,
+  snappy: (bytes, cap) => isFramed(bytes) ? decodeFramed(bytes, cap) : decodeBlock(bytes, cap),
+  "x-snappy-framed": decodeFramed,
 };
 
 /** For the `Accept-Encoding` header of a 415 and for error texts. */
-export const ACCEPTED_ENCODINGS = "gzip, deflate, zstd, identity";
+export const ACCEPTED_ENCODINGS = "gzip, deflate, zstd, snappy, x-snappy-framed, identity";
 /** Reason of the error that such an answer tells. */
 export const UNSUPPORTED_ENCODING = "unsupported_content_encoding";
 
@@ -87,4 +93,25 @@ function decodeZstd(bytes: Uint8Array, cap: BodyCap): Uint8Array {
     parts.push(part);
   }
   return parts.length === 1 && parts[0] !== undefined ? parts[0] : concatBytes(parts);
+}
+
+function decodeBlock(bytes: Uint8Array, cap: BodyCap): Uint8Array {
+  return SnappyBlock.whole(bytes, (announced) => requireWithin(cap, announced));
+}
+
+function decodeFramed(bytes: Uint8Array, cap: BodyCap): Uint8Array {
+  const frames = new SnappyFrames();
+  const parts: Uint8Array[] = [];
+  let total = 0;
+  for (const part of frames.decode(bytes)) {
+    total += part.byteLength;
+    requireWithin(cap, total);
+    parts.push(part);
+  }
+  frames.finish();
+  return parts.length === 1 && parts[0] !== undefined ? parts[0] : concatBytes(parts);
+}
+
+function requireWithin(cap: BodyCap, bytes: number): void {
+  if (bytes > cap.bytesMax) throw bodyTooLarge(cap, { decompressed: true });
 }

@@ -11,6 +11,8 @@ import { createGunzip, createInflate } from "node:zlib";
 import { formatBytes } from "../base/bytes.ts";
 import { othersTurn } from "../base/others_turn.ts";
 import type { ByteHold } from "./byte_budget.ts";
+import { type BodyCap, bodyTooLarge } from "./body_too_large.ts";
+import { inflateSnappy } from "./inflate_snappy.ts";
 import { ZstdDecoder } from "./zstd_decoder.ts";
 import { type ZstdRun, ZstdSplitter } from "./zstd_splitter.ts";
 
@@ -24,14 +26,21 @@ const ZSTD_BLOCK_BYTES_MAX = 128 * 1024;
 /** Most that a Zstandard frame may have its decoder keep: what RFC 9659 has senders stay within. */
 export const ZSTD_WINDOW_BYTES_MAX = 8 * 1024 * 1024;
 
+export interface InflateOptions {
+  /** Charged with what the decoder needs while it runs. */
+  readonly hold?: ByteHold | undefined;
+  /** Where a body announces its decoded length, it is refused before any of it is decoded. */
+  readonly cap?: BodyCap;
+}
+
 /**
  * The decoded pieces of `wire`, whose encoding is `name` as `requireKnownEncoding` gives it. Errors:
- * those of `wire`, the hold's, and the decoder's as they are.
+ * those of `wire`, the hold's, `too_large`, and the decoder's as they are.
  */
 export function inflate(
   wire: AsyncIterable<Uint8Array>,
   name: string,
-  hold?: ByteHold,
+  { hold, cap }: InflateOptions = {},
 ): AsyncIterable<Uint8Array> {
   switch (name) {
     case "gzip":
@@ -41,6 +50,17 @@ export function inflate(
       return decoded(wire, { decoder: () => createInflate(OPTIONS), bytes: ZLIB_BYTES, hold });
     case "zstd":
       return inflateZstd(wire, hold);
+    case "snappy":
+    case "x-snappy-framed":
+      return inflateSnappy(wire, {
+        name,
+        hold,
+        announce: (bytes) => {
+          if (cap !== undefined && bytes > cap.bytesMax) {
+            throw bodyTooLarge(cap, { decompressed: true });
+          }
+        },
+      });
     default:
       return wire;
   }

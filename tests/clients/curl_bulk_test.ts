@@ -3,6 +3,7 @@
 import assert from "node:assert/strict";
 import { join } from "node:path";
 import { deflateSync, gzipSync, zstdCompressSync } from "node:zlib";
+import { snappyBlock, snappyFramed } from "../../shared/http/testing_snappy.ts";
 import { FullServer } from "./full_server.ts";
 import { metricReaches } from "./metric_wait.ts";
 import { isInstalled } from "./programs.ts";
@@ -13,6 +14,8 @@ const ENCODINGS = {
   gzip: (bytes: Uint8Array) => gzipSync(bytes),
   deflate: (bytes: Uint8Array) => deflateSync(bytes),
   zstd: (bytes: Uint8Array) => zstdCompressSync(bytes),
+  snappy: snappyBlock,
+  "x-snappy-framed": (bytes: Uint8Array) => snappyFramed(bytes),
 };
 
 const ROWS = 50;

@@ -40,6 +40,8 @@ export interface Answer {
   readonly retryAfterSecs: number | undefined;
   /** `ErrorInfo`, as `domain/REASON`; undefined without one. */
   readonly errorInfo: string | undefined;
+  /** `grpc-accept-encoding`, which refusals have. */
+  readonly acceptEncoding: string | undefined;
   /** Fields of `BadRequest`. */
   readonly violations: readonly string[];
 }
@@ -114,6 +116,7 @@ function answerOf(status: http2.IncomingHttpHeaders, body: Uint8Array): Answer {
   const details = detailsOf(Uint8Array.from(Buffer.from(binary, "base64")), code);
   return {
     code,
+    acceptEncoding: status["grpc-accept-encoding"]?.toString(),
     message: decodeURIComponent(String(status["grpc-message"] ?? "")),
     response: body.byteLength < 5 ? undefined : body.subarray(5),
     ...details,

@@ -2,6 +2,7 @@
 
 import { deflateSync, gzipSync, zstdCompressSync } from "node:zlib";
 import { concatBytes, utf8 } from "../../shared/base/bytes.ts";
+import { snappyBlock, snappyFramed } from "../../shared/http/testing_snappy.ts";
 import type { SeededRandom } from "../../shared/testing/seeded_random.ts";
 import { denseInput } from "./dense_input.ts";
 import { BODY_CAP_BYTES } from "./fuzz_target.ts";
@@ -280,14 +281,18 @@ function headersOf(random: SeededRandom): (readonly [string, string])[] {
   return headers;
 }
 
-/** Small on the wire, far past the cap when inflated. */
-const BOMBS = {
-  gzip: gzipSync(new Uint8Array(64 * BODY_CAP_BYTES)),
-  deflate: deflateSync(new Uint8Array(64 * BODY_CAP_BYTES)),
-  zstd: zstdCompressSync(new Uint8Array(64 * BODY_CAP_BYTES)),
+const CODECS = {
+  gzip: gzipSync,
+  deflate: deflateSync,
+  zstd: zstdCompressSync,
+  snappy: snappyBlock,
+  "x-snappy-framed": (bytes: Uint8Array) => snappyFramed(bytes),
 } as const;
-const CODECS = { gzip: gzipSync, deflate: deflateSync, zstd: zstdCompressSync } as const;
-const CODEC_NAMES = ["gzip", "deflate", "zstd"] as const;
+const CODEC_NAMES = ["gzip", "deflate", "zstd", "snappy", "x-snappy-framed"] as const;
+/** Small on the wire, far past the cap when inflated. */
+const BOMBS = Object.fromEntries(
+  CODEC_NAMES.map((codec) => [codec, CODECS[codec](new Uint8Array(64 * BODY_CAP_BYTES))]),
+) as Record<typeof CODEC_NAMES[number], Uint8Array>;
 
 function compressed(input: FuzzInput, random: SeededRandom): FuzzInput {
   const { body } = input;
