@@ -1,7 +1,8 @@
 /** Fixed answers of the search-engine surface: SHAPES.md; who reads which member: CLIENTS.md sections 2 to 7. */
 
-const CLUSTER_NAME = "svc";
+export const CLUSTER_NAME = "svc";
 const CLUSTER_UUID = "c3ZjLWNvbXBhdC1zdXJmYQ";
+export const NODE_ID = "c3ZjLW5vZGUtMDAwMDAwMA";
 
 /** Answer of `GET /`; clients decide by `version` whether they may talk. */
 export function fingerprint(version: string) {

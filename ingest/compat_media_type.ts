@@ -22,8 +22,8 @@ interface MediaType {
   readonly version: string | undefined;
 }
 
-/** Errors: `unsupported_media_type` for a request body that is neither JSON nor NDJSON. */
-export function requireBulkType(contentType: string | null): void {
+/** Errors: `unsupported_media_type` for a body that is neither JSON nor NDJSON; `what` begins its text: "a bulk request". */
+export function requireJsonType(contentType: string | null, what: string): void {
   if (contentType !== null) {
     const { type, vendor, version } = mediaTypeOf(contentType);
     if (BODY_TYPES.has(type)) return;
@@ -32,7 +32,7 @@ export function requireBulkType(contentType: string | null): void {
   const given = contentType === null ? "no Content-Type" : `Content-Type [${contentType}]`;
   throw new OperatingError(
     "unsupported_media_type",
-    `cannot read a bulk request with ${given}: send application/x-ndjson, application/json or ` +
+    `cannot read ${what} with ${given}: send application/x-ndjson, application/json or ` +
       `application/vnd.elasticsearch+x-ndjson; compatible-with=8 or 9`,
     { reason: "unsupported_content_type" },
   );

@@ -14,8 +14,27 @@ export function compatJson(request: Request, text: string, status = 200): Respon
   return new Response(text, { status, headers: [PRODUCT, ["content-type", replyTypeOf(request)]] });
 }
 
+export const ACKNOWLEDGED = JSON.stringify({ acknowledged: true });
+
 export function compatText(text: string): Response {
   return new Response(text, { headers: [PRODUCT, ["content-type", "text/plain; charset=UTF-8"]] });
+}
+
+/** An error that has a type of its own in the original. */
+export interface CompatFault {
+  readonly status: number;
+  readonly type: string;
+  readonly reason: string;
+}
+
+/** An error in the surface's shape: SHAPES.md. */
+export function compatFault(request: Request, { status, type, reason }: CompatFault): Response {
+  const cause = { type, reason };
+  return compatJson(
+    request,
+    JSON.stringify({ error: { ...cause, root_cause: [cause] }, status }),
+    status,
+  );
 }
 
 /** Names of the original's exceptions, which its clients show. */
@@ -46,10 +65,8 @@ export function compatRefused(
   headers: [string, string][] = [],
 ): Response {
   const error = asOperatingError(thrown);
-  const cause = { type: compatErrorType(error), reason: error.message };
-  const status = error.httpStatus;
-  const text = JSON.stringify({ error: { ...cause, root_cause: [cause] }, status });
-  const response = compatJson(request, text, status);
+  const type = compatErrorType(error);
+  const response = compatFault(request, { status: error.httpStatus, type, reason: error.message });
   for (const [name, value] of [...errorHeaders(error), ...headers]) {
     response.headers.set(name, value);
   }

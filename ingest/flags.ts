@@ -155,6 +155,14 @@ export const OPTIONS = {
     default: "8.17.0",
     help: "Version that search-engine clients are told at GET /; Beats refuse one below their own.",
   },
+  compatAtRoot: {
+    kind: "switch",
+    flag: "compat-at-root",
+    env: "SVC_COMPAT_AT_ROOT",
+    help:
+      "Take bulk requests, documents and index names of search-engine clients without the prefix " +
+      "/api/v1/_compat, too: /_bulk, /{index}/_bulk, /{index}/_doc, /{index}.",
+  },
   endWithStdin: END_WITH_STDIN_OPTION,
   logLevel: LOG_LEVEL_OPTION,
 } as const satisfies OptionTable;

@@ -5,7 +5,10 @@ import type { LaneId } from "../shared/event/tenant.ts";
 import { SystemRandom } from "../shared/os/random.ts";
 import type { Admission } from "./admission.ts";
 import { createBulkRoute } from "./bulk/bulk_route.ts";
+import { createDocumentRoute } from "./bulk/document_route.ts";
 import { EventDocumentBuilders } from "./bulk/document_builders.ts";
+import { ClientObjects } from "./client_objects.ts";
+import { IdleNotes } from "./compat_objects.ts";
 import { compatRoutes } from "./compat_routes.ts";
 import { bulkBodyBytesMax, type IngestSettings, OPTIONS } from "./flags.ts";
 import { LOGS } from "./otlp_logs.ts";
@@ -23,11 +26,13 @@ export interface HttpHandlerDeps {
   readonly readyz: () => Response;
   /** What documents of a lane's table must be. */
   readonly shapeOf: (lane: LaneId) => TableShape;
+  /** Whether the lane has rows or its table is there. */
+  readonly hasIndex: (lane: LaneId) => boolean;
 }
 
 export function createHttpHandler(
   settings: IngestSettings,
-  { writes, admission, stream, readyz, shapeOf }: HttpHandlerDeps,
+  { writes, admission, stream, readyz, shapeOf, hasIndex }: HttpHandlerDeps,
 ): (request: Request, connection: Connection) => Promise<Response> {
   const { metrics, clock } = writes;
   const routes = ingestRoutes({
@@ -36,15 +41,28 @@ export function createHttpHandler(
     stream: createStreamRoute({ admission, hub: stream }),
     readyz,
   });
-  const bulk = createBulkRoute({
+  const bulkBytesMax = bulkBodyBytesMax(settings);
+  const documents = {
     ...writes,
     bodyCap: {
-      bytesMax: bulkBodyBytesMax(settings),
+      bytesMax: bulkBytesMax,
       option: `--${OPTIONS.ingestMaxBulkBodyBytes.flag}`,
     },
     random: new SystemRandom(),
     builders: new EventDocumentBuilders(shapeOf),
+  };
+  const findOther = compatRoutes({
+    bulk: createBulkRoute(documents),
+    document: createDocumentRoute(documents),
+    admission,
+    version: settings.esCompatVersion,
+    isAtRoot: settings.compatAtRoot,
+    bodyBytesMax: bulkBytesMax,
+    objects: new ClientObjects(),
+    notes: new IdleNotes(),
+    bodies: writes.bodies,
+    clock,
+    hasIndex,
   });
-  const findOther = compatRoutes({ bulk, admission, version: settings.esCompatVersion, clock });
   return createHandler(routes, { metrics, clock, findOther });
 }

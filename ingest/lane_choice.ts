@@ -44,6 +44,11 @@ export class LaneChoice {
     return { tenant, index };
   }
 
+  /** Whether rows of `lane` were stored in this process. */
+  isOpen(lane: LaneId): boolean {
+    return this.#held.get(laneName(lane))?.isKept === true;
+  }
+
   /**
    * A place for `lane`, and for its tenant: for good once one of its places is kept, else until the last is disposed.
    * Errors: `unavailable` without a retry hint when the lane is one too many; those of the tenants' gate.

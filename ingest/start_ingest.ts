@@ -194,6 +194,7 @@ export async function startIngest(
       stream,
       readyz: () => readiness.response(),
       shapeOf,
+      hasIndex: (lane) => writes.lanes.isOpen(lane) || shapes.has(lane),
     }),
   }));
   starting.defer(async () => void await Promise.all([server.stop(), grpc?.stop()]));

@@ -80,6 +80,13 @@ export class TableShapes {
     return namespace.shapes.get(lane.index)?.shape ?? templated(namespace, lane.index);
   }
 
+  /** Whether the catalog has a table, or a configuration, for `lane`. */
+  has({ tenant, index }: LaneId): boolean {
+    const namespace = this.#namespaces.get(namespaceOf(tenant));
+    return namespace !== undefined &&
+      (namespace.schemas.has(index) || namespace.view.indexes.has(index));
+  }
+
   async #loop(): Promise<void> {
     const { signal } = this.#stopping;
     while (!signal.aborted) {

@@ -160,6 +160,7 @@ function argumentsOf(settings: DevSettings): Readonly<Record<Role, readonly stri
       ...every,
       ...["--bind", settings.ingestBind, "--metrics-bind", settings.ingestMetricsBind],
       ...["--otlp-grpc-listen", settings.otlpGrpcListen],
+      "--compat-at-root",
       ...(settings.disableOtlpGrpc ? ["--disable-otlp-grpc"] : []),
     ],
     compactor: [...every, "--metrics-bind", settings.compactorMetricsBind],

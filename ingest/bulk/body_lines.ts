@@ -29,7 +29,7 @@ export interface LineFault {
   readonly fault: string;
 }
 
-const NOT_UTF8: LineFault = { fault: "is not UTF-8" };
+export const NOT_UTF8: LineFault = { fault: "is not UTF-8" };
 
 /** `line` counts from 1. */
 export type LineVisitor = (text: string | LineFault, line: number) => void;
@@ -149,7 +149,7 @@ function isBlank(text: string, start: number, end: number): boolean {
   return true;
 }
 
-function tooLong(bytes: number): LineFault {
+export function tooLong(bytes: number): LineFault {
   return {
     fault: `has ${bytes} bytes, more than the ${LINE_BYTES_MAX} of the longest line: cut it`,
   };

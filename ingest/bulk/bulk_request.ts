@@ -69,6 +69,22 @@ export async function decodeBulk(
   }
 }
 
+/** The same for one action and its document, which is `text`. */
+export function decodeDocument(
+  text: string | LineFault,
+  action: ActionLine,
+  options: BulkOptions,
+): DecodedBulk {
+  const decoder = new BulkDecoder(options);
+  try {
+    decoder.one(action, text);
+    return decoder.finish();
+  } catch (error) {
+    decoder.abandon();
+    throw error;
+  }
+}
+
 interface OpenIndex {
   readonly builder: DocumentBuilder;
   readonly items: BulkItem[];
@@ -94,11 +110,19 @@ class BulkDecoder {
   }
 
   line(text: string | LineFault, line: number): void {
+    if (this.#pending === undefined) this.#action(this.#actions.parse(text, line));
+    else this.#take(text, line);
+  }
+
+  one(action: ActionLine, text: string | LineFault): void {
+    this.#action(action);
+    this.#take(text, 1);
+  }
+
+  /** The document of the action that waits for it. */
+  #take(text: string | LineFault, line: number): void {
     const item = this.#pending;
-    if (item === undefined) {
-      this.#action(this.#actions.parse(text, line));
-      return;
-    }
+    if (item === undefined) return;
     this.#pending = undefined;
     if (item.error === undefined) this.#document(item, { text, line });
   }

@@ -1,83 +1,29 @@
-/**
- * `POST …/_bulk`: NDJSON actions and documents, as search-engine clients send them.
- *
- * Order: who may write, other headers, then the body, decoded while it arrives, and once all of it is there, append. The
- * documents of one index are one frame of its lane: all of them or none. Indexes do not share a fate: when some lanes took
- * their rows and others did not, the answer is 200 and the items of the others say 429, "send again"; when none did, the
- * request as a whole is refused and nothing was stored.
- */
+/** `POST …/_bulk`: NDJSON actions and documents, as search-engine clients send them, decoded while they arrive. */
 
 import { drainBody } from "../../shared/http/body.ts";
 import { streamBody } from "../../shared/http/body_stream.ts";
-import type { BodyCap } from "../../shared/http/body_too_large.ts";
-import type { ByteBudget, ByteHold } from "../../shared/http/byte_budget.ts";
-import { withDeadline } from "../../shared/http/deadline.ts";
-import { asOperatingError } from "../../shared/http/error_response.ts";
-import type { LaneId } from "../../shared/event/tenant.ts";
-import type { Random } from "../../shared/os/random.ts";
-import type { FrameKey } from "../../shared/wal/frame_key.ts";
-import type { Admission, Peer } from "../admission.ts";
-import { type AppendDeps, appendRows } from "../append_rows.ts";
-import { type CommitMode, commitModeOf } from "../commit_mode.ts";
-import { requireBulkType } from "../compat_media_type.ts";
-import { compatErrorType, compatJson, compatRefused } from "../compat_reply.ts";
-import { LIMITS } from "../flags.ts";
-import { idempotencyOf } from "../idempotency.ts";
-import type { IngestMetrics } from "../metrics.ts";
-import { decodeBulk, type DecodedBulk, type IndexRows } from "./bulk_request.ts";
-import type { BulkItem } from "./bulk_items.ts";
+import { compatJson, compatRefused } from "../compat_reply.ts";
 import { bulkReplyText } from "./bulk_reply.ts";
-import type { DocumentBuilders } from "./document_builders.ts";
+import { decodeBulk } from "./bulk_request.ts";
 import { replyFieldsOf } from "./filter_path.ts";
-
-export interface BulkDeps extends AppendDeps {
-  /** Returns once the rows of a segment are committed: `commit=force`. */
-  readonly forceCommit: (lane: LaneId, segment: string) => Promise<void>;
-  /** Whether it can see a commit; undefined: it can. */
-  readonly canForce?: boolean;
-  readonly admission: Pick<Admission, "admit">;
-  readonly metrics: IngestMetrics;
-  readonly random: Random;
-  readonly builders: DocumentBuilders;
-  readonly bodies: ByteBudget;
-  readonly bodyCap: BodyCap;
-  /** From the head of a request to its rows' durability. */
-  readonly requestMsMax: number;
-}
-
-/** What the router knows of a request besides itself. */
-export interface BulkTarget {
-  /** What follows the question mark. */
-  readonly query: string;
-  readonly peer: Peer;
-  /** From the path `/{index}/_bulk`. */
-  readonly pathIndex: string | undefined;
-}
+import {
+  type BulkDeps,
+  type DocumentsForm,
+  type DocumentsTarget,
+  writeDocuments,
+} from "./write_documents.ts";
 
 /** The route's handler. It answers its own errors. */
 export function createBulkRoute(
   deps: BulkDeps,
-): (request: Request, target: BulkTarget) => Promise<Response> {
-  const deadline = {
-    msMax: deps.requestMsMax,
-    what: "the documents did not arrive or were not made durable (they may still be stored)",
-  };
+): (request: Request, target: DocumentsTarget) => Promise<Response> {
   return async (request, target) => {
     const startMs = deps.clock.monotonicMs();
     try {
-      const { mode, stored, items, hold } = await withDeadline(
-        deadline,
-        (late) => store(request, { target, late, deps }),
-      );
-      // The items are in memory until the reply is.
-      using _items = hold;
-      // Before the wait: the rows are durable even when their commit is not seen in time.
-      count(items, deps.metrics);
-      if (mode === "force") {
-        await Promise.all(stored.map(({ lane, segment }) => deps.forceCommit(lane, segment)));
-      }
+      using written = await writeDocuments(request, BULK_FORM, { target, deps });
       const tookMs = Math.round(deps.clock.monotonicMs() - startMs);
       const fields = replyFieldsOf(parameterOf(target.query, "filter_path"));
+      const { items } = written;
       return compatJson(request, await bulkReplyText({ tookMs, items }, fields));
     } catch (thrown) {
       await drainBody(request);
@@ -86,60 +32,11 @@ export function createBulkRoute(
   };
 }
 
-interface StoreOptions {
-  readonly target: BulkTarget;
-  /** Ends a body that does not arrive in time. */
-  readonly late: AbortSignal;
-  readonly deps: BulkDeps;
-}
-
-interface StoredLane {
-  readonly lane: LaneId;
-  readonly segment: string;
-}
-
-interface StoredBulk {
-  readonly mode: CommitMode;
-  readonly stored: readonly StoredLane[];
-  readonly items: readonly BulkItem[];
-  /** For the rows and the items; its receiver disposes it. */
-  readonly hold: ByteHold;
-}
-
-async function store(
-  request: Request,
-  { target, late, deps }: StoreOptions,
-): Promise<StoredBulk> {
-  const { headers } = request;
-  const tenant = await deps.admission.admit(headers, target.peer);
-  requireBulkType(headers.get("content-type"));
-  const mode = commitModeOf(target.query, headers.get("x-svc-commit"), deps);
-  const key = idempotencyOf(headers, deps.clock.nowMs());
-  using resources = new DisposableStack();
-  const hold = resources.use(deps.bodies.hold());
-  hold.grow(LIMITS.requestBytes);
-  const body = streamBody(request, { ...deps.bodyCap, hold, signal: late });
-  let bodyBytes = 0;
-  const counted = tapped(body, (piece) => {
-    bodyBytes += piece.byteLength;
-    key?.add(piece);
-  });
-  const decoded = await decodeBulk(counted, {
-    tenant,
-    pathIndex: target.pathIndex,
-    nowNs: deps.clock.nowNs(),
-    idPrefix: idPrefix(deps.random),
-    builders: deps.builders,
-    charge: (bytes) => hold.grow(bytes),
-  });
-  deps.metrics.bodyBytes.at(BULK).add(bodyBytes);
-  // The sender was told so already, and sends the documents again: stored as well, they would be there twice.
-  late.throwIfAborted();
-  const stored = await appendAll(decoded, { tenant, mode, key: key?.finish(), deps });
-  // Past the deadline nobody receives it.
-  if (!late.aborted) resources.move();
-  return { mode, stored, items: decoded.items, hold };
-}
+const BULK_FORM: DocumentsForm = {
+  what: "a bulk request",
+  decode: (request, { limits, see, options }) =>
+    decodeBulk(tapped(streamBody(request, limits), see), options),
+};
 
 async function* tapped(
   body: AsyncIterable<Uint8Array>,
@@ -149,65 +46,6 @@ async function* tapped(
     see(piece);
     yield piece;
   }
-}
-
-const BULK = { endpoint: "bulk" } as const;
-
-interface AppendAllOptions {
-  readonly tenant: string;
-  readonly mode: CommitMode;
-  /** One for all lanes: each lane remembers the request by itself. */
-  readonly key: FrameKey | undefined;
-  readonly deps: BulkDeps;
-}
-
-/** Errors: the first lane's, when no lane took its rows. */
-async function appendAll(
-  { indexes }: DecodedBulk,
-  { tenant, mode, key, deps }: AppendAllOptions,
-): Promise<StoredLane[]> {
-  const outcomes = await Promise.allSettled(indexes.map(async ({ index, batch }) => {
-    const lane = { tenant, index };
-    return { lane, segment: await appendRows(batch, { lane, mode, key, deps }) };
-  }));
-  const stored = outcomes.filter((outcome) => outcome.status === "fulfilled");
-  outcomes.forEach((outcome, at) => {
-    if (outcome.status === "fulfilled") return;
-    if (stored.length === 0) throw outcome.reason;
-    refuseItems(indexes[at]?.items ?? [], outcome.reason);
-  });
-  return stored.map(({ value }) => value);
-}
-
-/**
- * 429 whatever may pass: it is the one status of an item that every sender repeats, and only that item. A key that
- * another body had does not pass.
- */
-function refuseItems(items: IndexRows["items"], thrown: unknown): void {
-  const error = asOperatingError(thrown);
-  const status = error.code === "unprocessable" ? 400 : 429;
-  const refusal = { status, type: compatErrorType(error), reason: error.message } as const;
-  for (const item of items) item.error = refusal;
-}
-
-function count(items: readonly BulkItem[], metrics: IngestMetrics): void {
-  let refused = 0;
-  let repeatable = 0;
-  for (const { error } of items) {
-    if (error === undefined) continue;
-    if (error.status === 429) repeatable += 1;
-    else refused += 1;
-  }
-  const stored = items.length - refused - repeatable;
-  metrics.events.at(BULK).add(stored);
-  metrics.bulkItems.at({ outcome: "stored" }).add(stored);
-  metrics.bulkItems.at({ outcome: "refused" }).add(refused);
-  metrics.bulkItems.at({ outcome: "send_again" }).add(repeatable);
-}
-
-/** 72 random bits, in letters that ids of the original have too. */
-function idPrefix(random: Random): string {
-  return random.bytes(9).toBase64({ alphabet: "base64url" });
 }
 
 function parameterOf(query: string, name: string): string | null {

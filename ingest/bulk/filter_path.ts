@@ -82,8 +82,8 @@ function covers(pattern: readonly Segment[], leaf: readonly string[]): boolean {
   return name !== undefined && matches(segment, name) && covers(others, below);
 }
 
-/** Whether `name` is the pieces in order with any text between them. */
-function matches(pieces: readonly string[], name: string): boolean {
+/** Whether `name` is the pieces in order with any text between them: those of a pattern split at its `*`. */
+export function matches(pieces: readonly string[], name: string): boolean {
   const [first = "", ...others] = pieces;
   if (!name.startsWith(first)) return false;
   const last = others.pop();

@@ -10,7 +10,7 @@ export interface RawNumber {
   readonly rawJSON: string;
 }
 
-const json = JSON as typeof JSON & {
+const json = JSON as unknown as {
   rawJSON(text: string): RawNumber;
   isRawJSON(value: unknown): value is RawNumber;
 };

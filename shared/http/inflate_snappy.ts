@@ -31,7 +31,7 @@ export async function* inflateSnappy(
   { name, hold, announce }: InflateSnappyOptions,
 ): AsyncGenerator<Uint8Array, void, undefined> {
   let begun: Uint8Array = new Uint8Array(0);
-  let decoder = name === "snappy" ? undefined : new FramesDecoder(hold);
+  let decoder: Decoder | undefined = name === "snappy" ? undefined : new FramesDecoder(hold);
   let sinceTurn = 0;
   try {
     for await (const bytes of wire) {

@@ -56,6 +56,7 @@ export class FuzzTarget {
       stream,
       readyz: () => jsonResponse({ status: "ready" }),
       shapeOf: () => EVENTS_SHAPE,
+      hasIndex: (lane) => writes.lanes.isOpen(lane),
     });
     this.handle = (request) => handle(request, { remoteAddr: { hostname: "127.0.0.1" } });
   }

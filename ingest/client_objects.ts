@@ -1,0 +1,84 @@
+/**
+ * What search-engine clients have put here and what changes nothing here: templates, policies, pipelines, names of indexes
+ * and aliases. They are remembered so that a client that asks for what it has put finds it, in this process and until it
+ * ends; a client that misses one puts it again.
+ *
+ * Invariant: bounded in number and bytes; past a bound the oldest are forgotten.
+ */
+
+export const OBJECTS_MAX = 2_000;
+export const OBJECTS_BYTES_MAX = 16 * 1024 * 1024;
+/** Longer names are no good in the original either. */
+export const OBJECT_NAME_MAX = 512;
+
+export interface ClientObject {
+  readonly name: string;
+  /** As it is shown: JSON. */
+  readonly text: string;
+}
+
+interface Entry extends ClientObject {
+  readonly shelf: string;
+}
+
+/** What an entry takes besides its texts, which have two bytes a character at most. */
+const ENTRY_BYTES = 200;
+
+export class ClientObjects {
+  readonly #entries = new Map<string, Entry>();
+  #bytes = 0;
+
+  /** Bytes held, estimated. */
+  get bytes(): number {
+    return this.#bytes;
+  }
+
+  /** Remembers an object of that kind; false where there was one of its name, which it replaces. */
+  put(tenant: string, kind: string, object: ClientObject): boolean {
+    const shelf = shelfOf(tenant, kind);
+    const key = keyOf(shelf, object.name);
+    const isNew = !this.#forget(key);
+    this.#entries.set(key, { shelf, name: object.name, text: object.text });
+    this.#bytes += bytesOf(key, object);
+    for (const oldest of this.#entries.keys()) {
+      if (this.#entries.size <= OBJECTS_MAX && this.#bytes <= OBJECTS_BYTES_MAX) break;
+      this.#forget(oldest);
+    }
+    return isNew;
+  }
+
+  has(tenant: string, kind: string, name: string): boolean {
+    return this.#entries.has(keyOf(shelfOf(tenant, kind), name));
+  }
+
+  forget(tenant: string, kind: string, name: string): void {
+    this.#forget(keyOf(shelfOf(tenant, kind), name));
+  }
+
+  /** All of that kind, the oldest first. */
+  list(tenant: string, kind: string): ClientObject[] {
+    const shelf = shelfOf(tenant, kind);
+    return [...this.#entries.values()].filter((entry) => entry.shelf === shelf);
+  }
+
+  #forget(key: string): boolean {
+    const entry = this.#entries.get(key);
+    if (entry === undefined) return false;
+    this.#entries.delete(key);
+    this.#bytes -= bytesOf(key, entry);
+    return true;
+  }
+}
+
+function bytesOf(key: string, { text }: ClientObject): number {
+  return ENTRY_BYTES + 2 * (key.length + text.length);
+}
+
+/** No tenant's name, and no kind's, has a line end. */
+function shelfOf(tenant: string, kind: string): string {
+  return `${tenant}\n${kind}`;
+}
+
+function keyOf(shelf: string, name: string): string {
+  return `${shelf}\n${name}`;
+}
