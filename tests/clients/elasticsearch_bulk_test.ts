@@ -105,6 +105,68 @@ for (const [name, createClient] of Object.entries(CLIENTS)) {
     });
   }
 
+  for (const isAtRoot of [false, true]) {
+    Deno.test({
+      name: `${name} makes what an index needs, stores single documents, and finds nodes${
+        isAtRoot ? " at the root" : ""
+      }`,
+      fn: async () => {
+        await using ingest = await RunningIngest.start(isAtRoot ? ["--compat-at-root"] : []);
+        const node = isAtRoot ? ingest.url : `${ingest.url}${PREFIX}`;
+        const client = createClient({ node, sniffOnStart: isAtRoot });
+        const template = { index_patterns: ["orders-*"], template: { settings: {} } };
+        assert.equal(await client.indices.existsIndexTemplate({ name: "orders" }), false);
+        const acknowledged = await client.indices.putIndexTemplate({ name: "orders", ...template });
+        assert.equal(acknowledged.acknowledged, true);
+        assert.equal(await client.indices.existsIndexTemplate({ name: "orders" }), true);
+        const { index_templates: [found] } = await client.indices.getIndexTemplate({
+          name: "orders",
+        });
+        assert.equal(found?.name, "orders");
+        assert.deepEqual(found?.index_template.index_patterns, ["orders-*"]);
+        await client.cluster.putComponentTemplate({ name: "c", template: {} });
+        await client.ilm.putLifecycle({ name: "p", policy: { phases: {} } });
+        assert.deepEqual((await client.ilm.getLifecycle({ name: "p" })).p?.policy, { phases: {} });
+        await assert.rejects(client.ilm.getLifecycle({ name: "q" }), { statusCode: 404 });
+        await client.ingest.putPipeline({ id: "i", processors: [] });
+        await client.indices.createDataStream({ name: "s" });
+        await client.indices.putAlias({ index: "orders-1", name: "orders" });
+        assert.equal(await client.indices.existsAlias({ name: "orders" }), true);
+        assert.equal(await client.indices.exists({ index: "orders-1" }), false);
+        const made = await client.indices.create({ index: "orders-1" });
+        assert.deepEqual(made, {
+          acknowledged: true,
+          shards_acknowledged: true,
+          index: "orders-1",
+        });
+        await assert.rejects(
+          client.indices.create({ index: "orders-1" }),
+          /resource_already_exists_exception/,
+        );
+        assert.equal((await client.security.authenticate()).username, "default");
+        assert.equal(Object.values((await client.nodes.info()).nodes)[0]?.version, "8.17.0");
+        const [first, second, third] = orders(3);
+        const indexed = await client.index({ index: "orders-1", document: first });
+        assert.equal(indexed.result, "created");
+        assert.equal(
+          (await client.index({ index: "orders-1", id: "a", document: second }))._id,
+          "a",
+        );
+        const created = await client.create({ index: "orders-1", id: "b/c", document: third });
+        assert.equal(created._id, "b/c");
+        await assert.rejects(
+          client.index({ index: "orders-1", document: { "@timestamp": "noon" } }),
+          (error: { statusCode?: number; message: string }) =>
+            error.statusCode === 400 && /document_parsing_exception/.test(error.message),
+        );
+        await client.indices.refresh({ index: "orders-1" });
+        await assert.rejects(client.count({ index: "orders-1" }), { statusCode: 501 });
+        assert.deepEqual(ordersIn(await ingest.rows()), range(3));
+        await client.close();
+      },
+    });
+  }
+
   Deno.test({
     name: `${name} helpers.bulk sends items answered 429 again until each is stored once`,
     fn: async () => {

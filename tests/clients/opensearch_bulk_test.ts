@@ -60,3 +60,33 @@ Deno.test({
     await client.close();
   },
 });
+
+Deno.test({
+  name: "opensearch client makes what an index needs, and stores single documents, at the root",
+  fn: async () => {
+    await using ingest = await RunningIngest.start(["--compat-at-root"]);
+    const client = new Client({ node: ingest.url, sniffOnStart: true });
+    assert.equal((await client.indices.existsIndexTemplate({ name: "t" })).body, false);
+    await client.indices.putIndexTemplate({ name: "t", body: { index_patterns: ["m-*"] } });
+    assert.equal((await client.indices.existsIndexTemplate({ name: "t" })).body, true);
+    assert.equal((await client.indices.existsTemplate({ name: "t" })).body, false);
+    await client.indices.putTemplate({ name: "t", body: { index_patterns: ["m-*"] } });
+    assert.deepEqual((await client.indices.getTemplate({ name: "t" })).body.t?.index_patterns, [
+      "m-*",
+    ]);
+    await client.ingest.putPipeline({ id: "p", body: { processors: [] } });
+    await assert.rejects(client.ingest.getPipeline({ id: "q" }), { statusCode: 404 });
+    assert.equal((await client.indices.exists({ index: "m-1" })).body, false);
+    assert.equal((await client.indices.create({ index: "m-1" })).body.acknowledged, true);
+    assert.equal((await client.indices.exists({ index: "m-1" })).body, true);
+    const indexed = await client.index({ index: "m-1", body: { n: 1 } });
+    assert.equal(indexed.statusCode, 201);
+    assert.equal(indexed.body.result, "created");
+    assert.equal((await client.create({ index: "m-1", id: "x", body: { n: 2 } })).body._id, "x");
+    await client.indices.refresh({ index: "m-1" });
+    const bulk = await client.bulk({ body: [{ index: { _index: "m-1" } }, { n: 3 }] });
+    assert.equal(bulk.body.errors, false);
+    assert.deepEqual(await numbers(ingest), [1, 2, 3]);
+    await client.close();
+  },
+});

@@ -6,7 +6,7 @@ import { textOf } from "../../shared/base/bytes.ts";
 import type { FuzzInput } from "./make_input.ts";
 
 /** Never 500 (nothing fails here but the input) nor 504 (nothing waits). */
-const STATUSES = new Set([200, 400, 403, 404, 405, 413, 415, 501, 503]);
+const STATUSES = new Set([200, 201, 400, 403, 404, 405, 413, 415, 501, 503]);
 
 /** As googleapis defines it, apart from the code under test. */
 const Status = protobuf.parse(`
@@ -45,8 +45,23 @@ export function checkAnswer(input: FuzzInput, answer: Answer): number | undefine
   const product = answer.headers.get("x-elastic-product");
   if (path.startsWith("/api/v1/_compat")) assert.equal(product, "Elasticsearch");
   if (/\/_bulk$/.test(path) && answer.status === 200) return checkBulk(answer, input);
-  if (answer.status !== 200) checkError(answer, product !== null);
+  if (answer.status === 201) return checkDocument(answer, path);
+  if (answer.status === 200) return /\/_(?:doc|create)(?:\/|$)/.test(path) ? 0 : undefined;
+  // What the original answers without a word where nothing of a name is there.
+  if (answer.status === 404 && ASKED.test(path)) return void JSON.parse(textOf(answer.body));
+  checkError(answer, product !== null);
   return undefined;
+}
+
+const ASKED = /\/(?:_template|_ingest\/pipeline|_alias(?:es)?)\//;
+
+function checkDocument({ body, headers }: Answer, path: string): number {
+  assert.match(path, /\/_(?:doc|create)(?:\/[^/]+)?$/);
+  const reply = JSON.parse(textOf(body));
+  assert.equal(reply.result, "created");
+  assert.ok(reply._id.length > 0);
+  assert.equal(headers.get("location"), `/${reply._index}/_doc/${encodeURIComponent(reply._id)}`);
+  return 1;
 }
 
 function checkOtlp({ status, headers, body }: Answer): void {

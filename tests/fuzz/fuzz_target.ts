@@ -29,7 +29,7 @@ import { SystemClock } from "../../shared/os/clock.ts";
 export const BODY_CAP_BYTES = 256 * 1024;
 
 /** Lanes are few, so that the fuzzer runs into their bound. */
-const ARGS = ["--trust-scope-header", "--ingest-max-lanes=20"];
+const ARGS = ["--trust-scope-header", "--ingest-max-lanes=20", "--compat-at-root"];
 
 export class FuzzTarget {
   readonly handle: (request: Request) => Promise<Response>;

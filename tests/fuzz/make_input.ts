@@ -9,7 +9,7 @@ import { BODY_CAP_BYTES } from "./fuzz_target.ts";
 import { mutateBytes, pick } from "./mutate_bytes.ts";
 import { mutateJson } from "./mutate_json.ts";
 import { mutateProtobuf } from "./mutate_protobuf.ts";
-import { bulkBody, bulkLines, type ValidRequests } from "./valid_bodies.ts";
+import { bulkBody, bulkLines, DOCUMENTS, type ValidRequests } from "./valid_bodies.ts";
 
 export interface FuzzInput {
   readonly method: string;
@@ -33,6 +33,8 @@ const MAKERS: readonly Maker[] = [
   bulkInput,
   bulkInput,
   bulkInput,
+  documentInput,
+  askedInput,
   strayInput,
 ];
 
@@ -133,7 +135,7 @@ function bulkInput(random: SeededRandom): FuzzInput {
     : random.chance(0.1)
     ? bulkBody(bulkLines(random))
     : whole;
-  const prefix = "/api/v1/_compat";
+  const prefix = prefixOf(random);
   const path = pick(random, ["", "", "/web", "/..", "/%2e%2e", "/a%00b", "/%zz", "/%C3", "/Bad"]);
   const filter = random.chance(0.1)
     ? `?filter_path=${
@@ -158,6 +160,63 @@ function isJson(text: string): boolean {
   } catch {
     return false;
   }
+}
+
+const INDEXES = ["web", "logs-a", "Bad", "..", "%2e%2e", "%zz", "a%00b", "_all", "traces"];
+const IDS = ["1", "an%20id", "%zz", "%C3", "%2F", "a".repeat(600), "__proto__"];
+
+/** One document a request. */
+function documentInput(random: SeededRandom): FuzzInput {
+  const document = pick(random, DOCUMENTS);
+  const body = random.chance(0.5) ? utf8(document) : mutateJson(document, random);
+  const path = pick(random, ["_doc", `_doc/${pick(random, IDS)}`, `_create/${pick(random, IDS)}`]);
+  return {
+    method: random.chance(0.8) ? "POST" : pick(random, METHODS.slice(2)),
+    target: `${prefixOf(random)}/${pick(random, INDEXES)}/${path}${queryOf(random)}`,
+    headers: [["content-type", typeOf("application/json", random)], ...headersOf(random)],
+    body,
+  };
+}
+
+const ASKED = [
+  "/_index_template",
+  "/_component_template",
+  "/_ilm/policy",
+  "/_ingest/pipeline",
+  "/_template",
+  "/_data_stream",
+  "/_alias",
+  "/web/_alias",
+  "",
+];
+const ASKED_NAMES = ["a", "a*", "*,b", "__proto__", "%zz", "%3Cl-%7Bnow%2Fd%7D-1%3E", ",", "_all"];
+const ASKED_BODIES = [
+  "{}",
+  '{"index_patterns":["a*"],"template":{"settings":{}},"name":"x"}',
+  '{"policy":{"phases":{}}}',
+  '{"aliases":{"a":{},"__proto__":{}}}',
+  '{"actions":[{"add":{"index":"a","alias":"b"}},{"remove":{"indices":["a"],"aliases":["b"]}}]}',
+];
+
+/** What shippers put, and ask for. */
+function askedInput(random: SeededRandom): FuzzInput {
+  const text = pick(random, ASKED_BODIES);
+  const body = random.chance(0.5) ? utf8(text) : mutateJson(text, random);
+  const method = pick(random, ["GET", "HEAD", "PUT", "PUT", "POST", "DELETE"]);
+  const path = random.chance(0.1)
+    ? pick(random, ["/_aliases", "/_refresh", "/_nodes/http", "/_security/_authenticate"])
+    : `${pick(random, ASKED)}/${pick(random, ASKED_NAMES)}`;
+  return {
+    method,
+    target: `${prefixOf(random)}${path}`,
+    headers: [["content-type", typeOf("application/json", random)], ...headersOf(random)],
+    body: method === "GET" || method === "HEAD" || random.chance(0.1) ? undefined : body,
+  };
+}
+
+/** Of the search-engine surface, which is at the root, too. */
+function prefixOf(random: SeededRandom): string {
+  return random.chance(0.5) ? "/api/v1/_compat" : "";
 }
 
 const METHODS = ["GET", "HEAD", "POST", "PUT", "DELETE", "PATCH", "OPTIONS", "PROPFIND"];

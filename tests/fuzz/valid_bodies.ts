@@ -49,11 +49,13 @@ const ACTIONS: readonly string[] = [
   '{"delete":{"_index":"web","_id":"1"}}',
 ];
 
-const DOCUMENTS: readonly string[] = [
+export const DOCUMENTS: readonly string[] = [
   '{"@timestamp":"2025-11-20T21:04:05.123456789Z","message":"hello","host":{"name":"h"}}',
   '{"message":"a","level":"info","n":12345678901234567890,"f":1.5,"ok":true,"none":null}',
   '{"timestamp":1763672645123,"service":{"name":"shop","version":"1"},"tags":["a","b"]}',
   '{"host":"h","source":"s","sourcetype":"t","index":"i","nested":{"a":{"b":{"c":[1,{"d":2}]}}}}',
+  '{"@timestamp":"2026-01-02T03:04:05,123","message":"naive","_id":"1","big":1e-400}',
+  '{"@timestamp":"2026-01-02","n":0.12345678901234567890,"far":1e400}',
   "{}",
 ];
 
