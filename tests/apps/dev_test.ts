@@ -25,6 +25,13 @@ Deno.test({
     const response = await fetch(url, { method: "POST", headers: { [name]: value }, body });
     assert.equal(response.status, 200, await response.text());
 
+    const bulk = await fetch(new URL("/_bulk", url), {
+      method: "POST",
+      headers: { "content-type": "application/x-ndjson" },
+      body: '{"index":{"_index":"web"}}\n{"message":"at the root"}\n',
+    });
+    assert.equal((await bulk.json()).errors, false);
+
     const words = (await shellWords(sql)).slice(3);
     const { stdout, stderr, code } = await new Deno.Command(Deno.execPath(), {
       args: words,
