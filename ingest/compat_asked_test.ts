@@ -318,6 +318,7 @@ Deno.test({
       assert.equal(status, 404, path);
       assert.match(JSON.stringify(body), /\/api\/v1\/_compat\/_bulk.*--compat-at-root/);
     }
+    assert.equal((await ask(ingest, ["GET", "/_xpack"])).status, 404);
     const response = await fetch(`${ingest.url}/web`, { method: "PUT" });
     assert.equal(response.status, 404);
     assert.equal(response.headers.get("x-elastic-product"), null);

@@ -111,7 +111,7 @@ async function putIndex(
   for (const alias of aliases) requireObjectName(alias, "an alias");
   objects.put(tenant, INDEX, { name, text: "{}" });
   for (const alias of aliases) rememberAlias(tenant, { index: name, alias }, deps);
-  if (body !== undefined) notes.tell(tenant, "settings of index", name);
+  if (body !== undefined) notes.tell({ tenant, title: "settings of index", name });
   const reply = { acknowledged: true, shards_acknowledged: true, index: name };
   return compatJson(request, JSON.stringify(reply));
 }
@@ -178,7 +178,7 @@ function rememberAlias(
   { objects, notes }: IndexRouteDeps,
 ): void {
   objects.put(tenant, ALIAS, { name: `${index}/${alias}`, text: "{}" });
-  notes.tell(tenant, "alias", alias);
+  notes.tell({ tenant, title: "alias", name: alias });
 }
 
 async function putAlias(

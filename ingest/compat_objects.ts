@@ -3,7 +3,6 @@
  * says once for each; an index is configured at the query server.
  */
 
-import { getLogger } from "@logtape/logtape";
 import { OperatingError } from "../shared/base/errors.ts";
 import type { ByteBudget } from "../shared/http/byte_budget.ts";
 import type { Clock } from "../shared/os/clock.ts";
@@ -13,6 +12,7 @@ import { readObject } from "./compat_body.ts";
 import { OBJECT_KINDS, type ObjectKind } from "./compat_object_kinds.ts";
 import { ACKNOWLEDGED, compatFault, compatJson } from "./compat_reply.ts";
 import { ASKED, type CompatRoute, PUT_ROUTE } from "./compat_route.ts";
+import type { IdleNotes } from "./idle_notes.ts";
 
 export interface ObjectRouteDeps {
   readonly objects: ClientObjects;
@@ -68,7 +68,7 @@ async function putObject(request: Request, options: PutOptions): Promise<Respons
   }
   const text = JSON.stringify(kind.shown(body ?? {}, { name, nowMs: clock.nowMs() }));
   objects.put(tenant, kind.path, { name, text });
-  notes.tell(tenant, kind.title, name);
+  notes.tell({ tenant, title: kind.title, name });
   return compatJson(request, ACKNOWLEDGED);
 }
 
@@ -124,23 +124,4 @@ export function chosen(
     patterns[at]?.length === 1 && !found.some(({ name }) => name === part)
   );
   return { found, missing };
-}
-
-/** Distinct objects that the log names; of further ones it says nothing. */
-const NOTES_MAX = 200;
-
-/** What was acknowledged and has no effect, once for each in the log. */
-export class IdleNotes {
-  readonly #told = new Set<string>();
-
-  tell(tenant: string, title: string, name: string): void {
-    const key = `${tenant}\n${title}\n${name}`;
-    if (this.#told.has(key) || this.#told.size >= NOTES_MAX) return;
-    this.#told.add(key);
-    getLogger(["svc", "ingest"]).warn(
-      "acknowledged {title} {name} of tenant {tenant}, which changes nothing here: indexes are configured at " +
-        "the query server's /api/v1/indexes and /api/v1/index-templates",
-      { title, name, tenant },
-    );
-  }
 }

@@ -1,8 +1,8 @@
 /**
  * The search-engine surface: documents, what their senders ask before and beside them, and where its reads went.
  *
- * Everything below `/api/v1/_compat` is answered here, unknown paths as well, because clients want to see the product's
- * header on each answer. What is asked is at the root too; what brings documents, and bare names of indexes, are there
+ * Everything below `/api/v1/_compat`, and what begins with an underscore at the root, is answered here, unknown paths as well,
+ * because clients want to see the product's header on each answer. What is asked is at the root too; what brings documents, and bare names of indexes, are there
  * with `--compat-at-root`.
  */
 
@@ -118,7 +118,7 @@ export function compatRoutes(
     if (row !== undefined) return matched(row, rest, handlers);
     // Whoever brings documents to the root is told where they are taken.
     const isHidden = rows.length < fitting.length && fitting.some(({ door }) => door === "own");
-    if (!isPrefixed && rows.length === 0 && !isHidden) return undefined;
+    if (!isPrefixed && rows.length === 0 && !isHidden && !path.startsWith("/_")) return undefined;
     const allow = isHidden ? "" : [...new Set(rows.flatMap(({ methods }) => methods))].join(", ");
     return { endpoint: "compat", handle: (request) => refuse(request, { path, allow }) };
   };

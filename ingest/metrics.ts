@@ -12,7 +12,7 @@ import { TENANT_REFUSALS } from "./tenant_resolution.ts";
 
 /** Statuses that ingest routes answer: SPEC.md section 7. */
 const STATUSES = [
-  ...["200", "400", "401", "403", "404", "405", "413", "415", "422", "429"],
+  ...["200", "201", "400", "401", "403", "404", "405", "413", "415", "422", "429"],
   ...["500", "501", "503", "504"],
 ] as const;
 

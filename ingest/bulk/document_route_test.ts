@@ -77,6 +77,8 @@ Deno.test({
     assert.equal(ids.filter((id) => id === "an id").length, 10);
     assert.equal(ids.filter((id) => id === undefined).length, 2);
     assert.equal(await ingest.metric('svc_ingest_events_total{endpoint="bulk"}'), 12);
+    const answered = 'svc_ingest_requests_total{endpoint="bulk",status="201"}';
+    assert.equal(await ingest.metric(answered), 12);
     assert.equal(await ingest.metric("svc_ingest_bodies_in_flight_bytes"), 0);
   },
 });
