@@ -10,8 +10,10 @@
  */
 
 import { getLogger } from "@logtape/logtape";
-import { viewOf } from "../base/bytes.ts";
+import { concatBytes, utf8, viewOf } from "../base/bytes.ts";
 import { OperatingError } from "../base/errors.ts";
+import { othersTurn } from "../base/others_turn.ts";
+import { AnswerSender } from "./answer_sender.ts";
 import {
   ConnectionError,
   contentOf,
@@ -21,19 +23,18 @@ import {
   type FrameHead,
   FrameType,
   NoHttp2,
-  PAYLOAD_BYTES_MAX,
   readUint31,
   Setting,
   settingsFrame,
   uint32s,
   WINDOW_BYTES_DEFAULT,
-  WINDOW_BYTES_MAX,
 } from "./frames.ts";
+import { type BudgetOptions, FrameBudget } from "./frame_budget.ts";
+import { RESET_WASTE, strayWaste, wasteOf, workOf } from "./frame_cost.ts";
 import { FrameReader } from "./frame_reader.ts";
 import { type HeaderBlock, HeaderBlocks } from "./header_blocks.ts";
-import { encodeFields } from "./hpack.ts";
-import type { Field } from "./hpack_tables.ts";
 import { HTTP2_LIMITS } from "./limits.ts";
+import { isLost } from "./lost_connection.ts";
 import { type ByteConnection, Outbox } from "./outbox.ts";
 import { type Http2Answer, type Http2Call, Stream } from "./stream.ts";
 import { answerToStranger } from "./stranger.ts";
@@ -41,12 +42,13 @@ import { answerToStranger } from "./stranger.ts";
 /** Answers a call; must not reject. */
 export type Http2Handler = (call: Http2Call) => Promise<Http2Answer>;
 
-export interface ConnectionOptions {
+export interface ConnectionOptions extends BudgetOptions {
   readonly peer: string;
   readonly handler: Http2Handler;
-  /** Monotonic, for the limits of time. */
-  readonly nowMs: () => number;
 }
+
+/** Calls of a lost connection that are cancelled in one turn of the event loop. */
+const CANCELLED_AT_A_TIME = 8;
 
 export class Http2Connection {
   readonly #bytes: ByteConnection;
@@ -57,13 +59,16 @@ export class Http2Connection {
   readonly #streams = new Map<number, Stream>();
   readonly #begunMs: number;
   #closed = false;
+  #cancelled: Promise<void> | undefined;
+  #ending = false;
   #draining = false;
   #lastStream = 0;
   #receiveWindow: number = HTTP2_LIMITS.connectionWindowBytes;
   #uncredited = 0;
-  #sendWindow: number = WINDOW_BYTES_DEFAULT;
-  #streamSendWindow: number = WINDOW_BYTES_DEFAULT;
-  #idleFrames = 0;
+  readonly #answers: AnswerSender;
+  /** Handlers at work and answers that wait: of calls that were reset as well. */
+  #calls = 0;
+  readonly #budget: FrameBudget;
   #heardMs: number;
   #busyMs: number;
   #pingedMs: number | undefined;
@@ -73,6 +78,8 @@ export class Http2Connection {
     this.#options = options;
     this.#reader = new FrameReader(bytes, () => this.#greet());
     this.#outbox = new Outbox(bytes, () => this.close());
+    this.#answers = new AnswerSender(this.#outbox, options.nowMs);
+    this.#budget = new FrameBudget(options);
     this.#begunMs = this.#heardMs = this.#busyMs = options.nowMs();
   }
 
@@ -81,6 +88,8 @@ export class Http2Connection {
     try {
       while (!this.#closed && await this.#reader.read(this.#take)) {
         this.#heardMs = this.#options.nowMs();
+        this.#budget.fill(this.#heardMs);
+        this.#answers.sendWaiting();
       }
     } catch (error) {
       if (error instanceof NoHttp2) {
@@ -90,15 +99,14 @@ export class Http2Connection {
           peer: this.#options.peer,
           message: error.message,
         });
-        this.#goAway(error.code);
-        await this.#outbox.flushed();
+        await this.#goAwayAtOnce(error.code, error.message);
       } else if (!isLost(error)) {
         getLogger(["svc", "http"]).error("HTTP/2 connection failed by a bug: {error}", { error });
-        this.#goAway(ErrorCode.INTERNAL_ERROR);
-        await this.#outbox.flushed();
+        await this.#goAwayAtOnce(ErrorCode.INTERNAL_ERROR);
       }
     } finally {
       this.close();
+      await this.#cancelled;
     }
   }
 
@@ -135,19 +143,29 @@ export class Http2Connection {
   close(): void {
     if (this.#closed) return;
     this.#closed = true;
-    for (const stream of this.#streams.values()) stream.cancel(gone("its connection ended"));
-    this.#streams.clear();
+    this.#reader.stop();
     this.#bytes.close();
+    const streams = [...this.#streams.values()];
+    this.#streams.clear();
+    this.#cancelled = this.#cancel(streams);
+  }
+
+  /** What handlers do when their call is gone is work, too. */
+  async #cancel(streams: readonly Stream[]): Promise<void> {
+    for (const [at, stream] of streams.entries()) {
+      if (at > 0 && at % CANCELLED_AT_A_TIME === 0) await othersTurn();
+      stream.cancel(gone("its connection ended"));
+      this.#answers.giveUp(stream);
+    }
   }
 
   /** Applies the limits of time; to be called every `sweepMs`. */
   sweep(): void {
     const nowMs = this.#options.nowMs();
-    this.#idleFrames = 0;
     if (this.#streams.size > 0) this.#busyMs = nowMs;
-    if (!this.#reader.greeted && nowMs - this.#begunMs > HTTP2_LIMITS.prefaceMsMax) {
-      return this.close();
-    }
+    const isMute = !this.#reader.greeted && nowMs - this.#begunMs > HTTP2_LIMITS.prefaceMsMax;
+    const isStuck = this.#answers.stuckMs(nowMs) > HTTP2_LIMITS.answerMsMax;
+    if (isMute || isStuck || this.#ending) return this.close();
     if (nowMs - this.#busyMs > HTTP2_LIMITS.idleMsMax) this.drain();
     const silentMs = nowMs - this.#heardMs;
     if (silentMs < HTTP2_LIMITS.pingAfterMs) this.#pingedMs = undefined;
@@ -157,57 +175,46 @@ export class Http2Connection {
     } else if (nowMs - this.#pingedMs > HTTP2_LIMITS.pingAnswerMsMax) this.close();
   }
 
-  readonly #take = (head: FrameHead, payload: Uint8Array): void => {
-    if (this.#closed) return;
+  readonly #take = (head: FrameHead, payload: Uint8Array): Promise<void> | undefined => {
     this.#blocks.check(head);
+    this.#budget.waste(wasteOf(head, payload));
+    this.#dispatch(head, payload);
+    const othersFirst = this.#budget.work(workOf(head));
+    if (othersFirst !== undefined) this.#answers.sendWaiting();
+    return othersFirst;
+  };
+
+  #dispatch(head: FrameHead, payload: Uint8Array): void {
     switch (head.type) {
       case FrameType.DATA:
         return this.#data(head, payload);
       case FrameType.CONTINUATION:
-        this.#idle();
-        return this.#headers(this.#blocks.take(head, payload));
       case FrameType.HEADERS:
-        return this.#headers(this.#blocks.take(head, payload));
+        return this.#headers(head, this.#blocks.take(head, payload));
       case FrameType.SETTINGS:
         return this.#settings(head, payload);
       case FrameType.WINDOW_UPDATE:
         return this.#windowUpdate(head, payload);
       case FrameType.PING:
-        this.#idle();
         requireSize(payload, 8);
         if ((head.flags & Flag.ACK) === 0) {
           this.#outbox.push(frame(FrameType.PING, payload, { flags: Flag.ACK }));
         }
         return;
       case FrameType.RST_STREAM:
-        this.#idle();
         requireSize(payload, 4);
-        this.#streams.get(head.stream)?.cancel(gone("its sender reset it"));
-        return this.#forget(head.stream);
+        return this.#wasReset(head);
       case FrameType.GOAWAY:
         return this.drain();
       case FrameType.PUSH_PROMISE:
         throw new ConnectionError(ErrorCode.PROTOCOL_ERROR, "a client pushes");
-      default:
-        return this.#idle();
-    }
-  };
-
-  /** Counts a frame that carries no part of a call. */
-  #idle(): void {
-    this.#idleFrames += 1;
-    if (this.#idleFrames > HTTP2_LIMITS.idleFramesMax) {
-      throw new ConnectionError(ErrorCode.ENHANCE_YOUR_CALM, "too many frames without a call");
     }
   }
 
   #data(head: FrameHead, payload: Uint8Array): void {
     const bytes = payload.byteLength;
-    if (bytes === 0) this.#idle();
     const stream = this.#streams.get(head.stream);
-    if (stream === undefined && (head.stream === 0 || head.stream > this.#lastStream)) {
-      throw new ConnectionError(ErrorCode.PROTOCOL_ERROR, "data of no call");
-    }
+    if (stream === undefined) this.#stray(head);
     this.#receiveWindow -= bytes;
     if (stream !== undefined) stream.receiveWindow -= bytes;
     if (this.#receiveWindow < 0 || (stream?.receiveWindow ?? 0) < 0) {
@@ -218,6 +225,14 @@ export class Http2Connection {
     if (stream.ended) throw new ConnectionError(ErrorCode.STREAM_CLOSED, "data behind its end");
     stream.push(contentOf(head, payload), bytes);
     if ((head.flags & Flag.END_STREAM) !== 0) stream.end();
+  }
+
+  /** A frame of a call that is over. Errors: `ConnectionError` for one of a call that never was. */
+  #stray(head: FrameHead): void {
+    if (head.stream % 2 === 0 || head.stream > this.#lastStream) {
+      throw new ConnectionError(ErrorCode.PROTOCOL_ERROR, "a frame of no call");
+    }
+    this.#budget.waste(strayWaste(head));
   }
 
   /** Tells the peer of room in the window of a stream, or of the connection: 0. */
@@ -243,7 +258,7 @@ export class Http2Connection {
   }
 
   /** A whole header block: a new call, or trailers. */
-  #headers(block: HeaderBlock | undefined): void {
+  #headers(head: FrameHead, block: HeaderBlock | undefined): void {
     if (block === undefined) return;
     const { stream: id, ends, fields } = block;
     const known = this.#streams.get(id);
@@ -254,19 +269,18 @@ export class Http2Connection {
       return known.end();
     }
     // Trailers of a call that was answered or reset.
-    if (id <= this.#lastStream) return this.#idle();
+    if (id <= this.#lastStream) return this.#stray(head);
     this.#lastStream = id;
-    if (this.#draining || this.#streams.size >= HTTP2_LIMITS.streamsMax) {
-      this.#idle();
-      return this.#reset(id, ErrorCode.REFUSED_STREAM);
+    if (this.#draining || this.#calls >= HTTP2_LIMITS.streamsMax) {
+      return this.#refuse(id, ErrorCode.REFUSED_STREAM);
     }
     const stream = new Stream({
       id,
       fields,
       peer: this.#options.peer,
-      sendWindow: this.#streamSendWindow,
       credit: (stream, bytes) => this.#creditStream(stream, bytes),
     });
+    if (!isRequest(stream)) return this.#refuse(id, ErrorCode.PROTOCOL_ERROR);
     this.#streams.set(id, stream);
     // A call that is over before the next sweep would not be seen there.
     this.#busyMs = this.#options.nowMs();
@@ -275,46 +289,45 @@ export class Http2Connection {
   }
 
   async #handle(stream: Stream): Promise<void> {
+    this.#calls += 1;
     try {
-      stream.answer = await this.#options.handler(stream);
-      this.#answer(stream);
+      const answer = await this.#options.handler(stream);
+      if (this.#streams.get(stream.id) !== stream) return;
+      const waiting = this.#answers.send(stream, answer);
+      if (waiting !== undefined) await waiting;
+      this.#answered(stream);
     } catch (error) {
       getLogger(["svc", "http"]).error("HTTP/2 handler threw: {error}", { error });
       this.#reset(stream.id, ErrorCode.INTERNAL_ERROR);
       this.#forget(stream.id);
+    } finally {
+      this.#calls -= 1;
     }
   }
 
-  /** Sends the answer of a stream if the windows have room for its body. */
-  #answer(stream: Stream): void {
-    const { id, answer } = stream;
-    if (answer === undefined || this.#streams.get(id) !== stream) return;
-    const { fields, body, trailers } = answer;
-    const bytes = body?.byteLength ?? 0;
-    if (bytes > Math.min(this.#sendWindow, stream.sendWindow)) return;
-    this.#sendWindow -= bytes;
-    this.#sendFields(id, fields, body === undefined && trailers === undefined);
-    for (let at = 0; at < bytes; at += PAYLOAD_BYTES_MAX) {
-      const part = body?.subarray(at, at + PAYLOAD_BYTES_MAX) ?? new Uint8Array(0);
-      const last = trailers === undefined && at + PAYLOAD_BYTES_MAX >= bytes;
-      const flags = last ? Flag.END_STREAM : 0;
-      this.#outbox.push(frame(FrameType.DATA, part, { flags, stream: id }));
-    }
-    if (trailers !== undefined) this.#sendFields(id, trailers, true);
+  #answered(stream: Stream): void {
+    if (this.#streams.get(stream.id) !== stream) return;
+    this.#budget.answered();
     // RFC 9113, section 8.1: the rest of the request is not needed.
-    if (!stream.ended) this.#reset(id, ErrorCode.NO_ERROR);
-    this.#forget(id);
+    if (!stream.ended) this.#reset(stream.id, ErrorCode.NO_ERROR);
+    this.#forget(stream.id);
   }
 
-  #sendFields(stream: number, fields: readonly Field[], last: boolean): void {
-    const block = encodeFields(fields);
-    for (let at = 0; at === 0 || at < block.byteLength; at += PAYLOAD_BYTES_MAX) {
-      const end = at + PAYLOAD_BYTES_MAX;
-      const flags = (at === 0 && last ? Flag.END_STREAM : 0) |
-        (end >= block.byteLength ? Flag.END_HEADERS : 0);
-      const type = at === 0 ? FrameType.HEADERS : FrameType.CONTINUATION;
-      this.#outbox.push(frame(type, block.subarray(at, end), { flags, stream }));
-    }
+  /** The peer reset a call. Its handler goes on until it sees that, and counts as long. */
+  #wasReset(head: FrameHead): void {
+    const { stream: id } = head;
+    const stream = this.#streams.get(id);
+    if (stream === undefined) return this.#stray(head);
+    stream.cancel(gone("its sender reset it"));
+    this.#answers.giveUp(stream);
+    this.#forget(id);
+    this.#budget.waste(RESET_WASTE);
+  }
+
+  /** Takes no call of a peer that asks for too many, or for none. */
+  #refuse(stream: number, code: number): void {
+    this.#reset(stream, code);
+    this.#budget.waste(RESET_WASTE);
   }
 
   #reset(stream: number, code: number): void {
@@ -333,51 +346,46 @@ export class Http2Connection {
     this.close();
   }
 
-  #goAway(code: number): void {
-    if (!this.#closed) this.#outbox.push(frame(FrameType.GOAWAY, uint32s(this.#lastStream, code)));
+  #goAway(code: number, why = ""): void {
+    if (this.#closed) return;
+    const payload = concatBytes([uint32s(this.#lastStream, code), utf8(why)]);
+    this.#outbox.push(frame(FrameType.GOAWAY, payload));
+  }
+
+  /** Says why the connection ends, to a peer that reads: the next sweep waits no longer. */
+  async #goAwayAtOnce(code: number, why?: string): Promise<void> {
+    this.#goAway(code, why);
+    this.#ending = true;
+    await this.#outbox.flushed();
   }
 
   #settings({ flags }: FrameHead, payload: Uint8Array): void {
-    this.#idle();
     if ((flags & Flag.ACK) !== 0) return;
     if (payload.byteLength % 6 !== 0) {
       throw new ConnectionError(ErrorCode.FRAME_SIZE_ERROR, "settings are cut off");
     }
     const view = viewOf(payload);
+    let initialWindow: number | undefined;
     for (let at = 0; at < payload.byteLength; at += 6) {
       if (view.getUint16(at) === Setting.INITIAL_WINDOW_SIZE) {
-        this.#resizeWindows(view.getUint32(at + 2));
+        initialWindow = view.getUint32(at + 2);
       }
     }
+    if (initialWindow !== undefined) this.#answers.setInitialWindow(initialWindow);
     this.#outbox.push(frame(FrameType.SETTINGS, new Uint8Array(0), { flags: Flag.ACK }));
   }
 
-  #resizeWindows(bytes: number): void {
-    if (bytes > WINDOW_BYTES_MAX) {
-      throw new ConnectionError(ErrorCode.FLOW_CONTROL_ERROR, "a window is too large");
-    }
-    const change = bytes - this.#streamSendWindow;
-    this.#streamSendWindow = bytes;
-    for (const stream of this.#streams.values()) stream.sendWindow += change;
-    this.#sendBlocked();
-  }
-
-  #windowUpdate({ stream: id }: FrameHead, payload: Uint8Array): void {
+  #windowUpdate(head: FrameHead, payload: Uint8Array): void {
     requireSize(payload, 4);
-    const bytes = readUint31(payload, 0);
-    const stream = this.#streams.get(id);
-    if (id === 0) this.#sendWindow += bytes;
-    else if (stream !== undefined) stream.sendWindow += bytes;
-    else return this.#idle();
-    if (bytes === 0 || Math.max(this.#sendWindow, stream?.sendWindow ?? 0) > WINDOW_BYTES_MAX) {
-      throw new ConnectionError(ErrorCode.FLOW_CONTROL_ERROR, "a window is too large or not grown");
-    }
-    this.#sendBlocked();
+    const stream = this.#streams.get(head.stream);
+    if (head.stream !== 0 && stream === undefined) return this.#stray(head);
+    this.#answers.grow(readUint31(payload, 0), stream);
   }
+}
 
-  #sendBlocked(): void {
-    for (const stream of [...this.#streams.values()]) this.#answer(stream);
-  }
+/** Whether the fields are those of a request: RFC 9113, section 8.3.1, as far as handlers rely on it. */
+function isRequest({ headers }: Stream): boolean {
+  return headers.has(":method") && headers.has(":path");
 }
 
 function requireSize(payload: Uint8Array, bytes: number): void {
@@ -387,14 +395,4 @@ function requireSize(payload: Uint8Array, bytes: number): void {
 
 function gone(why: string): OperatingError {
   return new OperatingError("cancelled", `the call is over: ${why}`);
-}
-
-/** Whether a read failed because the connection is no more. */
-function isLost(error: unknown): boolean {
-  const { errors } = Deno;
-  return [
-    ...[errors.BadResource, errors.ConnectionReset, errors.ConnectionAborted, errors.Interrupted],
-    ...[errors.BrokenPipe, errors.UnexpectedEof, errors.InvalidData, errors.TimedOut],
-    errors.NotConnected,
-  ].some((kind) => error instanceof kind);
 }

@@ -2,8 +2,18 @@
 
 import assert from "node:assert/strict";
 import { concatBytes, utf8 } from "../base/bytes.ts";
-import { ANSWER, connect, data, headers, type Peer, settle, WHOLE } from "../testing/http2_peer.ts";
+import {
+  ANSWER,
+  AT_ONCE,
+  connect,
+  data,
+  headers,
+  type Peer,
+  settle,
+  WHOLE,
+} from "../testing/http2_peer.ts";
 import { SeededRandom } from "../testing/seeded_random.ts";
+import { until } from "../testing/until.ts";
 import { Http2Connection, type Http2Handler } from "./connection.ts";
 import { ErrorCode, Flag, frame, FrameType, uint32s } from "./frames.ts";
 import { HTTP2_LIMITS } from "./limits.ts";
@@ -56,7 +66,7 @@ const BREACHES: { name: string; sent: () => Uint8Array[]; code: number; greeted?
     sent: () => [
       headers(1, 0),
       ...Array.from(
-        { length: HTTP2_LIMITS.idleFramesMax + 1 },
+        { length: HTTP2_LIMITS.wasteMax + 1 },
         () => frame(FrameType.CONTINUATION, new Uint8Array(0), { stream: 1 }),
       ),
     ],
@@ -96,7 +106,7 @@ const BREACHES: { name: string; sent: () => Uint8Array[]; code: number; greeted?
     name: "pings without end",
     sent: () =>
       Array.from(
-        { length: HTTP2_LIMITS.idleFramesMax + 1 },
+        { length: HTTP2_LIMITS.wasteMax + 1 },
         () => frame(FrameType.PING, new Uint8Array(8)),
       ),
     code: ErrorCode.ENHANCE_YOUR_CALM,
@@ -104,7 +114,7 @@ const BREACHES: { name: string; sent: () => Uint8Array[]; code: number; greeted?
   {
     name: "calls that are reset without end",
     sent: () =>
-      Array.from({ length: HTTP2_LIMITS.idleFramesMax + 1 }, (_, i) => [
+      Array.from({ length: HTTP2_LIMITS.wasteMax + 1 }, (_, i) => [
         headers(2 * i + 1),
         frame(FrameType.RST_STREAM, uint32s(8), { stream: 2 * i + 1 }),
       ]).flat(),
@@ -174,10 +184,13 @@ Deno.test({
   fn: async () => {
     const peer = connect();
     peer.wire.write = () => new Promise(() => {});
-    const ping = frame(FrameType.PING, new Uint8Array(8));
-    while (!peer.wire.closed) {
-      peer.wire.send(...Array.from({ length: 4_000 }, () => ping));
-      await settle();
+    const pings = Array.from({ length: 4_000 }, () => frame(FrameType.PING, new Uint8Array(8)));
+    for (let round = 0; !peer.wire.closed; round++) {
+      assert.ok(round * pings.length * 17 < 2 * HTTP2_LIMITS.unreadBytesMax);
+      peer.wire.send(concatBytes(pings));
+      await until(() => peer.wire.isRead || peer.wire.closed);
+      // So many pings are no waste in that time.
+      peer.nowMs += HTTP2_LIMITS.sweepMs;
       peer.connection.sweep();
     }
     await peer.done;
@@ -239,7 +252,12 @@ Deno.test({
           return Promise.resolve(bytes.byteLength);
         },
         close: () => closed = true,
-      }, { peer: "p", handler: () => Promise.reject(new Error("no call")), nowMs: () => 0 });
+      }, {
+        peer: "p",
+        handler: () => Promise.reject(new Error("no call")),
+        nowMs: () => 0,
+        turns: AT_ONCE,
+      });
       await connection.run();
       assert.match(String.fromCharCode(...written), expected);
       assert.ok(closed);

@@ -17,12 +17,16 @@ const BUFFER_BYTES_MIN = 4 * 1024;
 /** What one that sends without a pause grows to, for few reads and large ones. */
 const BUFFER_BYTES_MAX = 256 * 1024;
 
+/** Takes a frame, whose payload is valid only within the call; what it returns is waited for before the next one. */
+export type TakeFrame = (head: FrameHead, payload: Uint8Array) => Promise<void> | undefined;
+
 export class FrameReader {
   readonly #connection: ByteConnection;
   readonly #onGreeted: () => void;
   #buffer = new Uint8Array(BUFFER_BYTES_MIN);
   #filled = 0;
   #greeted = false;
+  #stopped = false;
 
   /** `onGreeted` is called once, before the first frame. */
   constructor(connection: ByteConnection, onGreeted: () => void) {
@@ -36,23 +40,28 @@ export class FrameReader {
   }
 
   /**
-   * Waits for bytes and hands each frame that is whole to `take`, whose payload is valid only within
-   * it. False at the connection's end. Errors: `ConnectionError`, what a read throws.
+   * Waits for bytes and hands each frame that is whole to `take`. False at the connection's end. Errors:
+   * `ConnectionError`, what a read throws.
    */
-  async read(take: (head: FrameHead, payload: Uint8Array) => void): Promise<boolean> {
+  async read(take: TakeFrame): Promise<boolean> {
     const count = await this.#connection.read(this.#buffer.subarray(this.#filled));
     if (count === null) return false;
     this.#filled += count;
     const wasFull = this.#filled === this.#buffer.byteLength;
-    const used = this.#take(this.#buffer.subarray(0, this.#filled), take);
+    const used = await this.#take(this.#buffer.subarray(0, this.#filled), take);
     this.#buffer.copyWithin(0, used, this.#filled);
     this.#filled -= used;
     if (wasFull && this.#buffer.byteLength < BUFFER_BYTES_MAX) this.#grow();
     return true;
   }
 
+  /** Hands over no further frame, not of those that have come either. */
+  stop(): void {
+    this.#stopped = true;
+  }
+
   /** Returns how many bytes were whole frames. */
-  #take(bytes: Uint8Array, take: (head: FrameHead, payload: Uint8Array) => void): number {
+  async #take(bytes: Uint8Array, take: TakeFrame): Promise<number> {
     let at = 0;
     if (!this.#greeted) {
       const seen = bytes.subarray(0, PREFACE.byteLength);
@@ -64,14 +73,15 @@ export class FrameReader {
       this.#onGreeted();
       at = PREFACE.byteLength;
     }
-    while (bytes.byteLength - at >= HEAD_BYTES) {
+    while (!this.#stopped && bytes.byteLength - at >= HEAD_BYTES) {
       const head = readHead(bytes, at);
       if (head.payloadBytes > PAYLOAD_BYTES_MAX) {
         throw new ConnectionError(ErrorCode.FRAME_SIZE_ERROR, "a frame is over its size");
       }
       const end = at + HEAD_BYTES + head.payloadBytes;
       if (end > bytes.byteLength) break;
-      take(head, bytes.subarray(at + HEAD_BYTES, end));
+      const othersFirst = take(head, bytes.subarray(at + HEAD_BYTES, end));
+      if (othersFirst !== undefined) await othersFirst;
       at = end;
     }
     return at;

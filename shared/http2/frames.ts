@@ -82,19 +82,22 @@ export interface FrameHead {
 
 /** The head of the frame that begins at `at`; `HEAD_BYTES` must be there. */
 export function readHead(bytes: Uint8Array, at: number): FrameHead {
-  const byte = (offset: number) => bytes[at + offset] ?? 0;
   return {
-    payloadBytes: byte(0) << 16 | byte(1) << 8 | byte(2),
-    type: byte(3),
-    flags: byte(4),
+    payloadBytes: byteAt(bytes, at) << 16 | byteAt(bytes, at + 1) << 8 | byteAt(bytes, at + 2),
+    type: byteAt(bytes, at + 3),
+    flags: byteAt(bytes, at + 4),
     stream: readUint31(bytes, at + 5),
   };
 }
 
 /** Four bytes without their highest bit, which is reserved wherever such a number stands. */
 export function readUint31(bytes: Uint8Array, at: number): number {
-  const [a = 0, b = 0, c = 0, d = 0] = bytes.subarray(at, at + 4);
-  return (a & 0x7f) << 24 | b << 16 | c << 8 | d;
+  return (byteAt(bytes, at) & 0x7f) << 24 | byteAt(bytes, at + 1) << 16 |
+    byteAt(bytes, at + 2) << 8 | byteAt(bytes, at + 3);
+}
+
+function byteAt(bytes: Uint8Array, at: number): number {
+  return bytes[at] ?? 0;
 }
 
 export interface FrameFields {

@@ -9,6 +9,8 @@ import { type Field, STATIC_TABLE } from "./hpack_tables.ts";
 
 /** What a peer may keep in the dynamic table: the protocol's default, which we do not change. */
 const TABLE_BYTES_MAX = 4_096;
+/** Changes of its size at the beginning of a block, the least and the last one: RFC 7541, section 4.2. */
+const TABLE_SIZES_MAX = 2;
 /** What every entry counts for besides its text: RFC 7541, section 4.1. */
 const ENTRY_BYTES = 32;
 
@@ -33,9 +35,16 @@ export class HpackDecoder {
     this.#at = 0;
     const fields: Field[] = [];
     let bytes = 0;
+    let sizes = 0;
     while (this.#at < this.#block.byteLength) {
       const field = this.#representation();
-      if (field === undefined) continue;
+      if (field === undefined) {
+        sizes += 1;
+        if (fields.length > 0 || sizes > TABLE_SIZES_MAX) {
+          throw broken("its table is resized where it must not be");
+        }
+        continue;
+      }
       bytes += bytesOf(field);
       if (bytes > this.#listBytesMax) {
         throw new ConnectionError(
@@ -112,7 +121,7 @@ export class HpackDecoder {
     if (end > this.#block.byteLength) throw broken("a text is cut off");
     const bytes = this.#block.subarray(this.#at, end);
     this.#at = end;
-    return LATIN1.decode(coded ? decodeHuffman(bytes) : bytes);
+    return textOf(coded ? decodeHuffman(bytes) : bytes);
   }
 
   #byte(): number {
@@ -123,6 +132,19 @@ export class HpackDecoder {
 }
 
 const LATIN1 = new TextDecoder("latin1");
+/** Longer texts are decoded by the runtime, which takes as long for a letter as for so many. */
+const SHORT_TEXT_BYTES = 32;
+
+function textOf(bytes: Uint8Array): string {
+  if (bytes.byteLength > SHORT_TEXT_BYTES) return LATIN1.decode(bytes);
+  let text = "";
+  for (const byte of bytes) {
+    // ASCII is the same in all encodings.
+    if (byte >= 0x80) return LATIN1.decode(bytes);
+    text += String.fromCharCode(byte);
+  }
+  return text;
+}
 
 function bytesOf([name, value]: Field): number {
   return name.length + value.length + ENTRY_BYTES;

@@ -10,6 +10,7 @@ import type { ListenAddress } from "../http/listen_address.ts";
 import { listenError, type TlsIdentity } from "../http/serve.ts";
 import { Http2Connection, type Http2Handler } from "./connection.ts";
 import { HTTP2_LIMITS } from "./limits.ts";
+import { Turns } from "./turns.ts";
 
 export interface ServeHttp2Options extends ListenAddress {
   readonly handler: Http2Handler;
@@ -32,6 +33,7 @@ export function serveHttp2(options: ServeHttp2Options): Http2Server {
   const { hostname, port } = listener.addr as Deno.NetAddr;
   const running = new Map<Http2Connection, Promise<void>>();
   const nowMs = () => performance.now();
+  const turns = new Turns();
   const sweep = setInterval(() => {
     for (const connection of running.keys()) connection.sweep();
   }, HTTP2_LIMITS.sweepMs);
@@ -43,6 +45,7 @@ export function serveHttp2(options: ServeHttp2Options): Http2Server {
       peer,
       handler: options.handler,
       nowMs,
+      turns,
     });
     running.set(connection, connection.run().finally(() => running.delete(connection)));
   };

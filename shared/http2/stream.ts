@@ -35,12 +35,10 @@ export class Stream implements Http2Call {
   uncredited = 0;
   /** Body bytes that came and were not consumed. */
   unread = 0;
-  /** Body bytes that we may send. */
-  sendWindow: number;
+  /** What the peer added to where its streams' windows begin: body bytes that we may send. */
+  windowGrown = 0;
   /** The peer sent all. */
   ended = false;
-  /** Waits for room in a window. */
-  answer: Http2Answer | undefined;
   readonly #gone = new AbortController();
   readonly #body = Promise.withResolvers<void>();
   readonly #credit: (bytes: number) => void;
@@ -51,14 +49,12 @@ export class Stream implements Http2Call {
     id: number;
     fields: readonly Field[];
     peer: string;
-    sendWindow: number;
     /** Told of every body byte that was consumed. */
     credit: (stream: Stream, bytes: number) => void;
   }) {
     this.id = options.id;
     this.headers = joined(options.fields);
     this.peer = options.peer;
-    this.sendWindow = options.sendWindow;
     this.#credit = (bytes) => options.credit(this, bytes);
     this.#body.promise.catch(() => {});
   }

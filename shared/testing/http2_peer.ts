@@ -14,10 +14,12 @@ import {
 } from "../http2/frames.ts";
 import { encodeFields } from "../http2/hpack.ts";
 import type { ByteConnection } from "../http2/outbox.ts";
+import type { Turns } from "../http2/turns.ts";
 
 /** A connection in memory: the test is the peer. */
 export class Wire implements ByteConnection {
   closed = false;
+  bytesRead = 0;
   readonly written: Uint8Array[] = [];
   #incoming: Uint8Array[] = [];
   #wake: (() => void) | undefined;
@@ -25,6 +27,11 @@ export class Wire implements ByteConnection {
   send(...parts: Uint8Array[]): void {
     this.#incoming.push(...parts);
     this.#wake?.();
+  }
+
+  /** Whether all that was sent was read. */
+  get isRead(): boolean {
+    return this.#incoming.length === 0;
   }
 
   async read(into: Uint8Array): Promise<number | null> {
@@ -35,6 +42,7 @@ export class Wire implements ByteConnection {
     const next = this.#incoming[0] ?? new Uint8Array(0);
     const count = Math.min(next.byteLength, into.byteLength);
     into.set(next.subarray(0, count));
+    this.bytesRead += count;
     if (count === next.byteLength) this.#incoming.shift();
     else this.#incoming[0] = next.subarray(count);
     return count;
@@ -78,10 +86,19 @@ export interface Peer {
   nowMs: number;
 }
 
+/** Nobody else wants a turn. */
+export const AT_ONCE: Pick<Turns, "next"> = { next: () => Promise.resolve() };
+
 export const ANSWER = { fields: [[":status", "200"], ["x", "y"]] as const };
 
 /** A connection whose handler reads the body and answers; past the preface unless told otherwise. */
-export function connect(options: { handler?: Http2Handler; greeted?: boolean } = {}): Peer {
+export function connect(
+  options: {
+    readonly handler?: Http2Handler;
+    readonly greeted?: boolean;
+    readonly turns?: Pick<Turns, "next">;
+  } = {},
+): Peer {
   const wire = new Wire();
   const bodies: string[] = [];
   const handler: Http2Handler = options.handler ?? (async (call) => {
@@ -99,6 +116,7 @@ export function connect(options: { handler?: Http2Handler; greeted?: boolean } =
     peer: "192.0.2.1",
     handler,
     nowMs: () => peer.nowMs,
+    turns: options.turns ?? AT_ONCE,
   });
   if (options.greeted !== false) wire.send(PREFACE, settingsFrame([]));
   return Object.assign(peer, { connection, done: connection.run() });

@@ -35,9 +35,23 @@ export class BenchServers implements AsyncDisposable {
   }
 
   async startBare(): Promise<RunningServer> {
-    const program = join(HERE, "bare_server.ts");
     const permissions = ["--allow-net=127.0.0.1", `--allow-write=${this.dir}`];
-    const process = denoRun([...permissions, program, join(this.dir, "bare")], "piped").spawn();
+    return await this.#start([
+      ...permissions,
+      join(HERE, "bare_server.ts"),
+      join(this.dir, "bare"),
+    ]);
+  }
+
+  /** A server that discards what it reads. */
+  async startDiscard(): Promise<number> {
+    const program = join(HERE, "discard_server.ts");
+    return (await this.#start(["--allow-net=127.0.0.1", program])).port;
+  }
+
+  /** A program that writes its port to stdout. */
+  async #start(args: readonly string[]): Promise<RunningServer> {
+    const process = denoRun(args, "piped").spawn();
     this.#processes.push(process);
     const reader = process.stdout.getReader();
     const { value } = await reader.read();

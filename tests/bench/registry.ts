@@ -5,6 +5,7 @@ import { COMMIT } from "./commit_benchmark.ts";
 import { DECODE } from "./decode_benchmark.ts";
 import { DRAIN } from "./drain_benchmark.ts";
 import { FRESHNESS } from "./freshness_benchmark.ts";
+import { HTTP2 } from "./http2_benchmark.ts";
 import { INDEX } from "./index_benchmark.ts";
 import { INGEST } from "./ingest_benchmark.ts";
 import { JOBS } from "./jobs_benchmark.ts";
@@ -23,6 +24,7 @@ import { TRACES } from "./traces_benchmark.ts";
 export const BENCHMARKS: readonly Benchmark[] = [
   DECODE,
   INGEST,
+  HTTP2,
   LATENCY,
   MEMORY,
   DRAIN,

@@ -1,0 +1,64 @@
+/**
+ * What the frames of one connection may cost: work, past which others have their turn first, and waste, past which it ends
+ * (`frame_cost.ts`).
+ */
+
+import { ConnectionError, ErrorCode } from "./frames.ts";
+import { HTTP2_LIMITS } from "./limits.ts";
+import { TokenBucket } from "./token_bucket.ts";
+import type { Turns } from "./turns.ts";
+
+export interface BudgetOptions {
+  /** Monotonic. */
+  readonly nowMs: () => number;
+  /** Of the listener: what keeps its busy connections from delaying everybody. */
+  readonly turns: Pick<Turns, "next">;
+}
+
+export class FrameBudget {
+  readonly #options: BudgetOptions;
+  readonly #work: TokenBucket;
+  readonly #waste: TokenBucket;
+
+  constructor(options: BudgetOptions) {
+    this.#options = options;
+    const nowMs = options.nowMs();
+    const { turnWork, workPerMs, wasteMax, wastePerSec } = HTTP2_LIMITS;
+    this.#work = new TokenBucket({ max: turnWork, perMs: workPerMs, nowMs });
+    this.#waste = new TokenBucket({ max: wasteMax, perMs: wastePerSec / 1_000, nowMs });
+  }
+
+  /** Gives back what the time since the last call is worth. */
+  fill(nowMs: number): void {
+    this.#work.fill(nowMs);
+    this.#waste.fill(nowMs);
+  }
+
+  /** Charges work that was done; where it was too much, returns what the next frame waits for. */
+  work(work: number): Promise<void> | undefined {
+    if (this.#work.take(work)) return undefined;
+    this.fill(this.#options.nowMs());
+    return this.#work.take(0) ? undefined : this.#othersFirst();
+  }
+
+  async #othersFirst(): Promise<void> {
+    await this.#options.turns.next();
+    this.#work.give(HTTP2_LIMITS.turnWork);
+  }
+
+  /** Charges what carries no part of an answered call. Errors: `ConnectionError` when it was too much. */
+  waste(waste: number): void {
+    if (waste === 0 || this.#waste.take(waste)) return;
+    this.fill(this.#options.nowMs());
+    if (this.#waste.take(0)) return;
+    throw new ConnectionError(
+      ErrorCode.ENHANCE_YOUR_CALM,
+      "too many frames or resets beside the calls that are answered",
+    );
+  }
+
+  /** A call was answered: that makes up for what is sent around one. */
+  answered(): void {
+    this.#waste.give(HTTP2_LIMITS.wastePerAnswer);
+  }
+}
