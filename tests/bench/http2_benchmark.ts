@@ -49,6 +49,7 @@ export const HTTP2: Benchmark = {
     const bystanders = [() => askHealth(port), () => exportOnce(grpc)];
     await waitedMs(bystanders, 1_000);
     const table: BenchRow[] = [];
+    const ratios: number[] = [];
     for (const { name } of HTTP2_ATTACKS) {
       const rounds: Round[] = [];
       for (let round = 0; round < Math.ceil(seconds / ROUND_SECS); round++) {
@@ -56,8 +57,12 @@ export const HTTP2: Benchmark = {
         const ours = await waitedBeside(bystanders, { name, port: grpcPort });
         rounds.push({ beside, ours });
       }
-      table.push(rowOf(name, rounds));
+      const ratio = median(rounds.map(({ ours, beside }) => p99(ours) / p99(beside)));
+      ratios.push(ratio);
+      table.push({ ...barOf(ratio), ...textsOf(name, rounds) });
     }
+    const what = `median of the ${ratios.length} attacks`;
+    table.push({ what, ours: "", reference: "", ...barOf(median(ratios)) });
     return table;
   },
 };
@@ -68,8 +73,18 @@ interface Round {
   readonly ours: readonly number[];
 }
 
-function rowOf(what: string, rounds: readonly Round[]): BenchRow {
-  const ratio = median(rounds.map(({ ours, beside }) => p99(ours) / p99(beside)));
+function barOf(ratio: number): Pick<BenchRow, "ratio" | "target" | "reached"> {
+  return {
+    ratio: formatRatio(ratio),
+    target: `≤ ${formatRatio(P99_RATIO_MAX)}`,
+    reached: ratio <= P99_RATIO_MAX,
+  };
+}
+
+function textsOf(
+  what: string,
+  rounds: readonly Round[],
+): Pick<BenchRow, "what" | "ours" | "reference"> {
   const text = (side: keyof Round) =>
     `p99 ${formatMs(median(rounds.map((one) => p99(one[side]))))}, ` +
     `median ${formatMs(median(rounds.map((one) => median(one[side]))))}`;
@@ -77,9 +92,6 @@ function rowOf(what: string, rounds: readonly Round[]): BenchRow {
     what,
     ours: text("ours"),
     reference: `the same sent elsewhere: ${text("beside")}`,
-    ratio: formatRatio(ratio),
-    target: `≤ ${formatRatio(P99_RATIO_MAX)}`,
-    reached: ratio <= P99_RATIO_MAX,
   };
 }
 
