@@ -67,6 +67,10 @@ const EXAMPLES: { name: string; blocks: { block: string; fields: readonly Field[
       { block: "8287 85bf 4088 25a8 49e9 5ba9 7d7f 8925 a849 e95b b8e8 b4bf", fields: THIRD },
     ],
   },
+  {
+    name: "a table that is emptied and opened again before the first field",
+    blocks: [{ block: "20 3fe1 1f 82", fields: [[":method", "GET"]] }],
+  },
 ];
 
 for (const { name, blocks } of EXAMPLES) {
@@ -107,6 +111,8 @@ const BROKEN: { name: string; block: string; code?: number }[] = [
   { name: "an integer that is cut off", block: "ff" },
   { name: "a text that is cut off", block: "40 0a 63" },
   { name: "a table of more than was allowed", block: "3f e2 1f" },
+  { name: "a table that is resized behind a field", block: "82 20" },
+  { name: "a table that is resized three times", block: "20 3f e1 1f 20 82" },
   { name: "the end-of-string symbol", block: "00 84 ff ff ff ff 00" },
   { name: "padding with zeros", block: "00 81 00 00" },
   { name: "padding of a whole byte", block: "00 82 1f ff 00" },
