@@ -21,11 +21,13 @@ import { type Approximation, type FastPath, fastPath } from "./fast_paths/fast_p
 import type { TableAnswers } from "./fast_paths/table_answers.ts";
 import { renameFunctions } from "./functions/dialect.ts";
 import { exchangeMatchCalls } from "./functions/match_calls.ts";
+import { exchangeTimeCalls } from "./functions/utc_calls.ts";
 import { gate, type TableReference } from "./gate.ts";
 import { type HeldPlan, heldPlan, type HeldSource } from "./held_rows/held_plan.ts";
 import type { HeldRows } from "./held_rows/held_rows.ts";
 import type { HotCall } from "./hot_caches/hot_call.ts";
 import { generatedRows } from "./generated_rows.ts";
+import { instantColumns } from "./instant_columns.ts";
 import { joinedRows } from "./joined_rows.ts";
 import { bandRequest, type Steps, stepsOf } from "./ordered_bands.ts";
 import { type FanIn, orderedRequest } from "./ordered_scan.ts";
@@ -201,11 +203,19 @@ export async function prepareStatement(
       );
     };
     const ordered = "aside" in fast ? await scanned() : withParts(tables, fast);
+    const work = workOf(statement.root, { plan: ordered.plan, names });
     // Last: before, they are read as what was asked.
-    const exchanged = await exchangeMatchCalls(statement.root, {
-      textOf: (select) => textAsItIs(known, withRoot(statement.document, select)),
+    const textOf = (select: TreeNode) => textAsItIs(known, withRoot(statement.document, select));
+    const isMatching = await exchangeMatchCalls(statement.root, {
+      textOf,
       stemmed: stemmedReferences(statement.root, namedTables(references, planned.tables)),
     });
+    const isTiming = await exchangeTimeCalls(statement.root, {
+      instants: instantColumns(statement.root, references, tables),
+      textOf,
+      isNamedApart: bindable,
+    });
+    const exchanged = isMatching || isTiming;
     const sql = !bindable || !statement.embeddable || bounded || isChanged || exchanged
       ? await textOfTree(known, statement.document)
       : statement.sql;
@@ -262,7 +272,7 @@ export async function prepareStatement(
       plan,
       narrowed,
       steps: (whole) => stepsOf(whole, stepped, pruneDeps.path),
-      cost: costOf(ordered.plan, workOf(statement.root, { plan: ordered.plan, names })),
+      cost: costOf(ordered.plan, work),
       columns,
       ordering: ordered.ordering,
       defaultOrderApplied,

@@ -32,9 +32,16 @@ const BUCKETS = [
   "time_bucket(INTERVAL 5 MONTH, timestamp)",
   "date_bin(INTERVAL '1 quarter', timestamp)",
   "date_bin(INTERVAL 1 YEAR, timestamp)",
+  "date_bin('5 minutes', timestamp)",
+  "date_bin('1 month', timestamp)",
+  "date_bin('7 minutes', timestamp, TIMESTAMP '2020-01-01 00:03:00')",
+  "date_bin('5 months', timestamp, TIMESTAMP '2019-12-15 06:03:00')",
+  "time_bucket(INTERVAL '1 day', timestamp, INTERVAL '6 hours')",
+  "time_bucket('1 week', timestamp, TIMESTAMPTZ '2020-01-01 06:30:00Z')",
   // Finer than a minute: the path must not answer.
   "date_trunc('second', timestamp)",
   "time_bucket(INTERVAL '90 seconds', timestamp)",
+  "date_bin('7 minutes', timestamp, TIMESTAMP '2020-01-01 00:03:20')",
   "time_bucket(INTERVAL '1 minute 30 seconds', timestamp)",
 ] as const;
 

@@ -265,6 +265,21 @@ const SHAPES: readonly string[] = [
   "SELECT strftime(timestamp, '%Y-%m-%d %H') AS h, count(*) FROM events GROUP BY 1 ORDER BY 1",
   "SELECT time_bucket(INTERVAL 15 MINUTE, timestamp) AS b, count(*) FROM events GROUP BY 1 ORDER BY 1",
   "SELECT timestamp::DATE AS d, (timestamp AT TIME ZONE 'Europe/Prague')::TIME AS t FROM events WHERE host = '東京'",
+  "SELECT date_trunc('month', timestamp), date_trunc('week', e.timestamp), count(*) FROM events e " +
+  "GROUP BY date_trunc('month', e.timestamp), 2 HAVING date_trunc('month', timestamp) > '2020-01-01' ORDER BY 1, 2",
+  "SELECT time_bucket(INTERVAL '1 month', timestamp) AS b, time_bucket(INTERVAL '1 day', timestamp) AS d, count(*) FROM events GROUP BY ALL",
+  "SELECT timestamp - lag(timestamp) OVER w AS gap, timestamp - min(timestamp) OVER () AS since, " +
+  "age(timestamp, TIMESTAMPTZ '2020-02-29 10:00:00Z') AS a FROM events " +
+  'WINDOW w AS (ORDER BY timestamp_ns, host, source, "index", raw)',
+  "SELECT date_diff('hour', timestamp, max(timestamp) OVER ()), date_sub('day', timestamp, TIMESTAMPTZ '2030-01-31'), raw FROM events",
+  "SELECT timestamp + INTERVAL '1 month', timestamp - INTERVAL '90 minutes', INTERVAL '1 day' + timestamp, raw FROM events",
+  "SELECT date_trunc('day', timestamp + INTERVAL '2 hours') AS d, last_day(timestamp), dayname(timestamp), count(*) FROM events GROUP BY ALL",
+  "SELECT DISTINCT ON (timestamp::DATE) timestamp::DATE, min(raw) OVER (PARTITION BY date_trunc('day', timestamp)) FROM events ORDER BY timestamp::DATE",
+  "SELECT * FROM (SELECT hour(timestamp), timestamp AT TIME ZONE 'UTC', timestamp::TIMESTAMP FROM events) ORDER BY ALL LIMIT 40",
+  "WITH d AS (SELECT date_trunc('day', timestamp), count(*) AS n FROM events GROUP BY ALL) " +
+  'SELECT a.*, b.n FROM d a JOIN d b ON date_trunc(\'year\', a."date_trunc(\'day\', ""timestamp"")") = date_trunc(\'year\', b."date_trunc(\'day\', ""timestamp"")")',
+  "SELECT count(*) FROM events WHERE date_trunc('day', timestamp) = '2026-09-22' AND hour(timestamp) BETWEEN 3 AND 20",
+  "SELECT list_transform([timestamp], lambda x: date_trunc('day', x)), (SELECT date_trunc('month', max(timestamp)) FROM metrics m WHERE m.timestamp <= e.timestamp) FROM events e",
   "SELECT age(TIMESTAMP '2026-03-01', TIMESTAMP '2025-01-15'), date_diff('day', DATE '2026-01-01', DATE '2026-09-21')",
   "SELECT hits // 2, hits % 5, -hits, abs(code), value::INTEGER, round(value, 1), code & 255, code ^ 2 FROM metrics WHERE hits BETWEEN -10 AND 50",
   "SELECT hits::HUGEINT * hits::HUGEINT AS big FROM metrics WHERE hits IS NOT NULL ORDER BY big, name LIMIT 40",

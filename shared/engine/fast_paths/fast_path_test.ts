@@ -75,12 +75,48 @@ const PATHS: readonly (readonly [sql: string, path: ServedBy | RegExp])[] = [
     "tier1_windowed_agg",
   ],
   [
+    "SELECT date_bin('5 minutes', timestamp), count(*) FROM events GROUP BY 1",
+    "tier1_windowed_agg",
+  ],
+  [
+    "SELECT time_bucket('1 month', timestamp), count(*) FROM events GROUP BY 1",
+    "tier1_windowed_agg",
+  ],
+  [
+    "SELECT date_bin('5 minutes', timestamp, TIMESTAMP '2020-01-01 00:01:00'), count(*) FROM events GROUP BY 1",
+    "tier1_windowed_agg",
+  ],
+  [
+    "SELECT time_bucket(INTERVAL '1 day', timestamp, TIMESTAMPTZ '2020-01-01 06:30:00Z'), count(*) FROM events GROUP BY 1",
+    "tier1_windowed_agg",
+  ],
+  [
+    "SELECT time_bucket(INTERVAL '1 day', timestamp, INTERVAL '6 hours'), count(*) FROM events GROUP BY 1",
+    "tier1_windowed_agg",
+  ],
+  [
+    "SELECT date_bin('5 minutes', timestamp, TIMESTAMP '2020-01-01 00:01:30'), count(*) FROM events GROUP BY 1",
+    /the origin of date_bin is not written as a whole minute/,
+  ],
+  [
+    "SELECT date_bin('90 seconds', timestamp), count(*) FROM events GROUP BY 1",
+    /the stride of date_bin is not written as whole minutes/,
+  ],
+  [
+    "SELECT date_trunc(host, timestamp), count(*) FROM events GROUP BY 1",
+    /the unit of date_trunc is computed/,
+  ],
+  [
+    "SELECT date_diff('minute', timestamp, now()), count(*) FROM events GROUP BY 1",
+    /date_diff of timestamp may differ within a minute/,
+  ],
+  [
     "SELECT date_bin(INTERVAL '1 hour 30 minutes', timestamp), count(*) FROM events GROUP BY 1",
     "tier1_windowed_agg",
   ],
   [
     "SELECT date_bin(INTERVAL '1 minute 30 seconds', timestamp), count(*) FROM events GROUP BY 1",
-    /more than the minute/,
+    /stride of date_bin is not written as whole minutes/,
   ],
   ["SELECT count(*) FROM events WHERE timestamp > NULL::TIMESTAMPTZ", /has no value/],
   ["SELECT host, count(*) FROM events GROUP BY host LIMIT 1 + 1", /LIMIT is computed/],

@@ -4,19 +4,59 @@
  */
 
 import { nodeAt, nodesAt, textAt, type TreeNode } from "../syntax_tree.ts";
+import { textMicros } from "../time_constants.ts";
 import { MINUTE_FUNCTIONS, MINUTE_UNITS } from "./weighted_functions.ts";
 
-/** Whether a call with `timestamp` among its arguments has one result a minute. */
-export function isMinuteCall(name: string, children: readonly TreeNode[]): boolean {
+/** Why a call with `timestamp` among its arguments may have several results a minute; undefined: it has one. */
+export function finerThanMinute(name: string, children: readonly TreeNode[]): string | undefined {
   const [first, second, ...more] = children;
-  if (first === undefined) return false;
-  if (second === undefined) return MINUTE_FUNCTIONS.has(name);
-  if (more.length > 0 || textAt(second, "class") !== "COLUMN_REF") return false;
-  if (["date_trunc", "datetrunc", "date_part", "datepart"].includes(name)) {
-    return MINUTE_UNITS.has(constantText(first)?.toLowerCase() ?? "");
+  if (first === undefined) return undefined;
+  if (second === undefined) {
+    return MINUTE_FUNCTIONS.has(name)
+      ? undefined
+      : `${name} of timestamp may differ within a minute`;
   }
-  return (name === "time_bucket" || name === "date_bin") && isWholeMinutes(first);
+  const isOfTime = textAt(second, "class") === "COLUMN_REF";
+  if (isOfTime && more.length === 0 && UNIT_FUNCTIONS.has(name)) {
+    const unit = constantText(first)?.toLowerCase();
+    if (unit === undefined) return `the unit of ${name} is computed`;
+    return MINUTE_UNITS.has(unit) ? undefined : `${name} by ${unit} tells more than the minute`;
+  }
+  if (isOfTime && BIN_FUNCTIONS.has(name)) return finerBins(name, first, more);
+  return `${name} of timestamp may differ within a minute`;
 }
+
+const UNIT_FUNCTIONS: ReadonlySet<string> = new Set([
+  "date_part",
+  "date_trunc",
+  "datepart",
+  "datetrunc",
+]);
+
+const BIN_FUNCTIONS: ReadonlySet<string> = new Set(["date_bin", "time_bucket"]);
+
+/** Bins whose ends are all at whole minutes have a minute's rows together. */
+function finerBins(
+  name: string,
+  stride: TreeNode,
+  [origin, ...more]: readonly TreeNode[],
+): string | undefined {
+  if (more.length > 0) return `${name} has more arguments than are known`;
+  if (!isWholeMinutes(stride)) return `the stride of ${name} is not written as whole minutes`;
+  if (origin === undefined || isMinute(origin) || isWholeMinutes(origin)) return undefined;
+  return `the origin of ${name} is not written as a whole minute`;
+}
+
+/** A time without seconds, as `TIMESTAMP '2026-11-20 12:30:00'`. */
+function isMinute(node: TreeNode): boolean {
+  if (textAt(node, "class") !== "CAST") return false;
+  const type = textAt(nodeAt(node, "cast_type") ?? {}, "id");
+  if (!["DATE", "TIMESTAMP", "TIMESTAMP WITH TIME ZONE"].includes(type)) return false;
+  const us = textMicros(constantText(nodeAt(node, "child") ?? {}) ?? "");
+  return us !== undefined && us % MINUTE_US === 0n;
+}
+
+const MINUTE_US = 60_000_000n;
 
 /** Whether such a call gives the beginning of the minute. */
 export function isMinuteItself(name: string, [unit]: readonly TreeNode[]): boolean {
@@ -31,11 +71,13 @@ function constantText(node: TreeNode): string | undefined {
   return value["is_null"] === true || typeof text !== "string" ? undefined : text;
 }
 
-/** `INTERVAL '1 hour 30 minutes'`, `INTERVAL 5 MINUTE` and `to_months(5)`. */
+/** `INTERVAL '1 hour 30 minutes'`, `'5 minutes'`, `INTERVAL 5 MINUTE` and `to_months(5)`. */
 function isWholeMinutes(node: TreeNode): boolean {
   const kind = textAt(node, "class");
-  if (kind === "CAST" && textAt(nodeAt(node, "cast_type") ?? {}, "id") === "INTERVAL") {
-    const text = constantText(nodeAt(node, "child") ?? {});
+  const isInterval = kind === "CAST" &&
+    textAt(nodeAt(node, "cast_type") ?? {}, "id") === "INTERVAL";
+  if (isInterval || kind === "CONSTANT") {
+    const text = constantText(isInterval ? nodeAt(node, "child") ?? {} : node);
     return text !== undefined &&
       /^\s*(?:\d{1,6}\s*(?:minutes?|mins?|hours?|days?|weeks?|months?|mons?|quarters?|years?)\s*)+$/i
         .test(text) &&

@@ -23,6 +23,16 @@ function integerNode(value: number): TreeNode {
   };
 }
 
+export function textNode(value: string): TreeNode {
+  return {
+    class: "CONSTANT",
+    type: "VALUE_CONSTANT",
+    alias: "",
+    query_location: 0,
+    value: { type: { id: "VARCHAR", type_info: null }, is_null: false, value },
+  };
+}
+
 /** A call; `like` gives what it has beyond name and arguments, such as a FILTER. */
 export function callNode(
   name: string,

@@ -23,7 +23,7 @@ import {
   type TreeValue,
 } from "../syntax_tree.ts";
 import { conjuncts, isTimeBound } from "../time_bounds.ts";
-import { isMinuteCall, isMinuteItself } from "./minute_calls.ts";
+import { finerThanMinute, isMinuteItself } from "./minute_calls.ts";
 import { Aside, type StepAside } from "./step_aside.ts";
 import { hasOnlyCounts, topGroups } from "./top_groups.ts";
 import { columnNode, conjunctionNode } from "./tree_nodes.ts";
@@ -301,9 +301,8 @@ class Rewriting {
     const name = textAt(node, "function_name").toLowerCase();
     const children = nodesAt(node, "children");
     if (children.some((child) => this.#isTime(child))) {
-      if (!isMinuteCall(name, children)) {
-        throw new Aside(`${name} of timestamp tells more than the minute`);
-      }
+      const why = finerThanMinute(name, children);
+      if (why !== undefined) throw new Aside(why);
       this.#minutes = true;
       // Weighted rows have just the minute.
       return isMinuteItself(name, children)

@@ -4,6 +4,7 @@
  * other names are exchanged on the tree.
  */
 
+import { OperatingError } from "../../base/errors.ts";
 import { isNode, listAt, nodeAt, textAt, type TreeNode, walk } from "../syntax_tree.ts";
 import { ALIASES } from "./aliases.ts";
 import { ATTR_GET } from "./attr_get.ts";
@@ -13,11 +14,13 @@ import { EXACT_AVERAGE } from "./exact_average.ts";
 import { KV_EXTRACT } from "./kv_extract.ts";
 import { MATCH } from "./match.ts";
 import { TO_TIMESTAMP_NANOS } from "./to_timestamp_nanos.ts";
+import { UTC_TIMES } from "./utc_times.ts";
 
 export const DIALECT_SETUP: readonly string[] = [
   ATTR_GET,
   KV_EXTRACT,
   DATE_BIN,
+  ...UTC_TIMES,
   TO_TIMESTAMP_NANOS,
   ...MATCH,
   ...ALIASES,
@@ -33,7 +36,10 @@ const RENAMED: Readonly<Record<string, string>> = {
   approx_median: "median",
 };
 
-/** Gives functions the engine's own names, and `regexp_replace` its bound; returns what changed. */
+/**
+ * Gives functions the engine's own names, and `regexp_replace` its bound; returns what changed. Errors: `invalid_argument` for
+ * units that the SQL engine does not survive.
+ */
 export function renameFunctions(
   root: TreeNode,
 ): { readonly renamed: boolean; readonly bounded: boolean } {
@@ -43,12 +49,32 @@ export function renameFunctions(
     const kind = textAt(node, "class");
     if (kind !== "FUNCTION" && kind !== "WINDOW") return;
     if (boundReplacement(node)) bounded = true;
+    refuseUnsafeUnits(node);
     const name = RENAMED[textAt(node, "function_name").toLowerCase()];
     if (name === undefined) return;
     node["function_name"] = name;
     renamed = true;
   });
   return { renamed, bounded };
+}
+
+/**
+ * By ISO year or era the SQL engine's calendar fails as a bug would (1.5.5: `date_diff('isoyear', a, b)` of ordinary instants), and the
+ * whole database is lost with it.
+ */
+function refuseUnsafeUnits(node: TreeNode): void {
+  const name = textAt(node, "function_name").toLowerCase();
+  if (!["date_diff", "date_sub", "datediff", "datesub"].includes(name)) return;
+  const [unit] = listAt(node, "children");
+  const value = isNode(unit) && textAt(unit, "class") === "CONSTANT" ? nodeAt(unit, "value") : {};
+  const text = textAt(value ?? {}, "value").trim().toLowerCase();
+  if (text !== "" && !["isoyear", "era"].includes(text)) return;
+  throw new OperatingError(
+    "invalid_argument",
+    `Cannot call ${name} by ${text === "" ? "a computed unit" : text}: write one of ` +
+      "microsecond to millennium as a text, such as 'year'",
+    { reason: "refused_function" },
+  );
 }
 
 /** Longer ones, and those that are no constant, are measured against the text first. */

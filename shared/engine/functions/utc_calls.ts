@@ -1,0 +1,334 @@
+/**
+ * Calls and casts of instants, exchanged for macros that keep out of the SQL engine's calendar of time zones (`utc_times.ts`).
+ * Which expressions are instants follows from the columns that are; anything else stays what it was.
+ *
+ * A macro writes its arguments several times. So only what is small, has no subquery and gives the same each time is put into
+ * one, and calls in calls two deep.
+ */
+
+import { columnName } from "../column_name.ts";
+import { callNode, textNode } from "../fast_paths/tree_nodes.ts";
+import { isNode, nodeAt, nodesAt, textAt, type TreeNode, type TreeValue } from "../syntax_tree.ts";
+import { UTC_FORMAT, UTC_PARTS } from "./utc_times.ts";
+
+export interface UtcOptions {
+  /** The `COLUMN_REF` nodes of columns that are instants (TIMESTAMP WITH TIME ZONE). */
+  readonly instants: ReadonlySet<TreeNode>;
+  /** Columns keep the names that they had: the text of a SELECT. */
+  readonly textOf: (select: TreeNode) => Promise<string>;
+  /** The names of the outermost columns do not matter. */
+  readonly isNamedApart: boolean;
+}
+
+/** Exchanges the calls below `root`; returns whether there were any. */
+export async function exchangeTimeCalls(
+  root: TreeNode,
+  { instants, textOf, isNamedApart }: UtcOptions,
+): Promise<boolean> {
+  const found = new Calls(instants);
+  found.visit(root);
+  if (found.exchanges.length === 0) return false;
+  for (const { select, item } of found.unnamed) {
+    if (isNamedApart && select === root) continue;
+    item["alias"] = await columnName(select, item, textOf);
+  }
+  for (const exchange of found.exchanges) exchange();
+  return true;
+}
+
+/** Calls within calls that are exchanged, and nodes of an argument. */
+const LEVELS_MAX = 2;
+const ARGUMENT_NODES_MAX = 64;
+
+/** Of an expression: how deep exchanged calls are nested in it, and whether it may be written several times. */
+interface Sight {
+  readonly levels: number;
+  readonly nodes: number;
+  readonly isSteady: boolean;
+  /** Without, it is evaluated once. */
+  readonly namesColumn: boolean;
+}
+
+const NOTHING: Sight = { levels: 0, nodes: 0, isSteady: true, namesColumn: false };
+
+class Calls {
+  readonly exchanges: (() => void)[] = [];
+  /** Items of select lists without names of their own that hold an exchanged call. */
+  readonly unnamed: { readonly select: TreeNode; readonly item: TreeNode }[] = [];
+  /** Expressions that are instants. */
+  readonly #instants: Set<TreeNode>;
+
+  constructor(columns: ReadonlySet<TreeNode>) {
+    this.#instants = new Set(columns);
+  }
+
+  visit(value: TreeValue): Sight {
+    if (Array.isArray(value)) return value.map((item) => this.visit(item)).reduce(both, NOTHING);
+    if (!isNode(value)) return NOTHING;
+    if (value["type"] === "SELECT_NODE") return this.#select(value);
+    // Its arguments are no expressions of rows.
+    if (value["type"] === "TABLE_FUNCTION") return NOTHING;
+    if (value["class"] === "LAMBDA") return { ...NOTHING, isSteady: false };
+    let below = NOTHING;
+    for (const member in value) below = both(below, this.visit(value[member]));
+    const kind = textAt(value, "class");
+    if (kind === "") return below;
+    const sight = {
+      ...below,
+      nodes: below.nodes + 1,
+      namesColumn: below.namesColumn || kind === "COLUMN_REF",
+      isSteady: below.isSteady && !UNSTEADY.has(kind) &&
+        !VOLATILE.has(textAt(value, "function_name").toLowerCase()),
+    };
+    const isInstant = (node: TreeNode) => this.#instants.has(node);
+    const exchange = exchangeOf(value, isInstant);
+    if (givesInstant(value, isInstant)) this.#instants.add(value);
+    const isSmall = sight.levels < LEVELS_MAX && sight.nodes <= ARGUMENT_NODES_MAX;
+    if (exchange === undefined || !sight.isSteady || !isSmall) return sight;
+    // Of constants, too: the calendar's differences are not safe.
+    const isDifference = DIFFERENCES.has(textAt(value, "function_name").toLowerCase());
+    if (!sight.namesColumn && !isDifference) return sight;
+    this.exchanges.push(exchange);
+    return { ...sight, levels: sight.levels + 1 };
+  }
+
+  #select(select: TreeNode): Sight {
+    for (const member in select) {
+      if (member === "where_clause") this.#where(nodeAt(select, member));
+      else if (member !== "select_list") this.visit(select[member]);
+    }
+    for (const item of nodesAt(select, "select_list")) {
+      const before = this.exchanges.length;
+      this.visit(item);
+      if (this.exchanges.length > before && textAt(item, "alias") === "") {
+        this.unnamed.push({ select, item });
+      }
+    }
+    return NOTHING;
+  }
+
+  /** `date_trunc(…) = <constant>` becomes a range of the column in the SQL engine, by which row groups are left out. */
+  #where(condition: TreeNode | undefined): void {
+    if (condition === undefined) return;
+    const kind = textAt(condition, "class");
+    if (kind === "CONJUNCTION") {
+      for (const one of nodesAt(condition, "children")) this.#where(one);
+      return;
+    }
+    const sides = [nodeAt(condition, "left"), nodeAt(condition, "right")];
+    if (kind !== "COMPARISON" || !sides.some((side) => side !== undefined && isTruncation(side))) {
+      this.visit(condition);
+    }
+  }
+}
+
+const DIFFERENCES: ReadonlySet<string> = new Set([
+  ...["date_diff", "date_sub", "datediff", "datesub"],
+]);
+
+/** Subqueries are not written twice, and stars and parts of lambdas are not bound alone. */
+const UNSTEADY: ReadonlySet<string> = new Set(["LAMBDA_REF", "STAR", "SUBQUERY"]);
+
+const VOLATILE: ReadonlySet<string> = new Set(
+  ["error", "gen_random_uuid", "random", "unnest", "uuid", "uuidv4", "uuidv7"],
+);
+
+function both(one: Sight, other: Sight): Sight {
+  return {
+    levels: Math.max(one.levels, other.levels),
+    nodes: one.nodes + other.nodes,
+    isSteady: one.isSteady && other.isSteady,
+    namesColumn: one.namesColumn || other.namesColumn,
+  };
+}
+
+function isTruncation(node: TreeNode): boolean {
+  return ["date_trunc", "datetrunc"].includes(textAt(node, "function_name").toLowerCase());
+}
+
+type IsInstant = (node: TreeNode) => boolean;
+
+/** Whether an expression of instants is one; of `instants` those below are known. */
+function givesInstant(node: TreeNode, isInstant: IsInstant): boolean {
+  const kind = textAt(node, "class");
+  if (kind === "CAST") return castType(node) === INSTANT;
+  const args = nodesAt(node, "children");
+  if (textAt(node, "type") === "OPERATOR_COALESCE") return args.every(isInstant);
+  if (kind !== "FUNCTION" && kind !== "WINDOW") return false;
+  const [first, second] = args;
+  const name = textAt(node, "function_name").toLowerCase();
+  if (CLOCKS.has(name)) return true;
+  if (first === undefined) return false;
+  if (KEEPERS.has(name)) return args.length === 1 && isInstant(first);
+  if (second === undefined) return false;
+  if (BINS.has(name)) return isInstant(second);
+  return ["+", "-"].includes(name) && isInstant(first) && isPureInterval(second);
+}
+
+const INSTANT = "TIMESTAMP WITH TIME ZONE";
+
+const CLOCKS: ReadonlySet<string> = new Set([
+  ...["get_current_timestamp", "make_timestamptz", "now", "to_timestamp", "transaction_timestamp"],
+]);
+
+/** Of one argument, what they give is one of its values. */
+const KEEPERS: ReadonlySet<string> = new Set([
+  ...["any_value", "arbitrary", "first", "first_value", "lag", "last", "last_value", "lead"],
+  ...["max", "min", "mode"],
+]);
+
+const BINS: ReadonlySet<string> = new Set(["date_bin", "date_trunc", "datetrunc", "time_bucket"]);
+
+/** How a node is exchanged; undefined: it is not. */
+function exchangeOf(node: TreeNode, isInstant: IsInstant): (() => void) | undefined {
+  const kind = textAt(node, "class");
+  if (kind === "CAST") {
+    const child = nodeAt(node, "child");
+    if (child === undefined || !isInstant(child) || !PLAIN_CASTS.has(castType(node))) {
+      return undefined;
+    }
+    return () => void (node["child"] = callNode("utc_plain", [child]));
+  }
+  if (kind !== "FUNCTION" || !["", "main"].includes(textAt(node, "schema"))) return undefined;
+  const args = nodesAt(node, "children");
+  // Arguments by name stay a macro's.
+  if (args.some((argument) => textAt(argument, "alias") !== "")) return undefined;
+  const form = FORMS[textAt(node, "function_name").toLowerCase()]?.(args, isInstant);
+  if (form === undefined) return undefined;
+  return () => {
+    node["function_name"] = form.name;
+    node["schema"] = "";
+    node["is_operator"] = false;
+    node["children"] = [...form.args ?? args];
+  };
+}
+
+const PLAIN_CASTS: ReadonlySet<string> = new Set(["DATE", "TIMESTAMP"]);
+
+interface Form {
+  readonly name: string;
+  /** Default: those that it has. */
+  readonly args?: readonly TreeNode[];
+}
+
+type FormOf = (args: readonly TreeNode[], isInstant: IsInstant) => Form | undefined;
+
+const FORMS: Readonly<Record<string, FormOf>> = {
+  ...Object.fromEntries([...UTC_PARTS].map((part) => [part, partForm(part)])),
+  dayofmonth: partForm("day"),
+  dayofweek: partForm("dow"),
+  weekday: partForm("dow"),
+  dayofyear: partForm("doy"),
+  weekofyear: partForm("week"),
+  last_day: oneForm("utc_last_day"),
+  dayname: oneForm("utc_dayname"),
+  monthname: oneForm("utc_monthname"),
+  date_part: unitForm("utc_date_part", (unit) => UTC_PARTS.has(unit)),
+  datepart: unitForm("utc_date_part", (unit) => UTC_PARTS.has(unit)),
+  date_trunc: unitForm("utc_date_trunc", () => true),
+  datetrunc: unitForm("utc_date_trunc", () => true),
+  strftime: ([time, format, ...more], isInstant) =>
+    more.length === 0 && time !== undefined && isInstant(time) &&
+      UTC_FORMAT.test(constantText(format) ?? "%Z")
+      ? { name: "utc_strftime" }
+      : undefined,
+  timezone: ([zone, time, ...more], isInstant) =>
+    more.length === 0 && time !== undefined && isInstant(time) &&
+      constantText(zone)?.toUpperCase() === "UTC"
+      ? { name: "utc_plain", args: [time] }
+      : undefined,
+  time_bucket: (args, isInstant) =>
+    isPureInterval(args[0]) ? binForm("utc_time_bucket")(args, isInstant) : undefined,
+  date_bin: binForm("utc_date_bin"),
+  age: twoForm("utc_age"),
+  date_diff: differenceForm("utc_date_diff"),
+  datediff: differenceForm("utc_date_diff"),
+  date_sub: differenceForm("utc_date_sub"),
+  datesub: differenceForm("utc_date_sub"),
+  "-": (args, isInstant) =>
+    intervalForm("utc_subtract")(args, isInstant) ?? twoForm("utc_minus")(args, isInstant),
+  "+": intervalForm("utc_add"),
+};
+
+function oneForm(name: string): FormOf {
+  return ([time, ...more], isInstant) =>
+    more.length === 0 && time !== undefined && isInstant(time) ? { name } : undefined;
+}
+
+function partForm(part: string): FormOf {
+  return (args, isInstant) =>
+    oneForm("utc_date_part")(args, isInstant) &&
+    { name: "utc_date_part", args: [textNode(part), ...args] };
+}
+
+function unitForm(name: string, isKnown: (unit: string) => boolean): FormOf {
+  return ([unit, ...times], isInstant) => {
+    const text = constantText(unit)?.toLowerCase();
+    return text !== undefined && isKnown(text) ? oneForm(name)(times, isInstant) : undefined;
+  };
+}
+
+/** Of two times, one an instant: the other is taken for one. */
+function twoForm(name: string): FormOf {
+  return ([time, other, ...more], isInstant) => {
+    if (time === undefined || other === undefined || more.length > 0) return undefined;
+    const isOne = (node: TreeNode) => isInstant(node) || isWrittenTime(node);
+    const known = isOne(time) && isOne(other) && (isInstant(time) || isInstant(other));
+    return known ? { name } : undefined;
+  };
+}
+
+function differenceForm(name: string): FormOf {
+  return ([unit, ...times], isInstant) =>
+    constantText(unit) === undefined ? undefined : twoForm(name)(times, isInstant);
+}
+
+function intervalForm(name: string): FormOf {
+  return ([time, interval, ...more], isInstant) =>
+    more.length === 0 && time !== undefined && isInstant(time) && isPureInterval(interval)
+      ? { name }
+      : undefined;
+}
+
+/** With an origin that is a time; intervals and zones in its place are other functions. */
+function binForm(name: string): FormOf {
+  return ([, time, origin, ...more], isInstant) =>
+    more.length === 0 && time !== undefined && isInstant(time) &&
+      (origin === undefined || isWrittenTime(origin) || isInstant(origin))
+      ? { name }
+      : undefined;
+}
+
+function isWrittenTime(node: TreeNode): boolean {
+  return textAt(node, "class") === "CAST" && constantText(nodeAt(node, "child")) !== undefined &&
+    ["DATE", "TIMESTAMP", INSTANT].includes(castType(node));
+}
+
+/** Of months, of days or of a time of day alone: what mixes them is added up in another order, and refused as a stride. */
+function isPureInterval(node: TreeNode | undefined): boolean {
+  if (node === undefined) return false;
+  if (textAt(node, "class") === "CAST" && castType(node) === "INTERVAL") {
+    const text = constantText(nodeAt(node, "child"))?.trim() ?? "";
+    return PURE_INTERVALS.some((pure) => pure.test(text));
+  }
+  return textAt(node, "class") === "FUNCTION" &&
+    /^to_(?:years|quarters|months|weeks|days|hours|minutes|seconds)$/
+      .test(textAt(node, "function_name").toLowerCase());
+}
+
+const PURE_INTERVALS = [
+  /^(?:-?\d+\s*(?:years?|yrs?|quarters?|months?|mons?)\s*)+$/i,
+  /^(?:-?\d+\s*(?:weeks?|days?)\s*)+$/i,
+  /^(?:-?\d+\s*(?:hours?|hrs?|minutes?|mins?|seconds?|secs?|milliseconds?|microseconds?)\s*)+$/i,
+];
+
+function castType(node: TreeNode): string {
+  return textAt(nodeAt(node, "cast_type") ?? {}, "id");
+}
+
+function constantText(node: TreeNode | undefined): string | undefined {
+  if (node === undefined || textAt(node, "class") !== "CONSTANT") return undefined;
+  const value = nodeAt(node, "value");
+  const text = value?.["value"];
+  return value?.["is_null"] !== true && typeof text === "string" ? text : undefined;
+}
