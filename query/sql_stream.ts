@@ -4,7 +4,6 @@
  */
 
 import { getLogger } from "@logtape/logtape";
-import { isOperatingError } from "../shared/base/errors.ts";
 import { MIDFLIGHT_ROWS_SCANNED } from "../shared/engine/rows_breaker.ts";
 import type { ResultChunk } from "../shared/engine/types.ts";
 import { asOperatingError } from "../shared/http/error_response.ts";
@@ -125,14 +124,13 @@ function failureTrailer(failure: unknown): string {
     const { rows_scanned, max_rows_scanned } = error.details ?? {};
     return trailer({ _meta: MIDFLIGHT_ROWS_SCANNED, rows_scanned, max_rows_scanned });
   }
-  // A failure that passes keeps its status, and says when to come back; every other one is 500 (SPEC.md 2.6).
-  const passes = isOperatingError(error, "unavailable");
-  const { retryAfterSecs } = error;
+  // The status that a records answer has for it.
+  const { httpStatus, message, retryAfterSecs } = error;
   return trailer({
     _meta: "error",
-    code: passes ? error.httpStatus : 500,
-    error: error.message,
-    ...(passes && retryAfterSecs !== undefined ? { retry_after_secs: retryAfterSecs } : {}),
+    code: httpStatus,
+    error: message,
+    ...(retryAfterSecs === undefined ? {} : { retry_after_secs: retryAfterSecs }),
   });
 }
 

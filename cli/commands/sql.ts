@@ -11,11 +11,18 @@ import { DenoFileSystem } from "../../shared/os/deno_file_system.ts";
 import { onInterrupt } from "../../shared/os/signals.ts";
 import { type CommandContext, defineCommand } from "../command.ts";
 import type { Console } from "../console.ts";
+import { BackslashCommands, commandOf } from "../sql/backslash_commands.ts";
 import { SqlClient } from "../sql/client.ts";
 import { History, historyPath } from "../sql/history.ts";
 import { runRepl } from "../sql/repl.ts";
 import { type JobOptions, runJob } from "../sql/run_job.ts";
-import { type Format, FORMATS, runStatement, type StatementOptions } from "../sql/run_statement.ts";
+import {
+  type Extent,
+  type Format,
+  FORMATS,
+  runStatement,
+  type StatementOptions,
+} from "../sql/run_statement.ts";
 import { splitStatements } from "../sql/statements.ts";
 
 export const OPTIONS = {
@@ -59,10 +66,20 @@ export const OPTIONS = {
     placeholder: "JOB_ID",
     help: "Wait for a batch job that was submitted before, then show its result.",
   },
+  maxRows: {
+    kind: "integer",
+    flag: "max-rows",
+    placeholder: "ROWS",
+    min: 1,
+    max: 1_000_000,
+    help:
+      "Rows of an answer at most, as far as the server allows (default: 10000; with --batch 100000). An answer that is cut is told " +
+      "of on stderr, and the exit status is 3.",
+  },
   quiet: {
     kind: "switch",
     flag: "quiet",
-    help: "Leave out the line of statistics.",
+    help: "Leave out the line of statistics; that an answer was cut is said all the same.",
   },
   dataDir: {
     kind: "text",
@@ -80,10 +97,14 @@ async function run(
   settings: Settings<typeof OPTIONS>,
   { operands, console, env }: CommandContext,
 ): Promise<number> {
-  const { endpoint, token, dryRun, quiet, batch, job: id } = settings;
+  const { endpoint, token, dryRun, quiet, batch, job: id, maxRows: rowsMax } = settings;
   const format = settings.format as Format;
   const client = new SqlClient({ endpoint, token });
-  const options: StatementOptions = { format, dryRun, quiet };
+  const commands = new BackslashCommands(console, format);
+  const options = (): StatementOptions => {
+    const { format, expanded } = commands;
+    return { format, expanded, dryRun, quiet, rowsMax };
+  };
   const [query] = operands;
   if (id !== undefined) {
     if (query !== undefined) {
@@ -94,14 +115,14 @@ async function run(
     return await runAll(
       [id],
       console,
-      (id) => runJob(client, { id }, console, jobOptions(options, console)),
+      (id) => runJob(client, { id }, console, jobOptions(options(), console)),
     );
   }
   const runOne = batch && !dryRun
-    ? (query: string) => runJob(client, { query }, console, jobOptions(options, console))
-    : (query: string) => runStatement(client, query, console, options);
+    ? (query: string) => runJob(client, { query }, console, jobOptions(options(), console))
+    : (query: string) => runStatement(client, query, console, options());
   if (query !== undefined) return await runAll([query], console, runOne);
-  if (!console.input.isTerminal) return await runPiped(console, runOne);
+  if (!console.input.isTerminal) return await runPiped(console, { commands, runOne });
   if (batch) throw new UsageError('Cannot run batch jobs from the prompt: give one, "SELECT …"');
   await runRepl({
     client,
@@ -113,31 +134,65 @@ async function run(
     format,
     dryRun,
     quiet,
+    rowsMax,
     endpoint,
   });
   return 0;
 }
 
-/** Runs statements as they arrive on stdin; one that fails does not keep the next from running. */
-async function runPiped(console: Console, runOne: RunOne): Promise<number> {
+/**
+ * Runs statements and backslash commands as they arrive on stdin; one that fails does not keep the next from running, and `\\q`
+ * ends it.
+ */
+async function runPiped(
+  console: Console,
+  { commands, runOne }: { readonly commands: BackslashCommands; readonly runOne: RunOne },
+): Promise<number> {
   let open = "";
   let status = 0;
-  for await (const text of console.input.readable.pipeThrough(new TextDecoderStream())) {
-    const { statements, rest } = splitStatements(open + text);
+  for await (const line of linesOf(console.input.readable)) {
+    const command = splitStatements(open).restIsBlank ? commandOf(line) : undefined;
+    if (command !== undefined) {
+      const outcome = await commands.run(command);
+      if (outcome === "leave") return status;
+      if (outcome === "refused") status = worseOf(status, 1);
+      continue;
+    }
+    const { statements, rest } = splitStatements(open + line);
     open = rest;
-    status = Math.max(status, await runAll(statements, console, runOne));
+    status = worseOf(status, await runAll(statements, console, runOne));
     if (status === INTERRUPTED_STATUS) return status;
   }
   if (splitStatements(open).restIsBlank) return status;
-  return Math.max(status, await runAll([open.trim()], console, runOne));
+  return worseOf(status, await runAll([open.trim()], console, runOne));
 }
 
-type RunOne = (wanted: string) => Promise<void>;
+/** Lines with their ends; the last may have none. */
+async function* linesOf(readable: ReadableStream<Uint8Array<ArrayBuffer>>): AsyncGenerator<string> {
+  let open = "";
+  for await (const text of readable.pipeThrough(new TextDecoderStream())) {
+    const lines = (open + text).split(/(?<=\n)/);
+    open = lines.at(-1)?.endsWith("\n") === false ? lines.pop() ?? "" : "";
+    yield* lines;
+  }
+  if (open !== "") yield open;
+}
+
+type RunOne = (wanted: string) => Promise<Extent>;
 
 /** What a shell reports for a process that Ctrl-C ended. */
 const INTERRUPTED_STATUS = 130;
+/** All went well, but rows are missing. */
+const CUT_STATUS = 3;
 
-/** The exit status: 1 when one failed; after an interrupt the others are not run. */
+/** From the best to the worst. */
+const STATUSES = [0, CUT_STATUS, 1, INTERRUPTED_STATUS];
+
+function worseOf(one: number, other: number): number {
+  return STATUSES.indexOf(one) > STATUSES.indexOf(other) ? one : other;
+}
+
+/** The exit status: 1 when one failed, else 3 when one was cut; after an interrupt the others are not run. */
 async function runAll(
   statements: readonly string[],
   console: Console,
@@ -146,12 +201,12 @@ async function runAll(
   let status = 0;
   for (const statement of statements) {
     try {
-      await runOne(statement);
+      if (await runOne(statement) === "cut") status = worseOf(status, CUT_STATUS);
     } catch (error) {
       if (!isOperatingError(error)) throw error;
       await console.notes.write(`svc: ${messageOf(error)}\n`);
       if (error.code === "cancelled") return INTERRUPTED_STATUS;
-      status = 1;
+      status = worseOf(status, 1);
     }
   }
   return status;

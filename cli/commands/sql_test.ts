@@ -55,7 +55,7 @@ Deno.test({
 });
 
 Deno.test({
-  name: "svc sql shows a truncated answer with a note and no error",
+  name: "svc sql shows a truncated answer with a note, quiet or not, and exits with 3",
   fn: () =>
     withServer({ rows: [1, 2, 3, 4] }, async (ask) => {
       const outputs = {
@@ -65,8 +65,13 @@ Deno.test({
       };
       for (const [format, output] of Object.entries(outputs)) {
         const ran = await ask(["--format", format, "SELECT n"]);
-        assert.deepEqual([ran.status, ran.output], [0, output]);
+        assert.deepEqual([ran.status, ran.output], [3, output]);
         assert.match(ran.notes, /^3 rows · .* · truncated at 3 rows: /);
+        const quiet = await ask(["--quiet", "--format", format, "SELECT n"]);
+        assert.deepEqual([quiet.status, quiet.output], [3, output]);
+        assert.match(quiet.notes, /^svc: the answer is truncated at 3 rows: .*--max-rows/);
+        const fewer = await ask(["--max-rows", "2", "--format", format, "SELECT n"]);
+        assert.match(fewer.notes, /truncated at 2 rows/);
       }
     }),
 });
@@ -112,6 +117,31 @@ Deno.test({
           ran.notes,
           status === 0 ? "" : "svc: no table bad (HTTP 400)\n\nLINE 1\n  ^\\x1b[2J\n",
         );
+      }
+    }),
+});
+
+Deno.test({
+  name: "svc sql takes backslash commands from a pipe, as at the prompt",
+  fn: () =>
+    withServer({ rows: [1, 2, 3, 4] }, async (ask) => {
+      const row = (n: number) => `{"n":${n}}\n`;
+      const rows = row(1) + row(2) + row(3);
+      const cases: [input: string, output: string, status: number, notes: RegExp][] = [
+        ["\\q\n", "", 0, /^$/],
+        ["SELECT 1;\n\\q\nSELECT 2;\n", rows, 3, /^svc: the answer is truncated[^\n]*\n$/],
+        ["quit\nSELECT 2;\n", "", 0, /^$/],
+        ["\\format json\nSELECT 1;\n", '[\n  {"n":1},\n  {"n":2},\n  {"n":3}\n]\n', 3, /truncated/],
+        ["\\?\n", "", 0, /\\format table/],
+        ["\\nope\nSELECT 1;", rows, 1, /no command \\nope/],
+        ["\\format csv\n", "", 1, /cannot use \\format "csv"/],
+        // Within a statement it is a part of it.
+        ["SELECT\nquit\n;", rows, 3, /truncated/],
+      ];
+      for (const [input, output, status, notes] of cases) {
+        const ran = await ask(["--quiet", "--format", "ndjson"], { input });
+        assert.deepEqual([ran.status, ran.output], [status, output], input);
+        assert.match(ran.notes, notes, input);
       }
     }),
 });
@@ -205,7 +235,7 @@ Deno.test({
       assert.match(ran.notes, FOOTER_OF_JOB);
       const piped = await svcSql(flags, { env, input: "SELECT 1; SELECT bad; SELECT 2" });
       assert.deepEqual([piped.status, piped.output], [1, output + output]);
-      assert.match(piped.notes, /^svc: Job \S+ ended as failed: no table bad$/m);
+      assert.match(piped.notes, /^svc: no table bad \(HTTP 400\)$/m);
       const [job] = await (await fetch(`${server.url}/api/v1/jobs`)).json();
       const again = await svcSql(["--job", job.job_id, "--quiet"], { env });
       assert.deepEqual(again, { status: 0, output: "n\n-\n1\na\n", notes: "" });

@@ -25,6 +25,12 @@ export interface ClientOptions {
   readonly fetch?: typeof fetch;
 }
 
+export interface AskOptions {
+  /** `limits.max_rows_returned`; default: the server's. */
+  readonly rowsMax?: number | undefined;
+  readonly signal?: AbortSignal | undefined;
+}
+
 /** SPEC.md 2.5. */
 export interface RecordsBody {
   readonly columns: readonly string[];
@@ -92,8 +98,9 @@ export class SqlClient {
   }
 
   /** Runs a statement; an answer cut at the row cap (413) is an answer too, with `truncated`. */
-  async records(query: string, signal?: AbortSignal): Promise<Answer<RecordsBody>> {
-    const response = await this.#post({ query, format: "records" }, signal);
+  async records(query: string, options: AskOptions = {}): Promise<Answer<RecordsBody>> {
+    const asked = { query, format: "records", ...limitsOf(options) };
+    const response = await this.#post(asked, options.signal);
     const text = await this.#textOf(response);
     const body = response.ok || response.status === 413 ? tryParse(text) : undefined;
     if (!isRecords(body)) throw failureOf(response, text);
@@ -101,8 +108,9 @@ export class SqlClient {
   }
 
   /** Submits a statement as a batch job; its id. */
-  async submitJob(query: string, signal?: AbortSignal): Promise<string> {
-    const response = await this.#post({ query, priority: "batch" }, signal);
+  async submitJob(query: string, options: AskOptions = {}): Promise<string> {
+    const asked = { query, priority: "batch", ...limitsOf(options) };
+    const response = await this.#post(asked, options.signal);
     const text = await this.#textOf(response);
     const body = response.status === 202 ? tryParse(text) : undefined;
     if (!isObject(body) || typeof body["job_id"] !== "string") throw failureOf(response, text);
@@ -152,9 +160,10 @@ export class SqlClient {
   /** Runs a statement and yields its lines as they arrive, many at a time. */
   async stream(
     query: string,
-    signal?: AbortSignal,
+    options: AskOptions = {},
   ): Promise<Answer<AsyncIterable<readonly StreamLine[]>>> {
-    const response = await this.#post({ query, format: "ndjson" }, signal);
+    const asked = { query, format: "ndjson", ...limitsOf(options) };
+    const response = await this.#post(asked, options.signal);
     if (!response.ok || response.body === null) {
       throw failureOf(response, await this.#textOf(response));
     }
@@ -269,7 +278,12 @@ export function messageLines(text: string): string[] {
   return text.slice(0, ERROR_TEXT_LENGTH_MAX).split("\n").map((line) => printable(line).trimEnd());
 }
 
-function codeOf(status: number): ErrorCode {
+function limitsOf({ rowsMax }: AskOptions): Record<string, unknown> {
+  return rowsMax === undefined ? {} : { limits: { max_rows_returned: rowsMax } };
+}
+
+/** Of a status of the server's. */
+export function codeOf(status: number): ErrorCode {
   const codes = Object.keys(ERROR_KINDS) as ErrorCode[];
   return codes.find((code) => ERROR_KINDS[code].http === status) ?? "internal";
 }

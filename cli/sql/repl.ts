@@ -10,10 +10,10 @@ import type { Readable, Writable } from "node:stream";
 import { isOperatingError, messageOf } from "../../shared/base/errors.ts";
 import type { Clock } from "../../shared/os/clock.ts";
 import type { Console } from "../console.ts";
-import { EXPANDED, type Expanded } from "./answer_text.ts";
+import { BackslashCommands, commandOf } from "./backslash_commands.ts";
 import type { SqlClient } from "./client.ts";
 import { type History, HISTORY_LENGTH_MAX } from "./history.ts";
-import { type Format, FORMATS, runStatement } from "./run_statement.ts";
+import { type Format, runStatement } from "./run_statement.ts";
 import { milliseconds } from "./statement_report.ts";
 import { splitStatements } from "./statements.ts";
 
@@ -28,29 +28,14 @@ export interface ReplOptions {
   readonly format: Format;
   readonly dryRun: boolean;
   readonly quiet: boolean;
+  /** `limits.max_rows_returned`; default: the server's. */
+  readonly rowsMax?: number | undefined;
   /** Shown in the greeting. */
   readonly endpoint: string;
 }
 
 const PROMPT = "svc> ";
 const PROMPT_MORE = "  -> ";
-
-const HELP = [
-  "Statements end with ; and may span lines.",
-  "  \\format table|json|ndjson   how answers look",
-  "  \\x auto|on|off              a line per value: when rows are too wide, always, never",
-  "  \\timing                     show or hide the time a statement took",
-  "  \\?                          this help",
-  "  \\q                          leave (also exit, quit, Ctrl-D)",
-  "Ctrl-C stops a running statement, or clears what was typed.",
-].join("\n");
-
-/** What people try who do not know the commands; no statement begins so. */
-const WORDS: ReadonlyMap<string, string> = new Map([
-  ["exit", "\\q"],
-  ["quit", "\\q"],
-  ["help", "\\?"],
-]);
 
 /** Runs until the user leaves. */
 export async function runRepl(options: ReplOptions): Promise<void> {
@@ -71,13 +56,11 @@ class ReplSession {
   /** Lines of a statement that has no `;` yet. */
   #open = "";
   #running: AbortController | undefined;
-  #format: Format;
-  #expanded: Expanded = "auto";
-  #timing = true;
+  readonly #commands: BackslashCommands;
 
   constructor(options: ReplOptions) {
     this.#options = options;
-    this.#format = options.format;
+    this.#commands = new BackslashCommands(options.console, options.format);
     this.#lines = createInterface({
       input: options.input,
       output: options.screen,
@@ -120,10 +103,13 @@ class ReplSession {
   }
 
   async #take(line: string): Promise<void> {
-    const text = line.trim();
-    if (text.startsWith("\\")) return await this.#command(text);
-    const meant = this.#open === "" ? WORDS.get(text.replace(/;$/, "").toLowerCase()) : undefined;
-    if (meant !== undefined) return await this.#command(meant);
+    const isFirst = this.#open === "";
+    // Within a statement a word is part of it, and a backslash a slip.
+    const command = isFirst || line.trim().startsWith("\\") ? commandOf(line) : undefined;
+    if (command !== undefined) {
+      if (await this.#commands.run(command) === "leave") this.#ended = true;
+      return;
+    }
     const { statements, rest, restIsBlank } = splitStatements(
       this.#open === "" ? line : `${this.#open}\n${line}`,
     );
@@ -142,10 +128,11 @@ class ReplSession {
     const startedMs = clock.monotonicMs();
     try {
       await runStatement(client, statement, console, {
-        format: this.#format,
+        format: this.#commands.format,
         dryRun,
         quiet,
-        expanded: this.#expanded,
+        rowsMax: this.#options.rowsMax,
+        expanded: this.#commands.expanded,
         signal: running.signal,
       });
     } catch (error) {
@@ -155,49 +142,10 @@ class ReplSession {
     } finally {
       this.#running = undefined;
     }
-    if (this.#timing && !quiet) {
+    if (this.#commands.timing && !quiet) {
       await console.notes.write(`time ${milliseconds(clock.monotonicMs() - startedMs)}\n`);
     }
     return true;
-  }
-
-  async #command(text: string): Promise<void> {
-    const { notes } = this.#options.console;
-    const [name = "", argument = ""] = text.split(/\s+/, 2);
-    switch (name) {
-      case "\\q":
-        this.#ended = true;
-        return;
-      case "\\?":
-        return await notes.write(`${HELP}\n`);
-      case "\\timing":
-        this.#timing = !this.#timing;
-        return await notes.write(`timing is ${this.#timing ? "on" : "off"}\n`);
-      case "\\format":
-        this.#format = await this.#choice("format", FORMATS, argument) ?? this.#format;
-        return;
-      case "\\x":
-        this.#expanded = await this.#choice("x", EXPANDED, argument) ?? this.#expanded;
-        return;
-      default:
-        return await notes.write(`error: there is no command ${name}; \\? lists them\n`);
-    }
-  }
-
-  /** `argument` as one of `choices`; tells the user and gives undefined when it is none. */
-  async #choice<T extends string>(
-    command: string,
-    choices: readonly T[],
-    argument: string,
-  ): Promise<T | undefined> {
-    const chosen = choices.find((candidate) => candidate === argument);
-    if (chosen === undefined) {
-      const { notes } = this.#options.console;
-      await notes.write(
-        `error: cannot use \\${command} ${JSON.stringify(argument)}: give ${choices.join(", ")}\n`,
-      );
-    }
-    return chosen;
   }
 
   #interrupt(): void {

@@ -10,7 +10,7 @@ import type { Clock } from "../../shared/os/clock.ts";
 import type { Console } from "../console.ts";
 import { type JobBody, messageLines, type SqlClient } from "./client.ts";
 import { printable } from "./display_width.ts";
-import { showRecords, type StatementOptions } from "./run_statement.ts";
+import { type Extent, showRecords, type StatementOptions } from "./run_statement.ts";
 import { milliseconds } from "./statement_report.ts";
 
 export interface JobOptions extends StatementOptions {
@@ -37,12 +37,12 @@ export async function runJob(
   wanted: JobWanted,
   console: Console,
   options: JobOptions,
-): Promise<void> {
-  const id = "id" in wanted ? wanted.id : await client.submitJob(wanted.query, options.signal);
+): Promise<Extent> {
+  const id = "id" in wanted ? wanted.id : await client.submitJob(wanted.query, options);
   const job = await new JobWait(client, id, console, options).ended();
   if (job.status !== "succeeded") throw failureOf(job);
   const { body } = await client.jobResult(id, options.signal);
-  await showRecords({ body, serverMicros: ranMicros(job) }, console, options);
+  return await showRecords({ body, serverMicros: ranMicros(job) }, console, options);
 }
 
 /** How long the statement ran: fetching its rows says nothing of it. */

@@ -1,18 +1,19 @@
 /** Asks the server one statement and writes the answer: rows to stdout, the rest to stderr. */
 
-import { type ErrorCode, OperatingError } from "../../shared/base/errors.ts";
+import { OperatingError } from "../../shared/base/errors.ts";
 import { uniqueNames } from "../../shared/engine/render.ts";
 import type { Console } from "../console.ts";
 import { type Expanded, renderAnswer } from "./answer_text.ts";
 import {
   type Answer,
+  codeOf,
   messageLines,
   type RecordsBody,
   type SqlClient,
   type Trailer,
 } from "./client.ts";
 import { printable } from "./display_width.ts";
-import { dryRunLines, recordsFooter, streamFooter } from "./statement_report.ts";
+import { cutText, dryRunLines, recordsFooter, streamFooter } from "./statement_report.ts";
 
 export const FORMATS = ["table", "json", "ndjson"] as const;
 export type Format = typeof FORMATS[number];
@@ -20,8 +21,10 @@ export type Format = typeof FORMATS[number];
 export interface StatementOptions {
   readonly format: Format;
   readonly dryRun: boolean;
-  /** Leaves the footer out. */
+  /** Leaves the footer out; that rows are missing is said all the same. */
   readonly quiet: boolean;
+  /** `limits.max_rows_returned`; default: the server's. */
+  readonly rowsMax?: number | undefined;
   /** Of format `table`; default `auto`. */
   readonly expanded?: Expanded | undefined;
   readonly signal?: AbortSignal | undefined;
@@ -30,16 +33,19 @@ export interface StatementOptions {
 /** Text is written in pieces of about this many characters. */
 const PIECE_LENGTH = 64 * 1024;
 
-/** Errors: what `SqlClient` throws; `unavailable` or `internal` for a stream that failed midway. */
+/** Whether all rows were written, or the server cut the answer. */
+export type Extent = "whole" | "cut";
+
+/** Errors: what `SqlClient` throws; for a stream that failed midway the error that its trailer tells. */
 export async function runStatement(
   client: SqlClient,
   query: string,
   console: Console,
   options: StatementOptions,
-): Promise<void> {
+): Promise<Extent> {
   if (options.dryRun) return await showCost(client, query, console, options);
   if (options.format === "ndjson") return await showStream(client, query, console, options);
-  await showRecords(await client.records(query, options.signal), console, options);
+  return await showRecords(await client.records(query, options), console, options);
 }
 
 /** Writes an answer that is there whole, and its footer. */
@@ -47,7 +53,7 @@ export async function showRecords(
   { body, serverMicros }: Answer<RecordsBody>,
   console: Console,
   options: StatementOptions,
-): Promise<void> {
+): Promise<Extent> {
   const lines = {
     table: () => tableLines(body, console, options),
     json: () => jsonLines(body),
@@ -55,6 +61,7 @@ export async function showRecords(
   };
   await writeLines(console, lines[options.format]());
   await note(console, options, recordsFooter(body, serverMicros));
+  return await extentOf(console, options, body.truncated === true ? body.max_rows : undefined);
 }
 
 async function showCost(
@@ -62,7 +69,7 @@ async function showCost(
   query: string,
   console: Console,
   options: StatementOptions,
-): Promise<void> {
+): Promise<Extent> {
   const { body } = await client.dryRun(query, options.signal);
   const lines = {
     table: () => dryRunLines(body).map(printable),
@@ -70,6 +77,7 @@ async function showCost(
     ndjson: () => [JSON.stringify(body)],
   };
   await writeLines(console, lines[options.format]());
+  return "whole";
 }
 
 async function showStream(
@@ -77,8 +85,8 @@ async function showStream(
   query: string,
   console: Console,
   options: StatementOptions,
-): Promise<void> {
-  const { body, serverMicros } = await client.stream(query, options.signal);
+): Promise<Extent> {
+  const { body, serverMicros } = await client.stream(query, options);
   let rows = 0;
   let trailer: Trailer | undefined;
   for await (const batch of body) {
@@ -94,10 +102,23 @@ async function showStream(
   }
   if (trailer !== undefined && trailer._meta !== "truncated") throw midwayFailure(trailer, rows);
   await note(console, options, streamFooter(rows, serverMicros, trailer));
+  const rowsMax = trailer === undefined ? undefined : Number(trailer["max_rows"]);
+  return await extentOf(console, options, rowsMax);
+}
+
+/** Whoever left the footer out is told of missing rows in a line of its own. `rowsMax`: where the answer was cut. */
+async function extentOf(
+  { notes }: Console,
+  { quiet }: StatementOptions,
+  rowsMax: number | null | undefined,
+): Promise<Extent> {
+  if (rowsMax === undefined) return "whole";
+  if (quiet) await notes.write(`svc: the answer is ${cutText(rowsMax)}\n`);
+  return "cut";
 }
 
 function midwayFailure(trailer: Trailer, rows: number): OperatingError {
-  const code: ErrorCode = trailer["code"] === 503 ? "unavailable" : "internal";
+  const code = trailer["code"] === undefined ? "too_large" : codeOf(Number(trailer["code"]));
   const said = typeof trailer["error"] === "string" ? trailer["error"] : trailer._meta;
   const wait = trailer["retry_after_secs"];
   const retry = typeof wait === "number" ? ` (try again in ${wait} s)` : "";

@@ -62,9 +62,10 @@ export function milliseconds(ms: number): string {
   return `${ms.toFixed(ms < 10 ? 2 : 1)} ms`;
 }
 
-function cutText(rowsMax: number | null | undefined): string {
+/** What is said of an answer that has fewer rows than the statement. */
+export function cutText(rowsMax: number | null | undefined): string {
   const cap = typeof rowsMax === "number" ? ` at ${counted(rowsMax, "row")}` : "";
-  return `truncated${cap}: there are more; add LIMIT or ask narrower`;
+  return `truncated${cap}: there are more; raise --max-rows, add LIMIT or ask narrower`;
 }
 
 function number(value: number): string {

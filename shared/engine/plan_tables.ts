@@ -246,10 +246,11 @@ async function readPinned(
 
 function identityOf(
   table: LoadedTable | undefined,
-): Pick<TablePlan, "tableUuid" | "orderRefusal"> {
+): Pick<TablePlan, "tableUuid" | "schemaId" | "orderRefusal"> {
   if (table === undefined) return {};
   const refusal = orderRefusal(table.metadata, table.schema);
-  return { tableUuid: table.uuid, ...(refusal === undefined ? {} : { orderRefusal: refusal }) };
+  const { uuid: tableUuid, schemaId } = table;
+  return { tableUuid, schemaId, ...(refusal === undefined ? {} : { orderRefusal: refusal }) };
 }
 
 async function leaseOf(

@@ -18,6 +18,8 @@ export interface PinnedTable {
   readonly uuid: string;
   /** null: nothing was committed. */
   readonly snapshotId: bigint | null;
+  /** Columns as they were when the pin was given, which may be newer than the snapshot; undefined: the snapshot's own. */
+  readonly schemaId?: number;
 }
 
 /** By table name; a table that is not in it is read as it is now. */
@@ -28,10 +30,11 @@ const VERSION = "p1";
 const PIN_LENGTH_MAX = 16_384;
 
 export function encodePin(tables: readonly TablePlan[]): string {
-  const entries = tables.map(({ name, tableUuid, snapshotId }) => [
+  const entries = tables.map(({ name, tableUuid, snapshotId, schemaId }) => [
     name,
     tableUuid ?? "",
     snapshotId === undefined ? null : String(snapshotId),
+    ...(schemaId === undefined ? [] : [schemaId]),
   ]);
   const bytes = new TextEncoder().encode(JSON.stringify(entries));
   return `${VERSION}.${bytes.toBase64({ alphabet: "base64url", omitPadding: true })}`;
@@ -57,15 +60,21 @@ export function decodePin(text: string): SnapshotPin {
 }
 
 function entryOf(entry: unknown): [string, PinnedTable] {
-  if (!Array.isArray(entry) || entry.length !== 3) throw malformed();
-  const [name, uuid, id] = entry as unknown[];
+  if (!Array.isArray(entry) || entry.length < 3 || entry.length > 4) throw malformed();
+  const [name, uuid, id, schemaId] = entry as unknown[];
   if (typeof name !== "string" || typeof uuid !== "string") throw malformed();
   if (id !== null && (typeof id !== "string" || !/^-?\d{1,19}$/.test(id))) throw malformed();
-  return [name, { uuid, snapshotId: id === null ? null : BigInt(id) }];
+  if (schemaId !== undefined && !Number.isSafeInteger(schemaId)) throw malformed();
+  return [name, {
+    uuid,
+    snapshotId: id === null ? null : BigInt(id),
+    ...(schemaId === undefined ? {} : { schemaId: Number(schemaId) }),
+  }];
 }
 
 /**
- * `table` as `pin` says, columns included; undefined when nothing was committed then. Errors: `conflict` with reason
+ * `table` as `pin` says, columns included; as it is now where the pin does not name it. A change of columns makes no snapshot, so
+ * the newest one may have fewer than the table. undefined when nothing was committed then. Errors: `conflict` with reason
  * `pin_expired` when the snapshot is gone, or the table was made anew.
  */
 export function pinned(
@@ -74,16 +83,18 @@ export function pinned(
   pin: SnapshotPin,
 ): LoadedTable | undefined {
   const wanted = pin.get(name);
-  if (wanted?.snapshotId === null) return undefined;
-  const id = wanted === undefined ? table?.snapshotId : wanted.snapshotId;
-  if (id === undefined && wanted === undefined) return undefined;
-  const snapshot = table?.metadata.snapshots.find((one) => one["snapshot-id"] === id);
-  if (table === undefined || snapshot === undefined) throw expired(name);
-  if (wanted !== undefined && wanted.uuid !== table.uuid) throw expired(name);
-  const schemaId = snapshot["schema-id"] ?? table.schemaId;
+  if (wanted === undefined) return table;
+  const { snapshotId, schemaId: schemaThen } = wanted;
+  // Before its first commit, a table may have columns, or not be there.
+  if (snapshotId === null && schemaThen === undefined) return undefined;
+  const snapshot = table?.metadata.snapshots.find((one) => one["snapshot-id"] === snapshotId);
+  if (table === undefined || (snapshotId !== null && snapshot === undefined)) throw expired(name);
+  if (wanted.uuid !== table.uuid) throw expired(name);
+  const schemaId = schemaThen ?? snapshot?.["schema-id"] ?? table.schemaId;
+  if (!table.metadata.schemas.some((one) => one["schema-id"] === schemaId)) throw expired(name);
   const metadata = {
     ...table.metadata,
-    "current-snapshot-id": snapshot["snapshot-id"],
+    "current-snapshot-id": snapshotId,
     "current-schema-id": schemaId,
   };
   return {
@@ -91,7 +102,7 @@ export function pinned(
     metadata,
     schema: currentSchemaOf(metadata, table.metadataLocation),
     schemaId,
-    snapshotId: snapshot["snapshot-id"],
+    snapshotId: snapshotId ?? undefined,
   };
 }
 

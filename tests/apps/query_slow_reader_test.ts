@@ -50,7 +50,7 @@ Deno.test({
     const end = await readToEnd(socket);
     const trailer = /\{"_meta":"error".*\}/.exec(end)?.[0] ?? "{}";
     const { code, error } = JSON.parse(trailer);
-    strictEqual(code, 500, end);
+    strictEqual(code, 499, end);
     match(error, /nothing of it was taken for 2 s/);
   },
 });

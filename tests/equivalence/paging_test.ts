@@ -186,6 +186,28 @@ Deno.test({
 });
 
 Deno.test({
+  name: "snapshot latest names a new column before the next commit, and so do the pages after it",
+  fn: async () => {
+    await using paging = await PagingLab.open();
+    await paging.ingest(3);
+    await paging.drain();
+    const { pin: before } = await paging.page("SELECT raw FROM events", "latest");
+    await addColumns(paging.lab, {
+      ...EVENTS_SCHEMA,
+      columns: [...EVENTS_SCHEMA.columns, { id: 9, name: "late", type: "long", required: false }],
+    }, EVENTS);
+    const query = "SELECT count(*), count(late) FROM events";
+    const latest = await paging.page(query, "latest");
+    assert.deepEqual(latest.rows, [[3, 0]]);
+    assert.deepEqual((await paging.page(query, latest.pin)).rows, [[3, 0]]);
+    await paging.ingest(3);
+    await paging.drain();
+    assert.deepEqual((await paging.page(query, latest.pin)).rows, [[3, 0]]);
+    assert.equal((await paging.post({ query, snapshot: before })).status, 400);
+  },
+});
+
+Deno.test({
   name:
     "snapshot pin malformed is 400 pin_malformed, expired or of another table is 409 pin_expired",
   fn: async () => {
