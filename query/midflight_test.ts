@@ -11,9 +11,16 @@ const ROWS = 1_000;
 const START_NS = 1_790_000_000_000_000_000n;
 const TRIPS = 'svc_query_breaker_trips_total{breaker="midflight_rows_scanned"}';
 
-/** A million rows between two steps, of a thousand that are planned: how many the WHERE leaves nobody can tell before. */
+/**
+ * A million rows between several steps, of two thousand that are planned: how many the WHERE leaves nobody can tell before. The SQL
+ * engine counts a guess of each step.
+ */
 const PAIRS = "(SELECT DISTINCT a.raw || b.raw AS pair FROM events a, events b " +
   "WHERE length(a.raw) + length(b.raw) > 0)";
+const STEPS = Array.from({ length: 5 }).reduce<string>(
+  (from) => `(SELECT DISTINCT md5(pair) AS pair FROM ${from})`,
+  PAIRS,
+);
 
 async function open() {
   const lab = await EngineLab.open();
@@ -48,16 +55,16 @@ Deno.test({
   name: "a statement whose steps make more than max_rows_scanned is 413 with cost and counts",
   fn: async () => {
     await using lab = await open();
-    const query = `SELECT max(md5(md5(md5(pair)))) FROM ${PAIRS}`;
-    const limits = { max_rows_scanned: ROWS };
+    const query = `SELECT max(md5(md5(md5(pair)))) FROM ${STEPS}`;
+    const limits = { max_rows_scanned: 2 * ROWS };
     const response = await lab.post(query, { limits });
     const body = await response.json();
     deepStrictEqual(
       [response.status, body.code, body.reason, body.max_rows_scanned],
-      [413, 413, "midflight_rows_scanned_exceeded", ROWS],
+      [413, 413, "midflight_rows_scanned_exceeded", 2 * ROWS],
     );
-    strictEqual(body.cost.estimated_rows_processed, ROWS, "preflight let it pass");
-    ok(body.rows_scanned > 2 * ROWS, `${body.rows_scanned} rows`);
+    strictEqual(body.cost.estimated_rows_processed, 2 * ROWS, "preflight let it pass");
+    ok(body.rows_scanned > 4 * ROWS, `${body.rows_scanned} rows`);
     strictEqual(await metric(lab.server, TRIPS), 1);
     strictEqual(
       await metric(lab.server, 'svc_query_requests_total{endpoint="sql",outcome="refused"}'),
@@ -90,6 +97,55 @@ Deno.test({
       "",
     ]);
     strictEqual(await server.metric(TRIPS), 1);
+  },
+});
+
+Deno.test({
+  name: "a table counts once wherever it is named, in the price, the limit and the statistics",
+  fn: async () => {
+    await using lab = await open();
+    const statements: [query: string, scans: number][] = [
+      ["SELECT count(*) FROM events a JOIN events b USING (raw)", 2],
+      [
+        "SELECT raw FROM events UNION ALL SELECT raw FROM events UNION ALL SELECT raw FROM events",
+        3,
+      ],
+      ["WITH c AS (SELECT raw, host FROM events) SELECT count(*) FROM c a JOIN c b USING (raw)", 1],
+    ];
+    for (const [query, scans] of statements) {
+      const refused = await lab.post(query, { limits: { max_rows_scanned: scans * ROWS - 1 } });
+      deepStrictEqual([refused.status, (await refused.json()).reason], [400, "max_rows_scanned"]);
+      const answer = await lab.post(query, { limits: { max_rows_scanned: scans * ROWS } });
+      const { cost, stats } = await answer.json();
+      strictEqual(answer.status, 200, query);
+      strictEqual(cost.estimated_rows_processed, scans * ROWS, query);
+      strictEqual(stats.rows_scanned, scans * ROWS, query);
+      strictEqual(stats.scan.planned_rows, scans * ROWS, query);
+      strictEqual(stats.bytes_scanned, cost.estimated_bytes_scanned, query);
+    }
+  },
+});
+
+Deno.test({
+  name:
+    "what a recursion, or a WITH that is not materialized, reads again is counted when it has run",
+  fn: async () => {
+    await using lab = await open();
+    const statements = [
+      "WITH RECURSIVE r AS (SELECT 1 AS i UNION ALL SELECT i + 1 FROM r WHERE i < 9 AND " +
+      "(SELECT count(raw) FROM events WHERE length(raw) + r.i > 0) > 0) SELECT count(*) FROM r",
+      "WITH c AS NOT MATERIALIZED (SELECT raw, host FROM events) " +
+      "SELECT count(*) FROM c a JOIN c b USING (raw) JOIN c d USING (raw)",
+    ];
+    for (const query of statements) {
+      const { stats } = await (await lab.post(query)).json();
+      ok(stats.rows_scanned >= 3 * ROWS, `${stats.rows_scanned} rows`);
+      const body = { limits: { max_rows_scanned: ROWS, max_rows_returned: 10 } };
+      const response = await lab.post(query, body);
+      const { reason, rows_scanned } = await response.json();
+      deepStrictEqual([response.status, reason], [413, "midflight_rows_scanned_exceeded"], query);
+      strictEqual(rows_scanned >= stats.rows_scanned, true);
+    }
   },
 });
 

@@ -67,6 +67,7 @@ async function withCall(
     const limits = effectiveLimits(asked.limits ?? {}, tier);
     if (isBatch && !asked.dry_run && made.endpoint !== "sql_explain") {
       const { signal } = request;
+      await call.check(asked, limits);
       const accepted = jobAccepted(await service.jobs.submit({ asked, limits, made, signal }));
       call.end("ok");
       return accepted;

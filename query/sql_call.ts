@@ -10,7 +10,7 @@ import { getLogger } from "@logtape/logtape";
 import { assert } from "../shared/base/assert.ts";
 import { isOperatingError, messageOf, OperatingError } from "../shared/base/errors.ts";
 import { MIDFLIGHT_ROWS_SCANNED } from "../shared/engine/rows_breaker.ts";
-import type { Engine, PreparedQuery, RunningQuery } from "../shared/engine/types.ts";
+import type { Cost, Engine, PreparedQuery, RunningQuery } from "../shared/engine/types.ts";
 import { asOperatingError } from "../shared/http/error_response.ts";
 import type { ByteBudget } from "../shared/http/byte_budget.ts";
 import type { Clock } from "../shared/os/clock.ts";
@@ -70,6 +70,8 @@ const STATUS_OF_OUTCOME: Readonly<Record<Outcome, number>> = {
 };
 
 const DEADLINE_GRACE_MS = 500;
+/** Within which a job's statement must be planned to be accepted. */
+const CHECK_MS_MAX = 30_000;
 export const POOL_RETRY_AFTER_SECS = 5;
 /** Reason of an engine error that says memory pool or spill cap are used up. */
 export const POOL_EXHAUSTED = "pool_exhausted";
@@ -158,7 +160,35 @@ export class SqlCall implements AsyncDisposable {
     this.#watchDeadline(limits.timeoutMs);
     // Before the statement is held: disposed after it, when the engine has stopped using memory.
     this.#held.defer(() => this.#reservation?.[Symbol.dispose]());
-    const preparing = this.#service.engine.prepare({
+    const isPlanOnly = asked.dry_run || this.#endpoint === "sql_explain";
+    const preparing = this.#planned(asked, limits, { isPlanOnly, isBatch: this.#isJob });
+    this.#prepared = await this.#hold(await this.#inLine("connections", preparing));
+  }
+
+  /** Plans a statement that a job is to run: what is wrong with it is told before the job is accepted. */
+  async check(asked: SqlRequest, limits: EffectiveLimits): Promise<void> {
+    const timeoutMs = Math.min(limits.timeoutMs, CHECK_MS_MAX);
+    this.#limits = { ...limits, timeoutMs };
+    try {
+      const options = { isPlanOnly: true, isBatch: false };
+      const planning = this.#planned(asked, { ...limits, timeoutMs }, options);
+      await using prepared = await this.#inLine("connections", planning);
+      this.throwIfStopped();
+      refuseTooDear(prepared.cost, limits);
+    } catch (error) {
+      // A job that is accepted is recorded when it has run.
+      this.#asked = asked;
+      throw error;
+    }
+  }
+
+  #planned(
+    asked: SqlRequest,
+    limits: EffectiveLimits,
+    { isPlanOnly, isBatch }: { readonly isPlanOnly: boolean; readonly isBatch: boolean },
+  ): Promise<PreparedQuery> {
+    const { engine, admission } = this.#service;
+    return engine.prepare({
       sql: asked.query,
       namespace: this.#caller.namespace,
       tenant: this.#caller.tenant,
@@ -166,22 +196,21 @@ export class SqlCall implements AsyncDisposable {
       // SPEC.md 2.4: a stream is made of rows that are read.
       fastPaths: asked.format !== "ndjson",
       isExact: asked.exact,
-      planOnly: asked.dry_run || this.#endpoint === "sql_explain",
+      planOnly: isPlanOnly,
       rowsMax: limits.rowsReturnedMax,
       rowsScannedMax: limits.rowsScannedMax,
       deadlineMs: limits.timeoutMs,
-      ...(this.#isJob ? { batch: true } : { waitMs: this.#service.admission.turnWaits }),
+      ...(isBatch ? { batch: true } : { waitMs: admission.turnWaits }),
       signal: this.#stop.signal,
       ...(asked.snapshot === undefined || asked.snapshot === null
         ? {}
         : { snapshot: asked.snapshot }),
     });
-    this.#prepared = await this.#hold(await this.#inLine("connections", preparing));
   }
 
   /** What it reserves is held until the call is disposed. */
   async run(): Promise<RunningQuery> {
-    this.#refuseTooDear();
+    refuseTooDear(this.prepared.cost, this.limits);
     // First: what waits for its turn reserves no memory that others could use.
     await this.#inLine("dear_statements", this.prepared.turn());
     if (!this.#isJob) await this.#reserve();
@@ -336,23 +365,21 @@ export class SqlCall implements AsyncDisposable {
       () => {}, // The call ended in time.
     ).catch((error) => getLogger(["svc", "query"]).error("late query kept: {error}", { error }));
   }
+}
 
-  #refuseTooDear(): void {
-    const { cost } = this.prepared;
-    const { bytesScannedMax, rowsScannedMax } = this.limits;
-    const over = cost.estimated_bytes_scanned > bytesScannedMax
-      ? { what: "bytes", estimate: cost.estimated_bytes_scanned, cap: bytesScannedMax }
-      : cost.estimated_rows_processed > rowsScannedMax
-      ? { what: "rows", estimate: cost.estimated_rows_processed, cap: rowsScannedMax }
-      : undefined;
-    if (over === undefined) return;
-    throw new OperatingError(
-      "invalid_argument",
-      `Cannot run the query: it would scan about ${over.estimate} ${over.what} and ` +
-        `limits.max_${over.what}_scanned allows ${over.cap}; narrow the time range or the columns`,
-      { reason: `max_${over.what}_scanned`, details: { cost } },
-    );
-  }
+function refuseTooDear(cost: Cost, { bytesScannedMax, rowsScannedMax }: EffectiveLimits): void {
+  const over = cost.estimated_bytes_scanned > bytesScannedMax
+    ? { what: "bytes", estimate: cost.estimated_bytes_scanned, cap: bytesScannedMax }
+    : cost.estimated_rows_processed > rowsScannedMax
+    ? { what: "rows", estimate: cost.estimated_rows_processed, cap: rowsScannedMax }
+    : undefined;
+  if (over === undefined) return;
+  throw new OperatingError(
+    "invalid_argument",
+    `Cannot run the query: it would scan about ${over.estimate} ${over.what} and ` +
+      `limits.max_${over.what}_scanned allows ${over.cap}; narrow the time range or the columns`,
+    { reason: `max_${over.what}_scanned`, details: { cost } },
+  );
 }
 
 /** Of a statement that was interrupted while its caller waits: only a stop of the server does that. */

@@ -216,7 +216,7 @@ Deno.test({
     const away = new OperatingError("unavailable", "no disk", { retryAfterSecs: 1 });
     const cases: [Error, string, number][] = [
       [pool, '{"_meta":"error","code":503,"error":"no memory","retry_after_secs":5}\n', 503],
-      [other, '{"_meta":"error","code":500,"error":"cannot cast"}\n', 400],
+      [other, '{"_meta":"error","code":400,"error":"cannot cast"}\n', 400],
       [away, '{"_meta":"error","code":503,"error":"no disk","retry_after_secs":1}\n', 503],
     ];
     for (const [error, lastLine, status] of cases) {
@@ -377,7 +377,7 @@ Deno.test({
       const text = await response.text();
       const last = JSON.parse(text.trim().split("\n").at(-1) ?? "");
       assert.match(last.error, /within 1 s/);
-      assert.equal(last.code, format === "records" ? 504 : 500);
+      assert.equal(last.code, 504);
       assert.deepEqual(last.cost, format === "records" ? FAKE_COST : undefined);
       assert.equal(response.status, format === "records" ? 504 : 200);
       assert.equal(

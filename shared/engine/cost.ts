@@ -52,11 +52,12 @@ export function costOf(
   let exact = generated.unknown.length === 0 && joined.possible === joined.certain;
   for (const table of plan.tables) {
     considered += table.considered;
-    files += countFiles(table.parts.filter((part) => part.origin === "file"));
-    for (const part of table.parts) {
-      bytes += partBytes(part, table.projected);
-      rows += partRows(part);
-      secs += partSecs(part, table.projected, plain);
+    const { parts, projected, scans = 1 } = table;
+    files += countFiles(parts.filter((part) => part.origin === "file"));
+    for (const part of parts) {
+      bytes += scans * partBytes(part, projected);
+      rows += scans * partRows(part);
+      secs += scans * partSecs(part, projected, plain);
       // A share of a file is scaled, and a file without recorded sizes is taken whole.
       if (part.range !== undefined || part.columnSizes.size === 0) exact = false;
     }

@@ -28,6 +28,8 @@ export interface TablePlan {
   readonly tableUuid?: string;
   /** undefined before the first commit. */
   readonly snapshotId: bigint | undefined;
+  /** Of its columns; absent before the table is there. */
+  readonly schemaId?: number;
   /** Of an earlier snapshot, whose files are not among `files`; absent: all are. */
   readonly since?: bigint;
   /** Id of the declared time order; 0 when there is none. */
@@ -54,6 +56,8 @@ export interface TablePlan {
   readonly projected: readonly Column[];
   /** Live files of the same snapshot that can have rows in another range; absent: there are none. */
   readonly filesIn?: (range: TimeRange) => Promise<readonly DataFile[]>;
+  /** How often the statement reads it (`table_scans.ts`); absent: once. */
+  readonly scans?: number;
   /** Field ids of the columns that the parts hold; absent: all. Reading another is refused (`relation.ts`). */
   readonly columnsAtHand?: ReadonlySet<number>;
 }

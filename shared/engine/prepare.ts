@@ -43,6 +43,7 @@ import { emptySql, relationSql } from "./relation.ts";
 import { decodePin, encodePin } from "./snapshot_pin.ts";
 import { type BindText, quoteText } from "./statement_text.ts";
 import { nameTables, type TableName } from "./table_names.ts";
+import { tableScans } from "./table_scans.ts";
 import { type PruneDeps, pruneTable } from "./pruning/prune_table.ts";
 import type { RowIndexes } from "./pruning/row_index.ts";
 import { narrowNearest } from "./pruning/narrow_nearest.ts";
@@ -151,21 +152,24 @@ export async function prepareStatement(
     data[Symbol.dispose]();
     throw error;
   });
+  const scans = tableScans(references);
+  const plannedTables = planned.tables.map((table) => {
+    const times = scans.get(table.name) ?? 1;
+    return times === 1 ? table : { ...table, scans: times };
+  });
   const leases: Disposable[] = [data, ...planned.leases];
   let isPromoted = false;
   try {
     const defaultOrderApplied = request.defaultOrder && !statement.explain &&
-      mayOrder(statement.root, references, planned.tables) &&
+      mayOrder(statement.root, references, plannedTables) &&
       applyDefaultOrder(statement.root, request.rowsMax);
     const promoted = usesPromoted
-      ? usePromoted(statement.root, references, planned.tables)
+      ? usePromoted(statement.root, references, plannedTables)
       : undefined;
     isPromoted = promoted !== undefined;
     const isChanged = defaultOrderApplied || promoted !== undefined;
     // The statement may name other columns now.
-    const tables = isChanged
-      ? projectedAnew(promoted ?? planned.tables, statement)
-      : planned.tables;
+    const tables = isChanged ? projectedAnew(promoted ?? plannedTables, statement) : plannedTables;
     // Summaries are of whole tables.
     const fast = request.fastPaths === false || tables.some(({ since }) => since !== undefined)
       ? { aside: "the request wants rows read" }
@@ -208,7 +212,7 @@ export async function prepareStatement(
     const textOf = (select: TreeNode) => textAsItIs(known, withRoot(statement.document, select));
     const isMatching = await exchangeMatchCalls(statement.root, {
       textOf,
-      stemmed: stemmedReferences(statement.root, namedTables(references, planned.tables)),
+      stemmed: stemmedReferences(statement.root, namedTables(references, plannedTables)),
     });
     const isTiming = await exchangeTimeCalls(statement.root, {
       instants: instantColumns(statement.root, references, tables),
@@ -221,7 +225,7 @@ export async function prepareStatement(
       : statement.sql;
     deadline.check();
     // Columns are called, and errors told, as it was sent where that can be bound.
-    const asked = bindable ? { sql: statement.sql, tables: planned.tables } : { sql, tables };
+    const asked = bindable ? { sql: statement.sql, tables: plannedTables } : { sql, tables };
     const columns = await deps.statements.columns(connection, {
       sql: asked.sql,
       shape: columnsShape(statement.document, bounds),

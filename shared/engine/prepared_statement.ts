@@ -12,12 +12,12 @@ import { isNearestHeld, withHeld } from "./held_rows/held_plan.ts";
 import { sumOfProfiles } from "./run_profile.ts";
 import { faultError, withoutPaths } from "./fault_error.ts";
 import type { Prepared } from "./prepare.ts";
-import { countFiles, partRows, type Plan } from "./plan.ts";
+import { countFiles, type Plan } from "./plan.ts";
 import { UNLIMITED_ROWS_MIN, WHOLE_ROWS_MAX } from "./limits.ts";
-import { breakOnRows } from "./rows_breaker.ts";
+import { breakOnRows, checkRowsScanned } from "./rows_breaker.ts";
 import { renderingSql, ROW_ENDS } from "./render.ts";
 import { type StatementText, statementText } from "./statement_text.ts";
-import { planBytes, statsOf } from "./stats.ts";
+import { planBytes, planRows, statsOf } from "./stats.ts";
 import type {
   Cost,
   PlannedTable,
@@ -162,14 +162,10 @@ async function broughtFor({ data, held }: Prepared, plan: Plan, turn: TurnKind):
   return withHeld(await data.bring(exchanged.rest), exchanged);
 }
 
-function rowsOf({ tables }: Plan): number {
-  return tables.flatMap(({ parts }) => parts).reduce((sum, part) => sum + partRows(part), 0);
-}
-
 /** Of a statement over rows in memory. */
 function heldProfile(plan: Plan): RunProfile {
   const parts = plan.tables.flatMap((table) => table.parts);
-  return { rowsScanned: rowsOf(plan), filesRead: countFiles(parts), spillBytes: 0 };
+  return { rowsScanned: planRows(plan), filesRead: countFiles(parts), spillBytes: 0 };
 }
 
 class StatementRun implements RunningQuery {
@@ -189,7 +185,7 @@ class StatementRun implements RunningQuery {
     this.columns = prepared.columns.map(({ name, type }) => ({ name, type: type.text }));
     if (prepared.approximation !== undefined) this.approximation = prepared.approximation;
     this.#collectMs = options.bringMs;
-    this.#rowsPlanned = rowsOf(prepared.plan);
+    this.#rowsPlanned = planRows(prepared.plan);
   }
 
   async *chunks(shape: RowShape): AsyncGenerator<ResultChunk> {
@@ -225,7 +221,7 @@ class StatementRun implements RunningQuery {
     const { seat, deadline, rowsMax, nowMs } = this.options;
     const { connection } = seat;
     const { relations, columns } = this.prepared;
-    this.#ahead = rowsOf(plan);
+    this.#ahead = planRows(plan);
     this.#bytesScanned += planBytes(plan);
     const isInMemory = this.prepared.isMeasured && isNearestHeld(plan);
     const isMeasured = this.prepared.isMeasured && !isInMemory;
@@ -261,6 +257,7 @@ class StatementRun implements RunningQuery {
     // Measuring takes a third of what such a statement does, and it tells no more: it reads all rows of its plan.
     const profile = isInMemory ? heldProfile(plan) : await connection.profile();
     this.#profile = sumOfProfiles(this.#profile, profile);
+    checkRowsScanned(this.#profile, this.options);
   }
 
   progress(): RunProgress {

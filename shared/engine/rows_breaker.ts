@@ -5,13 +5,14 @@
  * rows, hash tables); it counts in blocks, and by its own guess of a step's size. Nothing is counted of rows
  * that one step makes and consumes at once, such as a product under `count(*)`: those are in the price (`joined_rows.ts`), or
  * the wall clock ends them.
+ * What a recursion reads, and reads again, is not counted before it is over: then the profile of the run tells.
  * The planned scan was priced and allowed before, so it is left out: a plain GROUP BY over all the rows allowed
  * is not stopped for reading its groups.
  */
 
 import { OperatingError } from "../base/errors.ts";
 import type { Deadline } from "./deadline.ts";
-import type { EngineConnection } from "./driver.ts";
+import type { EngineConnection, RunProfile } from "./driver.ts";
 
 export interface RowsAllowed {
   /** `limits.max_rows_scanned`. */
@@ -31,6 +32,22 @@ export function breakOnRows(
     const { rows } = running.progress();
     return rows > rowsScannedMax + rowsPlanned ? rowsExceeded(rows, rowsScannedMax) : undefined;
   });
+}
+
+/**
+ * The rows that a run took from data files, once they are known. Rows of the answer may have been taken twice: the SQL engine sorts some
+ * by a few columns before it fetches the others. Errors: as of `breakOnRows`.
+ */
+export function checkRowsScanned(
+  profile: RunProfile | undefined,
+  { rowsScannedMax, rowsMax }: {
+    readonly rowsScannedMax: number | undefined;
+    readonly rowsMax: number;
+  },
+): void {
+  if (profile === undefined || rowsScannedMax === undefined) return;
+  const { rowsScanned } = profile;
+  if (rowsScanned > rowsScannedMax + rowsMax) throw rowsExceeded(rowsScanned, rowsScannedMax);
 }
 
 /** Errors of `breakOnRows`. */

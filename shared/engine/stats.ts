@@ -42,11 +42,18 @@ export function statsOf(
   };
 }
 
-/** Bytes of the columns that a plan's tables want, in what it reads. */
+/** Bytes of the columns that a plan's tables want, in what it reads, as often as it reads it. */
 export function planBytes({ tables }: Plan): number {
   return sum(
-    tables.flatMap(({ parts, projected }) => parts.map((part) => partBytes(part, projected))),
+    tables.flatMap(({ parts, projected, scans = 1 }) =>
+      parts.map((part) => scans * partBytes(part, projected))
+    ),
   );
+}
+
+/** Rows of what it reads, likewise. */
+export function planRows({ tables }: Pick<Plan, "tables">): number {
+  return sum(tables.map(({ parts, scans = 1 }) => scans * sum(parts.map(partRows))));
 }
 
 function scanOf(
@@ -60,7 +67,7 @@ function scanOf(
   },
 ): ScanStats {
   const parts = tables.flatMap((table) => table.parts);
-  const planned = sum(parts.map(partRows));
+  const planned = planRows({ tables });
   const files = countFiles(parts);
   const considered = sum(tables.flatMap((table) => [
     ...table.files.map((file) => Math.max(1, file.splitOffsets.length)),
