@@ -6,6 +6,7 @@
 import { type DuckDBConnection, DuckDBInstance } from "@duckdb/node-api";
 import assert from "node:assert/strict";
 import { nodeAt, nodesAt, parseTree, textAt, type TreeNode, walk } from "../syntax_tree.ts";
+import { EngineLab } from "../../testing/engine_lab.ts";
 import { DIALECT_SETUP } from "./dialect.ts";
 import { exchangeTimeCalls } from "./utc_calls.ts";
 
@@ -188,6 +189,47 @@ Deno.test("differences of far instants do not cost the database", async () => {
     }
   }
   await lab.dialect.run("SELECT 1");
+});
+
+Deno.test("differences by ISO year, era or a computed unit are refused", async () => {
+  await using lab = await EngineLab.open();
+  await lab.commit([{ ns: 1_790_000_000_000_000_000n, raw: "isoyear" }]);
+  const times = "timestamp, timestamp - INTERVAL '3 years'";
+  for (const unit of ["'isoyear'", "'ISOYEAR'", "'era'", "raw"]) {
+    for (const name of ["date_diff", "datediff", "date_sub", "datesub"]) {
+      const sql = `SELECT ${name}(${unit}, ${times}) FROM events`;
+      await assert.rejects(lab.query(sql), { reason: "refused_function" }, sql);
+    }
+  }
+  assert.deepEqual((await lab.query(`SELECT date_diff('year', ${times}) FROM events`)).rows, [[
+    -3,
+  ]]);
+});
+
+Deno.test("columns of a stored table are instants through WITH, subqueries, aliases and joins", async () => {
+  await using lab = await EngineLab.open();
+  await lab.commit([{ ns: 1_790_000_000_000_000_000n, raw: "one" }]);
+  const statements: [sql: string, isExchanged: boolean][] = [
+    ["SELECT date_bin('1 month', timestamp) FROM events", true],
+    ["SELECT time_bucket(INTERVAL '1 month', e.timestamp) FROM events e", true],
+    ["SELECT date_trunc('month', t) FROM (SELECT timestamp AS t, raw FROM events)", true],
+    ["WITH w AS (SELECT * FROM events) SELECT hour(timestamp) FROM w", true],
+    ["SELECT a.timestamp - lag(a.timestamp) OVER () FROM events a, events b", true],
+    ["SELECT date_diff('day', min(timestamp), max(timestamp)) FROM events", true],
+    [
+      "SELECT date_trunc('month', t) FROM (SELECT TIMESTAMP '2026-01-01' + INTERVAL 1 DAY AS t FROM events)",
+      false,
+    ],
+    [
+      "SELECT hour(timestamp) FROM events JOIN (SELECT DATE '2026-01-01' AS timestamp) USING (timestamp)",
+      false,
+    ],
+    ["SELECT raw FROM events WHERE date_trunc('day', timestamp) = '2026-09-21'", false],
+  ];
+  for (const [sql, isExchanged] of statements) {
+    const plan = (await lab.query(`EXPLAIN ${sql}`)).rows[0]?.[0];
+    assert.equal(/epoch_us/.test(String(plan)), isExchanged, `${sql}\n${plan}`);
+  }
 });
 
 Deno.test("bins of months, differences and truncations take a fraction of the calendar's time", async () => {
