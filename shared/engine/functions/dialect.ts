@@ -12,6 +12,7 @@ import { BOUNDED_TEXT } from "./bounded_text.ts";
 import { DATE_BIN } from "./date_bin.ts";
 import { EXACT_AVERAGE } from "./exact_average.ts";
 import { KV_EXTRACT } from "./kv_extract.ts";
+import { macroUses, refuseGrowth } from "./macro_growth.ts";
 import { MATCH } from "./match.ts";
 import { TO_TIMESTAMP_NANOS } from "./to_timestamp_nanos.ts";
 import { UTC_TIMES } from "./utc_times.ts";
@@ -30,6 +31,8 @@ export const DIALECT_SETUP: readonly string[] = [
   "CREATE MACRO current_user() AS error('there is no column called user here')",
 ];
 
+const MACRO_USES = macroUses(DIALECT_SETUP);
+
 const RENAMED: Readonly<Record<string, string>> = {
   approx_distinct: "approx_count_distinct",
   approx_percentile_cont: "approx_quantile",
@@ -38,11 +41,12 @@ const RENAMED: Readonly<Record<string, string>> = {
 
 /**
  * Gives functions the engine's own names, and `regexp_replace` its bound; returns what changed. Errors: `invalid_argument` for
- * units that the SQL engine does not survive.
+ * units that the SQL engine does not survive, and for calls in calls that would take too long to bind.
  */
 export function renameFunctions(
   root: TreeNode,
 ): { readonly renamed: boolean; readonly bounded: boolean } {
+  refuseGrowth(root, MACRO_USES);
   let renamed = false;
   let bounded = false;
   walk(root, (node) => {
