@@ -140,7 +140,7 @@ Deno.test({
       [/LINE 1: {9}SELECT nope FROM events\n {23}\^/, "EXPLAIN SELECT nope FROM events"],
       [/LINE 2: {9}SELECT nope FROM events\n/, "/* a */ -- b\nEXPLAIN SELECT nope FROM events"],
       [/Could not convert string 'a' to INT32/, "SELECT host::INT FROM events"],
-      [/Malformed JSON/, "SELECT attr_get(attributes, 'x') FROM events"],
+      [/Malformed JSON/, "SELECT attributes->>'$.x' FROM events"],
       [/boo/, "SELECT error('boo')"],
       [/No function matches[^]*sum/, "SELECT sum(host) FROM events"],
     ];
