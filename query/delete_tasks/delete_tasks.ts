@@ -5,6 +5,7 @@ import type { CatalogReader } from "../../shared/catalog/catalog.ts";
 import type { DeleteLedger, DeleteTask } from "../../shared/catalog/delete_ledger.ts";
 import type { Engine } from "../../shared/engine/types.ts";
 import { BUILT_IN_TABLES } from "../../shared/event/built_in_tables.ts";
+import { QUERY_AUDIT_TABLE } from "../../shared/event/query_audit.ts";
 import { type Random, uuidV4 } from "../../shared/os/random.ts";
 import type { QueryCaller } from "../query_caller.ts";
 import type { DeleteRequest } from "./delete_task_body.ts";
@@ -32,7 +33,7 @@ export class DeleteTasks {
     this.#deps = deps;
   }
 
-  /** Errors: `invalid_argument` of the predicate; `not_found` (`unknown_index`); `rate_limited`. */
+  /** Errors: `permission_denied` of the audit; `invalid_argument` of the predicate; `not_found` (`unknown_index`); `rate_limited`. */
   async submit(
     caller: Pick<QueryCaller, "namespace" | "tenant">,
     request: DeleteRequest,
@@ -40,6 +41,7 @@ export class DeleteTasks {
   ): Promise<DeleteTask> {
     const { engine, catalog, random } = this.#deps;
     const { indexId: name, predicate, startNs, endNs } = request;
+    if (name.toLowerCase() === QUERY_AUDIT_TABLE) throw auditRefused();
     const ident = { namespace: caller.namespace, name };
     // Before the check: an index that is dropped and made again in between has another epoch, and is spared.
     const epoch = BUILT_IN_TABLES.has(name) ? 0 : (await catalog.indexState(ident)).epoch;
@@ -79,4 +81,14 @@ export class DeleteTasks {
       reason: "unknown_delete_task",
     });
   }
+}
+
+/** Whoever may delete rows of the record of what was asked could hide what was. */
+function auditRefused(): OperatingError {
+  return new OperatingError(
+    "permission_denied",
+    `Cannot delete rows of ${QUERY_AUDIT_TABLE}: it records what was asked of this server, whoever asks now; an operator ` +
+      "bounds it with svc audit-rotate",
+    { reason: "audit_table" },
+  );
 }

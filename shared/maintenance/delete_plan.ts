@@ -10,6 +10,7 @@ import { textColumnsOf } from "../derived/text_columns.ts";
 import type { TextColumn } from "../derived/types.ts";
 import type { MatchedRows, RowMatcher, RowTest } from "../engine/row_matcher.ts";
 import { BUILT_IN_TABLES } from "../event/built_in_tables.ts";
+import { QUERY_AUDIT_TABLE } from "../event/query_audit.ts";
 import type { DocMapping } from "../event/index_config.ts";
 import { indexSchema } from "../event/index_schema.ts";
 import type { Column } from "../event/schema.ts";
@@ -46,7 +47,7 @@ export class DeleteRefused extends Error {
 }
 
 /**
- * undefined: the table has no rows yet. Errors: `DeleteRefused` when the index was dropped since the task was accepted;
+ * undefined: the table has no rows yet. Errors: `DeleteRefused` of the audit, and when the index was dropped since the task was accepted;
  * the catalog's and the store's.
  */
 export async function deleteTarget(
@@ -54,6 +55,9 @@ export async function deleteTarget(
   task: Pick<DeleteTask, "ident" | "epoch" | "tableUuid">,
 ): Promise<DeleteTarget | undefined> {
   const { ident } = task;
+  if (ident.name === QUERY_AUDIT_TABLE) {
+    throw new DeleteRefused(`${ident.name} records what was asked: no task deletes its rows`);
+  }
   const { mapping, epoch } = await indexOf(catalog, task);
   if (epoch !== task.epoch) throw droppedSince(ident.name);
   const location = await catalog.metadataLocation(ident);

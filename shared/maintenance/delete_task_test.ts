@@ -148,6 +148,20 @@ Deno.test({
 });
 
 Deno.test({
+  name: "a task of the audit that somebody wrote into the ledger fails and deletes nothing",
+  async fn() {
+    await using lab = await DeleteLab.open();
+    const ident = { namespace: "svc", name: "query_audit" };
+    await lab.commit([1, 2, 3], ident);
+    const { uuid: tableUuid } = await lab.load(ident) ?? {};
+    const task = await lab.submit("true", { ident, tableUuid });
+    assert.equal((await sweepDeleteTasks(lab.deps)).get(task.taskId), "failed");
+    assert.match((await lab.task(task)).error ?? "", /query_audit records what was asked/);
+    assert.deepEqual(await lab.numbers(ident), [1, 2, 3]);
+  },
+});
+
+Deno.test({
   name: "a task of an index that was dropped fails, whether or not it was made again",
   async fn() {
     await using lab = await DeleteLab.open();
