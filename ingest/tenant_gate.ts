@@ -8,10 +8,10 @@
 
 import { allowedTenantsOf } from "../shared/auth/tenant_claim.ts";
 import { OperatingError } from "../shared/base/errors.ts";
+import { mirrorFolderOf } from "../shared/wal/mirror/mirror_layout.ts";
 import type { IngestMetrics } from "./metrics.ts";
 import {
   capacityRefusal,
-  mirrorFault,
   resolveTenant,
   type TenantDecision,
   type TenantRefusal,
@@ -30,19 +30,11 @@ export interface TenantOptions {
  * `mirrorPrefix` is empty without a mirror. Errors: `invalid_argument` for an allowed tenant that nobody can be called.
  */
 export function tenantSettingsOf(options: TenantOptions, mirrorPrefix = ""): TenantSettings {
-  const mirrorFolder = mirrorPrefix === "" ? undefined : mirrorPrefix.split("/")[0];
-  for (const name of options.allowedTenants) {
-    const fault = mirrorFault(name, { mirrorFolder });
-    if (fault === undefined) continue;
-    throw new OperatingError(
-      "invalid_argument",
-      `cannot allow tenant ${name} of --allowed-tenants: it is ${fault}; give one of them another name`,
-    );
-  }
+  const mirrorFolder = mirrorFolderOf(mirrorPrefix);
   return {
     trustScopeHeader: options.trustScopeHeader,
     tenantClaim: options.oidcTenantClaim,
-    allowedTenants: allowedTenantsOf(options.allowedTenants),
+    allowedTenants: allowedTenantsOf(options.allowedTenants, { mirrorFolder }),
     maxTenants: options.maxTenants,
     mirrorFolder,
   };

@@ -3,8 +3,8 @@
  * 6, that a refused request leaves no trace, is its caller's: `tenant_gate.ts`.
  */
 
-import { tenantNameFault, tenantOfClaim } from "../shared/auth/tenant_claim.ts";
-import { DEFAULT_TENANT, namespaceOf } from "../shared/event/tenant.ts";
+import { tenantNameFault, type TenantNames, tenantOfClaim } from "../shared/auth/tenant_claim.ts";
+import { DEFAULT_TENANT } from "../shared/event/tenant.ts";
 
 /** Values of the label `reason`. */
 export const TENANT_REFUSALS = [
@@ -17,7 +17,7 @@ export const TENANT_REFUSALS = [
 ] as const;
 export type TenantRefusal = typeof TENANT_REFUSALS[number];
 
-export interface TenantSettings {
+export interface TenantSettings extends TenantNames {
   readonly trustScopeHeader: boolean;
   /** Wins over a trusted header, which must agree with it then. */
   readonly tenantClaim: string | undefined;
@@ -25,8 +25,6 @@ export interface TenantSettings {
   readonly allowedTenants: ReadonlySet<string>;
   /** 0: any number. */
   readonly maxTenants: number;
-  /** Where the WAL's mirror lies among the tenants' namespaces in the warehouse; nobody may be called so. */
-  readonly mirrorFolder?: string | undefined;
 }
 
 export interface TenantRequest {
@@ -85,7 +83,7 @@ function namedTenant({ header, claims, settings }: TenantRequest): TenantDecisio
         `drop the header or send ${DEFAULT_TENANT}`,
     );
   }
-  const fault = tenantNameFault(header) ?? mirrorFault(header, settings);
+  const fault = tenantNameFault(header, settings);
   if (fault === undefined) return { kind: "tenant", tenant: header };
   return { kind: "malformed", why: `X-Scope-OrgID ${shown(header)} is ${fault}` };
 }
@@ -95,11 +93,8 @@ function claimedTenant(
   claims: Readonly<Record<string, unknown>>,
   settings: TenantSettings,
 ): TenantDecision {
-  const name = settings.tenantClaim ?? "";
-  const claim = tenantOfClaim(claims, name);
+  const claim = tenantOfClaim(claims, settings.tenantClaim ?? "", settings);
   if ("refused" in claim) return denied(claim.refused, claim.why);
-  const fault = mirrorFault(claim.tenant, settings);
-  if (fault !== undefined) return denied("claim_invalid", `claim ${name} of the token is ${fault}`);
   if (header !== null && header !== claim.tenant) {
     return denied(
       "header_mismatch",
@@ -107,16 +102,6 @@ function claimedTenant(
     );
   }
   return { kind: "tenant", tenant: claim.tenant };
-}
-
-/** Why nobody may be called `name` by these settings; the rest of it is `tenantNameFault`. */
-export function mirrorFault(
-  name: string,
-  { mirrorFolder }: Pick<TenantSettings, "mirrorFolder">,
-): string | undefined {
-  return namespaceOf(name) === mirrorFolder
-    ? "the folder of the WAL's mirror (--wal-mirror-prefix)"
-    : undefined;
 }
 
 function denied(reason: TenantRefusal, why: string): TenantDecision {

@@ -145,7 +145,7 @@ Deno.test({
       ["wal-mirror", TRUST, "wal-mirror", "malformed"],
       ["wal-mirror", TRUST, "acme", "tenant"],
       ["acme/wal", TRUST, "acme", "malformed"],
-      ["", TRUST, "wal-mirror", "tenant"],
+      ["", TRUST, "wal-mirror", "malformed"],
       ["default", TRUST, undefined, "tenant"],
       ["default", CLAIM, "default", "tenant"],
       ["acme", CLAIM, "acme", "claim_invalid"],
@@ -164,7 +164,7 @@ Deno.test({
     }
     const listed = parseOptions(ACCESS_OPTIONS, ["--allowed-tenants=acme"]);
     assert.throws(() => tenantSettingsOf(listed, "acme/wal"), {
-      message: /tenant acme of --allowed-tenants: .*--wal-mirror-prefix/,
+      message: /tenant "acme" of --allowed-tenants: .*--wal-mirror-prefix/,
     });
   },
 });

@@ -41,6 +41,15 @@ export const ACCESS_OPTIONS = {
     placeholder: "NAMES",
     help: "Tenants that the claim may name, comma-separated; without one any.",
   },
+  walMirrorPrefix: {
+    kind: "text",
+    flag: "wal-mirror-prefix",
+    env: "SVC_WAL_MIRROR_PREFIX",
+    placeholder: "PREFIX",
+    emptyCounts: true,
+    help:
+      "The ingest server's: no tenant is called as the folder of the warehouse that it begins with.",
+  },
   queryRatePerSec: {
     kind: "integer",
     flag: "query-rate-per-sec",

@@ -10,17 +10,24 @@ import { Authenticator, type AuthMode, type Caller } from "../shared/auth/authen
 import { oidcSettingsOf } from "../shared/auth/oidc_settings.ts";
 import { RateLimiter, rateOf } from "../shared/auth/rate_limit.ts";
 import { MemoryBuckets } from "../shared/auth/rate_limit_memory.ts";
-import { allowedTenantsOf, tenantNameFault, tenantOfClaim } from "../shared/auth/tenant_claim.ts";
+import {
+  allowedTenantsOf,
+  tenantNameFault,
+  type TenantNames,
+  tenantOfClaim,
+} from "../shared/auth/tenant_claim.ts";
 import { isOperatingError, OperatingError, UsageError } from "../shared/base/errors.ts";
 import type { Settings } from "../shared/config/options.ts";
 import { namespaceOf, tenantOf } from "../shared/event/tenant.ts";
 import type { Clock } from "../shared/os/clock.ts";
+import { mirrorFolderOf, parseMirrorPrefix } from "../shared/wal/mirror/mirror_layout.ts";
 import type { ACCESS_OPTIONS } from "./access_flags.ts";
 import { AUTH_FAILURES, type QueryMetrics, type TenantRefusal } from "./metrics.ts";
 import type { CallerGate, Peer, QueryCaller } from "./query_caller.ts";
 
 export interface AccessSettings extends Settings<typeof ACCESS_OPTIONS> {
   readonly tenantNamespace: string;
+  readonly warehouseUrl?: string | undefined;
 }
 
 export interface AccessDeps {
@@ -33,6 +40,7 @@ interface AccessParts extends Pick<AccessDeps, "metrics"> {
   /** Undefined: no limit. */
   readonly limiter: RateLimiter | undefined;
   readonly claim: string | undefined;
+  readonly names: TenantNames;
   /** Empty: any that the claim names. */
   readonly allowedTenants: ReadonlySet<string>;
   /** Of every caller when there is no claim. */
@@ -62,6 +70,7 @@ export class AccessGate implements CallerGate, AsyncDisposable {
     return {
       namespace,
       tenant: tenantOf(namespace),
+      ...(this.#parts.claim === undefined ? {} : { isOneOfMany: true }),
       ...(identity === undefined ? {} : { subject: identity.subject }),
       ...(identity?.email === undefined ? {} : { email: identity.email }),
     };
@@ -86,9 +95,9 @@ export class AccessGate implements CallerGate, AsyncDisposable {
   }
 
   #namespaceOf({ identity }: Caller): string {
-    const { claim, allowedTenants, namespace } = this.#parts;
+    const { claim, names, allowedTenants, namespace } = this.#parts;
     if (claim === undefined) return namespace;
-    const named = tenantOfClaim(identity?.claims ?? {}, claim);
+    const named = tenantOfClaim(identity?.claims ?? {}, claim, names);
     if ("refused" in named) throw this.#denied(named.refused, named.why);
     const { tenant } = named;
     if (allowedTenants.size > 0 && !allowedTenants.has(tenant)) {
@@ -111,9 +120,10 @@ export class AccessGate implements CallerGate, AsyncDisposable {
  * for the issuer.
  */
 export function openAccess(settings: AccessSettings, { clock, metrics }: AccessDeps): AccessGate {
-  const allowedTenants = allowedTenantsOf(settings.allowedTenants);
+  const names = tenantNamesOf(settings);
+  const allowedTenants = allowedTenantsOf(settings.allowedTenants, names);
   const oidc = oidcSettingsOf(settings);
-  const namespace = requireNamespace(settings.tenantNamespace);
+  const namespace = requireNamespace(settings.tenantNamespace, names);
   const rate = rateOf(settings.queryRatePerSec, settings.queryRateBurst);
   const rejected = metrics.rateLimitRejected.at({});
   const limiter = rate && new RateLimiter({
@@ -123,13 +133,20 @@ export function openAccess(settings: AccessSettings, { clock, metrics }: AccessD
   });
   const authenticator = new Authenticator({ tokens: settings.tokens, oidc }, { clock });
   const { oidcTenantClaim: claim } = settings;
-  return new AccessGate({ authenticator, limiter, claim, allowedTenants, namespace, metrics });
+  const parts = { authenticator, limiter, claim, names, allowedTenants, namespace, metrics };
+  return new AccessGate(parts);
+}
+
+/** The ingest server's, which has the same options. */
+function tenantNamesOf({ walMirrorPrefix, warehouseUrl }: AccessSettings): TenantNames {
+  const hasWarehouseUrl = warehouseUrl !== undefined;
+  return { mirrorFolder: mirrorFolderOf(parseMirrorPrefix(walMirrorPrefix, { hasWarehouseUrl })) };
 }
 
 /** `default` is a tenant: its namespace is `svc`, and one of that name would mix two tenants' rows. */
-function requireNamespace(namespace: string): string {
+function requireNamespace(namespace: string, names: TenantNames): string {
   const fault = namespaceOf(tenantOf(namespace)) === namespace
-    ? tenantNameFault(tenantOf(namespace))
+    ? tenantNameFault(tenantOf(namespace), names)
     : "the name of a tenant, whose namespace is svc";
   if (fault === undefined) return namespace;
   throw new UsageError(

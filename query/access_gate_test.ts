@@ -44,3 +44,18 @@ for (const flags of [[], ["--tokens=t"]]) {
       assert.deepEqual(await admitted(flags, "t"), { namespace: "svc", tenant: "default" }),
   });
 }
+
+Deno.test({
+  name: "AccessGate.admit knows a tenant whom a claim named for one of many",
+  fn: async () => {
+    await using issuer = await FakeIssuer.start();
+    const oidc = ["--oidc-issuer", issuer.url, "--oidc-audience", AUDIENCE];
+    const token = await issuer.token({ sub: "ann", org: "acme" });
+    assert.deepEqual(await admitted([...oidc, "--oidc-tenant-claim", "org"], token), {
+      namespace: "acme",
+      tenant: "acme",
+      isOneOfMany: true,
+      subject: "ann",
+    });
+  },
+});

@@ -5,6 +5,8 @@ export interface QueryCaller {
   readonly tenant: string;
   /** The only namespace whose tables the caller's statements can name. */
   readonly namespace: string;
+  /** A claim chose the tenant, so there are others: what is told of the whole server is not for this caller. */
+  readonly isOneOfMany?: boolean;
   /** `sub` and `email` of a verified token; static tokens identify nobody. */
   readonly subject?: string;
   readonly email?: string;

@@ -13,23 +13,41 @@ const TAKEN_NAMES: ReadonlyMap<string, string> = new Map([
   ["LOCK", "a file of the WAL"],
   ["drain_bell", "a file of the WAL"],
   ["_active", "a folder of the WAL's mirror"],
+  // Also where there is no mirror yet: the tenant's tables would be in it on the day that there is one.
+  ["wal-mirror", "the folder of the WAL's mirror (--wal-mirror-prefix)"],
 ]);
 
-/** Why nobody may be called `name`, to follow "is"; undefined for a good name. */
-export function tenantNameFault(name: string): string | undefined {
-  const taken = TAKEN_NAMES.get(name);
+export interface TenantNames {
+  /** Where `--wal-mirror-prefix` has the WAL's mirror lie among the tenants' namespaces in the warehouse. */
+  readonly mirrorFolder?: string | undefined;
+}
+
+/**
+ * Why nobody may be called `name`, to follow "is"; undefined for a good name. The one place that says it, for whoever
+ * writes and whoever reads.
+ */
+export function tenantNameFault(
+  name: string,
+  { mirrorFolder }: TenantNames = {},
+): string | undefined {
+  const taken = TAKEN_NAMES.get(name === mirrorFolder ? "wal-mirror" : name);
   if (taken !== undefined) return taken;
   if (name.length <= TENANT_CHARS_MAX && /^[A-Za-z0-9_-]+$/.test(name)) return undefined;
   return `not 1 to ${TENANT_CHARS_MAX} characters of A-Z a-z 0-9 _ -`;
 }
 
 /** The names of `--allowed-tenants`. Errors: `invalid_argument` for one that nobody can be called. */
-export function allowedTenantsOf(names: readonly string[]): ReadonlySet<string> {
+export function allowedTenantsOf(
+  names: readonly string[],
+  rules: TenantNames = {},
+): ReadonlySet<string> {
   for (const name of names) {
-    const fault = tenantNameFault(name);
+    const fault = tenantNameFault(name, rules);
     if (fault === undefined) continue;
     throw new UsageError(
-      `cannot allow tenant ${JSON.stringify(name)} of --allowed-tenants: it is ${fault}`,
+      `cannot allow tenant ${
+        JSON.stringify(name)
+      } of --allowed-tenants: it is ${fault}; give it another name`,
     );
   }
   return new Set(names);
@@ -49,15 +67,15 @@ export type TenantClaim =
 export function tenantOfClaim(
   claims: Readonly<Record<string, unknown>>,
   name: string,
+  rules: TenantNames = {},
 ): TenantClaim {
-  if (!Object.hasOwn(claims, name)) return refused("claim_missing", "does not have", name);
+  if (!Object.hasOwn(claims, name)) return refused("claim_missing", `does not have claim ${name}`);
   const value = claims[name];
-  if (typeof value !== "string" || tenantNameFault(value) !== undefined) {
-    return refused("claim_invalid", "has no tenant's name in", name);
-  }
-  return { tenant: value };
+  const fault = typeof value === "string" ? tenantNameFault(value, rules) : "no text";
+  if (typeof value === "string" && fault === undefined) return { tenant: value };
+  return refused("claim_invalid", `has no tenant's name in claim ${name}, which is ${fault}`);
 }
 
-function refused(refused: ClaimRefusal, fault: string, name: string): TenantClaim {
-  return { refused, why: `the token ${fault} claim ${name}: have the issuer set it` };
+function refused(refused: ClaimRefusal, fault: string): TenantClaim {
+  return { refused, why: `the token ${fault}: have the issuer set it` };
 }

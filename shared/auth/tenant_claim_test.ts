@@ -28,6 +28,7 @@ const BAD: unknown[] = [
   "LOCK",
   "drain_bell",
   "_active",
+  "wal-mirror",
   1,
   null,
   true,
@@ -38,11 +39,14 @@ const BAD: unknown[] = [
 for (const value of BAD) {
   Deno.test({
     name: `tenantOfClaim refuses ${JSON.stringify(value).slice(0, 30)}`,
-    fn: () =>
-      assert.deepEqual(tenantOfClaim({ org: value }, "org"), {
-        refused: "claim_invalid",
-        why: "the token has no tenant's name in claim org: have the issuer set it",
-      }),
+    fn: () => {
+      const found = tenantOfClaim({ org: value }, "org");
+      assert.ok("refused" in found);
+      assert.equal(found.refused, "claim_invalid");
+      const why =
+        /^the token has no tenant's name in claim org, which is .+: have the issuer set it$/;
+      assert.match(found.why, why);
+    },
   });
 }
 
@@ -58,11 +62,21 @@ for (const name of ["org", "toString", "__proto__"]) {
 }
 
 Deno.test({
+  name: "tenantOfClaim refuses the folder of the WAL's mirror, wherever that is",
+  fn() {
+    const rules = { mirrorFolder: "copies" };
+    assert.ok("refused" in tenantOfClaim({ org: "copies" }, "org", rules));
+    assert.ok("refused" in tenantOfClaim({ org: "wal-mirror" }, "org", rules));
+    assert.deepEqual(tenantOfClaim({ org: "acme" }, "org", rules), { tenant: "acme" });
+  },
+});
+
+Deno.test({
   name: "allowedTenantsOf refuses a name that nobody can be called, and keeps the others",
   fn() {
     assert.deepEqual(allowedTenantsOf(["a", "default", "a"]), new Set(["a", "default"]));
-    for (const name of ["a/b", DEFAULT_NAMESPACE]) {
-      assert.throws(() => allowedTenantsOf(["a", name]), {
+    for (const name of ["a/b", DEFAULT_NAMESPACE, "wal-mirror", "copies"]) {
+      assert.throws(() => allowedTenantsOf(["a", name], { mirrorFolder: "copies" }), {
         code: "invalid_argument",
         message: new RegExp(`cannot allow tenant "${name}" of --allowed-tenants`),
       });

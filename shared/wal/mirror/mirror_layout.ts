@@ -55,6 +55,13 @@ export function parseMirrorPrefix(
   }
 }
 
+/** The folder among the tenants' namespaces that holds the mirror, after which nobody may be called; undefined: none. */
+export function mirrorFolderOf(prefix: string): string | undefined {
+  const [folder = ""] = prefix.split("/");
+  // The default tenant's namespace is another one.
+  return folder === "" || folder === DEFAULT_TENANT ? undefined : folder;
+}
+
 /** What removes unused files of tables would take segments for such. */
 function amongTables(prefix: string): OperatingError {
   return new OperatingError(

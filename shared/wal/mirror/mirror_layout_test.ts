@@ -1,6 +1,9 @@
 import assert from "node:assert/strict";
+import { tenantNameFault } from "../../auth/tenant_claim.ts";
 import {
   activeKey,
+  MIRROR_PREFIX_DEFAULT,
+  mirrorFolderOf,
   type MirrorObject,
   packedActiveKey,
   packedSegmentKey,
@@ -88,6 +91,12 @@ Deno.test({
     for (const [text, hasWarehouseUrl, expected] of cases) {
       assert.equal(parseMirrorPrefix(text, { hasWarehouseUrl }), expected);
     }
+    assert.notEqual(tenantNameFault(mirrorFolderOf(MIRROR_PREFIX_DEFAULT) ?? ""), undefined);
+    assert.deepEqual(["", "default/wal", "copies/of/wal"].map(mirrorFolderOf), [
+      undefined,
+      undefined,
+      "copies",
+    ]);
     for (const bad of ["/", "/wal", "svc", "svc/wal/", "a/../b", "..", "a//b", "a\\b"]) {
       assert.throws(
         () => parseMirrorPrefix(bad, { hasWarehouseUrl: true }),
