@@ -80,12 +80,10 @@ export class Admission {
     return Math.min(wanted, this.shareBytes);
   }
 
-  state(): AdmissionState {
-    return {
-      budget_bytes: this.#options.budgetBytes,
-      reserved_bytes: this.#ledger.reservedBytes,
-      waiting: this.#ledger.waiting,
-    };
+  state(tenant?: string): AdmissionState {
+    const ledger = this.#ledger;
+    const { reservedBytes, waiting } = tenant === undefined ? ledger : ledger.of(tenant);
+    return { budget_bytes: this.#options.budgetBytes, reserved_bytes: reservedBytes, waiting };
   }
 
   /**

@@ -24,6 +24,8 @@ export interface LedgerLimits {
 export class AdmissionLedger {
   readonly #limits: LedgerLimits;
   readonly #line = new TurnQueue<Ticket>();
+  /** Of tenants that reserve something. */
+  readonly #reservedOf = new Map<string, number>();
   #reservedBytes = 0;
 
   constructor(limits: LedgerLimits) {
@@ -38,12 +40,20 @@ export class AdmissionLedger {
     return this.#line.size;
   }
 
+  /** The same of one tenant. */
+  of(tenant: string): { readonly reservedBytes: number; readonly waiting: number } {
+    return {
+      reservedBytes: this.#reservedOf.get(tenant) ?? 0,
+      waiting: this.#line.sizeOf(tenant),
+    };
+  }
+
   /** `granted` at once, `waiting` for a later `give` or `leave` to name it, or `full`: no place in line. */
   ask(ticket: Ticket): "granted" | "waiting" | "full" {
     const { budgetBytes, waitersMax, waitersPerTenantMax } = this.#limits;
     assert(ticket.bytes <= budgetBytes, "a reservation fits into the whole budget");
     if (this.#line.size === 0 && this.#fits(ticket)) {
-      this.#reservedBytes += ticket.bytes;
+      this.#add(ticket.tenant, ticket.bytes);
       return "granted";
     }
     if (
@@ -55,7 +65,7 @@ export class AdmissionLedger {
 
   /** A granted one is done; returns who is granted by that. */
   give(ticket: Ticket): Ticket[] {
-    this.#reservedBytes -= ticket.bytes;
+    this.#add(ticket.tenant, -ticket.bytes);
     assert(this.#reservedBytes >= 0, "only what was reserved is given back");
     return this.#grant();
   }
@@ -75,9 +85,16 @@ export class AdmissionLedger {
     for (let next = this.#line.peek(); next !== undefined; next = this.#line.peek()) {
       if (!this.#fits(next)) break;
       this.#line.shift();
-      this.#reservedBytes += next.bytes;
+      this.#add(next.tenant, next.bytes);
       granted.push(next);
     }
     return granted;
+  }
+
+  #add(tenant: string, bytes: number): void {
+    this.#reservedBytes += bytes;
+    const reserved = (this.#reservedOf.get(tenant) ?? 0) + bytes;
+    if (reserved === 0) this.#reservedOf.delete(tenant);
+    else this.#reservedOf.set(tenant, reserved);
   }
 }

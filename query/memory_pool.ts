@@ -1,9 +1,13 @@
-/** `GET /debug/memory-pool`: what the SQL engine's memory and spill space hold now, and who waits for them. */
+/**
+ * `GET /debug/memory-pool`: what the SQL engine's memory and spill space hold now, and who waits for them. A caller who is
+ * one of many tenants is told of that tenant alone: what others do is theirs.
+ */
 
-import type { Engine, MemoryConsumer } from "../shared/engine/types.ts";
+import type { Engine, MemoryConsumer, MemoryUse } from "../shared/engine/types.ts";
 import { jsonResponse } from "../shared/http/error_response.ts";
 import type { Admission, AdmissionState } from "./admission.ts";
 import type { QueryMetrics } from "./metrics.ts";
+import type { QueryCaller } from "./query_caller.ts";
 
 /** The body, as SHAPES.md "Query server" has it. */
 interface MemoryPoolReport {
@@ -17,10 +21,17 @@ interface MemoryPoolReport {
 
 const TOP_CONSUMERS_MAX = 10;
 
+interface MemoryPoolService {
+  readonly engine: Engine;
+  readonly admission: Admission;
+}
+
 export async function memoryPool(
-  { engine, admission }: { readonly engine: Engine; readonly admission: Admission },
+  { engine, admission }: MemoryPoolService,
+  { tenant, isOneOfMany = false }: Pick<QueryCaller, "tenant" | "isOneOfMany">,
 ): Promise<Response> {
   const use = await engine.memory();
+  if (isOneOfMany) return jsonResponse(ownReport(use, admission.state(tenant)));
   const report: MemoryPoolReport = {
     limit_bytes: use.poolBytesMax,
     reserved_bytes: use.poolBytes,
@@ -30,6 +41,21 @@ export async function memoryPool(
     top_consumers: use.consumers.slice(0, TOP_CONSUMERS_MAX),
   };
   return jsonResponse(report);
+}
+
+/** The engine tells nobody's share apart: what a tenant holds is what its statements reserved, and of spilled bytes none. */
+function ownReport(
+  { poolBytesMax, spillBytesMax }: MemoryUse,
+  admission: AdmissionState,
+): MemoryPoolReport {
+  return {
+    limit_bytes: poolBytesMax,
+    reserved_bytes: admission.reserved_bytes,
+    spill_bytes: 0,
+    spill_limit_bytes: spillBytesMax,
+    admission,
+    top_consumers: [],
+  };
 }
 
 /** The same figures at each scrape. */

@@ -1,6 +1,8 @@
 import { deepStrictEqual, ok, strictEqual } from "node:assert/strict";
 import { parseOptions } from "../shared/config/parse_options.ts";
 import { EngineLab } from "../shared/testing/engine_lab.ts";
+import { until } from "../shared/testing/until.ts";
+import { FakeEngine } from "./fake_engine.ts";
 import { OPTIONS, startQuery } from "./mod.ts";
 import { startTestServer } from "./testing_server.ts";
 
@@ -41,6 +43,53 @@ Deno.test({
 });
 
 Deno.test({
+  name: "GET /debug/memory-pool tells one of many tenants its own figures alone",
+  fn: async () => {
+    const pool = 64 * 2 ** 20;
+    const held = Promise.withResolvers<void>();
+    const engine = new FakeEngine({ rows: [1], onChunk: () => held.promise });
+    const settings = parseOptions(OPTIONS, [
+      ...["--bind", "127.0.0.1:0", "--metrics-bind", "127.0.0.1:0"],
+      ...["--memory-pool-bytes", String(pool)],
+    ]);
+    await using server = await startQuery(settings, {
+      engine,
+      observer: { completed() {} },
+      callers: {
+        admit({ headers }) {
+          const tenant = headers.get("x-test-tenant") ?? "";
+          return Promise.resolve({ tenant, namespace: tenant, isOneOfMany: tenant !== "" });
+        },
+      },
+    });
+    const url = `http://127.0.0.1:${server.address.port}`;
+    const asked = fetch(`${url}/api/v1/sql`, {
+      method: "POST",
+      headers: { "content-type": "application/json", "x-test-tenant": "acme" },
+      body: '{"query":"SELECT 1"}',
+    });
+    const report = async (tenant: string) =>
+      await (await fetch(`${url}${PATH}`, { headers: { "x-test-tenant": tenant } })).json();
+    const whole = { limit_bytes: 1_000, spill_limit_bytes: 500 };
+    const none = { budget_bytes: pool, reserved_bytes: 0, waiting: 0 };
+    const own = { ...none, reserved_bytes: 16 * 2 ** 20 };
+    const isolated = { ...whole, spill_bytes: 0, top_consumers: [] };
+    await until(async () => (await report("acme")).reserved_bytes > 0);
+    deepStrictEqual(await report("acme"), {
+      ...isolated,
+      reserved_bytes: own.reserved_bytes,
+      admission: own,
+    });
+    deepStrictEqual(await report("zebra"), { ...isolated, reserved_bytes: 0, admission: none });
+    const all = await report("");
+    deepStrictEqual([all.reserved_bytes, all.spill_bytes, all.admission], [70, 5, own]);
+    held.resolve();
+    await (await asked).body?.cancel();
+    await until(async () => (await report("acme")).reserved_bytes === 0);
+  },
+});
+
+Deno.test({
   name: "GET /debug/memory-pool of a real engine sees a sort spill, and nothing of it afterwards",
   fn: async () => {
     await using lab = await EngineLab.open();
@@ -57,11 +106,14 @@ Deno.test({
       "SELECT count(*), min(length(t)) FROM (SELECT t, row_number() OVER (ORDER BY md5(t)) n " +
       "FROM (SELECT repeat(md5(range::VARCHAR), 4) t FROM range(1200000))) WHERE n % 7 = 0";
     let running = true;
-    const done = fetch(`${url}/api/v1/sql`, { method: "POST", body: JSON.stringify({ query }) })
-      .then(async (response) => {
-        running = false;
-        return { status: response.status, body: await response.json() };
-      });
+    const done = fetch(`${url}/api/v1/sql`, {
+      method: "POST",
+      headers: { "content-type": "application/json" },
+      body: JSON.stringify({ query }),
+    }).then(async (response) => {
+      running = false;
+      return { status: response.status, body: await response.json() };
+    });
     let most = await report();
     while (running) {
       const now = await report();

@@ -90,7 +90,11 @@ export const ROUTES: readonly Route[] = [
   { method: "GET", path: "/api/v1/delete-tasks", answer: listDeleteTasks },
   { method: "POST", path: "/api/v1/delete-tasks", answer: submitDeleteTask },
   { method: "GET", path: "/api/v1/delete-tasks/:id", answerFor: getDeleteTask },
-  { method: "GET", path: "/debug/memory-pool", answer: (_, service) => memoryPool(service) },
+  {
+    method: "GET",
+    path: "/debug/memory-pool",
+    answer: (_, service, caller) => memoryPool(service, caller),
+  },
   { method: "GET", path: "/healthz", probe: () => jsonResponse({ status: "ok" }) },
   { method: "GET", path: "/readyz", probe: readyz },
 ];
