@@ -9,6 +9,7 @@ import {
 } from "../shared/config/process_options.ts";
 import type { OptionTable, Settings } from "../shared/config/options.ts";
 import { SUMMARY_OPTIONS } from "../shared/derived/summary/summary_options.ts";
+import { BROWSER_OPTIONS } from "../shared/http/browser_options.ts";
 import { CLAIM_OPTIONS } from "./claim_flags.ts";
 
 export const ROLES = ["drain", "maintenance", "combined"] as const;
@@ -148,6 +149,7 @@ export const OPTIONS = {
     default: "0.0.0.0:9101",
     help: "Address that serves /metrics; not with --once.",
   },
+  ...BROWSER_OPTIONS,
   ...WORK_OPTIONS,
   endWithStdin: END_WITH_STDIN_OPTION,
   logLevel: LOG_LEVEL_OPTION,

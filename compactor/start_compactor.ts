@@ -3,11 +3,13 @@
 import { getLogger } from "@logtape/logtape";
 import { UsageError } from "../shared/base/errors.ts";
 import { VERSION } from "../shared/base/version.ts";
+import { browserRulesOf } from "../shared/http/browser_rules.ts";
 import {
   formatListenAddress,
   type ListenAddress,
   parseListenAddress,
 } from "../shared/http/listen_address.ts";
+import { guardOrigin } from "../shared/http/origin_guard.ts";
 import { serve } from "../shared/http/serve.ts";
 import { summaryLimitsOf } from "../shared/derived/summary/summary_options.ts";
 import {
@@ -72,7 +74,10 @@ export async function startCompactor(settings: CompactorSettings): Promise<Compa
     serve({
       ...bind,
       option: "--metrics-bind",
-      handler: metricsHandler(metrics, () => drain === undefined ? "it starts" : drain.problem),
+      handler: guardOrigin(
+        metricsHandler(metrics, () => drain === undefined ? "it starts" : drain.problem),
+        browserRulesOf(settings, { hostname: bind.hostname, isOpen: true }),
+      ),
     }),
   );
   drain = starting.use(await startDrain(settings, countCompactor(metrics)));

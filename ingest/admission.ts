@@ -4,7 +4,7 @@
  * uses nobody's budget.
  */
 
-import { Authenticator, type Caller } from "../shared/auth/authenticator.ts";
+import { Authenticator, type AuthMode, type Caller } from "../shared/auth/authenticator.ts";
 import { oidcSettingsOf } from "../shared/auth/oidc_settings.ts";
 import type { RateLimiter } from "../shared/auth/rate_limit.ts";
 import type { Clock } from "../shared/os/clock.ts";
@@ -34,6 +34,10 @@ export class Admission implements AsyncDisposable {
 
   constructor(deps: AdmissionDeps) {
     this.#deps = deps;
+  }
+
+  get mode(): AuthMode {
+    return this.#deps.authenticator.mode;
   }
 
   /** The gate that takes a tenant in once its rows are about to be stored. */

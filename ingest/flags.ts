@@ -12,6 +12,7 @@ import {
   WAREHOUSE_OPTIONS,
 } from "../shared/config/process_options.ts";
 import type { OptionTable, Settings } from "../shared/config/options.ts";
+import { BROWSER_OPTIONS } from "../shared/http/browser_options.ts";
 import { ACCESS_OPTIONS } from "./access_flags.ts";
 import { BACKPRESSURE_OPTIONS } from "./backpressure_flags.ts";
 
@@ -129,6 +130,7 @@ export const OPTIONS = {
   },
   ...BACKPRESSURE_OPTIONS,
   ...ACCESS_OPTIONS,
+  ...BROWSER_OPTIONS,
   commitForceTimeoutSecs: {
     kind: "integer",
     flag: "commit-force-timeout-secs",

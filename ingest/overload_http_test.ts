@@ -202,7 +202,7 @@ Deno.test({
       for (let at = 0; at < bytes.byteLength;) at += await connection.write(bytes.subarray(at));
     };
     const head = (method: string, path: string, fields: string) =>
-      new TextEncoder().encode(`${method} ${path} HTTP/1.1\r\nhost: x\r\n${fields}\r\n`);
+      new TextEncoder().encode(`${method} ${path} HTTP/1.1\r\nhost: localhost\r\n${fields}\r\n`);
     const type = "content-type: application/x-protobuf\r\n";
     await write(head("POST", "/v1/logs", `${type}content-length: ${bodyBytes}\r\n`));
     await write(new Uint8Array(bodyBytes));

@@ -8,6 +8,8 @@ import { VERSION } from "../shared/base/version.ts";
 import { belowDataDir, storagePlaces } from "../shared/catalog/storage_places.ts";
 import { type DrainBell, openDrainBell } from "../shared/catalog/drain_bell.ts";
 import { openCatalogReader } from "../shared/catalog/open_catalog.ts";
+import type { AuthMode } from "../shared/auth/authenticator.ts";
+import { browserRulesOf } from "../shared/http/browser_rules.ts";
 import { ByteBudget } from "../shared/http/byte_budget.ts";
 import {
   formatListenAddress,
@@ -15,6 +17,7 @@ import {
   parseListenAddress,
 } from "../shared/http/listen_address.ts";
 import type { LaneId } from "../shared/event/tenant.ts";
+import { guardOrigin } from "../shared/http/origin_guard.ts";
 import { type RunningServer, serve } from "../shared/http/serve.ts";
 import type { Http2Server } from "../shared/http2/serve_http2.ts";
 import { readTlsFiles } from "../shared/http/tls_files.ts";
@@ -176,32 +179,44 @@ export async function startIngest(
   };
   // It has been on its way since the start.
   await admission.started();
-  const metricsServer = starting.use(
-    serve({ ...metricsBind, option: "--metrics-bind", handler: metricsHandler(metrics) }),
-  );
+  const isOpen = admission.mode === "open";
+  const rulesOf = ({ hostname }: ListenAddress) => browserRulesOf(settings, { hostname, isOpen });
+  const metricsRules = browserRulesOf(settings, { hostname: metricsBind.hostname, isOpen: true });
+  const metricsServer = starting.use(serve({
+    ...metricsBind,
+    option: "--metrics-bind",
+    handler: guardOrigin(metricsHandler(metrics), metricsRules),
+  }));
   const grpc = grpcListen &&
-    starting.use(
-      serveOtlp({ listen: grpcListen, tls, stopMsMax: LIMITS.stopMsMax, deps: writes }),
-    );
+    starting.use(serveOtlp({
+      listen: grpcListen,
+      tls,
+      stopMsMax: LIMITS.stopMsMax,
+      deps: writes,
+      browsers: rulesOf(grpcListen),
+    }));
   const server = starting.use(serve({
     ...bind,
     option: "--bind",
     ...(tls === undefined ? {} : { tls }),
     stopMsMax: LIMITS.stopMsMax,
-    handler: createHttpHandler(settings, {
-      writes,
-      admission,
-      stream,
-      readyz: () => readiness.response(),
-      shapeOf,
-      hasIndex: (lane) => writes.lanes.isOpen(lane) || shapes.has(lane),
-    }),
+    handler: guardOrigin(
+      createHttpHandler(settings, {
+        writes,
+        admission,
+        stream,
+        readyz: () => readiness.response(),
+        shapeOf,
+        hasIndex: (lane) => writes.lanes.isOpen(lane) || shapes.has(lane),
+      }),
+      rulesOf(bind),
+    ),
   }));
   starting.defer(async () => void await Promise.all([server.stop(), grpc?.stop()]));
   starting.defer(() => stream.stop());
   // First of all: load balancers go elsewhere while bodies of requests in flight arrive.
   starting.defer(() => readiness.stop());
-  warnOfOptions(settings);
+  warnOfOptions(settings, admission.mode);
   return runningServer({ server, metricsServer, grpc, resources: starting.move(), paths });
 }
 
@@ -241,11 +256,11 @@ export function writeDeps(
   };
 }
 
-function warnOfOptions(settings: IngestSettings): void {
+function warnOfOptions(settings: IngestSettings, mode: AuthMode): void {
   const log = getLogger(["svc", "ingest"]);
   for (const idle of idleOptions(settings)) log.warning("{idle}", { idle });
   // An empty `SVC_AUTH_TOKENS` counts as none: whoever meant to set it learns it here.
-  if (settings.authTokens.length > 0 || settings.oidcIssuer !== undefined) return;
+  if (mode !== "open") return;
   log.warning("no authentication is configured: whoever reaches this server can write");
 }
 

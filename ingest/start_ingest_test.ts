@@ -162,7 +162,7 @@ Deno.test({
     const { server, url } = ingest;
     using sender = await Connection.open(server.address.port);
     const body = oneRow("late");
-    const head = `POST /v1/logs HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\n` +
+    const head = `POST /v1/logs HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n` +
       `content-length: ${body.length}\r\n\r\n`;
     await sender.write(utf8(head + body.slice(0, 20)));
     while (!(await ingest.metric("svc_ingest_bodies_in_flight_bytes") > 0));

@@ -19,7 +19,11 @@ async function ask(
   headers: Record<string, string> = {},
   { path = "/api/v1/sql", body = '{"query":"SELECT 1"}' as BodyInit } = {},
 ): Promise<Answer> {
-  const response = await fetch(`${server.url}${path}`, { method: "POST", headers, body });
+  const response = await fetch(`${server.url}${path}`, {
+    method: "POST",
+    headers: { "content-type": "application/json", ...headers },
+    body,
+  });
   return { status: response.status, text: await response.text(), headers: response.headers };
 }
 
@@ -156,6 +160,8 @@ const CLAIMS: [claim: unknown, outcome: { namespace: string; tenant: string } | 
   ["a.b", "claim_invalid"],
   ["../acme", "claim_invalid"],
   ["svc", "claim_invalid"],
+  ["wal-mirror", "claim_invalid"],
+  ["copies", "claim_invalid"],
   [7, "claim_invalid"],
   [["acme"], "claim_invalid"],
 ];
@@ -166,7 +172,7 @@ Deno.test({
   fn: async () => {
     await using issuer = await FakeIssuer.start();
     const flags = oidcFlags(issuer, "--oidc-tenant-claim=org", "--tenant-namespace=unused");
-    await using server = await startTestServer({}, flags);
+    await using server = await startTestServer({}, [...flags, "--wal-mirror-prefix=copies/wal"]);
     const expected = { claim_missing: 0, claim_invalid: 0, not_allowed: 0 };
     assert.deepEqual(await counts(server, "svc_query_tenant_denied_total"), expected);
     for (const [org, outcome] of CLAIMS) {
@@ -283,6 +289,7 @@ Deno.test({
       const response = await fetch(`${server.url.replace("http:", "https:")}/api/v1/sql`, {
         client,
         method: "POST",
+        headers: { "content-type": "application/json" },
         body: '{"query":"SELECT 7 AS n"}',
       });
       assert.deepEqual((await response.json()).rows, [[7]]);
@@ -304,6 +311,12 @@ const NOT_STARTED: [flags: string, message: RegExp][] = [
   ["--allowed-tenants=a/b", /cannot allow tenant "a\/b"/],
   ["--tokens=", /--tokens/],
   ["--tenant-namespace=a/b", /Cannot read namespace "a\/b"/],
+  ["--tenant-namespace=wal-mirror", /Cannot read namespace "wal-mirror".*mirror/],
+  ["--tenant-namespace=m --wal-mirror-prefix=m/", /Cannot read namespace "m".*mirror/],
+  ["--allowed-tenants=wal-mirror", /cannot allow tenant "wal-mirror".*mirror/],
+  ["--wal-mirror-prefix=../x", /--wal-mirror-prefix/],
+  ["--cors-origins=*", /origin "\*" of --cors-origins/],
+  ["--allowed-hosts=http://x", /"http:\/\/x" of --allowed-hosts/],
   ["--tenant-namespace=default", /Cannot read namespace "default".*svc/],
 ];
 

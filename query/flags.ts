@@ -7,6 +7,7 @@ import {
   LOG_LEVEL_OPTION,
   WAREHOUSE_OPTIONS,
 } from "../shared/config/process_options.ts";
+import { BROWSER_OPTIONS } from "../shared/http/browser_options.ts";
 import { ACCESS_OPTIONS } from "./access_flags.ts";
 import { ADMISSION_OPTIONS } from "./admission_flags.ts";
 import { INDEX_CACHE_OPTIONS } from "./index_flags.ts";
@@ -56,6 +57,7 @@ export const OPTIONS = {
     help: "Namespace whose tables queries can name, unless --oidc-tenant-claim says which.",
   },
   ...ACCESS_OPTIONS,
+  ...BROWSER_OPTIONS,
   auditDisabled: {
     kind: "switch",
     flag: "audit-disabled",

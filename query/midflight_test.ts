@@ -36,6 +36,7 @@ async function open() {
     post: (query: string, fields: Record<string, unknown> = {}) =>
       fetch(`http://127.0.0.1:${server.address.port}/api/v1/sql`, {
         method: "POST",
+        headers: { "content-type": "application/json" },
         body: JSON.stringify({ query, ...fields }),
       }),
     [Symbol.asyncDispose]: async () => {

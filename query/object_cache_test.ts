@@ -41,6 +41,7 @@ async function openRemote(engine: Partial<EngineOptions> = {}): Promise<Remote> 
     query: async (query) => {
       const response = await fetch(`http://127.0.0.1:${server.address.port}/api/v1/sql`, {
         method: "POST",
+        headers: { "content-type": "application/json" },
         body: JSON.stringify({ query }),
       });
       return { response, answer: await response.json() };

@@ -27,6 +27,11 @@ const ATTEMPTS: readonly Attempt[] = [
   { reason: "invalid_body", body: "{" },
   { reason: "invalid_body", body: query("SELECT 1", { limits: { max_rows_returned: 0 } }) },
   { reason: "invalid_body", body: query("SELECT 1", { snapshot: 5 }) },
+  {
+    reason: "unsupported_content_type",
+    body: query("SELECT 1"),
+    headers: { "content-type": "text/plain" },
+  },
   { reason: "body_too_large", body: query("x".repeat(4 * 2 ** 20)) },
   {
     reason: "unsupported_content_encoding",
@@ -135,7 +140,7 @@ Deno.test({
           const { body = "", method = "POST", path = SQL, headers = {} } = attempt;
           const response = await fetch(`http://127.0.0.1:${server.address.port}${path}`, {
             method,
-            headers,
+            headers: { "content-type": "application/json", ...headers },
             body: typeof body === "string" || body instanceof Uint8Array
               ? body
               : JSON.stringify(body),

@@ -71,6 +71,7 @@ async function withServer(
   await test(async (body, path = "/api/v1/sql") => {
     const response = await fetch(`http://127.0.0.1:${server.address.port}${path}`, {
       method: "POST",
+      headers: { "content-type": "application/json" },
       body: JSON.stringify(body),
     });
     const text = await response.text();

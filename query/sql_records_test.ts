@@ -10,7 +10,8 @@ function appWith(answers: ByteBudget) {
   return queryApp(testService(new FakeEngine({ rows }), { answers }));
 }
 
-const REQUEST = { method: "POST", body: '{"query":"SELECT n"}' };
+const HEADERS = { "content-type": "application/json" };
+const REQUEST = { method: "POST", headers: HEADERS, body: '{"query":"SELECT n"}' };
 
 Deno.test({
   name: "recordsResponse charges an answer until it is read or left",
@@ -40,7 +41,7 @@ Deno.test({
   async fn() {
     const body = '{"query":"SELECT n","format":"ndjson"}';
     const response = await appWith(new ByteBudget(0))
-      .request("/api/v1/sql", { method: "POST", body });
+      .request("/api/v1/sql", { method: "POST", headers: HEADERS, body });
     assert.equal((await response.text()).trim().split("\n").length, 5);
   },
 });

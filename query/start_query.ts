@@ -18,12 +18,14 @@ import { openEngine } from "../shared/engine/open_engine.ts";
 import { TURN_KINDS } from "../shared/engine/turns.ts";
 import type { Engine } from "../shared/engine/types.ts";
 import { QUERY_AUDIT_TABLE } from "../shared/event/query_audit.ts";
+import { browserRulesOf } from "../shared/http/browser_rules.ts";
 import { ByteBudget } from "../shared/http/byte_budget.ts";
 import {
   formatListenAddress,
   type ListenAddress,
   parseListenAddress,
 } from "../shared/http/listen_address.ts";
+import { guardOrigin } from "../shared/http/origin_guard.ts";
 import { serve } from "../shared/http/serve.ts";
 import { readTlsFiles } from "../shared/http/tls_files.ts";
 import { metricsHandler } from "../shared/metrics/scrape.ts";
@@ -147,15 +149,22 @@ export async function startQuery(
     answers: new ByteBudget(ANSWERS_BYTES_MAX),
     traceNames: new NameCache(),
   });
-  const metricsServer = starting.use(
-    serve({ ...metricsBind, option: "--metrics-bind", handler: metricsHandler(metrics) }),
-  );
+  const metricsRules = browserRulesOf(settings, { hostname: metricsBind.hostname, isOpen: true });
+  const metricsServer = starting.use(serve({
+    ...metricsBind,
+    option: "--metrics-bind",
+    handler: guardOrigin(metricsHandler(metrics), metricsRules),
+  }));
+  const isOpen = access.mode === "open";
   const server = starting.use(
     serve({
       ...bind,
       option: "--bind",
       ...(tls === undefined ? {} : { tls }),
-      handler: (request, connection) => app.fetch(request, connection),
+      handler: guardOrigin(
+        (request, connection) => app.fetch(request, connection),
+        browserRulesOf(settings, { hostname: bind.hostname, isOpen }),
+      ),
     }),
   );
   announce(server.address, metricsServer.address);

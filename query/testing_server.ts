@@ -44,9 +44,10 @@ export async function startTestServer(
     engine,
     url,
     metricsUrl,
-    post: (path, body, init = {}) =>
+    post: (path, body, { headers, ...init } = {}) =>
       fetch(`${url}${path}`, {
         method: "POST",
+        headers: [["content-type", "application/json"], ...new Headers(headers)],
         body: typeof body === "string" ? body : JSON.stringify(body),
         ...init,
       }),

@@ -6,6 +6,7 @@
 import { messageOf, OperatingError } from "../../shared/base/errors.ts";
 import { DATA_DIR_OPTION, WAREHOUSE_OPTIONS } from "../../shared/config/process_options.ts";
 import type { OptionTable, Settings } from "../../shared/config/options.ts";
+import { BROWSER_OPTIONS } from "../../shared/http/browser_options.ts";
 import { type Clock, SystemClock } from "../../shared/os/clock.ts";
 import { SystemRandom } from "../../shared/os/random.ts";
 import { defineCommand } from "../command.ts";
@@ -61,6 +62,7 @@ const OPTIONS = {
     "127.0.0.1:9105",
     "Metrics address of the query server.",
   ),
+  ...BROWSER_OPTIONS,
   seedDemo: {
     kind: "switch",
     flag: "seed-demo",
@@ -149,11 +151,13 @@ function wantedAddresses(settings: DevSettings): WantedAddress[] {
 }
 
 function argumentsOf(settings: DevSettings): Readonly<Record<Role, readonly string[]>> {
-  const { warehouseUrl, catalogUri } = settings;
+  const { warehouseUrl, catalogUri, corsOrigins, allowedHosts } = settings;
   const every = [
     "--end-with-stdin",
     ...(warehouseUrl === undefined ? [] : ["--warehouse-url", warehouseUrl]),
     ...(catalogUri === undefined ? [] : ["--catalog-uri", catalogUri]),
+    ...(corsOrigins.length === 0 ? [] : ["--cors-origins", corsOrigins.join(",")]),
+    ...(allowedHosts.length === 0 ? [] : ["--allowed-hosts", allowedHosts.join(",")]),
   ];
   return {
     ingest: [

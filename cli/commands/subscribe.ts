@@ -5,7 +5,10 @@ import { NS_PER_MS, parseRfc3339Ns } from "../../shared/base/time.ts";
 import { VERSION } from "../../shared/base/version.ts";
 import { openCatalogReader } from "../../shared/catalog/open_catalog.ts";
 import type { OptionTable } from "../../shared/config/options.ts";
+import { BROWSER_OPTIONS } from "../../shared/http/browser_options.ts";
+import { browserRulesOf } from "../../shared/http/browser_rules.ts";
 import { parseListenAddress } from "../../shared/http/listen_address.ts";
+import { guardOrigin } from "../../shared/http/origin_guard.ts";
 import { serve } from "../../shared/http/serve.ts";
 import { IcebergReader } from "../../shared/iceberg/iceberg_reader.ts";
 import { createMetrics } from "../../shared/metrics/metrics.ts";
@@ -79,6 +82,7 @@ const OPTIONS = {
     placeholder: "HOST:PORT",
     help: "Serve /metrics here; without it there are none.",
   },
+  ...BROWSER_OPTIONS,
   ...LOCAL_OPTIONS,
 } as const satisfies OptionTable;
 
@@ -96,8 +100,9 @@ export const command = defineCommand({
     const metrics = createMetrics(SUBSCRIPTION_METRICS, { version: VERSION, role: "subscribe" });
     if (settings.metricsBind !== undefined) {
       const bind = parseListenAddress(settings.metricsBind, "--metrics-bind");
-      const option = "--metrics-bind";
-      resources.use(serve({ ...bind, option, handler: metricsHandler(metrics) }));
+      const rules = browserRulesOf(settings, { hostname: bind.hostname, isOpen: true });
+      const handler = guardOrigin(metricsHandler(metrics), rules);
+      resources.use(serve({ ...bind, option: "--metrics-bind", handler }));
     }
     const paths = warehousePaths(settings);
     const random = new SystemRandom();

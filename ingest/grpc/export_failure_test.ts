@@ -60,6 +60,7 @@ function start(world: World) {
     tls: undefined,
     stopMsMax: world.stopMsMax ?? PATIENT_MS,
     deps,
+    browsers: { origins: new Set(), hosts: undefined },
   });
   return { server, bodies, metrics, target: `127.0.0.1:${server.address.port}` };
 }

@@ -3,7 +3,9 @@
  * decoders read as they are.
  */
 
+import { type BrowserRules, judgeSource } from "../../shared/http/browser_rules.ts";
 import type { ListenAddress } from "../../shared/http/listen_address.ts";
+import { tellRefused } from "../../shared/http/origin_guard.ts";
 import type { TlsIdentity } from "../../shared/http/serve.ts";
 import { type Http2Server, serveHttp2 } from "../../shared/http2/serve_http2.ts";
 import type { Http2Answer, Http2Call } from "../../shared/http2/stream.ts";
@@ -20,6 +22,8 @@ export interface ServeOtlpOptions {
   /** How long a stop waits for calls in flight before it cuts them. */
   readonly stopMsMax: number;
   readonly deps: OtlpDeps;
+  /** A browser can reach it where it has TLS. */
+  readonly browsers: BrowserRules;
 }
 
 const METHODS: ReadonlyMap<string, OtlpSignal> = new Map([
@@ -29,22 +33,36 @@ const METHODS: ReadonlyMap<string, OtlpSignal> = new Map([
 
 /** Starts to listen. Errors: `unavailable` or `invalid_argument` naming address and remedy. */
 export function serveOtlp(options: ServeOtlpOptions): Http2Server {
-  const { listen, tls, stopMsMax, deps } = options;
+  const { listen, tls, stopMsMax } = options;
   return serveHttp2({
     ...listen,
     ...(tls === undefined ? {} : { tls }),
     option: "--otlp-grpc-listen, or set --disable-otlp-grpc",
     stopMsMax,
-    handler: (call) => answer(call, deps),
+    handler: (call) => answer(call, options),
   });
 }
 
-function answer(call: Http2Call, deps: OtlpDeps): Promise<Http2Answer> {
-  const contentType = call.headers.get("content-type") ?? "";
-  if (call.headers.get(":method") !== "POST" || !/^application\/grpc($|[+;])/.test(contentType)) {
+function answer(
+  call: Http2Call,
+  { deps, browsers, tls }: ServeOtlpOptions,
+): Promise<Http2Answer> {
+  const { headers } = call;
+  const verdict = judgeSource({
+    origin: headers.get("origin") ?? null,
+    site: headers.get("sec-fetch-site") ?? null,
+    host: () => headers.get(":authority") ?? headers.get("host") ?? "",
+    isSecure: () => tls !== undefined,
+  }, browsers);
+  if (verdict.kind === "refused") {
+    tellRefused(verdict.error);
+    return Promise.resolve(failedCall(verdict.error));
+  }
+  const contentType = headers.get("content-type") ?? "";
+  if (headers.get(":method") !== "POST" || !/^application\/grpc($|[+;])/.test(contentType)) {
     return Promise.resolve(NOT_GRPC);
   }
-  const path = call.headers.get(":path") ?? "";
+  const path = headers.get(":path") ?? "";
   const signal = METHODS.get(path);
   if (signal === undefined) return Promise.resolve(failedCall(unknownMethod(path)));
   return answerExport(call, signal, deps);

@@ -47,7 +47,7 @@ class Lab implements AsyncDisposable {
     return new Lab(engine, ledger, async (method, path, body, tenant = "default") => {
       const request = new Request(`http://query/api/v1/${path}`, {
         method,
-        headers: { "x-test-tenant": tenant },
+        headers: { "x-test-tenant": tenant, "content-type": "application/json" },
         ...(body === undefined
           ? {}
           : { body: typeof body === "string" ? body : JSON.stringify(body) }),
@@ -190,6 +190,22 @@ Deno.test({
       });
     }
     assert.deepEqual((await lab.ask("GET", "delete-tasks")).body, []);
+  },
+});
+
+Deno.test({
+  name: "a delete task of the audit is refused with 403, whoever asks, and recorded nowhere",
+  async fn() {
+    await using lab = await Lab.open();
+    for (const index_id of ["query_audit", "Query_Audit"]) {
+      for (const tenant of ["default", "acme"]) {
+        const body = { ...BODY, index_id, predicate_sql: "true" };
+        const reply = await lab.ask("POST", "delete-tasks", body, tenant);
+        assert.deepEqual([reply.status, reply.body.reason], [403, "audit_table"], index_id);
+        assert.match(reply.body.error, /audit-rotate/);
+        assert.deepEqual((await lab.ask("GET", "delete-tasks", undefined, tenant)).body, []);
+      }
+    }
   },
 });
 

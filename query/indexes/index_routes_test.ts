@@ -225,7 +225,7 @@ async function openLab(): Promise<Lab> {
     async ask({ method, path, body, headers = {} }) {
       const response = await fetch(`${server.url}/api/v1/${path}`, {
         method,
-        headers,
+        headers: { "content-type": "application/json", ...headers },
         ...(body === undefined
           ? {}
           : { body: typeof body === "string" ? body : JSON.stringify(body) }),

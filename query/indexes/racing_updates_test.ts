@@ -148,7 +148,7 @@ function clientOf({ url }: TestServer): Client {
   return async (method, path, body, headers = {}) => {
     const response = await fetch(`${url}/api/v1/${path}`, {
       method,
-      headers,
+      headers: { "content-type": "application/json", ...headers },
       ...(body === undefined ? {} : { body: JSON.stringify(body) }),
     });
     const text = await response.text();

@@ -57,7 +57,10 @@ async function open(args: readonly string[] = []): Promise<Jobs> {
     const response = await fetch(`${url}/api/v1${path}`, {
       method,
       ...(body === undefined ? {} : { body: JSON.stringify(body) }),
-      ...(token === undefined ? {} : { headers: { authorization: `Bearer ${token}` } }),
+      headers: {
+        "content-type": "application/json",
+        ...(token === undefined ? {} : { authorization: `Bearer ${token}` }),
+      },
     });
     const { status, headers } = response;
     const isJson = headers.get("content-type") === "application/json";

@@ -47,6 +47,7 @@ async function start(): Promise<TwoServers> {
     ask: (at, method, path, body) =>
       fetch(`${urls[at]}${path}`, {
         method,
+        headers: { "content-type": "application/json" },
         ...(body === undefined ? {} : { body: JSON.stringify(body) }),
       }),
     [Symbol.asyncDispose]: () => running.disposeAsync(),

@@ -52,6 +52,7 @@ async function ask(
   body?: unknown,
 ): Promise<Readonly<Record<string, unknown>>> {
   const response = await fetch(`${stack.queryUrl}/api/v1${path}`, {
+    headers: { "content-type": "application/json" },
     ...(body === undefined ? {} : { method: "POST", body: JSON.stringify(body) }),
     signal: AbortSignal.timeout(REQUEST_MS_MAX),
   });

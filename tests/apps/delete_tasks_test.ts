@@ -55,6 +55,7 @@ interface Reply {
 
 async function ask(stack: Stack, path: string, body?: unknown): Promise<Reply> {
   const response = await fetch(`${stack.queryUrl}/api/v1/delete-tasks${path}`, {
+    headers: { "content-type": "application/json" },
     ...(body === undefined ? {} : { method: "POST", body: JSON.stringify(body) }),
     signal: AbortSignal.timeout(30_000),
   });

@@ -7,6 +7,7 @@ import assert from "node:assert/strict";
 import { workspacePath } from "../../cli/permissions.ts";
 import { textLines } from "../../cli/text_lines.ts";
 import { freePorts } from "../../shared/testing/free_ports.ts";
+import { askWith } from "./raw_connection.ts";
 
 const UP_MS_MAX = 90_000;
 const DOWN_MS_MAX = 25_000;
@@ -53,6 +54,7 @@ Deno.test({
     await stack.greeted("curl ");
     const asked = fetch(`http://127.0.0.1:${stack.ports[1]}/api/v1/sql`, {
       method: "POST",
+      headers: { "content-type": "application/json" },
       body: JSON.stringify({
         query: "WITH RECURSIVE t(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM t) " +
           "SELECT count(*) FROM t",
@@ -88,6 +90,23 @@ Deno.test({
       return response.ok ? Number(JSON.parse(text).rows[0][0]) : 0;
     };
     await until(async () => await count() >= 20, UP_MS_MAX, () => stack.told());
+  },
+});
+
+Deno.test({
+  name: "dev hands --cors-origins and --allowed-hosts to every role",
+  fn: async () => {
+    const origin = "http://127.0.0.1:5173";
+    const flags = ["--cors-origins", origin, "--allowed-hosts", "logs.example"];
+    await using stack = await DevStack.start(flags);
+    await stack.greeted("curl ");
+    for (const port of stack.ports) {
+      const ask = (host: string) => askWith(port, { path: "/healthz", headers: { host, origin } });
+      const known = await ask("logs.example");
+      assert.equal(known.status, 200, `port ${port}`);
+      assert.match(known.head, new RegExp(`^access-control-allow-origin: ${origin}$`, "m"));
+      assert.equal((await ask("evil.example")).status, 403, `port ${port}`);
+    }
   },
 });
 

@@ -63,6 +63,7 @@ Deno.test({
     );
     const explained = await fetch(`${stack.queryUrl}/api/v1/sql/explain`, {
       method: "POST",
+      headers: { "content-type": "application/json" },
       body: JSON.stringify({ query: SQL }),
     });
     assert.match(await explained.text(), /attributes:status/);

@@ -130,6 +130,7 @@ Deno.test({
 async function askApi(url: string, method: string, body?: unknown) {
   const response = await fetch(url, {
     method,
+    headers: { "content-type": "application/json" },
     ...(body === undefined ? {} : { body: JSON.stringify(body) }),
   });
   const text = await response.text();

@@ -63,7 +63,7 @@ async function atTheDoor(test: (door: Door) => Promise<void>): Promise<void> {
         const response = await fetch(`${url}/api/v1/sql`, {
           client,
           method: "POST",
-          headers: { authorization: `Bearer ${token}` },
+          headers: { authorization: `Bearer ${token}`, "content-type": "application/json" },
           body: '{"query":"SELECT 1"}',
           signal: AbortSignal.timeout(ANSWER_MS_MAX),
         });

@@ -197,5 +197,9 @@ async function auditRows(stack: Stack): Promise<ReadonlyMap<string, AuditRow>> {
 }
 
 function post(stack: Stack, body: unknown, path = "/api/v1/sql"): Promise<Response> {
-  return fetch(`${stack.queryUrl}${path}`, { method: "POST", body: JSON.stringify(body) });
+  return fetch(`${stack.queryUrl}${path}`, {
+    method: "POST",
+    headers: { "content-type": "application/json" },
+    body: JSON.stringify(body),
+  });
 }

@@ -80,6 +80,7 @@ class QueryProcess implements AsyncDisposable {
   ask(body: Record<string, unknown>, init: RequestInit = {}): Promise<Response> {
     return fetch(`${this.url}/api/v1/sql`, {
       method: "POST",
+      headers: { "content-type": "application/json" },
       body: JSON.stringify(body),
       ...init,
     });

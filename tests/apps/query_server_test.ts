@@ -31,7 +31,11 @@ async function withServer(dir: string, test: (client: Client) => Promise<void>):
   await using server = await startQuery(settingsFor(dir));
   const url = `http://127.0.0.1:${server.address.port}`;
   const ask: Client["ask"] = async (body, path = "/api/v1/sql") => {
-    const response = await fetch(url + path, { method: "POST", body: JSON.stringify(body) });
+    const response = await fetch(url + path, {
+      method: "POST",
+      headers: { "content-type": "application/json" },
+      body: JSON.stringify(body),
+    });
     return { status: response.status, text: await response.text() };
   };
   await test({
@@ -211,6 +215,7 @@ Deno.test({
       const body = JSON.stringify({ query: HEAVY });
       const left = fetch(`${url}/api/v1/sql`, {
         method: "POST",
+        headers: { "content-type": "application/json" },
         body,
         signal: AbortSignal.timeout(300),
       });
@@ -234,6 +239,7 @@ Deno.test({
         "FROM events a, events b ORDER BY 1, 2";
       const response = await fetch(`${url}/api/v1/sql`, {
         method: "POST",
+        headers: { "content-type": "application/json" },
         body: JSON.stringify({ query, format: "ndjson", limits: { max_rows_returned: 100_000 } }),
       });
       const lines = (await response.text()).trimEnd().split("\n");

@@ -18,7 +18,8 @@ async function askAndStopReading(server: RealServer, query = WIDE): Promise<Deno
     limits: { max_rows_returned: 1_000_000 },
   });
   await socket.write(utf8(
-    `POST /api/v1/sql HTTP/1.1\r\nhost: localhost\r\ncontent-length: ${body.length}\r\n\r\n${body}`,
+    "POST /api/v1/sql HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n" +
+      `content-length: ${body.length}\r\n\r\n${body}`,
   ));
   const head = new Uint8Array(512);
   const read = await socket.read(head) ?? 0;

@@ -53,3 +53,29 @@ export function headOf(
     `POST ${path} HTTP/1.1\r\nhost: 127.0.0.1\r\n${lines.join("")}\r\n`,
   );
 }
+
+export interface RawRequest {
+  readonly method?: string;
+  readonly path: string;
+  /** All of them: `fetch` sets such as it likes. */
+  readonly headers: Readonly<Record<string, string>>;
+}
+
+/** One request without a body, on a connection of its own. */
+export async function askWith(
+  port: number,
+  { method = "GET", path, headers }: RawRequest,
+): Promise<{ readonly status: number; readonly head: string; readonly body: string }> {
+  using socket = await Deno.connect({ hostname: "127.0.0.1", port });
+  const lines = Object.entries({ ...headers, connection: "close" })
+    .map(([name, value]) => `${name}: ${value}\r\n`);
+  const request = `${method} ${path} HTTP/1.1\r\n${lines.join("")}\r\n`;
+  await socket.write(new TextEncoder().encode(request));
+  const text = await new Response(socket.readable).text();
+  const headEnd = text.indexOf("\r\n\r\n");
+  return {
+    status: Number(text.slice(9, 12)),
+    head: text.slice(0, headEnd).toLowerCase(),
+    body: text.slice(headEnd + 4),
+  };
+}

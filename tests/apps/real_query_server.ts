@@ -38,6 +38,7 @@ export async function startRealServer(flags: readonly string[] = []): Promise<Re
     post: (query, fields = {}, init = {}) =>
       fetch(`${url}/api/v1/sql`, {
         method: "POST",
+        headers: { "content-type": "application/json" },
         body: JSON.stringify({ query, ...fields }),
         ...init,
       }),

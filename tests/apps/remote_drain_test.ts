@@ -59,7 +59,11 @@ Deno.test({
     });
     await untilReady(`http://127.0.0.1:${sql}/readyz`);
     const body = JSON.stringify({ query: "SELECT raw FROM events ORDER BY raw" });
-    const found = await fetch(`http://127.0.0.1:${sql}/api/v1/sql`, { method: "POST", body });
+    const found = await fetch(`http://127.0.0.1:${sql}/api/v1/sql`, {
+      method: "POST",
+      headers: { "content-type": "application/json" },
+      body,
+    });
     assert.deepEqual((await found.json()).rows, [["first"], ["second"], ["third"]]);
 
     const sealed = join(ingest.dataDir, "wal/default/events/sealed");

@@ -73,6 +73,8 @@ Deno.test({
   },
 });
 
+const JSON_HEADERS = { "content-type": "application/json" };
+
 interface JobRecord {
   readonly job_id: string;
   readonly status: string;
@@ -80,7 +82,8 @@ interface JobRecord {
 
 async function runJob(stack: Stack, query: string): Promise<JobRecord> {
   const body = JSON.stringify({ query, priority: "batch" });
-  const asked = await fetch(`${stack.queryUrl}/api/v1/sql`, { method: "POST", body });
+  const init = { method: "POST", headers: JSON_HEADERS, body };
+  const asked = await fetch(`${stack.queryUrl}/api/v1/sql`, init);
   const { job_id }: JobRecord = await asked.json();
   return await (await fetch(`${stack.queryUrl}/api/v1/jobs/${job_id}?wait_secs=30`)).json();
 }
@@ -100,7 +103,8 @@ interface TaskRecord {
 async function deleteRows(stack: Stack, predicate: string): Promise<TaskRecord> {
   const url = `${stack.queryUrl}/api/v1/delete-tasks`;
   const body = JSON.stringify({ index_id: "events", predicate_sql: predicate });
-  let task: TaskRecord = await (await fetch(url, { method: "POST", body })).json();
+  const asked = await fetch(url, { method: "POST", headers: JSON_HEADERS, body });
+  let task: TaskRecord = await asked.json();
   const deadline = Date.now() + 60_000;
   while (task.ended_at === undefined && Date.now() < deadline) {
     await new Promise((resolve) => setTimeout(resolve, 200));

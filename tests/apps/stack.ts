@@ -48,7 +48,11 @@ export class Stack implements AsyncDisposable {
   readonly #health: Readonly<Record<RoleName, string>>;
   readonly ingestUrl: string;
   readonly queryUrl: string;
+  readonly ingestMetricsUrl: string;
+  readonly compactorMetricsUrl: string;
   readonly queryMetricsUrl: string;
+  /** `host:port` of OTLP/gRPC. */
+  readonly grpcTarget: string;
 
   readonly #env: Readonly<Record<string, string>>;
   readonly #keepsData: boolean;
@@ -60,7 +64,10 @@ export class Stack implements AsyncDisposable {
     const at = (index: number) => `127.0.0.1:${ports[index]}`;
     this.ingestUrl = `http://${at(0)}`;
     this.queryUrl = `http://${at(1)}`;
+    this.ingestMetricsUrl = `http://${at(2)}/metrics`;
+    this.compactorMetricsUrl = `http://${at(3)}/metrics`;
     this.queryMetricsUrl = `http://${at(4)}/metrics`;
+    this.grpcTarget = at(5);
     this.#health = {
       ingest: `${this.ingestUrl}/readyz`,
       query: `${this.queryUrl}/readyz`,

@@ -41,7 +41,7 @@ for (const { line, query } of KINDS) {
       const ask = async (token: string): Promise<void> => {
         const response = await fetch(`http://127.0.0.1:${server.address.port}/api/v1/sql`, {
           method: "POST",
-          headers: { authorization: `Bearer ${token}` },
+          headers: { authorization: `Bearer ${token}`, "content-type": "application/json" },
           body: JSON.stringify({ query }),
         });
         const text = await response.text();

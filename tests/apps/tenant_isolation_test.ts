@@ -110,6 +110,7 @@ async function onStage(test: (stage: Stage) => Promise<void>): Promise<void> {
         method: "POST",
         headers: {
           authorization: `Bearer ${tokens.get(tenant)}`,
+          "content-type": "application/json",
           "x-scope-orgid": tenant === "zebra" ? "quokka" : "zebra",
         },
         body: JSON.stringify(body),

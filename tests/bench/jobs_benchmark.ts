@@ -80,6 +80,7 @@ async function runJob(port: number, body: unknown): Promise<void> {
 
 async function ask(port: number, path: string, body?: unknown): Promise<Record<string, unknown>> {
   const response = await fetch(`http://127.0.0.1:${port}/api/v1${path}`, {
+    headers: { "content-type": "application/json" },
     ...(body === undefined ? {} : { method: "POST", body: JSON.stringify(body) }),
   });
   const text = await response.text();

@@ -114,6 +114,7 @@ async function ask(port: number, query: string): Promise<number> {
   for (;;) {
     const response = await fetch(`http://127.0.0.1:${port}/api/v1/sql`, {
       method: "POST",
+      headers: { "content-type": "application/json" },
       body: JSON.stringify({ query }),
     });
     const text = await response.text();

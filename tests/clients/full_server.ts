@@ -37,7 +37,7 @@ export class FullServer implements Disposable {
 async function announce(url: string, bytes: number): Promise<Deno.TcpConn> {
   const { hostname, port } = new URL(url);
   const connection = await Deno.connect({ hostname, port: Number(port) });
-  const head = "POST /v1/logs HTTP/1.1\r\nHost: ingest\r\n" +
+  const head = "POST /v1/logs HTTP/1.1\r\nHost: localhost\r\n" +
     `Content-Type: application/x-protobuf\r\nContent-Length: ${bytes}\r\n\r\n`;
   await connection.write(new TextEncoder().encode(head));
   return connection;

@@ -335,6 +335,7 @@ class Pair implements AsyncDisposable {
     try {
       const response = await fetch(`${this.#server(at).url}/api/v1${path}`, {
         method,
+        headers: { "content-type": "application/json" },
         ...(body === undefined ? {} : { body: JSON.stringify(body) }),
         signal: AbortSignal.timeout(REQUEST_MS_MAX),
       });

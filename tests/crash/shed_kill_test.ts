@@ -122,7 +122,8 @@ async function send(
 /** Sends the head of a body and most of it; returns when the server ends the connection. */
 async function sendHalf(stack: Stack): Promise<void> {
   const { hostname, port } = new URL(stack.ingestUrl);
-  const head = `POST /v1/logs HTTP/1.1\r\nhost: x\r\ncontent-type: application/x-protobuf\r\n` +
+  const head =
+    `POST /v1/logs HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/x-protobuf\r\n` +
     `content-length: ${BODY_BYTES}\r\n\r\n`;
   try {
     using connection = await Deno.connect({ hostname, port: Number(port) });

@@ -59,7 +59,11 @@ class PagingLab implements AsyncDisposable {
 
   async post(body: Record<string, unknown>): Promise<{ status: number; body: ErrorBody }> {
     const url = `http://127.0.0.1:${this.server.address.port}/api/v1/sql`;
-    const response = await fetch(url, { method: "POST", body: JSON.stringify(body) });
+    const response = await fetch(url, {
+      method: "POST",
+      headers: { "content-type": "application/json" },
+      body: JSON.stringify(body),
+    });
     return { status: response.status, body: await response.json() };
   }
 

@@ -39,8 +39,14 @@ Deno.test({
   },
 });
 
+const HEADERS = { "content-type": "application/json" };
+
 async function askRecords(url: string, query: string): Promise<Records> {
-  const response = await fetch(url, { method: "POST", body: JSON.stringify({ query }) });
+  const response = await fetch(url, {
+    method: "POST",
+    headers: HEADERS,
+    body: JSON.stringify({ query }),
+  });
   const text = await response.text();
   assert.equal(response.status, 200, `${query}: ${text}`);
   const answer = parseExact(text) as Records & { row_count: { digits: string } };
@@ -54,7 +60,7 @@ async function askStream(
   { columns }: PlainAnswer,
 ): Promise<readonly (readonly unknown[])[]> {
   const body = JSON.stringify({ query, format: "ndjson" });
-  const response = await fetch(url, { method: "POST", body });
+  const response = await fetch(url, { method: "POST", headers: HEADERS, body });
   const lines = (await response.text()).split("\n").filter((line) => line !== "");
   return lines.map((line) => {
     const row = parseExact(line) as Record<string, unknown>;

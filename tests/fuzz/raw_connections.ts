@@ -25,7 +25,7 @@ const BODY = JSON.stringify({
 });
 
 function post(head: string, body = BODY, line = "POST /v1/logs HTTP/1.1"): string {
-  return `${line}\r\nHost: x\r\nContent-Type: application/json\r\n${head}\r\n\r\n${body}`;
+  return `${line}\r\nHost: localhost\r\nContent-Type: application/json\r\n${head}\r\n\r\n${body}`;
 }
 
 const LENGTH = `Content-Length: ${BODY.length}`;
@@ -85,7 +85,7 @@ export const RAW_CASES: readonly RawCase[] = [
   { what: "a version of the future", text: post(LENGTH, BODY, "POST /v1/logs HTTP/7.3"), rows: 0 },
   { what: "a method that is none", text: post(LENGTH, BODY, "P(ST /v1/logs HTTP/1.1"), rows: 0 },
   { what: "a response", text: "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n", rows: 0 },
-  { what: "a head without an end", text: "POST /v1/logs HTTP/1.1\r\nHost: x\r\n", rows: 0 },
+  { what: "a head without an end", text: "POST /v1/logs HTTP/1.1\r\nHost: localhost\r\n", rows: 0 },
   { what: "nothing", text: "", rows: 0 },
   { what: "a TLS greeting", text: "\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03", rows: 0 },
   { what: "an injected second request", text: post("Content-Length: 2", `{}${BODY}`), rows: 0 },
@@ -229,7 +229,7 @@ const CALL_FIELDS = concatBytes(
     [":method", "POST"],
     [":scheme", "http"],
     [":path", "/opentelemetry.proto.collector.logs.v1.LogsService/Export"],
-    [":authority", "x"],
+    [":authority", "localhost"],
     ["content-type", "application/grpc"],
     ["te", "trailers"],
   ].flatMap(([name = "", value = ""]) => [Uint8Array.of(0), sized(name), sized(value)]),

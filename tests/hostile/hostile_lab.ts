@@ -91,7 +91,7 @@ export class HostileLab implements AsyncDisposable {
   ): Promise<HostileAnswer> {
     const response = await fetch(`http://127.0.0.1:${this.server.address.port}${path}`, {
       method: "POST",
-      headers: { "x-tenant": tenant },
+      headers: { "x-tenant": tenant, "content-type": "application/json" },
       body: JSON.stringify({
         query: sql,
         format: fields.format ?? "records",
