@@ -1,14 +1,17 @@
-/** A request body as JSON. */
+/**
+ * A request body as JSON, and of no other media type: a web page of any origin can have a browser send `text/plain` and
+ * forms unasked, but asks with a preflight before it sends `application/json`.
+ */
 
 import { textOf } from "../shared/base/bytes.ts";
 import { messageOf, OperatingError } from "../shared/base/errors.ts";
-import { readBody } from "../shared/http/body.ts";
+import { drainBody, readBody } from "../shared/http/body.ts";
 
 const BODY_BYTES_MAX = 1024 * 1024;
 
-/** Errors: `too_large`; `invalid_argument` for what is no JSON. */
+/** Errors: those of `readJsonText`; `invalid_argument` for what is no JSON. */
 export async function readJson(request: Request): Promise<unknown> {
-  const body = await readBody(request, { bytesMax: BODY_BYTES_MAX });
+  const body = await readJsonText(request, { bytesMax: BODY_BYTES_MAX });
   try {
     return JSON.parse(textOf(body));
   } catch (cause) {
@@ -18,4 +21,35 @@ export async function readJson(request: Request): Promise<unknown> {
       { reason: "invalid_body", cause },
     );
   }
+}
+
+/** The bytes of what says that it is JSON. Errors: `unsupported_media_type`; `too_large`. */
+export async function readJsonText(
+  request: Request,
+  { bytesMax }: { readonly bytesMax: number },
+): Promise<Uint8Array> {
+  const contentType = request.headers.get("content-type");
+  if (contentType !== JSON_TYPE && !isJson(contentType)) {
+    await drainBody(request);
+    throw unsupported(contentType);
+  }
+  return await readBody(request, { bytesMax });
+}
+
+const JSON_TYPE = "application/json";
+
+/** Whatever its parameters are. */
+function isJson(contentType: string | null): boolean {
+  return contentType?.split(";", 1)[0]?.trim().toLowerCase() === JSON_TYPE;
+}
+
+function unsupported(contentType: string | null): OperatingError {
+  const given = contentType === null
+    ? "without a Content-Type"
+    : `of Content-Type ${JSON.stringify(contentType)}`;
+  return new OperatingError(
+    "unsupported_media_type",
+    `Cannot read a request body ${given}: send ${JSON_TYPE}`,
+    { reason: "unsupported_content_type" },
+  );
 }

@@ -1,8 +1,8 @@
 /** `POST /api/v1/sql`, `/sql/local` and `/sql/explain`: from the request's body to its answer. */
 
-import { readBody } from "../shared/http/body.ts";
 import { jsonResponse } from "../shared/http/error_response.ts";
 import { jobAccepted } from "./jobs/job_routes.ts";
+import { readJsonText } from "./json_body.ts";
 import { BATCH_TIER, effectiveLimits, interactiveTier, SQL_BODY_BYTES_MAX } from "./limits.ts";
 import type { QueryCaller } from "./query_caller.ts";
 import { type CallMade, SqlCall, type SqlService } from "./sql_call.ts";
@@ -41,7 +41,7 @@ export function explainSql(
 
 /** `POST /api/v1/sql/distributed` and `/sql/shard`, which need peers: a request that could be answered there is refused. */
 export async function refuseWithoutPeers(request: Request): Promise<never> {
-  parseSqlRequest(await readBody(request, { bytesMax: SQL_BODY_BYTES_MAX }));
+  parseSqlRequest(await readJsonText(request, { bytesMax: SQL_BODY_BYTES_MAX }));
   throw noPeers("distribute the query", "send it to /api/v1/sql");
 }
 
@@ -61,7 +61,7 @@ async function withCall(
   using _stopping = call.stopWith(request);
   let streams = false;
   try {
-    const asked = parseSqlRequest(await readBody(request, { bytesMax: SQL_BODY_BYTES_MAX }));
+    const asked = parseSqlRequest(await readJsonText(request, { bytesMax: SQL_BODY_BYTES_MAX }));
     const isBatch = asked.priority === "batch";
     const tier = isBatch ? BATCH_TIER : interactiveTier(service.rowsCeiling);
     const limits = effectiveLimits(asked.limits ?? {}, tier);
