@@ -4,6 +4,7 @@ import {
   DATA_DIR_OPTION,
   END_WITH_STDIN_OPTION,
   LOG_LEVEL_OPTION,
+  METRICS_TENANT_LABELS_OPTION,
   WAL_OPTION,
   WAREHOUSE_OPTIONS,
 } from "../shared/config/process_options.ts";
@@ -150,6 +151,7 @@ export const OPTIONS = {
     help: "Address that serves /metrics; not with --once.",
   },
   ...BROWSER_OPTIONS,
+  metricsTenantLabels: METRICS_TENANT_LABELS_OPTION,
   ...WORK_OPTIONS,
   endWithStdin: END_WITH_STDIN_OPTION,
   logLevel: LOG_LEVEL_OPTION,
@@ -166,6 +168,8 @@ export type HostSettings = Pick<
   | "warehouseUrl"
   | "catalogUri"
   | "walMirrorPrefix"
+  | keyof typeof BROWSER_OPTIONS
+  | "metricsTenantLabels"
   | "logLevel"
   | "endWithStdin"
 >;

@@ -1,7 +1,12 @@
 /** Metrics of the compactor as a process: what it does (`COMPACTOR_METRICS`), and whether it can. */
 
 import { COMPACTOR_METRICS } from "../shared/maintenance/compactor_metrics.ts";
-import { type BuildInfo, createMetrics, type Metrics } from "../shared/metrics/metrics.ts";
+import {
+  type BuildInfo,
+  createMetrics,
+  type Metrics,
+  type MetricsOptions,
+} from "../shared/metrics/metrics.ts";
 import type { MetricTable } from "../shared/metrics/table.ts";
 
 export const METRICS = {
@@ -16,6 +21,9 @@ export const METRICS = {
 
 export type CompactorMetrics = Metrics<typeof METRICS>;
 
-export function createCompactorMetrics(build: BuildInfo): CompactorMetrics {
-  return createMetrics(METRICS, build);
+export function createCompactorMetrics(
+  build: BuildInfo,
+  options?: MetricsOptions,
+): CompactorMetrics {
+  return createMetrics(METRICS, build, options);
 }

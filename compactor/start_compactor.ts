@@ -3,6 +3,7 @@
 import { getLogger } from "@logtape/logtape";
 import { UsageError } from "../shared/base/errors.ts";
 import { VERSION } from "../shared/base/version.ts";
+import { withoutTenants } from "../shared/event/tenant_labels.ts";
 import { browserRulesOf } from "../shared/http/browser_rules.ts";
 import {
   formatListenAddress,
@@ -66,7 +67,10 @@ export interface Compactor extends RunningDrain {
 export async function startCompactor(settings: CompactorSettings): Promise<Compactor> {
   checkWalOnly(settings);
   const bind = parseListenAddress(settings.metricsBind, "--metrics-bind");
-  const metrics = createCompactorMetrics({ version: VERSION, role: "compactor" });
+  const metrics = createCompactorMetrics(
+    { version: VERSION, role: "compactor" },
+    settings.metricsTenantLabels ? {} : { shown: withoutTenants },
+  );
   await using starting = new AsyncDisposableStack();
   let drain: PatientDrain | undefined = undefined;
   metrics.ready.readAtScrape(() => drain !== undefined && drain.problem === undefined ? 1 : 0, {});

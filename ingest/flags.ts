@@ -8,6 +8,7 @@ import {
   DATA_DIR_OPTION,
   END_WITH_STDIN_OPTION,
   LOG_LEVEL_OPTION,
+  METRICS_TENANT_LABELS_OPTION,
   WAL_OPTION,
   WAREHOUSE_OPTIONS,
 } from "../shared/config/process_options.ts";
@@ -131,6 +132,7 @@ export const OPTIONS = {
   ...BACKPRESSURE_OPTIONS,
   ...ACCESS_OPTIONS,
   ...BROWSER_OPTIONS,
+  metricsTenantLabels: METRICS_TENANT_LABELS_OPTION,
   commitForceTimeoutSecs: {
     kind: "integer",
     flag: "commit-force-timeout-secs",

@@ -5,7 +5,7 @@
  */
 
 import { COMPACTOR_METRICS } from "../shared/maintenance/compactor_metrics.ts";
-import type { BuildInfo, Metrics } from "../shared/metrics/metrics.ts";
+import type { BuildInfo, Metrics, MetricsOptions } from "../shared/metrics/metrics.ts";
 import { createMetrics } from "../shared/metrics/metrics.ts";
 import { DURATION_SECS_BUCKETS, type MetricTable, ROWS_BUCKETS } from "../shared/metrics/table.ts";
 import { TENANT_REFUSALS } from "./tenant_resolution.ts";
@@ -269,6 +269,6 @@ export const METRICS = {
 
 export type IngestMetrics = Metrics<typeof METRICS>;
 
-export function createIngestMetrics(build: BuildInfo): IngestMetrics {
-  return createMetrics(METRICS, build);
+export function createIngestMetrics(build: BuildInfo, options?: MetricsOptions): IngestMetrics {
+  return createMetrics(METRICS, build, options);
 }

@@ -142,6 +142,31 @@ Deno.test({
   },
 });
 
+for (const isShown of [false, true]) {
+  Deno.test({
+    name: `a scrape ${
+      isShown ? "names tenants with" : "names no tenant without"
+    } --metrics-tenant-labels`,
+    async fn() {
+      const flags = ["--trust-scope-header", ...(isShown ? ["--metrics-tenant-labels"] : [])];
+      await using ingest = await RunningIngest.start(flags);
+      for (const tenant of ["acme", "zebra", "default"]) {
+        const headers = { ...JSON_TYPE, "x-scope-orgid": tenant, "x-svc-index": "merger" };
+        assert.equal((await ingest.post(LOGS, { headers })).status, 200);
+      }
+      const text = await (await fetch(ingest.metricsUrl)).text();
+      const rows = text.split("\n").filter((line) =>
+        line.startsWith("svc_ingest_lane_rows_total{")
+      );
+      const own = 'svc_ingest_lane_rows_total{tenant="default",index="merger"} 2';
+      const shared = 'svc_ingest_lane_rows_total{tenant="(tenants)",index="(tenants)"} 4';
+      if (isShown) assert.equal(rows.length, 3);
+      else assert.deepEqual(rows.toSorted(), [shared, own]);
+      assert.equal(/acme|zebra/.test(text), isShown);
+    },
+  });
+}
+
 const LOGS = JSON.stringify({
   resourceLogs: [{
     scopeLogs: [{ logRecords: [{ body: { stringValue: "a" } }, { body: { stringValue: "b" } }] }],

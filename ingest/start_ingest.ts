@@ -17,6 +17,7 @@ import {
   parseListenAddress,
 } from "../shared/http/listen_address.ts";
 import type { LaneId } from "../shared/event/tenant.ts";
+import { withoutTenants } from "../shared/event/tenant_labels.ts";
 import { guardOrigin } from "../shared/http/origin_guard.ts";
 import { type RunningServer, serve } from "../shared/http/serve.ts";
 import type { Http2Server } from "../shared/http2/serve_http2.ts";
@@ -105,7 +106,10 @@ export async function startIngest(
   const grpcListen = settings.disableOtlpGrpc ? undefined : grpcAddress;
   requireSense(settings, { drainsHere: deps.startDrain !== undefined });
   const paths = ingestPaths(settings);
-  const metrics = createIngestMetrics({ version: VERSION, role: "ingest" });
+  const metrics = createIngestMetrics(
+    { version: VERSION, role: "ingest" },
+    settings.metricsTenantLabels ? {} : { shown: withoutTenants },
+  );
   const { startDrain } = deps;
 
   await using starting = new AsyncDisposableStack();

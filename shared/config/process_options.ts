@@ -56,6 +56,16 @@ export const END_WITH_STDIN_OPTION = {
     "End in order, as at SIGTERM, once standard input ends: for a parent that, however it ends, is to leave nothing behind.",
 } as const satisfies SwitchOption;
 
+/** Of ingest and compactor: the query server's metrics name no tenant. */
+export const METRICS_TENANT_LABELS_OPTION = {
+  kind: "switch",
+  flag: "metrics-tenant-labels",
+  env: "SVC_METRICS_TENANT_LABELS",
+  help:
+    "Let /metrics, which asks nobody for a token, name tenants and their indexes. Without it all tenants but " +
+    "`default` share one series of each metric.",
+} as const satisfies SwitchOption;
+
 export const LOG_LEVEL_OPTION = {
   kind: "text",
   flag: "log-level",

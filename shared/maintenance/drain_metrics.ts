@@ -109,6 +109,7 @@ export const DRAIN_METRICS = {
     name: "svc_drain_lag_seconds",
     help: "Age of the oldest sealed WAL segment that waits for a commit, 0 when none does",
     labels: LANE,
+    together: "max",
   },
 } as const satisfies MetricTable;
 

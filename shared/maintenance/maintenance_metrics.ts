@@ -150,6 +150,7 @@ export const MAINTENANCE_METRICS = {
     name: "svc_table_overlap_depth",
     help: "Data files of one day that overlap in time, where most do",
     labels: TABLE,
+    together: "max",
   },
 } as const satisfies MetricTable;
 

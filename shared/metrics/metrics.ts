@@ -34,6 +34,11 @@ export interface BuildInfo {
   readonly [label: string]: string;
 }
 
+export interface MetricsOptions {
+  /** The labels to show in place of a series' own; series that are shown with the same labels become one. */
+  readonly shown?: (labels: Readonly<Record<string, string>>) => Readonly<Record<string, string>>;
+}
+
 export class Cell {
   value = 0;
 
@@ -100,10 +105,14 @@ export interface LabelledHistogramHandle<L extends Readonly<Record<string, strin
 }
 
 /** Handles for each entry of `table`, and `svc_build_info`, in a registry of their own. */
-export function createMetrics<const T extends MetricTable>(table: T, build: BuildInfo): Metrics<T> {
+export function createMetrics<const T extends MetricTable>(
+  table: T,
+  build: BuildInfo,
+  { shown = (labels) => labels }: MetricsOptions = {},
+): Metrics<T> {
   const registry = new Registry();
   const handles: Record<string, unknown> = {};
-  for (const [key, spec] of Object.entries(table)) handles[key] = register(spec, registry);
+  for (const [key, spec] of Object.entries(table)) handles[key] = register(spec, registry, shown);
   new Gauge({
     name: "svc_build_info",
     help: "1, with the build and role as labels",
@@ -121,7 +130,11 @@ export function createMetrics<const T extends MetricTable>(table: T, build: Buil
   };
 }
 
-function register(spec: MetricSpec, registry: Registry): unknown {
+function register(
+  spec: MetricSpec,
+  registry: Registry,
+  shown: NonNullable<MetricsOptions["shown"]>,
+): unknown {
   const { name, help } = spec;
   const labels = spec.labels ?? {};
   const config = { name, help, labelNames: Object.keys(labels), registers: [registry] };
@@ -140,7 +153,7 @@ function register(spec: MetricSpec, registry: Registry): unknown {
       ...config,
       collect() {
         this.reset();
-        for (const { labels, cell } of handle.cells.values()) this.inc(labels, cell.value);
+        for (const { labels, cell } of handle.cells.values()) this.inc(shown(labels), cell.value);
       },
     });
     return handle;
@@ -150,10 +163,36 @@ function register(spec: MetricSpec, registry: Registry): unknown {
     ...config,
     async collect() {
       await handle.refresh();
-      for (const { labels, cell } of handle.cells.values()) this.set(labels, cell.value);
+      for (const { labels, value } of together(handle, shown, spec.together)) {
+        this.set(labels, value);
+      }
     },
   });
   return handle;
+}
+
+interface Sample {
+  readonly labels: Readonly<Record<string, string>>;
+  value: number;
+}
+
+/** A gauge's series as they are shown. */
+function together(
+  { cells }: GaugeHandle<Record<string, string>>,
+  shown: NonNullable<MetricsOptions["shown"]>,
+  how: "max" | undefined,
+): Iterable<Sample> {
+  const samples = new Map<string, Sample>();
+  for (const { labels: own, cell } of cells.values()) {
+    const labels = shown(own);
+    const key = JSON.stringify(Object.entries(labels));
+    const sample = samples.get(key);
+    if (sample === undefined) samples.set(key, { labels, value: cell.value });
+    else {sample.value = how === "max"
+        ? Math.max(sample.value, cell.value)
+        : sample.value + cell.value;}
+  }
+  return samples.values();
 }
 
 /** Every combination of the values known beforehand. */

@@ -16,7 +16,17 @@ export function metricsPage(role: string, table: MetricTable): string {
     "|---|---|---|---|",
     ...rows,
     "",
+    ...(namesTenants(table) ? [TENANTS_NOTE, ""] : []),
   ].join("\n");
+}
+
+const TENANTS_NOTE =
+  "The labels `lane`, `table`, `tenant` and `index` name tenants and their indexes. Nobody needs a " +
+  "token for `/metrics`, so all tenants but `default` share one series of each metric, whose labels are `(tenants)`: " +
+  "counters and sizes are added up, of ages and depths the greatest is shown. `--metrics-tenant-labels` shows each.";
+
+function namesTenants(table: MetricTable): boolean {
+  return Object.values(table).some(({ labels = {} }) => "lane" in labels || "table" in labels);
 }
 
 function kindOf(spec: MetricSpec): string {

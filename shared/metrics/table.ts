@@ -26,6 +26,8 @@ export interface CounterSpec extends MetricBase {
 export interface GaugeSpec extends MetricBase {
   readonly kind: "gauge";
   readonly labels?: LabelTable;
+  /** What one series says that is shown in place of several (`MetricsOptions.shown`); their sum when absent. */
+  readonly together?: "max";
 }
 
 export interface HistogramSpec extends MetricBase {

@@ -8,7 +8,7 @@ import { assert } from "../base/assert.ts";
 import { messageOf, OperatingError } from "../base/errors.ts";
 import { encodeSchemaMessage } from "../columns/ipc_schema.ts";
 import type { TableSchema } from "../event/schema.ts";
-import { type LaneId, laneName } from "../event/tenant.ts";
+import { DEFAULT_TENANT, type LaneId, laneName } from "../event/tenant.ts";
 import type { Clock } from "../os/clock.ts";
 import { mkdirDurable, nearestExisting } from "../os/durable_directory.ts";
 import type { FileLock, FileSystem } from "../os/file_system.ts";
@@ -137,6 +137,13 @@ function cannotOpenLane(lane: LaneId, root: string, error: unknown): OperatingEr
   );
 }
 
+/** For `/readyz`, which asks nobody who they are: lanes of tenants are named in the log alone. */
+function failedLane(name: string, failure: string): string {
+  return name.startsWith(`${DEFAULT_TENANT}/`)
+    ? `WAL lane ${name}: ${failure}`
+    : "a tenant's WAL lane takes no rows until its disk works again; the log names it";
+}
+
 function rootGone(): OperatingError {
   return new OperatingError(
     "unavailable",
@@ -222,7 +229,7 @@ class OpenWal implements Wal {
       await this.#lookForRoot();
       if (this.#gone !== undefined) return this.#gone.message;
       for (const [name, writer] of this.#opened) {
-        if (writer.failure !== undefined) return `WAL lane ${name}: ${writer.failure}`;
+        if (writer.failure !== undefined) return failedLane(name, writer.failure);
       }
       await this.#space.refresh();
       const refusal = this.#space.refusal();

@@ -176,6 +176,25 @@ Deno.test({
   },
 });
 
+Deno.test({
+  name: "Wal.unreadyReason() names no tenant but the default one: /readyz tells it to whoever asks",
+  async fn() {
+    let failing = false;
+    const { wal } = await open(({ kind }) =>
+      failing && kind === "sync" ? new Error("Input/output error (os error 5)") : undefined
+    );
+    const lane = { tenant: "acme", index: "merger" };
+    await wal.append(lane, numberedBatch([1]), "wait_for");
+    failing = true;
+    await assert.rejects(wal.append(lane, numberedBatch([2]), "wait_for"));
+    const reason = await wal.unreadyReason() ?? "";
+    assert.match(reason, /WAL lane takes no rows/);
+    assert.doesNotMatch(reason, /acme|merger/);
+    failing = false;
+    await wal.close();
+  },
+});
+
 for (const { name, message, kind } of FAILURES) {
   Deno.test({
     name: `Wal.append() ${name} that fails is internal, then unavailable until the disk works`,

@@ -10,7 +10,7 @@ import { helpText, parseOptions } from "../../shared/config/parse_options.ts";
 /** Options of a process of its own: the ingest server has the first ones itself, and none of the others. */
 const OF_THE_HOST = [
   ...["dataDir", "wal", "warehouse", "warehouseUrl", "catalogUri", "walMirrorPrefix"],
-  ...["endWithStdin", "logLevel"],
+  ...["endWithStdin", "logLevel", "corsOrigins", "allowedHosts", "metricsTenantLabels"],
 ];
 const OF_THE_PROCESS = [
   ...["role", "walOnly", "once", "intervalSecs", "metricsBind"],
