@@ -33,9 +33,10 @@ export class TurnQueue<T> {
     return undefined;
   }
 
-  /** Takes whose turn it is; the others of its key are behind every other key then. */
-  shift(): T | undefined {
+  /** Takes whose turn it is, of the keys that `may`; the others of its key are behind every other key then. */
+  shift(may: (key: string) => boolean = () => true): T | undefined {
     for (const [key, line] of this.#lines) {
+      if (!may(key)) continue;
       const item = line.shift();
       this.#size -= 1;
       this.#lines.delete(key);

@@ -2,6 +2,9 @@
  * Who may use the SQL engine now. Light turns are for planning and for running what is cheap; dear turns, which are few,
  * are for running what takes all cores for long; batch turns are as many, for what may take hours. Each kind has a line of its own in which tenants take turns, so that
  * no cheap statement waits for a dear one to end.
+ *
+ * Once a second tenant has asked, none has the last free turn of a kind if all others of it are its own: a statement can hold
+ * its turn for as long as its deadline, and somebody else's must not wait for that. A server of one tenant has all turns.
  */
 
 import type { OperatingError } from "../base/errors.ts";
@@ -28,17 +31,23 @@ export function turnsFor(cores: number): TurnCounts {
   };
 }
 
+/** Begins a key of what the server does by itself, which is no tenant. */
+const OWN = "\0";
+
 /** Disposing it, more than once too, lets the next one in. */
 export type Turn = Disposable;
 
 export class Turns {
-  readonly #free: Readonly<Record<TurnKind, Waiters<TurnKind>>> = {
-    light: new Waiters(),
-    dear: new Waiters(),
-    batch: new Waiters(),
-  };
+  readonly #free: Readonly<Record<TurnKind, Waiters<TurnKind>>>;
+  /** The first two tenants that asked; what the server does by itself is nobody's. */
+  readonly #tenants = new Set<string>();
 
   constructor(counts: TurnCounts) {
+    const waiters = (kind: TurnKind) =>
+      new Waiters<TurnKind>((tenant, held) =>
+        isOwn(tenant) || this.#tenants.size < 2 || counts[kind] < 2 || held < counts[kind] - 1
+      );
+    this.#free = { light: waiters("light"), dear: waiters("dear"), batch: waiters("batch") };
     for (const kind of TURN_KINDS) {
       for (let at = 0; at < counts[kind]; at += 1) this.#free[kind].give(kind);
     }
@@ -47,11 +56,13 @@ export class Turns {
   /** Errors: those of `Waiters.take`. */
   async take(kind: TurnKind, signal: AbortSignal, line?: PlaceInLine): Promise<Turn> {
     const free = this.#free[kind];
+    const key = line?.key ?? "";
+    if (!isOwn(key) && this.#tenants.size < 2) this.#tenants.add(key);
     await free.take(signal, line);
     let held = true;
     return {
       [Symbol.dispose]() {
-        if (held) free.give(kind);
+        if (held) free.give(kind, key);
         held = false;
       },
     };
@@ -65,4 +76,8 @@ export class Turns {
   close(error: OperatingError): void {
     for (const kind of TURN_KINDS) this.#free[kind].close(error);
   }
+}
+
+function isOwn(key: string): boolean {
+  return key === "" || key.startsWith(OWN);
 }

@@ -39,3 +39,29 @@ Deno.test({
     await turns.take("light", NEVER);
   },
 });
+
+Deno.test({
+  name:
+    "Turns a tenant has all turns of a kind while it is the only one, and leaves one once there is another",
+  fn: async () => {
+    const turns = new Turns({ light: 2, dear: 3, batch: 1 });
+    const alone = [];
+    for (let at = 0; at < 3; at += 1) alone.push(await turns.take("dear", NEVER, { key: "a" }));
+    alone.forEach((turn) => turn[Symbol.dispose]());
+    (await turns.take("light", NEVER, { key: "b" }))[Symbol.dispose]();
+    const held = [
+      await turns.take("dear", NEVER, { key: "a" }),
+      await turns.take("dear", NEVER, { key: "a" }),
+    ];
+    await rejects(turns.take("dear", NEVER, { key: "a", waitMs: 1 }), { code: "rate_limited" });
+    const third = turns.take("dear", NEVER, { key: "a" });
+    strictEqual(turns.waiting("dear"), 1);
+    (await turns.take("dear", NEVER, { key: "b", waitMs: 1 }))[Symbol.dispose]();
+    strictEqual(turns.waiting("dear"), 1, "what another gave back is still left for others");
+    (await turns.take("dear", NEVER))[Symbol.dispose]();
+    held[0]?.[Symbol.dispose]();
+    await third;
+    strictEqual(turns.waiting("dear"), 0);
+    await turns.take("batch", NEVER, { key: "a" });
+  },
+});

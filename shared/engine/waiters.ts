@@ -19,10 +19,16 @@ interface Waiter<T> {
   reject(error: unknown): void;
 }
 
+/** Whether one who holds so many items may have one more; default: always. */
+export type MayTake = (key: string, held: number) => boolean;
+
 export class Waiters<T> {
   readonly #free: T[] = [];
+  readonly #held = new Map<string, number>();
   readonly #line = new TurnQueue<Waiter<T>>();
   #closed: { readonly error: unknown } | undefined;
+
+  constructor(private readonly mayTake: MayTake = () => true) {}
 
   /** How many are in line. */
   get size(): number {
@@ -30,14 +36,14 @@ export class Waiters<T> {
   }
 
   /**
-   * Resolves with a free item; rejects with the signal's reason when it aborts first, and with `rate_limited`
+   * Resolves with a free item, which comes back with the same key; rejects with the signal's reason when it aborts first, and with `rate_limited`
    * when the line is full or none was free within `waitMs`.
    */
   take(signal: AbortSignal, { key = "", waitMs }: PlaceInLine = {}): Promise<T> {
     if (this.#closed !== undefined) return Promise.reject(this.#closed.error);
     if (signal.aborted) return Promise.reject(signal.reason);
-    const item = this.#free.pop();
-    if (item !== undefined) return Promise.resolve(item);
+    const item = this.#may(key) ? this.#free.pop() : undefined;
+    if (item !== undefined) return Promise.resolve(this.#lent(item, key));
     if (this.#line.size >= WAITERS_MAX || this.#line.sizeOf(key) >= WAITERS_PER_KEY_MAX) {
       return Promise.reject(refused(`${this.#line.size} others wait for the SQL engine already`));
     }
@@ -50,7 +56,7 @@ export class Waiters<T> {
       const waiter = {
         resolve: (taken: T) => {
           settled();
-          resolve(taken);
+          resolve(this.#lent(taken, key));
         },
         reject: (error: unknown) => {
           settled();
@@ -68,10 +74,26 @@ export class Waiters<T> {
     });
   }
 
-  give(item: T): void {
-    const next = this.#line.shift();
-    if (next === undefined) this.#free.push(item);
-    else next.resolve(item);
+  /** `key`: who had it; default: nobody, or one without a key. */
+  give(item: T, key = ""): void {
+    const held = this.#held.get(key) ?? 0;
+    if (held > 1) this.#held.set(key, held - 1);
+    else this.#held.delete(key);
+    this.#free.push(item);
+    while (this.#free.length > 0) {
+      const next = this.#line.shift((waiting) => this.#may(waiting));
+      if (next === undefined) return;
+      next.resolve(this.#free.pop() as T);
+    }
+  }
+
+  #may(key: string): boolean {
+    return this.mayTake(key, this.#held.get(key) ?? 0);
+  }
+
+  #lent(item: T, key: string): T {
+    this.#held.set(key, (this.#held.get(key) ?? 0) + 1);
+    return item;
   }
 
   close(error: unknown): void {
