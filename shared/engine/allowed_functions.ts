@@ -10,6 +10,8 @@
  * interrupt's reach (`range` and `generate_series` as lists, which are allowed in FROM, `list_resize`, `printf`) or in one step from its own last
  * result (`list_reduce`), or takes
  * quadratic time in its texts (`levenshtein`); geometry and variants, which no column holds.
+ *
+ * What each of them can make of a byte is said in `functions/function_classes.ts`.
  */
 
 function words(text: string): readonly string[] {

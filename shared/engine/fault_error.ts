@@ -68,8 +68,16 @@ function publicMessage(full: string, { linesBefore }: FaultContext): string {
   return withoutPaths(`${before}${quote}`).trim();
 }
 
+/** Begins the text of which `functions/bounded_text.ts` wants a number, so that DuckDB fails. */
+export const LIMIT_FAILURE = "limit: ";
+const LIMIT = new RegExp(
+  `^Conversion Error: Could not convert string '${LIMIT_FAILURE}([^]*)' to INT32`,
+);
+
 /** What a message of the SQL engine becomes for people. */
 export function withHints(message: string): string {
+  const limit = LIMIT.exec(message)?.[1];
+  if (limit !== undefined) return `Invalid Input Error: ${limit}`;
   return withFewCandidates(withRemedy(withoutOurs(message)));
 }
 

@@ -19,6 +19,7 @@ import {
   parseHotCall,
   replaceWithTable,
 } from "./hot_caches/hot_call.ts";
+import { checkGrowth } from "./functions/value_growth.ts";
 import {
   isNode,
   listAt,
@@ -48,12 +49,13 @@ export interface TableReference {
 
 /**
  * Every reference to a stored table, in no particular order. Errors: `invalid_argument` with reason
- * `refused_function`, `refused_syntax` or `unknown_table`.
+ * `refused_function`, `refused_syntax` or `unknown_table`, and those of `checkGrowth`.
  */
 export function gate(root: TreeNode, options: GateOptions): TableReference[] {
   const references: TableReference[] = [];
   const { namespace, placeOf = () => "" } = options;
   visitQuery(root, { ctes: new Set(), recurring: new Set(), references, namespace, placeOf });
+  checkGrowth(root, placeOf);
   unqualifyColumns(root, references, namespace);
   return references;
 }

@@ -87,3 +87,29 @@ export const WIDE_ANSWERS_BYTES_MAX = 1_073_741_824;
 export const WHOLE_ROWS_MAX = 16_384;
 /** Streams that may have this many rows are run without a LIMIT. */
 export const UNLIMITED_ROWS_MIN = 100_000;
+/** Characters of a pattern that is matched as a regular expression, repetitions counted each time; larger is refused. */
+export const PATTERN_SIZE_MAX = 2_048;
+/** The same of a pattern that is no constant: DuckDB reads it anew for each row. */
+export const PATTERN_ROW_MAX = 256;
+/** How often the bytes of one part may be in a value that an expression makes; more is refused. */
+export const VALUE_GROWTH_MAX = 1_024;
+/** The same of a stored column, up to which the value is not measured when it is made. */
+export const STORED_GROWTH_MAX = 64;
+/** Bytes of a value that is made of what the statement itself made before, where it is made of more than one such part. */
+export const VALUE_MADE_MAX = 1_048_576;
+/** Bytes that lambdas may copy from outside of them for all elements of a list, or look at. */
+export const LAMBDA_COPIED_MAX = 1_048_576;
+export const LAMBDA_READ_MAX = 16_777_216;
+/** Lambdas within lambdas, and elements of a list to which each of so many is applied; deeper ones are refused. */
+export const LAMBDA_DEPTH_MAX = 4;
+export const LAMBDA_ELEMENTS_MAX = [4_096, 256, 40, 16] as const;
+/** Bytes of one argument times bytes of another, where each is compared with each. */
+export const PAIRS_COMPARED_MAX = 8_388_608;
+/** The same for a text that is looked for in another. */
+export const PAIRS_SEARCHED_MAX = 67_108_864;
+/** Characters that one call of `repeat`, `lpad`, `rpad` or `replace` makes for each element of a list. */
+export const TEXT_MADE_IN_LIST_MAX = 256;
+/** Expressions that a statement has more once macros and names are written out; more are refused: 32,768 took 10 s. */
+export const EXPANDED_NODES_MAX = 8_192;
+/** Members that structs within structs may have, each of which a SELECT made of those of another; more are refused. */
+export const STRUCT_MEMBERS_MAX = 4_096;

@@ -19,8 +19,8 @@ import { inCallersText } from "./error_place.ts";
 import type { EdgeTimes } from "./fast_paths/edge_times.ts";
 import { type Approximation, type FastPath, fastPath } from "./fast_paths/fast_path.ts";
 import type { TableAnswers } from "./fast_paths/table_answers.ts";
-import { renameFunctions } from "./functions/dialect.ts";
-import { exchangeMatchCalls } from "./functions/match_calls.ts";
+import { isChangedByName, renameFunctions } from "./functions/dialect.ts";
+import { exchangeCalls, keepNames } from "./functions/exchange_calls.ts";
 import { exchangeTimeCalls } from "./functions/utc_calls.ts";
 import { gate, type TableReference } from "./gate.ts";
 import { type HeldPlan, heldPlan, type HeldSource } from "./held_rows/held_plan.ts";
@@ -210,7 +210,7 @@ export async function prepareStatement(
     const work = workOf(statement.root, { plan: ordered.plan, names });
     // Last: before, they are read as what was asked.
     const textOf = (select: TreeNode) => textAsItIs(known, withRoot(statement.document, select));
-    const isMatching = await exchangeMatchCalls(statement.root, {
+    const { exchanged: isExchanged, guarded } = await exchangeCalls(statement.root, {
       textOf,
       stemmed: stemmedReferences(statement.root, namedTables(references, plannedTables)),
     });
@@ -219,13 +219,19 @@ export async function prepareStatement(
       textOf,
       isNamedApart: bindable,
     });
-    const exchanged = isMatching || isTiming;
+    const exchanged = isExchanged || isTiming;
+    if (!("aside" in fast)) await exchangeCalls(fast.root, { textOf, stemmed: new Set() });
     const sql = !bindable || !statement.embeddable || bounded || isChanged || exchanged
       ? await textOfTree(known, statement.document)
       : statement.sql;
     deadline.check();
-    // Columns are called, and errors told, as it was sent where that can be bound.
-    const asked = bindable ? { sql: statement.sql, tables: plannedTables } : { sql, tables };
+    // Columns are called, and errors told, as it was sent where that can be bound. Binding evaluates constants.
+    const asked = bindable
+      ? {
+        sql: guarded || bounded ? await exchangedText(known, request.sql) : statement.sql,
+        tables: plannedTables,
+      }
+      : { sql, tables };
     const columns = await deps.statements.columns(connection, {
       sql: asked.sql,
       shape: columnsShape(statement.document, bounds),
@@ -293,6 +299,16 @@ export async function prepareStatement(
     }
     throw await inCallersText(error, statement, connection);
   }
+}
+
+/** The statement with nothing else changed in it. */
+async function exchangedText(known: ConstantsConnection, text: string): Promise<string> {
+  const { document, root } = await parse(known.serialize, text);
+  const textOf = (select: TreeNode) => textAsItIs(known, withRoot(document, select));
+  await keepNames(root, { textOf, wants: isChangedByName });
+  renameFunctions(root);
+  await exchangeCalls(root, { textOf, stemmed: new Set() });
+  return await textOfTree(known, document);
 }
 
 /** The connection, asked nothing whose answer is still known. */

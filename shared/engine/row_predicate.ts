@@ -12,7 +12,7 @@ import { isOperatingError, OperatingError } from "../base/errors.ts";
 import { AGGREGATE_FUNCTIONS } from "./allowed_functions.ts";
 import type { EngineConnection } from "./driver.ts";
 import { renameFunctions } from "./functions/dialect.ts";
-import { exchangeMatchCalls } from "./functions/match_calls.ts";
+import { exchangeCalls } from "./functions/exchange_calls.ts";
 import { gate } from "./gate.ts";
 import { parse, type Statement, textOfTree } from "./parse.ts";
 import { type NamedTable, stemmedReferences } from "./stemmed_references.ts";
@@ -67,7 +67,7 @@ export async function parsePredicate(
   renameFunctions(statement.root);
   const [reference] = gate(statement.root, text);
   // A predicate has no columns of its own whose names could change.
-  await exchangeMatchCalls(statement.root, {
+  await exchangeCalls(statement.root, {
     textOf: () => Promise.resolve(""),
     stemmed: reference === undefined || text.stemmed === undefined
       ? new Set()

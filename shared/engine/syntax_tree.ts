@@ -102,6 +102,15 @@ function isIntegral(source: string | undefined): boolean {
   return source !== undefined && /^-?\d+$/.test(source);
 }
 
+/** A copy that shares nothing but values. */
+export function cloneTree<T extends TreeValue>(value: T): T {
+  if (Array.isArray(value)) return value.map(cloneTree) as T;
+  if (!isNode(value)) return value;
+  return Object.fromEntries(
+    Object.entries(value).map(([member, inner]) => [member, cloneTree(inner)]),
+  ) as T;
+}
+
 /** Calls `visit` for every node below and including `root`; a visit that returns false skips its children. */
 export function walk(root: TreeValue, visit: (node: TreeNode) => boolean | void): void {
   if (Array.isArray(root)) {

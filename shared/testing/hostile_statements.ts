@@ -23,6 +23,8 @@ export type Verdict =
   | "timeout"
   | "truncated"
   | "max_rows_scanned"
+  | "refused_pattern"
+  | "value_too_large"
   | "invalid_body";
 
 export type HostileCase = readonly [verdict: Verdict | readonly Verdict[], sql: string];
@@ -649,7 +651,7 @@ export const HOSTILE: Readonly<Record<string, readonly HostileCase[]>> = {
     [LIMIT_OR_FAILURE, grown("repeat('x', 60000)", "array_to_string([x, x, x, x, x, x], '')", 5)],
     [LIMIT_OR_FAILURE, grown("repeat('x', 60000)", "to_binary(to_binary(x))", 2)],
     [
-      LIMIT,
+      LIMIT_OR_FAILURE,
       "WITH RECURSIVE r(x) AS (SELECT repeat('x', 60000) UNION ALL SELECT x || x FROM r) SELECT max(length(x)) FROM r",
     ],
     [LIMIT, "SELECT length(string_agg(repeat('x', 60000), '')) FROM range(60000)"],
@@ -663,6 +665,117 @@ export const HOSTILE: Readonly<Record<string, readonly HostileCase[]>> = {
       "SELECT length(x) FROM (SELECT repeat('x', 60000) || range AS x FROM range(60000)) ORDER BY x",
     ],
     [LIMIT, "SELECT histogram(repeat('x', 60000) || range) FROM range(60000)"],
+  ],
+  "work within one row": [
+    ["harmless", ordinary("raw LIKE '%_%_%_%_%_%_%_%_%_%_%_%zz'")],
+    ["harmless", ordinary("raw NOT LIKE '%e%_%e%_%e%_%e%_%zz'")],
+    ["harmless", ordinary("raw ILIKE '%E%e%E%e%E%e%E%e%ZZ'")],
+    ["harmless", ordinary("raw NOT ILIKE '%e_e%e%_%e%e%e%zz'")],
+    ["harmless", ordinary("raw GLOB '*e*e*e*e*e*e*e*e*zz'")],
+    ["harmless", ordinary("raw GLOB '*e*?e*?e*?e*?e*?e*zz'")],
+    ["refused_pattern", ordinary("raw GLOB '*[e-f]*e*e*e*e*e*zz'")],
+    ["harmless", ordinary("raw SIMILAR TO '(.*e){8}zz'")],
+    ["harmless", ordinary("raw LIKE '%e%!%%e%e%e%e%e%zz' ESCAPE '!'")],
+    ["harmless", ordinary("raw ILIKE '%e%!%%e%e%e%e%e%zz' ESCAPE '!'")],
+    ["harmless", ordinary("raw LIKE '%e%_%e%_%e%_%e%zz' || (i % 10)")],
+    ["harmless", ordinary("raw ILIKE '%e%e%e%e%e%e%e%zz' || (i % 10)")],
+    ["statement_failed", ordinary("raw GLOB '*e*e*e*e*e*e*zz' || (i % 10)")],
+    ["statement_failed", ordinary("raw LIKE '%e%e%e%e%e%e%zz' || (i % 10) ESCAPE '!'")],
+    ["statement_failed", ordinary("raw LIKE repeat('%e', 1000) || (i % 10)")],
+    ["harmless", "SELECT repeat('a', 60000) LIKE '%a%_a%a_%a%a%a%a%zz'"],
+    ["harmless", "SELECT repeat('a', 60000) ILIKE '%a%a%a%a%a%a%a%zz' FROM events"],
+    ["refused_pattern", ordinary(`raw LIKE '%${"_e%".repeat(2_000)}zz'`)],
+    ["refused_pattern", ordinary("regexp_matches(raw, '((a?){1000}(b?){1000}){100}')")],
+    ["refused_pattern", ordinary("raw SIMILAR TO '((((e?){10}){10}){10}){10}z'")],
+    ["statement_failed", ordinary("regexp_matches(raw, '(e?){1000}z' || (i % 10))")],
+    ["statement_failed", ordinary("regexp_matches(raw, repeat('e?', 5000) || (i % 10))")],
+    [
+      "statement_failed",
+      "SELECT jaro_similarity(repeat(raw, 7000), repeat(raw, 7000)) FROM events",
+    ],
+    [
+      "statement_failed",
+      "SELECT jaro_winkler_similarity(repeat(raw, 7000), repeat('b', 60000), 0.5) FROM events",
+    ],
+    ["harmless", "SELECT length_grapheme(repeat(raw, 7000)) FROM events"],
+    [
+      "statement_failed",
+      "SELECT json_contains(j, j) FROM (SELECT '[' || string_agg(i::VARCHAR) || ']' AS j FROM range(20000) t(i))",
+    ],
+    [
+      "statement_failed",
+      `SELECT json_merge_patch(j, j) FROM (SELECT '{' || string_agg('"' || i || '":1') || '}' AS j FROM range(9000) t(i))`,
+    ],
+    ["statement_failed", "SELECT json_pretty(repeat('[', 30000) || repeat(']', 30000))"],
+    [
+      ["statement_failed", "pool_exhausted"],
+      "SELECT contains(repeat('a', 60000) || i, repeat('a', 30000) || i) FROM range(5000) t(i)",
+    ],
+    ["statement_failed", nested(2, 4_000)],
+    ["statement_failed", nested(3, 250)],
+    ["statement_failed", nested(4, 40)],
+    ["value_too_large", nested(5, 10)],
+    [
+      ["statement_failed", "timeout"],
+      "SELECT list_transform(l, lambda x: l) FROM (SELECT list(i) AS l FROM range(4000) t(i)), range(2000)",
+    ],
+    [
+      "statement_failed",
+      "SELECT list_filter(l, lambda x: contains(r, x)) FROM (SELECT list(i::VARCHAR) AS l, repeat('x', 60000) AS r FROM range(4000) t(i)), range(2000)",
+    ],
+    ["statement_too_large", within("kv_extract(", "raw", ", 'a')", 9)],
+    ["statement_too_large", within("lpad(", "raw", ", 9, 'a')", 30)],
+    ["statement_too_large", within("[y FOR y IN ", "[raw]", "]", 30)],
+    [
+      "statement_too_large",
+      `SELECT raw || raw AS a0${
+        Array.from({ length: 30 }, (_, i) => `, a${i} || a${i} AS a${i + 1}`).join("")
+      } FROM events`,
+    ],
+    ["harmless", within("replace(", "raw", ", 'a', 'b')", 30)],
+  ],
+  "values that grow by factors": [
+    ...["bin", "hex", "to_base64", "url_encode", "regexp_escape", "json_quote", "to_json"].map((
+      name,
+    ): HostileCase => ["value_too_large", within(`${name}(`, "raw", "::VARCHAR)", 40)]),
+    [
+      "value_too_large",
+      `SELECT host = ${"hex(".repeat(40)}'${"x".repeat(1_000)}'${")".repeat(40)} FROM events`,
+    ],
+    ...["hex(x)", "bin(x)", "x || x", "to_json(x)::VARCHAR", "url_encode(x || '%')"].map((
+      step,
+    ): HostileCase => ["statement_failed", grown("repeat('%', 60000)", step, 20)]),
+    ["statement_failed", twice("x || y AS x, y || x AS y", 20)],
+    ["statement_failed", twice("regexp_replace(x, '', '0123456789', 'g') || y AS x, y", 20)],
+    ["statement_failed", twice("list_concat(x, y) AS x, list_concat(y, x) AS y", 20, "[1, 2, 3]")],
+    ["value_too_large", twice("{'a': x, 'b': y} AS x, {'a': y, 'b': x} AS y", 30)],
+    ["value_too_large", twice("t AS x, t AS y", 30)],
+    ["value_too_large", twice("row(x, y, x) AS x, 1 AS y", 30)],
+    [
+      ["statement_failed", "timeout"],
+      within("regexp_replace(", "repeat(raw, 1000)", ", '', '0123456789', 'g')", 12),
+    ],
+    [
+      "statement_failed",
+      "WITH RECURSIVE r(x) AS (SELECT 'x' UNION ALL SELECT hex(x) FROM r) SELECT max(length(x)) FROM r",
+    ],
+    [
+      "statement_failed",
+      "SELECT * FROM (SELECT repeat(raw, 6000) AS x FROM events), LATERAL (SELECT x || x || x AS y), " +
+      "LATERAL (SELECT y || y || y AS z), LATERAL (SELECT z || z || z AS w)",
+    ],
+    [
+      "statement_failed",
+      "SELECT list_transform(l, lambda x: repeat(x, 60000)) FROM (SELECT list(i::VARCHAR) AS l FROM range(4000) t(i)), range(2000)",
+    ],
+    [
+      "statement_failed",
+      "SELECT list_transform(l, lambda x: x || r) FROM (SELECT list(i::VARCHAR) AS l, repeat('x', 60000) AS r FROM range(4000) t(i)), range(2000)",
+    ],
+    [
+      ["statement_failed", ...LIMIT],
+      "SELECT hex(hex(string_agg(repeat('x', 60000), ''))) FROM range(2000)",
+    ],
   ],
   "functions of this dialect that read, or look for words": [
     ["unknown_table", "SELECT match_terms(raw, (SELECT max(raw) FROM $OTHER.events)) FROM events"],
@@ -698,4 +811,36 @@ function grown(first: string, step: string, times: number): string {
     (_, i) => `, a${i + 1} AS (SELECT ${step} AS x FROM a${i})`,
   );
   return `WITH a0 AS (SELECT ${first} AS x)${steps.join("")} SELECT length(x) FROM a${times}`;
+}
+
+/** Over 20,000 lines as logs have them. */
+function ordinary(condition: string): string {
+  return "SELECT count(*) FROM (SELECT i, 'GET /index/' || i || ' HTTP/1.1 200 the request took some time, as requests do, " +
+    `and here is what else the server wrote of it: none of these letters are rare' AS raw FROM range(20000) t(i)) WHERE ${condition}`;
+}
+
+/** Lambdas within each other, over a list of so many elements. */
+function nested(depth: number, elements: number): string {
+  const names = Array.from({ length: depth }, (_, at) => `x${at}`);
+  const body = names.reduceRight(
+    (inner, name) => `list_transform(l, lambda ${name}: ${inner})`,
+    names.join(" + "),
+  );
+  return `SELECT len(${body}) FROM (SELECT list(i) AS l FROM range(${elements}) t(i)), range(2000)`;
+}
+
+/** Calls within each other. */
+function within(before: string, inner: string, after: string, times: number): string {
+  return `SELECT ${before.repeat(times)}${inner}${after.repeat(times)} FROM events`;
+}
+
+/** A chain of WITHs with two columns, each made of both. */
+function twice(step: string, times: number, first = "repeat('%', 1000)"): string {
+  const steps = Array.from(
+    { length: times },
+    (_, i) => `, a${i + 1} AS (SELECT ${step} FROM a${i} t)`,
+  );
+  return `WITH a0 AS (SELECT ${first} AS x, ${first} AS y)${
+    steps.join("")
+  } SELECT length(x::VARCHAR) FROM a${times}`;
 }

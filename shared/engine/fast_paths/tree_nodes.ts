@@ -13,7 +13,7 @@ export function columnNode(...names: readonly string[]): TreeNode {
   };
 }
 
-function integerNode(value: number): TreeNode {
+export function integerNode(value: number): TreeNode {
   return {
     class: "CONSTANT",
     type: "VALUE_CONSTANT",

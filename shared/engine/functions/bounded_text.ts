@@ -1,10 +1,12 @@
 /**
- * `repeat`, `lpad`, `rpad`, `replace`, `flatten` and the functions that map a list with a bound on what they make. The SQL engine counts a value while it is made
- * neither against its memory pool nor can it be interrupted there: `repeat('x', 1000000000)` took 2 GB and
- * 10 s past its deadline. The macros go before the engine's own functions of the same names; the bound stands
- * in the argument, so that it is checked before the text is made.
+ * `repeat`, `lpad`, `rpad`, `replace`, `flatten` and the functions that map a list, with a bound on what they make. DuckDB
+ * counts a value while it is made neither against its memory pool nor can it be interrupted there:
+ * `repeat('x', 1000000000)` took 2 GB and 10 s past its deadline. The macros go before DuckDB's own functions of the same
+ * names; `replace` is exchanged where it needs one (`bounded_calls.ts`). The bound stands in the argument, so that it is
+ * checked before the text is made.
  */
 
+import { LIMIT_FAILURE } from "../fault_error.ts";
 import {
   LIST_FLATTENED_MAX,
   LIST_MAPPED_MAX,
@@ -23,7 +25,7 @@ interface Bound {
 
 /** SQL for `argument`, which fails when the call would make too much. */
 function bounded({ name, size, max, unit = "characters" }: Bound, argument: string): string {
-  return `CASE WHEN ${size} > ${max} THEN error('${name} would make more than ${max} ${unit}') ` +
+  return `CASE WHEN ${size} > ${max} THEN bounded_fail('${name} would make more than ${max} ${unit}') ` +
     `ELSE ${argument} END`;
 }
 
@@ -52,12 +54,19 @@ function padSql(name: string): string {
     `system.main.${name}(value, ${argument}, filler)`;
 }
 
+/**
+ * Fails with a message when it is evaluated, and is of any type. Not `error`: what calls that cannot be named by another
+ * column of its SELECT, and is not folded where it is constant.
+ */
+export const BOUNDED_FAIL = "CREATE MACRO bounded_fail(message) AS " +
+  `list_extract([NULL], ('${LIMIT_FAILURE}' || message)::INTEGER)`;
+
 export const BOUNDED_TEXT: readonly string[] = [
   "CREATE MACRO repeat(value, count) AS " +
   `system.main.repeat(value, ${bounded(REPEAT, "count::BIGINT")})`,
   padSql("lpad"),
   padSql("rpad"),
-  "CREATE MACRO replace(value, source, target) AS " +
+  "CREATE MACRO replace_bounded(value, source, target) AS " +
   `system.main.replace(value, source, ${bounded(REPLACE, "target")})`,
   "CREATE MACRO bounded_replacement(value, target) AS " +
   bounded({ ...REPLACE, name: "regexp_replace" }, "target"),

@@ -5,19 +5,21 @@
  */
 
 import { OperatingError } from "../../base/errors.ts";
-import { isNode, listAt, nodeAt, textAt, type TreeNode, walk } from "../syntax_tree.ts";
+import { cloneTree, isNode, listAt, nodeAt, textAt, type TreeNode, walk } from "../syntax_tree.ts";
 import { ALIASES } from "./aliases.ts";
 import { ATTR_GET } from "./attr_get.ts";
-import { BOUNDED_TEXT } from "./bounded_text.ts";
+import { BOUNDED_CALLS } from "./bounded_calls.ts";
+import { BOUNDED_FAIL, BOUNDED_TEXT } from "./bounded_text.ts";
 import { DATE_BIN } from "./date_bin.ts";
 import { EXACT_AVERAGE } from "./exact_average.ts";
 import { KV_EXTRACT } from "./kv_extract.ts";
-import { macroUses, refuseGrowth } from "./macro_growth.ts";
 import { MATCH } from "./match.ts";
+import { PATTERNS } from "./pattern_calls.ts";
 import { TO_TIMESTAMP_NANOS } from "./to_timestamp_nanos.ts";
 import { UTC_TIMES } from "./utc_times.ts";
 
 export const DIALECT_SETUP: readonly string[] = [
+  BOUNDED_FAIL,
   ATTR_GET,
   KV_EXTRACT,
   DATE_BIN,
@@ -26,12 +28,12 @@ export const DIALECT_SETUP: readonly string[] = [
   ...MATCH,
   ...ALIASES,
   ...BOUNDED_TEXT,
+  ...BOUNDED_CALLS,
+  ...PATTERNS,
   ...EXACT_AVERAGE,
   // What `user` means where no column has the name: nobody learns how the engine is run.
   "CREATE MACRO current_user() AS error('there is no column called user here')",
 ];
-
-const MACRO_USES = macroUses(DIALECT_SETUP);
 
 const RENAMED: Readonly<Record<string, string>> = {
   approx_distinct: "approx_count_distinct",
@@ -41,12 +43,11 @@ const RENAMED: Readonly<Record<string, string>> = {
 
 /**
  * Gives functions the engine's own names, and `regexp_replace` its bound; returns what changed. Errors: `invalid_argument` for
- * units that the SQL engine does not survive, and for calls in calls that would take too long to bind.
+ * units that DuckDB does not survive.
  */
 export function renameFunctions(
   root: TreeNode,
 ): { readonly renamed: boolean; readonly bounded: boolean } {
-  refuseGrowth(root, MACRO_USES);
   let renamed = false;
   let bounded = false;
   walk(root, (node) => {
@@ -79,6 +80,12 @@ function refuseUnsafeUnits(node: TreeNode): void {
       "microsecond to millennium as a text, such as 'year'",
     { reason: "refused_function" },
   );
+}
+
+/** Whether `renameFunctions` changes something below `item`. */
+export function isChangedByName(item: TreeNode): boolean {
+  const { renamed, bounded } = renameFunctions(cloneTree(item));
+  return renamed || bounded;
 }
 
 /** Longer ones, and those that are no constant, are measured against the text first. */

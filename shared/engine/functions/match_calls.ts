@@ -9,7 +9,6 @@
  */
 
 import { OperatingError } from "../../base/errors.ts";
-import { columnName } from "../column_name.ts";
 import { nodeAt, nodesAt, textAt, type TreeNode, walk } from "../syntax_tree.ts";
 import { type MatchKind, type Word, wordsOf } from "./match_words.ts";
 
@@ -21,30 +20,18 @@ const KINDS: Readonly<Record<string, MatchKind>> = {
   match_prefix: "prefix",
 };
 
-export interface ExchangeOptions {
-  /** Columns keep the names that they had: the text of a SELECT. */
-  readonly textOf: (select: TreeNode) => Promise<string>;
-  /** The `COLUMN_REF` nodes of columns whose words are compared by their stems. */
-  readonly stemmed: ReadonlySet<TreeNode>;
+/**
+ * Exchanges the calls below `root`; `stemmed` are the `COLUMN_REF` nodes of columns whose words are compared by their stems.
+ * Errors: `invalid_argument` for more words than are looked for at once, and for words that are no literal where stems are
+ * compared.
+ */
+export function exchangeMatchCalls(root: TreeNode, stemmed: ReadonlySet<TreeNode>): void {
+  for (const call of callsBelow(root, stemmed)) exchange(call);
 }
 
-/**
- * Exchanges the calls below `root`; returns whether there were any. Errors: `invalid_argument` for more words than are
- * looked for at once, and for words that are no literal where stems are compared.
- */
-export async function exchangeMatchCalls(
-  root: TreeNode,
-  { textOf, stemmed }: ExchangeOptions,
-): Promise<boolean> {
-  if (callsBelow(root, stemmed).length === 0) return false;
-  for (const select of selectsBelow(root)) {
-    for (const item of nodesAt(select, "select_list")) {
-      if (textAt(item, "alias") !== "" || callsBelow(item, stemmed).length === 0) continue;
-      item["alias"] = await columnName(select, item, textOf);
-    }
-  }
-  for (const call of callsBelow(root, stemmed)) exchange(call);
-  return true;
+/** Whether there are any. Errors: the same. */
+export function holdsMatchCalls(root: TreeNode, stemmed: ReadonlySet<TreeNode>): boolean {
+  return callsBelow(root, stemmed).length > 0;
 }
 
 interface MatchCall {
@@ -108,14 +95,6 @@ function holdsSubquery(root: TreeNode): boolean {
     if (node["class"] === "SUBQUERY") found = true;
   });
   return found;
-}
-
-function selectsBelow(root: TreeNode): TreeNode[] {
-  const selects: TreeNode[] = [];
-  walk(root, (node) => {
-    if (node["type"] === "SELECT_NODE") selects.push(node);
-  });
-  return selects;
 }
 
 function exchange({ node, kind, text, words }: MatchCall): void {

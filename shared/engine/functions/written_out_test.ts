@@ -2,16 +2,6 @@
 
 import assert from "node:assert/strict";
 import { EngineLab } from "../../testing/engine_lab.ts";
-import { macroUses } from "./macro_growth.ts";
-
-Deno.test("macroUses counts how often each argument is written", () => {
-  const uses = macroUses([
-    "CREATE MACRO one(a) AS a + a",
-    "CREATE MACRO two(a, bc) AS f(a, bc), (a, bc, d) AS g(d, bc)",
-    "CREATE MACRO none() AS 1",
-  ]);
-  assert.deepEqual([...uses], [["one", [2]], ["two", [2, 3, 2]], ["none", []]]);
-});
 
 const nested = (depth: number, open: string, inner: string, close: string) =>
   `SELECT ${open.repeat(depth)}${inner}${close.repeat(depth)}`;

@@ -1,0 +1,76 @@
+/**
+ * Calls of a statement that are exchanged before it runs, after everything that reads it as it was asked: patterns, words,
+ * and what must be measured. Columns keep the names that they had.
+ */
+
+import { columnName } from "../column_name.ts";
+import { cloneTree, nodesAt, textAt, type TreeNode, walk } from "../syntax_tree.ts";
+import { exchangeBoundedCalls } from "./bounded_calls.ts";
+import { exchangeMatchCalls, holdsMatchCalls } from "./match_calls.ts";
+import { exchangePatternCalls, hasPatternCalls } from "./pattern_calls.ts";
+import { aliasesOf } from "./value_growth.ts";
+
+export interface ExchangeOptions {
+  /** The text of a SELECT. */
+  readonly textOf: (select: TreeNode) => Promise<string>;
+  /** The `COLUMN_REF` nodes of columns whose words are compared by their stems. */
+  readonly stemmed: ReadonlySet<TreeNode>;
+}
+
+export interface ExchangedCalls {
+  readonly exchanged: boolean;
+  /** Some are what DuckDB must not see as they were, not even to find out the types of columns: it evaluates constants. */
+  readonly guarded: boolean;
+}
+
+/** Exchanges the calls below `root`. Errors: those of each kind. */
+export async function exchangeCalls(
+  root: TreeNode,
+  { textOf, stemmed }: ExchangeOptions,
+): Promise<ExchangedCalls> {
+  const made = aliasesOf(root);
+  const guards = (node: TreeNode) =>
+    hasPatternCalls(node) || exchangeBoundedCalls(cloneTree(node), made);
+  const guarded = guards(root);
+  if (!guarded && !holdsMatchCalls(root, stemmed)) return { exchanged: false, guarded };
+  await keepNames(root, {
+    textOf,
+    wants: (item) => guards(item) || holdsMatchCalls(item, stemmed),
+  });
+  exchangePatternCalls(root);
+  exchangeBoundedCalls(root, made);
+  exchangeMatchCalls(root, stemmed);
+  return { exchanged: true, guarded };
+}
+
+/** Items of the kind that is wanted, which are about to change, are called what they would have been. */
+export async function keepNames(
+  root: TreeNode,
+  { textOf, wants }: Pick<ExchangeOptions, "textOf"> & {
+    readonly wants: (item: TreeNode) => boolean;
+  },
+): Promise<void> {
+  for (const select of selectsBelow(root)) {
+    for (const item of nodesAt(select, "select_list")) {
+      if (textAt(item, "alias") !== "" || holdsStar(item) || !wants(item)) continue;
+      item["alias"] = await columnName(select, item, textOf);
+    }
+  }
+}
+
+/** Such an item has several columns, each with a name of its own. */
+function holdsStar(item: TreeNode): boolean {
+  let found = false;
+  walk(item, (node) => {
+    found ||= textAt(node, "class") === "STAR";
+  });
+  return found;
+}
+
+function selectsBelow(root: TreeNode): TreeNode[] {
+  const selects: TreeNode[] = [];
+  walk(root, (node) => {
+    if (node["type"] === "SELECT_NODE") selects.push(node);
+  });
+  return selects;
+}

@@ -1,0 +1,278 @@
+/**
+ * LIKE, ILIKE, SIMILAR TO and GLOB, exchanged for what matches them in linear time where DuckDB's own matcher would go back
+ * (`wildcard_pattern.ts`). Patterns that it matches quickly stay as they are: most do, with the filters that DuckDB
+ * makes of them.
+ *
+ * A pattern that is no constant is looked at when the statement runs. Regular expressions are matched in time
+ * linear in text and expression, so the size of the latter is bounded.
+ */
+
+import { OperatingError } from "../../base/errors.ts";
+import { PATTERN_ROW_MAX, PATTERN_SIZE_MAX } from "../limits.ts";
+import { nodeAt, nodesAt, textAt, type TreeNode, walk } from "../syntax_tree.ts";
+import { regexSize } from "./regex_size.ts";
+import {
+  globPieces,
+  isQuick,
+  likePieces,
+  likeText,
+  ordered,
+  type Piece,
+  regexText,
+  sizeOf,
+} from "./wildcard_pattern.ts";
+
+interface PatternCall {
+  readonly shown: string;
+  readonly negated: boolean;
+  readonly folded: boolean;
+  readonly syntax: "like" | "escape" | "glob";
+}
+
+const CALLS: Readonly<Record<string, PatternCall>> = {
+  "~~": { shown: "LIKE", negated: false, folded: false, syntax: "like" },
+  "!~~": { shown: "NOT LIKE", negated: true, folded: false, syntax: "like" },
+  "~~*": { shown: "ILIKE", negated: false, folded: true, syntax: "like" },
+  "!~~*": { shown: "NOT ILIKE", negated: true, folded: true, syntax: "like" },
+  "~~~": { shown: "GLOB", negated: false, folded: false, syntax: "glob" },
+  like_escape: { shown: "LIKE", negated: false, folded: false, syntax: "escape" },
+  not_like_escape: { shown: "NOT LIKE", negated: true, folded: false, syntax: "escape" },
+  ilike_escape: { shown: "ILIKE", negated: false, folded: true, syntax: "escape" },
+  not_ilike_escape: { shown: "NOT ILIKE", negated: true, folded: true, syntax: "escape" },
+};
+
+/** Their second argument is a regular expression. */
+const REGEXES: ReadonlySet<string> = new Set([
+  ...["regexp_matches", "regexp_full_match", "regexp_like", "regexp_replace", "regexp_extract"],
+  ...["regexp_extract_all", "regexp_split_to_array", "string_split_regex", "str_split_regex", "~"],
+]);
+
+/** Two wildcards for any number of characters, and something behind: there is more to try than places of the text. */
+const GOES_BACK = "'(?s)%[^%]+%.*[^%]'";
+const GLOB_GOES_BACK = String.raw`'(?s)\*[^*]+\*.*[^*]'`;
+
+const long = (name: string, pattern: string) =>
+  `bounded_fail('${name} takes a pattern of up to ${PATTERN_ROW_MAX} characters with two or more wildcards where ` +
+  `it is no constant, and it has ' || length(${pattern}) || ': write it as a constant, or use contains')`;
+
+const manyWildcards = (name: string) =>
+  `bounded_fail('${name} takes a pattern with two or more wildcards as a constant only: write it as one, or use ` +
+  "regexp_matches')";
+
+/** Of patterns that differ from row to row. */
+export const PATTERNS: readonly string[] = [
+  String
+    .raw`CREATE MACRO pattern_regex(pattern) AS '(?s)' || system.main.replace(system.main.replace(` +
+  String.raw`regexp_escape(pattern), '\%', '.*'), '_', '.')`,
+  `CREATE MACRO pattern_like(x, pattern) AS CASE
+    WHEN NOT regexp_matches(pattern, ${GOES_BACK}) THEN x LIKE pattern
+    WHEN length(pattern) > ${PATTERN_ROW_MAX} THEN ${long("LIKE", "pattern")}
+    ELSE regexp_full_match(x, pattern_regex(pattern)) END`,
+  "CREATE MACRO pattern_ilike(x, pattern) AS pattern_like(lower(x), lower(pattern))",
+  "CREATE MACRO pattern_folded(x, pattern) AS lower(x) LIKE lower(pattern)",
+  "CREATE MACRO pattern_full(x, regex) AS regexp_full_match(x, regex)",
+  "CREATE MACRO pattern_full_folded(x, regex) AS regexp_full_match(lower(x), lower(regex))",
+  ...([["like", GOES_BACK], ["ilike", GOES_BACK]] as const).map(([name, goesBack]) =>
+    `CREATE MACRO pattern_${name}_escape(x, pattern, mark) AS ${name}_escape(x, CASE
+      WHEN regexp_matches(pattern, ${goesBack}) THEN ${manyWildcards(name.toUpperCase())}
+      ELSE pattern END, mark)`
+  ),
+  `CREATE MACRO pattern_glob(x, pattern) AS x GLOB CASE
+    WHEN regexp_matches(pattern, ${GLOB_GOES_BACK}) THEN ${manyWildcards("GLOB")} ELSE pattern END`,
+  `CREATE MACRO pattern_short(pattern) AS CASE
+    WHEN length(pattern) > ${PATTERN_ROW_MAX} OR regexp_matches(pattern, '\\{[0-9,]{2}')
+    THEN bounded_fail('a regular expression that is no constant may have ${PATTERN_ROW_MAX} characters and no ' ||
+      'repetition of more than 9 times: write it as a constant') ELSE pattern END`,
+];
+
+/**
+ * Exchanges the calls below `root`. Errors: `invalid_argument` with reason `refused_pattern` for a pattern that is too large to
+ * be matched.
+ */
+export function exchangePatternCalls(root: TreeNode): void {
+  for (const node of patternCalls(root)) exchange(node);
+}
+
+/** Whether there are any. Errors: the same. */
+export function hasPatternCalls(root: TreeNode): boolean {
+  return patternCalls(root).length > 0;
+}
+
+function patternCalls(root: TreeNode): TreeNode[] {
+  const found: TreeNode[] = [];
+  walk(root, (node) => {
+    if (isExchanged(node)) found.push(node);
+  });
+  return found;
+}
+
+function isExchanged(node: TreeNode): boolean {
+  if (textAt(node, "class") !== "FUNCTION") return false;
+  const name = textAt(node, "function_name").toLowerCase();
+  const [text, pattern] = nodesAt(node, "children");
+  // `* LIKE 'a%'` chooses columns by their names.
+  if (pattern === undefined || textAt(text ?? {}, "class") === "STAR") return false;
+  if (REGEXES.has(name)) {
+    checkRegex(node, pattern);
+    return constantText(pattern) === undefined;
+  }
+  return Object.hasOwn(CALLS, name) && planOf(node) !== undefined;
+}
+
+/** What a call becomes; undefined: it stays. */
+interface Exchange {
+  readonly name: string;
+  readonly pattern?: string;
+  readonly drops?: boolean;
+  readonly negated: boolean;
+}
+
+function exchange(node: TreeNode): void {
+  const name = textAt(node, "function_name").toLowerCase();
+  if (REGEXES.has(name)) return boundRegex(node);
+  const plan = planOf(node);
+  const [text, pattern = {}, ...others] = nodesAt(node, "children");
+  if (plan === undefined) return;
+  const written = plan.pattern === undefined
+    ? pattern
+    : { ...pattern, value: { ...nodeAt(pattern, "value"), value: plan.pattern } };
+  const call = {
+    ...node,
+    alias: "",
+    function_name: plan.name,
+    schema: "",
+    is_operator: false,
+    children: [text, written, ...(plan.drops === true ? [] : others)],
+  };
+  if (!plan.negated) {
+    Object.assign(node, call, { alias: node["alias"] });
+    return;
+  }
+  const { alias, query_location } = node;
+  for (const member of Object.keys(node)) delete node[member];
+  Object.assign(node, {
+    class: "OPERATOR",
+    type: "OPERATOR_NOT",
+    alias,
+    query_location,
+    children: [call],
+  });
+}
+
+function planOf(node: TreeNode): Exchange | undefined {
+  const name = textAt(node, "function_name").toLowerCase();
+  const call = CALLS[name];
+  const [text, pattern, mark] = nodesAt(node, "children");
+  if (call === undefined || text === undefined || pattern === undefined) return undefined;
+  const { negated, folded, syntax } = call;
+  if (isNull(pattern)) return undefined;
+  const written = constantText(pattern);
+  const escape = syntax === "escape" ? constantText(mark ?? {}) : "";
+  if (written === undefined || escape === undefined) {
+    const way = folded ? "ilike" : syntax === "glob" ? "glob" : "like";
+    return { name: `pattern_${way}${syntax === "escape" ? "_escape" : ""}`, negated };
+  }
+  // DuckDB says itself what is wrong with it.
+  if (escape.length > 1) return undefined;
+  const pieces = syntax === "glob" ? globPieces(written) : likePieces(written, escape);
+  if (pieces === undefined) {
+    return syntax === "glob" ? unreadGlob(written) : unendedLike(call, written, escape);
+  }
+  return planOfPieces(call, pieces, { escape, written });
+}
+
+function planOfPieces(
+  { shown, negated, folded, syntax }: PatternCall,
+  pieces: readonly Piece[],
+  { escape, written }: { readonly escape: string; readonly written: string },
+): Exchange | undefined {
+  const isPlain = syntax === "like" && !folded && !pieces.includes("one");
+  if (isPlain || isQuick(pieces)) return undefined;
+  // In lower case another letter may have become the escape, or the escape another letter.
+  if (folded && /[^\0-@\[-`{-\x7f]/.test(escape)) throw refusedPattern(shown, written, "escape");
+  const inOrder = ordered(pieces);
+  const text = syntax === "glob" && pieces.includes("one") ? undefined : likeText(inOrder);
+  const drops = syntax === "escape";
+  const isLike = text !== undefined && (isQuick(inOrder) || !inOrder.includes("one"));
+  if (isLike) return { name: folded ? "pattern_folded" : "~~", pattern: text, drops, negated };
+  if (sizeOf(inOrder) > PATTERN_SIZE_MAX) throw refusedPattern(shown, written, "size");
+  const bytes = syntax === "glob" && pieces.includes("one");
+  return {
+    name: folded ? "pattern_full_folded" : "pattern_full",
+    pattern: bytes ? regexText(inOrder, "\\C").replaceAll(".*", "\\C*") : regexText(inOrder, "."),
+    drops,
+    negated,
+  };
+}
+
+/** With a set in brackets; or one that matches nothing, as it ends in its escape. */
+function unreadGlob(written: string): undefined {
+  const wildcards = written.replace(/\*+$/, "").match(/\*+/g)?.length ?? 0;
+  if (wildcards > 1) throw refusedPattern("GLOB", written, "sets");
+  return undefined;
+}
+
+/** Ends in its escape, which DuckDB refuses where it comes so far: what it would have to go back for before is refused here. */
+function unendedLike({ shown }: PatternCall, written: string, escape: string): undefined {
+  if (isQuick(likePieces(written.slice(0, -1), escape) ?? [])) return undefined;
+  throw refusedPattern(shown, written, "end");
+}
+
+/** A pattern that is no constant gets a bound. */
+function boundRegex(node: TreeNode): void {
+  const [text, pattern = {}, ...others] = nodesAt(node, "children");
+  const bounded = {
+    ...callLike(node, "pattern_short"),
+    children: [pattern],
+  };
+  node["children"] = [text, bounded, ...others];
+}
+
+function callLike(node: TreeNode, name: string): TreeNode {
+  return { ...node, alias: "", function_name: name, schema: "", catalog: "", is_operator: false };
+}
+
+function checkRegex(node: TreeNode, pattern: TreeNode): void {
+  const text = constantText(pattern);
+  if (text === undefined) return;
+  const size = regexSize(text);
+  if (size <= PATTERN_SIZE_MAX) return;
+  throw refusedPattern(textAt(node, "function_name"), text, "size", size);
+}
+
+const REMEDIES = {
+  size:
+    `at most ${PATTERN_SIZE_MAX} characters, repetitions counted each time, are matched against a text; ` +
+    "shorten it, or look for its parts one by one",
+  escape:
+    "an escape of ILIKE is no letter where the pattern has several wildcards; write ESCAPE '\\'",
+  end: "a pattern does not end in its escape",
+  sets: "sets in brackets are matched beside one * only; write regexp_full_match",
+} as const;
+
+const SHOWN_MAX = 60;
+
+function refusedPattern(
+  name: string,
+  pattern: string,
+  why: keyof typeof REMEDIES,
+  size: number = pattern.length,
+): OperatingError {
+  const shown = pattern.length > SHOWN_MAX ? `${pattern.slice(0, SHOWN_MAX)}…` : pattern;
+  return new OperatingError(
+    "invalid_argument",
+    `Cannot match ${name} with ${JSON.stringify(shown)}, of size ${size}: ${REMEDIES[why]}`,
+    { reason: "refused_pattern" },
+  );
+}
+
+function constantText(node: TreeNode): string | undefined {
+  const value = nodeAt(node, "value") ?? {};
+  const isText = textAt(node, "class") === "CONSTANT" && value["is_null"] !== true &&
+    textAt(nodeAt(value, "type") ?? {}, "id") === "VARCHAR";
+  return isText ? textAt(value, "value") : undefined;
+}
+
+function isNull(node: TreeNode): boolean {
+  return textAt(node, "class") === "CONSTANT" && nodeAt(node, "value")?.["is_null"] === true;
+}
