@@ -179,8 +179,8 @@ class Exchange {
     const growth = [...this.#growths.of(node)].filter(([, { node }]) =>
       textAt(node, "class") !== "CONSTANT"
     );
-    const isLarge = growth.some(([, { node, times }]) =>
-      times > (isSized(node) ? SIZED_GROWTH_MAX : STORED_GROWTH_MAX)
+    const isLarge = growth.some(([, { node, usual }]) =>
+      usual > (isSized(node) ? SIZED_GROWTH_MAX : STORED_GROWTH_MAX)
     );
     const isMade = isLarge || this.#growths.madeTimes(node, (leaf) => this.#isMade(leaf)) > 1;
     return isMade ? new Map(growth) : undefined;
@@ -197,17 +197,17 @@ class Exchange {
   #measure(node: TreeNode, growth: Growth): void {
     this.count += 1;
     const sizes: TreeNode[] = [];
-    for (const { node: leaf, times } of growth.values()) {
+    for (const { node: leaf, usual } of growth.values()) {
       if (!isCopied(leaf)) {
         const once = callNode("bounded_once", [
           { ...leaf, alias: "" },
-          integerNode(Math.ceil(times)),
+          integerNode(Math.ceil(usual)),
         ]);
         replaceWith(leaf, { ...once, alias: leaf["alias"] });
         continue;
       }
       const bytes = callNode("bounded_bytes", [cloneTree({ ...leaf, alias: "" })]);
-      sizes.push(callNode("*", [bytes, integerNode(Math.ceil(times))]));
+      sizes.push(callNode("*", [bytes, integerNode(Math.ceil(usual))]));
     }
     if (sizes.length === 0) return;
     const size = sizes.reduce((sum, one) => callNode("+", [sum, one]));

@@ -190,6 +190,7 @@ Deno.test({
     for (
       const sql of [
         "SELECT strlen(raw || ' ' || host || raw) FROM events",
+        "SELECT strlen(json_object('a', raw, 'b', json_object('c', raw))) FROM events",
         "SELECT strlen(hex(raw)) FROM (SELECT raw FROM events WHERE host = 'h')",
         "SELECT strlen('[' || string_agg(raw, ',') || raw || ']') FROM events GROUP BY raw",
       ]

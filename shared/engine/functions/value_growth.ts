@@ -24,7 +24,10 @@ export type Growth = ReadonlyMap<string, Leaf>;
 
 export interface Leaf {
   readonly node: TreeNode;
+  /** At most. */
   readonly times: number;
+  /** Of texts as they are. */
+  readonly usual: number;
 }
 
 /**
@@ -177,11 +180,11 @@ export class Growths {
     if (one.kind === "fixed") return new Map();
     const growths = parts.map((part) => this.of(part));
     if (one.kind === "same" || one.kind === "parts") return largest(growths);
-    return together(growths, one.kind === "times" ? one.factor : 1);
+    return together(growths, one.kind === "times" ? one : ONCE);
   }
 
   #leaf(node: TreeNode): Growth {
-    return new Map([[this.#keyOf(node), { node, times: 1 }]]);
+    return new Map([[this.#keyOf(node), { node, times: 1, usual: 1 }]]);
   }
 
   /** Constants are each their own: what they are in all has a bound, which is the statement's. */
@@ -204,18 +207,30 @@ const SMALL_OPERATORS = /^(?:COMPARE_|OPERATOR_(?:IS_|NOT|TRY_IS))/;
 /** What they put in has a bound of its own. */
 export const REPLACEMENTS: ReadonlySet<string> = new Set(["replace", "regexp_replace"]);
 
-function together(parts: readonly Growth[], factor = 1): Growth {
+const ONCE = { factor: 1, usual: 1 };
+
+function together(parts: readonly Growth[], { factor, usual } = ONCE): Growth {
   const all = new Map<string, Leaf>();
-  for (const [key, { node, times }] of parts.flatMap((part) => [...part])) {
-    all.set(key, { node, times: (all.get(key)?.times ?? 0) + times * factor });
+  for (const [key, leaf] of parts.flatMap((part) => [...part])) {
+    const before = all.get(key) ?? { times: 0, usual: 0 };
+    all.set(key, {
+      node: leaf.node,
+      times: before.times + leaf.times * factor,
+      usual: before.usual + leaf.usual * usual,
+    });
   }
   return all;
 }
 
 function largest(parts: readonly Growth[]): Growth {
   const all = new Map<string, Leaf>();
-  for (const [key, { node, times }] of parts.flatMap((part) => [...part])) {
-    all.set(key, { node, times: Math.max(all.get(key)?.times ?? 0, times) });
+  for (const [key, leaf] of parts.flatMap((part) => [...part])) {
+    const before = all.get(key) ?? leaf;
+    all.set(key, {
+      node: leaf.node,
+      times: Math.max(before.times, leaf.times),
+      usual: Math.max(before.usual, leaf.usual),
+    });
   }
   return all;
 }
