@@ -137,10 +137,10 @@ export const LISTENERS: Readonly<Record<Role, Readonly<Record<string, string>>>>
   ingest: {
     "--bind": "0.0.0.0:8088",
     "--otlp-grpc-listen": "0.0.0.0:4317",
-    "--metrics-bind": "0.0.0.0:9100",
+    "--metrics-bind": "127.0.0.1:9100",
   },
-  compactor: { "--metrics-bind": "0.0.0.0:9101" },
-  query: { "--bind": "0.0.0.0:8089", "--metrics-bind": "0.0.0.0:9105" },
+  compactor: { "--metrics-bind": "127.0.0.1:9101" },
+  query: { "--bind": "0.0.0.0:8089", "--metrics-bind": "127.0.0.1:9105" },
 };
 
 /** Options of a role by flag, each with its environment variable. */

@@ -147,7 +147,7 @@ export const OPTIONS = {
     kind: "text",
     flag: "metrics-bind",
     placeholder: "host:port",
-    default: "0.0.0.0:9101",
+    default: "127.0.0.1:9101",
     help: "Address that serves /metrics; not with --once.",
   },
   ...BROWSER_OPTIONS,

@@ -1,5 +1,6 @@
 /** Metrics of the compactor as a process: what it does (`COMPACTOR_METRICS`), and whether it can. */
 
+import { CONNECTION_METRICS } from "../shared/http/connection_metrics.ts";
 import { COMPACTOR_METRICS } from "../shared/maintenance/compactor_metrics.ts";
 import {
   type BuildInfo,
@@ -10,6 +11,7 @@ import {
 import type { MetricTable } from "../shared/metrics/table.ts";
 
 export const METRICS = {
+  ...CONNECTION_METRICS,
   ready: {
     kind: "gauge",
     name: "svc_compactor_ready",

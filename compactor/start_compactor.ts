@@ -10,6 +10,8 @@ import {
   type ListenAddress,
   parseListenAddress,
 } from "../shared/http/listen_address.ts";
+import { listenerMeter } from "../shared/http/connection_metrics.ts";
+import { METRICS_BOUNDS } from "../shared/http/connection_options.ts";
 import { guardOrigin } from "../shared/http/origin_guard.ts";
 import { serve } from "../shared/http/serve.ts";
 import { summaryLimitsOf } from "../shared/derived/summary/summary_options.ts";
@@ -78,6 +80,8 @@ export async function startCompactor(settings: CompactorSettings): Promise<Compa
     serve({
       ...bind,
       option: "--metrics-bind",
+      bounds: METRICS_BOUNDS,
+      meter: listenerMeter(metrics, "metrics"),
       handler: guardOrigin(
         metricsHandler(metrics, () => drain === undefined ? "it starts" : drain.problem),
         browserRulesOf(settings, { hostname: bind.hostname, isOpen: true }),

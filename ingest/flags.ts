@@ -13,6 +13,7 @@ import {
   WAREHOUSE_OPTIONS,
 } from "../shared/config/process_options.ts";
 import type { OptionTable, Settings } from "../shared/config/options.ts";
+import { CONNECTION_OPTIONS } from "../shared/http/connection_options.ts";
 import { BROWSER_OPTIONS } from "../shared/http/browser_options.ts";
 import { ACCESS_OPTIONS } from "./access_flags.ts";
 import { BACKPRESSURE_OPTIONS } from "./backpressure_flags.ts";
@@ -45,9 +46,10 @@ export const OPTIONS = {
     kind: "text",
     flag: "metrics-bind",
     placeholder: "host:port",
-    default: "0.0.0.0:9100",
+    default: "127.0.0.1:9100",
     help: "Address that serves /metrics.",
   },
+  ...CONNECTION_OPTIONS,
   wal: WAL_OPTION,
   ...WAREHOUSE_OPTIONS,
   walMaxEvents: {

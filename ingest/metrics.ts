@@ -4,6 +4,7 @@
  * in this process.
  */
 
+import { CONNECTION_METRICS } from "../shared/http/connection_metrics.ts";
 import { COMPACTOR_METRICS } from "../shared/maintenance/compactor_metrics.ts";
 import type { BuildInfo, Metrics, MetricsOptions } from "../shared/metrics/metrics.ts";
 import { createMetrics } from "../shared/metrics/metrics.ts";
@@ -34,6 +35,7 @@ const GROUP_BUCKETS = [1, 2, 5, 10, 20, 50, 100, 200, 500] as const;
 const ROWS_ENDPOINTS = ["logs", "traces", "bulk", "grpc_logs", "grpc_traces"] as const;
 
 export const METRICS = {
+  ...CONNECTION_METRICS,
   ...COMPACTOR_METRICS,
   requests: {
     kind: "counter",

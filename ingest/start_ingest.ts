@@ -16,6 +16,8 @@ import {
   type ListenAddress,
   parseListenAddress,
 } from "../shared/http/listen_address.ts";
+import { listenerMeter } from "../shared/http/connection_metrics.ts";
+import { connectionBounds, METRICS_BOUNDS } from "../shared/http/connection_options.ts";
 import type { LaneId } from "../shared/event/tenant.ts";
 import { withoutTenants } from "../shared/event/tenant_labels.ts";
 import { guardOrigin } from "../shared/http/origin_guard.ts";
@@ -105,6 +107,8 @@ export async function startIngest(
   const grpcAddress = parseListenAddress(settings.otlpGrpcListen, "--otlp-grpc-listen");
   const grpcListen = settings.disableOtlpGrpc ? undefined : grpcAddress;
   requireSense(settings, { drainsHere: deps.startDrain !== undefined });
+  const listeners = grpcListen === undefined ? 1 : 2;
+  const bounds = connectionBounds(settings, { listeners, role: "ingest" });
   const paths = ingestPaths(settings);
   const metrics = createIngestMetrics(
     { version: VERSION, role: "ingest" },
@@ -189,11 +193,15 @@ export async function startIngest(
   const metricsServer = starting.use(serve({
     ...metricsBind,
     option: "--metrics-bind",
+    bounds: METRICS_BOUNDS,
+    meter: listenerMeter(metrics, "metrics"),
     handler: guardOrigin(metricsHandler(metrics), metricsRules),
   }));
   const grpc = grpcListen &&
     starting.use(serveOtlp({
       listen: grpcListen,
+      bounds,
+      meter: listenerMeter(metrics, "grpc"),
       tls,
       stopMsMax: LIMITS.stopMsMax,
       deps: writes,
@@ -204,6 +212,8 @@ export async function startIngest(
     option: "--bind",
     ...(tls === undefined ? {} : { tls }),
     stopMsMax: LIMITS.stopMsMax,
+    bounds,
+    meter: listenerMeter(metrics, "http"),
     handler: guardOrigin(
       createHttpHandler(settings, {
         writes,

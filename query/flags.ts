@@ -7,6 +7,7 @@ import {
   LOG_LEVEL_OPTION,
   WAREHOUSE_OPTIONS,
 } from "../shared/config/process_options.ts";
+import { CONNECTION_OPTIONS } from "../shared/http/connection_options.ts";
 import { BROWSER_OPTIONS } from "../shared/http/browser_options.ts";
 import { ACCESS_OPTIONS } from "./access_flags.ts";
 import { ADMISSION_OPTIONS } from "./admission_flags.ts";
@@ -30,9 +31,10 @@ export const OPTIONS = {
     kind: "text",
     flag: "metrics-bind",
     placeholder: "HOST:PORT",
-    default: "0.0.0.0:9105",
+    default: "127.0.0.1:9105",
     help: "Address of `/metrics`.",
   },
+  ...CONNECTION_OPTIONS,
   dataDir: { ...DATA_DIR_OPTION, env: "SVC_DATA_DIR" },
   ...WAREHOUSE_OPTIONS,
   queryWalBufferDir: {

@@ -1,5 +1,6 @@
 /** Metrics of the query server. Names in SPEC.md keep its words; the rest follow them. */
 
+import { CONNECTION_METRICS } from "../shared/http/connection_metrics.ts";
 import { UNAUTHENTICATED_REASONS } from "../shared/auth/bearer_tokens.ts";
 import type { ServedBy } from "../shared/engine/types.ts";
 import { type BuildInfo, createMetrics, type Metrics } from "../shared/metrics/metrics.ts";
@@ -39,6 +40,7 @@ export const TENANT_REFUSALS = ["claim_missing", "claim_invalid", "not_allowed"]
 export type TenantRefusal = typeof TENANT_REFUSALS[number];
 
 export const METRICS = {
+  ...CONNECTION_METRICS,
   requests: {
     kind: "counter",
     name: "svc_query_requests_total",

@@ -25,6 +25,8 @@ import {
   type ListenAddress,
   parseListenAddress,
 } from "../shared/http/listen_address.ts";
+import { listenerMeter } from "../shared/http/connection_metrics.ts";
+import { connectionBounds, METRICS_BOUNDS } from "../shared/http/connection_options.ts";
 import { guardOrigin } from "../shared/http/origin_guard.ts";
 import { serve } from "../shared/http/serve.ts";
 import { readTlsFiles } from "../shared/http/tls_files.ts";
@@ -79,6 +81,9 @@ export interface QueryServer extends AsyncDisposable {
   stop(): Promise<void>;
 }
 
+/** From the end of a stalled answer to that of its connection. */
+const CUT_BEHIND_STALL_MS = 30_000;
+
 /** Starts the server. Errors: `OperatingError`s that name the option to change. */
 export async function startQuery(
   settings: QuerySettings,
@@ -88,6 +93,7 @@ export async function startQuery(
   const bind = parseListenAddress(settings.bind, "--bind");
   const metricsBind = parseListenAddress(settings.metricsBind, "--metrics-bind");
   const metrics = createQueryMetrics({ version: VERSION, role: "query" });
+  const bounds = connectionBounds(settings, { listeners: 1, role: "query" });
 
   // Closed in the reverse order: the listeners first, what they use after them.
   await using starting = new AsyncDisposableStack();
@@ -153,6 +159,8 @@ export async function startQuery(
   const metricsServer = starting.use(serve({
     ...metricsBind,
     option: "--metrics-bind",
+    bounds: METRICS_BOUNDS,
+    meter: listenerMeter(metrics, "metrics"),
     handler: guardOrigin(metricsHandler(metrics), metricsRules),
   }));
   const isOpen = access.mode === "open";
@@ -161,6 +169,10 @@ export async function startQuery(
       ...bind,
       option: "--bind",
       ...(tls === undefined ? {} : { tls }),
+      bounds,
+      meter: listenerMeter(metrics, "http"),
+      // A client that takes nothing is given up by the answer itself, which ends with a line that says so.
+      stallMsMax: 1000 * settings.streamStallSecs + CUT_BEHIND_STALL_MS,
       handler: guardOrigin(
         (request, connection) => app.fetch(request, connection),
         browserRulesOf(settings, { hostname: bind.hostname, isOpen }),

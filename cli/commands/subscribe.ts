@@ -8,6 +8,7 @@ import type { OptionTable } from "../../shared/config/options.ts";
 import { BROWSER_OPTIONS } from "../../shared/http/browser_options.ts";
 import { browserRulesOf } from "../../shared/http/browser_rules.ts";
 import { parseListenAddress } from "../../shared/http/listen_address.ts";
+import { METRICS_BOUNDS } from "../../shared/http/connection_options.ts";
 import { guardOrigin } from "../../shared/http/origin_guard.ts";
 import { serve } from "../../shared/http/serve.ts";
 import { IcebergReader } from "../../shared/iceberg/iceberg_reader.ts";
@@ -102,7 +103,7 @@ export const command = defineCommand({
       const bind = parseListenAddress(settings.metricsBind, "--metrics-bind");
       const rules = browserRulesOf(settings, { hostname: bind.hostname, isOpen: true });
       const handler = guardOrigin(metricsHandler(metrics), rules);
-      resources.use(serve({ ...bind, option: "--metrics-bind", handler }));
+      resources.use(serve({ ...bind, option: "--metrics-bind", bounds: METRICS_BOUNDS, handler }));
     }
     const paths = warehousePaths(settings);
     const random = new SystemRandom();

@@ -5,7 +5,7 @@
  */
 
 import { parseListenAddress } from "../../shared/http/listen_address.ts";
-import { listenError } from "../../shared/http/serve.ts";
+import { listenError } from "../../shared/http/listener.ts";
 
 export interface WantedAddress {
   /** `host:port`. */

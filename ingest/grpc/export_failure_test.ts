@@ -6,6 +6,8 @@
 import assert from "node:assert/strict";
 import { encodeLogsRequest } from "../../proto/otlp_logs.ts";
 import { OperatingError } from "../../shared/base/errors.ts";
+import { listenerMeter } from "../../shared/http/connection_metrics.ts";
+import { CONNECTION_BOUNDS_DEFAULT } from "../../shared/http/serve.ts";
 import { ByteBudget } from "../../shared/http/byte_budget.ts";
 import { SystemClock } from "../../shared/os/clock.ts";
 import { until } from "../../shared/testing/until.ts";
@@ -57,6 +59,8 @@ function start(world: World) {
   const listen = { hostname: "127.0.0.1", port: 0 };
   const server = serveOtlp({
     listen,
+    bounds: CONNECTION_BOUNDS_DEFAULT,
+    meter: listenerMeter(metrics, "grpc"),
     tls: undefined,
     stopMsMax: world.stopMsMax ?? PATIENT_MS,
     deps,

@@ -4,9 +4,10 @@
  */
 
 import { type BrowserRules, judgeSource } from "../../shared/http/browser_rules.ts";
+import type { ListenerMeter } from "../../shared/http/connection_metrics.ts";
 import type { ListenAddress } from "../../shared/http/listen_address.ts";
+import type { ConnectionBounds, TlsIdentity } from "../../shared/http/listener.ts";
 import { tellRefused } from "../../shared/http/origin_guard.ts";
-import type { TlsIdentity } from "../../shared/http/serve.ts";
 import { type Http2Server, serveHttp2 } from "../../shared/http2/serve_http2.ts";
 import type { Http2Answer, Http2Call } from "../../shared/http2/stream.ts";
 import { LOGS } from "../otlp_logs.ts";
@@ -17,6 +18,8 @@ import { answerExport, unknownMethod } from "./export_call.ts";
 
 export interface ServeOtlpOptions {
   readonly listen: ListenAddress;
+  readonly bounds: ConnectionBounds;
+  readonly meter: ListenerMeter;
   /** Plaintext without. */
   readonly tls: TlsIdentity | undefined;
   /** How long a stop waits for calls in flight before it cuts them. */
@@ -33,9 +36,9 @@ const METHODS: ReadonlyMap<string, OtlpSignal> = new Map([
 
 /** Starts to listen. Errors: `unavailable` or `invalid_argument` naming address and remedy. */
 export function serveOtlp(options: ServeOtlpOptions): Http2Server {
-  const { listen, tls, stopMsMax } = options;
+  const { listen, tls, stopMsMax, bounds, meter } = options;
   return serveHttp2({
-    ...listen,
+    ...{ ...listen, bounds, meter },
     ...(tls === undefined ? {} : { tls }),
     option: "--otlp-grpc-listen, or set --disable-otlp-grpc",
     stopMsMax,

@@ -3,8 +3,8 @@
  *
  * Invariants: never holds more than cap + one chunk of a body, compressed or not; a refused body is
  * drained (bounded in bytes and time) before the error is thrown, so that the sender reads the
- * status and not a reset. The runtime enforces `Content-Length`: a body that ends early fails, what
- * follows it is never seen. A body that stops half-way is charged after its deadline only if it was
+ * status and not a reset. `shared/http1` enforces `Content-Length`: a body that ends early fails,
+ * what follows it is never seen. A body that stops half-way is charged after its deadline only if it was
  * read while the budget was ample, else it is given up. `body_stream.ts` reads one piece by piece.
  */
 
@@ -77,7 +77,6 @@ export async function drainReader(reader: ReadableStreamDefaultReader<Uint8Array
 /** Throws `too_large` when the sender announces more than the cap; what it announces, if anything. */
 export function refuseAnnounced(request: Request, cap: BodyCap): number | undefined {
   const announced = request.headers.get("content-length");
-  // The same length sent twice arrives as `5, 5`: legal, and no number.
   if (announced === null || !/^[0-9]{1,15}$/.test(announced)) return undefined;
   const length = Number(announced);
   if (length > cap.bytesMax) throw bodyTooLarge(cap, { announced: length });

@@ -1,25 +1,29 @@
 /**
- * An HTTP/1.1 and h2c listener with a bounded graceful stop.
+ * An HTTP/1.1 listener with bounded connections and a bounded graceful stop, over `shared/http1`.
  *
- * Calls `Deno.serve` itself: a listener is what this folder is about, and tests use real ones on
- * port 0. Does not cover routing, where certificates come from (`tls_files.ts`), or how errors look
+ * Does not cover routing, where certificates come from (`tls_files.ts`), or how errors look
  * (`error_response.ts`); a handler must answer its own errors.
  */
 
-import { getLogger } from "@logtape/logtape";
-import { isOperatingError, messageOf, OperatingError } from "../base/errors.ts";
-import { formatListenAddress, type ListenAddress } from "./listen_address.ts";
+import { Http1Connection } from "../http1/connection.ts";
+import type { ByteConnection } from "../http1/input.ts";
+import { HTTP1_LIMITS } from "../http1/limits.ts";
+import type { ListenerMeter } from "./connection_metrics.ts";
+import type { ListenAddress } from "./listen_address.ts";
+import {
+  type Accepted,
+  type ConnectionBounds,
+  type RunningListener,
+  startListener,
+  type TlsIdentity,
+} from "./listener.ts";
 
-export type Handler = (
-  request: Request,
-  info: Deno.ServeHandlerInfo<Deno.NetAddr>,
-) => Response | Promise<Response>;
-
-/** PEM texts: a certificate chain, own certificate first, and its key. */
-export interface TlsIdentity {
-  readonly cert: string;
-  readonly key: string;
+/** What a handler learns of the connection. */
+export interface ConnectionInfo {
+  readonly remoteAddr: Deno.NetAddr;
 }
+
+export type Handler = (request: Request, info: ConnectionInfo) => Response | Promise<Response>;
 
 export interface ServeOptions {
   readonly hostname: string;
@@ -27,22 +31,27 @@ export interface ServeOptions {
   readonly port: number;
   readonly handler: Handler;
   readonly onListen?: (address: ListenAddress) => void;
-  /** Serves HTTPS (HTTP/1.1 and HTTP/2) instead of HTTP. */
+  /** Serves HTTPS instead of HTTP. */
   readonly tls?: TlsIdentity;
   /** Aborting it is the same as calling `stop`. */
   readonly signal?: AbortSignal;
   /** The option that chose the address, for the error text: `--bind`. */
   readonly option?: string;
-  /** How long a stop waits for requests in flight. Default 10,000. */
+  /** How long a stop waits for requests in flight before it cuts them. Default 10,000. */
   readonly stopMsMax?: number;
+  /** Default `CONNECTION_BOUNDS_DEFAULT`. */
+  readonly bounds?: ConnectionBounds;
+  readonly meter?: ListenerMeter;
+  /** How long a client may take nothing of its answer. Default `HTTP1_LIMITS.stallMsMax`. */
+  readonly stallMsMax?: number;
 }
 
 export interface RunningServer extends AsyncDisposable {
   readonly address: ListenAddress;
   /**
-   * Stops accepting and lets requests in flight finish; whether all did within `stopMsMax`. The
-   * runtime has no way to cut the others: they end with the process. Accepts as long as bodies arrive
-   * of requests that came before, for half of that time at most. Idempotent.
+   * Stops accepting, lets requests in flight finish and cuts those that do not within `stopMsMax`;
+   * whether all did. Accepts as long as requests with a body are in flight, for half of that time
+   * at most. Idempotent.
    */
   stop(): Promise<boolean>;
   /** Resolves once the listener and all connections are closed. */
@@ -58,106 +67,132 @@ export function isCutByStop(request: Request): boolean {
 }
 
 const STOP_MS_MAX_DEFAULT = 10_000;
-/** Of `stopMsMax`: how long a stop waits for bodies. What arrives later of them is lost: the runtime reads none then. */
+/** Of `stopMsMax`: how long a stop waits for bodies. What arrives later of them is lost. */
 const BODIES_SHARE = 0.5;
+const BODIES_POLL_MS = 5;
+/** For listeners of tools and tests; a role's are sized by its options and its file descriptors. */
+export const CONNECTION_BOUNDS_DEFAULT: ConnectionBounds = {
+  connectionsMax: 16_384,
+  connectionsPerAddressMax: 16_384,
+};
 
 /**
  * Starts to listen. Errors: `unavailable` or `invalid_argument` naming the address and the remedy.
  */
 export function serve(options: ServeOptions): RunningServer {
-  /** Of requests that may have a body. */
-  const answers = new Map<Request, Response | Promise<Response>>();
-  const handler: Handler = async (request, info) => {
-    const answer = options.handler(request, info);
-    if (request.method === "GET" || request.method === "HEAD") return answer;
-    answers.set(request, answer);
-    try {
-      return await answer;
-    } finally {
-      answers.delete(request);
+  const server = new Server(options);
+  options.onListen?.(server.address);
+  if (options.signal?.aborted) server.stop();
+  options.signal?.addEventListener("abort", () => server.stop(), { once: true });
+  return server;
+}
+
+class Server implements RunningServer {
+  readonly #options: ServeOptions;
+  readonly #listener: RunningListener;
+  readonly #running = new Map<Http1Connection, Promise<void>>();
+  /** Those without a request, the longest first. */
+  readonly #idle = new Set<Http1Connection>();
+  readonly #finished = Promise.withResolvers<void>();
+  readonly #sweep: ReturnType<typeof setInterval>;
+  #stopping: Promise<boolean> | undefined;
+
+  constructor(options: ServeOptions) {
+    const { hostname, port, tls, option, meter, bounds = CONNECTION_BOUNDS_DEFAULT } = options;
+    this.#options = options;
+    this.#listener = startListener({
+      ...{ hostname, port, ...bounds, alpnProtocols: ["http/1.1"] },
+      ...(tls === undefined ? {} : { tls }),
+      ...(option === undefined ? {} : { option }),
+      ...(meter === undefined ? {} : { meter }),
+      serve: (accepted) => this.#serve(accepted),
+      makeRoom: () => this.#evict(),
+    });
+    this.#sweep = setInterval(() => {
+      for (const connection of this.#running.keys()) connection.sweep();
+    }, HTTP1_LIMITS.sweepMs);
+  }
+
+  get address(): ListenAddress {
+    return this.#listener.address;
+  }
+
+  get finished(): Promise<void> {
+    return this.#finished.promise;
+  }
+
+  stop(): Promise<boolean> {
+    return this.#stopping ??= this.#stop();
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.stop();
+  }
+
+  async #stop(): Promise<boolean> {
+    const { stopMsMax = STOP_MS_MAX_DEFAULT } = this.#options;
+    const startMs = performance.now();
+    while (this.#hasBodiesInFlight() && performance.now() - startMs < stopMsMax * BODIES_SHARE) {
+      await new Promise((resolve) => setTimeout(resolve, BODIES_POLL_MS));
     }
-  };
-  const server = listen({ ...options, handler });
-  const { hostname, port } = server.addr;
-  const address = { hostname, port };
-  options.onListen?.(address);
+    for (const connection of this.#running.keys()) {
+      const request = connection.cutBody();
+      if (request !== undefined) cutByStop.add(request);
+    }
+    await this.#listener.close();
+    for (const connection of this.#running.keys()) connection.drain();
+    const leftMs = stopMsMax - (performance.now() - startMs);
+    const isDone = await within(leftMs, Promise.all(this.#running.values()));
+    for (const connection of this.#running.keys()) connection.close();
+    clearInterval(this.#sweep);
+    this.#finished.resolve();
+    return isDone;
+  }
 
-  const { stopMsMax = STOP_MS_MAX_DEFAULT } = options;
-  let stopping: Promise<boolean> | undefined;
-  const stop = () =>
-    stopping ??= (async () => {
-      const startMs = performance.now();
-      await within(stopMsMax * BODIES_SHARE, Promise.allSettled(answers.values()));
-      for (const request of answers.keys()) cutByStop.add(request);
-      return await within(stopMsMax - (performance.now() - startMs), server.shutdown());
-    })();
-  if (options.signal?.aborted) stop();
-  options.signal?.addEventListener("abort", stop, { once: true });
+  #hasBodiesInFlight(): boolean {
+    return this.#running.keys().some((connection) => connection.hasBodyInFlight);
+  }
+
+  #serve({ conn, peer }: Accepted): Promise<void> {
+    const info = { remoteAddr: peer };
+    const connection = new Http1Connection(byteConnection(conn), {
+      peer: peer.hostname,
+      scheme: this.#options.tls === undefined ? "http" : "https",
+      handler: (request) => this.#options.handler(request, info),
+      nowMs: () => performance.now(),
+      stallMsMax: this.#options.stallMsMax ?? HTTP1_LIMITS.stallMsMax,
+      onRefusal: (reason) => this.#options.meter?.requestRefused(reason),
+      onIdle: (idle, isIdle) => void (isIdle ? this.#idle.add(idle) : this.#idle.delete(idle)),
+    });
+    const served = connection.run().finally(() => this.#running.delete(connection));
+    this.#running.set(connection, served);
+    return served;
+  }
+
+  /** Closes the connection that has been without a request for longest. */
+  #evict(): boolean {
+    const [longest] = this.#idle;
+    if (longest === undefined) return false;
+    this.#options.meter?.evicted();
+    longest.close();
+    return true;
+  }
+}
+
+/** A connection that may be closed again: it may have been lost meanwhile. */
+function byteConnection(conn: Deno.Conn): ByteConnection {
   return {
-    address,
-    stop,
-    finished: server.finished,
-    [Symbol.asyncDispose]: async () => void await stop(),
+    read: (into) => conn.read(into),
+    write: (bytes) => conn.write(bytes),
+    closeWrite: () => conn.closeWrite(),
+    close: () => {
+      try {
+        conn.close();
+      } catch (error) {
+        if (!(error instanceof Deno.errors.BadResource)) throw error;
+      }
+    },
   };
-}
-
-function listen(options: ServeOptions): Deno.HttpServer<Deno.NetAddr> {
-  const { hostname, port, handler } = options;
-  const log = getLogger(["svc", "http"]);
-  try {
-    return Deno.serve({
-      hostname,
-      port,
-      ...options.tls,
-      onListen: () => {},
-      // Also told of a body that fails after its answer began, twice by this runtime.
-      onError: (error) => {
-        if (isOperatingError(error, "cancelled")) {
-          log.info("an answer ended early: {why}", { why: error.message });
-        } else log.error("request handler threw: {error}", { error });
-        return new Response(null, { status: 500 });
-      },
-    }, handler);
-  } catch (error) {
-    throw listenError(error, options);
-  }
-}
-
-/** The error of a listener that could not be opened, with the remedy. */
-export function listenError(
-  error: unknown,
-  options: ListenAddress & Pick<ServeOptions, "option" | "tls">,
-): OperatingError {
-  const where = formatListenAddress(options);
-  const option = options.option ?? "the listen option";
-  const failed = `cannot listen on ${where}`;
-  if (error instanceof Deno.errors.AddrInUse) {
-    return new OperatingError(
-      "unavailable",
-      `${failed}: the port is in use; stop the process that has it or change ${option}`,
-      { cause: error },
-    );
-  }
-  if (error instanceof Deno.errors.AddrNotAvailable) {
-    return new OperatingError(
-      "invalid_argument",
-      `${failed}: this machine has no such address; choose one of its own with ${option}`,
-      { cause: error },
-    );
-  }
-  if (error instanceof Deno.errors.PermissionDenied || error instanceof Deno.errors.NotCapable) {
-    return new OperatingError(
-      "permission_denied",
-      `${failed}: not permitted (${messageOf(error)}); grant it or choose another with ${option}`,
-      { cause: error },
-    );
-  }
-  return new OperatingError(
-    "invalid_argument",
-    `${failed}: ${messageOf(error)}; change ${option}` +
-      (options.tls === undefined ? "" : ", or the files of --tls-cert and --tls-key"),
-    { cause: error },
-  );
 }
 
 /** Whether `work` ends within `msMax`. */

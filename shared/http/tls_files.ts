@@ -8,7 +8,7 @@ import { getLogger } from "@logtape/logtape";
 import { messageOf, OperatingError, UsageError } from "../base/errors.ts";
 import { type Clock, SystemClock } from "../os/clock.ts";
 import type { ReadableFiles } from "../os/file_system.ts";
-import type { TlsIdentity } from "./serve.ts";
+import type { TlsIdentity } from "./listener.ts";
 
 export interface TlsPaths {
   readonly tlsCert: string | undefined;

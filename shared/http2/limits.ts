@@ -30,6 +30,4 @@ export const HTTP2_LIMITS = {
   pingAfterMs: 2 * 60_000,
   pingAnswerMsMax: 20_000,
   sweepMs: 5_000,
-  /** Further connections are closed at once. */
-  connectionsMax: 16_384,
 } as const;

@@ -1,13 +1,17 @@
 /**
  * A listener for HTTP/2 alone: plaintext with prior knowledge, or TLS.
  *
- * Calls `Deno.listen` and `Deno.listenTls` itself, as `shared/http/serve.ts` calls `Deno.serve`.
+ * `shared/http/listener.ts` accepts and bounds connections, as it does for HTTP/1.1.
  */
 
-import { getLogger } from "@logtape/logtape";
-import { messageOf } from "../base/errors.ts";
+import type { ListenerMeter } from "../http/connection_metrics.ts";
 import type { ListenAddress } from "../http/listen_address.ts";
-import { listenError, type TlsIdentity } from "../http/serve.ts";
+import {
+  type Accepted,
+  type ConnectionBounds,
+  startListener,
+  type TlsIdentity,
+} from "../http/listener.ts";
 import { Http2Connection, type Http2Handler } from "./connection.ts";
 import { HTTP2_LIMITS } from "./limits.ts";
 import { Turns } from "./turns.ts";
@@ -19,6 +23,8 @@ export interface ServeHttp2Options extends ListenAddress {
   readonly option: string;
   /** How long a stop waits for calls in flight before it cuts their connections. */
   readonly stopMsMax: number;
+  readonly bounds: ConnectionBounds;
+  readonly meter?: ListenerMeter;
 }
 
 export interface Http2Server extends AsyncDisposable {
@@ -29,71 +35,40 @@ export interface Http2Server extends AsyncDisposable {
 
 /** Starts to listen. Errors: those of `listenError`. */
 export function serveHttp2(options: ServeHttp2Options): Http2Server {
-  const listener = listen(options);
-  const { hostname, port } = listener.addr as Deno.NetAddr;
+  const { hostname, port, tls, option, bounds, meter } = options;
   const running = new Map<Http2Connection, Promise<void>>();
   const nowMs = () => performance.now();
   const turns = new Turns();
   const sweep = setInterval(() => {
     for (const connection of running.keys()) connection.sweep();
   }, HTTP2_LIMITS.sweepMs);
-  const accept = (conn: Deno.Conn) => {
-    if (running.size >= HTTP2_LIMITS.connectionsMax) return conn.close();
-    if ("setNoDelay" in conn) (conn as Deno.TcpConn).setNoDelay(true);
-    const peer = (conn.remoteAddr as Deno.NetAddr).hostname;
+  const serve = ({ conn, peer }: Accepted) => {
     const connection = new Http2Connection(onceClosed(conn), {
-      peer,
+      peer: peer.hostname,
       handler: options.handler,
       nowMs,
       turns,
     });
-    running.set(connection, connection.run().finally(() => running.delete(connection)));
+    const served = connection.run().finally(() => running.delete(connection));
+    running.set(connection, served);
+    return served;
   };
-  const accepting = acceptAll(listener, accept);
+  const listener = startListener({
+    ...{ hostname, port, option, ...bounds, alpnProtocols: ["h2"], serve },
+    ...(tls === undefined ? {} : { tls }),
+    ...(meter === undefined ? {} : { meter }),
+  });
   let stopping: Promise<void> | undefined;
   const stop = () =>
     stopping ??= (async () => {
-      listener.close();
-      await accepting;
+      await listener.close();
       for (const connection of running.keys()) connection.drain();
       await within(options.stopMsMax, Promise.all(running.values()));
       for (const connection of running.keys()) connection.close();
       await Promise.all(running.values());
       clearInterval(sweep);
     })();
-  return { address: { hostname, port }, stop, [Symbol.asyncDispose]: stop };
-}
-
-function listen(options: ServeHttp2Options): Deno.Listener {
-  const { hostname, port, tls } = options;
-  try {
-    return tls === undefined
-      ? Deno.listen({ hostname, port })
-      : Deno.listenTls({ hostname, port, ...tls, alpnProtocols: ["h2"] });
-  } catch (error) {
-    throw listenError(error, options);
-  }
-}
-
-/** Until the listener is closed. A connection that fails to open is its peer's loss alone. */
-async function acceptAll(
-  listener: Deno.Listener,
-  accept: (conn: Deno.Conn) => void,
-): Promise<void> {
-  for (;;) {
-    try {
-      accept(await listener.accept());
-    } catch (error) {
-      if (error instanceof Deno.errors.BadResource || error instanceof Deno.errors.Interrupted) {
-        return;
-      }
-      getLogger(["svc", "http"]).warn("cannot accept a connection: {message}", {
-        message: messageOf(error),
-      });
-      // Out of file descriptors, most likely: they come back.
-      await new Promise((resolve) => setTimeout(resolve, 100));
-    }
-  }
+  return { address: listener.address, stop, [Symbol.asyncDispose]: stop };
 }
 
 /** A connection that may be closed again: it may have been lost meanwhile. */

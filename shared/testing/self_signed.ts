@@ -3,7 +3,7 @@
  * by WebCrypto.
  */
 
-import type { TlsIdentity } from "../http/serve.ts";
+import type { TlsIdentity } from "../http/listener.ts";
 
 const OID = {
   commonName: [0x55, 0x04, 0x03],

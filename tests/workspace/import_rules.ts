@@ -9,6 +9,7 @@ const SHARED_LAYERS = [
   "os",
   "config",
   "metrics",
+  "http1",
   "http",
   "http2",
   "auth",
@@ -43,10 +44,9 @@ const DENO_CALLERS: readonly { readonly path: RegExp; readonly members: readonly
     members: ["args", "env", "exit", "stdout", "stderr"],
   },
   {
-    path: /^shared\/http2\//,
+    path: /^shared\/http2?\//,
     members: ["listen", "listenTls", "Listener", "Conn", "TcpConn", "NetAddr"],
   },
-  { path: /^shared\/http\//, members: ["serve", "HttpServer", "ServeHandlerInfo", "NetAddr"] },
   {
     path: /^cli\/console\.ts$/,
     members: ["stdin", "stdout", "stderr", "consoleSize", "noColor"],

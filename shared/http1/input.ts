@@ -1,0 +1,150 @@
+/**
+ * The bytes that a peer sends, buffered, with at most one read of the connection at a time.
+ *
+ * A read cannot be taken back: one that nobody waits for any more goes on into the buffer, and the
+ * next `fill` waits for it.
+ */
+
+/** What a connection is made of: `Deno.Conn`, as far as it is used. */
+export interface ByteConnection {
+  /** Null at the end. */
+  read(into: Uint8Array): Promise<number | null>;
+  write(bytes: Uint8Array): Promise<number>;
+  /** Says that nothing follows; may fail. */
+  closeWrite(): Promise<void>;
+  /** May be called again. */
+  close(): void;
+}
+
+type Reading = PromiseWithResolvers<boolean>;
+
+export class Input {
+  readonly #bytes: ByteConnection;
+  readonly #bufferBytes: number;
+  #buffer: Uint8Array;
+  #start = 0;
+  #end = 0;
+  #isReading = false;
+  #waiting: Reading | undefined;
+  #interruption: Error | undefined;
+  #hasEnded = false;
+
+  constructor(bytes: ByteConnection, bufferBytes: number) {
+    this.#bytes = bytes;
+    this.#bufferBytes = bufferBytes;
+    this.#buffer = new Uint8Array(bufferBytes);
+  }
+
+  /** The peer says that it sends no more, or has left. */
+  get hasEnded(): boolean {
+    return this.#hasEnded;
+  }
+
+  /** Bytes at hand. */
+  get length(): number {
+    return this.#end - this.#start;
+  }
+
+  /** The bytes at hand; good until the next `fill`. */
+  peek(): Uint8Array {
+    return this.#buffer.subarray(this.#start, this.#end);
+  }
+
+  drop(count: number): void {
+    this.#start += count;
+  }
+
+  /** A copy of the next bytes, which are dropped. */
+  take(count: number): Uint8Array<ArrayBuffer> {
+    const taken = this.#buffer.slice(this.#start, this.#start + count);
+    this.#start += count;
+    return taken as Uint8Array<ArrayBuffer>;
+  }
+
+  /** Copies bytes at hand into `target`; how many. */
+  moveTo(target: Uint8Array): number {
+    const count = Math.min(target.byteLength, this.length);
+    if (count > 0) target.set(this.#buffer.subarray(this.#start, this.#start + count));
+    this.#start += count;
+    return count;
+  }
+
+  /** Whether more bytes are at hand: false at the end. Errors: those of the connection, or of `interrupt`. */
+  fill(bytesMax: number): Promise<boolean> {
+    if (this.#interruption !== undefined) return Promise.reject(this.#interruption);
+    if (this.#hasEnded) return Promise.resolve(false);
+    this.#waiting ??= Promise.withResolvers<boolean>();
+    const { promise } = this.#waiting;
+    if (!this.#isReading) {
+      this.#makeRoom(bytesMax);
+      this.#read(this.#buffer.subarray(this.#end), (count) => this.#end += count);
+    }
+    return promise;
+  }
+
+  /** Reads past the buffer, which must be empty; how many bytes came, 0 at the end. Errors: those of `fill`. */
+  async readInto(target: Uint8Array): Promise<number> {
+    // A read of before is still going on: what it brings comes first.
+    if (this.#isReading) return await this.fill(this.#bufferBytes) ? this.moveTo(target) : 0;
+    if (this.#interruption !== undefined) throw this.#interruption;
+    if (this.#hasEnded) return 0;
+    this.#waiting ??= Promise.withResolvers<boolean>();
+    const { promise } = this.#waiting;
+    let came = 0;
+    this.#read(target, (count) => came = count);
+    await promise;
+    return came;
+  }
+
+  /** Whoever waits for bytes now, or later, has this error. */
+  interrupt(error: Error): void {
+    this.#interruption = error;
+    const waiting = this.#waiting;
+    this.#waiting = undefined;
+    waiting?.reject(error);
+  }
+
+  /** Bytes can be had again, to be dropped. */
+  resume(): void {
+    this.#interruption = undefined;
+  }
+
+  /** Gives back what a long head or body took. */
+  shrink(): void {
+    if (this.#buffer.byteLength === this.#bufferBytes || this.#isReading) return;
+    if (this.length > this.#bufferBytes) return;
+    const rest = this.peek();
+    this.#buffer = new Uint8Array(this.#bufferBytes);
+    this.#buffer.set(rest);
+    [this.#start, this.#end] = [0, rest.byteLength];
+  }
+
+  #makeRoom(bytesMax: number): void {
+    if (this.#start === this.#end) this.#start = this.#end = 0;
+    if (this.#end < this.#buffer.byteLength) return;
+    const rest = this.peek();
+    if (this.#start === 0) {
+      this.#buffer = new Uint8Array(Math.min(bytesMax, 4 * this.#buffer.byteLength));
+      this.#buffer.set(rest);
+    } else this.#buffer.copyWithin(0, this.#start, this.#end);
+    [this.#start, this.#end] = [0, rest.byteLength];
+  }
+
+  #read(into: Uint8Array, came: (count: number) => void): void {
+    this.#isReading = true;
+    this.#bytes.read(into).then((count) => {
+      this.#isReading = false;
+      if (count === null) this.#hasEnded = true;
+      else came(count);
+      const waiting = this.#waiting;
+      this.#waiting = undefined;
+      waiting?.resolve(count !== null);
+    }, (error) => {
+      this.#isReading = false;
+      this.#hasEnded = true;
+      const waiting = this.#waiting;
+      this.#waiting = undefined;
+      waiting?.reject(error);
+    });
+  }
+}

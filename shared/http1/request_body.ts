@@ -1,0 +1,129 @@
+/**
+ * The body of one request, as its handler reads it: in pieces, or whole.
+ *
+ * Nothing is read ahead of the handler, so that a sender waits for it. A body that ends early, or
+ * whose chunks are broken, fails; its connection serves no other request then.
+ */
+
+import { concatBytes } from "../base/bytes.ts";
+import { ChunkedDecoder } from "./chunked.ts";
+import type { Input } from "./input.ts";
+import { HTTP1_LIMITS } from "./limits.ts";
+import type { Framing } from "./request_head.ts";
+
+export type Bytes = Uint8Array<ArrayBuffer>;
+
+export interface BodyEvents {
+  /** Before the first byte is waited for: a sender may wait to be asked for it. */
+  onWait(): void;
+  /** Once every byte was read. */
+  onEnd(): void;
+}
+
+export class RequestBody {
+  readonly #input: Input;
+  readonly #decoder: ChunkedDecoder | undefined;
+  readonly #events: BodyEvents;
+  #left: number;
+  #hasWaited = false;
+  #isAbandoned = false;
+
+  constructor(input: Input, framing: Framing, events: BodyEvents) {
+    this.#input = input;
+    this.#decoder = framing === "chunked" ? new ChunkedDecoder() : undefined;
+    this.#left = framing === "chunked" ? 0 : framing;
+    this.#events = events;
+  }
+
+  /** Whether every byte was read. */
+  get hasEnded(): boolean {
+    return this.#decoder?.hasEnded ?? this.#left === 0;
+  }
+
+  /** The next bytes, at least one; undefined at the end. */
+  async piece(): Promise<Bytes | undefined> {
+    for (;;) {
+      if (this.hasEnded) return undefined;
+      const piece = this.#pieceAtHand();
+      if (this.hasEnded) this.#events.onEnd();
+      if (piece !== undefined) return piece;
+      if (!this.hasEnded) await this.#more();
+    }
+  }
+
+  /** All of it that was not read yet. */
+  async bytes(): Promise<Bytes> {
+    return this.#decoder === undefined ? await this.#announced() : await this.#collected();
+  }
+
+  /** Whoever reads it, now or later, has this error. */
+  cut(error: Error): void {
+    if (!this.hasEnded) this.#input.interrupt(error);
+  }
+
+  /** No more of it is wanted. */
+  abandon(): void {
+    this.#isAbandoned = true;
+  }
+
+  /** Drops what is at hand of it. */
+  dropAtHand(): void {
+    while (!this.hasEnded && this.#pieceAtHand() !== undefined);
+  }
+
+  async #announced(): Promise<Bytes> {
+    const body = new Uint8Array(this.#left);
+    let at = this.#input.moveTo(body);
+    this.#left -= at;
+    while (this.#left > 0) {
+      this.#aboutToWait();
+      const count = await this.#input.readInto(body.subarray(at));
+      if (count === 0) throw endedEarly();
+      at += count;
+      this.#left -= count;
+    }
+    this.#events.onEnd();
+    return body;
+  }
+
+  async #collected(): Promise<Bytes> {
+    const pieces: Bytes[] = [];
+    for (let piece = await this.piece(); piece !== undefined; piece = await this.piece()) {
+      pieces.push(piece);
+    }
+    return concatBytes(pieces) as Bytes;
+  }
+
+  #pieceAtHand(): Bytes | undefined {
+    if (this.#decoder === undefined) {
+      const piece = this.#input.take(Math.min(this.#left, this.#input.length));
+      this.#left -= piece.byteLength;
+      return piece.byteLength > 0 ? piece : undefined;
+    }
+    const wire = this.#input.peek();
+    const decoded = new Uint8Array(wire.byteLength);
+    let count = 0;
+    const taken = this.#decoder.decode(wire, (data) => {
+      decoded.set(data, count);
+      count += data.byteLength;
+    });
+    this.#input.drop(taken);
+    return count > 0 ? decoded.subarray(0, count) : undefined;
+  }
+
+  async #more(): Promise<void> {
+    if (this.#isAbandoned) throw endedEarly();
+    this.#aboutToWait();
+    if (!await this.#input.fill(HTTP1_LIMITS.chunkedBufferBytes)) throw endedEarly();
+  }
+
+  #aboutToWait(): void {
+    if (this.#hasWaited) return;
+    this.#hasWaited = true;
+    this.#events.onWait();
+  }
+}
+
+function endedEarly(): Error {
+  return new TypeError("the body ended before its end was due");
+}
