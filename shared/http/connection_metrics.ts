@@ -27,7 +27,7 @@ export const CONNECTION_METRICS = {
     kind: "counter",
     name: "svc_http_connections_evicted_total",
     help:
-      "Connections without a request that were closed for a new one while their listener was full",
+      "Connections that waited for a request, or for the rest of its head, closed for a new one while their listener was full",
     labels: { listener: LISTENERS },
   },
   acceptFailures: {

@@ -14,7 +14,8 @@ export const CONNECTION_OPTIONS = {
     default: 16_384,
     min: 8,
     max: 1_000_000,
-    help: "Connections of each listener at a time; for one more, one without a request is closed.",
+    help:
+      "Connections of each listener at a time; for one more, one that waits for a request is closed.",
   },
   maxConnectionsPerAddress: {
     kind: "integer",
@@ -34,7 +35,7 @@ export type ConnectionSettings = Settings<typeof CONNECTION_OPTIONS>;
 /** Of `/metrics`: scrapers are few, and whoever else comes must not take the descriptors of others. */
 export const METRICS_BOUNDS: ConnectionBounds = {
   connectionsMax: 64,
-  connectionsPerAddressMax: 64,
+  connectionsPerAddressMax: Infinity,
 };
 
 export interface BoundsPlan {
@@ -67,7 +68,7 @@ export function planBounds(settings: ConnectionSettings, options: PlanOptions): 
   return {
     bounds: {
       connectionsMax,
-      connectionsPerAddressMax: perAddress === 0 ? connectionsMax : perAddress,
+      connectionsPerAddressMax: perAddress === 0 ? Infinity : perAddress,
     },
     warning: connectionsMax === wanted
       ? undefined

@@ -73,7 +73,7 @@ const BODIES_POLL_MS = 5;
 /** For listeners of tools and tests; a role's are sized by its options and its file descriptors. */
 export const CONNECTION_BOUNDS_DEFAULT: ConnectionBounds = {
   connectionsMax: 16_384,
-  connectionsPerAddressMax: 16_384,
+  connectionsPerAddressMax: Infinity,
 };
 
 /**
@@ -91,8 +91,8 @@ class Server implements RunningServer {
   readonly #options: ServeOptions;
   readonly #listener: RunningListener;
   readonly #running = new Map<Http1Connection, Promise<void>>();
-  /** Those without a request, the longest first. */
-  readonly #idle = new Set<Http1Connection>();
+  /** Those without a whole request, the longest first. */
+  readonly #waiting = new Set<Http1Connection>();
   readonly #finished = Promise.withResolvers<void>();
   readonly #sweep: ReturnType<typeof setInterval>;
   #stopping: Promise<boolean> | undefined;
@@ -162,16 +162,19 @@ class Server implements RunningServer {
       nowMs: () => performance.now(),
       stallMsMax: this.#options.stallMsMax ?? HTTP1_LIMITS.stallMsMax,
       onRefusal: (reason) => this.#options.meter?.requestRefused(reason),
-      onIdle: (idle, isIdle) => void (isIdle ? this.#idle.add(idle) : this.#idle.delete(idle)),
+      onWaiting: (it, isWaiting) => {
+        this.#waiting.delete(it);
+        if (isWaiting) this.#waiting.add(it);
+      },
     });
     const served = connection.run().finally(() => this.#running.delete(connection));
     this.#running.set(connection, served);
     return served;
   }
 
-  /** Closes the connection that has been without a request for longest. */
+  /** Closes the connection that has been without a request, or with a part of one, for longest. */
   #evict(): boolean {
-    const [longest] = this.#idle;
+    const [longest] = this.#waiting;
     if (longest === undefined) return false;
     this.#options.meter?.evicted();
     longest.close();

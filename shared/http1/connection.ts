@@ -28,8 +28,11 @@ export interface ConnectionOptions {
   readonly stallMsMax: number;
   /** Hears of requests that no handler saw. */
   readonly onRefusal: (reason: RefusalReason) => void;
-  /** Begins, or ends, to wait for a request: such a connection may be closed for another. */
-  readonly onIdle: (connection: Http1Connection, isIdle: boolean) => void;
+  /**
+   * Begins to wait for a request or for the rest of its head, or has it (`isWaiting` is false): one
+   * that waits may be closed for another.
+   */
+  readonly onWaiting: (connection: Http1Connection, isWaiting: boolean) => void;
 }
 
 /**
@@ -65,7 +68,7 @@ export class Http1Connection {
 
   /** Serves until the connection ends, however it does. Never rejects. */
   async run(): Promise<void> {
-    this.#options.onIdle(this, true);
+    this.#options.onWaiting(this, true);
     try {
       while (await this.#serveOne());
     } catch (error) {
@@ -101,7 +104,7 @@ export class Http1Connection {
   close(): void {
     if (this.#isClosed) return;
     this.#isClosed = true;
-    this.#options.onIdle(this, false);
+    this.#options.onWaiting(this, false);
     this.#bytes.close();
     this.#clientLeft();
   }
@@ -128,11 +131,10 @@ export class Http1Connection {
   }
 
   #enter(phase: Phase): void {
-    const wasIdle = this.#phase === "idle" || this.#phase === "silent";
-    const isIdle = phase === "idle" || phase === "silent";
     this.#phase = phase;
     this.#sinceMs = this.#options.nowMs();
-    if (wasIdle !== isIdle && !this.#isClosed) this.#options.onIdle(this, isIdle);
+    if (this.#isClosed || phase === "answering" || phase === "lingering") return;
+    this.#options.onWaiting(this, phase !== "handling");
   }
 
   /** One request and its answer; whether another may follow. */
