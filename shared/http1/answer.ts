@@ -118,9 +118,9 @@ export class Answer {
     const { done, value: first } = await reader.read();
     if (done) return new Uint8Array(0);
     const second = reader.read();
-    second.catch(() => {}); // Seen where it is waited for.
-    // A body that is a text or bytes is over behind its first piece, which shows at once.
-    const next = await Promise.race([second, undefined]);
+    // A body that is a text or bytes is over behind its first piece, which shows at once. A failure
+    // is seen where it is waited for.
+    const next = await Promise.race([second, undefined]).catch(() => undefined);
     return next?.done === true ? first : { first, second, reader };
   }
 
