@@ -10,6 +10,7 @@
 
 import { concatBytes } from "../base/bytes.ts";
 import { isOperatingError, OperatingError } from "../base/errors.ts";
+import { IncomingRequest } from "../http1/incoming_request.ts";
 import { type BodyCap, bodyTooLarge } from "./body_too_large.ts";
 import type { ByteHold } from "./byte_budget.ts";
 import { decodeContent, requireKnownEncoding } from "./content_encoding.ts";
@@ -51,8 +52,12 @@ export async function readBody(request: Request, limits: BodyLimits): Promise<Ui
   }
 }
 
-/** Reads and drops what is left of a body that will not be used, within bounds. Never throws. */
+/**
+ * Reads and drops what is left of a body that will not be used, within bounds; one that its sender
+ * was not asked for (`Expect: 100-continue`) never comes. Never throws.
+ */
 export async function drainBody(request: Request): Promise<void> {
+  if (request instanceof IncomingRequest && request.waitsToBeAsked) return;
   if (request.body === null || request.body.locked) return;
   await drainReader(request.body.getReader());
 }

@@ -98,16 +98,13 @@ class Accepting {
   /** Until the listener is closed. Never rejects. */
   async run(): Promise<void> {
     for (;;) {
-      let conn: Deno.Conn;
       try {
-        conn = await this.#listener.accept();
+        this.#take(await this.#listener.accept());
       } catch (error) {
         if (isClosedListener(error)) return;
         this.#tellFailure(error);
         await new Promise((resolve) => setTimeout(resolve, PAUSE_MS));
-        continue;
       }
-      this.#take(conn);
     }
   }
 

@@ -109,7 +109,8 @@ class Server implements RunningServer {
       makeRoom: () => this.#evict(),
     });
     this.#sweep = setInterval(() => {
-      for (const connection of this.#running.keys()) connection.sweep();
+      const nowMs = performance.now();
+      for (const connection of this.#running.keys()) connection.sweep(nowMs);
     }, HTTP1_LIMITS.sweepMs);
   }
 
@@ -141,7 +142,7 @@ class Server implements RunningServer {
     }
     await this.#listener.close();
     for (const connection of this.#running.keys()) connection.drain();
-    const leftMs = stopMsMax - (performance.now() - startMs);
+    const leftMs = Math.max(0, stopMsMax - (performance.now() - startMs));
     const isDone = await within(leftMs, Promise.all(this.#running.values()));
     for (const connection of this.#running.keys()) connection.close();
     clearInterval(this.#sweep);

@@ -110,8 +110,7 @@ export class Http1Connection {
   }
 
   /** Applies the limits of time; to be called every `sweepMs`. */
-  sweep(): void {
-    const nowMs = this.#options.nowMs();
+  sweep(nowMs = this.#options.nowMs()): void {
     if (nowMs - (this.#writingMs ?? nowMs) > this.#options.stallMsMax) return this.close();
     const waitedMs = nowMs - this.#sinceMs;
     switch (this.#phase) {
@@ -289,7 +288,7 @@ export class Http1Connection {
       await this.#write(refusalBytes(refusal));
       await this.#linger();
     } catch (error) {
-      if (!isLost(error) && !this.#isClosed) throw error;
+      this.#tellEarlyEnd(error);
     }
   }
 
@@ -340,9 +339,9 @@ function refusalBytes({ status, reason, message }: Refusal): Uint8Array {
 /** Whether a read or a write failed because the connection is no more. */
 function isLost(error: unknown): boolean {
   const { errors } = Deno;
-  return [
-    ...[errors.BadResource, errors.ConnectionReset, errors.ConnectionAborted, errors.Interrupted],
-    ...[errors.BrokenPipe, errors.UnexpectedEof, errors.InvalidData, errors.TimedOut],
-    errors.NotConnected,
-  ].some((kind) => error instanceof kind);
+  if (error instanceof errors.BadResource || error instanceof errors.Interrupted) return true;
+  // A handshake or a record that is no TLS, or its end without a word.
+  if (error instanceof errors.InvalidData || error instanceof errors.UnexpectedEof) return true;
+  // The system's: ECONNRESET, EPIPE, ETIMEDOUT, EHOSTUNREACH …
+  return /^E[A-Z]+$/.test(String((error as { readonly code?: unknown })?.code));
 }

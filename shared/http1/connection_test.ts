@@ -378,6 +378,27 @@ Deno.test({
 });
 
 Deno.test({
+  name: "a body that is being read whole is locked to everybody else, as that of any Request",
+  fn: async () => {
+    let seen: unknown;
+    const { peer, ended } = connect(async (request) => {
+      const whole = request.text();
+      seen = [request.bodyUsed, request.body?.locked];
+      await assert.rejects(request.text(), TypeError);
+      return new Response(await whole);
+    });
+    peer.say(`${POST}content-length: 5\r\n\r\nhe`);
+    await settle();
+    peer.say("llo");
+    await settle();
+    assert.deepEqual(seen, [true, true]);
+    assert.match(peer.heard, /hello$/);
+    peer.leave();
+    await ended;
+  },
+});
+
+Deno.test({
   name:
     "a body that its handler does not read is dropped when it is at hand, else ends the connection",
   fn: async () => {

@@ -41,7 +41,7 @@ export class IncomingRequest implements Request {
   get body(): ReadableStream<Bytes> | null {
     const { body } = this.#options;
     if (body === undefined) return null;
-    return this.#stream ??= streamOf(body);
+    return this.#stream ??= this.#isRead ? lockedStream() : streamOf(body);
   }
 
   get bodyUsed(): boolean {
@@ -88,6 +88,12 @@ export class IncomingRequest implements Request {
 
   clone(): Request {
     return this.#asCopy().clone();
+  }
+
+  /** Its sender waits for 100 Continue: none of the body is on its way, and nobody wanted any. */
+  get waitsToBeAsked(): boolean {
+    const { head, body } = this.#options;
+    return head.expectsContinue && body !== undefined && !body.hasWaited && !body.hasEnded;
   }
 
   /** To be told by the connection. */
@@ -152,6 +158,13 @@ function streamOf(body: RequestBody): ReadableStream<Bytes> {
     },
     cancel: () => body.abandon(),
   }, { highWaterMark: 0 });
+}
+
+/** What there is of a body that is read whole by somebody else. */
+function lockedStream(): ReadableStream<Bytes> {
+  const stream = new ReadableStream<Bytes>();
+  stream.getReader();
+  return stream;
 }
 
 function clientLeft(): DOMException {

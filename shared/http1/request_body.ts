@@ -40,6 +40,11 @@ export class RequestBody {
     return this.#decoder?.hasEnded ?? this.#left === 0;
   }
 
+  /** Its first byte was waited for. */
+  get hasWaited(): boolean {
+    return this.#hasWaited;
+  }
+
   /** The next bytes, at least one; undefined at the end. */
   async piece(): Promise<Bytes | undefined> {
     for (;;) {

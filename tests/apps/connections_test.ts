@@ -61,7 +61,10 @@ class IngestProcess implements AsyncDisposable {
   constructor(readonly dataDir: string) {
     const listeners = ["--bind", "--metrics-bind", "--otlp-grpc-listen"];
     this.#child = new Deno.Command(Deno.execPath(), {
-      args: processArguments("ingest", dataDir, listeners.map((flag) => `${flag}=127.0.0.1:0`)),
+      args: processArguments("ingest", dataDir, [
+        ...listeners.map((flag) => `${flag}=127.0.0.1:0`),
+        "--max-connections-per-address=0",
+      ]),
       stdin: "null",
       stdout: "null",
       stderr: "piped",

@@ -1,4 +1,4 @@
-/** Every option of every role: well-formed, documented by `--help`, with the defaults that SPEC.md promises. */
+/** Every option of every role: well-formed, documented by `--help`, with the defaults that SPEC.md promises, but for `--metrics-bind`: README.md says why. */
 
 import assert from "node:assert/strict";
 import { LISTENERS, type Role } from "../../cli/permissions.ts";
@@ -19,7 +19,7 @@ const TABLES: Readonly<Record<Role, OptionTable>> = {
 const PROMISED: readonly (readonly [Role, flag: string, env: string | null, value: unknown])[] = [
   ["ingest", "bind", null, "0.0.0.0:8088"],
   ["ingest", "otlp-grpc-listen", "SVC_OTLP_GRPC_LISTEN", "0.0.0.0:4317"],
-  ["ingest", "metrics-bind", null, "0.0.0.0:9100"],
+  ["ingest", "metrics-bind", null, "127.0.0.1:9100"],
   ["ingest", "data-dir", null, "./data"],
   ["ingest", "wal", null, "wal"],
   ["ingest", "warehouse", null, "warehouse"],
@@ -52,12 +52,12 @@ const PROMISED: readonly (readonly [Role, flag: string, env: string | null, valu
     0,
   ],
   ["ingest", "ingest-free-space-floor-mib", "SVC_INGEST_FREE_SPACE_FLOOR_MIB", 256],
-  ["compactor", "metrics-bind", null, "0.0.0.0:9101"],
+  ["compactor", "metrics-bind", null, "127.0.0.1:9101"],
   ["compactor", "data-dir", null, "./data"],
   ["compactor", "catalog-uri", "SVC_CATALOG_URI", undefined],
   ["compactor", "role", null, "combined"],
   ["query", "bind", null, "0.0.0.0:8089"],
-  ["query", "metrics-bind", null, "0.0.0.0:9105"],
+  ["query", "metrics-bind", null, "127.0.0.1:9105"],
   ["query", "data-dir", "SVC_DATA_DIR", "./data"],
   ["query", "warehouse-url", "SVC_WAREHOUSE_URL", undefined],
   ["query", "catalog-uri", "SVC_CATALOG_URI", undefined],
