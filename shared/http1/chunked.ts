@@ -8,9 +8,14 @@ import { malformed } from "./refusal.ts";
 
 const LF = 0x0a;
 const CR = 0x0d;
-// deno-lint-ignore no-control-regex
-const SIZE_LINE = /^([0-9A-Fa-f]{1,12})[ \t]*(?:;[^\x00-\x08\x0a-\x1f\x7f]*)?$/;
-const TRAILER_LINE = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+:/;
+const TOKEN = String.raw`[!#$%&'*+\-.^_\`|~0-9A-Za-z]+`;
+const QUOTED = String.raw`"(?:[\t !#-\[\]-~]|\\[\t -~])*"`;
+const SIZE_LINE = new RegExp(
+  String.raw`^([0-9A-Fa-f]{1,12})(?:;${TOKEN}(?:=(?:${TOKEN}|${QUOTED}))?)*$`,
+);
+const TRAILER_LINE = new RegExp(String.raw`^(${TOKEN}):[\t\x20-\x7e\x80-\xff]*$`);
+/** They would say where the body ends, behind its end. */
+const FRAMING_FIELDS = new Set(["content-length", "transfer-encoding"]);
 
 type State = "size" | "data" | "data_end" | "trailers" | "ended";
 
@@ -69,7 +74,14 @@ export class ChunkedDecoder {
       this.#left = parseInt(size, 16);
       this.#state = this.#left === 0 ? "trailers" : "data";
     } else if (line === "") this.#state = "ended";
-    else if (!TRAILER_LINE.test(line)) throw malformed("a trailer is no header field");
+    else this.#requireTrailer(line);
+  }
+
+  #requireTrailer(line: string): void {
+    const name = TRAILER_LINE.exec(line)?.[1];
+    if (name === undefined || FRAMING_FIELDS.has(name.toLowerCase())) {
+      throw malformed("a trailer is no header field, or one of the framing");
+    }
   }
 
   /** A sender of one byte a chunk, or of extensions without end, makes us read more than it brings. */

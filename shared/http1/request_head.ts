@@ -56,7 +56,7 @@ export function headLength(bytes: Uint8Array, progress: HeadProgress): number {
   }
 }
 
-const REQUEST_LINE = /^([!#$%&'*+\-.^_`|~0-9A-Za-z]{1,32}) ([^ ]+) HTTP\/(\d\.\d)$/;
+const REQUEST_LINE = /^([!#$%&'*+\-.^_`|~0-9A-Za-z]{1,32}) ([!-~\x80-\xff]+) HTTP\/(\d\.\d)$/;
 const FIELD_NAME = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/;
 /** Controls, CR without LF, and lines that go on. */
 // deno-lint-ignore no-control-regex
