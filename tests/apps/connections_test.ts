@@ -1,5 +1,5 @@
 /**
- * Many connections on one ingest process: 10,000 that do nothing, 500 that send, some that send
+ * Many connections on one ingest process: 10,000 that do nothing more, 500 that send, some that send
  * slowly and some that stop in the middle of a body. Everything is on loopback; each request is
  * written to a socket of its own, so that the number of connections is what it says.
  * `deno test -A tests/apps/connections_test.ts -- --figures` tells what was measured.
@@ -152,7 +152,12 @@ async function crowd(server: IngestProcess): Promise<string[]> {
     for (const connection of connections) held.use(connection);
     return connections;
   };
-  await open(IDLE);
+  // One that never sent a request has but 10 s for it.
+  const get = encoder.encode("GET /healthz HTTP/1.1\r\nhost: x\r\n\r\n");
+  await Promise.all((await open(IDLE)).map(async (connection) => {
+    await connection.write(get);
+    assert.equal(await connection.status(), 200);
+  }));
   for (const connection of await open(HALF_SENT)) {
     await connection.write(logsHead(HALF_ANNOUNCED_BYTES));
     await connection.write(new Uint8Array(HALF_SENT_BYTES).fill(0x20));
