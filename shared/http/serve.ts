@@ -37,7 +37,7 @@ export interface ServeOptions {
   readonly signal?: AbortSignal;
   /** The option that chose the address, for the error text: `--bind`. */
   readonly option?: string;
-  /** How long a stop waits for requests in flight before it cuts them. Default 10,000. */
+  /** How long a stop waits for requests in flight. Default 10,000. */
   readonly stopMsMax?: number;
   /** Default `CONNECTION_BOUNDS_DEFAULT`. */
   readonly bounds?: ConnectionBounds;
@@ -49,8 +49,8 @@ export interface ServeOptions {
 export interface RunningServer extends AsyncDisposable {
   readonly address: ListenAddress;
   /**
-   * Stops accepting, lets requests in flight finish and cuts those that do not within `stopMsMax`;
-   * whether all did. Accepts as long as requests with a body are in flight, for half of that time
+   * Stops accepting and lets requests in flight finish; whether all did within `stopMsMax`. The
+   * others are cut after half as long again, in which their handlers may be ended. Accepts as long as requests with a body are in flight, for half of that time
    * at most. Idempotent.
    */
   stop(): Promise<boolean>;
@@ -70,6 +70,8 @@ const STOP_MS_MAX_DEFAULT = 10_000;
 /** Of `stopMsMax`: how long a stop waits for bodies. What arrives later of them is lost. */
 const BODIES_SHARE = 0.5;
 const BODIES_POLL_MS = 5;
+/** Of `stopMsMax`: how long after a stop that gave up waiting its connections are cut. */
+const CUT_SHARE = 0.5;
 /** For listeners of tools and tests; a role's are sized by its options and its file descriptors. */
 export const CONNECTION_BOUNDS_DEFAULT: ConnectionBounds = {
   connectionsMax: 16_384,
@@ -143,11 +145,18 @@ class Server implements RunningServer {
     await this.#listener.close();
     for (const connection of this.#running.keys()) connection.drain();
     const leftMs = Math.max(0, stopMsMax - (performance.now() - startMs));
-    const isDone = await within(leftMs, Promise.all(this.#running.values()));
+    const all = Promise.all(this.#running.values());
+    const isDone = await within(leftMs, all);
+    this.#finish(all, stopMsMax * CUT_SHARE);
+    return isDone;
+  }
+
+  /** Cuts what is left after `msMax`: until then whoever stops may still end what requests wait for. */
+  async #finish(all: Promise<unknown>, msMax: number): Promise<void> {
+    await within(msMax, all);
     for (const connection of this.#running.keys()) connection.close();
     clearInterval(this.#sweep);
     this.#finished.resolve();
-    return isDone;
   }
 
   #hasBodiesInFlight(): boolean {
