@@ -235,7 +235,7 @@ Deno.test({
       using metrics = await Crowd.of(metricsPort, { count: 60, text });
       using grpc = await Crowd.of(grpcPort, { count: 300, text: "PRI * HTTP/2.0\r\n" });
       using http = await Crowd.of(port, { count: 300, text });
-      const head = `POST /v1/logs HTTP/1.1\r\nhost: x\r\nconnection: close\r\n` +
+      const head = `POST /v1/logs HTTP/1.1\r\nhost: 127.0.0.1\r\nconnection: close\r\n` +
         `content-type: application/json\r\ncontent-length: ${LOG.length}\r\n\r\n`;
       assert.match(await fromElsewhere(port, head + LOG), /^HTTP\/1\.1 200 /);
       assert.ok((await metrics.ended()).every((heard) => heard.startsWith("HTTP/1.1 408 ")));
