@@ -13,6 +13,7 @@ export class Deadline implements Disposable {
   readonly #ms: number;
   readonly #caller: AbortSignal | undefined;
   readonly #onCallerAbort = () => this.#trip.abort(cancelled());
+  #trippedMs: number | undefined;
   #pulse: ReturnType<typeof setInterval> | undefined;
   #guard: ReturnType<typeof setInterval> | undefined;
   #connection: EngineConnection | undefined;
@@ -27,7 +28,17 @@ export class Deadline implements Disposable {
     );
     if (caller?.aborted) this.#trip.abort(cancelled());
     else caller?.addEventListener("abort", this.#onCallerAbort, { once: true });
-    this.#trip.signal.addEventListener("abort", () => this.#interrupt(), { once: true });
+    const onTrip = () => {
+      this.#trippedMs = performance.now();
+      this.#interrupt();
+    };
+    if (this.#trip.signal.aborted) this.#trippedMs = performance.now();
+    else this.#trip.signal.addEventListener("abort", onTrip, { once: true });
+  }
+
+  /** Milliseconds since it passed, a guard tripped or the caller went away; 0 before. */
+  get overdueMs(): number {
+    return this.#trippedMs === undefined ? 0 : performance.now() - this.#trippedMs;
   }
 
   /** Aborts with an `OperatingError` as its reason. */

@@ -1,6 +1,6 @@
 /**
- * What the engine needs of a SQL engine. `native_driver.ts` implements it in-process; a sandboxed one will
- * follow. A driver knows nothing of tables, tenants or the gate: it runs the text it is given.
+ * What the engine needs of a SQL engine. `native_driver.ts` implements it in this process, `process/process_driver.ts` in
+ * one of its own. A driver knows nothing of tables, tenants or the gate: it runs the text it is given.
  *
  * Errors of a connection are `EngineFault`s: the kind is stable, the message is the SQL engine's own and may
  * name paths, so it never leaves the engine as it is (`fault_error.ts`).
@@ -26,7 +26,7 @@ export interface DriverOptions {
 }
 
 export interface EngineDriver {
-  readonly name: "native" | "wasm";
+  readonly name: "native" | "process";
   open(options: DriverOptions): Promise<EngineDatabase>;
 }
 
@@ -35,8 +35,17 @@ export interface EngineDatabase {
    * A connection for one request, given back by `release`. Waits for a free one, tenants in turn; rejects when
    * `signal` aborts, and with `rate_limited` after `waitMs` or when too many wait.
    */
-  connect(signal: AbortSignal, line?: PlaceInLine): Promise<EngineConnection>;
+  connect(signal: AbortSignal, wanted?: ConnectionWanted): Promise<EngineConnection>;
+  /** Why no statement can run now; undefined when one can. Absent: that is never so. */
+  readonly problem?: string | undefined;
+  /** Is called each time that all which the database held is gone, and it is begun anew: tables, for example. */
+  onRenewed?: (() => void) | undefined;
   close(): Promise<void>;
+}
+
+export interface ConnectionWanted extends PlaceInLine {
+  /** The statement that it is wanted for, to name it in the log by its hash. */
+  readonly sql?: string;
 }
 
 export interface EngineConnection {
@@ -114,8 +123,18 @@ export interface RunProfile {
   readonly spillBytes: number;
 }
 
-/** `passed`: it failed after its first rows, and does not when it is asked again. */
-export type FaultKind = "statement" | "memory" | "interrupted" | "io" | "passed" | "internal";
+/**
+ * `passed`: it failed after its first rows, and does not when it is asked again. `lost`: DuckDB's process ended meanwhile, which
+ * says nothing of the statement.
+ */
+export type FaultKind =
+  | "statement"
+  | "memory"
+  | "interrupted"
+  | "io"
+  | "passed"
+  | "lost"
+  | "internal";
 
 export class EngineFault extends Error {
   override readonly name = "EngineFault";

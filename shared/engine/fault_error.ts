@@ -7,6 +7,9 @@ import { OperatingError } from "../base/errors.ts";
 import { EngineFault } from "./driver.ts";
 import { POOL_RETRY_AFTER_SECS } from "./limits.ts";
 
+/** Reason of an error that says that DuckDB's process had to be replaced. */
+export const ENGINE_REPLACED = "engine_replaced";
+
 export interface FaultContext {
   /** Lines that were put before the caller's statement. */
   readonly linesBefore: number;
@@ -42,6 +45,12 @@ export function faultError(error: unknown, context: FaultContext = { linesBefore
         "unavailable",
         "The answer failed after its first rows, by something that has passed; retry",
         { reason: "result_cut_short", retryAfterSecs: 1, cause: error },
+      );
+    case "lost":
+      return new OperatingError(
+        "unavailable",
+        "The process that ran the statement was replaced, because of this statement or another one; retry",
+        { reason: ENGINE_REPLACED, retryAfterSecs: 1, cause: error },
       );
     case "interrupted":
       return new OperatingError("cancelled", "The statement was interrupted", {

@@ -113,3 +113,36 @@ export const TEXT_MADE_IN_LIST_MAX = 256;
 export const EXPANDED_NODES_MAX = 8_192;
 /** Members that structs within structs may have, each of which a SELECT made of those of another; more are refused. */
 export const STRUCT_MEMBERS_MAX = 4_096;
+/**
+ * How long a statement may go on after it was interrupted, in milliseconds: then the DuckDB process that runs it is ended.
+ * First where the process took `STUCK_CPU_MS_MIN` of processor time meanwhile, so that one that merely waits for a processor is
+ * not taken for one that cannot be interrupted; last in any case.
+ */
+export const STUCK_MS_MIN = 2_000;
+export const STUCK_CPU_MS_MIN = 1_000;
+export const STUCK_MS_MAX = 30_000;
+/** A DuckDB process that has told nothing for so long, in milliseconds, does not answer; after the second it is ended. */
+export const SILENT_MS_MAX = 3_000;
+export const SILENT_MS_END = 15_000;
+/**
+ * Bytes that a DuckDB process may take beyond its part of the memory pool and what it took at its start. Past them its
+ * statements are interrupted; twice as many, or no fewer after `RESIDENT_MS_MAX`, and the process is ended.
+ */
+export const RESIDENT_HEADROOM_BYTES_MIN = 536_870_912;
+export const RESIDENT_HEADROOM_DIVISOR = 4;
+export const RESIDENT_MS_MAX = 1_000;
+/**
+ * How long a DuckDB process may take to open, in milliseconds: at the server's start, and later, when there is nothing to be had in
+ * its place. It takes 0.2 s, but waits for processors with the priority that it has. And how long it may take to close.
+ */
+export const ENGINE_OPEN_MS_MAX = 20_000;
+export const ENGINE_REOPEN_MS_MAX = 120_000;
+export const ENGINE_CLOSE_MS_MAX = 2_000;
+/** A DuckDB process that ended within this time of its start is replaced after a pause, which doubles up to the last. */
+export const ENGINE_STEADY_MS = 30_000;
+export const ENGINE_PAUSE_MS_MIN = 250;
+export const ENGINE_PAUSE_MS_MAX = 10_000;
+/** A server all of whose turns of a kind are held for so long after their deadlines, in milliseconds, is not ready. */
+export const OVERDUE_MS_MAX = 500;
+/** How long a statement waits for a DuckDB process that is being replaced, in milliseconds; then it is 503. */
+export const REPLACED_WAIT_MS_MAX = 15_000;

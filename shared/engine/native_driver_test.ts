@@ -1,6 +1,7 @@
 import { deepStrictEqual, ok, rejects, strictEqual } from "node:assert/strict";
 import { concatBytes } from "../base/bytes.ts";
 import type { OperatingError } from "../base/errors.ts";
+import { DenoFileSystem } from "../os/deno_file_system.ts";
 import {
   type EngineConnection,
   type EngineDriver,
@@ -10,12 +11,16 @@ import {
 import { faultError } from "./fault_error.ts";
 import { faultKindOf } from "./native_connection.ts";
 import { nativeDriver } from "./native_driver.ts";
-import { threadDriver } from "./thread_driver.ts";
+import { processDriver } from "./process/process_driver.ts";
 
 /** What a connection promises, it promises wherever its engine runs. */
 const DRIVERS: Readonly<Record<string, EngineDriver>> = {
   nativeDriver: nativeDriver({ readFile: (path) => Deno.readFile(path) }),
-  ...(Deno.build.os === "linux" ? { threadDriver: threadDriver({ niceness: 1 }) } : {}),
+  processDriver: processDriver({
+    engine: "light",
+    headroomBytes: 2 ** 30,
+    files: new DenoFileSystem(),
+  }),
 };
 
 interface Lab extends AsyncDisposable {

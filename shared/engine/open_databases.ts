@@ -1,24 +1,30 @@
 /**
- * The SQL engine that runs statements, or two: where dear statements are to step back behind others, they and batch jobs have
- * one of their own, on threads of low priority (`thread_driver.ts`). Pool and spill space are then divided once, since no
- * setting changes later. Where there can be no such threads, or the pool is too small to be divided, all share one.
+ * The DuckDB that runs statements, or two: where dear statements are to step back behind others, they and batch jobs have
+ * one of their own, of low priority. Each is in a process of its own where `EngineOptions.processes` says so, which then is replaced
+ * when a statement cannot be ended otherwise (`process/`). Pool and spill space are divided once, since no setting changes
+ * later. Where the priority cannot be had, or the pool is too small to be divided, all share one.
  */
 
 import { getLogger } from "@logtape/logtape";
 import { messageOf } from "../base/errors.ts";
 import { yieldingRefusal } from "../os/thread_priority.ts";
-import type { DriverOptions, EngineDatabase } from "./driver.ts";
+import type { DriverOptions, EngineDatabase, EngineDriver } from "./driver.ts";
 import { DIALECT_SETUP } from "./functions/dialect.ts";
 import { HELD_SCHEMA } from "./held_rows/held_rows.ts";
 import { DIVIDED_POOL_BYTES_MIN, LIGHT_SHARE_DIVISOR, PAUSED_STREAMS_MAX } from "./limits.ts";
 import { nativeDriver } from "./native_driver.ts";
 import type { EngineOptions } from "./open_engine.ts";
+import { processDriver } from "./process/process_driver.ts";
+import { headroomBytesFor } from "./process/resident_watch.ts";
 import type { Databases } from "./seat.ts";
-import { threadDriver } from "./thread_driver.ts";
 import type { TurnCounts } from "./turns.ts";
 
 /** One more than statements use, for the probe. */
 const PROBE_CONNECTIONS = 1;
+
+/** Each has a process of its own, where there are processes: labels of metrics. */
+export const ENGINE_NAMES = ["light", "dear"] as const;
+export type EngineName = typeof ENGINE_NAMES[number];
 
 interface DatabaseParts {
   readonly turns: TurnCounts;
@@ -55,39 +61,66 @@ export async function openDatabases(
     memoryBytesMax: Math.floor(memoryBytesMax / LIGHT_SHARE_DIVISOR),
     spillBytesMax: Math.floor(spillBytesMax / LIGHT_SHARE_DIVISOR),
   };
-  const dear = await openDear(options, () =>
-    settings("dear", {
-      memoryBytesMax: memoryBytesMax - lightRoom.memoryBytesMax,
-      spillBytesMax: spillBytesMax - lightRoom.spillBytesMax,
-      statements: turns.dear + turns.batch,
-    }));
-  const driver = options.driver ?? nativeDriver({ readFile: (path) => files.readFile(path) });
-  if (dear === undefined) {
+  const whole = async () => {
     const statements = turns.light + turns.dear + turns.batch;
-    const light = await driver.open(
+    const light = await driverFor("light", options).open(
       await settings("engine", { memoryBytesMax, spillBytesMax, statements }),
     );
     return { light, dear: light };
+  };
+  if (!isDivided(options)) return await whole();
+  const [light, dear] = await Promise.allSettled([
+    driverFor("light", options).open(
+      await settings("light", { ...lightRoom, statements: turns.light }),
+    ),
+    openDear(
+      options,
+      await settings("dear", {
+        memoryBytesMax: memoryBytesMax - lightRoom.memoryBytesMax,
+        spillBytesMax: spillBytesMax - lightRoom.spillBytesMax,
+        statements: turns.dear + turns.batch,
+      }),
+    ),
+  ]);
+  const opened = dear.status === "fulfilled" ? dear.value : undefined;
+  if (light.status === "rejected") {
+    await opened?.close();
+    throw light.reason;
   }
-  try {
-    const share = { ...lightRoom, statements: turns.light };
-    return { light: await driver.open(await settings("engine", share)), dear };
-  } catch (error) {
-    await dear.close();
-    throw error;
-  }
+  if (opened !== undefined) return { light: light.value, dear: opened };
+  await light.value.close();
+  return await whole();
 }
 
-/** Undefined where dear statements share the others' engine, which is logged where it was not asked for. */
+function driverFor(
+  engine: EngineName,
+  { driver, processes, files, dearNiceness = 0, memoryBytesMax }: EngineOptions,
+): EngineDriver {
+  if (driver !== undefined) return driver;
+  if (processes === undefined) return nativeDriver({ readFile: (path) => files.readFile(path) });
+  const { meter, headroomBytes = headroomBytesFor(memoryBytesMax), asDriver } = processes;
+  const made = processDriver({
+    ...{ engine, headroomBytes, files },
+    niceness: engine === "dear" ? dearNiceness : 0,
+    ...(meter === undefined ? {} : { meter }),
+  });
+  return asDriver === undefined ? made : asDriver(made);
+}
+
+function isDivided({ dearNiceness = 0, memoryBytesMax, processes }: EngineOptions): boolean {
+  if (processes === undefined) return false;
+  return dearNiceness > 0 && memoryBytesMax >= DIVIDED_POOL_BYTES_MIN;
+}
+
+/** Undefined where dear statements share the others' engine, which is logged as it was not asked for. */
 async function openDear(
-  { dearNiceness = 0, memoryBytesMax }: EngineOptions,
-  settings: () => Promise<DriverOptions>,
+  options: EngineOptions,
+  settings: DriverOptions,
 ): Promise<EngineDatabase | undefined> {
-  if (dearNiceness === 0 || memoryBytesMax < DIVIDED_POOL_BYTES_MIN) return undefined;
   try {
     const refusal = yieldingRefusal();
     if (refusal !== undefined) throw new Error(refusal);
-    return await threadDriver({ niceness: dearNiceness }).open(await settings());
+    return await driverFor("dear", options).open(settings);
   } catch (error) {
     getLogger(["svc", "engine"]).info(
       "dear statements run beside the others, with the same priority: {reason}",

@@ -10,7 +10,7 @@ import type { FileSystem } from "../os/file_system.ts";
 import type { Random } from "../os/random.ts";
 import type { ReadableStore } from "../storage/object_store.ts";
 import type { WalReader } from "../wal/types.ts";
-import type { EngineDatabase, EngineDriver } from "./driver.ts";
+import type { EngineDriver } from "./driver.ts";
 import { behind } from "./behind.ts";
 import { AnswerFiles } from "./fast_paths/answer_files.ts";
 import { EdgeTimes } from "./fast_paths/edge_times.ts";
@@ -37,6 +37,7 @@ import { openDatabases } from "./open_databases.ts";
 import { CachedDataFiles } from "./object_cache/cached_data_files.ts";
 import { ObjectCache } from "./object_cache/object_cache.ts";
 import { Probe } from "./probe.ts";
+import type { ProcessMeter } from "./process/process_driver.ts";
 import { defaultIndexCacheSizes } from "./pruning/index_cache_sizes.ts";
 import type { RowIndexes } from "./pruning/row_index.ts";
 import {
@@ -54,9 +55,23 @@ import { DeltaSweep } from "./delta_sweep.ts";
 import { Turns, turnsFor } from "./turns.ts";
 import { WalDelta } from "./wal_delta.ts";
 
+export interface EngineProcesses {
+  /** Is told what becomes of them. */
+  readonly meter?: ProcessMeter;
+  /** Bytes that each may take beyond its part of the memory pool; default: `headroomBytesFor`. */
+  readonly headroomBytes?: number;
+  /** In place of the driver, for tests. */
+  readonly asDriver?: (driver: EngineDriver) => EngineDriver;
+}
+
 export interface EngineOptions {
-  /** Default: the native driver. */
+  /** Default: the native driver, or that of `processes`. */
   readonly driver?: EngineDriver;
+  /**
+   * Runs each DuckDB in a process of its own, which is replaced when a statement cannot be ended otherwise. Default: in this
+   * process, which such a statement holds for good.
+   */
+  readonly processes?: EngineProcesses;
   /** The warehouse. */
   readonly store: ReadableStore;
   readonly catalog: CatalogReader;
@@ -112,7 +127,7 @@ export interface EngineOptions {
   readonly threads?: number;
   /**
    * How far dear statements and batch jobs step back behind others where processors are short: 1 to 19, in a SQL engine of
-   * their own (`open_databases.ts`). Default 0: they run beside the others.
+   * their own (`open_databases.ts`); needs `processes`. Default 0: they run beside the others.
    */
   readonly dearNiceness?: number;
   /** Default: by the number of cores, `fan_in.ts`. */
@@ -147,7 +162,7 @@ export async function openEngine(options: EngineOptions): Promise<Engine> {
     dir: deltaDir,
     ...(options.onWalDamage === undefined ? {} : { onDamage: options.onWalDamage }),
   });
-  const probes = await probesOf(databases);
+  const probes = probesOf(databases);
   const [average] = await probes[0].ask((connection) => connection.texts(AVERAGE_PROBE.sql));
   const sidecarIndexes = new SidecarIndexes(
     { ...defaultIndexCacheSizes(Infinity), ...options.indexCaches },
@@ -177,6 +192,7 @@ export async function openEngine(options: EngineOptions): Promise<Engine> {
     nowMs: () => clock.monotonicMs(),
     ...(options.heldRowsMeter === undefined ? {} : { meter: options.heldRowsMeter }),
   });
+  databases.light.onRenewed = () => held.forget();
   return new SqlEngine({
     databases,
     works: [
@@ -186,6 +202,7 @@ export async function openEngine(options: EngineOptions): Promise<Engine> {
       held,
     ],
     turns,
+    turnCounts: counts,
     probes,
     memoryBytesMax: options.memoryBytesMax,
     spillBytesMax: options.spillBytesMax,
@@ -226,10 +243,8 @@ export async function openEngine(options: EngineOptions): Promise<Engine> {
   });
 }
 
-async function probesOf({ light, dear }: Databases): Promise<[Probe, ...Probe[]]> {
-  const probe = async (database: EngineDatabase) =>
-    new Probe(await database.connect(new AbortController().signal));
-  return [await probe(light), ...(dear === light ? [] : [await probe(dear)])];
+function probesOf({ light, dear }: Databases): [Probe, ...Probe[]] {
+  return [new Probe(light), ...(dear === light ? [] : [new Probe(dear)])];
 }
 
 /** They are the pool's for as long as they are there, so they are a small part of it. */

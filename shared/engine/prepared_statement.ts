@@ -16,6 +16,7 @@ import { countFiles, type Plan } from "./plan.ts";
 import { UNLIMITED_ROWS_MIN, WHOLE_ROWS_MAX } from "./limits.ts";
 import { breakOnRows, checkRowsScanned } from "./rows_breaker.ts";
 import { renderingSql, ROW_ENDS } from "./render.ts";
+import { onceMore, type SecondChance } from "./once_more.ts";
 import { type StatementText, statementText } from "./statement_text.ts";
 import { planBytes, planRows, statsOf } from "./stats.ts";
 import type {
@@ -36,6 +37,7 @@ export interface StatementOptions {
   /** What it runs in. */
   readonly turn: TurnKind;
   readonly deadline: Deadline;
+  readonly chance: SecondChance;
   /** The run yields one row more. */
   readonly rowsMax: number;
   /** Default: no limit while it runs. */
@@ -70,19 +72,28 @@ export class PreparedStatement implements PreparedQuery {
   }
 
   async explain(): Promise<string> {
+    const { seat, deadline, chance } = this.options;
+    try {
+      return await onceMore(() => this.#explain(), { chance, again: () => seat.leave() });
+    } catch (error) {
+      deadline.check();
+      throw error;
+    }
+  }
+
+  async #explain(): Promise<string> {
     const { seat, deadline, turn } = this.options;
     const { data, held, plan } = this.prepared;
+    const connection = await seat.take("light");
     const exchanged = (turn === "light" ? held?.(plan, { wants: false }) : undefined) ??
       { rest: plan, held: [] };
     const { sql, linesBefore } = explainedText(this.prepared, withHeld(exchanged.rest, exchanged));
     try {
-      const connection = await seat.take("light");
       await data.name(exchanged.rest);
       const text = await connection.explain(sql);
       deadline.check();
       return `${pathLine(this.prepared)}\n${withoutPaths(text)}`;
     } catch (error) {
-      deadline.check();
       throw faultError(error, { linesBefore });
     }
   }
@@ -97,16 +108,32 @@ export class PreparedStatement implements PreparedQuery {
     this.#started = true;
     await this.turn();
     if (this.prepared.explain) return new ExplainRun(this, this.prepared);
-    const { nowMs, turn } = this.options;
+    const { nowMs, chance, seat, turn } = this.options;
     const startMs = nowMs();
-    const plan = await this.prepared.narrowed(this.options.seat.connection);
-    const { plans: [first = plan, ...later], rowsMax } = this.prepared.steps(plan);
-    const brought = await broughtFor(this.prepared, first, turn);
-    return new StatementRun({ ...this.prepared, plan: later.length === 0 ? brought : plan }, {
+    const { brought, ...steps } = await onceMore(() => this.#firstStep(), {
+      chance,
+      again: async () => void await seat.takeAnew(turn),
+    });
+    const plan = steps.later.length === 0 ? brought : steps.plan;
+    return new StatementRun({ ...this.prepared, plan }, {
       ...this.options,
-      steps: { first: brought, later, rowsMax },
+      steps: { ...steps, brought },
       bringMs: nowMs() - startMs,
     });
+  }
+
+  /** What is read first is there. */
+  async #firstStep() {
+    const { seat, deadline, turn } = this.options;
+    try {
+      const plan = await this.prepared.narrowed(seat.connection);
+      const { plans: [first = plan, ...later], rowsMax } = this.prepared.steps(plan);
+      const brought = await broughtFor(this.prepared, first, turn);
+      return { plan, first, brought, later, rowsMax };
+    } catch (error) {
+      deadline.check();
+      throw faultError(error);
+    }
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -145,8 +172,9 @@ function limitFor(shape: RowShape, rowsMax: number): number | undefined {
 
 interface RunOptions extends StatementOptions {
   readonly steps: {
-    /** What it reads first: it is there. */
     readonly first: Plan;
+    /** `first` with its files: they are there. */
+    readonly brought: Plan;
     /** What is read after it, unless there are `rowsMax` rows before. */
     readonly later: readonly Plan[];
     readonly rowsMax: number;
@@ -204,16 +232,39 @@ class StatementRun implements RunningQuery {
 
   /** Rows of one step after the other, as long as more are wanted. */
   async *#steps(shape: RowShape, wantsMore: () => boolean): AsyncGenerator<ResultChunk> {
-    const { steps: { first, later }, turn, nowMs } = this.options;
-    yield* this.#rows(shape, first);
+    const { steps: { first, brought, later }, nowMs } = this.options;
+    yield* this.#rowsOnceMore(shape, { step: first, brought });
     for (const step of later) {
       if (!wantsMore()) return;
       this.#before.rows += this.options.seat.progress().rows;
       this.#before.rowsPlanned += this.#ahead;
       const startMs = nowMs();
-      const plan = await broughtFor(this.prepared, step, turn);
+      const brought = await this.#broughtFor(step);
       this.#collectMs += nowMs() - startMs;
-      yield* this.#rows(shape, plan);
+      yield* this.#rowsOnceMore(shape, { step, brought });
+    }
+  }
+
+  #broughtFor(step: Plan): Promise<Plan> {
+    return broughtFor(this.prepared, step, this.options.turn);
+  }
+
+  /** Where its process ends before its first row, from the beginning on the next one: what lay in memory is gone there. */
+  async *#rowsOnceMore(
+    shape: RowShape,
+    { step, brought }: { readonly step: Plan; readonly brought: Plan },
+  ): AsyncGenerator<ResultChunk> {
+    const { seat, turn, chance } = this.options;
+    try {
+      for await (const chunk of this.#rows(shape, brought)) {
+        chance.forgo();
+        yield chunk;
+      }
+    } catch (error) {
+      if (!chance.takes(error)) throw error;
+      this.#bytesScanned -= planBytes(brought);
+      await seat.takeAnew(turn);
+      yield* this.#rows(shape, await this.#broughtFor(step));
     }
   }
 

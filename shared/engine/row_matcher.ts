@@ -12,6 +12,8 @@ import type { EngineConnection, EngineDatabase } from "./driver.ts";
 import { faultError } from "./fault_error.ts";
 import { DIALECT_SETUP } from "./functions/dialect.ts";
 import { nativeDriver } from "./native_driver.ts";
+import { processDriver } from "./process/process_driver.ts";
+import { headroomBytesFor } from "./process/resident_watch.ts";
 import { fileSql } from "./relation.ts";
 import { parsePredicate } from "./row_predicate.ts";
 import { quoteName } from "./statement_text.ts";
@@ -26,6 +28,11 @@ export interface RowMatcherOptions {
   readonly memoryBytesMax: number;
   /** Default: one per core. */
   readonly threads?: number;
+  /**
+   * Whether DuckDB has a process of its own, which is replaced when a predicate cannot be ended otherwise. Default: it runs in this
+   * one, which such a predicate holds for good.
+   */
+  readonly hasProcess?: boolean;
 }
 
 /** What a file's rows are measured by. */
@@ -74,7 +81,14 @@ export async function openRowMatcher(options: RowMatcherOptions): Promise<RowMat
   const { files, scratchDir } = options;
   if (await files.exists(scratchDir)) await files.removeTree(scratchDir);
   await files.mkdir(scratchDir);
-  const database = await nativeDriver({ readFile: (path) => files.readFile(path) }).open({
+  const driver = options.hasProcess === true
+    ? processDriver({
+      engine: "predicate",
+      headroomBytes: headroomBytesFor(options.memoryBytesMax),
+      files,
+    })
+    : nativeDriver({ readFile: (path) => files.readFile(path) });
+  const database = await driver.open({
     readableDirs: options.readableDirs,
     scratchDir,
     memoryBytesMax: options.memoryBytesMax,
@@ -92,7 +106,7 @@ class NativeRowMatcher implements RowMatcher {
 
   async match(file: MatchedFile, test: RowTest, signal?: AbortSignal): Promise<MatchedRows> {
     using deadline = new Deadline(MATCH_MS_MAX, signal);
-    const connection = await this.database.connect(deadline.signal);
+    const connection = await this.database.connect(deadline.signal, { sql: test.predicate });
     try {
       deadline.watch(connection);
       const sql = await matchSql(connection, file, test);

@@ -23,6 +23,10 @@ export interface SeatOptions {
   readonly deadline: Deadline;
   readonly tenant: string;
   readonly waitMs: TurnWaits | undefined;
+  /** Names the statement in the log, by its hash. */
+  readonly sql?: string;
+  /** It is disposed, and holds nothing any more. */
+  readonly onOver?: (seat: Seat) => void;
 }
 
 export class Seat implements AsyncDisposable {
@@ -42,12 +46,15 @@ export class Seat implements AsyncDisposable {
   /** Waits for a turn and a connection, which the deadline then watches; keeps those it has. */
   async take(kind: TurnKind): Promise<EngineConnection> {
     if (this.#connection !== undefined) return this.#connection;
-    const { databases, deadline, tenant, waitMs } = this.options;
+    const { databases, deadline, tenant, waitMs, sql } = this.options;
     const database = kind === "light" ? databases.light : databases.dear;
     const line = { key: tenant, waitMs: kind === "batch" ? undefined : waitMs?.[kind] };
     this.#kind = kind;
     await this.#takeTurn(line.waitMs);
-    this.#connection = await database.connect(deadline.signal, line);
+    this.#connection = await database.connect(deadline.signal, {
+      ...line,
+      ...(sql === undefined ? {} : { sql }),
+    });
     if (this.#over) await this.leave();
     deadline.check();
     deadline.watch(this.connection);
@@ -72,6 +79,18 @@ export class Seat implements AsyncDisposable {
     }
   }
 
+  /** `leave` and `take`: another connection, as the process of the one that it had has ended. */
+  async takeAnew(kind: TurnKind): Promise<EngineConnection> {
+    await this.leave();
+    return await this.take(kind);
+  }
+
+  /** The turn that it holds longer than `graceMs` after its deadline passed, or its caller left. */
+  overdue(graceMs: number): TurnKind | undefined {
+    const isOverdue = this.#turn !== undefined && this.options.deadline.overdueMs > graceMs;
+    return isOverdue ? this.#kind : undefined;
+  }
+
   /** Nothing is wanted of the engine until `resume`: should that take a while, others have the turn. */
   pause(): void {
     this.#pause = setTimeout(() => this.#endTurn(), PAUSE_MS_MIN);
@@ -86,7 +105,11 @@ export class Seat implements AsyncDisposable {
 
   async [Symbol.asyncDispose](): Promise<void> {
     this.#over = true;
-    await this.leave();
+    try {
+      await this.leave();
+    } finally {
+      this.options.onOver?.(this);
+    }
   }
 
   async #takeTurn(waitMs: number | undefined): Promise<void> {

@@ -5,12 +5,15 @@ import { Deadline } from "./deadline.ts";
 import { isDear } from "./cost.ts";
 import { MEMORY_SQL, memoryUse } from "./memory_use.ts";
 import { faultError } from "./fault_error.ts";
+import type { EngineDatabase } from "./driver.ts";
+import { OVERDUE_MS_MAX } from "./limits.ts";
+import { onceMore, SecondChance } from "./once_more.ts";
 import { type PrepareDeps, prepareStatement } from "./prepare.ts";
 import { PreparedStatement } from "./prepared_statement.ts";
 import { checkPredicate } from "./check_predicate.ts";
 import type { Probe } from "./probe.ts";
 import { type Databases, Seat } from "./seat.ts";
-import type { TurnKind, Turns } from "./turns.ts";
+import { TURN_KINDS, type TurnCounts, type TurnKind, type Turns } from "./turns.ts";
 import type {
   CheckedPredicate,
   Cost,
@@ -26,6 +29,7 @@ import type {
 export interface SqlEngineOptions {
   readonly databases: Databases;
   readonly turns: Turns;
+  readonly turnCounts: TurnCounts;
   /** Of each database, that of light statements first. */
   readonly probes: readonly [Probe, ...Probe[]];
   readonly prepare: PrepareDeps;
@@ -37,7 +41,12 @@ export interface SqlEngineOptions {
 
 export class SqlEngine implements Engine {
   readonly #databases: Databases;
+  /** The same, each once. */
+  readonly #open: ReadonlySet<EngineDatabase>;
   readonly #turns: Turns;
+  readonly #turnCounts: TurnCounts;
+  /** Of statements that are not over. */
+  readonly #seats = new Set<Seat>();
   readonly #probes: readonly [Probe, ...Probe[]];
   readonly #deps: PrepareDeps;
   readonly #works: readonly (Disposable | AsyncDisposable)[];
@@ -46,7 +55,9 @@ export class SqlEngine implements Engine {
 
   constructor(options: SqlEngineOptions) {
     this.#databases = options.databases;
+    this.#open = new Set([options.databases.light, options.databases.dear]);
     this.#turns = options.turns;
+    this.#turnCounts = options.turnCounts;
     this.#probes = options.probes;
     this.#deps = options.prepare;
     this.#works = options.works;
@@ -57,15 +68,23 @@ export class SqlEngine implements Engine {
   async prepare(request: QueryRequest): Promise<PreparedQuery> {
     const deadline = new Deadline(request.deadlineMs, request.signal);
     const seat = this.#seat(request, deadline);
+    const chance = new SecondChance(deadline);
+    if (request.isBegunAnew === true) chance.forgo();
     try {
-      const connection = await seat.take("light");
-      const prepared = await prepareStatement(connection, request, { deps: this.#deps, deadline });
+      const prepared = await onceMore(
+        async () => {
+          const connection = await seat.take("light");
+          return await prepareStatement(connection, request, { deps: this.#deps, deadline });
+        },
+        { chance, again: () => seat.leave() },
+      );
       const turn = prepared.explain ? "light" : turnKind(request, prepared.cost);
       if (turn !== "light") await seat.leave();
       return new PreparedStatement(prepared, {
         seat,
         turn,
         deadline,
+        chance,
         rowsMax: request.rowsMax,
         rowsScannedMax: request.rowsScannedMax,
         nowMs: this.#deps.nowMs,
@@ -80,12 +99,17 @@ export class SqlEngine implements Engine {
 
   async checkPredicate(request: PredicateRequest): Promise<CheckedPredicate> {
     using deadline = new Deadline(request.deadlineMs, request.signal);
-    await using seat = this.#seat(request, deadline);
+    await using seat = this.#seat({ ...request, sql: request.predicate }, deadline);
     try {
-      const connection = await seat.take("light");
-      return await checkPredicate(connection, request, { deps: this.#deps, deadline });
+      return await onceMore(
+        async () => {
+          const connection = await seat.take("light");
+          return await checkPredicate(connection, request, { deps: this.#deps, deadline });
+        },
+        { chance: new SecondChance(deadline), again: () => seat.leave() },
+      );
     } catch (error) {
-      throw deadline.signal.aborted ? deadline.signal.reason : error;
+      throw deadline.signal.aborted ? deadline.signal.reason : faultError(error);
     }
   }
 
@@ -97,11 +121,23 @@ export class SqlEngine implements Engine {
     };
   }
 
-  ping(): Promise<void> {
-    return this.#probes[0].ask(async (connection) => {
-      await connection.texts("SELECT 1");
-      await this.#deps.catalog.ping();
-    });
+  async ping(): Promise<void> {
+    await Promise.all([
+      ...this.#probes.map((probe) => probe.ask((connection) => connection.texts("SELECT 1"))),
+      this.#deps.catalog.ping(),
+    ]);
+  }
+
+  get problem(): string | undefined {
+    for (const database of this.#open) {
+      if (database.problem !== undefined) return database.problem;
+    }
+    const overdue = [...this.#seats].map((seat) => seat.overdue(OVERDUE_MS_MAX));
+    const stuck = TURN_KINDS.find((kind) =>
+      overdue.filter((held) => held === kind).length >= this.#turnCounts[kind]
+    );
+    if (stuck === undefined) return undefined;
+    return `statements past their deadlines hold all ${this.#turnCounts[stuck]} ${stuck} turns`;
   }
 
   async memory(): Promise<MemoryUse> {
@@ -117,11 +153,12 @@ export class SqlEngine implements Engine {
 
   async close(): Promise<void> {
     this.#turns.close(new OperatingError("unavailable", "The SQL engine is closed"));
-    await using stack = new AsyncDisposableStack();
-    for (const database of new Set(Object.values(this.#databases))) {
-      stack.defer(() => database.close());
-    }
-    for (const work of this.#works) stack.use(work);
+    // Side by side: no work holds up the end of a database that does not answer it.
+    const ends = await Promise.allSettled([
+      ...this.#works.map(disposed),
+      ...[...this.#open].map((database) => database.close()),
+    ]);
+    for (const end of ends) if (end.status === "rejected") throw end.reason;
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -129,14 +166,30 @@ export class SqlEngine implements Engine {
   }
 
   #seat(
-    { tenant, waitMs }: { readonly tenant: string; readonly waitMs?: TurnWaits },
+    { tenant, waitMs, sql }: {
+      readonly tenant: string;
+      readonly waitMs?: TurnWaits;
+      readonly sql: string;
+    },
     deadline: Deadline,
   ): Seat {
-    return new Seat({ databases: this.#databases, turns: this.#turns, deadline, tenant, waitMs });
+    const seat = new Seat({
+      databases: this.#databases,
+      turns: this.#turns,
+      ...{ deadline, tenant, waitMs, sql },
+      onOver: () => this.#seats.delete(seat),
+    });
+    this.#seats.add(seat);
+    return seat;
   }
 }
 
 function turnKind({ batch }: QueryRequest, cost: Cost): TurnKind {
   if (batch === true) return "batch";
   return isDear(cost) ? "dear" : "light";
+}
+
+async function disposed(work: Disposable | AsyncDisposable): Promise<void> {
+  await using stack = new AsyncDisposableStack();
+  stack.use(work);
 }

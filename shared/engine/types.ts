@@ -29,6 +29,8 @@ export interface QueryRequest {
   readonly isExact?: boolean;
   /** It will not run: only its price and its plan are asked, and work for its answer is not begun. Default false. */
   readonly planOnly?: boolean;
+  /** It was asked before, and DuckDB's process ended under it: should one end again, it is not asked once more. Default false. */
+  readonly isBegunAnew?: boolean;
   /** Rows wanted at most; the run has more when the statement has, so that truncation shows. */
   readonly rowsMax: number;
   /** Rows that the run may take from its sources beyond those planned; past it: `too_large` (`rows_breaker.ts`). */
@@ -63,8 +65,10 @@ export interface Engine extends AsyncDisposable {
    * `not_found` (`unknown_index`); those of `prepare`.
    */
   checkPredicate(request: PredicateRequest): Promise<CheckedPredicate>;
-  /** Runs a tiny statement and reads the catalog; throws when either fails. */
+  /** Runs a tiny statement wherever statements run, and reads the catalog; throws when either fails. */
   ping(): Promise<void>;
+  /** Why no statement can run at this moment, as far as that is known without asking; undefined: one can. */
+  readonly problem: string | undefined;
   /** What the memory pool and the spill space hold now, all statements and caches together. */
   memory(): Promise<MemoryUse>;
   /** Statements in line now. */

@@ -34,10 +34,10 @@ export async function* threads(pid: number | "self" = "self"): AsyncGenerator<Th
   }
 }
 
-/** Seconds that the threads of this niceness which still live have taken. */
-export async function threadSecs(niceness: number): Promise<number> {
+/** Seconds that those threads of `pid` which have this niceness and still live have taken. */
+export async function threadSecs(pid: number, niceness: number): Promise<number> {
   let ticks = 0;
-  for await (const thread of threads()) {
+  for await (const thread of threads(pid)) {
     if (thread.niceness === niceness) ticks += thread.userTicks;
   }
   return ticks / TICKS_PER_SEC;

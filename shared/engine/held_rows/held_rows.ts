@@ -93,6 +93,8 @@ export class HeldRows implements AsyncDisposable {
   readonly #stop = new AbortController();
   readonly #options: HeldRowsOptions;
   #made = 0;
+  /** How often all tables were lost. */
+  #losses = 0;
   #bytes = 0;
   #statements = 0;
   #pausedUntilMs = -Infinity;
@@ -163,6 +165,15 @@ export class HeldRows implements AsyncDisposable {
     });
   }
 
+  /** All tables are gone, as their SQL engine was begun anew. What is wanted again is made again. */
+  forget(): void {
+    this.#losses += 1;
+    this.#entries.clear();
+    this.#retired.clear();
+    this.#bytes = 0;
+    this.#tellHeld();
+  }
+
   /** Ends what is being made. Tables end with their SQL engine. */
   async [Symbol.asyncDispose](): Promise<void> {
     this.#stop.abort(new Error("the engine is closed"));
@@ -174,10 +185,11 @@ export class HeldRows implements AsyncDisposable {
     const { signal } = this.#stop;
     this.#working = this.#working.then(async () => {
       if (signal.aborted) return;
+      const losses = this.#losses;
       try {
         await work();
       } catch (error) {
-        if (signal.aborted) return;
+        if (signal.aborted || losses !== this.#losses) return;
         this.#options.meter?.failed();
         this.#pausedUntilMs = this.#options.nowMs() + FAILURE_PAUSE_MS;
         log.warn("cannot hold rows in memory: {error}", { error: messageOf(error) });
@@ -196,11 +208,13 @@ export class HeldRows implements AsyncDisposable {
     const wanted = { file, rows, columns: joined(columns, before?.columns ?? []) };
     const table = `${HELD_SCHEMA}.b${this.#made += 1}`;
     const { signal } = this.#stop;
+    const losses = this.#losses;
     const bytes = await tables.make(wanted, {
       table,
       bytesMax: bytesMax / BLOCK_SHARE_DIVISOR,
       signal,
     });
+    if (losses !== this.#losses) return;
     if (bytes === undefined) {
       this.#tooLarge.add(key);
       return forgetOldest(this.#tooLarge);
@@ -250,7 +264,9 @@ export class HeldRows implements AsyncDisposable {
     const idle = [...this.#retired].filter(({ leases }) => leases === 0);
     if (idle.length === 0) return;
     for (const entry of idle) this.#retired.delete(entry);
+    const losses = this.#losses;
     await this.#options.tables.drop(idle.map(({ table }) => table), this.#stop.signal);
+    if (losses !== this.#losses) return;
     for (const { bytes } of idle) this.#bytes -= bytes;
     this.#tellHeld();
   }

@@ -27,7 +27,10 @@ class FakeTables implements HeldTables {
   readonly there = new Set<string>();
   failure: Error | undefined;
 
-  make({ file, columns }: WantedBlock, { table, bytesMax }: { table: string; bytesMax: number }) {
+  make(
+    { file, columns }: WantedBlock,
+    { table, bytesMax }: { readonly table: string; readonly bytesMax: number },
+  ): Promise<number | undefined> {
     if (this.failure !== undefined) return Promise.reject(this.failure);
     this.made.push(`${file.key} ${columns.map(({ name }) => name).join(" ")}`);
     const bytes = 10 * columns.length;
@@ -123,6 +126,36 @@ Deno.test("HeldRows a table stays as long as a statement holds it", async () => 
   lease[Symbol.dispose]();
   await held.settled;
   deepStrictEqual([tables.there.has(taken?.table ?? ""), held.bytes], [false, 20]);
+});
+
+Deno.test("HeldRows.forget takes no table that is gone, also one that was being made", async () => {
+  const { held, tables, read, told } = heldRows();
+  for (let i = 0; i < 2; i += 1) await read(block("a"));
+  const lease = held.lease();
+  strictEqual(lease.take([block("a")], { wants: true })?.length, 1);
+  tables.there.clear();
+  held.forget();
+  deepStrictEqual([held.blocks, held.bytes, told.blocks, told.bytes], [0, 0, 0, 0]);
+  strictEqual(await read(block("a")), undefined);
+  lease[Symbol.dispose]();
+  await held.settled;
+  // It was begun before, and ends afterwards.
+  const begun = Promise.withResolvers<void>();
+  const goesOn = Promise.withResolvers<void>();
+  const make = tables.make.bind(tables);
+  tables.make = async (...args) => {
+    const bytes = await make(...args);
+    begun.resolve();
+    await goesOn.promise;
+    return bytes;
+  };
+  await read(block("b"));
+  const making = read(block("b"));
+  await begun.promise;
+  held.forget();
+  goesOn.resolve();
+  await making;
+  deepStrictEqual([held.blocks, held.bytes, told.failed], [0, 0, 0]);
 });
 
 Deno.test("HeldRows drops what was used least recently, and nothing for what is wanted less often", async () => {

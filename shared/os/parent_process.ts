@@ -1,0 +1,29 @@
+/** The side of `child_process.ts` that was started. */
+
+import { Socket } from "node:net";
+
+/** The socket to the process that started this one; once. Needs no permission, in any thread. */
+export function parentSocket(): Socket {
+  return new Socket({ fd: 3 });
+}
+
+/** Whether this is a compiled binary that was started as `word` says; its arguments are those behind that. */
+export function isStartedAs(word: string): boolean {
+  return Deno.build.standalone && Deno.args[0] === word;
+}
+
+export function childArguments(): readonly string[] {
+  return Deno.args;
+}
+
+/** Whoever asks a whole group of processes to end asks its first one, which ends the others when it needs them no more. */
+export function leaveSignalsToParent(): void {
+  for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) {
+    Deno.addSignalListener(signal, () => {});
+  }
+}
+
+/** At once, whatever its threads do. */
+export function endProcess(): never {
+  Deno.exit(0);
+}
