@@ -4,7 +4,8 @@
  *
  * Packages are inside the binaries, under a path that is not known beforehand: of a role that reads packages
  * (DuckDB's library, the Parquet writer's WebAssembly) `read` and `ffi` are therefore not narrowed to paths; what it
- * may write and where it may listen is. The build downloads the runtime's base binary (`denort`) once, unless
+ * may write and where it may listen is. The query server and the compactor start themselves, to run DuckDB in processes of its own: they do so where
+ * they were built, and a binary that is moved has to be built again there. The build downloads the runtime's base binary (`denort`) once, unless
  * `DENORT_BIN` names one. Calls `Deno.Command` itself.
  */
 
@@ -52,8 +53,7 @@ const THREADS = [
   "shared/parquet/parquet_worker.ts",
   "shared/parquet/parquet_lz4_worker.ts",
   "shared/derived/derive_worker.ts",
-  "shared/engine/driver_worker.ts",
-  "shared/engine/yielding_worker.ts",
+  "shared/engine/process/engine_worker.ts",
   "shared/storage/upload_worker.ts",
   "shared/wal/frame_worker.ts",
   "shared/wal/mirror/pack_worker.ts",
@@ -80,18 +80,24 @@ export function compileArguments(
 ): string[] {
   const flags = role === undefined
     ? COMMAND_LINE_FLAGS
-    : [...runtimeFlags(role), ...roleFlags(role, dataDir)];
+    : [...runtimeFlags(role), ...roleFlags(role, { dataDir, binary: `${out}/${name}` })];
   const includes = THREADS.flatMap((thread) => ["--include", thread]);
   const contents = [...includes, "--exclude", UNCOMPILABLE];
   const output = ["--output", `${out}/${name}`];
   return ["compile", "--quiet", "--no-prompt", ...flags, ...contents, ...output, entry];
 }
 
-function roleFlags(role: Role, dataDir: string): string[] {
-  const places = placesOf(role, { dataDir, root: "." });
+function roleFlags(
+  role: Role,
+  { dataDir, binary }: { readonly dataDir: string; readonly binary: string },
+): string[] {
+  // A binary that starts itself can do no more than it does: its permissions are built in.
+  const places = { ...placesOf(role, { dataDir, root: "." }), runtime: workspacePath(binary) };
   const { read = [], ffi = [], ...narrow } = permissionsOf(role, places);
   if (!read.includes(places.packages)) return permissionFlags({ read, ...narrow });
-  const wide = ffi.length > 0 ? ["--allow-read", "--allow-ffi"] : ["--allow-read"];
+  // DuckDB is in processes of the same binary.
+  const loads = ffi.length > 0 || narrow.run !== undefined;
+  const wide = loads ? ["--allow-read", "--allow-ffi"] : ["--allow-read"];
   return [...permissionFlags(narrow), ...wide];
 }
 

@@ -78,10 +78,12 @@ Deno.test({
     assert.ok(flags("svc-query-server").includes(`--allow-write=${written.join(",")}`));
     for (const { name, role } of BINARIES) {
       const all = flags(name);
-      assert.ok(
-        !all.some((flag) => flag.startsWith("--allow-run") || flag === "--allow-all"),
-        name,
-      );
+      // Itself, which may do no more: its permissions are built in.
+      const run = role === "query" || role === "compactor"
+        ? [`--allow-run=${workspacePath(`dist/${name}`)}`]
+        : [];
+      assert.deepEqual(all.filter((flag) => flag.startsWith("--allow-run")), run, name);
+      assert.ok(!all.includes("--allow-all"), name);
       if (role !== undefined) {
         assert.ok(!all.includes("--allow-write") && !all.includes("--allow-net"));
       }

@@ -1,7 +1,7 @@
 /**
  * What each role's process may touch: DESIGN.md section 10 as one table. `deno.json` holds the same
- * sets for the default `./data`; for any other place the flags are built here. Tests hold the two
- * equal, and show each role refused what it must not do.
+ * sets for the default `./data`, but for `run`, which its task names: the runtime is elsewhere on each machine.
+ * For any other place the flags are built here. Tests hold the two equal, and show each role refused what it must not do.
  *
  * SQLite and DuckDB open files by themselves, below these walls: what they open is bounded by the
  * catalog's `readOnly` and by the engine's `allowed_directories`.
@@ -11,6 +11,7 @@ import { dirname, resolve } from "node:path";
 import { UsageError } from "../shared/base/errors.ts";
 import { isPostgresUri } from "../shared/catalog/catalog_uri.ts";
 import { isOn } from "../shared/config/parse_options.ts";
+import { runtimePath } from "../shared/os/child_process.ts";
 import { isS3Url, parseS3Url, s3Services } from "../shared/storage/s3_settings.ts";
 import { warehousePlaceOf } from "../shared/storage/warehouse_url.ts";
 import { parseMirrorPrefix } from "../shared/wal/mirror/mirror_layout.ts";
@@ -28,6 +29,7 @@ export interface Permissions {
   readonly env?: readonly string[];
   readonly sys?: readonly string[];
   readonly ffi?: readonly string[];
+  readonly run?: readonly string[];
 }
 
 /** Where a process finds its things; relative paths start at its working directory. */
@@ -70,6 +72,8 @@ export interface Places {
   readonly tlsFiles: readonly string[];
   /** `host:port` of each service that the role calls: OIDC issuer, Redis, PostgreSQL, S3. */
   readonly services: readonly string[];
+  /** The runtime's executable, for processes that have a DuckDB. */
+  readonly runtime: string;
   /** Variables that it may read. */
   readonly environment: readonly string[];
 }
@@ -79,6 +83,9 @@ const ENVIRONMENT = ["SVC_*"] as const;
 const S3_ENVIRONMENT = ["AWS_*"] as const;
 /** What PostgreSQL's client reads for whatever the URI leaves out. */
 const POSTGRES_ENVIRONMENT = ["PG*"] as const;
+
+/** What starting a process looks at, and where the runtime keeps what it compiled, for that process. */
+const CHILD_ENVIRONMENT = ["NODE_V8_COVERAGE", "DENO_DIR"] as const;
 
 const TABLE: Readonly<Record<Role, (places: Places) => Permissions>> = {
   ingest: (places) => ({
@@ -105,8 +112,8 @@ const TABLE: Readonly<Record<Role, (places: Places) => Permissions>> = {
     ],
     write: [...places.drainedWal, places.warehouse, places.scratch],
     net: [...places.listeners, ...places.services],
-    env: places.environment,
-    ffi: [places.packages],
+    env: [...places.environment, ...CHILD_ENVIRONMENT],
+    run: [places.runtime],
   }),
   query: (places) => ({
     read: [
@@ -126,9 +133,9 @@ const TABLE: Readonly<Record<Role, (places: Places) => Permissions>> = {
       ...places.jobRows,
     ],
     net: [...places.listeners, ...places.services],
-    env: places.environment,
+    env: [...places.environment, ...CHILD_ENVIRONMENT],
     sys: ["systemMemoryInfo", "setPriority"],
-    ffi: [places.packages],
+    run: [places.runtime],
   }),
 };
 
@@ -240,6 +247,7 @@ export function placesOf(
       valueOf(flag, args) ?? address
     ),
     tlsFiles: valuesOf(FILES[role], { args, env }),
+    runtime: runtimePath(),
     services: [...valuesOf(SERVICES[role], { args, env }), ...postgres, ...s3].map(serviceAddress),
     environment: [
       ...ENVIRONMENT,

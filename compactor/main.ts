@@ -1,7 +1,11 @@
-/** The compactor as a program. Permissions: set `compactor` of `deno.json`. */
+/**
+ * The compactor as a program. Permissions: set `compactor` of `deno.json`. As a compiled binary it is also what runs DuckDB: it
+ * starts itself for that.
+ */
 
 import { VERSION } from "../shared/base/version.ts";
 import { runProgram } from "../shared/config/run_program.ts";
+import { isEngineProcess } from "../shared/engine/process/engine_process.ts";
 import { OPTIONS, runOnce, startCompactor } from "./mod.ts";
 
 const PROGRAM = {
@@ -11,7 +15,7 @@ const PROGRAM = {
   version: VERSION,
 };
 
-if (import.meta.main) {
+if (import.meta.main && !isEngineProcess()) {
   await runProgram(PROGRAM, async (settings, endRequested) => {
     if (settings.once) {
       const ending = new AbortController();

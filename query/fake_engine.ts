@@ -73,6 +73,7 @@ export class FakeEngine implements Engine {
   chunksTaken = 0;
   pings = 0;
   closed = false;
+  problem: string | undefined;
   onPing: () => Promise<void> = () => Promise.resolve();
 
   constructor(readonly options: FakeEngineOptions = {}) {}

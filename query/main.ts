@@ -1,7 +1,11 @@
-/** `svc-query-server`, the query server as a program. Permissions: set `query` of `deno.json`. */
+/**
+ * `svc-query-server`, the query server as a program. Permissions: set `query` of `deno.json`. As a compiled binary it is also
+ * what runs DuckDB: it starts itself for that.
+ */
 
 import { VERSION } from "../shared/base/version.ts";
 import { runProgram } from "../shared/config/run_program.ts";
+import { isEngineProcess } from "../shared/engine/process/engine_process.ts";
 import { OPTIONS, startQuery } from "./mod.ts";
 
 const PROGRAM = {
@@ -11,7 +15,7 @@ const PROGRAM = {
   version: VERSION,
 };
 
-if (import.meta.main) {
+if (import.meta.main && !isEngineProcess()) {
   await runProgram(PROGRAM, async (settings, endRequested) => {
     await using _server = await startQuery(settings);
     await endRequested;

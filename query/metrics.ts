@@ -7,6 +7,7 @@ import { type BuildInfo, createMetrics, type Metrics } from "../shared/metrics/m
 import { DURATION_SECS_BUCKETS, type MetricTable, ROWS_BUCKETS } from "../shared/metrics/table.ts";
 import { ADMISSION_METRICS } from "./admission_metrics.ts";
 import { AUDIT_METRICS } from "./audit/metrics.ts";
+import { ENGINE_BREAKERS, ENGINE_METRICS } from "./engine_metrics.ts";
 import { HELD_ROWS_METRICS } from "./held_rows_metrics.ts";
 import { INDEX_METRICS } from "./index_metrics.ts";
 import { JOB_METRICS } from "./jobs/metrics.ts";
@@ -80,7 +81,13 @@ export const METRICS = {
     name: "svc_query_breaker_trips_total",
     help: "Queries stopped by a limit, by limit",
     labels: {
-      breaker: ["pool_exhausted", "midflight_rows_scanned", "stalled_reader", ...TRACE_BREAKERS],
+      breaker: [
+        "pool_exhausted",
+        ...ENGINE_BREAKERS,
+        "midflight_rows_scanned",
+        "stalled_reader",
+        ...TRACE_BREAKERS,
+      ],
     },
   },
   authFailures: {
@@ -108,6 +115,7 @@ export const METRICS = {
   },
   ...AUDIT_METRICS,
   ...ADMISSION_METRICS,
+  ...ENGINE_METRICS,
   ...JOB_METRICS,
   ...HELD_ROWS_METRICS,
   ...HOT_CACHE_METRICS,

@@ -9,6 +9,8 @@ import type { Clock } from "../shared/os/clock.ts";
 export interface ReadinessOptions {
   /** Throws when the server could not answer now. */
   readonly ping: () => Promise<void>;
+  /** What is known without asking: why the server cannot answer now. */
+  readonly problem?: () => string | undefined;
   readonly clock: Clock;
 }
 
@@ -19,6 +21,7 @@ const STOP_MS_MAX = 1_000;
 
 export class Readiness implements AsyncDisposable {
   readonly #ping: () => Promise<void>;
+  readonly #known: () => string | undefined;
   readonly #clock: Clock;
   readonly #stop = new AbortController();
   readonly #running: Promise<void>;
@@ -28,6 +31,7 @@ export class Readiness implements AsyncDisposable {
   /** Starts checking. */
   constructor(options: ReadinessOptions) {
     this.#ping = options.ping;
+    this.#known = options.problem ?? (() => undefined);
     this.#clock = options.clock;
     this.#running = this.#checkForever();
   }
@@ -35,6 +39,8 @@ export class Readiness implements AsyncDisposable {
   /** Why the server is not ready; undefined when it is. */
   get problem(): string | undefined {
     if (this.#stop.signal.aborted) return "the server is stopping";
+    const known = this.#known();
+    if (known !== undefined) return known;
     if (this.#problem !== undefined || this.#checkedMs === undefined) return this.#problem;
     const ageMs = this.#clock.monotonicMs() - this.#checkedMs;
     if (ageMs <= AGE_MS_MAX) return undefined;

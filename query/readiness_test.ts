@@ -61,3 +61,23 @@ Deno.test({
     assert.equal(pings.length, 4);
   },
 });
+
+Deno.test({
+  name: "Readiness what is known without asking is a problem at once, and no longer than it is so",
+  async fn() {
+    const clock = new HandClock();
+    const known: { problem?: string } = {};
+    const readiness = new Readiness({
+      clock,
+      ping: () => Promise.resolve(),
+      problem: () => known.problem,
+    });
+    await clock.advance(0);
+    assert.equal(readiness.problem, undefined);
+    known.problem = "DuckDB is being replaced";
+    assert.equal(readiness.problem, "DuckDB is being replaced");
+    delete known.problem;
+    assert.equal(readiness.problem, undefined);
+    await readiness[Symbol.asyncDispose]();
+  },
+});

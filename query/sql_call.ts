@@ -9,6 +9,7 @@
 import { getLogger } from "@logtape/logtape";
 import { assert } from "../shared/base/assert.ts";
 import { isOperatingError, messageOf, OperatingError } from "../shared/base/errors.ts";
+import { ENGINE_REPLACED } from "../shared/engine/fault_error.ts";
 import { MIDFLIGHT_ROWS_SCANNED } from "../shared/engine/rows_breaker.ts";
 import type { Cost, Engine, PreparedQuery, RunningQuery } from "../shared/engine/types.ts";
 import { asOperatingError } from "../shared/http/error_response.ts";
@@ -92,6 +93,7 @@ export class SqlCall implements AsyncDisposable {
   /** On the monotonic clock; the engine's own deadline is as late. */
   #deadlineMs = Infinity;
   #late = false;
+  #isSecond = false;
   #ended = false;
 
   constructor(
@@ -160,6 +162,26 @@ export class SqlCall implements AsyncDisposable {
     this.#watchDeadline(limits.timeoutMs);
     // Before the statement is held: disposed after it, when the engine has stopped using memory.
     this.#held.defer(() => this.#reservation?.[Symbol.dispose]());
+    await this.#prepare(asked, limits);
+  }
+
+  /**
+   * Prepares the statement anew where `thrown` says that DuckDB's process was replaced under it, once: for who has sent nothing of
+   * its rows. False: what was thrown is the end.
+   */
+  async isBegunAnew(thrown: unknown): Promise<boolean> {
+    const isReplaced = isOperatingError(thrown, "unavailable") &&
+      thrown.reason === ENGINE_REPLACED;
+    if (!isReplaced || this.#isSecond || this.#stop.signal.aborted) return false;
+    assert(this.#asked !== undefined, "the call is prepared");
+    this.#isSecond = true;
+    await this.prepared[Symbol.asyncDispose]();
+    const timeoutMs = this.#deadlineMs - this.#service.clock.monotonicMs();
+    await this.#prepare(this.#asked, { ...this.limits, timeoutMs });
+    return true;
+  }
+
+  async #prepare(asked: SqlRequest, limits: EffectiveLimits): Promise<void> {
     const isPlanOnly = asked.dry_run || this.#endpoint === "sql_explain";
     const preparing = this.#planned(asked, limits, { isPlanOnly, isBatch: this.#isJob });
     this.#prepared = await this.#hold(await this.#inLine("connections", preparing));
@@ -199,6 +221,7 @@ export class SqlCall implements AsyncDisposable {
       planOnly: isPlanOnly,
       rowsMax: limits.rowsReturnedMax,
       rowsScannedMax: limits.rowsScannedMax,
+      isBegunAnew: this.#isSecond,
       deadlineMs: limits.timeoutMs,
       ...(isBatch ? { batch: true } : { waitMs: admission.turnWaits }),
       signal: this.#stop.signal,
@@ -213,7 +236,7 @@ export class SqlCall implements AsyncDisposable {
     refuseTooDear(this.prepared.cost, this.limits);
     // First: what waits for its turn reserves no memory that others could use.
     await this.#inLine("dear_statements", this.prepared.turn());
-    if (!this.#isJob) await this.#reserve();
+    if (!this.#isJob && this.#reservation === undefined) await this.#reserve();
     if (this.prepared.defaultOrderApplied) {
       this.#service.metrics.defaultOrderApplied.at({}).add(1);
     }

@@ -13,11 +13,25 @@ import type { SqlCall } from "./sql_call.ts";
 
 /** Runs the prepared statement to its end and renders it; what it holds is charged to `budget` until sent. */
 export async function recordsResponse(call: SqlCall, budget: ByteBudget): Promise<Response> {
+  const seen = { rows: 0 };
+  try {
+    return await recordsOf(call, { budget, seen });
+  } catch (error) {
+    // Of rows that came nothing was sent. Before the first one the engine itself begins anew.
+    if (seen.rows === 0 || !await call.isBegunAnew(error)) throw error;
+    return await recordsOf(call, { budget, seen });
+  }
+}
+
+async function recordsOf(
+  call: SqlCall,
+  { budget, seen }: { readonly budget: ByteBudget; readonly seen: { rows: number } },
+): Promise<Response> {
   const running = await call.run();
   const rowsMax = call.limits.rowsReturnedMax;
   const hold = budget.hold();
   try {
-    const rows = await collectRows(call, running.chunks("arrays"), { rowsMax, hold });
+    const rows = await collectRows(call, running.chunks("arrays"), { rowsMax, hold, seen });
     const { head, tail } = recordsFrame({
       columns: running.columns.map((column) => column.name),
       rowCount: rows.count,
@@ -74,7 +88,7 @@ interface CollectedRows {
 async function collectRows(
   call: SqlCall,
   chunks: AsyncIterable<ResultChunk>,
-  { rowsMax, hold }: { rowsMax: number; hold: ByteHold },
+  { rowsMax, hold, seen }: { rowsMax: number; hold: ByteHold; seen: { rows: number } },
 ): Promise<CollectedRows> {
   const parts: Uint8Array<ArrayBuffer>[] = [];
   let count = 0;
@@ -83,6 +97,7 @@ async function collectRows(
   for await (const chunk of chunks) {
     call.throwIfStopped();
     const rows = Math.min(chunk.rowCount, rowsMax - count);
+    seen.rows += chunk.rowCount;
     truncated ||= chunk.rowCount > rows;
     if (rows === 0) continue;
     const part = chunk.bytes(rows);

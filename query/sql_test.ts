@@ -37,6 +37,7 @@ Deno.test({
       tenant: "acme",
       defaultOrder: true,
       fastPaths: true,
+      isBegunAnew: false,
       isExact: true,
       planOnly: false,
       rowsMax: 10_000,

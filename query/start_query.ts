@@ -14,7 +14,7 @@ import { defaultPoolBytes } from "../shared/engine/memory_pool_size.ts";
 import { defaultObjectCacheBytes } from "../shared/engine/object_cache/object_cache_size.ts";
 import { defaultIndexCacheSizes } from "../shared/engine/pruning/index_cache_sizes.ts";
 import type { IndexCacheSizes } from "../shared/engine/pruning/sidecar_indexes.ts";
-import { openEngine } from "../shared/engine/open_engine.ts";
+import { type EngineProcesses, openEngine } from "../shared/engine/open_engine.ts";
 import { TURN_KINDS } from "../shared/engine/turns.ts";
 import type { Engine } from "../shared/engine/types.ts";
 import { QUERY_AUDIT_TABLE } from "../shared/event/query_audit.ts";
@@ -53,6 +53,7 @@ import { indexMeter } from "./index_metrics.ts";
 import { ANSWERS_BYTES_MAX } from "./limits.ts";
 import { gaugeMemoryPool } from "./memory_pool.ts";
 import { createQueryMetrics, type QueryMetrics } from "./metrics.ts";
+import { processMeter } from "./engine_metrics.ts";
 import { heldRowsMeter } from "./held_rows_metrics.ts";
 import { hotCacheMeter } from "./hot_cache_metrics.ts";
 import { objectCacheMeter } from "./object_cache_metrics.ts";
@@ -67,6 +68,8 @@ import { NameCache } from "./tracing/name_lists.ts";
 /** What tests put in the place of the real thing. */
 export interface QueryDeps {
   readonly engine?: Engine;
+  /** In place of what runs DuckDB. */
+  readonly asDriver?: EngineProcesses["asDriver"];
   readonly clock?: Clock;
   /** Who asks, in place of what the settings say. */
   readonly callers?: CallerGate;
@@ -103,7 +106,11 @@ export async function startQuery(
   const observer = deps.observer ?? starting.use(openAudit(settings, { clock, metrics }));
   const catalog = starting.use(await openCatalogReader(queryPaths(settings).catalog));
   const engine = starting.use(
-    deps.engine ?? await openQueryEngine(settings, { owner: starting, clock, catalog, metrics }),
+    deps.engine ?? await openQueryEngine(settings, {
+      owner: starting,
+      ...{ clock, catalog, metrics },
+      asDriver: deps.asDriver,
+    }),
   );
   gaugeMemoryPool(metrics, engine);
   for (const line of TURN_KINDS) {
@@ -132,7 +139,9 @@ export async function startQuery(
   });
   const calls = { engine, admission, metrics, clock, observer };
   const jobs = starting.use(openJobs(settings, { calls, admission, metrics }));
-  const readiness = starting.use(new Readiness({ ping: () => engine.ping(), clock }));
+  const readiness = starting.use(
+    new Readiness({ ping: () => engine.ping(), problem: () => engine.problem, clock }),
+  );
   const app = queryApp({
     ...calls,
     jobs: jobs.desk,
@@ -262,11 +271,12 @@ interface EngineParts {
   readonly clock: Clock;
   readonly catalog: CatalogReader;
   readonly metrics: QueryMetrics;
+  readonly asDriver: EngineProcesses["asDriver"];
 }
 
 async function openQueryEngine(
   settings: QuerySettings,
-  { owner, clock, catalog, metrics }: EngineParts,
+  { owner, clock, catalog, metrics, asDriver }: EngineParts,
 ): Promise<Engine> {
   const files = new DenoFileSystem();
   const paths = queryPaths(settings);
@@ -311,6 +321,10 @@ async function openQueryEngine(
         : { globalMax: settings.orderedMergeGlobalFanin }),
     },
     dearNiceness: settings.dearNiceness,
+    processes: {
+      meter: processMeter(metrics),
+      ...(asDriver === undefined ? {} : { asDriver }),
+    },
     ...(settings.threads === undefined ? {} : { threads: settings.threads }),
     // Its rows are of every tenant, and a claim lets each caller read one tenant's namespace.
     hiddenTables: settings.oidcTenantClaim === undefined ? [] : [QUERY_AUDIT_TABLE],

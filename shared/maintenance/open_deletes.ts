@@ -6,6 +6,7 @@ import { LateResource } from "../base/late_resource.ts";
 import { openRowMatcher, type RowMatcher } from "../engine/row_matcher.ts";
 import { IcebergReader } from "../iceberg/iceberg_reader.ts";
 import type { FileSystem } from "../os/file_system.ts";
+import { mayStartChild } from "../os/child_process.ts";
 import { uuidV4 } from "../os/random.ts";
 import { openMirrorWalReader } from "../wal/mirror/mirror_wal_reader.ts";
 import type { DeleteObserver, DeleteTaskDeps } from "./delete_task.ts";
@@ -47,6 +48,7 @@ export async function openDeletes(options: OpenDeletesOptions): Promise<OpenDele
         scratchDir: `${path}/engine`,
         readableDirs: [...localRoots(drain), path],
         memoryBytesMax: MATCHER_BYTES_MAX,
+        hasProcess: mayStartChild(),
         threads: Math.max(1, navigator.hardwareConcurrency >> 1),
       });
     }),

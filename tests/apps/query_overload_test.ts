@@ -9,6 +9,7 @@ import { join } from "node:path";
 import { makeDataFolders } from "../../cli/data_folders.ts";
 import { processArguments } from "../../cli/permissions.ts";
 import { EngineLab, type EventFields } from "../../shared/testing/engine_lab.ts";
+import { residentBytes } from "../../shared/testing/processes.ts";
 import { freePorts } from "../../shared/testing/free_ports.ts";
 import { leastOf } from "../../shared/testing/least_of.ts";
 
@@ -47,7 +48,7 @@ class QueryProcess implements AsyncDisposable {
     const [port, metricsPort] = freePorts(2);
     this.url = `http://127.0.0.1:${port}`;
     this.metricsUrl = `http://127.0.0.1:${metricsPort}/metrics`;
-    this.spillDir = join(dataDir, "query-cache/engine/engine/spill");
+    this.spillDir = join(dataDir, "query-cache/engine/engine/p1/spill");
     this.#args = processArguments("query", dataDir, [
       ...["--bind", `127.0.0.1:${port}`, "--metrics-bind", `127.0.0.1:${metricsPort}`],
       ...["--memory-pool-bytes", String(POOL_BYTES), "--spill-max-bytes", String(SPILL_BYTES)],
@@ -101,9 +102,9 @@ class QueryProcess implements AsyncDisposable {
     return sums;
   }
 
-  async residentBytes(): Promise<number> {
-    const status = await Deno.readTextFile(`/proc/${this.#child?.pid}/status`);
-    return 1024 * Number(/^VmRSS:\s+(\d+) kB$/m.exec(status)?.[1]);
+  /** Of the server and of its DuckDB, which is in a process of its own. */
+  residentBytes(): Promise<number> {
+    return residentBytes(this.#child?.pid ?? 0);
   }
 
   async spillFiles(): Promise<string[]> {

@@ -72,10 +72,12 @@ const EXPECTED: Readonly<Record<Role, Expectation>> = {
       ["write", `${data}/warehouse/catalog.db`],
       ["write", `${data}/compactor-scratch/copy.parquet`],
       ["read", PACKAGE_FILE],
-      ["ffi", LIBRARY],
+      ["run", Deno.execPath()],
       ["env", "SVC_CATALOG_URI"],
     ],
     refused: (data) => [
+      // DuckDB is loaded in processes of its own.
+      ["ffi", LIBRARY],
       ["read", `${data}/query-cache/spill`],
       ["write", `${data}/query-cache/spill`],
     ],
@@ -94,10 +96,12 @@ const EXPECTED: Readonly<Record<Role, Expectation>> = {
       ["write", `${data}/warehouse/jobs.db`],
       ["read", PACKAGE_FILE],
       ["read", AUDIT_SOURCE],
-      ["ffi", LIBRARY],
+      ["run", Deno.execPath()],
       ["env", "SVC_QUERY_MAX_ROWS"],
     ],
     refused: (data) => [
+      // DuckDB is loaded in processes of its own.
+      ["ffi", LIBRARY],
       ["write", `${data}/wal/segment`],
       ["remove", `${data}/wal/kept`],
       ["write", `${data}/warehouse/events.parquet`],
@@ -139,7 +143,13 @@ for (const role of ROLES) {
     name: `permissionsOf ${role} equals its named set in deno.json for ./data`,
     fn: () => {
       const places = placesOf(role, { dataDir: "./data", root: "." });
-      assert.deepEqual(permissionsOf(role, places), denoJson.permissions[role]);
+      const { run = [], ...named } = permissionsOf(role, places);
+      assert.deepEqual(named, denoJson.permissions[role]);
+      // Where the runtime is, the task finds out.
+      const granted = /--allow-run=(.*?\)) /.exec(denoJson.tasks[role])?.[1];
+      const runtime = "$(deno eval 'console.log(Deno.execPath())')";
+      assert.equal(granted, run.length === 0 ? undefined : runtime);
+      assert.deepEqual(run, run.length === 0 ? [] : [Deno.execPath()]);
     },
   });
 }
