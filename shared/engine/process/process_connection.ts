@@ -164,6 +164,10 @@ export class ProcessConnection implements EngineConnection {
       return value;
     } catch (error) {
       this.#isDirty = true;
+      if (isInvalidated(error)) {
+        this.client.kill("exited", "an internal error had made its database unusable");
+        throw new EngineFault("lost", "DuckDB refused the statement", { cause: error });
+      }
       if (!work.isTooLarge) throw error;
       throw new EngineFault("memory", "DuckDB's process took more memory than it may", {
         cause: error,
@@ -184,6 +188,12 @@ export class ProcessConnection implements EngineConnection {
       this.#isAsking = false;
     }
   }
+}
+
+/** After some internal errors DuckDB refuses every statement until it is begun anew. */
+function isInvalidated(error: unknown): boolean {
+  return error instanceof EngineFault && error.kind === "internal" &&
+    error.message.includes("database has been invalidated");
 }
 
 function givenBack(): EngineFault {
