@@ -144,9 +144,14 @@ class Machine implements AsyncDisposable {
     const placed = (text: string) => text.replaceAll(/\bdata\//g, `${dataDir}/`);
     if (folder !== undefined) await Deno.mkdir(placed(folder), { recursive: true });
     const flags = command.flags.map((flag) => {
-      if (!flag.startsWith("--allow-net=")) return placed(flag);
+      if (!flag.startsWith("--allow-net=")) {
+        return placed(flag.replace("$RUNTIME", Deno.execPath()));
+      }
       const ours = Object.entries(LISTENERS[role]).reduce(
-        (text, [option, address]) => text.replace(address, options[option] ?? address),
+        (text, [option, address]) => {
+          const anywhere = `0.0.0.0${address.slice(address.lastIndexOf(":"))}`;
+          return text.replace(anywhere, options[option] ?? anywhere);
+        },
         flag,
       );
       return ours.replace("$SERVICES", where.services);
