@@ -47,7 +47,7 @@ export const BINARIES: readonly Binary[] = [
 ];
 
 /** Loaded by their addresses at run time, so no import leads to them. */
-const THREADS = [
+export const THREADS = [
   "shared/parquet/decode_worker.ts",
   "shared/parquet/decode_wasm_worker.ts",
   "shared/parquet/parquet_worker.ts",

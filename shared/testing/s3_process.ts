@@ -95,7 +95,7 @@ export class S3Process implements AsyncDisposable {
     const folder = await Deno.makeTempDir({ prefix: "svc-s3-" });
     const server = new Deno.Command("node", {
       args: [...NODE_OPTIONS, "--eval", SERVER, folder, BUCKET],
-      cwd: new URL("../..", import.meta.url),
+      cwd: new URL("../../tests", import.meta.url),
       stdin: "piped", // Its end is the server's.
       stdout: "piped",
       stderr: "inherit",

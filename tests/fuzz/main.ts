@@ -1,5 +1,5 @@
 /**
- * The fuzzers for as long as one likes: `deno run -A tests/fuzz/main.ts --seconds 600 --seed 7`. Ends
+ * The fuzzers for as long as one likes: `deno run --config tests/deno.json -A tests/fuzz/main.ts --seconds 600 --seed 7`. Ends
  * with status 1 at the first failure, which names its seed. With `--body-bytes 16777216 --dense 1` every input is one
  * of which few bytes mean much, as large as a server takes by default.
  */
