@@ -9,7 +9,7 @@
 
 import { dirname, resolve } from "node:path";
 import { UsageError } from "../shared/base/errors.ts";
-import { isPostgresUri } from "../shared/catalog/catalog_uri.ts";
+import { isPostgresUri, sqlitePathOf } from "../shared/catalog/catalog_uri.ts";
 import { isOn } from "../shared/config/parse_options.ts";
 import { runtimePath } from "../shared/os/child_process.ts";
 import { isS3Url, parseS3Url, s3Services } from "../shared/storage/s3_settings.ts";
@@ -53,7 +53,10 @@ export interface Places {
   readonly mirror: readonly string[];
   /** Whether the ingest server has a thread that packs for the mirror, which lets the others run first. */
   readonly mirrors: boolean;
+  /** The file of a SQLite catalog. */
   readonly catalog: string;
+  /** Files of the catalog and of batch jobs that lie outside of the warehouse, whose files a role may read anyway. */
+  readonly catalogElsewhere: readonly string[];
   /** The query server's spill files and converted WAL segments. */
   readonly cache: string;
   /** The compactor's copies of data files. */
@@ -108,9 +111,15 @@ const TABLE: Readonly<Record<Role, (places: Places) => Permissions>> = {
       places.threadSources,
       ...places.drainedWal,
       places.warehouse,
+      ...places.catalogElsewhere,
       places.scratch,
     ],
-    write: [...places.drainedWal, places.warehouse, places.scratch],
+    write: [
+      ...places.drainedWal,
+      places.warehouse,
+      ...places.catalogElsewhere,
+      places.scratch,
+    ],
     net: [...places.listeners, ...places.services],
     env: [...places.environment, ...CHILD_ENVIRONMENT],
     run: [places.runtime],
@@ -122,6 +131,7 @@ const TABLE: Readonly<Record<Role, (places: Places) => Permissions>> = {
       places.auditSources,
       places.wal,
       places.warehouse,
+      ...places.catalogElsewhere,
       places.cache,
       ...places.tlsFiles,
     ],
@@ -220,12 +230,16 @@ export function placesOf(
   options: { dataDir: string; root: string } & Partial<RoleInput>,
 ): Places {
   const { dataDir, root, args = [], env = {} } = options;
-  const catalogs = valuesOf(CATALOG, { args, env }).filter(isPostgresUri);
+  const [catalogUri] = valuesOf(CATALOG, { args, env });
+  const catalogs = [catalogUri].filter((uri) => uri !== undefined).filter(isPostgresUri);
   const jobs = role === "query" ? valuesOf(JOBS, { args, env }) : [];
   const postgres = [...new Set([...catalogs, ...jobs])];
   const s3 = valuesOf(WAREHOUSE, { args, env }).filter(isS3Url)
     .flatMap((url) => s3Services(parseS3Url(url), (name) => env[name]));
-  const catalog = `${dataDir}/warehouse/catalog.db`;
+  const warehouse = `${dataDir}/warehouse`;
+  const isFile = catalogUri !== undefined && catalogs.length === 0;
+  const catalog = isFile ? sqlitePathOf(catalogUri) : `${warehouse}/catalog.db`;
+  const jobRows = postgres.length > 0 ? [] : [`${dirname(catalog)}/jobs.db`];
   return {
     packages: `${root}/node_modules`,
     threadSources: `${root}/shared`,
@@ -233,15 +247,18 @@ export function placesOf(
     auditSources: `${root}/query/audit`,
     wal: `${dataDir}/wal`,
     drainedWal: isSwitchedOn(CATALOG_CLAIM, { args, env }) ? [] : [`${dataDir}/wal`],
-    warehouse: `${dataDir}/warehouse`,
+    warehouse,
     mirror: mirrorFolders(dataDir, { args, env }),
     mirrors: isMirrored({ args, env }),
     catalog,
+    catalogElsewhere: catalog.startsWith(`${warehouse}/`)
+      ? []
+      : [catalog, ...(role === "query" ? jobRows : [])],
     cache: `${dataDir}/query-cache`,
     scratch: `${dataDir}/compactor-scratch`,
     audit: isSwitchedOn(AUDIT_OFF, { args, env }) ? [] : [auditFolder(dataDir, { args, env })],
     jobResults: jobResultsFolder(dataDir, { args, env }),
-    jobRows: postgres.length > 0 ? [] : [`${dataDir}/warehouse/jobs.db`],
+    jobRows,
     catalogRows: catalogs.length > 0 ? [] : [catalog],
     listeners: Object.entries(LISTENERS[role]).map(([flag, address]) =>
       valueOf(flag, args) ?? address

@@ -378,6 +378,24 @@ for (const [args, env, written] of QUERY_WRITES) {
 }
 
 Deno.test({
+  name: "permissionsOf grants the file of a SQLite catalog outside of the warehouse",
+  fn() {
+    const args = ["--catalog-uri", "sqlite:///c/catalog.db?mode=rwc"];
+    const grants = (role: Role) =>
+      permissionsOf(role, placesOf(role, { dataDir: "/d", root: "/r", args }));
+    const file = "/c/catalog.db";
+    for (const role of ROLES) assert.ok(grants(role).read?.includes(file), role);
+    assert.ok(!grants("ingest").write?.includes(file));
+    assert.ok(grants("compactor").write?.includes(file));
+    assert.ok(grants("query").write?.includes(file));
+    for (const kind of ["read", "write"] as const) {
+      assert.ok(grants("query")[kind]?.includes("/c/jobs.db"), kind);
+      assert.ok(!grants("compactor")[kind]?.includes("/c/jobs.db"), kind);
+    }
+  },
+});
+
+Deno.test({
   name: "placesOf lets the query server alone reach the database of --jobs-postgres-uri",
   fn() {
     const env = { SVC_JOBS_POSTGRES_URI: "postgres://svc:secret@jobs.example/svc" };
