@@ -55,7 +55,7 @@ export interface Places {
   readonly mirrors: boolean;
   /** The file of a SQLite catalog. */
   readonly catalog: string;
-  /** Files of the catalog and of batch jobs that lie outside of the warehouse, whose files a role may read anyway. */
+  /** The catalog's folder where it is not the warehouse, which its writers look for and the compactor makes. */
   readonly catalogElsewhere: readonly string[];
   /** The query server's spill files and converted WAL segments. */
   readonly cache: string;
@@ -239,7 +239,6 @@ export function placesOf(
   const warehouse = `${dataDir}/warehouse`;
   const isFile = catalogUri !== undefined && catalogs.length === 0;
   const catalog = isFile ? sqlitePathOf(catalogUri) : `${warehouse}/catalog.db`;
-  const jobRows = postgres.length > 0 ? [] : [`${dirname(catalog)}/jobs.db`];
   return {
     packages: `${root}/node_modules`,
     threadSources: `${root}/shared`,
@@ -251,14 +250,14 @@ export function placesOf(
     mirror: mirrorFolders(dataDir, { args, env }),
     mirrors: isMirrored({ args, env }),
     catalog,
-    catalogElsewhere: catalog.startsWith(`${warehouse}/`)
+    catalogElsewhere: role === "ingest" || catalog.startsWith(`${warehouse}/`)
       ? []
-      : [catalog, ...(role === "query" ? jobRows : [])],
+      : [dirname(catalog)],
     cache: `${dataDir}/query-cache`,
     scratch: `${dataDir}/compactor-scratch`,
     audit: isSwitchedOn(AUDIT_OFF, { args, env }) ? [] : [auditFolder(dataDir, { args, env })],
     jobResults: jobResultsFolder(dataDir, { args, env }),
-    jobRows,
+    jobRows: postgres.length > 0 ? [] : [`${dirname(catalog)}/jobs.db`],
     catalogRows: catalogs.length > 0 ? [] : [catalog],
     listeners: Object.entries(LISTENERS[role]).map(([flag, address]) =>
       valueOf(flag, args) ?? address

@@ -123,3 +123,28 @@ Deno.test({
       await assert.rejects(fs.readDir(join(dir, "c")), Deno.errors.NotFound);
     }),
 });
+
+Deno.test({
+  name:
+    "DenoFileSystem.setModified() gives the present, and no other time, to a file of another user",
+  fn: () =>
+    withDir(async (dir) => {
+      const fs = new DenoFileSystem();
+      const path = join(dir, "f");
+      await fs.writeFileAtomic(path, new Uint8Array([1, 2, 3]));
+      await fs.setModified(path, 1_000);
+      const utime = Deno.utime;
+      // As the kernel answers who may write the file and does not own it.
+      Deno.utime = () => Promise.reject(new Deno.errors.PermissionDenied("os error 1"));
+      try {
+        await assert.rejects(fs.setModified(path, 5_000), Deno.errors.PermissionDenied);
+        assert.equal((await fs.stat(path)).mtimeMs, 1_000);
+        const before = Date.now();
+        await fs.setModified(path, before);
+        assert.ok((await fs.stat(path)).mtimeMs >= before - 100); // The kernel's clock is coarser.
+        assert.deepEqual([...await fs.readFile(path)], [1, 2, 3]);
+      } finally {
+        Deno.utime = utime;
+      }
+    }),
+});
