@@ -11,15 +11,7 @@ import {
 } from "./import_rules.ts";
 
 const ROOT = new URL("../../", import.meta.url);
-const PARTS = [
-  "cli",
-  "compactor",
-  "ingest",
-  "proto",
-  "query",
-  "shared",
-  "tests",
-];
+const PARTS = ["cli", "compactor", "ingest", "proto", "query", "shared", "tests"];
 /** What an installation brings, and what tests may import besides. */
 const INSTALLED: Readonly<Record<string, string>> = denoJson.imports;
 const KNOWN: Readonly<Record<string, string>> = testsJson.imports;
@@ -94,12 +86,7 @@ Deno.test({
 });
 
 const TYPES = { typeOnly: true };
-const ARROWS: {
-  from: string;
-  to: string;
-  typeOnly?: boolean;
-  refused?: RegExp;
-}[] = [
+const ARROWS: { from: string; to: string; typeOnly?: boolean; refused?: RegExp }[] = [
   { from: "shared/wal/lane.ts", to: "../os/clock.ts" },
   { from: "shared/wal/lane.ts", to: "./segment.ts" },
   {
@@ -108,61 +95,24 @@ const ARROWS: {
     refused: /shared\/os lies below shared\/wal/,
   },
   { from: "shared/iceberg/commit.ts", to: "../catalog/catalog.ts", ...TYPES },
-  {
-    from: "shared/iceberg/commit.ts",
-    to: "../catalog/catalog.ts",
-    refused: /lies below/,
-  },
-  {
-    from: "shared/wal/lane.ts",
-    to: "../catalog/catalog.ts",
-    ...TYPES,
-    refused: /lies below/,
-  },
+  { from: "shared/iceberg/commit.ts", to: "../catalog/catalog.ts", refused: /lies below/ },
+  { from: "shared/wal/lane.ts", to: "../catalog/catalog.ts", ...TYPES, refused: /lies below/ },
   { from: "ingest/main.ts", to: "../shared/wal/lane.ts" },
-  {
-    from: "ingest/mod.ts",
-    to: "../query/mod.ts",
-    refused: /ingest may not import query/,
-  },
+  { from: "ingest/mod.ts", to: "../query/mod.ts", refused: /ingest may not import query/ },
   { from: "ingest/mod.ts", to: "../proto/otlp.ts" },
   { from: "shared/event/otlp.ts", to: "../../proto/otlp.ts" },
-  {
-    from: "shared/event/otlp.ts",
-    to: "../../ingest/mod.ts",
-    refused: /may not import ingest/,
-  },
-  {
-    from: "proto/otlp.ts",
-    to: "../shared/base/bytes.ts",
-    refused: /proto imports nothing/,
-  },
+  { from: "shared/event/otlp.ts", to: "../../ingest/mod.ts", refused: /may not import ingest/ },
+  { from: "proto/otlp.ts", to: "../shared/base/bytes.ts", refused: /proto imports nothing/ },
   { from: "cli/commands/dev.ts", to: "../../query/mod.ts" },
-  {
-    from: "cli/commands/dev.ts",
-    to: "../../query/routes.ts",
-    refused: /only door/,
-  },
-  {
-    from: "query/mod.ts",
-    to: "../cli/console.ts",
-    refused: /query may not import cli/,
-  },
-  {
-    from: "query/mod.ts",
-    to: "../shared/testing/fake_clock.ts",
-    refused: /is for tests/,
-  },
+  { from: "cli/commands/dev.ts", to: "../../query/routes.ts", refused: /only door/ },
+  { from: "query/mod.ts", to: "../cli/console.ts", refused: /query may not import cli/ },
+  { from: "query/mod.ts", to: "../shared/testing/fake_clock.ts", refused: /is for tests/ },
   { from: "query/mod_test.ts", to: "../shared/testing/fake_clock.ts" },
   { from: "query/mod.ts", to: "./mod_test.ts", refused: /is for tests/ },
   { from: "query/mod.ts", to: "hono/cors" },
   { from: "query/mod.ts", to: "@duckdb/node-api" },
   { from: "query/mod.ts", to: "node:sqlite" },
-  {
-    from: "query/mod.ts",
-    to: "jsr:@std/fs",
-    refused: /neither in the imports/,
-  },
+  { from: "query/mod.ts", to: "jsr:@std/fs", refused: /neither in the imports/ },
   { from: "query/mod.ts", to: "left-pad", refused: /neither in the imports/ },
 ];
 
@@ -172,11 +122,7 @@ for (const { from, to, typeOnly = false, refused } of ARROWS) {
       typeOnly ? " (type)" : ""
     }`,
     fn: () => {
-      const reason = refusedImport(
-        from,
-        { specifier: to, line: 1, typeOnly },
-        PACKAGES,
-      );
+      const reason = refusedImport(from, { specifier: to, line: 1, typeOnly }, PACKAGES);
       if (refused === undefined) assert.equal(reason, undefined);
       else assert.match(reason ?? "allowed", refused);
     },
@@ -226,20 +172,11 @@ Deno.test({
   fn: () => {
     const source =
       "// Deno.open\nconst x = 1;\nawait Deno.open(path);\nthrow new Deno.errors.NotFound();";
-    assert.deepEqual(refusedDenoCalls("shared/wal/lane.ts", source), [{
-      line: 3,
-      member: "open",
-    }]);
-    assert.deepEqual(
-      refusedDenoCalls("shared/os/deno_file_system.ts", source),
-      [],
-    );
+    assert.deepEqual(refusedDenoCalls("shared/wal/lane.ts", source), [{ line: 3, member: "open" }]);
+    assert.deepEqual(refusedDenoCalls("shared/os/deno_file_system.ts", source), []);
     assert.deepEqual(refusedDenoCalls("shared/wal/lane_test.ts", source), []);
-    assert.deepEqual(
-      refusedDenoCalls("cli/main.ts", "Deno.args; Deno.serve(f);"),
-      [
-        { line: 1, member: "serve" },
-      ],
-    );
+    assert.deepEqual(refusedDenoCalls("cli/main.ts", "Deno.args; Deno.serve(f);"), [
+      { line: 1, member: "serve" },
+    ]);
   },
 });

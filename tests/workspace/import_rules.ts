@@ -35,10 +35,7 @@ const TYPE_ARROWS = new Set(["shared/iceberg -> shared/catalog"]);
 const HARMLESS_DENO = new Set(["errors", "test", "inspect"]);
 
 /** Who else may call `Deno`, and what; each of these says so in its header. */
-const DENO_CALLERS: readonly {
-  readonly path: RegExp;
-  readonly members: readonly string[];
-}[] = [
+const DENO_CALLERS: readonly { readonly path: RegExp; readonly members: readonly string[] }[] = [
   { path: /^shared\/os\//, members: ["*"] },
   { path: /^(tests|shared\/testing)\//, members: ["*"] },
   { path: /_test\.ts$/, members: ["*"] },
@@ -56,14 +53,7 @@ const DENO_CALLERS: readonly {
   },
   {
     path: /^cli\/dev\/process_group\.ts$/,
-    members: [
-      "Command",
-      "ChildProcess",
-      "Signal",
-      "execPath",
-      "build",
-      "permissions",
-    ],
+    members: ["Command", "ChildProcess", "Signal", "execPath", "build", "permissions"],
   },
   { path: /^cli\/dev\/check_addresses\.ts$/, members: ["listen"] },
   {
@@ -84,8 +74,7 @@ export interface ImportStatement {
   readonly typeOnly: boolean;
 }
 
-const CLAUSE = String
-  .raw`(?:\*(?:\s+as\s+\w+)?|\w+|(?:\w+\s*,\s*)?(?:\{[^}]*\}|\*\s+as\s+\w+))`;
+const CLAUSE = String.raw`(?:\*(?:\s+as\s+\w+)?|\w+|(?:\w+\s*,\s*)?(?:\{[^}]*\}|\*\s+as\s+\w+))`;
 const STATEMENT = new RegExp(
   String.raw`^(?:import|export)\s+(type\s+)?(${CLAUSE})\s*from\s*"([^"]+)"` +
     String.raw`|^import\s+"([^"]+)"|\bimport\(\s*"([^"]+)"`,
@@ -107,8 +96,7 @@ export function importsOf(source: string): ImportStatement[] {
 /** `{ type A, type B }` */
 function namesTypesOnly(clause: string): boolean {
   const names = /^\{([^}]*)\}$/.exec(clause)?.[1]?.split(",").map((name) => name.trim());
-  return names?.every((name) => name === "" || name.startsWith("type ")) ??
-    false;
+  return names?.every((name) => name === "" || name.startsWith("type ")) ?? false;
 }
 
 /** Why `file` may not import this, or undefined when it may. Paths are relative to the workspace. */
@@ -119,16 +107,12 @@ export function refusedImport(
 ): string | undefined {
   const { specifier } = statement;
   if (!specifier.startsWith(".")) {
-    const known = specifier.startsWith("node:") ||
-      packages.has(packageOf(specifier));
+    const known = specifier.startsWith("node:") || packages.has(packageOf(specifier));
     return known ? undefined : `${specifier} is neither in the imports of a deno.json nor node:`;
   }
   const target = resolve(file, specifier);
   if (isTest(file)) return undefined;
-  if (
-    isTest(target) ||
-    partOf(target) === "shared/testing" && partOf(file) !== "shared/testing"
-  ) {
+  if (isTest(target) || partOf(target) === "shared/testing" && partOf(file) !== "shared/testing") {
     return `${target} is for tests`;
   }
   return refusedArrow(file, target, statement.typeOnly);
@@ -145,25 +129,17 @@ export function reachedFrom(
     if (reached.has(file)) continue;
     reached.add(file);
     for (const { specifier, typeOnly } of importsOf(sources.get(file) ?? "")) {
-      if (specifier.startsWith(".") && !typeOnly) {
-        pending.push(resolve(file, specifier));
-      }
+      if (specifier.startsWith(".") && !typeOnly) pending.push(resolve(file, specifier));
     }
   }
   return reached;
 }
 
-function refusedArrow(
-  file: string,
-  target: string,
-  typeOnly: boolean,
-): string | undefined {
+function refusedArrow(file: string, target: string, typeOnly: boolean): string | undefined {
   const [from, to] = [partOf(file), partOf(target)];
   if (from === to || to === "proto") return undefined;
   if (to.startsWith("shared/")) {
-    if (!from.startsWith("shared/")) {
-      return from === "proto" ? "proto imports nothing" : undefined;
-    }
+    if (!from.startsWith("shared/")) return from === "proto" ? "proto imports nothing" : undefined;
     if (layerOf(to) < layerOf(from)) return undefined;
     if (typeOnly && TYPE_ARROWS.has(`${from} -> ${to}`)) return undefined;
     return `${from} lies below ${to}`;
@@ -175,13 +151,8 @@ function refusedArrow(
 }
 
 /** Uses of `Deno` that `file` may not make. */
-export function refusedDenoCalls(
-  file: string,
-  source: string,
-): { line: number; member: string }[] {
-  const granted = DENO_CALLERS.filter(({ path }) => path.test(file)).flatMap((
-    row,
-  ) => row.members);
+export function refusedDenoCalls(file: string, source: string): { line: number; member: string }[] {
+  const granted = DENO_CALLERS.filter(({ path }) => path.test(file)).flatMap((row) => row.members);
   if (granted.includes("*")) return [];
   return source.split("\n").flatMap((text, at) =>
     [...codeOf(text).matchAll(/\bDeno\.(\w+)/g)]
@@ -212,17 +183,13 @@ function partOf(path: string): string {
 
 function layerOf(part: string): number {
   const layer = SHARED_LAYERS.findIndex((name) => `shared/${name}` === part);
-  if (layer < 0) {
-    throw new Error(`${part} has no place in the order of shared/`);
-  }
+  if (layer < 0) throw new Error(`${part} has no place in the order of shared/`);
   return layer;
 }
 
 /** The package of a bare specifier: `hono/cors` is of `hono`. */
 export function packageOf(specifier: string): string {
-  return specifier.split("/").slice(0, specifier.startsWith("@") ? 2 : 1).join(
-    "/",
-  );
+  return specifier.split("/").slice(0, specifier.startsWith("@") ? 2 : 1).join("/");
 }
 
 function resolve(file: string, specifier: string): string {
