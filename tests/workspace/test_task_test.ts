@@ -9,6 +9,9 @@ Deno.test({
     const rest = commands.at(-1)?.split(" ") ?? [];
     const ignored = rest.find((word) => word.startsWith("--ignore="))?.slice("--ignore=".length);
     const run = commands.slice(0, -1).flatMap((command) => command.split(" "));
-    assert.deepEqual(ignored?.split(","), run.filter((word) => /^tests\/(?!deno\.json$)/.test(word)));
+    assert.deepEqual(
+      ignored?.split(","),
+      run.filter((word) => /^tests\/(?!deno\.json$)/.test(word)),
+    );
   },
 });
