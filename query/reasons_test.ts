@@ -57,6 +57,11 @@ const ATTEMPTS: readonly Attempt[] = [
   { reason: "hot_caches_off", body: query("SELECT * FROM last_values()") },
   { reason: "bad_hot_call", body: query("SELECT * FROM distinct_values()") },
   { reason: "statement_too_large", body: query(`SELECT '${"x".repeat(300_000)}'`) },
+  { reason: "refused_pattern", body: query("SELECT raw GLOB '*a*[bc]*d*e' FROM events") },
+  {
+    reason: "value_too_large",
+    body: query(`SELECT ${"hex(".repeat(12)}raw${")".repeat(12)} FROM events`),
+  },
   { reason: "statement_failed", body: query("SELECT no_such_column FROM events") },
   {
     reason: "max_rows_scanned",
@@ -115,6 +120,7 @@ const ELSEWHERE: Readonly<Record<string, string>> = {
   admission_full: "sql_admission_test.ts",
   midflight_rows_scanned_exceeded: "midflight_test.ts",
   answer_bytes: "reasons_test.ts",
+  engine_replaced: "../shared/engine/fault_error_test.ts",
   object_cache_in_use: "object_cache_test.ts",
   object_cache_too_small: "object_cache_test.ts",
   object_cut_short: "object_cache_test.ts",

@@ -1,8 +1,10 @@
 /** What people read who make the mistakes that people make. */
 
-import { match } from "node:assert/strict";
+import { match, ok, strictEqual } from "node:assert/strict";
 import { isOperatingError } from "../base/errors.ts";
 import { EngineLab } from "../testing/engine_lab.ts";
+import { EngineFault } from "./driver.ts";
+import { faultError } from "./fault_error.ts";
 
 const MISTAKES: readonly (readonly [sql: string, message: RegExp])[] = [
   [
@@ -38,4 +40,11 @@ Deno.test("a mistake is told with what was meant, most likely", async (test) => 
       match(error.message, message);
     });
   }
+});
+
+Deno.test("a statement whose process was replaced is told to come again", () => {
+  const error = faultError(new EngineFault("lost", "the process ended by SIGKILL"));
+  ok(isOperatingError(error, "unavailable"));
+  strictEqual(error.reason, "engine_replaced");
+  strictEqual(error.retryAfterSecs, 1);
 });

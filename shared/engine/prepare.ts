@@ -159,6 +159,7 @@ export async function prepareStatement(
   });
   const leases: Disposable[] = [data, ...planned.leases];
   let isPromoted = false;
+  let described: Awaited<ReturnType<typeof exchangedStatement>> | undefined;
   try {
     const defaultOrderApplied = request.defaultOrder && !statement.explain &&
       mayOrder(statement.root, references, plannedTables) &&
@@ -226,11 +227,9 @@ export async function prepareStatement(
       : statement.sql;
     deadline.check();
     // Columns are called, and errors told, as it was sent where that can be bound. Binding evaluates constants.
+    if (guarded || bounded) described = await exchangedStatement(known, request.sql);
     const asked = bindable
-      ? {
-        sql: guarded || bounded ? await exchangedText(known, request.sql) : statement.sql,
-        tables: plannedTables,
-      }
+      ? { sql: described?.text ?? statement.sql, tables: plannedTables }
       : { sql, tables };
     const columns = await deps.statements.columns(connection, {
       sql: asked.sql,
@@ -297,18 +296,21 @@ export async function prepareStatement(
     if (isPromoted && error instanceof EngineFault && error.kind === "statement") {
       return await prepareStatement(connection, request, { deps, deadline, usesPromoted: false });
     }
-    throw await inCallersText(error, statement, connection);
+    throw await inCallersText(error, { ...statement, ...described }, connection);
   }
 }
 
-/** The statement with nothing else changed in it. */
-async function exchangedText(known: ConstantsConnection, text: string): Promise<string> {
-  const { document, root } = await parse(known.serialize, text);
+/** The statement with nothing else changed in it, as a tree and as text. */
+async function exchangedStatement(
+  known: ConstantsConnection,
+  sql: string,
+): Promise<Pick<Statement, "document"> & { readonly text: string }> {
+  const { document, root } = await parse(known.serialize, sql);
   const textOf = (select: TreeNode) => textAsItIs(known, withRoot(document, select));
   await keepNames(root, { textOf, wants: isChangedByName });
   renameFunctions(root);
   await exchangeCalls(root, { textOf, stemmed: new Set() });
-  return await textOfTree(known, document);
+  return { document, text: await textOfTree(known, document) };
 }
 
 /** The connection, asked nothing whose answer is still known. */

@@ -3,6 +3,7 @@ import { processArguments, ROLES, workspacePath } from "../../cli/permissions.ts
 
 const DATA = "/var/lib/svc";
 const SOURCE = "/opt/svc";
+const PROGRAM = "/usr/local/bin/deno";
 
 interface Unit {
   /** Values of each key, in their order. */
@@ -31,8 +32,8 @@ for (const role of ROLES) {
       const [program, ...words] = (unit.values("ExecStart")[0] ?? "").split(" ");
       const root = workspacePath(".");
       const expected = processArguments(role, DATA, [], environmentOf(unit))
-        .map((word) => word.replaceAll(root, SOURCE));
-      assert.equal(program, "/usr/local/bin/deno");
+        .map((word) => word.replaceAll(root, SOURCE).replaceAll(Deno.execPath(), PROGRAM));
+      assert.equal(program, PROGRAM);
       assert.deepEqual(words, expected);
     },
   });
