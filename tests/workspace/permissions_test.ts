@@ -378,6 +378,20 @@ for (const [args, env, written] of QUERY_WRITES) {
 }
 
 Deno.test({
+  name: "set cli may load DuckDB's library in the version that is installed, and no other",
+  fn() {
+    const [, version] = /@(1[^@]*)$/.exec(denoJson.imports["@duckdb/node-bindings"]) ?? [];
+    const { ffi } = denoJson.permissions.cli;
+    for (const folder of ffi) {
+      assert.match(folder, /^\.\/node_modules\/\.deno\/@duckdb\+node-bindings-[a-z0-9-]+@[^/]+$/);
+      assert.ok(folder.endsWith(`@${version}`), folder);
+    }
+    const sets = Object.entries(denoJson.permissions).filter(([, set]) => "ffi" in set);
+    assert.deepEqual(sets.map(([name]) => name), ["cli"]);
+  },
+});
+
+Deno.test({
   name: "permissionsOf grants the file of a SQLite catalog outside of the warehouse",
   fn() {
     const args = ["--catalog-uri", "sqlite:///c/catalog.db?mode=rwc"];
