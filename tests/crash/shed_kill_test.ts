@@ -16,7 +16,7 @@ import { Stack } from "../apps/stack.ts";
 const KILLS = 3;
 const SENDERS = 4;
 const ROWS_PER_REQUEST = 10;
-const LIMIT_MIB = 400;
+const LIMIT_MIB = 300;
 /** More than the limit leaves an idle server, less than all bodies in flight may have. */
 const HALF_SENT_BODIES = 14;
 const BODY_BYTES = 16 * 1024 * 1024;
