@@ -3,7 +3,8 @@
  * and aliases. They are remembered so that a client that asks for what it has put finds it, in this process and until it
  * ends; a client that misses one puts it again.
  *
- * Invariant: bounded in number and bytes; past a bound the oldest are forgotten.
+ * Invariant: bounded in number and bytes; past a bound the tenant that holds most loses its oldest, so that none can push
+ * out what the others have put.
  */
 
 export const OBJECTS_MAX = 2_000;
@@ -18,7 +19,14 @@ export interface ClientObject {
 }
 
 interface Entry extends ClientObject {
+  readonly tenant: string;
   readonly shelf: string;
+}
+
+/** What one tenant holds. */
+interface Holding {
+  count: number;
+  bytes: number;
 }
 
 /** What an entry takes besides its texts, which have two bytes a character at most. */
@@ -26,6 +34,7 @@ const ENTRY_BYTES = 200;
 
 export class ClientObjects {
   readonly #entries = new Map<string, Entry>();
+  readonly #holdings = new Map<string, Holding>();
   #bytes = 0;
 
   /** Bytes held, estimated. */
@@ -38,12 +47,10 @@ export class ClientObjects {
     const shelf = shelfOf(tenant, kind);
     const key = keyOf(shelf, object.name);
     const isNew = !this.#forget(key);
-    this.#entries.set(key, { shelf, name: object.name, text: object.text });
-    this.#bytes += bytesOf(key, object);
-    for (const oldest of this.#entries.keys()) {
-      if (this.#entries.size <= OBJECTS_MAX && this.#bytes <= OBJECTS_BYTES_MAX) break;
-      this.#forget(oldest);
-    }
+    this.#entries.set(key, { tenant, shelf, name: object.name, text: object.text });
+    this.#weigh(tenant, { count: 1, bytes: bytesOf(key, object) });
+    while (this.#entries.size > OBJECTS_MAX) this.#forgetOldest("count");
+    while (this.#bytes > OBJECTS_BYTES_MAX) this.#forgetOldest("bytes");
     return isNew;
   }
 
@@ -65,8 +72,27 @@ export class ClientObjects {
     const entry = this.#entries.get(key);
     if (entry === undefined) return false;
     this.#entries.delete(key);
-    this.#bytes -= bytesOf(key, entry);
+    this.#weigh(entry.tenant, { count: -1, bytes: -bytesOf(key, entry) });
     return true;
+  }
+
+  #weigh(tenant: string, { count, bytes }: Readonly<Holding>): void {
+    const holding = this.#holdings.get(tenant) ?? { count: 0, bytes: 0 };
+    holding.count += count;
+    holding.bytes += bytes;
+    this.#bytes += bytes;
+    if (holding.count === 0) this.#holdings.delete(tenant);
+    else this.#holdings.set(tenant, holding);
+  }
+
+  /** The oldest of the tenant that holds most, of what there is too much of. */
+  #forgetOldest(of: keyof Holding): void {
+    const [[largest] = []] = [...this.#holdings].toSorted(([, a], [, b]) => b[of] - a[of]);
+    for (const [key, { tenant }] of this.#entries) {
+      if (tenant !== largest) continue;
+      this.#forget(key);
+      return;
+    }
   }
 }
 

@@ -18,7 +18,24 @@ Deno.test({
     assert.equal(objects.has("u", "k", "19"), true);
     // One that fits by no means is not kept either.
     objects.put("u", "k", { name: "huge", text: "x".repeat(OBJECTS_BYTES_MAX) });
-    assert.equal(objects.bytes, 0);
+    assert.equal(objects.list("u", "k").length, 0);
+  },
+});
+
+Deno.test({
+  name: "ClientObjects lets no tenant push out what another has put",
+  fn() {
+    const objects = new ClientObjects();
+    objects.put("small", "k", { name: "a", text: "{}" });
+    for (let i = 0; i < OBJECTS_MAX + 10; i += 1) {
+      objects.put("many", "k", { name: `${i}`, text: "{}" });
+    }
+    for (let i = 0; i < 40; i += 1) {
+      objects.put("large", "k", { name: `${i}`, text: "x".repeat(1024 * 1024) });
+    }
+    assert.equal(objects.has("small", "k", "a"), true);
+    assert.ok(objects.list("many", "k").length > OBJECTS_MAX - 20);
+    assert.ok(objects.bytes <= OBJECTS_BYTES_MAX);
   },
 });
 

@@ -289,6 +289,10 @@ Deno.test({
     assert.deepEqual(await ask(ingest, ["GET", "/_aliases"]), { status: 200, body: {} });
     const add = (index: string, alias: string) => ({ add: { index, alias } });
     const bad = { actions: [add("a", "all"), { drop: { index: "a", alias: "b" } }] };
+    // 400 million aliases, were they made before they are counted.
+    const names = Array.from({ length: 20_000 }, () => "a");
+    const product = { actions: [{ add: { indices: names, aliases: names } }] };
+    assert.equal((await ask(ingest, ["POST", "/_aliases", product])).status, 400);
     assert.equal((await ask(ingest, ["POST", "/_aliases", bad])).status, 400);
     assert.deepEqual(await ask(ingest, ["HEAD", "/_alias/all"]), { status: 404, body: undefined });
     const good = { actions: [add("a", "all"), { add: { indices: ["b", "c"], aliases: ["all"] } }] };

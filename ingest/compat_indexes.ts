@@ -204,23 +204,33 @@ async function changeAliases(
   if (!Array.isArray(actions) || actions.length === 0 || actions.length > ACTIONS_MAX) {
     throw malformed(`actions must be a list of 1 to ${ACTIONS_MAX}`);
   }
-  const changes = actions.flatMap(changesOf);
-  if (changes.length > ACTIONS_MAX) throw malformed(`they name more than ${ACTIONS_MAX} aliases`);
-  for (const { action, ...alias } of changes) {
+  for (const { action, ...alias } of changesOf(actions)) {
     if (action === "add") rememberAlias(tenant, alias, deps);
     else deps.objects.forget(tenant, ALIAS, `${alias.index}/${alias.alias}`);
   }
   return compatJson(request, ACKNOWLEDGED);
 }
 
-function changesOf(entry: unknown): (Alias & { action: "add" | "remove" })[] {
-  const [[action, what] = [], ...more] = isObject(entry) ? Object.entries(entry) : [];
-  if (more.length > 0 || (action !== "add" && action !== "remove") || !isObject(what)) {
-    throw malformed("each action is one of add and remove, an object");
+type Change = Alias & { readonly action: "add" | "remove" };
+
+/** Each index with each alias of its action. Their number is known before they are made: it is a product of two lists. */
+function changesOf(actions: readonly unknown[]): Change[] {
+  const changes: Change[] = [];
+  for (const entry of actions) {
+    const [[action, what] = [], ...more] = isObject(entry) ? Object.entries(entry) : [];
+    if (more.length > 0 || (action !== "add" && action !== "remove") || !isObject(what)) {
+      throw malformed("each action is one of add and remove, an object");
+    }
+    const indexes = namesOf(what, "index", "indices");
+    const aliases = namesOf(what, "alias", "aliases");
+    if (changes.length + indexes.length * aliases.length > ACTIONS_MAX) {
+      throw malformed(`they name more than ${ACTIONS_MAX} aliases`);
+    }
+    for (const index of indexes) {
+      for (const alias of aliases) changes.push({ action, index, alias });
+    }
   }
-  const indexes = namesOf(what, "index", "indices");
-  const aliases = namesOf(what, "alias", "aliases");
-  return indexes.flatMap((index) => aliases.map((alias) => ({ action, index, alias })));
+  return changes;
 }
 
 function namesOf(what: JsonObject, one: string, many: string): string[] {

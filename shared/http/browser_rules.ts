@@ -56,7 +56,7 @@ export function browserRulesOf(settings: BrowserSettings, listener: Listener): B
   const { hostname, isOpen } = listener;
   const origins = new Set(settings.corsOrigins.map(requireOrigin));
   const names = new Set(settings.allowedHosts.map(requireHost));
-  const isPrivate = isOpen && isLoopbackName(hostname.toLowerCase());
+  const isPrivate = isOpen && isLoopbackName(canonicalHost(hostname));
   const hosts = isPrivate || names.size > 0 ? { names, takesAddresses: !isPrivate } : undefined;
   return { origins, hosts };
 }
@@ -91,11 +91,21 @@ function isHostAllowed(host: string, { names, takesAddresses }: HostRules): bool
   return takesAddresses && isAddress(name);
 }
 
-/** IPv6 addresses with or without brackets. A dot at the end only says that a name is whole. */
+/** As browsers write it: `127.1` is `127.0.0.1`, `0:0:0:0:0:0:0:1` is `[::1]`. */
+function canonicalHost(hostname: string): string {
+  const bracketed = hostname.includes(":") && !hostname.startsWith("[");
+  const url = `http://${bracketed ? `[${hostname}]` : hostname}/`;
+  return URL.canParse(url) ? new URL(url).hostname : hostname.toLowerCase();
+}
+
+/** 127.0.0.0/8 inside IPv6. */
+const MAPPED_LOOPBACK = /^\[::ffff:7f[0-9a-f]{2}:[0-9a-f]{1,4}\]$/;
+
+/** A dot at the end only says that a name is whole. */
 function isLoopbackName(name: string): boolean {
   const bare = name.endsWith(".") ? name.slice(0, -1) : name;
   return bare === "localhost" || bare.endsWith(".localhost") || bare === "[::1]" ||
-    bare === "::1" || (bare.startsWith("127.") && isAddress(bare));
+    MAPPED_LOOPBACK.test(bare) || (bare.startsWith("127.") && isAddress(bare));
 }
 
 function isAddress(name: string): boolean {

@@ -134,7 +134,10 @@ const CASES: readonly Case[] = [
     host: "logs.example",
     verdict: "own",
   },
-  ...["::1", "localhost", "127.0.0.9", "LocalHost"].map((hostname): Case => ({
+  ...[
+    ...["::1", "localhost", "127.0.0.9", "LocalHost"],
+    ...["127.1", "0:0:0:0:0:0:0:1", "::ffff:127.0.0.1"],
+  ].map((hostname): Case => ({
     what: `bound to ${hostname}`,
     listener: { hostname, isOpen: true },
     host: "evil.example",
