@@ -153,7 +153,7 @@ async function crowd(server: IngestProcess): Promise<string[]> {
     return connections;
   };
   // One that never sent a request has but 10 s for it.
-  const get = encoder.encode("GET /healthz HTTP/1.1\r\nhost: x\r\n\r\n");
+  const get = encoder.encode("GET /healthz HTTP/1.1\r\nhost: localhost\r\n\r\n");
   await Promise.all((await open(IDLE)).map(async (connection) => {
     await connection.write(get);
     assert.equal(await connection.status(), 200);
