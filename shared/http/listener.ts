@@ -118,7 +118,9 @@ class Accepting {
       this.#options.meter?.refused(refusal);
       return conn.close();
     }
-    if ("setNoDelay" in conn) (conn as Deno.TcpConn).setNoDelay(true);
+    try {
+      if ("setNoDelay" in conn) (conn as Deno.TcpConn).setNoDelay(true);
+    } catch { /* The peer is gone again, which its server finds and ends. */ }
     this.#options.serve({ conn, peer }).finally(() => this.#counts.leave(peer.hostname));
   }
 

@@ -192,3 +192,39 @@ Deno.test({
     for (const answer of slow) assert.equal(await (await answer).text(), "ok");
   },
 });
+
+Deno.test({
+  name: "a connection whose options cannot be set is served, and counted no longer than any other",
+  fn: async () => {
+    await using server = serve({
+      hostname: "127.0.0.1",
+      port: 0,
+      bounds: { connectionsMax: 2, connectionsPerAddressMax: 2 },
+      handler: () => new Response("ok"),
+    });
+    const url = `http://127.0.0.1:${server.address.port}`;
+    const prototype = await tcpPrototype();
+    const { setNoDelay } = prototype;
+    prototype.setNoDelay = () => {
+      throw new Deno.errors.NotConnected("lost");
+    };
+    try {
+      for (let turn = 0; turn < 4; turn++) {
+        const answer = await fetch(url, {
+          headers: { connection: "close" },
+          signal: AbortSignal.timeout(5_000),
+        });
+        assert.equal(await answer.text(), "ok");
+      }
+    } finally {
+      prototype.setNoDelay = setNoDelay;
+    }
+  },
+});
+
+async function tcpPrototype(): Promise<Deno.TcpConn> {
+  using listener = Deno.listen({ hostname: "127.0.0.1", port: 0 });
+  const { hostname, port } = listener.addr as Deno.NetAddr;
+  using conn = await Deno.connect({ hostname, port });
+  return Object.getPrototypeOf(conn);
+}

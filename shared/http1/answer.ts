@@ -38,6 +38,9 @@ interface Pieces {
   readonly reader: Reader;
 }
 
+/** Its source was told to stop before it was whole. */
+export class AnswerCancelled extends Error {}
+
 export class Answer {
   readonly #response: Response;
   readonly #options: AnswerOptions;
@@ -116,12 +119,16 @@ export class Answer {
     const reader = this.#reader = this.#response.body?.getReader() as Reader | undefined;
     if (reader === undefined) return undefined;
     const { done, value: first } = await reader.read();
+    // A source that is cancelled ends as one that is through.
+    if (done && this.#isCancelled) throw new AnswerCancelled();
     if (done) return new Uint8Array(0);
     const second = reader.read();
     // A body that is a text or bytes is over behind its first piece, which shows at once. A failure
     // is seen where it is waited for.
     const next = await Promise.race([second, undefined]).catch(() => undefined);
-    return next?.done === true ? first : { first, second, reader };
+    if (next?.done !== true) return { first, second, reader };
+    if (this.#isCancelled) throw new AnswerCancelled();
+    return first;
   }
 
   async #sendPieces({ first, second, reader }: Pieces, write: Write): Promise<boolean> {

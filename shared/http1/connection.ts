@@ -10,7 +10,7 @@
 import { getLogger } from "@logtape/logtape";
 import { utf8 } from "../base/bytes.ts";
 import { isOperatingError } from "../base/errors.ts";
-import { Answer } from "./answer.ts";
+import { Answer, AnswerCancelled } from "./answer.ts";
 import { IncomingRequest } from "./incoming_request.ts";
 import { type ByteConnection, Input } from "./input.ts";
 import { HTTP1_LIMITS } from "./limits.ts";
@@ -45,6 +45,8 @@ interface Exchange {
   readonly request: IncomingRequest;
   readonly body: RequestBody | undefined;
   answer: Answer | undefined;
+  /** Or only sends no more, which looks the same. */
+  hasLeft: boolean;
 }
 
 export class Http1Connection {
@@ -143,7 +145,7 @@ export class Http1Connection {
     this.#enter("handling");
     const exchange = this.#exchange = this.#open(head);
     try {
-      if (exchange.body === undefined) this.#watch();
+      if (exchange.body === undefined) this.#watch(exchange);
       const response = await this.#respond(exchange.request);
       return await this.#send(exchange, { head, response });
     } finally {
@@ -163,8 +165,10 @@ export class Http1Connection {
       const bytes = this.#input.peek();
       // To those who begin with a TLS handshake nothing that we could say is of use.
       if (bytes[0] === TLS_HANDSHAKE) return undefined;
-      if (bytes.byteLength > 0 && this.#phase !== "head") this.#begin();
-      const length = headLength(bytes, progress);
+      const isHead = bytes.byteLength > 1 || bytes.byteLength === 1 && bytes[0] !== CR;
+      if (isHead && this.#phase !== "head") this.#begin();
+      // A CR alone is perhaps half of an empty line.
+      const length = isHead ? headLength(bytes, progress) : -1;
       if (length >= 0) {
         const head = parseHead(bytes.subarray(0, length));
         this.#input.drop(length);
@@ -187,7 +191,7 @@ export class Http1Connection {
   #dropEmptyLines(): void {
     for (;;) {
       const bytes = this.#input.peek();
-      if (bytes[0] !== 0x0d || bytes[1] !== 0x0a) return;
+      if (bytes[0] !== CR || bytes[1] !== LF) return;
       this.#input.drop(2);
     }
   }
@@ -199,23 +203,38 @@ export class Http1Connection {
         onWait: () => {
           if (head.expectsContinue) this.#write(CONTINUE).catch(() => {});
         },
-        onEnd: () => this.#watch(),
+        onEnd: () => this.#watch(exchange),
       });
     const request = new IncomingRequest({ head, body, scheme: this.#options.scheme });
-    return { request, body, answer: undefined };
+    const exchange: Exchange = { request, body, answer: undefined, hasLeft: false };
+    return exchange;
   }
 
-  /** Looks for the peer's leaving while its request is handled. What comes instead is the next request. */
-  #watch(): void {
-    if (this.#input.length > 0) return;
-    this.#input.fill(HTTP1_LIMITS.headBytesMax).then((isMore) => {
-      if (!isMore) this.#clientLeft();
-    }, () => this.#clientLeft());
+  /**
+   * Looks for the peer's leaving while its request is handled and answered. What comes instead are
+   * its next requests: up to a head's bytes of them are taken.
+   */
+  async #watch(exchange: Exchange): Promise<void> {
+    const { headBytesMax } = HTTP1_LIMITS;
+    this.#input.shrink();
+    try {
+      while (this.#exchange === exchange && this.#input.length < headBytesMax) {
+        if (!await this.#input.fill(headBytesMax)) break;
+      }
+    } catch { /* Reset, which is an end, too; or a body was cut, and its answer follows. */ }
+    if (this.#exchange === exchange && this.#input.hasEnded) this.#clientLeft();
   }
 
   #clientLeft(): void {
-    this.#exchange?.request.clientLeft();
-    this.#exchange?.answer?.cancel(new DOMException("the client left", "AbortError"));
+    const exchange = this.#exchange;
+    if (exchange === undefined) return;
+    exchange.hasLeft = true;
+    exchange.request.clientLeft();
+    const cancel = () => exchange.answer?.cancel(new DOMException("the client left", "AbortError"));
+    // A peer that only stops sending looks the same. An answer whose bytes are at hand is read by
+    // the next turn, so that the peer has it all the same.
+    if (this.#isClosed) cancel();
+    else setTimeout(cancel, 0);
   }
 
   async #respond(request: Request): Promise<Response> {
@@ -232,15 +251,26 @@ export class Http1Connection {
     { head, response }: { readonly head: RequestHead; readonly response: Response },
   ): Promise<boolean> {
     const { body, request } = exchange;
-    if (!request.bodyUsed) body?.dropAtHand();
+    if (body !== undefined && !request.bodyUsed) {
+      try {
+        body.dropAtHand();
+      } catch (error) {
+        // The peer is told of its broken body instead, so that nobody reads this answer.
+        request.clientLeft();
+        response.body?.cancel(error).catch(() => {});
+        throw error;
+      }
+      this.#watch(exchange);
+    }
     const isWholeRequest = body?.hasEnded ?? true;
     this.#enter("answering");
     const answer = exchange.answer = new Answer(response, {
       head,
-      keepsAlive: head.keepsAlive && isWholeRequest && !this.#isDraining && !this.#input.hasEnded,
+      keepsAlive: head.keepsAlive && isWholeRequest && !this.#isDraining &&
+        (this.#input.length > 0 || !this.#input.hasEnded),
       nowMs: this.#options.nowMs,
     });
-    if (this.#isClosed) this.#clientLeft();
+    if (this.#isClosed || exchange.hasLeft) this.#clientLeft();
     try {
       if (await answer.send(this.#write)) return true;
     } catch (error) {
@@ -254,7 +284,7 @@ export class Http1Connection {
 
   /** Its connection is cut: that is how the client learns of it. */
   #tellEarlyEnd(error: unknown): void {
-    if (this.#isClosed || isLost(error)) return;
+    if (this.#isClosed || isLost(error) || error instanceof AnswerCancelled) return;
     const log = getLogger(["svc", "http"]);
     if (isOperatingError(error, "cancelled")) {
       log.info("an answer ended early: {why}", { why: error.message });
@@ -305,6 +335,8 @@ export class Http1Connection {
   }
 }
 
+const CR = 0x0d;
+const LF = 0x0a;
 const CONTINUE = utf8("HTTP/1.1 100 Continue\r\n\r\n");
 /** First byte of a TLS handshake. */
 const TLS_HANDSHAKE = 0x16;

@@ -29,6 +29,10 @@ class Peer implements ByteConnection {
     this.#wake.resolve();
   }
 
+  get unreadBytes(): number {
+    return this.#unread.byteLength;
+  }
+
   async read(into: Uint8Array): Promise<number | null> {
     while (this.#unread.byteLength === 0) {
       if (this.isClosed) throw new Deno.errors.BadResource("closed");
@@ -353,6 +357,141 @@ Deno.test({
     answer.resolve(new Response("ok"));
     await ended;
     assert.deepEqual(statuses(peer), ["200"]);
+  },
+});
+
+/** An answer whose first piece never comes, and what becomes of it. */
+function silentAnswer() {
+  const seen: { signal?: AbortSignal; isCancelled: boolean } = { isCancelled: false };
+  const handler: Handler = (request) => {
+    seen.signal = request.signal;
+    return new Response(new ReadableStream({ cancel: () => void (seen.isCancelled = true) }));
+  };
+  return { seen, handler };
+}
+
+const LEFT_BEHIND: [name: string, sent: string][] = [
+  ["a request", GET],
+  ["a request and the first byte of the next", `${GET}G`],
+  ["two requests", GET + GET],
+  ["a body that is not read", `${POST}content-length: 5\r\n\r\nhello`],
+  ["half of a body that is not read", `${POST}content-length: 9\r\n\r\nhello`],
+];
+
+for (const [name, sent] of LEFT_BEHIND) {
+  Deno.test({
+    name: `a peer that leaves behind ${name} is told to the source of a silent answer, which is ` +
+      "not answered as if it were empty",
+    fn: async () => {
+      const { seen, handler } = silentAnswer();
+      const { peer, ended } = connect(handler);
+      peer.say(sent);
+      await settle();
+      assert.deepEqual([seen.signal?.aborted, seen.isCancelled], [false, false]);
+      peer.leave();
+      await ended;
+      assert.deepEqual([seen.signal?.aborted, seen.isCancelled], [true, true]);
+      assert.equal(peer.heard, "");
+    },
+  });
+}
+
+Deno.test({
+  name: "a peer that leaves is told to a handler at work, also behind a byte of the next request",
+  fn: async () => {
+    for (const more of ["", "G", "GET / HT"]) {
+      const answer = Promise.withResolvers<Response>();
+      let signal: AbortSignal | undefined;
+      const { peer, ended } = connect((request) => {
+        signal = request.signal;
+        return answer.promise;
+      });
+      peer.say(GET);
+      await settle();
+      peer.say(more);
+      await settle();
+      assert.equal(signal?.aborted, false);
+      peer.leave();
+      await settle();
+      assert.equal(signal?.aborted, true);
+      answer.resolve(new Response("ok"));
+      await ended;
+    }
+  },
+});
+
+Deno.test({
+  name: "an answer without end that comes when its peer has left is cancelled",
+  fn: async () => {
+    const { seen, handler } = silentAnswer();
+    const turn = Promise.withResolvers<void>();
+    const { peer, ended } = connect(async (request) => {
+      await turn.promise;
+      return await handler(request);
+    });
+    peer.say(GET);
+    peer.leave();
+    await settle();
+    turn.resolve();
+    await ended;
+    assert.equal(seen.isCancelled, true);
+  },
+});
+
+Deno.test({
+  name: "a request that is handled takes no more than a head's bytes of those behind it",
+  fn: async () => {
+    const answer = Promise.withResolvers<Response>();
+    const { peer, connection, ended } = connect(() => answer.promise);
+    peer.say(GET + "x".repeat(3 * HTTP1_LIMITS.headBytesMax));
+    await settle();
+    assert.ok(peer.unreadBytes >= 2 * HTTP1_LIMITS.headBytesMax - GET.length);
+    connection.close();
+    answer.resolve(new Response("ok"));
+    await ended;
+  },
+});
+
+Deno.test({
+  name: "a broken body that its handler did not read ends the answer, and is told",
+  fn: async () => {
+    const { seen, handler } = silentAnswer();
+    const { peer, ended } = connect(handler);
+    peer.say(`${CHUNKED}ZZ\r\n`);
+    await settle();
+    assert.deepEqual(statuses(peer), ["400"]);
+    assert.deepEqual([seen.signal?.aborted, seen.isCancelled], [true, true]);
+    peer.leave();
+    await ended;
+  },
+});
+
+Deno.test({
+  name: "an empty line behind a body may come in two parts, and is no head while it comes",
+  fn: async () => {
+    const { peer, connection } = connect(readsBody);
+    peer.say(`${POST}content-length: 2\r\n\r\nhi\r`);
+    await settle();
+    peer.nowMs += 2 * HTTP1_LIMITS.headMsMax;
+    connection.sweep();
+    peer.say(`\n${GET}`);
+    await settle();
+    assert.deepEqual(statuses(peer), ["200", "200"]);
+    peer.leave();
+  },
+});
+
+Deno.test({
+  name: "a peer that sends no more has the answers to all that it sent ahead",
+  fn: async () => {
+    const answer = Promise.withResolvers<Response>();
+    const { peer, ended } = connect(async () => (await answer.promise).clone());
+    peer.say(GET + GET + POST + "content-length: 5\r\n\r\nhello");
+    peer.leave();
+    await settle();
+    answer.resolve(new Response("ok"));
+    await ended;
+    assert.deepEqual(statuses(peer), ["200", "200", "200"]);
   },
 });
 

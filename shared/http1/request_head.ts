@@ -137,7 +137,7 @@ function specialFields(fields: readonly HeaderField[], version: "1.0" | "1.1"): 
   for (const [name, value] of fields) {
     switch (name) {
       case "host":
-        if (host !== undefined || !HOST.test(value)) throw malformed("there must be one host");
+        if (host !== undefined || !isHost(value)) throw malformed("there must be one host");
         host = value;
         break;
       case "content-length":
@@ -173,6 +173,17 @@ function specialFields(fields: readonly HeaderField[], version: "1.0" | "1.1"): 
   return { host: host ?? "", framing, keepsAlive, expectsContinue };
 }
 
+/** The one of the last request: most senders use one name. */
+let lastHost = "";
+
+/** Whether handlers can make a URL of it. */
+function isHost(text: string): boolean {
+  if (text === lastHost || text === "") return true;
+  if (!HOST.test(text) || !URL.canParse(`http://${text}`)) return false;
+  lastHost = text;
+  return true;
+}
+
 function requireChunked(value: string): void {
   if (value.toLowerCase() === "chunked") return;
   throw new Refusal(`the transfer-encoding ${JSON.stringify(value.slice(0, 80))} is not chunked`, {
@@ -198,7 +209,7 @@ function parseTarget(target: string, host: string): Pick<RequestHead, "target" |
   if (escaped === "*") return { target: "/*", host };
   const absolute = /^https?:\/\/([^/?]*)([^]*)$/i.exec(escaped);
   const [, authority = "", rest = ""] = absolute ?? [];
-  if (absolute === null || authority === "" || !HOST.test(authority)) {
+  if (absolute === null || authority === "" || !isHost(authority)) {
     throw malformed("its target is neither a path nor a URL of http");
   }
   // RFC 9112, section 3.2.2: the target's own wins over the field.

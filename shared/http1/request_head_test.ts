@@ -34,6 +34,11 @@ const REFUSED: [name: string, head: string, status: number][] = [
   ["no host", "GET / HTTP/1.1\r\n\r\n", 400],
   ["two hosts", "GET / HTTP/1.1\r\nhost: x\r\nhost: x\r\n\r\n", 400],
   ["a host with a path", "GET / HTTP/1.1\r\nhost: x/y\r\n\r\n", 400],
+  ["a host that is no number of IPv4", "GET / HTTP/1.1\r\nhost: x.5\r\n\r\n", 400],
+  ["a host with a broken escape", "GET / HTTP/1.1\r\nhost: a%zz\r\n\r\n", 400],
+  ["a host with no port there is", "GET / HTTP/1.1\r\nhost: x:99999\r\n\r\n", 400],
+  ["a port without a host", "GET / HTTP/1.1\r\nhost: :80\r\n\r\n", 400],
+  ["a proxy's target of no host", "GET http://x.5/ HTTP/1.1\r\nhost: x\r\n\r\n", 400],
   ["a host with a user", "GET / HTTP/1.1\r\nhost: a@b\r\n\r\n", 400],
   [
     "two lengths",
