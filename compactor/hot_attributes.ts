@@ -4,6 +4,7 @@ import { belowDataDir } from "../shared/catalog/storage_places.ts";
 import { openStatementReader, type StatementReader } from "../shared/engine/statement_reader.ts";
 import type { PromoteOptions } from "../shared/maintenance/promote_sweep.ts";
 import { openScratchFolder } from "../shared/maintenance/scratch_folder.ts";
+import { mayStartChild } from "../shared/os/child_process.ts";
 import { DenoFileSystem } from "../shared/os/deno_file_system.ts";
 import { SystemRandom } from "../shared/os/random.ts";
 import type { CompactorSettings } from "./flags.ts";
@@ -25,7 +26,11 @@ async function openStatements(scratchDir: string): Promise<StatementReader> {
     await openScratchFolder(scratchDir, { files, random: new SystemRandom() }),
   );
   const reader = opening.use(
-    await openStatementReader({ files, scratchDir: `${scratch.path}/engine` }),
+    await openStatementReader({
+      files,
+      scratchDir: `${scratch.path}/engine`,
+      hasProcess: mayStartChild(),
+    }),
   );
   const opened = opening.move();
   return {

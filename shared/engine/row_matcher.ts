@@ -11,9 +11,7 @@ import { Deadline } from "./deadline.ts";
 import type { EngineConnection, EngineDatabase } from "./driver.ts";
 import { faultError } from "./fault_error.ts";
 import { DIALECT_SETUP } from "./functions/dialect.ts";
-import { nativeDriver } from "./native_driver.ts";
-import { processDriver } from "./process/process_driver.ts";
-import { headroomBytesFor } from "./process/resident_watch.ts";
+import { soleDriver } from "./process/sole_driver.ts";
 import { fileSql } from "./relation.ts";
 import { parsePredicate } from "./row_predicate.ts";
 import { quoteName } from "./statement_text.ts";
@@ -81,17 +79,12 @@ export async function openRowMatcher(options: RowMatcherOptions): Promise<RowMat
   const { files, scratchDir } = options;
   if (await files.exists(scratchDir)) await files.removeTree(scratchDir);
   await files.mkdir(scratchDir);
-  const driver = options.hasProcess === true
-    ? processDriver({
-      engine: "predicate",
-      headroomBytes: headroomBytesFor(options.memoryBytesMax),
-      files,
-    })
-    : nativeDriver({ readFile: (path) => files.readFile(path) });
+  const { memoryBytesMax, hasProcess = false } = options;
+  const driver = soleDriver({ engine: "predicate", hasProcess, memoryBytesMax, files });
   const database = await driver.open({
     readableDirs: options.readableDirs,
     scratchDir,
-    memoryBytesMax: options.memoryBytesMax,
+    memoryBytesMax,
     // Nothing that a predicate does can spill.
     spillBytesMax: 0,
     threads: options.threads,

@@ -9,8 +9,8 @@ import { Deadline } from "./deadline.ts";
 import { type EngineConnection, type EngineDatabase, EngineFault } from "./driver.ts";
 import { DIALECT_SETUP } from "./functions/dialect.ts";
 import { gate } from "./gate.ts";
-import { nativeDriver } from "./native_driver.ts";
 import { parse } from "./parse.ts";
+import { soleDriver } from "./process/sole_driver.ts";
 import { type AttributeReads, attributeReads } from "./promoted_attributes.ts";
 
 export interface StatementReaderOptions {
@@ -18,6 +18,8 @@ export interface StatementReaderOptions {
   readonly files: FileSystem;
   /** Absolute; made, and emptied, at the start. One reader per directory. */
   readonly scratchDir: string;
+  /** As `SoleDriverOptions` has it; default: DuckDB runs in this process. */
+  readonly hasProcess?: boolean;
 }
 
 export interface StatementReader extends AsyncDisposable {
@@ -40,14 +42,16 @@ const CALL = /attr_get/i;
 
 /** Errors: `unavailable` (`engine_not_loaded`) when the SQL engine's library cannot be loaded. */
 export async function openStatementReader(
-  { files, scratchDir }: StatementReaderOptions,
+  { files, scratchDir, hasProcess = false }: StatementReaderOptions,
 ): Promise<StatementReader> {
   if (await files.exists(scratchDir)) await files.removeTree(scratchDir);
   await files.mkdir(scratchDir);
-  const database = await nativeDriver({ readFile: (path) => files.readFile(path) }).open({
+  const memoryBytesMax = MEMORY_BYTES_MAX;
+  const driver = soleDriver({ engine: "statements", hasProcess, memoryBytesMax, files });
+  const database = await driver.open({
     readableDirs: [],
     scratchDir,
-    memoryBytesMax: MEMORY_BYTES_MAX,
+    memoryBytesMax,
     spillBytesMax: 0,
     threads: 1,
     connections: 1,
