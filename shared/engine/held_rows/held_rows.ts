@@ -214,7 +214,11 @@ export class HeldRows implements AsyncDisposable {
       bytesMax: bytesMax / BLOCK_SHARE_DIVISOR,
       signal,
     });
-    if (losses !== this.#losses) return;
+    if (losses !== this.#losses) {
+      // It may be in the new process, where nobody knows of it, or have gone with the old one.
+      if (bytes !== undefined) await tables.drop([table], signal).catch(() => {});
+      return;
+    }
     if (bytes === undefined) {
       this.#tooLarge.add(key);
       return forgetOldest(this.#tooLarge);

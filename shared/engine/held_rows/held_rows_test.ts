@@ -156,6 +156,21 @@ Deno.test("HeldRows.forget takes no table that is gone, also one that was being 
   goesOn.resolve();
   await making;
   deepStrictEqual([held.blocks, held.bytes, told.failed], [0, 0, 0]);
+  // Nobody would ever read it.
+  strictEqual(tables.there.size, 0);
+});
+
+Deno.test("HeldRows.forget a table that is gone before it can be dropped is no failure", async () => {
+  const { held, tables, read, told } = heldRows();
+  const make = tables.make.bind(tables);
+  tables.make = async (...args) => {
+    const bytes = await make(...args);
+    held.forget();
+    return bytes;
+  };
+  tables.drop = () => Promise.reject(new Error("there is no such table"));
+  for (let i = 0; i < 2; i += 1) await read(block("a"));
+  deepStrictEqual([held.blocks, told.failed], [0, 0]);
 });
 
 Deno.test("HeldRows drops what was used least recently, and nothing for what is wanted less often", async () => {
