@@ -96,15 +96,16 @@ class ProcessDatabase implements EngineDatabase {
 
   async connect(signal: AbortSignal, wanted?: ConnectionWanted): Promise<EngineConnection> {
     const at = await this.#free.take(signal, wanted);
+    const giveBack = () => this.#free.give(at, wanted?.key);
     try {
       const client = await this.#current(signal);
       return new ProcessConnection(client, {
         at,
         label: () => labelOf(wanted),
-        giveBack: () => this.#free.give(at),
+        giveBack,
       });
     } catch (error) {
-      this.#free.give(at);
+      giveBack();
       throw error;
     }
   }

@@ -1,10 +1,11 @@
-import { match, ok, rejects, strictEqual } from "node:assert/strict";
+import { deepStrictEqual, match, ok, rejects, strictEqual } from "node:assert/strict";
 import { DenoFileSystem } from "../../os/deno_file_system.ts";
 import { EXPANDING, HANGING } from "../../testing/hanging_statement.ts";
 import { processesBelow } from "../../testing/processes.ts";
 import { threadSecs } from "../../testing/threads.ts";
 import { until } from "../../testing/until.ts";
 import type { EngineConnection, EngineDatabase } from "../driver.ts";
+import { Waiters } from "../waiters.ts";
 import type { EngineEnd } from "./engine_client.ts";
 import { processDriver, type ProcessDriverOptions } from "./process_driver.ts";
 
@@ -89,6 +90,27 @@ Deno.test({
       await ended;
       await rejects(connection.texts("SELECT 1"), { kind: "interrupted" });
       strictEqual(await readAll(await next, "SELECT 'x'"), 1);
+    }),
+});
+
+Deno.test({
+  name: "processDriver, EngineConnection.release gives the connection back for who had it",
+  ignore,
+  fn: () =>
+    withLab(async ({ database }) => {
+      const give = Waiters.prototype.give;
+      const keys: (string | undefined)[] = [];
+      Waiters.prototype.give = function (item, key) {
+        keys.push(key);
+        give.call(this, item, key);
+      };
+      try {
+        const { signal } = new AbortController();
+        await (await database.connect(signal, { key: "tenant" })).release();
+      } finally {
+        Waiters.prototype.give = give;
+      }
+      deepStrictEqual(keys, ["tenant"]);
     }),
 });
 
