@@ -1,6 +1,7 @@
 /** The engine while it is open: a database, or one more for dear statements, a connection per statement. */
 
-import { OperatingError } from "../base/errors.ts";
+import { getLogger } from "@logtape/logtape";
+import { messageOf, OperatingError } from "../base/errors.ts";
 import { Deadline } from "./deadline.ts";
 import { isDear } from "./cost.ts";
 import { MEMORY_SQL, memoryUse } from "./memory_use.ts";
@@ -25,6 +26,8 @@ import type {
   StatementsWaiting,
   TurnWaits,
 } from "./types.ts";
+
+const log = getLogger(["svc", "engine"]);
 
 export interface SqlEngineOptions {
   readonly databases: Databases;
@@ -92,7 +95,9 @@ export class SqlEngine implements Engine {
     } catch (error) {
       const reason = deadline.signal.aborted ? deadline.signal.reason : faultError(error);
       deadline[Symbol.dispose]();
-      await seat[Symbol.asyncDispose]();
+      await seat[Symbol.asyncDispose]().catch((fault) => {
+        log.warn("cannot give a connection back: {error}", { error: messageOf(fault) });
+      });
       throw reason;
     }
   }

@@ -36,6 +36,8 @@ export interface ClientOptions {
   readonly openMsMax: number;
   /** Ends it while it opens. */
   readonly signal: AbortSignal;
+  /** Starts the process; default: `spawnEngine`. */
+  readonly spawn?: typeof spawnEngine;
   readonly onLine: (line: string) => void;
   /** Its statements were interrupted because of what it takes. */
   readonly onTooLarge: (residentBytes: number) => void;
@@ -45,7 +47,7 @@ export interface ClientOptions {
 export interface Work {
   /** Calls whose answers have not come. */
   pending: number;
-  /** It was interrupted because of the process's memory. */
+  /** What it waits for was interrupted, or ended, because of the process's memory. */
   isTooLarge: boolean;
   /** Names it in the log. */
   readonly label: () => string;
@@ -79,8 +81,6 @@ export class EngineClient {
   readonly #gone = Promise.withResolvers<void>();
   readonly #checks: ReturnType<typeof setInterval>;
   #resident: ResidentWatch | undefined;
-  /** Those that ran when it began to take too much have been told so. */
-  #isTold = false;
   #late: ReturnType<typeof setTimeout> | undefined;
   #last = 0;
   #end: EngineEnd | undefined;
@@ -108,8 +108,9 @@ export class EngineClient {
   /** Errors: `unavailable` when there can be no such process; `deadline_exceeded`; DuckDB's own. */
   static async open(options: DriverOptions, client: ClientOptions): Promise<EngineClient> {
     const { scratchDir } = options;
+    const { spawn = spawnEngine } = client;
     let lastLine = "";
-    const spawned = await spawnEngine({
+    const spawned = await spawn({
       niceness: client.niceness,
       scratchDir,
       onLine: (line) => client.onLine(lastLine = line),
@@ -263,11 +264,10 @@ export class EngineClient {
     this.#beatMs = performance.now();
     const verdict = this.#resident?.judge(beat.residentBytes, this.#beatMs) ?? "fine";
     if (verdict === "end") {
-      // What runs now is what made it so, unless it was told before.
-      if (!this.#isTold) { for (const work of this.#working) work.isTooLarge = work.pending > 0; }
+      // Something of this made it so, and would end the next process too: none is asked again.
+      for (const work of this.#working) work.isTooLarge = work.pending > 0;
       this.kill("memory", `it takes ${formatBytes(beat.residentBytes)} of memory`);
     } else if (verdict === "interrupt") {
-      this.#isTold = true;
       for (const work of this.#working) {
         if (work.pending === 0) continue;
         work.isTooLarge = true;

@@ -79,7 +79,7 @@ export class ProcessConnection implements EngineConnection {
       chunks.push(textChunk(count, body));
       run.wake();
     });
-    const ended = this.#counted(running).then((told: RunEnd) => {
+    const ended = this.#counted(this.#judged(running)).then((told: RunEnd) => {
       this.#progress = told.progress;
       this.#profile = told.profile;
       run.end = {};
@@ -133,6 +133,7 @@ export class ProcessConnection implements EngineConnection {
     const { client, place } = this;
     try {
       if (client.isOver || (this.#work.pending === 0 && !this.#isDirty)) return;
+      // Not judged: a connection is given back whatever ended what ran on it.
       const released = this.#counted(client.call("release", place.at));
       client.stopping(this.#work);
       // Once its process has ended there is nothing to give back.
@@ -151,30 +152,42 @@ export class ProcessConnection implements EngineConnection {
   ): ReturnType<EngineCalls[N]> {
     if (this.#released !== undefined) return Promise.reject(givenBack()) as never;
     const all = [this.place.at, ...args] as unknown as Parameters<EngineCalls[N]>;
-    return this.#counted(this.client.call(name as CallName, ...all as never)) as never;
+    return this.#counted(
+      this.#judged(this.client.call(name as CallName, ...all as never)),
+    ) as never;
   }
 
-  /** Counts `answer` among what is waited for, and tells why it failed where DuckDB cannot know. */
+  /** Counts `answer` among what is waited for. Once all has come, what comes later is judged anew. */
   async #counted<T>(answer: Promise<T>): Promise<T> {
     const work = this.#work;
     work.pending += 1;
     try {
-      const value = await answer;
-      if (work.isTooLarge) throw new EngineFault("interrupted", "the process takes too much");
-      return value;
+      return await answer;
     } catch (error) {
       this.#isDirty = true;
-      if (isInvalidated(error)) {
-        this.client.kill("exited", "an internal error had made its database unusable");
-        throw new EngineFault("lost", "DuckDB refused the statement", { cause: error });
+      if (!isInvalidated(error)) throw error;
+      this.client.kill("exited", "an internal error had made its database unusable");
+      throw new EngineFault("lost", "DuckDB refused the statement", { cause: error });
+    } finally {
+      work.pending -= 1;
+      if (work.pending === 0) {
+        work.isTooLarge = false;
+        this.client.rested(work);
       }
-      if (!work.isTooLarge) throw error;
+    }
+  }
+
+  /** Tells that `answer` failed because of the process's memory, which DuckDB cannot know. */
+  async #judged<T>(answer: Promise<T>): Promise<T> {
+    try {
+      const value = await answer;
+      if (!this.#work.isTooLarge) return value;
+      throw new EngineFault("interrupted", "the process takes too much");
+    } catch (error) {
+      if (!this.#work.isTooLarge || isInvalidated(error)) throw error;
       throw new EngineFault("memory", "DuckDB's process took more memory than it may", {
         cause: error,
       });
-    } finally {
-      work.pending -= 1;
-      if (work.pending === 0) this.client.rested(work);
     }
   }
 
