@@ -1,5 +1,7 @@
 /** What a LIKE pattern says of the texts that match it. */
 
+import { likePieces } from "../functions/wildcard_pattern.ts";
+
 export interface LikeParts {
   /** Runs of literal letters, in order, none empty. */
   readonly runs: readonly string[];
@@ -11,31 +13,12 @@ export interface LikeParts {
 
 /** undefined: the pattern ends in its escape, which the SQL engine refuses. `escape`: one letter, or none. */
 export function likeParts(pattern: string, escape = ""): LikeParts | undefined {
-  const runs: string[] = [];
-  let run = "";
-  let wildcards = 0;
-  let startsText = false;
-  const letters = [...pattern];
-  const close = () => {
-    if (run === "") return;
-    startsText ||= runs.length === 0 && wildcards === 0;
-    runs.push(run);
-    run = "";
+  const pieces = likePieces(pattern, escape);
+  if (pieces === undefined) return undefined;
+  const runs = pieces.flatMap((piece) => typeof piece === "object" ? [piece.text] : []);
+  return {
+    runs,
+    startsText: typeof pieces[0] === "object",
+    isWhole: runs.length === pieces.length,
   };
-  for (let at = 0; at < letters.length; at += 1) {
-    const letter = letters[at] ?? "";
-    if (letter === escape) {
-      at += 1;
-      const literal = letters[at];
-      if (literal === undefined) return undefined;
-      run += literal;
-    } else if (letter === "%" || letter === "_") {
-      close();
-      wildcards += 1;
-    } else {
-      run += letter;
-    }
-  }
-  close();
-  return { runs, startsText, isWhole: wildcards === 0 };
 }
