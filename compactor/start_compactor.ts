@@ -4,16 +4,12 @@ import { getLogger } from "@logtape/logtape";
 import { UsageError } from "../shared/base/errors.ts";
 import { VERSION } from "../shared/base/version.ts";
 import { withoutTenants } from "../shared/event/tenant_labels.ts";
-import { browserRulesOf } from "../shared/http/browser_rules.ts";
 import {
   formatListenAddress,
   type ListenAddress,
   parseListenAddress,
 } from "../shared/http/listen_address.ts";
-import { listenerMeter } from "../shared/http/connection_metrics.ts";
-import { METRICS_BOUNDS } from "../shared/http/connection_options.ts";
-import { guardOrigin } from "../shared/http/origin_guard.ts";
-import { serve } from "../shared/http/serve.ts";
+import { serveMetrics } from "../shared/http/serve_metrics.ts";
 import { summaryLimitsOf } from "../shared/derived/summary/summary_options.ts";
 import {
   type CompactorObservers,
@@ -28,7 +24,6 @@ import { type TableSweepOptions, tableSweeps } from "../shared/maintenance/table
 import { EXPIRE_POLICY_DEFAULT } from "../shared/maintenance/expire.ts";
 import { DRAIN_GATE_DEFAULT, type DrainGate } from "../shared/maintenance/plan_drain.ts";
 import { sweepLane, sweepMirror } from "../shared/maintenance/sweep_lane.ts";
-import { metricsHandler } from "../shared/metrics/scrape.ts";
 import { SystemClock } from "../shared/os/clock.ts";
 import { deleteOnce, deleteOptionsOf, startDeletes } from "./delete_tasks.ts";
 import type { CompactorSettings } from "./flags.ts";
@@ -77,15 +72,11 @@ export async function startCompactor(settings: CompactorSettings): Promise<Compa
   let drain: PatientDrain | undefined = undefined;
   metrics.ready.readAtScrape(() => drain !== undefined && drain.problem === undefined ? 1 : 0, {});
   const metricsServer = starting.use(
-    serve({
-      ...bind,
-      option: "--metrics-bind",
-      bounds: METRICS_BOUNDS,
-      meter: listenerMeter(metrics, "metrics"),
-      handler: guardOrigin(
-        metricsHandler(metrics, () => drain === undefined ? "it starts" : drain.problem),
-        browserRulesOf(settings, { hostname: bind.hostname, isOpen: true }),
-      ),
+    serveMetrics({
+      bind,
+      settings,
+      metrics,
+      problem: () => drain === undefined ? "it starts" : drain.problem,
     }),
   );
   drain = starting.use(await startDrain(settings, countCompactor(metrics)));

@@ -17,18 +17,18 @@ import {
   parseListenAddress,
 } from "../shared/http/listen_address.ts";
 import { listenerMeter } from "../shared/http/connection_metrics.ts";
-import { connectionBounds, METRICS_BOUNDS } from "../shared/http/connection_options.ts";
+import { connectionBounds } from "../shared/http/connection_options.ts";
 import type { LaneId } from "../shared/event/tenant.ts";
 import { withoutTenants } from "../shared/event/tenant_labels.ts";
 import { guardOrigin } from "../shared/http/origin_guard.ts";
 import { type RunningServer, serve } from "../shared/http/serve.ts";
+import { serveMetrics } from "../shared/http/serve_metrics.ts";
 import type { Http2Server } from "../shared/http2/serve_http2.ts";
 import { readTlsFiles } from "../shared/http/tls_files.ts";
 import {
   type CompactorObservers,
   countCompactor,
 } from "../shared/maintenance/compactor_metrics.ts";
-import { metricsHandler } from "../shared/metrics/scrape.ts";
 import { type Clock, SystemClock } from "../shared/os/clock.ts";
 import { DenoFileSystem } from "../shared/os/deno_file_system.ts";
 import type { FileSystem } from "../shared/os/file_system.ts";
@@ -189,14 +189,7 @@ export async function startIngest(
   await admission.started();
   const isOpen = admission.mode === "open";
   const rulesOf = ({ hostname }: ListenAddress) => browserRulesOf(settings, { hostname, isOpen });
-  const metricsRules = browserRulesOf(settings, { hostname: metricsBind.hostname, isOpen: true });
-  const metricsServer = starting.use(serve({
-    ...metricsBind,
-    option: "--metrics-bind",
-    bounds: METRICS_BOUNDS,
-    meter: listenerMeter(metrics, "metrics"),
-    handler: guardOrigin(metricsHandler(metrics), metricsRules),
-  }));
+  const metricsServer = starting.use(serveMetrics({ bind: metricsBind, settings, metrics }));
   const grpc = grpcListen &&
     starting.use(serveOtlp({
       listen: grpcListen,

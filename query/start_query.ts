@@ -26,11 +26,11 @@ import {
   parseListenAddress,
 } from "../shared/http/listen_address.ts";
 import { listenerMeter } from "../shared/http/connection_metrics.ts";
-import { connectionBounds, METRICS_BOUNDS } from "../shared/http/connection_options.ts";
+import { connectionBounds } from "../shared/http/connection_options.ts";
 import { guardOrigin } from "../shared/http/origin_guard.ts";
 import { serve } from "../shared/http/serve.ts";
+import { serveMetrics } from "../shared/http/serve_metrics.ts";
 import { readTlsFiles } from "../shared/http/tls_files.ts";
-import { metricsHandler } from "../shared/metrics/scrape.ts";
 import { type Clock, SystemClock } from "../shared/os/clock.ts";
 import { DenoFileSystem } from "../shared/os/deno_file_system.ts";
 import { environment } from "../shared/os/environment.ts";
@@ -164,14 +164,7 @@ export async function startQuery(
     answers: new ByteBudget(ANSWERS_BYTES_MAX),
     traceNames: new NameCache(),
   });
-  const metricsRules = browserRulesOf(settings, { hostname: metricsBind.hostname, isOpen: true });
-  const metricsServer = starting.use(serve({
-    ...metricsBind,
-    option: "--metrics-bind",
-    bounds: METRICS_BOUNDS,
-    meter: listenerMeter(metrics, "metrics"),
-    handler: guardOrigin(metricsHandler(metrics), metricsRules),
-  }));
+  const metricsServer = starting.use(serveMetrics({ bind: metricsBind, settings, metrics }));
   const isOpen = access.mode === "open";
   const server = starting.use(
     serve({

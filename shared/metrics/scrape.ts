@@ -1,6 +1,6 @@
 /** `GET /metrics`. Never needs a token: scrapers send none. */
 
-interface Renderer {
+export interface Renderer {
   render(accept: string | null): Promise<{ contentType: string; text: string }>;
 }
 
