@@ -60,6 +60,7 @@ export class Http2Connection {
   readonly #begunMs: number;
   #closed = false;
   #cancelled: Promise<void> | undefined;
+  readonly #over = Promise.withResolvers<void>();
   #ending = false;
   #draining = false;
   #lastStream = 0;
@@ -100,6 +101,7 @@ export class Http2Connection {
           message: error.message,
         });
         await this.#goAwayAtOnce(error.code, error.message);
+        await this.#keepPlace();
       } else if (!isLost(error)) {
         getLogger(["svc", "http"]).error("HTTP/2 connection failed by a bug: {error}", { error });
         await this.#goAwayAtOnce(ErrorCode.INTERNAL_ERROR);
@@ -143,11 +145,26 @@ export class Http2Connection {
   close(): void {
     if (this.#closed) return;
     this.#closed = true;
-    this.#reader.stop();
     this.#bytes.close();
+    this.#endCalls();
+    this.#over.resolve();
+  }
+
+  /**
+   * A peer that broke the rules is read no more, and keeps its place until the next sweep. So the bounds of connections
+   * bound how often it can do so in a second.
+   */
+  async #keepPlace(): Promise<void> {
+    this.#endCalls();
+    await this.#over.promise;
+  }
+
+  /** Takes no frame any more; calls in flight see `gone`. */
+  #endCalls(): void {
+    this.#reader.stop();
     const streams = [...this.#streams.values()];
     this.#streams.clear();
-    this.#cancelled = this.#cancel(streams);
+    this.#cancelled ??= this.#cancel(streams);
   }
 
   /** What handlers do when their call is gone is work, too. */

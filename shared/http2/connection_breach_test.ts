@@ -139,8 +139,15 @@ for (const { name, sent, code, greeted } of BREACHES) {
         ...(greeted === undefined ? {} : { greeted }),
       });
       peer.wire.send(concatBytes(sent()));
-      await peer.done;
+      await until(() => peer.wire.goneAway() !== undefined);
+      await settle();
       assert.equal(peer.wire.goneAway(), code);
+      assert.equal(peer.wire.closed, false, "it keeps its place");
+      const { bytesRead } = peer.wire;
+      peer.wire.send(frame(FrameType.PING, new Uint8Array(8)));
+      peer.connection.sweep();
+      await peer.done;
+      assert.equal(peer.wire.bytesRead, bytesRead, "what came behind is not read");
       assert.ok(peer.wire.closed);
     },
   });
@@ -184,7 +191,8 @@ Deno.test({
   fn: async () => {
     const peer = connect();
     peer.wire.write = () => new Promise(() => {});
-    const pings = Array.from({ length: 4_000 }, () => frame(FrameType.PING, new Uint8Array(8)));
+    const ping = frame(FrameType.PING, new Uint8Array(8));
+    const pings = Array.from({ length: HTTP2_LIMITS.wasteMax - 100 }, () => ping);
     for (let round = 0; !peer.wire.closed; round++) {
       assert.ok(round * pings.length * 17 < 2 * HTTP2_LIMITS.unreadBytesMax);
       peer.wire.send(concatBytes(pings));

@@ -55,9 +55,10 @@ export class FrameReader {
     return true;
   }
 
-  /** Hands over no further frame, not of those that have come either. */
+  /** Hands over no further frame, not of those that have come either, and gives its buffer up. */
   stop(): void {
     this.#stopped = true;
+    this.#buffer = new Uint8Array(0);
   }
 
   /** Returns how many bytes were whole frames. */

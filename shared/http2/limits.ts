@@ -16,7 +16,7 @@ export const HTTP2_LIMITS = {
   /** How much of it comes back by itself: a connection that takes less of a processor never waits. */
   workPerMs: 250,
   /** Waste (`frame_cost.ts`); past it the connection ends. A call that is reset counts for ten, pings and the like for one. */
-  wasteMax: 5_000,
+  wasteMax: 2_000,
   wastePerSec: 1_000,
   /** Waste that an answered call makes up for: what senders send around it. */
   wastePerAnswer: 20,
