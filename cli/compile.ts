@@ -53,7 +53,7 @@ export const THREADS = [
   "shared/parquet/parquet_worker.ts",
   "shared/parquet/parquet_lz4_worker.ts",
   "shared/derived/derive_worker.ts",
-  "shared/engine/process/engine_worker.ts",
+  "shared/engine/duckdb/process/engine_worker.ts",
   "shared/storage/upload_worker.ts",
   "shared/wal/frame_worker.ts",
   "shared/wal/mirror/pack_worker.ts",

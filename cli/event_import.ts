@@ -11,11 +11,11 @@ import { type DocumentOptions, EventDocumentBuilder } from "../shared/columns/ev
 import { openDeriver } from "../shared/derived/deriver.ts";
 import type { SummaryLimits } from "../shared/derived/summary/build_summary.ts";
 import { textColumnsOf } from "../shared/derived/text_columns.ts";
-import { EVENTS_SCHEMA, EVENTS_TABLE } from "../shared/event/events.ts";
-import { DEFAULT_TENANT, tableOf } from "../shared/event/tenant.ts";
+import { EVENTS_SCHEMA, EVENTS_TABLE } from "../shared/schema/events.ts";
+import { DEFAULT_TENANT, tableOf } from "../shared/tenant/tenant.ts";
 import { commitAppend, ensureTable } from "../shared/iceberg/commit_append.ts";
-import { DataFileWriter } from "../shared/maintenance/data_file_writer.ts";
-import { fitTo } from "../shared/maintenance/fit_schema.ts";
+import { DataFileWriter } from "../shared/tables/data_file_writer.ts";
+import { fitTo } from "../shared/tables/fit_schema.ts";
 import { openParquetEncoder } from "../shared/parquet/parquet_encoder.ts";
 import { openWarehouse } from "./open_warehouse.ts";
 import type { WarehousePaths } from "./warehouse_options.ts";

@@ -4,10 +4,10 @@ import type { Catalog } from "../shared/catalog/catalog.ts";
 import { openMaintenanceCatalog } from "../shared/catalog/open_maintenance_catalog.ts";
 import { OperatingError } from "../shared/base/errors.ts";
 import type { OptionTable, Settings } from "../shared/config/options.ts";
-import type { TableIdent } from "../shared/event/tenant.ts";
+import type { TableIdent } from "../shared/tenant/tenant.ts";
 import type { CommitDeps } from "../shared/iceberg/commit_table.ts";
-import { allTables } from "../shared/maintenance/maintenance_loop.ts";
-import type { OrphanDeps } from "../shared/maintenance/orphans.ts";
+import { allTables } from "../shared/upkeep/maintenance_loop.ts";
+import type { OrphanDeps } from "../shared/upkeep/orphans.ts";
 import { openExistingWarehouse } from "./open_warehouse.ts";
 import { LOCAL_OPTIONS, warehousePaths } from "./warehouse_options.ts";
 

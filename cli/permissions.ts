@@ -15,7 +15,7 @@ import { runtimePath } from "../shared/os/child_process.ts";
 import { isS3Url, parseS3Url, s3Services } from "../shared/storage/s3_settings.ts";
 import { warehousePlaceOf } from "../shared/storage/warehouse_url.ts";
 import { parseMirrorPrefix } from "../shared/wal/mirror/mirror_layout.ts";
-import { QUERY_AUDIT_TABLE } from "../shared/event/query_audit.ts";
+import { QUERY_AUDIT_TABLE } from "../shared/schema/query_audit.ts";
 import { JOB_RESULTS_FOLDER } from "../shared/catalog/job_store.ts";
 
 export const ROLES = ["ingest", "compactor", "query"] as const;

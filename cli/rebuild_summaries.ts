@@ -9,8 +9,8 @@ import {
   planRebuild,
   type RebuildOptions,
   rebuildSidecar,
-} from "../shared/maintenance/rebuild_sidecars.ts";
-import { sweepRollups } from "../shared/maintenance/rollup_sweep.ts";
+} from "../shared/upkeep/rebuild_sidecars.ts";
+import { sweepRollups } from "../shared/upkeep/rollup_sweep.ts";
 import { INLINE_PARQUET_DECODER } from "../shared/parquet/parquet_decoder.ts";
 import type { Console } from "./console.ts";
 import { DRY_RUN_OPTION, printPlan } from "./plan_table.ts";

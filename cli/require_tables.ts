@@ -2,7 +2,7 @@
 
 import type { CatalogReader } from "../shared/catalog/catalog.ts";
 import { OperatingError } from "../shared/base/errors.ts";
-import { tenantOf } from "../shared/event/tenant.ts";
+import { tenantOf } from "../shared/tenant/tenant.ts";
 import { DenoFileSystem } from "../shared/os/deno_file_system.ts";
 import { isS3Url } from "../shared/storage/s3_settings.ts";
 import type { WalReader } from "../shared/wal/types.ts";

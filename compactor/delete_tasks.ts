@@ -8,9 +8,9 @@ import {
   type DeleteLoop,
   startDeleteLoop,
   sweepDeleteTasks,
-} from "../shared/maintenance/delete_loop.ts";
-import type { DeleteObserver } from "../shared/maintenance/delete_task.ts";
-import { type OpenDeletes, openDeletes } from "../shared/maintenance/open_deletes.ts";
+} from "../shared/upkeep/delete_loop.ts";
+import type { DeleteObserver } from "../shared/upkeep/delete_task.ts";
+import { type OpenDeletes, openDeletes } from "../shared/upkeep/open_deletes.ts";
 import { DenoFileSystem } from "../shared/os/deno_file_system.ts";
 import type { CompactorSettings } from "./flags.ts";
 import {

@@ -1,9 +1,12 @@
 /** What promotes hot attributes in the compactor: the option, and the SQL engine's parser for a turn of it. */
 
 import { belowDataDir } from "../shared/catalog/storage_places.ts";
-import { openStatementReader, type StatementReader } from "../shared/engine/statement_reader.ts";
-import type { PromoteOptions } from "../shared/maintenance/promote_sweep.ts";
-import { openScratchFolder } from "../shared/maintenance/scratch_folder.ts";
+import {
+  openStatementReader,
+  type StatementReader,
+} from "../shared/engine/predicate/statement_reader.ts";
+import type { PromoteOptions } from "../shared/upkeep/promote_sweep.ts";
+import { openScratchFolder } from "../shared/upkeep/scratch_folder.ts";
 import { mayStartChild } from "../shared/os/child_process.ts";
 import { DenoFileSystem } from "../shared/os/deno_file_system.ts";
 import { SystemRandom } from "../shared/os/random.ts";

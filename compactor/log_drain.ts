@@ -1,8 +1,8 @@
 /** What a drain reports, as log lines. Failures are logged by the loop, which knows when it tries again. */
 
 import { getLogger } from "@logtape/logtape";
-import { laneName } from "../shared/event/tenant.ts";
-import type { DrainObserver } from "../shared/maintenance/drain_observer.ts";
+import { laneName } from "../shared/tenant/tenant.ts";
+import type { DrainObserver } from "../shared/drain/drain_observer.ts";
 
 export function logDrain(): DrainObserver {
   const log = getLogger(["svc", "drain"]);

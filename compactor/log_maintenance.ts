@@ -1,8 +1,8 @@
 /** What maintenance reports, as log lines. Failures are logged by the loop, which knows when it tries again. */
 
 import { getLogger } from "@logtape/logtape";
-import type { TableIdent } from "../shared/event/tenant.ts";
-import type { MaintenanceObserver } from "../shared/maintenance/maintenance_observer.ts";
+import type { TableIdent } from "../shared/tenant/tenant.ts";
+import type { MaintenanceObserver } from "../shared/upkeep/maintenance_observer.ts";
 
 export function logMaintenance(): MaintenanceObserver {
   const log = getLogger(["svc", "maintenance"]);

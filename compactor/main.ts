@@ -5,7 +5,7 @@
 
 import { VERSION } from "../shared/base/version.ts";
 import { runProgram } from "../shared/config/run_program.ts";
-import { isEngineProcess } from "../shared/engine/process/engine_process.ts";
+import { isEngineProcess } from "../shared/engine/duckdb/process/engine_process.ts";
 import { OPTIONS, runOnce, startCompactor } from "./mod.ts";
 
 const PROGRAM = {

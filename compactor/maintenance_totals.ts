@@ -1,6 +1,6 @@
 /** Adds up what maintenance reports: for the summary of `--once`. */
 
-import type { MaintenanceObserver } from "../shared/maintenance/maintenance_observer.ts";
+import type { MaintenanceObserver } from "../shared/upkeep/maintenance_observer.ts";
 
 export interface MaintenanceTotals {
   /** Data files that were merged, and into how many. */

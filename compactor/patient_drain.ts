@@ -7,7 +7,7 @@
 import { getLogger } from "@logtape/logtape";
 import { isOperatingError, messageOf } from "../shared/base/errors.ts";
 import type { Clock } from "../shared/os/clock.ts";
-import { FailureLog } from "../shared/os/failure_log.ts";
+import { FailureLog } from "../shared/logging/failure_log.ts";
 
 const PAUSE_MS_MIN = 500;
 const PAUSE_MS_MAX = 10_000;

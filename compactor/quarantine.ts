@@ -2,9 +2,9 @@
 
 import { getLogger } from "@logtape/logtape";
 import type { WalClaims } from "../shared/catalog/wal_claims.ts";
-import type { DrainObserver } from "../shared/maintenance/drain_observer.ts";
+import type { DrainObserver } from "../shared/drain/drain_observer.ts";
 import { SystemClock } from "../shared/os/clock.ts";
-import { FailureLog } from "../shared/os/failure_log.ts";
+import { FailureLog } from "../shared/logging/failure_log.ts";
 
 const LOOK_INTERVAL_MS = 30_000;
 /** Segments named in the log at most. */

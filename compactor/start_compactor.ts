@@ -3,7 +3,7 @@
 import { getLogger } from "@logtape/logtape";
 import { UsageError } from "../shared/base/errors.ts";
 import { VERSION } from "../shared/base/version.ts";
-import { withoutTenants } from "../shared/event/tenant_labels.ts";
+import { withoutTenants } from "../shared/tenant/tenant_labels.ts";
 import {
   formatListenAddress,
   type ListenAddress,
@@ -11,19 +11,16 @@ import {
 } from "../shared/http/listen_address.ts";
 import { serveMetrics } from "../shared/http/serve_metrics.ts";
 import { summaryLimitsOf } from "../shared/derived/summary/summary_options.ts";
-import {
-  type CompactorObservers,
-  countCompactor,
-} from "../shared/maintenance/compactor_metrics.ts";
-import { drainAll, type DrainTotals } from "../shared/maintenance/drain_all.ts";
-import { startDrainLoop } from "../shared/maintenance/drain_loop.ts";
-import { combineObservers } from "../shared/maintenance/drain_observer.ts";
-import { allTables, startMaintenanceLoop } from "../shared/maintenance/maintenance_loop.ts";
-import { combineMaintenance } from "../shared/maintenance/maintenance_observer.ts";
-import { type TableSweepOptions, tableSweeps } from "../shared/maintenance/table_sweeps.ts";
-import { EXPIRE_POLICY_DEFAULT } from "../shared/maintenance/expire.ts";
-import { DRAIN_GATE_DEFAULT, type DrainGate } from "../shared/maintenance/plan_drain.ts";
-import { sweepLane, sweepMirror } from "../shared/maintenance/sweep_lane.ts";
+import { type CompactorObservers, countCompactor } from "../shared/upkeep/compactor_metrics.ts";
+import { drainAll, type DrainTotals } from "../shared/drain/drain_all.ts";
+import { startDrainLoop } from "../shared/drain/drain_loop.ts";
+import { combineObservers } from "../shared/drain/drain_observer.ts";
+import { allTables, startMaintenanceLoop } from "../shared/upkeep/maintenance_loop.ts";
+import { combineMaintenance } from "../shared/upkeep/maintenance_observer.ts";
+import { type TableSweepOptions, tableSweeps } from "../shared/upkeep/table_sweeps.ts";
+import { EXPIRE_POLICY_DEFAULT } from "../shared/tables/expire.ts";
+import { DRAIN_GATE_DEFAULT, type DrainGate } from "../shared/drain/plan_drain.ts";
+import { sweepLane, sweepMirror } from "../shared/drain/sweep_lane.ts";
 import { SystemClock } from "../shared/os/clock.ts";
 import { deleteOnce, deleteOptionsOf, startDeletes } from "./delete_tasks.ts";
 import type { CompactorSettings } from "./flags.ts";

@@ -4,7 +4,7 @@
  */
 
 import assert from "node:assert/strict";
-import { configureLogging, resetLogging } from "../shared/os/logging.ts";
+import { configureLogging, resetLogging } from "../shared/logging/logging.ts";
 import { AUDIENCE, BAD_MOODS, FakeIssuer, makeKey } from "../shared/testing/fake_issuer.ts";
 import { selfSigned } from "../shared/testing/self_signed.ts";
 import { RunningIngest } from "../tests/clients/running_ingest.ts";

@@ -8,7 +8,7 @@
  */
 
 import { setImmediate } from "node:timers";
-import { withDeadline } from "../shared/http/deadline.ts";
+import { withDeadline } from "../shared/base/with_deadline.ts";
 import type { WalEvent } from "../shared/wal/wal_event.ts";
 
 /** A shorter body is decoded in less time than a sync takes. */

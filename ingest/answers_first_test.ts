@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { setImmediate } from "node:timers";
-import type { LaneId } from "../shared/event/tenant.ts";
+import type { LaneId } from "../shared/tenant/tenant.ts";
 import { AnswersFirst } from "./answers_first.ts";
 
 const LANE: LaneId = { tenant: "default", index: "events" };

@@ -3,8 +3,8 @@
 import { isOperatingError } from "../shared/base/errors.ts";
 import type { ColumnBatch } from "../shared/columns/batch.ts";
 import { encodeBatch } from "../shared/columns/ipc.ts";
-import type { TableShape } from "../shared/event/table_shape.ts";
-import type { LaneId } from "../shared/event/tenant.ts";
+import type { TableShape } from "../shared/schema/table_shape.ts";
+import type { LaneId } from "../shared/tenant/tenant.ts";
 import type { Clock } from "../shared/os/clock.ts";
 import type { FrameKey } from "../shared/wal/frame_key.ts";
 import type { Wal } from "../shared/wal/types.ts";

@@ -8,7 +8,7 @@
  */
 
 import { OperatingError } from "../shared/base/errors.ts";
-import type { LaneId } from "../shared/event/tenant.ts";
+import type { LaneId } from "../shared/tenant/tenant.ts";
 import type { IngestMetrics } from "./metrics.ts";
 
 export interface QueueOptions {

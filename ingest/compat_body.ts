@@ -4,8 +4,8 @@ import { isUtf8 } from "node:buffer";
 import { textOf } from "../shared/base/bytes.ts";
 import { OperatingError } from "../shared/base/errors.ts";
 import { readBody } from "../shared/http/body.ts";
-import type { ByteBudget } from "../shared/http/byte_budget.ts";
-import { boundsFault } from "../shared/event/json_bounds.ts";
+import type { ByteBudget } from "../shared/base/byte_budget.ts";
+import { boundsFault } from "../shared/document/json_bounds.ts";
 import { requireJsonType } from "./compat_media_type.ts";
 import { LIMITS } from "./flags.ts";
 

@@ -5,7 +5,7 @@
 
 import { OperatingError } from "../shared/base/errors.ts";
 import { drainBody } from "../shared/http/body.ts";
-import type { LaneId } from "../shared/event/tenant.ts";
+import type { LaneId } from "../shared/tenant/tenant.ts";
 import { matches } from "./bulk/filter_path.ts";
 import { isObject, type JsonObject, readObject } from "./compat_body.ts";
 import { DATA_STREAM } from "./compat_object_kinds.ts";

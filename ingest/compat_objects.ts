@@ -4,7 +4,7 @@
  */
 
 import { OperatingError } from "../shared/base/errors.ts";
-import type { ByteBudget } from "../shared/http/byte_budget.ts";
+import type { ByteBudget } from "../shared/base/byte_budget.ts";
 import type { Clock } from "../shared/os/clock.ts";
 import { matches } from "./bulk/filter_path.ts";
 import { type ClientObject, type ClientObjects, OBJECT_NAME_MAX } from "./client_objects.ts";

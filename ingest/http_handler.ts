@@ -1,7 +1,7 @@
 /** All HTTP routes of the ingest server, over what they write to: the server listens with it, the fuzzers call it. */
 
-import type { TableShape } from "../shared/event/table_shape.ts";
-import type { LaneId } from "../shared/event/tenant.ts";
+import type { TableShape } from "../shared/schema/table_shape.ts";
+import type { LaneId } from "../shared/tenant/tenant.ts";
 import { SystemRandom } from "../shared/os/random.ts";
 import type { Admission } from "./admission.ts";
 import { createBulkRoute } from "./bulk/bulk_route.ts";

@@ -6,8 +6,8 @@
  */
 
 import { OperatingError } from "../shared/base/errors.ts";
-import { EVENTS_TABLE } from "../shared/event/events.ts";
-import { type LaneId, laneName } from "../shared/event/tenant.ts";
+import { EVENTS_TABLE } from "../shared/schema/events.ts";
+import { type LaneId, laneName } from "../shared/tenant/tenant.ts";
 import type { RequestHead } from "./admission.ts";
 import { indexNameFault } from "./index_name.ts";
 import type { IngestMetrics } from "./metrics.ts";

@@ -6,15 +6,15 @@
  * which other requests get a turn: an attribute becomes a value through `JSON.parse`.
  */
 
-import { type JsonDocument, parseDocument } from "../shared/event/document.ts";
+import { type JsonDocument, parseDocument } from "../shared/document/document.ts";
 import { isOperatingError } from "../shared/base/errors.ts";
 import { othersTurn } from "../shared/base/others_turn.ts";
 import type { ColumnBatch } from "../shared/columns/batch.ts";
 import { type ColumnValue, rowsBetween, RowsBuilder } from "../shared/columns/rows.ts";
-import { EVENTS_SCHEMA } from "../shared/event/events.ts";
-import { ownColumns, ValueMapper } from "../shared/event/mapped_values.ts";
-import type { Column } from "../shared/event/schema.ts";
-import { EVENTS_SHAPE, type TableShape } from "../shared/event/table_shape.ts";
+import { EVENTS_SCHEMA } from "../shared/schema/events.ts";
+import { ownColumns, ValueMapper } from "../shared/document/mapped_values.ts";
+import type { Column } from "../shared/schema/schema.ts";
+import { EVENTS_SHAPE, type TableShape } from "../shared/schema/table_shape.ts";
 
 export interface RefusedRows {
   /** 0: none, and `reason` is a warning. */

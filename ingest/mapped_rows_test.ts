@@ -1,10 +1,10 @@
 import assert from "node:assert/strict";
 import { batchOfRows, rowsOf } from "../shared/columns/rows.ts";
-import { EVENTS_SCHEMA } from "../shared/event/events.ts";
-import { type MappingMode, parseIndexConfig } from "../shared/event/index_config.ts";
-import { indexSchema } from "../shared/event/index_schema.ts";
-import { EVENTS_SHAPE, type TableShape } from "../shared/event/table_shape.ts";
-import { TRACES_SCHEMA } from "../shared/event/traces.ts";
+import { EVENTS_SCHEMA } from "../shared/schema/events.ts";
+import { type MappingMode, parseIndexConfig } from "../shared/schema/index_config.ts";
+import { indexSchema } from "../shared/schema/index_schema.ts";
+import { EVENTS_SHAPE, type TableShape } from "../shared/schema/table_shape.ts";
+import { TRACES_SCHEMA } from "../shared/schema/traces.ts";
 import { mapRows } from "./mapped_rows.ts";
 
 const NS = 1_795_208_645_123_456_789n;

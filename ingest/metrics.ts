@@ -5,7 +5,7 @@
  */
 
 import { CONNECTION_METRICS } from "../shared/http/connection_metrics.ts";
-import { COMPACTOR_METRICS } from "../shared/maintenance/compactor_metrics.ts";
+import { COMPACTOR_METRICS } from "../shared/upkeep/compactor_metrics.ts";
 import type { BuildInfo, Metrics, MetricsOptions } from "../shared/metrics/metrics.ts";
 import { createMetrics } from "../shared/metrics/metrics.ts";
 import { DURATION_SECS_BUCKETS, type MetricTable, ROWS_BUCKETS } from "../shared/metrics/table.ts";

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { parseOptions } from "../shared/config/parse_options.ts";
-import { configureLogging, resetLogging } from "../shared/os/logging.ts";
+import { configureLogging, resetLogging } from "../shared/logging/logging.ts";
 import { RunningIngest } from "../tests/clients/running_ingest.ts";
 import { OPTIONS } from "./mod.ts";
 import { idleOptions, requireSense } from "./option_checks.ts";

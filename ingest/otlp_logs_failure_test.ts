@@ -6,7 +6,7 @@
 import assert from "node:assert/strict";
 import { encodeLogsRequest } from "../proto/otlp_logs.ts";
 import { OperatingError } from "../shared/base/errors.ts";
-import { ByteBudget } from "../shared/http/byte_budget.ts";
+import { ByteBudget } from "../shared/base/byte_budget.ts";
 import { SystemClock } from "../shared/os/clock.ts";
 import type { AppendReceipt } from "../shared/wal/types.ts";
 import { LaneChoice } from "./lane_choice.ts";

@@ -3,7 +3,7 @@
  * senders set it once for all that they send.
  */
 
-import { TRACES_TABLE } from "../shared/event/traces.ts";
+import { TRACES_TABLE } from "../shared/schema/traces.ts";
 import { decodeSpansJson } from "./otlp/spans_json.ts";
 import { decodeSpansProtobuf } from "./otlp/spans_protobuf.ts";
 import type { OtlpSignal } from "./otlp_route.ts";

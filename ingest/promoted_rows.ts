@@ -4,9 +4,9 @@
  */
 
 import type { ColumnBatch } from "../shared/columns/batch.ts";
-import type { TableShape } from "../shared/event/table_shape.ts";
-import { fitTo } from "../shared/maintenance/fit_schema.ts";
-import { liftPromoted } from "../shared/maintenance/lift_promoted.ts";
+import type { TableShape } from "../shared/schema/table_shape.ts";
+import { fitTo } from "../shared/tables/fit_schema.ts";
+import { liftPromoted } from "../shared/tables/lift_promoted.ts";
 
 /** `batch` itself where it is not of `shape`, or that has no such columns. */
 export function promotedRows(batch: ColumnBatch, shape: TableShape | undefined): ColumnBatch {

@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { batchOfRows, rowsOf } from "../shared/columns/rows.ts";
-import { EVENTS_SCHEMA } from "../shared/event/events.ts";
-import { EVENTS_SHAPE } from "../shared/event/table_shape.ts";
-import { TRACES_SCHEMA } from "../shared/event/traces.ts";
+import { EVENTS_SCHEMA } from "../shared/schema/events.ts";
+import { EVENTS_SHAPE } from "../shared/schema/table_shape.ts";
+import { TRACES_SCHEMA } from "../shared/schema/traces.ts";
 import { mapRows } from "./mapped_rows.ts";
 import { promotedRows } from "./promoted_rows.ts";
 

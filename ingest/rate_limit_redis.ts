@@ -21,7 +21,7 @@ import { getLogger } from "@logtape/logtape";
 import { createClient, ErrorReply } from "@redis/client";
 import { MemoryBuckets, type Rate } from "../shared/auth/rate_limit_memory.ts";
 import { messageOf, UsageError } from "../shared/base/errors.ts";
-import { withDeadline } from "../shared/http/deadline.ts";
+import { withDeadline } from "../shared/base/with_deadline.ts";
 import type { Clock } from "../shared/os/clock.ts";
 
 export interface RedisBucketsOptions {

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { createClient } from "@redis/client";
-import { configureLogging, resetLogging } from "../shared/os/logging.ts";
+import { configureLogging, resetLogging } from "../shared/logging/logging.ts";
 import { SystemClock } from "../shared/os/clock.ts";
 import { overBudget } from "../shared/testing/rate_budget.ts";
 import { REDIS_SERVER, RedisProcess } from "../shared/testing/redis_process.ts";

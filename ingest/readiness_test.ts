@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { SystemClock } from "../shared/os/clock.ts";
-import { configureLogging, resetLogging } from "../shared/os/logging.ts";
+import { configureLogging, resetLogging } from "../shared/logging/logging.ts";
 import { FakeClock } from "../shared/testing/fake_clock.ts";
 import { until } from "../shared/testing/until.ts";
 import { Readiness } from "./readiness.ts";

@@ -10,7 +10,7 @@ import { type DrainBell, openDrainBell } from "../shared/catalog/drain_bell.ts";
 import { openCatalogReader } from "../shared/catalog/open_catalog.ts";
 import type { AuthMode } from "../shared/auth/authenticator.ts";
 import { browserRulesOf } from "../shared/http/browser_rules.ts";
-import { ByteBudget } from "../shared/http/byte_budget.ts";
+import { ByteBudget } from "../shared/base/byte_budget.ts";
 import {
   formatListenAddress,
   type ListenAddress,
@@ -18,17 +18,14 @@ import {
 } from "../shared/http/listen_address.ts";
 import { listenerMeter } from "../shared/http/connection_metrics.ts";
 import { connectionBounds } from "../shared/http/connection_options.ts";
-import type { LaneId } from "../shared/event/tenant.ts";
-import { withoutTenants } from "../shared/event/tenant_labels.ts";
+import type { LaneId } from "../shared/tenant/tenant.ts";
+import { withoutTenants } from "../shared/tenant/tenant_labels.ts";
 import { guardOrigin } from "../shared/http/origin_guard.ts";
 import { type RunningServer, serve } from "../shared/http/serve.ts";
 import { serveMetrics } from "../shared/http/serve_metrics.ts";
 import type { Http2Server } from "../shared/http2/serve_http2.ts";
 import { readTlsFiles } from "../shared/http/tls_files.ts";
-import {
-  type CompactorObservers,
-  countCompactor,
-} from "../shared/maintenance/compactor_metrics.ts";
+import { type CompactorObservers, countCompactor } from "../shared/upkeep/compactor_metrics.ts";
 import { type Clock, SystemClock } from "../shared/os/clock.ts";
 import { DenoFileSystem } from "../shared/os/deno_file_system.ts";
 import type { FileSystem } from "../shared/os/file_system.ts";

@@ -4,7 +4,7 @@ import { utf8 } from "../shared/base/bytes.ts";
 import { isOperatingError } from "../shared/base/errors.ts";
 import { VERSION } from "../shared/base/version.ts";
 import { parseOptions } from "../shared/config/parse_options.ts";
-import { configureLogging, resetLogging } from "../shared/os/logging.ts";
+import { configureLogging, resetLogging } from "../shared/logging/logging.ts";
 import { DenoFileSystem } from "../shared/os/deno_file_system.ts";
 import { leastOf } from "../shared/testing/least_of.ts";
 import { Connection } from "../tests/apps/raw_connection.ts";

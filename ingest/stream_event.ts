@@ -15,8 +15,8 @@ import type { ColumnBatch, ColumnData } from "../shared/columns/batch.ts";
 import type { ByteBuilder } from "../shared/columns/byte_builder.ts";
 import { writeDouble, writeInt64, writeJsonString } from "../shared/columns/json_writer.ts";
 import { isNull } from "../shared/columns/rows.ts";
-import type { Column, TableSchema } from "../shared/event/schema.ts";
-import { TRACES_SCHEMA } from "../shared/event/traces.ts";
+import type { Column, TableSchema } from "../shared/schema/schema.ts";
+import { TRACES_SCHEMA } from "../shared/schema/traces.ts";
 
 /** Appends the event of a row of the batch, while the batch is not released. */
 export type WriteEvent = (out: ByteBuilder, row: number) => void;

@@ -1,7 +1,7 @@
 /** The stream, asked of a whole server over HTTP: what a reader gets, of whose rows, and the refusals. */
 
 import assert from "node:assert/strict";
-import { configureLogging, resetLogging } from "../shared/os/logging.ts";
+import { configureLogging, resetLogging } from "../shared/logging/logging.ts";
 import { until } from "../shared/testing/until.ts";
 import { metricReaches } from "../tests/clients/metric_wait.ts";
 import { RunningIngest } from "../tests/clients/running_ingest.ts";

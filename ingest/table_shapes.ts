@@ -15,15 +15,15 @@ import {
   type IndexView,
   NO_INDEXES,
 } from "../shared/catalog/index_catalog.ts";
-import { BUILT_IN_TABLES } from "../shared/event/built_in_tables.ts";
-import { EVENTS_SCHEMA } from "../shared/event/events.ts";
-import type { DocMapping } from "../shared/event/index_config.ts";
-import { indexSchema } from "../shared/event/index_schema.ts";
-import { templateFor } from "../shared/event/index_template.ts";
-import { seenColumns } from "../shared/event/promoted.ts";
-import type { TableSchema } from "../shared/event/schema.ts";
-import { EVENTS_SHAPE, type TableShape } from "../shared/event/table_shape.ts";
-import { type LaneId, namespaceOf } from "../shared/event/tenant.ts";
+import { BUILT_IN_TABLES } from "../shared/schema/built_in_tables.ts";
+import { EVENTS_SCHEMA } from "../shared/schema/events.ts";
+import type { DocMapping } from "../shared/schema/index_config.ts";
+import { indexSchema } from "../shared/schema/index_schema.ts";
+import { templateFor } from "../shared/schema/index_template.ts";
+import { seenColumns } from "../shared/schema/promoted.ts";
+import type { TableSchema } from "../shared/schema/schema.ts";
+import { EVENTS_SHAPE, type TableShape } from "../shared/schema/table_shape.ts";
+import { type LaneId, namespaceOf } from "../shared/tenant/tenant.ts";
 import type { Clock } from "../shared/os/clock.ts";
 
 /** Shapes of names that only templates know: senders choose the names. */

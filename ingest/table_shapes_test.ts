@@ -1,13 +1,13 @@
 import assert from "node:assert/strict";
 import { OperatingError } from "../shared/base/errors.ts";
 import type { IndexView } from "../shared/catalog/index_catalog.ts";
-import { EVENTS_SCHEMA } from "../shared/event/events.ts";
-import { parseIndexConfig } from "../shared/event/index_config.ts";
-import { parseIndexTemplate } from "../shared/event/index_template.ts";
-import { indexSchema } from "../shared/event/index_schema.ts";
-import type { Column, TableSchema } from "../shared/event/schema.ts";
+import { EVENTS_SCHEMA } from "../shared/schema/events.ts";
+import { parseIndexConfig } from "../shared/schema/index_config.ts";
+import { parseIndexTemplate } from "../shared/schema/index_template.ts";
+import { indexSchema } from "../shared/schema/index_schema.ts";
+import type { Column, TableSchema } from "../shared/schema/schema.ts";
 import { FakeClock } from "../shared/testing/fake_clock.ts";
-import { EVENTS_SHAPE } from "../shared/event/table_shape.ts";
+import { EVENTS_SHAPE } from "../shared/schema/table_shape.ts";
 import { TableShapes } from "./table_shapes.ts";
 
 const withColumn = (name: string): TableSchema => ({

@@ -4,10 +4,10 @@
  */
 
 import type { ColumnBatch } from "../shared/columns/batch.ts";
-import { EVENTS_SHAPE } from "../shared/event/table_shape.ts";
-import type { LaneId } from "../shared/event/tenant.ts";
-import type { ByteBudget, ByteHold } from "../shared/http/byte_budget.ts";
-import { withDeadline } from "../shared/http/deadline.ts";
+import { EVENTS_SHAPE } from "../shared/schema/table_shape.ts";
+import type { LaneId } from "../shared/tenant/tenant.ts";
+import type { ByteBudget, ByteHold } from "../shared/base/byte_budget.ts";
+import { withDeadline } from "../shared/base/with_deadline.ts";
 import type { FrameKey } from "../shared/wal/frame_key.ts";
 import { type AppendDeps, appendRows } from "./append_rows.ts";
 import type { CommitMode } from "./commit_mode.ts";

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { encodeLogsRequest } from "../proto/otlp_logs.ts";
 import { isOperatingError } from "../shared/base/errors.ts";
 import { batchOfRows } from "../shared/columns/rows.ts";
-import { ByteBudget } from "../shared/http/byte_budget.ts";
+import { ByteBudget } from "../shared/base/byte_budget.ts";
 import { SystemClock } from "../shared/os/clock.ts";
 import { LaneChoice } from "./lane_choice.ts";
 import { createIngestMetrics } from "./metrics.ts";

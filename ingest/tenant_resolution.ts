@@ -4,7 +4,7 @@
  */
 
 import { tenantNameFault, type TenantNames, tenantOfClaim } from "../shared/auth/tenant_claim.ts";
-import { DEFAULT_TENANT } from "../shared/event/tenant.ts";
+import { DEFAULT_TENANT } from "../shared/tenant/tenant.ts";
 
 /** Values of the label `reason`. */
 export const TENANT_REFUSALS = [

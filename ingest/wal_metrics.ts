@@ -2,7 +2,7 @@
 
 import { getLogger } from "@logtape/logtape";
 import { messageOf } from "../shared/base/errors.ts";
-import { laneName } from "../shared/event/tenant.ts";
+import { laneName } from "../shared/tenant/tenant.ts";
 import { BoundedCells, OTHER } from "../shared/metrics/bounded_cells.ts";
 import type { SegmentState, WalReader } from "../shared/wal/types.ts";
 import type { WalEvent, WalEventListener } from "../shared/wal/wal_event.ts";

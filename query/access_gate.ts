@@ -18,7 +18,7 @@ import {
 } from "../shared/auth/tenant_claim.ts";
 import { isOperatingError, OperatingError, UsageError } from "../shared/base/errors.ts";
 import type { Settings } from "../shared/config/options.ts";
-import { namespaceOf, tenantOf } from "../shared/event/tenant.ts";
+import { namespaceOf, tenantOf } from "../shared/tenant/tenant.ts";
 import type { Clock } from "../shared/os/clock.ts";
 import { mirrorFolderOf, parseMirrorPrefix } from "../shared/wal/mirror/mirror_layout.ts";
 import type { ACCESS_OPTIONS } from "./access_flags.ts";

@@ -1,7 +1,7 @@
 /** Who may read, over real sockets: SPEC.md section 5. The engine is a fake that tells what it was asked and for whom. */
 
 import assert from "node:assert/strict";
-import { configureLogging, resetLogging } from "../shared/os/logging.ts";
+import { configureLogging, resetLogging } from "../shared/logging/logging.ts";
 import { AUDIENCE, BAD_MOODS, FakeIssuer, makeKey } from "../shared/testing/fake_issuer.ts";
 import { selfSigned } from "../shared/testing/self_signed.ts";
 import { startTestServer, type TestServer } from "./testing_server.ts";

@@ -1,8 +1,8 @@
 /** Metrics of the processes that DuckDB runs in. */
 
-import { ENGINE_NAMES, type EngineName } from "../shared/engine/open_databases.ts";
-import { ENGINE_ENDS } from "../shared/engine/process/engine_client.ts";
-import type { ProcessMeter } from "../shared/engine/process/process_driver.ts";
+import { ENGINE_NAMES, type EngineName } from "../shared/engine/duckdb/open_databases.ts";
+import { ENGINE_ENDS } from "../shared/engine/duckdb/process/engine_client.ts";
+import type { ProcessMeter } from "../shared/engine/duckdb/process/process_driver.ts";
 import type { MetricTable } from "../shared/metrics/table.ts";
 import type { QueryMetrics } from "./metrics.ts";
 

@@ -4,7 +4,7 @@
  */
 
 import { utf8 } from "../shared/base/bytes.ts";
-import { ROW_ENDS } from "../shared/engine/render.ts";
+import { ROW_ENDS } from "../shared/engine/answer/render.ts";
 import type {
   CheckedPredicate,
   Cost,

@@ -1,7 +1,7 @@
 /** Answers that are held whole before their status is known: their room, and how they are sent. */
 
 import { OperatingError } from "../shared/base/errors.ts";
-import type { ByteHold } from "../shared/http/byte_budget.ts";
+import type { ByteHold } from "../shared/base/byte_budget.ts";
 import { SEND_MS_MAX } from "./limits.ts";
 
 /** Errors: `unavailable` when the answers being sent fill their room. */

@@ -2,7 +2,7 @@
 
 import { deepStrictEqual, ok, strictEqual } from "node:assert/strict";
 import { parseOptions } from "../shared/config/parse_options.ts";
-import { rowsExceeded } from "../shared/engine/rows_breaker.ts";
+import { rowsExceeded } from "../shared/engine/duckdb/rows_breaker.ts";
 import { EngineLab } from "../shared/testing/engine_lab.ts";
 import { OPTIONS, type QueryServer, startQuery } from "./mod.ts";
 import { startTestServer } from "./testing_server.ts";

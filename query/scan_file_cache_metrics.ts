@@ -1,6 +1,6 @@
 /** Metrics of the cache of decoded source files; all zero where it is off. */
 
-import type { DecodedCacheMeter } from "../shared/engine/decoded_files/decoded_cache.ts";
+import type { DecodedCacheMeter } from "../shared/engine/files/decoded_files/decoded_cache.ts";
 import type { MetricTable } from "../shared/metrics/table.ts";
 import type { QueryMetrics } from "./metrics.ts";
 

@@ -9,11 +9,11 @@
 import { getLogger } from "@logtape/logtape";
 import { assert } from "../shared/base/assert.ts";
 import { isOperatingError, messageOf, OperatingError } from "../shared/base/errors.ts";
-import { ENGINE_REPLACED } from "../shared/engine/fault_error.ts";
-import { MIDFLIGHT_ROWS_SCANNED } from "../shared/engine/rows_breaker.ts";
+import { ENGINE_REPLACED } from "../shared/engine/duckdb/fault_error.ts";
+import { MIDFLIGHT_ROWS_SCANNED } from "../shared/engine/duckdb/rows_breaker.ts";
 import type { Cost, Engine, PreparedQuery, RunningQuery } from "../shared/engine/types.ts";
 import { asOperatingError } from "../shared/http/error_response.ts";
-import type { ByteBudget } from "../shared/http/byte_budget.ts";
+import type { ByteBudget } from "../shared/base/byte_budget.ts";
 import type { Clock } from "../shared/os/clock.ts";
 import { type Admission, ADMISSION_FULL } from "./admission.ts";
 import type { JobTaker } from "./jobs/batch_jobs.ts";

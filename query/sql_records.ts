@@ -6,7 +6,7 @@
 import { formatBytes, utf8 } from "../shared/base/bytes.ts";
 import { OperatingError } from "../shared/base/errors.ts";
 import type { Cost, ResultChunk, RunningQuery, Stats } from "../shared/engine/types.ts";
-import type { ByteBudget, ByteHold } from "../shared/http/byte_budget.ts";
+import type { ByteBudget, ByteHold } from "../shared/base/byte_budget.ts";
 import { growAnswer, sendHeld } from "./held_answer.ts";
 import { RECORDS_BYTES_MAX } from "./limits.ts";
 import type { SqlCall } from "./sql_call.ts";

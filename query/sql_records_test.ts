@@ -1,5 +1,5 @@
 import { strict as assert } from "node:assert";
-import { ByteBudget } from "../shared/http/byte_budget.ts";
+import { ByteBudget } from "../shared/base/byte_budget.ts";
 import { FakeEngine } from "./fake_engine.ts";
 import { queryApp } from "./routes.ts";
 import { testService } from "./testing_server.ts";

@@ -4,7 +4,7 @@
  */
 
 import { getLogger } from "@logtape/logtape";
-import { MIDFLIGHT_ROWS_SCANNED } from "../shared/engine/rows_breaker.ts";
+import { MIDFLIGHT_ROWS_SCANNED } from "../shared/engine/duckdb/rows_breaker.ts";
 import type { ResultChunk } from "../shared/engine/types.ts";
 import { asOperatingError } from "../shared/http/error_response.ts";
 import { ndjsonResponse } from "../shared/http/ndjson.ts";

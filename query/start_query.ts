@@ -10,16 +10,16 @@ import type { CatalogReader } from "../shared/catalog/catalog.ts";
 import { openCatalogReader } from "../shared/catalog/open_catalog.ts";
 import { openDeleteLedger } from "../shared/catalog/open_delete_ledger.ts";
 import { openIndexCatalog } from "../shared/catalog/open_index_catalog.ts";
-import { defaultPoolBytes } from "../shared/engine/memory_pool_size.ts";
-import { defaultObjectCacheBytes } from "../shared/engine/object_cache/object_cache_size.ts";
+import { defaultPoolBytes } from "../shared/engine/duckdb/memory_pool_size.ts";
+import { defaultObjectCacheBytes } from "../shared/engine/files/object_cache/object_cache_size.ts";
 import { defaultIndexCacheSizes } from "../shared/engine/pruning/index_cache_sizes.ts";
 import type { IndexCacheSizes } from "../shared/engine/pruning/sidecar_indexes.ts";
 import { type EngineProcesses, openEngine } from "../shared/engine/open_engine.ts";
-import { TURN_KINDS } from "../shared/engine/turns.ts";
+import { TURN_KINDS } from "../shared/engine/turns/turns.ts";
 import type { Engine } from "../shared/engine/types.ts";
-import { QUERY_AUDIT_TABLE } from "../shared/event/query_audit.ts";
+import { QUERY_AUDIT_TABLE } from "../shared/schema/query_audit.ts";
 import { browserRulesOf } from "../shared/http/browser_rules.ts";
-import { ByteBudget } from "../shared/http/byte_budget.ts";
+import { ByteBudget } from "../shared/base/byte_budget.ts";
 import {
   formatListenAddress,
   type ListenAddress,

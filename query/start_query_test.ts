@@ -2,7 +2,7 @@ import { strict as assert } from "node:assert";
 import { join } from "node:path";
 import { isOperatingError, OperatingError } from "../shared/base/errors.ts";
 import { parseOptions } from "../shared/config/parse_options.ts";
-import { configureLogging, resetLogging } from "../shared/os/logging.ts";
+import { configureLogging, resetLogging } from "../shared/logging/logging.ts";
 import { FakeEngine } from "./fake_engine.ts";
 import { OPTIONS, startQuery } from "./mod.ts";
 import { startTestServer } from "./testing_server.ts";

@@ -2,7 +2,7 @@
 
 import { parseOptions } from "../shared/config/parse_options.ts";
 import type { Engine } from "../shared/engine/types.ts";
-import { ByteBudget } from "../shared/http/byte_budget.ts";
+import { ByteBudget } from "../shared/base/byte_budget.ts";
 import { SystemClock } from "../shared/os/clock.ts";
 import { SystemRandom } from "../shared/os/random.ts";
 import { Admission } from "./admission.ts";

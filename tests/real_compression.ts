@@ -10,7 +10,7 @@
 import { Command } from "commander";
 import { constants, zstdCompressSync } from "node:zlib";
 import { batchOfRows } from "../shared/columns/rows.ts";
-import { EVENTS_SCHEMA } from "../shared/event/events.ts";
+import { EVENTS_SCHEMA } from "../shared/schema/events.ts";
 import { writeParquet } from "../shared/parquet/write_parquet.ts";
 import { SeededRandom } from "../shared/testing/seeded_random.ts";
 

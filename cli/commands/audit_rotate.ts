@@ -5,14 +5,14 @@ import { OperatingError } from "../../shared/base/errors.ts";
 import { openIndexCatalog } from "../../shared/catalog/open_index_catalog.ts";
 import { openMaintenanceCatalog } from "../../shared/catalog/open_maintenance_catalog.ts";
 import type { OptionTable } from "../../shared/config/options.ts";
-import { QUERY_AUDIT_TABLE } from "../../shared/event/query_audit.ts";
+import { QUERY_AUDIT_TABLE } from "../../shared/schema/query_audit.ts";
 import {
   applyAuditDrop,
   applyAuditExpiry,
   type AuditRotation,
   planAuditDrop,
   planAuditExpiry,
-} from "../../shared/maintenance/rotate_audit.ts";
+} from "../../shared/upkeep/rotate_audit.ts";
 import { defineCommand } from "../command.ts";
 import { DRY_RUN_OPTION, printPlan } from "../plan_table.ts";
 import { openExistingWarehouse } from "../open_warehouse.ts";

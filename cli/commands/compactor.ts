@@ -2,7 +2,7 @@
 
 import { OPTIONS, runOnce, startCompactor } from "../../compactor/mod.ts";
 import { OperatingError } from "../../shared/base/errors.ts";
-import { configureLogging, type LogThreshold } from "../../shared/os/logging.ts";
+import { configureLogging, type LogThreshold } from "../../shared/logging/logging.ts";
 import { listenForEnd } from "../../shared/os/signals.ts";
 import { defineCommand } from "../command.ts";
 

@@ -12,15 +12,15 @@ import type { CatalogReader } from "../../shared/catalog/catalog.ts";
 import { belowDataDir } from "../../shared/catalog/storage_places.ts";
 import type { OptionTable } from "../../shared/config/options.ts";
 import { SUMMARY_OPTIONS, summaryLimitsOf } from "../../shared/derived/summary/summary_options.ts";
-import { BUILT_IN_TABLES } from "../../shared/event/built_in_tables.ts";
-import type { TableIdent } from "../../shared/event/tenant.ts";
-import { DeletePlanner, isFinal } from "../../shared/maintenance/delete_plan.ts";
+import { BUILT_IN_TABLES } from "../../shared/schema/built_in_tables.ts";
+import type { TableIdent } from "../../shared/tenant/tenant.ts";
+import { DeletePlanner, isFinal } from "../../shared/upkeep/delete_plan.ts";
 import {
   type DeleteOutcome,
   type DeleteTaskDeps,
   runDeleteTask,
-} from "../../shared/maintenance/delete_task.ts";
-import { areRowsCommitted } from "../../shared/maintenance/delete_wait.ts";
+} from "../../shared/upkeep/delete_task.ts";
+import { areRowsCommitted } from "../../shared/upkeep/delete_wait.ts";
 import { listenForEnd } from "../../shared/os/signals.ts";
 import { defineCommand } from "../command.ts";
 import type { Console } from "../console.ts";

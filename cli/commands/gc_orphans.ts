@@ -9,7 +9,7 @@ import {
   lookForOrphans,
   ORPHAN_AGE_MS_MIN,
   type OrphanPlan,
-} from "../../shared/maintenance/orphans.ts";
+} from "../../shared/upkeep/orphans.ts";
 import type { ObjectInfo } from "../../shared/storage/object_store.ts";
 import { defineCommand } from "../command.ts";
 import type { Console } from "../console.ts";

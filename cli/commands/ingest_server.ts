@@ -10,7 +10,7 @@ import {
 } from "../../compactor/mod.ts";
 import { type IngestDeps, OPTIONS as INGEST_OPTIONS, startIngest } from "../../ingest/mod.ts";
 import type { OptionTable } from "../../shared/config/options.ts";
-import { configureLogging, type LogThreshold } from "../../shared/os/logging.ts";
+import { configureLogging, type LogThreshold } from "../../shared/logging/logging.ts";
 import { listenForEnd } from "../../shared/os/signals.ts";
 import { defineCommand } from "../command.ts";
 

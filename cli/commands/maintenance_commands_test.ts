@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { openMaintenanceCatalog } from "../../shared/catalog/open_maintenance_catalog.ts";
-import { EVENTS_SCHEMA } from "../../shared/event/events.ts";
+import { EVENTS_SCHEMA } from "../../shared/schema/events.ts";
 import { DenoFileSystem } from "../../shared/os/deno_file_system.ts";
 import { COMMANDS } from "../commands.ts";
 import { OutputClosed } from "../console.ts";

@@ -4,14 +4,10 @@ import { counted } from "../../shared/base/counted.ts";
 import { OperatingError, UsageError } from "../../shared/base/errors.ts";
 import type { Catalog } from "../../shared/catalog/catalog.ts";
 import type { OptionTable } from "../../shared/config/options.ts";
-import { ATTRIBUTES, parsePromotion } from "../../shared/event/promoted.ts";
-import type { Column } from "../../shared/event/schema.ts";
-import { DEFAULT_NAMESPACE, type TableIdent } from "../../shared/event/tenant.ts";
-import {
-  applyMigration,
-  type MigrationPlan,
-  planMigration,
-} from "../../shared/maintenance/migrate.ts";
+import { ATTRIBUTES, parsePromotion } from "../../shared/schema/promoted.ts";
+import type { Column } from "../../shared/schema/schema.ts";
+import { DEFAULT_NAMESPACE, type TableIdent } from "../../shared/tenant/tenant.ts";
+import { applyMigration, type MigrationPlan, planMigration } from "../../shared/tables/migrate.ts";
 import { defineCommand } from "../command.ts";
 import { DRY_RUN_OPTION, printPlan } from "../plan_table.ts";
 import { openExistingWarehouse, type OpenWarehouse } from "../open_warehouse.ts";

@@ -8,14 +8,14 @@ import { formatNanos } from "../../shared/base/time.ts";
 import type { OptionTable } from "../../shared/config/options.ts";
 import { openDeriver } from "../../shared/derived/deriver.ts";
 import { SUMMARY_OPTIONS, summaryLimitsOf } from "../../shared/derived/summary/summary_options.ts";
-import type { Retention } from "../../shared/event/index_config.ts";
-import type { TableIdent } from "../../shared/event/tenant.ts";
+import type { Retention } from "../../shared/schema/index_config.ts";
+import type { TableIdent } from "../../shared/tenant/tenant.ts";
 import {
   applyRetention,
   lookForRetention,
   retentionOf,
   type RetentionPlan,
-} from "../../shared/maintenance/retention.ts";
+} from "../../shared/upkeep/retention.ts";
 import { UsageError } from "../../shared/base/errors.ts";
 import { openParquetEncoder } from "../../shared/parquet/parquet_encoder.ts";
 import { defineCommand } from "../command.ts";

@@ -7,7 +7,7 @@ import { isPostgresUri, sqlitePathOf } from "../../shared/catalog/catalog_uri.ts
 import { openCatalogReader } from "../../shared/catalog/open_catalog.ts";
 import { requireCatalogTables } from "../../shared/catalog/require_catalog.ts";
 import type { OptionTable } from "../../shared/config/options.ts";
-import { laneName } from "../../shared/event/tenant.ts";
+import { laneName } from "../../shared/tenant/tenant.ts";
 import { SystemClock } from "../../shared/os/clock.ts";
 import { DenoFileSystem } from "../../shared/os/deno_file_system.ts";
 import { environment } from "../../shared/os/environment.ts";

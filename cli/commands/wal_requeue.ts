@@ -3,7 +3,7 @@
 import { resolve } from "node:path";
 import { OperatingError } from "../../shared/base/errors.ts";
 import type { OptionTable } from "../../shared/config/options.ts";
-import { laneName } from "../../shared/event/tenant.ts";
+import { laneName } from "../../shared/tenant/tenant.ts";
 import { DenoFileSystem } from "../../shared/os/deno_file_system.ts";
 import { lanesIn, lockPath, SEGMENT_STATES, stateDirectory } from "../../shared/wal/layout.ts";
 import { applyRequeue, planRequeue } from "../../shared/wal/requeue.ts";

@@ -1,7 +1,7 @@
 /** Asks the server one statement and writes the answer: rows to stdout, the rest to stderr. */
 
 import { OperatingError } from "../../shared/base/errors.ts";
-import { uniqueNames } from "../../shared/engine/render.ts";
+import { uniqueNames } from "../../shared/engine/answer/render.ts";
 import type { Console } from "../console.ts";
 import { type Expanded, renderAnswer } from "./answer_text.ts";
 import {

@@ -4,7 +4,7 @@ import { dirname, resolve } from "node:path";
 import { z } from "zod";
 import { textOf, utf8 } from "../../shared/base/bytes.ts";
 import { messageOf, OperatingError } from "../../shared/base/errors.ts";
-import type { TableIdent } from "../../shared/event/tenant.ts";
+import type { TableIdent } from "../../shared/tenant/tenant.ts";
 import type { FileSystem } from "../../shared/os/file_system.ts";
 import type { SubscriptionCursor } from "./subscription.ts";
 

@@ -1,13 +1,13 @@
 /** Rows of data files as NDJSON, in order of a time column. */
 
-import { seenColumns } from "../../shared/event/promoted.ts";
-import type { Column, ColumnType } from "../../shared/event/schema.ts";
+import { seenColumns } from "../../shared/schema/promoted.ts";
+import type { Column, ColumnType } from "../../shared/schema/schema.ts";
 import type { LoadedTable } from "../../shared/iceberg/iceberg_reader.ts";
 import { decodeSingleValue } from "../../shared/iceberg/single_value.ts";
 import type { DataFile } from "../../shared/iceberg/types.ts";
 import { formatMicros, NS_PER_US } from "../../shared/base/time.ts";
 import { type ColumnValue, type RowObject, rowsOf } from "../../shared/columns/rows.ts";
-import { fitTo } from "../../shared/maintenance/fit_schema.ts";
+import { fitTo } from "../../shared/tables/fit_schema.ts";
 import { readParquet } from "../../shared/parquet/read_parquet.ts";
 import type { ReadableStore } from "../../shared/storage/object_store.ts";
 

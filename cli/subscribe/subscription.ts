@@ -8,9 +8,9 @@
 
 import { isOperatingError, OperatingError } from "../../shared/base/errors.ts";
 import type { CatalogReader } from "../../shared/catalog/catalog.ts";
-import { BUILT_IN_TABLES } from "../../shared/event/built_in_tables.ts";
-import type { Column } from "../../shared/event/schema.ts";
-import type { TableIdent } from "../../shared/event/tenant.ts";
+import { BUILT_IN_TABLES } from "../../shared/schema/built_in_tables.ts";
+import type { Column } from "../../shared/schema/schema.ts";
+import type { TableIdent } from "../../shared/tenant/tenant.ts";
 import type { IcebergReader, LoadedTable } from "../../shared/iceberg/iceberg_reader.ts";
 import { historyGap, historySince } from "../../shared/iceberg/table_history.ts";
 import type { DataFile } from "../../shared/iceberg/types.ts";

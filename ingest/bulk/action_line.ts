@@ -6,8 +6,8 @@
  */
 
 import { OperatingError } from "../../shared/base/errors.ts";
-import { isExactNumber, parseExact } from "../../shared/event/exact_numbers.ts";
-import { boundsFault, DOCUMENT_BOUNDS } from "../../shared/event/json_bounds.ts";
+import { isExactNumber, parseExact } from "../../shared/document/exact_numbers.ts";
+import { boundsFault, DOCUMENT_BOUNDS } from "../../shared/document/json_bounds.ts";
 import type { LineFault } from "./body_lines.ts";
 
 export const BULK_ACTIONS = ["index", "create", "update", "delete"] as const;

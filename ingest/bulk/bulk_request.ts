@@ -7,7 +7,7 @@
 
 import { isOperatingError, OperatingError } from "../../shared/base/errors.ts";
 import type { ColumnBatch } from "../../shared/columns/batch.ts";
-import { STRICT_MAPPING } from "../../shared/event/mapped_values.ts";
+import { STRICT_MAPPING } from "../../shared/document/mapped_values.ts";
 import { indexNameFault } from "../index_name.ts";
 import { type ActionLine, ActionLines, type BulkAction } from "./action_line.ts";
 import { forEachLine, type LineFault } from "./body_lines.ts";

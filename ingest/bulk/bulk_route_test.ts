@@ -2,9 +2,9 @@
 
 import assert from "node:assert/strict";
 import { OperatingError } from "../../shared/base/errors.ts";
-import { EVENTS_SHAPE } from "../../shared/event/table_shape.ts";
-import type { LaneId } from "../../shared/event/tenant.ts";
-import { ByteBudget } from "../../shared/http/byte_budget.ts";
+import { EVENTS_SHAPE } from "../../shared/schema/table_shape.ts";
+import type { LaneId } from "../../shared/tenant/tenant.ts";
+import { ByteBudget } from "../../shared/base/byte_budget.ts";
 import { SystemClock } from "../../shared/os/clock.ts";
 import { SystemRandom } from "../../shared/os/random.ts";
 import type { AckMode } from "../../shared/wal/types.ts";

@@ -9,8 +9,8 @@ import {
   type DocumentOptions,
   EventDocumentBuilder,
 } from "../../shared/columns/event_documents.ts";
-import type { TableShape } from "../../shared/event/table_shape.ts";
-import type { LaneId } from "../../shared/event/tenant.ts";
+import type { TableShape } from "../../shared/schema/table_shape.ts";
+import type { LaneId } from "../../shared/tenant/tenant.ts";
 
 export interface DocumentBuilder {
   /** Appends the document of one line. Errors: `invalid_argument` saying why it cannot be stored. */

@@ -8,10 +8,10 @@
 
 import type { BodyStreamLimits } from "../../shared/http/body_stream.ts";
 import type { BodyCap } from "../../shared/http/body_too_large.ts";
-import type { ByteBudget, ByteHold } from "../../shared/http/byte_budget.ts";
-import { withDeadline } from "../../shared/http/deadline.ts";
+import type { ByteBudget, ByteHold } from "../../shared/base/byte_budget.ts";
+import { withDeadline } from "../../shared/base/with_deadline.ts";
 import { asOperatingError } from "../../shared/http/error_response.ts";
-import type { LaneId } from "../../shared/event/tenant.ts";
+import type { LaneId } from "../../shared/tenant/tenant.ts";
 import type { Random } from "../../shared/os/random.ts";
 import type { FrameKey } from "../../shared/wal/frame_key.ts";
 import type { Admission, Peer } from "../admission.ts";

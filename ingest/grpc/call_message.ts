@@ -8,7 +8,7 @@
 
 import { OperatingError } from "../../shared/base/errors.ts";
 import { type BodyCap, bodyTooLarge } from "../../shared/http/body_too_large.ts";
-import type { ByteHold } from "../../shared/http/byte_budget.ts";
+import type { ByteHold } from "../../shared/base/byte_budget.ts";
 import { decodeContent } from "../../shared/http/content_encoding.ts";
 import type { Http2Call } from "../../shared/http2/stream.ts";
 import { ACCEPTED_ENCODINGS } from "./call_status.ts";

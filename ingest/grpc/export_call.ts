@@ -5,7 +5,7 @@
 
 import { freeBytes } from "../../shared/base/bytes.ts";
 import { OperatingError } from "../../shared/base/errors.ts";
-import type { ByteHold } from "../../shared/http/byte_budget.ts";
+import type { ByteHold } from "../../shared/base/byte_budget.ts";
 import { asOperatingError } from "../../shared/http/error_response.ts";
 import type { Http2Answer, Http2Call } from "../../shared/http2/stream.ts";
 import type { RequestHead } from "../admission.ts";

@@ -8,7 +8,7 @@ import { encodeLogsRequest } from "../../proto/otlp_logs.ts";
 import { OperatingError } from "../../shared/base/errors.ts";
 import { listenerMeter } from "../../shared/http/connection_metrics.ts";
 import { CONNECTION_BOUNDS_DEFAULT } from "../../shared/http/serve.ts";
-import { ByteBudget } from "../../shared/http/byte_budget.ts";
+import { ByteBudget } from "../../shared/base/byte_budget.ts";
 import { SystemClock } from "../../shared/os/clock.ts";
 import { until } from "../../shared/testing/until.ts";
 import type { AppendReceipt } from "../../shared/wal/types.ts";

@@ -10,8 +10,8 @@
 import { freeBytes } from "../../shared/base/bytes.ts";
 import { type ErrorCode, isOperatingError, OperatingError } from "../../shared/base/errors.ts";
 import type { ColumnBatch, ColumnData } from "../../shared/columns/batch.ts";
-import { EVENTS_SCHEMA } from "../../shared/event/events.ts";
-import { TRACES_SCHEMA } from "../../shared/event/traces.ts";
+import { EVENTS_SCHEMA } from "../../shared/schema/events.ts";
+import { TRACES_SCHEMA } from "../../shared/schema/traces.ts";
 import { TaskThread, ThreadUnavailable } from "../../shared/os/task_thread.ts";
 import type { AnswersFirst } from "../answers_first.ts";
 import type { DecodeOptions } from "./request_decoder.ts";

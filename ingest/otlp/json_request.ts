@@ -9,7 +9,7 @@
 
 import { textOf } from "../../shared/base/bytes.ts";
 import { messageOf, OperatingError } from "../../shared/base/errors.ts";
-import { boundsFault } from "../../shared/event/json_bounds.ts";
+import { boundsFault } from "../../shared/document/json_bounds.ts";
 import {
   base64Of,
   boolOf,

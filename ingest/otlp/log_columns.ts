@@ -9,7 +9,7 @@ import {
   RunColumnBuilder,
   StringColumnBuilder,
 } from "../../shared/columns/column_builders.ts";
-import { EVENTS_SCHEMA } from "../../shared/event/events.ts";
+import { EVENTS_SCHEMA } from "../../shared/schema/events.ts";
 import { boundColumns, finishRows } from "./row_columns.ts";
 
 export class LogColumns {

@@ -9,7 +9,7 @@ import {
   type RunColumnBuilder,
   StringColumnBuilder,
 } from "../../shared/columns/column_builders.ts";
-import type { TableSchema } from "../../shared/event/schema.ts";
+import type { TableSchema } from "../../shared/schema/schema.ts";
 
 /** Appends both time columns from the halves of a nanosecond count that is not negative. */
 export function writeTime(

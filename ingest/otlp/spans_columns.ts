@@ -9,7 +9,7 @@ import {
   RunColumnBuilder,
   StringColumnBuilder,
 } from "../../shared/columns/column_builders.ts";
-import { TRACES_SCHEMA } from "../../shared/event/traces.ts";
+import { TRACES_SCHEMA } from "../../shared/schema/traces.ts";
 import { boundColumns, finishRows } from "./row_columns.ts";
 
 export class SpansColumns {

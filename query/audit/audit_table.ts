@@ -3,12 +3,12 @@
 import { getLogger } from "@logtape/logtape";
 import { isOperatingError, messageOf } from "../../shared/base/errors.ts";
 import { batchOfRows, type RowObject } from "../../shared/columns/rows.ts";
-import { QUERY_AUDIT_SCHEMA, QUERY_AUDIT_TABLE } from "../../shared/event/query_audit.ts";
+import { QUERY_AUDIT_SCHEMA, QUERY_AUDIT_TABLE } from "../../shared/schema/query_audit.ts";
 import { commitAppend, ensureTable } from "../../shared/iceberg/commit_append.ts";
 import type { CommitDeps } from "../../shared/iceberg/commit_table.ts";
-import { DataFileWriter } from "../../shared/maintenance/data_file_writer.ts";
-import { applyExpire, type ExpirePolicy } from "../../shared/maintenance/expire.ts";
-import { fitTo } from "../../shared/maintenance/fit_schema.ts";
+import { DataFileWriter } from "../../shared/tables/data_file_writer.ts";
+import { applyExpire, type ExpirePolicy } from "../../shared/tables/expire.ts";
+import { fitTo } from "../../shared/tables/fit_schema.ts";
 import type { ParquetEncoder } from "../../shared/parquet/parquet_encoder.ts";
 
 /** A reader needs its snapshot for a minute; at a commit each five seconds that is twelve. */

@@ -2,7 +2,7 @@
 
 import type { RowObject } from "../../shared/columns/rows.ts";
 import { SystemClock } from "../../shared/os/clock.ts";
-import { configureLogging, type LogThreshold } from "../../shared/os/logging.ts";
+import { configureLogging, type LogThreshold } from "../../shared/logging/logging.ts";
 import { serveTasks } from "../../shared/os/serve_tasks.ts";
 import { yieldingRefusal, yieldToOthers } from "../../shared/os/thread_priority.ts";
 import { failureText } from "./failure_text.ts";

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import type { ColumnBatch } from "../../shared/columns/batch.ts";
 import { batchOfRows, type RowObject, rowsOf } from "../../shared/columns/rows.ts";
-import { QUERY_AUDIT_SCHEMA } from "../../shared/event/query_audit.ts";
+import { QUERY_AUDIT_SCHEMA } from "../../shared/schema/query_audit.ts";
 import { createMetrics } from "../../shared/metrics/metrics.ts";
 import { FakeClock } from "../../shared/testing/fake_clock.ts";
 import type { QueryRecord } from "../query_record.ts";

@@ -1,7 +1,7 @@
 /** The audit of a running query server: the writer over its warehouse's table, or nothing with `--audit-disabled`. */
 
 import type { Clock } from "../../shared/os/clock.ts";
-import type { LogThreshold } from "../../shared/os/logging.ts";
+import type { LogThreshold } from "../../shared/logging/logging.ts";
 import type { QuerySettings } from "../flags.ts";
 import { queryPaths } from "../query_paths.ts";
 import type { QueryObserver } from "../query_record.ts";

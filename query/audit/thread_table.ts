@@ -7,7 +7,7 @@
 import { OperatingError } from "../../shared/base/errors.ts";
 import type { RowObject } from "../../shared/columns/rows.ts";
 import type { Clock } from "../../shared/os/clock.ts";
-import type { LogThreshold } from "../../shared/os/logging.ts";
+import type { LogThreshold } from "../../shared/logging/logging.ts";
 import { TaskThread, ThreadUnavailable } from "../../shared/os/task_thread.ts";
 import type { AuditReply, AuditTask } from "./audit_worker.ts";
 import { type AuditPlaces, WarehouseTable } from "./warehouse_table.ts";

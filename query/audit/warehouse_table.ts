@@ -6,7 +6,7 @@ import { LateResource } from "../../shared/base/late_resource.ts";
 import { openCatalog } from "../../shared/catalog/open_catalog.ts";
 import type { StoragePlaces } from "../../shared/catalog/storage_places.ts";
 import type { RowObject } from "../../shared/columns/rows.ts";
-import { QUERY_AUDIT_TABLE } from "../../shared/event/query_audit.ts";
+import { QUERY_AUDIT_TABLE } from "../../shared/schema/query_audit.ts";
 import type { Clock } from "../../shared/os/clock.ts";
 import { DenoFileSystem } from "../../shared/os/deno_file_system.ts";
 import { environment } from "../../shared/os/environment.ts";

@@ -2,12 +2,12 @@
 
 import { OperatingError } from "../../shared/base/errors.ts";
 import type { ManagedIndex } from "../../shared/catalog/index_catalog.ts";
-import { parseIndexConfig } from "../../shared/event/index_config.ts";
+import { parseIndexConfig } from "../../shared/schema/index_config.ts";
 import {
   type IndexTemplate,
   parseIndexTemplate,
   templateEtag,
-} from "../../shared/event/index_template.ts";
+} from "../../shared/schema/index_template.ts";
 import { jsonResponse } from "../../shared/http/error_response.ts";
 import { readJson } from "../json_body.ts";
 import type { QueryCaller } from "../query_caller.ts";

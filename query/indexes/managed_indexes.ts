@@ -12,14 +12,14 @@ import {
   type IndexCatalog,
   type ManagedIndex,
 } from "../../shared/catalog/index_catalog.ts";
-import { BUILT_IN_TABLES } from "../../shared/event/built_in_tables.ts";
+import { BUILT_IN_TABLES } from "../../shared/schema/built_in_tables.ts";
 import {
   checkIndexId,
   type IndexConfig,
   TIMESTAMP_FIELD_DEFAULT,
-} from "../../shared/event/index_config.ts";
-import { checkUpdate, indexSchema } from "../../shared/event/index_schema.ts";
-import { type IndexTemplate, templateEtag } from "../../shared/event/index_template.ts";
+} from "../../shared/schema/index_config.ts";
+import { checkUpdate, indexSchema } from "../../shared/schema/index_schema.ts";
+import { type IndexTemplate, templateEtag } from "../../shared/schema/index_template.ts";
 import type { Clock } from "../../shared/os/clock.ts";
 import { type Random, uuidV4 } from "../../shared/os/random.ts";
 

@@ -2,7 +2,7 @@
 
 import { OperatingError } from "../../shared/base/errors.ts";
 import type { JobRow, StoredResult } from "../../shared/catalog/job_store.ts";
-import type { ByteBudget } from "../../shared/http/byte_budget.ts";
+import type { ByteBudget } from "../../shared/base/byte_budget.ts";
 import { jsonResponse } from "../../shared/http/error_response.ts";
 import type { Addressed } from "../indexes/index_routes.ts";
 import type { QueryCaller } from "../query_caller.ts";

@@ -7,7 +7,7 @@ import { getLogger } from "@logtape/logtape";
 import { type AbandonedJob, EXECUTOR_GONE, type JobStore } from "../../shared/catalog/job_store.ts";
 import type { Metrics } from "../../shared/metrics/metrics.ts";
 import type { Clock } from "../../shared/os/clock.ts";
-import { FailureLog } from "../../shared/os/failure_log.ts";
+import { FailureLog } from "../../shared/logging/failure_log.ts";
 import {
   EXPIRE_EVERY_MS,
   JOB_TTL_MS,

@@ -8,7 +8,7 @@
 import { OperatingError } from "../../shared/base/errors.ts";
 import { utf8 } from "../../shared/base/bytes.ts";
 import { othersTurn } from "../../shared/base/others_turn.ts";
-import type { ByteHold } from "../../shared/http/byte_budget.ts";
+import type { ByteHold } from "../../shared/base/byte_budget.ts";
 import { asOperatingError } from "../../shared/http/error_response.ts";
 import { growAnswer, sendHeld } from "../held_answer.ts";
 import type { QueryCaller } from "../query_caller.ts";

@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { OperatingError } from "../../shared/base/errors.ts";
-import { ByteBudget } from "../../shared/http/byte_budget.ts";
+import { ByteBudget } from "../../shared/base/byte_budget.ts";
 import { SystemClock } from "../../shared/os/clock.ts";
 import { Admission } from "../admission.ts";
 import { FAKE_COST } from "../fake_engine.ts";

@@ -6,7 +6,7 @@
  * engine leaves out files and row groups.
  */
 
-import { quoteName, quoteText } from "../../shared/engine/statement_text.ts";
+import { quoteName, quoteText } from "../../shared/engine/duckdb/statement_text.ts";
 import type { SpanConditions, TimeSpan } from "./search_request.ts";
 
 /** Columns of a whole span, in the order of `spanRow`; 64-bit numbers as text, which JSON parsers keep. */

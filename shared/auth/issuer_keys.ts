@@ -15,7 +15,7 @@
 import { getLogger } from "@logtape/logtape";
 import { createLocalJWKSet, type JSONWebKeySet } from "jose";
 import { messageOf, OperatingError, rootCauseOf } from "../base/errors.ts";
-import { withDeadline } from "../http/deadline.ts";
+import { withDeadline } from "../base/with_deadline.ts";
 import type { Clock } from "../os/clock.ts";
 
 /** One fetched set; its identity changes with every fetch. */

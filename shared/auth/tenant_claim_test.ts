@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { DEFAULT_NAMESPACE } from "../event/tenant.ts";
+import { DEFAULT_NAMESPACE } from "../tenant/tenant.ts";
 import { allowedTenantsOf, tenantOfClaim } from "./tenant_claim.ts";
 
 const GOOD = ["a", "default", "ACME-1_x", "0", "-", "_", "SVC", "x".repeat(128)];

@@ -6,8 +6,8 @@
  * Errors: `OperatingError` `not_found`, `conflict`, `unavailable`, `corrupt`.
  */
 
-import type { TableSchema } from "../event/schema.ts";
-import type { TableIdent } from "../event/tenant.ts";
+import type { TableSchema } from "../schema/schema.ts";
+import type { TableIdent } from "../tenant/tenant.ts";
 import type { DeleteTaskCommit } from "./delete_ledger.ts";
 import type { IndexState, IndexView } from "./index_catalog.ts";
 

@@ -13,7 +13,7 @@
  * lease can neither commit nor tell anything of the task. `done` and `failed` are for ever.
  */
 
-import type { TableIdent } from "../event/tenant.ts";
+import type { TableIdent } from "../tenant/tenant.ts";
 
 export type DeleteTaskStatus = "pending" | "running" | "done" | "failed";
 

@@ -5,9 +5,9 @@
  * ingest server knew; those of an earlier one belong to what was dropped, and are never read again.
  */
 
-import type { IndexConfig } from "../event/index_config.ts";
-import type { IndexTemplate } from "../event/index_template.ts";
-import type { TableIdent } from "../event/tenant.ts";
+import type { IndexConfig } from "../schema/index_config.ts";
+import type { IndexTemplate } from "../schema/index_template.ts";
+import type { TableIdent } from "../tenant/tenant.ts";
 
 /**
  * How often an ingest server reads the view. Who changes an index answers a little later than that, so that the rows

@@ -9,8 +9,8 @@
  * - A reader of a database without our tables sees an empty catalog.
  */
 
-import type { TableSchema } from "../event/schema.ts";
-import type { TableIdent } from "../event/tenant.ts";
+import type { TableSchema } from "../schema/schema.ts";
+import type { TableIdent } from "../tenant/tenant.ts";
 import type { Catalog, CatalogReader, CommitOutcome, TableCommit, TableView } from "./catalog.ts";
 import { consumedAmong, foldSegments, segmentRows } from "./consumed_runs.ts";
 import type { DeleteTaskCommit } from "./delete_ledger.ts";

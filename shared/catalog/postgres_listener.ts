@@ -4,7 +4,7 @@ import { getLogger } from "@logtape/logtape";
 // @ts-types="@types/pg"
 import pg from "pg";
 import { SystemClock } from "../os/clock.ts";
-import { FailureLog } from "../os/failure_log.ts";
+import { FailureLog } from "../logging/failure_log.ts";
 import { CATALOG_OPTION } from "./postgres_errors.ts";
 import { postgresPlace } from "./postgres_pool.ts";
 

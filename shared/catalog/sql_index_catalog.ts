@@ -1,9 +1,9 @@
 /** `IndexCatalog` and the reading of an `IndexView`, for both databases. The tables are in `sqlite_schema.ts`. */
 
-import { parseStoredConfig } from "../event/index_config.ts";
-import { parseIndexTemplate } from "../event/index_template.ts";
-import type { IndexTemplate } from "../event/index_template.ts";
-import type { TableIdent } from "../event/tenant.ts";
+import { parseStoredConfig } from "../schema/index_config.ts";
+import { parseIndexTemplate } from "../schema/index_template.ts";
+import type { IndexTemplate } from "../schema/index_template.ts";
+import type { TableIdent } from "../tenant/tenant.ts";
 import type {
   DroppedTable,
   Epoch,

@@ -4,7 +4,7 @@
  * and do not deadlock.
  */
 
-import { laneName } from "../event/tenant.ts";
+import { laneName } from "../tenant/tenant.ts";
 import { consumedAmong, segmentRows } from "./consumed_runs.ts";
 import { integerOf, sql, type SqlDatabase, textOf, type Transaction } from "./sql_database.ts";
 import type { SqlDialect } from "./sql_dialect.ts";

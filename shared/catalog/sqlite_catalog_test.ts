@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { DatabaseSync } from "node:sqlite";
 import { isOperatingError } from "../base/errors.ts";
-import { EVENTS_SCHEMA } from "../event/events.ts";
+import { EVENTS_SCHEMA } from "../schema/events.ts";
 import { DenoFileSystem } from "../os/deno_file_system.ts";
 import { CATALOG_CASES } from "../testing/catalog_conformance.ts";
 import { segmentNames } from "../testing/segment_names.ts";

@@ -1,8 +1,8 @@
 /** Columns of tables beside their pointers: `TableCommit.schema` and `CatalogReader.tableSchemas` in SQLite. */
 
 import type { DatabaseSync } from "node:sqlite";
-import type { TableSchema } from "../event/schema.ts";
-import type { TableIdent } from "../event/tenant.ts";
+import type { TableSchema } from "../schema/schema.ts";
+import type { TableIdent } from "../tenant/tenant.ts";
 import { hasTable } from "./sqlite_schema.ts";
 import { parseTableSchema, tableSchemaText } from "./table_schema_json.ts";
 

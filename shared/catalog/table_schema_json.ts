@@ -2,7 +2,7 @@
 
 import { z } from "zod";
 import { messageOf, OperatingError } from "../base/errors.ts";
-import type { TableSchema } from "../event/schema.ts";
+import type { TableSchema } from "../schema/schema.ts";
 
 const COLUMN = z.object({
   id: z.int(),

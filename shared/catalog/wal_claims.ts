@@ -10,7 +10,7 @@
  * quarantined: nobody gets it until it is requeued.
  */
 
-import type { LaneId } from "../event/tenant.ts";
+import type { LaneId } from "../tenant/tenant.ts";
 
 export interface ClaimRequest {
   readonly lane: LaneId;

@@ -7,7 +7,7 @@
  * little-endian integers, `double` 8-byte floats, `int` 4-byte integers, `bool` a bitmap.
  */
 
-import type { ColumnType, TableSchema } from "../event/schema.ts";
+import type { ColumnType, TableSchema } from "../schema/schema.ts";
 
 export interface ColumnData {
   /** Bit i set = row i present; null when no row is null. */

@@ -1,7 +1,7 @@
 /** Random batches of a schema with every column type, for property tests. */
 
 import fc from "fast-check";
-import type { TableSchema } from "../event/schema.ts";
+import type { TableSchema } from "../schema/schema.ts";
 import type { RowObject } from "./rows.ts";
 
 export const ALL_TYPES_SCHEMA: TableSchema = {

@@ -5,7 +5,7 @@
 
 import { isAscii, isUtf8 } from "node:buffer";
 import { unreachable } from "../base/assert.ts";
-import type { ColumnType } from "../event/schema.ts";
+import type { ColumnType } from "../schema/schema.ts";
 import type { ColumnData } from "./batch.ts";
 import { ByteBuilder } from "./byte_builder.ts";
 

@@ -13,7 +13,7 @@
 
 import { Buffer } from "node:buffer";
 import { OperatingError } from "../base/errors.ts";
-import type { ColumnType, TableSchema } from "../event/schema.ts";
+import type { ColumnType, TableSchema } from "../schema/schema.ts";
 import type { ColumnBatch, ColumnData } from "./batch.ts";
 import { COLUMN_BYTES_MAX } from "./byte_builder.ts";
 import { nullColumn } from "./null_column.ts";

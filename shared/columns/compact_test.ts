@@ -2,7 +2,7 @@ import fc from "fast-check";
 import assert from "node:assert/strict";
 import { concatBytes } from "../base/bytes.ts";
 import { isOperatingError } from "../base/errors.ts";
-import type { TableSchema } from "../event/schema.ts";
+import type { TableSchema } from "../schema/schema.ts";
 import { ALL_TYPES_SCHEMA, row as rowArbitrary } from "./batch_arbitrary.ts";
 import { compactColumns, expandColumns } from "./compact.ts";
 import { decodeBatch, encodeBatch, encodeColumns } from "./ipc.ts";

@@ -1,6 +1,6 @@
 /**
  * JSON documents → a batch of the table `events`, or of one that has more columns. The mapping is
- * `shared/event/document.ts`; a further column takes the member of its name (`shared/event/mapped_values.ts`).
+ * `shared/document/document.ts`; a further column takes the member of its name (`shared/document/mapped_values.ts`).
  *
  * Invariant: a document that is refused as invalid leaves no trace; the builder can go on with the next one.
  */
@@ -13,13 +13,13 @@ import {
   eventOfDocument,
   type JsonDocument,
   parseDocument,
-} from "../event/document.ts";
+} from "../document/document.ts";
 import { NS_PER_US } from "../base/time.ts";
-import { EVENTS_SCHEMA } from "../event/events.ts";
-import { ownColumns, ValueMapper } from "../event/mapped_values.ts";
-import type { Column, TableSchema } from "../event/schema.ts";
-import { EVENTS_SHAPE, type TableShape } from "../event/table_shape.ts";
-import type { TypedValue } from "../event/typed_value.ts";
+import { EVENTS_SCHEMA } from "../schema/events.ts";
+import { ownColumns, ValueMapper } from "../document/mapped_values.ts";
+import type { Column, TableSchema } from "../schema/schema.ts";
+import { EVENTS_SHAPE, type TableShape } from "../schema/table_shape.ts";
+import type { TypedValue } from "../document/typed_value.ts";
 import type { ColumnBatch } from "./batch.ts";
 import {
   type ColumnBuilder,

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { isOperatingError } from "../base/errors.ts";
-import { EVENTS_SCHEMA } from "../event/events.ts";
-import type { TableSchema } from "../event/schema.ts";
+import { EVENTS_SCHEMA } from "../schema/events.ts";
+import type { TableSchema } from "../schema/schema.ts";
 import { EventDocumentBuilder } from "./event_documents.ts";
 import { rowsOf } from "./rows.ts";
 

@@ -6,7 +6,7 @@
 import { assert, present } from "../base/assert.ts";
 import { viewOf } from "../base/bytes.ts";
 import { dayOfNs, NS_PER_US } from "../base/time.ts";
-import type { ColumnType } from "../event/schema.ts";
+import type { ColumnType } from "../schema/schema.ts";
 import type { ColumnBatch, ColumnData } from "./batch.ts";
 import type { RowOrder } from "./sort_order.ts";
 import { columnData } from "./timestamps.ts";

@@ -12,7 +12,7 @@
 import { assert, present } from "../base/assert.ts";
 import { concatBytes } from "../base/bytes.ts";
 import { OperatingError } from "../base/errors.ts";
-import type { Column, TableSchema } from "../event/schema.ts";
+import type { Column, TableSchema } from "../schema/schema.ts";
 import { type ColumnBatch, type ColumnData, type EncodedBatch, valueBytes } from "./batch.ts";
 import { compactColumns, expandColumns, isStoredForm, type StoredColumn } from "./compact.ts";
 import {

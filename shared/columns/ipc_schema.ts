@@ -6,7 +6,7 @@
  */
 
 import { OperatingError } from "../base/errors.ts";
-import type { Column, ColumnType, TableSchema } from "../event/schema.ts";
+import type { Column, ColumnType, TableSchema } from "../schema/schema.ts";
 import {
   type FlatChild,
   type FlatField,

@@ -3,7 +3,7 @@
 import { present } from "../base/assert.ts";
 import { viewOf } from "../base/bytes.ts";
 import { OperatingError } from "../base/errors.ts";
-import type { Column } from "../event/schema.ts";
+import type { Column } from "../schema/schema.ts";
 import type { ColumnBatch } from "./batch.ts";
 import { decodeBatch, decodeSchemaMessage } from "./ipc.ts";
 import { bodyBytesOf, CONTINUATION, PREFIX_BYTES } from "./ipc_message.ts";

@@ -4,8 +4,8 @@ import assert from "node:assert/strict";
 import { Table } from "parquet-wasm";
 import { concatBytes, viewOf } from "../base/bytes.ts";
 import { isOperatingError } from "../base/errors.ts";
-import { EVENTS_SCHEMA } from "../event/events.ts";
-import type { TableSchema } from "../event/schema.ts";
+import { EVENTS_SCHEMA } from "../schema/events.ts";
+import type { TableSchema } from "../schema/schema.ts";
 import type { ColumnBatch } from "./batch.ts";
 import { ALL_TYPES_SCHEMA, rows as rowsArbitrary } from "./batch_arbitrary.ts";
 import {

@@ -1,6 +1,6 @@
 /** Columns without a value. */
 
-import type { ColumnType } from "../event/schema.ts";
+import type { ColumnType } from "../schema/schema.ts";
 import { type ColumnData, valueBytes } from "./batch.ts";
 
 /** A column of `rows` nulls. */

@@ -4,7 +4,7 @@
 
 import { assert, present, unreachable } from "../base/assert.ts";
 import { textOf, viewOf } from "../base/bytes.ts";
-import type { Column, TableSchema } from "../event/schema.ts";
+import type { Column, TableSchema } from "../schema/schema.ts";
 import type { ColumnBatch, ColumnData } from "./batch.ts";
 import {
   type ColumnBuilder,

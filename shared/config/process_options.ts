@@ -1,6 +1,6 @@
 /** Options that several processes have, in the same words everywhere. SPEC.md section 1. */
 
-import { LOG_LEVELS } from "../os/logging.ts";
+import { LOG_LEVELS } from "../logging/logging.ts";
 import type { OptionTable, SwitchOption, TextOption } from "./options.ts";
 
 /** Its variable is the query server's alone: that one adds `env: "SVC_DATA_DIR"`. */

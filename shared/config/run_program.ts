@@ -6,7 +6,7 @@
  */
 
 import { isOperatingError, UsageError } from "../base/errors.ts";
-import { configureLogging, type LogThreshold } from "../os/logging.ts";
+import { configureLogging, type LogThreshold } from "../logging/logging.ts";
 import { listenForEnd } from "../os/signals.ts";
 import type { OptionTable, Settings, SwitchOption } from "./options.ts";
 import { parseProgram, type Program } from "./parse_options.ts";

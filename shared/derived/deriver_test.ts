@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { decodeBatch, encodeBatch } from "../columns/ipc.ts";
 import { batchOfRows } from "../columns/rows.ts";
-import type { TableSchema } from "../event/schema.ts";
+import type { TableSchema } from "../schema/schema.ts";
 import { INLINE_DERIVER, inlineDeriver, openDeriver } from "./deriver.ts";
 import { readPuffinTail } from "./puffin.ts";
 import { GROUP_COUNTS_BLOB } from "./summary/summary_blobs.ts";

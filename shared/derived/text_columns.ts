@@ -1,7 +1,7 @@
 /** Which columns of a table have their words indexed (SPEC.md 2.2). */
 
-import type { DocMapping } from "../event/index_config.ts";
-import type { TableSchema } from "../event/schema.ts";
+import type { DocMapping } from "../schema/index_config.ts";
+import type { TableSchema } from "../schema/schema.ts";
 import type { TextColumn } from "./types.ts";
 
 const RAW = "raw";

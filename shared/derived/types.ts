@@ -1,7 +1,7 @@
 /** What is derived of a data file: blobs, each made by a builder of its own from all rows of the file. */
 
 import type { ColumnBatch } from "../columns/batch.ts";
-import type { TableSchema } from "../event/schema.ts";
+import type { TableSchema } from "../schema/schema.ts";
 
 /** A piece of a sidecar; its type says how to read `data`, version included: `svc-…-v1`. */
 export interface Blob {

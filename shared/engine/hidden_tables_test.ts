@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { EVENTS_SCHEMA } from "../event/events.ts";
+import { EVENTS_SCHEMA } from "../schema/events.ts";
 import { EngineLab } from "../testing/engine_lab.ts";
 
 const ROW = { timestamp: 1n, timestamp_ns: 1_000n, host: "h", source: "s", sourcetype: "t" };

@@ -10,20 +10,20 @@ import type { FileSystem } from "../os/file_system.ts";
 import type { Random } from "../os/random.ts";
 import type { ReadableStore } from "../storage/object_store.ts";
 import type { WalReader } from "../wal/types.ts";
-import type { EngineDriver } from "./driver.ts";
-import { behind } from "./behind.ts";
+import type { EngineDriver } from "./duckdb/driver.ts";
+import { behind } from "./turns/behind.ts";
 import { AnswerFiles } from "./fast_paths/answer_files.ts";
 import { EdgeTimes } from "./fast_paths/edge_times.ts";
 import { readEdgeTimes } from "./fast_paths/read_edge_times.ts";
 import { TableAnswers } from "./fast_paths/table_answers.ts";
 import { AVERAGE_PROBE } from "./functions/exact_average.ts";
-import { type DataFiles, localDataFiles, type ObjectCacheMeter } from "./data_files.ts";
-import { defaultFanIn } from "./fan_in.ts";
+import { type DataFiles, localDataFiles, type ObjectCacheMeter } from "./files/data_files.ts";
+import { defaultFanIn } from "./order/fan_in.ts";
 import { type HotCacheMeter, HotCaches } from "./hot_caches/hot_caches.ts";
 import { HeldRows, type HeldRowsMeter } from "./held_rows/held_rows.ts";
 import { heldTables } from "./held_rows/load_held.ts";
-import type { FanIn } from "./ordered_scan.ts";
-import { StatementCache } from "./statement_cache.ts";
+import type { FanIn } from "./order/ordered_scan.ts";
+import { StatementCache } from "./statement/statement_cache.ts";
 import {
   DIVIDED_POOL_BYTES_MIN,
   EDGE_TIMES_BYTES_MAX,
@@ -33,11 +33,11 @@ import {
   TABLE_ANSWERS_BYTES_MAX,
   WIDE_ANSWERS_BYTES_MAX,
 } from "./limits.ts";
-import { openDatabases } from "./open_databases.ts";
-import { CachedDataFiles } from "./object_cache/cached_data_files.ts";
-import { ObjectCache } from "./object_cache/object_cache.ts";
-import { Probe } from "./probe.ts";
-import type { ProcessMeter } from "./process/process_driver.ts";
+import { openDatabases } from "./duckdb/open_databases.ts";
+import { CachedDataFiles } from "./files/object_cache/cached_data_files.ts";
+import { ObjectCache } from "./files/object_cache/object_cache.ts";
+import { Probe } from "./duckdb/liveness_probe.ts";
+import type { ProcessMeter } from "./duckdb/process/process_driver.ts";
 import { defaultIndexCacheSizes } from "./pruning/index_cache_sizes.ts";
 import type { RowIndexes } from "./pruning/row_index.ts";
 import {
@@ -45,15 +45,15 @@ import {
   type IndexMeter,
   SidecarIndexes,
 } from "./pruning/sidecar_indexes.ts";
-import type { Databases } from "./seat.ts";
+import type { Databases } from "./turns/seat.ts";
 import { SqlEngine } from "./sql_engine.ts";
 import type { Engine } from "./types.ts";
-import { DecodedCache, type DecodedCacheMeter } from "./decoded_files/decoded_cache.ts";
-import { DecodedDataFiles } from "./decoded_files/decoded_data_files.ts";
-import { runDecoding, settledSize } from "./decoded_files/run_decoding.ts";
-import { DeltaSweep } from "./delta_sweep.ts";
-import { Turns, turnsFor } from "./turns.ts";
-import { WalDelta } from "./wal_delta.ts";
+import { DecodedCache, type DecodedCacheMeter } from "./files/decoded_files/decoded_cache.ts";
+import { DecodedDataFiles } from "./files/decoded_files/decoded_data_files.ts";
+import { runDecoding, settledSize } from "./files/decoded_files/run_decoding.ts";
+import { DeltaSweep } from "./plan/delta_sweep.ts";
+import { Turns, turnsFor } from "./turns/turns.ts";
+import { WalDelta } from "./plan/wal_delta.ts";
 
 export interface EngineProcesses {
   /** Is told what becomes of them. */
@@ -127,10 +127,10 @@ export interface EngineOptions {
   readonly threads?: number;
   /**
    * How far dear statements and batch jobs step back behind others where processors are short: 1 to 19, in a SQL engine of
-   * their own (`open_databases.ts`); needs `processes`. Default 0: they run beside the others.
+   * their own (`duckdb/open_databases.ts`); needs `processes`. Default 0: they run beside the others.
    */
   readonly dearNiceness?: number;
-  /** Default: by the number of cores, `fan_in.ts`. */
+  /** Default: by the number of cores, `order/fan_in.ts`. */
   readonly fanIn?: Partial<FanIn>;
   /** Lower-cased names of tables that no statement may read. */
   readonly hiddenTables?: readonly string[];

@@ -3,56 +3,56 @@
 import { present } from "../base/assert.ts";
 import type { DataFile } from "../iceberg/types.ts";
 import type { IcebergReader } from "../iceberg/iceberg_reader.ts";
-import type { DataFileLease, DataFiles } from "./data_files.ts";
-import type { StatementCache } from "./statement_cache.ts";
-import type { ConstantsConnection } from "./constant_texts.ts";
-import { costOf, type StatementWork } from "./cost.ts";
-import type { Deadline } from "./deadline.ts";
-import { applyDefaultOrder, isBareSelect } from "./default_order.ts";
+import type { DataFileLease, DataFiles } from "./files/data_files.ts";
+import type { StatementCache } from "./statement/statement_cache.ts";
+import type { ConstantsConnection } from "./bounds/constant_texts.ts";
+import { costOf, type StatementWork } from "./cost/cost.ts";
+import type { Deadline } from "./turns/deadline.ts";
+import { applyDefaultOrder, isBareSelect } from "./order/default_order.ts";
 import {
   type DescribedColumn,
   type EngineConnection,
   EngineFault,
   type Relation,
-} from "./driver.ts";
-import { inCallersText } from "./error_place.ts";
+} from "./duckdb/driver.ts";
+import { inCallersText } from "./statement/error_place.ts";
 import type { EdgeTimes } from "./fast_paths/edge_times.ts";
 import { type Approximation, type FastPath, fastPath } from "./fast_paths/fast_path.ts";
 import type { TableAnswers } from "./fast_paths/table_answers.ts";
 import { isChangedByName, renameFunctions } from "./functions/dialect.ts";
 import { exchangeCalls, keepNames } from "./functions/exchange_calls.ts";
 import { exchangeTimeCalls } from "./functions/utc_calls.ts";
-import { gate, type TableReference } from "./gate.ts";
+import { gate, type TableReference } from "./gate/gate.ts";
 import { type HeldPlan, heldPlan, type HeldSource } from "./held_rows/held_plan.ts";
 import type { HeldRows } from "./held_rows/held_rows.ts";
 import type { HotCall } from "./hot_caches/hot_call.ts";
-import { generatedRows } from "./generated_rows.ts";
-import { instantColumns } from "./instant_columns.ts";
-import { joinedRows } from "./joined_rows.ts";
-import { bandRequest, type Steps, stepsOf } from "./ordered_bands.ts";
-import { type FanIn, orderedRequest } from "./ordered_scan.ts";
-import { nearestRequest, order, singleTable, unordered } from "./order_plan.ts";
-import { parse, placeOfNode, type Statement, textAsItIs, textOfTree } from "./parse.ts";
-import { partRows, type Plan, type TablePlan, wholePlan } from "./plan.ts";
-import { plainWork } from "./plain_work.ts";
-import { type PlanSource, planTables } from "./plan_tables.ts";
-import { namedColumns, projectedOf } from "./projection.ts";
-import { lateStore } from "./object_cache/cache_error.ts";
-import { usePromoted } from "./promoted_attributes.ts";
-import { emptySql, relationSql } from "./relation.ts";
-import { decodePin, encodePin } from "./snapshot_pin.ts";
-import { type BindText, quoteText } from "./statement_text.ts";
-import { nameTables, type TableName } from "./table_names.ts";
-import { tableScans } from "./table_scans.ts";
+import { generatedRows } from "./cost/generated_rows.ts";
+import { instantColumns } from "./bind/instant_columns.ts";
+import { joinedRows } from "./cost/joined_rows.ts";
+import { bandRequest, type Steps, stepsOf } from "./order/ordered_bands.ts";
+import { type FanIn, orderedRequest } from "./order/ordered_scan.ts";
+import { nearestRequest, order, singleTable, unordered } from "./order/order_plan.ts";
+import { parse, placeOfNode, type Statement, textAsItIs, textOfTree } from "./statement/parse.ts";
+import { partRows, type Plan, type TablePlan, wholePlan } from "./plan/plan.ts";
+import { plainWork } from "./cost/plain_work.ts";
+import { type PlanSource, planTables } from "./plan/plan_tables.ts";
+import { namedColumns, projectedOf } from "./plan/projection.ts";
+import { lateStore } from "./files/object_cache/cache_error.ts";
+import { usePromoted } from "./plan/promoted_attributes.ts";
+import { emptySql, relationSql } from "./bind/relation.ts";
+import { decodePin, encodePin } from "./plan/snapshot_pin.ts";
+import { type BindText, quoteText } from "./duckdb/statement_text.ts";
+import { nameTables, type TableName } from "./bind/table_names.ts";
+import { tableScans } from "./cost/table_scans.ts";
 import { type PruneDeps, pruneTable } from "./pruning/prune_table.ts";
 import type { RowIndexes } from "./pruning/row_index.ts";
 import { narrowNearest } from "./pruning/narrow_nearest.ts";
 import { ALL, type Predicate } from "./pruning/predicate.ts";
 import { tablePredicates } from "./pruning/table_predicates.ts";
-import { type NamedTable, stemmedReferences } from "./stemmed_references.ts";
-import { untilAborted } from "./until_aborted.ts";
-import { type TimeBounds, timeBounds } from "./time_bounds.ts";
-import { nodeAt, nodesAt, textAt, type TreeNode, walk, withRoot } from "./syntax_tree.ts";
+import { type NamedTable, stemmedReferences } from "./bind/stemmed_references.ts";
+import { untilAborted } from "./turns/until_aborted.ts";
+import { type TimeBounds, timeBounds } from "./bounds/time_bounds.ts";
+import { nodeAt, nodesAt, textAt, type TreeNode, walk, withRoot } from "./statement/syntax_tree.ts";
 import type { Cost, QueryRequest, ScanOrdering, ServedBy } from "./types.ts";
 
 export interface PrepareDeps extends PlanSource {

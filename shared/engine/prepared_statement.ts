@@ -3,22 +3,22 @@
 import { shownName } from "./hot_caches/hot_call.ts";
 import { assert } from "../base/assert.ts";
 import { utf8 } from "../base/bytes.ts";
-import type { Deadline } from "./deadline.ts";
-import type { RunProfile, TextChunk } from "./driver.ts";
-import type { Seat } from "./seat.ts";
-import type { TurnKind } from "./turns.ts";
-import { inCallersText } from "./error_place.ts";
+import type { Deadline } from "./turns/deadline.ts";
+import type { RunProfile, TextChunk } from "./duckdb/driver.ts";
+import type { Seat } from "./turns/seat.ts";
+import type { TurnKind } from "./turns/turns.ts";
+import { inCallersText } from "./statement/error_place.ts";
 import { isNearestHeld, withHeld } from "./held_rows/held_plan.ts";
-import { sumOfProfiles } from "./run_profile.ts";
-import { faultError, withoutPaths } from "./fault_error.ts";
+import { sumOfProfiles } from "./duckdb/run_profile.ts";
+import { faultError, withoutPaths } from "./duckdb/fault_error.ts";
 import type { Prepared } from "./prepare.ts";
-import { countFiles, type Plan } from "./plan.ts";
+import { countFiles, type Plan } from "./plan/plan.ts";
 import { UNLIMITED_ROWS_MIN, WHOLE_ROWS_MAX } from "./limits.ts";
-import { breakOnRows, checkRowsScanned } from "./rows_breaker.ts";
-import { renderingSql, ROW_ENDS } from "./render.ts";
-import { onceMore, type SecondChance } from "./once_more.ts";
-import { type StatementText, statementText } from "./statement_text.ts";
-import { planBytes, planRows, statsOf } from "./stats.ts";
+import { breakOnRows, checkRowsScanned } from "./duckdb/rows_breaker.ts";
+import { renderingSql, ROW_ENDS } from "./answer/render.ts";
+import { onceMore, type SecondChance } from "./duckdb/once_more.ts";
+import { type StatementText, statementText } from "./duckdb/statement_text.ts";
+import { planBytes, planRows, statsOf } from "./answer/stats.ts";
 import type {
   Cost,
   PlannedTable,

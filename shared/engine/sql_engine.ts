@@ -2,19 +2,19 @@
 
 import { getLogger } from "@logtape/logtape";
 import { messageOf, OperatingError } from "../base/errors.ts";
-import { Deadline } from "./deadline.ts";
-import { isDear } from "./cost.ts";
-import { MEMORY_SQL, memoryUse } from "./memory_use.ts";
-import { faultError } from "./fault_error.ts";
-import type { EngineDatabase } from "./driver.ts";
+import { Deadline } from "./turns/deadline.ts";
+import { isDear } from "./cost/cost.ts";
+import { MEMORY_SQL, memoryUse } from "./duckdb/memory_use.ts";
+import { faultError } from "./duckdb/fault_error.ts";
+import type { EngineDatabase } from "./duckdb/driver.ts";
 import { OVERDUE_MS_MAX } from "./limits.ts";
-import { onceMore, SecondChance } from "./once_more.ts";
+import { onceMore, SecondChance } from "./duckdb/once_more.ts";
 import { type PrepareDeps, prepareStatement } from "./prepare.ts";
 import { PreparedStatement } from "./prepared_statement.ts";
-import { checkPredicate } from "./check_predicate.ts";
-import type { Probe } from "./probe.ts";
-import { type Databases, Seat } from "./seat.ts";
-import { TURN_KINDS, type TurnCounts, type TurnKind, type Turns } from "./turns.ts";
+import { checkPredicate } from "./predicate/check_predicate.ts";
+import type { Probe } from "./duckdb/liveness_probe.ts";
+import { type Databases, Seat } from "./turns/seat.ts";
+import { TURN_KINDS, type TurnCounts, type TurnKind, type Turns } from "./turns/turns.ts";
 import type {
   CheckedPredicate,
   Cost,

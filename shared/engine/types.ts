@@ -33,7 +33,7 @@ export interface QueryRequest {
   readonly isBegunAnew?: boolean;
   /** Rows wanted at most; the run has more when the statement has, so that truncation shows. */
   readonly rowsMax: number;
-  /** Rows that the run may take from its sources beyond those planned; past it: `too_large` (`rows_breaker.ts`). */
+  /** Rows that the run may take from its sources beyond those planned; past it: `too_large` (`duckdb/rows_breaker.ts`). */
   readonly rowsScannedMax?: number;
   /** Wall clock for planning and running, in milliseconds. Past it: `deadline_exceeded`. */
   readonly deadlineMs: number;
@@ -61,7 +61,7 @@ export interface Engine extends AsyncDisposable {
    */
   prepare(request: QueryRequest): Promise<PreparedQuery>;
   /**
-   * Whether a predicate (`row_predicate.ts`) is one over the columns of a table. Errors: `invalid_argument` with the place;
+   * Whether a predicate (`predicate/row_predicate.ts`) is one over the columns of a table. Errors: `invalid_argument` with the place;
    * `not_found` (`unknown_index`); those of `prepare`.
    */
   checkPredicate(request: PredicateRequest): Promise<CheckedPredicate>;

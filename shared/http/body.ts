@@ -12,9 +12,9 @@ import { concatBytes } from "../base/bytes.ts";
 import { isOperatingError, OperatingError } from "../base/errors.ts";
 import { IncomingRequest } from "../http1/incoming_request.ts";
 import { type BodyCap, bodyTooLarge } from "./body_too_large.ts";
-import type { ByteHold } from "./byte_budget.ts";
+import type { ByteHold } from "../base/byte_budget.ts";
 import { decodeContent, requireKnownEncoding } from "./content_encoding.ts";
-import { withDeadline } from "./deadline.ts";
+import { withDeadline } from "../base/with_deadline.ts";
 import { isCutByStop } from "./serve.ts";
 
 export interface BodyLimits extends BodyCap {

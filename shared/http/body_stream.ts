@@ -10,7 +10,7 @@
 import { OperatingError } from "../base/errors.ts";
 import { drainReader, incompleteBody, refuseAnnounced, unlessStopped } from "./body.ts";
 import { type BodyCap, bodyTooLarge } from "./body_too_large.ts";
-import type { ByteHold } from "./byte_budget.ts";
+import type { ByteHold } from "../base/byte_budget.ts";
 import { badEncoding, requireKnownEncoding } from "./content_encoding.ts";
 import { inflate } from "./inflate.ts";
 

@@ -6,7 +6,7 @@ import fc from "fast-check";
 import { concatBytes, utf8 } from "../base/bytes.ts";
 import { OperatingError } from "../base/errors.ts";
 import { type BodyStreamLimits, streamBody } from "./body_stream.ts";
-import { ByteBudget } from "./byte_budget.ts";
+import { ByteBudget } from "../base/byte_budget.ts";
 import { snappyBlock, snappyFramed } from "./testing_snappy.ts";
 
 const MIB = 1024 * 1024;

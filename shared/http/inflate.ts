@@ -10,7 +10,7 @@ import { pipeline, type Transform } from "node:stream";
 import { createGunzip, createInflate } from "node:zlib";
 import { formatBytes } from "../base/bytes.ts";
 import { othersTurn } from "../base/others_turn.ts";
-import type { ByteHold } from "./byte_budget.ts";
+import type { ByteHold } from "../base/byte_budget.ts";
 import { type BodyCap, bodyTooLarge } from "./body_too_large.ts";
 import { inflateSnappy } from "./inflate_snappy.ts";
 import { ZstdDecoder } from "./zstd_decoder.ts";

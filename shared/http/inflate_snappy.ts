@@ -7,7 +7,7 @@
 
 import { concatBytes } from "../base/bytes.ts";
 import { othersTurn } from "../base/others_turn.ts";
-import type { ByteHold } from "./byte_budget.ts";
+import type { ByteHold } from "../base/byte_budget.ts";
 import { SnappyBlock } from "./snappy_block.ts";
 import { isFramed, SNAPPY_FRAMES_BYTES, SnappyFrames, STREAM_IDENTIFIER } from "./snappy_frames.ts";
 

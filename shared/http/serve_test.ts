@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { isOperatingError } from "../base/errors.ts";
-import { withDeadline } from "./deadline.ts";
+import { withDeadline } from "../base/with_deadline.ts";
 import { formatListenAddress, parseListenAddress } from "./listen_address.ts";
 import { ndjsonResponse } from "./ndjson.ts";
 import { serve } from "./serve.ts";

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { DenoFileSystem } from "../os/deno_file_system.ts";
-import { configureLogging, resetLogging } from "../os/logging.ts";
+import { configureLogging, resetLogging } from "../logging/logging.ts";
 import { selfSigned } from "../testing/self_signed.ts";
 import { serve } from "./serve.ts";
 import { readTlsFiles } from "./tls_files.ts";

@@ -1,8 +1,8 @@
 /** Schema evolution: appends columns that may be null to a table, as one metadata commit without a snapshot. */
 
 import { assert } from "../base/assert.ts";
-import type { Column, TableSchema } from "../event/schema.ts";
-import type { TableIdent } from "../event/tenant.ts";
+import type { Column, TableSchema } from "../schema/schema.ts";
+import type { TableIdent } from "../tenant/tenant.ts";
 import { type CommitDeps, commitTable, readerOf } from "./commit_table.ts";
 import type { LoadedTable } from "./iceberg_reader.ts";
 import { PROMOTED_PROPERTY, TAGS_PROPERTY } from "./new_table.ts";

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { EVENTS_SCHEMA } from "../event/events.ts";
+import { EVENTS_SCHEMA } from "../schema/events.ts";
 import type { Random } from "../os/random.ts";
 import { EVENTS, NS_PER_DAY, TableLab } from "../testing/table_lab.ts";
 import { commitAppend, ensureTable } from "./commit_append.ts";

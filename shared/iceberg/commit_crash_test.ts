@@ -4,7 +4,7 @@
  */
 
 import assert from "node:assert/strict";
-import { EVENTS_SCHEMA } from "../event/events.ts";
+import { EVENTS_SCHEMA } from "../schema/events.ts";
 import { type Fault, FaultPlan, faultsOf } from "../testing/fault_plan.ts";
 import { EVENTS, TableLab } from "../testing/table_lab.ts";
 import { commitAppend, ensureTable } from "./commit_append.ts";

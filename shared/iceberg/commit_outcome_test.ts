@@ -2,8 +2,8 @@
 
 import assert from "node:assert/strict";
 import { isOperatingError } from "../base/errors.ts";
-import { EVENTS_SCHEMA } from "../event/events.ts";
-import type { TableIdent } from "../event/tenant.ts";
+import { EVENTS_SCHEMA } from "../schema/events.ts";
+import type { TableIdent } from "../tenant/tenant.ts";
 import { EVENTS, TableLab } from "../testing/table_lab.ts";
 import { withCommit } from "../testing/with_commit.ts";
 import { commitAppend, ensureTable } from "./commit_append.ts";

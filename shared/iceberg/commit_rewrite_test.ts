@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { EVENTS_SCHEMA } from "../event/events.ts";
+import { EVENTS_SCHEMA } from "../schema/events.ts";
 import { type Fault, FaultPlan, faultsOf } from "../testing/fault_plan.ts";
 import { EVENTS, TableLab } from "../testing/table_lab.ts";
 import { withCommit } from "../testing/with_commit.ts";

@@ -1,7 +1,7 @@
 /** How many object requests a commit waits for one after the other: behind a network each costs a round trip. */
 
 import assert from "node:assert/strict";
-import { EVENTS_SCHEMA } from "../event/events.ts";
+import { EVENTS_SCHEMA } from "../schema/events.ts";
 import type { ObjectStore } from "../storage/object_store.ts";
 import { EVENTS, TableLab } from "../testing/table_lab.ts";
 import { commitAppend, ensureTable } from "./commit_append.ts";

@@ -10,8 +10,8 @@
 import type { Catalog, CommitOutcome } from "../catalog/catalog.ts";
 import type { DeleteTaskCommit } from "../catalog/delete_ledger.ts";
 import { isOperatingError, messageOf, OperatingError } from "../base/errors.ts";
-import type { TableSchema } from "../event/schema.ts";
-import type { TableIdent } from "../event/tenant.ts";
+import type { TableSchema } from "../schema/schema.ts";
+import type { TableIdent } from "../tenant/tenant.ts";
 import type { Clock } from "../os/clock.ts";
 import type { Random } from "../os/random.ts";
 import type { ObjectStore } from "../storage/object_store.ts";

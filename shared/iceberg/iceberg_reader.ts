@@ -7,8 +7,8 @@
 
 import { OperatingError } from "../base/errors.ts";
 import { type Weighed, WeighedCache } from "../base/weighed_cache.ts";
-import type { TableSchema } from "../event/schema.ts";
-import type { TableIdent } from "../event/tenant.ts";
+import type { TableSchema } from "../schema/schema.ts";
+import type { TableIdent } from "../tenant/tenant.ts";
 import { type ReadableStore, sharedRead } from "../storage/object_store.ts";
 import { keyOfMetadata, TableLocator } from "./locations.ts";
 import { decodeManifest, type ManifestEntry } from "./manifest.ts";

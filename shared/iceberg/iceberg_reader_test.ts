@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { isOperatingError } from "../base/errors.ts";
 import { textOf, utf8 } from "../base/bytes.ts";
 import { openSqliteCatalog } from "../catalog/sqlite_catalog.ts";
-import { EVENTS_SCHEMA } from "../event/events.ts";
+import { EVENTS_SCHEMA } from "../schema/events.ts";
 import { DenoFileSystem } from "../os/deno_file_system.ts";
 import { openLocalStore } from "../storage/local_store.ts";
 import type { ReadableStore } from "../storage/object_store.ts";

@@ -9,8 +9,8 @@
 import { assert } from "../base/assert.ts";
 import { OperatingError } from "../base/errors.ts";
 import { MS_PER_DAY } from "../base/time.ts";
-import { QUERY_AUDIT_TABLE } from "../event/query_audit.ts";
-import type { TableIdent } from "../event/tenant.ts";
+import { QUERY_AUDIT_TABLE } from "../schema/query_audit.ts";
+import type { TableIdent } from "../tenant/tenant.ts";
 import { keyOf } from "../storage/object_store.ts";
 import type { Table } from "./types.ts";
 

@@ -9,7 +9,7 @@
 import { Buffer } from "node:buffer";
 import { assert, present } from "../base/assert.ts";
 import { OperatingError } from "../base/errors.ts";
-import type { ColumnType, TableSchema } from "../event/schema.ts";
+import type { ColumnType, TableSchema } from "../schema/schema.ts";
 import { type AvroRecord, readAvroFile, writeAvroFile } from "./avro_container.ts";
 import { FieldNames } from "./avro_fields.ts";
 import type { TableLocator } from "./locations.ts";

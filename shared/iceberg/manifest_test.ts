@@ -4,7 +4,7 @@ import { avroMetadata } from "icebird/src/avro/avro.metadata.js";
 import { avroRead } from "icebird/src/avro/avro.read.js";
 import { textOf, utf8 } from "../base/bytes.ts";
 import { isOperatingError } from "../base/errors.ts";
-import { EVENTS_SCHEMA } from "../event/events.ts";
+import { EVENTS_SCHEMA } from "../schema/events.ts";
 import { type AvroRecord, readAvroFile, writeAvroFile } from "./avro_container.ts";
 import { TableLocator } from "./locations.ts";
 import { decodeManifest, encodeManifest, type ManifestEntry, STATUS } from "./manifest.ts";

@@ -1,6 +1,6 @@
 /** Metadata of a table without rows: partitioned by day(timestamp), sorted by (timestamp, timestamp_ns). */
 
-import { columnOf, type TableSchema } from "../event/schema.ts";
+import { columnOf, type TableSchema } from "../schema/schema.ts";
 import { DAY_FIELD_ID, DAY_FIELD_NAME } from "./manifest_schemas.ts";
 import { nameMappingOf, schemaJsonOf } from "./schema_json.ts";
 import { FORMAT_VERSION, type TableMetadata } from "./table_metadata.ts";

@@ -1,7 +1,7 @@
 /** The one partitioning that this program reads and writes: day(timestamp). */
 
 import { OperatingError } from "../base/errors.ts";
-import { columnOf, type TableSchema } from "../event/schema.ts";
+import { columnOf, type TableSchema } from "../schema/schema.ts";
 import type { PartitionSpec } from "./table_metadata.ts";
 
 export interface DayField {

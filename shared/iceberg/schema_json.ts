@@ -2,7 +2,7 @@
 
 import { z } from "zod";
 import { OperatingError } from "../base/errors.ts";
-import type { Column, ColumnType, TableSchema } from "../event/schema.ts";
+import type { Column, ColumnType, TableSchema } from "../schema/schema.ts";
 
 const FIELD = z.looseObject({
   id: z.int(),

@@ -9,7 +9,7 @@
 import { assert } from "../base/assert.ts";
 import { OperatingError } from "../base/errors.ts";
 import { textOf, utf8, viewOf } from "../base/bytes.ts";
-import type { ColumnType } from "../event/schema.ts";
+import type { ColumnType } from "../schema/schema.ts";
 
 /** Unicode code points kept of a string bound. */
 export const BOUND_CODE_POINTS_MAX = 16;

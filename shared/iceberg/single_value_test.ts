@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
 import fc from "fast-check";
 import { textOf, utf8 } from "../base/bytes.ts";
-import type { ColumnType } from "../event/schema.ts";
+import type { ColumnType } from "../schema/schema.ts";
 import {
   decodeSingleValue,
   encodeSingleValue,

@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { present } from "../base/assert.ts";
-import { EVENTS_SCHEMA } from "../event/events.ts";
+import { EVENTS_SCHEMA } from "../schema/events.ts";
 import { EVENTS, TableLab } from "../testing/table_lab.ts";
 import { commitAppend, ensureTable } from "./commit_append.ts";
 import { commitRewrite } from "./commit_rewrite.ts";

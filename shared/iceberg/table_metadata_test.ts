@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { gzipSync } from "node:zlib";
 import { textOf, utf8 } from "../base/bytes.ts";
 import { isOperatingError } from "../base/errors.ts";
-import { EVENTS_SCHEMA } from "../event/events.ts";
+import { EVENTS_SCHEMA } from "../schema/events.ts";
 import { createTableMetadata } from "./new_table.ts";
 import { withPrevious, withSnapshot } from "./next_metadata.ts";
 import { dayFieldOf } from "./partition.ts";

@@ -1,8 +1,8 @@
 /** What the rest of the service sees of an Iceberg table. Format details stay inside this folder. */
 
 import type { DeleteTaskCommit } from "../catalog/delete_ledger.ts";
-import type { TableSchema } from "../event/schema.ts";
-import type { TableIdent } from "../event/tenant.ts";
+import type { TableSchema } from "../schema/schema.ts";
+import type { TableIdent } from "../tenant/tenant.ts";
 
 /** A live data file of a snapshot. */
 export interface DataFile {

@@ -2,7 +2,7 @@
 
 import { assert } from "../base/assert.ts";
 import { viewOf } from "../base/bytes.ts";
-import type { ColumnType, TableSchema } from "../event/schema.ts";
+import type { ColumnType, TableSchema } from "../schema/schema.ts";
 import { type ParquetFooter, parseFooter } from "./footer.ts";
 
 /** Counts and bounds are by Iceberg field id; bounds in single-value serialization, not cut to Iceberg's length. */

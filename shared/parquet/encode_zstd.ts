@@ -6,7 +6,7 @@ import { present } from "../base/assert.ts";
 import type { ColumnBatch } from "../columns/batch.ts";
 import type { RowRange } from "../columns/gather.ts";
 import { rowsOfStream } from "../columns/ipc_stream.ts";
-import type { TableSchema } from "../event/schema.ts";
+import type { TableSchema } from "../schema/schema.ts";
 import { evenStarts, rowGroupStarts } from "./row_groups.ts";
 import { ParquetFileWriter } from "./writer/parquet_file.ts";
 

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { isOperatingError } from "../base/errors.ts";
 import { rowsOf } from "../columns/rows.ts";
-import { EVENTS_SCHEMA } from "../event/events.ts";
+import { EVENTS_SCHEMA } from "../schema/events.ts";
 import { batchOf } from "../testing/drain_lab.ts";
 import { INLINE_PARQUET_DECODER, openParquetDecoder } from "./parquet_decoder.ts";
 import { writeParquet } from "./write_parquet.ts";

@@ -5,7 +5,7 @@
 
 import { messageOf, OperatingError } from "../base/errors.ts";
 import type { ColumnBatch } from "../columns/batch.ts";
-import type { TableSchema } from "../event/schema.ts";
+import type { TableSchema } from "../schema/schema.ts";
 import { SharedBuffers } from "../os/shared_buffers.ts";
 import { TaskThread, ThreadUnavailable } from "../os/task_thread.ts";
 import { describeParquet, type ParquetFile } from "./describe_parquet.ts";

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { batchOfRows } from "../columns/rows.ts";
-import type { TableSchema } from "../event/schema.ts";
+import type { TableSchema } from "../schema/schema.ts";
 import { INLINE_PARQUET_ENCODER, openParquetEncoder } from "./parquet_encoder.ts";
 import { writeParquet } from "./write_parquet.ts";
 

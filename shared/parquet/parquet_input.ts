@@ -7,7 +7,7 @@ import { assert, present } from "../base/assert.ts";
 import { OperatingError } from "../base/errors.ts";
 import type { ColumnBatch } from "../columns/batch.ts";
 import { decodeBatch, encodeColumns, encodeSchemaMessage } from "../columns/ipc.ts";
-import type { TableSchema } from "../event/schema.ts";
+import type { TableSchema } from "../schema/schema.ts";
 import type { SharedBuffers } from "../os/shared_buffers.ts";
 
 /** Bytes of batches that one file takes at most. WASM memory has 4 GiB. */

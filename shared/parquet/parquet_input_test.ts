@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { batchOfRows, rowsOf } from "../columns/rows.ts";
-import type { TableSchema } from "../event/schema.ts";
+import type { TableSchema } from "../schema/schema.ts";
 import { SharedBuffers } from "../os/shared_buffers.ts";
 import { parquetInput } from "./parquet_input.ts";
 

@@ -6,9 +6,9 @@
 import assert from "node:assert/strict";
 import { isOperatingError } from "../base/errors.ts";
 import type { Catalog, TableCommit } from "../catalog/catalog.ts";
-import { EVENTS_SCHEMA } from "../event/events.ts";
-import type { TableSchema } from "../event/schema.ts";
-import type { TableIdent } from "../event/tenant.ts";
+import { EVENTS_SCHEMA } from "../schema/events.ts";
+import type { TableSchema } from "../schema/schema.ts";
+import type { TableIdent } from "../tenant/tenant.ts";
 import { segmentNames } from "./segment_names.ts";
 
 export interface CatalogHandles {

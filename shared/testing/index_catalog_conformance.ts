@@ -3,8 +3,8 @@
 import assert from "node:assert/strict";
 import type { Catalog } from "../catalog/catalog.ts";
 import type { IndexCatalog, ManagedIndex } from "../catalog/index_catalog.ts";
-import { parseIndexConfig } from "../event/index_config.ts";
-import { type IndexTemplate, parseIndexTemplate } from "../event/index_template.ts";
+import { parseIndexConfig } from "../schema/index_config.ts";
+import { type IndexTemplate, parseIndexTemplate } from "../schema/index_template.ts";
 
 export interface IndexCatalogHandles {
   readonly indexes: IndexCatalog;

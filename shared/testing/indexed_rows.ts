@@ -7,7 +7,7 @@ import type { IndexedFile } from "../derived/rows/indexed_file.ts";
 import type { RowSet } from "../derived/rows/row_query.ts";
 import { valuesBlobs, wordsBlobs } from "../derived/text/text_blobs.ts";
 import type { Blob, FileRows } from "../derived/types.ts";
-import type { TableSchema } from "../event/schema.ts";
+import type { TableSchema } from "../schema/schema.ts";
 
 export interface IndexedRowsOptions {
   /** Columns of text; default `raw`. */

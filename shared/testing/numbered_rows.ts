@@ -5,7 +5,7 @@
 
 import { textOf, utf8 } from "../base/bytes.ts";
 import type { EncodedBatch } from "../columns/batch.ts";
-import type { TableSchema } from "../event/schema.ts";
+import type { TableSchema } from "../schema/schema.ts";
 import type { Random } from "../os/random.ts";
 
 export const NUMBERED_SCHEMA: TableSchema = {

@@ -5,8 +5,8 @@
 
 import { openSqliteCatalog } from "../catalog/sqlite_catalog.ts";
 import type { Catalog } from "../catalog/catalog.ts";
-import { EVENTS_SCHEMA } from "../event/events.ts";
-import type { TableIdent } from "../event/tenant.ts";
+import { EVENTS_SCHEMA } from "../schema/events.ts";
+import type { TableIdent } from "../tenant/tenant.ts";
 import { utf8 } from "../base/bytes.ts";
 import { NS_PER_DAY } from "../base/time.ts";
 import type { CommitDeps } from "../iceberg/commit_table.ts";

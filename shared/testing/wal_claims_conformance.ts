@@ -6,7 +6,7 @@
 import assert from "node:assert/strict";
 import type { Catalog, CommitOutcome } from "../catalog/catalog.ts";
 import type { ClaimGrant, WalClaims } from "../catalog/wal_claims.ts";
-import type { LaneId } from "../event/tenant.ts";
+import type { LaneId } from "../tenant/tenant.ts";
 import { segmentNames } from "./segment_names.ts";
 
 export interface ClaimHandles {

@@ -8,7 +8,7 @@
  */
 
 import { assert } from "../base/assert.ts";
-import type { LaneId } from "../event/tenant.ts";
+import type { LaneId } from "../tenant/tenant.ts";
 import type { Clock } from "../os/clock.ts";
 import type { File, FileSystem } from "../os/file_system.ts";
 import { encodeHeader } from "./format.ts";

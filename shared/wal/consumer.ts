@@ -8,8 +8,8 @@
 
 import { join } from "node:path";
 import { OperatingError } from "../base/errors.ts";
-import { DEFAULT_TENANT, type LaneId, laneName } from "../event/tenant.ts";
-import { EVENTS_TABLE } from "../event/events.ts";
+import { DEFAULT_TENANT, type LaneId, laneName } from "../tenant/tenant.ts";
+import { EVENTS_TABLE } from "../schema/events.ts";
 import type { Clock } from "../os/clock.ts";
 import { mkdirDurable, nearestExisting } from "../os/durable_directory.ts";
 import type { FileSystem } from "../os/file_system.ts";

@@ -6,7 +6,7 @@
 import { assert, present } from "../base/assert.ts";
 import { crc32, textOf, utf8, viewOf } from "../base/bytes.ts";
 import { OperatingError } from "../base/errors.ts";
-import type { LaneId } from "../event/tenant.ts";
+import type { LaneId } from "../tenant/tenant.ts";
 import { decodeFrameKey, encodeFrameKey, FRAME_KEY_BYTES, type FrameKey } from "./frame_key.ts";
 import {
   PACKED_HEAD_BYTES,

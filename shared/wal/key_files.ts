@@ -10,7 +10,7 @@
 import { join } from "node:path";
 import { crc32, viewOf } from "../base/bytes.ts";
 import { OperatingError } from "../base/errors.ts";
-import type { LaneId } from "../event/tenant.ts";
+import type { LaneId } from "../tenant/tenant.ts";
 import type { FileSystem } from "../os/file_system.ts";
 import { decodeFrameKey, encodeFrameKey, FRAME_KEY_BYTES, type FrameKey } from "./frame_key.ts";
 import { entriesOf, keyFilePath, keysDirectory, segmentOfKeyFile } from "./layout.ts";

@@ -4,13 +4,13 @@
  */
 
 import { OperatingError } from "../base/errors.ts";
-import { type LaneId, laneName } from "../event/tenant.ts";
+import { type LaneId, laneName } from "../tenant/tenant.ts";
 import type { Clock } from "../os/clock.ts";
 import type { FileSystem } from "../os/file_system.ts";
 import type { ActiveSegment } from "./active_segment.ts";
 import { faultBelow } from "./fault_below.ts";
 import { laneDirectory } from "./layout.ts";
-import { probeDirectory } from "./probe.ts";
+import { probeDirectory } from "./probe_directory.ts";
 import { makeLane } from "./recovery.ts";
 import { type Salvaged, salvageSegment } from "./salvage.ts";
 import type { WalEventListener } from "./wal_event.ts";

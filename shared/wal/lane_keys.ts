@@ -1,6 +1,6 @@
 /** The idempotency keys of one lane: what it remembers, and the files that outlive the process. */
 
-import type { LaneId } from "../event/tenant.ts";
+import type { LaneId } from "../tenant/tenant.ts";
 import type { FileSystem } from "../os/file_system.ts";
 import type { FrameKey } from "./frame_key.ts";
 import { readKeyFiles, removeKeyFiles, replaceKeyFile } from "./key_files.ts";

@@ -9,8 +9,8 @@
 import { getLogger } from "@logtape/logtape";
 import { assert } from "../base/assert.ts";
 import { messageOf, OperatingError } from "../base/errors.ts";
-import type { TableSchema } from "../event/schema.ts";
-import { type LaneId, laneName } from "../event/tenant.ts";
+import type { TableSchema } from "../schema/schema.ts";
+import { type LaneId, laneName } from "../tenant/tenant.ts";
 import type { Clock } from "../os/clock.ts";
 import type { FileSystem } from "../os/file_system.ts";
 import { ActiveSegment } from "./active_segment.ts";

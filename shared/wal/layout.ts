@@ -6,7 +6,7 @@ import { hexOf } from "../base/bytes.ts";
 import type { Clock } from "../os/clock.ts";
 import type { DirEntry, FileStat, ReadableFiles } from "../os/file_system.ts";
 import type { Random } from "../os/random.ts";
-import type { LaneId } from "../event/tenant.ts";
+import type { LaneId } from "../tenant/tenant.ts";
 import type { SegmentState } from "./types.ts";
 
 /** In the order in which a segment passes through them; listing in this order misses no segment. */

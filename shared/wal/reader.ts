@@ -5,7 +5,7 @@
 
 import { OperatingError } from "../base/errors.ts";
 import { WeighedCache } from "../base/weighed_cache.ts";
-import { type LaneId, laneName } from "../event/tenant.ts";
+import { type LaneId, laneName } from "../tenant/tenant.ts";
 import type { ReadableFile, ReadableFiles } from "../os/file_system.ts";
 import { type DecodedHeader, messageOf } from "./format.ts";
 import { FrameScanner, readSegmentHeader } from "./frame_scanner.ts";

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import fc from "fast-check";
 import { isOperatingError } from "../base/errors.ts";
 import { concatBytes } from "../base/bytes.ts";
-import type { LaneId } from "../event/tenant.ts";
+import type { LaneId } from "../tenant/tenant.ts";
 import { CrashableFileSystem } from "../testing/crashable_file_system.ts";
 import { FakeClock } from "../testing/fake_clock.ts";
 import { numberedBatch, rowsOfMessage } from "../testing/numbered_rows.ts";

@@ -5,7 +5,7 @@
  */
 
 import { join } from "node:path";
-import type { LaneId } from "../event/tenant.ts";
+import type { LaneId } from "../tenant/tenant.ts";
 import { mkdirDurable } from "../os/durable_directory.ts";
 import type { FileSystem } from "../os/file_system.ts";
 import { removeUnfinishedKeyFiles } from "./key_files.ts";

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { join } from "node:path";
 import { isOperatingError } from "../base/errors.ts";
 import { concatBytes, crc32 } from "../base/bytes.ts";
-import type { LaneId } from "../event/tenant.ts";
+import type { LaneId } from "../tenant/tenant.ts";
 import type { FileSystem } from "../os/file_system.ts";
 import { CrashableFileSystem } from "../testing/crashable_file_system.ts";
 import { FakeClock } from "../testing/fake_clock.ts";

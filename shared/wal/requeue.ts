@@ -4,7 +4,7 @@
  */
 
 import { isOperatingError } from "../base/errors.ts";
-import type { LaneId } from "../event/tenant.ts";
+import type { LaneId } from "../tenant/tenant.ts";
 import type { FileSystem } from "../os/file_system.ts";
 import { lanesIn, segmentNamesIn, segmentPath, stateDirectory } from "./layout.ts";
 import { openWalReader } from "./reader.ts";

@@ -7,7 +7,7 @@
 import { dirname } from "node:path";
 import { isOperatingError } from "../base/errors.ts";
 import type { FileSystem, ReadableFile } from "../os/file_system.ts";
-import type { LaneId } from "../event/tenant.ts";
+import type { LaneId } from "../tenant/tenant.ts";
 import type { DecodedHeader } from "./format.ts";
 import type { FrameKey } from "./frame_key.ts";
 import { FrameScanner, readSegmentHeader } from "./frame_scanner.ts";

@@ -7,7 +7,7 @@
  */
 
 import type { EncodedBatch } from "../columns/batch.ts";
-import type { LaneId } from "../event/tenant.ts";
+import type { LaneId } from "../tenant/tenant.ts";
 import type { FrameKey } from "./frame_key.ts";
 
 /**

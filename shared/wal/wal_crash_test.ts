@@ -4,8 +4,8 @@
  */
 
 import assert from "node:assert/strict";
-import type { LaneId } from "../event/tenant.ts";
-import { EVENTS_SCHEMA } from "../event/events.ts";
+import type { LaneId } from "../tenant/tenant.ts";
+import { EVENTS_SCHEMA } from "../schema/events.ts";
 import {
   CrashableFileSystem,
   NoPowerError,

@@ -1,6 +1,6 @@
 /** What a WAL tells its owner: the source of metrics and log lines, and of when work may go on. */
 
-import type { LaneId } from "../event/tenant.ts";
+import type { LaneId } from "../tenant/tenant.ts";
 import type { Salvaged } from "./salvage.ts";
 import type { AckMode } from "./types.ts";
 

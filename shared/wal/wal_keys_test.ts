@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { isOperatingError } from "../base/errors.ts";
-import type { LaneId } from "../event/tenant.ts";
+import type { LaneId } from "../tenant/tenant.ts";
 import { CrashableFileSystem, type CrashableOptions } from "../testing/crashable_file_system.ts";
 import { FakeClock } from "../testing/fake_clock.ts";
 import { numberedBatch, rowsOfMessage } from "../testing/numbered_rows.ts";

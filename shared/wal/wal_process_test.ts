@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { isOperatingError } from "../base/errors.ts";
-import type { LaneId } from "../event/tenant.ts";
+import type { LaneId } from "../tenant/tenant.ts";
 import { SystemClock } from "../os/clock.ts";
 import { DenoFileSystem } from "../os/deno_file_system.ts";
 import { SystemRandom } from "../os/random.ts";

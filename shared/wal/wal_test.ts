@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { tenantNameFault } from "../auth/tenant_claim.ts";
 import { isOperatingError } from "../base/errors.ts";
-import { EVENTS_SCHEMA } from "../event/events.ts";
-import type { LaneId } from "../event/tenant.ts";
+import { EVENTS_SCHEMA } from "../schema/events.ts";
+import type { LaneId } from "../tenant/tenant.ts";
 import {
   CrashableFileSystem,
   type CrashableOptions,

@@ -3,8 +3,12 @@
  * cannot be interrupted in, and one that makes gigabytes of a value. So tests see what holds those that nobody thought of.
  */
 
-import type { EngineConnection, EngineDatabase, EngineDriver } from "../../shared/engine/driver.ts";
-import type { RunStatement } from "../../shared/engine/driver.ts";
+import type {
+  EngineConnection,
+  EngineDatabase,
+  EngineDriver,
+} from "../../shared/engine/duckdb/driver.ts";
+import type { RunStatement } from "../../shared/engine/duckdb/driver.ts";
 import { EXPANDING, HANGING } from "../../shared/testing/hanging_statement.ts";
 import { runProgram } from "../../shared/config/run_program.ts";
 import { OPTIONS, startQuery } from "../../query/mod.ts";

@@ -2,7 +2,7 @@
 
 import { ok } from "node:assert/strict";
 import { parseOptions } from "../../shared/config/parse_options.ts";
-import { turnsFor } from "../../shared/engine/turns.ts";
+import { turnsFor } from "../../shared/engine/turns/turns.ts";
 import { EngineLab } from "../../shared/testing/engine_lab.ts";
 import { OPTIONS, startQuery } from "../../query/mod.ts";
 

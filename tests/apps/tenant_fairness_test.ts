@@ -6,7 +6,7 @@
 import assert from "node:assert/strict";
 import { OPTIONS, startQuery } from "../../query/mod.ts";
 import { parseOptions } from "../../shared/config/parse_options.ts";
-import { type TurnKind, turnsFor } from "../../shared/engine/turns.ts";
+import { type TurnKind, turnsFor } from "../../shared/engine/turns/turns.ts";
 import { EngineLab } from "../../shared/testing/engine_lab.ts";
 import { AUDIENCE, FakeIssuer } from "../../shared/testing/fake_issuer.ts";
 

@@ -9,9 +9,9 @@
 import assert from "node:assert/strict";
 import { OPTIONS, startQuery } from "../../query/mod.ts";
 import { parseOptions } from "../../shared/config/parse_options.ts";
-import { EVENTS_SCHEMA } from "../../shared/event/events.ts";
-import type { TableSchema } from "../../shared/event/schema.ts";
-import { namespaceOf } from "../../shared/event/tenant.ts";
+import { EVENTS_SCHEMA } from "../../shared/schema/events.ts";
+import type { TableSchema } from "../../shared/schema/schema.ts";
+import { namespaceOf } from "../../shared/tenant/tenant.ts";
 import { EngineLab } from "../../shared/testing/engine_lab.ts";
 import { AUDIENCE, FakeIssuer } from "../../shared/testing/fake_issuer.ts";
 

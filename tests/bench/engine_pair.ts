@@ -8,7 +8,7 @@ import { ADMISSION_OPTIONS } from "../../query/admission_flags.ts";
 import { openEngine } from "../../shared/engine/open_engine.ts";
 import type { RowIndexes } from "../../shared/engine/pruning/row_index.ts";
 import type { Engine } from "../../shared/engine/types.ts";
-import { DEFAULT_NAMESPACE, DEFAULT_TENANT } from "../../shared/event/tenant.ts";
+import { DEFAULT_NAMESPACE, DEFAULT_TENANT } from "../../shared/tenant/tenant.ts";
 import { SystemClock } from "../../shared/os/clock.ts";
 import { DenoFileSystem } from "../../shared/os/deno_file_system.ts";
 import { SystemRandom } from "../../shared/os/random.ts";

@@ -14,7 +14,7 @@ import type { IndexedFile, OpenedIndex } from "../../shared/derived/rows/indexed
 import type { RowQuery } from "../../shared/derived/rows/row_query.ts";
 import { valuesBlobs, wordsBlobs } from "../../shared/derived/text/text_blobs.ts";
 import type { FileRows } from "../../shared/derived/types.ts";
-import { EVENTS_SCHEMA } from "../../shared/event/events.ts";
+import { EVENTS_SCHEMA } from "../../shared/schema/events.ts";
 import { DenoFileSystem } from "../../shared/os/deno_file_system.ts";
 import { ROW_GROUP_ROWS } from "../../shared/parquet/row_groups.ts";
 import { writeParquet } from "../../shared/parquet/write_parquet.ts";

@@ -6,8 +6,8 @@
 
 import { join } from "node:path";
 import { formatBytes } from "../../shared/base/bytes.ts";
-import { EVENTS_TABLE } from "../../shared/event/events.ts";
-import { DEFAULT_TENANT } from "../../shared/event/tenant.ts";
+import { EVENTS_TABLE } from "../../shared/schema/events.ts";
+import { DEFAULT_TENANT } from "../../shared/tenant/tenant.ts";
 import { stateDirectory } from "../../shared/wal/layout.ts";
 import { BenchServers } from "./bench_servers.ts";
 import { type Benchmark, type BenchRow, formatCount, formatRatio, median } from "./benchmark.ts";

@@ -7,8 +7,8 @@
 import { DuckDBInstance } from "@duckdb/node-api";
 import { present } from "../../shared/base/assert.ts";
 import { formatBytes } from "../../shared/base/bytes.ts";
-import { DEFAULT_NAMESPACE } from "../../shared/event/tenant.ts";
-import { EVENTS_TABLE } from "../../shared/event/events.ts";
+import { DEFAULT_NAMESPACE } from "../../shared/tenant/tenant.ts";
+import { EVENTS_TABLE } from "../../shared/schema/events.ts";
 import { IcebergReader } from "../../shared/iceberg/iceberg_reader.ts";
 import {
   type Benchmark,

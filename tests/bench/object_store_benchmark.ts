@@ -5,7 +5,7 @@
 
 import { openEngine } from "../../shared/engine/open_engine.ts";
 import type { Engine, ScanStats } from "../../shared/engine/types.ts";
-import { DEFAULT_NAMESPACE, DEFAULT_TENANT } from "../../shared/event/tenant.ts";
+import { DEFAULT_NAMESPACE, DEFAULT_TENANT } from "../../shared/tenant/tenant.ts";
 import { SystemClock } from "../../shared/os/clock.ts";
 import { DenoFileSystem } from "../../shared/os/deno_file_system.ts";
 import { SystemRandom } from "../../shared/os/random.ts";

@@ -6,7 +6,7 @@
 import type { ColumnBatch } from "../../shared/columns/batch.ts";
 import { batchOfRows, type RowObject } from "../../shared/columns/rows.ts";
 import { NS_PER_MS } from "../../shared/base/time.ts";
-import { EVENTS_SCHEMA, EVENTS_TABLE } from "../../shared/event/events.ts";
+import { EVENTS_SCHEMA, EVENTS_TABLE } from "../../shared/schema/events.ts";
 import { SeededRandom } from "../../shared/testing/seeded_random.ts";
 import { START_NS, type TableSource } from "./table_fixture.ts";
 

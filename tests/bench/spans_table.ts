@@ -6,7 +6,7 @@ import { StringColumnBuilder } from "../../shared/columns/column_builders.ts";
 import type { Deriver } from "../../shared/derived/deriver.ts";
 import { writeSidecar } from "../../shared/derived/sidecar.ts";
 import { summaryBlobs } from "../../shared/derived/summary/build_summary.ts";
-import type { TableSchema } from "../../shared/event/schema.ts";
+import type { TableSchema } from "../../shared/schema/schema.ts";
 import { START_NS, type TableSource } from "./table_fixture.ts";
 
 const DAYS = 10n;

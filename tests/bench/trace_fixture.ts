@@ -5,7 +5,7 @@
 
 import type { ColumnBatch } from "../../shared/columns/batch.ts";
 import { batchOfRows, type RowObject } from "../../shared/columns/rows.ts";
-import { TRACES_SCHEMA, TRACES_TABLE } from "../../shared/event/traces.ts";
+import { TRACES_SCHEMA, TRACES_TABLE } from "../../shared/schema/traces.ts";
 import { buildTableOf, START_NS, type TableFixture } from "./table_fixture.ts";
 
 export const SPANS_PER_TRACE = 50;

@@ -8,7 +8,7 @@ import { compressors } from "hyparquet-compressors";
 import { isTellable } from "../../shared/derived/rows/literal_words.ts";
 import type { RowQuery, RowSet, TermsQuery } from "../../shared/derived/rows/row_query.ts";
 import type { IndexCall, RowIndexes } from "../../shared/engine/pruning/row_index.ts";
-import { tokenize } from "../../shared/event/tokenize.ts";
+import { tokenize } from "../../shared/derived/text/tokenize.ts";
 import type { DataFile } from "../../shared/iceberg/types.ts";
 
 type Row = Readonly<Record<string, unknown>>;

@@ -7,7 +7,7 @@ import { DEFAULT_PARSERS } from "hyparquet/src/convert.js";
 import { icebergManifests } from "icebird";
 import { openSqliteCatalog } from "../../shared/catalog/sqlite_catalog.ts";
 import { batchOfRows, type RowObject } from "../../shared/columns/rows.ts";
-import { EVENTS_SCHEMA } from "../../shared/event/events.ts";
+import { EVENTS_SCHEMA } from "../../shared/schema/events.ts";
 import { commitAppend, ensureTable } from "../../shared/iceberg/commit_append.ts";
 import { commitRewrite } from "../../shared/iceberg/commit_rewrite.ts";
 import type { CommitDeps } from "../../shared/iceberg/commit_table.ts";

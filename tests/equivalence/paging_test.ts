@@ -6,8 +6,8 @@
 import assert from "node:assert/strict";
 import { OPTIONS, startQuery } from "../../query/mod.ts";
 import { parseOptions } from "../../shared/config/parse_options.ts";
-import { EVENTS_SCHEMA } from "../../shared/event/events.ts";
-import { applyExpire } from "../../shared/maintenance/expire.ts";
+import { EVENTS_SCHEMA } from "../../shared/schema/events.ts";
+import { applyExpire } from "../../shared/tables/expire.ts";
 import { EngineLab, type EventFields } from "../../shared/testing/engine_lab.ts";
 import { SeededRandom } from "../../shared/testing/seeded_random.ts";
 import { addColumns, drain } from "./sql_lab.ts";

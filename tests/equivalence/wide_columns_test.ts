@@ -7,7 +7,7 @@
 import assert from "node:assert/strict";
 import type { RowObject } from "../../shared/columns/rows.ts";
 import { inlineDeriver } from "../../shared/derived/deriver.ts";
-import type { TableSchema } from "../../shared/event/schema.ts";
+import type { TableSchema } from "../../shared/schema/schema.ts";
 import { EngineLab } from "../../shared/testing/engine_lab.ts";
 import { SeededRandom } from "../../shared/testing/seeded_random.ts";
 

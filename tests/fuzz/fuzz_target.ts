@@ -19,9 +19,9 @@ import { ByteBuilder } from "../../shared/columns/byte_builder.ts";
 import { decodeBatch } from "../../shared/columns/ipc.ts";
 import { type RowObject, rowsOf } from "../../shared/columns/rows.ts";
 import { parseOptions } from "../../shared/config/parse_options.ts";
-import { EVENTS_SHAPE } from "../../shared/event/table_shape.ts";
-import { type LaneId, laneName } from "../../shared/event/tenant.ts";
-import { TRACES_SCHEMA } from "../../shared/event/traces.ts";
+import { EVENTS_SHAPE } from "../../shared/schema/table_shape.ts";
+import { type LaneId, laneName } from "../../shared/tenant/tenant.ts";
+import { TRACES_SCHEMA } from "../../shared/schema/traces.ts";
 import { jsonResponse } from "../../shared/http/error_response.ts";
 import { SystemClock } from "../../shared/os/clock.ts";
 

@@ -7,8 +7,8 @@
 
 import { OPTIONS, type QueryServer, startQuery } from "../../query/mod.ts";
 import { parseOptions } from "../../shared/config/parse_options.ts";
-import { EVENTS_SCHEMA } from "../../shared/event/events.ts";
-import { tenantOf } from "../../shared/event/tenant.ts";
+import { EVENTS_SCHEMA } from "../../shared/schema/events.ts";
+import { tenantOf } from "../../shared/tenant/tenant.ts";
 import { EngineLab } from "../../shared/testing/engine_lab.ts";
 
 /** In no answer, whatever is asked. */

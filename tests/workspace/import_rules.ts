@@ -7,6 +7,7 @@
 const SHARED_LAYERS = [
   "base",
   "os",
+  "logging",
   "config",
   "metrics",
   "http1",
@@ -14,15 +15,19 @@ const SHARED_LAYERS = [
   "http2",
   "auth",
   "storage",
-  "event",
+  "tenant",
+  "schema",
+  "document",
   "columns",
   "wal",
   "parquet",
   "derived",
   "iceberg",
   "catalog",
+  "tables",
   "engine",
-  "maintenance",
+  "drain",
+  "upkeep",
   "testing",
 ] as const;
 
@@ -39,6 +44,7 @@ const DENO_CALLERS: readonly { readonly path: RegExp; readonly members: readonly
   { path: /^shared\/os\//, members: ["*"] },
   { path: /^(tests|shared\/testing)\//, members: ["*"] },
   { path: /_test\.ts$/, members: ["*"] },
+  { path: /^shared\/logging\//, members: ["stderr", "unrefTimer"] },
   {
     path: /^(cli\/main|shared\/config\/run_program)\.ts$/,
     members: ["args", "env", "exit", "stdout", "stderr"],

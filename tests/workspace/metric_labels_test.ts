@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { METRICS as COMPACTOR } from "../../compactor/metrics.ts";
 import { METRICS as INGEST } from "../../ingest/mod.ts";
 import { METRICS as QUERY } from "../../query/mod.ts";
-import { withoutTenants } from "../../shared/event/tenant_labels.ts";
+import { withoutTenants } from "../../shared/tenant/tenant_labels.ts";
 import type { MetricSpec } from "../../shared/metrics/table.ts";
 
 /** Of our own making. */

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { utf8 } from "../../base/bytes.ts";
 import type { RowObject } from "../../columns/rows.ts";
-import { EVENTS_SCHEMA } from "../../event/events.ts";
+import { EVENTS_SCHEMA } from "../../schema/events.ts";
 import { EngineLab } from "../../testing/engine_lab.ts";
 import { blobsOfRows, hasRow, indexedRows } from "../../testing/indexed_rows.ts";
 import { SeededRandom } from "../../testing/seeded_random.ts";

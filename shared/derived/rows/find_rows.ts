@@ -7,8 +7,8 @@
 
 import { unreachable } from "../../base/assert.ts";
 import { isOperatingError, OperatingError } from "../../base/errors.ts";
-import { stemOf } from "../../event/stem.ts";
-import { tokenize } from "../../event/tokenize.ts";
+import { stemOf } from "../text/stem.ts";
+import { tokenize } from "../text/tokenize.ts";
 import { utf8 } from "../../base/bytes.ts";
 import type { BlobPlace } from "../puffin.ts";
 import {

@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { present } from "../../base/assert.ts";
 import { batchOfRows, type RowObject } from "../../columns/rows.ts";
-import { EVENTS_SCHEMA } from "../../event/events.ts";
-import { tokenize } from "../../event/tokenize.ts";
+import { EVENTS_SCHEMA } from "../../schema/events.ts";
+import { tokenize } from "../text/tokenize.ts";
 import { blobsOfRows, hasRow, indexedRows } from "../../testing/indexed_rows.ts";
 import { SeededRandom } from "../../testing/seeded_random.ts";
 import { collectWords } from "../text/collect_words.ts";

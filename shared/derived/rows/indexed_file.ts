@@ -1,7 +1,7 @@
 /** A data file's indexes, as whoever looks rows up in them reaches them. */
 
 import type { OperatingError } from "../../base/errors.ts";
-import type { TableSchema } from "../../event/schema.ts";
+import type { TableSchema } from "../../schema/schema.ts";
 import type { BlobPlace } from "../puffin.ts";
 
 /** What is kept in memory of an index. */

@@ -6,7 +6,7 @@
  * one code point after the other; others are disputed (`../text/collect_words.ts`).
  */
 
-import { tokenize } from "../../event/tokenize.ts";
+import { tokenize } from "../text/tokenize.ts";
 import { edgesOf, isDisputed } from "../text/code_points.ts";
 
 export interface LiteralWords {

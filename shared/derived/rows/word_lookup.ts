@@ -1,7 +1,7 @@
 /** Rows of a text column by its words, in ranges. */
 
 import { utf8 } from "../../base/bytes.ts";
-import { commonStart, stemOf, wordsOfStem } from "../../event/stem.ts";
+import { commonStart, stemOf, wordsOfStem } from "../text/stem.ts";
 import type { Granules, Wanted } from "../text/word_block.ts";
 import type { ReadPart, WordsIndex } from "../text/words_index.ts";
 import type { LiteralWords } from "./literal_words.ts";

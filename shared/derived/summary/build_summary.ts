@@ -7,7 +7,7 @@
 
 import { present } from "../../base/assert.ts";
 import { halvesOf } from "../../columns/timestamps.ts";
-import type { Column } from "../../event/schema.ts";
+import type { Column } from "../../schema/schema.ts";
 import type { Blob, FileRows } from "../types.ts";
 import { type GroupIds, groupIds } from "./group_ids.ts";
 import {

@@ -3,7 +3,7 @@
 import fc from "fast-check";
 import assert from "node:assert/strict";
 import { batchOfRows, type ColumnValue, type RowObject } from "../../columns/rows.ts";
-import type { TableSchema } from "../../event/schema.ts";
+import type { TableSchema } from "../../schema/schema.ts";
 import type { Blob, FileRows } from "../types.ts";
 import { summaryBlobs, type SummaryLimits } from "./build_summary.ts";
 import {

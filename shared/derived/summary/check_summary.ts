@@ -2,7 +2,7 @@
 
 import { isOperatingError, messageOf } from "../../base/errors.ts";
 import type { ReadableStore } from "../../storage/object_store.ts";
-import { columnOf, type TableSchema } from "../../event/schema.ts";
+import { columnOf, type TableSchema } from "../../schema/schema.ts";
 import type { BlobPlace } from "../puffin.ts";
 import { readSidecar, type Sidecar, type SidecarSubject } from "../sidecar.ts";
 import { isIndexed } from "../text/text_blobs.ts";

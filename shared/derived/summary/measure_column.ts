@@ -5,7 +5,7 @@
 
 import type { ColumnData } from "../../columns/batch.ts";
 import { halvesOf } from "../../columns/timestamps.ts";
-import type { ColumnType } from "../../event/schema.ts";
+import type { ColumnType } from "../../schema/schema.ts";
 import type { ColumnPiece } from "./value_table.ts";
 import type { MeasureKind, MeasureSums } from "./summary_blobs.ts";
 

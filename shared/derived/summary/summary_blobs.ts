@@ -1,7 +1,7 @@
 /** The blobs of this folder as values, and as bytes: README.md has the layout. */
 
 import { textOf, utf8 } from "../../base/bytes.ts";
-import type { ColumnType } from "../../event/schema.ts";
+import type { ColumnType } from "../../schema/schema.ts";
 import { corruptSummary, SummaryReader, SummaryWriter } from "./summary_bytes.ts";
 
 export const SUMMARY_BLOB = "svc-summary-v1";

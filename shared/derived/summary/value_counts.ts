@@ -7,7 +7,7 @@
 import type { ColumnBatch, ColumnData } from "../../columns/batch.ts";
 import { columnBuilderOf } from "../../columns/column_builders.ts";
 import { putValue } from "../../columns/rows.ts";
-import type { Column, TableSchema } from "../../event/schema.ts";
+import type { Column, TableSchema } from "../../schema/schema.ts";
 import { encodeZstd } from "../../parquet/encode_zstd.ts";
 import { parquetInput } from "../../parquet/parquet_input.ts";
 import type { Blob } from "../types.ts";

@@ -1,5 +1,5 @@
 /**
- * What each code point is to a tokenizer: the rules of `shared/event/tokenize.ts`, asked of it once per code point and
+ * What each code point is to a tokenizer: the rules of `shared/derived/text/tokenize.ts`, asked of it once per code point and
  * kept by pages of 256.
  *
  * `tokenize` looks at normalized text, this at single code points. Both are the same for a text all of whose code points
@@ -9,7 +9,7 @@
  * *disputed*. A row that holds one may match anything, and whoever asks for one gets every row.
  */
 
-import { tokenize } from "../../event/tokenize.ts";
+import { tokenize } from "./tokenize.ts";
 
 /** Neither a token nor part of one. */
 export const SEPARATOR = 0;

@@ -1,6 +1,6 @@
 /**
  * The distinct words of a text column and where they occur, from the bytes of the column: the tokens of
- * `shared/event/tokenize.ts` without a string for any of them.
+ * `shared/derived/text/tokenize.ts` without a string for any of them.
  *
  * Text of stable code points (`code_points.ts`) is folded and cut byte by byte; a text with another goes through
  * `tokenize` itself. Rows that the SQL engine may see otherwise are listed as disputed.
@@ -9,7 +9,7 @@
 import { textOf, utf8, viewOf } from "../../base/bytes.ts";
 import type { ColumnData } from "../../columns/batch.ts";
 import { isNull } from "../../columns/rows.ts";
-import { tokenize } from "../../event/tokenize.ts";
+import { tokenize } from "./tokenize.ts";
 import { ALONE, isDisputed, KIND, LETTER, pageOf, SEPARATOR, UNSTABLE } from "./code_points.ts";
 import { HASH_START, hashByte, hashBytes } from "./hash.ts";
 import { Occurrences, type Places } from "./occurrences.ts";

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { textOf, utf8 } from "../../base/bytes.ts";
-import { tokenize } from "../../event/tokenize.ts";
+import { tokenize } from "./tokenize.ts";
 import { SeededRandom } from "../../testing/seeded_random.ts";
 import { collectWords, type ColumnPart } from "./collect_words.ts";
 

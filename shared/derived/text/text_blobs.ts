@@ -2,8 +2,8 @@
 
 import { zstdCompressSync } from "node:zlib";
 import { present } from "../../base/assert.ts";
-import { seenColumns } from "../../event/promoted.ts";
-import type { Column } from "../../event/schema.ts";
+import { seenColumns } from "../../schema/promoted.ts";
+import type { Column } from "../../schema/schema.ts";
 import type { Blob, FileRows } from "../types.ts";
 import { collectValues } from "./collect_values.ts";
 import { collectPairs } from "./collect_pairs.ts";

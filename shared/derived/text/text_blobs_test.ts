@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { utf8 } from "../../base/bytes.ts";
-import { EVENTS_SCHEMA } from "../../event/events.ts";
+import { EVENTS_SCHEMA } from "../../schema/events.ts";
 import { blobsOfRows } from "../../testing/indexed_rows.ts";
 import { hashBytes } from "./hash.ts";
 import { TooMuchToIndex } from "./occurrences.ts";

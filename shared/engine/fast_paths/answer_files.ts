@@ -6,7 +6,7 @@
 import { getLogger } from "@logtape/logtape";
 import { messageOf, OperatingError } from "../../base/errors.ts";
 import type { FileSystem } from "../../os/file_system.ts";
-import { quoteText } from "../statement_text.ts";
+import { quoteText } from "../duckdb/statement_text.ts";
 
 export interface AnswerFile {
   readonly path: string;

@@ -13,7 +13,7 @@ import {
   MEASURES_BLOB,
 } from "../../derived/summary/summary_blobs.ts";
 import type { Blob } from "../../derived/types.ts";
-import type { Column } from "../../event/schema.ts";
+import type { Column } from "../../schema/schema.ts";
 import type { CubeSpec, FilePart, TableValues } from "./file_part.ts";
 
 /** What a blob of a summary is a cube of; undefined: it is of no cube, or of a column that the table has no more. */

@@ -15,7 +15,7 @@ import { FileSummary } from "../../derived/summary/file_summary.ts";
 import { type MeasuredCells, sumOfMeasures } from "../../derived/summary/measured_cells.ts";
 import type { SidecarSource, SidecarSubject } from "../../derived/sidecar.ts";
 import { newestRollup, rollupFolder } from "../../derived/summary/rollup.ts";
-import type { Column } from "../../event/schema.ts";
+import type { Column } from "../../schema/schema.ts";
 import type { DataFile } from "../../iceberg/types.ts";
 import type { ReadableStore } from "../../storage/object_store.ts";
 import { type CubeSpec, type FilePart, PartReader, type TableValues } from "./file_part.ts";

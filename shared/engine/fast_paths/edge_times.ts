@@ -12,7 +12,7 @@ import { getLogger } from "@logtape/logtape";
 import { messageOf } from "../../base/errors.ts";
 import { floorDiv } from "../../base/floor_div.ts";
 import { lowerBound } from "../../base/lower_bound.ts";
-import type { Column } from "../../event/schema.ts";
+import type { Column } from "../../schema/schema.ts";
 import type { DataFile, TimeRange } from "../../iceberg/types.ts";
 
 const log = getLogger(["svc", "engine"]);

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { NS_PER_US } from "../../base/time.ts";
-import { EVENTS_SCHEMA } from "../../event/events.ts";
-import { columnOf } from "../../event/schema.ts";
+import { EVENTS_SCHEMA } from "../../schema/events.ts";
+import { columnOf } from "../../schema/schema.ts";
 import type { DataFile, TimeRange } from "../../iceberg/types.ts";
 import { SeededRandom } from "../../testing/seeded_random.ts";
 import { EdgeTimes, type TimeWindow, WINDOW_US } from "./edge_times.ts";

@@ -6,7 +6,7 @@
  */
 
 import type { MeasuredCells } from "../../derived/summary/measured_cells.ts";
-import type { Column } from "../../event/schema.ts";
+import type { Column } from "../../schema/schema.ts";
 import { decodeSingleValue } from "../../iceberg/single_value.ts";
 import type { BoundedRows } from "./own_rows.ts";
 import type { Measure } from "./weighted_aggregates.ts";

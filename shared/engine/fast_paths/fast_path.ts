@@ -4,18 +4,18 @@
  */
 
 import { counted } from "../../base/counted.ts";
-import { type Column, columnOf } from "../../event/schema.ts";
+import { type Column, columnOf } from "../../schema/schema.ts";
 import type { DataFile, TimeRange } from "../../iceberg/types.ts";
-import type { DataFileLease } from "../data_files.ts";
-import type { EngineConnection } from "../driver.ts";
-import type { TableReference } from "../gate.ts";
-import { countFiles, type ScanPart, type TablePlan } from "../plan.ts";
-import { relationSql } from "../relation.ts";
-import type { BindText } from "../statement_text.ts";
-import type { TreeNode } from "../syntax_tree.ts";
-import { exactRange, type TimeBounds } from "../time_bounds.ts";
+import type { DataFileLease } from "../files/data_files.ts";
+import type { EngineConnection } from "../duckdb/driver.ts";
+import type { TableReference } from "../gate/gate.ts";
+import { countFiles, type ScanPart, type TablePlan } from "../plan/plan.ts";
+import { relationSql } from "../bind/relation.ts";
+import type { BindText } from "../duckdb/statement_text.ts";
+import type { TreeNode } from "../statement/syntax_tree.ts";
+import { exactRange, type TimeBounds } from "../bounds/time_bounds.ts";
 import type { ServedBy } from "../types.ts";
-import { untilAborted } from "../until_aborted.ts";
+import { untilAborted } from "../turns/until_aborted.ts";
 import type { EdgeTimes } from "./edge_times.ts";
 import type { TableAnswers } from "./table_answers.ts";
 import type { OwnRows } from "./own_rows.ts";

@@ -7,12 +7,12 @@ import assert from "node:assert/strict";
 import { ensureTable } from "../../iceberg/commit_append.ts";
 import { IcebergReader } from "../../iceberg/iceberg_reader.ts";
 import { sidecarKey } from "../../derived/sidecar.ts";
-import { EVENTS_SCHEMA } from "../../event/events.ts";
+import { EVENTS_SCHEMA } from "../../schema/events.ts";
 import { EngineLab, type EventFields } from "../../testing/engine_lab.ts";
 import { RemoteStore } from "../../testing/remote_store.ts";
 import { SeededRandom } from "../../testing/seeded_random.ts";
 import type { RowObject } from "../../columns/rows.ts";
-import type { Column, TableSchema } from "../../event/schema.ts";
+import type { Column, TableSchema } from "../../schema/schema.ts";
 import type { ServedBy } from "../types.ts";
 import { inexactMeasure, type Measured } from "./exact_measures.ts";
 

@@ -6,7 +6,7 @@ import type { FileSummary } from "../../derived/summary/file_summary.ts";
 import type { MeasuredCell, MeasuredCells } from "../../derived/summary/measured_cells.ts";
 import type { CubeCells, GroupValue } from "../../derived/summary/summary_blobs.ts";
 import { corruptSummary } from "../../derived/summary/summary_bytes.ts";
-import type { Column } from "../../event/schema.ts";
+import type { Column } from "../../schema/schema.ts";
 
 /** What a cell's key is of: the minute, then columns; two in all at most. */
 export interface CubeSpec {

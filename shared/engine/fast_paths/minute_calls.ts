@@ -3,8 +3,8 @@
  * minute give. A closed list. Days, weeks, months and years begin with a minute: sessions are in UTC.
  */
 
-import { nodeAt, nodesAt, textAt, type TreeNode } from "../syntax_tree.ts";
-import { textMicros } from "../time_constants.ts";
+import { nodeAt, nodesAt, textAt, type TreeNode } from "../statement/syntax_tree.ts";
+import { textMicros } from "../bounds/time_constants.ts";
 import { MINUTE_FUNCTIONS, MINUTE_UNITS } from "./weighted_functions.ts";
 
 /** Why a call with `timestamp` among its arguments may have several results a minute; undefined: it has one. */

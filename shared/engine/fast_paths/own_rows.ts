@@ -7,9 +7,9 @@
 import { isOperatingError } from "../../base/errors.ts";
 import type { DataFile, TimeRange } from "../../iceberg/types.ts";
 import type { ParquetFooter } from "../../parquet/footer.ts";
-import type { DeltaFile } from "../delta_file.ts";
+import type { DeltaFile } from "../plan/delta_file.ts";
 import { FOOTER_READS_MAX } from "../limits.ts";
-import { deltaPart, filePart, meets, type ScanPart } from "../plan.ts";
+import { deltaPart, filePart, meets, type ScanPart } from "../plan/plan.ts";
 
 /** Rows of `parts` in one of `ranges`. */
 export interface OwnRows {

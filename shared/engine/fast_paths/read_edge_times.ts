@@ -1,11 +1,11 @@
 /** Reads what `EdgeTimes` keeps: the `timestamp` of a window of a data file's rows, by the SQL engine. */
 
 import { present } from "../../base/assert.ts";
-import type { DataFiles } from "../data_files.ts";
-import type { EngineConnection, TextChunk } from "../driver.ts";
-import { fileTable } from "../plan.ts";
-import { relationSql } from "../relation.ts";
-import { quoteName } from "../statement_text.ts";
+import type { DataFiles } from "../files/data_files.ts";
+import type { EngineConnection, TextChunk } from "../duckdb/driver.ts";
+import { fileTable } from "../plan/plan.ts";
+import { relationSql } from "../bind/relation.ts";
+import { quoteName } from "../duckdb/statement_text.ts";
 import { type TimeWindow, WINDOW_US, type WindowTimes } from "./edge_times.ts";
 import { partsWithin } from "./own_rows.ts";
 

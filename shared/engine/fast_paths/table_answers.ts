@@ -3,7 +3,7 @@
  * cubes. Bounded in bytes; the table that was asked least recently goes first, as a whole, because ids are its own.
  */
 
-import type { Column } from "../../event/schema.ts";
+import type { Column } from "../../schema/schema.ts";
 import type { SidecarSource } from "../../derived/sidecar.ts";
 import type { DataFile } from "../../iceberg/types.ts";
 import type { ReadableStore } from "../../storage/object_store.ts";

@@ -3,8 +3,15 @@
  * DESC LIMIT n`. What it computes of each group besides does not matter.
  */
 
-import type { Column } from "../../event/schema.ts";
-import { integerConstant, listAt, nodeAt, nodesAt, textAt, type TreeNode } from "../syntax_tree.ts";
+import type { Column } from "../../schema/schema.ts";
+import {
+  integerConstant,
+  listAt,
+  nodeAt,
+  nodesAt,
+  textAt,
+  type TreeNode,
+} from "../statement/syntax_tree.ts";
 
 /** How many groups it takes, OFFSET included; undefined: it may need any. `root` as the caller wrote it, its time bounds aside. */
 export function topGroups(

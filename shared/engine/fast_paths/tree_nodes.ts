@@ -1,6 +1,6 @@
 /** Pieces of a syntax tree, as the SQL engine's parser would make them. */
 
-import type { TreeNode } from "../syntax_tree.ts";
+import type { TreeNode } from "../statement/syntax_tree.ts";
 
 /** A column, perhaps with its table's name before its own. */
 export function columnNode(...names: readonly string[]): TreeNode {

@@ -3,9 +3,9 @@
  * weighted rows have of it, and what only asks which values there are stays as it is.
  */
 
-import type { Column } from "../../event/schema.ts";
-import { AGGREGATE_FUNCTIONS } from "../allowed_functions.ts";
-import { nodeAt, nodesAt, textAt, type TreeNode } from "../syntax_tree.ts";
+import type { Column } from "../../schema/schema.ts";
+import { AGGREGATE_FUNCTIONS } from "../gate/allowed_functions.ts";
+import { nodeAt, nodesAt, textAt, type TreeNode } from "../statement/syntax_tree.ts";
 import { Aside } from "./step_aside.ts";
 import { callNode, columnNode, countNode, ifPresentNode } from "./tree_nodes.ts";
 import { SET_AGGREGATES } from "./weighted_functions.ts";

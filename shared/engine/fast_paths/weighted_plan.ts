@@ -17,9 +17,9 @@ import {
 } from "../../derived/summary/cells.ts";
 import { GROUP_VALUES_MAX } from "../../derived/summary/build_summary.ts";
 import { type MeasuredCells, sumOfMeasures } from "../../derived/summary/measured_cells.ts";
-import { type Column, columnOf } from "../../event/schema.ts";
+import { type Column, columnOf } from "../../schema/schema.ts";
 import type { DataFile, TimeRange } from "../../iceberg/types.ts";
-import { meets, type TablePlan } from "../plan.ts";
+import { meets, type TablePlan } from "../plan/plan.ts";
 import type { EdgeTimes, FileEdge, MinuteRows } from "./edge_times.ts";
 import { inexactMeasure } from "./exact_measures.ts";
 import type { CubeSpec } from "./file_part.ts";
@@ -27,7 +27,7 @@ import { type FileRanges, type OwnRows, OwnRowsReading, type OwnRowsSource } fro
 import type { TableCubes } from "./table_answers.ts";
 import type { WideCounts, WideKind } from "./wide_column.ts";
 import type { WeightedRows } from "./weighted_relation.ts";
-import type { EngineConnection } from "../driver.ts";
+import type { EngineConnection } from "../duckdb/driver.ts";
 import type { StepAside } from "./step_aside.ts";
 import type { WeightedStatement } from "./weighted_statement.ts";
 

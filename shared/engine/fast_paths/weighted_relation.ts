@@ -2,10 +2,10 @@
 
 import type { MeasuredCells } from "../../derived/summary/measured_cells.ts";
 import type { GroupValue } from "../../derived/summary/summary_blobs.ts";
-import type { Column } from "../../event/schema.ts";
+import type { Column } from "../../schema/schema.ts";
 import type { TimeRange } from "../../iceberg/types.ts";
-import { SQL_TYPES } from "../relation.ts";
-import { type BindText, quoteName, quoteText } from "../statement_text.ts";
+import { SQL_TYPES } from "../bind/relation.ts";
+import { type BindText, quoteName, quoteText } from "../duckdb/statement_text.ts";
 import { type Measure, measureName, type MeasurePart, WEIGHT } from "./weighted_aggregates.ts";
 
 /** The columns of weighted rows, in their order. */

@@ -12,7 +12,7 @@
  */
 
 import { present } from "../../base/assert.ts";
-import type { Column, TableSchema } from "../../event/schema.ts";
+import type { Column, TableSchema } from "../../schema/schema.ts";
 import {
   isNode,
   listAt,
@@ -21,8 +21,8 @@ import {
   textAt,
   type TreeNode,
   type TreeValue,
-} from "../syntax_tree.ts";
-import { conjuncts, isTimeBound } from "../time_bounds.ts";
+} from "../statement/syntax_tree.ts";
+import { conjuncts, isTimeBound } from "../bounds/time_bounds.ts";
 import { finerThanMinute, isMinuteItself } from "./minute_calls.ts";
 import { Aside, type StepAside } from "./step_aside.ts";
 import { hasOnlyCounts, topGroups } from "./top_groups.ts";

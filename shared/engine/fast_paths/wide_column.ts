@@ -19,12 +19,12 @@ import {
   VALUE_COUNTS_BLOB,
   valueCountsParquet,
 } from "../../derived/summary/value_counts.ts";
-import type { Column } from "../../event/schema.ts";
+import type { Column } from "../../schema/schema.ts";
 import type { DataFile } from "../../iceberg/types.ts";
 import type { ReadableStore } from "../../storage/object_store.ts";
-import type { EngineConnection } from "../driver.ts";
-import { SQL_TYPES } from "../relation.ts";
-import { quoteName, quoteText } from "../statement_text.ts";
+import type { EngineConnection } from "../duckdb/driver.ts";
+import { SQL_TYPES } from "../bind/relation.ts";
+import { quoteName, quoteText } from "../duckdb/statement_text.ts";
 import { type AnswerFile, type AnswerFiles, scanOf } from "./answer_files.ts";
 
 const log = getLogger(["svc", "engine"]);

@@ -1,9 +1,9 @@
 /** Counts of a column with many values (`wide_column.ts`) as SQL: weighted rows for a weighted statement. */
 
 import { ROWS_COLUMN, VALUE_COLUMN } from "../../derived/summary/value_counts.ts";
-import type { Column } from "../../event/schema.ts";
-import { SQL_TYPES } from "../relation.ts";
-import { quoteName } from "../statement_text.ts";
+import type { Column } from "../../schema/schema.ts";
+import { SQL_TYPES } from "../bind/relation.ts";
+import { quoteName } from "../duckdb/statement_text.ts";
 import { type AnswerFile, scanOf } from "./answer_files.ts";
 import { WEIGHT } from "./weighted_aggregates.ts";
 import type { WideCounts, WideSum } from "./wide_column.ts";

@@ -17,7 +17,15 @@ import {
   VALUE_MADE_MAX,
 } from "../limits.ts";
 import { callNode, integerNode, textNode } from "../fast_paths/tree_nodes.ts";
-import { cloneTree, listAt, nodeAt, nodesAt, textAt, type TreeNode, walk } from "../syntax_tree.ts";
+import {
+  cloneTree,
+  listAt,
+  nodeAt,
+  nodesAt,
+  textAt,
+  type TreeNode,
+  walk,
+} from "../statement/syntax_tree.ts";
 import { functionClass } from "./function_classes.ts";
 import { childrenOf, type Growth, Growths, partsOf, REPLACEMENTS } from "./value_growth.ts";
 

@@ -6,7 +6,7 @@
  * checked before the text is made.
  */
 
-import { LIMIT_FAILURE } from "../fault_error.ts";
+import { LIMIT_FAILURE } from "../duckdb/fault_error.ts";
 import {
   LIST_FLATTENED_MAX,
   LIST_MAPPED_MAX,

@@ -5,7 +5,15 @@
  */
 
 import { OperatingError } from "../../base/errors.ts";
-import { cloneTree, isNode, listAt, nodeAt, textAt, type TreeNode, walk } from "../syntax_tree.ts";
+import {
+  cloneTree,
+  isNode,
+  listAt,
+  nodeAt,
+  textAt,
+  type TreeNode,
+  walk,
+} from "../statement/syntax_tree.ts";
 import { ALIASES } from "./aliases.ts";
 import { ATTR_GET } from "./attr_get.ts";
 import { BOUNDED_CALLS } from "./bounded_calls.ts";

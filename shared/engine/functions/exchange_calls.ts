@@ -3,8 +3,8 @@
  * and what must be measured. Columns keep the names that they had.
  */
 
-import { columnName } from "../column_name.ts";
-import { cloneTree, nodesAt, textAt, type TreeNode, walk } from "../syntax_tree.ts";
+import { columnName } from "../statement/column_name.ts";
+import { cloneTree, nodesAt, textAt, type TreeNode, walk } from "../statement/syntax_tree.ts";
 import { exchangeBoundedCalls } from "./bounded_calls.ts";
 import { exchangeMatchCalls, holdsMatchCalls } from "./match_calls.ts";
 import { exchangePatternCalls, hasPatternCalls } from "./pattern_calls.ts";

@@ -5,7 +5,7 @@
  * `function_classes_test.ts` holds the table against DuckDB's own list, and measures each class.
  */
 
-import { ALLOWED_FUNCTIONS } from "../allowed_functions.ts";
+import { ALLOWED_FUNCTIONS } from "../gate/allowed_functions.ts";
 
 export type FunctionClass =
   /** A number, a time, a truth, a name, a short text: of one size whatever goes in. */

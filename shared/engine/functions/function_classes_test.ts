@@ -1,13 +1,13 @@
 import { deepStrictEqual, ok } from "node:assert/strict";
 import { type DuckDBConnection, DuckDBInstance } from "@duckdb/node-api";
-import { ALLOWED_FUNCTIONS, ALLOWED_TABLE_FUNCTIONS } from "../allowed_functions.ts";
+import { ALLOWED_FUNCTIONS, ALLOWED_TABLE_FUNCTIONS } from "../gate/allowed_functions.ts";
 import { type FunctionClass, functionClass, misclassified } from "./function_classes.ts";
 
 /** Internals, settings, files, the catalog, the session, collations, types that no column has. */
 const REFUSED_FAMILIES =
   /^(?:__internal_|icu_|pg_(?!size_pretty)|has_|st_|read_|duckdb_|pragma_|parquet_|current_(?!date$|local)|enable_|disable_|verify_|enum_|test_|variant_|inet_|json_(?:de)?serialize_)/;
 
-/** Others that DuckDB has and statements have not: `../allowed_functions.ts` says why. */
+/** Others that DuckDB has and statements have not: `shared/engine/gate/allowed_functions.ts` says why. */
 const REFUSED_FUNCTIONS: ReadonlySet<string> = new Set(
   `
   add_parquet_key alias all_profiling_output array_reduce array_resize arrow_scan arrow_scan_dumb

@@ -9,7 +9,7 @@
  */
 
 import { OperatingError } from "../../base/errors.ts";
-import { nodeAt, nodesAt, textAt, type TreeNode, walk } from "../syntax_tree.ts";
+import { nodeAt, nodesAt, textAt, type TreeNode, walk } from "../statement/syntax_tree.ts";
 import { type MatchKind, type Word, wordsOf } from "./match_words.ts";
 
 const KINDS: Readonly<Record<string, MatchKind>> = {

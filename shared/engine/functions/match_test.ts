@@ -1,6 +1,6 @@
 import { deepStrictEqual, ok, rejects, strictEqual } from "node:assert/strict";
 import fc from "fast-check";
-import { tokenize } from "../../event/tokenize.ts";
+import { tokenize } from "../../derived/text/tokenize.ts";
 import { EngineLab } from "../../testing/engine_lab.ts";
 import { SURELY_NFC } from "./match.ts";
 

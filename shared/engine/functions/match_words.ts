@@ -2,8 +2,8 @@
 
 import { OperatingError } from "../../base/errors.ts";
 import { memoize } from "../../base/memoize.ts";
-import { commonStart, stemOf, wordsOfStem } from "../../event/stem.ts";
-import { tokenize } from "../../event/tokenize.ts";
+import { commonStart, stemOf, wordsOfStem } from "../../derived/text/stem.ts";
+import { tokenize } from "../../derived/text/tokenize.ts";
 import { STEMS_MAX, WORDS_LENGTH_MAX, WORDS_MAX } from "../limits.ts";
 import { patternOfWords } from "./word_pattern.ts";
 

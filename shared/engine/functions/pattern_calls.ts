@@ -9,7 +9,7 @@
 
 import { OperatingError } from "../../base/errors.ts";
 import { PATTERN_ROW_MAX, PATTERN_SIZE_MAX } from "../limits.ts";
-import { nodeAt, nodesAt, textAt, type TreeNode, walk } from "../syntax_tree.ts";
+import { nodeAt, nodesAt, textAt, type TreeNode, walk } from "../statement/syntax_tree.ts";
 import { regexSize } from "./regex_size.ts";
 import {
   globPieces,

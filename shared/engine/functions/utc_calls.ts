@@ -6,9 +6,16 @@
  * one, and calls in calls two deep.
  */
 
-import { columnName } from "../column_name.ts";
+import { columnName } from "../statement/column_name.ts";
 import { callNode, textNode } from "../fast_paths/tree_nodes.ts";
-import { isNode, nodeAt, nodesAt, textAt, type TreeNode, type TreeValue } from "../syntax_tree.ts";
+import {
+  isNode,
+  nodeAt,
+  nodesAt,
+  textAt,
+  type TreeNode,
+  type TreeValue,
+} from "../statement/syntax_tree.ts";
 import { UTC_FORMAT, UTC_PARTS } from "./utc_times.ts";
 
 export interface UtcOptions {

@@ -5,7 +5,14 @@
 
 import { type DuckDBConnection, DuckDBInstance } from "@duckdb/node-api";
 import assert from "node:assert/strict";
-import { nodeAt, nodesAt, parseTree, textAt, type TreeNode, walk } from "../syntax_tree.ts";
+import {
+  nodeAt,
+  nodesAt,
+  parseTree,
+  textAt,
+  type TreeNode,
+  walk,
+} from "../statement/syntax_tree.ts";
 import { EngineLab } from "../../testing/engine_lab.ts";
 import { DIALECT_SETUP } from "./dialect.ts";
 import { exchangeTimeCalls } from "./utc_calls.ts";

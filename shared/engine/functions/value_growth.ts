@@ -8,7 +8,7 @@
  */
 
 import { OperatingError } from "../../base/errors.ts";
-import { AGGREGATE_FUNCTIONS } from "../allowed_functions.ts";
+import { AGGREGATE_FUNCTIONS } from "../gate/allowed_functions.ts";
 import {
   EXPANDED_NODES_MAX,
   LAMBDA_DEPTH_MAX,
@@ -16,7 +16,15 @@ import {
   VALUE_GROWTH_MAX,
   VALUE_MADE_MAX,
 } from "../limits.ts";
-import { isNode, listAt, nodeAt, nodesAt, textAt, type TreeNode, walk } from "../syntax_tree.ts";
+import {
+  isNode,
+  listAt,
+  nodeAt,
+  nodesAt,
+  textAt,
+  type TreeNode,
+  walk,
+} from "../statement/syntax_tree.ts";
 import { functionClass } from "./function_classes.ts";
 
 /** What a value is made of: for each leaf, how often its bytes are in it at most. */

@@ -1,6 +1,6 @@
 import { deepStrictEqual, ok, strictEqual } from "node:assert/strict";
 import fc from "fast-check";
-import { wordsOfStem } from "../../event/stem.ts";
+import { wordsOfStem } from "../../derived/text/stem.ts";
 import { patternOfWords } from "./word_pattern.ts";
 
 const word = fc.array(fc.constantFrom(..."abc"), { minLength: 1, maxLength: 6 })

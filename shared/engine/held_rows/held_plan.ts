@@ -1,7 +1,7 @@
 /** A plan whose parts are read of held rows as far as those are at hand, the others as they are. */
 
 import type { TimeRange } from "../../iceberg/types.ts";
-import type { Plan, ScanPart, TablePlan } from "../plan.ts";
+import type { Plan, ScanPart, TablePlan } from "../plan/plan.ts";
 import type { HeldLease, WantedBlock } from "./held_rows.ts";
 
 /** Rows of a block, which begins at a multiple of it. */

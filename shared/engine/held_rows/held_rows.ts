@@ -11,9 +11,9 @@
 
 import { getLogger } from "@logtape/logtape";
 import { messageOf } from "../../base/errors.ts";
-import type { Column, ColumnType } from "../../event/schema.ts";
+import type { Column, ColumnType } from "../../schema/schema.ts";
 import type { DataFile } from "../../iceberg/types.ts";
-import type { RowRange } from "../plan.ts";
+import type { RowRange } from "../plan/plan.ts";
 
 const log = getLogger(["svc", "engine"]);
 

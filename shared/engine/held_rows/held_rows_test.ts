@@ -1,5 +1,5 @@
 import { deepStrictEqual, match, ok, rejects, strictEqual } from "node:assert/strict";
-import type { Column } from "../../event/schema.ts";
+import type { Column } from "../../schema/schema.ts";
 import type { DataFile } from "../../iceberg/types.ts";
 import { EngineLab } from "../../testing/engine_lab.ts";
 import {

@@ -2,11 +2,11 @@
 
 import { present } from "../../base/assert.ts";
 import { OperatingError } from "../../base/errors.ts";
-import type { Column } from "../../event/schema.ts";
-import type { DataFiles } from "../data_files.ts";
-import type { EngineConnection } from "../driver.ts";
-import { filePart, fileTable } from "../plan.ts";
-import { blockSql, heldColumn } from "../relation.ts";
+import type { Column } from "../../schema/schema.ts";
+import type { DataFiles } from "../files/data_files.ts";
+import type { EngineConnection } from "../duckdb/driver.ts";
+import { filePart, fileTable } from "../plan/plan.ts";
+import { blockSql, heldColumn } from "../bind/relation.ts";
 import type { HeldTables, WantedBlock } from "./held_rows.ts";
 
 /** A value that is no text takes at most so much, the head of a text twice. */

@@ -11,8 +11,8 @@ import { isOperatingError, messageOf, OperatingError } from "../../base/errors.t
 import { getLogger } from "@logtape/logtape";
 import { decodeBatch, decodeSchemaMessage, epochOfSchemaMessage } from "../../columns/ipc.ts";
 import type { RowObject } from "../../columns/rows.ts";
-import type { Column } from "../../event/schema.ts";
-import { type LaneId, laneName } from "../../event/tenant.ts";
+import type { Column } from "../../schema/schema.ts";
+import { type LaneId, laneName } from "../../tenant/tenant.ts";
 import type { SegmentInfo, WalReader } from "../../wal/types.ts";
 import { type LastRow, SegmentSummary, type ValueCount } from "./segment_summary.ts";
 

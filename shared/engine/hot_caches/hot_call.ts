@@ -4,8 +4,8 @@
  */
 
 import { OperatingError } from "../../base/errors.ts";
-import { EVENTS_TABLE } from "../../event/events.ts";
-import { listAt, nodeAt, nodesAt, textAt, type TreeNode } from "../syntax_tree.ts";
+import { EVENTS_TABLE } from "../../schema/events.ts";
+import { listAt, nodeAt, nodesAt, textAt, type TreeNode } from "../statement/syntax_tree.ts";
 
 export type HotCall =
   | { readonly kind: "last_values"; readonly table: string }

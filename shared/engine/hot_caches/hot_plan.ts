@@ -2,15 +2,15 @@
 
 import { isOperatingError, OperatingError } from "../../base/errors.ts";
 import { batchOfRows, type RowObject } from "../../columns/rows.ts";
-import { BUILT_IN_TABLES } from "../../event/built_in_tables.ts";
-import { EVENTS_SCHEMA } from "../../event/events.ts";
-import type { TableSchema } from "../../event/schema.ts";
+import { BUILT_IN_TABLES } from "../../schema/built_in_tables.ts";
+import { EVENTS_SCHEMA } from "../../schema/events.ts";
+import type { TableSchema } from "../../schema/schema.ts";
 import type { IndexState } from "../../catalog/index_catalog.ts";
 import type { FileSystem } from "../../os/file_system.ts";
 import { writeParquet } from "../../parquet/write_parquet.ts";
-import type { DeltaFile } from "../delta_file.ts";
-import type { TablePlan } from "../plan.ts";
-import { projectedColumns } from "../projection.ts";
+import type { DeltaFile } from "../plan/delta_file.ts";
+import type { TablePlan } from "../plan/plan.ts";
+import { projectedColumns } from "../plan/projection.ts";
 import { ALL_TIME } from "../../iceberg/types.ts";
 import { type HotCall, hotTableName } from "./hot_call.ts";
 import type { HotCaches } from "./hot_caches.ts";

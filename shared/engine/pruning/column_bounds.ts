@@ -7,7 +7,7 @@
  */
 
 import { utf8 } from "../../base/bytes.ts";
-import type { Column } from "../../event/schema.ts";
+import type { Column } from "../../schema/schema.ts";
 import { decodeSingleValue } from "../../iceberg/single_value.ts";
 import type { ColumnChunk } from "../../parquet/footer.ts";
 import type { DataFile } from "../../iceberg/types.ts";

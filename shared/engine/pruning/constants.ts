@@ -4,7 +4,7 @@
  * on nothing else.
  */
 
-import { type ConstantsConnection, constantTexts } from "../constant_texts.ts";
+import { type ConstantsConnection, constantTexts } from "../bounds/constant_texts.ts";
 import {
   doubleConstant,
   integerConstant,
@@ -12,7 +12,7 @@ import {
   textAt,
   type TreeNode,
   walk,
-} from "../syntax_tree.ts";
+} from "../statement/syntax_tree.ts";
 import type { ConstantValue } from "./predicate.ts";
 
 export interface Constants {

@@ -5,8 +5,8 @@ import type { DataFile } from "../../iceberg/types.ts";
 import type { ParquetFooter } from "../../parquet/footer.ts";
 import { evenStarts, ROW_GROUP_ROWS, rowGroupStarts } from "../../parquet/row_groups.ts";
 import type { ReadableStore } from "../../storage/object_store.ts";
-import { scanMs } from "../cost.ts";
-import { filePart, partBytes, partRows, type ScanPart, type TablePlan } from "../plan.ts";
+import { scanMs } from "../cost/cost.ts";
+import { filePart, partBytes, partRows, type ScanPart, type TablePlan } from "../plan/plan.ts";
 import type { RowIndexes } from "./row_index.ts";
 import { type RowGroupRows, type SelectedParts, selectedParts } from "./selected_parts.ts";
 

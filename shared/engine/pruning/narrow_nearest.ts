@@ -1,16 +1,22 @@
 /** A newest-first or oldest-first statement with a filter, narrowed just before it runs: see `nearest_rows.ts`. */
 
-import type { DataFileLease } from "../data_files.ts";
-import { type EngineConnection, EngineFault, type Relation } from "../driver.ts";
-import { newestFirst, type OrderedRequest } from "../ordered_scan.ts";
-import type { Statement } from "../parse.ts";
-import { filePart, type Plan, type ScanPart, type TablePlan } from "../plan.ts";
-import { namedColumns, projectedOf } from "../projection.ts";
+import type { DataFileLease } from "../files/data_files.ts";
+import { type EngineConnection, EngineFault, type Relation } from "../duckdb/driver.ts";
+import { newestFirst, type OrderedRequest } from "../order/ordered_scan.ts";
+import type { Statement } from "../statement/parse.ts";
+import { filePart, type Plan, type ScanPart, type TablePlan } from "../plan/plan.ts";
+import { namedColumns, projectedOf } from "../plan/projection.ts";
 import { selectOfFile } from "./file_selection.ts";
 import { type NearestDeps, nearestRows } from "./nearest_rows.ts";
-import { relationSql } from "../relation.ts";
+import { relationSql } from "../bind/relation.ts";
 import { overColumns, type Predicate } from "./predicate.ts";
-import { type ProbeAnswer, probeAnswer, probedDocument, probedRoot, probeSql } from "./probe.ts";
+import {
+  type ProbeAnswer,
+  probeAnswer,
+  probedDocument,
+  probedRoot,
+  probeSql,
+} from "./probed_rows.ts";
 import { type PruneDeps, prunedPlan, pruneTable, withinBounds } from "./prune_table.ts";
 import { rowQueryOf } from "./row_query_of.ts";
 

@@ -1,6 +1,6 @@
 /**
  * Newest-N and oldest-N with a filter, without reading the table: walks its data files from the near end, asks their
- * indexes which rows may count, and asks the SQL engine (`probe.ts`) how many of the first ones do. Once N rows are found,
+ * indexes which rows may count, and asks the SQL engine (`probed_rows.ts`) how many of the first ones do. Once N rows are found,
  * the time of the last of them is a threshold: whatever lies wholly beyond it cannot be in the answer.
  *
  * The walk gives up when a sixteenth of the table would not do, going by what it found: the statement then scans what the
@@ -11,10 +11,10 @@
 
 import type { DataFile } from "../../iceberg/types.ts";
 import { ROW_GROUP_ROWS } from "../../parquet/row_groups.ts";
-import type { OrderedRequest } from "../ordered_scan.ts";
-import { deltaPart, partRows, type RowRange, type ScanPart, type TablePlan } from "../plan.ts";
+import type { OrderedRequest } from "../order/ordered_scan.ts";
+import { deltaPart, partRows, type RowRange, type ScanPart, type TablePlan } from "../plan/plan.ts";
 import type { FileSelection } from "./file_selection.ts";
-import type { ProbeAnswer } from "./probe.ts";
+import type { ProbeAnswer } from "./probed_rows.ts";
 import { clipped } from "./selected_parts.ts";
 
 export interface NearestDeps {

@@ -4,7 +4,7 @@
  * condition but `all`, so a condition also holds for a table on the NULL side of an outer join.
  */
 
-import type { Column, TableSchema } from "../../event/schema.ts";
+import type { Column, TableSchema } from "../../schema/schema.ts";
 import type { AttributeQuery, SubstringQuery, TermsQuery } from "../../derived/rows/row_query.ts";
 
 /** `C` is how a column is told: by the statement's name for it, or as the table has it. */

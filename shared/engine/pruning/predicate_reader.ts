@@ -5,7 +5,7 @@
  * which it is FALSE. A NOT exchanges them; NULL is neither. Whatever is not listed here is `all`.
  */
 
-import { listAt, nodeAt, nodesAt, textAt, type TreeNode } from "../syntax_tree.ts";
+import { listAt, nodeAt, nodesAt, textAt, type TreeNode } from "../statement/syntax_tree.ts";
 import type { Constants } from "./constants.ts";
 import { likeParts } from "./like_pattern.ts";
 import {

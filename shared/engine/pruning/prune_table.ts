@@ -4,10 +4,10 @@
  */
 
 import type { RowQuery } from "../../derived/rows/row_query.ts";
-import type { Column } from "../../event/schema.ts";
+import type { Column } from "../../schema/schema.ts";
 import type { DataFile } from "../../iceberg/types.ts";
-import { filePart, partRows, type ScanPart, type TablePlan } from "../plan.ts";
-import { untilAborted } from "../until_aborted.ts";
+import { filePart, partRows, type ScanPart, type TablePlan } from "../plan/plan.ts";
+import { untilAborted } from "../turns/until_aborted.ts";
 import { boundsOfFile, mayMeet } from "./column_bounds.ts";
 import { type FileSelection, partsMs, type SelectionDeps, selectOfFile } from "./file_selection.ts";
 import { LookupAllowance } from "./lookup_allowance.ts";

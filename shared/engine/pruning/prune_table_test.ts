@@ -1,7 +1,7 @@
 import { deepStrictEqual, ok, strictEqual } from "node:assert/strict";
 import type { RowQuery, RowSet } from "../../derived/rows/row_query.ts";
 import type { RowObject } from "../../columns/rows.ts";
-import type { TableSchema } from "../../event/schema.ts";
+import type { TableSchema } from "../../schema/schema.ts";
 import { EngineLab } from "../../testing/engine_lab.ts";
 import type { RowIndexes } from "./row_index.ts";
 

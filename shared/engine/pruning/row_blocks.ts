@@ -1,6 +1,6 @@
 /** Row numbers of a data file in the forms that the SQL engine can be told. Pure. */
 
-import type { RowRange } from "../plan.ts";
+import type { RowRange } from "../plan/plan.ts";
 
 /** Blocks of 2^shift rows: number n is of the rows from n·2^shift on. */
 export interface RowBlocks {

@@ -1,7 +1,7 @@
 /** Where a statement finds the indexes of data files. */
 
 import type { RowQuery, RowSet } from "../../derived/rows/row_query.ts";
-import type { TableSchema } from "../../event/schema.ts";
+import type { TableSchema } from "../../schema/schema.ts";
 import type { DataFile } from "../../iceberg/types.ts";
 import type { ReadableStore } from "../../storage/object_store.ts";
 

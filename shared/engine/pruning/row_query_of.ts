@@ -1,6 +1,6 @@
 /** What is asked of a data file's indexes for a predicate. */
 
-import type { Column } from "../../event/schema.ts";
+import type { Column } from "../../schema/schema.ts";
 import type { RowQuery } from "../../derived/rows/row_query.ts";
 import type { CompareLeaf, Predicate } from "./predicate.ts";
 

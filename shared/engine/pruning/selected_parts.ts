@@ -9,7 +9,7 @@
 
 import { lowerBound } from "../../base/lower_bound.ts";
 import type { RowSet } from "../../derived/rows/row_query.ts";
-import type { RowRange, ScanPart } from "../plan.ts";
+import type { RowRange, ScanPart } from "../plan/plan.ts";
 import { blocksOf, RANGES_MAX, runsOf } from "./row_blocks.ts";
 
 /** Rows [firstRow, firstRow + rows) of a file. */

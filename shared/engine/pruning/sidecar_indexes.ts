@@ -12,10 +12,10 @@ import { findRows } from "../../derived/rows/find_rows.ts";
 import type { OpenedIndex } from "../../derived/rows/indexed_file.ts";
 import type { RowQuery, RowSet } from "../../derived/rows/row_query.ts";
 import { readBlob, type Sidecar, sidecarKey } from "../../derived/sidecar.ts";
-import type { TableSchema } from "../../event/schema.ts";
+import type { TableSchema } from "../../schema/schema.ts";
 import type { DataFile } from "../../iceberg/types.ts";
 import { sharedRead } from "../../storage/object_store.ts";
-import { SidecarFooters } from "../sidecar_footers.ts";
+import { SidecarFooters } from "../files/sidecar_footers.ts";
 import type { IndexCall, RowIndexes } from "./row_index.ts";
 
 /** Why an index was not used: there is no sidecar; it fails a check; the store does not give it; a bug. */

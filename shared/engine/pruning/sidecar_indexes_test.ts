@@ -4,7 +4,7 @@ import { batchOfRows } from "../../columns/rows.ts";
 import { INLINE_DERIVER } from "../../derived/deriver.ts";
 import type { RowQuery } from "../../derived/rows/row_query.ts";
 import { sidecarKey } from "../../derived/sidecar.ts";
-import { EVENTS_SCHEMA } from "../../event/events.ts";
+import { EVENTS_SCHEMA } from "../../schema/events.ts";
 import { RemoteStore } from "../../testing/remote_store.ts";
 import { TableLab } from "../../testing/table_lab.ts";
 import { defaultIndexCacheSizes } from "./index_cache_sizes.ts";

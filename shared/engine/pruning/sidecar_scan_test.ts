@@ -2,7 +2,7 @@ import { deepStrictEqual, ok, strictEqual } from "node:assert/strict";
 import { batchOfRows } from "../../columns/rows.ts";
 import { INLINE_DERIVER } from "../../derived/deriver.ts";
 import { sidecarKey } from "../../derived/sidecar.ts";
-import { EVENTS_SCHEMA } from "../../event/events.ts";
+import { EVENTS_SCHEMA } from "../../schema/events.ts";
 import { EngineLab } from "../../testing/engine_lab.ts";
 import { RemoteStore } from "../../testing/remote_store.ts";
 

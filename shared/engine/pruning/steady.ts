@@ -1,7 +1,7 @@
 /** Whether a condition holds of a row today and in a moment alike, so that a statement may be asked in two steps. */
 
-import { isNode, nodeAt, textAt, type TreeNode, walk } from "../syntax_tree.ts";
-import { conjuncts, onlyTimeBounds } from "../time_bounds.ts";
+import { isNode, nodeAt, textAt, type TreeNode, walk } from "../statement/syntax_tree.ts";
+import { conjuncts, onlyTimeBounds } from "../bounds/time_bounds.ts";
 
 /** Functions whose value is another each time, or each moment. */
 const UNSTEADY: ReadonlySet<string> = new Set([

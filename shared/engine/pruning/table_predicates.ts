@@ -8,9 +8,9 @@
  * of other SELECTs (around a subquery, in HAVING, QUALIFY, FILTER), FULL and other joins, samples, renamed columns.
  */
 
-import type { ConstantsConnection } from "../constant_texts.ts";
-import type { TableReference } from "../gate.ts";
-import { listAt, nodeAt, textAt, type TreeNode, walk } from "../syntax_tree.ts";
+import type { ConstantsConnection } from "../bounds/constant_texts.ts";
+import type { TableReference } from "../gate/gate.ts";
+import { listAt, nodeAt, textAt, type TreeNode, walk } from "../statement/syntax_tree.ts";
 import { constantsOf } from "./constants.ts";
 import { ALL, allOf, anyOf, type Predicate } from "./predicate.ts";
 import { PredicateReader } from "./predicate_reader.ts";

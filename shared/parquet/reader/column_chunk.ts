@@ -1,7 +1,7 @@
 /** The values of one column of one row group, out of its pages into Arrow's buffers. */
 
 import { unpackZstd } from "../../base/unpack_zstd.ts";
-import type { Column, ColumnType } from "../../event/schema.ts";
+import type { Column, ColumnType } from "../../schema/schema.ts";
 import { areTexts } from "../writer/chunk_values.ts";
 import { ENCODING, PAGE } from "../writer/format.ts";
 import type { Arena } from "./arena.ts";

@@ -4,7 +4,7 @@ import { type FileMetaData, parquetMetadata, type SchemaElement } from "hyparque
 import { present } from "../../base/assert.ts";
 import type { ColumnBatch } from "../../columns/batch.ts";
 import type { StreamRows } from "../../columns/ipc_stream.ts";
-import type { Column, ColumnType } from "../../event/schema.ts";
+import type { Column, ColumnType } from "../../schema/schema.ts";
 import { RAW_PARSERS } from "../raw_parsers.ts";
 import { CREATED_BY } from "../writer/parquet_file.ts";
 import { Arena } from "./arena.ts";

@@ -7,7 +7,7 @@
 import assert from "node:assert/strict";
 import { parquetMetadata } from "hyparquet";
 import { batchOfRows, type ColumnValue, type RowObject, rowsOf } from "../../columns/rows.ts";
-import type { Column, ColumnType } from "../../event/schema.ts";
+import type { Column, ColumnType } from "../../schema/schema.ts";
 import { SeededRandom } from "../../testing/seeded_random.ts";
 import { writeParquet } from "../write_parquet.ts";
 import { batchesOf, readOwnFile } from "./own_file.ts";

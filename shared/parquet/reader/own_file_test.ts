@@ -3,8 +3,8 @@
 import assert from "node:assert/strict";
 import { parquetMetadata } from "hyparquet";
 import { batchOfRows, rowsOf } from "../../columns/rows.ts";
-import { EVENTS_SCHEMA } from "../../event/events.ts";
-import type { TableSchema } from "../../event/schema.ts";
+import { EVENTS_SCHEMA } from "../../schema/events.ts";
+import type { TableSchema } from "../../schema/schema.ts";
 import { batchOf } from "../../testing/drain_lab.ts";
 import { SeededRandom } from "../../testing/seeded_random.ts";
 import { writeParquet } from "../write_parquet.ts";

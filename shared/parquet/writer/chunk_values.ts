@@ -4,7 +4,7 @@ import { isAscii, isUtf8 } from "node:buffer";
 import { present } from "../../base/assert.ts";
 import type { ColumnData } from "../../columns/batch.ts";
 import { isNull } from "../../columns/rows.ts";
-import type { ColumnType } from "../../event/schema.ts";
+import type { ColumnType } from "../../schema/schema.ts";
 
 export interface ChunkValues {
   readonly type: ColumnType;

@@ -4,7 +4,7 @@ import { present } from "../../base/assert.ts";
 import { ByteBuilder } from "../../columns/byte_builder.ts";
 import type { ColumnData } from "../../columns/batch.ts";
 import { isNull } from "../../columns/rows.ts";
-import type { Column } from "../../event/schema.ts";
+import type { Column } from "../../schema/schema.ts";
 import { type Bounds, type Extremes, ValueOrder } from "./bounds.ts";
 import { areTexts, type ChunkValues, chunkValues, startOf } from "./chunk_values.ts";
 import { type Dictionary, dictionaryOf, writeDictionary } from "./dictionary.ts";

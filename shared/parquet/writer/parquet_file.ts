@@ -8,7 +8,7 @@
 
 import { concatBytes, utf8 } from "../../base/bytes.ts";
 import { joinColumn, type RowRange } from "../../columns/gather.ts";
-import type { Column, ColumnType, TableSchema } from "../../event/schema.ts";
+import type { Column, ColumnType, TableSchema } from "../../schema/schema.ts";
 import { type ChunkOptions, writeChunk, type WrittenChunk } from "./column_chunk.ts";
 import {
   CHUNK,

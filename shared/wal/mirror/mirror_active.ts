@@ -7,7 +7,7 @@
  */
 
 import { isOperatingError } from "../../base/errors.ts";
-import { type LaneId, laneName } from "../../event/tenant.ts";
+import { type LaneId, laneName } from "../../tenant/tenant.ts";
 import { mkdirDurable } from "../../os/durable_directory.ts";
 import type { ObjectStore } from "../../storage/object_store.ts";
 import {

@@ -6,7 +6,7 @@
 
 import { assert } from "../../base/assert.ts";
 import { OperatingError } from "../../base/errors.ts";
-import { DEFAULT_NAMESPACE, DEFAULT_TENANT, type LaneId } from "../../event/tenant.ts";
+import { DEFAULT_NAMESPACE, DEFAULT_TENANT, type LaneId } from "../../tenant/tenant.ts";
 import { checkKey } from "../../storage/object_key.ts";
 import { isLanePart, isSegmentName } from "../layout.ts";
 

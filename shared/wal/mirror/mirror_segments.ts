@@ -5,7 +5,7 @@
 
 import { areSameBytes } from "../../base/bytes.ts";
 import { isOperatingError, OperatingError } from "../../base/errors.ts";
-import { type LaneId, laneName } from "../../event/tenant.ts";
+import { type LaneId, laneName } from "../../tenant/tenant.ts";
 import { mkdirDurable } from "../../os/durable_directory.ts";
 import type { FileSystem } from "../../os/file_system.ts";
 import { ThreadUnavailable } from "../../os/task_thread.ts";

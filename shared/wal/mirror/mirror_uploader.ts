@@ -5,7 +5,7 @@
 
 import { getLogger } from "@logtape/logtape";
 import { messageOf } from "../../base/errors.ts";
-import { type LaneId, laneName } from "../../event/tenant.ts";
+import { type LaneId, laneName } from "../../tenant/tenant.ts";
 import type { Clock } from "../../os/clock.ts";
 import type { Random } from "../../os/random.ts";
 import { msOfSegmentName } from "../layout.ts";

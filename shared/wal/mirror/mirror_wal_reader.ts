@@ -7,7 +7,7 @@
  */
 
 import { isOperatingError, OperatingError } from "../../base/errors.ts";
-import { type LaneId, laneName } from "../../event/tenant.ts";
+import { type LaneId, laneName } from "../../tenant/tenant.ts";
 import type { ReadableFile } from "../../os/file_system.ts";
 import type { ReadableStore } from "../../storage/object_store.ts";
 import { readSegmentHeader } from "../frame_scanner.ts";

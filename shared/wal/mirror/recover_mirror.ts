@@ -5,7 +5,7 @@
  */
 
 import { isOperatingError, OperatingError } from "../../base/errors.ts";
-import { type LaneId, laneName } from "../../event/tenant.ts";
+import { type LaneId, laneName } from "../../tenant/tenant.ts";
 import { mkdirDurable, nearestExisting } from "../../os/durable_directory.ts";
 import type { FileSystem, ReadableFiles } from "../../os/file_system.ts";
 import type { ReadableStore } from "../../storage/object_store.ts";

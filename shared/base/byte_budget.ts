@@ -1,0 +1,91 @@
+/**
+ * How many body bytes a process holds for requests in flight: past the budget requests are refused.
+ */
+
+import { assert } from "./assert.ts";
+import { formatBytes } from "./bytes.ts";
+import { OperatingError } from "./errors.ts";
+
+export class ByteBudget {
+  readonly bytesMax: number;
+  #used = 0;
+
+  constructor(bytesMax: number) {
+    this.bytesMax = bytesMax;
+  }
+
+  /** Bytes held now. */
+  get used(): number {
+    return this.#used;
+  }
+
+  /** A hold of nothing; dispose it when the request is done. */
+  hold(): ByteHold {
+    return new ByteHold(this);
+  }
+
+  /** Errors: `unavailable` when `bytes` more would pass the budget. */
+  take(bytes: number): void {
+    if (this.#used + bytes > this.bytesMax) {
+      throw new OperatingError(
+        "unavailable",
+        `requests in flight hold ${this.#used} of ${this.bytesMax} body bytes, ` +
+          `${bytes} more do not fit: send again shortly`,
+        { reason: "bodies_in_flight", retryAfterSecs: 1 },
+      );
+    }
+    this.#used += bytes;
+  }
+
+  give(bytes: number): void {
+    this.#used -= bytes;
+  }
+}
+
+/** A budget of which no more than this share is held is ample. */
+const AMPLE_SHARE = 1 / 4;
+
+/** One request's share of a `ByteBudget`. */
+export class ByteHold implements Disposable {
+  readonly #budget: ByteBudget;
+  #held = 0;
+
+  constructor(budget: ByteBudget) {
+    this.#budget = budget;
+  }
+
+  /** Errors: those of `take`; `too_large` for a request that fits into no budget, however empty. */
+  grow(bytes: number): void {
+    if (this.#held + bytes > this.#budget.bytesMax) throw tooLargeAlone(this.#budget.bytesMax);
+    this.#budget.take(bytes);
+    this.#held += bytes;
+  }
+
+  /** Whether much of the budget is left beside all requests' holds. */
+  get isAmple(): boolean {
+    return this.#budget.used <= AMPLE_SHARE * this.#budget.bytesMax;
+  }
+
+  /** Gives back some of what `grow` took. */
+  shrink(bytes: number): void {
+    assert(bytes <= this.#held, "a hold gives back no more than it took");
+    this.#budget.give(bytes);
+    this.#held -= bytes;
+  }
+
+  [Symbol.dispose](): void {
+    this.#budget.give(this.#held);
+    this.#held = 0;
+  }
+}
+
+function tooLargeAlone(bytesMax: number): OperatingError {
+  return new OperatingError(
+    "too_large",
+    `this request with all that is made of it needs more than the ${
+      formatBytes(bytesMax)
+    } that all requests in ` +
+      "flight may hold together: send smaller ones",
+    { reason: "bodies_in_flight" },
+  );
+}

@@ -1,0 +1,285 @@
+/**
+ * Keeps all lanes of a WAL drained: looks at each lane every interval, at once when a commit was asked for, and
+ * goes on with a lane while more than one commit waits.
+ *
+ * One lane's turn follows another's, one commit each, so no lane starves. A lane that fails is tried again later and
+ * later; a turn that exceeds its deadline is left behind and its lane skipped until it ends. The loop itself ends
+ * only when it is stopped.
+ */
+
+import { getLogger } from "@logtape/logtape";
+import { type LaneId, laneName } from "../tenant/tenant.ts";
+import { FailureLog } from "../logging/failure_log.ts";
+import { applyDrain, type DrainDeps, lookAtLane } from "./drain.ts";
+import type { DrainGate } from "./plan_drain.ts";
+import { sweepLane, sweepMirror } from "./sweep_lane.ts";
+import { sweepDropped } from "./sweep_dropped.ts";
+
+export interface DrainLoopOptions {
+  readonly gate: DrainGate;
+  /** Whether sealed segments are drained. */
+  readonly drains: boolean;
+  /** Whether committed segments that nobody needs any more are removed, and the files of dropped tables. */
+  readonly sweeps: boolean;
+  readonly intervalMs: number;
+  /**
+   * How often drain requests are looked for, asked each time; default 100. Whoever calls `wake` for each request may
+   * have it look less often, for those that it misses.
+   */
+  readonly pollMs?: () => number;
+  /** How long `stop` waits for what is under way; default 10,000. */
+  readonly stopMsMax?: number;
+}
+
+export interface DrainLoop extends AsyncDisposable {
+  /** Looks at once, without waiting for the next poll. */
+  wake(): void;
+  /** Lets the turn under way end, abandons it after a while. Idempotent. */
+  stop(): Promise<void>;
+}
+
+/** How often drain requests are looked for, and the largest share of time that this may take. */
+const POLL_MS = 100;
+const POLL_SHARE_MAX = 0.05;
+const SWEEP_INTERVAL_MS = 10_000;
+const DROPPED_INTERVAL_MS = 60_000;
+const MIRROR_INTERVAL_MS = 600_000;
+/** A turn that takes longer is left behind. A commit of the largest size takes a few seconds. */
+const TURN_MS_MAX = 120_000;
+const STOP_MS_MAX = 10_000;
+const BACKOFF_MS_MIN = 500;
+const BACKOFF_MS_MAX = 60_000;
+/** What may fail beside lanes, whose names hold a slash. */
+const LISTING = "listing";
+const DROPPED = "dropped tables";
+const MIRROR = "mirror";
+
+export function startDrainLoop(deps: DrainDeps, options: DrainLoopOptions): DrainLoop {
+  return new RunningLoop(deps, options);
+}
+
+/** What a turn does. */
+interface Tasks {
+  readonly drains: boolean;
+  readonly sweeps: boolean;
+}
+
+interface LaneTurns {
+  readonly lane: LaneId;
+  /** A commit was asked for and has not been made. */
+  requested: boolean;
+  /** The last look found more than it took. */
+  more: boolean;
+  /** A turn that exceeded its deadline has not ended. */
+  busy: boolean;
+  failures: number;
+  failedMs: number;
+  notBeforeMs: number;
+}
+
+class RunningLoop implements DrainLoop {
+  readonly #deps: DrainDeps;
+  readonly #options: DrainLoopOptions;
+  readonly #failureLog: FailureLog;
+  readonly #turns = new Map<string, LaneTurns>();
+  readonly #abandon = new AbortController();
+  readonly #ended: Promise<void>;
+  #stopping: Promise<void> | undefined;
+  #pause = new AbortController();
+  #lookAtMs = 0;
+  #sweepAtMs = 0;
+  #droppedAtMs = 0;
+  #mirrorAtMs = 0;
+  #failures = 0;
+
+  constructor(deps: DrainDeps, options: DrainLoopOptions) {
+    this.#deps = deps;
+    this.#options = options;
+    this.#failureLog = new FailureLog({
+      clock: deps.clock,
+      log: getLogger(["svc", "drain"]),
+      over: options.drains ? "lanes are drained again" : "lanes are swept again",
+    });
+    this.#ended = this.#run();
+  }
+
+  wake(): void {
+    this.#pause.abort();
+  }
+
+  stop(): Promise<void> {
+    return this.#stopping ??= this.#stop();
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.stop();
+  }
+
+  async #stop(): Promise<void> {
+    this.wake();
+    const { stopMsMax = STOP_MS_MAX } = this.#options;
+    const timer = setTimeout(() => this.#abandon.abort(new Error("stopped")), stopMsMax);
+    // A look at the lanes knows no signal, and takes as long as their store, which may be silent.
+    await Promise.race([this.#ended, aborted(this.#abandon.signal).catch(() => {})]);
+    clearTimeout(timer);
+  }
+
+  async #run(): Promise<void> {
+    const { clock } = this.#deps;
+    while (this.#stopping === undefined) {
+      this.#pause = new AbortController();
+      const startMs = clock.monotonicMs();
+      const pollMsMin = this.#options.pollMs?.() ?? POLL_MS;
+      let pollMs = pollMsMin;
+      try {
+        const turns = await this.#poll();
+        pollMs = Math.max(pollMsMin, (clock.monotonicMs() - startMs) / POLL_SHARE_MAX);
+        await this.#round(turns, startMs);
+        this.#failures = 0;
+        this.#failureLog.worked(LISTING);
+      } catch (error) {
+        this.#failures += 1;
+        pollMs = backoffMs(this.#failures);
+        this.#failureLog.failed(LISTING, "list the WAL's lanes", error);
+      }
+      if ([...this.#turns.values()].some((turns) => turns.more)) continue;
+      await clock.sleep(pollMs, { signal: this.#pause.signal }).catch(() => {});
+    }
+  }
+
+  /** The lanes there are, with the requests that came since. */
+  async #poll(): Promise<LaneTurns[]> {
+    const turns = (await this.#deps.wal.lanes()).map((lane) => this.#turnsOf(lane));
+    if (this.#options.drains) {
+      for (const turn of turns) {
+        if (await this.#deps.admin.takeDrainRequest(turn.lane)) request(turn);
+      }
+    }
+    this.#failureLog.keep(
+      new Set([LISTING, DROPPED, MIRROR, ...turns.map(({ lane }) => laneName(lane))]),
+    );
+    return turns;
+  }
+
+  #turnsOf(lane: LaneId): LaneTurns {
+    const name = laneName(lane);
+    let turns = this.#turns.get(name);
+    if (turns === undefined) {
+      const fresh = { requested: false, more: false, busy: false, failures: 0 };
+      turns = { lane, ...fresh, failedMs: 0, notBeforeMs: 0 };
+      this.#turns.set(name, turns);
+    }
+    return turns;
+  }
+
+  async #round(all: readonly LaneTurns[], nowMs: number): Promise<void> {
+    const looks = nowMs >= this.#lookAtMs;
+    const sweeps = this.#options.sweeps && nowMs >= this.#sweepAtMs;
+    if (looks) this.#lookAtMs = nowMs + this.#options.intervalMs;
+    if (sweeps) this.#sweepAtMs = nowMs + SWEEP_INTERVAL_MS;
+    if (this.#options.sweeps && nowMs >= this.#droppedAtMs) {
+      this.#droppedAtMs = nowMs + DROPPED_INTERVAL_MS;
+      await this.#sweepDropped();
+    }
+    if (this.#options.sweeps && nowMs >= this.#mirrorAtMs) {
+      this.#mirrorAtMs = nowMs + MIRROR_INTERVAL_MS;
+      await this.#sweepMirror();
+    }
+    for (const turns of all) {
+      if (this.#stopping !== undefined) return;
+      if (turns.busy || nowMs < turns.notBeforeMs) continue;
+      const drains = this.#options.drains && (looks || turns.more || turns.requested);
+      if (drains || sweeps) await this.#turn(turns, { drains, sweeps });
+    }
+  }
+
+  /** Files of dropped tables; its errors end here, the next round tries again. */
+  async #sweepDropped(): Promise<void> {
+    const { store, indexes, removals, clock } = this.#deps;
+    if (indexes === undefined || removals === undefined) return;
+    try {
+      await sweepDropped({ store, indexes, removals }, { nowMs: clock.nowMs() });
+      this.#failureLog.worked(DROPPED);
+    } catch (error) {
+      this.#failureLog.failed(DROPPED, "remove files of dropped tables", error);
+    }
+  }
+
+  /** As `#sweepDropped`, of a mirror's objects that are nobody's any more. */
+  async #sweepMirror(): Promise<void> {
+    try {
+      await sweepMirror(this.#deps, this.#abandon.signal);
+      this.#failureLog.worked(MIRROR);
+    } catch (error) {
+      this.#failureLog.failed(MIRROR, "look for objects of the WAL's mirror to remove", error);
+    }
+  }
+
+  /** One turn of a lane, with a deadline; its errors end here. */
+  async #turn(
+    turns: LaneTurns,
+    what: Tasks,
+  ): Promise<void> {
+    const timeout = new AbortController();
+    const timer = setTimeout(
+      () => timeout.abort(new Error(`the turn took longer than ${TURN_MS_MAX} ms`)),
+      TURN_MS_MAX,
+    );
+    const signal = AbortSignal.any([timeout.signal, this.#abandon.signal]);
+    const work = this.#work(turns, { ...what, signal });
+    turns.busy = true;
+    const ended = work.finally(() => turns.busy = false);
+    ended.catch(() => {});
+    try {
+      await Promise.race([ended, aborted(signal)]);
+      turns.failures = 0;
+      turns.notBeforeMs = 0;
+      this.#failureLog.worked(laneName(turns.lane));
+    } catch (error) {
+      turns.more = false;
+      turns.failures += 1;
+      turns.failedMs = this.#deps.clock.monotonicMs();
+      turns.notBeforeMs = turns.failedMs + backoffMs(turns.failures);
+      this.#deps.observer?.failed?.(turns.lane, error);
+      const name = laneName(turns.lane);
+      this.#failureLog.failed(name, `${what.drains ? "drain" : "sweep"} lane ${name}`, error);
+    } finally {
+      clearTimeout(timer);
+    }
+  }
+
+  async #work(
+    turns: LaneTurns,
+    what: Tasks & { readonly signal: AbortSignal },
+  ): Promise<void> {
+    const { lane, requested } = turns;
+    if (what.drains) {
+      const plan = await lookAtLane(this.#deps, lane, { gate: this.#options.gate, requested });
+      const outcome = await applyDrain(this.#deps, lane, plan, { signal: what.signal });
+      const again = ["overtaken", "poisoned", "discarded", "claim_lost"].includes(outcome);
+      turns.more = plan.more || again;
+      // Kept while there is more: whoever asked may wait for the segment that is committed last.
+      turns.requested = requested && turns.more;
+    }
+    if (what.sweeps) await sweepLane(this.#deps, lane);
+  }
+}
+
+/** Someone waits: a lane that failed does not, though never without a pause, as anybody may ask. */
+function request(turns: LaneTurns): void {
+  turns.requested = true;
+  turns.notBeforeMs = Math.min(turns.notBeforeMs, turns.failedMs + BACKOFF_MS_MIN);
+  turns.failures = Math.min(turns.failures, 1);
+}
+
+/** Rejects with the signal's reason once it is aborted. */
+function aborted(signal: AbortSignal): Promise<never> {
+  return new Promise((_, reject) => {
+    if (signal.aborted) return reject(signal.reason);
+    signal.addEventListener("abort", () => reject(signal.reason), { once: true });
+  });
+}
+
+function backoffMs(failures: number): number {
+  return Math.min(BACKOFF_MS_MAX, BACKOFF_MS_MIN * 2 ** (failures - 1));
+}

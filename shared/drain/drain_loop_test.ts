@@ -1,0 +1,237 @@
+import assert from "node:assert/strict";
+import { OperatingError } from "../base/errors.ts";
+import { encodeBatch } from "../columns/ipc.ts";
+import type { LaneId } from "../tenant/tenant.ts";
+import { batchOf, DrainLab, EVENTS_LANE, numberedGroups } from "../testing/drain_lab.ts";
+import { FakeClock } from "../testing/fake_clock.ts";
+import type { DrainDeps } from "./drain.ts";
+import { type DrainLoopOptions, startDrainLoop } from "./drain_loop.ts";
+import { DRAIN_GATE_DEFAULT } from "./plan_drain.ts";
+
+const OPTIONS: DrainLoopOptions = {
+  gate: DRAIN_GATE_DEFAULT,
+  drains: true,
+  sweeps: true,
+  intervalMs: 1_000,
+};
+
+Deno.test({
+  name: "DrainLoop commits by age, and sweeps after the retention floor",
+  fn: () =>
+    withLoop(OPTIONS, async ({ lab, clock }) => {
+      await lab.seal(numberedGroups(2, 5));
+      await clock.advance(9_000);
+      assert.deepEqual(await lab.tableNumbers(), []);
+      await clock.advance(3_000);
+      assert.deepEqual(await lab.tableNumbers(), numberedGroups(1, 10).flat());
+      assert.equal((await lab.deps.wal.list(EVENTS_LANE, ["committed"])).length, 2);
+      await clock.advance(75_000);
+      assert.equal((await lab.deps.wal.list(EVENTS_LANE, ["committed"])).length, 0);
+    }),
+});
+
+Deno.test({
+  name: "DrainLoop commits at once when asked, with nothing but the marker in the WAL",
+  fn: () =>
+    withLoop(OPTIONS, async ({ lab, clock }) => {
+      await clock.advance(1_000);
+      await using wal = await lab.openWal();
+      await wal.append(EVENTS_LANE, encodeBatch(batchOf([1, 2])), "wait_for");
+      await wal.seal(EVENTS_LANE);
+      await wal.requestDrain(EVENTS_LANE);
+      await clock.advance(150);
+      assert.deepEqual(await lab.tableNumbers(), [1, 2]);
+    }),
+});
+
+Deno.test({
+  name: "DrainLoop.wake looks without waiting for the next poll",
+  fn: () =>
+    withLoop(OPTIONS, async ({ lab, clock, loop }) => {
+      await clock.advance(1_050);
+      await using wal = await lab.openWal();
+      await wal.append(EVENTS_LANE, encodeBatch(batchOf([1, 2])), "wait_for");
+      await wal.seal(EVENTS_LANE);
+      await wal.requestDrain(EVENTS_LANE);
+      loop.wake();
+      await clock.advance(0);
+      assert.deepEqual(await lab.tableNumbers(), [1, 2]);
+    }),
+});
+
+Deno.test({
+  name: "DrainLoop goes on with a backlog without waiting for the interval",
+  fn: () => {
+    const gate = { ...DRAIN_GATE_DEFAULT, targetBytes: 1, commitBytesMax: 1 };
+    return withLoop({ ...OPTIONS, gate, intervalMs: 60_000 }, async ({ lab, clock }) => {
+      await lab.seal(numberedGroups(5, 5));
+      await clock.advance(61_000);
+      assert.deepEqual(await lab.tableNumbers(), numberedGroups(1, 25).flat());
+    });
+  },
+});
+
+Deno.test({
+  name:
+    "DrainLoop keeps draining the other lanes while one fails, and tries that one again less and less often",
+  async fn() {
+    const bad: LaneId = { tenant: "bad", index: "events" };
+    const attempts: number[] = [];
+    let broken = true;
+    const faulty = (deps: DrainDeps, clock: FakeClock): DrainDeps => ({
+      ...deps,
+      wal: {
+        ...deps.wal,
+        list(lane, states) {
+          if (lane.tenant !== bad.tenant || !broken) return deps.wal.list(lane, states);
+          attempts.push(clock.nowMs());
+          return Promise.reject(new OperatingError("unavailable", "no such disk"));
+        },
+      },
+    });
+    const options = { ...OPTIONS, sweeps: false, gate: { ...OPTIONS.gate, ageMsMax: 0 } };
+    await withLoop(options, async ({ lab, clock }) => {
+      await lab.seal([[1]], bad);
+      await lab.seal([[2]]);
+      await clock.advance(30_000);
+      assert.deepEqual(await lab.tableNumbers(), [2]);
+      const pauses = attempts.slice(1).map((ms, at) => ms - (attempts[at] ?? 0));
+      assert.ok(attempts.length >= 3 && attempts.length < 10, `${attempts.length} attempts`);
+      assert.ok((pauses.at(-1) ?? 0) > 4 * (pauses[0] ?? 0), `pauses ${pauses}`);
+      broken = false;
+      await clock.advance(60_000);
+      assert.deepEqual(await lab.tableNumbers(bad), [1]);
+    }, faulty);
+  },
+});
+
+Deno.test({
+  name:
+    "DrainLoop tries a lane that failed at once when a commit is asked for, and never without a pause",
+  async fn() {
+    let attempts = 0;
+    let broken = true;
+    const faulty = (deps: DrainDeps): DrainDeps => ({
+      ...deps,
+      wal: {
+        ...deps.wal,
+        list(lane, states) {
+          if (!broken) return deps.wal.list(lane, states);
+          attempts += 1;
+          return Promise.reject(new OperatingError("unavailable", "no such disk"));
+        },
+      },
+    });
+    await withLoop({ ...OPTIONS, sweeps: false }, async ({ lab, clock }) => {
+      await using wal = await lab.openWal();
+      await wal.append(EVENTS_LANE, encodeBatch(batchOf([1, 2])), "wait_for");
+      await wal.seal(EVENTS_LANE);
+      await clock.advance(120_000);
+      attempts = 0;
+      for (let times = 0; times < 20; times += 1) {
+        await wal.requestDrain(EVENTS_LANE);
+        await clock.advance(100);
+      }
+      assert.ok(attempts >= 2 && attempts <= 5, `${attempts} attempts in 2 s`);
+      await clock.advance(120_000);
+      broken = false;
+      await clock.advance(1_000);
+      assert.deepEqual(await lab.tableNumbers(), [], "it waits");
+      await wal.requestDrain(EVENTS_LANE);
+      await clock.advance(700);
+      assert.deepEqual(await lab.tableNumbers(), [1, 2]);
+    }, faulty);
+  },
+});
+
+Deno.test({
+  name: "DrainLoop.stop lets the commit under way end",
+  async fn() {
+    const { promise: reached, resolve: reach } = Promise.withResolvers<void>();
+    const { promise: gateOpen, resolve: openGate } = Promise.withResolvers<void>();
+    const slow = (deps: DrainDeps): DrainDeps => ({
+      ...deps,
+      encoder: {
+        ...deps.encoder,
+        async encode(input, options) {
+          reach();
+          await gateOpen;
+          return await deps.encoder.encode(input, options);
+        },
+      },
+    });
+    const options = { ...OPTIONS, gate: { ...OPTIONS.gate, ageMsMax: 0 } };
+    await withLoop(options, async ({ lab, clock, loop }) => {
+      await lab.seal([[1]]);
+      await clock.advance(1_000);
+      await reached;
+      const stopped = loop.stop();
+      openGate();
+      await stopped;
+      assert.deepEqual(await lab.tableNumbers(), [1]);
+      assert.equal((await lab.deps.wal.list(EVENTS_LANE, ["sealed"])).length, 0);
+    }, slow);
+  },
+});
+
+Deno.test({
+  name: "DrainLoop.stop does not wait for a store that is silent",
+  async fn() {
+    const { promise: reached, resolve: reach } = Promise.withResolvers<void>();
+    const lanes = () => {
+      reach();
+      return new Promise<never>(() => {});
+    };
+    await withLoop({ ...OPTIONS, stopMsMax: 50 }, async ({ loop }) => {
+      await reached;
+      await loop.stop();
+    }, ({ wal, ...deps }) => ({
+      ...deps,
+      wal: {
+        lanes,
+        list: (lane, states) => wal.list(lane, states),
+        open: (lane, name) => wal.open(lane, name),
+        messageBytes: (segment) => wal.messageBytes(segment),
+      },
+    }));
+  },
+});
+
+Deno.test({
+  name: "DrainLoop does only what its role is",
+  async fn() {
+    const maintenance = { ...OPTIONS, drains: false };
+    await withLoop(maintenance, async ({ lab, clock }) => {
+      await lab.seal([[1]]);
+      await clock.advance(80_000);
+      assert.deepEqual(await lab.tableNumbers(), []);
+    });
+    const drain = { ...OPTIONS, sweeps: false };
+    await withLoop(drain, async ({ lab, clock }) => {
+      await lab.seal([[1]]);
+      await clock.advance(100_000);
+      assert.equal((await lab.deps.wal.list(EVENTS_LANE, ["committed"])).length, 1);
+    });
+  },
+});
+
+interface LoopTest {
+  readonly lab: DrainLab<FakeClock>;
+  readonly clock: FakeClock;
+  readonly loop: ReturnType<typeof startDrainLoop>;
+}
+
+async function withLoop(
+  options: DrainLoopOptions,
+  body: (test: LoopTest) => Promise<void>,
+  change: (deps: DrainDeps, clock: FakeClock) => DrainDeps = (deps) => deps,
+): Promise<void> {
+  const clock = new FakeClock();
+  await using lab = await DrainLab.open(1, clock);
+  const loop = startDrainLoop(change(lab.deps, clock), options);
+  try {
+    await body({ lab, clock, loop });
+  } finally {
+    await loop.stop();
+  }
+}

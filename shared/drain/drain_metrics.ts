@@ -1,0 +1,152 @@
+/**
+ * Metrics of a drain and the observer that counts them, wherever it runs: in the compactor, or in
+ * the ingest server with `--with-compactor`.
+ */
+
+import { type LaneId, laneName } from "../tenant/tenant.ts";
+import { OTHER } from "../metrics/bounded_cells.ts";
+import type { MetricHandles } from "../metrics/metrics.ts";
+import { DURATION_SECS_BUCKETS, type MetricTable } from "../metrics/table.ts";
+import type { DrainObserver } from "./drain_observer.ts";
+
+/**
+ * Senders choose the names of indexes: lanes past the first so many share one series of each counter
+ * and have no gauges.
+ */
+export const LANE_SERIES_MAX = 100;
+
+const LANE = { lane: [] } as const;
+
+/** What a drain counts; also served by an ingester that has the compactor inside. */
+export const DRAIN_METRICS = {
+  rows: {
+    kind: "counter",
+    name: "svc_drain_rows_total",
+    help: "Rows committed to tables",
+    labels: LANE,
+  },
+  fileBytes: {
+    kind: "counter",
+    name: "svc_drain_file_bytes_total",
+    help: "Bytes of the data files committed",
+    labels: LANE,
+  },
+  files: {
+    kind: "counter",
+    name: "svc_drain_files_total",
+    help: "Data files committed",
+    labels: LANE,
+  },
+  segments: {
+    kind: "counter",
+    name: "svc_drain_segments_total",
+    help: "WAL segments committed",
+    labels: LANE,
+  },
+  commits: {
+    kind: "counter",
+    name: "svc_drain_commits_total",
+    help: "Commits by how they ended; overtaken: another drain had committed the same segments; " +
+      "claim_lost: this drain was stopped for longer than its lease",
+    labels: { outcome: ["committed", "overtaken", "claim_lost", "failed"] },
+  },
+  commitRetries: {
+    kind: "counter",
+    name: "svc_drain_commit_retries_total",
+    help: "Times that a commit's metadata was written again because another commit came first",
+  },
+  commitSecs: {
+    kind: "histogram",
+    name: "svc_drain_commit_seconds",
+    help: "From the first segment read to the commit",
+    buckets: DURATION_SECS_BUCKETS,
+  },
+  poisoned: {
+    kind: "counter",
+    name: "svc_drain_poisoned_segments_total",
+    help: "WAL segments set aside: they cannot be read, or claims of them failed too often",
+    labels: LANE,
+  },
+  quarantined: {
+    kind: "gauge",
+    name: "svc_drain_quarantined_segments",
+    help:
+      "WAL segments in the catalog's quarantine; the log names them, --requeue-quarantined tries them again",
+  },
+  discarded: {
+    kind: "counter",
+    name: "svc_drain_discarded_segments_total",
+    help: "WAL segments left out because their index was dropped after they were written",
+    labels: LANE,
+  },
+  swept: {
+    kind: "counter",
+    name: "svc_wal_swept_segments_total",
+    help: "Committed WAL segments removed",
+    labels: LANE,
+  },
+  reclaimed: {
+    kind: "counter",
+    name: "svc_wal_mirror_reclaimed_objects_total",
+    help:
+      "Objects of the WAL's mirror removed an hour after they were stored, as their rows are committed and no " +
+      "machine that has their segments did it",
+  },
+  lagSegments: {
+    kind: "gauge",
+    name: "svc_drain_lag_segments",
+    help: "Sealed WAL segments that wait for a commit",
+    labels: LANE,
+  },
+  lagBytes: {
+    kind: "gauge",
+    name: "svc_drain_lag_bytes",
+    help: "Bytes of the WAL segments that wait for a commit",
+    labels: LANE,
+  },
+  lagSecs: {
+    kind: "gauge",
+    name: "svc_drain_lag_seconds",
+    help: "Age of the oldest sealed WAL segment that waits for a commit, 0 when none does",
+    labels: LANE,
+    together: "max",
+  },
+} as const satisfies MetricTable;
+
+/** Counts what a drain reports into `metrics`. */
+export function countDrain(metrics: MetricHandles<typeof DRAIN_METRICS>): Required<DrainObserver> {
+  const known = new Set<string>();
+  const labelsOf = (lane: LaneId) => {
+    const name = laneName(lane);
+    if (known.size < LANE_SERIES_MAX) known.add(name);
+    return { lane: known.has(name) ? name : OTHER };
+  };
+  return {
+    committed(lane, report) {
+      const labels = labelsOf(lane);
+      metrics.rows.add(report.rows, labels);
+      metrics.fileBytes.add(report.fileBytes, labels);
+      metrics.files.add(report.files, labels);
+      metrics.segments.add(report.segments, labels);
+      metrics.commits.add(1, { outcome: "committed" });
+      metrics.commitRetries.add(report.retries, {});
+      metrics.commitSecs.observe(report.secs);
+    },
+    inQuarantine: (segments) => metrics.quarantined.set(segments, {}),
+    claimLost: () => metrics.commits.add(1, { outcome: "claim_lost" }),
+    quarantined: (lane) => metrics.poisoned.add(1, labelsOf(lane)),
+    overtaken: () => metrics.commits.add(1, { outcome: "overtaken" }),
+    failed: () => metrics.commits.add(1, { outcome: "failed" }),
+    poisoned: (lane) => metrics.poisoned.add(1, labelsOf(lane)),
+    discarded: (lane, segments) => metrics.discarded.add(segments, labelsOf(lane)),
+    swept: (lane, segments) => metrics.swept.add(segments, labelsOf(lane)),
+    reclaimed: (objects) => metrics.reclaimed.add(objects, {}),
+    lag(lane, lag) {
+      const labels = labelsOf(lane);
+      if (labels.lane === OTHER) return;
+      metrics.lagSegments.set(lag.segments, labels);
+      metrics.lagBytes.set(lag.bytes, labels);
+      metrics.lagSecs.set(lag.ageSecs, labels);
+    },
+  };
+}

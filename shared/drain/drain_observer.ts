@@ -1,0 +1,62 @@
+/** What a drain tells whoever counts and logs: one call for each thing that happened. Calls must not throw. */
+
+import type { LaneId } from "../tenant/tenant.ts";
+
+export interface CommitReport {
+  readonly segments: number;
+  readonly rows: number;
+  /** Data files added. */
+  readonly files: number;
+  readonly fileBytes: number;
+  /** From the first read to the commit. */
+  readonly secs: number;
+  /** How often the metadata was staged again because another commit came first. */
+  readonly retries: number;
+}
+
+export interface LaneLag {
+  readonly segments: number;
+  readonly bytes: number;
+  /** Since the oldest waiting segment was last written; 0 when none waits. */
+  readonly ageSecs: number;
+}
+
+export interface DrainObserver {
+  committed?(lane: LaneId, report: CommitReport): void;
+  /** Another drain committed the same segments first; this one's files were removed. */
+  overtaken?(lane: LaneId): void;
+  poisoned?(lane: LaneId, segment: string, error: unknown): void;
+  /** A segment whose claims failed or ran out too often was set aside in the catalog. */
+  quarantined?(lane: LaneId, segment: string): void;
+  /** How many segments the catalog holds in quarantine, asked at times. */
+  inQuarantine?(segments: number): void;
+  /** This drain was stopped for longer than its lease; its files were removed. */
+  claimLost?(lane: LaneId): void;
+  /** Segments whose table was dropped after they were written. */
+  discarded?(lane: LaneId, segments: number): void;
+  failed?(lane: LaneId, error: unknown): void;
+  swept?(lane: LaneId, segments: number): void;
+  /** Objects of the mirror were removed that were of a machine that is gone. */
+  reclaimed?(objects: number): void;
+  /** After each look at a lane, before its commit. */
+  lag?(lane: LaneId, lag: LaneLag): void;
+}
+
+/** One observer that tells several, in their order. */
+export function combineObservers(...observers: readonly DrainObserver[]): Required<DrainObserver> {
+  const each = (tell: (observer: DrainObserver) => void) => observers.forEach(tell);
+  return {
+    committed: (lane, report) => each((observer) => observer.committed?.(lane, report)),
+    overtaken: (lane) => each((observer) => observer.overtaken?.(lane)),
+    poisoned: (lane, segment, error) =>
+      each((observer) => observer.poisoned?.(lane, segment, error)),
+    quarantined: (lane, segment) => each((observer) => observer.quarantined?.(lane, segment)),
+    inQuarantine: (segments) => each((observer) => observer.inQuarantine?.(segments)),
+    claimLost: (lane) => each((observer) => observer.claimLost?.(lane)),
+    discarded: (lane, segments) => each((observer) => observer.discarded?.(lane, segments)),
+    failed: (lane, error) => each((observer) => observer.failed?.(lane, error)),
+    swept: (lane, segments) => each((observer) => observer.swept?.(lane, segments)),
+    reclaimed: (objects) => each((observer) => observer.reclaimed?.(objects)),
+    lag: (lane, lag) => each((observer) => observer.lag?.(lane, lag)),
+  };
+}

@@ -1,0 +1,27 @@
+/** What a drain leaves behind when its index is dropped while it works: a table of the index, made for its first rows. */
+
+import { type LaneId, tableOf } from "../tenant/tenant.ts";
+import { type CommitDeps, readerOf } from "../iceberg/commit_table.ts";
+import { keyOfMetadata } from "../iceberg/locations.ts";
+import { removeQuietly } from "../iceberg/staging.ts";
+import { epochOf, type TableTarget } from "./table_target.ts";
+
+/**
+ * Takes the lane's table back when it never had a row and the epoch that it was made in is over: else the name would be
+ * taken, by the mapping that was dropped. A drain of the new epoch that made it meanwhile makes it again. Errors: the
+ * catalog's and the store's.
+ */
+export async function dropGhost(
+  deps: CommitDeps,
+  lane: LaneId,
+  { epoch }: Pick<TableTarget, "epoch">,
+): Promise<void> {
+  if (await epochOf(deps.catalog, lane) === epoch) return;
+  const ident = tableOf(lane);
+  const location = await deps.catalog.metadataLocation(ident);
+  if (location === undefined) return;
+  const { snapshotId } = await readerOf(deps).loadTable(ident, location);
+  if (snapshotId !== undefined) return;
+  if (!await deps.catalog.dropTable(ident, { expected: location })) return;
+  await removeQuietly(deps.store, [keyOfMetadata(deps.store.rootUri, location)]);
+}

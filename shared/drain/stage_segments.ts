@@ -1,0 +1,162 @@
+/**
+ * Writes the rows of WAL segments into data files of their table, to be committed by the caller. Nothing refers to
+ * the files until then; when staging fails they are removed.
+ */
+
+import { type ErrorCode, isOperatingError } from "../base/errors.ts";
+import type { ColumnBatch } from "../columns/batch.ts";
+import { decodeBatch, decodeSchemaMessage } from "../columns/ipc.ts";
+import type { Deriver } from "../derived/deriver.ts";
+import { textColumnsOf } from "../derived/text_columns.ts";
+import type { DocMapping } from "../schema/index_config.ts";
+import type { Column, TableSchema } from "../schema/schema.ts";
+import { type LaneId, tableOf } from "../tenant/tenant.ts";
+import { addColumns } from "../iceberg/add_columns.ts";
+import { ensureTable } from "../iceberg/commit_append.ts";
+import type { CommitDeps } from "../iceberg/commit_table.ts";
+import type { NewDataFile, Table } from "../iceberg/types.ts";
+import type { ParquetEncoder } from "../parquet/parquet_encoder.ts";
+import type { SegmentReader, WalReader } from "../wal/types.ts";
+import { DataFileWriter } from "../tables/data_file_writer.ts";
+import { type BatchFit, fitTo, schemaForNewTable } from "../tables/fit_schema.ts";
+import { targetSchema } from "./table_target.ts";
+
+export interface StageDeps extends CommitDeps {
+  readonly wal: WalReader;
+  readonly encoder: ParquetEncoder;
+  /** Without it the files get no sidecars. */
+  readonly deriver?: Deriver;
+}
+
+/** Segments of one lane whose rows become rows of its table. */
+export interface StageSource {
+  readonly lane: LaneId;
+  /** Oldest first. */
+  readonly names: readonly string[];
+  /** Of a table that somebody configured: it has the fields' columns, and those that the segments bring. */
+  readonly mapping?: DocMapping | undefined;
+  /** False: words are indexed by maintenance, not here. Default true. */
+  readonly indexAtFlush?: boolean;
+}
+
+export interface StageOptions {
+  /** Bytes of rows that make a data file; default `INPUT_BYTES`. */
+  readonly inputBytesMax?: number;
+  /** Heeded between batches. */
+  readonly signal?: AbortSignal;
+}
+
+export interface StagedFiles {
+  readonly schema: TableSchema;
+  readonly files: readonly NewDataFile[];
+}
+
+/** A segment whose rows cannot become rows of its table, whatever is tried again. */
+export class UnreadableSegment extends Error {
+  override readonly name = "UnreadableSegment";
+
+  constructor(readonly segment: string, override readonly cause: unknown) {
+    super(`WAL segment ${segment} cannot be read`, { cause });
+  }
+}
+
+/**
+ * Rows of `names`, in their order. Errors: `UnreadableSegment`; `not_found` when a segment was swept meanwhile;
+ * those of the store, the table and the signal.
+ */
+export async function stageSegments(
+  deps: StageDeps,
+  source: StageSource,
+  options: StageOptions = {},
+): Promise<StagedFiles> {
+  let target: { readonly table: Table; readonly writer: DataFileWriter } | undefined;
+  try {
+    for (const name of source.names) {
+      await using segment = await openSegment(deps, source.lane, name);
+      const columns = readOrBlame(name, () => decodeSchemaMessage(segment.schemaMessage));
+      target ??= await openTarget(deps, source, { columns, ...options });
+      const { table, writer } = target;
+      const fit = readOrBlame(name, () => fitTo(table.schema, columns));
+      for await (const batch of batchesOf(segment, columns, fit)) {
+        options.signal?.throwIfAborted();
+        await writer.add(batch);
+      }
+    }
+    const schema = target?.table.schema ?? schemaForNewTable([]);
+    return { schema, files: await target?.writer.finish() ?? [] };
+  } catch (error) {
+    await target?.writer.discard();
+    throw error;
+  }
+}
+
+async function openTarget(
+  deps: StageDeps,
+  source: StageSource,
+  options: { readonly columns: readonly Column[]; readonly inputBytesMax?: number },
+): Promise<{ table: Table; writer: DataFileWriter }> {
+  const ident = tableOf(source.lane);
+  const table = source.mapping === undefined
+    ? await ensureTable(deps, { ident, schema: schemaForNewTable(options.columns) })
+    : await mappedTable(deps, source, source.mapping);
+  const text = source.indexAtFlush === false
+    ? undefined
+    : textColumnsOf(table.schema, source.mapping);
+  return { table, writer: new DataFileWriter(deps, table, { ...options, text }) };
+}
+
+/** The table with a column for each field, and for whatever the segments have beside. */
+async function mappedTable(
+  deps: StageDeps,
+  { lane, names }: StageSource,
+  mapping: DocMapping,
+): Promise<Table> {
+  const columns = new Map<string, Column>();
+  for (const name of names) {
+    await using segment = await openSegment(deps, lane, name);
+    for (const column of readOrBlame(name, () => decodeSchemaMessage(segment.schemaMessage))) {
+      columns.set(column.name, columns.get(column.name) ?? column);
+    }
+  }
+  const schema = targetSchema(mapping, [...columns.values()]);
+  const ident = tableOf(lane);
+  const table = await ensureTable(deps, { ident, schema });
+  return await addColumns(deps, ident, schema) ?? table;
+}
+
+async function openSegment(deps: StageDeps, lane: LaneId, name: string): Promise<SegmentReader> {
+  try {
+    return await deps.wal.open(lane, name);
+  } catch (error) {
+    throw blamed(name, error);
+  }
+}
+
+async function* batchesOf(
+  segment: SegmentReader,
+  columns: readonly Column[],
+  fit: BatchFit,
+): AsyncGenerator<ColumnBatch> {
+  const schema: TableSchema = { columns, tags: [] };
+  try {
+    for await (const frame of segment.frames()) yield fit(decodeBatch(frame.message, schema));
+  } catch (error) {
+    throw blamed(segment.name, error);
+  }
+}
+
+function readOrBlame<T>(segment: string, read: () => T): T {
+  try {
+    return read();
+  } catch (error) {
+    throw blamed(segment, error);
+  }
+}
+
+/** Damaged, of another version, or not of the table's shape: that stays so. Any other error passes as it is. */
+const BLAMED: readonly ErrorCode[] = ["corrupt", "unimplemented", "unprocessable"];
+
+function blamed(segment: string, error: unknown): unknown {
+  const isItsFault = BLAMED.some((code) => isOperatingError(error, code));
+  return isItsFault ? new UnreadableSegment(segment, error) : error;
+}

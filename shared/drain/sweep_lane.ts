@@ -1,0 +1,52 @@
+/** What maintenance does behind drains: segments whose rows are committed go, and their copies. */
+
+import type { LaneId } from "../tenant/tenant.ts";
+import { removeMirrored } from "../wal/mirror/mirror_active.ts";
+import { isMirrorable } from "../wal/mirror/mirror_layout.ts";
+import { reclaimMirror } from "../wal/mirror/reclaim_mirror.ts";
+import type { DrainDeps } from "./drain.ts";
+
+/**
+ * Removes the lane's committed segments that no reader needs any more, first from the mirror, then here, and last has
+ * the catalog keep their ids in little room. A sweep that ends in between, or finds no store, is made up for by the next
+ * one, as the segment is still here; one that ends before the last step leaves a few bytes more in the catalog. Returns
+ * the number of segments removed. Nothing to do for a drain without the WAL volume.
+ */
+export async function sweepLane(deps: DrainDeps, lane: LaneId): Promise<number> {
+  if (deps.claiming !== undefined) return 0;
+  await moveConsumed(deps, lane);
+  const { store, mirrorPrefix: prefix } = deps;
+  const removed = await deps.admin.sweepCommitted(lane, deps.clock.nowMs(), async (names) => {
+    if (prefix === undefined || !isMirrorable(lane)) return;
+    await removeMirrored({ store, prefix }, lane, new Set(names));
+  });
+  if (removed.length === 0) return 0;
+  await deps.catalog.foldConsumed(removed);
+  deps.observer?.swept?.(lane, removed.length);
+  return removed.length;
+}
+
+/**
+ * Removes copies of committed segments that no sweep of theirs has removed: their machine is gone. Returns how many. Errors:
+ * of the store, the catalog; the signal's reason.
+ */
+export async function sweepMirror(deps: DrainDeps, signal?: AbortSignal): Promise<number> {
+  const { store, mirrorPrefix: prefix, catalog, clock, observer } = deps;
+  if (prefix === undefined) return 0;
+  const options = { nowMs: clock.nowMs(), ...(signal === undefined ? {} : { signal }) };
+  const removed = await reclaimMirror({ store, prefix }, catalog, options);
+  if (removed > 0) observer?.reclaimed?.(removed);
+  return removed;
+}
+
+/** A drain elsewhere commits segments that are sealed here: nobody else takes them out of the way. */
+async function moveConsumed({ wal, catalog, admin }: DrainDeps, lane: LaneId): Promise<void> {
+  const sealed = (await wal.list(lane, ["sealed"])).map((segment) => segment.name);
+  const consumed = await catalog.consumedOf(sealed);
+  if (consumed.size > 0) {
+    await admin.markCommitted(
+      lane,
+      sealed.filter((name) => consumed.has(name)),
+    );
+  }
+}

@@ -1,0 +1,235 @@
+/**
+ * How result values become JSON, as SQL around the user's statement: the SQL engine renders on all of its
+ * threads, and one text per row crosses into this process. Measured on 200,000 wide rows: 0.30 s this way,
+ * 0.78 s value by value in JavaScript.
+ *
+ * | Type | JSON |
+ * |---|---|
+ * | integers up to 128 bits, DECIMAL | number, every digit |
+ * | FLOAT, DOUBLE | number, shortest digits that read back; NaN and infinities are null |
+ * | TIMESTAMP WITH TIME ZONE, TIMESTAMP (taken as UTC), _S, _MS | `"2026-11-20T21:04:05.123456Z"` |
+ * | TIMESTAMP_NS | `"2026-11-20T21:04:05.123456789Z"` |
+ * | DATE, TIME | ISO text |
+ * | INTERVAL | ISO 8601 duration, `"P14M3DT4.5S"` |
+ * | BLOB | base64 text |
+ * | LIST, ARRAY, STRUCT, MAP | array, array, object, object; a STRUCT whose members have no names, as `(a, b)`, is an array |
+ * | JSON | itself |
+ * | anything else | its text |
+ */
+
+import type { DescribedColumn, EngineType, Relation } from "../duckdb/driver.ts";
+import { quoteText, type StatementText, statementText } from "../duckdb/statement_text.ts";
+import type { RowShape } from "../types.ts";
+
+/** What ends each row's text. No row holds a line feed of its own: JSON escapes it. */
+export const ROW_ENDS: Readonly<Record<RowShape, string>> = {
+  arrays: ",",
+  array_lines: ",\n",
+  objects: "\n",
+};
+
+/** A statement with one column: the rows of `sql` as JSON texts with their ends. */
+export function renderingSql(
+  sql: string,
+  options: {
+    /** What `sql` names. */
+    readonly relations: readonly Relation[];
+    readonly columns: readonly DescribedColumn[];
+    readonly shape: RowShape;
+    /** Undefined: all rows. */
+    readonly rowsMax: number | undefined;
+  },
+): StatementText {
+  const { relations, columns, shape, rowsMax } = options;
+  const names = columns.map((_, i) => `c${i}`);
+  const values = columns.map((column, i) => jsonTextSql(`r.c${i}`, column.type));
+  const row = shape === "objects"
+    ? objectTextSql(
+      uniqueNames(columns.map((column) => column.name)),
+      values,
+      `}${ROW_ENDS.objects}`,
+    )
+    : arrayTextSql(values, `]${ROW_ENDS[shape]}`);
+  const limit = rowsMax === undefined ? "" : ` LIMIT ${rowsMax}`;
+  return statementText(sql, {
+    relations,
+    wrap: (from) => `SELECT ${row} FROM ${from} AS r(${names.join(", ")})${limit}`,
+  });
+}
+
+/** Marks the trailer of a stream (SPEC.md 2.6): rows never have it. */
+const TRAILER_MEMBER = "_meta";
+
+/** Names for an object's members: a repeated one, and `_meta`, gets `_1`, `_2`, … */
+export function uniqueNames(names: readonly string[]): string[] {
+  const taken = new Set(names);
+  const seen = new Set<string>([TRAILER_MEMBER]);
+  return names.map((name) => {
+    let unique = name;
+    for (let i = 1; seen.has(unique); i += 1) {
+      const candidate = `${name}_${i}`;
+      if (!taken.has(candidate)) unique = candidate;
+    }
+    seen.add(unique);
+    return unique;
+  });
+}
+
+/**
+ * SQL for the JSON text of a value, never NULL. Texts are put together as texts: a JSON value inside another
+ * one would be parsed again, and a DECIMAL would come out as the nearest double.
+ */
+function jsonTextSql(value: string, type: EngineType, depth = 0): string {
+  const { kind } = type;
+  if (DIGIT_KINDS.has(kind)) return orNull(digitsSql(value, type));
+  if (isPlain(type)) return orNull(`to_json(${value})::VARCHAR`);
+  if (kind === "DOUBLE") return finiteSql(value, value);
+  if (kind === "FLOAT") return finiteSql(value, `${value}::VARCHAR::DOUBLE`);
+  if (kind === "JSON") return orNull(`json(${value})::VARCHAR`);
+  if (kind === "LIST" || kind === "ARRAY") return listSql(value, type, depth);
+  if (kind === "STRUCT") return structSql(value, type, depth);
+  if (kind === "MAP") return mapSql(value, type, depth);
+  if (PLAIN_TEXT_KINDS.has(kind)) return orNull(`'"' || ${textSql(value, kind)} || '"'`);
+  return orNull(`to_json(${textSql(value, kind)})::VARCHAR`);
+}
+
+/** The SQL engine writes `.5` where the type has no digit before the point, which is no JSON. */
+function digitsSql(value: string, { text }: EngineType): string {
+  const digits = `${value}::VARCHAR`;
+  return /^DECIMAL\((\d+),\1\)$/.test(text) ? `replace(${digits}, '.', '0.')` : digits;
+}
+
+function orNull(text: string): string {
+  return `coalesce(${text}, 'null')`;
+}
+
+function finiteSql(value: string, rendered: string): string {
+  return `CASE WHEN isfinite(${value}) THEN to_json(${rendered})::VARCHAR ELSE 'null' END`;
+}
+
+/** SQL for the text of a value that JSON has no type for. */
+function textSql(value: string, kind: string): string {
+  if (kind === "BLOB") return `to_base64(${value})`;
+  if (kind === "INTERVAL") return intervalSql(value);
+  if (kind === "TIMESTAMP_NS") return nanosecondsSql(value);
+  return TIMESTAMP_KINDS.has(kind) ? timestampSql(value, kind) : `${value}::VARCHAR`;
+}
+
+const TIMESTAMP_KINDS: ReadonlySet<string> = new Set([
+  "TIMESTAMP",
+  "TIMESTAMP_S",
+  "TIMESTAMP_MS",
+  "TIMESTAMP_TZ",
+]);
+
+/** Kinds whose text has nothing that JSON escapes. */
+const PLAIN_TEXT_KINDS: ReadonlySet<string> = new Set([
+  ...TIMESTAMP_KINDS,
+  ...["TIMESTAMP_NS", "DATE", "TIME", "INTERVAL", "BLOB", "UUID"],
+]);
+
+/** Kinds whose text is their JSON. */
+const DIGIT_KINDS: ReadonlySet<string> = new Set([
+  "BOOLEAN",
+  "TINYINT",
+  "SMALLINT",
+  "INTEGER",
+  "BIGINT",
+  "HUGEINT",
+  "UTINYINT",
+  "USMALLINT",
+  "UINTEGER",
+  "UBIGINT",
+  "UHUGEINT",
+  "DECIMAL",
+]);
+
+/** Whether the engine's own JSON writer already does what the table above says. */
+function isPlain(type: EngineType): boolean {
+  if (type.kind === "VARCHAR" || type.kind === "SQLNULL") return true;
+  if (type.kind !== "LIST" || type.item === undefined) return false;
+  const { kind } = type.item;
+  return kind === "VARCHAR" || (DIGIT_KINDS.has(kind) && kind !== "DECIMAL");
+}
+
+/** With a time zone it is taken out of it first, which all connections have as UTC: the calendar takes three times as long. */
+function timestampSql(value: string, kind: string): string {
+  const plain = kind === "TIMESTAMP_TZ" ? `make_timestamp(epoch_us(${value}))` : value;
+  return `CASE WHEN isfinite(${value}) THEN strftime(${plain}, '%Y-%m-%dT%H:%M:%S.%fZ') ` +
+    `ELSE ${value}::VARCHAR END`;
+}
+
+/** The engine's own `%n` writes past its text (1.5.5), so the fraction is put together here. */
+function nanosecondsSql(value: string): string {
+  const fraction = `((epoch_ns(${value}) % 1000000000 + 1000000000) % 1000000000)`;
+  const second = `make_timestamp((epoch_ns(${value}) - ${fraction}) // 1000)`;
+  return `CASE WHEN isfinite(${value}) THEN strftime(${second}, '%Y-%m-%dT%H:%M:%S.') || ` +
+    `lpad(${fraction}::VARCHAR, 9, '0') || 'Z' ELSE ${value}::VARCHAR END`;
+}
+
+/** Months, days and seconds are what an interval holds; larger units would only repeat them. */
+function intervalSql(value: string): string {
+  const months = `(datepart('year', ${value}) * 12 + datepart('month', ${value}))`;
+  const micros =
+    `(datepart('hour', ${value}) * 3600000000 + datepart('minute', ${value}) * 60000000` +
+    ` + datepart('microsecond', ${value}))`;
+  const seconds =
+    `rtrim(rtrim((${micros}::DECIMAL(30, 6) / 1000000)::DECIMAL(30, 6)::VARCHAR, '0'), '.')`;
+  return `'P' || ${months} || 'M' || datepart('day', ${value}) || 'DT' || ${seconds} || 'S'`;
+}
+
+function listSql(value: string, type: EngineType, depth: number): string {
+  const element = `e${depth}`;
+  const item = jsonTextSql(element, type.item ?? ANY_TYPE, depth + 1);
+  return orNull(
+    `'[' || ${
+      joinedSql(`system.main.list_transform(${value}, lambda ${element}: ${item})`)
+    } || ']'`,
+  );
+}
+
+function structSql(value: string, type: EngineType, depth: number): string {
+  const fields = type.fields ?? [];
+  const texts = fields.map((field, i) =>
+    jsonTextSql(
+      field.name === ""
+        ? `struct_extract_at(${value}, ${i + 1})`
+        : `struct_extract(${value}, ${quoteText(field.name)})`,
+      field.type,
+      depth,
+    )
+  );
+  // Members of one name would be one to whoever parses the object.
+  const isTuple = fields.every((field) => field.name === "");
+  const whole = isTuple
+    ? arrayTextSql(texts, "]")
+    : objectTextSql(fields.map((field) => field.name), texts);
+  return `CASE WHEN ${value} IS NULL THEN 'null' ELSE ${whole} END`;
+}
+
+function mapSql(value: string, type: EngineType, depth: number): string {
+  const entry = `e${depth}`;
+  const item = jsonTextSql(`${entry}.value`, type.item ?? ANY_TYPE, depth + 1);
+  const members = `system.main.list_transform(map_entries(${value}), lambda ${entry}: ` +
+    `to_json(${entry}.key::VARCHAR)::VARCHAR || ':' || ${item})`;
+  return orNull(`'{' || ${joinedSql(members)} || '}'`);
+}
+
+/** NULL for a NULL list, an empty text for an empty one. */
+function joinedSql(list: string): string {
+  return `array_to_string(${list}, ',')`;
+}
+
+const ANY_TYPE: EngineType = { text: "ANY", kind: "ANY" };
+
+function arrayTextSql(values: readonly string[], end: string): string {
+  return `concat('[', ${values.join(", ',', ")}, ${quoteText(end)})`;
+}
+
+function objectTextSql(names: readonly string[], values: readonly string[], end = "}"): string {
+  const members = names.map((name, i) => {
+    const before = `${i === 0 ? "{" : ","}${JSON.stringify(name)}:`;
+    return `${quoteText(before)}, ${values[i]}`;
+  });
+  return `concat(${members.join(", ")}, ${quoteText(end)})`;
+}

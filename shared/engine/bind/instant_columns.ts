@@ -1,0 +1,42 @@
+/** Which column references of a statement are instants (TIMESTAMP WITH TIME ZONE), so that calls of them may be exchanged. */
+
+import type { TableReference } from "../gate/gate.ts";
+import type { TablePlan } from "../plan/plan.ts";
+import { stemmedReferences } from "./stemmed_references.ts";
+import { listAt, textAt, type TreeNode, walk } from "../statement/syntax_tree.ts";
+
+/** The `COLUMN_REF` nodes below `root`. */
+export function instantColumns(
+  root: TreeNode,
+  references: readonly TableReference[],
+  tables: readonly TablePlan[],
+): ReadonlySet<TreeNode> {
+  const named = references.flatMap(({ node, table }) => {
+    const plan = tables.find(({ name }) => name === table);
+    if (plan === undefined) return [];
+    const { columns } = plan.schema;
+    const instants = columns.filter(({ type }) => type === "timestamptz").map(({ name }) => name);
+    // A column is followed in the same way as one that is compared by stems.
+    return [{ node, columns: columns.map(({ name }) => name), stemmed: new Set(instants) }];
+  });
+  const merged = mergedNames(root);
+  if (merged === undefined) return new Set();
+  const found = stemmedReferences(root, named);
+  return new Set([...found].filter((node) => !merged.has(nameOf(node))));
+}
+
+/** Names that USING makes one column of, perhaps of several types; undefined: a NATURAL join, which may do so with any. */
+function mergedNames(root: TreeNode): ReadonlySet<string> | undefined {
+  const names = new Set<string>();
+  let isNatural = false;
+  walk(root, (node) => {
+    if (textAt(node, "type") !== "JOIN") return;
+    if (textAt(node, "ref_type") === "NATURAL") isNatural = true;
+    for (const name of listAt(node, "using_columns")) names.add(String(name).toLowerCase());
+  });
+  return isNatural ? undefined : names;
+}
+
+function nameOf(node: TreeNode): string {
+  return String(listAt(node, "column_names").at(-1)).toLowerCase();
+}

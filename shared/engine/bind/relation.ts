@@ -1,0 +1,222 @@
+/**
+ * A table plan as SQL: what stands for the table while one statement runs. Columns are matched by
+ * Iceberg field id, so a column that was added, renamed or moved is read right from older files.
+ *
+ * Whole files share one `read_parquet`, those that lack a promoted column another, which keeps its parallelism and its pruning by
+ * statistics. Parts of
+ * files get one each, joined by UNION ALL BY NAME, the form in which the engine skips what is left out.
+ */
+
+import { ATTRIBUTES } from "../../schema/promoted.ts";
+import type { Column, ColumnType } from "../../schema/schema.ts";
+import {
+  type AttributeText,
+  isFilled,
+  type RowRange,
+  type ScanPart,
+  type TablePlan,
+} from "../plan/plan.ts";
+import { blocksOf, RANGES_MAX, runsOf } from "../pruning/row_blocks.ts";
+import { NOT_AT_HAND, quoteName, quoteText } from "../duckdb/statement_text.ts";
+
+/** SELECT of every column of the plan's table, over what the plan reads. */
+export function relationSql(plan: TablePlan): string {
+  const { columns } = plan.schema;
+  const held = plan.parts.filter((part) => part.held !== undefined);
+  const stored = plan.parts.filter((part) => part.held === undefined);
+  const whole = stored.filter((part) => part.range === undefined);
+  const ranges = stored.filter((part) => part.range !== undefined);
+  const read = columnReader(plan);
+  const scans = [
+    ...Map.groupBy(whole, read).entries().map(([columns, parts]) => wholeFilesSql(parts, columns)),
+    ...ranges.map((part) => rowRangeSql(part, read(part))),
+    ...held.flatMap((part) => heldSql(part, read(part))),
+  ];
+  return scans.length > 0 ? scans.join(" UNION ALL BY NAME ") : emptySql(columns);
+}
+
+/** What is read of a part: the same value for all that are read alike, as all are of most plans. */
+function columnReader(plan: TablePlan): (part: ScanPart) => ReadColumns {
+  const sources = [...plan.texts?.values() ?? []].map(({ source }) => source);
+  const known = new Map<string, ReadColumns>();
+  return (part) => {
+    const isFilledIn = (source: Column) => isFilled(part, source);
+    const name = sources.map(isFilledIn).join();
+    const columns = known.get(name) ?? readColumns(plan, isFilledIn);
+    known.set(name, columns);
+    return columns;
+  };
+}
+
+interface ReadColumns {
+  /** The select list, as SQL. */
+  readonly list: string;
+  /** What is read of the files, and as SQL. */
+  readonly columns: readonly Column[];
+  readonly schema: string;
+}
+
+/**
+ * All columns, those that are not at hand as an error: a statement that was thought not to need one fails, and no scan
+ * can come to read it. They stand last, and the very first is never one: a scan that needs no column of a UNION
+ * still takes the first. Where that moves columns the statement takes none by its place, since `*` needs all.
+ */
+function readColumns(
+  { schema, texts, columnsAtHand }: TablePlan,
+  isFilledIn: (source: Column) => boolean,
+): ReadColumns {
+  const isAtHand = ({ id }: Column) => columnsAtHand?.has(id) ?? true;
+  const stored = schema.columns.filter(({ name }) => texts?.has(name) !== true);
+  const all = schema.columns.map((column) => {
+    const text = texts?.get(column.name);
+    if (text === undefined) return storedColumn(column);
+    return madeText(column, text, { stored, isFilled: isFilledIn(text.source) });
+  });
+  const atHand = all.filter(({ reads }) => reads.every(isAtHand));
+  const others = all.filter((one) => !atHand.includes(one)).map(({ name, type }, at) => {
+    const value = at === 0 && atHand.length === 0
+      ? "NULL"
+      : `error(${quoteText(`${NOT_AT_HAND} ${name}`)})`;
+    return `${value}::${SQL_TYPES[type]} AS ${quoteName(name)}`;
+  });
+  const read = [...new Set(atHand.flatMap(({ reads }) => reads))];
+  return {
+    list: [...atHand.map(({ sql }) => sql), ...others].join(", "),
+    columns: read,
+    // A schema has at least one column; it is not read when the list leaves it out.
+    schema: schemaSql(read.length > 0 ? read : stored.slice(0, 1)),
+  };
+}
+
+/** A column as a select list has it. */
+interface ListedColumn extends Pick<Column, "name" | "type"> {
+  readonly sql: string;
+  /** Of the files. */
+  readonly reads: readonly Column[];
+}
+
+function storedColumn(column: Column): ListedColumn {
+  const { name, type } = column;
+  return { name, type, sql: quoteName(name), reads: [column] };
+}
+
+/** The text of an attribute: where each row has it in the promoted column, that alone is read. */
+function madeText(
+  { name, type }: Column,
+  { attribute, source }: AttributeText,
+  { stored, isFilled }: { readonly stored: readonly Column[]; readonly isFilled: boolean },
+): ListedColumn {
+  const column = quoteName(source.name);
+  const text = source.type === "string" ? column : `CAST(${column} AS VARCHAR)`;
+  const made = isFilled
+    ? text
+    : `coalesce(${text}, attr_get(${quoteName(ATTRIBUTES)}, ${quoteText(attribute)}))`;
+  const attributes = isFilled ? [] : stored.filter((one) => one.name === ATTRIBUTES);
+  const sql = `${made} AS ${quoteName(name)}`;
+  return { name, type, sql, reads: [source, ...attributes] };
+}
+
+function wholeFilesSql(parts: readonly ScanPart[], { list, schema }: ReadColumns): string {
+  const paths = parts.map((part) => quoteText(part.path)).join(", ");
+  return `SELECT ${list} FROM read_parquet([${paths}], schema = ${schema}${cardinality(parts)})`;
+}
+
+function rowRangeSql(part: ScanPart, { list, schema }: ReadColumns): string {
+  const { first, end } = part.range ?? { first: 0, end: part.rows };
+  const numbers = part.rowNumbers;
+  const only = numbers === undefined ? "" : ` AND ${rowsSql(numbers, { first, end })}`;
+  const scan = `SELECT ${list} FROM read_parquet([${quoteText(part.path)}], ` +
+    `schema = ${schema}, file_row_number = true${cardinality([part])}) ` +
+    `WHERE file_row_number >= ${first} AND file_row_number < ${end}${only}`;
+  // The limit drops none: it keeps the statement's conditions out of the scan, which would evaluate them on every row.
+  return numbers === undefined ? scan : `SELECT * FROM (${scan} LIMIT ${numbers.length})`;
+}
+
+/** A part's rows of tables that hold them (`held_rows/`). */
+function heldSql(
+  { held = [], rows, range = { first: 0, end: rows } }: ScanPart,
+  { list, columns }: ReadColumns,
+): string[] {
+  const named = columns.map((column) => `${heldColumn(column)} AS ${quoteName(column.name)}`);
+  return held.map((block) => {
+    const isCut = block.rows.first < range.first || block.rows.end > range.end;
+    const where = isCut ? ` WHERE place >= ${range.first} AND place < ${range.end}` : "";
+    return `SELECT ${list} FROM (SELECT ${
+      named.join(", ") || "place"
+    } FROM ${block.table}${where})`;
+  });
+}
+
+/** What a table of held rows is made of: each row's place in its file, and columns by their ids. */
+export function blockSql(part: ScanPart, columns: readonly Column[]): string {
+  const { first, end } = part.range ?? { first: 0, end: part.rows };
+  const values = columns.map((column) => `, ${quoteName(column.name)} AS ${heldColumn(column)}`);
+  return `SELECT file_row_number AS place${values.join("")} ` +
+    `FROM read_parquet([${quoteText(part.path)}], schema = ${schemaSql(columns)}, ` +
+    `file_row_number = true${cardinality([part])}) ` +
+    `WHERE file_row_number >= ${first} AND file_row_number < ${end}`;
+}
+
+/** A column's name in such a table. */
+export function heldColumn({ id }: Column): string {
+  return `c${id}`;
+}
+
+/** SELECT of all of one file's rows with `columns`, and as `position` each one's place in the file. */
+export function fileSql(
+  part: Pick<ScanPart, "path" | "rows">,
+  columns: readonly Column[],
+  position: string,
+): string {
+  const names = columns.map(({ name }) => quoteName(name)).join(", ");
+  return `SELECT ${names}, file_row_number AS ${quoteName(position)} ` +
+    `FROM read_parquet([${quoteText(part.path)}], schema = ${schemaSql(columns)}, ` +
+    `file_row_number = true${cardinality([part])})`;
+}
+
+/** Rows of `range`: a few ranges, or the blocks of rows that an index knows. */
+function rowsSql(rows: Uint32Array, range: RowRange): string {
+  const runs = runsOf(rows);
+  if (runs.length <= RANGES_MAX && runs.length < rows.length) {
+    const ranges = runs.map(({ first, last }) => `file_row_number BETWEEN ${first} AND ${last}`);
+    return `(${ranges.join(" OR ")})`;
+  }
+  const { shift, numbers } = blocksOf(runs, range);
+  const block = shift === 0 ? "file_row_number" : `(file_row_number >> ${shift})`;
+  return `${block} IN (${numbers.join(", ")})`;
+}
+
+/**
+ * With a schema of ours the SQL engine opens no file to plan, and would take each for one row: join orders and
+ * the counts that a breaker watches (`shared/engine/duckdb/rows_breaker.ts`) need to know better.
+ */
+function cardinality(parts: readonly Pick<ScanPart, "rows" | "rowNumbers">[]): string {
+  const rows = parts.reduce((sum, part) => sum + (part.rowNumbers?.length ?? part.rows), 0);
+  return rows === 0 ? "" : `, explicit_cardinality = ${rows}`;
+}
+
+/** No row of these columns. */
+export function emptySql(columns: readonly Column[]): string {
+  const nulls = columns.map((column) =>
+    `NULL::${SQL_TYPES[column.type]} AS ${quoteName(column.name)}`
+  );
+  return `SELECT ${nulls.join(", ")} WHERE false`;
+}
+
+function schemaSql(columns: readonly Column[]): string {
+  const entries = columns.map((column) =>
+    `${column.id}: {name: ${quoteText(column.name)}, type: '${SQL_TYPES[column.type]}', ` +
+    "default_value: NULL}"
+  );
+  return `MAP {${entries.join(", ")}}`;
+}
+
+/** The SQL engine's name of each column type. */
+export const SQL_TYPES: Readonly<Record<ColumnType, string>> = {
+  timestamptz: "TIMESTAMPTZ",
+  long: "BIGINT",
+  int: "INTEGER",
+  double: "DOUBLE",
+  bool: "BOOLEAN",
+  string: "VARCHAR",
+};

@@ -1,0 +1,246 @@
+import { deepStrictEqual, rejects, strictEqual } from "node:assert/strict";
+import { batchOfRows } from "../../columns/rows.ts";
+import type { Column, TableSchema } from "../../schema/schema.ts";
+import { writeParquet } from "../../parquet/write_parquet.ts";
+import type { EngineConnection } from "../duckdb/driver.ts";
+import { nativeDriver } from "../duckdb/native_driver.ts";
+import type { ScanPart, TablePlan } from "../plan/plan.ts";
+import { blockSql, relationSql } from "./relation.ts";
+import { HELD_SCHEMA } from "../held_rows/held_rows.ts";
+import { quoteName } from "../duckdb/statement_text.ts";
+import { ALL_TIME } from "../../iceberg/types.ts";
+
+/** The table as it was when the files were written. */
+const OLD: TableSchema = {
+  columns: [
+    { id: 1, name: "timestamp", type: "timestamptz", required: true },
+    { id: 2, name: "timestamp_ns", type: "long", required: true },
+    { id: 3, name: "old name", type: "string", required: false },
+    { id: 4, name: "dropped", type: "int", required: false },
+  ],
+  tags: [],
+};
+
+/** As it is now: one column renamed and moved, one dropped, one of each type added. */
+const NOW: readonly Column[] = [
+  { id: 3, name: 'new "name"', type: "string", required: false },
+  { id: 1, name: "timestamp", type: "timestamptz", required: true },
+  { id: 2, name: "timestamp_ns", type: "long", required: true },
+  { id: 5, name: "dropped", type: "string", required: false },
+  { id: 6, name: "d", type: "double", required: false },
+  { id: 7, name: "b", type: "bool", required: false },
+  { id: 8, name: "i", type: "int", required: false },
+];
+
+/** The rows of file n are numbered from 10 n on. */
+const ROWS_OF_FILES = [10, 10, 1_000];
+
+interface Lab extends AsyncDisposable {
+  readonly dir: string;
+  readonly connection: EngineConnection;
+}
+
+async function openLab(): Promise<Lab> {
+  const dir = await Deno.makeTempDir({ prefix: "relation-" });
+  await Deno.mkdir(`${dir}/scratch`);
+  for (const [file, count] of ROWS_OF_FILES.entries()) {
+    const rows = Array.from({ length: count }, (_, i) => ({
+      timestamp: BigInt(file * 10 + i),
+      timestamp_ns: BigInt(file * 10 + i) * 1000n,
+      "old name": `r${file * 10 + i}`,
+      dropped: 7,
+    }));
+    const { bytes } = writeParquet([batchOfRows(OLD, rows)], {
+      schema: OLD,
+      compression: "zstd",
+      rowGroupRowsMax: count * 2 / 5,
+    });
+    await Deno.writeFile(`${dir}/it's ${file}.parquet`, bytes);
+  }
+  const database = await nativeDriver({ readFile: (path) => Deno.readFile(path) }).open({
+    readableDirs: [dir],
+    scratchDir: `${dir}/scratch`,
+    memoryBytesMax: 256 * 2 ** 20,
+    spillBytesMax: 2 ** 20,
+    threads: 2,
+    connections: 1,
+    setup: [],
+  });
+  return {
+    dir,
+    connection: await database.connect(new AbortController().signal),
+    [Symbol.asyncDispose]: async () => {
+      await database.close();
+      await Deno.remove(dir, { recursive: true });
+    },
+  };
+}
+
+function part(dir: string, file: number, range?: ScanPart["range"]): ScanPart {
+  return {
+    path: `${dir}/it's ${file}.parquet`,
+    rows: ROWS_OF_FILES[file] ?? 0,
+    rowGroups: 3,
+    byteLength: 0,
+    columnSizes: new Map(),
+    range,
+    rowGroupsRead: 3,
+    origin: "file",
+  };
+}
+
+function planOf(parts: readonly ScanPart[]): TablePlan {
+  return {
+    name: "t",
+    ident: { namespace: "svc", name: "t" },
+    schema: { columns: NOW, tags: [] },
+    snapshotId: undefined,
+    sortOrderId: 0,
+    range: ALL_TIME,
+    considered: 0,
+    files: [],
+    delta: [],
+    parts,
+    ordered: false,
+    projected: NOW,
+  };
+}
+
+/** The rows' `new "name"`, sorted by their number. */
+async function namesOf(lab: Lab, parts: readonly ScanPart[]): Promise<(string | null)[]> {
+  const sql = `SELECT "new ""name""" FROM (${relationSql(planOf(parts))}) ORDER BY timestamp`;
+  return (await lab.connection.texts(sql)).map((row) => row[0] ?? null);
+}
+
+function numbered(from: number, to: number): string[] {
+  return Array.from({ length: to - from }, (_, i) => `r${from + i}`);
+}
+
+Deno.test({
+  name: "relationSql reads columns by field id, whatever their names and places were",
+  fn: async () => {
+    await using lab = await openLab();
+    const described = await lab.connection.describe(relationSql(planOf([part(lab.dir, 0)])), []);
+    deepStrictEqual(described.map(({ name, type }) => [name, type.kind]), [
+      ['new "name"', "VARCHAR"],
+      ["timestamp", "TIMESTAMP_TZ"],
+      ["timestamp_ns", "BIGINT"],
+      ["dropped", "VARCHAR"],
+      ["d", "DOUBLE"],
+      ["b", "BOOLEAN"],
+      ["i", "INTEGER"],
+    ]);
+    const [row] = await lab.connection.texts(
+      `SELECT "new ""name""", timestamp_ns::VARCHAR, dropped, d::VARCHAR, b::VARCHAR, i::VARCHAR ` +
+        `FROM (${relationSql(planOf([part(lab.dir, 1)]))}) ORDER BY timestamp LIMIT 1`,
+    );
+    deepStrictEqual(row, ["r10", "10000", null, null, null, null]);
+  },
+});
+
+Deno.test({
+  name: "relationSql whole files and row ranges together",
+  fn: async () => {
+    await using lab = await openLab();
+    const whole = [part(lab.dir, 0), part(lab.dir, 1)];
+    deepStrictEqual(await namesOf(lab, whole), numbered(0, 20));
+    const range = part(lab.dir, 0, { first: 3, end: 9 });
+    deepStrictEqual(await namesOf(lab, [range]), numbered(3, 9));
+    deepStrictEqual(await namesOf(lab, [range, part(lab.dir, 1)]), [
+      ...numbered(3, 9),
+      ...numbered(10, 20),
+    ]);
+    const apart = [
+      part(lab.dir, 1, { first: 0, end: 1 }),
+      part(lab.dir, 1, { first: 9, end: 10 }),
+      part(lab.dir, 0, { first: 4, end: 8 }),
+    ];
+    deepStrictEqual(await namesOf(lab, apart), [...numbered(4, 8), "r10", "r19"]);
+  },
+});
+
+const SELECTED: readonly (readonly [string, (row: number) => boolean])[] = [
+  ["a few rows", (row) => [53, 400, 401, 699].includes(row)],
+  ["single rows", (row) => row % 30 === 7],
+  ["a few runs", (row) => row % 300 < 50],
+  ["blocks of 16 rows", (row) => (row >> 4) % 3 === 2],
+  ["runs of another length", (row) => row % 50 < 9],
+];
+for (const [what, isWanted] of SELECTED) {
+  for (const range of [{ first: 0, end: 1_000 }, { first: 41, end: 700 }]) {
+    Deno.test(`relationSql reads just ${what} of [${range.first}, ${range.end})`, async () => {
+      await using lab = await openLab();
+      const own = Array.from({ length: range.end - range.first }, (_, at) => range.first + at);
+      const rowNumbers = Uint32Array.from(own.filter(isWanted));
+      deepStrictEqual(
+        await namesOf(lab, [{ ...part(lab.dir, 2, range), rowNumbers }]),
+        Array.from(rowNumbers, (row) => `r${20 + row}`),
+      );
+    });
+  }
+}
+
+Deno.test({
+  name: "relationSql tables of held rows give what the file gives, of any columns and rows",
+  fn: async () => {
+    await using lab = await openLab();
+    await lab.connection.texts(`CREATE SCHEMA ${HELD_SCHEMA}`);
+    const blocks = [{ first: 0, end: 400 }, { first: 400, end: 1_000 }].map((rows, at) => ({
+      ...{ rows, table: `${HELD_SCHEMA}.b${at}` },
+    }));
+    for (const { rows, table } of blocks) {
+      const source = blockSql(part(lab.dir, 2, rows), NOW);
+      await lab.connection.texts(`CREATE TABLE ${table} AS ${source}`);
+    }
+    const rowsOf = (own: ScanPart, ids: readonly number[] = NOW.map(({ id }) => id)) => {
+      const plan = { ...planOf([own, part(lab.dir, 1)]), columnsAtHand: new Set(ids) };
+      const names = NOW.filter(({ id }) => ids.includes(id)).map(({ name }) => quoteName(name));
+      return lab.connection.texts(`SELECT ${names} FROM (${relationSql(plan)}) ORDER BY ALL`);
+    };
+    for (const range of [undefined, { first: 390, end: 410 }, { first: 0, end: 1 }]) {
+      const own = part(lab.dir, 2, range);
+      const held = blocks.filter(({ rows }) => rows.first < (range?.end ?? 1_000));
+      const expected = await rowsOf(own);
+      strictEqual(expected.length, 10 + (range === undefined ? 1_000 : range.end - range.first));
+      deepStrictEqual(await rowsOf({ ...own, held }), expected);
+      deepStrictEqual(await rowsOf({ ...own, held }, [3, 8]), await rowsOf(own, [3, 8]));
+    }
+    const count = relationSql({
+      ...planOf([{ ...part(lab.dir, 2), held: blocks }]),
+      columnsAtHand: new Set(),
+    });
+    deepStrictEqual(await lab.connection.texts(`SELECT count(*) FROM (${count})`), [["1000"]]);
+  },
+});
+
+Deno.test({
+  name: "relationSql nothing to read is no row of the right types",
+  fn: async () => {
+    await using lab = await openLab();
+    deepStrictEqual(await namesOf(lab, []), []);
+    const empty = await lab.connection.describe(relationSql(planOf([])), []);
+    const full = await lab.connection.describe(relationSql(planOf([part(lab.dir, 0)])), []);
+    deepStrictEqual(empty, full);
+  },
+});
+
+Deno.test({
+  name: "relationSql a column that is not at hand fails the statement that takes it, and no other",
+  fn: async () => {
+    await using lab = await openLab();
+    const parts = [part(lab.dir, 0, { first: 2, end: 5 }), part(lab.dir, 1, { first: 4, end: 6 })];
+    const over = (ids: readonly number[], sql: string) => {
+      const plan = { ...planOf(parts), columnsAtHand: new Set(ids) };
+      return lab.connection.texts(`WITH t AS NOT MATERIALIZED (${relationSql(plan)}) ${sql}`);
+    };
+    deepStrictEqual(await over([2], "SELECT count(timestamp_ns) FROM t"), [["5"]]);
+    // Of a UNION whose columns nobody wants the SQL engine takes the first one.
+    deepStrictEqual(await over([], "SELECT count(*) FROM t"), [["5"]]);
+    deepStrictEqual(await over([2], "SELECT count(*) FROM t WHERE timestamp_ns > 3000"), [["3"]]);
+    const refused = over([2], "SELECT max(timestamp) FROM t");
+    await rejects(refused, {
+      kind: "internal",
+      message: /planned as not needed: column timestamp/,
+    });
+  },
+});

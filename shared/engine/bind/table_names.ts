@@ -1,0 +1,59 @@
+/**
+ * Under which name a statement finds each of its stored tables. `events` keeps its own. The relation that a
+ * statement is given has no schema, so `svc.events` becomes one with both words in its name, which is another than
+ * `events`: beside a WITH that defines that, it is still the stored table.
+ */
+
+import type { TableReference } from "../gate/gate.ts";
+import { textAt, type TreeNode, walk } from "../statement/syntax_tree.ts";
+
+export interface TableName {
+  /** As the statement now says. */
+  readonly name: string;
+  /** Lower-cased name of the stored table. */
+  readonly table: string;
+}
+
+/** Changes qualified references in the tree; returns every name once, and whether the tree was changed. */
+export function nameTables(
+  root: TreeNode,
+  references: readonly TableReference[],
+): { readonly names: readonly TableName[]; readonly changed: boolean } {
+  const names = new Map<string, string>();
+  const qualified = references.filter(({ node }) => textAt(node, "schema_name") !== "");
+  const taken = qualified.length === 0 ? new Set<string>() : namesIn(root);
+  const renamed = new Map<string, string>();
+  for (const { table, node } of references) {
+    if (textAt(node, "schema_name") === "") {
+      names.set(table, table);
+      continue;
+    }
+    const name = renamed.get(table) ?? unused(`${textAt(node, "schema_name")}.${table}`, taken);
+    renamed.set(table, name);
+    names.set(name, table);
+    if (textAt(node, "alias") === "") node["alias"] = node["table_name"];
+    node["table_name"] = name;
+    node["catalog_name"] = "";
+    node["schema_name"] = "";
+  }
+  return {
+    names: [...names].map(([name, table]) => ({ name, table })),
+    changed: qualified.length > 0,
+  };
+}
+
+function unused(wanted: string, taken: ReadonlySet<string>): string {
+  let name = wanted.toLowerCase();
+  while (taken.has(name)) name += "'";
+  return name;
+}
+
+/** Lower-cased names of tables that the statement mentions, and of those that it defines (keys of its WITHs). */
+function namesIn(root: TreeNode): Set<string> {
+  const names = new Set<string>();
+  walk(root, (node) => {
+    names.add(textAt(node, "table_name").toLowerCase());
+    names.add(textAt(node, "key").toLowerCase());
+  });
+  return names;
+}

@@ -1,0 +1,43 @@
+/** Constant expressions of a statement's tree, evaluated by the SQL engine. */
+
+import type { EngineConnection } from "../duckdb/driver.ts";
+import { nodeAt, nodesAt, parseTree, type TreeNode } from "../statement/syntax_tree.ts";
+
+/** What evaluates constants; the trees and texts may come from a cache. */
+export interface ConstantsConnection
+  extends Pick<EngineConnection, "serialize" | "deserialize" | "texts"> {
+  /** As `texts`, of a statement that gives the same each time: from a cache, too. */
+  steadyTexts(sql: string): Promise<readonly (readonly (string | null)[])[]>;
+}
+
+/**
+ * The text of each constant; `shown` is SQL that makes a text of the constant's name, `steady` says that neither clock nor chance
+ * is in one. null: NULL. All are undefined when one cannot be evaluated alone: the statement itself will tell why.
+ */
+export async function constantTexts(
+  connection: ConstantsConnection,
+  constants: readonly TreeNode[],
+  { shown, steady }: { readonly shown: (name: string) => string; readonly steady: boolean },
+): Promise<(string | null | undefined)[]> {
+  if (constants.length === 0) return [];
+  const texts = constants.map((_, i) => shown(`c${i}`));
+  const holes = constants.map((_, i) => `NULL AS c${i}`);
+  const frame = parseTree(
+    await connection.serialize(`SELECT ${texts.join(", ")} FROM (SELECT ${holes.join(", ")})`),
+  );
+  const select = firstSelect(frame);
+  const inner = nodeAt(nodeAt(nodeAt(select, "from_table") ?? {}, "subquery") ?? {}, "node") ?? {};
+  inner["select_list"] = constants.map((constant, i) => ({ ...constant, alias: `c${i}` }));
+  try {
+    const sql = await connection.deserialize(JSON.stringify(frame));
+    const [row] = await (steady ? connection.steadyTexts(sql) : connection.texts(sql));
+    return constants.map((_, i) => row?.[i]);
+  } catch {
+    return constants.map(() => undefined);
+  }
+}
+
+function firstSelect(document: TreeNode): TreeNode {
+  const [statement] = nodesAt(document, "statements");
+  return nodeAt(statement ?? {}, "node") ?? {};
+}

@@ -1,0 +1,144 @@
+/**
+ * DuckDB in this process. One in-memory database; a fixed set of connections, because profiling and progress
+ * are settings of a connection and settings are locked once the database is set up.
+ *
+ * Walls: no file outside `readableDirs` and `scratchDir`, no extension is ever loaded from elsewhere, no
+ * setting can change after `open`. Needs `ffi` on the binding and nothing of the network.
+ */
+
+import type { DuckDBInstance } from "@duckdb/node-api";
+import { messageOf, OperatingError } from "../../base/errors.ts";
+import type { DriverOptions, EngineConnection, EngineDatabase, EngineDriver } from "./driver.ts";
+import type { ChunkBinding } from "./chunk_bytes.ts";
+import { STREAM_BUFFER_BYTES } from "../limits.ts";
+import { NativeConnection } from "./native_connection.ts";
+import { quoteText } from "./statement_text.ts";
+import { type PlaceInLine, Waiters } from "../turns/waiters.ts";
+
+export interface NativeDriverOptions {
+  /** Reads a profile that the database wrote below `scratchDir`. */
+  readonly readFile: (path: string) => Promise<Uint8Array>;
+}
+
+export function nativeDriver(options: NativeDriverOptions): EngineDriver {
+  return { name: "native", open: (database) => openNative(database, options) };
+}
+
+async function openNative(
+  options: DriverOptions,
+  { readFile }: NativeDriverOptions,
+): Promise<EngineDatabase> {
+  const { api, binding } = await loadBinding();
+  const instance = await api.DuckDBInstance.create(":memory:");
+  try {
+    return await setUp(instance, options, { readFile, binding });
+  } catch (error) {
+    instance.closeSync();
+    throw error;
+  }
+}
+
+async function setUp(
+  instance: DuckDBInstance,
+  options: DriverOptions,
+  { readFile, binding }: NativeDriverOptions & { readonly binding: ChunkBinding },
+): Promise<EngineDatabase> {
+  const setup = await instance.connect();
+  for (const sql of databaseSettings(options)) await setup.run(sql);
+  for (const sql of options.setup) await setup.run(sql);
+  const connections: NativeConnection[] = [];
+  const free = new Waiters<NativeConnection>();
+  for (let i = 0; i < options.connections; i += 1) {
+    const [running, asking] = [await instance.connect(), await instance.connect()];
+    const profilePath = `${options.scratchDir}/profile-${i}.json`;
+    for (const sql of connectionSettings(profilePath)) await running.run(sql);
+    await asking.run(UTC);
+    const connection = new NativeConnection({ running, asking }, {
+      profile: () => readFile(profilePath),
+      binding,
+      giveBack: () => free.give(connection),
+    });
+    connections.push(connection);
+  }
+  await setup.run("SET lock_configuration = true");
+  setup.closeSync();
+  for (const connection of connections) free.give(connection);
+  return new NativeDatabase(instance, connections, free);
+}
+
+/** Loaded on first use: a process without the `ffi` permission can still import this file. */
+async function loadBinding(): Promise<
+  { readonly api: typeof import("@duckdb/node-api"); readonly binding: ChunkBinding }
+> {
+  try {
+    const { default: binding } = await import("@duckdb/node-bindings");
+    return { api: await import("@duckdb/node-api"), binding };
+  } catch (cause) {
+    throw new OperatingError(
+      "unavailable",
+      `Cannot load the SQL engine's library: ${messageOf(cause)}; grant ffi and read on its folder`,
+      { reason: "engine_not_loaded", cause },
+    );
+  }
+}
+
+function databaseSettings(options: DriverOptions): string[] {
+  const dirs = [...options.readableDirs, options.scratchDir].map((dir) => quoteText(`${dir}/`));
+  const settings: [string, string][] = [
+    ["memory_limit", quoteText(`${Math.max(64, Math.floor(options.memoryBytesMax / 2 ** 20))}MiB`)],
+    ["temp_directory", quoteText(`${options.scratchDir}/spill`)],
+    [
+      "max_temp_directory_size",
+      quoteText(`${Math.max(1, Math.floor(options.spillBytesMax / 2 ** 20))}MiB`),
+    ],
+    ["autoinstall_known_extensions", "false"],
+    ["autoload_known_extensions", "false"],
+    ["parquet_metadata_cache", "true"],
+    ["allowed_directories", `[${dirs.join(", ")}]`],
+    ["enable_external_access", "false"],
+  ];
+  if (options.threads !== undefined) settings.unshift(["threads", String(options.threads)]);
+  return settings.map(([name, value]) => `SET ${name} = ${value}`);
+}
+
+const UTC = "SET TimeZone = 'UTC'";
+
+function connectionSettings(profilePath: string): string[] {
+  // Progress is counted from the start because no setting can change later; breakers watch it.
+  return [
+    UTC,
+    "SET enable_progress_bar = true",
+    "SET enable_progress_bar_print = false",
+    "SET progress_bar_time = 0",
+    "SET enable_profiling = 'json'",
+    `SET profiling_output = ${quoteText(profilePath)}`,
+    `SET custom_profiling_settings = ${quoteText(JSON.stringify(PROFILE_METRICS))}`,
+    `SET streaming_buffer_size = '${STREAM_BUFFER_BYTES / 2 ** 20}MiB'`,
+  ];
+}
+
+/** What `run_profile.ts` reads; every other metric costs time at the end of each statement. */
+const PROFILE_METRICS = {
+  OPERATOR_NAME: "true",
+  OPERATOR_CARDINALITY: "true",
+  EXTRA_INFO: "true",
+  SYSTEM_PEAK_TEMP_DIR_SIZE: "true",
+};
+
+class NativeDatabase implements EngineDatabase {
+  constructor(
+    private readonly instance: DuckDBInstance,
+    private readonly connections: readonly NativeConnection[],
+    private readonly free: Waiters<NativeConnection>,
+  ) {}
+
+  connect(signal: AbortSignal, line?: PlaceInLine): Promise<EngineConnection> {
+    return this.free.take(signal, line);
+  }
+
+  async close(): Promise<void> {
+    this.free.close(new OperatingError("unavailable", "The SQL engine is closed"));
+    await Promise.all(this.connections.map((connection) => connection.close()));
+    this.instance.closeSync();
+  }
+}

@@ -1,0 +1,45 @@
+/**
+ * A statement whose DuckDB process ended under it, mostly because of another statement, is asked again on the next one, once and
+ * only while nothing of its answer was sent.
+ */
+
+import { isOperatingError } from "../../base/errors.ts";
+import type { Deadline } from "../turns/deadline.ts";
+import { EngineFault } from "./driver.ts";
+
+export class SecondChance {
+  #isTaken = false;
+
+  constructor(private readonly deadline: Deadline) {}
+
+  /** Nothing may be begun anew from now on. */
+  forgo(): void {
+    this.#isTaken = true;
+  }
+
+  /** Whether what failed with `error` is to be begun anew; true once. */
+  takes(error: unknown): boolean {
+    if (!isLost(error) || this.#isTaken || this.deadline.signal.aborted) return false;
+    this.#isTaken = true;
+    return true;
+  }
+}
+
+function isLost(error: unknown): boolean {
+  if (isOperatingError(error, "unavailable")) return isLost(error.cause);
+  return error instanceof EngineFault && error.kind === "lost";
+}
+
+/** What `work` gives; where its process ended under it, and it has its second chance, after `again` that of a second try. */
+export async function onceMore<T>(
+  work: () => Promise<T>,
+  { chance, again }: { readonly chance: SecondChance; readonly again: () => Promise<void> },
+): Promise<T> {
+  try {
+    return await work();
+  } catch (error) {
+    if (!chance.takes(error)) throw error;
+    await again();
+    return await work();
+  }
+}

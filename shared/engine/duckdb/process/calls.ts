@@ -1,0 +1,78 @@
+/**
+ * What crosses between the server and a DuckDB in a process of its own (`README.md` of the folder above, "Walls").
+ *
+ * A frame is a header, JSON text in UTF-8, and a body, bytes: first the lengths of both (4 bytes each, little-endian),
+ * then the two. A request names a call; its answer has the same number. Connections are numbers from 0, the same ones
+ * in each process, and the server lends each to one statement at a time.
+ */
+
+import type { DescribedColumn, DriverOptions, FaultKind, Relation } from "../driver.ts";
+import type { RunProfile, RunStatement } from "../driver.ts";
+import type { RunProgress } from "../../types.ts";
+
+export interface EngineCalls {
+  open(options: DriverOptions): Promise<void>;
+  serialize(connection: number, sql: string): Promise<string>;
+  deserialize(connection: number, tree: string): Promise<string>;
+  texts(connection: number, sql: string): Promise<(string | null)[][]>;
+  describe(
+    connection: number,
+    sql: string,
+    relations: readonly Relation[],
+  ): Promise<readonly DescribedColumn[]>;
+  explain(connection: number, sql: string): Promise<string>;
+  /** Its chunks come as answers with `rows`, up to `CHUNKS_AHEAD` of them unasked; its last answer is its end. */
+  rows(connection: number, statement: RunStatement): Promise<RunEnd>;
+  progress(connection: number): Promise<RunProgress>;
+  release(connection: number): Promise<void>;
+  close(): Promise<void>;
+}
+
+/** Calls that nobody waits for. */
+export interface EngineNotes {
+  /** `CHUNKS_ASKED` more chunks of what `rows` runs are wanted. */
+  more(connection: number): void;
+  /** No more of them are wanted: `rows` ends. */
+  enough(connection: number): void;
+  interrupt(connection: number): void;
+}
+
+export interface RunEnd {
+  readonly progress: RunProgress;
+  /** Of a measured statement that ran to its end. */
+  readonly profile?: RunProfile;
+}
+
+export type CallName = keyof EngineCalls;
+export type NoteName = keyof EngineNotes;
+
+export interface Request {
+  /** 0: a note. */
+  readonly id: number;
+  readonly name: CallName | NoteName;
+  readonly args: readonly unknown[];
+}
+
+export interface Answer {
+  /** 0: nobody's; it has a `beat`. */
+  readonly id: number;
+  readonly value?: unknown;
+  /** `kind` is that of an `EngineFault`; other errors have none. */
+  readonly failure?: { readonly message: string; readonly kind?: FaultKind };
+  /** A chunk: its body is where the text of each row ends (4 bytes each), then the texts. */
+  readonly rows?: { readonly count: number; readonly progress: RunProgress };
+  readonly beat?: Beat;
+}
+
+/** Tells that the process is alive, and what it takes. */
+export interface Beat {
+  readonly residentBytes: number;
+  /** Processor time since it started, of all its threads. */
+  readonly cpuMs: number;
+}
+
+/** Chunks of 2,048 rows that cross before they are asked for: they hide the way there and back. */
+export const CHUNKS_AHEAD = 4;
+/** Fewer are not asked for: an answer of one chunk is not asked for at all. */
+export const CHUNKS_ASKED = 2;
+export const BEAT_MS = 100;

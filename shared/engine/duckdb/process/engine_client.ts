@@ -1,0 +1,316 @@
+/**
+ * One process with a DuckDB, as the server has it: calls and their answers, when it took its time, and its end. Once it has
+ * ended, whoever waits for an answer has an `EngineFault` of kind `lost`, and there are no more answers; `process_driver.ts`
+ * starts another one.
+ *
+ * It is ended when it has not obeyed an interrupt in time, takes too much memory, or tells nothing any more.
+ */
+
+import { formatBytes } from "../../../base/bytes.ts";
+import { OperatingError } from "../../../base/errors.ts";
+import type { StartedChild } from "../../../os/child_process.ts";
+import { withDeadline } from "../../../base/with_deadline.ts";
+import { type DriverOptions, EngineFault, type RunStatement } from "../driver.ts";
+import {
+  ENGINE_CLOSE_MS_MAX,
+  SILENT_MS_END,
+  SILENT_MS_MAX,
+  STUCK_CPU_MS_MIN,
+  STUCK_MS_MAX,
+  STUCK_MS_MIN,
+} from "../../limits.ts";
+import type { Answer, Beat, CallName, EngineCalls, NoteName, Request, RunEnd } from "./calls.ts";
+import { FrameSocket } from "./frames.ts";
+import { ResidentWatch } from "./resident_watch.ts";
+import { spawnEngine } from "./spawn_engine.ts";
+
+/** Why a process ended, but for `closed` not at the server's wish. */
+export const ENGINE_ENDS = ["deadline", "memory", "silent", "exited"] as const;
+export type EngineEnd = typeof ENGINE_ENDS[number] | "closed";
+
+export interface ClientOptions {
+  /** 0 to 19. */
+  readonly niceness: number;
+  /** Bytes that it may take beyond its memory pool and what it took at its start. */
+  readonly headroomBytes: number;
+  readonly openMsMax: number;
+  /** Ends it while it opens. */
+  readonly signal: AbortSignal;
+  /** Starts the process; default: `spawnEngine`. */
+  readonly spawn?: typeof spawnEngine;
+  readonly onLine: (line: string) => void;
+  /** Its statements were interrupted because of what it takes. */
+  readonly onTooLarge: (residentBytes: number) => void;
+}
+
+/** What runs on a connection, as far as the process is judged by it. */
+export interface Work {
+  /** Calls whose answers have not come. */
+  pending: number;
+  /** What it waits for was interrupted, or ended, because of the process's memory. */
+  isTooLarge: boolean;
+  /** Names it in the log. */
+  readonly label: () => string;
+  interrupt(): void;
+}
+
+interface Waiting {
+  resolve(value: never): void;
+  reject(error: unknown): void;
+  rows?(answer: Required<Answer>["rows"], body: Uint8Array<ArrayBuffer>): void;
+}
+
+interface Stop {
+  readonly sinceMs: number;
+  readonly cpuMs: number;
+}
+
+const CHECK_MS = 250;
+const LATE_MS = 500;
+const NO_SOCKET = "it closed its socket";
+
+export class EngineClient {
+  readonly #frames: FrameSocket;
+  readonly #spawned: StartedChild;
+  readonly #options: ClientOptions;
+  readonly #waiting = new Map<number, Waiting>();
+  readonly #working = new Set<Work>();
+  /** Since when they have been told to end. */
+  readonly #stopping = new Map<Work, Stop>();
+  readonly #ended = Promise.withResolvers<EngineEnd>();
+  readonly #gone = Promise.withResolvers<void>();
+  readonly #checks: ReturnType<typeof setInterval>;
+  #resident: ResidentWatch | undefined;
+  #late: ReturnType<typeof setTimeout> | undefined;
+  #last = 0;
+  #end: EngineEnd | undefined;
+  /** Why, in words. */
+  #why = "";
+  #beat: Beat = { residentBytes: 0, cpuMs: 0 };
+  #beatMs = performance.now();
+  #checkedMs = performance.now();
+
+  private constructor(spawned: StartedChild, options: ClientOptions) {
+    this.#spawned = spawned;
+    this.#options = options;
+    this.#frames = new FrameSocket(spawned.socket, {
+      onFrame: (answer, body) => this.#take(answer as Answer, body),
+      // How it ended tells more, and comes soon.
+      onEnd: () => this.#late = setTimeout(() => this.#finish("exited", NO_SOCKET), LATE_MS),
+    });
+    void spawned.ended.then((how) => {
+      this.#finish("exited", how);
+      this.#gone.resolve();
+    });
+    this.#checks = setInterval(() => this.#check(), CHECK_MS);
+  }
+
+  /** Errors: `unavailable` when there can be no such process; `deadline_exceeded`; DuckDB's own. */
+  static async open(options: DriverOptions, client: ClientOptions): Promise<EngineClient> {
+    const { scratchDir } = options;
+    const { spawn = spawnEngine } = client;
+    let lastLine = "";
+    const spawned = await spawn({
+      niceness: client.niceness,
+      scratchDir,
+      onLine: (line) => client.onLine(lastLine = line),
+    });
+    const engine = new EngineClient(spawned, client);
+    const onAbort = () => engine.kill("closed", "it is not wanted any more");
+    client.signal.addEventListener("abort", onAbort, { once: true });
+    try {
+      const msMax = client.openMsMax;
+      const opening = engine.call("open", options);
+      await withDeadline({ msMax, what: "DuckDB's process did not open" }, () => opening);
+    } catch (error) {
+      engine.kill("closed", "it did not open");
+      if (!(error instanceof EngineFault) || error.kind !== "lost") throw error;
+      await engine.gone; // Its last words have come then.
+      throw new OperatingError(
+        "unavailable",
+        `Cannot open DuckDB in a process of its own: ${error.message}; ${lastLine}`,
+        { reason: "engine_not_loaded", cause: error },
+      );
+    } finally {
+      client.signal.removeEventListener("abort", onAbort);
+    }
+    const roomBytes = options.memoryBytesMax + client.headroomBytes;
+    const atStart = engine.#beat.residentBytes;
+    engine.#resident = new ResidentWatch({
+      bytesMax: atStart + roomBytes,
+      bytesEnd: atStart + roomBytes + client.headroomBytes,
+    });
+    return engine;
+  }
+
+  get pid(): number {
+    return this.#spawned.pid;
+  }
+
+  get isOver(): boolean {
+    return this.#end !== undefined;
+  }
+
+  /** Why, once it has ended. */
+  get why(): string {
+    return this.#why;
+  }
+
+  /** Resolves as soon as no more answers come. */
+  get ended(): Promise<EngineEnd> {
+    return this.#ended.promise;
+  }
+
+  /** Resolves when the process is no more, and what it took is free again. */
+  get gone(): Promise<void> {
+    return this.#gone.promise;
+  }
+
+  /** How long it has told nothing, where that is too long. */
+  get silentMs(): number | undefined {
+    const ms = performance.now() - this.#beatMs;
+    return ms > SILENT_MS_MAX ? ms : undefined;
+  }
+
+  call<N extends CallName>(
+    name: N,
+    ...args: Parameters<EngineCalls[N]>
+  ): Promise<Awaited<ReturnType<EngineCalls[N]>>> {
+    return this.#request(name, args);
+  }
+
+  /** `rows` is given each chunk; resolves after the last one. */
+  stream(
+    connection: number,
+    statement: RunStatement,
+    rows: NonNullable<Waiting["rows"]>,
+  ): Promise<RunEnd> {
+    return this.#request("rows", [connection, statement], rows);
+  }
+
+  note(name: NoteName, connection: number): void {
+    this.#send({ id: 0, name, args: [connection] });
+  }
+
+  /** From now on it is judged by what `work` does, until `left`. */
+  entered(work: Work): void {
+    this.#working.add(work);
+  }
+
+  left(work: Work): void {
+    this.#working.delete(work);
+    this.#stopping.delete(work);
+  }
+
+  /** `work` was told to end: what it waits for is to come soon. */
+  stopping(work: Work): void {
+    if (work.pending === 0 || this.#stopping.has(work)) return;
+    this.#stopping.set(work, { sinceMs: performance.now(), cpuMs: this.#beat.cpuMs });
+  }
+
+  /** Its last answer came: it did end. */
+  rested(work: Work): void {
+    this.#stopping.delete(work);
+  }
+
+  kill(end: EngineEnd, why: string): void {
+    this.#finish(end, why);
+    this.#spawned.kill();
+  }
+
+  /** Lets what runs end, within a bound. */
+  async close(): Promise<void> {
+    const closing = this.call("close");
+    this.#end ??= "closed";
+    try {
+      const what = "DuckDB did not close";
+      await withDeadline({ msMax: ENGINE_CLOSE_MS_MAX, what }, () => closing);
+    } catch {
+      // It is ended in any case.
+    }
+    this.kill("closed", "the SQL engine is closed");
+    await this.#gone.promise;
+  }
+
+  #request<T>(
+    name: CallName,
+    args: readonly unknown[],
+    rows?: Waiting["rows"],
+  ): Promise<T> {
+    return new Promise((resolve, reject) => {
+      if (this.#end !== undefined) return reject(this.#lost());
+      const id = this.#last += 1;
+      this.#waiting.set(id, { resolve, reject, ...(rows === undefined ? {} : { rows }) });
+      this.#send({ id, name, args });
+    });
+  }
+
+  #send(request: Request): void {
+    if (this.#end === undefined) this.#frames.send(request);
+  }
+
+  #take({ id, value, failure, rows, beat }: Answer, body: Uint8Array<ArrayBuffer>): void {
+    if (beat !== undefined) return this.#judge(beat);
+    const waiting = this.#waiting.get(id);
+    if (rows !== undefined) return waiting?.rows?.(rows, body);
+    this.#waiting.delete(id);
+    if (failure === undefined) return waiting?.resolve(value as never);
+    const { kind = "internal", message } = failure;
+    waiting?.reject(new EngineFault(kind, message));
+  }
+
+  #judge(beat: Beat): void {
+    this.#beat = beat;
+    this.#beatMs = performance.now();
+    const verdict = this.#resident?.judge(beat.residentBytes, this.#beatMs) ?? "fine";
+    if (verdict === "end") {
+      // Something of this made it so, and would end the next process too: none is asked again.
+      for (const work of this.#working) work.isTooLarge = work.pending > 0;
+      this.kill("memory", `it takes ${formatBytes(beat.residentBytes)} of memory`);
+    } else if (verdict === "interrupt") {
+      for (const work of this.#working) {
+        if (work.pending === 0) continue;
+        work.isTooLarge = true;
+        work.interrupt();
+      }
+      this.#options.onTooLarge(beat.residentBytes);
+    }
+  }
+
+  #check(): void {
+    const nowMs = performance.now();
+    // This process may have been paused itself: then nobody's silence tells anything.
+    if (nowMs - this.#checkedMs > SILENT_MS_MAX) this.#beatMs = nowMs;
+    this.#checkedMs = nowMs;
+    const silentMs = nowMs - this.#beatMs;
+    if (silentMs > SILENT_MS_END) {
+      return this.kill("silent", `it has told nothing for ${Math.round(silentMs / 1000)} s`);
+    }
+    for (const [work, { sinceMs, cpuMs }] of this.#stopping) {
+      const ms = nowMs - sinceMs;
+      const isAtWork = this.#beat.cpuMs - cpuMs >= STUCK_CPU_MS_MIN;
+      if (ms < STUCK_MS_MIN || (ms < STUCK_MS_MAX && !isAtWork)) continue;
+      const how = `${work.label()} went on for ${Math.round(ms)} ms after it was interrupted`;
+      return this.kill("deadline", how);
+    }
+  }
+
+  #finish(end: EngineEnd, why: string): void {
+    if (this.#why !== "") return;
+    this.#end ??= end;
+    this.#why = why;
+    clearInterval(this.#checks);
+    clearTimeout(this.#late);
+    this.#frames.destroy();
+    for (const { reject } of this.#waiting.values()) reject(this.#lost());
+    this.#waiting.clear();
+    this.#stopping.clear();
+    this.#ended.resolve(this.#end);
+  }
+
+  #lost(): EngineFault {
+    return this.#end === "closed"
+      ? new EngineFault("interrupted", "the SQL engine is closed")
+      : new EngineFault("lost", `DuckDB's process has ended: ${this.#why}`);
+  }
+}

@@ -1,0 +1,164 @@
+/** Frames (`calls.ts`) over a socket: several that are sent in one turn of the event loop leave in one write. */
+
+import type { Socket } from "node:net";
+import { concatBytes, utf8, viewOf } from "../../../base/bytes.ts";
+
+const PREFIX_BYTES = 8;
+/** A statement has at most 256 KiB, its tree some MiB. Longer is no frame of ours. */
+const HEADER_BYTES_MAX = 256 * 2 ** 20;
+/** A chunk is 2,048 rows at most. Longer is no frame of ours. */
+const BODY_BYTES_MAX = 2 ** 31;
+/** What is copied into one buffer to be sent by one call; longer buffers are sent as they are. */
+const JOINED_BYTES_MAX = 65_536;
+
+const DECODER = new TextDecoder();
+
+export interface FrameReader {
+  /** `body` is its receiver's. */
+  onFrame(header: unknown, body: Uint8Array<ArrayBuffer>): void;
+  /** No frame comes any more; once. */
+  onEnd(): void;
+}
+
+export class FrameSocket {
+  #outgoing: Uint8Array<ArrayBuffer>[] = [];
+  #isOver = false;
+  #isHeld = false;
+
+  constructor(private readonly socket: Socket, reader: FrameReader) {
+    const incoming = new IncomingFrames(reader);
+    const end = () => {
+      if (this.#isOver) return;
+      this.#isOver = true;
+      socket.destroy();
+      reader.onEnd();
+    };
+    socket.on("data", (bytes: Uint8Array<ArrayBuffer>) => {
+      if (!this.#isOver && !incoming.push(bytes)) end();
+    });
+    socket.on("end", end);
+    socket.on("close", end);
+    socket.on("error", end);
+  }
+
+  /** Nothing happens once the other side is gone: `onEnd` has told. */
+  send(header: unknown, ...body: readonly Uint8Array<ArrayBuffer>[]): void {
+    if (this.#isOver) return;
+    const text = utf8(JSON.stringify(header));
+    const prefix = new Uint8Array(PREFIX_BYTES);
+    const view = viewOf(prefix);
+    view.setUint32(0, text.byteLength, true);
+    view.setUint32(4, lengthOf(body), true);
+    if (this.#outgoing.length === 0 && !this.#isHeld) queueMicrotask(() => this.#flush());
+    this.#outgoing.push(prefix, text, ...body);
+  }
+
+  /** What is sent leaves with what comes soon, until `release`. */
+  hold(): void {
+    this.#isHeld = true;
+  }
+
+  release(): void {
+    if (!this.#isHeld) return;
+    this.#isHeld = false;
+    queueMicrotask(() => this.#flush());
+  }
+
+  destroy(): void {
+    this.socket.destroy();
+  }
+
+  #flush(): void {
+    if (this.#isHeld) return;
+    const parts = this.#outgoing;
+    this.#outgoing = [];
+    if (this.#isOver) return;
+    let small: Uint8Array[] = [];
+    let smallBytes = 0;
+    const sendSmall = () => {
+      if (small.length > 0) this.socket.write(concatBytes(small));
+      small = [];
+      smallBytes = 0;
+    };
+    for (const part of parts) {
+      if (part.byteLength > JOINED_BYTES_MAX || smallBytes > JOINED_BYTES_MAX) sendSmall();
+      if (part.byteLength > JOINED_BYTES_MAX) {
+        this.socket.write(part);
+        continue;
+      }
+      small.push(part);
+      smallBytes += part.byteLength;
+    }
+    sendSmall();
+  }
+}
+
+/** Puts frames together from whatever pieces they come in. */
+class IncomingFrames {
+  readonly #prefix = new Uint8Array(PREFIX_BYTES);
+  #header = new Uint8Array(0);
+  #body = new Uint8Array(0);
+  /** Bytes of the frame that have come. */
+  #at = 0;
+
+  constructor(private readonly reader: FrameReader) {}
+
+  /** False: that is no frame. */
+  push(bytes: Uint8Array): boolean {
+    for (let from = 0; from < bytes.byteLength;) {
+      from += this.#take(bytes.subarray(from));
+      if (this.#at === PREFIX_BYTES && !this.#begin()) return false;
+      const frameBytes = PREFIX_BYTES + this.#header.byteLength + this.#body.byteLength;
+      if (this.#at > PREFIX_BYTES && this.#at === frameBytes && !this.#end()) return false;
+    }
+    return true;
+  }
+
+  /** Copies what belongs to the part that is being filled. */
+  #take(bytes: Uint8Array): number {
+    let part = this.#prefix;
+    let at = this.#at;
+    if (at >= PREFIX_BYTES) {
+      at -= PREFIX_BYTES;
+      part = this.#header;
+      if (at >= part.byteLength) {
+        at -= part.byteLength;
+        part = this.#body;
+      }
+    }
+    const count = Math.min(bytes.byteLength, part.byteLength - at);
+    part.set(bytes.subarray(0, count), at);
+    this.#at += count;
+    return count;
+  }
+
+  #begin(): boolean {
+    const view = viewOf(this.#prefix);
+    const headerBytes = view.getUint32(0, true);
+    const bodyBytes = view.getUint32(4, true);
+    // A header is never empty, so that the frame ends with a byte that comes.
+    if (headerBytes === 0 || headerBytes > HEADER_BYTES_MAX || bodyBytes > BODY_BYTES_MAX) {
+      return false;
+    }
+    this.#header = new Uint8Array(headerBytes);
+    this.#body = new Uint8Array(bodyBytes);
+    return true;
+  }
+
+  #end(): boolean {
+    let header: unknown;
+    try {
+      header = JSON.parse(DECODER.decode(this.#header));
+    } catch {
+      return false;
+    }
+    const body = this.#body;
+    this.#at = 0;
+    this.reader.onFrame(header, body);
+    return true;
+  }
+}
+
+function lengthOf(parts: readonly Uint8Array[]): number {
+  return parts.reduce((sum, part) => sum + part.byteLength, 0);
+}

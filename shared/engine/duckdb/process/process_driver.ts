@@ -1,0 +1,245 @@
+/**
+ * DuckDB in a process of its own, which is replaced when it ends, whatever ends it: a statement that does not obey its deadline,
+ * memory, a crash. Connections that are lent meanwhile answer with an `EngineFault` of kind `lost`, or of kind `memory` where
+ * that ended them; who asks for one meanwhile waits for the next process. What lay in the database is gone.
+ */
+
+import { createHash } from "node:crypto";
+import { getLogger } from "@logtape/logtape";
+import { messageOf, OperatingError } from "../../../base/errors.ts";
+import type { FileSystem } from "../../../os/file_system.ts";
+import type {
+  ConnectionWanted,
+  DriverOptions,
+  EngineConnection,
+  EngineDatabase,
+  EngineDriver,
+} from "../driver.ts";
+import {
+  ENGINE_OPEN_MS_MAX,
+  ENGINE_PAUSE_MS_MAX,
+  ENGINE_PAUSE_MS_MIN,
+  ENGINE_REOPEN_MS_MAX,
+  ENGINE_STEADY_MS,
+  REPLACED_WAIT_MS_MAX,
+} from "../../limits.ts";
+import { ENGINE_REPLACED } from "../fault_error.ts";
+import { Waiters } from "../../turns/waiters.ts";
+import { EngineClient, type EngineEnd } from "./engine_client.ts";
+import { ProcessConnection } from "./process_connection.ts";
+
+const log = getLogger(["svc", "engine"]);
+
+/** Who is told of processes. */
+export interface ProcessMeter {
+  /** One has ended, and is replaced. */
+  ended(engine: string, reason: Exclude<EngineEnd, "closed">): void;
+  /** The statements of one were interrupted because of the memory that it takes. */
+  tooLarge(engine: string): void;
+}
+
+export interface ProcessDriverOptions {
+  /** Names it in the log and to `meter`. */
+  readonly engine: string;
+  /** 1 (a little behind) to 19; default 0, like others. */
+  readonly niceness?: number;
+  /** Bytes that it may take beyond its memory pool: functions make texts that the pool does not count. */
+  readonly headroomBytes: number;
+  /** How long `open` may take. */
+  readonly openMsMax?: number;
+  /** For the folders of processes below `scratchDir`. */
+  readonly files: Pick<FileSystem, "exists" | "mkdir" | "removeTree">;
+  readonly meter?: ProcessMeter;
+}
+
+/** Errors of `open`: those of `EngineClient.open`. */
+export function processDriver(options: ProcessDriverOptions): EngineDriver {
+  return {
+    name: "process",
+    open: async (database) => {
+      const processes = new ProcessDatabase(database, options);
+      await processes.open();
+      return processes;
+    },
+  };
+}
+
+class ProcessDatabase implements EngineDatabase {
+  onRenewed: (() => void) | undefined;
+  /** Numbers of connections, the same in each process. Who waits does so here, where tenants take turns. */
+  readonly #free = new Waiters<number>();
+  readonly #closing = new AbortController();
+  #client: EngineClient | undefined;
+  /** The next process: resolves when it is there. */
+  #next: Promise<void> = Promise.resolve();
+  #generation = 0;
+  #pauseMs = ENGINE_PAUSE_MS_MIN;
+  #closed: Promise<void> | undefined;
+
+  constructor(
+    private readonly database: DriverOptions,
+    private readonly options: ProcessDriverOptions,
+  ) {}
+
+  async open(): Promise<void> {
+    await this.#start();
+    for (let at = 0; at < this.database.connections; at += 1) this.#free.give(at);
+  }
+
+  get problem(): string | undefined {
+    const name = `DuckDB for ${this.options.engine} statements`;
+    if (this.#client === undefined || this.#client.isOver) return `${name} is being replaced`;
+    const { silentMs } = this.#client;
+    if (silentMs === undefined) return undefined;
+    return `${name} has not answered for ${Math.round(silentMs / 1000)} s`;
+  }
+
+  async connect(signal: AbortSignal, wanted?: ConnectionWanted): Promise<EngineConnection> {
+    const at = await this.#free.take(signal, wanted);
+    const giveBack = () => this.#free.give(at, wanted?.key);
+    try {
+      const client = await this.#current(signal);
+      return new ProcessConnection(client, {
+        at,
+        label: () => labelOf(wanted),
+        giveBack,
+      });
+    } catch (error) {
+      giveBack();
+      throw error;
+    }
+  }
+
+  close(): Promise<void> {
+    return this.#closed ??= this.#close();
+  }
+
+  async #close(): Promise<void> {
+    const closed = new OperatingError("unavailable", "The SQL engine is closed");
+    this.#closing.abort(closed);
+    this.#free.close(closed);
+    await this.#next.catch(() => {});
+    await this.#client?.close();
+  }
+
+  /** The process that is there, or the next one. Errors: `unavailable` when none comes in time; the signal's reason. */
+  async #current(signal: AbortSignal): Promise<EngineClient> {
+    const startMs = performance.now();
+    for (;;) {
+      signal.throwIfAborted();
+      this.#closing.signal.throwIfAborted();
+      const client = this.#client;
+      if (client !== undefined && !client.isOver) return client;
+      const leftMs = REPLACED_WAIT_MS_MAX - (performance.now() - startMs);
+      if (leftMs <= 0) throw beingReplaced();
+      await settledWithin(this.#next, leftMs, signal);
+    }
+  }
+
+  async #start(): Promise<void> {
+    const { engine, headroomBytes, niceness = 0, files, meter } = this.options;
+    const openMsMax = this.#generation === 0
+      ? this.options.openMsMax ?? ENGINE_OPEN_MS_MAX
+      : ENGINE_REOPEN_MS_MAX;
+    const scratchDir = `${this.database.scratchDir}/p${this.#generation += 1}`;
+    await files.mkdir(scratchDir);
+    const startMs = performance.now();
+    const client = await EngineClient.open({ ...this.database, scratchDir }, {
+      niceness,
+      headroomBytes,
+      signal: this.#closing.signal,
+      openMsMax,
+      onLine: (line) => log.warn("DuckDB for {engine} statements says: {line}", { engine, line }),
+      onTooLarge: (bytes) => {
+        log.warn(
+          "DuckDB for {engine} statements takes {bytes} bytes of memory: its statements are interrupted",
+          { engine, bytes },
+        );
+        meter?.tooLarge(engine);
+      },
+    });
+    this.#client = client;
+    if (this.#closing.signal.aborted) return client.kill("closed", "the SQL engine is closed");
+    void client.ended.then((end) => {
+      if (performance.now() - startMs > ENGINE_STEADY_MS) this.#pauseMs = ENGINE_PAUSE_MS_MIN;
+      if (end !== "closed") this.#next = this.#replace(client, end, scratchDir);
+    });
+  }
+
+  async #replace(
+    client: EngineClient,
+    end: Exclude<EngineEnd, "closed">,
+    scratchDir: string,
+  ): Promise<void> {
+    const { engine, files, meter } = this.options;
+    log.warn("DuckDB for {engine} statements is replaced ({end}): {why}", {
+      engine,
+      end,
+      why: client.why,
+    });
+    meter?.ended(engine, end);
+    this.onRenewed?.();
+    client.kill("exited", "");
+    await settledWithin(client.gone, GONE_MS_MAX, this.#closing.signal);
+    await files.removeTree(scratchDir).catch(() => {});
+    // What crashes at once is not begun again and again without a pause.
+    let isPaused = end === "exited" && this.#pauseMs > ENGINE_PAUSE_MS_MIN;
+    while (!this.#closing.signal.aborted) {
+      if (isPaused) await pause(this.#pauseMs, this.#closing.signal);
+      if (isPaused || end === "exited") {
+        this.#pauseMs = Math.min(2 * this.#pauseMs, ENGINE_PAUSE_MS_MAX);
+      }
+      isPaused = true;
+      try {
+        return await this.#start();
+      } catch (error) {
+        if (this.#closing.signal.aborted) return;
+        log.error("cannot replace DuckDB for {engine} statements: {error}", {
+          engine,
+          error: messageOf(error),
+        });
+      }
+    }
+  }
+}
+
+/** A process that was killed frees what it took within this time. */
+const GONE_MS_MAX = 5_000;
+
+function beingReplaced(): OperatingError {
+  return new OperatingError(
+    "unavailable",
+    "Cannot run the statement: DuckDB's process is being replaced; retry",
+    { reason: ENGINE_REPLACED, retryAfterSecs: 1 },
+  );
+}
+
+/** Never the statement itself: its literals may be secrets. The audit has it, by its tenant and time. */
+function labelOf({ key, sql }: ConnectionWanted = {}): string {
+  if (sql === undefined) return `work for ${JSON.stringify(key ?? "nobody")}`;
+  const hash = createHash("sha256").update(sql).digest("hex").slice(0, 16);
+  return `statement ${hash} of tenant ${JSON.stringify(key ?? "")}`;
+}
+
+async function settledWithin(work: Promise<void>, ms: number, signal: AbortSignal): Promise<void> {
+  const over = new AbortController();
+  const patience = pause(ms, AbortSignal.any([signal, over.signal]));
+  await Promise.race([work.catch(() => {}), patience]);
+  over.abort();
+  // It may have been over at once, and is begun again within the same turn of the event loop.
+  await new Promise((resolve) => setTimeout(resolve, 0));
+}
+
+/** Ends early when `signal` aborts. */
+function pause(ms: number, signal: AbortSignal): Promise<void> {
+  if (signal.aborted) return Promise.resolve();
+  return new Promise((resolve) => {
+    const done = () => {
+      clearTimeout(timer);
+      signal.removeEventListener("abort", done);
+      resolve();
+    };
+    const timer = setTimeout(done, ms);
+    signal.addEventListener("abort", done, { once: true });
+  });
+}

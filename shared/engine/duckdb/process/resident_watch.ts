@@ -1,0 +1,42 @@
+/** When a DuckDB process takes too much memory: its pool does not count what functions make of texts. */
+
+import {
+  RESIDENT_HEADROOM_BYTES_MIN,
+  RESIDENT_HEADROOM_DIVISOR,
+  RESIDENT_MS_MAX,
+} from "../../limits.ts";
+
+/** Bytes that a process may take beyond its part of a memory pool of so many: what the pool does not count. */
+export function headroomBytesFor(poolBytes: number): number {
+  return Math.max(RESIDENT_HEADROOM_BYTES_MIN, Math.floor(poolBytes / RESIDENT_HEADROOM_DIVISOR));
+}
+
+/** `interrupt`: once, when it began; `end`: that did not help. */
+export type ResidentVerdict = "fine" | "interrupt" | "end";
+
+export class ResidentWatch {
+  #sinceMs: number | undefined;
+
+  constructor(
+    private readonly limits: {
+      /** Past this its statements are interrupted. */
+      readonly bytesMax: number;
+      /** Past this there is no time for it. */
+      readonly bytesEnd: number;
+    },
+  ) {}
+
+  judge(residentBytes: number, nowMs: number): ResidentVerdict {
+    const { bytesMax, bytesEnd } = this.limits;
+    if (residentBytes > bytesEnd) return "end";
+    if (residentBytes <= bytesMax) {
+      this.#sinceMs = undefined;
+      return "fine";
+    }
+    if (this.#sinceMs === undefined) {
+      this.#sinceMs = nowMs;
+      return "interrupt";
+    }
+    return nowMs - this.#sinceMs > RESIDENT_MS_MAX ? "end" : "fine";
+  }
+}

@@ -1,0 +1,64 @@
+/**
+ * Stops a statement that takes more rows than allowed while it runs, whatever it was priced at.
+ *
+ * The SQL engine counts what its pipelines take from files and from what earlier steps made (groups, distinct
+ * rows, hash tables); it counts in blocks, and by its own guess of a step's size. Nothing is counted of rows
+ * that one step makes and consumes at once, such as a product under `count(*)`: those are in the price (`shared/engine/cost/joined_rows.ts`), or
+ * the wall clock ends them.
+ * What a recursion reads, and reads again, is not counted before it is over: then the profile of the run tells.
+ * The planned scan was priced and allowed before, so it is left out: a plain GROUP BY over all the rows allowed
+ * is not stopped for reading its groups.
+ */
+
+import { OperatingError } from "../../base/errors.ts";
+import type { Deadline } from "../turns/deadline.ts";
+import type { EngineConnection, RunProfile } from "./driver.ts";
+
+export interface RowsAllowed {
+  /** `limits.max_rows_scanned`. */
+  readonly rowsScannedMax: number;
+  /** What the plan said would be scanned. */
+  readonly rowsPlanned: number;
+}
+
+export const MIDFLIGHT_ROWS_SCANNED = "midflight_rows_scanned_exceeded";
+
+export function breakOnRows(
+  running: Pick<EngineConnection, "progress">,
+  deadline: Deadline,
+  { rowsScannedMax, rowsPlanned }: RowsAllowed,
+): void {
+  deadline.guard(() => {
+    const { rows } = running.progress();
+    return rows > rowsScannedMax + rowsPlanned ? rowsExceeded(rows, rowsScannedMax) : undefined;
+  });
+}
+
+/**
+ * The rows that a run took from data files, once they are known. Rows of the answer may have been taken twice: the SQL engine sorts some
+ * by a few columns before it fetches the others. Errors: as of `breakOnRows`.
+ */
+export function checkRowsScanned(
+  profile: RunProfile | undefined,
+  { rowsScannedMax, rowsMax }: {
+    readonly rowsScannedMax: number | undefined;
+    readonly rowsMax: number;
+  },
+): void {
+  if (profile === undefined || rowsScannedMax === undefined) return;
+  const { rowsScanned } = profile;
+  if (rowsScanned > rowsScannedMax + rowsMax) throw rowsExceeded(rowsScanned, rowsScannedMax);
+}
+
+/** Errors of `breakOnRows`. */
+export function rowsExceeded(rowsScanned: number, rowsScannedMax: number): OperatingError {
+  return new OperatingError(
+    "too_large",
+    `Cannot finish the query: it took ${rowsScanned} rows so far and limits.max_rows_scanned allows ` +
+      `${rowsScannedMax}; narrow the time range or the join`,
+    {
+      reason: MIDFLIGHT_ROWS_SCANNED,
+      details: { rows_scanned: rowsScanned, max_rows_scanned: rowsScannedMax },
+    },
+  );
+}

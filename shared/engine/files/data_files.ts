@@ -1,0 +1,94 @@
+/**
+ * Where the SQL engine finds data files: in the warehouse's folder, as `localDataFiles` has it, or in a cache of what is
+ * read of objects elsewhere (`object_cache/`).
+ */
+
+import { OperatingError } from "../../base/errors.ts";
+import type { DataFile } from "../../iceberg/types.ts";
+import type { ParquetFooter } from "../../parquet/footer.ts";
+import type { ReadableStore } from "../../storage/object_store.ts";
+import { FooterCache } from "./footer_cache.ts";
+import type { Plan } from "../plan/plan.ts";
+
+export interface DataFiles {
+  /** For one statement; disposed of with it. `signal` ends its waits, with its reason. */
+  lease(signal: AbortSignal): DataFileLease;
+}
+
+export interface DataFileLease extends Disposable {
+  /** The warehouse, for the statement's reads of metadata. */
+  readonly store: ReadableStore;
+  /** The same for sidecars of data files. */
+  readonly indexStore: ReadableStore;
+  /** Local path that stands for a data file until the lease is disposed of. Nothing need be there yet. */
+  path(file: DataFile): string;
+  /** Errors: the store's, and `corrupt`. */
+  footer(file: DataFile): Promise<ParquetFooter>;
+  /** Sees to it that all paths of a plan exist, for a statement that is explained and not run. */
+  name(plan: Plan): Promise<void>;
+  /**
+   * Sees to it that all that a scan of a plan reads is at its paths. The plan that is returned is the one to scan: it may
+   * leave out rows that the plan's time ranges leave out. Errors: the store's, `corrupt`, `too_large`, `unavailable`.
+   */
+  bring(plan: Plan): Promise<Plan>;
+  /** What the statement asked the store for; undefined where that is not counted. */
+  readonly reads: StoreReadsReport | undefined;
+  /** Data files of which decoded columns were at hand, and the others; absent where none are kept. */
+  readonly decoded?: FileCacheCounts;
+}
+
+export interface FileCacheCounts {
+  readonly hits: number;
+  readonly misses: number;
+}
+
+export interface StoreReadsReport {
+  readonly requests: number;
+  readonly filesHit: number;
+  readonly filesMissed: number;
+  readonly bytes: Readonly<Record<"footer" | "index" | "data" | "other", number>>;
+  readonly bytesFetched: number;
+  /** What is waited for now, while nothing comes. */
+  readonly unanswered: UnansweredRead | undefined;
+}
+
+export interface UnansweredRead {
+  /** Of the object. */
+  readonly key: string;
+  readonly forMs: number;
+}
+
+/** Who is told what a cache of an object store's files does. */
+export interface ObjectCacheMeter {
+  /** Bytes that are held from now on. */
+  held(bytes: number): void;
+  /** Files removed to make room. */
+  evicted(files: number): void;
+  /** What a statement that has ended, in whatever way, asked for. */
+  statementEnded(reads: StoreReadsReport): void;
+}
+
+/** Data files that lie in a folder of this machine. */
+export function localDataFiles(store: ReadableStore): DataFiles {
+  const footers = new FooterCache(store);
+  const lease: DataFileLease = {
+    store,
+    indexStore: store,
+    path: (file) => localPath(store, file),
+    footer: (file) => footers.footer(file),
+    name: () => Promise.resolve(),
+    bring: (plan) => Promise.resolve(plan),
+    reads: undefined,
+    [Symbol.dispose]() {},
+  };
+  return { lease: () => lease };
+}
+
+function localPath(store: ReadableStore, file: DataFile): string {
+  const path = store.localPath(file.key);
+  if (path !== undefined) return path;
+  throw new OperatingError(
+    "unimplemented",
+    `Cannot read ${file.key} by SQL: the warehouse ${store.rootUri} is not on a local disk`,
+  );
+}

@@ -1,0 +1,183 @@
+/**
+ * Data files of which a cache holds decompressed copies of the wanted columns, as Parquet files with the same rows in the
+ * same order: statements read those in place of the data files. What a statement misses is copied behind it, once it has
+ * ended; until then, and where a copy cannot be made, the data files are read as they are.
+ *
+ * A copy has the columns of one statement, or of several; reading another one of it is refused (`relation.ts`).
+ */
+
+import { present } from "../../../base/assert.ts";
+import type { DataFile } from "../../../iceberg/types.ts";
+import type { ReadableStore } from "../../../storage/object_store.ts";
+import type { ParquetFooter } from "../../../parquet/footer.ts";
+import { ROW_GROUP_ROWS } from "../../../parquet/row_groups.ts";
+import type { DataFileLease, DataFiles, StoreReadsReport } from "../data_files.ts";
+import {
+  filePart,
+  fileTable,
+  type Plan,
+  rowsInRange,
+  type ScanPart,
+  type TablePlan,
+} from "../../plan/plan.ts";
+import { relationSql } from "../../bind/relation.ts";
+import { quoteName, quoteText } from "../../duckdb/statement_text.ts";
+import type { DecodedCache, Decoder, TakenFile, Wanted } from "./decoded_cache.ts";
+
+/** A file of which a statement reads less than this share of the rows is not worth a copy. */
+const READ_SHARE_MIN = 1 / 4;
+/** Of a column that the file has not: NULLs take next to nothing. */
+const CHUNK_BYTES_MIN = 64;
+
+export interface DecodedDataFilesOptions {
+  readonly cache: DecodedCache;
+  /** Runs a statement of ours that writes below the cache's folder. */
+  readonly run: (sql: string, signal: AbortSignal) => Promise<void>;
+  /** Tells the size of a file that was written, after making it look old enough to be trusted. */
+  readonly settle: (path: string) => Promise<number>;
+}
+
+export class DecodedDataFiles implements DataFiles, Decoder {
+  readonly #inner: DataFiles;
+  readonly #options: DecodedDataFilesOptions;
+
+  constructor(inner: DataFiles, options: DecodedDataFilesOptions) {
+    this.#inner = inner;
+    this.#options = options;
+  }
+
+  lease(signal: AbortSignal): DataFileLease {
+    return new DecodedLease(this.#inner.lease(signal), this.#options.cache, this);
+  }
+
+  async estimate({ file, columns }: Wanted, signal: AbortSignal): Promise<number> {
+    using lease = this.#inner.lease(signal);
+    const ids = new Set(columns.map(({ id }) => id));
+    const { rowGroups, byteLength } = await lease.footer(file);
+    return byteLength + rowGroups.flatMap((group) => group.columns)
+      .filter(({ fieldId }) => fieldId !== undefined && ids.has(fieldId))
+      .reduce((sum, chunk) => sum + Math.max(CHUNK_BYTES_MIN, chunk.bytesDecompressed), 0);
+  }
+
+  async decode({ file, columns }: Wanted, path: string, signal: AbortSignal): Promise<number> {
+    using lease = this.#inner.lease(signal);
+    const { tables } = await lease.bring({
+      tables: [fileTable(file, columns, [filePart(file, lease.path(file))])],
+    });
+    await this.#options.run(copySql(present(tables[0]), path), signal);
+    return await this.#options.settle(path);
+  }
+}
+
+interface Exchanged {
+  /** Parts of which there are copies, read of those. */
+  readonly decoded: readonly ScanPart[];
+  /** The table with the other parts alone. */
+  readonly rest: TablePlan;
+  /** Of which files copies are worth making. */
+  readonly missed: readonly Wanted[];
+}
+
+class DecodedLease implements DataFileLease {
+  readonly decoded = { hits: 0, misses: 0 };
+  readonly #inner: DataFileLease;
+  readonly #cache: DecodedCache;
+  readonly #decoder: Decoder;
+  readonly #statement: number;
+  readonly #files = new Map<string, DataFile>();
+  readonly #taken: TakenFile[] = [];
+  readonly #missed: Wanted[] = [];
+
+  constructor(inner: DataFileLease, cache: DecodedCache, decoder: Decoder) {
+    this.#inner = inner;
+    this.#cache = cache;
+    this.#decoder = decoder;
+    this.#statement = cache.nextStatement();
+  }
+
+  get store(): ReadableStore {
+    return this.#inner.store;
+  }
+
+  get indexStore(): ReadableStore {
+    return this.#inner.indexStore;
+  }
+
+  get reads(): StoreReadsReport | undefined {
+    return this.#inner.reads;
+  }
+
+  path(file: DataFile): string {
+    const path = this.#inner.path(file);
+    this.#files.set(path, file);
+    return path;
+  }
+
+  footer(file: DataFile): Promise<ParquetFooter> {
+    return this.#inner.footer(file);
+  }
+
+  name(plan: Plan): Promise<void> {
+    return this.#inner.name(plan);
+  }
+
+  async bring(plan: Plan): Promise<Plan> {
+    const exchanged = plan.tables.map((table) => this.#exchanged(table));
+    const brought = await this.#inner.bring({ ...plan, tables: exchanged.map(({ rest }) => rest) });
+    // What cannot be brought cannot be copied.
+    this.#missed.push(...exchanged.flatMap(({ missed }) => missed));
+    return {
+      ...brought,
+      tables: brought.tables.map((table, at) => {
+        const decoded = exchanged[at]?.decoded ?? [];
+        if (decoded.length === 0) return table;
+        const columnsAtHand = new Set(table.projected.map(({ id }) => id));
+        return { ...table, parts: [...table.parts, ...decoded], columnsAtHand };
+      }),
+    };
+  }
+
+  [Symbol.dispose](): void {
+    this.#cache.giveBack(this.#taken);
+    const [statement, decoder] = [this.#statement, this.#decoder];
+    for (const wanted of this.#missed) this.#cache.want(wanted, { statement, decoder });
+    this.#inner[Symbol.dispose]();
+  }
+
+  #exchanged(table: TablePlan): Exchanged {
+    const columns = table.projected;
+    const rest: ScanPart[] = [];
+    const decoded: ScanPart[] = [];
+    const missed: Wanted[] = [];
+    for (const [path, parts] of Map.groupBy(table.parts, (part) => part.path)) {
+      const file = this.#files.get(path);
+      const wanted = file === undefined || columns.length === 0 ? undefined : { file, columns };
+      const copy = wanted === undefined ? undefined : this.#copyOf(wanted);
+      if (copy === undefined) {
+        rest.push(...parts);
+        const isWorthIt = wanted !== undefined &&
+          rowsIn(parts) >= wanted.file.rows * READ_SHARE_MIN;
+        if (isWorthIt) missed.push(wanted);
+      } else decoded.push(...parts.map((part) => ({ ...part, path: copy.path, copyOf: path })));
+    }
+    return { rest: decoded.length === 0 ? table : { ...table, parts: rest }, decoded, missed };
+  }
+
+  #copyOf(wanted: Wanted): TakenFile | undefined {
+    const copy = this.#cache.take(wanted, this.#statement);
+    this.decoded[copy === undefined ? "misses" : "hits"] += 1;
+    if (copy !== undefined) this.#taken.push(copy);
+    return copy;
+  }
+}
+
+function rowsIn(parts: readonly ScanPart[]): number {
+  return parts.reduce((sum, part) => sum + rowsInRange(part), 0);
+}
+
+/** Row groups as data files have them, so that parts of a file are parts of its copy. */
+function copySql(table: TablePlan, path: string): string {
+  const ids = table.projected.map(({ id, name }) => `${quoteName(name)}: ${id}`).join(", ");
+  return `COPY (${relationSql(table)}) TO ${quoteText(path)} (FORMAT parquet, ` +
+    `COMPRESSION uncompressed, ROW_GROUP_SIZE ${ROW_GROUP_ROWS}, FIELD_IDS {${ids}})`;
+}

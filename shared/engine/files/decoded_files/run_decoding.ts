@@ -1,0 +1,20 @@
+/** How copies are written: behind all statements, and so that the SQL engine trusts them at once. */
+
+import type { FileSystem } from "../../../os/file_system.ts";
+import { type Behind, behind } from "../../turns/behind.ts";
+
+/** Long ago: the SQL engine keeps nothing of a file that was changed within the last seconds. */
+const MODIFIED_MS = 1_000_000_000_000;
+
+/** Errors: the SQL engine's; those of `behind`. */
+export async function runDecoding(sql: string, options: Behind): Promise<void> {
+  await behind((connection) => connection.texts(sql), options);
+}
+
+export async function settledSize(
+  files: Pick<FileSystem, "setModified" | "stat">,
+  path: string,
+): Promise<number> {
+  await files.setModified(path, MODIFIED_MS);
+  return (await files.stat(path)).size;
+}

@@ -1,0 +1,254 @@
+/** Data files of an object store, as the statements see them: each leases its files, and fetches what it will read. */
+
+import { present } from "../../../base/assert.ts";
+import type { Column } from "../../../schema/schema.ts";
+import type { DataFile } from "../../../iceberg/types.ts";
+import type { ParquetFooter } from "../../../parquet/footer.ts";
+import type { ReadableStore } from "../../../storage/object_store.ts";
+import type { DataFileLease, DataFiles, ObjectCacheMeter } from "../data_files.ts";
+import { partBytes, type Plan, type ScanPart } from "../../plan/plan.ts";
+import { type ByteRange, joined, rangeBytes } from "./byte_ranges.ts";
+import type { CachedFile, Caller } from "./cached_file.ts";
+import { fileError } from "./cache_error.ts";
+import { countedStore } from "./counted_store.ts";
+import type { FileLayout } from "./file_layout.ts";
+import { untilAborted } from "../../turns/until_aborted.ts";
+import { type ObjectCache, REQUEST_BYTES_MAX } from "./object_cache.ts";
+import { isSettled, scannedParts } from "./scanned_parts.ts";
+import { StoreReads } from "./store_reads.ts";
+
+export class CachedDataFiles implements DataFiles {
+  #leases = 0;
+
+  constructor(
+    private readonly store: ReadableStore,
+    private readonly cache: ObjectCache,
+    private readonly meter?: Pick<ObjectCacheMeter, "statementEnded">,
+  ) {}
+
+  lease(signal: AbortSignal): DataFileLease {
+    this.#leases += 1;
+    const name = `statement-${this.#leases}`;
+    return new CachedLease(this.store, this.cache, {
+      name,
+      signal,
+      ended: (reads) => this.meter?.statementEnded(reads),
+    });
+  }
+}
+
+class CachedLease implements DataFileLease {
+  readonly store: ReadableStore;
+  readonly indexStore: ReadableStore;
+  readonly reads = new StoreReads();
+  readonly #cache: ObjectCache;
+  readonly #signal: AbortSignal;
+  readonly #caller: Caller;
+  readonly #ended = new AbortController();
+  readonly #tellEnded: (reads: StoreReads) => void;
+  /** By path. */
+  readonly #files = new Map<string, { readonly cached: CachedFile; readonly file: DataFile }>();
+  /** By object key. */
+  readonly #paths = new Map<string, string>();
+  /** Those of which something was missing. */
+  readonly #missed = new Set<CachedFile>();
+
+  constructor(
+    store: ReadableStore,
+    cache: ObjectCache,
+    { name, signal, ended: tell }: {
+      readonly name: string;
+      readonly signal: AbortSignal;
+      readonly ended: (reads: StoreReads) => void;
+    },
+  ) {
+    this.#tellEnded = tell;
+    this.store = countedStore(store, this.reads, "other");
+    this.indexStore = countedStore(store, this.reads, "index");
+    this.#cache = cache;
+    this.#signal = signal;
+    const ended = AbortSignal.any([signal, this.#ended.signal]);
+    this.#caller = { name, reads: this.reads, signal: ended };
+  }
+
+  path(file: DataFile): string {
+    const known = this.#paths.get(file.key);
+    if (known !== undefined) return known;
+    // A plan that its statement did not wait for must not hold files that nobody gives back.
+    this.#ended.signal.throwIfAborted();
+    const cached = this.#cache.lease({ key: file.key, byteLength: file.byteLength });
+    this.#files.set(cached.path, { cached, file });
+    this.#paths.set(file.key, cached.path);
+    return cached.path;
+  }
+
+  async footer(file: DataFile): Promise<ParquetFooter> {
+    return (await untilAborted(this.#layout(this.path(file)), this.#signal)).footer;
+  }
+
+  async name(plan: Plan): Promise<void> {
+    const paths = [...partsByPath(plan).keys()];
+    await untilAborted(Promise.all(paths.map((path) => this.#settle(path))), this.#signal);
+  }
+
+  bring(plan: Plan): Promise<Plan> {
+    return untilAborted(this.#bring(plan), this.#signal);
+  }
+
+  [Symbol.dispose](): void {
+    this.#ended.abort(new Error("the statement ended"));
+    this.#cache.release([...this.#files.values()].map(({ cached }) => cached));
+    this.#files.clear();
+    this.#tellEnded(this.reads);
+  }
+
+  async #bring(plan: Plan): Promise<Plan> {
+    const tables = plan.tables.map((table) =>
+      table.parts.some(({ origin }) => origin === "file")
+        ? { ...table, columnsAtHand: new Set(table.projected.map(({ id }) => id)) }
+        : table
+    );
+    return tables.every(isSettled)
+      ? await this.#bringSettled({ ...plan, tables })
+      : await this.#bringNarrowed({ ...plan, tables });
+  }
+
+  /** Where the parts stay what they are, each file's chunks are asked for as soon as its footer tells where they are. */
+  async #bringSettled(plan: Plan): Promise<Plan> {
+    const byPath = partsByPath(plan);
+    using _room = this.#cache.reserve(this.#estimate(byPath), this.#own());
+    await this.#all([...byPath], async ([path, parts]) => {
+      const { byteLength } = this.#leased(path).file;
+      const layout = await this.#layout(path, isNearlyWhole(parts, byteLength));
+      await this.#fill(path, rangesOf(parts, layout), layout);
+    });
+    return plan;
+  }
+
+  /** Else first every footer, so that it is known what is needed; then that, in the order of the plan. */
+  async #bringNarrowed(plan: Plan): Promise<Plan> {
+    const layouts = new Map<string, FileLayout>();
+    const paths = [...partsByPath(plan).keys()];
+    await this.#all(paths, async (path) => void layouts.set(path, await this.#layout(path)));
+    const layoutOf = (path: string) => present(layouts.get(path), "a layout");
+    const narrowed: Plan = {
+      ...plan,
+      tables: plan.tables.map((table) => ({ ...table, parts: scannedParts(table, layoutOf) })),
+    };
+    const wanted = [...partsByPath(narrowed)].map(([path, parts]) => {
+      const layout = layoutOf(path);
+      return { path, layout, ranges: rangesOf(parts, layout) };
+    });
+    const missing = wanted.reduce((sum, { path, ranges }) => sum + this.#missing(path, ranges), 0);
+    using _room = this.#cache.reserve(missing, this.#own());
+    await this.#all(wanted, ({ path, ranges, layout }) => this.#fill(path, ranges, layout));
+    return narrowed;
+  }
+
+  async #fill(path: string, ranges: readonly ByteRange[], layout: FileLayout): Promise<void> {
+    const { cached } = this.#leased(path);
+    const call = { caller: this.#caller, layout };
+    if (await this.#cache.fill(cached, ranges, call)) this.#missed.add(cached);
+    await this.#settle(path);
+    this.reads.file(!this.#missed.has(cached));
+  }
+
+  async #layout(path: string, isWhole = false): Promise<FileLayout> {
+    const { cached, file } = this.#leased(path);
+    const first = { tailBytes: tailBytes(file), isWhole };
+    const { layout, wasMissing } = await this.#cache.layout(cached, first, this.#caller);
+    if (wasMissing) this.#missed.add(cached);
+    return layout;
+  }
+
+  async #settle(path: string): Promise<void> {
+    try {
+      await this.#leased(path).cached.settle();
+    } catch (error) {
+      throw fileError("write", path, error);
+    }
+  }
+
+  #missing(path: string, ranges: readonly ByteRange[]): number {
+    const { filled } = this.#leased(path).cached;
+    return rangeBytes(ranges.flatMap((range) => filled.missing(range)));
+  }
+
+  /** What will be missing: of files whose footer is not at hand, what the manifests tell. */
+  #estimate(byPath: ReadonlyMap<string, readonly FilePart[]>): number {
+    return [...byPath].reduce((sum, [path, parts]) => {
+      const { cached: { layout }, file: { byteLength } } = this.#leased(path);
+      if (layout !== undefined) return sum + this.#missing(path, rangesOf(parts, layout));
+      if (isNearlyWhole(parts, byteLength)) return sum + byteLength;
+      return parts.reduce((own, { part, projected }) => own + partBytes(part, projected), sum);
+    }, 0);
+  }
+
+  #leased(path: string): { readonly cached: CachedFile; readonly file: DataFile } {
+    return present(this.#files.get(path), "a leased file");
+  }
+
+  #own(): ReadonlySet<CachedFile> {
+    return new Set([...this.#files.values()].map(({ cached }) => cached));
+  }
+
+  /** Does `work` for each of `items` side by side; the first failure ends what the statement has not asked for yet. */
+  async #all<T>(items: readonly T[], work: (item: T) => Promise<void>): Promise<void> {
+    await Promise.all(items.map(async (item) => {
+      try {
+        await work(item);
+      } catch (error) {
+        this.#ended.abort(error);
+        throw this.#ended.signal.reason;
+      }
+    }));
+  }
+}
+
+interface FilePart {
+  readonly part: ScanPart;
+  readonly projected: readonly Column[];
+}
+
+/** The parts that are of data files, with the columns that are read of them. */
+function partsByPath({ tables }: Plan): Map<string, FilePart[]> {
+  const parts = tables.flatMap((table) =>
+    table.parts.filter(({ origin }) => origin === "file")
+      .map((part) => ({ part, projected: table.projected }))
+  );
+  return Map.groupBy(parts, ({ part }) => part.path);
+}
+
+/** What scans of `parts`, all of one file, read; no byte twice. */
+function rangesOf(parts: readonly FilePart[], layout: FileLayout): ByteRange[] {
+  const ranges = parts.flatMap(({ part, projected }) => layout.scanned(projected, part.range));
+  return joined(ranges, () => false);
+}
+
+/**
+ * Whether a file is asked for whole, without waiting for its footer: one request takes it, and by its manifest most of its
+ * bytes are needed.
+ */
+function isNearlyWhole(parts: readonly FilePart[], byteLength: number): boolean {
+  if (byteLength > REQUEST_BYTES_MAX) return false;
+  return parts.some(({ part, projected }) =>
+    part.columnSizes.size > 0 && partBytes(part, projected) >= WHOLE_SHARE_MIN * byteLength
+  );
+}
+
+/**
+ * What to ask for first: a small file whole, as a request costs more than its bytes; else a guess at the footer's length.
+ * Ours take 60 to 130 bytes for each chunk, and 1 KiB for the schema.
+ */
+function tailBytes({ byteLength, splitOffsets, columnSizes, lowerBounds }: DataFile): number {
+  if (byteLength <= WHOLE_BYTES_MAX) return byteLength;
+  const columns = Math.max(columnSizes.size, lowerBounds.size);
+  if (columns === 0 || splitOffsets.length === 0) return TAIL_BYTES_UNKNOWN;
+  return TAIL_BYTES_MIN + splitOffsets.length * columns * CHUNK_TAIL_BYTES;
+}
+
+const WHOLE_SHARE_MIN = 0.9;
+const WHOLE_BYTES_MAX = 32 * 1024;
+const TAIL_BYTES_UNKNOWN = 64 * 1024;
+const TAIL_BYTES_MIN = 1280;
+const CHUNK_TAIL_BYTES = 144;

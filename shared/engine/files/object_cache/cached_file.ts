@@ -1,0 +1,145 @@
+/**
+ * A sparse local file that stands for one object: as long as the object, holding the ranges that were fetched and
+ * holes elsewhere. Who may read what of it is `object_cache.ts`'s business.
+ *
+ * Its modification time tells one set of filled ranges from another: the SQL engine keeps what it read of a file for as
+ * long as that time stays.
+ */
+
+import type { File, FileSystem } from "../../../os/file_system.ts";
+import { type ByteRange, RangeSet } from "./byte_ranges.ts";
+import type { FileLayout } from "./file_layout.ts";
+import type { StoreReads } from "./store_reads.ts";
+
+/** Long ago: the SQL engine trusts nothing of a file that was changed within the last seconds. */
+const MODIFIED_MS = 1_000_000_000_000;
+const MODIFIED_STEP_MS = 1_000;
+
+export type CacheFiles = Pick<
+  FileSystem,
+  "create" | "openAppend" | "openRead" | "remove" | "setModified"
+>;
+
+export interface CachedFileOptions {
+  readonly path: string;
+  readonly files: CacheFiles;
+  /** Numbers fills, of all files together. */
+  readonly nextFill: () => number;
+  /** A former file of that path is being removed. */
+  readonly removal: Promise<void> | undefined;
+}
+
+/** Who wants something fetched. */
+export interface Caller {
+  /** Callers take turns by this. */
+  readonly name: string;
+  readonly reads: StoreReads;
+  /** Ends what was not asked for yet. */
+  readonly signal: AbortSignal;
+}
+
+export interface Loading {
+  readonly caller: Caller;
+  readonly done: Promise<{ readonly layout: FileLayout; readonly wasMissing: boolean }>;
+}
+
+/** A range that is being fetched. */
+export interface Flight {
+  readonly range: ByteRange;
+  readonly done: Promise<void>;
+}
+
+export interface CachedObject {
+  readonly key: string;
+  readonly byteLength: number;
+}
+
+export class CachedFile {
+  readonly filled = new RangeSet();
+  readonly flights = new Set<Flight>();
+  /** Statements that read the file. It is removed only when there is none, and no flight. */
+  leases = 0;
+  /** Kept for a while once the footer was read. */
+  layout: FileLayout | undefined;
+  /** The footer is being read, for `caller`. */
+  loading: Loading | undefined;
+  #created: Promise<void> | undefined;
+  #writer: Promise<File> | undefined;
+  #writes = 0;
+  /** Whether something was written since `settle`. */
+  #isChanged = false;
+
+  readonly path: string;
+  readonly #files: CacheFiles;
+  readonly #nextFill: () => number;
+  readonly #removal: Promise<void> | undefined;
+
+  constructor(readonly object: CachedObject, options: CachedFileOptions) {
+    this.path = options.path;
+    this.#files = options.files;
+    this.#nextFill = options.nextFill;
+    this.#removal = options.removal;
+  }
+
+  get isIdle(): boolean {
+    return this.leases === 0 && this.flights.size === 0 && this.loading === undefined;
+  }
+
+  /** Makes the file, all hole, unless it is there. */
+  create(): Promise<void> {
+    this.#created ??= this.#create().catch((error) => {
+      this.#created = undefined;
+      throw error;
+    });
+    return this.#created;
+  }
+
+  async #create(): Promise<void> {
+    await this.#removal;
+    await using file = await this.#files.create(this.path);
+    await file.truncate(this.object.byteLength);
+    this.#isChanged = true;
+  }
+
+  /** Puts `bytes` at `offset`; `filled` is the caller's to tell. */
+  async write(bytes: Uint8Array, offset: number): Promise<void> {
+    await this.create();
+    this.#writes += 1;
+    this.#writer ??= this.#files.openAppend(this.path);
+    const writer = this.#writer;
+    try {
+      const file = await writer;
+      this.#isChanged = true;
+      await file.writeAt(bytes, offset);
+    } finally {
+      this.#writes -= 1;
+      if (this.#writes === 0) {
+        this.#writer = undefined;
+        await writer.then((file) => file.close(), () => {});
+      }
+    }
+  }
+
+  /** To be called before the SQL engine opens the file, when no flight of the caller is under way. */
+  async settle(): Promise<void> {
+    await this.create();
+    if (!this.#isChanged) return;
+    this.#isChanged = false;
+    const modifiedMs = MODIFIED_MS + this.#nextFill() * MODIFIED_STEP_MS;
+    await this.#files.setModified(this.path, modifiedMs);
+  }
+
+  /** Bytes that were filled before. */
+  async read({ start, end }: ByteRange): Promise<Uint8Array<ArrayBuffer>> {
+    await using file = await this.#files.openRead(this.path);
+    const bytes = new Uint8Array(end - start);
+    const count = await file.readAt(bytes, start);
+    return bytes.subarray(0, count);
+  }
+
+  async remove(): Promise<void> {
+    if (this.#created === undefined) return;
+    await this.#created;
+    await this.#files.remove(this.path);
+  }
+}

@@ -1,0 +1,375 @@
+/**
+ * Parts of a warehouse's data files in a local directory, for a SQL engine that reads files by itself.
+ *
+ * Invariants: a range counts as filled only after all its bytes were answered and written; a file is removed only
+ * while no statement holds it and nothing is being fetched of it; a path stands for one object, always; one byte is asked
+ * for once at a time. Objects never change, so nothing filled is ever stale. Files that no statement holds go, the least
+ * recently used first, when all files hold more than `bytesMax`; 0 keeps nothing. What running statements hold may
+ * exceed that, up to `bytesInUseMax`.
+ *
+ * Not covered: what a statement needs (`file_layout.ts`, `cached_data_files.ts`); a restart, which begins empty.
+ */
+
+import { createHash } from "node:crypto";
+import { getLogger } from "@logtape/logtape";
+import { isOperatingError, messageOf } from "../../../base/errors.ts";
+import { readFooter } from "../../../parquet/footer.ts";
+import type { ReadableStore } from "../../../storage/object_store.ts";
+import type { ObjectCacheMeter } from "../data_files.ts";
+import { FOOTERS_KEPT_MAX } from "../../limits.ts";
+import { type ByteRange, joined, pieces, rangeBytes } from "./byte_ranges.ts";
+import {
+  CachedFile,
+  type CachedObject,
+  type CacheFiles,
+  type Caller,
+  type Flight,
+} from "./cached_file.ts";
+import { dataFileError, fileError, noRoom, shortObject } from "./cache_error.ts";
+import { FileLayout } from "./file_layout.ts";
+import { RequestQueue } from "./request_queue.ts";
+
+const log = getLogger(["svc", "engine"]);
+
+/** Requests under way at a time, and their bytes: what of the answers lies in memory. */
+const REQUESTS_MAX = 48;
+const REQUESTS_BYTES_MAX = 64 * 2 ** 20;
+/** Bytes of one request; more are asked for in several, side by side. */
+export const REQUEST_BYTES_MAX = 4 * 2 ** 20;
+/** Two ranges are asked for as one when what lies between is less than this share of both, and no more than this. */
+const JOIN_SHARE_MAX = 1 / 10;
+const JOIN_BYTES_MAX = 256 * 1024;
+/** Answers that are cut short are asked for again this often. */
+const SHORT_ANSWERS_MAX = 1;
+const NO_BYTES = { footer: 0, index: 0, data: 0, other: 0 };
+
+export interface ObjectCacheOptions {
+  readonly store: Pick<ReadableStore, "getRange">;
+  readonly files: CacheFiles;
+  /** Exists and is empty. */
+  readonly dir: string;
+  /** Bytes kept for later statements. */
+  readonly bytesMax: number;
+  /** Bytes that running statements may hold together. */
+  readonly bytesInUseMax: number;
+  readonly meter?: Pick<ObjectCacheMeter, "held" | "evicted">;
+}
+
+export class ObjectCache {
+  /** Least recently used first. */
+  readonly #files = new Map<string, CachedFile>();
+  readonly #queue = new RequestQueue({
+    requestsMax: REQUESTS_MAX,
+    bytesMax: REQUESTS_BYTES_MAX,
+  });
+  /** Files whose layout is kept, least recently used first. */
+  readonly #withLayout = new Set<CachedFile>();
+  #bytes = 0;
+  #bytesReserved = 0;
+  #fills = 0;
+  #filesEvicted = 0;
+  /** By object key: files that are being removed. */
+  readonly #removals = new Map<string, Promise<void>>();
+
+  constructor(private readonly options: ObjectCacheOptions) {}
+
+  /** Bytes filled, of all files. */
+  get bytes(): number {
+    return this.#bytes;
+  }
+
+  /** Files removed to make room since the start. */
+  get filesEvicted(): number {
+    return this.#filesEvicted;
+  }
+
+  /** The file for an object, which stays until it is released as often as it was leased. */
+  lease(object: CachedObject): CachedFile {
+    const { dir, files } = this.options;
+    const file = this.#files.get(object.key) ?? new CachedFile(object, {
+      path: `${dir}/${fileName(object.key)}`,
+      files,
+      nextFill: () => this.#fills += 1,
+      removal: this.#removals.get(object.key),
+    });
+    this.#files.delete(object.key);
+    this.#files.set(object.key, file);
+    file.leases += 1;
+    return file;
+  }
+
+  release(files: Iterable<CachedFile>): void {
+    for (const file of files) file.leases -= 1;
+    this.#trim();
+  }
+
+  /**
+   * Room for `bytes` more, given back by disposing. Errors: `too_large` when nobody else holds anything (`own` are the
+   * caller's files), else `unavailable`.
+   */
+  reserve(bytes: number, own: ReadonlySet<CachedFile>): Disposable {
+    const { bytesInUseMax } = this.options;
+    const inUse = [...this.#files.values()].filter((file) => file.leases > 0);
+    const held = inUse.reduce((sum, file) => sum + file.filled.bytes, 0);
+    if (held + this.#bytesReserved + bytes > bytesInUseMax) {
+      const isAlone = this.#bytesReserved === 0 &&
+        inUse.every((file) => own.has(file) && file.leases === 1);
+      throw noRoom(bytes, { isAlone, bytesInUseMax });
+    }
+    this.#bytesReserved += bytes;
+    return { [Symbol.dispose]: () => void (this.#bytesReserved -= bytes) };
+  }
+
+  /**
+   * Where everything lies in the object of a leased file. A footer is expected in the last `tailBytes`; a longer one
+   * takes a second request. With `isWhole` the first one is for all of the object. `wasMissing`: it was not at hand.
+   * Errors: as of `fill`.
+   */
+  async layout(
+    file: CachedFile,
+    first: FirstRequest,
+    caller: Caller,
+  ): Promise<{ readonly layout: FileLayout; readonly wasMissing: boolean }> {
+    for (;;) {
+      const known = file.layout;
+      if (known !== undefined) {
+        this.#keepLayout(file, known);
+        return { layout: known, wasMissing: false };
+      }
+      file.loading ??= {
+        caller,
+        done: this.#loadLayout(file, first, caller).finally(() => file.loading = undefined),
+      };
+      const { done, caller: loader } = file.loading;
+      try {
+        return await caller.reads.awaiting(file.object.key, done);
+      } catch (error) {
+        // A statement that ended takes its own requests with it, not another's.
+        if (loader === caller || !loader.signal.aborted) throw error;
+      }
+    }
+  }
+
+  /**
+   * Fetches what is missing of `wanted` of a leased file. Returns whether anything was. Errors: the store's;
+   * `corrupt` for an object that is shorter than it should be; `unavailable` when the directory cannot be written.
+   */
+  fill(
+    file: CachedFile,
+    wanted: readonly ByteRange[],
+    { caller, layout }: { readonly caller: Caller; readonly layout: FileLayout },
+  ): Promise<boolean> {
+    return this.#fill(file, wanted, {
+      caller,
+      tell: (range) => caller.reads.fetched(layout.classify(range)),
+    });
+  }
+
+  async #fill(file: CachedFile, wanted: readonly ByteRange[], call: Call): Promise<boolean> {
+    let wasMissing = false;
+    for (;;) {
+      const missing = wanted.flatMap((range) => file.filled.missing(range));
+      if (missing.length === 0) return wasMissing;
+      wasMissing = true;
+      call.caller.signal.throwIfAborted();
+      const flights = [...file.flights].filter(({ range }) => missing.some(meets(range)));
+      for (const range of requestsFor(file, missing)) flights.push(this.#fly(file, range, call));
+      const landed = Promise.allSettled(flights.map(({ done }) => done));
+      for (const outcome of await call.caller.reads.awaiting(file.object.key, landed)) {
+        // What another statement gave up is asked for again.
+        if (outcome.status === "rejected" && !(outcome.reason instanceof Abandoned)) {
+          throw outcome.reason;
+        }
+      }
+    }
+  }
+
+  async #loadLayout(
+    file: CachedFile,
+    { tailBytes: tailBytesMax, isWhole }: FirstRequest,
+    caller: Caller,
+  ): Promise<{ readonly layout: FileLayout; readonly wasMissing: boolean }> {
+    const { key, byteLength } = file.object;
+    const fetched: ByteRange[] = [];
+    let wasMissing = false;
+    const bring = async (range: ByteRange) => {
+      const call = { caller, tell: (own: ByteRange) => fetched.push(own) };
+      wasMissing = await this.#fill(file, [range], call) || wasMissing;
+    };
+    const getRange = async (_key: string, offset: number, length: number) => {
+      const range = { start: offset, end: offset + length };
+      await bring(range);
+      try {
+        return await file.read(range);
+      } catch (error) {
+        throw fileError("read", file.path, error);
+      }
+    };
+    try {
+      if (isWhole) await bring({ start: 0, end: byteLength });
+      const footer = await readFooter({ getRange }, key, byteLength, { tailBytesMax });
+      const layout = new FileLayout(footer, byteLength);
+      for (const range of fetched) caller.reads.fetched(layout.classify(range));
+      this.#keepLayout(file, layout);
+      return { layout, wasMissing };
+    } catch (error) {
+      caller.reads.fetched({ ...NO_BYTES, other: rangeBytes(fetched) });
+      // Perhaps the store answers better the next time.
+      if (isOperatingError(error, "corrupt")) this.#distrust(file);
+      throw error;
+    }
+  }
+
+  #keepLayout(file: CachedFile, layout: FileLayout): void {
+    file.layout = layout;
+    this.#withLayout.delete(file);
+    this.#withLayout.add(file);
+    const [oldest] = this.#withLayout;
+    if (this.#withLayout.size > FOOTERS_KEPT_MAX && oldest !== undefined) {
+      oldest.layout = undefined;
+      this.#withLayout.delete(oldest);
+    }
+  }
+
+  #distrust(file: CachedFile): void {
+    this.#hold(-file.filled.bytes);
+    file.filled.clear();
+  }
+
+  #fly(file: CachedFile, range: ByteRange, call: Call): Flight {
+    const done = this.#queue.run(call.caller.name, range.end - range.start, async () => {
+      if (call.caller.signal.aborted) throw new Abandoned();
+      await this.#write(file, await this.#ask(file.object, range, call), range);
+      this.#hold(file.filled.add(range));
+    }).finally(() => {
+      file.flights.delete(flight);
+      this.#trim();
+    });
+    // Whoever waits hears of a failure; a caller that has left does not.
+    done.catch(() => {});
+    const flight: Flight = { range, done };
+    file.flights.add(flight);
+    return flight;
+  }
+
+  async #ask(object: CachedObject, range: ByteRange, { caller, tell }: Call): Promise<Uint8Array> {
+    const { start, end } = range;
+    for (let attempt = 0;; attempt += 1) {
+      caller.reads.request();
+      const bytes = await this.#answer(object.key, range);
+      tell({ start, end: start + bytes.byteLength });
+      if (bytes.byteLength === end - start) return bytes;
+      if (attempt === SHORT_ANSWERS_MAX) throw shortObject(object, range, bytes);
+    }
+  }
+
+  async #answer(key: string, { start, end }: ByteRange): Promise<Uint8Array> {
+    try {
+      return await this.options.store.getRange(key, start, end - start);
+    } catch (error) {
+      throw dataFileError(error);
+    }
+  }
+
+  /** A disk that is full may have room once nothing idle is kept. */
+  async #write(file: CachedFile, bytes: Uint8Array, { start }: ByteRange): Promise<void> {
+    try {
+      await file.write(bytes, start);
+    } catch {
+      await this.#evict(0);
+      try {
+        await file.write(bytes, start);
+      } catch (error) {
+        throw fileError("write", file.path, error);
+      }
+    }
+  }
+
+  #hold(bytes: number): void {
+    this.#bytes += bytes;
+    this.options.meter?.held(this.#bytes);
+  }
+
+  #trim(): void {
+    if (this.#bytes > this.options.bytesMax) void this.#evict(this.options.bytesMax);
+  }
+
+  /** Removes idle files until all hold at most `bytesMax`. */
+  async #evict(bytesMax: number): Promise<void> {
+    const gone: CachedFile[] = [];
+    for (const file of this.#files.values()) {
+      if (this.#bytes <= bytesMax) break;
+      if (!file.isIdle) continue;
+      this.#files.delete(file.object.key);
+      this.#withLayout.delete(file);
+      this.#hold(-file.filled.bytes);
+      gone.push(file);
+    }
+    this.#filesEvicted += gone.length;
+    this.options.meter?.evicted(gone.length);
+    await Promise.all(gone.map((file) => this.#remove(file)));
+  }
+
+  async #remove(file: CachedFile): Promise<void> {
+    const { path, object: { key } } = file;
+    const removal = file.remove().catch((error) => {
+      log.warn("cannot remove {path}: {error}", { path, error: messageOf(error) });
+    });
+    this.#removals.set(key, removal);
+    await removal;
+    if (this.#removals.get(key) === removal) this.#removals.delete(key);
+  }
+}
+
+/**
+ * The SQL engine keeps something for each path that it ever read, so an object has the same one each time; and what it
+ * keeps of one object must never stand for another.
+ */
+function fileName(key: string): string {
+  return `${createHash("sha256").update(key).digest("base64url")}.parquet`;
+}
+
+/** What to ask for while it is not known where anything lies. */
+export interface FirstRequest {
+  readonly tailBytes: number;
+  readonly isWhole: boolean;
+}
+
+/** A caller, and who is told of each range that was answered. */
+interface Call {
+  readonly caller: Caller;
+  readonly tell: (range: ByteRange) => void;
+}
+
+/** Thrown inside for a request that was never made, because its statement had ended. */
+class Abandoned extends Error {}
+
+/** What to ask for so that `missing` is there, beside what is being fetched already. */
+function requestsFor(file: CachedFile, missing: readonly ByteRange[]): ByteRange[] {
+  const flying = [...file.flights].map(({ range }) => range);
+  const free = missing.flatMap((range) => without(range, flying));
+  const isUnknown = (gap: ByteRange) =>
+    rangeBytes(file.filled.missing(gap)) === gap.end - gap.start && !flying.some(meets(gap));
+  return joined(free, (left, right) => {
+    const gap = { start: left.end, end: right.start };
+    const share = rangeBytes([left, right]) * JOIN_SHARE_MAX;
+    return gap.end - gap.start <= Math.min(share, JOIN_BYTES_MAX) && isUnknown(gap);
+  }).flatMap((range) => pieces(range, REQUEST_BYTES_MAX));
+}
+
+function without(range: ByteRange, others: readonly ByteRange[]): ByteRange[] {
+  return others.reduce<ByteRange[]>(
+    (left, other) =>
+      left.flatMap((one) =>
+        [
+          { start: one.start, end: Math.min(one.end, other.start) },
+          { start: Math.max(one.start, other.end), end: one.end },
+        ].filter(({ start, end }) => start < end)
+      ),
+    [range],
+  );
+}
+
+function meets(range: ByteRange): (other: ByteRange) => boolean {
+  return (other) => range.start < other.end && other.start < range.end;
+}

@@ -1,0 +1,356 @@
+/**
+ * The wall between a caller's SQL and everything that is not the caller's. Closed by default, on the parsed
+ * tree: kinds of nodes, functions and tables that are not listed are refused.
+ *
+ * The gate is the first of two walls; the second is the driver's (no file outside the warehouse, no setting
+ * can change). A name counts as a table unless a WITH of the same statement certainly defines it, because a
+ * name that slips through would reach the SQL engine's own catalog.
+ *
+ * Not covered: how much a statement may cost (`shared/engine/cost/cost.ts`, memory pool, deadline).
+ */
+
+import { OperatingError } from "../../base/errors.ts";
+import { nearestName } from "../../base/nearest_name.ts";
+import { ALLOWED_FUNCTIONS, ALLOWED_TABLE_FUNCTIONS } from "./allowed_functions.ts";
+import {
+  type HotCall,
+  hotTableName,
+  isHotFunction,
+  parseHotCall,
+  replaceWithTable,
+} from "../hot_caches/hot_call.ts";
+import { checkGrowth } from "../functions/value_growth.ts";
+import {
+  isNode,
+  listAt,
+  nodeAt,
+  nodesAt,
+  textAt,
+  type TreeNode,
+  type TreeValue,
+  walk,
+} from "../statement/syntax_tree.ts";
+
+export interface GateOptions {
+  /** The caller's own namespace: the only schema a table may be qualified with. */
+  readonly namespace: string;
+  /** Where a node stands, such as ` at line 1, column 8`; default nothing. */
+  readonly placeOf?: (node: TreeNode) => string;
+}
+
+export interface TableReference {
+  /** Lower-cased: names are compared without case, as the SQL engine does. */
+  readonly table: string;
+  /** The `BASE_TABLE` node. */
+  readonly node: TreeNode;
+  /** Set: the table is what this call answers. */
+  readonly hot?: HotCall;
+}
+
+/**
+ * Every reference to a stored table, in no particular order. Errors: `invalid_argument` with reason
+ * `refused_function`, `refused_syntax` or `unknown_table`, and those of `checkGrowth`.
+ */
+export function gate(root: TreeNode, options: GateOptions): TableReference[] {
+  const references: TableReference[] = [];
+  const { namespace, placeOf = () => "" } = options;
+  visitQuery(root, { ctes: new Set(), recurring: new Set(), references, namespace, placeOf });
+  checkGrowth(root, placeOf);
+  unqualifyColumns(root, references, namespace);
+  return references;
+}
+
+/** `svc.events.raw` is `events.raw`: where a table was named with its namespace, its columns may be, too. */
+function unqualifyColumns(
+  root: TreeNode,
+  references: readonly TableReference[],
+  namespace: string,
+): void {
+  const qualified = new Set(
+    references.flatMap(({ table, node }) => textAt(node, "schema_name") === "" ? [] : [table]),
+  );
+  if (qualified.size === 0) return;
+  walk(root, (node) => {
+    if (textAt(node, "class") !== "COLUMN_REF") return;
+    const [schema, table, ...column] = listAt(node, "column_names").map(String);
+    if (column.length === 0 || schema !== namespace) return;
+    if (qualified.has(table?.toLowerCase() ?? "")) node["column_names"] = [table, ...column];
+  });
+}
+
+/** Where a recursive WITH with USING KEY finds all of its rows so far, by its own name. */
+const RECURRING = "recurring";
+
+interface Scope {
+  /** Lower-cased names that WITH defines here. */
+  readonly ctes: ReadonlySet<string>;
+  /** Those of them that stand behind `recurring`, too. */
+  readonly recurring: ReadonlySet<string>;
+  readonly references: TableReference[];
+  readonly namespace: string;
+  readonly placeOf: (node: TreeNode) => string;
+}
+
+const QUERY_TYPES: ReadonlySet<string> = new Set([
+  "SELECT_NODE",
+  "SET_OPERATION_NODE",
+  "RECURSIVE_CTE_NODE",
+]);
+
+/** Every kind of FROM item the parser knows, allowed or not: one is judged wherever it turns up. */
+const TABLE_TYPES: ReadonlySet<string> = new Set([
+  "BASE_TABLE",
+  "BOUND_TABLE_REF",
+  "COLUMN_DATA",
+  "CTE",
+  "DELIM_GET",
+  "EMPTY",
+  "EMPTY_FROM",
+  "EXPRESSION_LIST",
+  "JOIN",
+  "PIVOT",
+  "SHOW_REF",
+  "SUBQUERY",
+  "TABLE_FUNCTION",
+]);
+
+const EXPRESSION_CLASSES: ReadonlySet<string> = new Set([
+  "BETWEEN",
+  "CASE",
+  "CAST",
+  "COLLATE",
+  "COLUMN_REF",
+  "COMPARISON",
+  "CONJUNCTION",
+  "CONSTANT",
+  "FUNCTION",
+  "LAMBDA",
+  "LAMBDA_REF",
+  "OPERATOR",
+  "POSITIONAL_REFERENCE",
+  "STAR",
+  "SUBQUERY",
+  "TYPE",
+  "WINDOW",
+]);
+
+/** Names that the SQL engine answers from the session when no column has them. */
+const SESSION_NAMES: ReadonlySet<string> = new Set([
+  "current_catalog",
+  "current_role",
+  "current_schema",
+  "current_user",
+  "session_user",
+]);
+
+function visitQuery(node: TreeNode, scope: Scope): void {
+  const type = textAt(node, "type");
+  if (!QUERY_TYPES.has(type)) throw refusedSyntax(`a query of kind ${type}`);
+  const inner = new Set(scope.ctes);
+  const recurring = new Set(scope.recurring);
+  if (type === "RECURSIVE_CTE_NODE") {
+    const name = textAt(node, "cte_name").toLowerCase();
+    inner.add(name);
+    if (listAt(node, "key_targets").length > 0) recurring.add(name);
+  }
+  for (const entry of nodesAt(nodeAt(node, "cte_map") ?? {}, "map")) {
+    const value = nodeAt(entry, "value") ?? {};
+    // A definition sees the ones before it; a recursive one also itself, through its own node.
+    visitMembers(value, { ...scope, ctes: new Set(inner), recurring });
+    inner.add(textAt(entry, "key").toLowerCase());
+  }
+  const { cte_map: _, ...rest } = node;
+  visitMembers(rest, { ...scope, ctes: inner, recurring });
+}
+
+/** Judges whatever hangs below `node`, not the node itself. */
+function visitMembers(node: TreeNode, scope: Scope): void {
+  for (const member in node) visit(node[member], scope, member);
+}
+
+function visit(value: TreeValue, scope: Scope, member: string): void {
+  if (Array.isArray(value)) {
+    for (const item of value) visit(item, scope, member);
+  } else if (isNode(value)) {
+    visitNode(value, scope, member);
+  }
+}
+
+function visitNode(node: TreeNode, scope: Scope, member: string): void {
+  const type = textAt(node, "type");
+  if (typeof node["class"] === "string") return visitExpression(node, scope);
+  if (QUERY_TYPES.has(type) || member === "node") return visitQuery(node, scope);
+  if (member === "from_table" || TABLE_TYPES.has(type)) return visitTable(node, scope);
+  visitMembers(node, scope);
+}
+
+function visitExpression(node: TreeNode, scope: Scope): void {
+  const kind = textAt(node, "class");
+  if (!EXPRESSION_CLASSES.has(kind)) {
+    throw kind === "PARAMETER"
+      ? refusedSyntax("a parameter", "; write the value into the statement")
+      : refusedSyntax(`an expression of kind ${kind}`);
+  }
+  if (kind === "FUNCTION" || kind === "WINDOW") checkFunction(node, scope);
+  if (kind === "COLUMN_REF") checkColumn(node, scope);
+  visitMembers(node, scope);
+}
+
+/** Of the letters of a function's name, by which a mistyped one differs at most. */
+const MISTYPED_SHARE = 1 / 3;
+
+function checkFunction(node: TreeNode, { placeOf }: Scope): void {
+  const name = textAt(node, "function_name").toLowerCase();
+  const schema = textAt(node, "schema");
+  // The parser itself qualifies some of its own rewrites with `main`.
+  if (textAt(node, "catalog") !== "" || (schema !== "" && schema !== "main")) {
+    // `host.upper()` looks like a function of a schema.
+    const remedy = ALLOWED_FUNCTIONS.has(name) ? `; write ${name}(${schema}, …)` : "";
+    throw refusedFunction(`${schema}.${name}`, placeOf(node), remedy);
+  }
+  if (!ALLOWED_FUNCTIONS.has(name)) {
+    // The parser takes a backtick for an operator.
+    if (name.startsWith("`")) {
+      throw refusedSyntax("a backtick", `${placeOf(node)}; write names as "name", texts as 'text'`);
+    }
+    const near = nearestName(name, ALLOWED_FUNCTIONS, MISTYPED_SHARE);
+    throw refusedFunction(name, placeOf(node), near === undefined ? "" : `; did you mean ${near}?`);
+  }
+  // No answer can hold a state, and nothing that could read one is allowed.
+  if (node["export_state"] === true) throw refusedSyntax("EXPORT_STATE", "; ask for the value");
+}
+
+function checkColumn(node: TreeNode, { placeOf }: Scope): void {
+  const names = listAt(node, "column_names");
+  const [name] = names;
+  if (names.length === 1 && typeof name === "string" && SESSION_NAMES.has(name.toLowerCase())) {
+    throw refusedFunction(name, placeOf(node));
+  }
+}
+
+function visitTable(node: TreeNode, scope: Scope): void {
+  const type = textAt(node, "type");
+  switch (type) {
+    case "BASE_TABLE":
+      visitBaseTable(node, scope);
+      break;
+    case "TABLE_FUNCTION":
+      visitTableFunction(node, scope);
+      break;
+    case "JOIN":
+    case "SUBQUERY":
+    case "EXPRESSION_LIST":
+    case "EMPTY":
+    case "EMPTY_FROM":
+      visitMembers(node, scope);
+      break;
+    case "PIVOT":
+      throw refusedSyntax(
+        "PIVOT or UNPIVOT",
+        "; write sum(value) FILTER (WHERE …) for each column, or a SELECT for each with UNION ALL",
+      );
+    default:
+      if (type !== "SHOW_REF") throw refusedSyntax(`FROM of kind ${type}`);
+      throw refusedSyntax(
+        "DESCRIBE, SHOW or SUMMARIZE",
+        "; SELECT * FROM events LIMIT 1 shows the columns of a table, and a SELECT from a table that there is not names all",
+      );
+  }
+}
+
+function visitBaseTable(node: TreeNode, scope: Scope): void {
+  const table = textAt(node, "table_name").toLowerCase();
+  const schema = textAt(node, "schema_name");
+  const catalog = textAt(node, "catalog_name");
+  if (nodeAt(node, "at_clause") !== undefined) throw refusedSyntax("AT (time travel)");
+  visitMembers(node, scope);
+  if (catalog === "" && scope.recurring.has(table) && schema === RECURRING) return;
+  if (catalog !== "" || (schema !== "" && schema !== scope.namespace)) {
+    throw otherNamespace([catalog, schema, table].filter((part) => part !== "").join("."), {
+      table,
+      namespace: scope.namespace,
+      place: scope.placeOf(node),
+    });
+  }
+  if (schema === "" && scope.ctes.has(table)) return;
+  scope.references.push({ table, node });
+}
+
+function visitTableFunction(node: TreeNode, scope: Scope): void {
+  const call = nodeAt(node, "function");
+  if (call === undefined || textAt(call, "class") !== "FUNCTION") {
+    throw refusedSyntax("this table function");
+  }
+  const name = textAt(call, "function_name").toLowerCase();
+  if (textAt(call, "catalog") !== "" || textAt(call, "schema") !== "") {
+    throw refusedFunction(name, scope.placeOf(call));
+  }
+  if (isHotFunction(name)) return visitHotFunction(node, { name, call, scope });
+  if (!ALLOWED_TABLE_FUNCTIONS.has(name)) throw refusedFunction(name, scope.placeOf(call));
+  visitMembers(call, scope);
+  const { function: _, ...rest } = node;
+  visitMembers(rest, scope);
+}
+
+/** From here on it is a table in the tree, too. */
+function visitHotFunction(
+  node: TreeNode,
+  { name, call, scope }: {
+    readonly name: HotCall["kind"];
+    readonly call: TreeNode;
+    readonly scope: Scope;
+  },
+): void {
+  const hot = parseHotCall(name, call);
+  replaceWithTable(node, hot);
+  visitMembers(node, scope);
+  scope.references.push({ table: hotTableName(hot), node, hot });
+}
+
+/** The same for every name, so that nothing is told of other namespaces. */
+function otherNamespace(
+  name: string,
+  { table, namespace, place }: {
+    readonly table: string;
+    readonly namespace: string;
+    readonly place: string;
+  },
+): OperatingError {
+  return new OperatingError(
+    "invalid_argument",
+    `Cannot read table ${
+      JSON.stringify(name)
+    }${place}: there is no such table; statements read those of ` +
+      `${namespace}: write ${table}, or ${namespace}.${table} in just these letters`,
+    { reason: "unknown_table" },
+  );
+}
+
+/** `known`: the tables there are, to name in the message; `place`: where it stands. */
+export function unknownTable(
+  name: string,
+  { known, place }: { readonly known: readonly string[]; readonly place: string },
+): OperatingError {
+  const list = known.length === 0 ? "" : `; there are: ${known.join(", ")}`;
+  return new OperatingError(
+    "invalid_argument",
+    `Cannot read table ${JSON.stringify(name)}${place}: there is no such table${list}`,
+    { reason: "unknown_table" },
+  );
+}
+
+function refusedFunction(name: string, place: string, remedy = ""): OperatingError {
+  return new OperatingError(
+    "invalid_argument",
+    `Cannot call ${JSON.stringify(name)}${place}: it is unknown or not allowed${remedy}`,
+    { reason: "refused_function" },
+  );
+}
+
+function refusedSyntax(what: string, remedy = ""): OperatingError {
+  return new OperatingError(
+    "invalid_argument",
+    `Cannot run the statement: ${what} is not allowed${remedy}`,
+    { reason: "refused_syntax" },
+  );
+}

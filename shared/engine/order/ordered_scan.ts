@@ -1,0 +1,362 @@
+/**
+ * Newest-N and oldest-N without reading the table: picks the few row groups that can hold the answer.
+ *
+ * Applies to one SELECT over one table whose WHERE is only bounds on the time columns, ordered by `timestamp`
+ * (then `timestamp_ns`, same direction), with a constant LIMIT. Row groups outside the time range are left out. For
+ * newest-first: those that lie wholly inside it are taken by their smallest timestamp, largest first, until they hold N
+ * rows; the last of those minima is a threshold that at least N rows reach, so a row group whose largest timestamp is
+ * below it cannot matter. Ties are kept: a row group that just reaches the threshold is read. In a file whose order is
+ * declared, the answer takes at most the last N rows of its part below the upper bound's row groups. The
+ * statement itself, its bounds, order and limit still run over what is left.
+ *
+ * Relies on: `timestamp` is required (no nulls), a file's declared order is true, footers' bounds are true.
+ */
+
+import { present } from "../../base/assert.ts";
+import { isOperatingError } from "../../base/errors.ts";
+import type { DataFile, TimeRange } from "../../iceberg/types.ts";
+import type { ParquetFooter } from "../../parquet/footer.ts";
+import { isBareSelect } from "./default_order.ts";
+import { FOOTER_READS_MAX, ORDERED_ROWS_MAX } from "../limits.ts";
+import {
+  deltaPart,
+  filePart,
+  meets,
+  type RowRange,
+  type ScanPart,
+  type TablePlan,
+} from "../plan/plan.ts";
+import { isSteady } from "../pruning/steady.ts";
+import {
+  integerConstant,
+  nodeAt,
+  nodesAt,
+  textAt,
+  type TreeNode,
+  walk,
+} from "../statement/syntax_tree.ts";
+import { onlyTimeBounds, timeColumn } from "../bounds/time_bounds.ts";
+import type { ScanOrdering } from "../types.ts";
+
+export interface OrderedRequest {
+  readonly direction: "newest" | "oldest";
+  /** LIMIT + OFFSET. */
+  readonly rows: number;
+}
+
+/** A scan that does not stream in order: why, and which rows are wanted first where that is known. */
+export interface OrderRefusal {
+  readonly ordering: ScanOrdering;
+  readonly direction?: OrderedRequest["direction"];
+  /** Rows wanted of a `filtered` statement whose filter can be tried out beforehand (`pruning/nearest_rows.ts`). */
+  readonly rows?: number;
+}
+
+/** What the statement asks in order, or why the scan does not stream in order. */
+export function orderedRequest(root: TreeNode): OrderedRequest | OrderRefusal {
+  const table = nodeAt(root, "from_table");
+  const modifiers = nodesAt(root, "modifiers");
+  const order = modifiers.find((modifier) => textAt(modifier, "type") === "ORDER_MODIFIER");
+  if (table === undefined || order === undefined) return { ordering: "no_sort_order" };
+  if (changesRows(root["select_list"])) return { ordering: "no_sort_order" };
+  const withoutOrder = { ...root, modifiers: modifiers.filter((modifier) => modifier !== order) };
+  if (!isBareSelect(withoutOrder) || nodeAt(root, "qualify") !== undefined) {
+    return { ordering: "no_sort_order" };
+  }
+  const direction = directionOf(order, { root, table });
+  if (direction !== "newest" && direction !== "oldest") return { ordering: direction };
+  const where = nodeAt(root, "where_clause");
+  const clockLower = direction === "newest";
+  const rows = rowsOf(modifiers);
+  if (where !== undefined && !onlyTimeBounds(where, table, { clockLower })) {
+    const isTriable = rows !== undefined && rows <= ORDERED_ROWS_MAX &&
+      isSteady(where, table, { clockLower });
+    return { ordering: "filtered", direction, ...(isTriable ? { rows } : {}) };
+  }
+  return rows === undefined || rows > ORDERED_ROWS_MAX
+    ? { ordering: "no_bounds", direction }
+    : { direction, rows };
+}
+
+/** Whether the statement leaves the order of its rows open. */
+export function wantsNoOrder(root: TreeNode): boolean {
+  return !nodesAt(root, "modifiers").some((one) => textAt(one, "type") === "ORDER_MODIFIER");
+}
+
+/**
+ * The plan's parts with the newest first. Where a filter keeps the scan from choosing row groups, the SQL
+ * engine still skips those that cannot beat the rows it has; so it should meet the wanted ones early (measured
+ * on 2 M rows, newest 100 of one host: 230 ms against 1500 ms).
+ */
+export function newestFirst(plan: TablePlan): readonly ScanPart[] {
+  const filesFirst = plan.parts.filter((part) => part.origin === "file").toReversed();
+  return [...plan.parts.filter((part) => part.origin === "delta").toReversed(), ...filesFirst];
+}
+
+/** Whether the select list looks at other rows, or makes more or fewer of one. */
+function changesRows(selectList: unknown): boolean {
+  let found = false;
+  walk(selectList, (node) => {
+    const kind = textAt(node, "class");
+    found ||= kind === "WINDOW" || kind === "SUBQUERY" ||
+      (kind === "FUNCTION" && textAt(node, "function_name").toLowerCase() === "unnest");
+  });
+  return found;
+}
+
+function directionOf(
+  order: TreeNode,
+  { root, table }: { readonly root: TreeNode; readonly table: TreeNode },
+): "newest" | "oldest" | ScanOrdering {
+  const terms = nodesAt(order, "orders");
+  const columns = terms.map((term) => timeColumn(nodeAt(term, "expression") ?? {}, table, true));
+  if (columns[0] !== "timestamp") return "non_timestamp_sort";
+  if (columns.length > 2 || (columns.length === 2 && columns[1] !== "timestamp_ns")) {
+    return "unknown_sort_order";
+  }
+  // A select-list alias goes before a column of the same name.
+  const aliases = nodesAt(root, "select_list").map((item) => textAt(item, "alias").toLowerCase());
+  const bare = terms.some((term) =>
+    (nodeAt(term, "expression")?.["column_names"] as unknown[] | undefined)?.length === 1
+  );
+  if (bare && (aliases.includes("timestamp") || aliases.includes("timestamp_ns"))) {
+    return "non_identity_sort";
+  }
+  const directions = new Set(terms.map((term) => textAt(term, "type") === "DESCENDING"));
+  if (directions.size !== 1) return "mixed_sort_direction";
+  return directions.has(true) ? "newest" : "oldest";
+}
+
+/** LIMIT + OFFSET when both are constants. */
+function rowsOf(modifiers: readonly TreeNode[]): number | undefined {
+  const modifier = modifiers.find((candidate) => textAt(candidate, "type") === "LIMIT_MODIFIER");
+  const limit = nodeAt(modifier ?? {}, "limit");
+  const offset = nodeAt(modifier ?? {}, "offset");
+  const limitRows = limit === undefined ? undefined : integerConstant(limit);
+  const offsetRows = offset === undefined ? 0n : integerConstant(offset);
+  if (limitRows === undefined || offsetRows === undefined) return undefined;
+  return limitRows < 0n || offsetRows < 0n ? undefined : Number(limitRows + offsetRows);
+}
+
+/** Rows that are read or left out together; times in Unix microseconds, both inclusive. */
+interface Unit {
+  readonly min: bigint;
+  readonly max: bigint;
+  readonly rows: number;
+  readonly firstRow: number;
+  readonly source: Source;
+}
+
+interface Source {
+  readonly whole: ScanPart;
+  /** The rows of the file are in ascending order of time. */
+  readonly sorted: boolean;
+}
+
+/** Data files that an ordered scan merges at most: of one day, and of all. SPEC.md section 8. */
+export interface FanIn {
+  readonly partitionMax: number;
+  readonly globalMax: number;
+}
+
+export interface OrderedDeps {
+  readonly fanIn: FanIn;
+  readonly footer: (file: DataFile) => Promise<ParquetFooter>;
+  /** Local path of a data file. */
+  readonly path: (file: DataFile) => string;
+}
+
+export interface OrderedParts {
+  /** The parts that hold every row the answer can need; undefined is the whole plan. */
+  readonly parts?: readonly ScanPart[];
+  readonly ordering: ScanOrdering;
+}
+
+/**
+ * Narrows a plan. `no_bounds`: a file's times are not known; `order_walk_failed`: its footer could not be read, and
+ * the scan itself will tell why if it cannot either; `fan_in` and `global_fan_in`: too many files hold rows of the
+ * answer to be taken part by part, so they are read whole, in one scan.
+ */
+export async function orderedParts(
+  plan: TablePlan,
+  request: OrderedRequest,
+  deps: OrderedDeps,
+): Promise<OrderedParts> {
+  const files = plan.files.map((file) => fileUnit(file, plan, deps));
+  if (files.some((unit) => unit === undefined)) return { ordering: "no_bounds" };
+  const deltas: Unit[] = plan.delta.map((delta) => ({
+    min: floorMicros(delta.timestampNsMin),
+    max: floorMicros(delta.timestampNsMax),
+    rows: delta.rows,
+    firstRow: 0,
+    source: { whole: deltaPart(delta), sorted: false },
+  }));
+  const known = files.filter((unit) => unit !== undefined);
+  const byFile = needed([...known, ...deltas], plan.range, request);
+  // Footers are read only of files that the manifests' bounds leave.
+  const neededDeltas = deltas.filter((unit) => byFile.has(unit));
+  const units: Unit[] = [...neededDeltas];
+  const wanted = plan.files.flatMap((file, i) => {
+    const unit = files[i];
+    return unit !== undefined && byFile.has(unit) ? [{ file, unit }] : [];
+  });
+  const tooMany = fanInRefusal(wanted.map(({ file }) => file), deps.fanIn);
+  if (tooMany !== undefined) {
+    const whole = [...wanted.map(({ unit }) => unit), ...neededDeltas];
+    return { parts: whole.map(({ source }) => source.whole), ordering: tooMany };
+  }
+  try {
+    for (let start = 0; start < wanted.length; start += FOOTER_READS_MAX) {
+      const batch = wanted.slice(start, start + FOOTER_READS_MAX);
+      const footers = await Promise.all(batch.map(({ file }) => deps.footer(file)));
+      batch.forEach(({ unit }, i) => units.push(...rowGroupUnits(unit, present(footers[i]))));
+    }
+  } catch (error) {
+    if (!isOperatingError(error) || error.code === "not_found") throw error;
+    return { ordering: "order_walk_failed" };
+  }
+  const possible = units.filter((unit) => mayHold(unit, plan.range));
+  const parts = partsOf([...needed(possible, plan.range, request)], plan.range, request);
+  return { parts, ordering: "advertised" };
+}
+
+function fanInRefusal(files: readonly DataFile[], fanIn: FanIn): ScanOrdering | undefined {
+  const byDay = Map.groupBy(files, (file) => file.day);
+  if ([...byDay.values()].some((own) => own.length > fanIn.partitionMax)) return "fan_in";
+  return files.length > fanIn.globalMax ? "global_fan_in" : undefined;
+}
+
+function fileUnit(file: DataFile, plan: TablePlan, deps: OrderedDeps): Unit | undefined {
+  if (file.timestampNsMin === undefined || file.timestampNsMax === undefined) return undefined;
+  return {
+    min: floorMicros(file.timestampNsMin),
+    max: floorMicros(file.timestampNsMax),
+    rows: file.rows,
+    firstRow: 0,
+    source: {
+      whole: filePart(file, deps.path(file)),
+      sorted: plan.sortOrderId !== 0 && file.sortOrderId === plan.sortOrderId,
+    },
+  };
+}
+
+/** A file's row groups; the whole file where the footer has no bounds. */
+function rowGroupUnits(file: Unit, footer: ParquetFooter): Unit[] {
+  const units = footer.rowGroups.map((group): Unit | undefined =>
+    group.timestampMin === undefined || group.timestampMax === undefined ? undefined : {
+      min: group.timestampMin,
+      max: group.timestampMax,
+      rows: group.rows,
+      firstRow: group.firstRow,
+      source: file.source,
+    }
+  );
+  return units.some((unit) => unit === undefined)
+    ? [file]
+    : units.filter((unit) => unit !== undefined);
+}
+
+/** Units that can hold one of the first `request.rows` rows of the answer. */
+function needed(
+  units: readonly Unit[],
+  range: TimeRange,
+  { direction, rows }: OrderedRequest,
+): Set<Unit> {
+  if (rows === 0) return new Set(); // LIMIT 0: clients ask so for the columns.
+  const sign = direction === "newest" ? -1 : 1;
+  const near = (unit: Unit) => direction === "newest" ? unit.max : unit.min;
+  const far = (unit: Unit) => direction === "newest" ? unit.min : unit.max;
+  const certain = units.filter((unit) => isInside(unit, range))
+    .sort((a, b) => sign * compare(far(a), far(b)));
+  let held = 0;
+  let threshold: bigint | undefined;
+  for (const unit of certain) {
+    if (held >= rows) break;
+    held += unit.rows;
+    threshold = far(unit);
+  }
+  if (held < rows || threshold === undefined) return new Set(units);
+  const limit = threshold;
+  return new Set(units.filter((unit) => sign * compare(near(unit), limit) <= 0));
+}
+
+function mayHold({ min, max }: Unit, range: TimeRange): boolean {
+  return meets(range, min * 1_000n, max * 1_000n + 999n);
+}
+
+/** Whether every row of a unit satisfies the time range. */
+function isInside(unit: Unit, range: TimeRange): boolean {
+  if (range.minNs !== undefined && unit.min * 1_000n < range.minNs) return false;
+  return !(range.maxNs !== undefined && unit.max * 1_000n + 999n > range.maxNs);
+}
+
+/**
+ * Neighbouring row groups of a file become one part; of a sorted file those that the time range cuts become another, and the
+ * others give at most N rows at their near end.
+ */
+function partsOf(
+  units: readonly Unit[],
+  range: TimeRange,
+  request: OrderedRequest,
+): ScanPart[] {
+  const bySource = new Map<Source, Unit[]>();
+  for (const unit of units) {
+    const own = bySource.get(unit.source) ?? [];
+    own.push(unit);
+    bySource.set(unit.source, own);
+  }
+  const parts: ScanPart[] = [];
+  for (const [source, own] of bySource) {
+    own.sort((a, b) => a.firstRow - b.firstRow);
+    const cut = own.filter((unit) => !isInside(unit, range));
+    // Only among rows that all count do the nearest N come first; those of a cut row group may do without the others.
+    const runs = source.sorted
+      ? [
+        ...runsOf(own.filter((unit) => isInside(unit, range))).map((run) => nearest(run, request)),
+        ...runsOf(cut),
+      ]
+      : runsOf(own);
+    for (const run of runs) parts.push(partOf(source.whole, run, own));
+  }
+  return parts;
+}
+
+function runsOf(units: readonly Unit[]): RowRange[] {
+  const runs: { first: number; end: number }[] = [];
+  for (const unit of units) {
+    const last = runs.at(-1);
+    if (last !== undefined && last.end === unit.firstRow) last.end += unit.rows;
+    else runs.push({ first: unit.firstRow, end: unit.firstRow + unit.rows });
+  }
+  return runs;
+}
+
+function nearest({ first, end }: RowRange, { direction, rows }: OrderedRequest): RowRange {
+  return direction === "newest"
+    ? { first: Math.max(first, end - rows), end }
+    : { first, end: Math.min(end, first + rows) };
+}
+
+function partOf(whole: ScanPart, range: RowRange, units: readonly Unit[]): ScanPart {
+  if (range.first === 0 && range.end === whole.rows) return whole;
+  const touched = units.filter((unit) =>
+    unit.firstRow < range.end && unit.firstRow + unit.rows > range.first
+  );
+  const times = {
+    timestampNsMin: extreme(touched.map(({ min }) => min), -1) * 1_000n,
+    timestampNsMax: extreme(touched.map(({ max }) => max), 1) * 1_000n + 999n,
+  };
+  return { ...whole, range, rowGroupsRead: touched.length, times };
+}
+
+function extreme(times: readonly bigint[], sign: 1 | -1): bigint {
+  return times.reduce((a, b) => sign * compare(a, b) < 0 ? b : a);
+}
+
+function compare(a: bigint, b: bigint): number {
+  return a < b ? -1 : a > b ? 1 : 0;
+}
+
+function floorMicros(ns: bigint): bigint {
+  return ns >= 0n ? ns / 1_000n : (ns - 999n) / 1_000n;
+}

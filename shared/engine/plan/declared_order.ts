@@ -1,0 +1,33 @@
+/**
+ * The order that a table's metadata declares for its rows, and whether an ordered scan may rely on it. Tables that this
+ * service made declare (`timestamp`, `timestamp_ns`) ascending; those of other engines may declare anything.
+ */
+
+import type { TableSchema } from "../../schema/schema.ts";
+import type { TableMetadata } from "../../iceberg/table_metadata.ts";
+import type { ScanOrdering } from "../types.ts";
+
+const TIME_COLUMNS = ["timestamp", "timestamp_ns"];
+
+/** undefined: rows are declared to be in order of time. Otherwise why they are not, in the words of SPEC.md 2.5. */
+export function orderRefusal(
+  metadata: Pick<TableMetadata, "sort-orders" | "default-sort-order-id">,
+  schema: TableSchema,
+): ScanOrdering | undefined {
+  const id = metadata["default-sort-order-id"];
+  const order = metadata["sort-orders"].find((one) => one["order-id"] === id);
+  if (order === undefined) return id === UNSORTED ? "no_sort_order" : "unknown_sort_order";
+  if (order.fields.length === 0) return "no_sort_order";
+  if (order.fields.some((field) => field.transform !== "identity")) return "non_identity_sort";
+  const names = order.fields.map((field) =>
+    schema.columns.find((column) => column.id === field["source-id"])?.name
+  );
+  if (names.includes(undefined)) return "missing_sort_field";
+  if (names[0] !== TIME_COLUMNS[0]) return "non_timestamp_sort";
+  const directions = new Set(order.fields.map((field) => field.direction));
+  if (directions.size > 1 || !directions.has("asc")) return "mixed_sort_direction";
+  return names[1] === TIME_COLUMNS[1] ? undefined : "missing_sort_column";
+}
+
+/** Iceberg reserves this id for "no order". */
+const UNSORTED = 0;

@@ -1,0 +1,337 @@
+/** Plans the tables of one statement: names to snapshots, time ranges to files, what is left of the WAL. */
+
+import { isOperatingError, OperatingError } from "../../base/errors.ts";
+import type { IndexState } from "../../catalog/index_catalog.ts";
+import { stemmedColumns } from "../../derived/text_columns.ts";
+import { BUILT_IN_TABLES } from "../../schema/built_in_tables.ts";
+import { type DocMapping, TIMESTAMP_FIELD_DEFAULT } from "../../schema/index_config.ts";
+import { indexSchema } from "../../schema/index_schema.ts";
+import { isUnasked, seenColumns } from "../../schema/promoted.ts";
+import type { TableSchema } from "../../schema/schema.ts";
+import type { LaneId, TableIdent } from "../../tenant/tenant.ts";
+import type { LoadedTable } from "../../iceberg/iceberg_reader.ts";
+import { fileMayMatch } from "../../iceberg/prune.ts";
+import { filesSince } from "../../iceberg/table_history.ts";
+import { ALL_TIME, type FileSelection, type TimeRange } from "../../iceberg/types.ts";
+import type { HotCall } from "../hot_caches/hot_call.ts";
+import { type HotSource, planHotCall } from "../hot_caches/hot_plan.ts";
+import type { Deadline } from "../turns/deadline.ts";
+import { orderRefusal } from "./declared_order.ts";
+import { unknownTable } from "../gate/gate.ts";
+import { PLAN_ATTEMPTS_MAX } from "../limits.ts";
+import type { TablePlan } from "./plan.ts";
+import { projectedColumns } from "./projection.ts";
+import { readSnapshot, type SnapshotSource, type TableSnapshot } from "./snapshot.ts";
+import { pinned, type SnapshotPin } from "./snapshot_pin.ts";
+import type { DeltaLease, WalDelta } from "./wal_delta.ts";
+
+export interface PlanSource extends SnapshotSource {
+  readonly delta: WalDelta | undefined;
+  /** undefined: hot caches are off. */
+  readonly hot: HotSource | undefined;
+  /** Names that no statement may know: for it there is no such table, in any namespace. */
+  readonly hidden: ReadonlySet<string>;
+}
+
+export interface PlanRequest {
+  readonly namespace: string;
+  readonly tenant: string;
+  /** Lower-cased names, each once. */
+  readonly tables: readonly string[];
+  /** Where the statement names one of them first, for messages. */
+  readonly placeOf: (table: string) => string;
+  /** Those of `tables` that are calls. */
+  readonly hotCalls: ReadonlyMap<string, HotCall>;
+  readonly ranges: ReadonlyMap<string, TimeRange>;
+  /** Column names the statement mentions; undefined is all. */
+  readonly named: ReadonlySet<string> | undefined;
+  readonly deadline: Deadline;
+  /** Reads snapshots as it says, and no WAL; undefined: the newest rows there are. */
+  readonly pin: SnapshotPin | undefined;
+  /** Leaves out the files of this earlier snapshot where the rest is all that came since. */
+  readonly since: bigint | undefined;
+  /** Reads no committed rows. */
+  readonly uncommittedOnly: boolean;
+}
+
+export interface PlannedTables {
+  /** Their files are known; which parts are read is still open (`wholePlan`). */
+  readonly tables: readonly TablePlan[];
+  /** Converted WAL files in use; disposed when the statement is. */
+  readonly leases: readonly Disposable[];
+  /** Milliseconds of `nowMs` spent on the WAL. */
+  readonly deltaMs: number;
+}
+
+/** Errors: `invalid_argument` (`unknown_table`), the catalog's, the store's, the deadline's. */
+export async function planTables(
+  source: PlanSource,
+  request: PlanRequest,
+  nowMs: () => number,
+): Promise<PlannedTables> {
+  const tables: TablePlan[] = [];
+  const leases: Disposable[] = [];
+  let deltaMs = 0;
+  try {
+    for (const name of request.tables) {
+      request.deadline.check();
+      const planned = await planTable(source, { request, name, nowMs });
+      tables.push(planned.plan);
+      if (planned.lease !== undefined) leases.push(planned.lease);
+      deltaMs += planned.deltaMs;
+    }
+  } catch (error) {
+    for (const lease of leases) lease[Symbol.dispose]();
+    throw error;
+  }
+  return { tables, leases, deltaMs };
+}
+
+const MISSING_RETRY_SECS = 5;
+
+interface TableRequest {
+  readonly request: PlanRequest;
+  readonly name: string;
+  readonly nowMs: () => number;
+}
+
+interface PlannedTable {
+  readonly plan: TablePlan;
+  readonly lease: Disposable | undefined;
+  readonly deltaMs: number;
+}
+
+/** Starts over when what it had listed was drained, swept or rewritten meanwhile. */
+async function planTable(source: PlanSource, table: TableRequest): Promise<PlannedTable> {
+  for (let attempt = 1;; attempt += 1) {
+    try {
+      return await planOnce(source, table);
+    } catch (error) {
+      if (!isOperatingError(error, "not_found")) throw error;
+      if (attempt === PLAN_ATTEMPTS_MAX) throw missing(error);
+    }
+  }
+}
+
+/** What the catalog names is not there, again and again: not the caller's doing. */
+function missing(error: OperatingError): OperatingError {
+  return new OperatingError(
+    "unavailable",
+    `${error.message}; the catalog names it: check that the server's --warehouse-url, or --warehouse, is where its ` +
+      "tables were made, or restore the object",
+    { reason: "storage_unavailable", retryAfterSecs: MISSING_RETRY_SECS, cause: error },
+  );
+}
+
+async function planOnce(
+  source: PlanSource,
+  { request, name, nowMs }: TableRequest,
+): Promise<PlannedTable> {
+  const call = request.hotCalls.get(name);
+  if (call !== undefined) return await planCall(source, call, { request, nowMs });
+  if (source.hidden.has(name)) throw await unknown(source, request, name);
+  const ident: TableIdent = { namespace: request.namespace, name };
+  const lane: LaneId = { tenant: request.tenant, index: name };
+  const range = request.ranges.get(name) ?? ALL_TIME;
+  const { pin } = request;
+  const snapshot = pin === undefined
+    ? await readSnapshot(source, ident, lane)
+    : await readPinned(source, ident, pin);
+  // After the snapshot: what is dropped in between is gone as a whole, and never half there.
+  const state = BUILT_IN_TABLES.has(name) ? undefined : await source.catalog.indexState(ident);
+  const startMs = nowMs();
+  const lease = await leaseOf(source, {
+    lane,
+    snapshot,
+    range,
+    epoch: state?.epoch ?? 0,
+    signal: request.deadline.signal,
+  });
+  const deltaMs = nowMs() - startMs;
+  try {
+    const mapping = state?.index?.config.doc_mapping;
+    const stored = mappedSchema(
+      mapping,
+      snapshot.table?.schema ?? schemaWithoutTable(name, lease),
+    );
+    if (stored === undefined) throw await unknown(source, request, name);
+    const seen = seenOf(stored);
+    const newer = await selectionSince(source, snapshot, { since: request.since, range });
+    const { files, considered } = request.uncommittedOnly
+      ? NO_FILES
+      : newer ?? await selectionOf(source, snapshot, range);
+    const delta = lease?.files ?? [];
+    const plan: TablePlan = {
+      name,
+      ident,
+      ...seen,
+      ...identityOf(snapshot.table),
+      ...implicitOrderOf(mapping),
+      ...stemmedOf(mapping),
+      snapshotId: snapshot.table?.snapshotId,
+      ...(newer === undefined || request.since === undefined ? {} : { since: request.since }),
+      sortOrderId: snapshot.table?.sortOrderId ?? 0,
+      range,
+      considered,
+      files,
+      ...(request.uncommittedOnly || newer !== undefined ? {} : {
+        filesIn: async (wanted) => (await selectionOf(source, snapshot, wanted)).files,
+      }),
+      delta,
+      parts: [],
+      ordered: false,
+      projected: projectedColumns(seen.schema, request.named),
+    };
+    return { plan, lease, deltaMs };
+  } catch (error) {
+    lease?.[Symbol.dispose]();
+    throw error;
+  }
+}
+
+async function planCall(
+  source: PlanSource,
+  call: HotCall,
+  { request, nowMs }: Pick<TableRequest, "request" | "nowMs">,
+): Promise<PlannedTable> {
+  const { namespace } = request;
+  if (request.pin !== undefined) {
+    throw new OperatingError(
+      "invalid_argument",
+      `Cannot call ${call.kind} at a snapshot: it reads the WAL; leave snapshot out`,
+      { reason: "bad_hot_call" },
+    );
+  }
+  if (source.hidden.has(call.table)) throw await unknown(source, request, call.table);
+  const startMs = nowMs();
+  const state = BUILT_IN_TABLES.has(call.table)
+    ? undefined
+    : await source.catalog.indexState({ namespace, name: call.table });
+  const planned = await planHotCall(source.hot, call, {
+    request: { ...request, signal: request.deadline.signal },
+    state,
+  });
+  if (planned.plan.delta.length === 0 && !await isTable(source, planned.plan.ident, state)) {
+    throw await unknown(source, request, call.table);
+  }
+  const stemmed = call.kind === "last_values" ? stemmedOf(state?.index?.config.doc_mapping) : {};
+  return { ...planned, plan: { ...planned.plan, ...stemmed }, deltaMs: nowMs() - startMs };
+}
+
+/** Whether there is such a table, though the WAL has no row for it. */
+async function isTable(
+  { catalog }: PlanSource,
+  ident: TableIdent,
+  state: IndexState | undefined,
+): Promise<boolean> {
+  if (BUILT_IN_TABLES.has(ident.name) || state?.index !== undefined) return true;
+  return await catalog.metadataLocation(ident) !== undefined;
+}
+
+/** Only what is committed, as `pin` has it. */
+async function readPinned(
+  source: PlanSource,
+  ident: TableIdent,
+  pin: SnapshotPin,
+): Promise<TableSnapshot> {
+  const location = await source.catalog.metadataLocation(ident);
+  const table = location === undefined ? undefined : await source.tables.loadTable(ident, location);
+  return {
+    table: pinned(ident.name, table, pin),
+    pending: [],
+    complete: new Set(),
+    consumed: new Set(),
+  };
+}
+
+function identityOf(
+  table: LoadedTable | undefined,
+): Pick<TablePlan, "tableUuid" | "schemaId" | "orderRefusal"> {
+  if (table === undefined) return {};
+  const refusal = orderRefusal(table.metadata, table.schema);
+  const { uuid: tableUuid, schemaId } = table;
+  return { tableUuid, schemaId, ...(refusal === undefined ? {} : { orderRefusal: refusal }) };
+}
+
+async function leaseOf(
+  { delta }: PlanSource,
+  { lane, snapshot, range, epoch, signal }: {
+    readonly lane: LaneId;
+    readonly snapshot: TableSnapshot;
+    readonly range: TimeRange;
+    readonly epoch: number;
+    readonly signal: AbortSignal;
+  },
+): Promise<DeltaLease | undefined> {
+  if (delta === undefined) return undefined;
+  delta.forget(lane, snapshot.consumed);
+  const { pending, complete } = snapshot;
+  return await delta.lease(lane, pending, { range, complete, epoch, signal });
+}
+
+const NO_FILES: FileSelection = { files: [], considered: 0 };
+
+async function selectionOf(
+  source: PlanSource,
+  { table }: TableSnapshot,
+  range: TimeRange,
+): Promise<FileSelection> {
+  return table === undefined ? NO_FILES : await source.tables.selectFiles(table, range);
+}
+
+/** undefined: all files are to be read. */
+async function selectionSince(
+  { tables }: PlanSource,
+  { table }: TableSnapshot,
+  { since, range }: { readonly since: bigint | undefined; readonly range: TimeRange },
+): Promise<FileSelection | undefined> {
+  if (since === undefined || table === undefined) return undefined;
+  const files = await filesSince(tables, table, since);
+  if (files === undefined) return undefined;
+  return { files: files.filter((file) => fileMayMatch(file, range)), considered: files.length };
+}
+
+/** Before its first commit, a built-in table is empty, and another is what its WAL segments say. */
+function schemaWithoutTable(name: string, lease: DeltaLease | undefined): TableSchema | undefined {
+  const builtIn = BUILT_IN_TABLES.get(name);
+  if (builtIn !== undefined) return builtIn;
+  return lease?.columns === undefined ? undefined : { columns: lease.columns, tags: [] };
+}
+
+/** A configured field is a column before a row has filled it. */
+function mappedSchema(
+  mapping: DocMapping | undefined,
+  schema: TableSchema | undefined,
+): TableSchema | undefined {
+  return mapping === undefined ? schema : indexSchema(mapping, schema);
+}
+
+function seenOf(schema: TableSchema): Pick<TablePlan, "schema" | "unasked"> {
+  const unasked = schema.columns.filter(({ name }) => isUnasked(name));
+  if (unasked.length === 0) return { schema };
+  return { schema: { ...schema, columns: seenColumns(schema.columns) }, unasked };
+}
+
+function implicitOrderOf(mapping: DocMapping | undefined): Pick<TablePlan, "noImplicitOrder"> {
+  const timeField = mapping?.timestamp_field ?? TIMESTAMP_FIELD_DEFAULT;
+  return timeField === TIMESTAMP_FIELD_DEFAULT ? {} : { noImplicitOrder: true };
+}
+
+function stemmedOf(mapping: DocMapping | undefined): Pick<TablePlan, "stemmed"> {
+  const stemmed = stemmedColumns(mapping);
+  return stemmed.size === 0 ? {} : { stemmed };
+}
+
+async function unknown(
+  source: PlanSource,
+  { namespace, placeOf }: PlanRequest,
+  name: string,
+): Promise<OperatingError> {
+  const { indexes } = await source.catalog.indexView(namespace);
+  const tables = await source.catalog.tables(namespace);
+  const known = new Set([...BUILT_IN_TABLES.keys(), ...indexes.keys(), ...tables]);
+  return unknownTable(name, {
+    known: [...known].filter((one) => !source.hidden.has(one)).sort(),
+    place: placeOf(name),
+  });
+}

@@ -1,0 +1,56 @@
+/**
+ * Which columns of a table a statement can need: never too few. It is priced with them, and copies of rows that are closer at
+ * hand than files have no others.
+ */
+
+import { ATTRIBUTES } from "../../schema/promoted.ts";
+import type { Column, TableSchema } from "../../schema/schema.ts";
+import type { TablePlan } from "./plan.ts";
+import { listAt, textAt, type TreeNode, walk } from "../statement/syntax_tree.ts";
+
+/** Names that the statement mentions as columns, lower-cased; undefined when it may take all (`*`, `#2`). */
+export function namedColumns(root: TreeNode): ReadonlySet<string> | undefined {
+  const names = new Set<string>();
+  const last = new Set<string>();
+  const tables = new Set<string>();
+  let all = false;
+  walk(root, (node) => {
+    const kind = textAt(node, "class");
+    if (kind === "STAR" || kind === "POSITIONAL_REFERENCE") all = true;
+    if (kind === "COLUMN_REF") {
+      const parts = listAt(node, "column_names").map((name) => String(name).toLowerCase());
+      for (const name of parts) names.add(name);
+      last.add(parts.at(-1) ?? "");
+    }
+    if (textAt(node, "type") === "JOIN") {
+      for (const name of listAt(node, "using_columns")) names.add(String(name).toLowerCase());
+      if (textAt(node, "ref_type") === "NATURAL") all = true;
+    }
+    if (textAt(node, "type") === "BASE_TABLE") {
+      if (listAt(node, "column_name_alias").length > 0) all = true;
+      tables.add((textAt(node, "alias") || textAt(node, "table_name")).toLowerCase());
+    }
+  });
+  // A table's own name as a column means the whole row.
+  return all || [...tables].some((table) => last.has(table)) ? undefined : names;
+}
+
+/** As `projectedColumns`, of a table whose columns may be texts of attributes: what those are read from counts, too. */
+export function projectedOf(
+  { schema, texts }: Pick<TablePlan, "schema" | "texts">,
+  named: ReadonlySet<string> | undefined,
+): readonly Column[] {
+  const projected = projectedColumns(schema, named);
+  const isText = texts !== undefined && projected.some(({ name }) => texts.has(name));
+  if (!isText || projected.some(({ name }) => name === ATTRIBUTES)) return projected;
+  return [...projected, ...schema.columns.filter(({ name }) => name === ATTRIBUTES)];
+}
+
+export function projectedColumns(
+  schema: TableSchema,
+  named: ReadonlySet<string> | undefined,
+): readonly Column[] {
+  return named === undefined
+    ? schema.columns
+    : schema.columns.filter((column) => named.has(column.name.toLowerCase()));
+}

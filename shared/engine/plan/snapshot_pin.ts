@@ -1,0 +1,124 @@
+/**
+ * Pins: the state of a statement's tables as a text that a later statement reads again, so that the pages of one walk
+ * see the same rows while ingest and drain go on.
+ *
+ * A pin names one committed snapshot per table, so a pinned statement reads no WAL: segments are consumed and swept,
+ * snapshots stay as they are until they expire. A caller may write any pin; it leads to no table that the statement
+ * could not read anyway.
+ */
+
+import { OperatingError } from "../../base/errors.ts";
+import { currentSchemaOf, type LoadedTable } from "../../iceberg/iceberg_reader.ts";
+import type { TablePlan } from "./plan.ts";
+
+/** Asks for the newest committed snapshots, and for their pin. */
+export const LATEST = "latest";
+
+export interface PinnedTable {
+  readonly uuid: string;
+  /** null: nothing was committed. */
+  readonly snapshotId: bigint | null;
+  /** Columns as they were when the pin was given, which may be newer than the snapshot; undefined: the snapshot's own. */
+  readonly schemaId?: number;
+}
+
+/** By table name; a table that is not in it is read as it is now. */
+export type SnapshotPin = ReadonlyMap<string, PinnedTable>;
+
+const VERSION = "p1";
+/** Tables of one statement are few; a longer text is none of ours. */
+const PIN_LENGTH_MAX = 16_384;
+
+export function encodePin(tables: readonly TablePlan[]): string {
+  const entries = tables.map(({ name, tableUuid, snapshotId, schemaId }) => [
+    name,
+    tableUuid ?? "",
+    snapshotId === undefined ? null : String(snapshotId),
+    ...(schemaId === undefined ? [] : [schemaId]),
+  ]);
+  const bytes = new TextEncoder().encode(JSON.stringify(entries));
+  return `${VERSION}.${bytes.toBase64({ alphabet: "base64url", omitPadding: true })}`;
+}
+
+/** An empty pin for `latest`. Errors: `invalid_argument` with reason `pin_malformed`. */
+export function decodePin(text: string): SnapshotPin {
+  if (text === LATEST) return new Map();
+  const [version, body, ...more] = text.split(".");
+  if (
+    version !== VERSION || body === undefined || more.length > 0 || text.length > PIN_LENGTH_MAX
+  ) {
+    throw malformed();
+  }
+  try {
+    const bytes = Uint8Array.fromBase64(body, { alphabet: "base64url" });
+    const entries: unknown = JSON.parse(new TextDecoder("utf-8", { fatal: true }).decode(bytes));
+    if (!Array.isArray(entries)) throw malformed();
+    return new Map(entries.map(entryOf));
+  } catch {
+    throw malformed();
+  }
+}
+
+function entryOf(entry: unknown): [string, PinnedTable] {
+  if (!Array.isArray(entry) || entry.length < 3 || entry.length > 4) throw malformed();
+  const [name, uuid, id, schemaId] = entry as unknown[];
+  if (typeof name !== "string" || typeof uuid !== "string") throw malformed();
+  if (id !== null && (typeof id !== "string" || !/^-?\d{1,19}$/.test(id))) throw malformed();
+  if (schemaId !== undefined && !Number.isSafeInteger(schemaId)) throw malformed();
+  return [name, {
+    uuid,
+    snapshotId: id === null ? null : BigInt(id),
+    ...(schemaId === undefined ? {} : { schemaId: Number(schemaId) }),
+  }];
+}
+
+/**
+ * `table` as `pin` says, columns included; as it is now where the pin does not name it. A change of columns makes no snapshot, so
+ * the newest one may have fewer than the table. undefined when nothing was committed then. Errors: `conflict` with reason
+ * `pin_expired` when the snapshot is gone, or the table was made anew.
+ */
+export function pinned(
+  name: string,
+  table: LoadedTable | undefined,
+  pin: SnapshotPin,
+): LoadedTable | undefined {
+  const wanted = pin.get(name);
+  if (wanted === undefined) return table;
+  const { snapshotId, schemaId: schemaThen } = wanted;
+  // Before its first commit, a table may have columns, or not be there.
+  if (snapshotId === null && schemaThen === undefined) return undefined;
+  const snapshot = table?.metadata.snapshots.find((one) => one["snapshot-id"] === snapshotId);
+  if (table === undefined || (snapshotId !== null && snapshot === undefined)) throw expired(name);
+  if (wanted.uuid !== table.uuid) throw expired(name);
+  const schemaId = schemaThen ?? snapshot?.["schema-id"] ?? table.schemaId;
+  if (!table.metadata.schemas.some((one) => one["schema-id"] === schemaId)) throw expired(name);
+  const metadata = {
+    ...table.metadata,
+    "current-snapshot-id": snapshotId,
+    "current-schema-id": schemaId,
+  };
+  return {
+    ...table,
+    metadata,
+    schema: currentSchemaOf(metadata, table.metadataLocation),
+    schemaId,
+    snapshotId: snapshotId ?? undefined,
+  };
+}
+
+function malformed(): OperatingError {
+  return new OperatingError(
+    "invalid_argument",
+    `Cannot read the snapshot pin: give "${LATEST}" or what stats.snapshot of an earlier answer said, unchanged`,
+    { reason: "pin_malformed" },
+  );
+}
+
+function expired(name: string): OperatingError {
+  return new OperatingError(
+    "conflict",
+    `Cannot read ${JSON.stringify(name)} as the snapshot pin says: that snapshot has expired; ` +
+      `begin the walk again with "snapshot":"${LATEST}"`,
+    { reason: "pin_expired" },
+  );
+}

@@ -1,0 +1,255 @@
+/**
+ * WAL segments as Parquet files in the cache directory, so that statements read them like data files.
+ *
+ * A segment is converted once; of one that is still written, each statement converts what was appended since
+ * the last one, as a file of its own. Conversions of one segment never run twice at a time: later callers wait
+ * for the running one and then look for more. Files in use are never removed; idle ones go, least recently
+ * used first, when the directory exceeds its bound, and when their segment was consumed: at the next statement over
+ * its lane, or with `forgetGone`, which is for times without statements.
+ *
+ * A bad frame costs its rows, never the statement: it is logged and counted, and the segment is read again
+ * only if it was still being written.
+ */
+
+import { getLogger } from "@logtape/logtape";
+import { present } from "../../base/assert.ts";
+import { isOperatingError, messageOf, OperatingError } from "../../base/errors.ts";
+import type { Column } from "../../schema/schema.ts";
+import { decodeSchemaMessage, epochOfSchemaMessage } from "../../columns/ipc.ts";
+import type { LaneId } from "../../tenant/tenant.ts";
+import type { TimeRange } from "../../iceberg/types.ts";
+import type { FileSystem } from "../../os/file_system.ts";
+import type { WalFrame, WalReader } from "../../wal/types.ts";
+import { type DeltaFile, writeDeltaFile } from "./delta_file.ts";
+import { DELTA_CACHE_BYTES_MAX } from "../limits.ts";
+import { meets } from "./plan.ts";
+
+const log = getLogger(["svc", "engine"]);
+
+/** Files that one statement reads; they stay until it is disposed. */
+export interface DeltaLease extends Disposable {
+  readonly files: readonly DeltaFile[];
+  /** Columns of the newest segment that was read, for a table without a snapshot. */
+  readonly columns: readonly Column[] | undefined;
+}
+
+export interface WalDeltaOptions {
+  readonly wal: WalReader;
+  readonly files: Pick<FileSystem, "create" | "remove">;
+  /** Exists and is empty. */
+  readonly dir: string;
+  readonly bytesMax?: number;
+  /** Called for each part of a segment that cannot be read: answers lack its rows. */
+  readonly onDamage?: () => void;
+}
+
+interface Segment {
+  readonly lane: LaneId;
+  readonly name: string;
+  columns: readonly Column[] | undefined;
+  /** Of its rows: `TableSchema.epoch`. */
+  epoch: number;
+  pieces: DeltaFile[];
+  /** Where the next frame starts; undefined is the first. */
+  nextOffset: number | undefined;
+  /** Nothing will be appended any more. */
+  complete: boolean;
+  leases: number;
+  running: Promise<void> | undefined;
+}
+
+export class WalDelta {
+  /** Least recently used first. */
+  readonly #segments = new Map<string, Segment>();
+  readonly #options: WalDeltaOptions;
+  #bytes = 0;
+  #filesMade = 0;
+
+  constructor(options: WalDeltaOptions) {
+    this.#options = options;
+  }
+
+  /** Bytes of all files in the directory. */
+  get bytes(): number {
+    return this.#bytes;
+  }
+
+  /**
+   * The rows of `names` (segments of `lane`) that can lie in `range`, as far as they were whole on disk when
+   * this was called. Errors: `not_found` when a segment is gone, so that its rows must be elsewhere by now;
+   * `unavailable` when the directory cannot be written.
+   */
+  async lease(
+    lane: LaneId,
+    names: readonly string[],
+    { range, complete, epoch = 0, signal }: {
+      readonly range: TimeRange;
+      /** Segments of an earlier one are left out. */
+      readonly epoch?: number;
+      /** Those that nothing is appended to any more. */
+      readonly complete: ReadonlySet<string>;
+      /** Ends the work between two segments, with its reason. */
+      readonly signal?: AbortSignal;
+    },
+  ): Promise<DeltaLease> {
+    const segments = names.map((name) => this.#take(lane, name));
+    try {
+      for (const segment of segments) {
+        signal?.throwIfAborted();
+        await this.#refresh(segment, complete.has(segment.name));
+      }
+    } catch (error) {
+      this.#giveBack(segments);
+      throw error;
+    }
+    this.#trim();
+    const current = segments.filter((segment) => segment.epoch >= epoch);
+    const files = current.flatMap((segment) => segment.pieces).filter((piece) =>
+      meets(range, piece.timestampNsMin, piece.timestampNsMax)
+    );
+    const columns = current.findLast((segment) => segment.columns !== undefined)?.columns;
+    return { files, columns, [Symbol.dispose]: () => this.#giveBack(segments) };
+  }
+
+  /** Drops segments whose rows the table holds, unless a statement still reads them. */
+  forget(lane: LaneId, names: Iterable<string>): void {
+    for (const name of names) {
+      const segment = this.#segments.get(keyOf(lane, name));
+      if (segment !== undefined && segment.leases === 0) this.#drop(segment);
+    }
+  }
+
+  /**
+   * Drops segments that are in the WAL no more, or only as what a table holds, unless a statement still reads them.
+   * Errors: the WAL's.
+   */
+  async forgetGone(): Promise<void> {
+    const lanes = new Map<string, LaneId>();
+    for (const { lane } of this.#segments.values()) lanes.set(keyOf(lane, ""), lane);
+    for (const lane of lanes.values()) {
+      const cached = [...this.#segments.values()].filter((segment) =>
+        segment.lane.tenant === lane.tenant && segment.lane.index === lane.index
+      );
+      const listed = await this.#options.wal.list(lane, ["active", "sealed"]);
+      const waiting = new Set(listed.map(({ name }) => name));
+      this.forget(lane, cached.map(({ name }) => name).filter((name) => !waiting.has(name)));
+    }
+  }
+
+  #take(lane: LaneId, name: string): Segment {
+    const key = keyOf(lane, name);
+    const segment: Segment = this.#segments.get(key) ?? {
+      lane,
+      name,
+      columns: undefined,
+      epoch: 0,
+      pieces: [],
+      nextOffset: undefined,
+      complete: false,
+      leases: 0,
+      running: undefined,
+    };
+    this.#segments.delete(key);
+    this.#segments.set(key, segment);
+    segment.leases += 1;
+    return segment;
+  }
+
+  #giveBack(segments: readonly Segment[]): void {
+    for (const segment of segments) segment.leases -= 1;
+    this.#trim();
+  }
+
+  /** Converts what was appended since the last time. */
+  async #refresh(segment: Segment, complete: boolean): Promise<void> {
+    // What the running conversion saw may be older than this call, so it is followed by one's own.
+    while (segment.running !== undefined) await segment.running.catch(() => undefined);
+    if (segment.complete) return;
+    segment.running = this.#convert(segment, complete);
+    try {
+      await segment.running;
+    } finally {
+      segment.running = undefined;
+    }
+  }
+
+  async #convert(segment: Segment, complete: boolean): Promise<void> {
+    const frames = await this.#framesOf(segment);
+    const last = frames.at(-1);
+    if (last !== undefined) {
+      await this.#write(segment, present(segment.columns), frames);
+      segment.nextOffset = last.endOffset;
+    }
+    segment.complete = complete;
+  }
+
+  /** What was appended since the last time, as far as it is intact. Errors: the WAL's, but not that it is damaged. */
+  async #framesOf(segment: Segment): Promise<WalFrame[]> {
+    const frames: WalFrame[] = [];
+    try {
+      await using reader = await this.#options.wal.open(segment.lane, segment.name);
+      segment.columns ??= decodeSchemaMessage(reader.schemaMessage);
+      segment.epoch = epochOfSchemaMessage(reader.schemaMessage);
+      for await (const frame of reader.frames(segment.nextOffset)) frames.push(frame);
+    } catch (error) {
+      if (!isOperatingError(error, "corrupt")) throw error;
+      this.#options.onDamage?.();
+      log.error("rows of a WAL segment cannot be read: {error}", { error: messageOf(error) });
+    }
+    return frames;
+  }
+
+  async #write(
+    segment: Segment,
+    columns: readonly Column[],
+    frames: readonly WalFrame[],
+  ): Promise<void> {
+    this.#filesMade += 1;
+    const path = `${this.#options.dir}/delta-${this.#filesMade}.parquet`;
+    try {
+      const piece = await writeDeltaFile(this.#options.files, path, { columns, frames });
+      segment.pieces.push(piece);
+      this.#bytes += piece.byteLength;
+    } catch (error) {
+      if (!isOperatingError(error)) throw cannotWrite(path, error);
+      if (error.code !== "corrupt") throw error;
+      this.#options.onDamage?.();
+      log.error("frames of WAL segment {segment} cannot be decoded: {error}", {
+        segment: segment.name,
+        error: messageOf(error),
+      });
+    }
+  }
+
+  #trim(): void {
+    const bytesMax = this.#options.bytesMax ?? DELTA_CACHE_BYTES_MAX;
+    for (const segment of [...this.#segments.values()]) {
+      if (this.#bytes <= bytesMax) return;
+      if (segment.leases === 0) this.#drop(segment);
+    }
+  }
+
+  #drop(segment: Segment): void {
+    this.#segments.delete(keyOf(segment.lane, segment.name));
+    for (const piece of segment.pieces) {
+      this.#bytes -= piece.byteLength;
+      this.#options.files.remove(piece.path).catch((error) => {
+        log.warn("cannot remove {path}: {error}", { path: piece.path, error: messageOf(error) });
+      });
+    }
+    segment.pieces = [];
+  }
+}
+
+function cannotWrite(path: string, cause: unknown): OperatingError {
+  log.error("cannot write {path}: {error}", { path, error: messageOf(cause) });
+  return new OperatingError(
+    "unavailable",
+    "Cannot convert rows of the WAL: the query server's cache directory cannot be written; free space there",
+    { reason: "cache_not_writable", retryAfterSecs: 5, cause },
+  );
+}
+
+function keyOf(lane: LaneId, name: string): string {
+  return `${lane.tenant}/${lane.index}/${name}`;
+}

@@ -1,0 +1,201 @@
+/**
+ * Which rows of a data file a predicate is true for: the SQL engine and its dialect as queries have them, over one file
+ * at a time, with nothing else in reach. For who deletes rows; queries have `shared/engine/open_engine.ts`.
+ */
+
+import { OperatingError } from "../../base/errors.ts";
+import { textOf } from "../../base/bytes.ts";
+import type { Column } from "../../schema/schema.ts";
+import type { FileSystem } from "../../os/file_system.ts";
+import { Deadline } from "../turns/deadline.ts";
+import type { EngineConnection, EngineDatabase } from "../duckdb/driver.ts";
+import { faultError } from "../duckdb/fault_error.ts";
+import { DIALECT_SETUP } from "../functions/dialect.ts";
+import { soleDriver } from "../duckdb/process/sole_driver.ts";
+import { fileSql } from "../bind/relation.ts";
+import { parsePredicate } from "./row_predicate.ts";
+import { quoteName } from "../duckdb/statement_text.ts";
+
+export interface RowMatcherOptions {
+  /** For `scratchDir` only. */
+  readonly files: FileSystem;
+  /** Absolute; made, and emptied, at the start. One matcher per directory. */
+  readonly scratchDir: string;
+  /** Absolute directories whose files can be matched. */
+  readonly readableDirs: readonly string[];
+  readonly memoryBytesMax: number;
+  /** Default: one per core. */
+  readonly threads?: number;
+  /**
+   * Whether DuckDB has a process of its own, which is replaced when a predicate cannot be ended otherwise. Default: it runs in this
+   * one, which such a predicate holds for good.
+   */
+  readonly hasProcess?: boolean;
+}
+
+/** What a file's rows are measured by. */
+export interface RowTest {
+  readonly predicate: string;
+  readonly namespace: string;
+  readonly table: string;
+  /** Names of the columns whose words are compared by their stems. */
+  readonly stemmed: ReadonlySet<string>;
+  /** Unix nanoseconds of `timestamp_ns`, inclusive; undefined is open. */
+  readonly startNs: bigint | undefined;
+  /** Exclusive. */
+  readonly endNs: bigint | undefined;
+}
+
+export interface MatchedFile {
+  /** Absolute path. */
+  readonly path: string;
+  readonly rows: number;
+  /** Columns of the table; those that the file lacks are null in it. */
+  readonly columns: readonly Column[];
+}
+
+/** Rows of one file by their position. */
+export interface MatchedRows {
+  readonly count: number;
+  has(row: number): boolean;
+}
+
+export interface RowMatcher extends AsyncDisposable {
+  /**
+   * Rows for which the test is true; those for which it is null are none. Errors: `invalid_argument` for a predicate that
+   * is none, or fails on some row; `unavailable` for memory and storage; the signal's reason.
+   */
+  match(file: MatchedFile, test: RowTest, signal?: AbortSignal): Promise<MatchedRows>;
+}
+
+/** A file takes seconds; one that takes longer than this is given up. */
+const MATCH_MS_MAX = 600_000;
+
+/** The statement is ours, and written from a tree: the engine's `LINE n:` would quote none of the predicate's. */
+const NO_LINE_OF_CALLER = { linesBefore: Number.MAX_SAFE_INTEGER };
+
+/** Errors: `unavailable` (`engine_not_loaded`) when the SQL engine's library cannot be loaded. */
+export async function openRowMatcher(options: RowMatcherOptions): Promise<RowMatcher> {
+  const { files, scratchDir } = options;
+  if (await files.exists(scratchDir)) await files.removeTree(scratchDir);
+  await files.mkdir(scratchDir);
+  const { memoryBytesMax, hasProcess = false } = options;
+  const driver = soleDriver({ engine: "predicate", hasProcess, memoryBytesMax, files });
+  const database = await driver.open({
+    readableDirs: options.readableDirs,
+    scratchDir,
+    memoryBytesMax,
+    // Nothing that a predicate does can spill.
+    spillBytesMax: 0,
+    threads: options.threads,
+    connections: 1,
+    setup: DIALECT_SETUP,
+  });
+  return new NativeRowMatcher(database);
+}
+
+class NativeRowMatcher implements RowMatcher {
+  constructor(private readonly database: EngineDatabase) {}
+
+  async match(file: MatchedFile, test: RowTest, signal?: AbortSignal): Promise<MatchedRows> {
+    using deadline = new Deadline(MATCH_MS_MAX, signal);
+    const connection = await this.database.connect(deadline.signal, { sql: test.predicate });
+    try {
+      deadline.watch(connection);
+      const sql = await matchSql(connection, file, test);
+      const rows = new RowSet(file.rows);
+      for await (const chunk of connection.rows({ sql })) {
+        deadline.check();
+        rows.addAll(textOf(chunk.bytes()));
+      }
+      // An interrupted stream may end without an error.
+      deadline.check();
+      return rows;
+    } catch (error) {
+      signal?.throwIfAborted();
+      throw deadline.signal.aborted ? deadline.signal.reason : faultError(error, NO_LINE_OF_CALLER);
+    } finally {
+      await connection.release();
+    }
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.database.close();
+  }
+}
+
+/** Its rows are the positions as text, a comma after each. */
+async function matchSql(
+  connection: EngineConnection,
+  { path, rows, columns }: MatchedFile,
+  test: RowTest,
+): Promise<string> {
+  const { stemmed } = test;
+  const predicate = await parsePredicate(connection, {
+    ...test,
+    stemmed: { columns: columns.map(({ name }) => name), stemmed },
+  });
+  const position = positionName(columns);
+  const bounds = [
+    ...(test.startNs === undefined ? [] : [`timestamp_ns >= ${test.startNs}`]),
+    ...(test.endNs === undefined ? [] : [`timestamp_ns < ${test.endNs}`]),
+  ];
+  const where = bounds.length === 0 ? "" : ` WHERE ${bounds.join(" AND ")}`;
+  const source = fileSql({ path, rows }, columns, position);
+  return `WITH ${quoteName(test.table)} AS NOT MATERIALIZED ` +
+    `(SELECT * FROM (${source})${where}) ` +
+    `SELECT row::VARCHAR || ',' FROM (${await predicate.select([position])}) AS matched(row)`;
+}
+
+/** A name that no column has, and that no predicate was checked with. */
+function positionName(columns: readonly Column[]): string {
+  const names = new Set(columns.map(({ name }) => name.toLowerCase()));
+  let name = "svc_row_position";
+  while (names.has(name)) name += "_";
+  return name;
+}
+
+/** One bit a row. */
+class RowSet implements MatchedRows {
+  readonly #bits: Uint8Array;
+  readonly #rows: number;
+  count = 0;
+
+  constructor(rows: number) {
+    this.#rows = rows;
+    this.#bits = new Uint8Array((rows + 7) >> 3);
+  }
+
+  has(row: number): boolean {
+    return ((this.#bits[row >> 3] ?? 0) & (1 << (row & 7))) !== 0;
+  }
+
+  /** `12,34,`. Errors: `corrupt` for a row that the file cannot have. */
+  addAll(positions: string): void {
+    let row = 0;
+    for (let at = 0; at < positions.length; at += 1) {
+      const code = positions.charCodeAt(at);
+      if (code !== COMMA) {
+        row = row * 10 + code - ZERO;
+        continue;
+      }
+      this.#add(row);
+      row = 0;
+    }
+  }
+
+  #add(row: number): void {
+    if (!(row < this.#rows) || this.has(row)) {
+      throw new OperatingError(
+        "corrupt",
+        `Cannot delete rows of a file of ${this.#rows}: the SQL engine names row ${row}` +
+          (row < this.#rows ? " twice" : ""),
+      );
+    }
+    this.#bits[row >> 3] = (this.#bits[row >> 3] ?? 0) | (1 << (row & 7));
+    this.count += 1;
+  }
+}
+
+const COMMA = 0x2c;
+const ZERO = 0x30;

@@ -1,0 +1,54 @@
+/**
+ * A question to the SQL engine before a newest-first (or oldest-first) statement with a filter runs: of some parts of its
+ * table, how many of the wanted rows do they hold, and how far back do those reach?
+ */
+
+import { nodeAt, nodesAt, textAt, type TreeNode } from "../statement/syntax_tree.ts";
+import type { Relation } from "../duckdb/driver.ts";
+import type { OrderedRequest } from "../order/ordered_scan.ts";
+import { statementText } from "../duckdb/statement_text.ts";
+
+export interface ProbeAnswer {
+  /** At most as many as are wanted. */
+  readonly rows: number;
+  /** Time of the last of them, in Unix microseconds; undefined without one. */
+  readonly reaches: bigint | undefined;
+}
+
+/** `SELECT <the column it is ordered by> FROM … WHERE …` of an ordered statement. */
+export function probedRoot(root: TreeNode): TreeNode {
+  const order = nodesAt(root, "modifiers").find((one) => textAt(one, "type") === "ORDER_MODIFIER");
+  const [first] = nodesAt(order ?? {}, "orders");
+  return { ...root, select_list: [nodeAt(first ?? {}, "expression")], modifiers: [] };
+}
+
+/** The whole document with that in place of `root`. */
+export function probedDocument(document: TreeNode, root: TreeNode): TreeNode {
+  const [statement] = nodesAt(document, "statements");
+  return { ...document, statements: [{ ...statement, node: probedRoot(root) }] };
+}
+
+/** `sql`: text of such a document. One row: how many, and the time of the last. */
+export function probeSql(
+  sql: string,
+  { relations, wanted }: {
+    readonly relations: readonly Relation[];
+    readonly wanted: OrderedRequest;
+  },
+): string {
+  const [last, direction] = wanted.direction === "newest" ? ["min", "DESC"] : ["max", "ASC"];
+  return statementText(sql, {
+    relations,
+    wrap: (from) =>
+      `SELECT count(*)::VARCHAR, epoch_us(${last}(t))::VARCHAR ` +
+      `FROM (SELECT t FROM ${from} AS probed(t) ORDER BY t ${direction} LIMIT ${wanted.rows})`,
+  }).sql;
+}
+
+export function probeAnswer([row]: readonly (readonly (string | null)[])[]): ProbeAnswer {
+  const [rows, reaches] = row ?? [];
+  return {
+    rows: Number(rows ?? 0),
+    reaches: reaches === null || reaches === undefined ? undefined : BigInt(reaches),
+  };
+}

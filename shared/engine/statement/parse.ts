@@ -1,0 +1,149 @@
+/**
+ * Text to tree and back, with the SQL engine's own parser: what is judged is what runs.
+ *
+ * A statement has one form here: one SELECT (VALUES, set operations and WITH included), perhaps behind the
+ * word EXPLAIN, which the tree does not know. Everything else is refused with its reason.
+ */
+
+import { textOf, utf8 } from "../../base/bytes.ts";
+import { OperatingError } from "../../base/errors.ts";
+import { boundsFault } from "../../document/json_bounds.ts";
+import type { EngineConnection } from "../duckdb/driver.ts";
+import { markDoubles } from "./exact_doubles.ts";
+import { STATEMENT_DEPTH_MAX, STATEMENT_LENGTH_MAX } from "../limits.ts";
+import { nodeAt, nodesAt, parseTree, textAt, type TreeNode } from "./syntax_tree.ts";
+
+export interface Statement {
+  /** The SELECT's text as it was sent, blanks in place of EXPLAIN, without the semicolon at the end. */
+  readonly sql: string;
+  /** `sql` can stand in parentheses. Text with a semicolon left in it is written anew from the tree. */
+  readonly embeddable: boolean;
+  /** The whole serialized document. */
+  readonly document: TreeNode;
+  /** The query node of the one statement. */
+  readonly root: TreeNode;
+  /** The statement was `EXPLAIN SELECT …`. */
+  readonly explain: boolean;
+}
+
+/**
+ * `serialize` is the SQL engine's parser. Errors: `invalid_argument` with reason `syntax_error`, `not_one_select` or
+ * `statement_too_large`.
+ */
+export async function parse(
+  serialize: (sql: string) => Promise<string>,
+  text: string,
+): Promise<Statement> {
+  if (text.length > STATEMENT_LENGTH_MAX) {
+    throw tooLarge(`${text.length} characters, at most ${STATEMENT_LENGTH_MAX} are read`);
+  }
+  if (text.includes("\0")) throw syntaxError("a statement cannot hold the character U+0000");
+  const prefix = EXPLAIN.exec(text);
+  const sql = withoutExplain(text, prefix?.[0] ?? "").replace(/[\s;]+$/, "");
+  const serialized = await serialize(sql);
+  if (boundsFault(serialized, BOUNDS) !== undefined) {
+    throw tooLarge(`it is nested deeper than ${STATEMENT_DEPTH_MAX} levels`);
+  }
+  if (INFINITE.test(serialized)) {
+    throw syntaxError("a number exceeds the largest double; write 'Infinity'::DOUBLE for infinity");
+  }
+  const document = parseTree(serialized);
+  if (document["error"] === true) throw parserError(document, sql);
+  const statements = nodesAt(document, "statements");
+  const [first] = statements;
+  const root = first === undefined ? undefined : nodeAt(first, "node");
+  if (root === undefined || statements.length !== 1) {
+    throw notOneSelect(`the text holds ${statements.length} statements`);
+  }
+  return { sql, embeddable: !sql.includes(";"), document, root, explain: prefix !== null };
+}
+
+/** Text of a tree that was changed after parsing. */
+export async function textOfTree(
+  connection: Pick<EngineConnection, "deserialize">,
+  document: TreeNode,
+): Promise<string> {
+  const { document: marked, restored } = markDoubles(document);
+  return restored(await textAsItIs(connection, marked));
+}
+
+/** The same in the SQL engine's own words, which make decimals of doubles: what it names columns after. */
+export function textAsItIs(
+  connection: Pick<EngineConnection, "deserialize">,
+  document: TreeNode,
+): Promise<string> {
+  return connection.deserialize(JSON.stringify(document));
+}
+
+/** Blanks stand for the word, so that places in the statement are places in what was sent. */
+function withoutExplain(text: string, prefix: string): string {
+  return prefix.replaceAll(/\S/g, " ") + text.slice(prefix.length);
+}
+
+const EXPLAIN =
+  /^(?:\s|--.*\n|\/\*(?:[^*]|\*(?!\/))*\*\/)*EXPLAIN\s+(?=(?:SELECT|WITH|FROM|VALUES|TABLE|\()\b|\()/i;
+
+/** Length has a bound of its own. */
+const BOUNDS = { depthMax: STATEMENT_DEPTH_MAX, valuesMax: Infinity } as const;
+
+/** The parser's form of `1e400`, which is no JSON. In a text of the statement its quotation marks are escaped. */
+const INFINITE = /"value":-?Infinity\b/;
+
+/** All that the parser says of `LIMIT 10, 5`, of which it had a hint to give. */
+const NO_HINT = "errhint NOT IMPLEMENTED";
+
+/** What the parser says of more nesting than it reads, with remedies that nobody here has. */
+const TOO_DEEP = /^(?:Max expression depth limit|memory exhausted)/;
+
+function parserError(document: TreeNode, sql: string): OperatingError {
+  const message = textAt(document, "error_message");
+  if (message.startsWith("Only SELECT statements")) {
+    return notOneSelect("it is another kind of statement");
+  }
+  if (message === NO_HINT) {
+    return syntaxError(
+      "of LIMIT the form with a comma is not read; write LIMIT 5 OFFSET 10 for LIMIT 10, 5",
+    );
+  }
+  if (TOO_DEEP.test(message)) {
+    return tooLarge("it is nested deeper than is read; write a chain of values as a list: IN (…)");
+  }
+  const position = Number(textAt(document, "position") || Number.NaN);
+  return syntaxError(Number.isInteger(position) ? `${message} ${placeOf(sql, position)}` : message);
+}
+
+/** ` at line 2, column 7`, where `node` stands in `sql` as it was sent; empty where that is not known. */
+export function placeOfNode(sql: string, node: TreeNode): string {
+  const location = node["query_location"];
+  if (typeof location !== "number" || location === 0) return "";
+  // The parser counts bytes.
+  return ` ${placeOf(sql, textOf(utf8(sql).subarray(0, location)).length)}`;
+}
+
+/** `at line 2, column 7` of a zero-based offset. */
+function placeOf(sql: string, offset: number): string {
+  const before = sql.slice(0, offset).split("\n");
+  return `at line ${before.length}, column ${(before.at(-1) ?? "").length + 1}`;
+}
+
+function syntaxError(why: string): OperatingError {
+  return new OperatingError("invalid_argument", `Cannot parse the statement: ${why}`, {
+    reason: "syntax_error",
+  });
+}
+
+function notOneSelect(why: string): OperatingError {
+  return new OperatingError(
+    "invalid_argument",
+    `Cannot run the statement: exactly one SELECT is accepted, and ${why}`,
+    { reason: "not_one_select" },
+  );
+}
+
+function tooLarge(why: string): OperatingError {
+  return new OperatingError(
+    "invalid_argument",
+    `Cannot run the statement: it is too large (${why})`,
+    { reason: "statement_too_large" },
+  );
+}

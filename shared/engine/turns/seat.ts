@@ -1,0 +1,127 @@
+/**
+ * What one statement holds of the SQL engine while it is at work: a turn and a connection. A dear statement gives both
+ * back once it is planned, and takes a dear turn to run; a stream whose reader pauses keeps its connection, but not its turn.
+ */
+
+import { assert } from "../../base/assert.ts";
+import type { Deadline } from "./deadline.ts";
+import type { EngineConnection, EngineDatabase } from "../duckdb/driver.ts";
+import { PAUSE_MS_MIN } from "../limits.ts";
+import type { Turn, TurnKind, Turns } from "./turns.ts";
+import type { RunProgress, TurnWaits } from "../types.ts";
+
+/** Where statements run; the same one twice where dear statements have no SQL engine of their own. */
+export interface Databases {
+  readonly light: EngineDatabase;
+  /** Also for batch jobs. */
+  readonly dear: EngineDatabase;
+}
+
+export interface SeatOptions {
+  readonly databases: Databases;
+  readonly turns: Turns;
+  readonly deadline: Deadline;
+  readonly tenant: string;
+  readonly waitMs: TurnWaits | undefined;
+  /** Names the statement in the log, by its hash. */
+  readonly sql?: string;
+  /** It is disposed, and holds nothing any more. */
+  readonly onOver?: (seat: Seat) => void;
+}
+
+export class Seat implements AsyncDisposable {
+  #kind: TurnKind = "light";
+  #turn: Turn | undefined;
+  #connection: EngineConnection | undefined;
+  #pause: ReturnType<typeof setTimeout> | undefined;
+  #over = false;
+
+  constructor(private readonly options: SeatOptions) {}
+
+  get connection(): EngineConnection {
+    assert(this.#connection !== undefined, "the statement has a connection");
+    return this.#connection;
+  }
+
+  /** Waits for a turn and a connection, which the deadline then watches; keeps those it has. */
+  async take(kind: TurnKind): Promise<EngineConnection> {
+    if (this.#connection !== undefined) return this.#connection;
+    const { databases, deadline, tenant, waitMs, sql } = this.options;
+    const database = kind === "light" ? databases.light : databases.dear;
+    const line = { key: tenant, waitMs: kind === "batch" ? undefined : waitMs?.[kind] };
+    this.#kind = kind;
+    await this.#takeTurn(line.waitMs);
+    this.#connection = await database.connect(deadline.signal, {
+      ...line,
+      ...(sql === undefined ? {} : { sql }),
+    });
+    if (this.#over) await this.leave();
+    deadline.check();
+    deadline.watch(this.connection);
+    return this.connection;
+  }
+
+  /** Of what runs; nothing once the connection is given back. */
+  progress(): RunProgress {
+    return this.#connection?.progress() ?? { rows: 0, percent: undefined };
+  }
+
+  /** Gives back what it holds; it may take again. */
+  async leave(): Promise<void> {
+    clearTimeout(this.#pause);
+    this.options.deadline.watch(undefined);
+    const connection = this.#connection;
+    this.#connection = undefined;
+    try {
+      await connection?.release();
+    } finally {
+      this.#endTurn();
+    }
+  }
+
+  /** `leave` and `take`: another connection, as the process of the one that it had has ended. */
+  async takeAnew(kind: TurnKind): Promise<EngineConnection> {
+    await this.leave();
+    return await this.take(kind);
+  }
+
+  /** The turn that it holds longer than `graceMs` after its deadline passed, or its caller left. */
+  overdue(graceMs: number): TurnKind | undefined {
+    const isOverdue = this.#turn !== undefined && this.options.deadline.overdueMs > graceMs;
+    return isOverdue ? this.#kind : undefined;
+  }
+
+  /** Nothing is wanted of the engine until `resume`: should that take a while, others have the turn. */
+  pause(): void {
+    this.#pause = setTimeout(() => this.#endTurn(), PAUSE_MS_MIN);
+  }
+
+  /** Has its turn again, which may take until the deadline. Throws the reason when it has been stopped meanwhile. */
+  async resume(): Promise<void> {
+    clearTimeout(this.#pause);
+    this.options.deadline.check();
+    await this.#takeTurn(undefined);
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#over = true;
+    try {
+      await this.leave();
+    } finally {
+      this.options.onOver?.(this);
+    }
+  }
+
+  async #takeTurn(waitMs: number | undefined): Promise<void> {
+    if (this.#turn !== undefined) return;
+    const { turns, deadline, tenant } = this.options;
+    this.#turn = await turns.take(this.#kind, deadline.signal, { key: tenant, waitMs });
+    // Disposed while it waited: nobody else would give it back.
+    if (this.#over) this.#endTurn();
+  }
+
+  #endTurn(): void {
+    this.#turn?.[Symbol.dispose]();
+    this.#turn = undefined;
+  }
+}

@@ -1,0 +1,83 @@
+/**
+ * Who may use the SQL engine now. Light turns are for planning and for running what is cheap; dear turns, which are few,
+ * are for running what takes all cores for long; batch turns are as many, for what may take hours. Each kind has a line of its own in which tenants take turns, so that
+ * no cheap statement waits for a dear one to end.
+ *
+ * Once a second tenant has asked, none has the last free turn of a kind if all others of it are its own: a statement can hold
+ * its turn for as long as its deadline, and somebody else's must not wait for that. A server of one tenant has all turns.
+ */
+
+import type { OperatingError } from "../../base/errors.ts";
+import {
+  DEAR_STATEMENTS_MAX,
+  DEAR_STATEMENTS_MIN,
+  LIGHT_STATEMENTS_MIN,
+  LIGHT_STATEMENTS_PER_CORE,
+} from "../limits.ts";
+import { type PlaceInLine, Waiters } from "./waiters.ts";
+
+export const TURN_KINDS = ["light", "dear", "batch"] as const;
+export type TurnKind = typeof TURN_KINDS[number];
+
+/** How many there are of each kind. */
+export type TurnCounts = Readonly<Record<TurnKind, number>>;
+
+export function turnsFor(cores: number): TurnCounts {
+  const dear = Math.min(Math.max(DEAR_STATEMENTS_MIN, cores), DEAR_STATEMENTS_MAX);
+  return {
+    light: Math.max(LIGHT_STATEMENTS_MIN, LIGHT_STATEMENTS_PER_CORE * cores),
+    dear,
+    batch: dear,
+  };
+}
+
+/** Begins a key of what the server does by itself, which is no tenant. */
+const OWN = "\0";
+
+/** Disposing it, more than once too, lets the next one in. */
+export type Turn = Disposable;
+
+export class Turns {
+  readonly #free: Readonly<Record<TurnKind, Waiters<TurnKind>>>;
+  /** The first two tenants that asked; what the server does by itself is nobody's. */
+  readonly #tenants = new Set<string>();
+
+  constructor(counts: TurnCounts) {
+    const waiters = (kind: TurnKind) =>
+      new Waiters<TurnKind>((tenant, held) =>
+        isOwn(tenant) || this.#tenants.size < 2 || counts[kind] < 2 || held < counts[kind] - 1
+      );
+    this.#free = { light: waiters("light"), dear: waiters("dear"), batch: waiters("batch") };
+    for (const kind of TURN_KINDS) {
+      for (let at = 0; at < counts[kind]; at += 1) this.#free[kind].give(kind);
+    }
+  }
+
+  /** Errors: those of `Waiters.take`. */
+  async take(kind: TurnKind, signal: AbortSignal, line?: PlaceInLine): Promise<Turn> {
+    const free = this.#free[kind];
+    const key = line?.key ?? "";
+    if (!isOwn(key) && this.#tenants.size < 2) this.#tenants.add(key);
+    await free.take(signal, line);
+    let held = true;
+    return {
+      [Symbol.dispose]() {
+        if (held) free.give(kind, key);
+        held = false;
+      },
+    };
+  }
+
+  waiting(kind: TurnKind): number {
+    return this.#free[kind].size;
+  }
+
+  /** Turns everybody away, now and later. */
+  close(error: OperatingError): void {
+    for (const kind of TURN_KINDS) this.#free[kind].close(error);
+  }
+}
+
+function isOwn(key: string): boolean {
+  return key === "" || key.startsWith(OWN);
+}

@@ -1,0 +1,114 @@
+/**
+ * A line for things that are lent out: who waits for the same key is served in order, and the keys take turns,
+ * so that the burst of one does not hold up another. Bounded, in all and for each key.
+ */
+
+import { OperatingError } from "../../base/errors.ts";
+import { TurnQueue } from "../../base/turn_queue.ts";
+import { WAITERS_MAX, WAITERS_PER_KEY_MAX } from "../limits.ts";
+
+export interface PlaceInLine {
+  /** Whose turn it takes. */
+  readonly key?: string;
+  /** Milliseconds after which the wait is given up; undefined: never. */
+  readonly waitMs?: number | undefined;
+}
+
+interface Waiter<T> {
+  resolve(item: T): void;
+  reject(error: unknown): void;
+}
+
+/** Whether one who holds so many items may have one more; default: always. */
+export type MayTake = (key: string, held: number) => boolean;
+
+export class Waiters<T> {
+  readonly #free: T[] = [];
+  readonly #held = new Map<string, number>();
+  readonly #line = new TurnQueue<Waiter<T>>();
+  #closed: { readonly error: unknown } | undefined;
+
+  constructor(private readonly mayTake: MayTake = () => true) {}
+
+  /** How many are in line. */
+  get size(): number {
+    return this.#line.size;
+  }
+
+  /**
+   * Resolves with a free item, which comes back with the same key; rejects with the signal's reason when it aborts first, and with `rate_limited`
+   * when the line is full or none was free within `waitMs`.
+   */
+  take(signal: AbortSignal, { key = "", waitMs }: PlaceInLine = {}): Promise<T> {
+    if (this.#closed !== undefined) return Promise.reject(this.#closed.error);
+    if (signal.aborted) return Promise.reject(signal.reason);
+    const item = this.#may(key) ? this.#free.pop() : undefined;
+    if (item !== undefined) return Promise.resolve(this.#lent(item, key));
+    if (this.#line.size >= WAITERS_MAX || this.#line.sizeOf(key) >= WAITERS_PER_KEY_MAX) {
+      return Promise.reject(refused(`${this.#line.size} others wait for the SQL engine already`));
+    }
+    return new Promise<T>((resolve, reject) => {
+      let timer: ReturnType<typeof setTimeout> | undefined;
+      const settled = () => {
+        signal.removeEventListener("abort", onAbort);
+        clearTimeout(timer);
+      };
+      const waiter = {
+        resolve: (taken: T) => {
+          settled();
+          resolve(this.#lent(taken, key));
+        },
+        reject: (error: unknown) => {
+          settled();
+          reject(error);
+        },
+      };
+      const leave = (error: unknown) => {
+        this.#line.remove(key, waiter);
+        waiter.reject(error);
+      };
+      const onAbort = () => leave(signal.reason);
+      signal.addEventListener("abort", onAbort, { once: true });
+      if (waitMs !== undefined) timer = setTimeout(() => leave(waitedInVain(waitMs)), waitMs);
+      this.#line.push(key, waiter);
+    });
+  }
+
+  /** `key`: who had it; default: nobody, or one without a key. */
+  give(item: T, key = ""): void {
+    const held = this.#held.get(key) ?? 0;
+    if (held > 1) this.#held.set(key, held - 1);
+    else this.#held.delete(key);
+    this.#free.push(item);
+    while (this.#free.length > 0) {
+      const next = this.#line.shift((waiting) => this.#may(waiting));
+      if (next === undefined) return;
+      next.resolve(this.#free.pop() as T);
+    }
+  }
+
+  #may(key: string): boolean {
+    return this.mayTake(key, this.#held.get(key) ?? 0);
+  }
+
+  #lent(item: T, key: string): T {
+    this.#held.set(key, (this.#held.get(key) ?? 0) + 1);
+    return item;
+  }
+
+  close(error: unknown): void {
+    this.#closed = { error };
+    for (const waiter of this.#line.drain()) waiter.reject(error);
+  }
+}
+
+function waitedInVain(waitMs: number): OperatingError {
+  return refused(`other statements keep the SQL engine busy, none ended within ${waitMs / 1000} s`);
+}
+
+function refused(why: string): OperatingError {
+  return new OperatingError("rate_limited", `Cannot take the statement: ${why}; retry`, {
+    reason: "admission_full",
+    retryAfterSecs: 1,
+  });
+}

@@ -1,0 +1,86 @@
+/**
+ * What a loop says in the log of work that fails again and again, perhaps for many lanes or tables at a time, as all do while
+ * a store is away: the first failure at once, then, while any goes on, a line a minute that counts them, a line for
+ * a failure of another kind, and one line when all works again.
+ */
+
+import type { Logger } from "@logtape/logtape";
+import { isOperatingError } from "../base/errors.ts";
+import type { Clock } from "../os/clock.ts";
+
+const INTERVAL_MS = 60_000;
+/** Kinds of failures that get a line of their own between two counts. */
+const KINDS_MAX = 8;
+
+export interface FailureLogOptions {
+  readonly clock: Pick<Clock, "monotonicMs">;
+  readonly log: Logger;
+  /** Of the line that says that it is over: `drains work again`. */
+  readonly over: string;
+}
+
+export class FailureLog {
+  readonly #options: FailureLogOptions;
+  readonly #failing = new Set<string>();
+  #kinds = new Set<string>();
+  /** Of failures since they began. */
+  #count = 0;
+  #sinceMs = 0;
+  #toldMs = -Infinity;
+  /** That it began was told: so is its end. */
+  #isTold = false;
+
+  constructor(options: FailureLogOptions) {
+    this.#options = options;
+  }
+
+  /** `subject` is one of those that may fail; `what` says what of it did, behind "cannot": `drain lane default/events`. */
+  failed(subject: string, what: string, error: unknown): void {
+    const { clock, log } = this.#options;
+    const nowMs = clock.monotonicMs();
+    if (this.#failing.size === 0) {
+      [this.#sinceMs, this.#count, this.#isTold] = [nowMs, 0, false];
+    }
+    this.#failing.add(subject);
+    this.#count += 1;
+    const isDue = nowMs - this.#toldMs >= INTERVAL_MS;
+    if (isDue) this.#kinds = new Set();
+    const kind = kindOf(error);
+    if (!isDue && (this.#kinds.has(kind) || this.#kinds.size >= KINDS_MAX)) return;
+    this.#kinds.add(kind);
+    if (isDue) this.#toldMs = nowMs;
+    this.#isTold = true;
+    if (this.#count === 1) {
+      log.error("cannot {what}, it is tried again until it works: {error}", { what, error });
+      return;
+    }
+    log.error("cannot {what}: {error}; {count} attempts at {failing} in {secs} s failed so far", {
+      what,
+      error,
+      count: this.#count,
+      failing: this.#failing.size === 1 ? "it" : `${this.#failing.size} such tasks`,
+      secs: Math.round((nowMs - this.#sinceMs) / 1_000),
+    });
+  }
+
+  /** It works, or is not there any more. */
+  worked(subject: string): void {
+    if (!this.#failing.delete(subject) || this.#failing.size > 0 || !this.#isTold) return;
+    const { clock, log, over } = this.#options;
+    log.info("{over}, after {count} attempts that failed in {secs} s", {
+      over,
+      count: this.#count,
+      secs: Math.round((clock.monotonicMs() - this.#sinceMs) / 1_000),
+    });
+  }
+
+  /** Those that are there; the others are not any more. */
+  keep(subjects: ReadonlySet<string>): void {
+    for (const subject of this.#failing) if (!subjects.has(subject)) this.worked(subject);
+  }
+}
+
+function kindOf(error: unknown): string {
+  if (isOperatingError(error)) return `${error.code} ${error.reason ?? ""}`;
+  return error instanceof Error ? error.name : typeof error;
+}

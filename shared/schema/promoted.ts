@@ -1,0 +1,212 @@
+/**
+ * Promoted columns: typed columns that hold an attribute of their name (SPEC.md 2.1). `attributes` keeps it as well, so a
+ * row without the column's value loses nothing, and a column can be promoted at any time.
+ *
+ * A column holds an attribute where the two say the same: written as text, the value is what `attr_get` gives. So
+ * `coalesce(<column> as text, attr_get(…))` is `attr_get(…)` for every row, filled or not. Only of a `double` that is not so
+ * (`5` would read back as `5.0`): such a column is for who names it.
+ *
+ * A column that was promoted unasked (`shared/upkeep/promote_sweep.ts`) has a name that no statement has, since one
+ * called as its attribute would change what is there: `SELECT *`, and what a statement means by an alias of that name.
+ */
+
+import { OperatingError, UsageError } from "../base/errors.ts";
+import { coreColumn, FIELDS_MAX } from "./index_config.ts";
+import { fieldIdOf } from "./index_schema.ts";
+import type { Column, ColumnType, TableSchema } from "./schema.ts";
+
+export const ATTRIBUTES = "attributes";
+
+export const PROMOTED_TYPES = ["string", "int", "long", "double", "bool"] as const;
+export type PromotedType = typeof PROMOTED_TYPES[number];
+
+const NAME_LENGTH_MAX = 255;
+/** Before the attribute's name, in the name of a column that was promoted unasked. */
+const UNASKED_PREFIX = "attributes:";
+/** Of such an attribute: what other readers of the table take as a column's name, too. */
+const UNASKED_NAME = /^[A-Za-z_][\w.:\/@-]{0,127}$/;
+
+/** Whether the column was promoted unasked: statements do not see it. */
+export function isUnasked(column: string): boolean {
+  return column.startsWith(UNASKED_PREFIX);
+}
+
+/** The attribute that a promoted column of that name holds. */
+export function attributeOf(column: string): string {
+  return isUnasked(column) ? column.slice(UNASKED_PREFIX.length) : column;
+}
+
+/** What statements and readers of rows know of a table's columns. */
+export function seenColumns(columns: readonly Column[]): readonly Column[] {
+  return columns.some(({ name }) => isUnasked(name))
+    ? columns.filter(({ name }) => !isUnasked(name))
+    : columns;
+}
+
+/** The column for an attribute that nobody asked to promote; undefined where its name is no good as one. */
+export function unaskedColumn(attribute: string): Column | undefined {
+  if (!UNASKED_NAME.test(attribute)) return undefined;
+  const name = `${UNASKED_PREFIX}${attribute}`;
+  // Text holds most of what an attribute may be, and loses nothing when its values become others.
+  return { id: fieldIdOf(name), name, type: "string", required: false, doc: docOf(attribute) };
+}
+
+/** The column of `name:type`. Errors: `invalid_argument`. */
+export function parsePromotion(text: string): Column {
+  const at = text.lastIndexOf(":");
+  const [name, type] = [text.slice(0, at), text.slice(at + 1)];
+  if (at <= 0 || name.length > NAME_LENGTH_MAX || !isPromotedType(type)) {
+    throw new UsageError(
+      `Cannot promote ${JSON.stringify(text)}: write <attribute>:<type>, for example ` +
+        `http.status_code:int; types are ${PROMOTED_TYPES.join(", ")}`,
+    );
+  }
+  if (coreColumn(name) !== undefined) {
+    throw new UsageError(
+      `Cannot promote ${JSON.stringify(name)}: every table has a column of that name already`,
+    );
+  }
+  if (isUnasked(name)) {
+    throw new UsageError(
+      `Cannot promote ${JSON.stringify(name)}: columns named ${UNASKED_PREFIX}… are made by ` +
+        "svc compactor --promote-hot-attributes alone",
+    );
+  }
+  return { id: fieldIdOf(name), name, type, required: false, doc: docOf(name) };
+}
+
+function docOf(attribute: string): string {
+  return `attribute ${attribute}`;
+}
+
+/** `schema` with promoted columns for `wanted`. Errors: `invalid_argument` where that would change a column. */
+export function withPromoted(schema: TableSchema, wanted: readonly Column[]): TableSchema {
+  const columns = [...schema.columns];
+  const promoted = new Set(schema.promoted);
+  for (const column of wanted) {
+    const known = columns.find(({ name }) => name.toLowerCase() === column.name.toLowerCase());
+    if (known !== undefined && (known.type !== column.type || known.name !== column.name)) {
+      throw refused(column, `the table has a column ${known.name} of type ${known.type}`);
+    }
+    if (known !== undefined && !promoted.has(known.name)) {
+      throw refused(column, "the table has that column for a field of its rows");
+    }
+    if (known === undefined) {
+      const taken = columns.find(({ id }) => id === column.id);
+      if (taken !== undefined) throw refused(column, `its id is that of column ${taken.name}`);
+      columns.push(column);
+    }
+    promoted.add(column.name);
+  }
+  if (promoted.size > FIELDS_MAX) {
+    throw new OperatingError(
+      "invalid_argument",
+      `Cannot promote ${promoted.size} attributes of one table: at most ${FIELDS_MAX}`,
+    );
+  }
+  if (promoted.size === 0) return schema;
+  return { ...schema, columns, promoted: [...promoted] };
+}
+
+function refused({ name, type }: Column, why: string): OperatingError {
+  return new OperatingError("invalid_argument", `Cannot promote ${name}:${type}: ${why}`);
+}
+
+/** Whether the text of a value of that type is what `attr_get` gives for it. */
+export function readsBack(type: ColumnType): boolean {
+  return type !== "double";
+}
+
+function isPromotedType(type: string): type is PromotedType {
+  return PROMOTED_TYPES.some((one) => one === type);
+}
+
+const INTEGER = /^(?:0|-?[1-9]\d{0,18})$/;
+const RANGES = {
+  int: { min: -(2n ** 31n), max: 2n ** 31n - 1n },
+  long: { min: -(2n ** 63n), max: 2n ** 63n - 1n },
+} as const;
+
+/**
+ * The value of a promoted column of `type` for an attribute whose JSON text is `json`; null where it does not fit, and for
+ * arrays, objects and null.
+ */
+export function promotedValue(
+  type: PromotedType,
+  json: string,
+): string | bigint | number | boolean | null {
+  const isText = json.startsWith('"');
+  if (!isText && (json === "null" || json.startsWith("{") || json.startsWith("["))) return null;
+  const text = isText ? String(JSON.parse(json)) : json;
+  switch (type) {
+    case "string":
+      return isText || text === "true" || text === "false" || isInteger(text, "long") ? text : null;
+    case "int":
+    case "long":
+      return isInteger(text, type) ? BigInt(text) : null;
+    case "double":
+      return !isText && Number.isFinite(Number(text)) && /^-?\d/.test(text) ? Number(text) : null;
+    case "bool":
+      return text === "true" ? true : text === "false" ? false : null;
+  }
+}
+
+function isInteger(text: string, type: "int" | "long"): boolean {
+  if (!INTEGER.test(text)) return false;
+  const value = BigInt(text);
+  return value >= RANGES[type].min && value <= RANGES[type].max;
+}
+
+/**
+ * JSON texts of some members of a JSON object's text, by name, without parsing the others; of a name that comes twice, the
+ * first. Stops where the text is no JSON.
+ */
+export function membersOf(text: string, names: ReadonlySet<string>): Map<string, string> {
+  const found = new Map<string, string>();
+  MEMBER.lastIndex = OPEN.exec(text)?.[0].length ?? text.length;
+  while (found.size < names.size) {
+    const member = MEMBER.exec(text);
+    if (member === null) break;
+    const [, key = '""'] = member;
+    const start = MEMBER.lastIndex;
+    const end = valueEnd(text, start);
+    if (end === undefined) break;
+    const name = key.includes("\\") ? nameOf(key) : key.slice(1, -1);
+    if (names.has(name) && !found.has(name)) found.set(name, text.slice(start, end));
+    COMMA.lastIndex = end;
+    if (COMMA.exec(text) === null) break;
+    MEMBER.lastIndex = COMMA.lastIndex;
+  }
+  return found;
+}
+
+const OPEN = /^\s*\{/;
+const MEMBER = /\s*("[^"\\]*(?:\\.[^"\\]*)*")\s*:\s*/y;
+const COMMA = /\s*,/y;
+const SCALAR = /"[^"\\]*(?:\\.[^"\\]*)*"|[^\s",:{}[\]]+/y;
+const STRUCTURE = /"[^"\\]*(?:\\.[^"\\]*)*"|[{}[\]]/g;
+
+function nameOf(key: string): string {
+  try {
+    return JSON.parse(key);
+  } catch {
+    return "";
+  }
+}
+
+/** Where the value that begins at `start` ends; undefined when it does not. */
+function valueEnd(text: string, start: number): number | undefined {
+  const first = text[start];
+  if (first !== "{" && first !== "[") {
+    SCALAR.lastIndex = start;
+    return SCALAR.exec(text) === null ? undefined : SCALAR.lastIndex;
+  }
+  let depth = 0;
+  STRUCTURE.lastIndex = start;
+  for (let token = STRUCTURE.exec(text); token !== null; token = STRUCTURE.exec(text)) {
+    if (token[0] === "{" || token[0] === "[") depth += 1;
+    else if (token[0] === "}" || token[0] === "]") depth -= 1;
+    if (depth === 0) return STRUCTURE.lastIndex;
+  }
+  return undefined;
+}

@@ -1,0 +1,150 @@
+/**
+ * Expires a table's oldest snapshots, so that its metadata stays small however many commits it has had.
+ *
+ * `planExpire` is pure; `applyExpire` commits the smaller metadata and then removes manifest lists, and manifests that
+ * no remaining snapshot names. Data files that only expired snapshots have are entered for removal (`removals.ts`)
+ * before the commit, and removed by `sweepRemovals` once no statement can read them any more.
+ */
+
+import type { Removals } from "../catalog/removals.ts";
+import type { TableIdent } from "../tenant/tenant.ts";
+import { type CommitDeps, commitTable, readerOf } from "../iceberg/commit_table.ts";
+import type { LoadedTable } from "../iceberg/iceberg_reader.ts";
+import { stageMetadata } from "../iceberg/stage_snapshot.ts";
+import { dataKeysOf, filesOfSnapshots } from "./table_files.ts";
+import type { Snapshot, TableMetadata } from "../iceberg/table_metadata.ts";
+
+export interface ExpirePolicy {
+  /** Newest snapshots that are kept. */
+  readonly retainLast: number;
+  /** Younger ones are kept too: a reader may just have begun with one. */
+  readonly ageMsMin: number;
+  /** Default `REMOVAL_GRACE_MS`. */
+  readonly removalGraceMs?: number;
+}
+
+/** `SVC_SNAPSHOT_RETAIN_LAST`: SPEC.md section 6. */
+export const EXPIRE_POLICY_DEFAULT: ExpirePolicy = { retainLast: 100, ageMsMin: 60_000 };
+
+export interface ExpirePlan {
+  readonly expired: readonly Snapshot[];
+  /** The metadata without them. */
+  readonly next: TableMetadata;
+}
+
+/** undefined when nothing is to expire. Snapshots that a branch or tag names are kept. */
+export function planExpire(
+  metadata: TableMetadata,
+  policy: ExpirePolicy,
+  nowMs: number,
+): ExpirePlan | undefined {
+  const named = new Set(Object.values(metadata.refs).map((ref) => ref["snapshot-id"]));
+  if (typeof metadata["current-snapshot-id"] === "bigint") {
+    named.add(metadata["current-snapshot-id"]);
+  }
+  const newestFirst = metadata.snapshots.toSorted((a, b) =>
+    Number(b["sequence-number"] - a["sequence-number"])
+  );
+  const expired = newestFirst.slice(policy.retainLast).filter((snapshot) =>
+    !named.has(snapshot["snapshot-id"]) && nowMs - snapshot["timestamp-ms"] >= policy.ageMsMin
+  );
+  if (expired.length === 0) return undefined;
+  const gone = new Set(expired.map((snapshot) => snapshot["snapshot-id"]));
+  return { expired, next: withoutSnapshots(metadata, gone, nowMs) };
+}
+
+function withoutSnapshots(
+  metadata: TableMetadata,
+  gone: ReadonlySet<bigint>,
+  nowMs: number,
+): TableMetadata {
+  const log = metadata["snapshot-log"];
+  // A gap in the log would tell a wrong history: what lies before an expired snapshot goes with it.
+  const lastGone = log.findLastIndex((entry) => gone.has(entry["snapshot-id"]));
+  const next: Record<string, unknown> = {
+    ...metadata,
+    "last-updated-ms": Math.max(nowMs, metadata["last-updated-ms"]),
+    snapshots: metadata.snapshots.filter((snapshot) => !gone.has(snapshot["snapshot-id"])),
+    "snapshot-log": log.slice(lastGone + 1),
+  };
+  for (const member of ["statistics", "partition-statistics"]) {
+    const list = next[member];
+    if (Array.isArray(list)) {
+      next[member] = list.filter((entry) => !gone.has(BigInt(entry["snapshot-id"])));
+    }
+  }
+  return next as TableMetadata;
+}
+
+export interface ExpireDeps extends CommitDeps {
+  /**
+   * Where data files are entered that only expired snapshots have. Without it nothing expires while there are such files:
+   * that is left to maintenance, which has it.
+   */
+  readonly removals?: Removals;
+}
+
+/** How long a data file outlives the last snapshot that has it: a batch statement may run for six hours. */
+export const REMOVAL_GRACE_MS = 6 * 3_600_000 + 600_000;
+
+/** Returns how many snapshots expired; 0 also when there is no such table. Errors: those of `commitTable`. */
+export async function applyExpire(
+  given: ExpireDeps,
+  ident: TableIdent,
+  policy: ExpirePolicy,
+): Promise<number> {
+  const deps = { ...given, reader: readerOf(given) };
+  let expired = 0;
+  await commitTable(deps, ident, async (table, staging) => {
+    expired = 0;
+    if (table === undefined) return undefined;
+    const plan = planExpire(table.metadata, policy, deps.clock.nowMs());
+    if (plan === undefined) return undefined;
+    const unneeded = await unneededFiles(deps, table, plan);
+    const graceMs = policy.removalGraceMs ?? REMOVAL_GRACE_MS;
+    if (unneeded.data.length > 0) {
+      if (deps.removals === undefined) return undefined;
+      await deps.removals.enter(table.locationKey, unneeded.data, graceMs);
+    }
+    const staged = stageMetadata(deps, { table, exists: true }, { next: plan.next, staging });
+    expired = plan.expired.length;
+    return {
+      ...staged,
+      snapshotId: 0n,
+      consumed: [],
+      obsolete: [...staged.obsolete, ...unneeded.metadata],
+    };
+  });
+  return expired;
+}
+
+interface UnneededFiles {
+  /** Keys of manifest lists and manifests. */
+  readonly metadata: readonly string[];
+  /** Keys of data files. */
+  readonly data: readonly string[];
+}
+
+/** What only expired snapshots have. */
+async function unneededFiles(
+  deps: CommitDeps,
+  table: LoadedTable,
+  plan: ExpirePlan,
+): Promise<UnneededFiles> {
+  const kept = await filesOfSnapshots(deps, table, plan.next.snapshots);
+  const expired = await filesOfSnapshots(deps, table, plan.expired, { isLenient: true });
+  const needed = new Set([...kept.lists, ...kept.manifests.keys()]);
+  const metadata = [...expired.lists, ...expired.manifests.keys()]
+    .filter((location) => !needed.has(location));
+  // A manifest that stays names files that stay: only what goes can be the last to name a file.
+  const going = [...expired.manifests.values()].filter(({ location }) => !needed.has(location));
+  const candidates = await dataKeysOf(deps, table, going, { isLenient: true });
+  if (candidates.size === 0) return { metadata: keysOf(table, metadata), data: [] };
+  const live = await dataKeysOf(deps, table, [...kept.manifests.values()]);
+  const data = [...candidates].filter((key) => !live.has(key)).sort();
+  return { metadata: keysOf(table, metadata), data };
+}
+
+function keysOf(table: LoadedTable, locations: readonly string[]): string[] {
+  return locations.map((location) => table.locator.keyOf(location));
+}

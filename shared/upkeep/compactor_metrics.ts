@@ -1,0 +1,33 @@
+/** Metrics of all that a compactor does, and the observers that count it: the same wherever it runs. */
+
+import type { MetricHandles } from "../metrics/metrics.ts";
+import type { MetricTable } from "../metrics/table.ts";
+import { countDeletes, DELETE_METRICS } from "./delete_metrics.ts";
+import type { DeleteObserver } from "./delete_task.ts";
+import { countDrain, DRAIN_METRICS } from "../drain/drain_metrics.ts";
+import type { DrainObserver } from "../drain/drain_observer.ts";
+import { countMaintenance, MAINTENANCE_METRICS } from "./maintenance_metrics.ts";
+import type { MaintenanceObserver } from "./maintenance_observer.ts";
+
+export const COMPACTOR_METRICS = {
+  ...DRAIN_METRICS,
+  ...DELETE_METRICS,
+  ...MAINTENANCE_METRICS,
+} as const satisfies MetricTable;
+
+/** Who hears what a compactor did. */
+export interface CompactorObservers {
+  readonly drain: DrainObserver;
+  readonly deletes: DeleteObserver;
+  readonly maintenance: MaintenanceObserver;
+}
+
+export function countCompactor(
+  metrics: MetricHandles<typeof COMPACTOR_METRICS>,
+): CompactorObservers {
+  return {
+    drain: countDrain(metrics),
+    deletes: countDeletes(metrics),
+    maintenance: countMaintenance(metrics),
+  };
+}

@@ -1,0 +1,195 @@
+/**
+ * Keeps all tables of a catalog in order, for ever: every sweep of `table_sweeps.ts` on every table, when it is due.
+ *
+ * One turn follows another's, so what is read at a time is bounded, and no table starves: one that has more to do gets its
+ * next turn after all others had theirs. A turn that fails is tried again later and later; one that exceeds its deadline is
+ * left behind, and its sweep of that table skipped until it ends. The loop ends only when it is stopped, and does not stand in a drain's way: it runs beside `shared/drain/drain_loop.ts`.
+ */
+
+import { getLogger } from "@logtape/logtape";
+import type { CatalogReader } from "../catalog/catalog.ts";
+import type { TableIdent } from "../tenant/tenant.ts";
+import type { Clock } from "../os/clock.ts";
+import { FailureLog } from "../logging/failure_log.ts";
+import type { MaintenanceObserver } from "./maintenance_observer.ts";
+import type { TableSweep } from "./table_sweeps.ts";
+
+export interface MaintenanceLoopDeps {
+  readonly catalog: Pick<CatalogReader, "namespaces" | "tables">;
+  readonly clock: Clock;
+  readonly observer?: MaintenanceObserver;
+}
+
+export interface MaintenanceLoop extends AsyncDisposable {
+  /** Tells the turn under way to end, which leaves its table as it is, and leaves it behind after a while. Idempotent. */
+  stop(): Promise<void>;
+}
+
+const POLL_MS = 1_000;
+const TABLES_INTERVAL_MS = 5_000;
+/** A merge of the largest size takes about a minute on a slow machine. */
+const TURN_MS_MAX = 600_000;
+/** Given to a turn that is told to end. */
+const ENDING_MS_MAX = 10_000;
+const BACKOFF_MS_MIN = 5_000;
+const BACKOFF_MS_MAX = 900_000;
+/** What may fail beside sweeps, whose names are followed by a table's. */
+const LISTING = "listing";
+
+export function startMaintenanceLoop(
+  deps: MaintenanceLoopDeps,
+  sweeps: readonly TableSweep[],
+): MaintenanceLoop {
+  return new RunningLoop(deps, sweeps);
+}
+
+/** Every table of the catalog. Errors: the catalog's. */
+export async function allTables(
+  catalog: Pick<CatalogReader, "namespaces" | "tables">,
+): Promise<TableIdent[]> {
+  const idents: TableIdent[] = [];
+  for (const namespace of await catalog.namespaces()) {
+    for (const name of await catalog.tables(namespace)) idents.push({ namespace, name });
+  }
+  return idents;
+}
+
+/** One sweep of one table. */
+interface Turns {
+  notBeforeMs: number;
+  failures: number;
+  /** A turn that was abandoned has not ended. */
+  busy: boolean;
+}
+
+class RunningLoop implements MaintenanceLoop {
+  readonly #deps: MaintenanceLoopDeps;
+  readonly #sweeps: readonly TableSweep[];
+  readonly #failureLog: FailureLog;
+  readonly #stop = new AbortController();
+  readonly #ended: Promise<void>;
+  #tables: readonly TableIdent[] = [];
+  #tablesAtMs = -Infinity;
+  #turns = new Map<string, Turns>();
+
+  constructor(deps: MaintenanceLoopDeps, sweeps: readonly TableSweep[]) {
+    this.#deps = deps;
+    this.#sweeps = sweeps;
+    this.#failureLog = new FailureLog({
+      clock: deps.clock,
+      log: getLogger(["svc", "maintenance"]),
+      over: "tables are maintained again",
+    });
+    this.#ended = this.#run();
+  }
+
+  stop(): Promise<void> {
+    this.#stop.abort(new Error("stopped"));
+    return this.#ended;
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.stop();
+  }
+
+  async #run(): Promise<void> {
+    const { signal } = this.#stop;
+    while (!signal.aborted) {
+      const hasMore = await this.#round();
+      if (hasMore) continue;
+      await this.#deps.clock.sleep(POLL_MS, { signal }).catch(() => {});
+    }
+  }
+
+  /** Every turn that is due; true: one of them wants another at once. */
+  async #round(): Promise<boolean> {
+    await this.#listTables();
+    let hasMore = false;
+    for (const sweep of this.#sweeps) {
+      for (const ident of this.#tables) {
+        if (this.#stop.signal.aborted) return false;
+        if (await this.#turn(sweep, ident)) hasMore = true;
+      }
+    }
+    return hasMore;
+  }
+
+  async #listTables(): Promise<void> {
+    const nowMs = this.#deps.clock.monotonicMs();
+    if (nowMs - this.#tablesAtMs < TABLES_INTERVAL_MS) return;
+    this.#tablesAtMs = nowMs;
+    try {
+      this.#tables = await allTables(this.#deps.catalog);
+      this.#failureLog.worked(LISTING);
+    } catch (error) {
+      this.#failureLog.failed(LISTING, "list the tables", error);
+    }
+    const names = new Set(
+      this.#tables.flatMap((ident) => this.#sweeps.map((sweep) => turnsName(sweep, ident))),
+    );
+    for (const name of this.#turns.keys()) if (!names.has(name)) this.#turns.delete(name);
+    this.#failureLog.keep(names.add(LISTING));
+  }
+
+  async #turn(sweep: TableSweep, ident: TableIdent): Promise<boolean> {
+    const { clock, observer } = this.#deps;
+    const turns = this.#turnsOf(sweep, ident);
+    if (turns.busy || clock.monotonicMs() < turns.notBeforeMs) return false;
+    const over = new AbortController();
+    const timeout = new AbortController();
+    const timer = setTimeout(
+      () => timeout.abort(new Error(`the turn took longer than ${TURN_MS_MAX} ms`)),
+      TURN_MS_MAX,
+    );
+    try {
+      const signal = AbortSignal.any([timeout.signal, this.#stop.signal]);
+      const work = sweep.run(ident, signal);
+      turns.busy = true;
+      const ended = work.finally(() => turns.busy = false);
+      ended.catch(() => {});
+      const more = await Promise.race([ended, longAfter(signal, over.signal)]);
+      turns.failures = 0;
+      turns.notBeforeMs = more ? 0 : clock.monotonicMs() + sweep.intervalMs;
+      this.#failureLog.worked(turnsName(sweep, ident));
+      return more;
+    } catch (error) {
+      if (this.#stop.signal.aborted) return false;
+      turns.failures += 1;
+      const pauseMs = Math.min(BACKOFF_MS_MAX, BACKOFF_MS_MIN * 2 ** (turns.failures - 1));
+      turns.notBeforeMs = clock.monotonicMs() + pauseMs;
+      observer?.failed?.(ident, sweep.name, error);
+      const what = `carry out ${sweep.name} of table ${ident.namespace}.${ident.name}`;
+      this.#failureLog.failed(turnsName(sweep, ident), what, error);
+      return false;
+    } finally {
+      over.abort();
+      clearTimeout(timer);
+    }
+  }
+
+  #turnsOf(sweep: TableSweep, ident: TableIdent): Turns {
+    const name = turnsName(sweep, ident);
+    let turns = this.#turns.get(name);
+    if (turns === undefined) {
+      turns = { notBeforeMs: 0, failures: 0, busy: false };
+      this.#turns.set(name, turns);
+    }
+    return turns;
+  }
+}
+
+/** Rejects when `signal` has been aborted for a while: whoever heeds it has ended by then. Not any more after `over`. */
+function longAfter(signal: AbortSignal, over: AbortSignal): Promise<never> {
+  return new Promise((_, reject) => {
+    const onAbort = () => {
+      const timer = setTimeout(() => reject(signal.reason), ENDING_MS_MAX);
+      over.addEventListener("abort", () => clearTimeout(timer), { once: true });
+    };
+    if (signal.aborted) onAbort();
+    else signal.addEventListener("abort", onAbort, { once: true, signal: over });
+  });
+}
+
+function turnsName(sweep: TableSweep, { namespace, name }: TableIdent): string {
+  return `${sweep.name} ${namespace} ${name}`;
+}

@@ -1,0 +1,210 @@
+/** Metrics of maintenance and the observer that counts them, wherever it runs. */
+
+import type { TableIdent } from "../tenant/tenant.ts";
+import { OTHER } from "../metrics/bounded_cells.ts";
+import type { MetricHandles } from "../metrics/metrics.ts";
+import { DURATION_SECS_BUCKETS, type MetricTable } from "../metrics/table.ts";
+import { LANE_SERIES_MAX } from "../drain/drain_metrics.ts";
+import type { MaintenanceObserver } from "./maintenance_observer.ts";
+
+const TABLE = { table: [] } as const;
+
+/** What maintenance counts; also served by an ingester that has the compactor inside. */
+export const MAINTENANCE_METRICS = {
+  merges: {
+    kind: "counter",
+    name: "svc_compactor_merges_total",
+    help: "Merges by how they ended; superseded: another rewrite took one of the files",
+    labels: { outcome: ["merged", "superseded"] },
+  },
+  mergedRows: {
+    kind: "counter",
+    name: "svc_compactor_merged_rows_total",
+    help: "Rows that merges wrote again",
+    labels: TABLE,
+  },
+  mergedFiles: {
+    kind: "counter",
+    name: "svc_compactor_merged_files_total",
+    help: "Data files that merges replaced",
+    labels: TABLE,
+  },
+  mergeReadBytes: {
+    kind: "counter",
+    name: "svc_compactor_merge_read_bytes_total",
+    help: "Bytes of the data files that merges replaced",
+  },
+  mergeWrittenBytes: {
+    kind: "counter",
+    name: "svc_compactor_merge_written_bytes_total",
+    help: "Bytes of the data files that merges wrote",
+  },
+  mergeSecs: {
+    kind: "histogram",
+    name: "svc_compactor_merge_seconds",
+    help: "From the first row read to the commit",
+    buckets: DURATION_SECS_BUCKETS,
+  },
+  mergeRetries: {
+    kind: "counter",
+    name: "svc_compactor_commit_retries_total",
+    help: "Times that a merge's metadata was written again because another commit came first",
+  },
+  throttled: {
+    kind: "counter",
+    name: "svc_compactor_merges_throttled_total",
+    help: "Looks after which no merge began, as rows in the WAL wait for a drain",
+  },
+  retainedRows: {
+    kind: "counter",
+    name: "svc_compactor_retention_rows_total",
+    help: "Rows that left a table as their retention period is over",
+    labels: TABLE,
+  },
+  retainedFiles: {
+    kind: "counter",
+    name: "svc_compactor_retention_files_total",
+    help: "Data files that left a table as their retention period is over",
+    labels: TABLE,
+  },
+  retentionCutFiles: {
+    kind: "counter",
+    name: "svc_compactor_retention_cut_files_total",
+    help:
+      "Data files that were written anew without the rows whose retention period is over: of indexes with exact retention",
+    labels: TABLE,
+  },
+  removedFiles: {
+    kind: "counter",
+    name: "svc_compactor_removed_files_total",
+    help:
+      "Files removed: replaced, when no snapshot has them any more; orphan, when none ever had; " +
+      "dropped, with their table",
+    labels: { kind: ["replaced", "orphan", "dropped"] },
+  },
+  expired: {
+    kind: "counter",
+    name: "svc_maintenance_expired_snapshots_total",
+    help: "Table snapshots expired",
+    labels: TABLE,
+  },
+  mended: {
+    kind: "counter",
+    name: "svc_compactor_summaries_mended_total",
+    help:
+      "Sidecars of committed files that were made anew as their summary was missing or damaged, or as they had no index, or could not be",
+    labels: { outcome: ["rebuilt", "indexed", "failed"] },
+  },
+  rollups: {
+    kind: "counter",
+    name: "svc_compactor_rollups_total",
+    help:
+      "Sums of the summaries of a day's files that were made, or removed as a newer one stands for them",
+    labels: { outcome: ["made", "removed"] },
+  },
+  promoted: {
+    kind: "counter",
+    name: "svc_compactor_promoted_attributes_total",
+    help:
+      "Attributes that got a column as statements kept asking for them; only with --promote-hot-attributes",
+    labels: TABLE,
+  },
+  failures: {
+    kind: "counter",
+    name: "svc_compactor_sweep_failures_total",
+    help: "Turns of maintenance that failed, by sweep; the log says why and when it tries again",
+    labels: { sweep: [] },
+  },
+  tasks: {
+    kind: "gauge",
+    name: "svc_compactor_merge_tasks",
+    help: "Merges that a table wants, one for each day at most, at the last look",
+    labels: TABLE,
+  },
+  tableFiles: {
+    kind: "gauge",
+    name: "svc_table_files",
+    help: "Live data files of a table",
+    labels: TABLE,
+  },
+  tableRows: {
+    kind: "gauge",
+    name: "svc_table_rows",
+    help: "Rows of a table's live data files",
+    labels: TABLE,
+  },
+  tableBytes: {
+    kind: "gauge",
+    name: "svc_table_bytes",
+    help: "Bytes of a table's live data files",
+    labels: TABLE,
+  },
+  tableSnapshots: {
+    kind: "gauge",
+    name: "svc_table_snapshots",
+    help: "Snapshots of a table",
+    labels: TABLE,
+  },
+  tableDepth: {
+    kind: "gauge",
+    name: "svc_table_overlap_depth",
+    help: "Data files of one day that overlap in time, where most do",
+    labels: TABLE,
+    together: "max",
+  },
+} as const satisfies MetricTable;
+
+/** Counts what maintenance reports into `metrics`. Tables past the first so many share one series, and have no gauges. */
+export function countMaintenance(
+  metrics: MetricHandles<typeof MAINTENANCE_METRICS>,
+): Required<MaintenanceObserver> {
+  const known = new Set<string>();
+  const labelsOf = ({ namespace, name }: TableIdent) => {
+    const table = `${namespace}.${name}`;
+    if (known.size < LANE_SERIES_MAX) known.add(table);
+    return { table: known.has(table) ? table : OTHER };
+  };
+  return {
+    merged(ident, report) {
+      metrics.merges.add(1, { outcome: report.outcome });
+      metrics.mergeRetries.add(report.retries, {});
+      if (report.outcome !== "merged") return;
+      const labels = labelsOf(ident);
+      metrics.mergedRows.add(report.rows, labels);
+      metrics.mergedFiles.add(report.task.files.length, labels);
+      metrics.mergeReadBytes.add(report.bytesRead, {});
+      metrics.mergeWrittenBytes.add(report.bytesWritten, {});
+      metrics.mergeSecs.observe(report.secs);
+    },
+    expired: (ident, snapshots) => metrics.expired.add(snapshots, labelsOf(ident)),
+    removed: (kind, files) => metrics.removedFiles.add(files, { kind }),
+    retained(ident, report) {
+      if (report.outcome !== "dropped") return;
+      metrics.retainedRows.add(report.rows, labelsOf(ident));
+      metrics.retainedFiles.add(report.files, labelsOf(ident));
+      metrics.retentionCutFiles.add(report.cut, labelsOf(ident));
+    },
+    mended(_, { rebuilt, indexed, failed }) {
+      metrics.mended.add(rebuilt, { outcome: "rebuilt" });
+      metrics.mended.add(indexed, { outcome: "indexed" });
+      metrics.mended.add(failed, { outcome: "failed" });
+    },
+    rolledUp(_, { made, removed }) {
+      metrics.rollups.add(made, { outcome: "made" });
+      metrics.rollups.add(removed, { outcome: "removed" });
+    },
+    promoted: (ident, { length }) => metrics.promoted.add(length, labelsOf(ident)),
+    failed: (_, sweep) => metrics.failures.add(1, { sweep }),
+    throttled: () => metrics.throttled.add(1, {}),
+    looked(ident, { health, snapshots, tasks }) {
+      const labels = labelsOf(ident);
+      if (labels.table === OTHER) return;
+      metrics.tasks.set(tasks, labels);
+      metrics.tableFiles.set(health.files, labels);
+      metrics.tableRows.set(health.rows, labels);
+      metrics.tableBytes.set(health.bytes, labels);
+      metrics.tableSnapshots.set(snapshots, labels);
+      metrics.tableDepth.set(health.overlapDepth, labels);
+    },
+  };
+}

@@ -1,0 +1,59 @@
+/** What maintenance tells whoever counts and logs: one call for each thing that happened. Calls must not throw. */
+
+import type { TableIdent } from "../tenant/tenant.ts";
+import type { HotAttribute } from "./hot_attributes.ts";
+import type { MergeReport } from "./merge.ts";
+import type { RetentionReport } from "./retention.ts";
+import type { TableHealth } from "./table_health.ts";
+
+/** Why files went: `replaced`: no snapshot has them any more; `orphan`: none ever had; `dropped`: their table is gone. */
+export type RemovalKind = "replaced" | "orphan" | "dropped";
+
+/** Sidecars that were made anew, or could not be. */
+export interface MendedSidecars {
+  /** Their summaries were missing or damaged. */
+  readonly rebuilt: number;
+  /** Only their indexes were missing. */
+  readonly indexed: number;
+  readonly failed: number;
+}
+
+export interface MaintenanceObserver {
+  merged?(ident: TableIdent, report: MergeReport): void;
+  expired?(ident: TableIdent, snapshots: number): void;
+  removed?(kind: RemovalKind, files: number): void;
+  retained?(ident: TableIdent, report: RetentionReport): void;
+  mended?(ident: TableIdent, sidecars: MendedSidecars): void;
+  /** Sums of the summaries of a day's files were made, and those that newer ones stand for removed. */
+  rolledUp?(ident: TableIdent, rollups: { readonly made: number; readonly removed: number }): void;
+  /** Attributes that statements kept asking for have columns from now on; never none. */
+  promoted?(ident: TableIdent, attributes: readonly HotAttribute[]): void;
+  /** A sweep of a table failed; it is tried again later and later. */
+  failed?(ident: TableIdent, sweep: string, error: unknown): void;
+  /** Merges wait, as rows in the WAL wait for a drain. */
+  throttled?(): void;
+  /** After each look at a table that changed. */
+  looked?(
+    ident: TableIdent,
+    table: { health: TableHealth; snapshots: number; tasks: number },
+  ): void;
+}
+
+/** One observer that tells several, in their order. */
+export function combineMaintenance(
+  ...observers: readonly MaintenanceObserver[]
+): Required<MaintenanceObserver> {
+  const each = (tell: (observer: MaintenanceObserver) => void) => observers.forEach(tell);
+  return {
+    merged: (ident, report) => each((observer) => observer.merged?.(ident, report)),
+    expired: (ident, snapshots) => each((observer) => observer.expired?.(ident, snapshots)),
+    removed: (kind, files) => each((observer) => observer.removed?.(kind, files)),
+    retained: (ident, report) => each((observer) => observer.retained?.(ident, report)),
+    mended: (ident, sidecars) => each((observer) => observer.mended?.(ident, sidecars)),
+    rolledUp: (ident, rollups) => each((observer) => observer.rolledUp?.(ident, rollups)),
+    promoted: (ident, attributes) => each((observer) => observer.promoted?.(ident, attributes)),
+    failed: (ident, sweep, error) => each((observer) => observer.failed?.(ident, sweep, error)),
+    throttled: () => each((observer) => observer.throttled?.()),
+    looked: (ident, table) => each((observer) => observer.looked?.(ident, table)),
+  };
+}

@@ -1,0 +1,38 @@
+/**
+ * Removes the data files of a table that were entered for removal and whose time has come, with their sidecars. One that
+ * a snapshot names after all (the commit that was to make it needless did not come about) stays, and is forgotten.
+ */
+
+import type { Removals } from "../catalog/removals.ts";
+import { withSidecars } from "../derived/sidecar.ts";
+import type { TableIdent } from "../tenant/tenant.ts";
+import { type CommitDeps, readerOf } from "../iceberg/commit_table.ts";
+import { dataKeysOf, filesOfSnapshots } from "../tables/table_files.ts";
+
+export interface SweepRemovalsDeps extends CommitDeps {
+  readonly removals: Removals;
+}
+
+/** Files of one sweep; the next takes the others. */
+const FILES_MAX = 10_000;
+const DELETES_MAX = 500;
+
+/** Returns how many data files it removed; 0 also when there is no such table. Errors: the store's, the catalog's. */
+export async function sweepRemovals(given: SweepRemovalsDeps, ident: TableIdent): Promise<number> {
+  const deps = { ...given, reader: readerOf(given) };
+  const location = await deps.catalog.metadataLocation(ident);
+  if (location === undefined) return 0;
+  const table = await deps.reader.loadTable(ident, location);
+  const due = await deps.removals.due(table.locationKey, FILES_MAX);
+  if (due.length === 0) return 0;
+  const { manifests } = await filesOfSnapshots(deps, table, table.metadata.snapshots);
+  const live = await dataKeysOf(deps, table, [...manifests.values()]);
+  const needless = due.filter((key) => !live.has(key));
+  for (let start = 0; start < needless.length; start += DELETES_MAX) {
+    const keys = needless.slice(start, start + DELETES_MAX);
+    await deps.store.delete(withSidecars(keys));
+    await deps.removals.forget(keys);
+  }
+  await deps.removals.forget(due.filter((key) => live.has(key)));
+  return needless.length;
+}

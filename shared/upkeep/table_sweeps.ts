@@ -1,0 +1,131 @@
+/** What maintenance does to every table, as a table: how often, and what one turn of it is. */
+
+import type { Removals } from "../catalog/removals.ts";
+import type { TableIdent } from "../tenant/tenant.ts";
+import { applyExpire, type ExpirePolicy } from "../tables/expire.ts";
+import { type LeaseDeps, underLease } from "./held_lease.ts";
+import { MergeSweep, type MergeSweepDeps, type MergeSweepOptions } from "./merge_sweep.ts";
+import { applyOrphans, lookForOrphans } from "./orphans.ts";
+import { type PromoteOptions, PromoteSweep } from "./promote_sweep.ts";
+import { applyRetention, lookForRetention, retentionOf } from "./retention.ts";
+import { RollupSweep } from "./rollup_sweep.ts";
+import { SummarySweep } from "./summary_sweep.ts";
+import { sweepRemovals } from "./sweep_removals.ts";
+
+export interface TableSweep {
+  readonly name: string;
+  readonly intervalMs: number;
+  /** One turn; true: it has more to do, and wants another turn at once. */
+  run(ident: TableIdent, signal: AbortSignal): Promise<boolean>;
+}
+
+export interface TableSweepDeps extends MergeSweepDeps {
+  readonly removals: Removals;
+}
+
+export interface TableSweepOptions {
+  /** Between two looks at the summaries of a table's files. */
+  readonly summariesIntervalMs: number;
+  readonly expire: ExpirePolicy;
+  readonly merge?: MergeSweepOptions;
+  /** Without it nothing is promoted unasked. */
+  readonly promote?: PromoteOptions;
+}
+
+const MERGE_INTERVAL_MS = 5_000;
+/** SPEC.md section 6. */
+const EXPIRE_INTERVAL_MS = 60_000;
+const RETENTION_INTERVAL_MS = 60_000;
+const ROLLUPS_INTERVAL_MS = 300_000;
+const PROMOTE_INTERVAL_MS = 3_600_000;
+const ORPHANS_INTERVAL_MS = 6 * 3_600_000;
+
+/** In the order in which they take turns: what shrinks a table comes before what merges it. */
+export function tableSweeps(deps: TableSweepDeps, options: TableSweepOptions): TableSweep[] {
+  const merges = new MergeSweep(deps, options.merge);
+  const summaries = new SummarySweep(deps);
+  const rollups = new RollupSweep(deps);
+  return [
+    {
+      name: "retention",
+      intervalMs: RETENTION_INTERVAL_MS,
+      run: leased(deps, "retention", retentionTurn(deps)),
+    },
+    {
+      name: "expire",
+      intervalMs: EXPIRE_INTERVAL_MS,
+      run: leased(deps, "expire", expireTurn(deps, options.expire)),
+    },
+    {
+      name: "orphans",
+      intervalMs: ORPHANS_INTERVAL_MS,
+      run: leased(deps, "orphans", orphansTurn(deps)),
+    },
+    {
+      name: "merge",
+      intervalMs: MERGE_INTERVAL_MS,
+      run: (ident, signal) => merges.run(ident, signal),
+    },
+    {
+      name: "summaries",
+      intervalMs: options.summariesIntervalMs,
+      run: leased(deps, "summaries", (ident, signal) => summaries.run(ident, signal)),
+    },
+    {
+      name: "rollups",
+      intervalMs: ROLLUPS_INTERVAL_MS,
+      run: leased(deps, "rollups", (ident, signal) => rollups.run(ident, signal)),
+    },
+    ...options.promote === undefined ? [] : [promoting(deps, options.promote)],
+  ];
+}
+
+function promoting(deps: TableSweepDeps, options: PromoteOptions): TableSweep {
+  const promotions = new PromoteSweep(deps, options);
+  return {
+    name: "promote",
+    intervalMs: PROMOTE_INTERVAL_MS,
+    run: leased(deps, "promote", (ident, signal) => promotions.run(ident, signal)),
+  };
+}
+
+/** One turn at a time over all compactors; who finds it taken leaves it to the other. */
+function leased(deps: LeaseDeps, name: string, run: TableSweep["run"]): TableSweep["run"] {
+  return async (ident, signal) => {
+    const lease = `${name}/${ident.namespace}.${ident.name}`;
+    const more = await underLease(deps, lease, { signal, work: (held) => run(ident, held) });
+    return more === true;
+  };
+}
+
+function retentionTurn(deps: TableSweepDeps): TableSweep["run"] {
+  return async (ident, signal) => {
+    const retention = await retentionOf(deps, ident);
+    if (retention === undefined) return false;
+    const plan = await lookForRetention(deps, ident, retention);
+    if (plan === undefined || plan.files.length + plan.cut.length === 0) return false;
+    const report = await applyRetention(deps, plan, { signal });
+    deps.observer?.retained?.(ident, report);
+    return report.outcome === "superseded" || (plan.more && report.outcome === "dropped");
+  };
+}
+
+function expireTurn(deps: TableSweepDeps, policy: ExpirePolicy): TableSweep["run"] {
+  return async (ident) => {
+    const expired = await applyExpire(deps, ident, policy);
+    if (expired > 0) deps.observer?.expired?.(ident, expired);
+    const removed = await sweepRemovals(deps, ident);
+    if (removed > 0) deps.observer?.removed?.("replaced", removed);
+    return false;
+  };
+}
+
+function orphansTurn(deps: TableSweepDeps): TableSweep["run"] {
+  return async (ident) => {
+    const plan = await lookForOrphans(deps, ident);
+    if (plan === undefined || plan.orphans.length === 0) return false;
+    await applyOrphans(deps, plan);
+    deps.observer?.removed?.("orphan", plan.orphans.length);
+    return false;
+  };
+}
