@@ -11,7 +11,7 @@ import type { Clock } from "../shared/os/clock.ts";
 import type { IngestSettings } from "./flags.ts";
 import type { IngestMetrics } from "./metrics.ts";
 import { mirrorPrefixOf } from "./mirror_prefix.ts";
-import { createRateLimiter } from "./rate_limit.ts";
+import { createRateLimiter } from "./rate_limit/rate_limit.ts";
 import { TenantGate, tenantSettingsOf } from "./tenant_gate.ts";
 
 /** A request's head: `Headers` is one, gRPC metadata becomes one. Names are lower-case. */

@@ -8,12 +8,12 @@ import type { LaneId } from "../shared/tenant/tenant.ts";
 import type { Clock } from "../shared/os/clock.ts";
 import type { FrameKey } from "../shared/wal/frame_key.ts";
 import type { Wal } from "../shared/wal/types.ts";
-import type { WriterQueues } from "./backpressure.ts";
+import type { WriterQueues } from "./backpressure/backpressure.ts";
 import type { CommitMode } from "./commit_mode.ts";
 import type { LaneChoice } from "./lane_choice.ts";
 import type { IngestMetrics } from "./metrics.ts";
 import { promotedRows } from "./promoted_rows.ts";
-import type { StreamHub } from "./stream_hub.ts";
+import type { StreamHub } from "./stream/stream_hub.ts";
 
 export interface AppendDeps {
   /** What rows of a lane's table must be; undefined: as those of `events`. */

@@ -16,7 +16,7 @@ import type { OptionTable, Settings } from "../shared/config/options.ts";
 import { CONNECTION_OPTIONS } from "../shared/http/connection_options.ts";
 import { BROWSER_OPTIONS } from "../shared/http/browser_options.ts";
 import { ACCESS_OPTIONS } from "./access_flags.ts";
-import { BACKPRESSURE_OPTIONS } from "./backpressure_flags.ts";
+import { BACKPRESSURE_OPTIONS } from "./backpressure/backpressure_flags.ts";
 
 const MIB = 1024 * 1024;
 

@@ -7,16 +7,16 @@ import type { Admission } from "./admission.ts";
 import { createBulkRoute } from "./bulk/bulk_route.ts";
 import { createDocumentRoute } from "./bulk/document_route.ts";
 import { EventDocumentBuilders } from "./bulk/document_builders.ts";
-import { ClientObjects } from "./client_objects.ts";
-import { compatRoutes } from "./compat_routes.ts";
+import { ClientObjects } from "./compat/client_objects.ts";
+import { compatRoutes } from "./compat/compat_routes.ts";
 import { bulkBodyBytesMax, type IngestSettings, OPTIONS } from "./flags.ts";
 import { IdleNotes } from "./idle_notes.ts";
-import { LOGS } from "./otlp_logs.ts";
-import { createOtlpRoute, type OtlpDeps } from "./otlp_route.ts";
-import { TRACES } from "./otlp_traces.ts";
+import { LOGS } from "./otlp/otlp_logs.ts";
+import { createOtlpRoute, type OtlpDeps } from "./otlp/otlp_route.ts";
+import { TRACES } from "./otlp/otlp_traces.ts";
 import { type Connection, createHandler, ingestRoutes } from "./routes.ts";
-import type { StreamHub } from "./stream_hub.ts";
-import { createStreamRoute } from "./stream_route.ts";
+import type { StreamHub } from "./stream/stream_hub.ts";
+import { createStreamRoute } from "./stream/stream_route.ts";
 
 export interface HttpHandlerDeps {
   readonly writes: OtlpDeps;

@@ -6,7 +6,7 @@
 import { UsageError } from "../shared/base/errors.ts";
 import { type IngestSettings, OPTIONS } from "./flags.ts";
 import { mirrorPrefixOf } from "./mirror_prefix.ts";
-import { requireRedisUrl } from "./rate_limit_redis.ts";
+import { requireRedisUrl } from "./rate_limit/rate_limit_redis.ts";
 
 type OptionName = keyof typeof OPTIONS;
 

@@ -3,8 +3,8 @@ import { isOperatingError } from "../shared/base/errors.ts";
 import { commitModeOf } from "./commit_mode.ts";
 import { LaneChoice } from "./lane_choice.ts";
 import { createIngestMetrics } from "./metrics.ts";
-import { otlpEncodingOf } from "./otlp_reply.ts";
-import { openGate } from "./testing_gate.ts";
+import { otlpEncodingOf } from "./otlp/otlp_reply.ts";
+import { openGate } from "../tests/doubles/tenant_gate.ts";
 
 const MODES: [query: string, header: string | null, mode: string][] = [
   ["", null, "wait_for"],

@@ -11,7 +11,7 @@ import { errorResponse, jsonResponse, metricsElsewhere } from "../shared/http/er
 import type { Peer } from "./admission.ts";
 import type { Clock } from "../shared/os/clock.ts";
 import type { IngestMetrics } from "./metrics.ts";
-import { otlpEncodingOf, otlpRefused } from "./otlp_reply.ts";
+import { otlpEncodingOf, otlpRefused } from "./otlp/otlp_reply.ts";
 
 /** Values of the label `endpoint`. */
 export type Endpoint =

@@ -6,9 +6,9 @@ import { ByteBudget } from "../shared/base/byte_budget.ts";
 import { SystemClock } from "../shared/os/clock.ts";
 import { LaneChoice } from "./lane_choice.ts";
 import { createIngestMetrics } from "./metrics.ts";
-import { decodeLogsProtobuf } from "./otlp/logs_protobuf.ts";
+import { decodeLogsProtobuf } from "./otlp/logs/logs_protobuf.ts";
 import { chargeRows, type ReceivedRows, takeRows } from "./take_rows.ts";
-import { openGate } from "./testing_gate.ts";
+import { openGate } from "../tests/doubles/tenant_gate.ts";
 
 const SCHEMA = {
   columns: [{ id: 1, name: "raw", type: "string", required: true }],

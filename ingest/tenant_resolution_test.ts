@@ -4,7 +4,7 @@ import { ACCESS_OPTIONS } from "./access_flags.ts";
 import { createIngestMetrics } from "./metrics.ts";
 import { tenantSettingsOf } from "./tenant_gate.ts";
 import { resolveTenant, TENANT_REFUSALS } from "./tenant_resolution.ts";
-import { openGate } from "./testing_gate.ts";
+import { openGate } from "../tests/doubles/tenant_gate.ts";
 
 interface Case {
   readonly args?: string;

@@ -1,7 +1,7 @@
 /**
  * The OTLP logs messages and `google.rpc.Status` through protobufjs: for responses, errors, the request
  * encoder of tests and tools, and requests whose encoding is legal but irregular. Requests on the hot path
- * are decoded by `ingest/otlp/logs_protobuf.ts`.
+ * are decoded by `ingest/otlp/logs/logs_protobuf.ts`.
  *
  * Only fields that are stored or answered are named; others pass as unknown fields. Field numbers:
  * https://github.com/open-telemetry/opentelemetry-proto (v1), google/rpc/status.proto, error_details.proto.

@@ -1,6 +1,6 @@
 /**
  * The OTLP trace messages through protobufjs: for the request encoder of tests and tools, and requests whose
- * encoding is legal but irregular. Requests on the hot path are decoded by `ingest/otlp/spans_protobuf.ts`.
+ * encoding is legal but irregular. Requests on the hot path are decoded by `ingest/otlp/spans/spans_protobuf.ts`.
  *
  * Only fields that are stored are named; others pass as unknown fields. No response: a whole request is accepted, and
  * an empty `ExportTraceServiceResponse` has no bytes, or refused with a `google.rpc.Status`.

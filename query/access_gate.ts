@@ -22,7 +22,7 @@ import { namespaceOf, tenantOf } from "../shared/tenant/tenant.ts";
 import type { Clock } from "../shared/os/clock.ts";
 import { mirrorFolderOf, parseMirrorPrefix } from "../shared/wal/mirror/mirror_layout.ts";
 import type { ACCESS_OPTIONS } from "./access_flags.ts";
-import { AUTH_FAILURES, type QueryMetrics, type TenantRefusal } from "./metrics.ts";
+import { AUTH_FAILURES, type QueryMetrics, type TenantRefusal } from "./metrics/metrics.ts";
 import type { CallerGate, Peer, QueryCaller } from "./query_caller.ts";
 
 export interface AccessSettings extends Settings<typeof ACCESS_OPTIONS> {

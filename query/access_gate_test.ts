@@ -4,7 +4,7 @@ import { SystemClock } from "../shared/os/clock.ts";
 import { AUDIENCE, FakeIssuer } from "../shared/testing/fake_issuer.ts";
 import { openAccess } from "./access_gate.ts";
 import { OPTIONS } from "./flags.ts";
-import { createQueryMetrics } from "./metrics.ts";
+import { createQueryMetrics } from "./metrics/metrics.ts";
 import type { QueryCaller } from "./query_caller.ts";
 
 async function admitted(flags: readonly string[], token: string): Promise<QueryCaller> {

@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { configureLogging, resetLogging } from "../shared/logging/logging.ts";
 import { AUDIENCE, BAD_MOODS, FakeIssuer, makeKey } from "../shared/testing/fake_issuer.ts";
 import { selfSigned } from "../shared/testing/self_signed.ts";
-import { startTestServer, type TestServer } from "./testing_server.ts";
+import { startTestServer, type TestServer } from "../tests/doubles/query_server.ts";
 
 const ROUTES = ["/api/v1/sql", "/api/v1/sql/local", "/api/v1/sql/explain"];
 

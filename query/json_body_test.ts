@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { ROUTES } from "./routes.ts";
-import { startTestServer } from "./testing_server.ts";
+import { startTestServer } from "../tests/doubles/query_server.ts";
 
 const BODY = '{"query":"SELECT 1","index_id":"events","predicate_sql":"true"}';
 

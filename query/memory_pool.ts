@@ -5,8 +5,8 @@
 
 import type { Engine, MemoryConsumer, MemoryUse } from "../shared/engine/types.ts";
 import { jsonResponse } from "../shared/http/error_response.ts";
-import type { Admission, AdmissionState } from "./admission.ts";
-import type { QueryMetrics } from "./metrics.ts";
+import type { Admission, AdmissionState } from "./admission/admission.ts";
+import type { QueryMetrics } from "./metrics/metrics.ts";
 import type { QueryCaller } from "./query_caller.ts";
 
 /** The body, as SHAPES.md "Query server" has it. */

@@ -2,9 +2,9 @@ import { deepStrictEqual, ok, strictEqual } from "node:assert/strict";
 import { parseOptions } from "../shared/config/parse_options.ts";
 import { EngineLab } from "../shared/testing/engine_lab.ts";
 import { until } from "../shared/testing/until.ts";
-import { FakeEngine } from "./fake_engine.ts";
+import { FakeEngine } from "../tests/doubles/fake_engine.ts";
 import { OPTIONS, startQuery } from "./mod.ts";
-import { startTestServer } from "./testing_server.ts";
+import { startTestServer } from "../tests/doubles/query_server.ts";
 
 const PATH = "/debug/memory-pool";
 

@@ -5,7 +5,7 @@ import { parseOptions } from "../shared/config/parse_options.ts";
 import { rowsExceeded } from "../shared/engine/duckdb/rows_breaker.ts";
 import { EngineLab } from "../shared/testing/engine_lab.ts";
 import { OPTIONS, type QueryServer, startQuery } from "./mod.ts";
-import { startTestServer } from "./testing_server.ts";
+import { startTestServer } from "../tests/doubles/query_server.ts";
 
 const ROWS = 1_000;
 const START_NS = 1_790_000_000_000_000_000n;

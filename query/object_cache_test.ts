@@ -6,9 +6,9 @@ import { parseOptions } from "../shared/config/parse_options.ts";
 import type { EngineOptions } from "../shared/engine/open_engine.ts";
 import { EngineLab } from "../shared/testing/engine_lab.ts";
 import { RemoteStore } from "../shared/testing/remote_store.ts";
-import { createQueryMetrics } from "./metrics.ts";
+import { createQueryMetrics } from "./metrics/metrics.ts";
 import { OPTIONS, startQuery } from "./mod.ts";
-import { objectCacheMeter } from "./object_cache_metrics.ts";
+import { objectCacheMeter } from "./metrics/object_cache_metrics.ts";
 
 const START_NS = 1_790_000_000_000_000_000n;
 const ROWS = 4_000;

@@ -1,9 +1,9 @@
 /** What is known of a statement once its answer has ended: a row of `query_audit`, SPEC.md 2.9. */
 
 import type { Cost } from "../shared/engine/types.ts";
-import type { Endpoint } from "./metrics.ts";
+import type { Endpoint } from "./metrics/metrics.ts";
 import type { QueryCaller } from "./query_caller.ts";
-import type { SqlRequest } from "./sql_request.ts";
+import type { SqlRequest } from "./sql/sql_request.ts";
 
 export interface QueryRecord {
   /** Wall clock at the request's arrival. */

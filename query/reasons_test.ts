@@ -5,7 +5,7 @@ import { gzipSync } from "node:zlib";
 import { parseOptions } from "../shared/config/parse_options.ts";
 import { EngineLab } from "../shared/testing/engine_lab.ts";
 import { OPTIONS, startQuery } from "./mod.ts";
-import { startTestServer } from "./testing_server.ts";
+import { startTestServer } from "../tests/doubles/query_server.ts";
 
 const SQL = "/api/v1/sql";
 const START_NS = 1_790_000_000_000_000_000n;

@@ -27,9 +27,9 @@ import {
 import type { JobDesk } from "./jobs/batch_jobs.ts";
 import { cancelJob, getJob, getJobResult, type JobService, listJobs } from "./jobs/job_routes.ts";
 import { memoryPool } from "./memory_pool.ts";
-import { answerSql, explainSql, refuseWithoutPeers } from "./sql.ts";
+import { answerSql, explainSql, refuseWithoutPeers } from "./sql/sql.ts";
 import type { CallerGate, Peer, QueryCaller } from "./query_caller.ts";
-import type { SqlService } from "./sql_call.ts";
+import type { SqlService } from "./sql/sql_call.ts";
 import type { Readiness } from "./readiness.ts";
 import { TRACE_ROUTES, type TraceRoute, type TraceService } from "./tracing/trace_routes.ts";
 

@@ -2,8 +2,8 @@ import { strict as assert } from "node:assert";
 import { ByteBudget } from "../shared/base/byte_budget.ts";
 import type { JobDesk } from "./jobs/batch_jobs.ts";
 import { queryApp } from "./routes.ts";
-import { FakeEngine } from "./fake_engine.ts";
-import { testService } from "./testing_server.ts";
+import { FakeEngine } from "../tests/doubles/fake_engine.ts";
+import { testService } from "../tests/doubles/query_server.ts";
 
 function appWith(problem: string | undefined) {
   return queryApp(testService(new FakeEngine(), { readiness: { problem } }));

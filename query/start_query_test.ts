@@ -3,9 +3,9 @@ import { join } from "node:path";
 import { isOperatingError, OperatingError } from "../shared/base/errors.ts";
 import { parseOptions } from "../shared/config/parse_options.ts";
 import { configureLogging, resetLogging } from "../shared/logging/logging.ts";
-import { FakeEngine } from "./fake_engine.ts";
+import { FakeEngine } from "../tests/doubles/fake_engine.ts";
 import { OPTIONS, startQuery } from "./mod.ts";
-import { startTestServer } from "./testing_server.ts";
+import { startTestServer } from "../tests/doubles/query_server.ts";
 
 const FREE = ["--bind", "127.0.0.1:0", "--metrics-bind", "127.0.0.1:0"];
 

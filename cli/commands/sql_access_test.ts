@@ -1,7 +1,7 @@
 /** What `svc sql` says when a query server does not let it in, or cannot be trusted: each time with the remedy. */
 
 import assert from "node:assert/strict";
-import { startTestServer } from "../../query/testing_server.ts";
+import { startTestServer } from "../../tests/doubles/query_server.ts";
 import { AUDIENCE, FakeIssuer } from "../../shared/testing/fake_issuer.ts";
 import { selfSigned } from "../../shared/testing/self_signed.ts";
 import { COMMANDS } from "../commands.ts";

@@ -1,7 +1,7 @@
 import { strict as assert } from "node:assert";
 import { OperatingError } from "../../shared/base/errors.ts";
-import { type FakeEngineOptions } from "../../query/fake_engine.ts";
-import { startTestServer } from "../../query/testing_server.ts";
+import { type FakeEngineOptions } from "../../tests/doubles/fake_engine.ts";
+import { startTestServer } from "../../tests/doubles/query_server.ts";
 import { COMMANDS } from "../commands.ts";
 import { RecordingConsole } from "../recording_console.ts";
 import { runCommand } from "../run_command.ts";

@@ -1,7 +1,7 @@
 import { strict as assert } from "node:assert";
 import { PassThrough } from "node:stream";
-import { untilAborted } from "../../query/fake_engine.ts";
-import { startTestServer } from "../../query/testing_server.ts";
+import { untilAborted } from "../../tests/doubles/fake_engine.ts";
+import { startTestServer } from "../../tests/doubles/query_server.ts";
 import { SystemClock } from "../../shared/os/clock.ts";
 import { DenoFileSystem } from "../../shared/os/deno_file_system.ts";
 import { until } from "../../shared/testing/until.ts";

@@ -3,7 +3,7 @@ import { isUtf8 } from "node:buffer";
 import { setImmediate } from "node:timers";
 import fc from "fast-check";
 import { forEachLine, LINE_BYTES_MAX } from "./body_lines.ts";
-import { arriving, cutInPieces } from "./testing_pieces.ts";
+import { arriving, cutInPieces } from "../../tests/doubles/bulk_pieces.ts";
 
 type Line = [text: string | null, line: number];
 

@@ -9,7 +9,7 @@ import { replyFieldsOf } from "./filter_path.ts";
 import { LINE_BYTES_MAX } from "./body_lines.ts";
 import { decodeBulk, REQUEST_ACTIONS_MAX, REQUEST_INDEXES_MAX } from "./bulk_request.ts";
 import { EventDocumentBuilders } from "./document_builders.ts";
-import { arriving, cutInPieces } from "./testing_pieces.ts";
+import { arriving, cutInPieces } from "../../tests/doubles/bulk_pieces.ts";
 
 const TYPED: TableSchema = {
   columns: [...EVENTS_SCHEMA.columns, { id: 9, name: "status", type: "int", required: true }],

@@ -2,7 +2,7 @@
 
 import { drainBody } from "../../shared/http/body.ts";
 import { streamBody } from "../../shared/http/body_stream.ts";
-import { compatJson, compatRefused } from "../compat_reply.ts";
+import { compatJson, compatRefused } from "../compat/compat_reply.ts";
 import { bulkReplyText } from "./bulk_reply.ts";
 import { decodeBulk } from "./bulk_request.ts";
 import { replyFieldsOf } from "./filter_path.ts";

@@ -10,7 +10,7 @@ import { SystemRandom } from "../../shared/os/random.ts";
 import type { AckMode } from "../../shared/wal/types.ts";
 import { LaneChoice } from "../lane_choice.ts";
 import { createIngestMetrics } from "../metrics.ts";
-import { openGate } from "../testing_gate.ts";
+import { openGate } from "../../tests/doubles/tenant_gate.ts";
 import { createBulkRoute } from "./bulk_route.ts";
 import { EventDocumentBuilders } from "./document_builders.ts";
 

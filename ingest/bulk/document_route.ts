@@ -8,7 +8,7 @@ import { present } from "../../shared/base/assert.ts";
 import { textOf } from "../../shared/base/bytes.ts";
 import { OperatingError } from "../../shared/base/errors.ts";
 import { drainBody, readBody } from "../../shared/http/body.ts";
-import { compatFault, compatJson, compatRefused } from "../compat_reply.ts";
+import { compatFault, compatJson, compatRefused } from "../compat/compat_reply.ts";
 import { LINE_BYTES_MAX, NOT_UTF8, tooLong } from "./body_lines.ts";
 import type { BulkItem } from "./bulk_items.ts";
 import { decodeDocument } from "./bulk_request.ts";

@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { gzipSync } from "node:zlib";
-import { snappyBlock } from "../../shared/http/testing_snappy.ts";
+import { snappyBlock } from "../../shared/testing/snappy.ts";
 import { FullServer } from "../../tests/clients/full_server.ts";
 import { RunningIngest } from "../../tests/clients/running_ingest.ts";
 

@@ -13,7 +13,7 @@ import { commitModeOf } from "../commit_mode.ts";
 import { LIMITS } from "../flags.ts";
 import { idempotencyOf, keyOfBody } from "../idempotency.ts";
 import { decodeBody } from "../otlp/decode_thread.ts";
-import type { OtlpDeps, OtlpSignal } from "../otlp_route.ts";
+import type { OtlpDeps, OtlpSignal } from "../otlp/otlp_route.ts";
 import { chargeRows, type ReceivedRows, takeRows } from "../take_rows.ts";
 import { readMessage } from "./call_message.ts";
 import { ACCEPTED, failedCall, partlyAccepted, STATUS_NAMES, statusCodeOf } from "./call_status.ts";

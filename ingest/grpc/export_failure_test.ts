@@ -15,8 +15,8 @@ import type { AppendReceipt } from "../../shared/wal/types.ts";
 import { type Answer, framed, grpcCall, GrpcConnection } from "../../tests/clients/grpc_call.ts";
 import { LaneChoice } from "../lane_choice.ts";
 import { createIngestMetrics } from "../metrics.ts";
-import type { OtlpDeps } from "../otlp_route.ts";
-import { openGate } from "../testing_gate.ts";
+import type { OtlpDeps } from "../otlp/otlp_route.ts";
+import { openGate } from "../../tests/doubles/tenant_gate.ts";
 import { serveOtlp } from "./serve_otlp.ts";
 
 const BODY = encodeLogsRequest({

@@ -10,9 +10,9 @@ import type { ConnectionBounds, TlsIdentity } from "../../shared/http/listener.t
 import { tellRefused } from "../../shared/http/origin_guard.ts";
 import { type Http2Server, serveHttp2 } from "../../shared/http2/serve_http2.ts";
 import type { Http2Answer, Http2Call } from "../../shared/http2/stream.ts";
-import { LOGS } from "../otlp_logs.ts";
-import type { OtlpDeps, OtlpSignal } from "../otlp_route.ts";
-import { TRACES } from "../otlp_traces.ts";
+import { LOGS } from "../otlp/otlp_logs.ts";
+import type { OtlpDeps, OtlpSignal } from "../otlp/otlp_route.ts";
+import { TRACES } from "../otlp/otlp_traces.ts";
 import { failedCall } from "./call_status.ts";
 import { answerExport, unknownMethod } from "./export_call.ts";
 

@@ -5,7 +5,7 @@ import { gzipSync } from "node:zlib";
 import { encodeLogsRequest } from "../../proto/otlp_logs.ts";
 import { encodeTracesRequest } from "../../proto/otlp_traces.ts";
 import { isOperatingError } from "../../shared/base/errors.ts";
-import { snappyBlock, snappyFramed } from "../../shared/http/testing_snappy.ts";
+import { snappyBlock, snappyFramed } from "../../shared/testing/snappy.ts";
 import {
   type CallOptions,
   framed,

@@ -5,13 +5,13 @@ import { isOperatingError } from "../../shared/base/errors.ts";
 import type { ColumnBatch } from "../../shared/columns/batch.ts";
 import { COLUMN_TOO_LARGE } from "../../shared/columns/byte_builder.ts";
 import { decodeBody, DecodeThread, type OtlpForm } from "./decode_thread.ts";
-import { decodeLogsJson } from "./logs_json.ts";
-import { decodeLogsProtobuf } from "./logs_protobuf.ts";
+import { decodeLogsJson } from "./logs/logs_json.ts";
+import { decodeLogsProtobuf } from "./logs/logs_protobuf.ts";
 import type { DecodeOptions } from "./request_decoder.ts";
 import { SHORT } from "./request_limits.ts";
-import { decodeSpansJson } from "./spans_json.ts";
-import { decodeSpansProtobuf } from "./spans_protobuf.ts";
-import { WireWriter } from "./wire_writer.ts";
+import { decodeSpansJson } from "./spans/spans_json.ts";
+import { decodeSpansProtobuf } from "./spans/spans_protobuf.ts";
+import { WireWriter } from "./wire/wire_writer.ts";
 
 const NOW_NS = 1_763_000_000_000_000_000n;
 const ID = "0102030405060708";

@@ -4,13 +4,13 @@ import { isOperatingError } from "../../shared/base/errors.ts";
 import type { ColumnBatch, ColumnData } from "../../shared/columns/batch.ts";
 import { type Done, serveTasks } from "../../shared/os/serve_tasks.ts";
 import type { DecodeReply, DecodeTask, OtlpForm } from "./decode_thread.ts";
-import { JsonRequestWriter } from "./json_request.ts";
-import { createLogsDecoder } from "./logs_decoder.ts";
-import { LOGS_JSON } from "./logs_json_shape.ts";
+import { JsonRequestWriter } from "./json/parsed_request.ts";
+import { createLogsDecoder } from "./logs/logs_decoder.ts";
+import { LOGS_JSON } from "./json/logs_messages.ts";
 import type { DecodeOptions } from "./request_decoder.ts";
 import { tooIrregular } from "./request_limits.ts";
-import { SPANS_JSON } from "./spans_json_shape.ts";
-import { createSpansDecoder } from "./spans_request_decoder.ts";
+import { SPANS_JSON } from "./json/spans_messages.ts";
+import { createSpansDecoder } from "./spans/spans_request_decoder.ts";
 
 type Decode = (body: Uint8Array, options: DecodeOptions) => ColumnBatch;
 

@@ -5,9 +5,9 @@
 
 import assert from "node:assert/strict";
 import { utf8 } from "../../shared/base/bytes.ts";
-import { decodeLogsProtobuf } from "./logs_protobuf.ts";
-import { decodeSpansProtobuf } from "./spans_protobuf.ts";
-import { WireWriter } from "./wire_writer.ts";
+import { decodeLogsProtobuf } from "./logs/logs_protobuf.ts";
+import { decodeSpansProtobuf } from "./spans/spans_protobuf.ts";
+import { WireWriter } from "./wire/wire_writer.ts";
 
 const ATTRIBUTES = 200_000;
 const IDS: readonly [tag: number, bytes: Uint8Array][] = [

@@ -12,7 +12,7 @@ import { messageOf, OperatingError } from "../../shared/base/errors.ts";
 import { TIMESTAMP_NS_MAX } from "../../shared/base/time.ts";
 import type { ColumnBatch } from "../../shared/columns/batch.ts";
 import { COLUMN_BYTES_MAX } from "../../shared/columns/byte_builder.ts";
-import { ContextMembers, type Span } from "./context_members.ts";
+import { ContextMembers, type Span } from "./attributes/context_members.ts";
 import {
   IRREGULAR_BYTES_MAX,
   REQUEST_ATTRIBUTES_MAX,
@@ -21,8 +21,8 @@ import {
   tooIrregular,
   tooMany,
 } from "./request_limits.ts";
-import { IRREGULAR, type ValueReader } from "./value_reader.ts";
-import type { WireReader } from "./wire_reader.ts";
+import { IRREGULAR, type ValueReader } from "./wire/value_reader.ts";
+import type { WireReader } from "./wire/wire_reader.ts";
 
 export interface DecodeOptions {
   /** The time of a record that has none: Unix nanoseconds. */

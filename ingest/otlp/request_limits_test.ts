@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { concatBytes, utf8 } from "../../shared/base/bytes.ts";
 import { isOperatingError } from "../../shared/base/errors.ts";
-import { decodeLogsJson } from "./logs_json.ts";
-import { decodeLogsProtobuf } from "./logs_protobuf.ts";
+import { decodeLogsJson } from "./logs/logs_json.ts";
+import { decodeLogsProtobuf } from "./logs/logs_protobuf.ts";
 import {
   IRREGULAR_BYTES_MAX,
   OBJECT_NAMES_MAX,
@@ -10,7 +10,7 @@ import {
   REQUEST_JSON_VALUES_MAX,
   REQUEST_RECORDS_MAX,
 } from "./request_limits.ts";
-import { decodeSpansProtobuf } from "./spans_protobuf.ts";
+import { decodeSpansProtobuf } from "./spans/spans_protobuf.ts";
 
 /** A length-delimited field. */
 function field(number: number, body: Uint8Array): Uint8Array {

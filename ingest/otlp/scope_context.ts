@@ -8,9 +8,9 @@
 
 import { utf8 } from "../../shared/base/bytes.ts";
 import type { CopySource } from "../../shared/columns/byte_builder.ts";
-import type { ContextMembers, NamedValue } from "./context_members.ts";
-import { keyOf, type OtherMembers, otherMembers } from "./merged_attributes.ts";
-import type { NameTable } from "./name_table.ts";
+import type { ContextMembers, NamedValue } from "./attributes/context_members.ts";
+import { keyOf, type OtherMembers, otherMembers } from "./attributes/merged_attributes.ts";
+import type { NameTable } from "./attributes/name_table.ts";
 
 /** Record attributes that fill core columns. */
 export const SOURCETYPE = "sourcetype";

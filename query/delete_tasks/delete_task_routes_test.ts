@@ -6,7 +6,7 @@ import { openDeleteLedger } from "../../shared/catalog/open_delete_ledger.ts";
 import { openIndexCatalog } from "../../shared/catalog/open_index_catalog.ts";
 import { EngineLab } from "../../shared/testing/engine_lab.ts";
 import { queryApp } from "../routes.ts";
-import { testService } from "../testing_server.ts";
+import { testService } from "../../tests/doubles/query_server.ts";
 import { DeleteTasks } from "./delete_tasks.ts";
 
 const NS = 1_763_700_000_000_000_000n;

@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { openCatalog } from "../../shared/catalog/open_catalog.ts";
 import { EVENTS_SCHEMA } from "../../shared/schema/events.ts";
 import { DenoFileSystem } from "../../shared/os/deno_file_system.ts";
-import { startTestServer, type TestServer } from "../testing_server.ts";
+import { startTestServer, type TestServer } from "../../tests/doubles/query_server.ts";
 
 const MAPPING = {
   field_mappings: [

@@ -7,7 +7,7 @@ import assert from "node:assert/strict";
 import { openCatalog } from "../../shared/catalog/open_catalog.ts";
 import { DenoFileSystem } from "../../shared/os/deno_file_system.ts";
 import { POSTGRES, PostgresProcess } from "../../shared/testing/postgres_process.ts";
-import { startTestServer, type TestServer } from "../testing_server.ts";
+import { startTestServer, type TestServer } from "../../tests/doubles/query_server.ts";
 
 /** Each answer to a change waits until ingest servers have heard of it. */
 const ROUNDS = 3;

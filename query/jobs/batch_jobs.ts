@@ -10,11 +10,11 @@ import type {
 } from "../../shared/catalog/job_store.ts";
 import { type Random, uuidV7 } from "../../shared/os/random.ts";
 import type { Clock } from "../../shared/os/clock.ts";
-import type { Admission } from "../admission.ts";
+import type { Admission } from "../admission/admission.ts";
 import type { EffectiveLimits } from "../limits.ts";
-import type { QueryMetrics } from "../metrics.ts";
-import type { CallMade } from "../sql_call.ts";
-import type { SqlRequest } from "../sql_request.ts";
+import type { QueryMetrics } from "../metrics/metrics.ts";
+import type { CallMade } from "../sql/sql_call.ts";
+import type { SqlRequest } from "../sql/sql_request.ts";
 import type { JobEnds } from "./job_ends.ts";
 import type { JobExecutor } from "./job_executor.ts";
 import { JOBS_KEPT_MAX } from "./limits.ts";

@@ -6,7 +6,7 @@ import type { JobStore } from "../../shared/catalog/job_store.ts";
 import { openJobStore } from "../../shared/catalog/open_job_store.ts";
 import { postgresError } from "../../shared/catalog/postgres_errors.ts";
 import { POSTGRES, PostgresProcess } from "../../shared/testing/postgres_process.ts";
-import { createQueryMetrics } from "../metrics.ts";
+import { createQueryMetrics } from "../metrics/metrics.ts";
 import { guardedStore } from "./guarded_store.ts";
 
 /** PostgreSQL's failure codes, and what each is to a client. */

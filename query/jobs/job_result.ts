@@ -7,8 +7,8 @@ import { concatBytes, formatBytes, textOf } from "../../shared/base/bytes.ts";
 import { OperatingError } from "../../shared/base/errors.ts";
 import type { StoredResult } from "../../shared/catalog/job_store.ts";
 import type { RunningQuery } from "../../shared/engine/types.ts";
-import { recordsFrame } from "../sql_records.ts";
-import type { SqlCall } from "../sql_call.ts";
+import { recordsFrame } from "../sql/sql_records.ts";
+import type { SqlCall } from "../sql/sql_call.ts";
 import { INLINE_BYTES_MAX, PART_BYTES, RESULT_BYTES_MAX } from "./limits.ts";
 import { ROW_JOINT } from "./result_parts.ts";
 

@@ -15,9 +15,9 @@ import {
 import type { RunningQuery } from "../../shared/engine/types.ts";
 import { asOperatingError } from "../../shared/http/error_response.ts";
 import type { EffectiveLimits } from "../limits.ts";
-import type { QueryMetrics } from "../metrics.ts";
-import { type CallMade, type CallService, SqlCall } from "../sql_call.ts";
-import type { SqlRequest } from "../sql_request.ts";
+import type { QueryMetrics } from "../metrics/metrics.ts";
+import { type CallMade, type CallService, SqlCall } from "../sql/sql_call.ts";
+import type { SqlRequest } from "../sql/sql_request.ts";
 import { attempts } from "./attempt.ts";
 import { collectResult } from "./job_result.ts";
 import { discardQuietly, type ResultParts } from "./result_parts.ts";

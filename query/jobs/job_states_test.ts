@@ -5,7 +5,7 @@ import { isOperatingError } from "../../shared/base/errors.ts";
 import type { JobStatus } from "../../shared/catalog/job_states.ts";
 import { COMPUTED_TOO_LATE, EXECUTOR_GONE } from "../../shared/catalog/job_store.ts";
 import { FakeClock } from "../../shared/testing/fake_clock.ts";
-import { untilAborted } from "../fake_engine.ts";
+import { untilAborted } from "../../tests/doubles/fake_engine.ts";
 import {
   ADMISSION_WAIT_MS,
   BUDGET_BYTES,

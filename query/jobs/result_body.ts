@@ -7,7 +7,7 @@ import { utf8 } from "../../shared/base/bytes.ts";
 import type { StoredResult } from "../../shared/catalog/job_store.ts";
 import type { ByteBudget, ByteHold } from "../../shared/base/byte_budget.ts";
 import { SEND_MS_MAX } from "../limits.ts";
-import { growAnswer } from "../held_answer.ts";
+import { growAnswer } from "../sql/held_answer.ts";
 import { ROW_JOINT } from "./result_parts.ts";
 
 export interface ResultSource {

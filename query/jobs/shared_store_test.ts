@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { parseOptions } from "../../shared/config/parse_options.ts";
 import { POSTGRES, PostgresProcess } from "../../shared/testing/postgres_process.ts";
-import { FakeEngine, untilAborted } from "../fake_engine.ts";
+import { FakeEngine, untilAborted } from "../../tests/doubles/fake_engine.ts";
 import { OPTIONS, startQuery } from "../mod.ts";
 
 /** So long that only what is told at once comes within a test. */

@@ -3,9 +3,9 @@
 import assert from "node:assert/strict";
 import type { JobStatus } from "../../shared/catalog/job_states.ts";
 import { EXECUTOR_GONE, type JobEnd } from "../../shared/catalog/job_store.ts";
-import type { FakeEngineOptions } from "../fake_engine.ts";
+import type { FakeEngineOptions } from "../../tests/doubles/fake_engine.ts";
 import { FakeClock } from "../../shared/testing/fake_clock.ts";
-import { untilAborted } from "../fake_engine.ts";
+import { untilAborted } from "../../tests/doubles/fake_engine.ts";
 import type { RequestedLimits } from "../limits.ts";
 import {
   type Fault,

@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { AUDIENCE, FakeIssuer } from "../../shared/testing/fake_issuer.ts";
 import { V1_ERROR, V3_ERROR } from "../../tests/tracing/jaeger_schemas.ts";
-import { startTestServer } from "../testing_server.ts";
+import { startTestServer } from "../../tests/doubles/query_server.ts";
 
 const ROUTES = [
   { path: "/services", failure: V1_ERROR },

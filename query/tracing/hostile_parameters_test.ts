@@ -2,9 +2,9 @@
 
 import assert from "node:assert/strict";
 import { SeededRandom } from "../../shared/testing/seeded_random.ts";
-import { FakeEngine } from "../fake_engine.ts";
+import { FakeEngine } from "../../tests/doubles/fake_engine.ts";
 import { queryApp } from "../routes.ts";
-import { testService } from "../testing_server.ts";
+import { testService } from "../../tests/doubles/query_server.ts";
 import {
   V1_ERROR,
   V1_NAMES,

@@ -14,9 +14,9 @@ import { MIDFLIGHT_ROWS_SCANNED } from "../../shared/engine/duckdb/rows_breaker.
 import type { Cost, PreparedQuery } from "../../shared/engine/types.ts";
 import { TRACES_TABLE } from "../../shared/schema/traces.ts";
 import { type EffectiveLimits, effectiveLimits, interactiveTier } from "../limits.ts";
-import type { Outcome } from "../metrics.ts";
+import type { Outcome } from "../metrics/metrics.ts";
 import type { QueryCaller } from "../query_caller.ts";
-import { POOL_EXHAUSTED, serverStops, type SqlService } from "../sql_call.ts";
+import { POOL_EXHAUSTED, serverStops, type SqlService } from "../sql/sql_call.ts";
 import type { TraceBreaker, TraceEndpoint } from "./metrics.ts";
 import { type TraceCeilings, traceCeilings } from "./trace_ceilings.ts";
 

@@ -4,9 +4,9 @@ import assert from "node:assert/strict";
 import { OperatingError } from "../../shared/base/errors.ts";
 import { ByteBudget } from "../../shared/base/byte_budget.ts";
 import { SystemClock } from "../../shared/os/clock.ts";
-import { Admission } from "../admission.ts";
-import { FAKE_COST } from "../fake_engine.ts";
-import { createQueryMetrics } from "../metrics.ts";
+import { Admission } from "../admission/admission.ts";
+import { FAKE_COST } from "../../tests/doubles/fake_engine.ts";
+import { createQueryMetrics } from "../metrics/metrics.ts";
 import type { QueryRecord } from "../query_record.ts";
 import {
   V1_DEPENDENCIES,

@@ -7,7 +7,7 @@ import { concatBytes, utf8 } from "../base/bytes.ts";
 import { OperatingError } from "../base/errors.ts";
 import { type BodyStreamLimits, streamBody } from "./body_stream.ts";
 import { ByteBudget } from "../base/byte_budget.ts";
-import { snappyBlock, snappyFramed } from "./testing_snappy.ts";
+import { snappyBlock, snappyFramed } from "../testing/snappy.ts";
 
 const MIB = 1024 * 1024;
 const PACK: Readonly<Record<string, (bytes: Uint8Array) => Uint8Array>> = {

@@ -8,7 +8,7 @@ import { ByteBudget } from "../base/byte_budget.ts";
 import { withDeadline } from "../base/with_deadline.ts";
 import { asOperatingError, errorResponse } from "./error_response.ts";
 import { type RunningServer, serve, type ServeOptions } from "./serve.ts";
-import { frame, snappyBlock, snappyFramed } from "./testing_snappy.ts";
+import { frame, snappyBlock, snappyFramed } from "../testing/snappy.ts";
 
 const CAP = 64 * 1024;
 const TEXT = utf8("a line of a log, again and again\n".repeat(300));

@@ -7,7 +7,7 @@ import { echoesDuring } from "../testing/echoes_during.ts";
 import { inflate } from "./inflate.ts";
 import { SnappyBlock } from "./snappy_block.ts";
 import { SnappyFrames } from "./snappy_frames.ts";
-import { frame, snappyBlock, snappyFramed, sum } from "./testing_snappy.ts";
+import { frame, snappyBlock, snappyFramed, sum } from "../testing/snappy.ts";
 
 const LENGTH_MAX = 1024 * 1024;
 

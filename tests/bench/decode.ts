@@ -9,9 +9,9 @@ import {
   type LogRecord,
   type LogsRequest,
 } from "../../proto/otlp_logs.ts";
-import { decodeLogsJson } from "../../ingest/otlp/logs_json.ts";
-import { decodeLogsProtobuf } from "../../ingest/otlp/logs_protobuf.ts";
-import { decodeSpansProtobuf } from "../../ingest/otlp/spans_protobuf.ts";
+import { decodeLogsJson } from "../../ingest/otlp/logs/logs_json.ts";
+import { decodeLogsProtobuf } from "../../ingest/otlp/logs/logs_protobuf.ts";
+import { decodeSpansProtobuf } from "../../ingest/otlp/spans/spans_protobuf.ts";
 import { ExportTraceServiceRequest } from "../../proto/otlp_traces.ts";
 import { hexOf, textOf, utf8 } from "../../shared/base/bytes.ts";
 import type { ColumnBatch } from "../../shared/columns/batch.ts";

@@ -4,7 +4,7 @@
  */
 
 import { DuckDBInstance } from "@duckdb/node-api";
-import { ADMISSION_OPTIONS } from "../../query/admission_flags.ts";
+import { ADMISSION_OPTIONS } from "../../query/admission/admission_flags.ts";
 import { openEngine } from "../../shared/engine/open_engine.ts";
 import type { RowIndexes } from "../../shared/engine/pruning/row_index.ts";
 import type { Engine } from "../../shared/engine/types.ts";

@@ -4,7 +4,7 @@
  */
 
 import { cpuUsage } from "node:process";
-import { decodeLogsProtobuf } from "../../ingest/otlp/logs_protobuf.ts";
+import { decodeLogsProtobuf } from "../../ingest/otlp/logs/logs_protobuf.ts";
 import { formatBytes } from "../../shared/base/bytes.ts";
 import { NS_PER_MS } from "../../shared/base/time.ts";
 import type { ColumnBatch } from "../../shared/columns/batch.ts";

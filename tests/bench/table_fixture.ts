@@ -3,7 +3,7 @@
  * benchmarks that read. Rows are in time order.
  */
 
-import { decodeLogsProtobuf } from "../../ingest/otlp/logs_protobuf.ts";
+import { decodeLogsProtobuf } from "../../ingest/otlp/logs/logs_protobuf.ts";
 import { openSqliteCatalog } from "../../shared/catalog/sqlite_catalog.ts";
 import { NS_PER_MS } from "../../shared/base/time.ts";
 import type { Catalog } from "../../shared/catalog/catalog.ts";

@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { join } from "node:path";
 import { deflateSync, gzipSync, zstdCompressSync } from "node:zlib";
-import { snappyBlock, snappyFramed } from "../../shared/http/testing_snappy.ts";
+import { snappyBlock, snappyFramed } from "../../shared/testing/snappy.ts";
 import { FullServer } from "./full_server.ts";
 import { metricReaches } from "./metric_wait.ts";
 import { isInstalled } from "./programs.ts";

@@ -6,7 +6,7 @@
 
 import assert from "node:assert/strict";
 import { join } from "node:path";
-import { startTestServer } from "../../query/testing_server.ts";
+import { startTestServer } from "../doubles/query_server.ts";
 import { isInstalled } from "./programs.ts";
 import { RunningIngest } from "./running_ingest.ts";
 

@@ -11,7 +11,7 @@
 
 import { DuckDBInstance } from "@duckdb/node-api";
 import assert from "node:assert/strict";
-import { decodeLogsProtobuf } from "../../ingest/otlp/logs_protobuf.ts";
+import { decodeLogsProtobuf } from "../../ingest/otlp/logs/logs_protobuf.ts";
 import { encodeBatch } from "../../shared/columns/ipc.ts";
 import { EVENTS_TABLE } from "../../shared/schema/events.ts";
 import { DEFAULT_TENANT } from "../../shared/tenant/tenant.ts";

@@ -2,7 +2,7 @@
 
 import { deflateSync, gzipSync, zstdCompressSync } from "node:zlib";
 import { concatBytes, utf8 } from "../../shared/base/bytes.ts";
-import { snappyBlock, snappyFramed } from "../../shared/http/testing_snappy.ts";
+import { snappyBlock, snappyFramed } from "../../shared/testing/snappy.ts";
 import type { SeededRandom } from "../../shared/testing/seeded_random.ts";
 import { denseInput } from "./dense_input.ts";
 import { BODY_CAP_BYTES } from "./fuzz_target.ts";

@@ -3,9 +3,9 @@
 import fc from "fast-check";
 import { encodeLogsRequest } from "../../proto/otlp_logs.ts";
 import { encodeTracesRequest } from "../../proto/otlp_traces.ts";
-import { jsonForm } from "../../ingest/otlp/json_form.ts";
-import { logsRequest } from "../../ingest/otlp/logs_arbitrary.ts";
-import { tracesRequest } from "../../ingest/otlp/spans_arbitrary.ts";
+import { jsonForm } from "../otlp/json_form.ts";
+import { logsRequest } from "../otlp/logs_arbitrary.ts";
+import { tracesRequest } from "../otlp/spans_arbitrary.ts";
 import { utf8 } from "../../shared/base/bytes.ts";
 import type { SeededRandom } from "../../shared/testing/seeded_random.ts";
 import { pick } from "./mutate_bytes.ts";

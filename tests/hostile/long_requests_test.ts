@@ -7,10 +7,10 @@
 import assert from "node:assert/strict";
 import { utf8 } from "../../shared/base/bytes.ts";
 import { RunningIngest } from "../clients/running_ingest.ts";
-import { LOGS } from "../../ingest/otlp_logs.ts";
-import type { OtlpSignal } from "../../ingest/otlp_route.ts";
-import { TRACES } from "../../ingest/otlp_traces.ts";
-import { WireWriter } from "../../ingest/otlp/wire_writer.ts";
+import { LOGS } from "../../ingest/otlp/otlp_logs.ts";
+import type { OtlpSignal } from "../../ingest/otlp/otlp_route.ts";
+import { TRACES } from "../../ingest/otlp/otlp_traces.ts";
+import { WireWriter } from "../../ingest/otlp/wire/wire_writer.ts";
 
 /** What else the machine does makes single runs longer: one of so many has to be within the bound. */
 const RUNS_MAX = 10;

@@ -10,7 +10,7 @@ import { commitRewrite } from "../../shared/iceberg/commit_rewrite.ts";
 import { IcebergReader } from "../../shared/iceberg/iceberg_reader.ts";
 import { EngineLab } from "../../shared/testing/engine_lab.ts";
 import { queryApp, type QueryService } from "../../query/routes.ts";
-import { testService } from "../../query/testing_server.ts";
+import { testService } from "../doubles/query_server.ts";
 
 /** 2026-11-20T00:00:00Z */
 export const DAY_NS = 1_795_132_800_000_000_000n;

@@ -7,7 +7,7 @@ import assert from "node:assert/strict";
 import { SUBSCRIPTION_METRICS } from "../../cli/subscribe/metrics.ts";
 import { METRICS as COMPACTOR_METRICS } from "../../compactor/metrics.ts";
 import { METRICS as INGEST_METRICS } from "../../ingest/metrics.ts";
-import { METRICS as QUERY_METRICS } from "../../query/metrics.ts";
+import { METRICS as QUERY_METRICS } from "../../query/metrics/metrics.ts";
 import type { MetricSpec } from "../../shared/metrics/table.ts";
 
 const FILE = new URL("../../shared/metrics/alert_rules.yml", import.meta.url);

@@ -1,0 +1,58 @@
+/** The door of routes that bring rows: who may write, then whether there is room for it now. */
+
+import type { Clock } from "../../shared/os/clock.ts";
+import { residentBytes } from "../../shared/os/resident_memory.ts";
+import type { Admission } from "../admission.ts";
+import { WriterQueues } from "./backpressure.ts";
+import { type BackpressureSettings, requireQueueFor } from "./backpressure_flags.ts";
+import { MemoryBreaker } from "./memory_breaker.ts";
+import type { IngestMetrics } from "../metrics.ts";
+
+const BYTES_PER_MIB = 1024 * 1024;
+
+/** What bounds this server; a part is undefined where its option switches it off. */
+export class Backpressure implements AsyncDisposable {
+  constructor(
+    readonly queues: WriterQueues | undefined,
+    readonly breaker: MemoryBreaker | undefined,
+  ) {}
+
+  /** `admission` for rows. Errors: its own, then the breaker's, then those of the tenant's queue. */
+  door(admission: Pick<Admission, "admit">): Pick<Admission, "admit"> {
+    const { queues, breaker } = this;
+    if (queues === undefined && breaker === undefined) return admission;
+    return {
+      async admit(head, peer) {
+        const tenant = await admission.admit(head, peer);
+        breaker?.requireClosed();
+        queues?.requireRoom(tenant);
+        return tenant;
+      },
+    };
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.breaker?.[Symbol.asyncDispose]();
+  }
+}
+
+/** As the options want it. Errors: `invalid_argument` for options that do not go together. */
+export function openBackpressure(
+  settings: BackpressureSettings,
+  parts: { metrics: IngestMetrics; clock: Clock; residentBytes?: () => number },
+): Backpressure {
+  requireQueueFor(settings);
+  const { metrics } = parts;
+  const capacity = settings.ingestBackpressureCapacity;
+  const shards = settings.ingestBackpressureShards;
+  const queues = capacity === 0 ? undefined : new WriterQueues({ capacity, shards }, metrics);
+  const breaker = settings.ingestMemLimitMib === 0 ? undefined : new MemoryBreaker({
+    limitBytes: settings.ingestMemLimitMib * BYTES_PER_MIB,
+    sampleSecs: settings.ingestMemSampleSecs,
+    residentBytes: parts.residentBytes ?? residentBytes,
+    clock: parts.clock,
+  });
+  metrics.memBreakerOpen.readAtScrape(() => breaker?.isOpen ? 1 : 0, {});
+  metrics.backpressureQueued.readAtScrape(() => queues?.taken ?? 0, {});
+  return new Backpressure(queues, breaker);
+}

@@ -1,0 +1,165 @@
+/**
+ * Admission to the memory pool: a statement reserves a part of it before it runs, by its price, and waits a
+ * little when there is none. What is reserved is a promise, not a measurement: the SQL engine's own limit is
+ * the wall behind it. Who comes next is `admission_ledger.ts`'s to say.
+ */
+
+import { OperatingError } from "../../shared/base/errors.ts";
+import type { TurnWaits } from "../../shared/engine/types.ts";
+import type { Clock } from "../../shared/os/clock.ts";
+import { AdmissionLedger, type Ticket } from "./admission_ledger.ts";
+import {
+  ADMISSION_BYTES_MIN,
+  ADMISSION_WAITERS_MAX,
+  ADMISSION_WAITERS_PER_TENANT_MAX,
+} from "../limits.ts";
+import type { QueryMetrics } from "../metrics/metrics.ts";
+
+export interface AdmissionOptions {
+  /** The memory pool. */
+  readonly budgetBytes: number;
+  /** No statement reserves more than the budget divided by this. */
+  readonly shareDivisor: number;
+  /** How long a statement waits for its reservation, and for a turn to be planned. */
+  readonly waitMs: number;
+  /** How long a dear one waits for its turn to run. */
+  readonly dearWaitMs: number;
+  readonly clock: Clock;
+  readonly metrics: QueryMetrics;
+}
+
+export interface ReserveRequest {
+  readonly tenant: string;
+  readonly bytes: number;
+  /** Whoever asked is gone: the wait ends with the signal's reason. */
+  readonly signal: AbortSignal;
+  /** What is left of the statement's wall clock; the wait ends with it. */
+  readonly deadlineMs: number;
+}
+
+export interface AdmissionState {
+  readonly budget_bytes: number;
+  readonly reserved_bytes: number;
+  readonly waiting: number;
+}
+
+export const ADMISSION_FULL = "admission_full";
+const RETRY_AFTER_SECS = 1;
+/** A scan holds compressed bytes, their decoded form and what an operator makes of them. */
+const BYTES_PER_ESTIMATED = 4;
+
+export class Admission {
+  /** What one batch job, or the dearest statement, reserves. */
+  readonly shareBytes: number;
+  readonly #options: AdmissionOptions;
+  readonly #ledger: AdmissionLedger;
+  readonly #waiting = new Map<Ticket, () => void>();
+
+  constructor(options: AdmissionOptions) {
+    const { budgetBytes, shareDivisor, metrics } = options;
+    this.#options = options;
+    this.shareBytes = Math.floor(budgetBytes / shareDivisor);
+    this.#ledger = new AdmissionLedger({
+      budgetBytes,
+      waitersMax: ADMISSION_WAITERS_MAX,
+      waitersPerTenantMax: ADMISSION_WAITERS_PER_TENANT_MAX,
+    });
+    metrics.admissionBudgetBytes.set(budgetBytes, {});
+    metrics.admissionReservedBytes.readAtScrape(() => this.#ledger.reservedBytes, {});
+    metrics.admissionWaiting.readAtScrape(() => this.#ledger.waiting, {});
+  }
+
+  /** How long a statement waits for its turns. */
+  get turnWaits(): TurnWaits {
+    return { light: this.#options.waitMs, dear: this.#options.dearWaitMs };
+  }
+
+  /** What a statement of this price reserves; the share is the ceiling, also of the least. */
+  bytesFor(estimatedBytes: number): number {
+    const wanted = Math.max(BYTES_PER_ESTIMATED * estimatedBytes, ADMISSION_BYTES_MIN);
+    return Math.min(wanted, this.shareBytes);
+  }
+
+  state(tenant?: string): AdmissionState {
+    const ledger = this.#ledger;
+    const { reservedBytes, waiting } = tenant === undefined ? ledger : ledger.of(tenant);
+    return { budget_bytes: this.#options.budgetBytes, reserved_bytes: reservedBytes, waiting };
+  }
+
+  /**
+   * Holds `bytes` until the result is disposed. Errors: `rate_limited` when there were none in time or the line
+   * is full, `deadline_exceeded`, the signal's reason.
+   */
+  async reserve({ tenant, bytes, signal, deadlineMs }: ReserveRequest): Promise<Disposable> {
+    signal.throwIfAborted();
+    const ticket: Ticket = { tenant, bytes };
+    const { clock, metrics } = this.#options;
+    const startedMs = clock.monotonicMs();
+    try {
+      const verdict = this.#ledger.ask(ticket);
+      if (verdict === "full") throw this.#full();
+      if (verdict === "waiting") await this.#turnOf(ticket, { signal, deadlineMs });
+    } finally {
+      metrics.admissionWaitSecs.observe((clock.monotonicMs() - startedMs) / 1000);
+    }
+    let held = true;
+    return {
+      [Symbol.dispose]: () => {
+        if (held) this.#wake(this.#ledger.give(ticket));
+        held = false;
+      },
+    };
+  }
+
+  async #turnOf(
+    ticket: Ticket,
+    { signal, deadlineMs }: Pick<ReserveRequest, "signal" | "deadlineMs">,
+  ): Promise<void> {
+    const { clock, waitMs } = this.#options;
+    const granted = Promise.withResolvers<void>();
+    this.#waiting.set(ticket, granted.resolve);
+    const over = new AbortController();
+    const expired = clock.sleep(Math.max(0, Math.min(waitMs, deadlineMs)), {
+      signal: AbortSignal.any([signal, over.signal]),
+    });
+    const refused = expired.then(() => {
+      throw deadlineMs < waitMs ? deadlineExceeded() : this.#full();
+    });
+    try {
+      await Promise.race([granted.promise, refused]);
+    } catch (error) {
+      // It may have been granted in the instant in which it gave up: nobody will give that back.
+      const waits = this.#waiting.delete(ticket);
+      this.#wake(waits ? this.#ledger.leave(ticket) : this.#ledger.give(ticket));
+      throw error;
+    } finally {
+      over.abort();
+    }
+  }
+
+  #wake(granted: readonly Ticket[]): void {
+    for (const ticket of granted) {
+      const resolve = this.#waiting.get(ticket);
+      this.#waiting.delete(ticket);
+      resolve?.();
+    }
+  }
+
+  #full(): OperatingError {
+    this.#options.metrics.admissionRejected.at({ resource: "memory" }).add(1);
+    const { reservedBytes, waiting } = this.#ledger;
+    return new OperatingError(
+      "rate_limited",
+      `Cannot admit the query: other queries reserve ${reservedBytes} of ` +
+        `${this.#options.budgetBytes} bytes of memory and ${waiting} wait; ` +
+        "retry later, or narrow the time range or the columns",
+      { reason: ADMISSION_FULL, retryAfterSecs: RETRY_AFTER_SECS },
+    );
+  }
+}
+
+function deadlineExceeded(): OperatingError {
+  return new OperatingError("deadline_exceeded", "The wall clock ran out while in line", {
+    reason: "timeout",
+  });
+}

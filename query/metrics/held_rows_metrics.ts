@@ -1,0 +1,52 @@
+/** Metrics of the rows that are held in memory; all zero where none are, as with a memory pool below 1 GiB. */
+
+import type { HeldRowsMeter } from "../../shared/engine/held_rows/held_rows.ts";
+import type { MetricTable } from "../../shared/metrics/table.ts";
+import type { QueryMetrics } from "./metrics.ts";
+
+export const HELD_ROWS_METRICS = {
+  heldRowsBytes: {
+    kind: "gauge",
+    name: "svc_query_held_rows_bytes",
+    help: "Bytes of data files' rows that are held in the memory pool for ordered scans, about",
+  },
+  heldRowsLimitBytes: {
+    kind: "gauge",
+    name: "svc_query_held_rows_limit_bytes",
+    help: "Bytes that may be held so; 0 where none are",
+  },
+  heldRowsBlocks: {
+    kind: "gauge",
+    name: "svc_query_held_rows_blocks",
+    help: "Blocks of rows that are held so",
+  },
+  heldRowsLookups: {
+    kind: "counter",
+    name: "svc_query_held_rows_lookups_total",
+    help: "Blocks that statements asked for, by whether they were held with the wanted columns",
+    labels: { outcome: ["hit", "miss"] },
+  },
+  heldRowsEvicted: {
+    kind: "counter",
+    name: "svc_query_held_rows_evicted_total",
+    help: "Blocks that made room for others",
+  },
+  heldRowsFailures: {
+    kind: "counter",
+    name: "svc_query_held_rows_failures_total",
+    help: "Blocks that could not be made; their data files are read as they are",
+  },
+} as const satisfies MetricTable;
+
+export function heldRowsMeter(metrics: QueryMetrics): HeldRowsMeter {
+  return {
+    limit: (bytes) => metrics.heldRowsLimitBytes.set(bytes, {}),
+    lookedUp: (outcome) => metrics.heldRowsLookups.add(1, { outcome }),
+    held: (bytes, blocks) => {
+      metrics.heldRowsBytes.set(bytes, {});
+      metrics.heldRowsBlocks.set(blocks, {});
+    },
+    evicted: (blocks) => metrics.heldRowsEvicted.add(blocks, {}),
+    failed: () => metrics.heldRowsFailures.add(1, {}),
+  };
+}

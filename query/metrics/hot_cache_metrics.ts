@@ -1,0 +1,38 @@
+/** Metrics of the hot caches; all zero without `--query-hot-caches`. */
+
+import type { HotCacheMeter } from "../../shared/engine/hot_caches/hot_caches.ts";
+import type { MetricTable } from "../../shared/metrics/table.ts";
+import type { QueryMetrics } from "./metrics.ts";
+
+export const HOT_CACHE_METRICS = {
+  hotCacheBytes: {
+    kind: "gauge",
+    name: "svc_query_hot_cache_bytes",
+    help: "Bytes of the summaries of WAL segments, about",
+  },
+  hotCacheSegments: {
+    kind: "gauge",
+    name: "svc_query_hot_cache_segments",
+    help: "WAL segments that have a summary",
+  },
+  hotCacheAsked: {
+    kind: "counter",
+    name: "svc_query_hot_cache_segments_total",
+    help:
+      "WAL segments that last_values and distinct_values were asked of, by whether all of one was summarized already",
+    labels: { outcome: ["hit", "miss"] },
+  },
+} as const satisfies MetricTable;
+
+export function hotCacheMeter(metrics: QueryMetrics): HotCacheMeter {
+  return {
+    held({ bytes, segments }) {
+      metrics.hotCacheBytes.set(bytes, {});
+      metrics.hotCacheSegments.set(segments, {});
+    },
+    asked({ hits, misses }) {
+      metrics.hotCacheAsked.add(hits, { outcome: "hit" });
+      metrics.hotCacheAsked.add(misses, { outcome: "miss" });
+    },
+  };
+}

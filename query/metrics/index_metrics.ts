@@ -1,0 +1,55 @@
+/** Metrics of the indexes that statements ask which rows of a data file they need. */
+
+import type { CacheMeter } from "../../shared/base/weighed_cache.ts";
+import { type IndexMeter, UNUSABLE_REASONS } from "../../shared/engine/pruning/sidecar_indexes.ts";
+import type { MetricTable } from "../../shared/metrics/table.ts";
+import type { QueryMetrics } from "./metrics.ts";
+
+const CACHES = ["parsed_index", "puffin_blob"] as const;
+
+export const INDEX_METRICS = {
+  indexAnswers: {
+    kind: "counter",
+    name: "svc_query_index_answers_total",
+    help: "Data files whose indexes were asked, by what they left of a file",
+    labels: { answer: ["all", "none", "rows", "groups"] },
+  },
+  indexUnusable: {
+    kind: "counter",
+    name: "svc_query_index_unusable_total",
+    help:
+      "Data files that were read without their indexes, by reason; failed is a bug of this service",
+    labels: { reason: UNUSABLE_REASONS },
+  },
+  indexCacheBytes: {
+    kind: "gauge",
+    name: "svc_query_index_cache_bytes",
+    help: "Bytes of indexes in memory now, by cache",
+    labels: { cache: CACHES },
+  },
+  indexCacheLimitBytes: {
+    kind: "gauge",
+    name: "svc_query_index_cache_limit_bytes",
+    help: "Bytes that each of those caches may hold",
+    labels: { cache: CACHES },
+  },
+  indexCacheLookups: {
+    kind: "counter",
+    name: "svc_query_index_cache_lookups_total",
+    help: "Things looked up in those caches, by whether they were there or on their way",
+    labels: { cache: CACHES, outcome: ["hit", "miss"] },
+  },
+} as const satisfies MetricTable;
+
+export function indexMeter(metrics: QueryMetrics): IndexMeter {
+  const meterOf = (cache: typeof CACHES[number]): CacheMeter => ({
+    lookedUp: (outcome) => metrics.indexCacheLookups.add(1, { cache, outcome }),
+    held: (bytes) => metrics.indexCacheBytes.set(bytes, { cache }),
+  });
+  return {
+    parsed: meterOf("parsed_index"),
+    blobs: meterOf("puffin_blob"),
+    answered: (answer) => metrics.indexAnswers.add(1, { answer }),
+    unusable: (reason) => metrics.indexUnusable.add(1, { reason }),
+  };
+}

@@ -1,0 +1,87 @@
+/** `POST /api/v1/sql`, `/sql/local` and `/sql/explain`: from the request's body to its answer. */
+
+import { jsonResponse } from "../../shared/http/error_response.ts";
+import { jobAccepted } from "../jobs/job_routes.ts";
+import { readJsonText } from "../json_body.ts";
+import { BATCH_TIER, effectiveLimits, interactiveTier, SQL_BODY_BYTES_MAX } from "../limits.ts";
+import type { QueryCaller } from "../query_caller.ts";
+import { type CallMade, SqlCall, type SqlService } from "./sql_call.ts";
+import { recordsResponse } from "./sql_records.ts";
+import { noPeers, parseSqlRequest, type SqlRequest } from "./sql_request.ts";
+import { streamResponse } from "./sql_stream.ts";
+
+/**
+ * Answers with rows, with the cost alone for `dry_run`, or with the id of a batch job. Throws what `errorResponse`
+ * renders.
+ */
+export function answerSql(
+  request: Request,
+  service: SqlService,
+  made: CallMade,
+): Promise<Response> {
+  return withCall(request, service, made, async (call, asked) => {
+    if (asked.dry_run) return jsonResponse(costReport(call));
+    if (asked.format === "ndjson") return await streamResponse(call, service);
+    return await recordsResponse(call, service.answers);
+  });
+}
+
+/** Answers with the cost and the physical plan; runs nothing. */
+export function explainSql(
+  request: Request,
+  service: SqlService,
+  caller: QueryCaller,
+): Promise<Response> {
+  return withCall(request, service, { caller, endpoint: "sql_explain" }, async (call) => {
+    const plan = await call.prepared.explain();
+    call.throwIfStopped();
+    return jsonResponse({ ...costReport(call), plan });
+  });
+}
+
+/** `POST /api/v1/sql/distributed` and `/sql/shard`, which need peers: a request that could be answered there is refused. */
+export async function refuseWithoutPeers(request: Request): Promise<never> {
+  parseSqlRequest(await readJsonText(request, { bytesMax: SQL_BODY_BYTES_MAX }));
+  throw noPeers("distribute the query", "send it to /api/v1/sql");
+}
+
+function costReport(call: SqlCall) {
+  const { cost, tables, servedBy } = call.prepared;
+  return { cost, tables, served_by: servedBy };
+}
+
+/** Prepares the statement that `request` asks for; `answer` owns the call once its answer streams. */
+async function withCall(
+  request: Request,
+  service: SqlService,
+  made: CallMade,
+  answer: (call: SqlCall, asked: SqlRequest) => Promise<Response>,
+): Promise<Response> {
+  const call = new SqlCall(service, made);
+  using _stopping = call.stopWith(request);
+  let streams = false;
+  try {
+    const asked = parseSqlRequest(await readJsonText(request, { bytesMax: SQL_BODY_BYTES_MAX }));
+    const isBatch = asked.priority === "batch";
+    const tier = isBatch ? BATCH_TIER : interactiveTier(service.rowsCeiling);
+    const limits = effectiveLimits(asked.limits ?? {}, tier);
+    if (isBatch && !asked.dry_run && made.endpoint !== "sql_explain") {
+      const { signal } = request;
+      await call.check(asked, limits);
+      const accepted = jobAccepted(await service.jobs.submit({ asked, limits, made, signal }));
+      call.end("ok");
+      return accepted;
+    }
+    await call.prepare(asked, limits);
+    const response = await answer(call, asked);
+    streams = asked.format === "ndjson" && !asked.dry_run && made.endpoint !== "sql_explain";
+    if (!streams) call.end("ok");
+    return response;
+  } catch (thrown) {
+    const failure = call.failureOf(thrown);
+    call.endWith(failure);
+    throw failure;
+  } finally {
+    if (!streams) await call[Symbol.asyncDispose]();
+  }
+}

@@ -1,0 +1,426 @@
+/**
+ * One statement on behalf of one request: what it holds, how long it may take, and whether its caller is still
+ * there. Disposing it twice is fine, and gives everything back even when the engine is still at work.
+ *
+ * The engine keeps the deadline while it works. The timer here is the second one, a little later: it also ends
+ * an answer that no one reads, and an engine that missed its own deadline.
+ */
+
+import { getLogger } from "@logtape/logtape";
+import { assert } from "../../shared/base/assert.ts";
+import { isOperatingError, messageOf, OperatingError } from "../../shared/base/errors.ts";
+import { ENGINE_REPLACED } from "../../shared/engine/duckdb/fault_error.ts";
+import { MIDFLIGHT_ROWS_SCANNED } from "../../shared/engine/duckdb/rows_breaker.ts";
+import type { Cost, Engine, PreparedQuery, RunningQuery } from "../../shared/engine/types.ts";
+import { asOperatingError } from "../../shared/http/error_response.ts";
+import type { ByteBudget } from "../../shared/base/byte_budget.ts";
+import type { Clock } from "../../shared/os/clock.ts";
+import { type Admission, ADMISSION_FULL } from "../admission/admission.ts";
+import type { JobTaker } from "../jobs/batch_jobs.ts";
+import type { EffectiveLimits } from "../limits.ts";
+import type { Endpoint, Outcome, QueryMetrics } from "../metrics/metrics.ts";
+import type { QueryCaller } from "../query_caller.ts";
+import type { QueryObserver } from "../query_record.ts";
+import type { SqlRequest } from "./sql_request.ts";
+
+/** What running a statement needs. */
+export interface CallService {
+  readonly engine: Engine;
+  readonly admission: Admission;
+  readonly metrics: QueryMetrics;
+  readonly clock: Clock;
+  /** Told of every statement that was read from a request. */
+  readonly observer: QueryObserver;
+}
+
+/** What answering SQL needs. */
+export interface SqlService extends CallService {
+  readonly jobs: JobTaker;
+  /** Server's ceiling of `limits.max_rows_returned`. */
+  readonly rowsCeiling: number;
+  /** A stream of which nothing is taken for so long is given up. */
+  readonly stallMsMax: number;
+  /** What answers that are held whole may hold together. */
+  readonly answers: ByteBudget;
+}
+
+/** Who made a call, and of which route. */
+export interface CallMade {
+  readonly caller: QueryCaller;
+  readonly endpoint: Endpoint;
+  /** It is a batch job's: its memory is reserved already, and the job has metrics of its own. */
+  readonly isJob?: boolean;
+}
+
+/** How a call ended, beyond its outcome. */
+export interface CallEnd {
+  readonly rowsReturned?: number | undefined;
+  /** Rows were cut although it ended well, as a job does. */
+  readonly truncated?: boolean;
+  readonly failure?: unknown;
+}
+
+/** Of an end that no error tells: SPEC.md section 7, and 499 for a client that left. */
+const STATUS_OF_OUTCOME: Readonly<Record<Outcome, number>> = {
+  ok: 200,
+  truncated: 413,
+  refused: 400,
+  cancelled: 499,
+  failed: 500,
+  timeout: 504,
+};
+
+const DEADLINE_GRACE_MS = 500;
+/** Within which a job's statement must be planned to be accepted. */
+const CHECK_MS_MAX = 30_000;
+export const POOL_RETRY_AFTER_SECS = 5;
+/** Reason of an engine error that says memory pool or spill cap are used up. */
+export const POOL_EXHAUSTED = "pool_exhausted";
+
+export class SqlCall implements AsyncDisposable {
+  readonly #service: CallService;
+  readonly #caller: QueryCaller;
+  readonly #endpoint: Endpoint;
+  readonly #isJob: boolean;
+  readonly #startedMs: number;
+  readonly #arrivedMs: number;
+  readonly #stop = new AbortController();
+  readonly #held = new AsyncDisposableStack();
+  #asked: SqlRequest | undefined;
+  #limits: EffectiveLimits | undefined;
+  #prepared: PreparedQuery | undefined;
+  #reservation: Disposable | undefined;
+  /** On the monotonic clock; the engine's own deadline is as late. */
+  #deadlineMs = Infinity;
+  #late = false;
+  #isSecond = false;
+  #ended = false;
+
+  constructor(
+    service: CallService,
+    { caller, endpoint, isJob = false }: CallMade,
+  ) {
+    this.#service = service;
+    this.#caller = caller;
+    this.#endpoint = endpoint;
+    this.#isJob = isJob;
+    this.#arrivedMs = service.clock.nowMs();
+    this.#startedMs = service.clock.monotonicMs();
+    service.metrics.inFlight.at({}).add(1);
+  }
+
+  get prepared(): PreparedQuery {
+    assert(this.#prepared !== undefined, "the call is prepared");
+    return this.#prepared;
+  }
+
+  get limits(): EffectiveLimits {
+    assert(this.#limits !== undefined, "the call is prepared");
+    return this.#limits;
+  }
+
+  /** Stops the engine when `request`'s sender goes away; undone by disposing the result. */
+  stopWith(request: Request): Disposable {
+    const onAbort = () => this.cancel();
+    request.signal.addEventListener("abort", onAbort, { once: true });
+    return {
+      [Symbol.dispose]: () => request.signal.removeEventListener("abort", onAbort),
+    };
+  }
+
+  /** The caller is gone: what runs for it stops. */
+  cancel(): void {
+    this.stop(new OperatingError("cancelled", "The client closed the connection"));
+  }
+
+  /** What runs stops; it ends as `reason` says. */
+  stop(reason: OperatingError): void {
+    this.#stop.abort(reason);
+  }
+
+  /**
+   * The caller takes nothing of its answer for so long: what runs for it stops. Returns what it is told should it come
+   * back.
+   */
+  stall(afterMs: number): OperatingError {
+    const failure = new OperatingError(
+      "cancelled",
+      `Cannot finish the answer: nothing of it was taken for ${afterMs / 1000} s; ` +
+        "read it without such pauses, or raise --stream-stall-secs",
+      { reason: "stalled_reader" },
+    );
+    this.#service.metrics.breakerTrips.at({ breaker: "stalled_reader" }).add(1);
+    this.#stop.abort(failure);
+    this.end("cancelled", { failure });
+    return failure;
+  }
+
+  async prepare(asked: SqlRequest, limits: EffectiveLimits): Promise<void> {
+    this.#asked = asked;
+    this.#limits = limits;
+    this.#deadlineMs = this.#service.clock.monotonicMs() + limits.timeoutMs;
+    this.#watchDeadline(limits.timeoutMs);
+    // Before the statement is held: disposed after it, when the engine has stopped using memory.
+    this.#held.defer(() => this.#reservation?.[Symbol.dispose]());
+    await this.#prepare(asked, limits);
+  }
+
+  /**
+   * Prepares the statement anew where `thrown` says that DuckDB's process was replaced under it, once: for who has sent nothing of
+   * its rows. False: what was thrown is the end.
+   */
+  async isBegunAnew(thrown: unknown): Promise<boolean> {
+    const isReplaced = isOperatingError(thrown, "unavailable") &&
+      thrown.reason === ENGINE_REPLACED;
+    if (!isReplaced || this.#isSecond || this.#stop.signal.aborted) return false;
+    assert(this.#asked !== undefined, "the call is prepared");
+    this.#isSecond = true;
+    await this.prepared[Symbol.asyncDispose]();
+    const timeoutMs = this.#deadlineMs - this.#service.clock.monotonicMs();
+    await this.#prepare(this.#asked, { ...this.limits, timeoutMs });
+    return true;
+  }
+
+  async #prepare(asked: SqlRequest, limits: EffectiveLimits): Promise<void> {
+    const isPlanOnly = asked.dry_run || this.#endpoint === "sql_explain";
+    const preparing = this.#planned(asked, limits, { isPlanOnly, isBatch: this.#isJob });
+    this.#prepared = await this.#hold(await this.#inLine("connections", preparing));
+  }
+
+  /** Plans a statement that a job is to run: what is wrong with it is told before the job is accepted. */
+  async check(asked: SqlRequest, limits: EffectiveLimits): Promise<void> {
+    const timeoutMs = Math.min(limits.timeoutMs, CHECK_MS_MAX);
+    this.#limits = { ...limits, timeoutMs };
+    try {
+      const options = { isPlanOnly: true, isBatch: false };
+      const planning = this.#planned(asked, { ...limits, timeoutMs }, options);
+      await using prepared = await this.#inLine("connections", planning);
+      this.throwIfStopped();
+      refuseTooDear(prepared.cost, limits);
+    } catch (error) {
+      // A job that is accepted is recorded when it has run.
+      this.#asked = asked;
+      throw error;
+    }
+  }
+
+  #planned(
+    asked: SqlRequest,
+    limits: EffectiveLimits,
+    { isPlanOnly, isBatch }: { readonly isPlanOnly: boolean; readonly isBatch: boolean },
+  ): Promise<PreparedQuery> {
+    const { engine, admission } = this.#service;
+    return engine.prepare({
+      sql: asked.query,
+      namespace: this.#caller.namespace,
+      tenant: this.#caller.tenant,
+      defaultOrder: asked.default_order && asked.priority === "interactive",
+      // SPEC.md 2.4: a stream is made of rows that are read.
+      fastPaths: asked.format !== "ndjson",
+      isExact: asked.exact,
+      planOnly: isPlanOnly,
+      rowsMax: limits.rowsReturnedMax,
+      rowsScannedMax: limits.rowsScannedMax,
+      isBegunAnew: this.#isSecond,
+      deadlineMs: limits.timeoutMs,
+      ...(isBatch ? { batch: true } : { waitMs: admission.turnWaits }),
+      signal: this.#stop.signal,
+      ...(asked.snapshot === undefined || asked.snapshot === null
+        ? {}
+        : { snapshot: asked.snapshot }),
+    });
+  }
+
+  /** What it reserves is held until the call is disposed. */
+  async run(): Promise<RunningQuery> {
+    refuseTooDear(this.prepared.cost, this.limits);
+    // First: what waits for its turn reserves no memory that others could use.
+    await this.#inLine("dear_statements", this.prepared.turn());
+    if (!this.#isJob && this.#reservation === undefined) await this.#reserve();
+    if (this.prepared.defaultOrderApplied) {
+      this.#service.metrics.defaultOrderApplied.at({}).add(1);
+    }
+    this.#service.metrics.served.at({ served_by: this.prepared.servedBy }).add(1);
+    return await this.#hold(await this.prepared.run());
+  }
+
+  /** After every wait on the engine: a stopped one may report an end that is none. */
+  throwIfStopped(): void {
+    if (this.#late || this.#stop.signal.aborted) throw this.#stop.signal.reason;
+  }
+
+  /** What to tell of `thrown`: with the cost where SPEC wants it, and with what stopped the call first. */
+  failureOf(thrown: unknown): unknown {
+    const cost = this.#prepared?.cost;
+    const details = cost === undefined ? {} : { cost };
+    if (this.#late || isOperatingError(thrown, "deadline_exceeded")) {
+      const seconds = (this.#limits?.timeoutMs ?? 0) / 1000;
+      return new OperatingError(
+        "deadline_exceeded",
+        `Cannot finish the query within ${seconds} s of wall clock: narrow it, ` +
+          "or raise limits.timeout_seconds",
+        { reason: "timeout", details, cause: thrown },
+      );
+    }
+    if (this.#stop.signal.aborted) return this.#stop.signal.reason;
+    if (this.#asked !== undefined && isOperatingError(thrown, "cancelled")) return serverStops();
+    if (isOperatingError(thrown, "too_large") && thrown.reason === MIDFLIGHT_ROWS_SCANNED) {
+      this.#service.metrics.breakerTrips.at({ breaker: "midflight_rows_scanned" }).add(1);
+      return new OperatingError("too_large", thrown.message, {
+        reason: MIDFLIGHT_ROWS_SCANNED,
+        details: { ...thrown.details, ...details },
+        cause: thrown,
+      });
+    }
+    if (isOperatingError(thrown, "unavailable") && thrown.reason === POOL_EXHAUSTED) {
+      this.#service.metrics.breakerTrips.at({ breaker: "pool_exhausted" }).add(1);
+      return new OperatingError("unavailable", thrown.message, {
+        reason: POOL_EXHAUSTED,
+        retryAfterSecs: POOL_RETRY_AFTER_SECS,
+        details: { ...thrown.details, ...details },
+        cause: thrown,
+      });
+    }
+    return thrown;
+  }
+
+  /** Counts the request; only the first call does. */
+  end(outcome: Outcome, end: CallEnd = {}): void {
+    if (this.#ended) return;
+    this.#ended = true;
+    const { metrics, clock } = this.#service;
+    const { rowsReturned } = end;
+    this.#record(outcome, end);
+    metrics.inFlight.at({}).add(-1);
+    if (this.#isJob) return;
+    metrics.requests.at({ endpoint: this.#endpoint, outcome }).add(1);
+    metrics.durationSecs.observe((clock.monotonicMs() - this.#startedMs) / 1000);
+    if (rowsReturned !== undefined) metrics.rowsReturned.observe(rowsReturned);
+  }
+
+  /** Counts the request as the failure that `failure` is, and logs what is not the caller's doing. */
+  endWith(failure: unknown): void {
+    const outcome = outcomeOf(failure);
+    this.end(outcome, { failure });
+    if (outcome !== "failed" || !isOperatingError(failure)) return; // A bug is logged where it is answered.
+    // Never the statement: its literals may be secrets.
+    getLogger(["svc", "query"]).error("query failed: {error}", {
+      error: failure.message,
+      cause: messageOf(failure.cause ?? "none"),
+    });
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.end("cancelled");
+    // Ends the deadline's timer and whatever the engine still does for this call.
+    this.#stop.abort(new OperatingError("cancelled", "The query is over"));
+    await this.#held.disposeAsync();
+  }
+
+  #record(outcome: Outcome, { rowsReturned, truncated = false, failure }: CallEnd): void {
+    if (this.#asked === undefined) return; // What could not be read as a request names no statement.
+    const { observer, clock } = this.#service;
+    const { query, format, priority } = this.#asked;
+    const cost = this.#prepared?.cost;
+    observer.completed({
+      startedMs: this.#arrivedMs,
+      durationMs: clock.monotonicMs() - this.#startedMs,
+      caller: this.#caller,
+      endpoint: this.#endpoint,
+      query,
+      format,
+      priority,
+      status: failure === undefined
+        ? STATUS_OF_OUTCOME[outcome]
+        : asOperatingError(failure).httpStatus,
+      ...(cost === undefined ? {} : { cost }),
+      ...(rowsReturned === undefined ? {} : { rowsReturned }),
+      truncated: truncated || outcome === "truncated",
+      ...(failure === undefined ? {} : { error: asOperatingError(failure).message }),
+    });
+  }
+
+  /** Waits for `turn`, and counts a refusal as one for want of `resource`. */
+  async #inLine<T>(resource: "connections" | "dear_statements", turn: Promise<T>): Promise<T> {
+    try {
+      return await turn;
+    } catch (error) {
+      if (isAdmissionFull(error)) {
+        this.#service.metrics.admissionRejected.at({ resource }).add(1);
+      }
+      throw error;
+    }
+  }
+
+  async #reserve(): Promise<void> {
+    const { admission, clock } = this.#service;
+    const reservation = await admission.reserve({
+      tenant: this.#caller.tenant,
+      bytes: admission.bytesFor(this.prepared.cost.estimated_bytes_scanned),
+      signal: this.#stop.signal,
+      deadlineMs: this.#deadlineMs - clock.monotonicMs(),
+    });
+    if (this.#held.disposed) reservation[Symbol.dispose]();
+    else this.#reservation = reservation;
+    this.throwIfStopped();
+  }
+
+  /** Keeps what the engine handed out, or gives it back at once when the call was stopped meanwhile. */
+  async #hold<T extends AsyncDisposable>(resource: T): Promise<T> {
+    if (this.#held.disposed) await resource[Symbol.asyncDispose]();
+    else this.#held.use(resource);
+    this.throwIfStopped();
+    return resource;
+  }
+
+  #watchDeadline(timeoutMs: number): void {
+    const { clock } = this.#service;
+    const expired = clock.sleep(timeoutMs + DEADLINE_GRACE_MS, { signal: this.#stop.signal });
+    expired.then(
+      () => {
+        this.#late = true;
+        const failure = new OperatingError("deadline_exceeded", "The wall clock ran out");
+        this.#stop.abort(failure);
+        // Nobody else ends it when its reader takes nothing more.
+        this.end("timeout", { failure });
+        return this.#held.disposeAsync();
+      },
+      () => {}, // The call ended in time.
+    ).catch((error) => getLogger(["svc", "query"]).error("late query kept: {error}", { error }));
+  }
+}
+
+function refuseTooDear(cost: Cost, { bytesScannedMax, rowsScannedMax }: EffectiveLimits): void {
+  const over = cost.estimated_bytes_scanned > bytesScannedMax
+    ? { what: "bytes", estimate: cost.estimated_bytes_scanned, cap: bytesScannedMax }
+    : cost.estimated_rows_processed > rowsScannedMax
+    ? { what: "rows", estimate: cost.estimated_rows_processed, cap: rowsScannedMax }
+    : undefined;
+  if (over === undefined) return;
+  throw new OperatingError(
+    "invalid_argument",
+    `Cannot run the query: it would scan about ${over.estimate} ${over.what} and ` +
+      `limits.max_${over.what}_scanned allows ${over.cap}; narrow the time range or the columns`,
+    { reason: `max_${over.what}_scanned`, details: { cost } },
+  );
+}
+
+/** Of a statement that was interrupted while its caller waits: only a stop of the server does that. */
+export function serverStops(): OperatingError {
+  return new OperatingError(
+    "unavailable",
+    "Cannot finish the query: this server is stopping; send it again",
+    { reason: "server_stopping", retryAfterSecs: 1 },
+  );
+}
+
+function isAdmissionFull(thrown: unknown): boolean {
+  return isOperatingError(thrown, "rate_limited") && thrown.reason === ADMISSION_FULL;
+}
+
+function outcomeOf(failure: unknown): Outcome {
+  if (!isOperatingError(failure)) return "failed";
+  if (failure.code === "deadline_exceeded") return "timeout";
+  if (failure.code === "cancelled") return "cancelled";
+  return failure.httpStatus < 500 ? "refused" : "failed";
+}

@@ -1,0 +1,124 @@
+/**
+ * A records answer, SPEC.md 2.5. Its status depends on its last row (413 when the cap was hit), so rows are
+ * held, as bytes and up to `RECORDS_BYTES_MAX`, until the query has ended.
+ */
+
+import { formatBytes, utf8 } from "../../shared/base/bytes.ts";
+import { OperatingError } from "../../shared/base/errors.ts";
+import type { Cost, ResultChunk, RunningQuery, Stats } from "../../shared/engine/types.ts";
+import type { ByteBudget, ByteHold } from "../../shared/base/byte_budget.ts";
+import { growAnswer, sendHeld } from "./held_answer.ts";
+import { RECORDS_BYTES_MAX } from "../limits.ts";
+import type { SqlCall } from "./sql_call.ts";
+
+/** Runs the prepared statement to its end and renders it; what it holds is charged to `budget` until sent. */
+export async function recordsResponse(call: SqlCall, budget: ByteBudget): Promise<Response> {
+  const seen = { rows: 0 };
+  try {
+    return await recordsOf(call, { budget, seen });
+  } catch (error) {
+    // Of rows that came nothing was sent. Before the first one the engine itself begins anew.
+    if (seen.rows === 0 || !await call.isBegunAnew(error)) throw error;
+    return await recordsOf(call, { budget, seen });
+  }
+}
+
+async function recordsOf(
+  call: SqlCall,
+  { budget, seen }: { readonly budget: ByteBudget; readonly seen: { rows: number } },
+): Promise<Response> {
+  const running = await call.run();
+  const rowsMax = call.limits.rowsReturnedMax;
+  const hold = budget.hold();
+  try {
+    const rows = await collectRows(call, running.chunks("arrays"), { rowsMax, hold, seen });
+    const { head, tail } = recordsFrame({
+      columns: running.columns.map((column) => column.name),
+      rowCount: rows.count,
+      ...(rows.truncated ? { rowsMax } : {}),
+      approximation: running.approximation,
+      cost: call.prepared.cost,
+      stats: await running.stats(),
+    });
+    const parts = [utf8(head), ...rows.parts, utf8(tail)];
+    call.end(rows.truncated ? "truncated" : "ok", { rowsReturned: rows.count });
+    return new Response(sendHeld(parts, hold), {
+      status: rows.truncated ? 413 : 200,
+      headers: { "content-type": "application/json" },
+    });
+  } catch (error) {
+    hold[Symbol.dispose]();
+    throw error;
+  }
+}
+
+export interface RecordsFields {
+  readonly columns: readonly string[];
+  readonly rowCount: number;
+  /** The cap, when it cut rows. */
+  readonly rowsMax?: number;
+  readonly approximation: RunningQuery["approximation"];
+  readonly cost: Cost;
+  readonly stats: Stats;
+}
+
+/** The text before the rows of a records response, and the text after them. */
+export function recordsFrame(
+  fields: RecordsFields,
+): { readonly head: string; readonly tail: string } {
+  const { columns, rowCount, rowsMax, approximation, cost, stats } = fields;
+  const cut = rowsMax === undefined ? "" : `,"truncated":true,"max_rows":${rowsMax}`;
+  const bounds = approximation === undefined
+    ? ""
+    : `,"approximation":${JSON.stringify(approximation)}`;
+  return {
+    head: `{"columns":${JSON.stringify(columns)},"row_count":${rowCount},"rows":[`,
+    tail: `]${cut}${bounds},"cost":${JSON.stringify(cost)},"stats":${JSON.stringify(stats)}}`,
+  };
+}
+
+interface CollectedRows {
+  /** Together the rows' JSON texts with commas between them. */
+  readonly parts: readonly Uint8Array<ArrayBuffer>[];
+  readonly count: number;
+  /** Whether there was a row after the last one allowed. */
+  readonly truncated: boolean;
+}
+
+async function collectRows(
+  call: SqlCall,
+  chunks: AsyncIterable<ResultChunk>,
+  { rowsMax, hold, seen }: { rowsMax: number; hold: ByteHold; seen: { rows: number } },
+): Promise<CollectedRows> {
+  const parts: Uint8Array<ArrayBuffer>[] = [];
+  let count = 0;
+  let bytes = 0;
+  let truncated = false;
+  for await (const chunk of chunks) {
+    call.throwIfStopped();
+    const rows = Math.min(chunk.rowCount, rowsMax - count);
+    seen.rows += chunk.rowCount;
+    truncated ||= chunk.rowCount > rows;
+    if (rows === 0) continue;
+    const part = chunk.bytes(rows);
+    bytes += part.byteLength;
+    if (bytes > RECORDS_BYTES_MAX) throw answerTooLarge(count);
+    growAnswer(hold, part.byteLength);
+    parts.push(part);
+    count += rows;
+  }
+  call.throwIfStopped();
+  const last = parts.pop();
+  if (last !== undefined) parts.push(last.subarray(0, -1)); // Each row ends with a comma.
+  return { parts, count, truncated };
+}
+
+function answerTooLarge(rowsHeld: number): OperatingError {
+  return new OperatingError(
+    "too_large",
+    `Cannot hold the answer: what follows its first ${rowsHeld} rows exceeds ` +
+      `${formatBytes(RECORDS_BYTES_MAX)}; ask for format "ndjson", which streams, ` +
+      "or for fewer rows or columns",
+    { reason: "answer_bytes" },
+  );
+}

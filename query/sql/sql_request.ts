@@ -1,0 +1,108 @@
+/**
+ * The body of a SQL request (SPEC.md 2.4) as a precise type.
+ *
+ * Unknown members at the top are ignored; `limits` is strict, because a misspelt cap that is ignored would
+ * be no cap. What is known and has the wrong type is refused; null stands for absent where absent is allowed.
+ */
+
+import { z } from "zod";
+import { textOf } from "../../shared/base/bytes.ts";
+import { OperatingError } from "../../shared/base/errors.ts";
+import { givenValue, ruleOf, whichIs } from "../../shared/base/given_value.ts";
+
+/** Also past 2^53: what is above a ceiling is clamped. */
+const count = z.number().min(1).refine(Number.isInteger, "give a whole number");
+
+/** A member that may be absent, or null for the same. */
+function orElse<T>(schema: z.ZodType<T>, value: T) {
+  return schema.nullish().transform((given) => given ?? value);
+}
+
+const LIMITS = z.strictObject({
+  max_rows_returned: count.nullish(),
+  max_rows_scanned: count.nullish(),
+  max_bytes_scanned: count.nullish(),
+  timeout_seconds: z.number().positive().nullish(),
+});
+
+const SQL_REQUEST = z.object({
+  query: z.string().refine((text) => text.trim() !== "", "give a SQL statement"),
+  format: orElse(z.enum(["records", "ndjson"]), "records"),
+  priority: orElse(z.enum(["interactive", "batch"]), "interactive"),
+  default_order: orElse(z.boolean(), true),
+  exact: orElse(z.boolean(), true),
+  dry_run: orElse(z.boolean(), false),
+  snapshot: z.string().nullish(),
+  limits: LIMITS.nullish(),
+  shard: z.object({ index: z.int(), count: z.int() }).nullish(),
+});
+
+export type SqlRequest = z.infer<typeof SQL_REQUEST>;
+
+/**
+ * Parses a request body. Errors: `unprocessable` naming the unknown members of `limits`, which wins over all
+ * else; `invalid_argument` for what is no JSON, has a wrong type, or is for servers with peers.
+ */
+export function parseSqlRequest(body: Uint8Array): SqlRequest {
+  const given = parseJson(body);
+  const parsed = SQL_REQUEST.safeParse(given);
+  if (!parsed.success) throw refusalOf(parsed.error.issues, given);
+  refuseShard(parsed.data);
+  return parsed.data;
+}
+
+function parseJson(body: Uint8Array): unknown {
+  try {
+    return JSON.parse(textOf(body));
+  } catch (cause) {
+    throw new OperatingError(
+      "invalid_argument",
+      'Cannot read the request body as JSON: send an object such as {"query":"SELECT 1"}',
+      { reason: "invalid_body", cause },
+    );
+  }
+}
+
+function refusalOf(issues: readonly z.core.$ZodIssue[], given: unknown): OperatingError {
+  for (const issue of issues) {
+    if (issue.code === "unrecognized_keys" && issue.path[0] === "limits") {
+      const unknown = issue.keys.map((key) => `\`${key}\``).join(", ");
+      const known = Object.keys(LIMITS.shape).map((key) => `\`${key}\``).join(", ");
+      return new OperatingError(
+        "unprocessable",
+        `Cannot apply limits: unknown field ${unknown}; the known ones are ${known}`,
+      );
+    }
+  }
+  const [first] = issues;
+  const path = first?.path ?? [];
+  const where = path.length === 0 ? "the body" : path.join(".");
+  if (path[0] === "query" && givenValue(given, path) === undefined) {
+    return new OperatingError(
+      "invalid_argument",
+      'Cannot run a request without query: send an object such as {"query":"SELECT 1"}',
+      { reason: "invalid_body" },
+    );
+  }
+  return new OperatingError(
+    "invalid_argument",
+    `Cannot use ${where} of the request${whichIs(givenValue(given, path))}: ${
+      ruleOf(first?.message)
+    }`,
+    { reason: "invalid_body" },
+  );
+}
+
+/** Answering it as if it had not been asked for would be a wrong answer. */
+function refuseShard({ shard }: SqlRequest): void {
+  if (shard !== undefined && shard !== null) throw noPeers("scan one shard", "leave shard out");
+}
+
+/** The refusal of what only servers that share a query can do: this one has no peers. */
+export function noPeers(what: string, remedy: string): OperatingError {
+  return new OperatingError(
+    "invalid_argument",
+    `Cannot ${what}: this server has no peers to share a query with; ${remedy}`,
+    { reason: "no_peers" },
+  );
+}
