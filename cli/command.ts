@@ -8,8 +8,8 @@ export interface Command<T extends OptionTable = OptionTable> {
   readonly options: T;
   /**
    * Runs the command; the exit status, 0 when it returns none. What the user asked for goes to
-   * `console.output`, everything else to stderr. Operating errors are thrown: `main.ts` prints them as one
-   * line and exits with 1.
+   * `console.output`, everything else to stderr. Operating errors are thrown: `main.ts` prints them
+   * as one line and exits with 1.
    */
   run(settings: Settings<T>, context: CommandContext): Promise<number | void>;
 }
@@ -35,7 +35,9 @@ export interface CommandEntry {
 /** A command whose option table is checked inside and forgotten outside. */
 export type AnyCommand = Command<OptionTable>;
 
-/** Ties the type of `run`'s settings to the table, then forgets it so that commands fit in one list. */
+/**
+ * Ties the type of `run`'s settings to the table, then forgets it so that commands fit in one list.
+ */
 export function defineCommand<T extends OptionTable>(command: Command<T>): AnyCommand {
   return command as unknown as AnyCommand;
 }

@@ -1,12 +1,14 @@
 /**
- * `deno task compile [--data-dir DIR] [--out DIR]`: one binary per role. A binary's permissions are built in, so
- * the data directory and the default ports are chosen here; `svc` itself may read and write where its user may.
+ * `deno task compile [--data-dir DIR] [--out DIR]`: one binary per role. A binary's permissions are
+ * built in, so the data directory and the default ports are chosen here; `svc` itself may read and
+ * write where its user may.
  *
- * Packages are inside the binaries, under a path that is not known beforehand: of a role that reads packages
- * (DuckDB's library, the Parquet writer's WebAssembly) `read` and `ffi` are therefore not narrowed to paths; what it
- * may write and where it may listen is. The query server and the compactor start themselves, to run DuckDB in processes of its own: they do so where
- * they were built, and a binary that is moved has to be built again there. The build downloads the runtime's base binary (`denort`) once, unless
- * `DENORT_BIN` names one. Calls `Deno.Command` itself.
+ * Packages are inside the binaries, under a path that is not known beforehand: of a role that reads
+ * packages (DuckDB's library, the Parquet writer's WebAssembly) `read` and `ffi` are therefore not
+ * narrowed to paths; what it may write and where it may listen is. The query server and the
+ * compactor start themselves, to run DuckDB in processes of its own: they do so where they were
+ * built, and a binary that is moved has to be built again there. The build downloads the runtime's
+ * base binary (`denort`) once, unless `DENORT_BIN` names one. Calls `Deno.Command` itself.
  */
 
 import { UsageError } from "../shared/base/errors.ts";
@@ -61,7 +63,10 @@ export const THREADS = [
   "query/audit/audit_worker.ts",
 ];
 
-/** Tests of a package that crash the compiler of this runtime version (stack overflow); nothing loads them. */
+/**
+ * Tests of a package that crash the compiler of this runtime version (stack overflow); nothing
+ * loads them.
+ */
 const UNCOMPILABLE = "node_modules/.deno/bintrees@1.0.2/node_modules/bintrees/test";
 
 const COMMAND_LINE_FLAGS = [

@@ -1,18 +1,24 @@
 /**
- * The terminal or pipes that `svc` talks to, as an interface so that tests can read what a command prints.
- * Reads `Deno.stdin`, `Deno.stdout`, `Deno.stderr`, the console's size and `NO_COLOR`: the only file of `cli/` besides
- * `main.ts` and the REPL's that does.
+ * The terminal or pipes that `svc` talks to, as an interface so that tests can read what a command
+ * prints. Reads `Deno.stdin`, `Deno.stdout`, `Deno.stderr`, the console's size and `NO_COLOR`: the
+ * only file of `cli/` besides `main.ts` and the REPL's that does.
  */
 
 import { messageOf, OperatingError } from "../shared/base/errors.ts";
 
 export interface TextOutput {
   readonly isTerminal: boolean;
-  /** Whether text may be bold or dim: on a terminal, unless `NO_COLOR` is set (https://no-color.org). */
+  /**
+   * Whether text may be bold or dim: on a terminal, unless `NO_COLOR` is set
+   * (https://no-color.org).
+   */
   readonly isStyled: boolean;
   /** Width in characters; undefined when it is no terminal, or one that does not tell. */
   columns(): number | undefined;
-  /** Resolves when all of `text` is written. Throws `OutputClosed` once the reader is gone; `unavailable`: a full disk. */
+  /**
+   * Resolves when all of `text` is written. Throws `OutputClosed` once the reader is gone;
+   * `unavailable`: a full disk.
+   */
   write(text: string): Promise<void>;
 }
 
@@ -25,11 +31,17 @@ export interface Console {
   readonly input: ByteInput;
   /** stdout: results. */
   readonly output: TextOutput;
-  /** stderr: progress and notes for people. Who does not read them changes nothing: writing them never fails. */
+  /**
+   * stderr: progress and notes for people. Who does not read them changes nothing: writing them
+   * never fails.
+   */
   readonly notes: TextOutput;
 }
 
-/** Whoever read our output has left (`svc query … | head`): there is nothing more to do, and no error. */
+/**
+ * Whoever read our output has left (`svc query … | head`): there is nothing more to do, and no
+ * error.
+ */
 export class OutputClosed extends Error {
   override readonly name = "OutputClosed";
 }

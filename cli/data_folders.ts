@@ -5,8 +5,9 @@ import { DenoFileSystem } from "../shared/os/deno_file_system.ts";
 import { auditFolder, jobResultsFolder, type RoleInput } from "./permissions.ts";
 
 /**
- * Makes the folders that the roles work in. A role under its own permission set cannot: its permissions begin
- * inside them. `query`: how the query server is started. Errors: `unavailable` naming the folder.
+ * Makes the folders that the roles work in. A role under its own permission set cannot: its
+ * permissions begin inside them. `query`: how the query server is started. Errors: `unavailable`
+ * naming the folder.
  */
 export async function makeDataFolders(
   dataDir: string,

@@ -1,6 +1,7 @@
 /**
- * The SQL engine in this process, over a warehouse: for `sql-direct`, `query` and `iceberg-demo`. Reads
- * the warehouse only; spill files go to a folder of their own under the system's temporary one, removed at the end.
+ * The SQL engine in this process, over a warehouse: for `sql-direct`, `query` and `iceberg-demo`.
+ * Reads the warehouse only; spill files go to a folder of their own under the system's temporary
+ * one, removed at the end.
  */
 
 import { tmpdir } from "node:os";

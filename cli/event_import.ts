@@ -1,6 +1,7 @@
 /**
- * NDJSON events to rows of the table `events`, past the WAL: data files as the lines come, one commit at the end. All
- * lines or none: before the commit nothing names the files, and they are removed when a line is refused.
+ * NDJSON events to rows of the table `events`, past the WAL: data files as the lines come, one
+ * commit at the end. All lines or none: before the commit nothing names the files, and they are
+ * removed when a line is refused.
  *
  * Memory: the rows of one data file, however long the input.
  */
@@ -33,8 +34,8 @@ const BATCH_EVENTS = 4096;
 const BATCH_BYTES = 8 * 1024 * 1024;
 
 /**
- * Commits one event per line of `lines`; blank lines are skipped. How many. Errors: `invalid_argument` naming the
- * line; those of the input and of `commitAppend`.
+ * Commits one event per line of `lines`; blank lines are skipped. How many. Errors:
+ * `invalid_argument` naming the line; those of the input and of `commitAppend`.
  */
 export async function importEvents(
   lines: AsyncIterable<string> | Iterable<string>,

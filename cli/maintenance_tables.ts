@@ -1,4 +1,6 @@
-/** What commands of maintenance have in common: the tables they are about, and what they work with. */
+/**
+ * What commands of maintenance have in common: the tables they are about, and what they work with.
+ */
 
 import type { Catalog } from "../shared/catalog/catalog.ts";
 import { openMaintenanceCatalog } from "../shared/catalog/open_maintenance_catalog.ts";

@@ -20,8 +20,8 @@ export interface OpenWarehouse extends CommitDeps, AsyncDisposable {
 }
 
 /**
- * For a command over tables that are there. Errors: as of `openWarehouse`, and `not_found` where nobody has made a catalog:
- * then the place is mistyped, and is left as it is.
+ * For a command over tables that are there. Errors: as of `openWarehouse`, and `not_found` where
+ * nobody has made a catalog: then the place is mistyped, and is left as it is.
  */
 export async function openExistingWarehouse(paths: WarehousePaths): Promise<OpenWarehouse> {
   await requireCatalog(paths.catalog);
@@ -38,7 +38,10 @@ export async function requireCatalog(place: string): Promise<void> {
   );
 }
 
-/** A catalog that is not there is made. Errors: `unavailable`, `corrupt` of the catalog; what the store says of its settings. */
+/**
+ * A catalog that is not there is made. Errors: `unavailable`, `corrupt` of the catalog; what the
+ * store says of its settings.
+ */
 export async function openWarehouse(paths: WarehousePaths): Promise<OpenWarehouse> {
   const files = new DenoFileSystem();
   const clock = new SystemClock();

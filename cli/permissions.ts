@@ -1,7 +1,8 @@
 /**
  * What each role's process may touch: DESIGN.md section 10 as one table. `deno.json` holds the same
- * sets for the default `./data`, but for `run`, which its task names: the runtime is elsewhere on each machine.
- * For any other place the flags are built here. Tests hold the two equal, and show each role refused what it must not do.
+ * sets for the default `./data`, but for `run`, which its task names: the runtime is elsewhere on
+ * each machine. For any other place the flags are built here. Tests hold the two equal, and show
+ * each role refused what it must not do.
  *
  * SQLite and DuckDB open files by themselves, below these walls: what they open is bounded by the
  * catalog's `readOnly` and by the engine's `allowed_directories`.
@@ -36,7 +37,9 @@ export interface Permissions {
 export interface Places {
   /** Installed packages: DuckDB's library and the Parquet writer's WebAssembly. */
   readonly packages: string;
-  /** Sources of threads (Parquet, derived data): a thread's modules count as files that are read. */
+  /**
+   * Sources of threads (Parquet, derived data): a thread's modules count as files that are read.
+   */
   readonly threadSources: string;
   /** The same of the ingest server's own thread, which decodes long requests. */
   readonly decodeSources: string;
@@ -47,15 +50,21 @@ export interface Places {
   readonly drainedWal: readonly string[];
   readonly warehouse: string;
   /**
-   * Folder of the ingest server's mirror of its WAL, which must be there: it may write below, and read its parent. None
-   * without a mirror, or when it is in a service.
+   * Folder of the ingest server's mirror of its WAL, which must be there: it may write below, and
+   * read its parent. None without a mirror, or when it is in a service.
    */
   readonly mirror: readonly string[];
-  /** Whether the ingest server has a thread that packs for the mirror, which lets the others run first. */
+  /**
+   * Whether the ingest server has a thread that packs for the mirror, which lets the others run
+   * first.
+   */
   readonly mirrors: boolean;
   /** The file of a SQLite catalog. */
   readonly catalog: string;
-  /** The catalog's folder where it is not the warehouse, which its writers look for and the compactor makes. */
+  /**
+   * The catalog's folder where it is not the warehouse, which its writers look for and the
+   * compactor makes.
+   */
   readonly catalogElsewhere: readonly string[];
   /** The query server's spill files and converted WAL segments. */
   readonly cache: string;
@@ -67,7 +76,10 @@ export interface Places {
   readonly jobResults: string;
   /** Where the query server keeps batch jobs; none when that is a service. */
   readonly jobRows: readonly string[];
-  /** Where the query server writes its own rows of the catalog (managed indexes); none when that is a service. */
+  /**
+   * Where the query server writes its own rows of the catalog (managed indexes); none when that is
+   * a service.
+   */
   readonly catalogRows: readonly string[];
   /** `host:port` of each listener. */
   readonly listeners: readonly string[];
@@ -87,7 +99,9 @@ const S3_ENVIRONMENT = ["AWS_*"] as const;
 /** What PostgreSQL's client reads for whatever the URI leaves out. */
 const POSTGRES_ENVIRONMENT = ["PG*"] as const;
 
-/** What starting a process looks at, and where the runtime keeps what it compiled, for that process. */
+/**
+ * What starting a process looks at, and where the runtime keeps what it compiled, for that process.
+ */
 const CHILD_ENVIRONMENT = ["NODE_V8_COVERAGE", "DENO_DIR"] as const;
 
 const TABLE: Readonly<Record<Role, (places: Places) => Permissions>> = {
@@ -180,7 +194,9 @@ const SERVICES: Readonly<Record<Role, Variables>> = {
   query: { "--oidc-issuer": "SVC_OIDC_ISSUER" },
 };
 
-/** Of the query server: whose folder its audit and results are in, and whether it keeps an audit. */
+/**
+ * Of the query server: whose folder its audit and results are in, and whether it keeps an audit.
+ */
 const NAMESPACE: Variables = { "--tenant-namespace": "SVC_TENANT_NAMESPACE" };
 const NAMESPACE_DEFAULT = "svc";
 const AUDIT_OFF = { flag: "--audit-disabled", variable: "SVC_QUERY_AUDIT_DISABLED" };
@@ -317,7 +333,10 @@ function isSwitchedOn({ flag, variable }: Switch, { args, env }: RoleInput): boo
     : given === flag || isOn(given.slice(flag.length + 1));
 }
 
-/** `host:port` of a URL. Errors: `invalid_argument` for one that does not name one host, or an unknown scheme. */
+/**
+ * `host:port` of a URL. Errors: `invalid_argument` for one that does not name one host, or an
+ * unknown scheme.
+ */
 function serviceAddress(text: string): string {
   const url = URL.canParse(text) ? new URL(text) : undefined;
   const port = url?.port || SERVICE_PORTS[url?.protocol ?? ""];
@@ -347,10 +366,12 @@ export function permissionFlags(permissions: Permissions): string[] {
 }
 
 /**
- * What a role's runtime is told besides its permissions; V8 reads its flags at its start only. While ingest's young generation
- * is collected nobody is answered. One thread does it: of several the last is waited for, which takes milliseconds when others
- * have the processors. And it is a quarter of its usual size: what is copied is half a MiB of what is alive and what grew since
- * the last time, so that one takes 0.6 ms instead of 2.4, and all together no longer (`tests/bench/README.md`, `latency`).
+ * What a role's runtime is told besides its permissions; V8 reads its flags at its start only.
+ * While ingest's young generation is collected nobody is answered. One thread does it: of several
+ * the last is waited for, which takes milliseconds when others have the processors. And it is a
+ * quarter of its usual size: what is copied is half a MiB of what is alive and what grew since the
+ * last time, so that one takes 0.6 ms instead of 2.4, and all together no longer
+ * (`tests/bench/README.md`, `latency`).
  */
 export function runtimeFlags(role: Role): readonly string[] {
   return role === "ingest" ? ["--v8-flags=--no-parallel-scavenge,--max-semi-space-size=4"] : [];

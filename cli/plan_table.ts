@@ -1,4 +1,7 @@
-/** The plan of a command that changes or removes something, as a table, and whether it is carried out. */
+/**
+ * The plan of a command that changes or removes something, as a table, and whether it is carried
+ * out.
+ */
 
 import type { SwitchOption } from "../shared/config/options.ts";
 import { type Console, OutputClosed } from "./console.ts";
@@ -19,9 +22,9 @@ export const DRY_RUN_OPTION = {
 } as const satisfies SwitchOption;
 
 /**
- * One line for each row, to stdout, or where a terminal is too narrow for that one for each value: a name that is cut could
- * be another's. A plan without rows is its header. Who stops reading (`… --apply | grep -q`) has not
- * called off what he asked for.
+ * One line for each row, to stdout, or where a terminal is too narrow for that one for each value:
+ * a name that is cut could be another's. A plan without rows is its header. Who stops reading (`…
+ * --apply | grep -q`) has not called off what he asked for.
  */
 export async function printPlan(
   console: Console,

@@ -1,4 +1,7 @@
-/** What the two `rebuild-…` commands share: a table's files, one after the other, with a line for each that is made anew. */
+/**
+ * What the two `rebuild-…` commands share: a table's files, one after the other, with a line for
+ * each that is made anew.
+ */
 
 import { counted } from "../shared/base/counted.ts";
 import { messageOf, OperatingError } from "../shared/base/errors.ts";

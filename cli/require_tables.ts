@@ -1,4 +1,6 @@
-/** That a statement has something to ask: in a mistyped folder it would find tables without rows. */
+/**
+ * That a statement has something to ask: in a mistyped folder it would find tables without rows.
+ */
 
 import type { CatalogReader } from "../shared/catalog/catalog.ts";
 import { OperatingError } from "../shared/base/errors.ts";
@@ -20,7 +22,10 @@ export interface AskedPlace {
 
 const NAMES_MAX = 10;
 
-/** Errors: `not_found` when the place is not there or has no table, index or WAL of the namespace; the catalog's. */
+/**
+ * Errors: `not_found` when the place is not there or has no table, index or WAL of the namespace;
+ * the catalog's.
+ */
 export async function requireTables(asked: AskedPlace): Promise<void> {
   const { place, catalog, namespace, wal } = asked;
   if (!isS3Url(place) && !await new DenoFileSystem().exists(place)) {

@@ -1,6 +1,6 @@
 /**
- * `svc <command>`: finds the command, parses its options, runs it, and turns what was thrown into one line
- * on stderr and an exit status: 0 done, 1 operating error, 2 wrong usage.
+ * `svc <command>`: finds the command, parses its options, runs it, and turns what was thrown into
+ * one line on stderr and an exit status: 0 done, 1 operating error, 2 wrong usage.
  */
 
 import { OperatingError, UsageError } from "../shared/base/errors.ts";

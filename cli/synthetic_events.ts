@@ -1,6 +1,6 @@
 /**
- * Made-up events of a small web shop: the same seed and first instant give the same events. For `gen`,
- * `iceberg-demo` and `dev --seed-demo`; nothing here is measured from a real system.
+ * Made-up events of a small web shop: the same seed and first instant give the same events. For
+ * `gen`, `iceberg-demo` and `dev --seed-demo`; nothing here is measured from a real system.
  */
 
 import { formatNanos, NS_PER_MS } from "../shared/base/time.ts";

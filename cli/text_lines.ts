@@ -11,7 +11,10 @@ export interface TextLinesOptions {
 
 const LINE_CHARS_MAX = 16 * 1024 * 1024;
 
-/** Errors: `invalid_argument` for a line that is too long or, when `strict`, bytes that are no UTF-8. */
+/**
+ * Errors: `invalid_argument` for a line that is too long or, when `strict`, bytes that are no
+ * UTF-8.
+ */
 export async function* textLines(
   stream: ReadableStream<Uint8Array<ArrayBuffer>>,
   options: TextLinesOptions = {},

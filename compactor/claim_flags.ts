@@ -1,4 +1,6 @@
-/** Options of a compactor that has no WAL volume and drains the mirror: SPEC.md sections 4.1 and 8. */
+/**
+ * Options of a compactor that has no WAL volume and drains the mirror: SPEC.md sections 4.1 and 8.
+ */
 
 import type { OptionTable } from "../shared/config/options.ts";
 

@@ -43,7 +43,10 @@ export function deleteOptionsOf(
   return { scratchDir, graceMs, ...(observer === undefined ? {} : { observer }) };
 }
 
-/** Starts the loop; it and what it stands on are closed with the returned disposable. Errors: the catalog's. */
+/**
+ * Starts the loop; it and what it stands on are closed with the returned disposable. Errors: the
+ * catalog's.
+ */
 export async function startDeletes(
   paths: CompactorPaths,
   opened: OpenDrain,
@@ -59,7 +62,9 @@ export async function startDeletes(
   };
 }
 
-/** Carries out what can be now; how many tasks are done. Errors: the catalog's; `engine_not_loaded`. */
+/**
+ * Carries out what can be now; how many tasks are done. Errors: the catalog's; `engine_not_loaded`.
+ */
 export async function deleteOnce(
   paths: CompactorPaths,
   opened: OpenDrain,
@@ -75,7 +80,10 @@ export async function deleteOnce(
   }
 }
 
-/** Where `svc delete-sweep` works: the WAL here, and its mirror where there is one. Errors: `invalid_argument`. */
+/**
+ * Where `svc delete-sweep` works: the WAL here, and its mirror where there is one. Errors:
+ * `invalid_argument`.
+ */
 export function deleteSweepPaths(
   settings: Parameters<typeof compactorPaths>[0] & Parameters<typeof mirrorPrefixOf>[0],
 ): CompactorPaths {

@@ -1,4 +1,7 @@
-/** What tells a drain that someone waits for a commit, so that it need not look for requests all the time. */
+/**
+ * What tells a drain that someone waits for a commit, so that it need not look for requests all the
+ * time.
+ */
 
 import { isPostgresUri } from "../shared/catalog/catalog_uri.ts";
 import { listenToDrainBell } from "../shared/catalog/drain_bell.ts";
@@ -25,7 +28,10 @@ export function watchWal(paths: CompactorPaths, wake: () => void): DrainBells {
   };
 }
 
-/** Of a mirror: notifications through the catalog. A catalog in a file has none, and the interval is all there is. */
+/**
+ * Of a mirror: notifications through the catalog. A catalog in a file has none, and the interval is
+ * all there is.
+ */
 export function listenToCatalog(
   paths: CompactorPaths,
   options: { readonly admin: MirrorConsumerAdmin; readonly intervalMs: number; wake(): void },

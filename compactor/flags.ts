@@ -1,4 +1,7 @@
-/** Options of the compactor: SPEC.md sections 1 and 8. One that is no matter of the process itself is in `WORK_OPTIONS`. */
+/**
+ * Options of the compactor: SPEC.md sections 1 and 8. One that is no matter of the process itself
+ * is in `WORK_OPTIONS`.
+ */
 
 import {
   DATA_DIR_OPTION,
@@ -15,7 +18,10 @@ import { CLAIM_OPTIONS } from "./claim_flags.ts";
 
 export const ROLES = ["drain", "maintenance", "combined"] as const;
 
-/** What a compactor does, however it runs: as a process (`OPTIONS`) and inside the ingest server (`svc ingest-server --with-compactor`). */
+/**
+ * What a compactor does, however it runs: as a process (`OPTIONS`) and inside the ingest server
+ * (`svc ingest-server --with-compactor`).
+ */
 export const WORK_OPTIONS = {
   commitBatchTargetMb: {
     kind: "integer",
@@ -174,7 +180,10 @@ export type HostSettings = Pick<
   | "endWithStdin"
 >;
 
-/** Settings of a compactor in another role's process: what is not that role's, and no work, is as here. */
+/**
+ * Settings of a compactor in another role's process: what is not that role's, and no work, is as
+ * here.
+ */
 export function embeddedSettings(settings: WorkSettings & HostSettings): CompactorSettings {
   const own: Omit<CompactorSettings, keyof WorkSettings | keyof HostSettings> = {
     role: "combined",

@@ -1,4 +1,7 @@
-/** What promotes hot attributes in the compactor: the option, and the SQL engine's parser for a turn of it. */
+/**
+ * What promotes hot attributes in the compactor: the option, and the SQL engine's parser for a turn
+ * of it.
+ */
 
 import { belowDataDir } from "../shared/catalog/storage_places.ts";
 import {

@@ -1,4 +1,7 @@
-/** What a drain reports, as log lines. Failures are logged by the loop, which knows when it tries again. */
+/**
+ * What a drain reports, as log lines. Failures are logged by the loop, which knows when it tries
+ * again.
+ */
 
 import { getLogger } from "@logtape/logtape";
 import { laneName } from "../shared/tenant/tenant.ts";

@@ -1,4 +1,7 @@
-/** What maintenance reports, as log lines. Failures are logged by the loop, which knows when it tries again. */
+/**
+ * What maintenance reports, as log lines. Failures are logged by the loop, which knows when it
+ * tries again.
+ */
 
 import { getLogger } from "@logtape/logtape";
 import type { TableIdent } from "../shared/tenant/tenant.ts";

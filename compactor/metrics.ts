@@ -1,4 +1,6 @@
-/** Metrics of the compactor as a process: what it does (`COMPACTOR_METRICS`), and whether it can. */
+/**
+ * Metrics of the compactor as a process: what it does (`COMPACTOR_METRICS`), and whether it can.
+ */
 
 import { CONNECTION_METRICS } from "../shared/http/connection_metrics.ts";
 import { COMPACTOR_METRICS } from "../shared/upkeep/compactor_metrics.ts";

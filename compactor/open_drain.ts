@@ -1,4 +1,7 @@
-/** Opens what a compactor works on: WAL or its mirror, warehouse, catalog, readers and writers of Parquet. */
+/**
+ * Opens what a compactor works on: WAL or its mirror, warehouse, catalog, readers and writers of
+ * Parquet.
+ */
 
 import { belowDataDir, storagePlaces } from "../shared/catalog/storage_places.ts";
 import { UsageError } from "../shared/base/errors.ts";
@@ -100,7 +103,10 @@ export function mirrorDrainOf(
 
 export interface OpenDrain extends AsyncDisposable {
   readonly deps: DrainDeps;
-  /** Of the same warehouse; with threads of its own, so that a merge and a drain do not wait for each other's files. */
+  /**
+   * Of the same warehouse; with threads of its own, so that a merge and a drain do not wait for
+   * each other's files.
+   */
   readonly maintenance: TableSweepDeps;
   readonly store: OpenStore;
   /** Where requests for commits of a mirrored lane are put. */

@@ -1,4 +1,6 @@
-/** The catalog's quarantine as an operator sees it: a gauge, log lines with reasons, and a way back. */
+/**
+ * The catalog's quarantine as an operator sees it: a gauge, log lines with reasons, and a way back.
+ */
 
 import { getLogger } from "@logtape/logtape";
 import type { WalClaims } from "../shared/catalog/wal_claims.ts";
@@ -19,7 +21,10 @@ export async function requeueAll(claims: WalClaims): Promise<void> {
   });
 }
 
-/** Looks at the quarantine now and every half minute; tells of what is new in it. The function returned ends it. */
+/**
+ * Looks at the quarantine now and every half minute; tells of what is new in it. The function
+ * returned ends it.
+ */
 export function watchQuarantine(
   claims: Pick<WalClaims, "quarantined">,
   observer: DrainObserver,

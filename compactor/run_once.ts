@@ -6,8 +6,8 @@ import type { CompactorSettings } from "./flags.ts";
 import { compactOnce, type OnceTotals } from "./start_compactor.ts";
 
 /**
- * The summary line. Errors: `unavailable` naming the lanes that could not be drained, with the summary of the others;
- * what was drained stays drained.
+ * The summary line. Errors: `unavailable` naming the lanes that could not be drained, with the
+ * summary of the others; what was drained stays drained.
  */
 export async function runOnce(
   settings: CompactorSettings,

@@ -97,8 +97,9 @@ export async function startCompactor(settings: CompactorSettings): Promise<Compa
 }
 
 /**
- * Starts what a compactor does, without a listener: of a process, or inside another role's (`embeddedSettings`), whose log
- * it uses. Waits for a catalog that is away (`PatientDrain`). Errors: `OperatingError`s that name the option to change.
+ * Starts what a compactor does, without a listener: of a process, or inside another role's
+ * (`embeddedSettings`), whose log it uses. Waits for a catalog that is away (`PatientDrain`).
+ * Errors: `OperatingError`s that name the option to change.
  */
 export function startDrain(
   settings: CompactorSettings,

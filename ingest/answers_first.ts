@@ -1,10 +1,12 @@
 /**
- * Answers go before more work. All requests share one event loop, and decoding a body of 500 records holds it for a
- * millisecond, in which nobody sees that a sync is over: its senders would wait for that decode besides, and so would the
- * next ones for the one after. So a body is decoded once the sync that others wait for is over and they are answered:
- * a sync takes a third of such a decode (`tests/bench/README.md`, `latency`).
+ * Answers go before more work. All requests share one event loop, and decoding a body of 500
+ * records holds it for a millisecond, in which nobody sees that a sync is over: its senders would
+ * wait for that decode besides, and so would the next ones for the one after. So a body is decoded
+ * once the sync that others wait for is over and they are answered: a sync takes a third of such a
+ * decode (`tests/bench/README.md`, `latency`).
  *
- * Where a disk takes longer, or many wait, more is lost by waiting than gained: the decode goes on beside the sync.
+ * Where a disk takes longer, or many wait, more is lost by waiting than gained: the decode goes on
+ * beside the sync.
  */
 
 import { setImmediate } from "node:timers";
@@ -13,7 +15,10 @@ import type { WalEvent } from "../shared/wal/wal_event.ts";
 
 /** A shorter body is decoded in less time than a sync takes. */
 const BODY_BYTES_MIN = 32 * 1024;
-/** Requests that wait for the sync, or for those. Many share a sync; decoding meanwhile is what keeps the rate up then. */
+/**
+ * Requests that wait for the sync, or for those. Many share a sync; decoding meanwhile is what
+ * keeps the rate up then.
+ */
 const REQUESTS_MAX = 3;
 /** Longest wait for a sync; a timer, so it may be a millisecond more. */
 const SYNC_MS_MAX = 2;
@@ -47,7 +52,8 @@ export class AnswersFirst {
     const deadline = { msMax: SYNC_MS_MAX, what: "the sync did not end" };
     try {
       await withDeadline(deadline, () => synced).catch(() => {}); // A failure is for those who wait for their rows.
-      // In the first turn of the event loop the runtime is given the answers, in the second it writes them.
+      // In the first turn of the event loop the runtime is given the answers, in the second it
+      // writes them.
       await nextTurn();
       await nextTurn();
     } finally {

@@ -37,8 +37,9 @@ export interface AppendOptions {
 }
 
 /**
- * Returns the segment that holds the rows, once they are as durable as `mode` asks; `force` waits like `wait_for`, its
- * commit is the caller's to await. The batch is released. Errors: the queue's, the lane's and the WAL's.
+ * Returns the segment that holds the rows, once they are as durable as `mode` asks; `force` waits
+ * like `wait_for`, its commit is the caller's to await. The batch is released. Errors: the queue's,
+ * the lane's and the WAL's.
  */
 export async function appendRows(batch: ColumnBatch, options: AppendOptions): Promise<string> {
   const { lane, mode, key, deps } = options;

@@ -1,7 +1,8 @@
 /**
  * Options of the ingest server: SPEC.md sections 1 and 8.
  *
- * Every option here works. `--with-compactor` belongs to the command line, which composes the roles.
+ * Every option here works. `--with-compactor` belongs to the command line, which composes the
+ * roles.
  */
 
 import {
@@ -191,7 +192,10 @@ export const LIMITS = {
   bulkBodyBytesMax: 32 * MIB,
   /** Body bytes of all requests in flight; past it 503 with Retry-After. */
   bodiesInFlightBytesMax: 256 * MIB,
-  /** A full WAL segment takes rows on until it is this old, up to 16 times its size: each one sealed costs syncs. */
+  /**
+   * A full WAL segment takes rows on until it is this old, up to 16 times its size: each one sealed
+   * costs syncs.
+   */
   segmentAgeMsMin: 100,
   /**
    * What a request counts for besides its body, so that empty ones have a bound too: 32,768 at a

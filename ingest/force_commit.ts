@@ -25,7 +25,9 @@ export interface ForceCommitDeps {
   readonly clock: Clock;
   readonly timeoutMs: number;
   readonly drain?: DrainHook | undefined;
-  /** Of drains on other machines. They see a segment once it is mirrored, so it is rung until then. */
+  /**
+   * Of drains on other machines. They see a segment once it is mirrored, so it is rung until then.
+   */
   readonly bell?: Pick<DrainBell, "ring"> | undefined;
   readonly metrics: Pick<IngestMetrics, "forceCommits">;
 }
@@ -38,9 +40,9 @@ const RING_MS_MAX = 500;
 
 /**
  * Returns once the rows of `segment` are in the lane's table. Errors: `deadline_exceeded` when that
- * was not seen in time (the rows are durable and may still commit). A WAL that cannot be sealed only
- * makes it later, and a catalog that cannot be read is asked again until then: an error that invites
- * to send the rows again would double them.
+ * was not seen in time (the rows are durable and may still commit). A WAL that cannot be sealed
+ * only makes it later, and a catalog that cannot be read is asked again until then: an error that
+ * invites to send the rows again would double them.
  */
 export async function forceCommit(
   lane: LaneId,
@@ -90,7 +92,10 @@ export async function forceCommit(
   });
 }
 
-/** Without it the segment is sealed by its age or salvaged, and drained at the next look. Never throws. */
+/**
+ * Without it the segment is sealed by its age or salvaged, and drained at the next look. Never
+ * throws.
+ */
 async function hasten(
   lane: LaneId,
   { wal, drain }: ForceCommitDeps,
@@ -105,7 +110,9 @@ async function hasten(
   }
 }
 
-/** What keeps a drain from hearing of it makes the commit late, and no more; told once a request. */
+/**
+ * What keeps a drain from hearing of it makes the commit late, and no more; told once a request.
+ */
 function warnOnce(lane: LaneId): (error: unknown) => void {
   let hasWarned = false;
   return (error) => {

@@ -1,4 +1,7 @@
-/** All HTTP routes of the ingest server, over what they write to: the server listens with it, the fuzzers call it. */
+/**
+ * All HTTP routes of the ingest server, over what they write to: the server listens with it, the
+ * fuzzers call it.
+ */
 
 import type { TableShape } from "../shared/schema/table_shape.ts";
 import type { LaneId } from "../shared/tenant/tenant.ts";

@@ -1,7 +1,7 @@
 /**
- * `X-Svc-Idempotency-Key`: a sender's name for a request. Repeated with the same body after a timeout
- * or a lost answer, the request is acknowledged and not stored again; `shared/wal` remembers it, per
- * lane and for a bounded time, also over a crash.
+ * `X-Svc-Idempotency-Key`: a sender's name for a request. Repeated with the same body after a
+ * timeout or a lost answer, the request is acknowledged and not stored again; `shared/wal`
+ * remembers it, per lane and for a bounded time, also over a crash.
  */
 
 import { createHash, type Hash } from "node:crypto";

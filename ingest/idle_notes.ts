@@ -1,4 +1,7 @@
-/** What was acknowledged and has no effect, once for each in the log: whoever put it may count on it. */
+/**
+ * What was acknowledged and has no effect, once for each in the log: whoever put it may count on
+ * it.
+ */
 
 import { getLogger } from "@logtape/logtape";
 
@@ -9,7 +12,10 @@ export interface IdleObject {
   readonly name: string;
 }
 
-/** Distinct objects that the log names; of further ones it says nothing, as senders choose their names. */
+/**
+ * Distinct objects that the log names; of further ones it says nothing, as senders choose their
+ * names.
+ */
 export const NOTES_MAX = 200;
 
 export class IdleNotes {

@@ -50,8 +50,9 @@ export class LaneChoice {
   }
 
   /**
-   * A place for `lane`, and for its tenant: for good once one of its places is kept, else until the last is disposed.
-   * Errors: `unavailable` without a retry hint when the lane is one too many; those of the tenants' gate.
+   * A place for `lane`, and for its tenant: for good once one of its places is kept, else until the
+   * last is disposed. Errors: `unavailable` without a retry hint when the lane is one too many;
+   * those of the tenants' gate.
    */
   admit(lane: LaneId): LanePlace {
     const name = laneName(lane);

@@ -1,9 +1,11 @@
 /**
- * OTLP log rows as rows of a configured index: attributes become the values of its columns, by its mapping's mode.
- * Rows that the mapping refuses are left out, and told to the sender as partial success.
+ * OTLP log rows as rows of a configured index: attributes become the values of its columns, by its
+ * mapping's mode. Rows that the mapping refuses are left out, and told to the sender as partial
+ * success.
  *
- * Of every other table the batch stays as it is: the hot path is one comparison. A long batch is mapped in parts, between
- * which other requests get a turn: an attribute becomes a value through `JSON.parse`.
+ * Of every other table the batch stays as it is: the hot path is one comparison. A long batch is
+ * mapped in parts, between which other requests get a turn: an attribute becomes a value through
+ * `JSON.parse`.
  */
 
 import { type JsonDocument, parseDocument } from "../shared/document/document.ts";
@@ -32,7 +34,10 @@ export interface MappedRows {
 /** Rows of one part: some 10 ms. */
 const ROWS_PER_TURN = 1_000;
 
-/** `batch` is released when another takes its place. Errors: `invalid_argument` when the table takes no log rows. */
+/**
+ * `batch` is released when another takes its place. Errors: `invalid_argument` when the table takes
+ * no log rows.
+ */
 export async function mapRows(batch: ColumnBatch, shape: TableShape): Promise<MappedRows> {
   if (shape === EVENTS_SHAPE || batch.schema !== EVENTS_SCHEMA) return { batch };
   const columns = ownColumns(shape);

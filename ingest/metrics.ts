@@ -1,7 +1,7 @@
 /**
- * Metrics of the ingest server; METRICS.md is this table. Labels take values of fixed sets only, never
- * a client's text; those of lanes are bounded (`wal_metrics.ts`). The compactor's count only when one runs
- * in this process.
+ * Metrics of the ingest server; METRICS.md is this table. Labels take values of fixed sets only,
+ * never a client's text; those of lanes are bounded (`wal_metrics.ts`). The compactor's count only
+ * when one runs in this process.
  */
 
 import { CONNECTION_METRICS } from "../shared/http/connection_metrics.ts";

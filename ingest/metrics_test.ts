@@ -63,7 +63,10 @@ function familiesOf(text: string): Map<string, Family> {
   return families;
 }
 
-/** `prom-client` has no linter: the rules of `promtool check metrics` that names and labels can break. */
+/**
+ * `prom-client` has no linter: the rules of `promtool check metrics` that names and labels can
+ * break.
+ */
 function faultsOf(name: string, { help, type, samples }: Family): string[] {
   const faults: string[] = [];
   const check = (isRight: boolean, fault: string) => {

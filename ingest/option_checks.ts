@@ -1,6 +1,6 @@
 /**
- * Options that contradict each other, and options that do nothing as others are set. The first stop the start; the
- * second are told of in its log, because somebody meant them.
+ * Options that contradict each other, and options that do nothing as others are set. The first stop
+ * the start; the second are told of in its log, because somebody meant them.
  */
 
 import { UsageError } from "../shared/base/errors.ts";
@@ -10,7 +10,9 @@ import { requireRedisUrl } from "./rate_limit/rate_limit_redis.ts";
 
 type OptionName = keyof typeof OPTIONS;
 
-/** `drainsHere`: a compactor runs in this process. Throws `invalid_argument`, naming the options. */
+/**
+ * `drainsHere`: a compactor runs in this process. Throws `invalid_argument`, naming the options.
+ */
 export function requireSense(
   settings: IngestSettings,
   { drainsHere }: { readonly drainsHere: boolean },

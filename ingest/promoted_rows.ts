@@ -1,6 +1,7 @@
 /**
- * Rows with the promoted columns of their table, so that statements that name one find those in the WAL, too. A column
- * holds what the row's `attributes` say where that fits; they keep it, and nothing is refused: the drain does the same.
+ * Rows with the promoted columns of their table, so that statements that name one find those in the
+ * WAL, too. A column holds what the row's `attributes` say where that fits; they keep it, and
+ * nothing is refused: the drain does the same.
  */
 
 import type { ColumnBatch } from "../shared/columns/batch.ts";

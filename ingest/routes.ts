@@ -80,8 +80,8 @@ export interface HandlerDeps {
 }
 
 /**
- * A handler for `serve` that dispatches by `routes`, then by `findOther`, and counts answers. `HEAD`
- * is answered like `GET`.
+ * A handler for `serve` that dispatches by `routes`, then by `findOther`, and counts answers.
+ * `HEAD` is answered like `GET`.
  */
 export function createHandler(
   routes: readonly Route[],
@@ -116,7 +116,10 @@ function targetOf(url: string): [path: string, query: string] {
   return [url.slice(pathAt, queryAt), url.slice(queryAt + 1)];
 }
 
-/** Where OTLP senders post each signal: below it they are answered as they read answers, also where no route is. */
+/**
+ * Where OTLP senders post each signal: below it they are answered as they read answers, also where
+ * no route is.
+ */
 const OTLP_PREFIX = "/v1/";
 
 async function refuse(

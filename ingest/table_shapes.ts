@@ -1,10 +1,12 @@
 /**
- * What rows of each table must be, from the catalog: read at the start, then at intervals, so that no request waits for
- * it. Configurations are read often, the columns of tables, which another program may have added, every few seconds.
+ * What rows of each table must be, from the catalog: read at the start, then at intervals, so that
+ * no request waits for it. Configurations are read often, the columns of tables, which another
+ * program may have added, every few seconds.
  *
- * A table that the catalog does not tell of gets the mapping of the template that is for its name; without one it has
- * the columns of `events`: it is made so at its first drain. While the catalog does not answer, what was read last
- * stands; a row whose columns the table has left behind is fitted, or set aside, by the drain.
+ * A table that the catalog does not tell of gets the mapping of the template that is for its name;
+ * without one it has the columns of `events`: it is made so at its first drain. While the catalog
+ * does not answer, what was read last stands; a row whose columns the table has left behind is
+ * fitted, or set aside, by the drain.
  */
 
 import { getLogger } from "@logtape/logtape";

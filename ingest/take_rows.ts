@@ -41,9 +41,9 @@ export interface ReceivedRows {
 
 /**
  * Returns once the rows that `receive` gave are as durable as their mode asks. What `receive` holds
- * is given back when it ends, for which `late` asks it once the deadline has passed. Returns what the table's mapping
- * refused, if anything, or what `receive` warns of; the other rows are stored. Errors: those of `receive`, the lanes, the WAL and the commit;
- * `deadline_exceeded`.
+ * is given back when it ends, for which `late` asks it once the deadline has passed. Returns what
+ * the table's mapping refused, if anything, or what `receive` warns of; the other rows are stored.
+ * Errors: those of `receive`, the lanes, the WAL and the commit; `deadline_exceeded`.
  */
 export async function takeRows(
   endpoint: RowsEndpoint,
@@ -59,7 +59,8 @@ export async function takeRows(
     const { batch: received, lane, mode, key, warning } = await receive(hold, late);
     const { batch, refused } = await mapRows(received, deps.shapeOf?.(lane) ?? EVENTS_SHAPE);
     if (batch.rows === 0) return { refused: refused ?? warning };
-    // The sender was told so already, and sends the rows again: stored as well, they would be there twice.
+    // The sender was told so already, and sends the rows again: stored as well, they would be there
+    // twice.
     late.throwIfAborted();
     const segment = await appendRows(batch, { lane, mode, key, deps });
     return { refused, appended: { lane, mode, rows: batch.rows, segment } };
@@ -76,8 +77,9 @@ export async function takeRows(
 const USUAL_GROWTH = 8;
 
 /**
- * Charges rows that are out of proportion to their request of `bodyBytes`, as those of a resource with thousands of attributes
- * are: every record repeats them. Errors: those of `hold`, the rows released.
+ * Charges rows that are out of proportion to their request of `bodyBytes`, as those of a resource
+ * with thousands of attributes are: every record repeats them. Errors: those of `hold`, the rows
+ * released.
  */
 export function chargeRows(
   batch: ColumnBatch,

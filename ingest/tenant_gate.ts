@@ -27,7 +27,8 @@ export interface TenantOptions {
 }
 
 /**
- * `mirrorPrefix` is empty without a mirror. Errors: `invalid_argument` for an allowed tenant that nobody can be called.
+ * `mirrorPrefix` is empty without a mirror. Errors: `invalid_argument` for an allowed tenant that
+ * nobody can be called.
  */
 export function tenantSettingsOf(options: TenantOptions, mirrorPrefix = ""): TenantSettings {
   const mirrorFolder = mirrorFolderOf(mirrorPrefix);
@@ -62,7 +63,8 @@ export class TenantGate {
   }
 
   /**
-   * Takes a resolved tenant in, for one lane of it. Errors: `permission_denied` when others took the last places since.
+   * Takes a resolved tenant in, for one lane of it. Errors: `permission_denied` when others took
+   * the last places since.
    */
   admit(tenant: string): void {
     const refused = capacityRefusal(tenant, this.#settings, this.#admitted);

@@ -1,4 +1,7 @@
-/** The WAL's directory vanishes below a running server: rows are refused instead of written where nobody finds them. */
+/**
+ * The WAL's directory vanishes below a running server: rows are refused instead of written where
+ * nobody finds them.
+ */
 
 import assert from "node:assert/strict";
 import { join } from "node:path";
@@ -14,7 +17,10 @@ function send(ingest: RunningIngest, text: string, rows = 1): Promise<Response> 
 
 const WAIT_MS_MAX = 30_000;
 
-/** Sends until an answer is of `status` and `pattern`: a lane may fail before its directory is missed. */
+/**
+ * Sends until an answer is of `status` and `pattern`: a lane may fail before its directory is
+ * missed.
+ */
 async function sendUntil(
   ingest: RunningIngest,
   text: string,

@@ -17,10 +17,16 @@ import { mirrorPrefixOf } from "./mirror_prefix.ts";
 
 /** Segments uploaded at a time, which are also those in memory. */
 const PARALLEL = 2;
-/** Requests go first until a segment is so old; one is 5 s old by `--wal-max-age-secs` when it is sealed. */
+/**
+ * Requests go first until a segment is so old; one is 5 s old by `--wal-max-age-secs` when it is
+ * sealed.
+ */
 const PATIENCE_MS = 10_000;
 
-/** Undefined when there is none. Errors: `invalid_argument` for a prefix or a store that cannot be, or must be. */
+/**
+ * Undefined when there is none. Errors: `invalid_argument` for a prefix or a store that cannot be,
+ * or must be.
+ */
 export function openMirror(
   settings: Pick<
     IngestSettings,

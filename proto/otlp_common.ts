@@ -1,12 +1,15 @@
 /**
- * What the OTLP messages of logs and traces share, for protobufjs: values, resources and scopes. Only fields that are
- * stored or answered are named; others pass as unknown fields.
- * Field numbers: https://github.com/open-telemetry/opentelemetry-proto (v1, common and resource).
+ * What the OTLP messages of logs and traces share, for protobufjs: values, resources and scopes.
+ * Only fields that are stored or answered are named; others pass as unknown fields. Field numbers:
+ * https://github.com/open-telemetry/opentelemetry-proto (v1, common and resource).
  */
 
 import protobuf from "protobufjs";
 
-/** An attribute value or body nests 32 deep, at three messages a level, below a log record or a span's event. */
+/**
+ * An attribute value or body nests 32 deep, at three messages a level, below a log record or a
+ * span's event.
+ */
 const NESTING_MAX = 128;
 protobuf.util.recursionLimit = NESTING_MAX;
 protobuf.Reader.recursionLimit = NESTING_MAX;

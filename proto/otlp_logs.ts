@@ -1,10 +1,11 @@
 /**
- * The OTLP logs messages and `google.rpc.Status` through protobufjs: for responses, errors, the request
- * encoder of tests and tools, and requests whose encoding is legal but irregular. Requests on the hot path
- * are decoded by `ingest/otlp/logs/logs_protobuf.ts`.
+ * The OTLP logs messages and `google.rpc.Status` through protobufjs: for responses, errors, the
+ * request encoder of tests and tools, and requests whose encoding is legal but irregular. Requests
+ * on the hot path are decoded by `ingest/otlp/logs/logs_protobuf.ts`.
  *
  * Only fields that are stored or answered are named; others pass as unknown fields. Field numbers:
- * https://github.com/open-telemetry/opentelemetry-proto (v1), google/rpc/status.proto, error_details.proto.
+ * https://github.com/open-telemetry/opentelemetry-proto (v1), google/rpc/status.proto,
+ * error_details.proto.
  */
 
 import type protobuf from "protobufjs";
@@ -110,8 +111,8 @@ export function encodeLogsRequest(request: LogsRequest): Uint8Array {
 }
 
 /**
- * The same request as a regular encoder would have written it: every singular field once. Throws what
- * protobufjs throws when `body` is no request.
+ * The same request as a regular encoder would have written it: every singular field once. Throws
+ * what protobufjs throws when `body` is no request.
  */
 export function regularLogsRequest(body: Uint8Array): Uint8Array {
   return ExportLogsServiceRequest.encode(ExportLogsServiceRequest.decode(body)).finish();
@@ -167,7 +168,9 @@ export interface StatusFields {
   readonly message: string;
   /** What was wrong with the request: becomes a `BadRequest` detail. */
   readonly violations?: readonly FieldViolation[];
-  /** When to send again: becomes a `RetryInfo` detail. In protobuf only: HTTP has a header for it. */
+  /**
+   * When to send again: becomes a `RetryInfo` detail. In protobuf only: HTTP has a header for it.
+   */
   readonly retryAfterSecs?: number;
   /** Stable word: becomes an `ErrorInfo` detail, in capitals as its definition has them. */
   readonly reason?: string;

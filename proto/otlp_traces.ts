@@ -1,10 +1,12 @@
 /**
- * The OTLP trace messages through protobufjs: for the request encoder of tests and tools, and requests whose
- * encoding is legal but irregular. Requests on the hot path are decoded by `ingest/otlp/spans/spans_protobuf.ts`.
+ * The OTLP trace messages through protobufjs: for the request encoder of tests and tools, and
+ * requests whose encoding is legal but irregular. Requests on the hot path are decoded by
+ * `ingest/otlp/spans/spans_protobuf.ts`.
  *
- * Only fields that are stored are named; others pass as unknown fields. No response: a whole request is accepted, and
- * an empty `ExportTraceServiceResponse` has no bytes, or refused with a `google.rpc.Status`.
- * Field numbers: https://github.com/open-telemetry/opentelemetry-proto (v1, trace).
+ * Only fields that are stored are named; others pass as unknown fields. No response: a whole
+ * request is accepted, and an empty `ExportTraceServiceResponse` has no bytes, or refused with a
+ * `google.rpc.Status`. Field numbers: https://github.com/open-telemetry/opentelemetry-proto (v1,
+ * trace).
  */
 
 import type protobuf from "protobufjs";
@@ -115,8 +117,8 @@ export function encodeTracesRequest(request: TracesRequest): Uint8Array {
 }
 
 /**
- * The same request as a regular encoder would have written it: every singular field once. Throws what
- * protobufjs throws when `body` is no request.
+ * The same request as a regular encoder would have written it: every singular field once. Throws
+ * what protobufjs throws when `body` is no request.
  */
 export function regularTracesRequest(body: Uint8Array): Uint8Array {
   return ExportTraceServiceRequest.encode(ExportTraceServiceRequest.decode(body)).finish();

@@ -1,9 +1,11 @@
 /**
- * The door of every route but the probes: who asks, how often, and whose tables that caller may read. Looks at a
- * request's head only, in this order, so that a stranger learns nothing of tenants and uses nobody's budget.
+ * The door of every route but the probes: who asks, how often, and whose tables that caller may
+ * read. Looks at a request's head only, in this order, so that a stranger learns nothing of tenants
+ * and uses nobody's budget.
  *
- * Invariants: the namespace comes from the settings or from a verified claim, never from what else a request
- * says: `X-Scope-OrgID` is not read. A claim is validated, never repaired, and never falls back to the default.
+ * Invariants: the namespace comes from the settings or from a verified claim, never from what else
+ * a request says: `X-Scope-OrgID` is not read. A claim is validated, never repaired, and never
+ * falls back to the default.
  */
 
 import { Authenticator, type AuthMode, type Caller } from "../shared/auth/authenticator.ts";
@@ -116,8 +118,8 @@ export class AccessGate implements CallerGate, AsyncDisposable {
 }
 
 /**
- * The door as the options want it. Errors: `invalid_argument` for options that do not go together. Does not wait
- * for the issuer.
+ * The door as the options want it. Errors: `invalid_argument` for options that do not go together.
+ * Does not wait for the issuer.
  */
 export function openAccess(settings: AccessSettings, { clock, metrics }: AccessDeps): AccessGate {
   const names = tenantNamesOf(settings);
@@ -143,7 +145,9 @@ function tenantNamesOf({ walMirrorPrefix, warehouseUrl }: AccessSettings): Tenan
   return { mirrorFolder: mirrorFolderOf(parseMirrorPrefix(walMirrorPrefix, { hasWarehouseUrl })) };
 }
 
-/** `default` is a tenant: its namespace is `svc`, and one of that name would mix two tenants' rows. */
+/**
+ * `default` is a tenant: its namespace is `svc`, and one of that name would mix two tenants' rows.
+ */
 function requireNamespace(namespace: string, names: TenantNames): string {
   const fault = namespaceOf(tenantOf(namespace)) === namespace
     ? tenantNameFault(tenantOf(namespace), names)

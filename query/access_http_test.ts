@@ -1,4 +1,7 @@
-/** Who may read, over real sockets: SPEC.md section 5. The engine is a fake that tells what it was asked and for whom. */
+/**
+ * Who may read, over real sockets: SPEC.md section 5. The engine is a fake that tells what it was
+ * asked and for whom.
+ */
 
 import assert from "node:assert/strict";
 import { configureLogging, resetLogging } from "../shared/logging/logging.ts";
@@ -146,7 +149,9 @@ Deno.test({
   },
 });
 
-/** The claim's value, or undefined for a token without it, and whose tables it reads or why none. */
+/**
+ * The claim's value, or undefined for a token without it, and whose tables it reads or why none.
+ */
 const CLAIMS: [claim: unknown, outcome: { namespace: string; tenant: string } | string][] = [
   ["acme", { namespace: "acme", tenant: "acme" }],
   ["ACME-1_x", { namespace: "ACME-1_x", tenant: "ACME-1_x" }],

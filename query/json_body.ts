@@ -1,6 +1,7 @@
 /**
- * A request body as JSON, and of no other media type: a web page of any origin can have a browser send `text/plain` and
- * forms unasked, but asks with a preflight before it sends `application/json`.
+ * A request body as JSON, and of no other media type: a web page of any origin can have a browser
+ * send `text/plain` and forms unasked, but asks with a preflight before it sends
+ * `application/json`.
  */
 
 import { textOf } from "../shared/base/bytes.ts";

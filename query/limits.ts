@@ -1,4 +1,7 @@
-/** Limits of a query, by tier: SHAPES.md "Numbers". What a request asks for is clamped, never refused. */
+/**
+ * Limits of a query, by tier: SHAPES.md "Numbers". What a request asks for is clamped, never
+ * refused.
+ */
 
 const GIB = 1024 ** 3;
 

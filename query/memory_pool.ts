@@ -1,6 +1,7 @@
 /**
- * `GET /debug/memory-pool`: what the SQL engine's memory and spill space hold now, and who waits for them. A caller who is
- * one of many tenants is told of that tenant alone: what others do is theirs.
+ * `GET /debug/memory-pool`: what the SQL engine's memory and spill space hold now, and who waits
+ * for them. A caller who is one of many tenants is told of that tenant alone: what others do is
+ * theirs.
  */
 
 import type { Engine, MemoryConsumer, MemoryUse } from "../shared/engine/types.ts";
@@ -43,7 +44,10 @@ export async function memoryPool(
   return jsonResponse(report);
 }
 
-/** The engine tells nobody's share apart: what a tenant holds is what its statements reserved, and of spilled bytes none. */
+/**
+ * The engine tells nobody's share apart: what a tenant holds is what its statements reserved, and
+ * of spilled bytes none.
+ */
 function ownReport(
   { poolBytesMax, spillBytesMax }: MemoryUse,
   admission: AdmissionState,

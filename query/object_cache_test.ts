@@ -1,4 +1,7 @@
-/** The query server over an object store: what a client hears when it fails or is too much, and what is counted. */
+/**
+ * The query server over an object store: what a client hears when it fails or is too much, and what
+ * is counted.
+ */
 
 import assert from "node:assert/strict";
 import { OperatingError } from "../shared/base/errors.ts";

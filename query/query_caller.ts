@@ -5,7 +5,10 @@ export interface QueryCaller {
   readonly tenant: string;
   /** The only namespace whose tables the caller's statements can name. */
   readonly namespace: string;
-  /** A claim chose the tenant, so there are others: what is told of the whole server is not for this caller. */
+  /**
+   * A claim chose the tenant, so there are others: what is told of the whole server is not for this
+   * caller.
+   */
   readonly isOneOfMany?: boolean;
   /** `sub` and `email` of a verified token; static tokens identify nobody. */
   readonly subject?: string;
@@ -16,8 +19,8 @@ export interface QueryCaller {
 export type Peer = () => string;
 
 /**
- * Resolves a request to its caller by its head alone: the body is not touched. Errors: `unauthenticated`,
- * `permission_denied`, `rate_limited`, `unavailable` (the issuer is away).
+ * Resolves a request to its caller by its head alone: the body is not touched. Errors:
+ * `unauthenticated`, `permission_denied`, `rate_limited`, `unavailable` (the issuer is away).
  */
 export interface CallerGate {
   admit(request: Request, peer: Peer): Promise<QueryCaller>;

@@ -11,7 +11,10 @@ export interface QueryRecord {
   readonly durationMs: number;
   readonly caller: QueryCaller;
   readonly endpoint: Endpoint;
-  /** The literal statement, or a trace request's address: it may hold secrets and goes nowhere but into the audit. */
+  /**
+   * The literal statement, or a trace request's address: it may hold secrets and goes nowhere but
+   * into the audit.
+   */
   readonly query: string;
   /** Of a SQL request. */
   readonly format?: SqlRequest["format"];

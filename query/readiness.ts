@@ -1,6 +1,6 @@
 /**
- * Whether the server can answer queries, found out in the background so that a probe never waits: an engine
- * or catalog that hangs makes the last result old, and an old result is "not ready".
+ * Whether the server can answer queries, found out in the background so that a probe never waits:
+ * an engine or catalog that hangs makes the last result old, and an old result is "not ready".
  */
 
 import { messageOf } from "../shared/base/errors.ts";
@@ -61,7 +61,9 @@ export class Readiness implements AsyncDisposable {
     }
   }
 
-  /** The server is not ready any more: whoever sends requests to ready ones sends them elsewhere. */
+  /**
+   * The server is not ready any more: whoever sends requests to ready ones sends them elsewhere.
+   */
   end(): void {
     this.#stop.abort();
   }

@@ -1,4 +1,7 @@
-/** The table of reasons in README.md: each row reached through HTTP, and none reached that is not a row. */
+/**
+ * The table of reasons in README.md: each row reached through HTTP, and none reached that is not a
+ * row.
+ */
 
 import assert from "node:assert/strict";
 import { gzipSync } from "node:zlib";

@@ -1,4 +1,7 @@
-/** Answers of the real engine, member by member: SPEC.md 2.5 and 2.6. What was not measured or does not apply is absent. */
+/**
+ * Answers of the real engine, member by member: SPEC.md 2.5 and 2.6. What was not measured or does
+ * not apply is absent.
+ */
 
 import assert from "node:assert/strict";
 import { parseOptions } from "../shared/config/parse_options.ts";
@@ -140,7 +143,8 @@ Deno.test({
       assert.equal(scan.row_groups_considered, 13);
       assert.equal(scan.row_groups_read + scan.row_groups_pruned_stats, 13);
       assert.equal(scan.planned_rows, 3);
-      // The SQL engine may scan the rows that it needs a second time, for the columns it left out at first.
+      // The SQL engine may scan the rows that it needs a second time, for the columns it left out
+      // at first.
       assert([3, 6].includes(newest.body.stats.rows_scanned), newest.text);
       assert.equal(scan.planned_rows + scan.rows_pruned_selection, 62);
       assert.equal(newest.body.cost.exact, false);

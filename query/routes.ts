@@ -164,7 +164,10 @@ async function answerTraces(
   }
 }
 
-/** A refused request is read to its end, within bounds, so that its sender sees the status and not a reset. */
+/**
+ * A refused request is read to its end, within bounds, so that its sender sees the status and not a
+ * reset.
+ */
 async function admit(request: Request, callers: CallerGate, peer: Peer): Promise<QueryCaller> {
   try {
     return await callers.admit(request, peer);
@@ -197,7 +200,9 @@ async function methodNotAllowed(
   );
 }
 
-/** An unknown limit is told in plain text (SPEC.md section 7), everything else in the JSON envelope. */
+/**
+ * An unknown limit is told in plain text (SPEC.md section 7), everything else in the JSON envelope.
+ */
 function failure(error: unknown): Response {
   if (isOperatingError(error, "unprocessable")) {
     return new Response(`${error.message}\n`, {

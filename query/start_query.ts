@@ -173,7 +173,8 @@ export async function startQuery(
       ...(tls === undefined ? {} : { tls }),
       bounds,
       meter: listenerMeter(metrics, "http"),
-      // A client that takes nothing is given up by the answer itself, which ends with a line that says so.
+      // A client that takes nothing is given up by the answer itself, which ends with a line that
+      // says so.
       stallMsMax: 1000 * settings.streamStallSecs + CUT_BEHIND_STALL_MS,
       handler: guardOrigin(
         (request, connection) => app.fetch(request, connection),
@@ -327,8 +328,8 @@ async function openQueryEngine(
 }
 
 /**
- * The engine's folder below `path`. The engine empties it, so a lock beside it keeps a second server from doing
- * that to the first; `owner` gives it back.
+ * The engine's folder below `path`. The engine empties it, so a lock beside it keeps a second
+ * server from doing that to the first; `owner` gives it back.
  */
 async function claimCache(
   files: FileSystem,

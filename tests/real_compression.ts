@@ -3,8 +3,9 @@
  *
  *   deno run --allow-read tests/real_compression.ts --dir <folder of *.log files>
  *
- * Each file's lines as one data file, with the times that they begin with; and the lines of all as one data file, with other
- * times. Written as merges write, the file's end included, its indexes apart. Prints a Markdown table.
+ * Each file's lines as one data file, with the times that they begin with; and the lines of all as
+ * one data file, with other times. Written as merges write, the file's end included, its indexes
+ * apart. Prints a Markdown table.
  */
 
 import { Command } from "commander";

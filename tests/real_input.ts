@@ -1,6 +1,6 @@
 /**
- * Sends real log files through OTLP/HTTP to a running stack, then counts and searches them by SQL and
- * compares with what the files hold. By hand, against `deno task dev`:
+ * Sends real log files through OTLP/HTTP to a running stack, then counts and searches them by SQL
+ * and compares with what the files hold. By hand, against `deno task dev`:
  *
  *   deno run --allow-read --allow-net tests/real_input.ts --dir <folder of *.log files>
  *

@@ -1,4 +1,7 @@
-/** `svc delete-sweep`: carries out the pending delete tasks of one index. SPEC.md sections 1 and 3.2. */
+/**
+ * `svc delete-sweep`: carries out the pending delete tasks of one index. SPEC.md sections 1 and
+ * 3.2.
+ */
 
 import {
   deleteSweepPaths,

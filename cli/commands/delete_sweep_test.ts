@@ -1,4 +1,7 @@
-/** `svc delete-sweep` on a data directory: the plan, the dry run that changes nothing, and the sweep. */
+/**
+ * `svc delete-sweep` on a data directory: the plan, the dry run that changes nothing, and the
+ * sweep.
+ */
 
 import assert from "node:assert/strict";
 import { counted } from "../../shared/base/counted.ts";

@@ -1,6 +1,7 @@
 /**
- * `svc dev`: ingest, compactor and query as three processes on this machine, each under its own permission set
- * (`permissions.ts`), with one merged log. Ends when asked, or when one of them ends. Needs the source tree.
+ * `svc dev`: ingest, compactor and query as three processes on this machine, each under its own
+ * permission set (`permissions.ts`), with one merged log. Ends when asked, or when one of them
+ * ends. Needs the source tree.
  */
 
 import { messageOf, OperatingError } from "../../shared/base/errors.ts";
@@ -172,7 +173,10 @@ function argumentsOf(settings: DevSettings): Readonly<Record<Role, readonly stri
   };
 }
 
-/** Waits until the roles are ready, greets, and sends demo events if wanted; returns only when aborted. */
+/**
+ * Waits until the roles are ready, greets, and sends demo events if wanted; returns only when
+ * aborted.
+ */
 async function greet(
   over: AbortSignal,
   settings: DevSettings,

@@ -1,4 +1,7 @@
-/** `svc iceberg-demo`: synthetic events appended to an Iceberg table of a warehouse, and what SQL says of them. */
+/**
+ * `svc iceberg-demo`: synthetic events appended to an Iceberg table of a warehouse, and what SQL
+ * says of them.
+ */
 
 import { OperatingError } from "../../shared/base/errors.ts";
 import { NS_PER_MS } from "../../shared/base/time.ts";
@@ -69,7 +72,9 @@ function* syntheticLines(count: number): Generator<string> {
   for (let made = 0; made < count; made++) yield toNdjson(events.next().value);
 }
 
-/** Removes a folder only when a catalog lies in it, so that a mistyped --warehouse costs nothing. */
+/**
+ * Removes a folder only when a catalog lies in it, so that a mistyped --warehouse costs nothing.
+ */
 async function removeWarehouse({ root, catalog }: WarehousePaths): Promise<void> {
   const files = new DenoFileSystem();
   if (!await files.exists(root)) return;

@@ -1,4 +1,7 @@
-/** `svc table-info`, `gc-orphans` and `retention-sweep` on a data directory: plans that change nothing, and what they do. */
+/**
+ * `svc table-info`, `gc-orphans` and `retention-sweep` on a data directory: plans that change
+ * nothing, and what they do.
+ */
 
 import assert from "node:assert/strict";
 import { openMaintenanceCatalog } from "../../shared/catalog/open_maintenance_catalog.ts";

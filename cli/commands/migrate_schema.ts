@@ -1,4 +1,7 @@
-/** `svc migrate-schema`: brings tables up to the columns that this program writes, and promotes attributes. SPEC.md section 9. */
+/**
+ * `svc migrate-schema`: brings tables up to the columns that this program writes, and promotes
+ * attributes. SPEC.md section 9.
+ */
 
 import { counted } from "../../shared/base/counted.ts";
 import { OperatingError, UsageError } from "../../shared/base/errors.ts";
@@ -81,7 +84,10 @@ interface Planned {
   readonly promote: readonly Column[];
 }
 
-/** A table without attributes has nothing to promote: that is an error for one that was named, and no matter for others. */
+/**
+ * A table without attributes has nothing to promote: that is an error for one that was named, and
+ * no matter for others.
+ */
 async function planned(
   deps: OpenWarehouse,
   { ident, promote, isNamed }: {
@@ -98,7 +104,9 @@ async function planned(
   return { plan: await planMigration(deps, table, own), promote: own };
 }
 
-/** Errors: `invalid_argument` when the options name none, `not_found` for a table that is not there. */
+/**
+ * Errors: `invalid_argument` when the options name none, `not_found` for a table that is not there.
+ */
 async function tablesOf(
   catalog: Pick<Catalog, "namespaces" | "tables">,
   { table, allTables, namespace, allNamespaces }: {

@@ -1,4 +1,7 @@
-/** `svc query`: one statement on what was ingested below the data directory, tables and WAL together. */
+/**
+ * `svc query`: one statement on what was ingested below the data directory, tables and WAL
+ * together.
+ */
 
 import { resolve } from "node:path";
 import { DATA_DIR_OPTION } from "../../shared/config/process_options.ts";

@@ -1,4 +1,7 @@
-/** `svc rebuild-group-counts`: counts by value of a table's committed files, made anew. SPEC.md section 1. */
+/**
+ * `svc rebuild-group-counts`: counts by value of a table's committed files, made anew. SPEC.md
+ * section 1.
+ */
 
 import type { OptionTable } from "../../shared/config/options.ts";
 import { defineCommand } from "../command.ts";

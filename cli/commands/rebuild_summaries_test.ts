@@ -1,4 +1,6 @@
-/** `svc rebuild-group-counts` and `rebuild-time-aggregates`: what they mend, say, and leave alone. */
+/**
+ * `svc rebuild-group-counts` and `rebuild-time-aggregates`: what they mend, say, and leave alone.
+ */
 
 import assert from "node:assert/strict";
 import { eventLines, runRecorded } from "../recorded_run.ts";

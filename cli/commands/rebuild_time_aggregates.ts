@@ -1,4 +1,7 @@
-/** `svc rebuild-time-aggregates`: counts by minute of a table's committed files, made anew. SPEC.md section 1. */
+/**
+ * `svc rebuild-time-aggregates`: counts by minute of a table's committed files, made anew. SPEC.md
+ * section 1.
+ */
 
 import { defineCommand } from "../command.ts";
 import { REBUILD_OPTIONS, rebuildSummaries } from "../rebuild_summaries.ts";

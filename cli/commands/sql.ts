@@ -1,6 +1,7 @@
 /**
- * `svc sql [QUERY]`: asks a running query server. With a query one shot; without one a REPL on a terminal, or
- * each statement of what is piped in. With `--batch` statements are jobs, and `--job` comes back to one.
+ * `svc sql [QUERY]`: asks a running query server. With a query one shot; without one a REPL on a
+ * terminal, or each statement of what is piped in. With `--batch` statements are jobs, and `--job`
+ * comes back to one.
  */
 
 import process from "node:process";
@@ -141,8 +142,8 @@ async function run(
 }
 
 /**
- * Runs statements and backslash commands as they arrive on stdin; one that fails does not keep the next from running, and `\\q`
- * ends it.
+ * Runs statements and backslash commands as they arrive on stdin; one that fails does not keep the
+ * next from running, and `\\q` ends it.
  */
 async function runPiped(
   console: Console,
@@ -192,7 +193,10 @@ function worseOf(one: number, other: number): number {
   return STATUSES.indexOf(one) > STATUSES.indexOf(other) ? one : other;
 }
 
-/** The exit status: 1 when one failed, else 3 when one was cut; after an interrupt the others are not run. */
+/**
+ * The exit status: 1 when one failed, else 3 when one was cut; after an interrupt the others are
+ * not run.
+ */
 async function runAll(
   statements: readonly string[],
   console: Console,

@@ -1,4 +1,7 @@
-/** What `svc sql` says when a query server does not let it in, or cannot be trusted: each time with the remedy. */
+/**
+ * What `svc sql` says when a query server does not let it in, or cannot be trusted: each time with
+ * the remedy.
+ */
 
 import assert from "node:assert/strict";
 import { startTestServer } from "../../tests/doubles/query_server.ts";

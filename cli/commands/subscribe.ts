@@ -1,4 +1,7 @@
-/** `svc subscribe`: the rows of a table as NDJSON while they are committed. SPEC.md sections 1 and 6. */
+/**
+ * `svc subscribe`: the rows of a table as NDJSON while they are committed. SPEC.md sections 1 and
+ * 6.
+ */
 
 import { isOperatingError, OperatingError, UsageError } from "../../shared/base/errors.ts";
 import { NS_PER_MS, parseRfc3339Ns } from "../../shared/base/time.ts";

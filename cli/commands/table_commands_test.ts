@@ -1,4 +1,7 @@
-/** `svc audit-rotate` and `svc migrate-schema` on a data directory: previews change nothing, and both can be repeated. */
+/**
+ * `svc audit-rotate` and `svc migrate-schema` on a data directory: previews change nothing, and
+ * both can be repeated.
+ */
 
 import assert from "node:assert/strict";
 import type { Catalog } from "../../shared/catalog/catalog.ts";

@@ -1,4 +1,7 @@
-/** `svc table-info`: how tables are. Beyond SPEC.md: files by level, overlap, bytes by what they are for, snapshots, backlog, columns. */
+/**
+ * `svc table-info`: how tables are. Beyond SPEC.md: files by level, overlap, bytes by what they are
+ * for, snapshots, backlog, columns.
+ */
 
 import { UsageError } from "../../shared/base/errors.ts";
 import type { OptionTable } from "../../shared/config/options.ts";
@@ -42,7 +45,10 @@ interface TableInfo {
   readonly snapshots: number;
   /** Merges that it wants now, one for each day at most. */
   readonly merges: number;
-  /** Bytes of all files of its folder, by what they are for; data: also of those that only old snapshots have. */
+  /**
+   * Bytes of all files of its folder, by what they are for; data: also of those that only old
+   * snapshots have.
+   */
   readonly stored: { readonly data: number; readonly index: number; readonly metadata: number };
   /** Bytes of WAL segments that wait for a drain. */
   readonly backlog: number;

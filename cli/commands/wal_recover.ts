@@ -155,7 +155,9 @@ function sourceOf(from: string, root: string, files: DenoFileSystem): RecoverySo
   };
 }
 
-/** A catalog that is not there would pass as an empty one, and every committed row would come twice. */
+/**
+ * A catalog that is not there would pass as an empty one, and every committed row would come twice.
+ */
 async function catalogPlace(uri: string, files: DenoFileSystem): Promise<string> {
   const place = isPostgresUri(uri) ? uri : resolve(sqlitePathOf(uri));
   if (!isPostgresUri(uri) && !await files.exists(place)) {

@@ -1,4 +1,6 @@
-/** `svc wal-requeue`: moves segments set aside under `poison/` back to `sealed/`. SPEC.md section 1. */
+/**
+ * `svc wal-requeue`: moves segments set aside under `poison/` back to `sealed/`. SPEC.md section 1.
+ */
 
 import { resolve } from "node:path";
 import { OperatingError } from "../../shared/base/errors.ts";

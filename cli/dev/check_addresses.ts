@@ -1,7 +1,8 @@
 /**
- * Whether the addresses of a stack can be had, asked before its processes start: their own messages name their own
- * options, and a stack that has the ports already would answer in the place of the new one. A port that is taken
- * between this and their start is theirs to report. Calls `Deno.listen` itself.
+ * Whether the addresses of a stack can be had, asked before its processes start: their own messages
+ * name their own options, and a stack that has the ports already would answer in the place of the
+ * new one. A port that is taken between this and their start is theirs to report. Calls
+ * `Deno.listen` itself.
  */
 
 import { parseListenAddress } from "../../shared/http/listen_address.ts";
@@ -14,7 +15,10 @@ export interface WantedAddress {
   readonly option: string;
 }
 
-/** Errors: `invalid_argument` for what is no address of this machine; `unavailable` for a port that is in use. */
+/**
+ * Errors: `invalid_argument` for what is no address of this machine; `unavailable` for a port that
+ * is in use.
+ */
 export function checkAddresses(wanted: readonly WantedAddress[]): void {
   const listeners: Disposable[] = [];
   try {

@@ -1,6 +1,6 @@
 /**
- * Which variables of ours a child process gets: our own settings, those of PostgreSQL and of S3, and what the runtime needs. Calls
- * `Deno.env`.
+ * Which variables of ours a child process gets: our own settings, those of PostgreSQL and of S3,
+ * and what the runtime needs. Calls `Deno.env`.
  */
 
 /** Where the runtime finds its cache and temporary files, and how it prints. */

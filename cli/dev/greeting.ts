@@ -1,4 +1,7 @@
-/** What `svc dev` prints when the stack is up: a log to send and the query that finds it, ready to paste. */
+/**
+ * What `svc dev` prints when the stack is up: a log to send and the query that finds it, ready to
+ * paste.
+ */
 
 export interface Addresses {
   /** Base addresses as clients reach them. */
@@ -39,7 +42,10 @@ export function clientUrl(bind: string): string {
   return host === "[::]" ? `http://[::1]:${port}` : `http://${host}:${port}`;
 }
 
-/** OTLP/JSON with a time that the shell fills in; whole seconds, as not every `date` knows finer ones. */
+/**
+ * OTLP/JSON with a time that the shell fills in; whole seconds, as not every `date` knows finer
+ * ones.
+ */
 function helloLog(): string {
   const time = `"'$(date +%s)000000000'"`;
   return `{"resourceLogs":[{"resource":{"attributes":[{"key":"service.name",` +

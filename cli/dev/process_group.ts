@@ -1,11 +1,11 @@
 /**
  * Child processes that live and die together: one merged log, and the end of one is the end of all.
  *
- * A child runs in a process group of its own, so that Ctrl-C in a terminal reaches it once, as the SIGTERM sent
- * here, and its orderly end is not mistaken for a second, impatient signal. Calls `Deno.Command` itself, and asks
- * whether it may.
- * A child's standard input is a pipe that nothing is written to and that ends with this process, also when SIGKILL ends it:
- * one that watches it (`--end-with-stdin`) is not left behind.
+ * A child runs in a process group of its own, so that Ctrl-C in a terminal reaches it once, as the
+ * SIGTERM sent here, and its orderly end is not mistaken for a second, impatient signal. Calls
+ * `Deno.Command` itself, and asks whether it may. A child's standard input is a pipe that nothing
+ * is written to and that ends with this process, also when SIGKILL ends it: one that watches it
+ * (`--end-with-stdin`) is not left behind.
  */
 
 import { textLines } from "../text_lines.ts";
@@ -71,8 +71,8 @@ export class ProcessGroup {
   }
 
   /**
-   * SIGTERM to the children in the order they were started, SIGKILL to those still there `msMax` later. Resolves
-   * when all have ended, with the names of those that had to be killed.
+   * SIGTERM to the children in the order they were started, SIGKILL to those still there `msMax`
+   * later. Resolves when all have ended, with the names of those that had to be killed.
    */
   async stop(msMax: number): Promise<string[]> {
     for (const { process } of this.#children) signal(process, "SIGTERM");

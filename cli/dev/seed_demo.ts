@@ -1,4 +1,7 @@
-/** `dev --seed-demo`: a trickle of synthetic events to an ingest server, by OTLP/HTTP, until aborted. */
+/**
+ * `dev --seed-demo`: a trickle of synthetic events to an ingest server, by OTLP/HTTP, until
+ * aborted.
+ */
 
 import { messageOf } from "../../shared/base/errors.ts";
 import { NS_PER_MS } from "../../shared/base/time.ts";
@@ -65,7 +68,10 @@ async function send(
   }
 }
 
-/** An OTLP/JSON `ExportLogsServiceRequest`: one resource per event, as each has its own host and service. */
+/**
+ * An OTLP/JSON `ExportLogsServiceRequest`: one resource per event, as each has its own host and
+ * service.
+ */
 export function toOtlp(events: readonly SyntheticEvent[]): unknown {
   return {
     resourceLogs: events.map((event) => ({

@@ -1,4 +1,7 @@
-/** Backslash commands, the same at the prompt and in what is piped in, and how answers look because of them. */
+/**
+ * Backslash commands, the same at the prompt and in what is piped in, and how answers look because
+ * of them.
+ */
 
 import type { Console } from "../console.ts";
 import { EXPANDED, type Expanded } from "./answer_text.ts";
@@ -27,7 +30,10 @@ export function commandOf(line: string): string | undefined {
   return text.startsWith("\\") ? text : WORDS.get(text.replace(/;$/, "").toLowerCase());
 }
 
-/** `leave`: no more statements are wanted. `refused`: it was no command, or not with that argument, and the user was told. */
+/**
+ * `leave`: no more statements are wanted. `refused`: it was no command, or not with that argument,
+ * and the user was told.
+ */
 export type CommandOutcome = "done" | "leave" | "refused";
 
 export class BackslashCommands {

@@ -1,4 +1,6 @@
-/** A value of an answer as text for people: NULL is `NULL`, and a text that reads so is in quotes. */
+/**
+ * A value of an answer as text for people: NULL is `NULL`, and a text that reads so is in quotes.
+ */
 
 import { printable } from "./display_width.ts";
 import { ExactNumber, type JsonValue } from "./exact_json.ts";

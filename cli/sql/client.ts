@@ -1,6 +1,7 @@
 /**
- * HTTP client of the query server's `/api/v1/sql` and `/api/v1/jobs`. Every failure is an `OperatingError` whose message can be
- * shown as it is. No timeout of its own: the server's wall clock ends a query, the signal cancels it.
+ * HTTP client of the query server's `/api/v1/sql` and `/api/v1/jobs`. Every failure is an
+ * `OperatingError` whose message can be shown as it is. No timeout of its own: the server's wall
+ * clock ends a query, the signal cancels it.
  */
 
 import {
@@ -273,7 +274,10 @@ function failureOf(response: Response, text: string): OperatingError {
   );
 }
 
-/** What a server said, bounded and safe to show; a SQL error points at its place on a line of its own. */
+/**
+ * What a server said, bounded and safe to show; a SQL error points at its place on a line of its
+ * own.
+ */
 export function messageLines(text: string): string[] {
   return text.slice(0, ERROR_TEXT_LENGTH_MAX).split("\n").map((line) => printable(line).trimEnd());
 }

@@ -1,6 +1,7 @@
 /**
- * How wide text is on a terminal, in columns. Counts grapheme clusters: East Asian wide characters and emoji
- * take two columns, combining marks none. Not covered: terminals that draw ambiguous-width characters wide.
+ * How wide text is on a terminal, in columns. Counts grapheme clusters: East Asian wide characters
+ * and emoji take two columns, combining marks none. Not covered: terminals that draw
+ * ambiguous-width characters wide.
  */
 
 const segmenter = new Intl.Segmenter("und", { granularity: "grapheme" });
@@ -36,7 +37,9 @@ export function displayWidth(text: string): number {
   return width;
 }
 
-/** `text`, or when it is wider than `width` its longest start that leaves room for a closing `…`. */
+/**
+ * `text`, or when it is wider than `width` its longest start that leaves room for a closing `…`.
+ */
 export function clipToWidth(text: string, width: number): string {
   // Every UTF-16 unit can be zero wide, so only ASCII text can be told from its length.
   if (displayWidth(text) <= width) return text;
@@ -58,14 +61,17 @@ function graphemeWidth(grapheme: string): number {
   return WIDE_RANGES.some(([first, last]) => codePoint >= first && codePoint <= last) ? 2 : 1;
 }
 
-// Control characters, line and paragraph separators, and the marks that reorder text: stored logs must not
-// be able to move the reader's cursor or to show one thing and mean another.
+// Control characters, line and paragraph separators, and the marks that reorder text: stored logs
+// must not be able to move the reader's cursor or to show one thing and mean another.
 // deno-lint-ignore no-control-regex
 const UNSAFE = /[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]/g;
 
 const NAMED_ESCAPES: Readonly<Record<string, string>> = { "\n": "\\n", "\r": "\\r", "\t": "\\t" };
 
-/** `text` on one line, with everything a terminal would obey written as an escape (`\n`, `\x1b`, `\u202e`). */
+/**
+ * `text` on one line, with everything a terminal would obey written as an escape (`\n`, `\x1b`,
+ * `\u202e`).
+ */
 export function printable(text: string): string {
   return text.toWellFormed().replace(UNSAFE, (character) => {
     const named = NAMED_ESCAPES[character];

@@ -1,6 +1,7 @@
 /**
- * JSON whose numbers keep their text. The server writes 64-bit integers exactly; a JavaScript number would
- * round those past 2^53, so such a number is held as an `ExactNumber` and written back as it came.
+ * JSON whose numbers keep their text. The server writes 64-bit integers exactly; a JavaScript
+ * number would round those past 2^53, so such a number is held as an `ExactNumber` and written back
+ * as it came.
  */
 
 export class ExactNumber {
@@ -20,7 +21,9 @@ export type JsonValue =
   | readonly JsonValue[]
   | { readonly [key: string]: JsonValue };
 
-/** The two members of ECMAScript's source-text proposal, which the runtime has and the types lack. */
+/**
+ * The two members of ECMAScript's source-text proposal, which the runtime has and the types lack.
+ */
 interface SourceTextJson {
   parse(
     text: string,

@@ -1,7 +1,7 @@
 /**
  * Statements typed before, oldest first, one per line in `$XDG_STATE_HOME/svc/history` (or
- * `~/.local/state/svc/history`). A comfort, never a reason to fail: without a home, permission or space the
- * REPL goes on without it.
+ * `~/.local/state/svc/history`). A comfort, never a reason to fail: without a home, permission or
+ * space the REPL goes on without it.
  */
 
 import { dirname, join } from "node:path";
@@ -47,8 +47,8 @@ export class History {
   }
 
   /**
-   * Remembers a statement; the same one twice in a row is kept once. Line breaks become spaces, so one with
-   * line comments inside cannot be kept.
+   * Remembers a statement; the same one twice in a row is kept once. Line breaks become spaces, so
+   * one with line comments inside cannot be kept.
    */
   async add(statement: string): Promise<void> {
     if (/--[^\n]*\n/.test(statement)) return;

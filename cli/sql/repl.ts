@@ -1,6 +1,6 @@
 /**
- * The interactive `svc sql`: statements over many lines up to `;`, backslash commands, history, timing. Ctrl-C
- * stops a running statement or clears what was typed, Ctrl-D leaves.
+ * The interactive `svc sql`: statements over many lines up to `;`, backslash commands, history,
+ * timing. Ctrl-C stops a running statement or clears what was typed, Ctrl-D leaves.
  *
  * Line editing is `node:readline`'s. What is typed while a statement runs waits for its turn.
  */

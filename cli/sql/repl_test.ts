@@ -23,7 +23,10 @@ interface Typist {
   until(what: string, holds: () => boolean): Promise<void>;
 }
 
-/** Runs a REPL over an engine that answers one row, and hangs on `slow`; ends it with Ctrl-D after `test`. */
+/**
+ * Runs a REPL over an engine that answers one row, and hangs on `slow`; ends it with Ctrl-D after
+ * `test`.
+ */
 async function withRepl(test: (typist: Typist) => Promise<void>): Promise<void> {
   await using server = await startTestServer({
     rows: [7],

@@ -1,6 +1,7 @@
 /**
- * Runs a statement as a batch job: submits it, waits, writes its result. On a terminal one line tells how far it is,
- * and Ctrl-C asks whether to cancel it; in a pipe nothing is told, and Ctrl-C leaves it running.
+ * Runs a statement as a batch job: submits it, waits, writes its result. On a terminal one line
+ * tells how far it is, and Ctrl-C asks whether to cancel it; in a pipe nothing is told, and Ctrl-C
+ * leaves it running.
  */
 
 import { counted } from "../../shared/base/counted.ts";
@@ -27,11 +28,17 @@ export type JobWanted = { readonly query: string } | { readonly id: string };
 /** How often the line of progress is renewed. */
 const PROGRESS_SECS = 1;
 const WAIT_SECS = 20;
-/** Pause after an answer that says nothing of the job, as 503; so long without another one ends the wait. */
+/**
+ * Pause after an answer that says nothing of the job, as 503; so long without another one ends the
+ * wait.
+ */
 const RETRY_MS = 2_000;
 const UNREACHABLE_MS_MAX = 600_000;
 
-/** Errors: the client's; `cancelled` when the user stopped waiting; `internal` for a job that did not succeed. */
+/**
+ * Errors: the client's; `cancelled` when the user stopped waiting; `internal` for a job that did
+ * not succeed.
+ */
 export async function runJob(
   client: SqlClient,
   wanted: JobWanted,
@@ -164,7 +171,10 @@ class ProgressLine {
     this.#console = console;
   }
 
-  /** As many of `parts` as fit, and a piece of the first at least: half a number would be another one. */
+  /**
+   * As many of `parts` as fit, and a piece of the first at least: half a number would be another
+   * one.
+   */
   async show([first = "", ...more]: readonly string[]): Promise<void> {
     this.#isShown = true;
     const lengthMax = (this.#console.notes.columns() || 80) - 1; // Some terminals say 0.

@@ -15,7 +15,9 @@ const ANSWER = {
   stats: { rows_scanned: 40, bytes_scanned: 300, spill_bytes: 0, served_by: "scan" },
 };
 
-/** What the server answers to the looks at the job, one after another; the last one again and again. */
+/**
+ * What the server answers to the looks at the job, one after another; the last one again and again.
+ */
 type Look = Record<string, unknown> | { readonly http: number } | "wait" | "unreachable";
 
 function lab(

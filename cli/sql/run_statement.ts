@@ -36,7 +36,10 @@ const PIECE_LENGTH = 64 * 1024;
 /** Whether all rows were written, or the server cut the answer. */
 export type Extent = "whole" | "cut";
 
-/** Errors: what `SqlClient` throws; for a stream that failed midway the error that its trailer tells. */
+/**
+ * Errors: what `SqlClient` throws; for a stream that failed midway the error that its trailer
+ * tells.
+ */
 export async function runStatement(
   client: SqlClient,
   query: string,
@@ -106,7 +109,10 @@ async function showStream(
   return await extentOf(console, options, rowsMax);
 }
 
-/** Whoever left the footer out is told of missing rows in a line of its own. `rowsMax`: where the answer was cut. */
+/**
+ * Whoever left the footer out is told of missing rows in a line of its own. `rowsMax`: where the
+ * answer was cut.
+ */
 async function extentOf(
   { notes }: Console,
   { quiet }: StatementOptions,
@@ -139,7 +145,9 @@ function tableLines(
   });
 }
 
-/** One JSON array; a row is one object on one line, its members named as in the server's `ndjson`. */
+/**
+ * One JSON array; a row is one object on one line, its members named as in the server's `ndjson`.
+ */
 function* jsonLines(body: RecordsBody): Iterable<string> {
   if (body.rows.length === 0) return yield "[]";
   yield "[";

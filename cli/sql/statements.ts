@@ -1,6 +1,6 @@
 /**
- * Cuts typed or piped text into SQL statements at `;`, minding quotes, comments and dollar quotes. It finds
- * ends only: whether a statement is good SQL is for the server to say.
+ * Cuts typed or piped text into SQL statements at `;`, minding quotes, comments and dollar quotes.
+ * It finds ends only: whether a statement is good SQL is for the server to say.
  */
 
 export interface SplitText {
@@ -12,8 +12,8 @@ export interface SplitText {
   readonly restIsBlank: boolean;
 }
 
-// Alternatives in this order: line comment, block comment, quoted name, text, dollar-quoted text, end.
-// An opening that is never closed swallows the rest, so that its statement stays open.
+// Alternatives in this order: line comment, block comment, quoted name, text, dollar-quoted text,
+// end. An opening that is never closed swallows the rest, so that its statement stays open.
 const TOKENS =
   /--[^\n]*|\/\*(?:[\s\S]*?\*\/|[\s\S]*$)|"(?:[^"]|"")*(?:"|$)|'(?:[^']|'')*(?:'|$)|\$([A-Za-z_]*)\$(?:[\s\S]*?\$\1\$|[\s\S]*$)|;/g;
 const COMMENTS = /--[^\n]*|\/\*[\s\S]*?\*\//g;

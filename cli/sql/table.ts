@@ -5,8 +5,8 @@
  *     ------+---
  *     web-1 | 42
  *
- * A column of numbers is aligned right. One row is one line, whatever its cells hold. With a width, cells are
- * cut so that a line fits, but no column falls below `COLUMN_WIDTH_MIN`.
+ * A column of numbers is aligned right. One row is one line, whatever its cells hold. With a width,
+ * cells are cut so that a line fits, but no column falls below `COLUMN_WIDTH_MIN`.
  */
 
 import { type Cell, cellOf, painters } from "./cell.ts";

@@ -1,4 +1,7 @@
-/** `--state`: the cursor of a subscription in a file, so that the next run goes on where this one ended. */
+/**
+ * `--state`: the cursor of a subscription in a file, so that the next run goes on where this one
+ * ended.
+ */
 
 import { dirname, resolve } from "node:path";
 import { z } from "zod";
@@ -31,7 +34,10 @@ export class CursorFile {
     this.#ident = options.ident;
   }
 
-  /** undefined when there is no such file. Errors: `invalid_argument` for another table's, or one that is none. */
+  /**
+   * undefined when there is no such file. Errors: `invalid_argument` for another table's, or one
+   * that is none.
+   */
   async read(): Promise<SubscriptionCursor | undefined> {
     const text = await this.#text();
     if (text === undefined) return undefined;

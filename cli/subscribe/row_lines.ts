@@ -20,10 +20,14 @@ export interface RowLinesOptions {
   readonly sinceNs: bigint;
 }
 
-/** Files read side by side; more are read in such groups, one after another, and so less in order. */
+/**
+ * Files read side by side; more are read in such groups, one after another, and so less in order.
+ */
 const SIDE_BY_SIDE_MAX = 16;
 
-/** Each line with its line feed. Rows without a time are left out. Errors: the store's, `corrupt`. */
+/**
+ * Each line with its line feed. Rows without a time are left out. Errors: the store's, `corrupt`.
+ */
 export async function* rowLines(
   files: readonly DataFile[],
   options: RowLinesOptions,
@@ -88,7 +92,10 @@ async function* inOrder(
   }
 }
 
-/** As a query renders it: times with microseconds, integers with every digit, NaN and infinities null. */
+/**
+ * As a query renders it: times with microseconds, integers with every digit, NaN and infinities
+ * null.
+ */
 function lineWriter(columns: readonly Column[]): (row: RowObject) => string {
   const members = columns.map(({ name, type }) => ({ name, type, key: JSON.stringify(name) }));
   return (row) => {

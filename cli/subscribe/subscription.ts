@@ -1,9 +1,10 @@
 /**
- * Follows the committed rows of one table: SPEC.md section 6. The first poll delivers what the table has from a time on,
- * each later one what appends have added since. Merges and their like add no rows: they are passed over and counted.
+ * Follows the committed rows of one table: SPEC.md section 6. The first poll delivers what the
+ * table has from a time on, each later one what appends have added since. Merges and their like add
+ * no rows: they are passed over and counted.
  *
- * Delivery is at least once: the cursor moves past a snapshot when all of its rows were delivered. A poll that fails moves
- * it no further.
+ * Delivery is at least once: the cursor moves past a snapshot when all of its rows were delivered.
+ * A poll that fails moves it no further.
  */
 
 import { isOperatingError, OperatingError } from "../../shared/base/errors.ts";
@@ -66,8 +67,9 @@ export class Subscription {
   }
 
   /**
-   * Delivers what was committed since the last one. Errors: `not_found` for a table that nobody knows; `conflict` with
-   * reason `history_gap`; `invalid_argument` for a time column that is none; those of catalog, store and `deliver`.
+   * Delivers what was committed since the last one. Errors: `not_found` for a table that nobody
+   * knows; `conflict` with reason `history_gap`; `invalid_argument` for a time column that is none;
+   * those of catalog, store and `deliver`.
    */
   async poll(signal?: AbortSignal): Promise<void> {
     const location = await this.#deps.catalog.metadataLocation(this.#ident);

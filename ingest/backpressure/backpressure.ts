@@ -4,7 +4,8 @@
  *
  * The rows themselves wait in their lane's writer (`shared/wal/lane_writer.ts`), which orders them
  * and groups them anyway. So a queue is a count of places and costs no copy and no turn of the
- * event loop. A place is taken before the rows are encoded and given back when the WAL has answered.
+ * event loop. A place is taken before the rows are encoded and given back when the WAL has
+ * answered.
  */
 
 import { OperatingError } from "../../shared/base/errors.ts";
@@ -39,8 +40,8 @@ export class WriterQueues {
   }
 
   /**
-   * A look from the door, before a body is read that could not be stored. Errors: `unavailable` with
-   * a retry hint when every queue of `tenant` is full.
+   * A look from the door, before a body is read that could not be stored. Errors: `unavailable`
+   * with a retry hint when every queue of `tenant` is full.
    */
   requireRoom(tenant: string): void {
     const { capacity } = this.#options;
@@ -49,7 +50,9 @@ export class WriterQueues {
     }
   }
 
-  /** Takes a place until it is disposed. Errors: `unavailable` with a retry hint when there is none. */
+  /**
+   * Takes a place until it is disposed. Errors: `unavailable` with a retry hint when there is none.
+   */
   enter({ tenant, index }: LaneId): Disposable {
     const { capacity, shards } = this.#options;
     let queues = this.#tenants.get(tenant);

@@ -17,7 +17,9 @@ export class Backpressure implements AsyncDisposable {
     readonly breaker: MemoryBreaker | undefined,
   ) {}
 
-  /** `admission` for rows. Errors: its own, then the breaker's, then those of the tenant's queue. */
+  /**
+   * `admission` for rows. Errors: its own, then the breaker's, then those of the tenant's queue.
+   */
   door(admission: Pick<Admission, "admit">): Pick<Admission, "admit"> {
     const { queues, breaker } = this;
     if (queues === undefined && breaker === undefined) return admission;

@@ -1,8 +1,10 @@
 /**
- * The action line of a bulk request: one JSON object with one member, `{"index":{"_index":"a","_id":"1"}}`.
+ * The action line of a bulk request: one JSON object with one member,
+ * `{"index":{"_index":"a","_id":"1"}}`.
  *
- * Other metadata (`_type`, `pipeline`, `routing` and what is invented next) is ignored, as CLIENTS.md section 5 asks. A
- * line that is no action is an `invalid_argument` for the whole request: nothing tells where the next action begins.
+ * Other metadata (`_type`, `pipeline`, `routing` and what is invented next) is ignored, as
+ * CLIENTS.md section 5 asks. A line that is no action is an `invalid_argument` for the whole
+ * request: nothing tells where the next action begins.
  */
 
 import { OperatingError } from "../../shared/base/errors.ts";
@@ -35,7 +37,10 @@ export class ActionLines {
   }
 }
 
-/** Longest action line, in UTF-16 units; the search engine's ids have 512 bytes at most, its names 255. */
+/**
+ * Longest action line, in UTF-16 units; the search engine's ids have 512 bytes at most, its names
+ * 255.
+ */
 const ACTION_LENGTH_MAX = 64 * 1024;
 
 function parseAction(text: string, line: number): ActionLine {

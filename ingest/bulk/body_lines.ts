@@ -1,10 +1,10 @@
 /**
  * The lines of an NDJSON body, as text, while the body arrives in pieces cut anywhere.
  *
- * Whole lines are decoded together in blocks: decoding each line by itself costs more than parsing it. Between pieces
- * nothing is kept but the line that is not over yet. Lines end with LF or CRLF, the last one may end with the body; lines
- * of nothing but white space are skipped but counted. A line that is not UTF-8, or too long to be kept, is given as what is
- * wrong with it.
+ * Whole lines are decoded together in blocks: decoding each line by itself costs more than parsing
+ * it. Between pieces nothing is kept but the line that is not over yet. Lines end with LF or CRLF,
+ * the last one may end with the body; lines of nothing but white space are skipped but counted. A
+ * line that is not UTF-8, or too long to be kept, is given as what is wrong with it.
  */
 
 import { isUtf8 } from "node:buffer";
@@ -12,11 +12,15 @@ import { othersTurn } from "../../shared/base/others_turn.ts";
 import { ByteBuilder } from "../../shared/columns/byte_builder.ts";
 
 /**
- * Longest line in bytes: as long as an OTLP request may be. In bytes, because they are what decoding and storing it takes: as many
- * characters of three bytes each held all others for three times as long.
+ * Longest line in bytes: as long as an OTLP request may be. In bytes, because they are what
+ * decoding and storing it takes: as many characters of three bytes each held all others for three
+ * times as long.
  */
 export const LINE_BYTES_MAX = 16 * 1024 * 1024;
-/** Most bytes decoded at once, longer single lines aside: of lines that take long there are no more without a pause. */
+/**
+ * Most bytes decoded at once, longer single lines aside: of lines that take long there are no more
+ * without a pause.
+ */
 const BLOCK_BYTES_MAX = 32 * 1024;
 /** After this many bytes other requests get a turn: some 15 ms of decoding. */
 const TURN_BYTES = 1024 * 1024;
@@ -34,7 +38,10 @@ export const NOT_UTF8: LineFault = { fault: "is not UTF-8" };
 /** `line` counts from 1. */
 export type LineVisitor = (text: string | LineFault, line: number) => void;
 
-/** Rejects with what `body` or `visit` throws; 1 MiB that is there and quickly done is visited without a pause. */
+/**
+ * Rejects with what `body` or `visit` throws; 1 MiB that is there and quickly done is visited
+ * without a pause.
+ */
 export async function forEachLine(
   body: AsyncIterable<Uint8Array>,
   visit: LineVisitor,

@@ -1,8 +1,8 @@
 /**
  * A bulk body, while it arrives → one batch per index, and what is known of each action so far.
  *
- * A document that cannot be stored is refused by itself; an action line that is none refuses the request. Nothing here
- * is stored: the batches are what there is to append.
+ * A document that cannot be stored is refused by itself; an action line that is none refuses the
+ * request. Nothing here is stored: the batches are what there is to append.
  */
 
 import { isOperatingError, OperatingError } from "../../shared/base/errors.ts";
@@ -16,9 +16,15 @@ import type { DocumentBuilder, DocumentBuilders } from "./document_builders.ts";
 
 /** Most indexes of one request; documents of further ones are to be sent again. */
 export const REQUEST_INDEXES_MAX = 64;
-/** Most actions of one request: each costs memory, and an item of the reply, however short its line is. */
+/**
+ * Most actions of one request: each costs memory, and an item of the reply, however short its line
+ * is.
+ */
 export const REQUEST_ACTIONS_MAX = 200_000;
-/** What an action costs in memory until its request is answered, its part of the reply included; measured. */
+/**
+ * What an action costs in memory until its request is answered, its part of the reply included;
+ * measured.
+ */
 const ACTION_BYTES = 1_024;
 /** The same of a refusal, which the reply has as a text with each action; measured. */
 const REFUSAL_BYTES = 1_024;
@@ -52,8 +58,8 @@ export interface DecodedBulk {
 }
 
 /**
- * Errors: those of `body` and of `charge`; `invalid_argument` for one without actions and for a malformed action line;
- * `too_large` for more actions than `REQUEST_ACTIONS_MAX`.
+ * Errors: those of `body` and of `charge`; `invalid_argument` for one without actions and for a
+ * malformed action line; `too_large` for more actions than `REQUEST_ACTIONS_MAX`.
  */
 export async function decodeBulk(
   body: AsyncIterable<Uint8Array>,
@@ -92,7 +98,9 @@ interface OpenIndex {
 
 class BulkDecoder {
   readonly #options: BulkOptions;
-  /** Every item of the reply may repeat it: one that no index can have is not kept at any length. */
+  /**
+   * Every item of the reply may repeat it: one that no index can have is not kept at any length.
+   */
   readonly #pathIndex: string;
   readonly #actions = new ActionLines();
   readonly #items: BulkItem[] = [];
@@ -136,7 +144,8 @@ class BulkDecoder {
       this.#indexes,
       ([index, { builder, items }]) => ({ index, batch: builder.finish(), items }),
     );
-    // After all of them: one that fails has `abandon` give back each, and none may be given back twice.
+    // After all of them: one that fails has `abandon` give back each, and none may be given back
+    // twice.
     for (const { builder } of this.#indexes.values()) this.#options.builders.giveBack(builder);
     return { items: this.#items, indexes: indexes.filter(({ batch }) => batch.rows > 0) };
   }
@@ -247,7 +256,10 @@ function nameError(index: string): ItemError | undefined {
   };
 }
 
-/** Longer than any index's name. ASCII: one other character makes the whole reply take two bytes each in memory. */
+/**
+ * Longer than any index's name. ASCII: one other character makes the whole reply take two bytes
+ * each in memory.
+ */
 function shortened(index: string): string {
   return index.length > 140 ? `${index.slice(0, 140)}...` : index;
 }

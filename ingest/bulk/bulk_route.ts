@@ -1,4 +1,7 @@
-/** `POST …/_bulk`: NDJSON actions and documents, as search-engine clients send them, decoded while they arrive. */
+/**
+ * `POST …/_bulk`: NDJSON actions and documents, as search-engine clients send them, decoded while
+ * they arrive.
+ */
 
 import { drainBody } from "../../shared/http/body.ts";
 import { streamBody } from "../../shared/http/body_stream.ts";

@@ -13,7 +13,9 @@ import type { TableShape } from "../../shared/schema/table_shape.ts";
 import type { LaneId } from "../../shared/tenant/tenant.ts";
 
 export interface DocumentBuilder {
-  /** Appends the document of one line. Errors: `invalid_argument` saying why it cannot be stored. */
+  /**
+   * Appends the document of one line. Errors: `invalid_argument` saying why it cannot be stored.
+   */
   addLine(text: string, options: DocumentOptions): void;
   /** The batch of what was added; the builder is empty afterwards. */
   finish(): ColumnBatch;
@@ -21,7 +23,9 @@ export interface DocumentBuilder {
 }
 
 export interface DocumentBuilders {
-  /** An empty builder for documents of `lane`. Errors: `invalid_argument` when its table takes none. */
+  /**
+   * An empty builder for documents of `lane`. Errors: `invalid_argument` when its table takes none.
+   */
   take(lane: LaneId): DocumentBuilder;
   /** Takes an empty builder back. */
   giveBack(builder: DocumentBuilder): void;

@@ -1,6 +1,7 @@
 /**
- * One document a request: `POST /{index}/_doc`, `PUT` or `POST /{index}/_doc/{id}` and `/{index}/_create/{id}`. It is stored as
- * a bulk request of that one action is, and answered with its item's status.
+ * One document a request: `POST /{index}/_doc`, `PUT` or `POST /{index}/_doc/{id}` and
+ * `/{index}/_create/{id}`. It is stored as a bulk request of that one action is, and answered with
+ * its item's status.
  */
 
 import { isUtf8 } from "node:buffer";

@@ -1,9 +1,10 @@
 /**
- * `filter_path` of a bulk request: which members of the reply the client wants, as `errors,items.*.error`.
+ * `filter_path` of a bulk request: which members of the reply the client wants, as
+ * `errors,items.*.error`.
  *
- * A path keeps what it names and everything below; `*` stands for any text within a name, `**` for any names; a
- * path that begins with `-` takes away instead. The members of the reply are known beforehand, so a filter is
- * evaluated once for each of them, not once an item.
+ * A path keeps what it names and everything below; `*` stands for any text within a name, `**` for
+ * any names; a path that begins with `-` takes away instead. The members of the reply are known
+ * beforehand, so a filter is evaluated once for each of them, not once an item.
  */
 
 import { BULK_ACTIONS, type BulkAction } from "./action_line.ts";
@@ -66,7 +67,8 @@ type Segment = "**" | readonly string[];
 
 function patternOf(path: string): readonly Segment[] {
   const names = path.split(".");
-  // Twice any names are any names, and a hundred times would be looked through in more ways than can be counted.
+  // Twice any names are any names, and a hundred times would be looked through in more ways than
+  // can be counted.
   const distinct = names.filter((name, at) => name !== "**" || names[at - 1] !== "**");
   return distinct.map((name) => name === "**" ? name : name.split("*"));
 }
@@ -82,7 +84,10 @@ function covers(pattern: readonly Segment[], leaf: readonly string[]): boolean {
   return name !== undefined && matches(segment, name) && covers(others, below);
 }
 
-/** Whether `name` is the pieces in order with any text between them: those of a pattern split at its `*`. */
+/**
+ * Whether `name` is the pieces in order with any text between them: those of a pattern split at its
+ * `*`.
+ */
 export function matches(pieces: readonly string[], name: string): boolean {
   const [first = "", ...others] = pieces;
   if (!name.startsWith(first)) return false;

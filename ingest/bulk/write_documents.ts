@@ -1,9 +1,10 @@
 /**
  * The way of documents from a request to durable rows, for `_bulk` and for single ones alike.
  *
- * Order: who may write, other headers, then the body, and once all of it is there, append. The documents of one index are
- * one frame of its lane: all of them or none. Indexes do not share a fate: when some lanes took their rows and others did
- * not, the items of the others say 429, "send again"; when none did, the request as a whole is refused and nothing was stored.
+ * Order: who may write, other headers, then the body, and once all of it is there, append. The
+ * documents of one index are one frame of its lane: all of them or none. Indexes do not share a
+ * fate: when some lanes took their rows and others did not, the items of the others say 429, "send
+ * again"; when none did, the request as a whole is refused and nothing was stored.
  */
 
 import type { BodyStreamLimits } from "../../shared/http/body_stream.ts";
@@ -69,7 +70,9 @@ export interface WrittenDocuments extends Disposable {
   readonly items: readonly BulkItem[];
 }
 
-/** Stores the documents of `request` as durably as it asks. Errors: those of the request as a whole. */
+/**
+ * Stores the documents of `request` as durably as it asks. Errors: those of the request as a whole.
+ */
 export async function writeDocuments(
   request: Request,
   form: DocumentsForm,
@@ -144,7 +147,8 @@ async function store(
     },
   });
   deps.metrics.bodyBytes.at(BULK).add(bodyBytes);
-  // The sender was told so already, and sends the documents again: stored as well, they would be there twice.
+  // The sender was told so already, and sends the documents again: stored as well, they would be
+  // there twice.
   late.throwIfAborted();
   const stored = await appendAll(decoded, { tenant, mode, key: key?.finish(), deps });
   // Past the deadline nobody receives it.
@@ -181,8 +185,8 @@ async function appendAll(
 }
 
 /**
- * 429 whatever may pass: it is the one status of an item that every sender repeats, and only that item. A key that
- * another body had does not pass.
+ * 429 whatever may pass: it is the one status of an item that every sender repeats, and only that
+ * item. A key that another body had does not pass.
  */
 function refuseItems(items: IndexRows["items"], thrown: unknown): void {
   const error = asOperatingError(thrown);

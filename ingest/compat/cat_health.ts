@@ -1,8 +1,9 @@
 /**
- * `GET /_cat/health`: one row of a table, for people as aligned text, for programs as JSON. Names, aliases and options are those
- * of search engines: `v` heads the columns, `h` chooses them by name, alias or pattern, `help` tells what there is, `ts=false`
- * leaves the time out, `format` or the header `Accept` asks for JSON. Columns that `h` names and nobody knows are left out,
- * and other options ignored, as there.
+ * `GET /_cat/health`: one row of a table, for people as aligned text, for programs as JSON. Names,
+ * aliases and options are those of search engines: `v` heads the columns, `h` chooses them by name,
+ * alias or pattern, `help` tells what there is, `ts=false` leaves the time out, `format` or the
+ * header `Accept` asks for JSON. Columns that `h` names and nobody knows are left out, and other
+ * options ignored, as there.
  */
 
 import { OperatingError } from "../../shared/base/errors.ts";
@@ -145,7 +146,10 @@ function named(wanted: string): Shown[] {
     .map((column) => ({ title: column.name, column }));
 }
 
-/** Whether `name` begins with the first part, ends with the last, and has the others between them in their order. */
+/**
+ * Whether `name` begins with the first part, ends with the last, and has the others between them in
+ * their order.
+ */
 function fits(name: string, parts: readonly string[]): boolean {
   const last = parts.at(-1) ?? "";
   let at = 0;

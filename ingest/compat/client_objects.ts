@@ -1,10 +1,10 @@
 /**
- * What search-engine clients have put here and what changes nothing here: templates, policies, pipelines, names of indexes
- * and aliases. They are remembered so that a client that asks for what it has put finds it, in this process and until it
- * ends; a client that misses one puts it again.
+ * What search-engine clients have put here and what changes nothing here: templates, policies,
+ * pipelines, names of indexes and aliases. They are remembered so that a client that asks for what
+ * it has put finds it, in this process and until it ends; a client that misses one puts it again.
  *
- * Invariant: bounded in number and bytes; past a bound the tenant that holds most loses its oldest, so that none can push
- * out what the others have put.
+ * Invariant: bounded in number and bytes; past a bound the tenant that holds most loses its oldest,
+ * so that none can push out what the others have put.
  */
 
 export const OBJECTS_MAX = 2_000;

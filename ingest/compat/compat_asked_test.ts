@@ -1,4 +1,7 @@
-/** What shippers ask before they send, over HTTP: each answer with its shape, at the root and below the prefix. */
+/**
+ * What shippers ask before they send, over HTTP: each answer with its shape, at the root and below
+ * the prefix.
+ */
 
 import assert from "node:assert/strict";
 import { RunningIngest } from "../../tests/clients/running_ingest.ts";

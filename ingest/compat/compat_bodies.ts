@@ -1,4 +1,7 @@
-/** Fixed answers of the search-engine surface: SHAPES.md; who reads which member: CLIENTS.md sections 2 to 7. */
+/**
+ * Fixed answers of the search-engine surface: SHAPES.md; who reads which member: CLIENTS.md
+ * sections 2 to 7.
+ */
 
 export const CLUSTER_NAME = "svc";
 const CLUSTER_UUID = "c3ZjLWNvbXBhdC1zdXJmYQ";

@@ -17,8 +17,8 @@ const BOUNDS = { depthMax: 200, valuesMax: 200_000 } as const;
 export type JsonObject = Readonly<Record<string, unknown>>;
 
 /**
- * The object in the body of `request`; undefined for no body. Errors: those of `readBody`, `unsupported_media_type`, and
- * `invalid_argument` for anything else than an object.
+ * The object in the body of `request`; undefined for no body. Errors: those of `readBody`,
+ * `unsupported_media_type`, and `invalid_argument` for anything else than an object.
  */
 export async function readObject(
   request: Request,

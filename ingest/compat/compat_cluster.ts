@@ -1,4 +1,7 @@
-/** What clients ask of the cluster: its nodes, to find those to talk to, and who they are themselves. */
+/**
+ * What clients ask of the cluster: its nodes, to find those to talk to, and who they are
+ * themselves.
+ */
 
 import { compatJson } from "./compat_reply.ts";
 import { CLUSTER_NAME, fingerprint, NODE_ID } from "./compat_bodies.ts";
@@ -27,7 +30,9 @@ export function clusterRoutes(deps: ClusterRouteDeps): CompatRoute[] {
   ];
 }
 
-/** One node, at the address that the client asked: it can be reached there, whatever stands between. */
+/**
+ * One node, at the address that the client asked: it can be reached there, whatever stands between.
+ */
 function nodes(request: Request, { version, bodyBytesMax }: ClusterRouteDeps) {
   const { host, hostname, port, protocol } = new URL(request.url);
   const address = port === "" ? `${hostname}:${protocol === "https:" ? 443 : 80}` : host;

@@ -1,6 +1,7 @@
 /**
- * Indexes and aliases as shippers ask for them. An index comes to be with its first row, and rows go to the index that
- * they name, alias or not: to make one changes nothing here, and is remembered so that a client finds what it has made.
+ * Indexes and aliases as shippers ask for them. An index comes to be with its first row, and rows
+ * go to the index that they name, alias or not: to make one changes nothing here, and is remembered
+ * so that a client finds what it has made.
  */
 
 import { OperatingError } from "../../shared/base/errors.ts";
@@ -213,7 +214,10 @@ async function changeAliases(
 
 type Change = Alias & { readonly action: "add" | "remove" };
 
-/** Each index with each alias of its action. Their number is known before they are made: it is a product of two lists. */
+/**
+ * Each index with each alias of its action. Their number is known before they are made: it is a
+ * product of two lists.
+ */
 function changesOf(actions: readonly unknown[]): Change[] {
   const changes: Change[] = [];
   for (const entry of actions) {

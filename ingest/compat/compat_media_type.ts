@@ -1,6 +1,6 @@
 /**
- * Media types of the search-engine surface: plain JSON, NDJSON, and the vendor forms that official clients send and want
- * back (CLIENTS.md section 1).
+ * Media types of the search-engine surface: plain JSON, NDJSON, and the vendor forms that official
+ * clients send and want back (CLIENTS.md section 1).
  */
 
 import { OperatingError } from "../../shared/base/errors.ts";
@@ -22,7 +22,10 @@ interface MediaType {
   readonly version: string | undefined;
 }
 
-/** Errors: `unsupported_media_type` for a body that is neither JSON nor NDJSON; `what` begins its text: "a bulk request". */
+/**
+ * Errors: `unsupported_media_type` for a body that is neither JSON nor NDJSON; `what` begins its
+ * text: "a bulk request".
+ */
 export function requireJsonType(contentType: string | null, what: string): void {
   if (contentType !== null) {
     const { type, vendor, version } = mediaTypeOf(contentType);
@@ -39,8 +42,8 @@ export function requireJsonType(contentType: string | null, what: string): void 
 }
 
 /**
- * The content type to answer `request` with: the vendor form when it is what the client accepts, or sent without saying
- * what it accepts; else plain JSON.
+ * The content type to answer `request` with: the vendor form when it is what the client accepts, or
+ * sent without saying what it accepts; else plain JSON.
  */
 export function replyTypeOf(request: Request): string {
   const accept = request.headers.get("accept");

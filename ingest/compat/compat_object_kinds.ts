@@ -1,6 +1,6 @@
 /**
- * Templates, lifecycle policies, pipelines and data streams, as Elasticsearch 8 and 9 show them; OpenSearch 2 and 3 show
- * those that they have alike.
+ * Templates, lifecycle policies, pipelines and data streams, as Elasticsearch 8 and 9 show them;
+ * OpenSearch 2 and 3 show those that they have alike.
  */
 
 import type { JsonObject } from "./compat_body.ts";

@@ -1,6 +1,6 @@
 /**
- * What shippers put before they send, and ask for before they put it. Nothing of it changes anything here, which the log
- * says once for each; an index is configured at the query server.
+ * What shippers put before they send, and ask for before they put it. Nothing of it changes
+ * anything here, which the log says once for each; an index is configured at the query server.
  */
 
 import { OperatingError } from "../../shared/base/errors.ts";

@@ -1,6 +1,6 @@
 /**
- * What the search-engine surface answers: every response says which product it stands in for, errors included, or
- * official clients refuse to talk on (CLIENTS.md sections 1 and 9).
+ * What the search-engine surface answers: every response says which product it stands in for,
+ * errors included, or official clients refuse to talk on (CLIENTS.md sections 1 and 9).
  */
 
 import type { ErrorCode, OperatingError } from "../../shared/base/errors.ts";

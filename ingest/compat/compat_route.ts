@@ -20,7 +20,10 @@ export interface CompatRoute {
   /** Without the prefix: always, or with `--compat-at-root`. */
   readonly atRoot: "always" | "option";
   readonly endpoint: Endpoint;
-  /** What a request passes before its handler: the whole door, the door without its rate, or what the handler asks itself. */
+  /**
+   * What a request passes before its handler: the whole door, the door without its rate, or what
+   * the handler asks itself.
+   */
   readonly door: "admit" | "identify" | "own";
   readonly handle: (
     request: Request,

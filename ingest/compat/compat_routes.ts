@@ -1,8 +1,10 @@
 /**
- * The search-engine surface: documents, what their senders ask before and beside them, and where its reads went.
+ * The search-engine surface: documents, what their senders ask before and beside them, and where
+ * its reads went.
  *
- * Everything below `/api/v1/_compat`, and what begins with an underscore at the root, is answered here, unknown paths as well,
- * because clients want to see the product's header on each answer. What is asked is at the root too; what brings documents, and bare names of indexes, are there
+ * Everything below `/api/v1/_compat`, and what begins with an underscore at the root, is answered
+ * here, unknown paths as well, because clients want to see the product's header on each answer.
+ * What is asked is at the root too; what brings documents, and bare names of indexes, are there
  * with `--compat-at-root`.
  */
 
@@ -26,7 +28,10 @@ export const COMPAT_PREFIX = "/api/v1/_compat";
 export interface CompatHandlers extends ClusterRouteDeps, IndexRouteDeps {
   readonly bulk: (request: Request, target: DocumentsTarget) => Promise<Response>;
   readonly document: (request: Request, target: DocumentTarget) => Promise<Response>;
-  /** Throws when the caller may not talk to this server at all; `bulk` and `document` ask by themselves. */
+  /**
+   * Throws when the caller may not talk to this server at all; `bulk` and `document` ask by
+   * themselves.
+   */
   readonly admission: Pick<Admission, "admit" | "identify">;
   /** `--compat-at-root`. */
   readonly isAtRoot: boolean;

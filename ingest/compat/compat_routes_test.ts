@@ -1,4 +1,7 @@
-/** The search-engine surface over HTTP: paths, statuses, media types, and the product's header on every answer. */
+/**
+ * The search-engine surface over HTTP: paths, statuses, media types, and the product's header on
+ * every answer.
+ */
 
 import assert from "node:assert/strict";
 import { RunningIngest } from "../../tests/clients/running_ingest.ts";

@@ -1,12 +1,16 @@
 /**
- * Index names with the date in them, as Logstash makes its first index: `<logs-{now/d}-000001>` is `logs-2026.01.02-000001`.
- * Of the original's date mathematics only `now`, rounded to a unit or not, in its usual format.
+ * Index names with the date in them, as Logstash makes its first index: `<logs-{now/d}-000001>` is
+ * `logs-2026.01.02-000001`. Of the original's date mathematics only `now`, rounded to a unit or
+ * not, in its usual format.
  */
 
 const DATE_MATH =
   /^<([^<>{}]*)\{now(?:\/[yMwdhHms])?(?:\{(yyyy\.MM\.dd|yyyy-MM-dd|yyyy\.MM|yyyy)\})?\}([^<>{}]*)>$/;
 
-/** The name that `text` stands for on that day, in UTC; `text` itself where it is no such expression. */
+/**
+ * The name that `text` stands for on that day, in UTC; `text` itself where it is no such
+ * expression.
+ */
 export function resolvedName(text: string, nowMs: number): string {
   const [, before = "", format = "yyyy.MM.dd", after = ""] = DATE_MATH.exec(text) ?? [];
   if (before === "" && after === "") return text;

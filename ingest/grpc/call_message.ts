@@ -22,7 +22,8 @@ const PREFIX_BYTES = 5;
 
 /**
  * The decoded message of `call`. Errors: `too_large`, `invalid_argument` (not one whole message,
- * broken compression), `unimplemented` (encoding), `internal` (flag without one), `unavailable` (no room), `cancelled`.
+ * broken compression), `unimplemented` (encoding), `internal` (flag without one), `unavailable` (no
+ * room), `cancelled`.
  */
 export async function readMessage(call: Http2Call, limits: MessageLimits): Promise<Uint8Array> {
   const prefix = new Uint8Array(PREFIX_BYTES);

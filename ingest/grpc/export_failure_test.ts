@@ -1,6 +1,6 @@
 /**
- * What gRPC senders read when the server cannot store: code and `RetryInfo` decide whether they keep
- * or drop the batch.
+ * What gRPC senders read when the server cannot store: code and `RetryInfo` decide whether they
+ * keep or drop the batch.
  */
 
 import assert from "node:assert/strict";

@@ -1,6 +1,6 @@
 /**
- * The OTLP/gRPC listener: `LogsService/Export` and `TraceService/Export`, whose messages the columnar
- * decoders read as they are.
+ * The OTLP/gRPC listener: `LogsService/Export` and `TraceService/Export`, whose messages the
+ * columnar decoders read as they are.
  */
 
 import { type BrowserRules, judgeSource } from "../../shared/http/browser_rules.ts";

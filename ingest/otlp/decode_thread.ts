@@ -1,10 +1,12 @@
 /**
- * Long requests, decoded on a thread of their own: all senders share one event loop, and a body of 16 MiB would hold it for
- * 0.1 s when it is full of usual records, and for longer when it is made of what is small and many.
+ * Long requests, decoded on a thread of their own: all senders share one event loop, and a body of
+ * 16 MiB would hold it for 0.1 s when it is full of usual records, and for longer when it is made
+ * of what is small and many.
  *
- * A short body is decoded where it is: handing it over costs more. One whose rows become long all the same, as those of a
- * resource with thousands of attributes do, is given up there and decoded on the thread from its beginning. The thread
- * starts with the first request that needs it and takes one at a time; without permission for it all is done here.
+ * A short body is decoded where it is: handing it over costs more. One whose rows become long all
+ * the same, as those of a resource with thousands of attributes do, is given up there and decoded
+ * on the thread from its beginning. The thread starts with the first request that needs it and
+ * takes one at a time; without permission for it all is done here.
  */
 
 import { freeBytes } from "../../shared/base/bytes.ts";
@@ -42,7 +44,10 @@ export class DecodeThread implements Disposable {
   #tasks: TaskThread<DecodeTask, DecodeReply> | undefined;
   #started: Promise<boolean> | undefined;
 
-  /** Undefined where there is no thread: then `body` is still the caller's. Errors: those of the decoder. */
+  /**
+   * Undefined where there is no thread: then `body` is still the caller's. Errors: those of the
+   * decoder.
+   */
   async decode(task: Omit<DecodeTask, "body">, body: Uint8Array): Promise<Decoded | undefined> {
     if (!await (this.#started ??= this.#start())) return undefined;
     const whole = wholeBuffer(body);

@@ -1,6 +1,6 @@
 /**
- * What a request's attributes cost, whatever their names are: senders share one thread. Figures are ratios to the same number of
- * attributes in records that are alike.
+ * What a request's attributes cost, whatever their names are: senders share one thread. Figures are
+ * ratios to the same number of attributes in records that are alike.
  */
 
 import assert from "node:assert/strict";
@@ -119,7 +119,10 @@ for (const of of REQUESTS) {
 
 const MEMBERS = 2_000;
 
-/** Records of a resource, or spans of a scope, with `MEMBERS` attributes; each record has one of this name. */
+/**
+ * Records of a resource, or spans of a scope, with `MEMBERS` attributes; each record has one of
+ * this name.
+ */
 function meeting(name: string, ofSpan: boolean): Uint8Array {
   const wire = new WireWriter();
   const within = (tag: number, write: () => void) => {

@@ -37,8 +37,8 @@ const PROTOBUF_HEADERS: [string, string][] = [["content-type", CONTENT_TYPES.pro
 const JSON_HEADERS: [string, string][] = [["content-type", CONTENT_TYPES.json]];
 
 /**
- * An `Export…ServiceResponse`: on full success with nothing set, which has no bytes in protobuf; `refused` becomes its
- * `partial_success`, which a sender must not send again.
+ * An `Export…ServiceResponse`: on full success with nothing set, which has no bytes in protobuf;
+ * `refused` becomes its `partial_success`, which a sender must not send again.
  */
 export function otlpAccepted(encoding: OtlpEncoding, refused?: RefusedRows): Response {
   if (refused !== undefined) return otlpPartlyAccepted(encoding, refused);
@@ -58,8 +58,8 @@ function otlpPartlyAccepted(encoding: OtlpEncoding, { count, reason }: RefusedRo
 }
 
 /**
- * A `google.rpc.Status`; with a `BadRequest` detail when the request itself was wrong, and the error's reason as an
- * `ErrorInfo`. `headers` stand beside those that the error brings.
+ * A `google.rpc.Status`; with a `BadRequest` detail when the request itself was wrong, and the
+ * error's reason as an `ErrorInfo`. `headers` stand beside those that the error brings.
  */
 export function otlpRefused(
   error: OperatingError,

@@ -1,8 +1,8 @@
 /**
  * An OTLP/HTTP route, in protobuf or JSON; one signal a route. The hot routes of the service.
  *
- * Order: who may write, other headers, body, decode, encode, append. Nothing is stored unless all before the append went
- * well, and the append takes all rows of a request or none.
+ * Order: who may write, other headers, body, decode, encode, append. Nothing is stored unless all
+ * before the append went well, and the append takes all rows of a request or none.
  */
 
 import { Buffer } from "node:buffer";
@@ -114,8 +114,9 @@ async function receive(request: Request, options: ReceiveOptions): Promise<Recei
 }
 
 /**
- * Unknown members are to be ignored, so a request of the wrong path or with the wrong names is a good one without rows:
- * its sender may at least learn that. Undefined for a body that has the member, or none at all.
+ * Unknown members are to be ignored, so a request of the wrong path or with the wrong names is a
+ * good one without rows: its sender may at least learn that. Undefined for a body that has the
+ * member, or none at all.
  */
 function strangeBody(body: Uint8Array, { resources }: OtlpSignal): RefusedRows | undefined {
   const text = Buffer.from(body.buffer, body.byteOffset, body.byteLength);

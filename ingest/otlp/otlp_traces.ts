@@ -1,6 +1,6 @@
 /**
- * `POST /v1/traces`: into the index `traces`, whose columns no other index has. The header `x-svc-index` is not read:
- * senders set it once for all that they send.
+ * `POST /v1/traces`: into the index `traces`, whose columns no other index has. The header
+ * `x-svc-index` is not read: senders set it once for all that they send.
  */
 
 import { TRACES_TABLE } from "../../shared/schema/traces.ts";

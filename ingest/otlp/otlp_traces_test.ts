@@ -6,7 +6,9 @@ import { RunningIngest } from "../../tests/clients/running_ingest.ts";
 
 type Body = Uint8Array<ArrayBuffer>;
 
-/** The messages as opentelemetry-proto and googleapis define them, apart from the code under test. */
+/**
+ * The messages as opentelemetry-proto and googleapis define them, apart from the code under test.
+ */
 const messages = protobuf.parse(`
   syntax = "proto3";
   message Span {

@@ -1,9 +1,10 @@
 /**
- * What logs and traces have in common: a request is resources of scopes of records, under the same field numbers.
- * Walks it, gives each scope's context and each record to a `RecordReader`, and takes the rows.
+ * What logs and traces have in common: a request is resources of scopes of records, under the same
+ * field numbers. Walks it, gives each scope's context and each record to a `RecordReader`, and
+ * takes the rows.
  *
- * Unknown fields are skipped. Any refusal is for the whole request. Kept between requests: a decoder runs to its
- * end without waiting, so there is one user at a time.
+ * Unknown fields are skipped. Any refusal is for the whole request. Kept between requests: a
+ * decoder runs to its end without waiting, so there is one user at a time.
  */
 
 import { Buffer } from "node:buffer";
@@ -86,8 +87,9 @@ export class RequestDecoder<Context> {
   }
 
   /**
-   * The rows of a request, in its order. Throws `invalid_argument` when it is not protobuf of that message or holds
-   * what cannot be stored; `too_large` when a column outgrows its limit, or the request those of `request_limits.ts`.
+   * The rows of a request, in its order. Throws `invalid_argument` when it is not protobuf of that
+   * message or holds what cannot be stored; `too_large` when a column outgrows its limit, or the
+   * request those of `request_limits.ts`.
    */
   decode(body: Uint8Array, options: DecodeOptions): ColumnBatch {
     try {
@@ -184,7 +186,10 @@ export class RequestDecoder<Context> {
     return found ?? { start: end, end };
   }
 
-  /** Senders repeat their resource and scopes in every request: the bytes that are known are not read again. */
+  /**
+   * Senders repeat their resource and scopes in every request: the bytes that are known are not
+   * read again.
+   */
   #contextOf(resource: Span, scope: Span): Context {
     const { bytes } = this.#reader;
     const length = resource.end - resource.start + scope.end - scope.start;

@@ -1,6 +1,7 @@
 /**
- * How much a request may hold beside its bytes. A record or an attribute can be two bytes on the wire, and a thousand
- * of them nothing once compressed, while each takes its microseconds on the thread that serves all others.
+ * How much a request may hold beside its bytes. A record or an attribute can be two bytes on the
+ * wire, and a thousand of them nothing once compressed, while each takes its microseconds on the
+ * thread that serves all others.
  */
 
 import { OperatingError } from "../../shared/base/errors.ts";
@@ -8,19 +9,21 @@ import { OperatingError } from "../../shared/base/errors.ts";
 /** Most log records or spans of a request. */
 export const REQUEST_RECORDS_MAX = 1_000_000;
 /**
- * Most attributes of a request that are looked at twice: those of resources and scopes, and those of records in which
- * two names meet. Others are copied, and cost no more than their bytes.
+ * Most attributes of a request that are looked at twice: those of resources and scopes, and those
+ * of records in which two names meet. Others are copied, and cost no more than their bytes.
  */
 export const REQUEST_ATTRIBUTES_MAX = 500_000;
 /**
- * Most different names of a record's attributes, or of one map's members, and most attributes of a resource or a scope.
+ * Most different names of a record's attributes, or of one map's members, and most attributes of a
+ * resource or a scope.
  */
 export const OBJECT_NAMES_MAX = 50_000;
 
 /**
- * What a body of so many bytes is decoded within on the thread that serves all senders; one that needs more goes to a
- * thread of its own, as longer ones do. Few bytes make long rows where a resource has many attributes, and much work where
- * it has many scopes, or many resources one attribute each.
+ * What a body of so many bytes is decoded within on the thread that serves all senders; one that
+ * needs more goes to a thread of its own, as longer ones do. Few bytes make long rows where a
+ * resource has many attributes, and much work where it has many scopes, or many resources one
+ * attribute each.
  */
 export const SHORT = {
   bodyBytesMax: 512 * 1024,
@@ -33,14 +36,15 @@ export const SHORT = {
 } as const;
 
 /**
- * Most members and elements of a JSON request that goes through `JSON.parse`, as one in an unusual form does: an object
- * of two bytes takes a microsecond and a hundred bytes.
+ * Most members and elements of a JSON request that goes through `JSON.parse`, as one in an unusual
+ * form does: an object of two bytes takes a microsecond and a hundred bytes.
  */
 export const REQUEST_JSON_VALUES_MAX = 2_000_000;
 
 /**
- * Most bytes of a protobuf request that has a singular field twice. It is legal and no encoder writes it; to merge the
- * two, protobufjs makes an object of each message, a hundred times the bytes and a second for a MiB at worst, in one piece.
+ * Most bytes of a protobuf request that has a singular field twice. It is legal and no encoder
+ * writes it; to merge the two, protobufjs makes an object of each message, a hundred times the
+ * bytes and a second for a MiB at worst, in one piece.
  */
 export const IRREGULAR_BYTES_MAX = 64 * 1024;
 

@@ -23,7 +23,10 @@ export function writeTime(
   columns.timestamp.halves(Math.floor(rest / 1000) | 0, microsHigh);
 }
 
-/** Refuses an unsigned 64-bit nanosecond count that a signed one does not hold; `what` says whose it is. */
+/**
+ * Refuses an unsigned 64-bit nanosecond count that a signed one does not hold; `what` says whose it
+ * is.
+ */
 export function refuseLate(what: string, low: number, high: number): void {
   if (high >= 0) return;
   const value = BigInt.asUintN(64, (BigInt(high) << 32n) | BigInt(low >>> 0));
@@ -51,8 +54,8 @@ export interface RowBuilders {
 }
 
 /**
- * The rows; the builders are empty afterwards. Text is lent: `release` gives it back for a later request. Throws
- * `invalid_argument` when a string is not UTF-8.
+ * The rows; the builders are empty afterwards. Text is lent: `release` gives it back for a later
+ * request. Throws `invalid_argument` when a string is not UTF-8.
  */
 export function finishRows(
   schema: TableSchema,

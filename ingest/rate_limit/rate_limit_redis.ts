@@ -59,7 +59,9 @@ redis.call('SET', KEYS[1], string.format('%.0f', next), 'PX', math.ceil((next - 
 return '0'
 `;
 
-/** Does what `TAKE` does to a key of its own: whether Redis may be asked, and takes what is written. */
+/**
+ * Does what `TAKE` does to a key of its own: whether Redis may be asked, and takes what is written.
+ */
 const PROBE = `
 redis.call('TIME')
 redis.call('GET', KEYS[1])
@@ -110,7 +112,10 @@ export class RedisBuckets implements AsyncDisposable {
     return (this.#options.clock.monotonicMs() - this.#awaySinceMs) / 1_000;
   }
 
-  /** Like `MemoryBuckets.take`, of all replicas or, when Redis cannot be asked, of this process. Never throws. */
+  /**
+   * Like `MemoryBuckets.take`, of all replicas or, when Redis cannot be asked, of this process.
+   * Never throws.
+   */
   async take(key: string): Promise<number> {
     const client = this.#client;
     if (client === undefined) return this.#takeOwn(key);
@@ -180,7 +185,10 @@ export class RedisBuckets implements AsyncDisposable {
     });
   }
 
-  /** A connection that failed once is not used again: a peer that vanished without a word never recovers. */
+  /**
+   * A connection that failed once is not used again: a peer that vanished without a word never
+   * recovers.
+   */
   #lost(client: Client, error: unknown): void {
     if (this.#client !== client) return;
     this.#client = undefined;
@@ -245,7 +253,10 @@ function clientOf(url: string) {
   });
 }
 
-/** Throws `invalid_argument` for a URL that is not Redis's; its text may hold a password and is not repeated. */
+/**
+ * Throws `invalid_argument` for a URL that is not Redis's; its text may hold a password and is not
+ * repeated.
+ */
 export function requireRedisUrl(text: string): void {
   const url = URL.canParse(text) ? new URL(text) : undefined;
   if (url !== undefined && isRedisUrl(url)) return;

@@ -1,4 +1,7 @@
-/** The stream, asked of a whole server over HTTP: what a reader gets, of whose rows, and the refusals. */
+/**
+ * The stream, asked of a whole server over HTTP: what a reader gets, of whose rows, and the
+ * refusals.
+ */
 
 import assert from "node:assert/strict";
 import { configureLogging, resetLogging } from "../../shared/logging/logging.ts";

@@ -19,7 +19,10 @@ export interface StreamReaderOptions {
   readonly clock: Clock;
   readonly bytesMax: number;
   readonly keepAliveMs: number;
-  /** How long a reader may take for what is buffered when the stream ends, because it lags or at a stop. */
+  /**
+   * How long a reader may take for what is buffered when the stream ends, because it lags or at a
+   * stop.
+   */
   readonly lastMsMax: number;
   /** Called once, when nothing will be read any more. */
   readonly onClose: (reader: StreamReader) => void;

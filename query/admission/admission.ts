@@ -1,7 +1,7 @@
 /**
- * Admission to the memory pool: a statement reserves a part of it before it runs, by its price, and waits a
- * little when there is none. What is reserved is a promise, not a measurement: the SQL engine's own limit is
- * the wall behind it. Who comes next is `admission_ledger.ts`'s to say.
+ * Admission to the memory pool: a statement reserves a part of it before it runs, by its price, and
+ * waits a little when there is none. What is reserved is a promise, not a measurement: the SQL
+ * engine's own limit is the wall behind it. Who comes next is `admission_ledger.ts`'s to say.
  */
 
 import { OperatingError } from "../../shared/base/errors.ts";
@@ -87,8 +87,8 @@ export class Admission {
   }
 
   /**
-   * Holds `bytes` until the result is disposed. Errors: `rate_limited` when there were none in time or the line
-   * is full, `deadline_exceeded`, the signal's reason.
+   * Holds `bytes` until the result is disposed. Errors: `rate_limited` when there were none in time
+   * or the line is full, `deadline_exceeded`, the signal's reason.
    */
   async reserve({ tenant, bytes, signal, deadlineMs }: ReserveRequest): Promise<Disposable> {
     signal.throwIfAborted();

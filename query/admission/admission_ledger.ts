@@ -1,9 +1,10 @@
 /**
- * Who may reserve how much of the memory budget, and whose turn is next: decisions only, without time or promises.
+ * Who may reserve how much of the memory budget, and whose turn is next: decisions only, without
+ * time or promises.
  *
- * Never more than the budget is reserved. Tenants take turns, and a tenant's own requests keep their order.
- * Whose turn it is holds the turn until it fits: nothing smaller passes it, so a big one is not starved.
- * While anybody waits, the first in line does not fit.
+ * Never more than the budget is reserved. Tenants take turns, and a tenant's own requests keep
+ * their order. Whose turn it is holds the turn until it fits: nothing smaller passes it, so a big
+ * one is not starved. While anybody waits, the first in line does not fit.
  */
 
 import { assert } from "../../shared/base/assert.ts";
@@ -48,7 +49,10 @@ export class AdmissionLedger {
     };
   }
 
-  /** `granted` at once, `waiting` for a later `give` or `leave` to name it, or `full`: no place in line. */
+  /**
+   * `granted` at once, `waiting` for a later `give` or `leave` to name it, or `full`: no place in
+   * line.
+   */
   ask(ticket: Ticket): "granted" | "waiting" | "full" {
     const { budgetBytes, waitersMax, waitersPerTenantMax } = this.#limits;
     assert(ticket.bytes <= budgetBytes, "a reservation fits into the whole budget");

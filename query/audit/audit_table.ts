@@ -14,7 +14,10 @@ import type { ParquetEncoder } from "../../shared/parquet/parquet_encoder.ts";
 /** A reader needs its snapshot for a minute; at a commit each five seconds that is twelve. */
 const EXPIRE: ExpirePolicy = { retainLast: 20, ageMsMin: 60_000 };
 const COMMITS_BETWEEN_EXPIRIES = 20;
-/** Room for the rows of a batch, which is one file in any case: most are far smaller than the files of a drain. */
+/**
+ * Room for the rows of a batch, which is one file in any case: most are far smaller than the files
+ * of a drain.
+ */
 const INPUT_BYTES = 1024 * 1024;
 
 export class AuditTable {
@@ -27,7 +30,10 @@ export class AuditTable {
     this.#namespace = namespace;
   }
 
-  /** Adds all rows or none. Errors: the store's, the catalog's, those of `commitAppend`; the signal's reason. */
+  /**
+   * Adds all rows or none. Errors: the store's, the catalog's, those of `commitAppend`; the
+   * signal's reason.
+   */
   async append(rows: readonly RowObject[], signal: AbortSignal): Promise<void> {
     const deps = { ...this.#deps, signal };
     const ident = { namespace: this.#namespace, name: QUERY_AUDIT_TABLE };

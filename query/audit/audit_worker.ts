@@ -1,4 +1,7 @@
-/** The thread behind `ThreadTable`: it writes the audit's table while nobody else wants the processor. */
+/**
+ * The thread behind `ThreadTable`: it writes the audit's table while nobody else wants the
+ * processor.
+ */
 
 import type { RowObject } from "../../shared/columns/rows.ts";
 import { SystemClock } from "../../shared/os/clock.ts";
@@ -9,7 +12,9 @@ import { failureText } from "./failure_text.ts";
 import { type AuditPlaces, WarehouseTable } from "./warehouse_table.ts";
 
 export interface AuditTask {
-  /** `begin` takes the thread's time for what the first batch would; nothing comes after `close`. */
+  /**
+   * `begin` takes the thread's time for what the first batch would; nothing comes after `close`.
+   */
   readonly kind: "begin" | "append" | "close";
   readonly places: AuditPlaces;
   readonly logLevel: LogThreshold;

@@ -1,16 +1,20 @@
 /**
- * Collects the records of ended statements and hands them to the table in batches, off the request's path.
+ * Collects the records of ended statements and hands them to the table in batches, off the
+ * request's path.
  *
- * - `completed` never waits: it charges the record to two ceilings, rows and bytes, and queues it, or drops it whole
- *   and counts why. A charge is given back when the append that took the record has ended, also one that was
- *   abandoned at its deadline: so the ceilings hold for what is queued, being built and being written, together.
- * - The queue is both submit channel and flush buffer. A batch goes when its oldest record has waited long enough, or
- *   when `flushRows` wait. Appends follow one another; the queue has its own capacity for what comes meanwhile.
- * - Long enough is `flushMs` after a quiet time, and twice as long after each small batch, up to `flushMsMax`: each
- *   batch leaves a file, and a trickle must not leave one every few seconds. `smallRows` that wait end the longer time,
- *   and a quarter of the bytes ends either: a longer wait must not be a cause of drops.
- * - A batch is appended once. After an error or past the deadline it is abandoned: it may have been committed, and
- *   trying again could double its rows.
+ * - `completed` never waits: it charges the record to two ceilings, rows and bytes, and queues it,
+ *   or drops it whole and counts why. A charge is given back when the append that took the record
+ *   has ended, also one that was abandoned at its deadline: so the ceilings hold for what is
+ *   queued, being built and being written, together.
+ * - The queue is both submit channel and flush buffer. A batch goes when its oldest record has
+ *   waited long enough, or when `flushRows` wait. Appends follow one another; the queue has its own
+ *   capacity for what comes meanwhile.
+ * - Long enough is `flushMs` after a quiet time, and twice as long after each small batch, up to
+ *   `flushMsMax`: each batch leaves a file, and a trickle must not leave one every few seconds.
+ *   `smallRows` that wait end the longer time, and a quarter of the bytes ends either: a longer
+ *   wait must not be a cause of drops.
+ * - A batch is appended once. After an error or past the deadline it is abandoned: it may have been
+ *   committed, and trying again could double its rows.
  * - No log line has a statement or a text that could repeat one.
  */
 
@@ -57,7 +61,10 @@ export const AUDIT_LIMITS: AuditLimits = {
 
 /** The row's objects and fixed columns. */
 const ROW_BYTES = 512;
-/** The text itself, a column that grows by doubling, its exact copy, the Arrow stream, the writer's copy and the file. */
+/**
+ * The text itself, a column that grows by doubling, its exact copy, the Arrow stream, the writer's
+ * copy and the file.
+ */
 const BYTES_PER_TEXT_BYTE = 8;
 
 export interface AuditDeps {

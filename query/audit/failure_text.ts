@@ -1,4 +1,7 @@
-/** What may be told of a failed append. An operating error never repeats a statement; of any other only its kind is told. */
+/**
+ * What may be told of a failed append. An operating error never repeats a statement; of any other
+ * only its kind is told.
+ */
 
 import { isOperatingError } from "../../shared/base/errors.ts";
 

@@ -1,4 +1,7 @@
-/** The audit of a running query server: the writer over its warehouse's table, or nothing with `--audit-disabled`. */
+/**
+ * The audit of a running query server: the writer over its warehouse's table, or nothing with
+ * `--audit-disabled`.
+ */
 
 import type { Clock } from "../../shared/os/clock.ts";
 import type { LogThreshold } from "../../shared/logging/logging.ts";

@@ -1,7 +1,8 @@
 /**
- * The audit's table on a thread of its own. Rows are laid out, sorted, compressed and committed in one go that takes the
- * processor for up to 0.1 s the first time, in which the server's thread would answer nobody. Where there can be no thread
- * (`TaskThread`) the server's does it. The thread starts at once: starting one takes the caller some 20 ms, too.
+ * The audit's table on a thread of its own. Rows are laid out, sorted, compressed and committed in
+ * one go that takes the processor for up to 0.1 s the first time, in which the server's thread
+ * would answer nobody. Where there can be no thread (`TaskThread`) the server's does it. The thread
+ * starts at once: starting one takes the caller some 20 ms, too.
  */
 
 import { OperatingError } from "../../shared/base/errors.ts";
@@ -40,7 +41,10 @@ export class ThreadTable implements AsyncDisposable {
     this.#run("begin").catch(() => {});
   }
 
-  /** One at a time. Errors: an `OperatingError` whose message tells no statement; the signal's reason. */
+  /**
+   * One at a time. Errors: an `OperatingError` whose message tells no statement; the signal's
+   * reason.
+   */
   append(rows: readonly RowObject[], signal: AbortSignal): Promise<void> {
     const appended = this.#last.then(() => this.#append(rows, signal));
     this.#last = appended.catch(() => {});

@@ -1,4 +1,7 @@
-/** What the delete-task routes do: a predicate is checked against the table as it is, and recorded for the compactor. */
+/**
+ * What the delete-task routes do: a predicate is checked against the table as it is, and recorded
+ * for the compactor.
+ */
 
 import { OperatingError } from "../../shared/base/errors.ts";
 import type { CatalogReader } from "../../shared/catalog/catalog.ts";
@@ -33,7 +36,10 @@ export class DeleteTasks {
     this.#deps = deps;
   }
 
-  /** Errors: `permission_denied` of the audit; `invalid_argument` of the predicate; `not_found` (`unknown_index`); `rate_limited`. */
+  /**
+   * Errors: `permission_denied` of the audit; `invalid_argument` of the predicate; `not_found`
+   * (`unknown_index`); `rate_limited`.
+   */
   async submit(
     caller: Pick<QueryCaller, "namespace" | "tenant">,
     request: DeleteRequest,
@@ -43,7 +49,8 @@ export class DeleteTasks {
     const { indexId: name, predicate, startNs, endNs } = request;
     if (name.toLowerCase() === QUERY_AUDIT_TABLE) throw auditRefused();
     const ident = { namespace: caller.namespace, name };
-    // Before the check: an index that is dropped and made again in between has another epoch, and is spared.
+    // Before the check: an index that is dropped and made again in between has another epoch, and
+    // is spared.
     const epoch = BUILT_IN_TABLES.has(name) ? 0 : (await catalog.indexState(ident)).epoch;
     const { tableUuid } = await engine.checkPredicate({
       predicate,

@@ -118,7 +118,9 @@ function templateResponse(template: IndexTemplate): Response {
   return response;
 }
 
-/** The body with the id of its path; one of its own must be the same. Errors: `invalid_argument`. */
+/**
+ * The body with the id of its path; one of its own must be the same. Errors: `invalid_argument`.
+ */
 function named(body: unknown, member: string, id: string): unknown {
   if (typeof body !== "object" || body === null || Array.isArray(body)) return body;
   const own: unknown = Reflect.get(body, member) ?? id;

@@ -1,8 +1,9 @@
 /**
- * What the index routes do: configurations of one namespace's indexes, each change conditional in the catalog.
+ * What the index routes do: configurations of one namespace's indexes, each change conditional in
+ * the catalog.
  *
- * A table that rows made without anybody configuring it is an index, too: mode `dynamic`, no field but the time. The
- * service's own tables are none.
+ * A table that rows made without anybody configuring it is an index, too: mode `dynamic`, no field
+ * but the time. The service's own tables are none.
  */
 
 import { OperatingError } from "../../shared/base/errors.ts";
@@ -72,8 +73,8 @@ export class ManagedIndexes {
   }
 
   /**
-   * Returns when ingest servers map rows as it says; one of that id that was dropped just now they have forgotten
-   * before. Errors: `conflict` (`index_exists`); `invalid_argument`.
+   * Returns when ingest servers map rows as it says; one of that id that was dropped just now they
+   * have forgotten before. Errors: `conflict` (`index_exists`); `invalid_argument`.
    */
   async create(namespace: string, config: IndexConfig): Promise<ManagedIndex> {
     const { catalog, clock, random } = this.#deps;
@@ -97,8 +98,9 @@ export class ManagedIndexes {
   }
 
   /**
-   * Returns when ingest servers map rows as it says. Errors: `not_found`; `precondition_failed` when `condition` does not hold; `invalid_argument` (`not_additive`);
-   * `conflict` while others keep changing it.
+   * Returns when ingest servers map rows as it says. Errors: `not_found`; `precondition_failed`
+   * when `condition` does not hold; `invalid_argument` (`not_additive`); `conflict` while others
+   * keep changing it.
    */
   async replace(
     namespace: string,
@@ -121,7 +123,10 @@ export class ManagedIndexes {
     throw contention(`index ${id}`);
   }
 
-  /** Its rows are gone at once, its files with the next sweep. Errors: `not_found`; `invalid_argument`. */
+  /**
+   * Its rows are gone at once, its files with the next sweep. Errors: `not_found`;
+   * `invalid_argument`.
+   */
   async drop(namespace: string, id: string): Promise<void> {
     if (BUILT_IN_TABLES.has(id)) checkIndexId(id);
     const writer = await this.#deps.writer();
@@ -144,8 +149,8 @@ export class ManagedIndexes {
   }
 
   /**
-   * Returns when ingest servers apply it. Errors: `invalid_argument`; `precondition_failed` when there is none for which
-   * `condition` holds; `conflict` while others keep changing it.
+   * Returns when ingest servers apply it. Errors: `invalid_argument`; `precondition_failed` when
+   * there is none for which `condition` holds; `conflict` while others keep changing it.
    */
   async putTemplate(
     namespace: string,

@@ -1,6 +1,6 @@
 /**
- * Clients that change one configuration at the same time, through two servers over one catalog: of those that contradict each
- * other one wins, and what is stored is what one of them sent, whole.
+ * Clients that change one configuration at the same time, through two servers over one catalog: of
+ * those that contradict each other one wins, and what is stored is what one of them sent, whole.
  */
 
 import assert from "node:assert/strict";

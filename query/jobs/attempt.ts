@@ -1,10 +1,16 @@
-/** Writes to the job store that a run waits for: each attempt has its deadline, and a few of them follow. */
+/**
+ * Writes to the job store that a run waits for: each attempt has its deadline, and a few of them
+ * follow.
+ */
 
 import { OperatingError } from "../../shared/base/errors.ts";
 import type { Clock } from "../../shared/os/clock.ts";
 import { ATTEMPT_MS_MAX, ATTEMPT_PAUSES_MS } from "./limits.ts";
 
-/** Errors: those of `action`, `unavailable` past the deadline. What it does then may still take effect. */
+/**
+ * Errors: those of `action`, `unavailable` past the deadline. What it does then may still take
+ * effect.
+ */
 export async function attempt<T>(clock: Clock, action: () => Promise<T>): Promise<T> {
   const over = new AbortController();
   const late = clock.sleep(ATTEMPT_MS_MAX, { signal: over.signal }).then(() => {
@@ -19,8 +25,8 @@ export async function attempt<T>(clock: Clock, action: () => Promise<T>): Promis
 }
 
 /**
- * Three attempts within half a minute. Once `signal` aborts there are no more pauses: one more attempt, then none.
- * Errors: that of the last one.
+ * Three attempts within half a minute. Once `signal` aborts there are no more pauses: one more
+ * attempt, then none. Errors: that of the last one.
  */
 export async function attempts<T>(
   clock: Clock,

@@ -32,8 +32,8 @@ export interface JobSubmission {
 /** Takes statements with `priority` `batch`. */
 export interface JobTaker {
   /**
-   * The id of the new job. Errors: `rate_limited` when no share of the admission budget was free in time, `unavailable`
-   * when the job store is away or the server stops.
+   * The id of the new job. Errors: `rate_limited` when no share of the admission budget was free in
+   * time, `unavailable` when the job store is away or the server stops.
    */
   submit(submission: JobSubmission): Promise<string>;
 }
@@ -57,9 +57,15 @@ export interface JobDesk extends JobTaker {
     id: string,
     wait: { readonly ms: number; readonly signal: AbortSignal },
   ): Promise<JobRow>;
-  /** Errors besides: `conflict` for a job that did not succeed; `not_found` for one that has not ended. */
+  /**
+   * Errors besides: `conflict` for a job that did not succeed; `not_found` for one that has not
+   * ended.
+   */
   result(namespace: string, id: string): Promise<StoredResult>;
-  /** One file of a result that is in the warehouse. Errors besides: the warehouse's, `corrupt` when it is gone. */
+  /**
+   * One file of a result that is in the warehouse. Errors besides: the warehouse's, `corrupt` when
+   * it is gone.
+   */
   resultPart(id: string, part: number): Promise<Uint8Array<ArrayBuffer>>;
   /** Errors besides: `conflict` for a job that has ended. */
   cancel(namespace: string, id: string): Promise<void>;
@@ -196,7 +202,10 @@ export class BatchJobs implements JobDesk {
     ends.tell(id);
   }
 
-  /** Later than any before it: the list goes by ids, and several jobs may come within one millisecond. */
+  /**
+   * Later than any before it: the list goes by ids, and several jobs may come within one
+   * millisecond.
+   */
   #newId(): string {
     const { random, clock } = this.#deps;
     this.#idMs = Math.max(Math.floor(clock.nowMs()), this.#idMs + 1);

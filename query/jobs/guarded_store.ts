@@ -1,6 +1,7 @@
 /**
- * The job store as routes and runs see it: opened when it is first needed, its failures counted and told as SPEC.md
- * section 7 wants them: 503 with `Retry-After: 5` for what may pass, 500 for anything else.
+ * The job store as routes and runs see it: opened when it is first needed, its failures counted and
+ * told as SPEC.md section 7 wants them: 503 with `Retry-After: 5` for what may pass, 500 for
+ * anything else.
  */
 
 import { isOperatingError, messageOf, OperatingError } from "../../shared/base/errors.ts";
@@ -51,8 +52,8 @@ export function guardedStore({ open, metrics }: GuardOptions): JobStore {
 }
 
 /**
- * Failures that the catalog's table calls `unavailable` and that do not pass by themselves: a database that is not
- * there, and a server's disk.
+ * Failures that the catalog's table calls `unavailable` and that do not pass by themselves: a
+ * database that is not there, and a server's disk.
  */
 const LASTING_STATES = /^(3D|58)/;
 

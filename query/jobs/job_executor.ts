@@ -1,6 +1,6 @@
 /**
- * The jobs that this server runs: their leases are renewed, their progress is stored, and those that ended elsewhere
- * are stopped.
+ * The jobs that this server runs: their leases are renewed, their progress is stored, and those
+ * that ended elsewhere are stopped.
  */
 
 import { getLogger } from "@logtape/logtape";
@@ -70,7 +70,9 @@ export class JobExecutor implements AsyncDisposable {
     if (this.isStopping) run.stop("shutdown");
   }
 
-  /** A job has ended somewhere, or without an id any may have: a run that knows nothing of it looks. */
+  /**
+   * A job has ended somewhere, or without an id any may have: a run that knows nothing of it looks.
+   */
   heard(id: string | undefined): void {
     const run = id === undefined ? undefined : this.#runs.get(id);
     if (id === undefined || run?.hasVerdict === false) void this.#keptUp(() => this.#lookOnce());

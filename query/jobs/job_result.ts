@@ -1,6 +1,7 @@
 /**
- * The result of a job: rows as they come from the SQL engine, kept as one text when they are few and as files in the
- * warehouse when they are not. Both give the same records response (SPEC.md 2.5).
+ * The result of a job: rows as they come from the SQL engine, kept as one text when they are few
+ * and as files in the warehouse when they are not. Both give the same records response (SPEC.md
+ * 2.5).
  */
 
 import { concatBytes, formatBytes, textOf } from "../../shared/base/bytes.ts";
@@ -23,7 +24,9 @@ export interface CollectedResult {
 /** Stores one file of rows that each end with `ROW_JOINT`. */
 export type PutPart = (part: number, rows: readonly Uint8Array[]) => Promise<void>;
 
-/** Takes all rows of a statement that runs. Errors: the statement's, the warehouse's, `too_large`. */
+/**
+ * Takes all rows of a statement that runs. Errors: the statement's, the warehouse's, `too_large`.
+ */
 export async function collectResult(
   call: SqlCall,
   running: RunningQuery,

@@ -1,7 +1,7 @@
 /**
- * One batch job on this server, from its acceptance to its verdict: ownership is published, the statement is planned
- * and run, its result stored, its verdict written. Whatever happens, its share of the memory pool is given back, and it
- * is run once.
+ * One batch job on this server, from its acceptance to its verdict: ownership is published, the
+ * statement is planned and run, its result stored, its verdict written. Whatever happens, its share
+ * of the memory pool is given back, and it is run once.
  */
 
 import { getLogger } from "@logtape/logtape";

@@ -1,4 +1,7 @@
-/** Every row of SPEC.md 3.1's table of transitions, through the parts that a server is made of, with a fake clock. */
+/**
+ * Every row of SPEC.md 3.1's table of transitions, through the parts that a server is made of, with
+ * a fake clock.
+ */
 
 import assert from "node:assert/strict";
 import { isOperatingError } from "../../shared/base/errors.ts";

@@ -1,6 +1,6 @@
 /**
- * What every server does for the jobs of all: fails those whose server is gone, removes those whose time is over, and
- * files of results that no job knows.
+ * What every server does for the jobs of all: fails those whose server is gone, removes those whose
+ * time is over, and files of results that no job knows.
  */
 
 import { getLogger } from "@logtape/logtape";

@@ -1,4 +1,7 @@
-/** What becomes of results in the warehouse: none is left when its job is gone, and none goes before. */
+/**
+ * What becomes of results in the warehouse: none is left when its job is gone, and none goes
+ * before.
+ */
 
 import assert from "node:assert/strict";
 import { DatabaseSync } from "node:sqlite";
@@ -104,7 +107,10 @@ test("leave no file of a result that came after its job's cancellation", async (
   assert.deepEqual([(await lab.job(id))?.status, await files()], ["cancelled", []]);
 });
 
-/** Behind the store's back, which would take them one by one; their ids are newer than that of any other job. */
+/**
+ * Behind the store's back, which would take them one by one; their ids are newer than that of any
+ * other job.
+ */
 function addEndedJobs({ dir, clock }: JobLab<FakeClock>, count: number): string[] {
   using database = new DatabaseSync(`${dir}/jobs.db`);
   const add = database.prepare(

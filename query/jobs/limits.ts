@@ -4,7 +4,10 @@ const MIB = 1024 ** 2;
 
 /** A job that ended is there for this long. */
 export const JOB_TTL_MS = 24 * 3_600_000;
-/** Jobs that a tenant has at most, but for open ones; past that the oldest that have ended go before their time. */
+/**
+ * Jobs that a tenant has at most, but for open ones; past that the oldest that have ended go before
+ * their time.
+ */
 export const JOBS_KEPT_MAX = 10_000;
 /** Rows of a result up to this are kept in the job store; larger ones go to the warehouse. */
 export const INLINE_BYTES_MAX = MIB;
@@ -13,7 +16,9 @@ export const PART_BYTES = 16 * MIB;
 /** A larger result fails the job. */
 export const RESULT_BYTES_MAX = 4 * 1024 * MIB;
 
-/** A write that a run waits for: attempts of so long with these pauses between, 28 s in all at most. */
+/**
+ * A write that a run waits for: attempts of so long with these pauses between, 28 s in all at most.
+ */
 export const ATTEMPT_MS_MAX = 6_000;
 export const ATTEMPT_PAUSES_MS = [2_000, 8_000] as const;
 /** Verdicts that did not land are tried again this often. */
@@ -33,7 +38,10 @@ export const LISTED_QUERY_LENGTH_MAX = 1_000;
 /** How long a request may wait for a job's end, and how many may; one more is answered at once. */
 export const WAIT_SECS_MAX = 30;
 export const WAITERS_MAX = 1_024;
-/** How often a job that another server runs is looked at for those who wait, and where its end is told besides. */
+/**
+ * How often a job that another server runs is looked at for those who wait, and where its end is
+ * told besides.
+ */
 export const WAIT_LOOK_MS = 500;
 export const TOLD_WAIT_LOOK_MS = 5_000;
 

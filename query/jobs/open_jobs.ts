@@ -1,4 +1,6 @@
-/** The batch jobs of a running query server: store, results, executor and sweeps, from its settings. */
+/**
+ * The batch jobs of a running query server: store, results, executor and sweeps, from its settings.
+ */
 
 import { getLogger } from "@logtape/logtape";
 import { isPostgresUri } from "../../shared/catalog/catalog_uri.ts";
@@ -33,7 +35,10 @@ export interface OpenJobsDeps {
   readonly metrics: QueryMetrics;
 }
 
-/** Opens nothing that is not there yet: the first job makes the store. Disposing it stops the jobs that run. */
+/**
+ * Opens nothing that is not there yet: the first job makes the store. Disposing it stops the jobs
+ * that run.
+ */
 export function openJobs(settings: QuerySettings, deps: OpenJobsDeps): OpenJobs {
   const { calls, metrics, admission } = deps;
   const { clock } = calls;

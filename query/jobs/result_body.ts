@@ -1,6 +1,6 @@
 /**
- * A stored result as the body of an answer. One in the warehouse is brought a file at a time, as fast as it is taken,
- * and only the file that is being sent is held.
+ * A stored result as the body of an answer. One in the warehouse is brought a file at a time, as
+ * fast as it is taken, and only the file that is being sent is held.
  */
 
 import { utf8 } from "../../shared/base/bytes.ts";
@@ -19,7 +19,10 @@ export interface ResultSource {
 
 type Bytes = Uint8Array<ArrayBuffer>;
 
-/** Errors: those of the first file, so that the answer has its status; a later one breaks the answer off. */
+/**
+ * Errors: those of the first file, so that the answer has its status; a later one breaks the answer
+ * off.
+ */
 export async function resultBody(result: StoredResult, source: ResultSource): Promise<BodyInit> {
   const { head, tail, rows, parts } = result;
   if (parts === 0) return `${head}${rows ?? ""}${tail}`;

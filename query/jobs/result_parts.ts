@@ -1,9 +1,11 @@
 /**
- * Rows of large results in the warehouse: `<namespace>/job_results/<job id>-<part>.parquet`, a file for each 16 MiB or
- * so. A file has one column, `row`, each value of which is the JSON array that the records response has for that row.
+ * Rows of large results in the warehouse: `<namespace>/job_results/<job id>-<part>.parquet`, a file
+ * for each 16 MiB or so. A file has one column, `row`, each value of which is the JSON array that
+ * the records response has for that row.
  *
- * The response must be the one that an interactive query gives, to the last digit. Columns of the SQL engine's own types
- * would not do that: Parquet has no integers of 128 bits, no intervals of months and days together, no unions.
+ * The response must be the one that an interactive query gives, to the last digit. Columns of the
+ * SQL engine's own types would not do that: Parquet has no integers of 128 bits, no intervals of
+ * months and days together, no unions.
  */
 
 import { getLogger } from "@logtape/logtape";
@@ -99,7 +101,10 @@ export class WarehouseParts implements ResultParts {
   }
 }
 
-/** Removes files that nobody needs any more; what cannot be removed now is found by the sweep for leftovers. */
+/**
+ * Removes files that nobody needs any more; what cannot be removed now is found by the sweep for
+ * leftovers.
+ */
 export async function discardQuietly(
   parts: Pick<ResultParts, "discard">,
   ids: readonly string[],

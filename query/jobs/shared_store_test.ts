@@ -1,4 +1,7 @@
-/** Two query servers with one job store in a real PostgreSQL: what one does, the other hears of; and the store away. */
+/**
+ * Two query servers with one job store in a real PostgreSQL: what one does, the other hears of; and
+ * the store away.
+ */
 
 import assert from "node:assert/strict";
 import { parseOptions } from "../../shared/config/parse_options.ts";

@@ -1,6 +1,7 @@
 /**
- * Verdicts on their way into the job store. A run waits for three attempts; what did not land then is kept here without
- * its result and tried again until it lands or another end stands. SPEC.md 3.1, "Terminal-write reconciliation".
+ * Verdicts on their way into the job store. A run waits for three attempts; what did not land then
+ * is kept here without its result and tried again until it lands or another end stands. SPEC.md
+ * 3.1, "Terminal-write reconciliation".
  */
 
 import { getLogger } from "@logtape/logtape";
@@ -77,7 +78,10 @@ export class TerminalWrites implements AsyncDisposable {
     return this.#count("deferred");
   }
 
-  /** Hurries those who wait and tries each deferred one once more; what does not land is left to its lease. */
+  /**
+   * Hurries those who wait and tries each deferred one once more; what does not land is left to its
+   * lease.
+   */
   async [Symbol.asyncDispose](): Promise<void> {
     this.#stop.abort();
     await this.#working;
@@ -114,7 +118,10 @@ export class TerminalWrites implements AsyncDisposable {
   }
 }
 
-/** What is installed later in the place of `end`: its result is not kept, unless it lies in the warehouse. */
+/**
+ * What is installed later in the place of `end`: its result is not kept, unless it lies in the
+ * warehouse.
+ */
 function laterEnd(end: JobEnd): JobEnd {
   const { cost, progress } = end;
   switch (end.verdict) {

@@ -1,4 +1,7 @@
-/** Every row of SPEC.md 3.1's table of terminal-write reconciliation, with a store that fails and a fake clock. */
+/**
+ * Every row of SPEC.md 3.1's table of terminal-write reconciliation, with a store that fails and a
+ * fake clock.
+ */
 
 import assert from "node:assert/strict";
 import type { JobStatus } from "../../shared/catalog/job_states.ts";

@@ -1,4 +1,7 @@
-/** Metrics of the rows that are held in memory; all zero where none are, as with a memory pool below 1 GiB. */
+/**
+ * Metrics of the rows that are held in memory; all zero where none are, as with a memory pool below
+ * 1 GiB.
+ */
 
 import type { HeldRowsMeter } from "../../shared/engine/held_rows/held_rows.ts";
 import type { MetricTable } from "../../shared/metrics/table.ts";

@@ -37,7 +37,9 @@ export const SERVED_BY = [
   "sketch",
 ] as const satisfies readonly ServedBy[];
 
-/** Why a caller could not be known: the reasons of a 401, and of the 503 while the issuer is away. */
+/**
+ * Why a caller could not be known: the reasons of a 401, and of the 503 while the issuer is away.
+ */
 export const AUTH_FAILURES = [...UNAUTHENTICATED_REASONS, "issuer_unavailable"] as const;
 
 /** Why a known caller may read nothing: SPEC.md section 5, "Tenant resolution on query". */

@@ -1,5 +1,6 @@
 /**
- * The metrics of the query server, as a scraper sees them: all of the table, nothing else, zeroes included.
+ * The metrics of the query server, as a scraper sees them: all of the table, nothing else, zeroes
+ * included.
  *
  * `deno test -A query/metrics/metrics_test.ts -- --write` writes METRICS.md anew.
  */

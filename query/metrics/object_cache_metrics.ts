@@ -1,4 +1,6 @@
-/** Metrics of the cache of an object store's data files; all zero where the warehouse is a folder. */
+/**
+ * Metrics of the cache of an object store's data files; all zero where the warehouse is a folder.
+ */
 
 import type { ObjectCacheMeter } from "../../shared/engine/files/data_files.ts";
 import type { MetricTable } from "../../shared/metrics/table.ts";

@@ -11,8 +11,8 @@ import { noPeers, parseSqlRequest, type SqlRequest } from "./sql_request.ts";
 import { streamResponse } from "./sql_stream.ts";
 
 /**
- * Answers with rows, with the cost alone for `dry_run`, or with the id of a batch job. Throws what `errorResponse`
- * renders.
+ * Answers with rows, with the cost alone for `dry_run`, or with the id of a batch job. Throws what
+ * `errorResponse` renders.
  */
 export function answerSql(
   request: Request,
@@ -39,7 +39,10 @@ export function explainSql(
   });
 }
 
-/** `POST /api/v1/sql/distributed` and `/sql/shard`, which need peers: a request that could be answered there is refused. */
+/**
+ * `POST /api/v1/sql/distributed` and `/sql/shard`, which need peers: a request that could be
+ * answered there is refused.
+ */
 export async function refuseWithoutPeers(request: Request): Promise<never> {
   parseSqlRequest(await readJsonText(request, { bytesMax: SQL_BODY_BYTES_MAX }));
   throw noPeers("distribute the query", "send it to /api/v1/sql");
@@ -50,7 +53,9 @@ function costReport(call: SqlCall) {
   return { cost, tables, served_by: servedBy };
 }
 
-/** Prepares the statement that `request` asks for; `answer` owns the call once its answer streams. */
+/**
+ * Prepares the statement that `request` asks for; `answer` owns the call once its answer streams.
+ */
 async function withCall(
   request: Request,
   service: SqlService,

@@ -1,9 +1,10 @@
 /**
- * One statement on behalf of one request: what it holds, how long it may take, and whether its caller is still
- * there. Disposing it twice is fine, and gives everything back even when the engine is still at work.
+ * One statement on behalf of one request: what it holds, how long it may take, and whether its
+ * caller is still there. Disposing it twice is fine, and gives everything back even when the engine
+ * is still at work.
  *
- * The engine keeps the deadline while it works. The timer here is the second one, a little later: it also ends
- * an answer that no one reads, and an engine that missed its own deadline.
+ * The engine keeps the deadline while it works. The timer here is the second one, a little later:
+ * it also ends an answer that no one reads, and an engine that missed its own deadline.
  */
 
 import { getLogger } from "@logtape/logtape";
@@ -139,8 +140,8 @@ export class SqlCall implements AsyncDisposable {
   }
 
   /**
-   * The caller takes nothing of its answer for so long: what runs for it stops. Returns what it is told should it come
-   * back.
+   * The caller takes nothing of its answer for so long: what runs for it stops. Returns what it is
+   * told should it come back.
    */
   stall(afterMs: number): OperatingError {
     const failure = new OperatingError(
@@ -166,8 +167,8 @@ export class SqlCall implements AsyncDisposable {
   }
 
   /**
-   * Prepares the statement anew where `thrown` says that DuckDB's process was replaced under it, once: for who has sent nothing of
-   * its rows. False: what was thrown is the end.
+   * Prepares the statement anew where `thrown` says that DuckDB's process was replaced under it,
+   * once: for who has sent nothing of its rows. False: what was thrown is the end.
    */
   async isBegunAnew(thrown: unknown): Promise<boolean> {
     const isReplaced = isOperatingError(thrown, "unavailable") &&
@@ -187,7 +188,10 @@ export class SqlCall implements AsyncDisposable {
     this.#prepared = await this.#hold(await this.#inLine("connections", preparing));
   }
 
-  /** Plans a statement that a job is to run: what is wrong with it is told before the job is accepted. */
+  /**
+   * Plans a statement that a job is to run: what is wrong with it is told before the job is
+   * accepted.
+   */
   async check(asked: SqlRequest, limits: EffectiveLimits): Promise<void> {
     const timeoutMs = Math.min(limits.timeoutMs, CHECK_MS_MAX);
     this.#limits = { ...limits, timeoutMs };
@@ -249,7 +253,10 @@ export class SqlCall implements AsyncDisposable {
     if (this.#late || this.#stop.signal.aborted) throw this.#stop.signal.reason;
   }
 
-  /** What to tell of `thrown`: with the cost where SPEC wants it, and with what stopped the call first. */
+  /**
+   * What to tell of `thrown`: with the cost where SPEC wants it, and with what stopped the call
+   * first.
+   */
   failureOf(thrown: unknown): unknown {
     const cost = this.#prepared?.cost;
     const details = cost === undefined ? {} : { cost };
@@ -298,7 +305,9 @@ export class SqlCall implements AsyncDisposable {
     if (rowsReturned !== undefined) metrics.rowsReturned.observe(rowsReturned);
   }
 
-  /** Counts the request as the failure that `failure` is, and logs what is not the caller's doing. */
+  /**
+   * Counts the request as the failure that `failure` is, and logs what is not the caller's doing.
+   */
   endWith(failure: unknown): void {
     const outcome = outcomeOf(failure);
     this.end(outcome, { failure });
@@ -365,7 +374,9 @@ export class SqlCall implements AsyncDisposable {
     this.throwIfStopped();
   }
 
-  /** Keeps what the engine handed out, or gives it back at once when the call was stopped meanwhile. */
+  /**
+   * Keeps what the engine handed out, or gives it back at once when the call was stopped meanwhile.
+   */
   async #hold<T extends AsyncDisposable>(resource: T): Promise<T> {
     if (this.#held.disposed) await resource[Symbol.asyncDispose]();
     else this.#held.use(resource);
@@ -405,7 +416,9 @@ function refuseTooDear(cost: Cost, { bytesScannedMax, rowsScannedMax }: Effectiv
   );
 }
 
-/** Of a statement that was interrupted while its caller waits: only a stop of the server does that. */
+/**
+ * Of a statement that was interrupted while its caller waits: only a stop of the server does that.
+ */
 export function serverStops(): OperatingError {
   return new OperatingError(
     "unavailable",

@@ -1,6 +1,6 @@
 /**
- * A records answer, SPEC.md 2.5. Its status depends on its last row (413 when the cap was hit), so rows are
- * held, as bytes and up to `RECORDS_BYTES_MAX`, until the query has ended.
+ * A records answer, SPEC.md 2.5. Its status depends on its last row (413 when the cap was hit), so
+ * rows are held, as bytes and up to `RECORDS_BYTES_MAX`, until the query has ended.
  */
 
 import { formatBytes, utf8 } from "../../shared/base/bytes.ts";
@@ -11,7 +11,10 @@ import { growAnswer, sendHeld } from "./held_answer.ts";
 import { RECORDS_BYTES_MAX } from "../limits.ts";
 import type { SqlCall } from "./sql_call.ts";
 
-/** Runs the prepared statement to its end and renders it; what it holds is charged to `budget` until sent. */
+/**
+ * Runs the prepared statement to its end and renders it; what it holds is charged to `budget` until
+ * sent.
+ */
 export async function recordsResponse(call: SqlCall, budget: ByteBudget): Promise<Response> {
   const seen = { rows: 0 };
   try {

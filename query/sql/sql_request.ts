@@ -1,8 +1,9 @@
 /**
  * The body of a SQL request (SPEC.md 2.4) as a precise type.
  *
- * Unknown members at the top are ignored; `limits` is strict, because a misspelt cap that is ignored would
- * be no cap. What is known and has the wrong type is refused; null stands for absent where absent is allowed.
+ * Unknown members at the top are ignored; `limits` is strict, because a misspelt cap that is
+ * ignored would be no cap. What is known and has the wrong type is refused; null stands for absent
+ * where absent is allowed.
  */
 
 import { z } from "zod";
@@ -40,8 +41,9 @@ const SQL_REQUEST = z.object({
 export type SqlRequest = z.infer<typeof SQL_REQUEST>;
 
 /**
- * Parses a request body. Errors: `unprocessable` naming the unknown members of `limits`, which wins over all
- * else; `invalid_argument` for what is no JSON, has a wrong type, or is for servers with peers.
+ * Parses a request body. Errors: `unprocessable` naming the unknown members of `limits`, which wins
+ * over all else; `invalid_argument` for what is no JSON, has a wrong type, or is for servers with
+ * peers.
  */
 export function parseSqlRequest(body: Uint8Array): SqlRequest {
   const given = parseJson(body);

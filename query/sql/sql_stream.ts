@@ -1,6 +1,6 @@
 /**
- * An NDJSON answer, SPEC.md 2.6: rows as they come, then at most one trailer. Nothing is read ahead of the
- * client, and a client that leaves stops the query.
+ * An NDJSON answer, SPEC.md 2.6: rows as they come, then at most one trailer. Nothing is read ahead
+ * of the client, and a client that leaves stops the query.
  */
 
 import { getLogger } from "@logtape/logtape";
@@ -13,8 +13,8 @@ import type { SqlCall } from "./sql_call.ts";
 type Line = string | Uint8Array<ArrayBuffer>;
 
 /**
- * Starts the prepared statement. What fails before the first rows is thrown and keeps its own status; after
- * that the answer owns `call`, and a failure is its last line.
+ * Starts the prepared statement. What fails before the first rows is thrown and keeps its own
+ * status; after that the answer owns `call`, and a failure is its last line.
  */
 export async function streamResponse(
   call: SqlCall,
@@ -30,7 +30,10 @@ export async function streamResponse(
   });
 }
 
-/** The lines as they are taken. A reader that takes none for long is given up: it held the engine from others. */
+/**
+ * The lines as they are taken. A reader that takes none for long is given up: it held the engine
+ * from others.
+ */
 class StreamedLines implements AsyncIterator<Line> {
   #stalling: ReturnType<typeof setTimeout> | undefined;
   /** What is left to say to a reader that was given up. */

@@ -1,4 +1,7 @@
-/** Trace routes let in whom SQL lets in, for the tenant that SQL reads, and refuse with its statuses: over real sockets. */
+/**
+ * Trace routes let in whom SQL lets in, for the tenant that SQL reads, and refuse with its
+ * statuses: over real sockets.
+ */
 
 import assert from "node:assert/strict";
 import { AUDIENCE, FakeIssuer } from "../../shared/testing/fake_issuer.ts";

@@ -12,7 +12,10 @@ export type AttributeValue =
 const INT64_MIN = -9_223_372_036_854_775_808n;
 const INT64_MAX = 9_223_372_036_854_775_807n;
 
-/** `value` is as `attributesOf` gives it. No value at all is an empty text: strict clients refuse one without a type. */
+/**
+ * `value` is as `attributesOf` gives it. No value at all is an empty text: strict clients refuse
+ * one without a type.
+ */
 export function attributeValue(value: unknown): AttributeValue {
   switch (typeof value) {
     case "string":

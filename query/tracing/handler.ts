@@ -15,8 +15,8 @@ export interface TraceHandler {
   readonly path: string;
   readonly endpoint: TraceEndpoint;
   /**
-   * Reads the parameters before anything is reserved or planned, and returns what to do then. Errors:
-   * `invalid_argument`.
+   * Reads the parameters before anything is reserved or planned, and returns what to do then.
+   * Errors: `invalid_argument`.
    */
   plan(asked: TraceAsked): () => Promise<TraceAnswer>;
 }
@@ -41,7 +41,10 @@ export function limitOf({ ceilings }: TraceCall, { limit }: TraceSearch): number
   );
 }
 
-/** Operations by Jaeger's words of kinds, each once; `kindless`: the word for a span that does not say its kind. */
+/**
+ * Operations by Jaeger's words of kinds, each once; `kindless`: the word for a span that does not
+ * say its kind.
+ */
 export async function spanKinds(
   { call, params, traceNames }: TraceAsked,
   asked: { readonly service: string; readonly kindless: string },

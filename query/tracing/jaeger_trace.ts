@@ -1,7 +1,7 @@
 /**
- * A trace as Jaeger's v1 API writes it (its `uimodel`), from stored spans: typed tags, events as logs, links as
- * references, each process once. Fields that are no tags in OTLP become the tags that OpenTelemetry's mapping to other
- * formats names.
+ * A trace as Jaeger's v1 API writes it (its `uimodel`), from stored spans: typed tags, events as
+ * logs, links as references, each process once. Fields that are no tags in OTLP become the tags
+ * that OpenTelemetry's mapping to other formats names.
  *
  * One span becomes text at a time, so that only texts are held of a large trace.
  */
@@ -110,7 +110,10 @@ function countTag(key: string, value: number | undefined): Tag[] {
   return value === undefined ? [] : [{ key, type: "int64", value }];
 }
 
-/** A list or an object is its JSON text; an integer past 2^53 is text, or it would be read as another one. */
+/**
+ * A list or an object is its JSON text; an integer past 2^53 is text, or it would be read as
+ * another one.
+ */
 function tagOf([key, value]: Attribute): Tag {
   const typed = attributeValue(value);
   switch (typed.type) {

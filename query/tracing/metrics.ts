@@ -10,7 +10,9 @@ export const TRACE_ENDPOINTS = [
 ] as const;
 export type TraceEndpoint = typeof TRACE_ENDPOINTS[number];
 
-/** Ceilings in `svc_query_breaker_trips_total`: traces, spans, bytes of rows, names. SPEC.md 4.2. */
+/**
+ * Ceilings in `svc_query_breaker_trips_total`: traces, spans, bytes of rows, names. SPEC.md 4.2.
+ */
 export const TRACE_BREAKERS = [
   "jaeger_traces",
   "jaeger_spans",

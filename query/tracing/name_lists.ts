@@ -1,10 +1,11 @@
 /**
- * Names of services, and of one service's operations. What a table's snapshot holds is read once and kept with that
- * snapshot, and a later one adds the names of the files that came since; once rows were taken out, all is read again. What is
- * only in the WAL is read each time and added, so that a list never lacks an acknowledged span.
+ * Names of services, and of one service's operations. What a table's snapshot holds is read once
+ * and kept with that snapshot, and a later one adds the names of the files that came since; once
+ * rows were taken out, all is read again. What is only in the WAL is read each time and added, so
+ * that a list never lacks an acknowledged span.
  *
- * Order matters: the WAL is read first, and says which snapshot it comes on top of. A row that is committed meanwhile is
- * in both, and a name counts once.
+ * Order matters: the WAL is read first, and says which snapshot it comes on top of. A row that is
+ * committed meanwhile is in both, and a name counts once.
  */
 
 import type { TraceCall } from "./trace_call.ts";

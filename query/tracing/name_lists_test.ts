@@ -1,4 +1,7 @@
-/** Name lists: read once per snapshot, never without what is only in the WAL, never kept past the entry's bound. */
+/**
+ * Name lists: read once per snapshot, never without what is only in the WAL, never kept past the
+ * entry's bound.
+ */
 
 import assert from "node:assert/strict";
 import type { Engine, QueryRequest } from "../../shared/engine/types.ts";

@@ -1,9 +1,10 @@
 /**
- * Traces as Jaeger's v3 API writes them: OTLP's `TracesData` in its JSON form. 64-bit numbers are decimal texts, enums are
- * numbers, ids are hexadecimal. A scope and a resource stand once each where their spans are alike.
+ * Traces as Jaeger's v3 API writes them: OTLP's `TracesData` in its JSON form. 64-bit numbers are
+ * decimal texts, enums are numbers, ids are hexadecimal. A scope and a resource stand once each
+ * where their spans are alike.
  *
- * Rows do not tell bytes from their base64 text nor a double without a fraction from an integer, so those come back as
- * the latter (README.md).
+ * Rows do not tell bytes from their base64 text nor a double without a fraction from an integer, so
+ * those come back as the latter (README.md).
  */
 
 import { attributeValue } from "./attribute_value.ts";

@@ -1,4 +1,7 @@
-/** Parameters: durations and ids as Go and Jaeger read them, and what each API's search makes of an address. */
+/**
+ * Parameters: durations and ids as Go and Jaeger read them, and what each API's search makes of an
+ * address.
+ */
 
 import assert from "node:assert/strict";
 import { isOperatingError } from "../../shared/base/errors.ts";

@@ -1,4 +1,7 @@
-/** What trace lookup reads: few row groups for an id, few files for a search, whatever else the table holds. */
+/**
+ * What trace lookup reads: few row groups for an id, few files for a search, whatever else the
+ * table holds.
+ */
 
 import assert from "node:assert/strict";
 import type { Engine, PreparedQuery, QueryRequest } from "../../shared/engine/types.ts";
@@ -10,7 +13,10 @@ import type { QueryRecord } from "../query_record.ts";
 const SPANS_PER_TRACE = 50;
 const HOURS = 24;
 
-/** Whole traces one after another, a second apart. Ids are in no order, so that bounds of a column tell nothing. */
+/**
+ * Whole traces one after another, a second apart. Ids are in no order, so that bounds of a column
+ * tell nothing.
+ */
 function tracesFrom(first: number, count: number, at: number): SpanFields[] {
   return Array.from({ length: count * SPANS_PER_TRACE }, (_, n) => {
     const trace = idOf(first + Math.floor(n / SPANS_PER_TRACE));
@@ -62,7 +68,9 @@ Deno.test({
   },
 });
 
-/** As a table of a hundred million spans is planned: a day of it costs too much to be read at once. */
+/**
+ * As a table of a hundred million spans is planned: a day of it costs too much to be read at once.
+ */
 function dear(engine: Engine): Engine {
   return replanned(engine, ({ cost }) => {
     const rows = cost.estimated_rows_processed;

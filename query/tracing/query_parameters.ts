@@ -1,4 +1,7 @@
-/** Parameters of a request's address as precise values; every refusal names the parameter, the value and the remedy. */
+/**
+ * Parameters of a request's address as precise values; every refusal names the parameter, the value
+ * and the remedy.
+ */
 
 import { OperatingError } from "../../shared/base/errors.ts";
 import { TIMESTAMP_NS_MAX } from "../../shared/base/time.ts";
@@ -34,7 +37,10 @@ export function durationOf(
   return ns;
 }
 
-/** Unix time in units of `unitNs`, as the nanosecond that it begins with. Errors: `invalid_argument`. */
+/**
+ * Unix time in units of `unitNs`, as the nanosecond that it begins with. Errors:
+ * `invalid_argument`.
+ */
 export function unixTimeOf(
   params: URLSearchParams,
   name: string,

@@ -7,16 +7,17 @@ import { extentSql, spansSql } from "./trace_statements.ts";
 import { countSpans, type Trace, tracesOf } from "./traces.ts";
 
 /**
- * How far from a span of a trace, or from a time that a client names, its other spans are looked for where the whole table
- * would be too much to read. A trace that is asked by its id alone is always whole.
+ * How far from a span of a trace, or from a time that a client names, its other spans are looked
+ * for where the whole table would be too much to read. A trace that is asked by its id alone is
+ * always whole.
  */
 export const TRACE_SPREAD_NS = 3_600_000_000_000n;
 /** Rows of which a search compares all ids: some 30 ms. */
 const COMPARED_ROWS = 2_000_000;
 
 /**
- * Whole traces, those that there are, in the order of `ids`. The hint is where to look first: with nothing there, the
- * whole table is read.
+ * Whole traces, those that there are, in the order of `ids`. The hint is where to look first: with
+ * nothing there, the whole table is read.
  */
 export async function readTraces(
   call: TraceCall,

@@ -1,4 +1,7 @@
-/** What a search asks, whichever API it came by: conditions on one span, a time range, and how many traces. */
+/**
+ * What a search asks, whichever API it came by: conditions on one span, a time range, and how many
+ * traces.
+ */
 
 export interface TraceSearch extends SpanConditions {
   readonly range: TimeSpan;

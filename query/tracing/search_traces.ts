@@ -1,10 +1,12 @@
 /**
- * Which traces a search answers: those whose matching spans started last, without reading what is older than needed.
+ * Which traces a search answers: those whose matching spans started last, without reading what is
+ * older than needed.
  *
- * Time is walked back from the end of the range in windows, the first a few seconds wide and each a multiple of the one
- * before, until enough traces are found. What is left after the first windows is read at once where it is planned to be
- * cheap. Every window is read whole, so the traces of newer windows come first whatever is in older ones, and the answer is
- * the one that a scan of the range gives.
+ * Time is walked back from the end of the range in windows, the first a few seconds wide and each a
+ * multiple of the one before, until enough traces are found. What is left after the first windows
+ * is read at once where it is planned to be cheap. Every window is read whole, so the traces of
+ * newer windows come first whatever is in older ones, and the answer is the one that a scan of the
+ * range gives.
  */
 
 import type { TimeSpan, TraceSearch } from "./search_request.ts";
@@ -13,7 +15,10 @@ import { matchesSql } from "./trace_statements.ts";
 
 /** Rows that take no longer to read than some windows take to plan. */
 const CHEAP_ROWS = 200_000;
-/** Windows before the rest of the range is planned as a whole, which asks the indexes of all its files. */
+/**
+ * Windows before the rest of the range is planned as a whole, which asks the indexes of all its
+ * files.
+ */
 const WINDOWS_FIRST = 3;
 const FIRST_WINDOW_NS = 15_000_000_000n;
 const WINDOW_GROWTH = 4n;

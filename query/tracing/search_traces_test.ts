@@ -1,6 +1,7 @@
 /**
- * Searches against a plain model over random spans: the newest traces with a matching span, whatever windows they fall
- * into and wherever the spans lie. `TRACE_SEARCH_SEEDS` runs more seeds than a few.
+ * Searches against a plain model over random spans: the newest traces with a matching span,
+ * whatever windows they fall into and wherever the spans lie. `TRACE_SEARCH_SEEDS` runs more seeds
+ * than a few.
  */
 
 import assert from "node:assert/strict";
@@ -67,7 +68,9 @@ for (const way of ["at once", "in windows"] as const) {
   });
 }
 
-/** An engine whose plans cost three million rows more, when they cost any: what a large table's do. */
+/**
+ * An engine whose plans cost three million rows more, when they cost any: what a large table's do.
+ */
 function dear(engine: Engine): Engine {
   return replanned(engine, ({ cost }) => {
     const rows = cost.estimated_rows_processed;

@@ -113,8 +113,9 @@ const SCOPE_PREFIX = "scope.";
 const COUNT_MAX = 0xffff_ffff;
 
 /**
- * The span's own attributes, then its scope's, then its counts: they stand in this order, so the last ones are taken for
- * what they are called. A span whose own last attributes have such names and whose fields are not set is misread.
+ * The span's own attributes, then its scope's, then its counts: they stand in this order, so the
+ * last ones are taken for what they are called. A span whose own last attributes have such names
+ * and whose fields are not set is misread.
  */
 export function spanAttributesOf({ attributes }: Span): SpanAttributes {
   const members = attributesOf(attributes);
@@ -139,7 +140,10 @@ export function eventsOf({ events }: Span): SpanEvent[] {
   }));
 }
 
-/** Links that lead to a span: one without ids cannot be followed, and strict clients refuse a trace that has one. */
+/**
+ * Links that lead to a span: one without ids cannot be followed, and strict clients refuse a trace
+ * that has one.
+ */
 export function linksOf({ links }: Span): SpanLink[] {
   return elementsOf(links).map((link) => ({
     traceId: textOf(link["trace_id"]),
@@ -190,7 +194,10 @@ function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
-/** Only a run of so many digits can be a number that a double does not hold, and the exact parser is the slower one. */
+/**
+ * Only a run of so many digits can be a number that a double does not hold, and the exact parser is
+ * the slower one.
+ */
 function parseJson(text: string): unknown {
   return /\d{16}/.test(text) ? parseLosslessJson(text) : JSON.parse(text);
 }

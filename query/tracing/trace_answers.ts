@@ -1,6 +1,6 @@
 /**
- * Answers of both APIs as pieces of JSON text, and their errors. v1: an envelope with `data` and `errors`; v3: the
- * message itself, or `{"error":{"httpCode","message"}}`.
+ * Answers of both APIs as pieces of JSON text, and their errors. v1: an envelope with `data` and
+ * `errors`; v3: the message itself, or `{"error":{"httpCode","message"}}`.
  */
 
 import { isOperatingError, OperatingError } from "../../shared/base/errors.ts";

@@ -1,6 +1,7 @@
 /**
- * One trace request: what it reserves, how long it may take, how much it may hold, and the statements it runs one after
- * the other. It is to trace lookup what `sql_call.ts` is to one statement.
+ * One trace request: what it reserves, how long it may take, how much it may hold, and the
+ * statements it runs one after the other. It is to trace lookup what `sql_call.ts` is to one
+ * statement.
  *
  * A result past a ceiling is refused whole: nothing of it has left yet.
  */
@@ -37,7 +38,10 @@ export interface StatementOptions {
   readonly breaker: TraceBreaker;
   /** Which rows: committed ones, those that are only in the WAL, or all. Default: all. */
   readonly source?: "committed" | "wal";
-  /** Of `committed`: an earlier snapshot whose rows need not be read again; `StatementRows.since` says whether. */
+  /**
+   * Of `committed`: an earlier snapshot whose rows need not be read again; `StatementRows.since`
+   * says whether.
+   */
   readonly since?: string | undefined;
 }
 
@@ -119,8 +123,8 @@ export class TraceCall implements AsyncDisposable {
   }
 
   /**
-   * All rows of a statement. Errors: those of `Engine.prepare`; `not_found` for an index that there is not,
-   * `invalid_argument` for one without the columns of a span, `too_large` past a ceiling.
+   * All rows of a statement. Errors: those of `Engine.prepare`; `not_found` for an index that there
+   * is not, `invalid_argument` for one without the columns of a span, `too_large` past a ceiling.
    */
   async rows(sql: string, options: StatementOptions): Promise<StatementRows> {
     return present(await this.rowsWithin(sql, Infinity, options));
@@ -138,7 +142,8 @@ export class TraceCall implements AsyncDisposable {
     if (rowsPlanned > rowsPlannedMax) return undefined;
     this.#count(prepared.cost);
     const { snapshot_id: snapshotId = null, since } = prepared.tables[0] ?? {};
-    // A window of time that no file meets. What is answered from counts is planned to read nothing, too.
+    // A window of time that no file meets. What is answered from counts is planned to read nothing,
+    // too.
     const isEmpty = rowsPlanned === 0 && prepared.servedBy === "scan";
     const rows = isEmpty ? [] : await this.#collect(prepared, options);
     return { rows, snapshotId, since, rowsPlanned };

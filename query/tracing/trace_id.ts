@@ -1,6 +1,7 @@
 /**
- * Trace ids as Jaeger's clients write them, and as they are stored: 32 lower-case hexadecimal digits. An id of 64 bits is
- * stored with 16 zeros before it, and clients leave out leading zeros. Some send the base64 of all 16 or 8 bytes.
+ * Trace ids as Jaeger's clients write them, and as they are stored: 32 lower-case hexadecimal
+ * digits. An id of 64 bits is stored with 16 zeros before it, and clients leave out leading zeros.
+ * Some send the base64 of all 16 or 8 bytes.
  */
 
 import { hexOf } from "../../shared/base/bytes.ts";

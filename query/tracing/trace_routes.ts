@@ -1,8 +1,9 @@
 /**
- * `/api/v1/tracing/{index}/api/…`: both of Jaeger's APIs as one table of routes, each with its API's form of an error.
+ * `/api/v1/tracing/{index}/api/…`: both of Jaeger's APIs as one table of routes, each with its
+ * API's form of an error.
  *
- * A request is judged first (index, parameters, the search limit), then admitted, then answered; the answer is held whole
- * until nothing can fail any more.
+ * A request is judged first (index, parameters, the search limit), then admitted, then answered;
+ * the answer is held whole until nothing can fail any more.
  */
 
 import { OperatingError } from "../../shared/base/errors.ts";

@@ -1,4 +1,7 @@
-/** Trace routes over a real engine: both APIs' shapes, spans once, ceilings, tenants, errors from before the route. */
+/**
+ * Trace routes over a real engine: both APIs' shapes, spans once, ceilings, tenants, errors from
+ * before the route.
+ */
 
 import assert from "node:assert/strict";
 import { OperatingError } from "../../shared/base/errors.ts";

@@ -1,15 +1,19 @@
 /**
- * The SQL of trace lookup. What a request says stands in it as quoted text or as digits, never otherwise; that is all
- * that keeps a parameter from being SQL, and the engine's gate stands behind it.
+ * The SQL of trace lookup. What a request says stands in it as quoted text or as digits, never
+ * otherwise; that is all that keeps a parameter from being SQL, and the engine's gate stands behind
+ * it.
  *
- * Predicates are written plainly (`trace_id = '…'`, `service = '…'`, bounds of `timestamp_ns`), the form in which the
- * engine leaves out files and row groups.
+ * Predicates are written plainly (`trace_id = '…'`, `service = '…'`, bounds of `timestamp_ns`), the
+ * form in which the engine leaves out files and row groups.
  */
 
 import { quoteName, quoteText } from "../../shared/engine/duckdb/statement_text.ts";
 import type { SpanConditions, TimeSpan } from "./search_request.ts";
 
-/** Columns of a whole span, in the order of `spanRow`; 64-bit numbers as text, which JSON parsers keep. */
+/**
+ * Columns of a whole span, in the order of `spanRow`; 64-bit numbers as text, which JSON parsers
+ * keep.
+ */
 const SPAN_COLUMNS = [
   "trace_id",
   "span_id",
@@ -48,12 +52,16 @@ export function spansSql(
   if (wanted.ids.length > 1 && wanted.ids.length <= IDS_LISTED_MAX) {
     where.push(`list_contains([${wanted.ids.map(quoteText).join(", ")}], trace_id)`);
   }
-  // To keep the order that nobody wants, under the engine's LIMIT, the SQL engine would scan on one thread.
+  // To keep the order that nobody wants, under the engine's LIMIT, the SQL engine would scan on one
+  // thread.
   return `SELECT ${columns.join(", ")} FROM ${quoteName(index)} WHERE ${where.join(" AND ")} ` +
     "ORDER BY timestamp_ns";
 }
 
-/** Up to this many ids are compared one by one, which costs less than reading every column of every row. */
+/**
+ * Up to this many ids are compared one by one, which costs less than reading every column of every
+ * row.
+ */
 const IDS_LISTED_MAX = 32;
 
 /** When the first and the last span of some traces start; null when there is none. */
@@ -66,7 +74,10 @@ export function extentSql(
     `FROM ${quoteName(index)} WHERE ${where.join(" AND ")}`;
 }
 
-/** The newest `limit` traces with a span that meets the conditions and starts in `range`: id, newest start. */
+/**
+ * The newest `limit` traces with a span that meets the conditions and starts in `range`: id, newest
+ * start.
+ */
 export function matchesSql(
   index: string,
   conditions: SpanConditions,
@@ -115,7 +126,9 @@ function conditionsSql(conditions: SpanConditions): string[] {
   ];
 }
 
-/** A tag is an attribute of the span, its scope or its resource, or a field that is shown as one. */
+/**
+ * A tag is an attribute of the span, its scope or its resource, or a field that is shown as one.
+ */
 function tagSql(name: string, value: string): string {
   const attribute = ["attributes", "resource_attributes"].map((column) => {
     const isValue = `attr_get(${column}, ${quoteText(name)}) = ${quoteText(value)}`;
@@ -128,8 +141,8 @@ function tagSql(name: string, value: string): string {
 }
 
 /**
- * Whether an attribute with this value has just these letters in the JSON that the ingest server writes: a text without
- * anything to escape, or an integer. Fractions have several spellings.
+ * Whether an attribute with this value has just these letters in the JSON that the ingest server
+ * writes: a text without anything to escape, or an integer. Fractions have several spellings.
  */
 function isLiteralInJson(value: string): boolean {
   return /^[\w .:-]+$/.test(value) && (/^-?\d{1,15}$/.test(value) || !/^[-\d.eE]+$/.test(value));

@@ -1,4 +1,7 @@
-/** A trace in a list, as Jaeger's v3 API writes it: who began it, how long it took, how many spans of which service. */
+/**
+ * A trace in a list, as Jaeger's v3 API writes it: who began it, how long it took, how many spans
+ * of which service.
+ */
 
 import type { SpanOutline } from "./span.ts";
 import type { Trace } from "./traces.ts";
@@ -24,7 +27,10 @@ interface ServiceSummary {
   readonly errorSpanCount: number;
 }
 
-/** The root is the first span without a parent; without one, the first whose parent is missing, else the first. */
+/**
+ * The root is the first span without a parent; without one, the first whose parent is missing, else
+ * the first.
+ */
 export function summaryOf({ id, spans }: Trace<SpanOutline>): TraceSummary {
   const known = new Set(spans.map(({ spanId }) => spanId));
   const isOrphan = ({ parentSpanId }: SpanOutline) =>

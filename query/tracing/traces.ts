@@ -10,8 +10,9 @@ export interface Trace<S extends SpanOutline> {
 }
 
 /**
- * Traces in the order of `ids`, without those that have no row. A row that is there twice, because a sender repeated a
- * request whose answer it had not seen, counts once; two different spans of one id are both told.
+ * Traces in the order of `ids`, without those that have no row. A row that is there twice, because
+ * a sender repeated a request whose answer it had not seen, counts once; two different spans of one
+ * id are both told.
  */
 export function tracesOf<S extends SpanOutline>(
   rows: readonly (readonly unknown[])[],

@@ -1,4 +1,6 @@
-/** Which rows are one span, and that telling them apart takes no longer for rows made to be alike. */
+/**
+ * Which rows are one span, and that telling them apart takes no longer for rows made to be alike.
+ */
 
 import assert from "node:assert/strict";
 import { outlineOfRow } from "./span.ts";

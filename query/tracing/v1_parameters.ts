@@ -88,7 +88,9 @@ function endOf(params: URLSearchParams): bigint | undefined {
   return ns === undefined ? undefined : ns + MICROSECONDS.ns - 1n;
 }
 
-/** `tag=key:value`, any number of them, then `tags={"key":"value"}`; a later one of a name counts. */
+/**
+ * `tag=key:value`, any number of them, then `tags={"key":"value"}`; a later one of a name counts.
+ */
 function v1Tags(params: URLSearchParams): ReadonlyMap<string, string> {
   const tags = new Map<string, string>();
   for (const value of params.getAll("tag")) {

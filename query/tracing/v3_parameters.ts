@@ -1,5 +1,6 @@
 /**
- * Parameters of Jaeger's v3 routes: in camel case, and in the snake case of older clients. README.md has the table.
+ * Parameters of Jaeger's v3 routes: in camel case, and in the snake case of older clients.
+ * README.md has the table.
  */
 
 import { OperatingError } from "../../shared/base/errors.ts";

@@ -52,8 +52,8 @@ export class BearerTokens {
   readonly #digests: readonly Uint8Array[];
 
   /**
-   * `tokens` must not be empty: that would be a server which nobody can use. Errors: `invalid_argument` for one that
-   * no request can bring.
+   * `tokens` must not be empty: that would be a server which nobody can use. Errors:
+   * `invalid_argument` for one that no request can bring.
    */
   constructor(tokens: readonly string[]) {
     const unusable = tokens.findIndex((token) => !SENDABLE.test(token));

@@ -52,7 +52,10 @@ export interface IssuerKeysOptions {
   readonly limits?: Partial<IssuerKeyLimits>;
 }
 
-/** A token of a key that the issuer may have published since its keys were fetched, which was just now. */
+/**
+ * A token of a key that the issuer may have published since its keys were fetched, which was just
+ * now.
+ */
 export function notYetKnown(): OperatingError {
   return new OperatingError(
     "unavailable",

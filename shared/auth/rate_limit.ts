@@ -1,9 +1,10 @@
 /**
- * How often one caller may ask: SPEC.md sections 5 and 8. The unit is a request, whatever it holds: its size has
- * a cap of its own, and a limit that needs the body decoded would spend what it is to save.
+ * How often one caller may ask: SPEC.md sections 5 and 8. The unit is a request, whatever it holds:
+ * its size has a cap of its own, and a limit that needs the body decoded would spend what it is to
+ * save.
  *
- * A caller is its bearer token, or in open mode its address. Not covered: how many different tokens or addresses
- * there are.
+ * A caller is its bearer token, or in open mode its address. Not covered: how many different tokens
+ * or addresses there are.
  */
 
 import { createHash } from "node:crypto";
@@ -70,7 +71,10 @@ export class RateLimiter implements AsyncDisposable {
   }
 }
 
-/** Options as servers have them: a rate of 0 is no limit, a burst of 0 what the rate allows in one second. */
+/**
+ * Options as servers have them: a rate of 0 is no limit, a burst of 0 what the rate allows in one
+ * second.
+ */
 export function rateOf(perSec: number, burst: number): Rate | undefined {
   return perSec === 0 ? undefined : { perSec, burst: burst || perSec };
 }

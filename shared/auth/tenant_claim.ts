@@ -13,18 +13,22 @@ const TAKEN_NAMES: ReadonlyMap<string, string> = new Map([
   ["LOCK", "a file of the WAL"],
   ["drain_bell", "a file of the WAL"],
   ["_active", "a folder of the WAL's mirror"],
-  // Also where there is no mirror yet: the tenant's tables would be in it on the day that there is one.
+  // Also where there is no mirror yet: the tenant's tables would be in it on the day that there is
+  // one.
   ["wal-mirror", "the folder of the WAL's mirror (--wal-mirror-prefix)"],
 ]);
 
 export interface TenantNames {
-  /** Where `--wal-mirror-prefix` has the WAL's mirror lie among the tenants' namespaces in the warehouse. */
+  /**
+   * Where `--wal-mirror-prefix` has the WAL's mirror lie among the tenants' namespaces in the
+   * warehouse.
+   */
   readonly mirrorFolder?: string | undefined;
 }
 
 /**
- * Why nobody may be called `name`, to follow "is"; undefined for a good name. The one place that says it, for whoever
- * writes and whoever reads.
+ * Why nobody may be called `name`, to follow "is"; undefined for a good name. The one place that
+ * says it, for whoever writes and whoever reads.
  */
 export function tenantNameFault(
   name: string,
@@ -36,7 +40,9 @@ export function tenantNameFault(
   return `not 1 to ${TENANT_CHARS_MAX} characters of A-Z a-z 0-9 _ -`;
 }
 
-/** The names of `--allowed-tenants`. Errors: `invalid_argument` for one that nobody can be called. */
+/**
+ * The names of `--allowed-tenants`. Errors: `invalid_argument` for one that nobody can be called.
+ */
 export function allowedTenantsOf(
   names: readonly string[],
   rules: TenantNames = {},

@@ -31,8 +31,9 @@ export function viewOf({ buffer, byteOffset, byteLength }: Uint8Array): DataView
 }
 
 /**
- * Gives the memory of `bytes` back now, where they are the whole of their buffer: they are empty afterwards. The collector
- * sees memory that is left to it only as pressure, and answers that with collections of the whole heap.
+ * Gives the memory of `bytes` back now, where they are the whole of their buffer: they are empty
+ * afterwards. The collector sees memory that is left to it only as pressure, and answers that with
+ * collections of the whole heap.
  */
 export function freeBytes(bytes: Uint8Array): void {
   const { buffer } = bytes;

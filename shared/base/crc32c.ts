@@ -1,4 +1,7 @@
-/** CRC-32C (Castagnoli), the checksum of framed Snappy: RFC 3720 appendix B.4. The runtime has the other CRC-32 only. */
+/**
+ * CRC-32C (Castagnoli), the checksum of framed Snappy: RFC 3720 appendix B.4. The runtime has the
+ * other CRC-32 only.
+ */
 
 /** Reflected. */
 const POLYNOMIAL = 0x82f63b78;

@@ -72,7 +72,10 @@ export class OperatingError extends Error {
   }
 }
 
-/** Options that cannot be understood, have values they cannot take, or contradict each other: exit status 2. */
+/**
+ * Options that cannot be understood, have values they cannot take, or contradict each other: exit
+ * status 2.
+ */
 export class UsageError extends OperatingError {
   override readonly name = "UsageError";
 
@@ -91,7 +94,10 @@ export function messageOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }
 
-/** The innermost cause. `fetch` says "fetch failed" whatever it met: a name, a certificate, a port is told by that one alone. */
+/**
+ * The innermost cause. `fetch` says "fetch failed" whatever it met: a name, a certificate, a port
+ * is told by that one alone.
+ */
 export function rootCauseOf(error: unknown): unknown {
   let root = error;
   while (root instanceof Error && root.cause instanceof Error) root = root.cause;

@@ -1,4 +1,7 @@
-/** Index of the first of ascending numbers, from `from` on, that is not below `bound`; their length when all are. */
+/**
+ * Index of the first of ascending numbers, from `from` on, that is not below `bound`; their length
+ * when all are.
+ */
 export function lowerBound(
   numbers: Uint32Array | Float64Array,
   bound: number,

@@ -1,4 +1,7 @@
-/** The function `make`, which keeps its last answers, up to `keptMax`: the least recently asked for goes first. */
+/**
+ * The function `make`, which keeps its last answers, up to `keptMax`: the least recently asked for
+ * goes first.
+ */
 export function memoize<T>(keptMax: number, make: (key: string) => T): (key: string) => T {
   const kept = new Map<string, T>();
   return (key) => {

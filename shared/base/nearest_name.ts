@@ -1,6 +1,9 @@
 /** What somebody meant who wrote a name that there is not. */
 
-/** The candidate with the fewest edits from `word`, at most `share` of the letters of the longer one; undefined: none. */
+/**
+ * The candidate with the fewest edits from `word`, at most `share` of the letters of the longer
+ * one; undefined: none.
+ */
 export function nearestName(
   word: string,
   candidates: Iterable<string>,

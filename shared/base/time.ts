@@ -12,14 +12,18 @@ export const MS_PER_DAY = 86_400_000;
 /** The last instant a signed 64-bit nanosecond count holds. */
 export const TIMESTAMP_NS_MAX = 9_223_372_036_854_775_807n;
 
-/** Nanoseconds of an RFC 3339 text with a zone, or undefined when it is none. Digits past nine are cut. */
+/**
+ * Nanoseconds of an RFC 3339 text with a zone, or undefined when it is none. Digits past nine are
+ * cut.
+ */
 export function parseRfc3339Ns(text: string): bigint | undefined {
   return readRfc3339(text, undefined);
 }
 
 /**
- * The same for what search engines call `strict_date_optional_time`: no zone is UTC, and everything behind the year may
- * be missing, from the end on: `2026-01-02T03:04`, `2026-01-02`, `2026-01`. A zone may have hours only.
+ * The same for what search engines call `strict_date_optional_time`: no zone is UTC, and everything
+ * behind the year may be missing, from the end on: `2026-01-02T03:04`, `2026-01-02`, `2026-01`. A
+ * zone may have hours only.
  */
 export function parseOptionalTimeNs(text: string): bigint | undefined {
   const ns = readRfc3339(text, 0);
@@ -35,8 +39,9 @@ const PARTIAL_TIME =
   /^([0-9]{4})(?:-([0-9]{2})(?:-([0-9]{2})(?:[Tt ](?:([0-9]{2})(?::([0-9]{2})(?::([0-9]{2}(?:[.,][0-9]{1,30})?))?)?(Z|z|[+-][0-9]{2}(?::?[0-9]{2})?)?)?)?)?)?$/;
 
 /**
- * Reads digit by digit: every bulk document has such a text, and a pattern with its groups costs four times as much.
- * `noZoneMinutes` is the offset of a text without a zone, which is none where it is undefined.
+ * Reads digit by digit: every bulk document has such a text, and a pattern with its groups costs
+ * four times as much. `noZoneMinutes` is the offset of a text without a zone, which is none where
+ * it is undefined.
  */
 function readRfc3339(text: string, noZoneMinutes: number | undefined): bigint | undefined {
   const year = numberAt(text, 0, 4);
@@ -73,7 +78,10 @@ function isDigit(code: number): boolean {
   return code >= ZERO && code <= ZERO + 9;
 }
 
-/** The number that `count` digits at `start` make; NaN when they are none, which no comparison takes. */
+/**
+ * The number that `count` digits at `start` make; NaN when they are none, which no comparison
+ * takes.
+ */
 function numberAt(text: string, start: number, count: number): number {
   let number = 0;
   for (let at = start; at < start + count; at += 1) {

@@ -1,7 +1,7 @@
 /**
- * A line of lines: every key has its own, first come first served, and the keys take turns. Whoever comes
- * first of a key waits for at most one of each other key, however many of those came before. Pure and
- * synchronous; a key without anything in line is forgotten.
+ * A line of lines: every key has its own, first come first served, and the keys take turns. Whoever
+ * comes first of a key waits for at most one of each other key, however many of those came before.
+ * Pure and synchronous; a key without anything in line is forgotten.
  */
 
 import { assert } from "./assert.ts";
@@ -33,7 +33,10 @@ export class TurnQueue<T> {
     return undefined;
   }
 
-  /** Takes whose turn it is, of the keys that `may`; the others of its key are behind every other key then. */
+  /**
+   * Takes whose turn it is, of the keys that `may`; the others of its key are behind every other
+   * key then.
+   */
   shift(may: (key: string) => boolean = () => true): T | undefined {
     for (const [key, line] of this.#lines) {
       if (!may(key)) continue;

@@ -2,11 +2,17 @@
 
 import { zstdDecompressSync } from "node:zlib";
 
-/** Room for an output: all of one that is not very large at once, whatever length its bytes claim to have. */
+/**
+ * Room for an output: all of one that is not very large at once, whatever length its bytes claim to
+ * have.
+ */
 const ROOM_BYTES_MIN = 64;
 const ROOM_BYTES_MAX = 16 * 1024 * 1024;
 
-/** The `bytes` bytes that `packed` unpacks to, in a buffer of their own. Throws when it is damaged, or longer or shorter. */
+/**
+ * The `bytes` bytes that `packed` unpacks to, in a buffer of their own. Throws when it is damaged,
+ * or longer or shorter.
+ */
 export function unpackZstd(packed: Uint8Array, bytes: number): Uint8Array {
   const buffer = zstdDecompressSync(packed, {
     // One more, so that its buffer is not found full before the frame's end is seen.

@@ -1,6 +1,7 @@
 /**
- * Values by key, bounded in bytes and maybe in number, about the least recently used out first. For what never changes
- * under its key: an entry is never stale. Concurrent loads of one key share one; a failed one is forgotten.
+ * Values by key, bounded in bytes and maybe in number, about the least recently used out first. For
+ * what never changes under its key: an entry is never stale. Concurrent loads of one key share one;
+ * a failed one is forgotten.
  */
 
 export interface Weighed<T> {
@@ -31,7 +32,10 @@ interface Entry {
   loads: number;
 }
 
-/** A hit moves an entry behind the others once so many of them, as a share, came after it: moving costs more than finding. */
+/**
+ * A hit moves an entry behind the others once so many of them, as a share, came after it: moving
+ * costs more than finding.
+ */
 const FRESH_SHARE = 0.25;
 
 export class WeighedCache {

@@ -1,9 +1,9 @@
 /**
- * The catalog: which metadata file is each table's current one, and which WAL segments its rows already
- * hold. The commit point of a table is one row here; see DESIGN.md section 6.
+ * The catalog: which metadata file is each table's current one, and which WAL segments its rows
+ * already hold. The commit point of a table is one row here; see DESIGN.md section 6.
  *
- * Asynchronous from the start: SQLite and PostgreSQL implement the same page, held by one conformance suite.
- * Errors: `OperatingError` `not_found`, `conflict`, `unavailable`, `corrupt`.
+ * Asynchronous from the start: SQLite and PostgreSQL implement the same page, held by one
+ * conformance suite. Errors: `OperatingError` `not_found`, `conflict`, `unavailable`, `corrupt`.
  */
 
 import type { TableSchema } from "../schema/schema.ts";
@@ -18,11 +18,15 @@ export interface CatalogReader extends AsyncDisposable {
   metadataLocation(ident: TableIdent): Promise<string | undefined>;
   /** The pointer and which of `segments` it already holds, from one read transaction. */
   readView(ident: TableIdent, segments: readonly string[]): Promise<TableView>;
-  /** Which of `segments` some table has consumed, ever: also when their files, and their rows, are long gone. */
+  /**
+   * Which of `segments` some table has consumed, ever: also when their files, and their rows, are
+   * long gone.
+   */
   consumedOf(segments: readonly string[]): Promise<ReadonlySet<string>>;
   /**
-   * Columns of a namespace's tables by name, as the last commit that told them left them: for who may read the catalog
-   * but not the warehouse. A table that another program made or altered since may be missing or older here.
+   * Columns of a namespace's tables by name, as the last commit that told them left them: for who
+   * may read the catalog but not the warehouse. A table that another program made or altered since
+   * may be missing or older here.
    */
   tableSchemas(namespace: string): Promise<ReadonlyMap<string, TableSchema>>;
   /** Configuration and epoch of one table. */
@@ -53,26 +57,35 @@ export interface TableCommit {
   readonly consumed: readonly string[];
   /** The table's columns after the change, for `tableSchemas`; without it those known stay. */
   readonly schema?: TableSchema;
-  /** Token of a claim (`wal_claims.ts`) that must hold all of `consumed` now, and ends with the commit. */
+  /**
+   * Token of a claim (`wal_claims.ts`) that must hold all of `consumed` now, and ends with the
+   * commit.
+   */
   readonly claim?: string;
-  /** The delete task that this commit carries out, held by its claim now: `done` with the commit. */
+  /**
+   * The delete task that this commit carries out, held by its claim now: `done` with the commit.
+   */
   readonly deletes?: DeleteTaskCommit;
 }
 
 /**
- * After all but the first, nothing changed. `conflict`: the pointer had moved. `consumed`: a segment was already there.
- * `claim_lost`: neither, but the claim does not hold every segment, or the delete task, any more: it never will again.
+ * After all but the first, nothing changed. `conflict`: the pointer had moved. `consumed`: a
+ * segment was already there. `claim_lost`: neither, but the claim does not hold every segment, or
+ * the delete task, any more: it never will again.
  */
 export type CommitOutcome = "committed" | "conflict" | "consumed" | "claim_lost";
 
 export interface Catalog extends CatalogReader {
   /** The commit point: compare-and-swap of the pointer and the consumed rows, both or neither. */
   commit(change: TableCommit): Promise<CommitOutcome>;
-  /** False, and nothing changed, when there is no such table, or its pointer is not `expected` where that is given. */
+  /**
+   * False, and nothing changed, when there is no such table, or its pointer is not `expected` where
+   * that is given.
+   */
   dropTable(ident: TableIdent, options?: { readonly expected?: string }): Promise<boolean>;
   /**
-   * Keeps in little room (`consumed_runs.ts`) that these segments are consumed, and forgets what claims there were of them:
-   * for those whose files are gone from the WAL.
+   * Keeps in little room (`consumed_runs.ts`) that these segments are consumed, and forgets what
+   * claims there were of them: for those whose files are gone from the WAL.
    */
   foldConsumed(segments: readonly string[]): Promise<void>;
 }

@@ -1,6 +1,6 @@
 /**
- * What `--catalog-uri` and `SVC_CATALOG_URI` may say: `sqlite://<path>?mode=rwc`, `sqlite:<path>`, a plain path,
- * or `postgres://user:password@host:port/database`.
+ * What `--catalog-uri` and `SVC_CATALOG_URI` may say: `sqlite://<path>?mode=rwc`, `sqlite:<path>`,
+ * a plain path, or `postgres://user:password@host:port/database`.
  */
 
 import { UsageError } from "../base/errors.ts";
@@ -10,8 +10,9 @@ export function isPostgresUri(uri: string): boolean {
 }
 
 /**
- * Path of the SQLite file that `uri` names, as written: `sqlite:///a/b.db` is `/a/b.db`, `sqlite://b.db` and
- * `b.db` are relative. Errors: `invalid_argument`. The text may hold a password, so only its scheme is repeated.
+ * Path of the SQLite file that `uri` names, as written: `sqlite:///a/b.db` is `/a/b.db`,
+ * `sqlite://b.db` and `b.db` are relative. Errors: `invalid_argument`. The text may hold a
+ * password, so only its scheme is repeated.
  */
 export function sqlitePathOf(uri: string): string {
   const scheme = /^([A-Za-z][A-Za-z0-9+.-]*):/.exec(uri)?.[1]?.toLowerCase();
@@ -35,7 +36,8 @@ export function sqlitePathOf(uri: string): string {
 
 function checkMode(query: string | undefined): void {
   for (const [name, value] of new URLSearchParams(query)) {
-    // Who writes is decided by the role, so each of SQLite's modes for a file is taken and none is obeyed.
+    // Who writes is decided by the role, so each of SQLite's modes for a file is taken and none is
+    // obeyed.
     if (name === "mode" && ["ro", "rw", "rwc"].includes(value)) continue;
     throw new UsageError(
       `Cannot use catalog parameter ${JSON.stringify(`${name}=${value}`)}: only mode=rwc is known`,

@@ -1,11 +1,14 @@
 /**
- * Consumed segments whose files are gone, kept for ever in little room. A segment's name says who named it and as which
- * of its segments (`SegmentOrdinal`), so that all that were consumed of one writer are a few runs of numbers. A run holds
- * consumed segments only: one that was set aside is a hole in it, and fills the hole when it is consumed after all.
+ * Consumed segments whose files are gone, kept for ever in little room. A segment's name says who
+ * named it and as which of its segments (`SegmentOrdinal`), so that all that were consumed of one
+ * writer are a few runs of numbers. A run holds consumed segments only: one that was set aside is a
+ * hole in it, and fills the hole when it is consumed after all.
  *
- * A run also says when its segments were begun. Segments outside of that are not of the run, whatever their number.
+ * A run also says when its segments were begun. Segments outside of that are not of the run,
+ * whatever their number.
  *
- * Invariant: `consumedOf` tells a segment as consumed from its commit on, for ever: its id is in `svc_wal_consumed`, or in a run.
+ * Invariant: `consumedOf` tells a segment as consumed from its commit on, for ever: its id is in
+ * `svc_wal_consumed`, or in a run.
  */
 
 import { ordinalOfSegmentName, type SegmentOrdinal } from "../wal/layout.ts";
@@ -51,7 +54,10 @@ const RUN = {
   last_ms: "integer",
 } as const;
 
-/** A query whose column `segment_id` has those of the segments `$n` (`segmentRows`) that are consumed. */
+/**
+ * A query whose column `segment_id` has those of the segments `$n` (`segmentRows`) that are
+ * consumed.
+ */
 export function consumedAmong(
   dialect: SqlDialect,
   n: number,
@@ -73,7 +79,10 @@ export function segmentRows(segments: readonly string[]): string {
   }));
 }
 
-/** Puts segments into runs, and forgets claims of them. What is no segment's name stays as it is told. */
+/**
+ * Puts segments into runs, and forgets claims of them. What is no segment's name stays as it is
+ * told.
+ */
 export function* foldSegments(
   segments: readonly string[],
   dialect: SqlDialect,
@@ -126,7 +135,10 @@ function* mergeRuns(
   );
 }
 
-/** Which runs go, and which come in their place, so that `ordinals` are in them. `runs`: those that touch them. */
+/**
+ * Which runs go, and which come in their place, so that `ordinals` are in them. `runs`: those that
+ * touch them.
+ */
 export function planRuns(
   runs: readonly ConsumedRun[],
   ordinals: readonly SegmentOrdinal[],

@@ -1,6 +1,6 @@
 /**
- * The ledger of delete tasks: what is to be deleted from which table, who works on it now, and what came of it. SPEC.md
- * 2.8 and 3.2, SHAPES.md.
+ * The ledger of delete tasks: what is to be deleted from which table, who works on it now, and what
+ * came of it. SPEC.md 2.8 and 3.2, SHAPES.md.
  *
  * ```
  * submit ─► pending ─► running ─► done      the commit of the table and `done` are one transaction (`TableCommit.deletes`)
@@ -8,9 +8,10 @@
  *              └─ an attempt ended without a commit, or its lease ran out
  * ```
  *
- * A claim is a lease under a token of its own, by the catalog's clock; it begins with `running`, in one transaction. A
- * lease that ran out is free: the record still says `running` until the next claim. An executor that was paused past its
- * lease can neither commit nor tell anything of the task. `done` and `failed` are for ever.
+ * A claim is a lease under a token of its own, by the catalog's clock; it begins with `running`, in
+ * one transaction. A lease that ran out is free: the record still says `running` until the next
+ * claim. An executor that was paused past its lease can neither commit nor tell anything of the
+ * task. `done` and `failed` are for ever.
  */
 
 import type { TableIdent } from "../tenant/tenant.ts";
@@ -96,18 +97,23 @@ export interface DeleteTaskCommit {
 
 /** Errors of all: `unavailable`, `permission_denied`, `corrupt`. */
 export interface DeleteLedger extends AsyncDisposable {
-  /** Records a task as `pending`; undefined when the namespace has `unfinishedMax` that have not ended. */
+  /**
+   * Records a task as `pending`; undefined when the namespace has `unfinishedMax` that have not
+   * ended.
+   */
   submit(task: NewDeleteTask, unfinishedMax: number): Promise<DeleteTask | undefined>;
   find(namespace: string, taskId: string): Promise<DeleteTask | undefined>;
   /** Newest first. */
   list(namespace: string, max: number): Promise<readonly DeleteTask[]>;
-  /** Those that have not ended and that nobody holds or that wait for another attempt, oldest first. */
+  /**
+   * Those that have not ended and that nobody holds or that wait for another attempt, oldest first.
+   */
   claimable(max: number): Promise<readonly DeleteTask[]>;
   /** Records which segments a task waits for, unless that is known; what is recorded. */
   awaitSegments(taskId: string, segments: readonly string[]): Promise<readonly string[]>;
   /**
-   * Begins an attempt. undefined: it has ended, or another one holds it, or a task of the same table is being worked on.
-   * When the answer is lost, the lease runs out.
+   * Begins an attempt. undefined: it has ended, or another one holds it, or a task of the same
+   * table is being worked on. When the answer is lost, the lease runs out.
    */
   claim(request: DeleteClaimRequest): Promise<DeleteTask | undefined>;
   /** Makes the claim last `leaseMs` from now and tells how far it is. False: it is lost. */
@@ -120,8 +126,9 @@ export interface DeleteLedger extends AsyncDisposable {
   /** It cannot succeed, whoever tries. False: the claim is lost. */
   fail(token: string, error: string): Promise<boolean>;
   /**
-   * The attempt ended without a commit; the next may begin after `delayMs`, and when there has been `attemptsMax` of
-   * them the task has failed. Without an error the attempt does not count: it was stopped. False: the claim is lost.
+   * The attempt ended without a commit; the next may begin after `delayMs`, and when there has been
+   * `attemptsMax` of them the task has failed. Without an error the attempt does not count: it was
+   * stopped. False: the claim is lost.
    */
   release(
     token: string,

@@ -1,8 +1,9 @@
 /**
  * Managed indexes and templates in the catalog: who reads them, and the one who changes them.
  *
- * A table's name has an epoch: how often an index of that name was dropped. WAL segments carry the epoch that their
- * ingest server knew; those of an earlier one belong to what was dropped, and are never read again.
+ * A table's name has an epoch: how often an index of that name was dropped. WAL segments carry the
+ * epoch that their ingest server knew; those of an earlier one belong to what was dropped, and are
+ * never read again.
  */
 
 import type { IndexConfig } from "../schema/index_config.ts";
@@ -10,8 +11,8 @@ import type { IndexTemplate } from "../schema/index_template.ts";
 import type { TableIdent } from "../tenant/tenant.ts";
 
 /**
- * How often an ingest server reads the view. Who changes an index answers a little later than that, so that the rows
- * which a client sends then are mapped as it said.
+ * How often an ingest server reads the view. Who changes an index answers a little later than that,
+ * so that the rows which a client sends then are mapped as it said.
  */
 export const INDEX_VIEW_INTERVAL_MS = 500;
 
@@ -59,8 +60,8 @@ export interface IndexCatalog extends AsyncDisposable {
   /** `exists`: also when rows made a table of that name. */
   create(namespace: string, index: ManagedIndex): Promise<"created" | "exists">;
   /**
-   * Puts `index` in the place of the one that has the tag `expected`; undefined: of a table that nobody configured.
-   * `changed`: somebody else was first.
+   * Puts `index` in the place of the one that has the tag `expected`; undefined: of a table that
+   * nobody configured. `changed`: somebody else was first.
    */
   replace(
     namespace: string,
@@ -68,13 +69,13 @@ export interface IndexCatalog extends AsyncDisposable {
     expected: string | undefined,
   ): Promise<"replaced" | "changed">;
   /**
-   * Forgets the index and its table, and begins a new epoch of the name; the table's files are left to
-   * `droppedTables`. False when there is neither.
+   * Forgets the index and its table, and begins a new epoch of the name; the table's files are left
+   * to `droppedTables`. False when there is neither.
    */
   drop(ident: TableIdent, options: { readonly nowMs: number }): Promise<boolean>;
   /**
-   * Puts `template` in the place of one of its id; with `mayReplace`, only where there is one that it lets go (`refused`).
-   * `changed`: somebody else was first.
+   * Puts `template` in the place of one of its id; with `mayReplace`, only where there is one that
+   * it lets go (`refused`). `changed`: somebody else was first.
    */
   putTemplate(
     namespace: string,

@@ -1,4 +1,7 @@
-/** Tables of the job store, the same in both databases. Times are Unix milliseconds by the store's clock. */
+/**
+ * Tables of the job store, the same in both databases. Times are Unix milliseconds by the store's
+ * clock.
+ */
 
 export const JOB_TABLES = `
 CREATE TABLE IF NOT EXISTS svc_jobs (

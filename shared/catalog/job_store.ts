@@ -1,9 +1,10 @@
 /**
- * Batch jobs and their results: who reads them, and the few writes that change them. `job_states.ts` has the
- * transitions; each is one conditional write, so of several that race the first one stands.
+ * Batch jobs and their results: who reads them, and the few writes that change them.
+ * `job_states.ts` has the transitions; each is one conditional write, so of several that race the
+ * first one stands.
  *
- * A job has an owner, the process that runs it, which holds a lease by the store's clock. A row without an owner was
- * written by a program that takes ownership only when it begins.
+ * A job has an owner, the process that runs it, which holds a lease by the store's clock. A row
+ * without an owner was written by a program that takes ownership only when it begins.
  */
 
 import type { JobStatus, JobVerdict } from "./job_states.ts";
@@ -88,22 +89,32 @@ export interface JobStore extends AsyncDisposable {
   submit(job: NewJob): Promise<void>;
   /** The owner begins. False: it must not, the job is terminal, gone or another's. */
   publish(id: string, owner: string, leaseMs: number): Promise<boolean>;
-  /** Makes leases last `leaseMs` from now, also those that ran out; the ids that are open and the owner's. */
+  /**
+   * Makes leases last `leaseMs` from now, also those that ran out; the ids that are open and the
+   * owner's.
+   */
   renew(owner: string, ids: readonly string[], leaseMs: number): Promise<ReadonlySet<string>>;
   /** Stores progress; the ids that are open and the owner's. */
   report(owner: string, reports: readonly JobReport[]): Promise<ReadonlySet<string>>;
   /**
-   * Stores the result and the verdict, both or neither; true also when an earlier call did whose answer was lost. False:
-   * another terminal state stands. A result that comes after `condemn` leaves a note in the job's error.
+   * Stores the result and the verdict, both or neither; true also when an earlier call did whose
+   * answer was lost. False: another terminal state stands. A result that comes after `condemn`
+   * leaves a note in the job's error.
    */
   finish(id: string, owner: string, end: JobEnd): Promise<boolean>;
-  /** `cancelled`, or what the job was before when it had ended; undefined: the tenant has no such job. */
+  /**
+   * `cancelled`, or what the job was before when it had ended; undefined: the tenant has no such
+   * job.
+   */
   cancel(
     namespace: string,
     id: string,
   ): Promise<{ readonly done: boolean; readonly status: JobStatus } | undefined>;
   job(namespace: string, id: string): Promise<JobRow | undefined>;
-  /** The newest jobs of a tenant, those before `before` when given; of each statement the first `queryLengthMax` characters. */
+  /**
+   * The newest jobs of a tenant, those before `before` when given; of each statement the first
+   * `queryLengthMax` characters.
+   */
   jobs(
     namespace: string,
     page: {
@@ -114,20 +125,26 @@ export interface JobStore extends AsyncDisposable {
   ): Promise<JobRow[]>;
   /** Of a job that succeeded. */
   result(namespace: string, id: string): Promise<StoredResult | undefined>;
-  /** Open jobs whose lease ran out, or that had no owner for `ownerlessGraceMs`; the first `max`. */
+  /**
+   * Open jobs whose lease ran out, or that had no owner for `ownerlessGraceMs`; the first `max`.
+   */
   abandoned(options: { readonly ownerlessGraceMs: number; readonly max: number }): Promise<
     AbandonedJob[]
   >;
-  /** Ends an abandoned job with `error`. False: its lease was renewed meanwhile, or it has ended. */
+  /**
+   * Ends an abandoned job with `error`. False: its lease was renewed meanwhile, or it has ended.
+   */
   condemn(
     id: string,
     options: { readonly error: string; readonly ownerlessGraceMs: number },
   ): Promise<boolean>;
-  /** Removes jobs that ended `ageMsMin` ago or earlier, with their results; the ids, at most `max`. */
+  /**
+   * Removes jobs that ended `ageMsMin` ago or earlier, with their results; the ids, at most `max`.
+   */
   expire(options: { readonly ageMsMin: number; readonly max: number }): Promise<string[]>;
   /**
-   * Removes jobs that have ended, with their results, where a tenant has more than `keptMax` newer ones; the ids, the
-   * oldest of a tenant first, at most `max`.
+   * Removes jobs that have ended, with their results, where a tenant has more than `keptMax` newer
+   * ones; the ids, the oldest of a tenant first, at most `max`.
    */
   trim(options: { readonly keptMax: number; readonly max: number }): Promise<string[]>;
   /** Those of `ids` that have a row. */

@@ -1,4 +1,6 @@
-/** Opens the catalog that a place names: the absolute path of a SQLite file, or a PostgreSQL URI. */
+/**
+ * Opens the catalog that a place names: the absolute path of a SQLite file, or a PostgreSQL URI.
+ */
 
 import type { FileSystem } from "../os/file_system.ts";
 import type { Catalog, CatalogReader } from "./catalog.ts";
@@ -16,7 +18,10 @@ export function openCatalog(
     : openSqliteCatalog({ path: place, files });
 }
 
-/** For a role that only reads; a catalog that is not there yet is an empty one. `option` named it, for messages. */
+/**
+ * For a role that only reads; a catalog that is not there yet is an empty one. `option` named it,
+ * for messages.
+ */
 export function openCatalogReader(place: string, option?: string): Promise<CatalogReader> {
   return isPostgresUri(place)
     ? openPostgresCatalog({

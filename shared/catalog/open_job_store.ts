@@ -24,7 +24,9 @@ const JOBS_OPTIONS = `${JOBS_OPTION} (else --catalog-uri)`;
 const BUSY_TIMEOUT_MS = 2_000;
 const NOUN = "job store";
 const CHANNEL = "svc_jobs";
-/** Key of the lock under which one process at a time makes the tables; any constant of ours does. */
+/**
+ * Key of the lock under which one process at a time makes the tables; any constant of ours does.
+ */
 const MIGRATION_LOCK = 7_631_902_456;
 
 const POSTGRES_JOBS: JobDialect = {
@@ -92,8 +94,8 @@ async function openInPostgres(uri: string): Promise<JobStore> {
 }
 
 /**
- * Calls `onEnd` with the id of each job that ended anywhere, and without one when some may have been missed; undefined
- * for a store in a file, which tells nobody.
+ * Calls `onEnd` with the id of each job that ended anywhere, and without one when some may have
+ * been missed; undefined for a store in a file, which tells nobody.
  */
 export function listenToJobEnds(
   place: string,

@@ -1,11 +1,13 @@
 /**
- * The catalog in PostgreSQL: for roles on machines of their own. The same tables and the same page of promises as
- * the SQLite one; one conformance suite holds both.
+ * The catalog in PostgreSQL: for roles on machines of their own. The same tables and the same page
+ * of promises as the SQLite one; one conformance suite holds both.
  *
- * - A commit is one statement: the pointer moves, and the segments and columns are written, in one snapshot of the
- *   server and one round trip. Two that race wait for each other at the pointer's row, or at a segment's.
- * - Nothing is retried here: an answer that was lost leaves an open outcome, which `shared/iceberg` settles by
- *   reading back. A commit that is sent twice takes effect once, as each expects the same pointer.
+ * - A commit is one statement: the pointer moves, and the segments and columns are written, in one
+ *   snapshot of the server and one round trip. Two that race wait for each other at the pointer's
+ *   row, or at a segment's.
+ * - Nothing is retried here: an answer that was lost leaves an open outcome, which `shared/iceberg`
+ *   settles by reading back. A commit that is sent twice takes effect once, as each expects the
+ *   same pointer.
  * - A reader of a database without our tables sees an empty catalog.
  */
 
@@ -31,7 +33,10 @@ interface OpenOptions {
   readonly option?: string;
 }
 
-/** Opens the catalog; a writer makes its tables. Errors: `unavailable`, `permission_denied`, `corrupt`. */
+/**
+ * Opens the catalog; a writer makes its tables. Errors: `unavailable`, `permission_denied`,
+ * `corrupt`.
+ */
 export async function openPostgresCatalog(
   options: OpenOptions & { readonly readOnly?: false },
 ): Promise<Catalog>;
@@ -192,9 +197,10 @@ class PostgresCatalogReader implements CatalogReader {
 }
 
 /**
- * $1 catalog, $2 namespace, $3 table, $4 expected, $5 next, $6 segments, $7 table uuid, $8 snapshot, $9 columns,
- * $10 claim, $11 delete task, $12 its claim, $13 rows deleted, $14 files rewritten, $15 segments as `segmentRows`.
- * `moved` is the commit: what follows it happens for the rows it returns, or not at all.
+ * $1 catalog, $2 namespace, $3 table, $4 expected, $5 next, $6 segments, $7 table uuid, $8
+ * snapshot, $9 columns, $10 claim, $11 delete task, $12 its claim, $13 rows deleted, $14 files
+ * rewritten, $15 segments as `segmentRows`. `moved` is the commit: what follows it happens for the
+ * rows it returns, or not at all.
  */
 const WRITE_BESIDE_POINTER = `
   marked AS (
@@ -288,7 +294,10 @@ class PostgresCatalog extends PostgresCatalogReader implements Catalog {
     return await this.#refusalOf(change);
   }
 
-  /** Why nothing changed. Neither cause can go away: pointers are never used again, nor are segments. */
+  /**
+   * Why nothing changed. Neither cause can go away: pointers are never used again, nor are
+   * segments.
+   */
   async #refusalOf(change: TableCommit): Promise<CommitOutcome> {
     const { ident, expected, consumed, claim, deletes } = change;
     const view = await this.readView(ident, consumed);
@@ -298,7 +307,8 @@ class PostgresCatalog extends PostgresCatalogReader implements Catalog {
       return "claim_lost";
     }
     if (deletes !== undefined && !await this.#isTasked(deletes)) return "claim_lost";
-    // Both were undone meanwhile (a table dropped, segments forgotten): whoever asks again finds them as they are.
+    // Both were undone meanwhile (a table dropped, segments forgotten): whoever asks again finds
+    // them as they are.
     return "conflict";
   }
 
@@ -326,7 +336,8 @@ class PostgresCatalog extends PostgresCatalogReader implements Catalog {
     ident: TableIdent,
     { expected }: { readonly expected?: string } = {},
   ): Promise<boolean> {
-    // Consumed segments stay known: their rows went with the table and must not return from the WAL.
+    // Consumed segments stay known: their rows went with the table and must not return from the
+    // WAL.
     const dropped = await this.pool.query(
       "drop table",
       `WITH gone AS (

@@ -1,6 +1,6 @@
 /**
- * PostgreSQL's failures as operating errors, by SQLSTATE; the client's own (no connection, no answer in time) by
- * what it says. What is not listed here is a bug and stays as it is.
+ * PostgreSQL's failures as operating errors, by SQLSTATE; the client's own (no connection, no
+ * answer in time) by what it says. What is not listed here is a bug and stays as it is.
  */
 
 import { type ErrorCode, messageOf, OperatingError } from "../base/errors.ts";

@@ -1,4 +1,7 @@
-/** Hears a channel of PostgreSQL's LISTEN and NOTIFY, over a connection of its own that is made again when it is lost. */
+/**
+ * Hears a channel of PostgreSQL's LISTEN and NOTIFY, over a connection of its own that is made
+ * again when it is lost.
+ */
 
 import { getLogger } from "@logtape/logtape";
 // @ts-types="@types/pg"

@@ -1,7 +1,8 @@
 /**
  * Connections to PostgreSQL, made when needed and bounded in number, wait and time. Knows no table.
  *
- * Needs net permission for the server and env `PG*`, which the client reads for what the URI leaves out.
+ * Needs net permission for the server and env `PG*`, which the client reads for what the URI leaves
+ * out.
  */
 
 import { getLogger } from "@logtape/logtape";
@@ -57,7 +58,8 @@ export class PostgresPool implements AsyncDisposable {
       application_name: "svc",
       ...(readOnly ? { options: "-c default_transaction_read_only=on" } : {}),
     });
-    // An idle connection that the server closed is no failure of anybody: the next one is made anew.
+    // An idle connection that the server closed is no failure of anybody: the next one is made
+    // anew.
     this.#pool.on("error", (error) => {
       getLogger(["svc", "catalog"]).info("connection to {place} was lost: {error}", {
         place: this.place,
@@ -66,7 +68,10 @@ export class PostgresPool implements AsyncDisposable {
     });
   }
 
-  /** Runs one statement, `verb` says for what. Errors: `unavailable`, `permission_denied`, `corrupt`. */
+  /**
+   * Runs one statement, `verb` says for what. Errors: `unavailable`, `permission_denied`,
+   * `corrupt`.
+   */
   query<R extends pg.QueryResultRow>(
     verb: string,
     sql: string,
@@ -116,7 +121,10 @@ export class PostgresPool implements AsyncDisposable {
   }
 }
 
-/** `postgres://host:port/database` of a URI, without user, password and parameters. Errors: `invalid_argument`. */
+/**
+ * `postgres://host:port/database` of a URI, without user, password and parameters. Errors:
+ * `invalid_argument`.
+ */
 export function postgresPlace(uri: string, option: string = CATALOG_OPTION): string {
   let url: URL;
   try {

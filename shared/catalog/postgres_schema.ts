@@ -1,6 +1,7 @@
 /**
- * Tables of the catalog in PostgreSQL: those of Apache Iceberg's JDBC catalog (its schema version 1), column for
- * column, and ours with the prefix `svc_`. The same layout and invariants as `sqlite_schema.ts`.
+ * Tables of the catalog in PostgreSQL: those of Apache Iceberg's JDBC catalog (its schema version
+ * 1), column for column, and ours with the prefix `svc_`. The same layout and invariants as
+ * `sqlite_schema.ts`.
  */
 
 import type { PoolClient } from "pg";
@@ -12,7 +13,9 @@ import { CLAIM_TABLES, DELETE_TABLES, INDEX_TABLES, MAINTENANCE_TABLES } from ".
 /** Our tables' layout; a database with a newer one is refused. */
 export const CATALOG_VERSION = 1;
 
-/** Key of the lock under which one process at a time makes the tables; any constant of ours does. */
+/**
+ * Key of the lock under which one process at a time makes the tables; any constant of ours does.
+ */
 const MIGRATION_LOCK = 7_631_902_455;
 
 const CREATE_TABLES = `
@@ -52,8 +55,9 @@ INSERT INTO svc_catalog_version (version)
 `;
 
 /**
- * Makes what is missing, in one transaction under a lock. Where nothing is, no right to make tables is needed, and no
- * lock that waits for whoever reads them (a backup, for minutes). Throws `corrupt` for a version we do not know.
+ * Makes what is missing, in one transaction under a lock. Where nothing is, no right to make tables
+ * is needed, and no lock that waits for whoever reads them (a backup, for minutes). Throws
+ * `corrupt` for a version we do not know.
  */
 export async function ensureSchema(client: PoolClient): Promise<void> {
   if (await hasTablesOf(client, CREATE_TABLES)) return await checkVersion(client);

@@ -1,8 +1,12 @@
-/** Whether a PostgreSQL database has its tables: who finds them there needs no right to make any. */
+/**
+ * Whether a PostgreSQL database has its tables: who finds them there needs no right to make any.
+ */
 
 import type { PoolClient } from "pg";
 
-/** Whether every table that `script` makes (`CREATE TABLE IF NOT EXISTS`) is there, and may be seen. */
+/**
+ * Whether every table that `script` makes (`CREATE TABLE IF NOT EXISTS`) is there, and may be seen.
+ */
 export async function hasTablesOf(client: PoolClient, script: string): Promise<boolean> {
   const made = script.matchAll(/CREATE TABLE IF NOT EXISTS (\w+)/g);
   const names = Array.from(made, ([, name]) => name);

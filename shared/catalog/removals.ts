@@ -1,13 +1,16 @@
 /**
- * Files that no snapshot has any more, and when they may go: a statement that began before may still read them.
+ * Files that no snapshot has any more, and when they may go: a statement that began before may
+ * still read them.
  *
- * Invariant: a file is entered before the commit that makes it needless, so none is forgotten. What is entered can
- * still be needed, when that commit did not come about: who removes it looks first.
+ * Invariant: a file is entered before the commit that makes it needless, so none is forgotten. What
+ * is entered can still be needed, when that commit did not come about: who removes it looks first.
  */
 
 /** Errors of all: `unavailable`, `permission_denied`, `corrupt`. */
 export interface Removals {
-  /** Enters `keys`, to go in `graceMs` by the catalog's clock; of two times the later one counts. */
+  /**
+   * Enters `keys`, to go in `graceMs` by the catalog's clock; of two times the later one counts.
+   */
   enter(folder: string, keys: readonly string[], graceMs: number): Promise<void>;
   /** The oldest `max` of `folder` whose time has come. */
   due(folder: string, max: number): Promise<readonly string[]>;

@@ -1,4 +1,7 @@
-/** Refuses a database that is no catalog of ours. Readers take one for an empty catalog, which some questions must not. */
+/**
+ * Refuses a database that is no catalog of ours. Readers take one for an empty catalog, which some
+ * questions must not.
+ */
 
 import { DatabaseSync } from "node:sqlite";
 import { OperatingError } from "../base/errors.ts";
@@ -10,8 +13,8 @@ import { hasTable } from "./sqlite_schema.ts";
 const TABLE = "svc_wal_consumed";
 
 /**
- * `place` is as `openCatalogReader` takes it, and `option` named it. Errors: `not_found`; `unavailable`,
- * `permission_denied`, `corrupt` of the database.
+ * `place` is as `openCatalogReader` takes it, and `option` named it. Errors: `not_found`;
+ * `unavailable`, `permission_denied`, `corrupt` of the database.
  */
 export async function requireCatalogTables(place: string, option: string): Promise<void> {
   const isThere = isPostgresUri(place)

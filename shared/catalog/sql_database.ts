@@ -1,6 +1,7 @@
 /**
- * A database of ours, the catalog's or one beside it, for statements that SQLite and PostgreSQL understand alike: parameters are `$1`, `$2`, …, whole
- * numbers come back as numbers. For what is seldom changed; commits of tables have statements made for each.
+ * A database of ours, the catalog's or one beside it, for statements that SQLite and PostgreSQL
+ * understand alike: parameters are `$1`, `$2`, …, whole numbers come back as numbers. For what is
+ * seldom changed; commits of tables have statements made for each.
  */
 
 import { DatabaseSync, type SQLInputValue } from "node:sqlite";
@@ -17,9 +18,9 @@ export interface SqlStatement {
 }
 
 /**
- * What one transaction does: it yields a statement and gets the rows of its query or its RETURNING. A generator, since
- * SQLite must run it to its end without a pause (whoever waits for its lock waits on this very thread), and
- * PostgreSQL answers later.
+ * What one transaction does: it yields a statement and gets the rows of its query or its RETURNING.
+ * A generator, since SQLite must run it to its end without a pause (whoever waits for its lock
+ * waits on this very thread), and PostgreSQL answers later.
  */
 export type Transaction<T> = Generator<SqlStatement, T, readonly SqlRow[]>;
 
@@ -32,7 +33,9 @@ export interface SqlDatabase extends AsyncDisposable {
   transaction<T>(verb: string, steps: () => Transaction<T>): Promise<T>;
 }
 
-/** A connection of its own to a SQLite file that has the tables. `noun` says in messages what it is. */
+/**
+ * A connection of its own to a SQLite file that has the tables. `noun` says in messages what it is.
+ */
 export class SqliteDatabase implements SqlDatabase {
   readonly #db: DatabaseSync;
   readonly #place: string;
@@ -119,7 +122,10 @@ export function textOf(row: SqlRow, column: string): string {
   throw new OperatingError("corrupt", `Cannot read ${column} in the catalog: it is ${value}`);
 }
 
-/** Whole number of a row's column, which PostgreSQL tells as text when it has 64 bits. Errors: `corrupt`. */
+/**
+ * Whole number of a row's column, which PostgreSQL tells as text when it has 64 bits. Errors:
+ * `corrupt`.
+ */
 export function integerOf(row: SqlRow, column: string): number {
   const value = Number(row[column]);
   if (Number.isSafeInteger(value)) return value;

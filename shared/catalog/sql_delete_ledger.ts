@@ -1,4 +1,7 @@
-/** `DeleteLedger` for both databases; the table is in `sqlite_schema.ts`. Each change is one statement, or a few in one transaction. */
+/**
+ * `DeleteLedger` for both databases; the table is in `sqlite_schema.ts`. Each change is one
+ * statement, or a few in one transaction.
+ */
 
 import { OperatingError } from "../base/errors.ts";
 import {

@@ -7,9 +7,15 @@ export interface SqlDialect {
   nowMs(): string;
   /** A FROM item with a column `value`: the texts of the JSON array `$n`. */
   texts(n: number): string;
-  /** A FROM item `name` of the rows of `$n`, a JSON array of arrays, whose members are `columns` in their order. */
+  /**
+   * A FROM item `name` of the rows of `$n`, a JSON array of arrays, whose members are `columns` in
+   * their order.
+   */
   rows(n: number, name: string, columns: Readonly<Record<string, "text" | "integer">>): string;
-  /** A statement that keeps other transactions from changing `table` until the end of this one; none where all wait anyway. */
+  /**
+   * A statement that keeps other transactions from changing `table` until the end of this one; none
+   * where all wait anyway.
+   */
   lock(table: string): string | undefined;
 }
 

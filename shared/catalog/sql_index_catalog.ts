@@ -1,4 +1,7 @@
-/** `IndexCatalog` and the reading of an `IndexView`, for both databases. The tables are in `sqlite_schema.ts`. */
+/**
+ * `IndexCatalog` and the reading of an `IndexView`, for both databases. The tables are in
+ * `sqlite_schema.ts`.
+ */
 
 import { parseStoredConfig } from "../schema/index_config.ts";
 import { parseIndexTemplate } from "../schema/index_template.ts";

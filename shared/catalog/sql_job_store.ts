@@ -1,6 +1,7 @@
 /**
- * `JobStore` for both databases; the tables are in `job_schema.ts`. Statements that change several rows take them in
- * order of their ids, so that two of them wait for each other and do not deadlock.
+ * `JobStore` for both databases; the tables are in `job_schema.ts`. Statements that change several
+ * rows take them in order of their ids, so that two of them wait for each other and do not
+ * deadlock.
  */
 
 import { OperatingError } from "../base/errors.ts";
@@ -30,7 +31,9 @@ import {
 import type { SqlDialect } from "./sql_dialect.ts";
 
 export interface JobDialect extends SqlDialect {
-  /** Tells the other processes that the job of $1 has ended; undefined where they cannot be told. */
+  /**
+   * Tells the other processes that the job of $1 has ended; undefined where they cannot be told.
+   */
   readonly tellEnd?: string;
 }
 

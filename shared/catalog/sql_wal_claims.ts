@@ -1,7 +1,7 @@
 /**
- * `WalClaims` for both databases; the table is in `sqlite_schema.ts`. Each change is one statement, or a few in one
- * transaction. Statements that change several rows do it in order of their names, so that two of them wait for each other
- * and do not deadlock.
+ * `WalClaims` for both databases; the table is in `sqlite_schema.ts`. Each change is one statement,
+ * or a few in one transaction. Statements that change several rows do it in order of their names,
+ * so that two of them wait for each other and do not deadlock.
  */
 
 import { laneName } from "../tenant/tenant.ts";

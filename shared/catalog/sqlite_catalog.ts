@@ -1,16 +1,20 @@
 /**
- * The catalog in one SQLite file, shared by processes: one writer at a time, readers never wait (WAL journal).
+ * The catalog in one SQLite file, shared by processes: one writer at a time, readers never wait
+ * (WAL journal).
  *
- * - A commit is one IMMEDIATE transaction, synced when it returns (`synchronous=FULL`). A lock that is held
- *   longer than the busy timeout is `unavailable`; SQLite waits on this thread, so the timeout is short.
- * - `readOnly` needs Deno read permission on the file only. SQLite itself also opens `<file>-wal` and `-shm` and,
- *   when no writer has the file open, makes them: the system user must be able to read the file and write its
- *   folder (or a writer must be running). A file that does not exist (yet) is an empty catalog; it is looked for
- *   again at each call, and one that was replaced is opened anew.
- * - A writer needs Deno read and write permission on the file, and on its folder when `files` shall make it.
+ * - A commit is one IMMEDIATE transaction, synced when it returns (`synchronous=FULL`). A lock that
+ *   is held longer than the busy timeout is `unavailable`; SQLite waits on this thread, so the
+ *   timeout is short.
+ * - `readOnly` needs Deno read permission on the file only. SQLite itself also opens `<file>-wal`
+ *   and `-shm` and, when no writer has the file open, makes them: the system user must be able to
+ *   read the file and write its folder (or a writer must be running). A file that does not exist
+ *   (yet) is an empty catalog; it is looked for again at each call, and one that was replaced is
+ *   opened anew.
+ * - A writer needs Deno read and write permission on the file, and on its folder when `files` shall
+ *   make it.
  *
- * SQLite reads and writes the file itself, so `shared/os` cannot stand between; crash tests of the drain take its
- * transactions as atomic and durable.
+ * SQLite reads and writes the file itself, so `shared/os` cannot stand between; crash tests of the
+ * drain take its transactions as atomic and durable.
  *
  * Not covered: network file systems, where SQLite's locks do not hold.
  */
@@ -287,7 +291,8 @@ class SqliteCatalog extends SqliteCatalogReader implements Catalog {
     ident: TableIdent,
     { expected }: { readonly expected?: string } = {},
   ): Promise<boolean> {
-    // Consumed segments stay known: their rows went with the table and must not return from the WAL.
+    // Consumed segments stay known: their rows went with the table and must not return from the
+    // WAL.
     return this.transact("drop table", (db) => {
       const { changes } = db.prepare(
         "DELETE FROM iceberg_tables WHERE catalog_name = ? AND table_namespace = ? " +
@@ -394,7 +399,9 @@ function movePointer(db: DatabaseSync, ident: TableIdent, expected: string, next
   ).run(next, expected, CATALOG_NAME, ident.namespace, ident.name, expected);
 }
 
-/** What tells the file at `path` from another one under the same name; undefined when there is none. */
+/**
+ * What tells the file at `path` from another one under the same name; undefined when there is none.
+ */
 function fileAt(path: string): string | undefined {
   const stat = statSync(path, { throwIfNoEntry: false });
   return stat === undefined ? undefined : `${stat.dev}:${stat.ino}`;

@@ -30,7 +30,8 @@ Deno.test({
       const path = `${root}/new/folder/catalog.db`;
       await using _ = await openSqliteCatalog({ path, files: new DenoFileSystem() });
       using db = new DatabaseSync(path, { readOnly: true });
-      // Name, type, not null, place in the primary key: org.apache.iceberg.jdbc.JdbcUtil, schema V1.
+      // Name, type, not null, place in the primary key: org.apache.iceberg.jdbc.JdbcUtil, schema
+      // V1.
       assert.deepEqual(columnsOf(db, "iceberg_tables"), [
         ["catalog_name", "VARCHAR(255)", 1, 1],
         ["table_namespace", "VARCHAR(255)", 1, 2],

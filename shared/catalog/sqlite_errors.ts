@@ -1,6 +1,7 @@
 /**
- * SQLite's failures as operating errors. Deno's `node:sqlite` gives no result code on its errors, only SQLite's
- * own words (`sqlite3_errstr`), which have been stable for decades; a test raises each of them.
+ * SQLite's failures as operating errors. Deno's `node:sqlite` gives no result code on its errors,
+ * only SQLite's own words (`sqlite3_errstr`), which have been stable for decades; a test raises
+ * each of them.
  */
 
 import { type ErrorCode, messageOf, OperatingError } from "../base/errors.ts";

@@ -1,11 +1,11 @@
 /**
- * Tables of the catalog database. `iceberg_tables` and `iceberg_namespace_properties` are column for column
- * those of Apache Iceberg's JDBC catalog with views (its schema version 1), which PyIceberg's SQL catalog reads
- * as well; ours have the prefix `svc_`.
+ * Tables of the catalog database. `iceberg_tables` and `iceberg_namespace_properties` are column
+ * for column those of Apache Iceberg's JDBC catalog with views (its schema version 1), which
+ * PyIceberg's SQL catalog reads as well; ours have the prefix `svc_`.
  *
- * Invariants: a segment is in `svc_wal_consumed`, or in a run of `svc_wal_consumed_runs`, if and only if a committed
- * snapshot holds its rows (or held them: rows may be deleted, tables dropped). Segment names are unique across lanes and
- * machines.
+ * Invariants: a segment is in `svc_wal_consumed`, or in a run of `svc_wal_consumed_runs`, if and
+ * only if a committed snapshot holds its rows (or held them: rows may be deleted, tables dropped).
+ * Segment names are unique across lanes and machines.
  */
 
 import type { DatabaseSync } from "node:sqlite";
@@ -45,7 +45,10 @@ CREATE TABLE IF NOT EXISTS svc_dropped_tables (
 );
 `;
 
-/** Who works on which WAL segments: the same in both databases. Free segments without a failed attempt have no row. */
+/**
+ * Who works on which WAL segments: the same in both databases. Free segments without a failed
+ * attempt have no row.
+ */
 export const CLAIM_TABLES = `
 CREATE TABLE IF NOT EXISTS svc_wal_claims (
   segment_id VARCHAR(64) NOT NULL PRIMARY KEY,
@@ -60,7 +63,10 @@ CREATE TABLE IF NOT EXISTS svc_wal_claims (
 CREATE INDEX IF NOT EXISTS svc_wal_claims_token ON svc_wal_claims (token);
 `;
 
-/** Delete tasks: the same in both databases. Times by the catalog's clock; `token` names the claim that holds. */
+/**
+ * Delete tasks: the same in both databases. Times by the catalog's clock; `token` names the claim
+ * that holds.
+ */
 export const DELETE_TABLES = `
 CREATE TABLE IF NOT EXISTS svc_delete_tasks (
   task_id VARCHAR(64) NOT NULL PRIMARY KEY,
@@ -150,7 +156,10 @@ const OUR_TABLES = [
   RUNS_TABLE,
 ];
 
-/** Makes the tables that are missing, in one transaction; also in a file that another Iceberg catalog made. */
+/**
+ * Makes the tables that are missing, in one transaction; also in a file that another Iceberg
+ * catalog made.
+ */
 export function ensureSchema(db: DatabaseSync): void {
   if (versionOf(db) === CATALOG_VERSION && OUR_TABLES.every((name) => hasTable(db, name))) return;
   db.exec("BEGIN IMMEDIATE");
@@ -171,7 +180,10 @@ export function ensureSchema(db: DatabaseSync): void {
   }
 }
 
-/** The file's version; undefined when it has none of our tables yet. Throws `corrupt` for one we do not know. */
+/**
+ * The file's version; undefined when it has none of our tables yet. Throws `corrupt` for one we do
+ * not know.
+ */
 export function versionOf(db: DatabaseSync): number | undefined {
   if (!hasTable(db, "svc_catalog_version")) return undefined;
   const version = db.prepare("SELECT version FROM svc_catalog_version").get()?.version;

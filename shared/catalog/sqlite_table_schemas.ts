@@ -1,4 +1,7 @@
-/** Columns of tables beside their pointers: `TableCommit.schema` and `CatalogReader.tableSchemas` in SQLite. */
+/**
+ * Columns of tables beside their pointers: `TableCommit.schema` and `CatalogReader.tableSchemas` in
+ * SQLite.
+ */
 
 import type { DatabaseSync } from "node:sqlite";
 import type { TableSchema } from "../schema/schema.ts";

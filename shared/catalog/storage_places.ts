@@ -10,13 +10,17 @@ import { isPostgresUri, sqlitePathOf } from "./catalog_uri.ts";
 export interface StoragePlaces {
   /** As `openStore` takes it: an absolute path, or `s3://bucket/path`. */
   readonly warehouse: string;
-  /** As `openCatalog` takes it: absolute path of a SQLite file, or a `postgres://` URI, which may hold a password. */
+  /**
+   * As `openCatalog` takes it: absolute path of a SQLite file, or a `postgres://` URI, which may
+   * hold a password.
+   */
   readonly catalog: string;
 }
 
 /**
- * The catalog is a file in the warehouse unless told otherwise, in the folder of `--warehouse` when the warehouse is
- * no folder. Errors: `invalid_argument` for a URL or URI of a kind that is not known.
+ * The catalog is a file in the warehouse unless told otherwise, in the folder of `--warehouse` when
+ * the warehouse is no folder. Errors: `invalid_argument` for a URL or URI of a kind that is not
+ * known.
  */
 export function storagePlaces(
   settings: Settings<typeof WAREHOUSE_OPTIONS> & { readonly dataDir: string },

@@ -1,4 +1,7 @@
-/** Columns of a table as the text that a catalog keeps beside its pointer: `CatalogReader.tableSchemas`. */
+/**
+ * Columns of a table as the text that a catalog keeps beside its pointer:
+ * `CatalogReader.tableSchemas`.
+ */
 
 import { z } from "zod";
 import { messageOf, OperatingError } from "../base/errors.ts";

@@ -1,10 +1,10 @@
 /**
- * Rows as columns: the form every row has between the socket and the data file. A batch is one set of
- * Arrow buffers per column; there is never an object per row.
+ * Rows as columns: the form every row has between the socket and the data file. A batch is one set
+ * of Arrow buffers per column; there is never an object per row.
  *
  * Layout per column (Arrow's): `validity` is a little-endian bitmap, absent when nothing is null;
- * `string` has `offsets` of rows + 1 and its UTF-8 in `values`; `timestamptz` and `long` hold 8-byte
- * little-endian integers, `double` 8-byte floats, `int` 4-byte integers, `bool` a bitmap.
+ * `string` has `offsets` of rows + 1 and its UTF-8 in `values`; `timestamptz` and `long` hold
+ * 8-byte little-endian integers, `double` 8-byte floats, `int` 4-byte integers, `bool` a bitmap.
  */
 
 import type { ColumnType, TableSchema } from "../schema/schema.ts";
@@ -24,16 +24,16 @@ export interface ColumnBatch {
   /** In the schema's order. */
   readonly columns: readonly ColumnData[];
   /**
-   * Gives the memory of the columns back to whoever made them, for another batch. For a holder who knows that
-   * nobody reads them any more, nor a message that was encoded from them; nobody has to.
+   * Gives the memory of the columns back to whoever made them, for another batch. For a holder who
+   * knows that nobody reads them any more, nor a message that was encoded from them; nobody has to.
    */
   readonly release?: () => void;
 }
 
 /**
- * A batch as an encapsulated Arrow IPC record-batch message (continuation marker, metadata, body; padded to 8
- * bytes) in the form of `compact.ts`, in pieces so that nothing is copied before the write. The schema message is
- * the segment's.
+ * A batch as an encapsulated Arrow IPC record-batch message (continuation marker, metadata, body;
+ * padded to 8 bytes) in the form of `compact.ts`, in pieces so that nothing is copied before the
+ * write. The schema message is the segment's.
  */
 export interface EncodedBatch {
   readonly schema: TableSchema;

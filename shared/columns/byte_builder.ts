@@ -1,13 +1,17 @@
 /**
- * A growable byte buffer that hot paths write into directly: reserve, write into `bytes`, advance `length`.
+ * A growable byte buffer that hot paths write into directly: reserve, write into `bytes`, advance
+ * `length`.
  *
- * Invariant: `length` never exceeds `bytes.length`. What a builder gives out is its taker's: `take` copies, `lend`
- * parts with the buffer until `giveBack`. Past `bytesMax` it throws `too_large`.
+ * Invariant: `length` never exceeds `bytes.length`. What a builder gives out is its taker's: `take`
+ * copies, `lend` parts with the buffer until `giveBack`. Past `bytesMax` it throws `too_large`.
  */
 
 import { OperatingError } from "../base/errors.ts";
 
-/** Most bytes that one column of one batch may take; Arrow's 32-bit offsets allow no more than 2 GiB. */
+/**
+ * Most bytes that one column of one batch may take; Arrow's 32-bit offsets allow no more than 2
+ * GiB.
+ */
 export const COLUMN_BYTES_MAX = 256 * 1024 * 1024;
 /** The error's `reason` past it. */
 export const COLUMN_TOO_LARGE = "column_too_large";
@@ -22,7 +26,10 @@ const LOOP_TEXT_MAX = 64;
 
 const encoder = new TextEncoder();
 
-/** Bytes that are copied often, with room behind them, so that `ByteBuilder.copy` goes by words to their end. */
+/**
+ * Bytes that are copied often, with room behind them, so that `ByteBuilder.copy` goes by words to
+ * their end.
+ */
 export interface CopySource {
   readonly view: DataView;
   readonly length: number;
@@ -66,8 +73,9 @@ export class ByteBuilder {
   }
 
   /**
-   * Appends the bytes of `source` from `start` to `end`. A view, so that eight bytes go at a time; where there is
-   * room on both sides the last eight go past the end, and what lies past `length` counts for nothing.
+   * Appends the bytes of `source` from `start` to `end`. A view, so that eight bytes go at a time;
+   * where there is room on both sides the last eight go past the end, and what lies past `length`
+   * counts for nothing.
    */
   copy(source: DataView, start: number, end: number): void {
     const count = end - start;

@@ -1,6 +1,6 @@
 /**
- * Builders of single columns. They grow by doubling and may be used again after `finish`, which gives out
- * exact copies: a finished column never changes, a lent one not before it is given back.
+ * Builders of single columns. They grow by doubling and may be used again after `finish`, which
+ * gives out exact copies: a finished column never changes, a lent one not before it is given back.
  */
 
 import { isAscii, isUtf8 } from "node:buffer";
@@ -314,8 +314,8 @@ export function columnBuilderOf(
 }
 
 /**
- * The first row of a string column whose bytes are not UTF-8, or -1. The whole buffer is checked at once; each row is
- * valid when, besides, none begins inside a character.
+ * The first row of a string column whose bytes are not UTF-8, or -1. The whole buffer is checked at
+ * once; each row is valid when, besides, none begins inside a character.
  */
 export function firstRowNotUtf8(column: ColumnData): number {
   const { offsets, values } = column;

@@ -1,6 +1,6 @@
 /**
- * What a message leaves out of a batch because the rest tells it. WAL frames are written so. Arrow has no such
- * form: other readers take what `decodeBatch` gives, written again by `encodeColumns`.
+ * What a message leaves out of a batch because the rest tells it. WAL frames are written so. Arrow
+ * has no such form: other readers take what `decodeBatch` gives, written again by `encodeColumns`.
  *
  * The length of a column's field node says how it is stored, in a batch of two rows and more:
  *

@@ -8,7 +8,10 @@ import { compactColumns, expandColumns } from "./compact.ts";
 import { decodeBatch, encodeBatch, encodeColumns } from "./ipc.ts";
 import { batchOfRows, type RowObject, rowsOf } from "./rows.ts";
 
-/** What columns of logs are: some columns the same in all rows, `timestamp` sometimes of another instant. */
+/**
+ * What columns of logs are: some columns the same in all rows, `timestamp` sometimes of another
+ * instant.
+ */
 const alikeRows = fc.tuple(
   fc.array(rowArbitrary, { maxLength: 20 }),
   rowArbitrary,

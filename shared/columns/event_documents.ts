@@ -1,8 +1,10 @@
 /**
  * JSON documents → a batch of the table `events`, or of one that has more columns. The mapping is
- * `shared/document/document.ts`; a further column takes the member of its name (`shared/document/mapped_values.ts`).
+ * `shared/document/document.ts`; a further column takes the member of its name
+ * (`shared/document/mapped_values.ts`).
  *
- * Invariant: a document that is refused as invalid leaves no trace; the builder can go on with the next one.
+ * Invariant: a document that is refused as invalid leaves no trace; the builder can go on with the
+ * next one.
  */
 
 import { present } from "../base/assert.ts";
@@ -73,12 +75,18 @@ export class EventDocumentBuilder {
     return this.#raw.values.length + this.#attributes.values.length;
   }
 
-  /** Appends a document. Throws `invalid_argument` naming its line and the value that cannot be stored. */
+  /**
+   * Appends a document. Throws `invalid_argument` naming its line and the value that cannot be
+   * stored.
+   */
   add(document: JsonDocument, options: DocumentOptions): void {
     this.#append(options, () => document);
   }
 
-  /** Appends the document of one NDJSON line; throws as `add` does, also for text that is no JSON object. */
+  /**
+   * Appends the document of one NDJSON line; throws as `add` does, also for text that is no JSON
+   * object.
+   */
   addLine(text: string, options: DocumentOptions): void {
     this.#append(options, () => parseDocument(text));
   }

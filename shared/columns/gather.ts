@@ -1,6 +1,6 @@
 /**
- * Rows of several batches into one batch, in any order. Rows move by runs of neighbours, so that what is in order
- * already costs a few copies of memory. The order itself: `sort_order.ts`.
+ * Rows of several batches into one batch, in any order. Rows move by runs of neighbours, so that
+ * what is in order already costs a few copies of memory. The order itself: `sort_order.ts`.
  */
 
 import { assert, present } from "../base/assert.ts";

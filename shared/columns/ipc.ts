@@ -1,12 +1,13 @@
 /**
- * Column batches as Arrow IPC record-batch messages, and back. Nothing is copied on the way out but the
- * padding; on the way in the columns are views of the message (copied only when the message does not lie
- * at a multiple of 4 bytes, or leaves out what `compact.ts` says).
+ * Column batches as Arrow IPC record-batch messages, and back. Nothing is copied on the way out but
+ * the padding; on the way in the columns are views of the message (copied only when the message
+ * does not lie at a multiple of 4 bytes, or leaves out what `compact.ts` says).
  *
- * Invariants: buffers are uncompressed, in the order validity, offsets, values, each padded to 8 bytes; a
- * column without nulls has an empty validity buffer. Decoding checks every length and offset, so that a
- * bad message throws `corrupt` and never yields a batch that reads outside its bytes. Not covered:
- * dictionaries, nested types, and whether string bytes are UTF-8 (writers check that).
+ * Invariants: buffers are uncompressed, in the order validity, offsets, values, each padded to 8
+ * bytes; a column without nulls has an empty validity buffer. Decoding checks every length and
+ * offset, so that a bad message throws `corrupt` and never yields a batch that reads outside its
+ * bytes. Not covered: dictionaries, nested types, and whether string bytes are UTF-8 (writers check
+ * that).
  */
 
 import { assert, present } from "../base/assert.ts";
@@ -33,8 +34,8 @@ const PADDING = new Uint8Array(8);
 const END_OF_STREAM = new Uint8Array([0xff, 0xff, 0xff, 0xff, 0, 0, 0, 0]);
 
 /**
- * The record-batch message of `batch` in the form of `compact.ts`. The pieces share memory with the batch: do not
- * change it before they are written. The time range of an empty batch is 0 to 0.
+ * The record-batch message of `batch` in the form of `compact.ts`. The pieces share memory with the
+ * batch: do not change it before they are written. The time range of an empty batch is 0 to 0.
  */
 export function encodeBatch(batch: ColumnBatch): EncodedBatch {
   const range = timestampRangeOf(batch);
@@ -48,7 +49,9 @@ export function encodeBatch(batch: ColumnBatch): EncodedBatch {
   };
 }
 
-/** The message of any batch, also of one without time columns, as Arrow has it: nothing is left out. */
+/**
+ * The message of any batch, also of one without time columns, as Arrow has it: nothing is left out.
+ */
 export function encodeColumns(batch: ColumnBatch): Pick<EncodedBatch, "pieces" | "byteLength"> {
   return encodeStored(batch, batch.columns.map((data) => ({ rows: batch.rows, data })));
 }
@@ -96,8 +99,8 @@ export function ipcStreamOf(
 }
 
 /**
- * The rows of one record-batch message that was written with `schema`. Throws `corrupt` when the message
- * is damaged or has another shape.
+ * The rows of one record-batch message that was written with `schema`. Throws `corrupt` when the
+ * message is damaged or has another shape.
  */
 export function decodeBatch(message: Uint8Array, schema: TableSchema): ColumnBatch {
   const { header, body } = readMessage(message, HEADER_RECORD_BATCH);
@@ -198,9 +201,9 @@ function assertShape(column: Column, data: ColumnData, rows: number): void {
 const LAYOUT = { messageVtable: 4, message: 16, batchVtable: 36, batch: 48, nodes: 68 } as const;
 
 /**
- * Prefix and metadata of a record batch, laid out by hand because it is written for every request: the root
- * table `Message`, the table `RecordBatch`, the vector of field nodes, the vector of buffers. Every 64-bit
- * value lies at a multiple of 8, and so does the end.
+ * Prefix and metadata of a record batch, laid out by hand because it is written for every request:
+ * the root table `Message`, the table `RecordBatch`, the vector of field nodes, the vector of
+ * buffers. Every 64-bit value lies at a multiple of 8, and so does the end.
  */
 function batchMetadata(
   rows: number,

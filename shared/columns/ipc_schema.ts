@@ -1,8 +1,9 @@
 /**
- * The Arrow IPC schema message of a table. Every field carries its field id as metadata `PARQUET:field_id`,
- * which is where Parquet writers take the id from.
+ * The Arrow IPC schema message of a table. Every field carries its field id as metadata
+ * `PARQUET:field_id`, which is where Parquet writers take the id from.
  *
- * Source: https://arrow.apache.org/docs/format/Columnar.html and the IDL it names (Schema.fbs, Message.fbs).
+ * Source: https://arrow.apache.org/docs/format/Columnar.html and the IDL it names (Schema.fbs,
+ * Message.fbs).
  */
 
 import { OperatingError } from "../base/errors.ts";
@@ -54,8 +55,8 @@ export function encodeSchemaMessage(schema: TableSchema): Uint8Array {
 }
 
 /**
- * The columns that a schema message describes, in its order. Throws `corrupt` for bytes that are no schema
- * message, for a column without a field id and for a type that no table has.
+ * The columns that a schema message describes, in its order. Throws `corrupt` for bytes that are no
+ * schema message, for a column without a field id and for a type that no table has.
  */
 export function decodeSchemaMessage(message: Uint8Array): Column[] {
   const { header } = readMessage(message, HEADER_SCHEMA);

@@ -22,7 +22,10 @@ export function rowsOfStream(stream: Uint8Array): StreamRows {
   return { columns, batches: messages.map((message) => decodeBatch(message, schema)) };
 }
 
-/** The schema message and those of the batches, as views of `stream`. Throws `corrupt` for what is no stream. */
+/**
+ * The schema message and those of the batches, as views of `stream`. Throws `corrupt` for what is
+ * no stream.
+ */
 function messagesOfStream(stream: Uint8Array): Uint8Array[] {
   const view = viewOf(stream);
   const messages: Uint8Array[] = [];

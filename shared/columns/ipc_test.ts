@@ -227,7 +227,8 @@ function messagesOf(stream: Uint8Array): Uint8Array[] {
 Deno.test({
   name: "decodeBatch throws corrupt or reads in bounds, whatever byte is damaged",
   fn() {
-    // Of the first `timestamp` is left out, `note` is one row and so is each column of nulls; the second has all.
+    // Of the first `timestamp` is left out, `note` is one row and so is each column of nulls; the
+    // second has all.
     const compact = [
       { timestamp: 1n, timestamp_ns: 1_000n, name: "one", note: "x", count: 1 },
       { timestamp: 2n, timestamp_ns: 2_000n, name: "two", note: "x", count: 2 },

@@ -1,9 +1,9 @@
 /**
  * JSON text as bytes, from bytes: what `JSON.stringify` would give, without a string in between.
  *
- * Strings: `"`, `\` and control characters are escaped as `JSON.stringify` does, everything else is copied.
- * Input that is not UTF-8 gives output that is not UTF-8: the caller checks whole columns at once. Numbers:
- * 64-bit integers in full; NaN and infinities as strings.
+ * Strings: `"`, `\` and control characters are escaped as `JSON.stringify` does, everything else is
+ * copied. Input that is not UTF-8 gives output that is not UTF-8: the caller checks whole columns
+ * at once. Numbers: 64-bit integers in full; NaN and infinities as strings.
  */
 
 import type { ByteBuilder } from "./byte_builder.ts";
@@ -67,8 +67,9 @@ export function writeJsonName(
 }
 
 /**
- * Appends a string and its closing quote, for which there is room and four bytes more; a word of four bytes at a time.
- * Where the source goes on, so does the last word: what it holds past the end is made harmless for the check.
+ * Appends a string and its closing quote, for which there is room and four bytes more; a word of
+ * four bytes at a time. Where the source goes on, so does the last word: what it holds past the end
+ * is made harmless for the check.
  */
 function writeQuoted(out: ByteBuilder, source: DataView, start: number, end: number): void {
   const { view } = out;
@@ -107,9 +108,10 @@ function writeQuoted(out: ByteBuilder, source: DataView, start: number, end: num
 }
 
 /**
- * Whether any of four ASCII bytes is a control character, a quote or a backslash. A byte of a difference has its top bit
- * set where the subtraction went below zero; with its lowest but one bit turned, a quote comes right after the
- * control characters. True as well for some words that need none.
+ * Whether any of four ASCII bytes is a control character, a quote or a backslash. A byte of a
+ * difference has its top bit set where the subtraction went below zero; with its lowest but one bit
+ * turned, a quote comes right after the control characters. True as well for some words that need
+ * none.
  */
 export function needsEscape(word: number): boolean {
   const turned = word ^ 0x02020202;
@@ -213,8 +215,8 @@ function writeSixDigits(out: ByteBuilder, value: number): void {
 }
 
 /**
- * Appends a double as JavaScript prints it; NaN and infinities in quotes. One with at most six decimals and fifteen
- * digits is its own shortest text, which spares the search for it.
+ * Appends a double as JavaScript prints it; NaN and infinities in quotes. One with at most six
+ * decimals and fifteen digits is its own shortest text, which spares the search for it.
  */
 export function writeDouble(out: ByteBuilder, value: number): void {
   const size = Math.abs(value);

@@ -1,5 +1,6 @@
 /**
- * Batches as row objects, and back: for tests, tail streams and other cold paths. Not for the hot path.
+ * Batches as row objects, and back: for tests, tail streams and other cold paths. Not for the hot
+ * path.
  */
 
 import { assert, present, unreachable } from "../base/assert.ts";

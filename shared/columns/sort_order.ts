@@ -1,9 +1,10 @@
 /**
  * The order of rows by time, over several batches, without a bigint per comparison.
  *
- * A natural merge sort: ascending runs of the input are merged pairwise, so that sorted batches need no pass and a few
- * interleaved ones few. Keys are distances from the smallest time as doubles: exact below 2^53 ns (104 days);
- * beyond, rounding keeps their order and rows whose keys became equal are settled by their exact time.
+ * A natural merge sort: ascending runs of the input are merged pairwise, so that sorted batches
+ * need no pass and a few interleaved ones few. Keys are distances from the smallest time as
+ * doubles: exact below 2^53 ns (104 days); beyond, rounding keeps their order and rows whose keys
+ * became equal are settled by their exact time.
  */
 
 import type { ColumnBatch } from "./batch.ts";
@@ -18,8 +19,8 @@ export interface RowOrder {
 const EXACT_MAX = 2 ** 53;
 
 /**
- * All rows by (`timestamp`, `timestamp_ns`); ties stay in the order given. Since `timestamp` is `timestamp_ns` cut
- * to microseconds in every row, that is the order of `timestamp_ns`.
+ * All rows by (`timestamp`, `timestamp_ns`); ties stay in the order given. Since `timestamp` is
+ * `timestamp_ns` cut to microseconds in every row, that is the order of `timestamp_ns`.
  */
 export function sortOrder(batches: readonly ColumnBatch[]): RowOrder {
   const rows = batches.reduce((sum, batch) => sum + batch.rows, 0);

@@ -5,10 +5,14 @@
 import { assert, present } from "../base/assert.ts";
 import type { ColumnBatch, ColumnData } from "./batch.ts";
 
-/** 64-bit integers as pairs: element 2i is the low half (unsigned), 2i + 1 the high one (signed). */
+/**
+ * 64-bit integers as pairs: element 2i is the low half (unsigned), 2i + 1 the high one (signed).
+ */
 export type Int64Halves = Int32Array;
 
-/** The 8-byte integers of a column as halves; a copy only when the column's bytes are not aligned. */
+/**
+ * The 8-byte integers of a column as halves; a copy only when the column's bytes are not aligned.
+ */
 export function halvesOf(data: ColumnData, rows: number): Int64Halves {
   const { values } = data;
   const aligned = values.byteOffset % 4 === 0 ? values : values.slice();

@@ -1,4 +1,6 @@
-/** Values compared by their bytes, four at a time: what hash tables over a column's own buffer need. */
+/**
+ * Values compared by their bytes, four at a time: what hash tables over a column's own buffer need.
+ */
 
 /** The same for the same bytes, whose number is `length`. */
 export function hashOfBytes(view: DataView, start: number, length: number): number {

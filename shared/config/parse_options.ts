@@ -1,11 +1,11 @@
 /**
  * Options of one program or command: a table of `OptionSpec` becomes parsed settings and `--help`.
  *
- * Precedence: flag, then environment variable, then default. The environment is handed in as a lookup by
- * name, so a process needs permission only for the names in its table. An empty variable counts as unset, unless
- * its option says otherwise (`emptyCounts`).
- * `commander` splits the command line, suggests near names and lays out the help; values are validated
- * here, so that a flag and its variable fail with the same words.
+ * Precedence: flag, then environment variable, then default. The environment is handed in as a
+ * lookup by name, so a process needs permission only for the names in its table. An empty variable
+ * counts as unset, unless its option says otherwise (`emptyCounts`). `commander` splits the command
+ * line, suggests near names and lays out the help; values are validated here, so that a flag and
+ * its variable fail with the same words.
  */
 
 import { Command, CommanderError, Option } from "commander";
@@ -54,7 +54,9 @@ export function parseProgram<T extends OptionTable>(
   return { kind: "run", settings: settingsOf(program.options, flags, env), operands: command.args };
 }
 
-/** Parses options alone, for tests and for processes without operands or help. Throws `UsageError`. */
+/**
+ * Parses options alone, for tests and for processes without operands or help. Throws `UsageError`.
+ */
 export function parseOptions<T extends OptionTable>(
   table: T,
   argv: readonly string[],
@@ -124,8 +126,8 @@ function describe(spec: OptionSpec): string {
 type Flags = Readonly<Record<string, string | boolean | undefined>>;
 
 /**
- * Commander knows switches only bare: `--switch=yes` becomes one, `--switch=no` is taken out of the words and is `off`,
- * over its variable as well. Of several the last one counts.
+ * Commander knows switches only bare: `--switch=yes` becomes one, `--switch=no` is taken out of the
+ * words and is `off`, over its variable as well. Of several the last one counts.
  */
 function plainSwitches(
   table: OptionTable,

@@ -1,8 +1,10 @@
 /**
- * The life of a role's program: parse, set up logging, run until asked to end. Results go to stdout, logs and errors to
- * stderr. Calls `Deno` for arguments, environment, streams and the exit status.
+ * The life of a role's program: parse, set up logging, run until asked to end. Results go to
+ * stdout, logs and errors to stderr. Calls `Deno` for arguments, environment, streams and the exit
+ * status.
  *
- * Exit status: 0; 1 for an operating error, told in one line; 2 for wrong usage. A bug ends with its stack.
+ * Exit status: 0; 1 for an operating error, told in one line; 2 for wrong usage. A bug ends with
+ * its stack.
  */
 
 import { isOperatingError, UsageError } from "../base/errors.ts";

@@ -1,4 +1,7 @@
-/** Everything that is derived of a data file, in two parts that take about as long and can be made beside each other. */
+/**
+ * Everything that is derived of a data file, in two parts that take about as long and can be made
+ * beside each other.
+ */
 
 import { summaryBlobs, type SummaryLimits } from "./summary/build_summary.ts";
 import { valuesBlobs, wordsBlobs } from "./text/text_blobs.ts";
@@ -9,7 +12,10 @@ export const DERIVED_PARTS = ["words", "values"] as const;
 
 export type DerivedPart = typeof DERIVED_PARTS[number];
 
-/** `words`: indexes of the words of text columns; `values`: the index of all others' values, and the summary. Pure. */
+/**
+ * `words`: indexes of the words of text columns; `values`: the index of all others' values, and the
+ * summary. Pure.
+ */
 export function derivePart(part: DerivedPart, file: FileRows, limits: SummaryLimits = {}): Blob[] {
   if (part === "words") return wordsBlobs(file);
   return [...valuesBlobs(file), ...summaryBlobs(file, limits)];

@@ -1,6 +1,7 @@
 /**
- * Makes sidecars beside the caller: each part of what is derived on a thread of its own, while another writes the data file.
- * Where there can be no thread (`TaskThread`) the caller's does the work.
+ * Makes sidecars beside the caller: each part of what is derived on a thread of its own, while
+ * another writes the data file. Where there can be no thread (`TaskThread`) the caller's does the
+ * work.
  */
 
 import { TaskThread, ThreadUnavailable } from "../os/task_thread.ts";
@@ -17,13 +18,17 @@ export interface DeriveRequest {
 
 export interface Deriver extends Disposable {
   /**
-   * The bytes of the sidecar of `subject`, whose rows are `file`; they must stay as they are until then. They get to a
-   * thread without a copy where they are in shared memory, as `ParquetInput` has them.
+   * The bytes of the sidecar of `subject`, whose rows are `file`; they must stay as they are until
+   * then. They get to a thread without a copy where they are in shared memory, as `ParquetInput`
+   * has them.
    */
   derive(file: FileRows, subject: SidecarSubject): Promise<Uint8Array>;
 }
 
-/** A deriver whose threads start with the first file that they have work of, and end when it is disposed of. */
+/**
+ * A deriver whose threads start with the first file that they have work of, and end when it is
+ * disposed of.
+ */
 export function openDeriver(limits: SummaryLimits): Deriver {
   return new ThreadDeriver(limits);
 }
@@ -81,7 +86,10 @@ class ThreadDeriver implements Deriver {
   }
 }
 
-/** What can be sent to a thread: columns in shared memory as they are, of others a copy of each buffer. */
+/**
+ * What can be sent to a thread: columns in shared memory as they are, of others a copy of each
+ * buffer.
+ */
 function withoutFunctions(file: FileRows): FileRows {
   const batches = file.batches.map(({ schema, rows, columns }) => ({ schema, rows, columns }));
   return { ...file, batches };

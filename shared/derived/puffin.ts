@@ -1,11 +1,13 @@
 /**
- * The container of derived data: a Puffin file, Iceberg's format for what is known about a table beside its rows.
+ * The container of derived data: a Puffin file, Iceberg's format for what is known about a table
+ * beside its rows.
  *
  *     "PFA1" | blob | … | "PFA1" | payload: JSON | payload length: u32 LE | flags: u32 LE, 0 | "PFA1"
  *
- * The payload is `{"properties":{"svc.crc32":"…",…},"blobs":[…]}` in just this order: the checksum is of the payload with
- * eight zeros in its own place, so that a footer with a flipped bit is refused instead of naming another column. Blobs
- * are neither compressed nor checked here: each format has its own way, as most are read in parts.
+ * The payload is `{"properties":{"svc.crc32":"…",…},"blobs":[…]}` in just this order: the checksum
+ * is of the payload with eight zeros in its own place, so that a footer with a flipped bit is
+ * refused instead of naming another column. Blobs are neither compressed nor checked here: each
+ * format has its own way, as most are read in parts.
  *
  * Not covered: compressed footers and blobs, files of other writers.
  */
@@ -103,7 +105,10 @@ function checksumOf(payload: Uint8Array): Uint8Array {
   return utf8(crc32(payload).toString(16).padStart(CHECKSUM_LENGTH, "0"));
 }
 
-/** Reads the footer from `tail`, the last bytes of a file of `size`. Errors: `corrupt`, naming `what`. */
+/**
+ * Reads the footer from `tail`, the last bytes of a file of `size`. Errors: `corrupt`, naming
+ * `what`.
+ */
 export function readPuffinTail(
   tail: Uint8Array,
   { size, what }: { readonly size: number; readonly what: string },

@@ -1,9 +1,11 @@
 /**
- * The sidecar of a data file: one Puffin file with all that is derived of its rows, found by the data file's name.
+ * The sidecar of a data file: one Puffin file with all that is derived of its rows, found by the
+ * data file's name.
  *
- * Invariants: it is written before the commit that adds its data file, never changed (mending makes it anew as a whole), and
- * removed with the data file. It says itself which rows it is about (the data file's name and number of rows), so that one that was copied, renamed or
- * left over is refused. Whoever reads one that is missing or damaged reads the data file instead.
+ * Invariants: it is written before the commit that adds its data file, never changed (mending makes
+ * it anew as a whole), and removed with the data file. It says itself which rows it is about (the
+ * data file's name and number of rows), so that one that was copied, renamed or left over is
+ * refused. Whoever reads one that is missing or damaged reads the data file instead.
  */
 
 import { isOperatingError, OperatingError } from "../base/errors.ts";
@@ -45,7 +47,10 @@ export function sidecarKey(dataKey: string): string {
   return `${parts["table"]}/derived/${parts["name"]}.puffin`;
 }
 
-/** All files that stand for data files: they themselves, and their sidecars. For whoever removes them. */
+/**
+ * All files that stand for data files: they themselves, and their sidecars. For whoever removes
+ * them.
+ */
 export function withSidecars(dataKeys: readonly string[]): string[] {
   return dataKeys.flatMap((key) => [key, sidecarKey(key)]);
 }
@@ -90,7 +95,10 @@ export async function readSidecar(
 export interface SidecarSource {
   /** As `readSidecar`. */
   read(store: ReadableStore, subject: SidecarSubject): Promise<Sidecar | undefined>;
-  /** Something of that sidecar fails a check: what is known of it may be of one that was made anew since. */
+  /**
+   * Something of that sidecar fails a check: what is known of it may be of one that was made anew
+   * since.
+   */
   distrust(subject: SidecarSubject): void;
 }
 

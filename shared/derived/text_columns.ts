@@ -8,8 +8,9 @@ const RAW = "raw";
 const NONE: ReadonlySet<string> = new Set();
 
 /**
- * Of a table that nobody configured: `raw`, where it is shaped like `events`. Of an index: its text fields, but for those
- * whose tokenizer is `raw`; one that declares none has its texts in the column `raw`.
+ * Of a table that nobody configured: `raw`, where it is shaped like `events`. Of an index: its text
+ * fields, but for those whose tokenizer is `raw`; one that declares none has its texts in the
+ * column `raw`.
  */
 export function textColumnsOf(schema: TableSchema, mapping: DocMapping | undefined): TextColumn[] {
   const fields = mapping?.field_mappings.filter(({ type }) => type === "text") ?? [];

@@ -1,4 +1,7 @@
-/** What is derived of a data file: blobs, each made by a builder of its own from all rows of the file. */
+/**
+ * What is derived of a data file: blobs, each made by a builder of its own from all rows of the
+ * file.
+ */
 
 import type { ColumnBatch } from "../columns/batch.ts";
 import type { TableSchema } from "../schema/schema.ts";
@@ -18,7 +21,9 @@ export interface TextColumn {
   readonly tokenizer: "default" | "stem";
 }
 
-/** All rows of a data file, in its order: row n of the file is row n, counted through the batches. */
+/**
+ * All rows of a data file, in its order: row n of the file is row n, counted through the batches.
+ */
 export interface FileRows {
   readonly schema: TableSchema;
   readonly rows: number;

@@ -1,9 +1,10 @@
 /**
- * A JSON document → the fields of one row of the table `events`: SHAPES.md "bulk document → events-shaped index".
+ * A JSON document → the fields of one row of the table `events`: SHAPES.md "bulk document →
+ * events-shaped index".
  *
- * Decided beyond it: `@timestamp` goes before `timestamp`, a dotted name before a nested one, that before the bare
- * one; a string `index` fills `index`; a value that is no string fills its column with its JSON text; null and
- * empty values fill nothing and stay among the attributes.
+ * Decided beyond it: `@timestamp` goes before `timestamp`, a dotted name before a nested one, that
+ * before the bare one; a string `index` fills `index`; a value that is no string fills its column
+ * with its JSON text; null and empty values fill nothing and stay among the attributes.
  */
 
 import { OperatingError } from "../base/errors.ts";
@@ -20,13 +21,19 @@ export interface DocumentDefaults {
   readonly source?: string;
   readonly sourcetype?: string;
   readonly index?: string;
-  /** What the sender calls the document: kept as attribute `_id`. A member of that name may not say otherwise. */
+  /**
+   * What the sender calls the document: kept as attribute `_id`. A member of that name may not say
+   * otherwise.
+   */
   readonly id?: string;
   /** Members that have columns of their own: no attributes. */
   readonly columnMembers?: ReadonlySet<string>;
   /** Columns that the document itself must fill: no default stands in. */
   readonly required?: ReadonlySet<string>;
-  /** Member that must hold the time; of `timestamp`, `@timestamp` is another spelling. Without it, either may. */
+  /**
+   * Member that must hold the time; of `timestamp`, `@timestamp` is another spelling. Without it,
+   * either may.
+   */
   readonly timeMember?: string;
 }
 
@@ -42,9 +49,10 @@ export interface EventFields {
 }
 
 /**
- * The document of one NDJSON line. Numbers that a double does not hold keep their digits (as raw JSON, which
- * `JSON.stringify` writes back unchanged). Throws `invalid_argument` for text that is no JSON object, or is past
- * `DOCUMENT_BOUNDS`, and for a number greater than any double: readers of JSON refuse or change it.
+ * The document of one NDJSON line. Numbers that a double does not hold keep their digits (as raw
+ * JSON, which `JSON.stringify` writes back unchanged). Throws `invalid_argument` for text that is
+ * no JSON object, or is past `DOCUMENT_BOUNDS`, and for a number greater than any double: readers
+ * of JSON refuse or change it.
  */
 export function parseDocument(text: string): JsonDocument {
   const fault = boundsFault(text, DOCUMENT_BOUNDS);
@@ -85,7 +93,10 @@ function pathTo(found: RawNumber, value: unknown): string | undefined {
   return undefined;
 }
 
-/** The row of `document`. Throws `invalid_argument` naming what is missing, or a time that cannot be stored. */
+/**
+ * The row of `document`. Throws `invalid_argument` naming what is missing, or a time that cannot be
+ * stored.
+ */
 export function eventOfDocument(document: JsonDocument, defaults: DocumentDefaults): EventFields {
   const time = timeOf(document, defaults.timeMember);
   const host = fieldOf(document, "host.name", "host", "name");
@@ -163,7 +174,10 @@ function attributesOf(document: JsonDocument, taken: Taken): string | null {
   return isEmpty ? null : jsonText(rest);
 }
 
-/** In the search engine no document may have such a member; here one that says nothing else does no harm. */
+/**
+ * In the search engine no document may have such a member; here one that says nothing else does no
+ * harm.
+ */
 function requireSameId(document: JsonDocument, id: string): void {
   const own = document._id ?? undefined;
   if (own === undefined || textOf(own) === id) return;
@@ -196,9 +210,9 @@ function timeOf(
 }
 
 /**
- * Nanoseconds of a text that `parseOptionalTimeNs` reads or of a Unix time, whose unit its size tells; undefined for
- * anything else. Of a fraction its decimal digits count: the double next to 1.1 s is less than that. A string of four
- * digits is a year, as in the search engine.
+ * Nanoseconds of a text that `parseOptionalTimeNs` reads or of a Unix time, whose unit its size
+ * tells; undefined for anything else. Of a fraction its decimal digits count: the double next to
+ * 1.1 s is less than that. A string of four digits is a year, as in the search engine.
  */
 export function instantNs(value: unknown): bigint | undefined {
   const text = isExactNumber(value) ? value.rawJSON : value;
@@ -270,7 +284,10 @@ function textOf(value: unknown): string | undefined {
   return isExactNumber(value) ? value.rawJSON : undefined;
 }
 
-/** JSON of a value that JSON can hold. Lone surrogates become U+FFFD, as in plain text: readers refuse their escapes. */
+/**
+ * JSON of a value that JSON can hold. Lone surrogates become U+FFFD, as in plain text: readers
+ * refuse their escapes.
+ */
 export function jsonText(value: unknown): string {
   let text: string;
   try {

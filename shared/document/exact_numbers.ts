@@ -1,6 +1,6 @@
 /**
- * JSON whose numbers keep all their digits: one that a double does not hold is kept as the text it was sent as. Raw JSON
- * is standard, but unknown to the compiler's library.
+ * JSON whose numbers keep all their digits: one that a double does not hold is kept as the text it
+ * was sent as. Raw JSON is standard, but unknown to the compiler's library.
  */
 
 import { mayLoseDigits } from "./inexact_numbers.ts";
@@ -16,8 +16,9 @@ const json = JSON as unknown as {
 };
 
 /**
- * As `JSON.parse`, but numbers that a double does not hold are `RawNumber`s. `seeTooGreat` is told of those with a
- * fraction or an exponent that are greater than any double. Throws its `SyntaxError`.
+ * As `JSON.parse`, but numbers that a double does not hold are `RawNumber`s. `seeTooGreat` is told
+ * of those with a fraction or an exponent that are greater than any double. Throws its
+ * `SyntaxError`.
  */
 export function parseExact(text: string, seeTooGreat?: (number: RawNumber) => void): unknown {
   if (!mayLoseDigits(text)) return JSON.parse(text);
@@ -47,7 +48,10 @@ function isHeld(value: number, source: string): boolean {
 
 const DECIMAL = /^(-?)([0-9]+)(?:\.([0-9]+))?(?:[eE]([-+]?[0-9]+))?$/;
 
-/** The same text for the same number: its digits without zeros around them, and the last one's power of ten. */
+/**
+ * The same text for the same number: its digits without zeros around them, and the last one's power
+ * of ten.
+ */
 function decimalOf(text: string): string | undefined {
   const [, sign, whole = "", fraction = "", exponent = "0"] = DECIMAL.exec(text) ?? [];
   const digits = `${whole}${fraction}`;

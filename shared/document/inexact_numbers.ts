@@ -1,8 +1,10 @@
 /**
- * Whether a JSON text may hold a number that a double does not: one of 16 digits or more, or with an exponent of three.
+ * Whether a JSON text may hold a number that a double does not: one of 16 digits or more, or with
+ * an exponent of three.
  *
  * Of 16 characters in a row one stands at a multiple of 16, and no other is looked at. The pattern
- * `[:,[]\s*-?[0-9.]{16}` says the same, and takes 20 ns for each colon or comma: 0.3 s for 16 MiB of them.
+ * `[:,[]\s*-?[0-9.]{16}` says the same, and takes 20 ns for each colon or comma: 0.3 s for 16 MiB
+ * of them.
  */
 
 const LENGTH_MIN = 16;
@@ -33,7 +35,10 @@ function hasLongNumber(text: string): boolean {
   return false;
 }
 
-/** Whether `text` is the shortest one of its double, as most programs write one: the double loses nothing of it. */
+/**
+ * Whether `text` is the shortest one of its double, as most programs write one: the double loses
+ * nothing of it.
+ */
 function isShortest(text: string): boolean {
   return text.length <= SHORTEST_LENGTH_MAX && text.includes(".") && String(Number(text)) === text;
 }
@@ -41,7 +46,10 @@ function isShortest(text: string): boolean {
 /** `0.00000` and 17 digits. */
 const SHORTEST_LENGTH_MAX = 24;
 
-/** What the greatest and the least double need. A hexadecimal id has such digits now and then, and no value begins there. */
+/**
+ * What the greatest and the least double need. A hexadecimal id has such digits now and then, and
+ * no value begins there.
+ */
 const FAR_EXPONENT = /[0-9.][eE][-+]?[0-9]{3}/g;
 
 function hasFarExponent(text: string): boolean {

@@ -1,6 +1,7 @@
 /**
- * How deep a JSON text nests and how much it holds, without parsing it: a text that is nothing but brackets and commas
- * makes a hundred times its bytes in memory, and takes seconds for each MiB to be written again.
+ * How deep a JSON text nests and how much it holds, without parsing it: a text that is nothing but
+ * brackets and commas makes a hundred times its bytes in memory, and takes seconds for each MiB to
+ * be written again.
  */
 
 export interface JsonBounds {
@@ -13,15 +14,17 @@ export interface JsonBounds {
 }
 
 /**
- * Of a document, whose text may be long, but not of small parts: the search engine's own parser goes as deep. A member takes
- * ten times as long as an element: the runtime looks its name up whenever the object is copied or written. The search
- * engine itself takes 1,000 names for all documents of an index, unless told otherwise.
+ * Of a document, whose text may be long, but not of small parts: the search engine's own parser
+ * goes as deep. A member takes ten times as long as an element: the runtime looks its name up
+ * whenever the object is copied or written. The search engine itself takes 1,000 names for all
+ * documents of an index, unless told otherwise.
  */
 export const DOCUMENT_BOUNDS: JsonBounds = { depthMax: 1_000, valuesMax: 50_000, namesMax: 10_000 };
 
 /**
- * What is wrong with `text`, to follow "it"; undefined within the bounds. Of text that is no JSON it may be wrong.
- * Costs a short text a comparison, one with few brackets and commas a search for each.
+ * What is wrong with `text`, to follow "it"; undefined within the bounds. Of text that is no JSON
+ * it may be wrong. Costs a short text a comparison, one with few brackets and commas a search for
+ * each.
  */
 export function boundsFault(text: string, bounds: JsonBounds): string | undefined {
   const { depthMax, valuesMax, namesMax = valuesMax } = bounds;

@@ -1,6 +1,6 @@
 /**
- * Members of a document, or attributes of a log record, as the values of a table's own columns: by the mapping's mode
- * (`MappingMode`) where there is one, else as mode `dynamic` does.
+ * Members of a document, or attributes of a log record, as the values of a table's own columns: by
+ * the mapping's mode (`MappingMode`) where there is one, else as mode `dynamic` does.
  */
 
 import { OperatingError } from "../base/errors.ts";
@@ -21,7 +21,10 @@ export interface MappedValues {
   readonly taken: ReadonlySet<string>;
 }
 
-/** The columns that `events` does not have. Errors: `invalid_argument` when the shape lacks one of those that it has. */
+/**
+ * The columns that `events` does not have. Errors: `invalid_argument` when the shape lacks one of
+ * those that it has.
+ */
 export function ownColumns({ schema }: TableShape): Column[] {
   for (const { id, name, type } of EVENTS_SCHEMA.columns) {
     const found = schema.columns.find((column) => column.id === id);
@@ -73,7 +76,10 @@ export class ValueMapper {
     return { values, taken };
   }
 
-  /** Errors: `invalid_argument` (`strict_mapping`) when the mode forbids `attributes`, a JSON object or null. */
+  /**
+   * Errors: `invalid_argument` (`strict_mapping`) when the mode forbids `attributes`, a JSON object
+   * or null.
+   */
   checkAttributes(attributes: string | null): void {
     if (this.#mode !== "strict" || attributes === null) return;
     const unmapped = Object.keys(JSON.parse(attributes)).filter((name) => name !== "_id");

@@ -5,8 +5,9 @@ import type { SegmentInfo, WalReader } from "../wal/types.ts";
 import type { DrainGate, WaitingSegment } from "./plan_drain.ts";
 
 /**
- * Whether sealed segments that no table holds have more than `bytes` of rows, over all lanes. A mirror lists those that
- * are in a table as sealed until they are swept. Errors: the WAL's, the catalog's.
+ * Whether sealed segments that no table holds have more than `bytes` of rows, over all lanes. A
+ * mirror lists those that are in a table as sealed until they are swept. Errors: the WAL's, the
+ * catalog's.
  */
 export async function isBacklogOver(
   bytes: number,
@@ -27,8 +28,8 @@ export async function isBacklogOver(
 }
 
 /**
- * `segments` with the bytes of their rows, as far as `gate` asks: those behind count what their files do, which is never
- * more. `consumed` ones count nothing. Errors: the WAL's.
+ * `segments` with the bytes of their rows, as far as `gate` asks: those behind count what their
+ * files do, which is never more. `consumed` ones count nothing. Errors: the WAL's.
  */
 export async function weighed(
   wal: Pick<WalReader, "messageBytes">,

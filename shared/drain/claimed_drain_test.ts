@@ -232,7 +232,8 @@ async function simulate(seed: number): Promise<void> {
     }
     for (const process of processes) process.isDead = true;
     await clock.advance(2 * LEASE.leaseMs);
-    // A drain that nothing befalls finds whatever is left, once those that crashed too often are requeued.
+    // A drain that nothing befalls finds whatever is left, once those that crashed too often are
+    // requeued.
     const last = await lab.drainer({ claimant: "last", lease: LEASE });
     do {
       while (await drain(last) !== "idle");

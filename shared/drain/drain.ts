@@ -1,11 +1,12 @@
 /**
  * Drains one lane: sealed WAL segments become data files of the lane's table, exactly once.
  *
- * `applyDrain` writes data files, then one catalog transaction adds them and records the segments as consumed (the
- * marked line), then the segments are moved to `committed`. A drain that ends before the transaction leaves files
- * that no snapshot names; one that ends after it leaves consumed segments, which the next look only moves. Any number
- * of drains may work on one lane: the transaction lets one of them win, and the others remove their files, however long
- * they were stopped. The catalog tells for ever what was consumed.
+ * `applyDrain` writes data files, then one catalog transaction adds them and records the segments
+ * as consumed (the marked line), then the segments are moved to `committed`. A drain that ends
+ * before the transaction leaves files that no snapshot names; one that ends after it leaves
+ * consumed segments, which the next look only moves. Any number of drains may work on one lane: the
+ * transaction lets one of them win, and the others remove their files, however long they were
+ * stopped. The catalog tells for ever what was consumed.
  *
  * Memory: the rows of one data file at a time, however many segments wait.
  */
@@ -37,14 +38,21 @@ import { epochOf, type TableTarget, tableTarget } from "./table_target.ts";
 
 export interface DrainDeps extends StageDeps {
   readonly admin: WalConsumerAdmin;
-  /** Where an index that a template makes is recorded; without it no template is applied, no dropped table swept. */
+  /**
+   * Where an index that a template makes is recorded; without it no template is applied, no dropped
+   * table swept.
+   */
   readonly indexes?: Pick<IndexCatalog, "create" | "droppedTables" | "forgetDropped">;
   /** With `indexes`: where files of dropped tables are entered that were to go one by one. */
   readonly removals?: Pick<Removals, "entered" | "forget">;
   readonly observer?: DrainObserver;
-  /** How segments are shared with other drains that have no WAL volume; without it none is claimed. */
+  /**
+   * How segments are shared with other drains that have no WAL volume; without it none is claimed.
+   */
   readonly claiming?: ClaimPolicy;
-  /** Where `store` may hold copies of the WAL's segments, which drains elsewhere take for new ones. */
+  /**
+   * Where `store` may hold copies of the WAL's segments, which drains elsewhere take for new ones.
+   */
   readonly mirrorPrefix?: string;
 }
 
@@ -83,10 +91,10 @@ export async function lookAtLane(
 }
 
 /**
- * `committed`: the rows are in the table. `overtaken`: another drain had committed one of the segments.
- * `poisoned`: one of them cannot be read and was set aside. `discarded`: some belonged to a table that was dropped.
- * `claim_lost`: this drain was stopped for longer than its lease, and nothing was committed. After the last four,
- * look again.
+ * `committed`: the rows are in the table. `overtaken`: another drain had committed one of the
+ * segments. `poisoned`: one of them cannot be read and was set aside. `discarded`: some belonged to
+ * a table that was dropped. `claim_lost`: this drain was stopped for longer than its lease, and
+ * nothing was committed. After the last four, look again.
  */
 export type DrainOutcome =
   | "idle"
@@ -143,7 +151,8 @@ async function drainClaimed(
       { ...options, signal },
     );
     if (outcome === "committed") await claim.end();
-    // An attempt like another: segments that always take longer than the lease must not come back for ever.
+    // An attempt like another: segments that always take longer than the lease must not come back
+    // for ever.
     else if (outcome === "claim_lost") await claim.release(ranOut());
     else await claim.release();
     return outcome;
@@ -252,8 +261,8 @@ function overtaken(deps: DrainDeps, lane: LaneId): "overtaken" {
 }
 
 /**
- * Takes the segments that were written before the table was last dropped out of the lane: their rows were dropped with
- * it. True when there were any.
+ * Takes the segments that were written before the table was last dropped out of the lane: their
+ * rows were dropped with it. True when there were any.
  */
 async function discardDropped(
   deps: DrainDeps,
@@ -289,8 +298,9 @@ async function isStillDue(
 }
 
 /**
- * Whether every segment is still sealed and not consumed, asked after the table's pointer was read. A commit that
- * comes later moves the pointer, so ours conflicts and asks again. One that was set aside is not sealed any more.
+ * Whether every segment is still sealed and not consumed, asked after the table's pointer was read.
+ * A commit that comes later moves the pointer, so ours conflicts and asks again. One that was set
+ * aside is not sealed any more.
  */
 async function areSealed(deps: DrainDeps, { lane, names }: StageSource): Promise<boolean> {
   const consumed = await deps.catalog.consumedOf(names);

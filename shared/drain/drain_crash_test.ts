@@ -1,6 +1,7 @@
 /**
- * Power is cut, or the process killed, before every single file operation of a drain and its sweep; whatever
- * survives, a query sees each row exactly once at once, and the next drain puts each into the table exactly once.
+ * Power is cut, or the process killed, before every single file operation of a drain and its sweep;
+ * whatever survives, a query sees each row exactly once at once, and the next drain puts each into
+ * the table exactly once.
  */
 
 import assert from "node:assert/strict";
@@ -27,7 +28,8 @@ for (const loss of ["kill", "drop", "prefix", "torn"] as const) {
         recover(lab, loss);
         const where = `before operation ${crashAt}`;
         assert.deepEqual(await lab.visibleNumbers(), NUMBERS, `${where}, seen after the crash`);
-        // The ingester starts again: a segment may be back under `active`, where only it may remove it.
+        // The ingester starts again: a segment may be back under `active`, where only it may remove
+        // it.
         await (await lab.openWal()).close();
         await drainAndSweep(lab);
         assert.deepEqual(await lab.tableNumbers(), NUMBERS, `${where}, in the table`);

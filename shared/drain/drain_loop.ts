@@ -1,10 +1,10 @@
 /**
- * Keeps all lanes of a WAL drained: looks at each lane every interval, at once when a commit was asked for, and
- * goes on with a lane while more than one commit waits.
+ * Keeps all lanes of a WAL drained: looks at each lane every interval, at once when a commit was
+ * asked for, and goes on with a lane while more than one commit waits.
  *
- * One lane's turn follows another's, one commit each, so no lane starves. A lane that fails is tried again later and
- * later; a turn that exceeds its deadline is left behind and its lane skipped until it ends. The loop itself ends
- * only when it is stopped.
+ * One lane's turn follows another's, one commit each, so no lane starves. A lane that fails is
+ * tried again later and later; a turn that exceeds its deadline is left behind and its lane skipped
+ * until it ends. The loop itself ends only when it is stopped.
  */
 
 import { getLogger } from "@logtape/logtape";
@@ -19,12 +19,15 @@ export interface DrainLoopOptions {
   readonly gate: DrainGate;
   /** Whether sealed segments are drained. */
   readonly drains: boolean;
-  /** Whether committed segments that nobody needs any more are removed, and the files of dropped tables. */
+  /**
+   * Whether committed segments that nobody needs any more are removed, and the files of dropped
+   * tables.
+   */
   readonly sweeps: boolean;
   readonly intervalMs: number;
   /**
-   * How often drain requests are looked for, asked each time; default 100. Whoever calls `wake` for each request may
-   * have it look less often, for those that it misses.
+   * How often drain requests are looked for, asked each time; default 100. Whoever calls `wake` for
+   * each request may have it look less often, for those that it misses.
    */
   readonly pollMs?: () => number;
   /** How long `stop` waits for what is under way; default 10,000. */

@@ -10,8 +10,8 @@ import { DURATION_SECS_BUCKETS, type MetricTable } from "../metrics/table.ts";
 import type { DrainObserver } from "./drain_observer.ts";
 
 /**
- * Senders choose the names of indexes: lanes past the first so many share one series of each counter
- * and have no gauges.
+ * Senders choose the names of indexes: lanes past the first so many share one series of each
+ * counter and have no gauges.
  */
 export const LANE_SERIES_MAX = 100;
 

@@ -64,7 +64,8 @@ Deno.test({
       indexState: () => Promise.resolve({ index: undefined, epoch }),
       commit: async (change: TableCommit) => {
         const outcome = await lab.catalog.commit(change);
-        // The table is there; before its first rows are, the index is dropped, as it was before the table.
+        // The table is there; before its first rows are, the index is dropped, as it was before the
+        // table.
         epoch = 1;
         return outcome;
       },

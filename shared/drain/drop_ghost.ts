@@ -1,4 +1,7 @@
-/** What a drain leaves behind when its index is dropped while it works: a table of the index, made for its first rows. */
+/**
+ * What a drain leaves behind when its index is dropped while it works: a table of the index, made
+ * for its first rows.
+ */
 
 import { type LaneId, tableOf } from "../tenant/tenant.ts";
 import { type CommitDeps, readerOf } from "../iceberg/commit_table.ts";
@@ -7,9 +10,9 @@ import { removeQuietly } from "../iceberg/staging.ts";
 import { epochOf, type TableTarget } from "./table_target.ts";
 
 /**
- * Takes the lane's table back when it never had a row and the epoch that it was made in is over: else the name would be
- * taken, by the mapping that was dropped. A drain of the new epoch that made it meanwhile makes it again. Errors: the
- * catalog's and the store's.
+ * Takes the lane's table back when it never had a row and the epoch that it was made in is over:
+ * else the name would be taken, by the mapping that was dropped. A drain of the new epoch that made
+ * it meanwhile makes it again. Errors: the catalog's and the store's.
  */
 export async function dropGhost(
   deps: CommitDeps,

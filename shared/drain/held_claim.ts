@@ -1,6 +1,7 @@
 /**
- * The claim of one drain on the segments of one commit, renewed while it works. Who is stopped for longer than the
- * lease has lost it: `lost` says so as soon as a renewal finds out, and the commit is refused in any case.
+ * The claim of one drain on the segments of one commit, renewed while it works. Who is stopped for
+ * longer than the lease has lost it: `lost` says so as soon as a renewal finds out, and the commit
+ * is refused in any case.
  */
 
 import { getLogger } from "@logtape/logtape";
@@ -23,7 +24,10 @@ export interface ClaimPolicy {
 /** A lease is renewed this often in its time: two renewals may be late or fail. */
 const RENEWALS_PER_LEASE = 3;
 
-/** Restricts a plan to segments that can share a fate: one that failed before is tried alone, so that it alone fails. */
+/**
+ * Restricts a plan to segments that can share a fate: one that failed before is tried alone, so
+ * that it alone fails.
+ */
 export function planClaim(
   plan: DrainPlan,
   states: ReadonlyMap<string, ClaimState>,
@@ -90,7 +94,10 @@ export class HeldClaim {
     return this.#lost.signal;
   }
 
-  /** Renews from now on, until the claim ends or `signal` aborts: work that is abandoned shall lose it. */
+  /**
+   * Renews from now on, until the claim ends or `signal` aborts: work that is abandoned shall lose
+   * it.
+   */
   keep(signal: AbortSignal | undefined): void {
     const until = signal === undefined
       ? this.#ended.signal
@@ -124,8 +131,8 @@ export class HeldClaim {
   }
 
   /**
-   * Gives back what is still held; the segments that were quarantined. Never throws: what cannot be given back is free
-   * when the lease runs out, and counts as an attempt.
+   * Gives back what is still held; the segments that were quarantined. Never throws: what cannot be
+   * given back is free when the lease runs out, and counts as an attempt.
    */
   async release(failure?: unknown): Promise<readonly string[]> {
     await this.end();

@@ -1,7 +1,8 @@
 /**
- * Old copies of a mirror come back, in any state of the world: two ingesters, a power failure in the middle of a sweep,
- * segments set aside and requeued much later, tables dropped, disks lost and recovered, drains of the mirror. Whatever
- * happens, a row that a table had once is never stored again, and one that none had is not lost.
+ * Old copies of a mirror come back, in any state of the world: two ingesters, a power failure in
+ * the middle of a sweep, segments set aside and requeued much later, tables dropped, disks lost and
+ * recovered, drains of the mirror. Whatever happens, a row that a table had once is never stored
+ * again, and one that none had is not lost.
  */
 
 import assert from "node:assert/strict";

@@ -1,9 +1,10 @@
 /**
  * Which segments of a lane to commit now: a pure decision over what was listed.
  *
- * Commits are gated so that a trickle makes few snapshots: one event a second seals a segment every few seconds,
- * and the age gate of ten seconds turns those into at most six commits a minute. Queries do not wait for it, they
- * read the WAL as well; who wants the commit itself asks for it (`commit=force`).
+ * Commits are gated so that a trickle makes few snapshots: one event a second seals a segment every
+ * few seconds, and the age gate of ten seconds turns those into at most six commits a minute.
+ * Queries do not wait for it, they read the WAL as well; who wants the commit itself asks for it
+ * (`commit=force`).
  */
 
 import type { SegmentInfo } from "../wal/types.ts";
@@ -16,7 +17,9 @@ export interface DrainGate {
   readonly targetBytes: number;
   /** Commit when the oldest waiting segment was last written this long ago. */
   readonly ageMsMax: number;
-  /** Bytes of rows that one commit takes at most (always one segment); the rest waits for the next. */
+  /**
+   * Bytes of rows that one commit takes at most (always one segment); the rest waits for the next.
+   */
   readonly commitBytesMax: number;
   /** From so many waiting bytes on rows come faster than they are committed. */
   readonly behindBytes: number;
@@ -42,7 +45,10 @@ export interface WaitingSegment extends Pick<SegmentInfo, "name" | "modifiedMs">
 export interface LaneState {
   /** Oldest first. */
   readonly sealed: readonly WaitingSegment[];
-  /** Which of them the catalog holds already: an earlier drain ended between its commit and the move. */
+  /**
+   * Which of them the catalog holds already: an earlier drain ended between its commit and the
+   * move.
+   */
   readonly consumed: ReadonlySet<string>;
   readonly nowMs: number;
   /** Someone waits for the commit. */

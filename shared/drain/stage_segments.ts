@@ -1,6 +1,6 @@
 /**
- * Writes the rows of WAL segments into data files of their table, to be committed by the caller. Nothing refers to
- * the files until then; when staging fails they are removed.
+ * Writes the rows of WAL segments into data files of their table, to be committed by the caller.
+ * Nothing refers to the files until then; when staging fails they are removed.
  */
 
 import { type ErrorCode, isOperatingError } from "../base/errors.ts";
@@ -33,7 +33,10 @@ export interface StageSource {
   readonly lane: LaneId;
   /** Oldest first. */
   readonly names: readonly string[];
-  /** Of a table that somebody configured: it has the fields' columns, and those that the segments bring. */
+  /**
+   * Of a table that somebody configured: it has the fields' columns, and those that the segments
+   * bring.
+   */
   readonly mapping?: DocMapping | undefined;
   /** False: words are indexed by maintenance, not here. Default true. */
   readonly indexAtFlush?: boolean;
@@ -61,8 +64,8 @@ export class UnreadableSegment extends Error {
 }
 
 /**
- * Rows of `names`, in their order. Errors: `UnreadableSegment`; `not_found` when a segment was swept meanwhile;
- * those of the store, the table and the signal.
+ * Rows of `names`, in their order. Errors: `UnreadableSegment`; `not_found` when a segment was
+ * swept meanwhile; those of the store, the table and the signal.
  */
 export async function stageSegments(
   deps: StageDeps,
@@ -153,7 +156,10 @@ function readOrBlame<T>(segment: string, read: () => T): T {
   }
 }
 
-/** Damaged, of another version, or not of the table's shape: that stays so. Any other error passes as it is. */
+/**
+ * Damaged, of another version, or not of the table's shape: that stays so. Any other error passes
+ * as it is.
+ */
 const BLAMED: readonly ErrorCode[] = ["corrupt", "unimplemented", "unprocessable"];
 
 function blamed(segment: string, error: unknown): unknown {

@@ -1,7 +1,7 @@
 /**
- * Frees the storage of tables that were dropped: every object of the table's folder, once no statement can read it
- * any more, and what the catalog knows of files that were to go one by one. A sweep that ends in the middle goes on where
- * it was: the table is forgotten last.
+ * Frees the storage of tables that were dropped: every object of the table's folder, once no
+ * statement can read it any more, and what the catalog knows of files that were to go one by one. A
+ * sweep that ends in the middle goes on where it was: the table is forgotten last.
  */
 
 import { getLogger } from "@logtape/logtape";
@@ -18,7 +18,10 @@ export interface SweepDroppedDeps {
 
 export interface SweepDroppedOptions {
   readonly nowMs: number;
-  /** Tables that were dropped later are left: a statement may have begun before. Default: six hours and a bit. */
+  /**
+   * Tables that were dropped later are left: a statement may have begun before. Default: six hours
+   * and a bit.
+   */
   readonly ageMsMin?: number;
 }
 
@@ -51,12 +54,18 @@ export async function sweepDropped(
   return removed;
 }
 
-/** `<namespace>/<table>-<uuid>`, or with a folder of the table's name between; `metadata/<file>` is in it. */
+/**
+ * `<namespace>/<table>-<uuid>`, or with a folder of the table's name between; `metadata/<file>` is
+ * in it.
+ */
 function folderOf(store: ObjectStore, { metadataLocation }: DroppedTable): string {
   return keyOfMetadata(store.rootUri, metadataLocation).split("/").slice(0, -2).join("/");
 }
 
-/** Of a table that this service made: its name and 32 hex digits. Another may share its folder with who knows what. */
+/**
+ * Of a table that this service made: its name and 32 hex digits. Another may share its folder with
+ * who knows what.
+ */
 function isOwn({ ident }: DroppedTable, folder: string): boolean {
   const uuid = folder.slice(-UUID_LENGTH);
   return /^[0-9a-f]{32}$/.test(uuid) && tableLocationKey(ident, uuid) === folder;

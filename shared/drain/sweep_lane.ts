@@ -7,10 +7,11 @@ import { reclaimMirror } from "../wal/mirror/reclaim_mirror.ts";
 import type { DrainDeps } from "./drain.ts";
 
 /**
- * Removes the lane's committed segments that no reader needs any more, first from the mirror, then here, and last has
- * the catalog keep their ids in little room. A sweep that ends in between, or finds no store, is made up for by the next
- * one, as the segment is still here; one that ends before the last step leaves a few bytes more in the catalog. Returns
- * the number of segments removed. Nothing to do for a drain without the WAL volume.
+ * Removes the lane's committed segments that no reader needs any more, first from the mirror, then
+ * here, and last has the catalog keep their ids in little room. A sweep that ends in between, or
+ * finds no store, is made up for by the next one, as the segment is still here; one that ends
+ * before the last step leaves a few bytes more in the catalog. Returns the number of segments
+ * removed. Nothing to do for a drain without the WAL volume.
  */
 export async function sweepLane(deps: DrainDeps, lane: LaneId): Promise<number> {
   if (deps.claiming !== undefined) return 0;
@@ -27,8 +28,8 @@ export async function sweepLane(deps: DrainDeps, lane: LaneId): Promise<number> 
 }
 
 /**
- * Removes copies of committed segments that no sweep of theirs has removed: their machine is gone. Returns how many. Errors:
- * of the store, the catalog; the signal's reason.
+ * Removes copies of committed segments that no sweep of theirs has removed: their machine is gone.
+ * Returns how many. Errors: of the store, the catalog; the signal's reason.
  */
 export async function sweepMirror(deps: DrainDeps, signal?: AbortSignal): Promise<number> {
   const { store, mirrorPrefix: prefix, catalog, clock, observer } = deps;
@@ -39,7 +40,9 @@ export async function sweepMirror(deps: DrainDeps, signal?: AbortSignal): Promis
   return removed;
 }
 
-/** A drain elsewhere commits segments that are sealed here: nobody else takes them out of the way. */
+/**
+ * A drain elsewhere commits segments that are sealed here: nobody else takes them out of the way.
+ */
 async function moveConsumed({ wal, catalog, admin }: DrainDeps, lane: LaneId): Promise<void> {
   const sealed = (await wal.list(lane, ["sealed"])).map((segment) => segment.name);
   const consumed = await catalog.consumedOf(sealed);

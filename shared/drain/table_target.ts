@@ -1,4 +1,6 @@
-/** What the catalog says of a lane's table: how it is mapped, and since which epoch its rows count. */
+/**
+ * What the catalog says of a lane's table: how it is mapped, and since which epoch its rows count.
+ */
 
 import type { Catalog } from "../catalog/catalog.ts";
 import type { IndexCatalog } from "../catalog/index_catalog.ts";
@@ -28,7 +30,10 @@ export interface TargetDeps {
 
 const BUILT_IN: TableTarget = { epoch: 0, mapping: undefined, indexAtFlush: true };
 
-/** A table that is not there and that a template is for gets its configuration here. Errors: the catalog's. */
+/**
+ * A table that is not there and that a template is for gets its configuration here. Errors: the
+ * catalog's.
+ */
 export async function tableTarget(deps: TargetDeps, lane: LaneId): Promise<TableTarget> {
   const { namespace, name } = tableOf(lane);
   if (BUILT_IN_TABLES.has(name)) return BUILT_IN;

@@ -1,4 +1,7 @@
-/** A configured index from its first row to its drop, as statements see it: from the WAL, drained, widened, dropped. */
+/**
+ * A configured index from its first row to its drop, as statements see it: from the WAL, drained,
+ * widened, dropped.
+ */
 
 import { deepStrictEqual, equal, ok, rejects } from "node:assert/strict";
 import { openIndexCatalog } from "../catalog/open_index_catalog.ts";
@@ -130,7 +133,10 @@ async function openLab() {
   const own = {
     indexes,
     discarded: 0,
-    /** Appends rows of `app`, each a microsecond later, as an ingest server with that configuration does. */
+    /**
+     * Appends rows of `app`, each a microsecond later, as an ingest server with that configuration
+     * does.
+     */
     async append(
       { doc_mapping }: IndexConfig,
       rows: readonly RowObject[],

@@ -1,6 +1,6 @@
 /**
- * The one door of the engine: builds it from its capabilities. What happens to a statement afterwards is in
- * this folder's README.
+ * The one door of the engine: builds it from its capabilities. What happens to a statement
+ * afterwards is in this folder's README.
  */
 
 import type { CatalogReader } from "../catalog/catalog.ts";
@@ -68,8 +68,8 @@ export interface EngineOptions {
   /** Default: the native driver, or that of `processes`. */
   readonly driver?: EngineDriver;
   /**
-   * Runs each DuckDB in a process of its own, which is replaced when a statement cannot be ended otherwise. Default: in this
-   * process, which such a statement holds for good.
+   * Runs each DuckDB in a process of its own, which is replaced when a statement cannot be ended
+   * otherwise. Default: in this process, which such a statement holds for good.
    */
   readonly processes?: EngineProcesses;
   /** The warehouse. */
@@ -85,49 +85,56 @@ export interface EngineOptions {
   readonly onWalDamage?: () => void;
   /** For `cacheDir` only. */
   readonly files: FileSystem;
-  /** Absolute path for spill files and converted WAL segments; created and emptied at start. One engine per directory. */
+  /**
+   * Absolute path for spill files and converted WAL segments; created and emptied at start. One
+   * engine per directory.
+   */
   readonly cacheDir: string;
   /** Memory pool of the SQL engine. */
   readonly memoryBytesMax: number;
   /** Bytes that queries may spill to disk, together. */
   readonly spillBytesMax: number;
   /**
-   * Bytes of data files kept in `cacheDir` when the warehouse is an object store; default 1 GiB, 0 keeps none. What
-   * running statements need beyond it is bounded like their spill.
+   * Bytes of data files kept in `cacheDir` when the warehouse is an object store; default 1 GiB, 0
+   * keeps none. What running statements need beyond it is bounded like their spill.
    */
   readonly objectCacheBytesMax?: number;
   /** Is told what that cache does. */
   readonly objectCacheMeter?: ObjectCacheMeter;
   /**
-   * What is kept in `cacheDir` of data files' wanted columns, decoded: bytes and files at most. Default, and with 0 for
-   * either: nothing.
+   * What is kept in `cacheDir` of data files' wanted columns, decoded: bytes and files at most.
+   * Default, and with 0 for either: nothing.
    */
   readonly scanFileCache?: { readonly bytesMax: number; readonly entriesMax: number };
   /** Is told what that cache does. */
   readonly scanFileCacheMeter?: DecodedCacheMeter;
   /**
-   * Bytes of data files' rows that are held in memory for ordered scans, about, out of the memory pool, and at most an eighth
-   * of that of light statements; default 64 MiB, of a pool below 1 GiB none. 0 holds none.
+   * Bytes of data files' rows that are held in memory for ordered scans, about, out of the memory
+   * pool, and at most an eighth of that of light statements; default 64 MiB, of a pool below 1 GiB
+   * none. 0 holds none.
    */
   readonly heldRowsBytesMax?: number;
   /** Is told what becomes of them. */
   readonly heldRowsMeter?: HeldRowsMeter;
-  /** What is kept of the indexes of data files; by default as little as SPEC.md section 8 allows. */
+  /**
+   * What is kept of the indexes of data files; by default as little as SPEC.md section 8 allows.
+   */
   readonly indexCaches?: Partial<IndexCacheSizes>;
   /** Is told what they do. */
   readonly indexMeter?: IndexMeter;
   /** In place of the indexes that lie beside the data files, for tests. */
   readonly indexes?: RowIndexes;
   /**
-   * Rows that a newest-first statement with a filter is tried out on before it runs; tables with fewer than 48 times as
-   * many are scanned at once. Default 4,096.
+   * Rows that a newest-first statement with a filter is tried out on before it runs; tables with
+   * fewer than 48 times as many are scanned at once. Default 4,096.
    */
   readonly probedRows?: number;
   /** Default: one per core. */
   readonly threads?: number;
   /**
-   * How far dear statements and batch jobs step back behind others where processors are short: 1 to 19, in a SQL engine of
-   * their own (`duckdb/open_databases.ts`); needs `processes`. Default 0: they run beside the others.
+   * How far dear statements and batch jobs step back behind others where processors are short: 1 to
+   * 19, in a SQL engine of their own (`duckdb/open_databases.ts`); needs `processes`. Default 0:
+   * they run beside the others.
    */
   readonly dearNiceness?: number;
   /** Default: by the number of cores, `order/fan_in.ts`. */
@@ -138,7 +145,10 @@ export interface EngineOptions {
   readonly random: Random;
 }
 
-/** Errors: `unavailable` when the driver cannot be loaded; the file system's when `cacheDir` cannot be written. */
+/**
+ * Errors: `unavailable` when the driver cannot be loaded; the file system's when `cacheDir` cannot
+ * be written.
+ */
 export async function openEngine(options: EngineOptions): Promise<Engine> {
   const { files, store, catalog, wal, clock } = options;
   const cores = options.threads ?? navigator.hardwareConcurrency;
@@ -250,7 +260,8 @@ function probesOf({ light, dear }: Databases): [Probe, ...Probe[]] {
 /** They are the pool's for as long as they are there, so they are a small part of it. */
 function heldRowsBytes(options: EngineOptions, { light, dear }: Databases): number {
   const { memoryBytesMax } = options;
-  // A small pool is all for statements: what they drive out of it would be spilled, and read again for the next.
+  // A small pool is all for statements: what they drive out of it would be spilled, and read again
+  // for the next.
   const byDefault = memoryBytesMax < DIVIDED_POOL_BYTES_MIN ? 0 : HELD_ROWS_BYTES_MAX;
   const { heldRowsBytesMax = byDefault } = options;
   const pool = light === dear ? memoryBytesMax : memoryBytesMax / LIGHT_SHARE_DIVISOR;

@@ -1,4 +1,7 @@
-/** From a request to a statement that can run: parse, gate, plan, relations. README.md tells the whole way. */
+/**
+ * From a request to a statement that can run: parse, gate, plan, relations. README.md tells the
+ * whole way.
+ */
 
 import { present } from "../base/assert.ts";
 import type { DataFile } from "../iceberg/types.ts";
@@ -73,8 +76,8 @@ export interface PrepareDeps extends PlanSource {
 export interface Prepared {
   readonly sql: string;
   /**
-   * What `sql` names, over what a plan reads: `plan`, or what became of it when its files were brought. `bind`: default, texts
-   * are literals.
+   * What `sql` names, over what a plan reads: `plan`, or what became of it when its files were
+   * brought. `bind`: default, texts are literals.
    */
   readonly relations: (plan: Plan, bind?: BindText) => readonly Relation[];
   /** Whether there is anything to measure, or to wait for. */
@@ -83,7 +86,10 @@ export interface Prepared {
   readonly statement: Statement;
   readonly explain: boolean;
   readonly plan: Plan;
-  /** `plan` as it is run: the connection that will run it may be asked first which part of it can matter. */
+  /**
+   * `plan` as it is run: the connection that will run it may be asked first which part of it can
+   * matter.
+   */
   readonly narrowed: (connection: EngineConnection) => Promise<Plan>;
   /** A plan that `narrowed` gave, as it is run. */
   readonly steps: (plan: Plan) => Steps;
@@ -226,7 +232,8 @@ export async function prepareStatement(
       ? await textOfTree(known, statement.document)
       : statement.sql;
     deadline.check();
-    // Columns are called, and errors told, as it was sent where that can be bound. Binding evaluates constants.
+    // Columns are called, and errors told, as it was sent where that can be bound. Binding
+    // evaluates constants.
     if (guarded || bounded) described = await exchangedStatement(known, request.sql);
     const asked = bindable
       ? { sql: described?.text ?? statement.sql, tables: plannedTables }
@@ -326,7 +333,10 @@ function remembering(
   };
 }
 
-/** What a statement's columns can depend on: all of it but where it stands and the instants that bound its time. */
+/**
+ * What a statement's columns can depend on: all of it but where it stands and the instants that
+ * bound its time.
+ */
 function columnsShape(document: TreeNode, { micros }: TimeBounds): string {
   return JSON.stringify(document, (member, value) => {
     if (member === "query_location") return undefined;

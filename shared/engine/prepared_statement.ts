@@ -162,9 +162,9 @@ function explainedText({ sql, relations }: Prepared, plan: Plan): StatementText 
 }
 
 /**
- * A LIMIT of this size or more makes the SQL engine scan on one thread to keep the order of rows, at less than half
- * the speed. A stream can do without, and a job: whoever takes its rows stops taking. Records cannot, because their
- * `stats` come from a run that ended by itself.
+ * A LIMIT of this size or more makes the SQL engine scan on one thread to keep the order of rows,
+ * at less than half the speed. A stream can do without, and a job: whoever takes its rows stops
+ * taking. Records cannot, because their `stats` come from a run that ended by itself.
  */
 function limitFor(shape: RowShape, rowsMax: number): number | undefined {
   return shape !== "arrays" && rowsMax >= UNLIMITED_ROWS_MIN ? undefined : rowsMax + 1;
@@ -249,7 +249,10 @@ class StatementRun implements RunningQuery {
     return broughtFor(this.prepared, step, this.options.turn);
   }
 
-  /** Where its process ends before its first row, from the beginning on the next one: what lay in memory is gone there. */
+  /**
+   * Where its process ends before its first row, from the beginning on the next one: what lay in
+   * memory is gone there.
+   */
   async *#rowsOnceMore(
     shape: RowShape,
     { step, brought }: { readonly step: Plan; readonly brought: Plan },
@@ -305,7 +308,8 @@ class StatementRun implements RunningQuery {
     } finally {
       await rows.return?.();
     }
-    // Measuring takes a third of what such a statement does, and it tells no more: it reads all rows of its plan.
+    // Measuring takes a third of what such a statement does, and it tells no more: it reads all
+    // rows of its plan.
     const profile = isInMemory ? heldProfile(plan) : await connection.profile();
     this.#profile = sumOfProfiles(this.#profile, profile);
     checkRowsScanned(this.#profile, this.options);

@@ -1,4 +1,7 @@
-/** The engine while it is open: a database, or one more for dear statements, a connection per statement. */
+/**
+ * The engine while it is open: a database, or one more for dear statements, a connection per
+ * statement.
+ */
 
 import { getLogger } from "@logtape/logtape";
 import { messageOf, OperatingError } from "../base/errors.ts";

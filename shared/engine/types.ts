@@ -1,6 +1,7 @@
 /**
- * The SQL engine from outside: a statement is prepared (parsed, gated, planned, priced) and then run once.
- * Reports (`Cost`, `Stats`) are SPEC.md 2.5 verbatim, as rendered; they are measured or absent.
+ * The SQL engine from outside: a statement is prepared (parsed, gated, planned, priced) and then
+ * run once. Reports (`Cost`, `Stats`) are SPEC.md 2.5 verbatim, as rendered; they are measured or
+ * absent.
  */
 
 export interface QueryRequest {
@@ -12,28 +13,44 @@ export interface QueryRequest {
   /** Order a bare SELECT over one eligible table newest-first. */
   readonly defaultOrder: boolean;
   /**
-   * Reads committed snapshots only, the same for the same pin: `latest`, or what `Stats.snapshot` said before.
-   * Without it rows of the WAL are read, too.
+   * Reads committed snapshots only, the same for the same pin: `latest`, or what `Stats.snapshot`
+   * said before. Without it rows of the WAL are read, too.
    */
   readonly snapshot?: string;
   /**
-   * An earlier snapshot of the table, beside `snapshot`: only files that came after it are read, where no commit since took
-   * rows out. For callers that keep what it held; `PlannedTable.since` says whether. Rows that moved come again.
+   * An earlier snapshot of the table, beside `snapshot`: only files that came after it are read,
+   * where no commit since took rows out. For callers that keep what it held; `PlannedTable.since`
+   * says whether. Rows that moved come again.
    */
   readonly since?: string;
-  /** Reads only rows of the WAL that no snapshot holds yet; for callers that know what the snapshots hold. */
+  /**
+   * Reads only rows of the WAL that no snapshot holds yet; for callers that know what the snapshots
+   * hold.
+   */
   readonly uncommittedOnly?: boolean;
   /** Whether summaries may answer instead of rows (`fast_paths/`); default true. */
   readonly fastPaths?: boolean;
-  /** Whether the answer must be exact, or may come with bounds where an exact one takes a scan; default true. */
+  /**
+   * Whether the answer must be exact, or may come with bounds where an exact one takes a scan;
+   * default true.
+   */
   readonly isExact?: boolean;
-  /** It will not run: only its price and its plan are asked, and work for its answer is not begun. Default false. */
+  /**
+   * It will not run: only its price and its plan are asked, and work for its answer is not begun.
+   * Default false.
+   */
   readonly planOnly?: boolean;
-  /** It was asked before, and DuckDB's process ended under it: should one end again, it is not asked once more. Default false. */
+  /**
+   * It was asked before, and DuckDB's process ended under it: should one end again, it is not asked
+   * once more. Default false.
+   */
   readonly isBegunAnew?: boolean;
   /** Rows wanted at most; the run has more when the statement has, so that truncation shows. */
   readonly rowsMax: number;
-  /** Rows that the run may take from its sources beyond those planned; past it: `too_large` (`duckdb/rows_breaker.ts`). */
+  /**
+   * Rows that the run may take from its sources beyond those planned; past it: `too_large`
+   * (`duckdb/rows_breaker.ts`).
+   */
   readonly rowsScannedMax?: number;
   /** Wall clock for planning and running, in milliseconds. Past it: `deadline_exceeded`. */
   readonly deadlineMs: number;
@@ -55,19 +72,24 @@ export interface TurnWaits {
 
 export interface Engine extends AsyncDisposable {
   /**
-   * Errors: `invalid_argument` (bad SQL, not one SELECT, refused function, unknown table), with a stable
-   * `reason`; `deadline_exceeded`; `unavailable` (memory pool or spill cap); `rate_limited` when its turn did not
-   * come within `waitMs`, or too many wait.
+   * Errors: `invalid_argument` (bad SQL, not one SELECT, refused function, unknown table), with a
+   * stable `reason`; `deadline_exceeded`; `unavailable` (memory pool or spill cap); `rate_limited`
+   * when its turn did not come within `waitMs`, or too many wait.
    */
   prepare(request: QueryRequest): Promise<PreparedQuery>;
   /**
-   * Whether a predicate (`predicate/row_predicate.ts`) is one over the columns of a table. Errors: `invalid_argument` with the place;
-   * `not_found` (`unknown_index`); those of `prepare`.
+   * Whether a predicate (`predicate/row_predicate.ts`) is one over the columns of a table. Errors:
+   * `invalid_argument` with the place; `not_found` (`unknown_index`); those of `prepare`.
    */
   checkPredicate(request: PredicateRequest): Promise<CheckedPredicate>;
-  /** Runs a tiny statement wherever statements run, and reads the catalog; throws when either fails. */
+  /**
+   * Runs a tiny statement wherever statements run, and reads the catalog; throws when either fails.
+   */
   ping(): Promise<void>;
-  /** Why no statement can run at this moment, as far as that is known without asking; undefined: one can. */
+  /**
+   * Why no statement can run at this moment, as far as that is known without asking; undefined: one
+   * can.
+   */
   readonly problem: string | undefined;
   /** What the memory pool and the spill space hold now, all statements and caches together. */
   memory(): Promise<MemoryUse>;
@@ -126,8 +148,8 @@ export interface PreparedQuery extends AsyncDisposable {
   /** Physical plan as text, after a line that says which path answers, or why no fast path does. */
   explain(): Promise<string>;
   /**
-   * Waits until it may run, which is at once for a cheap statement. Holds its turn until disposed. Errors: `rate_limited`
-   * when the turn did not come within `waitMs`; `deadline_exceeded`.
+   * Waits until it may run, which is at once for a cheap statement. Holds its turn until disposed.
+   * Errors: `rate_limited` when the turn did not come within `waitMs`; `deadline_exceeded`.
    */
   turn(): Promise<void>;
   /** Takes its turn first where that was not done. */
@@ -141,7 +163,10 @@ export interface PlannedTable {
   /** The snapshot whose files are left out, as the request has it; absent: none are. */
   readonly since?: string;
   readonly files: number;
-  /** As in `ScanStats`; absent where the statement's conditions could not leave anything out, or will when it runs. */
+  /**
+   * As in `ScanStats`; absent where the statement's conditions could not leave anything out, or
+   * will when it runs.
+   */
   readonly files_pruned_bloom?: number;
   readonly row_groups_pruned_bloom?: number;
 }
@@ -151,10 +176,10 @@ export interface RunningQuery extends AsyncDisposable {
   /** Bounds of an answer that is not exact (`served_by` is `sketch`). SPEC.md 2.5. */
   readonly approximation?: Readonly<object>;
   /**
-   * Result rows as JSON text, a chunk at a time, produced as fast as they are taken. `arrays`: `[1,"a"],`
-   * per row, with its comma, and one row past `rowsMax` at most; `array_lines`: the same with a line feed behind
-   * each comma, the only ones; `objects`: `{"a":1}` and a line feed per row. The last two may have many more rows: whoever
-   * takes them stops.
+   * Result rows as JSON text, a chunk at a time, produced as fast as they are taken. `arrays`:
+   * `[1,"a"],` per row, with its comma, and one row past `rowsMax` at most; `array_lines`: the same
+   * with a line feed behind each comma, the only ones; `objects`: `{"a":1}` and a line feed per
+   * row. The last two may have many more rows: whoever takes them stops.
    */
   chunks(shape: RowShape): AsyncIterable<ResultChunk>;
   /** What the run did so far. */
@@ -180,7 +205,10 @@ export interface ResultColumn {
 
 export interface ResultChunk {
   readonly rowCount: number;
-  /** The texts of the first `rows` rows, all by default, as UTF-8. They are brought over when asked for. */
+  /**
+   * The texts of the first `rows` rows, all by default, as UTF-8. They are brought over when asked
+   * for.
+   */
   bytes(rows?: number): Uint8Array<ArrayBuffer>;
 }
 
@@ -232,18 +260,25 @@ export interface ScanStats {
   readonly planned_rows: number;
   readonly row_groups_considered: number;
   /**
-   * The next five only where the plan itself chose files, row groups or rows: what the SQL engine leaves out besides it
-   * does not tell. `bloom`: by indexes of the data files; `stats`: by bounds of columns.
+   * The next five only where the plan itself chose files, row groups or rows: what the SQL engine
+   * leaves out besides it does not tell. `bloom`: by indexes of the data files; `stats`: by bounds
+   * of columns.
    */
   readonly files_pruned_bloom?: number;
   readonly row_groups_pruned_bloom?: number;
   readonly row_groups_pruned_stats?: number;
   readonly row_groups_read?: number;
   readonly rows_pruned_selection?: number;
-  /** Requests to the object store for this statement, and bytes answered; absent where the warehouse is a folder. */
+  /**
+   * Requests to the object store for this statement, and bytes answered; absent where the warehouse
+   * is a folder.
+   */
   readonly object_store_reads?: number;
   readonly fetched_bytes?: number;
-  /** What `fetched_bytes` is the sum of; absent when zero. `other`: table metadata, and what lies between. */
+  /**
+   * What `fetched_bytes` is the sum of; absent when zero. `other`: table metadata, and what lies
+   * between.
+   */
   readonly bytes_footer?: number;
   readonly bytes_index?: number;
   readonly bytes_data?: number;

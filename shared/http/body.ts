@@ -4,8 +4,9 @@
  * Invariants: never holds more than cap + one chunk of a body, compressed or not; a refused body is
  * drained (bounded in bytes and time) before the error is thrown, so that the sender reads the
  * status and not a reset. `shared/http1` enforces `Content-Length`: a body that ends early fails,
- * what follows it is never seen. A body that stops half-way is charged after its deadline only if it was
- * read while the budget was ample, else it is given up. `body_stream.ts` reads one piece by piece.
+ * what follows it is never seen. A body that stops half-way is charged after its deadline only if
+ * it was read while the budget was ample, else it is given up. `body_stream.ts` reads one piece by
+ * piece.
  */
 
 import { concatBytes } from "../base/bytes.ts";
@@ -79,7 +80,9 @@ export async function drainReader(reader: ReadableStreamDefaultReader<Uint8Array
   }
 }
 
-/** Throws `too_large` when the sender announces more than the cap; what it announces, if anything. */
+/**
+ * Throws `too_large` when the sender announces more than the cap; what it announces, if anything.
+ */
 export function refuseAnnounced(request: Request, cap: BodyCap): number | undefined {
   const announced = request.headers.get("content-length");
   if (announced === null || !/^[0-9]{1,15}$/.test(announced)) return undefined;
@@ -116,7 +119,8 @@ async function readWire(request: Request, limits: BodyLimits): Promise<Uint8Arra
   const length = refuseAnnounced(request, limits);
   if (length === undefined) return await readChunks(request, limits);
   limits.hold?.grow(length);
-  // The fast way, which nothing ends but the sender: bodies that never end keep no more than this share of the budget.
+  // The fast way, which nothing ends but the sender: bodies that never end keep no more than this
+  // share of the budget.
   if (limits.hold?.isAmple ?? true) return await withinDeadline(request.bytes(), limits);
   const { hold: _charged, ...uncharged } = limits;
   return await readChunks(request, uncharged);

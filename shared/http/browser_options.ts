@@ -1,4 +1,7 @@
-/** Which web pages may reach a server, and by which names: the same two options at every listener of every role. */
+/**
+ * Which web pages may reach a server, and by which names: the same two options at every listener of
+ * every role.
+ */
 
 import type { OptionTable } from "../config/options.ts";
 

@@ -1,9 +1,10 @@
 /**
  * What a browser says of where a request comes from, judged: pure, over three header fields.
  *
- * A browser sends requests that any page asks for. `Origin` and `Sec-Fetch-Site` say which page it was, and no page can
- * change them; `Host` shows a name that was pointed at this machine after its page was loaded (DNS rebinding), since
- * the address bar's name is in it. Programs send none of the first two. BROWSERS.md has the rules.
+ * A browser sends requests that any page asks for. `Origin` and `Sec-Fetch-Site` say which page it
+ * was, and no page can change them; `Host` shows a name that was pointed at this machine after its
+ * page was loaded (DNS rebinding), since the address bar's name is in it. Programs send none of the
+ * first two. BROWSERS.md has the rules.
  */
 
 import { OperatingError, UsageError } from "../base/errors.ts";
@@ -22,7 +23,10 @@ export interface BrowserRules {
 interface HostRules {
   /** Lower-case, with or without a port. */
   readonly names: ReadonlySet<string>;
-  /** A name is what rebinding needs, so an address is safe; a listener on loopback has no use for others than its own. */
+  /**
+   * A name is what rebinding needs, so an address is safe; a listener on loopback has no use for
+   * others than its own.
+   */
   readonly takesAddresses: boolean;
 }
 
@@ -75,7 +79,10 @@ export function judgeSource(source: RequestSource, { origins, hosts }: BrowserRu
   return !isOtherSite && isOwnOrigin(origin, source) ? OWN : refused(foreignOrigin(origin));
 }
 
-/** A proxy may end TLS in front of this server: the browser's own word is needed to take https for http. */
+/**
+ * A proxy may end TLS in front of this server: the browser's own word is needed to take https for
+ * http.
+ */
 function isOwnOrigin(origin: string, source: RequestSource): boolean {
   const host = source.host().toLowerCase();
   if (origin === `${source.isSecure() ? "https" : "http"}://${host}`) return true;

@@ -32,7 +32,9 @@ export const CONNECTION_OPTIONS = {
 
 export type ConnectionSettings = Settings<typeof CONNECTION_OPTIONS>;
 
-/** Of `/metrics`: scrapers are few, and whoever else comes must not take the descriptors of others. */
+/**
+ * Of `/metrics`: scrapers are few, and whoever else comes must not take the descriptors of others.
+ */
 export const METRICS_BOUNDS: ConnectionBounds = {
   connectionsMax: 64,
   connectionsPerAddressMax: Infinity,
@@ -94,7 +96,10 @@ function warningOf(
     "(ulimit -n, LimitNOFILE= of systemd), or lower --max-connections";
 }
 
-/** The bounds of a role's listeners, as far as this process has descriptors for them; warns where it has few. */
+/**
+ * The bounds of a role's listeners, as far as this process has descriptors for them; warns where it
+ * has few.
+ */
 export function connectionBounds(
   settings: ConnectionSettings,
   { listeners, role }: { readonly listeners: number; readonly role: string },

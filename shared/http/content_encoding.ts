@@ -1,8 +1,10 @@
 /**
- * `Content-Encoding` of request bodies: identity, gzip, deflate (the zlib format of RFC 9110), zstd, and Snappy.
+ * `Content-Encoding` of request bodies: identity, gzip, deflate (the zlib format of RFC 9110),
+ * zstd, and Snappy.
  *
- * `snappy` is the block format, `x-snappy-framed` the framed one, as in the OpenTelemetry Collector's `confighttp`. Collectors
- * of before 2025 sent framed bodies as `snappy`, and gRPC's `snappy` is framed in Go: what `snappy` holds is told by how it begins.
+ * `snappy` is the block format, `x-snappy-framed` the framed one, as in the OpenTelemetry
+ * Collector's `confighttp`. Collectors of before 2025 sent framed bodies as `snappy`, and gRPC's
+ * `snappy` is framed in Go: what `snappy` holds is told by how it begins.
  *
  * Invariant: never inflates more than its cap (+ one output chunk), whatever the compressed
  * bytes claim. Decoding is synchronous: 16 MiB take about 35 ms, and the thread pool costs more

@@ -35,8 +35,8 @@ export function errorBody(error: OperatingError): ErrorBody {
 }
 
 /**
- * Headers that an error brings whatever its body looks like: `Retry-After`, the scheme to authenticate with, and the
- * encodings that would have been read (RFC 9110 section 15.5.16).
+ * Headers that an error brings whatever its body looks like: `Retry-After`, the scheme to
+ * authenticate with, and the encodings that would have been read (RFC 9110 section 15.5.16).
  */
 export function errorHeaders(error: OperatingError): [string, string][] {
   const headers: [string, string][] = [];
@@ -61,7 +61,10 @@ export function asOperatingError(thrown: unknown): OperatingError {
   });
 }
 
-/** A JSON answer, compact. It says its length itself, for HEAD: the router leaves the body out, and 0 would be told. */
+/**
+ * A JSON answer, compact. It says its length itself, for HEAD: the router leaves the body out, and
+ * 0 would be told.
+ */
 export function jsonResponse(value: unknown, init: ResponseInit = {}): Response {
   const body = utf8(JSON.stringify(value));
   const headers = new Headers(init.headers);
@@ -70,7 +73,10 @@ export function jsonResponse(value: unknown, init: ResponseInit = {}): Response 
   return new Response(body, { ...init, headers });
 }
 
-/** What is told to whoever asks a server's own address for its metrics; `port` is that of the default. */
+/**
+ * What is told to whoever asks a server's own address for its metrics; `port` is that of the
+ * default.
+ */
 export function metricsElsewhere(port: string): OperatingError {
   return new OperatingError(
     "not_found",

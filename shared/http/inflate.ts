@@ -34,8 +34,8 @@ export interface InflateOptions {
 }
 
 /**
- * The decoded pieces of `wire`, whose encoding is `name` as `requireKnownEncoding` gives it. Errors:
- * those of `wire`, the hold's, `too_large`, and the decoder's as they are.
+ * The decoded pieces of `wire`, whose encoding is `name` as `requireKnownEncoding` gives it.
+ * Errors: those of `wire`, the hold's, `too_large`, and the decoder's as they are.
  */
 export function inflate(
   wire: AsyncIterable<Uint8Array>,
@@ -90,7 +90,10 @@ async function* decoded(
 /** The pipeline tells its reader of errors as well. */
 const NOBODY_ELSE = () => {};
 
-/** Bytes of input before others get a turn: members that hold next to nothing take their time and bring no output, at which others would. */
+/**
+ * Bytes of input before others get a turn: members that hold next to nothing take their time and
+ * bring no output, at which others would.
+ */
 const INPUT_WITHOUT_PAUSE_MAX = 1024 * 1024;
 
 async function* withTurns(
@@ -124,7 +127,10 @@ async function* decodedFrame(
   }
 }
 
-/** A decoder for each frame: the runtime's takes the end of the first one, or of the input, for the end. */
+/**
+ * A decoder for each frame: the runtime's takes the end of the first one, or of the input, for the
+ * end.
+ */
 async function* inflateZstd(
   wire: AsyncIterable<Uint8Array>,
   hold: ByteHold | undefined,

@@ -1,8 +1,8 @@
 /**
  * Snappy bodies that are decoded while they arrive, as blocks or framed.
  *
- * Invariants: the decoder's room is charged to the hold before it is taken; of a block that is all of its output. Others
- * get a turn after each MiB, of input or of output.
+ * Invariants: the decoder's room is charged to the hold before it is taken; of a block that is all
+ * of its output. Others get a turn after each MiB, of input or of output.
  */
 
 import { concatBytes } from "../base/bytes.ts";
@@ -21,11 +21,16 @@ export interface InflateSnappyOptions {
   /** `snappy` or `x-snappy-framed`. */
   readonly name: string;
   readonly hold: ByteHold | undefined;
-  /** Told the length that a block announces, before any of it is decoded. Errors end the decoding. */
+  /**
+   * Told the length that a block announces, before any of it is decoded. Errors end the decoding.
+   */
   readonly announce: (bytes: number) => void;
 }
 
-/** Decoded pieces, none empty. Errors: those of `wire`, of the hold and of `announce`, and the decoders'. */
+/**
+ * Decoded pieces, none empty. Errors: those of `wire`, of the hold and of `announce`, and the
+ * decoders'.
+ */
 export async function* inflateSnappy(
   wire: AsyncIterable<Uint8Array>,
   { name, hold, announce }: InflateSnappyOptions,

@@ -1,9 +1,9 @@
 /**
- * A handler behind the rules for browsers (`browser_rules.ts`): what the rules refuse never reaches it, and pages of
- * allowed origins may read its answers (CORS, by the Fetch standard).
+ * A handler behind the rules for browsers (`browser_rules.ts`): what the rules refuse never reaches
+ * it, and pages of allowed origins may read its answers (CORS, by the Fetch standard).
  *
- * Stands around every listener's handler, so that no route can be forgotten. Without header fields of browsers it costs
- * two look-ups, three where names are checked.
+ * Stands around every listener's handler, so that no route can be forgotten. Without header fields
+ * of browsers it costs two look-ups, three where names are checked.
  */
 
 import { getLogger } from "@logtape/logtape";
@@ -59,7 +59,10 @@ async function refuse(
   return errorResponse(error, isShared ? VARY : {});
 }
 
-/** Somebody may look for why a page of theirs is refused, which the browser hides from it. The log bounds repeats. */
+/**
+ * Somebody may look for why a page of theirs is refused, which the browser hides from it. The log
+ * bounds repeats.
+ */
 export function tellRefused(error: OperatingError): void {
   getLogger(["svc", "http"]).warn("refused what a browser sent: {why}", { why: error.message });
 }
@@ -84,7 +87,8 @@ function isPreflight({ method, headers }: Request): boolean {
 
 function allow({ headers }: Request, origin: string): Response {
   const asked = headers.get("access-control-request-headers") ?? "";
-  // What a page may say is decided by its origin alone: exporters have fields of their users' choice.
+  // What a page may say is decided by its origin alone: exporters have fields of their users'
+  // choice.
   const mayAsk = asked !== "" && asked.length <= ASKED_HEADERS_CHARS_MAX;
   return new Response(null, {
     status: 204,
@@ -99,8 +103,9 @@ function allow({ headers }: Request, origin: string): Response {
 }
 
 /**
- * `sendBeacon`, which pages send their last telemetry with, always asks with credentials. There are none that browsers
- * would add by themselves here, and the origin is one that was listed, never `*`.
+ * `sendBeacon`, which pages send their last telemetry with, always asks with credentials. There are
+ * none that browsers would add by themselves here, and the origin is one that was listed, never
+ * `*`.
  */
 function sharedWith(origin: string): [string, string][] {
   return [

@@ -50,15 +50,18 @@ export interface RunningServer extends AsyncDisposable {
   readonly address: ListenAddress;
   /**
    * Stops accepting and lets requests in flight finish; whether all did within `stopMsMax`. The
-   * others are cut after half as long again, in which their handlers may be ended. Accepts as long as requests with a body are in flight, for half of that time
-   * at most. Idempotent.
+   * others are cut after half as long again, in which their handlers may be ended. Accepts as long
+   * as requests with a body are in flight, for half of that time at most. Idempotent.
    */
   stop(): Promise<boolean>;
   /** Resolves once the listener and all connections are closed. */
   readonly finished: Promise<void>;
 }
 
-/** Requests whose bodies nothing more is read of, as their server stops. The error of a read is that of a sender that left. */
+/**
+ * Requests whose bodies nothing more is read of, as their server stops. The error of a read is that
+ * of a sender that left.
+ */
 const cutByStop = new WeakSet<Request>();
 
 /** Whether the rest of the body was given up because the server stops. */
@@ -151,7 +154,9 @@ class Server implements RunningServer {
     return isDone;
   }
 
-  /** Cuts what is left after `msMax`: until then whoever stops may still end what requests wait for. */
+  /**
+   * Cuts what is left after `msMax`: until then whoever stops may still end what requests wait for.
+   */
   async #finish(all: Promise<unknown>, msMax: number): Promise<void> {
     await within(msMax, all);
     for (const connection of this.#running.keys()) connection.close();

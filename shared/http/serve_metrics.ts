@@ -1,4 +1,7 @@
-/** The listener of a role's metrics: the same bounds, meter and guard against web pages for every role. */
+/**
+ * The listener of a role's metrics: the same bounds, meter and guard against web pages for every
+ * role.
+ */
 
 import type { MetricHandles } from "../metrics/metrics.ts";
 import { metricsHandler, type Renderer } from "../metrics/scrape.ts";
@@ -18,7 +21,9 @@ export interface ServeMetricsOptions {
   readonly problem?: () => string | undefined;
 }
 
-/** Metrics are asked for without a token, so the listener is an open one. Errors: those of `serve`. */
+/**
+ * Metrics are asked for without a token, so the listener is an open one. Errors: those of `serve`.
+ */
 export function serveMetrics(
   { bind, settings, metrics, problem }: ServeMetricsOptions,
 ): RunningServer {

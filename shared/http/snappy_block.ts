@@ -1,9 +1,10 @@
 /**
- * Snappy's block format (github.com/google/snappy, `format_description.txt`), decoded while it arrives: a length, then
- * literals and copies of what was decoded before, from any distance.
+ * Snappy's block format (github.com/google/snappy, `format_description.txt`), decoded while it
+ * arrives: a length, then literals and copies of what was decoded before, from any distance.
  *
- * Invariants: all output is kept, since a copy may reach back to its beginning; room for it grows with what was decoded and
- * never with what the sender announces, unless all of the input is there. Each write lies within the announced length.
+ * Invariants: all output is kept, since a copy may reach back to its beginning; room for it grows
+ * with what was decoded and never with what the sender announces, unless all of the input is there.
+ * Each write lies within the announced length.
  */
 
 /** What is wrong with other bytes. */

@@ -1,6 +1,6 @@
 /**
- * Snappy's framing format (github.com/google/snappy, `framing_format.txt`), decoded while it arrives: chunks of 64 KiB at
- * most, each by itself, with a checksum.
+ * Snappy's framing format (github.com/google/snappy, `framing_format.txt`), decoded while it
+ * arrives: chunks of 64 KiB at most, each by itself, with a checksum.
  *
  * Invariant: holds one chunk of the input and one of the output.
  */
@@ -15,7 +15,10 @@ export const STREAM_IDENTIFIER = Uint8Array.from(
 );
 /** Decoded. */
 const CHUNK_BYTES_MAX = 64 * 1024;
-/** What an encoder needs at most for a chunk that it cannot compress: `MaxCompressedLength` of the original. */
+/**
+ * What an encoder needs at most for a chunk that it cannot compress: `MaxCompressedLength` of the
+ * original.
+ */
 const PACKED_BYTES_MAX = 32 + CHUNK_BYTES_MAX + Math.floor(CHUNK_BYTES_MAX / 6);
 /** Chunks of one stream: each costs a decoder, and 32 MiB are 512 of the usual ones. */
 const CHUNKS_MAX = 16_384;
@@ -43,7 +46,10 @@ export class SnappyFrames {
   #left = 0;
   #chunks = 0;
 
-  /** What comes of the next bytes of the stream, a piece per chunk. Errors: what of it is no framed Snappy. */
+  /**
+   * What comes of the next bytes of the stream, a piece per chunk. Errors: what of it is no framed
+   * Snappy.
+   */
   *decode(input: Uint8Array): Generator<Uint8Array, void, undefined> {
     for (let at = 0; at < input.length;) {
       if (this.#headerLength < HEADER_BYTES) {
@@ -122,7 +128,10 @@ function requireChunkLength(bytes: number): void {
   if (bytes > CHUNK_BYTES_MAX) throw new Error(TORN);
 }
 
-/** As the format has checksums masked, so that one of bytes that hold their own is no special number. */
+/**
+ * As the format has checksums masked, so that one of bytes that hold their own is no special
+ * number.
+ */
 function masked(crc: number): number {
   return (((crc >>> 15) | (crc << 17)) + 0xa282ead8) >>> 0;
 }

@@ -1,4 +1,7 @@
-/** Damaged Snappy, by itself; whole bodies are in `body_test.ts`, `body_stream_test.ts` and `tests/golden/`. */
+/**
+ * Damaged Snappy, by itself; whole bodies are in `body_test.ts`, `body_stream_test.ts` and
+ * `tests/golden/`.
+ */
 
 import assert from "node:assert/strict";
 import fc from "fast-check";
@@ -45,7 +48,10 @@ function outcome(decode: () => Uint8Array): string {
   }
 }
 
-/** Written out by hand from the format's description: each kind of tag, offsets and lengths at their ends. */
+/**
+ * Written out by hand from the format's description: each kind of tag, offsets and lengths at their
+ * ends.
+ */
 const BLOCKS: readonly { name: string; bytes: number[]; text?: string }[] = [
   { name: "nothing", bytes: [0], text: "" },
   { name: "a literal", bytes: [3, 2 << 2, 97, 98, 99], text: "abc" },

@@ -49,7 +49,10 @@ export async function readTlsFiles(
   return { cert, key };
 }
 
-/** Told by the listener in words of its own, which name neither file, and an expired certificate not at all. */
+/**
+ * Told by the listener in words of its own, which name neither file, and an expired certificate not
+ * at all.
+ */
 function requirePair(
   { cert, key }: TlsIdentity,
   { tlsCert, tlsKey }: { readonly tlsCert: string; readonly tlsKey: string },
@@ -90,7 +93,10 @@ function isKeyOf(certificate: X509Certificate, key: string): boolean | undefined
   }
 }
 
-/** A server that no client trusts is better than none: clocks are wrong more often than certificates. */
+/**
+ * A server that no client trusts is better than none: clocks are wrong more often than
+ * certificates.
+ */
 function warnOfDates(
   { validFromDate, validToDate }: X509Certificate,
   { tlsCert, nowMs }: { readonly tlsCert: string; readonly nowMs: number },

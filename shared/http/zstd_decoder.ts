@@ -1,16 +1,20 @@
 /**
  * Zstandard, piece by piece, on the caller's stack.
  *
- * The runtime's stream (`createZstdDecompress`) throws what it finds wrong with a frame's later output from a tick of its
- * own: no listener hears of it, and the process ends. So the decoder behind the stream is driven here, without the stream.
- * Its shape is Node's (`lib/zlib.js`): a test decodes with it, so another runtime that lacks it is found out.
+ * The runtime's stream (`createZstdDecompress`) throws what it finds wrong with a frame's later
+ * output from a tick of its own: no listener hears of it, and the process ends. So the decoder
+ * behind the stream is driven here, without the stream. Its shape is Node's (`lib/zlib.js`): a test
+ * decodes with it, so another runtime that lacks it is found out.
  */
 
 import { createZstdDecompress } from "node:zlib";
 
 /** What is used of the decoder. */
 interface Handle {
-  /** Leaves in `writeState` how much of the output is free, and how much of the input is left. Throws what is wrong. */
+  /**
+   * Leaves in `writeState` how much of the output is free, and how much of the input is left.
+   * Throws what is wrong.
+   */
   writeSync(
     flush: number,
     input: Uint8Array,
@@ -39,7 +43,9 @@ export class ZstdDecoder implements Disposable {
     this.#pieceBytes = pieceBytes;
   }
 
-  /** What comes of the frame's next bytes, each piece in memory of its own. Errors: the decoder's. */
+  /**
+   * What comes of the frame's next bytes, each piece in memory of its own. Errors: the decoder's.
+   */
   *decode(input: Uint8Array): Generator<Uint8Array, void, undefined> {
     const { _handle: handle, _writeState: state } = this.#stream as unknown as Internals;
     let [at, left] = [0, input.length];

@@ -13,7 +13,10 @@ export const HEAD_BYTES_MAX = 4 + 1 + 1 + 4 + 8;
 
 export interface ZstdHead {
   readonly byteLength: number;
-  /** Bytes that follow the head of a skippable frame, which has no blocks; undefined for a data frame. */
+  /**
+   * Bytes that follow the head of a skippable frame, which has no blocks; undefined for a data
+   * frame.
+   */
   readonly skippedBytes: number | undefined;
   /** What a decoder keeps of the frame's output while it decodes. */
   readonly windowBytes: number;
@@ -21,7 +24,10 @@ export interface ZstdHead {
   readonly hasChecksum: boolean;
 }
 
-/** Length of the head at `at`, of which `HEAD_BYTES_MIN` must be there; undefined when none begins there. */
+/**
+ * Length of the head at `at`, of which `HEAD_BYTES_MIN` must be there; undefined when none begins
+ * there.
+ */
 export function zstdHeadBytes(view: DataView, at: number): number | undefined {
   const magic = view.getUint32(at, true);
   if (magic >= SKIPPABLE_MAGIC_MIN && magic <= SKIPPABLE_MAGIC_MAX) return 8;

@@ -1,8 +1,9 @@
 /**
- * The frames of a Zstandard stream that arrives in pieces cut anywhere. Holds a frame's head at most.
+ * The frames of a Zstandard stream that arrives in pieces cut anywhere. Holds a frame's head at
+ * most.
  *
- * What it gives are runs of bytes, each of one frame and in order; skippable frames are left out. It
- * reads heads and block headers only: whether the blocks can be decoded is the decoder's to say.
+ * What it gives are runs of bytes, each of one frame and in order; skippable frames are left out.
+ * It reads heads and block headers only: whether the blocks can be decoded is the decoder's to say.
  */
 
 import {

@@ -32,8 +32,8 @@ export class ChunkedDecoder {
 
   /**
    * Takes what it can of `bytes` and hands the data in it to `give`; how many bytes it took. Fewer
-   * than all: the rest is part of a line whose end must be there the next time, or follows the body.
-   * Errors: a `Refusal` for what is no chunk.
+   * than all: the rest is part of a line whose end must be there the next time, or follows the
+   * body. Errors: a `Refusal` for what is no chunk.
    */
   decode(bytes: Uint8Array, give: (data: Uint8Array) => void): number {
     let at = 0;
@@ -84,7 +84,9 @@ export class ChunkedDecoder {
     }
   }
 
-  /** A sender of one byte a chunk, or of extensions without end, makes us read more than it brings. */
+  /**
+   * A sender of one byte a chunk, or of extensions without end, makes us read more than it brings.
+   */
   #countFraming(bytes: number): void {
     this.#framingBytes += bytes;
     if (this.#framingBytes <= HTTP1_LIMITS.chunkOverheadBytes + 16 * this.#dataBytes) return;

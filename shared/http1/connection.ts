@@ -179,7 +179,9 @@ export class Http1Connection {
     }
   }
 
-  /** Of the first request the time counts from the connection on, which may have had a handshake. */
+  /**
+   * Of the first request the time counts from the connection on, which may have had a handshake.
+   */
   #begin(): void {
     const sinceMs = this.#sinceMs;
     const isFirst = this.#phase === "silent";
@@ -322,7 +324,10 @@ export class Http1Connection {
     }
   }
 
-  /** A connection that is closed while its peer sends is reset, and the peer may not read its answer. */
+  /**
+   * A connection that is closed while its peer sends is reset, and the peer may not read its
+   * answer.
+   */
   async #linger(): Promise<void> {
     this.#enter("lingering");
     await this.#bytes.closeWrite();

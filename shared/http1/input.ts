@@ -69,7 +69,10 @@ export class Input {
     return count;
   }
 
-  /** Whether more bytes are at hand: false at the end. Errors: those of the connection, or of `interrupt`. */
+  /**
+   * Whether more bytes are at hand: false at the end. Errors: those of the connection, or of
+   * `interrupt`.
+   */
   fill(bytesMax: number): Promise<boolean> {
     if (this.#interruption !== undefined) return Promise.reject(this.#interruption);
     if (this.#hasEnded) return Promise.resolve(false);
@@ -82,7 +85,10 @@ export class Input {
     return promise;
   }
 
-  /** Reads past the buffer, which must be empty; how many bytes came, 0 at the end. Errors: those of `fill`. */
+  /**
+   * Reads past the buffer, which must be empty; how many bytes came, 0 at the end. Errors: those of
+   * `fill`.
+   */
   async readInto(target: Uint8Array): Promise<number> {
     // A read of before is still going on: what it brings comes first.
     if (this.#isReading) return await this.fill(this.#bufferBytes) ? this.moveTo(target) : 0;

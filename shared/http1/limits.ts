@@ -10,9 +10,15 @@ export const HTTP1_LIMITS = {
   chunkedBufferBytes: 64 * 1024,
   /** Line of one chunk with its extensions, and the trailer fields; past it the body is broken. */
   chunkLineBytesMax: 4 * 1024,
-  /** What the framing of a body in chunks may take besides its bytes, of which it may take as much again. */
+  /**
+   * What the framing of a body in chunks may take besides its bytes, of which it may take as much
+   * again.
+   */
   chunkOverheadBytes: 64 * 1024,
-  /** From the connection (with its TLS handshake) or a request's first byte to the end of its head; past it 408. */
+  /**
+   * From the connection (with its TLS handshake) or a request's first byte to the end of its head;
+   * past it 408.
+   */
   headMsMax: 10_000,
   /**
    * Without a request. Longer than load balancers keep their connections (up to 600 s), so that it
@@ -21,7 +27,10 @@ export const HTTP1_LIMITS = {
   idleMsMax: 620_000,
   /** Without a byte taken of an answer; the connection is cut. */
   stallMsMax: 60_000,
-  /** What a sender goes on sending behind an early answer is read and dropped, so that it reads that. */
+  /**
+   * What a sender goes on sending behind an early answer is read and dropped, so that it reads
+   * that.
+   */
   lingerMsMax: 2_000,
   lingerBytesMax: 4 * 1024 * 1024,
   sweepMs: 500,

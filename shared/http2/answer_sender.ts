@@ -1,8 +1,8 @@
 /**
  * Sends whole answers as far as the peer's windows have room: RFC 9113, sections 5.2 and 6.9.
  *
- * Invariant: what a window frame costs does not grow with the number of calls. A change of the initial window is one number,
- * and answers that wait are looked at once for all frames of a read.
+ * Invariant: what a window frame costs does not grow with the number of calls. A change of the
+ * initial window is one number, and answers that wait are looked at once for all frames of a read.
  */
 
 import { ConnectionError, ErrorCode, Flag, frame, FrameType, PAYLOAD_BYTES_MAX } from "./frames.ts";

@@ -1,4 +1,7 @@
-/** What an attacker gets out of one connection: a bounded number of frames, and turns for everybody else between them. */
+/**
+ * What an attacker gets out of one connection: a bounded number of frames, and turns for everybody
+ * else between them.
+ */
 
 import assert from "node:assert/strict";
 import { concatBytes } from "../base/bytes.ts";
@@ -25,7 +28,10 @@ import { HTTP2_LIMITS } from "./limits.ts";
 const ROUNDS = { cutOff: 40, slowed: 4 } as const;
 /** A frame has the work of one at least. */
 const FRAMES_PER_TURN = HTTP2_LIMITS.turnWork;
-/** What a connection may send within no time at all: each frame of an attack is waste in part at least, or work. */
+/**
+ * What a connection may send within no time at all: each frame of an attack is waste in part at
+ * least, or work.
+ */
 const FRAMES_MAX = 2.5 * HTTP2_LIMITS.wasteMax;
 /** Bytes that the connection reads at a time here. */
 const PIECE_BYTES = 1_024;
@@ -96,7 +102,8 @@ Deno.test({
   fn: async () => {
     const peer = connect({ handler });
     let id = -1;
-    // One ping and one window a call are the most that gRPC's senders send; grpc-js ends each with an empty frame.
+    // One ping and one window a call are the most that gRPC's senders send; grpc-js ends each with
+    // an empty frame.
     const call = () => [
       headers(id += 2),
       data(id, "message"),

@@ -151,8 +151,8 @@ export class Http2Connection {
   }
 
   /**
-   * A peer that broke the rules is read no more, and keeps its place until the next sweep. So the bounds of connections
-   * bound how often it can do so in a second.
+   * A peer that broke the rules is read no more, and keeps its place until the next sweep. So the
+   * bounds of connections bound how often it can do so in a second.
    */
   async #keepPlace(): Promise<void> {
     this.#endCalls();
@@ -400,7 +400,10 @@ export class Http2Connection {
   }
 }
 
-/** Whether the fields are those of a request: RFC 9113, section 8.3.1, as far as handlers rely on it. */
+/**
+ * Whether the fields are those of a request: RFC 9113, section 8.3.1, as far as handlers rely on
+ * it.
+ */
 function isRequest({ headers }: Stream): boolean {
   return headers.has(":method") && headers.has(":path");
 }

@@ -1,4 +1,6 @@
-/** Peers that break the rules or the limits, or go silent: they lose their connection and no more. */
+/**
+ * Peers that break the rules or the limits, or go silent: they lose their connection and no more.
+ */
 
 import assert from "node:assert/strict";
 import { concatBytes, utf8 } from "../base/bytes.ts";

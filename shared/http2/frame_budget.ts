@@ -1,6 +1,6 @@
 /**
- * What the frames of one connection may cost: work, past which others have their turn first, and waste, past which it ends
- * (`frame_cost.ts`).
+ * What the frames of one connection may cost: work, past which others have their turn first, and
+ * waste, past which it ends (`frame_cost.ts`).
  */
 
 import { ConnectionError, ErrorCode } from "./frames.ts";
@@ -46,7 +46,10 @@ export class FrameBudget {
     this.#work.give(HTTP2_LIMITS.turnWork);
   }
 
-  /** Charges what carries no part of an answered call. Errors: `ConnectionError` when it was too much. */
+  /**
+   * Charges what carries no part of an answered call. Errors: `ConnectionError` when it was too
+   * much.
+   */
   waste(waste: number): void {
     if (waste === 0 || this.#waste.take(waste)) return;
     this.fill(this.#options.nowMs());

@@ -1,14 +1,17 @@
 /**
- * What a frame costs: the work that it makes, after which others have their turn, and the waste in it, of which a connection has
- * an allowance. `limits.ts` has the bounds.
+ * What a frame costs: the work that it makes, after which others have their turn, and the waste in
+ * it, of which a connection has an allowance. `limits.ts` has the bounds.
  *
- * Work is time. Waste is frames, about: what carries no part of a call that is answered. One table for all of them, so that
- * a kind of frame that nobody thought of costs, too.
+ * Work is time. Waste is frames, about: what carries no part of a call that is answered. One table
+ * for all of them, so that a kind of frame that nobody thought of costs, too.
  */
 
 import { Flag, type FrameHead, FrameType } from "./frames.ts";
 
-/** The work of a call: its stream, its header fields, and how its handler begins. Microseconds, about. */
+/**
+ * The work of a call: its stream, its header fields, and how its handler begins. Microseconds,
+ * about.
+ */
 const CALL_WORK = 60;
 const FRAME_WORK = 1;
 /** Decoding Huffman codes, or fields of a byte each: the dearest there are. */
@@ -18,7 +21,10 @@ const SETTING_BYTES_PER_WORK = 512;
 /** Body bytes are copied. */
 const DATA_BYTES_PER_WORK = 4_096;
 
-/** A frame of data with less content than this is part waste: whoever has more to send fills its frames. */
+/**
+ * A frame of data with less content than this is part waste: whoever has more to send fills its
+ * frames.
+ */
 const CONTENT_BYTES_MIN = 512;
 /** What is not of a call wastes so much more the longer it is. */
 const BYTES_PER_WASTE = 256;
@@ -41,8 +47,8 @@ export function workOf({ type, payloadBytes }: FrameHead): number {
 }
 
 /**
- * The waste in a frame as it comes. What turns out to be waste later is charged then: a call that is reset, and what belongs to
- * none any more (`strayWaste`).
+ * The waste in a frame as it comes. What turns out to be waste later is charged then: a call that
+ * is reset, and what belongs to none any more (`strayWaste`).
  */
 export function wasteOf({ type, payloadBytes, flags }: FrameHead, payload: Uint8Array): number {
   switch (type) {

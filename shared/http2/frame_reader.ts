@@ -17,7 +17,10 @@ const BUFFER_BYTES_MIN = 4 * 1024;
 /** What one that sends without a pause grows to, for few reads and large ones. */
 const BUFFER_BYTES_MAX = 256 * 1024;
 
-/** Takes a frame, whose payload is valid only within the call; what it returns is waited for before the next one. */
+/**
+ * Takes a frame, whose payload is valid only within the call; what it returns is waited for before
+ * the next one.
+ */
 export type TakeFrame = (head: FrameHead, payload: Uint8Array) => Promise<void> | undefined;
 
 export class FrameReader {
@@ -40,8 +43,8 @@ export class FrameReader {
   }
 
   /**
-   * Waits for bytes and hands each frame that is whole to `take`. False at the connection's end. Errors:
-   * `ConnectionError`, what a read throws.
+   * Waits for bytes and hands each frame that is whole to `take`. False at the connection's end.
+   * Errors: `ConnectionError`, what a read throws.
    */
   async read(take: TakeFrame): Promise<boolean> {
     const count = await this.#connection.read(this.#buffer.subarray(this.#filled));

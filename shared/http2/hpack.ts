@@ -9,7 +9,10 @@ import { type Field, STATIC_TABLE } from "./hpack_tables.ts";
 
 /** What a peer may keep in the dynamic table: the protocol's default, which we do not change. */
 const TABLE_BYTES_MAX = 4_096;
-/** Changes of its size at the beginning of a block, the least and the last one: RFC 7541, section 4.2. */
+/**
+ * Changes of its size at the beginning of a block, the least and the last one: RFC 7541, section
+ * 4.2.
+ */
 const TABLE_SIZES_MAX = 2;
 /** What every entry counts for besides its text: RFC 7541, section 4.1. */
 const ENTRY_BYTES = 32;

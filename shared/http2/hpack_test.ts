@@ -1,4 +1,6 @@
-/** Header compression against the examples of RFC 7541, appendix C, and against what is not allowed. */
+/**
+ * Header compression against the examples of RFC 7541, appendix C, and against what is not allowed.
+ */
 
 import assert from "node:assert/strict";
 import { ConnectionError, ErrorCode } from "./frames.ts";

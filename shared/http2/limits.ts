@@ -11,11 +11,19 @@ export const HTTP2_LIMITS = {
   headerBytesMax: 32 * 1024,
   /** Answers that a peer does not read; past it the connection ends. */
   unreadBytesMax: 1024 * 1024,
-  /** Work for the frames of a connection, in microseconds, about; past it others have their turn first. */
+  /**
+   * Work for the frames of a connection, in microseconds, about; past it others have their turn
+   * first.
+   */
   turnWork: 500,
-  /** How much of it comes back by itself: a connection that takes less of a processor never waits. */
+  /**
+   * How much of it comes back by itself: a connection that takes less of a processor never waits.
+   */
   workPerMs: 250,
-  /** Waste (`frame_cost.ts`); past it the connection ends. A call that is reset counts for ten, pings and the like for one. */
+  /**
+   * Waste (`frame_cost.ts`); past it the connection ends. A call that is reset counts for ten,
+   * pings and the like for one.
+   */
   wasteMax: 2_000,
   wastePerSec: 1_000,
   /** Waste that an answered call makes up for: what senders send around it. */
@@ -24,7 +32,10 @@ export const HTTP2_LIMITS = {
   prefaceMsMax: 10_000,
   /** Without calls for so long, a connection is ended in order. */
   idleMsMax: 10 * 60_000,
-  /** Answers that wait for the peer's window and of which none was sent for so long; past it the connection ends. */
+  /**
+   * Answers that wait for the peer's window and of which none was sent for so long; past it the
+   * connection ends.
+   */
   answerMsMax: 60_000,
   /** A silent connection is pinged after the first, and cut without an answer after the second. */
   pingAfterMs: 2 * 60_000,

@@ -1,6 +1,6 @@
 /**
- * Writes to a connection in order, everything of one turn of the event loop at once, and bounds what
- * a peer leaves unread.
+ * Writes to a connection in order, everything of one turn of the event loop at once, and bounds
+ * what a peer leaves unread.
  */
 
 import { concatBytes } from "../base/bytes.ts";
@@ -20,7 +20,9 @@ export class Outbox {
   #bytes = 0;
   #writing: Promise<void> | undefined;
 
-  /** `onFailure` is called when a write fails or too much is unread; nothing is written after it. */
+  /**
+   * `onFailure` is called when a write fails or too much is unread; nothing is written after it.
+   */
   constructor(connection: ByteConnection, onFailure: (error: unknown) => void) {
     this.#connection = connection;
     this.#onFailure = onFailure;

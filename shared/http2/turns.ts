@@ -1,8 +1,10 @@
 /**
- * Turns at the event loop for the connections of one listener: whoever has more frames than its allowance asks for one, and
- * they are given one at a time, in the order in which they were asked for. Between two of them everybody else is served.
+ * Turns at the event loop for the connections of one listener: whoever has more frames than its
+ * allowance asks for one, and they are given one at a time, in the order in which they were asked
+ * for. Between two of them everybody else is served.
  *
- * So what all busy connections together keep from the rest of the process is one turn, however many they are.
+ * So what all busy connections together keep from the rest of the process is one turn, however many
+ * they are.
  */
 
 import { othersTurn } from "../base/others_turn.ts";

@@ -1,4 +1,7 @@
-/** Schema evolution: appends columns that may be null to a table, as one metadata commit without a snapshot. */
+/**
+ * Schema evolution: appends columns that may be null to a table, as one metadata commit without a
+ * snapshot.
+ */
 
 import { assert } from "../base/assert.ts";
 import type { Column, TableSchema } from "../schema/schema.ts";
@@ -11,8 +14,8 @@ import { stageMetadata } from "./stage_snapshot.ts";
 import type { TableMetadata } from "./table_metadata.ts";
 
 /**
- * Gives the table the columns of `wanted` whose names it lacks, and its tags; returns the table as it is then. One that
- * is not there stays so: undefined. Errors: those of a commit.
+ * Gives the table the columns of `wanted` whose names it lacks, and its tags; returns the table as
+ * it is then. One that is not there stays so: undefined. Errors: those of a commit.
  */
 export async function addColumns(
   given: CommitDeps,

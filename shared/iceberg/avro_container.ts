@@ -1,8 +1,8 @@
 /**
- * Avro object container files, whole in memory: a header (magic `Obj\x01`, a map of metadata, 16 sync
- * bytes), then blocks (record count, byte length, data, sync bytes). `avsc` codes the values; the framing is here because
- * the header must carry the schema exactly as given, with `field-id` and `logicalType`, while longs need
- * 64 bits.
+ * Avro object container files, whole in memory: a header (magic `Obj\x01`, a map of metadata, 16
+ * sync bytes), then blocks (record count, byte length, data, sync bytes). `avsc` codes the values;
+ * the framing is here because the header must carry the schema exactly as given, with `field-id`
+ * and `logicalType`, while longs need 64 bits.
  *
  * Longs are `bigint` in records. Codecs: `deflate` is written; `deflate` and `null` are read.
  */
@@ -13,7 +13,10 @@ import avro from "avsc";
 import { OperatingError } from "../base/errors.ts";
 import { concatBytes, textOf, utf8 } from "../base/bytes.ts";
 
-/** Avro schemas are open JSON objects here: the attributes that Iceberg adds are no business of `avsc`. */
+/**
+ * Avro schemas are open JSON objects here: the attributes that Iceberg adds are no business of
+ * `avsc`.
+ */
 export type AvroSchema = string | readonly AvroSchema[] | { readonly [attribute: string]: unknown };
 
 export type AvroRecord = Record<string, unknown>;
@@ -28,7 +31,9 @@ export interface AvroFile {
   /** `schema` as the file has it. */
   readonly schemaText: string;
   readonly records: readonly AvroRecord[];
-  /** The same records as they are encoded: windows on the file's blocks, which they keep in memory. */
+  /**
+   * The same records as they are encoded: windows on the file's blocks, which they keep in memory.
+   */
   readonly encoded: readonly Uint8Array[];
   /** Bytes of the records, uncompressed. */
   readonly recordsBytes: number;
@@ -41,7 +46,9 @@ const BLOCK_RECORDS_MAX = 1_000;
 /** A block that claims to inflate to more is refused: manifests are a few MiB. */
 const BLOCK_BYTES_MAX = 256 * 1024 * 1024;
 
-/** Takes and gives longs as they are encoded: unpacked by Avro each would be a buffer of its own. */
+/**
+ * Takes and gives longs as they are encoded: unpacked by Avro each would be a buffer of its own.
+ */
 const LONG_TYPE = avro.types.LongType.__with({
   fromBuffer: longOf,
   toBuffer: bytesOfLong,
@@ -57,7 +64,10 @@ const LONG_BYTES_MAX = 10;
 const DOUBLE_BYTES_MAX = 7;
 const DOUBLE_END = 2n ** 49n;
 
-/** Of seven bits a byte, lowest first: twice the value, or for one below zero twice its complement and 1. */
+/**
+ * Of seven bits a byte, lowest first: twice the value, or for one below zero twice its complement
+ * and 1.
+ */
 function longOf(bytes: Uint8Array): bigint {
   if (bytes.length > LONG_BYTES_MAX) throw new RangeError(`a long of ${bytes.length} bytes`);
   if (bytes.length <= DOUBLE_BYTES_MAX) {
@@ -92,8 +102,8 @@ const TYPES_KEPT_MAX = 16;
 const TYPES = new Map<string, avro.Type>();
 
 /**
- * `records` are values, or encoded as an `avroEncoder` or `readAvroFile` gives those of the same schema. `sync` are 16 random bytes.
- * `metadata` is written beside `avro.schema` and `avro.codec`.
+ * `records` are values, or encoded as an `avroEncoder` or `readAvroFile` gives those of the same
+ * schema. `sync` are 16 random bytes. `metadata` is written beside `avro.schema` and `avro.codec`.
  */
 export function writeAvroFile(
   schema: AvroSchema,

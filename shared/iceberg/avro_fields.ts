@@ -1,4 +1,6 @@
-/** Reads records of a manifest or manifest list by Iceberg field id: names are the writer's choice. */
+/**
+ * Reads records of a manifest or manifest list by Iceberg field id: names are the writer's choice.
+ */
 
 import { OperatingError } from "../base/errors.ts";
 import type { AvroRecord, AvroSchema } from "./avro_container.ts";

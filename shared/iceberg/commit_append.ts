@@ -1,6 +1,6 @@
 /**
- * The write side: opens or creates a table, and appends data files to it with the WAL segments that they
- * hold, in one commit.
+ * The write side: opens or creates a table, and appends data files to it with the WAL segments that
+ * they hold, in one commit.
  */
 
 import { assert } from "../base/assert.ts";
@@ -14,8 +14,8 @@ import { type StageBase, stageMetadata } from "./stage_snapshot.ts";
 import type { AppendCommit, AppendResult, NewTable } from "./types.ts";
 
 /**
- * The table as it is, created without rows when there is none: `dataFileKey` of it says where its data files
- * go. Errors: those of `IcebergReader.loadTable`; `unavailable`.
+ * The table as it is, created without rows when there is none: `dataFileKey` of it says where its
+ * data files go. Errors: those of `IcebergReader.loadTable`; `unavailable`.
  */
 export async function ensureTable(given: CommitDeps, table: NewTable): Promise<LoadedTable> {
   const deps = { ...given, reader: readerOf(given) };
@@ -32,12 +32,13 @@ export async function ensureTable(given: CommitDeps, table: NewTable): Promise<L
 }
 
 /**
- * Adds `files` and records `consumed`: both or neither. `files` may be empty (segments without rows). A
- * table that does not exist is created; only then `files` must be empty, as they have no place yet.
+ * Adds `files` and records `consumed`: both or neither. `files` may be empty (segments without
+ * rows). A table that does not exist is created; only then `files` must be empty, as they have no
+ * place yet.
  *
- * Errors: `conflict` (`table_recreated`) when a file belongs to another incarnation; `unavailable` when other
- * writers kept being first (`commit_contention`) or the catalog did not say what became of the commit
- * (`commit_unknown`): then the same call again finds out, through `consumed`.
+ * Errors: `conflict` (`table_recreated`) when a file belongs to another incarnation; `unavailable`
+ * when other writers kept being first (`commit_contention`) or the catalog did not say what became
+ * of the commit (`commit_unknown`): then the same call again finds out, through `consumed`.
  */
 export async function commitAppend(
   given: CommitDeps,

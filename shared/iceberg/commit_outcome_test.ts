@@ -1,4 +1,6 @@
-/** Commits that do not go straight through: other writers, lost answers, recreated tables, aborts. */
+/**
+ * Commits that do not go straight through: other writers, lost answers, recreated tables, aborts.
+ */
 
 import assert from "node:assert/strict";
 import { isOperatingError } from "../base/errors.ts";

@@ -1,4 +1,7 @@
-/** How many object requests a commit waits for one after the other: behind a network each costs a round trip. */
+/**
+ * How many object requests a commit waits for one after the other: behind a network each costs a
+ * round trip.
+ */
 
 import assert from "node:assert/strict";
 import { EVENTS_SCHEMA } from "../schema/events.ts";
@@ -12,8 +15,8 @@ import { FAN_IN } from "./merge_plan.ts";
 const ROUND_TRIPS_MAX = 6;
 
 /**
- * Counts the longest chain of requests: one that begins when a request of round n has ended may have waited for it, and
- * is of round n + 1.
+ * Counts the longest chain of requests: one that begins when a request of round n has ended may
+ * have waited for it, and is of round n + 1.
  */
 class Rounds {
   ended = 0;

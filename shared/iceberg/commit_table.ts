@@ -1,7 +1,8 @@
 /**
- * One change of a table: stage files, then one commit point, `catalog.commit`. What the change is comes in
- * as a function from the table's present state to staged files, called again whenever another writer was
- * first; an append is one, and so will be what maintenance does (replace, expire).
+ * One change of a table: stage files, then one commit point, `catalog.commit`. What the change is
+ * comes in as a function from the table's present state to staged files, called again whenever
+ * another writer was first; an append is one, and so will be what maintenance does (replace,
+ * expire).
  *
  * Invariants: before the commit point nothing refers to what was staged; at most one call of
  * `catalog.commit` takes effect; an outcome is reported only when it is known.
@@ -46,7 +47,10 @@ export interface StagedChange {
   readonly obsolete: readonly string[];
 }
 
-/** Puts into `staging` what makes `base` (undefined: no such table) the changed table; undefined: no change. */
+/**
+ * Puts into `staging` what makes `base` (undefined: no such table) the changed table; undefined: no
+ * change.
+ */
 export type StageChange = (
   base: LoadedTable | undefined,
   staging: Staging,
@@ -69,7 +73,10 @@ const SETTLE_ATTEMPTS_MAX = 5;
 const BACKOFF_MS_MIN = 10;
 const BACKOFF_MS_MAX = 1_000;
 
-/** Errors: those of `stage`; `unavailable` when other writers kept being first or the outcome is unknown. */
+/**
+ * Errors: those of `stage`; `unavailable` when other writers kept being first or the outcome is
+ * unknown.
+ */
 export async function commitTable(
   deps: CommitDeps,
   ident: TableIdent,
@@ -113,8 +120,9 @@ interface Attempt {
 }
 
 /**
- * Commits and finds out what happened. A lost answer is looked up in the table's history; while that does not show
- * it, the same commit is sent again, which takes effect at most once, as each expects the same pointer.
+ * Commits and finds out what happened. A lost answer is looked up in the table's history; while
+ * that does not show it, the same commit is sent again, which takes effect at most once, as each
+ * expects the same pointer.
  */
 async function settle(deps: CommitDeps, attempt: Attempt): Promise<CommitOutcome> {
   const { ident, expected, staged } = attempt;
@@ -136,7 +144,8 @@ async function settle(deps: CommitDeps, attempt: Attempt): Promise<CommitOutcome
         ...(staged.deletes === undefined ? {} : { deletes: staged.deletes }),
       });
       if (outcome === "committed" || lost === undefined) return outcome;
-      // The pointer was the expected one, so what was lost has not taken effect; without the claim it cannot.
+      // The pointer was the expected one, so what was lost has not taken effect; without the claim
+      // it cannot.
       if (outcome === "claim_lost") return outcome;
     } catch (error) {
       lost = error;
@@ -145,7 +154,8 @@ async function settle(deps: CommitDeps, attempt: Attempt): Promise<CommitOutcome
     if (fate === "committed") return "committed";
     if (fate === "superseded") return outcome;
   }
-  // What was staged stays: the lost commit may have taken effect, or yet do so, and then refers to it.
+  // What was staged stays: the lost commit may have taken effect, or yet do so, and then refers to
+  // it.
   throw new OperatingError(
     "unavailable",
     `Cannot learn whether ${staged.metadataLocation} was committed to table ${nameOf(ident)}: ` +
@@ -155,8 +165,9 @@ async function settle(deps: CommitDeps, attempt: Attempt): Promise<CommitOutcome
 }
 
 /**
- * What the table's present state says of a commit: it took effect; another one took its place, so that it never
- * can; or neither shows, since it is still open or the history no longer reaches back.
+ * What the table's present state says of a commit: it took effect; another one took its place, so
+ * that it never can; or neither shows, since it is still open or the history no longer reaches
+ * back.
  */
 async function fateOf(
   deps: CommitDeps,

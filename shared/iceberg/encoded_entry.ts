@@ -1,7 +1,7 @@
 /**
- * Entries of manifests that go on in another one are copied as they are encoded: all of one that stays as it is, and of others
- * `data_file`, metrics and bounds with it, so that only what stands before it is written anew: status, snapshot and sequence
- * numbers.
+ * Entries of manifests that go on in another one are copied as they are encoded: all of one that
+ * stays as it is, and of others `data_file`, metrics and bounds with it, so that only what stands
+ * before it is written anew: status, snapshot and sequence numbers.
  */
 
 import { avroEncoder, type AvroSchema, type EncodedRecord } from "./avro_container.ts";

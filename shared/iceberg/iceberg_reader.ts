@@ -1,8 +1,8 @@
 /**
  * The read side: loads a table's metadata and selects the data files that a time range needs.
  *
- * Everything read is immutable, so a reader that is kept (the query server's) answers from its cache.
- * Not covered: rows. Delete files of other engines are refused, never ignored.
+ * Everything read is immutable, so a reader that is kept (the query server's) answers from its
+ * cache. Not covered: rows. Delete files of other engines are refused, never ignored.
  */
 
 import { OperatingError } from "../base/errors.ts";
@@ -53,7 +53,9 @@ export class IcebergReader {
     return store === this.store ? this : new IcebergReader(store, { cache: this.#cache });
   }
 
-  /** Errors: `not_found`, `corrupt`, `unimplemented` (format version, column type, partitioning). */
+  /**
+   * Errors: `not_found`, `corrupt`, `unimplemented` (format version, column type, partitioning).
+   */
   async loadTable(ident: TableIdent, metadataLocation: string): Promise<LoadedTable> {
     const key = keyOfMetadata(this.store.rootUri, metadataLocation);
     const metadata = await this.#load(key, async () => {
@@ -82,7 +84,10 @@ export class IcebergReader {
     return { files: files.sort(compareFiles), considered };
   }
 
-  /** Every live file's entry: what its manifest says of it, and which snapshot added it. Errors: as of `selectFiles`. */
+  /**
+   * Every live file's entry: what its manifest says of it, and which snapshot added it. Errors: as
+   * of `selectFiles`.
+   */
   async liveEntries(table: LoadedTable): Promise<ManifestEntry[]> {
     const manifests = await this.manifests(table);
     for (const manifest of manifests) refuseDeletes(manifest, table);
@@ -207,7 +212,9 @@ function parsedOrUndefined(text: string): unknown {
   }
 }
 
-/** Id of the declared order (`timestamp`, `timestamp_ns`) ascending; 0 when the table declares none. */
+/**
+ * Id of the declared order (`timestamp`, `timestamp_ns`) ascending; 0 when the table declares none.
+ */
 function timeOrderId(metadata: TableMetadata, schema: TableSchema): number {
   const ids = ["timestamp", "timestamp_ns"].map((name) =>
     schema.columns.find((column) => column.name === name)?.id

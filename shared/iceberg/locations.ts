@@ -1,9 +1,10 @@
 /**
- * Where a table's files are: every name that this folder writes, and the way from an absolute location in
- * the metadata to a key of the store.
+ * Where a table's files are: every name that this folder writes, and the way from an absolute
+ * location in the metadata to a key of the store.
  *
- * Invariants: a table's directory carries its uuid, so two incarnations of one name never share a file; a
- * file's location under a former root of the warehouse leads to the same key as under the current one.
+ * Invariants: a table's directory carries its uuid, so two incarnations of one name never share a
+ * file; a file's location under a former root of the warehouse leads to the same key as under the
+ * current one.
  */
 
 import { assert } from "../base/assert.ts";
@@ -18,22 +19,26 @@ import type { Table } from "./types.ts";
 const METADATA_KEY_DEPTH = 4;
 
 /**
- * Tables whose incarnations lie in one folder, `<namespace>/<table>/<uuid>`, so that a process can be granted that
- * folder and no more: its path is known before the table is.
+ * Tables whose incarnations lie in one folder, `<namespace>/<table>/<uuid>`, so that a process can
+ * be granted that folder and no more: its path is known before the table is.
  */
 const TABLES_WITH_FOLDER: ReadonlySet<string> = new Set([QUERY_AUDIT_TABLE]);
 const FULL_FILE_END = "-full.parquet";
 const UUID_FOLDER = /^[0-9a-f]{32}$/;
 
-/** Key prefix of a new table's files: `<namespace>/<table>-<uuid without dashes>`, or see `TABLES_WITH_FOLDER`. */
+/**
+ * Key prefix of a new table's files: `<namespace>/<table>-<uuid without dashes>`, or see
+ * `TABLES_WITH_FOLDER`.
+ */
 export function tableLocationKey({ namespace, name }: TableIdent, tableUuid: string): string {
   const joint = TABLES_WITH_FOLDER.has(name) ? "/" : "-";
   return `${namespace}/${name}${joint}${tableUuid.replaceAll("-", "")}`;
 }
 
 /**
- * Key of a new data file; `day` counts from 1970-01-01, `uuid` is fresh. `isFull` says of a file that it is as large as
- * files get, so that merges leave it alone: a manifest has no place for that.
+ * Key of a new data file; `day` counts from 1970-01-01, `uuid` is fresh. `isFull` says of a file
+ * that it is as large as files get, so that merges leave it alone: a manifest has no place for
+ * that.
  */
 export function dataFileKey(
   table: Pick<Table, "locationKey">,

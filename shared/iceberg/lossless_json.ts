@@ -1,9 +1,9 @@
 /**
- * JSON whose 64-bit integers survive: Iceberg's ids are longs, and a JSON number read as a double loses
- * those beyond 2^53.
+ * JSON whose 64-bit integers survive: Iceberg's ids are longs, and a JSON number read as a double
+ * loses those beyond 2^53.
  *
- * An integer that a double holds exactly is a `number`; any other integer is a `bigint`. Writing turns
- * both back into the same digits. Fractions stay doubles.
+ * An integer that a double holds exactly is a `number`; any other integer is a `bigint`. Writing
+ * turns both back into the same digits. Fractions stay doubles.
  */
 
 declare global {

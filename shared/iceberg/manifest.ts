@@ -1,9 +1,10 @@
 /**
- * Manifests: which data files a snapshot has, with their bounds and counts. Iceberg table specification,
- * "Manifests" and "Sequence Number Inheritance". Fields are found by id, as writers differ in names.
+ * Manifests: which data files a snapshot has, with their bounds and counts. Iceberg table
+ * specification, "Manifests" and "Sequence Number Inheritance". Fields are found by id, as writers
+ * differ in names.
  *
- * Invariants: a manifest has files of one partition spec; an added entry inherits snapshot and sequence number, an
- * existing one has both written out.
+ * Invariants: a manifest has files of one partition spec; an added entry inherits snapshot and
+ * sequence number, an existing one has both written out.
  */
 
 import { Buffer } from "node:buffer";
@@ -42,7 +43,10 @@ export interface ListedFile extends DataFile {
 export interface ManifestEntry extends EntryHead {
   readonly snapshotId: bigint;
   readonly file: ListedFile;
-  /** It as its manifest has it; absent when the file is new, or when that manifest's schema is not ours. */
+  /**
+   * It as its manifest has it; absent when the file is new, or when that manifest's schema is not
+   * ours.
+   */
   readonly encoded?: EncodedEntry;
 }
 
@@ -148,7 +152,10 @@ export interface DecodedManifest {
   readonly recordsBytes: number;
 }
 
-/** Errors: `corrupt`, `unimplemented` for what is no Parquet data file or lies outside of the warehouse. */
+/**
+ * Errors: `corrupt`, `unimplemented` for what is no Parquet data file or lies outside of the
+ * warehouse.
+ */
 export function decodeManifest(
   bytes: Uint8Array,
   list: ManifestFile,

@@ -92,7 +92,9 @@ function bufferOf(bytes: Uint8Array | undefined): Buffer | null {
   return bytes === undefined ? null : Buffer.from(bytes);
 }
 
-/** `name` is for messages. Errors: `corrupt`, `unimplemented` for a list without counts (version 1). */
+/**
+ * `name` is for messages. Errors: `corrupt`, `unimplemented` for a list without counts (version 1).
+ */
 export function decodeManifestList(bytes: Uint8Array, name: string): ManifestFile[] {
   const avro = readAvroFile(bytes, name);
   const names = new FieldNames(avro.schema);

@@ -118,7 +118,9 @@ Deno.test({
   },
 });
 
-/** Field ids and names of the specification's tables "Manifest Entry Fields" and "Data File Fields". */
+/**
+ * Field ids and names of the specification's tables "Manifest Entry Fields" and "Data File Fields".
+ */
 const SPECIFIED: readonly [id: number, name: string, required: boolean][] = [
   [0, "status", true],
   [1, "snapshot_id", false],
@@ -241,7 +243,10 @@ function foreign(change: (record: AvroRecord, file: AvroRecord) => void): Uint8A
   return writeAvroFile(schema, [{ ...record, data_file: file }], { metadata: {}, sync: SYNC });
 }
 
-/** As no writer of ours makes it: bounds that are long, out of order, and of columns that nobody knows. */
+/**
+ * As no writer of ours makes it: bounds that are long, out of order, and of columns that nobody
+ * knows.
+ */
 const STRANGE_BOUNDS = [[70, LONG_TEXT], [7, LONG_TEXT]].map(([key, value]) => ({
   key,
   value: Buffer.from(String(value)),

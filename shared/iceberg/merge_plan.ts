@@ -1,10 +1,10 @@
 /**
- * Which small manifests a commit folds into one, so that their number stays bounded while each file's
- * entry is rewritten only a few times.
+ * Which small manifests a commit folds into one, so that their number stays bounded while each
+ * file's entry is rewritten only a few times.
  *
- * Manifests are in tiers by how many files they have: tier t has FAN_IN^t up to FAN_IN^(t+1) - 1. A tier that
- * reaches FAN_IN members becomes one manifest of the next tier. So at most (FAN_IN - 1) manifests stay per tier, and
- * an entry is written once per tier: log8 of the number of files.
+ * Manifests are in tiers by how many files they have: tier t has FAN_IN^t up to FAN_IN^(t+1) - 1. A
+ * tier that reaches FAN_IN members becomes one manifest of the next tier. So at most (FAN_IN - 1)
+ * manifests stay per tier, and an entry is written once per tier: log8 of the number of files.
  */
 
 import { CONTENT, liveFiles, type ManifestFile } from "./manifest_list.ts";
@@ -13,8 +13,9 @@ export const FAN_IN = 8;
 /** A manifest of this many bytes is left as it is. */
 export const MANIFEST_BYTES_TARGET = 8 * 1024 * 1024;
 /**
- * And one of this many files: a rewrite writes the manifests anew that list what it replaces, and whoever reads the table next
- * decodes them, at some 20 µs of processor time an entry. With 10,000 files in one manifest that is 200 ms.
+ * And one of this many files: a rewrite writes the manifests anew that list what it replaces, and
+ * whoever reads the table next decodes them, at some 20 µs of processor time an entry. With 10,000
+ * files in one manifest that is 200 ms.
  */
 export const MANIFEST_FILES_TARGET = FAN_IN ** 3;
 

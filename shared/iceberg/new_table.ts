@@ -1,4 +1,7 @@
-/** Metadata of a table without rows: partitioned by day(timestamp), sorted by (timestamp, timestamp_ns). */
+/**
+ * Metadata of a table without rows: partitioned by day(timestamp), sorted by (timestamp,
+ * timestamp_ns).
+ */
 
 import { columnOf, type TableSchema } from "../schema/schema.ts";
 import { DAY_FIELD_ID, DAY_FIELD_NAME } from "./manifest_schemas.ts";

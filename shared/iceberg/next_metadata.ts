@@ -30,7 +30,10 @@ export interface LoggedMetadata {
   readonly obsolete: readonly string[];
 }
 
-/** `next` with the file it replaces in its metadata log, which keeps `write.metadata.previous-versions-max`. */
+/**
+ * `next` with the file it replaces in its metadata log, which keeps
+ * `write.metadata.previous-versions-max`.
+ */
 export function withPrevious(
   next: TableMetadata,
   previous: { location: string; updatedMs: number },

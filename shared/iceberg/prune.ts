@@ -1,6 +1,6 @@
 /**
- * Which manifests and data files can hold rows of a time range: inclusive, so a file that is left out has
- * no such row. By day first, then by the bounds of `timestamp_ns`.
+ * Which manifests and data files can hold rows of a time range: inclusive, so a file that is left
+ * out has no such row. By day first, then by the bounds of `timestamp_ns`.
  */
 
 import { dayOfNs } from "../base/time.ts";

@@ -48,7 +48,10 @@ export function schemaJsonOf(schema: TableSchema, schemaId: number): SchemaJson 
   };
 }
 
-/** `tags` and `promoted` come from table properties. Errors: `unimplemented` for a type without a column type. */
+/**
+ * `tags` and `promoted` come from table properties. Errors: `unimplemented` for a type without a
+ * column type.
+ */
 export function tableSchemaOf(
   json: SchemaJson,
   tags: readonly string[],

@@ -1,6 +1,6 @@
 /**
- * Iceberg's single-value serialization (table specification, appendix D) for the types of our columns,
- * and the shortening of string bounds.
+ * Iceberg's single-value serialization (table specification, appendix D) for the types of our
+ * columns, and the shortening of string bounds.
  *
  * A lower bound may be too low and an upper bound too high, never the other way round; a bound that
  * cannot be kept on its side is absent.
@@ -70,8 +70,8 @@ export function shortenLowerBound(bytes: Uint8Array): Uint8Array | undefined {
 }
 
 /**
- * The shortest text not below `bytes` that its first code points allow: cut, then the last code point that
- * has a successor is raised. Undefined when none has, or when `bytes` are not UTF-8.
+ * The shortest text not below `bytes` that its first code points allow: cut, then the last code
+ * point that has a successor is raised. Undefined when none has, or when `bytes` are not UTF-8.
  */
 export function shortenUpperBound(bytes: Uint8Array): Uint8Array | undefined {
   const points = codePoints(bytes);
@@ -90,7 +90,9 @@ function successorOf(point: number): number | undefined {
   return point === 0x10ffff ? undefined : point + 1;
 }
 
-/** Code points of the first bytes, one more than is kept at most; undefined when they are not UTF-8. */
+/**
+ * Code points of the first bytes, one more than is kept at most; undefined when they are not UTF-8.
+ */
 function codePoints(bytes: Uint8Array): number[] | undefined {
   let text: string;
   try {

@@ -41,7 +41,10 @@ export function rewriteSummary(
   };
 }
 
-/** What made a snapshot, when it was a rewrite of ours; undefined: rows were added, or another program did it. */
+/**
+ * What made a snapshot, when it was a rewrite of ours; undefined: rows were added, or another
+ * program did it.
+ */
 export function rewriteKindOf(summary: Summary | undefined): RewriteKind | undefined {
   const kind = summary?.[REWRITE];
   return kind === "merge" || kind === "retention" || kind === "delete" ? kind : undefined;

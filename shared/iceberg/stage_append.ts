@@ -1,6 +1,6 @@
 /**
- * Stages an append: one manifest (the new files, and small older manifests folded in), one manifest list,
- * one metadata file. Nothing here changes the table.
+ * Stages an append: one manifest (the new files, and small older manifests folded in), one manifest
+ * list, one metadata file. Nothing here changes the table.
  */
 
 import { type CommitDeps, readerOf, type StagedChange } from "./commit_table.ts";

@@ -1,6 +1,7 @@
 /**
- * Writes a change's manifest: new files, files of older manifests that go on in it, files that the change takes out.
- * Entry by entry as the Iceberg table specification has it under "Manifests" and "Sequence Number Inheritance".
+ * Writes a change's manifest: new files, files of older manifests that go on in it, files that the
+ * change takes out. Entry by entry as the Iceberg table specification has it under "Manifests" and
+ * "Sequence Number Inheritance".
  */
 
 import { assert, present } from "../base/assert.ts";
@@ -79,7 +80,10 @@ export function existingEntry(entry: ManifestEntry): ManifestEntry {
   return { ...entry, status: STATUS.existing };
 }
 
-/** The entry of a file that the change takes out: it keeps its sequence numbers and tells who took it out. */
+/**
+ * The entry of a file that the change takes out: it keeps its sequence numbers and tells who took
+ * it out.
+ */
 export function deletedEntry(entry: ManifestEntry, { snapshotId }: SnapshotIds): ManifestEntry {
   return { ...entry, status: STATUS.deleted, snapshotId };
 }
@@ -136,7 +140,9 @@ function rowsOf(entries: readonly ManifestEntry[]): bigint {
   return entries.reduce((sum, entry) => sum + BigInt(entry.file.rows), 0n);
 }
 
-/** Here a file becomes durable table content: its numbers are asserted, its incarnation is checked. */
+/**
+ * Here a file becomes durable table content: its numbers are asserted, its incarnation is checked.
+ */
 export function checkFiles(table: LoadedTable, files: readonly NewDataFile[]): void {
   for (const file of files) {
     assert(Number.isSafeInteger(file.rows) && file.rows > 0, `rows of ${file.key}`);

@@ -1,6 +1,7 @@
 /**
- * Stages a rewrite: the manifests that list a replaced file are written anew, with that file's entry marked deleted, and
- * the new files in one of them; then manifest list and metadata. Nothing here changes the table.
+ * Stages a rewrite: the manifests that list a replaced file are written anew, with that file's
+ * entry marked deleted, and the new files in one of them; then manifest list and metadata. Nothing
+ * here changes the table.
  */
 
 import { NS_PER_DAY } from "../base/time.ts";
@@ -138,8 +139,8 @@ function groupsOf(touched: readonly TouchedManifest[]): TouchedManifest[][] {
 }
 
 /**
- * Entries of one manifest, or of several when they are many: by day, so that the next rewrite of a day need not write
- * those of others.
+ * Entries of one manifest, or of several when they are many: by day, so that the next rewrite of a
+ * day need not write those of others.
  */
 function inManifests(entries: readonly ManifestEntry[]): ManifestEntry[][] {
   const byDay = entries.toSorted((a, b) => a.file.day - b.file.day);

@@ -1,6 +1,6 @@
 /**
- * The last steps of staging a change: a snapshot's manifest list, and the table metadata that names it. Nothing here
- * changes the table.
+ * The last steps of staging a change: a snapshot's manifest list, and the table metadata that names
+ * it. Nothing here changes the table.
  */
 
 import { uuidV4 } from "../os/random.ts";

@@ -1,6 +1,6 @@
 /**
- * Objects written for a commit that may not come about. Until the commit point nothing refers to them, so
- * they are removed when the commit fails, and harmless when the process ends before that.
+ * Objects written for a commit that may not come about. Until the commit point nothing refers to
+ * them, so they are removed when the commit fails, and harmless when the process ends before that.
  */
 
 import { getLogger } from "@logtape/logtape";
@@ -9,7 +9,9 @@ import type { ObjectStore } from "../storage/object_store.ts";
 
 const logger = getLogger(["svc", "iceberg"]);
 
-/** Objects that are written at the same time; a rewrite can put one for each manifest of the table. */
+/**
+ * Objects that are written at the same time; a rewrite can put one for each manifest of the table.
+ */
 const WRITES_AT_ONCE = 16;
 
 export class Staging {
@@ -22,8 +24,8 @@ export class Staging {
   }
 
   /**
-   * Begins to write an object, and gives the location to write into metadata: objects that name each other are on their
-   * way to the disk together. Durable once `written` has ended.
+   * Begins to write an object, and gives the location to write into metadata: objects that name
+   * each other are on their way to the disk together. Durable once `written` has ended.
    */
   put(key: string, bytes: Uint8Array): string {
     // Noted first: a failed write may have left the object behind.
@@ -51,7 +53,9 @@ export class Staging {
   }
 }
 
-/** Removes objects that nothing needs; one that cannot be removed is an orphan, reported and left. */
+/**
+ * Removes objects that nothing needs; one that cannot be removed is an orphan, reported and left.
+ */
 export async function removeQuietly(store: ObjectStore, keys: readonly string[]): Promise<void> {
   if (keys.length === 0) return;
   try {

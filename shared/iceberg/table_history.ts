@@ -1,6 +1,7 @@
 /**
- * What a table's snapshots did since one of them: the files that appends added, and which commits only rewrote what was
- * there. For who follows a table, and for who keeps what was read of an earlier snapshot.
+ * What a table's snapshots did since one of them: the files that appends added, and which commits
+ * only rewrote what was there. For who follows a table, and for who keeps what was read of an
+ * earlier snapshot.
  */
 
 import { OperatingError } from "../base/errors.ts";
@@ -15,13 +16,16 @@ import type { DataFile } from "./types.ts";
 export type HistoryStep =
   /** Rows came; files oldest first. */
   | { readonly kind: "append"; readonly snapshotId: bigint; readonly files: readonly DataFile[] }
-  /** Rows went, or moved to other files: merges, retention, delete tasks, and what other programs do. */
+  /**
+   * Rows went, or moved to other files: merges, retention, delete tasks, and what other programs
+   * do.
+   */
   | { readonly kind: "rewrite"; readonly snapshotId: bigint; readonly origin: "svc" | "foreign" };
 
 /**
- * Snapshots after `since`, oldest first, each with its files as they are asked for; undefined is before the first one.
- * Errors, before the first step: `conflict` (`history_gap`) when the current snapshot's ancestors do not lead there,
- * since they have expired or the table was rolled back.
+ * Snapshots after `since`, oldest first, each with its files as they are asked for; undefined is
+ * before the first one. Errors, before the first step: `conflict` (`history_gap`) when the current
+ * snapshot's ancestors do not lead there, since they have expired or the table was rolled back.
  */
 export async function* historySince(
   reader: IcebergReader,
@@ -42,8 +46,9 @@ export async function* historySince(
 }
 
 /**
- * Live files that came after `since`, oldest first; with the rows of that snapshot they are all of the table's, some of
- * which may have moved and be in both. undefined when rows may have gone since then, or nobody can tell.
+ * Live files that came after `since`, oldest first; with the rows of that snapshot they are all of
+ * the table's, some of which may have moved and be in both. undefined when rows may have gone since
+ * then, or nobody can tell.
  */
 export async function filesSince(
   reader: Pick<IcebergReader, "manifests" | "entries">,
@@ -56,7 +61,8 @@ export async function filesSince(
   const files: DataFile[] = [];
   for (const manifest of await reader.manifests(table)) {
     if (manifest.content !== CONTENT.data) return undefined;
-    // Whoever adds a file writes the manifest that names it, and whoever moves the name to another writes that one.
+    // Whoever adds a file writes the manifest that names it, and whoever moves the name to another
+    // writes that one.
     if (!ids.has(manifest.addedSnapshotId)) continue;
     for (const entry of await reader.entries(table, manifest)) {
       if (ids.has(entry.snapshotId)) files.push(entry.file);

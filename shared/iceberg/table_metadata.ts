@@ -1,8 +1,9 @@
 /**
- * Table metadata, format version 2, as JSON: Iceberg table specification, "Table Metadata" and appendix C.
+ * Table metadata, format version 2, as JSON: Iceberg table specification, "Table Metadata" and
+ * appendix C.
  *
- * Ids and sequence numbers are `bigint`, times Unix milliseconds. Members that this program does not know
- * are kept and written back. Parsing is the boundary: what comes out has the stated types.
+ * Ids and sequence numbers are `bigint`, times Unix milliseconds. Members that this program does
+ * not know are kept and written back. Parsing is the boundary: what comes out has the stated types.
  */
 
 import { gunzipSync } from "node:zlib";

@@ -1,4 +1,6 @@
-/** What the rest of the service sees of an Iceberg table. Format details stay inside this folder. */
+/**
+ * What the rest of the service sees of an Iceberg table. Format details stay inside this folder.
+ */
 
 import type { DeleteTaskCommit } from "../catalog/delete_ledger.ts";
 import type { TableSchema } from "../schema/schema.ts";
@@ -69,23 +71,29 @@ export interface NewTable {
 }
 
 export interface AppendCommit extends NewTable {
-  /** Every key lies below the table's `locationKey` (`dataFileKey`): files are of one incarnation. */
+  /**
+   * Every key lies below the table's `locationKey` (`dataFileKey`): files are of one incarnation.
+   */
   readonly files: readonly NewDataFile[];
   /** WAL segments whose rows `files` hold; recorded with the commit and in the snapshot summary. */
   readonly consumed: readonly string[];
   /**
-   * Asked in each attempt after the table's pointer was read; false ends the commit with outcome `consumed`. With it
-   * a drain that was paused longer than the catalog remembers its segments still cannot add their rows twice.
+   * Asked in each attempt after the table's pointer was read; false ends the commit with outcome
+   * `consumed`. With it a drain that was paused longer than the catalog remembers its segments
+   * still cannot add their rows twice.
    */
   readonly isStillDue?: () => Promise<boolean>;
-  /** Token of the claim on all of `consumed`: without it any more, the commit ends with `claim_lost`. */
+  /**
+   * Token of the claim on all of `consumed`: without it any more, the commit ends with
+   * `claim_lost`.
+   */
   readonly claim?: string;
 }
 
 export interface AppendResult {
   /**
-   * `consumed`: another drain had committed one of the segments; `claim_lost`: the claim ran out. After both nothing
-   * has changed.
+   * `consumed`: another drain had committed one of the segments; `claim_lost`: the claim ran out.
+   * After both nothing has changed.
    */
   readonly outcome: "committed" | "consumed" | "claim_lost";
   readonly snapshotId: bigint;
@@ -104,11 +112,18 @@ export interface RewriteCommit {
   readonly kind: RewriteKind;
   /** Live files of the table that go. There is at least one. */
   readonly replaced: readonly DataFile[];
-  /** Files that come in their place: of a merge with the same rows. Keys as of `AppendCommit.files`. */
+  /**
+   * Files that come in their place: of a merge with the same rows. Keys as of `AppendCommit.files`.
+   */
   readonly files: readonly NewDataFile[];
-  /** Asked in each attempt after the table's pointer was read; false ends the commit with outcome `superseded`. */
+  /**
+   * Asked in each attempt after the table's pointer was read; false ends the commit with outcome
+   * `superseded`.
+   */
   readonly isStillDue?: () => Promise<boolean>;
-  /** The delete task that this carries out: it ends with the commit, and must be held by its claim. */
+  /**
+   * The delete task that this carries out: it ends with the commit, and must be held by its claim.
+   */
   readonly deletes?: DeleteTaskCommit;
   /** Further members of the snapshot's summary, each named `svc.…`. */
   readonly summary?: Readonly<Record<string, string>>;
@@ -116,8 +131,9 @@ export interface RewriteCommit {
 
 export interface RewriteResult {
   /**
-   * `superseded`: one of the replaced files is no longer in the table, the table is another, or the commit is no longer
-   * due, or the delete task no longer held. Nothing has changed; the new files are of no use to anyone and are the caller's to remove.
+   * `superseded`: one of the replaced files is no longer in the table, the table is another, or the
+   * commit is no longer due, or the delete task no longer held. Nothing has changed; the new files
+   * are of no use to anyone and are the caller's to remove.
    */
   readonly outcome: "committed" | "superseded";
   /** Of the rewrite's own snapshot; 0 when superseded. */

@@ -1,7 +1,8 @@
 /**
- * What a loop says in the log of work that fails again and again, perhaps for many lanes or tables at a time, as all do while
- * a store is away: the first failure at once, then, while any goes on, a line a minute that counts them, a line for
- * a failure of another kind, and one line when all works again.
+ * What a loop says in the log of work that fails again and again, perhaps for many lanes or tables
+ * at a time, as all do while a store is away: the first failure at once, then, while any goes on, a
+ * line a minute that counts them, a line for a failure of another kind, and one line when all works
+ * again.
  */
 
 import type { Logger } from "@logtape/logtape";
@@ -34,7 +35,10 @@ export class FailureLog {
     this.#options = options;
   }
 
-  /** `subject` is one of those that may fail; `what` says what of it did, behind "cannot": `drain lane default/events`. */
+  /**
+   * `subject` is one of those that may fail; `what` says what of it did, behind "cannot": `drain
+   * lane default/events`.
+   */
   failed(subject: string, what: string, error: unknown): void {
     const { clock, log } = this.#options;
     const nowMs = clock.monotonicMs();

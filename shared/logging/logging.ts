@@ -2,9 +2,9 @@
  * Where log records go: one line each on stderr,
  * `2026-11-20T21:04:05.123Z INF ingest lane opened lane=default/events`.
  *
- * The category's first part (`svc`) is left out. Properties that the message does not name itself follow
- * it as `key=value`, quoted when they hold anything but plain text. A line is never broken by its values. Repeated warnings
- * and errors are bounded: `repeat_bound.ts`.
+ * The category's first part (`svc`) is left out. Properties that the message does not name itself
+ * follow it as `key=value`, quoted when they hold anything but plain text. A line is never broken
+ * by its values. Repeated warnings and errors are bounded: `repeat_bound.ts`.
  */
 
 import { configure, type LogLevel, type LogRecord, reset, type Sink } from "@logtape/logtape";
@@ -20,7 +20,9 @@ export interface LoggingOptions {
   readonly writeLine?: (line: string) => void;
 }
 
-/** Sends records of category `svc` and its children to stderr. Call once, at the start of a process. */
+/**
+ * Sends records of category `svc` and its children to stderr. Call once, at the start of a process.
+ */
 export async function configureLogging(options: LoggingOptions): Promise<void> {
   const writeLine = options.writeLine ?? writeStderrLine;
   const sink: Sink = boundRepeats((record) => writeLine(formatRecord(record)));

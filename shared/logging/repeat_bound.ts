@@ -1,6 +1,7 @@
 /**
- * A bound for the log: of warnings and errors that say the same of one thing after another, so many a minute are written,
- * and one line counts the others. What passes through a store that is away must not fill a disk.
+ * A bound for the log: of warnings and errors that say the same of one thing after another, so many
+ * a minute are written, and one line counts the others. What passes through a store that is away
+ * must not fill a disk.
  */
 
 import type { LogRecord, Sink } from "@logtape/logtape";

@@ -5,7 +5,9 @@
 
 import type { Cell, CounterHandle } from "./metrics.ts";
 
-/** Value of every label of the series that the others share; no tenant or index can be called that. */
+/**
+ * Value of every label of the series that the others share; no tenant or index can be called that.
+ */
 export const OTHER = "(other)";
 
 export interface BoundedCellsOptions<L> {

@@ -35,7 +35,10 @@ export interface BuildInfo {
 }
 
 export interface MetricsOptions {
-  /** The labels to show in place of a series' own; series that are shown with the same labels become one. */
+  /**
+   * The labels to show in place of a series' own; series that are shown with the same labels become
+   * one.
+   */
   readonly shown?: (labels: Readonly<Record<string, string>>) => Readonly<Record<string, string>>;
 }
 

@@ -1,4 +1,7 @@
-/** A role's metrics for people: its table as Markdown. A test holds the role's `METRICS.md` equal to it. */
+/**
+ * A role's metrics for people: its table as Markdown. A test holds the role's `METRICS.md` equal to
+ * it.
+ */
 
 import type { MetricSpec, MetricTable } from "./table.ts";
 

@@ -13,8 +13,8 @@ export async function scrapeResponse(request: Request, metrics: Renderer): Promi
 }
 
 /**
- * A whole metrics listener: `/metrics`, `/healthz` of the process, `/readyz` where `problem` tells why it does not do its
- * work, and a pointer to them everywhere else.
+ * A whole metrics listener: `/metrics`, `/healthz` of the process, `/readyz` where `problem` tells
+ * why it does not do its work, and a pointer to them everywhere else.
  */
 export function metricsHandler(
   metrics: Renderer,

@@ -11,10 +11,9 @@ interface MetricBase {
 
 /**
  * Labels in their order, each with the values known beforehand: a counter exports every combination
- * of those at zero from the start, so that a rate over it is right, and so does a histogram; a gauge
- * exports what was set.
- * An empty list is a label whose values come later; give such a label only values of a bounded set,
- * never a client's text, or count through `BoundedCells`.
+ * of those at zero from the start, so that a rate over it is right, and so does a histogram; a
+ * gauge exports what was set. An empty list is a label whose values come later; give such a label
+ * only values of a bounded set, never a client's text, or count through `BoundedCells`.
  */
 export type LabelTable = Readonly<Record<string, readonly string[]>>;
 
@@ -26,7 +25,10 @@ export interface CounterSpec extends MetricBase {
 export interface GaugeSpec extends MetricBase {
   readonly kind: "gauge";
   readonly labels?: LabelTable;
-  /** What one series says that is shown in place of several (`MetricsOptions.shown`); their sum when absent. */
+  /**
+   * What one series says that is shown in place of several (`MetricsOptions.shown`); their sum when
+   * absent.
+   */
   readonly together?: "max";
 }
 

@@ -1,9 +1,10 @@
 /**
- * Starts this runtime once more, with a program and permissions of its own, and a socket to speak with it over, which is its
- * descriptor 3. The socket ends with this process, whatever ends that, and so tells the other one (`parent_process.ts`).
+ * Starts this runtime once more, with a program and permissions of its own, and a socket to speak
+ * with it over, which is its descriptor 3. The socket ends with this process, whatever ends that,
+ * and so tells the other one (`parent_process.ts`).
  *
- * Needs `run` on the runtime's executable and `env` of `NODE_V8_COVERAGE`, which `node:child_process` looks at. `DENO_DIR` is passed
- * on where it may be read.
+ * Needs `run` on the runtime's executable and `env` of `NODE_V8_COVERAGE`, which
+ * `node:child_process` looks at. `DENO_DIR` is passed on where it may be read.
  */
 
 import { type ChildProcess, spawn } from "node:child_process";
@@ -16,7 +17,10 @@ export interface ChildProgram {
   /** What a compiled binary, which is all of its modules, takes for that module. */
   readonly word: string;
   readonly args: readonly string[];
-  /** By the name of the flag. Those of a compiled binary are built in, and the same as this process's. */
+  /**
+   * By the name of the flag. Those of a compiled binary are built in, and the same as this
+   * process's.
+   */
   readonly permissions: Readonly<Record<string, readonly string[]>>;
 }
 
@@ -42,7 +46,9 @@ export function mayStartChild(): boolean {
   return run.state === "granted";
 }
 
-/** `onLine` is given what it writes to its standard error. Errors: `unavailable` with what to grant. */
+/**
+ * `onLine` is given what it writes to its standard error. Errors: `unavailable` with what to grant.
+ */
 export function startChild(program: ChildProgram, onLine: (line: string) => void): StartedChild {
   let child: ChildProcess;
   try {
@@ -75,7 +81,10 @@ function wordsOf({ module, word, args, permissions }: ChildProgram): string[] {
   return ["run", "--quiet", "--no-prompt", "--cached-only", ...flags, module, ...args];
 }
 
-/** Nothing of this process's own, which may be passwords; but the runtime is to find what it compiled before. */
+/**
+ * Nothing of this process's own, which may be passwords; but the runtime is to find what it
+ * compiled before.
+ */
 function environment(): Record<string, string> {
   const name = "DENO_DIR";
   if (Deno.permissions.querySync({ name: "env", variable: name }).state !== "granted") return {};

@@ -1,12 +1,14 @@
 /**
  * The file system of the machine we run on, behind the interface of `file_system.ts`.
  *
- * Small writes are made by the synchronous call: a hop to a worker thread costs more than the copy to the page
- * cache. Large ones, and what waits for a disk (sync, reads), are made on a thread of the runtime's pool. The
- * runtime makes one operation of a handle at a time, and a synchronous write even stops the process until a
- * running sync is over: so a file that is written has a second handle that only syncs.
+ * Small writes are made by the synchronous call: a hop to a worker thread costs more than the copy
+ * to the page cache. Large ones, and what waits for a disk (sync, reads), are made on a thread of
+ * the runtime's pool. The runtime makes one operation of a handle at a time, and a synchronous
+ * write even stops the process until a running sync is over: so a file that is written has a second
+ * handle that only syncs.
  *
- * `freeBytes` needs `--allow-sys=statfs`; everything else needs only read and write permission on its paths.
+ * `freeBytes` needs `--allow-sys=statfs`; everything else needs only read and write permission on
+ * its paths.
  */
 
 import { statfs } from "node:fs/promises";
@@ -21,9 +23,10 @@ import type {
 } from "./file_system.ts";
 
 /**
- * From here on the copy to the page cache costs more than a hop to another thread: 64 KiB are copied in 20 µs and written
- * over there in 40, 256 KiB in 65 and 85. What came meanwhile goes first when the hop is over: a request of 500 rows was
- * acknowledged in 2.05 ms instead of 2.20 (median at half of the maximum rate) once its write was made here.
+ * From here on the copy to the page cache costs more than a hop to another thread: 64 KiB are
+ * copied in 20 µs and written over there in 40, 256 KiB in 65 and 85. What came meanwhile goes
+ * first when the hop is over: a request of 500 rows was acknowledged in 2.05 ms instead of 2.20
+ * (median at half of the maximum rate) once its write was made here.
  */
 const WRITE_ASIDE_BYTES = 128 * 1024;
 
@@ -138,7 +141,10 @@ export class DenoFileSystem implements FileSystem {
   }
 }
 
-/** `file` is positioned at its end. Its syncing handle is there before the first write, so that it sees every error. */
+/**
+ * `file` is positioned at its end. Its syncing handle is there before the first write, so that it
+ * sees every error.
+ */
 async function writable(file: Deno.FsFile, path: string): Promise<File> {
   try {
     const end = await file.seek(0, Deno.SeekMode.End);
@@ -150,8 +156,8 @@ async function writable(file: Deno.FsFile, path: string): Promise<File> {
 }
 
 /**
- * One open file. The operating system keeps one position per handle, so operations that wait are queued, and a small
- * write that finds the queue empty is made at once.
+ * One open file. The operating system keeps one position per handle, so operations that wait are
+ * queued, and a small write that finds the queue empty is made at once.
  */
 class DenoFile implements File {
   readonly #file: Deno.FsFile;
@@ -299,8 +305,8 @@ export function fileStat({ isFile, isDirectory, size, mtime }: Deno.FileInfo): F
 const PRESENT_MS_MAX = 1_000;
 
 /**
- * Sets the time to the present, which whoever may write a file can do: another time is for its owner alone. The file keeps
- * its length, so nobody may be appending to it.
+ * Sets the time to the present, which whoever may write a file can do: another time is for its
+ * owner alone. The file keeps its length, so nobody may be appending to it.
  */
 async function touch(path: string): Promise<void> {
   using file = await Deno.open(path, { write: true });

@@ -4,9 +4,9 @@ import { dirname } from "node:path";
 import type { FileSystem, ReadableFiles } from "./file_system.ts";
 
 /**
- * Creates `path` and its missing parents and syncs every name on the way, from `base` (a directory that
- * is taken to be durable, and lies above `path`) downwards. Names that were there already are synced
- * too: an earlier process may have created them and lost power before its sync.
+ * Creates `path` and its missing parents and syncs every name on the way, from `base` (a directory
+ * that is taken to be durable, and lies above `path`) downwards. Names that were there already are
+ * synced too: an earlier process may have created them and lost power before its sync.
  */
 export async function mkdirDurable(fs: FileSystem, base: string, path: string): Promise<void> {
   await fs.mkdir(path);
@@ -25,9 +25,9 @@ export async function nearestExisting(fs: ReadableFiles, path: string): Promise<
 }
 
 /**
- * Creates `path` and its missing parents, each synced in the one above; a directory that was there is synced there too,
- * as its maker may have lost power before. What the process may not look at, above its own directories, is taken to be
- * there and durable.
+ * Creates `path` and its missing parents, each synced in the one above; a directory that was there
+ * is synced there too, as its maker may have lost power before. What the process may not look at,
+ * above its own directories, is taken to be there and durable.
  */
 export async function ensureDirectory(fs: FileSystem, path: string): Promise<void> {
   const parent = dirname(path);

@@ -1,9 +1,10 @@
 /**
- * The file system as an interface, so that tests can lose power. Paths are absolute or relative to the
- * process's directory. Errors keep Deno's classes (`Deno.errors.NotFound`, `AlreadyExists`, …).
+ * The file system as an interface, so that tests can lose power. Paths are absolute or relative to
+ * the process's directory. Errors keep Deno's classes (`Deno.errors.NotFound`, `AlreadyExists`, …).
  *
- * Durability: bytes are durable after `File.sync()`; a new, renamed or removed name is durable after
- * `syncDir()` of its directory. Nothing else is promised, and `shared/testing` takes this literally.
+ * Durability: bytes are durable after `File.sync()`; a new, renamed or removed name is durable
+ * after `syncDir()` of its directory. Nothing else is promised, and `shared/testing` takes this
+ * literally.
  *
  * Capabilities: hand out `ReadableFiles` where nothing is written.
  */
@@ -31,9 +32,15 @@ export interface ReadableFile extends AsyncDisposable {
 export interface File extends ReadableFile {
   /** Appends all of `bytes` at the end of what this handle wrote; short writes are completed. */
   write(bytes: Uint8Array): Promise<void>;
-  /** Puts all of `bytes` at `offset`, past the end with zeros before them; `write` goes on where it was. */
+  /**
+   * Puts all of `bytes` at `offset`, past the end with zeros before them; `write` goes on where it
+   * was.
+   */
   writeAt(bytes: Uint8Array, offset: number): Promise<void>;
-  /** Cuts the file to `size` bytes, or extends it with zeros that take no space, and continues writing there. */
+  /**
+   * Cuts the file to `size` bytes, or extends it with zeros that take no space, and continues
+   * writing there.
+   */
   truncate(size: number): Promise<void>;
   /** fdatasync: contents and size are durable when it returns. */
   sync(): Promise<void>;
@@ -55,7 +62,10 @@ export interface FileSystem extends ReadableFiles {
   create(path: string): Promise<File>;
   /** Opens an existing file for writing after its last byte. */
   openAppend(path: string): Promise<File>;
-  /** Writes a whole file under a temporary name, syncs it, renames it to `path`, syncs the directory. */
+  /**
+   * Writes a whole file under a temporary name, syncs it, renames it to `path`, syncs the
+   * directory.
+   */
   writeFileAtomic(path: string, bytes: Uint8Array): Promise<void>;
   /** Creates a directory and its missing parents; no error when it is there. Syncs nothing. */
   mkdir(path: string): Promise<void>;
@@ -67,14 +77,17 @@ export interface FileSystem extends ReadableFiles {
   setModified(path: string, modifiedMs: number): Promise<void>;
   syncDir(path: string): Promise<void>;
   /**
-   * Takes an exclusive advisory lock on `path` (created if needed), held until disposed or the process
-   * ends. Returns undefined when another process holds it.
+   * Takes an exclusive advisory lock on `path` (created if needed), held until disposed or the
+   * process ends. Returns undefined when another process holds it.
    */
   tryLock(path: string): Promise<FileLock | undefined>;
 }
 
 /** Released when it is disposed, which it may be again. */
 export interface FileLock extends Disposable {
-  /** Whether its path still names the file that is locked: another file there may be locked by anybody. */
+  /**
+   * Whether its path still names the file that is locked: another file there may be locked by
+   * anybody.
+   */
   isInPlace(): Promise<boolean>;
 }

@@ -1,7 +1,7 @@
 /**
- * Tells when a file changes, by the system's events of its directory. A hint, no promise: events may be merged, a
- * network file system has none, and a directory that comes later is found with a delay. Who waits for one asks at times
- * as well. Needs read permission for the directory.
+ * Tells when a file changes, by the system's events of its directory. A hint, no promise: events
+ * may be merged, a network file system has none, and a directory that comes later is found with a
+ * delay. Who waits for one asks at times as well. Needs read permission for the directory.
  */
 
 import { basename, join } from "node:path";
@@ -13,7 +13,9 @@ export interface FileWatch extends Disposable {
 
 const RETRY_MS = 2_000;
 
-/** Calls `onChange` when the file at `path` may have come, gone or changed, until it is disposed of. */
+/**
+ * Calls `onChange` when the file at `path` may have come, gone or changed, until it is disposed of.
+ */
 export function watchFile(path: string, onChange: () => void): FileWatch {
   return new RunningWatch(path, onChange);
 }

@@ -4,8 +4,8 @@ import { totalmem } from "node:os";
 import process from "node:process";
 
 /**
- * Bytes of the machine or, if smaller, of the container (control groups v1 and v2; the runtime reads them where
- * `/sys` itself is closed to us). Infinity without the permission.
+ * Bytes of the machine or, if smaller, of the container (control groups v1 and v2; the runtime
+ * reads them where `/sys` itself is closed to us). Infinity without the permission.
  */
 export function memoryLimitBytes(): number {
   try {
@@ -16,7 +16,10 @@ export function memoryLimitBytes(): number {
   }
 }
 
-/** Bytes that the container may use; Infinity where it may use all of the machine, or without the permission. */
+/**
+ * Bytes that the container may use; Infinity where it may use all of the machine, or without the
+ * permission.
+ */
 export function containerLimitBytes(): number {
   try {
     const limitBytes = process.constrainedMemory() || Infinity;

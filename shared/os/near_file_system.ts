@@ -1,7 +1,8 @@
 /**
- * A folder on a disk of this machine, where the kernel has names and sizes at hand: they are asked for by synchronous calls,
- * which take some microseconds. A hop to another thread and back takes ten times as long, and much longer where all
- * processors are busy. Not for network file systems, which may be silent.
+ * A folder on a disk of this machine, where the kernel has names and sizes at hand: they are asked
+ * for by synchronous calls, which take some microseconds. A hop to another thread and back takes
+ * ten times as long, and much longer where all processors are busy. Not for network file systems,
+ * which may be silent.
  */
 
 import { DenoFileSystem, fileStat } from "./deno_file_system.ts";

@@ -7,7 +7,10 @@ export function parentSocket(): Socket {
   return new Socket({ fd: 3 });
 }
 
-/** Whether this is a compiled binary that was started as `word` says; its arguments are those behind that. */
+/**
+ * Whether this is a compiled binary that was started as `word` says; its arguments are those behind
+ * that.
+ */
 export function isStartedAs(word: string): boolean {
   return Deno.build.standalone && Deno.args[0] === word;
 }
@@ -16,7 +19,10 @@ export function childArguments(): readonly string[] {
   return Deno.args;
 }
 
-/** Whoever asks a whole group of processes to end asks its first one, which ends the others when it needs them no more. */
+/**
+ * Whoever asks a whole group of processes to end asks its first one, which ends the others when it
+ * needs them no more.
+ */
 export function leaveSignalsToParent(): void {
   for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) {
     Deno.addSignalListener(signal, () => {});

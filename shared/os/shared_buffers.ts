@@ -1,8 +1,9 @@
 /**
  * Shared memory that is used again and again: for rows that several threads read in turn.
  *
- * Every thread that was sent a shared buffer holds on to it until its own collector runs, which the buffer's size does not
- * make any sooner. So buffers are not left to the collectors: what was given back is what is taken next.
+ * Every thread that was sent a shared buffer holds on to it until its own collector runs, which the
+ * buffer's size does not make any sooner. So buffers are not left to the collectors: what was given
+ * back is what is taken next.
  */
 
 /** Buffers that are kept while nobody uses them. */

@@ -1,7 +1,8 @@
 /**
- * Being asked to end. The first SIGINT or SIGTERM asks for an orderly end, a later one ends at once. One Ctrl-C may
- * arrive twice, from the terminal and from a task runner: signals that close together are one wish. A parent that keeps the
- * other end of standard input asks by its own end, too, which not even SIGKILL keeps from being noticed.
+ * Being asked to end. The first SIGINT or SIGTERM asks for an orderly end, a later one ends at
+ * once. One Ctrl-C may arrive twice, from the terminal and from a task runner: signals that close
+ * together are one wish. A parent that keeps the other end of standard input asks by its own end,
+ * too, which not even SIGKILL keeps from being noticed.
  */
 
 import { getLogger } from "@logtape/logtape";
@@ -17,7 +18,9 @@ const SAME_WISH_MS = 500;
 const EXIT_CODES: Readonly<Record<EndSignal, number>> = { SIGINT: 130, SIGTERM: 143 };
 
 export interface EndRequest extends Disposable {
-  /** Resolves with the first signal, or when the end of standard input was to be one and has come. */
+  /**
+   * Resolves with the first signal, or when the end of standard input was to be one and has come.
+   */
   readonly requested: Promise<EndSignal | "end of stdin">;
 }
 
@@ -44,7 +47,10 @@ export function listenForEnd({ endWithStdin = false } = {}): EndRequest {
   };
 }
 
-/** Reads standard input, for nothing, until its end; one that fails has none to wait for, and is the end. */
+/**
+ * Reads standard input, for nothing, until its end; one that fails has none to wait for, and is the
+ * end.
+ */
 async function stdinEnded(): Promise<void> {
   const bytes = new Uint8Array(1_024);
   try {

@@ -48,7 +48,10 @@ Deno.test({
   },
 });
 
-/** 1 if the echo of a signal ended the process: also where one of the two came late on a busy machine. Otherwise 0. */
+/**
+ * 1 if the echo of a signal ended the process: also where one of the two came late on a busy
+ * machine. Otherwise 0.
+ */
 async function echoesThatEnd(): Promise<number> {
   const { child, lines } = await startWaiter({ endWithStdin: false });
   let ended = false;

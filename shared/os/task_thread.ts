@@ -1,10 +1,11 @@
 /**
- * Work beside the caller, on a thread of its own, so that a server in the same process keeps answering: one request at a
- * time, in order, unless the thread waits for others itself.
+ * Work beside the caller, on a thread of its own, so that a server in the same process keeps
+ * answering: one request at a time, in order, unless the thread waits for others itself.
  *
- * The thread starts with its first request and loads its module from the source tree, which needs read permission there
- * (a compiled program has it inside). Where that is not granted, which is logged once, `ThreadUnavailable` is what each
- * request gets, and the caller does the work itself. After any other failure the next request gets a new thread.
+ * The thread starts with its first request and loads its module from the source tree, which needs
+ * read permission there (a compiled program has it inside). Where that is not granted, which is
+ * logged once, `ThreadUnavailable` is what each request gets, and the caller does the work itself.
+ * After any other failure the next request gets a new thread.
  */
 
 import { getLogger } from "@logtape/logtape";

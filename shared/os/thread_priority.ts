@@ -1,6 +1,7 @@
 /**
- * A thread whose work can wait lets the others of this process, and of the machine, have the processor first. On Linux a
- * thread has a priority of its own; elsewhere one would be the whole process's, so nothing is changed there.
+ * A thread whose work can wait lets the others of this process, and of the machine, have the
+ * processor first. On Linux a thread has a priority of its own; elsewhere one would be the whole
+ * process's, so nothing is changed there.
  *
  * Needs `--allow-sys=setPriority`.
  */
@@ -18,9 +19,9 @@ export function yieldingRefusal(): string | undefined {
 }
 
 /**
- * Where others want the processor, too, the calling thread and those it starts from now on get less than one of them gets: a
- * tenth with a niceness of 10, a sixtieth with the greatest. Not to be taken back without privileges. Errors: where it is
- * refused.
+ * Where others want the processor, too, the calling thread and those it starts from now on get less
+ * than one of them gets: a tenth with a niceness of 10, a sixtieth with the greatest. Not to be
+ * taken back without privileges. Errors: where it is refused.
  */
 export function yieldToOthers(niceness: number = constants.priority.PRIORITY_LOW): void {
   setPriority(THIS_THREAD, niceness);

@@ -1,12 +1,15 @@
 /**
- * The Parquet reader itself, in WASM: a file's bytes in, some of its row groups as an Arrow IPC stream out, on the
- * calling thread. All that is allocated in WASM is free again when the call returns.
+ * The Parquet reader itself, in WASM: a file's bytes in, some of its row groups as an Arrow IPC
+ * stream out, on the calling thread. All that is allocated in WASM is free again when the call
+ * returns.
  */
 
 import * as wasm from "parquet-wasm";
 import { ROW_GROUP_ROWS } from "./row_groups.ts";
 
-/** `rowGroups` are positions in the file. Throws what the reader says of a file that it cannot read. */
+/**
+ * `rowGroups` are positions in the file. Throws what the reader says of a file that it cannot read.
+ */
 export function decodeParquet(
   file: Uint8Array,
   rowGroups: readonly number[],

@@ -1,4 +1,7 @@
-/** The thread behind `openParquetDecoder` for files of other writers: some row groups for each request. */
+/**
+ * The thread behind `openParquetDecoder` for files of other writers: some row groups for each
+ * request.
+ */
 
 import { serveTasks } from "../os/serve_tasks.ts";
 import { decodeParquet } from "./decode_parquet.ts";

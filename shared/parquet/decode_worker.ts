@@ -1,4 +1,7 @@
-/** The thread behind `openParquetDecoder` for our own files: some row groups for each request, in the memory that it brings. */
+/**
+ * The thread behind `openParquetDecoder` for our own files: some row groups for each request, in
+ * the memory that it brings.
+ */
 
 import { serveTasks } from "../os/serve_tasks.ts";
 import type { OwnRequest } from "./parquet_decoder.ts";

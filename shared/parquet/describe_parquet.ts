@@ -5,7 +5,10 @@ import { viewOf } from "../base/bytes.ts";
 import type { ColumnType, TableSchema } from "../schema/schema.ts";
 import { type ParquetFooter, parseFooter } from "./footer.ts";
 
-/** Counts and bounds are by Iceberg field id; bounds in single-value serialization, not cut to Iceberg's length. */
+/**
+ * Counts and bounds are by Iceberg field id; bounds in single-value serialization, not cut to
+ * Iceberg's length.
+ */
 export interface ParquetFile {
   readonly bytes: Uint8Array;
   readonly rows: number;

@@ -1,8 +1,9 @@
 /**
- * Rows to a Parquet file's bytes, on the calling thread: an Arrow IPC stream in. What is kept is written by `encode_zstd.ts`,
- * what is soon thrown away by the WASM writer, whose codec is quicker.
+ * Rows to a Parquet file's bytes, on the calling thread: an Arrow IPC stream in. What is kept is
+ * written by `encode_zstd.ts`, what is soon thrown away by the WASM writer, whose codec is quicker.
  *
- * WASM memory never shrinks, so callers bound a file. All that is allocated there is free again when the call returns.
+ * WASM memory never shrinks, so callers bound a file. All that is allocated there is free again
+ * when the call returns.
  */
 
 import * as wasm from "parquet-wasm";
@@ -19,7 +20,10 @@ export function encodeParquet(
   return options.compression === "zstd" ? encodeZstd(stream, options) : encodeLz4(stream, options);
 }
 
-/** Times are delta-encoded: sorted, they took 38 % of what a dictionary made of them, and writing was 11 to 19 % faster. */
+/**
+ * Times are delta-encoded: sorted, they took 38 % of what a dictionary made of them, and writing
+ * was 11 to 19 % faster.
+ */
 function encodeLz4(stream: Uint8Array, options: ParquetOptions): Uint8Array<ArrayBuffer> {
   let builder = new wasm.WriterPropertiesBuilder()
     .setCreatedBy(CREATED_BY)

@@ -1,5 +1,6 @@
 /**
- * Rows to a Parquet file that is kept, on the calling thread: an Arrow IPC stream in, a file's bytes out. Loads no WASM.
+ * Rows to a Parquet file that is kept, on the calling thread: an Arrow IPC stream in, a file's
+ * bytes out. Loads no WASM.
  */
 
 import { present } from "../base/assert.ts";
@@ -18,7 +19,10 @@ export interface ParquetOptions {
   readonly compression: ParquetCompression;
   /** Rows of all row groups but the last; default as `row_groups.ts` has it. */
   readonly rowGroupRowsMax?: number;
-  /** With zstd: whether texts are packed as small as pays, for a file that is kept long. Default false. */
+  /**
+   * With zstd: whether texts are packed as small as pays, for a file that is kept long. Default
+   * false.
+   */
   readonly isThorough?: boolean;
 }
 

@@ -1,10 +1,10 @@
 /**
- * What a Parquet file's footer says: row groups, where each column's bytes lie, and the smallest and largest
- * values. Only the file's end is read.
+ * What a Parquet file's footer says: row groups, where each column's bytes lie, and the smallest
+ * and largest values. Only the file's end is read.
  *
- * Values are kept as Parquet stores them in plain encoding, which for our column types is also Iceberg's
- * single-value serialization: little-endian integers and floats, UTF-8. Long texts are cut by the writer, on
- * the safe side. Not covered: values of nested columns, encrypted files.
+ * Values are kept as Parquet stores them in plain encoding, which for our column types is also
+ * Iceberg's single-value serialization: little-endian integers and floats, UTF-8. Long texts are
+ * cut by the writer, on the safe side. Not covered: values of nested columns, encrypted files.
  */
 
 import { parquetMetadata } from "hyparquet";
@@ -55,7 +55,9 @@ export interface RowGroup {
   readonly rows: number;
   readonly offset: number;
   readonly byteLength: number;
-  /** Bounds of `timestamp` in Unix microseconds and of `timestamp_ns`; undefined when not recorded. */
+  /**
+   * Bounds of `timestamp` in Unix microseconds and of `timestamp_ns`; undefined when not recorded.
+   */
   readonly timestampMin: bigint | undefined;
   readonly timestampMax: bigint | undefined;
   readonly timestampNsMin: bigint | undefined;
@@ -72,8 +74,8 @@ export interface ParquetFooter {
 }
 
 /**
- * Reads the footer of object `key`, of `byteLength` bytes: `tailBytesMax` of its end and, when the footer is longer,
- * the rest. Errors: the store's, and `corrupt`.
+ * Reads the footer of object `key`, of `byteLength` bytes: `tailBytesMax` of its end and, when the
+ * footer is longer, the rest. Errors: the store's, and `corrupt`.
  */
 export async function readFooter(
   store: Pick<ReadableStore, "getRange">,
@@ -90,7 +92,10 @@ export async function readFooter(
   return parseFooter(concatBytes([head, tail]), key);
 }
 
-/** The footer in `tail`, the last bytes of a file or all of it. `what` names the file in errors (`corrupt`). */
+/**
+ * The footer in `tail`, the last bytes of a file or all of it. `what` names the file in errors
+ * (`corrupt`).
+ */
 export function parseFooter(tail: Uint8Array, what: string): ParquetFooter {
   if (footerBytes(tail, what) + TRAILER_BYTES > tail.byteLength) {
     throw corrupt(what, "its footer is longer than the bytes given");
@@ -137,7 +142,10 @@ export function parseFooter(tail: Uint8Array, what: string): ParquetFooter {
   return { rows: firstRow, byteLength: footerBytes(tail, what) + TRAILER_BYTES, rowGroups };
 }
 
-/** The dictionary comes first where there is one; some writers record one at 0, where only the magic number is. */
+/**
+ * The dictionary comes first where there is one; some writers record one at 0, where only the magic
+ * number is.
+ */
 function firstByte(
   chunk: { readonly dictionary_page_offset?: bigint; readonly data_page_offset: bigint },
 ): number {
@@ -182,7 +190,10 @@ function footerBytes(tail: Uint8Array, what: string): number {
   return length;
 }
 
-/** A statistic back in plain encoding; undefined when absent or of a type that no column of ours has. */
+/**
+ * A statistic back in plain encoding; undefined when absent or of a type that no column of ours
+ * has.
+ */
 function plainBytes(type: string, value: unknown): Uint8Array | undefined {
   if (value instanceof Uint8Array) return value.slice();
   if (typeof value === "boolean") return Uint8Array.of(value ? 1 : 0);

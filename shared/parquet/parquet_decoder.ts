@@ -1,8 +1,9 @@
 /**
- * Reads Parquet beside the caller: on a thread of its own, so that what was read before is worked on meanwhile. Where
- * there can be no thread (`TaskThread`) the caller's does the work.
+ * Reads Parquet beside the caller: on a thread of its own, so that what was read before is worked
+ * on meanwhile. Where there can be no thread (`TaskThread`) the caller's does the work.
  *
- * Our own files are read by `reader/`, others by `parquet-wasm`, on another thread that starts with the first of them.
+ * Our own files are read by `reader/`, others by `parquet-wasm`, on another thread that starts with
+ * the first of them.
  */
 
 import { messageOf, OperatingError } from "../base/errors.ts";
@@ -24,8 +25,9 @@ export interface OwnRequest extends DecodeRequest {
 
 export interface ParquetDecoder extends Disposable {
   /**
-   * The rows of some row groups, with the file's own columns, in its order. Bytes in shared memory are not copied on their
-   * way to the thread. Batches that are released lend their memory to others. Errors: `corrupt`, naming `what`.
+   * The rows of some row groups, with the file's own columns, in its order. Bytes in shared memory
+   * are not copied on their way to the thread. Batches that are released lend their memory to
+   * others. Errors: `corrupt`, naming `what`.
    */
   decode(request: DecodeRequest, what: string): Promise<StreamRows>;
 }
@@ -51,7 +53,10 @@ export const INLINE_PARQUET_DECODER: ParquetDecoder = {
   [Symbol.dispose]() {},
 };
 
-/** Buffers that are kept for the next rows: what a merge of files that do not overlap has in use, and none of rows that are very large. */
+/**
+ * Buffers that are kept for the next rows: what a merge of files that do not overlap has in use,
+ * and none of rows that are very large.
+ */
 const SPARES_MAX = 4;
 const SPARE_BYTES_MAX = 64 * 1024 * 1024;
 

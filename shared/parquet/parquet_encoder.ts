@@ -1,6 +1,7 @@
 /**
- * Writes Parquet beside the caller: on a thread of its own, so that reading and sorting go on meanwhile. Where there can
- * be no thread (`TaskThread`) the caller's does the work: slower, the same bytes.
+ * Writes Parquet beside the caller: on a thread of its own, so that reading and sorting go on
+ * meanwhile. Where there can be no thread (`TaskThread`) the caller's does the work: slower, the
+ * same bytes.
  */
 
 import { messageOf, OperatingError } from "../base/errors.ts";
@@ -19,7 +20,10 @@ export interface EncodeRequest {
 }
 
 export interface ParquetEncoder extends Disposable {
-  /** A copy of `batches` that `encode` takes, in memory that it gets back with the input's end. Errors: `too_large`. */
+  /**
+   * A copy of `batches` that `encode` takes, in memory that it gets back with the input's end.
+   * Errors: `too_large`.
+   */
   input(batches: readonly ColumnBatch[], schema: TableSchema): ParquetInput;
   /** The same of batches that come one by one, of about so many bytes. */
   open(schema: TableSchema, bytes: number): OpenInput;
@@ -51,7 +55,9 @@ function encodeThread(module: URL): EncodeThread {
 }
 
 class ThreadEncoder implements ParquetEncoder {
-  /** Of each compression its own, which starts with the first file of it: one of them needs no WASM. */
+  /**
+   * Of each compression its own, which starts with the first file of it: one of them needs no WASM.
+   */
   readonly #threads: Readonly<Record<ParquetCompression, EncodeThread>> = {
     zstd: encodeThread(new URL("./parquet_worker.ts", import.meta.url)),
     lz4_raw: encodeThread(new URL("./parquet_lz4_worker.ts", import.meta.url)),

@@ -1,6 +1,7 @@
 /**
- * Column batches as what the Parquet writer takes: one Arrow IPC stream in one buffer, each batch copied once into
- * its place. In shared memory every thread that works on the rows reads this one copy.
+ * Column batches as what the Parquet writer takes: one Arrow IPC stream in one buffer, each batch
+ * copied once into its place. In shared memory every thread that works on the rows reads this one
+ * copy.
  */
 
 import { assert, present } from "../base/assert.ts";
@@ -26,8 +27,8 @@ export interface ParquetInput extends Disposable {
 }
 
 /**
- * `batches`, all with the columns of `schema`, in their order, in memory of `buffers`; without them in the caller's thread's
- * own. Errors: `too_large`.
+ * `batches`, all with the columns of `schema`, in their order, in memory of `buffers`; without them
+ * in the caller's thread's own. Errors: `too_large`.
  */
 export function parquetInput(
   batches: readonly ColumnBatch[],
@@ -40,7 +41,10 @@ export function parquetInput(
   return input.finish();
 }
 
-/** An input that batches are added to as they come, each copied at once. Disposing of one that is not finished gives its memory back. */
+/**
+ * An input that batches are added to as they come, each copied at once. Disposing of one that is
+ * not finished gives its memory back.
+ */
 export class OpenInput implements Disposable {
   readonly #schema: TableSchema;
   readonly #buffers: SharedBuffers | undefined;

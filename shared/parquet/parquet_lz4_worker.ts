@@ -1,4 +1,6 @@
-/** The thread behind `openParquetEncoder` for files that are soon thrown away: with the WASM writer. */
+/**
+ * The thread behind `openParquetEncoder` for files that are soon thrown away: with the WASM writer.
+ */
 
 import { serveTasks } from "../os/serve_tasks.ts";
 import { encodeParquet } from "./encode_parquet.ts";

@@ -1,4 +1,6 @@
-/** What `hyparquet` is given so that a footer's statistics stay the numbers and bytes that they are. */
+/**
+ * What `hyparquet` is given so that a footer's statistics stay the numbers and bytes that they are.
+ */
 export const RAW_PARSERS = {
   timestampFromMilliseconds: same,
   timestampFromMicroseconds: same,

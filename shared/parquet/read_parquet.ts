@@ -1,14 +1,19 @@
 /**
- * Rows of a Parquet file in memory, a row group at a time, so that of its rows no more than that are held decoded.
+ * Rows of a Parquet file in memory, a row group at a time, so that of its rows no more than that
+ * are held decoded.
  *
- * For files whose columns have field ids and types that a table of ours can have: those that this service wrote.
+ * For files whose columns have field ids and types that a table of ours can have: those that this
+ * service wrote.
  */
 
 import type { ColumnBatch } from "../columns/batch.ts";
 import { parseFooter } from "./footer.ts";
 import { INLINE_PARQUET_DECODER } from "./parquet_decoder.ts";
 
-/** Batches with the file's own columns, in the order of its rows; `name` is for messages. Errors: `corrupt`. */
+/**
+ * Batches with the file's own columns, in the order of its rows; `name` is for messages. Errors:
+ * `corrupt`.
+ */
 export async function* readParquet(
   bytes: Uint8Array,
   name: string,

@@ -1,6 +1,6 @@
 /**
- * Column batches to one Parquet file in memory, on the calling thread, with what Iceberg wants to know of it.
- * `parquet_encoder.ts` does the same on a thread of its own.
+ * Column batches to one Parquet file in memory, on the calling thread, with what Iceberg wants to
+ * know of it. `parquet_encoder.ts` does the same on a thread of its own.
  */
 
 import type { ColumnBatch } from "../columns/batch.ts";
@@ -12,7 +12,9 @@ import { parquetInput } from "./parquet_input.ts";
 export type { ParquetFile } from "./describe_parquet.ts";
 export type { ParquetCompression, ParquetOptions } from "./encode_zstd.ts";
 
-/** Writes `batches`, all with the columns of `options.schema`, in their order. Errors: `too_large`. */
+/**
+ * Writes `batches`, all with the columns of `options.schema`, in their order. Errors: `too_large`.
+ */
 export function writeParquet(
   batches: readonly ColumnBatch[],
   options: ParquetOptions,

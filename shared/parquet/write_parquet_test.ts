@@ -160,7 +160,8 @@ Deno.test({
       assert.deepEqual([group.timestampNsMin, group.timestampNsMax], [min, max]);
       assert.deepEqual([group.timestampMin, group.timestampMax], [min / 1_000n, max / 1_000n]);
       const ends = group.columns.map((column) => column.offset + column.byteLength);
-      // Chunks follow each other, so the first one that does not start where its neighbour ends is misplaced.
+      // Chunks follow each other, so the first one that does not start where its neighbour ends is
+      // misplaced.
       assert.deepEqual(group.columns.slice(1).map((column) => column.offset), ends.slice(0, -1));
       assert.equal(group.offset + group.byteLength, ends.at(-1));
     }
@@ -215,7 +216,10 @@ function zstd(): { readonly schema: TableSchema; readonly compression: "zstd" } 
   return { schema: SCHEMA, compression: "zstd" };
 }
 
-/** Row `at` of a fixed set whose columns are out of order, so that bounds are not the first and last row. */
+/**
+ * Row `at` of a fixed set whose columns are out of order, so that bounds are not the first and last
+ * row.
+ */
 function rowAt(at: number): Row {
   const mixed = (at * 977) % 2_500;
   return {

@@ -1,4 +1,6 @@
-/** The tables whose schema the service itself decides: they can be queried before they have a row. */
+/**
+ * The tables whose schema the service itself decides: they can be queried before they have a row.
+ */
 
 import { EVENTS_SCHEMA, EVENTS_TABLE } from "./events.ts";
 import { QUERY_AUDIT_SCHEMA, QUERY_AUDIT_TABLE } from "./query_audit.ts";

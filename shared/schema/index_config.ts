@@ -1,6 +1,6 @@
 /**
- * The configuration of a managed index (SPEC.md 2.2, rules of SHAPES.md): read from outside once, here, into what every
- * other part takes as good.
+ * The configuration of a managed index (SPEC.md 2.2, rules of SHAPES.md): read from outside once,
+ * here, into what every other part takes as good.
  *
  * Names are compared without case: SQL finds a column whatever its case.
  */
@@ -13,8 +13,9 @@ import { EVENTS_SCHEMA } from "./events.ts";
 import type { ColumnType } from "./schema.ts";
 
 /**
- * What becomes of a document's member that the mapping does not name, or whose value does not fit its type:
- * `dynamic` keeps the first among the attributes and refuses the second, `lenient` keeps both there, `strict` refuses both.
+ * What becomes of a document's member that the mapping does not name, or whose value does not fit
+ * its type: `dynamic` keeps the first among the attributes and refuses the second, `lenient` keeps
+ * both there, `strict` refuses both.
  */
 export const MAPPING_MODES = ["dynamic", "lenient", "strict"] as const;
 export type MappingMode = typeof MAPPING_MODES[number];
@@ -44,7 +45,10 @@ export interface DocMapping {
 
 export interface Retention {
   readonly period_secs: number;
-  /** Rows go one by one, out of files that are written anew: default false, a file goes when all of its rows may. */
+  /**
+   * Rows go one by one, out of files that are written anew: default false, a file goes when all of
+   * its rows may.
+   */
   readonly exact?: boolean;
 }
 
@@ -110,8 +114,8 @@ export function parseIndexConfig(value: unknown): IndexConfig {
 }
 
 /**
- * One that the catalog holds: a template makes it for whatever name rows were sent to, `app-2026.11.20` as well. Errors:
- * those of `parseIndexConfig`.
+ * One that the catalog holds: a template makes it for whatever name rows were sent to,
+ * `app-2026.11.20` as well. Errors: those of `parseIndexConfig`.
  */
 export function parseStoredConfig(value: unknown): IndexConfig {
   const config = shaped(value);

@@ -1,9 +1,11 @@
 /**
- * The columns of a managed index: those of `events`, then one per declared field that is none of them.
+ * The columns of a managed index: those of `events`, then one per declared field that is none of
+ * them.
  *
- * A field's column has an id that follows from its name, so that the ingest server, the drain and the query server,
- * which do not talk to each other, agree on it before the table is there. It may be null, also of a field that is
- * required: that is checked at the door, and a later mapping cannot make stored rows invalid.
+ * A field's column has an id that follows from its name, so that the ingest server, the drain and
+ * the query server, which do not talk to each other, agree on it before the table is there. It may
+ * be null, also of a field that is required: that is checked at the door, and a later mapping
+ * cannot make stored rows invalid.
  */
 
 import { OperatingError } from "../base/errors.ts";
@@ -16,8 +18,9 @@ const FIELD_ID_MIN = 1_000;
 const FIELD_ID_SPAN = 2 ** 30;
 
 /**
- * The columns for `mapping`; `before` are those that the table already has, which stay as they are. Errors:
- * `invalid_argument` when a column of `before` has another type than its field, and when two names lead to one id.
+ * The columns for `mapping`; `before` are those that the table already has, which stay as they are.
+ * Errors: `invalid_argument` when a column of `before` has another type than its field, and when
+ * two names lead to one id.
  */
 export function indexSchema(
   mapping: DocMapping,
@@ -44,8 +47,9 @@ export function indexSchema(
 }
 
 /**
- * Refuses an update that would change what stored rows mean. Errors: `invalid_argument` (`not_additive`) for a field
- * that is gone, has changed, or is new and required, and for another `timestamp_field`.
+ * Refuses an update that would change what stored rows mean. Errors: `invalid_argument`
+ * (`not_additive`) for a field that is gone, has changed, or is new and required, and for another
+ * `timestamp_field`.
  */
 export function checkUpdate(before: DocMapping, after: DocMapping): void {
   if (before.timestamp_field !== after.timestamp_field) {
@@ -89,7 +93,10 @@ function columnOf({ name, type }: FieldMapping, others: readonly Column[]): Colu
   );
 }
 
-/** Id of the column that a name gets in every table: 32-bit FNV-1a of the lower-cased name, into the span. */
+/**
+ * Id of the column that a name gets in every table: 32-bit FNV-1a of the lower-cased name, into the
+ * span.
+ */
 export function fieldIdOf(name: string): number {
   let hash = 0x811c9dc5;
   for (const byte of new TextEncoder().encode(name.toLowerCase())) {

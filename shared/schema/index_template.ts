@@ -1,4 +1,7 @@
-/** An index template (SHAPES.md): the configuration that an index gets when a client writes to it before anybody made it. */
+/**
+ * An index template (SHAPES.md): the configuration that an index gets when a client writes to it
+ * before anybody made it.
+ */
 
 import { createHash } from "node:crypto";
 import { z } from "zod";
@@ -14,7 +17,9 @@ import {
 
 export interface IndexTemplate {
   readonly template_id: string;
-  /** `*` is any text, `?` any character; a name that one of them matches whole is the template's. */
+  /**
+   * `*` is any text, `?` any character; a name that one of them matches whole is the template's.
+   */
   readonly index_id_patterns: readonly string[];
   /** The highest one that matches wins; of equals, the first by id. */
   readonly priority: number;

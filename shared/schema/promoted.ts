@@ -1,13 +1,16 @@
 /**
- * Promoted columns: typed columns that hold an attribute of their name (SPEC.md 2.1). `attributes` keeps it as well, so a
- * row without the column's value loses nothing, and a column can be promoted at any time.
+ * Promoted columns: typed columns that hold an attribute of their name (SPEC.md 2.1). `attributes`
+ * keeps it as well, so a row without the column's value loses nothing, and a column can be promoted
+ * at any time.
  *
- * A column holds an attribute where the two say the same: written as text, the value is what `attr_get` gives. So
- * `coalesce(<column> as text, attr_get(…))` is `attr_get(…)` for every row, filled or not. Only of a `double` that is not so
- * (`5` would read back as `5.0`): such a column is for who names it.
+ * A column holds an attribute where the two say the same: written as text, the value is what
+ * `attr_get` gives. So `coalesce(<column> as text, attr_get(…))` is `attr_get(…)` for every row,
+ * filled or not. Only of a `double` that is not so (`5` would read back as `5.0`): such a column is
+ * for who names it.
  *
- * A column that was promoted unasked (`shared/upkeep/promote_sweep.ts`) has a name that no statement has, since one
- * called as its attribute would change what is there: `SELECT *`, and what a statement means by an alias of that name.
+ * A column that was promoted unasked (`shared/upkeep/promote_sweep.ts`) has a name that no
+ * statement has, since one called as its attribute would change what is there: `SELECT *`, and what
+ * a statement means by an alias of that name.
  */
 
 import { OperatingError, UsageError } from "../base/errors.ts";
@@ -43,7 +46,10 @@ export function seenColumns(columns: readonly Column[]): readonly Column[] {
     : columns;
 }
 
-/** The column for an attribute that nobody asked to promote; undefined where its name is no good as one. */
+/**
+ * The column for an attribute that nobody asked to promote; undefined where its name is no good as
+ * one.
+ */
 export function unaskedColumn(attribute: string): Column | undefined {
   if (!UNASKED_NAME.test(attribute)) return undefined;
   const name = `${UNASKED_PREFIX}${attribute}`;
@@ -79,7 +85,10 @@ function docOf(attribute: string): string {
   return `attribute ${attribute}`;
 }
 
-/** `schema` with promoted columns for `wanted`. Errors: `invalid_argument` where that would change a column. */
+/**
+ * `schema` with promoted columns for `wanted`. Errors: `invalid_argument` where that would change a
+ * column.
+ */
 export function withPromoted(schema: TableSchema, wanted: readonly Column[]): TableSchema {
   const columns = [...schema.columns];
   const promoted = new Set(schema.promoted);
@@ -128,8 +137,8 @@ const RANGES = {
 } as const;
 
 /**
- * The value of a promoted column of `type` for an attribute whose JSON text is `json`; null where it does not fit, and for
- * arrays, objects and null.
+ * The value of a promoted column of `type` for an attribute whose JSON text is `json`; null where
+ * it does not fit, and for arrays, objects and null.
  */
 export function promotedValue(
   type: PromotedType,
@@ -158,8 +167,8 @@ function isInteger(text: string, type: "int" | "long"): boolean {
 }
 
 /**
- * JSON texts of some members of a JSON object's text, by name, without parsing the others; of a name that comes twice, the
- * first. Stops where the text is no JSON.
+ * JSON texts of some members of a JSON object's text, by name, without parsing the others; of a
+ * name that comes twice, the first. Stops where the text is no JSON.
  */
 export function membersOf(text: string, names: ReadonlySet<string>): Map<string, string> {
   const found = new Map<string, string>();

@@ -1,9 +1,10 @@
 /**
- * What a table's columns are, independent of Arrow, Parquet and Iceberg, each of which derives its own
- * form from this one.
+ * What a table's columns are, independent of Arrow, Parquet and Iceberg, each of which derives its
+ * own form from this one.
  *
- * Invariants: column ids are Iceberg field ids and never reused within a table; a table has the columns
- * `timestamp` and `timestamp_ns`, is partitioned by day(timestamp) and sorted by (timestamp, timestamp_ns).
+ * Invariants: column ids are Iceberg field ids and never reused within a table; a table has the
+ * columns `timestamp` and `timestamp_ns`, is partitioned by day(timestamp) and sorted by
+ * (timestamp, timestamp_ns).
  */
 
 /** `timestamptz` is Unix microseconds UTC; `long` a signed 64-bit integer; `string` UTF-8. */
@@ -25,8 +26,8 @@ export interface TableSchema {
   /** Names of columns that hold an attribute, where it fits (`promoted.ts`); none when absent. */
   readonly promoted?: readonly string[];
   /**
-   * How often a table of this name had been dropped when its rows were written; 0 when absent. Rows of an earlier
-   * epoch belong to what was dropped.
+   * How often a table of this name had been dropped when its rows were written; 0 when absent. Rows
+   * of an earlier epoch belong to what was dropped.
    */
   readonly epoch?: number;
 }

@@ -1,4 +1,7 @@
-/** What rows of a table must be before they are taken in: its columns, and its mapping where somebody configured it. */
+/**
+ * What rows of a table must be before they are taken in: its columns, and its mapping where
+ * somebody configured it.
+ */
 
 import { EVENTS_SCHEMA } from "./events.ts";
 import type { DocMapping } from "./index_config.ts";
@@ -6,7 +9,10 @@ import type { TableSchema } from "./schema.ts";
 
 export interface TableShape {
   readonly schema: TableSchema;
-  /** Those columns and the promoted ones that statements can name, which hold attributes where these fit; undefined: none. */
+  /**
+   * Those columns and the promoted ones that statements can name, which hold attributes where these
+   * fit; undefined: none.
+   */
   readonly withPromoted?: TableSchema;
   /** undefined: any member that has no column is an attribute. */
   readonly mapping?: DocMapping;

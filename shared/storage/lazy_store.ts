@@ -1,4 +1,7 @@
-/** A store that is made when it is first used: for one whose library is costly to load, or needs rights that most do not. */
+/**
+ * A store that is made when it is first used: for one whose library is costly to load, or needs
+ * rights that most do not.
+ */
 
 import type { ObjectInfo, ObjectStore } from "./object_store.ts";
 
@@ -7,7 +10,10 @@ export class LazyStore implements ObjectStore {
   readonly #open: () => Promise<ObjectStore>;
   #opened: Promise<ObjectStore> | undefined;
 
-  /** `open` gives the store of that `rootUri`, which has no local paths; called once, again after it failed. */
+  /**
+   * `open` gives the store of that `rootUri`, which has no local paths; called once, again after it
+   * failed.
+   */
   constructor(rootUri: string, open: () => Promise<ObjectStore>) {
     this.rootUri = rootUri;
     this.#open = open;

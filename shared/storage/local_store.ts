@@ -1,10 +1,10 @@
 /**
  * Objects as files below one folder.
  *
- * `putNew` is durable and atomic: the bytes go to a temporary file that is synced, a hard link gives it the
- * final name (which refuses to replace), then that folder is synced, and new folders into their parents. A
- * crash before the link leaves a file in a folder `.tmp`, which `list` never shows and
- * `sweepTemporaries` removes.
+ * `putNew` is durable and atomic: the bytes go to a temporary file that is synced, a hard link
+ * gives it the final name (which refuses to replace), then that folder is synced, and new folders
+ * into their parents. A crash before the link leaves a file in a folder `.tmp`, which `list` never
+ * shows and `sweepTemporaries` removes.
  *
  * Not covered: permissions and disk space; a full disk is `unavailable`.
  */
@@ -20,7 +20,10 @@ import type { ObjectInfo, ObjectStore, ReadableStore } from "./object_store.ts";
 /** A temporary file older than this belongs to a writer that is gone: no write takes an hour. */
 const TEMPORARY_AGE_MS_MAX = 3_600_000;
 
-/** A range of no more bytes is read without asking how long the file is: that would take as long as reading. */
+/**
+ * A range of no more bytes is read without asking how long the file is: that would take as long as
+ * reading.
+ */
 const ASKED_BYTES_MAX = 64 * 1024;
 
 /** Objects below `rootPath` (absolute; it may appear later), for reading only. */
@@ -31,8 +34,8 @@ export function openLocalReader(files: ReadableFiles, rootPath: string): Readabl
 export interface LocalStoreOptions {
   readonly random?: Random;
   /**
-   * Key of the folder whose `.tmp` holds this store's unfinished objects, for a process that may write only there;
-   * default: the root. Its file system must be the root's.
+   * Key of the folder whose `.tmp` holds this store's unfinished objects, for a process that may
+   * write only there; default: the root. Its file system must be the root's.
    */
   readonly unfinishedBelow?: string;
 }
@@ -227,7 +230,8 @@ export class LocalStore extends LocalReader implements ObjectStore {
     try {
       await this.files.remove(path);
     } catch {
-      // It was never made, or the disk fails: the object's own outcome is what the caller must hear.
+      // It was never made, or the disk fails: the object's own outcome is what the caller must
+      // hear.
     }
   }
 

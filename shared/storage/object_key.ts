@@ -1,6 +1,6 @@
 /**
- * What an object key may look like. Keys become file names and parts of URIs, so one check keeps every
- * implementation from reading or writing outside its root.
+ * What an object key may look like. Keys become file names and parts of URIs, so one check keeps
+ * every implementation from reading or writing outside its root.
  */
 
 import { OperatingError } from "../base/errors.ts";
@@ -12,7 +12,10 @@ export const TEMPORARY_DIR = ".tmp";
 const PART_BYTES_MAX = 255;
 const encoder = new TextEncoder();
 
-/** Returns `key`; throws `invalid_argument` when it is not a relative key without `.` and `..` parts. */
+/**
+ * Returns `key`; throws `invalid_argument` when it is not a relative key without `.` and `..`
+ * parts.
+ */
 export function checkKey(key: string): string {
   const fault = keyFault(key);
   if (fault !== undefined) {
@@ -49,7 +52,10 @@ function keyFault(key: string): string | undefined {
   return undefined;
 }
 
-/** In UTF-8, of which a unit of JavaScript's texts takes three bytes at most: counted only where that leaves it open. */
+/**
+ * In UTF-8, of which a unit of JavaScript's texts takes three bytes at most: counted only where
+ * that leaves it open.
+ */
 function isLonger(text: string, bytesMax: number): boolean {
   return text.length * 3 > bytesMax && encoder.encode(text).byteLength > bytesMax;
 }

@@ -3,8 +3,8 @@
  * `/`-separated, without `.` or `..` parts. One conformance suite (`shared/testing`) holds every
  * implementation to this page.
  *
- * Errors: `OperatingError` `not_found` for a missing object, `conflict` for `putNew` on an existing one,
- * `invalid_argument` for a bad key, `unavailable` for what may pass.
+ * Errors: `OperatingError` `not_found` for a missing object, `conflict` for `putNew` on an existing
+ * one, `invalid_argument` for a bad key, `unavailable` for what may pass.
  */
 
 export interface ObjectInfo {
@@ -14,7 +14,10 @@ export interface ObjectInfo {
 }
 
 export interface ReadableStore {
-  /** Absolute URI of the root, no trailing slash: `file:///var/lib/svc/warehouse`, `s3://bucket/path`. */
+  /**
+   * Absolute URI of the root, no trailing slash: `file:///var/lib/svc/warehouse`,
+   * `s3://bucket/path`.
+   */
   readonly rootUri: string;
   /** The whole object. */
   get(key: string): Promise<Uint8Array<ArrayBuffer>>;
@@ -24,16 +27,20 @@ export interface ReadableStore {
   /** Every object whose key starts with `prefix`, by key. */
   list(prefix: string): AsyncIterable<ObjectInfo>;
   /**
-   * A local path that holds this object's bytes, for engines that read files themselves; undefined when
-   * the object is not local.
+   * A local path that holds this object's bytes, for engines that read files themselves; undefined
+   * when the object is not local.
    */
   localPath(key: string): string | undefined;
-  /** Told of an object that its reader waits for though another reads it; gives what comes of that. */
+  /**
+   * Told of an object that its reader waits for though another reads it; gives what comes of that.
+   */
   awaiting?<T>(key: string, answer: Promise<T>): Promise<T>;
 }
 
 export interface ObjectStore extends ReadableStore {
-  /** Stores a new object durably: when it returns, the bytes survive power loss. Refuses to replace. */
+  /**
+   * Stores a new object durably: when it returns, the bytes survive power loss. Refuses to replace.
+   */
   putNew(key: string, bytes: Uint8Array): Promise<void>;
   /** Removes objects; a missing one is no error. */
   delete(keys: readonly string[]): Promise<void>;

@@ -1,4 +1,7 @@
-/** Opens the warehouse that a place names: an absolute path, or `s3://bucket/path` with the variables of S3 clients. */
+/**
+ * Opens the warehouse that a place names: an absolute path, or `s3://bucket/path` with the
+ * variables of S3 clients.
+ */
 
 import type { Clock } from "../os/clock.ts";
 import type { FileSystem, ReadableFiles } from "../os/file_system.ts";
@@ -21,14 +24,20 @@ export interface RemoteDeps {
 
 export interface OpenStore {
   readonly store: ObjectStore;
-  /** Removes what writers that are gone left unfinished; returns how many. Nothing where the service does that. */
+  /**
+   * Removes what writers that are gone left unfinished; returns how many. Nothing where the service
+   * does that.
+   */
   sweepUnfinished(nowMs: number): Promise<number>;
   /** Of `sendsBeside`; the process does not end before it is disposed of. */
   readonly sender?: Disposable;
 }
 
 export interface OpenStoreOptions extends Pick<LocalStoreOptions, "unfinishedBelow"> {
-  /** Objects of S3 are sent by a thread of their own, where this process may have one; default false. */
+  /**
+   * Objects of S3 are sent by a thread of their own, where this process may have one; default
+   * false.
+   */
   readonly sendsBeside?: boolean;
 }
 
@@ -64,7 +73,8 @@ function openRemote(
   const access = s3AccessOf(env);
   const rootUri = `s3://${s3.bucket}${s3.prefix === "" ? "" : `/${s3.prefix}`}`;
   const to: S3Target = [s3, access, option === undefined ? {} : { option }];
-  // Its library looks into the environment when it is loaded: a process over a local place has no right to that.
+  // Its library looks into the environment when it is loaded: a process over a local place has no
+  // right to that.
   const open = async () => (await import("./s3_store.ts")).openS3Store(...to);
   if (!sendsBeside) {
     return { store: new RetryingStore(new LazyStore(rootUri, open), { clock, random }) };

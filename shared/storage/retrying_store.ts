@@ -1,10 +1,10 @@
 /**
- * Tries again what may pass: an object store behind a network fails now and then. Pauses are random below a bound that
- * doubles (so that those who failed together do not come back together), longer where the store asks for fewer requests;
- * an attempt is only begun while there is time.
+ * Tries again what may pass: an object store behind a network fails now and then. Pauses are random
+ * below a bound that doubles (so that those who failed together do not come back together), longer
+ * where the store asks for fewer requests; an attempt is only begun while there is time.
  *
- * A write whose answer was lost may be found stored when it is tried again: `conflict` then is looked into, and an object
- * with the same bytes is ours.
+ * A write whose answer was lost may be found stored when it is tried again: `conflict` then is
+ * looked into, and an object with the same bytes is ours.
  */
 
 import { areSameBytes } from "../base/bytes.ts";
@@ -21,7 +21,10 @@ export interface RetryPolicy {
   readonly pauseMsMax: number;
   /** The least pause after `THROTTLED`. */
   readonly throttledMsMin: number;
-  /** Attempts that may end without an answer: each takes long, and whoever waits for it has little time. */
+  /**
+   * Attempts that may end without an answer: each takes long, and whoever waits for it has little
+   * time.
+   */
   readonly silentAttemptsMax: number;
   /** From the first attempt to the begin of the last. */
   readonly totalMsMax: number;

@@ -1,6 +1,6 @@
 /**
- * What an S3 service answers when it fails, as operating errors that name the object and the remedy. Never a key of the
- * credentials.
+ * What an S3 service answers when it fails, as operating errors that name the object and the
+ * remedy. Never a key of the credentials.
  */
 
 import { messageOf, OperatingError } from "../base/errors.ts";
@@ -142,7 +142,10 @@ function toldBy(answer: Answer, status: number): string {
     : messageOf(answer);
 }
 
-/** Whether it is no service of S3 that answered. HEAD tells no reason, and its 404 has another name by then. */
+/**
+ * Whether it is no service of S3 that answered. HEAD tells no reason, and its 404 has another name
+ * by then.
+ */
 function isForeign(thrown: unknown, status: number): boolean {
   if (status >= 500) return false; // A door in front of one may say that with a page.
   const { name = "" } = (thrown ?? {}) as Answer;

@@ -1,6 +1,7 @@
 /**
- * Where an S3 warehouse is and who reads it: the URL of `--warehouse-url` and the standard variables of S3 clients.
- * Files below the home directory and the metadata service of cloud machines are not asked.
+ * Where an S3 warehouse is and who reads it: the URL of `--warehouse-url` and the standard
+ * variables of S3 clients. Files below the home directory and the metadata service of cloud
+ * machines are not asked.
  */
 
 import { OperatingError, UsageError } from "../base/errors.ts";
@@ -16,7 +17,10 @@ export interface S3Access {
   /** Base address of the service. */
   readonly endpoint: string;
   readonly region: string;
-  /** `https://host/bucket/key` in place of `https://bucket.host/key`: what services other than Amazon's understand. */
+  /**
+   * `https://host/bucket/key` in place of `https://bucket.host/key`: what services other than
+   * Amazon's understand.
+   */
   readonly pathStyle: boolean;
   readonly credentials: {
     readonly accessKeyId: string;

@@ -1,16 +1,18 @@
 /**
  * Objects in a bucket of an S3 service, through the service's own client library.
  *
- * - `putNew` is one conditional PUT (`If-None-Match: *`), from `PART_BYTES_MAX` on a multipart upload that is
- *   completed under the same condition and aborted when a part fails. A service that does not know the condition
- *   replaces instead; keys of this program hold a fresh UUID, so that no two writers have the same.
- * - Each upload carries its SHA-256, signed with the request, made on a thread of the runtime's own (a hash of a whole
- *   segment would hold up whatever else the process does); each answer is as long as it announced: a half-sent body is
- *   `unavailable`.
- * - One attempt, each of its requests with a deadline that its answer's body is under, too, and that ends the request;
- *   `retrying_store.ts` tries again.
+ * - `putNew` is one conditional PUT (`If-None-Match: *`), from `PART_BYTES_MAX` on a multipart
+ *   upload that is completed under the same condition and aborted when a part fails. A service that
+ *   does not know the condition replaces instead; keys of this program hold a fresh UUID, so that
+ *   no two writers have the same.
+ * - Each upload carries its SHA-256, signed with the request, made on a thread of the runtime's own
+ *   (a hash of a whole segment would hold up whatever else the process does); each answer is as
+ *   long as it announced: a half-sent body is `unavailable`.
+ * - One attempt, each of its requests with a deadline that its answer's body is under, too, and
+ *   that ends the request; `retrying_store.ts` tries again.
  *
- * Needs net permission for the endpoint, and env `AWS_*`, which the library looks into when it is loaded.
+ * Needs net permission for the endpoint, and env `AWS_*`, which the library looks into when it is
+ * loaded.
  */
 
 import {
@@ -47,7 +49,10 @@ export interface S3Options {
 }
 
 const REQUEST_MS_MAX = 30_000;
-/** A read that stalls is tried again while the statement that waits for it has time left: `RetryPolicy.silentAttemptsMax`. */
+/**
+ * A read that stalls is tried again while the statement that waits for it has time left:
+ * `RetryPolicy.silentAttemptsMax`.
+ */
 const SILENT_MS_MAX = 10_000;
 const PART_BYTES_MAX = 16 * 1024 * 1024;
 /** Parts of one upload that are on their way at a time. */
@@ -267,7 +272,10 @@ class S3Store implements ObjectStore {
     });
   }
 
-  /** Ends the request that `run` makes, and the reading of its answer, when its time is over, or `run` gives up. */
+  /**
+   * Ends the request that `run` makes, and the reading of its answer, when its time is over, or
+   * `run` gives up.
+   */
   async #within<T>(
     run: (until: Until, giveUp: (why: string) => void) => Promise<T>,
   ): Promise<T> {
@@ -374,7 +382,10 @@ async function wholeBody(
   return concatBytes(chunks);
 }
 
-/** `field` is of every answer of an S3 service: who else says that an object is stored does not have it. */
+/**
+ * `field` is of every answer of an S3 service: who else says that an object is stored does not have
+ * it.
+ */
 function requireS3(field: unknown): void {
   if (field === undefined) throw new ForeignAnswer("a field is missing");
 }

@@ -1,4 +1,7 @@
-/** What a role says of its object store at its start, where it would else find out only when somebody needs it. */
+/**
+ * What a role says of its object store at its start, where it would else find out only when
+ * somebody needs it.
+ */
 
 import type { Logger } from "@logtape/logtape";
 import type { ReadableStore } from "./object_store.ts";

@@ -1,6 +1,6 @@
 /**
- * A store in S3 whose objects are signed and sent by a thread of their own: what takes 2.8 ms and 2.3 ms a megabyte of the
- * thread that does it, when that one has requests to serve.
+ * A store in S3 whose objects are signed and sent by a thread of their own: what takes 2.8 ms and
+ * 2.3 ms a megabyte of the thread that does it, when that one has requests to serve.
  */
 
 import { type ErrorCode, OperatingError, type OperatingErrorOptions } from "../base/errors.ts";
@@ -30,7 +30,10 @@ export class ThreadedUploads extends LazyStore implements Disposable {
     { what: "sends objects to the store", category: ["svc", "storage"], isConcurrent: true },
   );
 
-  /** `open` as `LazyStore` has it: of `to`, for all else, and for objects where there can be no thread. */
+  /**
+   * `open` as `LazyStore` has it: of `to`, for all else, and for objects where there can be no
+   * thread.
+   */
   constructor(rootUri: string, open: () => Promise<ObjectStore>, to: S3Target) {
     super(rootUri, open);
     this.#to = to;

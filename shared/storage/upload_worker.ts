@@ -1,4 +1,7 @@
-/** A thread behind `ThreadedUploads`: each request is one object of one store, and several may be under way. */
+/**
+ * A thread behind `ThreadedUploads`: each request is one object of one store, and several may be
+ * under way.
+ */
 
 import { isOperatingError } from "../base/errors.ts";
 import { serveTasks } from "../os/serve_tasks.ts";

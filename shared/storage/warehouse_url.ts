@@ -1,10 +1,16 @@
-/** What `--warehouse-url` and `SVC_WAREHOUSE_URL` may say: a `file://` URL, a path, or `s3://bucket/path`. */
+/**
+ * What `--warehouse-url` and `SVC_WAREHOUSE_URL` may say: a `file://` URL, a path, or
+ * `s3://bucket/path`.
+ */
 
 import { fileURLToPath } from "node:url";
 import { UsageError } from "../base/errors.ts";
 import { isS3Url, parseS3Url, WAREHOUSE_OPTION } from "./s3_settings.ts";
 
-/** A folder, as written when it is a path, or `s3://bucket/path`. Errors: `invalid_argument`, naming `option`. */
+/**
+ * A folder, as written when it is a path, or `s3://bucket/path`. Errors: `invalid_argument`, naming
+ * `option`.
+ */
 export function warehousePlaceOf(url: string, option = WAREHOUSE_OPTION): string {
   const scheme = /^([A-Za-z][A-Za-z0-9+.-]*):/.exec(url)?.[1]?.toLowerCase();
   if (scheme === undefined) return url;

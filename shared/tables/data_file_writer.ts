@@ -1,8 +1,10 @@
 /**
- * Turns rows in arrival order into data files of one table: sorted by time, one day each, each with its sidecar.
+ * Turns rows in arrival order into data files of one table: sorted by time, one day each, each with
+ * its sidecar.
  *
- * A pipeline: while one file is encoded and derived from, the rows of the next are collected where it can follow at once; the
- * file before is made durable. So about twice `INPUT_BYTES` of rows are held.
+ * A pipeline: while one file is encoded and derived from, the rows of the next are collected where
+ * it can follow at once; the file before is made durable. So about twice `INPUT_BYTES` of rows are
+ * held.
  */
 
 import { getLogger } from "@logtape/logtape";
@@ -25,11 +27,15 @@ import { type LiftPromoted, liftPromoted } from "./lift_promoted.ts";
 import { inTimeOrder } from "./time_order.ts";
 
 /**
- * Bytes of rows that make a file of about an eighth of that. It sets the memory of a drain: a compactor that drained
- * backlogs of 160 and of 640 MB peaked at 376 and 441 MiB (545 and 659 MiB with files twice as large, not faster).
+ * Bytes of rows that make a file of about an eighth of that. It sets the memory of a drain: a
+ * compactor that drained backlogs of 160 and of 640 MB peaked at 376 and 441 MiB (545 and 659 MiB
+ * with files twice as large, not faster).
  */
 export const INPUT_BYTES = 32 * 1024 * 1024;
-/** So much more a file has at most for the sake of whole row groups, and so much room is made for its rows. */
+/**
+ * So much more a file has at most for the sake of whole row groups, and so much room is made for
+ * its rows.
+ */
 const OVER = 1.25;
 const ROOM = 1.5;
 
@@ -95,7 +101,10 @@ export class DataFileWriter {
     given.release?.();
   }
 
-  /** Up to which row of `batch`, whose rows before `from` were taken, the file goes; Infinity: it goes on. */
+  /**
+   * Up to which row of `batch`, whose rows before `from` were taken, the file goes; Infinity: it
+   * goes on.
+   */
   #endOfFile(batch: ColumnBatch, from: number): number {
     const rowBytes = bytesOf(batch) / batch.rows;
     const bytes = this.#waitingBytes + rowBytes * (batch.rows - from);
@@ -132,14 +141,18 @@ export class DataFileWriter {
     await removeQuietly(this.#deps.store, withSidecars(this.#keys));
   }
 
-  /** Starts files of what waits, once the rows of the one before are done with, and the one before that is stored. */
+  /**
+   * Starts files of what waits, once the rows of the one before are done with, and the one before
+   * that is stored.
+   */
   async #write(isFull: boolean): Promise<void> {
     using waiting = this.#waiting;
     this.#waiting = undefined;
     this.#waitingBytes = 0;
     const batches = waiting?.batches() ?? [];
     for (const rows of await inTimeOrder(batches)) {
-      // Rows that came in order are in their place, others are copied while the file before is made.
+      // Rows that came in order are in their place, others are copied while the file before is
+      // made.
       const input = waiting !== undefined && rows.batches.every((batch, at) =>
           batch === batches[at]
         )

@@ -1,9 +1,11 @@
 /**
- * Expires a table's oldest snapshots, so that its metadata stays small however many commits it has had.
+ * Expires a table's oldest snapshots, so that its metadata stays small however many commits it has
+ * had.
  *
- * `planExpire` is pure; `applyExpire` commits the smaller metadata and then removes manifest lists, and manifests that
- * no remaining snapshot names. Data files that only expired snapshots have are entered for removal (`removals.ts`)
- * before the commit, and removed by `sweepRemovals` once no statement can read them any more.
+ * `planExpire` is pure; `applyExpire` commits the smaller metadata and then removes manifest lists,
+ * and manifests that no remaining snapshot names. Data files that only expired snapshots have are
+ * entered for removal (`removals.ts`) before the commit, and removed by `sweepRemovals` once no
+ * statement can read them any more.
  */
 
 import type { Removals } from "../catalog/removals.ts";
@@ -78,16 +80,22 @@ function withoutSnapshots(
 
 export interface ExpireDeps extends CommitDeps {
   /**
-   * Where data files are entered that only expired snapshots have. Without it nothing expires while there are such files:
-   * that is left to maintenance, which has it.
+   * Where data files are entered that only expired snapshots have. Without it nothing expires while
+   * there are such files: that is left to maintenance, which has it.
    */
   readonly removals?: Removals;
 }
 
-/** How long a data file outlives the last snapshot that has it: a batch statement may run for six hours. */
+/**
+ * How long a data file outlives the last snapshot that has it: a batch statement may run for six
+ * hours.
+ */
 export const REMOVAL_GRACE_MS = 6 * 3_600_000 + 600_000;
 
-/** Returns how many snapshots expired; 0 also when there is no such table. Errors: those of `commitTable`. */
+/**
+ * Returns how many snapshots expired; 0 also when there is no such table. Errors: those of
+ * `commitTable`.
+ */
 export async function applyExpire(
   given: ExpireDeps,
   ident: TableIdent,

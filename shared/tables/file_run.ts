@@ -1,8 +1,10 @@
 /**
- * A data file of a table as a sorted run: its row groups one after another, in the table's present columns.
+ * A data file of a table as a sorted run: its row groups one after another, in the table's present
+ * columns.
  *
- * Columns meet by field id, as the table's schema may have been widened or renamed since the file was written; one that
- * the file lacks is null. While the rows of a group are worked on, the next one is decoded.
+ * Columns meet by field id, as the table's schema may have been widened or renamed since the file
+ * was written; one that the file lacks is null. While the rows of a group are worked on, the next
+ * one is decoded.
  */
 
 import { OperatingError } from "../base/errors.ts";
@@ -31,7 +33,10 @@ export function fileRun(deps: FileRunDeps, table: Table, file: DataFile): Sorted
   };
 }
 
-/** Rows of `file` in the file's order, each batch a row group. Errors: the store's; `corrupt`, `unprocessable`. */
+/**
+ * Rows of `file` in the file's order, each batch a row group. Errors: the store's; `corrupt`,
+ * `unprocessable`.
+ */
 export async function* readBatches(
   { store, decoder }: FileRunDeps,
   table: Pick<Table, "schema">,

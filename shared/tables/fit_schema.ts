@@ -1,10 +1,11 @@
 /**
- * Rows of a WAL segment in the columns of their table: the segment was written with the schema that the
- * ingester knew, the table may have gained columns since.
+ * Rows of a WAL segment in the columns of their table: the segment was written with the schema that
+ * the ingester knew, the table may have gained columns since.
  *
- * Columns meet by name; one that another program renamed in the table, by field id. A column that the segment lacks
- * is null. Anything that would lose a value is `unprocessable`: such a segment is set aside whole. A column of this
- * program's own tables that the table lacks is `precondition_failed`: the table is older than the program.
+ * Columns meet by name; one that another program renamed in the table, by field id. A column that
+ * the segment lacks is null. Anything that would lose a value is `unprocessable`: such a segment is
+ * set aside whole. A column of this program's own tables that the table lacks is
+ * `precondition_failed`: the table is older than the program.
  */
 
 import { OperatingError } from "../base/errors.ts";
@@ -16,7 +17,10 @@ import type { Column, TableSchema } from "../schema/schema.ts";
 /** Turns batches of one schema into another's. */
 export type BatchFit = (batch: ColumnBatch) => ColumnBatch;
 
-/** Errors: `unprocessable` when `table` cannot hold every value of `columns`; `precondition_failed` (`schema_gate`). */
+/**
+ * Errors: `unprocessable` when `table` cannot hold every value of `columns`; `precondition_failed`
+ * (`schema_gate`).
+ */
 export function fitTo(table: TableSchema, columns: readonly Column[]): BatchFit {
   const sources = table.columns.map((column) => sourceOf(column, columns));
   for (const [at, column] of columns.entries()) {
@@ -38,8 +42,9 @@ export function fitTo(table: TableSchema, columns: readonly Column[]): BatchFit 
 }
 
 /**
- * The schema of a table that is made for segments with `columns`: a built-in one, which also has tags and docs, when
- * it has these very columns. A lane may have any name: several hold rows shaped like `events`.
+ * The schema of a table that is made for segments with `columns`: a built-in one, which also has
+ * tags and docs, when it has these very columns. A lane may have any name: several hold rows shaped
+ * like `events`.
  */
 export function schemaForNewTable(columns: readonly Column[]): TableSchema {
   for (const schema of BUILT_IN_TABLES.values()) {

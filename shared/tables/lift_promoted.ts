@@ -1,6 +1,7 @@
 /**
- * Fills promoted columns from the attributes: of the rows that become new files, so that drains fill them for what comes,
- * and whatever rewrites files (merges, delete tasks) for what was there before.
+ * Fills promoted columns from the attributes: of the rows that become new files, so that drains
+ * fill them for what comes, and whatever rewrites files (merges, delete tasks) for what was there
+ * before.
  */
 
 import {
@@ -17,7 +18,10 @@ import { columnBuilderOf } from "../columns/column_builders.ts";
 import { type ColumnValue, isNull, putValue, rowsOf } from "../columns/rows.ts";
 import type { Column, TableSchema } from "../schema/schema.ts";
 
-/** A batch whose promoted columns have what its attributes say wherever they were null; itself when nothing is new. */
+/**
+ * A batch whose promoted columns have what its attributes say wherever they were null; itself when
+ * nothing is new.
+ */
 export type LiftPromoted = (batch: ColumnBatch) => ColumnBatch;
 
 export function liftPromoted(schema: TableSchema): LiftPromoted {

@@ -1,9 +1,10 @@
 /**
  * Several sorted runs of rows into one: a merge by windows of whole columns, not row by row.
  *
- * Of each run that has begun one batch is held. The rows up to the earliest end of these batches can be put out: no
- * run has any more of them. So each step uses up one batch at least, and a run is opened when the merge comes to
- * its first row, not before. Held at any time: one batch of each run that overlaps here, and what is put out.
+ * Of each run that has begun one batch is held. The rows up to the earliest end of these batches
+ * can be put out: no run has any more of them. So each step uses up one batch at least, and a run
+ * is opened when the merge comes to its first row, not before. Held at any time: one batch of each
+ * run that overlaps here, and what is put out.
  */
 
 import { othersTurn } from "../base/others_turn.ts";
@@ -23,10 +24,16 @@ export interface SortedRun {
   batches(): AsyncIterator<ColumnBatch>;
 }
 
-/** Rows that one batch of the result has at most, so that other work of the process gets its turn in between. */
+/**
+ * Rows that one batch of the result has at most, so that other work of the process gets its turn in
+ * between.
+ */
 const ROWS_MAX = 32_768;
 
-/** All rows in order; rows of the same time in any. Errors: the runs', and `corrupt` for a run that is not sorted. */
+/**
+ * All rows in order; rows of the same time in any. Errors: the runs', and `corrupt` for a run that
+ * is not sorted.
+ */
 export async function* mergeRuns(runs: readonly SortedRun[]): AsyncGenerator<ColumnBatch> {
   const waiting = runs.toSorted((a, b) => (a.startNs < b.startNs ? -1 : 1));
   let open: OpenRun[] = [];

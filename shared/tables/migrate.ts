@@ -1,6 +1,7 @@
 /**
- * Brings tables up to the columns that this program writes, and promotes attributes: SPEC.md section 9. Additive and
- * idempotent: columns are appended, may be null, and no file is touched. One metadata commit a table.
+ * Brings tables up to the columns that this program writes, and promotes attributes: SPEC.md
+ * section 9. Additive and idempotent: columns are appended, may be null, and no file is touched.
+ * One metadata commit a table.
  */
 
 import type { CatalogReader } from "../catalog/catalog.ts";
@@ -29,7 +30,10 @@ export interface MigrationPlan {
   readonly isChange: boolean;
 }
 
-/** Pure but for the catalog's configuration. Errors: `invalid_argument` for a promotion that the table cannot have. */
+/**
+ * Pure but for the catalog's configuration. Errors: `invalid_argument` for a promotion that the
+ * table cannot have.
+ */
 export async function planMigration(
   { catalog }: { readonly catalog: Pick<CatalogReader, "indexState"> },
   table: LoadedTable,
@@ -65,8 +69,8 @@ export async function planMigration(
 }
 
 /**
- * Brings one table up; what it did, undefined when there is no such table. Of two at once both end with the same table.
- * Errors: those of `planMigration` and of a commit.
+ * Brings one table up; what it did, undefined when there is no such table. Of two at once both end
+ * with the same table. Errors: those of `planMigration` and of a commit.
  */
 export function applyMigration(
   deps: CommitDeps,
@@ -89,7 +93,10 @@ export function roomForUnasked({ columns }: TableSchema, columnsMax: number): nu
   return Math.max(0, columnsMax - columns.filter(({ name }) => isUnasked(name)).length);
 }
 
-/** Of `wanted` what the table can have besides, and needs: no promoted column serves the attribute yet. Pure. */
+/**
+ * Of `wanted` what the table can have besides, and needs: no promoted column serves the attribute
+ * yet. Pure.
+ */
 export function lackedUnasked(schema: TableSchema, wanted: readonly Column[]): Column[] {
   const { columns, promoted = [] } = schema;
   if (!columns.some(({ name }) => name === ATTRIBUTES)) return [];
@@ -106,8 +113,8 @@ export function lackedUnasked(schema: TableSchema, wanted: readonly Column[]): C
 }
 
 /**
- * undefined: there is nothing to do, or the table waits for `svc migrate-schema`, which is an operator's step. Errors: the
- * catalog's.
+ * undefined: there is nothing to do, or the table waits for `svc migrate-schema`, which is an
+ * operator's step. Errors: the catalog's.
  */
 export async function planUnasked(
   deps: { readonly catalog: Pick<CatalogReader, "indexState"> },

@@ -1,4 +1,7 @@
-/** Tables brought up to the program's columns, and attributes promoted: additive, once, and no row changed. */
+/**
+ * Tables brought up to the program's columns, and attributes promoted: additive, once, and no row
+ * changed.
+ */
 
 import assert from "node:assert/strict";
 import { batchOfRows, type RowObject, rowsOf } from "../columns/rows.ts";

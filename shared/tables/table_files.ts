@@ -14,7 +14,10 @@ export interface SnapshotFiles {
 }
 
 export interface ReadOptions {
-  /** A file that is gone counts as empty: for snapshots that expired, whose files somebody may have removed before. */
+  /**
+   * A file that is gone counts as empty: for snapshots that expired, whose files somebody may have
+   * removed before.
+   */
   readonly isLenient?: boolean;
 }
 

@@ -1,4 +1,7 @@
-/** Which columns of a table have their words indexed, whatever its index says of rows that are flushed. */
+/**
+ * Which columns of a table have their words indexed, whatever its index says of rows that are
+ * flushed.
+ */
 
 import type { CatalogReader } from "../catalog/catalog.ts";
 import { textColumnsOf } from "../derived/text_columns.ts";

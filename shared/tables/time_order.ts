@@ -1,6 +1,6 @@
 /**
- * Rows in the tables' physical order, (`timestamp`, `timestamp_ns`), split by day of `timestamp`: the order in
- * which every data file is written.
+ * Rows in the tables' physical order, (`timestamp`, `timestamp_ns`), split by day of `timestamp`:
+ * the order in which every data file is written.
  *
  * Rows that tie keep their arrival order. Works on whole columns: nothing is allocated per row
  * but views of long texts.
@@ -15,14 +15,18 @@ import type { Column } from "../schema/schema.ts";
 const MICROS_PER_DAY = 86_400_000_000;
 /** Up to this length a loop copies faster than a call into native code does. */
 const LOOP_COPY_MAX = 24;
-/** From this many rows on, requests of a server in the same process get a turn between two columns. */
+/**
+ * From this many rows on, requests of a server in the same process get a turn between two columns.
+ */
 const ROWS_WITHOUT_PAUSE_MAX = 10_000;
 
 /** Rows of one day, in order. */
 export interface DayRows {
   /** Days since 1970-01-01, UTC. */
   readonly day: number;
-  /** One after the other they are ordered; several when the rows came in order and were not copied. */
+  /**
+   * One after the other they are ordered; several when the rows came in order and were not copied.
+   */
   readonly batches: readonly ColumnBatch[];
 }
 
@@ -141,7 +145,9 @@ function splitByDay({ micros }: Keys, order: Uint32Array): { day: number; order:
   return days;
 }
 
-/** One batch with the rows whose numbers, counted through all batches, `order` holds, in that order. */
+/**
+ * One batch with the rows whose numbers, counted through all batches, `order` holds, in that order.
+ */
 export async function gatherRows(
   batches: readonly ColumnBatch[],
   order: Uint32Array,

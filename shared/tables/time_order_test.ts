@@ -19,7 +19,10 @@ const SCHEMA: TableSchema = {
 const NS_PER_DAY = 86_400_000_000_000n;
 const START_NS = 20_700n * NS_PER_DAY;
 
-/** Few distinct times, so that rows tie in microseconds, in nanoseconds, and lie on both sides of midnight. */
+/**
+ * Few distinct times, so that rows tie in microseconds, in nanoseconds, and lie on both sides of
+ * midnight.
+ */
 const anyNs = fc.oneof(
   fc.bigInt(-3n, 3n),
   fc.bigInt(-3n, 3n).map((step) => step * 1_000n),

@@ -1,8 +1,13 @@
-/** Labels of metrics that name tenants and their tables, and what whoever asks may be shown of them. */
+/**
+ * Labels of metrics that name tenants and their tables, and what whoever asks may be shown of them.
+ */
 
 import { DEFAULT_NAMESPACE, DEFAULT_TENANT } from "./tenant.ts";
 
-/** Value of the labels of a series that all tenants but the default one share; nobody can be called that. */
+/**
+ * Value of the labels of a series that all tenants but the default one share; nobody can be called
+ * that.
+ */
 export const TENANTS = "(tenants)";
 
 /** The part of a label's value that is the tenant, and the default one's. */
@@ -12,7 +17,10 @@ const LABELS: Readonly<Record<string, { separator: string; own: string }>> = {
   table: { separator: ".", own: DEFAULT_NAMESPACE },
 };
 
-/** `labels` without any tenant's name but the default one's: that is a single-tenant service's, and no customer. */
+/**
+ * `labels` without any tenant's name but the default one's: that is a single-tenant service's, and
+ * no customer.
+ */
 export function withoutTenants(
   labels: Readonly<Record<string, string>>,
 ): Readonly<Record<string, string>> {

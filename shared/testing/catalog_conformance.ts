@@ -1,6 +1,6 @@
 /**
- * What every `Catalog` must do: `shared/catalog/catalog.ts` as cases. A test file runs each case on a fresh
- * catalog that several handles share.
+ * What every `Catalog` must do: `shared/catalog/catalog.ts` as cases. A test file runs each case on
+ * a fresh catalog that several handles share.
  */
 
 import assert from "node:assert/strict";

@@ -4,8 +4,8 @@ import assert from "node:assert/strict";
 import { metricsPage } from "../metrics/metrics_page.ts";
 
 /**
- * Throws unless METRICS.md of the role's folder is the page of its table; `what` is the role in that page. With `--write` among
- * the arguments it is written anew.
+ * Throws unless METRICS.md of the role's folder is the page of its table; `what` is the role in
+ * that page. With `--write` among the arguments it is written anew.
  */
 export async function checkMetricsPage(
   folder: string,

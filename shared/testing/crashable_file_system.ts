@@ -6,8 +6,8 @@
  * Also injects errors, and models what Linux does after a failed fsync: the bytes that it could not
  * write stay readable, count as clean, and are never written by a later sync of the same file.
  *
- * Not covered: permissions, symbolic links, atomicity of rename across power loss (each name is judged by
- * itself, which is harsher than journaling file systems are).
+ * Not covered: permissions, symbolic links, atomicity of rename across power loss (each name is
+ * judged by itself, which is harsher than journaling file systems are).
  */
 
 import { basename, dirname, normalize } from "node:path";
@@ -63,7 +63,9 @@ export class NoPowerError extends Error {
 }
 
 export interface CrashableOptions {
-  /** Called before each operation, which waits for it; an error that it returns is thrown instead. */
+  /**
+   * Called before each operation, which waits for it; an error that it returns is thrown instead.
+   */
   readonly onOperation?: (operation: Operation) => Error | undefined | Promise<Error | undefined>;
   /** Power fails before the operation of this index. */
   readonly crashAt?: number;

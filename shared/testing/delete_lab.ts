@@ -1,7 +1,7 @@
 /**
- * A table and its delete tasks for tests: a store in memory, catalog and ledger in one SQLite file, a clock that a test
- * moves. Rows are numbers, kept in the column `raw`; number `n` is `n` seconds into its day, host `h<n % 5>`, and has an
- * attribute `odd` when it is odd.
+ * A table and its delete tasks for tests: a store in memory, catalog and ledger in one SQLite file,
+ * a clock that a test moves. Rows are numbers, kept in the column `raw`; number `n` is `n` seconds
+ * into its day, host `h<n % 5>`, and has an attribute `odd` when it is odd.
  */
 
 import { present } from "../base/assert.ts";
@@ -44,7 +44,10 @@ export const NO_WAL: WalReader = {
   open: () => Promise.reject(new Error("there is no WAL")),
 };
 
-/** Short sleeps (of who backs off) pass at once; longer ones (of who renews a claim) never end by themselves. */
+/**
+ * Short sleeps (of who backs off) pass at once; longer ones (of who renews a claim) never end by
+ * themselves.
+ */
 export class LabClock extends SleeplessClock {
   constructor() {
     super(Date.UTC(2026, 10, 21, 12));

@@ -1,6 +1,7 @@
 /**
- * What every `DeleteLedger` must do, together with the catalog whose commits it fences: cases for a fresh catalog. A
- * lease of 0 ms has run out as soon as it is given; one of an hour does not within a test.
+ * What every `DeleteLedger` must do, together with the catalog whose commits it fences: cases for a
+ * fresh catalog. A lease of 0 ms has run out as soon as it is given; one of an hour does not within
+ * a test.
  */
 
 import assert from "node:assert/strict";

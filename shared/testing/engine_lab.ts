@@ -1,6 +1,6 @@
 /**
- * The SQL engine over a real warehouse and WAL in a temporary directory, for tests: rows are committed to
- * Iceberg or appended to the WAL, then queried. Everything is removed on disposal.
+ * The SQL engine over a real warehouse and WAL in a temporary directory, for tests: rows are
+ * committed to Iceberg or appended to the WAL, then queried. Everything is removed on disposal.
  */
 
 import { assert } from "../base/assert.ts";
@@ -119,7 +119,10 @@ export class EngineLab implements AsyncDisposable {
     return new EngineLab(dir, store, catalog, wal, { open, engine: await open() });
   }
 
-  /** Commits rows of `events` as one file, in the given order; `consumed` are segments they came from. */
+  /**
+   * Commits rows of `events` as one file, in the given order; `consumed` are segments they came
+   * from.
+   */
   async commit(
     rows: readonly EventFields[],
     options: {

@@ -56,7 +56,10 @@ export class FakeClock implements Clock {
     });
   }
 
-  /** Lets `ms` pass; whoever wakes runs until nothing but timers and real input are left to wait for. */
+  /**
+   * Lets `ms` pass; whoever wakes runs until nothing but timers and real input are left to wait
+   * for.
+   */
   async advance(ms: number): Promise<void> {
     const endMs = this.#nowMs + ms;
     for (;;) {

@@ -1,13 +1,16 @@
 /**
- * Statements that a caller must not get anywhere with, by what they are after, each with what must happen to it.
+ * Statements that a caller must not get anywhere with, by what they are after, each with what must
+ * happen to it.
  *
- * `$DIR` is the server's data directory, `$OTHER` the namespace of another tenant. In it stand canary files (in the
- * warehouse, where the SQL engine itself may read, and outside) and canary rows.
+ * `$DIR` is the server's data directory, `$OTHER` the namespace of another tenant. In it stand
+ * canary files (in the warehouse, where the SQL engine itself may read, and outside) and canary
+ * rows.
  */
 
 /**
- * Reasons of the refusal, any of which will do; `harmless`: it runs, and shows nothing but the caller's own.
- * A refusal comes before the statement runs; `statement_failed`, `pool_exhausted`, `timeout` and `truncated` stop it.
+ * Reasons of the refusal, any of which will do; `harmless`: it runs, and shows nothing but the
+ * caller's own. A refusal comes before the statement runs; `statement_failed`, `pool_exhausted`,
+ * `timeout` and `truncated` stop it.
  */
 export type Verdict =
   | "harmless"

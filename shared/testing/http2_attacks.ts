@@ -1,9 +1,9 @@
 /**
- * What one HTTP/2 connection can send to make a server work: each attack as frames, without end. The names of CVEs are of
- * attacks that took other servers down.
+ * What one HTTP/2 connection can send to make a server work: each attack as frames, without end.
+ * The names of CVEs are of attacks that took other servers down.
  *
- * An attacker sends `opening` once a connection and then round after round, reads and discards what it is answered, and
- * connects again when it is cut off. For tests and benchmarks only.
+ * An attacker sends `opening` once a connection and then round after round, reads and discards what
+ * it is answered, and connects again when it is cut off. For tests and benchmarks only.
  */
 
 import { concatBytes, utf8 } from "../base/bytes.ts";
@@ -25,7 +25,9 @@ export interface Http2Attack {
   readonly opening: () => Uint8Array;
   /** Frames of the round `turn`, from 0. */
   readonly round: (turn: number) => Uint8Array;
-  /** What the connection ends with; undefined when it is only slowed down: its calls are answered. */
+  /**
+   * What the connection ends with; undefined when it is only slowed down: its calls are answered.
+   */
   readonly ends: number | undefined;
 }
 
@@ -101,7 +103,9 @@ const LARGE_ENTRY = concatBytes([
   Uint8Array.of(0x40, 1, 0x78, 0x7f, ...[(4_000 - 127) % 128 | 128, (4_000 - 127) >> 7]),
   utf8("v".repeat(4_000)),
 ]);
-/** Literals without indexing, their values Huffman codes of zeros (`00000`), 16,000 bytes in all. */
+/**
+ * Literals without indexing, their values Huffman codes of zeros (`00000`), 16,000 bytes in all.
+ */
 const HUFFMAN_TEXTS = concatBytes([
   FIELDS,
   ...Array.from(

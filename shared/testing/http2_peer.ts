@@ -91,7 +91,9 @@ export const AT_ONCE: Pick<Turns, "next"> = { next: () => Promise.resolve() };
 
 export const ANSWER = { fields: [[":status", "200"], ["x", "y"]] as const };
 
-/** A connection whose handler reads the body and answers; past the preface unless told otherwise. */
+/**
+ * A connection whose handler reads the body and answers; past the preface unless told otherwise.
+ */
 export function connect(
   options: {
     readonly handler?: Http2Handler;

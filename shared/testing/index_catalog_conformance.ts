@@ -1,4 +1,7 @@
-/** What every `IndexCatalog` must do, with the `CatalogReader` that sees it: `shared/catalog/index_catalog.ts` as cases. */
+/**
+ * What every `IndexCatalog` must do, with the `CatalogReader` that sees it:
+ * `shared/catalog/index_catalog.ts` as cases.
+ */
 
 import assert from "node:assert/strict";
 import type { Catalog } from "../catalog/catalog.ts";

@@ -1,6 +1,6 @@
 /**
- * What every `JobStore` must do: cases for a fresh store. A lease of 0 ms has run out as soon as it is given; one of an
- * hour does not within a test.
+ * What every `JobStore` must do: cases for a fresh store. A lease of 0 ms has run out as soon as it
+ * is given; one of an hour does not within a test.
  */
 
 import assert from "node:assert/strict";

@@ -2,7 +2,10 @@
 
 const RUNS_MAX = 5;
 
-/** The first result of `run`, which is told its number from 0, that is under `enough`; else the least of five. */
+/**
+ * The first result of `run`, which is told its number from 0, that is under `enough`; else the
+ * least of five.
+ */
 export async function leastOf(
   enough: number,
   run: (at: number) => number | Promise<number>,

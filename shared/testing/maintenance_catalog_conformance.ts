@@ -1,4 +1,6 @@
-/** What every `MaintenanceCatalog` must do: cases for a fresh catalog, seen through two connections. */
+/**
+ * What every `MaintenanceCatalog` must do: cases for a fresh catalog, seen through two connections.
+ */
 
 import assert from "node:assert/strict";
 import type { MaintenanceCatalog } from "../catalog/sql_maintenance_catalog.ts";

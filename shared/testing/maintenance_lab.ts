@@ -1,6 +1,7 @@
 /**
- * A warehouse in memory with a catalog on disk for tests of maintenance, with a clock that only the test moves. Rows are
- * numbers, kept in the column `raw`; what the table holds is read by `hyparquet`, and can be written out for `icebird`.
+ * A warehouse in memory with a catalog on disk for tests of maintenance, with a clock that only the
+ * test moves. Rows are numbers, kept in the column `raw`; what the table holds is read by
+ * `hyparquet`, and can be written out for `icebird`.
  */
 
 import { dirname, join } from "node:path";

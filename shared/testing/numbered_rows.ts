@@ -1,6 +1,6 @@
 /**
- * Batches whose rows are numbers, for tests of what carries batches: the WAL does not look into a message,
- * so any bytes that name the rows and cannot be mistaken for others will do.
+ * Batches whose rows are numbers, for tests of what carries batches: the WAL does not look into a
+ * message, so any bytes that name the rows and cannot be mistaken for others will do.
  */
 
 import { textOf, utf8 } from "../base/bytes.ts";
@@ -18,8 +18,8 @@ export const NUMBERED_SCHEMA: TableSchema = {
 };
 
 /**
- * A batch of `rows`; its message is at least `messageBytes` long, filled with blanks, or with `noise`, which cannot be packed.
- * `timestamp_ns` of a row is its number.
+ * A batch of `rows`; its message is at least `messageBytes` long, filled with blanks, or with
+ * `noise`, which cannot be packed. `timestamp_ns` of a row is its number.
  */
 export function numberedBatch(
   rows: readonly number[],

@@ -1,6 +1,6 @@
 /**
- * What every `ObjectStore` must do: `shared/storage/object_store.ts` as cases. A test file runs each case
- * on a fresh, empty store.
+ * What every `ObjectStore` must do: `shared/storage/object_store.ts` as cases. A test file runs
+ * each case on a fresh, empty store.
  */
 
 import assert from "node:assert/strict";

@@ -1,7 +1,8 @@
 /**
- * A real PostgreSQL of a test's own, on a free port, from an npm package; it can freeze, die and come back with its
- * data. The package ships programs and libraries for the usual platforms; where it has none, `POSTGRES` is
- * undefined. PostgreSQL refuses to run as root: then it runs as another user, from a copy that this user can read.
+ * A real PostgreSQL of a test's own, on a free port, from an npm package; it can freeze, die and
+ * come back with its data. The package ships programs and libraries for the usual platforms; where
+ * it has none, `POSTGRES` is undefined. PostgreSQL refuses to run as root: then it runs as another
+ * user, from a copy that this user can read.
  */
 
 import { dirname, join } from "node:path";

@@ -3,8 +3,9 @@
 import type { SeededRandom } from "./seeded_random.ts";
 
 /**
- * What survives of unsynced changes. `drop`: none. `keep`: all. `prefix`: of each file a random prefix of
- * its unsynced bytes, of the names a random choice. `torn`: random 512-byte sectors, the others zero.
+ * What survives of unsynced changes. `drop`: none. `keep`: all. `prefix`: of each file a random
+ * prefix of its unsynced bytes, of the names a random choice. `torn`: random 512-byte sectors, the
+ * others zero.
  */
 export type PowerLoss = "drop" | "keep" | "prefix" | "torn";
 

@@ -1,4 +1,7 @@
-/** A real `redis-server` of a test's own, on a free port, without a disk; it can freeze, die and come back. */
+/**
+ * A real `redis-server` of a test's own, on a free port, without a disk; it can freeze, die and
+ * come back.
+ */
 
 import { freePort } from "./free_ports.ts";
 

@@ -1,6 +1,6 @@
 /**
- * An object store that is elsewhere: no local paths, every read is recorded, and a test decides what becomes of it. The
- * objects are in memory.
+ * An object store that is elsewhere: no local paths, every read is recorded, and a test decides
+ * what becomes of it. The objects are in memory.
  */
 
 import { MemoryStore } from "../storage/memory_store.ts";

@@ -1,16 +1,17 @@
 /**
- * A real S3-protocol server for tests: npm `s3rver`, run by Node (its paging needs DES, which Deno has not), behind a
- * door that knows what that server does not: conditional writes; and that fails, delays and counts as a test asks.
- * Calls `Deno.serve` and `Deno.Command` itself.
+ * A real S3-protocol server for tests: npm `s3rver`, run by Node (its paging needs DES, which Deno
+ * has not), behind a door that knows what that server does not: conditional writes; and that fails,
+ * delays and counts as a test asks. Calls `Deno.serve` and `Deno.Command` itself.
  */
 
 import { request as httpRequest } from "node:http";
 import type { S3Access, S3Place } from "../storage/s3_settings.ts";
 
 /**
- * What becomes of a request: an answer of the store's own kind, a connection that breaks, half of the right answer, or half
- * of it and then nothing more, on a connection that stays open; no answer to a request that is not carried out (`hang`), and
- * none to one that is (`mute`), until who asked has left.
+ * What becomes of a request: an answer of the store's own kind, a connection that breaks, half of
+ * the right answer, or half of it and then nothing more, on a connection that stays open; no answer
+ * to a request that is not carried out (`hang`), and none to one that is (`mute`), until who asked
+ * has left.
  */
 export type S3Fault =
   | { readonly status: number; readonly code: string }
@@ -29,8 +30,9 @@ export interface S3Request {
 
 const BUCKET = "warehouse";
 /**
- * Prints its port; ends when its input does, so that it does not outlive a test that was killed. By itself it lists and
- * answers an object while it is written, and says that it is stored before it is: it is given a way that does neither.
+ * Prints its port; ends when its input does, so that it does not outlive a test that was killed. By
+ * itself it lists and answers an object while it is written, and says that it is stored before it
+ * is: it is given a way that does neither.
  */
 const NODE_OPTIONS = ["--openssl-legacy-provider", "--input-type=module"];
 const SERVER = `
@@ -134,7 +136,10 @@ export class S3Process implements AsyncDisposable {
     };
   }
 
-  /** The same past the door: no faults, no delays, no conditions, and nothing of this process in the way. */
+  /**
+   * The same past the door: no faults, no delays, no conditions, and nothing of this process in the
+   * way.
+   */
   get directEnvironment(): Record<string, string> {
     return { ...this.environment, AWS_ENDPOINT_URL: `http://127.0.0.1:${this.#port}` };
   }

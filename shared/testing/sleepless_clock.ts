@@ -1,4 +1,7 @@
-/** A clock for code that only backs off: sleeping passes the time at once. See `fake_clock.ts` for real waits. */
+/**
+ * A clock for code that only backs off: sleeping passes the time at once. See `fake_clock.ts` for
+ * real waits.
+ */
 
 import type { Clock } from "../os/clock.ts";
 

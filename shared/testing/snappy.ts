@@ -1,4 +1,7 @@
-/** Snappy bodies for tests: blocks as an encoder of others makes them (hysnappy), and the same in frames. */
+/**
+ * Snappy bodies for tests: blocks as an encoder of others makes them (hysnappy), and the same in
+ * frames.
+ */
 
 import { snappyCompress } from "hysnappy";
 import { concatBytes } from "../base/bytes.ts";
@@ -9,7 +12,9 @@ export function snappyBlock(bytes: Uint8Array): Uint8Array<ArrayBuffer> {
   return new Uint8Array(snappyCompress(bytes));
 }
 
-/** `x-snappy-framed`; `chunkBytes` of the input a chunk. Golden bodies show that Go frames so, too. */
+/**
+ * `x-snappy-framed`; `chunkBytes` of the input a chunk. Golden bodies show that Go frames so, too.
+ */
 export function snappyFramed(bytes: Uint8Array, chunkBytes = 65_536): Uint8Array<ArrayBuffer> {
   const parts = [frame(0xff, new TextEncoder().encode("sNaPpY"))];
   for (let at = 0; at < bytes.length; at += chunkBytes) {

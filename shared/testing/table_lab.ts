@@ -1,6 +1,6 @@
 /**
- * A warehouse in memory for tests of table commits: a store, a SQLite catalog, a clock and randomness, and
- * data files that have metadata but no rows.
+ * A warehouse in memory for tests of table commits: a store, a SQLite catalog, a clock and
+ * randomness, and data files that have metadata but no rows.
  */
 
 import { openSqliteCatalog } from "../catalog/sqlite_catalog.ts";

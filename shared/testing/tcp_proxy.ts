@@ -1,4 +1,7 @@
-/** Stands between a client and a server of a test and troubles their connections: cut before a request, or before its answer. */
+/**
+ * Stands between a client and a server of a test and troubles their connections: cut before a
+ * request, or before its answer.
+ */
 
 export type Trouble =
   | "none"

@@ -1,4 +1,6 @@
-/** Threads of a process as Linux tells of them, and what processor time they take by their priority. */
+/**
+ * Threads of a process as Linux tells of them, and what processor time they take by their priority.
+ */
 
 const TICKS_PER_SEC = 100;
 /** Fields of `/proc/…/stat` behind the name, which may hold blanks. */
@@ -16,7 +18,9 @@ export interface ThreadStat {
   readonly userTicks: number;
 }
 
-/** Those that live; default: of this process. Errors: where there is no such process, or no `/proc`. */
+/**
+ * Those that live; default: of this process. Errors: where there is no such process, or no `/proc`.
+ */
 export async function* threads(pid: number | "self" = "self"): AsyncGenerator<ThreadStat> {
   for await (const { name: id } of Deno.readDir(`/proc/${pid}/task`)) {
     // A thread may end meanwhile.

@@ -20,6 +20,7 @@ const server = serve({
   meter,
   handler: () => new Response(String(failures)),
 });
-// As every role does at its start: this runtime needs descriptors for the first one, and ends without.
+// As every role does at its start: this runtime needs descriptors for the first one, and ends
+// without.
 Deno.addSignalListener("SIGTERM", () => Deno.exit(0));
 Deno.stdout.writeSync(new TextEncoder().encode(`${server.address.port}\n`));

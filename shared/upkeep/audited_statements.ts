@@ -1,6 +1,6 @@
 /**
- * Statements that a table `query_audit` has of one day. Best effort, as the audit itself is: a file that cannot be read is
- * passed over, and of a day so many rows are read, the newest files first.
+ * Statements that a table `query_audit` has of one day. Best effort, as the audit itself is: a file
+ * that cannot be read is passed over, and of a day so many rows are read, the newest files first.
  */
 
 import { getLogger } from "@logtape/logtape";
@@ -24,7 +24,10 @@ export function isUnreadable(error: unknown): boolean {
     isOperatingError(error, "not_found");
 }
 
-/** By tenant. `files` are the day's; `rowsMax`: how many of their rows are read. Errors: the store's; the signal's reason. */
+/**
+ * By tenant. `files` are the day's; `rowsMax`: how many of their rows are read. Errors: the
+ * store's; the signal's reason.
+ */
 export async function auditedStatements(
   deps: FileRunDeps,
   table: Table,

@@ -25,8 +25,8 @@ const FILES_MAX = 64;
 const BYTES_MAX = 32 * 1024 * 1024;
 
 /**
- * The roll-up of those of `files` that have a summary; undefined where fewer than two have. Errors: the store's, but
- * `not_found`.
+ * The roll-up of those of `files` that have a summary; undefined where fewer than two have. Errors:
+ * the store's, but `not_found`.
  */
 export async function buildRollup(
   store: ReadableStore,
@@ -74,7 +74,10 @@ class CubesOfDay {
     for (const { cube } of this.#cubes.values()) await cube.of(all);
   }
 
-  /** Of cubes of all files, the counts by value of a column before what names values by their place in them. */
+  /**
+   * Of cubes of all files, the counts by value of a column before what names values by their place
+   * in them.
+   */
   async blobs(files: readonly DataFile[]): Promise<Blob[]> {
     const blobs: Blob[] = [];
     const counted = new Set<number>();
@@ -129,8 +132,9 @@ function rankOf({ minutes, columns, measures }: CubeSpec): number {
 }
 
 /**
- * The store, with the summaries of some files in memory: a cube reads its own part of each, and there are dozens of cubes.
- * It has no roll-ups: one that is made from another would hand its damage on.
+ * The store, with the summaries of some files in memory: a cube reads its own part of each, and
+ * there are dozens of cubes. It has no roll-ups: one that is made from another would hand its
+ * damage on.
  */
 class SummaryStore implements ReadableStore {
   readonly #store: ReadableStore;

@@ -1,4 +1,6 @@
-/** Metrics of all that a compactor does, and the observers that count it: the same wherever it runs. */
+/**
+ * Metrics of all that a compactor does, and the observers that count it: the same wherever it runs.
+ */
 
 import type { MetricHandles } from "../metrics/metrics.ts";
 import type { MetricTable } from "../metrics/table.ts";

@@ -1,6 +1,7 @@
 /**
- * Carries delete tasks out as they come: looks every few seconds, takes them one after another, oldest first. Any number of
- * loops may run on one catalog. One task's failure is its own; the loop ends only when it is stopped.
+ * Carries delete tasks out as they come: looks every few seconds, takes them one after another,
+ * oldest first. Any number of loops may run on one catalog. One task's failure is its own; the loop
+ * ends only when it is stopped.
  */
 
 import { getLogger } from "@logtape/logtape";
@@ -71,7 +72,10 @@ function tellFailure(error: unknown, failureLog: FailureLog): void {
   failureLog.failed(LOOK, what, error);
 }
 
-/** Each task that can be claimed, once. Errors: the ledger's; `engine_not_loaded`; the signal's reason. */
+/**
+ * Each task that can be claimed, once. Errors: the ledger's; `engine_not_loaded`; the signal's
+ * reason.
+ */
 export async function sweepDeleteTasks(
   deps: DeleteTaskDeps,
   signal?: AbortSignal,

@@ -1,6 +1,7 @@
 /**
- * What a delete task comes down to for a table as it is: its files, those that have such rows, and what would be left of
- * each. A plan is kept while other writers change the table: files that are still there are not looked through twice.
+ * What a delete task comes down to for a table as it is: its files, those that have such rows, and
+ * what would be left of each. A plan is kept while other writers change the table: files that are
+ * still there are not looked through twice.
  */
 
 import { OperatingError } from "../base/errors.ts";
@@ -47,8 +48,8 @@ export class DeleteRefused extends Error {
 }
 
 /**
- * undefined: the table has no rows yet. Errors: `DeleteRefused` of the audit, and when the index was dropped since the task was accepted;
- * the catalog's and the store's.
+ * undefined: the table has no rows yet. Errors: `DeleteRefused` of the audit, and when the index
+ * was dropped since the task was accepted; the catalog's and the store's.
  */
 export async function deleteTarget(
   { catalog, reader }: Pick<DeletePlanDeps, "catalog" | "reader">,
@@ -114,7 +115,9 @@ export class DeletePlanner {
     this.#task = task;
   }
 
-  /** undefined: the table has no rows yet. Errors: those of `deleteTarget` and `RowMatcher.match`. */
+  /**
+   * undefined: the table has no rows yet. Errors: those of `deleteTarget` and `RowMatcher.match`.
+   */
   async plan(
     options: { readonly signal?: AbortSignal; onProgress?(progress: DeleteProgress): void } = {},
   ): Promise<DeletePlan | undefined> {

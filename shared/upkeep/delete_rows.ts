@@ -1,6 +1,7 @@
 /**
- * One data file without some of its rows: what is left becomes new files, written as the drain writes its own, in the
- * same order, with field ids and sidecars. Nothing refers to them until the caller commits.
+ * One data file without some of its rows: what is left becomes new files, written as the drain
+ * writes its own, in the same order, with field ids and sidecars. Nothing refers to them until the
+ * caller commits.
  *
  * Memory: the file's bytes, and the rows of two new files (`shared/tables/data_file_writer.ts`).
  */
@@ -22,7 +23,10 @@ export interface DeleteRowsOptions {
   readonly signal?: AbortSignal;
 }
 
-/** Whether the row at a place of `batch`, whose first is the file's `first`th, goes. Batches come in the file's order. */
+/**
+ * Whether the row at a place of `batch`, whose first is the file's `first`th, goes. Batches come in
+ * the file's order.
+ */
 export type GoneRows = (batch: ColumnBatch, first: number) => (at: number) => boolean;
 
 /** What is left of a file. */
@@ -32,8 +36,9 @@ export interface FileRest {
 }
 
 /**
- * The rows of `file` but for `gone`; no file when none are left. Errors: `corrupt` when the file does not have the rows
- * that the table says, or rows were lost on the way; the store's; the signal's reason. After one nothing is left behind.
+ * The rows of `file` but for `gone`; no file when none are left. Errors: `corrupt` when the file
+ * does not have the rows that the table says, or rows were lost on the way; the store's; the
+ * signal's reason. After one nothing is left behind.
  */
 export async function deleteRows(
   deps: DataFileWriterDeps,

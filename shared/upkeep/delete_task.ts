@@ -1,6 +1,6 @@
 /**
- * Carries one delete task out: claims it, finds its rows, writes what is left of their files, and commits all of it at
- * once, together with the task's end in the ledger.
+ * Carries one delete task out: claims it, finds its rows, writes what is left of their files, and
+ * commits all of it at once, together with the task's end in the ledger.
  *
  * ```
  * WAL drained? ─► CLAIM ─► match rows, file by file ─► write the rest ─► COMMIT under the claim ═► done
@@ -8,8 +8,9 @@
  *                                                              └───────────────┘
  * ```
  *
- * A process that ends before the commit leaves files that no snapshot names and a claim that runs out; one that ends
- * after it leaves nothing to do. An executor that is paused past its lease is refused by the commit itself.
+ * A process that ends before the commit leaves files that no snapshot names and a claim that runs
+ * out; one that ends after it leaves nothing to do. An executor that is paused past its lease is
+ * refused by the commit itself.
  */
 
 import { getLogger } from "@logtape/logtape";
@@ -81,8 +82,9 @@ export interface DeleteReport {
 }
 
 /**
- * `waits`: rows of it are still in the WAL. `taken`: somebody else has it, or another task of its table, or it has ended.
- * `lost`: this executor was stopped for longer than its lease. `retried`: the attempt failed, the next one follows.
+ * `waits`: rows of it are still in the WAL. `taken`: somebody else has it, or another task of its
+ * table, or it has ended. `lost`: this executor was stopped for longer than its lease. `retried`:
+ * the attempt failed, the next one follows.
  */
 export type DeleteOutcome = "done" | "failed" | "retried" | "waits" | "taken" | "lost";
 
@@ -94,8 +96,8 @@ const RETRY_MS_MAX = 300_000;
 const ROUNDS_MAX = 20;
 
 /**
- * One attempt at a task. Errors: the ledger's and the WAL's before the claim; `engine_not_loaded`; the signal's reason,
- * after the task was given back.
+ * One attempt at a task. Errors: the ledger's and the WAL's before the claim; `engine_not_loaded`;
+ * the signal's reason, after the task was given back.
  */
 export async function runDeleteTask(
   deps: DeleteTaskDeps,
@@ -202,7 +204,9 @@ class Attempt {
     );
   }
 
-  /** Writes what is left of the plan's files, and forgets what was written of files that are gone. */
+  /**
+   * Writes what is left of the plan's files, and forgets what was written of files that are gone.
+   */
   async #rewrite(plan: DeletePlan, signal: AbortSignal): Promise<void> {
     const { target, files, filesTotal, rowsMatched } = plan;
     const live = new Set(files.map(({ file }) => file.key));
@@ -310,7 +314,10 @@ class HeldTask {
     return this.#lost.signal;
   }
 
-  /** Renews from now on, until the claim ends or `signal` aborts: work that is abandoned shall lose it. */
+  /**
+   * Renews from now on, until the claim ends or `signal` aborts: work that is abandoned shall lose
+   * it.
+   */
   keep(signal: AbortSignal | undefined): void {
     const until = signal === undefined
       ? this.#ended.signal

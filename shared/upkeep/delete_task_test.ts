@@ -1,4 +1,7 @@
-/** Delete tasks against a plain model: what goes, what stays, who may, and what every failure leaves. */
+/**
+ * Delete tasks against a plain model: what goes, what stays, who may, and what every failure
+ * leaves.
+ */
 
 import assert from "node:assert/strict";
 import type { DeleteTask } from "../catalog/delete_ledger.ts";
@@ -331,7 +334,10 @@ Deno.test({
   },
 });
 
-/** Each operation of a whole task fails once, before or after it took effect, alone or with all that follow. */
+/**
+ * Each operation of a whole task fails once, before or after it took effect, alone or with all that
+ * follow.
+ */
 const FAULTS_RUN = Number(Deno.env.get("SVC_TEST_DELETE_FAULTS") ?? 24);
 
 Deno.test({

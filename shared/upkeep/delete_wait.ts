@@ -1,9 +1,11 @@
 /**
- * Rows that were acknowledged before a delete task was accepted and are still in the WAL: the task waits until they are
- * in its table. Which segments those can be is recorded by the first executor that looks, after the acceptance, and so
- * includes all of them; segments that begin later may hold later rows alone.
+ * Rows that were acknowledged before a delete task was accepted and are still in the WAL: the task
+ * waits until they are in its table. Which segments those can be is recorded by the first executor
+ * that looks, after the acceptance, and so includes all of them; segments that begin later may hold
+ * later rows alone.
  *
- * Not covered: segments set aside under `poison/` or quarantined, and WAL volumes that this executor does not see.
+ * Not covered: segments set aside under `poison/` or quarantined, and WAL volumes that this
+ * executor does not see.
  */
 
 import type { CatalogReader } from "../catalog/catalog.ts";
@@ -27,13 +29,16 @@ export interface DeleteMirror {
   readonly wal: WalReader;
   readonly claims: Pick<WalClaims, "states">;
   /**
-   * It shows a segment once that is sealed and uploaded: some seconds after its last row, unless uploads lag. A task waits
-   * so long before it asks what there is.
+   * It shows a segment once that is sealed and uploaded: some seconds after its last row, unless
+   * uploads lag. A task waits so long before it asks what there is.
    */
   readonly graceMs: number;
 }
 
-/** Whether every row that the task is about is in the table by now. Errors: the WAL's and the catalog's. */
+/**
+ * Whether every row that the task is about is in the table by now. Errors: the WAL's and the
+ * catalog's.
+ */
 export async function areRowsCommitted(deps: DeleteWaitDeps, task: DeleteTask): Promise<boolean> {
   const { ident, taskId } = task;
   const lane: LaneId = { tenant: tenantOf(ident.namespace), index: ident.name };

@@ -1,4 +1,7 @@
-/** Work under a lease of the catalog, renewed while it lasts: several compactors keep off each other's pieces. */
+/**
+ * Work under a lease of the catalog, renewed while it lasts: several compactors keep off each
+ * other's pieces.
+ */
 
 import { getLogger } from "@logtape/logtape";
 import { messageOf } from "../base/errors.ts";
@@ -18,9 +21,9 @@ const LEASE_MS = 15_000;
 const RENEWALS_PER_LEASE = 3;
 
 /**
- * Does `work` while this process holds the lease called `name`; `taken` when another one does. The signal that `work` gets
- * aborts with `signal`, and when the lease is lost: then another may be doing the same, and whoever commits second finds out.
- * Errors: those of `work`, and the catalog's.
+ * Does `work` while this process holds the lease called `name`; `taken` when another one does. The
+ * signal that `work` gets aborts with `signal`, and when the lease is lost: then another may be
+ * doing the same, and whoever commits second finds out. Errors: those of `work`, and the catalog's.
  */
 export async function underLease<T>(
   deps: LeaseDeps,

@@ -19,11 +19,17 @@ export interface HotAttribute extends AttributeDemand {
 
 /** Days that count, today included: a week has what is looked at each Monday. */
 export const HOT_WINDOW_DAYS = 7;
-/** Of them must have statements that read it: what one incident asks for in an afternoon is over the day after. */
+/**
+ * Of them must have statements that read it: what one incident asks for in an afternoon is over the
+ * day after.
+ */
 const DAYS_MIN = 3;
 /** A panel that is refreshed each ten minutes of three working days has as many. */
 const STATEMENTS_MIN = 100;
-/** Attributes of a day that are counted: what generates names by the thousand does not fill the memory. */
+/**
+ * Attributes of a day that are counted: what generates names by the thousand does not fill the
+ * memory.
+ */
 const COUNTED_MAX = 10_000;
 
 /** `reads`: what each statement reads, in the order of `statements`. */

@@ -1,4 +1,7 @@
-/** Drains over a real PostgreSQL whose connections break or stall in the middle of a commit: one outcome, never two. */
+/**
+ * Drains over a real PostgreSQL whose connections break or stall in the middle of a commit: one
+ * outcome, never two.
+ */
 
 import assert from "node:assert/strict";
 import { OperatingError } from "../base/errors.ts";

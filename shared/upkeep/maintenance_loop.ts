@@ -1,9 +1,12 @@
 /**
- * Keeps all tables of a catalog in order, for ever: every sweep of `table_sweeps.ts` on every table, when it is due.
+ * Keeps all tables of a catalog in order, for ever: every sweep of `table_sweeps.ts` on every
+ * table, when it is due.
  *
- * One turn follows another's, so what is read at a time is bounded, and no table starves: one that has more to do gets its
- * next turn after all others had theirs. A turn that fails is tried again later and later; one that exceeds its deadline is
- * left behind, and its sweep of that table skipped until it ends. The loop ends only when it is stopped, and does not stand in a drain's way: it runs beside `shared/drain/drain_loop.ts`.
+ * One turn follows another's, so what is read at a time is bounded, and no table starves: one that
+ * has more to do gets its next turn after all others had theirs. A turn that fails is tried again
+ * later and later; one that exceeds its deadline is left behind, and its sweep of that table
+ * skipped until it ends. The loop ends only when it is stopped, and does not stand in a drain's
+ * way: it runs beside `shared/drain/drain_loop.ts`.
  */
 
 import { getLogger } from "@logtape/logtape";
@@ -21,7 +24,10 @@ export interface MaintenanceLoopDeps {
 }
 
 export interface MaintenanceLoop extends AsyncDisposable {
-  /** Tells the turn under way to end, which leaves its table as it is, and leaves it behind after a while. Idempotent. */
+  /**
+   * Tells the turn under way to end, which leaves its table as it is, and leaves it behind after a
+   * while. Idempotent.
+   */
   stop(): Promise<void>;
 }
 
@@ -178,7 +184,10 @@ class RunningLoop implements MaintenanceLoop {
   }
 }
 
-/** Rejects when `signal` has been aborted for a while: whoever heeds it has ended by then. Not any more after `over`. */
+/**
+ * Rejects when `signal` has been aborted for a while: whoever heeds it has ended by then. Not any
+ * more after `over`.
+ */
 function longAfter(signal: AbortSignal, over: AbortSignal): Promise<never> {
   return new Promise((_, reject) => {
     const onAbort = () => {

@@ -154,7 +154,10 @@ export const MAINTENANCE_METRICS = {
   },
 } as const satisfies MetricTable;
 
-/** Counts what maintenance reports into `metrics`. Tables past the first so many share one series, and have no gauges. */
+/**
+ * Counts what maintenance reports into `metrics`. Tables past the first so many share one series,
+ * and have no gauges.
+ */
 export function countMaintenance(
   metrics: MetricHandles<typeof MAINTENANCE_METRICS>,
 ): Required<MaintenanceObserver> {

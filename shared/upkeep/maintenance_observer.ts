@@ -1,4 +1,7 @@
-/** What maintenance tells whoever counts and logs: one call for each thing that happened. Calls must not throw. */
+/**
+ * What maintenance tells whoever counts and logs: one call for each thing that happened. Calls must
+ * not throw.
+ */
 
 import type { TableIdent } from "../tenant/tenant.ts";
 import type { HotAttribute } from "./hot_attributes.ts";
@@ -6,7 +9,10 @@ import type { MergeReport } from "./merge.ts";
 import type { RetentionReport } from "./retention.ts";
 import type { TableHealth } from "./table_health.ts";
 
-/** Why files went: `replaced`: no snapshot has them any more; `orphan`: none ever had; `dropped`: their table is gone. */
+/**
+ * Why files went: `replaced`: no snapshot has them any more; `orphan`: none ever had; `dropped`:
+ * their table is gone.
+ */
 export type RemovalKind = "replaced" | "orphan" | "dropped";
 
 /** Sidecars that were made anew, or could not be. */
@@ -24,7 +30,9 @@ export interface MaintenanceObserver {
   removed?(kind: RemovalKind, files: number): void;
   retained?(ident: TableIdent, report: RetentionReport): void;
   mended?(ident: TableIdent, sidecars: MendedSidecars): void;
-  /** Sums of the summaries of a day's files were made, and those that newer ones stand for removed. */
+  /**
+   * Sums of the summaries of a day's files were made, and those that newer ones stand for removed.
+   */
   rolledUp?(ident: TableIdent, rollups: { readonly made: number; readonly removed: number }): void;
   /** Attributes that statements kept asking for have columns from now on; never none. */
   promoted?(ident: TableIdent, attributes: readonly HotAttribute[]): void;

@@ -1,11 +1,13 @@
 /**
  * Merges data files of a table: looks at what its manifests say, and performs one task of the plan.
  *
- * Rows go from the files through `mergeRuns` into the writer that the drain has too, and take the files' place in one
- * commit (`commitRewrite`). A merge that ends before its commit leaves files that no snapshot names; one whose files were
- * taken by another rewrite meanwhile removes its own. Appends are never lost to it and never make it write rows again.
+ * Rows go from the files through `mergeRuns` into the writer that the drain has too, and take the
+ * files' place in one commit (`commitRewrite`). A merge that ends before its commit leaves files
+ * that no snapshot names; one whose files were taken by another rewrite meanwhile removes its own.
+ * Appends are never lost to it and never make it write rows again.
  *
- * Memory: a row group or two of each file that overlaps at the place where the merge is, and the rows of two output files.
+ * Memory: a row group or two of each file that overlaps at the place where the merge is, and the
+ * rows of two output files.
  */
 
 import { dayOfNs, NS_PER_MS } from "../base/time.ts";
@@ -65,14 +67,17 @@ export interface MergeOptions {
 }
 
 /**
- * Bytes of rows of a full file. It sets the memory of a merge: so many are shared by the threads, and as many are the next
- * file's.
+ * Bytes of rows of a full file. It sets the memory of a merge: so many are shared by the threads,
+ * and as many are the next file's.
  */
 export const MERGED_INPUT_BYTES = 96 * 1024 * 1024;
 /** A day of which no file is younger gets no more rows soon. */
 const SETTLED_MS = 3_600_000;
 
-/** What there is to merge in a table; undefined when there is no such table. Errors: those of reading it. */
+/**
+ * What there is to merge in a table; undefined when there is no such table. Errors: those of
+ * reading it.
+ */
 export async function lookForMerges(
   given: CommitDeps,
   ident: TableIdent,
@@ -109,7 +114,10 @@ async function candidatesOf(
   }));
 }
 
-/** Performs `task`, which was planned on `table`. Errors: the store's and the catalog's; `corrupt`, `unprocessable`. */
+/**
+ * Performs `task`, which was planned on `table`. Errors: the store's and the catalog's; `corrupt`,
+ * `unprocessable`.
+ */
 export async function applyMerge(
   deps: MergeDeps,
   table: LoadedTable,

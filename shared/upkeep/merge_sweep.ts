@@ -1,6 +1,6 @@
 /**
- * Keeps one table after another merged: looks when a table has changed, and performs one task at a time while no backlog
- * of ingested rows waits.
+ * Keeps one table after another merged: looks when a table has changed, and performs one task at a
+ * time while no backlog of ingested rows waits.
  */
 
 import { isOperatingError } from "../base/errors.ts";
@@ -50,7 +50,9 @@ export class MergeSweep {
     this.#options = options;
   }
 
-  /** One task at most; true: look again at once. Errors: those of `lookForMerges` and `applyMerge`. */
+  /**
+   * One task at most; true: look again at once. Errors: those of `lookForMerges` and `applyMerge`.
+   */
   async run(ident: TableIdent, signal: AbortSignal): Promise<boolean> {
     if (await this.#isIdle(ident)) return false;
     const plan = await this.#look(ident);

@@ -1,4 +1,7 @@
-/** Opens what delete tasks are carried out with, for a process that may load the SQL engine's library. */
+/**
+ * Opens what delete tasks are carried out with, for a process that may load the SQL engine's
+ * library.
+ */
 
 import { openDeleteLedger } from "../catalog/open_delete_ledger.ts";
 import { openWalClaims } from "../catalog/open_wal_claims.ts";

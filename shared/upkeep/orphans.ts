@@ -1,11 +1,12 @@
 /**
- * Orphans: files below a table's directory that nothing names. A writer that crashed before its commit left them, or one
- * that crashed between a commit and the removal of what it made needless.
+ * Orphans: files below a table's directory that nothing names. A writer that crashed before its
+ * commit left them, or one that crashed between a commit and the removal of what it made needless.
  *
- * A file is an orphan when it is old enough that no commit under way can have written it, no snapshot of the present
- * metadata names it, and it is not entered for removal, or its time has come (`removals.ts`). The directory is listed before the
- * metadata is read, so a file that a commit names meanwhile is found to be named. What cannot be read entirely is not
- * touched: one unreadable manifest, and every file stays.
+ * A file is an orphan when it is old enough that no commit under way can have written it, no
+ * snapshot of the present metadata names it, and it is not entered for removal, or its time has
+ * come (`removals.ts`). The directory is listed before the metadata is read, so a file that a
+ * commit names meanwhile is found to be named. What cannot be read entirely is not touched: one
+ * unreadable manifest, and every file stays.
  */
 
 import type { Removals } from "../catalog/removals.ts";
@@ -28,7 +29,10 @@ export interface OrphanPlan {
   readonly orphans: readonly ObjectInfo[];
   /** Files that something names, or that may yet be named, and their bytes. */
   readonly kept: { readonly files: number; readonly bytes: number };
-  /** Of those kept: no snapshot has them, but a statement that began before may; they go in their time. */
+  /**
+   * Of those kept: no snapshot has them, but a statement that began before may; they go in their
+   * time.
+   */
   readonly waiting: readonly ObjectInfo[];
 }
 
@@ -38,7 +42,10 @@ const DELETES_MAX = 500;
 /** Files whose time has come that one look takes; the next takes the others. */
 const DUE_MAX = 10_000;
 
-/** What the sweep would remove of a table; undefined when there is no such table. Errors: those of reading all of it. */
+/**
+ * What the sweep would remove of a table; undefined when there is no such table. Errors: those of
+ * reading all of it.
+ */
 export async function lookForOrphans(
   given: OrphanDeps,
   ident: TableIdent,
@@ -78,7 +85,10 @@ export async function lookForOrphans(
   };
 }
 
-/** Removes the plan's orphans. Errors: the store's and the catalog's; what is removed by then stays so. */
+/**
+ * Removes the plan's orphans. Errors: the store's and the catalog's; what is removed by then stays
+ * so.
+ */
 export async function applyOrphans(
   { store, removals }: Pick<OrphanDeps, "store" | "removals">,
   { orphans }: OrphanPlan,
@@ -99,8 +109,9 @@ const FIRST_METADATA =
   /^(?<folder>.*[-/][0-9a-f]{32})\/metadata\/00000-[0-9a-f-]{36}\.metadata\.json$/;
 
 /**
- * Whether the object is what a crash leaves between the first metadata of a new table and its commit: that metadata, alone
- * in its folder. A folder with anything else may be another catalog's table, and is left alone.
+ * Whether the object is what a crash leaves between the first metadata of a new table and its
+ * commit: that metadata, alone in its folder. A folder with anything else may be another catalog's
+ * table, and is left alone.
  */
 function isNeverBorn(key: string, all: readonly ObjectInfo[]): boolean {
   const folder = FIRST_METADATA.exec(key)?.groups?.["folder"];

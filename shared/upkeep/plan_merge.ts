@@ -1,17 +1,19 @@
 /**
  * Which data files of a table to merge now: a pure decision over what its manifests say.
  *
- * Within a day, files are in tiers by their rows: tier t has 8^t up to 8^(t+1) - 1. Eight files of a tier become one of
- * the next, so a row is written again once for each tier at most, however the rows come. A file that was cut
- * because it had reached the largest size is full, and done with. Three things make a task, most urgent first:
+ * Within a day, files are in tiers by their rows: tier t has 8^t up to 8^(t+1) - 1. Eight files of
+ * a tier become one of the next, so a row is written again once for each tier at most, however the
+ * rows come. A file that was cut because it had reached the largest size is full, and done with.
+ * Three things make a task, most urgent first:
  *
- * - `overlap`: more than `depthMax` files cover one instant, so that a query for it would read all of them. The smaller
- *   ones are merged. Late rows end up in order by this.
+ * - `overlap`: more than `depthMax` files cover one instant, so that a query for it would read all
+ *   of them. The smaller ones are merged. Late rows end up in order by this.
  * - `tier`: a tier has `fanIn` files.
  * - `settled`: the day is over, nothing came to it for a while, and it has small files left.
  *
- * Invariants: tasks have no file in common; a task has files of one day, at least two; what it reads, how many files that
- * are, and how many of them overlap is bounded. Files that are not sorted or have no bounds are left alone.
+ * Invariants: tasks have no file in common; a task has files of one day, at least two; what it
+ * reads, how many files that are, and how many of them overlap is bounded. Files that are not
+ * sorted or have no bounds are left alone.
  */
 
 import type { DataFile } from "../iceberg/types.ts";
@@ -80,7 +82,9 @@ export function planFileMerges(state: MergeState, policy: MergePolicy): MergeTas
   return tasks.sort((a, b) => urgency[a.reason] - urgency[b.reason] || b.day - a.day);
 }
 
-/** The largest number of files of one day that overlap somewhere; those without bounds do not count. */
+/**
+ * The largest number of files of one day that overlap somewhere; those without bounds do not count.
+ */
 export function overlapDepth(files: readonly DataFile[]): number {
   return deepest(files.flatMap(spanOf)).length;
 }
@@ -136,9 +140,10 @@ function overlapTask(candidates: readonly Candidate[], policy: MergePolicy): Tas
 }
 
 /**
- * Sparsest first, the first two and each further one that is no denser than all before it together: what is dense was
- * merged before, and is not written again for the sake of a few rows. With 8,640 files over a whole day each row
- * was so written five times (simulated); merging half of those that overlap, smallest first, wrote it 145 times.
+ * Sparsest first, the first two and each further one that is no denser than all before it together:
+ * what is dense was merged before, and is not written again for the sake of a few rows. With 8,640
+ * files over a whole day each row was so written five times (simulated); merging half of those that
+ * overlap, smallest first, wrote it 145 times.
  */
 function evenlyDense(covering: readonly Candidate[]): Candidate[] {
   const sparsestFirst = covering.toSorted((a, b) => densityOf(a) - densityOf(b));
@@ -207,9 +212,10 @@ function withinDepth(spans: readonly Span[], depthMax: number): Span[] {
 }
 
 /**
- * The spans that cover the place in time where most do, the earliest such place. Spans that only touch do not overlap,
- * nor does one of a single instant: merging such ones could give the same files again, for ever. Those that overlap
- * come out of a merge one after another, and nowhere are there more than before.
+ * The spans that cover the place in time where most do, the earliest such place. Spans that only
+ * touch do not overlap, nor does one of a single instant: merging such ones could give the same
+ * files again, for ever. Those that overlap come out of a merge one after another, and nowhere are
+ * there more than before.
  */
 function deepest<S extends Span>(spans: readonly S[]): S[] {
   const long = spans.filter(({ minNs, maxNs }) => minNs < maxNs).sort(byTime);

@@ -1,10 +1,11 @@
 /**
- * Promotes the attributes of a table that statements keep asking for: `--promote-hot-attributes`. README.md, "Schema", says
- * what for and what not.
+ * Promotes the attributes of a table that statements keep asking for: `--promote-hot-attributes`.
+ * README.md, "Schema", says what for and what not.
  *
- * Decided by what `query_audit` has of the last days: `audited_statements.ts` reads it, the SQL engine's parser finds the
- * attributes, `hot_attributes.ts` tells which are hot. The audit of a namespace may have statements of several tenants, and
- * each counts for its own tenant's tables alone. What is not there, or cannot be read, asks for nothing.
+ * Decided by what `query_audit` has of the last days: `audited_statements.ts` reads it, the SQL
+ * engine's parser finds the attributes, `hot_attributes.ts` tells which are hot. The audit of a
+ * namespace may have statements of several tenants, and each counts for its own tenant's tables
+ * alone. What is not there, or cannot be read, asks for nothing.
  */
 
 import { present } from "../base/assert.ts";
@@ -50,14 +51,20 @@ export interface PromoteSweepDeps extends CommitDeps {
 
 /** Statements of a day that are looked at: eight seconds of the parser, where each is another. */
 const AUDIT_ROWS_MAX = 20_000;
-/** An audited row is in its table by then: the writer waits a minute at most, and thirty seconds for the append. */
+/**
+ * An audited row is in its table by then: the writer waits a minute at most, and thirty seconds for
+ * the append.
+ */
 const LATE_MS = 600_000;
 /** Attributes of a table that are looked for in its rows. */
 const CANDIDATES_MAX = 64;
 /** Of the newest files, so many rows of each are looked at. */
 const SAMPLED_FILES = 4;
 const SAMPLED_ROWS = 4_096;
-/** Of those rows must have a value that the column can hold: for all others statements look into the attributes anyway. */
+/**
+ * Of those rows must have a value that the column can hold: for all others statements look into the
+ * attributes anyway.
+ */
 const FILLED_SHARE_MIN = 0.1;
 
 export class PromoteSweep {
@@ -72,8 +79,8 @@ export class PromoteSweep {
   }
 
   /**
-   * Of the audit called `ident`, and of no other table. Never has more to do at once. Errors: the catalog's, the store's; the
-   * first of what kept a table from it, once the others had their turn.
+   * Of the audit called `ident`, and of no other table. Never has more to do at once. Errors: the
+   * catalog's, the store's; the first of what kept a table from it, once the others had their turn.
    */
   async run(ident: TableIdent, signal: AbortSignal): Promise<boolean> {
     if (ident.name !== QUERY_AUDIT_TABLE) return false;
@@ -156,7 +163,10 @@ export class PromoteSweep {
   }
 }
 
-/** Of `columns` those that enough of the table's newest rows would fill. Errors: the store's; the signal's reason. */
+/**
+ * Of `columns` those that enough of the table's newest rows would fill. Errors: the store's; the
+ * signal's reason.
+ */
 async function filled(
   deps: PromoteSweepDeps,
   table: LoadedTable,

@@ -1,4 +1,7 @@
-/** Hot attributes get columns that no statement sees: as many as may be, of those that rows have, from the own tenant's audit. */
+/**
+ * Hot attributes get columns that no statement sees: as many as may be, of those that rows have,
+ * from the own tenant's audit.
+ */
 
 import assert from "node:assert/strict";
 import type { Catalog } from "../catalog/catalog.ts";
@@ -71,7 +74,9 @@ class PromoteLab implements AsyncDisposable {
     return this.sweep(columnsMax).run(AUDIT, new AbortController().signal);
   }
 
-  /** `statements` as they were asked `times` times on each of the days so long ago, with an answer. */
+  /**
+   * `statements` as they were asked `times` times on each of the days so long ago, with an answer.
+   */
   async asked(
     statements: readonly string[],
     { times = 40, daysAgo = [0, 1, 2], fields = {} }: {

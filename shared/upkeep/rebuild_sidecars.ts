@@ -1,8 +1,9 @@
 /**
  * Makes sidecars anew from committed data files, where their summaries are missing or damaged.
  *
- * No commit: a sidecar is no part of the table. It is removed and written again under its own name; whoever asks in between
- * finds none, and reads the rows. Safe to repeat, and beside everything else: two that rebuild one sidecar write the same.
+ * No commit: a sidecar is no part of the table. It is removed and written again under its own name;
+ * whoever asks in between finds none, and reads the rows. Safe to repeat, and beside everything
+ * else: two that rebuild one sidecar write the same.
  */
 
 import { isOperatingError } from "../base/errors.ts";
@@ -34,7 +35,10 @@ export interface RebuildDeps {
 
 export interface RebuildOptions {
   readonly part: SummaryPart;
-  /** Count typed columns by value also where they have more values than usual: up to `WIDE_VALUES_MAX` a file. */
+  /**
+   * Count typed columns by value also where they have more values than usual: up to
+   * `WIDE_VALUES_MAX` a file.
+   */
   readonly wide: boolean;
 }
 

@@ -1,10 +1,12 @@
 /**
- * Retention: data files all of whose rows are older than an index keeps them leave the table, whole and in one commit.
- * `planRetention` is pure; `applyRetention` commits. The files themselves go when the snapshots that have them expire.
+ * Retention: data files all of whose rows are older than an index keeps them leave the table, whole
+ * and in one commit. `planRetention` is pure; `applyRetention` commits. The files themselves go
+ * when the snapshots that have them expire.
  *
- * A file that reaches past the horizon stays whole by default, so rows outlive their period by what one file covers: a day
- * at most, as files are of one day. An index with `exact` has such files written anew without the rows that are past it, as
- * soon as the oldest is overdue by `overdueNsMax`: a file is written so often at most, however slowly its rows get old.
+ * A file that reaches past the horizon stays whole by default, so rows outlive their period by what
+ * one file covers: a day at most, as files are of one day. An index with `exact` has such files
+ * written anew without the rows that are past it, as soon as the oldest is overdue by
+ * `overdueNsMax`: a file is written so often at most, however slowly its rows get old.
  */
 
 import { viewOf } from "../base/bytes.ts";
@@ -50,7 +52,10 @@ export interface RetentionReport {
   readonly bytes: number;
 }
 
-/** Files that one commit cuts at most, and their bytes: what is read and written while the sweep has its turn. */
+/**
+ * Files that one commit cuts at most, and their bytes: what is read and written while the sweep has
+ * its turn.
+ */
 const CUT_FILES_MAX = 16;
 const CUT_BYTES_MAX = 128 * 1024 * 1024;
 /** Of the period, and within these bounds, exact retention lets rows be overdue. */
@@ -58,13 +63,19 @@ const OVERDUE_SHARE = 24n;
 const OVERDUE_NS_MIN = 60n * NS_PER_SEC;
 const OVERDUE_NS_MAX = 3_600n * NS_PER_SEC;
 
-/** How long rows may outlive their period in an index with exact retention, but for the time to the next sweep. */
+/**
+ * How long rows may outlive their period in an index with exact retention, but for the time to the
+ * next sweep.
+ */
 export function overdueNsMax(periodSecs: number): bigint {
   const share = BigInt(periodSecs) * NS_PER_SEC / OVERDUE_SHARE;
   return share < OVERDUE_NS_MIN ? OVERDUE_NS_MIN : share > OVERDUE_NS_MAX ? OVERDUE_NS_MAX : share;
 }
 
-/** `cutNs`: files with an older row are cut; undefined: none is. A file without bounds stays as it is. */
+/**
+ * `cutNs`: files with an older row are cut; undefined: none is. A file without bounds stays as it
+ * is.
+ */
 export function planRetention(
   files: readonly DataFile[],
   { horizonNs, cutNs }: { readonly horizonNs: bigint; readonly cutNs?: bigint | undefined },
@@ -94,7 +105,10 @@ export async function retentionOf(
   return index?.config.retention;
 }
 
-/** What a period takes out of a table; undefined when there is no such table. Errors: those of reading it. */
+/**
+ * What a period takes out of a table; undefined when there is no such table. Errors: those of
+ * reading it.
+ */
 export async function lookForRetention(
   given: CommitDeps,
   ident: TableIdent,
@@ -145,7 +159,8 @@ export async function applyRetention(
     rows: sumOf(files, "rows") + rests.reduce((sum, { rowsDeleted }) => sum + rowsDeleted, 0),
     bytes: sumOf(replaced, "byteLength") - sumOf(added, "byteLength"),
   };
-  // Bounds that promise an old row where there is none, as another program may write them, are no reason to write anew.
+  // Bounds that promise an old row where there is none, as another program may write them, are no
+  // reason to write anew.
   if (report.rows === 0) {
     await discard();
     return { outcome: "nothing", ...report };

@@ -1,6 +1,7 @@
 /**
- * Keeps roll-ups of a table's days (`shared/derived/summary/rollup.ts`): makes one where a day has many files and the newest is of
- * others, and removes those that a newer one stands for, and those of days without files. No commit: they are no part of the table.
+ * Keeps roll-ups of a table's days (`shared/derived/summary/rollup.ts`): makes one where a day has
+ * many files and the newest is of others, and removes those that a newer one stands for, and those
+ * of days without files. No commit: they are no part of the table.
  */
 
 import { isOperatingError, messageOf } from "../base/errors.ts";
@@ -31,7 +32,9 @@ export interface RollupDeps {
 
 /** Files of a day from which on it has a roll-up: fewer are read as fast. */
 export const ROLLED_FILES_MIN = 8;
-/** A roll-up is made anew when it lacks more of the day's files than these, and this share of them. */
+/**
+ * A roll-up is made anew when it lacks more of the day's files than these, and this share of them.
+ */
 const OTHERS_MIN = 8;
 const OTHERS_SHARE = 1 / 8;
 /** A roll-up that another stands for stays for whoever has found it and is reading. */
@@ -128,7 +131,10 @@ async function isFit(
   return others <= Math.max(OTHERS_MIN, OTHERS_SHARE * files.length);
 }
 
-/** For the maintenance loop: a table that has not changed since all was as it should be is not looked at again. */
+/**
+ * For the maintenance loop: a table that has not changed since all was as it should be is not
+ * looked at again.
+ */
 export class RollupSweep {
   readonly #deps: RollupSweepDeps;
   /** Metadata of tables of which nothing is to be done, by name. */

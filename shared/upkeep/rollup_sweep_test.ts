@@ -1,4 +1,7 @@
-/** Roll-ups: made, used by a server that has just begun, followed by what the table becomes, and harmless when damaged. */
+/**
+ * Roll-ups: made, used by a server that has just begun, followed by what the table becomes, and
+ * harmless when damaged.
+ */
 
 import assert from "node:assert/strict";
 import { folderOfRollup, readRollup } from "../derived/summary/rollup.ts";

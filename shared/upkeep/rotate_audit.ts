@@ -1,7 +1,7 @@
 /**
- * Bounds the table `query_audit`, in one of two ways: it is dropped and made again, or its old snapshots expire and what
- * only they had goes. The files of what is dropped go with those of dropped indexes (`shared/drain/sweep_dropped.ts`), when no
- * statement can read them any more.
+ * Bounds the table `query_audit`, in one of two ways: it is dropped and made again, or its old
+ * snapshots expire and what only they had goes. The files of what is dropped go with those of
+ * dropped indexes (`shared/drain/sweep_dropped.ts`), when no statement can read them any more.
  */
 
 import type { IndexCatalog } from "../catalog/index_catalog.ts";
@@ -24,7 +24,10 @@ export interface AuditRotation {
   readonly snapshots: number;
 }
 
-/** Of dropping the table: all that it has; undefined when there is none. Errors: those of reading it. */
+/**
+ * Of dropping the table: all that it has; undefined when there is none. Errors: those of reading
+ * it.
+ */
 export async function planAuditDrop(
   given: CommitDeps,
   ident: TableIdent,
@@ -41,8 +44,8 @@ export async function planAuditDrop(
 }
 
 /**
- * Drops the table and makes it again, without rows. When it ends between the two, the next append of a query server makes
- * it. Errors: the catalog's, the store's.
+ * Drops the table and makes it again, without rows. When it ends between the two, the next append
+ * of a query server makes it. Errors: the catalog's, the store's.
  */
 export async function applyAuditDrop(
   deps: CommitDeps & { readonly indexes: Pick<IndexCatalog, "drop"> },
@@ -95,8 +98,9 @@ async function onlyIn(
 }
 
 /**
- * Expires the snapshots and removes files that nothing needs any more; those that a statement may still read go later,
- * with maintenance. Returns how many snapshots expired. Errors: those of a commit, the store's.
+ * Expires the snapshots and removes files that nothing needs any more; those that a statement may
+ * still read go later, with maintenance. Returns how many snapshots expired. Errors: those of a
+ * commit, the store's.
  */
 export async function applyAuditExpiry(
   deps: OrphanDeps,

@@ -1,6 +1,7 @@
 /**
- * A folder of one process below a shared one, for files that nobody needs after it. What processes that are gone have
- * left there is removed by the next: each holds a lock beside its folder for as long as it lives.
+ * A folder of one process below a shared one, for files that nobody needs after it. What processes
+ * that are gone have left there is removed by the next: each holds a lock beside its folder for as
+ * long as it lives.
  */
 
 import { join } from "node:path";

@@ -1,12 +1,15 @@
 /**
- * Looks through the sidecars of one table after another for summaries that are missing or damaged, and makes those anew:
- * the census and repair of SPEC.md section 8. A file that is as it should be is not looked at again by this process.
+ * Looks through the sidecars of one table after another for summaries that are missing or damaged,
+ * and makes those anew: the census and repair of SPEC.md section 8. A file that is as it should be
+ * is not looked at again by this process.
  *
- * So are sidecars without indexes (of files that were drained without, or by an earlier version), once the day of their
- * file is past: until then the next merge may make them. That can wait, and does while many rows wait for a drain.
+ * So are sidecars without indexes (of files that were drained without, or by an earlier version),
+ * once the day of their file is past: until then the next merge may make them. That can wait, and
+ * does while many rows wait for a drain.
  *
- * A file that cannot be read is tried again later and later, and after `ATTEMPTS_MAX` attempts left alone until the process
- * starts again: its rows are answered by scans, or by an error that says what is wrong with it.
+ * A file that cannot be read is tried again later and later, and after `ATTEMPTS_MAX` attempts left
+ * alone until the process starts again: its rows are answered by scans, or by an error that says
+ * what is wrong with it.
  */
 
 import { getLogger } from "@logtape/logtape";
@@ -31,7 +34,10 @@ export interface SummarySweepDeps extends RebuildDeps {
   readonly observer?: MaintenanceObserver;
 }
 
-/** SPEC.md section 8, "Short-aggregate repair": after the first, second and third attempt that failed. */
+/**
+ * SPEC.md section 8, "Short-aggregate repair": after the first, second and third attempt that
+ * failed.
+ */
 const RETRY_MS = [900_000, 3_600_000, 14_400_000];
 const ATTEMPTS_MAX = RETRY_MS.length + 1;
 /** Sidecars made anew in one turn; the next turn goes on. */
@@ -56,7 +62,10 @@ export class SummarySweep {
     this.#deps = deps;
   }
 
-  /** True: there is more to make anew. Errors: the catalog's and the store's; `signal`'s reason, between two files. */
+  /**
+   * True: there is more to make anew. Errors: the catalog's and the store's; `signal`'s reason,
+   * between two files.
+   */
   async run(ident: TableIdent, signal: AbortSignal): Promise<boolean> {
     const { catalog, store, observer } = this.#deps;
     const name = `${ident.namespace}.${ident.name}`;

@@ -1,6 +1,7 @@
 /**
- * Removes the data files of a table that were entered for removal and whose time has come, with their sidecars. One that
- * a snapshot names after all (the commit that was to make it needless did not come about) stays, and is forgotten.
+ * Removes the data files of a table that were entered for removal and whose time has come, with
+ * their sidecars. One that a snapshot names after all (the commit that was to make it needless did
+ * not come about) stays, and is forgotten.
  */
 
 import type { Removals } from "../catalog/removals.ts";
@@ -17,7 +18,10 @@ export interface SweepRemovalsDeps extends CommitDeps {
 const FILES_MAX = 10_000;
 const DELETES_MAX = 500;
 
-/** Returns how many data files it removed; 0 also when there is no such table. Errors: the store's, the catalog's. */
+/**
+ * Returns how many data files it removed; 0 also when there is no such table. Errors: the store's,
+ * the catalog's.
+ */
 export async function sweepRemovals(given: SweepRemovalsDeps, ident: TableIdent): Promise<number> {
   const deps = { ...given, reader: readerOf(given) };
   const location = await deps.catalog.metadataLocation(ident);

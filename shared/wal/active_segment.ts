@@ -1,10 +1,11 @@
 /**
- * One segment while it is written: appends frames, and makes them durable in groups. One `fdatasync`
- * serves every frame written before it started; those written meanwhile form the next group.
+ * One segment while it is written: appends frames, and makes them durable in groups. One
+ * `fdatasync` serves every frame written before it started; those written meanwhile form the next
+ * group.
  *
- * Invariants: frames lie in the file in the order of `write`, one write at a time; after the first failed
- * write or sync the segment takes nothing more and promises nothing more (`failed`). Not covered: when to
- * roll, and what becomes of a failed segment (`lane_writer.ts`).
+ * Invariants: frames lie in the file in the order of `write`, one write at a time; after the first
+ * failed write or sync the segment takes nothing more and promises nothing more (`failed`). Not
+ * covered: when to roll, and what becomes of a failed segment (`lane_writer.ts`).
  */
 
 import { assert } from "../base/assert.ts";
@@ -29,7 +30,9 @@ export interface NewSegment {
 export interface SegmentHooks {
   /** Called before each sync, with the frames it will cover already written. */
   onSync(segment: ActiveSegment): void;
-  /** Called when it runs: how many appends wait for it, and its end, which rejects where it fails. */
+  /**
+   * Called when it runs: how many appends wait for it, and its end, which rejects where it fails.
+   */
   onSyncing(appends: number, ended: Promise<unknown>): void;
   /** Called after each sync with how long it took. */
   onSynced(ms: number): void;
@@ -155,7 +158,10 @@ export class ActiveSegment {
     }
   }
 
-  /** Resolves when every frame written so far, and the segment's name, are durable; `appends` wait for that. */
+  /**
+   * Resolves when every frame written so far, and the segment's name, are durable; `appends` wait
+   * for that.
+   */
   durable(appends = 0): Promise<void> {
     if (this.#failed) return Promise.reject(new Error(`segment ${this.name} failed before`));
     if (this.#syncedLength === this.#byteLength) return Promise.resolve();
@@ -165,7 +171,10 @@ export class ActiveSegment {
     });
   }
 
-  /** Syncs until nobody waits. It ends in the same turn in which it finds that, so no waiter is left behind. */
+  /**
+   * Syncs until nobody waits. It ends in the same turn in which it finds that, so no waiter is left
+   * behind.
+   */
   async #sync(): Promise<void> {
     while (this.#waiters.length > 0 && !this.#failed) {
       this.#hooks.onSync(this);
@@ -188,7 +197,10 @@ export class ActiveSegment {
     this.#syncing = undefined;
   }
 
-  /** Waits for what is under way and makes everything durable; the segment must not be written any more. */
+  /**
+   * Waits for what is under way and makes everything durable; the segment must not be written any
+   * more.
+   */
   async finish(): Promise<void> {
     await this.#writing.catch(() => {});
     await this.durable();

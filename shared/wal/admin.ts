@@ -1,7 +1,7 @@
 /**
- * The drain's side of a WAL: moves segments whose rows a table holds, and removes them when nobody needs
- * them any more. Works beside the ingester, without its lock; touches `sealed/`, `committed/`, `poison/`
- * and the drain request only.
+ * The drain's side of a WAL: moves segments whose rows a table holds, and removes them when nobody
+ * needs them any more. Works beside the ingester, without its lock; touches `sealed/`,
+ * `committed/`, `poison/` and the drain request only.
  */
 
 import type { LaneId } from "../tenant/tenant.ts";
@@ -72,8 +72,8 @@ async function markPoison(
 }
 
 /**
- * A segment is only removed when its earlier names are durably gone, and only reported when its last one
- * is: no power failure brings back a segment that the catalog has forgotten.
+ * A segment is only removed when its earlier names are durably gone, and only reported when its
+ * last one is: no power failure brings back a segment that the catalog has forgotten.
  */
 async function sweepCommitted(
   fs: FileSystem,

@@ -1,6 +1,6 @@
 /**
- * The public consumer library (SPEC.md section 6): every sealed segment of a lane at least once, oldest
- * first, beside the drain and independent of it. The segment's name is the dedupe token.
+ * The public consumer library (SPEC.md section 6): every sealed segment of a lane at least once,
+ * oldest first, beside the drain and independent of it. The segment's name is the dedupe token.
  *
  * A consumer that keeps up (it commits at least every five minutes while there are segments) misses
  * nothing; one that falls behind finds segments swept, and `read` says so.
@@ -37,8 +37,8 @@ export interface Consumer {
   /** Complete segments behind the cursor, oldest first; also those that a table holds already. */
   poll(): Promise<SegmentInfo[]>;
   /**
-   * Opens a polled segment; its frames are checked as they are read. Errors: `not_found` ("segment no
-   * longer present") when it was swept, `corrupt` when its bytes are damaged.
+   * Opens a polled segment; its frames are checked as they are read. Errors: `not_found` ("segment
+   * no longer present") when it was swept, `corrupt` when its bytes are damaged.
    */
   read(name: string): Promise<SegmentReader>;
   /**
@@ -50,7 +50,10 @@ export interface Consumer {
   withdraw(): Promise<void>;
 }
 
-/** Opens or continues a consumer. Errors: `invalid_argument`, `corrupt` when its cursor cannot be read. */
+/**
+ * Opens or continues a consumer. Errors: `invalid_argument`, `corrupt` when its cursor cannot be
+ * read.
+ */
 export async function openConsumer(options: ConsumerOptions): Promise<Consumer> {
   const { fs, clock, walDir, stateDir, consumerId } = options;
   const lane = options.lane ?? { tenant: DEFAULT_TENANT, index: EVENTS_TABLE };
@@ -118,8 +121,9 @@ class LaneConsumer implements Consumer {
   async poll(): Promise<SegmentInfo[]> {
     const segments = await openWalReader(this.#fs, this.#walDir)
       .list(this.#lane, ["active", "sealed", "committed"]);
-    // A directory listing may show a younger segment sealed and miss an older one that is sealed at that
-    // moment; the older one was still seen in `active/`, and nothing behind it may be handed out before it.
+    // A directory listing may show a younger segment sealed and miss an older one that is sealed at
+    // that moment; the older one was still seen in `active/`, and nothing behind it may be handed
+    // out before it.
     const firstActive = segments.findIndex((segment) => segment.state === "active");
     const complete = firstActive < 0 ? segments : segments.slice(0, firstActive);
     const upTo = this.#watermark.upTo ?? "";

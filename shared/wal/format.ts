@@ -1,6 +1,6 @@
 /**
- * The bytes of a segment: a header, then frames. README.md has the diagram. Everything here is pure;
- * every length is bounded before anything is allocated for it.
+ * The bytes of a segment: a header, then frames. README.md has the diagram. Everything here is
+ * pure; every length is bounded before anything is allocated for it.
  */
 
 import { assert, present } from "../base/assert.ts";
@@ -17,8 +17,8 @@ import {
 import type { WalBatch } from "./types.ts";
 
 /**
- * Written. Read as well: 3, which packs no message, 2, whose messages leave nothing out besides, and 1, which has no
- * keys either.
+ * Written. Read as well: 3, which packs no message, 2, whose messages leave nothing out besides,
+ * and 1, which has no keys either.
  */
 export const SEGMENT_VERSION = 4;
 const SEGMENT_VERSION_MIN = 1;
@@ -89,8 +89,8 @@ export function encodeHeader(
 }
 
 /**
- * Length of the header that begins with `fixed`. Throws `unimplemented` for a version that this program
- * does not know and `corrupt` for what is no segment; `where` names it in the message.
+ * Length of the header that begins with `fixed`. Throws `unimplemented` for a version that this
+ * program does not know and `corrupt` for what is no segment; `where` names it in the message.
  */
 export function headerLengthOf(fixed: Uint8Array, where: string): number {
   assert(fixed.byteLength >= HEADER_FIXED_BYTES);
@@ -114,7 +114,10 @@ export function headerLengthOf(fixed: Uint8Array, where: string): number {
   return length;
 }
 
-/** Decodes a whole header (as long as `headerLengthOf` said); throws `corrupt` when its CRC is wrong. */
+/**
+ * Decodes a whole header (as long as `headerLengthOf` said); throws `corrupt` when its CRC is
+ * wrong.
+ */
 export function decodeHeader(bytes: Uint8Array, where: string): DecodedHeader {
   const view = viewOf(bytes);
   const frameSeed = view.getUint32(HEADER_CRC_OFFSET, true);
@@ -143,10 +146,16 @@ function keyBytesOf({ key }: WalBatch): number {
   return key === undefined ? 0 : FRAME_KEY_BYTES;
 }
 
-/** Bytes that `layingFrames` copies before it yields: some 3 ms, most of them for memory that is new. */
+/**
+ * Bytes that `layingFrames` copies before it yields: some 3 ms, most of them for memory that is
+ * new.
+ */
 const LAID_AT_ONCE = 4 * 1024 * 1024;
 
-/** Lays `batches` as frames into `into`, one behind the other, for `finishFrames`; returns the offset behind them. */
+/**
+ * Lays `batches` as frames into `into`, one behind the other, for `finishFrames`; returns the
+ * offset behind them.
+ */
 export function layFrames(batches: readonly WalBatch[], into: Uint8Array): number {
   const laying = layingFrames(batches, into);
   for (;;) {
@@ -194,8 +203,9 @@ export function* layingFrames(
 }
 
 /**
- * Finishes the frames that `layFrames` laid into the first `length` of `bytes`: packs the messages that become much
- * shorter, closes the gaps, and sets the checksums. Returns the length of what is to be written.
+ * Finishes the frames that `layFrames` laid into the first `length` of `bytes`: packs the messages
+ * that become much shorter, closes the gaps, and sets the checksums. Returns the length of what is
+ * to be written.
  */
 export function finishFrames(
   bytes: Uint8Array,
@@ -258,7 +268,10 @@ export function messageBytesOf(frame: Uint8Array, header: FrameHeader): number {
   return packedMessageBytes(payload) ?? header.payloadBytes;
 }
 
-/** The message of an intact frame: a part of it, or a buffer of its own. Undefined when it does not unpack. */
+/**
+ * The message of an intact frame: a part of it, or a buffer of its own. Undefined when it does not
+ * unpack.
+ */
 export function messageOf(frame: Uint8Array, header: FrameHeader): Uint8Array | undefined {
   const payload = frame.subarray(FRAME_HEADER_BYTES + header.keyBytes);
   return header.isPacked ? unpackMessage(payload, FRAME_PAYLOAD_BYTES_MAX) : payload;

@@ -1,7 +1,7 @@
 /**
- * Batches made into frames: laid out here, packed and checksummed on a thread beside that of the requests where there is one.
- * Packing is a quarter of what a request of 500 rows costs the thread that serves it; handing its bytes over and back is a
- * third of that.
+ * Batches made into frames: laid out here, packed and checksummed on a thread beside that of the
+ * requests where there is one. Packing is a quarter of what a request of 500 rows costs the thread
+ * that serves it; handing its bytes over and back is a third of that.
  */
 
 import { othersTurn } from "../base/others_turn.ts";
@@ -12,11 +12,15 @@ import { PACKED_MESSAGE_BYTES_MIN } from "./packed_message.ts";
 import type { WalBatch } from "./types.ts";
 
 /**
- * Fewer are finished here: appends do not queue up then, so that the thread of the requests has time, and an acknowledgement
- * need not wait for another thread to be scheduled (p99 of 6.4 ms at half of the maximum rate on two cores, else 7.3).
+ * Fewer are finished here: appends do not queue up then, so that the thread of the requests has
+ * time, and an acknowledgement need not wait for another thread to be scheduled (p99 of 6.4 ms at
+ * half of the maximum rate on two cores, else 7.3).
  */
 const LONG_FRAMES_MIN = 2;
-/** So many bytes are handed over all the same: packing takes 3 ms a MiB, in which nobody is answered. */
+/**
+ * So many bytes are handed over all the same: packing takes 3 ms a MiB, in which nobody is
+ * answered.
+ */
 const LONG_BYTES_MIN = 1024 * 1024;
 
 /** Frames in the first `length` of `bytes`, which are a whole buffer. */
@@ -52,7 +56,9 @@ export class FrameEncoder {
     this.#thread = thread;
   }
 
-  /** `batches` as the frames of a segment, to be given back with `release` once they are written. */
+  /**
+   * `batches` as the frames of a segment, to be given back with `release` once they are written.
+   */
   async encode(batches: readonly WalBatch[], frameSeed: number): Promise<FrameBuffer> {
     const long = batches.filter(({ byteLength }) => byteLength >= PACKED_MESSAGE_BYTES_MIN);
     const lengthMax = batches.reduce((sum, batch) => sum + frameLengthMax(batch), 0);
@@ -66,7 +72,8 @@ export class FrameEncoder {
     try {
       return await thread.run(laid, [bytes.buffer]);
     } catch {
-      // What was handed over is gone with the thread, which is told of elsewhere; the batches are still here.
+      // What was handed over is gone with the thread, which is told of elsewhere; the batches are
+      // still here.
       const again = this.#buffers.take(lengthMax);
       return finished({ bytes: again, length: layFrames(batches, again), frameSeed });
     }
@@ -76,7 +83,9 @@ export class FrameEncoder {
     this.#buffers.give(bytes);
   }
 
-  /** Starts it, when it does not run: that takes longer than packing, unless there is much to pack. */
+  /**
+   * Starts it, when it does not run: that takes longer than packing, unless there is much to pack.
+   */
   async #runningThread(isWorthWaiting: boolean): Promise<FrameThread | undefined> {
     const thread = this.#thread;
     if (thread?.isAvailable !== true) return undefined;

@@ -34,14 +34,15 @@ export interface ScannedFrame extends Pick<WalFrame, "offset" | "endOffset"> {
 }
 
 /**
- * What follows the last intact frame. `torn`: the beginning of a frame, or rubbish. `followed`: a frame
- * that is not intact although a later one is.
+ * What follows the last intact frame. `torn`: the beginning of a frame, or rubbish. `followed`: a
+ * frame that is not intact although a later one is.
  */
 export type Tail = "none" | "torn" | "followed";
 
 /**
  * Reads a segment's header. Returns undefined when the file ends before the header does: it never
- * held a durable frame. Throws what `format.ts` throws for any other header; `where` names the file.
+ * held a durable frame. Throws what `format.ts` throws for any other header; `where` names the
+ * file.
  */
 export async function readSegmentHeader(
   file: ReadableFile,

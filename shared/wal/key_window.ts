@@ -1,6 +1,6 @@
 /**
- * What one lane remembers of the requests that had an idempotency key: the newest ones, up to an age
- * and a number. Memory only; `key_files.ts` and the frames hold what outlives the process.
+ * What one lane remembers of the requests that had an idempotency key: the newest ones, up to an
+ * age and a number. Memory only; `key_files.ts` and the frames hold what outlives the process.
  *
  * Invariant: keys are kept in the order in which they were first seen, so the oldest are in front.
  */

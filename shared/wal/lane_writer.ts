@@ -1,7 +1,7 @@
 /**
- * One lane of an open WAL: appends in order, rolls, seals in order, and refuses after a failure until it
- * has healed. Three tasks run beside each other: the pump writes what is queued, the chain of sealings
- * moves what was rolled, the healer works after a failure.
+ * One lane of an open WAL: appends in order, rolls, seals in order, and refuses after a failure
+ * until it has healed. Three tasks run beside each other: the pump writes what is queued, the chain
+ * of sealings moves what was rolled, the healer works after a failure.
  *
  * Invariant: segments reach `sealed/` in the order of their names, also those that failed.
  */
@@ -28,7 +28,10 @@ import type { WalEventListener } from "./wal_event.ts";
 
 /** Frames that waited for the same write are written together up to this many bytes. */
 const GROUP_BYTES_MAX = 1024 * 1024;
-/** A full segment that may not roll yet, or waits for its sync, takes rows up to this multiple of `eventsMax`. */
+/**
+ * A full segment that may not roll yet, or waits for its sync, takes rows up to this multiple of
+ * `eventsMax`.
+ */
 const OVERFILL = 16;
 
 export interface LaneOptions {
@@ -112,7 +115,9 @@ export class LaneWriter {
     return await receipt;
   }
 
-  /** Answers a request that was seen before, as durable as it asks. Errors: those of the first one. */
+  /**
+   * Answers a request that was seen before, as durable as it asks. Errors: those of the first one.
+   */
   async #repeat(known: KnownRequest, mode: AckMode): Promise<AppendReceipt> {
     const segment = known.segment ?? (await known.pending)?.segment;
     assert(segment !== undefined, "a known request is written or on its way");
@@ -138,7 +143,9 @@ export class LaneWriter {
     });
   }
 
-  /** Seals what was acknowledged so far; the name of the segment that this ended, if it held rows. */
+  /**
+   * Seals what was acknowledged so far; the name of the segment that this ended, if it held rows.
+   */
   async seal(): Promise<string | undefined> {
     const segment = this.#current;
     this.#roll();
@@ -285,7 +292,9 @@ export class LaneWriter {
     return ActiveSegment.create(fs, place, { clock, encoder, hooks });
   }
 
-  /** Creates a segment ahead of its first frame; a failure is the lane's, found when it is needed. */
+  /**
+   * Creates a segment ahead of its first frame; a failure is the lane's, found when it is needed.
+   */
   async #prepare(schemaMessage: Uint8Array): Promise<ActiveSegment | undefined> {
     try {
       return await this.#create(schemaMessage);
@@ -317,7 +326,9 @@ export class LaneWriter {
     wait().catch(() => {}); // The segment ended first.
   }
 
-  /** Takes the current segment (only if it is `segment`, when given) out of use and has it sealed. */
+  /**
+   * Takes the current segment (only if it is `segment`, when given) out of use and has it sealed.
+   */
   #roll(segment = this.#current): void {
     if (segment === undefined || segment !== this.#current) return;
     this.#current = undefined;

@@ -1,4 +1,6 @@
-/** Names of the WAL's files and directories: the only place that knows them. README.md has the tree. */
+/**
+ * Names of the WAL's files and directories: the only place that knows them. README.md has the tree.
+ */
 
 import { join } from "node:path";
 import { assert } from "../base/assert.ts";
@@ -113,7 +115,10 @@ export function msOfSegmentName(name: string): number {
   return Number(SEGMENT_NAME.exec(name)?.[1]);
 }
 
-/** Who named a segment, as which of its segments, and when: what the catalog keeps of those that are gone. */
+/**
+ * Who named a segment, as which of its segments, and when: what the catalog keeps of those that are
+ * gone.
+ */
 export interface SegmentOrdinal {
   readonly writer: string;
   /** Counts up from 0 over all lanes of its writer. */
@@ -175,8 +180,9 @@ export async function statIfPresent(
 }
 
 /**
- * Makes segment names, each greater than those before it and those it was told of. Its writer is random, and numbers what it
- * names, so that what was consumed of it is a few runs of numbers: no two segments that hold rows share writer and number.
+ * Makes segment names, each greater than those before it and those it was told of. Its writer is
+ * random, and numbers what it names, so that what was consumed of it is a few runs of numbers: no
+ * two segments that hold rows share writer and number.
  */
 export class SegmentNames {
   readonly #clock: Clock;
@@ -224,7 +230,10 @@ export class SegmentNames {
     return `${ms}-${sequence}-${this.#writer}${number}.seg`;
   }
 
-  /** The segment of this name was removed and never held a row: another may have its number, so that none is left out. */
+  /**
+   * The segment of this name was removed and never held a row: another may have its number, so that
+   * none is left out.
+   */
   giveBack(name: string): void {
     const ordinal = ordinalOfSegmentName(name);
     if (ordinal?.writer === this.#writer) this.#unused.push(ordinal.number);

@@ -1,5 +1,6 @@
 /**
- * A frame's message, packed: what is not written need not be copied into fresh pages, synced, mirrored and read again.
+ * A frame's message, packed: what is not written need not be copied into fresh pages, synced,
+ * mirrored and read again.
  *
  *     offset size
  *      0     4    message bytes m
@@ -7,7 +8,8 @@
  *      8     z    one zstd frame
  *      8+z        zeros up to a multiple of 8
  *
- * README.md ("Packed frames") has what it costs and gains. The frame's checksum covers the packed bytes.
+ * README.md ("Packed frames") has what it costs and gains. The frame's checksum covers the packed
+ * bytes.
  */
 
 import { constants, zstdCompressSync } from "node:zlib";
@@ -24,7 +26,9 @@ export const PACKED_HEAD_BYTES = 8;
 
 const PARAMS = { [constants.ZSTD_c_compressionLevel]: -3 };
 
-/** Packs `message` where it lies; the bytes that it takes now, or undefined when it stays as it is. */
+/**
+ * Packs `message` where it lies; the bytes that it takes now, or undefined when it stays as it is.
+ */
 export function packMessage(message: Uint8Array): number | undefined {
   const { byteLength } = message;
   if (byteLength < PACKED_MESSAGE_BYTES_MIN) return undefined;
@@ -41,7 +45,8 @@ export function packMessage(message: Uint8Array): number | undefined {
   view.setUint32(0, byteLength, true);
   view.setUint32(4, packedBytes, true);
   message.set(packed, PACKED_HEAD_BYTES);
-  // The part of one chunk that was filled, as a rule; what is longer is put together and left to the collector.
+  // The part of one chunk that was filled, as a rule; what is longer is put together and left to
+  // the collector.
   const { buffer } = packed;
   if (buffer.byteLength === chunkSize) freeBytes(new Uint8Array(buffer));
   message.fill(0, end, padded);
@@ -53,7 +58,10 @@ export function packedMessageBytes(payload: Uint8Array): number | undefined {
   return payload.byteLength < PACKED_HEAD_BYTES ? undefined : viewOf(payload).getUint32(0, true);
 }
 
-/** The message of a whole payload, in a buffer of its own; undefined for one of more than `bytesMax`, or none. */
+/**
+ * The message of a whole payload, in a buffer of its own; undefined for one of more than
+ * `bytesMax`, or none.
+ */
 export function unpackMessage(payload: Uint8Array, bytesMax: number): Uint8Array | undefined {
   const bytes = packedMessageBytes(payload);
   if (bytes === undefined || bytes > bytesMax) return undefined;

@@ -1,6 +1,6 @@
 /**
- * Reading a WAL that others write: needs no lock, changes nothing. Segments move and go while they are
- * listed and read; README.md says why listing the states in order misses none.
+ * Reading a WAL that others write: needs no lock, changes nothing. Segments move and go while they
+ * are listed and read; README.md says why listing the states in order misses none.
  */
 
 import { OperatingError } from "../base/errors.ts";
@@ -54,7 +54,8 @@ async function listSegments(
   options: { lane: LaneId; states: readonly SegmentState[] },
 ): Promise<SegmentInfo[]> {
   const { lane, states } = options;
-  // The name of a lane may come from a reader's SQL: one that no writer could have made holds nothing.
+  // The name of a lane may come from a reader's SQL: one that no writer could have made holds
+  // nothing.
   if (!isLanePart(lane.tenant) || !isLanePart(lane.index)) return [];
   const found = new Map<string, SegmentInfo>();
   for (const state of SEGMENT_STATES) {
@@ -70,8 +71,8 @@ async function listSegments(
 }
 
 /**
- * A complete copy is preferred to the active one, which a power failure may have damaged. A segment that moves
- * on after it was looked for is met in the second round.
+ * A complete copy is preferred to the active one, which a power failure may have damaged. A segment
+ * that moves on after it was looked for is met in the second round.
  */
 const OPEN_ORDER: readonly SegmentState[] = [
   "sealed",
@@ -124,7 +125,10 @@ async function openIfPresent(fs: ReadableFiles, path: string): Promise<ReadableF
   }
 }
 
-/** A segment in an open file, which it closes. Errors of the constructor: `corrupt` for one of another lane. */
+/**
+ * A segment in an open file, which it closes. Errors of the constructor: `corrupt` for one of
+ * another lane.
+ */
 export class OpenSegment implements SegmentReader {
   readonly lane: LaneId;
   readonly name: string;

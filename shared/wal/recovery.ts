@@ -1,7 +1,7 @@
 /**
- * Start-up of a WAL root: takes over what an earlier ingester left in `active/`, lane by lane, reading
- * frame by frame. The caller holds the lock. Idempotent: a crash within it leaves work that the next
- * start does.
+ * Start-up of a WAL root: takes over what an earlier ingester left in `active/`, lane by lane,
+ * reading frame by frame. The caller holds the lock. Idempotent: a crash within it leaves work that
+ * the next start does.
  */
 
 import { join } from "node:path";
@@ -43,8 +43,8 @@ export async function recoverLanes(
 }
 
 /**
- * Creates a lane's directories, durably. Errors: `NotFound` where the root is not there, which is not for a lane to make:
- * below a mount that is missing it would be on another disk.
+ * Creates a lane's directories, durably. Errors: `NotFound` where the root is not there, which is
+ * not for a lane to make: below a mount that is missing it would be on another disk.
  */
 export async function makeLane(fs: FileSystem, root: string, lane: LaneId): Promise<void> {
   await fs.stat(root);
@@ -53,7 +53,9 @@ export async function makeLane(fs: FileSystem, root: string, lane: LaneId): Prom
   await mkdirDurable(fs, root, stateDirectory(root, lane, "active"));
 }
 
-/** Removes what was being built when the ingester ended; nobody else builds in these directories. */
+/**
+ * Removes what was being built when the ingester ended; nobody else builds in these directories.
+ */
 async function removeTemporaries(fs: FileSystem, root: string, lane: LaneId): Promise<void> {
   const directories = [
     laneDirectory(root, lane),

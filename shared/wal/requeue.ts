@@ -1,6 +1,7 @@
 /**
- * Moves segments that were set aside under `poison/` back to `sealed/`, for a drain that can read them now. One that still
- * cannot be read stays: until a drain had set it aside again, every statement over its table would fail.
+ * Moves segments that were set aside under `poison/` back to `sealed/`, for a drain that can read
+ * them now. One that still cannot be read stays: until a drain had set it aside again, every
+ * statement over its table would fail.
  */
 
 import { isOperatingError } from "../base/errors.ts";

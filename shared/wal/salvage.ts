@@ -1,7 +1,7 @@
 /**
- * What is kept of a segment in `active/` that was not sealed in order: its intact frames, copied to a new
- * file in `sealed/`. The original goes only when the copy is durable, so that a crash anywhere here
- * leaves work that can be done again. README.md ("Recovery") says why it is a copy.
+ * What is kept of a segment in `active/` that was not sealed in order: its intact frames, copied to
+ * a new file in `sealed/`. The original goes only when the copy is durable, so that a crash
+ * anywhere here leaves work that can be done again. README.md ("Recovery") says why it is a copy.
  */
 
 import { dirname } from "node:path";
@@ -19,14 +19,23 @@ import type { SegmentState } from "./types.ts";
 export interface Salvaged {
   readonly lane: LaneId;
   readonly name: string;
-  /** `empty`: it held no frame and was removed. `moved`: it had been sealed, only its old name was left. */
+  /**
+   * `empty`: it held no frame and was removed. `moved`: it had been sealed, only its old name was
+   * left.
+   */
   readonly outcome: "sealed" | "empty" | "moved" | "poison";
   readonly rows: number;
   /** Bytes behind the last intact frame, which are not in the sealed copy. */
   readonly cutBytes: number;
-  /** Whether the original is kept as `poison/<name>.torn`, because intact frames lie behind a bad one. */
+  /**
+   * Whether the original is kept as `poison/<name>.torn`, because intact frames lie behind a bad
+   * one.
+   */
   readonly originalKept: boolean;
-  /** Idempotency keys of the sealed copy's frames; undefined when the segment had been sealed before. */
+  /**
+   * Idempotency keys of the sealed copy's frames; undefined when the segment had been sealed
+   * before.
+   */
   readonly keys: readonly FrameKey[] | undefined;
 }
 
@@ -82,7 +91,10 @@ export async function salvageSegment(
   return { ...nothing, ...copied, outcome: copied.rows === 0 ? "empty" : "sealed" };
 }
 
-/** Copies the intact frames of `file` to the new segment `to`, durably; without any, creates nothing. */
+/**
+ * Copies the intact frames of `file` to the new segment `to`, durably; without any, creates
+ * nothing.
+ */
 async function copyFrames(
   fs: FileSystem,
   file: ReadableFile,

@@ -1,6 +1,6 @@
 /**
- * Refuses rows before the disk is full. Free space is asked for at most once a second, and in between the
- * bytes appended since are taken off, so the answer costs nothing on the hot path.
+ * Refuses rows before the disk is full. Free space is asked for at most once a second, and in
+ * between the bytes appended since are taken off, so the answer costs nothing on the hot path.
  */
 
 import { formatBytes } from "../base/bytes.ts";

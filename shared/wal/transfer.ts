@@ -6,7 +6,9 @@
 import { dirname } from "node:path";
 import type { FileSystem } from "../os/file_system.ts";
 
-/** Gives the file at `from` the name `to` as well; a name that is there already is the same segment. */
+/**
+ * Gives the file at `from` the name `to` as well; a name that is there already is the same segment.
+ */
 export async function linkSegment(fs: FileSystem, from: string, to: string): Promise<void> {
   try {
     await fs.link(from, to);

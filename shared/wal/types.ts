@@ -1,9 +1,10 @@
 /**
- * What the write-ahead log looks like from outside. Layout on disk, crash windows and assumptions: README.md
- * of this folder. A lane is one (tenant, index); its segments are totally ordered by name.
+ * What the write-ahead log looks like from outside. Layout on disk, crash windows and assumptions:
+ * README.md of this folder. A lane is one (tenant, index); its segments are totally ordered by
+ * name.
  *
- * Capabilities: `Wal` appends (ingest), `WalReader` lists and reads (query, consumers), `WalConsumerAdmin`
- * moves and removes consumed segments (compactor).
+ * Capabilities: `Wal` appends (ingest), `WalReader` lists and reads (query, consumers),
+ * `WalConsumerAdmin` moves and removes consumed segments (compactor).
  */
 
 import type { EncodedBatch } from "../columns/batch.ts";
@@ -11,12 +12,16 @@ import type { LaneId } from "../tenant/tenant.ts";
 import type { FrameKey } from "./frame_key.ts";
 
 /**
- * `active`: being written by one ingester. `sealed`: complete, waiting for the drain. `committed`: its rows
- * are in the table, kept for readers that had listed it. `poison`: could not be decoded, set aside.
+ * `active`: being written by one ingester. `sealed`: complete, waiting for the drain. `committed`:
+ * its rows are in the table, kept for readers that had listed it. `poison`: could not be decoded,
+ * set aside.
  */
 export type SegmentState = "active" | "sealed" | "committed" | "poison";
 
-/** When an append resolves: `auto` after write(2), `wait_for` after the data and its name are synced. */
+/**
+ * When an append resolves: `auto` after write(2), `wait_for` after the data and its name are
+ * synced.
+ */
 export type AckMode = "auto" | "wait_for";
 
 export interface SegmentInfo {
@@ -43,10 +48,9 @@ export interface WalBatch extends EncodedBatch {
 
 export interface Wal extends AsyncDisposable {
   /**
-   * Appends one batch as one frame: all of its rows or none. Errors: `internal` when this write failed,
-   * `unavailable` (with `retryAfterSecs`) while the lane cannot be opened, refuses after a failure or below the
-   * free-space floor,
-   * `unprocessable` for a key that another body had.
+   * Appends one batch as one frame: all of its rows or none. Errors: `internal` when this write
+   * failed, `unavailable` (with `retryAfterSecs`) while the lane cannot be opened, refuses after a
+   * failure or below the free-space floor, `unprocessable` for a key that another body had.
    */
   append(lane: LaneId, batch: WalBatch, mode: AckMode): Promise<AppendReceipt>;
   /** Seals the lane's active segment now; its name, or undefined when it held no rows. */
@@ -62,20 +66,25 @@ export interface Wal extends AsyncDisposable {
 export interface WalReader {
   lanes(): Promise<LaneId[]>;
   /**
-   * Segments in any of `states`, oldest first, each once. One that moves on from one of `states` to another
-   * meanwhile is listed; one that leaves them all may not be.
+   * Segments in any of `states`, oldest first, each once. One that moves on from one of `states` to
+   * another meanwhile is listed; one that leaves them all may not be.
    */
   list(lane: LaneId, states: readonly SegmentState[]): Promise<SegmentInfo[]>;
   /**
-   * Bytes of the messages of a segment that was listed: what it takes in memory, which is many times its `byteLength` where
-   * they are packed. 0 when it is not where it was listed any more. Kept for the next time.
+   * Bytes of the messages of a segment that was listed: what it takes in memory, which is many
+   * times its `byteLength` where they are packed. 0 when it is not where it was listed any more.
+   * Kept for the next time.
    */
   messageBytes(segment: SegmentInfo): Promise<number>;
-  /** Opens a segment wherever it is now. `not_found` when it was swept, `corrupt` when it is damaged. */
+  /**
+   * Opens a segment wherever it is now. `not_found` when it was swept, `corrupt` when it is
+   * damaged.
+   */
   open(lane: LaneId, name: string): Promise<SegmentReader>;
   /**
-   * The same for who opens `names` of a lane in this order, as they were listed: where segments are far away the next ones
-   * are fetched meanwhile, within bounds. Absent where nothing is gained by it.
+   * The same for who opens `names` of a lane in this order, as they were listed: where segments are
+   * far away the next ones are fetched meanwhile, within bounds. Absent where nothing is gained by
+   * it.
    */
   ahead?(lane: LaneId, names: readonly string[]): WalReader & Disposable;
 }
@@ -87,7 +96,10 @@ export interface WalFrame {
   readonly rows: number;
   readonly timestampNsMin: bigint;
   readonly timestampNsMax: bigint;
-  /** One encapsulated Arrow IPC record-batch message in the form of `shared/columns/compact.ts`: `decodeBatch` reads it. */
+  /**
+   * One encapsulated Arrow IPC record-batch message in the form of `shared/columns/compact.ts`:
+   * `decodeBatch` reads it.
+   */
   readonly message: Uint8Array;
 }
 
@@ -99,21 +111,26 @@ export interface SegmentReader extends AsyncDisposable {
   /** Offset of the first frame. */
   readonly framesOffset: number;
   /**
-   * Whole frames from `offset` (default: the first). Ends before a torn tail of an active segment; throws
-   * `corrupt` naming segment and offset for a bad frame that is followed by others or in a sealed segment.
+   * Whole frames from `offset` (default: the first). Ends before a torn tail of an active segment;
+   * throws `corrupt` naming segment and offset for a bad frame that is followed by others or in a
+   * sealed segment.
    */
   frames(offset?: number): AsyncIterable<WalFrame>;
   close(): Promise<void>;
 }
 
 export interface WalConsumerAdmin {
-  /** Moves sealed segments whose rows the catalog holds to `committed/`. A segment already there is no error. */
+  /**
+   * Moves sealed segments whose rows the catalog holds to `committed/`. A segment already there is
+   * no error.
+   */
   markCommitted(lane: LaneId, names: readonly string[]): Promise<void>;
   /** Sets a segment that cannot be decoded aside under `poison/`. */
   markPoison(lane: LaneId, name: string): Promise<void>;
   /**
-   * Removes committed segments older than the retention floor (60 s) that no live consumer still holds;
-   * returns the names removed. `before` removes their copies elsewhere: while it fails they are kept.
+   * Removes committed segments older than the retention floor (60 s) that no live consumer still
+   * holds; returns the names removed. `before` removes their copies elsewhere: while it fails they
+   * are kept.
    */
   sweepCommitted(
     lane: LaneId,

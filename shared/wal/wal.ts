@@ -1,6 +1,6 @@
 /**
- * The WAL of one ingester: lock, recovery, a writer per lane, free-space floor. README.md of this folder
- * has the format and the crash windows.
+ * The WAL of one ingester: lock, recovery, a writer per lane, free-space floor. README.md of this
+ * folder has the format and the crash windows.
  */
 
 import { dirname } from "node:path";
@@ -53,15 +53,17 @@ export interface WalOptions {
   readonly keyAgeMsMax?: number;
   /** How many keys a lane remembers, the newest ones. Default 100,000. */
   readonly keysMax?: number;
-  /** Packs rows beside the caller's thread. Default: that thread does. It stays the caller's to end. */
+  /**
+   * Packs rows beside the caller's thread. Default: that thread does. It stays the caller's to end.
+   */
   readonly frameThread?: FrameThread;
   readonly onEvent?: WalEventListener;
 }
 
 /**
- * Opens the WAL at `root` for writing: takes its lock, recovers what an earlier process left, and seals it.
- * Errors: `conflict` when another process has it open, `unavailable` when it cannot be read or written,
- * `unimplemented` when it holds active segments of another version.
+ * Opens the WAL at `root` for writing: takes its lock, recovers what an earlier process left, and
+ * seals it. Errors: `conflict` when another process has it open, `unavailable` when it cannot be
+ * read or written, `unimplemented` when it holds active segments of another version.
  */
 export async function openWal(options: WalOptions): Promise<Wal> {
   const { fs, root } = options;
@@ -124,10 +126,14 @@ function cannotOpen(root: string, error: unknown): OperatingError {
 }
 
 const LANE_RETRY_SECS = 5;
-/** Senders choose the names of lanes, and those that cannot be opened count for no limit of theirs. */
+/**
+ * Senders choose the names of lanes, and those that cannot be opened count for no limit of theirs.
+ */
 const UNOPENED_MAX = 1_000;
 
-/** Nothing was written, so the rows may be sent again: an `internal` would have senders drop them. */
+/**
+ * Nothing was written, so the rows may be sent again: an `internal` would have senders drop them.
+ */
 function cannotOpenLane(lane: LaneId, root: string, error: unknown): OperatingError {
   return new OperatingError(
     "unavailable",
@@ -184,7 +190,10 @@ class OpenWal implements Wal {
   readonly #lanes = new Map<string, Promise<LaneWriter>>();
   /** The lanes that are open, for the hot path and for `unreadyReason`. */
   readonly #opened = new Map<string, LaneWriter>();
-  /** Lanes that could not be opened, told of once until they can be; the one told of first is forgotten first. */
+  /**
+   * Lanes that could not be opened, told of once until they can be; the one told of first is
+   * forgotten first.
+   */
   readonly #unopened = new Set<string>();
   /** Set while our root is not there: what is written to open files then is in no directory. */
   #gone: OperatingError | undefined;
@@ -242,8 +251,8 @@ class OpenWal implements Wal {
   }
 
   /**
-   * Open lanes begin anew once a root is there again, be it another directory: their files may have gone with it. So may the
-   * lock, which is taken of the one that is there.
+   * Open lanes begin anew once a root is there again, be it another directory: their files may have
+   * gone with it. So may the lock, which is taken of the one that is there.
    */
   async #lookForRoot(): Promise<void> {
     if (this.#gone === undefined) {
@@ -333,7 +342,9 @@ class OpenWal implements Wal {
   }
 }
 
-/** One message object per distinct schema, so that "same schema" is one comparison of references. */
+/**
+ * One message object per distinct schema, so that "same schema" is one comparison of references.
+ */
 class SchemaMessages {
   readonly #bySchema = new WeakMap<TableSchema, Uint8Array>();
   readonly #byContent = new Map<string, Uint8Array>();
@@ -364,7 +375,8 @@ async function createIfMissing(fs: FileSystem, path: string): Promise<void> {
   try {
     await using _file = await fs.create(path);
   } catch (error) {
-    // A drain that looks at this very moment takes a request away while it is being made: it was made.
+    // A drain that looks at this very moment takes a request away while it is being made: it was
+    // made.
     if (error instanceof Deno.errors.NotFound && await fs.exists(dirname(path))) return;
     if (!(error instanceof Deno.errors.AlreadyExists)) throw error;
   }

@@ -1,4 +1,7 @@
-/** Disks that fail: an error at every operation of a workload, and what a lane does while it cannot write. */
+/**
+ * Disks that fail: an error at every operation of a workload, and what a lane does while it cannot
+ * write.
+ */
 
 import assert from "node:assert/strict";
 import { isOperatingError } from "../base/errors.ts";

@@ -1,6 +1,6 @@
 /**
- * Requests with idempotency keys over machines that fail: whatever happens at whichever operation, a
- * sender that repeats each request until it is acknowledged finds every row stored exactly once.
+ * Requests with idempotency keys over machines that fail: whatever happens at whichever operation,
+ * a sender that repeats each request until it is acknowledged finds every row stored exactly once.
  */
 
 import assert from "node:assert/strict";

@@ -14,7 +14,9 @@ import { openWal } from "./wal.ts";
 
 const LANE: LaneId = { tenant: "default", index: "events" };
 
-/** Appends numbered rows from eight tasks, prints each that was acknowledged, until it is killed. */
+/**
+ * Appends numbered rows from eight tasks, prints each that was acknowledged, until it is killed.
+ */
 const WRITER = `
   const [base, root] = Deno.args;
   const load = (path) => import(new URL(path, base).href);

@@ -205,7 +205,8 @@ Deno.test({
     const { wal, fs } = await open({}, { eventsMax: 4 });
     const lanes = [LANE, { tenant: "acme", index: "web" }];
     for (let at = 0; at < 24; at++) {
-      // Two rows, after which the next segment is made; then rows of another schema, which it is not for.
+      // Two rows, after which the next segment is made; then rows of another schema, which it is
+      // not for.
       const schema = at % 4 < 2 ? {} : { schema: EVENTS_SCHEMA };
       await wal.append(lanes[at % 3 === 0 ? 1 : 0] ?? LANE, numberedBatch([at], schema), "auto");
       await settle();

@@ -1,6 +1,6 @@
 /**
- * What consumers publish beside the segments, and which committed segments that holds back. The rules
- * are SPEC.md section 6; the file is `<lane>/consumers/<id>.json`.
+ * What consumers publish beside the segments, and which committed segments that holds back. The
+ * rules are SPEC.md section 6; the file is `<lane>/consumers/<id>.json`.
  */
 
 import { join } from "node:path";
@@ -40,8 +40,8 @@ function holds(watermark: Watermark, name: string, nowMs: number): boolean {
 }
 
 /**
- * Every watermark in a consumers directory. A file that is none counts as a fresh consumer that opened
- * when it was written: it holds segments for a while, not forever.
+ * Every watermark in a consumers directory. A file that is none counts as a fresh consumer that
+ * opened when it was written: it holds segments for a while, not forever.
  */
 export async function readWatermarks(fs: ReadableFiles, directory: string): Promise<Watermark[]> {
   const watermarks: Watermark[] = [];

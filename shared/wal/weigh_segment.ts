@@ -1,6 +1,7 @@
 /**
- * What a segment takes in memory: the bytes of its frames' messages, which are many times its own where they are packed.
- * Frames are passed over unchecked: who plans what to read needs no more, and who reads them checks them.
+ * What a segment takes in memory: the bytes of its frames' messages, which are many times its own
+ * where they are packed. Frames are passed over unchecked: who plans what to read needs no more,
+ * and who reads them checks them.
  */
 
 import { isOperatingError } from "../base/errors.ts";
@@ -50,7 +51,10 @@ function firstFrameOf(segment: Uint8Array): number {
   }
 }
 
-/** The messages of the frames whose heads lie in `bytes`, and where the frame after them begins, maybe behind `bytes`. */
+/**
+ * The messages of the frames whose heads lie in `bytes`, and where the frame after them begins,
+ * maybe behind `bytes`.
+ */
 function weighFrames(
   bytes: Uint8Array,
   { first, isEnd }: { readonly first: number; readonly isEnd: boolean },

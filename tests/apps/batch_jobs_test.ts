@@ -1,4 +1,7 @@
-/** Batch jobs on real processes under their permission sets: a result that is too large for the job store, and `svc`. */
+/**
+ * Batch jobs on real processes under their permission sets: a result that is too large for the job
+ * store, and `svc`.
+ */
 
 import assert from "node:assert/strict";
 import { workspacePath } from "../../cli/permissions.ts";

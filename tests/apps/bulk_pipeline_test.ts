@@ -1,6 +1,7 @@
 /**
- * Bulk documents on real processes: several indexes in one request, each a table named like the index, the same rows
- * from the WAL, after `commit=force` from the table, and by another reader alone.
+ * Bulk documents on real processes: several indexes in one request, each a table named like the
+ * index, the same rows from the WAL, after `commit=force` from the table, and by another reader
+ * alone.
  */
 
 import assert from "node:assert/strict";
@@ -28,7 +29,8 @@ function documentOf(i: number) {
     host: { name: "node-7" },
     message: `order ${i}`,
     "order.id": i,
-    // Half a character, as senders that cut texts leave: its escape is one that SQL's JSON functions refuse.
+    // Half a character, as senders that cut texts leave: its escape is one that SQL's JSON
+    // functions refuse.
     cut: "\ud83d",
   };
 }

@@ -1,8 +1,8 @@
 /**
- * Many connections on one ingest process: 10,000 that do nothing more, 500 that send, some that send
- * slowly and some that stop in the middle of a body. Everything is on loopback; each request is
- * written to a socket of its own, so that the number of connections is what it says.
- * `deno test -A tests/apps/connections_test.ts -- --figures` tells what was measured.
+ * Many connections on one ingest process: 10,000 that do nothing more, 500 that send, some that
+ * send slowly and some that stop in the middle of a body. Everything is on loopback; each request
+ * is written to a socket of its own, so that the number of connections is what it says. `deno test
+ * -A tests/apps/connections_test.ts -- --figures` tells what was measured.
  */
 
 import assert from "node:assert/strict";
@@ -102,7 +102,10 @@ class IngestProcess implements AsyncDisposable {
   }
 }
 
-/** Open files that this process, and so its child, may have; the runtime raises it to the hard limit. */
+/**
+ * Open files that this process, and so its child, may have; the runtime raises it to the hard
+ * limit.
+ */
 async function filesMax(): Promise<number> {
   const limits = await Deno.readTextFile("/proc/self/limits").catch(() => "");
   return Number(/Max open files\s+(\d+)/.exec(limits)?.[1] ?? 0);
@@ -125,7 +128,9 @@ async function sendSlowly(connection: Connection, text: string): Promise<string>
   return text;
 }
 
-/** One request after the other; returns the rows, all acknowledged, and the slowest answer's time. */
+/**
+ * One request after the other; returns the rows, all acknowledged, and the slowest answer's time.
+ */
 async function sendMany(connection: Connection, name: string, count: number) {
   const rows: string[] = [];
   let slowestMs = 0;
@@ -139,7 +144,9 @@ async function sendMany(connection: Connection, name: string, count: number) {
   return { rows, slowestMs };
 }
 
-/** Loads the server with all kinds of connections at once; returns the rows that it acknowledged. */
+/**
+ * Loads the server with all kinds of connections at once; returns the rows that it acknowledged.
+ */
 async function crowd(server: IngestProcess): Promise<string[]> {
   const port = await server.port;
   using first = await Connection.open(port);

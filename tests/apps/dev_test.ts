@@ -1,6 +1,6 @@
 /**
- * `deno task dev` as a user has it: real processes, what it prints is pasted, Ctrl-C ends it. Finds the roles'
- * processes in `/proc`, so it needs Linux.
+ * `deno task dev` as a user has it: real processes, what it prints is pasted, Ctrl-C ends it. Finds
+ * the roles' processes in `/proc`, so it needs Linux.
  */
 
 import assert from "node:assert/strict";

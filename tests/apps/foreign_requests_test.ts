@@ -1,4 +1,7 @@
-/** Requests as browsers send them for pages of other origins and under other names, at every listener of every role. */
+/**
+ * Requests as browsers send them for pages of other origins and under other names, at every
+ * listener of every role.
+ */
 
 import assert from "node:assert/strict";
 import { framed, GrpcConnection } from "../clients/grpc_call.ts";

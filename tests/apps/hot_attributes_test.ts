@@ -1,6 +1,7 @@
 /**
- * A compactor that promotes hot attributes, as a process beside a query server whose audit says what is hot: the statement
- * that was asked gives the same answer from the column, and nobody sees that column.
+ * A compactor that promotes hot attributes, as a process beside a query server whose audit says
+ * what is hot: the statement that was asked gives the same answer from the column, and nobody sees
+ * that column.
  */
 
 import assert from "node:assert/strict";

@@ -1,6 +1,7 @@
 /**
- * Statements that cannot be interrupted, and such as take all memory, against a query server under its own permission set: they
- * cost the process that runs them, and nobody else more than a short wait.
+ * Statements that cannot be interrupted, and such as take all memory, against a query server under
+ * its own permission set: they cost the process that runs them, and nobody else more than a short
+ * wait.
  */
 
 import { ok, strictEqual } from "node:assert/strict";
@@ -155,7 +156,10 @@ for (
 }
 
 const ROWS = 900_000;
-/** They take longer than the process of the one beside them lives; the second one's rows come all the while. */
+/**
+ * They take longer than the process of the one beside them lives; the second one's rows come all
+ * the while.
+ */
 const BESIDE = {
   "before its first row": "SELECT count(*) AS n FROM range(600000000) t(i) WHERE hash(i) % 3 = 0",
   "between its rows": `SELECT ${"md5(".repeat(50)}i::VARCHAR${

@@ -1,6 +1,6 @@
 /**
- * Managed indexes on real processes: made, written to through bulk and OTLP right after, read with SQL, widened,
- * refused where the mapping is strict, dropped and made again, all without a restart.
+ * Managed indexes on real processes: made, written to through bulk and OTLP right after, read with
+ * SQL, widened, refused where the mapping is strict, dropped and made again, all without a restart.
  */
 
 import assert from "node:assert/strict";

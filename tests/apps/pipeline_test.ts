@@ -1,6 +1,7 @@
 /**
- * The whole path on real processes: the official OpenTelemetry exporters send, SQL answers from the WAL, the
- * compactor commits, SQL gives the same from the table, and so do `icebird` and `hyparquet` alone.
+ * The whole path on real processes: the official OpenTelemetry exporters send, SQL answers from the
+ * WAL, the compactor commits, SQL gives the same from the table, and so do `icebird` and
+ * `hyparquet` alone.
  */
 
 import assert from "node:assert/strict";

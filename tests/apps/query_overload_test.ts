@@ -1,7 +1,7 @@
 /**
- * The query server as a process with a pool that is too small for what is asked: 200 statements of all kinds at
- * once, and SIGKILL while statements spill. Two cores may be shared with other work, so times have slack; the
- * measured ones are printed.
+ * The query server as a process with a pool that is too small for what is asked: 200 statements of
+ * all kinds at once, and SIGKILL while statements spill. Two cores may be shared with other work,
+ * so times have slack; the measured ones are printed.
  */
 
 import assert from "node:assert/strict";
@@ -23,12 +23,16 @@ const HOSTS = 50;
 const START_NS = 1_795_132_800_000_000_000n; // 2026-11-20T00:00:00Z
 const READY_MS_MAX = 30_000;
 /**
- * The promise is 100 ms, and 36 to 77 ms were the slowest where other work shared the two cores. The slowest has slack,
- * and is that of one burst of five at the least, because a test machine may stand still for longer.
+ * The promise is 100 ms, and 36 to 77 ms were the slowest where other work shared the two cores.
+ * The slowest has slack, and is that of one burst of five at the least, because a test machine may
+ * stand still for longer.
  */
 const HEALTH_MEDIAN_MS_MAX = 50;
 const HEALTH_MS_MAX = 500;
-/** What a second burst may add to what the first left: 19 to 67 MiB were measured, and any leak of the pool is more. */
+/**
+ * What a second burst may add to what the first left: 19 to 67 MiB were measured, and any leak of
+ * the pool is more.
+ */
 const RESIDENT_GROWTH_MAX = POOL_BYTES;
 
 /** Wide, and no two alike, so that a sort by a hash of it cannot be kept small. */
@@ -326,7 +330,10 @@ function checkRefusal(response: Response, text: string): void {
   assert.equal(response.headers.get("retry-after"), response.status === 429 ? "1" : "5");
 }
 
-/** Waits until nothing is reserved, held or spilled; what the SQL engine keeps of files is no reservation. */
+/**
+ * Waits until nothing is reserved, held or spilled; what the SQL engine keeps of files is no
+ * reservation.
+ */
 async function idle(server: QueryProcess): Promise<Record<string, number>> {
   let report = await server.pool();
   await eventually(() => `nothing is held: ${JSON.stringify(report)}`, 5_000, async () => {

@@ -1,6 +1,7 @@
 /**
- * The query server with its real engine, in this process, over a table and a WAL in a temporary directory, spoken
- * to over HTTP. What it may and may not touch as a process: `tests/workspace/permissions_test.ts`.
+ * The query server with its real engine, in this process, over a table and a WAL in a temporary
+ * directory, spoken to over HTTP. What it may and may not touch as a process:
+ * `tests/workspace/permissions_test.ts`.
  */
 
 import assert from "node:assert/strict";

@@ -1,10 +1,16 @@
-/** Statements of the real engine that are stopped, by the wall clock or by their clients: everything is given back. */
+/**
+ * Statements of the real engine that are stopped, by the wall clock or by their clients: everything
+ * is given back.
+ */
 
 import { deepStrictEqual, ok, strictEqual } from "node:assert/strict";
 import { leastOf } from "../../shared/testing/least_of.ts";
 import { startRealServer, TURNS } from "./real_query_server.ts";
 
-/** Joins, groups and sorts that no limit but the wall clock ends: of how many rows the WHERE leaves nobody can tell before. */
+/**
+ * Joins, groups and sorts that no limit but the wall clock ends: of how many rows the WHERE leaves
+ * nobody can tell before.
+ */
 const ENDLESS = [
   "SELECT count(*) FROM range(900000000) a, range(900) b WHERE a.range + b.range < 0",
   "SELECT max(md5(a.range::VARCHAR || b.range::VARCHAR)) FROM range(100000) a, range(5000000) b WHERE a.range + b.range >= 0",

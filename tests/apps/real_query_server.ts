@@ -1,4 +1,7 @@
-/** A query server on free ports over the real engine with two threads and an empty warehouse. For tests. */
+/**
+ * A query server on free ports over the real engine with two threads and an empty warehouse. For
+ * tests.
+ */
 
 import { ok } from "node:assert/strict";
 import { parseOptions } from "../../shared/config/parse_options.ts";

@@ -1,6 +1,7 @@
 /**
- * The README's three machines, which share no disk, by its own commands: the WAL's mirror in S3, 20 ms away, and the catalog in PostgreSQL are
- * all that is between them. Beside the ingest server runs what clears its WAL.
+ * The README's three machines, which share no disk, by its own commands: the WAL's mirror in S3, 20
+ * ms away, and the catalog in PostgreSQL are all that is between them. Beside the ingest server
+ * runs what clears its WAL.
  */
 
 import assert from "node:assert/strict";
@@ -132,7 +133,9 @@ class Machine implements AsyncDisposable {
     this.#ownsData = ownsData;
   }
 
-  /** By `command`, with another place for its data, other listeners (`options`) and these services. */
+  /**
+   * By `command`, with another place for its data, other listeners (`options`) and these services.
+   */
   static async start(
     command: Command,
     where: { readonly services: string; readonly env: Readonly<Record<string, string>> },

@@ -1,4 +1,7 @@
-/** The three roles as processes over a warehouse in S3 and a catalog in PostgreSQL, also while the store is away. */
+/**
+ * The three roles as processes over a warehouse in S3 and a catalog in PostgreSQL, also while the
+ * store is away.
+ */
 
 import assert from "node:assert/strict";
 import { POSTGRES, PostgresProcess } from "../../shared/testing/postgres_process.ts";

@@ -1,6 +1,7 @@
 /**
- * Bulk senders that stall in the middle of long bodies, that leave, and that send bombs, on one server: what the bodies hold
- * stays within the budget, others are served, what was abandoned is not stored and is forgotten.
+ * Bulk senders that stall in the middle of long bodies, that leave, and that send bombs, on one
+ * server: what the bodies hold stays within the budget, others are served, what was abandoned is
+ * not stored and is forgotten.
  */
 
 import assert from "node:assert/strict";

@@ -1,4 +1,7 @@
-/** A file system of a test's own, small enough to be filled: a tmpfs, which takes the right to mount. */
+/**
+ * A file system of a test's own, small enough to be filled: a tmpfs, which takes the right to
+ * mount.
+ */
 
 import assert from "node:assert/strict";
 import { statfsSync } from "node:fs";

@@ -1,6 +1,6 @@
 /**
- * The three roles as real processes, each under its own permission set, on free ports over a temporary
- * data directory: for tests that kill, restart and query them.
+ * The three roles as real processes, each under its own permission set, on free ports over a
+ * temporary data directory: for tests that kill, restart and query them.
  */
 
 import { makeDataFolders } from "../../cli/data_folders.ts";
@@ -199,7 +199,10 @@ export class Stack implements AsyncDisposable {
   }
 }
 
-/** Name, state and where in the kernel each thread of a process waits: all that is known of one that says nothing. */
+/**
+ * Name, state and where in the kernel each thread of a process waits: all that is known of one that
+ * says nothing.
+ */
 async function threadsOf(pid: number): Promise<string> {
   const lines: string[] = [];
   try {

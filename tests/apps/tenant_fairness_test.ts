@@ -1,6 +1,6 @@
 /**
- * One tenant's burst of statements delays another's single one by at most one turn, over HTTP: counted in answers, not
- * in time, so that a busy machine changes nothing.
+ * One tenant's burst of statements delays another's single one by at most one turn, over HTTP:
+ * counted in answers, not in time, so that a busy machine changes nothing.
  */
 
 import assert from "node:assert/strict";
@@ -62,13 +62,15 @@ for (const { line, query } of KINDS) {
       const burst = Array.from({ length: BURST }, () => ask(many).then(() => served += 1));
       const turns = turnsFor(THREADS)[line];
       while (await waiting() < BURST / 2) assert(served < BURST / 4, "the burst is in line");
-      // What the line is asked takes turns of the event loop from the answers: they are counted once it is still.
+      // What the line is asked takes turns of the event loop from the answers: they are counted
+      // once it is still.
       const quiet = served + 2 * turns;
       while (served < quiet) await new Promise((resolve) => setTimeout(resolve, POLL_MS));
       const before = served;
       await ask(one);
       const passed = served - before;
-      // Those at work when it came, one turn each, and as many twice while it runs and its answer is on the way.
+      // Those at work when it came, one turn each, and as many twice while it runs and its answer
+      // is on the way.
       const allowed = 4 * turns;
       assert(passed <= allowed, `${passed} of ${BURST} were served first, ${allowed} may be`);
       await Promise.all(burst);

@@ -1,9 +1,10 @@
 /**
- * Two tenants and two more behind one query server with its real engine: nobody sees a row, a table's name, a count
- * or an error's detail of another, whatever the statement names.
+ * Two tenants and two more behind one query server with its real engine: nobody sees a row, a
+ * table's name, a count or an error's detail of another, whatever the statement names.
  *
- * What is held against each answer: it holds no mark of another tenant's data, and it is the same, letter for
- * letter, as the answer about a namespace that does not exist. So it cannot even tell that the other one is there.
+ * What is held against each answer: it holds no mark of another tenant's data, and it is the same,
+ * letter for letter, as the answer about a namespace that does not exist. So it cannot even tell
+ * that the other one is there.
  */
 
 import assert from "node:assert/strict";
@@ -19,7 +20,10 @@ const DAY_START = 1_795_132_800_000_000_000n; // 2026-11-20T00:00:00Z
 
 const SECOND = 1_000_000_000n;
 
-/** Rows in the table and in the WAL; no two tenants have the same sum. `ZEBRA` is `zebra` to who ignores case. */
+/**
+ * Rows in the table and in the WAL; no two tenants have the same sum. `ZEBRA` is `zebra` to who
+ * ignores case.
+ */
 const TENANTS = {
   quokka: { stored: 3, waiting: 2 },
   zebra: { stored: 40, waiting: 4 },
@@ -29,7 +33,10 @@ const TENANTS = {
 type Tenant = keyof typeof TENANTS;
 const NAMES = Object.keys(TENANTS) as Tenant[];
 
-/** What only this tenant's answers may hold: part of each of its rows, and the name of a table that no statement names. */
+/**
+ * What only this tenant's answers may hold: part of each of its rows, and the name of a table that
+ * no statement names.
+ */
 const MARKS: Readonly<Record<Tenant, string>> = {
   quokka: "mark4711",
   zebra: "mark4712",

@@ -1,7 +1,7 @@
 /**
- * A compactor whose table has a folder that nobody may write to for a while: it drains and merges nothing, every row can
- * still be read, and it goes on by itself when the folder can be written to again. The folder is mounted read-only on
- * itself; ignored, by name, where that is not allowed.
+ * A compactor whose table has a folder that nobody may write to for a while: it drains and merges
+ * nothing, every row can still be read, and it goes on by itself when the folder can be written to
+ * again. The folder is mounted read-only on itself; ignored, by name, where that is not allowed.
  */
 
 import assert from "node:assert/strict";

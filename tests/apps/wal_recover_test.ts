@@ -1,4 +1,7 @@
-/** A machine loses its disk after its WAL was mirrored: `svc wal-recover` on a new one, as processes. */
+/**
+ * A machine loses its disk after its WAL was mirrored: `svc wal-recover` on a new one, as
+ * processes.
+ */
 
 import assert from "node:assert/strict";
 import { join } from "node:path";

@@ -1,6 +1,7 @@
 /**
- * `svc ingest-server --with-compactor` with a mirror, as processes: the compactor in it has the options and the duties of
- * `svc compactor`, and old copies of the mirror bring nothing back that a table had once.
+ * `svc ingest-server --with-compactor` with a mirror, as processes: the compactor in it has the
+ * options and the duties of `svc compactor`, and old copies of the mirror bring nothing back that a
+ * table had once.
  */
 
 import assert from "node:assert/strict";
@@ -92,7 +93,9 @@ class Lab implements AsyncDisposable {
     return new Lab(await Deno.makeTempDir({ prefix: "svc-with-compactor-" }));
   }
 
-  /** Rows of the table, in order, without a look into the WAL; undefined while there is no table. */
+  /**
+   * Rows of the table, in order, without a look into the WAL; undefined while there is no table.
+   */
   async rows(): Promise<string[] | undefined> {
     const { code, output, notes } = await this.svc([
       ...["sql-direct", "--warehouse-url", this.warehouseUrl, "--catalog-uri", this.catalog],

@@ -1,4 +1,7 @@
-/** The servers of one benchmark, each a process of its own, and the directory they write to. All end with it. */
+/**
+ * The servers of one benchmark, each a process of its own, and the directory they write to. All end
+ * with it.
+ */
 
 import { join } from "node:path";
 import { processArguments } from "../../cli/permissions.ts";
@@ -91,7 +94,10 @@ export class BenchServers implements AsyncDisposable {
     return { port, metricsPort, pid: process.pid };
   }
 
-  /** The query server of this workspace under its usual permissions, over the warehouse in `dataDir`. */
+  /**
+   * The query server of this workspace under its usual permissions, over the warehouse in
+   * `dataDir`.
+   */
   async startQuery(dataDir: string, args: readonly string[] = []): Promise<RunningServer> {
     const [port = 0, metricsPort = 0] = freePorts(2);
     await Deno.mkdir(join(dataDir, "wal"), { recursive: true });
@@ -126,8 +132,8 @@ export class BenchServers implements AsyncDisposable {
 }
 
 /**
- * `deno run` of one program of this directory; `args` are permissions, its path, its arguments, `before` a command that
- * runs it.
+ * `deno run` of one program of this directory; `args` are permissions, its path, its arguments,
+ * `before` a command that runs it.
  */
 export function denoRun(
   args: readonly string[],

@@ -1,6 +1,6 @@
 /**
- * What a benchmark is: a name, sizes, and a run that returns rows for the table. Figures are ratios taken
- * in one run, since machines are noisy; absolute numbers stand beside them for orientation.
+ * What a benchmark is: a name, sizes, and a run that returns rows for the table. Figures are ratios
+ * taken in one run, since machines are noisy; absolute numbers stand beside them for orientation.
  */
 
 export interface BenchSize {

@@ -1,4 +1,7 @@
-/** Prebuilt bulk bodies for load: documents with what the OTLP bodies' log records have, one action line each. */
+/**
+ * Prebuilt bulk bodies for load: documents with what the OTLP bodies' log records have, one action
+ * line each.
+ */
 
 import type { BodyOptions } from "./otlp_bodies.ts";
 

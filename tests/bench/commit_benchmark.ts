@@ -1,7 +1,7 @@
 /**
- * Commits to a table of 100 snapshots and 10,000 files on local disk, synced, with the catalog in SQLite: one file appended, and
- * eight files of a day replaced by one. Commits read no data file, so there are none: entries have the bounds and counts
- * that files of `events` have.
+ * Commits to a table of 100 snapshots and 10,000 files on local disk, synced, with the catalog in
+ * SQLite: one file appended, and eight files of a day replaced by one. Commits read no data file,
+ * so there are none: entries have the bounds and counts that files of `events` have.
  */
 
 import { cpuUsage } from "node:process";

@@ -1,6 +1,7 @@
 /**
- * How fast requests become columns: our protobuf and JSON decoders beside protobufjs and `JSON.parse` alone, on
- * the same bytes: log records of some 300 bytes with 6 attributes, with and without trace context, and spans.
+ * How fast requests become columns: our protobuf and JSON decoders beside protobufjs and
+ * `JSON.parse` alone, on the same bytes: log records of some 300 bytes with 6 attributes, with and
+ * without trace context, and spans.
  */
 
 import {

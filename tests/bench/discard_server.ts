@@ -1,5 +1,6 @@
 /**
- * Reads whatever it is sent and does nothing with it: what a load on the machine does to others without the server under load.
+ * Reads whatever it is sent and does nothing with it: what a load on the machine does to others
+ * without the server under load.
  *
  * Usage: `discard_server.ts`; its port on stdout. Ends with the process that started it.
  */

@@ -1,6 +1,7 @@
 /**
- * A backlog of sealed segments drained by a compactor process under its own permissions (`--once`, wall time
- * with its start), and the memory it takes for a quarter of the backlog and for all of it.
+ * A backlog of sealed segments drained by a compactor process under its own permissions (`--once`,
+ * wall time with its start), and the memory it takes for a quarter of the backlog and for all of
+ * it.
  */
 
 import { processArguments } from "../../cli/permissions.ts";
@@ -79,7 +80,10 @@ export async function fillWal(root: string, rows: number): Promise<void> {
   }
 }
 
-/** Runs the compactor over the data directory once; `args` and `env` say where its tables are, by default there. */
+/**
+ * Runs the compactor over the data directory once; `args` and `env` say where its tables are, by
+ * default there.
+ */
 export async function runCompactor(
   dir: string,
   { args = [], env = {} }: {

@@ -24,7 +24,10 @@ export interface LoadReport {
   readonly bytes: number;
   readonly p50Ms: number;
   readonly p99Ms: number;
-  /** With a rate: how late the generator was with a free connection, which no latency holds; 99th percentile. */
+  /**
+   * With a rate: how late the generator was with a free connection, which no latency holds; 99th
+   * percentile.
+   */
   readonly lateP99Ms?: number;
   /** With a rate: of each request. */
   readonly tookMs?: readonly number[];
@@ -49,8 +52,9 @@ export async function driveLoad(
 }
 
 /**
- * Runs what follows before all others that want a processor. For a load with a rate, which stands for senders elsewhere: those
- * are on time and read their answers however busy the server's machine is. It takes a tenth of a processor.
+ * Runs what follows before all others that want a processor. For a load with a rate, which stands
+ * for senders elsewhere: those are on time and read their answers however busy the server's machine
+ * is. It takes a tenth of a processor.
  */
 const GOES_FIRST = ["chrt", "--rr", "1"];
 

@@ -1,6 +1,6 @@
 /**
- * Our engine and raw DuckDB over the same data files in one process, with the same threads and memory: each
- * statement runs in turn, ours then raw, and medians are compared.
+ * Our engine and raw DuckDB over the same data files in one process, with the same threads and
+ * memory: each statement runs in turn, ours then raw, and medians are compared.
  */
 
 import { DuckDBInstance } from "@duckdb/node-api";
@@ -40,7 +40,10 @@ export class EnginePair implements AsyncDisposable {
     readonly relation: string,
   ) {}
 
-  /** `name`: of the engine's own folder, where a table has several; `indexes`: in place of those of its data files. */
+  /**
+   * `name`: of the engine's own folder, where a table has several; `indexes`: in place of those of
+   * its data files.
+   */
   static async open(
     table: TableFixture,
     { name = "cache", indexes }: { readonly name?: string; readonly indexes?: RowIndexes } = {},
@@ -65,7 +68,9 @@ export class EnginePair implements AsyncDisposable {
     return new EnginePair(engine, instance, `read_parquet([${list}])`);
   }
 
-  /** Median times of `rounds` runs each, after one warm-up each; throws when the row counts differ. */
+  /**
+   * Median times of `rounds` runs each, after one warm-up each; throws when the row counts differ.
+   */
   async compare(query: PairQuery, rounds: number): Promise<PairTimes> {
     const ours: number[] = [];
     const raw: number[] = [];

@@ -1,6 +1,7 @@
 /**
- * From acknowledgement to visible in SQL, on the whole stack as processes: 20,000 rows a second go in while one
- * marked row at a time is sent with `wait_for` and looked for until an answer holds it.
+ * From acknowledgement to visible in SQL, on the whole stack as processes: 20,000 rows a second go
+ * in while one marked row at a time is sent with `wait_for` and looked for until an answer holds
+ * it.
  */
 
 import { Stack } from "../apps/stack.ts";

@@ -1,7 +1,8 @@
 /**
- * How long others wait while one connection attacks the OTLP/gRPC listener: requests to the HTTP port and calls on a connection of
- * their own, in turn with the same attacker sending to a process that discards what it reads. Both take the attacker's processor
- * from the machine; only the first takes the server's time.
+ * How long others wait while one connection attacks the OTLP/gRPC listener: requests to the HTTP
+ * port and calls on a connection of their own, in turn with the same attacker sending to a process
+ * that discards what it reads. Both take the attacker's processor from the machine; only the first
+ * takes the server's time.
  */
 
 import { join } from "node:path";
@@ -67,7 +68,10 @@ export const HTTP2: Benchmark = {
   },
 };
 
-/** What each request waited, in ms: beside an attack on a process that discards it, and on the server. */
+/**
+ * What each request waited, in ms: beside an attack on a process that discards it, and on the
+ * server.
+ */
 interface Round {
   readonly beside: readonly number[];
   readonly ours: readonly number[];

@@ -1,11 +1,16 @@
-/** Files of a folder as objects behind `range_server.ts`, a process of its own that ends with this. */
+/**
+ * Files of a folder as objects behind `range_server.ts`, a process of its own that ends with this.
+ */
 
 import { OperatingError } from "../../shared/base/errors.ts";
 import type { ObjectInfo, ReadableStore } from "../../shared/storage/object_store.ts";
 
 export class HttpStore implements ReadableStore, AsyncDisposable {
   readonly rootUri: string;
-  /** Times in a row that a data file was asked for something after all earlier answers, since `startRounds`. */
+  /**
+   * Times in a row that a data file was asked for something after all earlier answers, since
+   * `startRounds`.
+   */
   rounds = 0;
   #underWay = 0;
   readonly #client = Deno.createHttpClient({ poolMaxIdlePerHost: 64 });

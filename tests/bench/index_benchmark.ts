@@ -1,6 +1,7 @@
 /**
- * The indexes of data files: how fast they are made, what they take beside the data files, and what a lookup in each of
- * many files costs with their headers at hand. Times are those of the processor, all threads of it.
+ * The indexes of data files: how fast they are made, what they take beside the data files, and what
+ * a lookup in each of many files costs with their headers at hand. Times are those of the
+ * processor, all threads of it.
  */
 
 import { cpuUsage } from "node:process";
@@ -31,7 +32,9 @@ const ROWS_PER_BATCH = 5_000;
 
 const BUILD_ROWS_PER_SEC_MIN = 300_000;
 const SIZE_MAX = 0.35;
-/** For each word: 100 million rows in 200 files within 100 ms, on two cores, leave twice as much. */
+/**
+ * For each word: 100 million rows in 200 files within 100 ms, on two cores, leave twice as much.
+ */
 const LOOKUP_MS_MAX = 0.4;
 
 const LOOKUPS: readonly {

@@ -1,6 +1,7 @@
 /**
- * What a batch job takes more than the same statement asked directly: submitted, waited for and fetched in three
- * requests, in turn with the interactive one; with the job store in a file, and in a PostgreSQL on loopback.
+ * What a batch job takes more than the same statement asked directly: submitted, waited for and
+ * fetched in three requests, in turn with the interactive one; with the job store in a file, and in
+ * a PostgreSQL on loopback.
  */
 
 import { PostgresProcess } from "../../shared/testing/postgres_process.ts";

@@ -1,7 +1,7 @@
 /**
- * `deno task bench [--size small|full] [--rows count] [name …]`: runs the named benchmarks one after the other (all of
- * them without a name), prints one Markdown table on stdout and progress on stderr. Exits 1 when a bar is
- * missed, so that it can stand in a script.
+ * `deno task bench [--size small|full] [--rows count] [name …]`: runs the named benchmarks one
+ * after the other (all of them without a name), prints one Markdown table on stdout and progress on
+ * stderr. Exits 1 when a bar is missed, so that it can stand in a script.
  */
 
 import { availableParallelism, totalmem } from "node:os";

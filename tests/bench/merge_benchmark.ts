@@ -1,7 +1,8 @@
 /**
- * The files that a drain makes, merged by a compactor process under its own permissions (`--once --role maintenance`, wall
- * time with its start), the memory it takes, and DuckDB's scans of what comes out in turn with one file that DuckDB wrote,
- * sorted, of the same rows: the median of the pairs' ratios.
+ * The files that a drain makes, merged by a compactor process under its own permissions (`--once
+ * --role maintenance`, wall time with its start), the memory it takes, and DuckDB's scans of what
+ * comes out in turn with one file that DuckDB wrote, sorted, of the same rows: the median of the
+ * pairs' ratios.
  */
 
 import { DuckDBInstance } from "@duckdb/node-api";

@@ -1,12 +1,16 @@
 /**
- * A thread that tells when each of a series of moments has come. It sleeps in the kernel, which is on time to a tenth of a
- * millisecond; the timers of an event loop count in whole ones and are two late as often as not.
+ * A thread that tells when each of a series of moments has come. It sleeps in the kernel, which is
+ * on time to a tenth of a millisecond; the timers of an event loop count in whole ones and are two
+ * late as often as not.
  *
- * Takes one message, `{ beginMs, periodMs, count }` with `beginMs` in milliseconds since 1970, and answers with `count`
- * numbers, from 0, each when it is due.
+ * Takes one message, `{ beginMs, periodMs, count }` with `beginMs` in milliseconds since 1970, and
+ * answers with `count` numbers, from 0, each when it is due.
  */
 
-/** Milliseconds since 1970, with a fraction, that only go forward; the same for all threads of a process. */
+/**
+ * Milliseconds since 1970, with a fraction, that only go forward; the same for all threads of a
+ * process.
+ */
 export const nowMs = (): number => performance.timeOrigin + performance.now();
 
 const sleeper = new Int32Array(new SharedArrayBuffer(4));

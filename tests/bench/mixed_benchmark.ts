@@ -1,12 +1,14 @@
 /**
- * Clients of three kinds at once on one query server: who browses the newest rows and who counts a short range must not
- * wait long for who searches the whole table.
+ * Clients of three kinds at once on one query server: who browses the newest rows and who counts a
+ * short range must not wait long for who searches the whole table.
  *
- * Twice: clients that look at an answer before they ask again, as people and dashboards do; and clients that ask again at once.
- * The latter keep the server busy whatever it does: with 24 of them on two cores a cheap statement waits for eleven others.
+ * Twice: clients that look at an answer before they ask again, as people and dashboards do; and
+ * clients that ask again at once. The latter keep the server busy whatever it does: with 24 of them
+ * on two cores a cheap statement waits for eleven others.
  *
- * The bar is that of the cheap statements together. Of each kind it is for orientation: a count in memory takes less than a
- * browse that comes before it, and three times its own p99 is less than two such browses.
+ * The bar is that of the cheap statements together. Of each kind it is for orientation: a count in
+ * memory takes less than a browse that comes before it, and three times its own p99 is less than
+ * two such browses.
  */
 
 import type { BenchSize } from "./benchmark.ts";

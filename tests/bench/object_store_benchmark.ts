@@ -1,6 +1,6 @@
 /**
- * Statements over an object store 20 ms away: what a cold one makes of the store's bandwidth, what it fetches, and what
- * the same one costs when all of it is in the range cache.
+ * Statements over an object store 20 ms away: what a cold one makes of the store's bandwidth, what
+ * it fetches, and what the same one costs when all of it is in the range cache.
  */
 
 import { openEngine } from "../../shared/engine/open_engine.ts";
@@ -57,7 +57,10 @@ export const OBJECT_STORE: Benchmark = {
   },
 };
 
-/** A store on this machine, whose bandwidth is what its processors leave: what computes takes it from the store. */
+/**
+ * A store on this machine, whose bandwidth is what its processors leave: what computes takes it
+ * from the store.
+ */
 async function coldScan(table: TableFixture, store: HttpStore): Promise<BenchRow[]> {
   const { fetching, whole, most } = await coldRates(table, store, ROUNDS);
   const row = (what: string, rate: number, isBar: boolean): BenchRow => ({

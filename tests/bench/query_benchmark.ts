@@ -1,6 +1,6 @@
 /**
- * The query server as a process, over HTTP with kept connections: what a request costs beyond raw DuckDB, how fast
- * rows stream, and how few files of a large table a time range opens.
+ * The query server as a process, over HTTP with kept connections: what a request costs beyond raw
+ * DuckDB, how fast rows stream, and how few files of a large table a time range opens.
  */
 
 import type { DuckDBConnection } from "@duckdb/node-api";
@@ -159,7 +159,10 @@ async function post(port: number, body: unknown): Promise<Response> {
   return response;
 }
 
-/** Bytes of the answer, head included, read by a consumer that does nothing else: `fetch` costs more than rendering. */
+/**
+ * Bytes of the answer, head included, read by a consumer that does nothing else: `fetch` costs more
+ * than rendering.
+ */
 async function answerBytes(port: number, body: unknown): Promise<number> {
   using connection = await Deno.connect({ hostname: "127.0.0.1", port });
   const content = utf8(JSON.stringify(body));

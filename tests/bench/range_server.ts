@@ -1,9 +1,10 @@
 /**
- * The yardstick for object stores: answers GET with a byte range of a file below one folder, and HEAD with its length in
- * `x-length`, each request after a wait as of a network. No checks, no formats, no permissions of its own beyond its process's.
+ * The yardstick for object stores: answers GET with a byte range of a file below one folder, and
+ * HEAD with its length in `x-length`, each request after a wait as of a network. No checks, no
+ * formats, no permissions of its own beyond its process's.
  *
- * Usage: `range_server.ts <folder> <wait in ms> <bytes a second, 0 for as many as there can be>`; prints its port on stdout.
- * Ends with its process.
+ * Usage: `range_server.ts <folder> <wait in ms> <bytes a second, 0 for as many as there can be>`;
+ * prints its port on stdout. Ends with its process.
  */
 
 const [folder = "", wait = "0", rate = "0"] = Deno.args;

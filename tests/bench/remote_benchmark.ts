@@ -1,7 +1,8 @@
 /**
- * The same work with everything on this disk, and with tables in S3 and a catalog in PostgreSQL: a drain with 20 ms added
- * to each request, of a WAL beside it and of a mirror, and ingest with the mirror of its WAL. The servers share the machine's
- * cores with what is measured, so beside the rate of ingest stands what its own process takes of them.
+ * The same work with everything on this disk, and with tables in S3 and a catalog in PostgreSQL: a
+ * drain with 20 ms added to each request, of a WAL beside it and of a mirror, and ingest with the
+ * mirror of its WAL. The servers share the machine's cores with what is measured, so beside the
+ * rate of ingest stands what its own process takes of them.
  */
 
 import { join } from "node:path";
@@ -71,7 +72,10 @@ async function drains(s3: S3Process, rows: number): Promise<BenchRow[]> {
   ];
 }
 
-/** Rows per second of a compactor process, its start included; `storage` is called when the WAL is filled. */
+/**
+ * Rows per second of a compactor process, its start included; `storage` is called when the WAL is
+ * filled.
+ */
 async function drained(
   rows: number,
   storage: (wal: string) => Promise<Parameters<typeof runCompactor>[1] & object>,
@@ -105,7 +109,10 @@ async function mirrorAll(s3: S3Process, root: string, folder: string): Promise<v
   );
 }
 
-/** Rounds of both in turn: what else the machine does falls on both. Each begins when the mirror has caught up. */
+/**
+ * Rounds of both in turn: what else the machine does falls on both. Each begins when the mirror has
+ * caught up.
+ */
 async function mirror(s3: S3Process, seconds: number): Promise<BenchRow[]> {
   await using servers = await BenchServers.create("mirror");
   const off = await servers.startIngest({ dataDir: join(servers.dir, "off") });

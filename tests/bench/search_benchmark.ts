@@ -1,4 +1,6 @@
-/** Finding rows by words, parts of words and attributes, beside raw DuckDB's scan of the same files. */
+/**
+ * Finding rows by words, parts of words and attributes, beside raw DuckDB's scan of the same files.
+ */
 
 import { NO_INDEXES } from "../../shared/engine/pruning/row_index.ts";
 import { type Benchmark, type BenchRow, formatCount, formatMs, formatRatio } from "./benchmark.ts";
@@ -75,7 +77,10 @@ export function searches(rows: number): readonly Search[] {
   ];
 }
 
-/** What indexes cannot help with: words that are everywhere, parts of words that no dictionary knows. */
+/**
+ * What indexes cannot help with: words that are everywhere, parts of words that no dictionary
+ * knows.
+ */
 const IN_VAIN: readonly string[] = [
   `SELECT count(*) FROM events WHERE match_terms(raw, '${EVERYWHERE}')`,
   `SELECT count(*) FROM events WHERE raw LIKE '%e%'`,

@@ -1,6 +1,7 @@
 /**
- * Log rows to search in, made like those of web servers, services and clusters: a dozen shapes, ids that do not repeat,
- * words that are in many rows. Some texts are planted in ten rows each, whatever the number of rows.
+ * Log rows to search in, made like those of web servers, services and clusters: a dozen shapes, ids
+ * that do not repeat, words that are in many rows. Some texts are planted in ten rows each,
+ * whatever the number of rows.
  */
 
 import type { ColumnBatch } from "../../shared/columns/batch.ts";
@@ -41,7 +42,9 @@ export function traceId(at: number): string {
   return hex(random, 32);
 }
 
-/** A table `events` of `rows` such rows. Batches are as far apart as their rows a millisecond each. */
+/**
+ * A table `events` of `rows` such rows. Batches are as far apart as their rows a millisecond each.
+ */
 export function searchSource(rows: number): TableSource {
   return {
     name: EVENTS_TABLE,

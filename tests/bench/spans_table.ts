@@ -1,4 +1,7 @@
-/** A table of spans for the benchmarks of summaries: tags with few values and one with many, numbers, texts. */
+/**
+ * A table of spans for the benchmarks of summaries: tags with few values and one with many,
+ * numbers, texts.
+ */
 
 import { NS_PER_DAY } from "../../shared/base/time.ts";
 import type { ColumnBatch, ColumnData } from "../../shared/columns/batch.ts";

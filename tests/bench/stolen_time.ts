@@ -1,12 +1,18 @@
 /** Time that the host of a virtual machine gave to others while this machine had work to do. */
 
 const STAT = "/proc/stat";
-/** Times of all processors, from `user` on; those that follow are parts of these. Source: proc_stat(5). */
+/**
+ * Times of all processors, from `user` on; those that follow are parts of these. Source:
+ * proc_stat(5).
+ */
 const TIMES = 8;
 /** `steal` among them. */
 const STEAL = 7;
 
-/** What `work` returned, and the share of all processors' time that was stolen meanwhile: 0 where the system does not tell. */
+/**
+ * What `work` returned, and the share of all processors' time that was stolen meanwhile: 0 where
+ * the system does not tell.
+ */
 export async function withStolenShare<T>(
   work: () => Promise<T>,
 ): Promise<{ readonly value: T; readonly stolenShare: number }> {

@@ -1,6 +1,6 @@
 /**
- * A table of N rows on local disk, `events` unless another is described, made by the service's own decoder, Parquet writer and commit, for
- * benchmarks that read. Rows are in time order.
+ * A table of N rows on local disk, `events` unless another is described, made by the service's own
+ * decoder, Parquet writer and commit, for benchmarks that read. Rows are in time order.
  */
 
 import { decodeLogsProtobuf } from "../../ingest/otlp/logs/logs_protobuf.ts";
@@ -37,7 +37,9 @@ export interface TableFixture extends AsyncDisposable {
 export interface TableSource {
   readonly name: string;
   readonly schema: TableSchema;
-  /** `records` rows from number `first` on, in time order, none before those of the batch before. */
+  /**
+   * `records` rows from number `first` on, in time order, none before those of the batch before.
+   */
   batch(first: number, records: number): ColumnBatch;
 }
 
@@ -47,8 +49,8 @@ const SMALL_FILES_AT_ONCE = 16;
 export const START_NS = 1_795_132_800_000_000_000n;
 
 /**
- * `rowsPerFile`: files of just so many rows; without it as large as a drain makes them. `noiseBytes`: of each row, that
- * do not compress.
+ * `rowsPerFile`: files of just so many rows; without it as large as a drain makes them.
+ * `noiseBytes`: of each row, that do not compress.
  */
 export function buildTable(
   rows: number,
@@ -114,7 +116,10 @@ export async function buildTableOf(
   };
 }
 
-/** Batches are as far apart as their rows a millisecond each; within a batch rows are a microsecond apart. */
+/**
+ * Batches are as far apart as their rows a millisecond each; within a batch rows are a microsecond
+ * apart.
+ */
 function eventsOf(
   first: number,
   rows: { readonly records: number; readonly noiseBytes: number },

@@ -1,6 +1,6 @@
 /**
- * A table `traces` for benchmarks that read: traces of 50 spans from 20 services, a hundred of them at a time, so that
- * the rows of one lie among those of others. Ids look random. Deterministic.
+ * A table `traces` for benchmarks that read: traces of 50 spans from 20 services, a hundred of them
+ * at a time, so that the rows of one lie among those of others. Ids look random. Deterministic.
  */
 
 import type { ColumnBatch } from "../../shared/columns/batch.ts";

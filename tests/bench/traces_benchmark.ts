@@ -1,6 +1,6 @@
 /**
- * Trace lookup over HTTP with kept connections, on the query server as a process, in turn with raw DuckDB that scans the
- * same files for the same rows: one trace, searches, name lists.
+ * Trace lookup over HTTP with kept connections, on the query server as a process, in turn with raw
+ * DuckDB that scans the same files for the same rows: one trace, searches, name lists.
  */
 
 import { DuckDBInstance } from "@duckdb/node-api";

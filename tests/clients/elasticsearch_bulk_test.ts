@@ -1,6 +1,6 @@
 /**
- * The official Elasticsearch clients, 8 and 9, against a started ingest server: what they send through refusals is
- * there, once.
+ * The official Elasticsearch clients, 8 and 9, against a started ingest server: what they send
+ * through refusals is there, once.
  */
 
 import assert from "node:assert/strict";

@@ -1,4 +1,7 @@
-/** A server whose budget of bodies in flight is used up: it refuses with 503 until this is disposed. For tests only. */
+/**
+ * A server whose budget of bodies in flight is used up: it refuses with 503 until this is disposed.
+ * For tests only.
+ */
 
 import { LIMITS } from "../../ingest/flags.ts";
 import { metricReaches } from "./metric_wait.ts";
@@ -33,7 +36,10 @@ export class FullServer implements Disposable {
   }
 }
 
-/** A connection that announces a body and never sends it: OTLP bodies are charged by what they announce. */
+/**
+ * A connection that announces a body and never sends it: OTLP bodies are charged by what they
+ * announce.
+ */
 async function announce(url: string, bytes: number): Promise<Deno.TcpConn> {
   const { hostname, port } = new URL(url);
   const connection = await Deno.connect({ hostname, port: Number(port) });

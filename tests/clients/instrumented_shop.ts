@@ -1,6 +1,7 @@
 /**
- * Two HTTP servers that call each other, instrumented with the official OpenTelemetry packages, and what their exporters
- * sent: each body passes through a door that keeps it and hands it on. For tests.
+ * Two HTTP servers that call each other, instrumented with the official OpenTelemetry packages, and
+ * what their exporters sent: each body passes through a door that keeps it and hands it on. For
+ * tests.
  */
 
 import {
@@ -45,7 +46,10 @@ export class InstrumentedShop implements AsyncDisposable {
   readonly #providers: TracerProvider[] = [];
   readonly #url: string;
 
-  /** `refuseAfterTaking`: the first body is stored and the sender told 503, so that it sends it again. */
+  /**
+   * `refuseAfterTaking`: the first body is stored and the sender told 503, so that it sends it
+   * again.
+   */
   constructor(ingestUrl: string, { refuseAfterTaking }: { readonly refuseAfterTaking: boolean }) {
     let refuses = refuseAfterTaking;
     const door = this.#serve(async (request) => {

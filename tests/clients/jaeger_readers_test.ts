@@ -1,6 +1,7 @@
 /**
- * Traces of an instrumented application, read back as Grafana's Jaeger data source and the Jaeger UI read them: on real
- * processes, from the WAL and from the table, equal to what the official exporters sent.
+ * Traces of an instrumented application, read back as Grafana's Jaeger data source and the Jaeger
+ * UI read them: on real processes, from the WAL and from the table, equal to what the official
+ * exporters sent.
  */
 
 import assert from "node:assert/strict";

@@ -1,6 +1,6 @@
 /**
- * A log daemon as a process that ships lines of a file to a bulk route: for tests only. Whichever it is, the scenario is
- * the same.
+ * A log daemon as a process that ships lines of a file to a bulk route: for tests only. Whichever
+ * it is, the scenario is the same.
  */
 
 import assert from "node:assert/strict";
@@ -21,7 +21,8 @@ export interface ShipperPlaces {
 
 export interface Shipper {
   /**
-   * What it is refused with once it has shipped something: nobody listens (`away`), or 503 (`busy`).
+   * What it is refused with once it has shipped something: nobody listens (`away`), or 503
+   * (`busy`).
    */
   readonly refusal: "away" | "busy";
   /** Writes what the daemon needs into its folder and tells how to run it in the foreground. */

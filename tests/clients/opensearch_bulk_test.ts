@@ -1,4 +1,7 @@
-/** The official OpenSearch client against a started ingest server: what it sends through refusals is there, once. */
+/**
+ * The official OpenSearch client against a started ingest server: what it sends through refusals is
+ * there, once.
+ */
 
 import assert from "node:assert/strict";
 import { Client } from "@opensearch-project/opensearch";

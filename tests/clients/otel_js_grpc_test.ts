@@ -32,8 +32,8 @@ function exporterOptions(target: string, compression: Compression) {
 }
 
 /**
- * This exporter gives every refused batch up, whatever the code: around it, what the collector does,
- * which repeats UNAVAILABLE and keeps to `RetryInfo`.
+ * This exporter gives every refused batch up, whatever the code: around it, what the collector
+ * does, which repeats UNAVAILABLE and keeps to `RetryInfo`.
  */
 class PatientExporter implements LogRecordExporter {
   readonly #exporter: LogRecordExporter;

@@ -1,7 +1,8 @@
 /**
  * Debian's rsyslog with its omelasticsearch module against a started ingest server.
  *
- * Not covered: a request refused as a whole (503, 429). This module drops the batch then, whoever answers so.
+ * Not covered: a request refused as a whole (503, 429). This module drops the batch then, whoever
+ * answers so.
  */
 
 import assert from "node:assert/strict";

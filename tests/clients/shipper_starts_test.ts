@@ -1,9 +1,11 @@
 /**
- * How shippers start, request by request, as their sources do it: what each demands of an answer before it sends, and that
- * what it sends then is stored once. Every sequence twice, since a shipper that starts again finds what it has put.
+ * How shippers start, request by request, as their sources do it: what each demands of an answer
+ * before it sends, and that what it sends then is stored once. Every sequence twice, since a
+ * shipper that starts again finds what it has put.
  *
- * Sources: logstash-output-elasticsearch 12.1 (`http_client.rb`, `ilm.rb`, `template_manager.rb`, `license_checker.rb`), libbeat 8
- * (`esclientleg/connection.go`, `template/load.go`, `idxmgmt/lifecycle`), rsyslog's omelasticsearch, Vector's and Fluent Bit's sinks.
+ * Sources: logstash-output-elasticsearch 12.1 (`http_client.rb`, `ilm.rb`, `template_manager.rb`,
+ * `license_checker.rb`), libbeat 8 (`esclientleg/connection.go`, `template/load.go`,
+ * `idxmgmt/lifecycle`), rsyslog's omelasticsearch, Vector's and Fluent Bit's sinks.
  */
 
 import assert from "node:assert/strict";

@@ -1,7 +1,8 @@
 /**
  * Debian's syslog-ng with its elasticsearch-http destination against a started ingest server.
  *
- * Its package and rsyslog's exclude each other, so it may lie unpacked in a folder of its own: `SVC_TEST_SYSLOG_NG`.
+ * Its package and rsyslog's exclude each other, so it may lie unpacked in a folder of its own:
+ * `SVC_TEST_SYSLOG_NG`.
  */
 
 import assert from "node:assert/strict";

@@ -1,8 +1,9 @@
 /**
- * Two query servers with one job store in PostgreSQL, killed with SIGKILL and stopped for longer than their lease (SIGSTOP,
- * SIGCONT) at random moments, the database killed now and then, while jobs are submitted, run and cancelled. Holds when
- * at the end each job began once at most, reached one terminal state and kept it, has its own rows if that is `succeeded`,
- * and no server holds memory for any. A trigger in the database keeps the log that this is read from. Seconds of chaos:
+ * Two query servers with one job store in PostgreSQL, killed with SIGKILL and stopped for longer
+ * than their lease (SIGSTOP, SIGCONT) at random moments, the database killed now and then, while
+ * jobs are submitted, run and cancelled. Holds when at the end each job began once at most, reached
+ * one terminal state and kept it, has its own rows if that is `succeeded`, and no server holds
+ * memory for any. A trigger in the database keeps the log that this is read from. Seconds of chaos:
  * `SVC_TEST_CHAOS_SECS` (default 6).
  */
 
@@ -173,7 +174,10 @@ interface Server {
   process: Deno.ChildProcess;
 }
 
-/** Two query servers, each under the permission set of its role and with a data directory of its own. */
+/**
+ * Two query servers, each under the permission set of its role and with a data directory of its
+ * own.
+ */
 class Pair implements AsyncDisposable {
   readonly #dirs: readonly string[];
   readonly #servers: readonly Server[];

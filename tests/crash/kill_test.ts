@@ -1,14 +1,15 @@
 /**
- * Kills ingest, compactor and query with SIGKILL at random moments while senders write numbered rows with
- * `wait_for` and a reader queries all the time. Holds when, throughout and at the end,
+ * Kills ingest, compactor and query with SIGKILL at random moments while senders write numbered
+ * rows with `wait_for` and a reader queries all the time. Holds when, throughout and at the end,
  *
  * - each acknowledged row is in the answer exactly once,
  * - a row that an answer once held is in every later answer,
  * - no answer holds a row twice.
  *
- * A row whose request failed may be there or not; its number is never sent again. Once on local disk; once on S3, which
- * takes 10 ms a request and now and then throttles, hangs up or answers half, and PostgreSQL, which breaks its connections.
- * Seconds of chaos: `SVC_TEST_CHAOS_SECS` (default 20).
+ * A row whose request failed may be there or not; its number is never sent again. Once on local
+ * disk; once on S3, which takes 10 ms a request and now and then throttles, hangs up or answers
+ * half, and PostgreSQL, which breaks its connections. Seconds of chaos: `SVC_TEST_CHAOS_SECS`
+ * (default 20).
  */
 
 import assert from "node:assert/strict";
@@ -157,7 +158,10 @@ async function readRows(stack: Stack, ledger: Ledger, signal: AbortSignal): Prom
   }
 }
 
-/** Connection refused or reset is a TypeError of fetch; a query server that has just started may answer 503. */
+/**
+ * Connection refused or reset is a TypeError of fetch; a query server that has just started may
+ * answer 503.
+ */
 function isUnavailable(error: unknown): boolean {
   return error instanceof Error && error.message.startsWith("503");
 }

@@ -1,8 +1,9 @@
 /**
- * Two compactors that maintain one table, killed with SIGKILL at random moments, while rows are appended and statements
- * ask for all of it. Holds when no statement fails or counts wrongly, and at the end the table is merged and has every row
- * once. Each round has a day of its own, as a killed process keeps the lease of the day that it worked on for a while.
- * Rounds: `SVC_TEST_KILLS` (default 3).
+ * Two compactors that maintain one table, killed with SIGKILL at random moments, while rows are
+ * appended and statements ask for all of it. Holds when no statement fails or counts wrongly, and
+ * at the end the table is merged and has every row once. Each round has a day of its own, as a
+ * killed process keeps the lease of the day that it worked on for a while. Rounds: `SVC_TEST_KILLS`
+ * (default 3).
  */
 
 import assert from "node:assert/strict";

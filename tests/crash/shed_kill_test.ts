@@ -1,7 +1,8 @@
 /**
- * Kills the ingest server with SIGKILL while its memory breaker refuses rows, several times: bodies that are sent by half take
- * the memory to the limit, and give it back with their connections. Senders write numbered rows meanwhile, as log records
- * and as bulk documents, with `auto` and with `wait_for`. Holds when at the end, drained and asked for by SQL,
+ * Kills the ingest server with SIGKILL while its memory breaker refuses rows, several times: bodies
+ * that are sent by half take the memory to the limit, and give it back with their connections.
+ * Senders write numbered rows meanwhile, as log records and as bulk documents, with `auto` and with
+ * `wait_for`. Holds when at the end, drained and asked for by SQL,
  *
  * - each row of a request that was answered 200 is there exactly once,
  * - none of a request that was answered 503 is there.

@@ -1,7 +1,8 @@
 /**
- * An object store that is away for longer than the disk has room: rows are taken into the WAL until the free-space floor,
- * then refused with a hint, while queries answer; when the store is back, everything goes on by itself. Takes the minute
- * for which consumed segments are kept, and the right to mount a tmpfs.
+ * An object store that is away for longer than the disk has room: rows are taken into the WAL until
+ * the free-space floor, then refused with a hint, while queries answer; when the store is back,
+ * everything goes on by itself. Takes the minute for which consumed segments are kept, and the
+ * right to mount a tmpfs.
  */
 
 import assert from "node:assert/strict";

@@ -1,6 +1,7 @@
 /**
- * An engine for tests of the server around it: it understands no SQL, yields the rows it was given, and keeps
- * the engine contract (rowsMax + 1, signal, disposal) so that a test can see who breaks it.
+ * An engine for tests of the server around it: it understands no SQL, yields the rows it was given,
+ * and keeps the engine contract (rowsMax + 1, signal, disposal) so that a test can see who breaks
+ * it.
  */
 
 import { utf8 } from "../../shared/base/bytes.ts";
@@ -164,7 +165,10 @@ export class FakeEngine implements Engine {
   }
 }
 
-/** Rejects with the signal's reason once the caller of `request` is gone; stands for an engine at work. */
+/**
+ * Rejects with the signal's reason once the caller of `request` is gone; stands for an engine at
+ * work.
+ */
 export function untilAborted(request: QueryRequest): Promise<never> {
   const { signal } = request;
   return new Promise((_, reject) => {

@@ -1,4 +1,6 @@
-/** A query server on free ports over an engine of the test's own, and a client for it. For tests. */
+/**
+ * A query server on free ports over an engine of the test's own, and a client for it. For tests.
+ */
 
 import { parseOptions } from "../../shared/config/parse_options.ts";
 import type { Engine } from "../../shared/engine/types.ts";

@@ -1,9 +1,13 @@
-/** Sidecars as a failing disk leaves them: half of them gone, and some bits of most others flipped. */
+/**
+ * Sidecars as a failing disk leaves them: half of them gone, and some bits of most others flipped.
+ */
 
 import type { EngineLab } from "../../shared/testing/engine_lab.ts";
 import type { SeededRandom } from "../../shared/testing/seeded_random.ts";
 
-/** Engines that have read some of them before may go on with what they know: `lab.restartEngine`. */
+/**
+ * Engines that have read some of them before may go on with what they know: `lab.restartEngine`.
+ */
 export async function damageSidecars(
   { store, dir }: Pick<EngineLab, "store" | "dir">,
   random: SeededRandom,

@@ -1,6 +1,6 @@
 /**
- * Indexes that are exact: they read the data file and leave out every row that does not meet the query. So a planner that
- * asks too much of a table loses rows with them at once.
+ * Indexes that are exact: they read the data file and leave out every row that does not meet the
+ * query. So a planner that asks too much of a table loses rows with them at once.
  */
 
 import { parquetReadObjects } from "hyparquet";

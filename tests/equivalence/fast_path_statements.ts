@@ -1,4 +1,6 @@
-/** Statements of every shape that a fast path knows, and of some that it must refuse, from a seed. */
+/**
+ * Statements of every shape that a fast path knows, and of some that it must refuse, from a seed.
+ */
 
 import type { SeededRandom } from "../../shared/testing/seeded_random.ts";
 

@@ -1,8 +1,9 @@
 /**
- * Fast paths while the table changes under them: rows come through the WAL and are drained, files are merged, rolled up, lose
- * rows to delete tasks and whole days to retention, each by what the compactor runs, while statements of every path are asked
- * of the running engine. Each answer is that of one state which the table had meanwhile: of all rows of a change, or of none.
- * What a state answers is worked out here, from rows in memory.
+ * Fast paths while the table changes under them: rows come through the WAL and are drained, files
+ * are merged, rolled up, lose rows to delete tasks and whole days to retention, each by what the
+ * compactor runs, while statements of every path are asked of the running engine. Each answer is
+ * that of one state which the table had meanwhile: of all rows of a change, or of none. What a
+ * state answers is worked out here, from rows in memory.
  *
  * `SVC_TEST_SEED` and `SVC_LIVE_ROUNDS` ask for another seed, and for more changes (default 14).
  */

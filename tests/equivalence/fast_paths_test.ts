@@ -1,7 +1,8 @@
 /**
- * Fast paths give the rows of a scan: statements from a seed, over a table that is appended to, drained, altered, merged
- * and cut down meanwhile, whose sidecars are sometimes missing or damaged. Each is asked twice at one state, with
- * fast paths and without. The engine is the same all the way, so its warm answers must follow the table.
+ * Fast paths give the rows of a scan: statements from a seed, over a table that is appended to,
+ * drained, altered, merged and cut down meanwhile, whose sidecars are sometimes missing or damaged.
+ * Each is asked twice at one state, with fast paths and without. The engine is the same all the
+ * way, so its warm answers must follow the table.
  *
  * `SVC_TEST_SEED` and `SVC_FAST_PATH_SEEDS` ask for other seeds, and more of them.
  */
@@ -289,7 +290,10 @@ class Table {
   }
 }
 
-/** In the statement's order, or in one of ours where it leaves the order open. -0 and 0 are one group. */
+/**
+ * In the statement's order, or in one of ours where it leaves the order open. -0 and 0 are one
+ * group.
+ */
 function arranged({ texts }: Answer, sql: string): readonly string[] {
   const rows = texts.map((text) => text.replaceAll(/(?<![\d.])-0\.0(?![\d])/g, "0.0"));
   return sql.includes(" ORDER BY ") && !sql.includes("ORDER BY name,") ? rows : rows.toSorted();
@@ -301,7 +305,8 @@ let countedInMemory = 0;
 for (let seed = FIRST_SEED; seed < FIRST_SEED + SEEDS; seed += 1) {
   Deno.test(`fast paths give the rows of a scan, seed ${seed}`, async () => {
     const random = new SeededRandom(seed);
-    // Every third time the warehouse is elsewhere, and of data files only what is planned is brought.
+    // Every third time the warehouse is elsewhere, and of data files only what is planned is
+    // brought.
     const isRemote = seed % 3 === 0;
     await using lab = await EngineLab.open({
       wal: true,
@@ -354,7 +359,10 @@ function countStatement(random: SeededRandom, instantsNs: readonly bigint[]): st
       "GROUP BY 1 ORDER BY 1";
 }
 
-/** What a statement misses is read behind it: asked again it reads fewer rows, and its answer is the scan's still. */
+/**
+ * What a statement misses is read behind it: asked again it reads fewer rows, and its answer is the
+ * scan's still.
+ */
 async function askAgain(lab: EngineLab, sql: string, told: string): Promise<void> {
   const scanned = await lab.query(sql, { fastPaths: false });
   let rowsRead: number | undefined;

@@ -1,6 +1,7 @@
 /**
- * Reads a table of a warehouse with `icebird` and `hyparquet` alone: the pointer comes from the catalog's JDBC
- * table by plain SQL, everything else from the files it leads to. None of the service's code.
+ * Reads a table of a warehouse with `icebird` and `hyparquet` alone: the pointer comes from the
+ * catalog's JDBC table by plain SQL, everything else from the files it leads to. None of the
+ * service's code.
  */
 
 import assert from "node:assert/strict";

@@ -1,4 +1,7 @@
-/** A table of many commits and days, written by this program, is read back by `foreign_reader.ts`, row by row. */
+/**
+ * A table of many commits and days, written by this program, is read back by `foreign_reader.ts`,
+ * row by row.
+ */
 
 import assert from "node:assert/strict";
 import { asyncBufferFromUrl, parquetReadObjects } from "hyparquet";
@@ -156,7 +159,9 @@ async function writeTable(dir: string): Promise<RowObject[]> {
   return all;
 }
 
-/** Rows of one file: sorted by time, unique over all files, with text that needs escaping somewhere. */
+/**
+ * Rows of one file: sorted by time, unique over all files, with text that needs escaping somewhere.
+ */
 function rowsOf(day: number, commit: number, random: Random): RowObject[] {
   return Array.from({ length: ROWS_PER_FILE }, (_, i) => {
     const ns = BigInt(day) * NS_PER_DAY + BigInt(i) * 1_000_003n + BigInt(commit);

@@ -1,8 +1,9 @@
 /**
- * The life of a table as a seeded simulation against a plain map in memory: appends, late rows, merges planned on what is
- * old by then, delete tasks, a promoted attribute, retention, expiry, removals, orphan sweeps, clocks that jump, and processes that end before or after any
- * call to the store or the catalog. After each step the table has the model's rows, every file that a snapshot names is there,
- * and so are those that a statement may still read.
+ * The life of a table as a seeded simulation against a plain map in memory: appends, late rows,
+ * merges planned on what is old by then, delete tasks, a promoted attribute, retention, expiry,
+ * removals, orphan sweeps, clocks that jump, and processes that end before or after any call to the
+ * store or the catalog. After each step the table has the model's rows, every file that a snapshot
+ * names is there, and so are those that a statement may still read.
  *
  * `SVC_MODEL_SEEDS=5000 deno test -A tests/equivalence/maintenance_model_test.ts` runs more seeds.
  */
@@ -140,7 +141,8 @@ class Simulation {
       await this.lab.append(rows, this.#deps(), 1_000);
     } catch (error) {
       if (!isCrash(error)) throw error;
-      // What an interrupted append did is all or nothing: see commit_crash_test.ts. Which of both, the table says.
+      // What an interrupted append did is all or nothing: see commit_crash_test.ts. Which of both,
+      // the table says.
       const after = await this.lab.table();
       if (before?.snapshotId === after?.snapshotId) throw error;
     }
@@ -175,7 +177,10 @@ class Simulation {
     }
   }
 
-  /** Accepts a task, perhaps, and looks after all that are due; what became of them is in the ledger. */
+  /**
+   * Accepts a task, perhaps, and looks after all that are due; what became of them is in the
+   * ledger.
+   */
   async #delete(): Promise<void> {
     const { lab } = this;
     if (lab.random.float() < 0.6) await this.#submit();

@@ -1,6 +1,6 @@
 /**
- * The cursor recipe of `query/README.md` as a client would follow it, while rows come and are drained: every row that
- * was committed when the walk began, exactly once, whatever ties there are.
+ * The cursor recipe of `query/README.md` as a client would follow it, while rows come and are
+ * drained: every row that was committed when the walk began, exactly once, whatever ties there are.
  */
 
 import assert from "node:assert/strict";
@@ -89,7 +89,9 @@ interface ErrorBody {
   readonly error?: string;
 }
 
-/** All values of `raw`, newest first, by the recipe; `between` runs before each page but the first. */
+/**
+ * All values of `raw`, newest first, by the recipe; `between` runs before each page but the first.
+ */
 async function walk(
   paging: PagingLab,
   { limit: asked, between }: { readonly limit: number; readonly between: () => Promise<void> },

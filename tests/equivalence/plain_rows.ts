@@ -1,6 +1,7 @@
 /**
  * What a plain SQL engine's values are in a records answer, written from the table of types in
- * `shared/engine/answer/render.ts` and from nothing else: the engine's rendering in SQL is what this is held against.
+ * `shared/engine/answer/render.ts` and from nothing else: the engine's rendering in SQL is what
+ * this is held against.
  */
 
 import {
@@ -22,7 +23,10 @@ import {
   type DuckDBValue,
 } from "@duckdb/node-api";
 
-/** A JSON value whose numbers keep their digits: integers and decimals as `#123`, doubles as numbers. */
+/**
+ * A JSON value whose numbers keep their digits: integers and decimals as `#123`, doubles as
+ * numbers.
+ */
 export type Exact = null | boolean | string | number | Exact[] | { [name: string]: Exact };
 
 export interface PlainAnswer {
@@ -83,7 +87,10 @@ function isDigits(value: unknown): value is { readonly digits: string } {
     Object.keys(value).length === 1;
 }
 
-/** A text by which rows are sorted where the statement leaves their order open; doubles count roughly. */
+/**
+ * A text by which rows are sorted where the statement leaves their order open; doubles count
+ * roughly.
+ */
 export function sortKey(value: unknown): string {
   return JSON.stringify(value, (_key, inner) => {
     if (typeof inner === "number") return `#${inner.toPrecision(6)}`;

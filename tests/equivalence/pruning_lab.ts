@@ -1,7 +1,7 @@
 /**
- * One warehouse and WAL behind two engines: one that asks indexes what to read of a data file, and one that reads all of
- * it. Rows are drained several times, the schema of `metrics` grows in between, older files are merged, and some rows are
- * only in the WAL.
+ * One warehouse and WAL behind two engines: one that asks indexes what to read of a data file, and
+ * one that reads all of it. Rows are drained several times, the schema of `metrics` grows in
+ * between, older files are merged, and some rows are only in the WAL.
  */
 
 import assert from "node:assert/strict";
@@ -109,7 +109,10 @@ export class PruningLab implements AsyncDisposable {
   }
 }
 
-/** By it lookups take no time, so that all files' indexes are asked, however little a scan would take. */
+/**
+ * By it lookups take no time, so that all files' indexes are asked, however little a scan would
+ * take.
+ */
 class StillClock extends SystemClock {
   override monotonicMs(): number {
     return 0;
@@ -206,7 +209,10 @@ function timeOf(random: SeededRandom): RowObject {
   return { timestamp: ns / 1_000n, timestamp_ns: ns };
 }
 
-/** One of a million characters and of one token; one of more tokens than any log line has, most of them its own. */
+/**
+ * One of a million characters and of one token; one of more tokens than any log line has, most of
+ * them its own.
+ */
 function longTexts(random: SeededRandom, words: readonly string[]): string[] {
   const word = () => words[random.below(words.length)] ?? "";
   const tokens = Array.from(
@@ -220,7 +226,8 @@ function eventOf(random: SeededRandom, known: readonly string[]): RowObject {
   const pick = <T>(values: readonly T[]) => values[random.below(values.length)] as T;
   const count = random.chance(0.002) ? random.below(20_000) : random.below(4);
   const time = timeOf(random);
-  // Most words have their time, so that indexes of files in order of time have something to leave out.
+  // Most words have their time, so that indexes of files in order of time have something to leave
+  // out.
   const first = Number(BigInt(time["timestamp_ns"] ?? 0n) / 20_000_000_000n);
   const words = Array.from(
     { length: count },

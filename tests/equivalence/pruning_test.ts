@@ -1,7 +1,7 @@
 /**
- * With indexes the rows that a statement gives without them: random data and random statements, seeded.
- * `SVC_TEST_PRUNING_SEEDS` sets how many seeds, `SVC_TEST_SEED` the first one, `SVC_TEST_PRUNING_STATEMENTS` how many statements
- * of each.
+ * With indexes the rows that a statement gives without them: random data and random statements,
+ * seeded. `SVC_TEST_PRUNING_SEEDS` sets how many seeds, `SVC_TEST_SEED` the first one,
+ * `SVC_TEST_PRUNING_STATEMENTS` how many statements of each.
  */
 
 import assert from "node:assert/strict";

@@ -21,7 +21,9 @@ export function scriptWords(random: SeededRandom, count: number): string[] {
   });
 }
 
-/** Characters that are shown, by page. Of the scripts that take hundreds of pages one in sixteen. */
+/**
+ * Characters that are shown, by page. Of the scripts that take hundreds of pages one in sixteen.
+ */
 function characterPages(): string[][] {
   const pages: string[][] = [];
   for (let first = 0; first < CODE_POINTS; first += PAGE) {

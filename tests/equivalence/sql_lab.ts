@@ -1,9 +1,10 @@
 /**
- * The same rows twice: in a warehouse and WAL behind a real query server, and as ordinary tables of a SQL engine
- * that this service's code never touched.
+ * The same rows twice: in a warehouse and WAL behind a real query server, and as ordinary tables of
+ * a SQL engine that this service's code never touched.
  *
- * `events` and `metrics` are drained twice and appended to afterwards: sealed segments that wait, and one still being
- * written. Between the drains `metrics` gains two columns, so its oldest files and segments lack them.
+ * `events` and `metrics` are drained twice and appended to afterwards: sealed segments that wait,
+ * and one still being written. Between the drains `metrics` gains two columns, so its oldest files
+ * and segments lack them.
  */
 
 import { type DuckDBConnection, DuckDBInstance } from "@duckdb/node-api";
@@ -229,7 +230,8 @@ function makeStages(random: SeededRandom): readonly Stage[] {
   const pick = <T>(values: readonly T[]) => values[below(values.length)] as T;
   const maybe = <T>(value: T) => below(5) === 0 ? null : value;
   let serial = 0;
-  // Few distinct instants, so that there are ties in the microsecond and in the nanosecond; three days of them.
+  // Few distinct instants, so that there are ties in the microsecond and in the nanosecond; three
+  // days of them.
   const time = () => {
     const ns = START_NS + BigInt(below(3)) * 86_400_000_000_000n +
       BigInt(below(40)) * 977_000_000_000n + BigInt(below(6)) * 400n;

@@ -1,6 +1,6 @@
 /**
- * Statements whose answers must be those of a plain SQL engine over a plain copy: written out where the form is the
- * point, made from families where the parameters are. Tables: `sql_lab.ts`.
+ * Statements whose answers must be those of a plain SQL engine over a plain copy: written out where
+ * the form is the point, made from families where the parameters are. Tables: `sql_lab.ts`.
  */
 
 export interface Statement {

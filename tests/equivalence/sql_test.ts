@@ -1,6 +1,7 @@
 /**
- * Through HTTP the same rows as a plain SQL engine over a plain copy of the data: what stands between (gate, plan,
- * WAL, Iceberg, schema evolution, ordered scans, rendering) may change no answer.
+ * Through HTTP the same rows as a plain SQL engine over a plain copy of the data: what stands
+ * between (gate, plan, WAL, Iceberg, schema evolution, ordered scans, rendering) may change no
+ * answer.
  */
 
 import assert from "node:assert/strict";
@@ -69,7 +70,10 @@ async function askStream(
   });
 }
 
-/** Objects cannot have a name twice, and list numeric names first: the stream's own tests are about those. */
+/**
+ * Objects cannot have a name twice, and list numeric names first: the stream's own tests are about
+ * those.
+ */
 function isNamed({ columns }: PlainAnswer): boolean {
   return new Set(columns).size === columns.length &&
     columns.every((name) => !/^\d+$/.test(name) && name !== "digits");

@@ -1,8 +1,9 @@
 /**
- * `match_*` on a column with the tokenizer `stem` give the rows that a plain model gives: cut the text, take each word's
- * stem, compare. Random documents, in the WAL, drained and merged, before and after a column with stems came, with indexes,
- * without, and with damaged ones, named in every way that a statement can. `SVC_TEST_STEM_SEEDS` sets how many seeds,
- * `SVC_TEST_SEED` the first one.
+ * `match_*` on a column with the tokenizer `stem` give the rows that a plain model gives: cut the
+ * text, take each word's stem, compare. Random documents, in the WAL, drained and merged, before
+ * and after a column with stems came, with indexes, without, and with damaged ones, named in every
+ * way that a statement can. `SVC_TEST_STEM_SEEDS` sets how many seeds, `SVC_TEST_SEED` the first
+ * one.
  */
 
 import assert from "node:assert/strict";

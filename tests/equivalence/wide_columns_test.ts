@@ -1,7 +1,8 @@
 /**
- * A column with far more values than a summary counts gives the rows of a scan, whatever is asked of it. By hand with ten
- * million values: `SVC_TEST_DISTINCT=10000000 deno test -A tests/equivalence/wide_columns_test.ts` takes some minutes and
- * tells how long each statement took, first and again, and its scan.
+ * A column with far more values than a summary counts gives the rows of a scan, whatever is asked
+ * of it. By hand with ten million values: `SVC_TEST_DISTINCT=10000000 deno test -A
+ * tests/equivalence/wide_columns_test.ts` takes some minutes and tells how long each statement
+ * took, first and again, and its scan.
  */
 
 import assert from "node:assert/strict";
@@ -13,7 +14,10 @@ import { SeededRandom } from "../../shared/testing/seeded_random.ts";
 
 const DISTINCT = Number(Deno.env.get("SVC_TEST_DISTINCT") ?? 6_000);
 const ROWS_A_FILE = DISTINCT > 100_000 ? 100_000 : 2_000;
-/** Values of a file that no other begins with; some of the others' come besides, and some rows share a value. */
+/**
+ * Values of a file that no other begins with; some of the others' come besides, and some rows share
+ * a value.
+ */
 const OWN_A_FILE = 3 / 4 * ROWS_A_FILE;
 const OTHERS_A_FILE = ROWS_A_FILE / 10;
 

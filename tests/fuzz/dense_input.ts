@@ -1,6 +1,7 @@
 /**
- * Inputs in which few bytes mean much: what costs a sender nothing must not cost the server the time or the memory of
- * others. Each is as long as the body's cap allows, or a part of that; compressed they are a thousandth of it.
+ * Inputs in which few bytes mean much: what costs a sender nothing must not cost the server the
+ * time or the memory of others. Each is as long as the body's cap allows, or a part of that;
+ * compressed they are a thousandth of it.
  */
 
 import { concatBytes, utf8 } from "../../shared/base/bytes.ts";

@@ -1,6 +1,6 @@
 /**
- * The server's HTTP handlers over a WAL in memory, which looks at every row that reaches it: a fuzzer
- * asks what was stored, and whether it is what later readers can take.
+ * The server's HTTP handlers over a WAL in memory, which looks at every row that reaches it: a
+ * fuzzer asks what was stored, and whether it is what later readers can take.
  */
 
 import assert from "node:assert/strict";
@@ -79,7 +79,9 @@ export class FuzzTarget {
   }
 }
 
-/** Looking at a row takes far longer than storing it, and half a million of them differ in nothing. */
+/**
+ * Looking at a row takes far longer than storing it, and half a million of them differ in nothing.
+ */
 const LOOKED_ROWS_MAX = 20_000;
 
 function requireRows(stored: ColumnBatch): void {

@@ -1,7 +1,8 @@
 /**
- * The fuzzers for as long as one likes: `deno run --config tests/deno.json -A tests/fuzz/main.ts --seconds 600 --seed 7`. Ends
- * with status 1 at the first failure, which names its seed. With `--body-bytes 16777216 --dense 1` every input is one
- * of which few bytes mean much, as large as a server takes by default.
+ * The fuzzers for as long as one likes: `deno run --config tests/deno.json -A tests/fuzz/main.ts
+ * --seconds 600 --seed 7`. Ends with status 1 at the first failure, which names its seed. With
+ * `--body-bytes 16777216 --dense 1` every input is one of which few bytes mean much, as large as a
+ * server takes by default.
  */
 
 import { parseArgs } from "node:util";
@@ -20,7 +21,9 @@ const { values } = parseArgs({
 const endMs = performance.now() + 1_000 * Number(values.seconds);
 const write = (line: string) => Deno.stderr.writeSync(new TextEncoder().encode(`${line}\n`));
 
-/** Inputs are 1 MiB at most and inflate to 16 MiB: several hundred MiB are garbage on its way out. */
+/**
+ * Inputs are 1 MiB at most and inflate to 16 MiB: several hundred MiB are garbage on its way out.
+ */
 const RSS_BYTES_MAX = 1.5 * 1024 * 1024 * 1024;
 
 let seed = Number(values.seed ?? Math.floor(Math.random() * 1_000_000));

@@ -1,6 +1,7 @@
 /**
- * Damage to protobuf messages that keeps what is around it whole: a field somewhere inside is changed
- * and the lengths of all messages around it are written anew, so that decoders come as far as there.
+ * Damage to protobuf messages that keeps what is around it whole: a field somewhere inside is
+ * changed and the lengths of all messages around it are written anew, so that decoders come as far
+ * as there.
  */
 
 import { concatBytes, utf8 } from "../../shared/base/bytes.ts";

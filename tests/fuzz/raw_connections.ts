@@ -1,8 +1,8 @@
 /**
- * Bytes that no HTTP library sends, to the listeners of a whole server: framing that lies, heads that
- * inject, HTTP/2 frames out of order. What is asked of the server: an end of each connection soon after
- * the sender's, an answer in form where there is one, nothing stored without a 200, and service to
- * others afterwards.
+ * Bytes that no HTTP library sends, to the listeners of a whole server: framing that lies, heads
+ * that inject, HTTP/2 frames out of order. What is asked of the server: an end of each connection
+ * soon after the sender's, an answer in form where there is one, nothing stored without a 200, and
+ * service to others afterwards.
  */
 
 import assert from "node:assert/strict";
@@ -17,7 +17,9 @@ import { mutateProtobuf } from "./mutate_protobuf.ts";
 /** From the end of what is sent to the end of the connection. */
 const END_MS_MAX = 5_000;
 
-/** Statuses of the routes, and those that the runtime answers by itself for a head it cannot read. */
+/**
+ * Statuses of the routes, and those that the runtime answers by itself for a head it cannot read.
+ */
 const STATUSES = [200, 400, 403, 404, 405, 408, 413, 415, 417, 431, 501, 503, 505];
 
 const BODY = JSON.stringify({
@@ -132,7 +134,8 @@ export async function runRawFuzz({ seed, connections }: RawFuzzOptions): Promise
         requireHttpAnswer(answer);
         const accepted = answer.split("HTTP/1.1 200 ").length - 1;
         const stored = await rowsStored(ingest) - before;
-        // The runtime drops a request whose sender hangs up at once, but its rows may be on their way.
+        // The runtime drops a request whose sender hangs up at once, but its rows may be on their
+        // way.
         assert.ok(accepted > 0 || answer === "" || stored === 0, `${stored} rows of ${answer}`);
       }
       if (number % 25 === 24) await requireService(ingest);
@@ -149,8 +152,9 @@ export async function runRawFuzz({ seed, connections }: RawFuzzOptions): Promise
 }
 
 /**
- * What comes back, as Latin-1, until the server closes, which it does not before the sender has hung up:
- * `patienceMs` after the last byte, or when something has come back. Fails when it does not in time.
+ * What comes back, as Latin-1, until the server closes, which it does not before the sender has
+ * hung up: `patienceMs` after the last byte, or when something has come back. Fails when it does
+ * not in time.
  */
 async function exchange(port: number, bytes: Uint8Array, patienceMs = 0): Promise<string> {
   const connection = await Deno.connect({ hostname: "127.0.0.1", port });

@@ -1,4 +1,6 @@
-/** Rounds of the fuzzer against the HTTP handlers. A failure names its seed and its input's number. */
+/**
+ * Rounds of the fuzzer against the HTTP handlers. A failure names its seed and its input's number.
+ */
 
 import assert from "node:assert/strict";
 import { encodeLogsRequest } from "../../proto/otlp_logs.ts";

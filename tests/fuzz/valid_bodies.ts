@@ -1,4 +1,6 @@
-/** Bodies that the server must take, as starting points: encoded by other code than decodes them. */
+/**
+ * Bodies that the server must take, as starting points: encoded by other code than decodes them.
+ */
 
 import fc from "fast-check";
 import { encodeLogsRequest } from "../../proto/otlp_logs.ts";

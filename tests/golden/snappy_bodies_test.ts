@@ -1,6 +1,7 @@
 /**
- * Bodies as the OpenTelemetry Collector sends them: encoded by `github.com/golang/snappy` v1.0.0, its own library, with
- * `snappy.Encode` (`block`: HTTP's `snappy`) and `snappy.NewBufferedWriter` (`framed`: `x-snappy-framed`, and gRPC's `snappy`).
+ * Bodies as the OpenTelemetry Collector sends them: encoded by `github.com/golang/snappy` v1.0.0,
+ * its own library, with `snappy.Encode` (`block`: HTTP's `snappy`) and `snappy.NewBufferedWriter`
+ * (`framed`: `x-snappy-framed`, and gRPC's `snappy`).
  */
 
 import assert from "node:assert/strict";

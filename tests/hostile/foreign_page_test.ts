@@ -1,7 +1,8 @@
 /**
- * Pages of other origins in a real browser against the three roles as processes: open servers on loopback, as `dev`
- * starts them. A page of a foreign origin stores, deletes and reads nothing; one whose name was pointed at this machine
- * (DNS rebinding) neither; one of a listed origin sends telemetry and reads.
+ * Pages of other origins in a real browser against the three roles as processes: open servers on
+ * loopback, as `dev` starts them. A page of a foreign origin stores, deletes and reads nothing; one
+ * whose name was pointed at this machine (DNS rebinding) neither; one of a listed origin sends
+ * telemetry and reads.
  */
 
 import assert from "node:assert/strict";
@@ -19,7 +20,9 @@ interface Addresses {
   readonly metrics: readonly string[];
 }
 
-/** What pages send; each value is a body that the route takes when its media type is the right one. */
+/**
+ * What pages send; each value is a body that the route takes when its media type is the right one.
+ */
 const BODIES = {
   deleteTask: JSON.stringify({ index_id: "events", predicate_sql: "true" }),
   sql: JSON.stringify({ query: "SELECT raw FROM events" }),

@@ -1,6 +1,7 @@
 /**
- * Every statement of the hostile corpus against a running server of two tenants: it ends as it must, no answer shows a
- * canary, a path or another tenant's name, and the server goes on answering.
+ * Every statement of the hostile corpus against a running server of two tenants: it ends as it
+ * must, no answer shows a canary, a path or another tenant's name, and the server goes on
+ * answering.
  */
 
 import assert from "node:assert/strict";
@@ -68,7 +69,10 @@ Deno.test({
   },
 });
 
-/** Beyond the memory pool, which `HostileLab` sets: the process, and 2,048 rows of values on their way. */
+/**
+ * Beyond the memory pool, which `HostileLab` sets: the process, and 2,048 rows of values on their
+ * way.
+ */
 const HEADROOM_BYTES = 512 * 2 ** 20;
 const POOL_BYTES = 128 * 2 ** 20;
 

@@ -1,6 +1,7 @@
 /**
- * A running server whose OTLP/gRPC port one sender attacks: others are answered meanwhile, on its other ports and on that one.
- * What a connection's frames may cost is counted in `shared/http2/attack_test.ts`; here is that this suffices.
+ * A running server whose OTLP/gRPC port one sender attacks: others are answered meanwhile, on its
+ * other ports and on that one. What a connection's frames may cost is counted in
+ * `shared/http2/attack_test.ts`; here is that this suffices.
  */
 
 import assert from "node:assert/strict";
@@ -12,7 +13,9 @@ import { RunningIngest } from "../clients/running_ingest.ts";
 const ATTACK_SECS = 1;
 /** Of the time of an attack: the longest wait of anybody else. It was all of it. */
 const SHARE_MAX = 0.4;
-/** What else the machine does makes single runs longer: one of so many has to be within the bound. */
+/**
+ * What else the machine does makes single runs longer: one of so many has to be within the bound.
+ */
 const RUNS_MAX = 5;
 const ATTACKER = `${import.meta.dirname}/http2_attacker.ts`;
 const BODY = encodeLogsRequest({

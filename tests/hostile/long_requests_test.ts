@@ -1,7 +1,7 @@
 /**
- * How long one request keeps the event loop from everybody else, next to what decoding it on that loop would take. Each
- * body is a few MiB and within all limits; what is in it costs far more than its bytes. Bulk bodies stay on that loop, so what
- * counts of them is how long others wait.
+ * How long one request keeps the event loop from everybody else, next to what decoding it on that
+ * loop would take. Each body is a few MiB and within all limits; what is in it costs far more than
+ * its bytes. Bulk bodies stay on that loop, so what counts of them is how long others wait.
  */
 
 import assert from "node:assert/strict";
@@ -12,7 +12,9 @@ import type { OtlpSignal } from "../../ingest/otlp/otlp_route.ts";
 import { TRACES } from "../../ingest/otlp/otlp_traces.ts";
 import { WireWriter } from "../../ingest/otlp/wire/wire_writer.ts";
 
-/** What else the machine does makes single runs longer: one of so many has to be within the bound. */
+/**
+ * What else the machine does makes single runs longer: one of so many has to be within the bound.
+ */
 const RUNS_MAX = 10;
 /** Of the time that decoding takes where it is. */
 const SHARE_MAX = 0.4;

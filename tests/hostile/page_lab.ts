@@ -1,6 +1,6 @@
 /**
- * A real browser (Chromium, as the system has it) with pages of several origins, all of which lead to this machine. For
- * tests only.
+ * A real browser (Chromium, as the system has it) with pages of several origins, all of which lead
+ * to this machine. For tests only.
  */
 
 import { type Browser, chromium, type Page } from "playwright-core";

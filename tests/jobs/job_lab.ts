@@ -1,6 +1,6 @@
 /**
- * Query servers, as far as batch jobs go, over one job store and one clock. Calls of the store can be held up, fail,
- * or take effect without an answer. For tests.
+ * Query servers, as far as batch jobs go, over one job store and one clock. Calls of the store can
+ * be held up, fail, or take effect without an answer. For tests.
  */
 
 import { join } from "node:path";

@@ -1,4 +1,7 @@
-/** Random log requests for property tests: all kinds of values, names that meet, missing and odd fields. */
+/**
+ * Random log requests for property tests: all kinds of values, names that meet, missing and odd
+ * fields.
+ */
 
 import fc from "fast-check";
 import type { LogRecord, LogsRequest } from "../../proto/otlp_logs.ts";

@@ -1,4 +1,7 @@
-/** Random trace requests for property tests: all kinds of values, names that meet, missing and odd fields. */
+/**
+ * Random trace requests for property tests: all kinds of values, names that meet, missing and odd
+ * fields.
+ */
 
 import fc from "fast-check";
 import type { Span, TracesRequest } from "../../proto/otlp_traces.ts";

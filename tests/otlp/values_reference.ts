@@ -1,6 +1,7 @@
 /**
- * Values and attributes of OTLP messages once more, for tests: protobufjs objects → JSON text, in the plainest way.
- * Shares no code with the decoders. Each throws an `Error` for what must be refused.
+ * Values and attributes of OTLP messages once more, for tests: protobufjs objects → JSON text, in
+ * the plainest way. Shares no code with the decoders. Each throws an `Error` for what must be
+ * refused.
  */
 
 import protobuf from "protobufjs";

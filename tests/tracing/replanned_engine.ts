@@ -2,7 +2,9 @@
 
 import type { Engine, PreparedQuery, QueryRequest } from "../../shared/engine/types.ts";
 
-/** `engine`, with what `change` says of each prepared statement in the place of what it says itself. */
+/**
+ * `engine`, with what `change` says of each prepared statement in the place of what it says itself.
+ */
 export function replanned(
   engine: Engine,
   change: (prepared: PreparedQuery) => Partial<Pick<PreparedQuery, "cost" | "servedBy">>,

@@ -1,6 +1,7 @@
 /**
- * The alert rules name metrics, labels and values that the roles export, and use each as what it is: a counter behind a
- * rate, a gauge as it stands. The file is read as the plain YAML that it is, without a YAML library.
+ * The alert rules name metrics, labels and values that the roles export, and use each as what it
+ * is: a counter behind a rate, a gauge as it stands. The file is read as the plain YAML that it is,
+ * without a YAML library.
  */
 
 import assert from "node:assert/strict";

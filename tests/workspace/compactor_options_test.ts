@@ -1,4 +1,7 @@
-/** `svc compactor` and `svc ingest-server --with-compactor` are one compactor: the same options do the same. */
+/**
+ * `svc compactor` and `svc ingest-server --with-compactor` are one compactor: the same options do
+ * the same.
+ */
 
 import assert from "node:assert/strict";
 import { COMMANDS } from "../../cli/commands.ts";
@@ -7,7 +10,10 @@ import { present } from "../../shared/base/assert.ts";
 import type { OptionSpec, OptionTable } from "../../shared/config/options.ts";
 import { helpText, parseOptions } from "../../shared/config/parse_options.ts";
 
-/** Options of a process of its own: the ingest server has the first ones itself, and none of the others. */
+/**
+ * Options of a process of its own: the ingest server has the first ones itself, and none of the
+ * others.
+ */
 const OF_THE_HOST = [
   ...["dataDir", "wal", "warehouse", "warehouseUrl", "catalogUri", "walMirrorPrefix"],
   ...["endWithStdin", "logLevel", "corsOrigins", "allowedHosts", "metricsTenantLabels"],

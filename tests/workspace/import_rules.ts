@@ -1,6 +1,7 @@
 /**
- * Which file may import which, and who may call the operating system: the arrows of DESIGN.md section 2 as
- * data, and a reader of import statements. Pure; `import_graph_test.ts` applies it to the workspace.
+ * Which file may import which, and who may call the operating system: the arrows of DESIGN.md
+ * section 2 as data, and a reader of import statements. Pure; `import_graph_test.ts` applies it to
+ * the workspace.
  */
 
 /** Lowest first: a folder of `shared/` imports itself and those before it. */
@@ -33,7 +34,10 @@ const SHARED_LAYERS = [
 
 const ROLES = ["ingest", "query", "compactor"] as const;
 
-/** Upward arrows that are permitted for types alone: the commit function names the catalog's interface. */
+/**
+ * Upward arrows that are permitted for types alone: the commit function names the catalog's
+ * interface.
+ */
 const TYPE_ARROWS = new Set(["shared/iceberg -> shared/catalog"]);
 
 /** Members of `Deno` that are no door to the outside. */
@@ -105,7 +109,9 @@ function namesTypesOnly(clause: string): boolean {
   return names?.every((name) => name === "" || name.startsWith("type ")) ?? false;
 }
 
-/** Why `file` may not import this, or undefined when it may. Paths are relative to the workspace. */
+/**
+ * Why `file` may not import this, or undefined when it may. Paths are relative to the workspace.
+ */
 export function refusedImport(
   file: string,
   statement: ImportStatement,
@@ -124,7 +130,10 @@ export function refusedImport(
   return refusedArrow(file, target, statement.typeOnly);
 }
 
-/** Files that run when those of `entries` do, these included. `sources` are texts by path from the workspace. */
+/**
+ * Files that run when those of `entries` do, these included. `sources` are texts by path from the
+ * workspace.
+ */
 export function reachedFrom(
   entries: readonly string[],
   sources: ReadonlyMap<string, string>,

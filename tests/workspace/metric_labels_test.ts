@@ -1,4 +1,6 @@
-/** Labels whose values nobody knows beforehand may be names of tenants: `/metrics` needs no token. */
+/**
+ * Labels whose values nobody knows beforehand may be names of tenants: `/metrics` needs no token.
+ */
 
 import assert from "node:assert/strict";
 import { METRICS as COMPACTOR } from "../../compactor/metrics.ts";

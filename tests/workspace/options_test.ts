@@ -1,4 +1,7 @@
-/** Every option of every role: well-formed, documented by `--help`, with the defaults that SPEC.md promises, but for `--metrics-bind`: README.md says why. */
+/**
+ * Every option of every role: well-formed, documented by `--help`, with the defaults that SPEC.md
+ * promises, but for `--metrics-bind`: README.md says why.
+ */
 
 import assert from "node:assert/strict";
 import { LISTENERS, type Role } from "../../cli/permissions.ts";

@@ -1,7 +1,7 @@
 /**
- * Run by `permissions_test.ts` under a role's permission flags: tries each attempt of the JSON list in its
- * argument and prints, in the same order, whether the runtime let it through. An attempt that fails for another
- * reason (no such file, no such library) was let through.
+ * Run by `permissions_test.ts` under a role's permission flags: tries each attempt of the JSON list
+ * in its argument and prints, in the same order, whether the runtime let it through. An attempt
+ * that fails for another reason (no such file, no such library) was let through.
  */
 
 export type Attempt = readonly [kind: keyof typeof TRIES, target: string];

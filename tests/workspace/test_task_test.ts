@@ -1,7 +1,9 @@
 import assert from "node:assert/strict";
 import denoJson from "../../deno.json" with { type: "json" };
 
-/** Files that are run beside each other, and the rest of their folder, are two commands of the task. */
+/**
+ * Files that are run beside each other, and the rest of their folder, are two commands of the task.
+ */
 Deno.test({
   name: "task test runs once each folder that its last command leaves out",
   fn: () => {

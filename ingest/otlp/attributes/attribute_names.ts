@@ -1,9 +1,10 @@
 /**
- * The names of one message's attributes while they are written as they come: told apart from each other and from names
- * that are reserved for other members of the object.
+ * The names of one message's attributes while they are written as they come: told apart from each
+ * other and from names that are reserved for other members of the object.
  *
- * A message whose attributes are named as those of the message before needs neither look-up nor hash: `NameShapes` has
- * them, and no two of them meet. The first that is named otherwise has those before it put into a table.
+ * A message whose attributes are named as those of the message before needs neither look-up nor
+ * hash: `NameShapes` has them, and no two of them meet. The first that is named otherwise has those
+ * before it put into a table.
  */
 
 import type { ByteBuilder } from "../../../shared/columns/byte_builder.ts";
@@ -25,7 +26,10 @@ export class AttributeNames {
   #reserved = () => NONE;
   /** How many attributes of the message were read. */
   #place = 0;
-  /** Whether all of them were named as in the message before: then no two meet, and none was looked up. */
+  /**
+   * Whether all of them were named as in the message before: then no two meet, and none was looked
+   * up.
+   */
   #inStep = true;
 
   constructor(reader: WireReader, values: ValueReader) {
@@ -33,7 +37,10 @@ export class AttributeNames {
     this.#values = values;
   }
 
-  /** These names are the caller's from now on, asked for when one is looked up; messages before are forgotten. */
+  /**
+   * These names are the caller's from now on, asked for when one is looked up; messages before are
+   * forgotten.
+   */
   reserve(names = () => NONE): void {
     this.#reserved = names;
     this.#shapes.clear();
@@ -51,8 +58,9 @@ export class AttributeNames {
   }
 
   /**
-   * Writes the name of the attribute from the cursor to `end` when it is named as its place was before: the cursor is at its
-   * value then. Else the cursor stays, and `meets` and `write` are for it.
+   * Writes the name of the attribute from the cursor to `end` when it is named as its place was
+   * before: the cursor is at its value then. Else the cursor stays, and `meets` and `write` are for
+   * it.
    */
   writeKnown(out: ByteBuilder, end: number): boolean {
     const reader = this.#reader;
@@ -85,7 +93,10 @@ export class AttributeNames {
     return this.#meets(this.#values.keyStart, this.#values.keyEnd);
   }
 
-  /** Writes the name that `ValueReader` has found, which meets no other, of the attribute from `start` to `end`. */
+  /**
+   * Writes the name that `ValueReader` has found, which meets no other, of the attribute from
+   * `start` to `end`.
+   */
   write(out: ByteBuilder, start: number, end: number): void {
     const { bytes, view } = this.#reader;
     const { keyStart, keyEnd, valueEnd } = this.#values;

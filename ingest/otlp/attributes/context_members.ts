@@ -1,6 +1,7 @@
 /**
- * The attributes of a resource and of its scope while a context is made of them, from bytes to bytes: names and values as JSON lie
- * one after the other in one buffer. Of a name that a list has twice the last stands, where it stood.
+ * The attributes of a resource and of its scope while a context is made of them, from bytes to
+ * bytes: names and values as JSON lie one after the other in one buffer. Of a name that a list has
+ * twice the last stands, where it stood.
  *
  * Kept between contexts: there is one user at a time, and what is kept of a context are copies.
  */
@@ -80,7 +81,9 @@ export class ContextMembers {
     this.#values = values;
   }
 
-  /** Errors: `invalid_argument`, `too_large` past `OBJECT_NAMES_MAX` and `REQUEST_ATTRIBUTES_MAX`. */
+  /**
+   * Errors: `invalid_argument`, `too_large` past `OBJECT_NAMES_MAX` and `REQUEST_ATTRIBUTES_MAX`.
+   */
   read(resource: Span, scope: Span): void {
     this.#bytes.clear();
     this.#entries = [];
@@ -96,7 +99,10 @@ export class ContextMembers {
     this.#findRepeated();
   }
 
-  /** The text of the resource's attribute of that name, which then stands no more; undefined where there is none. */
+  /**
+   * The text of the resource's attribute of that name, which then stands no more; undefined where
+   * there is none.
+   */
   take(key: DataView): Uint8Array | undefined {
     const entry = this.#entries.findLast((one) =>
       one.kind === "resource" && one.stands && this.#hasName(one, key)
@@ -115,7 +121,9 @@ export class ContextMembers {
     return this.#entries.filter(({ kind, stands }) => kind === "resource" && stands);
   }
 
-  /** The scope's attributes that stand, as `scope.<name>`; with `names` also its name and version. */
+  /**
+   * The scope's attributes that stand, as `scope.<name>`; with `names` also its name and version.
+   */
   scope({ names }: { readonly names: boolean }): Entry[] {
     return this.#entries.filter(({ kind, stands }) =>
       stands && (kind === "scopeAttribute" || (names && kind === "scope"))

@@ -1,6 +1,6 @@
 /**
- * The attributes of one message, merged by name: of each name the last stands, where it stood. From bytes to bytes, in two
- * passes: the first finds what comes again, the second writes.
+ * The attributes of one message, merged by name: of each name the last stands, where it stood. From
+ * bytes to bytes, in two passes: the first finds what comes again, the second writes.
  */
 
 import {
@@ -14,7 +14,10 @@ import { NameTable, nameTableOf } from "./name_table.ts";
 import type { ValueReader } from "../wire/value_reader.ts";
 import type { WireReader } from "../wire/wire_reader.ts";
 
-/** Where a message's attributes are: the fields with `tag` from `start` to `end`, other fields may lie between them. */
+/**
+ * Where a message's attributes are: the fields with `tag` from `start` to `end`, other fields may
+ * lie between them.
+ */
 export interface AttributesSpan {
   readonly start: number;
   readonly end: number;
@@ -79,7 +82,10 @@ export class MergedAttributes {
     if (number >= 0) this.#dropped[number] = 1;
   }
 
-  /** Appends the text of the attribute of that name, which then stands no more unless there was none. */
+  /**
+   * Appends the text of the attribute of that name, which then stands no more unless there was
+   * none.
+   */
   take(key: DataView, out: ByteBuilder): void {
     const wanted = this.#names.find(key, 0, key.byteLength);
     if (wanted < 0) return;
@@ -92,8 +98,8 @@ export class MergedAttributes {
   }
 
   /**
-   * The second pass: appends what stands to the object that `out` has just opened, and `others` behind it, which stand in
-   * place of attributes of their names.
+   * The second pass: appends what stands to the object that `out` has just opened, and `others`
+   * behind it, which stand in place of attributes of their names.
    */
   write(out: ByteBuilder, others: OtherMembers): void {
     this.#names.eachIn(others.names, (number) => {
@@ -112,7 +118,9 @@ export class MergedAttributes {
     out.copy(source, 0, length);
   }
 
-  /** Calls `visit` with the number of each attribute, whose name and value `ValueReader` has found. */
+  /**
+   * Calls `visit` with the number of each attribute, whose name and value `ValueReader` has found.
+   */
   #each(visit: (number: number) => void): void {
     const { start, end, tag: wanted } = this.#span;
     const reader = this.#reader;

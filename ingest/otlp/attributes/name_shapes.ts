@@ -1,17 +1,22 @@
 /**
- * What the attributes of the record before looked like: records of a request mostly name the same attributes in the
- * same order. An attribute whose wire bytes up to its value equal those at the same place of that record has the
- * same name, so that its JSON text is copied instead of parsed, hashed and escaped again.
+ * What the attributes of the record before looked like: records of a request mostly name the same
+ * attributes in the same order. An attribute whose wire bytes up to its value equal those at the
+ * same place of that record has the same name, so that its JSON text is copied instead of parsed,
+ * hashed and escaped again.
  *
- * Invariants: places refer to the request's bytes and to what was written for it; `clear` forgets them when either goes
- * away. The names remembered at any time are those of one record's beginning, so no two of them meet.
+ * Invariants: places refer to the request's bytes and to what was written for it; `clear` forgets
+ * them when either goes away. The names remembered at any time are those of one record's beginning,
+ * so no two of them meet.
  */
 
 /** Attributes of a record that are remembered. */
 const PLACES_MAX = 32;
 
 export class NameShapes {
-  /** Where the bytes `KEY length key VALUE` of each place begin in the request, and how many there are. */
+  /**
+   * Where the bytes `KEY length key VALUE` of each place begin in the request, and how many there
+   * are.
+   */
   readonly #wireAt = new Int32Array(PLACES_MAX);
   readonly #wireLength = new Int32Array(PLACES_MAX);
   /** Where `"key":` begins and ends in the output, with the comma in front of all but the first. */

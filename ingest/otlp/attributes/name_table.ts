@@ -1,9 +1,10 @@
 /**
- * Which names of one object are the same: names are spans of bytes, told apart exactly and without a string for each.
+ * Which names of one object are the same: names are spans of bytes, told apart exactly and without
+ * a string for each.
  *
- * Open addressing with the names' hashes beside them; a table is emptied by counting on, not by writing. Hashes depend on a
- * number that no sender knows. Names that share places all the same, far more than chance gives, are refused: nothing takes
- * longer than its bytes let expect.
+ * Open addressing with the names' hashes beside them; a table is emptied by counting on, not by
+ * writing. Hashes depend on a number that no sender knows. Names that share places all the same,
+ * far more than chance gives, are refused: nothing takes longer than its bytes let expect.
  */
 
 import { viewOf } from "../../../shared/base/bytes.ts";
@@ -42,10 +43,16 @@ export class NameTable {
   #rounds = NO_NUMBERS;
   /** The entry of each slot. */
   #slots = NO_NUMBERS;
-  /** Of each entry: its hash, where its name begins and ends, and the number of the last one of that name. */
+  /**
+   * Of each entry: its hash, where its name begins and ends, and the number of the last one of that
+   * name.
+   */
   #entryFields = NO_NUMBERS;
 
-  /** `namesMax`: different names, past which `put` throws `too_large`. `hashOf` is another for tests. */
+  /**
+   * `namesMax`: different names, past which `put` throws `too_large`. `hashOf` is another for
+   * tests.
+   */
   constructor(
     { namesMax = OBJECT_NAMES_MAX, hashOf = nameHash }: { namesMax?: number; hashOf?: HashOf } = {},
   ) {
@@ -72,7 +79,10 @@ export class NameTable {
     return this.#puts;
   }
 
-  /** Puts a name; `hash`, where it is known, is its `nameHash`. Gives the number of the one before it that is the same, or -1. */
+  /**
+   * Puts a name; `hash`, where it is known, is its `nameHash`. Gives the number of the one before
+   * it that is the same, or -1.
+   */
   put(start: number, end: number, hash = this.#hashOf(this.#view, start, end)): number {
     const number = this.#puts;
     this.#puts = number + 1;
@@ -108,7 +118,10 @@ export class NameTable {
       : -1;
   }
 
-  /** Calls `visit` with the number of the last of each name that `other` has, too; numbers are this table's and the other's. */
+  /**
+   * Calls `visit` with the number of the last of each name that `other` has, too; numbers are this
+   * table's and the other's.
+   */
   eachIn(other: NameTable, visit: (number: number, otherNumber: number) => void): void {
     for (let entry = 0; entry < this.#entries; entry += 1) {
       const at = ENTRY_FIELDS * entry;
@@ -165,7 +178,9 @@ export class NameTable {
   }
 }
 
-/** A table of names that lie one after the other, each to its end; their number is bounded already. */
+/**
+ * A table of names that lie one after the other, each to its end; their number is bounded already.
+ */
 export function nameTableOf(bytes: Uint8Array<ArrayBuffer>, ends: readonly number[]): NameTable {
   const table = new NameTable({ namesMax: Infinity });
   table.start(viewOf(bytes));

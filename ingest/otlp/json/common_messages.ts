@@ -1,7 +1,7 @@
 /**
- * The messages of OTLP requests as members of OTLP/JSON. Source: opentelemetry-proto, `common.proto`, `resource.proto`,
- * `logs.proto` and `trace.proto`. Left out, since rare: bytes values. Members that no row
- * holds, such as `schemaUrl`, are here because senders send them.
+ * The messages of OTLP requests as members of OTLP/JSON. Source: opentelemetry-proto,
+ * `common.proto`, `resource.proto`, `logs.proto` and `trace.proto`. Left out, since rare: bytes
+ * values. Members that no row holds, such as `schemaUrl`, are here because senders send them.
  */
 
 import { JsonMessage } from "./message_shape.ts";

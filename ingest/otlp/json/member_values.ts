@@ -1,17 +1,22 @@
 /**
- * Members of an OTLP/JSON object, checked: each function takes a member's parsed value, gives undefined when it is
- * absent or null, and throws a `JsonFault` naming member and value when it has another type.
+ * Members of an OTLP/JSON object, checked: each function takes a member's parsed value, gives
+ * undefined when it is absent or null, and throws a `JsonFault` naming member and value when it has
+ * another type.
  *
- * Integers but enums may be strings or numbers. An integer beyond 2^53 has lost digits in `JSON.parse`, and a double like
- * 1e400 all of them: that throws `INEXACT`, upon which the text is parsed again with `exactReviver`.
- * Source: OTLP specification, "JSON Protobuf Encoding"; https://protobuf.dev/programming-guides/json.
+ * Integers but enums may be strings or numbers. An integer beyond 2^53 has lost digits in
+ * `JSON.parse`, and a double like 1e400 all of them: that throws `INEXACT`, upon which the text is
+ * parsed again with `exactReviver`. Source: OTLP specification, "JSON Protobuf Encoding";
+ * https://protobuf.dev/programming-guides/json.
  */
 
 import { OperatingError } from "../../../shared/base/errors.ts";
 
 export type JsonObject = Readonly<Record<string, unknown>>;
 
-/** Thrown when a 64-bit integer was read from a number that may be inexact, or a double from one that is greater than any. */
+/**
+ * Thrown when a 64-bit integer was read from a number that may be inexact, or a double from one
+ * that is greater than any.
+ */
 export const INEXACT = new Error("a number was parsed as another one");
 
 const UINT64_MAX = 2n ** 64n - 1n;
@@ -64,7 +69,10 @@ export function eachObject(
   }
 }
 
-/** Calls `read` with a member that is an object, if it is there; a refusal out of it names the member. */
+/**
+ * Calls `read` with a member that is an object, if it is there; a refusal out of it names the
+ * member.
+ */
 export function inObject(
   value: unknown,
   member: string,
@@ -159,7 +167,9 @@ export function base64Of(value: unknown, member: string): Uint8Array | undefined
   return Uint8Array.from(atob(standard), (letter) => letter.charCodeAt(0));
 }
 
-/** Why a request is refused; the path grows while the error leaves the objects around its member. */
+/**
+ * Why a request is refused; the path grows while the error leaves the objects around its member.
+ */
 export class JsonFault extends Error {
   override readonly name = "JsonFault";
   path: string;

@@ -1,8 +1,9 @@
 /**
- * What a protobuf message looks like in OTLP/JSON: its members, and the field that each becomes. A member that has no
- * place here is for `parsed_request.ts` to judge.
+ * What a protobuf message looks like in OTLP/JSON: its members, and the field that each becomes. A
+ * member that has no place here is for `parsed_request.ts` to judge.
  *
- * Members of one message mostly come in the same order: which came after which is remembered, as a guess.
+ * Members of one message mostly come in the same order: which came after which is remembered, as a
+ * guess.
  */
 
 import { assert } from "../../../shared/base/assert.ts";
@@ -63,7 +64,9 @@ export class JsonMessage {
     return this.#fields[place] as JsonField;
   }
 
-  /** Reads a member's name: its place. `previous` is that of the member before, -1 for the first. */
+  /**
+   * Reads a member's name: its place. `previous` is that of the member before, -1 for the first.
+   */
   place(scanner: JsonScanner, previous: number): number {
     const guess = this.#next[previous + 1] as number;
     if (guess < this.#names.length && this.#isAt(scanner, guess)) return guess;

@@ -1,10 +1,12 @@
 /**
- * What logs and traces in OTLP/JSON have in common: the text is written in the protobuf wire format, so that both
- * encodings have one mapping. A text in the common form goes there from bytes to bytes (`JsonTranscoder`); any other
- * is parsed by `JSON.parse`, which is where refusals come from.
+ * What logs and traces in OTLP/JSON have in common: the text is written in the protobuf wire
+ * format, so that both encodings have one mapping. A text in the common form goes there from bytes
+ * to bytes (`JsonTranscoder`); any other is parsed by `JSON.parse`, which is where refusals come
+ * from.
  *
- * Unknown members are ignored, names are lowerCamelCase only, ids are hexadecimal, bytes base64, enums numbers;
- * integers may be strings or numbers, and those of 64 bits are exact as both. A lone surrogate in a string becomes U+FFFD.
+ * Unknown members are ignored, names are lowerCamelCase only, ids are hexadecimal, bytes base64,
+ * enums numbers; integers may be strings or numbers, and those of 64 bits are exact as both. A lone
+ * surrogate in a string becomes U+FFFD.
  */
 
 import { textOf } from "../../../shared/base/bytes.ts";
@@ -49,7 +51,9 @@ const INT32 = { min: -(2 ** 31), max: 2 ** 31 - 1 } as const;
 /** Values have a bound of their own for their depth. */
 const BOUNDS = { depthMax: Infinity, valuesMax: REQUEST_JSON_VALUES_MAX } as const;
 
-/** Kept between requests: a decoder runs to its end without waiting, so there is one user at a time. */
+/**
+ * Kept between requests: a decoder runs to its end without waiting, so there is one user at a time.
+ */
 export class JsonRequestWriter {
   readonly wire = new WireWriter();
   readonly #shape: JsonRequestShape;
@@ -61,7 +65,8 @@ export class JsonRequestWriter {
 
   /**
    * What `decode` makes of the request in protobuf, whose bytes are valid until it returns. Throws
-   * `invalid_argument` for text that is no JSON object of that message, `too_large` past `ingest/otlp/request_limits.ts`.
+   * `invalid_argument` for text that is no JSON object of that message, `too_large` past
+   * `ingest/otlp/request_limits.ts`.
    */
   through<T>(body: Uint8Array, decode: (protobuf: Uint8Array) => T): T {
     const { out } = this.wire;

@@ -1,8 +1,10 @@
 /**
- * A cursor over the bytes of a JSON text that is known to be UTF-8, for decoding without a tree of objects.
+ * A cursor over the bytes of a JSON text that is known to be UTF-8, for decoding without a tree of
+ * objects.
  *
- * What it accepts it reads as `JSON.parse` does. Whatever is not in the common form, malformed text included, throws
- * `UNUSUAL`: the caller then decodes the text in another way, which also finds the words for a refusal.
+ * What it accepts it reads as `JSON.parse` does. Whatever is not in the common form, malformed text
+ * included, throws `UNUSUAL`: the caller then decodes the text in another way, which also finds the
+ * words for a refusal.
  */
 
 import { textOf, viewOf } from "../../../shared/base/bytes.ts";
@@ -122,7 +124,10 @@ export class JsonScanner {
     return JSON.parse(textOf(this.bytes.subarray(this.textStart - 1, this.textEnd + 1)));
   }
 
-  /** Reads an integer of at most 19 digits, as a number or as a string, into `low`, `high` and `negative`. */
+  /**
+   * Reads an integer of at most 19 digits, as a number or as a string, into `low`, `high` and
+   * `negative`.
+   */
   integer(): void {
     const quoted = this.peek() === BYTE.quote;
     if (quoted) this.pos += 1;
@@ -209,7 +214,10 @@ export class JsonScanner {
     return value;
   }
 
-  /** Sets the halves of `billions` × 10^9 + `rest`; `billions` is taken apart so that each step is exact. */
+  /**
+   * Sets the halves of `billions` × 10^9 + `rest`; `billions` is taken apart so that each step is
+   * exact.
+   */
   #halves(billions: number, rest: number): void {
     const top = Math.floor(billions / 0x1_0000);
     const upper = top * BILLION;

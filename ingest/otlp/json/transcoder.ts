@@ -1,9 +1,10 @@
 /**
- * OTLP/JSON → the protobuf wire format, from bytes to bytes, for requests in the common form: no tree of objects and no
- * strings in between. What it writes is read as what `JsonRequestWriter` writes for the same text.
+ * OTLP/JSON → the protobuf wire format, from bytes to bytes, for requests in the common form: no
+ * tree of objects and no strings in between. What it writes is read as what `JsonRequestWriter`
+ * writes for the same text.
  *
- * Not covered, and left to `JSON.parse` by throwing `UNUSUAL`: what JSON refuses, members that are unknown, null or
- * repeated, values of another type than usual, bytes values, deep nesting.
+ * Not covered, and left to `JSON.parse` by throwing `UNUSUAL`: what JSON refuses, members that are
+ * unknown, null or repeated, values of another type than usual, bytes values, deep nesting.
  */
 
 import { isUtf8 } from "node:buffer";

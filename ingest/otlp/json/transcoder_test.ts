@@ -18,10 +18,16 @@ import { WireWriter } from "../wire/wire_writer.ts";
 type Decode = (body: Uint8Array, options: { nowNs: bigint }) => ColumnBatch;
 
 const NOW_NS = 1_763_672_645_123_456_789n;
-/** A member that the transcoder does not know, and that means nothing: what has it goes by `JSON.parse`. */
+/**
+ * A member that the transcoder does not know, and that means nothing: what has it goes by
+ * `JSON.parse`.
+ */
 const UNKNOWN = utf8(`"unknown":0,`);
 
-/** Whether the transcoder writes the request, and the `AnyValue` of the only record's body as protobufjs reads it. */
+/**
+ * Whether the transcoder writes the request, and the `AnyValue` of the only record's body as
+ * protobufjs reads it.
+ */
 function written(text: string): { ok: boolean; body: unknown } {
   const wire = new WireWriter();
   const ok = new JsonTranscoder(wire).write(utf8(text), LOGS_REQUEST);

@@ -1,6 +1,6 @@
 /**
- * The columns of the table `events` while log records are written into them. Kept between requests: a
- * decoder runs to its end without waiting, so there is one user at a time.
+ * The columns of the table `events` while log records are written into them. Kept between requests:
+ * a decoder runs to its end without waiting, so there is one user at a time.
  */
 
 import type { ColumnBatch } from "../../../shared/columns/batch.ts";

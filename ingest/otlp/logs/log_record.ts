@@ -1,8 +1,9 @@
 /**
- * The fields of one log record that become members of `attributes`: numbers, and spans of the request.
+ * The fields of one log record that become members of `attributes`: numbers, and spans of the
+ * request.
  *
- * One instance is used for record after record: `start` for a request, `reset` for each record. Not covered: time,
- * body and attributes.
+ * One instance is used for record after record: `start` for a request, `reset` for each record. Not
+ * covered: time, body and attributes.
  */
 
 import { utf8 } from "../../../shared/base/bytes.ts";

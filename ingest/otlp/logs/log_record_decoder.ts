@@ -1,8 +1,8 @@
 /**
  * One OTLP `LogRecord` in protobuf → one row of `LogColumns`.
  *
- * The fast path writes the record's attributes as they come and appends the context's prepared members. A record in
- * which names meet is read a second time, its members merged by name.
+ * The fast path writes the record's attributes as they come and appends the context's prepared
+ * members. A record in which names meet is read a second time, its members merged by name.
  */
 
 import { utf8 } from "../../../shared/base/bytes.ts";
@@ -130,7 +130,10 @@ export class RecordDecoder {
     this.#names.start();
   }
 
-  /** Reads a record's fields; body and attributes are written. False when names meet: then not all attributes are. */
+  /**
+   * Reads a record's fields; body and attributes are written. False when names meet: then not all
+   * attributes are.
+   */
   #readFields(end: number, context: ScopeContext): boolean {
     const reader = this.#reader;
     let apart = !context.meetsFields;
@@ -242,7 +245,10 @@ export class RecordDecoder {
     return true;
   }
 
-  /** Where an attribute's text goes when it fills a core column that no other attribute's name concerns. */
+  /**
+   * Where an attribute's text goes when it fills a core column that no other attribute's name
+   * concerns.
+   */
   #coreColumn(start: number, end: number, context: ScopeContext): ByteBuilder | undefined {
     const { bytes } = this.#reader;
     if (equals(bytes, SOURCETYPE_NAME, { start, end })) {
@@ -254,7 +260,9 @@ export class RecordDecoder {
     return undefined;
   }
 
-  /** Writes all attributes of a record in which names meet, and the texts of its two core columns. */
+  /**
+   * Writes all attributes of a record in which names meet, and the texts of its two core columns.
+   */
   #mergeAttributes(span: AttributesSpan, context: ScopeContext): void {
     const merged = this.#merged;
     merged.read(span);

@@ -1,4 +1,7 @@
-/** The decoder of log records, apart from what merges irregular requests, which needs a package. `logs_protobuf.ts` tells the mapping. */
+/**
+ * The decoder of log records, apart from what merges irregular requests, which needs a package.
+ * `logs_protobuf.ts` tells the mapping.
+ */
 
 import type { ContextMembers } from "../attributes/context_members.ts";
 import { LogColumns } from "./log_columns.ts";

@@ -7,8 +7,8 @@ import { decodeLogsProtobuf } from "./logs_protobuf.ts";
 import type { DecodeOptions } from "../request_decoder.ts";
 
 /**
- * The rows of a request, in its order. Throws `invalid_argument` for text that is no JSON object of that message,
- * and what `decodeLogsProtobuf` throws.
+ * The rows of a request, in its order. Throws `invalid_argument` for text that is no JSON object of
+ * that message, and what `decodeLogsProtobuf` throws.
  */
 export function decodeLogsJson(body: Uint8Array, options: DecodeOptions): ColumnBatch {
   return request.through(body, (protobuf) => decodeLogsProtobuf(protobuf, options));

@@ -45,7 +45,8 @@ Deno.test({
 Deno.test({
   name: "decodeLogsProtobuf equals the reference where records are named alike",
   fn() {
-    // Mostly those of the record before, at times with one that fills a column, or meets another or the resource's.
+    // Mostly those of the record before, at times with one that fills a column, or meets another or
+    // the resource's.
     const attributes = fc.constantFrom(
       ["a.name", "b.name"],
       ["a.name", "b.name"],

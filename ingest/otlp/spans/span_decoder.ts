@@ -1,8 +1,9 @@
 /**
- * One OTLP `Span` in protobuf → one row of `SpansColumns`. The mapping is told in `spans_protobuf.ts`.
+ * One OTLP `Span` in protobuf → one row of `SpansColumns`. The mapping is told in
+ * `spans_protobuf.ts`.
  *
- * A span's fields are read once, its attributes when all others are known: where a name meets another, they are
- * merged instead of written as they come.
+ * A span's fields are read once, its attributes when all others are known: where a name meets
+ * another, they are merged instead of written as they come.
  */
 
 import { utf8 } from "../../../shared/base/bytes.ts";
@@ -106,7 +107,9 @@ export class SpansDecoder implements RecordReader<SpansContext> {
   #endLow = 0;
   #endHigh = 0;
   readonly #own = new AttributeFields(ATTRIBUTES);
-  /** Values of the fields that become members of `attributes`, by their place in `SPAN_FIELD_NAMES`. */
+  /**
+   * Values of the fields that become members of `attributes`, by their place in `SPAN_FIELD_NAMES`.
+   */
   readonly #fields = new Float64Array(SPAN_FIELD_NAMES.length);
   #fieldsFound = false;
 
@@ -284,7 +287,9 @@ export class SpansDecoder implements RecordReader<SpansContext> {
     }
   }
 
-  /** Appends the fields that are set as members of the object whose first would begin at `first`. */
+  /**
+   * Appends the fields that are set as members of the object whose first would begin at `first`.
+   */
   #writeFields(out: ByteBuilder, first: number): void {
     for (let place = 0; place < FIELD_HEADS.length; place += 1) {
       const value = this.#fields[place] as number;

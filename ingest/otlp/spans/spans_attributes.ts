@@ -1,8 +1,8 @@
 /**
  * The attributes of a span, an event or a link as members of a JSON object.
  *
- * The fast path writes them as they come; where a name occurs twice they are read a second time and merged by name, the last
- * value standing.
+ * The fast path writes them as they come; where a name occurs twice they are read a second time and
+ * merged by name, the last value standing.
  */
 
 import type { ByteBuilder } from "../../../shared/columns/byte_builder.ts";
@@ -66,8 +66,8 @@ export class SpansAttributes {
   }
 
   /**
-   * Appends the members to the object that `out` has just opened; false when names meet: then `out` is as
-   * before, and `merge` appends them.
+   * Appends the members to the object that `out` has just opened; false when names meet: then `out`
+   * is as before, and `merge` appends them.
    */
   write(out: ByteBuilder, fields: AttributeFields): boolean {
     const { start, end, tag: wanted } = fields;
@@ -101,8 +101,8 @@ export class SpansAttributes {
   }
 
   /**
-   * The same where names meet: of each name the last value. `others` stand behind them, in place of those of their names; those
-   * of `dropped` stand nowhere.
+   * The same where names meet: of each name the last value. `others` stand behind them, in place of
+   * those of their names; those of `dropped` stand nowhere.
    */
   merge(
     out: ByteBuilder,

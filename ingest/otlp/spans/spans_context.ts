@@ -23,7 +23,10 @@ export class SpansContext {
   /** Null when empty. */
   readonly scopeName: Uint8Array | null;
   readonly scopeVersion: Uint8Array | null;
-  /** Attributes of the resource but the one that filled `service`, as a JSON object; null when there are none. */
+  /**
+   * Attributes of the resource but the one that filled `service`, as a JSON object; null when there
+   * are none.
+   */
   readonly resource: Uint8Array | null;
   /** Attributes of the scope as `scope.<name>`, as JSON text without braces. */
   readonly members: CopySource;
@@ -45,7 +48,10 @@ export class SpansContext {
     this.#scope = () => texts(scope);
   }
 
-  /** The attributes of the scope, for spans in which names meet. None is called as a field is: each begins with `scope.`. */
+  /**
+   * The attributes of the scope, for spans in which names meet. None is called as a field is: each
+   * begins with `scope.`.
+   */
   get others(): OtherMembers {
     return this.#others ??= otherMembers(
       new Map(this.#scope().map(({ name, json }) => [name, json])),

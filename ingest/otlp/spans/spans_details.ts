@@ -1,10 +1,12 @@
 /**
- * Events and links of a span as elements of JSON arrays (SHAPES.md "Traces index"; the elements are decided here):
- * events `{"time_unix_nano":"…","name":"…","attributes":{…},"dropped_attributes_count":n}`,
- * links `{"trace_id":"…","span_id":"…","trace_state":"…","attributes":{…},"dropped_attributes_count":n,"flags":n}`.
+ * Events and links of a span as elements of JSON arrays (SHAPES.md "Traces index"; the elements are
+ * decided here): events
+ * `{"time_unix_nano":"…","name":"…","attributes":{…},"dropped_attributes_count":n}`, links
+ * `{"trace_id":"…","span_id":"…","trace_state":"…","attributes":{…},"dropped_attributes_count":n,"flags":n}`.
  *
- * `dropped_attributes_count`, `flags` and `trace_state` only when set. A link may point to no span (ids of zeros, or
- * empty): its attributes still say something, so the ids are written as they came.
+ * `dropped_attributes_count`, `flags` and `trace_state` only when set. A link may point to no span
+ * (ids of zeros, or empty): its attributes still say something, so the ids are written as they
+ * came.
  */
 
 import type { ByteBuilder } from "../../../shared/columns/byte_builder.ts";

@@ -1,6 +1,7 @@
 /**
- * Ids of traces and spans. OTLP calls an id invalid whose length is wrong or whose bytes are all zero: a span without
- * valid ids cannot be found again and is refused. A parent of zeros means none, as an empty one does.
+ * Ids of traces and spans. OTLP calls an id invalid whose length is wrong or whose bytes are all
+ * zero: a span without valid ids cannot be found again and is refused. A parent of zeros means
+ * none, as an empty one does.
  */
 
 import { hexOf } from "../../../shared/base/bytes.ts";

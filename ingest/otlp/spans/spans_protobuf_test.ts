@@ -67,7 +67,10 @@ Deno.test({
   },
 });
 
-/** Attributes of one message: mostly those of the message before, at times with one that meets another or the scope's. */
+/**
+ * Attributes of one message: mostly those of the message before, at times with one that meets
+ * another or the scope's.
+ */
 const alike = fc.constantFrom(
   ["http.method", "url.path", "user.id"],
   ["http.method", "url.path", "user.id"],

@@ -1,4 +1,7 @@
-/** The decoder of spans, apart from what merges irregular requests, which needs a package. `spans_protobuf.ts` tells the mapping. */
+/**
+ * The decoder of spans, apart from what merges irregular requests, which needs a package.
+ * `spans_protobuf.ts` tells the mapping.
+ */
 
 import { RequestDecoder } from "../request_decoder.ts";
 import { SpansColumns } from "./spans_columns.ts";

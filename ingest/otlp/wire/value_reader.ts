@@ -1,8 +1,9 @@
 /**
  * `AnyValue` and `KeyValue` from the wire format straight to JSON text.
  *
- * Values keep their JSON type; 64-bit integers are exact; bytes are base64; NaN and infinities are strings; a
- * value without any member is null; a repeated key of a map keeps its last value, where that one stood.
+ * Values keep their JSON type; 64-bit integers are exact; bytes are base64; NaN and infinities are
+ * strings; a value without any member is null; a repeated key of a map keeps its last value, where
+ * that one stood.
  */
 
 import { isUtf8 } from "node:buffer";
@@ -22,8 +23,8 @@ import type { WireReader } from "./wire_reader.ts";
 export const VALUE_DEPTH_MAX = 32;
 
 /**
- * Thrown when a message holds a singular field twice. That is legal (the parts merge) but no encoder writes it:
- * the request is then read again after protobufjs has merged it.
+ * Thrown when a message holds a singular field twice. That is legal (the parts merge) but no
+ * encoder writes it: the request is then read again after protobufjs has merged it.
  */
 export const IRREGULAR = new Error("a singular protobuf field occurs twice");
 
@@ -55,7 +56,9 @@ export class ValueReader {
   readonly #reader: WireReader;
   /** Of a map's members. */
   readonly #names = new NameTable();
-  /** What was read and stands nowhere, because its name came again; it must be UTF-8 all the same. */
+  /**
+   * What was read and stands nowhere, because its name came again; it must be UTF-8 all the same.
+   */
   readonly #discarded = new ByteBuilder();
   /** How many were counted of the request, and how many may be. */
   #attributes = 0;
@@ -87,7 +90,10 @@ export class ValueReader {
     }
   }
 
-  /** Checks the name and value that `keyValue` found last, which stand nowhere; `depth` maps and arrays are around. */
+  /**
+   * Checks the name and value that `keyValue` found last, which stand nowhere; `depth` maps and
+   * arrays are around.
+   */
   discard(depth = 0): void {
     const out = this.#discarded;
     const { valueStart, valueEnd } = this;

@@ -1,10 +1,10 @@
 /**
  * The protobuf wire format by position: a cursor over the bytes of one request.
  *
- * Invariants: no read passes the end that the caller is within; every refusal is `invalid_argument` naming
- * the offset. Groups are refused: no version of OTLP has them. A field whose number is known but whose wire
- * type differs is unknown to the caller, as the format says.
- * Source: https://protobuf.dev/programming-guides/encoding
+ * Invariants: no read passes the end that the caller is within; every refusal is `invalid_argument`
+ * naming the offset. Groups are refused: no version of OTLP has them. A field whose number is known
+ * but whose wire type differs is unknown to the caller, as the format says. Source:
+ * https://protobuf.dev/programming-guides/encoding
  */
 
 import { viewOf } from "../../../shared/base/bytes.ts";
@@ -23,7 +23,8 @@ export class WireReader {
 
   open(bytes: Uint8Array): void {
     const { buffer, byteOffset, byteLength } = bytes;
-    // What unpacks gives a Buffer, whose `slice` is no copy: what was kept of a request would go with it.
+    // What unpacks gives a Buffer, whose `slice` is no copy: what was kept of a request would go
+    // with it.
     this.bytes = new Uint8Array(buffer, byteOffset, byteLength);
     this.pos = 0;
     this.view = viewOf(bytes);
@@ -57,7 +58,10 @@ export class WireReader {
     return spanEnd;
   }
 
-  /** Enters the next length-delimited field with the tag `wanted`, passing over others: its end, or -1 when none is left. */
+  /**
+   * Enters the next length-delimited field with the tag `wanted`, passing over others: its end, or
+   * -1 when none is left.
+   */
   next(wanted: number, end: number): number {
     while (this.pos < end) {
       const tag = this.tag(end);

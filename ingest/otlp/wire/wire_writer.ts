@@ -1,6 +1,7 @@
 /**
- * The protobuf wire format, written forward into one buffer: a message's length is filled in when it ends, as a
- * varint of four bytes (padded, which the format allows), so that nothing is measured beforehand.
+ * The protobuf wire format, written forward into one buffer: a message's length is filled in when
+ * it ends, as a varint of four bytes (padded, which the format allows), so that nothing is measured
+ * beforehand.
  */
 
 import { assert } from "../../../shared/base/assert.ts";

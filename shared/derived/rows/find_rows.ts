@@ -1,8 +1,8 @@
 /**
  * Which rows of one data file may meet a query, by the file's indexes.
  *
- * Invariant: the answer has every row that does. What no index can tell is taken as if every row met it, and so is what
- * an index would tell that is missing or damaged.
+ * Invariant: the answer has every row that does. What no index can tell is taken as if every row
+ * met it, and so is what an index would tell that is missing or damaged.
  */
 
 import { unreachable } from "../../base/assert.ts";
@@ -75,7 +75,10 @@ class RowFinder {
     this.#file = file;
   }
 
-  /** Whether the filter of values tells that no row meets the query: asked first, as it is in memory. */
+  /**
+   * Whether the filter of values tells that no row meets the query: asked first, as it is in
+   * memory.
+   */
   async isOut(query: RowQuery): Promise<boolean> {
     switch (query.kind) {
       case "and":
@@ -148,7 +151,10 @@ class RowFinder {
     });
   }
 
-  /** Rows that may have each word directly before the next, where words are frequent; all were looked up. */
+  /**
+   * Rows that may have each word directly before the next, where words are frequent; all were
+   * looked up.
+   */
   async #findBeside(
     column: string,
     { words, lookup }: { readonly words: readonly string[]; readonly lookup: WordLookup },
@@ -209,7 +215,10 @@ class RowFinder {
     );
   }
 
-  /** Rows whose value has one of the hashes, in a column of this kind, and those that `unhashed` tells. */
+  /**
+   * Rows whose value has one of the hashes, in a column of this kind, and those that `unhashed`
+   * tells.
+   */
   async #inValues(
     column: string,
     { kind, hashesOf, unhashed = () => NO_ROWS }: {
@@ -249,7 +258,10 @@ class RowFinder {
     return (await this.#letThrough(column, kind, hashesOf))?.length === 0;
   }
 
-  /** Those of the hashes that the filter of the column's values lets through; undefined, where there is none. */
+  /**
+   * Those of the hashes that the filter of the column's values lets through; undefined, where there
+   * is none.
+   */
   async #letThrough(
     column: string,
     kind: number,
@@ -264,7 +276,9 @@ class RowFinder {
     return hashes;
   }
 
-  /** What `find` finds in the index of this type that `column` has; any row, without a sound one. */
+  /**
+   * What `find` finds in the index of this type that `column` has; any row, without a sound one.
+   */
   async #inIndex<T extends SomeIndex>(
     { types, column, Index }: {
       readonly types: readonly string[];

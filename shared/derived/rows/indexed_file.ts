@@ -23,6 +23,9 @@ export interface IndexedFile {
   ): Promise<Uint8Array>;
   /** What `load` gives for this blob; a cache may give what it gave before. */
   open<T extends OpenedIndex>(place: BlobPlace, load: () => Promise<T>): Promise<T>;
-  /** Told of an index that cannot be used: it fails its checksum, for example. The lookup goes on without it. */
+  /**
+   * Told of an index that cannot be used: it fails its checksum, for example. The lookup goes on
+   * without it.
+   */
   damaged(place: BlobPlace, error: OperatingError): void;
 }

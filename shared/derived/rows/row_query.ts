@@ -1,9 +1,9 @@
 /**
  * What is asked of the indexes of one data file, and their answer.
  *
- * A query is a condition on rows of which some part may be unknown (`all`). The answer is a superset of the rows that
- * meet it: an index may only prune, the engine evaluates the whole predicate again on what is left. A row whose value is
- * NULL meets no condition but `all`.
+ * A query is a condition on rows of which some part may be unknown (`all`). The answer is a
+ * superset of the rows that meet it: an index may only prune, the engine evaluates the whole
+ * predicate again on what is left. A row whose value is NULL meets no condition but `all`.
  */
 
 export type RowQuery =
@@ -15,7 +15,10 @@ export type RowQuery =
   | EqualsQuery
   | AttributeQuery;
 
-/** `match_terms`, `match_any`, `match_phrase` and `match_prefix` of `column`, in this order of modes. */
+/**
+ * `match_terms`, `match_any`, `match_phrase` and `match_prefix` of `column`, in this order of
+ * modes.
+ */
 export interface TermsQuery {
   readonly kind: "terms";
   readonly column: string;
@@ -52,7 +55,9 @@ export interface AttributeQuery {
 export type RowSet =
   | { readonly kind: "all" }
   | { readonly kind: "none" }
-  /** Ascending and distinct, at least one; in runs, as an index knows places of 16 rows and more. */
+  /**
+   * Ascending and distinct, at least one; in runs, as an index knows places of 16 rows and more.
+   */
   | { readonly kind: "rows"; readonly rows: Uint32Array }
   /** Ascending and distinct, at least one: of `groupRows` rows each, of which any row may. */
   | { readonly kind: "groups"; readonly groups: Uint32Array; readonly groupRows: number };

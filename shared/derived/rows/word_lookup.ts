@@ -20,7 +20,10 @@ export type Found = RowRanges | undefined;
 
 /** Parts of words are looked for among rows that are more than these. */
 const FEW_ROWS = 4_096;
-/** The words of a stem are looked up one by one where they are no more; all others begin with three letters and more alike. */
+/**
+ * The words of a stem are looked up one by one where they are no more; all others begin with three
+ * letters and more alike.
+ */
 const FEW_WORDS = 16;
 
 export class WordLookup {

@@ -1,8 +1,10 @@
 /**
- * The summary of a data file, from its rows: README.md says what is in it. Pure; runs beside the encoding of the file.
+ * The summary of a data file, from its rows: README.md says what is in it. Pure; runs beside the
+ * encoding of the file.
  *
- * A pass over each counted column gives its rows ids; everything else counts ids. Counts by pair and by minute are taken
- * with arrays, one slot a pair: pairs of columns that would need more than `PAIR_SLOTS_MAX` are left out.
+ * A pass over each counted column gives its rows ids; everything else counts ids. Counts by pair
+ * and by minute are taken with arrays, one slot a pair: pairs of columns that would need more than
+ * `PAIR_SLOTS_MAX` are left out.
  */
 
 import { present } from "../../base/assert.ts";
@@ -50,7 +52,10 @@ export const MEASURES_MAX = 8;
 /** Columns by whose values measures are taken, and their values. */
 const MEASURED_COLUMNS_MAX = 8;
 export const MEASURED_VALUES_MAX = 512;
-/** Columns by whose values measures are taken minute by minute, and their values; slots are minutes times values. */
+/**
+ * Columns by whose values measures are taken minute by minute, and their values; slots are minutes
+ * times values.
+ */
 const TIMED_COLUMNS_MAX = 4;
 const TIMED_VALUES_MAX = 64;
 const TIMED_SLOTS_MAX = 2 ** 17;
@@ -58,7 +63,10 @@ const PAIR_SLOTS_MAX = 2 ** 20;
 
 const MICROS_PER_MINUTE = 60_000_000;
 
-/** Bytes of values beyond the summary's, for each byte of the file's rows: about a fourth of what these take in the file. */
+/**
+ * Bytes of values beyond the summary's, for each byte of the file's rows: about a fourth of what
+ * these take in the file.
+ */
 const SPILL_BYTES_PER_BYTE = 1 / 32;
 const SPILL_BYTES_MIN = 64 * 1024;
 /** Columns of a file whose values are counted beyond the summary's. */
@@ -88,7 +96,9 @@ export function summaryBlobs(file: FileRows, limits: SummaryLimits = {}): Blob[]
   return [...blobs, ...spilledBlobs(file, blobs)];
 }
 
-/** Counts of the columns that have too many values for `summary`; none while the writer is behind. */
+/**
+ * Counts of the columns that have too many values for `summary`; none while the writer is behind.
+ */
 function spilledBlobs(file: FileRows, summary: readonly Blob[]): Blob[] {
   if (file.text === undefined) return [];
   const counted = fieldsOf(summary, GROUP_COUNTS_BLOB);
@@ -106,8 +116,9 @@ function spilledBlobs(file: FileRows, summary: readonly Blob[]): Blob[] {
 }
 
 /**
- * Columns that an indexed file's summary must count by value and does not: it was made by an earlier version, or for other
- * tags. Of doubles, and of files with very many rows, only the values tell.
+ * Columns that an indexed file's summary must count by value and does not: it was made by an
+ * earlier version, or for other tags. Of doubles, and of files with very many rows, only the values
+ * tell.
  */
 export function uncountedColumns(
   { schema, rows }: Pick<FileRows, "schema" | "rows">,

@@ -1,5 +1,6 @@
 /**
- * Counts of rows by key, added up over files: sorted arrays, so that adding is a merge and a range of keys a slice.
+ * Counts of rows by key, added up over files: sorted arrays, so that adding is a merge and a range
+ * of keys a slice.
  *
  * A key is two whole numbers in one: `a` (a minute or an id) and `b` (an id below `IDS_MAX`).
  */
@@ -37,7 +38,10 @@ export function cellsOf(keys: ArrayLike<number>, counts: ArrayLike<number>): Cel
   return sum.cells();
 }
 
-/** The sum of all `parts`: neighbours first, so that no part is copied more often than there are doublings. */
+/**
+ * The sum of all `parts`: neighbours first, so that no part is copied more often than there are
+ * doublings.
+ */
 export function sumOfCells(parts: readonly Cells[]): Cells {
   let level = parts.filter(({ keys }) => keys.length > 0);
   while (level.length > 1) {

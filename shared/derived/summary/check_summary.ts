@@ -1,4 +1,6 @@
-/** Whether a file's summary is whole: every blob of it is read and decoded. For whoever mends it. */
+/**
+ * Whether a file's summary is whole: every blob of it is read and decoded. For whoever mends it.
+ */
 
 import { isOperatingError, messageOf } from "../../base/errors.ts";
 import type { ReadableStore } from "../../storage/object_store.ts";
@@ -36,8 +38,8 @@ export const SUMMARY_PARTS: ReadonlySet<string> = new Set([
 export type CheckedSummary = { readonly damage: string } | { readonly sidecar: Sidecar };
 
 /**
- * Reads the whole summary of a file. `columns`: those that should be counted by value, where the file has them. Errors: the
- * store's, but `not_found`.
+ * Reads the whole summary of a file. `columns`: those that should be counted by value, where the
+ * file has them. Errors: the store's, but `not_found`.
  */
 export async function checkSummary(
   store: ReadableStore,

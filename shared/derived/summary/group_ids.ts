@@ -1,6 +1,6 @@
 /**
- * A column's rows as ids of their values: the one pass over text that all counts by value share. Works on the columns'
- * buffers; a text is made of a value once, however many rows have it.
+ * A column's rows as ids of their values: the one pass over text that all counts by value share.
+ * Works on the columns' buffers; a text is made of a value once, however many rows have it.
  */
 
 import { type ColumnPiece, ValueTable } from "./value_table.ts";
@@ -15,8 +15,8 @@ export interface GroupIds {
 }
 
 /**
- * Undefined when there are more than `valuesMax` (at most 65,535) values, or when a double is -0, which is the same
- * group as 0 and another text.
+ * Undefined when there are more than `valuesMax` (at most 65,535) values, or when a double is -0,
+ * which is the same group as 0 and another text.
  */
 export function groupIds(
   type: GroupType,

@@ -1,6 +1,6 @@
 /**
- * Counts, smallest, largest and sum of a numeric column's values, by group of rows. 64-bit integers are added and
- * compared as halves of 32 bits: no bigint is made for a row.
+ * Counts, smallest, largest and sum of a numeric column's values, by group of rows. 64-bit integers
+ * are added and compared as halves of 32 bits: no bigint is made for a row.
  */
 
 import type { ColumnData } from "../../columns/batch.ts";
@@ -17,7 +17,10 @@ export interface RowGroups {
   readonly count: number;
 }
 
-/** By group; undefined when a double is -0, which is 0 to whoever compares and something else to whoever looks. */
+/**
+ * By group; undefined when a double is -0, which is 0 to whoever compares and something else to
+ * whoever looks.
+ */
 export interface Measured {
   readonly kind: MeasureKind;
   readonly values: Float64Array;

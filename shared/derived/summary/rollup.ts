@@ -1,9 +1,10 @@
 /**
- * A roll-up: the summaries of many data files of one day, added up, so that a query server that has just begun reads one
- * file instead of thousands. README.md has the layout.
+ * A roll-up: the summaries of many data files of one day, added up, so that a query server that has
+ * just begun reads one file instead of thousands. README.md has the layout.
  *
- * It names the data files that it is of. Whoever reads it adds the summaries of files that it lacks and subtracts those that
- * are gone, so that it need not be of the snapshot that is asked, nor of any: data files never change.
+ * It names the data files that it is of. Whoever reads it adds the summaries of files that it lacks
+ * and subtracts those that are gone, so that it need not be of the snapshot that is asked, nor of
+ * any: data files never change.
  */
 
 import { textOf, utf8 } from "../../base/bytes.ts";
@@ -27,7 +28,10 @@ export interface Rollup {
   readonly summary: FileSummary;
 }
 
-/** Where the roll-ups of a data file's day are: a prefix of their keys. Undefined: it lies in no folder of ours. */
+/**
+ * Where the roll-ups of a data file's day are: a prefix of their keys. Undefined: it lies in no
+ * folder of ours.
+ */
 export function rollupFolder(dataKey: string): string | undefined {
   const parts = DATA_FILE.exec(dataKey)?.groups;
   return parts === undefined ? undefined : `${parts["table"]}/rollups/${parts["day"]}/`;

@@ -11,7 +11,10 @@ export const MEASURES_BLOB = "svc-measures-v1";
 
 /** Types whose values are counted. */
 export type GroupType = Exclude<ColumnType, "timestamptz">;
-/** A value as text: a string itself, a number as the SQL engine reads it, `true` or `false`; null is NULL. */
+/**
+ * A value as text: a string itself, a number as the SQL engine reads it, `true` or `false`; null is
+ * NULL.
+ */
 export type GroupValue = string | null;
 
 export interface GroupCounts {

@@ -1,4 +1,7 @@
-/** Numbers to bytes and back, for the blobs of this folder (README.md): every read is bounded by the blob's end. */
+/**
+ * Numbers to bytes and back, for the blobs of this folder (README.md): every read is bounded by the
+ * blob's end.
+ */
 
 import { crc32, viewOf } from "../../base/bytes.ts";
 import { OperatingError } from "../../base/errors.ts";

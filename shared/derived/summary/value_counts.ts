@@ -1,7 +1,8 @@
 /**
- * Counts by value of a column that has too many values for the summary: its distinct values and how many rows have each,
- * as a Parquet file of its own within the sidecar. Nobody else reads them than the SQL engine, which adds up millions of
- * them at a time, so they lie there in its own form. README.md has the layout, and what is left out.
+ * Counts by value of a column that has too many values for the summary: its distinct values and how
+ * many rows have each, as a Parquet file of its own within the sidecar. Nobody else reads them than
+ * the SQL engine, which adds up millions of them at a time, so they lie there in its own form.
+ * README.md has the layout, and what is left out.
  */
 
 import type { ColumnBatch, ColumnData } from "../../columns/batch.ts";
@@ -23,7 +24,10 @@ export const ROWS_COLUMN = "#summary rows";
 
 /** Distinct values of a column in one file. */
 export const VALUES_MAX = 2 ** 20;
-/** Values that are nearly as many as their rows say nothing that the column does not say in as many bytes. */
+/**
+ * Values that are nearly as many as their rows say nothing that the column does not say in as many
+ * bytes.
+ */
 const VALUES_PER_ROW_MAX = 7 / 8;
 /** The most frequent values of a column whose counts are left out. */
 const TOP_VALUES = 512;
@@ -72,8 +76,8 @@ function countsAbove(
 }
 
 /**
- * The counts of all values, or of the most frequent ones and NULL where those would be more than `bytesMax`, or nearly as
- * many as the rows.
+ * The counts of all values, or of the most frequent ones and NULL where those would be more than
+ * `bytesMax`, or nearly as many as the rows.
  */
 export function valueCountsBlob({ id }: Column, counted: CountedValues, bytesMax: number): Blob {
   const fields = [id];

@@ -1,6 +1,6 @@
 /**
- * The distinct values of a column, numbered in the order in which they first occur: a hash table over the columns' own
- * buffers, which must stay as they are.
+ * The distinct values of a column, numbered in the order in which they first occur: a hash table
+ * over the columns' own buffers, which must stay as they are.
  */
 
 import { present } from "../../base/assert.ts";
@@ -15,7 +15,10 @@ export interface ColumnPiece {
   readonly data: ColumnData;
 }
 
-/** More slots than this are full in a row only where somebody chose the values to be so: the column is not counted. */
+/**
+ * More slots than this are full in a row only where somebody chose the values to be so: the column
+ * is not counted.
+ */
 const PROBES_MAX = 64;
 const SLOTS_MIN = 1024;
 
@@ -44,8 +47,8 @@ export class ValueTable {
   }
 
   /**
-   * Ids of a piece's rows into `ids`, which holds zeros: NULL keeps 0. False when there are too many values, or one that is
-   * not counted: -0, which is the same group as 0 and another text.
+   * Ids of a piece's rows into `ids`, which holds zeros: NULL keeps 0. False when there are too
+   * many values, or one that is not counted: -0, which is the same group as 0 and another text.
    */
   add({ data, rows }: ColumnPiece, ids: Uint16Array | Uint32Array): boolean {
     const { validity } = data;

@@ -1,4 +1,7 @@
-/** Numbers of few bits, one after the other, lowest bit first; and reading numbers of seven bits a byte. */
+/**
+ * Numbers of few bits, one after the other, lowest bit first; and reading numbers of seven bits a
+ * byte.
+ */
 
 import type { ByteBuilder } from "../../columns/byte_builder.ts";
 import { OperatingError } from "../../base/errors.ts";

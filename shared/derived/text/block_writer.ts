@@ -1,6 +1,6 @@
 /**
- * Blocks of a word index, each with some hundreds of entries and the lists of their granules: README.md has the bytes. One
- * lookup reads one block.
+ * Blocks of a word index, each with some hundreds of entries and the lists of their granules:
+ * README.md has the bytes. One lookup reads one block.
  */
 
 import { deflateRawSync } from "node:zlib";

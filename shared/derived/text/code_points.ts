@@ -1,12 +1,14 @@
 /**
- * What each code point is to a tokenizer: the rules of `shared/derived/text/tokenize.ts`, asked of it once per code point and
- * kept by pages of 256.
+ * What each code point is to a tokenizer: the rules of `shared/derived/text/tokenize.ts`, asked of
+ * it once per code point and kept by pages of 256.
  *
- * `tokenize` looks at normalized text, this at single code points. Both are the same for a text all of whose code points
- * are *stable*: NFC leaves them as they are, whatever stands beside them. A text with any other goes to `tokenize`.
+ * `tokenize` looks at normalized text, this at single code points. Both are the same for a text all
+ * of whose code points are *stable*: NFC leaves them as they are, whatever stands beside them. A
+ * text with any other goes to `tokenize`.
  *
- * On some code points the runtime and the SQL engine, which are of different versions of Unicode, do not agree: these are
- * *disputed*. A row that holds one may match anything, and whoever asks for one gets every row.
+ * On some code points the runtime and the SQL engine, which are of different versions of Unicode,
+ * do not agree: these are *disputed*. A row that holds one may match anything, and whoever asks for
+ * one gets every row.
  */
 
 import { tokenize } from "./tokenize.ts";
@@ -37,7 +39,10 @@ const pages: (CodePointPage | undefined)[] = [];
 
 const MARK = /\p{M}/u;
 
-/** First and last: vowels and final consonants of Hangul, which join the letter before them, and vowels of Kirat Rai. */
+/**
+ * First and last: vowels and final consonants of Hangul, which join the letter before them, and
+ * vowels of Kirat Rai.
+ */
 const JOINING: readonly (readonly [number, number])[] = [
   [0x1161, 0x1175],
   [0x11a8, 0x11c2],

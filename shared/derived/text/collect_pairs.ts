@@ -1,6 +1,7 @@
 /**
- * Which words of a text column stand side by side, and where: for phrases of words that are in too many rows to tell much
- * one by one. Of rarer words their own places tell enough; of words that begin with a digit, neighbours are as many as rows.
+ * Which words of a text column stand side by side, and where: for phrases of words that are in too
+ * many rows to tell much one by one. Of rarer words their own places tell enough; of words that
+ * begin with a digit, neighbours are as many as rows.
  */
 
 import type { ColumnValues } from "./collect_values.ts";
@@ -22,12 +23,15 @@ export interface Pairs {
   readonly granulesMin: number;
 }
 
-/** Words that are in so many granules that two of them meet by chance in one row group of four have their pairs listed. */
+/**
+ * Words that are in so many granules that two of them meet by chance in one row group of four have
+ * their pairs listed.
+ */
 const CHANCE = 1 / 4;
 
 /**
- * Of column `id`, whose word index has granules of 2^`wordShift` rows, in granules of 2^`shift` rows. Errors:
- * `TooMuchToIndex`.
+ * Of column `id`, whose word index has granules of 2^`wordShift` rows, in granules of 2^`shift`
+ * rows. Errors: `TooMuchToIndex`.
  */
 export function collectPairs(
   id: number,
@@ -55,7 +59,10 @@ export function collectPairs(
   if (unknown !== undefined) ofRarer.push(Infinity);
   const disputed = new Set(words.disputed);
   const { terms, rowEnds } = words.sequence;
-  /** By term: the one that last stood behind it, one more than its number, and the pair that they are. */
+  /**
+   * By term: the one that last stood behind it, one more than its number, and the pair that they
+   * are.
+   */
   const behind = new Uint32Array(words.table.count);
   const pairs = new Uint32Array(words.table.count);
   let at = 0;

@@ -1,10 +1,10 @@
 /**
- * Where the values of string columns occur, and the members of JSON objects, each known by its hash alone: for questions
- * of equality.
+ * Where the values of string columns occur, and the members of JSON objects, each known by its hash
+ * alone: for questions of equality.
  *
- * Two that share a hash are one: an index may say "may be here" too often. Where the text of a member is not plain to see
- * (`member_hashes.ts`) the row is listed under the member's name, and where a value is no JSON object or long, under the
- * column.
+ * Two that share a hash are one: an index may say "may be here" too often. Where the text of a
+ * member is not plain to see (`member_hashes.ts`) the row is listed under the member's name, and
+ * where a value is no JSON object or long, under the column.
  */
 
 import { viewOf } from "../../base/bytes.ts";
@@ -35,9 +35,14 @@ export interface ColumnValues {
   readonly hashes: Uint32Array;
   /** Of the hashes, by their number. */
   readonly places: Places;
-  /** Of JSON objects: numbers that are told by where they rise, and mostly have no hash. Default: none. */
+  /**
+   * Of JSON objects: numbers that are told by where they rise, and mostly have no hash. Default:
+   * none.
+   */
   readonly rising?: readonly RisingMember[];
-  /** By number, 1: its places are not worth listing, and are told as all. Default: all are worth it. */
+  /**
+   * By number, 1: its places are not worth listing, and are told as all. Default: all are worth it.
+   */
   readonly unlisted?: Uint8Array;
 }
 

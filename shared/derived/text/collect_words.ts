@@ -1,9 +1,10 @@
 /**
- * The distinct words of a text column and where they occur, from the bytes of the column: the tokens of
- * `shared/derived/text/tokenize.ts` without a string for any of them.
+ * The distinct words of a text column and where they occur, from the bytes of the column: the
+ * tokens of `shared/derived/text/tokenize.ts` without a string for any of them.
  *
- * Text of stable code points (`code_points.ts`) is folded and cut byte by byte; a text with another goes through
- * `tokenize` itself. Rows that the SQL engine may see otherwise are listed as disputed.
+ * Text of stable code points (`code_points.ts`) is folded and cut byte by byte; a text with another
+ * goes through `tokenize` itself. Rows that the SQL engine may see otherwise are listed as
+ * disputed.
  */
 
 import { textOf, utf8, viewOf } from "../../base/bytes.ts";
@@ -98,13 +99,19 @@ class WordCollector {
   /** Of the part. */
   #values: Uint8Array = new Uint8Array(0);
   #view: DataView = new DataView(this.#values.buffer);
-  /** The tokens that came last, by position modulo `RECENT`, and where in the part's values each begins. */
+  /**
+   * The tokens that came last, by position modulo `RECENT`, and where in the part's values each
+   * begins.
+   */
   readonly #recent = new Int32Array(RECENT);
   readonly #recentStarts = new Int32Array(RECENT);
   /** Positions: of the first of this part, and of the one that comes next. */
   #first = 0;
   #next = 0;
-  /** Positions behind the start of the last row, then behind each term where it last was another than expected. */
+  /**
+   * Positions behind the start of the last row, then behind each term where it last was another
+   * than expected.
+   */
   #behind = new Int32Array(1024).fill(UNKNOWN);
 
   constructor(rows: number) {
@@ -147,8 +154,9 @@ class WordCollector {
   }
 
   /**
-   * Up to the first token that has another byte than ASCII; where that begins. Lines of logs repeat each other but for
-   * some words: what came before is compared with as it stands, whatever tokens it has.
+   * Up to the first token that has another byte than ASCII; where that begins. Lines of logs repeat
+   * each other but for some words: what came before is compared with as it stands, whatever tokens
+   * it has.
    */
   #addAscii(values: Uint8Array, start: number, end: number): number {
     const table = this.#table;
@@ -207,8 +215,9 @@ class WordCollector {
   }
 
   /**
-   * Adds the tokens at `at` that are those from `position` on, as long as all bytes are the same up to where the next token
-   * begins. Where they end, `#knownEnd` being the position behind them; or `at`.
+   * Adds the tokens at `at` that are those from `position` on, as long as all bytes are the same up
+   * to where the next token begins. Where they end, `#knownEnd` being the position behind them; or
+   * `at`.
    */
   #addKnown(position: number, at: number, end: number): number {
     if (position < this.#first || this.#next - position >= RECENT) return at;

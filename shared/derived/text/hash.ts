@@ -1,6 +1,6 @@
 /**
- * The hash that index formats are made with: 32-bit FNV-1a, then mixed, since it is its highest bits that are kept. Part of
- * the formats: another hash is another version of them.
+ * The hash that index formats are made with: 32-bit FNV-1a, then mixed, since it is its highest
+ * bits that are kept. Part of the formats: another hash is another version of them.
  */
 
 export const HASH_START = 0x811c9dc5 | 0;

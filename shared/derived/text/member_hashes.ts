@@ -1,9 +1,11 @@
 /**
- * The members of a JSON object, from its bytes, as the hashes of names and values that `values_format.ts` describes.
+ * The members of a JSON object, from its bytes, as the hashes of names and values that
+ * `values_format.ts` describes.
  *
- * The value is the text that `attr_get` gives: of a string its letters, of a whole number or a truth value its JSON; null is
- * as if it were absent. Of other values only the name is kept. A name that occurs twice gives both values. Anything but a
- * well-formed object is refused as a whole, and so is a string that the SQL engine would not read.
+ * The value is the text that `attr_get` gives: of a string its letters, of a whole number or a
+ * truth value its JSON; null is as if it were absent. Of other values only the name is kept. A name
+ * that occurs twice gives both values. Anything but a well-formed object is refused as a whole, and
+ * so is a string that the SQL engine would not read.
  */
 
 import { textOf, utf8, viewOf } from "../../base/bytes.ts";
@@ -43,7 +45,10 @@ interface MemberBefore {
   headBytes: number;
   /** What the hashes of its values begin with. */
   nameHash: number;
-  /** Of all of it, and the hash that was found: of a text only, since numbers may rise. 0: of another value. */
+  /**
+   * Of all of it, and the hash that was found: of a text only, since numbers may rise. 0: of
+   * another value.
+   */
   length: number;
   hash: number;
 }
@@ -96,7 +101,10 @@ export class MemberHashes {
     }
   }
 
-  /** Steps behind a member that has the same bytes as the one at its place in an object before, and adds its hash. */
+  /**
+   * Steps behind a member that has the same bytes as the one at its place in an object before, and
+   * adds its hash.
+   */
   #isRepeated(member: number): boolean {
     const before = this.#before[Math.min(member, BEFORE_MAX)];
     if (before === undefined || before.length === 0) return false;
@@ -178,7 +186,9 @@ export class MemberHashes {
     return this.#addUnknown(nameStart, nameEnd);
   }
 
-  /** Whether the number from `start` on, of the name with this hash, is told without one of its own. */
+  /**
+   * Whether the number from `start` on, of the name with this hash, is told without one of its own.
+   */
   #isRising(name: number, start: number): boolean {
     if (this.#at - start > RISING_DIGITS_MAX || this.#bytes[start] === MINUS) return false;
     let number = 0;
@@ -326,7 +336,9 @@ export function memberNameHash(hashes: ColumnHashes, name: string): number {
   return hashByte(hashBytes(utf8(name), hashes.member), 0);
 }
 
-/** The hash under which rows are found whose member of this name has a value that is not told apart. */
+/**
+ * The hash under which rows are found whose member of this name has a value that is not told apart.
+ */
 export function unknownMemberHash(hashes: ColumnHashes, name: string): number {
   return mixed(hashBytes(utf8(name), hashes.unknownMember));
 }

@@ -1,17 +1,23 @@
 /**
  * In which granules each of many things occurs, collected in the order of the granules.
  *
- * A granule is a run of 2^shift rows of a data file, the finest place that an index names: the SQL engine reads vectors of
- * 2,048 rows anyway, and places of single rows took nearly three times the bytes on real logs (README.md).
+ * A granule is a run of 2^shift rows of a data file, the finest place that an index names: the SQL
+ * engine reads vectors of 2,048 rows anyway, and places of single rows took nearly three times the
+ * bytes on real logs (README.md).
  */
 
 import { grownInts, scratchInts } from "./scratch.ts";
 
-/** Things to tell apart in one index of a file, and places of all of them: past either there is no index. */
+/**
+ * Things to tell apart in one index of a file, and places of all of them: past either there is no
+ * index.
+ */
 export const THINGS_MAX = 2 ** 22;
 export const PLACES_MAX = 2 ** 25;
 
-/** Slots that are looked at for one thing: far more than it takes unless somebody chose the hashes. */
+/**
+ * Slots that are looked at for one thing: far more than it takes unless somebody chose the hashes.
+ */
 export const PROBES_MAX = 1_024;
 
 /** Thrown while collecting: what there is to index is more than memory should be spent on. */

@@ -1,10 +1,16 @@
-/** What the writer and the reader of pair indexes share; README.md says what they are for. Their bytes are a value index's. */
+/**
+ * What the writer and the reader of pair indexes share; README.md says what they are for. Their
+ * bytes are a value index's.
+ */
 
 import { hashBytes, mixed } from "./hash.ts";
 import { TERM_BYTES_MAX } from "./sort_terms.ts";
 
 export const PAIRS_TYPE = "svc-pairs-v1";
-/** Property of a blob: words in so many granules of the word index, and more, have their pairs listed. */
+/**
+ * Property of a blob: words in so many granules of the word index, and more, have their pairs
+ * listed.
+ */
 export const GRANULES_MIN_PROPERTY = "word-granules-min";
 
 /** Of its bytes: begins with no digit, and is kept whole by a word index. */
@@ -13,7 +19,10 @@ export function isPairable(word: Uint8Array): boolean {
   return word.length < TERM_BYTES_MAX && (first < 0x30 || first > 0x39);
 }
 
-/** Whether a word in `count` of `total` granules has its pairs listed. One in more than half has no list in a word index. */
+/**
+ * Whether a word in `count` of `total` granules has its pairs listed. One in more than half has no
+ * list in a word index.
+ */
 export function isFrequent(count: number, { total, min }: {
   readonly total: number;
   readonly min: number;

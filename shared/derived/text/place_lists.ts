@@ -1,4 +1,7 @@
-/** Lists of granules out of collected places, where wanted in coarser granules than those they were collected in. */
+/**
+ * Lists of granules out of collected places, where wanted in coarser granules than those they were
+ * collected in.
+ */
 
 import type { GranuleList } from "./granule_list.ts";
 import type { Places } from "./occurrences.ts";

@@ -1,9 +1,10 @@
 /**
- * Numbers of one name that grow from row to row, as line numbers, offsets and counters do. The smallest and the largest of
- * each granule tell where one is, in 16 bytes for thousands of rows: each is another value, and by its hash took three.
+ * Numbers of one name that grow from row to row, as line numbers, offsets and counters do. The
+ * smallest and the largest of each granule tell where one is, in 16 bytes for thousands of rows:
+ * each is another value, and by its hash took three.
  *
- * A name is tried in the first granules of a file, where its values are hashed as all others are. From then on they need not be,
- * until the numbers of a granule do not follow those before.
+ * A name is tried in the first granules of a file, where its values are hashed as all others are.
+ * From then on they need not be, until the numbers of a granule do not follow those before.
  */
 
 /** A granule has 2^`RISING_SHIFT` rows: as many as the SQL engine reads at a time. */
@@ -11,7 +12,10 @@ export const RISING_SHIFT = 11;
 /** Such numbers are exact. */
 export const RISING_DIGITS_MAX = 15;
 
-/** Granules in which a name is tried, how many numbers each must have, and what share of them must be above the one before. */
+/**
+ * Granules in which a name is tried, how many numbers each must have, and what share of them must
+ * be above the one before.
+ */
 const TRIAL_GRANULES = 2;
 const TRIAL_NUMBERS_MIN = 1_024;
 const TRIAL_RISES_MIN = 1 / 2;
@@ -22,7 +26,9 @@ const NAMES_MAX = 16;
 export interface RisingMember {
   /** What the hashes of its values begin with (`memberNameHash`). */
   readonly name: number;
-  /** By granule from the file's first on; of one without such a number the smallest is `Infinity`. */
+  /**
+   * By granule from the file's first on; of one without such a number the smallest is `Infinity`.
+   */
   readonly smallest: Float64Array;
   readonly largest: Float64Array;
 }

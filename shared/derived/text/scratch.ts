@@ -1,8 +1,10 @@
 /**
- * Memory of a thread that is used again for its next file. What is collected of a file takes arrays as long as its rows and
- * words are many; in fresh pages, which the system hands out one by one and zeroed, that was a sixth of the time of an index.
+ * Memory of a thread that is used again for its next file. What is collected of a file takes arrays
+ * as long as its rows and words are many; in fresh pages, which the system hands out one by one and
+ * zeroed, that was a sixth of the time of an index.
  *
- * Arrays have any content. `releaseScratch` takes back all of a thread's together: when what was made of them is written.
+ * Arrays have any content. `releaseScratch` takes back all of a thread's together: when what was
+ * made of them is written.
  */
 
 /** Smaller ones are not worth keeping, larger ones too dear. */
@@ -25,7 +27,10 @@ export function scratchDoubles(length: number): Float64Array<ArrayBuffer> {
   return new Float64Array(take(8 * length), 0, length);
 }
 
-/** A longer array that begins as `array` does, which is not to be used any more, and goes on with `rest`, if given. */
+/**
+ * A longer array that begins as `array` does, which is not to be used any more, and goes on with
+ * `rest`, if given.
+ */
 export function grownInts(
   array: Uint32Array<ArrayBuffer>,
   length: number,

@@ -1,8 +1,10 @@
 /**
- * The granules of those terms of a block that are in a single one, in the order of the terms: `coding: u8 | bits`, to a full byte.
+ * The granules of those terms of a block that are in a single one, in the order of the terms:
+ * `coding: u8 | bits`, to a full byte.
  *
- * The neighbours of a number that is counted up, or of a time, were mostly written near it: the distances of their granules take
- * one or two bits where a granule takes ten. The writer takes what is shorter.
+ * The neighbours of a number that is counted up, or of a time, were mostly written near it: the
+ * distances of their granules take one or two bits where a granule takes ten. The writer takes what
+ * is shorter.
  */
 
 import { OperatingError } from "../../base/errors.ts";

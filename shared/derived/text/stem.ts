@@ -1,14 +1,16 @@
 /**
- * Stems of English words, for columns with the tokenizer `stem`: two words are the same there when their stems are
- * (Porter's algorithm, of the package `stemmer`).
+ * Stems of English words, for columns with the tokenizer `stem`: two words are the same there when
+ * their stems are (Porter's algorithm, of the package `stemmer`).
  *
- * A token of 3 to `LETTERS_MAX` letters a–z has a stem; any other token, with a digit, a `_` or a letter of another
- * alphabet, is its own.
+ * A token of 3 to `LETTERS_MAX` letters a–z has a stem; any other token, with a digit, a `_` or a
+ * letter of another alphabet, is its own.
  *
- * The SQL engine knows no stems. But only so many words have a given stem: each step of the algorithm takes an ending off,
- * or puts another in its place, so going back from a stem there are a few candidates for each step. `wordsOfStem` collects
- * more candidates than there are words and keeps those whose stem it is: never a word too many, and as every step is undone
- * in each way that it can have gone, none too few. There are 3,300 at most, of which people use five; they all begin alike.
+ * The SQL engine knows no stems. But only so many words have a given stem: each step of the
+ * algorithm takes an ending off, or puts another in its place, so going back from a stem there are
+ * a few candidates for each step. `wordsOfStem` collects more candidates than there are words and
+ * keeps those whose stem it is: never a word too many, and as every step is undone in each way that
+ * it can have gone, none too few. There are 3,300 at most, of which people use five; they all begin
+ * alike.
  */
 
 import { stemmer } from "stemmer";

@@ -1,8 +1,9 @@
 /**
- * Numbers the distinct terms of a column: open addressing over typed arrays, with the terms' bytes one after the other.
+ * Numbers the distinct terms of a column: open addressing over typed arrays, with the terms' bytes
+ * one after the other.
  *
- * A term is written at the end of `bytes` first, then `intern` finds its number: an unknown term stays where it was
- * written, a known one is written over by the next.
+ * A term is written at the end of `bytes` first, then `intern` finds its number: an unknown term
+ * stays where it was written, a known one is written over by the next.
  */
 
 import { PROBES_MAX, THINGS_MAX, TooMuchToIndex } from "./occurrences.ts";

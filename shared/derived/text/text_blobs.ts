@@ -1,4 +1,7 @@
-/** The indexes of a data file: one of the words of each text column, one of the values of all other string columns. */
+/**
+ * The indexes of a data file: one of the words of each text column, one of the values of all other
+ * string columns.
+ */
 
 import { zstdCompressSync } from "node:zlib";
 import { present } from "../../base/assert.ts";
@@ -26,7 +29,9 @@ const INDEX_TYPES = new Set([WORDS_TYPE, UNCODED_WORDS_TYPE, VALUES_TYPE, RISING
 
 /** What an index should take of its columns' bytes in the data file, at most. */
 const SHARE = 0.25;
-/** What an index of pairs should take of that; with twice as much, and some bytes, it is left out. */
+/**
+ * What an index of pairs should take of that; with twice as much, and some bytes, it is left out.
+ */
 const PAIRS_SHARE = 0.08;
 const PAIRS_OVER = 2;
 const PAIRS_BYTES_FREE = 16 * 1024;
@@ -39,12 +44,18 @@ export function isIndexed(blobs: readonly Pick<Blob, "type">[]): boolean {
   return blobs.some(({ type }) => INDEX_TYPES.has(type));
 }
 
-/** The indexes of words, and of their pairs. Pure. A column with too much to index (`occurrences.ts`) has none. */
+/**
+ * The indexes of words, and of their pairs. Pure. A column with too much to index
+ * (`occurrences.ts`) has none.
+ */
 export function wordsBlobs(file: FileRows): Blob[] {
   return stringsOf(file, { areTexts: true })?.flatMap((column) => wordBlobs(file, column)) ?? [];
 }
 
-/** The index of values and their filter, for all other columns of strings. Pure, with the same limits. */
+/**
+ * The index of values and their filter, for all other columns of strings. Pure, with the same
+ * limits.
+ */
 export function valuesBlobs(file: FileRows): Blob[] {
   const columns = stringsOf(file, { areTexts: false });
   return columns === undefined ? [] : valueBlobs(file, columns);

@@ -1,12 +1,14 @@
 /**
- * What a word is: for `match_terms`, `match_any`, `match_phrase` and `match_prefix`, and for text indexes.
+ * What a word is: for `match_terms`, `match_any`, `match_phrase` and `match_prefix`, and for text
+ * indexes.
  *
- * Text is brought to NFC and to lower case, one code point at a time. A token is one Han, Hiragana or Katakana letter,
- * or a run of other letters, digits, marks and `_`. There is no shortest token and no limit to their number.
+ * Text is brought to NFC and to lower case, one code point at a time. A token is one Han, Hiragana
+ * or Katakana letter, or a run of other letters, digits, marks and `_`. There is no shortest token
+ * and no limit to their number.
  *
- * `shared/engine/functions/match.ts` says the same in SQL, and a property test holds the two equal. Where the runtime's
- * Unicode is newer than the SQL engine's (letters added since, İ), they may differ; an index may then only be asked for
- * tokens that this file and the engine agree on.
+ * `shared/engine/functions/match.ts` says the same in SQL, and a property test holds the two equal.
+ * Where the runtime's Unicode is newer than the SQL engine's (letters added since, İ), they may
+ * differ; an index may then only be asked for tokens that this file and the engine agree on.
  */
 
 const IDEOGRAPH = /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}]/gu;

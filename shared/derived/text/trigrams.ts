@@ -1,9 +1,9 @@
 /**
  * Which runs of three bytes occur within the words of each row group: for parts of words.
  *
- * A *map* has one bit for each of 2^k slots, a trigram's slot being the highest k bits of its hash. There is a map for each
- * run of row groups, at most `MAPS_MAX` of them. A word's part of three bytes or more can only be in a row group whose map
- * has all of its trigrams.
+ * A *map* has one bit for each of 2^k slots, a trigram's slot being the highest k bits of its hash.
+ * There is a map for each run of row groups, at most `MAPS_MAX` of them. A word's part of three
+ * bytes or more can only be in a row group whose map has all of its trigrams.
  */
 
 import { hashByte, mixed } from "./hash.ts";

@@ -1,6 +1,7 @@
 /**
- * A Bloom filter over the values of those string columns of a data file that have few: small enough to stay in memory for
- * every file of a table, so that a file without a value is left out without reading a block of its value index.
+ * A Bloom filter over the values of those string columns of a data file that have few: small enough
+ * to stay in memory for every file of a table, so that a file without a value is left out without
+ * reading a block of its value index.
  */
 
 import { OperatingError } from "../../base/errors.ts";
@@ -21,7 +22,10 @@ const PROBES = 7;
 const FILTER_BYTES_MAX = 16 * 1024;
 const VALUES_MAX = FILTER_BYTES_MAX * 8 / BITS_PER_VALUE;
 
-/** Columns with the fewest values first, as many as fit and have a hash of each value; undefined: none do. */
+/**
+ * Columns with the fewest values first, as many as fit and have a hash of each value; undefined:
+ * none do.
+ */
 export function writeValueFilter(
   columns: readonly ColumnValues[],
   { rows, rowGroupRows }: Pick<IndexedRows, "rows" | "rowGroupRows">,

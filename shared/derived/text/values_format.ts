@@ -21,7 +21,10 @@ export const EVERYWHERE = 0;
 /** Values of more bytes are not told apart. */
 export const VALUE_BYTES_MAX = 256;
 
-/** A key is as many of the highest bits of a hash as number the distinct ones, and these more: one in 1,024 is mistaken. */
+/**
+ * A key is as many of the highest bits of a hash as number the distinct ones, and these more: one
+ * in 1,024 is mistaken.
+ */
 export const KEY_EXTRA_BITS = 10;
 /** So that a key and a thing's number fit a double. */
 export const KEY_BITS_MAX = 31;
@@ -39,7 +42,9 @@ export function isCommon(count: number, total: number): boolean {
   return count > 1 && 8 * count > total;
 }
 
-/** The hashes of a column's entries: each but `unknown` is what the bytes behind it are added to. */
+/**
+ * The hashes of a column's entries: each but `unknown` is what the bytes behind it are added to.
+ */
 export interface ColumnHashes {
   /** Rows of which nothing is known. */
   readonly unknown: number;

@@ -1,5 +1,6 @@
 /**
- * Reads the value index of one data file. What is kept in memory is its header; a lookup reads one block of some kilobytes.
+ * Reads the value index of one data file. What is kept in memory is its header; a lookup reads one
+ * block of some kilobytes.
  */
 
 import { viewOf } from "../../base/bytes.ts";
@@ -92,8 +93,9 @@ export class ValuesIndex {
   }
 
   /**
-   * Where a number may be that has no hash, being of a member whose numbers rise: granules of 2^`RISING_SHIFT` rows. `name` is
-   * of the member (`memberNameHash`), in the column with the id `column`.
+   * Where a number may be that has no hash, being of a member whose numbers rise: granules of
+   * 2^`RISING_SHIFT` rows. `name` is of the member (`memberNameHash`), in the column with the id
+   * `column`.
    */
   findRising(number: number, { column, name }: RisingName): Uint32Array {
     const found: number[] = [];

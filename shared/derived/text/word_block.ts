@@ -145,7 +145,9 @@ export class WordBlock {
   }
 }
 
-/** Whether a term may be, or begin with, `text`, of which an entry keeps the first `length` bytes. */
+/**
+ * Whether a term may be, or begin with, `text`, of which an entry keeps the first `length` bytes.
+ */
 function mayGoOn(
   { cut, hash, length }: { readonly cut: number; readonly hash: number; readonly length: number },
   { text, isPrefix }: Wanted,
@@ -158,7 +160,9 @@ function mayGoOn(
   return isPrefix || (mixed(hashBytes(text)) & 0xff) === hash;
 }
 
-/** Throws unless `bytes` begin with the checksum of what follows. Errors: `corrupt`, naming `what`. */
+/**
+ * Throws unless `bytes` begin with the checksum of what follows. Errors: `corrupt`, naming `what`.
+ */
 export function checkSum(bytes: Uint8Array, what: string): void {
   if (bytes.length >= CHECKSUM_BYTES) {
     const view = new DataView(bytes.buffer, bytes.byteOffset, CHECKSUM_BYTES);

@@ -1,12 +1,18 @@
 /** What the writer and the reader of word indexes share; README.md has the bytes. */
 
 export const WORDS_TYPE = "svc-words-v2";
-/** The same without the coding of single granules (`single_granules.ts`). It is read, and no longer written. */
+/**
+ * The same without the coding of single granules (`single_granules.ts`). It is read, and no longer
+ * written.
+ */
 export const UNCODED_WORDS_TYPE = "svc-words-v1";
 /** Property of a blob: how many bytes of it its header takes. */
 export const HEADER_BYTES_PROPERTY = "header-bytes";
 
-/** Behind the text of a term: more follows, only of hexadecimal digits, and a byte of the whole term's hash is kept. */
+/**
+ * Behind the text of a term: more follows, only of hexadecimal digits, and a byte of the whole
+ * term's hash is kept.
+ */
 export const CUT_DIGITS = 1;
 /** Behind the text of a term: anything may follow, or nothing. */
 export const CUT_ANY = 2;

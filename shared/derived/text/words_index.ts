@@ -1,6 +1,6 @@
 /**
- * Reads the word index of one text column of one data file. What is kept in memory is its header; a lookup reads one
- * block of some kilobytes.
+ * Reads the word index of one text column of one data file. What is kept in memory is its header; a
+ * lookup reads one block of some kilobytes.
  */
 
 import { OperatingError } from "../../base/errors.ts";
@@ -34,7 +34,10 @@ export interface RowRange {
   readonly end: number;
 }
 
-/** Blocks that one prefix may read; with more of them it would be the prefix of some ten thousand terms. */
+/**
+ * Blocks that one prefix may read; with more of them it would be the prefix of some ten thousand
+ * terms.
+ */
 const PREFIX_BLOCKS_MAX = 32;
 
 export class WordsIndex {
@@ -84,7 +87,10 @@ export class WordsIndex {
       (this.disputed === "everywhere" ? 0 : this.disputed.byteLength);
   }
 
-  /** The granules of each term that may be what is wanted; undefined: too many to tell. Errors: `corrupt`; `read`'s. */
+  /**
+   * The granules of each term that may be what is wanted; undefined: too many to tell. Errors:
+   * `corrupt`; `read`'s.
+   */
   async find(wanted: Wanted, read: ReadPart): Promise<Granules[] | undefined> {
     const all: Granules[] = [];
     const first = this.#blockOf(wanted.text);

@@ -121,7 +121,8 @@ function shiftFor(
   keys: Keys,
   { places, file }: { readonly places: Places; readonly file: IndexedRows },
 ): number {
-  // A key's distance has its extra bits and some two more, and a bit tells whether it is in one granule.
+  // A key's distance has its extra bits and some two more, and a bit tells whether it is in one
+  // granule.
   const keyBytes = keys.things.length * (KEY_EXTRA_BITS + 3) / 8;
   let { shift } = file;
   for (; shift < SHIFT_MAX; shift += SHIFT_STEP) {
@@ -165,7 +166,10 @@ class ValueBlockWriter {
     this.#total = total;
   }
 
-  /** Keys come in ascending order. A list that is not wanted tells all granules, but for a single one. */
+  /**
+   * Keys come in ascending order. A list that is not wanted tells all granules, but for a single
+   * one.
+   */
   add(key: number, list: GranuleList, isListed = true): void {
     if (this.#count === 0) this.#firstKey = this.#lastKey = key;
     const distance = key - this.#lastKey;

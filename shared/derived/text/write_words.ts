@@ -27,7 +27,10 @@ export interface IndexedRows {
   readonly rowGroupRows: number;
   /** What was collected has granules of 2^`shift` rows. */
   readonly shift: number;
-  /** The index should take no more bytes: its granules are made coarser for it, up to 2^`SHIFT_MAX` rows. */
+  /**
+   * The index should take no more bytes: its granules are made coarser for it, up to 2^`SHIFT_MAX`
+   * rows.
+   */
   readonly bytesWanted: number;
 }
 

@@ -1,8 +1,9 @@
 /**
- * What a run measured, in SPEC.md 2.5's words. Rows, files and spill come from the SQL engine's profile of
- * the run. Bytes are those that the wanted columns take in the files, of what was scanned: of a scan in steps the steps that
- * were run, of a part of a file its share of the rows. What the SQL engine left out of that by itself counts, since it tells
- * of no byte that its cache gave it. A figure that was not measured is left out.
+ * What a run measured, in SPEC.md 2.5's words. Rows, files and spill come from the SQL engine's
+ * profile of the run. Bytes are those that the wanted columns take in the files, of what was
+ * scanned: of a scan in steps the steps that were run, of a part of a file its share of the rows.
+ * What the SQL engine left out of that by itself counts, since it tells of no byte that its cache
+ * gave it. A figure that was not measured is left out.
  */
 
 import type { FileCacheCounts, StoreReadsReport } from "../files/data_files.ts";
@@ -75,7 +76,8 @@ function scanOf(
   ]));
   const scan: ScanStats = {
     files_planned: files,
-    // A scan that runs twice (late materialization, a self join) opens a file twice; some scans do not say what they open.
+    // A scan that runs twice (late materialization, a self join) opens a file twice; some scans do
+    // not say what they open.
     files_read: Math.min(run.profile?.filesRead || files, files),
     planned_bytes: run.plannedBytes,
     planned_rows: planned,

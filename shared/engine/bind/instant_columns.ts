@@ -1,4 +1,7 @@
-/** Which column references of a statement are instants (TIMESTAMP WITH TIME ZONE), so that calls of them may be exchanged. */
+/**
+ * Which column references of a statement are instants (TIMESTAMP WITH TIME ZONE), so that calls of
+ * them may be exchanged.
+ */
 
 import type { TableReference } from "../gate/gate.ts";
 import type { TablePlan } from "../plan/plan.ts";
@@ -25,7 +28,10 @@ export function instantColumns(
   return new Set([...found].filter((node) => !merged.has(nameOf(node))));
 }
 
-/** Names that USING makes one column of, perhaps of several types; undefined: a NATURAL join, which may do so with any. */
+/**
+ * Names that USING makes one column of, perhaps of several types; undefined: a NATURAL join, which
+ * may do so with any.
+ */
 function mergedNames(root: TreeNode): ReadonlySet<string> | undefined {
   const names = new Set<string>();
   let isNatural = false;

@@ -2,9 +2,9 @@
  * A table plan as SQL: what stands for the table while one statement runs. Columns are matched by
  * Iceberg field id, so a column that was added, renamed or moved is read right from older files.
  *
- * Whole files share one `read_parquet`, those that lack a promoted column another, which keeps its parallelism and its pruning by
- * statistics. Parts of
- * files get one each, joined by UNION ALL BY NAME, the form in which the engine skips what is left out.
+ * Whole files share one `read_parquet`, those that lack a promoted column another, which keeps its
+ * parallelism and its pruning by statistics. Parts of files get one each, joined by UNION ALL BY
+ * NAME, the form in which the engine skips what is left out.
  */
 
 import { ATTRIBUTES } from "../../schema/promoted.ts";
@@ -57,9 +57,10 @@ interface ReadColumns {
 }
 
 /**
- * All columns, those that are not at hand as an error: a statement that was thought not to need one fails, and no scan
- * can come to read it. They stand last, and the very first is never one: a scan that needs no column of a UNION
- * still takes the first. Where that moves columns the statement takes none by its place, since `*` needs all.
+ * All columns, those that are not at hand as an error: a statement that was thought not to need one
+ * fails, and no scan can come to read it. They stand last, and the very first is never one: a scan
+ * that needs no column of a UNION still takes the first. Where that moves columns the statement
+ * takes none by its place, since `*` needs all.
  */
 function readColumns(
   { schema, texts, columnsAtHand }: TablePlan,
@@ -128,7 +129,8 @@ function rowRangeSql(part: ScanPart, { list, schema }: ReadColumns): string {
   const scan = `SELECT ${list} FROM read_parquet([${quoteText(part.path)}], ` +
     `schema = ${schema}, file_row_number = true${cardinality([part])}) ` +
     `WHERE file_row_number >= ${first} AND file_row_number < ${end}${only}`;
-  // The limit drops none: it keeps the statement's conditions out of the scan, which would evaluate them on every row.
+  // The limit drops none: it keeps the statement's conditions out of the scan, which would evaluate
+  // them on every row.
   return numbers === undefined ? scan : `SELECT * FROM (${scan} LIMIT ${numbers.length})`;
 }
 
@@ -162,7 +164,9 @@ export function heldColumn({ id }: Column): string {
   return `c${id}`;
 }
 
-/** SELECT of all of one file's rows with `columns`, and as `position` each one's place in the file. */
+/**
+ * SELECT of all of one file's rows with `columns`, and as `position` each one's place in the file.
+ */
 export function fileSql(
   part: Pick<ScanPart, "path" | "rows">,
   columns: readonly Column[],
@@ -187,8 +191,9 @@ function rowsSql(rows: Uint32Array, range: RowRange): string {
 }
 
 /**
- * With a schema of ours the SQL engine opens no file to plan, and would take each for one row: join orders and
- * the counts that a breaker watches (`shared/engine/duckdb/rows_breaker.ts`) need to know better.
+ * With a schema of ours the SQL engine opens no file to plan, and would take each for one row: join
+ * orders and the counts that a breaker watches (`shared/engine/duckdb/rows_breaker.ts`) need to
+ * know better.
  */
 function cardinality(parts: readonly Pick<ScanPart, "rows" | "rowNumbers">[]): string {
   const rows = parts.reduce((sum, part) => sum + (part.rowNumbers?.length ?? part.rows), 0);

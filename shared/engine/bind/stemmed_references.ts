@@ -1,8 +1,8 @@
 /**
- * Which column references of a statement are columns whose words are compared by their stems (tokenizer `stem`): by name,
- * through the scopes of the statement, from the tables up. A column stays what it is through a subquery, a WITH, a star and
- * an alias; what is made of it by an expression is plain text. One of a set operation is stemmed when it is so on all
- * sides.
+ * Which column references of a statement are columns whose words are compared by their stems
+ * (tokenizer `stem`): by name, through the scopes of the statement, from the tables up. A column
+ * stays what it is through a subquery, a WITH, a star and an alias; what is made of it by an
+ * expression is plain text. One of a set operation is stemmed when it is so on all sides.
  */
 
 import {

@@ -5,7 +5,10 @@ import { parse } from "../statement/parse.ts";
 import { stemmedReferences } from "./stemmed_references.ts";
 import { listAt } from "../statement/syntax_tree.ts";
 
-/** Table `t` has columns `k`, `s` and `p`, of which `s` has stems; `u` has `k` and `s`, and no stems. */
+/**
+ * Table `t` has columns `k`, `s` and `p`, of which `s` has stems; `u` has `k` and `s`, and no
+ * stems.
+ */
 const TABLES = new Map([
   ["t", { columns: ["k", "s", "p"], stemmed: new Set(["s"]) }],
   ["u", { columns: ["k", "s"], stemmed: new Set<string>() }],

@@ -1,7 +1,8 @@
 /**
- * Under which name a statement finds each of its stored tables. `events` keeps its own. The relation that a
- * statement is given has no schema, so `svc.events` becomes one with both words in its name, which is another than
- * `events`: beside a WITH that defines that, it is still the stored table.
+ * Under which name a statement finds each of its stored tables. `events` keeps its own. The
+ * relation that a statement is given has no schema, so `svc.events` becomes one with both words in
+ * its name, which is another than `events`: beside a WITH that defines that, it is still the stored
+ * table.
  */
 
 import type { TableReference } from "../gate/gate.ts";
@@ -14,7 +15,10 @@ export interface TableName {
   readonly table: string;
 }
 
-/** Changes qualified references in the tree; returns every name once, and whether the tree was changed. */
+/**
+ * Changes qualified references in the tree; returns every name once, and whether the tree was
+ * changed.
+ */
 export function nameTables(
   root: TreeNode,
   references: readonly TableReference[],
@@ -48,7 +52,10 @@ function unused(wanted: string, taken: ReadonlySet<string>): string {
   return name;
 }
 
-/** Lower-cased names of tables that the statement mentions, and of those that it defines (keys of its WITHs). */
+/**
+ * Lower-cased names of tables that the statement mentions, and of those that it defines (keys of
+ * its WITHs).
+ */
 function namesIn(root: TreeNode): Set<string> {
   const names = new Set<string>();
   walk(root, (node) => {

@@ -11,8 +11,9 @@ export interface ConstantsConnection
 }
 
 /**
- * The text of each constant; `shown` is SQL that makes a text of the constant's name, `steady` says that neither clock nor chance
- * is in one. null: NULL. All are undefined when one cannot be evaluated alone: the statement itself will tell why.
+ * The text of each constant; `shown` is SQL that makes a text of the constant's name, `steady` says
+ * that neither clock nor chance is in one. null: NULL. All are undefined when one cannot be
+ * evaluated alone: the statement itself will tell why.
  */
 export async function constantTexts(
   connection: ConstantsConnection,

@@ -1,10 +1,11 @@
 /**
  * Which instants a statement can need of each table, so that whole files and segments are left out.
  *
- * Sound, not complete: a row that could matter is always inside. Only top-level AND conjuncts of the WHERE
- * that stands beside the table are read: comparisons of `timestamp` with a constant time expression and of
- * `timestamp_ns` with an integer. OR, NOT, other joins than INNER, LEFT and RIGHT, samples and renamed
- * columns leave the table unbounded. Constant expressions are evaluated by the SQL engine itself.
+ * Sound, not complete: a row that could matter is always inside. Only top-level AND conjuncts of
+ * the WHERE that stands beside the table are read: comparisons of `timestamp` with a constant time
+ * expression and of `timestamp_ns` with an integer. OR, NOT, other joins than INNER, LEFT and
+ * RIGHT, samples and renamed columns leave the table unbounded. Constant expressions are evaluated
+ * by the SQL engine itself.
  */
 
 import { ALL_TIME, type TimeRange } from "../../iceberg/types.ts";
@@ -36,13 +37,16 @@ export interface TimeBounds {
   readonly ranges: ReadonlyMap<string, TimeRange>;
   /** Every bound that was found is in the ranges. */
   readonly complete: boolean;
-  /** Unix microseconds of the bounds' constants, the clock read once for all; undefined for one without a value. */
+  /**
+   * Unix microseconds of the bounds' constants, the clock read once for all; undefined for one
+   * without a value.
+   */
   readonly micros: ReadonlyMap<TreeNode, bigint | undefined>;
 }
 
 /**
- * A range per table name: the hull of its references' ranges. The statement begins later than its bounds are
- * evaluated, so a bound made from the clock only ever counts as a lower one.
+ * A range per table name: the hull of its references' ranges. The statement begins later than its
+ * bounds are evaluated, so a bound made from the clock only ever counts as a lower one.
  */
 export async function timeBounds(
   connection: ConstantsConnection,
@@ -108,8 +112,9 @@ export function conjuncts(where: TreeNode): readonly TreeNode[] {
 }
 
 /**
- * Whether a WHERE over `table` alone is nothing but bounds, so that the rows inside the range are the rows that
- * satisfy it. A bound made from the clock comes out a little early; `clockLower` says that lower ones may.
+ * Whether a WHERE over `table` alone is nothing but bounds, so that the rows inside the range are
+ * the rows that satisfy it. A bound made from the clock comes out a little early; `clockLower` says
+ * that lower ones may.
  */
 export function onlyTimeBounds(
   where: TreeNode,
@@ -126,15 +131,18 @@ export function onlyTimeBounds(
   });
 }
 
-/** Whether a conjunct is one or two bounds of `table`, which stands alone in FROM, and nothing else. */
+/**
+ * Whether a conjunct is one or two bounds of `table`, which stands alone in FROM, and nothing else.
+ */
 export function isTimeBound(conjunct: TreeNode, table: TreeNode): boolean {
   const parts = textAt(conjunct, "type") === "COMPARE_BETWEEN" ? 2 : 1;
   return boundsIn(conjunct, { reference: table, alone: true }).length === parts;
 }
 
 /**
- * What `bounds`, all of them `isTimeBound` of `table`, come to with the constants' values as `timeBounds` found them;
- * undefined when one has no value. Rows of the range are those that satisfy the bounds.
+ * What `bounds`, all of them `isTimeBound` of `table`, come to with the constants' values as
+ * `timeBounds` found them; undefined when one has no value. Rows of the range are those that
+ * satisfy the bounds.
  */
 export function exactRange(
   bounds: readonly TreeNode[],
@@ -242,7 +250,9 @@ function rangeWithin(
   return isOpen ? { minNs: range.minNs, maxNs: undefined } : range;
 }
 
-/** Rows that satisfy `column operator value`, when the value covers the nanoseconds [first, last]. */
+/**
+ * Rows that satisfy `column operator value`, when the value covers the nanoseconds [first, last].
+ */
 function rangeOf(operator: Operator, first: bigint, last: bigint): TimeRange {
   switch (operator) {
     case "=":

@@ -122,7 +122,8 @@ Deno.test({
     await using lab = await openLab();
     for (const [files, sql] of PRUNED) {
       await t.step(sql, async () => {
-        // now() is compared with rows of 2026-09-21, which are in the past or the future of the test's clock.
+        // now() is compared with rows of 2026-09-21, which are in the past or the future of the
+        // test's clock.
         await using prepared = await lab.prepare(sql);
         const future = Date.now() < Number(START_NS / 1_000_000n);
         if (sql.includes("now()") && future) return;

@@ -1,7 +1,7 @@
 /**
- * Constant expressions of a time: which they are, whether the clock is in them, and what they come to. Texts as RFC 3339
- * and SQL write them are read here; everything else the SQL engine evaluates, once for a text that it need not ask the
- * clock for.
+ * Constant expressions of a time: which they are, whether the clock is in them, and what they come
+ * to. Texts as RFC 3339 and SQL write them are read here; everything else the SQL engine evaluates,
+ * once for a text that it need not ask the clock for.
  */
 
 import { NS_PER_US, parseRfc3339Ns } from "../../base/time.ts";
@@ -103,7 +103,10 @@ export function usesClock(node: TreeNode): boolean {
   return found;
 }
 
-/** Unix microseconds of constant time expressions, by node; undefined for one that has no finite value. */
+/**
+ * Unix microseconds of constant time expressions, by node; undefined for one that has no finite
+ * value.
+ */
 export async function microsOf(
   connection: ConstantsConnection,
   constants: readonly TreeNode[],

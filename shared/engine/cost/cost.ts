@@ -1,4 +1,7 @@
-/** The preflight estimate of SPEC.md 2.5, from the plan alone. Classes and their bounds: SHAPES.md "Numbers". */
+/**
+ * The preflight estimate of SPEC.md 2.5, from the plan alone. Classes and their bounds: SHAPES.md
+ * "Numbers".
+ */
 
 import type { Column } from "../../schema/schema.ts";
 import { countFiles, partBytes, partRows, type Plan, type ScanPart } from "../plan/plan.ts";
@@ -9,15 +12,16 @@ import type { PlainWork } from "./plain_work.ts";
 import type { ComplexityClass, Cost } from "../types.ts";
 
 /**
- * Rates of the machine this was measured on (2 cores, warm files): LIKE over 2 M log rows read 60 MB in
- * 0.11 s, a JSON attribute grouped over 2 M rows took 0.23 s. Rounded down, so that estimates err on the slow side.
+ * Rates of the machine this was measured on (2 cores, warm files): LIKE over 2 M log rows read 60
+ * MB in 0.11 s, a JSON attribute grouped over 2 M rows took 0.23 s. Rounded down, so that estimates
+ * err on the slow side.
  */
 const BYTES_PER_SEC = 250_000_000;
 const ROWS_PER_SEC = 8_000_000;
 /**
- * The same of plain work (`plain_work.ts`), fitted to half of the processor time of 10 M rows in 20 files: grouped by one
- * tag 34 ms, by two 116, by three 168; one value of a tag 26 ms, one of two values 103; a sum of 41 MB of numbers 86 ms, by a
- * tag 120.
+ * The same of plain work (`plain_work.ts`), fitted to half of the processor time of 10 M rows in 20
+ * files: grouped by one tag 34 ms, by two 116, by three 168; one value of a tag 26 ms, one of two
+ * values 103; a sum of 41 MB of numbers 86 ms, by a tag 120.
  */
 const PLAIN_BYTES_PER_SEC = 500_000_000;
 const PLAIN_VALUES_PER_SEC = 200_000_000;
@@ -94,8 +98,8 @@ function scanSecs({ bytes, rows }: Scan): number {
 }
 
 /**
- * Whether a statement is likely to keep all cores busy for so long that those who want a short one would notice: then it
- * waits for its turn among the others of its kind.
+ * Whether a statement is likely to keep all cores busy for so long that those who want a short one
+ * would notice: then it waits for its turn among the others of its kind.
  */
 export function isDear({ estimated_runtime_seconds }: Cost): boolean {
   return estimated_runtime_seconds > CHEAP_SECS_MAX;
@@ -123,8 +127,8 @@ function partSecs(
 }
 
 /**
- * Whether plain work on a column goes through it as it is stored: numbers, and texts that repeat. Groups must be few: those
- * by a time or a text of its own for each row are not.
+ * Whether plain work on a column goes through it as it is stored: numbers, and texts that repeat.
+ * Groups must be few: those by a time or a text of its own for each row are not.
  */
 function isQuick(
   { rows, columnSizes }: ScanPart,

@@ -1,7 +1,7 @@
 /**
- * Rows that a statement makes out of nothing, for its price: `range` and `generate_series` in FROM, and recursion. A
- * lower bound where it is not exact: what stands in a correlated subquery runs more than once. What joins make of them is in
- * `joined_rows.ts`.
+ * Rows that a statement makes out of nothing, for its price: `range` and `generate_series` in FROM,
+ * and recursion. A lower bound where it is not exact: what stands in a correlated subquery runs
+ * more than once. What joins make of them is in `joined_rows.ts`.
  */
 
 import {
@@ -36,7 +36,9 @@ export function generatedRows(root: TreeNode): GeneratedRows {
   };
 }
 
-/** A FROM item that is `range` or `generate_series`; its rows are undefined where they are computed. */
+/**
+ * A FROM item that is `range` or `generate_series`; its rows are undefined where they are computed.
+ */
 export function rangeCallOf(
   node: TreeNode,
 ): { readonly name: string; readonly rows: number | undefined } | undefined {

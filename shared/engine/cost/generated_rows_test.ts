@@ -1,7 +1,10 @@
 import { deepStrictEqual } from "node:assert/strict";
 import { EngineLab } from "../../testing/engine_lab.ts";
 
-/** Rows, whether the price is exact, warnings; counts as the SQL engine's manual defines the two functions. */
+/**
+ * Rows, whether the price is exact, warnings; counts as the SQL engine's manual defines the two
+ * functions.
+ */
 const CASES: readonly (readonly [sql: string, rows: number, exact: boolean])[] = [
   ["SELECT 1", 0, true],
   ["SELECT * FROM range(10)", 10, true],

@@ -1,9 +1,10 @@
 /**
- * Rows that joins make of their sources, for a statement's price: nobody counts them while it runs, as a product that is
- * consumed at once is no source of anything.
+ * Rows that joins make of their sources, for a statement's price: nobody counts them while it runs,
+ * as a product that is consumed at once is no source of anything.
  *
- * `certain` are those of products without any condition, of sources that are read whole: each of them is made. `possible`
- * are also those of joins on anything but an equation, most of which may be dropped at once, but are looked at.
+ * `certain` are those of products without any condition, of sources that are read whole: each of
+ * them is made. `possible` are also those of joins on anything but an equation, most of which may
+ * be dropped at once, but are looked at.
  */
 
 import { rangeCallOf } from "./generated_rows.ts";
@@ -14,7 +15,10 @@ export interface JoinedRows {
   readonly possible: number;
 }
 
-/** `tableRows`: of a stored table by the name that the statement has for it; undefined for another name. */
+/**
+ * `tableRows`: of a stored table by the name that the statement has for it; undefined for another
+ * name.
+ */
 export function joinedRows(
   root: TreeNode,
   tableRows: (name: string) => number | undefined,

@@ -1,7 +1,10 @@
 import { deepStrictEqual, ok } from "node:assert/strict";
 import { EngineLab } from "../../testing/engine_lab.ts";
 
-/** Rows beyond those of the sources that are certain to be made, and whether that is all. Worked out by hand. */
+/**
+ * Rows beyond those of the sources that are certain to be made, and whether that is all. Worked out
+ * by hand.
+ */
 const CASES: readonly (readonly [sql: string, joined: number, exact: boolean])[] = [
   ["SELECT * FROM range(3) a, range(4) b", 12, true],
   ["SELECT * FROM range(3) a CROSS JOIN range(4) b", 12, true],

@@ -1,8 +1,9 @@
 /**
- * Whether a statement only compares, counts and adds up what it reads, for its price: such a row costs some nanoseconds,
- * while anything else that is done with one may cost any amount.
+ * Whether a statement only compares, counts and adds up what it reads, for its price: such a row
+ * costs some nanoseconds, while anything else that is done with one may cost any amount.
  *
- * Closed: a clause, a function or a kind of expression that is not known to be quick is no such work.
+ * Closed: a clause, a function or a kind of expression that is not known to be quick is no such
+ * work.
  */
 
 import {
@@ -20,7 +21,10 @@ export interface PlainWork {
   readonly grouped: ReadonlySet<string>;
 }
 
-/** Of a statement that makes groups, or one row, of the rows of one table; undefined: it does something else. */
+/**
+ * Of a statement that makes groups, or one row, of the rows of one table; undefined: it does
+ * something else.
+ */
 export function plainWork(root: TreeNode): PlainWork | undefined {
   const table = nodeAt(root, "from_table");
   if (table === undefined || !hasPlainClauses(root, table)) return undefined;
@@ -116,7 +120,10 @@ class Work {
     }
   }
 
-  /** Of one that is evaluated for each group, but for what aggregates take: any function of what they give is. */
+  /**
+   * Of one that is evaluated for each group, but for what aggregates take: any function of what
+   * they give is.
+   */
   isPlainOfGroup(node: TreeNode, { inCall = false } = {}): boolean {
     switch (textAt(node, "class")) {
       case "CONSTANT":

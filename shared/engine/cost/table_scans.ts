@@ -1,6 +1,7 @@
 /**
- * How often a statement reads each of its tables, for its price: once wherever it names it. What reads a table again without
- * naming it, recursion or a WITH that is not to be materialized, is counted when it has run (`shared/engine/duckdb/rows_breaker.ts`).
+ * How often a statement reads each of its tables, for its price: once wherever it names it. What
+ * reads a table again without naming it, recursion or a WITH that is not to be materialized, is
+ * counted when it has run (`shared/engine/duckdb/rows_breaker.ts`).
  */
 
 import type { TableReference } from "../gate/gate.ts";

@@ -1,9 +1,10 @@
 /**
- * What the engine needs of a SQL engine. `native_driver.ts` implements it in this process, `process/process_driver.ts` in
- * one of its own. A driver knows nothing of tables, tenants or the gate: it runs the text it is given.
+ * What the engine needs of a SQL engine. `native_driver.ts` implements it in this process,
+ * `process/process_driver.ts` in one of its own. A driver knows nothing of tables, tenants or the
+ * gate: it runs the text it is given.
  *
- * Errors of a connection are `EngineFault`s: the kind is stable, the message is the SQL engine's own and may
- * name paths, so it never leaves the engine as it is (`fault_error.ts`).
+ * Errors of a connection are `EngineFault`s: the kind is stable, the message is the SQL engine's
+ * own and may name paths, so it never leaves the engine as it is (`fault_error.ts`).
  */
 
 import type { RunProgress } from "../types.ts";
@@ -11,7 +12,8 @@ import type { PlaceInLine } from "../turns/waiters.ts";
 
 export interface DriverOptions {
   /**
-   * Absolute directories that statements may read, and the engine's own may write; everything else is out of reach.
+   * Absolute directories that statements may read, and the engine's own may write; everything else
+   * is out of reach.
    */
   readonly readableDirs: readonly string[];
   /** Absolute directory of the driver's own: spill files and profiles. Exists and is empty. */
@@ -32,13 +34,16 @@ export interface EngineDriver {
 
 export interface EngineDatabase {
   /**
-   * A connection for one request, given back by `release`. Waits for a free one, tenants in turn; rejects when
-   * `signal` aborts, and with `rate_limited` after `waitMs` or when too many wait.
+   * A connection for one request, given back by `release`. Waits for a free one, tenants in turn;
+   * rejects when `signal` aborts, and with `rate_limited` after `waitMs` or when too many wait.
    */
   connect(signal: AbortSignal, wanted?: ConnectionWanted): Promise<EngineConnection>;
   /** Why no statement can run now; undefined when one can. Absent: that is never so. */
   readonly problem?: string | undefined;
-  /** Is called each time that all which the database held is gone, and it is begun anew: tables, for example. */
+  /**
+   * Is called each time that all which the database held is gone, and it is begun anew: tables, for
+   * example.
+   */
   onRenewed?: (() => void) | undefined;
   close(): Promise<void>;
 }
@@ -55,7 +60,10 @@ export interface EngineConnection {
   deserialize(tree: string): Promise<string>;
   /** Runs a statement with a small result, every value as text. */
   texts(sql: string): Promise<(string | null)[][]>;
-  /** Names and types of a statement's result, without running it; `relations` exist meanwhile, for it alone. */
+  /**
+   * Names and types of a statement's result, without running it; `relations` exist meanwhile, for
+   * it alone.
+   */
   describe(sql: string, relations: readonly Relation[]): Promise<readonly DescribedColumn[]>;
   /** The physical plan as text. */
   explain(sql: string): Promise<string>;
@@ -117,15 +125,15 @@ export interface RunProfile {
   readonly rowsScanned: number;
   readonly filesRead: number;
   /**
-   * Most that lay in spill files while it ran, other statements' too; 0 when an earlier one on the same
-   * connection had reached as much, as what this one added to that is not known.
+   * Most that lay in spill files while it ran, other statements' too; 0 when an earlier one on the
+   * same connection had reached as much, as what this one added to that is not known.
    */
   readonly spillBytes: number;
 }
 
 /**
- * `passed`: it failed after its first rows, and does not when it is asked again. `lost`: DuckDB's process ended meanwhile, which
- * says nothing of the statement.
+ * `passed`: it failed after its first rows, and does not when it is asked again. `lost`: DuckDB's
+ * process ended meanwhile, which says nothing of the statement.
  */
 export type FaultKind =
   | "statement"

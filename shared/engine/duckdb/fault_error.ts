@@ -1,6 +1,7 @@
 /**
- * What a caller is told when the SQL engine fails. Its own message is kept where the caller's SQL is at
- * fault, with the place counted in the caller's text; a path or another table's name never gets out.
+ * What a caller is told when the SQL engine fails. Its own message is kept where the caller's SQL
+ * is at fault, with the place counted in the caller's text; a path or another table's name never
+ * gets out.
  */
 
 import { OperatingError } from "../../base/errors.ts";
@@ -90,7 +91,10 @@ export function withHints(message: string): string {
   return withFewCandidates(withRemedy(withoutOurs(message)));
 }
 
-/** Without what is not the caller's: the schema of the views that stand for tables, and settings, which are locked. */
+/**
+ * Without what is not the caller's: the schema of the views that stand for tables, and settings,
+ * which are locked.
+ */
 function withoutOurs(message: string): string {
   return message.replaceAll('"temp".main.', "").replace(/\s*^Use "SET .*$/m, "");
 }
@@ -117,7 +121,10 @@ function withRemedy(message: string): string {
 const CANDIDATES = /(\tCandidate functions:\n)((?:\t.*\n)+)\n*/;
 const CANDIDATES_MAX = 5;
 
-/** Of the functions that would fit by their name, those with as many arguments first, and not more than can be read. */
+/**
+ * Of the functions that would fit by their name, those with as many arguments first, and not more
+ * than can be read.
+ */
 function withFewCandidates(message: string): string {
   return message.replace(CANDIDATES, (_, title: string, lines: string) => {
     const wanted = argumentsOf(/types '(.*?)'\./.exec(message)?.[1] ?? "");
@@ -133,7 +140,10 @@ function argumentsOf(signature: string): string[] {
   return (/\((.*?)\)(?: ->|$)/.exec(signature)?.[1] ?? "").split(", ");
 }
 
-/** How many arguments of a candidate are of another type; one of another number is beyond all that are not. */
+/**
+ * How many arguments of a candidate are of another type; one of another number is beyond all that
+ * are not.
+ */
 function distance(candidate: string, wanted: readonly string[]): number {
   const taken = argumentsOf(candidate);
   if (taken.length !== wanted.length) return Number.MAX_SAFE_INTEGER;

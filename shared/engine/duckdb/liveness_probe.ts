@@ -49,8 +49,8 @@ export class Probe {
 }
 
 /**
- * While statements fill the pool to the brim even the probe finds no room, and a process that has ended is replaced: both pass, and
- * are no failure.
+ * While statements fill the pool to the brim even the probe finds no room, and a process that has
+ * ended is replaced: both pass, and are no failure.
  */
 function isOf(kind: FaultKind, error: unknown): boolean {
   return error instanceof EngineFault && error.kind === kind;

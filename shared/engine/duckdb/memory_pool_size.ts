@@ -1,4 +1,7 @@
-/** How much memory queries share when no option says: half of what the process can have, at least 256 MiB. */
+/**
+ * How much memory queries share when no option says: half of what the process can have, at least
+ * 256 MiB.
+ */
 
 export const POOL_BYTES_MIN = 256 * 1024 * 1024;
 

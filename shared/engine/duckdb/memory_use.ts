@@ -1,4 +1,7 @@
-/** What the SQL engine says of its memory: one row for each kind of use, of one engine or of several. */
+/**
+ * What the SQL engine says of its memory: one row for each kind of use, of one engine or of
+ * several.
+ */
 
 import type { MemoryUse } from "../types.ts";
 

@@ -1,8 +1,9 @@
 /**
  * One connection of DuckDB in this process, and the types of its results.
  *
- * It is two of the database's: statements run on one that measures them and tells their progress; those that read nothing
- * and what is asked about statements go to the other, which writes no profile (0.5 ms a parse instead of 1.2).
+ * It is two of the database's: statements run on one that measures them and tells their progress;
+ * those that read nothing and what is asked about statements go to the other, which writes no
+ * profile (0.5 ms a parse instead of 1.2).
  */
 
 import type {
@@ -44,7 +45,10 @@ export interface NativePair {
 
 export class NativeConnection implements EngineConnection {
   #closed = false;
-  /** Calls of the binding that have not come back; they must before the connection is closed or lent again. */
+  /**
+   * Calls of the binding that have not come back; they must before the connection is closed or lent
+   * again.
+   */
   readonly #running = new Set<Promise<unknown>>();
   /** Quoted names of views that `describe` made and has not dropped. */
   readonly #views = new Set<string>();
@@ -58,9 +62,15 @@ export class NativeConnection implements EngineConnection {
   );
   /** Whether `rows` came to its end: before, there is no profile of it. */
   #measured = false;
-  /** Where rows of a statement are still to come. Their memory is the pool's until something else runs there. */
+  /**
+   * Where rows of a statement are still to come. Their memory is the pool's until something else
+   * runs there.
+   */
   #unfinished: DuckDBConnection | undefined;
-  /** The peak of the connection's life as the last profile told it; undefined when it may have grown since. */
+  /**
+   * The peak of the connection's life as the last profile told it; undefined when it may have grown
+   * since.
+   */
   #spillPeak: number | undefined;
   /** Since the statement began. */
   #interrupted = false;
@@ -119,8 +129,9 @@ export class NativeConnection implements EngineConnection {
   }
 
   /**
-   * A statement that runs again word for word is not parsed again. One that reads no file is not bound again either; the SQL
-   * engine binds `read_parquet` at each run (`SupportStatementCache` of its bind data is false).
+   * A statement that runs again word for word is not parsed again. One that reads no file is not
+   * bound again either; the SQL engine binds `read_parquet` at each run (`SupportStatementCache` of
+   * its bind data is false).
    */
   async *rows(
     { sql, values = [], isMeasured = true, isWhole = false }: RunStatement,
@@ -150,7 +161,8 @@ export class NativeConnection implements EngineConnection {
       const result = await this.attempt(() => prepared.stream());
       const fetch = () => {
         const fetched = this.attempt(() => result.fetchChunk());
-        // One chunk ahead: its thread works on while this one sends. Whoever takes it hears of a failure.
+        // One chunk ahead: its thread works on while this one sends. Whoever takes it hears of a
+        // failure.
         ahead = fetched.catch(() => {});
         return fetched;
       };
@@ -181,8 +193,8 @@ export class NativeConnection implements EngineConnection {
   }
 
   /**
-   * A result that fails after its first rows ends like a whole one, and the binding keeps back why. So it is asked once more, all
-   * of it at once, which fails before there is a row. Always throws.
+   * A result that fails after its first rows ends like a whole one, and the binding keeps back why.
+   * So it is asked once more, all of it at once, which fails before there is a row. Always throws.
    */
   private async failAgain(
     native: DuckDBConnection,
@@ -242,7 +254,10 @@ export class NativeConnection implements EngineConnection {
     this.native.running.closeSync();
   }
 
-  /** The database lets go of what a statement held when the next one begins, whatever comes of that one. */
+  /**
+   * The database lets go of what a statement held when the next one begins, whatever comes of that
+   * one.
+   */
   private async dropUnfinished(): Promise<void> {
     const native = this.#unfinished;
     if (native === undefined) return;
@@ -279,7 +294,10 @@ export class NativeConnection implements EngineConnection {
     }
   }
 
-  /** Of the statement that ended last. No profile is no measurement; the caller leaves the figures out. */
+  /**
+   * Of the statement that ended last. No profile is no measurement; the caller leaves the figures
+   * out.
+   */
   private async readProfile(): Promise<ProfileNode | undefined> {
     try {
       return JSON.parse(new TextDecoder().decode(await this.hooks.profile())) as ProfileNode;

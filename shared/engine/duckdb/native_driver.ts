@@ -1,9 +1,10 @@
 /**
- * DuckDB in this process. One in-memory database; a fixed set of connections, because profiling and progress
- * are settings of a connection and settings are locked once the database is set up.
+ * DuckDB in this process. One in-memory database; a fixed set of connections, because profiling and
+ * progress are settings of a connection and settings are locked once the database is set up.
  *
- * Walls: no file outside `readableDirs` and `scratchDir`, no extension is ever loaded from elsewhere, no
- * setting can change after `open`. Needs `ffi` on the binding and nothing of the network.
+ * Walls: no file outside `readableDirs` and `scratchDir`, no extension is ever loaded from
+ * elsewhere, no setting can change after `open`. Needs `ffi` on the binding and nothing of the
+ * network.
  */
 
 import type { DuckDBInstance } from "@duckdb/node-api";

@@ -1,6 +1,6 @@
 /**
- * A statement whose DuckDB process ended under it, mostly because of another statement, is asked again on the next one, once and
- * only while nothing of its answer was sent.
+ * A statement whose DuckDB process ended under it, mostly because of another statement, is asked
+ * again on the next one, once and only while nothing of its answer was sent.
  */
 
 import { isOperatingError } from "../../base/errors.ts";
@@ -30,7 +30,10 @@ function isLost(error: unknown): boolean {
   return error instanceof EngineFault && error.kind === "lost";
 }
 
-/** What `work` gives; where its process ended under it, and it has its second chance, after `again` that of a second try. */
+/**
+ * What `work` gives; where its process ended under it, and it has its second chance, after `again`
+ * that of a second try.
+ */
 export async function onceMore<T>(
   work: () => Promise<T>,
   { chance, again }: { readonly chance: SecondChance; readonly again: () => Promise<void> },

@@ -20,7 +20,8 @@ Deno.test({
     ok(await secsBehind(lab, DEAR) > 0.05);
     const behind = await secsBehind(lab, LIGHT, { batch: true, times: 60 });
     const beside = await secsBehind(lab, LIGHT, { times: 60 });
-    // The threads themselves take some ticks while they have no statement, more of them where the host is busy.
+    // The threads themselves take some ticks while they have no statement, more of them where the
+    // host is busy.
     ok(behind > 0.05 && beside < behind / 3, `${behind} s behind, ${beside} s beside`);
     const { poolBytes, poolBytesMax } = await lab.engine.memory();
     strictEqual(poolBytesMax, POOL_BYTES);

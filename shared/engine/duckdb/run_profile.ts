@@ -1,7 +1,7 @@
 /**
- * Figures out of the SQL engine's own JSON profile. Only what is counted exactly is taken: rows that scans
- * of data files emitted, files they opened, peak bytes of spill. Its byte counters leave out what came from
- * its cache, so bytes are the plan's (`shared/engine/answer/stats.ts`).
+ * Figures out of the SQL engine's own JSON profile. Only what is counted exactly is taken: rows
+ * that scans of data files emitted, files they opened, peak bytes of spill. Its byte counters leave
+ * out what came from its cache, so bytes are the plan's (`shared/engine/answer/stats.ts`).
  */
 
 import { ROWS_COLUMN, VALUE_COLUMN } from "../../derived/summary/value_counts.ts";
@@ -18,7 +18,10 @@ export interface ProfileNode {
   readonly children?: readonly ProfileNode[];
 }
 
-/** `spillPeakBefore`: what the connection's profile said before the statement, of all that ran on it by then. */
+/**
+ * `spillPeakBefore`: what the connection's profile said before the statement, of all that ran on it
+ * by then.
+ */
 export function runProfileOf(
   root: ProfileNode,
   { spillPeakBefore }: { readonly spillPeakBefore: number },

@@ -1,7 +1,8 @@
 /**
- * The caller's statement inside one of ours. Its tables are common table expressions before it: they end with the
- * statement, so a connection keeps nothing that a later statement, perhaps another tenant's, could name. Its own
- * text stays as it was sent, on lines of its own, so that messages quote it and a comment at its end stays one.
+ * The caller's statement inside one of ours. Its tables are common table expressions before it:
+ * they end with the statement, so a connection keeps nothing that a later statement, perhaps
+ * another tenant's, could name. Its own text stays as it was sent, on lines of its own, so that
+ * messages quote it and a comment at its end stays one.
  */
 
 import type { Relation } from "./driver.ts";
@@ -15,7 +16,10 @@ export interface StatementText {
   readonly linesBefore: number;
 }
 
-/** `wrap` puts the query around `from`, which stands for the caller's statement as a FROM item without a name. */
+/**
+ * `wrap` puts the query around `from`, which stands for the caller's statement as a FROM item
+ * without a name.
+ */
 export function statementText(
   statement: string,
   { relations, wrap }: {

@@ -1,6 +1,6 @@
 /**
- * Parquet files of weighted rows in the cache directory, which the SQL engine reads like any other. A file stays as long
- * as a statement reads it, whatever became of it meanwhile.
+ * Parquet files of weighted rows in the cache directory, which the SQL engine reads like any other.
+ * A file stays as long as a statement reads it, whatever became of it meanwhile.
  */
 
 import { getLogger } from "@logtape/logtape";
@@ -52,7 +52,8 @@ export class AnswerFiles {
   async write(bytes: Uint8Array, entries: number): Promise<AnswerFile> {
     const path = this.newPath();
     try {
-      // Neither synced nor renamed: the directory is emptied at start, and nobody reads before this returns.
+      // Neither synced nor renamed: the directory is emptied at start, and nobody reads before this
+      // returns.
       await using file = await this.#files.create(path);
       await file.write(bytes);
     } catch (cause) {

@@ -16,7 +16,10 @@ import type { Blob } from "../../derived/types.ts";
 import type { Column } from "../../schema/schema.ts";
 import type { CubeSpec, FilePart, TableValues } from "./file_part.ts";
 
-/** What a blob of a summary is a cube of; undefined: it is of no cube, or of a column that the table has no more. */
+/**
+ * What a blob of a summary is a cube of; undefined: it is of no cube, or of a column that the table
+ * has no more.
+ */
 export function specOfBlob(
   { type, fields }: Pick<Blob, "type" | "fields">,
   { columns, timeId }: { readonly columns: readonly Column[]; readonly timeId: number },

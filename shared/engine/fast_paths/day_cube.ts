@@ -1,6 +1,7 @@
 /**
- * The sum of the summaries of one day's data files, for one set of columns: what weighted rows are made of. It follows
- * the table from snapshot to snapshot: files that came are added, files that went are subtracted.
+ * The sum of the summaries of one day's data files, for one set of columns: what weighted rows are
+ * made of. It follows the table from snapshot to snapshot: files that came are added, files that
+ * went are subtracted.
  */
 
 import { getLogger } from "@logtape/logtape";

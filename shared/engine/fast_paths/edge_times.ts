@@ -1,11 +1,11 @@
 /**
- * When the rows of data files are, around the ends of ranges that were asked for: an end that cuts through a minute is then
- * counted in memory, without a scan. Instants are kept by windows of a file's time, so that a range that moves on with the
- * clock finds them, too.
+ * When the rows of data files are, around the ends of ranges that were asked for: an end that cuts
+ * through a minute is then counted in memory, without a scan. Instants are kept by windows of a
+ * file's time, so that a range that moves on with the clock finds them, too.
  *
- * Invariants: data files never change, and neither does what is kept of them. Bounded in bytes; what was asked least recently
- * goes first. What a statement misses is read behind it, and only when another one had missed it before: an end that is
- * asked for once costs nothing.
+ * Invariants: data files never change, and neither does what is kept of them. Bounded in bytes;
+ * what was asked least recently goes first. What a statement misses is read behind it, and only
+ * when another one had missed it before: an end that is asked for once costs nothing.
  */
 
 import { getLogger } from "@logtape/logtape";
@@ -49,7 +49,10 @@ export interface MinuteRows {
   readonly rows: number;
 }
 
-/** Microseconds from a window's begin, ascending; undefined: there are more rows than are worth keeping. */
+/**
+ * Microseconds from a window's begin, ascending; undefined: there are more rows than are worth
+ * keeping.
+ */
 export type WindowTimes = Uint32Array | undefined;
 
 export interface EdgeTimesOptions {
@@ -85,7 +88,10 @@ export class EdgeTimes implements AsyncDisposable {
     return this.#reading;
   }
 
-  /** Rows of an edge, a few minutes at most, by minute; undefined: what they are counted by is not here. */
+  /**
+   * Rows of an edge, a few minutes at most, by minute; undefined: what they are counted by is not
+   * here.
+   */
   rowsOf({ file, range }: FileEdge): readonly MinuteRows[] | undefined {
     const micros = microsOf(range);
     if (micros === undefined) return undefined;

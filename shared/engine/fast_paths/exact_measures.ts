@@ -1,8 +1,10 @@
 /**
- * Whether sums and averages of weighted rows are the scan's to the last bit, whatever the order in which either adds.
+ * Whether sums and averages of weighted rows are the scan's to the last bit, whatever the order in
+ * which either adds.
  *
- * A sum of doubles is where every order gives the same (`shared/derived/summary/README.md`); an average of whole numbers where
- * the sum that it divides stays below 2^63 (`functions/exact_average.ts`).
+ * A sum of doubles is where every order gives the same (`shared/derived/summary/README.md`); an
+ * average of whole numbers where the sum that it divides stays below 2^63
+ * (`functions/exact_average.ts`).
  */
 
 import type { MeasuredCells } from "../../derived/summary/measured_cells.ts";
@@ -71,7 +73,10 @@ function inexactAverage(
     : undefined;
 }
 
-/** What a column's values can come to at most, whatever their signs; undefined when that is not known. */
+/**
+ * What a column's values can come to at most, whatever their signs; undefined when that is not
+ * known.
+ */
 function absoluteSumMax(
   { rows, lowerBounds, upperBounds }: BoundedRows,
   { id, type }: Column,

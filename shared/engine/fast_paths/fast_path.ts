@@ -1,6 +1,6 @@
 /**
- * The door of the fast paths: whether a statement is answered from summaries, and what then stands for its table. Which
- * statements can be, and what each `served_by` means, is in README.md.
+ * The door of the fast paths: whether a statement is answered from summaries, and what then stands
+ * for its table. Which statements can be, and what each `served_by` means, is in README.md.
  */
 
 import { counted } from "../../base/counted.ts";
@@ -39,11 +39,17 @@ export interface FastPath {
   readonly lease: Disposable;
   /** Bounds of counts that are not exact. */
   readonly approximation: Approximation | undefined;
-  /** What stands for the table, given the plan after its files were brought and what is to stand for texts. */
+  /**
+   * What stands for the table, given the plan after its files were brought and what is to stand for
+   * texts.
+   */
   readonly relation: (table: TablePlan, bind: BindText) => string;
 }
 
-/** `approximation` of SPEC.md 2.5: a value has at least as many rows as are told, and at most so many more. */
+/**
+ * `approximation` of SPEC.md 2.5: a value has at least as many rows as are told, and at most so
+ * many more.
+ */
 export interface Approximation {
   readonly kind: "heavy_hitters";
   readonly count_error_max: number;
@@ -178,8 +184,8 @@ function relationOf(
 }
 
 /**
- * Bringing files may have narrowed those of their parts that were whole, and put copies in the place of files. Of the columns
- * just those that are read.
+ * Bringing files may have narrowed those of their parts that were whole, and put copies in the
+ * place of files. Of the columns just those that are read.
  */
 function partsOf(table: TablePlan, { parts }: OwnRows): TablePlan {
   const ranged = new Set(parts.filter(({ range }) => range !== undefined).map(partName));

@@ -1,6 +1,7 @@
 /**
- * Which path answers a statement and why others step aside, what it says that it read, and that its answers are of one
- * state while the table changes. That they are the scan's: `tests/equivalence/fast_paths_test.ts`.
+ * Which path answers a statement and why others step aside, what it says that it read, and that its
+ * answers are of one state while the table changes. That they are the scan's:
+ * `tests/equivalence/fast_paths_test.ts`.
  */
 
 import assert from "node:assert/strict";

@@ -127,7 +127,9 @@ export class PartReader {
     return { kind: measures.kind, units: measures.sums?.units, cells };
   }
 
-  /** From a key of the file's to one of the table's; undefined when a column has too many values. */
+  /**
+   * From a key of the file's to one of the table's; undefined when a column has too many values.
+   */
   async #keyOf(dims: readonly Dim[]): Promise<((a: number, b: number) => number) | undefined> {
     const { minutes, columns } = this.#spec;
     const parts: { readonly ids: Uint32Array | undefined; readonly isFirst: boolean }[] = [];

@@ -1,13 +1,17 @@
 /**
- * Calls that tell of an instant no more than its minute, so that a row that stands for a minute gives what all rows of the
- * minute give. A closed list. Days, weeks, months and years begin with a minute: sessions are in UTC.
+ * Calls that tell of an instant no more than its minute, so that a row that stands for a minute
+ * gives what all rows of the minute give. A closed list. Days, weeks, months and years begin with a
+ * minute: sessions are in UTC.
  */
 
 import { nodeAt, nodesAt, textAt, type TreeNode } from "../statement/syntax_tree.ts";
 import { textMicros } from "../bounds/time_constants.ts";
 import { MINUTE_FUNCTIONS, MINUTE_UNITS } from "./weighted_functions.ts";
 
-/** Why a call with `timestamp` among its arguments may have several results a minute; undefined: it has one. */
+/**
+ * Why a call with `timestamp` among its arguments may have several results a minute; undefined: it
+ * has one.
+ */
 export function finerThanMinute(name: string, children: readonly TreeNode[]): string | undefined {
   const [first, second, ...more] = children;
   if (first === undefined) return undefined;
@@ -107,7 +111,9 @@ function isPositiveInteger(node: TreeNode): boolean {
   return Number.isInteger(value) && Number(value) > 0 && Number(value) < 1_000_000;
 }
 
-/** The parser's form of `INTERVAL 5 MINUTE`: `to_minutes(CAST(trunc(CAST(5 AS DOUBLE)) AS BIGINT))`. */
+/**
+ * The parser's form of `INTERVAL 5 MINUTE`: `to_minutes(CAST(trunc(CAST(5 AS DOUBLE)) AS BIGINT))`.
+ */
 function isPositiveTruncated(node: TreeNode): boolean {
   if (textAt(node, "class") !== "FUNCTION" || textAt(node, "function_name") !== "trunc") {
     return false;

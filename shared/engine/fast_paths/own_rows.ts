@@ -1,7 +1,7 @@
 /**
- * The table's own rows that a weighted statement reads: of files without a usable summary, of the WAL, and of the minutes that
- * its range of time cuts through. A file is read once, for all ends of the range that are to be read of it: two scans of a row
- * group each took twice the time.
+ * The table's own rows that a weighted statement reads: of files without a usable summary, of the
+ * WAL, and of the minutes that its range of time cuts through. A file is read once, for all ends of
+ * the range that are to be read of it: two scans of a row group each took twice the time.
  */
 
 import { isOperatingError } from "../../base/errors.ts";

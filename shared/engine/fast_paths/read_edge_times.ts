@@ -1,4 +1,7 @@
-/** Reads what `EdgeTimes` keeps: the `timestamp` of a window of a data file's rows, by the SQL engine. */
+/**
+ * Reads what `EdgeTimes` keeps: the `timestamp` of a window of a data file's rows, by the SQL
+ * engine.
+ */
 
 import { present } from "../../base/assert.ts";
 import type { DataFiles } from "../files/data_files.ts";

@@ -1,6 +1,7 @@
 /**
- * What the query server keeps of its tables' summaries: a cube a day and set of columns, values shared by a table's
- * cubes. Bounded in bytes; the table that was asked least recently goes first, as a whole, because ids are its own.
+ * What the query server keeps of its tables' summaries: a cube a day and set of columns, values
+ * shared by a table's cubes. Bounded in bytes; the table that was asked least recently goes first,
+ * as a whole, because ids are its own.
  */
 
 import type { Column } from "../../schema/schema.ts";

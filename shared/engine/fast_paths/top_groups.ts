@@ -1,6 +1,6 @@
 /**
- * Whether a statement wants the most frequent values of a column only: `SELECT x, count(*) … GROUP BY x ORDER BY count(*)
- * DESC LIMIT n`. What it computes of each group besides does not matter.
+ * Whether a statement wants the most frequent values of a column only: `SELECT x, count(*) … GROUP
+ * BY x ORDER BY count(*) DESC LIMIT n`. What it computes of each group besides does not matter.
  */
 
 import type { Column } from "../../schema/schema.ts";
@@ -13,7 +13,10 @@ import {
   type TreeNode,
 } from "../statement/syntax_tree.ts";
 
-/** How many groups it takes, OFFSET included; undefined: it may need any. `root` as the caller wrote it, its time bounds aside. */
+/**
+ * How many groups it takes, OFFSET included; undefined: it may need any. `root` as the caller wrote
+ * it, its time bounds aside.
+ */
 export function topGroups(
   root: TreeNode,
   { column, isFiltered }: { readonly column: Column; readonly isFiltered: boolean },
@@ -51,7 +54,9 @@ function rowsOf(limit: TreeNode): number | undefined {
   return taken === undefined || skipped === undefined ? undefined : taken + skipped;
 }
 
-/** An item of the select list that is meant by its place or its alias, else the expression itself. */
+/**
+ * An item of the select list that is meant by its place or its alias, else the expression itself.
+ */
 function meant(expression: TreeNode, items: readonly TreeNode[]): TreeNode {
   const place = wholeNumber(expression);
   if (place !== undefined) return items[place - 1] ?? expression;

@@ -1,6 +1,7 @@
 /**
- * Aggregates over weighted rows: what counts rows adds up weights, what measures a column combines the measures that
- * weighted rows have of it, and what only asks which values there are stays as it is.
+ * Aggregates over weighted rows: what counts rows adds up weights, what measures a column combines
+ * the measures that weighted rows have of it, and what only asks which values there are stays as it
+ * is.
  */
 
 import type { Column } from "../../schema/schema.ts";
@@ -95,7 +96,9 @@ export class Aggregates {
     return countNode(callNode("sum", [ifPresentNode(value, weight)], own));
   }
 
-  /** The column that an aggregate's argument is, where the weighted rows can have measures of it. */
+  /**
+   * The column that an aggregate's argument is, where the weighted rows can have measures of it.
+   */
   #measured(argument: TreeNode): Column | undefined {
     if (textAt(argument, "class") !== "COLUMN_REF") return undefined;
     const column = this.#context.columnOf(argument);

@@ -1,13 +1,16 @@
 /**
- * What a weighted statement may call (README.md): closed lists, so that what a later version of the SQL engine brings, or
- * what nobody has thought about, steps aside.
+ * What a weighted statement may call (README.md): closed lists, so that what a later version of the
+ * SQL engine brings, or what nobody has thought about, steps aside.
  */
 
 function words(text: string): ReadonlySet<string> {
   return new Set(text.trim().split(/\s+/));
 }
 
-/** Functions of values alone: for equal values they give equal results, however often they are called. */
+/**
+ * Functions of values alone: for equal values they give equal results, however often they are
+ * called.
+ */
 export const VALUE_FUNCTIONS = words(`
   + - * / // % || ~~ !~~ ~~* !~~* ~~~ abs ceil ceiling coalesce concat concat_ws contains ends_with floor greatest ifnull
   isfinite isinf isnan lcase least left length like_escape ilike_escape not_like_escape not_ilike_escape lower ltrim nullif nvl
@@ -15,7 +18,10 @@ export const VALUE_FUNCTIONS = words(`
   ucase upper
 `);
 
-/** Of a time: all instants of one minute, counted in UTC, give the same. The first argument of some says of what. */
+/**
+ * Of a time: all instants of one minute, counted in UTC, give the same. The first argument of some
+ * says of what.
+ */
 export const MINUTE_FUNCTIONS = words(`
   century dayname dayofmonth dayofweek dayofyear day decade hour isodow isoyear last_day minute month monthname quarter
   week weekday weekofyear year yearweek

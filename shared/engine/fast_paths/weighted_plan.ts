@@ -1,9 +1,11 @@
 /**
- * Where the weighted rows of a statement come from: from cubes, as far as files have summaries, and from the table's own
- * rows for the rest: files without one, rows of the WAL, and the minutes that the statement's range of time cuts through.
+ * Where the weighted rows of a statement come from: from cubes, as far as files have summaries, and
+ * from the table's own rows for the rest: files without one, rows of the WAL, and the minutes that
+ * the statement's range of time cuts through.
  *
- * Days that lie in the range as a whole are taken from cubes without minutes where the statement asks for none; the days
- * at its ends from cubes by minute, less the minutes that are cut, whose rows are read.
+ * Days that lie in the range as a whole are taken from cubes without minutes where the statement
+ * asks for none; the days at its ends from cubes by minute, less the minutes that are cut, whose
+ * rows are read.
  */
 
 import { floorDiv } from "../../base/floor_div.ts";
@@ -65,7 +67,10 @@ export interface WeightedSource extends OwnRowsSource {
   readonly filesIn: (range: TimeRange) => Promise<readonly DataFile[]>;
   readonly connection: Pick<EngineConnection, "texts">;
   readonly signal: AbortSignal;
-  /** Whether the answer must be the scan's; else the most frequent values may come with bounds of their counts. */
+  /**
+   * Whether the answer must be the scan's; else the most frequent values may come with bounds of
+   * their counts.
+   */
   readonly isExact: boolean;
   /** Nothing will run: counts of columns with many values are not brought together. */
   readonly planOnly: boolean;
@@ -200,7 +205,10 @@ class Planning {
     return minutes || measures.length > 0 || more.length > 0 ? undefined : column;
   }
 
-  /** Takes counts of `files` from those of columns with many values, as far as they have some; the others. */
+  /**
+   * Takes counts of `files` from those of columns with many values, as far as they have some; the
+   * others.
+   */
   async #wideFiles(
     column: Column | undefined,
     files: readonly DataFile[],
@@ -256,7 +264,10 @@ class Planning {
     return [...whole, counted].map((piece) => this.#withoutMinutes(piece));
   }
 
-  /** Has files read for the edges that they meet, those aside that can be counted in memory: their rows. */
+  /**
+   * Has files read for the edges that they meet, those aside that can be counted in memory: their
+   * rows.
+   */
   async #readEdges(files: readonly FileRanges[]): Promise<Piece> {
     const { columns, measures } = this.#statement;
     const isCounted = columns.length === 0 && measures.length === 0;
@@ -291,7 +302,10 @@ class Planning {
     };
   }
 
-  /** Files without a summary: where only rows are counted and all are in the range, their number will do. */
+  /**
+   * Files without a summary: where only rows are counted and all are in the range, their number
+   * will do.
+   */
   #readFiles(files: readonly DataFile[]): void {
     for (const file of files) {
       if (this.#countsOnly && this.#isInside(file.timestampNsMin, file.timestampNsMax)) {

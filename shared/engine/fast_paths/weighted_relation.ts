@@ -29,7 +29,10 @@ export interface WeightedRows {
   readonly measures: readonly { readonly cells: MeasuredCells; readonly keys: readonly number[] }[];
 }
 
-/** A SELECT of `rows`. Their values are bound, so that the statement is the same text whatever they are. */
+/**
+ * A SELECT of `rows`. Their values are bound, so that the statement is the same text whatever they
+ * are.
+ */
 export function rowsSql(shape: WeightedColumns, rows: WeightedRows, bind: BindText): string {
   const lists: string[] = [];
   const list = (values: readonly (number | string | null)[], type: string) => {
@@ -73,7 +76,9 @@ export function rowsSql(shape: WeightedColumns, rows: WeightedRows, bind: BindTe
   return `SELECT ${selected.join(", ")} FROM (SELECT ${lists.join(", ")})`;
 }
 
-/** How often a value stands on average before all are written once, and then named by their places. */
+/**
+ * How often a value stands on average before all are written once, and then named by their places.
+ */
 const REPEATED_MIN = 8;
 
 /** By row, the place of its id among `used`, from 1; 0 is NULL. */
@@ -132,8 +137,8 @@ function partText(
 }
 
 /**
- * One `unnest` of a bound JSON text: 0.12 µs a value, where one that is written into the statement takes 0.3, a list of
- * constants 4.
+ * One `unnest` of a bound JSON text: 0.12 µs a value, where one that is written into the statement
+ * takes 0.3, a list of constants 4.
  */
 function listSql(
   values: readonly (number | string | null)[],
@@ -149,7 +154,9 @@ function withinSql(ranges: readonly TimeRange[]): string {
   return conditions.includes("") ? "" : ` WHERE ${conditions.join(" OR ")}`;
 }
 
-/** A bound that is a whole microsecond is one of `timestamp`, by which files are sorted and pruned. */
+/**
+ * A bound that is a whole microsecond is one of `timestamp`, by which files are sorted and pruned.
+ */
 function rangeSql({ minNs, maxNs }: TimeRange): string {
   const conditions: string[] = [];
   if (minNs !== undefined) {

@@ -1,14 +1,17 @@
 /**
- * Whether a statement can be answered from rows with a weight instead of the table's rows, and how it reads then.
+ * Whether a statement can be answered from rows with a weight instead of the table's rows, and how
+ * it reads then.
  *
- * A weighted row stands for all rows of the table that are alike in the columns which the statement looks at: it has these
- * columns, `timestamp` rounded down to the minute, how many rows it stands for, and for each measured column how many
- * values these have, their sum, the smallest and the largest. Everything that is computed of a row's columns stays as the
- * caller wrote it; what counts rows counts weights instead. GROUP BY, HAVING, ORDER BY and the rest are untouched, so
- * types, collation and the order of NULL stay the SQL engine's own.
+ * A weighted row stands for all rows of the table that are alike in the columns which the statement
+ * looks at: it has these columns, `timestamp` rounded down to the minute, how many rows it stands
+ * for, and for each measured column how many values these have, their sum, the smallest and the
+ * largest. Everything that is computed of a row's columns stays as the caller wrote it; what counts
+ * rows counts weights instead. GROUP BY, HAVING, ORDER BY and the rest are untouched, so types,
+ * collation and the order of NULL stay the SQL engine's own.
  *
- * Closed: a kind of node, a function, a column or a clause that is not known to be safe makes the statement step aside.
- * Bounds of time are taken out of the WHERE: rows outside are not among the weighted ones.
+ * Closed: a kind of node, a function, a column or a clause that is not known to be safe makes the
+ * statement step aside. Bounds of time are taken out of the WHERE: rows outside are not among the
+ * weighted ones.
  */
 
 import { present } from "../../base/assert.ts";
@@ -41,7 +44,10 @@ export interface WeightedStatement {
   readonly root: TreeNode;
   /** It has a GROUP BY, or lists values. */
   readonly groups: boolean;
-  /** It wants so many of the most frequent values of its one column, and no others (`top_groups.ts`). */
+  /**
+   * It wants so many of the most frequent values of its one column, and no others
+   * (`top_groups.ts`).
+   */
   readonly top: number | undefined;
   /** It has `top`, and asks for nothing of these values but their counts. */
   readonly isPlainTop: boolean;
@@ -98,7 +104,8 @@ class Rewriting {
     const all = where === undefined ? [] : conjuncts(where);
     const bounds = all.filter((conjunct) => isTimeBound(conjunct, this.#table));
     const others = all.filter((conjunct) => !bounds.includes(conjunct));
-    // First what is looked at row by row, so that an aggregate knows whether its column is there anyway.
+    // First what is looked at row by row, so that an aggregate knows whether its column is there
+    // anyway.
     const having = nodeAt(root, "having");
     for (
       const part of [
@@ -275,7 +282,10 @@ class Rewriting {
     this.#used.set(column.id, column);
   }
 
-  /** The table's column that a name means; a select-list alias of the same name is rewritten where it stands. */
+  /**
+   * The table's column that a name means; a select-list alias of the same name is rewritten where
+   * it stands.
+   */
   #columnOf(node: TreeNode): Column | undefined {
     const names = listAt(node, "column_names").map((name) => String(name).toLowerCase());
     const [first, second] = names;

@@ -1,8 +1,9 @@
 /**
- * Rows by value of one column that has too many values to be written into a statement, as files that the SQL engine reads
- * (`answer_files.ts`): one in which the counts of all files are added up, most frequent value first, and one for each data
- * file that came since. It follows the table as a cube does: what came is added, what went is subtracted, and where that
- * cannot be all is added up anew. The adding is the SQL engine's, under the statement that asks.
+ * Rows by value of one column that has too many values to be written into a statement, as files
+ * that the SQL engine reads (`answer_files.ts`): one in which the counts of all files are added up,
+ * most frequent value first, and one for each data file that came since. It follows the table as a
+ * cube does: what came is added, what went is subtracted, and where that cannot be all is added up
+ * anew. The adding is the SQL engine's, under the statement that asks.
  */
 
 import { getLogger } from "@logtape/logtape";
@@ -49,7 +50,10 @@ export interface WideDeps {
   readonly damaged: () => void;
 }
 
-/** Whether counts must be those of all values, or may be of the most frequent ones where a file has no others. */
+/**
+ * Whether counts must be those of all values, or may be of the most frequent ones where a file has
+ * no others.
+ */
 export type WideKind = "all" | "top";
 
 /** Rows by value, all sources together: a value may be in several of them. */
@@ -58,7 +62,10 @@ export interface WideCounts extends Disposable {
   readonly errorMax: number;
   readonly sum: WideSum | undefined;
   readonly parts: readonly AnswerFile[];
-  /** Files that have counts which nobody has asked for yet; 0 unless it was only looked (`WideColumn.look`). */
+  /**
+   * Files that have counts which nobody has asked for yet; 0 unless it was only looked
+   * (`WideColumn.look`).
+   */
   readonly pending: number;
   /** Files that are in none of them, because they have no usable summary. */
   readonly without: readonly DataFile[];
@@ -141,8 +148,8 @@ export class WideColumn {
   }
 
   /**
-   * What `of` would give, for who will not read it: of files whose counts are not here only the footers are read, and
-   * nothing is added up. `errorMax` is then at least so much.
+   * What `of` would give, for who will not read it: of files whose counts are not here only the
+   * footers are read, and nothing is added up. `errorMax` is then at least so much.
    */
   async look(files: readonly DataFile[]): Promise<WideCounts> {
     const sum = this.#base;

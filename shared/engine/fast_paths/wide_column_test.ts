@@ -1,4 +1,7 @@
-/** Columns with more values than a summary holds: their counts are the scan's, whatever becomes of the table and its sidecars. */
+/**
+ * Columns with more values than a summary holds: their counts are the scan's, whatever becomes of
+ * the table and its sidecars.
+ */
 
 import assert from "node:assert/strict";
 import { textOf } from "../../base/bytes.ts";
@@ -64,7 +67,10 @@ Deno.test("a column with more values than a summary holds is counted exactly, an
   assert.equal((await lab.query(TOP)).stats.served_by, "materialized");
 });
 
-/** The least count that the plan of a statement takes from the sum of all files; undefined: it takes all. */
+/**
+ * The least count that the plan of a statement takes from the sum of all files; undefined: it takes
+ * all.
+ */
 async function leastTaken(lab: EngineLab, sql: string): Promise<string | undefined> {
   await using prepared = await lab.prepare(sql);
   return /#summary rows\s*>=\s*(\d+)/.exec((await prepared.explain()).replaceAll(/[│\s]+/g, " "))

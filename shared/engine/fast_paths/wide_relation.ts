@@ -1,4 +1,7 @@
-/** Counts of a column with many values (`wide_column.ts`) as SQL: weighted rows for a weighted statement. */
+/**
+ * Counts of a column with many values (`wide_column.ts`) as SQL: weighted rows for a weighted
+ * statement.
+ */
 
 import { ROWS_COLUMN, VALUE_COLUMN } from "../../derived/summary/value_counts.ts";
 import type { Column } from "../../schema/schema.ts";
@@ -12,11 +15,12 @@ const [VALUE, ROWS] = [quoteName(VALUE_COLUMN), quoteName(ROWS_COLUMN)];
 const OTHERS = quoteName("#others");
 
 /**
- * A SELECT of weighted rows: those of `counts`, and of `others`, each a SELECT of the same two columns.
+ * A SELECT of weighted rows: those of `counts`, and of `others`, each a SELECT of the same two
+ * columns.
  *
- * `top`: only groups that are among so many most frequent ones are wanted, ties included. Then the sum leaves out whose count
- * is below that of its own `top`th, unless others have the value, too: so many groups reach that count, and none that is
- * left out does.
+ * `top`: only groups that are among so many most frequent ones are wanted, ties included. Then the
+ * sum leaves out whose count is below that of its own `top`th, unless others have the value, too:
+ * so many groups reach that count, and none that is left out does.
  */
 export function wideRelationSql(
   column: Column,

@@ -1,6 +1,6 @@
 /**
- * Where the SQL engine finds data files: in the warehouse's folder, as `localDataFiles` has it, or in a cache of what is
- * read of objects elsewhere (`object_cache/`).
+ * Where the SQL engine finds data files: in the warehouse's folder, as `localDataFiles` has it, or
+ * in a cache of what is read of objects elsewhere (`object_cache/`).
  */
 
 import { OperatingError } from "../../base/errors.ts";
@@ -20,20 +20,26 @@ export interface DataFileLease extends Disposable {
   readonly store: ReadableStore;
   /** The same for sidecars of data files. */
   readonly indexStore: ReadableStore;
-  /** Local path that stands for a data file until the lease is disposed of. Nothing need be there yet. */
+  /**
+   * Local path that stands for a data file until the lease is disposed of. Nothing need be there
+   * yet.
+   */
   path(file: DataFile): string;
   /** Errors: the store's, and `corrupt`. */
   footer(file: DataFile): Promise<ParquetFooter>;
   /** Sees to it that all paths of a plan exist, for a statement that is explained and not run. */
   name(plan: Plan): Promise<void>;
   /**
-   * Sees to it that all that a scan of a plan reads is at its paths. The plan that is returned is the one to scan: it may
-   * leave out rows that the plan's time ranges leave out. Errors: the store's, `corrupt`, `too_large`, `unavailable`.
+   * Sees to it that all that a scan of a plan reads is at its paths. The plan that is returned is
+   * the one to scan: it may leave out rows that the plan's time ranges leave out. Errors: the
+   * store's, `corrupt`, `too_large`, `unavailable`.
    */
   bring(plan: Plan): Promise<Plan>;
   /** What the statement asked the store for; undefined where that is not counted. */
   readonly reads: StoreReadsReport | undefined;
-  /** Data files of which decoded columns were at hand, and the others; absent where none are kept. */
+  /**
+   * Data files of which decoded columns were at hand, and the others; absent where none are kept.
+   */
   readonly decoded?: FileCacheCounts;
 }
 

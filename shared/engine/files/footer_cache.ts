@@ -1,4 +1,6 @@
-/** Parquet footers of data files, which never change, kept by key; the least recently used go first. */
+/**
+ * Parquet footers of data files, which never change, kept by key; the least recently used go first.
+ */
 
 import type { DataFile } from "../../iceberg/types.ts";
 import { type ParquetFooter, readFooter } from "../../parquet/footer.ts";

@@ -1,9 +1,10 @@
 /**
- * The footers of data files' sidecars: read once for the indexes and the summaries that lie in them, kept in the cache of
- * parsed indexes.
+ * The footers of data files' sidecars: read once for the indexes and the summaries that lie in
+ * them, kept in the cache of parsed indexes.
  *
- * A sidecar that is mended is made anew under its name. So what is read of one goes by its footer's checksum, a footer is let go
- * when anything of its sidecar fails a check, and that there is no sidecar, or no index in it, is believed for a minute.
+ * A sidecar that is mended is made anew under its name. So what is read of one goes by its footer's
+ * checksum, a footer is let go when anything of its sidecar fails a check, and that there is no
+ * sidecar, or no index in it, is believed for a minute.
  */
 
 import type { WeighedCache } from "../../base/weighed_cache.ts";
@@ -32,8 +33,8 @@ export class SidecarFooters implements SidecarSource {
   readonly #nowMs: () => number;
 
   /**
-   * The same for who reads a sidecar once and keeps what it wants of it: finds the footers that are held, and adds none.
-   * Held for that alone those of 10,000 files took 70 MB.
+   * The same for who reads a sidecar once and keeps what it wants of it: finds the footers that are
+   * held, and adds none. Held for that alone those of 10,000 files took 70 MB.
    */
   readonly passing: SidecarSource = {
     read: (store, subject) =>

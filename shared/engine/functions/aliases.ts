@@ -1,4 +1,6 @@
-/** Names that users of other SQL engines expect, each one expression of this engine's own functions. */
+/**
+ * Names that users of other SQL engines expect, each one expression of this engine's own functions.
+ */
 export const ALIASES: readonly string[] = [
   "CREATE MACRO btrim(s) AS trim(s), (s, characters) AS trim(s, characters)",
   "CREATE MACRO nvl(a, b) AS coalesce(a, b)",

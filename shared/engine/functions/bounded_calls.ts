@@ -1,7 +1,8 @@
 /**
- * Calls whose work or result cannot be told before the statement runs, exchanged for ones that measure their arguments first:
- * values made of what the statement made before, lambdas within lambdas and what they bring from outside, texts that
- * are looked for. `value_growth.ts` says what is made of what.
+ * Calls whose work or result cannot be told before the statement runs, exchanged for ones that
+ * measure their arguments first: values made of what the statement made before, lambdas within
+ * lambdas and what they bring from outside, texts that are looked for. `value_growth.ts` says what
+ * is made of what.
  */
 
 import {
@@ -118,7 +119,10 @@ function inList(name: string, size: string, argument: string): string {
     `${TEXT_MADE_IN_LIST_MAX} characters for each element of a list') ELSE ${argument} END`;
 }
 
-/** Exchanges the calls below `root`, if any; `made`: names that the statement gave, as all others are stored columns. */
+/**
+ * Exchanges the calls below `root`, if any; `made`: names that the statement gave, as all others
+ * are stored columns.
+ */
 export function exchangeBoundedCalls(root: TreeNode, made: ReadonlySet<string>): boolean {
   const exchange = new Exchange(made);
   exchange.visit(root, { isValue: false, lambdas: [] });
@@ -222,7 +226,10 @@ class Exchange {
     replaceWith(node, caseNode(size, node));
   }
 
-  /** Its list is measured by what the lambda brings from outside, and lambdas within each other by their number. */
+  /**
+   * Its list is measured by what the lambda brings from outside, and lambdas within each other by
+   * their number.
+   */
   #lambda(node: TreeNode, around: Around): void {
     const name = textAt(node, "function_name").toLowerCase();
     const [list, lambda, ...others] = nodesAt(node, "children");

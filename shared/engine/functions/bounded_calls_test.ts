@@ -2,7 +2,10 @@ import { deepStrictEqual, match, rejects, strictEqual } from "node:assert/strict
 import { VALUE_MADE_MAX } from "../limits.ts";
 import { EngineLab } from "../../testing/engine_lab.ts";
 
-/** Statements that say too much of themselves, and what they are told: the function, the value, the remedy. */
+/**
+ * Statements that say too much of themselves, and what they are told: the function, the value, the
+ * remedy.
+ */
 const REFUSED: readonly (readonly [sql: string, reason: string, message: RegExp])[] = [
   [
     `SELECT ${"hex(".repeat(11)}raw${")".repeat(11)} FROM events`,

@@ -1,9 +1,10 @@
 /**
- * `repeat`, `lpad`, `rpad`, `replace`, `flatten` and the functions that map a list, with a bound on what they make. DuckDB
- * counts a value while it is made neither against its memory pool nor can it be interrupted there:
- * `repeat('x', 1000000000)` took 2 GB and 10 s past its deadline. The macros go before DuckDB's own functions of the same
- * names; `replace` is exchanged where it needs one (`bounded_calls.ts`). The bound stands in the argument, so that it is
- * checked before the text is made.
+ * `repeat`, `lpad`, `rpad`, `replace`, `flatten` and the functions that map a list, with a bound on
+ * what they make. DuckDB counts a value while it is made neither against its memory pool nor can it
+ * be interrupted there: `repeat('x', 1000000000)` took 2 GB and 10 s past its deadline. The macros
+ * go before DuckDB's own functions of the same names; `replace` is exchanged where it needs one
+ * (`bounded_calls.ts`). The bound stands in the argument, so that it is checked before the text is
+ * made.
  */
 
 import { LIMIT_FAILURE } from "../duckdb/fault_error.ts";
@@ -55,8 +56,8 @@ function padSql(name: string): string {
 }
 
 /**
- * Fails with a message when it is evaluated, and is of any type. Not `error`: what calls that cannot be named by another
- * column of its SELECT, and is not folded where it is constant.
+ * Fails with a message when it is evaluated, and is of any type. Not `error`: what calls that
+ * cannot be named by another column of its SELECT, and is not folded where it is constant.
  */
 export const BOUNDED_FAIL = "CREATE MACRO bounded_fail(message) AS " +
   `list_extract([NULL], ('${LIMIT_FAILURE}' || message)::INTEGER)`;

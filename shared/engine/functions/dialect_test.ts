@@ -14,7 +14,10 @@ const ATTRIBUTES = JSON.stringify({
   big: "x",
 }).replace(`"big":"x"`, `"big":9223372036854775807`);
 
-/** SPEC.md 4.2, "SQL functions beyond standard SQL"; date_bin's bins are PostgreSQL's documented ones. */
+/**
+ * SPEC.md 4.2, "SQL functions beyond standard SQL"; date_bin's bins are PostgreSQL's documented
+ * ones.
+ */
 const CASES: readonly (readonly [value: unknown, sql: string])[] = [
   ["200", "attr_get(a, 'http.status')"],
   [null, "attr_get(a, 'http')"],

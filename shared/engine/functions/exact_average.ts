@@ -1,11 +1,12 @@
 /**
- * `exact_average(sum, values)`: what `avg` of whole numbers gives, from their sum and how many they are, for statements that
- * add up sums. Callers' statements cannot name it.
+ * `exact_average(sum, values)`: what `avg` of whole numbers gives, from their sum and how many they
+ * are, for statements that add up sums. Callers' statements cannot name it.
  *
- * The SQL engine divides 128-bit sums as C++'s `long double`, which has 64 bits of mantissa where its processor is an x86, and
- * then rounds to the 53 of a double. Rounding twice now and then differs from rounding once, so this does the same on whole
- * numbers: a quotient of some more bits, rounded to 64 bits and then to 53, each time half to even. For sums below 2^63 and up
- * to 2^40 values; `AVERAGE_PROBE` tells whether the processor is such a one.
+ * The SQL engine divides 128-bit sums as C++'s `long double`, which has 64 bits of mantissa where
+ * its processor is an x86, and then rounds to the 53 of a double. Rounding twice now and then
+ * differs from rounding once, so this does the same on whole numbers: a quotient of some more bits,
+ * rounded to 64 bits and then to 53, each time half to even. For sums below 2^63 and up to 2^40
+ * values; `AVERAGE_PROBE` tells whether the processor is such a one.
  */
 
 /** Drops `bits` low bits of `q`, half to even; `rest` says that there was something below them. */
@@ -25,8 +26,9 @@ const EXTRA = `CREATE MACRO average_extra(q) AS
   CASE WHEN q >= (1::HUGEINT << 67) THEN 4 WHEN q >= (1::HUGEINT << 66) THEN 3 ELSE 2 END`;
 
 /**
- * `x` stands for what is used more than once. HAVING reads `x.s` as a column of a table, hence brackets, and takes an alias of
- * nothing that may fail, hence the SQL engine's own `list_transform` (`bounded_text.ts`).
+ * `x` stands for what is used more than once. HAVING reads `x.s` as a column of a table, hence
+ * brackets, and takes an alias of nothing that may fail, hence the SQL engine's own
+ * `list_transform` (`bounded_text.ts`).
  */
 const QUOTIENT = `CREATE MACRO average_quotient(a, n) AS system.main.list_transform(
     [{'s': average_shift(a, n), 'a': a::HUGEINT, 'n': n::HUGEINT}],
@@ -43,7 +45,10 @@ const EXACT = `CREATE MACRO exact_average(total, n) AS CASE
 
 export const EXACT_AVERAGE: readonly string[] = [ROUNDED, SHIFT, EXTRA, QUOTIENT, EXACT];
 
-/** A quotient that rounding twice and rounding once make different, and what it is where `exact_average` holds. */
+/**
+ * A quotient that rounding twice and rounding once make different, and what it is where
+ * `exact_average` holds.
+ */
 export const AVERAGE_PROBE = {
   sql: "SELECT avg(CASE WHEN i = 0 THEN 2473 ELSE 0 END)::VARCHAR FROM range(2051) AS rows(i)",
   expected: "1.205753291077523",

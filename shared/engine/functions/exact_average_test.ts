@@ -4,7 +4,9 @@ import { DuckDBInstance } from "@duckdb/node-api";
 import assert from "node:assert/strict";
 import { AVERAGE_PROBE, EXACT_AVERAGE } from "./exact_average.ts";
 
-/** As SQL: what a value of row `i` of group `g` is. Together they make sums of all sizes below 2^63. */
+/**
+ * As SQL: what a value of row `i` of group `g` is. Together they make sums of all sizes below 2^63.
+ */
 const VALUES = [
   "(hash(i, g) % 20)::BIGINT",
   "(hash(i, g) % 1000000007)::BIGINT - 400000000",

@@ -1,6 +1,6 @@
 /**
- * Calls of a statement that are exchanged before it runs, after everything that reads it as it was asked: patterns, words,
- * and what must be measured. Columns keep the names that they had.
+ * Calls of a statement that are exchanged before it runs, after everything that reads it as it was
+ * asked: patterns, words, and what must be measured. Columns keep the names that they had.
  */
 
 import { columnName } from "../statement/column_name.ts";
@@ -19,7 +19,10 @@ export interface ExchangeOptions {
 
 export interface ExchangedCalls {
   readonly exchanged: boolean;
-  /** Some are what DuckDB must not see as they were, not even to find out the types of columns: it evaluates constants. */
+  /**
+   * Some are what DuckDB must not see as they were, not even to find out the types of columns: it
+   * evaluates constants.
+   */
   readonly guarded: boolean;
 }
 
@@ -43,7 +46,10 @@ export async function exchangeCalls(
   return { exchanged: true, guarded };
 }
 
-/** Items of the kind that is wanted, which are about to change, are called what they would have been. */
+/**
+ * Items of the kind that is wanted, which are about to change, are called what they would have
+ * been.
+ */
 export async function keepNames(
   root: TreeNode,
   { textOf, wants }: Pick<ExchangeOptions, "textOf"> & {

@@ -1,6 +1,7 @@
 /**
- * What each allowed function can make of a byte. DuckDB counts no value against its memory pool while it is made, and cannot be
- * interrupted there, so a statement's calls are judged by these classes before it runs (`value_growth.ts`).
+ * What each allowed function can make of a byte. DuckDB counts no value against its memory pool
+ * while it is made, and cannot be interrupted there, so a statement's calls are judged by these
+ * classes before it runs (`value_growth.ts`).
  *
  * `function_classes_test.ts` holds the table against DuckDB's own list, and measures each class.
  */
@@ -14,7 +15,10 @@ export type FunctionClass =
   | { readonly kind: "same" }
   /** All arguments together, and some bytes for each. */
   | { readonly kind: "sum" }
-  /** All arguments together so many times; `usual`: of texts as they are, where only some letters become more. */
+  /**
+   * All arguments together so many times; `usual`: of texts as they are, where only some letters
+   * become more.
+   */
   | { readonly kind: "times"; readonly factor: number; readonly usual: number }
   /** A list of parts of a text: together not larger than it, and 16 bytes for each. */
   | { readonly kind: "parts" }

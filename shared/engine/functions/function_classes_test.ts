@@ -7,7 +7,10 @@ import { type FunctionClass, functionClass, misclassified } from "./function_cla
 const REFUSED_FAMILIES =
   /^(?:__internal_|icu_|pg_(?!size_pretty)|has_|st_|read_|duckdb_|pragma_|parquet_|current_(?!date$|local)|enable_|disable_|verify_|enum_|test_|variant_|inet_|json_(?:de)?serialize_)/;
 
-/** Others that DuckDB has and statements have not: `shared/engine/gate/allowed_functions.ts` says why. */
+/**
+ * Others that DuckDB has and statements have not: `shared/engine/gate/allowed_functions.ts` says
+ * why.
+ */
 const REFUSED_FUNCTIONS: ReadonlySet<string> = new Set(
   `
   add_parquet_key alias all_profiling_output array_reduce array_resize arrow_scan arrow_scan_dumb
@@ -61,7 +64,10 @@ Deno.test({
 
 /** Bytes of each text, and of a list or a document about. */
 const SIZES = [3_000] as const;
-/** Of what each function may be most fond: letters that it writes in more than one, or finds everywhere. */
+/**
+ * Of what each function may be most fond: letters that it writes in more than one, or finds
+ * everywhere.
+ */
 const TEXTS: Readonly<Record<string, string>> = {
   letters: "repeat('a', n)",
   accents: "repeat('é', n // 2)",
@@ -77,7 +83,10 @@ const TEXTS: Readonly<Record<string, string>> = {
   object: `(SELECT '{' || string_agg('"k' || i || '":1', ',') || '}' FROM range(n // 10) t(i))`,
 };
 
-/** SQL for a value of a parameter's type; `v` is the text, `b` its bytes, `l` a list of it, `m` a map. */
+/**
+ * SQL for a value of a parameter's type; `v` is the text, `b` its bytes, `l` a list of it, `m` a
+ * map.
+ */
 function argumentsOf(type: string): readonly string[] {
   if (/^(?:VARCHAR|ANY|T|JSON|)$/.test(type)) return ["v", "'a'"];
   if (type === "BLOB") return ["b"];
@@ -95,7 +104,9 @@ function argumentsOf(type: string): readonly string[] {
   return ["7"];
 }
 
-/** Some calls of a function with these parameters, at least one of which takes a value of any size. */
+/**
+ * Some calls of a function with these parameters, at least one of which takes a value of any size.
+ */
 function callsOf(name: string, parameters: readonly string[]): string[] {
   const lists = parameters.reduce<string[][]>(
     (all, type) =>
@@ -108,7 +119,8 @@ function callsOf(name: string, parameters: readonly string[]): string[] {
 
 /** Bytes that a call may make of `given`. */
 function bytesMax(one: FunctionClass, given: number): number {
-  // What a function writes whatever it is given, and a list's or a document's brackets around each element.
+  // What a function writes whatever it is given, and a list's or a document's brackets around each
+  // element.
   const rest = 512;
   switch (one.kind) {
     case "fixed":

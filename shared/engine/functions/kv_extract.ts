@@ -1,9 +1,9 @@
 /**
  * `kv_extract(raw, name)`: the value of `name=value` in text, NULL when there is none. SPEC.md 4.2.
  *
- * The value is `"…"` (with `\"` and `\\` unescaped), `'…'`, or bare: up to white space, a comma, semicolon,
- * ampersand, quote or closing bracket. An empty value is an empty text. The name must not continue to its
- * left, so `id` does not match in `user_id=7`. The first match counts.
+ * The value is `"…"` (with `\"` and `\\` unescaped), `'…'`, or bare: up to white space, a comma,
+ * semicolon, ampersand, quote or closing bracket. An empty value is an empty text. The name must
+ * not continue to its left, so `id` does not match in `user_id=7`. The first match counts.
  */
 const PATTERN = String.raw`'(?:^|[^\w.\-])' || regexp_escape(name::VARCHAR) || ` +
   String.raw`'=(?:"((?:[^"\\]|\\.)*)"|''([^'']*)''|([^\s,;&"''\)\]\}]*))'`;

@@ -1,21 +1,22 @@
 /**
- * `match_terms` (also `match`), `match_any`, `match_phrase`, `match_prefix`: SPEC.md 4.2, by the words of
- * `shared/derived/text/tokenize.ts`.
+ * `match_terms` (also `match`), `match_any`, `match_phrase`, `match_prefix`: SPEC.md 4.2, by the
+ * words of `shared/derived/text/tokenize.ts`.
  *
- * Almost always the words are a literal. Then `match_calls.ts` exchanges the call for what these words need, out of the
- * pieces in the second half of this file: patterns that the SQL engine compiles once and that never cut a text into words.
+ * Almost always the words are a literal. Then `match_calls.ts` exchanges the call for what these
+ * words need, out of the pieces in the second half of this file: patterns that the SQL engine
+ * compiles once and that never cut a text into words.
  *
- * The macros here are for words that differ from row to row. There a text becomes its tokens with one space before,
- * between and behind them: a phrase is in it when its own such text is. Cutting is slow, and the SQL engine cannot be
- * interrupted within 2048 rows of it, so that longer texts are refused. NULL in gives NULL out; a text without a term
- * matches nothing.
+ * The macros here are for words that differ from row to row. There a text becomes its tokens with
+ * one space before, between and behind them: a phrase is in it when its own such text is. Cutting
+ * is slow, and the SQL engine cannot be interrupted within 2048 rows of it, so that longer texts
+ * are refused. NULL in gives NULL out; a text without a term matches nothing.
  */
 
 import { TEXT_CUT_MAX } from "../limits.ts";
 
 /**
- * Letters of which any text is in NFC: none is changed by it, none is joined to the one before it. Blocks of the world's
- * larger scripts, without their marks; a test looks at each letter.
+ * Letters of which any text is in NFC: none is changed by it, none is joined to the one before it.
+ * Blocks of the world's larger scripts, without their marks; a test looks at each letter.
  */
 export const SURELY_NFC = String.raw`\x{0}-\x{2ff}\x{375}-\x{37d}\x{37f}-\x{386}\x{388}-\x{482}` +
   String.raw`\x{48a}-\x{52f}\x{2002}-\x{20cf}\x{2100}-\x{2125}\x{2127}-\x{2129}\x{212c}-\x{2328}` +
@@ -65,8 +66,8 @@ const PHRASE = "contains(match_cut(text::VARCHAR), match_cut(terms::VARCHAR))";
 const PREFIX = "contains(match_cut(text::VARCHAR), rtrim(match_cut(terms::VARCHAR), ' '))";
 
 /**
- * Pieces of a call whose words are known. `loose` holds of each text that may match, `sure` only of ones that do:
- * what is between needs its words cut out, and that is rare.
+ * Pieces of a call whose words are known. `loose` holds of each text that may match, `sure` only of
+ * ones that do: what is between needs its words cut out, and that is rare.
  */
 const KNOWN_WORDS: readonly string[] = [
   "CREATE MACRO match_text(x) AS x::VARCHAR",

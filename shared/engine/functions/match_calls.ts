@@ -1,11 +1,13 @@
 /**
- * Calls of `match_terms` and its like with literal words, exchanged for what looks for just these words: patterns that
- * are compiled once, in place of cutting each text into words. On short lines that is twenty times as fast, and 2048 texts
- * of 60 KB, within which the SQL engine cannot be interrupted, take half a second in place of twelve.
+ * Calls of `match_terms` and its like with literal words, exchanged for what looks for just these
+ * words: patterns that are compiled once, in place of cutting each text into words. On short lines
+ * that is twenty times as fast, and 2048 texts of 60 KB, within which the SQL engine cannot be
+ * interrupted, take half a second in place of twelve.
  *
- * Words of ASCII, in a text in which only ASCII is a letter, are told by their neighbours. In any other text a neighbour
- * beyond ASCII may be a letter, a mark that changes the word, or none of both: such a text matches for certain where the
- * neighbours are ASCII, not at all where the word is not there, and is cut into words otherwise.
+ * Words of ASCII, in a text in which only ASCII is a letter, are told by their neighbours. In any
+ * other text a neighbour beyond ASCII may be a letter, a mark that changes the word, or none of
+ * both: such a text matches for certain where the neighbours are ASCII, not at all where the word
+ * is not there, and is cut into words otherwise.
  */
 
 import { OperatingError } from "../../base/errors.ts";
@@ -21,9 +23,9 @@ const KINDS: Readonly<Record<string, MatchKind>> = {
 };
 
 /**
- * Exchanges the calls below `root`; `stemmed` are the `COLUMN_REF` nodes of columns whose words are compared by their stems.
- * Errors: `invalid_argument` for more words than are looked for at once, and for words that are no literal where stems are
- * compared.
+ * Exchanges the calls below `root`; `stemmed` are the `COLUMN_REF` nodes of columns whose words are
+ * compared by their stems. Errors: `invalid_argument` for more words than are looked for at once,
+ * and for words that are no literal where stems are compared.
  */
 export function exchangeMatchCalls(root: TreeNode, stemmed: ReadonlySet<TreeNode>): void {
   for (const call of callsBelow(root, stemmed)) exchange(call);
@@ -132,8 +134,9 @@ function asciiWords(build: Expressions, kind: MatchKind, words: readonly Word[])
 }
 
 /**
- * Words of ASCII of which some are families, whose patterns are large: each thread compiles them for each file. So there is
- * one of each, over texts in which only ASCII is a letter, and a short one before it that tells most texts without one.
+ * Words of ASCII of which some are families, whose patterns are large: each thread compiles them
+ * for each file. So there is one of each, over texts in which only ASCII is a letter, and a short
+ * one before it that tells most texts without one.
  */
 function stemmedWords(build: Expressions, kind: MatchKind, words: readonly Word[]): TreeNode {
   const begun = words.map((word): Word =>
@@ -177,9 +180,10 @@ function otherWords(build: Expressions, kind: MatchKind, words: readonly Word[])
 }
 
 /**
- * One pattern of several families is so large that the SQL engine falls back to a way of matching that takes a hundred
- * times as long. Where they must stand side by side, each word of a family gets a mark before it, and marks are looked for.
- * They are no letters, and of no text in ASCII: one for each family of a call.
+ * One pattern of several families is so large that the SQL engine falls back to a way of matching
+ * that takes a hundred times as long. Where they must stand side by side, each word of a family
+ * gets a mark before it, and marks are looked for. They are no letters, and of no text in ASCII:
+ * one for each family of a call.
  */
 const FIRST_MARK = 0xe000;
 const ANY_MARK = String.raw`[\x{e000}-\x{e0ff}]`;
@@ -193,8 +197,8 @@ function markOf(family: number): string {
 }
 
 /**
- * As they are in a text with marks, with `space` around each word. The beginning of a word may belong to one that has a
- * mark.
+ * As they are in a text with marks, with `space` around each word. The beginning of a word may
+ * belong to one that has a mark.
  */
 function markedWords(kind: MatchKind, words: readonly Word[], space: "" | " "): readonly Word[] {
   const families = familiesOf(words);
@@ -221,7 +225,10 @@ interface Neighbours {
 }
 
 const ANY_NEIGHBOUR: Neighbours = { beside: "[^A-Za-z0-9_]", next: "" };
-/** In lower case, and so whatever else the text holds: a mark beyond ASCII changes the letter before it. */
+/**
+ * In lower case, and so whatever else the text holds: a mark beyond ASCII changes the letter before
+ * it.
+ */
 const ASCII_NEIGHBOUR: Neighbours = {
   beside: String.raw`[\x00-/:-^\x60{-\x7f]`,
   next: String.raw`(?:\z|[\x00-\x7f])`,
@@ -282,7 +289,9 @@ class Expressions {
     return this.#joined("match_both", conditions);
   }
 
-  /** One after another: what follows is asked only of the texts of which none of those before holds. */
+  /**
+   * One after another: what follows is asked only of the texts of which none of those before holds.
+   */
   any(conditions: readonly TreeNode[]): TreeNode {
     return this.#joined("match_either", conditions);
   }

@@ -20,9 +20,9 @@ export interface Word {
 }
 
 /**
- * In their order; of `all` and `any` each once. The words of a column with stems are families, but for the last one of
- * `prefix`, which is the beginning of a word as it is written. Errors: `invalid_argument` for more than are looked for at
- * once; `name` is the function's.
+ * In their order; of `all` and `any` each once. The words of a column with stems are families, but
+ * for the last one of `prefix`, which is the beginning of a word as it is written. Errors:
+ * `invalid_argument` for more than are looked for at once; `name` is the function's.
  */
 export function wordsOf(
   literal: string,
@@ -72,7 +72,10 @@ function familyOf(token: string): Word {
 }
 
 const PATTERNS_KEPT = 64;
-/** Of the ends that words of a stem have, with commas between them: the same for many stems, and up to 50 ms of work. */
+/**
+ * Of the ends that words of a stem have, with commas between them: the same for many stems, and up
+ * to 50 ms of work.
+ */
 const patternOfEnds = memoize(PATTERNS_KEPT, (ends) => patternOfWords(ends.split(",")));
 
 function tooMany(what: string, limit: string): OperatingError {

@@ -1,10 +1,10 @@
 /**
- * LIKE, ILIKE, SIMILAR TO and GLOB, exchanged for what matches them in linear time where DuckDB's own matcher would go back
- * (`wildcard_pattern.ts`). Patterns that it matches quickly stay as they are: most do, with the filters that DuckDB
- * makes of them.
+ * LIKE, ILIKE, SIMILAR TO and GLOB, exchanged for what matches them in linear time where DuckDB's
+ * own matcher would go back (`wildcard_pattern.ts`). Patterns that it matches quickly stay as they
+ * are: most do, with the filters that DuckDB makes of them.
  *
- * A pattern that is no constant is looked at when the statement runs. Regular expressions are matched in time
- * linear in text and expression, so the size of the latter is bounded.
+ * A pattern that is no constant is looked at when the statement runs. Regular expressions are
+ * matched in time linear in text and expression, so the size of the latter is bounded.
  */
 
 import { OperatingError } from "../../base/errors.ts";
@@ -47,7 +47,10 @@ const REGEXES: ReadonlySet<string> = new Set([
   ...["regexp_extract_all", "regexp_split_to_array", "string_split_regex", "str_split_regex", "~"],
 ]);
 
-/** Two wildcards for any number of characters, and something behind: there is more to try than places of the text. */
+/**
+ * Two wildcards for any number of characters, and something behind: there is more to try than
+ * places of the text.
+ */
 const GOES_BACK = "'(?s)%[^%]+%.*[^%]'";
 const GLOB_GOES_BACK = String.raw`'(?s)\*[^*]+\*.*[^*]'`;
 
@@ -86,8 +89,8 @@ export const PATTERNS: readonly string[] = [
 ];
 
 /**
- * Exchanges the calls below `root`. Errors: `invalid_argument` with reason `refused_pattern` for a pattern that is too large to
- * be matched.
+ * Exchanges the calls below `root`. Errors: `invalid_argument` with reason `refused_pattern` for a
+ * pattern that is too large to be matched.
  */
 export function exchangePatternCalls(root: TreeNode): void {
   for (const node of patternCalls(root)) exchange(node);
@@ -212,7 +215,10 @@ function unreadGlob(written: string): undefined {
   return undefined;
 }
 
-/** Ends in its escape, which DuckDB refuses where it comes so far: what it would have to go back for before is refused here. */
+/**
+ * Ends in its escape, which DuckDB refuses where it comes so far: what it would have to go back for
+ * before is refused here.
+ */
 function unendedLike({ shown }: PatternCall, written: string, escape: string): undefined {
   if (isQuick(likePieces(written.slice(0, -1), escape) ?? [])) return undefined;
   throw refusedPattern(shown, written, "end");

@@ -7,7 +7,10 @@ import { globPieces, isQuick, likePieces, likeText, ordered } from "./wildcard_p
 
 const quoted = (text: string) => `'${text.replaceAll("'", "''")}'`;
 
-/** Few letters, so that patterns match; some that mean something to LIKE, GLOB, regular expressions or SQL. */
+/**
+ * Few letters, so that patterns match; some that mean something to LIKE, GLOB, regular expressions
+ * or SQL.
+ */
 const LETTERS = ["a", "A", "b", "é", "É", "漢", "\n", "%", "_", "\\", "*", "?", ".", "(", "'", " "];
 const textOfLetters = (maxLength: number) =>
   fc.array(fc.constantFrom(...LETTERS), { maxLength }).map((letters) => letters.join(""));

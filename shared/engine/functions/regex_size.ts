@@ -1,8 +1,9 @@
 import { PATTERN_SIZE_MAX } from "../limits.ts";
 
 /**
- * How large a regular expression is for DuckDB (RE2), about: the characters and sets that it is made of, each counted as often
- * as it is repeated. Where RE2 cannot make a table of its states, it tries all of them at each character of a text.
+ * How large a regular expression is for DuckDB (RE2), about: the characters and sets that it is
+ * made of, each counted as often as it is repeated. Where RE2 cannot make a table of its states, it
+ * tries all of them at each character of a text.
  */
 export function regexSize(pattern: string): number {
   if (pattern.length > READ_LENGTH_MAX) return pattern.length;
@@ -29,7 +30,10 @@ export function regexSize(pattern: string): number {
   return open.reduce((sum, { total }) => sum + total, 0);
 }
 
-/** Longer ones are counted by their letters: reading one takes quadratic time in brackets that nothing closes. */
+/**
+ * Longer ones are counted by their letters: reading one takes quadratic time in brackets that
+ * nothing closes.
+ */
 const READ_LENGTH_MAX = 4 * PATTERN_SIZE_MAX;
 
 /** A class of letters of all scripts. */

@@ -1,9 +1,10 @@
 /**
- * Calls and casts of instants, exchanged for macros that keep out of the SQL engine's calendar of time zones (`utc_times.ts`).
- * Which expressions are instants follows from the columns that are; anything else stays what it was.
+ * Calls and casts of instants, exchanged for macros that keep out of the SQL engine's calendar of
+ * time zones (`utc_times.ts`). Which expressions are instants follows from the columns that are;
+ * anything else stays what it was.
  *
- * A macro writes its arguments several times. So only what is small, has no subquery and gives the same each time is put into
- * one, and calls in calls two deep.
+ * A macro writes its arguments several times. So only what is small, has no subquery and gives the
+ * same each time is put into one, and calls in calls two deep.
  */
 
 import { columnName } from "../statement/column_name.ts";
@@ -47,7 +48,10 @@ export async function exchangeTimeCalls(
 const LEVELS_MAX = 2;
 const ARGUMENT_NODES_MAX = 64;
 
-/** Of an expression: how deep exchanged calls are nested in it, and whether it may be written several times. */
+/**
+ * Of an expression: how deep exchanged calls are nested in it, and whether it may be written
+ * several times.
+ */
 interface Sight {
   readonly levels: number;
   readonly nodes: number;
@@ -114,7 +118,10 @@ class Calls {
     return NOTHING;
   }
 
-  /** `date_trunc(…) = <constant>` becomes a range of the column in the SQL engine, by which row groups are left out. */
+  /**
+   * `date_trunc(…) = <constant>` becomes a range of the column in the SQL engine, by which row
+   * groups are left out.
+   */
   #where(condition: TreeNode | undefined): void {
     if (condition === undefined) return;
     const kind = textAt(condition, "class");
@@ -311,7 +318,10 @@ function isWrittenTime(node: TreeNode): boolean {
     ["DATE", "TIMESTAMP", INSTANT].includes(castType(node));
 }
 
-/** Of months, of days or of a time of day alone: what mixes them is added up in another order, and refused as a stride. */
+/**
+ * Of months, of days or of a time of day alone: what mixes them is added up in another order, and
+ * refused as a stride.
+ */
 function isPureInterval(node: TreeNode | undefined): boolean {
   if (node === undefined) return false;
   if (textAt(node, "class") === "CAST" && castType(node) === "INTERVAL") {

@@ -1,13 +1,15 @@
 /**
- * The SQL engine's functions of instants (TIMESTAMP WITH TIME ZONE) without its calendar of time zones. All connections are in
- * UTC, where an instant and a TIMESTAMP have the same parts; the calendar takes 5 to 400 times as long for them (0.1 to
- * 8 µs a value). `utc_calls.ts` writes these macros in place of the functions.
+ * The SQL engine's functions of instants (TIMESTAMP WITH TIME ZONE) without its calendar of time
+ * zones. All connections are in UTC, where an instant and a TIMESTAMP have the same parts; the
+ * calendar takes 5 to 400 times as long for them (0.1 to 8 µs a value). `utc_calls.ts` writes these
+ * macros in place of the functions.
  *
- * Within years 1 to 9999 both give the same (`utc_times_test.ts` compares them). What is outside, infinities among it, goes
- * to the function itself: it counts years before Christ in another way, and its range has other ends.
+ * Within years 1 to 9999 both give the same (`utc_times_test.ts` compares them). What is outside,
+ * infinities among it, goes to the function itself: it counts years before Christ in another way,
+ * and its range has other ends.
  *
- * `date_diff` and `date_sub` must not be asked about far instants, nor by ISO year or era: the calendar fails there as a bug would,
- * and the whole database is lost with it.
+ * `date_diff` and `date_sub` must not be asked about far instants, nor by ISO year or era: the
+ * calendar fails there as a bug would, and the whole database is lost with it.
  */
 
 const FIRST = `'0001-01-01 00:00:00+00'::TIMESTAMPTZ`;
@@ -84,8 +86,9 @@ function ofBuckets(name: string, bucket: (time: string, origin: string) => strin
 }
 
 /**
- * The calendar is asked about instants within 100,000 years alone, and by `date_diff` about none that are near. This stands in the
- * arguments, since constants are put in before it is known which branch is taken.
+ * The calendar is asked about instants within 100,000 years alone, and by `date_diff` about none
+ * that are near. This stands in the arguments, since constants are put in before it is known which
+ * branch is taken.
  */
 function ofDifferences(name: "date_diff" | "date_sub"): string {
   const call = (t: string, u: string) => `system.main.${name}(part, ${t}, ${u})`;

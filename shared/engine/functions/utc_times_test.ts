@@ -1,6 +1,6 @@
 /**
- * Calls of times as they are written and as they are exchanged, side by side in the SQL engine: values, types and errors are
- * the same over instants of all kinds, and over times without a zone.
+ * Calls of times as they are written and as they are exchanged, side by side in the SQL engine:
+ * values, types and errors are the same over instants of all kinds, and over times without a zone.
  */
 
 import { type DuckDBConnection, DuckDBInstance } from "@duckdb/node-api";
@@ -17,7 +17,10 @@ import { EngineLab } from "../../testing/engine_lab.ts";
 import { DIALECT_SETUP } from "./dialect.ts";
 import { exchangeTimeCalls } from "./utc_calls.ts";
 
-/** Microseconds: within the years that are exchanged, around Christ's birth, and as far as instants go. */
+/**
+ * Microseconds: within the years that are exchanged, around Christ's birth, and as far as instants
+ * go.
+ */
 const INSTANTS = `
   SELECT make_timestamptz(us) AS t, make_timestamptz((hash(us) % 4000000000000000)::BIGINT) AS u FROM (
     SELECT (hash(i) % 4000000000000000)::BIGINT - 1000000000000000 AS us FROM range(400) AS near(i)

@@ -1,10 +1,12 @@
 /**
- * How much larger than what it is made of a value of a statement can be, by the classes of the functions that make it.
+ * How much larger than what it is made of a value of a statement can be, by the classes of the
+ * functions that make it.
  *
- * `hex(hex(x))` is four times `x`, and a chain of WITHs each of which says `x || x` makes a gigabyte of a letter. DuckDB counts a
- * value while it is made neither against its memory pool nor can it be interrupted there. So what grows too much within one
- * expression is refused, and what is made of values that the statement made before is measured when it runs. What is
- * made of stored columns alone, as in most statements, costs nothing.
+ * `hex(hex(x))` is four times `x`, and a chain of WITHs each of which says `x || x` makes a
+ * gigabyte of a letter. DuckDB counts a value while it is made neither against its memory pool nor
+ * can it be interrupted there. So what grows too much within one expression is refused, and what is
+ * made of values that the statement made before is measured when it runs. What is made of stored
+ * columns alone, as in most statements, costs nothing.
  */
 
 import { OperatingError } from "../../base/errors.ts";
@@ -39,8 +41,9 @@ export interface Leaf {
 }
 
 /**
- * Errors: `invalid_argument` with reason `value_too_large` for an expression that makes too much of its parts, and with
- * `statement_too_large` for calls within calls that DuckDB would write out beyond measure.
+ * Errors: `invalid_argument` with reason `value_too_large` for an expression that makes too much of
+ * its parts, and with `statement_too_large` for calls within calls that DuckDB would write out
+ * beyond measure.
  */
 export function checkGrowth(root: TreeNode, placeOf: (node: TreeNode) => string): void {
   checkNode(root, { placeOf, lambdas: 0, growths: new Growths() });
@@ -68,8 +71,8 @@ const STRUCTS: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * How often what the statement itself made can be in the structs of a SELECT, as members or as a table's row: their types grow
- * by this from SELECT to SELECT, while the statement is bound.
+ * How often what the statement itself made can be in the structs of a SELECT, as members or as a
+ * table's row: their types grow by this from SELECT to SELECT, while the statement is bound.
  */
 function structuredLeaves(select: TreeNode, made: ReadonlySet<string>): number {
   const tables = new Set<string>();
@@ -130,14 +133,19 @@ export class Growths {
   readonly #known = new Map<TreeNode, Growth>();
   #constants = 0;
 
-  /** Leaves are columns, constants, and what is a value of its own: subqueries, aggregates, windows. */
+  /**
+   * Leaves are columns, constants, and what is a value of its own: subqueries, aggregates, windows.
+   */
   of(node: TreeNode): Growth {
     const known = this.#known.get(node) ?? this.#growth(node);
     this.#known.set(node, known);
     return known;
   }
 
-  /** How often what `isMade` tells is in a value at most: of parts one after another all, of alternatives the largest. */
+  /**
+   * How often what `isMade` tells is in a value at most: of parts one after another all, of
+   * alternatives the largest.
+   */
   madeTimes(node: TreeNode, isMade: (leaf: TreeNode) => boolean): number {
     const [only] = this.of(node).values();
     if (only === undefined) return 0;
@@ -256,7 +264,10 @@ export function partsOf(node: TreeNode): TreeNode[] {
   );
 }
 
-/** Lower-cased names that a statement gives to something: what is called otherwise is a stored column. */
+/**
+ * Lower-cased names that a statement gives to something: what is called otherwise is a stored
+ * column.
+ */
 export function aliasesOf(root: TreeNode): ReadonlySet<string> {
   const names = new Set<string>(["unnest", "range", "generate_series", "value", "key"]);
   walk(root, (node) => {
@@ -309,7 +320,10 @@ function copiesBy(node: TreeNode): number {
   return last !== undefined && textAt(last, "class") === "CONSTANT" ? 1 : COPIES[name] ?? 1;
 }
 
-/** Expressions that DuckDB adds to those of a SELECT: macros and names of its own columns are written out. */
+/**
+ * Expressions that DuckDB adds to those of a SELECT: macros and names of its own columns are
+ * written out.
+ */
 function writtenOut(select: TreeNode): number {
   const named = new Map<string, number>();
   let more = 0;

@@ -1,9 +1,10 @@
 /**
- * Patterns of LIKE, ILIKE and GLOB as a row of pieces, and the form in which DuckDB matches them in linear time.
+ * Patterns of LIKE, ILIKE and GLOB as a row of pieces, and the form in which DuckDB matches them in
+ * linear time.
  *
- * DuckDB's own matcher tries each place of the text for each wildcard and starts over at the next one: a pattern of
- * twelve wildcards takes the twelfth power of the text's length, within one row, where nothing can interrupt it.
- * Plain LIKE without `_` has a better one, which never goes back.
+ * DuckDB's own matcher tries each place of the text for each wildcard and starts over at the next
+ * one: a pattern of twelve wildcards takes the twelfth power of the text's length, within one row,
+ * where nothing can interrupt it. Plain LIKE without `_` has a better one, which never goes back.
  */
 
 /** A literal text; one character (or byte, of GLOB); any number of them. */
@@ -46,8 +47,8 @@ export function globPieces(pattern: string): readonly Piece[] | undefined {
 }
 
 /**
- * The same pattern with its wildcards in order: between two texts first those that stand for one character, then at
- * most one for any number. Many patterns have no more than one of these then.
+ * The same pattern with its wildcards in order: between two texts first those that stand for one
+ * character, then at most one for any number. Many patterns have no more than one of these then.
  */
 export function ordered(pieces: readonly Piece[]): readonly Piece[] {
   const inOrder: Piece[] = [];
@@ -70,7 +71,10 @@ export function ordered(pieces: readonly Piece[]): readonly Piece[] {
 /** Pieces that DuckDB's matcher compares at each place of a text. */
 const COMPARED_MAX = 256;
 
-/** Whether DuckDB's matcher, which goes back, is quick: but for the last one it has one wildcard for any number. */
+/**
+ * Whether DuckDB's matcher, which goes back, is quick: but for the last one it has one wildcard for
+ * any number.
+ */
 export function isQuick(pieces: readonly Piece[]): boolean {
   const inner = pieces.at(-1) === "any" ? pieces.slice(0, -1) : pieces;
   const wildcards = inner.filter((piece) => piece === "any").length;

@@ -1,15 +1,16 @@
 /**
- * The functions that a statement may call, by subject. Closed by default: a function that is not here is
- * refused, also when a later version of the SQL engine brings it.
+ * The functions that a statement may call, by subject. Closed by default: a function that is not
+ * here is refused, also when a later version of the SQL engine brings it.
  *
- * Left out on purpose: whatever reads files, settings, the catalog, secrets, variables, sequences, logs,
- * the session or the build (`read_*`, `getenv`, `current_setting`, `duckdb_*`, `pragma_*`, `pg_*`, `has_*`,
- * `version`, `current_user`, `txid_current`); what runs text as SQL (`query`, `json_execute_serialized_sql`);
- * what waits or writes (`sleep_ms`, `write_log`, `setseed`); internals (`stats`, `combine`, `finalize`,
- * `create_sort_key`); what makes values of any size from a number, outside the memory pool and out of an
- * interrupt's reach (`range` and `generate_series` as lists, which are allowed in FROM, `list_resize`, `printf`) or in one step from its own last
- * result (`list_reduce`), or takes
- * quadratic time in its texts (`levenshtein`); geometry and variants, which no column holds.
+ * Left out on purpose: whatever reads files, settings, the catalog, secrets, variables, sequences,
+ * logs, the session or the build (`read_*`, `getenv`, `current_setting`, `duckdb_*`, `pragma_*`,
+ * `pg_*`, `has_*`, `version`, `current_user`, `txid_current`); what runs text as SQL (`query`,
+ * `json_execute_serialized_sql`); what waits or writes (`sleep_ms`, `write_log`, `setseed`);
+ * internals (`stats`, `combine`, `finalize`, `create_sort_key`); what makes values of any size from
+ * a number, outside the memory pool and out of an interrupt's reach (`range` and `generate_series`
+ * as lists, which are allowed in FROM, `list_resize`, `printf`) or in one step from its own last
+ * result (`list_reduce`), or takes quadratic time in its texts (`levenshtein`); geometry and
+ * variants, which no column holds.
  *
  * What each of them can make of a byte is said in `functions/function_classes.ts`.
  */

@@ -1,10 +1,10 @@
 /**
- * The wall between a caller's SQL and everything that is not the caller's. Closed by default, on the parsed
- * tree: kinds of nodes, functions and tables that are not listed are refused.
+ * The wall between a caller's SQL and everything that is not the caller's. Closed by default, on
+ * the parsed tree: kinds of nodes, functions and tables that are not listed are refused.
  *
- * The gate is the first of two walls; the second is the driver's (no file outside the warehouse, no setting
- * can change). A name counts as a table unless a WITH of the same statement certainly defines it, because a
- * name that slips through would reach the SQL engine's own catalog.
+ * The gate is the first of two walls; the second is the driver's (no file outside the warehouse, no
+ * setting can change). A name counts as a table unless a WITH of the same statement certainly
+ * defines it, because a name that slips through would reach the SQL engine's own catalog.
  *
  * Not covered: how much a statement may cost (`shared/engine/cost/cost.ts`, memory pool, deadline).
  */
@@ -60,7 +60,10 @@ export function gate(root: TreeNode, options: GateOptions): TableReference[] {
   return references;
 }
 
-/** `svc.events.raw` is `events.raw`: where a table was named with its namespace, its columns may be, too. */
+/**
+ * `svc.events.raw` is `events.raw`: where a table was named with its namespace, its columns may be,
+ * too.
+ */
 function unqualifyColumns(
   root: TreeNode,
   references: readonly TableReference[],

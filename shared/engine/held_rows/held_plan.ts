@@ -52,8 +52,9 @@ export function withHeld(brought: Plan, { held }: Pick<HeldPlan, "held">): Plan 
 }
 
 /**
- * Whether all that a plan reads are held rows nearest to an end of time, each of them in the statement's time range: then
- * those are the rows that its scan emits, and nothing is made of them but an answer.
+ * Whether all that a plan reads are held rows nearest to an end of time, each of them in the
+ * statement's time range: then those are the rows that its scan emits, and nothing is made of them
+ * but an answer.
  */
 export function isNearestHeld({ tables }: Plan): boolean {
   return tables.length > 0 &&

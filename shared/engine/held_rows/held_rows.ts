@@ -1,12 +1,14 @@
 /**
- * Rows of data files that newest-first and oldest-first statements read again and again, as tables in the memory of the SQL
- * engine of light statements: which there are, which are in use, which are made next. How one is made is `load_held.ts`'s business, how one is read `held_plan.ts`'s.
+ * Rows of data files that newest-first and oldest-first statements read again and again, as tables
+ * in the memory of the SQL engine of light statements: which there are, which are in use, which are
+ * made next. How one is made is `load_held.ts`'s business, how one is read `held_plan.ts`'s.
  *
- * A file's rows are held in blocks, each with the columns that statements wanted of it. Invariants: a table stands for the same
- * rows of the same file, always; it is dropped only while no statement holds it; all tables together hold at most `bytesMax`
- * bytes by their own account, but for those that statements still hold. A block is made when it is wanted a second time. The
- * least recently used go first, and only for a block that was wanted again since: statements over more blocks than fit do not
- * drive out what the next of them reads.
+ * A file's rows are held in blocks, each with the columns that statements wanted of it. Invariants:
+ * a table stands for the same rows of the same file, always; it is dropped only while no statement
+ * holds it; all tables together hold at most `bytesMax` bytes by their own account, but for those
+ * that statements still hold. A block is made when it is wanted a second time. The least recently
+ * used go first, and only for a block that was wanted again since: statements over more blocks than
+ * fit do not drive out what the next of them reads.
  */
 
 import { getLogger } from "@logtape/logtape";
@@ -39,9 +41,14 @@ export interface WantedBlock {
   readonly columns: readonly Column[];
 }
 
-/** Makes tables and drops them, behind statements. Errors of both: the file's and the SQL engine's. */
+/**
+ * Makes tables and drops them, behind statements. Errors of both: the file's and the SQL engine's.
+ */
 export interface HeldTables {
-  /** Makes `table`; its bytes, or undefined where those would be more than `bytesMax`: then there is none. */
+  /**
+   * Makes `table`; its bytes, or undefined where those would be more than `bytesMax`: then there is
+   * none.
+   */
   make(
     wanted: WantedBlock,
     options: { readonly table: string; readonly bytesMax: number; readonly signal: AbortSignal },
@@ -125,7 +132,10 @@ export class HeldRows implements AsyncDisposable {
     return new HeldLease(this, this.#statements);
   }
 
-  /** The block with all these columns, which stays until it is given back; undefined: it is not held. */
+  /**
+   * The block with all these columns, which stays until it is given back; undefined: it is not
+   * held.
+   */
   take(wanted: WantedBlock, statement: number): Entry | undefined {
     const { bytesMax, meter } = this.#options;
     if (bytesMax <= 0) return undefined;
@@ -165,7 +175,9 @@ export class HeldRows implements AsyncDisposable {
     });
   }
 
-  /** All tables are gone, as their SQL engine was begun anew. What is wanted again is made again. */
+  /**
+   * All tables are gone, as their SQL engine was begun anew. What is wanted again is made again.
+   */
   forget(): void {
     this.#losses += 1;
     this.#entries.clear();
@@ -240,7 +252,10 @@ export class HeldRows implements AsyncDisposable {
     await this.#dropRetired();
   }
 
-  /** What gives way to a block of so many bytes, `before` in any case; undefined: that is not enough. */
+  /**
+   * What gives way to a block of so many bytes, `before` in any case; undefined: that is not
+   * enough.
+   */
   #victims(
     bytes: number,
     { wantedBefore, before }: {
@@ -287,7 +302,10 @@ export class HeldLease implements Disposable {
 
   constructor(private readonly held: HeldRows, private readonly statement: number) {}
 
-  /** All these blocks, or none; with `wants` those that are not held are wanted, once the statement has ended. */
+  /**
+   * All these blocks, or none; with `wants` those that are not held are wanted, once the statement
+   * has ended.
+   */
   take(
     wanted: readonly WantedBlock[],
     { wants }: { readonly wants: boolean },

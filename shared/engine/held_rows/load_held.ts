@@ -11,7 +11,10 @@ import type { HeldTables, WantedBlock } from "./held_rows.ts";
 
 /** A value that is no text takes at most so much, the head of a text twice. */
 const VALUE_BYTES = 8;
-/** What a text takes in blocks that are not filled, for each of its bytes: 4,096 rows of 380 bytes took 2.7 MB. */
+/**
+ * What a text takes in blocks that are not filled, for each of its bytes: 4,096 rows of 380 bytes
+ * took 2.7 MB.
+ */
 const TEXT_FACTOR = 1.5;
 /** The least that the SQL engine takes for a table and for each column. */
 const TABLE_BYTES = 16_384;

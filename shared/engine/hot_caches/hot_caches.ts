@@ -1,10 +1,12 @@
 /**
- * Answers of `last_values()` and `distinct_values()` from memory: a summary per WAL segment, made once, added to while
- * the segment grows, and forgotten with it. A call lists the lane, reads what was appended since the last call, and merges.
+ * Answers of `last_values()` and `distinct_values()` from memory: a summary per WAL segment, made
+ * once, added to while the segment grows, and forgotten with it. A call lists the lane, reads what
+ * was appended since the last call, and merges.
  *
- * Hot is what the WAL holds when the call is planned: rows that no table has yet, and those that were committed within the
- * last minute or so (a committed segment stays 60 s at least). The answer is exact for these rows; it is no statement about
- * the table. Tenants are apart, as their lanes are.
+ * Hot is what the WAL holds when the call is planned: rows that no table has yet, and those that
+ * were committed within the last minute or so (a committed segment stays 60 s at least). The answer
+ * is exact for these rows; it is no statement about the table. Tenants are apart, as their lanes
+ * are.
  */
 
 import { isOperatingError, messageOf, OperatingError } from "../../base/errors.ts";
@@ -20,7 +22,10 @@ import { type LastRow, SegmentSummary, type ValueCount } from "./segment_summary
 export interface HotCacheMeter {
   /** What all summaries are now. */
   held(summaries: { readonly bytes: number; readonly segments: number }): void;
-  /** Segments that a call asked about: those whose summary was complete, and those of which something had to be read. */
+  /**
+   * Segments that a call asked about: those whose summary was complete, and those of which
+   * something had to be read.
+   */
   asked(segments: { readonly hits: number; readonly misses: number }): void;
 }
 
@@ -80,7 +85,10 @@ export class HotCaches {
     return [...this.#lanes.values()].reduce((sum, { segments }) => sum + segments.size, 0);
   }
 
-  /** The newest row of each combination of tags, and the columns of the newest segment. Errors: as `distinctValues`. */
+  /**
+   * The newest row of each combination of tags, and the columns of the newest segment. Errors: as
+   * `distinctValues`.
+   */
   async lastValues(
     question: HotQuestion,
   ): Promise<{ readonly columns: readonly Column[] | undefined; readonly rows: RowObject[] }> {
@@ -96,8 +104,8 @@ export class HotCaches {
   }
 
   /**
-   * How often each value of `tag` occurs, and when last. Errors: `unavailable` (`hot_cache_full`) when the lane's
-   * summaries alone exceed the bound; the WAL's; the signal's.
+   * How often each value of `tag` occurs, and when last. Errors: `unavailable` (`hot_cache_full`)
+   * when the lane's summaries alone exceed the bound; the WAL's; the signal's.
    */
   async distinctValues(
     question: HotQuestion,
@@ -207,7 +215,10 @@ export class HotCaches {
     return segment.nextOffset !== offsetBefore;
   }
 
-  /** Keeps the bound while a lane is read, frame by frame: one with too many values is given up before it is all read. */
+  /**
+   * Keeps the bound while a lane is read, frame by frame: one with too many values is given up
+   * before it is all read.
+   */
   #trim(own: HotLane, lane: LaneId): void {
     let bytes = this.bytes;
     for (const [name, other] of [...this.#lanes]) {

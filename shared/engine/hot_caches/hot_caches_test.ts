@@ -1,4 +1,7 @@
-/** `last_values()` and `distinct_values()` through the engine: what they answer, what they read, what they refuse. */
+/**
+ * `last_values()` and `distinct_values()` through the engine: what they answer, what they read,
+ * what they refuse.
+ */
 
 import { deepStrictEqual, equal, ok, rejects } from "node:assert/strict";
 import fc from "fast-check";

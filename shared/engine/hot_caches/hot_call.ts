@@ -1,6 +1,7 @@
 /**
- * `last_values(…)` and `distinct_values(…)` in a statement: what is asked for, and the name under which the statement
- * then reads the answer as a table. The call is replaced in the tree, before anything else looks at its tables.
+ * `last_values(…)` and `distinct_values(…)` in a statement: what is asked for, and the name under
+ * which the statement then reads the answer as a table. The call is replaced in the tree, before
+ * anything else looks at its tables.
  */
 
 import { OperatingError } from "../../base/errors.ts";
@@ -52,7 +53,10 @@ export function shownName(name: string): string {
   return name.startsWith(CALL_MARK) ? name.slice(CALL_MARK.length) : name;
 }
 
-/** Makes the call's node a table of that name; its alias stays, or is the function's name as in the SQL engine. */
+/**
+ * Makes the call's node a table of that name; its alias stays, or is the function's name as in the
+ * SQL engine.
+ */
 export function replaceWithTable(node: TreeNode, call: HotCall): void {
   node["type"] = "BASE_TABLE";
   node["table_name"] = hotTableName(call);

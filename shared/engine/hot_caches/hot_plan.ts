@@ -1,4 +1,7 @@
-/** A call of `last_values` or `distinct_values` as a planned table: its rows in a file of the cache directory. */
+/**
+ * A call of `last_values` or `distinct_values` as a planned table: its rows in a file of the cache
+ * directory.
+ */
 
 import { isOperatingError, OperatingError } from "../../base/errors.ts";
 import { batchOfRows, type RowObject } from "../../columns/rows.ts";

@@ -1,6 +1,7 @@
 /**
- * What one WAL segment tells the hot caches: per tag column how often each value occurs and when last, and the newest
- * row of each combination of tags. Added to frame by frame, so that a segment being written is never read twice.
+ * What one WAL segment tells the hot caches: per tag column how often each value occurs and when
+ * last, and the newest row of each combination of tags. Added to frame by frame, so that a segment
+ * being written is never read twice.
  */
 
 import { present } from "../../base/assert.ts";

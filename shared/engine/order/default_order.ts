@@ -1,15 +1,16 @@
 /**
- * The implicit newest-first order of SPEC.md 4.2: a bare SELECT over one eligible table is ordered by
- * `timestamp` descending. Anything explicit (ORDER BY, GROUP BY, aggregate, CTE, join, DISTINCT) runs as
- * written. Decided and applied on the tree.
+ * The implicit newest-first order of SPEC.md 4.2: a bare SELECT over one eligible table is ordered
+ * by `timestamp` descending. Anything explicit (ORDER BY, GROUP BY, aggregate, CTE, join, DISTINCT)
+ * runs as written. Decided and applied on the tree.
  */
 
 import { AGGREGATE_FUNCTIONS } from "../gate/allowed_functions.ts";
 import { listAt, nodeAt, nodesAt, textAt, type TreeNode, walk } from "../statement/syntax_tree.ts";
 
 /**
- * Adds the order, and a limit of `rowsMax` + 1 where the statement has none, so that truncation shows.
- * Returns whether it did. `root` must read one stored table whose column `timestamp` is its time.
+ * Adds the order, and a limit of `rowsMax` + 1 where the statement has none, so that truncation
+ * shows. Returns whether it did. `root` must read one stored table whose column `timestamp` is its
+ * time.
  */
 export function applyDefaultOrder(root: TreeNode, rowsMax: number): boolean {
   if (!isBareSelect(root)) return false;

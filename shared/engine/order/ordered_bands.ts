@@ -1,12 +1,14 @@
 /**
- * An ordered scan in steps: bands of files that follow each other in time, the wanted ones first, so that all rows of one come
- * before all rows of the next. The statement runs over one band after the other until it has its rows: the first go out
- * before the last file is opened, files beyond the last row are not opened at all, and a sort holds one band.
+ * An ordered scan in steps: bands of files that follow each other in time, the wanted ones first,
+ * so that all rows of one come before all rows of the next. The statement runs over one band after
+ * the other until it has its rows: the first go out before the last file is opened, files beyond
+ * the last row are not opened at all, and a sort holds one band.
  *
- * Applies where each row is kept or dropped by itself, steadily (`pruning/steady.ts`), and the order is that of time. Relies on
- * the bounds of files, and of the row groups that an ordered scan chose of them; what overlaps is in one band. Each band has
- * at least four times as many rows as the one before, as each is a statement of its own, which costs as much as decoding some
- * 10,000 rows.
+ * Applies where each row is kept or dropped by itself, steadily (`pruning/steady.ts`), and the
+ * order is that of time. Relies on the bounds of files, and of the row groups that an ordered scan
+ * chose of them; what overlaps is in one band. Each band has at least four times as many rows as
+ * the one before, as each is a statement of its own, which costs as much as decoding some 10,000
+ * rows.
  */
 
 import type { DataFile } from "../../iceberg/types.ts";
@@ -35,7 +37,10 @@ export interface Steps {
 
 /** Rows of the first band. */
 const BAND_ROWS_MIN = 32_768;
-/** Or so many for each wanted row, where all that lie in the time range count: of a row group that it cuts, most do. */
+/**
+ * Or so many for each wanted row, where all that lie in the time range count: of a row group that
+ * it cuts, most do.
+ */
 const ROWS_PER_WANTED = 8;
 const GROWTH = 4;
 /** Rows past which a band need not grow. */

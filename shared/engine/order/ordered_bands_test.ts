@@ -7,7 +7,10 @@ const START_NS = 1_790_000_000_000_000_000n; // 2026-09-21T14:13:20Z
 const FILES = 6;
 const ROWS_A_FILE = 20_000;
 
-/** Files one after the other in time, but for the last two, which overlap; rows in the WAL after them. */
+/**
+ * Files one after the other in time, but for the last two, which overlap; rows in the WAL after
+ * them.
+ */
 async function openLab(): Promise<EngineLab> {
   const lab = await EngineLab.open({ wal: true });
   for (let file = 0; file < FILES; file += 1) {

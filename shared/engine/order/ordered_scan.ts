@@ -1,15 +1,18 @@
 /**
- * Newest-N and oldest-N without reading the table: picks the few row groups that can hold the answer.
+ * Newest-N and oldest-N without reading the table: picks the few row groups that can hold the
+ * answer.
  *
- * Applies to one SELECT over one table whose WHERE is only bounds on the time columns, ordered by `timestamp`
- * (then `timestamp_ns`, same direction), with a constant LIMIT. Row groups outside the time range are left out. For
- * newest-first: those that lie wholly inside it are taken by their smallest timestamp, largest first, until they hold N
- * rows; the last of those minima is a threshold that at least N rows reach, so a row group whose largest timestamp is
- * below it cannot matter. Ties are kept: a row group that just reaches the threshold is read. In a file whose order is
- * declared, the answer takes at most the last N rows of its part below the upper bound's row groups. The
- * statement itself, its bounds, order and limit still run over what is left.
+ * Applies to one SELECT over one table whose WHERE is only bounds on the time columns, ordered by
+ * `timestamp` (then `timestamp_ns`, same direction), with a constant LIMIT. Row groups outside the
+ * time range are left out. For newest-first: those that lie wholly inside it are taken by their
+ * smallest timestamp, largest first, until they hold N rows; the last of those minima is a
+ * threshold that at least N rows reach, so a row group whose largest timestamp is below it cannot
+ * matter. Ties are kept: a row group that just reaches the threshold is read. In a file whose order
+ * is declared, the answer takes at most the last N rows of its part below the upper bound's row
+ * groups. The statement itself, its bounds, order and limit still run over what is left.
  *
- * Relies on: `timestamp` is required (no nulls), a file's declared order is true, footers' bounds are true.
+ * Relies on: `timestamp` is required (no nulls), a file's declared order is true, footers' bounds
+ * are true.
  */
 
 import { present } from "../../base/assert.ts";
@@ -44,11 +47,16 @@ export interface OrderedRequest {
   readonly rows: number;
 }
 
-/** A scan that does not stream in order: why, and which rows are wanted first where that is known. */
+/**
+ * A scan that does not stream in order: why, and which rows are wanted first where that is known.
+ */
 export interface OrderRefusal {
   readonly ordering: ScanOrdering;
   readonly direction?: OrderedRequest["direction"];
-  /** Rows wanted of a `filtered` statement whose filter can be tried out beforehand (`pruning/nearest_rows.ts`). */
+  /**
+   * Rows wanted of a `filtered` statement whose filter can be tried out beforehand
+   * (`pruning/nearest_rows.ts`).
+   */
   readonly rows?: number;
 }
 
@@ -84,9 +92,9 @@ export function wantsNoOrder(root: TreeNode): boolean {
 }
 
 /**
- * The plan's parts with the newest first. Where a filter keeps the scan from choosing row groups, the SQL
- * engine still skips those that cannot beat the rows it has; so it should meet the wanted ones early (measured
- * on 2 M rows, newest 100 of one host: 230 ms against 1500 ms).
+ * The plan's parts with the newest first. Where a filter keeps the scan from choosing row groups,
+ * the SQL engine still skips those that cannot beat the rows it has; so it should meet the wanted
+ * ones early (measured on 2 M rows, newest 100 of one host: 230 ms against 1500 ms).
  */
 export function newestFirst(plan: TablePlan): readonly ScanPart[] {
   const filesFirst = plan.parts.filter((part) => part.origin === "file").toReversed();
@@ -173,9 +181,10 @@ export interface OrderedParts {
 }
 
 /**
- * Narrows a plan. `no_bounds`: a file's times are not known; `order_walk_failed`: its footer could not be read, and
- * the scan itself will tell why if it cannot either; `fan_in` and `global_fan_in`: too many files hold rows of the
- * answer to be taken part by part, so they are read whole, in one scan.
+ * Narrows a plan. `no_bounds`: a file's times are not known; `order_walk_failed`: its footer could
+ * not be read, and the scan itself will tell why if it cannot either; `fan_in` and `global_fan_in`:
+ * too many files hold rows of the answer to be taken part by part, so they are read whole, in one
+ * scan.
  */
 export async function orderedParts(
   plan: TablePlan,
@@ -291,8 +300,8 @@ function isInside(unit: Unit, range: TimeRange): boolean {
 }
 
 /**
- * Neighbouring row groups of a file become one part; of a sorted file those that the time range cuts become another, and the
- * others give at most N rows at their near end.
+ * Neighbouring row groups of a file become one part; of a sorted file those that the time range
+ * cuts become another, and the others give at most N rows at their near end.
  */
 function partsOf(
   units: readonly Unit[],
@@ -309,7 +318,8 @@ function partsOf(
   for (const [source, own] of bySource) {
     own.sort((a, b) => a.firstRow - b.firstRow);
     const cut = own.filter((unit) => !isInside(unit, range));
-    // Only among rows that all count do the nearest N come first; those of a cut row group may do without the others.
+    // Only among rows that all count do the nearest N come first; those of a cut row group may do
+    // without the others.
     const runs = source.sorted
       ? [
         ...runsOf(own.filter((unit) => isInside(unit, range))).map((run) => nearest(run, request)),

@@ -10,7 +10,10 @@ interface LabRows {
   readonly times: readonly bigint[];
 }
 
-/** Overlapping files with many ties: sorted ones of four rows a group, one unsorted, and rows in the WAL. */
+/**
+ * Overlapping files with many ties: sorted ones of four rows a group, one unsorted, and rows in the
+ * WAL.
+ */
 async function openLab(): Promise<LabRows> {
   const lab = await EngineLab.open({ wal: true });
   const times: bigint[] = [];
@@ -209,7 +212,8 @@ Deno.test({
     deepStrictEqual(walked, newest);
     deepStrictEqual(groupsRead, [1, 2, ...Array(8).fill(1)]);
 
-    // A page within a row group is read of that alone; one across its begin takes what is missing of the next.
+    // A page within a row group is read of that alone; one across its begin takes what is missing
+    // of the next.
     const at = (row: number) => times[row] ?? 0n;
     const within = await page(100, at(28_000));
     deepStrictEqual([within.rows.at(-1), within.rowsScanned], [at(27_900), 28_000 - 25_904]);

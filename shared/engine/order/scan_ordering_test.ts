@@ -1,4 +1,7 @@
-/** Orderings of SPEC.md 2.5 that depend on the table, its files or the options: each on a real table. */
+/**
+ * Orderings of SPEC.md 2.5 that depend on the table, its files or the options: each on a real
+ * table.
+ */
 
 import { deepStrictEqual, strictEqual } from "node:assert/strict";
 import { OperatingError } from "../../base/errors.ts";
@@ -123,7 +126,10 @@ async function commitFiles(lab: EngineLab, days: readonly bigint[]): Promise<voi
   }
 }
 
-/** Makes the table's default sort order one of `fields`; undefined: one that its metadata does not have. */
+/**
+ * Makes the table's default sort order one of `fields`; undefined: one that its metadata does not
+ * have.
+ */
 async function declare(lab: EngineLab, fields: readonly SortField[] | undefined): Promise<void> {
   const { store, catalog, clock, random } = lab;
   const deps = { store, catalog, clock, random };

@@ -1,6 +1,7 @@
 /**
- * The order that a table's metadata declares for its rows, and whether an ordered scan may rely on it. Tables that this
- * service made declare (`timestamp`, `timestamp_ns`) ascending; those of other engines may declare anything.
+ * The order that a table's metadata declares for its rows, and whether an ordered scan may rely on
+ * it. Tables that this service made declare (`timestamp`, `timestamp_ns`) ascending; those of other
+ * engines may declare anything.
  */
 
 import type { TableSchema } from "../../schema/schema.ts";
@@ -9,7 +10,10 @@ import type { ScanOrdering } from "../types.ts";
 
 const TIME_COLUMNS = ["timestamp", "timestamp_ns"];
 
-/** undefined: rows are declared to be in order of time. Otherwise why they are not, in the words of SPEC.md 2.5. */
+/**
+ * undefined: rows are declared to be in order of time. Otherwise why they are not, in the words of
+ * SPEC.md 2.5.
+ */
 export function orderRefusal(
   metadata: Pick<TableMetadata, "sort-orders" | "default-sort-order-id">,
   schema: TableSchema,

@@ -1,4 +1,7 @@
-/** A piece of a WAL segment as a Parquet file in the cache directory: made once, read by statements, removed. */
+/**
+ * A piece of a WAL segment as a Parquet file in the cache directory: made once, read by statements,
+ * removed.
+ */
 
 import type { Column, TableSchema } from "../../schema/schema.ts";
 import { decodeBatch } from "../../columns/ipc.ts";
@@ -18,7 +21,10 @@ export interface DeltaFile {
   readonly timestampNsMax: bigint;
 }
 
-/** Writes the rows of `frames`, which are at least one, to `path`. Errors: `corrupt` for a bad message. */
+/**
+ * Writes the rows of `frames`, which are at least one, to `path`. Errors: `corrupt` for a bad
+ * message.
+ */
 export async function writeDeltaFile(
   files: Pick<FileSystem, "create">,
   path: string,
@@ -28,7 +34,8 @@ export async function writeDeltaFile(
   const batches = content.frames.map((frame) => decodeBatch(frame.message, schema));
   const written = writeParquet(batches, { schema, compression: "lz4_raw" });
   {
-    // Neither synced nor renamed: the directory is emptied at start, and nobody reads before this returns.
+    // Neither synced nor renamed: the directory is emptied at start, and nobody reads before this
+    // returns.
     await using file = await files.create(path);
     await file.write(written.bytes);
   }

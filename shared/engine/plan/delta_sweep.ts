@@ -1,6 +1,6 @@
 /**
- * Lets converted WAL segments go when nobody asks any more: the disk may be the WAL's own, and an ingest server that
- * waits for free space must not wait for the next query.
+ * Lets converted WAL segments go when nobody asks any more: the disk may be the WAL's own, and an
+ * ingest server that waits for free space must not wait for the next query.
  */
 
 import { getLogger } from "@logtape/logtape";

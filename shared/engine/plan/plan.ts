@@ -1,7 +1,8 @@
 /**
- * What a statement will read, as a value: for each table the snapshot, the files that its time range leaves,
- * the rows of the WAL that no snapshot holds yet, and the parts the SQL engine is given. `shared/engine/cost/cost.ts` and
- * `shared/engine/answer/stats.ts` are views of it; `shared/engine/bind/relation.ts` makes SQL of it.
+ * What a statement will read, as a value: for each table the snapshot, the files that its time
+ * range leaves, the rows of the WAL that no snapshot holds yet, and the parts the SQL engine is
+ * given. `shared/engine/cost/cost.ts` and `shared/engine/answer/stats.ts` are views of it;
+ * `shared/engine/bind/relation.ts` makes SQL of it.
  */
 
 import type { Column, TableSchema } from "../../schema/schema.ts";
@@ -34,7 +35,10 @@ export interface TablePlan {
   readonly since?: bigint;
   /** Id of the declared time order; 0 when there is none. */
   readonly sortOrderId: number;
-  /** A bare SELECT of it stays as written: it is no stored table, or its time field is not the column `timestamp`. */
+  /**
+   * A bare SELECT of it stays as written: it is no stored table, or its time field is not the
+   * column `timestamp`.
+   */
   readonly noImplicitOrder?: true;
   /** Why an ordered scan cannot rely on what the table declares; absent when it can. */
   readonly orderRefusal?: ScanOrdering;
@@ -54,15 +58,23 @@ export interface TablePlan {
   readonly pruned?: PrunedByIndex;
   /** Columns the statement can need. */
   readonly projected: readonly Column[];
-  /** Live files of the same snapshot that can have rows in another range; absent: there are none. */
+  /**
+   * Live files of the same snapshot that can have rows in another range; absent: there are none.
+   */
   readonly filesIn?: (range: TimeRange) => Promise<readonly DataFile[]>;
   /** How often the statement reads it (`shared/engine/cost/table_scans.ts`); absent: once. */
   readonly scans?: number;
-  /** Field ids of the columns that the parts hold; absent: all. Reading another is refused (`shared/engine/bind/relation.ts`). */
+  /**
+   * Field ids of the columns that the parts hold; absent: all. Reading another is refused
+   * (`shared/engine/bind/relation.ts`).
+   */
   readonly columnsAtHand?: ReadonlySet<number>;
 }
 
-/** What `attr_get` gives for an attribute: a promoted column says it, and the attributes where that has no value. */
+/**
+ * What `attr_get` gives for an attribute: a promoted column says it, and the attributes where that
+ * has no value.
+ */
 export interface AttributeText {
   readonly attribute: string;
   readonly source: Column;
@@ -76,7 +88,10 @@ export interface ScanPart {
   readonly file?: DataFile;
   /** Path of the data file of which a copy is read; absent: `path` is it. */
   readonly copyOf?: string;
-  /** Tables in memory that are read in place of the file, with all rows of `range`, and others; absent: none. */
+  /**
+   * Tables in memory that are read in place of the file, with all rows of `range`, and others;
+   * absent: none.
+   */
   readonly held?: readonly HeldBlock[];
   readonly rows: number;
   readonly rowGroups: number;
@@ -133,7 +148,10 @@ export function rowsInRange({ rows, range }: ScanPart): number {
   return range === undefined ? rows : range.end - range.first;
 }
 
-/** Bytes of the projected columns in a part: recorded sizes, scaled by the share of rows that is read. */
+/**
+ * Bytes of the projected columns in a part: recorded sizes, scaled by the share of rows that is
+ * read.
+ */
 export function partBytes(part: ScanPart, projected: readonly Column[]): number {
   const whole = part.columnSizes.size === 0
     ? part.byteLength

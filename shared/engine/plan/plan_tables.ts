@@ -1,4 +1,7 @@
-/** Plans the tables of one statement: names to snapshots, time ranges to files, what is left of the WAL. */
+/**
+ * Plans the tables of one statement: names to snapshots, time ranges to files, what is left of the
+ * WAL.
+ */
 
 import { isOperatingError, OperatingError } from "../../base/errors.ts";
 import type { IndexState } from "../../catalog/index_catalog.ts";

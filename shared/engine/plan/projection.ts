@@ -1,6 +1,6 @@
 /**
- * Which columns of a table a statement can need: never too few. It is priced with them, and copies of rows that are closer at
- * hand than files have no others.
+ * Which columns of a table a statement can need: never too few. It is priced with them, and copies
+ * of rows that are closer at hand than files have no others.
  */
 
 import { ATTRIBUTES } from "../../schema/promoted.ts";
@@ -8,7 +8,10 @@ import type { Column, TableSchema } from "../../schema/schema.ts";
 import type { TablePlan } from "./plan.ts";
 import { listAt, textAt, type TreeNode, walk } from "../statement/syntax_tree.ts";
 
-/** Names that the statement mentions as columns, lower-cased; undefined when it may take all (`*`, `#2`). */
+/**
+ * Names that the statement mentions as columns, lower-cased; undefined when it may take all (`*`,
+ * `#2`).
+ */
 export function namedColumns(root: TreeNode): ReadonlySet<string> | undefined {
   const names = new Set<string>();
   const last = new Set<string>();
@@ -35,7 +38,10 @@ export function namedColumns(root: TreeNode): ReadonlySet<string> | undefined {
   return all || [...tables].some((table) => last.has(table)) ? undefined : names;
 }
 
-/** As `projectedColumns`, of a table whose columns may be texts of attributes: what those are read from counts, too. */
+/**
+ * As `projectedColumns`, of a table whose columns may be texts of attributes: what those are read
+ * from counts, too.
+ */
 export function projectedOf(
   { schema, texts }: Pick<TablePlan, "schema" | "texts">,
   named: ReadonlySet<string> | undefined,

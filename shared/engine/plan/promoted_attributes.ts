@@ -1,11 +1,13 @@
 /**
- * `attr_get(attributes, 'x')` in a WHERE, and anywhere in a statement that groups, becomes the promoted column of `x`, where the table has one (SPEC.md 2.1): reading a
- * column costs less than looking through JSON. The answer is the same for every row (`schema/promoted.ts`): a row whose
- * column was never filled is looked up in its attributes as before. Of a file whose rows all have the value `attributes` is not
- * read for it.
+ * `attr_get(attributes, 'x')` in a WHERE, and anywhere in a statement that groups, becomes the
+ * promoted column of `x`, where the table has one (SPEC.md 2.1): reading a column costs less than
+ * looking through JSON. The answer is the same for every row (`schema/promoted.ts`): a row whose
+ * column was never filled is looked up in its attributes as before. Of a file whose rows all have
+ * the value `attributes` is not read for it.
  *
- * Only in the statement whose FROM is the table itself, and not below a subquery: elsewhere the column need not be in
- * reach. A column that statements cannot name (`TablePlan.unasked`) comes into reach for this alone; a `*` leaves it out.
+ * Only in the statement whose FROM is the table itself, and not below a subquery: elsewhere the
+ * column need not be in reach. A column that statements cannot name (`TablePlan.unasked`) comes
+ * into reach for this alone; a `*` leaves it out.
  */
 
 import { attributeOf, ATTRIBUTES, readsBack } from "../../schema/promoted.ts";
@@ -23,7 +25,10 @@ import {
   walk,
 } from "../statement/syntax_tree.ts";
 
-/** Changes the tree; returns the tables with the columns that it then names, undefined when it did not. */
+/**
+ * Changes the tree; returns the tables with the columns that it then names, undefined when it did
+ * not.
+ */
 export function usePromoted(
   root: TreeNode,
   references: readonly TableReference[],
@@ -95,7 +100,10 @@ function callsOf(root: TreeNode, references: readonly TableReference[]): Attribu
   return parts.flatMap((part) => callsIn(root[part]));
 }
 
-/** Where a statement that groups may call it: all of them, as what is selected must be what is grouped by. */
+/**
+ * Where a statement that groups may call it: all of them, as what is selected must be what is
+ * grouped by.
+ */
 const GROUPED_PARTS = ["select_list", "group_expressions", "having", "qualify", "modifiers"];
 
 /** Whether it groups, and all that it selects is called the same whatever becomes of a call. */
@@ -181,8 +189,9 @@ interface TextColumn {
 }
 
 /**
- * The promoted column itself where each row has it, which summaries of files may answer, too. Else one that each part of a scan
- * makes as it can: those whose rows all have it leave the attributes unread. Where that would show, the call stays.
+ * The promoted column itself where each row has it, which summaries of files may answer, too. Else
+ * one that each part of a scan makes as it can: those whose rows all have it leave the attributes
+ * unread. Where that would show, the call stays.
  */
 function textColumn(
   { files, delta }: TablePlan,

@@ -1,4 +1,7 @@
-/** Statements over a table with promoted columns answer as they do without, from the column where they can. */
+/**
+ * Statements over a table with promoted columns answer as they do without, from the column where
+ * they can.
+ */
 
 import assert from "node:assert/strict";
 import { INLINE_DERIVER } from "../../derived/deriver.ts";
@@ -221,7 +224,10 @@ async function planText(lab: EngineLab, sql: string): Promise<string> {
   return text.slice(text.indexOf("┌"));
 }
 
-/** Commits each of `files`; attributes are promoted before the file whose place `promotedBefore` names. */
+/**
+ * Commits each of `files`; attributes are promoted before the file whose place `promotedBefore`
+ * names.
+ */
 async function labOf(
   files: readonly (readonly (string | null)[])[],
   promotedBefore: readonly number[],

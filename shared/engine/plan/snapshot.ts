@@ -1,8 +1,8 @@
 /**
- * One table as one reader sees it, WAL included. The order is what makes it exact (DESIGN.md section 6): list
- * the lane's segments; read the table's pointer and which of them it holds in one transaction; the rows are
- * the snapshot and the listed segments that it does not hold. A row that moves from the WAL into the table
- * meanwhile is in exactly one of the two.
+ * One table as one reader sees it, WAL included. The order is what makes it exact (DESIGN.md
+ * section 6): list the lane's segments; read the table's pointer and which of them it holds in one
+ * transaction; the rows are the snapshot and the listed segments that it does not hold. A row that
+ * moves from the WAL into the table meanwhile is in exactly one of the two.
  */
 
 import type { CatalogReader } from "../../catalog/catalog.ts";
@@ -43,7 +43,8 @@ export async function readSnapshot(
     new Set(listed.filter((segment) => segment.state === state).map((segment) => segment.name));
   const active = namesIn("active");
   const committed = namesIn("committed");
-  // A segment is moved to `committed` after its commit, and forgotten by the catalog when it is swept.
+  // A segment is moved to `committed` after its commit, and forgotten by the catalog when it is
+  // swept.
   const pending = names.filter((name) => !consumed.has(name) && !committed.has(name));
   const complete = new Set(pending.filter((name) => !active.has(name)));
   return { table, pending, complete, consumed: consumed.union(committed) };

@@ -1,10 +1,10 @@
 /**
- * Pins: the state of a statement's tables as a text that a later statement reads again, so that the pages of one walk
- * see the same rows while ingest and drain go on.
+ * Pins: the state of a statement's tables as a text that a later statement reads again, so that the
+ * pages of one walk see the same rows while ingest and drain go on.
  *
- * A pin names one committed snapshot per table, so a pinned statement reads no WAL: segments are consumed and swept,
- * snapshots stay as they are until they expire. A caller may write any pin; it leads to no table that the statement
- * could not read anyway.
+ * A pin names one committed snapshot per table, so a pinned statement reads no WAL: segments are
+ * consumed and swept, snapshots stay as they are until they expire. A caller may write any pin; it
+ * leads to no table that the statement could not read anyway.
  */
 
 import { OperatingError } from "../../base/errors.ts";
@@ -18,7 +18,10 @@ export interface PinnedTable {
   readonly uuid: string;
   /** null: nothing was committed. */
   readonly snapshotId: bigint | null;
-  /** Columns as they were when the pin was given, which may be newer than the snapshot; undefined: the snapshot's own. */
+  /**
+   * Columns as they were when the pin was given, which may be newer than the snapshot; undefined:
+   * the snapshot's own.
+   */
   readonly schemaId?: number;
 }
 
@@ -73,9 +76,10 @@ function entryOf(entry: unknown): [string, PinnedTable] {
 }
 
 /**
- * `table` as `pin` says, columns included; as it is now where the pin does not name it. A change of columns makes no snapshot, so
- * the newest one may have fewer than the table. undefined when nothing was committed then. Errors: `conflict` with reason
- * `pin_expired` when the snapshot is gone, or the table was made anew.
+ * `table` as `pin` says, columns included; as it is now where the pin does not name it. A change of
+ * columns makes no snapshot, so the newest one may have fewer than the table. undefined when
+ * nothing was committed then. Errors: `conflict` with reason `pin_expired` when the snapshot is
+ * gone, or the table was made anew.
  */
 export function pinned(
   name: string,

@@ -1,14 +1,16 @@
 /**
- * WAL segments as Parquet files in the cache directory, so that statements read them like data files.
+ * WAL segments as Parquet files in the cache directory, so that statements read them like data
+ * files.
  *
- * A segment is converted once; of one that is still written, each statement converts what was appended since
- * the last one, as a file of its own. Conversions of one segment never run twice at a time: later callers wait
- * for the running one and then look for more. Files in use are never removed; idle ones go, least recently
- * used first, when the directory exceeds its bound, and when their segment was consumed: at the next statement over
- * its lane, or with `forgetGone`, which is for times without statements.
+ * A segment is converted once; of one that is still written, each statement converts what was
+ * appended since the last one, as a file of its own. Conversions of one segment never run twice at
+ * a time: later callers wait for the running one and then look for more. Files in use are never
+ * removed; idle ones go, least recently used first, when the directory exceeds its bound, and when
+ * their segment was consumed: at the next statement over its lane, or with `forgetGone`, which is
+ * for times without statements.
  *
- * A bad frame costs its rows, never the statement: it is logged and counted, and the segment is read again
- * only if it was still being written.
+ * A bad frame costs its rows, never the statement: it is logged and counted, and the segment is
+ * read again only if it was still being written.
  */
 
 import { getLogger } from "@logtape/logtape";
@@ -75,9 +77,9 @@ export class WalDelta {
   }
 
   /**
-   * The rows of `names` (segments of `lane`) that can lie in `range`, as far as they were whole on disk when
-   * this was called. Errors: `not_found` when a segment is gone, so that its rows must be elsewhere by now;
-   * `unavailable` when the directory cannot be written.
+   * The rows of `names` (segments of `lane`) that can lie in `range`, as far as they were whole on
+   * disk when this was called. Errors: `not_found` when a segment is gone, so that its rows must be
+   * elsewhere by now; `unavailable` when the directory cannot be written.
    */
   async lease(
     lane: LaneId,
@@ -120,8 +122,8 @@ export class WalDelta {
   }
 
   /**
-   * Drops segments that are in the WAL no more, or only as what a table holds, unless a statement still reads them.
-   * Errors: the WAL's.
+   * Drops segments that are in the WAL no more, or only as what a table holds, unless a statement
+   * still reads them. Errors: the WAL's.
    */
   async forgetGone(): Promise<void> {
     const lanes = new Map<string, LaneId>();
@@ -183,7 +185,10 @@ export class WalDelta {
     segment.complete = complete;
   }
 
-  /** What was appended since the last time, as far as it is intact. Errors: the WAL's, but not that it is damaged. */
+  /**
+   * What was appended since the last time, as far as it is intact. Errors: the WAL's, but not that
+   * it is damaged.
+   */
   async #framesOf(segment: Segment): Promise<WalFrame[]> {
     const frames: WalFrame[] = [];
     try {

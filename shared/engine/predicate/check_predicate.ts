@@ -1,4 +1,6 @@
-/** Whether a predicate is one over the columns of a table, asked before anything is deleted by it. */
+/**
+ * Whether a predicate is one over the columns of a table, asked before anything is deleted by it.
+ */
 
 import { isOperatingError, OperatingError } from "../../base/errors.ts";
 import type { Deadline } from "../turns/deadline.ts";
@@ -17,7 +19,8 @@ export async function checkPredicate(
 ): Promise<CheckedPredicate> {
   const predicate = await parsePredicate(connection, request);
   try {
-    // As a statement: so it sees the table's columns as queries do, and is told of a wrong name as they are.
+    // As a statement: so it sees the table's columns as queries do, and is told of a wrong name as
+    // they are.
     const prepared = await prepareStatement(connection, {
       ...request,
       sql: predicateStatement(request),

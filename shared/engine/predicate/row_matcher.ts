@@ -1,6 +1,7 @@
 /**
- * Which rows of a data file a predicate is true for: the SQL engine and its dialect as queries have them, over one file
- * at a time, with nothing else in reach. For who deletes rows; queries have `shared/engine/open_engine.ts`.
+ * Which rows of a data file a predicate is true for: the SQL engine and its dialect as queries have
+ * them, over one file at a time, with nothing else in reach. For who deletes rows; queries have
+ * `shared/engine/open_engine.ts`.
  */
 
 import { OperatingError } from "../../base/errors.ts";
@@ -27,8 +28,8 @@ export interface RowMatcherOptions {
   /** Default: one per core. */
   readonly threads?: number;
   /**
-   * Whether DuckDB has a process of its own, which is replaced when a predicate cannot be ended otherwise. Default: it runs in this
-   * one, which such a predicate holds for good.
+   * Whether DuckDB has a process of its own, which is replaced when a predicate cannot be ended
+   * otherwise. Default: it runs in this one, which such a predicate holds for good.
    */
   readonly hasProcess?: boolean;
 }
@@ -62,8 +63,9 @@ export interface MatchedRows {
 
 export interface RowMatcher extends AsyncDisposable {
   /**
-   * Rows for which the test is true; those for which it is null are none. Errors: `invalid_argument` for a predicate that
-   * is none, or fails on some row; `unavailable` for memory and storage; the signal's reason.
+   * Rows for which the test is true; those for which it is null are none. Errors:
+   * `invalid_argument` for a predicate that is none, or fails on some row; `unavailable` for memory
+   * and storage; the signal's reason.
    */
   match(file: MatchedFile, test: RowTest, signal?: AbortSignal): Promise<MatchedRows>;
 }
@@ -71,7 +73,10 @@ export interface RowMatcher extends AsyncDisposable {
 /** A file takes seconds; one that takes longer than this is given up. */
 const MATCH_MS_MAX = 600_000;
 
-/** The statement is ours, and written from a tree: the engine's `LINE n:` would quote none of the predicate's. */
+/**
+ * The statement is ours, and written from a tree: the engine's `LINE n:` would quote none of the
+ * predicate's.
+ */
 const NO_LINE_OF_CALLER = { linesBefore: Number.MAX_SAFE_INTEGER };
 
 /** Errors: `unavailable` (`engine_not_loaded`) when the SQL engine's library cannot be loaded. */

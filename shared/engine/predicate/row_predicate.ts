@@ -1,10 +1,11 @@
 /**
- * A predicate over the rows of one table, as a delete task has it: judged as a statement is, and more strictly. It is one
- * boolean expression over the table's columns; what it says of a row follows from that row alone, whenever it is asked
- * and by whom. So no subquery, aggregate, window, `now()` or `random()`.
+ * A predicate over the rows of one table, as a delete task has it: judged as a statement is, and
+ * more strictly. It is one boolean expression over the table's columns; what it says of a row
+ * follows from that row alone, whenever it is asked and by whom. So no subquery, aggregate, window,
+ * `now()` or `random()`.
  *
- * The text is never put beside other text: it is parsed as a WHERE and must have left everything else of the statement as
- * it was, and what runs is written from the tree.
+ * The text is never put beside other text: it is parsed as a WHERE and must have left everything
+ * else of the statement as it was, and what runs is written from the tree.
  */
 
 import { utf8 } from "../../base/bytes.ts";
@@ -54,8 +55,8 @@ export interface RowPredicate {
 }
 
 /**
- * Errors: `invalid_argument` with reason `invalid_predicate`, or of the gate, and the place in the predicate. Whether its
- * columns exist and its types fit is not looked at.
+ * Errors: `invalid_argument` with reason `invalid_predicate`, or of the gate, and the place in the
+ * predicate. Whether its columns exist and its types fit is not looked at.
  */
 export async function parsePredicate(
   connection: Pick<EngineConnection, "serialize" | "deserialize">,
@@ -108,7 +109,9 @@ async function parsed(
   }
 }
 
-/** Members of the statement that a predicate must leave as they are, and what it would have written. */
+/**
+ * Members of the statement that a predicate must leave as they are, and what it would have written.
+ */
 const UNTOUCHED: readonly (readonly [
   string,
   (value: unknown, root: TreeNode) => boolean,

@@ -1,6 +1,7 @@
 /**
- * What statements read, found in their text alone: parser, dialect and gate as queries have them, over no table. For who
- * looks through statements that were answered; `shared/engine/open_engine.ts` answers them.
+ * What statements read, found in their text alone: parser, dialect and gate as queries have them,
+ * over no table. For who looks through statements that were answered;
+ * `shared/engine/open_engine.ts` answers them.
  */
 
 import { isOperatingError } from "../../base/errors.ts";
@@ -24,8 +25,9 @@ export interface StatementReaderOptions {
 
 export interface StatementReader extends AsyncDisposable {
   /**
-   * What each statement reads of a table's attributes, in their order; undefined for one that reads none, or that is none
-   * for a caller of `namespace`. What is not looked through after a minute is left out. Errors: the signal's reason.
+   * What each statement reads of a table's attributes, in their order; undefined for one that reads
+   * none, or that is none for a caller of `namespace`. What is not looked through after a minute is
+   * left out. Errors: the signal's reason.
    */
   attributes(
     statements: readonly string[],

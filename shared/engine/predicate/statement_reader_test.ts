@@ -1,4 +1,7 @@
-/** What statements read of attributes, found in their text, where a promoted column would serve them. */
+/**
+ * What statements read of attributes, found in their text, where a promoted column would serve
+ * them.
+ */
 
 import assert from "node:assert/strict";
 import { DenoFileSystem } from "../../os/deno_file_system.ts";

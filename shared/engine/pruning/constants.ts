@@ -1,7 +1,7 @@
 /**
- * Values of a statement's constant expressions. Written-out constants are read from the tree; expressions of them are
- * evaluated by the SQL engine, all in one question, and only those of functions that are known to be quick and to depend
- * on nothing else.
+ * Values of a statement's constant expressions. Written-out constants are read from the tree;
+ * expressions of them are evaluated by the SQL engine, all in one question, and only those of
+ * functions that are known to be quick and to depend on nothing else.
  */
 
 import { type ConstantsConnection, constantTexts } from "../bounds/constant_texts.ts";
@@ -107,7 +107,10 @@ function truthOf(cast: TreeNode): boolean | undefined {
 /** Powers of ten that a double holds exactly. */
 const SCALE_MAX = 22;
 
-/** The double that the SQL engine makes of a decimal: exact parts, so that the quotient is rounded just once. */
+/**
+ * The double that the SQL engine makes of a decimal: exact parts, so that the quotient is rounded
+ * just once.
+ */
 function decimalOf(digits: unknown, scale: number): number | undefined {
   if (typeof digits !== "number" || !Number.isSafeInteger(digits)) return undefined;
   return scale >= 0 && scale <= SCALE_MAX ? digits / 10 ** scale : undefined;

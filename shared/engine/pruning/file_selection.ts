@@ -41,7 +41,10 @@ export async function selectOfFile(
   }
 }
 
-/** Whether evaluating it takes much longer than a comparison or a LIKE: words and members of JSON objects do. */
+/**
+ * Whether evaluating it takes much longer than a comparison or a LIKE: words and members of JSON
+ * objects do.
+ */
 function isDear(query: RowQuery): boolean {
   switch (query.kind) {
     case "and":
@@ -62,7 +65,10 @@ export function partsMs(parts: readonly ScanPart[], { projected }: TablePlan): n
   }, 0);
 }
 
-/** The row groups of a file of ours, which are known by its rows; undefined where their number is another. */
+/**
+ * The row groups of a file of ours, which are known by its rows; undefined where their number is
+ * another.
+ */
 function regularGroups({ rows, splitOffsets }: DataFile): RowGroupRows[] | undefined {
   const layouts = [rowGroupStarts(rows), evenStarts(rows, ROW_GROUP_ROWS)];
   const starts = layouts.find(({ length }) => length === splitOffsets.length);

@@ -11,7 +11,10 @@ export interface LikeParts {
   readonly isWhole: boolean;
 }
 
-/** undefined: the pattern ends in its escape, which the SQL engine refuses. `escape`: one letter, or none. */
+/**
+ * undefined: the pattern ends in its escape, which the SQL engine refuses. `escape`: one letter, or
+ * none.
+ */
 export function likeParts(pattern: string, escape = ""): LikeParts | undefined {
   const pieces = likePieces(pattern, escape);
   if (pieces === undefined) return undefined;

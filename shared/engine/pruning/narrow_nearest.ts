@@ -1,4 +1,7 @@
-/** A newest-first or oldest-first statement with a filter, narrowed just before it runs: see `nearest_rows.ts`. */
+/**
+ * A newest-first or oldest-first statement with a filter, narrowed just before it runs: see
+ * `nearest_rows.ts`.
+ */
 
 import type { DataFileLease } from "../files/data_files.ts";
 import { type EngineConnection, EngineFault, type Relation } from "../duckdb/driver.ts";
@@ -36,7 +39,10 @@ export interface NarrowDeps extends PruneDeps {
   readonly probedRows: number | undefined;
 }
 
-/** Finding words in so many rows takes some milliseconds, as does decoding the row group that they are in. */
+/**
+ * Finding words in so many rows takes some milliseconds, as does decoding the row group that they
+ * are in.
+ */
 const PROBED_ROWS = 4_096;
 /** A table with fewer times the rows of a first probe is scanned at once. */
 const TABLE_ROWS_FACTOR_MIN = 48;

@@ -1,12 +1,15 @@
 /**
- * Newest-N and oldest-N with a filter, without reading the table: walks its data files from the near end, asks their
- * indexes which rows may count, and asks the SQL engine (`probed_rows.ts`) how many of the first ones do. Once N rows are found,
- * the time of the last of them is a threshold: whatever lies wholly beyond it cannot be in the answer.
+ * Newest-N and oldest-N with a filter, without reading the table: walks its data files from the
+ * near end, asks their indexes which rows may count, and asks the SQL engine (`probed_rows.ts`) how
+ * many of the first ones do. Once N rows are found, the time of the last of them is a threshold:
+ * whatever lies wholly beyond it cannot be in the answer.
  *
- * The walk gives up when a sixteenth of the table would not do, going by what it found: the statement then scans what the
- * indexes leave of all of it, in bands (`ordered_bands.ts`). The statement itself, its filter, order and limit, always runs over what is left.
+ * The walk gives up when a sixteenth of the table would not do, going by what it found: the
+ * statement then scans what the indexes leave of all of it, in bands (`ordered_bands.ts`). The
+ * statement itself, its filter, order and limit, always runs over what is left.
  *
- * Relies on: `timestamp` has no nulls, the bounds of files and row groups are true, the filter is steady (`steady.ts`).
+ * Relies on: `timestamp` has no nulls, the bounds of files and row groups are true, the filter is
+ * steady (`steady.ts`).
  */
 
 import type { DataFile } from "../../iceberg/types.ts";
@@ -22,9 +25,15 @@ export interface NearestDeps {
   readonly select: (file: DataFile) => Promise<FileSelection>;
   /** The file's row groups with their times. */
   readonly groups: (file: DataFile) => Promise<readonly TimedRows[]>;
-  /** How many of the first `rows` rows that satisfy the filter some parts hold; undefined when that cannot be told. */
+  /**
+   * How many of the first `rows` rows that satisfy the filter some parts hold; undefined when that
+   * cannot be told.
+   */
   readonly probe: (parts: readonly ScanPart[], rows: number) => Promise<ProbeAnswer | undefined>;
-  /** Time of the last wanted row of a part, filter or not, in Unix microseconds; undefined when that cannot be told. */
+  /**
+   * Time of the last wanted row of a part, filter or not, in Unix microseconds; undefined when that
+   * cannot be told.
+   */
   readonly edge: (part: ScanPart) => Promise<bigint | undefined>;
   /** Rows of the first probe, and of each one at least. */
   readonly firstRows: number;
@@ -32,7 +41,10 @@ export interface NearestDeps {
   readonly signal: AbortSignal;
 }
 
-/** Rows of a file that follow each other; times in Unix microseconds, undefined where they are not known. */
+/**
+ * Rows of a file that follow each other; times in Unix microseconds, undefined where they are not
+ * known.
+ */
 export interface TimedRows {
   readonly firstRow: number;
   readonly rows: number;
@@ -41,7 +53,10 @@ export interface TimedRows {
 }
 
 export interface NearestRows {
-  /** Files that were looked at, and what is to be read of each; the others hold no row of the answer. */
+  /**
+   * Files that were looked at, and what is to be read of each; the others hold no row of the
+   * answer.
+   */
   readonly selections: ReadonlyMap<DataFile, FileSelection>;
   /** The parts of the WAL that may. */
   readonly delta: readonly ScanPart[];
@@ -67,7 +82,10 @@ interface Unit {
   readonly group: number;
 }
 
-/** A unit that was cut in two because its rows are in order: the nearer ones, and those that wait for a later probe. */
+/**
+ * A unit that was cut in two because its rows are in order: the nearer ones, and those that wait
+ * for a later probe.
+ */
 interface Cut {
   readonly whole: Unit;
   readonly nearer: Unit;
@@ -175,7 +193,10 @@ class Walk {
     return { batch };
   }
 
-  /** With the nearer rows of `unit` a batch is enough; undefined: it takes most of them, or their order is not known. */
+  /**
+   * With the nearer rows of `unit` a batch is enough; undefined: it takes most of them, or their
+   * order is not known.
+   */
   #cut(unit: Unit, batch: readonly Unit[], rows: number): Cut | undefined {
     const { file, range: { first, end } } = unit;
     if (file === undefined || !this.#isSorted(file)) return undefined;

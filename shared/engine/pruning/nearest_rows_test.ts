@@ -8,7 +8,10 @@ const START_NS = 1_790_000_000_000_000_000n; // 2026-09-21T14:13:20Z
 const FILES = 12;
 const ROWS_A_FILE = 50;
 
-/** 12 files of 50 rows in row groups of 10, a microsecond apart, one file after the other; some rows in the WAL. */
+/**
+ * 12 files of 50 rows in row groups of 10, a microsecond apart, one file after the other; some rows
+ * in the WAL.
+ */
 async function openLab(indexes?: RowIndexes): Promise<EngineLab> {
   const lab = await EngineLab.open({
     wal: true,

@@ -1,7 +1,8 @@
 /**
- * What is known of the rows that a statement can need of one table: a condition that each of them meets. Weaker than the
- * statement's own, never stronger: `all` stands for whatever is not understood. A row whose value is NULL meets no
- * condition but `all`, so a condition also holds for a table on the NULL side of an outer join.
+ * What is known of the rows that a statement can need of one table: a condition that each of them
+ * meets. Weaker than the statement's own, never stronger: `all` stands for whatever is not
+ * understood. A row whose value is NULL meets no condition but `all`, so a condition also holds for
+ * a table on the NULL side of an outer join.
  */
 
 import type { Column, TableSchema } from "../../schema/schema.ts";
@@ -59,7 +60,9 @@ export function anyOf<C>(of: readonly Predicate<C>[]): Predicate<C> {
   return of.length === 1 ? only : { kind: "or", of };
 }
 
-/** The predicate over the columns of a table; a leaf that does not fit the table's column is `all`. */
+/**
+ * The predicate over the columns of a table; a leaf that does not fit the table's column is `all`.
+ */
 export function overColumns(predicate: Predicate, table: PredicateTable): Predicate<Column> {
   switch (predicate.kind) {
     case "all":
@@ -97,7 +100,10 @@ function leafOver(
   return isStemmed ? { ...leaf, column, isStemmed } : { ...leaf, column };
 }
 
-/** Whether the SQL engine compares the column with the constant as the column's own type, in full precision. */
+/**
+ * Whether the SQL engine compares the column with the constant as the column's own type, in full
+ * precision.
+ */
 function isComparable({ type }: Column, value: ConstantValue): boolean {
   switch (type) {
     case "string":

@@ -1,8 +1,9 @@
 /**
  * Reads a condition of a statement's tree into a predicate over one of its tables.
  *
- * SQL's logic has three values: `whenTrue` is what holds of a row for which the condition is TRUE, `whenFalse` of one for
- * which it is FALSE. A NOT exchanges them; NULL is neither. Whatever is not listed here is `all`.
+ * SQL's logic has three values: `whenTrue` is what holds of a row for which the condition is TRUE,
+ * `whenFalse` of one for which it is FALSE. A NOT exchanges them; NULL is neither. Whatever is not
+ * listed here is `all`.
  */
 
 import { listAt, nodeAt, nodesAt, textAt, type TreeNode } from "../statement/syntax_tree.ts";
@@ -135,7 +136,9 @@ export class PredicateReader {
     return typeof letter === "string" ? call.read(column, text, letter) : ALL;
   }
 
-  /** `attr_get(attributes, 'name')` and `attributes ->> '$.name'`: which attribute of which column. */
+  /**
+   * `attr_get(attributes, 'name')` and `attributes ->> '$.name'`: which attribute of which column.
+   */
   #attribute(node: TreeNode): { readonly column: string; readonly name: string } | undefined {
     if (textAt(node, "class") !== "FUNCTION") return undefined;
     const nameOf = ATTRIBUTE_CALLS[textAt(node, "function_name").toLowerCase()];
@@ -215,7 +218,10 @@ const NEGATED_CALLS: Readonly<Record<string, CallReader>> = {
   not_ilike_escape: ilike({ escaped: true }),
 };
 
-/** The name of a top-level attribute that the second argument tells; undefined where it is another place. */
+/**
+ * The name of a top-level attribute that the second argument tells; undefined where it is another
+ * place.
+ */
 const ATTRIBUTE_CALLS: Readonly<Record<string, (path: string) => string | undefined>> = {
   attr_get: (name) => name,
   "->>": nameInPath,

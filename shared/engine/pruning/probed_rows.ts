@@ -1,6 +1,7 @@
 /**
- * A question to the SQL engine before a newest-first (or oldest-first) statement with a filter runs: of some parts of its
- * table, how many of the wanted rows do they hold, and how far back do those reach?
+ * A question to the SQL engine before a newest-first (or oldest-first) statement with a filter
+ * runs: of some parts of its table, how many of the wanted rows do they hold, and how far back do
+ * those reach?
  */
 
 import { nodeAt, nodesAt, textAt, type TreeNode } from "../statement/syntax_tree.ts";

@@ -1,6 +1,7 @@
 /**
- * Leaves out of a table's plan what its predicate proves to be without a row of the answer: files by the bounds in their
- * manifests, then rows by the files' indexes. Rows that are only in the WAL are always read.
+ * Leaves out of a table's plan what its predicate proves to be without a row of the answer: files
+ * by the bounds in their manifests, then rows by the files' indexes. Rows that are only in the WAL
+ * are always read.
  */
 
 import type { RowQuery } from "../../derived/rows/row_query.ts";
@@ -25,7 +26,10 @@ export interface PruneDeps extends Omit<SelectionDeps, "indexes"> {
 
 /** Lookups of one statement at the same time. */
 const LOOKUPS_MAX = 16;
-/** Parts of files, each a scan of its own; past them the files of which least is left out are read whole. */
+/**
+ * Parts of files, each a scan of its own; past them the files of which least is left out are read
+ * whole.
+ */
 const PARTS_MAX = 256;
 
 /** Errors: the reason of `deps.signal`. */
@@ -107,7 +111,10 @@ function wholeSelection(whole: ScanPart): FileSelection {
   return { whole, parts: [whole], rowGroupsPruned: 0 };
 }
 
-/** Each part of a file costs a scan of its own: where they are too many, those that spare most are kept. */
+/**
+ * Each part of a file costs a scan of its own: where they are too many, those that spare most are
+ * kept.
+ */
 function limitParts(selections: readonly FileSelection[]): readonly FileSelection[] {
   const partial = selections.filter(({ parts, whole }) => parts.some((part) => part !== whole));
   if (partial.reduce((sum, { parts }) => sum + parts.length, 0) <= PARTS_MAX) return selections;

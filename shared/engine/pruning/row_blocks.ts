@@ -9,7 +9,10 @@ export interface RowBlocks {
   readonly numbers: readonly number[];
 }
 
-/** As so many ranges rows are told: the SQL engine skips between them, but compares each row with each. */
+/**
+ * As so many ranges rows are told: the SQL engine skips between them, but compares each row with
+ * each.
+ */
 export const RANGES_MAX = 12;
 
 export interface NumberRun {
@@ -31,7 +34,10 @@ export function runsOf(numbers: Uint32Array): NumberRun[] {
   return runs;
 }
 
-/** The largest blocks that are just these rows of `range`: the first and the last one may reach beyond it. */
+/**
+ * The largest blocks that are just these rows of `range`: the first and the last one may reach
+ * beyond it.
+ */
 export function blocksOf(runs: readonly NumberRun[], range: RowRange): RowBlocks {
   let shift = SHIFT_MAX;
   for (const { first, last } of runs) {

@@ -6,7 +6,10 @@ import type { DataFile } from "../../iceberg/types.ts";
 import type { ReadableStore } from "../../storage/object_store.ts";
 
 export interface RowIndexes {
-  /** Rows of a data file that may meet a query: `all` where there is no index, or none that can be used. Never fails. */
+  /**
+   * Rows of a data file that may meet a query: `all` where there is no index, or none that can be
+   * used. Never fails.
+   */
   rows(file: DataFile, query: RowQuery, call: IndexCall): Promise<RowSet>;
 }
 

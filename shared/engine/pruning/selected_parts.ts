@@ -1,10 +1,10 @@
 /**
- * The rows that an index leaves of a data file, as what the SQL engine is given: parts of neighbouring row groups, each
- * with the numbers of its rows where they are few. Pure.
+ * The rows that an index leaves of a data file, as what the SQL engine is given: parts of
+ * neighbouring row groups, each with the numbers of its rows where they are few. Pure.
  *
- * The SQL engine decodes whole row groups, some 5 ms each; a part costs it 0.3 ms to plan. So a row group that is left out
- * is worth a part of its own, and row numbers are worth their text only where they spare more than picking them costs:
- * README.md has the figures.
+ * The SQL engine decodes whole row groups, some 5 ms each; a part costs it 0.3 ms to plan. So a row
+ * group that is left out is worth a part of its own, and row numbers are worth their text only
+ * where they spare more than picking them costs: README.md has the figures.
  */
 
 import { lowerBound } from "../../base/lower_bound.ts";
@@ -26,10 +26,16 @@ export interface SelectedParts {
 
 /** Rows that are told of one part, as so many blocks; with more, all rows of the part are read. */
 const BLOCKS_MAX = 1_000;
-/** Share of the rows that may be told so: of more, evaluating a condition costs as much as picking them. */
+/**
+ * Share of the rows that may be told so: of more, evaluating a condition costs as much as picking
+ * them.
+ */
 const SELECTED_SHARE_MAX = 1 / 4;
 
-/** What is selected of: all of a file, its row groups, and whether to evaluate the condition takes longer than to pick rows. */
+/**
+ * What is selected of: all of a file, its row groups, and whether to evaluate the condition takes
+ * longer than to pick rows.
+ */
 export interface SelectedOf {
   readonly whole: ScanPart;
   readonly groups: readonly RowGroupRows[];
@@ -50,7 +56,10 @@ export function selectedParts(
   };
 }
 
-/** What of a part lies in `range`; undefined when nothing does. The row groups that it touches are counted anew by the caller. */
+/**
+ * What of a part lies in `range`; undefined when nothing does. The row groups that it touches are
+ * counted anew by the caller.
+ */
 export function clipped(part: ScanPart, range: RowRange): ScanPart | undefined {
   const own = part.range ?? { first: 0, end: part.rows };
   const first = Math.max(own.first, range.first);

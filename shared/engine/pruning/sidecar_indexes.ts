@@ -1,9 +1,10 @@
 /**
  * The indexes that lie in the sidecars of data files, with what is kept of them in memory.
  *
- * Parsed: footers of sidecars, headers of indexes, filters, answers that were read for. Blobs: the pieces of indexes that
- * lookups read. No data file changes, and a sidecar that is made anew has other keys here (`sidecar_footers.ts`), so neither is
- * stale. What is missing or damaged is counted, and its data file read whole.
+ * Parsed: footers of sidecars, headers of indexes, filters, answers that were read for. Blobs: the
+ * pieces of indexes that lookups read. No data file changes, and a sidecar that is made anew has
+ * other keys here (`sidecar_footers.ts`), so neither is stale. What is missing or damaged is
+ * counted, and its data file read whole.
  */
 
 import { isOperatingError } from "../../base/errors.ts";
@@ -18,7 +19,10 @@ import { sharedRead } from "../../storage/object_store.ts";
 import { SidecarFooters } from "../files/sidecar_footers.ts";
 import type { IndexCall, RowIndexes } from "./row_index.ts";
 
-/** Why an index was not used: there is no sidecar; it fails a check; the store does not give it; a bug. */
+/**
+ * Why an index was not used: there is no sidecar; it fails a check; the store does not give it; a
+ * bug.
+ */
 export const UNUSABLE_REASONS = ["missing", "corrupt", "unavailable", "failed"] as const;
 export type UnusableReason = typeof UNUSABLE_REASONS[number];
 
@@ -137,7 +141,10 @@ export class SidecarIndexes implements RowIndexes {
     });
   }
 
-  /** The same for the same question of the same columns; a statement asks all its files with one query. */
+  /**
+   * The same for the same question of the same columns; a statement asks all its files with one
+   * query.
+   */
   #queryKey(query: RowQuery, schema: TableSchema): string {
     const known = this.#queryKeys.get(query);
     if (known !== undefined) return known;

@@ -10,7 +10,10 @@ const START_NS = 1_790_000_000_000_000_000n;
 const ROWS_A_FILE = 4_000;
 const FILES = 4;
 
-/** Four files with sidecars in a store that is elsewhere; row n has the word `wn`, digits that hardly compress, and `common`. */
+/**
+ * Four files with sidecars in a store that is elsewhere; row n has the word `wn`, digits that
+ * hardly compress, and `common`.
+ */
 async function openLab(): Promise<{ lab: EngineLab; store: RemoteStore }> {
   const store = new RemoteStore();
   const lab = await EngineLab.open({ store });

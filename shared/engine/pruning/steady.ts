@@ -1,4 +1,7 @@
-/** Whether a condition holds of a row today and in a moment alike, so that a statement may be asked in two steps. */
+/**
+ * Whether a condition holds of a row today and in a moment alike, so that a statement may be asked
+ * in two steps.
+ */
 
 import { isNode, nodeAt, textAt, type TreeNode, walk } from "../statement/syntax_tree.ts";
 import { conjuncts, onlyTimeBounds } from "../bounds/time_bounds.ts";
@@ -15,8 +18,9 @@ const UNSTEADY: ReadonlySet<string> = new Set([
 const CLOCK_TEXT = /^\s*(now|today|tomorrow|yesterday)\s*$/i;
 
 /**
- * Whether rows of `table`, the only one in FROM, that satisfy `where` now are those that do in a moment. A lower bound made
- * from the clock may rise meanwhile where the newest rows are wanted: what it drops then is older than all that it keeps.
+ * Whether rows of `table`, the only one in FROM, that satisfy `where` now are those that do in a
+ * moment. A lower bound made from the clock may rise meanwhile where the newest rows are wanted:
+ * what it drops then is older than all that it keeps.
  */
 export function isSteady(
   where: TreeNode,

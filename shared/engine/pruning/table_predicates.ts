@@ -1,11 +1,14 @@
 /**
- * Which rows of each of its tables a statement can need, by the conditions that stand beside the table.
+ * Which rows of each of its tables a statement can need, by the conditions that stand beside the
+ * table.
  *
- * Sound, not complete: a row for which the statement's answer could be another is always inside. What counts are the
- * conjuncts of the WHERE of the same SELECT, and of the ON of joins around the table that drop a row which does not meet
- * it. They name the table's columns and nothing else, so leaving a row out changes no other row's fate; and a predicate is
- * never met by NULL, so rows that an outer join fills in for a left-out one are dropped as well. Not read: conditions
- * of other SELECTs (around a subquery, in HAVING, QUALIFY, FILTER), FULL and other joins, samples, renamed columns.
+ * Sound, not complete: a row for which the statement's answer could be another is always inside.
+ * What counts are the conjuncts of the WHERE of the same SELECT, and of the ON of joins around the
+ * table that drop a row which does not meet it. They name the table's columns and nothing else, so
+ * leaving a row out changes no other row's fate; and a predicate is never met by NULL, so rows that
+ * an outer join fills in for a left-out one are dropped as well. Not read: conditions of other
+ * SELECTs (around a subquery, in HAVING, QUALIFY, FILTER), FULL and other joins, samples, renamed
+ * columns.
  */
 
 import type { ConstantsConnection } from "../bounds/constant_texts.ts";
@@ -65,7 +68,9 @@ interface FilteredTable {
   readonly conditions: readonly TreeNode[];
 }
 
-/** The tables of a FROM item whose rows `conditions` filter, with those that joins within it add. */
+/**
+ * The tables of a FROM item whose rows `conditions` filter, with those that joins within it add.
+ */
 function filtered(from: TreeNode, conditions: readonly TreeNode[]): FilteredTable[] {
   const type = textAt(from, "type");
   if (nodeAt(from, "sample") !== undefined) return [];

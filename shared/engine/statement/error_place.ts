@@ -1,7 +1,8 @@
 /**
- * A message of the SQL engine quotes the line that it means and points at a place in it. Where the statement had been
- * written anew (an implicit order, another function name), that is our text and not the caller's: here the place is
- * found in the tree of our text, and told by what stands at the same place of the tree of the caller's.
+ * A message of the SQL engine quotes the line that it means and points at a place in it. Where the
+ * statement had been written anew (an implicit order, another function name), that is our text and
+ * not the caller's: here the place is found in the tree of our text, and told by what stands at the
+ * same place of the tree of the caller's.
  */
 
 import { utf8 } from "../../base/bytes.ts";
@@ -11,7 +12,10 @@ import { withHints, withoutPaths } from "../duckdb/fault_error.ts";
 import { type Statement, textOfTree } from "./parse.ts";
 import { isNode, parseTree, type TreeValue } from "./syntax_tree.ts";
 
-/** `error`, or in its place one whose message quotes `statement` as it was sent, or nothing where its place is not found there. */
+/**
+ * `error`, or in its place one whose message quotes `statement` as it was sent, or nothing where
+ * its place is not found there.
+ */
 export async function inCallersText(
   error: unknown,
   statement: Statement,
@@ -93,7 +97,10 @@ function pathTo(value: TreeValue, location: number, path: Path = []): Path | und
   return found;
 }
 
-/** Byte offset of the node that `path` leads to; undefined when there is none, or none that was sent. */
+/**
+ * Byte offset of the node that `path` leads to; undefined when there is none, or none that was
+ * sent.
+ */
 function locationAt(root: TreeValue, path: Path): number | undefined {
   let value: TreeValue = root;
   for (const member of path) {
@@ -107,7 +114,10 @@ function locationAt(root: TreeValue, path: Path): number | undefined {
 /** Characters that are shown of a line on either side of a place. */
 const AROUND_MAX = 60;
 
-/** `LINE 2: …` with a caret below, as the SQL engine shows places: of a long line what stands around it. */
+/**
+ * `LINE 2: …` with a caret below, as the SQL engine shows places: of a long line what stands around
+ * it.
+ */
 function pointedAt(sql: string, location: number): string {
   const lines = new TextDecoder().decode(utf8(sql).subarray(0, location)).split("\n");
   const line = [...sql.split("\n")[lines.length - 1] ?? ""];

@@ -2,7 +2,10 @@ import { ok, rejects, strictEqual } from "node:assert/strict";
 import { isOperatingError } from "../../base/errors.ts";
 import { EngineLab } from "../../testing/engine_lab.ts";
 
-/** `«` stands before what is wrong, in texts that run as they are and in those that are written anew. */
+/**
+ * `«` stands before what is wrong, in texts that run as they are and in those that are written
+ * anew.
+ */
 const WRONG: readonly string[] = [
   // These fail while they run.
   "SELECT host,\n  raw«::INTEGER\nFROM events WHERE raw <> '5'",

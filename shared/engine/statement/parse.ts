@@ -1,8 +1,9 @@
 /**
  * Text to tree and back, with the SQL engine's own parser: what is judged is what runs.
  *
- * A statement has one form here: one SELECT (VALUES, set operations and WITH included), perhaps behind the
- * word EXPLAIN, which the tree does not know. Everything else is refused with its reason.
+ * A statement has one form here: one SELECT (VALUES, set operations and WITH included), perhaps
+ * behind the word EXPLAIN, which the tree does not know. Everything else is refused with its
+ * reason.
  */
 
 import { textOf, utf8 } from "../../base/bytes.ts";
@@ -14,9 +15,13 @@ import { STATEMENT_DEPTH_MAX, STATEMENT_LENGTH_MAX } from "../limits.ts";
 import { nodeAt, nodesAt, parseTree, textAt, type TreeNode } from "./syntax_tree.ts";
 
 export interface Statement {
-  /** The SELECT's text as it was sent, blanks in place of EXPLAIN, without the semicolon at the end. */
+  /**
+   * The SELECT's text as it was sent, blanks in place of EXPLAIN, without the semicolon at the end.
+   */
   readonly sql: string;
-  /** `sql` can stand in parentheses. Text with a semicolon left in it is written anew from the tree. */
+  /**
+   * `sql` can stand in parentheses. Text with a semicolon left in it is written anew from the tree.
+   */
   readonly embeddable: boolean;
   /** The whole serialized document. */
   readonly document: TreeNode;
@@ -27,8 +32,8 @@ export interface Statement {
 }
 
 /**
- * `serialize` is the SQL engine's parser. Errors: `invalid_argument` with reason `syntax_error`, `not_one_select` or
- * `statement_too_large`.
+ * `serialize` is the SQL engine's parser. Errors: `invalid_argument` with reason `syntax_error`,
+ * `not_one_select` or `statement_too_large`.
  */
 export async function parse(
   serialize: (sql: string) => Promise<string>,
@@ -67,7 +72,10 @@ export async function textOfTree(
   return restored(await textAsItIs(connection, marked));
 }
 
-/** The same in the SQL engine's own words, which make decimals of doubles: what it names columns after. */
+/**
+ * The same in the SQL engine's own words, which make decimals of doubles: what it names columns
+ * after.
+ */
 export function textAsItIs(
   connection: Pick<EngineConnection, "deserialize">,
   document: TreeNode,
@@ -86,7 +94,10 @@ const EXPLAIN =
 /** Length has a bound of its own. */
 const BOUNDS = { depthMax: STATEMENT_DEPTH_MAX, valuesMax: Infinity } as const;
 
-/** The parser's form of `1e400`, which is no JSON. In a text of the statement its quotation marks are escaped. */
+/**
+ * The parser's form of `1e400`, which is no JSON. In a text of the statement its quotation marks
+ * are escaped.
+ */
 const INFINITE = /"value":-?Infinity\b/;
 
 /** All that the parser says of `LIMIT 10, 5`, of which it had a hint to give. */
@@ -112,7 +123,10 @@ function parserError(document: TreeNode, sql: string): OperatingError {
   return syntaxError(Number.isInteger(position) ? `${message} ${placeOf(sql, position)}` : message);
 }
 
-/** ` at line 2, column 7`, where `node` stands in `sql` as it was sent; empty where that is not known. */
+/**
+ * ` at line 2, column 7`, where `node` stands in `sql` as it was sent; empty where that is not
+ * known.
+ */
 export function placeOfNode(sql: string, node: TreeNode): string {
   const location = node["query_location"];
   if (typeof location !== "number" || location === 0) return "";

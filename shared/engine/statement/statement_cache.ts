@@ -1,8 +1,9 @@
 /**
- * What does not change from one run of a statement to the next, kept for those asked again and again (a dashboard's):
- * its tree, the text of a tree that was changed, values of its constants, and its result's columns. Tree, text and values
- * follow from one another alone; the columns from the text and the columns of its tables, whatever files they have. Long
- * texts are not kept; the least recently used go first.
+ * What does not change from one run of a statement to the next, kept for those asked again and
+ * again (a dashboard's): its tree, the text of a tree that was changed, values of its constants,
+ * and its result's columns. Tree, text and values follow from one another alone; the columns from
+ * the text and the columns of its tables, whatever files they have. Long texts are not kept; the
+ * least recently used go first.
  */
 
 import type { DescribedColumn, EngineConnection, Relation } from "../duckdb/driver.ts";
@@ -26,7 +27,10 @@ export class StatementCache {
     return await madeOnce(this.#texts, tree, (text) => connection.deserialize(text));
   }
 
-  /** As `EngineConnection.texts`, of a statement that gives the same short texts whenever it is asked. */
+  /**
+   * As `EngineConnection.texts`, of a statement that gives the same short texts whenever it is
+   * asked.
+   */
   async values(
     connection: EngineConnection,
     sql: string,
@@ -39,8 +43,8 @@ export class StatementCache {
   }
 
   /**
-   * As `EngineConnection.describe`; `relations` are empty ones, which tell the columns and no files. `shape` is all of the
-   * statement that its columns can depend on.
+   * As `EngineConnection.describe`; `relations` are empty ones, which tell the columns and no
+   * files. `shape` is all of the statement that its columns can depend on.
    */
   async columns(
     connection: EngineConnection,

@@ -1,7 +1,8 @@
 /**
- * What statements have in common that differ in their instants alone, as those of a dashboard do that asks for another range
- * each time. Instants in quotes are replaced by others of the same length; what is made of the text (its tree, a tree's text)
- * holds them as they are, so that the first ones can be put back into it.
+ * What statements have in common that differ in their instants alone, as those of a dashboard do
+ * that asks for another range each time. Instants in quotes are replaced by others of the same
+ * length; what is made of the text (its tree, a tree's text) holds them as they are, so that the
+ * first ones can be put back into it.
  */
 
 export interface StatementShape {
@@ -13,7 +14,10 @@ export interface StatementShape {
 /** In single quotes as SQL has it, in double ones as a tree has it. */
 const QUOTED_INSTANT = /(['"])(\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d:\d\d(?:\.\d{1,9})?Z?)?)\1/g;
 const INSTANTS_MAX = 8;
-/** An escape, or a text that goes on in the next line: what a text holds may then be no part of the statement's. */
+/**
+ * An escape, or a text that goes on in the next line: what a text holds may then be no part of the
+ * statement's.
+ */
 const OTHER_TEXTS = /\\|\n\s*'/;
 
 /** Of a statement's or a tree's text; undefined where it has no instant, or too many. */

@@ -1,7 +1,8 @@
 /**
- * The parsed statement as the SQL engine itself serializes it: plain JSON objects, so that the gate judges
- * exactly what will run. Integers beyond 2^53 keep their digits as `JSON.rawJSON` values, and doubles that are whole
- * keep their `.0`, without which the SQL engine takes them for no doubles.
+ * The parsed statement as the SQL engine itself serializes it: plain JSON objects, so that the gate
+ * judges exactly what will run. Integers beyond 2^53 keep their digits as `JSON.rawJSON` values,
+ * and doubles that are whole keep their `.0`, without which the SQL engine takes them for no
+ * doubles.
  *
  * Names of members and classes are the SQL engine's. What is unknown here is refused by the gate.
  */
@@ -73,7 +74,8 @@ interface JsonWithSource {
   rawJSON(text: string): RawNumber;
 }
 
-// The source text of a value (ECMAScript's JSON.parse source text access) is not in the type library yet.
+// The source text of a value (ECMAScript's JSON.parse source text access) is not in the type
+// library yet.
 const exactJson = JSON as unknown as JsonWithSource;
 
 function isRawNumber(value: unknown): value is RawNumber {
@@ -111,7 +113,10 @@ export function cloneTree<T extends TreeValue>(value: T): T {
   ) as T;
 }
 
-/** Calls `visit` for every node below and including `root`; a visit that returns false skips its children. */
+/**
+ * Calls `visit` for every node below and including `root`; a visit that returns false skips its
+ * children.
+ */
 export function walk(root: TreeValue, visit: (node: TreeNode) => boolean | void): void {
   if (Array.isArray(root)) {
     for (const item of root) walk(item, visit);

@@ -1,7 +1,7 @@
 /**
- * The wall clock of one request: past its time, when a guard trips, or when the caller goes away, the running statement is
- * interrupted and every later step refuses. An interrupted stream can end without an error, so whoever reads
- * one asks `check` after each chunk.
+ * The wall clock of one request: past its time, when a guard trips, or when the caller goes away,
+ * the running statement is interrupted and every later step refuses. An interrupted stream can end
+ * without an error, so whoever reads one asks `check` after each chunk.
  */
 
 import { OperatingError } from "../../base/errors.ts";
@@ -61,7 +61,10 @@ export class Deadline implements Disposable {
     this.#cause = cause;
   }
 
-  /** Asks `broken` every `GUARD_REPEAT_MS` from now on; what it returns ends the statement as the clock would. */
+  /**
+   * Asks `broken` every `GUARD_REPEAT_MS` from now on; what it returns ends the statement as the
+   * clock would.
+   */
   guard(broken: () => OperatingError | undefined): void {
     this.#guard ??= setInterval(() => {
       const error = broken();
@@ -82,7 +85,10 @@ export class Deadline implements Disposable {
     this.#caller?.removeEventListener("abort", this.#onCallerAbort);
   }
 
-  /** An interrupt between two statements is forgotten by the engine, so it is repeated until disposed. */
+  /**
+   * An interrupt between two statements is forgotten by the engine, so it is repeated until
+   * disposed.
+   */
   #interrupt(): void {
     this.#connection?.interrupt();
     this.#pulse ??= setInterval(() => this.#connection?.interrupt(), INTERRUPT_REPEAT_MS);

@@ -1,6 +1,7 @@
 /**
- * What one statement holds of the SQL engine while it is at work: a turn and a connection. A dear statement gives both
- * back once it is planned, and takes a dear turn to run; a stream whose reader pauses keeps its connection, but not its turn.
+ * What one statement holds of the SQL engine while it is at work: a turn and a connection. A dear
+ * statement gives both back once it is planned, and takes a dear turn to run; a stream whose reader
+ * pauses keeps its connection, but not its turn.
  */
 
 import { assert } from "../../base/assert.ts";
@@ -10,7 +11,9 @@ import { PAUSE_MS_MIN } from "../limits.ts";
 import type { Turn, TurnKind, Turns } from "./turns.ts";
 import type { RunProgress, TurnWaits } from "../types.ts";
 
-/** Where statements run; the same one twice where dear statements have no SQL engine of their own. */
+/**
+ * Where statements run; the same one twice where dear statements have no SQL engine of their own.
+ */
 export interface Databases {
   readonly light: EngineDatabase;
   /** Also for batch jobs. */
@@ -91,12 +94,17 @@ export class Seat implements AsyncDisposable {
     return isOverdue ? this.#kind : undefined;
   }
 
-  /** Nothing is wanted of the engine until `resume`: should that take a while, others have the turn. */
+  /**
+   * Nothing is wanted of the engine until `resume`: should that take a while, others have the turn.
+   */
   pause(): void {
     this.#pause = setTimeout(() => this.#endTurn(), PAUSE_MS_MIN);
   }
 
-  /** Has its turn again, which may take until the deadline. Throws the reason when it has been stopped meanwhile. */
+  /**
+   * Has its turn again, which may take until the deadline. Throws the reason when it has been
+   * stopped meanwhile.
+   */
   async resume(): Promise<void> {
     clearTimeout(this.#pause);
     this.options.deadline.check();

@@ -1,6 +1,9 @@
 /** Waits for work that knows no signal, and leaves it to itself once a signal aborts. */
 
-/** What `work` gives, or the signal's reason when it aborts first; what comes after that is given to `late`. */
+/**
+ * What `work` gives, or the signal's reason when it aborts first; what comes after that is given to
+ * `late`.
+ */
 export async function untilAborted<T>(
   work: Promise<T>,
   signal: AbortSignal,

@@ -1,6 +1,6 @@
 /**
- * A line for things that are lent out: who waits for the same key is served in order, and the keys take turns,
- * so that the burst of one does not hold up another. Bounded, in all and for each key.
+ * A line for things that are lent out: who waits for the same key is served in order, and the keys
+ * take turns, so that the burst of one does not hold up another. Bounded, in all and for each key.
  */
 
 import { OperatingError } from "../../base/errors.ts";
@@ -36,8 +36,9 @@ export class Waiters<T> {
   }
 
   /**
-   * Resolves with a free item, which comes back with the same key; rejects with the signal's reason when it aborts first, and with `rate_limited`
-   * when the line is full or none was free within `waitMs`.
+   * Resolves with a free item, which comes back with the same key; rejects with the signal's reason
+   * when it aborts first, and with `rate_limited` when the line is full or none was free within
+   * `waitMs`.
    */
   take(signal: AbortSignal, { key = "", waitMs }: PlaceInLine = {}): Promise<T> {
     if (this.#closed !== undefined) return Promise.reject(this.#closed.error);

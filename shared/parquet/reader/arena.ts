@@ -13,7 +13,10 @@ export class Arena {
     this.buffer = spare;
   }
 
-  /** Where `byteLength` bytes of any content begin; as many as are copied at a time may be written behind them. */
+  /**
+   * Where `byteLength` bytes of any content begin; as many as are copied at a time may be written
+   * behind them.
+   */
   take(byteLength: number): number {
     const start = this.#length;
     this.#length += Math.ceil(byteLength / ALIGNED) * ALIGNED;

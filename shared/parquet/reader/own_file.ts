@@ -1,4 +1,7 @@
-/** Row groups of a file that `../writer` wrote, as columns in one buffer. README.md says which files those are. */
+/**
+ * Row groups of a file that `../writer` wrote, as columns in one buffer. README.md says which files
+ * those are.
+ */
 
 import { type FileMetaData, parquetMetadata, type SchemaElement } from "hyparquet";
 import { present } from "../../base/assert.ts";
@@ -24,8 +27,9 @@ export interface PlacedRows {
 const CODECS: ReadonlySet<string> = new Set(["UNCOMPRESSED", "ZSTD"]);
 
 /**
- * Row groups by their positions in `file`; in `spare`, which nobody may use any more, if there is room. Undefined for a file
- * that was not written by `../writer`, or by a later version of it. Throws what is wrong with one that is damaged.
+ * Row groups by their positions in `file`; in `spare`, which nobody may use any more, if there is
+ * room. Undefined for a file that was not written by `../writer`, or by a later version of it.
+ * Throws what is wrong with one that is damaged.
  */
 export function readOwnFile(
   file: Uint8Array,

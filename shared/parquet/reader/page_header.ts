@@ -1,4 +1,7 @@
-/** Headers of pages, in Thrift's compact protocol: structs whose numbers and structs are of interest, and texts that are not. */
+/**
+ * Headers of pages, in Thrift's compact protocol: structs whose numbers and structs are of
+ * interest, and texts that are not.
+ */
 
 import { PAGE } from "../writer/format.ts";
 

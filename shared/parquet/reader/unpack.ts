@@ -1,4 +1,7 @@
-/** What `../writer/pack_bits.ts`, `runs.ts` and `deltas.ts` write, read. All throw for bytes that they cannot have written. */
+/**
+ * What `../writer/pack_bits.ts`, `runs.ts` and `deltas.ts` write, read. All throw for bytes that
+ * they cannot have written.
+ */
 
 /** Bits that are taken at a time, behind up to seven that wait. */
 const STEP_BITS = 24;
@@ -88,7 +91,9 @@ export function unpackBits(
   }
 }
 
-/** The hybrid of runs and packed bits: `count` numbers of `width` bits into `target` from `to` on. */
+/**
+ * The hybrid of runs and packed bits: `count` numbers of `width` bits into `target` from `to` on.
+ */
 export function readRuns(
   reader: PageReader,
   target: Uint32Array | Uint8Array,

@@ -1,6 +1,6 @@
 /**
- * The smallest and largest values of pages and chunks. A NaN is neither; a zero is -0 below and +0 above, as Parquet has it.
- * Long strings are cut on the safe side.
+ * The smallest and largest values of pages and chunks. A NaN is neither; a zero is -0 below and +0
+ * above, as Parquet has it. Long strings are cut on the safe side.
  */
 
 import { textOf, utf8, viewOf } from "../../base/bytes.ts";
@@ -172,7 +172,9 @@ function lowerBound(text: Uint8Array): Uint8Array {
   return text.subarray(0, endOfWhole(text));
 }
 
-/** What is cut off is made up for by the next code point in place of the last one that has a next. */
+/**
+ * What is cut off is made up for by the next code point in place of the last one that has a next.
+ */
 function upperBound(text: Uint8Array): Uint8Array | undefined {
   const end = endOfWhole(text);
   if (end === text.byteLength) return text;

@@ -1,4 +1,7 @@
-/** The values of a column chunk that are not null, one after the other, in Parquet's plain form or near it. */
+/**
+ * The values of a column chunk that are not null, one after the other, in Parquet's plain form or
+ * near it.
+ */
 
 import { isAscii, isUtf8 } from "node:buffer";
 import { present } from "../../base/assert.ts";

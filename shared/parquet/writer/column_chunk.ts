@@ -1,4 +1,7 @@
-/** One column of one row group: its pages, compressed, and what the footer and the page indexes say of them. */
+/**
+ * One column of one row group: its pages, compressed, and what the footer and the page indexes say
+ * of them.
+ */
 
 import { present } from "../../base/assert.ts";
 import { ByteBuilder } from "../../columns/byte_builder.ts";
@@ -44,8 +47,8 @@ export interface WrittenChunk {
 }
 
 /**
- * A page is closed with so many bytes of values, or so many rows: a multiple of 8. Places in a dictionary are one page: it is
- * small, and each page costs a reader more than its bytes.
+ * A page is closed with so many bytes of values, or so many rows: a multiple of 8. Places in a
+ * dictionary are one page: it is small, and each page costs a reader more than its bytes.
  */
 const PAGE_BYTES = 1024 * 1024;
 const PAGE_ROWS_MAX = 20_480;

@@ -1,6 +1,7 @@
 /**
- * Parquet's DELTA_BINARY_PACKED: the first value, then the distances of each from the one before, less the smallest of a block,
- * in as many bits as the largest of a part of the block takes, or in more.
+ * Parquet's DELTA_BINARY_PACKED: the first value, then the distances of each from the one before,
+ * less the smallest of a block, in as many bits as the largest of a part of the block takes, or in
+ * more.
  */
 
 import type { ByteBuilder } from "../../columns/byte_builder.ts";
@@ -22,7 +23,10 @@ export interface DeltaLayout {
 
 /** The fewest bits: for distances that have nothing in common. */
 export const TIGHT: DeltaLayout = { block: 128, parts: 4, unit: 1, isLessByPage: false };
-/** The same distance has the same bytes wherever it is: for distances that repeat, which are then compressed. */
+/**
+ * The same distance has the same bytes wherever it is: for distances that repeat, which are then
+ * compressed.
+ */
 export const WHOLE_BYTES: DeltaLayout = { block: 1024, parts: 1, unit: 8, isLessByPage: true };
 
 /** The difference of two distances is below 2^53, so that all are exact. */
@@ -35,7 +39,10 @@ interface Page {
   readonly layout: DeltaLayout;
 }
 
-/** Whether each of these 64-bit integers is so near to the one before that `writeWideDeltas` can write them. */
+/**
+ * Whether each of these 64-bit integers is so near to the one before that `writeWideDeltas` can
+ * write them.
+ */
 export function areNear(halves: Int64Halves): boolean {
   for (let at = 2; at < halves.length; at += 2) {
     if (Math.abs(distanceAt(halves, at)) > DISTANCE_MAX) return false;

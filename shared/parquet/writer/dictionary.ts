@@ -1,6 +1,6 @@
 /**
- * The distinct values of a column chunk, where they are so few that naming them by their place in a dictionary is shorter than
- * themselves: a hash table over the chunk's own bytes.
+ * The distinct values of a column chunk, where they are so few that naming them by their place in a
+ * dictionary is shorter than themselves: a hash table over the chunk's own bytes.
  */
 
 import { viewOf } from "../../base/bytes.ts";
@@ -10,9 +10,15 @@ import { bytesAt, type ChunkValues, startOf } from "./chunk_values.ts";
 
 /** Bytes of a dictionary; readers hold it beside the page they are in. */
 const DICTIONARY_BYTES_MAX = 1024 * 1024;
-/** With more distinct values among those seen there is no dictionary; looked at after so many, then after twice as many. */
+/**
+ * With more distinct values among those seen there is no dictionary; looked at after so many, then
+ * after twice as many.
+ */
 const DISTINCT_SHARE_MAX = 3 / 4;
-/** The same of texts of so few bytes that they are one page, in which compression finds what repeats: 11 % fewer of Apache's lines. */
+/**
+ * The same of texts of so few bytes that they are one page, in which compression finds what
+ * repeats: 11 % fewer of Apache's lines.
+ */
 const DISTINCT_SHARE_MAX_OF_PAGE = 1 / 2;
 const PAGE_BYTES = 1024 * 1024;
 const FIRST_LOOK = 2_048;

@@ -1,4 +1,7 @@
-/** Numbers of few bits, one after the other, lowest bit first: as Parquet packs levels, places in dictionaries and deltas. */
+/**
+ * Numbers of few bits, one after the other, lowest bit first: as Parquet packs levels, places in
+ * dictionaries and deltas.
+ */
 
 import type { ByteBuilder } from "../../columns/byte_builder.ts";
 

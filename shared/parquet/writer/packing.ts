@@ -20,24 +20,30 @@ type Way = keyof typeof WAYS;
 export type Packing = Way | "none";
 
 /**
- * Each chunk has the one that takes the fewest bytes of its first page. On the lines of real logs level 1 took 5 % fewer bytes
- * than 3, on generated ones 8 % more, in about the same time. Numbers are repeated in fewer bytes than zstd looks for.
+ * Each chunk has the one that takes the fewest bytes of its first page. On the lines of real logs
+ * level 1 took 5 % fewer bytes than 3, on generated ones 8 % more, in about the same time. Numbers
+ * are repeated in fewer bytes than zstd looks for.
  */
 const TEXT_WAYS: readonly Way[] = ["quick", "usual"];
 /** Of texts that are one page: 1 MiB takes 8 ms. */
 const FEW_TEXTS_WAYS: readonly Way[] = [...TEXT_WAYS, "thorough"];
 export const NUMBER_WAYS: readonly Way[] = ["usual", "short"];
-/** Of numbers that are one page of few bytes: 5 % fewer of the times of real logs, 0.7 ms for 8 KiB. */
+/**
+ * Of numbers that are one page of few bytes: 5 % fewer of the times of real logs, 0.7 ms for 8 KiB.
+ */
 const FEW_NUMBERS_WAYS: readonly Way[] = [...NUMBER_WAYS, "fewNumbers"];
 const FEW_NUMBERS_BYTES = 16 * 1024;
 /**
- * What packing texts thoroughly must leave at most of what the quicker way leaves: it takes four to five times as long. Lines of
- * real logs took 13 % fewer bytes, 131 MB a second.
+ * What packing texts thoroughly must leave at most of what the quicker way leaves: it takes four to
+ * five times as long. Lines of real logs took 13 % fewer bytes, 131 MB a second.
  */
 const THOROUGH_SHARE_MAX = 9 / 10;
 /** Bytes with which that is found out. */
 const THOROUGH_SAMPLE_BYTES = 256 * 1024;
-/** So few bytes are not compressed: for a reader starting to decompress costs more than reading them. */
+/**
+ * So few bytes are not compressed: for a reader starting to decompress costs more than reading
+ * them.
+ */
 const PLAIN_BYTES = 512;
 /** Nor is what would keep so much of its bytes. */
 const PACKED_SHARE_MAX = 7 / 8;
@@ -68,7 +74,10 @@ export interface PackingOptions {
   readonly isAll: boolean;
   /** Whether it is packed thoroughly where that pays: default false. */
   readonly isThorough?: boolean;
-  /** What chunks of several pages like this were packed with before: with another such chunk nothing else is tried while it pays. */
+  /**
+   * What chunks of several pages like this were packed with before: with another such chunk nothing
+   * else is tried while it pays.
+   */
   readonly before?: Packing | undefined;
 }
 

@@ -1,9 +1,10 @@
 /**
- * A Parquet file from rows as columns: row groups, page indexes, footer, as parquet.thrift and the format's pages have them.
- * All columns are flat. Pages are of the first version.
+ * A Parquet file from rows as columns: row groups, page indexes, footer, as parquet.thrift and the
+ * format's pages have them. All columns are flat. Pages are of the first version.
  *
- * In TypeScript, because most of a file of logs is texts that go into their pages as they lie in the batch: a third of the
- * processor's time that the WASM writer took, and none of the memory that it never gives back.
+ * In TypeScript, because most of a file of logs is texts that go into their pages as they lie in
+ * the batch: a third of the processor's time that the WASM writer took, and none of the memory that
+ * it never gives back.
  */
 
 import { concatBytes, utf8 } from "../../base/bytes.ts";
@@ -82,7 +83,10 @@ export class ParquetFileWriter {
     this.#isThorough = isThorough;
   }
 
-  /** Adds a row group: the rows of `ranges`, at least one, of batches with the schema's columns. Their memory is free again. */
+  /**
+   * Adds a row group: the rows of `ranges`, at least one, of batches with the schema's columns.
+   * Their memory is free again.
+   */
   add(ranges: readonly RowRange[]): void {
     const rows = sum(ranges, ({ count }) => count);
     const chunks = this.#schema.columns.map((column, at): PlacedChunk => {
@@ -101,7 +105,8 @@ export class ParquetFileWriter {
   /** The file; nothing can be added afterwards. */
   finish(): Uint8Array<ArrayBuffer> {
     const chunks = this.#groups.flatMap((group) => group.chunks);
-    // Of chunks of one page each the footer says all that page indexes would: in a small file they took a third of its end.
+    // Of chunks of one page each the footer says all that page indexes would: in a small file they
+    // took a third of its end.
     if (chunks.some(({ pages }) => pages.length > 1)) this.#appendPageIndexes(chunks);
     const { byteLength } = this.#append(footerOf(this.#schema, this.#groups));
     const length = new DataView(new ArrayBuffer(LENGTH_BYTES));
@@ -127,7 +132,10 @@ export class ParquetFileWriter {
   }
 }
 
-/** What a column is joined in, and the next one again: fresh memory for each costs more than the copy. */
+/**
+ * What a column is joined in, and the next one again: fresh memory for each costs more than the
+ * copy.
+ */
 class ColumnMemory {
   readonly #buffers: Uint8Array<ArrayBuffer>[] = [];
   #taken = 0;

@@ -1,4 +1,7 @@
-/** Files of several row groups and pages, read by three readers that have none of the writer's code, and by our own. */
+/**
+ * Files of several row groups and pages, read by three readers that have none of the writer's code,
+ * and by our own.
+ */
 
 import { DuckDBInstance } from "@duckdb/node-api";
 import assert from "node:assert/strict";

@@ -1,5 +1,6 @@
 /**
- * Parquet's hybrid of runs and packed bits: a run of equal values is the value and how often, what is between runs is packed.
+ * Parquet's hybrid of runs and packed bits: a run of equal values is the value and how often, what
+ * is between runs is packed.
  */
 
 import type { ByteBuilder } from "../../columns/byte_builder.ts";

@@ -1,4 +1,7 @@
-/** Thrift's compact protocol, as far as Parquet's footer and page headers need it: structs, field by field. */
+/**
+ * Thrift's compact protocol, as far as Parquet's footer and page headers need it: structs, field by
+ * field.
+ */
 
 import { utf8 } from "../../base/bytes.ts";
 import { ByteBuilder } from "../../columns/byte_builder.ts";

@@ -1,9 +1,11 @@
 /**
- * One round of copies of the segments that are being written: what a lost disk would lose is then no older than the
- * interval. Each copy is a new object, the first bytes of the file; the shorter one goes when the longer is there, and all
- * go when the sealed segment is in the mirror, or its rows are in a table.
+ * One round of copies of the segments that are being written: what a lost disk would lose is then
+ * no older than the interval. Each copy is a new object, the first bytes of the file; the shorter
+ * one goes when the longer is there, and all go when the sealed segment is in the mirror, or its
+ * rows are in a table.
  *
- * Never beside a round of `mirrorSegments`: both hold a segment by the same pin. README.md has the protocol.
+ * Never beside a round of `mirrorSegments`: both hold a segment by the same pin. README.md has the
+ * protocol.
  */
 
 import { isOperatingError } from "../../base/errors.ts";
@@ -30,7 +32,10 @@ import {
   parseMirrorKey,
 } from "./mirror_layout.ts";
 
-/** Of each lane, how many bytes of which segment were copied last; a lane that is not there was not looked at yet. */
+/**
+ * Of each lane, how many bytes of which segment were copied last; a lane that is not there was not
+ * looked at yet.
+ */
 export type ActiveCopies = Map<string, Map<string, number>>;
 
 /** Errors: of the store, of the file system. What it did stays done. */
@@ -135,7 +140,10 @@ function removeActiveCopies(mirror: Mirror, lane: LaneId, names: ReadonlySet<str
   return removeBelow(mirror, activeLanePrefix(mirror.prefix, lane), names);
 }
 
-/** Removes all objects of these segments, whatever their form: none may be there once they are forgotten. Errors: the store's. */
+/**
+ * Removes all objects of these segments, whatever their form: none may be there once they are
+ * forgotten. Errors: the store's.
+ */
 export async function removeMirrored(
   mirror: Mirror,
   lane: LaneId,

@@ -1,7 +1,9 @@
 /**
- * Names of a mirror's objects, below the warehouse's root: the only place that knows them. README.md has the protocol.
+ * Names of a mirror's objects, below the warehouse's root: the only place that knows them.
+ * README.md has the protocol.
  *
- * A prefix is kept without the slash at its end. `_active` is no tenant of a mirror: its name is taken.
+ * A prefix is kept without the slash at its end. `_active` is no tenant of a mirror: its name is
+ * taken.
  */
 
 import { assert } from "../../base/assert.ts";
@@ -27,13 +29,16 @@ export interface MirrorObject {
   readonly isPacked: boolean;
   /** How many bytes of the segment it holds; undefined when the object is as long. */
   readonly bytes: number | undefined;
-  /** What the segment's messages take unpacked, of a sealed one that is packed; undefined where nothing tells. */
+  /**
+   * What the segment's messages take unpacked, of a sealed one that is packed; undefined where
+   * nothing tells.
+   */
   readonly messageBytes: number | undefined;
 }
 
 /**
- * The prefix without slashes at its end; empty: no mirror. `text` is what the option says, if anything. Errors:
- * `invalid_argument` for one that is no prefix of object keys.
+ * The prefix without slashes at its end; empty: no mirror. `text` is what the option says, if
+ * anything. Errors: `invalid_argument` for one that is no prefix of object keys.
  */
 export function parseMirrorPrefix(
   text: string | undefined,
@@ -55,7 +60,10 @@ export function parseMirrorPrefix(
   }
 }
 
-/** The folder among the tenants' namespaces that holds the mirror, after which nobody may be called; undefined: none. */
+/**
+ * The folder among the tenants' namespaces that holds the mirror, after which nobody may be called;
+ * undefined: none.
+ */
 export function mirrorFolderOf(prefix: string): string | undefined {
   const [folder = ""] = prefix.split("/");
   // The default tenant's namespace is another one.
@@ -93,7 +101,10 @@ export interface SegmentLengths {
   readonly messageBytes: number;
 }
 
-/** `<prefix>/<tenant>/<index>/<segment>.seg.<bytes, 12 digits>.<message bytes, 12 digits>.zst`: the same, packed. */
+/**
+ * `<prefix>/<tenant>/<index>/<segment>.seg.<bytes, 12 digits>.<message bytes, 12 digits>.zst`: the
+ * same, packed.
+ */
 export function packedSegmentKey(
   prefix: string,
   lane: LaneId,
@@ -111,8 +122,8 @@ export function lanePrefix(prefix: string, lane: LaneId): string {
 }
 
 /**
- * `<prefix>/_active/<tenant>/<index>/<segment>.seg.<bytes, 12 digits>`: an object never changes, so a longer copy is
- * another one, and the shorter goes when it is there.
+ * `<prefix>/_active/<tenant>/<index>/<segment>.seg.<bytes, 12 digits>`: an object never changes, so
+ * a longer copy is another one, and the shorter goes when it is there.
  */
 export function activeKey(prefix: string, lane: LaneId, name: string, bytes: number): string {
   return `${activePrefix(prefix, lane, name)}${digitsOf(bytes)}`;
@@ -145,7 +156,8 @@ export function parseMirrorKey(prefix: string, key: string): MirrorObject | unde
   if (more.length > 0 || !isMirrorable(lane)) return undefined;
   const [, name = "", digits, messageDigits, packed] = FILE.exec(file) ?? [];
   const isPacked = packed !== undefined;
-  // A sealed one as it is tells no length, all others do; what its messages take, a sealed one that is packed.
+  // A sealed one as it is tells no length, all others do; what its messages take, a sealed one that
+  // is packed.
   if (!isSegmentName(name) || (digits === undefined) !== (!isActive && !isPacked)) return undefined;
   if (messageDigits !== undefined && (isActive || !isPacked)) return undefined;
   return {

@@ -1,6 +1,7 @@
 /**
- * One round of an ingester's mirror: every sealed segment that is not in the mirror is put there, oldest first, at most
- * `parallel` of them in memory. Stops at the first failure; what it did stays done. README.md has the protocol.
+ * One round of an ingester's mirror: every sealed segment that is not in the mirror is put there,
+ * oldest first, at most `parallel` of them in memory. Stops at the first failure; what it did stays
+ * done. README.md has the protocol.
  */
 
 import { areSameBytes } from "../../base/bytes.ts";
@@ -44,7 +45,10 @@ export interface MirrorDeps {
   readonly parallel: number;
   /** Without it segments go as they are. */
   readonly packer?: SegmentPacker;
-  /** Whether the segment of this name is to be packed at the cost of whatever else there is to do; default: each is. */
+  /**
+   * Whether the segment of this name is to be packed at the cost of whatever else there is to do;
+   * default: each is.
+   */
   readonly isUrgent?: (name: string) => boolean;
   readonly onEvent: (event: MirrorEvent) => void;
 }
@@ -74,12 +78,15 @@ export interface MirrorBacklog {
   readonly oldestMs: number | undefined;
 }
 
-/** What of each lane is in the mirror: names of sealed segments, as far as they are still sealed here. */
+/**
+ * What of each lane is in the mirror: names of sealed segments, as far as they are still sealed
+ * here.
+ */
 export type Mirrored = Map<string, Set<string>>;
 
 /**
- * Of `lanes`, or of all there are. Errors: of the store, of the file system; `corrupt` when an object with a segment's name
- * is another.
+ * Of `lanes`, or of all there are. Errors: of the store, of the file system; `corrupt` when an
+ * object with a segment's name is another.
  */
 export async function mirrorSegments(
   deps: MirrorDeps,
@@ -177,7 +184,10 @@ async function uploadPinned(deps: MirrorDeps, work: Uploads): Promise<void> {
   for (const end of ends) if (end.status === "rejected") throw end.reason;
 }
 
-/** Keeps these segments from being swept and forgotten until their pins are removed, also past the end of this process. */
+/**
+ * Keeps these segments from being swept and forgotten until their pins are removed, also past the
+ * end of this process.
+ */
 export async function pin(
   { fs, root }: Pick<MirrorDeps, "fs" | "root">,
   lane: LaneId,
@@ -187,7 +197,10 @@ export async function pin(
   await fs.syncDir(pinsDirectory(root, lane));
 }
 
-/** Whether it is in the mirror now. After a failure its pin stays, as the object may still come to be. */
+/**
+ * Whether it is in the mirror now. After a failure its pin stays, as the object may still come to
+ * be.
+ */
 async function upload(deps: MirrorDeps, lane: LaneId, name: string): Promise<boolean> {
   const { fs, root, prefix, onEvent } = deps;
   const path = segmentPath(root, lane, { state: "sealed", name });
@@ -211,7 +224,10 @@ export type SegmentCopy =
   | (PackedSegment & { readonly isPacked: true })
   | { readonly object: Uint8Array; readonly bytes: number; readonly isPacked: false };
 
-/** The segment's file, packed where that can be; undefined when it is gone. Errors: of the file system, the packer. */
+/**
+ * The segment's file, packed where that can be; undefined when it is gone. Errors: of the file
+ * system, the packer.
+ */
 export async function readCopy(
   { fs, packer, isUrgent }: Pick<MirrorDeps, "fs" | "packer" | "isUrgent">,
   { name, path }: { readonly name: string; readonly path: string },
@@ -228,7 +244,10 @@ export async function readCopy(
   return object && { object, bytes: object.byteLength, isPacked: false };
 }
 
-/** An object that is there with the same segment is an upload whose answer was lost: names are random. */
+/**
+ * An object that is there with the same segment is an upload whose answer was lost: names are
+ * random.
+ */
 async function putSegment(
   { fs, store }: MirrorDeps,
   segment: Omit<StoredSegment, "storedBytes"> & {

@@ -1,6 +1,8 @@
 /**
- * Keeps a mirror behind the WAL of this process: rounds of `mirrorSegments`, each begun by a seal and about the lanes that
- * sealed, now and then about all; with `mirrorActive` at its interval; pauses grow while the store does not answer. Nothing waits for it, and it holds no more than `parallel` segments in memory.
+ * Keeps a mirror behind the WAL of this process: rounds of `mirrorSegments`, each begun by a seal
+ * and about the lanes that sealed, now and then about all; with `mirrorActive` at its interval;
+ * pauses grow while the store does not answer. Nothing waits for it, and it holds no more than
+ * `parallel` segments in memory.
  */
 
 import { getLogger } from "@logtape/logtape";
@@ -18,7 +20,9 @@ import {
   mirrorSegments,
 } from "./mirror_segments.ts";
 
-/** All lanes are looked at so often: an earlier process may have sealed, or a file been moved here. */
+/**
+ * All lanes are looked at so often: an earlier process may have sealed, or a file been moved here.
+ */
 const POLL_MS = 5_000;
 /** Of segments that may wait, so many ms' are mirrored in one round. */
 const GATHER_MS = 500;
@@ -32,7 +36,9 @@ export interface UploaderOptions extends Omit<MirrorDeps, "isUrgent"> {
   readonly random: Random;
   /** How often segments that are being written are copied; 0 never. */
   readonly activeIntervalMs: number;
-  /** A segment that was begun longer ago is mirrored at the cost of whatever else there is to do. */
+  /**
+   * A segment that was begun longer ago is mirrored at the cost of whatever else there is to do.
+   */
   readonly patienceMs: number;
   /** Disposed of when it has stopped. */
   readonly threads?: readonly Disposable[];

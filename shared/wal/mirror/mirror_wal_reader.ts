@@ -1,9 +1,10 @@
 /**
- * The sealed segments of a mirror as a WAL, for a drain without the WAL volume: listed and read from the object store,
- * and never changed. What a drain does with them is recorded in the catalog: consumed, claimed, quarantined.
+ * The sealed segments of a mirror as a WAL, for a drain without the WAL volume: listed and read
+ * from the object store, and never changed. What a drain does with them is recorded in the catalog:
+ * consumed, claimed, quarantined.
  *
- * A segment is one request, and those that follow are asked for while it is read (`ahead`). The bytes are then checked by
- * the code that checks those on disk.
+ * A segment is one request, and those that follow are asked for while it is read (`ahead`). The
+ * bytes are then checked by the code that checks those on disk.
  */
 
 import { isOperatingError, OperatingError } from "../../base/errors.ts";
@@ -16,7 +17,10 @@ import type { SegmentInfo, SegmentReader, WalConsumerAdmin, WalReader } from "..
 import { isMirrorable, lanePrefix, parseMirrorKey } from "./mirror_layout.ts";
 import { fetchSegment, segmentBytesOf, type StoredSegment } from "./packed_segment.ts";
 
-/** Objects that are fetched or kept ahead of the one that is read: many small ones, or a few large ones. */
+/**
+ * Objects that are fetched or kept ahead of the one that is read: many small ones, or a few large
+ * ones.
+ */
 const AHEAD_SEGMENTS_MAX = 16;
 /** And their bytes, as far as more than one is concerned. */
 const AHEAD_BYTES_MAX = 32 * 1024 * 1024;
@@ -107,7 +111,10 @@ class MirrorWalReader implements WalReader {
   }
 }
 
-/** Reads segments in an order that is known: the next ones are fetched meanwhile, and kept for who reads them twice. */
+/**
+ * Reads segments in an order that is known: the next ones are fetched meanwhile, and kept for who
+ * reads them twice.
+ */
 class ReaderAhead implements WalReader, Disposable {
   readonly #reader: WalReader;
   readonly #store: ReadableStore;
@@ -177,7 +184,10 @@ class ReaderAhead implements WalReader, Disposable {
     return object;
   }
 
-  /** What was read stays while there is room: a table that somebody configured is looked through twice. */
+  /**
+   * What was read stays while there is room: a table that somebody configured is looked through
+   * twice.
+   */
   #forgetBut(wanted: ReadonlySet<string>): void {
     let [count, bytes] = [this.#fetched.size, 0];
     for (const kept of this.#fetched.values()) bytes += kept.bytes;
@@ -258,8 +268,9 @@ class MemoryFile implements ReadableFile {
 }
 
 /**
- * The drain's side of a mirror: nothing. What a drain did is in the catalog, and whoever wrote an object removes it.
- * `takeDrainRequest` takes what `request` (a notification) left for a lane, or for all.
+ * The drain's side of a mirror: nothing. What a drain did is in the catalog, and whoever wrote an
+ * object removes it. `takeDrainRequest` takes what `request` (a notification) left for a lane, or
+ * for all.
  */
 export class MirrorConsumerAdmin implements WalConsumerAdmin {
   readonly #requested = new Set<string>();

@@ -1,6 +1,7 @@
 /**
- * A segment as an object of the mirror that is packed: one zstd frame with a checksum of its own. Lines of logs shrink to
- * a third or less; what is packed is checked frame by frame, as on disk, once it is unpacked.
+ * A segment as an object of the mirror that is packed: one zstd frame with a checksum of its own.
+ * Lines of logs shrink to a third or less; what is packed is checked frame by frame, as on disk,
+ * once it is unpacked.
  */
 
 import { constants, zstdCompressSync } from "node:zlib";
@@ -10,7 +11,10 @@ import type { ReadableStore } from "../../storage/object_store.ts";
 import { weighSegment } from "../weigh_segment.ts";
 import type { MirrorObject, SegmentLengths } from "./mirror_layout.ts";
 
-/** Real lines shrink to 0.19 in 1.65 ms a megabyte; at level -3 to 0.28 in 1.27 ms, which the network and the store pay for. */
+/**
+ * Real lines shrink to 0.19 in 1.65 ms a megabyte; at level -3 to 0.28 in 1.27 ms, which the
+ * network and the store pay for.
+ */
 const LEVEL = 1;
 /** A segment with more is not read: none of ours has as much. */
 const SEGMENT_BYTES_MAX = 1024 * 1024 * 1024;
@@ -28,7 +32,10 @@ export interface PackedSegment extends SegmentLengths {
   readonly object: Uint8Array<ArrayBuffer>;
 }
 
-/** Packs a segment; bytes that are none are packed all the same, as whoever reads them will say what they are. */
+/**
+ * Packs a segment; bytes that are none are packed all the same, as whoever reads them will say what
+ * they are.
+ */
 export function packSegment(segment: Uint8Array): PackedSegment {
   const { byteLength: bytes } = segment;
   const chunkSize = Math.max(OUTPUT_BYTES_MIN, Math.ceil(bytes * OUTPUT_SHARE));
@@ -57,7 +64,10 @@ export interface StoredSegment extends Pick<MirrorObject, "isPacked"> {
   readonly storedBytes: number;
 }
 
-/** The object's bytes, for `segmentBytesOf`. Errors: the store's; `corrupt` for one that no segment of ours is. */
+/**
+ * The object's bytes, for `segmentBytesOf`. Errors: the store's; `corrupt` for one that no segment
+ * of ours is.
+ */
 export async function fetchSegment(
   store: ReadableStore,
   { key, bytes, storedBytes }: StoredSegment,

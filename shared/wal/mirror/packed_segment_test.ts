@@ -113,7 +113,10 @@ Deno.test({
   },
 });
 
-/** Threads of this process that have the packer's low priority; those of other files' tests may have others. */
+/**
+ * Threads of this process that have the packer's low priority; those of other files' tests may have
+ * others.
+ */
 async function patientThreads(): Promise<string[]> {
   const all = await Array.fromAsync(threads());
   return all.filter(({ niceness }) => niceness === constants.priority.PRIORITY_LOW)

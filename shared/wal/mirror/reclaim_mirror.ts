@@ -1,10 +1,11 @@
 /**
- * Removes from a mirror what nobody else will: objects of a machine that is gone, whose segments were committed by a drain
- * elsewhere. Beside a WAL that lives its sweep has removed them long before.
+ * Removes from a mirror what nobody else will: objects of a machine that is gone, whose segments
+ * were committed by a drain elsewhere. Beside a WAL that lives its sweep has removed them long
+ * before.
  *
- * An object goes only when the catalog shows its segment consumed, and was stored more than `RECLAIM_AGE_MS_MIN` ago. The
- * catalog then keeps the segment's id in little room: a copy that comes up later, from a disk that was found again, still
- * counts as consumed.
+ * An object goes only when the catalog shows its segment consumed, and was stored more than
+ * `RECLAIM_AGE_MS_MIN` ago. The catalog then keeps the segment's id in little room: a copy that
+ * comes up later, from a disk that was found again, still counts as consumed.
  */
 
 import type { ObjectStore } from "../../storage/object_store.ts";
@@ -29,7 +30,10 @@ export interface ReclaimOptions {
   readonly signal?: AbortSignal;
 }
 
-/** How many objects were removed; the next call goes on. Errors: of the store, of the catalog, the signal's reason. */
+/**
+ * How many objects were removed; the next call goes on. Errors: of the store, of the catalog, the
+ * signal's reason.
+ */
 export async function reclaimMirror(
   { store, prefix }: { readonly store: ObjectStore; readonly prefix: string },
   catalog: FoldedSegments,

@@ -1,7 +1,8 @@
 /**
- * Brings mirrored segments back to a WAL root. The plan only reads. Applying it puts each object where an interrupted
- * ingester would have left it and lets the salvage of such segments do the rest: every frame is checked, key files are
- * made, and a segment counts when it is synced. Interrupted anywhere, it can be run again.
+ * Brings mirrored segments back to a WAL root. The plan only reads. Applying it puts each object
+ * where an interrupted ingester would have left it and lets the salvage of such segments do the
+ * rest: every frame is checked, key files are made, and a segment counts when it is synced.
+ * Interrupted anywhere, it can be run again.
  */
 
 import { isOperatingError, OperatingError } from "../../base/errors.ts";
@@ -40,7 +41,10 @@ export interface RecoveryStep extends StoredSegment {
 /** Names asked of the catalog at a time. */
 const ASKED_MAX = 1_000;
 
-/** What to do with each segment of the mirror, by lane and age. Without a catalog none counts as committed. */
+/**
+ * What to do with each segment of the mirror, by lane and age. Without a catalog none counts as
+ * committed.
+ */
 export async function planRecovery(
   { store, prefix, root }: RecoverySource,
   deps: {
@@ -78,8 +82,8 @@ function isBetter(
 }
 
 /**
- * Pulls the plan's segments, one in memory at a time; what became of each, in order. Errors: `conflict` when the root is
- * in use; of the store and the file system.
+ * Pulls the plan's segments, one in memory at a time; what became of each, in order. Errors:
+ * `conflict` when the root is in use; of the store and the file system.
  */
 export async function* applyRecovery(
   { store, root }: RecoverySource,

@@ -1,6 +1,6 @@
 /**
- * Packs segments beside the caller, whose thread has requests to serve: on a thread that lets all others run first, and on
- * one that does not for what has waited too long.
+ * Packs segments beside the caller, whose thread has requests to serve: on a thread that lets all
+ * others run first, and on one that does not for what has waited too long.
  */
 
 import { getLogger } from "@logtape/logtape";
@@ -13,8 +13,8 @@ export interface SegmentPacker extends Disposable {
   /** False once it is known that nothing can be packed. */
   readonly isAvailable: boolean;
   /**
-   * The file at `path`; undefined when it is gone. One that is not `isUrgent` may take as long as the machine has other
-   * things to do. Errors: `ThreadUnavailable`; an `Error` of the file system.
+   * The file at `path`; undefined when it is gone. One that is not `isUrgent` may take as long as
+   * the machine has other things to do. Errors: `ThreadUnavailable`; an `Error` of the file system.
    */
   packFile(
     path: string,

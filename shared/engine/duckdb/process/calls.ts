@@ -1,9 +1,11 @@
 /**
- * What crosses between the server and a DuckDB in a process of its own (`README.md` of the folder above, "Walls").
+ * What crosses between the server and a DuckDB in a process of its own (`README.md` of the folder
+ * above, "Walls").
  *
- * A frame is a header, JSON text in UTF-8, and a body, bytes: first the lengths of both (4 bytes each, little-endian),
- * then the two. A request names a call; its answer has the same number. Connections are numbers from 0, the same ones
- * in each process, and the server lends each to one statement at a time.
+ * A frame is a header, JSON text in UTF-8, and a body, bytes: first the lengths of both (4 bytes
+ * each, little-endian), then the two. A request names a call; its answer has the same number.
+ * Connections are numbers from 0, the same ones in each process, and the server lends each to one
+ * statement at a time.
  */
 
 import type { DescribedColumn, DriverOptions, FaultKind, Relation } from "../driver.ts";
@@ -21,7 +23,10 @@ export interface EngineCalls {
     relations: readonly Relation[],
   ): Promise<readonly DescribedColumn[]>;
   explain(connection: number, sql: string): Promise<string>;
-  /** Its chunks come as answers with `rows`, up to `CHUNKS_AHEAD` of them unasked; its last answer is its end. */
+  /**
+   * Its chunks come as answers with `rows`, up to `CHUNKS_AHEAD` of them unasked; its last answer
+   * is its end.
+   */
   rows(connection: number, statement: RunStatement): Promise<RunEnd>;
   progress(connection: number): Promise<RunProgress>;
   release(connection: number): Promise<void>;

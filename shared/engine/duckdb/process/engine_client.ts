@@ -1,9 +1,10 @@
 /**
- * One process with a DuckDB, as the server has it: calls and their answers, when it took its time, and its end. Once it has
- * ended, whoever waits for an answer has an `EngineFault` of kind `lost`, and there are no more answers; `process_driver.ts`
- * starts another one.
+ * One process with a DuckDB, as the server has it: calls and their answers, when it took its time,
+ * and its end. Once it has ended, whoever waits for an answer has an `EngineFault` of kind `lost`,
+ * and there are no more answers; `process_driver.ts` starts another one.
  *
- * It is ended when it has not obeyed an interrupt in time, takes too much memory, or tells nothing any more.
+ * It is ended when it has not obeyed an interrupt in time, takes too much memory, or tells nothing
+ * any more.
  */
 
 import { formatBytes } from "../../../base/bytes.ts";

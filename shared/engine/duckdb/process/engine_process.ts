@@ -1,10 +1,12 @@
 /**
- * A process that has a DuckDB and nothing else: a server starts it (`spawn_engine.ts`) and speaks with it over a socket
- * (`calls.ts`). It ends when that socket does, so a server that is killed leaves none behind.
+ * A process that has a DuckDB and nothing else: a server starts it (`spawn_engine.ts`) and speaks
+ * with it over a socket (`calls.ts`). It ends when that socket does, so a server that is killed
+ * leaves none behind.
  *
- * Its argument is a niceness. Linux keeps a priority for each thread, a new thread gets that of its creator, and no thread can
- * raise its own again without privileges. So this thread lowers its own and starts another one (`engine_worker.ts`): all threads
- * of that one, the runtime's and DuckDB's, have the low priority from their first moment on.
+ * Its argument is a niceness. Linux keeps a priority for each thread, a new thread gets that of its
+ * creator, and no thread can raise its own again without privileges. So this thread lowers its own
+ * and starts another one (`engine_worker.ts`): all threads of that one, the runtime's and DuckDB's,
+ * have the low priority from their first moment on.
  */
 
 import {

@@ -1,4 +1,7 @@
-/** The thread of low priority of a DuckDB's process (`engine_process.ts`): it has the socket and the DuckDB. */
+/**
+ * The thread of low priority of a DuckDB's process (`engine_process.ts`): it has the socket and the
+ * DuckDB.
+ */
 
 import { parentSocket } from "../../../os/parent_process.ts";
 import { serveCalls } from "./serve_calls.ts";

@@ -1,4 +1,7 @@
-/** Frames (`calls.ts`) over a socket: several that are sent in one turn of the event loop leave in one write. */
+/**
+ * Frames (`calls.ts`) over a socket: several that are sent in one turn of the event loop leave in
+ * one write.
+ */
 
 import type { Socket } from "node:net";
 import { concatBytes, utf8, viewOf } from "../../../base/bytes.ts";

@@ -1,4 +1,7 @@
-/** One connection of a DuckDB in another process. What is asked of it without a need to wait crosses without a wait. */
+/**
+ * One connection of a DuckDB in another process. What is asked of it without a need to wait crosses
+ * without a wait.
+ */
 
 import {
   type DescribedColumn,
@@ -157,7 +160,9 @@ export class ProcessConnection implements EngineConnection {
     ) as never;
   }
 
-  /** Counts `answer` among what is waited for. Once all has come, what comes later is judged anew. */
+  /**
+   * Counts `answer` among what is waited for. Once all has come, what comes later is judged anew.
+   */
   async #counted<T>(answer: Promise<T>): Promise<T> {
     const work = this.#work;
     work.pending += 1;

@@ -45,7 +45,10 @@ for (const [fault, kind, expected] of FAULTS) {
   });
 }
 
-/** Connections of a process that takes too much memory while it answers the calls that `isTooLarge` says. */
+/**
+ * Connections of a process that takes too much memory while it answers the calls that `isTooLarge`
+ * says.
+ */
 function openTooLarge(isTooLarge: (name: CallName) => boolean) {
   const works = new Set<Work>();
   const told = { calls: [] as CallName[], givenBack: 0 };

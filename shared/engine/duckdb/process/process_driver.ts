@@ -1,7 +1,8 @@
 /**
- * DuckDB in a process of its own, which is replaced when it ends, whatever ends it: a statement that does not obey its deadline,
- * memory, a crash. Connections that are lent meanwhile answer with an `EngineFault` of kind `lost`, or of kind `memory` where
- * that ended them; who asks for one meanwhile waits for the next process. What lay in the database is gone.
+ * DuckDB in a process of its own, which is replaced when it ends, whatever ends it: a statement
+ * that does not obey its deadline, memory, a crash. Connections that are lent meanwhile answer with
+ * an `EngineFault` of kind `lost`, or of kind `memory` where that ended them; who asks for one
+ * meanwhile waits for the next process. What lay in the database is gone.
  */
 
 import { createHash } from "node:crypto";
@@ -43,7 +44,10 @@ export interface ProcessDriverOptions {
   readonly engine: string;
   /** 1 (a little behind) to 19; default 0, like others. */
   readonly niceness?: number;
-  /** Bytes that it may take beyond its memory pool: functions make texts that the pool does not count. */
+  /**
+   * Bytes that it may take beyond its memory pool: functions make texts that the pool does not
+   * count.
+   */
   readonly headroomBytes: number;
   /** How long `open` may take. */
   readonly openMsMax?: number;
@@ -66,7 +70,10 @@ export function processDriver(options: ProcessDriverOptions): EngineDriver {
 
 class ProcessDatabase implements EngineDatabase {
   onRenewed: (() => void) | undefined;
-  /** Numbers of connections, the same in each process. Who waits does so here, where tenants take turns. */
+  /**
+   * Numbers of connections, the same in each process. Who waits does so here, where tenants take
+   * turns.
+   */
   readonly #free = new Waiters<number>();
   readonly #closing = new AbortController();
   #client: EngineClient | undefined;
@@ -122,7 +129,10 @@ class ProcessDatabase implements EngineDatabase {
     await this.#client?.close();
   }
 
-  /** The process that is there, or the next one. Errors: `unavailable` when none comes in time; the signal's reason. */
+  /**
+   * The process that is there, or the next one. Errors: `unavailable` when none comes in time; the
+   * signal's reason.
+   */
   async #current(signal: AbortSignal): Promise<EngineClient> {
     const startMs = performance.now();
     for (;;) {
@@ -214,7 +224,10 @@ function beingReplaced(): OperatingError {
   );
 }
 
-/** Never the statement itself: its literals may be secrets. The audit has it, by its tenant and time. */
+/**
+ * Never the statement itself: its literals may be secrets. The audit has it, by its tenant and
+ * time.
+ */
 function labelOf({ key, sql }: ConnectionWanted = {}): string {
   if (sql === undefined) return `work for ${JSON.stringify(key ?? "nobody")}`;
   const hash = createHash("sha256").update(sql).digest("hex").slice(0, 16);

@@ -1,4 +1,6 @@
-/** What an engine keeps in a DuckDB that has a process of its own, when that process is replaced. */
+/**
+ * What an engine keeps in a DuckDB that has a process of its own, when that process is replaced.
+ */
 
 import { deepStrictEqual, match, ok, strictEqual } from "node:assert/strict";
 import { EngineLab } from "../../../testing/engine_lab.ts";

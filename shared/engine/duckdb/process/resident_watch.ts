@@ -1,4 +1,7 @@
-/** When a DuckDB process takes too much memory: its pool does not count what functions make of texts. */
+/**
+ * When a DuckDB process takes too much memory: its pool does not count what functions make of
+ * texts.
+ */
 
 import {
   RESIDENT_HEADROOM_BYTES_MIN,
@@ -6,7 +9,10 @@ import {
   RESIDENT_MS_MAX,
 } from "../../limits.ts";
 
-/** Bytes that a process may take beyond its part of a memory pool of so many: what the pool does not count. */
+/**
+ * Bytes that a process may take beyond its part of a memory pool of so many: what the pool does not
+ * count.
+ */
 export function headroomBytesFor(poolBytes: number): number {
   return Math.max(RESIDENT_HEADROOM_BYTES_MIN, Math.floor(poolBytes / RESIDENT_HEADROOM_DIVISOR));
 }

@@ -1,6 +1,7 @@
 /**
- * The side of `EngineProcess` that has the DuckDB: it takes calls from a socket and answers them. Nothing here waits for
- * DuckDB in a way that would keep other calls, and the beats, from being answered.
+ * The side of `EngineProcess` that has the DuckDB: it takes calls from a socket and answers them.
+ * Nothing here waits for DuckDB in a way that would keep other calls, and the beats, from being
+ * answered.
  */
 
 import type { Socket } from "node:net";
@@ -37,7 +38,10 @@ interface Stream {
   wake: () => void;
 }
 
-/** Answers what comes until the other side is gone, which is when this process has nothing left to do. */
+/**
+ * Answers what comes until the other side is gone, which is when this process has nothing left to
+ * do.
+ */
 export function serveCalls(socket: Socket, onEnd: () => void): void {
   new CallServer(socket, onEnd);
 }

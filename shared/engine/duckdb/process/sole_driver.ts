@@ -1,4 +1,7 @@
-/** The driver of a DuckDB that one piece of work has for itself: in a process of its own, or in this one. */
+/**
+ * The driver of a DuckDB that one piece of work has for itself: in a process of its own, or in this
+ * one.
+ */
 
 import type { FileSystem } from "../../../os/file_system.ts";
 import type { EngineDriver } from "../driver.ts";
@@ -10,8 +13,8 @@ export interface SoleDriverOptions {
   /** Names it in the log. */
   readonly engine: string;
   /**
-   * Whether it has a process, which is replaced when a statement cannot be ended otherwise. Else it runs in this one, which such a
-   * statement holds for good, and which needs the `ffi` permission.
+   * Whether it has a process, which is replaced when a statement cannot be ended otherwise. Else it
+   * runs in this one, which such a statement holds for good, and which needs the `ffi` permission.
    */
   readonly hasProcess: boolean;
   readonly memoryBytesMax: number;

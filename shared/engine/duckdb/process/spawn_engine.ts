@@ -1,7 +1,7 @@
 /**
- * What a process may do that has a DuckDB and nothing else: load DuckDB's library, read packages, sources and its own folder. It has no
- * network, no environment, no program and no file to write. DuckDB itself opens files below these walls, within its
- * `allowed_directories`.
+ * What a process may do that has a DuckDB and nothing else: load DuckDB's library, read packages,
+ * sources and its own folder. It has no network, no environment, no program and no file to write.
+ * DuckDB itself opens files below these walls, within its `allowed_directories`.
  */
 
 import { resolve } from "node:path";
@@ -37,7 +37,10 @@ export async function spawnEngine(
   }, onLine);
 }
 
-/** Where DuckDB's library is: the runtime installs each package below a folder of its name and version. */
+/**
+ * Where DuckDB's library is: the runtime installs each package below a folder of its name and
+ * version.
+ */
 async function libraryFolders(packages: string): Promise<string[]> {
   const files = new DenoFileSystem();
   const installed = `${packages}/.deno`;

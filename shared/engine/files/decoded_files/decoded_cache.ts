@@ -1,11 +1,14 @@
 /**
- * Copies of data files' wanted columns that are quicker to read, as files in a directory: which there are, which are in use,
- * which are made next. How one is made and read is `decoded_data_files.ts`'s business.
+ * Copies of data files' wanted columns that are quicker to read, as files in a directory: which
+ * there are, which are in use, which are made next. How one is made and read is
+ * `decoded_data_files.ts`'s business.
  *
- * Invariants: a path stands for the same rows, always; a file is removed only while no statement holds it; of one data file the
- * same columns are copied once at a time. All files together hold at most `bytesMax` bytes and number at most `entriesMax`, the
- * one that is being made included by its estimate. The least recently used that nobody holds go first, and only for
- * columns that were asked for again since: a scan of more files than fit does not drive out what it will read the next time.
+ * Invariants: a path stands for the same rows, always; a file is removed only while no statement
+ * holds it; of one data file the same columns are copied once at a time. All files together hold at
+ * most `bytesMax` bytes and number at most `entriesMax`, the one that is being made included by its
+ * estimate. The least recently used that nobody holds go first, and only for columns that were
+ * asked for again since: a scan of more files than fit does not drive out what it will read the
+ * next time.
  */
 
 import { getLogger } from "@logtape/logtape";
@@ -80,7 +83,10 @@ export class DecodedCache implements AsyncDisposable {
   /** Least recently used first. */
   readonly #entries = new Map<string, Entry>();
   readonly #byFile = new Map<string, Set<Entry>>();
-  /** Number of the statement that wanted last what there is no copy of, by key; the oldest want first. */
+  /**
+   * Number of the statement that wanted last what there is no copy of, by key; the oldest want
+   * first.
+   */
   readonly #wants = new Map<string, number>();
   readonly #line = new Set<string>();
   readonly #stop = new AbortController();
@@ -113,7 +119,10 @@ export class DecodedCache implements AsyncDisposable {
     return this.#statements += 1;
   }
 
-  /** The copy that has all these columns, which stays until it is given back; undefined: there is none. */
+  /**
+   * The copy that has all these columns, which stays until it is given back; undefined: there is
+   * none.
+   */
   take({ file, columns }: Wanted, statement: number): TakenFile | undefined {
     const own = this.#byFile.get(file.key) ?? new Set<Entry>();
     const found = own.values().find((entry) => columns.every(({ id }) => entry.columnIds.has(id)));
@@ -211,7 +220,9 @@ export class DecodedCache implements AsyncDisposable {
     this.#hold(made.byteLength);
   }
 
-  /** Room for a copy of `bytes`; false when only what was used since `wantedBefore` could make it. */
+  /**
+   * Room for a copy of `bytes`; false when only what was used since `wantedBefore` could make it.
+   */
   async #makeRoom(bytes: number, wantedBefore: number): Promise<boolean> {
     const { bytesMax, entriesMax } = this.#options;
     const victims: Entry[] = [];

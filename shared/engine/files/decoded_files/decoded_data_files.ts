@@ -1,9 +1,11 @@
 /**
- * Data files of which a cache holds decompressed copies of the wanted columns, as Parquet files with the same rows in the
- * same order: statements read those in place of the data files. What a statement misses is copied behind it, once it has
- * ended; until then, and where a copy cannot be made, the data files are read as they are.
+ * Data files of which a cache holds decompressed copies of the wanted columns, as Parquet files
+ * with the same rows in the same order: statements read those in place of the data files. What a
+ * statement misses is copied behind it, once it has ended; until then, and where a copy cannot be
+ * made, the data files are read as they are.
  *
- * A copy has the columns of one statement, or of several; reading another one of it is refused (`relation.ts`).
+ * A copy has the columns of one statement, or of several; reading another one of it is refused
+ * (`relation.ts`).
  */
 
 import { present } from "../../../base/assert.ts";

@@ -1,4 +1,7 @@
-/** Statements over decoded copies of data files: what they answer, what they count, what they still ask the store for. */
+/**
+ * Statements over decoded copies of data files: what they answer, what they count, what they still
+ * ask the store for.
+ */
 
 import { deepStrictEqual, ok, rejects, strictEqual } from "node:assert/strict";
 import { EngineLab, type EngineLabOptions, type EventFields } from "../../../testing/engine_lab.ts";

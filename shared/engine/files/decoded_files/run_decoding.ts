@@ -1,4 +1,6 @@
-/** How copies are written: behind all statements, and so that the SQL engine trusts them at once. */
+/**
+ * How copies are written: behind all statements, and so that the SQL engine trusts them at once.
+ */
 
 import type { FileSystem } from "../../../os/file_system.ts";
 import { type Behind, behind } from "../../turns/behind.ts";

@@ -1,4 +1,7 @@
-/** What a statement is told when store, disk or room fail it: 503 with a time to wait, for whatever may pass. */
+/**
+ * What a statement is told when store, disk or room fail it: 503 with a time to wait, for whatever
+ * may pass.
+ */
 
 import { getLogger } from "@logtape/logtape";
 import {
@@ -29,7 +32,9 @@ export function metadataError(error: unknown): unknown {
   });
 }
 
-/** An error of a read of a data file: one that is gone was replaced since the statement was planned. */
+/**
+ * An error of a read of a data file: one that is gone was replaced since the statement was planned.
+ */
 export function dataFileError(error: unknown): unknown {
   if (!isOperatingError(error, "not_found")) return metadataError(error);
   return new OperatingError("unavailable", "A data file is not there any more; retry", {
@@ -39,7 +44,10 @@ export function dataFileError(error: unknown): unknown {
   });
 }
 
-/** What to tell when a statement's time is over: nothing, unless it waited for the store in half of it. */
+/**
+ * What to tell when a statement's time is over: nothing, unless it waited for the store in half of
+ * it.
+ */
 export function lateStore(
   unanswered: UnansweredRead | undefined,
   statementMs: number,

@@ -1,4 +1,7 @@
-/** Data files of an object store, as the statements see them: each leases its files, and fetches what it will read. */
+/**
+ * Data files of an object store, as the statements see them: each leases its files, and fetches
+ * what it will read.
+ */
 
 import { present } from "../../../base/assert.ts";
 import type { Column } from "../../../schema/schema.ts";
@@ -113,7 +116,10 @@ class CachedLease implements DataFileLease {
       : await this.#bringNarrowed({ ...plan, tables });
   }
 
-  /** Where the parts stay what they are, each file's chunks are asked for as soon as its footer tells where they are. */
+  /**
+   * Where the parts stay what they are, each file's chunks are asked for as soon as its footer
+   * tells where they are.
+   */
   async #bringSettled(plan: Plan): Promise<Plan> {
     const byPath = partsByPath(plan);
     using _room = this.#cache.reserve(this.#estimate(byPath), this.#own());
@@ -125,7 +131,10 @@ class CachedLease implements DataFileLease {
     return plan;
   }
 
-  /** Else first every footer, so that it is known what is needed; then that, in the order of the plan. */
+  /**
+   * Else first every footer, so that it is known what is needed; then that, in the order of the
+   * plan.
+   */
   async #bringNarrowed(plan: Plan): Promise<Plan> {
     const layouts = new Map<string, FileLayout>();
     const paths = [...partsByPath(plan).keys()];
@@ -192,7 +201,10 @@ class CachedLease implements DataFileLease {
     return new Set([...this.#files.values()].map(({ cached }) => cached));
   }
 
-  /** Does `work` for each of `items` side by side; the first failure ends what the statement has not asked for yet. */
+  /**
+   * Does `work` for each of `items` side by side; the first failure ends what the statement has not
+   * asked for yet.
+   */
   async #all<T>(items: readonly T[], work: (item: T) => Promise<void>): Promise<void> {
     await Promise.all(items.map(async (item) => {
       try {
@@ -226,8 +238,8 @@ function rangesOf(parts: readonly FilePart[], layout: FileLayout): ByteRange[] {
 }
 
 /**
- * Whether a file is asked for whole, without waiting for its footer: one request takes it, and by its manifest most of its
- * bytes are needed.
+ * Whether a file is asked for whole, without waiting for its footer: one request takes it, and by
+ * its manifest most of its bytes are needed.
  */
 function isNearlyWhole(parts: readonly FilePart[], byteLength: number): boolean {
   if (byteLength > REQUEST_BYTES_MAX) return false;
@@ -237,8 +249,8 @@ function isNearlyWhole(parts: readonly FilePart[], byteLength: number): boolean 
 }
 
 /**
- * What to ask for first: a small file whole, as a request costs more than its bytes; else a guess at the footer's length.
- * Ours take 60 to 130 bytes for each chunk, and 1 KiB for the schema.
+ * What to ask for first: a small file whole, as a request costs more than its bytes; else a guess
+ * at the footer's length. Ours take 60 to 130 bytes for each chunk, and 1 KiB for the schema.
  */
 function tailBytes({ byteLength, splitOffsets, columnSizes, lowerBounds }: DataFile): number {
   if (byteLength <= WHOLE_BYTES_MAX) return byteLength;

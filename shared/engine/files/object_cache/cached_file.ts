@@ -1,9 +1,9 @@
 /**
- * A sparse local file that stands for one object: as long as the object, holding the ranges that were fetched and
- * holes elsewhere. Who may read what of it is `object_cache.ts`'s business.
+ * A sparse local file that stands for one object: as long as the object, holding the ranges that
+ * were fetched and holes elsewhere. Who may read what of it is `object_cache.ts`'s business.
  *
- * Its modification time tells one set of filled ranges from another: the SQL engine keeps what it read of a file for as
- * long as that time stays.
+ * Its modification time tells one set of filled ranges from another: the SQL engine keeps what it
+ * read of a file for as long as that time stays.
  */
 
 import type { File, FileSystem } from "../../../os/file_system.ts";
@@ -120,7 +120,9 @@ export class CachedFile {
     }
   }
 
-  /** To be called before the SQL engine opens the file, when no flight of the caller is under way. */
+  /**
+   * To be called before the SQL engine opens the file, when no flight of the caller is under way.
+   */
   async settle(): Promise<void> {
     await this.create();
     if (!this.#isChanged) return;

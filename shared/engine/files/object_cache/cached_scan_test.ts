@@ -1,6 +1,7 @@
 /**
- * Statements over an object store: the same answers as over a folder, and just the reads that they need. Holes of cached
- * files hold garbage that the SQL engine would go on believing (`HoleRevealingFiles`), so reading one shows.
+ * Statements over an object store: the same answers as over a folder, and just the reads that they
+ * need. Holes of cached files hold garbage that the SQL engine would go on believing
+ * (`HoleRevealingFiles`), so reading one shows.
  */
 
 import { deepStrictEqual, match, ok, strictEqual } from "node:assert/strict";
@@ -73,7 +74,10 @@ async function fill(lab: EngineLab, specs: readonly FileSpec[]): Promise<void> {
 const text = (ns: bigint) => new Date(Number(ns / 1_000_000n)).toISOString();
 const timeAt = (secs: number) => text(START_NS + BigInt(secs) * 1_000_000_000n);
 
-/** Statements with one right answer, in one order where they name one; `a` and `b` are seconds after the start. */
+/**
+ * Statements with one right answer, in one order where they name one; `a` and `b` are seconds after
+ * the start.
+ */
 const STATEMENTS: readonly ((a: number, b: number) => string)[] = [
   () => "SELECT count(*) FROM events",
   () => "SELECT host, raw FROM events",
@@ -181,8 +185,9 @@ function sumsUp(scan: ScanStats | undefined): void {
 }
 
 /**
- * Answers of `store` come after `ms`; how many times in a row a read was made after another's answer. On a busy machine an
- * answer may come before what is asked beside it: of some runs the least counts.
+ * Answers of `store` come after `ms`; how many times in a row a read was made after another's
+ * answer. On a busy machine an answer may come before what is asked beside it: of some runs the
+ * least counts.
  */
 function countRounds(store: RemoteStore, ms: number): () => number {
   let rounds = 0;
@@ -493,7 +498,8 @@ Deno.test({
 Deno.test({
   name: "CachedDataFiles READ_AHEAD_BYTES covers what the SQL engine reads past a chunk",
   fn: async () => {
-    // A column's last header lies at its chunk's end; with few rows the next 256 bytes are other columns'.
+    // A column's last header lies at its chunk's end; with few rows the next 256 bytes are other
+    // columns'.
     await using remote = await openRemote();
     const { lab } = remote;
     await fill(lab, [{ rows: 3, rowGroupRowsMax: 200, sorted: true, seed: 1 }]);

@@ -1,4 +1,6 @@
-/** A statement's view of the warehouse: its reads of metadata and indexes are counted as its own. */
+/**
+ * A statement's view of the warehouse: its reads of metadata and indexes are counted as its own.
+ */
 
 import type { ReadableStore } from "../../../storage/object_store.ts";
 import { metadataError } from "./cache_error.ts";

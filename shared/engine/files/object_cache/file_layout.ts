@@ -1,11 +1,12 @@
 /**
- * Which bytes of a Parquet file a scan reads: of some columns and row groups, or all of them where that cannot be
- * proved. Pure.
+ * Which bytes of a Parquet file a scan reads: of some columns and row groups, or all of them where
+ * that cannot be proved. Pure.
  *
- * Measured with DuckDB 1.5.5 (system calls traced, README.md): it reads the footer, exactly; then for each column that
- * the statement needs, in each row group that statistics and `file_row_number` leave, the chunk's pages, and with each
- * page header up to 256 bytes from the header's start, past the end of the chunk if need be. What it reads so it keeps
- * and uses for later statements, so those bytes must be true ones, too.
+ * Measured with DuckDB 1.5.5 (system calls traced, README.md): it reads the footer, exactly; then
+ * for each column that the statement needs, in each row group that statistics and `file_row_number`
+ * leave, the chunk's pages, and with each page header up to 256 bytes from the header's start, past
+ * the end of the chunk if need be. What it reads so it keeps and uses for later statements, so
+ * those bytes must be true ones, too.
  */
 
 import type { Column } from "../../../schema/schema.ts";
@@ -16,8 +17,8 @@ import type { ByteRange } from "./byte_ranges.ts";
 /** Bytes fetched behind each chunk: four times what the SQL engine was seen to read ahead. */
 export const READ_AHEAD_BYTES = 1024;
 /**
- * Bytes between a chunk and the next thing in the file that are taken for the chunk's: some old writers recorded
- * chunks without their dictionary's header.
+ * Bytes between a chunk and the next thing in the file that are taken for the chunk's: some old
+ * writers recorded chunks without their dictionary's header.
  */
 const CHUNK_GAP_BYTES_MAX = 4096;
 
@@ -53,7 +54,10 @@ export class FileLayout {
     return { start: this.byteLength - this.footer.byteLength, end: this.byteLength };
   }
 
-  /** What a scan of `columns` reads, of the row groups that hold `rows` (undefined: all), the footer included. */
+  /**
+   * What a scan of `columns` reads, of the row groups that hold `rows` (undefined: all), the footer
+   * included.
+   */
   scanned(columns: readonly Column[], rows: RowRange | undefined): ByteRange[] {
     const everything = [{ start: 0, end: this.byteLength }];
     if (!this.#isProvable) return everything;

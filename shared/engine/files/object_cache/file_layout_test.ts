@@ -10,7 +10,10 @@ function column(id: number): Column {
   return { id, name: `c${id}`, type: "long", required: true };
 }
 
-/** Two row groups of ten rows with columns 1 and 2: [4, 10_004), [20_000, 30_000), and the same 40,000 further. */
+/**
+ * Two row groups of ten rows with columns 1 and 2: [4, 10_004), [20_000, 30_000), and the same
+ * 40,000 further.
+ */
 function footer(
   changes: Partial<ColumnChunk> = {},
   places: readonly number[] = [4, 20_000],

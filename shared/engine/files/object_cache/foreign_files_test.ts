@@ -1,4 +1,6 @@
-/** Files of another writer, read with just the bytes that `FileLayout` names and garbage elsewhere. */
+/**
+ * Files of another writer, read with just the bytes that `FileLayout` names and garbage elsewhere.
+ */
 
 import { DuckDBInstance } from "@duckdb/node-api";
 import { deepStrictEqual, ok } from "node:assert/strict";

@@ -1,13 +1,16 @@
 /**
- * Parts of a warehouse's data files in a local directory, for a SQL engine that reads files by itself.
+ * Parts of a warehouse's data files in a local directory, for a SQL engine that reads files by
+ * itself.
  *
- * Invariants: a range counts as filled only after all its bytes were answered and written; a file is removed only
- * while no statement holds it and nothing is being fetched of it; a path stands for one object, always; one byte is asked
- * for once at a time. Objects never change, so nothing filled is ever stale. Files that no statement holds go, the least
- * recently used first, when all files hold more than `bytesMax`; 0 keeps nothing. What running statements hold may
- * exceed that, up to `bytesInUseMax`.
+ * Invariants: a range counts as filled only after all its bytes were answered and written; a file
+ * is removed only while no statement holds it and nothing is being fetched of it; a path stands for
+ * one object, always; one byte is asked for once at a time. Objects never change, so nothing filled
+ * is ever stale. Files that no statement holds go, the least recently used first, when all files
+ * hold more than `bytesMax`; 0 keeps nothing. What running statements hold may exceed that, up to
+ * `bytesInUseMax`.
  *
- * Not covered: what a statement needs (`file_layout.ts`, `cached_data_files.ts`); a restart, which begins empty.
+ * Not covered: what a statement needs (`file_layout.ts`, `cached_data_files.ts`); a restart, which
+ * begins empty.
  */
 
 import { createHash } from "node:crypto";
@@ -36,7 +39,10 @@ const REQUESTS_MAX = 48;
 const REQUESTS_BYTES_MAX = 64 * 2 ** 20;
 /** Bytes of one request; more are asked for in several, side by side. */
 export const REQUEST_BYTES_MAX = 4 * 2 ** 20;
-/** Two ranges are asked for as one when what lies between is less than this share of both, and no more than this. */
+/**
+ * Two ranges are asked for as one when what lies between is less than this share of both, and no
+ * more than this.
+ */
 const JOIN_SHARE_MAX = 1 / 10;
 const JOIN_BYTES_MAX = 256 * 1024;
 /** Answers that are cut short are asked for again this often. */
@@ -104,8 +110,8 @@ export class ObjectCache {
   }
 
   /**
-   * Room for `bytes` more, given back by disposing. Errors: `too_large` when nobody else holds anything (`own` are the
-   * caller's files), else `unavailable`.
+   * Room for `bytes` more, given back by disposing. Errors: `too_large` when nobody else holds
+   * anything (`own` are the caller's files), else `unavailable`.
    */
   reserve(bytes: number, own: ReadonlySet<CachedFile>): Disposable {
     const { bytesInUseMax } = this.options;
@@ -121,9 +127,9 @@ export class ObjectCache {
   }
 
   /**
-   * Where everything lies in the object of a leased file. A footer is expected in the last `tailBytes`; a longer one
-   * takes a second request. With `isWhole` the first one is for all of the object. `wasMissing`: it was not at hand.
-   * Errors: as of `fill`.
+   * Where everything lies in the object of a leased file. A footer is expected in the last
+   * `tailBytes`; a longer one takes a second request. With `isWhole` the first one is for all of
+   * the object. `wasMissing`: it was not at hand. Errors: as of `fill`.
    */
   async layout(
     file: CachedFile,
@@ -151,8 +157,9 @@ export class ObjectCache {
   }
 
   /**
-   * Fetches what is missing of `wanted` of a leased file. Returns whether anything was. Errors: the store's;
-   * `corrupt` for an object that is shorter than it should be; `unavailable` when the directory cannot be written.
+   * Fetches what is missing of `wanted` of a leased file. Returns whether anything was. Errors: the
+   * store's; `corrupt` for an object that is shorter than it should be; `unavailable` when the
+   * directory cannot be written.
    */
   fill(
     file: CachedFile,
@@ -322,8 +329,8 @@ export class ObjectCache {
 }
 
 /**
- * The SQL engine keeps something for each path that it ever read, so an object has the same one each time; and what it
- * keeps of one object must never stand for another.
+ * The SQL engine keeps something for each path that it ever read, so an object has the same one
+ * each time; and what it keeps of one object must never stand for another.
  */
 function fileName(key: string): string {
   return `${createHash("sha256").update(key).digest("base64url")}.parquet`;

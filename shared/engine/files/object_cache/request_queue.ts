@@ -1,6 +1,6 @@
 /**
- * Bounded parallelism for requests: so many at a time, so many bytes under way, and whoever waits takes turns by
- * key, so that a statement with ten thousand requests does not hold up one with two.
+ * Bounded parallelism for requests: so many at a time, so many bytes under way, and whoever waits
+ * takes turns by key, so that a statement with ten thousand requests does not hold up one with two.
  */
 
 import { TurnQueue } from "../../../base/turn_queue.ts";

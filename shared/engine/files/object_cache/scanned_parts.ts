@@ -1,6 +1,7 @@
 /**
- * Which row groups of its files a plan needs: those whose times meet the table's time range, and whose bounds its condition. The SQL engine is told by
- * row numbers, so that it leaves the others alone whatever it makes of the statement's own conditions. Pure.
+ * Which row groups of its files a plan needs: those whose times meet the table's time range, and
+ * whose bounds its condition. The SQL engine is told by row numbers, so that it leaves the others
+ * alone whatever it makes of the statement's own conditions. Pure.
  */
 
 import type { RowGroup } from "../../../parquet/footer.ts";
@@ -9,7 +10,10 @@ import { ALL } from "../../pruning/predicate.ts";
 import { meets, type RowRange, type ScanPart, type TablePlan } from "../../plan/plan.ts";
 import type { FileLayout } from "./file_layout.ts";
 
-/** Files of a table read in part, each by a scan of its own; with more, those are read whole, in one scan. */
+/**
+ * Files of a table read in part, each by a scan of its own; with more, those are read whole, in one
+ * scan.
+ */
 const PARTIAL_FILES_MAX = 64;
 
 /** Whether `scannedParts` leaves the parts of a table as they are, whatever its files hold. */
@@ -18,7 +22,10 @@ export function isSettled({ parts, range, condition = ALL }: TablePlan): boolean
     parts.every((part) => part.origin !== "file" || part.range !== undefined);
 }
 
-/** The parts to scan of a table; `layoutOf` knows each data file's by its path. Parts that hold no row of it are left out. */
+/**
+ * The parts to scan of a table; `layoutOf` knows each data file's by its path. Parts that hold no
+ * row of it are left out.
+ */
 export function scannedParts(
   table: TablePlan,
   layoutOf: (path: string) => FileLayout,

@@ -1,4 +1,7 @@
-/** What one statement asked the object store for: SPEC.md 2.5, `stats.scan`. Who asks is who counts: each request once. */
+/**
+ * What one statement asked the object store for: SPEC.md 2.5, `stats.scan`. Who asks is who counts:
+ * each request once.
+ */
 
 import type { UnansweredRead } from "../data_files.ts";
 import type { ByteClass } from "./file_layout.ts";
