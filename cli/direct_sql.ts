@@ -1,5 +1,5 @@
 /**
- * The SQL engine in this process, over a warehouse: for `sql-direct`, `query` and `iceberg-demo`.
+ * DuckDB in this process, over a warehouse: for `sql-direct`, `query` and `iceberg-demo`.
  * Reads the warehouse only; spill files go to a folder of their own under the system's temporary
  * one, removed at the end.
  */

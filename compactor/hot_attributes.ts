@@ -1,5 +1,5 @@
 /**
- * What promotes hot attributes in the compactor: the option, and the SQL engine's parser for a turn
+ * What promotes hot attributes in the compactor: the option, and DuckDB's parser for a turn
  * of it.
  */
 

@@ -138,7 +138,7 @@ export const OPTIONS = {
     placeholder: "N",
     min: 1,
     max: 1024,
-    help: "Threads of the SQL engine; one per core when not given.",
+    help: "Threads of DuckDB; one per core when not given.",
   },
   orderedMergeMaxFanin: {
     kind: "integer",

@@ -1,5 +1,5 @@
 /**
- * `GET /debug/memory-pool`: what the SQL engine's memory and spill space hold now, and who waits
+ * `GET /debug/memory-pool`: what DuckDB's memory and spill space hold now, and who waits
  * for them. A caller who is one of many tenants is told of that tenant alone: what others do is
  * theirs.
  */

@@ -13,7 +13,7 @@ const TRIPS = 'svc_query_breaker_trips_total{breaker="midflight_rows_scanned"}';
 
 /**
  * A million rows between several steps, of two thousand that are planned: how many the WHERE leaves
- * nobody can tell before. The SQL engine counts a guess of each step.
+ * nobody can tell before. DuckDB counts a guess of each step.
  */
 const PAIRS = "(SELECT DISTINCT a.raw || b.raw AS pair FROM events a, events b " +
   "WHERE length(a.raw) + length(b.raw) > 0)";

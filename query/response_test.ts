@@ -143,7 +143,7 @@ Deno.test({
       assert.equal(scan.row_groups_considered, 13);
       assert.equal(scan.row_groups_read + scan.row_groups_pruned_stats, 13);
       assert.equal(scan.planned_rows, 3);
-      // The SQL engine may scan the rows that it needs a second time, for the columns it left out
+      // DuckDB may scan the rows that it needs a second time, for the columns it left out
       // at first.
       assert([3, 6].includes(newest.body.stats.rows_scanned), newest.text);
       assert.equal(scan.planned_rows + scan.rows_pruned_selection, 62);

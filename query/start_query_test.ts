@@ -101,7 +101,7 @@ Deno.test({
       async onChunk() {
         begun.resolve();
         await interrupted.promise;
-        // As the SQL engine says when it closes.
+        // As DuckDB says when it closes.
         throw new OperatingError("cancelled", "The statement was interrupted");
       },
     });

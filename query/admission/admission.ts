@@ -1,7 +1,7 @@
 /**
  * Admission to the memory pool: a statement reserves a part of it before it runs, by its price, and
- * waits a little when there is none. What is reserved is a promise, not a measurement: the SQL
- * engine's own limit is the wall behind it. Who comes next is `admission_ledger.ts`'s to say.
+ * waits a little when there is none. What is reserved is a promise, not a measurement: DuckDB's own
+ * limit is the wall behind it. Who comes next is `admission_ledger.ts`'s to say.
  */
 
 import { OperatingError } from "../../shared/base/errors.ts";

@@ -35,7 +35,7 @@ export const ADMISSION_OPTIONS = {
     max: 19,
     help:
       "How far dear queries and batch jobs step back behind others where processors are short, as nice(1) has it; they have a " +
-      "SQL engine of their own then, and three quarters of memory pool and spill space. 0: they run beside the others, as " +
+      "DuckDB of their own then, and three quarters of memory pool and spill space. 0: they run beside the others, as " +
       "they do with a pool below 1 GiB and where threads have no priority of their own.",
   },
   streamStallSecs: {

@@ -28,20 +28,20 @@ export const ADMISSION_METRICS = {
     kind: "counter",
     name: "svc_query_admission_rejected_total",
     help:
-      "Statements refused with 429, by what was missing: memory, a connection of the SQL engine, or a turn among the dear statements",
+      "Statements refused with 429, by what was missing: memory, a connection of DuckDB, or a turn among the dear statements",
     labels: { resource: ["memory", "connections", "dear_statements"] },
   },
   engineWaiting: {
     kind: "gauge",
     name: "svc_query_engine_waiting",
     help:
-      "Statements in line for the SQL engine now: light ones to be planned, dear ones and those of batch jobs to run",
+      "Statements in line for DuckDB now: light ones to be planned, dear ones and those of batch jobs to run",
     labels: { line: ["light", "dear", "batch"] },
   },
   poolBytes: {
     kind: "gauge",
     name: "svc_query_memory_pool_bytes",
-    help: "What the SQL engine holds of its memory pool now, caches included",
+    help: "What DuckDB holds of its memory pool now, caches included",
   },
   spillBytes: {
     kind: "gauge",

@@ -1,5 +1,5 @@
 /**
- * The result of a job: rows as they come from the SQL engine, kept as one text when they are few
+ * The result of a job: rows as they come from DuckDB, kept as one text when they are few
  * and as files in the warehouse when they are not. Both give the same records response (SPEC.md
  * 2.5).
  */

@@ -3,8 +3,8 @@
  * for each 16 MiB or so. A file has one column, `row`, each value of which is the JSON array that
  * the records response has for that row.
  *
- * The response must be the one that an interactive query gives, to the last digit. Columns of the
- * SQL engine's own types would not do that: Parquet has no integers of 128 bits, no intervals of
+ * The response must be the one that an interactive query gives, to the last digit. Columns of
+ * DuckDB's own types would not do that: Parquet has no integers of 128 bits, no intervals of
  * months and days together, no unions.
  */
 

@@ -17,7 +17,7 @@ const TRACES_MAX = 4096;
 const BYTES_PER_SPAN = 2 * KIB;
 /** Rows are held as text, as values and as the answer's text. */
 const COPIES_OF_ROWS = 4;
-/** A name, in a list with its encoded form and in the SQL engine's hash table. */
+/** A name, in a list with its encoded form and in DuckDB's hash table. */
 const BYTES_PER_NAME = KIB;
 
 export interface TraceCeilings {
@@ -26,7 +26,7 @@ export interface TraceCeilings {
   readonly traces: number;
   /** Spans of all traces of an answer, duplicates included. */
   readonly spans: number;
-  /** Bytes of rows that the SQL engine gave for one request. */
+  /** Bytes of rows that DuckDB gave for one request. */
   readonly bytes: number;
   /** Names in a list. */
   readonly names: number;

@@ -655,7 +655,7 @@ Deno.test({
 });
 
 Deno.test({
-  name: "a full line of the SQL engine is 429 with Retry-After and counted by what was missing",
+  name: "a full line of DuckDB is 429 with Retry-After and counted by what was missing",
   async fn() {
     const full = () =>
       Promise.reject(

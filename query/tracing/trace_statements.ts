@@ -48,11 +48,11 @@ export function spansSql(
 ): string {
   const columns = wanted.outline ? SPAN_COLUMNS : [...SPAN_COLUMNS, ...DETAIL_COLUMNS];
   const where = [isOneOf("trace_id", wanted.ids), ...inside(wanted.range)];
-  // The SQL engine judges IN after it has read all columns, and this one before.
+  // DuckDB judges IN after it has read all columns, and this one before.
   if (wanted.ids.length > 1 && wanted.ids.length <= IDS_LISTED_MAX) {
     where.push(`list_contains([${wanted.ids.map(quoteText).join(", ")}], trace_id)`);
   }
-  // To keep the order that nobody wants, under the engine's LIMIT, the SQL engine would scan on one
+  // To keep the order that nobody wants, under the engine's LIMIT, DuckDB would scan on one
   // thread.
   return `SELECT ${columns.join(", ")} FROM ${quoteName(index)} WHERE ${where.join(" AND ")} ` +
     "ORDER BY timestamp_ns";

@@ -47,7 +47,7 @@ export const CHEAP_SECS_MAX = 0.1;
 export const DEAR_STATEMENTS_MIN = 2;
 export const DEAR_STATEMENTS_MAX = 3;
 /**
- * Bytes of a memory pool that is divided, where dear statements have a SQL engine of their own; a
+ * Bytes of a memory pool that is divided, where dear statements have a DuckDB of their own; a
  * smaller one is not.
  */
 export const DIVIDED_POOL_BYTES_MIN = 1_073_741_824;
@@ -98,7 +98,7 @@ export const PREPARED_KEPT_MAX = 4;
 /** The same of those that hold none. */
 export const QUESTIONS_KEPT_MAX = 16;
 /**
- * What a connection makes ahead of who takes it; then the statement waits. The SQL engine counts 16
+ * What a connection makes ahead of who takes it; then the statement waits. DuckDB counts 16
  * bytes a row, whatever its text holds: this is 65,536 rows.
  */
 export const STREAM_BUFFER_BYTES = 1_048_576;

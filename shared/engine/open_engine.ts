@@ -90,7 +90,7 @@ export interface EngineOptions {
    * engine per directory.
    */
   readonly cacheDir: string;
-  /** Memory pool of the SQL engine. */
+  /** Memory pool of DuckDB. */
   readonly memoryBytesMax: number;
   /** Bytes that queries may spill to disk, together. */
   readonly spillBytesMax: number;
@@ -133,7 +133,7 @@ export interface EngineOptions {
   readonly threads?: number;
   /**
    * How far dear statements and batch jobs step back behind others where processors are short: 1 to
-   * 19, in a SQL engine of their own (`duckdb/open_databases.ts`); needs `processes`. Default 0:
+   * 19, in a DuckDB of their own (`duckdb/open_databases.ts`); needs `processes`. Default 0:
    * they run beside the others.
    */
   readonly dearNiceness?: number;

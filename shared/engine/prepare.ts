@@ -113,7 +113,7 @@ export interface Prepared {
   readonly deltaMs: number;
 }
 
-/** Errors: as `Engine.prepare` says; those of the SQL engine itself still as `EngineFault`. */
+/** Errors: as `Engine.prepare` says; those of DuckDB itself still as `EngineFault`. */
 export async function prepareStatement(
   connection: EngineConnection,
   request: QueryRequest,

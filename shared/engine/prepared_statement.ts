@@ -162,7 +162,7 @@ function explainedText({ sql, relations }: Prepared, plan: Plan): StatementText 
 }
 
 /**
- * A LIMIT of this size or more makes the SQL engine scan on one thread to keep the order of rows,
+ * A LIMIT of this size or more makes DuckDB scan on one thread to keep the order of rows,
  * at less than half the speed. A stream can do without, and a job: whoever takes its rows stops
  * taking. Records cannot, because their `stats` come from a run that ended by itself.
  */
@@ -183,7 +183,7 @@ interface RunOptions extends StatementOptions {
   readonly bringMs: number;
 }
 
-/** The plan to scan. Rows are in memory in the SQL engine of light statements alone. */
+/** The plan to scan. Rows are in memory in the DuckDB of light statements alone. */
 async function broughtFor({ data, held }: Prepared, plan: Plan, turn: TurnKind): Promise<Plan> {
   if (held === undefined || turn !== "light") return await data.bring(plan);
   const exchanged = held(plan, { wants: true });

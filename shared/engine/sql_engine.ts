@@ -160,7 +160,7 @@ export class SqlEngine implements Engine {
   }
 
   async close(): Promise<void> {
-    this.#turns.close(new OperatingError("unavailable", "The SQL engine is closed"));
+    this.#turns.close(new OperatingError("unavailable", "DuckDB is closed"));
     // Side by side: no work holds up the end of a database that does not answer it.
     const ends = await Promise.allSettled([
       ...this.#works.map(disposed),

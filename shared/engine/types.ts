@@ -1,5 +1,5 @@
 /**
- * The SQL engine from outside: a statement is prepared (parsed, gated, planned, priced) and then
+ * DuckDB from outside: a statement is prepared (parsed, gated, planned, priced) and then
  * run once. Reports (`Cost`, `Stats`) are SPEC.md 2.5 verbatim, as rendered; they are measured or
  * absent.
  */
@@ -131,7 +131,7 @@ export interface MemoryUse {
 }
 
 export interface MemoryConsumer {
-  /** The SQL engine's word, for example `hash_table`. */
+  /** DuckDB's word, for example `hash_table`. */
   readonly tag: string;
   readonly bytes: number;
 }
@@ -193,7 +193,7 @@ export type RowShape = "arrays" | "array_lines" | "objects";
 export interface RunProgress {
   /** Rows that it took from its sources. */
   readonly rows: number;
-  /** The SQL engine's guess, 0 to 100; undefined while it has none. */
+  /** DuckDB's guess, 0 to 100; undefined while it has none. */
   readonly percent: number | undefined;
 }
 
@@ -260,7 +260,7 @@ export interface ScanStats {
   readonly planned_rows: number;
   readonly row_groups_considered: number;
   /**
-   * The next five only where the plan itself chose files, row groups or rows: what the SQL engine
+   * The next five only where the plan itself chose files, row groups or rows: what DuckDB
    * leaves out besides it does not tell. `bloom`: by indexes of the data files; `stats`: by bounds
    * of columns.
    */

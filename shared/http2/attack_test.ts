@@ -71,7 +71,8 @@ for (const attack of HTTP2_ATTACKS) {
 /** Sends an attack until it is cut off, or for some rounds; how many frames were read of it. */
 async function send(attack: Http2Attack, { wire }: Peer): Promise<number> {
   const sent = [GREETING, attack.opening()];
-  const isCutOff = () => wire.closed || (wire.goneAway() ?? ErrorCode.NO_ERROR) !== ErrorCode.NO_ERROR;
+  const isCutOff = () =>
+    wire.closed || (wire.goneAway() ?? ErrorCode.NO_ERROR) !== ErrorCode.NO_ERROR;
   const hand = async (bytes: Uint8Array) => {
     for (let at = 0; at < bytes.byteLength; at += PIECE_BYTES) {
       wire.send(bytes.subarray(at, at + PIECE_BYTES));

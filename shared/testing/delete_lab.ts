@@ -66,7 +66,7 @@ const SHORT_MS = 1_000;
 
 export interface DeleteLabOptions {
   readonly seed?: number;
-  /** Default: the SQL engine's, opened with the lab. */
+  /** Default: DuckDB's, opened with the lab. */
   readonly matcher?: RowMatcher;
 }
 

@@ -1,5 +1,5 @@
 /**
- * The SQL engine over a real warehouse and WAL in a temporary directory, for tests: rows are
+ * DuckDB over a real warehouse and WAL in a temporary directory, for tests: rows are
  * committed to Iceberg or appended to the WAL, then queried. Everything is removed on disposal.
  */
 

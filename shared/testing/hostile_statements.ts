@@ -3,7 +3,7 @@
  * happen to it.
  *
  * `$DIR` is the server's data directory, `$OTHER` the namespace of another tenant. In it stand
- * canary files (in the warehouse, where the SQL engine itself may read, and outside) and canary
+ * canary files (in the warehouse, where DuckDB itself may read, and outside) and canary
  * rows.
  */
 
@@ -34,7 +34,7 @@ export type HostileCase = readonly [verdict: Verdict | readonly Verdict[], sql: 
 
 /** What stops a statement that wants more than there is: whichever limit it meets first. */
 const LIMIT: readonly Verdict[] = ["timeout", "pool_exhausted", "max_rows_scanned"];
-/** The same, where the SQL engine itself may also refuse a value or a step. */
+/** The same, where DuckDB itself may also refuse a value or a step. */
 const LIMIT_OR_FAILURE: readonly Verdict[] = [...LIMIT, "statement_failed"];
 
 export const HOSTILE: Readonly<Record<string, readonly HostileCase[]>> = {

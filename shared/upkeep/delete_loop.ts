@@ -17,7 +17,7 @@ export interface DeleteLoop extends AsyncDisposable {
 }
 
 const INTERVAL_MS = 5_000;
-/** Between looks while one fails, and while this process cannot load the SQL engine. */
+/** Between looks while one fails, and while this process cannot load DuckDB. */
 const FAILED_INTERVAL_MS = 30_000;
 const FORGET_INTERVAL_MS = 3_600_000;
 const LOOK = "look";

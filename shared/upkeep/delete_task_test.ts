@@ -387,7 +387,7 @@ async function crashRun(fault: ReturnType<typeof faultsOf>[number] | undefined) 
   return { operations: plan.operations };
 }
 
-/** A matcher without the SQL engine: rows with numbers below `limit`, whatever the test. */
+/** A matcher without DuckDB: rows with numbers below `limit`, whatever the test. */
 function numbersBelow(limit: number): RowMatcher {
   return {
     async match({ path, rows }) {

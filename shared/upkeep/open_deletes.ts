@@ -1,5 +1,5 @@
 /**
- * Opens what delete tasks are carried out with, for a process that may load the SQL engine's
+ * Opens what delete tasks are carried out with, for a process that may load DuckDB's
  * library.
  */
 
@@ -35,7 +35,7 @@ export interface OpenDeletes extends AsyncDisposable {
 /** One file's rows are matched column by column: this much holds the widest. */
 const MATCHER_BYTES_MAX = 256 * 1024 * 1024;
 
-/** Nothing of the SQL engine is loaded before the first task. Errors: the catalog's. */
+/** Nothing of DuckDB is loaded before the first task. Errors: the catalog's. */
 export async function openDeletes(options: OpenDeletesOptions): Promise<OpenDeletes> {
   const { drain, files, scratchParent, observer, mirror } = options;
   await using opening = new AsyncDisposableStack();

@@ -2,10 +2,10 @@
  * Promotes the attributes of a table that statements keep asking for: `--promote-hot-attributes`.
  * README.md, "Schema", says what for and what not.
  *
- * Decided by what `query_audit` has of the last days: `audited_statements.ts` reads it, the SQL
- * engine's parser finds the attributes, `hot_attributes.ts` tells which are hot. The audit of a
- * namespace may have statements of several tenants, and each counts for its own tenant's tables
- * alone. What is not there, or cannot be read, asks for nothing.
+ * Decided by what `query_audit` has of the last days: `audited_statements.ts` reads it, DuckDB's
+ * parser finds the attributes, `hot_attributes.ts` tells which are hot. The audit of a namespace
+ * may have statements of several tenants, and each counts for its own tenant's tables alone. What
+ * is not there, or cannot be read, asks for nothing.
  */
 
 import { present } from "../base/assert.ts";

@@ -331,7 +331,7 @@ function checkRefusal(response: Response, text: string): void {
 }
 
 /**
- * Waits until nothing is reserved, held or spilled; what the SQL engine keeps of files is no
+ * Waits until nothing is reserved, held or spilled; what DuckDB keeps of files is no
  * reservation.
  */
 async function idle(server: QueryProcess): Promise<Record<string, number>> {

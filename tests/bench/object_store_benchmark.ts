@@ -207,7 +207,7 @@ function openOver(table: TableFixture, store: ReadableStore, name: string): Prom
 
 interface RunTimes {
   readonly ms: number;
-  /** When the SQL engine began: what it reads was planned and fetched. */
+  /** When DuckDB began: what it reads was planned and fetched. */
   readonly startedMs: number;
   readonly scan: ScanStats | undefined;
 }

@@ -43,7 +43,7 @@ function meets(query: RowQuery, row: Row): boolean {
   const value = row[query.column];
   if (typeof value !== "string") return false;
   const isOfWords = query.kind === "terms" || query.kind === "substring";
-  // Letters that are newer than the SQL engine: it may see other words.
+  // Letters that are newer than DuckDB: it may see other words.
   if (isOfWords && !(isTellable(query.text) && isTellable(value))) return true;
   switch (query.kind) {
     case "terms":
@@ -57,7 +57,7 @@ function meets(query: RowQuery, row: Row): boolean {
     case "attribute": {
       const attribute = (JSON.parse(value) as Row)[query.name];
       if (attribute === undefined || attribute === null) return false;
-      // The SQL engine's texts of numbers are its own.
+      // DuckDB's texts of numbers are its own.
       return typeof attribute === "string" ? query.values.includes(attribute) : true;
     }
   }
@@ -72,7 +72,7 @@ function holdsTerms({ mode, text }: TermsQuery, value: string): boolean {
   return spaced.includes(` ${terms.join(" ")}${mode === "phrase" ? " " : ""}`);
 }
 
-/** As the SQL engine makes letters small: one of each. */
+/** As DuckDB makes letters small: one of each. */
 function folded(text: string): string {
   return [...text].map((letter) => letter === "İ" ? "i" : letter.toLowerCase()).join("");
 }

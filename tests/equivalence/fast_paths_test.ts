@@ -398,7 +398,7 @@ async function orReason(asked: Promise<Answer>, told: string): Promise<Answer | 
   } catch (error) {
     assert(error instanceof Error, told);
     assert.equal((error as { code?: string }).code, "invalid_argument", `${told}: ${error.stack}`);
-    // Which row is told of is the SQL engine's choice.
+    // Which row is told of is DuckDB's choice.
     return error.message.slice(0, 40);
   }
 }

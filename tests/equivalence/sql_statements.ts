@@ -1,5 +1,5 @@
 /**
- * Statements whose answers must be those of a plain SQL engine over a plain copy: written out where
+ * Statements whose answers must be those of a plain DuckDB over a plain copy: written out where
  * the form is the point, made from families where the parameters are. Tables: `sql_lab.ts`.
  */
 

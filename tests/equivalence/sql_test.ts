@@ -1,5 +1,5 @@
 /**
- * Through HTTP the same rows as a plain SQL engine over a plain copy of the data: what stands
+ * Through HTTP the same rows as a plain DuckDB over a plain copy of the data: what stands
  * between (gate, plan, WAL, Iceberg, schema evolution, ordered scans, rendering) may change no
  * answer.
  */
@@ -19,7 +19,7 @@ interface Records {
 }
 
 Deno.test({
-  name: "POST /api/v1/sql gives the rows of a plain SQL engine over a plain copy",
+  name: "POST /api/v1/sql gives the rows of a plain DuckDB over a plain copy",
   fn: async (t) => {
     await using lab = await SqlLab.open(SEED);
     for (const table of ["events", "metrics"]) {

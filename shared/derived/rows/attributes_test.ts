@@ -56,7 +56,7 @@ function objectText(random: SeededRandom): string | null {
   return `{${members.join(random.chance(0.2) ? " , " : ",")}}`;
 }
 
-Deno.test("findRows finds each row whose attr_get is one of the values, as the SQL engine has it", async () => {
+Deno.test("findRows finds each row whose attr_get is one of the values, as DuckDB has it", async () => {
   await using lab = await EngineLab.open();
   for (let seed = 1; seed <= SEEDS; seed += 1) {
     const random = new SeededRandom(seed);

@@ -246,7 +246,7 @@ Deno.test("findRows of a phrase finds each row that has it, and of frequent word
         assert.fail(`seed ${seed}: ${JSON.stringify(query)} loses ${JSON.stringify(raw)}`);
       }
       asked += 1;
-      // Rows of letters newer than the SQL engine are found by any phrase.
+      // Rows of letters newer than DuckDB are found by any phrase.
       if (set.kind === "none" || (set.kind === "rows" && set.rows.length <= 48)) left += 1;
     }
     assert.deepEqual(file.damages, []);
@@ -272,7 +272,7 @@ Deno.test("findRows of a phrase of frequent words leaves just the granules where
     const set = await findRows({ kind: "terms", column: "raw", mode, text }, file);
     return set.kind === "rows" ? new Set(set.rows.map((row) => row >> 8)) : set.kind;
   };
-  // The other row may match anything, for its letter is newer than the SQL engine.
+  // The other row may match anything, for its letter is newer than DuckDB.
   const disputed = 3_002 >> 8;
   for (const mode of ["phrase", "prefix"] as const) {
     assert.deepEqual(await asked(mode, "alpha beta gamma"), new Set([777 >> 8, disputed]), mode);

@@ -33,7 +33,7 @@ export function literalWords(literal: string): LiteralWords | undefined {
   };
 }
 
-/** Whether this runtime and the SQL engine cut `text` into the same words. */
+/** Whether this runtime and DuckDB cut `text` into the same words. */
 export function isTellable(text: string): boolean {
   return text.isWellFormed() && !isDisputed(text);
 }

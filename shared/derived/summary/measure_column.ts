@@ -195,7 +195,7 @@ function measureDoubles(
       if (value === 0 && Object.is(value, -0)) return undefined;
       const before = values[at] as number;
       values[at] = before + 1;
-      // NaN is larger than all others to the SQL engine.
+      // NaN is larger than all others to DuckDB.
       const least = smallest[at] as number;
       if (before === 0 || value < least || Number.isNaN(least)) smallest[at] = value;
       if (before === 0 || value > (largest[at] as number) || Number.isNaN(value)) {

@@ -59,7 +59,7 @@ function sumOf(one: MeasuredCell, other: MeasuredCell): MeasuredCell {
   };
 }
 
-/** As the SQL engine orders them: NaN is the largest. */
+/** As DuckDB orders them: NaN is the largest. */
 function isLess(one: bigint | number, other: bigint | number): boolean {
   if (Number.isNaN(other)) return !Number.isNaN(one);
   return one < other;

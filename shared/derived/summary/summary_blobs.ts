@@ -12,7 +12,7 @@ export const MEASURES_BLOB = "svc-measures-v1";
 /** Types whose values are counted. */
 export type GroupType = Exclude<ColumnType, "timestamptz">;
 /**
- * A value as text: a string itself, a number as the SQL engine reads it, `true` or `false`; null is
+ * A value as text: a string itself, a number as DuckDB reads it, `true` or `false`; null is
  * NULL.
  */
 export type GroupValue = string | null;

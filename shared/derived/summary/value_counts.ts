@@ -1,7 +1,7 @@
 /**
  * Counts by value of a column that has too many values for the summary: its distinct values and how
  * many rows have each, as a Parquet file of its own within the sidecar. Nobody else reads them than
- * the SQL engine, which adds up millions of them at a time, so they lie there in its own form.
+ * DuckDB, which adds up millions of them at a time, so they lie there in its own form.
  * README.md has the layout, and what is left out.
  */
 

@@ -178,7 +178,7 @@ function bytesOf(
   return { values: withOneNaN(data.values, rows), width: 8 };
 }
 
-/** All NaN are one value to the SQL engine: here they get one form of bytes. */
+/** All NaN are one value to DuckDB: here they get one form of bytes. */
 function withOneNaN(values: Uint8Array, rows: number): Uint8Array {
   const copy = values.slice(0, 8 * rows);
   const doubles = new Float64Array(copy.buffer);

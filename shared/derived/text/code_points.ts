@@ -6,7 +6,7 @@
  * of whose code points are *stable*: NFC leaves them as they are, whatever stands beside them. A
  * text with any other goes to `tokenize`.
  *
- * On some code points the runtime and the SQL engine, which are of different versions of Unicode,
+ * On some code points the runtime and DuckDB, which are of different versions of Unicode,
  * do not agree: these are *disputed*. A row that holds one may match anything, and whoever asks for
  * one gets every row.
  */
@@ -23,7 +23,7 @@ export const ALONE = 2;
 export const KIND = 3;
 /** Flag: only `tokenize` knows, as its neighbours may change it. */
 export const UNSTABLE = 4;
-/** Flag: the SQL engine may see it otherwise. */
+/** Flag: DuckDB may see it otherwise. */
 export const DISPUTED = 8;
 
 export interface CodePointPage {

@@ -9,7 +9,7 @@ function classOf(codePoint: number): number {
   return pageOf(codePoint).classes[codePoint & 0xff] as number;
 }
 
-Deno.test("the SQL engine sees each code point that is not disputed as tokenize does", async () => {
+Deno.test("DuckDB sees each code point that is not disputed as tokenize does", async () => {
   await using lab = await EngineLab.open();
   const wrong: string[] = [];
   for (let from = 1; from <= LAST; from += AT_ONCE) {
@@ -46,7 +46,7 @@ Deno.test("a code point that can join the one before it is not stable", () => {
   }
 });
 
-Deno.test("isDisputed names texts with letters that are newer than the SQL engine", () => {
+Deno.test("isDisputed names texts with letters that are newer than DuckDB", () => {
   for (const text of ["İ", "plain \u1c89", "\u{10d50}"]) assert.ok(isDisputed(text), text);
   for (const text of ["", "plain", "Straße É 漢 ไทย 한국 e\u0301"]) {
     assert.ok(!isDisputed(text), text);

@@ -3,7 +3,7 @@
  * tokens of `shared/derived/text/tokenize.ts` without a string for any of them.
  *
  * Text of stable code points (`code_points.ts`) is folded and cut byte by byte; a text with another
- * goes through `tokenize` itself. Rows that the SQL engine may see otherwise are listed as
+ * goes through `tokenize` itself. Rows that DuckDB may see otherwise are listed as
  * disputed.
  */
 

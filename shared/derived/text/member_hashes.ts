@@ -5,7 +5,7 @@
  * The value is the text that `attr_get` gives: of a string its letters, of a whole number or a
  * truth value its JSON; null is as if it were absent. Of other values only the name is kept. A name
  * that occurs twice gives both values. Anything but a well-formed object is refused as a whole, and
- * so is a string that the SQL engine would not read.
+ * so is a string that DuckDB would not read.
  */
 
 import { textOf, utf8, viewOf } from "../../base/bytes.ts";

@@ -7,7 +7,7 @@
  * From then on they need not be, until the numbers of a granule do not follow those before.
  */
 
-/** A granule has 2^`RISING_SHIFT` rows: as many as the SQL engine reads at a time. */
+/** A granule has 2^`RISING_SHIFT` rows: as many as DuckDB reads at a time. */
 export const RISING_SHIFT = 11;
 /** Such numbers are exact. */
 export const RISING_DIGITS_MAX = 15;

@@ -5,7 +5,7 @@
  * A token of 3 to `LETTERS_MAX` letters a–z has a stem; any other token, with a digit, a `_` or a
  * letter of another alphabet, is its own.
  *
- * The SQL engine knows no stems. But only so many words have a given stem: each step of the
+ * DuckDB knows no stems. But only so many words have a given stem: each step of the
  * algorithm takes an ending off, or puts another in its place, so going back from a stem there are
  * a few candidates for each step. `wordsOfStem` collects more candidates than there are words and
  * keeps those whose stem it is: never a word too many, and as every step is undone in each way that

@@ -1,5 +1,5 @@
 /**
- * How result values become JSON, as SQL around the user's statement: the SQL engine renders on all
+ * How result values become JSON, as SQL around the user's statement: DuckDB renders on all
  * of its threads, and one text per row crosses into this process. Measured on 200,000 wide rows:
  * 0.30 s this way, 0.78 s value by value in JavaScript.
  *
@@ -93,7 +93,7 @@ function jsonTextSql(value: string, type: EngineType, depth = 0): string {
   return orNull(`to_json(${textSql(value, kind)})::VARCHAR`);
 }
 
-/** The SQL engine writes `.5` where the type has no digit before the point, which is no JSON. */
+/** DuckDB writes `.5` where the type has no digit before the point, which is no JSON. */
 function digitsSql(value: string, { text }: EngineType): string {
   const digits = `${value}::VARCHAR`;
   return /^DECIMAL\((\d+),\1\)$/.test(text) ? `replace(${digits}, '.', '0.')` : digits;

@@ -1,8 +1,8 @@
 /**
- * What a run measured, in SPEC.md 2.5's words. Rows, files and spill come from the SQL engine's
+ * What a run measured, in SPEC.md 2.5's words. Rows, files and spill come from DuckDB's
  * profile of the run. Bytes are those that the wanted columns take in the files, of what was
  * scanned: of a scan in steps the steps that were run, of a part of a file its share of the rows.
- * What the SQL engine left out of that by itself counts, since it tells of no byte that its cache
+ * What DuckDB left out of that by itself counts, since it tells of no byte that its cache
  * gave it. A figure that was not measured is left out.
  */
 
@@ -87,7 +87,7 @@ function scanOf(
     ordering: run.ordering,
   };
   const pruned = tables.flatMap((table) => table.pruned ?? []);
-  // Otherwise the SQL engine alone chooses row groups, and does not tell.
+  // Otherwise DuckDB alone chooses row groups, and does not tell.
   if (pruned.length === 0 && !tables.some((table) => table.ordered)) return scan;
   const read = sum(parts.map((part) => part.rowGroupsRead));
   const byIndex = sum(pruned.map(({ rowGroups }) => rowGroups));

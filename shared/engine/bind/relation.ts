@@ -191,7 +191,7 @@ function rowsSql(rows: Uint32Array, range: RowRange): string {
 }
 
 /**
- * With a schema of ours the SQL engine opens no file to plan, and would take each for one row: join
+ * With a schema of ours DuckDB opens no file to plan, and would take each for one row: join
  * orders and the counts that a breaker watches (`shared/engine/duckdb/rows_breaker.ts`) need to
  * know better.
  */
@@ -216,7 +216,7 @@ function schemaSql(columns: readonly Column[]): string {
   return `MAP {${entries.join(", ")}}`;
 }
 
-/** The SQL engine's name of each column type. */
+/** DuckDB's name of each column type. */
 export const SQL_TYPES: Readonly<Record<ColumnType, string>> = {
   timestamptz: "TIMESTAMPTZ",
   long: "BIGINT",

@@ -234,7 +234,7 @@ Deno.test({
       return lab.connection.texts(`WITH t AS NOT MATERIALIZED (${relationSql(plan)}) ${sql}`);
     };
     deepStrictEqual(await over([2], "SELECT count(timestamp_ns) FROM t"), [["5"]]);
-    // Of a UNION whose columns nobody wants the SQL engine takes the first one.
+    // Of a UNION whose columns nobody wants DuckDB takes the first one.
     deepStrictEqual(await over([], "SELECT count(*) FROM t"), [["5"]]);
     deepStrictEqual(await over([2], "SELECT count(*) FROM t WHERE timestamp_ns > 3000"), [["3"]]);
     const refused = over([2], "SELECT max(timestamp) FROM t");

@@ -1,4 +1,4 @@
-/** Constant expressions of a statement's tree, evaluated by the SQL engine. */
+/** Constant expressions of a statement's tree, evaluated by DuckDB. */
 
 import type { EngineConnection } from "../duckdb/driver.ts";
 import { nodeAt, nodesAt, parseTree, type TreeNode } from "../statement/syntax_tree.ts";

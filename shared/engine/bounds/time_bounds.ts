@@ -5,7 +5,7 @@
  * the WHERE that stands beside the table are read: comparisons of `timestamp` with a constant time
  * expression and of `timestamp_ns` with an integer. OR, NOT, other joins than INNER, LEFT and
  * RIGHT, samples and renamed columns leave the table unbounded. Constant expressions are evaluated
- * by the SQL engine itself.
+ * by DuckDB itself.
  */
 
 import { ALL_TIME, type TimeRange } from "../../iceberg/types.ts";

@@ -1,6 +1,6 @@
 /**
  * Constant expressions of a time: which they are, whether the clock is in them, and what they come
- * to. Texts as RFC 3339 and SQL write them are read here; everything else the SQL engine evaluates,
+ * to. Texts as RFC 3339 and SQL write them are read here; everything else DuckDB evaluates,
  * once for a text that it need not ask the clock for.
  */
 
@@ -129,7 +129,7 @@ export async function microsOf(
   return micros;
 }
 
-/** Of a text, or one that is cast to a time with all its parts; undefined: ask the SQL engine. */
+/** Of a text, or one that is cast to a time with all its parts; undefined: ask DuckDB. */
 function writtenMicros(node: TreeNode): bigint | undefined {
   const cast = textAt(node, "class") === "CAST"
     ? textAt(nodeAt(node, "cast_type") ?? {}, "id")
@@ -146,7 +146,7 @@ function writtenMicros(node: TreeNode): bigint | undefined {
 const DATE = /^\d{4}-\d\d-\d\d$/;
 const INSTANT = /^\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:\.\d{1,9})?(Z?)$/;
 
-/** As the SQL engine reads it in UTC; only forms that both read alike. */
+/** As DuckDB reads it in UTC; only forms that both read alike. */
 export function textMicros(text: string): bigint | undefined {
   const zone = INSTANT.exec(text)?.[1];
   const full = DATE.test(text) ? `${text}T00:00:00Z` : zone === "" ? `${text}Z` : text;

@@ -24,7 +24,7 @@ const text = fc.oneof(
 );
 
 Deno.test({
-  name: "textMicros reads a time as the SQL engine does, or leaves it to that",
+  name: "textMicros reads a time as DuckDB does, or leaves it to that",
   async fn() {
     await using lab = await EngineLab.open();
     const texts = [...new Set([...fc.sample(text, 2_000), ...ALWAYS_READ])];

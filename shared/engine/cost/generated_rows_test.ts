@@ -2,7 +2,7 @@ import { deepStrictEqual } from "node:assert/strict";
 import { EngineLab } from "../../testing/engine_lab.ts";
 
 /**
- * Rows, whether the price is exact, warnings; counts as the SQL engine's manual defines the two
+ * Rows, whether the price is exact, warnings; counts as DuckDB's manual defines the two
  * functions.
  */
 const CASES: readonly (readonly [sql: string, rows: number, exact: boolean])[] = [

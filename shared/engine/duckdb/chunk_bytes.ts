@@ -3,7 +3,7 @@
  * bytes take 0.25 s this way, 1.4 s as strings.
  *
  * A text column is an array of 16 bytes a row: the length (4, little-endian), then the text itself
- * when it has at most 12 bytes, else 4 bytes of it and its address (8). The SQL engine writes a
+ * when it has at most 12 bytes, else 4 bytes of it and its address (8). DuckDB writes a
  * chunk's texts one after another into few blocks, so a run of rows, each beginning where the one
  * before ends, is copied as one. Addresses never leave this file, and only bytes that belong to a
  * row are read.

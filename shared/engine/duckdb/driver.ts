@@ -1,9 +1,9 @@
 /**
- * What the engine needs of a SQL engine. `native_driver.ts` implements it in this process,
+ * What the engine needs of a DuckDB. `native_driver.ts` implements it in this process,
  * `process/process_driver.ts` in one of its own. A driver knows nothing of tables, tenants or the
  * gate: it runs the text it is given.
  *
- * Errors of a connection are `EngineFault`s: the kind is stable, the message is the SQL engine's
+ * Errors of a connection are `EngineFault`s: the kind is stable, the message is DuckDB's
  * own and may name paths, so it never leaves the engine as it is (`fault_error.ts`).
  */
 
@@ -89,7 +89,7 @@ export interface RunStatement {
   readonly isWhole?: boolean;
 }
 
-/** Rows that are still the SQL engine's; `bytes` brings them over. */
+/** Rows that are still DuckDB's; `bytes` brings them over. */
 export interface TextChunk {
   readonly rowCount: number;
   /** The texts of the first `rows` rows, all by default, one after another as UTF-8. */

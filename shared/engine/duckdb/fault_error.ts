@@ -1,5 +1,5 @@
 /**
- * What a caller is told when the SQL engine fails. Its own message is kept where the caller's SQL
+ * What a caller is told when DuckDB fails. Its own message is kept where the caller's SQL
  * is at fault, with the place counted in the caller's text; a path or another table's name never
  * gets out.
  */
@@ -59,7 +59,7 @@ export function faultError(error: unknown, context: FaultContext = { linesBefore
         cause: error,
       });
     case "internal":
-      return new OperatingError("internal", "The SQL engine failed", {
+      return new OperatingError("internal", "DuckDB failed", {
         reason: "engine_failed",
         cause: error,
       });
@@ -84,7 +84,7 @@ const LIMIT = new RegExp(
   `^Conversion Error: Could not convert string '${LIMIT_FAILURE}([^]*)' to INT32`,
 );
 
-/** What a message of the SQL engine becomes for people. */
+/** What a message of DuckDB becomes for people. */
 export function withHints(message: string): string {
   const limit = LIMIT.exec(message)?.[1];
   if (limit !== undefined) return `Invalid Input Error: ${limit}`;

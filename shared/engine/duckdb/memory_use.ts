@@ -1,5 +1,5 @@
 /**
- * What the SQL engine says of its memory: one row for each kind of use, of one engine or of
+ * What DuckDB says of its memory: one row for each kind of use, of one engine or of
  * several.
  */
 

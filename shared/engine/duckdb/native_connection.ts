@@ -130,7 +130,7 @@ export class NativeConnection implements EngineConnection {
 
   /**
    * A statement that runs again word for word is not parsed again. One that reads no file is not
-   * bound again either; the SQL engine binds `read_parquet` at each run (`SupportStatementCache` of
+   * bound again either; DuckDB binds `read_parquet` at each run (`SupportStatementCache` of
    * its bind data is false).
    */
   async *rows(
@@ -340,7 +340,7 @@ export class NativeConnection implements EngineConnection {
 
 const STOP_REPEAT_MS = 20;
 
-/** How the SQL engine writes the schema of a view that `describe` makes. */
+/** How DuckDB writes the schema of a view that `describe` makes. */
 const VIEWS_PREFIX = '"temp".main.';
 
 /** `ResultType.INVALID`: what a result is that has failed. */

@@ -77,7 +77,7 @@ async function loadBinding(): Promise<
   } catch (cause) {
     throw new OperatingError(
       "unavailable",
-      `Cannot load the SQL engine's library: ${messageOf(cause)}; grant ffi and read on its folder`,
+      `Cannot load DuckDB's library: ${messageOf(cause)}; grant ffi and read on its folder`,
       { reason: "engine_not_loaded", cause },
     );
   }
@@ -138,7 +138,7 @@ class NativeDatabase implements EngineDatabase {
   }
 
   async close(): Promise<void> {
-    this.free.close(new OperatingError("unavailable", "The SQL engine is closed"));
+    this.free.close(new OperatingError("unavailable", "DuckDB is closed"));
     await Promise.all(this.connections.map((connection) => connection.close()));
     this.instance.closeSync();
   }

@@ -1,7 +1,7 @@
 /**
  * Stops a statement that takes more rows than allowed while it runs, whatever it was priced at.
  *
- * The SQL engine counts what its pipelines take from files and from what earlier steps made
+ * DuckDB counts what its pipelines take from files and from what earlier steps made
  * (groups, distinct rows, hash tables); it counts in blocks, and by its own guess of a step's size.
  * Nothing is counted of rows that one step makes and consumes at once, such as a product under
  * `count(*)`: those are in the price (`shared/engine/cost/joined_rows.ts`), or the wall clock ends
@@ -36,7 +36,7 @@ export function breakOnRows(
 
 /**
  * The rows that a run took from data files, once they are known. Rows of the answer may have been
- * taken twice: the SQL engine sorts some by a few columns before it fetches the others. Errors: as
+ * taken twice: DuckDB sorts some by a few columns before it fetches the others. Errors: as
  * of `breakOnRows`.
  */
 export function checkRowsScanned(

@@ -1,5 +1,5 @@
 /**
- * Figures out of the SQL engine's own JSON profile. Only what is counted exactly is taken: rows
+ * Figures out of DuckDB's own JSON profile. Only what is counted exactly is taken: rows
  * that scans of data files emitted, files they opened, peak bytes of spill. Its byte counters leave
  * out what came from its cache, so bytes are the plan's (`shared/engine/answer/stats.ts`).
  */

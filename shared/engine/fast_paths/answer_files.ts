@@ -1,5 +1,5 @@
 /**
- * Parquet files of weighted rows in the cache directory, which the SQL engine reads like any other.
+ * Parquet files of weighted rows in the cache directory, which DuckDB reads like any other.
  * A file stays as long as a statement reads it, whatever became of it meanwhile.
  */
 

@@ -57,7 +57,7 @@ export type WindowTimes = Uint32Array | undefined;
 
 export interface EdgeTimesOptions {
   readonly bytesMax: number;
-  /** Errors: the file's and the SQL engine's. */
+  /** Errors: the file's and DuckDB's. */
   readonly read: (window: TimeWindow, signal: AbortSignal) => Promise<WindowTimes>;
   readonly nowMs: () => number;
 }

@@ -1,6 +1,5 @@
 /**
- * Reads what `EdgeTimes` keeps: the `timestamp` of a window of a data file's rows, by the SQL
- * engine.
+ * Reads what `EdgeTimes` keeps: the `timestamp` of a window of a data file's rows, by DuckDB.
  */
 
 import { present } from "../../base/assert.ts";
@@ -28,7 +27,7 @@ export interface EdgeReading {
   ) => Promise<WindowTimes>;
 }
 
-/** Errors: the file's and the SQL engine's; the reason of `signal`. */
+/** Errors: the file's and DuckDB's; the reason of `signal`. */
 export async function readEdgeTimes(
   { file, column, firstUs }: TimeWindow,
   { data, behind }: EdgeReading,

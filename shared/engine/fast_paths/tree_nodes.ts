@@ -1,4 +1,4 @@
-/** Pieces of a syntax tree, as the SQL engine's parser would make them. */
+/** Pieces of a syntax tree, as DuckDB's parser would make them. */
 
 import type { TreeNode } from "../statement/syntax_tree.ts";
 

@@ -1,6 +1,6 @@
 /**
- * What a weighted statement may call (README.md): closed lists, so that what a later version of the
- * SQL engine brings, or what nobody has thought about, steps aside.
+ * What a weighted statement may call (README.md): closed lists, so that what a later version of
+ * DuckDB brings, or what nobody has thought about, steps aside.
  */
 
 function words(text: string): ReadonlySet<string> {

@@ -7,7 +7,7 @@
  * for, and for each measured column how many values these have, their sum, the smallest and the
  * largest. Everything that is computed of a row's columns stays as the caller wrote it; what counts
  * rows counts weights instead. GROUP BY, HAVING, ORDER BY and the rest are untouched, so types,
- * collation and the order of NULL stay the SQL engine's own.
+ * collation and the order of NULL stay DuckDB's own.
  *
  * Closed: a kind of node, a function, a column or a clause that is not known to be safe makes the
  * statement step aside. Bounds of time are taken out of the WHERE: rows outside are not among the

@@ -1,9 +1,9 @@
 /**
  * Rows by value of one column that has too many values to be written into a statement, as files
- * that the SQL engine reads (`answer_files.ts`): one in which the counts of all files are added up,
+ * that DuckDB reads (`answer_files.ts`): one in which the counts of all files are added up,
  * most frequent value first, and one for each data file that came since. It follows the table as a
  * cube does: what came is added, what went is subtracted, and where that cannot be all is added up
- * anew. The adding is the SQL engine's, under the statement that asks.
+ * anew. The adding is DuckDB's, under the statement that asks.
  */
 
 import { getLogger } from "@logtape/logtape";
@@ -120,7 +120,7 @@ export class WideColumn {
     return bytes;
   }
 
-  /** Counts of `files`; they stay until disposed of. Errors: the SQL engine's; `unavailable`. */
+  /** Counts of `files`; they stay until disposed of. Errors: DuckDB's; `unavailable`. */
   async of(
     files: readonly DataFile[],
     { connection, signal }: { readonly connection: Asking; readonly signal: AbortSignal },

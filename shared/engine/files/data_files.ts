@@ -1,5 +1,5 @@
 /**
- * Where the SQL engine finds data files: in the warehouse's folder, as `localDataFiles` has it, or
+ * Where DuckDB finds data files: in the warehouse's folder, as `localDataFiles` has it, or
  * in a cache of what is read of objects elsewhere (`object_cache/`).
  */
 

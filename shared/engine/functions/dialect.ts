@@ -72,7 +72,7 @@ export function renameFunctions(
 }
 
 /**
- * By ISO year or era the SQL engine's calendar fails as a bug would (1.5.5: `date_diff('isoyear',
+ * By ISO year or era DuckDB's calendar fails as a bug would (1.5.5: `date_diff('isoyear',
  * a, b)` of ordinary instants), and the whole database is lost with it.
  */
 function refuseUnsafeUnits(node: TreeNode): void {

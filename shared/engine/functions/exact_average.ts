@@ -2,7 +2,7 @@
  * `exact_average(sum, values)`: what `avg` of whole numbers gives, from their sum and how many they
  * are, for statements that add up sums. Callers' statements cannot name it.
  *
- * The SQL engine divides 128-bit sums as C++'s `long double`, which has 64 bits of mantissa where
+ * DuckDB divides 128-bit sums as C++'s `long double`, which has 64 bits of mantissa where
  * its processor is an x86, and then rounds to the 53 of a double. Rounding twice now and then
  * differs from rounding once, so this does the same on whole numbers: a quotient of some more bits,
  * rounded to 64 bits and then to 53, each time half to even. For sums below 2^63 and up to 2^40
@@ -27,7 +27,7 @@ const EXTRA = `CREATE MACRO average_extra(q) AS
 
 /**
  * `x` stands for what is used more than once. HAVING reads `x.s` as a column of a table, hence
- * brackets, and takes an alias of nothing that may fail, hence the SQL engine's own
+ * brackets, and takes an alias of nothing that may fail, hence DuckDB's own
  * `list_transform` (`bounded_text.ts`).
  */
 const QUOTIENT = `CREATE MACRO average_quotient(a, n) AS system.main.list_transform(

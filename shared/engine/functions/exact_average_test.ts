@@ -1,4 +1,4 @@
-/** `exact_average` against the SQL engine's own `avg`, bit by bit. */
+/** `exact_average` against DuckDB's own `avg`, bit by bit. */
 
 import { DuckDBInstance } from "@duckdb/node-api";
 import assert from "node:assert/strict";

@@ -3,12 +3,12 @@
  * words of `shared/derived/text/tokenize.ts`.
  *
  * Almost always the words are a literal. Then `match_calls.ts` exchanges the call for what these
- * words need, out of the pieces in the second half of this file: patterns that the SQL engine
+ * words need, out of the pieces in the second half of this file: patterns that DuckDB
  * compiles once and that never cut a text into words.
  *
  * The macros here are for words that differ from row to row. There a text becomes its tokens with
  * one space before, between and behind them: a phrase is in it when its own such text is. Cutting
- * is slow, and the SQL engine cannot be interrupted within 2048 rows of it, so that longer texts
+ * is slow, and DuckDB cannot be interrupted within 2048 rows of it, so that longer texts
  * are refused. NULL in gives NULL out; a text without a term matches nothing.
  */
 

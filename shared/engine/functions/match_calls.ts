@@ -1,7 +1,7 @@
 /**
  * Calls of `match_terms` and its like with literal words, exchanged for what looks for just these
  * words: patterns that are compiled once, in place of cutting each text into words. On short lines
- * that is twenty times as fast, and 2048 texts of 60 KB, within which the SQL engine cannot be
+ * that is twenty times as fast, and 2048 texts of 60 KB, within which DuckDB cannot be
  * interrupted, take half a second in place of twelve.
  *
  * Words of ASCII, in a text in which only ASCII is a letter, are told by their neighbours. In any
@@ -180,7 +180,7 @@ function otherWords(build: Expressions, kind: MatchKind, words: readonly Word[])
 }
 
 /**
- * One pattern of several families is so large that the SQL engine falls back to a way of matching
+ * One pattern of several families is so large that DuckDB falls back to a way of matching
  * that takes a hundred times as long. Where they must stand side by side, each word of a family
  * gets a mark before it, and marks are looked for. They are no letters, and of no text in ASCII:
  * one for each family of a call.

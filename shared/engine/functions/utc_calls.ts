@@ -1,5 +1,5 @@
 /**
- * Calls and casts of instants, exchanged for macros that keep out of the SQL engine's calendar of
+ * Calls and casts of instants, exchanged for macros that keep out of DuckDB's calendar of
  * time zones (`utc_times.ts`). Which expressions are instants follows from the columns that are;
  * anything else stays what it was.
  *
@@ -119,7 +119,7 @@ class Calls {
   }
 
   /**
-   * `date_trunc(…) = <constant>` becomes a range of the column in the SQL engine, by which row
+   * `date_trunc(…) = <constant>` becomes a range of the column in DuckDB, by which row
    * groups are left out.
    */
   #where(condition: TreeNode | undefined): void {

@@ -1,5 +1,5 @@
 /**
- * The SQL engine's functions of instants (TIMESTAMP WITH TIME ZONE) without its calendar of time
+ * DuckDB's functions of instants (TIMESTAMP WITH TIME ZONE) without its calendar of time
  * zones. All connections are in UTC, where an instant and a TIMESTAMP have the same parts; the
  * calendar takes 5 to 400 times as long for them (0.1 to 8 µs a value). `utc_calls.ts` writes these
  * macros in place of the functions.

@@ -1,5 +1,5 @@
 /**
- * Calls of times as they are written and as they are exchanged, side by side in the SQL engine:
+ * Calls of times as they are written and as they are exchanged, side by side in DuckDB:
  * values, types and errors are the same over instants of all kinds, and over times without a zone.
  */
 
@@ -169,7 +169,7 @@ function statement(expression: string, from: string): string {
   return `SELECT ${expression} AS x, row_number() OVER () AS n FROM ${from}`;
 }
 
-Deno.test("times as they are exchanged are what the SQL engine makes of them", async (t) => {
+Deno.test("times as they are exchanged are what DuckDB makes of them", async (t) => {
   await using lab = await openLab();
   let answered = 0;
   for (const expression of [...OF_ONE, ...OF_TWO]) {

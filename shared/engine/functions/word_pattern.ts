@@ -1,6 +1,6 @@
 /**
  * A regular expression of a set of words that is much shorter than all of them: the 3,300 words of
- * a stem take 4 KB in place of 60, which the SQL engine compiles in 2 ms in place of 50.
+ * a stem take 4 KB in place of 60, which DuckDB compiles in 2 ms in place of 50.
  *
  * The words become the smallest automaton that takes just them. Where few words are left to go on
  * with, it is cut: all beginnings that can go on with the same few ends are written before these

@@ -1,6 +1,6 @@
 /**
  * The functions that a statement may call, by subject. Closed by default: a function that is not
- * here is refused, also when a later version of the SQL engine brings it.
+ * here is refused, also when a later version of DuckDB brings it.
  *
  * Left out on purpose: whatever reads files, settings, the catalog, secrets, variables, sequences,
  * logs, the session or the build (`read_*`, `getenv`, `current_setting`, `duckdb_*`, `pragma_*`,

@@ -4,7 +4,7 @@
  *
  * The gate is the first of two walls; the second is the driver's (no file outside the warehouse, no
  * setting can change). A name counts as a table unless a WITH of the same statement certainly
- * defines it, because a name that slips through would reach the SQL engine's own catalog.
+ * defines it, because a name that slips through would reach DuckDB's own catalog.
  *
  * Not covered: how much a statement may cost (`shared/engine/cost/cost.ts`, memory pool, deadline).
  */
@@ -39,7 +39,7 @@ export interface GateOptions {
 }
 
 export interface TableReference {
-  /** Lower-cased: names are compared without case, as the SQL engine does. */
+  /** Lower-cased: names are compared without case, as DuckDB does. */
   readonly table: string;
   /** The `BASE_TABLE` node. */
   readonly node: TreeNode;
@@ -137,7 +137,7 @@ const EXPRESSION_CLASSES: ReadonlySet<string> = new Set([
   "WINDOW",
 ]);
 
-/** Names that the SQL engine answers from the session when no column has them. */
+/** Names that DuckDB answers from the session when no column has them. */
 const SESSION_NAMES: ReadonlySet<string> = new Set([
   "current_catalog",
   "current_role",

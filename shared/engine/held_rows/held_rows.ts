@@ -1,6 +1,6 @@
 /**
  * Rows of data files that newest-first and oldest-first statements read again and again, as tables
- * in the memory of the SQL engine of light statements: which there are, which are in use, which are
+ * in the memory of the DuckDB of light statements: which there are, which are in use, which are
  * made next. How one is made is `load_held.ts`'s business, how one is read `held_plan.ts`'s.
  *
  * A file's rows are held in blocks, each with the columns that statements wanted of it. Invariants:
@@ -42,7 +42,7 @@ export interface WantedBlock {
 }
 
 /**
- * Makes tables and drops them, behind statements. Errors of both: the file's and the SQL engine's.
+ * Makes tables and drops them, behind statements. Errors of both: the file's and DuckDB's.
  */
 export interface HeldTables {
   /**
@@ -176,7 +176,7 @@ export class HeldRows implements AsyncDisposable {
   }
 
   /**
-   * All tables are gone, as their SQL engine was begun anew. What is wanted again is made again.
+   * All tables are gone, as their DuckDB was begun anew. What is wanted again is made again.
    */
   forget(): void {
     this.#losses += 1;
@@ -186,7 +186,7 @@ export class HeldRows implements AsyncDisposable {
     this.#tellHeld();
   }
 
-  /** Ends what is being made. Tables end with their SQL engine. */
+  /** Ends what is being made. Tables end with their DuckDB. */
   async [Symbol.asyncDispose](): Promise<void> {
     this.#stop.abort(new Error("the engine is closed"));
     await this.#working;

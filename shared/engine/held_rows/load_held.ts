@@ -1,4 +1,4 @@
-/** Makes and drops the tables of held rows, in the SQL engine of light statements. */
+/** Makes and drops the tables of held rows, in the DuckDB of light statements. */
 
 import { present } from "../../base/assert.ts";
 import { OperatingError } from "../../base/errors.ts";
@@ -16,7 +16,7 @@ const VALUE_BYTES = 8;
  * took 2.7 MB.
  */
 const TEXT_FACTOR = 1.5;
-/** The least that the SQL engine takes for a table and for each column. */
+/** The least that DuckDB takes for a table and for each column. */
 const TABLE_BYTES = 16_384;
 
 export interface HeldLoading {

@@ -54,8 +54,8 @@ export function shownName(name: string): string {
 }
 
 /**
- * Makes the call's node a table of that name; its alias stays, or is the function's name as in the
- * SQL engine.
+ * Makes the call's node a table of that name; its alias stays, or is the function's name as in
+ * DuckDB.
  */
 export function replaceWithTable(node: TreeNode, call: HotCall): void {
   node["type"] = "BASE_TABLE";

@@ -149,7 +149,7 @@ async function declare(lab: EngineLab, fields: readonly SortField[] | undefined)
   });
 }
 
-/** Metadata can be read, data files only by the SQL engine itself. */
+/** Metadata can be read, data files only by DuckDB itself. */
 function withoutFooters(store: ReadableStore): ReadableStore {
   return new Proxy(store, {
     get(target, member) {

@@ -1,6 +1,6 @@
 /**
  * What a statement will read, as a value: for each table the snapshot, the files that its time
- * range leaves, the rows of the WAL that no snapshot holds yet, and the parts the SQL engine is
+ * range leaves, the rows of the WAL that no snapshot holds yet, and the parts DuckDB is
  * given. `shared/engine/cost/cost.ts` and `shared/engine/answer/stats.ts` are views of it;
  * `shared/engine/bind/relation.ts` makes SQL of it.
  */
@@ -143,7 +143,7 @@ export function partRows(part: ScanPart): number {
   return part.rowNumbers?.length ?? rowsInRange(part);
 }
 
-/** Rows that the SQL engine may have to decode for it. */
+/** Rows that DuckDB may have to decode for it. */
 export function rowsInRange({ rows, range }: ScanPart): number {
   return range === undefined ? rows : range.end - range.first;
 }

@@ -1,5 +1,5 @@
 /**
- * Which rows of a data file a predicate is true for: the SQL engine and its dialect as queries have
+ * Which rows of a data file a predicate is true for: DuckDB and its dialect as queries have
  * them, over one file at a time, with nothing else in reach. For who deletes rows; queries have
  * `shared/engine/open_engine.ts`.
  */
@@ -79,7 +79,7 @@ const MATCH_MS_MAX = 600_000;
  */
 const NO_LINE_OF_CALLER = { linesBefore: Number.MAX_SAFE_INTEGER };
 
-/** Errors: `unavailable` (`engine_not_loaded`) when the SQL engine's library cannot be loaded. */
+/** Errors: `unavailable` (`engine_not_loaded`) when DuckDB's library cannot be loaded. */
 export async function openRowMatcher(options: RowMatcherOptions): Promise<RowMatcher> {
   const { files, scratchDir } = options;
   if (await files.exists(scratchDir)) await files.removeTree(scratchDir);
@@ -193,7 +193,7 @@ class RowSet implements MatchedRows {
     if (!(row < this.#rows) || this.has(row)) {
       throw new OperatingError(
         "corrupt",
-        `Cannot delete rows of a file of ${this.#rows}: the SQL engine names row ${row}` +
+        `Cannot delete rows of a file of ${this.#rows}: DuckDB names row ${row}` +
           (row < this.#rows ? " twice" : ""),
       );
     }

@@ -35,14 +35,14 @@ export interface StatementReader extends AsyncDisposable {
   ): Promise<readonly (AttributeReads | undefined)[]>;
 }
 
-/** Least that the SQL engine takes; a tree of the longest statement fits. */
+/** Least that DuckDB takes; a tree of the longest statement fits. */
 const MEMORY_BYTES_MAX = 64 * 1024 * 1024;
 /** 20,000 statements take eight seconds. */
 const READ_MS_MAX = 60_000;
 /** Without these letters no statement calls it, and none needs to be parsed. */
 const CALL = /attr_get/i;
 
-/** Errors: `unavailable` (`engine_not_loaded`) when the SQL engine's library cannot be loaded. */
+/** Errors: `unavailable` (`engine_not_loaded`) when DuckDB's library cannot be loaded. */
 export async function openStatementReader(
   { files, scratchDir, hasProcess = false }: StatementReaderOptions,
 ): Promise<StatementReader> {

@@ -2,8 +2,8 @@
  * Whether rows with certain bounds of their columns can meet a predicate: of a file, by its
  * manifest, or of a row group, by its footer. Pure.
  *
- * A lower bound may be too low and an upper bound too high. Texts are compared byte by byte, as the
- * SQL engine does. The SQL engine sorts NaN behind all numbers and bounds leave it out, so that an
+ * A lower bound may be too low and an upper bound too high. Texts are compared byte by byte, as
+ * DuckDB does. DuckDB sorts NaN behind all numbers and bounds leave it out, so that an
  * upper bound of doubles says nothing.
  */
 

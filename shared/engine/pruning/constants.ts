@@ -1,6 +1,6 @@
 /**
  * Values of a statement's constant expressions. Written-out constants are read from the tree;
- * expressions of them are evaluated by the SQL engine, all in one question, and only those of
+ * expressions of them are evaluated by DuckDB, all in one question, and only those of
  * functions that are known to be quick and to depend on nothing else.
  */
 
@@ -108,7 +108,7 @@ function truthOf(cast: TreeNode): boolean | undefined {
 const SCALE_MAX = 22;
 
 /**
- * The double that the SQL engine makes of a decimal: exact parts, so that the quotient is rounded
+ * The double that DuckDB makes of a decimal: exact parts, so that the quotient is rounded
  * just once.
  */
 function decimalOf(digits: unknown, scale: number): number | undefined {

@@ -12,7 +12,7 @@ export interface LikeParts {
 }
 
 /**
- * undefined: the pattern ends in its escape, which the SQL engine refuses. `escape`: one letter, or
+ * undefined: the pattern ends in its escape, which DuckDB refuses. `escape`: one letter, or
  * none.
  */
 export function likeParts(pattern: string, escape = ""): LikeParts | undefined {

@@ -1,6 +1,6 @@
 /**
  * Newest-N and oldest-N with a filter, without reading the table: walks its data files from the
- * near end, asks their indexes which rows may count, and asks the SQL engine (`probed_rows.ts`) how
+ * near end, asks their indexes which rows may count, and asks DuckDB (`probed_rows.ts`) how
  * many of the first ones do. Once N rows are found, the time of the last of them is a threshold:
  * whatever lies wholly beyond it cannot be in the answer.
  *

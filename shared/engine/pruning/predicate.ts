@@ -89,7 +89,7 @@ function leafOver(
 ): Predicate<Column> {
   const named = columns.filter(({ name }) => name.toLowerCase() === leaf.column);
   const [column] = named;
-  // Names that differ only by case are one name to the SQL engine.
+  // Names that differ only by case are one name to DuckDB.
   if (column === undefined || named.length > 1) return ALL;
   const fits = leaf.kind === "compare"
     ? leaf.values.every((value) => isComparable(column, value))
@@ -101,7 +101,7 @@ function leafOver(
 }
 
 /**
- * Whether the SQL engine compares the column with the constant as the column's own type, in full
+ * Whether DuckDB compares the column with the constant as the column's own type, in full
  * precision.
  */
 function isComparable({ type }: Column, value: ConstantValue): boolean {

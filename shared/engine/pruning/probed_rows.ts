@@ -1,5 +1,5 @@
 /**
- * A question to the SQL engine before a newest-first (or oldest-first) statement with a filter
+ * A question to DuckDB before a newest-first (or oldest-first) statement with a filter
  * runs: of some parts of its table, how many of the wanted rows do they hold, and how far back do
  * those reach?
  */

@@ -1,4 +1,4 @@
-/** Row numbers of a data file in the forms that the SQL engine can be told. Pure. */
+/** Row numbers of a data file in the forms that DuckDB can be told. Pure. */
 
 import type { RowRange } from "../plan/plan.ts";
 
@@ -10,7 +10,7 @@ export interface RowBlocks {
 }
 
 /**
- * As so many ranges rows are told: the SQL engine skips between them, but compares each row with
+ * As so many ranges rows are told: DuckDB skips between them, but compares each row with
  * each.
  */
 export const RANGES_MAX = 12;

@@ -1,8 +1,8 @@
 /**
- * The rows that an index leaves of a data file, as what the SQL engine is given: parts of
+ * The rows that an index leaves of a data file, as what DuckDB is given: parts of
  * neighbouring row groups, each with the numbers of its rows where they are few. Pure.
  *
- * The SQL engine decodes whole row groups, some 5 ms each; a part costs it 0.3 ms to plan. So a row
+ * DuckDB decodes whole row groups, some 5 ms each; a part costs it 0.3 ms to plan. So a row
  * group that is left out is worth a part of its own, and row numbers are worth their text only
  * where they spare more than picking them costs: README.md has the figures.
  */

@@ -14,7 +14,7 @@ const UNSTEADY: ReadonlySet<string> = new Set([
   ...["uuid", "uuidv4", "uuidv7"],
 ]);
 
-/** Texts that the SQL engine reads from the clock where a time is wanted. */
+/** Texts that DuckDB reads from the clock where a time is wanted. */
 const CLOCK_TEXT = /^\s*(now|today|tomorrow|yesterday)\s*$/i;
 
 /**

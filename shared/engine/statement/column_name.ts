@@ -1,4 +1,4 @@
-/** What the SQL engine calls a column that has no name of its own: the text of its expression. */
+/** What DuckDB calls a column that has no name of its own: the text of its expression. */
 
 import type { TreeNode } from "./syntax_tree.ts";
 

@@ -1,5 +1,5 @@
 /**
- * A message of the SQL engine quotes the line that it means and points at a place in it. Where the
+ * A message of DuckDB quotes the line that it means and points at a place in it. Where the
  * statement had been written anew (an implicit order, another function name), that is our text and
  * not the caller's: here the place is found in the tree of our text, and told by what stands at the
  * same place of the tree of the caller's.
@@ -76,7 +76,7 @@ function indexAt(text: string, column: number): number | undefined {
   return at === column ? index : undefined;
 }
 
-/** The SQL engine puts its caret where a terminal shows the place. */
+/** DuckDB puts its caret where a terminal shows the place. */
 function columnsOf(character: string): number {
   return WIDE.test(character) ? 2 : 1;
 }
@@ -115,7 +115,7 @@ function locationAt(root: TreeValue, path: Path): number | undefined {
 const AROUND_MAX = 60;
 
 /**
- * `LINE 2: …` with a caret below, as the SQL engine shows places: of a long line what stands around
+ * `LINE 2: …` with a caret below, as DuckDB shows places: of a long line what stands around
  * it.
  */
 function pointedAt(sql: string, location: number): string {

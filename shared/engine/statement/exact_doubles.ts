@@ -1,7 +1,7 @@
 /**
- * Doubles in a tree that becomes a text again. The SQL engine writes `0.1e0` as `0.1` and `1e3` as
+ * Doubles in a tree that becomes a text again. DuckDB writes `0.1e0` as `0.1` and `1e3` as
  * `1000.0`, which it then reads as decimals: other types, and other sums. So a text stands for each
- * one in the tree, in whose place its digits are put with an exponent. What the SQL engine reads is
+ * one in the tree, in whose place its digits are put with an exponent. What DuckDB reads is
  * then the tree that it was, from which it names columns.
  */
 

@@ -1,5 +1,5 @@
 /**
- * Text to tree and back, with the SQL engine's own parser: what is judged is what runs.
+ * Text to tree and back, with DuckDB's own parser: what is judged is what runs.
  *
  * A statement has one form here: one SELECT (VALUES, set operations and WITH included), perhaps
  * behind the word EXPLAIN, which the tree does not know. Everything else is refused with its
@@ -32,7 +32,7 @@ export interface Statement {
 }
 
 /**
- * `serialize` is the SQL engine's parser. Errors: `invalid_argument` with reason `syntax_error`,
+ * `serialize` is DuckDB's parser. Errors: `invalid_argument` with reason `syntax_error`,
  * `not_one_select` or `statement_too_large`.
  */
 export async function parse(
@@ -73,7 +73,7 @@ export async function textOfTree(
 }
 
 /**
- * The same in the SQL engine's own words, which make decimals of doubles: what it names columns
+ * The same in DuckDB's own words, which make decimals of doubles: what it names columns
  * after.
  */
 export function textAsItIs(

@@ -82,7 +82,7 @@ async function madeOnce(
   return shape === undefined ? made : shape.restored(made);
 }
 
-/** The SQL engine's parser tells a syntax error as a value. */
+/** DuckDB's parser tells a syntax error as a value. */
 function isRefusal(tree: string): boolean {
   return tree.startsWith('{"error":true');
 }

@@ -1,10 +1,10 @@
 /**
- * The parsed statement as the SQL engine itself serializes it: plain JSON objects, so that the gate
+ * The parsed statement as DuckDB itself serializes it: plain JSON objects, so that the gate
  * judges exactly what will run. Integers beyond 2^53 keep their digits as `JSON.rawJSON` values,
- * and doubles that are whole keep their `.0`, without which the SQL engine takes them for no
+ * and doubles that are whole keep their `.0`, without which DuckDB takes them for no
  * doubles.
  *
- * Names of members and classes are the SQL engine's. What is unknown here is refused by the gate.
+ * Names of members and classes are DuckDB's. What is unknown here is refused by the gate.
  */
 
 export type TreeValue = unknown;

@@ -1,5 +1,5 @@
 /**
- * Who may use the SQL engine now. Light turns are for planning and for running what is cheap; dear
+ * Who may use DuckDB now. Light turns are for planning and for running what is cheap; dear
  * turns, which are few, are for running what takes all cores for long; batch turns are as many, for
  * what may take hours. Each kind has a line of its own in which tenants take turns, so that no
  * cheap statement waits for a dear one to end.

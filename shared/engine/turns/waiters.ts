@@ -46,7 +46,7 @@ export class Waiters<T> {
     const item = this.#may(key) ? this.#free.pop() : undefined;
     if (item !== undefined) return Promise.resolve(this.#lent(item, key));
     if (this.#line.size >= WAITERS_MAX || this.#line.sizeOf(key) >= WAITERS_PER_KEY_MAX) {
-      return Promise.reject(refused(`${this.#line.size} others wait for the SQL engine already`));
+      return Promise.reject(refused(`${this.#line.size} others wait for DuckDB already`));
     }
     return new Promise<T>((resolve, reject) => {
       let timer: ReturnType<typeof setTimeout> | undefined;
@@ -104,7 +104,7 @@ export class Waiters<T> {
 }
 
 function waitedInVain(waitMs: number): OperatingError {
-  return refused(`other statements keep the SQL engine busy, none ended within ${waitMs / 1000} s`);
+  return refused(`other statements keep DuckDB busy, none ended within ${waitMs / 1000} s`);
 }
 
 function refused(why: string): OperatingError {

@@ -42,7 +42,7 @@ for (const seed of SEEDS) {
     );
   });
 
-  Deno.test(`the SQL engine finds what it finds in the WASM writer's file: seed ${seed}`, async () => {
+  Deno.test(`DuckDB finds what it finds in the WASM writer's file: seed ${seed}`, async () => {
     const rows = rowsFor(seed);
     const dir = await Deno.makeTempDir({ prefix: "svc-parquet-" });
     const instance = await DuckDBInstance.create(":memory:");

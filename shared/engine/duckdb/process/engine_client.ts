@@ -229,7 +229,7 @@ export class EngineClient {
     } catch {
       // It is ended in any case.
     }
-    this.kill("closed", "the SQL engine is closed");
+    this.kill("closed", "DuckDB is closed");
     await this.#gone.promise;
   }
 
@@ -311,7 +311,7 @@ export class EngineClient {
 
   #lost(): EngineFault {
     return this.#end === "closed"
-      ? new EngineFault("interrupted", "the SQL engine is closed")
+      ? new EngineFault("interrupted", "DuckDB is closed")
       : new EngineFault("lost", `DuckDB's process has ended: ${this.#why}`);
   }
 }

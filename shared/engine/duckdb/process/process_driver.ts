@@ -122,7 +122,7 @@ class ProcessDatabase implements EngineDatabase {
   }
 
   async #close(): Promise<void> {
-    const closed = new OperatingError("unavailable", "The SQL engine is closed");
+    const closed = new OperatingError("unavailable", "DuckDB is closed");
     this.#closing.abort(closed);
     this.#free.close(closed);
     await this.#next.catch(() => {});
@@ -169,7 +169,7 @@ class ProcessDatabase implements EngineDatabase {
       },
     });
     this.#client = client;
-    if (this.#closing.signal.aborted) return client.kill("closed", "the SQL engine is closed");
+    if (this.#closing.signal.aborted) return client.kill("closed", "DuckDB is closed");
     void client.ended.then((end) => {
       if (performance.now() - startMs > ENGINE_STEADY_MS) this.#pauseMs = ENGINE_PAUSE_MS_MIN;
       if (end !== "closed") this.#next = this.#replace(client, end, scratchDir);

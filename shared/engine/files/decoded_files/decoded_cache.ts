@@ -37,7 +37,7 @@ export interface DecodedFile {
   readonly byteLength: number;
 }
 
-/** Makes copies. Errors of both: the file's and the SQL engine's. */
+/** Makes copies. Errors of both: the file's and DuckDB's. */
 export interface Decoder {
   /** Bytes that a copy will have, about. */
   estimate(wanted: Wanted, signal: AbortSignal): Promise<number>;

@@ -2,7 +2,7 @@
  * A sparse local file that stands for one object: as long as the object, holding the ranges that
  * were fetched and holes elsewhere. Who may read what of it is `object_cache.ts`'s business.
  *
- * Its modification time tells one set of filled ranges from another: the SQL engine keeps what it
+ * Its modification time tells one set of filled ranges from another: DuckDB keeps what it
  * read of a file for as long as that time stays.
  */
 
@@ -11,7 +11,7 @@ import { type ByteRange, RangeSet } from "./byte_ranges.ts";
 import type { FileLayout } from "./file_layout.ts";
 import type { StoreReads } from "./store_reads.ts";
 
-/** Long ago: the SQL engine trusts nothing of a file that was changed within the last seconds. */
+/** Long ago: DuckDB trusts nothing of a file that was changed within the last seconds. */
 const MODIFIED_MS = 1_000_000_000_000;
 const MODIFIED_STEP_MS = 1_000;
 
@@ -121,7 +121,7 @@ export class CachedFile {
   }
 
   /**
-   * To be called before the SQL engine opens the file, when no flight of the caller is under way.
+   * To be called before DuckDB opens the file, when no flight of the caller is under way.
    */
   async settle(): Promise<void> {
     await this.create();

@@ -1,6 +1,6 @@
 /**
  * Statements over an object store: the same answers as over a folder, and just the reads that they
- * need. Holes of cached files hold garbage that the SQL engine would go on believing
+ * need. Holes of cached files hold garbage that DuckDB would go on believing
  * (`HoleRevealingFiles`), so reading one shows.
  */
 
@@ -496,7 +496,7 @@ Deno.test({
 });
 
 Deno.test({
-  name: "CachedDataFiles READ_AHEAD_BYTES covers what the SQL engine reads past a chunk",
+  name: "CachedDataFiles READ_AHEAD_BYTES covers what DuckDB reads past a chunk",
   fn: async () => {
     // A column's last header lies at its chunk's end; with few rows the next 256 bytes are other
     // columns'.

@@ -14,7 +14,7 @@ import type { FilePlace, ParquetFooter } from "../../../parquet/footer.ts";
 import type { RowRange } from "../../plan/plan.ts";
 import type { ByteRange } from "./byte_ranges.ts";
 
-/** Bytes fetched behind each chunk: four times what the SQL engine was seen to read ahead. */
+/** Bytes fetched behind each chunk: four times what DuckDB was seen to read ahead. */
 export const READ_AHEAD_BYTES = 1024;
 /**
  * Bytes between a chunk and the next thing in the file that are taken for the chunk's: some old

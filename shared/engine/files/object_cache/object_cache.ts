@@ -1,5 +1,5 @@
 /**
- * Parts of a warehouse's data files in a local directory, for a SQL engine that reads files by
+ * Parts of a warehouse's data files in a local directory, for a DuckDB that reads files by
  * itself.
  *
  * Invariants: a range counts as filled only after all its bytes were answered and written; a file
@@ -329,7 +329,7 @@ export class ObjectCache {
 }
 
 /**
- * The SQL engine keeps something for each path that it ever read, so an object has the same one
+ * DuckDB keeps something for each path that it ever read, so an object has the same one
  * each time; and what it keeps of one object must never stand for another.
  */
 function fileName(key: string): string {

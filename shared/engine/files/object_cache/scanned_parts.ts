@@ -1,6 +1,6 @@
 /**
  * Which row groups of its files a plan needs: those whose times meet the table's time range, and
- * whose bounds its condition. The SQL engine is told by row numbers, so that it leaves the others
+ * whose bounds its condition. DuckDB is told by row numbers, so that it leaves the others
  * alone whatever it makes of the statement's own conditions. Pure.
  */
 
