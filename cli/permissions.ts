@@ -85,7 +85,10 @@ export interface Places {
   readonly listeners: readonly string[];
   /** Certificate and key of the listeners, where they have one. */
   readonly tlsFiles: readonly string[];
-  /** `host:port` of each service that the role calls: OIDC issuer, Redis, PostgreSQL, S3. */
+  /**
+   * `host:port` of each service that the role calls: OIDC issuer, Redis, PostgreSQL, S3, and of
+   * the ingest server the query server that counts for it.
+   */
   readonly services: readonly string[];
   /** The runtime's executable, for processes that have a DuckDB. */
   readonly runtime: string;
@@ -189,6 +192,7 @@ const SERVICES: Readonly<Record<Role, Variables>> = {
   ingest: {
     "--oidc-issuer": "SVC_OIDC_ISSUER",
     "--ingest-rate-redis-url": "SVC_INGEST_RATE_REDIS_URL",
+    "--query-url": "SVC_QUERY_URL",
   },
   compactor: {},
   query: { "--oidc-issuer": "SVC_OIDC_ISSUER" },
@@ -346,7 +350,7 @@ function serviceAddress(text: string): string {
   // Its text may hold a password.
   throw new UsageError(
     "Cannot grant access to a service whose URL does not name one host (--catalog-uri, --jobs-postgres-uri, " +
-      "--oidc-issuer, --ingest-rate-redis-url, AWS_ENDPOINT_URL): write postgres://host[:port]/…, " +
+      "--oidc-issuer, --ingest-rate-redis-url, --query-url, AWS_ENDPOINT_URL): write postgres://host[:port]/…, " +
       "https://host[:port]/… or redis://host[:port]",
   );
 }

@@ -170,6 +170,14 @@ export const OPTIONS = {
       "Take bulk requests, documents and index names of search-engine clients without the prefix " +
       "/api/v1/_compat, too: /_bulk, /{index}/_bulk, /{index}/_doc, /{index}.",
   },
+  queryUrl: {
+    kind: "text",
+    flag: "query-url",
+    env: "SVC_QUERY_URL",
+    placeholder: "URL",
+    help: "Query server that is asked when a search-engine client counts an index (_count), for " +
+      "example http://127.0.0.1:8089. Without it _count answers 501.",
+  },
   endWithStdin: END_WITH_STDIN_OPTION,
   logLevel: LOG_LEVEL_OPTION,
 } as const satisfies OptionTable;

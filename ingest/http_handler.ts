@@ -60,6 +60,7 @@ export function createHttpHandler(
     admission,
     version: settings.esCompatVersion,
     isAtRoot: settings.compatAtRoot,
+    queryUrl: settings.queryUrl,
     bodyBytesMax: bulkBytesMax,
     objects: new ClientObjects(),
     notes: new IdleNotes(),

@@ -17,7 +17,7 @@ export function requireSense(
   settings: IngestSettings,
   { drainsHere }: { readonly drainsHere: boolean },
 ): void {
-  const { ingestRateRedisUrl, esCompatVersion, remoteDrain } = settings;
+  const { ingestRateRedisUrl, esCompatVersion, remoteDrain, queryUrl } = settings;
   if (ingestRateRedisUrl !== undefined) requireRedisUrl(ingestRateRedisUrl);
   if (drainsHere && remoteDrain) {
     throw new UsageError(
@@ -33,7 +33,16 @@ export function requireSense(
         `they parse three numbers, for example ${OPTIONS.esCompatVersion.default}`,
     );
   }
+  if (queryUrl !== undefined) requireHttpUrl(queryUrl);
   requireReachableTenant(settings);
+}
+
+function requireHttpUrl(text: string): void {
+  const { protocol = "", pathname = "", username = "" } = URL.canParse(text) ? new URL(text) : {};
+  if (/^https?:$/.test(protocol) && pathname === "/" && username === "") return;
+  throw new UsageError(
+    "cannot ask the query server of --query-url: give its base address, for example http://127.0.0.1:8089",
+  );
 }
 
 /** With one tenant only, a list without it refuses every request. */

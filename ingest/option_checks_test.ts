@@ -18,6 +18,8 @@ function settingsOf(args: string) {
 /** Each refused, with all of the words. */
 const SENSELESS: readonly { args: string; says: readonly string[]; drainsHere?: true }[] = [
   { args: "--ingest-rate-redis-url=nonsense", says: ["--ingest-rate-redis-url", "redis://"] },
+  { args: "--query-url=127.0.0.1:8089", says: ["--query-url", "http://"] },
+  { args: "--query-url=http://h/sql", says: ["--query-url"] },
   { args: `${RATE} --ingest-rate-redis-url=http://h`, says: ["--ingest-rate-redis-url"] },
   { args: "--es-compat-version=newest", says: ["--es-compat-version", '"newest"', "8.17.0"] },
   { args: "--es-compat-version=8.17", says: ["--es-compat-version"] },

@@ -165,7 +165,7 @@ function argumentsOf(settings: DevSettings): Readonly<Record<Role, readonly stri
       ...every,
       ...["--bind", settings.ingestBind, "--metrics-bind", settings.ingestMetricsBind],
       ...["--otlp-grpc-listen", settings.otlpGrpcListen],
-      "--compat-at-root",
+      ...["--compat-at-root", "--query-url", clientUrl(settings.queryBind)],
       ...(settings.disableOtlpGrpc ? ["--disable-otlp-grpc"] : []),
     ],
     compactor: [...every, "--metrics-bind", settings.compactorMetricsBind],

@@ -153,7 +153,8 @@ function askedIndexes(request: Request, { tenant, name, deps }: IndexOptions): R
 
 const NAMES_MAX = 64;
 
-function noIndex(request: Request, name: string): Response {
+/** 404 in the original's words. */
+export function noIndex(request: Request, name: string): Response {
   return compatFault(request, {
     status: 404,
     type: "index_not_found_exception",

@@ -18,6 +18,7 @@ import { catHealth } from "./cat_health.ts";
 import { CLUSTER_HEALTH, fingerprint, LICENSE } from "./compat_bodies.ts";
 import { type ClusterRouteDeps, clusterRoutes } from "./compat_cluster.ts";
 import { type IndexRouteDeps, indexRoutes } from "./compat_indexes.ts";
+import { type CountRouteDeps, countRoutes } from "./compat_count.ts";
 import { objectRoutes } from "./compat_objects.ts";
 import { compatJson, compatRefused } from "./compat_reply.ts";
 import { ASKED, type CompatRoute, READ_METHODS } from "./compat_route.ts";
@@ -25,7 +26,7 @@ import type { RouteMatch } from "../routes.ts";
 
 export const COMPAT_PREFIX = "/api/v1/_compat";
 
-export interface CompatHandlers extends ClusterRouteDeps, IndexRouteDeps {
+export interface CompatHandlers extends ClusterRouteDeps, CountRouteDeps, IndexRouteDeps {
   readonly bulk: (request: Request, target: DocumentsTarget) => Promise<Response>;
   readonly document: (request: Request, target: DocumentTarget) => Promise<Response>;
   /**
@@ -63,6 +64,7 @@ function compatTable(handlers: CompatHandlers): readonly CompatRoute[] {
     ...clusterRoutes(handlers),
     ...objectRoutes(handlers),
     ...indexRoutes(handlers),
+    ...countRoutes(handlers),
     {
       ...NOT_SERVED,
       path:

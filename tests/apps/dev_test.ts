@@ -90,6 +90,10 @@ Deno.test({
       return response.ok ? Number(JSON.parse(text).rows[0][0]) : 0;
     };
     await until(async () => await count() >= 20, UP_MS_MAX, () => stack.told());
+    const asked = await fetch(`http://127.0.0.1:${stack.ports[0]}/events/_count`);
+    const { count: counted } = await asked.json();
+    assert.equal(asked.status, 200);
+    assert.ok(counted >= 20, `_count answers ${counted}`);
   },
 });
 

@@ -240,6 +240,7 @@ const SERVICES: [args: string[], services: string[]][] = [
   [["--ingest-rate-redis-url", "redis://user:secret@redis.example/1"], ["redis.example:6379"]],
   [["--ingest-rate-redis-url", "rediss://redis.example:7000"], ["redis.example:7000"]],
   [["--ingest-rate-redis-url", "redis://[::1]:7000"], ["[::1]:7000"]],
+  [["--query-url", "http://query.example:8089"], ["query.example:8089"]],
   [
     ["--ingest-rate-redis-url", "redis://r", "--oidc-issuer", "https://i"],
     ["i:443", "r:6379"],
