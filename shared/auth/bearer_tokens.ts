@@ -2,8 +2,9 @@
  * The bearer scheme: reading a token from an `Authorization` value, and the list of tokens that a
  * server takes.
  *
- * Invariants: a token is compared as its SHA-256 digest, with every listed one, in time that does
- * not depend on where they differ; neither the token nor the header appears in an error.
+ * Invariants: the SHA-256 digest of a token is compared with that of every listed one. The time
+ * that it takes does not depend on where they differ. Neither the token nor the header appears in
+ * an error.
  */
 
 import { createHash, timingSafeEqual } from "node:crypto";

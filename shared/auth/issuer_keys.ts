@@ -2,10 +2,11 @@
  * The signing keys of one OpenID Connect issuer, fetched over its discovery document and kept
  * fresh.
  *
- * Invariants: one fetch at a time, however many wait for it, and each has a deadline; keys are
- * replaced only by a document that is whole and names the configured issuer; keys older than
- * `keysAgeMsMax` are not used, so a key that the issuer withdrew ends being accepted even while the
- * issuer cannot be reached.
+ * Invariants:
+ * - One fetch runs at a time, however many requests wait for it, and each has a deadline.
+ * - Keys are replaced only by a document that is whole and names the configured issuer.
+ * - Keys older than `keysAgeMsMax` are not used. So a key that the issuer withdrew ends being
+ *   accepted even while the issuer cannot be reached.
  *
  * Life: fetched at start, every `refreshMs` after that, at once for a key that is not among them
  * (at most every `unknownKeyMs`, since anybody can name one). While the issuer is away, known keys

@@ -3,7 +3,7 @@
  * `exp`, `nbf`, `sub`.
  *
  * Invariants: only asymmetric signatures count, so nothing that the issuer publishes can be used to
- * sign; a token that cannot be judged because the issuer is away is answered 503, never let in and
+ * sign. A token that cannot be judged because the issuer is away is answered 503, never let in and
  * never called invalid. No claim and no part of a token appears in an error.
  *
  * A verified token is remembered for a minute, until it expires or the keys change, whichever is

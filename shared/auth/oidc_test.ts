@@ -10,7 +10,7 @@ import { tokenDigest } from "./bearer_tokens.ts";
 import type { IssuerKeyLimits } from "./issuer_keys.ts";
 import { OidcVerifier } from "./oidc.ts";
 
-/** Of fetches that are to be late; whoever is to be let in has the usual one. */
+/** The deadline of fetches that are to be late. Fetches that are to succeed have the usual one. */
 const DEADLINE_MS = 300;
 /** What a loaded machine may add to a deadline. */
 const SLACK_MS = 2_000;

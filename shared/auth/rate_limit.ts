@@ -1,7 +1,6 @@
 /**
- * How often one caller may ask: SPEC.md sections 5 and 8. The unit is a request, whatever it holds:
- * its size has a cap of its own, and a limit that needs the body decoded would spend what it is to
- * save.
+ * How often one caller may ask. The unit is a request, whatever it holds. Its size has a cap of its
+ * own, and a limit that needs the decoded body would spend what it is to save.
  *
  * A caller is its bearer token, or in open mode its address. Not covered: how many different tokens
  * or addresses there are.

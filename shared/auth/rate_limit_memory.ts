@@ -58,9 +58,9 @@ export class MemoryBuckets {
   }
 
   /**
-   * Drops the first buckets when they are full, which loses nothing: two for each new one, so that
-   * idle ones go while nobody ever waits for a walk over all. At the bound the first goes whatever
-   * it holds, which gives its owner a burst.
+   * Drops the oldest two buckets for each new one, so that idle ones go and no request waits for a
+   * walk over all. A full bucket is dropped without loss. At the bound the first goes whatever it
+   * holds, which gives its owner a burst.
    */
   #makeRoom(nowMs: number): void {
     let looked = 0;

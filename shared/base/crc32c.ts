@@ -8,7 +8,7 @@ const POLYNOMIAL = 0x82f63b78;
 /** Bytes taken at once: a table for the place of each. */
 const SLICES = 8;
 
-/** Of `bytes`, unsigned. */
+/** Returns the CRC-32C of `bytes` as an unsigned integer of 32 bits. */
 export function crc32c(bytes: Uint8Array): number {
   const [t0, t1, t2, t3, t4, t5, t6, t7] = TABLES;
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);

@@ -21,9 +21,9 @@ export function parseRfc3339Ns(text: string): bigint | undefined {
 }
 
 /**
- * The same for what search engines call `strict_date_optional_time`: no zone is UTC, and everything
- * behind the year may be missing, from the end on: `2026-01-02T03:04`, `2026-01-02`, `2026-01`. A
- * zone may have hours only.
+ * Nanoseconds since 1970 of what search engines call `strict_date_optional_time`, or undefined. No
+ * zone means UTC. Everything behind the year may be missing, from the end on: `2026-01-02T03:04`,
+ * `2026-01-02`, `2026-01`. A zone may have hours only.
  */
 export function parseOptionalTimeNs(text: string): bigint | undefined {
   const ns = readRfc3339(text, 0);

@@ -17,7 +17,7 @@ export type Environment = (name: string) => string | undefined;
 
 /** What `parseProgram` needs to know of a program besides its options. */
 export interface Program<T extends OptionTable> {
-  /** As typed: `svc sql`. */
+  /** What a user types to start it: `svc sql`. */
   readonly name: string;
   readonly summary: string;
   readonly options: T;

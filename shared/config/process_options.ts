@@ -12,7 +12,7 @@ export const DATA_DIR_OPTION = {
   help: "Local root directory.",
 } as const satisfies TextOption;
 
-/** Of ingest and compactor. */
+/** An option of ingest and compactor. */
 export const WAL_OPTION = {
   kind: "text",
   flag: "wal",
@@ -56,7 +56,9 @@ export const END_WITH_STDIN_OPTION = {
     "End in order, as at SIGTERM, once standard input ends: for a parent that, however it ends, is to leave nothing behind.",
 } as const satisfies SwitchOption;
 
-/** Of ingest and compactor: the query server's metrics name no tenant. */
+/**
+ * An option of ingest and compactor. The query server does not have it: its metrics name no tenant.
+ */
 export const METRICS_TENANT_LABELS_OPTION = {
   kind: "switch",
   flag: "metrics-tenant-labels",

@@ -1,8 +1,7 @@
 /**
- * What a loop says in the log of work that fails again and again, perhaps for many lanes or tables
- * at a time, as all do while a store is away: the first failure at once, then, while any goes on, a
- * line a minute that counts them, a line for a failure of another kind, and one line when all works
- * again.
+ * What a loop logs about work that fails again and again, perhaps for many lanes or tables at a
+ * time, as when a store is away. It logs the first failure at once, a line a minute that counts
+ * further ones, and a line for a failure of another kind. One line says when all works again.
  */
 
 import type { Logger } from "@logtape/logtape";
@@ -16,7 +15,7 @@ const KINDS_MAX = 8;
 export interface FailureLogOptions {
   readonly clock: Pick<Clock, "monotonicMs">;
   readonly log: Logger;
-  /** Of the line that says that it is over: `drains work again`. */
+  /** The message of the line that says that it is over: `drains work again`. */
   readonly over: string;
 }
 
@@ -24,7 +23,7 @@ export class FailureLog {
   readonly #options: FailureLogOptions;
   readonly #failing = new Set<string>();
   #kinds = new Set<string>();
-  /** Of failures since they began. */
+  /** How many failures there were since they began. */
   #count = 0;
   #sinceMs = 0;
   #toldMs = -Infinity;
@@ -78,7 +77,7 @@ export class FailureLog {
     });
   }
 
-  /** Those that are there; the others are not any more. */
+  /** Counts subjects that are not among `subjects` as working: they no longer exist. */
   keep(subjects: ReadonlySet<string>): void {
     for (const subject of this.#failing) if (!subjects.has(subject)) this.worked(subject);
   }

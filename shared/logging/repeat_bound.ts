@@ -1,12 +1,15 @@
 /**
- * A bound for the log: of warnings and errors that say the same of one thing after another, so many
- * a minute are written, and one line counts the others. What passes through a store that is away
- * must not fill a disk.
+ * A bound for the log, so that what passes through a store that is away does not fill a disk.
+ * Warnings and errors that say the same of one thing after another are written so many times a
+ * minute. One line counts the others.
  */
 
 import type { LogRecord, Sink } from "@logtape/logtape";
 
-/** Of one template of one category, in each minute that follows its first. */
+/**
+ * The most lines that are written of one template of one category in each minute that follows its
+ * first.
+ */
 export const REPEATS_MAX = 30;
 const WINDOW_MS = 60_000;
 

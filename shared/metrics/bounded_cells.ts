@@ -1,6 +1,6 @@
 /**
- * Cells of labels whose values senders choose (tenants, indexes): so many combinations get a series
- * of their own, in the order in which they come, and all others share one.
+ * Cells of labels whose values senders choose (tenants, indexes). The first combinations get a
+ * series of their own, up to a bound, and all later ones share one series.
  */
 
 import type { Cell, CounterHandle } from "./metrics.ts";

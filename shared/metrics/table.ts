@@ -10,10 +10,12 @@ interface MetricBase {
 }
 
 /**
- * Labels in their order, each with the values known beforehand: a counter exports every combination
- * of those at zero from the start, so that a rate over it is right, and so does a histogram; a
- * gauge exports what was set. An empty list is a label whose values come later; give such a label
- * only values of a bounded set, never a client's text, or count through `BoundedCells`.
+ * Labels in their order, each with the values known beforehand. A counter or histogram exports
+ * every combination of those at zero from the start, so that a rate over it is right. A gauge
+ * exports what was set.
+ *
+ * An empty list is a label whose values come later. Give such a label only values of a bounded set,
+ * never a client's text, or count through `BoundedCells`.
  */
 export type LabelTable = Readonly<Record<string, readonly string[]>>;
 

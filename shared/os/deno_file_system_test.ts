@@ -134,7 +134,7 @@ Deno.test({
       await fs.writeFileAtomic(path, new Uint8Array([1, 2, 3]));
       await fs.setModified(path, 1_000);
       const utime = Deno.utime;
-      // As the kernel answers who may write the file and does not own it.
+      // The kernel answers this to a process that may write the file and does not own it.
       Deno.utime = () => Promise.reject(new Deno.errors.PermissionDenied("os error 1"));
       try {
         await assert.rejects(fs.setModified(path, 5_000), Deno.errors.PermissionDenied);

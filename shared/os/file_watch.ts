@@ -58,7 +58,7 @@ class RunningWatch implements FileWatch {
         if (kind !== "access" && paths.some((path) => basename(path) === name)) this.#onChange();
       }
     } catch {
-      // As if it had ended.
+      // A watch that fails counts as one that ended.
     }
     this.#watcher = undefined;
     this.#later();

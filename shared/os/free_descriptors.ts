@@ -30,7 +30,7 @@ function count(path: string): number {
   return files.length;
 }
 
-/** Of this process (EMFILE), or of the machine (ENFILE). */
+/** Whether the process (EMFILE) or the machine (ENFILE) has no descriptor left. */
 function isShort(error: unknown): boolean {
   const { code } = error as { readonly code?: unknown };
   return code === "EMFILE" || code === "ENFILE";

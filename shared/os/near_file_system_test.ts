@@ -18,7 +18,7 @@ Deno.test({
       for (const path of [`${dir}/file`, `${dir}/sub`]) {
         assert.deepEqual(await near.stat(path), await other.stat(path));
       }
-      // As rejections: nobody catches what such a call throws.
+      // Errors must come as rejections: nobody catches what such a call throws.
       const absent = [near.stat(`${dir}/none`), near.readDir(`${dir}/none`)];
       for (const call of absent) await assert.rejects(call, Deno.errors.NotFound);
     } finally {

@@ -1,6 +1,7 @@
 /**
  * Work beside the caller, on a thread of its own, so that a server in the same process keeps
- * answering: one request at a time, in order, unless the thread waits for others itself.
+ * answering. The thread works on one request at a time, in order, unless it waits for others
+ * itself.
  *
  * The thread starts with its first request and loads its module from the source tree, which needs
  * read permission there (a compiled program has it inside). Where that is not granted, which is
@@ -20,7 +21,7 @@ export class ThreadUnavailable extends Error {
 export interface TaskThreadOptions {
   /** What it does, for the log: `writes Parquet`. */
   readonly what: string;
-  /** Of the log. */
+  /** The category under which the thread's failures are logged. */
   readonly category: readonly string[];
   /** Whether it gets a request while others are under way; whoever asks bounds how many. */
   readonly isConcurrent?: boolean;

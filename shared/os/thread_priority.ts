@@ -19,9 +19,9 @@ export function yieldingRefusal(): string | undefined {
 }
 
 /**
- * Where others want the processor, too, the calling thread and those it starts from now on get less
- * than one of them gets: a tenth with a niceness of 10, a sixtieth with the greatest. Not to be
- * taken back without privileges. Errors: where it is refused.
+ * Lowers the priority of the calling thread and of those that it starts from now on. Where others
+ * want the processor, it gets a tenth of their share with a niceness of 10, a sixtieth with the
+ * greatest. Without privileges this cannot be taken back. Errors: where it is refused.
  */
 export function yieldToOthers(niceness: number = constants.priority.PRIORITY_LOW): void {
   setPriority(THIS_THREAD, niceness);
