@@ -1,12 +1,16 @@
 /**
  * Reading a request body whole, under a cap that counts decompressed bytes.
  *
- * Invariants: never holds more than cap + one chunk of a body, compressed or not; a refused body is
- * drained (bounded in bytes and time) before the error is thrown, so that the sender reads the
- * status and not a reset. `shared/http1` enforces `Content-Length`: a body that ends early fails,
- * what follows it is never seen. A body that stops half-way is charged after its deadline only if
- * it was read while the budget was ample, else it is given up. `body_stream.ts` reads one piece by
- * piece.
+ * Invariants:
+ * - It never holds more than cap + one chunk of a body, compressed or not.
+ * - A refused body is drained (bounded in bytes and time) before the error is thrown, so that the
+ *   sender reads the status and not a reset.
+ * - A body that ends early fails, and what follows it is never seen: `shared/http1` enforces
+ *   `Content-Length`.
+ * - A body that stops half-way is charged after its deadline only if it was read while the budget
+ *   was ample. Else it is given up.
+ *
+ * `body_stream.ts` reads one piece by piece.
  */
 
 import { concatBytes } from "../base/bytes.ts";
@@ -63,7 +67,7 @@ export async function drainBody(request: Request): Promise<void> {
   await drainReader(request.body.getReader());
 }
 
-/** The same for a body that has a reader, also while it reads. */
+/** Drains a body that has a reader, also while it reads. `drainBody` says how far. */
 export async function drainReader(reader: ReadableStreamDefaultReader<Uint8Array>): Promise<void> {
   const timer = setTimeout(() => reader.cancel().catch(ignore), DRAIN_MS_MAX);
   try {

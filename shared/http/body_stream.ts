@@ -1,10 +1,10 @@
 /**
  * Reading a request body piece by piece, decoded, under the same caps as `body.ts` reads it whole.
  *
- * Invariants: holds a piece of the body and what its decoder needs, never the body; its reader has
- * the next piece only when it asks for it, so that a sender waits for a slow reader. Whatever ends
- * the reading early, the rest is drained (bounded in bytes and time) before the reader goes on, so
- * that the sender reads the status and not a reset.
+ * Invariants: it holds a piece of the body and what its decoder needs, never the body. A piece is
+ * read only when the reader asks for it, so that a sender waits for a slow reader. When the reading
+ * ends early, the rest is drained (bounded in bytes and time), so that the sender reads the status
+ * and not a reset.
  */
 
 import { OperatingError } from "../base/errors.ts";

@@ -4,7 +4,7 @@ import { formatBytes } from "../base/bytes.ts";
 import { OperatingError } from "../base/errors.ts";
 
 export interface BodyCap {
-  /** Of a body, compressed and decompressed alike. */
+  /** The cap of a body, compressed and decompressed alike. */
   readonly bytesMax: number;
   /** The server's option that raises it, as its error names it; undefined: none does. */
   readonly option?: string;

@@ -2,9 +2,9 @@
  * What a browser says of where a request comes from, judged: pure, over three header fields.
  *
  * A browser sends requests that any page asks for. `Origin` and `Sec-Fetch-Site` say which page it
- * was, and no page can change them; `Host` shows a name that was pointed at this machine after its
- * page was loaded (DNS rebinding), since the address bar's name is in it. Programs send none of the
- * first two. BROWSERS.md has the rules.
+ * was, and no page can change them. `Host` holds the name in the address bar: so it shows a name
+ * that was pointed at this machine after its page was loaded (DNS rebinding). Programs send none of
+ * the first two. BROWSERS.md has the rules.
  */
 
 import { OperatingError, UsageError } from "../base/errors.ts";
@@ -98,7 +98,7 @@ function isHostAllowed(host: string, { names, takesAddresses }: HostRules): bool
   return takesAddresses && isAddress(name);
 }
 
-/** As browsers write it: `127.1` is `127.0.0.1`, `0:0:0:0:0:0:0:1` is `[::1]`. */
+/** Writes a host as browsers do: `127.1` is `127.0.0.1`, `0:0:0:0:0:0:0:1` is `[::1]`. */
 function canonicalHost(hostname: string): string {
   const bracketed = hostname.includes(":") && !hostname.startsWith("[");
   const url = `http://${bracketed ? `[${hostname}]` : hostname}/`;
@@ -164,7 +164,9 @@ function foreignOrigin(origin: string): OperatingError {
   );
 }
 
-/** Of requests whose origin the browser does not tell, as those of images and links. */
+/**
+ * The error for requests whose origin the browser does not tell, such as those of images and links.
+ */
 function foreignSite(site: string): OperatingError {
   return new OperatingError(
     "permission_denied",

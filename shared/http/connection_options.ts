@@ -24,16 +24,16 @@ export const CONNECTION_OPTIONS = {
     placeholder: "n",
     min: 0,
     max: 1_000_000,
-    help:
-      "The same of one client address (of IPv6, of one /64); a quarter of --max-connections when not " +
-      "given, 0 for no bound: behind a proxy all come from its address.",
+    help: "Connections of one client address at a time, for IPv6 of one /64. A quarter of " +
+      "--max-connections when not given. 0 sets no bound: behind a proxy all come from its address.",
   },
 } as const satisfies OptionTable;
 
 export type ConnectionSettings = Settings<typeof CONNECTION_OPTIONS>;
 
 /**
- * Of `/metrics`: scrapers are few, and whoever else comes must not take the descriptors of others.
+ * The bounds of the listener of `/metrics`. Scrapers are few, and other callers must not take the
+ * descriptors of others.
  */
 export const METRICS_BOUNDS: ConnectionBounds = {
   connectionsMax: 64,
@@ -41,7 +41,7 @@ export const METRICS_BOUNDS: ConnectionBounds = {
 };
 
 export interface BoundsPlan {
-  /** Of each listener but that of metrics. */
+  /** The bounds of each listener but that of metrics. */
   readonly bounds: ConnectionBounds;
   /** What an operator must know. */
   readonly warning: string | undefined;

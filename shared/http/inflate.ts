@@ -2,8 +2,9 @@
  * `Content-Encoding` of a body that is decoded while it arrives: the same encodings as
  * `content_encoding.ts`, which decodes whole ones.
  *
- * Invariants: holds one piece of the input, one of the output, and what the decoder needs, whatever
- * the compressed bytes claim; all of that is charged to the hold meanwhile. A cut body is an error.
+ * Invariants: whatever the compressed bytes claim, it holds one piece of the input, one of the
+ * output, and what the decoder needs. All of that is charged to the hold meanwhile. A cut body is
+ * an error.
  */
 
 import { pipeline, type Transform } from "node:stream";
@@ -20,7 +21,10 @@ import { type ZstdRun, ZstdSplitter } from "./zstd_splitter.ts";
 const OUTPUT_BYTES_MAX = 64 * 1024;
 /** A piece of output, and what zlib documents as the needs of `inflate`: 44 KiB. */
 const ZLIB_BYTES = OUTPUT_BYTES_MAX + 44 * 1024;
-/** The same for Zstandard, besides a frame's window and two blocks: 96 KiB of tables. */
+/**
+ * What a Zstandard decoder needs besides a frame's window and two blocks: the output and 96 KiB of
+ * tables.
+ */
 const ZSTD_BYTES = OUTPUT_BYTES_MAX + 96 * 1024;
 const ZSTD_BLOCK_BYTES_MAX = 128 * 1024;
 /** Most that a Zstandard frame may have its decoder keep: what RFC 9659 has senders stay within. */

@@ -11,7 +11,7 @@ import type { ByteHold } from "../base/byte_budget.ts";
 import { SnappyBlock } from "./snappy_block.ts";
 import { isFramed, SNAPPY_FRAMES_BYTES, SnappyFrames, STREAM_IDENTIFIER } from "./snappy_frames.ts";
 
-/** Of the input at once: 21 times as much may come of it. */
+/** How much of the input is decoded at once: 21 times as much may come of it. */
 const INPUT_BYTES_MAX = 16 * 1024;
 /** Pieces of the output. */
 const OUTPUT_BYTES_MAX = 64 * 1024;

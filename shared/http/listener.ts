@@ -21,7 +21,7 @@ export interface TlsIdentity {
 /** How many connections a listener has at a time; the next one is closed at once. */
 export interface ConnectionBounds {
   readonly connectionsMax: number;
-  /** Of one address, of which IPv6 has a network of 64 bits. */
+  /** The most connections of one address. An IPv6 client counts by its network of 64 bits. */
   readonly connectionsPerAddressMax: number;
 }
 

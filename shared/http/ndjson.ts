@@ -1,6 +1,6 @@
 /**
  * NDJSON responses: pulled, never pushed. The next lines are asked for only when the client has
- * room, and a client that leaves ends the iterator (its `finally` runs), so that the work behind it
+ * room. A client that leaves ends the iterator (its `finally` runs), so that the work behind it
  * stops.
  */
 

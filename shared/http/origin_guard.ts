@@ -16,7 +16,7 @@ type Answer<I> = (request: Request, info: I) => Response | Promise<Response>;
 
 /** Methods of any route: which of them a path takes is told by its own 405. */
 const METHODS = "GET, HEAD, POST, PUT, DELETE";
-/** Of answers, besides those that every page may read. */
+/** Response headers that a page may read, besides those that every page may read. */
 const EXPOSED = "retry-after, etag, location, x-svc-server-micros, x-elastic-product";
 /** The longest that Chromium keeps a preflight's answer. */
 const PREFLIGHT_SECS = "7200";

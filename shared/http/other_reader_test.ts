@@ -1,7 +1,7 @@
 /**
- * The same bytes given to this server and to `node:http`, whose parser (llhttp) stands behind many
- * proxies: requests that are damaged at random. What this server takes for a request the other
- * takes for the same one; it may refuse more.
+ * Sends requests that are damaged at random to this server and to `node:http`, whose parser
+ * (llhttp) stands behind many proxies. What this server takes for a request the other takes for the
+ * same one. This server may refuse more.
  */
 
 import assert from "node:assert/strict";

@@ -70,10 +70,14 @@ export function isCutByStop(request: Request): boolean {
 }
 
 const STOP_MS_MAX_DEFAULT = 10_000;
-/** Of `stopMsMax`: how long a stop waits for bodies. What arrives later of them is lost. */
+/**
+ * How long a stop waits for bodies, as a share of `stopMsMax`. What arrives later of them is lost.
+ */
 const BODIES_SHARE = 0.5;
 const BODIES_POLL_MS = 5;
-/** Of `stopMsMax`: how long after a stop that gave up waiting its connections are cut. */
+/**
+ * How long after a stop that gave up waiting its connections are cut, as a share of `stopMsMax`.
+ */
 const CUT_SHARE = 0.5;
 /** For listeners of tools and tests; a role's are sized by its options and its file descriptors. */
 export const CONNECTION_BOUNDS_DEFAULT: ConnectionBounds = {
@@ -96,7 +100,7 @@ class Server implements RunningServer {
   readonly #options: ServeOptions;
   readonly #listener: RunningListener;
   readonly #running = new Map<Http1Connection, Promise<void>>();
-  /** Those without a whole request, the longest first. */
+  /** Connections without a whole request, the longest first. */
   readonly #waiting = new Set<Http1Connection>();
   readonly #finished = Promise.withResolvers<void>();
   readonly #sweep: ReturnType<typeof setInterval>;

@@ -2,9 +2,9 @@
  * Snappy's block format (github.com/google/snappy, `format_description.txt`), decoded while it
  * arrives: a length, then literals and copies of what was decoded before, from any distance.
  *
- * Invariants: all output is kept, since a copy may reach back to its beginning; room for it grows
- * with what was decoded and never with what the sender announces, unless all of the input is there.
- * Each write lies within the announced length.
+ * Invariants: all output is kept, since a copy may reach back to its beginning. Room for it grows
+ * with what was decoded. It never grows with what the sender announces, unless all of the input is
+ * there. Each write lies within the announced length.
  */
 
 /** What is wrong with other bytes. */
@@ -197,7 +197,7 @@ export class SnappyBlock {
   }
 }
 
-/** Of the tag with its offset or length, from its first byte. */
+/** The length of the tag with its offset or length, told by its first byte. */
 function tagBytes(tag: number): number {
   switch (tag & 3) {
     case LITERAL:

@@ -39,7 +39,7 @@ const TORN = `it is no whole framed Snappy stream, of ${CHUNKS_MAX} chunks at mo
 export class SnappyFrames {
   readonly #header = new Uint8Array(HEADER_BYTES);
   #headerLength = 0;
-  /** Of the chunk that is not over; nothing of one that is skipped. */
+  /** The bytes so far of the chunk that is not over. It stays empty while a chunk is skipped. */
   #chunk = new Uint8Array(0);
   #chunkLength = 0;
   /** Bytes of it that have not come. */
@@ -129,8 +129,8 @@ function requireChunkLength(bytes: number): void {
 }
 
 /**
- * As the format has checksums masked, so that one of bytes that hold their own is no special
- * number.
+ * Masks a checksum as the format asks for, so that a checksum of bytes that hold their own checksum
+ * is no special number.
  */
 function masked(crc: number): number {
   return (((crc >>> 15) | (crc << 17)) + 0xa282ead8) >>> 0;

@@ -20,7 +20,7 @@ function decodeWhole(bytes: Uint8Array): Uint8Array {
   });
 }
 
-/** The same in pieces of `size`; what it throws as text. */
+/** Decodes `bytes` in pieces of `size`. What the decoder throws is returned as text. */
 function decodeParts(bytes: Uint8Array, size: number): Uint8Array {
   let room = 0;
   const block = new SnappyBlock({

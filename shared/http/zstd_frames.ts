@@ -1,9 +1,9 @@
 /**
  * Where the frames of a Zstandard stream end (RFC 8878 section 3.1), read from headers only.
  *
- * The runtime's decoder stops in silence at the end of the first frame and at a torn end, so that a
- * cut body would count as a shorter valid one. Callers decode frame by frame, each known to be
- * whole. `zstd_splitter.ts` does the same for bytes that arrive in pieces.
+ * The runtime's decoder stops in silence at the end of the first frame and at a torn end. A cut
+ * body would therefore count as a shorter valid one. Callers decode frame by frame, each known to
+ * be whole. `zstd_splitter.ts` does this for bytes that arrive in pieces.
  */
 
 import { viewOf } from "../base/bytes.ts";

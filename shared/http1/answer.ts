@@ -23,7 +23,7 @@ const WHOLE_BYTES_MAX = 1024 * 1024;
 /** Up to here a head and its body go out in one write. */
 const JOINED_BYTES_MAX = 64 * 1024;
 
-/** Of the connection, and not of the answer: they are ours to say. */
+/** Fields of the connection and not of the response: this server alone sets them. */
 const CONNECTION_FIELDS = new Set(["connection", "keep-alive", "transfer-encoding", "upgrade"]);
 
 const LAST_CHUNK = new TextEncoder().encode("0\r\n\r\n");

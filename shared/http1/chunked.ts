@@ -21,7 +21,7 @@ type State = "size" | "data" | "data_end" | "trailers" | "ended";
 
 export class ChunkedDecoder {
   #state: State = "size";
-  /** Of the chunk that is being read. */
+  /** The bytes still missing of the chunk that is being read. */
   #left = 0;
   #dataBytes = 0;
   #framingBytes = 0;

@@ -2,9 +2,12 @@
  * The server's end of one HTTP/1.1 connection: requests one after the other, each answered before
  * the next is read.
  *
- * Invariants: what a peer may make us hold is bounded by `limits.ts`; each wait for the peer has a
- * deadline, told by `sweep`, but for a body's bytes, for which the handler has one; a peer that
- * breaks the rules is told so and loses its connection, never more; `run` never rejects.
+ * Invariants:
+ * - What a peer may make us hold is bounded by `limits.ts`.
+ * - Each wait for the peer has a deadline, told by `sweep`. The handler has the deadline of a
+ *   body's bytes.
+ * - A peer that breaks the rules is told so and loses its connection, never more.
+ * - `run` never rejects.
  */
 
 import { getLogger } from "@logtape/logtape";
@@ -179,9 +182,7 @@ export class Http1Connection {
     }
   }
 
-  /**
-   * Of the first request the time counts from the connection on, which may have had a handshake.
-   */
+  /** The first request's time counts from the connection on, which may have had a handshake. */
   #begin(): void {
     const sinceMs = this.#sinceMs;
     const isFirst = this.#phase === "silent";

@@ -1,8 +1,8 @@
 /**
  * The header fields of a request as a `Headers` that cannot be changed.
  *
- * The runtime's own is made from a list by checking each name and value again, which costs more
- * than reading the whole head; most requests are asked for three of their fields.
+ * The runtime's own class checks each name and value of a list again, which costs more than reading
+ * the whole head. Most requests are asked for three of their fields.
  */
 
 import type { HeaderField } from "./request_head.ts";

@@ -1,8 +1,8 @@
 /**
  * A request that came in, as a `Request` whose parts are made when they are asked for.
  *
- * The runtime's own constructor checks a URL, copies all headers and makes a stream, which no
- * handler of an ingest server uses: they ask for the method, three headers and the bytes.
+ * The runtime's own constructor checks a URL, copies all headers and makes a stream. No handler of
+ * an ingest server uses these: they ask for the method, three headers and the bytes.
  */
 
 import { IncomingHeaders } from "./incoming_headers.ts";

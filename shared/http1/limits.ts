@@ -5,7 +5,10 @@ export const HTTP1_LIMITS = {
   headBytesMax: 32 * 1024,
   /** Header fields of a request; past it 431. */
   fieldsMax: 128,
-  /** Of a connection that sends nothing; a body in chunks takes up to `chunkedBufferBytes`. */
+  /**
+   * The read buffer of a connection that sends nothing. A body in chunks takes up to
+   * `chunkedBufferBytes`.
+   */
   bufferBytes: 4 * 1024,
   chunkedBufferBytes: 64 * 1024,
   /** Line of one chunk with its extensions, and the trailer fields; past it the body is broken. */

@@ -1,10 +1,10 @@
 /**
  * The head of an HTTP/1.1 request: RFC 9112, sections 2 to 6, read strictly.
  *
- * Whatever two readers could take differently is refused, since a proxy in front of this server may
- * be the other one (request smuggling): bare LF, folded lines, space before a colon, a length that
- * comes twice or beside `Transfer-Encoding`, any coding but `chunked`. `Upgrade` is ignored, as
- * RFC 9110 section 7.8 lets a server do: the answer comes over HTTP/1.1.
+ * A head that two readers could take differently is refused, since a proxy in front of this server
+ * may be the other reader (request smuggling). Refused are a bare LF, folded lines, a space before
+ * a colon, a length that comes twice or beside `Transfer-Encoding`, and any coding but `chunked`.
+ * `Upgrade` is ignored, as RFC 9110 section 7.8 lets a server do: the response comes over HTTP/1.1.
  */
 
 import { HTTP1_LIMITS } from "./limits.ts";

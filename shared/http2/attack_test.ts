@@ -36,7 +36,7 @@ const FRAMES_MAX = 2.5 * HTTP2_LIMITS.wasteMax;
 /** Bytes that the connection reads at a time here. */
 const PIECE_BYTES = 1_024;
 
-/** As ingest answers: once the body is whole, with a message. */
+/** Answers as ingest does: once the body is whole, with a message. */
 const handler: Http2Handler = async (call) => {
   await call.receive(() => {});
   return { ...ANSWER, body: new Uint8Array(5), trailers: [["grpc-status", "0"]] };

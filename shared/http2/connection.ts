@@ -1,12 +1,12 @@
 /**
  * The server's end of one HTTP/2 connection: RFC 9113, for whole answers to requests of any size.
  *
- * Why it exists: the runtime's own server for HTTP/2 cannot send trailers, which gRPC is made of,
- * and its `node:http2` ends the process by a failed assertion when a peer resets a call and goes
- * away (denoland/deno issue 36788). Not covered: push, priorities, upgrades from HTTP/1.1.
+ * Why it exists: the runtime's own server for HTTP/2 cannot send trailers, which gRPC needs. Its
+ * `node:http2` ends the process by a failed assertion when a peer resets a call and goes away
+ * (denoland/deno issue 36788). Not covered: push, priorities, upgrades from HTTP/1.1.
  *
- * Invariants: what a peer may make us hold is bounded by `limits.ts`; a peer that breaks the rules
- * loses its connection, never more; every call ends with an answer or with `gone`.
+ * Invariants: what a peer may make us hold is bounded by `limits.ts`. A peer that breaks the rules
+ * loses its connection, never more. Every call ends with a response or with `gone`.
  */
 
 import { getLogger } from "@logtape/logtape";
@@ -237,7 +237,7 @@ export class Http2Connection {
     if (this.#receiveWindow < 0 || (stream?.receiveWindow ?? 0) < 0) {
       throw new ConnectionError(ErrorCode.FLOW_CONTROL_ERROR, "data beyond the window");
     }
-    // Of a call that was answered: the sender has not seen that yet.
+    // The call was answered, and the sender has not seen that yet.
     if (stream === undefined) return this.#creditConnection(bytes);
     if (stream.ended) throw new ConnectionError(ErrorCode.STREAM_CLOSED, "data behind its end");
     stream.push(contentOf(head, payload), bytes);

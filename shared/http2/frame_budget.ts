@@ -11,7 +11,7 @@ import type { Turns } from "./turns.ts";
 export interface BudgetOptions {
   /** Monotonic. */
   readonly nowMs: () => number;
-  /** Of the listener: what keeps its busy connections from delaying everybody. */
+  /** The turns of the listener, which keep its busy connections from delaying everybody. */
   readonly turns: Pick<Turns, "next">;
 }
 

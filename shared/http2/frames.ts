@@ -14,7 +14,7 @@ export const FrameType = {
 } as const;
 
 export const Flag = {
-  /** Of SETTINGS and PING. */
+  /** A flag of SETTINGS and PING. */
   ACK: 0x1,
   END_STREAM: 0x1,
   END_HEADERS: 0x4,

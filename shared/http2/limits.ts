@@ -5,7 +5,7 @@ export const HTTP2_LIMITS = {
   streamsMax: 128,
   /** Body bytes that a stream may send ahead of its reader. */
   streamWindowBytes: 256 * 1024,
-  /** The same of all streams of a connection together. */
+  /** The receive window of all streams of a connection together. */
   connectionWindowBytes: 1024 * 1024,
   /** A header block, compressed, and its fields, decoded; past it the connection ends. */
   headerBytesMax: 32 * 1024,

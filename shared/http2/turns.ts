@@ -1,7 +1,7 @@
 /**
- * Turns at the event loop for the connections of one listener: whoever has more frames than its
- * allowance asks for one, and they are given one at a time, in the order in which they were asked
- * for. Between two of them everybody else is served.
+ * Turns at the event loop for the connections of one listener. A connection that has more frames
+ * than its allowance asks for a turn. Turns are given one at a time, in the order in which they
+ * were asked for. Between two of them everybody else is served.
  *
  * So what all busy connections together keep from the rest of the process is one turn, however many
  * they are.

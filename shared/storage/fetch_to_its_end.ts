@@ -3,13 +3,13 @@
  * itself; follows nothing.
  */
 
-/** Of bodies, their answers. */
+/** The response that each body belongs to. */
 const ANSWERS = new WeakMap<ReadableStream, Response>();
 
 /**
- * As `fetch`. Deno 2.9 does not end the reading of a body by the request's signal once the answer
- * was collected as garbage, and a reader lets go of it who reads on in its body: so each body holds
- * its own.
+ * Fetches as `fetch` does, and keeps the response while its body is read. Each body holds its own
+ * response, because Deno 2.9 no longer ends a read by the request's signal once the response was
+ * collected as garbage.
  */
 export async function fetchToItsEnd(
   input: RequestInfo | URL,

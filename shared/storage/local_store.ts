@@ -1,10 +1,10 @@
 /**
  * Objects as files below one folder.
  *
- * `putNew` is durable and atomic: the bytes go to a temporary file that is synced, a hard link
- * gives it the final name (which refuses to replace), then that folder is synced, and new folders
- * into their parents. A crash before the link leaves a file in a folder `.tmp`, which `list` never
- * shows and `sweepTemporaries` removes.
+ * `putNew` is durable and atomic. The bytes go to a temporary file that is synced. A hard link
+ * gives it the final name and refuses to replace an object. Then that folder is synced, and new
+ * folders into their parents. A crash before the link leaves a file in a folder `.tmp`, which
+ * `list` never shows and `sweepTemporaries` removes.
  *
  * Not covered: permissions and disk space; a full disk is `unavailable`.
  */

@@ -29,7 +29,7 @@ export interface OpenStore {
    * does that.
    */
   sweepUnfinished(nowMs: number): Promise<number>;
-  /** Of `sendsBeside`; the process does not end before it is disposed of. */
+  /** The sender of `sendsBeside`. The process does not end before it is disposed of. */
   readonly sender?: Disposable;
 }
 

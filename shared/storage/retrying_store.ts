@@ -1,7 +1,8 @@
 /**
- * Tries again what may pass: an object store behind a network fails now and then. Pauses are random
- * below a bound that doubles (so that those who failed together do not come back together), longer
- * where the store asks for fewer requests; an attempt is only begun while there is time.
+ * Repeats requests whose failure may pass: an object store behind a network fails now and then.
+ * Pauses are random below a bound that doubles, so that clients that failed together do not come
+ * back together. They are longer where the store asks for fewer requests. An attempt is begun only
+ * while there is time.
  *
  * A write whose answer was lost may be found stored when it is tried again: `conflict` then is
  * looked into, and an object with the same bytes is ours.

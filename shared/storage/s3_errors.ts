@@ -34,7 +34,7 @@ interface Answer {
   readonly cause?: unknown;
 }
 
-/** Of the credentials and their rights. */
+/** Error codes that say that credentials or their rights are at fault. */
 const DENIED: ReadonlySet<string> = new Set([
   "AccessDenied",
   "AccountProblem",

@@ -9,7 +9,7 @@ import { checkKey } from "./object_key.ts";
 
 export interface S3Place {
   readonly bucket: string;
-  /** Of every key, without slashes at its ends; empty is none. */
+  /** What every key begins with, without slashes at its ends. Empty: no prefix. */
   readonly prefix: string;
 }
 

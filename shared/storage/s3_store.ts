@@ -5,9 +5,9 @@
  *   upload that is completed under the same condition and aborted when a part fails. A service that
  *   does not know the condition replaces instead; keys of this program hold a fresh UUID, so that
  *   no two writers have the same.
- * - Each upload carries its SHA-256, signed with the request, made on a thread of the runtime's own
- *   (a hash of a whole segment would hold up whatever else the process does); each answer is as
- *   long as it announced: a half-sent body is `unavailable`.
+ * - Each upload carries its SHA-256, signed with the request. A thread of the runtime's own
+ *   computes it, because the hash of a whole segment would hold up whatever else the process does.
+ *   A response that is shorter than it announced is `unavailable`.
  * - One attempt, each of its requests with a deadline that its answer's body is under, too, and
  *   that ends the request; `retrying_store.ts` tries again.
  *
@@ -257,7 +257,10 @@ class S3Store implements ObjectStore {
     }
   }
 
-  /** As `#within`; besides, what is read must come on: `heard` says that something came. */
+  /**
+   * Runs a request as `#within` does, and watches that its bytes keep coming: `heard` says that
+   * some came.
+   */
   #reading<T>(run: (until: Until, heard: () => void) => Promise<T>): Promise<T> {
     const { silentMsMax } = this.#options;
     return this.#within((until, giveUp) => {

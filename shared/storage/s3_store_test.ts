@@ -259,7 +259,10 @@ async function until(condition: () => boolean): Promise<void> {
   }
 }
 
-/** As every process does that runs for long: nothing may rest on an object that nobody holds. */
+/**
+ * Collects garbage, as happens in every process that runs for long: nothing may rest on an object
+ * that nobody holds.
+ */
 function collectGarbage(): void {
   setFlagsFromString("--expose-gc");
   runInNewContext("gc")();

@@ -1,6 +1,6 @@
 /**
- * A store in S3 whose objects are signed and sent by a thread of their own: what takes 2.8 ms and
- * 2.3 ms a megabyte of the thread that does it, when that one has requests to serve.
+ * A store in S3 whose objects are signed and sent by a thread of their own. Signing and sending
+ * take 2.8 ms and 2.3 ms a megabyte of the thread that does it, which a server needs for requests.
  */
 
 import { type ErrorCode, OperatingError, type OperatingErrorOptions } from "../base/errors.ts";
