@@ -111,8 +111,8 @@ export function encodeLogsRequest(request: LogsRequest): Uint8Array {
 }
 
 /**
- * The same request as a regular encoder would have written it: every singular field once. Throws
- * what protobufjs throws when `body` is no request.
+ * The request as a regular encoder would have written it: every singular field once. Throws what
+ * protobufjs throws when `body` is no request.
  */
 export function regularLogsRequest(body: Uint8Array): Uint8Array {
   return ExportLogsServiceRequest.encode(ExportLogsServiceRequest.decode(body)).finish();
@@ -129,7 +129,7 @@ export function encodeExportLogsResponseProtobuf(partial: PartialSuccess = {}): 
   return ExportLogsServiceResponse.encode(exportLogsResponse(partial)).finish();
 }
 
-/** The same response in OTLP/JSON. */
+/** The response in OTLP/JSON. */
 export function exportLogsResponseJson(partial: PartialSuccess = {}): string {
   return JSON.stringify(exportLogsResponse(partial));
 }

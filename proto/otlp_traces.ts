@@ -117,8 +117,8 @@ export function encodeTracesRequest(request: TracesRequest): Uint8Array {
 }
 
 /**
- * The same request as a regular encoder would have written it: every singular field once. Throws
- * what protobufjs throws when `body` is no request.
+ * The request as a regular encoder would have written it: every singular field once. Throws what
+ * protobufjs throws when `body` is no request.
  */
 export function regularTracesRequest(body: Uint8Array): Uint8Array {
   return ExportTraceServiceRequest.encode(ExportTraceServiceRequest.decode(body)).finish();

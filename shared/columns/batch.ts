@@ -2,9 +2,11 @@
  * Rows as columns: the form every row has between the socket and the data file. A batch is one set
  * of Arrow buffers per column; there is never an object per row.
  *
- * Layout per column (Arrow's): `validity` is a little-endian bitmap, absent when nothing is null;
- * `string` has `offsets` of rows + 1 and its UTF-8 in `values`; `timestamptz` and `long` hold
- * 8-byte little-endian integers, `double` 8-byte floats, `int` 4-byte integers, `bool` a bitmap.
+ * Layout per column (Arrow's):
+ * - `validity` is a little-endian bitmap, absent when nothing is null.
+ * - `string` has `offsets` of rows + 1 and its UTF-8 in `values`.
+ * - `timestamptz` and `long` hold 8-byte little-endian integers, `double` 8-byte floats, `int`
+ *   4-byte integers, `bool` a bitmap.
  */
 
 import type { ColumnType, TableSchema } from "../schema/schema.ts";
@@ -32,8 +34,8 @@ export interface ColumnBatch {
 
 /**
  * A batch as an encapsulated Arrow IPC record-batch message (continuation marker, metadata, body;
- * padded to 8 bytes) in the form of `compact.ts`, in pieces so that nothing is copied before the
- * write. The schema message is the segment's.
+ * padded to 8 bytes) in the form of `compact.ts`. It comes in pieces, so that nothing is copied
+ * before the write. The schema message is the segment's.
  */
 export interface EncodedBatch {
   readonly schema: TableSchema;

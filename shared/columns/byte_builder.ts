@@ -73,9 +73,9 @@ export class ByteBuilder {
   }
 
   /**
-   * Appends the bytes of `source` from `start` to `end`. A view, so that eight bytes go at a time;
-   * where there is room on both sides the last eight go past the end, and what lies past `length`
-   * counts for nothing.
+   * Appends the bytes of `source` from `start` to `end`. The source is a view, so that eight bytes
+   * are copied at a time. Where there is room on both sides the last eight go past the end: what
+   * lies past `length` counts for nothing.
    */
   copy(source: DataView, start: number, end: number): void {
     const count = end - start;
@@ -134,7 +134,7 @@ export class ByteBuilder {
     return taken;
   }
 
-  /** The same, to be copied often. */
+  /** Takes what was written as `take` does, in the form that is copied often. */
   takeSource(): CopySource {
     this.reserve(COPY_ROOM);
     const view = new DataView(this.bytes.slice(0, this.length + COPY_ROOM).buffer);

@@ -1,6 +1,7 @@
 /**
  * Builders of single columns. They grow by doubling and may be used again after `finish`, which
- * gives out exact copies: a finished column never changes, a lent one not before it is given back.
+ * gives out exact copies. A finished column never changes. A lent one does not change before it is
+ * given back.
  */
 
 import { isAscii, isUtf8 } from "node:buffer";
@@ -117,7 +118,7 @@ export class StringColumnBuilder implements ColumnBuilder {
     return this.#finish(this.values.take());
   }
 
-  /** The same without copying the values: their buffer is lent until `giveBack`. */
+  /** Finishes the column without copying the values: their buffer is lent until `giveBack`. */
   lend(): ColumnData & { readonly values: Uint8Array<ArrayBuffer> } {
     return this.#finish(this.values.lend());
   }
@@ -169,7 +170,7 @@ export class RunColumnBuilder {
     this.#runRows += 1;
   }
 
-  /** The same; a row that is null when there are none. */
+  /** Appends a row of these bytes, or one that is null. */
   valueOrNull(bytes: Uint8Array | null): void {
     if (bytes !== null) {
       this.value(bytes);

@@ -173,7 +173,7 @@ interface FurtherColumn {
 
 interface DocumentValues {
   readonly event: EventFields;
-  /** Of the further columns, in their order; undefined is null. */
+  /** Values of the further columns, in their order. Undefined is null. */
   readonly values: readonly (TypedValue | undefined)[];
 }
 

@@ -1,6 +1,7 @@
 /**
- * As much of the FlatBuffers format as Arrow IPC metadata needs: a bounds-checked reader, and a
- * writer that lays parents before children, so that every offset is positive and patched once.
+ * The part of the FlatBuffers format that Arrow IPC metadata needs: a bounds-checked reader and a
+ * writer. The writer lays parents before children, so that every offset is positive and patched
+ * once.
  *
  * Invariant: the reader never reads outside the bytes it was given; bytes that say otherwise throw
  * `corrupt`. Not covered: vtable sharing, unions of scalars, 64-bit offsets.

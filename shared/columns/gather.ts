@@ -130,7 +130,7 @@ function takeFixed(
 
 /** Runs up to this many fixed-width values move in a loop, longer ones by a native copy. */
 const LOOP_ROWS_MAX = 16;
-/** The same for bytes of strings. */
+/** Strings of up to this many bytes a run move in a loop. */
 const LOOP_BYTES_MAX = 128;
 
 function takeStrings(

@@ -1,7 +1,7 @@
 /**
  * Column batches as Arrow IPC record-batch messages, and back. Nothing is copied on the way out but
- * the padding; on the way in the columns are views of the message (copied only when the message
- * does not lie at a multiple of 4 bytes, or leaves out what `compact.ts` says).
+ * the padding. On the way in the columns are views of the message. They are copied only when the
+ * message does not lie at a multiple of 4 bytes, or leaves out what `compact.ts` says.
  *
  * Invariants: buffers are uncompressed, in the order validity, offsets, values, each padded to 8
  * bytes; a column without nulls has an empty validity buffer. Decoding checks every length and
@@ -201,9 +201,9 @@ function assertShape(column: Column, data: ColumnData, rows: number): void {
 const LAYOUT = { messageVtable: 4, message: 16, batchVtable: 36, batch: 48, nodes: 68 } as const;
 
 /**
- * Prefix and metadata of a record batch, laid out by hand because it is written for every request:
- * the root table `Message`, the table `RecordBatch`, the vector of field nodes, the vector of
- * buffers. Every 64-bit value lies at a multiple of 8, and so does the end.
+ * Prefix and metadata of a record batch, laid out by hand because it is written for every request.
+ * It has the root table `Message`, the table `RecordBatch`, the vector of field nodes and the
+ * vector of buffers. Every 64-bit value lies at a multiple of 8, and so does the end.
  */
 function batchMetadata(
   rows: number,

@@ -21,12 +21,12 @@ import { batchOfRows, type ColumnValue, type RowObject, rowsOf } from "./rows.ts
 
 const SCHEMA_MESSAGE = encodeSchemaMessage(ALL_TYPES_SCHEMA);
 
-/** As a WAL frame holds the rows. */
+/** The rows in the form of a WAL frame. */
 function messageOf(batch: ColumnBatch): Uint8Array {
   return concatBytes(encodeBatch(batch).pieces);
 }
 
-/** As any reader of Arrow takes them. */
+/** The rows in the form that any reader of Arrow takes. */
 function arrowMessageOf(batch: ColumnBatch): Uint8Array {
   return concatBytes(encodeColumns(batch).pieces);
 }
@@ -227,7 +227,7 @@ function messagesOf(stream: Uint8Array): Uint8Array[] {
 Deno.test({
   name: "decodeBatch throws corrupt or reads in bounds, whatever byte is damaged",
   fn() {
-    // Of the first `timestamp` is left out, `note` is one row and so is each column of nulls; the
+    // The first batch leaves `timestamp` out, `note` is one row and so is each column of nulls. The
     // second has all.
     const compact = [
       { timestamp: 1n, timestamp_ns: 1_000n, name: "one", note: "x", count: 1 },

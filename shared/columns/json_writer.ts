@@ -109,9 +109,9 @@ function writeQuoted(out: ByteBuilder, source: DataView, start: number, end: num
 
 /**
  * Whether any of four ASCII bytes is a control character, a quote or a backslash. A byte of a
- * difference has its top bit set where the subtraction went below zero; with its lowest but one bit
- * turned, a quote comes right after the control characters. True as well for some words that need
- * none.
+ * difference has its top bit set where the subtraction went below zero. With its lowest but one bit
+ * turned, a quote comes right after the control characters. The answer is true as well for some
+ * words that need no escape.
  */
 export function needsEscape(word: number): boolean {
   const turned = word ^ 0x02020202;
@@ -262,7 +262,7 @@ export function writeHex(out: ByteBuilder, source: DataView, start: number, end:
   out.byte(QUOTE);
 }
 
-/** The same without quotes. */
+/** Writes hexadecimal digits without quotes around them. */
 export function writeHexDigits(
   out: ByteBuilder,
   source: DataView,

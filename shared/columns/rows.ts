@@ -24,7 +24,7 @@ export function rowsOf(batch: ColumnBatch): RowObject[] {
   return rowsBetween(batch, 0, batch.rows);
 }
 
-/** Those from `from` to before `to`. */
+/** Rows of `batch` from `from` to before `to`, as objects. */
 export function rowsBetween(batch: ColumnBatch, from: number, to: number): RowObject[] {
   const rows: Record<string, ColumnValue>[] = Array.from({ length: to - from }, () => ({}));
   batch.schema.columns.forEach((column, i) => {
@@ -56,7 +56,7 @@ export function batchOfRows(schema: TableSchema, rows: readonly RowObject[]): Co
   return builder.finish();
 }
 
-/** The same, row by row. */
+/** Makes objects row by row. */
 export class RowsBuilder {
   readonly #schema: TableSchema;
   readonly #builders: readonly ReturnType<typeof columnBuilderOf>[];

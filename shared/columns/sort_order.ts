@@ -3,8 +3,8 @@
  *
  * A natural merge sort: ascending runs of the input are merged pairwise, so that sorted batches
  * need no pass and a few interleaved ones few. Keys are distances from the smallest time as
- * doubles: exact below 2^53 ns (104 days); beyond, rounding keeps their order and rows whose keys
- * became equal are settled by their exact time.
+ * doubles, which are exact below 2^53 ns (104 days). Beyond that, rounding keeps their order, and
+ * rows whose keys became equal are settled by their exact time.
  */
 
 import type { ColumnBatch } from "./batch.ts";

@@ -2,7 +2,7 @@
  * Values compared by their bytes, four at a time: what hash tables over a column's own buffer need.
  */
 
-/** The same for the same bytes, whose number is `length`. */
+/** A hash of these bytes, the same for the same bytes. `length` is their number. */
 export function hashOfBytes(view: DataView, start: number, length: number): number {
   let hash = Math.imul(length + 1, 0x9e3779b1);
   let at = start;

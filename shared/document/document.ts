@@ -3,8 +3,8 @@
  * events-shaped index".
  *
  * Decided beyond it: `@timestamp` goes before `timestamp`, a dotted name before a nested one, that
- * before the bare one; a string `index` fills `index`; a value that is no string fills its column
- * with its JSON text; null and empty values fill nothing and stay among the attributes.
+ * before the bare one. A string `index` fills `index`. A value that is no string fills its column
+ * with its JSON text. Null and empty values fill nothing and stay among the attributes.
  */
 
 import { OperatingError } from "../base/errors.ts";

@@ -16,9 +16,9 @@ const json = JSON as unknown as {
 };
 
 /**
- * As `JSON.parse`, but numbers that a double does not hold are `RawNumber`s. `seeTooGreat` is told
- * of those with a fraction or an exponent that are greater than any double. Throws its
- * `SyntaxError`.
+ * Parses as `JSON.parse` does, but numbers that a double does not hold are `RawNumber`s.
+ * `seeTooGreat` is told of those with a fraction or an exponent that are greater than any double.
+ * Errors: a `SyntaxError` of `JSON.parse`.
  */
 export function parseExact(text: string, seeTooGreat?: (number: RawNumber) => void): unknown {
   if (!mayLoseDigits(text)) return JSON.parse(text);
@@ -40,7 +40,7 @@ const INTEGER = /^-?[0-9]+$/;
 
 /** Whether `value`, the double next to `source`, is written as the same decimal number. */
 function isHeld(value: number, source: string): boolean {
-  // Of an integer beyond 2^53 the double is its neighbour's, too.
+  // An integer beyond 2^53 shares its double with its neighbour.
   if (INTEGER.test(source)) return Number.isSafeInteger(value);
   const written = String(value);
   return written === source || decimalOf(written) === decimalOf(source);
@@ -49,8 +49,8 @@ function isHeld(value: number, source: string): boolean {
 const DECIMAL = /^(-?)([0-9]+)(?:\.([0-9]+))?(?:[eE]([-+]?[0-9]+))?$/;
 
 /**
- * The same text for the same number: its digits without zeros around them, and the last one's power
- * of ten.
+ * A text that is the same for the same number: its digits without zeros around them, and the last
+ * one's power of ten.
  */
 function decimalOf(text: string): string | undefined {
   const [, sign, whole = "", fraction = "", exponent = "0"] = DECIMAL.exec(text) ?? [];

@@ -1,5 +1,5 @@
 /**
- * How deep a JSON text nests and how much it holds, without parsing it: a text that is nothing but
+ * How deep a JSON text nests and how much it holds, without parsing it. A text that is nothing but
  * brackets and commas makes a hundred times its bytes in memory, and takes seconds for each MiB to
  * be written again.
  */
@@ -14,9 +14,9 @@ export interface JsonBounds {
 }
 
 /**
- * Of a document, whose text may be long, but not of small parts: the search engine's own parser
- * goes as deep. A member takes ten times as long as an element: the runtime looks its name up
- * whenever the object is copied or written. The search engine itself takes 1,000 names for all
+ * The bounds of a document, whose text may be long but consists of few parts. Search engines' own
+ * parser goes as deep. A member takes ten times as long as an element: the runtime looks its name
+ * up whenever the object is copied or written. A search engine itself takes 1,000 names for all
  * documents of an index, unless told otherwise.
  */
 export const DOCUMENT_BOUNDS: JsonBounds = { depthMax: 1_000, valuesMax: 50_000, namesMax: 10_000 };
@@ -60,7 +60,7 @@ function scannedFault(
 ): string | undefined {
   let depth = 0;
   let values = 0;
-  /** Of the innermost object, and of those around it. */
+  /** Names of the innermost object, and of those around it. */
   let names = 0;
   const outerNames: number[] = [];
   let isInString = false;

@@ -1,6 +1,6 @@
 /**
- * Members of a document, or attributes of a log record, as the values of a table's own columns: by
- * the mapping's mode (`MappingMode`) where there is one, else as mode `dynamic` does.
+ * Members of a document, or attributes of a log record, as the values of a table's own columns. The
+ * mapping's mode (`MappingMode`) decides what fits, or mode `dynamic` where there is no mapping.
  */
 
 import { OperatingError } from "../base/errors.ts";
@@ -15,7 +15,7 @@ import { type TypedValue, typedValue } from "./typed_value.ts";
 export const STRICT_MAPPING = "strict_mapping";
 
 export interface MappedValues {
-  /** Of the shape's own columns, in their order; undefined is null. */
+  /** Values of the shape's own columns, in their order. Undefined is null. */
   readonly values: readonly (TypedValue | undefined)[];
   /** Members that fill a column, so that they are no attributes. */
   readonly taken: ReadonlySet<string>;

@@ -1,8 +1,8 @@
 /**
  * A JSON value as the value of a typed column.
  *
- * As in the search engine whose documents these are, a number may come as text (`"5"`), a boolean
- * as `"true"`; nothing is rounded or cut: 1.5 is no integer, 2^63 no `long`.
+ * A number may come as text (`"5"`), a boolean as `"true"`, as in the search engines whose
+ * documents these are. Nothing is rounded or cut: 1.5 is no integer, 2^63 no `long`.
  */
 
 import { NS_PER_US, TIMESTAMP_NS_MAX } from "../base/time.ts";

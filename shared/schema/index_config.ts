@@ -14,7 +14,7 @@ import type { ColumnType } from "./schema.ts";
 
 /**
  * What becomes of a document's member that the mapping does not name, or whose value does not fit
- * its type: `dynamic` keeps the first among the attributes and refuses the second, `lenient` keeps
+ * its type. `dynamic` keeps the first among the attributes and refuses the second, `lenient` keeps
  * both there, `strict` refuses both.
  */
 export const MAPPING_MODES = ["dynamic", "lenient", "strict"] as const;
@@ -30,7 +30,7 @@ export interface FieldMapping {
   readonly name: string;
   readonly type: FieldType;
   readonly required: boolean;
-  /** Of a text field. */
+  /** The tokenizer of a text field. */
   readonly tokenizer?: TokenizerName;
 }
 

@@ -2,10 +2,10 @@
  * The columns of a managed index: those of `events`, then one per declared field that is none of
  * them.
  *
- * A field's column has an id that follows from its name, so that the ingest server, the drain and
- * the query server, which do not talk to each other, agree on it before the table is there. It may
- * be null, also of a field that is required: that is checked at the door, and a later mapping
- * cannot make stored rows invalid.
+ * A field's column has an id that follows from its name. So the ingest server, the drain and the
+ * query server agree on it before the table is there, without talking to each other. Each such
+ * column may be null, also that of a required field. That a value is there is checked when a
+ * document arrives, and a later mapping cannot make stored rows invalid.
  */
 
 import { OperatingError } from "../base/errors.ts";

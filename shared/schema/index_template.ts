@@ -60,7 +60,7 @@ export function parseIndexTemplate(value: unknown): IndexTemplate {
   return template;
 }
 
-/** The same for the same template: of its JSON text. */
+/** The ETag of a template: a hash of its JSON text, the same for the same template. */
 export function templateEtag(template: IndexTemplate): string {
   return createHash("sha256").update(JSON.stringify(template)).digest("base64url");
 }

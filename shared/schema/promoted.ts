@@ -9,8 +9,8 @@
  * for who names it.
  *
  * A column that was promoted unasked (`shared/upkeep/promote_sweep.ts`) has a name that no
- * statement has, since one called as its attribute would change what is there: `SELECT *`, and what
- * a statement means by an alias of that name.
+ * statement has. A column called as its attribute would change statements that work today: what
+ * `SELECT *` returns, and what an alias of that name means.
  */
 
 import { OperatingError, UsageError } from "../base/errors.ts";
@@ -26,7 +26,10 @@ export type PromotedType = typeof PROMOTED_TYPES[number];
 const NAME_LENGTH_MAX = 255;
 /** Before the attribute's name, in the name of a column that was promoted unasked. */
 const UNASKED_PREFIX = "attributes:";
-/** Of such an attribute: what other readers of the table take as a column's name, too. */
+/**
+ * Attributes that may be promoted unasked: other readers of the table take these as a column's
+ * name, too.
+ */
 const UNASKED_NAME = /^[A-Za-z_][\w.:\/@-]{0,127}$/;
 
 /** Whether the column was promoted unasked: statements do not see it. */

@@ -2,7 +2,7 @@
  * What a table's columns are, independent of Arrow, Parquet and Iceberg, each of which derives its
  * own form from this one.
  *
- * Invariants: column ids are Iceberg field ids and never reused within a table; a table has the
+ * Invariants: column ids are Iceberg field ids and never reused within a table. A table has the
  * columns `timestamp` and `timestamp_ns`, is partitioned by day(timestamp) and sorted by
  * (timestamp, timestamp_ns).
  */

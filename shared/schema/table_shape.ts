@@ -10,8 +10,8 @@ import type { TableSchema } from "./schema.ts";
 export interface TableShape {
   readonly schema: TableSchema;
   /**
-   * Those columns and the promoted ones that statements can name, which hold attributes where these
-   * fit; undefined: none.
+   * The table's columns and the promoted ones that statements can name. Promoted columns hold
+   * attributes where these fit. Undefined: nothing is promoted.
    */
   readonly withPromoted?: TableSchema;
   /** undefined: any member that has no column is an attribute. */
