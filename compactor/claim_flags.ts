@@ -9,7 +9,7 @@ export const CLAIM_OPTIONS = {
     kind: "switch",
     flag: "catalog-claim",
     env: "SVC_CATALOG_CLAIM",
-    help: "Drain the mirror of the WAL in the warehouse instead of a local WAL: each batch of " +
+    help: "Drain the mirror of the WAL in the warehouse instead of a local WAL. Each batch of " +
       "segments is claimed in the catalog, so that several such compactors share the work.",
   },
   walMirrorPrefix: {

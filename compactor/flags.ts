@@ -95,8 +95,8 @@ export const WORK_OPTIONS = {
     min: 0,
     max: 86_400,
     help:
-      "Where the WAL is mirrored, a delete task begins no earlier than this after its acceptance: by then rows of other " +
-      "machines that it is about are in the mirror, where it sees them.",
+      "Where the WAL is mirrored, a delete task begins no earlier than this after its acceptance. By " +
+      "then the mirror has the rows of other machines, where the task sees them.",
   },
   scratchDir: {
     kind: "text",
@@ -104,8 +104,8 @@ export const WORK_OPTIONS = {
     placeholder: "DIR",
     default: "compactor-scratch",
     help:
-      "Subdirectory of the data directory, or an absolute path, for files that nobody needs after this process: copies " +
-      "of an object store's data files while a delete task looks through them.",
+      "Subdirectory of the data directory, or an absolute path, for copies of an object store's data " +
+      "files while a delete task looks through them. Nobody needs them after this process.",
   },
 } as const satisfies OptionTable;
 
@@ -119,9 +119,9 @@ export const OPTIONS = {
     default: "combined",
     choices: ROLES,
     help:
-      "drain: commits sealed WAL segments to their tables. maintenance: merges small files, drops " +
-      "those past their index's retention, expires snapshots, and removes what nothing needs any more: " +
-      "committed segments, replaced files, files of crashed writers. combined: both.",
+      "Drain commits sealed WAL segments to their tables. Maintenance merges small files, drops those " +
+      "past their index's retention and expires snapshots. It removes committed segments, replaced " +
+      "files, and files of crashed writers. Combined does both.",
   },
   walOnly: {
     kind: "switch",

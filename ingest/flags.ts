@@ -118,8 +118,8 @@ export const OPTIONS = {
     placeholder: "bytes",
     min: 1024,
     max: 256 * MIB,
-    help: "The same of a bulk request; without it 32 MiB (Logstash sends up to 20), or " +
-      "--ingest-max-body-bytes when that is not its default.",
+    help: "Cap of a bulk request's body, decompressed. Without it 32 MiB (Logstash sends up to " +
+      "20), or --ingest-max-body-bytes when that is not its default.",
   },
   ingestMaxLanes: {
     kind: "integer",

@@ -125,9 +125,9 @@ export const OPTIONS = {
     min: 0,
     max: BYTES_MAX,
     help:
-      "Bytes of an object store's data files kept in the cache directory for later queries, 0 for none; a quarter " +
-      "of the container's memory limit, 64 MiB to 16 GiB, when not given, and 1 GiB where it has no limit. What " +
-      "running queries need beyond that is bounded by --spill-max-bytes.",
+      "Bytes of an object store's data files kept in the cache directory for later queries, 0 for none. When not given: " +
+      "a quarter of the container's memory limit, 64 MiB to 16 GiB, and 1 GiB where it has no limit. What running " +
+      "queries need beyond that is bounded by --spill-max-bytes.",
   },
   ...INDEX_CACHE_OPTIONS,
   ...SCAN_FILE_CACHE_OPTIONS,
@@ -158,7 +158,8 @@ export const OPTIONS = {
     placeholder: "FILES",
     min: 1,
     max: 1_000_000,
-    help: "The same for all days together; eight per core, 32 to 128, when not given.",
+    help:
+      "Files of all days together that a newest-first scan takes part by part; eight per core, 32 to 128, when not given.",
   },
   endWithStdin: END_WITH_STDIN_OPTION,
   logLevel: LOG_LEVEL_OPTION,

@@ -13,7 +13,7 @@ export const INDEX_CACHE_OPTIONS = {
     min: 0,
     max: BYTES_MAX,
     help:
-      "Memory for what is known of data files' indexes: their headers and answers, 0 for none; a sixteenth of the " +
+      "Memory for what is known of data files' indexes: their headers and answers, 0 for none. A sixteenth of the " +
       "memory limit, 64 MiB to 1 GiB, when not given.",
   },
   queryPuffinBlobCacheMaxBytes: {

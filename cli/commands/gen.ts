@@ -24,7 +24,8 @@ const OPTIONS = {
     placeholder: "SEED",
     min: 0,
     max: 2 ** 32 - 1,
-    help: "The same seed and --start give the same events; random when absent.",
+    help:
+      "Number that, with --start, decides the events: equal ones give equal events. Random when absent.",
   },
   start: {
     kind: "text",

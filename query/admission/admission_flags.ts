@@ -23,7 +23,7 @@ export const ADMISSION_OPTIONS = {
     min: 0,
     max: 300_000,
     help:
-      "How long a dear query waits for one of the others to end before it is refused with 429; few of them run at once.",
+      "How long an expensive query waits for another one to end before it is refused with 429; few of them run at once.",
   },
   dearNiceness: {
     kind: "integer",
@@ -34,9 +34,9 @@ export const ADMISSION_OPTIONS = {
     min: 0,
     max: 19,
     help:
-      "How far dear queries and batch jobs step back behind others where processors are short, as nice(1) has it; they have a " +
-      "DuckDB of their own then, and three quarters of memory pool and spill space. 0: they run beside the others, as " +
-      "they do with a pool below 1 GiB and where threads have no priority of their own.",
+      "Niceness (as of nice(1)) of expensive queries and batch jobs, so that cheap ones go first where processors are " +
+      "short. They have a DuckDB of their own then, and three quarters of memory pool and spill space. With 0 they run " +
+      "beside the others. So they do with a pool below 1 GiB and where threads have no priority of their own.",
   },
   streamStallSecs: {
     kind: "integer",

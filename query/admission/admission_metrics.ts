@@ -28,14 +28,14 @@ export const ADMISSION_METRICS = {
     kind: "counter",
     name: "svc_query_admission_rejected_total",
     help:
-      "Statements refused with 429, by what was missing: memory, a connection of DuckDB, or a turn among the dear statements",
+      "Statements refused with 429, by what was missing: memory, a connection of DuckDB, or a scheduler slot for an expensive one",
     labels: { resource: ["memory", "connections", "dear_statements"] },
   },
   engineWaiting: {
     kind: "gauge",
     name: "svc_query_engine_waiting",
     help:
-      "Statements in line for DuckDB now: light ones to be planned, dear ones and those of batch jobs to run",
+      "Statements that wait for a scheduler slot now: light are cheap ones or to be planned, dear are expensive, batch are of jobs",
     labels: { line: ["light", "dear", "batch"] },
   },
   poolBytes: {

@@ -42,6 +42,6 @@ export const JOB_OPTIONS = {
     default: 86_400,
     min: 1,
     max: 31_536_000,
-    help: "The same for a job that no server has taken.",
+    help: "A job that no server has taken for this long is failed.",
   },
 } as const satisfies OptionTable;

@@ -14,8 +14,8 @@ export const ENGINE_METRICS = {
     kind: "counter",
     name: "svc_query_engine_restarts_total",
     help:
-      "DuckDB processes that were replaced, by why: deadline, a statement went on after its interrupt; memory, it took too " +
-      "much; silent, it did not answer; exited, it ended by itself",
+      "DuckDB processes that were replaced. deadline: a statement went on after its interrupt. memory: it took too much. " +
+      "silent: it did not answer. exited: it ended by itself",
     labels: { engine: ENGINE_NAMES, reason: ENGINE_ENDS },
   },
 } as const satisfies MetricTable;
