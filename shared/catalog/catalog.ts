@@ -33,7 +33,7 @@ export interface CatalogReader extends AsyncDisposable {
   indexState(ident: TableIdent): Promise<IndexState>;
   /** Managed indexes of a namespace. */
   indexView(namespace: string): Promise<IndexView>;
-  /** Of every namespace that has any, by namespace. */
+  /** The view of every namespace that has any index, by namespace. */
   indexViews(): Promise<ReadonlyMap<string, IndexView>>;
   /** Cheap proof that the catalog answers. */
   ping(): Promise<void>;

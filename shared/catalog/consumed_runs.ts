@@ -24,7 +24,7 @@ import type { SqlDialect } from "./sql_dialect.ts";
 
 export const RUNS_TABLE = "svc_wal_consumed_runs";
 
-/** The same in both databases. */
+/** The tables, equal in both databases. */
 export const RUN_TABLES = `
 CREATE TABLE IF NOT EXISTS ${RUNS_TABLE} (
   writer VARCHAR(16) NOT NULL,
@@ -160,7 +160,7 @@ export function planRuns(
   };
 }
 
-/** Those that follow each other without a gap become one. */
+/** Joins runs that follow each other without a gap. */
 function joined(runs: readonly ConsumedRun[]): ConsumedRun[] {
   const done: ConsumedRun[] = [];
   for (const run of runs) {

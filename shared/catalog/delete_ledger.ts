@@ -44,7 +44,7 @@ export interface DeleteTask extends NewDeleteTask {
   readonly startedMs: number | undefined;
   readonly endedMs: number | undefined;
   readonly attempts: number;
-  /** Of the attempt under way. */
+  /** Progress of the attempt under way. */
   readonly progress: DeleteProgress;
   /** Committed; 0 before. */
   readonly rowsDeleted: number;
@@ -69,7 +69,7 @@ export interface DeleteClaim {
 export interface DeleteProgress {
   /** Data files that can hold such rows. */
   readonly filesTotal: number;
-  /** Of those, looked through and, where need be, written anew. */
+  /** How many of them were looked through and, where need be, written anew. */
   readonly filesDone: number;
   readonly rowsMatched: number;
 }
@@ -89,7 +89,7 @@ export interface DeleteClaimRequest {
 /** What a commit says of the task that it carries out. */
 export interface DeleteTaskCommit {
   readonly taskId: string;
-  /** Of the claim that must hold. */
+  /** The token of the claim that must hold. */
   readonly token: string;
   readonly rowsDeleted: number;
   readonly filesRewritten: number;
@@ -106,7 +106,7 @@ export interface DeleteLedger extends AsyncDisposable {
   /** Newest first. */
   list(namespace: string, max: number): Promise<readonly DeleteTask[]>;
   /**
-   * Those that have not ended and that nobody holds or that wait for another attempt, oldest first.
+   * Tasks that have not ended and that nobody holds or that wait for another attempt, oldest first.
    */
   claimable(max: number): Promise<readonly DeleteTask[]>;
   /** Records which segments a task waits for, unless that is known; what is recorded. */

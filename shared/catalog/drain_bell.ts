@@ -1,7 +1,7 @@
 /**
- * A bell between machines, through PostgreSQL's LISTEN and NOTIFY: who wants a lane's segments
- * committed rings, and the drains that listen look at once instead of at their next poll. A hint
- * only: a ring that is lost costs time, no rows.
+ * A bell between machines, through PostgreSQL's LISTEN and NOTIFY. Who wants a lane's segments
+ * committed rings, and the drains that listen look at once instead of at their next poll. It is a
+ * hint only: a ring that is lost costs time, no rows.
  *
  * A reader of the catalog may ring: NOTIFY is no write, and the server takes it in a read-only
  * session (of a primary: a standby refuses it). It needs no grant.

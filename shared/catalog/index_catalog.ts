@@ -40,7 +40,7 @@ export interface IndexState {
 export interface IndexView {
   readonly indexes: ReadonlyMap<string, ManagedIndex>;
   readonly templates: readonly IndexTemplate[];
-  /** Of names that were dropped at least once. */
+  /** The epochs of names that were dropped at least once. */
   readonly epochs: ReadonlyMap<string, Epoch>;
 }
 

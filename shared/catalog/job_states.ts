@@ -13,7 +13,7 @@ export const JOB_STATUSES = [
 ] as const;
 export type JobStatus = typeof JOB_STATUSES[number];
 
-/** Those that can still change. */
+/** States of a job that can still change. */
 export const OPEN_STATUSES = ["pending", "running"] as const satisfies readonly JobStatus[];
 
 export interface JobTransition {

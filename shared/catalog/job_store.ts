@@ -123,7 +123,7 @@ export interface JobStore extends AsyncDisposable {
       readonly before?: string | undefined;
     },
   ): Promise<JobRow[]>;
-  /** Of a job that succeeded. */
+  /** The result of a job that succeeded. */
   result(namespace: string, id: string): Promise<StoredResult | undefined>;
   /**
    * Open jobs whose lease ran out, or that had no owner for `ownerlessGraceMs`; the first `max`.
@@ -147,6 +147,6 @@ export interface JobStore extends AsyncDisposable {
    * ones; the ids, the oldest of a tenant first, at most `max`.
    */
   trim(options: { readonly keptMax: number; readonly max: number }): Promise<string[]>;
-  /** Those of `ids` that have a row. */
+  /** Which of `ids` have a row. */
   known(ids: readonly string[]): Promise<ReadonlySet<string>>;
 }

@@ -94,8 +94,8 @@ async function openInPostgres(uri: string): Promise<JobStore> {
 }
 
 /**
- * Calls `onEnd` with the id of each job that ended anywhere, and without one when some may have
- * been missed; undefined for a store in a file, which tells nobody.
+ * Calls `onEnd` with the id of each job that ended anywhere, and without an id when some may have
+ * been missed. Returns undefined for a store in a file, which tells nobody.
  */
 export function listenToJobEnds(
   place: string,

@@ -126,7 +126,10 @@ class PostgresCatalogReader implements CatalogReader {
     return new Set(rows.map((row) => row.segment_id));
   }
 
-  /** As `read`; tables that an older program made have no runs of consumed segments. */
+  /**
+   * Reads as `read` does, also from tables that an older program made: these have no runs of
+   * consumed segments.
+   */
   async #readConsumed<R extends Record<string, unknown>>(
     verb: string,
     sqlOf: (among: (n: number) => string) => string,
@@ -197,10 +200,11 @@ class PostgresCatalogReader implements CatalogReader {
 }
 
 /**
- * $1 catalog, $2 namespace, $3 table, $4 expected, $5 next, $6 segments, $7 table uuid, $8
- * snapshot, $9 columns, $10 claim, $11 delete task, $12 its claim, $13 rows deleted, $14 files
- * rewritten, $15 segments as `segmentRows`. `moved` is the commit: what follows it happens for the
- * rows it returns, or not at all.
+ * Parameters: $1 catalog, $2 namespace, $3 table, $4 expected, $5 next, $6 segments, $7 table uuid,
+ * $8 snapshot, $9 columns, $10 claim, $11 delete task. Further: $12 its claim, $13 rows deleted,
+ * $14 files rewritten, $15 segments as `segmentRows`.
+ *
+ * `moved` is the commit: what follows it happens for the rows it returns, or not at all.
  */
 const WRITE_BESIDE_POINTER = `
   marked AS (

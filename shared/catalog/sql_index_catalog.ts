@@ -48,7 +48,10 @@ export class IndexStates {
   /** By tag, oldest first: a tag stands for one text. */
   readonly #parsed = new Map<string, ManagedIndex>();
 
-  /** Of the row of `READ_STATE`; without one, nothing is known. Errors: `corrupt`. */
+  /**
+   * The state of an index by the row of `READ_STATE`. Without a row nothing is known. Errors:
+   * `corrupt`.
+   */
   of(row: SqlRow | undefined): IndexState {
     if (row === undefined) return { index: undefined, epoch: 0 };
     return {
@@ -57,7 +60,7 @@ export class IndexStates {
     };
   }
 
-  /** Of a row with `etag` and `config`. Errors: `corrupt`. */
+  /** The index by a row with `etag` and `config`. Errors: `corrupt`. */
   index(row: SqlRow): ManagedIndex {
     const etag = textOf(row, "etag");
     let index = this.#parsed.get(etag);

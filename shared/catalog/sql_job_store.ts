@@ -331,7 +331,7 @@ export class SqlJobStore implements JobStore {
       `(owner IS NULL AND submitted_ms <= ${now} - CAST($1 AS BIGINT)))`;
   }
 
-  /** Of jobs that were removed; their ids in order. */
+  /** Removes the results of jobs that were removed. Returns their ids in order. */
   #removeResults(): (ids: readonly string[]) => Transaction<string[]> {
     const { texts } = this.#dialect;
     return function* (ids): Transaction<string[]> {

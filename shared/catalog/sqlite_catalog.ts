@@ -6,9 +6,9 @@
  *   is held longer than the busy timeout is `unavailable`; SQLite waits on this thread, so the
  *   timeout is short.
  * - `readOnly` needs Deno read permission on the file only. SQLite itself also opens `<file>-wal`
- *   and `-shm` and, when no writer has the file open, makes them: the system user must be able to
- *   read the file and write its folder (or a writer must be running). A file that does not exist
- *   (yet) is an empty catalog; it is looked for again at each call, and one that was replaced is
+ *   and `-shm`, and makes them when no writer has the file open. So the system user must be able to
+ *   read the file and write its folder, or a writer must be running. A file that does not exist
+ *   (yet) is an empty catalog. It is looked for again at each call, and one that was replaced is
  *   opened anew.
  * - A writer needs Deno read and write permission on the file, and on its folder when `files` shall
  *   make it.

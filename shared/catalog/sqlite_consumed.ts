@@ -8,7 +8,7 @@ import { hasTable } from "./sqlite_schema.ts";
 
 const DIALECT = sqliteDialect();
 
-/** Those of `segments`. Throws what SQLite throws. */
+/** Which of `segments` are consumed. Throws what SQLite throws. */
 export function consumedIn(db: DatabaseSync, segments: readonly string[]): ReadonlySet<string> {
   if (segments.length === 0) return new Set();
   const rows = consumedQuery(db).all(segmentRows(segments));

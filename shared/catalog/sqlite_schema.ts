@@ -1,11 +1,11 @@
 /**
  * Tables of the catalog database. `iceberg_tables` and `iceberg_namespace_properties` are column
- * for column those of Apache Iceberg's JDBC catalog with views (its schema version 1), which
- * PyIceberg's SQL catalog reads as well; ours have the prefix `svc_`.
+ * for column those of Apache Iceberg's JDBC catalog with views (its schema version 1). PyIceberg's
+ * SQL catalog reads these as well. Our own tables have the prefix `svc_`.
  *
  * Invariants: a segment is in `svc_wal_consumed`, or in a run of `svc_wal_consumed_runs`, if and
- * only if a committed snapshot holds its rows (or held them: rows may be deleted, tables dropped).
- * Segment names are unique across lanes and machines.
+ * only if a committed snapshot has held its rows. They may be gone since: rows are deleted and tables
+ * dropped. Segment names are unique across lanes and machines.
  */
 
 import type { DatabaseSync } from "node:sqlite";
@@ -145,7 +145,7 @@ CREATE TABLE IF NOT EXISTS svc_table_schemas (
 CREATE TABLE IF NOT EXISTS svc_catalog_version (version INTEGER NOT NULL);
 ${RUN_TABLES}${INDEX_TABLES}${CLAIM_TABLES}${DELETE_TABLES}${MAINTENANCE_TABLES}`;
 
-/** Those that a file of an older program may lack. */
+/** Tables that a file of an older program may lack. */
 const OUR_TABLES = [
   "svc_table_schemas",
   "svc_dropped_tables",

@@ -8,11 +8,14 @@ import { warehousePlaceOf } from "../storage/warehouse_url.ts";
 import { isPostgresUri, sqlitePathOf } from "./catalog_uri.ts";
 
 export interface StoragePlaces {
-  /** As `openStore` takes it: an absolute path, or `s3://bucket/path`. */
+  /**
+   * Where the warehouse is, in the form that `openStore` takes: an absolute path, or
+   * `s3://bucket/path`.
+   */
   readonly warehouse: string;
   /**
-   * As `openCatalog` takes it: absolute path of a SQLite file, or a `postgres://` URI, which may
-   * hold a password.
+   * Where the catalog is, in the form that `openCatalog` takes: the absolute path of a SQLite file,
+   * or a `postgres://` URI, which may hold a password.
    */
   readonly catalog: string;
 }

@@ -27,11 +27,11 @@ export interface ClaimRequest {
 
 export interface ClaimGrant {
   /**
-   * Those that are the token's now, in order of name; the others are consumed, held by another or
-   * quarantined.
+   * Segments that are the token's now, in order of name. The others are consumed, held by another
+   * or quarantined.
    */
   readonly granted: readonly string[];
-  /** Those that this request quarantined. */
+  /** Segments that this request quarantined. */
   readonly quarantined: readonly string[];
 }
 
@@ -80,7 +80,7 @@ export interface WalClaims extends AsyncDisposable {
    * false: none.
    */
   discard(token: string, segments: readonly string[]): Promise<boolean>;
-  /** Of the segments that have a claim or had one that failed, by name. */
+  /** The states of the segments that have a claim or had one that failed, by name. */
   states(segments: readonly string[]): Promise<ReadonlyMap<string, ClaimState>>;
   /** How many there are, and the `max` oldest. */
   quarantined(max: number): Promise<{ count: number; segments: readonly QuarantinedSegment[] }>;

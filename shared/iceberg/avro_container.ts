@@ -31,9 +31,7 @@ export interface AvroFile {
   /** `schema` as the file has it. */
   readonly schemaText: string;
   readonly records: readonly AvroRecord[];
-  /**
-   * The same records as they are encoded: windows on the file's blocks, which they keep in memory.
-   */
+  /** `records` as they are encoded: windows on the file's blocks, which they keep in memory. */
   readonly encoded: readonly Uint8Array[];
   /** Bytes of the records, uncompressed. */
   readonly recordsBytes: number;
@@ -65,8 +63,8 @@ const DOUBLE_BYTES_MAX = 7;
 const DOUBLE_END = 2n ** 49n;
 
 /**
- * Of seven bits a byte, lowest first: twice the value, or for one below zero twice its complement
- * and 1.
+ * An Avro long: seven bits a byte, lowest first. The bits are twice the value, or for one below
+ * zero twice its complement and 1.
  */
 function longOf(bytes: Uint8Array): bigint {
   if (bytes.length > LONG_BYTES_MAX) throw new RangeError(`a long of ${bytes.length} bytes`);
@@ -132,7 +130,7 @@ function isEncoded(record: AvroRecord | EncodedRecord): record is EncodedRecord 
   return Array.isArray(record);
 }
 
-/** Of single records, without a file around them. */
+/** An encoder of single records, without a file around them. */
 export function avroEncoder(schema: AvroSchema): (record: AvroRecord) => Uint8Array {
   const type = typeOf(JSON.stringify(schema));
   return (record) => type.toBuffer(record);

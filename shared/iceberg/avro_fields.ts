@@ -60,7 +60,7 @@ export class FieldNames {
     return map;
   }
 
-  /** As `counts`. Values are windows on bytes of many. */
+  /** A map with int keys whose values are windows on bytes that many share. */
   bounds(record: AvroRecord, id: number): Map<number, Uint8Array> {
     const map = new Map<number, Uint8Array>();
     for (const { key, value } of this.records(record, id) ?? []) {

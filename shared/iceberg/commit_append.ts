@@ -36,9 +36,9 @@ export async function ensureTable(given: CommitDeps, table: NewTable): Promise<L
  * rows). A table that does not exist is created; only then `files` must be empty, as they have no
  * place yet.
  *
- * Errors: `conflict` (`table_recreated`) when a file belongs to another incarnation; `unavailable`
+ * Errors: `conflict` (`table_recreated`) when a file belongs to another incarnation. `unavailable`
  * when other writers kept being first (`commit_contention`) or the catalog did not say what became
- * of the commit (`commit_unknown`): then the same call again finds out, through `consumed`.
+ * of the commit (`commit_unknown`). After these the same call again finds out, through `consumed`.
  */
 export async function commitAppend(
   given: CommitDeps,

@@ -1,6 +1,6 @@
 /**
  * Every operation of a commit fails once, before or after it took effect, alone or with all that
- * follow: the table is as before or as after, and trying again ends with each row once.
+ * follow. The table is as before or as after, and trying again ends with each row once.
  */
 
 import assert from "node:assert/strict";

@@ -4,8 +4,8 @@
  *
  * Invariants: the replaced files go and the new ones come, both or neither, and only while every
  * replaced file is in the table. Another writer's commit in between costs the metadata again, never
- * the data, unless it took one of the replaced files out: then the rewrite is void, as its rows
- * would come twice or come back.
+ * the data. If it took one of the replaced files out, the rewrite is void, because its rows would
+ * come twice or come back.
  */
 
 import { assert } from "../base/assert.ts";
@@ -15,8 +15,8 @@ import type { RewriteCommit, RewriteResult } from "./types.ts";
 
 /**
  * Errors: `unavailable` when other writers kept being first (`commit_contention`: the new files are
- * in no table) or the catalog did not say what became of the commit (`commit_unknown`: leave the
- * new files, the table may name them).
+ * in no table). `unavailable`, too, when the catalog did not say what became of the commit
+ * (`commit_unknown`: leave the new files, the table may name them).
  */
 export async function commitRewrite(
   given: CommitDeps,

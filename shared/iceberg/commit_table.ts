@@ -1,8 +1,7 @@
 /**
- * One change of a table: stage files, then one commit point, `catalog.commit`. What the change is
- * comes in as a function from the table's present state to staged files, called again whenever
- * another writer was first; an append is one, and so will be what maintenance does (replace,
- * expire).
+ * One change of a table: stage files, then one commit point, `catalog.commit`. The change comes in
+ * as a function from the table's present state to staged files. It is called again whenever another
+ * writer was first. Appends and rewrites are such changes.
  *
  * Invariants: before the commit point nothing refers to what was staged; at most one call of
  * `catalog.commit` takes effect; an outcome is reported only when it is known.
@@ -120,9 +119,9 @@ interface Attempt {
 }
 
 /**
- * Commits and finds out what happened. A lost answer is looked up in the table's history; while
- * that does not show it, the same commit is sent again, which takes effect at most once, as each
- * expects the same pointer.
+ * Commits and finds out what happened. A lost answer is looked up in the table's history. While
+ * that does not show it, the same commit is sent again. It takes effect at most once, since each
+ * attempt expects the same pointer.
  */
 async function settle(deps: CommitDeps, attempt: Attempt): Promise<CommitOutcome> {
   const { ident, expected, staged } = attempt;
@@ -165,9 +164,9 @@ async function settle(deps: CommitDeps, attempt: Attempt): Promise<CommitOutcome
 }
 
 /**
- * What the table's present state says of a commit: it took effect; another one took its place, so
- * that it never can; or neither shows, since it is still open or the history no longer reaches
- * back.
+ * What the table's present state says of a commit. Either it took effect, or another one took its
+ * place, so that it never can. Or neither shows, since it is still open or the history no longer
+ * reaches back.
  */
 async function fateOf(
   deps: CommitDeps,

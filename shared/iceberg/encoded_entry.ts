@@ -1,7 +1,7 @@
 /**
- * Entries of manifests that go on in another one are copied as they are encoded: all of one that
- * stays as it is, and of others `data_file`, metrics and bounds with it, so that only what stands
- * before it is written anew: status, snapshot and sequence numbers.
+ * Entries of manifests that go on in another one are copied as they are encoded. An entry that
+ * stays as it is is copied whole. Of others `data_file` is copied, metrics and bounds with it. Only
+ * what stands before it is written anew: status, snapshot and sequence numbers.
  */
 
 import { avroEncoder, type AvroSchema, type EncodedRecord } from "./avro_container.ts";
@@ -18,7 +18,7 @@ export interface EntryHead {
 
 /** An entry in a manifest. */
 export interface EncodedEntry {
-  /** Of the manifest: in another one of the same schema the bytes mean the same. */
+  /** The schema of the manifest: in another one of the same schema the bytes mean the same. */
   readonly schemaText: string;
   readonly head: EntryHead;
   readonly bytes: Uint8Array;

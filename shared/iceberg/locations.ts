@@ -3,7 +3,7 @@
  * location in the metadata to a key of the store.
  *
  * Invariants: a table's directory carries its uuid, so two incarnations of one name never share a
- * file; a file's location under a former root of the warehouse leads to the same key as under the
+ * file. A file's location under a former root of the warehouse leads to the same key as under the
  * current one.
  */
 

@@ -243,10 +243,7 @@ function foreign(change: (record: AvroRecord, file: AvroRecord) => void): Uint8A
   return writeAvroFile(schema, [{ ...record, data_file: file }], { metadata: {}, sync: SYNC });
 }
 
-/**
- * As no writer of ours makes it: bounds that are long, out of order, and of columns that nobody
- * knows.
- */
+/** Bounds as no writer of ours makes them: long, out of order, and of columns that nobody knows. */
 const STRANGE_BOUNDS = [[70, LONG_TEXT], [7, LONG_TEXT]].map(([key, value]) => ({
   key,
   value: Buffer.from(String(value)),
@@ -305,7 +302,7 @@ Deno.test({
     const other = { ...record, data_file: { ...file, partition } };
     const bytes = writeAvroFile(renamed, [other], { metadata: {}, sync: SYNC });
     const context = { ...CONTEXT, day: { ...DAY, name: "day_of_it" } };
-    // Of the day's field by its other name, and by an id that both have.
+    // The day's field is found by its other name, and by an id that both have.
     for (const named of [context, CONTEXT]) {
       const [entry] = decodeManifest(bytes, LIST, named).entries;
       assert.ok(entry !== undefined);

@@ -13,9 +13,9 @@ export const FAN_IN = 8;
 /** A manifest of this many bytes is left as it is. */
 export const MANIFEST_BYTES_TARGET = 8 * 1024 * 1024;
 /**
- * And one of this many files: a rewrite writes the manifests anew that list what it replaces, and
- * whoever reads the table next decodes them, at some 20 µs of processor time an entry. With 10,000
- * files in one manifest that is 200 ms.
+ * A manifest of this many files is left as it is, too. A rewrite writes the manifests anew that
+ * list what it replaces. Whoever reads the table next decodes them, at some 20 µs of processor time
+ * an entry. With 10,000 files in one manifest that is 200 ms.
  */
 export const MANIFEST_FILES_TARGET = FAN_IN ** 3;
 

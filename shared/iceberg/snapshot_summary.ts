@@ -27,7 +27,10 @@ export function appendSummary(
   };
 }
 
-/** As of `appendSummary`; `removed` are the replaced files as the table listed them. */
+/**
+ * The summary of a rewrite. `removed` are the replaced files as the table listed them, the others
+ * as of `appendSummary`.
+ */
 export function rewriteSummary(
   { rewrite, removed }: { rewrite: RewriteCommit; removed: readonly CountedFile[] },
   manifests: readonly ManifestFile[],

@@ -1,7 +1,7 @@
 /**
- * Stages a rewrite: the manifests that list a replaced file are written anew, with that file's
- * entry marked deleted, and the new files in one of them; then manifest list and metadata. Nothing
- * here changes the table.
+ * Stages a rewrite. The manifests that list a replaced file are written anew, with that file's
+ * entry marked deleted, and the new files in one of them. Then come manifest list and metadata.
+ * Nothing here changes the table.
  */
 
 import { NS_PER_DAY } from "../base/time.ts";

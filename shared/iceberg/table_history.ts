@@ -46,8 +46,8 @@ export async function* historySince(
 }
 
 /**
- * Live files that came after `since`, oldest first; with the rows of that snapshot they are all of
- * the table's, some of which may have moved and be in both. undefined when rows may have gone since
+ * Live files that came after `since`, oldest first. With the rows of that snapshot they are all of
+ * the table's. Some rows may have moved and be in both. Undefined when rows may have gone since
  * then, or nobody can tell.
  */
 export async function filesSince(

@@ -131,12 +131,12 @@ export interface RewriteCommit {
 
 export interface RewriteResult {
   /**
-   * `superseded`: one of the replaced files is no longer in the table, the table is another, or the
-   * commit is no longer due, or the delete task no longer held. Nothing has changed; the new files
+   * `superseded`: one of the replaced files is no longer in the table, the table is another, the
+   * commit is no longer due, or the delete task no longer held. Nothing has changed. The new files
    * are of no use to anyone and are the caller's to remove.
    */
   readonly outcome: "committed" | "superseded";
-  /** Of the rewrite's own snapshot; 0 when superseded. */
+  /** The id of the rewrite's own snapshot; 0 when superseded. */
   readonly snapshotId: bigint;
   readonly metadataLocation: string;
   /** How often the metadata was staged again because the pointer had moved. */
