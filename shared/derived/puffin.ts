@@ -4,10 +4,10 @@
  *
  *     "PFA1" | blob | … | "PFA1" | payload: JSON | payload length: u32 LE | flags: u32 LE, 0 | "PFA1"
  *
- * The payload is `{"properties":{"svc.crc32":"…",…},"blobs":[…]}` in just this order: the checksum
- * is of the payload with eight zeros in its own place, so that a footer with a flipped bit is
- * refused instead of naming another column. Blobs are neither compressed nor checked here: each
- * format has its own way, as most are read in parts.
+ * The payload is `{"properties":{"svc.crc32":"…",…},"blobs":[…]}` in just this order. The checksum
+ * is of the payload with eight zeros in its own place: a footer with a flipped bit is refused
+ * instead of naming another column. Blobs are neither compressed nor checked here. Each format has
+ * its own way, since most blobs are read in parts.
  *
  * Not covered: compressed footers and blobs, files of other writers.
  */
@@ -41,7 +41,7 @@ const MAGIC = Uint8Array.of(0x50, 0x46, 0x41, 0x31);
 const TRAILER_BYTES = 12;
 /** A footer has some 200 bytes for a blob, and a file some blobs for each column. */
 const PAYLOAD_BYTES_MAX = 16 * 1024 * 1024;
-/** Of the footer itself: `sealed`. */
+/** The checksum of the footer itself: `sealed` says how. */
 export const CHECKSUM_PROPERTY = "svc.crc32";
 const PAYLOAD_START = `{"properties":{"${CHECKSUM_PROPERTY}":"`;
 const CHECKSUM_LENGTH = 8;
@@ -69,7 +69,7 @@ export function writePuffin(
     places.push({
       type,
       fields,
-      // Of no snapshot: the rows are those of one data file, whichever snapshots hold it.
+      // No snapshot: the rows are those of one data file, whichever snapshots hold it.
       "snapshot-id": -1,
       "sequence-number": -1,
       offset,
@@ -100,7 +100,7 @@ function sealed(
   return payload;
 }
 
-/** As it stands in a payload: hexadecimal digits. */
+/** The checksum as a payload has it: hexadecimal digits. */
 function checksumOf(payload: Uint8Array): Uint8Array {
   return utf8(crc32(payload).toString(16).padStart(CHECKSUM_LENGTH, "0"));
 }

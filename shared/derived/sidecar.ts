@@ -30,7 +30,7 @@ export interface Sidecar {
   /** Its own key. */
   readonly key: string;
   readonly byteLength: number;
-  /** Of its footer: one that is made anew otherwise has another. */
+  /** The checksum of its footer: a sidecar that is made anew with other contents has another. */
   readonly checksum: string;
   readonly blobs: readonly BlobPlace[];
 }
@@ -93,7 +93,7 @@ export async function readSidecar(
 
 /** Where the sidecars of data files are read. */
 export interface SidecarSource {
-  /** As `readSidecar`. */
+  /** Reads what `readSidecar` does. */
   read(store: ReadableStore, subject: SidecarSubject): Promise<Sidecar | undefined>;
   /**
    * Something of that sidecar fails a check: what is known of it may be of one that was made anew

@@ -8,8 +8,8 @@ const RAW = "raw";
 const NONE: ReadonlySet<string> = new Set();
 
 /**
- * Of a table that nobody configured: `raw`, where it is shaped like `events`. Of an index: its text
- * fields, but for those whose tokenizer is `raw`; one that declares none has its texts in the
+ * A table that nobody configured has `raw`, where it is shaped like `events`. An index has its text
+ * fields, but for those whose tokenizer is `raw`. An index that declares none has its texts in the
  * column `raw`.
  */
 export function textColumnsOf(schema: TableSchema, mapping: DocMapping | undefined): TextColumn[] {

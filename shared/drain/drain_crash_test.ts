@@ -1,6 +1,6 @@
 /**
- * Power is cut, or the process killed, before every single file operation of a drain and its sweep;
- * whatever survives, a query sees each row exactly once at once, and the next drain puts each into
+ * Power is cut, or the process killed, before every single file operation of a drain and its sweep.
+ * Whatever survives, a query at once sees each row exactly once, and the next drain puts each into
  * the table exactly once.
  */
 

@@ -1,6 +1,6 @@
 /**
- * Keeps all lanes of a WAL drained: looks at each lane every interval, at once when a commit was
- * asked for, and goes on with a lane while more than one commit waits.
+ * Keeps all lanes of a WAL drained. It looks at each lane every interval, and at once when a commit
+ * was asked for. It goes on with a lane while more than one commit waits.
  *
  * One lane's turn follows another's, one commit each, so no lane starves. A lane that fails is
  * tried again later and later; a turn that exceeds its deadline is left behind and its lane skipped
@@ -208,7 +208,10 @@ class RunningLoop implements DrainLoop {
     }
   }
 
-  /** As `#sweepDropped`, of a mirror's objects that are nobody's any more. */
+  /**
+   * Removes a mirror's objects that are nobody's any more. Its errors end here, the next round
+   * tries again.
+   */
   async #sweepMirror(): Promise<void> {
     try {
       await sweepMirror(this.#deps, this.#abandon.signal);

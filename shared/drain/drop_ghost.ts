@@ -10,9 +10,9 @@ import { removeQuietly } from "../iceberg/staging.ts";
 import { epochOf, type TableTarget } from "./table_target.ts";
 
 /**
- * Takes the lane's table back when it never had a row and the epoch that it was made in is over:
- * else the name would be taken, by the mapping that was dropped. A drain of the new epoch that made
- * it meanwhile makes it again. Errors: the catalog's and the store's.
+ * Drops the lane's table when it never had a row and the epoch that it was made in is over.
+ * Otherwise the mapping that was dropped would keep the name. A drain of the new epoch that made it
+ * meanwhile makes it again. Errors: the catalog's and the store's.
  */
 export async function dropGhost(
   deps: CommitDeps,

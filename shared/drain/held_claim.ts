@@ -154,7 +154,7 @@ export class HeldClaim {
   }
 }
 
-/** Of the catalog, the store or the process, not of the segments. */
+/** Whether the failure is one of the catalog, the store or the process, and not of the segments. */
 function mayPass(failure: unknown): boolean {
   return isOperatingError(failure);
 }

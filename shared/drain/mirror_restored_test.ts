@@ -1,8 +1,8 @@
 /**
- * Old copies of a mirror come back, in any state of the world: two ingesters, a power failure in
- * the middle of a sweep, segments set aside and requeued much later, tables dropped, disks lost and
- * recovered, drains of the mirror. Whatever happens, a row that a table had once is never stored
- * again, and one that none had is not lost.
+ * Old copies of a mirror come back, in any state of the world. There are two ingesters, and power
+ * fails in the middle of a sweep. Segments are set aside and requeued much later, tables dropped,
+ * disks lost and recovered, mirrors drained. Whatever happens, a row that a table had once is never
+ * stored again, and one that none had is not lost.
  */
 
 import assert from "node:assert/strict";
@@ -96,7 +96,7 @@ class World {
     }
   }
 
-  /** As the uploader does: what is sealed and not there. */
+  /** Copies what is sealed and not in the mirror, as the uploader does. */
   async #mirror(root = this.#anyRoot()): Promise<void> {
     const { fs, deps: { store } } = this.#lab;
     for (const { name } of await openWalReader(fs, root).list(EVENTS_LANE, ["sealed"])) {

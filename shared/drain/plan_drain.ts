@@ -1,10 +1,10 @@
 /**
  * Which segments of a lane to commit now: a pure decision over what was listed.
  *
- * Commits are gated so that a trickle makes few snapshots: one event a second seals a segment every
+ * Commits are gated so that a trickle makes few snapshots. One event a second seals a segment every
  * few seconds, and the age gate of ten seconds turns those into at most six commits a minute.
- * Queries do not wait for it, they read the WAL as well; who wants the commit itself asks for it
- * (`commit=force`).
+ * Queries do not wait for a commit, they read the WAL as well. Who wants the commit itself asks for
+ * it (`commit=force`).
  */
 
 import type { SegmentInfo } from "../wal/types.ts";

@@ -34,8 +34,8 @@ export interface StageSource {
   /** Oldest first. */
   readonly names: readonly string[];
   /**
-   * Of a table that somebody configured: it has the fields' columns, and those that the segments
-   * bring.
+   * The mapping of a table that somebody configured: it has the fields' columns, and those that the
+   * segments bring.
    */
   readonly mapping?: DocMapping | undefined;
   /** False: words are indexed by maintenance, not here. Default true. */

@@ -1,7 +1,7 @@
 /**
  * Frees the storage of tables that were dropped: every object of the table's folder, once no
- * statement can read it any more, and what the catalog knows of files that were to go one by one. A
- * sweep that ends in the middle goes on where it was: the table is forgotten last.
+ * statement can read it any more. It also removes what the catalog knows of files that were to go
+ * one by one. A sweep that ends in the middle goes on where it was: the table is forgotten last.
  */
 
 import { getLogger } from "@logtape/logtape";
@@ -63,8 +63,8 @@ function folderOf(store: ObjectStore, { metadataLocation }: DroppedTable): strin
 }
 
 /**
- * Of a table that this service made: its name and 32 hex digits. Another may share its folder with
- * who knows what.
+ * Whether the folder is that of a table that this service made: its name and 32 hex digits. Another
+ * may share its folder with unknown files.
  */
 function isOwn({ ident }: DroppedTable, folder: string): boolean {
   const uuid = folder.slice(-UUID_LENGTH);

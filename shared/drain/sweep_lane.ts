@@ -8,10 +8,10 @@ import type { DrainDeps } from "./drain.ts";
 
 /**
  * Removes the lane's committed segments that no reader needs any more, first from the mirror, then
- * here, and last has the catalog keep their ids in little room. A sweep that ends in between, or
- * finds no store, is made up for by the next one, as the segment is still here; one that ends
+ * here. Last it has the catalog keep their ids in little room. When a sweep ends in between, or
+ * finds no store, the next one makes up for it, since the segment is still here. A sweep that ends
  * before the last step leaves a few bytes more in the catalog. Returns the number of segments
- * removed. Nothing to do for a drain without the WAL volume.
+ * removed. A drain without the WAL volume has nothing to do here.
  */
 export async function sweepLane(deps: DrainDeps, lane: LaneId): Promise<number> {
   if (deps.claiming !== undefined) return 0;

@@ -55,7 +55,7 @@ import { both, either, type Found, isEmpty, WordLookup } from "./word_lookup.ts"
 const WHOLE_BYTES_MAX = 16 * 1024;
 const WORDS_TYPES = [WORDS_TYPE, UNCODED_WORDS_TYPE];
 const VALUES_TYPES = [VALUES_TYPE, RISING_VALUES_TYPE];
-/** As `attr_get` gives a number that may be told by where numbers rise. */
+/** A number as `attr_get` gives it, of few enough digits to be told by where numbers rise. */
 const NUMBER = new RegExp(`^(0|[1-9][0-9]{0,${RISING_DIGITS_MAX - 1}})$`);
 
 /** Errors: what `file.read` throws but `corrupt`, which `file.damaged` is told of. */
@@ -67,7 +67,7 @@ export async function findRows(query: RowQuery, file: IndexedFile): Promise<RowS
 }
 
 class RowFinder {
-  /** Of the file, once an index was opened. */
+  /** Rows of a row group of the file, known once an index was opened. */
   rowGroupRows = 1;
   readonly #file: IndexedFile;
 
@@ -188,7 +188,7 @@ class RowFinder {
   async #findEqual({ column, values }: EqualsQuery): Promise<Found> {
     const inWords = await this.#inWords(column, async (lookup) => {
       let found: Found = NO_ROWS;
-      // The same text has the same words, whoever else would cut it otherwise.
+      // Equal texts have equal words, even where DuckDB would cut them differently.
       for (const value of values) {
         found = either(found, await lookup.all({ whole: tokenize(value.toWellFormed()) }));
       }
@@ -259,8 +259,8 @@ class RowFinder {
   }
 
   /**
-   * Those of the hashes that the filter of the column's values lets through; undefined, where there
-   * is none.
+   * The hashes that the filter of the column's values lets through. Undefined where there is no
+   * filter.
    */
   async #letThrough(
     column: string,

@@ -187,7 +187,7 @@ Deno.test("findRows of one word leaves just the granules that have it, but for w
 });
 
 Deno.test("findRows reads a word index of the version before", async () => {
-  // Of 80 rows "line n of m", m being n % 20.
+  // 80 rows "line n of m", m being n % 20.
   const bytes = Uint8Array.from(atob(WORDS_BEFORE), (letter) => letter.charCodeAt(0));
   const file = indexedRows(EVENTS_SCHEMA, 80, [{
     type: UNCODED_WORDS_TYPE,

@@ -10,11 +10,11 @@ export interface OpenedIndex {
 }
 
 export interface IndexedFile {
-  /** Of the table: columns are known by their ids. */
+  /** The schema of the table: columns are known by their ids. */
   readonly schema: TableSchema;
-  /** Of the data file. */
+  /** The rows of the data file. */
   readonly rows: number;
-  /** Of its sidecar. */
+  /** The blobs of its sidecar. */
   readonly blobs: readonly BlobPlace[];
   /** Bytes of a blob, just as many as asked for. */
   read(

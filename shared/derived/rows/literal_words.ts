@@ -2,10 +2,10 @@
  * What the words of a text must be for the text to contain a literal, letter by letter or in any
  * case.
  *
- * The literal is cut into words. Those in its middle are whole words of the text; its first may be
+ * The literal is cut into words. Words in its middle are whole words of the text. Its first may be
  * the end of one, its last the beginning of one, a single one any part of one. That holds for texts
- * in normal form C, whose words follow from one code point after the other; others are disputed
- * (`../text/collect_words.ts`).
+ * in normal form C, whose words follow from one code point after the other. Other texts are
+ * disputed (`../text/collect_words.ts`).
  */
 
 import { tokenize } from "../text/tokenize.ts";

@@ -12,7 +12,7 @@ export const NO_ROWS: RowRanges = { starts: new Uint32Array(0), ends: new Uint32
 /** A set of more rows is given as groups of rows. */
 const LISTED_ROWS_MAX = 65_536;
 
-/** Of ranges that are in order of their starts, and may overlap. */
+/** The set of rows in `ordered`: ranges in order of their starts, which may overlap. */
 export function rangesOf(ordered: Iterable<{ start: number; end: number }>): RowRanges {
   const starts: number[] = [];
   const ends: number[] = [];
@@ -80,7 +80,7 @@ export function countRows({ starts, ends }: RowRanges): number {
   return count;
 }
 
-/** As an answer, of a file of `rows` rows. */
+/** The ranges as a `RowSet` of a file of `rows` rows. */
 export function rowSetOf(
   ranges: RowRanges,
   { rows, rowGroupRows }: { readonly rows: number; readonly rowGroupRows: number },

@@ -29,7 +29,7 @@ const FEW_WORDS = 16;
 export class WordLookup {
   readonly #index: WordsIndex;
   readonly #read: ReadPart;
-  /** Of words that were looked up as they are. */
+  /** Granules of words that were looked up as they are. */
   readonly #granules = new Map<string, Granules>();
 
   constructor(index: WordsIndex, read: ReadPart) {

@@ -75,7 +75,9 @@ const SPILLED_MAX = 4;
 export interface SummaryLimits {
   /** Values of a column by which a file is counted, at most 65,534. Default `GROUP_VALUES_MAX`. */
   readonly groupValuesMax?: number;
-  /** Of all blobs but counts of values beyond `groupValuesMax`. Default `SUMMARY_BYTES_MAX`. */
+  /**
+   * Bytes of all blobs but counts of values beyond `groupValuesMax`. Default `SUMMARY_BYTES_MAX`.
+   */
   readonly bytesMax?: number;
 }
 
@@ -221,7 +223,7 @@ function blobOf(fields: readonly number[], cube: CubeCounts): Blob {
 /** Runs of rows of one minute, in order. */
 interface Minutes {
   readonly minutes: readonly number[];
-  /** Of each run its first row; then the number of rows. */
+  /** The first row of each run; then the number of rows. */
   readonly starts: readonly number[];
 }
 

@@ -29,7 +29,7 @@ export class FileSummary {
     private readonly store: ReadableStore,
     private readonly sidecar: Sidecar,
     readonly rows: number,
-    /** Of the file's columns: every row of another one is NULL. */
+    /** The file's columns: every row of another one is NULL. */
     readonly columnIds: ReadonlySet<number>,
   ) {}
 
@@ -52,13 +52,16 @@ export class FileSummary {
     return blob === undefined ? undefined : decodeGroupCounts(blob, this.rows);
   }
 
-  /** Of a column that `groupCounts` has not, because it has more values. */
+  /** Counts of a column that `groupCounts` does not have, because it has more values. */
   async valueCounts(column: number): Promise<StoredCounts | undefined> {
     const blob = await this.#read(VALUE_COUNTS_BLOB, [column]);
     return blob === undefined ? undefined : decodeValueCounts(blob);
   }
 
-  /** Of a column that `valueCounts` has not, because it has still more. */
+  /**
+   * The most frequent values of a column that `valueCounts` does not have, because it has still
+   * more.
+   */
   async topValues(column: number): Promise<StoredCounts | undefined> {
     const blob = await this.#read(TOP_VALUES_BLOB, [column]);
     return blob === undefined ? undefined : decodeValueCounts(blob);

@@ -8,7 +8,7 @@ import type { GroupType, GroupValue } from "./summary_blobs.ts";
 
 export interface GroupIds {
   readonly type: GroupType;
-  /** Of each row: 0 is NULL, 1 the value that occurs first. */
+  /** An id for each row: 0 is NULL, 1 the value that occurs first. */
   readonly ids: Uint16Array;
   /** By id. */
   readonly values: readonly GroupValue[];

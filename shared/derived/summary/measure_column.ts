@@ -63,7 +63,7 @@ function measureIntegers(
 interface Span {
   readonly from: number;
   readonly to: number;
-  /** Of the piece's rows. */
+  /** The group of each of the piece's rows. */
   readonly groups: Uint16Array | Uint32Array | undefined;
   /** Where `groups` is undefined. */
   readonly group: number;

@@ -9,7 +9,7 @@ export interface MeasuredCell {
   readonly largest: bigint | number;
   /** In multiples of 2^-`units`; 0 where there is no sum. */
   readonly sum: bigint;
-  /** Of absolute values; kept for doubles only. */
+  /** The sum of absolute values, kept for doubles only. */
   readonly absolutes: bigint;
 }
 
@@ -59,7 +59,7 @@ function sumOf(one: MeasuredCell, other: MeasuredCell): MeasuredCell {
   };
 }
 
-/** As DuckDB orders them: NaN is the largest. */
+/** Compares as DuckDB does: NaN is the largest. */
 function isLess(one: bigint | number, other: bigint | number): boolean {
   if (Number.isNaN(other)) return !Number.isNaN(one);
   return one < other;

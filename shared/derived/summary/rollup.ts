@@ -2,8 +2,8 @@
  * A roll-up: the summaries of many data files of one day, added up, so that a query server that has
  * just begun reads one file instead of thousands. README.md has the layout.
  *
- * It names the data files that it is of. Whoever reads it adds the summaries of files that it lacks
- * and subtracts those that are gone, so that it need not be of the snapshot that is asked, nor of
+ * It names the data files that it covers. A reader adds the summaries of files that it lacks and
+ * subtracts those of files that are gone. So it need not be of the snapshot that is queried, nor of
  * any: data files never change.
  */
 
@@ -24,7 +24,7 @@ const MS_DIGITS = 15;
 
 export interface Rollup {
   readonly files: readonly SidecarSubject[];
-  /** Of all their rows. */
+  /** The summary of all their rows. */
   readonly summary: FileSummary;
 }
 

@@ -27,7 +27,10 @@ export interface GroupCounts {
 
 /** Cells in order of (`a`, `b`), each once. */
 export interface CubeCells {
-  /** Of the key: 0, 1 or 2. With less than 2 every `b` is 0, with 0 there is one cell, (0, 0). */
+  /**
+   * Dimensions of the key: 0, 1 or 2. With less than 2 every `b` is 0, with 0 there is one cell,
+   * (0, 0).
+   */
   readonly dims: number;
   readonly a: Float64Array;
   readonly b: Uint32Array;
@@ -42,7 +45,7 @@ export interface Measures extends CubeCells {
   readonly kind: MeasureKind;
   /** Values that are not NULL. */
   readonly values: Float64Array;
-  /** Of a cell without values: 0. */
+  /** The smallest and largest value of each cell, 0 for a cell without values. */
   readonly smallest: readonly (bigint | number)[];
   readonly largest: readonly (bigint | number)[];
   readonly sums: MeasureSums | undefined;
@@ -50,11 +53,11 @@ export interface Measures extends CubeCells {
 
 export type MeasureKind = "integer" | "time" | "double";
 
-/** Of cells: the sum in multiples of 2^-`units`. */
+/** The sum of each cell in multiples of 2^-`units`. */
 export interface MeasureSums {
   readonly units: number;
   readonly sums: readonly bigint[];
-  /** Of absolute values; the same as `sums` are for integers, where nobody needs them. */
+  /** Sums of absolute values. For integers these are `sums` again: nobody needs them there. */
   readonly absolutes: readonly bigint[];
 }
 

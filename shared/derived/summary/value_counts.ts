@@ -1,8 +1,8 @@
 /**
  * Counts by value of a column that has too many values for the summary: its distinct values and how
- * many rows have each, as a Parquet file of its own within the sidecar. Nobody else reads them than
- * DuckDB, which adds up millions of them at a time, so they lie there in its own form.
- * README.md has the layout, and what is left out.
+ * many rows have each. They are a Parquet file of its own within the sidecar, because DuckDB alone
+ * reads them and adds up millions of them at a time. README.md has the layout, and what is left
+ * out.
  */
 
 import type { ColumnBatch, ColumnData } from "../../columns/batch.ts";
@@ -36,14 +36,14 @@ const TOP_VALUES = 512;
 export interface ValueCounts {
   readonly type: GroupType;
   readonly values: ColumnData;
-  /** Of each value. */
+  /** The rows of each value. */
   readonly rows: Int32Array;
 }
 
 /** The values of a column, and how many rows have each. */
 export interface CountedValues {
   readonly table: ValueTable;
-  /** Of each id of `table`, 0 for NULL. */
+  /** The rows of each id of `table`, 0 for NULL. */
   readonly counts: Int32Array;
   readonly rows: number;
 }
@@ -61,7 +61,7 @@ export function countValues(
   return { table, counts, rows: pieces.reduce((sum, { rows }) => sum + rows, 0) };
 }
 
-/** Of values with more than `least` rows, NULL first whatever it has. */
+/** The counts of values with more than `least` rows. NULL comes first, however few rows it has. */
 function countsAbove(
   least: number,
   { table, counts }: CountedValues,

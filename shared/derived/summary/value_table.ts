@@ -32,7 +32,7 @@ export class ValueTable {
   #starts = new Int32Array(SLOTS_MIN / 4 + 1);
   #lengths = new Int32Array(SLOTS_MIN / 4 + 1);
   readonly #views: DataView[] = [];
-  /** Of the first id of each view; ids of a view are in a row. */
+  /** The first id of each view; ids of a view are in a row. */
   readonly #firstIds: number[] = [];
   #size = 0;
 
@@ -82,7 +82,7 @@ export class ValueTable {
     return this.#lengths[id] as number;
   }
 
-  /** As its column's buffer has it; a bool is a byte. */
+  /** The bytes of a value as its column's buffer has them; a bool is a byte. */
   bytes(id: number): Uint8Array {
     const view = this.#viewOf(id);
     return new Uint8Array(

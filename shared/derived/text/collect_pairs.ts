@@ -30,8 +30,8 @@ export interface Pairs {
 const CHANCE = 1 / 4;
 
 /**
- * Of column `id`, whose word index has granules of 2^`wordShift` rows, in granules of 2^`shift`
- * rows. Errors: `TooMuchToIndex`.
+ * Collects pairs of words of column `id` in granules of 2^`shift` rows. The column's word index has
+ * granules of 2^`wordShift` rows. Errors: `TooMuchToIndex`.
  */
 export function collectPairs(
   id: number,

@@ -2,9 +2,9 @@
  * Where the values of string columns occur, and the members of JSON objects, each known by its hash
  * alone: for questions of equality.
  *
- * Two that share a hash are one: an index may say "may be here" too often. Where the text of a
- * member is not plain to see (`member_hashes.ts`) the row is listed under the member's name, and
- * where a value is no JSON object or long, under the column.
+ * Values that share a hash count as one: an index may say "may be here" too often. Where the text
+ * of a member is not plain to see (`member_hashes.ts`), the row is listed under the member's name.
+ * Where a value is no JSON object or long, it is listed under the column.
  */
 
 import { viewOf } from "../../base/bytes.ts";
@@ -33,11 +33,11 @@ export interface ColumnValues {
   /** There are rows of which nothing is known. */
   readonly hasUnknown: boolean;
   readonly hashes: Uint32Array;
-  /** Of the hashes, by their number. */
+  /** Where each hash occurs, by its number. */
   readonly places: Places;
   /**
-   * Of JSON objects: numbers that are told by where they rise, and mostly have no hash. Default:
-   * none.
+   * Members of JSON objects whose numbers are told by where they rise, and mostly have no hash.
+   * Default: none.
    */
   readonly rising?: readonly RisingMember[];
   /**

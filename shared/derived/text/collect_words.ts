@@ -96,7 +96,7 @@ class WordCollector {
   #sequence = new Uint32Array(4096);
   #sequenceLength = 0;
   #knownEnd = 0;
-  /** Of the part. */
+  /** Bytes of the part. */
   #values: Uint8Array = new Uint8Array(0);
   #view: DataView = new DataView(this.#values.buffer);
   /**
@@ -341,7 +341,7 @@ function isNormal(text: string): boolean {
   return text.normalize("NFC") === text;
 }
 
-/** Of valid UTF-8. */
+/** The code point at `at`, which is `size` bytes of valid UTF-8. */
 function codePointAt(bytes: Uint8Array, at: number, size: number): number {
   const first = bytes[at] as number;
   if (size === 1) return first;

@@ -1,11 +1,11 @@
 /**
  * What a word index keeps of each term, in the order of their bytes.
  *
- * Most of the bytes of a dictionary are tails of identifiers that tell nothing: a term is cut where
- * only hexadecimal digits follow and it has already parted from both neighbours by a byte more than
- * it must. What is left is still the beginning of the term and of no other, so that a query finds
- * at most one, and a byte of the term's hash mostly says whether it is the one. Terms of 64 bytes
- * and more are all cut there; those that are then equal are one entry.
+ * Most of the bytes of a dictionary are tails of identifiers that tell nothing. So a term is cut
+ * where only hexadecimal digits follow and it has already parted from both neighbours by a byte
+ * more than it must. What is left is still the beginning of the term and of no other, so that a
+ * query finds at most one. A byte of the term's hash mostly says whether it is the one. Terms of 64
+ * bytes and more are all cut there; those that are then equal are one entry.
  */
 
 import { scratchBytes, scratchInts } from "./scratch.ts";

@@ -1,7 +1,7 @@
 /**
  * An ascending list of granules as bytes: `mode: u8 | count: varint | bits`.
  *
- * Modes 0 to 24 are Rice codes of the distances less one, with so many low bits; mode 31 has Elias
+ * Modes 0 to 24 are Rice codes of the distances less one, with so many low bits. Mode 31 has Elias
  * gamma codes of runs: how many granules are left out, and how many follow one another. Words of
  * logs come in bursts, so runs halved the bytes of what Rice codes alone took. The writer takes the
  * shorter one.

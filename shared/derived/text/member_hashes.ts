@@ -2,8 +2,8 @@
  * The members of a JSON object, from its bytes, as the hashes of names and values that
  * `values_format.ts` describes.
  *
- * The value is the text that `attr_get` gives: of a string its letters, of a whole number or a
- * truth value its JSON; null is as if it were absent. Of other values only the name is kept. A name
+ * The value is the text that `attr_get` gives: the letters of a string, the JSON of a whole number
+ * or a truth value. Null is as if it were absent. For other values only the name is kept. A name
  * that occurs twice gives both values. Anything but a well-formed object is refused as a whole, and
  * so is a string that DuckDB would not read.
  */
@@ -40,14 +40,14 @@ const BEFORE_MAX = 64;
 /** A member of an object before, in the same bytes. */
 interface MemberBefore {
   start: number;
-  /** Of its name with the quotes, and of that with the colon; 0: there was none. */
+  /** Length of its name with the quotes, and of that with the colon; 0: there was none. */
   nameBytes: number;
   headBytes: number;
   /** What the hashes of its values begin with. */
   nameHash: number;
   /**
-   * Of all of it, and the hash that was found: of a text only, since numbers may rise. 0: of
-   * another value.
+   * Length of the whole member, and the hash that was found. Kept for texts only, since numbers may
+   * rise; 0 for another value.
    */
   length: number;
   hash: number;
@@ -62,7 +62,7 @@ export class MemberHashes {
   readonly #hashes: ColumnHashes;
   #bytes: Uint8Array = new Uint8Array(0);
   #view: DataView = new DataView(this.#bytes.buffer);
-  /** Of the objects before, by the order of their members: mostly they are alike. */
+  /** Members of the objects before, in their order: mostly objects are alike. */
   #before: MemberBefore[] = [];
   #at = 0;
   #end = 0;

@@ -1,7 +1,7 @@
 /**
  * In which granules each of many things occurs, collected in the order of the granules.
  *
- * A granule is a run of 2^shift rows of a data file, the finest place that an index names: DuckDB
+ * A granule is a run of 2^shift rows of a data file, the finest place that an index names. DuckDB
  * reads vectors of 2,048 rows anyway, and places of single rows took nearly three times the bytes
  * on real logs (README.md).
  */

@@ -13,7 +13,7 @@ export const PAIRS_TYPE = "svc-pairs-v1";
  */
 export const GRANULES_MIN_PROPERTY = "word-granules-min";
 
-/** Of its bytes: begins with no digit, and is kept whole by a word index. */
+/** Whether the word begins with no digit and is kept whole by a word index. */
 export function isPairable(word: Uint8Array): boolean {
   const [first = 0x30] = word;
   return word.length < TERM_BYTES_MAX && (first < 0x30 || first > 0x39);
@@ -35,7 +35,10 @@ export function wordHash(word: Uint8Array): number {
   return mixed(hashBytes(word)) || 1;
 }
 
-/** Of the hashes of two words, the first of which stands directly before the second. */
+/**
+ * The hash of a pair, by the hashes of two words, the first of which stands directly before the
+ * second.
+ */
 export function pairHash(first: number, second: number): number {
   return mixed(Math.imul(first, 31) + second | 0);
 }

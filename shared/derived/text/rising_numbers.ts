@@ -49,7 +49,7 @@ export class RisingNumbers {
     return this.#memberOf(name)?.take(number, this.#granule) ?? false;
   }
 
-  /** Those of which numbers were not to be hashed; nothing can be taken afterwards. */
+  /** Members of which numbers were not to be hashed. Nothing can be taken afterwards. */
   finish(): RisingMember[] {
     return this.#members.flatMap((member) => member.finish() ?? []);
   }

@@ -1,6 +1,6 @@
 /**
  * Memory of a thread that is used again for its next file. What is collected of a file takes arrays
- * as long as its rows and words are many; in fresh pages, which the system hands out one by one and
+ * as long as its rows and words are many. In fresh pages, which the system hands out one by one and
  * zeroed, that was a sixth of the time of an index.
  *
  * Arrays have any content. `releaseScratch` takes back all of a thread's together: when what was
@@ -43,7 +43,7 @@ export function grownInts(
   return larger;
 }
 
-/** The same of bytes. */
+/** A longer array that begins as `array` does, which is not to be used any more. */
 export function grownBytes(
   array: Uint8Array<ArrayBuffer>,
   length: number,

@@ -2,7 +2,7 @@
  * The granules of those terms of a block that are in a single one, in the order of the terms:
  * `coding: u8 | bits`, to a full byte.
  *
- * The neighbours of a number that is counted up, or of a time, were mostly written near it: the
+ * The neighbours of a number that is counted up, or of a time, were mostly written near it. The
  * distances of their granules take one or two bits where a granule takes ten. The writer takes what
  * is shorter.
  */
@@ -17,7 +17,7 @@ const SAME_BITS = 0;
 /** Gamma codes of the distances of each from the one before. */
 const DISTANCES = 1;
 
-/** Of a file of `total` granules. */
+/** Writes the granules of a block's terms, for a file of `total` granules. */
 export function writeSingles(
   target: ByteBuilder,
   granules: readonly number[],
@@ -38,7 +38,7 @@ export function writeSingles(
 export interface SinglesPlace {
   readonly start: number;
   readonly end: number;
-  /** Of the block's terms in order, so many of those that are in a single granule. */
+  /** How many of the block's terms are in a single granule; they keep their order. */
   readonly count: number;
   readonly total: number;
   /** Whether they begin with their coding; without one all have the same bits. */

@@ -5,24 +5,23 @@
  * A token of 3 to `LETTERS_MAX` letters a–z has a stem; any other token, with a digit, a `_` or a
  * letter of another alphabet, is its own.
  *
- * DuckDB knows no stems. But only so many words have a given stem: each step of the
- * algorithm takes an ending off, or puts another in its place, so going back from a stem there are
- * a few candidates for each step. `wordsOfStem` collects more candidates than there are words and
- * keeps those whose stem it is: never a word too many, and as every step is undone in each way that
- * it can have gone, none too few. There are 3,300 at most, of which people use five; they all begin
- * alike.
+ * DuckDB knows no stems. But only so many words have a given stem: each step of the algorithm takes
+ * an ending off, or puts another in its place. So going back from a stem there are a few candidates
+ * for each step. `wordsOfStem` collects more candidates than there are words and keeps those whose
+ * stem it is, so never a word too many. Every step is undone in each way that it can have gone, so
+ * none is missing. There are 3,300 at most, of which people use five; they all begin alike.
  */
 
 import { stemmer } from "stemmer";
 import { memoize } from "../../base/memoize.ts";
 
-/** Of English. A longer run of letters is no word, and its family is of no use. */
+/** The longest English word. A longer run of letters is no word, and its family is of no use. */
 const LETTERS_MAX = 40;
 const ENGLISH = new RegExp(`^[a-z]{3,${LETTERS_MAX}}$`);
 /** Families that are kept: some 300 KB each. */
 const KEPT_MAX = 32;
 
-/** Of a token of `tokenize.ts`. */
+/** The stem of a token of `tokenize.ts`. */
 export function stemOf(token: string): string {
   return ENGLISH.test(token) ? stemmer(token) : token;
 }
@@ -135,7 +134,7 @@ function exchanged(endings: typeof SECOND): StepBack {
     });
 }
 
-/** As the algorithm sees it, for which a y at the beginning is no vowel. */
+/** Whether the word matches as the algorithm sees it: a y at the beginning is no vowel. */
 function has(pattern: RegExp, word: string): boolean {
   return pattern.test(word.replace(/^y/, "Y"));
 }

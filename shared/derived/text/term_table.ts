@@ -2,7 +2,7 @@
  * Numbers the distinct terms of a column: open addressing over typed arrays, with the terms' bytes
  * one after the other.
  *
- * A term is written at the end of `bytes` first, then `intern` finds its number: an unknown term
+ * A term is written at the end of `bytes` first, then `intern` finds its number. An unknown term
  * stays where it was written, a known one is written over by the next.
  */
 
@@ -13,7 +13,7 @@ const BYTES_MAX = 2 ** 29;
 const SLOTS_MIN = 4096;
 
 export class TermTable {
-  /** Of all terms, then of the one being written, from `length` on. */
+  /** Bytes of all terms, then of the one being written, from `length` on. */
   bytes = new Uint8Array(64 * 1024);
   /** Bytes of all terms. */
   length = 0;

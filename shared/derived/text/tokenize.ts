@@ -7,8 +7,8 @@
  * and no limit to their number.
  *
  * `shared/engine/functions/match.ts` says the same in SQL, and a property test holds the two equal.
- * Where the runtime's Unicode is newer than DuckDB's (letters added since, İ), they may
- * differ; an index may then only be asked for tokens that this file and the engine agree on.
+ * Where the runtime's Unicode is newer than DuckDB's (letters added since, İ), they may differ. An
+ * index may then only be asked for tokens that this file and DuckDB agree on.
  */
 
 const IDEOGRAPH = /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}]/gu;

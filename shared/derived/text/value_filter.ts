@@ -1,6 +1,6 @@
 /**
- * A Bloom filter over the values of those string columns of a data file that have few: small enough
- * to stay in memory for every file of a table, so that a file without a value is left out without
+ * A Bloom filter over the values of those string columns of a data file that have few. It is small
+ * enough to stay in memory for every file of a table. A file without a value is so left out without
  * reading a block of its value index.
  */
 
@@ -18,7 +18,7 @@ export const FILTER_TYPE = "svc-value-filter-v1";
 /** Bits of a value, and how many of them it sets: one absent value in 100 seems to be there. */
 const BITS_PER_VALUE = 10;
 const PROBES = 7;
-/** Of one file, so that 4,000 files take 64 MiB. */
+/** Bytes of the filters of one file, so that 4,000 files take 64 MiB. */
 const FILTER_BYTES_MAX = 16 * 1024;
 const VALUES_MAX = FILTER_BYTES_MAX * 8 / BITS_PER_VALUE;
 

@@ -4,7 +4,9 @@ import { utf8 } from "../../base/bytes.ts";
 import { hashByte, hashBytes } from "./hash.ts";
 
 export const VALUES_TYPE = "svc-values-v1";
-/** The same, where not all values have a hash: there are rising numbers. */
+/**
+ * The type of value indexes in which some numbers have no hash: they are told by where they rise.
+ */
 export const RISING_VALUES_TYPE = "svc-values-v2";
 
 /** A column without a value, of values compared as they are, of JSON objects. */

@@ -2,8 +2,8 @@
 
 export const WORDS_TYPE = "svc-words-v2";
 /**
- * The same without the coding of single granules (`single_granules.ts`). It is read, and no longer
- * written.
+ * The type of word indexes without the coding of single granules (`single_granules.ts`). They are
+ * read, and no longer written.
  */
 export const UNCODED_WORDS_TYPE = "svc-words-v1";
 /** Property of a blob: how many bytes of it its header takes. */

@@ -80,7 +80,7 @@ function keysOf(columns: readonly ColumnValues[]): Keys {
   return { bits, keys, things };
 }
 
-/** Of the things, numbered through. */
+/** A 1 for each thing whose places are not listed, by the number of the thing among all columns. */
 function unlistedOf(columns: readonly ColumnValues[]): Uint8Array {
   const all = new Uint8Array(columns.reduce((sum, { hashes }) => sum + hashes.length, 0));
   let start = 0;
