@@ -3,7 +3,7 @@
  * `fdatasync` serves every frame written before it started; those written meanwhile form the next
  * group.
  *
- * Invariants: frames lie in the file in the order of `write`, one write at a time; after the first
+ * Invariants: frames lie in the file in the order of `write`, one write at a time. After the first
  * failed write or sync the segment takes nothing more and promises nothing more (`failed`). Not
  * covered: when to roll, and what becomes of a failed segment (`lane_writer.ts`).
  */

@@ -73,7 +73,7 @@ async function markPoison(
 
 /**
  * A segment is only removed when its earlier names are durably gone, and only reported when its
- * last one is: no power failure brings back a segment that the catalog has forgotten.
+ * last one is. So no power failure brings back a segment that the catalog has forgotten.
  */
 async function sweepCommitted(
   fs: FileSystem,

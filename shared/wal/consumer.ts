@@ -122,7 +122,7 @@ class LaneConsumer implements Consumer {
     const segments = await openWalReader(this.#fs, this.#walDir)
       .list(this.#lane, ["active", "sealed", "committed"]);
     // A directory listing may show a younger segment sealed and miss an older one that is sealed at
-    // that moment; the older one was still seen in `active/`, and nothing behind it may be handed
+    // that moment. The older one was still seen in `active/`, and nothing behind it may be handed
     // out before it.
     const firstActive = segments.findIndex((segment) => segment.state === "active");
     const complete = firstActive < 0 ? segments : segments.slice(0, firstActive);

@@ -43,7 +43,7 @@ export interface SegmentHeader {
 
 export interface DecodedHeader extends SegmentHeader {
   readonly byteLength: number;
-  /** As it was read: for copies, whose frames are good only behind this very header. */
+  /** The header as it was read: for copies, whose frames are good only behind this very header. */
   readonly bytes: Uint8Array;
   /** Seed of the CRC of this segment's frames. */
   readonly frameSeed: number;
@@ -51,7 +51,7 @@ export interface DecodedHeader extends SegmentHeader {
 
 export interface FrameHeader {
   readonly payloadBytes: number;
-  /** Of the idempotency key before the payload: 0 without one. */
+  /** Bytes of the idempotency key before the payload: 0 without one. */
   readonly keyBytes: number;
   /** The payload is a packed message (`packed_message.ts`), or the message itself. */
   readonly isPacked: boolean;
@@ -164,7 +164,7 @@ export function layFrames(batches: readonly WalBatch[], into: Uint8Array): numbe
   }
 }
 
-/** The same with pauses, for batches that are long. */
+/** Lays frames as `layFrames` does, with pauses, for batches that are long. */
 export function* layingFrames(
   batches: readonly WalBatch[],
   into: Uint8Array,

@@ -14,9 +14,9 @@ export const FRAME_KEY_BYTES = 40;
 export const DIGEST_BYTES = 16;
 
 export interface FrameKey {
-  /** Of what the sender calls the request. */
+  /** The digest of what the sender calls the request. */
   readonly digest: Uint8Array;
-  /** Of what the request holds: the same key for another body is a mistake. */
+  /** The digest of what the request holds: the same key for another body is a mistake. */
   readonly bodyDigest: Uint8Array;
   /** Unix ms; the key is remembered from here on. */
   readonly takenMs: number;

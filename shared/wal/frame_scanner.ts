@@ -29,7 +29,7 @@ export interface ScannedFrame extends Pick<WalFrame, "offset" | "endOffset"> {
   readonly header: FrameHeader;
   /** The whole frame: its header, its key and its payload. */
   readonly bytes: Uint8Array;
-  /** Of the request that the rows came with, if it had one. */
+  /** The key of the request that the rows came with, if it had one. */
   readonly key: FrameKey | undefined;
 }
 

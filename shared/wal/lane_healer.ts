@@ -1,6 +1,7 @@
 /**
- * A lane after a failed write or sync: refuses, tries the disk again with growing pauses, salvages
- * the segments that were given up, and lets rows in again only when all of that succeeded.
+ * A lane after a failed write or sync. It refuses rows, tries the disk again with growing pauses
+ * and salvages the segments that were given up. It lets rows in again only when all of that
+ * succeeded.
  */
 
 import { OperatingError } from "../base/errors.ts";

@@ -283,7 +283,7 @@ export class LaneWriter {
         if (this.#isRipe(segment)) this.#roll(segment);
       },
       onSyncing: (appends: number, ended: Promise<unknown>) => {
-        if (appends === 0) return; // Of a segment that is sealed.
+        if (appends === 0) return; // The segment is sealed.
         this.#options.onEvent({ kind: "syncing", lane: this.lane, appends, ended });
       },
       onSynced: (ms: number) => this.#options.onEvent({ kind: "synced", lane: this.lane, ms }),

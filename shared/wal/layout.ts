@@ -181,7 +181,7 @@ export async function statIfPresent(
 
 /**
  * Makes segment names, each greater than those before it and those it was told of. Its writer is
- * random, and numbers what it names, so that what was consumed of it is a few runs of numbers: no
+ * random and numbers what it names, so that what was consumed of it is a few runs of numbers. No
  * two segments that hold rows share writer and number.
  */
 export class SegmentNames {

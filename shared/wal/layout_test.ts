@@ -28,7 +28,7 @@ Deno.test({
     assert.ok(again > unused && again > first);
     names.giveBack(again);
     names.next();
-    // Of a writer that is no more.
+    // A segment of a writer that is no more.
     const other = names.next();
     names.giveBack(first);
     assert.equal(ordinalOfSegmentName(names.next())?.writer, ordinalOfSegmentName(other)?.writer);

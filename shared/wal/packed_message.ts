@@ -21,7 +21,7 @@ import { unpackZstd } from "../base/unpack_zstd.ts";
 export const PACKED_MESSAGE_BYTES_MIN = 32 * 1024;
 /** Longer results are not worth unpacking. */
 const PACKED_SHARE_MAX = 0.8;
-/** Of `messageBytes` and `packedBytes`. */
+/** Bytes of the fields `messageBytes` and `packedBytes`. */
 export const PACKED_HEAD_BYTES = 8;
 
 const PARAMS = { [constants.ZSTD_c_compressionLevel]: -3 };

@@ -34,7 +34,7 @@ export function openWalReader(fs: ReadableFiles, root: string): WalReader {
   };
 }
 
-/** Of some 10,000 segments. */
+/** Room for the weights of some 10,000 segments. */
 const WEIGHTS_BYTES_MAX = 4 * 1024 * 1024;
 const WEIGHT_BYTES = 400;
 

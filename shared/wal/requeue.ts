@@ -19,7 +19,7 @@ export interface RequeueStep {
   readonly why?: string;
 }
 
-/** Of every lane, or only of the segments called `name`. */
+/** Plans for every lane, or only for the segments called `name`. */
 export async function planRequeue(
   fs: FileSystem,
   root: string,

@@ -78,7 +78,7 @@ async function poisoned(count: number) {
   return { fs, names };
 }
 
-/** Of each segment, in order of name; `poison` wins where there are two. */
+/** The state of each segment, in order of name; `poison` wins where there are two. */
 async function statesOf(fs: CrashableFileSystem): Promise<string[]> {
   const segments = await openWalReader(fs, ROOT).list(LANE, ["sealed", "poison"]);
   return segments.map(({ state }) => state);

@@ -29,7 +29,7 @@ export interface SegmentInfo {
   /** File name: sorts by creation, unique across machines, the dedupe token. */
   readonly name: string;
   readonly state: SegmentState;
-  /** Of its file, or of the file that a mirror has it from. */
+  /** Bytes of its file, or of the file that a mirror has it from. */
   readonly byteLength: number;
   readonly modifiedMs: number;
 }
@@ -48,9 +48,11 @@ export interface WalBatch extends EncodedBatch {
 
 export interface Wal extends AsyncDisposable {
   /**
-   * Appends one batch as one frame: all of its rows or none. Errors: `internal` when this write
-   * failed, `unavailable` (with `retryAfterSecs`) while the lane cannot be opened, refuses after a
-   * failure or below the free-space floor, `unprocessable` for a key that another body had.
+   * Appends one batch as one frame: all of its rows or none.
+   *
+   * Errors: `internal` when this write failed. `unavailable` (with `retryAfterSecs`) while the lane
+   * cannot be opened, refuses after a failure or below the free-space floor. `unprocessable` for a
+   * key that another body had.
    */
   append(lane: LaneId, batch: WalBatch, mode: AckMode): Promise<AppendReceipt>;
   /** Seals the lane's active segment now; its name, or undefined when it held no rows. */
@@ -82,8 +84,8 @@ export interface WalReader {
    */
   open(lane: LaneId, name: string): Promise<SegmentReader>;
   /**
-   * The same for who opens `names` of a lane in this order, as they were listed: where segments are
-   * far away the next ones are fetched meanwhile, within bounds. Absent where nothing is gained by
+   * A reader for who opens `names` of a lane in this order, as they were listed. Where segments are
+   * far away it fetches the next ones meanwhile, within bounds. Absent where nothing is gained by
    * it.
    */
   ahead?(lane: LaneId, names: readonly string[]): WalReader & Disposable;

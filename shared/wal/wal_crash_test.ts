@@ -1,6 +1,6 @@
 /**
  * Power is cut before every single file system operation of a workload, and again somewhere in the
- * recovery; what `wait_for` acknowledged must be there exactly once, whatever of the rest survives.
+ * recovery. What `wait_for` acknowledged must be there exactly once, whatever of the rest survives.
  */
 
 import assert from "node:assert/strict";
@@ -65,7 +65,7 @@ async function start(fs: CrashableFileSystem, clock: FakeClock, random: SeededRa
   return await openWal({ fs, clock, random, root: ROOT, eventsMax: 6, freeBytesMin: 0 });
 }
 
-/** The same steps for the same seed, until done or until the power fails. */
+/** Takes steps that the seed decides, until done or until the power fails. */
 async function work(fs: CrashableFileSystem, ledger: Ledger): Promise<void> {
   const random = new SeededRandom(SEED);
   const clock = new FakeClock();

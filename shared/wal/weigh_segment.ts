@@ -16,14 +16,17 @@ import {
 } from "./format.ts";
 import { CHUNK_BYTES } from "./frame_scanner.ts";
 
-/** Of a whole segment. What is no frame, and all behind it, counts as it is. */
+/**
+ * The bytes of the messages of a whole segment, unpacked. What is no frame, and all behind it,
+ * counts as it is.
+ */
 export function weighSegment(segment: Uint8Array): number {
   const first = firstFrameOf(segment);
   const { next, messageBytes } = weighFrames(segment, { first, isEnd: true });
   return messageBytes + Math.max(0, segment.byteLength - next);
 }
 
-/** The same of a segment's file, with memory for one chunk. */
+/** The bytes of the messages of a segment's file, unpacked, with memory for one chunk. */
 export async function weighFile(file: ReadableFile): Promise<number> {
   const size = await file.size();
   const chunk = new Uint8Array(Math.min(size, CHUNK_BYTES));

@@ -1,8 +1,8 @@
 /**
  * One round of copies of the segments that are being written: what a lost disk would lose is then
- * no older than the interval. Each copy is a new object, the first bytes of the file; the shorter
- * one goes when the longer is there, and all go when the sealed segment is in the mirror, or its
- * rows are in a table.
+ * no older than the interval. Each copy is a new object, the first bytes of the file. The shorter
+ * one goes when the longer is there. All go when the sealed segment is in the mirror, or its rows
+ * are in a table.
  *
  * Never beside a round of `mirrorSegments`: both hold a segment by the same pin. README.md has the
  * protocol.
@@ -33,7 +33,7 @@ import {
 } from "./mirror_layout.ts";
 
 /**
- * Of each lane, how many bytes of which segment were copied last; a lane that is not there was not
+ * How many bytes of which segment were copied last, by lane. A lane that is not there was not
  * looked at yet.
  */
 export type ActiveCopies = Map<string, Map<string, number>>;
@@ -109,7 +109,10 @@ async function putOnce(store: ObjectStore, key: string, bytes: Uint8Array): Prom
   }
 }
 
-/** Of this ingester's segments that are written no more; those of others are theirs. */
+/**
+ * Removes copies of this ingester's segments that are written no more. Copies of other ingesters
+ * are theirs.
+ */
 async function removeOutlived(
   deps: MirrorDeps,
   { lane, known, active, mirrored }: {

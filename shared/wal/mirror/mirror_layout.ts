@@ -95,9 +95,9 @@ export function segmentKey(prefix: string, lane: LaneId, name: string): string {
 
 /** Lengths of a segment that an object's name tells, so that a list tells how much waits. */
 export interface SegmentLengths {
-  /** Of its file. */
+  /** Bytes of the segment's file. */
   readonly bytes: number;
-  /** Of its messages, unpacked. */
+  /** Bytes of its messages, unpacked. */
   readonly messageBytes: number;
 }
 
@@ -115,7 +115,7 @@ export function packedSegmentKey(
   return `${segmentKey(prefix, lane, name)}.${lengths}${PACKED}`;
 }
 
-/** Of the sealed segments of a lane. */
+/** The prefix of the sealed segments of a lane. */
 export function lanePrefix(prefix: string, lane: LaneId): string {
   assert(isMirrorable(lane), `lane ${JSON.stringify(lane)} of a mirror`);
   return `${prefix}/${lane.tenant}/${lane.index}/`;
@@ -129,18 +129,18 @@ export function activeKey(prefix: string, lane: LaneId, name: string, bytes: num
   return `${activePrefix(prefix, lane, name)}${digitsOf(bytes)}`;
 }
 
-/** The same, packed: `bytes` are those of the segment. */
+/** The key of a packed copy: `bytes` are those of the segment. */
 export function packedActiveKey(prefix: string, lane: LaneId, name: string, bytes: number): string {
   return `${activeKey(prefix, lane, name, bytes)}${PACKED}`;
 }
 
-/** Of the copies of one active segment. */
+/** The prefix of the copies of one active segment. */
 export function activePrefix(prefix: string, lane: LaneId, name: string): string {
   assert(isSegmentName(name), `segment name ${JSON.stringify(name)}`);
   return `${activeLanePrefix(prefix, lane)}${name}.`;
 }
 
-/** Of the copies of all active segments of a lane. */
+/** The prefix of the copies of all active segments of a lane. */
 export function activeLanePrefix(prefix: string, lane: LaneId): string {
   assert(isMirrorable(lane), `lane ${JSON.stringify(lane)} of a mirror`);
   return `${prefix}/${ACTIVE}/${lane.tenant}/${lane.index}/`;

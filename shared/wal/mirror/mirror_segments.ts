@@ -37,7 +37,7 @@ const PINNED_MAX = 16;
 
 export interface MirrorDeps {
   readonly fs: FileSystem;
-  /** Of the WAL, whose lock this process holds. */
+  /** The root of the WAL, whose lock this process holds. */
   readonly root: string;
   readonly store: ObjectStore;
   /** Below the root of `store`, without a slash at its end. */
@@ -58,7 +58,7 @@ export type MirrorEvent =
     readonly kind: "uploaded";
     readonly lane: LaneId;
     readonly segment: string;
-    /** Of the object. */
+    /** Bytes of the object. */
     readonly bytes: number;
   }
   /** The first bytes of one that is being written. */
@@ -85,8 +85,8 @@ export interface MirrorBacklog {
 export type Mirrored = Map<string, Set<string>>;
 
 /**
- * Of `lanes`, or of all there are. Errors: of the store, of the file system; `corrupt` when an
- * object with a segment's name is another.
+ * Mirrors the sealed segments of `lanes`, or of all there are. Errors: the store's, the file
+ * system's; `corrupt` when an object with a segment's name is another.
  */
 export async function mirrorSegments(
   deps: MirrorDeps,

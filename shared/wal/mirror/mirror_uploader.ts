@@ -1,8 +1,8 @@
 /**
- * Keeps a mirror behind the WAL of this process: rounds of `mirrorSegments`, each begun by a seal
- * and about the lanes that sealed, now and then about all; with `mirrorActive` at its interval;
- * pauses grow while the store does not answer. Nothing waits for it, and it holds no more than
- * `parallel` segments in memory.
+ * Keeps a mirror behind the WAL of this process, by rounds of `mirrorSegments`. A round begins with
+ * a seal and is about the lanes that sealed, now and then about all. `mirrorActive` runs at its
+ * interval. Pauses grow while the store does not answer. Nothing waits for it, and it holds no more
+ * than `parallel` segments in memory.
  */
 
 import { getLogger } from "@logtape/logtape";
@@ -24,7 +24,7 @@ import {
  * All lanes are looked at so often: an earlier process may have sealed, or a file been moved here.
  */
 const POLL_MS = 5_000;
-/** Of segments that may wait, so many ms' are mirrored in one round. */
+/** Segments that may wait are gathered for this long and mirrored in one round. */
 const GATHER_MS = 500;
 const PAUSE_MS_MIN = 500;
 const PAUSE_MS_MAX = 30_000;
@@ -130,7 +130,9 @@ export class MirrorUploader implements AsyncDisposable {
     }
   }
 
-  /** Those of the next round; undefined is all. A round that fails is followed by one about all. */
+  /**
+   * The lanes of the next round; undefined is all. A round that fails is followed by one about all.
+   */
   #takeLanes(): readonly LaneId[] | undefined {
     const { clock } = this.#options;
     const lanes = [...this.#sealed.values()];

@@ -22,7 +22,7 @@ Deno.test({
     assert.ok(messageBytes > bytes.byteLength);
     const digits = String(bytes.byteLength).padStart(12, "0");
     await store.putNew(segmentKey(PREFIX, LANE, plain), bytes);
-    // As it was named before its messages were counted.
+    // A name of before messages were counted.
     await store.putNew(`${segmentKey(PREFIX, LANE, early)}.${digits}.zst`, object);
     const key = packedSegmentKey(PREFIX, LANE, packed, {
       bytes: bytes.byteLength,

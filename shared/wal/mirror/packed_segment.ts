@@ -58,9 +58,9 @@ export function unpackSegment(
 /** An object of the mirror as a list shows it. */
 export interface StoredSegment extends Pick<MirrorObject, "isPacked"> {
   readonly key: string;
-  /** Of the segment. */
+  /** Bytes of the segment. */
   readonly bytes: number;
-  /** Of the object. */
+  /** Bytes of the object. */
   readonly storedBytes: number;
 }
 

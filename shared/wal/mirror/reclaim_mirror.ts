@@ -19,7 +19,7 @@ const ASKED_MAX = 1_000;
 /** Objects removed by one call. */
 const REMOVED_MAX = 10_000;
 
-/** Of the catalog. */
+/** What the catalog knows of consumed segments, and a way to keep it in little room. */
 export interface FoldedSegments extends ConsumedSegments {
   /** Keeps in little room that these are consumed. */
   foldConsumed(segments: readonly string[]): Promise<void>;

@@ -1,7 +1,7 @@
 /**
  * Brings mirrored segments back to a WAL root. The plan only reads. Applying it puts each object
  * where an interrupted ingester would have left it and lets the salvage of such segments do the
- * rest: every frame is checked, key files are made, and a segment counts when it is synced.
+ * rest. So every frame is checked, key files are made, and a segment counts when it is synced.
  * Interrupted anywhere, it can be run again.
  */
 
@@ -24,7 +24,7 @@ export interface RecoverySource {
   readonly root: string;
 }
 
-/** Of the catalog. */
+/** What the catalog knows of consumed segments. */
 export interface ConsumedSegments {
   /** Which of `segments` some table has consumed. */
   consumedOf(segments: readonly string[]): Promise<ReadonlySet<string>>;

@@ -1,6 +1,6 @@
 /**
- * Packs segments beside the caller, whose thread has requests to serve: on a thread that lets all
- * others run first, and on one that does not for what has waited too long.
+ * Packs segments beside the caller, whose thread has requests to serve. One thread lets all others
+ * run first. Another does not, for what has waited too long.
  */
 
 import { getLogger } from "@logtape/logtape";
