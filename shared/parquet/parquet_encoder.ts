@@ -25,9 +25,12 @@ export interface ParquetEncoder extends Disposable {
    * Errors: `too_large`.
    */
   input(batches: readonly ColumnBatch[], schema: TableSchema): ParquetInput;
-  /** The same of batches that come one by one, of about so many bytes. */
+  /** An empty input for batches that come one by one, with room for about `bytes`. */
   open(schema: TableSchema, bytes: number): OpenInput;
-  /** As `writeParquet`; the input must not be disposed of until the promise is settled. */
+  /**
+   * Writes the rows of `input` as `writeParquet` does. The input must not be disposed of until the
+   * promise is settled.
+   */
   encode(input: ParquetInput, options: ParquetOptions): Promise<ParquetFile>;
 }
 
@@ -56,7 +59,8 @@ function encodeThread(module: URL): EncodeThread {
 
 class ThreadEncoder implements ParquetEncoder {
   /**
-   * Of each compression its own, which starts with the first file of it: one of them needs no WASM.
+   * Each compression has a thread of its own, which starts with the first file of it: one of them
+   * needs no WASM.
    */
   readonly #threads: Readonly<Record<ParquetCompression, EncodeThread>> = {
     zstd: encodeThread(new URL("./parquet_worker.ts", import.meta.url)),

@@ -22,7 +22,7 @@ export interface ParquetInput extends Disposable {
   /** The Arrow IPC stream. */
   readonly stream: Uint8Array;
   readonly rows: number;
-  /** The same rows, as views of the stream. */
+  /** The rows as views of the stream. */
   batches(): ColumnBatch[];
 }
 

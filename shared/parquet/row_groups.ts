@@ -19,9 +19,9 @@ export const ROW_GROUP_ROWS = 65_536;
  */
 const LAST_GROUP_ROWS = 4_096;
 /**
- * The same in a file of several row groups, whose pages further back decode 65,536 rows: 320 pages
- * of 100 rows cost as little as the first, and the others not much more. With 4,096 rows page 1,000
- * of 100 M rows took 2.4 times as long as page 1.
+ * Rows of the last row group of a file of several, whose pages further back decode 65,536 rows. 320
+ * pages of 100 rows cost as little as the first, and the others not much more. With 4,096 rows page
+ * 1,000 of 100 M rows took 2.4 times as long as page 1.
  */
 const LAST_OF_SEVERAL_ROWS = 32_768;
 
@@ -41,7 +41,10 @@ export function nextWholeRows(rows: number): number {
   return groups * ROW_GROUP_ROWS + LAST_OF_SEVERAL_ROWS;
 }
 
-/** The same where all but the last have so many rows, as data files had them before. */
+/**
+ * The first rows of row groups where all but the last have `groupRows` rows, as data files had them
+ * before.
+ */
 export function evenStarts(rows: number, groupRows: number): number[] {
   return Array.from({ length: Math.ceil(rows / groupRows) }, (_, group) => group * groupRows);
 }

@@ -4,7 +4,7 @@ import { isOperatingError } from "../base/errors.ts";
 import { commitRewrite } from "../iceberg/commit_rewrite.ts";
 import type { CommitDeps } from "../iceberg/commit_table.ts";
 
-/** As `commitRewrite`. `discard` removes the files that the rewrite adds. */
+/** Commits as `commitRewrite` does. `discard` removes the files that the rewrite adds. */
 export async function commitOrDiscard(
   deps: CommitDeps,
   rewrite: Parameters<typeof commitRewrite>[1],

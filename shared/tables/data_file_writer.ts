@@ -27,9 +27,9 @@ import { type LiftPromoted, liftPromoted } from "./lift_promoted.ts";
 import { inTimeOrder } from "./time_order.ts";
 
 /**
- * Bytes of rows that make a file of about an eighth of that. It sets the memory of a drain: a
- * compactor that drained backlogs of 160 and of 640 MB peaked at 376 and 441 MiB (545 and 659 MiB
- * with files twice as large, not faster).
+ * Bytes of rows that make a file of about an eighth of that. They set the memory of a drain. A
+ * compactor that drained backlogs of 160 and of 640 MB peaked at 376 and 441 MiB. With files twice
+ * as large it was 545 and 659 MiB, and not faster.
  */
 export const INPUT_BYTES = 32 * 1024 * 1024;
 /**
@@ -71,7 +71,7 @@ export class DataFileWriter {
   /** The rows that wait, and their bytes. */
   #waiting: OpenInput | undefined;
   #waitingBytes = 0;
-  /** Of the last file: the end of what reads its rows, and of all. */
+  /** Settled when the last file's rows are read, and when it is stored. */
   #making: Promise<void> = Promise.resolve();
   #storing: Promise<void> = Promise.resolve();
 

@@ -90,7 +90,10 @@ function isOlder(table: TableSchema, column: Column): boolean {
   });
 }
 
-/** Of the table, not of the segment: that waits, and fits once the table has the column. */
+/**
+ * The fault is the table's, not the segment's: the segment waits, and fits once the table has the
+ * column.
+ */
 function olderTable(column: Column): OperatingError {
   return new OperatingError(
     "precondition_failed",

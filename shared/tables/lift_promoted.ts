@@ -1,6 +1,6 @@
 /**
- * Fills promoted columns from the attributes: of the rows that become new files, so that drains
- * fill them for what comes, and whatever rewrites files (merges, delete tasks) for what was there
+ * Fills promoted columns from the attributes of the rows that become new files. So drains fill them
+ * for what comes. Whatever rewrites files (merges, delete tasks) fills them for what was there
  * before.
  */
 

@@ -1,7 +1,7 @@
 /**
  * Several sorted runs of rows into one: a merge by windows of whole columns, not row by row.
  *
- * Of each run that has begun one batch is held. The rows up to the earliest end of these batches
+ * One batch of each run that has begun is held. The rows up to the earliest end of these batches
  * can be put out: no run has any more of them. So each step uses up one batch at least, and a run
  * is opened when the merge comes to its first row, not before. Held at any time: one batch of each
  * run that overlaps here, and what is put out.

@@ -19,7 +19,7 @@ import { isOperatingError, OperatingError } from "../base/errors.ts";
 
 export interface MigrationPlan {
   readonly ident: TableIdent;
-  /** As the table records it; undefined for a table that another program made. */
+  /** The version that the table records; undefined for a table that another program made. */
   readonly versionBefore: number | undefined;
   readonly version: number;
   readonly added: readonly Column[];
@@ -84,7 +84,7 @@ export function applyMigration(
 export interface UnaskedPromotion {
   /** The most wanted first. */
   readonly wanted: readonly Column[];
-  /** Of such columns that a table may have. */
+  /** The most columns of this kind that a table may have. */
   readonly columnsMax: number;
 }
 
@@ -94,8 +94,8 @@ export function roomForUnasked({ columns }: TableSchema, columnsMax: number): nu
 }
 
 /**
- * Of `wanted` what the table can have besides, and needs: no promoted column serves the attribute
- * yet. Pure.
+ * The columns of `wanted` that the table can have besides, and needs: no promoted column serves the
+ * attribute yet. Pure.
  */
 export function lackedUnasked(schema: TableSchema, wanted: readonly Column[]): Column[] {
   const { columns, promoted = [] } = schema;
@@ -148,7 +148,9 @@ export function applyUnasked(
   return commitMigration(deps, ident, (table) => planUnasked(deps, table, promotion));
 }
 
-/** As `applyMigration`; `planOf` is asked of the table that each attempt begins with. */
+/**
+ * Migrates as `applyMigration` does. `planOf` is asked of the table that each attempt begins with.
+ */
 async function commitMigration(
   given: CommitDeps,
   ident: TableIdent,

@@ -110,7 +110,7 @@ Deno.test({
   },
 });
 
-/** As the drain does: rows in the columns of a segment, fitted to the table. */
+/** Appends as the drain does: rows in the columns of a segment, fitted to the table. */
 async function append(lab: DeleteLab, numbers: readonly number[]): Promise<void> {
   const { deps } = lab;
   const table = await ensureTable(deps, { ident: EVENTS, schema: EVENTS_SCHEMA });

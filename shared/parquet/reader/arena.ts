@@ -30,7 +30,7 @@ export class Arena {
     return start;
   }
 
-  /** Of the bytes that were taken last, those behind `end` are not needed. */
+  /** Gives back what was taken last, from `end` on. */
   keepUpTo(end: number): void {
     this.#length = Math.ceil(end / ALIGNED) * ALIGNED;
   }

@@ -275,7 +275,9 @@ function readPlainTexts({ pages, count }: ChunkData, arena: Arena, start: number
   return { start: valuesAt, byteLength };
 }
 
-/** The same of texts that are named by their place in a dictionary. */
+/**
+ * Writes the ends of texts that are named by their place in a dictionary behind the 0 at `start`.
+ */
 function readKnownTexts(
   { pages, count }: ChunkData,
   { arena, start, dictionary }: {

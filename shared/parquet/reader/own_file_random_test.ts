@@ -1,7 +1,7 @@
 /**
- * What merges read is what was written: columns of every type whose values come in every fashion
- * (one, few, many or all distinct, in order or not, nulls here or there), in row groups and pages
- * that end anywhere, packed either way. `SVC_PARQUET_SEEDS=2000` for a long run.
+ * What merges read is what was written: columns of every type whose values come in every fashion,
+ * in row groups and pages that end anywhere, packed either way. Values are one, few, many or all
+ * distinct, in order or not, with nulls here or there. `SVC_PARQUET_SEEDS=2000` for a long run.
  */
 
 import assert from "node:assert/strict";

@@ -6,7 +6,7 @@
 /** Bits that are taken at a time, behind up to seven that wait. */
 const STEP_BITS = 24;
 const STEP = 2 ** STEP_BITS;
-/** As whole bytes, what distances below 2^53 take. */
+/** The most bits of a distance in whole bytes: distances are below 2^53. */
 const WIDTH_MAX = 56;
 const HALF = 0x1_0000_0000;
 
@@ -133,7 +133,10 @@ export function readDeltas(
   }
 }
 
-/** The same of 64-bit integers, as pairs of halves. */
+/**
+ * `DELTA_BINARY_PACKED` of 64-bit integers: `count` of them into `target` as pairs of halves, from
+ * `to` on.
+ */
 export function readWideDeltas(
   reader: PageReader,
   target: Int32Array,
@@ -155,7 +158,7 @@ export function readWideDeltas(
 
 interface Distances {
   readonly first: bigint;
-  /** Of each value to the next; 0 behind the last. */
+  /** The distance from each value to the next; 0 behind the last. */
   readonly distances: Float64Array;
 }
 

@@ -44,7 +44,7 @@ export class ValueOrder {
     this.#order = orderOf(values);
   }
 
-  /** Of values `from` to `to`; undefined where there is none, or all are NaN. */
+  /** The extremes of values `from` to `to`; undefined where there is none, or all are NaN. */
   extremesBetween(from: number, to: number): Extremes | undefined {
     const { type } = this.#values;
     if (from < to && type === "string") return extremeTexts(this.#values, from, to);
@@ -54,7 +54,7 @@ export class ValueOrder {
     return this.extremesOf(to - from, (index) => from + index);
   }
 
-  /** The same of the values that `at` gives. */
+  /** The extremes of the values that `at` gives; undefined where there is none, or all are NaN. */
   extremesOf(count: number, at: (index: number) => number): Extremes | undefined {
     const order = this.#order;
     let smallest = -1;
@@ -73,7 +73,7 @@ export class ValueOrder {
     return this.#order(a, b);
   }
 
-  /** The same of several runs of values. */
+  /** The extremes of several runs of values by those of each run. */
   extremesOfAll(parts: readonly (Extremes | undefined)[]): Extremes | undefined {
     const found = parts.flatMap((part) => part === undefined ? [] : [part.smallest, part.largest]);
     return this.extremesOf(found.length, (index) => found[index] as number);
@@ -152,7 +152,7 @@ function extremeTexts(values: ChunkValues, from: number, to: number): Extremes {
   return { smallest, largest };
 }
 
-/** The same of 64-bit integers as pairs of halves. */
+/** The extremes of 64-bit integers as pairs of halves. */
 function extremeHalves(halves: Int32Array, from: number, to: number): Extremes {
   let smallest = from;
   let largest = from;

@@ -14,7 +14,7 @@ export interface ChunkValues {
   readonly count: number;
   /** Little-endian; a bool has a byte. */
   readonly bytes: Uint8Array;
-  /** Of strings: where each begins and the last one ends. */
+  /** For strings: where each begins and the last one ends. */
   readonly offsets: Int32Array | undefined;
   /** Bytes of each value; 0: `offsets` tell. */
   readonly width: number;
@@ -29,7 +29,7 @@ const WIDTH: Readonly<Record<ColumnType, number>> = {
   string: 0,
 };
 
-/** Of `rows` rows. Without nulls views of `data`, of a bool a copy. */
+/** The values of `rows` rows that are not null: views of `data` without nulls, a copy of a bool. */
 export function chunkValues(type: ColumnType, data: ColumnData, rows: number): ChunkValues {
   const width = WIDTH[type];
   const count = rows - data.nullCount;

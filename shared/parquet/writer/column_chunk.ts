@@ -31,16 +31,16 @@ export interface WrittenChunk {
   readonly rows: number;
   readonly nulls: number;
   readonly bounds: Bounds | undefined;
-  /** Of its pages, one after the other. */
+  /** The bytes of its pages, one after the other. */
   readonly pieces: readonly Uint8Array[];
   readonly byteLength: number;
-  /** The same without compression. */
+  /** The bytes that the pages have without compression. */
   readonly plainBytes: number;
   readonly packing: Packing;
   readonly encoding: number;
   /** Bytes of the dictionary's page, which comes first; 0 without one. */
   readonly dictionaryBytes: number;
-  /** Of data. */
+  /** Pages of data. */
   readonly pages: readonly WrittenPage[];
   /** How the smallest values of the pages follow each other, and the largest. */
   readonly isAscending: boolean;

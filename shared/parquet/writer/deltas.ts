@@ -1,7 +1,7 @@
 /**
- * Parquet's DELTA_BINARY_PACKED: the first value, then the distances of each from the one before,
- * less the smallest of a block, in as many bits as the largest of a part of the block takes, or in
- * more.
+ * Parquet's DELTA_BINARY_PACKED: the first value, then the distances of each value from the one
+ * before, less the smallest of a block. Each distance takes as many bits as the largest of a part
+ * of the block, or more.
  */
 
 import type { ByteBuilder } from "../../columns/byte_builder.ts";
@@ -24,7 +24,7 @@ export interface DeltaLayout {
 /** The fewest bits: for distances that have nothing in common. */
 export const TIGHT: DeltaLayout = { block: 128, parts: 4, unit: 1, isLessByPage: false };
 /**
- * The same distance has the same bytes wherever it is: for distances that repeat, which are then
+ * Equal distances have equal bytes wherever they are: for distances that repeat, which are then
  * compressed.
  */
 export const WHOLE_BYTES: DeltaLayout = { block: 1024, parts: 1, unit: 8, isLessByPage: true };
@@ -86,7 +86,7 @@ export function writeDeltas(
   writeDistances(target, distances, layout);
 }
 
-/** Of the 64-bit integer whose halves are at `at` from the one before. */
+/** The distance of the 64-bit integer whose halves are at `at` from the one before. */
 function distanceAt(halves: Int64Halves, at: number): number {
   return ((halves[at + 1] as number) - (halves[at - 1] as number)) * 0x1_0000_0000 +
     ((halves[at] as number) >>> 0) - ((halves[at - 2] as number) >>> 0);

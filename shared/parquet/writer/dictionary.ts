@@ -1,6 +1,6 @@
 /**
- * The distinct values of a column chunk, where they are so few that naming them by their place in a
- * dictionary is shorter than themselves: a hash table over the chunk's own bytes.
+ * The distinct values of a column chunk, where naming them by their place in a dictionary is
+ * shorter than writing them. They are found by a hash table over the chunk's own bytes.
  */
 
 import { viewOf } from "../../base/bytes.ts";
@@ -16,8 +16,8 @@ const DICTIONARY_BYTES_MAX = 1024 * 1024;
  */
 const DISTINCT_SHARE_MAX = 3 / 4;
 /**
- * The same of texts of so few bytes that they are one page, in which compression finds what
- * repeats: 11 % fewer of Apache's lines.
+ * The share for texts of so few bytes that they are one page, in which compression finds what
+ * repeats. Apache's lines took 11 % fewer bytes so.
  */
 const DISTINCT_SHARE_MAX_OF_PAGE = 1 / 2;
 const PAGE_BYTES = 1024 * 1024;
@@ -29,9 +29,9 @@ const SLOTS_MIN = 256;
 const LENGTH_BYTES = 4;
 
 export interface Dictionary {
-  /** Of each value: its place in the dictionary. */
+  /** The place in the dictionary of each value. */
   readonly ids: Uint32Array;
-  /** Of each place: the value that was met first. */
+  /** The value that was met first, of each place. */
   readonly firsts: Uint32Array;
 }
 

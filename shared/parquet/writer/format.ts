@@ -26,7 +26,7 @@ export const FILE = {
   groups: 4,
   createdBy: 6,
   columnOrders: 7,
-  /** Of a column order: by the column's type. */
+  /** The order of a column is that of its type. */
   orderOfType: 1,
 } as const;
 

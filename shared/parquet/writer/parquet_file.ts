@@ -2,9 +2,9 @@
  * A Parquet file from rows as columns: row groups, page indexes, footer, as parquet.thrift and the
  * format's pages have them. All columns are flat. Pages are of the first version.
  *
- * In TypeScript, because most of a file of logs is texts that go into their pages as they lie in
- * the batch: a third of the processor's time that the WASM writer took, and none of the memory that
- * it never gives back.
+ * The writer is in TypeScript, because most of a file of logs is texts that go into their pages as
+ * they lie in the batch. It takes a third of the processor's time of the WASM writer, and none of
+ * the memory that WASM never gives back.
  */
 
 import { concatBytes, utf8 } from "../../base/bytes.ts";
@@ -105,7 +105,7 @@ export class ParquetFileWriter {
   /** The file; nothing can be added afterwards. */
   finish(): Uint8Array<ArrayBuffer> {
     const chunks = this.#groups.flatMap((group) => group.chunks);
-    // Of chunks of one page each the footer says all that page indexes would: in a small file they
+    // For chunks of one page each the footer says all that page indexes would. In a small file they
     // took a third of its end.
     if (chunks.some(({ pages }) => pages.length > 1)) this.#appendPageIndexes(chunks);
     const { byteLength } = this.#append(footerOf(this.#schema, this.#groups));

@@ -21,7 +21,7 @@ import { batchesOf, readOwnFile } from "../reader/own_file.ts";
 const SEEDS = Array.from({ length: Number(Deno.env.get("SVC_PARQUET_SEEDS") ?? 2) }, (_, at) => at);
 const ROWS = 33_000;
 const GROUP_ROWS = 30_000;
-/** As long as bounds are, and longer. */
+/** Texts as long as bounds are, and longer. */
 const TEXTS = ["", "a", "é", "line", "x".repeat(64), "ü".repeat(40), "\u{10ffff}".repeat(20)];
 const DOUBLES = [0, -0, NaN, Infinity, -Infinity, 1.5, -2.25e-300];
 
@@ -336,7 +336,7 @@ function fileOf(
   rows: readonly RowObject[],
   compression: "zstd" | "lz4_raw",
 ): Uint8Array<ArrayBuffer> {
-  // Of three batches, which end elsewhere than row groups.
+  // The rows come in three batches, which end elsewhere than row groups.
   const cuts = [0, 7, 20_003, rows.length];
   const batches = cuts.slice(1).map((end, at) =>
     batchOfRows(ALL_TYPES_SCHEMA, rows.slice(cuts[at], end))

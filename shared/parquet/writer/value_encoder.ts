@@ -63,7 +63,7 @@ export function valueEncoder(
   };
 }
 
-/** Of the layouts that which takes the fewest bytes of the first of `count` values, compressed. */
+/** The layout that takes the fewest bytes of the first of `count` values, compressed. */
 function layoutOf(
   count: number,
   write: (
