@@ -29,8 +29,8 @@ export function watchWal(paths: CompactorPaths, wake: () => void): DrainBells {
 }
 
 /**
- * Of a mirror: notifications through the catalog. A catalog in a file has none, and the interval is
- * all there is.
+ * The bell of a mirror: notifications through the catalog. A catalog in a file has none, and the
+ * interval is all there is.
  */
 export function listenToCatalog(
   paths: CompactorPaths,

@@ -165,7 +165,7 @@ export const OPTIONS = {
 
 export type CompactorSettings = Settings<typeof OPTIONS>;
 
-/** Of the role that it runs in. */
+/** Settings of the role that it runs in. */
 export type HostSettings = Pick<
   CompactorSettings,
   | "dataDir"

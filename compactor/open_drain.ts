@@ -35,9 +35,9 @@ import type { CompactorSettings } from "./flags.ts";
 export interface CompactorPaths {
   /** Absolute. */
   readonly wal: string;
-  /** As `openStore` takes it. */
+  /** Where the warehouse is, in the form that `openStore` takes. */
   readonly warehouse: string;
-  /** As `openCatalog` takes it. */
+  /** Where the catalog is, in the form that `openCatalog` takes. */
   readonly catalog: string;
   /** Set: the mirror in the warehouse is drained, under claims, and `wal` is not touched. */
   readonly mirror?: MirrorDrain;
@@ -104,8 +104,8 @@ export function mirrorDrainOf(
 export interface OpenDrain extends AsyncDisposable {
   readonly deps: DrainDeps;
   /**
-   * Of the same warehouse; with threads of its own, so that a merge and a drain do not wait for
-   * each other's files.
+   * Sweeps of the same warehouse, with threads of their own, so that a merge and a drain do not
+   * wait for each other's files.
    */
   readonly maintenance: TableSweepDeps;
   readonly store: OpenStore;
@@ -114,7 +114,7 @@ export interface OpenDrain extends AsyncDisposable {
 }
 
 export interface OpenDrainOptions {
-  /** Of those that it makes. */
+  /** Limits of the summaries that it makes. */
   readonly summaries: SummaryLimits;
   /** Who hears what was done. */
   readonly observers?: Partial<Pick<CompactorObservers, "drain" | "maintenance">>;

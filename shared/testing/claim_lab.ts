@@ -1,7 +1,7 @@
 /**
- * A mirror, a warehouse and a catalog that several drains share, each of them stoppable before
- * every call that it makes to the world: for simulations of pauses and crashes. Rows are numbers,
- * kept in the column `raw`.
+ * A mirror, a warehouse and a catalog that several drains share, for simulations of pauses and
+ * crashes. Each drain can be stopped before every call that it makes to the world. Rows are
+ * numbers, kept in the column `raw`.
  */
 
 import { join } from "node:path";

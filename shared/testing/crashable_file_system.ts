@@ -1,10 +1,10 @@
 /**
- * A file system in memory that can lose power. It takes `shared/os/file_system.ts` literally: bytes
- * survive when `sync` of their file returned, names when `syncDir` of their directory returned, and
- * anything else survives or not, name by name and sector by sector, as `PowerLoss` says.
+ * A file system in memory that can lose power. It takes `shared/os/file_system.ts` literally. Bytes
+ * survive when `sync` of their file returned, names when `syncDir` of their directory returned.
+ * Anything else survives or not, name by name and sector by sector, as `PowerLoss` says.
  *
- * Also injects errors, and models what Linux does after a failed fsync: the bytes that it could not
- * write stay readable, count as clean, and are never written by a later sync of the same file.
+ * It also injects errors, and models what Linux does after a failed fsync. The bytes that it could
+ * not write stay readable, count as clean, and are never written by a later sync of the same file.
  *
  * Not covered: permissions, symbolic links, atomicity of rename across power loss (each name is
  * judged by itself, which is harsher than journaling file systems are).

@@ -1,7 +1,7 @@
 /**
- * A WAL, a warehouse and a catalog for tests of the drain: files on a machine that can lose power,
- * the catalog in memory, where it outlives the machine (its transactions count as atomic and
- * durable). Rows are numbers, kept in the column `raw`.
+ * A WAL, a warehouse and a catalog for tests of the drain. Files are on a machine that can lose
+ * power. The catalog is in memory, where it outlives the machine: its transactions count as atomic
+ * and durable. Rows are numbers, kept in the column `raw`.
  */
 
 import type { Catalog } from "../catalog/catalog.ts";
@@ -90,9 +90,9 @@ export class DrainLab<C extends Clock = SleeplessClock> implements AsyncDisposab
   }
 
   /**
-   * What a query sees, ascending, by the reader's protocol: list the segments, read pointer and
-   * consumed segments in one transaction, take the snapshot's rows and those of the segments that
-   * are not consumed.
+   * The numbers that a query sees, ascending, by the reader's protocol. It lists the segments, then
+   * reads pointer and consumed segments in one transaction. It takes the snapshot's rows and those
+   * of the segments that are not consumed.
    */
   async visibleNumbers(lane = EVENTS_LANE): Promise<number[]> {
     const { wal, catalog } = this.deps;

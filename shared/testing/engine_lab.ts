@@ -108,7 +108,7 @@ export class EngineLab implements AsyncDisposable {
         ...(wal === undefined ? {} : { wal: openWalReader(files, root) }),
         cacheDir: `${dir}/cache`,
         memoryBytesMax: 512 * 2 ** 20,
-        // Of so small a pool none are held by default.
+        // With so small a pool no rows are held in memory by default.
         heldRowsBytesMax: HELD_ROWS_BYTES_MAX,
         spillBytesMax: 512 * 2 ** 20,
         threads: 2,
@@ -135,7 +135,10 @@ export class EngineLab implements AsyncDisposable {
     await this.commitRows(rows.map(eventRow), { ...options, ident: EVENTS, schema: EVENTS_SCHEMA });
   }
 
-  /** As `commit`, into any table whose schema has the two time columns. All rows are of one day. */
+  /**
+   * Commits as `commit` does, into any table whose schema has the two time columns. All rows are of
+   * one day.
+   */
   async commitRows(
     rows: readonly RowObject[],
     options: {

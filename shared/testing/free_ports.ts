@@ -1,9 +1,9 @@
 /**
  * Ports for programs that a test starts. Port 0 is no help where the address must be known before
- * the program runs: the system hands the port, once it is free again, to the next program that asks
- * for any or that connects to another. These ports lie below those which Linux hands out by itself
- * (`ip_local_port_range`, from 32768), in blocks, and whoever takes from a block keeps its first
- * port bound, so that no other test process or thread takes from it too.
+ * the program runs. Once that port is free again, the system hands it to the next program that asks
+ * for any or that connects to another. These ports lie in blocks below those which Linux hands out
+ * by itself (`ip_local_port_range`, from 32768). Whoever takes from a block keeps its first port
+ * bound, so that no other test process or thread takes from it too.
  */
 
 const FIRST = 20_000;

@@ -1,7 +1,7 @@
 /**
- * The machine's files, but a hole shows: where a file is extended it holds 0xAA instead of zeros,
- * and its modification time never changes, so that a reader which keeps what it read of a hole goes
- * on believing it after the hole is filled.
+ * The machine's files, but a hole shows: where a file is extended it holds 0xAA instead of zeros.
+ * Its modification time never changes, so that a reader which keeps what it read of a hole goes on
+ * believing it after the hole is filled.
  */
 
 import { DenoFileSystem } from "../os/deno_file_system.ts";

@@ -34,7 +34,7 @@ export type HostileCase = readonly [verdict: Verdict | readonly Verdict[], sql: 
 
 /** What stops a statement that wants more than there is: whichever limit it meets first. */
 const LIMIT: readonly Verdict[] = ["timeout", "pool_exhausted", "max_rows_scanned"];
-/** The same, where DuckDB itself may also refuse a value or a step. */
+/** Verdicts where DuckDB itself may also refuse a value or a step. */
 const LIMIT_OR_FAILURE: readonly Verdict[] = [...LIMIT, "statement_failed"];
 
 export const HOSTILE: Readonly<Record<string, readonly HostileCase[]>> = {

@@ -114,7 +114,7 @@ const HUFFMAN_TEXTS = concatBytes([
   ),
 ]);
 
-/** As many fields as a block may have. */
+/** The most fields that a block may have. */
 const MANY_FIELDS = concatBytes([
   FIELDS,
   ...Array.from({ length: 900 }, (_, i) => Uint8Array.of(0, 1, 0x61 + i % 26, 0)),

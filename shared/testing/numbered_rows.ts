@@ -1,6 +1,6 @@
 /**
- * Batches whose rows are numbers, for tests of what carries batches: the WAL does not look into a
- * message, so any bytes that name the rows and cannot be mistaken for others will do.
+ * Batches whose rows are numbers, for tests of what carries batches. The WAL does not look into a
+ * message, so any bytes will do that name the rows and cannot be mistaken for others.
  */
 
 import { textOf, utf8 } from "../base/bytes.ts";

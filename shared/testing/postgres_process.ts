@@ -75,7 +75,7 @@ export class PostgresProcess implements AsyncDisposable {
     await this.#answering();
   }
 
-  /** As a crash: connections break, what was committed stays. */
+  /** Ends the server as a crash does: connections break, what was committed stays. */
   async kill(): Promise<void> {
     // Its children leave when they see their parent gone.
     this.#signal("SIGQUIT");

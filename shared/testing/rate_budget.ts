@@ -6,9 +6,9 @@ import { leastOf } from "./least_of.ts";
 const PAUSE_MS = 1_100;
 
 /**
- * How many requests more were answered 200 than a budget of `burst` and one a second has: of up to
- * five runs the least, not above 0 where the budget is kept. A machine that stands still lets
- * requests pass unchecked. `send` gives the statuses of requests at once; each run, counted from 0,
+ * How many requests more were answered 200 than a budget of `burst` and one a second has. It is the
+ * least of up to five runs, not above 0 where the budget is kept. A machine that stands still lets
+ * requests pass unchecked. `send` gives the statuses of requests at once. Each run, counted from 0,
  * needs a budget of its own.
  */
 export function overBudget(

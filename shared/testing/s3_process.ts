@@ -1,17 +1,18 @@
 /**
  * A real S3-protocol server for tests: npm `s3rver`, run by Node (its paging needs DES, which Deno
- * has not), behind a door that knows what that server does not: conditional writes; and that fails,
- * delays and counts as a test asks. Calls `Deno.serve` and `Deno.Command` itself.
+ * does not have). A door in front of it adds conditional writes, and fails, delays and counts as a
+ * test asks. Calls `Deno.serve` and `Deno.Command` itself.
  */
 
 import { request as httpRequest } from "node:http";
 import type { S3Access, S3Place } from "../storage/s3_settings.ts";
 
 /**
- * What becomes of a request: an answer of the store's own kind, a connection that breaks, half of
- * the right answer, or half of it and then nothing more, on a connection that stays open; no answer
- * to a request that is not carried out (`hang`), and none to one that is (`mute`), until who asked
- * has left.
+ * What becomes of a request:
+ * - an answer of the store's own kind, or a connection that breaks,
+ * - half of the right answer, or half of it and then nothing more, on a connection that stays open,
+ * - no answer to a request that is not carried out (`hang`), or to one that is (`mute`), until the
+ *   client has left.
  */
 export type S3Fault =
   | { readonly status: number; readonly code: string }
@@ -137,8 +138,8 @@ export class S3Process implements AsyncDisposable {
   }
 
   /**
-   * The same past the door: no faults, no delays, no conditions, and nothing of this process in the
-   * way.
+   * The environment of a client that goes past the door: no faults, no delays, no conditions, and
+   * nothing of this process in the way.
    */
   get directEnvironment(): Record<string, string> {
     return { ...this.environment, AWS_ENDPOINT_URL: `http://127.0.0.1:${this.#port}` };

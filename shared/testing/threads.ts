@@ -19,7 +19,8 @@ export interface ThreadStat {
 }
 
 /**
- * Those that live; default: of this process. Errors: where there is no such process, or no `/proc`.
+ * The threads that live, by default those of this process. Errors: where there is no such process,
+ * or no `/proc`.
  */
 export async function* threads(pid: number | "self" = "self"): AsyncGenerator<ThreadStat> {
   for await (const { name: id } of Deno.readDir(`/proc/${pid}/task`)) {

@@ -20,7 +20,7 @@ const server = serve({
   meter,
   handler: () => new Response(String(failures)),
 });
-// As every role does at its start: this runtime needs descriptors for the first one, and ends
-// without.
+// Every role does this at its start: this runtime needs descriptors for the first listener, and
+// ends without.
 Deno.addSignalListener("SIGTERM", () => Deno.exit(0));
 Deno.stdout.writeSync(new TextEncoder().encode(`${server.address.port}\n`));

@@ -21,7 +21,7 @@ import type { ObjectInfo, ReadableStore } from "../storage/object_store.ts";
 
 /** Files whose summaries are in memory at a time. */
 const FILES_MAX = 64;
-/** Of a roll-up; blobs that do not fit are left out. */
+/** The most bytes of a roll-up; blobs that do not fit are left out. */
 const BYTES_MAX = 32 * 1024 * 1024;
 
 /**
@@ -75,8 +75,8 @@ class CubesOfDay {
   }
 
   /**
-   * Of cubes of all files, the counts by value of a column before what names values by their place
-   * in them.
+   * The blobs of cubes of all files. Counts by value of a column come before what names values by
+   * their place in them.
    */
   async blobs(files: readonly DataFile[]): Promise<Blob[]> {
     const blobs: Blob[] = [];

@@ -100,7 +100,7 @@ async function runOne(
     signal?.throwIfAborted();
     const isEngine = isOperatingError(error) && error.reason === "engine_not_loaded";
     if (isEngine || !isOperatingError(error)) throw error;
-    // Of the WAL or the catalog, for this table: others may go on.
+    // The WAL or the catalog failed for this table: others may go on.
     deps.observer?.retried?.(task, error);
     return "retried";
   }

@@ -38,7 +38,7 @@ export interface DeleteTarget {
   readonly table: LoadedTable;
   /** Columns as statements see them: also of fields that no row has filled yet. */
   readonly columns: readonly Column[];
-  /** Those whose words are indexed. */
+  /** Columns whose words are indexed. */
   readonly text: readonly TextColumn[];
 }
 

@@ -1,6 +1,6 @@
 /**
- * One data file without some of its rows: what is left becomes new files, written as the drain
- * writes its own, in the same order, with field ids and sidecars. Nothing refers to them until the
+ * One data file without some of its rows. What is left becomes new files, written as the drain
+ * writes its own: in the same order, with field ids and sidecars. Nothing refers to them until the
  * caller commits.
  *
  * Memory: the file's bytes, and the rows of two new files (`shared/tables/data_file_writer.ts`).
@@ -55,7 +55,10 @@ export async function deleteRows(
   return files;
 }
 
-/** As `deleteRows`; `count`: how many rows go, where that is known. */
+/**
+ * Deletes rows as `deleteRows` does, those that `isGone` says. `count`: how many rows go, where
+ * that is known.
+ */
 export async function restOfFile(
   deps: DataFileWriterDeps,
   { table, file, isGone, count }: {

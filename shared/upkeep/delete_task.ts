@@ -1,6 +1,6 @@
 /**
- * Carries one delete task out: claims it, finds its rows, writes what is left of their files, and
- * commits all of it at once, together with the task's end in the ledger.
+ * Carries one delete task out. It claims the task, finds its rows and writes what is left of their
+ * files. It commits all of that at once, together with the task's end in the ledger.
  *
  * ```
  * WAL drained? ─► CLAIM ─► match rows, file by file ─► write the rest ─► COMMIT under the claim ═► done

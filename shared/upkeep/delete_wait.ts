@@ -1,8 +1,8 @@
 /**
  * Rows that were acknowledged before a delete task was accepted and are still in the WAL: the task
- * waits until they are in its table. Which segments those can be is recorded by the first executor
- * that looks, after the acceptance, and so includes all of them; segments that begin later may hold
- * later rows alone.
+ * waits until they are in its table. Which segments can have such rows is recorded by the first
+ * executor that looks. It looks after the acceptance, and so includes all of them. Segments that
+ * begin later hold later rows alone.
  *
  * Not covered: segments set aside under `poison/` or quarantined, and WAL volumes that this
  * executor does not see.

@@ -20,8 +20,8 @@ export interface HotAttribute extends AttributeDemand {
 /** Days that count, today included: a week has what is looked at each Monday. */
 export const HOT_WINDOW_DAYS = 7;
 /**
- * Of them must have statements that read it: what one incident asks for in an afternoon is over the
- * day after.
+ * So many of these days must have statements that read it: what one incident asks for in an
+ * afternoon is over the day after.
  */
 const DAYS_MIN = 3;
 /** A panel that is refreshed each ten minutes of three working days has as many. */

@@ -2,11 +2,11 @@
  * Keeps all tables of a catalog in order, for ever: every sweep of `table_sweeps.ts` on every
  * table, when it is due.
  *
- * One turn follows another's, so what is read at a time is bounded, and no table starves: one that
- * has more to do gets its next turn after all others had theirs. A turn that fails is tried again
- * later and later; one that exceeds its deadline is left behind, and its sweep of that table
- * skipped until it ends. The loop ends only when it is stopped, and does not stand in a drain's
- * way: it runs beside `shared/drain/drain_loop.ts`.
+ * One turn follows another's, so what is read at a time is bounded. No table starves: one that has
+ * more to do gets its next turn after all others had theirs. A turn that fails is tried again later
+ * and later. A turn that exceeds its deadline is left behind, and its sweep of that table skipped
+ * until it ends. The loop ends only when it is stopped. It does not stand in a drain's way: it runs
+ * beside `shared/drain/drain_loop.ts`.
  */
 
 import { getLogger } from "@logtape/logtape";

@@ -110,7 +110,7 @@ Deno.test({
     const full = lab.deps({
       gate: (call) => {
         if (call === "before putNew") puts += 1;
-        // As a local store says it of a full disk.
+        // A local store says this of a full disk.
         if (call === "before putNew" && puts >= 4) throw new Deno.errors.WriteZero("ENOSPC");
       },
     });

@@ -19,7 +19,7 @@ import { openScratchFolder } from "./scratch_folder.ts";
 export interface OpenDeletesOptions {
   readonly drain: DrainDeps;
   readonly files: FileSystem;
-  /** As `openCatalog` takes it. */
+  /** Where the catalog is, in the form that `openCatalog` takes. */
   readonly catalogPlace: string;
   /** Absolute; made when a task needs it. */
   readonly scratchParent: string;

@@ -2,11 +2,13 @@
  * Orphans: files below a table's directory that nothing names. A writer that crashed before its
  * commit left them, or one that crashed between a commit and the removal of what it made needless.
  *
- * A file is an orphan when it is old enough that no commit under way can have written it, no
- * snapshot of the present metadata names it, and it is not entered for removal, or its time has
- * come (`removals.ts`). The directory is listed before the metadata is read, so a file that a
- * commit names meanwhile is found to be named. What cannot be read entirely is not touched: one
- * unreadable manifest, and every file stays.
+ * A file is an orphan when three things hold. It is old enough that no commit under way can have
+ * written it. No snapshot of the present metadata names it. It is not entered for removal, or its
+ * time has come (`removals.ts`).
+ *
+ * The directory is listed before the metadata is read, so a file that a commit names meanwhile is
+ * found to be named. What cannot be read entirely is not touched: one unreadable manifest, and
+ * every file stays.
  */
 
 import type { Removals } from "../catalog/removals.ts";
@@ -30,8 +32,8 @@ export interface OrphanPlan {
   /** Files that something names, or that may yet be named, and their bytes. */
   readonly kept: { readonly files: number; readonly bytes: number };
   /**
-   * Of those kept: no snapshot has them, but a statement that began before may; they go in their
-   * time.
+   * Kept files that no snapshot has. A statement that began before may read them, so they go in
+   * their time.
    */
   readonly waiting: readonly ObjectInfo[];
 }
@@ -104,7 +106,7 @@ export function bytesOf(objects: readonly ObjectInfo[]): number {
   return objects.reduce((sum, { size }) => sum + size, 0);
 }
 
-/** Of the first metadata of a table. */
+/** The name of the first metadata of a table. */
 const FIRST_METADATA =
   /^(?<folder>.*[-/][0-9a-f]{32})\/metadata\/00000-[0-9a-f-]{36}\.metadata\.json$/;
 

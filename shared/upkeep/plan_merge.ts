@@ -11,7 +11,7 @@
  * - `tier`: a tier has `fanIn` files.
  * - `settled`: the day is over, nothing came to it for a while, and it has small files left.
  *
- * Invariants: tasks have no file in common; a task has files of one day, at least two; what it
+ * Invariants: tasks have no file in common. A task has files of one day, at least two. What it
  * reads, how many files that are, and how many of them overlap is bounded. Files that are not
  * sorted or have no bounds are left alone.
  */
@@ -140,10 +140,10 @@ function overlapTask(candidates: readonly Candidate[], policy: MergePolicy): Tas
 }
 
 /**
- * Sparsest first, the first two and each further one that is no denser than all before it together:
- * what is dense was merged before, and is not written again for the sake of a few rows. With 8,640
- * files over a whole day each row was so written five times (simulated); merging half of those that
- * overlap, smallest first, wrote it 145 times.
+ * Takes the sparsest first: two, and each further one that is no denser than all before it
+ * together. What is dense was merged before, and is not written again for the sake of a few rows.
+ * With 8,640 files over a whole day each row was so written five times (simulated). Merging half of
+ * those that overlap, smallest first, wrote it 145 times.
  */
 function evenlyDense(covering: readonly Candidate[]): Candidate[] {
   const sparsestFirst = covering.toSorted((a, b) => densityOf(a) - densityOf(b));
@@ -187,7 +187,7 @@ function taskOf(reason: MergeReason, spans: readonly Span[]): Task | undefined {
   return { reason, files: spans.toSorted(byTime).map(({ file }) => file) };
 }
 
-/** As many of `spans` from the first on as one task may have. */
+/** The first of `spans`, as many as one task may have. */
 function bounded(spans: readonly Span[], policy: MergePolicy): Span[] {
   const taken: Span[] = [];
   let bytes = 0;

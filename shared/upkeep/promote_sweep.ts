@@ -58,19 +58,19 @@ const AUDIT_ROWS_MAX = 20_000;
 const LATE_MS = 600_000;
 /** Attributes of a table that are looked for in its rows. */
 const CANDIDATES_MAX = 64;
-/** Of the newest files, so many rows of each are looked at. */
+/** So many of the newest files are looked at, and so many rows of each. */
 const SAMPLED_FILES = 4;
 const SAMPLED_ROWS = 4_096;
 /**
- * Of those rows must have a value that the column can hold: for all others statements look into the
- * attributes anyway.
+ * The share of these rows that must have a value that the column can hold. For all other rows
+ * statements look into the attributes anyway.
  */
 const FILLED_SHARE_MIN = 0.1;
 
 export class PromoteSweep {
   readonly #deps: PromoteSweepDeps;
   readonly #options: PromoteOptions;
-  /** Of days that are over, by namespace and day. */
+  /** The demand of days that are over, by namespace and day. */
   readonly #past = new Map<string, readonly AttributeDemand[]>();
 
   constructor(deps: PromoteSweepDeps, options: PromoteOptions) {
@@ -79,8 +79,9 @@ export class PromoteSweep {
   }
 
   /**
-   * Of the audit called `ident`, and of no other table. Never has more to do at once. Errors: the
-   * catalog's, the store's; the first of what kept a table from it, once the others had their turn.
+   * Promotes by the audit called `ident`, and by no other table. Never has more to do at once.
+   * Errors: the catalog's, the store's; the first of what kept a table from it, once the others had
+   * their turn.
    */
   async run(ident: TableIdent, signal: AbortSignal): Promise<boolean> {
     if (ident.name !== QUERY_AUDIT_TABLE) return false;
@@ -164,8 +165,8 @@ export class PromoteSweep {
 }
 
 /**
- * Of `columns` those that enough of the table's newest rows would fill. Errors: the store's; the
- * signal's reason.
+ * The columns of `columns` that enough of the table's newest rows would fill. Errors: the store's;
+ * the signal's reason.
  */
 async function filled(
   deps: PromoteSweepDeps,
@@ -191,7 +192,10 @@ async function filled(
   return columns.filter(({ name }) => (counts.get(attributeOf(name)) ?? 0) >= enough);
 }
 
-/** Of the file's first rows; empty for a file that cannot be read: whoever needs it will say so. */
+/**
+ * Attributes of the file's first rows. Empty for a file that cannot be read: whoever needs it will
+ * say so.
+ */
 async function someAttributes(
   deps: PromoteSweepDeps,
   table: LoadedTable,

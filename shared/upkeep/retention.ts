@@ -3,10 +3,10 @@
  * and in one commit. `planRetention` is pure; `applyRetention` commits. The files themselves go
  * when the snapshots that have them expire.
  *
- * A file that reaches past the horizon stays whole by default, so rows outlive their period by what
- * one file covers: a day at most, as files are of one day. An index with `exact` has such files
+ * A file that reaches past the horizon stays whole by default. So rows outlive their period by what
+ * one file covers: a day at most, since files are of one day. An index with `exact` has such files
  * written anew without the rows that are past it, as soon as the oldest is overdue by
- * `overdueNsMax`: a file is written so often at most, however slowly its rows get old.
+ * `overdueNsMax`. So a file is written a bounded number of times, however slowly its rows get old.
  */
 
 import { viewOf } from "../base/bytes.ts";
@@ -58,7 +58,7 @@ export interface RetentionReport {
  */
 const CUT_FILES_MAX = 16;
 const CUT_BYTES_MAX = 128 * 1024 * 1024;
-/** Of the period, and within these bounds, exact retention lets rows be overdue. */
+/** Exact retention lets rows be overdue by this share of the period, within these bounds. */
 const OVERDUE_SHARE = 24n;
 const OVERDUE_NS_MIN = 60n * NS_PER_SEC;
 const OVERDUE_NS_MAX = 3_600n * NS_PER_SEC;

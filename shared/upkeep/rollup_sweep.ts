@@ -1,7 +1,7 @@
 /**
- * Keeps roll-ups of a table's days (`shared/derived/summary/rollup.ts`): makes one where a day has
- * many files and the newest is of others, and removes those that a newer one stands for, and those
- * of days without files. No commit: they are no part of the table.
+ * Keeps roll-ups of a table's days (`shared/derived/summary/rollup.ts`). It makes one where a day
+ * has many files and the newest is of others. It removes those that a newer one stands for, and
+ * those of days without files. No commit: they are no part of the table.
  */
 
 import { isOperatingError, messageOf } from "../base/errors.ts";

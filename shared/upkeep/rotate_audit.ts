@@ -25,8 +25,8 @@ export interface AuditRotation {
 }
 
 /**
- * Of dropping the table: all that it has; undefined when there is none. Errors: those of reading
- * it.
+ * What dropping the table removes: all that it has; undefined when there is none. Errors: those of
+ * reading it.
  */
 export async function planAuditDrop(
   given: CommitDeps,
@@ -55,7 +55,10 @@ export async function applyAuditDrop(
   await ensureTable(deps, { ident, schema: QUERY_AUDIT_SCHEMA });
 }
 
-/** Of expiring snapshots: rows stay, files count that nothing needs then. As of `planAuditDrop`. */
+/**
+ * What expiring snapshots removes: rows stay, and files count that nothing needs then. Otherwise as
+ * `planAuditDrop`.
+ */
 export async function planAuditExpiry(
   given: OrphanDeps,
   ident: TableIdent,

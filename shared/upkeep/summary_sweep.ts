@@ -3,13 +3,13 @@
  * and makes those anew: the census and repair of SPEC.md section 8. A file that is as it should be
  * is not looked at again by this process.
  *
- * So are sidecars without indexes (of files that were drained without, or by an earlier version),
- * once the day of their file is past: until then the next merge may make them. That can wait, and
- * does while many rows wait for a drain.
+ * Sidecars without indexes are made anew, too, once the day of their file is past: until then the
+ * next merge may make them. Such are those of files that were drained without indexes, or by an
+ * earlier version. That can wait, and does while many rows wait for a drain.
  *
- * A file that cannot be read is tried again later and later, and after `ATTEMPTS_MAX` attempts left
- * alone until the process starts again: its rows are answered by scans, or by an error that says
- * what is wrong with it.
+ * A file that cannot be read is tried again later and later. After `ATTEMPTS_MAX` attempts it is
+ * left alone until the process starts again. Its rows are answered by scans, or by an error that
+ * says what is wrong with it.
  */
 
 import { getLogger } from "@logtape/logtape";
@@ -96,7 +96,7 @@ export class SummarySweep {
 /** One turn. */
 class Census {
   rebuilt = 0;
-  /** Of which only the indexes were missing. */
+  /** Sidecars of which only the indexes were missing. */
   indexed = 0;
   failed = 0;
   readonly #deps: SummarySweepDeps;
@@ -114,7 +114,7 @@ class Census {
     this.#today = Math.floor(deps.clock.nowMs() / MS_PER_DAY);
   }
 
-  /** Of files that are still the table's. */
+  /** What is known of files that are still the table's. */
   known(files: readonly DataFile[]): Known {
     const live = new Set(files.map(({ key }) => key));
     return {

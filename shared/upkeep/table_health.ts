@@ -17,7 +17,7 @@ export interface FileLevel extends FileCounts {
 
 export interface TableHealth extends FileCounts {
   readonly days: number;
-  /** Of the day in which most files overlap somewhere. */
+  /** How many files overlap at one time in the day in which most do. */
   readonly overlapDepth: number;
   /** Full files first, then by descending rows. */
   readonly levels: readonly FileLevel[];
