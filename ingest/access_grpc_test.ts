@@ -1,6 +1,6 @@
 /**
- * The same door for OTLP/gRPC, asked over real calls: codes, retry hints, TLS.
- * `access_http_test.ts` has all reasons.
+ * Access over OTLP/gRPC, asked by real calls: codes, retry hints, TLS. `access_http_test.ts` has
+ * all reasons.
  */
 
 import { Buffer } from "node:buffer";

@@ -64,8 +64,8 @@ export class Admission implements AsyncDisposable {
   }
 
   /**
-   * The same without taking from the caller's rate, for what senders ask before and beside their
-   * rows: whoever is told to slow down by the answer to a health check takes the server for dead.
+   * Admits as `admit` does without taking from the caller's rate, for what senders ask before and
+   * beside their rows. A sender whose health check is told to slow down takes the server for dead.
    */
   async identify(head: RequestHead): Promise<string> {
     return this.#tenant(head, await this.#caller(head));

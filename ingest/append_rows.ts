@@ -31,7 +31,7 @@ export interface AppendDeps {
 export interface AppendOptions {
   readonly lane: LaneId;
   readonly mode: CommitMode;
-  /** Of a request that names itself: its rows are stored once. */
+  /** The key of a request that names itself: its rows are stored once. */
   readonly key?: FrameKey | undefined;
   readonly deps: AppendDeps;
 }

@@ -26,7 +26,8 @@ export interface ForceCommitDeps {
   readonly timeoutMs: number;
   readonly drain?: DrainHook | undefined;
   /**
-   * Of drains on other machines. They see a segment once it is mirrored, so it is rung until then.
+   * The bell of drains on other machines. They see a segment once it is mirrored, so it is rung
+   * until then.
    */
   readonly bell?: Pick<DrainBell, "ring"> | undefined;
   readonly metrics: Pick<IngestMetrics, "forceCommits">;
@@ -41,7 +42,7 @@ const RING_MS_MAX = 500;
 /**
  * Returns once the rows of `segment` are in the lane's table. Errors: `deadline_exceeded` when that
  * was not seen in time (the rows are durable and may still commit). A WAL that cannot be sealed
- * only makes it later, and a catalog that cannot be read is asked again until then: an error that
+ * only makes it later, and a catalog that cannot be read is asked again until then. An error that
  * invites to send the rows again would double them.
  */
 export async function forceCommit(

@@ -1,7 +1,7 @@
 /**
- * `X-Svc-Idempotency-Key`: a sender's name for a request. Repeated with the same body after a
- * timeout or a lost answer, the request is acknowledged and not stored again; `shared/wal`
- * remembers it, per lane and for a bounded time, also over a crash.
+ * `X-Svc-Idempotency-Key`: a sender's name for a request. When it is repeated with the same body
+ * after a timeout or a lost response, the request is acknowledged and not stored again.
+ * `shared/wal` remembers the key, per lane and for a bounded time, also over a crash.
  */
 
 import { createHash, type Hash } from "node:crypto";
@@ -53,7 +53,7 @@ export function keyOfBody(key: BodyKey | undefined, body: Uint8Array): FrameKey 
   return key?.finish();
 }
 
-/** Of a SHA-256. */
+/** The first half of a SHA-256. */
 function firstHalf(hash: Hash): Uint8Array {
   return new Uint8Array(hash.digest().subarray(0, DIGEST_BYTES));
 }

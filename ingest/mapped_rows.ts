@@ -3,8 +3,8 @@
  * mapping's mode. Rows that the mapping refuses are left out, and told to the sender as partial
  * success.
  *
- * Of every other table the batch stays as it is: the hot path is one comparison. A long batch is
- * mapped in parts, between which other requests get a turn: an attribute becomes a value through
+ * For every other table the batch stays as it is: the hot path is one comparison. A long batch is
+ * mapped in parts, between which other requests get a turn. An attribute becomes a value through
  * `JSON.parse`.
  */
 

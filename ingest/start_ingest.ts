@@ -77,9 +77,9 @@ export interface IngestServer extends AsyncDisposable {
 export interface IngestPaths {
   /** Absolute. */
   readonly wal: string;
-  /** As `openStore` takes it: where the WAL may be mirrored to. */
+  /** Where the WAL may be mirrored to, in the form that `openStore` takes. */
   readonly warehouse: string;
-  /** As `openCatalogReader` takes it. */
+  /** Where the catalog is, in the form that `openCatalogReader` takes. */
   readonly catalog: string;
 }
 

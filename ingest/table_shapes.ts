@@ -3,10 +3,10 @@
  * no request waits for it. Configurations are read often, the columns of tables, which another
  * program may have added, every few seconds.
  *
- * A table that the catalog does not tell of gets the mapping of the template that is for its name;
- * without one it has the columns of `events`: it is made so at its first drain. While the catalog
- * does not answer, what was read last stands; a row whose columns the table has left behind is
- * fitted, or set aside, by the drain.
+ * A table that the catalog does not know gets the mapping of the template for its name. Without a
+ * template it has the columns of `events`. It is made so at its first drain. While the catalog does
+ * not answer, what was read last stands. A row whose columns the table has left behind is fitted,
+ * or set aside, by the drain.
  */
 
 import { getLogger } from "@logtape/logtape";
@@ -44,7 +44,7 @@ interface KnownShape {
 interface Namespace {
   readonly shapes: ReadonlyMap<string, KnownShape>;
   readonly view: IndexView;
-  /** Of the text of `view.templates`: the templated shapes, made when they are first asked for. */
+  /** The shapes by the text of `view.templates`, made when they are first asked for. */
   readonly templated: Map<string, TableShape>;
   readonly schemas: ReadonlyMap<string, TableSchema>;
   readonly templatesText: string;
@@ -75,7 +75,7 @@ export class TableShapes {
     await this.#running;
   }
 
-  /** The same object as long as nothing about it changes. */
+  /** The shape of the lane's rows: one object as long as nothing about it changes. */
   shapeOf(lane: LaneId): TableShape {
     const namespace = this.#namespaces.get(namespaceOf(lane.tenant));
     if (namespace === undefined) return EVENTS_SHAPE;
@@ -199,7 +199,7 @@ function rowsShape(table: TableSchema, mapping?: DocMapping): TableShape {
   };
 }
 
-/** Of a table that is not there: by its template, and since it was last dropped. */
+/** The shape of a table that is not there: by its template, and since it was last dropped. */
 function templated({ view, templated: known }: Namespace, name: string): TableShape {
   let shape = known.get(name);
   if (shape === undefined) {

@@ -15,7 +15,7 @@ const SCHEMA = {
   tags: [],
 } as const;
 const BUDGET_BYTES = 1_000_000;
-/** Of the offsets of one row. */
+/** Bytes of the offsets of one row. */
 const OFFSET_BYTES = 8;
 
 Deno.test({

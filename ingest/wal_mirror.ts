@@ -33,9 +33,9 @@ export function openMirror(
     "walMirrorPrefix" | "walActiveMirrorIntervalSecs" | "warehouseUrl" | "remoteDrain"
   >,
   deps: {
-    /** Of the WAL, which this process has open. */
+    /** The root of the WAL, which this process has open. */
     readonly root: string;
-    /** As `openStore` takes it. */
+    /** Where the warehouse is, in the form that `openStore` takes. */
     readonly warehouse: string;
     readonly fs: FileSystem;
     readonly clock: Clock;

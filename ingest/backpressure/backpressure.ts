@@ -94,7 +94,7 @@ interface TenantQueues {
   taken: number;
 }
 
-/** The same queue for the same index, so that indexes beside a flooded one keep their room. */
+/** An index always has one queue, so that indexes beside a flooded one keep their room. */
 function shardOf(index: string, shards: number): number {
   if (shards === 1) return 0;
   let hash = 0;

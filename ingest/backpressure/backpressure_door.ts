@@ -38,7 +38,10 @@ export class Backpressure implements AsyncDisposable {
   }
 }
 
-/** As the options want it. Errors: `invalid_argument` for options that do not go together. */
+/**
+ * Opens the backpressure that the options describe. Errors: `invalid_argument` for options that do
+ * not go together.
+ */
 export function openBackpressure(
   settings: BackpressureSettings,
   parts: { metrics: IngestMetrics; clock: Clock; residentBytes?: () => number },

@@ -17,7 +17,7 @@ export type BulkAction = typeof BULK_ACTIONS[number];
 
 export interface ActionLine {
   readonly action: BulkAction;
-  /** As the client wrote it, unchecked. */
+  /** The index as the client wrote it, unchecked. */
   readonly index: string | undefined;
   readonly id: string | undefined;
 }

@@ -133,7 +133,10 @@ function visitBlock(block: Uint8Array, context: BlockContext): number {
   return line;
 }
 
-/** The same for a block that has a line which is not UTF-8. */
+/**
+ * Visits a block that has a line which is not UTF-8. Returns the number of the line that follows
+ * it.
+ */
 function visitBytes(block: Uint8Array, context: BlockContext): number {
   const { visit } = context;
   let { line } = context;

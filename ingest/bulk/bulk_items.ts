@@ -11,7 +11,7 @@ export interface ItemError {
 
 export interface BulkItem {
   readonly action: BulkAction;
-  /** As the client wrote it; empty when it named none. */
+  /** The index as the client wrote it; empty when it named none. */
   readonly index: string;
   /** What the client sent, else generated. */
   readonly id: string;

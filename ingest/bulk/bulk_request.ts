@@ -26,7 +26,7 @@ export const REQUEST_ACTIONS_MAX = 200_000;
  * measured.
  */
 const ACTION_BYTES = 1_024;
-/** The same of a refusal, which the reply has as a text with each action; measured. */
+/** What a refusal costs in memory, which the reply has as a text with each action; measured. */
 const REFUSAL_BYTES = 1_024;
 /** Actions and refusals are charged by so many at a time. */
 const CHARGED_AT_ONCE = 64;
@@ -75,7 +75,7 @@ export async function decodeBulk(
   }
 }
 
-/** The same for one action and its document, which is `text`. */
+/** Decodes one action and its document, which is `text`. Errors: those of `decodeBulk`. */
 export function decodeDocument(
   text: string | LineFault,
   action: ActionLine,
@@ -106,7 +106,7 @@ class BulkDecoder {
   readonly #items: BulkItem[] = [];
   #refusals = 0;
   readonly #indexes = new Map<string, OpenIndex>();
-  /** Of the names seen in this request. */
+  /** The fault, if any, of each name seen in this request. */
   readonly #faults = new Map<string, ItemError | undefined>();
   /** The action that waits for its document. */
   #pending: BulkItem | undefined;

@@ -2,8 +2,8 @@
  * `filter_path` of a bulk request: which members of the reply the client wants, as
  * `errors,items.*.error`.
  *
- * A path keeps what it names and everything below; `*` stands for any text within a name, `**` for
- * any names; a path that begins with `-` takes away instead. The members of the reply are known
+ * A path keeps what it names and everything below. `*` stands for any text within a name, `**` for
+ * any names. A path that begins with `-` takes away instead. The members of the reply are known
  * beforehand, so a filter is evaluated once for each of them, not once an item.
  */
 

@@ -3,8 +3,8 @@
  *
  * Order: who may write, other headers, then the body, and once all of it is there, append. The
  * documents of one index are one frame of its lane: all of them or none. Indexes do not share a
- * fate: when some lanes took their rows and others did not, the items of the others say 429, "send
- * again"; when none did, the request as a whole is refused and nothing was stored.
+ * fate. When some lanes took their rows and others did not, the items of the others say 429, "send
+ * again". When none did, the request as a whole is refused and nothing was stored.
  */
 
 import type { BodyStreamLimits } from "../../shared/http/body_stream.ts";

@@ -1,9 +1,9 @@
 /**
  * `GET /_cat/health`: one row of a table, for people as aligned text, for programs as JSON. Names,
- * aliases and options are those of search engines: `v` heads the columns, `h` chooses them by name,
- * alias or pattern, `help` tells what there is, `ts=false` leaves the time out, `format` or the
+ * aliases and options are those of search engines. `v` heads the columns, `h` chooses them by name,
+ * alias or pattern, `help` tells what there is. `ts=false` leaves the time out, `format` or the
  * header `Accept` asks for JSON. Columns that `h` names and nobody knows are left out, and other
- * options ignored, as there.
+ * options ignored, as in search engines.
  */
 
 import { OperatingError } from "../../shared/base/errors.ts";

@@ -1,7 +1,7 @@
 /**
  * What search-engine clients have put here and what changes nothing here: templates, policies,
  * pipelines, names of indexes and aliases. They are remembered so that a client that asks for what
- * it has put finds it, in this process and until it ends; a client that misses one puts it again.
+ * it has put finds it, in this process and until it ends. A client that misses one puts it again.
  *
  * Invariant: bounded in number and bytes; past a bound the tenant that holds most loses its oldest,
  * so that none can push out what the others have put.
@@ -14,7 +14,7 @@ export const OBJECT_NAME_MAX = 512;
 
 export interface ClientObject {
   readonly name: string;
-  /** As it is shown: JSON. */
+  /** The object's JSON as it is shown. */
   readonly text: string;
 }
 

@@ -1,7 +1,7 @@
 /**
  * Indexes and aliases as shippers ask for them. An index comes to be with its first row, and rows
- * go to the index that they name, alias or not: to make one changes nothing here, and is remembered
- * so that a client finds what it has made.
+ * go to the index that they name, alias or not. So making an index changes nothing here. It is
+ * remembered so that a client finds what it has made.
  */
 
 import { OperatingError } from "../../shared/base/errors.ts";
@@ -80,7 +80,7 @@ const REFRESHED = JSON.stringify({ _shards: { total: 1, successful: 1, failed: 0
 
 interface IndexOptions {
   readonly tenant: string;
-  /** As the client wrote it. */
+  /** The name as the client wrote it. */
   readonly name: string;
   readonly deps: IndexRouteDeps;
 }

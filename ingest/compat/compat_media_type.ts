@@ -16,7 +16,7 @@ const VERSIONS: ReadonlySet<string> = new Set(["8", "9"]);
 
 interface MediaType {
   readonly type: string;
-  /** Of a vendor type: `elasticsearch` or `opensearch`. */
+  /** The vendor of a vendor type: `elasticsearch` or `opensearch`. */
   readonly vendor: string | undefined;
   /** Parameter `compatible-with`. */
   readonly version: string | undefined;

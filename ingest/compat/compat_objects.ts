@@ -110,7 +110,7 @@ function askedObjects(request: Request, { kind, wanted, all }: AskedOptions): Re
 const WANTED_LENGTH_MAX = 4_096;
 const WANTED_MAX = 64;
 
-/** Those that `wanted` names; `missing` is a name, no pattern, that none of them has. */
+/** The objects that `wanted` names; `missing` is a name, no pattern, that none of them has. */
 export function chosen(
   all: readonly ClientObject[],
   wanted: string,

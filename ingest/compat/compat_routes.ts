@@ -3,9 +3,9 @@
  * its reads went.
  *
  * Everything below `/api/v1/_compat`, and what begins with an underscore at the root, is answered
- * here, unknown paths as well, because clients want to see the product's header on each answer.
- * What is asked is at the root too; what brings documents, and bare names of indexes, are there
- * with `--compat-at-root`.
+ * here. That includes unknown paths, because clients want to see the product's header on each
+ * response. What is asked is at the root too. What brings documents, and bare names of indexes, are
+ * there with `--compat-at-root`.
  */
 
 import { OperatingError } from "../../shared/base/errors.ts";

@@ -2,7 +2,7 @@
  * How gRPC calls end: code and message, and in `grpc-status-details-bin` a `google.rpc.Status` with
  * what senders act on (CLIENTS.md section 10).
  *
- * Senders repeat UNAVAILABLE with or without `RetryInfo`, after its delay where there is one; they
+ * Senders repeat UNAVAILABLE with or without `RetryInfo`, after its delay where there is one. They
  * give a batch up on INVALID_ARGUMENT, INTERNAL, PERMISSION_DENIED and UNAUTHENTICATED, and on
  * RESOURCE_EXHAUSTED without `RetryInfo`.
  */
@@ -33,12 +33,15 @@ export const STATUS_NAMES: Readonly<Record<number, string>> = {
 
 /**
  * Seconds after which a sender tries again when its append failed. OTLP/HTTP answers that with 500
- * as SPEC.md section 7 demands, and senders drop the batch. gRPC has no such table: the batch is
+ * as SPEC.md section 7 demands, and senders drop the batch. gRPC has no such table. The batch is
  * kept, at the price of doubled rows should the failed append turn out to be on disk.
  */
 const APPEND_RETRY_SECS = 1;
 
-/** Of a message; longer ones are cut, as senders bound what they take of headers. */
+/**
+ * The most characters of a status message. Longer ones are cut, since senders bound what they take
+ * of headers.
+ */
 const MESSAGE_CHARS_MAX = 1_000;
 
 const HEAD = [
@@ -46,7 +49,7 @@ const HEAD = [
   ["content-type", "application/grpc"],
 ] as const;
 
-/** Of a message: a flag for compression and its length. */
+/** What comes before each message: a flag for compression and its length. */
 const PREFIX_BYTES = 5;
 
 /** Full success: an `Export…ServiceResponse` with nothing set, which has no bytes. */
@@ -94,7 +97,7 @@ export function failedCall(error: OperatingError): Http2Answer {
   };
 }
 
-/** Of `grpc-encoding`. */
+/** Values of `grpc-encoding` that are read. */
 export const ACCEPTED_ENCODINGS = ["identity", "gzip", "deflate", "zstd", "snappy"] as const;
 
 function appendFailed(error: OperatingError): boolean {

@@ -24,9 +24,9 @@ const BODY = encodeLogsRequest({
 });
 /** What a call counts for besides its message. */
 const CALL_BYTES = 8 * 1024;
-/** Of a deadline that no halt of the machine may use up. */
+/** A deadline that no halt of the machine may use up. */
 const PATIENT_MS = 10_000;
-/** Of one that ends a message that never comes whole; what is seen before it may be late. */
+/** A deadline that ends a message that never comes whole; what is seen before it may be late. */
 const HALF_SENT_MS = 1_000;
 
 interface World {
@@ -34,7 +34,7 @@ interface World {
   readonly admit?: () => Promise<string>;
   readonly forceCommit?: OtlpDeps["forceCommit"];
   readonly bodiesBytesMax?: number;
-  /** Of them, held by other requests. */
+  /** How many of these bytes other requests hold. */
   readonly otherBytes?: number;
   readonly lanesMax?: number;
   readonly requestMsMax?: number;

@@ -125,7 +125,9 @@ const REFUSED: {
   code: number;
   message: RegExp;
   violation?: string;
-  /** As counted; `null` where the library answers what never becomes a call. */
+  /**
+   * The code as the metrics count it; `null` where the library answers what never becomes a call.
+   */
   counted: string | null;
 }[] = [
   {

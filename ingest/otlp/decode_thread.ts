@@ -1,12 +1,12 @@
 /**
- * Long requests, decoded on a thread of their own: all senders share one event loop, and a body of
- * 16 MiB would hold it for 0.1 s when it is full of usual records, and for longer when it is made
- * of what is small and many.
+ * Long requests, decoded on a thread of their own. All senders share one event loop, and a body of
+ * 16 MiB would hold it for 0.1 s when it is full of usual records. It would hold it for longer when
+ * it is made of what is small and many.
  *
- * A short body is decoded where it is: handing it over costs more. One whose rows become long all
- * the same, as those of a resource with thousands of attributes do, is given up there and decoded
- * on the thread from its beginning. The thread starts with the first request that needs it and
- * takes one at a time; without permission for it all is done here.
+ * A short body is decoded where it is: handing it over costs more. A short body may still make long
+ * rows, such as that of a resource with thousands of attributes. It is given up then and decoded on
+ * the thread from its beginning. The thread starts with the first request that needs it and takes
+ * one at a time. Without permission for it all is done here.
  */
 
 import { freeBytes } from "../../shared/base/bytes.ts";

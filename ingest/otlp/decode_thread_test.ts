@@ -27,9 +27,9 @@ const DECODE: Readonly<
 
 interface RequestOptions {
   readonly records: number;
-  /** Of the body of each record, or the name of each span. */
+  /** Text of the body of each record, or the name of each span. */
   readonly text: string;
-  /** Of the resource. */
+  /** How many attributes the resource has. */
   readonly attributes?: number;
   /** Each with its records, and a name of its own. */
   readonly resources?: number;

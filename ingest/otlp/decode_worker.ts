@@ -42,7 +42,9 @@ serveTasks(({ form, body, nowNs }: DecodeTask): Done<DecodeReply> => {
   }
 });
 
-/** Of what a decoder gives none is used again, and no two columns share one. */
+/**
+ * The buffers of columns. A decoder uses none of what it gave again, and no two columns share one.
+ */
 function* buffersOf(columns: readonly ColumnData[]): Generator<ArrayBuffer> {
   for (const { validity, offsets, values } of columns) {
     for (const part of [validity, offsets, values]) {

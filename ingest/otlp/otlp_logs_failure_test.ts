@@ -22,7 +22,7 @@ const BODY = new Uint8Array(encodeLogsRequest({
 interface World {
   readonly append?: () => Promise<AppendReceipt>;
   readonly bodiesBytesMax?: number;
-  /** Of them, held by other requests. */
+  /** How many of these bytes other requests hold. */
   readonly otherBytes?: number;
   readonly lanesMax?: number;
   readonly index?: string;
@@ -80,7 +80,7 @@ const FAILURES: {
   world: World;
   status: number;
   retryAfter: string | null;
-  /** Of the status's `ErrorInfo`. */
+  /** The reason of the status's `ErrorInfo`. */
   reason?: string;
   held?: number;
 }[] = [

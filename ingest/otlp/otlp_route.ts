@@ -114,9 +114,9 @@ async function receive(request: Request, options: ReceiveOptions): Promise<Recei
 }
 
 /**
- * Unknown members are to be ignored, so a request of the wrong path or with the wrong names is a
- * good one without rows: its sender may at least learn that. Undefined for a body that has the
- * member, or none at all.
+ * Why a request has no rows although its body has members, else undefined. Unknown members are to
+ * be ignored, so a request of the wrong path or with the wrong names is a good one without rows.
+ * Its sender may at least learn that.
  */
 function strangeBody(body: Uint8Array, { resources }: OtlpSignal): RefusedRows | undefined {
   const text = Buffer.from(body.buffer, body.byteOffset, body.byteLength);

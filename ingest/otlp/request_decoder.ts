@@ -47,7 +47,7 @@ export interface RequestDecoderParts<Context> {
   readonly records: RecordReader<Context>;
   /** Where the records' rows go. */
   readonly columns: { bound(bytesMax: number): void; finish(): ColumnBatch; clear(): void };
-  /** The same request with every singular field once; throws what protobufjs throws. */
+  /** Gives the request with every singular field once. Throws what protobufjs throws. */
   readonly regular: (body: Uint8Array) => Uint8Array;
 }
 
@@ -70,11 +70,11 @@ export class RequestDecoder<Context> {
   readonly #regular: (body: Uint8Array) => Uint8Array;
   /** By the bytes of resource and scope. */
   readonly #contexts = new Map<string, Context>();
-  /** Of the request so far. */
+  /** Records of the request so far. */
   #taken = 0;
   /** How many may be made for the request. */
   #contextsLeft = Infinity;
-  /** Of records of which nothing is known. */
+  /** The context of records of which nothing is known. */
   #bare: Context | undefined;
 
   constructor({ reader, values, records, columns, regular }: RequestDecoderParts<Context>) {

@@ -1,6 +1,6 @@
 /**
  * How much a request may hold beside its bytes. A record or an attribute can be two bytes on the
- * wire, and a thousand of them nothing once compressed, while each takes its microseconds on the
+ * wire, and a thousand of them nothing once compressed. Yet each takes its microseconds on the
  * thread that serves all others.
  */
 
@@ -20,16 +20,16 @@ export const REQUEST_ATTRIBUTES_MAX = 500_000;
 export const OBJECT_NAMES_MAX = 50_000;
 
 /**
- * What a body of so many bytes is decoded within on the thread that serves all senders; one that
+ * What a body of so many bytes is decoded within on the thread that serves all senders. One that
  * needs more goes to a thread of its own, as longer ones do. Few bytes make long rows where a
- * resource has many attributes, and much work where it has many scopes, or many resources one
+ * resource has many attributes. They make much work where it has many scopes, or many resources one
  * attribute each.
  */
 export const SHORT = {
   bodyBytesMax: 512 * 1024,
-  /** Of each column: a hundred times what usual records take. */
+  /** Bytes of each column: a hundred times what usual records take. */
   columnBytesMax: 16 * 1024 * 1024,
-  /** Of those that `REQUEST_ATTRIBUTES_MAX` bounds. */
+  /** How many attributes, counted as for `REQUEST_ATTRIBUTES_MAX`. */
   attributesMax: 20_000,
   /** Scopes whose resource and own attributes were not seen before. */
   contextsMax: 2_000,
@@ -37,14 +37,14 @@ export const SHORT = {
 
 /**
  * Most members and elements of a JSON request that goes through `JSON.parse`, as one in an unusual
- * form does: an object of two bytes takes a microsecond and a hundred bytes.
+ * form does. An object of two bytes takes a microsecond and a hundred bytes.
  */
 export const REQUEST_JSON_VALUES_MAX = 2_000_000;
 
 /**
- * Most bytes of a protobuf request that has a singular field twice. It is legal and no encoder
- * writes it; to merge the two, protobufjs makes an object of each message, a hundred times the
- * bytes and a second for a MiB at worst, in one piece.
+ * Most bytes of a protobuf request that has a singular field twice, which is legal and which no
+ * encoder writes. To merge the two, protobufjs makes an object of each message in one piece: a
+ * hundred times the bytes and a second for a MiB at worst.
  */
 export const IRREGULAR_BYTES_MAX = 64 * 1024;
 

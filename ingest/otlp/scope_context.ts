@@ -2,8 +2,8 @@
  * What all records of one scope share, prepared once: core columns, and the resource's and scope's
  * part of `attributes` as JSON text.
  *
- * A record takes the fast path when none of its attribute names meets another name of the row: one
- * of the context, of the record's own fields, or of its other attributes.
+ * A record takes the fast path when none of its attribute names meets another name of the row.
+ * Other names are those of the context, of the record's own fields, and of its other attributes.
  */
 
 import { utf8 } from "../../shared/base/bytes.ts";
@@ -79,9 +79,9 @@ export class ScopeContext {
   }
 
   /**
-   * The members of a record in which names meet: those of the resource at `met` have other names
-   * there, as the record has theirs, and none are called as one of `fields`. Records mostly meet
-   * the same; `count` is told how many members are put together when they do not.
+   * The members for a record in which names meet. The record has the names of the resource's
+   * members at `met`, so these get other names. None are called as one of `fields`. Records mostly
+   * meet the same names; `count` is told how many members are put together when they do not.
    */
   othersOf(
     met: readonly number[],
@@ -114,7 +114,7 @@ export class ScopeContext {
 
 interface MergeableMembers {
   readonly resource: readonly NamedValue[];
-  /** Of the resource's. */
+  /** Names of the resource's members. */
   readonly names: NameTable;
   /** Called as a record's fields are; those of the scope begin with `scope.`. */
   readonly fields: readonly string[];

@@ -25,7 +25,9 @@ import { withDeadline } from "../../shared/base/with_deadline.ts";
 import type { Clock } from "../../shared/os/clock.ts";
 
 export interface RedisBucketsOptions {
-  /** As `requireRedisUrl` takes it; may hold a password and is never logged. */
+  /**
+   * The URL in the form that `requireRedisUrl` takes. It may hold a password and is never logged.
+   */
   readonly url: string;
   readonly prefix: string;
   readonly clock: Pick<Clock, "monotonicMs" | "sleep">;

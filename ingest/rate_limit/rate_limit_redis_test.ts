@@ -157,7 +157,7 @@ redisTest(
     await using replica = await Replica.connected(redis.url, SLOW);
     await until(async () => replica.awaySecs === 0 && await replica.granted(1) === 1);
     redis.freeze();
-    const before = replica.unchecked; // Of a machine that stood still.
+    const before = replica.unchecked; // A machine that stood still leaves some.
     try {
       assert.ok(await replica.granted(100) <= 30);
       assert.equal(replica.unchecked - before, 100);

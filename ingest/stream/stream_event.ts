@@ -1,11 +1,11 @@
 /**
- * Rows of a batch as events of the stream, one at a time, so that nobody renders more than is read;
- * bytes to bytes, because strings in between take three times as long.
+ * Rows of a batch as events of the stream, one at a time, so that nobody renders more than is read.
+ * Bytes become bytes, because strings in between take three times as long.
  *
- * An event's data is the row as JSON, members in the schema's order: `timestamp` as RFC 3339,
- * 64-bit integers as strings (a double loses their last digits), JSON columns as the values they
+ * An event's data is the row as JSON, members in the schema's order. `timestamp` is RFC 3339,
+ * 64-bit integers are strings (a double loses their last digits), JSON columns are the values they
  * hold. The text has no line ends, which would end the event's data: JSON escapes them in strings,
- * and JSON columns are written by the decoders without white space.
+ * and the decoders write JSON columns without white space.
  */
 
 import { present, unreachable } from "../../shared/base/assert.ts";

@@ -1,9 +1,10 @@
 /**
  * Who listens to the live rows, and what they are given: `GET /api/v1/stream`.
  *
- * Costs an append nothing while nobody listens: `isHeard` is a field. Rows become text before
- * `publish` returns, so that the batch may be released afterwards, only for a tenant with readers
- * and only as long as one of them has room. Numbers of readers and their buffers are bounded.
+ * It costs an append nothing while nobody listens: `isHeard` is a field. Rows become text before
+ * `publish` returns, so that the batch may be released afterwards. They do so only for a tenant
+ * with readers and only as long as one of them has room. Numbers of readers and their buffers are
+ * bounded.
  */
 
 import { OperatingError } from "../../shared/base/errors.ts";

@@ -2,10 +2,10 @@
  * One reader of the stream: a bounded buffer between the rows that arrive and a connection that
  * takes them at its own speed.
  *
- * Once an event finds no room, nothing is added any more: the reader gets what was buffered, then
+ * Once an event finds no room, nothing is added any more. The reader gets what was buffered, then
  * `lagged` with the number of events it missed until then, and the stream ends. One that does not
  * even read that in time is cut off. Memory: `bytesMax` and what is on its way into the connection,
- * more only for a single event that is larger; readers of one tenant share the bytes.
+ * more only for a single event that is larger. Readers of one tenant share the bytes.
  */
 
 import { utf8 } from "../../shared/base/bytes.ts";

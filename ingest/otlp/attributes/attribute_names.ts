@@ -1,6 +1,6 @@
 /**
- * The names of one message's attributes while they are written as they come: told apart from each
- * other and from names that are reserved for other members of the object.
+ * The names of one message's attributes while they are written as they come. They are told apart
+ * from each other and from names that are reserved for other members of the object.
  *
  * A message whose attributes are named as those of the message before needs neither look-up nor
  * hash: `NameShapes` has them, and no two of them meet. The first that is named otherwise has those
@@ -21,7 +21,7 @@ export class AttributeNames {
   readonly #reader: WireReader;
   readonly #values: ValueReader;
   readonly #shapes = new NameShapes();
-  /** Of the message, once it is out of step. */
+  /** Names of the message, once it is out of step with the one before. */
   readonly #own = new NameTable();
   #reserved = () => NONE;
   /** How many attributes of the message were read. */

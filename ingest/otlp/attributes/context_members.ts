@@ -1,7 +1,7 @@
 /**
  * The attributes of a resource and of its scope while a context is made of them, from bytes to
- * bytes: names and values as JSON lie one after the other in one buffer. Of a name that a list has
- * twice the last stands, where it stood.
+ * bytes. Names and values as JSON lie one after the other in one buffer. Where a list has a name
+ * twice the last value stands, at the first one's place.
  *
  * Kept between contexts: there is one user at a time, and what is kept of a context are copies.
  */
@@ -130,7 +130,7 @@ export class ContextMembers {
     );
   }
 
-  /** Those of both, the scope's in place of the resource's where they have one name. */
+  /** The members of both, the scope's in place of the resource's where they have one name. */
   merged(): Entry[] {
     return this.#entries.filter(({ standsMerged }) => standsMerged);
   }

@@ -1,7 +1,7 @@
 /**
  * What the attributes of the record before looked like: records of a request mostly name the same
  * attributes in the same order. An attribute whose wire bytes up to its value equal those at the
- * same place of that record has the same name, so that its JSON text is copied instead of parsed,
+ * same place of that record has the same name. Its JSON text is then copied instead of parsed,
  * hashed and escaped again.
  *
  * Invariants: places refer to the request's bytes and to what was written for it; `clear` forgets

@@ -44,8 +44,8 @@ export class NameTable {
   /** The entry of each slot. */
   #slots = NO_NUMBERS;
   /**
-   * Of each entry: its hash, where its name begins and ends, and the number of the last one of that
-   * name.
+   * For each entry: its hash, where its name begins and ends, and the number of the last one of
+   * that name.
    */
   #entryFields = NO_NUMBERS;
 

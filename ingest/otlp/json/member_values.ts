@@ -1,6 +1,6 @@
 /**
- * Members of an OTLP/JSON object, checked: each function takes a member's parsed value, gives
- * undefined when it is absent or null, and throws a `JsonFault` naming member and value when it has
+ * Members of an OTLP/JSON object, checked. Each function takes a member's parsed value and gives
+ * undefined when it is absent or null. It throws a `JsonFault` naming member and value when it has
  * another type.
  *
  * Integers but enums may be strings or numbers. An integer beyond 2^53 has lost digits in

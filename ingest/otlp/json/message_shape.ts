@@ -29,7 +29,7 @@ export interface JsonField {
   /** Field number × 8 + wire type. */
   readonly tag: number;
   readonly kind: JsonKind;
-  /** Of kinds "message" and "messages". */
+  /** The message of kinds "message" and "messages". */
   readonly message?: JsonMessage;
 }
 
@@ -38,7 +38,7 @@ const FIELDS_MAX = 31;
 const NAME_LENGTH_MIN = 3;
 
 export class JsonMessage {
-  /** Of a message that holds one member at most. */
+  /** Whether the message holds one member at most. */
   readonly isUnion: boolean;
   #fields: readonly JsonField[] = [];
   /** The name of each field and the quote that ends it. */

@@ -4,8 +4,8 @@
  * to bytes (`JsonTranscoder`); any other is parsed by `JSON.parse`, which is where refusals come
  * from.
  *
- * Unknown members are ignored, names are lowerCamelCase only, ids are hexadecimal, bytes base64,
- * enums numbers; integers may be strings or numbers, and those of 64 bits are exact as both. A lone
+ * Unknown members are ignored. Names are lowerCamelCase only, ids are hexadecimal, bytes base64,
+ * enums numbers. Integers may be strings or numbers, and those of 64 bits are exact as both. A lone
  * surrogate in a string becomes U+FFFD.
  */
 

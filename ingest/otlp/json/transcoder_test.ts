@@ -54,7 +54,7 @@ function withUnknown(body: Uint8Array): Uint8Array {
   return Uint8Array.from([...body.subarray(0, 1), ...UNKNOWN, ...body.subarray(1)]);
 }
 
-/** The same JSON value with the members of every object the other way round. */
+/** The JSON value with the members of every object the other way round. */
 function reversed(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(reversed);
   if (typeof value !== "object" || value === null) return value;

@@ -101,8 +101,8 @@ export class SpansAttributes {
   }
 
   /**
-   * The same where names meet: of each name the last value. `others` stand behind them, in place of
-   * those of their names; those of `dropped` stand nowhere.
+   * Writes attributes where names meet: the last value of each name. `others` stand behind them, in
+   * place of members of those names. Members of `dropped` stand nowhere.
    */
   merge(
     out: ByteBuilder,

@@ -19,9 +19,11 @@ import type { DecodeOptions } from "../request_decoder.ts";
 import { createSpansDecoder } from "./spans_request_decoder.ts";
 
 /**
- * The rows of a request, in its order. Throws `invalid_argument` when it is not protobuf of that
- * message, when a string is not UTF-8, a time is past 2262, an id invalid or a value nests too
- * deep; `too_large` when a column outgrows its limit.
+ * The rows of a request, in its order.
+ *
+ * Throws `invalid_argument` when it is not protobuf of that message, or a string is not UTF-8. So
+ * it does when a time is past 2262, an id invalid or a value nests too deep. Throws `too_large`
+ * when a column outgrows its limit.
  */
 export function decodeSpansProtobuf(body: Uint8Array, options: DecodeOptions): ColumnBatch {
   return decoder.decode(body, options);

@@ -1,8 +1,8 @@
 /**
  * `AnyValue` and `KeyValue` from the wire format straight to JSON text.
  *
- * Values keep their JSON type; 64-bit integers are exact; bytes are base64; NaN and infinities are
- * strings; a value without any member is null; a repeated key of a map keeps its last value, where
+ * Values keep their JSON type. 64-bit integers are exact, bytes are base64, NaN and infinities are
+ * strings. A value without any member is null. A repeated key of a map keeps its last value, where
  * that one stood.
  */
 
@@ -54,7 +54,7 @@ export class ValueReader {
   valueStart = 0;
   valueEnd = 0;
   readonly #reader: WireReader;
-  /** Of a map's members. */
+  /** Names of a map's members. */
   readonly #names = new NameTable();
   /**
    * What was read and stands nowhere, because its name came again; it must be UTF-8 all the same.

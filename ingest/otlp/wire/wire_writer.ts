@@ -1,5 +1,5 @@
 /**
- * The protobuf wire format, written forward into one buffer: a message's length is filled in when
+ * The protobuf wire format, written forward into one buffer. A message's length is filled in when
  * it ends, as a varint of four bytes (padded, which the format allows), so that nothing is measured
  * beforehand.
  */
@@ -90,7 +90,7 @@ export class WireWriter {
     this.int64Halves(tag, lowOf(value), highOf(value));
   }
 
-  /** The same, given as halves of 32 bits. */
+  /** A varint field of a signed 64-bit integer, given as halves of 32 bits. */
   int64Halves(tag: number, lowHalf: number, highHalf: number): void {
     const { out } = this;
     out.reserve(11);
@@ -151,7 +151,7 @@ export class WireWriter {
     return this.hexOf(tag, scratch.view, 0, scratch.length);
   }
 
-  /** The same of the text in `source` from `start` to `end`. */
+  /** The bytes of the hexadecimal text in `source` from `start` to `end`; false when it is none. */
   hexOf(tag: number, source: DataView, start: number, end: number): boolean {
     const count = (end - start) >> 1;
     const fieldStart = this.start(tag);
