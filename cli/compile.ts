@@ -3,12 +3,12 @@
  * built in, so the data directory and the default ports are chosen here; `svc` itself may read and
  * write where its user may.
  *
- * Packages are inside the binaries, under a path that is not known beforehand: of a role that reads
- * packages (DuckDB's library, the Parquet writer's WebAssembly) `read` and `ffi` are therefore not
- * narrowed to paths; what it may write and where it may listen is. The query server and the
- * compactor start themselves, to run DuckDB in processes of its own: they do so where they were
- * built, and a binary that is moved has to be built again there. The build downloads the runtime's
- * base binary (`denort`) once, unless `DENORT_BIN` names one. Calls `Deno.Command` itself.
+ * Packages are inside the binaries, under a path that is not known beforehand. So `read` and `ffi`
+ * of a role that reads packages are not narrowed to paths: DuckDB's library, the Parquet writer's
+ * WebAssembly. What it may write and where it may listen is narrowed. The query server and the
+ * compactor start themselves, to run DuckDB in processes of its own. They do so where they were
+ * built: a binary that is moved has to be built again there. The build downloads the runtime's base
+ * binary (`denort`) once, unless `DENORT_BIN` names one. Calls `Deno.Command` itself.
  */
 
 import { UsageError } from "../shared/base/errors.ts";

@@ -22,7 +22,7 @@ import { openWarehouse } from "./open_warehouse.ts";
 import type { WarehousePaths } from "./warehouse_options.ts";
 
 export interface ImportOptions {
-  /** Of the data files that it writes. */
+  /** Limits of the summaries of the data files that it writes. */
   readonly summaries: SummaryLimits;
   /** Told after each batch how many events were read. */
   readonly onProgress?: (events: number) => void;

@@ -33,7 +33,7 @@ type TablesSettings = Settings<typeof TABLES_OPTIONS>;
 
 export interface OpenTables extends AsyncDisposable {
   readonly deps: OrphanDeps & CommitDeps;
-  /** Those that the options name, in order. */
+  /** The tables that the options name, in order. */
   readonly idents: readonly TableIdent[];
 }
 

@@ -41,9 +41,9 @@ export interface Places {
    * Sources of threads (Parquet, derived data): a thread's modules count as files that are read.
    */
   readonly threadSources: string;
-  /** The same of the ingest server's own thread, which decodes long requests. */
+  /** Sources of the ingest server's own thread, which decodes long requests. */
   readonly decodeSources: string;
-  /** The same of the query server's own thread, which writes its audit. */
+  /** Sources of the query server's own thread, which writes its audit. */
   readonly auditSources: string;
   readonly wal: string;
   /** What the compactor drains: none when that is the mirror in the warehouse. */
@@ -180,14 +180,14 @@ export const LISTENERS: Readonly<Record<Role, Readonly<Record<string, string>>>>
 /** Options of a role by flag, each with its environment variable. */
 type Variables = Readonly<Record<string, string>>;
 
-/** Those that name a file to read. */
+/** Options that name a file to read. */
 const FILES: Readonly<Record<Role, Variables>> = {
   ingest: { "--tls-cert": "SVC_INGEST_TLS_CERT", "--tls-key": "SVC_INGEST_TLS_KEY" },
   compactor: {},
   query: { "--tls-cert": "SVC_QUERY_TLS_CERT", "--tls-key": "SVC_QUERY_TLS_KEY" },
 };
 
-/** Those that name a service by its URL. */
+/** Options that name a service by its URL. */
 const SERVICES: Readonly<Record<Role, Variables>> = {
   ingest: {
     "--oidc-issuer": "SVC_OIDC_ISSUER",
@@ -199,25 +199,26 @@ const SERVICES: Readonly<Record<Role, Variables>> = {
 };
 
 /**
- * Of the query server: whose folder its audit and results are in, and whether it keeps an audit.
+ * An option of the query server: whose folder its audit and results are in, and whether it keeps an
+ * audit.
  */
 const NAMESPACE: Variables = { "--tenant-namespace": "SVC_TENANT_NAMESPACE" };
 const NAMESPACE_DEFAULT = "svc";
 const AUDIT_OFF = { flag: "--audit-disabled", variable: "SVC_QUERY_AUDIT_DISABLED" };
 
-/** Of the compactor: it drains the mirror. */
+/** An option of the compactor: it drains the mirror. */
 const CATALOG_CLAIM = { flag: "--catalog-claim", variable: "SVC_CATALOG_CLAIM" };
 
-/** Of the ingest server. */
+/** An option of the ingest server. */
 const MIRROR_PREFIX = { flag: "--wal-mirror-prefix", variable: "SVC_WAL_MIRROR_PREFIX" };
 
-/** Of every role; a catalog that is a file is no service. */
+/** An option of every role; a catalog that is a file is no service. */
 const CATALOG: Variables = { "--catalog-uri": "SVC_CATALOG_URI" };
 
-/** Of the query server: a database of its own for batch jobs. */
+/** An option of the query server: a database of its own for batch jobs. */
 const JOBS: Variables = { "--jobs-postgres-uri": "SVC_JOBS_POSTGRES_URI" };
 
-/** Of every role; a warehouse that is a folder is no service. */
+/** An option of every role; a warehouse that is a folder is no service. */
 const WAREHOUSE: Variables = { "--warehouse-url": "SVC_WAREHOUSE_URL" };
 
 const SERVICE_PORTS: Readonly<Record<string, string>> = {
@@ -315,7 +316,7 @@ export function auditFolder(dataDir: string, input: RoleInput): string {
   return `${namespaceFolder(dataDir, input)}/${QUERY_AUDIT_TABLE}`;
 }
 
-/** The same of its large results of batch jobs. */
+/** Folder of the query server's large results of batch jobs. Its parents must be there, too. */
 export function jobResultsFolder(dataDir: string, input: RoleInput): string {
   return `${namespaceFolder(dataDir, input)}/${JOB_RESULTS_FOLDER}`;
 }
@@ -370,12 +371,13 @@ export function permissionFlags(permissions: Permissions): string[] {
 }
 
 /**
- * What a role's runtime is told besides its permissions; V8 reads its flags at its start only.
- * While ingest's young generation is collected nobody is answered. One thread does it: of several
- * the last is waited for, which takes milliseconds when others have the processors. And it is a
- * quarter of its usual size: what is copied is half a MiB of what is alive and what grew since the
- * last time, so that one takes 0.6 ms instead of 2.4, and all together no longer
- * (`tests/bench/README.md`, `latency`).
+ * What a role's runtime is told besides its permissions. V8 reads its flags at its start only.
+ *
+ * While ingest's young generation is collected nobody is answered. One thread collects it: with
+ * several the last is waited for, which takes milliseconds when others have the processors. The
+ * young generation is a quarter of its usual size. What is copied is half a MiB of what is alive
+ * and what grew since the last time. One collection takes 0.6 ms instead of 2.4, and all together
+ * no longer (`tests/bench/README.md`, `latency`).
  */
 export function runtimeFlags(role: Role): readonly string[] {
   return role === "ingest" ? ["--v8-flags=--no-parallel-scavenge,--max-semi-space-size=4"] : [];

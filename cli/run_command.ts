@@ -1,5 +1,5 @@
 /**
- * `svc <command>`: finds the command, parses its options, runs it, and turns what was thrown into
+ * `svc <command>`: finds the command, parses its options and runs it. It turns what was thrown into
  * one line on stderr and an exit status: 0 done, 1 operating error, 2 wrong usage.
  */
 

@@ -136,7 +136,7 @@ const SHAPES: readonly Shape[] = [
 ];
 
 export interface SyntheticOptions {
-  /** The same seed gives the same events. */
+  /** Equal seeds give equal events. */
   readonly seed: number;
   /** Instant of the first event, Unix nanoseconds. */
   readonly firstNs: bigint;

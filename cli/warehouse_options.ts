@@ -11,9 +11,15 @@ export const LOCAL_OPTIONS = {
 } as const satisfies OptionTable;
 
 export interface WarehousePaths {
-  /** As `openStore` takes it: an absolute path, or `s3://bucket/path`. */
+  /**
+   * Where the warehouse is, in the form that `openStore` takes: an absolute path, or
+   * `s3://bucket/path`.
+   */
   readonly root: string;
-  /** As `openCatalog` takes it: absolute path of a SQLite file, or a PostgreSQL URI. */
+  /**
+   * Where the catalog is, in the form that `openCatalog` takes: absolute path of a SQLite file, or
+   * a PostgreSQL URI.
+   */
   readonly catalog: string;
 }
 

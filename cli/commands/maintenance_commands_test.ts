@@ -14,7 +14,7 @@ import { RecordingConsole } from "../recording_console.ts";
 import { runCommand } from "../run_command.ts";
 
 const ROWS = 200;
-/** Of the oldest row: long ago, so that any period is over. */
+/** The time of the oldest row: long ago, so that any period is over. */
 const FIRST_NS = 1_763_700_000_000_000_000n;
 
 Deno.test({

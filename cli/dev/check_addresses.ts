@@ -1,5 +1,5 @@
 /**
- * Whether the addresses of a stack can be had, asked before its processes start: their own messages
+ * Whether the addresses of a stack can be had, asked before its processes start. Their own messages
  * name their own options, and a stack that has the ports already would answer in the place of the
  * new one. A port that is taken between this and their start is theirs to report. Calls
  * `Deno.listen` itself.
@@ -11,7 +11,7 @@ import { listenError } from "../../shared/http/listener.ts";
 export interface WantedAddress {
   /** `host:port`. */
   readonly address: string;
-  /** As users write it: `--ingest-bind`. */
+  /** The option as users write it: `--ingest-bind`. */
   readonly option: string;
 }
 

@@ -1,6 +1,6 @@
 /**
  * Whose a data folder is. A stack holds a lock of its own in it, from before its processes start
- * until they have ended; an ingest server holds its WAL and a query server its cache, also when
+ * until they have ended. An ingest server holds its WAL and a query server its cache, also when
  * somebody else started them.
  */
 

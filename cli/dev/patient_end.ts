@@ -1,8 +1,8 @@
 /**
- * Being asked to end, by Ctrl-C, SIGTERM or the end of the terminal. Unlike `shared/os/signals.ts`
- * a repeated signal does not end this process at once, as its children would be left behind; and
- * one Ctrl-C may arrive twice (from the terminal and from the task runner). Calls
- * `Deno.addSignalListener` itself.
+ * Being asked to end, by Ctrl-C, SIGTERM or the end of the terminal. Unlike in
+ * `shared/os/signals.ts`, a repeated signal does not end this process at once, because its children
+ * would be left behind. One Ctrl-C may also arrive twice: from the terminal and from the task
+ * runner. Calls `Deno.addSignalListener` itself.
  */
 
 const SIGNALS = ["SIGINT", "SIGTERM", "SIGHUP"] as const;

@@ -1,11 +1,11 @@
 /**
  * Child processes that live and die together: one merged log, and the end of one is the end of all.
  *
- * A child runs in a process group of its own, so that Ctrl-C in a terminal reaches it once, as the
- * SIGTERM sent here, and its orderly end is not mistaken for a second, impatient signal. Calls
- * `Deno.Command` itself, and asks whether it may. A child's standard input is a pipe that nothing
- * is written to and that ends with this process, also when SIGKILL ends it: one that watches it
- * (`--end-with-stdin`) is not left behind.
+ * A child runs in a process group of its own. So Ctrl-C in a terminal reaches it once, as the
+ * SIGTERM sent here, and its orderly end is not mistaken for a second, impatient signal. A child's
+ * standard input is a pipe that nothing is written to and that ends with this process, also when
+ * SIGKILL ends it. A child that watches it (`--end-with-stdin`) is not left behind. Calls
+ * `Deno.Command` itself, and asks whether it may.
  */
 
 import { textLines } from "../text_lines.ts";

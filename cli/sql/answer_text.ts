@@ -1,6 +1,6 @@
 /**
- * An answer as people read it: a table where a row has room on its line, else a line per value; a
- * plan, which `EXPLAIN` gives as one text, as the lines that it is drawn in.
+ * An answer as people read it: a table where a row has room on its line, else a line per value. A
+ * plan, which `EXPLAIN` gives as one text, comes as the lines that it is drawn in.
  */
 
 import { printable } from "./display_width.ts";

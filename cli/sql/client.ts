@@ -286,7 +286,7 @@ function limitsOf({ rowsMax }: AskOptions): Record<string, unknown> {
   return rowsMax === undefined ? {} : { limits: { max_rows_returned: rowsMax } };
 }
 
-/** Of a status of the server's. */
+/** The error code of an HTTP status of the server's. */
 export function codeOf(status: number): ErrorCode {
   const codes = Object.keys(ERROR_KINDS) as ErrorCode[];
   return codes.find((code) => ERROR_KINDS[code].http === status) ?? "internal";

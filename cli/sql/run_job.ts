@@ -172,8 +172,8 @@ class ProgressLine {
   }
 
   /**
-   * As many of `parts` as fit, and a piece of the first at least: half a number would be another
-   * one.
+   * Shows as many of `parts` as fit, and a piece of the first at least: half a number would be
+   * another one.
    */
   async show([first = "", ...more]: readonly string[]): Promise<void> {
     this.#isShown = true;

@@ -25,7 +25,7 @@ export interface StatementOptions {
   readonly quiet: boolean;
   /** `limits.max_rows_returned`; default: the server's. */
   readonly rowsMax?: number | undefined;
-  /** Of format `table`; default `auto`. */
+  /** How rows of format `table` are laid out; default `auto`. */
   readonly expanded?: Expanded | undefined;
   readonly signal?: AbortSignal | undefined;
 }

@@ -93,8 +93,8 @@ async function* inOrder(
 }
 
 /**
- * As a query renders it: times with microseconds, integers with every digit, NaN and infinities
- * null.
+ * Renders rows as a query does: times with microseconds, integers with every digit, NaN and
+ * infinities null.
  */
 function lineWriter(columns: readonly Column[]): (row: RowObject) => string {
   const members = columns.map(({ name, type }) => ({ name, type, key: JSON.stringify(name) }));

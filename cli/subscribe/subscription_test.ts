@@ -242,7 +242,7 @@ function failing(): Promise<never> {
   return Promise.reject(new Error("no more"));
 }
 
-/** As another engine compacts: a snapshot without our mark. */
+/** Compacts as another engine does: a snapshot without our mark. */
 async function foreignRewrite(lab: DeleteLab): Promise<void> {
   const table = await lab.load();
   assert.ok(table !== undefined);
