@@ -1,7 +1,7 @@
 /**
  * Bulk documents on real processes: several indexes in one request, each a table named like the
- * index, the same rows from the WAL, after `commit=force` from the table, and by another reader
- * alone.
+ * index. The rows from the WAL, after `commit=force` from the table, and by another reader alone
+ * are equal.
  */
 
 import assert from "node:assert/strict";

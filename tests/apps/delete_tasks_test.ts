@@ -1,7 +1,7 @@
 /**
- * A delete task through three processes, each under its own permission set: rows that are still in
- * the WAL when it is accepted go with the others, also when the compactor is killed meanwhile, and
- * other readers see the same table.
+ * A delete task through three processes, each under its own permission set. Rows that are still in
+ * the WAL when it is accepted go with the others, also when the compactor is killed meanwhile.
+ * Other readers see the same table.
  */
 
 import assert from "node:assert/strict";

@@ -1,6 +1,6 @@
 /**
- * Roles that may open 1,024 files (the usual limit), under their own permissions, while somebody
- * opens as many connections as there are descriptors and says nothing, or half of a request.
+ * Roles that may open 1,024 files (the usual limit), under their own permissions. Somebody opens as
+ * many connections as there are descriptors and says nothing, or half of a request.
  */
 
 import assert from "node:assert/strict";

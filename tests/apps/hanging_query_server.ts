@@ -1,7 +1,7 @@
 /**
- * The query server as a program, but two literals stand for what its gate would never let through:
- * a statement that DuckDB cannot be interrupted in, and one that makes gigabytes of a value. So
- * tests see what holds those that nobody thought of.
+ * The query server as a program, but two literals stand for what its gate would never let through.
+ * One is a statement that DuckDB cannot be interrupted in, the other makes gigabytes of a value. So
+ * tests see what holds statements that nobody thought of.
  */
 
 import type {

@@ -1,7 +1,6 @@
 /**
  * A compactor that promotes hot attributes, as a process beside a query server whose audit says
- * what is hot: the statement that was asked gives the same answer from the column, and nobody sees
- * that column.
+ * what is hot. The statement gives the same answer from the column, and nobody sees that column.
  */
 
 import assert from "node:assert/strict";
@@ -95,7 +94,7 @@ async function sendRows(stack: Stack, first: number): Promise<void> {
   assert.equal(JSON.parse(body).errors, false, body);
 }
 
-/** The same statements on the two days before, as a query server would have left them. */
+/** Puts the audited statements on the two days before, as a query server would have left them. */
 async function auditEarlierDays(dataDir: string): Promise<void> {
   const warehouse = `${dataDir}/warehouse`;
   await using catalog = await openSqliteCatalog({ path: `${warehouse}/catalog.db` });

@@ -1,6 +1,6 @@
 /**
  * Statements that cannot be interrupted, and such as take all memory, against a query server under
- * its own permission set: they cost the process that runs them, and nobody else more than a short
+ * its own permission set. They cost the process that runs them, and nobody else more than a short
  * wait.
  */
 

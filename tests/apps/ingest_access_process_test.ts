@@ -1,6 +1,6 @@
 /**
- * The ingest server as a process under exactly its own permission set, with everything that guards
- * its door switched on: TLS, an OIDC issuer, tenants, and a rate shared through Redis.
+ * The ingest server as a process under exactly its own permission set, with all access control
+ * switched on: TLS, an OIDC issuer, tenants, and a rate shared through Redis.
  */
 
 import assert from "node:assert/strict";

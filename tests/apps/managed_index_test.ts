@@ -1,6 +1,7 @@
 /**
- * Managed indexes on real processes: made, written to through bulk and OTLP right after, read with
- * SQL, widened, refused where the mapping is strict, dropped and made again, all without a restart.
+ * Managed indexes on real processes: made, and written to through bulk and OTLP right after. They
+ * are read with SQL, widened, refused where the mapping is strict, dropped and made again, all
+ * without a restart.
  */
 
 import assert from "node:assert/strict";
@@ -107,7 +108,7 @@ Deno.test({
     };
     const { status } = await askApi(`${stack.queryUrl}/api/v1/index-templates/t`, "PUT", body);
     assert.equal(status, 200);
-    // As shippers name them: such a name no client may configure.
+    // Shippers name indexes so: such a name no client may configure.
     const name = "app-2026.01.02";
     for (const status of [3, 4]) {
       const sent = await client.bulk({

@@ -1,6 +1,6 @@
 /**
- * The whole path on real processes: the official OpenTelemetry exporters send, SQL answers from the
- * WAL, the compactor commits, SQL gives the same from the table, and so do `icebird` and
+ * The whole path on real processes. The official OpenTelemetry exporters send, SQL answers from the
+ * WAL, and the compactor commits. SQL gives the same from the table, and so do `icebird` and
  * `hyparquet` alone.
  */
 

@@ -1,6 +1,6 @@
 /**
  * The query server as a process under exactly its own permission set, with TLS and an issuer that
- * rotates its keys, hangs and goes away; and `svc sql` against it, which trusts its certificate by
+ * rotates its keys, hangs and goes away. `svc sql` runs against it and trusts its certificate by
  * `DENO_CERT`.
  */
 

@@ -1,7 +1,7 @@
 /**
- * The audit of a query server that runs as a process under its own permission set: what each kind
- * of statement leaves in `query_audit`, read by SQL, after a `kill -9`, and by another Iceberg
- * reader.
+ * The audit of a query server that runs as a process under its own permission set. The tests show
+ * what each kind of statement leaves in `query_audit`, read by SQL, after a `kill -9`, and by
+ * another Iceberg reader.
  */
 
 import assert from "node:assert/strict";

@@ -106,7 +106,7 @@ class QueryProcess implements AsyncDisposable {
     return sums;
   }
 
-  /** Of the server and of its DuckDB, which is in a process of its own. */
+  /** Resident memory of the server and of its DuckDB, which is in a process of its own. */
   residentBytes(): Promise<number> {
     return residentBytes(this.#child?.pid ?? 0);
   }
@@ -139,7 +139,7 @@ interface Kind {
   readonly statuses: readonly number[];
   /** The client goes away after this many milliseconds. */
   readonly leavesMs?: number;
-  /** Of a 200. */
+  /** Checks the text of a 200. */
   check?(text: string): void;
 }
 

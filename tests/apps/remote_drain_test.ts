@@ -1,5 +1,5 @@
 /**
- * The README's three machines, which share no disk, by its own commands: the WAL's mirror in S3, 20
+ * The README's three machines, which share no disk, by its own commands. The WAL's mirror in S3, 20
  * ms away, and the catalog in PostgreSQL are all that is between them. Beside the ingest server
  * runs what clears its WAL.
  */

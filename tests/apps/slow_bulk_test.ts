@@ -1,7 +1,7 @@
 /**
  * Bulk senders that stall in the middle of long bodies, that leave, and that send bombs, on one
- * server: what the bodies hold stays within the budget, others are served, what was abandoned is
- * not stored and is forgotten.
+ * server. What the bodies hold stays within the budget, and others are served. What was abandoned
+ * is not stored and is forgotten.
  */
 
 import assert from "node:assert/strict";

@@ -69,8 +69,8 @@ for (const { line, query } of KINDS) {
       const before = served;
       await ask(one);
       const passed = served - before;
-      // Those at work when it came, one turn each, and as many twice while it runs and its answer
-      // is on the way.
+      // Statements at work when it came, one scheduler slot each, and as many twice while it runs
+      // and its answer is on the way.
       const allowed = 4 * turns;
       assert(passed <= allowed, `${passed} of ${BURST} were served first, ${allowed} may be`);
       await Promise.all(burst);

@@ -1,9 +1,9 @@
 /**
- * Two tenants and two more behind one query server with its real engine: nobody sees a row, a
+ * Two tenants and two more behind one query server with its real engine. Nobody sees a row, a
  * table's name, a count or an error's detail of another, whatever the statement names.
  *
- * What is held against each answer: it holds no mark of another tenant's data, and it is the same,
- * letter for letter, as the answer about a namespace that does not exist. So it cannot even tell
+ * Each answer is held to two things. It holds no mark of another tenant's data. It is the same,
+ * letter for letter, as the answer about a namespace that does not exist, so it cannot even tell
  * that the other one is there.
  */
 
@@ -256,7 +256,7 @@ const WAYS: readonly (readonly [path: string, fields: Record<string, unknown>])[
   ["/api/v1/sql/explain", {}],
 ];
 
-/** As long as the other name, sorted like it, and nobody's. */
+/** A name as long as the other one, sorted like it, and nobody's. */
 const NOBODY = "yaffa";
 
 Deno.test({

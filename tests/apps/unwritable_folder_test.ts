@@ -1,7 +1,8 @@
 /**
- * A compactor whose table has a folder that nobody may write to for a while: it drains and merges
+ * A compactor whose table has a folder that nobody may write to for a while. It drains and merges
  * nothing, every row can still be read, and it goes on by itself when the folder can be written to
- * again. The folder is mounted read-only on itself; ignored, by name, where that is not allowed.
+ * again. The folder is mounted read-only on itself. The test is ignored, by name, where that is not
+ * allowed.
  */
 
 import assert from "node:assert/strict";
@@ -20,10 +21,10 @@ import { MAY_MOUNT, mountReadOnly } from "./small_disk.ts";
 import { freePorts } from "../../shared/testing/free_ports.ts";
 
 const LANE = { tenant: DEFAULT_TENANT, index: EVENTS_TABLE };
-/** As many as make one merge. */
+/** So many files make one merge. */
 const FILES = 8;
 const ROWS = 20;
-/** Of the files, and of one segment of the WAL. */
+/** Rows of the files, and of one segment of the WAL. */
 const ALL_ROWS = (FILES + 1) * ROWS;
 const FIRST_NS = 1_790_000_000_000_000_000n;
 const PASS_MS_MAX = 60_000;

@@ -1,6 +1,6 @@
 /**
- * `svc ingest-server --with-compactor` with a mirror, as processes: the compactor in it has the
- * options and the duties of `svc compactor`, and old copies of the mirror bring nothing back that a
+ * `svc ingest-server --with-compactor` with a mirror, as processes. The compactor in it has the
+ * options and the duties of `svc compactor`. Old copies of the mirror bring nothing back that a
  * table had once.
  */
 

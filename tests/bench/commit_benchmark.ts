@@ -1,7 +1,7 @@
 /**
  * Commits to a table of 100 snapshots and 10,000 files on local disk, synced, with the catalog in
- * SQLite: one file appended, and eight files of a day replaced by one. Commits read no data file,
- * so there are none: entries have the bounds and counts that files of `events` have.
+ * SQLite. One file is appended, and eight files of a day are replaced by one. Commits read no data
+ * file, so there are none: entries have the bounds and counts that files of `events` have.
  */
 
 import { cpuUsage } from "node:process";
@@ -34,7 +34,7 @@ const WARM_UP = 3;
 const ROUNDS = 25;
 const REPLACED = 8;
 const ROWS_A_FILE = 100_000;
-/** As long as the bounds of most columns of logs. */
+/** A bound as long as those of most columns of logs. */
 const TEXT_MIN = "2026-11-20 a text of some forty letters ";
 const TEXT_MAX = "worker-17 a text of some forty letters  ";
 const COMMIT_MS_MAX = 30;
@@ -95,7 +95,7 @@ async function appending(
   return () => commitAppend(deps, { ...NEW_TABLE, files, consumed: [] });
 }
 
-/** Of the last day, as a merge does. */
+/** Replaces files of the last day, as a merge does. */
 async function replacing(deps: Deps): Promise<Commit> {
   const { ident } = NEW_TABLE;
   const { metadataLocation } = await ensureTable(deps, NEW_TABLE);

@@ -1,7 +1,7 @@
 /**
  * How fast requests become columns: our protobuf and JSON decoders beside protobufjs and
- * `JSON.parse` alone, on the same bytes: log records of some 300 bytes with 6 attributes, with and
- * without trace context, and spans.
+ * `JSON.parse` alone, on the same bytes. Bodies are log records of some 300 bytes with 6
+ * attributes, with and without trace context, and spans.
  */
 
 import {
@@ -75,7 +75,7 @@ export function* benchDecode(
   }
 }
 
-/** As the ingest server does once the rows are appended. */
+/** Gives the batch back as the ingest server does once the rows are appended. */
 function release(batch: ColumnBatch): void {
   batch.release?.();
 }

@@ -1,7 +1,7 @@
 /**
  * A backlog of sealed segments drained by a compactor process under its own permissions (`--once`,
- * wall time with its start), and the memory it takes for a quarter of the backlog and for all of
- * it.
+ * wall time with its start). Beside it stands the memory that it takes for a quarter of the backlog
+ * and for all of it.
  */
 
 import { processArguments } from "../../cli/permissions.ts";

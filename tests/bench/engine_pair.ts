@@ -1,6 +1,6 @@
 /**
  * Our engine and raw DuckDB over the same data files in one process, with the same threads and
- * memory: each statement runs in turn, ours then raw, and medians are compared.
+ * memory. Each statement runs in turn, ours then raw, and medians are compared.
  */
 
 import { DuckDBInstance } from "@duckdb/node-api";
@@ -19,7 +19,7 @@ export interface PairQuery {
   readonly what: string;
   /** Over the table `events`. */
   readonly ours: string;
-  /** The same for DuckDB, over the relation `files`. */
+  /** The statement for raw DuckDB, over the relation `files`. */
   readonly raw: string;
 }
 
@@ -56,7 +56,7 @@ export class EnginePair implements AsyncDisposable {
       ...(indexes === undefined ? {} : { indexes }),
       memoryBytesMax: MEMORY_BYTES,
       spillBytesMax: SPILL_BYTES,
-      // As a query server has it.
+      // The niceness that a query server has.
       dearNiceness: ADMISSION_OPTIONS.dearNiceness.default,
       clock: new SystemClock(),
       random: new SystemRandom(),
@@ -87,7 +87,7 @@ export class EnginePair implements AsyncDisposable {
     return { oursMs: median(ours), rawMs: median(raw) };
   }
 
-  /** The same statement on the engines of two pairs in turn. */
+  /** Runs one statement on the engines of two pairs in turn. */
   async compareEngines(
     other: EnginePair,
     sql: string,

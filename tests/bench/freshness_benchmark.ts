@@ -1,5 +1,5 @@
 /**
- * From acknowledgement to visible in SQL, on the whole stack as processes: 20,000 rows a second go
+ * From acknowledgement to visible in SQL, on the whole stack as processes. 20,000 rows a second go
  * in while one marked row at a time is sent with `wait_for` and looked for until an answer holds
  * it.
  */

@@ -1,6 +1,6 @@
 /**
  * Drives OTLP/gRPC as `load_generator.ts` drives HTTP: prebuilt bodies, one call at a time on each
- * connection, frames written raw, because an HTTP/2 client costs more per call than the server
+ * connection. Frames are written raw, because an HTTP/2 client costs more per call than the server
  * under load. Keeps to the server's windows.
  *
  * Usage: `grpc_load_generator.ts <port> <path> <seconds> <records per request> <connections>`; one

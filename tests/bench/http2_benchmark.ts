@@ -1,8 +1,8 @@
 /**
- * How long others wait while one connection attacks the OTLP/gRPC listener: requests to the HTTP
- * port and calls on a connection of their own, in turn with the same attacker sending to a process
- * that discards what it reads. Both take the attacker's processor from the machine; only the first
- * takes the server's time.
+ * How long others wait while one connection attacks the OTLP/gRPC listener. Others are requests to
+ * the HTTP port and calls on a connection of their own. They run in turn with the same attacker
+ * sending to a process that discards what it reads. Both take the attacker's processor from the
+ * machine; only the first takes the server's time.
  */
 
 import { join } from "node:path";
@@ -22,7 +22,7 @@ import {
 
 const HERE = import.meta.dirname ?? ".";
 const P99_RATIO_MAX = 2;
-/** Of each side, in turn. */
+/** Seconds of each side, in turn. */
 const ROUND_SECS = 1;
 /** Until the attacker has begun. */
 const BEGIN_MS = 300;
@@ -123,7 +123,7 @@ async function waitedBeside(
   }
 }
 
-/** Of each request for `ms`, one after the other, as each bystander. */
+/** The wait of each request for `ms`, one after the other, as each bystander. */
 async function waitedMs(bystanders: readonly Bystander[], ms: number): Promise<number[]> {
   const endMs = performance.now() + ms;
   const waited: number[] = [];

@@ -23,7 +23,7 @@ export class HttpStore implements ReadableStore, AsyncDisposable {
     folder: string,
     { waitMs, bytesPerSec = 0 }: {
       readonly waitMs: number;
-      /** Of all answers together; default as many as the server can give. */
+      /** Bandwidth of all responses together; default as much as the server can give. */
       readonly bytesPerSec?: number;
     },
   ): Promise<HttpStore> {

@@ -1,6 +1,6 @@
 /**
- * The indexes of data files: how fast they are made, what they take beside the data files, and what
- * a lookup in each of many files costs with their headers at hand. Times are those of the
+ * The indexes of data files: how fast they are made and what they take beside the data files. And
+ * what a lookup in each of many files costs with their headers at hand. Times are those of the
  * processor, all threads of it.
  */
 

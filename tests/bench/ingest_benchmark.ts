@@ -9,7 +9,7 @@ import { benchBulk, benchGrpc, benchIngest, benchTraces } from "./ingest.ts";
 const CONNECTIONS = 16;
 /** Records a request, and the share of the bare server's rate to reach. */
 const CASES = [{ records: 500, share: 0.65 }, { records: 50, share: 0.4 }] as const;
-/** The same records a call over gRPC, and the share of the HTTP rate to reach. */
+/** Records a call over gRPC, as many as over HTTP, and the share of the HTTP rate to reach. */
 const GRPC = { recordsPerRequest: 500 } as const;
 const GRPC_SHARE = 0.35;
 /** Spans a request, and the share of the logs' rate to reach. */

@@ -1,7 +1,7 @@
 /**
- * What a batch job takes more than the same statement asked directly: submitted, waited for and
- * fetched in three requests, in turn with the interactive one; with the job store in a file, and in
- * a PostgreSQL on loopback.
+ * What a batch job takes more than the same statement asked directly. It is submitted, waited for
+ * and fetched in three requests, in turn with the interactive one. The job store is in a file, and
+ * in a PostgreSQL on loopback.
  */
 
 import { PostgresProcess } from "../../shared/testing/postgres_process.ts";
@@ -71,7 +71,7 @@ async function overhead(query: string, port: number, where: string): Promise<Ben
   };
 }
 
-/** As a client does it: without a pause between looks, since a look can wait. */
+/** Runs a job as a client does: without a pause between looks, since a look can wait. */
 async function runJob(port: number, body: unknown): Promise<void> {
   const { job_id } = await ask(port, "/sql", body);
   const { status, error } = await ask(port, `/jobs/${job_id}?wait_secs=${WAIT_SECS}`);

@@ -1,16 +1,17 @@
 /**
- * How long a sender waits for `wait_for` at half of the maximum rate, beside one bare write and
- * `fdatasync` of as many bytes on the same disk while nothing else uses it. The bare server at the
- * same rate, in the same run, says how much of the distance is the machine's and the disk's.
+ * How long a sender waits for `wait_for` at half of the maximum rate. Beside it stands one bare
+ * write and `fdatasync` of as many bytes on the same disk while nothing else uses it. The bare
+ * server at the same rate, in the same run, says how much of the distance is the machine's and the
+ * disk's.
  *
  * A machine's speed changes within a run, so all of them take turns: each round finds the maximum
  * anew, and is compared with its own syncs. The ratio is the median of the rounds': one stall of
  * the machine is one round's. Bare syncs begin at the distances of the requests, and each counts
- * for itself: a stall is one slow sync, and a slow request for each that was due meanwhile.
+ * for itself. A stall is one slow sync, and a slow request for each that was due meanwhile.
  *
- * A host that runs others on its processors halts this machine for tens of milliseconds: rounds are
- * made until there are enough of which it took nothing to speak of, or there have been too many.
- * Those of which it took least are compared, whatever their figures.
+ * A host that runs others on its processors halts this machine for tens of milliseconds. So rounds
+ * are made until there are enough of which it took nothing to speak of, or there have been too
+ * many. The rounds of which it took least are compared, whatever their figures.
  */
 
 import { join } from "node:path";

@@ -6,12 +6,13 @@
  * The path says whether bodies are logs, spans or bulk documents.
  *
  * Without a rate each connection sends its next request when it has its answer. With one, requests
- * are due at even distances and whichever connection is free sends the next. One that is past due
- * because every connection waited for the server counts from when it was due: a server that stalls
- * is charged for all that waited behind the stall. One for which a connection was free counts from
- * when it was sent: how late that was is this process's doing, and reported beside it. Nothing
- * spins to be on time, since that would take half of the machine that the server is to run on: a
- * thread sleeps until each is due (`metronome.ts`).
+ * are due at even distances and whichever connection is free sends the next.
+ *
+ * A request that is past due because every connection waited for the server counts from when it was
+ * due. So a server that stalls is charged for all that waited behind the stall. A request for which
+ * a connection was free counts from when it was sent. How late that was is this process's doing,
+ * and reported beside it. Nothing spins to be on time, since that would take half of the machine
+ * that the server is to run on. A thread sleeps until each is due (`metronome.ts`).
  *
  * Usage: `load_generator.ts <port> <path> <seconds> <records per request> <connections> [requests
  * per second]`, 0 for no rate; one JSON line on stdout, a `LoadReport` of drive_load.ts. A status

@@ -1,6 +1,6 @@
 /**
  * The files that a drain makes, merged by a compactor process under its own permissions (`--once
- * --role maintenance`, wall time with its start), the memory it takes, and DuckDB's scans of what
+ * --role maintenance`, wall time with its start), and the memory it takes. Then DuckDB scans what
  * comes out in turn with one file that DuckDB wrote, sorted, of the same rows: the median of the
  * pairs' ratios.
  */
@@ -25,7 +25,7 @@ import { buildTable, type TableFixture } from "./table_fixture.ts";
 const ROWS_PER_SEC_MIN = 400_000;
 const MEMORY_BYTES_MAX = 1024 ** 3;
 const SCAN_RATIO_MAX = 1.05;
-/** Of each way, until they took so long, but so many at least. */
+/** Scans of each way go on until they took so long, but so many at least. */
 const SCAN_MS = 10_000;
 const SCANS_MIN = 9;
 const IDENT = { namespace: DEFAULT_NAMESPACE, name: EVENTS_TABLE };

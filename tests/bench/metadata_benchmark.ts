@@ -1,8 +1,8 @@
 /**
- * Statements that count, group and measure, answered from summaries: in one engine, warm and cold,
- * over 200 files of ten days, and beside the same statement with every row read; and over 10,000
- * small files, with the memory that warm answers take. Over the 200 files also pages in order of
- * time: of rows that one in a hundred meets, and far into a walk.
+ * Statements that count, group and measure, answered from summaries. One engine answers them, warm
+ * and cold, over 200 files of ten days, beside the same statement with every row read. It answers
+ * them over 10,000 small files, too, with the memory that warm answers take. Over the 200 files
+ * come pages in order of time: of rows that one in a hundred meets, and far into a walk.
  */
 
 import { setFlagsFromString } from "node:v8";

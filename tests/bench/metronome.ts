@@ -1,6 +1,6 @@
 /**
  * A thread that tells when each of a series of moments has come. It sleeps in the kernel, which is
- * on time to a tenth of a millisecond; the timers of an event loop count in whole ones and are two
+ * on time to a tenth of a millisecond. The timers of an event loop count in whole ones and are two
  * late as often as not.
  *
  * Takes one message, `{ beginMs, periodMs, count }` with `beginMs` in milliseconds since 1970, and

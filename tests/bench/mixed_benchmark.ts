@@ -1,14 +1,14 @@
 /**
- * Clients of three kinds at once on one query server: who browses the newest rows and who counts a
- * short range must not wait long for who searches the whole table.
+ * Clients of three kinds at once on one query server. Clients that browse the newest rows or count
+ * a short range must not wait long for those that search the whole table.
  *
  * Twice: clients that look at an answer before they ask again, as people and dashboards do; and
  * clients that ask again at once. The latter keep the server busy whatever it does: with 24 of them
  * on two cores a cheap statement waits for eleven others.
  *
- * The bar is that of the cheap statements together. Of each kind it is for orientation: a count in
- * memory takes less than a browse that comes before it, and three times its own p99 is less than
- * two such browses.
+ * The bar is that of the cheap statements together. The figure of each kind is for orientation. A
+ * count in memory takes less than a browse that comes before it, and three times its own p99 is
+ * less than two such browses.
  */
 
 import type { BenchSize } from "./benchmark.ts";
@@ -24,7 +24,7 @@ const WARM_ROUNDS = 20;
 const RATIO_MAX = 3;
 const NS_PER_MS = 1_000_000n;
 
-/** Of every four clients two browse, one counts, one searches. */
+/** Among four clients two browse, one counts, one searches. */
 const KINDS = ["browse", "count", "browse", "search"] as const;
 type Kind = typeof KINDS[number];
 const CHEAP = ["browse", "count"] as const satisfies readonly Kind[];

@@ -1,5 +1,5 @@
 /**
- * Statements over an object store 20 ms away: what a cold one makes of the store's bandwidth, what
+ * Statements over an object store 20 ms away. What a cold one makes of the store's bandwidth, what
  * it fetches, and what the same one costs when all of it is in the range cache.
  */
 

@@ -1,7 +1,6 @@
 /**
- * Prebuilt OTLP protobuf bodies for load: log records of some 320 bytes with six attributes,
- * written with a plain protobuf writer so that nothing under test makes its own input.
- * Deterministic.
+ * Prebuilt OTLP protobuf bodies for load: log records of some 320 bytes with six attributes. A
+ * plain protobuf writer makes them, so that nothing under test makes its own input. Deterministic.
  */
 
 import protobuf from "protobufjs";

@@ -1,5 +1,5 @@
 /**
- * The query server as a process, over HTTP with kept connections: what a request costs beyond raw
+ * The query server as a process, over HTTP with kept connections. What a request costs beyond raw
  * DuckDB, how fast rows stream, and how few files of a large table a time range opens.
  */
 
@@ -115,7 +115,7 @@ async function planning(): Promise<BenchRow> {
   const { port } = await servers.startQuery(table.dir);
   const from = instantOf(500 * ROWS_PER_FILE);
   const to = instantOf(510 * ROWS_PER_FILE);
-  // Of a column that no summary counts, so that the files are opened.
+  // No summary counts this column, so that the files are opened.
   const query =
     `SELECT count(raw) FROM events WHERE timestamp >= '${from}' AND timestamp < '${to}'`;
   const planMs: number[] = [];

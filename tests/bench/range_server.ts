@@ -1,5 +1,5 @@
 /**
- * The yardstick for object stores: answers GET with a byte range of a file below one folder, and
+ * The yardstick for object stores. It answers GET with a byte range of a file below one folder, and
  * HEAD with its length in `x-length`, each request after a wait as of a network. No checks, no
  * formats, no permissions of its own beyond its process's.
  *

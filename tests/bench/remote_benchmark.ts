@@ -1,7 +1,7 @@
 /**
- * The same work with everything on this disk, and with tables in S3 and a catalog in PostgreSQL: a
+ * One work with everything on this disk, and with tables in S3 and a catalog in PostgreSQL. It is a
  * drain with 20 ms added to each request, of a WAL beside it and of a mirror, and ingest with the
- * mirror of its WAL. The servers share the machine's cores with what is measured, so beside the
+ * mirror of its WAL. The servers share the machine's cores with what is measured. So beside the
  * rate of ingest stands what its own process takes of them.
  */
 
@@ -23,7 +23,7 @@ const DRAIN_SHARE_MIN = 0.6;
 const MIRROR_SHARE_MIN = 0.9;
 /** One pair of rounds differs from the next by up to a fifth, to either side. */
 const ROUNDS = 7;
-/** As long as so many of them. */
+/** A round that lasts as long as so many others. */
 const LONG_ROUND = 3;
 const MIRRORED_MS_MAX = 120_000;
 const LOAD = { recordsPerRequest: 500, connections: 16 } as const;
@@ -91,7 +91,7 @@ async function drained(
   }
 }
 
-/** As the ingest server does: all that is sealed there. */
+/** Mirrors as the ingest server does: all that is sealed there. */
 async function mirrorAll(s3: S3Process, root: string, folder: string): Promise<void> {
   using packer = openSegmentPacker();
   await mirrorSegments(
@@ -183,7 +183,7 @@ interface RoundCost {
   readonly lag: Lag;
 }
 
-/** Of a mirror, when the load ends. */
+/** How far a mirror is behind when the load ends. */
 interface Lag {
   readonly bytes: number;
   /** Age of the oldest segment that is not there. */
@@ -242,7 +242,7 @@ async function metricOf({ metricsPort }: RunningRole, name: string): Promise<num
   return [...samples].reduce((sum, [, value]) => sum + Number(value), 0);
 }
 
-/** Of all its threads, by the kernel's count in hundredths of a second. */
+/** Processor time of all its threads, by the kernel's count in hundredths of a second. */
 function processorMs(pid: number): number {
   const stat = Deno.readTextFileSync(`/proc/${pid}/stat`);
   const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");

@@ -139,7 +139,7 @@ async function inVain(table: TableFixture, pair: EnginePair, over: string): Prom
   return lines;
 }
 
-/** Of what lies in `derived/` beside what lies in `data/`. */
+/** What lies in `derived/` beside what lies in `data/`, in bytes. */
 async function sizeRow({ store, paths }: TableFixture): Promise<BenchRow> {
   let [data, derived] = [0, 0];
   for await (const { key, size } of store.list("")) {

@@ -17,7 +17,7 @@ export const NEEDLE = "checkpoint7f3a9c";
 export const INNER = "9942xq1";
 /** Words next to each other in ten rows; each alone is in one of a thousand. */
 export const PHRASE = "shard handoff stalled";
-/** The same of words of which each is in one of twenty rows, always with the others. */
+/** A phrase of words of which each is in one of twenty rows, always with the others. */
 export const COMMON_PHRASE = "quota exceeded disk";
 /** Begins a word of ten rows. */
 export const PREFIX = "ledgershard";

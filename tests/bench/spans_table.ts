@@ -65,7 +65,7 @@ function batchOf(
   return { schema: SPANS, rows: records, columns };
 }
 
-/** Of a million; every other row is of one of the first thousand. */
+/** One of a million customers; every other row is of one of the first thousand. */
 function customerOf(row: number): number {
   return mixed(row + 41) % (row % 2 === 0 ? 1_000 : 1_000_000);
 }

@@ -1,6 +1,7 @@
 /**
- * A table `traces` for benchmarks that read: traces of 50 spans from 20 services, a hundred of them
- * at a time, so that the rows of one lie among those of others. Ids look random. Deterministic.
+ * A table `traces` for benchmarks that read: traces of 50 spans from 20 services. A hundred are
+ * under way at a time, so that the rows of one lie among those of others. Ids look random.
+ * Deterministic.
  */
 
 import type { ColumnBatch } from "../../shared/columns/batch.ts";
@@ -10,7 +11,7 @@ import { buildTableOf, START_NS, type TableFixture } from "./table_fixture.ts";
 
 export const SPANS_PER_TRACE = 50;
 export const SERVICES = 20;
-/** Of each service. */
+/** Operations of each service. */
 export const OPERATIONS = 11;
 /** Spans in one of which the answer is a 500. */
 const FAILED_EVERY = 49;

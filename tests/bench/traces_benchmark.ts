@@ -1,6 +1,7 @@
 /**
- * Trace lookup over HTTP with kept connections, on the query server as a process, in turn with raw
- * DuckDB that scans the same files for the same rows: one trace, searches, name lists.
+ * Trace lookup over HTTP with kept connections, on the query server as a process: one trace,
+ * searches, name lists. It runs in turn with raw DuckDB that scans the same files for the same
+ * rows.
  */
 
 import { DuckDBInstance } from "@duckdb/node-api";
@@ -81,7 +82,7 @@ interface Lookup {
   readonly msMax?: number;
   /** `trace`: another number each time. */
   readonly path: (trace: number) => string;
-  /** The same rows from `files`. */
+  /** The statement that gives the same rows from `files`. */
   readonly sql: (trace: number, files: string) => string;
   /** Entries in `data`. */
   readonly expected: number;

@@ -14,7 +14,7 @@ const PREFIX = "/api/v1/_compat";
 /** 2026-01-02T03:04:05.678Z */
 const TIME_MS = 1_767_323_045_678;
 
-/** As far as both versions are used alike. */
+/** Options that both versions take alike. */
 type Options = ConstructorParameters<typeof Client8>[0];
 
 const CLIENTS = {

@@ -1,7 +1,7 @@
 /**
- * A sender that makes very many small calls over one connection, as `@grpc/grpc-js` frames them: a
- * frame for the fields, one for the message, an empty one for the end. None of it may look like an
- * attack.
+ * A sender that makes very many small calls over one connection, as `@grpc/grpc-js` frames them.
+ * Each call has a frame for the fields, one for the message, an empty one for the end. None of it
+ * may look like an attack.
  */
 
 import assert from "node:assert/strict";

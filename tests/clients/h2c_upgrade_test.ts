@@ -1,7 +1,8 @@
 /**
- * Clients that ask to go on in HTTP/2 (`Upgrade: h2c`) with a request that has a body: JDK 17's
- * `java.net.http.HttpClient` as it is, which OpenTelemetry's and Spring's senders are built on, and
- * `curl --http2`. They are answered over HTTP/1.1, as RFC 9110 section 7.8 lets a server do.
+ * Clients that ask to go on in HTTP/2 (`Upgrade: h2c`) with a request that has a body. They are
+ * `curl --http2` and JDK 17's `java.net.http.HttpClient` as it is, which OpenTelemetry's and
+ * Spring's senders are built on. They are answered over HTTP/1.1, as RFC 9110 section 7.8 lets a
+ * server do.
  */
 
 import assert from "node:assert/strict";

@@ -1,6 +1,6 @@
 /**
  * Traces of an instrumented application, read back as Grafana's Jaeger data source and the Jaeger
- * UI read them: on real processes, from the WAL and from the table, equal to what the official
+ * UI read them. On real processes, from the WAL and from the table, they equal what the official
  * exporters sent.
  */
 

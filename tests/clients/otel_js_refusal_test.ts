@@ -1,6 +1,6 @@
 /**
- * The official OpenTelemetry exporters over HTTP against a server that has no room for a while:
- * they read the 503, send again after its `Retry-After`, and each row is there once.
+ * The official OpenTelemetry exporters over HTTP against a server that has no room for a while.
+ * They read the 503 and send again after its `Retry-After`, and each row is there once.
  */
 
 import assert from "node:assert/strict";

@@ -1,7 +1,7 @@
 /**
- * The official OpenTelemetry trace exporters against the whole service on real processes: every
- * span arrives once with its parent, events, links and status, and SQL answers the same from the
- * WAL, from the table, and another reader does.
+ * The official OpenTelemetry trace exporters against the whole service on real processes. Every
+ * span arrives once with its parent, events, links and status. SQL answers the same from the WAL
+ * and from the table, and so does another reader.
  */
 
 import assert from "node:assert/strict";

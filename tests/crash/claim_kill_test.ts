@@ -1,9 +1,9 @@
 /**
- * Two compactors with `--catalog-claim` over one PostgreSQL and one mirror, killed with SIGKILL and
- * stopped for longer than their lease (SIGSTOP, SIGCONT) at random moments, while segments keep
- * coming into the mirror: in a folder, and in S3 that adds 20 ms to each request and fails some.
- * Holds when at the end each row of each segment is in the table exactly once. Seconds of chaos:
- * `SVC_TEST_CHAOS_SECS` (default 20).
+ * Two compactors with `--catalog-claim` over one PostgreSQL and one mirror. At random moments they
+ * are killed with SIGKILL and stopped for longer than their lease (SIGSTOP, SIGCONT), while
+ * segments keep coming into the mirror. The mirror is in a folder, and in S3 that adds 20 ms to
+ * each request and fails some. Holds when at the end each row of each segment is in the table
+ * exactly once. Seconds of chaos: `SVC_TEST_CHAOS_SECS` (default 20).
  */
 
 import assert from "node:assert/strict";

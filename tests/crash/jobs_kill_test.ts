@@ -1,10 +1,10 @@
 /**
- * Two query servers with one job store in PostgreSQL, killed with SIGKILL and stopped for longer
- * than their lease (SIGSTOP, SIGCONT) at random moments, the database killed now and then, while
- * jobs are submitted, run and cancelled. Holds when at the end each job began once at most, reached
- * one terminal state and kept it, has its own rows if that is `succeeded`, and no server holds
- * memory for any. A trigger in the database keeps the log that this is read from. Seconds of chaos:
- * `SVC_TEST_CHAOS_SECS` (default 6).
+ * Two query servers with one job store in PostgreSQL, while jobs are submitted, run and cancelled.
+ * At random moments they are killed with SIGKILL and stopped for longer than their lease (SIGSTOP,
+ * SIGCONT), and the database is killed now and then. Holds when at the end each job began once at
+ * most, reached one terminal state and kept it. A job that `succeeded` has its own rows, and no
+ * server holds memory for any. A trigger in the database keeps the log that this is read from.
+ * Seconds of chaos: `SVC_TEST_CHAOS_SECS` (default 6).
  */
 
 import assert from "node:assert/strict";

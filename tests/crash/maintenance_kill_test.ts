@@ -102,7 +102,7 @@ async function kill(process: Deno.ChildProcess): Promise<void> {
 
 async function settled(table: TestTable): Promise<void> {
   const endMs = Date.now() + SETTLE_MS_MAX;
-  // Of each day fewer than eight of a tier, and few tiers with so few rows.
+  // Each day then has fewer than eight files of a tier, and few tiers with so few rows.
   while ((await table.files()).length > KILLS * 7) {
     assert.ok(Date.now() < endMs, `not merged within ${SETTLE_MS_MAX} ms`);
     await new Promise((resolve) => setTimeout(resolve, 200));

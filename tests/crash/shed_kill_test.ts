@@ -1,5 +1,5 @@
 /**
- * Kills the ingest server with SIGKILL while its memory breaker refuses rows, several times: bodies
+ * Kills the ingest server with SIGKILL while its memory breaker refuses rows, several times. Bodies
  * that are sent by half take the memory to the limit, and give it back with their connections.
  * Senders write numbered rows meanwhile, as log records and as bulk documents, with `auto` and with
  * `wait_for`. Holds when at the end, drained and asked for by SQL,
@@ -151,7 +151,7 @@ async function requireRows(stack: Stack, { stored, shed, unanswered }: Ledger): 
   assert.equal(found.length, stored.length + open.length, "rows that nobody sent");
 }
 
-/** Of all rows, once the query server answers: it unions what is not drained yet. */
+/** The texts of all rows, once the query server answers: it unions what is not drained yet. */
 async function rawTexts(stack: Stack): Promise<string[]> {
   let rows: readonly (readonly unknown[])[] = [];
   await until(async () => {

@@ -1,10 +1,10 @@
 /**
- * Two claiming drains, an uploader, a reader and the mirror's sweep over a real S3 server, whose
- * requests hang, are carried out and not answered, half answered, throttled and cut off, and a real
- * PostgreSQL, whose connections break before and behind a request and are late, all at random and
- * from a seed. Holds when no answer has a row twice, no row that was seen vanishes, nothing is set
- * aside as damaged, and, once the faults end, each row is in the table once and the mirror is
- * empty.
+ * Two claiming drains, an uploader, a reader and the mirror's sweep over a real S3 server and a
+ * real PostgreSQL, with faults at random and from a seed. Requests to S3 hang, are carried out and
+ * not answered, half answered, throttled and cut off. Connections to PostgreSQL break before and
+ * behind a request and are late. Holds when no answer has a row twice, no row that was seen
+ * vanishes, and nothing is set aside as damaged. Once the faults end, each row is in the table once
+ * and the mirror is empty.
  *
  * In one process, with deadlines of fractions of a second: what takes a minute elsewhere takes two
  * seconds. The sweep's clock is ahead, so that it may remove each object as soon as its rows are

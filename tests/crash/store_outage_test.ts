@@ -1,6 +1,6 @@
 /**
- * An object store that is away for longer than the disk has room: rows are taken into the WAL until
- * the free-space floor, then refused with a hint, while queries answer; when the store is back,
+ * An object store that is away for longer than the disk has room. Rows are taken into the WAL until
+ * the free-space floor, then refused with a hint, while queries answer. When the store is back,
  * everything goes on by itself. Takes the minute for which consumed segments are kept, and the
  * right to mount a tmpfs.
  */
@@ -13,7 +13,7 @@ import { Stack } from "../apps/stack.ts";
 
 const ROWS_PER_REQUEST = 50;
 const ROW_BYTES = 10_000;
-/** Of 300 MiB the floor leaves 44 for the WAL. */
+/** The floor leaves 44 of 300 MiB for the WAL. */
 const REQUESTS_MAX = 200;
 /** It took so many at the least before it refused: the outage alone does not refuse. */
 const TAKEN_MIN = 10;

@@ -1,5 +1,5 @@
 /**
- * An engine for tests of the server around it: it understands no SQL, yields the rows it was given,
+ * An engine for tests of the server around it. It understands no SQL, yields the rows it was given,
  * and keeps the engine contract (rowsMax + 1, signal, disposal) so that a test can see who breaks
  * it.
  */
@@ -30,7 +30,7 @@ export interface FakeEngineOptions {
   readonly cost?: Partial<Cost>;
   readonly defaultOrderApplied?: boolean;
   readonly approximation?: Readonly<Record<string, unknown>>;
-  /** Of whatever table a predicate is about. */
+  /** The uuid of whatever table a predicate is about. */
   readonly tableUuid?: string;
   readonly onPrepare?: (request: QueryRequest) => Promise<void> | void;
   /** Called before chunk `at`; what it throws, the run throws. */

@@ -1,12 +1,12 @@
 /**
- * Hours of a steady stream of events, by a clock that the test moves: each ten seconds a segment of
+ * Hours of a steady stream of events, by a clock that the test moves. Each ten seconds a segment of
  * the WAL is drained, as the drain's gate has it, and every sweep of maintenance runs when it is
  * due. All bytes in the WAL and the warehouse stay below a bound for each event, and files and
  * snapshots do not grow with time.
  *
  * `SVC_STORAGE_HOURS=72 deno test -A tests/equivalence/bounded_storage_test.ts` is issue 8's three
  * days of one event a second. `SVC_STORAGE_RATE=20000 SVC_STORAGE_HOURS=0.1` is a rate at which
- * data files get full: it compares with the bytes of the same rows in one run of full files, and in
+ * data files get full. It compares with the bytes of the same rows in one run of full files, and in
  * one sorted file by DuckDB with its zstd. In a run of less than three days what goes after a time
  * goes after the same share of the run.
  */
@@ -57,7 +57,7 @@ const NEVER = new AbortController().signal;
 /** Bytes by what they are for. */
 interface Stored {
   readonly data: number;
-  /** Of data files that no snapshot of now has, and go later. */
+  /** Bytes of data files that no snapshot of now has, and that go later. */
   readonly replaced: number;
   readonly index: number;
   readonly metadata: number;

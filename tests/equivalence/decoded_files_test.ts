@@ -1,7 +1,7 @@
 /**
- * With decoded copies of data files the rows that a statement gives without them: random data and
- * random statements, over tables that grew columns and were merged, with room for all copies and
- * for few. `SVC_TEST_PRUNING_SEEDS` sets how many seeds, `SVC_TEST_SEED` the first one.
+ * With decoded copies of data files a statement gives the rows that it gives without them. Data and
+ * statements are random, over tables that grew columns and were merged, with room for all copies
+ * and for few. `SVC_TEST_PRUNING_SEEDS` sets how many seeds, `SVC_TEST_SEED` the first one.
  */
 
 import assert from "node:assert/strict";

@@ -72,7 +72,7 @@ function holdsTerms({ mode, text }: TermsQuery, value: string): boolean {
   return spaced.includes(` ${terms.join(" ")}${mode === "phrase" ? " " : ""}`);
 }
 
-/** As DuckDB makes letters small: one of each. */
+/** Makes letters small as DuckDB does: one of each. */
 function folded(text: string): string {
   return [...text].map((letter) => letter === "İ" ? "i" : letter.toLowerCase()).join("");
 }

@@ -8,7 +8,7 @@ import type { SeededRandom } from "../../shared/testing/seeded_random.ts";
 export interface TimeSpan {
   readonly firstNs: bigint;
   readonly lastNs: bigint;
-  /** Of rows: bounds near them cut through minutes that have some. */
+  /** Times of rows: bounds near them cut through minutes that have some. */
   readonly instantsNs: readonly bigint[];
 }
 

@@ -1,8 +1,8 @@
 /**
- * Fast paths while the table changes under them: rows come through the WAL and are drained, files
+ * Fast paths while the table changes under them. Rows come through the WAL and are drained. Files
  * are merged, rolled up, lose rows to delete tasks and whole days to retention, each by what the
- * compactor runs, while statements of every path are asked of the running engine. Each answer is
- * that of one state which the table had meanwhile: of all rows of a change, or of none. What a
+ * compactor runs. Statements of every path are asked of the running engine meanwhile. Each answer
+ * is that of one state which the table had meanwhile: of all rows of a change, or of none. What a
  * state answers is worked out here, from rows in memory.
  *
  * `SVC_TEST_SEED` and `SVC_LIVE_ROUNDS` ask for another seed, and for more changes (default 14).

@@ -1,8 +1,8 @@
 /**
- * Fast paths give the rows of a scan: statements from a seed, over a table that is appended to,
- * drained, altered, merged and cut down meanwhile, whose sidecars are sometimes missing or damaged.
- * Each is asked twice at one state, with fast paths and without. The engine is the same all the
- * way, so its warm answers must follow the table.
+ * Fast paths give the rows of a scan. Statements come from a seed, over a table that is appended
+ * to, drained, altered, merged and cut down meanwhile, whose sidecars are sometimes missing or
+ * damaged. Each is asked twice at one state, with fast paths and without. The engine is the same
+ * all the way, so its warm answers must follow the table.
  *
  * `SVC_TEST_SEED` and `SVC_FAST_PATH_SEEDS` ask for other seeds, and more of them.
  */
@@ -65,7 +65,7 @@ const IDENT = { namespace: "svc", name: "metrics" };
 
 /** One table and what is done to it. */
 class Table {
-  /** Of the rows that were appended. */
+  /** Times of the rows that were appended. */
   readonly instantsNs: bigint[] = [];
   #schema = SCHEMA;
 

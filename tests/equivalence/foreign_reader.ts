@@ -1,7 +1,7 @@
 /**
- * Reads a table of a warehouse with `icebird` and `hyparquet` alone: the pointer comes from the
+ * Reads a table of a warehouse with `icebird` and `hyparquet` alone. The pointer comes from the
  * catalog's JDBC table by plain SQL, everything else from the files it leads to. None of the
- * service's code.
+ * service's code is used.
  */
 
 import assert from "node:assert/strict";

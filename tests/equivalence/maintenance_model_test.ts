@@ -1,9 +1,9 @@
 /**
- * The life of a table as a seeded simulation against a plain map in memory: appends, late rows,
- * merges planned on what is old by then, delete tasks, a promoted attribute, retention, expiry,
- * removals, orphan sweeps, clocks that jump, and processes that end before or after any call to the
- * store or the catalog. After each step the table has the model's rows, every file that a snapshot
- * names is there, and so are those that a statement may still read.
+ * The life of a table as a seeded simulation against a plain map in memory. It has appends, late
+ * rows, merges planned on what is old by then, delete tasks, a promoted attribute, retention,
+ * expiry, removals and orphan sweeps. Clocks jump, and processes end before or after any call to
+ * the store or the catalog. After each step the table has the model's rows. Every file that a
+ * snapshot names is there, and so are those that a statement may still read.
  *
  * `SVC_MODEL_SEEDS=5000 deno test -A tests/equivalence/maintenance_model_test.ts` runs more seeds.
  */
@@ -113,7 +113,7 @@ class Simulation {
     this.taken.set(ended, (this.taken.get(ended) ?? 0) + 1);
   }
 
-  /** Of a process that may end at some call; one in three does. */
+  /** The tools of a process that may end at some call; one in three does. */
   #deps(): TableSweepDeps {
     const { random } = this.lab;
     const crashAt = random.float() < 0.35 ? Math.floor(random.float() * 30) : Infinity;

@@ -1,6 +1,7 @@
 /**
  * The cursor recipe of `query/README.md` as a client would follow it, while rows come and are
- * drained: every row that was committed when the walk began, exactly once, whatever ties there are.
+ * drained. It gives every row that was committed when the walk began, exactly once, whatever ties
+ * there are.
  */
 
 import assert from "node:assert/strict";

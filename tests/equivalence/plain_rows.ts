@@ -1,5 +1,5 @@
 /**
- * What a plain DuckDB's values are in a records answer, written from the table of types in
+ * What a plain DuckDB's values are in a records answer. It is written from the table of types in
  * `shared/engine/answer/render.ts` and from nothing else: the engine's rendering in SQL is what
  * this is held against.
  */

@@ -1,6 +1,6 @@
 /**
- * Random statements whose conditions a planner may read: predicates of every kind over `events` and
- * `metrics`, in every place where a condition can stand, also where it must not count.
+ * Random statements whose conditions a planner may read. They have predicates of every kind over
+ * `events` and `metrics`, in every place where a condition can stand, also where it must not count.
  */
 
 import type { SeededRandom } from "../../shared/testing/seeded_random.ts";

@@ -1,6 +1,6 @@
 /**
- * The same rows twice: in a warehouse and WAL behind a real query server, and as ordinary tables of
- * a DuckDB that this service's code never touched.
+ * Equal rows twice: in a warehouse and WAL behind a real query server, and as ordinary tables of a
+ * DuckDB that this service's code never touched.
  *
  * `events` and `metrics` are drained twice and appended to afterwards: sealed segments that wait,
  * and one still being written. Between the drains `metrics` gains two columns, so its oldest files

@@ -5,7 +5,7 @@
 
 export interface Statement {
   readonly sql: string;
-  /** The same question without this service's own functions; by default `sql` itself. */
+  /** The question without this service's own functions; by default `sql` itself. */
   readonly plain?: string;
 }
 

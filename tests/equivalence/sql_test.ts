@@ -1,5 +1,5 @@
 /**
- * Through HTTP the same rows as a plain DuckDB over a plain copy of the data: what stands
+ * Through HTTP come the same rows as from a plain DuckDB over a plain copy of the data. What stands
  * between (gate, plan, WAL, Iceberg, schema evolution, ordered scans, rendering) may change no
  * answer.
  */

@@ -1,9 +1,9 @@
 /**
  * `match_*` on a column with the tokenizer `stem` give the rows that a plain model gives: cut the
- * text, take each word's stem, compare. Random documents, in the WAL, drained and merged, before
- * and after a column with stems came, with indexes, without, and with damaged ones, named in every
- * way that a statement can. `SVC_TEST_STEM_SEEDS` sets how many seeds, `SVC_TEST_SEED` the first
- * one.
+ * text, take each word's stem, compare. Documents are random: in the WAL, drained and merged, from
+ * before and after a column with stems came. Files have indexes, none, or damaged ones, and columns
+ * are named in every way that a statement can. `SVC_TEST_STEM_SEEDS` sets how many seeds,
+ * `SVC_TEST_SEED` the first one.
  */
 
 import assert from "node:assert/strict";
@@ -359,7 +359,7 @@ async function openLab(random: SeededRandom) {
   });
   return {
     messages,
-    /** Of the first row with the column `more`. */
+    /** The first row with the column `more`. */
     moreSince,
     /** The second has no indexes. */
     engines: () => [lab.engine, scan] as const,

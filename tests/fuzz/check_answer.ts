@@ -8,7 +8,7 @@ import type { FuzzInput } from "./make_input.ts";
 /** Never 500 (nothing fails here but the input) nor 504 (nothing waits). */
 const STATUSES = new Set([200, 201, 400, 403, 404, 405, 413, 415, 501, 503]);
 
-/** As googleapis defines it, apart from the code under test. */
+/** The message as googleapis defines it, apart from the code under test. */
 const Status = protobuf.parse(`
   syntax = "proto3";
   message Any { string type_url = 1; bytes value = 2; }

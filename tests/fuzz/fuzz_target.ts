@@ -1,5 +1,5 @@
 /**
- * The server's HTTP handlers over a WAL in memory, which looks at every row that reaches it: a
+ * The server's HTTP handlers over a WAL in memory, which looks at every row that reaches it. A
  * fuzzer asks what was stored, and whether it is what later readers can take.
  */
 

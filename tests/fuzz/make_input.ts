@@ -15,7 +15,7 @@ export interface FuzzInput {
   readonly method: string;
   readonly target: string;
   readonly headers: readonly (readonly [string, string])[];
-  /** As it goes over the wire; undefined for none. */
+  /** The body as it goes over the wire; undefined for none. */
   readonly body: Uint8Array | undefined;
   /** The sender hangs up after this many bytes of the body. */
   readonly hangsUpAt?: number;
@@ -214,7 +214,7 @@ function askedInput(random: SeededRandom): FuzzInput {
   };
 }
 
-/** Of the search-engine surface, which is at the root, too. */
+/** A prefix of the search-engine surface, which is at the root, too. */
 function prefixOf(random: SeededRandom): string {
   return random.chance(0.5) ? "/api/v1/_compat" : "";
 }

@@ -1,5 +1,5 @@
 /**
- * Damage to protobuf messages that keeps what is around it whole: a field somewhere inside is
+ * Damage to protobuf messages that keeps what is around it whole. A field somewhere inside is
  * changed and the lengths of all messages around it are written anew, so that decoders come as far
  * as there.
  */

@@ -1,8 +1,8 @@
 /**
  * Bytes that no HTTP library sends, to the listeners of a whole server: framing that lies, heads
- * that inject, HTTP/2 frames out of order. What is asked of the server: an end of each connection
- * soon after the sender's, an answer in form where there is one, nothing stored without a 200, and
- * service to others afterwards.
+ * that inject, HTTP/2 frames out of order. The server must end each connection soon after the
+ * sender's end, with an answer in form where there is one. It stores nothing without a 200, and
+ * serves others afterwards.
  */
 
 import assert from "node:assert/strict";
@@ -152,9 +152,9 @@ export async function runRawFuzz({ seed, connections }: RawFuzzOptions): Promise
 }
 
 /**
- * What comes back, as Latin-1, until the server closes, which it does not before the sender has
+ * What comes back, as Latin-1, until the server closes. It does not close before the sender has
  * hung up: `patienceMs` after the last byte, or when something has come back. Fails when it does
- * not in time.
+ * not close in time.
  */
 async function exchange(port: number, bytes: Uint8Array, patienceMs = 0): Promise<string> {
   const connection = await Deno.connect({ hostname: "127.0.0.1", port });

@@ -24,7 +24,7 @@ export interface ValidRequests {
 
 const POOL = 150;
 
-/** The same for the same seed. */
+/** Valid requests, equal for equal seeds. */
 export function validRequests(seed: number): ValidRequests {
   const options = { seed, numRuns: POOL };
   const same = (hex: string) => hex;

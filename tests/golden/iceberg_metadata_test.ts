@@ -1,8 +1,8 @@
 /**
  * Metadata that PyIceberg 0.12.0 wrote is read as it is, from another root than it was written
- * under. The table had an append of 4 rows on 2025-11-20 and 3 on 2025-11-21, an append of 5 rows
- * on 2025-11-21, and a delete of one of those 3, which rewrote their file. Row i of a file is i
- * seconds into its day plus 7 ns; every other `note` is null. Data files are not kept.
+ * under. The table had an append of 4 rows on 2025-11-20 and 3 on 2025-11-21, then an append of 5
+ * rows on 2025-11-21. A delete of one of those 3 rewrote their file. Row i of a file is i seconds
+ * into its day plus 7 ns; every other `note` is null. Data files are not kept.
  */
 
 import assert from "node:assert/strict";

@@ -1,7 +1,7 @@
 /**
  * Pages of other origins in a real browser against the three roles as processes: open servers on
- * loopback, as `dev` starts them. A page of a foreign origin stores, deletes and reads nothing; one
- * whose name was pointed at this machine (DNS rebinding) neither; one of a listed origin sends
+ * loopback, as `dev` starts them. A page of a foreign origin stores, deletes and reads nothing. Nor
+ * does one whose name was pointed at this machine (DNS rebinding). A page of a listed origin sends
  * telemetry and reads.
  */
 

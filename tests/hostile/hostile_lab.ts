@@ -1,7 +1,7 @@
 /**
- * A query server of two tenants with little memory and little time, and canaries: rows of the other
- * tenant in the table and in the WAL, files inside and outside of what DuckDB may open, and
- * the environment.
+ * A query server of two tenants with little memory and little time, and canaries. Canaries are rows
+ * of the other tenant in the table and in the WAL, files inside and outside of what DuckDB may
+ * open, and the environment.
  *
  * The caller's namespace is what the header `x-tenant` says: who a token belongs to is tested
  * elsewhere.

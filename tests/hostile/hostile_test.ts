@@ -1,5 +1,5 @@
 /**
- * Every statement of the hostile corpus against a running server of two tenants: it ends as it
+ * Every statement of the hostile corpus against a running server of two tenants. Each ends as it
  * must, no answer shows a canary, a path or another tenant's name, and the server goes on
  * answering.
  */

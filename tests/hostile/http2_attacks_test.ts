@@ -11,7 +11,7 @@ import { framed, GrpcConnection } from "../clients/grpc_call.ts";
 import { RunningIngest } from "../clients/running_ingest.ts";
 
 const ATTACK_SECS = 1;
-/** Of the time of an attack: the longest wait of anybody else. It was all of it. */
+/** The longest wait of anybody else, as a share of the time of an attack. It was all of it. */
 const SHARE_MAX = 0.4;
 /**
  * What else the machine does makes single runs longer: one of so many has to be within the bound.

@@ -16,7 +16,7 @@ import { WireWriter } from "../../ingest/otlp/wire/wire_writer.ts";
  * What else the machine does makes single runs longer: one of so many has to be within the bound.
  */
 const RUNS_MAX = 10;
-/** Of the time that decoding takes where it is. */
+/** The longest wait, as a share of the time that decoding takes where it is. */
 const SHARE_MAX = 0.4;
 const NOW_NS = 1_763_000_000_000_000_000n;
 const ID = "0102030405060708";

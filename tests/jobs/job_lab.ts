@@ -94,7 +94,7 @@ export class LabServer {
   readonly calls: string[] = [];
   /** Decides what becomes of a call; a promise holds it up. */
   fault: (call: keyof JobStore) => Fault | Promise<Fault> = () => undefined;
-  /** The same for files in the warehouse. */
+  /** Decides what becomes of a call for files in the warehouse. */
   partFault: () => Fault = () => undefined;
 
   constructor(readonly lab: JobLab<Clock>, { name, dir, options }: LabServerOptions) {
@@ -175,7 +175,7 @@ export class LabServer {
   #faulty(store: JobStore): JobStore {
     return new Proxy(store, {
       get: (target, name) => {
-        if (!(name in target)) return undefined; // As `then`: it is no promise.
+        if (!(name in target)) return undefined; // `then` is missing: it is no promise.
         const call = name as Exclude<keyof JobStore, symbol>;
         const action = target[call] as (...args: unknown[]) => Promise<unknown>;
         return async (...args: unknown[]) => {

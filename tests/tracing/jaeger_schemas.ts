@@ -1,7 +1,7 @@
 /**
- * Jaeger's published shapes, for tests: v1 from its `uimodel`, v3 from the OpenAPI of jaeger-idl
- * with what the Jaeger UI demands beyond it (ids, decimal texts, one type a value). Strict: a
- * member that they do not know fails.
+ * Jaeger's published shapes, for tests. Version 1 is from its `uimodel`, version 3 from the OpenAPI
+ * of jaeger-idl with what the Jaeger UI demands beyond it (ids, decimal texts, one type a value).
+ * Strict: a member that they do not know fails.
  */
 
 import { z } from "zod";

@@ -23,7 +23,7 @@ const ANSWERS_BYTES = 64 * 2 ** 20;
 export interface SpanFields {
   readonly trace: number | string;
   readonly span: number;
-  /** Of the same trace; default: a root. */
+  /** A row of the same trace; default: a root. */
   readonly parent?: number | null;
   /** Seconds after `DAY_NS`. */
   readonly at: number;
@@ -144,7 +144,7 @@ export class TraceLab implements AsyncDisposable {
     return await this.#app.request(`${PREFIX}${path}`, { method: "HEAD" }, CONNECTION);
   }
 
-  /** As `get`; any status but 200 fails the test. */
+  /** The JSON that `get` gives; any status but 200 fails the test. */
   // deno-lint-ignore no-explicit-any -- whatever the route answers
   async ok(path: string): Promise<any> {
     const { status, json, text } = await this.get(path);

@@ -128,7 +128,7 @@ function checkSelector({ metric, matchers, around, window }: Selector): void {
   }
 }
 
-/** Of a metric, or of a series of a histogram. */
+/** The row of a metric, or of a series of a histogram. */
 function specOf(metric: string): MetricSpec | undefined {
   const spec = SPECS.get(metric);
   if (spec !== undefined) return spec.kind === "histogram" ? undefined : spec;

@@ -9,7 +9,7 @@ import { METRICS as QUERY } from "../../query/mod.ts";
 import { withoutTenants } from "../../shared/tenant/tenant_labels.ts";
 import type { MetricSpec } from "../../shared/metrics/table.ts";
 
-/** Of our own making. */
+/** Labels with values of our own making. */
 const HARMLESS = new Set(["sweep"]);
 
 Deno.test({

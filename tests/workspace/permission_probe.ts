@@ -1,5 +1,5 @@
 /**
- * Run by `permissions_test.ts` under a role's permission flags: tries each attempt of the JSON list
+ * Run by `permissions_test.ts` under a role's permission flags. Tries each attempt of the JSON list
  * in its argument and prints, in the same order, whether the runtime let it through. An attempt
  * that fails for another reason (no such file, no such library) was let through.
  */
