@@ -1,4 +1,4 @@
-/** The commands of `svc`: those of SPEC.md section 1, `dev` and `table-info`. */
+/** The commands of `svc`: one table, shown by `svc --help`. */
 
 import type { CommandEntry } from "./command.ts";
 

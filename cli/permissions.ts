@@ -1,8 +1,8 @@
 /**
- * What each role's process may touch: DESIGN.md section 10 as one table. `deno.json` holds the same
- * sets for the default `./data`, but for `run`, which its task names: the runtime is elsewhere on
- * each machine. For any other place the flags are built here. Tests hold the two equal, and show
- * each role refused what it must not do.
+ * What each role's process may touch: docs/decisions.md#permissions-of-a-role as one table.
+ * `deno.json` holds the same sets for the default `./data`, but for `run`, which its task names:
+ * the runtime is elsewhere on each machine. For any other place the flags are built here. Tests
+ * hold the two equal, and show each role refused what it must not do.
  *
  * SQLite and DuckDB open files by themselves, below these walls: what they open is bounded by the
  * catalog's `readOnly` and by the engine's `allowed_directories`.
@@ -166,7 +166,7 @@ const TABLE: Readonly<Record<Role, (places: Places) => Permissions>> = {
   }),
 };
 
-/** Listener options of a role and their defaults: SPEC.md section 8, SHAPES.md "Ports". */
+/** Listener options of a role and their defaults: docs/api/README.md#conventions. */
 export const LISTENERS: Readonly<Record<Role, Readonly<Record<string, string>>>> = {
   ingest: {
     "--bind": "0.0.0.0:8088",

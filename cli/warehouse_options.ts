@@ -1,4 +1,7 @@
-/** The storage options of SPEC.md section 1 for commands that open the warehouse themselves. */
+/**
+ * The storage options (docs/api/command_line.md#storage) for commands that open the warehouse
+ * themselves.
+ */
 
 import { storagePlaces } from "../shared/catalog/storage_places.ts";
 import { DATA_DIR_OPTION, WAREHOUSE_OPTIONS } from "../shared/config/process_options.ts";

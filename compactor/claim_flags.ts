@@ -1,5 +1,6 @@
 /**
- * Options of a compactor that has no WAL volume and drains the mirror: SPEC.md sections 4.1 and 8.
+ * Options of a compactor that has no WAL volume and drains the mirror:
+ * docs/api/ingest.md#acknowledgement and docs/api/command_line.md#options-of-the-servers.
  */
 
 import type { OptionTable } from "../shared/config/options.ts";

@@ -1,6 +1,6 @@
 /**
- * Options of the compactor: SPEC.md sections 1 and 8. One that is no matter of the process itself
- * is in `WORK_OPTIONS`.
+ * Options of the compactor: docs/api/command_line.md#options-of-the-servers. One that is no matter
+ * of the process itself is in `WORK_OPTIONS`.
  */
 
 import {

@@ -1,4 +1,4 @@
-/** Options of who may write, and how fast: SPEC.md sections 5 and 8. */
+/** Options of who may write, and how fast: docs/api/README.md#who-may-call. */
 
 import type { OptionTable } from "../shared/config/options.ts";
 

@@ -1,4 +1,4 @@
-/** When a request is acknowledged: SPEC.md section 4.1, "Commit acknowledgement modes". */
+/** When a request is acknowledged: docs/api/ingest.md#acknowledgement. */
 
 import { OperatingError } from "../shared/base/errors.ts";
 

@@ -1,5 +1,5 @@
 /**
- * Options of the ingest server: SPEC.md sections 1 and 8.
+ * Options of the ingest server: docs/api/command_line.md#options-of-the-servers.
  *
  * Every option here works. `--with-compactor` belongs to the command line, which composes the
  * roles.

@@ -1,5 +1,6 @@
 /**
- * Names that a client may give an index: SHAPES.md. A name is also a folder of the WAL and a table.
+ * Names that a client may give an index: docs/api/ingest.md#index-names. A name is also a folder of
+ * the WAL and a table.
  */
 
 const INDEX_NAME = /^[a-z0-9][a-z0-9._-]{0,127}$/;

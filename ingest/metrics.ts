@@ -11,7 +11,7 @@ import { createMetrics } from "../shared/metrics/metrics.ts";
 import { DURATION_SECS_BUCKETS, type MetricTable, ROWS_BUCKETS } from "../shared/metrics/table.ts";
 import { TENANT_REFUSALS } from "./tenant_resolution.ts";
 
-/** Statuses that ingest routes answer: SPEC.md section 7. */
+/** Statuses that ingest routes answer: docs/api/ingest.md#statuses. */
 const STATUSES = [
   ...["200", "201", "400", "401", "403", "404", "405", "413", "415", "422", "429"],
   ...["500", "501", "503", "504"],

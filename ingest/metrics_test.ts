@@ -12,7 +12,7 @@ import { RunningIngest } from "../tests/clients/running_ingest.ts";
 import { createIngestMetrics, METRICS } from "./metrics.ts";
 import { countWalEvents, LANE_SERIES_MAX } from "./wal_metrics.ts";
 
-/** SPEC.md sections 5 and 7. */
+/** Metrics that the API promises. */
 const PROMISED: readonly (readonly [name: string, kind: MetricSpec["kind"], labels?: string])[] = [
   [
     "svc_ingest_tenant_denied_total",
@@ -27,7 +27,7 @@ const PROMISED: readonly (readonly [name: string, kind: MetricSpec["kind"], labe
 
 for (const [name, kind, labels] of PROMISED) {
   Deno.test({
-    name: `METRICS has ${name} as SPEC.md names it`,
+    name: `METRICS has ${name} as the API names it`,
     fn() {
       const spec: MetricSpec | undefined = Object.values(METRICS).find((spec) =>
         spec.name === name

@@ -1,6 +1,6 @@
 /**
- * Which tenant a request writes for: rules 1 to 5 of SPEC.md section 5 as one pure function. Rule
- * 6, that a refused request leaves no trace, is its caller's: `tenant_gate.ts`.
+ * Which tenant a request writes for: rules 1 to 5 of docs/api/README.md#tenants-on-ingest as one
+ * pure function. Rule 6, that a refused request leaves no trace, is its caller's: `tenant_gate.ts`.
  */
 
 import { tenantNameFault, type TenantNames, tenantOfClaim } from "../shared/auth/tenant_claim.ts";

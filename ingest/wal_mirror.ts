@@ -1,4 +1,7 @@
-/** The mirror of this server's WAL in the warehouse: SPEC.md section 8. */
+/**
+ * The mirror of this server's WAL in the warehouse:
+ * docs/api/command_line.md#options-of-the-servers.
+ */
 
 import { getLogger } from "@logtape/logtape";
 import { UsageError } from "../shared/base/errors.ts";

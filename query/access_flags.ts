@@ -1,4 +1,4 @@
-/** Options of who may read, what, and how often: SPEC.md section 5. */
+/** Options of who may read, what, and how often: docs/api/README.md#who-may-call. */
 
 import type { OptionTable } from "../shared/config/options.ts";
 

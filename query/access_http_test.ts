@@ -1,6 +1,6 @@
 /**
- * Who may read, over real sockets: SPEC.md section 5. The engine is a fake that tells what it was
- * asked and for whom.
+ * Who may read, over real sockets: docs/api/README.md#tenants-on-query. The engine is a fake that
+ * tells what it was asked and for whom.
  */
 
 import assert from "node:assert/strict";

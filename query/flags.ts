@@ -1,4 +1,7 @@
-/** Options of the query server: SPEC.md sections 1 and 8, as far as they have an effect. */
+/**
+ * Options of the query server: docs/api/command_line.md#options-of-the-servers, as far as they have
+ * an effect.
+ */
 
 import type { OptionTable, Settings } from "../shared/config/options.ts";
 import {

@@ -1,4 +1,4 @@
-/** Options of the index caches: SPEC.md section 8. */
+/** Options of the index caches: docs/api/command_line.md#options-of-the-servers. */
 
 import type { OptionTable } from "../shared/config/options.ts";
 

@@ -1,5 +1,5 @@
 /**
- * Limits of a query, by tier: SHAPES.md "Numbers". What a request asks for is clamped, never
+ * Limits of a query, by tier: docs/api/query.md#limits. What a request asks for is clamped, never
  * refused.
  */
 
@@ -48,7 +48,7 @@ export const ANSWERS_BYTES_MAX = 4 * RECORDS_BYTES_MAX;
 /** A client that has not taken a records answer after this long is cut off. */
 export const SEND_MS_MAX = 300_000;
 
-/** `limits` of a request body, SPEC.md 2.4. */
+/** `limits` of a request body, docs/api/query.md#limits. */
 export interface RequestedLimits {
   readonly max_rows_returned?: number | null | undefined;
   readonly max_rows_scanned?: number | null | undefined;

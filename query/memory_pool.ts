@@ -10,7 +10,7 @@ import type { Admission, AdmissionState } from "./admission/admission.ts";
 import type { QueryMetrics } from "./metrics/metrics.ts";
 import type { QueryCaller } from "./query_caller.ts";
 
-/** The body, as SHAPES.md "Query server" has it. */
+/** The body, as docs/api/query.md#memory-pool has it. */
 interface MemoryPoolReport {
   readonly limit_bytes: number;
   readonly reserved_bytes: number;

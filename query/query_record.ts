@@ -1,4 +1,7 @@
-/** What is known of a statement once its answer has ended: a row of `query_audit`, SPEC.md 2.9. */
+/**
+ * What is known of a statement once its answer has ended: a row of `query_audit`,
+ * docs/api/tables.md#query_audit.
+ */
 
 import type { Cost } from "../shared/engine/types.ts";
 import type { Endpoint } from "./metrics/metrics.ts";

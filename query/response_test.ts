@@ -1,6 +1,6 @@
 /**
- * Answers of the real engine, member by member: SPEC.md 2.5 and 2.6. What was not measured or does
- * not apply is absent.
+ * Answers of the real engine, member by member: docs/api/query.md#records-answer and
+ * docs/api/query.md#ndjson-answer. What was not measured or does not apply is absent.
  */
 
 import assert from "node:assert/strict";
@@ -88,7 +88,7 @@ function assertMembers(value: Record<string, unknown>, names: readonly string[])
 }
 
 Deno.test({
-  name: "a records answer has the members of SPEC 2.5 and measured figures",
+  name: "a records answer has the members of the API and measured figures",
   fn: () =>
     withServer(async (ask) => {
       const { status, body } = await ask({ query: "SELECT count(*) AS n, min(raw) FROM events" });

@@ -201,7 +201,8 @@ async function methodNotAllowed(
 }
 
 /**
- * An unknown limit is told in plain text (SPEC.md section 7), everything else in the JSON envelope.
+ * An unknown limit is told in plain text (docs/api/query.md#statuses), everything else in the JSON
+ * envelope.
  */
 function failure(error: unknown): Response {
   if (isOperatingError(error, "unprocessable")) {

@@ -1,4 +1,6 @@
-/** Options of the cache of decoded source files: SPEC.md section 8. */
+/**
+ * Options of the cache of decoded source files: docs/api/command_line.md#options-of-the-servers.
+ */
 
 import type { OptionTable } from "../shared/config/options.ts";
 

@@ -1,4 +1,7 @@
-/** `svc audit-rotate`: bounds the table `query_audit`. SPEC.md section 1. */
+/**
+ * `svc audit-rotate`: bounds the table `query_audit`. See
+ * docs/api/command_line.md#what-changes-something.
+ */
 
 import { counted } from "../../shared/base/counted.ts";
 import { OperatingError } from "../../shared/base/errors.ts";

@@ -1,6 +1,6 @@
 /**
- * `svc delete-sweep`: carries out the pending delete tasks of one index. SPEC.md sections 1 and
- * 3.2.
+ * `svc delete-sweep`: carries out the pending delete tasks of one index. See
+ * docs/api/command_line.md#what-changes-something and docs/api/query.md#delete-tasks.
  */
 
 import {

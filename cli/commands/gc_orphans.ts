@@ -1,4 +1,7 @@
-/** `svc gc-orphans`: deletes files that no retained snapshot references. SPEC.md section 1. */
+/**
+ * `svc gc-orphans`: deletes files that no retained snapshot references. See
+ * docs/api/command_line.md#what-changes-something.
+ */
 
 import { formatBytes } from "../../shared/base/bytes.ts";
 import { counted } from "../../shared/base/counted.ts";

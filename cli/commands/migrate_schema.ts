@@ -1,6 +1,6 @@
 /**
  * `svc migrate-schema`: brings tables up to the columns that this program writes, and promotes
- * attributes. SPEC.md section 9.
+ * attributes. See docs/api/tables.md#schema-changes.
  */
 
 import { counted } from "../../shared/base/counted.ts";

@@ -1,6 +1,6 @@
 /**
- * `svc rebuild-group-counts`: counts by value of a table's committed files, made anew. SPEC.md
- * section 1.
+ * `svc rebuild-group-counts`: counts by value of a table's committed files, made anew. See
+ * docs/api/command_line.md#what-changes-something.
  */
 
 import type { OptionTable } from "../../shared/config/options.ts";

@@ -1,6 +1,6 @@
 /**
- * `svc rebuild-time-aggregates`: counts by minute of a table's committed files, made anew. SPEC.md
- * section 1.
+ * `svc rebuild-time-aggregates`: counts by minute of a table's committed files, made anew. See
+ * docs/api/command_line.md#what-changes-something.
  */
 
 import { defineCommand } from "../command.ts";

@@ -1,6 +1,7 @@
 /**
- * `svc retention-sweep`: drops whole data files older than the retention horizon (SPEC.md section
- * 1), and cuts those that reach past it of indexes with exact retention.
+ * `svc retention-sweep`: drops whole data files older than the retention horizon
+ * (docs/api/command_line.md#what-changes-something), and cuts those that reach past it of indexes
+ * with exact retention.
  */
 
 import { counted } from "../../shared/base/counted.ts";

@@ -1,6 +1,6 @@
 /**
- * `svc subscribe`: the rows of a table as NDJSON while they are committed. SPEC.md sections 1 and
- * 6.
+ * `svc subscribe`: the rows of a table as NDJSON while they are committed. See
+ * docs/api/follow.md#subscribe.
  */
 
 import { isOperatingError, OperatingError, UsageError } from "../../shared/base/errors.ts";

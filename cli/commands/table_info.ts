@@ -1,5 +1,5 @@
 /**
- * `svc table-info`: how tables are. Beyond SPEC.md: files by level, overlap, bytes by what they are
+ * `svc table-info`: how tables are. Files by level, overlap, bytes by what they are
  * for, snapshots, backlog, columns.
  */
 

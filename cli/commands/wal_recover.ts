@@ -1,4 +1,7 @@
-/** `svc wal-recover`: pulls mirrored WAL segments back onto a local WAL root. SPEC.md section 1. */
+/**
+ * `svc wal-recover`: pulls mirrored WAL segments back onto a local WAL root. See
+ * docs/api/command_line.md#what-changes-something.
+ */
 
 import { resolve } from "node:path";
 import { counted } from "../../shared/base/counted.ts";

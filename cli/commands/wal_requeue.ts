@@ -1,5 +1,6 @@
 /**
- * `svc wal-requeue`: moves segments set aside under `poison/` back to `sealed/`. SPEC.md section 1.
+ * `svc wal-requeue`: moves segments set aside under `poison/` back to `sealed/`. See
+ * docs/api/command_line.md#what-changes-something.
  */
 
 import { resolve } from "node:path";

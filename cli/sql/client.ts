@@ -32,7 +32,7 @@ export interface AskOptions {
   readonly signal?: AbortSignal | undefined;
 }
 
-/** SPEC.md 2.5. */
+/** See docs/api/query.md#records-answer. */
 export interface RecordsBody {
   readonly columns: readonly string[];
   readonly row_count: number;
@@ -43,7 +43,7 @@ export interface RecordsBody {
   readonly stats: Stats;
 }
 
-/** A batch job, SHAPES.md "Query server". */
+/** A batch job: docs/api/query.md#batch-jobs. */
 export interface JobBody {
   readonly job_id: string;
   readonly status: JobStatus;
@@ -66,7 +66,10 @@ export interface Answer<T> {
   readonly serverMicros: number | undefined;
 }
 
-/** One line of a streamed answer: a row as JSON text, or the trailer of SPEC.md 2.6. */
+/**
+ * One line of a streamed answer: a row as JSON text, or the trailer of
+ * docs/api/query.md#ndjson-answer.
+ */
 export type StreamLine =
   | { readonly kind: "row"; readonly text: string }
   | { readonly kind: "trailer"; readonly trailer: Trailer };

@@ -1,4 +1,4 @@
-/** Metrics of `svc subscribe`: SPEC.md section 6. */
+/** Metrics of `svc subscribe`: docs/api/follow.md#subscribe. */
 
 import type { MetricTable } from "../../shared/metrics/table.ts";
 

@@ -1,7 +1,7 @@
 /**
- * Follows the committed rows of one table: SPEC.md section 6. The first poll delivers what the
- * table has from a time on, each later one what appends have added since. Merges and their like add
- * no rows: they are passed over and counted.
+ * Follows the committed rows of one table: docs/api/follow.md#subscribe. The first poll delivers
+ * what the table has from a time on, each later one what appends have added since. Merges and their
+ * like add no rows: they are passed over and counted.
  *
  * Delivery is at least once: the cursor moves past a snapshot when all of its rows were delivered.
  * A poll that fails moves it no further.

@@ -1,4 +1,4 @@
-/** Options that bound how much this server takes on: SPEC.md section 8. */
+/** Options that bound how much this server takes on: ingest/README.md#load. */
 
 import { UsageError } from "../../shared/base/errors.ts";
 import type { OptionTable, Settings } from "../../shared/config/options.ts";

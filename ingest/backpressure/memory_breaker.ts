@@ -17,7 +17,7 @@ export interface BreakerOptions {
   readonly clock: Clock;
 }
 
-/** SHAPES.md: hints are 1 to 5 seconds. */
+/** docs/api/ingest.md#statuses: hints are 1 to 5 seconds. */
 const RETRY_AFTER_SECS_MAX = 5;
 
 export class MemoryBreaker implements AsyncDisposable {

@@ -3,7 +3,7 @@
  * `{"index":{"_index":"a","_id":"1"}}`.
  *
  * Other metadata (`_type`, `pipeline`, `routing` and what is invented next) is ignored, as
- * CLIENTS.md section 5 asks. A line that is no action is an `invalid_argument` for the whole
+ * docs/clients.md#fluent-bit asks. A line that is no action is an `invalid_argument` for the whole
  * request: nothing tells where the next action begins.
  */
 

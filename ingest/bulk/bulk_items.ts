@@ -3,7 +3,9 @@
 import type { BulkAction } from "./action_line.ts";
 
 export interface ItemError {
-  /** 400 for good; 429 for "send it again". No other: CLIENTS.md sections 1, 3, 4, 9. */
+  /**
+   * 400 for good; 429 for "send it again". No other: docs/clients.md#a-bulk-reply-that-all-accept.
+   */
   readonly status: 400 | 429;
   readonly type: string;
   readonly reason: string;

@@ -1,6 +1,7 @@
 /**
- * The body of a bulk reply: CLIENTS.md section 9, to the byte. Compact, `errors` right before
- * `items`, an item per action in order, each with one member named as the action that was sent.
+ * The body of a bulk reply: docs/clients.md#a-bulk-reply-that-all-accept, to the byte. Compact,
+ * `errors` right before `items`, an item per action in order, each with one member named as the
+ * action that was sent.
  *
  * Items say no more than clients read: Fluent Bit's buffer for the whole reply is 512 KB.
  */

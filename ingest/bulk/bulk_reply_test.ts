@@ -16,7 +16,10 @@ const AGAIN: BulkItem = {
   error: { status: 429, type: "es_rejected_execution_exception", reason: "later" },
 };
 
-/** CLIENTS.md section 9 without a filter; sections 3, 4 and 8 with theirs. */
+/**
+ * docs/clients.md#a-bulk-reply-that-all-accept without a filter; with those of
+ * docs/clients.md#logstash and #collectors-elasticsearch-exporter.
+ */
 const REPLIES: readonly { filter: string | null; items: readonly BulkItem[]; text: string }[] = [
   {
     filter: null,

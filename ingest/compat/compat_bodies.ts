@@ -1,6 +1,6 @@
 /**
- * Fixed answers of the search-engine surface: SHAPES.md; who reads which member: CLIENTS.md
- * sections 2 to 7.
+ * Fixed answers of the search-engine surface: docs/api/ingest.md#what-search-engine-clients-ask;
+ * who reads which member: docs/clients.md.
  */
 
 export const CLUSTER_NAME = "svc";

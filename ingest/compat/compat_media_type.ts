@@ -1,6 +1,6 @@
 /**
  * Media types of the search-engine surface: plain JSON, NDJSON, and the vendor forms that official
- * clients send and want back (CLIENTS.md section 1).
+ * clients send and want back (docs/clients.md#official-search-engine-clients).
  */
 
 import { OperatingError } from "../../shared/base/errors.ts";

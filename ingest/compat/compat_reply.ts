@@ -1,6 +1,7 @@
 /**
  * What the search-engine surface answers: every response says which product it stands in for,
- * errors included, or official clients refuse to talk on (CLIENTS.md sections 1 and 9).
+ * errors included, or official clients refuse to talk on
+ * (docs/clients.md#a-bulk-reply-that-all-accept).
  */
 
 import type { ErrorCode, OperatingError } from "../../shared/base/errors.ts";
@@ -27,7 +28,7 @@ export interface CompatFault {
   readonly reason: string;
 }
 
-/** An error in the surface's shape: SHAPES.md. */
+/** An error in the surface's shape: docs/api/ingest.md#what-search-engine-clients-ask. */
 export function compatFault(request: Request, { status, type, reason }: CompatFault): Response {
   const cause = { type, reason };
   return compatJson(
@@ -58,7 +59,10 @@ export function compatErrorType(error: OperatingError): string {
   return ERROR_TYPES[error.code] ?? "exception";
 }
 
-/** An answer for whatever was thrown, in the surface's shape: SHAPES.md. */
+/**
+ * An answer for whatever was thrown, in the surface's shape:
+ * docs/api/ingest.md#what-search-engine-clients-ask.
+ */
 export function compatRefused(
   request: Request,
   thrown: unknown,

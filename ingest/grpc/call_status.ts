@@ -1,6 +1,6 @@
 /**
  * How gRPC calls end: code and message, and in `grpc-status-details-bin` a `google.rpc.Status` with
- * what senders act on (CLIENTS.md section 10).
+ * what senders act on (docs/clients.md#what-otlp-asks-of-a-server).
  *
  * Senders repeat UNAVAILABLE with or without `RetryInfo`, after its delay where there is one. They
  * give a batch up on INVALID_ARGUMENT, INTERNAL, PERMISSION_DENIED and UNAUTHENTICATED, and on
@@ -33,8 +33,8 @@ export const STATUS_NAMES: Readonly<Record<number, string>> = {
 
 /**
  * Seconds after which a sender tries again when its append failed. OTLP/HTTP answers that with 500
- * as SPEC.md section 7 demands, and senders drop the batch. gRPC has no such table. The batch is
- * kept, at the price of doubled rows should the failed append turn out to be on disk.
+ * as docs/api/ingest.md#statuses says, and senders drop the batch. gRPC has no such table. The
+ * batch is kept, at the price of doubled rows should the failed append turn out to be on disk.
  */
 const APPEND_RETRY_SECS = 1;
 

@@ -72,7 +72,10 @@ function start(world: World) {
 const refuse = (...error: ConstructorParameters<typeof OperatingError>) => () =>
   Promise.reject(new OperatingError(...error));
 
-/** Codes and who repeats what: CLIENTS.md section 10; the lane's cap: SPEC.md section 5. */
+/**
+ * Codes and who repeats what: docs/clients.md#what-otlp-asks-of-a-server; the lane's cap:
+ * docs/api/README.md#tenants-on-ingest.
+ */
 const FAILURES: {
   name: string;
   world: World;

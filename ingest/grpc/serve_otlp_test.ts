@@ -118,7 +118,10 @@ for (const { name, call, args, column = "raw", rows = ROWS, lane } of ACCEPTED) 
   });
 }
 
-/** Codes: google/rpc/code.proto. What a sender does with each: CLIENTS.md section 10. */
+/**
+ * Codes: google/rpc/code.proto. What a sender does with each:
+ * docs/clients.md#what-otlp-asks-of-a-server.
+ */
 const REFUSED: {
   name: string;
   call: CallOptions;

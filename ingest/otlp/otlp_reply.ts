@@ -1,6 +1,7 @@
 /**
- * What OTLP/HTTP senders get back (CLIENTS.md section 10): a message of their own encoding, whose
- * content type is exactly one of two texts. A `charset` there makes collectors ignore the body.
+ * What OTLP/HTTP senders get back (docs/clients.md#what-otlp-asks-of-a-server): a message of their
+ * own encoding, whose content type is exactly one of two texts. A `charset` there makes collectors
+ * ignore the body.
  */
 
 import type { OperatingError } from "../../shared/base/errors.ts";

@@ -1,6 +1,6 @@
 /**
  * `GET /api/v1/stream`: Server-Sent Events of the rows of the caller's tenant as they arrive,
- * before they are stored (SPEC.md section 6). No history, no filter.
+ * before they are stored (docs/api/follow.md#the-stream). No history, no filter.
  */
 
 import { OperatingError } from "../../shared/base/errors.ts";

@@ -1,4 +1,4 @@
-/** Options of who waits for how long, and for what: SPEC.md section 8. */
+/** Options of who waits for how long, and for what: query/README.md#admission. */
 
 import type { OptionTable } from "../../shared/config/options.ts";
 

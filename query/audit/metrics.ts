@@ -1,4 +1,4 @@
-/** What is counted of the audit: names and reasons of SPEC.md 2.9. */
+/** What is counted of the audit; `query/METRICS.md` lists it. */
 
 import type { MetricTable } from "../../shared/metrics/table.ts";
 

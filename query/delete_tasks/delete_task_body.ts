@@ -1,4 +1,4 @@
-/** Bodies of the delete-task routes: SHAPES.md. */
+/** Bodies of the delete-task routes: docs/api/query.md#delete-tasks. */
 
 import { z } from "zod";
 import { OperatingError } from "../../shared/base/errors.ts";

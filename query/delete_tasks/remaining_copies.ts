@@ -1,6 +1,7 @@
 /**
- * Where deleted rows may still be when a task is done: SPEC.md 3.2. A task takes them out of the
- * table; what was copied elsewhere before goes by its own rules, or by hand.
+ * Where deleted rows may still be when a task is done:
+ * docs/api/query.md#copies-that-a-task-does-not-reach. A task takes them out of the table; what was
+ * copied elsewhere before goes by its own rules, or by hand.
  */
 
 export interface RemainingCopy {

@@ -1,4 +1,6 @@
-/** `/api/v1/indexes` and `/api/v1/index-templates`: SHAPES.md says which statuses. */
+/**
+ * `/api/v1/indexes` and `/api/v1/index-templates`: README.md of this folder says which statuses.
+ */
 
 import { OperatingError } from "../../shared/base/errors.ts";
 import type { ManagedIndex } from "../../shared/catalog/index_catalog.ts";

@@ -1,6 +1,6 @@
 /**
  * The job store as routes and runs see it: opened when it is first needed, its failures counted and
- * told as SPEC.md section 7 wants them: 503 with `Retry-After: 5` for what may pass, 500 for
+ * told as docs/api/query.md#batch-jobs says: 503 with `Retry-After: 5` for what may pass, 500 for
  * anything else.
  */
 

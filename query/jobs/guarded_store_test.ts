@@ -1,4 +1,4 @@
-/** What a failing job store is to clients: SPEC.md section 7. */
+/** What a failing job store is to clients: docs/api/query.md#statuses. */
 
 import assert from "node:assert/strict";
 import { isOperatingError, OperatingError } from "../../shared/base/errors.ts";

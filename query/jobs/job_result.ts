@@ -1,7 +1,7 @@
 /**
- * The result of a job: rows as they come from DuckDB, kept as one text when they are few
- * and as files in the warehouse when they are not. Both give the same records response (SPEC.md
- * 2.5).
+ * The result of a job: rows as they come from DuckDB, kept as one text when they are few and as
+ * files in the warehouse when they are not. Both give the same records response
+ * (docs/api/query.md#records-answer).
  */
 
 import { concatBytes, formatBytes, textOf } from "../../shared/base/bytes.ts";

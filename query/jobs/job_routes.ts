@@ -1,4 +1,4 @@
-/** `/api/v1/jobs`: SPEC.md 4.2 and SHAPES.md. */
+/** `/api/v1/jobs`: docs/api/query.md#batch-jobs. */
 
 import { OperatingError } from "../../shared/base/errors.ts";
 import type { JobRow, StoredResult } from "../../shared/catalog/job_store.ts";

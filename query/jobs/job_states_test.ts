@@ -1,6 +1,6 @@
 /**
- * Every row of SPEC.md 3.1's table of transitions, through the parts that a server is made of, with
- * a fake clock.
+ * Every row of the transitions of docs/api/query.md#states-of-a-job, through the parts that a
+ * server is made of, with a fake clock.
  */
 
 import assert from "node:assert/strict";

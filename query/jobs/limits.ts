@@ -1,4 +1,4 @@
-/** Every bound of batch jobs: SPEC.md 3.1 and section 8, SHAPES.md "Numbers". */
+/** Every bound of batch jobs: docs/api/query.md#batch-jobs. */
 
 const MIB = 1024 ** 2;
 

@@ -1,7 +1,7 @@
 /**
  * Verdicts on their way into the job store. A run waits for three attempts; what did not land then
- * is kept here without its result and tried again until it lands or another end stands. SPEC.md
- * 3.1, "Terminal-write reconciliation".
+ * is kept here without its result and tried again until it lands or another end stands. See
+ * docs/api/query.md#verdicts-that-cannot-be-stored.
  */
 
 import { getLogger } from "@logtape/logtape";

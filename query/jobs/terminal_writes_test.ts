@@ -1,6 +1,6 @@
 /**
- * Every row of SPEC.md 3.1's table of terminal-write reconciliation, with a store that fails and a
- * fake clock.
+ * Every row of the table of docs/api/query.md#verdicts-that-cannot-be-stored, with a store that
+ * fails and a fake clock.
  */
 
 import assert from "node:assert/strict";

@@ -1,4 +1,7 @@
-/** Metrics of the query server. Names in SPEC.md keep its words; the rest follow them. */
+/**
+ * Metrics of the query server. Names that are promised in `metrics_test.ts` stay; the rest follow
+ * them.
+ */
 
 import { CONNECTION_METRICS } from "../../shared/http/connection_metrics.ts";
 import { UNAUTHENTICATED_REASONS } from "../../shared/auth/bearer_tokens.ts";
@@ -20,7 +23,7 @@ import { OBJECT_CACHE_METRICS } from "./object_cache_metrics.ts";
 import { SCAN_FILE_CACHE_METRICS } from "./scan_file_cache_metrics.ts";
 import { TRACE_BREAKERS, TRACE_ENDPOINTS } from "../tracing/metrics.ts";
 
-/** How a request for SQL ended. `timeout` is SPEC.md section 7's word for the wall clock. */
+/** How a request for SQL ended. `timeout`: the wall clock ran out. */
 export const OUTCOMES = ["ok", "truncated", "refused", "failed", "timeout", "cancelled"] as const;
 export type Outcome = typeof OUTCOMES[number];
 
@@ -42,7 +45,7 @@ export const SERVED_BY = [
  */
 export const AUTH_FAILURES = [...UNAUTHENTICATED_REASONS, "issuer_unavailable"] as const;
 
-/** Why a known caller may read nothing: SPEC.md section 5, "Tenant resolution on query". */
+/** Why a known caller may read nothing: docs/api/README.md#tenants-on-query. */
 export const TENANT_REFUSALS = ["claim_missing", "claim_invalid", "not_allowed"] as const;
 export type TenantRefusal = typeof TENANT_REFUSALS[number];
 

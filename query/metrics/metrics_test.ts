@@ -11,7 +11,7 @@ import { checkMetricsPage } from "../../shared/testing/check_metrics_page.ts";
 import { METRICS } from "./metrics.ts";
 import { startTestServer } from "../../tests/doubles/query_server.ts";
 
-/** SPEC.md sections 2.6, 4.2 and 5: name, kind, and values that a label must have. */
+/** Metrics that the API promises: name, kind, and values that a label must have. */
 const PROMISED: [name: string, kind: MetricSpec["kind"], label?: string, values?: string[]][] = [
   ["svc_query_default_order_applied_total", "counter"],
   ["svc_query_audit_dropped_total", "counter", "reason", [
@@ -21,7 +21,7 @@ const PROMISED: [name: string, kind: MetricSpec["kind"], label?: string, values?
   ["svc_query_audit_failures_total", "counter", "reason", ["build", "append", "append_deadline"]],
   ["svc_query_breaker_trips_total", "counter", "breaker", [
     ...["pool_exhausted", "midflight_rows_scanned"],
-    // SPEC.md promises four of this beginning and leaves their names open.
+    // The API promises four of this beginning.
     ...["jaeger_traces", "jaeger_spans", "jaeger_bytes", "jaeger_names"],
   ]],
   [
@@ -34,7 +34,7 @@ const PROMISED: [name: string, kind: MetricSpec["kind"], label?: string, values?
 
 for (const [name, kind, label = "", values = []] of PROMISED) {
   Deno.test({
-    name: `METRICS of query has ${name} as SPEC.md names it`,
+    name: `METRICS of query has ${name} as the API names it`,
     fn() {
       const spec: MetricSpec | undefined = Object.values<MetricSpec>(METRICS)
         .find((candidate) => candidate.name === name);

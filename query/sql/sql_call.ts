@@ -61,7 +61,7 @@ export interface CallEnd {
   readonly failure?: unknown;
 }
 
-/** Of an end that no error tells: SPEC.md section 7, and 499 for a client that left. */
+/** Of an end that no error tells: docs/api/query.md#statuses, and 499 for a client that left. */
 const STATUS_OF_OUTCOME: Readonly<Record<Outcome, number>> = {
   ok: 200,
   truncated: 413,
@@ -219,7 +219,7 @@ export class SqlCall implements AsyncDisposable {
       namespace: this.#caller.namespace,
       tenant: this.#caller.tenant,
       defaultOrder: asked.default_order && asked.priority === "interactive",
-      // SPEC.md 2.4: a stream is made of rows that are read.
+      // docs/api/query.md#served_by: a stream is made of rows that are read.
       fastPaths: asked.format !== "ndjson",
       isExact: asked.exact,
       planOnly: isPlanOnly,
@@ -254,8 +254,8 @@ export class SqlCall implements AsyncDisposable {
   }
 
   /**
-   * What to tell of `thrown`: with the cost where SPEC wants it, and with what stopped the call
-   * first.
+   * What to tell of `thrown`: with the cost where docs/api/query.md#statuses has it, and with what
+   * stopped the call first.
    */
   failureOf(thrown: unknown): unknown {
     const cost = this.#prepared?.cost;

@@ -1,6 +1,7 @@
 /**
- * A records answer, SPEC.md 2.5. Its status depends on its last row (413 when the cap was hit), so
- * rows are held, as bytes and up to `RECORDS_BYTES_MAX`, until the query has ended.
+ * A records answer, docs/api/query.md#records-answer. Its status depends on its last row (413 when
+ * the cap was hit), so rows are held, as bytes and up to `RECORDS_BYTES_MAX`, until the query has
+ * ended.
  */
 
 import { formatBytes, utf8 } from "../../shared/base/bytes.ts";

@@ -1,5 +1,5 @@
 /**
- * The body of a SQL request (SPEC.md 2.4) as a precise type.
+ * The body of a SQL request (docs/api/query.md#sql-request) as a precise type.
  *
  * Unknown members at the top are ignored; `limits` is strict, because a misspelt cap that is
  * ignored would be no cap. What is known and has the wrong type is refused; null stands for absent

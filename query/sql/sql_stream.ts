@@ -1,6 +1,6 @@
 /**
- * An NDJSON answer, SPEC.md 2.6: rows as they come, then at most one trailer. Nothing is read ahead
- * of the client, and a client that leaves stops the query.
+ * An NDJSON answer, docs/api/query.md#ndjson-answer: rows as they come, then at most one trailer.
+ * Nothing is read ahead of the client, and a client that leaves stops the query.
  */
 
 import { getLogger } from "@logtape/logtape";

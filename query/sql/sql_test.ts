@@ -12,7 +12,7 @@ import { startTestServer } from "../../tests/doubles/query_server.ts";
 const SQL = "/api/v1/sql";
 
 Deno.test({
-  name: "POST /api/v1/sql answers records in the order and with the members of SPEC 2.5",
+  name: "POST /api/v1/sql answers records in the order and with the members of the API",
   async fn() {
     await using server = await startTestServer({ rows: [1, 2, 3] });
     for (const path of [SQL, "/api/v1/sql/local"]) {

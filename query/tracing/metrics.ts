@@ -11,7 +11,8 @@ export const TRACE_ENDPOINTS = [
 export type TraceEndpoint = typeof TRACE_ENDPOINTS[number];
 
 /**
- * Ceilings in `svc_query_breaker_trips_total`: traces, spans, bytes of rows, names. SPEC.md 4.2.
+ * Ceilings in `svc_query_breaker_trips_total`: traces, spans, bytes of rows, names. See
+ * docs/api/query.md#trace-lookup.
  */
 export const TRACE_BREAKERS = [
   "jaeger_traces",

@@ -11,7 +11,7 @@
 import type { TraceCall } from "./trace_call.ts";
 import { operationsSql, servicesSql } from "./trace_statements.ts";
 
-/** A list with its key; a longer one is read anew each time. SPEC.md 4.2. */
+/** A list with its key; a longer one is read anew each time. See docs/api/query.md#trace-lookup. */
 export const ENTRY_BYTES_MAX = 512 * 1024;
 /** All lists of a server; the least recently used go first. */
 const CACHE_BYTES_MAX = 32 * 1024 * 1024;

@@ -1,6 +1,6 @@
 /**
  * One trace request: what it reserves, how long it may take, how much it may hold, and the
- * statements it runs one after the other. It is to trace lookup what `sql_call.ts` is to one
+ * statements it runs one after the other. It is to trace lookup what `sql/sql_call.ts` is to one
  * statement.
  *
  * A result past a ceiling is refused whole: nothing of it has left yet.

@@ -1,7 +1,7 @@
 /**
- * How much one trace request may hold, from what it reserves of the memory pool (SPEC.md 4.2). The
- * reservation does not depend on the statement, so that a search's `limit` can be judged before
- * anything is planned.
+ * How much one trace request may hold, from what it reserves of the memory pool
+ * (docs/api/query.md#trace-lookup). The reservation does not depend on the statement, so that a
+ * search's `limit` can be judged before anything is planned.
  */
 
 const KIB = 1024;

@@ -1,4 +1,4 @@
-/** Which options of OIDC go together, checked at startup: SPEC.md section 5. */
+/** Which options of OIDC go together, checked at startup: docs/api/README.md#who-may-call. */
 
 import { UsageError } from "../base/errors.ts";
 import type { OidcSettings } from "./oidc.ts";

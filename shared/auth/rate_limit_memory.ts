@@ -3,7 +3,7 @@
  *
  * A bucket is one number, the time at which it will be full again; "full at or before now" is the
  * same as no bucket. Taking one moves that time by one interval; what may lie ahead at most is the
- * burst. The ingest server's `rate_limit_redis.ts` computes the same in Redis.
+ * burst. The ingest server's `ingest/rate_limit/rate_limit_redis.ts` computes the same in Redis.
  */
 
 import type { Clock } from "../os/clock.ts";

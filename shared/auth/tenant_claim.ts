@@ -1,6 +1,7 @@
 /**
- * What a tenant may be called, and the tenant that verified claims name: SPEC.md section 5, rule 3.
- * Names become folders, namespaces and labels: they are validated, never repaired.
+ * What a tenant may be called, and the tenant that verified claims name:
+ * docs/api/README.md#tenants-on-ingest, rule 3. Names become folders, namespaces and labels: they
+ * are validated, never repaired.
  */
 
 import { UsageError } from "../base/errors.ts";

@@ -14,7 +14,10 @@ interface ErrorKind {
   readonly retryable: boolean;
 }
 
-/** Every code an operating error can have. Source: SPEC.md section 7, CLIENTS.md section 10. */
+/**
+ * Every code an operating error can have. Source: docs/api/ingest.md#statuses,
+ * docs/clients.md#what-otlp-asks-of-a-server.
+ */
 export const ERROR_KINDS = {
   invalid_argument: { http: 400, grpc: 3, retryable: false },
   unauthenticated: { http: 401, grpc: 16, retryable: false },

@@ -1,7 +1,10 @@
 import assert from "node:assert/strict";
 import { isOperatingError, messageOf, OperatingError, rootCauseOf } from "./errors.ts";
 
-/** HTTP statuses of SPEC.md section 7 and gRPC codes of CLIENTS.md section 10, by code. */
+/**
+ * HTTP statuses of docs/api/ingest.md#statuses and gRPC codes of
+ * docs/clients.md#what-otlp-asks-of-a-server, by code.
+ */
 const STATUSES = [
   ["invalid_argument", 400, 3],
   ["unauthenticated", 401, 16],

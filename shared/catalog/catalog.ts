@@ -1,6 +1,7 @@
 /**
  * The catalog: which metadata file is each table's current one, and which WAL segments its rows
- * already hold. The commit point of a table is one row here; see DESIGN.md section 6.
+ * already hold. The commit point of a table is one row here; see
+ * docs/decisions.md#one-transaction-a-commit.
  *
  * Asynchronous from the start: SQLite and PostgreSQL implement the same page, held by one
  * conformance suite. Errors: `OperatingError` `not_found`, `conflict`, `unavailable`, `corrupt`.

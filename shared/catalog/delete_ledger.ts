@@ -1,6 +1,6 @@
 /**
  * The ledger of delete tasks: what is to be deleted from which table, who works on it now, and what
- * came of it. SPEC.md 2.8 and 3.2, SHAPES.md.
+ * came of it. See docs/api/query.md#delete-tasks.
  *
  * ```
  * submit ─► pending ─► running ─► done      the commit of the table and `done` are one transaction (`TableCommit.deletes`)

@@ -1,6 +1,6 @@
 /**
- * States of a batch job, and every way from one to another: SPEC.md 3.1 as one table. The job store
- * makes its conditions from it, so no write takes a job anywhere else.
+ * States of a batch job, and every way from one to another: docs/api/query.md#states-of-a-job as
+ * one table. The job store makes its conditions from it, so no write takes a job anywhere else.
  */
 
 export const JOB_STATUSES = [

@@ -9,10 +9,13 @@
 
 import type { JobStatus, JobVerdict } from "./job_states.ts";
 
-/** Beginning of the error of a job whose owner was gone. SPEC.md 3.1. */
+/** Beginning of the error of a job whose owner was gone. See docs/api/query.md#states-of-a-job. */
 export const EXECUTOR_GONE = "batch executor gone:";
 
-/** What is added to that error when the owner turned out to be late, not gone. SPEC.md 3.1. */
+/**
+ * What is added to that error when the owner turned out to be late, not gone. See
+ * docs/api/query.md#states-of-a-job.
+ */
 export const COMPUTED_TOO_LATE =
   "the result was computed after recovery had declared the executor " +
   "gone and was discarded; resubmit the query";
@@ -52,7 +55,7 @@ export interface JobProgress {
   readonly percent: number | undefined;
 }
 
-/** A records response (SPEC.md 2.5) in pieces: `head`, the rows, `tail`. */
+/** A records response (docs/api/query.md#records-answer) in pieces: `head`, the rows, `tail`. */
 export interface StoredResult {
   readonly head: string;
   readonly tail: string;

@@ -1,4 +1,7 @@
-/** Options that several processes have, in the same words everywhere. SPEC.md section 1. */
+/**
+ * Options that several processes have, in the same words everywhere. See
+ * docs/api/command_line.md#storage.
+ */
 
 import { LOG_LEVELS } from "../logging/logging.ts";
 import type { OptionTable, SwitchOption, TextOption } from "./options.ts";

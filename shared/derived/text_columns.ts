@@ -1,4 +1,4 @@
-/** Which columns of a table have their words indexed (SPEC.md 2.2). */
+/** Which columns of a table have their words indexed (docs/api/tables.md#events). */
 
 import type { DocMapping } from "../schema/index_config.ts";
 import type { TableSchema } from "../schema/schema.ts";

@@ -1,6 +1,6 @@
 /**
- * A JSON document → the fields of one row of the table `events`: SHAPES.md "bulk document →
- * events-shaped index".
+ * A JSON document → the fields of one row of the table `events`:
+ * docs/api/ingest.md#a-document-as-a-row.
  *
  * Decided beyond it: `@timestamp` goes before `timestamp`, a dotted name before a nested one, that
  * before the bare one. A string `index` fills `index`. A value that is no string fills its column

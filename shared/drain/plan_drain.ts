@@ -25,7 +25,7 @@ export interface DrainGate {
   readonly behindBytes: number;
 }
 
-/** `SVC_COMMIT_BATCH_TARGET_MB` is 32: SHAPES.md, Numbers. */
+/** `SVC_COMMIT_BATCH_TARGET_MB` is 32: docs/api/command_line.md#options-of-the-servers. */
 export const DRAIN_GATE_DEFAULT: DrainGate = {
   targetBytes: 32 * MIB,
   ageMsMax: 10_000,

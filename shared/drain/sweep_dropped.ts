@@ -25,7 +25,7 @@ export interface SweepDroppedOptions {
   readonly ageMsMin?: number;
 }
 
-/** A batch statement may run for six hours: SHAPES.md, "Numbers". */
+/** A batch statement may run for six hours: docs/api/query.md#limits. */
 const AGE_MS_MIN = 6 * 3_600_000 + 600_000;
 const TABLES_MAX = 100;
 const DELETES_MAX = 1_000;

@@ -81,7 +81,8 @@ export const FOOTER_READS_MAX = 16;
  */
 export const ORDERED_ROWS_MAX = 1_000_001;
 /**
- * Seconds a client should wait after the memory pool or the spill cap was exhausted. SPEC.md 2.6.
+ * Seconds a client should wait after the memory pool or the spill cap was exhausted. See
+ * docs/api/query.md#ndjson-answer.
  */
 export const POOL_RETRY_AFTER_SECS = 5;
 /** How often planning starts over when a file or segment it had listed is gone. */

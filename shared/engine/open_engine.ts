@@ -117,7 +117,8 @@ export interface EngineOptions {
   /** Is told what becomes of them. */
   readonly heldRowsMeter?: HeldRowsMeter;
   /**
-   * What is kept of the indexes of data files; by default as little as SPEC.md section 8 allows.
+   * What is kept of the indexes of data files; by default the smallest sizes of
+   * `pruning/index_cache_sizes.ts`.
    */
   readonly indexCaches?: Partial<IndexCacheSizes>;
   /** Is told what they do. */

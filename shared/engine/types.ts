@@ -1,7 +1,7 @@
 /**
- * DuckDB from outside: a statement is prepared (parsed, gated, planned, priced) and then
- * run once. Reports (`Cost`, `Stats`) are SPEC.md 2.5 verbatim, as rendered; they are measured or
- * absent.
+ * DuckDB from outside: a statement is prepared (parsed, gated, planned, priced) and then run once.
+ * Reports (`Cost`, `Stats`) have the members of docs/api/query.md#records-answer; they are measured
+ * or absent.
  */
 
 export interface QueryRequest {
@@ -173,7 +173,9 @@ export interface PlannedTable {
 
 export interface RunningQuery extends AsyncDisposable {
   readonly columns: readonly ResultColumn[];
-  /** Bounds of an answer that is not exact (`served_by` is `sketch`). SPEC.md 2.5. */
+  /**
+   * Bounds of an answer that is not exact (`served_by` is `sketch`). See docs/api/query.md#stats.
+   */
   readonly approximation?: Readonly<object>;
   /**
    * Result rows as JSON text, a chunk at a time, produced as fast as they are taken. `arrays`:
@@ -289,7 +291,7 @@ export interface ScanStats {
   readonly ordering: ScanOrdering;
 }
 
-/** SPEC.md 2.5: `advertised`, or why the scan did not stream sorted. */
+/** docs/api/query.md#stats: `advertised`, or why the scan did not stream sorted. */
 export type ScanOrdering =
   | "advertised"
   | "filtered"

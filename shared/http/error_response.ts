@@ -1,7 +1,7 @@
 /**
  * The JSON error body of native routes: `{"error","code","reason"?}` plus the error's details
- * (SHAPES.md). OTLP and compatibility routes have their own bodies; they share `asOperatingError`
- * and `errorHeaders`.
+ * (docs/api/README.md#conventions). OTLP and compatibility routes have their own bodies; they share
+ * `asOperatingError` and `errorHeaders`.
  */
 
 import { getLogger } from "@logtape/logtape";

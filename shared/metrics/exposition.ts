@@ -1,7 +1,7 @@
 /**
- * The two text formats of a scrape (CLIENTS.md section 13). OpenMetrics is derived from the
- * Prometheus text: the library's own switch renames its counters for good, so that one scrape would
- * spoil the next.
+ * The two text formats of a scrape (docs/clients.md#prometheus-and-kubernetes). OpenMetrics is
+ * derived from the Prometheus text: the library's own switch renames its counters for good, so that
+ * one scrape would spoil the next.
  */
 
 export const TEXT_CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8";

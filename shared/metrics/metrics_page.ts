@@ -1,5 +1,5 @@
 /**
- * A role's metrics for people: its table as Markdown. A test holds the role's `METRICS.md` equal to
+ * A role's metrics for people: its table as Markdown. A test holds the role's METRICS.md equal to
  * it.
  */
 

@@ -1,6 +1,6 @@
 /**
  * What a metric is. Each role has one table of these; registration, `/metrics` and the
- * documentation tests derive from it. Names, labels and help are SPEC.md's where it has them.
+ * documentation tests derive from it. The three METRICS.md are made from it.
  */
 
 interface MetricBase {

@@ -1,4 +1,4 @@
-/** The table `events`: SPEC.md 2.1. */
+/** The table `events`: docs/api/tables.md#events. */
 
 import type { TableSchema } from "./schema.ts";
 

@@ -1,6 +1,6 @@
 /**
- * The configuration of a managed index (SPEC.md 2.2, rules of SHAPES.md): read from outside once,
- * here, into what every other part takes as good.
+ * The configuration of a managed index (docs/api/query.md#index-configuration): read from outside
+ * once, here, into what every other part takes as good.
  *
  * Names are compared without case: SQL finds a column whatever its case.
  */

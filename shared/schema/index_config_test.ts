@@ -1,4 +1,4 @@
-/** The rules of SHAPES.md for configurations and templates, one line each. */
+/** The rules of docs/api/query.md#index-configuration, one line each. */
 
 import assert from "node:assert/strict";
 import fc from "fast-check";

@@ -1,6 +1,6 @@
 /**
- * An index template (SHAPES.md): the configuration that an index gets when a client writes to it
- * before anybody made it.
+ * An index template (docs/api/query.md#index-templates): the configuration that an index gets when
+ * a client writes to it before anybody made it.
  */
 
 import { createHash } from "node:crypto";

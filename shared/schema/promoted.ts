@@ -1,7 +1,7 @@
 /**
- * Promoted columns: typed columns that hold an attribute of their name (SPEC.md 2.1). `attributes`
- * keeps it as well, so a row without the column's value loses nothing, and a column can be promoted
- * at any time.
+ * Promoted columns: typed columns that hold an attribute of their name
+ * (docs/api/tables.md#promoted-columns). `attributes` keeps it as well, so a row without the
+ * column's value loses nothing, and a column can be promoted at any time.
  *
  * A column holds an attribute where the two say the same: written as text, the value is what
  * `attr_get` gives. So `coalesce(<column> as text, attr_get(…))` is `attr_get(…)` for every row,

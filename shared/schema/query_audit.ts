@@ -1,6 +1,6 @@
 /**
- * The table `query_audit`: one row per statement that a query server answered. SPEC.md 2.9,
- * SHAPES.md. It also has `timestamp_ns`, as every table here does.
+ * The table `query_audit`: one row per statement that a query server answered. See
+ * docs/api/tables.md#query_audit. It also has `timestamp_ns`, as every table here does.
  */
 
 import type { TableSchema } from "./schema.ts";

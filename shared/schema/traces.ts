@@ -1,4 +1,4 @@
-/** The table `traces`: one row per OTLP span. SHAPES.md "Traces index". */
+/** The table `traces`: one row per OTLP span. See docs/api/tables.md#traces. */
 
 import type { TableSchema } from "./schema.ts";
 

@@ -4,8 +4,8 @@
  *
  * `planExpire` is pure; `applyExpire` commits the smaller metadata and then removes manifest lists,
  * and manifests that no remaining snapshot names. Data files that only expired snapshots have are
- * entered for removal (`removals.ts`) before the commit, and removed by `sweepRemovals` once no
- * statement can read them any more.
+ * entered for removal (`catalog/removals.ts`) before the commit, and removed by `sweepRemovals`
+ * once no statement can read them any more.
  */
 
 import type { Removals } from "../catalog/removals.ts";
@@ -25,7 +25,7 @@ export interface ExpirePolicy {
   readonly removalGraceMs?: number;
 }
 
-/** `SVC_SNAPSHOT_RETAIN_LAST`: SPEC.md section 6. */
+/** `SVC_SNAPSHOT_RETAIN_LAST`: docs/api/follow.md#subscribe. */
 export const EXPIRE_POLICY_DEFAULT: ExpirePolicy = { retainLast: 100, ageMsMin: 60_000 };
 
 export interface ExpirePlan {

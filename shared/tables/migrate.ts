@@ -1,7 +1,7 @@
 /**
- * Brings tables up to the columns that this program writes, and promotes attributes: SPEC.md
- * section 9. Additive and idempotent: columns are appended, may be null, and no file is touched.
- * One metadata commit a table.
+ * Brings tables up to the columns that this program writes, and promotes attributes:
+ * docs/api/tables.md#schema-changes. Additive and idempotent: columns are appended, may be null,
+ * and no file is touched. One metadata commit a table.
  */
 
 import type { CatalogReader } from "../catalog/catalog.ts";

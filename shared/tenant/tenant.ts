@@ -1,4 +1,6 @@
-/** Tenants, their namespaces, and what a lane is called. SPEC.md sections 1 and 5. */
+/**
+ * Tenants, their namespaces, and what a lane is called. See docs/api/README.md#tenants-on-ingest.
+ */
 
 /** The tenant of a single-tenant service. */
 export const DEFAULT_TENANT = "default";

@@ -4,7 +4,7 @@
  *
  * A file is an orphan when three things hold. It is old enough that no commit under way can have
  * written it. No snapshot of the present metadata names it. It is not entered for removal, or its
- * time has come (`removals.ts`).
+ * time has come (`catalog/removals.ts`).
  *
  * The directory is listed before the metadata is read, so a file that a commit names meanwhile is
  * found to be named. What cannot be read entirely is not touched: one unreadable manifest, and

@@ -1,7 +1,7 @@
 /**
  * Looks through the sidecars of one table after another for summaries that are missing or damaged,
- * and makes those anew: the census and repair of SPEC.md section 8. A file that is as it should be
- * is not looked at again by this process.
+ * and makes those anew: `shared/upkeep/README.md`, "Summaries that are missing or damaged". A file
+ * that is as it should be is not looked at again by this process.
  *
  * Sidecars without indexes are made anew, too, once the day of their file is past: until then the
  * next merge may make them. Such are those of files that were drained without indexes, or by an
@@ -35,8 +35,8 @@ export interface SummarySweepDeps extends RebuildDeps {
 }
 
 /**
- * SPEC.md section 8, "Short-aggregate repair": after the first, second and third attempt that
- * failed.
+ * `shared/upkeep/README.md`, "Summaries that are missing or damaged": after the first, second and
+ * third attempt that failed.
  */
 const RETRY_MS = [900_000, 3_600_000, 14_400_000];
 const ATTEMPTS_MAX = RETRY_MS.length + 1;

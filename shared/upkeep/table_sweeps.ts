@@ -33,7 +33,7 @@ export interface TableSweepOptions {
 }
 
 const MERGE_INTERVAL_MS = 5_000;
-/** SPEC.md section 6. */
+/** See docs/api/follow.md#subscribe. */
 const EXPIRE_INTERVAL_MS = 60_000;
 const RETENTION_INTERVAL_MS = 60_000;
 const ROLLUPS_INTERVAL_MS = 300_000;

@@ -1,6 +1,7 @@
 /**
- * The public consumer library (SPEC.md section 6): every sealed segment of a lane at least once,
- * oldest first, beside the drain and independent of it. The segment's name is the dedupe token.
+ * The public consumer library (docs/api/follow.md#wal-consumers): every sealed segment of a lane at
+ * least once, oldest first, beside the drain and independent of it. The segment's name is the
+ * dedupe token.
  *
  * A consumer that keeps up (it commits at least every five minutes while there are segments) misses
  * nothing; one that falls behind finds segments swept, and `read` says so.

@@ -1,6 +1,6 @@
 /**
  * What consumers publish beside the segments, and which committed segments that holds back. The
- * rules are SPEC.md section 6; the file is `<lane>/consumers/<id>.json`.
+ * rules are docs/api/follow.md#wal-consumers; the file is `<lane>/consumers/<id>.json`.
  */
 
 import { join } from "node:path";

@@ -271,7 +271,7 @@ async function until(
   }
 }
 
-/** Processes that run a role's `main.ts` over `dataDir`. */
+/** Processes that run a role over `dataDir`. */
 function rolePids(dataDir: string, entry = "/main.ts"): Promise<number[]> {
   return pidsOf(dataDir, (word) => word.endsWith(entry) && !word.endsWith("cli/main.ts"));
 }

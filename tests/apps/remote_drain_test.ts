@@ -94,7 +94,7 @@ interface Command {
   readonly variables: Readonly<Record<string, string>>;
   /** Permissions and the like. */
   readonly flags: readonly string[];
-  /** Whose `main.ts` it runs. */
+  /** Whose main.ts it runs. */
   readonly role: Role;
   readonly args: readonly string[];
 }

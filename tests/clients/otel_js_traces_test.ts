@@ -77,7 +77,7 @@ Deno.test({
   },
 });
 
-/** SHAPES.md "Traces index", as Iceberg's metadata says it. */
+/** docs/api/tables.md#traces, as Iceberg's metadata says it. */
 const SHAPE = {
   columns: "timestamp timestamptz!, timestamp_ns long!, trace_id string!, span_id string!, " +
     "parent_span_id string, service string!, name string!, kind string!, status_code string!, " +

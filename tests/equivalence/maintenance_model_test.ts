@@ -45,7 +45,7 @@ const FULL_INPUT_BYTES = 3_000;
 const MODULUS = 13;
 const PROMOTED = parsePromotion("n:long");
 
-/** Says what goes without DuckDB, whose predicates `delete_task_test.ts` covers. */
+/** Says what goes without DuckDB, whose predicates `shared/upkeep/delete_task_test.ts` covers. */
 const MATCHER: RowMatcher = {
   async match({ path, rows }, { predicate }) {
     const store = { get: (file: string) => Deno.readFile(file) };

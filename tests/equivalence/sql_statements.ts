@@ -345,7 +345,10 @@ const SHAPES: readonly string[] = [
 /** Words of `raw` in a plain engine's words: of scripts that put spaces between them. */
 const WORDS = String.raw`string_split_regex(lower(raw), '[^\p{L}\p{N}\p{M}_]+')`;
 
-/** `match_*` of SPEC.md 4.2 beside lists of words, and beside LIKE where each letter is a word. */
+/**
+ * `match_*` of docs/api/query.md#functions beside lists of words, and beside LIKE where each letter
+ * is a word.
+ */
 const OWN_SEARCHES: readonly Statement[] = [
   ["match_terms(raw, 'refused CONNECTION')", `list_has_all(${WORDS}, ['refused', 'connection'])`],
   ["match(raw, 'ÜBERLAUF')", `list_contains(${WORDS}, 'überlauf')`],
@@ -373,7 +376,10 @@ const OWN_SEARCHES: readonly Statement[] = [
   plain: `SELECT host, raw, count(*) AS n FROM events WHERE ${plain} GROUP BY ALL ORDER BY ALL`,
 }));
 
-/** This service's own functions, names and forms, asked in a plain engine's words. SPEC.md 4.2. */
+/**
+ * This service's own functions, names and forms, asked in a plain engine's words. See
+ * docs/api/query.md#functions.
+ */
 const OWN_WORDS: readonly Statement[] = [
   {
     // The plain engine's client keeps one of the members without names.

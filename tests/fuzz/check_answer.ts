@@ -1,4 +1,4 @@
-/** Whether an answer is one that SPEC.md section 7 and SHAPES.md allow for its request. */
+/** Whether an answer is one that docs/api/ingest.md#statuses allows for its request. */
 
 import assert from "node:assert/strict";
 import protobuf from "protobufjs";
@@ -15,7 +15,7 @@ const Status = protobuf.parse(`
   message Status { int32 code = 1; string message = 2; repeated Any details = 3; }
 `).root.lookupType("Status");
 
-/** gRPC codes by HTTP status: CLIENTS.md section 10. */
+/** gRPC codes by HTTP status: docs/clients.md#what-otlp-asks-of-a-server. */
 const GRPC_CODES: Readonly<Record<number, number>> = {
   400: 3,
   403: 7,

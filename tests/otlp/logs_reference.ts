@@ -1,6 +1,6 @@
 /**
  * The mapping of log records to rows once more, for tests: protobufjs objects → row objects, in the
- * plainest way, from SPEC.md 2.1 and SHAPES.md. Shares no code with the decoders but the .proto.
+ * plainest way, from docs/api/tables.md#events. Shares no code with the decoders but the .proto.
  */
 
 import { ExportLogsServiceRequest } from "../../proto/otlp_logs.ts";

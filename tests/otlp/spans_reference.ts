@@ -1,7 +1,7 @@
 /**
  * The mapping of spans to rows once more, for tests: protobufjs objects → row objects, in the
- * plainest way, from SHAPES.md and the decisions told in `ingest/otlp/spans/spans_protobuf.ts`.
- * Shares no code with the decoders but the .proto.
+ * plainest way, from docs/api/tables.md#traces and the decisions told in
+ * `ingest/otlp/spans/spans_protobuf.ts`. Shares no code with the decoders but the .proto.
  */
 
 import { ExportTraceServiceRequest } from "../../proto/otlp_traces.ts";

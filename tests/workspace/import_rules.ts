@@ -1,7 +1,7 @@
 /**
- * Which file may import which, and who may call the operating system: the arrows of DESIGN.md
- * section 2 as data, and a reader of import statements. Pure; `import_graph_test.ts` applies it to
- * the workspace.
+ * Which file may import which, and who may call the operating system: the arrows of
+ * docs/decisions.md#layers as data, and a reader of import statements. Pure; `import_graph_test.ts`
+ * applies it to the workspace.
  */
 
 /** Lowest first: a folder of `shared/` imports itself and those before it. */
@@ -190,7 +190,7 @@ function isRole(part: string): boolean {
   return ROLES.some((role) => role === part);
 }
 
-/** `shared/wal` of `shared/wal/segment.ts`, `cli` of `cli/sql/table.ts`. */
+/** `shared/wal` of `shared/wal/format.ts`, `cli` of `cli/sql/client.ts`. */
 function partOf(path: string): string {
   const [top = "", below = ""] = path.split("/");
   return top === "shared" ? `shared/${below}` : top;

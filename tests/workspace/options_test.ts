@@ -1,6 +1,6 @@
 /**
- * Every option of every role: well-formed, documented by `--help`, with the defaults that SPEC.md
- * promises, but for `--metrics-bind`: README.md says why.
+ * Every option of every role: well-formed, documented by `--help`, with the defaults that are
+ * promised.
  */
 
 import assert from "node:assert/strict";
@@ -18,7 +18,7 @@ const TABLES: Readonly<Record<Role, OptionTable>> = {
   query: QUERY,
 };
 
-/** SPEC.md sections 1, 4.2 and 8; SHAPES.md "Ports" and "Numbers". */
+/** Flags, variables and defaults that nobody may change by accident. */
 const PROMISED: readonly (readonly [Role, flag: string, env: string | null, value: unknown])[] = [
   ["ingest", "bind", null, "0.0.0.0:8088"],
   ["ingest", "otlp-grpc-listen", "SVC_OTLP_GRPC_LISTEN", "0.0.0.0:4317"],

@@ -1,4 +1,7 @@
-/** Shows each role refused what it must not do, and granted what it must: DESIGN.md section 10. */
+/**
+ * Shows each role refused what it must not do, and granted what it must:
+ * docs/decisions.md#permissions-of-a-role.
+ */
 
 import assert from "node:assert/strict";
 import { BINARIES, compileArguments } from "../../cli/compile.ts";

@@ -2,8 +2,7 @@
  * OTLP `ExportLogsServiceRequest` in protobuf → columns of the table `events`, with no object per
  * record.
  *
- * The mapping is SPEC.md 2.1 and SHAPES.md "OTLP log record → attributes". Decided here beyond
- * them:
+ * The mapping is that of docs/api/tables.md#events. Decided here beyond it:
  * - A host.name, service.name, sourcetype or index that is no string fills its column with its JSON
  *   text. One that is empty or has no value fills nothing and stays among the attributes.
  * - Where names meet, the later member of the order stands.

@@ -96,7 +96,7 @@ interface MappedCase {
   readonly columns: Partial<RowObject>;
 }
 
-/** From SPEC.md 2.1 and SHAPES.md, by hand. */
+/** From docs/api/tables.md, by hand. */
 const MAPPED: readonly MappedCase[] = [
   {
     what: "fallbacks of an empty record",
@@ -228,7 +228,7 @@ const MAPPED: readonly MappedCase[] = [
 ];
 
 Deno.test({
-  name: "decodeLogsProtobuf maps records as SPEC.md 2.1 and SHAPES.md say",
+  name: "decodeLogsProtobuf maps records as docs/api/tables.md says",
   fn() {
     for (const { what, record = {}, resource = {}, scope, columns } of MAPPED) {
       const body = encodeLogsRequest({

@@ -1,6 +1,6 @@
 /**
- * Events and links of a span as elements of JSON arrays (SHAPES.md "Traces index"; the elements are
- * decided here): events
+ * Events and links of a span as elements of JSON arrays (docs/api/tables.md#traces; the elements
+ * are decided here): events
  * `{"time_unix_nano":"…","name":"…","attributes":{…},"dropped_attributes_count":n}`, links
  * `{"trace_id":"…","span_id":"…","trace_state":"…","attributes":{…},"dropped_attributes_count":n,"flags":n}`.
  *

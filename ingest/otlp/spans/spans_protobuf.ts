@@ -2,7 +2,7 @@
  * OTLP `ExportTraceServiceRequest` in protobuf → columns of the table `traces`, with no object per
  * span.
  *
- * The mapping is SHAPES.md "Traces index". Decided here beyond it:
+ * The mapping is that of docs/api/tables.md#traces. Decided here beyond it:
  * - `service` is the resource's service.name, else `unknown`; one that filled it is not repeated in
  *   `resource_attributes`. Empty texts are null where the column may be.
  * - `attributes` holds the span's, then the scope's as `scope.<name>`, then `flags`,

@@ -116,7 +116,7 @@ interface MappedCase {
   readonly columns: Partial<RowObject>;
 }
 
-/** From SHAPES.md and the decisions in `spans_protobuf.ts`, by hand. */
+/** From docs/api/tables.md#traces and the decisions in `spans_protobuf.ts`, by hand. */
 const MAPPED: readonly MappedCase[] = [
   {
     what: "an empty span",
@@ -237,7 +237,7 @@ const MAPPED: readonly MappedCase[] = [
 ];
 
 Deno.test({
-  name: "decodeSpansProtobuf maps spans as SHAPES.md says",
+  name: "decodeSpansProtobuf maps spans as docs/api/tables.md says",
   fn() {
     for (const { what, span = {}, resource = {}, scope, columns } of MAPPED) {
       const body = encodeTracesRequest({

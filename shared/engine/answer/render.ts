@@ -57,7 +57,7 @@ export function renderingSql(
   });
 }
 
-/** Marks the trailer of a stream (SPEC.md 2.6): rows never have it. */
+/** Marks the trailer of a stream (docs/api/query.md#ndjson-answer): rows never have it. */
 const TRAILER_MEMBER = "_meta";
 
 /** Names for an object's members: a repeated one, and `_meta`, gets `_1`, `_2`, … */

@@ -3,7 +3,7 @@ import { textOf } from "../../base/bytes.ts";
 import { EngineLab } from "../../testing/engine_lab.ts";
 import { uniqueNames } from "./render.ts";
 
-/** Expression and the JSON text of its value, as this folder's README and SHAPES.md say. */
+/** Expression and the JSON text of its value, as docs/api/README.md#conventions says. */
 const VALUES: readonly (readonly [json: string, sql: string])[] = [
   ["null", "NULL"],
   ["true", "true"],

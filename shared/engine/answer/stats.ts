@@ -1,8 +1,8 @@
 /**
- * What a run measured, in SPEC.md 2.5's words. Rows, files and spill come from DuckDB's
- * profile of the run. Bytes are those that the wanted columns take in the files, of what was
- * scanned: of a scan in steps the steps that were run, of a part of a file its share of the rows.
- * What DuckDB left out of that by itself counts, since it tells of no byte that its cache
+ * What a run measured, in the words of docs/api/query.md#stats. Rows, files and spill come from
+ * DuckDB's profile of the run. Bytes are those that the wanted columns take in the files, of what
+ * was scanned: of a scan in steps the steps that were run, of a part of a file its share of the
+ * rows. What DuckDB left out of that by itself counts, since it tells of no byte that its cache
  * gave it. A figure that was not measured is left out.
  */
 
@@ -108,7 +108,7 @@ function scanOf(
   };
 }
 
-/** What was asked of an object store: SPEC.md omits the classes and counts that are zero. */
+/** What was asked of an object store: classes and counts of zero are left out. */
 function readsOf(reads: StoreReadsReport | undefined): Partial<ScanStats> {
   if (reads === undefined) return {};
   const { footer, index, data, other } = reads.bytes;

@@ -1,6 +1,5 @@
 /**
- * The preflight estimate of SPEC.md 2.5, from the plan alone. Classes and their bounds: SHAPES.md
- * "Numbers".
+ * The preflight estimate (docs/api/query.md#cost), from the plan alone.
  */
 
 import type { Column } from "../../schema/schema.ts";

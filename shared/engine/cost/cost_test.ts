@@ -5,7 +5,7 @@ import { complexityOf, costOf, isDear, type StatementWork } from "./cost.ts";
 import type { ScanPart, TablePlan } from "../plan/plan.ts";
 import { ALL_TIME } from "../../iceberg/types.ts";
 
-/** SHAPES.md "Numbers": bounds are inclusive, both must hold. */
+/** docs/api/query.md#cost: bounds are inclusive, both must hold. */
 const CLASSES: readonly (readonly [expected: string, bytes: number, rows: number])[] = [
   ["small", 0, 0],
   ["small", 100e6, 1e6],

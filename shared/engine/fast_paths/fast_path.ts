@@ -47,8 +47,8 @@ export interface FastPath {
 }
 
 /**
- * `approximation` of SPEC.md 2.5: a value has at least as many rows as are told, and at most so
- * many more.
+ * `approximation` of docs/api/query.md#records-answer: a value has at least as many rows as are
+ * told, and at most so many more.
  */
 export interface Approximation {
   readonly kind: "heavy_hitters";

@@ -1,7 +1,7 @@
 /**
  * `attr_get(attributes, name)`: the text value of one attribute, NULL when it is absent or null.
- * SPEC.md 4.2. Text that is no JSON, as one with half a surrogate pair, has no attributes: a single
- * such row must not fail a statement.
+ * See docs/api/query.md#functions. Text that is no JSON, as one with half a surrogate pair, has no
+ * attributes: a single such row must not fail a statement.
  *
  * The name becomes a JSON Pointer, in which dots and quotes are ordinary; with a literal name it is
  * folded to a constant when the statement is bound, so a call costs what `json_extract_string`

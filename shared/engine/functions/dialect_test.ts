@@ -15,7 +15,7 @@ const ATTRIBUTES = JSON.stringify({
 }).replace(`"big":"x"`, `"big":9223372036854775807`);
 
 /**
- * SPEC.md 4.2, "SQL functions beyond standard SQL"; date_bin's bins are PostgreSQL's documented
+ * docs/api/query.md#functions; date_bin's bins are PostgreSQL's documented
  * ones.
  */
 const CASES: readonly (readonly [value: unknown, sql: string])[] = [

@@ -1,5 +1,6 @@
 /**
- * `kv_extract(raw, name)`: the value of `name=value` in text, NULL when there is none. SPEC.md 4.2.
+ * `kv_extract(raw, name)`: the value of `name=value` in text, NULL when there is none. See
+ * docs/api/query.md#functions.
  *
  * The value is `"…"` (with `\"` and `\\` unescaped), `'…'`, or bare: up to white space, a comma,
  * semicolon, ampersand, quote or closing bracket. An empty value is an empty text. The name must

@@ -1,6 +1,6 @@
 /**
- * `match_terms` (also `match`), `match_any`, `match_phrase`, `match_prefix`: SPEC.md 4.2, by the
- * words of `shared/derived/text/tokenize.ts`.
+ * `match_terms` (also `match`), `match_any`, `match_phrase`, `match_prefix`:
+ * docs/api/query.md#functions, by the words of `shared/derived/text/tokenize.ts`.
  *
  * Almost always the words are a literal. Then `match_calls.ts` exchanges the call for what these
  * words need, out of the pieces in the second half of this file: patterns that DuckDB

@@ -16,7 +16,7 @@ const TOKENS: readonly (readonly [text: string, tokens: readonly string[]])[] = 
   ["a🙂b", ["a", "b"]],
 ];
 
-/** Value, and the call; worked out by hand from the table above and SPEC.md 4.2. */
+/** Value, and the call; worked out by hand from the table above and docs/api/query.md#functions. */
 const LINE = "'Failed password for invalid user ROOT from 10.0.0.7'";
 const CASES: readonly (readonly [value: boolean | null, sql: string])[] = [
   [true, `match_terms(${LINE}, 'root failed')`],

@@ -1,7 +1,7 @@
 /**
- * The implicit newest-first order of SPEC.md 4.2: a bare SELECT over one eligible table is ordered
- * by `timestamp` descending. Anything explicit (ORDER BY, GROUP BY, aggregate, CTE, join, DISTINCT)
- * runs as written. Decided and applied on the tree.
+ * The implicit newest-first order of docs/api/query.md#default-order: a bare SELECT over one
+ * eligible table is ordered by `timestamp` descending. Anything explicit (ORDER BY, GROUP BY,
+ * aggregate, CTE, join, DISTINCT) runs as written. Decided and applied on the tree.
  */
 
 import { AGGREGATE_FUNCTIONS } from "../gate/allowed_functions.ts";

@@ -15,7 +15,7 @@ async function openLab(): Promise<EngineLab> {
   return lab;
 }
 
-/** SPEC.md 4.2, "Implicit newest-first ordering". */
+/** See docs/api/query.md#default-order. */
 const CASES: readonly {
   readonly sql: string;
   readonly applied: boolean;
@@ -99,7 +99,7 @@ const CASES: readonly {
 ];
 
 Deno.test({
-  name: "applyDefaultOrder by SPEC's table",
+  name: "applyDefaultOrder by the table of the API",
   fn: async (t) => {
     await using lab = await openLab();
     for (const { sql, applied, rows, options } of CASES) {

@@ -1,4 +1,7 @@
-/** How many files an ordered scan merges when nobody says: SPEC.md section 8. */
+/**
+ * How many files an ordered scan merges when nobody says:
+ * docs/api/command_line.md#options-of-the-servers.
+ */
 
 import type { FanIn } from "./ordered_scan.ts";
 

@@ -161,7 +161,10 @@ interface Source {
   readonly sorted: boolean;
 }
 
-/** Data files that an ordered scan merges at most: of one day, and of all. SPEC.md section 8. */
+/**
+ * Data files that an ordered scan merges at most: of one day, and of all. See
+ * docs/api/command_line.md#options-of-the-servers.
+ */
 export interface FanIn {
   readonly partitionMax: number;
   readonly globalMax: number;

@@ -1,6 +1,6 @@
 /**
- * Orderings of SPEC.md 2.5 that depend on the table, its files or the options: each on a real
- * table.
+ * Orderings of docs/api/query.md#stats that depend on the table, its files or the options: each on
+ * a real table.
  */
 
 import { deepStrictEqual, strictEqual } from "node:assert/strict";

@@ -12,7 +12,7 @@ const TIME_COLUMNS = ["timestamp", "timestamp_ns"];
 
 /**
  * undefined: rows are declared to be in order of time. Otherwise why they are not, in the words of
- * SPEC.md 2.5.
+ * docs/api/query.md#stats.
  */
 export function orderRefusal(
   metadata: Pick<TableMetadata, "sort-orders" | "default-sort-order-id">,

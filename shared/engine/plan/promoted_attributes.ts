@@ -1,9 +1,9 @@
 /**
  * `attr_get(attributes, 'x')` in a WHERE, and anywhere in a statement that groups, becomes the
- * promoted column of `x`, where the table has one (SPEC.md 2.1): reading a column costs less than
- * looking through JSON. The answer is the same for every row (`schema/promoted.ts`): a row whose
- * column was never filled is looked up in its attributes as before. Of a file whose rows all have
- * the value `attributes` is not read for it.
+ * promoted column of `x`, where the table has one (docs/api/tables.md#promoted-columns): reading a
+ * column costs less than looking through JSON. The answer is the same for every row
+ * (`schema/promoted.ts`): a row whose column was never filled is looked up in its attributes as
+ * before. Of a file whose rows all have the value `attributes` is not read for it.
  *
  * Only in the statement whose FROM is the table itself, and not below a subquery: elsewhere the
  * column need not be in reach. A column that statements cannot name (`TablePlan.unasked`) comes

@@ -1,8 +1,9 @@
 /**
- * One table as one reader sees it, WAL included. The order is what makes it exact (DESIGN.md
- * section 6): list the lane's segments; read the table's pointer and which of them it holds in one
- * transaction; the rows are the snapshot and the listed segments that it does not hold. A row that
- * moves from the WAL into the table meanwhile is in exactly one of the two.
+ * One table as one reader sees it, WAL included. The order is what makes it exact
+ * (docs/decisions.md#one-state-for-a-reader): list the lane's segments; read the table's pointer
+ * and which of them it holds in one transaction; the rows are the snapshot and the listed segments
+ * that it does not hold. A row that moves from the WAL into the table meanwhile is in exactly one
+ * of the two.
  */
 
 import type { CatalogReader } from "../../catalog/catalog.ts";

@@ -1,4 +1,6 @@
-/** How much is kept of indexes when no option says: SPEC.md section 8. */
+/**
+ * How much is kept of indexes when no option says: docs/api/command_line.md#options-of-the-servers.
+ */
 
 import type { IndexCacheSizes } from "./sidecar_indexes.ts";
 

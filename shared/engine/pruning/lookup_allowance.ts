@@ -1,7 +1,7 @@
 /**
  * When asking indexes is worth it: a lookup costs time, and what it leaves out saves some. Lookups
  * go on as long as all of them together took less than what they saved and a tenth of the scan that
- * they are for, both by the estimate of `cost.ts`. So a statement whose words are in every row
+ * they are for, both by the estimate of `cost/cost.ts`. So a statement whose words are in every row
  * group pays at most a tenth, and one whose words are rare asks every file.
  */
 

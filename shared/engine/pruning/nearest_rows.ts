@@ -5,8 +5,8 @@
  * whatever lies wholly beyond it cannot be in the answer.
  *
  * The walk gives up when a sixteenth of the table would not do, going by what it found: the
- * statement then scans what the indexes leave of all of it, in bands (`ordered_bands.ts`). The
- * statement itself, its filter, order and limit, always runs over what is left.
+ * statement then scans what the indexes leave of all of it, in bands (`order/ordered_bands.ts`).
+ * The statement itself, its filter, order and limit, always runs over what is left.
  *
  * Relies on: `timestamp` has no nulls, the bounds of files and row groups are true, the filter is
  * steady (`steady.ts`).

@@ -3,7 +3,7 @@
  *
  * Parsed: footers of sidecars, headers of indexes, filters, answers that were read for. Blobs: the
  * pieces of indexes that lookups read. No data file changes, and a sidecar that is made anew has
- * other keys here (`sidecar_footers.ts`), so neither is stale. What is missing or damaged is
+ * other keys here (`files/sidecar_footers.ts`), so neither is stale. What is missing or damaged is
  * counted, and its data file read whole.
  */
 
@@ -35,7 +35,7 @@ export interface IndexMeter {
   unusable(reason: UnusableReason): void;
 }
 
-/** Sizes of the caches: SPEC.md section 8. 0 bytes keep nothing. */
+/** Sizes of the caches: docs/api/command_line.md#options-of-the-servers. 0 bytes keep nothing. */
 export interface IndexCacheSizes {
   readonly parsedBytesMax: number;
   readonly blobBytesMax: number;

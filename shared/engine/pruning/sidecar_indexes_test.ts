@@ -195,7 +195,7 @@ Deno.test({
 });
 
 Deno.test({
-  name: "defaultIndexCacheSizes are shares of the memory limit within SPEC.md's bounds",
+  name: "defaultIndexCacheSizes are shares of the memory limit within their bounds",
   fn: () => {
     const sizes = (limit: number) => {
       const { parsedBytesMax, blobBytesMax } = defaultIndexCacheSizes(limit);

@@ -1,6 +1,6 @@
 /**
- * What `../writer/pack_bits.ts`, `runs.ts` and `deltas.ts` write, read. All throw for bytes that
- * they cannot have written.
+ * What `../writer/pack_bits.ts`, `../writer/runs.ts` and `../writer/deltas.ts` write, read. All
+ * throw for bytes that they cannot have written.
  */
 
 /** Bits that are taken at a time, behind up to seven that wait. */

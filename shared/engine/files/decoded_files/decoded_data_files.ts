@@ -5,7 +5,7 @@
  * made, the data files are read as they are.
  *
  * A copy has the columns of one statement, or of several; reading another one of it is refused
- * (`relation.ts`).
+ * (`bind/relation.ts`).
  */
 
 import { present } from "../../../base/assert.ts";

@@ -22,7 +22,7 @@ export const READ_AHEAD_BYTES = 1024;
  */
 const CHUNK_GAP_BYTES_MAX = 4096;
 
-/** What of a file a byte belongs to. SPEC.md 2.5's byte classes. */
+/** What of a file a byte belongs to. The classes are those of docs/api/query.md#stats. */
 export type ByteClass = "footer" | "index" | "data" | "other";
 
 interface Section extends ByteRange {

@@ -1,4 +1,7 @@
-/** How much is kept of an object store's files when no option says: SPEC.md section 8. */
+/**
+ * How much is kept of an object store's files when no option says:
+ * docs/api/command_line.md#options-of-the-servers.
+ */
 
 const MIB = 1024 ** 2;
 const GIB = 1024 ** 3;

@@ -1,6 +1,6 @@
 /**
- * What one statement asked the object store for: SPEC.md 2.5, `stats.scan`. Who asks is who counts:
- * each request once.
+ * What one statement asked the object store for: docs/api/query.md#stats, `stats.scan`. Who asks is
+ * who counts: each request once.
  */
 
 import type { UnansweredRead } from "../data_files.ts";
