@@ -63,6 +63,7 @@ function graphemeWidth(grapheme: string): number {
 
 // Control characters, line and paragraph separators, and the marks that reorder text. Stored logs
 // must not be able to move the reader's cursor or to show one thing and mean another.
+// deno-lint-ignore no-control-regex
 const UNSAFE = /[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]/g;
 
 const NAMED_ESCAPES: Readonly<Record<string, string>> = { "\n": "\\n", "\r": "\\r", "\t": "\\t" };
