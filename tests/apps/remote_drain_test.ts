@@ -1,7 +1,7 @@
 /**
- * The README's three machines, which share no disk, by its own commands. The WAL's mirror in S3, 20
- * ms away, and the catalog in PostgreSQL are all that is between them. Beside the ingest server
- * runs what clears its WAL.
+ * The three machines of docs/operate.md, which share no disk, by its own commands. The WAL's mirror
+ * in S3, 20 ms away, and the catalog in PostgreSQL are all that is between them. Beside the ingest
+ * server runs what clears its WAL.
  */
 
 import assert from "node:assert/strict";
@@ -87,7 +87,7 @@ Deno.test({
   },
 });
 
-/** One of the README's commands. */
+/** One of the page's commands. */
 interface Command {
   /** Folder that it makes first, if any. */
   readonly folder: string | undefined;
@@ -103,8 +103,8 @@ const COMMAND =
   /^\$ (?:mkdir -p (\S+) && )?((?:[A-Z_]+=\S+ )*)npx -y deno@\S+ run (.+?) (\w+)\/main\.ts(.*)$/gm;
 
 async function readRecipe(): Promise<Command[]> {
-  const text = await Deno.readTextFile(workspacePath("README.md"));
-  const section = text.slice(text.indexOf("\n## One machine or many"), text.indexOf("\n## Layout"));
+  const text = await Deno.readTextFile(workspacePath("docs/operate.md"));
+  const section = text.slice(text.indexOf("\n## One machine or many"));
   const lines = section.replaceAll(/ *\\\n */g, " ").replaceAll("'", "");
   const words = (text = "") => text.split(" ").filter((word) => word !== "");
   return Array.from(

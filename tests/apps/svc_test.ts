@@ -2,6 +2,7 @@
 
 import assert from "node:assert/strict";
 import { workspacePath } from "../../cli/permissions.ts";
+import { VERSION } from "../../shared/base/version.ts";
 import { freePorts } from "../../shared/testing/free_ports.ts";
 
 const UP_MS_MAX = 60_000;
@@ -20,7 +21,7 @@ Deno.test({
 });
 
 const STATUSES: { args: string[]; code: number; output: RegExp; notes: RegExp }[] = [
-  { args: ["--version"], code: 0, output: /^0\.1\.0\n$/, notes: /^$/ },
+  { args: ["--version"], code: 0, output: new RegExp(`^${VERSION}\n$`), notes: /^$/ },
   { args: ["gen", "--n", "1", "--seed", "1"], code: 0, output: /^\{.*\}\n$/, notes: /^$/ },
   { args: ["quary"], code: 2, output: /^$/, notes: /^svc: .*Did you mean query\?/ },
   {

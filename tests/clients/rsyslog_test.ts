@@ -1,5 +1,6 @@
 /**
- * Debian's rsyslog with its omelasticsearch module against a started ingest server.
+ * Debian's rsyslog with its omelasticsearch module, as docs/send.md configures it, against a started
+ * ingest server.
  *
  * Not covered: a request refused as a whole (503, 429). This module drops the batch then, whoever
  * answers so.
@@ -8,6 +9,7 @@
 import assert from "node:assert/strict";
 import { join } from "node:path";
 import { assertEachLineOnce, type Shipper, shipThroughRefusals } from "./log_shipper.ts";
+import { pageConfiguration } from "./page_configuration.ts";
 import { isInstalled } from "./programs.ts";
 
 const RSYSLOG: Shipper = {
@@ -16,20 +18,13 @@ const RSYSLOG: Shipper = {
     const file = join(dir, "rsyslog.conf");
     await Deno.writeTextFile(
       file,
-      `global(workDirectory="${dir}")
-module(load="imfile")
-module(load="omelasticsearch")
-template(name="document" type="list" option.jsonf="on") {
-  property(outname="@timestamp" name="timereported" dateFormat="rfc3339" format="jsonf")
-  property(outname="host" name="hostname" format="jsonf")
-  property(outname="sourcetype" name="syslogtag" format="jsonf")
-  property(outname="message" name="msg" format="jsonf")
-}
-input(type="imfile" file="${input}" tag="app")
-action(type="omelasticsearch" server="${url}" searchIndex="syslog" searchType="" template="document"
-  bulkmode="on" retryfailures="on" action.resumeRetryCount="-1" action.resumeInterval="1"
-  queue.type="LinkedList" queue.dequeueBatchSize="20")
-`,
+      await pageConfiguration("rsyslog", {
+        "/var/spool/rsyslog": dir,
+        "/var/log/app.log": input,
+        "http://svc.example:8088/api/v1/_compat": url,
+        'resumeInterval="10"': 'resumeInterval="1"',
+        'dequeueBatchSize="500"': 'dequeueBatchSize="20"',
+      }),
     );
     return new Deno.Command("rsyslogd", {
       args: ["-n", "-f", file, "-i", join(dir, "pid")],

@@ -1,5 +1,6 @@
 /**
- * Debian's syslog-ng with its elasticsearch-http destination against a started ingest server.
+ * Debian's syslog-ng with its elasticsearch-http destination, as docs/send.md configures it, against
+ * a started ingest server.
  *
  * Its package and rsyslog's exclude each other, so it may lie unpacked in a folder of its own:
  * `SVC_TEST_SYSLOG_NG`.
@@ -8,6 +9,7 @@
 import assert from "node:assert/strict";
 import { join } from "node:path";
 import { assertEachLineOnce, type Shipper, shipThroughRefusals } from "./log_shipper.ts";
+import { pageConfiguration } from "./page_configuration.ts";
 import { isInstalled } from "./programs.ts";
 
 const ROOT = Deno.env.get("SVC_TEST_SYSLOG_NG") ?? "/";
@@ -22,16 +24,15 @@ const SYSLOG_NG: Shipper = {
     const file = join(dir, "syslog-ng.conf");
     await Deno.writeTextFile(
       file,
-      `@version: ${VERSION}
-@include "${DESTINATION}"
-source lines { file("${input}" flags(no-parse) follow-freq(0.2)); };
-destination bulk {
-  elasticsearch-http(url("${url}/_bulk") index("syslog") type("") time-reopen(1)
-    batch-lines(20) batch-timeout(100)
-    template("$(format-json message=$MESSAGE host=$HOST sourcetype=app)"));
-};
-log { source(lines); destination(bulk); };
-`,
+      await pageConfiguration("syslog-ng", {
+        "@version: 3.38": `@version: ${VERSION}`,
+        "scl/elasticsearch/elastic-http.conf": DESTINATION,
+        "/var/log/app.log": input,
+        "http://svc.example:8088/api/v1/_compat": url,
+        "follow-freq(1)": "follow-freq(0.2)",
+        "time-reopen(10)": "time-reopen(1)",
+        "batch-lines(500) batch-timeout(1000)": "batch-lines(20) batch-timeout(100)",
+      }),
     );
     return new Deno.Command(PROGRAM, {
       args: [

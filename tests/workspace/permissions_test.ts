@@ -485,12 +485,12 @@ Deno.test({
 Deno.test({
   name: "every way to start a role tells its runtime the same",
   async fn() {
-    const readme = await Deno.readTextFile(workspacePath("README.md"));
+    const page = await Deno.readTextFile(workspacePath("docs/operate.md"));
     for (const role of ROLES) {
       const flags = runtimeFlags(role);
       const compiled = BINARIES.filter((binary) => binary.role === role)
         .map((binary) => compileArguments(binary, { dataDir: "/d", out: "dist" }));
-      const commands = [...readme.matchAll(/^\$ (?:.*\\\n)*.*/gm)].map(([text]) => text)
+      const commands = [...page.matchAll(/^\$ (?:.*\\\n)*.*/gm)].map(([text]) => text)
         .filter((text) => text.includes(` ${role}/main.ts`));
       assert.ok(commands.length > 0, role);
       const started = [
