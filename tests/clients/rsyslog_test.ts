@@ -1,6 +1,6 @@
 /**
- * Debian's rsyslog with its omelasticsearch module, as docs/send.md configures it, against a started
- * ingest server.
+ * Debian's rsyslog with its omelasticsearch module against a started ingest server, by the
+ * configuration of docs/send.md.
  *
  * Not covered: a request refused as a whole (503, 429). This module drops the batch then, whoever
  * answers so.

@@ -1,6 +1,6 @@
 /**
- * Debian's syslog-ng with its elasticsearch-http destination, as docs/send.md configures it, against
- * a started ingest server.
+ * Debian's syslog-ng with its elasticsearch-http destination against a started ingest server, by
+ * the configuration of docs/send.md.
  *
  * Its package and rsyslog's exclude each other, so it may lie unpacked in a folder of its own:
  * `SVC_TEST_SYSLOG_NG`.

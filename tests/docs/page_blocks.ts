@@ -26,7 +26,7 @@ export interface Block {
   readonly line: number;
 }
 
-/** As in `shown_output.ts`: a script shows nothing of what it prints. */
+/** What stands for any output in `shown_output.ts`: a page shows none of a script. */
 const ANYTHING = "…";
 const COMMAND_FENCES = ["console", "sh", "bash", "shell"];
 
