@@ -8,10 +8,12 @@ import { join } from "node:path";
 import { toOtlp } from "../../cli/dev/seed_demo.ts";
 import { workspacePath } from "../../cli/permissions.ts";
 import { syntheticEvents } from "../../cli/synthetic_events.ts";
+import { messageOf } from "../../shared/base/errors.ts";
 import { freePorts } from "../../shared/testing/free_ports.ts";
 import { DevStack } from "../apps/dev_stack.ts";
 import { isInstalled } from "../clients/programs.ts";
 import { type Block, type Command, pageBlocks } from "./page_blocks.ts";
+import { type Page, readPages } from "./pages.ts";
 import { shownPattern } from "./shown_output.ts";
 import { runSession } from "./user_session.ts";
 
@@ -22,12 +24,7 @@ const RUNNER = "npx -y deno@2.9.6 task";
 const EVENTS = 500;
 const EVENTS_AGE_NS = 60_000_000_000n;
 
-interface Page {
-  readonly path: string;
-  readonly blocks: readonly Block[];
-}
-
-const pages = await readPages();
+const pages = (await readPages()).map((page) => ({ path: page.path, blocks: blocksOf(page) }));
 const absent = await isInstalled("curl") ? "" : " (ignored: curl is not installed)";
 
 Deno.test({
@@ -82,19 +79,12 @@ Deno.test({
   },
 });
 
-async function readPages(): Promise<Page[]> {
-  const paths = ["README.md", "CONTRIBUTING.md"];
-  for await (const { name } of Deno.readDir(workspacePath("docs"))) {
-    if (name.endsWith(".md")) paths.push(`docs/${name}`);
+function blocksOf({ path, text }: Page): readonly Block[] {
+  try {
+    return pageBlocks(text);
+  } catch (error) {
+    throw new Error(`${path}: ${messageOf(error)}`);
   }
-  return await Promise.all(paths.map(async (path) => {
-    const text = await Deno.readTextFile(workspacePath(path));
-    try {
-      return { path, blocks: pageBlocks(text) };
-    } catch (error) {
-      throw new Error(`${path}: ${error}`);
-    }
-  }));
 }
 
 /** The one command of a page for which `isWanted` holds, run or not. */
