@@ -55,6 +55,7 @@ export async function runSession(
     args: ["--kill-after=5", String(SESSION_SECS_MAX), "bash", script],
     cwd: folder,
     env: {
+      NO_COLOR: "1",
       PATH: `${programs}:${Deno.env.get("PATH")}`,
       SVC_ENDPOINT: `http://127.0.0.1:${ports.get(8089)}`,
     },
@@ -64,7 +65,7 @@ export async function runSession(
   }).output();
   const parts = new TextDecoder().decode(stdout).split(END_MARK);
   return Array.from({ length: Math.floor(parts.length / 2) }, (_, at) => ({
-    printed: withoutColours(parts[2 * at] ?? ""),
+    printed: parts[2 * at] ?? "",
     status: Number(parts[2 * at + 1]),
   }));
 }
@@ -98,9 +99,4 @@ async function writePrograms(folder: string): Promise<string> {
     `exec '${programs}/deno' "$@"`,
   ]);
   return programs;
-}
-
-function withoutColours(text: string): string {
-  // deno-lint-ignore no-control-regex
-  return text.replaceAll(/\x1b\[[0-9;]*m/g, "");
 }
