@@ -13,7 +13,6 @@ import { freePorts } from "../../shared/testing/free_ports.ts";
 import { DevStack } from "../apps/dev_stack.ts";
 import { isInstalled } from "../clients/programs.ts";
 import { type Block, type Command, pageBlocks } from "./page_blocks.ts";
-import { type Page, readPages } from "./pages.ts";
 import { shownPattern } from "./shown_output.ts";
 import { runSession } from "./user_session.ts";
 
@@ -24,7 +23,12 @@ const RUNNER = "npx -y deno@2.9.6 task";
 const EVENTS = 500;
 const EVENTS_AGE_NS = 60_000_000_000n;
 
-const pages = (await readPages()).map((page) => ({ path: page.path, blocks: blocksOf(page) }));
+interface Page {
+  readonly path: string;
+  readonly blocks: readonly Block[];
+}
+
+const pages = await readPages();
 const absent = await isInstalled("curl") ? "" : " (ignored: curl is not installed)";
 
 Deno.test({
@@ -79,9 +83,27 @@ Deno.test({
   },
 });
 
-function blocksOf({ path, text }: Page): readonly Block[] {
+/** README.md, CONTRIBUTING.md and what lies below `docs/`, but what tells of measurements. */
+async function readPages(): Promise<Page[]> {
+  const pages = ["README.md", "CONTRIBUTING.md", ...(await pagesBelow("docs/")).sort()];
+  return await Promise.all(pages.map(readPage));
+}
+
+async function pagesBelow(folder: string): Promise<string[]> {
+  const found: string[] = [];
+  for await (const { name, isDirectory } of Deno.readDir(workspacePath(folder))) {
+    if (name.endsWith(".md")) found.push(`${folder}${name}`);
+    else if (isDirectory && name !== "measurements") {
+      found.push(...await pagesBelow(`${folder}${name}/`));
+    }
+  }
+  return found;
+}
+
+async function readPage(path: string): Promise<Page> {
+  const text = await Deno.readTextFile(workspacePath(path));
   try {
-    return pageBlocks(text);
+    return { path, blocks: pageBlocks(text) };
   } catch (error) {
     throw new Error(`${path}: ${messageOf(error)}`);
   }
