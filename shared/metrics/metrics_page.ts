@@ -13,7 +13,8 @@ export function metricsPage(role: string, table: MetricTable): string {
   return [
     `# Metrics of ${role}`,
     "",
-    "Made from the table that registers them; do not edit. Counters and histograms begin at zero for all the values that are named here.",
+    "Made from the table that registers them; do not edit. Counters and histograms begin at zero for",
+    "all the values that are named here.",
     "",
     "| Name | Kind | Labels | Meaning |",
     "|---|---|---|---|",
@@ -23,10 +24,12 @@ export function metricsPage(role: string, table: MetricTable): string {
   ].join("\n");
 }
 
-const TENANTS_NOTE =
-  "The labels `lane`, `table`, `tenant` and `index` name tenants and their indexes. Nobody needs a " +
-  "token for `/metrics`, so all tenants but `default` share one series of each metric, whose labels are `(tenants)`: " +
-  "counters and sizes are added up, of ages and depths the greatest is shown. `--metrics-tenant-labels` shows each.";
+const TENANTS_NOTE = [
+  "The labels `lane`, `table`, `tenant` and `index` name tenants and their indexes. Nobody needs a",
+  "token for `/metrics`, so all tenants but `default` share one series of each metric, whose labels",
+  "are `(tenants)`. Counters and sizes are added up, of ages and depths the greatest is shown.",
+  "`--metrics-tenant-labels` shows each.",
+].join("\n");
 
 function namesTenants(table: MetricTable): boolean {
   return Object.values(table).some(({ labels = {} }) => "lane" in labels || "table" in labels);
