@@ -3,7 +3,7 @@
  * came of it. See docs/api/query.md#delete-tasks.
  *
  * ```
- * submit ─► pending ─► running ─► done      the commit of the table and `done` are one transaction (`TableCommit.deletes`)
+ * submit ─► pending ─► running ─► done      with the table's commit, in one transaction
  *              ▲          │  └──► failed    it cannot succeed, or its attempts are used up
  *              └─ an attempt ended without a commit, or its lease ran out
  * ```

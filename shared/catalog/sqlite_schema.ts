@@ -4,8 +4,8 @@
  * SQL catalog reads these as well. Our own tables have the prefix `svc_`.
  *
  * Invariants: a segment is in `svc_wal_consumed`, or in a run of `svc_wal_consumed_runs`, if and
- * only if a committed snapshot has held its rows. They may be gone since: rows are deleted and tables
- * dropped. Segment names are unique across lanes and machines.
+ * only if a committed snapshot has held its rows. They may be gone since: rows are deleted and
+ * tables dropped. Segment names are unique across lanes and machines.
  */
 
 import type { DatabaseSync } from "node:sqlite";

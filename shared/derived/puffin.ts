@@ -2,7 +2,7 @@
  * The container of derived data: a Puffin file, Iceberg's format for what is known about a table
  * beside its rows.
  *
- *     "PFA1" | blob | … | "PFA1" | payload: JSON | payload length: u32 LE | flags: u32 LE, 0 | "PFA1"
+ *     "PFA1" | blob | … | "PFA1" | payload: JSON | its length: u32 LE | flags: u32 LE, 0 | "PFA1"
  *
  * The payload is `{"properties":{"svc.crc32":"…",…},"blobs":[…]}` in just this order. The checksum
  * is of the payload with eight zeros in its own place: a footer with a flipped bit is refused

@@ -3,9 +3,9 @@
  * files. It commits all of that at once, together with the task's end in the ledger.
  *
  * ```
- * WAL drained? ─► CLAIM ─► match rows, file by file ─► write the rest ─► COMMIT under the claim ═► done
- *                   └─ renewed each two seconds   ─┘   ▲    └─ a file was merged away: match what came in its place
- *                                                              └───────────────┘
+ * WAL drained? ─► CLAIM ─► match rows, file by file ─► write the rest ─► COMMIT under claim ═► done
+ *                   └─ renewed each two seconds   ─┘      ▲                  │
+ *                          a file was merged away: match what came of it ◄───┘
  * ```
  *
  * A process that ends before the commit leaves files that no snapshot names and a claim that runs
