@@ -377,7 +377,7 @@ export function permissionFlags(permissions: Permissions): string[] {
  * several the last is waited for, which takes milliseconds when others have the processors. The
  * young generation is a quarter of its usual size. What is copied is half a MiB of what is alive
  * and what grew since the last time. One collection takes 0.6 ms instead of 2.4, and all together
- * no longer (`tests/bench/README.md`, `latency`).
+ * no longer (`docs/measurements/bench.md`, `latency`).
  */
 export function runtimeFlags(role: Role): readonly string[] {
   return role === "ingest" ? ["--v8-flags=--no-parallel-scavenge,--max-semi-space-size=4"] : [];

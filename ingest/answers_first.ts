@@ -3,7 +3,7 @@
  * records holds it for a millisecond. In that time nobody sees that a sync is over: its senders
  * would wait for that decode besides, and so would the next ones for the one after. So a body is
  * decoded once the sync that others wait for is over and they are answered. A sync takes a third of
- * such a decode (`tests/bench/README.md`, `latency`).
+ * such a decode (`docs/measurements/bench.md`, `latency`).
  *
  * Where a disk takes longer, or many wait, more is lost by waiting than gained: the decode goes on
  * beside the sync.

@@ -9,7 +9,6 @@ export const UNMENDED: readonly string[] = [
   "shared/derived/",
   "shared/engine/",
   "shared/upkeep/",
-  "tests/",
 ];
 
 export const LINE_WIDTH_MAX = 100;
