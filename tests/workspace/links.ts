@@ -2,8 +2,8 @@
  * What pages and comments refer to, and whether it is there. Pure: `links_test.ts` gives it the
  * workspace's files.
  *
- * Checked are links of .md pages, pages with a heading wherever they are written, and names of files
- * of the repository. Links into the web are not followed, and code in fences is not read.
+ * Checked are links of .md pages, pages with a heading wherever they are written, and names of
+ * files of the repository. Links into the web are not followed, and code in fences is not read.
  */
 
 /** Texts by path from the root of the workspace; a file that is no text has none. */
@@ -12,7 +12,9 @@ export type Tree = ReadonlyMap<string, string>;
 export interface Reference {
   /** From 1. */
   readonly line: number;
-  /** As it is written: `docs/api/query.md#limits`, `import_rules.ts`, `import_*.ts`. */
+  /**
+   * The reference as it is written: `docs/api/query.md#limits`, `import_rules.ts`, `import_*.ts`.
+   */
   readonly target: string;
   /** A link goes from its page's folder alone; a name may start at any folder above it. */
   readonly kind: "link" | "name";
