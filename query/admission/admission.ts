@@ -22,7 +22,7 @@ export interface AdmissionOptions {
   readonly shareDivisor: number;
   /** How long a statement waits for its reservation, and for a turn to be planned. */
   readonly waitMs: number;
-  /** How long a dear one waits for its turn to run. */
+  /** How long an expensive one waits for its turn to run. */
   readonly dearWaitMs: number;
   readonly clock: Clock;
   readonly metrics: QueryMetrics;

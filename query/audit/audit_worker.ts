@@ -28,7 +28,9 @@ export interface AuditReply {
   readonly failure?: string;
 }
 
-/** Before dear statements, which have 19: while it commits, other writers of the catalog wait. */
+/**
+ * Before expensive statements, which have 19: while it commits, other writers of the catalog wait.
+ */
 const NICENESS = 10;
 
 let table: WarehouseTable | undefined;

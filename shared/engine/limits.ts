@@ -41,17 +41,17 @@ export const LIST_FLATTENED_MAX = 1_048_576;
  */
 export const LIGHT_STATEMENTS_PER_CORE = 3;
 export const LIGHT_STATEMENTS_MIN = 4;
-/** Estimated seconds past which a statement is dear and waits for a turn among its like. */
+/** Estimated seconds past which a statement is expensive and waits for a turn among its like. */
 export const CHEAP_SECS_MAX = 0.1;
-/** Dear statements that run at once: one a core, but two at least and three at most. */
+/** Expensive statements that run at once: one a core, but two at least and three at most. */
 export const DEAR_STATEMENTS_MIN = 2;
 export const DEAR_STATEMENTS_MAX = 3;
 /**
- * Bytes of a memory pool that is divided, where dear statements have a DuckDB of their own; a
+ * Bytes of a memory pool that is divided, where expensive statements have a DuckDB of their own; a
  * smaller one is not.
  */
 export const DIVIDED_POOL_BYTES_MIN = 1_073_741_824;
-/** One part in so many of the memory pool and of the spill space is then for light statements. */
+/** One part in so many of the memory pool and of the spill space is then for cheap statements. */
 export const LIGHT_SHARE_DIVISOR = 4;
 /**
  * Connections beyond those of statements that run: for streams whose readers pause, and so lend
@@ -106,7 +106,7 @@ export const STREAM_BUFFER_BYTES = 1_048_576;
 /** Bytes of what is kept of tables' summaries, about; the least recently asked table goes first. */
 export const TABLE_ANSWERS_BYTES_MAX = 268_435_456;
 /**
- * Bytes of data files' rows in memory, about, and the part of the memory pool of light statements
+ * Bytes of data files' rows in memory, about, and the part of the memory pool of cheap statements
  * that they are at most.
  */
 export const HELD_ROWS_BYTES_MAX = 67_108_864;

@@ -110,7 +110,7 @@ export interface EngineOptions {
   readonly scanFileCacheMeter?: DecodedCacheMeter;
   /**
    * Bytes of data files' rows that are held in memory for ordered scans, about, out of the memory
-   * pool, and at most an eighth of that of light statements; default 64 MiB, of a pool below 1 GiB
+   * pool, and at most an eighth of that of cheap statements; default 64 MiB, of a pool below 1 GiB
    * none. 0 holds none.
    */
   readonly heldRowsBytesMax?: number;
@@ -133,8 +133,8 @@ export interface EngineOptions {
   /** Default: one per core. */
   readonly threads?: number;
   /**
-   * How far dear statements and batch jobs step back behind others where processors are short: 1 to
-   * 19, in a DuckDB of their own (`duckdb/open_databases.ts`); needs `processes`. Default 0:
+   * How far expensive statements and batch jobs step back behind others where processors are short:
+   * 1 to 19, in a DuckDB of their own (`duckdb/open_databases.ts`); needs `processes`. Default 0:
    * they run beside the others.
    */
   readonly dearNiceness?: number;

@@ -93,7 +93,7 @@ export interface Prepared {
   readonly narrowed: (connection: EngineConnection) => Promise<Plan>;
   /** A plan that `narrowed` gave, as it is run. */
   readonly steps: (plan: Plan) => Steps;
-  /** What a light statement reads of rows in memory; undefined: it reads none. */
+  /** What a cheap statement reads of rows in memory; undefined: it reads none. */
   readonly held?: (plan: Plan, options: Pick<HeldSource, "wants">) => HeldPlan;
   readonly cost: Cost;
   readonly columns: readonly DescribedColumn[];

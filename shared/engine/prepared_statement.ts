@@ -183,7 +183,7 @@ interface RunOptions extends StatementOptions {
   readonly bringMs: number;
 }
 
-/** The plan to scan. Rows are in memory in the DuckDB of light statements alone. */
+/** The plan to scan. Rows are in memory in the DuckDB of cheap statements alone. */
 async function broughtFor({ data, held }: Prepared, plan: Plan, turn: TurnKind): Promise<Plan> {
   if (held === undefined || turn !== "light") return await data.bring(plan);
   const exchanged = held(plan, { wants: true });

@@ -1,5 +1,5 @@
 /**
- * The engine while it is open: a database, or one more for dear statements, a connection per
+ * The engine while it is open: a database, or one more for expensive statements, a connection per
  * statement.
  */
 
@@ -36,7 +36,7 @@ export interface SqlEngineOptions {
   readonly databases: Databases;
   readonly turns: Turns;
   readonly turnCounts: TurnCounts;
-  /** Of each database, that of light statements first. */
+  /** Of each database, that of cheap statements first. */
   readonly probes: readonly [Probe, ...Probe[]];
   readonly prepare: PrepareDeps;
   /** Work of its own while it is open. */

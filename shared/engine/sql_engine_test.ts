@@ -282,7 +282,7 @@ Deno.test({
   name: "Engine.close ends running statements first",
   fn: async () => {
     await using lab = await EngineLab.open();
-    // Two have their dear turns; who waits for one is turned away.
+    // Two have their expensive turns; who waits for one is turned away.
     const running = Array.from({ length: 3 }, () => errorOf(lab.query(ENDLESS)));
     while (lab.engine.waiting().dear < 1) await lab.query("SELECT 1");
     await lab.engine.close();

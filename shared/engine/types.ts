@@ -66,7 +66,7 @@ export interface QueryRequest {
 export interface TurnWaits {
   /** To be planned, and to run what is cheap. */
   readonly light: number;
-  /** To run what is dear. */
+  /** To run what is expensive. */
   readonly dear: number;
 }
 
@@ -115,7 +115,7 @@ export interface CheckedPredicate {
 export interface StatementsWaiting {
   /** To be planned. */
   readonly light: number;
-  /** Planned, and so dear that only a few run at once. */
+  /** Planned, and so expensive that only a few run at once. */
   readonly dear: number;
   readonly batch: number;
 }

@@ -110,7 +110,7 @@ function workOf(...grouped: readonly (string | undefined)[]): StatementWork {
 /** Megabytes of each column that is read, of 125 files together. */
 type Read = Readonly<Record<string, number>>;
 
-/** Millions of rows; the work; what is read; whether it waits among dear statements. */
+/** Millions of rows; the work; what is read; whether it waits among expensive statements. */
 const TURNS: readonly (readonly [dear: boolean, rows: number, StatementWork, Read])[] = [
   [false, 10, GROUPED_BY_HOST, { host: 0.1 }],
   [false, 10, GROUPED_BY_HOST, { host: 7.6 }],

@@ -1,9 +1,9 @@
 /**
- * The DuckDB that runs statements, or two: where dear statements are to step back behind others,
- * they and batch jobs have one of their own, of low priority. Each is in a process of its own where
- * `EngineOptions.processes` says so, which then is replaced when a statement cannot be ended
- * otherwise (`process/`). Pool and spill space are divided once, since no setting changes later.
- * Where the priority cannot be had, or the pool is too small to be divided, all share one.
+ * The DuckDB that runs statements, or two: where expensive statements are to step back behind
+ * others, they and batch jobs have one of their own, of low priority. Each is in a process of its
+ * own where `EngineOptions.processes` says so, which then is replaced when a statement cannot be
+ * ended otherwise (`process/`). Pool and spill space are divided once, since no setting changes
+ * later. Where the priority cannot be had, or the pool is too small to be divided, all share one.
  */
 
 import { getLogger } from "@logtape/logtape";
@@ -114,8 +114,8 @@ function isDivided({ dearNiceness = 0, memoryBytesMax, processes }: EngineOption
 }
 
 /**
- * Undefined where dear statements share the others' engine, which is logged as it was not asked
- * for.
+ * Undefined where expensive statements share the others' engine, which is logged as it was not
+ * asked for.
  */
 async function openDear(
   options: EngineOptions,

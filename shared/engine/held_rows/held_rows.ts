@@ -1,6 +1,6 @@
 /**
  * Rows of data files that newest-first and oldest-first statements read again and again, as tables
- * in the memory of the DuckDB of light statements: which there are, which are in use, which are
+ * in the memory of the DuckDB of cheap statements: which there are, which are in use, which are
  * made next. How one is made is `load_held.ts`'s business, how one is read `held_plan.ts`'s.
  *
  * A file's rows are held in blocks, each with the columns that statements wanted of it. Invariants:

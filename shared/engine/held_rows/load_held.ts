@@ -1,4 +1,4 @@
-/** Makes and drops the tables of held rows, in the DuckDB of light statements. */
+/** Makes and drops the tables of held rows, in the DuckDB of cheap statements. */
 
 import { present } from "../../base/assert.ts";
 import { OperatingError } from "../../base/errors.ts";
@@ -21,7 +21,7 @@ const TABLE_BYTES = 16_384;
 
 export interface HeldLoading {
   readonly data: DataFiles;
-  /** Runs what no statement waits for, where light statements run. */
+  /** Runs what no statement waits for, where cheap statements run. */
   readonly behind: <T>(
     work: (connection: EngineConnection) => Promise<T>,
     signal: AbortSignal,

@@ -1,6 +1,6 @@
 /**
- * Work of the engine's own that no statement waits for: in a turn among dear statements, as any
- * that takes all cores for a while, but for what has to be done where light ones run.
+ * Work of the engine's own that no statement waits for: in a turn among expensive statements, as
+ * any that takes all cores for a while, but for what has to be done where cheap ones run.
  */
 
 import { Deadline } from "./deadline.ts";

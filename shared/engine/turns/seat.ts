@@ -1,7 +1,7 @@
 /**
- * What one statement holds of DuckDB while it is at work: a turn and a connection. A dear
- * statement gives both back once it is planned, and takes a dear turn to run; a stream whose reader
- * pauses keeps its connection, but not its turn.
+ * What one statement holds of DuckDB while it is at work: a turn and a connection. An expensive
+ * statement gives both back once it is planned, and takes an expensive turn to run; a stream whose
+ * reader pauses keeps its connection, but not its turn.
  */
 
 import { assert } from "../../base/assert.ts";
@@ -12,7 +12,7 @@ import type { Turn, TurnKind, Turns } from "./turns.ts";
 import type { RunProgress, TurnWaits } from "../types.ts";
 
 /**
- * Where statements run; the same one twice where dear statements have no DuckDB of their own.
+ * Where statements run; the same one twice where expensive statements have no DuckDB of their own.
  */
 export interface Databases {
   readonly light: EngineDatabase;

@@ -1,8 +1,8 @@
 /**
- * Who may use DuckDB now. Light turns are for planning and for running what is cheap; dear
+ * Who may use DuckDB now. Cheap turns are for planning and for running what is cheap; expensive
  * turns, which are few, are for running what takes all cores for long; batch turns are as many, for
  * what may take hours. Each kind has a line of its own in which tenants take turns, so that no
- * cheap statement waits for a dear one to end.
+ * cheap statement waits for an expensive one to end.
  *
  * Once a second tenant has asked, none has the last free turn of a kind if all others of it are its
  * own: a statement can hold its turn for as long as its deadline, and somebody else's must not wait
