@@ -14,7 +14,7 @@ import { Flag, type FrameHead, FrameType } from "./frames.ts";
  */
 const CALL_WORK = 60;
 const FRAME_WORK = 1;
-/** Decoding Huffman codes, or fields of a byte each: the dearest there are. */
+/** Decoding Huffman codes, or fields of a byte each: the most expensive there are. */
 const HEADER_BYTES_PER_WORK = 8;
 /** Settings are read one by one. */
 const SETTING_BYTES_PER_WORK = 512;

@@ -79,7 +79,7 @@ Deno.test({
 });
 
 Deno.test({
-  name: "clients that pause hold up no other statement, cheap or dear",
+  name: "clients that pause hold up no other statement, cheap or expensive",
   fn: async () => {
     await using server = await startRealServer(["--dear-wait-ms", "5000"]);
     const paused: Deno.TcpConn[] = [];

@@ -103,7 +103,7 @@ Deno.test({
 });
 
 Deno.test({
-  name: "a dear statement that gets no turn is 429 with Retry-After; cheap ones do not wait for it",
+  name: "an expensive statement that gets no slot is 429 with Retry-After; cheap ones do not wait",
   fn: async () => {
     await using server = await startRealServer(["--dear-wait-ms", "50"]);
     const leaving = new AbortController();

@@ -7,7 +7,7 @@
  * made of them is written.
  */
 
-/** Smaller ones are not worth keeping, larger ones too dear. */
+/** Smaller ones are not worth keeping, larger ones take too much. */
 const KEPT_BYTES_MIN = 32 * 1024;
 const KEPT_BYTES_MAX = 32 * 1024 * 1024;
 

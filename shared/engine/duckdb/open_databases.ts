@@ -127,7 +127,7 @@ async function openDear(
     return await driverFor("dear", options).open(settings);
   } catch (error) {
     getLogger(["svc", "engine"]).info(
-      "dear statements run beside the others, with the same priority: {reason}",
+      "expensive statements run beside the others, with the same priority: {reason}",
       { reason: messageOf(error) },
     );
     return undefined;
