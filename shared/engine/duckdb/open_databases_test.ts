@@ -11,7 +11,8 @@ const DEAR = "SELECT count(*) AS n FROM range(20000000) t(i) WHERE hash(i) % 3 =
 const LIGHT = "SELECT count(*) AS n FROM range(300000) t(i) WHERE hash(i) % 3 = 0";
 
 Deno.test({
-  name: "dear statements and batch jobs take processor time at low priority, light ones do not",
+  name:
+    "expensive statements and batch jobs take processor time at low priority, cheap ones do not",
   ignore,
   fn: async () => {
     await using lab = await EngineLab.open({
@@ -39,7 +40,7 @@ const SHARED: Readonly<Record<string, { dearNiceness: number; memoryBytesMax: nu
 
 for (const [why, engine] of Object.entries(SHARED)) {
   Deno.test({
-    name: `dear statements run beside the others with ${why}`,
+    name: `expensive statements run beside the others with ${why}`,
     ignore,
     fn: async () => {
       await using lab = await EngineLab.open({ engine: { ...engine, processes: {} } });
