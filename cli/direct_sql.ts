@@ -69,6 +69,7 @@ export interface DirectEngine extends AsyncDisposable {
   readonly catalog: CatalogReader;
 }
 
+/** An engine in this process, over a warehouse without a query server. */
 export async function openDirectEngine(
   paths: WarehousePaths,
   options: { wal?: WalReader } = {},

@@ -7,6 +7,7 @@ import { getLogger } from "@logtape/logtape";
 import { laneName } from "../shared/tenant/tenant.ts";
 import type { DrainObserver } from "../shared/drain/drain_observer.ts";
 
+/** An observer that logs what a drain does. */
 export function logDrain(): DrainObserver {
   const log = getLogger(["svc", "drain"]);
   return {

@@ -7,6 +7,7 @@ import { getLogger } from "@logtape/logtape";
 import type { TableIdent } from "../shared/tenant/tenant.ts";
 import type { MaintenanceObserver } from "../shared/upkeep/maintenance_observer.ts";
 
+/** An observer that logs what maintenance does. */
 export function logMaintenance(): MaintenanceObserver {
   const log = getLogger(["svc", "maintenance"]);
   return {

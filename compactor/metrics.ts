@@ -25,6 +25,7 @@ export const METRICS = {
 
 export type CompactorMetrics = Metrics<typeof METRICS>;
 
+/** The metrics of a compactor, in a registry of their own. */
 export function createCompactorMetrics(
   build: BuildInfo,
   options?: MetricsOptions,

@@ -33,6 +33,7 @@ export interface HttpHandlerDeps {
   readonly hasIndex: (lane: LaneId) => boolean;
 }
 
+/** The handler of the HTTP listener, with all its routes. */
 export function createHttpHandler(
   settings: IngestSettings,
   { writes, admission, stream, readyz, shapeOf, hasIndex }: HttpHandlerDeps,

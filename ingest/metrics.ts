@@ -271,6 +271,7 @@ export const METRICS = {
 
 export type IngestMetrics = Metrics<typeof METRICS>;
 
+/** The metrics of an ingest server, in a registry of their own. */
 export function createIngestMetrics(build: BuildInfo, options?: MetricsOptions): IngestMetrics {
   return createMetrics(METRICS, build, options);
 }

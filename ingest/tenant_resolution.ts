@@ -43,6 +43,7 @@ export type TenantDecision =
   /** A trusted header that can be no tenant's name: the request is wrong, whoever sends it. */
   | { readonly kind: "malformed"; readonly why: string };
 
+/** The tenant of a request, or why it has none. */
 export function resolveTenant(request: TenantRequest): TenantDecision {
   const named = namedTenant(request);
   if (named.kind !== "tenant") return named;

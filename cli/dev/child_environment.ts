@@ -13,6 +13,7 @@ const RUNTIME_NAMES = [
   "NO_COLOR",
 ] as const;
 
+/** The variables that a child process is started with. */
 export function childEnvironment(): Record<string, string> {
   const all = Deno.env.toObject();
   const names = Object.keys(all).filter((name) => /^(SVC_|PG|AWS_)/.test(name));

@@ -14,6 +14,7 @@ export interface Addresses {
 /** Where `svc sql` asks when it is told nothing. */
 const QUERY_URL_DEFAULTS = ["http://127.0.0.1:8089", "http://localhost:8089"];
 
+/** What `svc dev` says once the stack is up. */
 export function greeting(addresses: Addresses, options: { runner: string }): string {
   const { ingestUrl, queryUrl, otlpGrpc } = addresses;
   const grpc = otlpGrpc === undefined ? "" : `, OTLP/gRPC at ${otlpGrpc}`;

@@ -11,6 +11,7 @@ export interface Cell {
   readonly isNumber: boolean;
 }
 
+/** A value as a cell of a table shows it. */
 export function cellOf(value: JsonValue): Cell {
   if (value === null) return { text: "NULL", isNull: true, isNumber: false };
   if (typeof value === "string") {

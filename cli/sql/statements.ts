@@ -18,6 +18,7 @@ const TOKENS =
   /--[^\n]*|\/\*(?:[\s\S]*?\*\/|[\s\S]*$)|"(?:[^"]|"")*(?:"|$)|'(?:[^']|'')*(?:'|$)|\$([A-Za-z_]*)\$(?:[\s\S]*?\$\1\$|[\s\S]*$)|;/g;
 const COMMENTS = /--[^\n]*|\/\*[\s\S]*?\*\//g;
 
+/** The statements of a text that are ended by a semicolon, and what is left behind the last one. */
 export function splitStatements(text: string): SplitText {
   const statements: string[] = [];
   let start = 0;

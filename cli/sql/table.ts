@@ -32,6 +32,7 @@ export interface Table {
   lines(): string[];
 }
 
+/** Lays rows out as a table, as wide as the terminal allows. */
 export function layoutTable(
   columns: readonly string[],
   rows: readonly (readonly JsonValue[])[],

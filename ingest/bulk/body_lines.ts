@@ -159,6 +159,7 @@ function isBlank(text: string, start: number, end: number): boolean {
   return true;
 }
 
+/** The fault of a line that is longer than a line may be. */
 export function tooLong(bytes: number): LineFault {
   return {
     fault: `has ${bytes} bytes, more than the ${LINE_BYTES_MAX} of the longest line: cut it`,

@@ -43,6 +43,7 @@ export async function readObject(
   throw refusal(what, "it is no JSON object");
 }
 
+/** Whether a parsed value is a JSON object. */
 export function isObject(value: unknown): value is JsonObject {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }

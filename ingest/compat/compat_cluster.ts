@@ -14,6 +14,7 @@ export interface ClusterRouteDeps {
   readonly bodyBytesMax: number;
 }
 
+/** Routes by which clients ask what server this is and how it does. */
 export function clusterRoutes(deps: ClusterRouteDeps): CompatRoute[] {
   return [
     {

@@ -28,6 +28,7 @@ const ALIAS = "alias";
 /** An index's name is no word of the interface: those begin with an underscore. */
 const NAME = "([^/_][^/]*)";
 
+/** Routes by which shippers make indexes and aliases, and ask for them. */
 export function indexRoutes(deps: IndexRouteDeps): CompatRoute[] {
   return [
     {

@@ -17,6 +17,7 @@ export function compatJson(request: Request, text: string, status = 200): Respon
 
 export const ACKNOWLEDGED = JSON.stringify({ acknowledged: true });
 
+/** A plain text with the product's header. */
 export function compatText(text: string): Response {
   return new Response(text, { headers: [PRODUCT, ["content-type", "text/plain; charset=UTF-8"]] });
 }

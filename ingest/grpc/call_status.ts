@@ -73,6 +73,7 @@ export function statusCodeOf(error: OperatingError): number {
   return appendFailed(error) ? ERROR_KINDS.unavailable.grpc : error.grpcStatus;
 }
 
+/** How a call ends that failed: its gRPC status, message and details. */
 export function failedCall(error: OperatingError): Http2Answer {
   const code = statusCodeOf(error);
   const message = error.message.slice(0, MESSAGE_CHARS_MAX).toWellFormed();

@@ -21,6 +21,7 @@ import { TRACES_SCHEMA } from "../../shared/schema/traces.ts";
 /** Appends the event of a row of the batch, while the batch is not released. */
 export type WriteEvent = (out: ByteBuilder, row: number) => void;
 
+/** A function that writes row after row of the batch as events. */
 export function eventWriterOf(batch: ColumnBatch): WriteEvent {
   const json = jsonColumnsOf(batch.schema);
   const members = batch.schema.columns.map((column, i): WriteEvent => {

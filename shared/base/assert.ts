@@ -3,6 +3,7 @@
  * errors (`errors.ts`); an `AssertionError` means that this program must be mended.
  */
 
+/** A bug in this program: something that was assumed does not hold. */
 export class AssertionError extends Error {
   override readonly name = "AssertionError";
 }

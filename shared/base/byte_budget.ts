@@ -6,6 +6,7 @@ import { assert } from "./assert.ts";
 import { formatBytes } from "./bytes.ts";
 import { OperatingError } from "./errors.ts";
 
+/** Counts the bytes that all holds have together, and refuses what would pass `bytesMax`. */
 export class ByteBudget {
   readonly bytesMax: number;
   #used = 0;

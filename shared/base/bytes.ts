@@ -5,6 +5,7 @@ import { crc32 as crc32Native } from "node:zlib";
 const encoder = new TextEncoder();
 const decoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
 
+/** The UTF-8 of `text`; lone surrogates become U+FFFD. */
 export function utf8(text: string): Uint8Array<ArrayBuffer> {
   return encoder.encode(text);
 }
@@ -14,6 +15,7 @@ export function textOf(bytes: Uint8Array): string {
   return decoder.decode(bytes);
 }
 
+/** All of `parts`, one after the other, in a buffer of their own. */
 export function concatBytes(parts: readonly Uint8Array[]): Uint8Array<ArrayBuffer> {
   let length = 0;
   for (const part of parts) length += part.byteLength;
@@ -26,6 +28,7 @@ export function concatBytes(parts: readonly Uint8Array[]): Uint8Array<ArrayBuffe
   return whole;
 }
 
+/** A view of the same memory, for numbers. */
 export function viewOf({ buffer, byteOffset, byteLength }: Uint8Array): DataView {
   return new DataView(buffer, byteOffset, byteLength);
 }
@@ -45,10 +48,12 @@ export function crc32(bytes: Uint8Array, previous = 0): number {
   return crc32Native(bytes, previous);
 }
 
+/** Whether both have the same length and the same bytes. Not in constant time. */
 export function areSameBytes(a: Uint8Array, b: Uint8Array): boolean {
   return a.byteLength === b.byteLength && a.every((byte, at) => byte === b[at]);
 }
 
+/** Two lower-case hexadecimal digits a byte. */
 export function hexOf(bytes: Uint8Array): string {
   let text = "";
   for (const byte of bytes) text += byte.toString(16).padStart(2, "0");

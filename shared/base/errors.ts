@@ -51,6 +51,10 @@ export interface OperatingErrorOptions {
   readonly details?: Readonly<Record<string, unknown>>;
 }
 
+/**
+ * What can go wrong in a correct program. Its code decides the HTTP and gRPC status; its message
+ * says what was tried, the value and the remedy.
+ */
 export class OperatingError extends Error {
   override readonly name: string = "OperatingError";
   readonly code: ErrorCode;

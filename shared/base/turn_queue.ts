@@ -6,6 +6,7 @@
 
 import { assert } from "./assert.ts";
 
+/** Items in line by key. How many may wait is for the caller to bound. */
 export class TurnQueue<T> {
   /** In the order of their turns; no line is empty. */
   readonly #lines = new Map<string, T[]>();

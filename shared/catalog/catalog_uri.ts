@@ -5,6 +5,7 @@
 
 import { UsageError } from "../base/errors.ts";
 
+/** Whether the URI names a PostgreSQL database, and not a file. */
 export function isPostgresUri(uri: string): boolean {
   return /^postgres(ql)?:\/\//i.test(uri);
 }

@@ -42,6 +42,7 @@ export type JobTransitionName = keyof typeof JOB_TRANSITIONS;
 /** A status that a run can reach. */
 export type JobVerdict = typeof JOB_TRANSITIONS.finish.to[number];
 
+/** Whether the job can still change. */
 export function isOpen(status: JobStatus): boolean {
   return (OPEN_STATUSES as readonly JobStatus[]).includes(status);
 }

@@ -31,6 +31,7 @@ export interface ChannelListener extends AsyncDisposable {
   readonly isListening: boolean;
 }
 
+/** Listens on a channel until it is disposed of, and connects again when the connection breaks. */
 export function listenToChannel(options: ListenOptions): ChannelListener {
   return new RunningListener(options);
 }

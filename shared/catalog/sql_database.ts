@@ -24,6 +24,7 @@ export interface SqlStatement {
  */
 export type Transaction<T> = Generator<SqlStatement, T, readonly SqlRow[]>;
 
+/** A statement and the values of its parameters. */
 export function sql(text: string, values: readonly SqlValue[] = []): SqlStatement {
   return { sql: text, values };
 }

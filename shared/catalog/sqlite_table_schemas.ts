@@ -9,6 +9,7 @@ import type { TableIdent } from "../tenant/tenant.ts";
 import { hasTable } from "./sqlite_schema.ts";
 import { parseTableSchema, tableSchemaText } from "./table_schema_json.ts";
 
+/** Records the schema of a table, within the caller's transaction. */
 export function putSchema(db: DatabaseSync, ident: TableIdent, schema: TableSchema): void {
   db.prepare(
     "INSERT INTO svc_table_schemas (table_namespace, table_name, schema) VALUES (?1, ?2, ?3) " +
@@ -16,11 +17,13 @@ export function putSchema(db: DatabaseSync, ident: TableIdent, schema: TableSche
   ).run(ident.namespace, ident.name, tableSchemaText(schema));
 }
 
+/** Forgets the schema of a table, within the caller's transaction. */
 export function dropSchema(db: DatabaseSync, ident: TableIdent): void {
   db.prepare("DELETE FROM svc_table_schemas WHERE table_namespace = ? AND table_name = ?")
     .run(ident.namespace, ident.name);
 }
 
+/** The schemas of a namespace's tables, by table name. */
 export function schemasOf(
   db: DatabaseSync,
   options: { readonly catalogName: string; readonly namespace: string },

@@ -34,6 +34,7 @@ export function parseTableSchema(table: string, text: string): TableSchema {
   }
 }
 
+/** The schema as the catalog stores it. */
 export function tableSchemaText(schema: TableSchema): string {
   return JSON.stringify(schema);
 }

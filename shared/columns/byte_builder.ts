@@ -38,6 +38,7 @@ export interface CopySource {
 /** Behind the bytes of a `CopySource`. */
 export const COPY_ROOM = 8;
 
+/** A copy of `bytes` with room behind them, so that eight bytes are copied at a time. */
 export function copySourceOf(bytes: Uint8Array): CopySource {
   const padded = new Uint8Array(bytes.length + COPY_ROOM);
   padded.set(bytes);

@@ -296,6 +296,7 @@ export class NumberColumnBuilder implements ColumnBuilder {
   }
 }
 
+/** A builder for a column of this type. */
 export function columnBuilderOf(
   type: ColumnType,
 ): StringColumnBuilder | Int64ColumnBuilder | NumberColumnBuilder {

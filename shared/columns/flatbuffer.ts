@@ -154,6 +154,7 @@ export type FlatChild =
   | { readonly kind: "string"; readonly text: string }
   | { readonly kind: "vector"; readonly items: readonly FlatChild[] };
 
+/** A table with these fields, in the order of their ids. */
 export function flatTable(...fields: FlatField[]): FlatChild {
   return { kind: "table", fields };
 }

@@ -91,6 +91,7 @@ export function putValue(builder: ColumnBuilder, value: ColumnValue): void {
   else if (builder instanceof NumberColumnBuilder) builder.number(Number(value));
 }
 
+/** Whether the column has no value in this row. */
 export function isNull(data: ColumnData, row: number): boolean {
   return data.validity !== null && ((data.validity[row >> 3] as number) & (1 << (row & 7))) === 0;
 }

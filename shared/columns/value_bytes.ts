@@ -16,6 +16,7 @@ export function hashOfBytes(view: DataView, start: number, length: number): numb
   return hash ^ (hash >>> 13);
 }
 
+/** Whether `length` bytes from `aStart` on are those from `bStart` on. */
 export function areSameBytes(
   a: DataView,
   aStart: number,

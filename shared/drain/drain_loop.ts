@@ -57,6 +57,7 @@ const LISTING = "listing";
 const DROPPED = "dropped tables";
 const MIRROR = "mirror";
 
+/** Starts draining all lanes; it ends when it is stopped. */
 export function startDrainLoop(deps: DrainDeps, options: DrainLoopOptions): DrainLoop {
   return new RunningLoop(deps, options);
 }

@@ -66,6 +66,7 @@ export interface DrainPlan {
   readonly isBehind: boolean;
 }
 
+/** What to do with a lane now: which segments to commit, to move, or to leave. Pure. */
 export function planDrain(state: LaneState, gate: DrainGate): DrainPlan {
   const names = state.sealed.map((segment) => segment.name);
   const mark = names.filter((name) => state.consumed.has(name));

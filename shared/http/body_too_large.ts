@@ -17,6 +17,7 @@ export interface BodyTooLargeOptions {
   readonly announced?: number;
 }
 
+/** The `too_large` for a body past its cap. It names the cap and the option that raises it. */
 export function bodyTooLarge(
   { bytesMax, option }: BodyCap,
   options: BodyTooLargeOptions = {},

@@ -67,6 +67,10 @@ export function browserRulesOf(settings: BrowserSettings, listener: Listener): B
 
 const OWN: Verdict = { kind: "own" };
 
+/**
+ * Whether the source of a request may be answered: this server's own page or a program, a listed
+ * origin, or neither.
+ */
 export function judgeSource(source: RequestSource, { origins, hosts }: BrowserRules): Verdict {
   if (hosts !== undefined) {
     const host = source.host();

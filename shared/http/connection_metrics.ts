@@ -54,6 +54,7 @@ export interface ListenerMeter {
   requestRefused(reason: RefusalReason): void;
 }
 
+/** The connections of one listener as metrics. */
 export function listenerMeter(
   metrics: MetricHandles<typeof CONNECTION_METRICS>,
   listener: ListenerName,

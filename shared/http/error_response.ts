@@ -25,6 +25,7 @@ export function errorResponse(thrown: unknown, headers: HeadersInit = {}): Respo
   return jsonResponse(errorBody(error), { status: error.httpStatus, headers: all });
 }
 
+/** The JSON body of an error response: the message, and the stable reason where there is one. */
 export function errorBody(error: OperatingError): ErrorBody {
   return {
     error: error.message,

@@ -28,6 +28,7 @@ export function parseListenAddress(text: string, what = "listen address"): Liste
   return { hostname: match[1] ?? (match[2] || "0.0.0.0"), port };
 }
 
+/** `host:port`; an IPv6 address is in brackets. */
 export function formatListenAddress(address: ListenAddress): string {
   const { hostname, port } = address;
   return hostname.includes(":") ? `[${hostname}]:${port}` : `${hostname}:${port}`;

@@ -28,6 +28,7 @@ export class Refusal extends Error {
   }
 }
 
+/** A 400 for a request that RFC 9112 does not allow; `message` says why. */
 export function malformed(message: string): Refusal {
   return new Refusal(message, { status: 400, reason: "malformed" });
 }

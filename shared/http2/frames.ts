@@ -105,6 +105,7 @@ export interface FrameFields {
   readonly stream?: number;
 }
 
+/** One frame: head and payload, in a buffer of its own. */
 export function frame(
   type: number,
   payload: Uint8Array,

@@ -13,6 +13,10 @@ const TLS_HANDSHAKE = 0x16;
 const BODY = "This port takes gRPC, which is HTTP/2. OTLP over HTTP/1.1 has a port of its own: " +
   "POST /v1/logs and /v1/traces on the address of --bind.\n";
 
+/**
+ * What to tell a peer that does not speak HTTP/2, by the first bytes that it sent. `what` is for
+ * the log, `bytes` for the peer.
+ */
 export function answerToStranger(firstBytes: Uint8Array): StrangerAnswer {
   if (firstBytes[0] === TLS_HANDSHAKE) {
     return {

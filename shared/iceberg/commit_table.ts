@@ -233,6 +233,7 @@ function backOffMs(deps: CommitDeps, retries: number): number {
   return deps.random.float() * Math.min(BACKOFF_MS_MAX, BACKOFF_MS_MIN * 2 ** retries);
 }
 
+/** The reader of tables that the process has, or a new one. */
 export function readerOf(deps: CommitDeps): IcebergReader {
   return deps.reader ?? new IcebergReader(deps.store);
 }

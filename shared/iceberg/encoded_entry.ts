@@ -69,6 +69,7 @@ export function copiedEntries(
   };
 }
 
+/** The head of an entry as an Avro record. */
 export function headRecord(head: EntryHead) {
   return {
     status: head.status,

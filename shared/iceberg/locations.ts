@@ -61,10 +61,12 @@ export function metadataKey(locationKey: string, version: number, uuid: string):
   return `${locationKey}/metadata/${String(version).padStart(5, "0")}-${uuid}.metadata.json`;
 }
 
+/** The key of a snapshot's manifest list. */
 export function manifestListKey(locationKey: string, snapshotId: bigint, uuid: string): string {
   return `${locationKey}/metadata/snap-${snapshotId}-0-${uuid}.avro`;
 }
 
+/** The key of a manifest. */
 export function manifestKey(locationKey: string, uuid: string): string {
   return `${locationKey}/metadata/${uuid}-m0.avro`;
 }

@@ -24,6 +24,7 @@ export function parseLosslessJson(text: string): unknown {
   });
 }
 
+/** JSON whose 64-bit integers, given as bigint, keep all digits. */
 export function losslessJson(value: unknown): string {
   return JSON.stringify(
     value,

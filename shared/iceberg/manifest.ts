@@ -56,6 +56,7 @@ export interface ManifestHeader {
   readonly day: DayField;
 }
 
+/** The Avro file of a manifest with these entries. */
 export function encodeManifest(
   header: ManifestHeader,
   entries: readonly ManifestEntry[],

@@ -43,10 +43,12 @@ export interface ListHeader {
   readonly sequenceNumber: bigint;
 }
 
+/** How many data files of the manifest are in the table. */
 export function liveFiles(manifest: ManifestFile): number {
   return manifest.addedFiles + manifest.existingFiles;
 }
 
+/** The Avro file of a snapshot's manifest list. */
 export function encodeManifestList(
   header: ListHeader,
   manifests: readonly ManifestFile[],

@@ -30,6 +30,7 @@ export interface NewTableParts {
   readonly nowMs: number;
 }
 
+/** The first metadata of a table, without a snapshot. */
 export function createTableMetadata(parts: NewTableParts): TableMetadata {
   const { schema } = parts;
   const timestamp = columnOf(schema, "timestamp").id;

@@ -8,6 +8,7 @@ import { decodeSingleValue } from "./single_value.ts";
 import type { ManifestFile } from "./manifest_list.ts";
 import type { DataFile, TimeRange } from "./types.ts";
 
+/** Whether a file of the manifest may have rows in the range, by its days. */
 export function manifestMayMatch(manifest: ManifestFile, range: TimeRange): boolean {
   const summary = manifest.partitions?.[0];
   if (summary === undefined || summary.containsNull) return true;
@@ -17,6 +18,7 @@ export function manifestMayMatch(manifest: ManifestFile, range: TimeRange): bool
   return daysOverlap(dayMin, dayMax, range);
 }
 
+/** Whether the file may have rows in the range, by its day and the bounds of `timestamp_ns`. */
 export function fileMayMatch(file: DataFile, range: TimeRange): boolean {
   if (!daysOverlap(file.day, file.day, range)) return false;
   const { timestampNsMin, timestampNsMax } = file;

@@ -34,6 +34,7 @@ const COLUMN_TYPES = new Map(
   Object.entries(ICEBERG_TYPES).map(([column, iceberg]) => [iceberg, column as ColumnType]),
 );
 
+/** The schema as Iceberg's table metadata has it. */
 export function schemaJsonOf(schema: TableSchema, schemaId: number): SchemaJson {
   return {
     type: "struct",

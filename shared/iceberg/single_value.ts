@@ -17,6 +17,7 @@ export const BOUND_CODE_POINTS_MAX = 16;
 /** A column value: `timestamptz` in Unix microseconds, `long` and `timestamptz` as bigint. */
 export type SingleValue = bigint | number | boolean | string;
 
+/** A bound as Iceberg's single-value serialization has it. */
 export function encodeSingleValue(type: ColumnType, value: SingleValue): Uint8Array<ArrayBuffer> {
   switch (type) {
     case "timestamptz":
@@ -41,6 +42,7 @@ export function encodeSingleValue(type: ColumnType, value: SingleValue): Uint8Ar
   }
 }
 
+/** The value of a bound that `encodeSingleValue` or another writer made. */
 export function decodeSingleValue(type: ColumnType, bytes: Uint8Array): SingleValue {
   const view = viewOf(bytes);
   switch (type) {

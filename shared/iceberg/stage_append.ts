@@ -25,6 +25,10 @@ import type { Staging } from "./staging.ts";
 import { currentSnapshot } from "./table_metadata.ts";
 import type { AppendCommit, NewDataFile } from "./types.ts";
 
+/**
+ * Writes the files of an append: a manifest, the manifest list and the metadata. Nothing refers to
+ * them before the commit.
+ */
 export async function stageAppend(
   deps: CommitDeps,
   base: StageBase,

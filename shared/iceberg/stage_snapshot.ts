@@ -34,6 +34,7 @@ export interface NewSnapshot {
   readonly summary: Readonly<Record<string, string>>;
 }
 
+/** Ids for a snapshot that the table does not have yet. */
 export function newSnapshotIds(deps: CommitDeps, metadata: TableMetadata): SnapshotIds {
   return {
     snapshotId: freshSnapshotId(deps, metadata),

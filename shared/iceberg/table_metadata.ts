@@ -97,6 +97,7 @@ export function parseTableMetadata(bytes: Uint8Array, name: string): TableMetada
   );
 }
 
+/** The bytes of a metadata file. */
 export function encodeTableMetadata(metadata: TableMetadata): Uint8Array<ArrayBuffer> {
   return utf8(losslessJson(metadata));
 }

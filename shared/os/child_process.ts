@@ -36,6 +36,7 @@ export interface StartedChild {
 const SOCKET = 3;
 const LINE_LENGTH_MAX = 1_000;
 
+/** The path of the runtime's executable. */
 export function runtimePath(): string {
   return Deno.execPath();
 }

@@ -11,6 +11,7 @@ export interface Clock {
   sleep(ms: number, options?: { signal?: AbortSignal }): Promise<void>;
 }
 
+/** The machine's clocks. */
 export class SystemClock implements Clock {
   nowMs(): number {
     return Date.now();

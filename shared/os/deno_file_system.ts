@@ -29,6 +29,7 @@ import type {
  */
 const WRITE_ASIDE_BYTES = 128 * 1024;
 
+/** The machine's files. Errors: Deno's classes. */
 export class DenoFileSystem implements FileSystem {
   #temporaries = 0;
 
@@ -296,6 +297,9 @@ class DenoFileLock implements FileLock {
   }
 }
 
+/**
+ * The runtime's description of a file in the form of `FileSystem`; a time that is not known is 0.
+ */
 export function fileStat({ isFile, isDirectory, size, mtime }: Deno.FileInfo): FileStat {
   return { isFile, isDirectory, size, mtimeMs: mtime?.getTime() ?? 0 };
 }

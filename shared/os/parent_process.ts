@@ -15,6 +15,7 @@ export function isStartedAs(word: string): boolean {
   return Deno.build.standalone && Deno.args[0] === word;
 }
 
+/** What this process was started with, behind the name of its program. */
 export function childArguments(): readonly string[] {
   return Deno.args;
 }

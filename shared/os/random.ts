@@ -7,6 +7,7 @@ export interface Random {
   float(): number;
 }
 
+/** The runtime's cryptographic random numbers. */
 export class SystemRandom implements Random {
   bytes(count: number): Uint8Array {
     return crypto.getRandomValues(new Uint8Array(count));

@@ -78,6 +78,7 @@ export function templateFor(
   return best;
 }
 
+/** The configuration that an index of this name gets from the template. */
 export function configOf(template: IndexTemplate, index: string): IndexConfig {
   const { doc_mapping, retention, index_at_flush } = template;
   return {

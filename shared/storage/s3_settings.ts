@@ -35,6 +35,7 @@ export const WAREHOUSE_OPTION = "--warehouse-url";
 const REGION_DEFAULT = "us-east-1";
 const BUCKET = /^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$/;
 
+/** Whether `text` names a bucket: `s3://…`. */
 export function isS3Url(text: string): boolean {
   return /^s3:\/\//i.test(text);
 }

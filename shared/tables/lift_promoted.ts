@@ -24,6 +24,7 @@ import type { Column, TableSchema } from "../schema/schema.ts";
  */
 export type LiftPromoted = (batch: ColumnBatch) => ColumnBatch;
 
+/** What fills the promoted columns of a table's batches from their attributes. */
 export function liftPromoted(schema: TableSchema): LiftPromoted {
   const source = schema.columns.findIndex((column) =>
     column.name === ATTRIBUTES && column.type === "string"

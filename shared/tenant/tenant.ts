@@ -20,6 +20,7 @@ export interface TableIdent {
   readonly name: string;
 }
 
+/** The namespace that holds the tenant's tables: `svc` for tenant `default`, else its own name. */
 export function namespaceOf(tenant: string): string {
   return tenant === DEFAULT_TENANT ? DEFAULT_NAMESPACE : tenant;
 }
@@ -29,6 +30,7 @@ export function tenantOf(namespace: string): string {
   return namespace === DEFAULT_NAMESPACE ? DEFAULT_TENANT : namespace;
 }
 
+/** The table that a lane is drained into. */
 export function tableOf(lane: LaneId): TableIdent {
   return { namespace: namespaceOf(lane.tenant), name: lane.index };
 }

@@ -24,6 +24,7 @@ export interface CompactorObservers {
   readonly maintenance: MaintenanceObserver;
 }
 
+/** Observers that count what a compactor does. */
 export function countCompactor(
   metrics: MetricHandles<typeof COMPACTOR_METRICS>,
 ): CompactorObservers {

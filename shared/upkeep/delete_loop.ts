@@ -26,6 +26,7 @@ const KEPT_MS = 366 * MS_PER_DAY;
 /** Tasks that one look takes up. */
 const TASKS_MAX = 100;
 
+/** Starts carrying out delete tasks; it ends when it is stopped. */
 export function startDeleteLoop(
   deps: DeleteTaskDeps,
   options: { readonly intervalMs?: number } = {},

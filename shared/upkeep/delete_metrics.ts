@@ -38,6 +38,7 @@ export const DELETE_METRICS = {
   },
 } as const satisfies MetricTable;
 
+/** An observer that counts delete tasks. */
 export function countDeletes(
   metrics: MetricHandles<typeof DELETE_METRICS>,
 ): Required<DeleteObserver> {

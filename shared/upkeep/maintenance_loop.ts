@@ -42,6 +42,7 @@ const BACKOFF_MS_MAX = 900_000;
 /** What may fail beside sweeps, whose names are followed by a table's. */
 const LISTING = "listing";
 
+/** Starts the sweeps of all tables; it ends when it is stopped. */
 export function startMaintenanceLoop(
   deps: MaintenanceLoopDeps,
   sweeps: readonly TableSweep[],

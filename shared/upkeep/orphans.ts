@@ -102,6 +102,7 @@ export async function applyOrphans(
   }
 }
 
+/** Bytes of all these objects. */
 export function bytesOf(objects: readonly ObjectInfo[]): number {
   return objects.reduce((sum, { size }) => sum + size, 0);
 }

@@ -25,6 +25,7 @@ export interface TableHealth extends FileCounts {
 
 const LEVEL_FACTOR = 8;
 
+/** How a table's live files are spread: by day, by level, and how many overlap. */
 export function tableHealth(files: readonly DataFile[]): TableHealth {
   const days = Map.groupBy(files, ({ day }) => day);
   const levels = Map.groupBy(files, levelOf);

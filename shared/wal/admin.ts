@@ -20,6 +20,7 @@ import { linkSegment, moveSegment, removeIfPresent } from "./transfer.ts";
 import type { SegmentState, WalConsumerAdmin } from "./types.ts";
 import { isSweepable, readWatermarks } from "./watermark.ts";
 
+/** The drain's side of the WAL below `root`, beside the process that writes it. */
 export function openWalConsumerAdmin(
   fs: FileSystem,
   clock: Clock,

@@ -22,6 +22,7 @@ export interface FrameKey {
   readonly takenMs: number;
 }
 
+/** Writes the 40 bytes of a key into `into`, from `at` on. */
 export function encodeFrameKey(key: FrameKey, into: Uint8Array, at: number): void {
   assert(key.digest.byteLength === DIGEST_BYTES && key.bodyDigest.byteLength === DIGEST_BYTES);
   into.set(key.digest, at);

@@ -82,6 +82,7 @@ export async function removeUnfinishedKeyFiles(
   }
 }
 
+/** The bytes of a key file with these keys. */
 export function encodeKeyFile(keys: readonly FrameKey[]): Uint8Array<ArrayBuffer> {
   const bytes = new Uint8Array(HEADER_BYTES + keys.length * FRAME_KEY_BYTES);
   const view = new DataView(bytes.buffer);

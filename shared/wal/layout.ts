@@ -23,23 +23,28 @@ const WRITER_BYTES = 5;
 const NUMBER_DIGITS = 6;
 const NUMBERS = 16 ** NUMBER_DIGITS;
 
+/** The file whose lock the one ingester of a root holds. */
 export function lockPath(root: string): string {
   return join(root, "LOCK");
 }
 
+/** The file by which a directory is tried after a failure. */
 export function probePath(directory: string): string {
   return join(directory, ".probe");
 }
 
+/** The directory of a lane. */
 export function laneDirectory(root: string, lane: LaneId): string {
   assert(isLanePart(lane.tenant) && isLanePart(lane.index), `lane ${JSON.stringify(lane)}`);
   return join(root, lane.tenant, lane.index);
 }
 
+/** The directory of a lane's segments in one state. */
 export function stateDirectory(root: string, lane: LaneId, state: SegmentState): string {
   return join(laneDirectory(root, lane), state);
 }
 
+/** The path of a segment in one state. */
 export function segmentPath(
   root: string,
   lane: LaneId,
@@ -59,6 +64,7 @@ export function tornPath(root: string, lane: LaneId, name: string): string {
   return `${segmentPath(root, lane, { state: "poison", name })}.torn`;
 }
 
+/** The marker that asks for a commit of the lane's segments now. */
 export function drainRequestPath(root: string, lane: LaneId): string {
   return join(laneDirectory(root, lane), "drain_requested");
 }
@@ -73,6 +79,7 @@ export function keysDirectory(root: string, lane: LaneId): string {
   return join(laneDirectory(root, lane), "keys");
 }
 
+/** The file with the idempotency keys of a sealed segment. */
 export function keyFilePath(root: string, lane: LaneId, segment: string): string {
   assert(isSegmentName(segment), `segment name ${JSON.stringify(segment)}`);
   return join(keysDirectory(root, lane), `${segment}.keys`);
@@ -88,15 +95,18 @@ export function pinsDirectory(root: string, lane: LaneId): string {
   return join(laneDirectory(root, lane), "mirroring");
 }
 
+/** The pin of a segment: its upload to the mirror may be under way. */
 export function pinPath(root: string, lane: LaneId, segment: string): string {
   assert(isSegmentName(segment), `segment name ${JSON.stringify(segment)}`);
   return join(pinsDirectory(root, lane), segment);
 }
 
+/** The directory where consumers of a lane publish their watermarks. */
 export function consumersDirectory(root: string, lane: LaneId): string {
   return join(laneDirectory(root, lane), "consumers");
 }
 
+/** Whether a file of that directory holds a watermark. */
 export function isConsumerFile(name: string): boolean {
   return CONSUMER_FILE.test(name);
 }
@@ -106,6 +116,7 @@ export function isLanePart(part: string): boolean {
   return LANE_PART.test(part);
 }
 
+/** Whether `name` is one that `SegmentNames` makes. */
 export function isSegmentName(name: string): boolean {
   return SEGMENT_NAME.test(name);
 }

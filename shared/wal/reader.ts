@@ -21,6 +21,10 @@ import {
 import { weighFile } from "./weigh_segment.ts";
 import type { SegmentInfo, SegmentReader, SegmentState, WalFrame, WalReader } from "./types.ts";
 
+/**
+ * A reader of the WAL below `root`. It needs no lock and may run in any process. Errors: those of
+ * `WalReader`.
+ */
 export function openWalReader(fs: ReadableFiles, root: string): WalReader {
   const weights = new WeighedCache(WEIGHTS_BYTES_MAX);
   return {

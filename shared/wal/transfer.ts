@@ -24,6 +24,7 @@ export async function moveSegment(fs: FileSystem, from: string, to: string): Pro
   await removeIfPresent(fs, from);
 }
 
+/** Removes the file; whether it was there. */
 export async function removeIfPresent(fs: FileSystem, path: string): Promise<boolean> {
   try {
     await fs.remove(path);

@@ -24,6 +24,7 @@ export type SegmentState = "active" | "sealed" | "committed" | "poison";
  */
 export type AckMode = "auto" | "wait_for";
 
+/** A segment as a list shows it. */
 export interface SegmentInfo {
   readonly lane: LaneId;
   /** File name: sorts by creation, unique across machines, the dedupe token. */
@@ -34,6 +35,7 @@ export interface SegmentInfo {
   readonly modifiedMs: number;
 }
 
+/** What is told of an append that was acknowledged. */
 export interface AppendReceipt {
   /** The segment that holds the rows. */
   readonly segment: string;
@@ -46,6 +48,7 @@ export interface WalBatch extends EncodedBatch {
   readonly key?: FrameKey;
 }
 
+/** The writer's side of a WAL root, which one process has open at a time. */
 export interface Wal extends AsyncDisposable {
   /**
    * Appends one batch as one frame: all of its rows or none.
@@ -65,6 +68,7 @@ export interface Wal extends AsyncDisposable {
   close(): Promise<void>;
 }
 
+/** The reader's side of a WAL, in any process. Errors: the file system's; those of its methods. */
 export interface WalReader {
   lanes(): Promise<LaneId[]>;
   /**
@@ -91,6 +95,7 @@ export interface WalReader {
   ahead?(lane: LaneId, names: readonly string[]): WalReader & Disposable;
 }
 
+/** The rows of one append, as they lie in a segment. */
 export interface WalFrame {
   /** Byte offset of the frame and of what follows it. */
   readonly offset: number;
@@ -105,6 +110,7 @@ export interface WalFrame {
   readonly message: Uint8Array;
 }
 
+/** An open segment. It stays readable until it is disposed of, whatever becomes of its name. */
 export interface SegmentReader extends AsyncDisposable {
   readonly lane: LaneId;
   readonly name: string;
@@ -121,6 +127,7 @@ export interface SegmentReader extends AsyncDisposable {
   close(): Promise<void>;
 }
 
+/** What the drain does to segments beside the writer. */
 export interface WalConsumerAdmin {
   /**
    * Moves sealed segments whose rows the catalog holds to `committed/`. A segment already there is

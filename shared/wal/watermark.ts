@@ -74,6 +74,7 @@ export async function readWatermark(
   }
 }
 
+/** Replaces the watermark at `path`, durably. */
 export function writeWatermark(fs: FileSystem, path: string, watermark: Watermark): Promise<void> {
   return fs.writeFileAtomic(path, utf8(`${JSON.stringify({ version: 1, ...watermark })}\n`));
 }

@@ -87,12 +87,14 @@ export function inObject(
   }
 }
 
+/** The member as a string. Errors: `JsonFault` when it is another type. */
 export function stringOf(value: unknown, member: string): string | undefined {
   if (value === undefined || value === null) return undefined;
   if (typeof value === "string") return value;
   throw refusal(member, value, "a string");
 }
 
+/** The member as a truth value. Errors: `JsonFault` when it is another type. */
 export function boolOf(value: unknown, member: string): boolean | undefined {
   if (value === undefined || value === null) return undefined;
   if (typeof value === "boolean") return value;
@@ -124,6 +126,7 @@ export function timeOf(value: unknown, member: string): bigint | undefined {
   return time === 0n ? undefined : time;
 }
 
+/** The member as a signed 64-bit integer, given as a number or a string. Errors: `JsonFault`. */
 export function intValueOf(value: unknown, member: string): bigint | undefined {
   return int64Of(value, member, { min: INT64_MIN, max: INT64_MAX });
 }

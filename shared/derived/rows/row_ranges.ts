@@ -49,12 +49,14 @@ export function rangesOfGranules(
   return { starts: starts.subarray(0, count), ends: ends.subarray(0, count) };
 }
 
+/** Rows that are in `a` or in `b`. */
 export function union(a: RowRanges, b: RowRanges): RowRanges {
   if (a.starts.length === 0) return b;
   if (b.starts.length === 0) return a;
   return rangesOf(merged(a, b));
 }
 
+/** Rows that are in `a` and in `b`. */
 export function intersection(a: RowRanges, b: RowRanges): RowRanges {
   const starts: number[] = [];
   const ends: number[] = [];
@@ -72,6 +74,7 @@ export function intersection(a: RowRanges, b: RowRanges): RowRanges {
   return { starts: Uint32Array.from(starts), ends: Uint32Array.from(ends) };
 }
 
+/** How many rows the ranges have together. */
 export function countRows({ starts, ends }: RowRanges): number {
   let count = 0;
   for (let at = 0; at < starts.length; at += 1) {

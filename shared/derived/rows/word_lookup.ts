@@ -117,15 +117,18 @@ export class WordLookup {
   }
 }
 
+/** Rows that both allow; undefined says nothing, so the other one counts. */
 export function both(a: Found, b: Found): Found {
   if (a === undefined) return b;
   return b === undefined ? a : intersection(a, b);
 }
 
+/** Rows that one of them allows; undefined, which says nothing, allows all. */
 export function either(a: Found, b: Found): Found {
   return a === undefined || b === undefined ? undefined : union(a, b);
 }
 
+/** Whether it is known that no row is left. */
 export function isEmpty(found: Found): boolean {
   return found?.starts.length === 0;
 }

@@ -81,6 +81,7 @@ export interface SummaryLimits {
   readonly bytesMax?: number;
 }
 
+/** The blobs of a file's summary. */
 export function summaryBlobs(file: FileRows, limits: SummaryLimits = {}): Blob[] {
   const { groupValuesMax = GROUP_VALUES_MAX, bytesMax = SUMMARY_BYTES_MAX } = limits;
   const { columns } = file.schema;

@@ -19,10 +19,12 @@ export const IDS_MAX = 2 ** 20;
 
 export const NO_CELLS: Cells = { keys: new Float64Array(0), counts: new Float64Array(0) };
 
+/** One number for a cell (`a`, `b`), so that cells sort by it. */
 export function cellKey(a: number, b: number): number {
   return a * IDS_MAX + b;
 }
 
+/** The cell of a number that `cellKey` gave. */
 export function partsOfKey(key: number): { readonly a: number; readonly b: number } {
   const a = Math.floor(key / IDS_MAX);
   return { a, b: key - a * IDS_MAX };

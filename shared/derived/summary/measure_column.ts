@@ -29,6 +29,10 @@ export interface Measured {
   readonly sums: MeasureSums | undefined;
 }
 
+/**
+ * Counts, sums, smallest and largest values of a column by group; undefined where it cannot be
+ * measured.
+ */
 export function measureColumn(
   type: MeasuredType,
   pieces: readonly ColumnPiece[],

@@ -72,6 +72,7 @@ const TYPE_CODES: Readonly<Record<GroupType, number>> = {
 const KIND_CODES: Readonly<Record<MeasureKind, number>> = { integer: 1, time: 2, double: 3 };
 const NO_SUM = 255;
 
+/** A blob of type `svc-summary-v1`. */
 export function encodeSummary(rows: number): Uint8Array {
   const writer = new SummaryWriter();
   writer.varint(rows);
@@ -86,6 +87,7 @@ export function decodeSummary(blob: Uint8Array): number {
   return rows;
 }
 
+/** A blob of type `svc-group-counts-v1`. */
 export function encodeGroupCounts({ type, values, counts }: GroupCounts): Uint8Array {
   const writer = new SummaryWriter();
   writer.u8(TYPE_CODES[type]);
@@ -124,6 +126,7 @@ export function decodeGroupCounts(blob: Uint8Array, rows: number): GroupCounts {
   return { type, values, counts };
 }
 
+/** A blob of type `svc-cube-counts-v1`. */
 export function encodeCubeCounts(cube: CubeCounts): Uint8Array {
   const writer = new SummaryWriter();
   writer.u8(cube.dims);
@@ -156,6 +159,7 @@ export function decodeCubeCounts(blob: Uint8Array, rows: number): CubeCounts {
   return { dims, a, b, counts };
 }
 
+/** A blob of type `svc-measures-v1`. */
 export function encodeMeasures(measures: Measures): Uint8Array {
   const { dims, kind, a, b, values, smallest, largest, sums } = measures;
   const writer = new SummaryWriter();

@@ -210,6 +210,7 @@ export class SummaryReader {
   }
 }
 
+/** The `corrupt` of a summary that fails a check; its rows are read instead. */
 export function corruptSummary(why: string): OperatingError {
   return new OperatingError("corrupt", `Cannot use a summary of a data file: ${why}`, {
     reason: "summary",

@@ -29,6 +29,7 @@ export const SUMMARY_OPTIONS = {
   },
 } as const satisfies OptionTable;
 
+/** The bounds of summaries that these options say. */
 export function summaryLimitsOf(settings: Settings<typeof SUMMARY_OPTIONS>): SummaryLimits {
   return {
     groupValuesMax: settings.typedGroupCountCardinality,

@@ -31,6 +31,7 @@ export function listBytes(list: GranuleList): number {
   return 1 + lengthBytes + Math.ceil(shortest(list).bits / 8);
 }
 
+/** Appends the list in the mode that takes the fewest bits. */
 export function writeList(target: ByteBuilder, list: GranuleList): void {
   const { mode } = shortest(list);
   target.byte(mode);

@@ -11,6 +11,7 @@ export function hashByte(hash: number, byte: number): number {
   return Math.imul(hash ^ byte, PRIME);
 }
 
+/** The 32-bit FNV-1a hash of `bytes`, going on from `hash`. */
 export function hashBytes(bytes: Uint8Array, hash = HASH_START): number {
   let sum = hash;
   for (let at = 0; at < bytes.length; at += 1) sum = hashByte(sum, bytes[at] as number);

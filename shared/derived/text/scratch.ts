@@ -15,14 +15,17 @@ const KEPT_BYTES_MAX = 32 * 1024 * 1024;
 const idle: ArrayBuffer[][] = Array.from({ length: 32 }, () => []);
 const taken = new Set<ArrayBuffer>();
 
+/** An array of `length` bytes with anything in it. */
 export function scratchBytes(length: number): Uint8Array<ArrayBuffer> {
   return new Uint8Array(take(length), 0, length);
 }
 
+/** An array of `length` 32-bit integers with anything in it. */
 export function scratchInts(length: number): Uint32Array<ArrayBuffer> {
   return new Uint32Array(take(4 * length), 0, length);
 }
 
+/** An array of `length` doubles with anything in it. */
 export function scratchDoubles(length: number): Float64Array<ArrayBuffer> {
   return new Float64Array(take(8 * length), 0, length);
 }

@@ -52,10 +52,12 @@ interface TrigramRun {
   readonly maps: number;
 }
 
+/** Whether maps may have 2^`slotBits` bits. */
 export function isSlotBits(slotBits: number): boolean {
   return slotBits >= SLOT_BITS_MIN && slotBits <= SLOT_BITS_MAX;
 }
 
+/** Bytes of a map of 2^`slotBits` bits. */
 export function mapBytes(slotBits: number): number {
   return 1 << (slotBits - 3);
 }

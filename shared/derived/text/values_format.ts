@@ -31,10 +31,12 @@ export const KEY_EXTRA_BITS = 10;
 /** So that a key and a thing's number fit a double. */
 export const KEY_BITS_MAX = 31;
 
+/** Bits of a key that tell so many hashes apart, and ten more, 31 at most. */
 export function keyBitsOf(hashes: number): number {
   return Math.min(KEY_BITS_MAX, 32 - Math.clz32(hashes) + KEY_EXTRA_BITS);
 }
 
+/** The highest `keyBits` bits of a hash. */
 export function keyOf(hash: number, keyBits: number): number {
   return hash >>> (32 - keyBits);
 }
@@ -58,6 +60,7 @@ export interface ColumnHashes {
   readonly unknownMember: number;
 }
 
+/** What the hashes of a column's values begin with, by what is hashed. */
 export function columnHashes(id: number): ColumnHashes {
   const column = hashBytes(utf8(String(id)));
   const kind = (sign: string) => hashByte(column, sign.charCodeAt(0));

@@ -40,6 +40,7 @@ export function granuleBits(total: number): number {
   return total <= 1 ? 0 : 32 - Math.clz32(total - 1);
 }
 
+/** How many granules a file of so many rows has. */
 export function granulesOf(rows: number, shift: number): number {
   return Math.ceil(rows / 2 ** shift);
 }

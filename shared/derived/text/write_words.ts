@@ -48,6 +48,7 @@ export interface WordIndexBytes extends IndexBytes {
 const TEXTS_COMPRESSED = 0.55;
 const COMPRESSION = { level: 6 } as const;
 
+/** The bytes of a word index, with granules as coarse as its size asks for. */
 export function writeWords(words: Words, file: IndexedRows): WordIndexBytes {
   const entries = entriesOf(words.table, sortTerms(words.table));
   const shift = shiftFor(entries, { words, file });

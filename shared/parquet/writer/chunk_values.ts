@@ -61,6 +61,7 @@ export function areTexts({ count, bytes, offsets }: ChunkValues): boolean {
   return true;
 }
 
+/** Where in `bytes` the value at `at` begins. */
 export function startOf({ width, offsets }: ChunkValues, at: number): number {
   return offsets === undefined ? at * width : offsets[at] as number;
 }
@@ -123,11 +124,13 @@ export function halvesOfValues(values: ChunkValues): Int32Array {
   return new Int32Array(buffer, byteOffset, 2 * values.count);
 }
 
+/** The values as 32-bit integers, without copying where they lie at a multiple of 4 bytes. */
 export function intsOfValues(values: ChunkValues): Int32Array {
   const { buffer, byteOffset } = aligned(values.bytes, 4);
   return new Int32Array(buffer, byteOffset, values.count);
 }
 
+/** The values as doubles, without copying where they lie at a multiple of 8 bytes. */
 export function doublesOfValues(values: ChunkValues): Float64Array {
   const { buffer, byteOffset } = aligned(values.bytes, 8);
   return new Float64Array(buffer, byteOffset, values.count);

@@ -73,6 +73,7 @@ export interface ChunkOptions {
   readonly packingBefore?: Packing | undefined;
 }
 
+/** The pages of one column of one row group. */
 export function writeChunk(
   column: Column,
   data: ColumnData,
