@@ -22,9 +22,9 @@ export const DRY_RUN_OPTION = {
 } as const satisfies SwitchOption;
 
 /**
- * One line for each row, to stdout, or where a terminal is too narrow for that one for each value:
- * a name that is cut could be another's. A plan without rows is its header. Who stops reading (`…
- * --apply | grep -q`) has not called off what he asked for.
+ * Prints one line for each row to stdout, or one for each value where a terminal is too narrow: a
+ * name that is cut could be another's. A plan without rows is its header. A reader that stops
+ * (`… --apply | grep -q`) has not called off what was asked for.
  */
 export async function printPlan(
   console: Console,

@@ -1,6 +1,6 @@
 /**
- * The compactor as a program. Permissions: set `compactor` of `deno.json`. As a compiled binary it
- * is also what runs DuckDB: it starts itself for that.
+ * The compactor as a program. Permissions: set `compactor` of `deno.json`. A compiled binary also
+ * starts itself to run DuckDB.
  */
 
 import { VERSION } from "../shared/base/version.ts";

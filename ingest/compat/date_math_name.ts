@@ -1,7 +1,7 @@
 /**
  * Index names with the date in them, as Logstash makes its first index: `<logs-{now/d}-000001>` is
- * `logs-2026.01.02-000001`. Of the original's date mathematics only `now`, rounded to a unit or
- * not, in its usual format.
+ * `logs-2026.01.02-000001`. Only a part of the original's date mathematics is read: `now`, rounded
+ * to a unit or not, in its usual format.
  */
 
 const DATE_MATH =

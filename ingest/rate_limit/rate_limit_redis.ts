@@ -5,13 +5,13 @@
  * has; time is Redis's own, so that replicas' clocks do not matter. A key expires when its bucket
  * is full again.
  *
- * It connects at once, and whoever serves requests waits for that (`started`), so that the first
- * ones are limited as well. When Redis is away, however long, each process limits by buckets of its
- * own. They begin full and see a part of the requests only, so nothing is refused that Redis would
- * let pass: losing logs is worse than taking too many. Of n replicas a sender gets n times its rate
- * at most. Every request that is judged so is counted; an outage is logged when it begins and when
- * it ends. Requests that wait for an answer when Redis goes away wait `answerMsMax` at most, the
- * others not at all: who connects again does it beside them.
+ * It connects at once, and requests wait for that (`started`), so that the first ones are limited
+ * as well. When Redis is away, however long, each process limits by buckets of its own. They begin
+ * full and see a part of the requests only, so nothing is refused that Redis would let pass: losing
+ * logs is worse than taking too many. With n replicas a sender gets n times its rate at most. Every
+ * request that is judged so is counted; an outage is logged when it begins and when it ends.
+ * Requests that wait for an answer when Redis goes away wait `answerMsMax` at most, the others not
+ * at all: connecting again runs beside them.
  *
  * The client is `@redis/client`: unlike others it loads without reading the whole environment,
  * which this process may not.

@@ -1,7 +1,7 @@
 /**
- * Who sends a request: open, static tokens or OIDC (docs/api/README.md#who-may-call). The same for
- * every role and protocol: it takes the value of `Authorization`, which HTTP has as a header and
- * gRPC as metadata.
+ * Who sends a request: open, static tokens or OIDC (docs/api/README.md#who-may-call). It serves
+ * every role and protocol alike: it takes the value of `Authorization`, which HTTP has as a header
+ * and gRPC as metadata.
  */
 
 import { bearerTokenOf, BearerTokens, tokenDigest, unauthenticated } from "./bearer_tokens.ts";

@@ -1,4 +1,4 @@
-/** What a refusal of a parsed body tells of the value that is wrong. */
+/** How a refusal of a parsed body names the value that is wrong. */
 
 /** The value that `path` leads to in `body`; undefined when there is none. */
 export function givenValue(body: unknown, path: readonly PropertyKey[]): unknown {

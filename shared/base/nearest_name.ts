@@ -1,4 +1,4 @@
-/** What somebody meant who wrote a name that there is not. */
+/** The known name that is nearest to an unknown one, for "did you mean". */
 
 /**
  * The candidate with the fewest edits from `word`, at most `share` of the letters of the longer

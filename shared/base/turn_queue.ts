@@ -1,7 +1,7 @@
 /**
- * A line of lines: every key has its own, first come first served, and the keys take turns. Whoever
- * comes first of a key waits for at most one of each other key, however many of those came before.
- * Pure and synchronous; a key without anything in line is forgotten.
+ * Lines by key: every key has a line of its own, first come first served, and the keys take turns.
+ * The first item of a key waits for at most one of each other key, however many came before. Pure
+ * and synchronous. A key without anything in line is forgotten.
  */
 
 import { assert } from "./assert.ts";

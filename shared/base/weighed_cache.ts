@@ -1,7 +1,7 @@
 /**
- * Values by key, bounded in bytes and maybe in number, about the least recently used out first. For
- * what never changes under its key: an entry is never stale. Concurrent loads of one key share one;
- * a failed one is forgotten.
+ * Values by key, bounded in bytes and maybe in number; about the least recently used goes first. It
+ * is for what never changes under its key: an entry is never stale. Concurrent loads of one key
+ * share one load. A failed one is forgotten.
  */
 
 export interface Weighed<T> {

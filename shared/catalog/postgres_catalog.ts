@@ -1,6 +1,6 @@
 /**
- * The catalog in PostgreSQL: for roles on machines of their own. The same tables and the same page
- * of promises as the SQLite one; one conformance suite holds both.
+ * The catalog in PostgreSQL, for roles on machines of their own. It has the tables and the promises
+ * of the SQLite one; one conformance suite holds both.
  *
  * - A commit is one statement: the pointer moves, and the segments and columns are written, in one
  *   snapshot of the server and one round trip. Two that race wait for each other at the pointer's

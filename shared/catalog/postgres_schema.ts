@@ -1,6 +1,6 @@
 /**
  * Tables of the catalog in PostgreSQL: those of Apache Iceberg's JDBC catalog (its schema version
- * 1), column for column, and ours with the prefix `svc_`. The same layout and invariants as
+ * 1), column for column, and ours with the prefix `svc_`. Layout and invariants are those of
  * `sqlite_schema.ts`.
  */
 

@@ -127,7 +127,8 @@ type Flags = Readonly<Record<string, string | boolean | undefined>>;
 
 /**
  * Commander knows switches only bare: `--switch=yes` becomes one, `--switch=no` is taken out of the
- * words and is `off`, over its variable as well. Of several the last one counts.
+ * words and is `off`, over its variable as well. When a switch comes several times, the last one
+ * counts.
  */
 function plainSwitches(
   table: OptionTable,

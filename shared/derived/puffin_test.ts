@@ -61,7 +61,7 @@ Deno.test("puffin a flipped bit of the footer is refused", () => {
       assert.throws(
         () => {
           const tail = readPuffinTail(damaged, { size: damaged.byteLength, what: "f.puffin" });
-          // A length that grew asks for bytes which the file has not.
+          // A length that grew asks for bytes which the file does not have.
           assert.ok("footer" in tail);
         },
         (error) => isOperatingError(error, "corrupt") || error instanceof assert.AssertionError,

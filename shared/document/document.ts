@@ -211,8 +211,8 @@ function timeOf(
 
 /**
  * Nanoseconds of a text that `parseOptionalTimeNs` reads or of a Unix time, whose unit its size
- * tells; undefined for anything else. Of a fraction its decimal digits count: the double next to
- * 1.1 s is less than that. A string of four digits is a year, as in the search engine.
+ * tells; undefined for anything else. The decimal digits of a fraction count: the double next to
+ * 1.1 s is less than that. A string of four digits is a year, as in search engines.
  */
 export function instantNs(value: unknown): bigint | undefined {
   const text = isExactNumber(value) ? value.rawJSON : value;

@@ -22,9 +22,9 @@ export interface JsonBounds {
 export const DOCUMENT_BOUNDS: JsonBounds = { depthMax: 1_000, valuesMax: 50_000, namesMax: 10_000 };
 
 /**
- * What is wrong with `text`, to follow "it"; undefined within the bounds. Of text that is no JSON
- * it may be wrong. Costs a short text a comparison, one with few brackets and commas a search for
- * each.
+ * What is wrong with `text`, to follow "it"; undefined within the bounds. For text that is no JSON
+ * it may be wrong. It costs a short text a comparison, one with few brackets and commas a search
+ * for each.
  */
 export function boundsFault(text: string, bounds: JsonBounds): string | undefined {
   const { depthMax, valuesMax, namesMax = valuesMax } = bounds;

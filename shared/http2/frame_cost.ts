@@ -2,8 +2,8 @@
  * What a frame costs: the work that it makes, after which others have their turn, and the waste in
  * it, of which a connection has an allowance. `limits.ts` has the bounds.
  *
- * Work is time. Waste is frames, about: what carries no part of a call that is answered. One table
- * for all of them, so that a kind of frame that nobody thought of costs, too.
+ * Work is time. Waste is, about, frames that carry no part of a call that is answered. One table
+ * prices all frames, so that a kind of frame that nobody thought of costs, too.
  */
 
 import { Flag, type FrameHead, FrameType } from "./frames.ts";

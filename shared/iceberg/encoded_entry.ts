@@ -1,7 +1,7 @@
 /**
  * Entries of manifests that go on in another one are copied as they are encoded. An entry that
- * stays as it is is copied whole. Of others `data_file` is copied, metrics and bounds with it. Only
- * what stands before it is written anew: status, snapshot and sequence numbers.
+ * stays as it is is copied whole. Other entries have `data_file` copied, metrics and bounds with
+ * it. Only what stands before it is written anew: status, snapshot and sequence numbers.
  */
 
 import { avroEncoder, type AvroSchema, type EncodedRecord } from "./avro_container.ts";

@@ -1,7 +1,8 @@
 /**
- * Tells when a file changes, by the system's events of its directory. A hint, no promise: events
- * may be merged, a network file system has none, and a directory that comes later is found with a
- * delay. Who waits for one asks at times as well. Needs read permission for the directory.
+ * Tells when a file changes, by the system's events of its directory. It is a hint, no promise:
+ * events may be merged, a network file system has none, and a directory that comes later is found
+ * with a delay. So a caller that waits for a change also looks now and then. Needs read permission
+ * for the directory.
  */
 
 import { basename, join } from "node:path";

@@ -1,8 +1,8 @@
 /**
  * Being asked to end. The first SIGINT or SIGTERM asks for an orderly end, a later one ends at
  * once. One Ctrl-C may arrive twice, from the terminal and from a task runner: signals that close
- * together are one wish. A parent that keeps the other end of standard input asks by its own end,
- * too, which not even SIGKILL keeps from being noticed.
+ * together count as one. A parent that holds the other end of standard input asks by ending it,
+ * which it does even when SIGKILL ends it.
  */
 
 import { getLogger } from "@logtape/logtape";

@@ -5,8 +5,8 @@
  *
  * A column holds an attribute where the two say the same: written as text, the value is what
  * `attr_get` gives. So `coalesce(<column> as text, attr_get(…))` is `attr_get(…)` for every row,
- * filled or not. Only of a `double` that is not so (`5` would read back as `5.0`): such a column is
- * for who names it.
+ * filled or not. A `double` is the exception (`5` would read back as `5.0`): only statements that
+ * name such a column use it.
  *
  * A column that was promoted unasked (`shared/upkeep/promote_sweep.ts`) has a name that no
  * statement has. A column called as its attribute would change statements that work today: what

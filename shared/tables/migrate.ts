@@ -69,8 +69,9 @@ export async function planMigration(
 }
 
 /**
- * Brings one table up; what it did, undefined when there is no such table. Of two at once both end
- * with the same table. Errors: those of `planMigration` and of a commit.
+ * Brings one table up to this program's columns. Returns what it did, undefined when there is no
+ * such table. Two that run at once both end with the same table. Errors: those of `planMigration`
+ * and of a commit.
  */
 export function applyMigration(
   deps: CommitDeps,
@@ -139,7 +140,7 @@ function canHave(schema: TableSchema, columns: readonly Column[]): boolean {
   }
 }
 
-/** Does what `planUnasked` says of the table as it is by then. As of `applyMigration`. */
+/** Does what `planUnasked` says of the table as it is by then. Otherwise as `applyMigration`. */
 export function applyUnasked(
   deps: CommitDeps,
   ident: TableIdent,

@@ -54,7 +54,7 @@ const CASES: readonly Case[] = [
   },
 ];
 
-/** One path that each listener has, one that it has not, and its probe. */
+/** One path that each listener has, one that it does not have, and its probe. */
 const PATHS = ["/metrics", "/healthz", "/api/v1/jobs", "/api/v1/stream?", "/v1/logs", "/none"];
 const METHODS = ["GET", "HEAD", "POST", "PUT", "DELETE", "PATCH", "OPTIONS"];
 

@@ -21,9 +21,7 @@ export function scriptWords(random: SeededRandom, count: number): string[] {
   });
 }
 
-/**
- * Characters that are shown, by page. Of the scripts that take hundreds of pages one in sixteen.
- */
+/** Characters that are shown, by page. Scripts that take hundreds of pages give one in sixteen. */
 function characterPages(): string[][] {
   const pages: string[][] = [];
   for (let first = 0; first < CODE_POINTS; first += PAGE) {

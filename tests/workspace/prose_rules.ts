@@ -14,8 +14,9 @@ export const LINE_WIDTH_MAX = 100;
 /** A sentence has fewer words than this. */
 export const SENTENCE_WORDS = 30;
 
-/** Beginnings that leave a reader without a subject. */
+/** Beginnings that leave a reader without a subject: of a comment, and of any sentence. */
 const HEADLESS = /^(?:Of|As|Those|The same)\b/;
+const INVERTED = /^Of\b/;
 
 export interface Prose {
   /** From 1. */
@@ -25,9 +26,13 @@ export interface Prose {
 
 /** Why this is no plain English, one reason a fault. */
 export function proseFaults(text: string): string[] {
-  const long = sentencesOf(text).filter((sentence) => wordsOf(sentence) >= SENTENCE_WORDS);
+  const sentences = sentencesOf(text);
+  const long = sentences.filter((sentence) => wordsOf(sentence) >= SENTENCE_WORDS);
   return [
     ...(HEADLESS.test(text) ? [`it begins with "${HEADLESS.exec(text)?.[0]}"`] : []),
+    ...sentences.slice(1).flatMap((sentence) =>
+      INVERTED.test(sentence) ? [`a sentence begins with "Of": ${sentence}`] : []
+    ),
     ...(/\bthe SQL engine\b/i.test(text) ? [`"the SQL engine" is DuckDB`] : []),
     ...long.map((sentence) => `a sentence has ${wordsOf(sentence)} words: ${sentence}`),
   ];

@@ -110,6 +110,7 @@ const JUDGED: readonly (readonly [text: string, fault: RegExp | undefined])[] = 
   ["Those of the batch.", /begins with "Those"/],
   ["The same for the batch.", /begins with "The same"/],
   ["As the batch has them.", /begins with "As"/],
+  ["Reads a batch. Of its rows the first.", /a sentence begins with "Of"/],
   ["Ask the batch. Offsets follow. Thosewise.", undefined],
   ["Opens the SQL engine.", /DuckDB/],
   [`${LONG} on.`, /31 words/],

@@ -1,4 +1,4 @@
-/** What OTLP/JSON of log records has that spans have not. */
+/** What OTLP/JSON of log records has and spans do not have. */
 
 import type { JsonObject } from "./member_values.ts";
 import { LOGS_REQUEST } from "./common_messages.ts";

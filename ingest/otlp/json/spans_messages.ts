@@ -1,4 +1,4 @@
-/** What OTLP/JSON of spans has that log records have not. */
+/** What OTLP/JSON of spans has and log records do not have. */
 
 import { eachObject, inObject, type JsonObject } from "./member_values.ts";
 import { TRACE_REQUEST } from "./common_messages.ts";

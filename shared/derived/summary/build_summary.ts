@@ -120,8 +120,8 @@ function spilledBlobs(file: FileRows, summary: readonly Blob[]): Blob[] {
 
 /**
  * Columns that an indexed file's summary must count by value and does not: it was made by an
- * earlier version, or for other tags. Of doubles, and of files with very many rows, only the values
- * tell.
+ * earlier version, or for other tags. For doubles, and for files with very many rows, only the
+ * values tell.
  */
 export function uncountedColumns(
   { schema, rows }: Pick<FileRows, "schema" | "rows">,

@@ -125,7 +125,10 @@ export function valueCountsParquet({ type, values, rows }: ValueCounts): Uint8Ar
 export interface StoredCounts {
   /** Rows of `parquet`. */
   readonly entries: number;
-  /** No value that it has not has more rows; 0 in `VALUE_COUNTS_BLOB`, which has all. */
+  /**
+   * A value that is not listed has this many rows at most. 0 in `VALUE_COUNTS_BLOB`, which lists
+   * all.
+   */
   readonly restMax: number;
   readonly parquet: Uint8Array;
 }

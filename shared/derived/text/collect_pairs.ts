@@ -1,7 +1,7 @@
 /**
  * Which words of a text column stand side by side, and where: for phrases of words that are in too
- * many rows to tell much one by one. Of rarer words their own places tell enough; of words that
- * begin with a digit, neighbours are as many as rows.
+ * many rows to tell much one by one. The places of rarer words tell enough by themselves. Words
+ * that begin with a digit have as many neighbours as rows, and are left out.
  */
 
 import type { ColumnValues } from "./collect_values.ts";
