@@ -34,7 +34,7 @@ export const command = defineCommand({
     const over = new AbortController();
     end.requested.then(() => over.abort(interrupted()));
     const progress = new ProgressLine(console.notes);
-    // Through a pipe, as that lets go of an input that says nothing.
+    // Input goes through a pipe, which lets go of an input that says nothing.
     const input = openInput(settings.input, console)
       .pipeThrough(new TransformStream(), { signal: over.signal });
     const lines = textLines(input, { strict: true });

@@ -69,7 +69,7 @@ async function send(
 }
 
 /**
- * An OTLP/JSON `ExportLogsServiceRequest`: one resource per event, as each has its own host and
+ * An OTLP/JSON `ExportLogsServiceRequest`: one resource per event, since each has its own host and
  * service.
  */
 export function toOtlp(events: readonly SyntheticEvent[]): unknown {

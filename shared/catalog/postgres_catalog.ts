@@ -6,7 +6,7 @@
  *   snapshot of the server and one round trip. Two that race wait for each other at the pointer's
  *   row, or at a segment's.
  * - Nothing is retried here: an answer that was lost leaves an open outcome, which `shared/iceberg`
- *   settles by reading back. A commit that is sent twice takes effect once, as each expects the
+ *   settles by reading back. A commit that is sent twice takes effect once, since each expects the
  *   same pointer.
  * - A reader of a database without our tables sees an empty catalog.
  */

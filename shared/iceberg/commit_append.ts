@@ -33,8 +33,8 @@ export async function ensureTable(given: CommitDeps, table: NewTable): Promise<L
 
 /**
  * Adds `files` and records `consumed`: both or neither. `files` may be empty (segments without
- * rows). A table that does not exist is created; only then `files` must be empty, as they have no
- * place yet.
+ * rows). A table that does not exist is created; only then `files` must be empty, since they have
+ * no place yet.
  *
  * Errors: `conflict` (`table_recreated`) when a file belongs to another incarnation. `unavailable`
  * when other writers kept being first (`commit_contention`) or the catalog did not say what became

@@ -25,9 +25,9 @@ export async function nearestExisting(fs: ReadableFiles, path: string): Promise<
 }
 
 /**
- * Creates `path` and its missing parents, each synced in the one above; a directory that was there
- * is synced there too, as its maker may have lost power before. What the process may not look at,
- * above its own directories, is taken to be there and durable.
+ * Creates `path` and its missing parents, each synced in the one above. A directory that was there
+ * is synced there too, because its maker may have lost power before. What the process may not look
+ * at, above its own directories, is taken to be there and durable.
  */
 export async function ensureDirectory(fs: FileSystem, path: string): Promise<void> {
   const parent = dirname(path);

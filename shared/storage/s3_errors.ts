@@ -10,7 +10,7 @@ export const THROTTLED = "throttled";
 /** `reason` of a request that got no answer, or only the begin of one. */
 export const SILENT = "object_store_silent";
 
-/** Thrown inside for a request that was given up, as its answer took too long. */
+/** Thrown inside for a request that was given up because its response took too long. */
 export class Unanswered extends Error {}
 
 /** Thrown inside for an answer that no S3 service gives, though it says that all is well. */

@@ -2,9 +2,9 @@
  * A data file of a table as a sorted run: its row groups one after another, in the table's present
  * columns.
  *
- * Columns meet by field id, as the table's schema may have been widened or renamed since the file
- * was written; one that the file lacks is null. While the rows of a group are worked on, the next
- * one is decoded.
+ * Columns meet by field id, since the table's schema may have been widened or renamed after the
+ * file was written. A column that the file lacks is null. While the rows of a group are worked on,
+ * the next one is decoded.
  */
 
 import { OperatingError } from "../base/errors.ts";

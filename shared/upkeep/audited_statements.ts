@@ -1,6 +1,7 @@
 /**
- * Statements that a table `query_audit` has of one day. Best effort, as the audit itself is: a file
- * that cannot be read is passed over, and of a day so many rows are read, the newest files first.
+ * Statements that a table `query_audit` has of one day. It is best effort, like the audit itself: a
+ * file that cannot be read is passed over, and a bounded number of rows of a day is read, the
+ * newest files first.
  */
 
 import { getLogger } from "@logtape/logtape";

@@ -28,7 +28,7 @@ export interface MergeSweepOptions {
 
 /** Four commits of a drain. */
 export const BACKLOG_BYTES_MAX = 128 * 1024 * 1024;
-/** A table that has not changed is looked at again, as what is settled depends on the time. */
+/** A table that has not changed is looked at again, because what is settled depends on the time. */
 const UNCHANGED_MS = 60_000;
 /** Files that cannot be read are left alone for so long. */
 const ASIDE_MS = 3_600_000;

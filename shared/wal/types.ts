@@ -88,7 +88,7 @@ export interface WalReader {
    */
   open(lane: LaneId, name: string): Promise<SegmentReader>;
   /**
-   * A reader for who opens `names` of a lane in this order, as they were listed. Where segments are
+   * A reader for opening `names` of a lane in this order, as they were listed. Where segments are
    * far away it fetches the next ones meanwhile, within bounds. Absent where nothing is gained by
    * it.
    */

@@ -1,7 +1,7 @@
 /**
  * Two compactors that maintain one table, killed with SIGKILL at random moments, while rows are
  * appended and statements ask for all of it. Holds when no statement fails or counts wrongly, and
- * at the end the table is merged and has every row once. Each round has a day of its own, as a
+ * at the end the table is merged and has every row once. Each round has a day of its own, because a
  * killed process keeps the lease of the day that it worked on for a while. Rounds: `SVC_TEST_KILLS`
  * (default 3).
  */

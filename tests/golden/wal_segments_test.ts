@@ -1,9 +1,9 @@
 /**
- * WAL segments of each version, as the release that wrote them left them: who changes the format
- * still reads these. Each holds a frame of 3 rows and a longer one. Row i is i seconds after the
- * first, and every other `note` is null. The second frame has an idempotency key from version 2 on.
- * From version 3 on `host` is one row of a frame, `timestamp` none. In version 4 the second frame
- * is packed.
+ * WAL segments of each version, as the release that wrote them left them: a changed format still
+ * reads these. Each holds a frame of 3 rows and a longer one. Row i is i seconds after the first,
+ * and every other `note` is null. The second frame has an idempotency key from version 2 on. From
+ * version 3 on `host` is one row of a frame, `timestamp` none. In version 4 the second frame is
+ * packed.
  */
 
 import assert from "node:assert/strict";

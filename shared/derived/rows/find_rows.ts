@@ -76,8 +76,8 @@ class RowFinder {
   }
 
   /**
-   * Whether the filter of values tells that no row meets the query: asked first, as it is in
-   * memory.
+   * Whether the filter of values tells that no row meets the query. It is asked first, because it
+   * is in memory.
    */
   async isOut(query: RowQuery): Promise<boolean> {
     switch (query.kind) {

@@ -21,7 +21,7 @@ export const LETTER = 1;
 export const ALONE = 2;
 /** The bits that hold one of the three above. */
 export const KIND = 3;
-/** Flag: only `tokenize` knows, as its neighbours may change it. */
+/** Flag: only `tokenize` knows, because neighbours may change the code point. */
 export const UNSTABLE = 4;
 /** Flag: DuckDB may see it otherwise. */
 export const DISPUTED = 8;

@@ -198,8 +198,8 @@ export async function pin(
 }
 
 /**
- * Whether it is in the mirror now. After a failure its pin stays, as the object may still come to
- * be.
+ * Uploads a segment; whether it is in the mirror now. After a failure its pin stays, since the
+ * object may still come to be.
  */
 async function upload(deps: MirrorDeps, lane: LaneId, name: string): Promise<boolean> {
   const { fs, root, prefix, onEvent } = deps;
