@@ -31,16 +31,13 @@ export interface Console {
   readonly input: ByteInput;
   /** stdout: results. */
   readonly output: TextOutput;
-  /**
-   * stderr: progress and notes for people. Who does not read them changes nothing: writing them
-   * never fails.
-   */
+  /** stderr: progress and notes for people. Nobody need read them: writing them never fails. */
   readonly notes: TextOutput;
 }
 
 /**
- * Whoever read our output has left (`svc query … | head`): there is nothing more to do, and no
- * error.
+ * The program that read our output has ended (`svc query … | head`): there is nothing more to do,
+ * and no error.
  */
 export class OutputClosed extends Error {
   override readonly name = "OutputClosed";

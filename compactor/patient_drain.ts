@@ -1,7 +1,7 @@
 /**
  * A drain whose catalog need not be there when it starts. Other roles open it when they first need
- * it, too. So whoever starts all at once, or a machine anew, need not mind the order. What will not
- * pass by itself (wrong password, no rights) is told and ends the start.
+ * it, too. So all roles may start at once, in any order. A failure that will not pass by itself
+ * (wrong password, no rights) is logged and ends the start.
  */
 
 import { getLogger } from "@logtape/logtape";

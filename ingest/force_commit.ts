@@ -1,7 +1,6 @@
 /**
  * `commit=force`: seal the segment, ask the drain for it now, and wait until the catalog says that
- * it was consumed. The catalog is only read; whoever drains, in this process or another, is not
- * this file's business.
+ * it was consumed. The catalog is only read. The drain may run in this process or another.
  */
 
 import { getLogger } from "@logtape/logtape";
@@ -131,7 +130,7 @@ function notObserved(
   { timeoutMs, catalogError, isRemote }: {
     readonly timeoutMs: number;
     readonly catalogError: OperatingError | undefined;
-    /** Whoever drains sees the mirror. */
+    /** The drain sees the mirror alone. */
     readonly isRemote: boolean;
   },
 ): OperatingError {

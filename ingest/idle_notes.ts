@@ -1,7 +1,4 @@
-/**
- * What was acknowledged and has no effect, once for each in the log: whoever put it may count on
- * it.
- */
+/** What was acknowledged and has no effect, logged once for each: its sender may count on it. */
 
 import { getLogger } from "@logtape/logtape";
 

@@ -72,7 +72,7 @@ const root = namespaceOf({
   }),
 });
 
-/** `ExportLogsServiceRequest`, for whoever needs protobufjs's own view of a request. */
+/** `ExportLogsServiceRequest`, for code that needs protobufjs's own view of a request. */
 export const ExportLogsServiceRequest: protobuf.Type = root.lookupType("ExportLogsServiceRequest");
 const ExportLogsServiceResponse = root.lookupType("ExportLogsServiceResponse");
 const Status = root.lookupType("Status");

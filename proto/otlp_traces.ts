@@ -62,7 +62,7 @@ const root = namespaceOf({
   }),
 });
 
-/** `ExportTraceServiceRequest`, for whoever needs protobufjs's own view of a request. */
+/** `ExportTraceServiceRequest`, for code that needs protobufjs's own view of a request. */
 export const ExportTraceServiceRequest: protobuf.Type = root.lookupType(
   "ExportTraceServiceRequest",
 );

@@ -84,7 +84,7 @@ export const command = defineCommand({
   async run(settings, { console }) {
     if (!runsFromSource()) throw needsSource();
     if (!await mayStartProcesses()) throw needsRun();
-    // First: whoever runs there may have the addresses, too.
+    // This comes first: a stack that runs there may have the addresses, too.
     await requireFreeFolder(settings.dataDir);
     checkAddresses(wantedAddresses(settings));
     const env = childEnvironment();

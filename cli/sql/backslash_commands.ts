@@ -17,7 +17,7 @@ const HELP = [
   "Ctrl-C stops a running statement, or clears what was typed.",
 ].join("\n");
 
-/** What people try who do not know the commands; no statement begins so. */
+/** Words that people try before they know the commands; no statement begins so. */
 const WORDS: ReadonlyMap<string, string> = new Map([
   ["exit", "\\q"],
   ["quit", "\\q"],

@@ -110,8 +110,8 @@ async function showStream(
 }
 
 /**
- * Whoever left the footer out is told of missing rows in a line of its own. `rowsMax`: where the
- * answer was cut.
+ * Without the footer missing rows are told in a line of their own. `rowsMax`: where the answer was
+ * cut.
  */
 async function extentOf(
   { notes }: Console,

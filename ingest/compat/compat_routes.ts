@@ -123,7 +123,7 @@ export function compatRoutes(
       : fitting.filter(({ atRoot }) => atRoot === "always");
     const row = rows.find(({ methods }) => methods.includes(method));
     if (row !== undefined) return matched(row, rest, handlers);
-    // Whoever brings documents to the root is told where they are taken.
+    // A sender of documents to the root is told where they are taken.
     const isHidden = rows.length < fitting.length && fitting.some(({ door }) => door === "own");
     if (!isPrefixed && rows.length === 0 && !isHidden && !path.startsWith("/_")) return undefined;
     const allow = isHidden ? "" : [...new Set(rows.flatMap(({ methods }) => methods))].join(", ");

@@ -1,5 +1,5 @@
 /**
- * Who listens to the live rows, and what they are given: `GET /api/v1/stream`.
+ * The readers of live rows, and what they are given: `GET /api/v1/stream`.
  *
  * It costs an append nothing while nobody listens: `isHeard` is a field. Rows become text before
  * `publish` returns, so that the batch may be released afterwards. They do so only for a tenant

@@ -71,7 +71,7 @@ export class OidcVerifier implements AsyncDisposable {
   }
 
   /**
-   * Who `token` speaks for; `digest` stands for it in memory. Errors: `unauthenticated`, or
+   * Whom `token` stands for; `digest` stands for it in memory. Errors: `unauthenticated`, or
    * `unavailable` with a retry hint when the issuer's keys cannot be had.
    */
   async verify(token: string, digest: string): Promise<Identity> {

@@ -28,8 +28,8 @@ export interface TenantNames {
 }
 
 /**
- * Why nobody may be called `name`, to follow "is"; undefined for a good name. The one place that
- * says it, for whoever writes and whoever reads.
+ * Why nobody may be called `name`, to follow "is"; undefined for a good name. Writers and readers
+ * share this one rule.
  */
 export function tenantNameFault(
   name: string,

@@ -1,5 +1,5 @@
 /**
- * A pause in long work, in which whoever waits on a socket is served.
+ * A pause in long work, in which others that wait on a socket are served.
  *
  * This is a timer and not `setImmediate`. While an immediate is due, the runtime looks at its
  * sockets in one of 61 turns only. Others waited for half a second beside a bulk request that

@@ -25,9 +25,9 @@ export interface CatalogReader extends AsyncDisposable {
    */
   consumedOf(segments: readonly string[]): Promise<ReadonlySet<string>>;
   /**
-   * Columns of a namespace's tables by name, as the last commit that told them left them: for who
-   * may read the catalog but not the warehouse. A table that another program made or altered since
-   * may be missing or older here.
+   * Columns of a namespace's tables by name, as the last commit that told them left them: for
+   * processes that may read the catalog but not the warehouse. A table that another program made or
+   * altered since may be missing or older here.
    */
   tableSchemas(namespace: string): Promise<ReadonlyMap<string, TableSchema>>;
   /** Configuration and epoch of one table. */

@@ -37,8 +37,8 @@ export function sqlitePathOf(uri: string): string {
 
 function checkMode(query: string | undefined): void {
   for (const [name, value] of new URLSearchParams(query)) {
-    // Who writes is decided by the role, so each of SQLite's modes for a file is taken and none is
-    // obeyed.
+    // The role decides whether it writes. So each of SQLite's modes for a file is accepted and none
+    // is obeyed.
     if (name === "mode" && ["ro", "rw", "rwc"].includes(value)) continue;
     throw new UsageError(
       `Cannot use catalog parameter ${JSON.stringify(`${name}=${value}`)}: only mode=rwc is known`,

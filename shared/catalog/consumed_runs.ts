@@ -1,8 +1,8 @@
 /**
- * Consumed segments whose files are gone, kept for ever in little room. A segment's name says who
- * named it and as which of its segments (`SegmentOrdinal`), so that all that were consumed of one
- * writer are a few runs of numbers. A run holds consumed segments only: one that was set aside is a
- * hole in it, and fills the hole when it is consumed after all.
+ * Consumed segments whose files are gone, kept for ever in little room. A segment's name holds its
+ * writer and its number (`SegmentOrdinal`), so the consumed segments of one writer are a few runs
+ * of numbers. A run holds consumed segments only: one that was set aside is a hole in it, and fills
+ * the hole when it is consumed after all.
  *
  * A run also says when its segments were begun. Segments outside of that are not of the run,
  * whatever their number.

@@ -11,8 +11,8 @@ import type { IndexTemplate } from "../schema/index_template.ts";
 import type { TableIdent } from "../tenant/tenant.ts";
 
 /**
- * How often an ingest server reads the view. Who changes an index answers a little later than that,
- * so that the rows which a client sends then are mapped as it said.
+ * How often an ingest server reads the view. A change of an index is answered a little later than
+ * that, so that rows which the client sends then are mapped by it.
  */
 export const INDEX_VIEW_INTERVAL_MS = 500;
 

@@ -1,4 +1,4 @@
-/** Opens the delete tasks of a place, for who takes them in and who carries them out. */
+/** Opens the delete tasks of a place, for the roles that accept them and carry them out. */
 
 import type { FileSystem } from "../os/file_system.ts";
 import { isPostgresUri } from "./catalog_uri.ts";

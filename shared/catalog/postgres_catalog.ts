@@ -311,8 +311,8 @@ class PostgresCatalog extends PostgresCatalogReader implements Catalog {
       return "claim_lost";
     }
     if (deletes !== undefined && !await this.#isTasked(deletes)) return "claim_lost";
-    // Both were undone meanwhile (a table dropped, segments forgotten): whoever asks again finds
-    // them as they are.
+    // Both were undone meanwhile (a table dropped, segments forgotten): the next attempt finds them
+    // as they are.
     return "conflict";
   }
 

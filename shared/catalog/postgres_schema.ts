@@ -56,7 +56,7 @@ INSERT INTO svc_catalog_version (version)
 
 /**
  * Makes what is missing, in one transaction under a lock. Where nothing is, no right to make tables
- * is needed, and no lock that waits for whoever reads them (a backup, for minutes). Throws
+ * is needed, and no lock that waits for readers of the tables (a backup, for minutes). Throws
  * `corrupt` for a version we do not know.
  */
 export async function ensureSchema(client: PoolClient): Promise<void> {

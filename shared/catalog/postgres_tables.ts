@@ -1,5 +1,5 @@
 /**
- * Whether a PostgreSQL database has its tables: who finds them there needs no right to make any.
+ * Whether a PostgreSQL database has its tables. Where it has, a process needs no right to make any.
  */
 
 import type { PoolClient } from "pg";

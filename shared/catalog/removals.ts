@@ -3,7 +3,7 @@
  * still read them.
  *
  * Invariant: a file is entered before the commit that makes it needless, so none is forgotten. What
- * is entered can still be needed, when that commit did not come about: who removes it looks first.
+ * is entered can still be needed, when that commit did not come about, so a removal looks first.
  */
 
 /** Errors of all: `unavailable`, `permission_denied`, `corrupt`. */

@@ -19,8 +19,8 @@ export interface SqlStatement {
 
 /**
  * What one transaction does: it yields a statement and gets the rows of its query or its RETURNING.
- * A generator, since SQLite must run it to its end without a pause (whoever waits for its lock
- * waits on this very thread), and PostgreSQL answers later.
+ * A generator, since SQLite must run it to its end without a pause (other work that waits for its
+ * lock waits on this very thread), and PostgreSQL answers later.
  */
 export type Transaction<T> = Generator<SqlStatement, T, readonly SqlRow[]>;
 

@@ -26,8 +26,9 @@ export interface ColumnBatch {
   /** In the schema's order. */
   readonly columns: readonly ColumnData[];
   /**
-   * Gives the memory of the columns back to whoever made them, for another batch. For a holder who
-   * knows that nobody reads them any more, nor a message that was encoded from them; nobody has to.
+   * Gives the memory of the columns back to their maker, for another batch. Only a holder may call
+   * it that knows that neither they nor a message encoded from them are read any more. Calling it
+   * is optional.
    */
   readonly release?: () => void;
 }

@@ -5,7 +5,7 @@
  * Invariants: it is written before the commit that adds its data file, never changed (mending makes
  * it anew as a whole), and removed with the data file. It says itself which rows it is about (the
  * data file's name and number of rows), so that one that was copied, renamed or left over is
- * refused. Whoever reads one that is missing or damaged reads the data file instead.
+ * refused. Where one is missing or damaged, the data file is read instead.
  */
 
 import { isOperatingError, OperatingError } from "../base/errors.ts";
@@ -47,10 +47,7 @@ export function sidecarKey(dataKey: string): string {
   return `${parts["table"]}/derived/${parts["name"]}.puffin`;
 }
 
-/**
- * All files that stand for data files: they themselves, and their sidecars. For whoever removes
- * them.
- */
+/** All files that stand for data files: they themselves, and their sidecars. For removals. */
 export function withSidecars(dataKeys: readonly string[]): string[] {
   return dataKeys.flatMap((key) => [key, sidecarKey(key)]);
 }

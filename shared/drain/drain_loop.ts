@@ -26,8 +26,8 @@ export interface DrainLoopOptions {
   readonly sweeps: boolean;
   readonly intervalMs: number;
   /**
-   * How often drain requests are looked for, asked each time; default 100. Whoever calls `wake` for
-   * each request may have it look less often, for those that it misses.
+   * How often drain requests are looked for, asked each time; default 100. A caller of `wake` for
+   * each request may have it look less often, for requests that it misses.
    */
   readonly pollMs?: () => number;
   /** How long `stop` waits for what is under way; default 10,000. */
@@ -265,7 +265,8 @@ class RunningLoop implements DrainLoop {
       const outcome = await applyDrain(this.#deps, lane, plan, { signal: what.signal });
       const again = ["overtaken", "poisoned", "discarded", "claim_lost"].includes(outcome);
       turns.more = plan.more || again;
-      // Kept while there is more: whoever asked may wait for the segment that is committed last.
+      // The request is kept while there is more: it may be about the segment that is committed
+      // last.
       turns.requested = requested && turns.more;
     }
     if (what.sweeps) await sweepLane(this.#deps, lane);

@@ -1,6 +1,5 @@
 /**
- * What a drain tells whoever counts and logs: one call for each thing that happened. Calls must not
- * throw.
+ * What a drain tells metrics and logs: one call for each thing that happened. Calls must not throw.
  */
 
 import type { LaneId } from "../tenant/tenant.ts";

@@ -14,7 +14,7 @@ import type { DrainPlan } from "./plan_drain.ts";
 
 export interface ClaimPolicy {
   readonly claims: WalClaims;
-  /** Who claims, for people: host and process. */
+  /** The claimant for people to read: host and process. */
   readonly claimant: string;
   readonly leaseMs: number;
   /** A segment whose claims failed or ran out this often is quarantined. */

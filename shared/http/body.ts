@@ -107,7 +107,7 @@ export function incompleteBody(error: unknown): OperatingError {
   );
 }
 
-/** `error`, or 503 where it was not the sender who ended the body of `request`. */
+/** `error`, or 503 where something else than the sender ended the body of `request`. */
 export function unlessStopped(error: unknown, request: Request): unknown {
   if (!isOperatingError(error) || error.reason !== INCOMPLETE || !isCutByStop(request)) {
     return error;

@@ -33,7 +33,7 @@ interface HostRules {
 export interface Listener {
   /** What it is bound to. */
   readonly hostname: string;
-  /** Whoever reaches it is let in: no tokens, no issuer. */
+  /** Open mode: every caller is let in, since there are no tokens and no issuer. */
   readonly isOpen: boolean;
 }
 

@@ -75,7 +75,7 @@ export function jsonResponse(value: unknown, init: ResponseInit = {}): Response 
 }
 
 /**
- * What is told to whoever asks a server's own address for its metrics; `port` is that of the
+ * What a client is told that asks a server's own address for its metrics; `port` is that of the
  * default.
  */
 export function metricsElsewhere(port: string): OperatingError {

@@ -159,7 +159,8 @@ class Server implements RunningServer {
   }
 
   /**
-   * Cuts what is left after `msMax`: until then whoever stops may still end what requests wait for.
+   * Cuts what is left after `msMax`: until then the stopping process may still end what requests
+   * wait for.
    */
   async #finish(all: Promise<unknown>, msMax: number): Promise<void> {
     await within(msMax, all);

@@ -7,7 +7,7 @@ import type { RequestHead } from "./request_head.ts";
 import type { Bytes } from "./request_body.ts";
 import { statusText } from "./status_text.ts";
 
-/** The one who writes; it is done once the system has the bytes. */
+/** Writes bytes to the connection; it is done once the system has them. */
 export type Write = (bytes: Uint8Array) => Promise<void>;
 
 export interface AnswerOptions {

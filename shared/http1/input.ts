@@ -102,7 +102,7 @@ export class Input {
     return came;
   }
 
-  /** Whoever waits for bytes now, or later, has this error. */
+  /** Reads that wait for bytes now, and later ones, fail with this error. */
   interrupt(error: Error): void {
     this.#interruption = error;
     const waiting = this.#waiting;

@@ -61,7 +61,7 @@ export class RequestBody {
     return this.#decoder === undefined ? await this.#announced() : await this.#collected();
   }
 
-  /** Whoever reads it, now or later, has this error. */
+  /** Reads of it, now and later, fail with this error. */
   cut(error: Error): void {
     if (!this.hasEnded) this.#input.interrupt(error);
   }

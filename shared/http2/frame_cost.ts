@@ -22,7 +22,7 @@ const SETTING_BYTES_PER_WORK = 512;
 const DATA_BYTES_PER_WORK = 4_096;
 
 /**
- * A frame of data with less content than this is part waste: whoever has more to send fills its
+ * A frame of data with less content than this is part waste: a sender that has more fills its
  * frames.
  */
 const CONTENT_BYTES_MIN = 512;

@@ -294,7 +294,7 @@ Deno.test({
       if (outcome === "failed" && fault?.then === "continue") {
         assert.deepEqual(await lab.keys(), keysBefore, `${label} leaves staged files`);
       }
-      // Whoever starts again cannot merge the same files twice.
+      // A second start cannot merge the same files twice.
       const again = await commitRewrite(lab.deps, merge);
       assert.equal(again.outcome, isAfter ? "superseded" : "committed", label);
       assert.deepEqual(await lab.liveKeys(), after, label);

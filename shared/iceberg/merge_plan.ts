@@ -14,7 +14,7 @@ export const FAN_IN = 8;
 export const MANIFEST_BYTES_TARGET = 8 * 1024 * 1024;
 /**
  * A manifest of this many files is left as it is, too. A rewrite writes the manifests anew that
- * list what it replaces. Whoever reads the table next decodes them, at some 20 µs of processor time
+ * list what it replaces. The next reader of the table decodes them, at some 20 µs of processor time
  * an entry. With 10,000 files in one manifest that is 200 ms.
  */
 export const MANIFEST_FILES_TARGET = FAN_IN ** 3;

@@ -1,7 +1,7 @@
 /**
  * What a table's snapshots did since one of them: the files that appends added, and which commits
- * only rewrote what was there. For who follows a table, and for who keeps what was read of an
- * earlier snapshot.
+ * only rewrote what was there. For programs that follow a table, and for caches of an earlier
+ * snapshot.
  */
 
 import { OperatingError } from "../base/errors.ts";
@@ -61,8 +61,8 @@ export async function filesSince(
   const files: DataFile[] = [];
   for (const manifest of await reader.manifests(table)) {
     if (manifest.content !== CONTENT.data) return undefined;
-    // Whoever adds a file writes the manifest that names it, and whoever moves the name to another
-    // writes that one.
+    // A commit that adds a file writes the manifest that names it. A commit that moves the name
+    // writes the other manifest.
     if (!ids.has(manifest.addedSnapshotId)) continue;
     for (const entry of await reader.entries(table, manifest)) {
       if (ids.has(entry.snapshotId)) files.push(entry.file);

@@ -308,8 +308,8 @@ export function fileStat({ isFile, isDirectory, size, mtime }: Deno.FileInfo): F
 const PRESENT_MS_MAX = 1_000;
 
 /**
- * Sets the time to the present, which whoever may write a file can do: another time is for its
- * owner alone. The file keeps its length, so nobody may be appending to it.
+ * Sets the time to the present. A process that may write the file can do that: another time is for
+ * its owner alone. The file keeps its length, so nobody may be appending to it.
  */
 async function touch(path: string): Promise<void> {
   using file = await Deno.open(path, { write: true });

@@ -21,7 +21,7 @@ export function childArguments(): readonly string[] {
 }
 
 /**
- * Whoever asks a whole group of processes to end asks its first one, which ends the others when it
+ * A signal to a whole group of processes reaches its first one, too, which ends the others when it
  * needs them no more.
  */
 export function leaveSignalsToParent(): void {

@@ -23,7 +23,7 @@ export interface TaskThreadOptions {
   readonly what: string;
   /** The category under which the thread's failures are logged. */
   readonly category: readonly string[];
-  /** Whether it gets a request while others are under way; whoever asks bounds how many. */
+  /** Whether it gets a request while others are under way; the caller bounds how many. */
   readonly isConcurrent?: boolean;
 }
 

@@ -43,7 +43,8 @@ export const INLINE_PARQUET_DECODER: ParquetDecoder = {
     try {
       const own = readOwnFile(file, rowGroups);
       if (own !== undefined) return batchesOf(own);
-      // Loaded when it is needed: whoever has a thread does not need a second copy of the reader.
+      // Loaded when it is needed: a process with a thread does not need a second copy of the
+      // reader.
       const { decodeParquet } = await import("./decode_parquet.ts");
       return rowsOfStream(decodeParquet(file, rowGroups));
     } catch (error) {

@@ -44,7 +44,7 @@ export const INLINE_PARQUET_ENCODER: ParquetEncoder = {
   input: (batches, schema) => parquetInput(batches, schema),
   open: (schema, bytes) => new OpenInput(schema, { bytes }),
   async encode({ stream, rows }, options) {
-    // Loaded when it is needed: whoever has a thread does not need a second copy of the writer.
+    // Loaded when it is needed: a process with a thread does not need a second copy of the writer.
     const { encodeParquet } = await import("./encode_parquet.ts");
     return describeParquet(encodeParquet(stream, options), { schema: options.schema, rows });
   },

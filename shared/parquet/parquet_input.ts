@@ -17,7 +17,7 @@ export const PARQUET_INPUT_BYTES_MAX = 512 * 1024 * 1024;
 const GROWTH = 1.5;
 const END_OF_STREAM = Uint8Array.of(0xff, 0xff, 0xff, 0xff, 0, 0, 0, 0);
 
-/** Disposing of it gives the memory back: for whoever knows that no thread reads it any more. */
+/** Disposing of it gives the memory back. No thread may read it any more then. */
 export interface ParquetInput extends Disposable {
   /** The Arrow IPC stream. */
   readonly stream: Uint8Array;

@@ -22,10 +22,7 @@ export interface RetryPolicy {
   readonly pauseMsMax: number;
   /** The least pause after `THROTTLED`. */
   readonly throttledMsMin: number;
-  /**
-   * Attempts that may end without an answer: each takes long, and whoever waits for it has little
-   * time.
-   */
+  /** Attempts that may end without an answer: each takes long, and callers have little time. */
   readonly silentAttemptsMax: number;
   /** From the first attempt to the begin of the last. */
   readonly totalMsMax: number;

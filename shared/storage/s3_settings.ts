@@ -80,7 +80,7 @@ export function s3AccessOf(env: Environment): S3Access {
   };
 }
 
-/** URLs that requests for a bucket go to: for whoever grants a process its network. */
+/** URLs that requests for a bucket go to: for the network permission of a process. */
 export function s3Services(place: S3Place, env: Environment): string[] {
   const endpoint = env("AWS_ENDPOINT_URL_S3") || env("AWS_ENDPOINT_URL");
   if (endpoint) return [endpoint];

@@ -174,7 +174,7 @@ export class DataFileWriter {
     const isThorough = this.#isThorough;
     const encoded = encoder.encode(input, { schema, compression: "zstd", isThorough });
     const derived = this.#derive(key, input);
-    // Heeds the errors of both, whoever else does.
+    // Both errors are handled here, also when nothing else handles them.
     this.#making = Promise.allSettled([encoded, derived]).then(() => input[Symbol.dispose]());
     // Errors are taken at the next await of the field; until then they must not count as unhandled.
     this.#storing = this.#store({ key, day, encoded, derived, before: this.#storing });

@@ -8,7 +8,7 @@ import { textColumnsOf } from "../derived/text_columns.ts";
 import type { TextColumn } from "../derived/types.ts";
 import type { LoadedTable } from "../iceberg/iceberg_reader.ts";
 
-/** For whoever rewrites files. Errors: the catalog's. */
+/** For rewrites of files. Errors: the catalog's. */
 export async function textOfTable(
   { catalog }: { readonly catalog: Pick<CatalogReader, "indexState"> },
   { ident, schema }: Pick<LoadedTable, "ident" | "schema">,

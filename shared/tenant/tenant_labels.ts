@@ -1,5 +1,5 @@
 /**
- * Labels of metrics that name tenants and their tables, and what whoever asks may be shown of them.
+ * Labels of metrics that name tenants and their tables, and what of them a scraper may be shown.
  */
 
 import { DEFAULT_NAMESPACE, DEFAULT_TENANT } from "./tenant.ts";

@@ -57,7 +57,7 @@ export class FakeClock implements Clock {
   }
 
   /**
-   * Lets `ms` pass; whoever wakes runs until nothing but timers and real input are left to wait
+   * Lets `ms` pass; code that wakes runs until nothing but timers and real input are left to wait
    * for.
    */
   async advance(ms: number): Promise<void> {

@@ -2,8 +2,8 @@
  * Ports for programs that a test starts. Port 0 is no help where the address must be known before
  * the program runs. Once that port is free again, the system hands it to the next program that asks
  * for any or that connects to another. These ports lie in blocks below those which Linux hands out
- * by itself (`ip_local_port_range`, from 32768). Whoever takes from a block keeps its first port
- * bound, so that no other test process or thread takes from it too.
+ * by itself (`ip_local_port_range`, from 32768). A process that takes from a block keeps its first
+ * port bound, so that no other test process or thread takes from it too.
  */
 
 const FIRST = 20_000;

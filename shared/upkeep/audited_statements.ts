@@ -1,5 +1,5 @@
 /**
- * Statements that a table `query_audit` has of one day. It is best effort, like the audit itself: a
+ * Statements that a table `query_audit` has of one day. It is best effort, like the audit itself. A
  * file that cannot be read is passed over, and a bounded number of rows of a day is read, the
  * newest files first.
  */

@@ -17,7 +17,7 @@ export const COMPACTOR_METRICS = {
   ...MAINTENANCE_METRICS,
 } as const satisfies MetricTable;
 
-/** Who hears what a compactor did. */
+/** Observers of what a compactor did. */
 export interface CompactorObservers {
   readonly drain: DrainObserver;
   readonly deletes: DeleteObserver;

@@ -42,7 +42,7 @@ export interface DeleteTarget {
   readonly text: readonly TextColumn[];
 }
 
-/** Why a task cannot succeed, whoever tries. */
+/** Why a task cannot succeed, whichever process tries. */
 export class DeleteRefused extends Error {
   override readonly name = "DeleteRefused";
 }

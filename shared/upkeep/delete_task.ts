@@ -44,7 +44,7 @@ export interface DeleteTaskDeps extends CommitDeps, DataFileWriterDeps, DeleteWa
   /** For copies, in the folder of `scratchDir`, of files that are not on this machine. */
   readonly files: FileSystem;
   readonly scratchDir: () => Promise<string>;
-  /** Who claims, for people. */
+  /** The claimant, for people to read. */
   readonly claimant: string;
   readonly policy?: Partial<DeletePolicy>;
   readonly observer?: DeleteObserver;

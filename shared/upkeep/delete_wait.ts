@@ -19,7 +19,7 @@ export interface DeleteWaitDeps {
   /** The WAL beside this process. */
   readonly wal: WalReader;
   readonly catalog: Pick<CatalogReader, "consumedOf">;
-  /** Without it nothing is recorded: for who only looks. */
+  /** Without it nothing is recorded: for processes that only look. */
   readonly ledger?: Pick<DeleteLedger, "awaitSegments">;
   /** Where ingest servers mirror their WALs to: some of those may be on other machines. */
   readonly mirror?: DeleteMirror;
@@ -93,7 +93,7 @@ async function hasRows(wal: WalReader, { lane, name }: SegmentInfo): Promise<boo
     for await (const _ of segment.frames()) return true;
     return false;
   } catch (error) {
-    // Damaged or gone: whoever drains it says what became of its rows.
+    // The segment is damaged or gone: its drain says what became of its rows.
     if (isOperatingError(error)) return true;
     throw error;
   }

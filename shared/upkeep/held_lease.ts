@@ -22,8 +22,9 @@ const RENEWALS_PER_LEASE = 3;
 
 /**
  * Does `work` while this process holds the lease called `name`; `taken` when another one does. The
- * signal that `work` gets aborts with `signal`, and when the lease is lost: then another may be
- * doing the same, and whoever commits second finds out. Errors: those of `work`, and the catalog's.
+ * signal that `work` gets aborts with `signal`, and when the lease is lost: then another process
+ * may be doing the same, and the second to commit finds out. Errors: those of `work`, and the
+ * catalog's.
  */
 export async function underLease<T>(
   deps: LeaseDeps,

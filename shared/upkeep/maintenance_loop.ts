@@ -186,7 +186,7 @@ class RunningLoop implements MaintenanceLoop {
 }
 
 /**
- * Rejects when `signal` has been aborted for a while: whoever heeds it has ended by then. Not any
+ * Rejects when `signal` has been aborted for a while: work that heeds it has ended by then. Not any
  * more after `over`.
  */
 function longAfter(signal: AbortSignal, over: AbortSignal): Promise<never> {

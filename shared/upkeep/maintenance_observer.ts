@@ -1,6 +1,6 @@
 /**
- * What maintenance tells whoever counts and logs: one call for each thing that happened. Calls must
- * not throw.
+ * What maintenance tells metrics and logs: one call for each thing that happened. Calls must not
+ * throw.
  */
 
 import type { TableIdent } from "../tenant/tenant.ts";

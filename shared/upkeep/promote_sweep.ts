@@ -193,7 +193,7 @@ async function filled(
 }
 
 /**
- * Attributes of the file's first rows. Empty for a file that cannot be read: whoever needs it will
+ * Attributes of the file's first rows. Empty for a file that cannot be read: a later reader will
  * say so.
  */
 async function someAttributes(

@@ -2,7 +2,7 @@
  * Makes sidecars anew from committed data files, where their summaries are missing or damaged.
  *
  * No commit: a sidecar is no part of the table. It is removed and written again under its own name;
- * whoever asks in between finds none, and reads the rows. Safe to repeat, and beside everything
+ * a statement in between finds none, and reads the rows. Safe to repeat, and beside everything
  * else: two that rebuild one sidecar write the same.
  */
 

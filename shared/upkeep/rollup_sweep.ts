@@ -37,7 +37,7 @@ export const ROLLED_FILES_MIN = 8;
  */
 const OTHERS_MIN = 8;
 const OTHERS_SHARE = 1 / 8;
-/** A roll-up that another stands for stays for whoever has found it and is reading. */
+/** A roll-up that another stands for stays for servers that have found it and are reading. */
 const SUPERSEDED_MS = 600_000;
 
 export interface RollupReport {

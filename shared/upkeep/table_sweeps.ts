@@ -89,7 +89,10 @@ function promoting(deps: TableSweepDeps, options: PromoteOptions): TableSweep {
   };
 }
 
-/** One turn at a time over all compactors; who finds it taken leaves it to the other. */
+/**
+ * One turn at a time over all compactors. A compactor that finds the lease taken leaves the turn to
+ * the other.
+ */
 function leased(deps: LeaseDeps, name: string, run: TableSweep["run"]): TableSweep["run"] {
   return async (ident, signal) => {
     const lease = `${name}/${ident.namespace}.${ident.name}`;

@@ -105,7 +105,7 @@ async function sweepCommitted(
   for (const name of due) {
     if (await fs.exists(segmentPath(root, lane, { state: "active", name }))) continue;
     if (await fs.exists(segmentPath(root, lane, { state: "sealed", name }))) continue;
-    // In this order: who pins a segment looks for it in `sealed/` afterwards.
+    // The order matters: an upload that pins a segment looks for it in `sealed/` afterwards.
     if (await fs.exists(pinPath(root, lane, name))) continue;
     going.push(name);
   }

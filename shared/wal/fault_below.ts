@@ -1,4 +1,4 @@
-/** What a failure says to those who send rows. */
+/** What senders of rows are told of a failure. */
 
 import { messageOf } from "../base/errors.ts";
 

@@ -1,7 +1,7 @@
 /**
  * What a segment takes in memory: the bytes of its frames' messages, which are many times its own
- * where they are packed. Frames are passed over unchecked: who plans what to read needs no more,
- * and who reads them checks them.
+ * where they are packed. Frames are passed over unchecked: planning needs no more, and reading
+ * checks them.
  */
 
 import { isOperatingError } from "../base/errors.ts";

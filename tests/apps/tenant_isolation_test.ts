@@ -21,8 +21,8 @@ const DAY_START = 1_795_132_800_000_000_000n; // 2026-11-20T00:00:00Z
 const SECOND = 1_000_000_000n;
 
 /**
- * Rows in the table and in the WAL; no two tenants have the same sum. `ZEBRA` is `zebra` to who
- * ignores case.
+ * Rows in the table and in the WAL; no two tenants have the same sum. `ZEBRA` is `zebra` where case
+ * is ignored.
  */
 const TENANTS = {
   quokka: { stored: 3, waiting: 2 },

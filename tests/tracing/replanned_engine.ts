@@ -1,4 +1,4 @@
-/** An engine whose plans say something else than they are: for tests of whoever decides by them. */
+/** An engine whose plans are not what they say, for tests of code that decides by them. */
 
 import type { Engine, PreparedQuery, QueryRequest } from "../../shared/engine/types.ts";
 

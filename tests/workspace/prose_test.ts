@@ -1,6 +1,6 @@
 /**
- * Comments, pages and help texts keep the rules of `prose_rules.ts`. What a program cannot judge
- * (a subject in each sentence, one word for one thing) is for whoever reads a change:
+ * Comments, pages and help texts keep the rules of `prose_rules.ts`. What a program cannot judge (a
+ * subject in each sentence, one word for one thing) is for the reviewer of a change:
  * `docs/GLOSSARY.md` has the words.
  */
 

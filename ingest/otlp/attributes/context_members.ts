@@ -60,7 +60,7 @@ export interface KeptMembers {
   readonly text: CopySource;
   /** A table of the names of the entries and of those reserved, made when it is asked for first. */
   readonly names: () => NameTable;
-  /** Any entries as texts, made for who asks. */
+  /** Any entries as texts, made when they are asked for. */
   readonly texts: (entries: readonly Entry[]) => NamedValue[];
 }
 

@@ -1,4 +1,4 @@
-/** A data file's indexes, as whoever looks rows up in them reaches them. */
+/** A data file's indexes, as a lookup of rows reaches them. */
 
 import type { OperatingError } from "../../base/errors.ts";
 import type { TableSchema } from "../../schema/schema.ts";

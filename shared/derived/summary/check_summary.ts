@@ -1,6 +1,4 @@
-/**
- * Whether a file's summary is whole: every blob of it is read and decoded. For whoever mends it.
- */
+/** Whether a file's summary is whole: every blob of it is read and decoded. For repairs. */
 
 import { isOperatingError, messageOf } from "../../base/errors.ts";
 import type { ReadableStore } from "../../storage/object_store.ts";
@@ -70,7 +68,7 @@ export async function checkSummary(
       places.filter(({ type }) => type === GROUP_COUNTS_BLOB).flatMap(({ fields }) => fields),
     );
     const lacking = columns.filter((id) => own.fields.includes(id) && !counted.has(id));
-    // Where there are no indexes yet, whoever makes them counts these, too.
+    // Where there are no indexes yet, their making counts these, too.
     const spilled = part !== "times" && isIndexed(sidecar.blobs)
       ? uncountedColumns({ schema, rows }, places).map(({ id }) => id)
       : [];

@@ -17,10 +17,7 @@ export interface RowGroups {
   readonly count: number;
 }
 
-/**
- * By group; undefined when a double is -0, which is 0 to whoever compares and something else to
- * whoever looks.
- */
+/** By group; undefined when a double is -0, which compares as 0 and prints as -0. */
 export interface Measured {
   readonly kind: MeasureKind;
   readonly values: Float64Array;

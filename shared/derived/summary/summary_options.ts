@@ -1,4 +1,4 @@
-/** Options of whoever makes summaries: docs/api/command_line.md#options-of-the-servers. */
+/** Options of processes that make summaries: docs/api/command_line.md#options-of-the-servers. */
 
 import type { OptionTable, Settings } from "../../config/options.ts";
 import { GROUP_VALUES_MAX, SUMMARY_BYTES_MAX, type SummaryLimits } from "./build_summary.ts";

@@ -6,9 +6,9 @@
  * of whose code points are *stable*: NFC leaves them as they are, whatever stands beside them. A
  * text with any other goes to `tokenize`.
  *
- * On some code points the runtime and DuckDB, which are of different versions of Unicode,
- * do not agree: these are *disputed*. A row that holds one may match anything, and whoever asks for
- * one gets every row.
+ * On some code points the runtime and DuckDB, which are of different versions of Unicode, do not
+ * agree: these are *disputed*. A row that holds one may match anything, and a query with one gets
+ * every row.
  */
 
 import { tokenize } from "./tokenize.ts";

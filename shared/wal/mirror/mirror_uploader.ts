@@ -150,13 +150,13 @@ export class MirrorUploader implements AsyncDisposable {
     await mirrorActive(this.#deps, seen, signal);
   }
 
-  /** Whoever waits for the process to end does not wait longer. */
+  /** The end of the process must not take longer for it. */
   #isUrgent(name: string): boolean {
     const ageMs = this.#options.clock.nowMs() - msOfSegmentName(name);
     return this.#over.signal.aborted || ageMs > this.#patienceMs();
   }
 
-  /** Whoever has copies made at an interval does not wait longer. */
+  /** With copies at an interval it is no longer than that. */
   #patienceMs(): number {
     const { activeIntervalMs, patienceMs } = this.#options;
     return Math.min(patienceMs, activeIntervalMs || Infinity);

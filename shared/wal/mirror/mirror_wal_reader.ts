@@ -112,8 +112,8 @@ class MirrorWalReader implements WalReader {
 }
 
 /**
- * Reads segments in an order that is known: the next ones are fetched meanwhile, and kept for who
- * reads them twice.
+ * Reads segments in an order that is known: the next ones are fetched meanwhile, and kept for
+ * readers that read them twice.
  */
 class ReaderAhead implements WalReader, Disposable {
   readonly #reader: WalReader;
@@ -178,7 +178,7 @@ class ReaderAhead implements WalReader, Disposable {
     const known = this.#fetched.get(segment.name);
     if (known !== undefined) return known.object;
     const object = fetchOf(this.#store, segment);
-    // Told to who opens it.
+    // The error is for the reader that opens it.
     object.catch(() => this.#fetched.delete(segment.name));
     this.#fetched.set(segment.name, { bytes: segment.storedBytes, object });
     return object;
@@ -268,9 +268,9 @@ class MemoryFile implements ReadableFile {
 }
 
 /**
- * The drain's side of a mirror: nothing. What a drain did is in the catalog, and whoever wrote an
- * object removes it. `takeDrainRequest` takes what `request` (a notification) left for a lane, or
- * for all.
+ * The drain's side of a mirror does nothing. What a drain did is in the catalog, and the writer of
+ * an object removes it. `takeDrainRequest` takes what `request` (a notification) left for a lane,
+ * or for all.
  */
 export class MirrorConsumerAdmin implements WalConsumerAdmin {
   readonly #requested = new Set<string>();

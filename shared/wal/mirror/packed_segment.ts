@@ -33,7 +33,7 @@ export interface PackedSegment extends SegmentLengths {
 }
 
 /**
- * Packs a segment; bytes that are none are packed all the same, as whoever reads them will say what
+ * Packs a segment; bytes that are none are packed all the same, since their readers will say what
  * they are.
  */
 export function packSegment(segment: Uint8Array): PackedSegment {

@@ -12,7 +12,7 @@ import type { ObjectStore } from "../../storage/object_store.ts";
 import { parseMirrorKey } from "./mirror_layout.ts";
 import type { ConsumedSegments } from "./recover_mirror.ts";
 
-/** Whoever has the WAL removes its objects a minute after their commit. */
+/** A compactor beside the WAL removes its objects a minute after their commit. */
 export const RECLAIM_AGE_MS_MIN = 3_600_000;
 /** Objects asked about at a time. */
 const ASKED_MAX = 1_000;
