@@ -96,7 +96,7 @@ function roleFlags(
   role: Role,
   { dataDir, binary }: { readonly dataDir: string; readonly binary: string },
 ): string[] {
-  // A binary that starts itself can do no more than it does: its permissions are built in.
+  // A binary that starts itself gains nothing: its permissions are built in.
   const places = { ...placesOf(role, { dataDir, root: "." }), runtime: workspacePath(binary) };
   const { read = [], ffi = [], ...narrow } = permissionsOf(role, places);
   if (!read.includes(places.packages)) return permissionFlags({ read, ...narrow });

@@ -78,7 +78,7 @@ Deno.test({
     assert.ok(flags("svc-query-server").includes(`--allow-write=${written.join(",")}`));
     for (const { name, role } of BINARIES) {
       const all = flags(name);
-      // Itself, which may do no more: its permissions are built in.
+      // The role starts itself, which gains nothing: its permissions are built in.
       const run = role === "query" || role === "compactor"
         ? [`--allow-run=${workspacePath(`dist/${name}`)}`]
         : [];

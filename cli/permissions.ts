@@ -371,7 +371,7 @@ export function permissionFlags(permissions: Permissions): string[] {
 }
 
 /**
- * What a role's runtime is told besides its permissions. V8 reads its flags at its start only.
+ * Flags of a role's runtime besides its permissions. V8 reads its flags at its start only.
  *
  * While ingest's young generation is collected nobody is answered. One thread collects it: with
  * several the last is waited for, which takes milliseconds when others have the processors. The

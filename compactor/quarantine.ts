@@ -22,8 +22,8 @@ export async function requeueAll(claims: WalClaims): Promise<void> {
 }
 
 /**
- * Looks at the quarantine now and every half minute; tells of what is new in it. The function
- * returned ends it.
+ * Looks at the quarantine now and every half minute, and logs what is new in it. The function that
+ * is returned ends it.
  */
 export function watchQuarantine(
   claims: Pick<WalClaims, "quarantined">,

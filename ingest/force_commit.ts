@@ -110,9 +110,7 @@ async function hasten(
   }
 }
 
-/**
- * What keeps a drain from hearing of it makes the commit late, and no more; told once a request.
- */
+/** A failure to notify the drain only makes the commit late. It is logged once a request. */
 function warnOnce(lane: LaneId): (error: unknown) => void {
   let hasWarned = false;
   return (error) => {

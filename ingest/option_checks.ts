@@ -1,6 +1,6 @@
 /**
  * Options that contradict each other, and options that do nothing as others are set. The first stop
- * the start; the second are told of in its log, because somebody meant them.
+ * the start. The second are warnings in the log, because somebody meant them.
  */
 
 import { UsageError } from "../shared/base/errors.ts";

@@ -44,7 +44,7 @@ for (const { args, says, drainsHere } of SENSELESS) {
   });
 }
 
-/** The flags that are told of as without effect. */
+/** The flags that are warned of as without effect. */
 const IDLE: readonly [args: string, flags: readonly string[]][] = [
   ["", []],
   [REDIS, ["ingest-rate-redis-url"]],

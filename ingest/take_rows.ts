@@ -59,8 +59,8 @@ export async function takeRows(
     const { batch: received, lane, mode, key, warning } = await receive(hold, late);
     const { batch, refused } = await mapRows(received, deps.shapeOf?.(lane) ?? EVENTS_SHAPE);
     if (batch.rows === 0) return { refused: refused ?? warning };
-    // The sender was told so already, and sends the rows again: stored as well, they would be there
-    // twice.
+    // The sender was refused already and sends the rows again: if they were stored now, they would
+    // be there twice.
     late.throwIfAborted();
     const segment = await appendRows(batch, { lane, mode, key, deps });
     return { refused, appended: { lane, mode, rows: batch.rows, segment } };

@@ -11,7 +11,7 @@ export interface Addresses {
   readonly otlpGrpc?: string;
 }
 
-/** Where `svc sql` asks when it is told nothing. */
+/** The addresses that `svc sql` asks by default. */
 const QUERY_URL_DEFAULTS = ["http://127.0.0.1:8089", "http://localhost:8089"];
 
 /** What `svc dev` says once the stack is up. */

@@ -32,7 +32,7 @@ export function commandOf(line: string): string | undefined {
 
 /**
  * `leave`: no more statements are wanted. `refused`: it was no command, or not with that argument,
- * and the user was told.
+ * and a message said so.
  */
 export type CommandOutcome = "done" | "leave" | "refused";
 

@@ -80,7 +80,7 @@ export interface Trailer {
 }
 
 const ERROR_TEXT_LENGTH_MAX = 2_000;
-/** What `fetch` puts before a failure: the address is told anyway. */
+/** What `fetch` puts before a failure: our message has the address anyway. */
 const SENDING = /^error sending request for url \(.*?\): (?:client error \(\w+\): )?/;
 const TRAILER_START = '{"_meta":';
 

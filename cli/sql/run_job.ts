@@ -1,7 +1,7 @@
 /**
  * Runs a statement as a batch job: submits it, waits, writes its result. On a terminal one line
- * tells how far it is, and Ctrl-C asks whether to cancel it; in a pipe nothing is told, and Ctrl-C
- * leaves it running.
+ * tells how far it is, and Ctrl-C asks whether to cancel it. In a pipe there is no such line, and
+ * Ctrl-C leaves the job running.
  */
 
 import { counted } from "../../shared/base/counted.ts";

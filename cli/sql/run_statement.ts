@@ -110,8 +110,7 @@ async function showStream(
 }
 
 /**
- * Without the footer missing rows are told in a line of their own. `rowsMax`: where the answer was
- * cut.
+ * Without the footer a line of its own tells of missing rows. `rowsMax`: where the answer was cut.
  */
 async function extentOf(
   { notes }: Console,

@@ -17,10 +17,7 @@ import { ByteBuilder } from "../../shared/columns/byte_builder.ts";
  * times as long.
  */
 export const LINE_BYTES_MAX = 16 * 1024 * 1024;
-/**
- * Most bytes decoded at once, longer single lines aside: of lines that take long there are no more
- * without a pause.
- */
+/** The most bytes that are decoded without a pause, longer single lines aside. */
 const BLOCK_BYTES_MAX = 32 * 1024;
 /** After this many bytes other requests get a turn: some 15 ms of decoding. */
 const TURN_BYTES = 1024 * 1024;

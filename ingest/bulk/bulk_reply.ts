@@ -3,7 +3,7 @@
  * `errors` right before `items`, an item per action in order, each with one member named as the
  * action that was sent.
  *
- * Items say no more than clients read: Fluent Bit's buffer for the whole reply is 512 KB.
+ * Items say only what clients read: Fluent Bit's buffer for the whole reply is 512 KB.
  */
 
 import { othersTurn } from "../../shared/base/others_turn.ts";

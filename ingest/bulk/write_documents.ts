@@ -147,8 +147,8 @@ async function store(
     },
   });
   deps.metrics.bodyBytes.at(BULK).add(bodyBytes);
-  // The sender was told so already, and sends the documents again: stored as well, they would be
-  // there twice.
+  // The sender was refused already and sends the documents again: if they were stored now, they
+  // would be there twice.
   late.throwIfAborted();
   const stored = await appendAll(decoded, { tenant, mode, key: key?.finish(), deps });
   // Past the deadline nobody receives it.

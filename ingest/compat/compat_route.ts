@@ -1,4 +1,4 @@
-/** One row of the search-engine surface's table, and what its handler is told. */
+/** One row of the search-engine surface's table, and what its handler gets. */
 
 import type { Peer } from "../admission.ts";
 import type { Endpoint } from "../routes.ts";

@@ -92,7 +92,7 @@ async function unlessLate<T>(work: Promise<T>, late: AbortSignal): Promise<T> {
   }
 }
 
-/** What a call of no method of ours is told. */
+/** The error for a call of a method that is not ours. */
 export function unknownMethod(path: string): OperatingError {
   return new OperatingError(
     "unimplemented",

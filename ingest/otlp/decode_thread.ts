@@ -109,7 +109,7 @@ export async function decodeBody(
     try {
       return { batch: decode(body, { nowNs, isShort: true }), body };
     } catch (error) {
-      // What is too large by other limits as well is told so by the thread.
+      // A body that is too large by other limits, too, is refused by the thread.
       if (!isOperatingError(error, "too_large")) throw error;
     }
   }

@@ -83,7 +83,7 @@ export class RedisBuckets implements AsyncDisposable {
   /** Undefined while Redis is away. */
   #client: Client | undefined;
   #awaySinceMs: number;
-  /** That it is away was told: so is its end. */
+  /** Whether the outage was logged: then its end is, too. */
   #isTold = false;
   readonly #ended = new AbortController();
   readonly #first = Promise.withResolvers<void>();

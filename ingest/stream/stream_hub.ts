@@ -86,7 +86,7 @@ export class StreamHub {
     metrics.streamLagged.add(keepUp.length - open.length, {});
   }
 
-  /** Ends every stream behind what it has buffered, and opens no more. */
+  /** Ends every stream behind what it has buffered, and refuses new ones. */
   stop(): void {
     this.#stopped = true;
     for (const readers of this.#readers.values()) readers.forEach((reader) => reader.end());

@@ -102,8 +102,8 @@ export function messageOf(error: unknown): string {
 }
 
 /**
- * The innermost cause. `fetch` says "fetch failed" whatever it met: a name, a certificate, a port
- * is told by that one alone.
+ * The innermost cause. `fetch` says "fetch failed" whatever it met: only the innermost cause tells
+ * of a name, a certificate or a port.
  */
 export function rootCauseOf(error: unknown): unknown {
   let root = error;

@@ -12,7 +12,7 @@ export interface Weighed<T> {
   readonly isKept?: boolean;
 }
 
-/** Who is told what a cache does. */
+/** Counts what a cache does. */
 export interface CacheMeter {
   lookedUp(outcome: "hit" | "miss"): void;
   /** Bytes that are held from now on. */

@@ -80,8 +80,8 @@ export function segmentRows(segments: readonly string[]): string {
 }
 
 /**
- * Puts segments into runs, and forgets claims of them. What is no segment's name stays as it is
- * told.
+ * Puts segments into runs, and forgets claims of them. Names that are no segment's are kept one by
+ * one.
  */
 export function* foldSegments(
   segments: readonly string[],

@@ -32,7 +32,7 @@ class World {
   readonly #roots = ["/data/wal-a", "/data/wal-b"];
   /** Objects of the mirror as they were at some time. */
   #copy = new Map<string, Uint8Array>();
-  /** Rows that a table had and has no more. */
+  /** Rows that a table had and no longer has. */
   readonly #gone = new Set<number>();
   #sent = 0;
   #recovered = 0;

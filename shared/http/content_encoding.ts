@@ -4,7 +4,7 @@
  *
  * `snappy` is the block format, `x-snappy-framed` the framed one, as in the OpenTelemetry
  * Collector's `confighttp`. Collectors of before 2025 sent framed bodies as `snappy`, and gRPC's
- * `snappy` is framed in Go: what `snappy` holds is told by how it begins.
+ * `snappy` is framed in Go: the first bytes of a `snappy` body say which it is.
  *
  * Invariant: never inflates more than its cap (+ one output chunk), whatever the compressed
  * bytes claim. Decoding is synchronous: 16 MiB take about 35 ms, and the thread pool costs more

@@ -46,7 +46,7 @@ export interface ListenerOptions extends ListenAddress, ConnectionBounds {
 /** What a server does with its listener. */
 export interface RunningListener {
   readonly address: ListenAddress;
-  /** Accepts no more; resolves once the last connection was handed over. Idempotent. */
+  /** Stops accepting; resolves once the last connection was handed over. Idempotent. */
   close(): Promise<void>;
 }
 

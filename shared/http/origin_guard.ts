@@ -14,7 +14,7 @@ import { errorResponse } from "./error_response.ts";
 
 type Answer<I> = (request: Request, info: I) => Response | Promise<Response>;
 
-/** Methods of any route: which of them a path takes is told by its own 405. */
+/** Methods of any route: a path refuses those that it does not take by its own 405. */
 const METHODS = "GET, HEAD, POST, PUT, DELETE";
 /** Response headers that a page may read, besides those that every page may read. */
 const EXPOSED = "retry-after, etag, location, x-svc-server-micros, x-elastic-product";

@@ -56,7 +56,7 @@ export class ZstdDecoder implements Disposable {
       at += left - rest;
       left = rest;
       if (free < piece.length) yield piece.subarray(0, piece.length - free);
-      // With room left there is no more to come of this input.
+      // With room left nothing more comes of this input.
       if (free > 0) return;
     }
   }

@@ -87,7 +87,7 @@ export class Answer {
     return keepsAlive;
   }
 
-  /** Nobody reads it any more: its source is told. */
+  /** Cancels the source, because nobody reads the response any more. */
   cancel(reason: unknown): void {
     if (this.#isCancelled) return;
     this.#isCancelled = true;
@@ -97,7 +97,7 @@ export class Answer {
     ending?.catch(() => {});
   }
 
-  /** To HEAD the answer to GET has a length that is told, or none that is known. */
+  /** HEAD gets the length that GET would have, where it is known. */
   #lengthWithoutBody(): string {
     const { status } = this.#response;
     if (status === 204 || status === 304) return "";

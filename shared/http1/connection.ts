@@ -48,7 +48,7 @@ interface Exchange {
   readonly request: IncomingRequest;
   readonly body: RequestBody | undefined;
   answer: Answer | undefined;
-  /** Or only sends no more, which looks the same. */
+  /** The client left, or only stopped sending, which looks the same. */
   hasLeft: boolean;
 }
 
@@ -374,7 +374,7 @@ function refusalBytes({ status, reason, message }: Refusal): Uint8Array {
   );
 }
 
-/** Whether a read or a write failed because the connection is no more. */
+/** Whether a read or a write failed because the connection is gone. */
 function isLost(error: unknown): boolean {
   const { errors } = Deno;
   if (error instanceof errors.BadResource || error instanceof errors.Interrupted) return true;

@@ -35,7 +35,7 @@ export class Input {
     this.#buffer = new Uint8Array(bufferBytes);
   }
 
-  /** The peer says that it sends no more, or has left. */
+  /** Whether the peer stopped sending, or has left. */
   get hasEnded(): boolean {
     return this.#hasEnded;
   }

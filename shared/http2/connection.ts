@@ -151,7 +151,7 @@ export class Http2Connection {
   }
 
   /**
-   * A peer that broke the rules is read no more, and keeps its place until the next sweep. So the
+   * A peer that broke the rules is no longer read, and keeps its place until the next sweep. So the
    * bounds of connections bound how often it can do so in a second.
    */
   async #keepPlace(): Promise<void> {

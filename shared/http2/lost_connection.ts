@@ -1,4 +1,4 @@
-/** Whether a read failed because the connection is no more. */
+/** Whether a read failed because the connection is gone. */
 export function isLost(error: unknown): boolean {
   const { errors } = Deno;
   return [

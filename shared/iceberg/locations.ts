@@ -51,7 +51,7 @@ export function dataFileKey(
   return `${table.locationKey}/data/timestamp_day=${date}/${name}`;
 }
 
-/** What `dataFileKey` was told. */
+/** Whether `dataFileKey` made the key for a file that was cut at its largest size. */
 export function isFullFile(key: string): boolean {
   return key.endsWith(FULL_FILE_END);
 }

@@ -34,7 +34,7 @@ export class Staging {
     const write = before === undefined
       ? this.#store.putNew(key, bytes)
       : before.then(() => this.#store.putNew(key, bytes));
-    // `written` tells of it.
+    // `written` reports the failure.
     write.catch(() => {});
     this.#writes.push(write);
     return `${this.#store.rootUri}/${key}`;

@@ -27,7 +27,7 @@ export class FailureLog {
   #count = 0;
   #sinceMs = 0;
   #toldMs = -Infinity;
-  /** That it began was told: so is its end. */
+  /** Whether the beginning was logged: then the end is, too. */
   #isTold = false;
 
   constructor(options: FailureLogOptions) {

@@ -22,7 +22,7 @@ export function childArguments(): readonly string[] {
 
 /**
  * A signal to a whole group of processes reaches its first one, too, which ends the others when it
- * needs them no more.
+ * no longer needs them.
  */
 export function leaveSignalsToParent(): void {
   for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) {

@@ -1,6 +1,6 @@
 /**
- * Rows of a Parquet file in memory, a row group at a time, so that of its rows no more than that
- * are held decoded.
+ * Rows of a Parquet file in memory, a row group at a time: only one row group is decoded at any
+ * time.
  *
  * For files whose columns have field ids and types that a table of ours can have: those that this
  * service wrote.

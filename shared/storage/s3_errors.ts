@@ -136,7 +136,7 @@ function toldBy(answer: Answer, status: number): string {
   if (!NAMELESS.has(answer.name ?? "")) return `${answer.name}, ${messageOf(answer)}`;
   if (status >= 300) return `the answer is ${status}, without a reason`;
   const { cause } = answer;
-  // The library's own words hold the URL, which is told already.
+  // The library's own words hold the URL, which our message has already.
   return cause instanceof Error
     ? cause.message.replace(/^.*?client error \([^)]*\): /s, "")
     : messageOf(answer);

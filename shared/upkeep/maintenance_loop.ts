@@ -35,7 +35,7 @@ const POLL_MS = 1_000;
 const TABLES_INTERVAL_MS = 5_000;
 /** A merge of the largest size takes about a minute on a slow machine. */
 const TURN_MS_MAX = 600_000;
-/** Given to a turn that is told to end. */
+/** How long a turn may take to end. */
 const ENDING_MS_MAX = 10_000;
 const BACKOFF_MS_MIN = 5_000;
 const BACKOFF_MS_MAX = 900_000;

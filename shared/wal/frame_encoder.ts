@@ -72,8 +72,8 @@ export class FrameEncoder {
     try {
       return await thread.run(laid, [bytes.buffer]);
     } catch {
-      // What was handed over is gone with the thread, which is told of elsewhere; the batches are
-      // still here.
+      // What was handed over is gone with the thread, whose end is logged elsewhere. The batches
+      // are still here.
       const again = this.#buffers.take(lengthMax);
       return finished({ bytes: again, length: layFrames(batches, again), frameSeed });
     }

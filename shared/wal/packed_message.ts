@@ -32,7 +32,7 @@ const PARAMS = { [constants.ZSTD_c_compressionLevel]: -3 };
 export function packMessage(message: Uint8Array): number | undefined {
   const { byteLength } = message;
   if (byteLength < PACKED_MESSAGE_BYTES_MIN) return undefined;
-  // With the length that it is told it takes a fifth less time.
+  // When zstd knows the length, packing takes a fifth less time.
   const chunkSize = byteLength >> 1;
   const options = { chunkSize, params: PARAMS, pledgedSrcSize: byteLength };
   const packed = zstdCompressSync(message, options);

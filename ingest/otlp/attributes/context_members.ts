@@ -100,8 +100,8 @@ export class ContextMembers {
   }
 
   /**
-   * The text of the resource's attribute of that name, which then stands no more; undefined where
-   * there is none.
+   * The text of the resource's attribute of that name, which is then removed; undefined where there
+   * is none.
    */
   take(key: DataView): Uint8Array | undefined {
     const entry = this.#entries.findLast((one) =>

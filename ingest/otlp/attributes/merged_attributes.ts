@@ -76,16 +76,13 @@ export class MergedAttributes {
     return places.sort((a, b) => a - b);
   }
 
-  /** The attribute of that name stands no more. */
+  /** Removes the attribute of that name. */
   drop(key: DataView): void {
     const number = this.#names.find(key, 0, key.byteLength);
     if (number >= 0) this.#dropped[number] = 1;
   }
 
-  /**
-   * Appends the text of the attribute of that name, which then stands no more unless there was
-   * none.
-   */
+  /** Appends the text of the attribute of that name, if there is one, and removes it. */
   take(key: DataView, out: ByteBuilder): void {
     const wanted = this.#names.find(key, 0, key.byteLength);
     if (wanted < 0) return;

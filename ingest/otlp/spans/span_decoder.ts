@@ -1,6 +1,6 @@
 /**
- * One OTLP `Span` in protobuf → one row of `SpansColumns`. The mapping is told in
- * `spans_protobuf.ts`.
+ * One OTLP `Span` in protobuf → one row of `SpansColumns`. `spans_protobuf.ts` describes the
+ * mapping.
  *
  * A span's fields are read once, its attributes when all others are known: where a name meets
  * another, they are merged instead of written as they come.

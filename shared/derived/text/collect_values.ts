@@ -36,12 +36,13 @@ export interface ColumnValues {
   /** Where each hash occurs, by its number. */
   readonly places: Places;
   /**
-   * Members of JSON objects whose numbers are told by where they rise, and mostly have no hash.
+   * Members of JSON objects whose numbers are found by where they rise, and mostly have no hash.
    * Default: none.
    */
   readonly rising?: readonly RisingMember[];
   /**
-   * By number, 1: its places are not worth listing, and are told as all. Default: all are worth it.
+   * By number, 1: its places are not worth listing, and count as everywhere. Default: all are worth
+   * it.
    */
   readonly unlisted?: Uint8Array;
 }

@@ -187,7 +187,8 @@ export class MemberHashes {
   }
 
   /**
-   * Whether the number from `start` on, of the name with this hash, is told without one of its own.
+   * Whether the number from `start` on, of the name with this hash, is found without a hash of its
+   * own.
    */
   #isRising(name: number, start: number): boolean {
     if (this.#at - start > RISING_DIGITS_MAX || this.#bytes[start] === MINUS) return false;

@@ -5,7 +5,7 @@ import { hashByte, hashBytes } from "./hash.ts";
 
 export const VALUES_TYPE = "svc-values-v1";
 /**
- * The type of value indexes in which some numbers have no hash: they are told by where they rise.
+ * The type of value indexes in which some numbers have no hash: they are found by where they rise.
  */
 export const RISING_VALUES_TYPE = "svc-values-v2";
 

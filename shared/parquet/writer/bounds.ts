@@ -173,7 +173,7 @@ function lowerBound(text: Uint8Array): Uint8Array {
 }
 
 /**
- * What is cut off is made up for by the next code point in place of the last one that has a next.
+ * The last code point that has a next one is replaced by it, which makes up for what is cut off.
  */
 function upperBound(text: Uint8Array): Uint8Array | undefined {
   const end = endOfWhole(text);

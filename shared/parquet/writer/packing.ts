@@ -5,7 +5,7 @@ import { present } from "../../base/assert.ts";
 
 const { ZSTD_c_compressionLevel: LEVEL, ZSTD_c_minMatch: MATCH_MIN } = constants;
 
-/** What zstd is told. */
+/** The parameters of zstd. */
 const WAYS = {
   quick: { [LEVEL]: 1 },
   usual: { [LEVEL]: 3 },

@@ -110,7 +110,7 @@ async function putOnce(store: ObjectStore, key: string, bytes: Uint8Array): Prom
 }
 
 /**
- * Removes copies of this ingester's segments that are written no more. Copies of other ingesters
+ * Removes copies of this ingester's segments that are no longer written. Copies of other ingesters
  * are theirs.
  */
 async function removeOutlived(
