@@ -10,6 +10,7 @@ import { type Identity, type OidcSettings, OidcVerifier } from "./oidc.ts";
 
 export type AuthMode = "open" | "tokens" | "oidc";
 
+/** Who sent a request, as far as the server's mode tells. */
 export interface Caller {
   /**
    * SHA-256 of the bearer token in hexadecimal; undefined in open mode, where nobody looks at

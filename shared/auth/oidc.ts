@@ -17,6 +17,7 @@ import type { Clock } from "../os/clock.ts";
 import { unauthenticated } from "./bearer_tokens.ts";
 import { IssuerKeys, type IssuerKeysOptions, type KeySet, notYetKnown } from "./issuer_keys.ts";
 
+/** Whom a verified token stands for, and its claims. */
 export interface Identity {
   /** `sub`. */
   readonly subject: string;

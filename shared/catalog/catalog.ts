@@ -12,6 +12,7 @@ import type { TableIdent } from "../tenant/tenant.ts";
 import type { DeleteTaskCommit } from "./delete_ledger.ts";
 import type { IndexState, IndexView } from "./index_catalog.ts";
 
+/** What a process may ask of the catalog that changes nothing. */
 export interface CatalogReader extends AsyncDisposable {
   namespaces(): Promise<string[]>;
   tables(namespace: string): Promise<string[]>;
@@ -41,11 +42,13 @@ export interface CatalogReader extends AsyncDisposable {
   close(): Promise<void>;
 }
 
+/** A table's pointer, and which of some segments it holds, at one moment. */
 export interface TableView {
   readonly metadataLocation: string | undefined;
   readonly consumed: ReadonlySet<string>;
 }
 
+/** One change of a table's pointer, with all that happens in its transaction. */
 export interface TableCommit {
   readonly ident: TableIdent;
   /** What the pointer must still be; undefined creates the table and its namespace. */
@@ -76,6 +79,7 @@ export interface TableCommit {
  */
 export type CommitOutcome = "committed" | "conflict" | "consumed" | "claim_lost";
 
+/** The catalog for roles that write tables. */
 export interface Catalog extends CatalogReader {
   /** The commit point: compare-and-swap of the pointer and the consumed rows, both or neither. */
   commit(change: TableCommit): Promise<CommitOutcome>;

@@ -34,6 +34,7 @@ export interface NewDeleteTask {
   readonly endNs: bigint | undefined;
 }
 
+/** A delete task with its state. Times are Unix milliseconds. */
 export interface DeleteTask extends NewDeleteTask {
   readonly status: DeleteTaskStatus;
   /** Unix milliseconds by the catalog's clock, like the other times. */
@@ -57,6 +58,7 @@ export interface DeleteTask extends NewDeleteTask {
   readonly awaited: readonly string[] | undefined;
 }
 
+/** The lease under which a process works on a task. */
 export interface DeleteClaim {
   /** For people. */
   readonly claimant: string;
@@ -66,6 +68,7 @@ export interface DeleteClaim {
   readonly ageMs: number;
 }
 
+/** How far an attempt is. */
 export interface DeleteProgress {
   /** Data files that can hold such rows. */
   readonly filesTotal: number;

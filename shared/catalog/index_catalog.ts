@@ -16,12 +16,14 @@ import type { TableIdent } from "../tenant/tenant.ts";
  */
 export const INDEX_VIEW_INTERVAL_MS = 500;
 
+/** An index that somebody configured, with the tag of its configuration. */
 export interface ManagedIndex {
   readonly config: IndexConfig;
   /** Another one after every change. */
   readonly etag: string;
 }
 
+/** How often a name was dropped, and when last. */
 export interface Epoch {
   readonly count: number;
   /** Unix ms of the last drop. */

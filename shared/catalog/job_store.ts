@@ -23,6 +23,7 @@ export const COMPUTED_TOO_LATE =
 /** Folder of a namespace in the warehouse that holds rows of large results. */
 export const JOB_RESULTS_FOLDER = "job_results";
 
+/** A batch job as it is submitted. */
 export interface NewJob {
   readonly id: string;
   /** Namespace of the tenant whose job it is. */

@@ -29,6 +29,7 @@ export function sql(text: string, values: readonly SqlValue[] = []): SqlStatemen
   return { sql: text, values };
 }
 
+/** A database whose statements run in transactions. */
 export interface SqlDatabase extends AsyncDisposable {
   /** Runs `steps` in one transaction, which is undone when it throws; `verb` says for what. */
   transaction<T>(verb: string, steps: () => Transaction<T>): Promise<T>;

@@ -13,6 +13,7 @@
 
 import type { LaneId } from "../tenant/tenant.ts";
 
+/** Segments that a drain wants to work on, and for how long. */
 export interface ClaimRequest {
   readonly lane: LaneId;
   /** Who asks, for people. */
@@ -25,6 +26,7 @@ export interface ClaimRequest {
   readonly attemptsMax: number;
 }
 
+/** What a drain got of the segments that it asked for. */
 export interface ClaimGrant {
   /**
    * Segments that are the token's now, in order of name. The others are consumed, held by another
@@ -43,6 +45,7 @@ export interface ClaimState {
   readonly isQuarantined: boolean;
 }
 
+/** A segment that no drain gets any more, and why. */
 export interface QuarantinedSegment {
   /** `tenant/index`. */
   readonly lane: string;

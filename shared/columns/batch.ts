@@ -11,6 +11,7 @@
 
 import type { ColumnType, TableSchema } from "../schema/schema.ts";
 
+/** The buffers of one column. */
 export interface ColumnData {
   /** Bit i set = row i present; null when no row is null. */
   readonly validity: Uint8Array | null;
@@ -20,6 +21,7 @@ export interface ColumnData {
   readonly values: Uint8Array;
 }
 
+/** Rows as columns: one `ColumnData` for each column of the schema. */
 export interface ColumnBatch {
   readonly schema: TableSchema;
   readonly rows: number;

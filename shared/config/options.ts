@@ -14,6 +14,7 @@ interface OptionBase {
   readonly hidden?: boolean;
 }
 
+/** Text, or one of a few words. */
 export interface TextOption extends OptionBase {
   readonly kind: "text";
   /** Shown in help as `<placeholder>`. */
@@ -26,6 +27,7 @@ export interface TextOption extends OptionBase {
   readonly required?: boolean;
 }
 
+/** A whole number within bounds. */
 export interface IntegerOption extends OptionBase {
   readonly kind: "integer";
   readonly placeholder: string;

@@ -16,6 +16,7 @@ export interface DeriveRequest {
   readonly limits: SummaryLimits;
 }
 
+/** Makes the derived data of data files, on threads of its own. */
 export interface Deriver extends Disposable {
   /**
    * The bytes of the sidecar of `subject`, whose rows are `file`; they must stay as they are until

@@ -26,6 +26,7 @@ export interface BlobPlace {
   readonly properties: Readonly<Record<string, string>>;
 }
 
+/** What the footer of a Puffin file says. */
 export interface PuffinFooter {
   readonly blobs: readonly BlobPlace[];
   readonly properties: Readonly<Record<string, string>>;

@@ -26,6 +26,7 @@ export interface SidecarSubject {
   readonly rows: number;
 }
 
+/** A sidecar that was found and checked: what is in it, and where. */
 export interface Sidecar {
   /** Its own key. */
   readonly key: string;

@@ -14,6 +14,7 @@ import { boundsFault, DOCUMENT_BOUNDS } from "./json_bounds.ts";
 
 export type JsonDocument = Readonly<Record<string, unknown>>;
 
+/** What a document's row has where the document says nothing. */
 export interface DocumentDefaults {
   /** Time of a document that has none. */
   readonly nowNs: bigint;
@@ -37,6 +38,7 @@ export interface DocumentDefaults {
   readonly timeMember?: string;
 }
 
+/** The columns of `events` for one document; times in Unix nanoseconds. */
 export interface EventFields {
   readonly timestampNs: bigint;
   readonly host: string;

@@ -4,6 +4,7 @@
  * be written again.
  */
 
+/** How deep a JSON text may nest, and how many values and names it may have. */
 export interface JsonBounds {
   /** Most objects and arrays around a value. */
   readonly depthMax: number;

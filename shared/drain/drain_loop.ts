@@ -34,6 +34,7 @@ export interface DrainLoopOptions {
   readonly stopMsMax?: number;
 }
 
+/** A running drain of all lanes. */
 export interface DrainLoop extends AsyncDisposable {
   /** Looks at once, without waiting for the next poll. */
   wake(): void;

@@ -23,6 +23,7 @@ export interface LaneLag {
   readonly ageSecs: number;
 }
 
+/** Who is called for what a drain does. */
 export interface DrainObserver {
   committed?(lane: LaneId, report: CommitReport): void;
   /** Another drain committed the same segments first; this one's files were removed. */

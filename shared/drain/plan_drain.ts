@@ -42,6 +42,7 @@ export interface WaitingSegment extends Pick<SegmentInfo, "name" | "modifiedMs">
   readonly messageBytes: number;
 }
 
+/** What is known of a lane when its drain is planned. */
 export interface LaneState {
   /** Oldest first. */
   readonly sealed: readonly WaitingSegment[];
@@ -55,6 +56,7 @@ export interface LaneState {
   readonly requested: boolean;
 }
 
+/** What a drain does with a lane's segments. */
 export interface DrainPlan {
   /** Segments to move to `committed` without reading them. */
   readonly mark: readonly string[];

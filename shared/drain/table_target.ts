@@ -12,6 +12,7 @@ import type { Column, TableSchema } from "../schema/schema.ts";
 import { type LaneId, tableOf } from "../tenant/tenant.ts";
 import { type Random, uuidV4 } from "../os/random.ts";
 
+/** How the catalog wants a lane's rows. */
 export interface TableTarget {
   /** Rows that were written in an earlier one belong to what was dropped. */
   readonly epoch: number;

@@ -9,6 +9,7 @@ import { utf8 } from "../base/bytes.ts";
 import { OperatingError } from "../base/errors.ts";
 import { ACCEPTED_ENCODINGS, UNSUPPORTED_ENCODING } from "./content_encoding.ts";
 
+/** The JSON body of an error response. */
 export interface ErrorBody {
   readonly error: string;
   /** The HTTP status. */

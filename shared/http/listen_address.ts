@@ -5,6 +5,7 @@
 
 import { UsageError } from "../base/errors.ts";
 
+/** Where a listener is; port 0 lets the system choose. */
 export interface ListenAddress {
   readonly hostname: string;
   readonly port: number;

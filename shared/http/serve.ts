@@ -46,6 +46,7 @@ export interface ServeOptions {
   readonly stallMsMax?: number;
 }
 
+/** A listener that serves until it is disposed of. */
 export interface RunningServer extends AsyncDisposable {
   readonly address: ListenAddress;
   /**

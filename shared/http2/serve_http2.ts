@@ -27,6 +27,7 @@ export interface ServeHttp2Options extends ListenAddress {
   readonly meter?: ListenerMeter;
 }
 
+/** A listener that serves until it is disposed of. */
 export interface Http2Server extends AsyncDisposable {
   readonly address: ListenAddress;
   /** Stops accepting, lets calls in flight finish, cuts the others. Idempotent. */

@@ -18,6 +18,7 @@ import type { ObjectStore } from "../storage/object_store.ts";
 import { IcebergReader, type LoadedTable } from "./iceberg_reader.ts";
 import { removeQuietly, Staging } from "./staging.ts";
 
+/** What commits need: a store, a catalog, a clock and randomness. */
 export interface CommitDeps {
   readonly store: ObjectStore;
   readonly catalog: Catalog;

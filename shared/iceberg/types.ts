@@ -34,6 +34,7 @@ export interface DataFile {
 /** A data file that was written and is not yet committed. */
 export type NewDataFile = Omit<DataFile, "location">;
 
+/** A table to write to, as of one metadata file. */
 export interface Table {
   readonly ident: TableIdent;
   readonly uuid: string;
@@ -56,6 +57,7 @@ export interface TimeRange {
 
 export const ALL_TIME: TimeRange = { minNs: undefined, maxNs: undefined };
 
+/** What a time range needs of a snapshot. */
 export interface FileSelection {
   /** Files that can hold rows of the range, oldest first. */
   readonly files: readonly DataFile[];
@@ -70,6 +72,7 @@ export interface NewTable {
   readonly schema: TableSchema;
 }
 
+/** New data files, and the WAL segments whose rows they hold. */
 export interface AppendCommit extends NewTable {
   /**
    * Every key lies below the table's `locationKey` (`dataFileKey`): files are of one incarnation.
@@ -90,6 +93,7 @@ export interface AppendCommit extends NewTable {
   readonly claim?: string;
 }
 
+/** How an append ended. */
 export interface AppendResult {
   /**
    * `consumed`: another drain had committed one of the segments; `claim_lost`: the claim ran out.
@@ -105,6 +109,7 @@ export interface AppendResult {
 /** `merge` leaves the rows as they are; `retention` and `delete` take some out. */
 export type RewriteKind = "merge" | "retention" | "delete";
 
+/** Data files that go, and those that come in their place. */
 export interface RewriteCommit {
   readonly ident: TableIdent;
   /** Incarnation that the files belong to. */
@@ -129,6 +134,7 @@ export interface RewriteCommit {
   readonly summary?: Readonly<Record<string, string>>;
 }
 
+/** How a rewrite ended. */
 export interface RewriteResult {
   /**
    * `superseded`: one of the replaced files is no longer in the table, the table is another, the

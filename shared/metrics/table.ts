@@ -19,11 +19,13 @@ interface MetricBase {
  */
 export type LabelTable = Readonly<Record<string, readonly string[]>>;
 
+/** A count that only grows. */
 export interface CounterSpec extends MetricBase {
   readonly kind: "counter";
   readonly labels?: LabelTable;
 }
 
+/** A value that goes up and down. */
 export interface GaugeSpec extends MetricBase {
   readonly kind: "gauge";
   readonly labels?: LabelTable;
@@ -34,6 +36,7 @@ export interface GaugeSpec extends MetricBase {
   readonly together?: "max";
 }
 
+/** Observations counted by upper bounds. */
 export interface HistogramSpec extends MetricBase {
   readonly kind: "histogram";
   /** Every observation takes from half a microsecond to two: not for single rows. */

@@ -1,5 +1,6 @@
 /** Time as an interface, so that tests own it. */
 
+/** Wall and monotonic time in milliseconds, and pauses. */
 export interface Clock {
   /** Unix milliseconds of the wall clock. */
   nowMs(): number;

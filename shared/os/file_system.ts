@@ -9,6 +9,7 @@
  * Capabilities: hand out `ReadableFiles` where nothing is written.
  */
 
+/** What is known of a file or directory; `size` in bytes. */
 export interface FileStat {
   readonly isFile: boolean;
   readonly isDirectory: boolean;
@@ -22,6 +23,7 @@ export interface DirEntry {
   readonly isDirectory: boolean;
 }
 
+/** A file that is open for reading. */
 export interface ReadableFile extends AsyncDisposable {
   /** Fills up to `into.length` bytes from `offset`; returns how many, 0 at the end of the file. */
   readAt(into: Uint8Array, offset: number): Promise<number>;
@@ -29,6 +31,7 @@ export interface ReadableFile extends AsyncDisposable {
   close(): void;
 }
 
+/** A file that is open for reading and writing. */
 export interface File extends ReadableFile {
   /** Appends all of `bytes` at the end of what this handle wrote; short writes are completed. */
   write(bytes: Uint8Array): Promise<void>;
@@ -46,6 +49,7 @@ export interface File extends ReadableFile {
   sync(): Promise<void>;
 }
 
+/** What a process may do that writes nothing. */
 export interface ReadableFiles {
   openRead(path: string): Promise<ReadableFile>;
   readFile(path: string): Promise<Uint8Array<ArrayBuffer>>;
@@ -57,6 +61,7 @@ export interface ReadableFiles {
   freeBytes(path: string): Promise<number>;
 }
 
+/** All that a process may do with files. */
 export interface FileSystem extends ReadableFiles {
   /** Creates a file that must not exist; positioned at 0. */
   create(path: string): Promise<File>;

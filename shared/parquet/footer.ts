@@ -66,6 +66,7 @@ export interface RowGroup {
   readonly columns: readonly ColumnChunk[];
 }
 
+/** What the end of a Parquet file says: its rows, row groups and columns. */
 export interface ParquetFooter {
   readonly rows: number;
   /** Bytes at the file's end that are the footer, with its length and the magic number. */

@@ -23,6 +23,7 @@ export interface OwnRequest extends DecodeRequest {
   readonly spare?: ArrayBuffer;
 }
 
+/** Reads Parquet files, mostly on a thread of its own. */
 export interface ParquetDecoder extends Disposable {
   /**
    * The rows of some row groups, with the file's own columns, in its order. Bytes in shared memory

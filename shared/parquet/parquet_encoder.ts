@@ -19,6 +19,7 @@ export interface EncodeRequest {
   readonly options: ParquetOptions;
 }
 
+/** Writes Parquet files, mostly on a thread of its own. */
 export interface ParquetEncoder extends Disposable {
   /**
    * A copy of `batches` that `encode` takes, in memory that it gets back with the input's end.

@@ -26,6 +26,7 @@ export type FieldType = typeof FIELD_TYPES[number];
 export const TOKENIZERS = ["default", "raw", "stem"] as const;
 export type TokenizerName = typeof TOKENIZERS[number];
 
+/** A declared field: its type, and how it is read and indexed. */
 export interface FieldMapping {
   readonly name: string;
   readonly type: FieldType;
@@ -34,6 +35,7 @@ export interface FieldMapping {
   readonly tokenizer?: TokenizerName;
 }
 
+/** The declared fields of an index, and what becomes of other members. */
 export interface DocMapping {
   readonly mode: MappingMode;
   /** The declared field that holds a row's time. */
@@ -43,6 +45,7 @@ export interface DocMapping {
   readonly default_search_fields: readonly string[];
 }
 
+/** How long an index keeps rows. */
 export interface Retention {
   readonly period_secs: number;
   /**
@@ -52,6 +55,7 @@ export interface Retention {
   readonly exact?: boolean;
 }
 
+/** The configuration of one index, as the catalog holds it. */
 export interface IndexConfig {
   readonly index_id: string;
   readonly doc_mapping: DocMapping;

@@ -15,6 +15,7 @@ import {
   type Retention,
 } from "./index_config.ts";
 
+/** A configuration for indexes by their names. */
 export interface IndexTemplate {
   readonly template_id: string;
   /**

@@ -10,6 +10,7 @@
 /** `timestamptz` is Unix microseconds UTC; `long` a signed 64-bit integer; `string` UTF-8. */
 export type ColumnType = "timestamptz" | "long" | "int" | "double" | "bool" | "string";
 
+/** One column; its id is the Iceberg field id. */
 export interface Column {
   /** Iceberg field id, also in Parquet's `field_id`. */
   readonly id: number;
@@ -19,6 +20,7 @@ export interface Column {
   readonly doc?: string;
 }
 
+/** The columns of a table, in their order. */
 export interface TableSchema {
   readonly columns: readonly Column[];
   /** Names of the columns by which rows are commonly counted and filtered. */

@@ -7,12 +7,14 @@
  * one, `invalid_argument` for a bad key, `unavailable` for what may pass.
  */
 
+/** An object as a list shows it: `size` in bytes, `modifiedMs` in Unix milliseconds. */
 export interface ObjectInfo {
   readonly key: string;
   readonly size: number;
   readonly modifiedMs: number;
 }
 
+/** What a process may do with objects that writes none. */
 export interface ReadableStore {
   /**
    * Absolute URI of the root, no trailing slash: `file:///var/lib/svc/warehouse`,
@@ -37,6 +39,7 @@ export interface ReadableStore {
   awaiting?<T>(key: string, answer: Promise<T>): Promise<T>;
 }
 
+/** All that a process may do with objects. */
 export interface ObjectStore extends ReadableStore {
   /**
    * Stores a new object durably: when it returns, the bytes survive power loss. Refuses to replace.

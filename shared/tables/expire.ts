@@ -16,6 +16,7 @@ import { stageMetadata } from "../iceberg/stage_snapshot.ts";
 import { dataKeysOf, filesOfSnapshots } from "./table_files.ts";
 import type { Snapshot, TableMetadata } from "../iceberg/table_metadata.ts";
 
+/** Which snapshots stay. */
 export interface ExpirePolicy {
   /** Newest snapshots that are kept. */
   readonly retainLast: number;
@@ -28,6 +29,7 @@ export interface ExpirePolicy {
 /** `SVC_SNAPSHOT_RETAIN_LAST`: docs/api/follow.md#subscribe. */
 export const EXPIRE_POLICY_DEFAULT: ExpirePolicy = { retainLast: 100, ageMsMin: 60_000 };
 
+/** Snapshots that go, and the files that only they need. */
 export interface ExpirePlan {
   readonly expired: readonly Snapshot[];
   /** The metadata without them. */

@@ -17,6 +17,7 @@ import { SCHEMA_VERSION, SCHEMA_VERSION_PROPERTY } from "../iceberg/new_table.ts
 import { stageMetadata } from "../iceberg/stage_snapshot.ts";
 import { isOperatingError, OperatingError } from "../base/errors.ts";
 
+/** What brings a table up to this program's columns. */
 export interface MigrationPlan {
   readonly ident: TableIdent;
   /** The version that the table records; undefined for a table that another program made. */

@@ -75,6 +75,7 @@ export interface DeleteObserver {
   unfinished?(counts: Readonly<Record<"pending" | "running", number>>): void;
 }
 
+/** What a delete task did. */
 export interface DeleteReport {
   readonly rowsDeleted: number;
   readonly filesRewritten: number;

@@ -23,6 +23,7 @@ export interface MaintenanceLoopDeps {
   readonly observer?: MaintenanceObserver;
 }
 
+/** Running sweeps of all tables. */
 export interface MaintenanceLoop extends AsyncDisposable {
   /**
    * Tells the turn under way to end, which leaves its table as it is, and leaves it behind after a

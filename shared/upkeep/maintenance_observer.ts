@@ -24,6 +24,7 @@ export interface MendedSidecars {
   readonly failed: number;
 }
 
+/** Who is called for what maintenance does. */
 export interface MaintenanceObserver {
   merged?(ident: TableIdent, report: MergeReport): void;
   expired?(ident: TableIdent, snapshots: number): void;

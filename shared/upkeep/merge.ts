@@ -34,6 +34,7 @@ export interface MergeDeps extends CommitDeps, DataFileWriterDeps {
   readonly decoder: ParquetDecoder;
 }
 
+/** What is due for a merge in one table. */
 export interface MergePlan {
   readonly table: LoadedTable;
   /** The table's live files. */
@@ -48,6 +49,7 @@ export interface LookOptions {
   readonly isLeftAlone?: (key: string) => boolean;
 }
 
+/** What a merge did. */
 export interface MergeReport {
   readonly outcome: "merged" | "superseded";
   readonly task: MergeTask;

@@ -26,6 +26,7 @@ export interface OrphanDeps extends CommitDeps {
   readonly removals: Removals;
 }
 
+/** Files of a table that nothing names, and those that stay. */
 export interface OrphanPlan {
   readonly ident: TableIdent;
   readonly orphans: readonly ObjectInfo[];

@@ -26,6 +26,7 @@ export interface MergeCandidate {
   readonly isSettled: boolean;
 }
 
+/** When files are due for a merge, and how large one may be. */
 export interface MergePolicy {
   /** Files of a tier that become one. */
   readonly fanIn: number;
@@ -53,6 +54,7 @@ export const MERGE_POLICY_DEFAULT: MergePolicy = {
 
 export type MergeReason = "overlap" | "tier" | "settled";
 
+/** Files to merge, and why. */
 export interface MergeTask {
   readonly day: number;
   readonly reason: MergeReason;

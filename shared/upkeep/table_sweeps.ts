@@ -12,6 +12,7 @@ import { RollupSweep } from "./rollup_sweep.ts";
 import { SummarySweep } from "./summary_sweep.ts";
 import { sweepRemovals } from "./sweep_removals.ts";
 
+/** One kind of maintenance: how often it is due, and one turn of it. */
 export interface TableSweep {
   readonly name: string;
   readonly intervalMs: number;

@@ -34,6 +34,7 @@ const FRAME_CRC_OFFSET = 4;
 const FRAME_FLAGS_OFFSET = 14;
 const FLAG_PACKED = 1;
 
+/** What the header of a segment says; the time is in Unix milliseconds. */
 export interface SegmentHeader {
   readonly lane: LaneId;
   readonly createdMs: number;
@@ -49,6 +50,7 @@ export interface DecodedHeader extends SegmentHeader {
   readonly frameSeed: number;
 }
 
+/** What stands before a frame's payload; times in Unix nanoseconds. */
 export interface FrameHeader {
   readonly payloadBytes: number;
   /** Bytes of the idempotency key before the payload: 0 without one. */

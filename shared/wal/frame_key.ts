@@ -13,6 +13,7 @@ import { assert } from "../base/assert.ts";
 export const FRAME_KEY_BYTES = 40;
 export const DIGEST_BYTES = 16;
 
+/** The idempotency key of a request. */
 export interface FrameKey {
   /** The digest of what the sender calls the request. */
   readonly digest: Uint8Array;

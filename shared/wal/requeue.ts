@@ -11,6 +11,7 @@ import { lanesIn, segmentNamesIn, segmentPath, stateDirectory } from "./layout.t
 import { openWalReader } from "./reader.ts";
 import { moveSegment } from "./transfer.ts";
 
+/** What is done to one segment that was set aside. */
 export interface RequeueStep {
   readonly lane: LaneId;
   readonly name: string;

@@ -16,6 +16,7 @@ import { segmentPath, stateDirectory, temporaryPath, tornPath } from "./layout.t
 import { linkSegment, moveSegment, removeIfPresent } from "./transfer.ts";
 import type { SegmentState } from "./types.ts";
 
+/** What was kept of a segment. */
 export interface Salvaged {
   readonly lane: LaneId;
   readonly name: string;

@@ -33,6 +33,7 @@ export const WAL_DEFAULTS = {
   keysMax: 100_000,
 } as const;
 
+/** What a WAL is opened with. Sizes are in bytes, times in the unit of the name. */
 export interface WalOptions {
   readonly fs: FileSystem;
   readonly clock: Clock;

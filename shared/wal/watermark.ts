@@ -15,6 +15,7 @@ export const FRESH_HOLD_MS = 3_600_000;
 /** A watermark that did not change for so long holds nothing any more. */
 export const STALE_AFTER_MS = 300_000;
 
+/** How far a consumer is, as it tells the sweep. */
 export interface Watermark {
   /** Unix ms at which the consumer first opened. */
   readonly openedMs: number;

@@ -22,6 +22,7 @@ const DATA_FILE = /^(?<table>.*)\/data\/timestamp_day=(?<day>\d{4}-\d\d-\d\d)\/[
 const ROLLUP = /^(?<table>.*)\/rollups\/(?<day>\d{4}-\d\d-\d\d)\/\d{15}-[0-9a-f-]{36}\.puffin$/;
 const MS_DIGITS = 15;
 
+/** The summaries of several data files, added up. */
 export interface Rollup {
   readonly files: readonly SidecarSubject[];
   /** The summary of all their rows. */

@@ -17,6 +17,7 @@ export type GroupType = Exclude<ColumnType, "timestamptz">;
  */
 export type GroupValue = string | null;
 
+/** How many rows have each value of a column. */
 export interface GroupCounts {
   readonly type: GroupType;
   /** By id: NULL first. */
@@ -36,6 +37,7 @@ export interface CubeCells {
   readonly b: Uint32Array;
 }
 
+/** How many rows each cell has. */
 export interface CubeCounts extends CubeCells {
   readonly counts: Float64Array;
 }

@@ -28,6 +28,7 @@ const SLOTS_MIN = 256;
 /** Length of a string in plain form. */
 const LENGTH_BYTES = 4;
 
+/** The distinct values of a chunk, numbered in the order in which they occur. */
 export interface Dictionary {
   /** The place in the dictionary of each value. */
   readonly ids: Uint32Array;

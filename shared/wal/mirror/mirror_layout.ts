@@ -19,6 +19,7 @@ const PACKED = ".zst";
 const FILE = /^(.+\.seg)(?:\.(\d{12}))?(?:\.(\d{12}))?(\.zst)?$/;
 const LENGTH_DIGITS = 12;
 
+/** What the key of a mirrored object says. */
 export interface MirrorObject {
   readonly lane: LaneId;
   /** The segment's name. */

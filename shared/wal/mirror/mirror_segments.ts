@@ -71,6 +71,7 @@ export type MirrorEvent =
   /** Its rows were committed before its turn came. */
   | { readonly kind: "skipped"; readonly lane: LaneId; readonly segment: string };
 
+/** What waits for its upload. */
 export interface MirrorBacklog {
   readonly segments: number;
   readonly bytes: number;
