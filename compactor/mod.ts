@@ -1,4 +1,4 @@
-/** The compactor: the only door for `main.ts`, `cli/` and tests. */
+/** The compactor: the only entry point for `main.ts`, `cli/` and tests. */
 
 export {
   type CompactorSettings,

@@ -1,7 +1,7 @@
 /**
- * The door of every ingest route, whatever its protocol: who sends, how fast, and for which tenant.
- * Looks at a request's head only, in this order, so that a stranger learns nothing of tenants and
- * uses nobody's budget.
+ * The access check of every ingest route, whatever its protocol: caller, rate and tenant, in this
+ * order. It looks at a request's head only. So a stranger learns nothing of tenants and uses
+ * nobody's budget.
  */
 
 import { Authenticator, type AuthMode, type Caller } from "../shared/auth/authenticator.ts";
@@ -95,8 +95,8 @@ export class Admission implements AsyncDisposable {
 }
 
 /**
- * The door as the options want it. Errors: `invalid_argument` for options that do not go together.
- * Does not wait for the issuer or for Redis: see `started`.
+ * The access check that the options describe. Errors: `invalid_argument` for options that do not go
+ * together. Does not wait for the issuer or for Redis: see `started`.
  */
 export function openAdmission(
   settings: IngestSettings,

@@ -1,4 +1,4 @@
-/** The ingest server: the only door for `main.ts`, `cli/` and tests. */
+/** The ingest server: the only entry point for `main.ts`, `cli/` and tests. */
 
 export { type IngestSettings, OPTIONS } from "./flags.ts";
 export { METRICS } from "./metrics.ts";

@@ -40,8 +40,8 @@ export class WriterQueues {
   }
 
   /**
-   * A look from the door, before a body is read that could not be stored. Errors: `unavailable`
-   * with a retry hint when every queue of `tenant` is full.
+   * Looks for room before a body is read that could not be stored. Errors: `unavailable` with a
+   * retry hint when every queue of `tenant` is full.
    */
   requireRoom(tenant: string): void {
     const { capacity } = this.#options;

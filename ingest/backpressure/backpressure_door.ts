@@ -1,4 +1,6 @@
-/** The door of routes that bring rows: who may write, then whether there is room for it now. */
+/**
+ * What routes that bring rows pass: the access check, then whether there is room for the rows now.
+ */
 
 import type { Clock } from "../../shared/os/clock.ts";
 import { residentBytes } from "../../shared/os/resident_memory.ts";

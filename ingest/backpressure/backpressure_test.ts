@@ -43,7 +43,7 @@ Deno.test({
     const { queues } = newQueues(1, 2);
     using _flooded = queues.enter({ tenant: "a", index: "a" });
     assert.throws(() => queues.enter({ tenant: "a", index: "a" }), isFull);
-    queues.requireRoom("a"); // The other queue has room, so the door does not know yet.
+    queues.requireRoom("a"); // The other queue has room: the check passes.
     using _beside = queues.enter({ tenant: "a", index: "b" });
     assert.throws(() => queues.requireRoom("a"), isFull);
   },

@@ -21,8 +21,8 @@ export interface CompatRoute {
   readonly atRoot: "always" | "option";
   readonly endpoint: Endpoint;
   /**
-   * What a request passes before its handler: the whole door, the door without its rate, or what
-   * the handler asks itself.
+   * What a request passes before its handler: the whole access check, the check without its rate,
+   * or what the handler checks itself.
    */
   readonly door: "admit" | "identify" | "own";
   readonly handle: (

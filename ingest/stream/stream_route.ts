@@ -19,7 +19,9 @@ const HEADERS = {
   "x-accel-buffering": "no",
 } as const;
 
-/** The route's handler. Throws what the door throws, `invalid_argument` and `unavailable`. */
+/**
+ * The route's handler. Throws what the access check throws, `invalid_argument` and `unavailable`.
+ */
 export function createStreamRoute(
   { admission, hub }: StreamDeps,
 ): (request: Request, query: string, peer: Peer) => Promise<Response> {

@@ -147,7 +147,7 @@ function toldBy(answer: Answer, status: number): string {
  * by then.
  */
 function isForeign(thrown: unknown, status: number): boolean {
-  if (status >= 500) return false; // A door in front of one may say that with a page.
+  if (status >= 500) return false; // A proxy in front may say that with a page.
   const { name = "" } = (thrown ?? {}) as Answer;
   return thrown instanceof ForeignAnswer || UNREADABLE.test(messageOf(thrown)) ||
     isRedirect(status) || (status >= 400 && NAMELESS.has(name));

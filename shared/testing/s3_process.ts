@@ -1,6 +1,6 @@
 /**
  * A real S3-protocol server for tests: npm `s3rver`, run by Node (its paging needs DES, which Deno
- * does not have). A door in front of it adds conditional writes, and fails, delays and counts as a
+ * does not have). A proxy in front of it adds conditional writes, and fails, delays and counts as a
  * test asks. Calls `Deno.serve` and `Deno.Command` itself.
  */
 
@@ -138,7 +138,7 @@ export class S3Process implements AsyncDisposable {
   }
 
   /**
-   * The environment of a client that goes past the door: no faults, no delays, no conditions, and
+   * The environment of a client that goes past the proxy: no faults, no delays, no conditions, and
    * nothing of this process in the way.
    */
   get directEnvironment(): Record<string, string> {

@@ -1,6 +1,6 @@
 /**
  * Two HTTP servers that call each other, instrumented with the official OpenTelemetry packages, and
- * what their exporters sent. Each body passes through a door that keeps it and hands it on. For
+ * what their exporters sent. Each body passes through a proxy that keeps it and hands it on. For
  * tests.
  */
 

@@ -40,7 +40,7 @@ const ROLES = ["ingest", "query", "compactor"] as const;
  */
 const TYPE_ARROWS = new Set(["shared/iceberg -> shared/catalog"]);
 
-/** Members of `Deno` that are no door to the outside. */
+/** Members of `Deno` that reach nothing outside of the process. */
 const HARMLESS_DENO = new Set(["errors", "test", "inspect"]);
 
 /** Who else may call `Deno`, and what; each of these says so in its header. */

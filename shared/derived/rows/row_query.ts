@@ -2,7 +2,7 @@
  * What is asked of the indexes of one data file, and their answer.
  *
  * A query is a condition on rows of which some part may be unknown (`all`). The answer is a
- * superset of the rows that meet it: an index may only prune, the engine evaluates the whole
+ * superset of the rows that meet it: an index may only prune, and DuckDB evaluates the whole
  * predicate again on what is left. A row whose value is NULL meets no condition but `all`.
  */
 
