@@ -151,8 +151,8 @@ export const OPTIONS = {
     flag: "remote-drain",
     env: "SVC_REMOTE_DRAIN",
     help: "Compactors on other machines drain this server's mirrored WAL (svc compactor " +
-      "--catalog-claim): commit=force is refused with 400, unless --catalog-uri is their PostgreSQL, " +
-      "where it rings for them and waits.",
+      "--catalog-claim). Then commit=force is refused with 400, unless --catalog-uri is their " +
+      "PostgreSQL: it notifies them there and waits.",
   },
   esCompatVersion: {
     kind: "text",
@@ -160,7 +160,7 @@ export const OPTIONS = {
     env: "SVC_ES_COMPAT_VERSION",
     placeholder: "version",
     default: "8.17.0",
-    help: "Version that search-engine clients are told at GET /; Beats refuse one below their own.",
+    help: "Version that GET / answers to search-engine clients; Beats refuse one below their own.",
   },
   compatAtRoot: {
     kind: "switch",

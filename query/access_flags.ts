@@ -47,8 +47,7 @@ export const ACCESS_OPTIONS = {
     env: "SVC_WAL_MIRROR_PREFIX",
     placeholder: "PREFIX",
     emptyCounts: true,
-    help:
-      "The ingest server's: no tenant is called as the folder of the warehouse that it begins with.",
+    help: "Prefix of the ingest server's mirror: no tenant may have the name of its first folder.",
   },
   queryRatePerSec: {
     kind: "integer",

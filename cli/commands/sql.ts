@@ -74,13 +74,13 @@ export const OPTIONS = {
     min: 1,
     max: 1_000_000,
     help:
-      "Rows of an answer at most, as far as the server allows (default: 10000; with --batch 100000). An answer that is cut is told " +
-      "of on stderr, and the exit status is 3.",
+      "Rows of an answer at most, as far as the server allows (default: 10000; with --batch 100000). When an answer " +
+      "is cut, a line on stderr says so, and the exit status is 3.",
   },
   quiet: {
     kind: "switch",
     flag: "quiet",
-    help: "Leave out the line of statistics; that an answer was cut is said all the same.",
+    help: "Leave out the line of statistics; a line about an answer that was cut stays.",
   },
   dataDir: {
     kind: "text",

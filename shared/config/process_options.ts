@@ -55,8 +55,8 @@ export const WAREHOUSE_OPTIONS = {
 export const END_WITH_STDIN_OPTION = {
   kind: "switch",
   flag: "end-with-stdin",
-  help:
-    "End in order, as at SIGTERM, once standard input ends: for a parent that, however it ends, is to leave nothing behind.",
+  help: "End in order, as at SIGTERM, once standard input ends. So a parent leaves no process " +
+    "behind, however it ends.",
 } as const satisfies SwitchOption;
 
 /**

@@ -88,9 +88,8 @@ export const DRAIN_METRICS = {
   reclaimed: {
     kind: "counter",
     name: "svc_wal_mirror_reclaimed_objects_total",
-    help:
-      "Objects of the WAL's mirror removed an hour after they were stored, as their rows are committed and no " +
-      "machine that has their segments did it",
+    help: "Objects of the WAL's mirror that were removed an hour after they were stored, because " +
+      "their rows are committed and no machine with their segments removed them",
   },
   lagSegments: {
     kind: "gauge",

@@ -53,18 +53,18 @@ export const MAINTENANCE_METRICS = {
   throttled: {
     kind: "counter",
     name: "svc_compactor_merges_throttled_total",
-    help: "Looks after which no merge began, as rows in the WAL wait for a drain",
+    help: "Looks after which no merge began, because rows in the WAL wait for a drain",
   },
   retainedRows: {
     kind: "counter",
     name: "svc_compactor_retention_rows_total",
-    help: "Rows that left a table as their retention period is over",
+    help: "Rows that left a table because their retention period is over",
     labels: TABLE,
   },
   retainedFiles: {
     kind: "counter",
     name: "svc_compactor_retention_files_total",
-    help: "Data files that left a table as their retention period is over",
+    help: "Data files that left a table because their retention period is over",
     labels: TABLE,
   },
   retentionCutFiles: {
@@ -92,21 +92,22 @@ export const MAINTENANCE_METRICS = {
     kind: "counter",
     name: "svc_compactor_summaries_mended_total",
     help:
-      "Sidecars of committed files that were made anew as their summary was missing or damaged, or as they had no index, or could not be",
+      "Sidecars of committed files that were made anew, or could not be, because their summary " +
+      "was missing or damaged or they had no index",
     labels: { outcome: ["rebuilt", "indexed", "failed"] },
   },
   rollups: {
     kind: "counter",
     name: "svc_compactor_rollups_total",
-    help:
-      "Sums of the summaries of a day's files that were made, or removed as a newer one stands for them",
+    help: "Sums of the summaries of a day's files that were made, or removed because a newer one " +
+      "stands for them",
     labels: { outcome: ["made", "removed"] },
   },
   promoted: {
     kind: "counter",
     name: "svc_compactor_promoted_attributes_total",
-    help:
-      "Attributes that got a column as statements kept asking for them; only with --promote-hot-attributes",
+    help: "Attributes that got a column because statements kept asking for them; only with " +
+      "--promote-hot-attributes",
     labels: TABLE,
   },
   failures: {
