@@ -1,7 +1,7 @@
 /**
- * The door of every route but the probes: who asks, how often, and whose tables that caller may
- * read. Looks at a request's head only, in this order, so that a stranger learns nothing of tenants
- * and uses nobody's budget.
+ * The gate that every route but the probes passes: who asks, how often, and whose tables that
+ * caller may read. It looks at a request's head only, in this order, so that a stranger learns
+ * nothing of tenants and uses nobody's budget.
  *
  * Invariants: the namespace comes from the settings or from a verified claim, never from what else
  * a request says: `X-Scope-OrgID` is not read. A claim is validated, never repaired, and never
@@ -39,13 +39,13 @@ export interface AccessDeps {
 
 interface AccessParts extends Pick<AccessDeps, "metrics"> {
   readonly authenticator: Authenticator;
-  /** Undefined: no limit. */
+  /** Undefined: there is no limit. */
   readonly limiter: RateLimiter | undefined;
   readonly claim: string | undefined;
   readonly names: TenantNames;
-  /** Empty: any that the claim names. */
+  /** Empty: the claim may name any tenant. */
   readonly allowedTenants: ReadonlySet<string>;
-  /** Of every caller when there is no claim. */
+  /** The namespace of every caller when there is no claim. */
   readonly namespace: string;
 }
 
@@ -118,8 +118,8 @@ export class AccessGate implements CallerGate, AsyncDisposable {
 }
 
 /**
- * The door as the options want it. Errors: `invalid_argument` for options that do not go together.
- * Does not wait for the issuer.
+ * Makes the gate that the options describe. Errors: `invalid_argument` for options that do not go
+ * together. Does not wait for the issuer.
  */
 export function openAccess(settings: AccessSettings, { clock, metrics }: AccessDeps): AccessGate {
   const names = tenantNamesOf(settings);
@@ -139,7 +139,7 @@ export function openAccess(settings: AccessSettings, { clock, metrics }: AccessD
   return new AccessGate(parts);
 }
 
-/** The ingest server's, which has the same options. */
+/** The rules for tenant names are the ingest server's, which has the same options. */
 function tenantNamesOf({ walMirrorPrefix, warehouseUrl }: AccessSettings): TenantNames {
   const hasWarehouseUrl = warehouseUrl !== undefined;
   return { mirrorFolder: mirrorFolderOf(parseMirrorPrefix(walMirrorPrefix, { hasWarehouseUrl })) };

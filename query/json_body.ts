@@ -1,7 +1,7 @@
 /**
- * A request body as JSON, and of no other media type: a web page of any origin can have a browser
- * send `text/plain` and forms unasked, but asks with a preflight before it sends
- * `application/json`.
+ * A request body as JSON, and of no other media type. A web page of any origin can have a browser
+ * send `text/plain` and forms unasked. Before it sends `application/json` the browser asks with a
+ * preflight.
  */
 
 import { textOf } from "../shared/base/bytes.ts";
@@ -10,7 +10,9 @@ import { drainBody, readBody } from "../shared/http/body.ts";
 
 const BODY_BYTES_MAX = 1024 * 1024;
 
-/** Errors: those of `readJsonText`; `invalid_argument` for what is no JSON. */
+/**
+ * Reads and parses a body. Errors: those of `readJsonText`; `invalid_argument` for what is no JSON.
+ */
 export async function readJson(request: Request): Promise<unknown> {
   const body = await readJsonText(request, { bytesMax: BODY_BYTES_MAX });
   try {
@@ -24,7 +26,9 @@ export async function readJson(request: Request): Promise<unknown> {
   }
 }
 
-/** The bytes of what says that it is JSON. Errors: `unsupported_media_type`; `too_large`. */
+/**
+ * Reads the bytes of a body that says it is JSON. Errors: `unsupported_media_type`; `too_large`.
+ */
 export async function readJsonText(
   request: Request,
   { bytesMax }: { readonly bytesMax: number },
@@ -39,7 +43,7 @@ export async function readJsonText(
 
 const JSON_TYPE = "application/json";
 
-/** Whatever its parameters are. */
+/** Parameters of the media type do not matter. */
 function isJson(contentType: string | null): boolean {
   return contentType?.split(";", 1)[0]?.trim().toLowerCase() === JSON_TYPE;
 }

@@ -7,7 +7,7 @@ const GIB = 1024 ** 3;
 
 export const ROWS_RETURNED_CEILING = 1_000_000;
 
-/** What a request gets that asks for nothing, and at most. */
+/** What a request gets that asks for nothing, and the most that it may ask for. */
 export interface LimitTier {
   readonly rowsReturned: { readonly default: number; readonly ceiling: number };
   readonly timeoutSeconds: { readonly default: number; readonly ceiling: number };
@@ -25,7 +25,7 @@ export function interactiveTier(rowsCeiling: number): LimitTier {
   };
 }
 
-/** `--max-rows` is not for jobs. */
+/** `--max-rows` does not apply to jobs. */
 export const BATCH_TIER: LimitTier = {
   rowsReturned: { default: 100_000, ceiling: ROWS_RETURNED_CEILING },
   timeoutSeconds: { default: 3_600, ceiling: 6 * 3_600 },
@@ -33,17 +33,17 @@ export const BATCH_TIER: LimitTier = {
   bytesScannedMax: 10 * 1024 * GIB,
 };
 
-/** Least that a statement reserves of the memory pool, unless the share of one is less. */
+/** The least that a statement reserves of the memory pool, unless its share is less. */
 export const ADMISSION_BYTES_MIN = 16 * 1024 ** 2;
-/** Statements that wait for a reservation, in all and of one tenant; one more is 429 at once. */
+/** Statements that wait for a reservation, in all and of one tenant. One more is 429 at once. */
 export const ADMISSION_WAITERS_MAX = 1_024;
 export const ADMISSION_WAITERS_PER_TENANT_MAX = 256;
 
 /** A request body past this is 413. */
 export const SQL_BODY_BYTES_MAX = 4 * 1024 * 1024;
-/** A records answer is held whole until its status is known; one past this is 413 with advice. */
+/** A records answer is held whole until its status is known. One past this is 413 with advice. */
 export const RECORDS_BYTES_MAX = 256 * 1024 * 1024;
-/** All records answers being held or sent; one more is 503. */
+/** Bytes of all records answers being held or sent. One more is 503. */
 export const ANSWERS_BYTES_MAX = 4 * RECORDS_BYTES_MAX;
 /** A client that has not taken a records answer after this long is cut off. */
 export const SEND_MS_MAX = 300_000;
@@ -63,7 +63,7 @@ export interface EffectiveLimits {
   readonly timeoutMs: number;
 }
 
-/** The defaults of `tier` filled in, its ceilings applied. */
+/** What a request gets: the defaults of `tier` filled in, its ceilings applied. */
 export function effectiveLimits(asked: RequestedLimits, tier: LimitTier): EffectiveLimits {
   const { rowsReturned, timeoutSeconds, rowsScannedMax, bytesScannedMax } = tier;
   const seconds = asked.timeout_seconds ?? timeoutSeconds.default;

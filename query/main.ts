@@ -1,6 +1,6 @@
 /**
- * `svc-query-server`, the query server as a program. Permissions: set `query` of `deno.json`. As a
- * compiled binary it is also what runs DuckDB: it starts itself for that.
+ * `svc-query-server`, the query server as a program. Its permissions are the set `query` of
+ * `deno.json`. The compiled binary also runs DuckDB: it starts itself again as DuckDB's process.
  */
 
 import { VERSION } from "../shared/base/version.ts";

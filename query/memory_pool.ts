@@ -1,7 +1,6 @@
 /**
- * `GET /debug/memory-pool`: what DuckDB's memory and spill space hold now, and who waits
- * for them. A caller who is one of many tenants is told of that tenant alone: what others do is
- * theirs.
+ * `GET /debug/memory-pool`: what DuckDB's memory and spill space hold now, and who waits for them.
+ * A caller who is one of many tenants is told of that tenant alone.
  */
 
 import type { Engine, MemoryConsumer, MemoryUse } from "../shared/engine/types.ts";
@@ -10,7 +9,7 @@ import type { Admission, AdmissionState } from "./admission/admission.ts";
 import type { QueryMetrics } from "./metrics/metrics.ts";
 import type { QueryCaller } from "./query_caller.ts";
 
-/** The body, as docs/api/query.md#memory-pool has it. */
+/** The body, described in docs/api/query.md#memory-pool. */
 interface MemoryPoolReport {
   readonly limit_bytes: number;
   readonly reserved_bytes: number;
@@ -45,8 +44,8 @@ export async function memoryPool(
 }
 
 /**
- * The engine tells nobody's share apart: what a tenant holds is what its statements reserved, and
- * of spilled bytes none.
+ * DuckDB does not tell whose memory is whose. What a tenant holds is what its statements reserved,
+ * and its spilled bytes are 0.
  */
 function ownReport(
   { poolBytesMax, spillBytesMax }: MemoryUse,
@@ -62,7 +61,7 @@ function ownReport(
   };
 }
 
-/** The same figures at each scrape. */
+/** Reads the pool's and the spill space's gauges from the engine at each scrape. */
 export function gaugeMemoryPool(metrics: QueryMetrics, engine: Pick<Engine, "memory">): void {
   metrics.poolBytes.readAtScrape(async () => (await engine.memory()).poolBytes, {});
   metrics.spillBytes.readAtScrape(async () => (await engine.memory()).spillBytes, {});

@@ -1,4 +1,4 @@
-/** On whose behalf a statement runs: what it may read, and who is told of in the audit. */
+/** On whose behalf a statement runs: what it may read, and whom the audit names. */
 
 export interface QueryCaller {
   /** Tenant whose WAL lanes are read, and for whom admission takes turns. */
@@ -6,8 +6,7 @@ export interface QueryCaller {
   /** The only namespace whose tables the caller's statements can name. */
   readonly namespace: string;
   /**
-   * A claim chose the tenant, so there are others: what is told of the whole server is not for this
-   * caller.
+   * A claim chose the tenant, so there are others: this caller is not told of the whole server.
    */
   readonly isOneOfMany?: boolean;
   /** `sub` and `email` of a verified token; static tokens identify nobody. */

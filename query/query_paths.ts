@@ -1,4 +1,4 @@
-/** Where the query server's places are. */
+/** Where the query server's files and databases are. */
 
 import { dirname, join, resolve } from "node:path";
 import { UsageError } from "../shared/base/errors.ts";
@@ -6,16 +6,16 @@ import { isPostgresUri } from "../shared/catalog/catalog_uri.ts";
 import { belowDataDir, storagePlaces } from "../shared/catalog/storage_places.ts";
 import type { QuerySettings } from "./flags.ts";
 
-/** All absolute but for what is in PostgreSQL. */
+/** All paths are absolute, except those of PostgreSQL. */
 export interface QueryPaths {
   readonly warehouse: string;
-  /** As `openCatalogReader` takes it. */
+  /** Catalog, in the form that `openCatalogReader` takes. */
   readonly catalog: string;
-  /** As `openJobStore` takes it. */
+  /** Job store, in the form that `openJobStore` takes. */
   readonly jobs: string;
-  /** Besides the audit's table and jobs, the only place that is written. */
+  /** Cache folder: the only place that is written, besides the audit's table and jobs. */
   readonly cache: string;
-  /** Undefined: answers hold only what tables hold. */
+  /** WAL folder. Undefined: answers hold only what tables hold. */
   readonly wal: string | undefined;
 }
 
@@ -30,7 +30,9 @@ type Places = Pick<
   | "jobsPostgresUri"
 >;
 
-/** Errors: `invalid_argument` for places that this server cannot use. */
+/**
+ * Resolves the settings' places. Errors: `invalid_argument` for places that this server cannot use.
+ */
 export function queryPaths(settings: Places): QueryPaths {
   const { queryWalBufferDir } = settings;
   const places = storagePlaces(settings);
@@ -42,7 +44,9 @@ export function queryPaths(settings: Places): QueryPaths {
   };
 }
 
-/** With a catalog in PostgreSQL jobs are beside it there: several servers then share them. */
+/**
+ * With a catalog in PostgreSQL jobs lie in the same database, so that several servers share them.
+ */
 function jobsPlace(uri: string | undefined, catalog: string): string {
   if (uri !== undefined && !isPostgresUri(uri)) {
     // The text may hold a password.

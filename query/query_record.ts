@@ -15,14 +15,14 @@ export interface QueryRecord {
   readonly caller: QueryCaller;
   readonly endpoint: Endpoint;
   /**
-   * The literal statement, or a trace request's address: it may hold secrets and goes nowhere but
+   * The literal statement, or a trace request's address. It may hold secrets and goes nowhere but
    * into the audit.
    */
   readonly query: string;
-  /** Of a SQL request. */
+  /** Set for a SQL request. */
   readonly format?: SqlRequest["format"];
   readonly priority: SqlRequest["priority"];
-  /** HTTP status; for a stream that broke off, the one it would have had before its first byte. */
+  /** HTTP status. A stream that broke off has the one it would have had before its first byte. */
   readonly status: number;
   /** Absent when planning did not get that far. */
   readonly cost?: Cost;

@@ -1,6 +1,7 @@
 /**
- * Whether the server can answer queries, found out in the background so that a probe never waits:
- * an engine or catalog that hangs makes the last result old, and an old result is "not ready".
+ * Whether the server can answer queries. It is found out in the background, so that a probe never
+ * waits. An engine or catalog that hangs makes the last result old, and an old result is "not
+ * ready".
  */
 
 import { messageOf } from "../shared/base/errors.ts";
@@ -62,7 +63,7 @@ export class Readiness implements AsyncDisposable {
   }
 
   /**
-   * The server is not ready any more: whoever sends requests to ready ones sends them elsewhere.
+   * Makes the server "not ready" for good, so that load balancers send requests elsewhere.
    */
   end(): void {
     this.#stop.abort();

@@ -154,7 +154,7 @@ Deno.test({
 Deno.test({
   name: "--ordered-merge-max-fanin and --ordered-merge-global-fanin bound the ordered scan",
   fn: async () => {
-    // Of each of three days a file.
+    // There is one file for each of three days.
     const query = "SELECT raw FROM events LIMIT 50";
     const cases = [
       [[], "advertised"],

@@ -40,7 +40,10 @@ export interface QueryService
   readonly jobs: JobDesk;
 }
 
-/** What the listener tells of a request's connection: the second argument of the app's `fetch`. */
+/**
+ * What the listener tells of a request's connection. It is the second argument of the app's
+ * `fetch`.
+ */
 export interface Connection {
   readonly remoteAddr: { readonly hostname: string };
 }
@@ -49,13 +52,13 @@ type App = Hono<{ Bindings: Connection }>;
 
 interface Route {
   readonly method: "GET" | "POST" | "PUT" | "DELETE";
-  /** With `:id` where the request names one thing. */
+  /** The path, with `:id` where the request names one thing. */
   readonly path: string;
-  /** For whoever the gate lets in. */
+  /** Answers a caller that the gate lets in. */
   answer?(request: Request, service: QueryService, caller: QueryCaller): Promise<Response>;
-  /** The same, of the thing that the path names. */
+  /** Answers a caller that the gate lets in, for the thing that the path names. */
   answerFor?(request: Request, service: QueryService, addressed: Addressed): Promise<Response>;
-  /** For anybody: probes send no token. */
+  /** Answers anybody: probes send no token. */
   probe?(service: QueryService): Response;
 }
 
@@ -101,7 +104,7 @@ export const ROUTES: readonly Route[] = [
 
 const SERVER_MICROS_HEADER = "x-svc-server-micros";
 
-/** The app; its `fetch` answers every request, errors included. */
+/** Makes the app; its `fetch` answers every request, errors included. */
 export function queryApp(service: QueryService): App {
   const app: App = new Hono();
   app.use("/api/v1/*", async (context, next) => {

@@ -65,15 +65,15 @@ import type { CallerGate } from "./query_caller.ts";
 import { queryApp } from "./routes.ts";
 import { NameCache } from "./tracing/name_lists.ts";
 
-/** What tests put in the place of the real thing. */
+/** What tests put instead of the real parts. */
 export interface QueryDeps {
   readonly engine?: Engine;
-  /** In place of what runs DuckDB. */
+  /** Replaces what runs DuckDB. */
   readonly asDriver?: EngineProcesses["asDriver"];
   readonly clock?: Clock;
-  /** Who asks, in place of what the settings say. */
+  /** Replaces the gate that the settings describe. */
   readonly callers?: CallerGate;
-  /** Who is told of statements, in place of the audit table. */
+  /** Is told of statements instead of the audit table. */
   readonly observer?: QueryObserver;
 }
 
@@ -84,7 +84,7 @@ export interface QueryServer extends AsyncDisposable {
   stop(): Promise<void>;
 }
 
-/** From the end of a stalled answer to that of its connection. */
+/** Time between the end of a stalled answer and the end of its connection. */
 const CUT_BEHIND_STALL_MS = 30_000;
 
 /** Starts the server. Errors: `OperatingError`s that name the option to change. */
@@ -98,11 +98,11 @@ export async function startQuery(
   const metrics = createQueryMetrics({ version: VERSION, role: "query" });
   const bounds = connectionBounds(settings, { listeners: 1, role: "query" });
 
-  // Closed in the reverse order: the listeners first, what they use after them.
+  // Parts are closed in the reverse order: the listeners first, then what they use.
   await using starting = new AsyncDisposableStack();
   const tls = await readTlsFiles(settings, new DenoFileSystem());
   const access = starting.use(openAccess(settings, { clock, metrics }));
-  // Outlives the engine: a statement that is stopped with it ends, too.
+  // The observer outlives the engine: a statement that is stopped with the engine ends, too.
   const observer = deps.observer ?? starting.use(openAudit(settings, { clock, metrics }));
   const catalog = starting.use(await openCatalogReader(queryPaths(settings).catalog));
   const engine = starting.use(
@@ -173,8 +173,8 @@ export async function startQuery(
       ...(tls === undefined ? {} : { tls }),
       bounds,
       meter: listenerMeter(metrics, "http"),
-      // A client that takes nothing is given up by the answer itself, which ends with a line that
-      // says so.
+      // The answer itself gives a stalled client up, with a last line that says so. The connection
+      // is cut later.
       stallMsMax: 1000 * settings.streamStallSecs + CUT_BEHIND_STALL_MS,
       handler: guardOrigin(
         (request, connection) => app.fetch(request, connection),
@@ -223,17 +223,19 @@ function warnOfAccess(settings: QuerySettings, mode: AuthMode): void {
   }
 }
 
-/** The memory that all statements share, as the engine is told and as admission divides it. */
+/**
+ * The memory that all statements share: the engine has it as its limit, and admission divides it.
+ */
 function poolBytes({ memoryPoolBytes }: QuerySettings): number {
   return memoryPoolBytes ?? defaultPoolBytes(memoryLimitBytes());
 }
 
-/** What is kept of an object store's data files. */
+/** Bytes that are kept of an object store's data files. */
 function objectCacheBytes({ queryObjectCacheMaxBytes }: QuerySettings): number {
   return queryObjectCacheMaxBytes ?? defaultObjectCacheBytes(containerLimitBytes());
 }
 
-/** What is kept in memory of the indexes of data files. */
+/** Bytes that are kept in memory of the indexes of data files. */
 function indexCacheSizes(settings: QuerySettings): IndexCacheSizes {
   const sizes = defaultIndexCacheSizes(memoryLimitBytes());
   return {
@@ -243,7 +245,7 @@ function indexCacheSizes(settings: QuerySettings): IndexCacheSizes {
   };
 }
 
-/** What is kept of data files' columns, decoded: nothing unless both options say how much. */
+/** What is kept of data files' decoded columns: nothing unless both options say how much. */
 function scanFileCache(
   { queryScanFileCacheMaxBytes: bytesMax, queryScanFileCacheMaxEntries: entriesMax }: QuerySettings,
 ) {
@@ -260,7 +262,7 @@ function warnOfScanFileCache(settings: QuerySettings): void {
 }
 
 interface EngineParts {
-  /** Closes what the engine stands on, after the engine. */
+  /** Closes what the engine uses, after the engine. */
   readonly owner: AsyncDisposableStack;
   readonly clock: Clock;
   readonly catalog: CatalogReader;
@@ -320,7 +322,7 @@ async function openQueryEngine(
       ...(asDriver === undefined ? {} : { asDriver }),
     },
     ...(settings.threads === undefined ? {} : { threads: settings.threads }),
-    // Its rows are of every tenant, and a claim lets each caller read one tenant's namespace.
+    // The table has rows of every tenant, and a claim lets each caller read one tenant's namespace.
     hiddenTables: settings.oidcTenantClaim === undefined ? [] : [QUERY_AUDIT_TABLE],
     clock,
     random,
@@ -329,7 +331,7 @@ async function openQueryEngine(
 
 /**
  * The engine's folder below `path`. The engine empties it, so a lock beside it keeps a second
- * server from doing that to the first; `owner` gives it back.
+ * server from emptying it under the first. `owner` releases the lock.
  */
 async function claimCache(
   files: FileSystem,

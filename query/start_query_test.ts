@@ -101,7 +101,7 @@ Deno.test({
       async onChunk() {
         begun.resolve();
         await interrupted.promise;
-        // As DuckDB says when it closes.
+        // DuckDB throws this when it closes.
         throw new OperatingError("cancelled", "The statement was interrupted");
       },
     });

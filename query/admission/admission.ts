@@ -1,7 +1,7 @@
 /**
- * Admission to the memory pool: a statement reserves a part of it before it runs, by its price, and
- * waits a little when there is none. What is reserved is a promise, not a measurement: DuckDB's own
- * limit is the wall behind it. Who comes next is `admission_ledger.ts`'s to say.
+ * Admission to the memory pool. A statement reserves a part of the pool before it runs, by its
+ * price, and waits a little when there is none. What is reserved is a promise, not a measurement:
+ * DuckDB's own limit is the hard bound behind it. `admission_ledger.ts` decides who comes next.
  */
 
 import { OperatingError } from "../../shared/base/errors.ts";
@@ -16,13 +16,13 @@ import {
 import type { QueryMetrics } from "../metrics/metrics.ts";
 
 export interface AdmissionOptions {
-  /** The memory pool. */
+  /** Size of the memory pool. */
   readonly budgetBytes: number;
   /** No statement reserves more than the budget divided by this. */
   readonly shareDivisor: number;
-  /** How long a statement waits for its reservation, and for a turn to be planned. */
+  /** How long a statement waits for its reservation, and for a scheduler slot to be planned in. */
   readonly waitMs: number;
-  /** How long an expensive one waits for its turn to run. */
+  /** How long an expensive statement waits for its scheduler slot to run in. */
   readonly dearWaitMs: number;
   readonly clock: Clock;
   readonly metrics: QueryMetrics;
@@ -31,7 +31,7 @@ export interface AdmissionOptions {
 export interface ReserveRequest {
   readonly tenant: string;
   readonly bytes: number;
-  /** Whoever asked is gone: the wait ends with the signal's reason. */
+  /** Aborts when the caller is gone: the wait ends with the signal's reason. */
   readonly signal: AbortSignal;
   /** What is left of the statement's wall clock; the wait ends with it. */
   readonly deadlineMs: number;
@@ -49,7 +49,7 @@ const RETRY_AFTER_SECS = 1;
 const BYTES_PER_ESTIMATED = 4;
 
 export class Admission {
-  /** What one batch job, or the dearest statement, reserves. */
+  /** What one batch job, or the most expensive statement, reserves. */
   readonly shareBytes: number;
   readonly #options: AdmissionOptions;
   readonly #ledger: AdmissionLedger;
@@ -69,12 +69,14 @@ export class Admission {
     metrics.admissionWaiting.readAtScrape(() => this.#ledger.waiting, {});
   }
 
-  /** How long a statement waits for its turns. */
+  /** How long a statement waits for its scheduler slots. */
   get turnWaits(): TurnWaits {
     return { light: this.#options.waitMs, dear: this.#options.dearWaitMs };
   }
 
-  /** What a statement of this price reserves; the share is the ceiling, also of the least. */
+  /**
+   * What a statement of this price reserves: at least the minimum, and never more than the share.
+   */
   bytesFor(estimatedBytes: number): number {
     const wanted = Math.max(BYTES_PER_ESTIMATED * estimatedBytes, ADMISSION_BYTES_MIN);
     return Math.min(wanted, this.shareBytes);
@@ -88,7 +90,7 @@ export class Admission {
 
   /**
    * Holds `bytes` until the result is disposed. Errors: `rate_limited` when there were none in time
-   * or the line is full, `deadline_exceeded`, the signal's reason.
+   * or the line is full; `deadline_exceeded`; the signal's reason.
    */
   async reserve({ tenant, bytes, signal, deadlineMs }: ReserveRequest): Promise<Disposable> {
     signal.throwIfAborted();
@@ -128,7 +130,8 @@ export class Admission {
     try {
       await Promise.race([granted.promise, refused]);
     } catch (error) {
-      // It may have been granted in the instant in which it gave up: nobody will give that back.
+      // The request may have been granted in the instant in which it gave up. Then nobody else
+      // would give its bytes back.
       const waits = this.#waiting.delete(ticket);
       this.#wake(waits ? this.#ledger.leave(ticket) : this.#ledger.give(ticket));
       throw error;

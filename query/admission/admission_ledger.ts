@@ -1,16 +1,16 @@
 /**
- * Who may reserve how much of the memory budget, and whose turn is next: decisions only, without
- * time or promises.
+ * Who may reserve how much of the memory budget, and who is next. The ledger only decides: it has
+ * no clock and no promises.
  *
  * Never more than the budget is reserved. Tenants take turns, and a tenant's own requests keep
- * their order. Whose turn it is holds the turn until it fits: nothing smaller passes it, so a big
- * one is not starved. While anybody waits, the first in line does not fit.
+ * their order. The request that is next stays next until it fits. Nothing smaller passes it, so a
+ * big one is not starved. While anybody waits, the first in line does not fit.
  */
 
 import { assert } from "../../shared/base/assert.ts";
 import { TurnQueue } from "../../shared/base/turn_queue.ts";
 
-/** One request's wish, known by its identity. */
+/** One request's wish, known by its object identity. */
 export interface Ticket {
   readonly tenant: string;
   readonly bytes: number;
@@ -25,7 +25,7 @@ export interface LedgerLimits {
 export class AdmissionLedger {
   readonly #limits: LedgerLimits;
   readonly #line = new TurnQueue<Ticket>();
-  /** Of tenants that reserve something. */
+  /** Bytes by tenant, for tenants that reserve something. */
   readonly #reservedOf = new Map<string, number>();
   #reservedBytes = 0;
 
@@ -41,7 +41,7 @@ export class AdmissionLedger {
     return this.#line.size;
   }
 
-  /** The same of one tenant. */
+  /** What one tenant reserves, and how many of its requests wait. */
   of(tenant: string): { readonly reservedBytes: number; readonly waiting: number } {
     return {
       reservedBytes: this.#reservedOf.get(tenant) ?? 0,
@@ -50,8 +50,8 @@ export class AdmissionLedger {
   }
 
   /**
-   * `granted` at once, `waiting` for a later `give` or `leave` to name it, or `full`: no place in
-   * line.
+   * Asks for a reservation: `granted` at once, `waiting` until a later `give` or `leave` names it,
+   * or `full` when there is no place in line.
    */
   ask(ticket: Ticket): "granted" | "waiting" | "full" {
     const { budgetBytes, waitersMax, waitersPerTenantMax } = this.#limits;
@@ -67,14 +67,14 @@ export class AdmissionLedger {
     return "waiting";
   }
 
-  /** A granted one is done; returns who is granted by that. */
+  /** Gives a granted reservation back. Returns the requests that are granted by that. */
   give(ticket: Ticket): Ticket[] {
     this.#add(ticket.tenant, -ticket.bytes);
     assert(this.#reservedBytes >= 0, "only what was reserved is given back");
     return this.#grant();
   }
 
-  /** A waiting one goes away; returns who is granted by that. */
+  /** Takes a waiting request out of the line. Returns the requests that are granted by that. */
   leave(ticket: Ticket): Ticket[] {
     this.#line.remove(ticket.tenant, ticket);
     return this.#grant();

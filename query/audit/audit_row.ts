@@ -1,4 +1,4 @@
-/** A record as a row of `query_audit`. */
+/** Turns a record into a row of `query_audit`. */
 
 import type { RowObject } from "../../shared/columns/rows.ts";
 import type { QueryRecord } from "../query_record.ts";
@@ -16,7 +16,7 @@ export function auditRow(record: QueryRecord): RowObject {
     query: record.query,
     format: record.format ?? null,
     priority: record.priority,
-    // To the microsecond: beyond it is the noise of a clock that counts in floating point.
+    // The value is rounded to the microsecond: beyond it is the noise of a floating-point clock.
     duration_ms: Math.round(record.durationMs * 1_000) / 1_000,
     status: record.status,
     complexity: cost?.complexity_class ?? null,

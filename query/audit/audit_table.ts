@@ -11,12 +11,12 @@ import { applyExpire, type ExpirePolicy } from "../../shared/tables/expire.ts";
 import { fitTo } from "../../shared/tables/fit_schema.ts";
 import type { ParquetEncoder } from "../../shared/parquet/parquet_encoder.ts";
 
-/** A reader needs its snapshot for a minute; at a commit each five seconds that is twelve. */
+/** A reader needs its snapshot for a minute. One commit every five seconds makes twelve. */
 const EXPIRE: ExpirePolicy = { retainLast: 20, ageMsMin: 60_000 };
 const COMMITS_BETWEEN_EXPIRIES = 20;
 /**
- * Room for the rows of a batch, which is one file in any case: most are far smaller than the files
- * of a drain.
+ * Room for the rows of a batch, which is one file in any case. Most batches are far smaller than
+ * the files of a drain.
  */
 const INPUT_BYTES = 1024 * 1024;
 
@@ -31,7 +31,7 @@ export class AuditTable {
   }
 
   /**
-   * Adds all rows or none. Errors: the store's, the catalog's, those of `commitAppend`; the
+   * Adds all rows or none. Errors: the store's, the catalog's, the errors of `commitAppend`; the
    * signal's reason.
    */
   async append(rows: readonly RowObject[], signal: AbortSignal): Promise<void> {
@@ -52,7 +52,7 @@ export class AuditTable {
     }
     this.#commits += 1;
     if (this.#commits % COMMITS_BETWEEN_EXPIRIES !== 0) return;
-    // The rows are in the table: what goes wrong from here on is no failed append.
+    // The rows are in the table. What goes wrong from here on is no failed append.
     await applyExpire(deps, ident, EXPIRE).catch((error) =>
       getLogger(["svc", "query"]).warn("cannot expire snapshots of query_audit: {error}", {
         error: messageOf(error),

@@ -1,5 +1,5 @@
 /**
- * The thread behind `ThreadTable`: it writes the audit's table while nobody else wants the
+ * The thread behind `ThreadTable`. It writes the audit's table while nobody else wants the
  * processor.
  */
 
@@ -13,12 +13,13 @@ import { type AuditPlaces, WarehouseTable } from "./warehouse_table.ts";
 
 export interface AuditTask {
   /**
-   * `begin` takes the thread's time for what the first batch would; nothing comes after `close`.
+   * `begin` loads beforehand what the first batch would have to wait for. Nothing comes after
+   * `close`.
    */
   readonly kind: "begin" | "append" | "close";
   readonly places: AuditPlaces;
   readonly logLevel: LogThreshold;
-  /** After which nothing of an append is committed any more; 0: never. */
+  /** Nothing of an append is committed after this; 0: there is no deadline. */
   readonly deadlineMs: number;
   readonly rows: readonly RowObject[];
 }
@@ -29,7 +30,8 @@ export interface AuditReply {
 }
 
 /**
- * Before expensive statements, which have 19: while it commits, other writers of the catalog wait.
+ * The audit goes before expensive statements, which have 19: while it commits, other writers of the
+ * catalog wait.
  */
 const NICENESS = 10;
 

@@ -4,15 +4,15 @@
  *
  * - `completed` never waits: it charges the record to two ceilings, rows and bytes, and queues it,
  *   or drops it whole and counts why. A charge is given back when the append that took the record
- *   has ended, also one that was abandoned at its deadline: so the ceilings hold for what is
- *   queued, being built and being written, together.
+ *   has ended, or was abandoned at its deadline. So each ceiling covers what is queued, being built
+ *   and being written, together.
  * - The queue is both submit channel and flush buffer. A batch goes when its oldest record has
- *   waited long enough, or when `flushRows` wait. Appends follow one another; the queue has its own
- *   capacity for what comes meanwhile.
- * - Long enough is `flushMs` after a quiet time, and twice as long after each small batch, up to
- *   `flushMsMax`: each batch leaves a file, and a trickle must not leave one every few seconds.
- *   `smallRows` that wait end the longer time, and a quarter of the bytes ends either: a longer
- *   wait must not be a cause of drops.
+ *   waited long enough, or when `flushRows` wait. Appends follow one another, and the queue has its
+ *   own capacity for what comes meanwhile.
+ * - "Long enough" is `flushMs` after a quiet time. After each small batch the wait is twice as
+ *   long, up to `flushMsMax`: each batch leaves a file, and a trickle must not leave one every few
+ *   seconds. `smallRows` that wait end the longer time. A quarter of the bytes ends either, so that
+ *   a longer wait causes no drops.
  * - A batch is appended once. After an error or past the deadline it is abandoned: it may have been
  *   committed, and trying again could double its rows.
  * - No log line has a statement or a text that could repeat one.
@@ -41,7 +41,7 @@ export interface AuditLimits {
   /** A batch of fewer rows is small. */
   readonly smallRows: number;
   readonly flushMsMax: number;
-  /** 0: none. */
+  /** How long one append may take; 0: there is no deadline. */
   readonly appendDeadlineMs: number;
   /** How long stopping waits for the last batch. */
   readonly stopMs: number;
@@ -59,11 +59,11 @@ export const AUDIT_LIMITS: AuditLimits = {
   stopMs: 5_000,
 };
 
-/** The row's objects and fixed columns. */
+/** Bytes of the row's objects and fixed columns. */
 const ROW_BYTES = 512;
 /**
- * The text itself, a column that grows by doubling, its exact copy, the Arrow stream, the writer's
- * copy and the file.
+ * A text is held several times: the text itself, a column that grows by doubling, its exact copy,
+ * the Arrow stream, the writer's copy and the file.
  */
 const BYTES_PER_TEXT_BYTE = 8;
 
@@ -89,7 +89,7 @@ export class AuditWriter implements QueryObserver, AsyncDisposable {
   #queue: Charged[] = [];
   #rows = 0;
   #bytes = 0;
-  /** What ends a wait early. */
+  /** Set while `#wait` waits: what ends the wait early. */
   #awaited: { readonly rows: number; resolve(): void } | undefined;
   #intervalMs = 0;
   #flushedMs = -Infinity;
@@ -141,7 +141,7 @@ export class AuditWriter implements QueryObserver, AsyncDisposable {
     return this.#queue.length >= rows || this.#bytes >= this.#limits.bytesMax / 4;
   }
 
-  /** Runs while something waits. */
+  /** Appends batches while something waits. */
   async #work(): Promise<void> {
     while (this.#queue.length > 0) {
       await this.#due();

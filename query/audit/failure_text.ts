@@ -1,6 +1,6 @@
 /**
- * What may be told of a failed append. An operating error never repeats a statement; of any other
- * only its kind is told.
+ * What a log line may say of a failed append. An operating error never repeats a statement; of any
+ * other error only its kind is told.
  */
 
 import { isOperatingError } from "../../shared/base/errors.ts";

@@ -1,8 +1,8 @@
 /**
- * The audit's table on a thread of its own. Rows are laid out, sorted, compressed and committed in
- * one go that takes the processor for up to 0.1 s the first time, in which the server's thread
- * would answer nobody. Where there can be no thread (`TaskThread`) the server's does it. The thread
- * starts at once: starting one takes the caller some 20 ms, too.
+ * The audit's table on a thread of its own. Laying out, sorting, compressing and committing rows
+ * takes the processor for up to 0.1 s the first time. Meanwhile the server's thread would answer
+ * nobody. Where there can be no thread (`TaskThread`) the server's thread does it. The thread
+ * starts with the server, because starting one takes the caller some 20 ms.
  */
 
 import { OperatingError } from "../../shared/base/errors.ts";
@@ -19,7 +19,7 @@ const CLOSE_MS_MAX = 5_000;
 export interface ThreadTableOptions {
   readonly places: AuditPlaces;
   readonly logLevel: LogThreshold;
-  /** 0: none. */
+  /** How long one append may take; 0: there is no deadline. */
   readonly appendDeadlineMs: number;
   readonly clock: Clock;
 }
@@ -30,20 +30,20 @@ export class ThreadTable implements AsyncDisposable {
     new URL("./audit_worker.ts", import.meta.url),
     { what: "writes query_audit", category: ["svc", "query"] },
   );
-  /** In this thread. */
+  /** The table that this thread writes when there is no other thread. */
   readonly #inline: WarehouseTable;
   #last: Promise<unknown> = Promise.resolve();
 
   constructor(options: ThreadTableOptions) {
     this.#options = options;
     this.#inline = new WarehouseTable(options.places, options.clock);
-    // Whether it can begin is told of, and asked again, by the first append.
+    // A failure to begin is reported by the first append, which asks again.
     this.#run("begin").catch(() => {});
   }
 
   /**
-   * One at a time. Errors: an `OperatingError` whose message tells no statement; the signal's
-   * reason.
+   * Adds the rows, one batch at a time. Errors: an `OperatingError` whose message tells no
+   * statement; the signal's reason.
    */
   append(rows: readonly RowObject[], signal: AbortSignal): Promise<void> {
     const appended = this.#last.then(() => this.#append(rows, signal));
@@ -52,7 +52,7 @@ export class ThreadTable implements AsyncDisposable {
   }
 
   async #append(rows: readonly RowObject[], signal: AbortSignal): Promise<void> {
-    // It may have waited behind one that was abandoned, and for as long.
+    // This append may have waited behind one that was abandoned, and past its own deadline.
     signal.throwIfAborted();
     try {
       const { failure } = await this.#run("append", rows);

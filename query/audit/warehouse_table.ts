@@ -33,7 +33,7 @@ export class WarehouseTable implements AsyncDisposable {
     this.#clock = clock;
   }
 
-  /** Errors: those of opening; as `AuditTable.append`. */
+  /** Adds all rows or none. Errors: the errors of opening, and those of `AuditTable.append`. */
   async append(rows: readonly RowObject[], signal: AbortSignal): Promise<void> {
     const { table } = await this.#opened.get();
     await table.append(rows, signal);

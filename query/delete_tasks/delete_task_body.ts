@@ -7,13 +7,13 @@ import { formatMicros, formatNanos, NS_PER_US, parseRfc3339Ns } from "../../shar
 import type { DeleteTask } from "../../shared/catalog/delete_ledger.ts";
 import { REMAINING_COPIES } from "./remaining_copies.ts";
 
-/** What somebody asks to have deleted. */
+/** What a client asks to have deleted. */
 export interface DeleteRequest {
   readonly indexId: string;
   readonly predicate: string;
   /** Unix nanoseconds, inclusive. */
   readonly startNs: bigint | undefined;
-  /** Exclusive. */
+  /** Unix nanoseconds, exclusive. */
   readonly endNs: bigint | undefined;
 }
 
@@ -36,7 +36,7 @@ const BODY = z.strictObject({
   end_ts: time.nullish(),
 });
 
-/** Errors: `invalid_argument` naming the member. */
+/** Parses a request body. Errors: `invalid_argument` naming the member. */
 export function parseDeleteRequest(body: unknown): DeleteRequest {
   const parsed = BODY.safeParse(body);
   if (!parsed.success) {
@@ -56,7 +56,7 @@ export function parseDeleteRequest(body: unknown): DeleteRequest {
   return { indexId: index_id, predicate: predicate_sql, startNs, endNs };
 }
 
-/** The record of a task. */
+/** The record of a task as JSON members. */
 export function taskBody(task: DeleteTask): Readonly<Record<string, unknown>> {
   const { startNs, endNs, startedMs, endedMs, error, tableUuid, claim, progress } = task;
   const isOpen = endedMs === undefined;

@@ -1,6 +1,6 @@
 /**
- * What the delete-task routes do: a predicate is checked against the table as it is, and recorded
- * for the compactor.
+ * What the delete-task routes do. A predicate is checked against the table as it is now, and
+ * recorded for the compactor.
  */
 
 import { OperatingError } from "../../shared/base/errors.ts";
@@ -23,12 +23,12 @@ const RETRY_AFTER_SECS = 5;
 export interface DeleteTasksDeps {
   readonly engine: Pick<Engine, "checkPredicate">;
   readonly catalog: Pick<CatalogReader, "indexState">;
-  /** The same catalog, opened for writing with the first request. */
+  /** Opens the catalog for writing with the first request. */
   readonly ledger: () => Promise<DeleteLedger>;
   readonly random: Random;
 }
 
-/** Errors of all: `unavailable`, `corrupt`. */
+/** Delete tasks of the caller's namespace. Errors of all methods: `unavailable`, `corrupt`. */
 export class DeleteTasks {
   readonly #deps: DeleteTasksDeps;
 
@@ -37,8 +37,8 @@ export class DeleteTasks {
   }
 
   /**
-   * Errors: `permission_denied` of the audit; `invalid_argument` of the predicate; `not_found`
-   * (`unknown_index`); `rate_limited`.
+   * Records a task and returns it. Errors: `permission_denied` for the audit's table;
+   * `invalid_argument` for the predicate; `not_found` (`unknown_index`); `rate_limited`.
    */
   async submit(
     caller: Pick<QueryCaller, "namespace" | "tenant">,
@@ -49,8 +49,8 @@ export class DeleteTasks {
     const { indexId: name, predicate, startNs, endNs } = request;
     if (name.toLowerCase() === QUERY_AUDIT_TABLE) throw auditRefused();
     const ident = { namespace: caller.namespace, name };
-    // Before the check: an index that is dropped and made again in between has another epoch, and
-    // is spared.
+    // The epoch is read before the check. An index that is dropped and made again in between has
+    // another epoch, and its rows are spared.
     const epoch = BUILT_IN_TABLES.has(name) ? 0 : (await catalog.indexState(ident)).epoch;
     const { tableUuid } = await engine.checkPredicate({
       predicate,
@@ -75,12 +75,12 @@ export class DeleteTasks {
     );
   }
 
-  /** Newest first. */
+  /** The tasks of the namespace, newest first. */
   async list(namespace: string): Promise<readonly DeleteTask[]> {
     return await (await this.#deps.ledger()).list(namespace, LISTED_MAX);
   }
 
-  /** Errors: `not_found`. */
+  /** One task. Errors: `not_found`. */
   async get(namespace: string, taskId: string): Promise<DeleteTask> {
     const task = await (await this.#deps.ledger()).find(namespace, taskId);
     if (task !== undefined) return task;
@@ -90,7 +90,7 @@ export class DeleteTasks {
   }
 }
 
-/** Whoever may delete rows of the record of what was asked could hide what was. */
+/** A caller who could delete rows of the audit could hide what was asked. */
 function auditRefused(): OperatingError {
   return new OperatingError(
     "permission_denied",

@@ -102,7 +102,7 @@ export async function deleteTemplate(
   return new Response(null, { status: 204 });
 }
 
-/** A request for one thing: the last part of its path. */
+/** A request for one thing, which the last part of its path names. */
 export interface Addressed {
   readonly caller: QueryCaller;
   readonly id: string;
@@ -121,7 +121,8 @@ function templateResponse(template: IndexTemplate): Response {
 }
 
 /**
- * The body with the id of its path; one of its own must be the same. Errors: `invalid_argument`.
+ * The body with the id of its path. An id in the body must be equal to it. Errors:
+ * `invalid_argument`.
  */
 function named(body: unknown, member: string, id: string): unknown {
   if (typeof body !== "object" || body === null || Array.isArray(body)) return body;
@@ -134,7 +135,10 @@ function named(body: unknown, member: string, id: string): unknown {
   );
 }
 
-/** `If-Match` by RFC 9110, 13.1.1: any of its strong tags, or `*`. Absent, everything matches. */
+/**
+ * `If-Match` by RFC 9110, 13.1.1: any of its strong tags, or `*`. Without the header everything
+ * matches.
+ */
 function tagCondition(header: string | null): TagCondition {
   if (header === null || header.trim() === "*") return () => true;
   const tags = new Set(header.split(",").map((tag) => tag.trim()));

@@ -1,9 +1,9 @@
 /**
- * What the index routes do: configurations of one namespace's indexes, each change conditional in
- * the catalog.
+ * What the index routes do: they read and change the configurations of one namespace's indexes.
+ * Each change is conditional in the catalog.
  *
- * A table that rows made without anybody configuring it is an index, too: mode `dynamic`, no field
- * but the time. The service's own tables are none.
+ * A table that rows made without anybody configuring it is an index, too: its mode is `dynamic` and
+ * its only field is the time. The service's own tables are no indexes.
  */
 
 import { OperatingError } from "../../shared/base/errors.ts";
@@ -24,10 +24,10 @@ import { type IndexTemplate, templateEtag } from "../../shared/schema/index_temp
 import type { Clock } from "../../shared/os/clock.ts";
 import { type Random, uuidV4 } from "../../shared/os/random.ts";
 
-/** Ingest servers that read at that interval have read by then. */
+/** By then each ingest server that reads at that interval has read. */
 const HEARD_MS = INDEX_VIEW_INTERVAL_MS + 250;
 const REPLACE_ATTEMPTS_MAX = 5;
-/** Tag of a table that nobody configured: there is nothing about it that a client could change. */
+/** Tag of a table that nobody configured: there is nothing in it that a client could change. */
 const UNCONFIGURED_ETAG = "unconfigured";
 
 export interface ManagedIndexesDeps {
@@ -35,7 +35,7 @@ export interface ManagedIndexesDeps {
     CatalogReader,
     "indexView" | "tables" | "tableSchemas" | "metadataLocation"
   >;
-  /** The same catalog, opened for writing with the first change. */
+  /** Opens the catalog for writing with the first change. */
   readonly writer: () => Promise<IndexCatalog>;
   readonly clock: Clock;
   readonly random: Random;
@@ -44,7 +44,7 @@ export interface ManagedIndexesDeps {
 /** Whether a tag is one that the client has seen. */
 export type TagCondition = (etag: string) => boolean;
 
-/** Errors of all: `unavailable`, `corrupt`. */
+/** Indexes and templates of a namespace. Errors of all methods: `unavailable`, `corrupt`. */
 export class ManagedIndexes {
   readonly #deps: ManagedIndexesDeps;
 
@@ -52,7 +52,7 @@ export class ManagedIndexes {
     this.#deps = deps;
   }
 
-  /** By id. */
+  /** All indexes, sorted by id. */
   async list(namespace: string): Promise<IndexConfig[]> {
     const { catalog } = this.#deps;
     const { indexes } = await catalog.indexView(namespace);
@@ -65,7 +65,7 @@ export class ManagedIndexes {
     ].sort((a, b) => a.index_id < b.index_id ? -1 : 1);
   }
 
-  /** Errors: `not_found`. */
+  /** One index. Errors: `not_found`. */
   async get(namespace: string, id: string): Promise<ManagedIndex> {
     const found = await this.#find(namespace, id);
     if (found === undefined) throw unknownIndex(id);
@@ -73,8 +73,8 @@ export class ManagedIndexes {
   }
 
   /**
-   * Returns when ingest servers map rows as it says; one of that id that was dropped just now they
-   * have forgotten before. Errors: `conflict` (`index_exists`); `invalid_argument`.
+   * Makes an index. Returns when ingest servers map rows as it says, and have forgotten one of that
+   * id that was dropped just before. Errors: `conflict` (`index_exists`); `invalid_argument`.
    */
   async create(namespace: string, config: IndexConfig): Promise<ManagedIndex> {
     const { catalog, clock, random } = this.#deps;
@@ -98,9 +98,9 @@ export class ManagedIndexes {
   }
 
   /**
-   * Returns when ingest servers map rows as it says. Errors: `not_found`; `precondition_failed`
-   * when `condition` does not hold; `invalid_argument` (`not_additive`); `conflict` while others
-   * keep changing it.
+   * Changes an index. Returns when ingest servers map rows as it says. Errors: `not_found`;
+   * `precondition_failed` when `condition` does not hold; `invalid_argument` (`not_additive`);
+   * `conflict` while others keep changing it.
    */
   async replace(
     namespace: string,
@@ -124,7 +124,7 @@ export class ManagedIndexes {
   }
 
   /**
-   * Its rows are gone at once, its files with the next sweep. Errors: `not_found`;
+   * Drops an index. Its rows are gone at once, its files with the next sweep. Errors: `not_found`;
    * `invalid_argument`.
    */
   async drop(namespace: string, id: string): Promise<void> {
@@ -135,13 +135,13 @@ export class ManagedIndexes {
     if (!dropped) throw unknownIndex(id);
   }
 
-  /** By id. */
+  /** All templates, sorted by id. */
   async templates(namespace: string): Promise<IndexTemplate[]> {
     const { templates } = await this.#deps.catalog.indexView(namespace);
     return templates.toSorted((a, b) => a.template_id < b.template_id ? -1 : 1);
   }
 
-  /** Errors: `not_found`. */
+  /** One template. Errors: `not_found`. */
   async template(namespace: string, id: string): Promise<IndexTemplate> {
     const found = (await this.templates(namespace)).find(({ template_id }) => template_id === id);
     if (found === undefined) throw unknownTemplate(id);
@@ -149,8 +149,9 @@ export class ManagedIndexes {
   }
 
   /**
-   * Returns when ingest servers apply it. Errors: `invalid_argument`; `precondition_failed` when
-   * there is none for which `condition` holds; `conflict` while others keep changing it.
+   * Makes or replaces a template. Returns when ingest servers apply it. Errors: `invalid_argument`;
+   * `precondition_failed` when there is none for which `condition` holds; `conflict` while others
+   * keep changing it.
    */
   async putTemplate(
     namespace: string,
@@ -171,7 +172,7 @@ export class ManagedIndexes {
     throw contention(`index template ${id}`);
   }
 
-  /** Errors: `not_found`. */
+  /** Removes a template. Errors: `not_found`. */
   async deleteTemplate(namespace: string, id: string): Promise<void> {
     if (await (await this.#deps.writer()).deleteTemplate(namespace, id)) return;
     throw unknownTemplate(id);
@@ -230,7 +231,7 @@ function unknownTemplate(id: string): OperatingError {
   });
 }
 
-/** `what`: for example `index app`. */
+/** The refusal of a change that others kept overtaking; `what` is for example `index app`. */
 function changedMeanwhile(what: string): OperatingError {
   return new OperatingError(
     "precondition_failed",

@@ -1,6 +1,6 @@
 /**
- * Clients that change one configuration at the same time, through two servers over one catalog: of
- * those that contradict each other one wins, and what is stored is what one of them sent, whole.
+ * Clients change one configuration at once, through two servers over one catalog. One of two
+ * contradicting changes wins, and what is stored is what one client sent, whole.
  */
 
 import assert from "node:assert/strict";
@@ -15,7 +15,7 @@ const FIELDS = [{ name: "timestamp", type: "datetime", required: true }];
 
 interface Lab {
   readonly servers: readonly [TestServer, TestServer];
-  /** As the catalog has it. */
+  /** The configuration and tag that the catalog has. */
   stored(id: string): Promise<{ readonly config: unknown; readonly etag: string } | undefined>;
 }
 

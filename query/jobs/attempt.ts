@@ -1,6 +1,6 @@
 /**
- * Writes to the job store that a run waits for: each attempt has its deadline, and a few of them
- * follow.
+ * Writes to the job store that a run waits for. Each attempt has its deadline, and a few of them
+ * follow one another.
  */
 
 import { OperatingError } from "../../shared/base/errors.ts";
@@ -8,8 +8,8 @@ import type { Clock } from "../../shared/os/clock.ts";
 import { ATTEMPT_MS_MAX, ATTEMPT_PAUSES_MS } from "./limits.ts";
 
 /**
- * Errors: those of `action`, `unavailable` past the deadline. What it does then may still take
- * effect.
+ * Runs `action` within the deadline of one attempt. Errors: those of `action`; `unavailable` past
+ * the deadline. What `action` does after that may still take effect.
  */
 export async function attempt<T>(clock: Clock, action: () => Promise<T>): Promise<T> {
   const over = new AbortController();
@@ -25,8 +25,8 @@ export async function attempt<T>(clock: Clock, action: () => Promise<T>): Promis
 }
 
 /**
- * Three attempts within half a minute. Once `signal` aborts there are no more pauses: one more
- * attempt, then none. Errors: that of the last one.
+ * Makes three attempts within half a minute. Once `signal` aborts there are no more pauses: one
+ * more attempt, then none. Errors: those of the last attempt.
  */
 export async function attempts<T>(
   clock: Clock,

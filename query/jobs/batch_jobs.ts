@@ -25,7 +25,7 @@ export interface JobSubmission {
   readonly asked: SqlRequest;
   readonly limits: EffectiveLimits;
   readonly made: CallMade;
-  /** Whoever asks is gone: the wait for a share ends. */
+  /** Aborts when the caller is gone: the wait for a share ends. */
   readonly signal: AbortSignal;
 }
 
@@ -40,26 +40,29 @@ export interface JobTaker {
 
 export interface JobPage {
   readonly max: number;
-  /** Of each statement so many characters. */
+  /** How many characters of each statement the list has. */
   readonly queryLengthMax: number;
-  /** Jobs older than this one. */
+  /** Lists jobs older than this one. */
   readonly before?: string | undefined;
 }
 
-/** What the routes need. Errors of all: `not_found`, and those of the guarded job store. */
+/** What the routes need. Errors of all methods: `not_found`, and those of the guarded job store. */
 export interface JobDesk extends JobTaker {
   job(namespace: string, id: string): Promise<JobRow>;
-  /** The newest first. */
+  /** The jobs of a namespace, newest first. */
   list(namespace: string, page: JobPage): Promise<JobRow[]>;
-  /** The job once it has ended, or as it is after `ms` or when the server stops. */
+  /**
+   * Returns the job once it has ended. After `ms`, or when the server stops, it returns the job as
+   * it is.
+   */
   ended(
     namespace: string,
     id: string,
     wait: { readonly ms: number; readonly signal: AbortSignal },
   ): Promise<JobRow>;
   /**
-   * Errors besides: `conflict` for a job that did not succeed; `not_found` for one that has not
-   * ended.
+   * The stored result. Errors besides: `conflict` for a job that did not succeed; `not_found` for
+   * one that has not ended.
    */
   result(namespace: string, id: string): Promise<StoredResult>;
   /**
@@ -67,7 +70,7 @@ export interface JobDesk extends JobTaker {
    * it is gone.
    */
   resultPart(id: string, part: number): Promise<Uint8Array<ArrayBuffer>>;
-  /** Errors besides: `conflict` for a job that has ended. */
+  /** Cancels a job. Errors besides: `conflict` for a job that has ended. */
   cancel(namespace: string, id: string): Promise<void>;
 }
 
@@ -83,7 +86,7 @@ export interface BatchJobsDeps {
   readonly metrics: QueryMetrics;
   readonly owner: string;
   readonly leaseMs: number;
-  /** How often a job that another server runs is looked at for those who wait. */
+  /** How often a waited-for job of another server is looked at. */
   readonly lookMs: number;
 }
 
@@ -99,7 +102,7 @@ export class BatchJobs implements JobDesk {
     this.#deps = deps;
   }
 
-  /** Whoever waits is answered now. */
+  /** Answers whoever waits now. */
   endWaits(): void {
     this.#stop.abort();
   }
@@ -146,7 +149,7 @@ export class BatchJobs implements JobDesk {
     const untilMs = clock.monotonicMs() + ms;
     const over = AbortSignal.any([signal, this.#stop.signal]);
     for (;;) {
-      // Before the row is read, so that an end between the two is heard.
+      // This is asked before the row is read, so that an end between the two is heard.
       const isHere = executor.run(id) !== undefined;
       const job = await this.job(namespace, id);
       const leftMs = untilMs - clock.monotonicMs();
@@ -203,8 +206,8 @@ export class BatchJobs implements JobDesk {
   }
 
   /**
-   * Later than any before it: the list goes by ids, and several jobs may come within one
-   * millisecond.
+   * Each id is later than any before it: the list is sorted by ids, and several jobs may come
+   * within one millisecond.
    */
   #newId(): string {
     const { random, clock } = this.#deps;
@@ -217,14 +220,14 @@ export class BatchJobs implements JobDesk {
     try {
       await store.submit({ id, namespace, query, owner, leaseMs });
     } catch (error) {
-      // It may be there all the same, and nobody will run it.
+      // The row may be there all the same, and nobody will run it.
       const nothing = { cost: undefined, progress: undefined };
       writes.defer(id, { ...nothing, verdict: "failed", error: NOT_ACCEPTED });
       throw error;
     }
   }
 
-  /** With what only the server that runs it knows. */
+  /** The row with what only the server that runs the job knows. */
   #live(job: JobRow): JobRow {
     const run = isOpen(job.status) ? this.#deps.executor.run(job.id) : undefined;
     if (run === undefined) return job;
@@ -233,7 +236,7 @@ export class BatchJobs implements JobDesk {
   }
 }
 
-/** PostgreSQL's texts cannot hold it. */
+/** PostgreSQL's texts cannot hold this character. */
 function refuseUnstorable(query: string): void {
   if (!query.includes("\0")) return;
   throw new OperatingError(

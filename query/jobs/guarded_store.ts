@@ -1,7 +1,7 @@
 /**
- * The job store as routes and runs see it: opened when it is first needed, its failures counted and
- * told as docs/api/query.md#batch-jobs says: 503 with `Retry-After: 5` for what may pass, 500 for
- * anything else.
+ * The job store as routes and runs see it. It is opened when it is first needed, and its failures
+ * are counted. Callers are told of them as docs/api/query.md#batch-jobs says: 503 with
+ * `Retry-After: 5` for what may pass, 500 for anything else.
  */
 
 import { isOperatingError, messageOf, OperatingError } from "../../shared/base/errors.ts";
@@ -19,7 +19,10 @@ export interface GuardOptions {
   readonly metrics: Pick<Metrics<typeof JOB_METRICS>, "jobStoreFailures">;
 }
 
-/** Errors of each call: `unavailable` with reason `job_store_unavailable`, or `internal`. */
+/**
+ * Wraps the job store. Errors of each call: `unavailable` with reason `job_store_unavailable`, or
+ * `internal`.
+ */
 export function guardedStore({ open, metrics }: GuardOptions): JobStore {
   const late = new LateResource(open);
   const ask = async <T>(call: (store: JobStore) => Promise<T>): Promise<T> => {

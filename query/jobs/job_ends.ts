@@ -1,4 +1,4 @@
-/** Wakes those who wait for the end of a job: a hint, after which they look at the job. */
+/** Wakes whoever waits for the end of a job. It is a hint: the woken look at the job. */
 
 import type { Clock } from "../../shared/os/clock.ts";
 import { WAITERS_MAX } from "./limits.ts";
@@ -12,13 +12,13 @@ export class JobEnds {
     this.#clock = clock;
   }
 
-  /** The job `id` has ended; without an id: any may have. */
+  /** Tells that the job `id` has ended; without an id any job may have. */
   tell(id?: string): void {
     const told = id === undefined ? [...this.#waiting.values()] : [this.#waiting.get(id) ?? []];
     for (const waiters of told) for (const wake of waiters) wake();
   }
 
-  /** Whether one more may wait. */
+  /** Whether one more caller may wait. */
   get hasRoom(): boolean {
     return this.#count < WAITERS_MAX;
   }

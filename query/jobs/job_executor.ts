@@ -1,6 +1,6 @@
 /**
- * The jobs that this server runs: their leases are renewed, their progress is stored, and those
- * that ended elsewhere are stopped.
+ * Runs the jobs of this server: renews their leases, stores their progress, and stops those that
+ * ended elsewhere.
  */
 
 import { getLogger } from "@logtape/logtape";
@@ -10,7 +10,7 @@ import type { Clock } from "../../shared/os/clock.ts";
 import type { JobEnds } from "./job_ends.ts";
 import { JobRun, type JobRunDeps, type JobTask } from "./job_run.ts";
 
-/** Of the lease: two heartbeats may be lost. */
+/** Heartbeats within one lease: two of them may be lost. */
 const HEARTBEATS_PER_LEASE = 3;
 
 export interface JobExecutorDeps extends JobRunDeps {
@@ -44,7 +44,7 @@ export class JobExecutor implements AsyncDisposable {
     return this.#stop.signal.aborted;
   }
 
-  /** The run of a job, while it is here. */
+  /** The run of a job while this server runs it; undefined otherwise. */
   run(id: string): JobRun | undefined {
     return this.#runs.get(id);
   }
@@ -54,12 +54,12 @@ export class JobExecutor implements AsyncDisposable {
     return [...this.#runs.keys(), ...this.#deps.writes.ids];
   }
 
-  /** Begins a job whose row says that it is this server's. */
+  /** Begins a job whose row names this server as its owner. */
   start(task: JobTask): void {
     const run = new JobRun(task, this.#deps);
     this.#runs.set(task.id, run);
     const ended = run.run().catch((error) => {
-      // A bug. Its lease runs out: the job is failed by that.
+      // This is a bug. The job's lease runs out, and the job is failed by that.
       getLogger(["svc", "query"]).error("job {id} was given up: {error}", { id: task.id, error });
     }).finally(() => {
       this.#runs.delete(task.id);
@@ -71,7 +71,8 @@ export class JobExecutor implements AsyncDisposable {
   }
 
   /**
-   * A job has ended somewhere, or without an id any may have: a run that knows nothing of it looks.
+   * Hears that a job has ended somewhere; without an id any job may have. A run that knows nothing
+   * of it looks.
    */
   heard(id: string | undefined): void {
     const run = id === undefined ? undefined : this.#runs.get(id);
@@ -88,7 +89,7 @@ export class JobExecutor implements AsyncDisposable {
     await this.#deps.writes[Symbol.asyncDispose]();
   }
 
-  /** One look serves all who want one meanwhile. */
+  /** One look serves all who ask for one while it goes on. */
   #lookOnce(): Promise<void> {
     return this.#looking ??= this.#look().finally(() => this.#looking = undefined);
   }
@@ -108,7 +109,7 @@ export class JobExecutor implements AsyncDisposable {
     for (const run of runs) if (!open.has(run.id)) run.stop("ended");
   }
 
-  /** What is not renewed has ended, or was never there: its run stops. */
+  /** A job that is not renewed has ended, or was never there: its run stops. */
   async #renew(): Promise<void> {
     const { store, owner, leaseMs } = this.#deps;
     const { ids } = this;
@@ -126,7 +127,7 @@ export class JobExecutor implements AsyncDisposable {
     }
   }
 
-  /** Never rejects. */
+  /** Runs `action` and logs its failure. Never rejects. */
   async #keptUp(action: () => Promise<void>): Promise<void> {
     const log = getLogger(["svc", "query"]);
     try {

@@ -1,7 +1,6 @@
 /**
- * The result of a job: rows as they come from DuckDB, kept as one text when they are few and as
- * files in the warehouse when they are not. Both give the same records response
- * (docs/api/query.md#records-answer).
+ * The result of a job: rows as they come from DuckDB. Few rows are kept as one text, many as files
+ * in the warehouse. Both give the same records response (docs/api/query.md#records-answer).
  */
 
 import { concatBytes, formatBytes, textOf } from "../../shared/base/bytes.ts";
@@ -25,7 +24,7 @@ export interface CollectedResult {
 export type PutPart = (part: number, rows: readonly Uint8Array[]) => Promise<void>;
 
 /**
- * Takes all rows of a statement that runs. Errors: the statement's, the warehouse's, `too_large`.
+ * Takes all rows of a running statement. Errors: the statement's, the warehouse's, `too_large`.
  */
 export async function collectResult(
   call: SqlCall,
@@ -34,7 +33,7 @@ export async function collectResult(
 ): Promise<CollectedResult> {
   const { rowsReturnedMax: rowsMax } = call.limits;
   const rows = new RowCollector(putPart);
-  /** Of a run that is cut short: it has no profile. */
+  /** Set for a run that is cut short, which has no profile. */
   let rowsTaken: number | undefined;
   for await (const chunk of running.chunks("array_lines")) {
     call.throwIfStopped();

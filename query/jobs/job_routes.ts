@@ -39,7 +39,7 @@ export async function listJobs(
   if (before !== null && !JOB_ID.test(before)) {
     throw badParameter("before", before, "the id of a job");
   }
-  // One more, to see which go on.
+  // One job more than is listed shows whether there are others.
   const queryLengthMax = LISTED_QUERY_LENGTH_MAX + 1;
   const page = { max, queryLengthMax, ...(before === null ? {} : { before }) };
   const rows = await jobs.list(caller.namespace, page);
@@ -86,7 +86,7 @@ export async function cancelJob(
   return jsonResponse({ job_id: id, status: "cancelled" }, { status: 202 });
 }
 
-/** No id of ours: there is no such job, and no need to ask. */
+/** Such a text is no id of ours: there is no such job, and no need to ask. */
 function checkId(id: string): void {
   if (!JOB_ID.test(id)) throw unknownJob(id);
 }

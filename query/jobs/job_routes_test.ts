@@ -8,7 +8,7 @@ import type { CallerGate } from "../query_caller.ts";
 import type { QueryRecord } from "../query_record.ts";
 
 const START_NS = 1_790_000_000_000_000_000n;
-/** Of how many rows the WHERE leaves nobody can tell before. */
+/** How many rows the WHERE leaves nobody can tell before. */
 const ENDLESS = "SELECT count(*) FROM range(900000000) a, range(900) b WHERE a.range + b.range < 0";
 const NO_JOB = "01a1fd28-6c3a-7235-b977-7cd770e934b0";
 

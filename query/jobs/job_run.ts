@@ -1,7 +1,7 @@
 /**
- * One batch job on this server, from its acceptance to its verdict: ownership is published, the
- * statement is planned and run, its result stored, its verdict written. Whatever happens, its share
- * of the memory pool is given back, and it is run once.
+ * One batch job on this server, from its acceptance to its verdict. Ownership is published, the
+ * statement is planned and run, its result is stored, its verdict is written. Whatever happens, its
+ * share of the memory pool is given back, and it is run once.
  */
 
 import { getLogger } from "@logtape/logtape";
@@ -79,7 +79,7 @@ export class JobRun {
     return this.#cost;
   }
 
-  /** What the run did so far; undefined before it reads. It never goes back. */
+  /** What the run did so far; undefined before it reads. The figures never go back. */
   get progress(): JobProgress | undefined {
     const now = this.#running?.progress();
     if (now !== undefined) {
@@ -92,12 +92,12 @@ export class JobRun {
     return this.#progress;
   }
 
-  /** Whether the statement is over, and its end on the way into the store. */
+  /** Whether the statement is over, and its end is on the way into the store. */
   get hasVerdict(): boolean {
     return this.#hasVerdict;
   }
 
-  /** The statement is interrupted; the first cause counts. */
+  /** Interrupts the statement; the first cause counts. */
   stop(cause: StopCause): void {
     this.#stopped ??= cause;
     this.#hurry.abort();
@@ -123,7 +123,10 @@ export class JobRun {
     this.#deps.metrics.jobRuns.add(1, { verdict });
   }
 
-  /** False: the job is not this server's to run, or not any more. */
+  /**
+   * Publishes this server as the owner. False: the job is not this server's to run, or not any
+   * more.
+   */
   async #publish(): Promise<boolean> {
     const { store, owner, leaseMs, calls, writes } = this.#deps;
     try {
@@ -146,7 +149,7 @@ export class JobRun {
     }
   }
 
-  /** Undefined: the job has ended without this run. */
+  /** Runs the statement. Undefined: the job has ended without this run. */
   async #execute(): Promise<JobEnd | undefined> {
     const { calls, metrics } = this.#deps;
     const { asked, limits, made } = this.#task;

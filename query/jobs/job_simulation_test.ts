@@ -1,8 +1,8 @@
 /**
- * Servers over one job store with calls that fail, hang, lose their answers or wait, while jobs are
- * submitted and cancelled and servers are killed and frozen: a schedule by a seed, against what
- * must hold whatever the schedule is. `SVC_TEST_JOB_SEEDS` is how many seeds (default 6),
- * `SVC_TEST_JOB_SEED` the first.
+ * Servers share one job store whose calls fail, hang, lose their responses or wait. Meanwhile jobs
+ * are submitted and cancelled, and servers are killed and frozen. A seed gives the schedule, and
+ * the test checks what must hold whatever the schedule is. `SVC_TEST_JOB_SEEDS` is how many seeds
+ * (default 6), `SVC_TEST_JOB_SEED` the first.
  */
 
 import assert from "node:assert/strict";

@@ -374,7 +374,7 @@ test("a result that comes after recovery: discarded, and the error says so", asy
   const { server, letGo } = held(lab);
   const id = await server.submit();
   await lab.clock.advance(0);
-  // As a process that is stopped: it neither writes nor hears.
+  // The process is stopped: it neither writes nor hears.
   const frozen = Promise.withResolvers<undefined>();
   server.fault = () => frozen.promise;
   lab.server();

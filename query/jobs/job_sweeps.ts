@@ -1,6 +1,6 @@
 /**
- * What every server does for the jobs of all: fails those whose server is gone, removes those whose
- * time is over, and files of results that no job knows.
+ * What every server does for the jobs of all servers. It fails jobs whose server is gone, and
+ * removes jobs whose time is over. It also removes files of results that no job knows.
  */
 
 import { getLogger } from "@logtape/logtape";
@@ -27,7 +27,9 @@ export interface JobSweepDeps {
   /** How often abandoned jobs are looked for. */
   readonly recoverEveryMs: number;
   readonly ownerlessGraceMs: number;
-  /** Jobs that this server has itself: late with a heartbeat, but not gone. */
+  /**
+   * Jobs that this server runs itself: they may be late with a heartbeat, but they are not gone.
+   */
   readonly own: () => readonly string[];
   /** Whether there is a store yet: a sweep makes none. */
   readonly exists: () => Promise<boolean>;
@@ -90,13 +92,13 @@ export class JobSweeps implements AsyncDisposable {
     }
   }
 
-  /** Waits for a round that is under way. */
+  /** Stops sweeping, and waits for a round that is under way. */
   async [Symbol.asyncDispose](): Promise<void> {
     this.#stop.abort();
     await Promise.all(this.#loops);
   }
 
-  /** As `round` says, until there is nothing left. */
+  /** Removes what `round` returns, round after round, until it returns nothing. */
   async #remove(round: () => Promise<readonly string[]>): Promise<void> {
     const { parts, metrics } = this.#deps;
     for (;;) {

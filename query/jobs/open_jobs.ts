@@ -36,8 +36,8 @@ export interface OpenJobsDeps {
 }
 
 /**
- * Opens nothing that is not there yet: the first job makes the store. Disposing it stops the jobs
- * that run.
+ * Opens batch jobs without making a store: the first job makes it. Disposing the result stops the
+ * jobs that run.
  */
 export function openJobs(settings: QuerySettings, deps: OpenJobsDeps): OpenJobs {
   const { calls, metrics, admission } = deps;

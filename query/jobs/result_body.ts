@@ -1,6 +1,6 @@
 /**
- * A stored result as the body of an answer. One in the warehouse is brought a file at a time, as
- * fast as it is taken, and only the file that is being sent is held.
+ * A stored result as the body of a response. A result in the warehouse is brought one file at a
+ * time, as fast as the client takes it. Only the file that is being sent is held.
  */
 
 import { utf8 } from "../../shared/base/bytes.ts";
@@ -11,17 +11,17 @@ import { growAnswer } from "../sql/held_answer.ts";
 import { ROW_JOINT } from "./result_parts.ts";
 
 export interface ResultSource {
-  /** Rows of one file, with joints between them. */
+  /** Rows of one file, joined. */
   readonly part: (part: number) => Promise<Uint8Array<ArrayBuffer>>;
-  /** What answers that are held may hold together. */
+  /** What held answers may hold together. */
   readonly budget: ByteBudget;
 }
 
 type Bytes = Uint8Array<ArrayBuffer>;
 
 /**
- * Errors: those of the first file, so that the answer has its status; a later one breaks the answer
- * off.
+ * Makes the body. Errors: those of the first file, so that the response has its status. A later
+ * error breaks the response off.
  */
 export async function resultBody(result: StoredResult, source: ResultSource): Promise<BodyInit> {
   const { head, tail, rows, parts } = result;
@@ -64,7 +64,7 @@ async function heldPart({ part }: ResultSource, hold: ByteHold, at: number): Pro
   return rows;
 }
 
-/** Pulled, never pushed; `hold` is given back at the end, however it comes about. */
+/** The body is pulled, never pushed; `hold` is given back at the end, however that comes about. */
 function asTaken(pieces: AsyncGenerator<Bytes, undefined>, hold: ByteHold): ReadableStream<Bytes> {
   let timer: ReturnType<typeof setTimeout> | undefined;
   const release = () => {

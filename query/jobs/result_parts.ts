@@ -4,8 +4,8 @@
  * the records response has for that row.
  *
  * The response must be the one that an interactive query gives, to the last digit. Columns of
- * DuckDB's own types would not do that: Parquet has no integers of 128 bits, no intervals of
- * months and days together, no unions.
+ * DuckDB's own types would not do that: Parquet has no integers of 128 bits, no intervals of months
+ * and days together, no unions.
  */
 
 import { getLogger } from "@logtape/logtape";
@@ -34,7 +34,7 @@ const FILE_NAME = /^([0-9a-f-]{36})-([0-9]+)\.parquet$/;
 export interface ResultParts extends AsyncDisposable {
   /** Stores rows that each end with `ROW_JOINT`. Errors: the store's. */
   put(id: string, part: number, rows: readonly Uint8Array[]): Promise<void>;
-  /** The rows of one file with joints between them. Errors: the store's, `corrupt`. */
+  /** The joined rows of one file. Errors: the store's, `corrupt`. */
   get(id: string, part: number): Promise<Uint8Array<ArrayBuffer>>;
   /** Removes what there is of these jobs. Errors: the store's. */
   discard(ids: readonly string[]): Promise<void>;
@@ -59,7 +59,8 @@ export class WarehouseParts implements ResultParts {
 
   async put(id: string, part: number, rows: readonly Uint8Array[]): Promise<void> {
     const { store, encoder } = await this.#opened.get();
-    // Kept for a day, made and read by somebody who waits: speed before size.
+    // A file is kept for a day, and somebody waits while it is made and read: speed goes before
+    // size.
     const options = { schema: SCHEMA, compression: "lz4_raw" } as const;
     using input = encoder.input([rowBatch(rows)], SCHEMA);
     const file = await encoder.encode(input, options);
@@ -119,7 +120,7 @@ export async function discardQuietly(
   }
 }
 
-/** Rows that each end with the joint, as values without it. */
+/** The rows, which each end with the joint, as values without it. */
 function rowBatch(rows: readonly Uint8Array[]): ColumnBatch {
   const builder = new StringColumnBuilder();
   for (const bytes of rows) {

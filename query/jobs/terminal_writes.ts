@@ -1,7 +1,7 @@
 /**
- * Verdicts on their way into the job store. A run waits for three attempts; what did not land then
- * is kept here without its result and tried again until it lands or another end stands. See
- * docs/api/query.md#verdicts-that-cannot-be-stored.
+ * Verdicts on their way into the job store. A run waits for three attempts. A verdict that did not
+ * land then is kept here without its result, and tried again until it lands or another end stands.
+ * See docs/api/query.md#verdicts-that-cannot-be-stored.
  */
 
 import { getLogger } from "@logtape/logtape";
@@ -23,7 +23,7 @@ const RECORDED_LATER = "recorded after the job store became reachable again";
 
 export interface TerminalWriteDeps {
   readonly store: Pick<JobStore, "finish">;
-  /** Of the jobs whose ends are written. */
+  /** Owner of the jobs whose ends are written. */
   readonly owner: string;
   readonly clock: Clock;
   readonly metrics: Pick<Metrics<typeof JOB_METRICS>, "jobTerminalWrites" | "jobsUnpersisted">;
@@ -45,7 +45,7 @@ export class TerminalWrites implements AsyncDisposable {
     return [...this.#unpersisted.keys()];
   }
 
-  /** Never rejects; takes half a minute at most. */
+  /** Writes the end of a job. Never rejects; takes half a minute at most. */
   async write(id: string, end: JobEnd): Promise<WriteOutcome> {
     const { store, owner, clock } = this.#deps;
     try {
@@ -79,8 +79,8 @@ export class TerminalWrites implements AsyncDisposable {
   }
 
   /**
-   * Hurries those who wait and tries each deferred one once more; what does not land is left to its
-   * lease.
+   * Hurries the runs that wait, and tries each deferred verdict once more. What does not land is
+   * left to its lease.
    */
   async [Symbol.asyncDispose](): Promise<void> {
     this.#stop.abort();
@@ -106,7 +106,8 @@ export class TerminalWrites implements AsyncDisposable {
         this.#unpersisted.delete(id);
         this.#count(landed ? "landed" : "refused");
       } catch (error) {
-        // A store that is away is so for all of them; another failure may be this one's alone.
+        // A store that is away is away for all of them. Another failure may be this verdict's
+        // alone.
         if (isOperatingError(error, "unavailable")) return;
       }
     }
@@ -119,8 +120,7 @@ export class TerminalWrites implements AsyncDisposable {
 }
 
 /**
- * What is installed later in the place of `end`: its result is not kept, unless it lies in the
- * warehouse.
+ * What is written later instead of `end`: its result is not kept, unless it lies in the warehouse.
  */
 function laterEnd(end: JobEnd): JobEnd {
   const { cost, progress } = end;

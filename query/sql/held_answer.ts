@@ -1,10 +1,16 @@
-/** Answers that are held whole before their status is known: their room, and how they are sent. */
+/**
+ * Answers that are held whole before their status is known: the bytes they may hold, and how they
+ * are sent.
+ */
 
 import { OperatingError } from "../../shared/base/errors.ts";
 import type { ByteHold } from "../../shared/base/byte_budget.ts";
 import { SEND_MS_MAX } from "../limits.ts";
 
-/** Errors: `unavailable` when the answers being sent fill their room. */
+/**
+ * Charges `bytes` more to an answer. Errors: `unavailable` when the answers being sent fill their
+ * room.
+ */
 export function growAnswer(hold: ByteHold, bytes: number): void {
   try {
     hold.grow(bytes);
@@ -18,7 +24,9 @@ export function growAnswer(hold: ByteHold, bytes: number): void {
   }
 }
 
-/** The body of an answer; `hold` is given back once it is sent, or nobody takes it any more. */
+/**
+ * The body of an answer; `hold` is given back once the body is sent, or nobody takes it any more.
+ */
 export function sendHeld(
   parts: readonly Uint8Array<ArrayBuffer>[],
   hold: ByteHold,

@@ -40,8 +40,7 @@ export function explainSql(
 }
 
 /**
- * `POST /api/v1/sql/distributed` and `/sql/shard`, which need peers: a request that could be
- * answered there is refused.
+ * Refuses `POST /api/v1/sql/distributed` and `/sql/shard`, which need peers.
  */
 export async function refuseWithoutPeers(request: Request): Promise<never> {
   parseSqlRequest(await readJsonText(request, { bytesMax: SQL_BODY_BYTES_MAX }));
@@ -54,7 +53,7 @@ function costReport(call: SqlCall) {
 }
 
 /**
- * Prepares the statement that `request` asks for; `answer` owns the call once its answer streams.
+ * Prepares the statement that `request` asks for. Once its answer streams, `answer` owns the call.
  */
 async function withCall(
   request: Request,

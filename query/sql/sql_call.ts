@@ -1,10 +1,10 @@
 /**
  * One statement on behalf of one request: what it holds, how long it may take, and whether its
- * caller is still there. Disposing it twice is fine, and gives everything back even when the engine
+ * caller is still there. Disposing it twice is fine. It gives everything back even when the engine
  * is still at work.
  *
- * The engine keeps the deadline while it works. The timer here is the second one, a little later:
- * it also ends an answer that no one reads, and an engine that missed its own deadline.
+ * The engine keeps the deadline while it works. The timer here is a second one, a little later. It
+ * also ends an answer that no one reads, and a statement whose deadline the engine missed.
  */
 
 import { getLogger } from "@logtape/logtape";
@@ -37,31 +37,36 @@ export interface CallService {
 /** What answering SQL needs. */
 export interface SqlService extends CallService {
   readonly jobs: JobTaker;
-  /** Server's ceiling of `limits.max_rows_returned`. */
+  /** The server's ceiling of `limits.max_rows_returned`. */
   readonly rowsCeiling: number;
-  /** A stream of which nothing is taken for so long is given up. */
+  /** A stream is given up when its client takes nothing for so long. */
   readonly stallMsMax: number;
-  /** What answers that are held whole may hold together. */
+  /** What held answers may hold together. */
   readonly answers: ByteBudget;
 }
 
-/** Who made a call, and of which route. */
+/** Who made a call, and through which route. */
 export interface CallMade {
   readonly caller: QueryCaller;
   readonly endpoint: Endpoint;
-  /** It is a batch job's: its memory is reserved already, and the job has metrics of its own. */
+  /**
+   * The call is a batch job's: its memory is reserved already, and the job has metrics of its own.
+   */
   readonly isJob?: boolean;
 }
 
 /** How a call ended, beyond its outcome. */
 export interface CallEnd {
   readonly rowsReturned?: number | undefined;
-  /** Rows were cut although it ended well, as a job does. */
+  /** Rows were cut although the call ended well, which a job does. */
   readonly truncated?: boolean;
   readonly failure?: unknown;
 }
 
-/** Of an end that no error tells: docs/api/query.md#statuses, and 499 for a client that left. */
+/**
+ * The status of an end that no error tells: docs/api/query.md#statuses, and 499 for a client that
+ * left.
+ */
 const STATUS_OF_OUTCOME: Readonly<Record<Outcome, number>> = {
   ok: 200,
   truncated: 413,
@@ -72,7 +77,7 @@ const STATUS_OF_OUTCOME: Readonly<Record<Outcome, number>> = {
 };
 
 const DEADLINE_GRACE_MS = 500;
-/** Within which a job's statement must be planned to be accepted. */
+/** A job's statement must be planned within this time to be accepted. */
 const CHECK_MS_MAX = 30_000;
 export const POOL_RETRY_AFTER_SECS = 5;
 /** Reason of an engine error that says memory pool or spill cap are used up. */
@@ -91,7 +96,7 @@ export class SqlCall implements AsyncDisposable {
   #limits: EffectiveLimits | undefined;
   #prepared: PreparedQuery | undefined;
   #reservation: Disposable | undefined;
-  /** On the monotonic clock; the engine's own deadline is as late. */
+  /** Deadline on the monotonic clock. The engine's own is the same. */
   #deadlineMs = Infinity;
   #late = false;
   #isSecond = false;
@@ -120,7 +125,7 @@ export class SqlCall implements AsyncDisposable {
     return this.#limits;
   }
 
-  /** Stops the engine when `request`'s sender goes away; undone by disposing the result. */
+  /** Stops the engine when `request`'s sender goes away. Disposing the result undoes that. */
   stopWith(request: Request): Disposable {
     const onAbort = () => this.cancel();
     request.signal.addEventListener("abort", onAbort, { once: true });
@@ -129,19 +134,19 @@ export class SqlCall implements AsyncDisposable {
     };
   }
 
-  /** The caller is gone: what runs for it stops. */
+  /** Stops what runs for the caller, who is gone. */
   cancel(): void {
     this.stop(new OperatingError("cancelled", "The client closed the connection"));
   }
 
-  /** What runs stops; it ends as `reason` says. */
+  /** Stops what runs; it ends as `reason` says. */
   stop(reason: OperatingError): void {
     this.#stop.abort(reason);
   }
 
   /**
-   * The caller takes nothing of its answer for so long: what runs for it stops. Returns what it is
-   * told should it come back.
+   * Stops what runs for a caller that took nothing of its answer for so long. Returns the error
+   * that the caller is told should it come back.
    */
   stall(afterMs: number): OperatingError {
     const failure = new OperatingError(
@@ -161,14 +166,15 @@ export class SqlCall implements AsyncDisposable {
     this.#limits = limits;
     this.#deadlineMs = this.#service.clock.monotonicMs() + limits.timeoutMs;
     this.#watchDeadline(limits.timeoutMs);
-    // Before the statement is held: disposed after it, when the engine has stopped using memory.
+    // This is deferred before the statement is held. So it is disposed after the statement, when
+    // the engine has stopped using memory.
     this.#held.defer(() => this.#reservation?.[Symbol.dispose]());
     await this.#prepare(asked, limits);
   }
 
   /**
-   * Prepares the statement anew where `thrown` says that DuckDB's process was replaced under it,
-   * once: for who has sent nothing of its rows. False: what was thrown is the end.
+   * Prepares the statement anew, once, where `thrown` says that DuckDB's process was replaced under
+   * it and no row was sent yet. False: the call ends with what was thrown.
    */
   async isBegunAnew(thrown: unknown): Promise<boolean> {
     const isReplaced = isOperatingError(thrown, "unavailable") &&
@@ -189,8 +195,8 @@ export class SqlCall implements AsyncDisposable {
   }
 
   /**
-   * Plans a statement that a job is to run: what is wrong with it is told before the job is
-   * accepted.
+   * Plans a statement that a job is to run. The caller is told what is wrong with it before the job
+   * is accepted.
    */
   async check(asked: SqlRequest, limits: EffectiveLimits): Promise<void> {
     const timeoutMs = Math.min(limits.timeoutMs, CHECK_MS_MAX);
@@ -219,7 +225,7 @@ export class SqlCall implements AsyncDisposable {
       namespace: this.#caller.namespace,
       tenant: this.#caller.tenant,
       defaultOrder: asked.default_order && asked.priority === "interactive",
-      // docs/api/query.md#served_by: a stream is made of rows that are read.
+      // A stream is made of rows that are read: docs/api/query.md#served_by.
       fastPaths: asked.format !== "ndjson",
       isExact: asked.exact,
       planOnly: isPlanOnly,
@@ -235,10 +241,10 @@ export class SqlCall implements AsyncDisposable {
     });
   }
 
-  /** What it reserves is held until the call is disposed. */
+  /** Reserves memory and runs the statement. The reservation is held until the call is disposed. */
   async run(): Promise<RunningQuery> {
     refuseTooDear(this.prepared.cost, this.limits);
-    // First: what waits for its turn reserves no memory that others could use.
+    // The slot comes first: a statement that waits for it reserves no memory that others could use.
     await this.#inLine("dear_statements", this.prepared.turn());
     if (!this.#isJob && this.#reservation === undefined) await this.#reserve();
     if (this.prepared.defaultOrderApplied) {
@@ -248,14 +254,16 @@ export class SqlCall implements AsyncDisposable {
     return await this.#hold(await this.prepared.run());
   }
 
-  /** After every wait on the engine: a stopped one may report an end that is none. */
+  /**
+   * To be called after every wait on the engine: a stopped engine may report an end that is none.
+   */
   throwIfStopped(): void {
     if (this.#late || this.#stop.signal.aborted) throw this.#stop.signal.reason;
   }
 
   /**
-   * What to tell of `thrown`: with the cost where docs/api/query.md#statuses has it, and with what
-   * stopped the call first.
+   * What to tell of `thrown`: the first cause that stopped the call, and the cost where
+   * docs/api/query.md#statuses has it.
    */
   failureOf(thrown: unknown): unknown {
     const cost = this.#prepared?.cost;
@@ -349,7 +357,7 @@ export class SqlCall implements AsyncDisposable {
     });
   }
 
-  /** Waits for `turn`, and counts a refusal as one for want of `resource`. */
+  /** Waits for `turn`, and counts a refusal as a lack of `resource`. */
   async #inLine<T>(resource: "connections" | "dear_statements", turn: Promise<T>): Promise<T> {
     try {
       return await turn;
@@ -392,7 +400,7 @@ export class SqlCall implements AsyncDisposable {
         this.#late = true;
         const failure = new OperatingError("deadline_exceeded", "The wall clock ran out");
         this.#stop.abort(failure);
-        // Nobody else ends it when its reader takes nothing more.
+        // Nobody else ends the call when its reader takes nothing more.
         this.end("timeout", { failure });
         return this.#held.disposeAsync();
       },
@@ -417,7 +425,8 @@ function refuseTooDear(cost: Cost, { bytesScannedMax, rowsScannedMax }: Effectiv
 }
 
 /**
- * Of a statement that was interrupted while its caller waits: only a stop of the server does that.
+ * The error of a statement that was interrupted while its caller waits. Only a stop of the server
+ * does that.
  */
 export function serverStops(): OperatingError {
   return new OperatingError(

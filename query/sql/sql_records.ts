@@ -1,6 +1,6 @@
 /**
- * A records answer, docs/api/query.md#records-answer. Its status depends on its last row (413 when
- * the cap was hit), so rows are held, as bytes and up to `RECORDS_BYTES_MAX`, until the query has
+ * A records answer, docs/api/query.md#records-answer. Its status depends on its last row: 413 when
+ * the cap was hit. So rows are held, as bytes and up to `RECORDS_BYTES_MAX`, until the query has
  * ended.
  */
 
@@ -13,15 +13,16 @@ import { RECORDS_BYTES_MAX } from "../limits.ts";
 import type { SqlCall } from "./sql_call.ts";
 
 /**
- * Runs the prepared statement to its end and renders it; what it holds is charged to `budget` until
- * sent.
+ * Runs the prepared statement to its end and renders its rows. What the answer holds is charged to
+ * `budget` until it is sent.
  */
 export async function recordsResponse(call: SqlCall, budget: ByteBudget): Promise<Response> {
   const seen = { rows: 0 };
   try {
     return await recordsOf(call, { budget, seen });
   } catch (error) {
-    // Of rows that came nothing was sent. Before the first one the engine itself begins anew.
+    // Rows that came were not sent yet, so the statement may begin anew. Before the first row the
+    // engine itself begins anew.
     if (seen.rows === 0 || !await call.isBegunAnew(error)) throw error;
     return await recordsOf(call, { budget, seen });
   }
@@ -59,7 +60,7 @@ async function recordsOf(
 export interface RecordsFields {
   readonly columns: readonly string[];
   readonly rowCount: number;
-  /** The cap, when it cut rows. */
+  /** The cap; set when it cut rows. */
   readonly rowsMax?: number;
   readonly approximation: RunningQuery["approximation"];
   readonly cost: Cost;
@@ -82,7 +83,7 @@ export function recordsFrame(
 }
 
 interface CollectedRows {
-  /** Together the rows' JSON texts with commas between them. */
+  /** Together these are the rows' JSON texts with commas between them. */
   readonly parts: readonly Uint8Array<ArrayBuffer>[];
   readonly count: number;
   /** Whether there was a row after the last one allowed. */

@@ -1,8 +1,8 @@
 /**
  * The body of a SQL request (docs/api/query.md#sql-request) as a precise type.
  *
- * Unknown members at the top are ignored; `limits` is strict, because a misspelt cap that is
- * ignored would be no cap. What is known and has the wrong type is refused; null stands for absent
+ * Unknown members at the top are ignored. `limits` is strict, because a misspelt cap that is
+ * ignored would be no cap. A known member of the wrong type is refused. null stands for absent
  * where absent is allowed.
  */
 
@@ -11,10 +11,10 @@ import { textOf } from "../../shared/base/bytes.ts";
 import { OperatingError } from "../../shared/base/errors.ts";
 import { givenValue, ruleOf, whichIs } from "../../shared/base/given_value.ts";
 
-/** Also past 2^53: what is above a ceiling is clamped. */
+/** Values past 2^53 are read, too: what is above a ceiling is clamped. */
 const count = z.number().min(1).refine(Number.isInteger, "give a whole number");
 
-/** A member that may be absent, or null for the same. */
+/** A member that may be absent; null means the same. */
 function orElse<T>(schema: z.ZodType<T>, value: T) {
   return schema.nullish().transform((given) => given ?? value);
 }
@@ -95,7 +95,7 @@ function refusalOf(issues: readonly z.core.$ZodIssue[], given: unknown): Operati
   );
 }
 
-/** Answering it as if it had not been asked for would be a wrong answer. */
+/** Ignoring the member would give a wrong answer. */
 function refuseShard({ shard }: SqlRequest): void {
   if (shard !== undefined && shard !== null) throw noPeers("scan one shard", "leave shard out");
 }

@@ -31,8 +31,8 @@ export async function streamResponse(
 }
 
 /**
- * The lines as they are taken. A reader that takes none for long is given up: it held the engine
- * from others.
+ * The lines of an answer, made while the client takes them. A client that takes none for long is
+ * given up, because it would keep the engine from others.
  */
 class StreamedLines implements AsyncIterator<Line> {
   #stalling: ReturnType<typeof setTimeout> | undefined;
@@ -62,7 +62,8 @@ class StreamedLines implements AsyncIterator<Line> {
 
   async return(): Promise<IteratorResult<Line>> {
     clearTimeout(this.#stalling);
-    // The generator may be waiting for the engine: stop that first, or it would be waited for.
+    // The generator may be waiting for the engine. The engine is stopped first, or `return` would
+    // wait for it.
     this.call.cancel();
     await this.#end();
     return { done: true, value: undefined };
@@ -112,7 +113,7 @@ async function* renderLines(
   }
 }
 
-/** Bytes that are handed out at once; so much must be taken for a reader not to stall. */
+/** Bytes that are handed out at once. A client that takes less than this stalls. */
 const PIECE_BYTES = 262_144;
 
 function* pieces(bytes: Uint8Array<ArrayBuffer>): Generator<Uint8Array<ArrayBuffer>> {
@@ -127,7 +128,7 @@ function failureTrailer(failure: unknown): string {
     const { rows_scanned, max_rows_scanned } = error.details ?? {};
     return trailer({ _meta: MIDFLIGHT_ROWS_SCANNED, rows_scanned, max_rows_scanned });
   }
-  // The status that a records answer has for it.
+  // The code is the status that a records answer has for the error.
   const { httpStatus, message, retryAfterSecs } = error;
   return trailer({
     _meta: "error",

@@ -13,8 +13,8 @@ const INT64_MIN = -9_223_372_036_854_775_808n;
 const INT64_MAX = 9_223_372_036_854_775_807n;
 
 /**
- * `value` is as `attributesOf` gives it. No value at all is an empty text: strict clients refuse
- * one without a type.
+ * `value` is one of those that `attributesOf` gives. No value at all becomes an empty text: strict
+ * clients refuse one without a type.
  */
 export function attributeValue(value: unknown): AttributeValue {
   switch (typeof value) {

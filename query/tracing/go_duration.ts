@@ -12,11 +12,14 @@ const NS_OF_UNIT: Readonly<Record<string, bigint>> = {
 };
 const TERM = /(\d+(?:\.\d*)?|\.\d+)(ns|us|µs|μs|ms|s|m|h)/y;
 const DURATION_NS_MAX = 9_223_372_036_854_775_807n;
-/** Digits after the point that count: an hour's smallest part is 14 digits. */
+/** Digits after the point that count. The smallest part of an hour has 14 digits. */
 const FRACTION_DIGITS_MAX = 18;
 const TEXT_LENGTH_MAX = 64;
 
-/** Nanoseconds; undefined for what is no duration, for a negative one, and past 292 years. */
+/**
+ * Parses a duration into nanoseconds. Undefined for what is no duration, for a negative one, and
+ * past 292 years.
+ */
 export function parseGoDuration(text: string): bigint | undefined {
   if (text === "0") return 0n;
   if (text === "" || text.length > TEXT_LENGTH_MAX) return undefined;

@@ -11,7 +11,7 @@ import type { TraceCall } from "./trace_call.ts";
 import { dependenciesSql } from "./trace_statements.ts";
 
 export interface TraceHandler {
-  /** After `/api/v1/tracing/{index}/api`. */
+  /** The path after `/api/v1/tracing/{index}/api`. */
   readonly path: string;
   readonly endpoint: TraceEndpoint;
   /**
@@ -42,8 +42,8 @@ export function limitOf({ ceilings }: TraceCall, { limit }: TraceSearch): number
 }
 
 /**
- * Operations by Jaeger's words of kinds, each once; `kindless`: the word for a span that does not
- * say its kind.
+ * Operations by Jaeger's words for kinds, each once. `kindless` is the word for a span that does
+ * not say its kind.
  */
 export async function spanKinds(
   { call, params, traceNames }: TraceAsked,
@@ -60,7 +60,7 @@ export async function spanKinds(
   return [...known.values()];
 }
 
-/** Errors: `invalid_argument` without one. */
+/** The service that the parameters name. Errors: `invalid_argument` without one. */
 export function serviceParameter(params: URLSearchParams): string {
   const service = given(params, "service")?.value;
   if (service === undefined) throw missingParameter("parameter service");

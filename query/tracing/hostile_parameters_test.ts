@@ -229,7 +229,7 @@ Deno.test({
       const v3 = `/v3/trace-summaries?${V3_RANGE}&query.serviceName=shop&query.attributes=${tags}`;
       assert.deepEqual(V3_SUMMARIES.parse(await lab.ok(v3)).summaries, []);
     }
-    // The same texts, stored: each finds exactly its own span.
+    // Stored as tags, each of these texts finds exactly its own span.
     await lab.commit(INJECTIONS.map((text, n) => ({
       trace: 100 + n,
       span: 100 + n,

@@ -1,7 +1,7 @@
 /**
- * A trace as Jaeger's v1 API writes it (its `uimodel`), from stored spans: typed tags, events as
- * logs, links as references, each process once. Fields that are no tags in OTLP become the tags
- * that OpenTelemetry's mapping to other formats names.
+ * A trace as Jaeger's v1 API writes it (its `uimodel`), made from stored spans: typed tags, events
+ * as logs, links as references, each process once. Fields that are no tags in OTLP become tags.
+ * Their names are those of OpenTelemetry's mapping to other formats.
  *
  * One span becomes text at a time, so that only texts are held of a large trace.
  */
@@ -31,7 +31,7 @@ const NS_PER_US = 1_000n;
 /** The one trace flag that Jaeger and OpenTelemetry have in common. */
 const SAMPLED = 1;
 
-/** Its JSON text in pieces. */
+/** The trace's JSON text in pieces. */
 export function* jaegerTrace({ id, spans }: Trace<Span>): Generator<string> {
   const processes = new Processes();
   yield `{"traceID":"${shortTraceId(id)}","spans":[`;
@@ -111,8 +111,8 @@ function countTag(key: string, value: number | undefined): Tag[] {
 }
 
 /**
- * A list or an object is its JSON text; an integer past 2^53 is text, or it would be read as
- * another one.
+ * A list or an object becomes its JSON text. An integer past 2^53 becomes text, because as a number
+ * it would be read as another one.
  */
 function tagOf([key, value]: Attribute): Tag {
   const typed = attributeValue(value);
@@ -133,7 +133,7 @@ function micros(ns: bigint): number {
   return Number(ns / NS_PER_US);
 }
 
-/** Who emitted spans: each service with one set of resource attributes once. */
+/** Who emitted spans: each pair of a service and a set of resource attributes once. */
 class Processes {
   readonly #ids = new Map<string, string>();
   readonly #processes: Record<string, { serviceName: string; tags: readonly Tag[] }> = {};

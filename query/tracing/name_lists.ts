@@ -1,36 +1,42 @@
 /**
  * Names of services, and of one service's operations. What a table's snapshot holds is read once
- * and kept with that snapshot, and a later one adds the names of the files that came since; once
- * rows were taken out, all is read again. What is only in the WAL is read each time and added, so
- * that a list never lacks an acknowledged span.
+ * and kept with that snapshot. A later snapshot adds the names of the files that came since. Once
+ * rows were taken out, all is read again. Rows that are only in the WAL are read each time and
+ * added, so that a list never lacks an acknowledged span.
  *
  * Order matters: the WAL is read first, and says which snapshot it comes on top of. A row that is
- * committed meanwhile is in both, and a name counts once.
+ * committed meanwhile is in both, and its name counts once.
  */
 
 import type { TraceCall } from "./trace_call.ts";
 import { operationsSql, servicesSql } from "./trace_statements.ts";
 
-/** A list with its key; a longer one is read anew each time. See docs/api/query.md#trace-lookup. */
+/**
+ * Bytes of a list with its key. A longer list is read anew each time. See
+ * docs/api/query.md#trace-lookup.
+ */
 export const ENTRY_BYTES_MAX = 512 * 1024;
-/** All lists of a server; the least recently used go first. */
+/** Bytes of all lists of a server. The least recently used go first. */
 const CACHE_BYTES_MAX = 32 * 1024 * 1024;
 /** A string's own head, and its place in the list. */
 const BYTES_PER_STRING = 40;
 
 export interface Operation {
   readonly name: string;
-  /** As stored: `SPAN_KIND_SERVER` and so on. */
+  /** The kind as it is stored: `SPAN_KIND_SERVER` and so on. */
   readonly kind: string;
 }
 
-/** Sorted and distinct. Errors: as `TraceCall.rows`; `too_large` past the names' ceiling. */
+/**
+ * Service names, sorted and distinct. Errors: those of `TraceCall.rows`; `too_large` past the
+ * names' ceiling.
+ */
 export async function serviceNames(call: TraceCall, cache: NameCache): Promise<string[]> {
   const keys = await listOf(call, cache, { key: "services", sql: servicesSql(call.made.index) });
   return keys.map(([name]) => String(name));
 }
 
-/** Of all kinds, sorted by name and kind. Errors: as `serviceNames`. */
+/** Operations of all kinds, sorted by name and kind. Errors: those of `serviceNames`. */
 export async function operations(
   call: TraceCall,
   cache: NameCache,
@@ -56,7 +62,7 @@ async function listOf(
   return names.sort(byNames);
 }
 
-/** A count beside a name is no part of it. */
+/** Keeps each name once. A count beside a name is no part of it. */
 function distinct(rows: readonly NameRow[]): NameRow[] {
   const byText = new Map<string, NameRow>();
   for (const row of rows) {
@@ -91,18 +97,18 @@ async function committed(
     since: held?.snapshotId,
   });
   const rows = distinct(read.since === undefined ? read.rows : [...held?.rows ?? [], ...read.rows]);
-  // It may be a later snapshot by now, which has all that was in the WAL's reading.
+  // This may be a later snapshot by now, which has all rows that were read from the WAL.
   if (read.snapshotId !== null) cache.set(place, { snapshotId: read.snapshotId, rows });
   return rows;
 }
 
 export interface NameList {
-  /** Of the table, when all of it was in the list. */
+  /** The table's snapshot, when all of its names were in the list. */
   readonly snapshotId: string;
   readonly rows: readonly NameRow[];
 }
 
-/** Complete lists, each within `ENTRY_BYTES_MAX`, least recently used out first. */
+/** Complete lists, each within `ENTRY_BYTES_MAX`. The least recently used go first. */
 export class NameCache {
   readonly #lists = new Map<string, NameList & { readonly bytes: number }>();
   #bytes = 0;
@@ -119,7 +125,7 @@ export class NameCache {
     return held;
   }
 
-  /** In the place of the one that was there. A list past the entry's bound is not kept. */
+  /** Replaces the list that was there. A list past the entry's bound is not kept. */
   set(key: string, list: NameList): void {
     this.#drop(key);
     const bytes = bytesOf(key, list);
@@ -138,7 +144,7 @@ export class NameCache {
   }
 }
 
-/** In memory, where a character takes at most two bytes. */
+/** Bytes in memory, where a character takes at most two bytes. */
 function bytesOf(key: string, { snapshotId, rows }: NameList): number {
   let bytes = 2 * (key.length + snapshotId.length);
   for (const row of rows) {

@@ -3,8 +3,8 @@
  * decimal texts, enums are numbers, ids are hexadecimal. A scope and a resource stand once each
  * where their spans are alike.
  *
- * Rows do not tell bytes from their base64 text nor a double without a fraction from an integer, so
- * those come back as the latter (README.md).
+ * Rows tell neither bytes from their base64 text nor a double without a fraction from an integer.
+ * Both come back as the latter (README.md).
  */
 
 import { attributeValue } from "./attribute_value.ts";
@@ -41,7 +41,7 @@ function resourceKey({ service, resourceAttributes }: Span): string {
   return JSON.stringify([service, resourceAttributes]);
 }
 
-/** Of spans that have one resource. */
+/** The members of `resourceSpans`: one for the spans of each resource. */
 function* resourceSpans(spans: readonly Span[]): Generator<string> {
   const [first] = spans;
   if (first === undefined) return;
@@ -132,7 +132,7 @@ function otlpLink(link: ReturnType<typeof linksOf>[number]) {
   };
 }
 
-/** The number of an enum's name; one without a name is stored as its own text. */
+/** The number of an enum's name. A number without a name is stored as its own text. */
 function numberOf(names: readonly string[], text: string): number {
   const at = names.indexOf(text);
   return at >= 0 ? at : Number(text) || 0;

@@ -58,7 +58,7 @@ Deno.test({
       [long.slice(1), long, long],
       ["8448eb211c80319c", "0000000000000000" + "8448eb211c80319c", "8448eb211c80319c"],
       ["1", "1".padStart(32, "0"), "1".padStart(16, "0")],
-      // The same bytes as base64, in both alphabets.
+      // These are the bytes of one id as base64, in both alphabets.
       [
         "Cvdlj/8Wzf7Y++v/IY0/nA==",
         "0af7658fff16cdfed8fbebff218d3f9c",

@@ -69,7 +69,8 @@ Deno.test({
 });
 
 /**
- * As a table of a hundred million spans is planned: a day of it costs too much to be read at once.
+ * Plans a table as if it had a hundred million spans: a day of it costs too much to be read at
+ * once.
  */
 function dear(engine: Engine): Engine {
   return replanned(engine, ({ cost }) => {

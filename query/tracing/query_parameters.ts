@@ -1,5 +1,5 @@
 /**
- * Parameters of a request's address as precise values; every refusal names the parameter, the value
+ * Parameters of a request's address as precise values. Every refusal names the parameter, the value
  * and the remedy.
  */
 
@@ -23,7 +23,7 @@ export function given(
   return undefined;
 }
 
-/** Errors: `invalid_argument`. */
+/** A duration in Go's form. Errors: `invalid_argument`. */
 export function durationOf(
   params: URLSearchParams,
   ...names: readonly string[]
@@ -38,8 +38,7 @@ export function durationOf(
 }
 
 /**
- * Unix time in units of `unitNs`, as the nanosecond that it begins with. Errors:
- * `invalid_argument`.
+ * Unix time in units of `unitNs`, as the first nanosecond of that unit. Errors: `invalid_argument`.
  */
 export function unixTimeOf(
   params: URLSearchParams,
@@ -67,7 +66,7 @@ export function countOf(params: URLSearchParams, ...names: readonly string[]): n
   return count;
 }
 
-/** A switch, in the words that Go reads as one. Errors: `invalid_argument`. */
+/** A switch, in the words that Go reads as true or false. Errors: `invalid_argument`. */
 export function switchOf(params: URLSearchParams, ...names: readonly string[]): boolean {
   const found = given(params, ...names);
   if (found === undefined) return false;
@@ -76,7 +75,7 @@ export function switchOf(params: URLSearchParams, ...names: readonly string[]): 
   throw badParameter(found, "it is true or false");
 }
 
-/** Members of a JSON object whose values are texts. Errors: `invalid_argument`. */
+/** Adds the members of a JSON object whose values are texts. Errors: `invalid_argument`. */
 export function addJsonTags(
   tags: Map<string, string>,
   found: { readonly name: string; readonly value: string },
@@ -91,7 +90,7 @@ export function addJsonTags(
   }
 }
 
-/** No statement can hold this character. Errors: `invalid_argument`. */
+/** Refuses a character that no statement can hold. Errors: `invalid_argument`. */
 export function refuseNul(found: { readonly name: string; readonly value: string }): void {
   if (found.value.includes("\0")) throw badParameter(found, "leave the character U+0000 out");
 }
@@ -108,7 +107,7 @@ function parsedObject(text: string): Readonly<Record<string, string>> | undefine
   return isTexts ? parsed as Record<string, string> : undefined;
 }
 
-/** Refuses what no span can meet, and too many tags. Errors: `invalid_argument`. */
+/** Refuses conditions that no span can meet, and too many tags. Errors: `invalid_argument`. */
 export function refuseContradictions(
   { durationNsMin, durationNsMax, tags }: SpanConditions,
   range: TimeSpan,

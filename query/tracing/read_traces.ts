@@ -8,16 +8,16 @@ import { countSpans, type Trace, tracesOf } from "./traces.ts";
 
 /**
  * How far from a span of a trace, or from a time that a client names, its other spans are looked
- * for where the whole table would be too much to read. A trace that is asked by its id alone is
- * always whole.
+ * for. That bounds reads where the whole table would be too much. A trace that is asked by its id
+ * alone is always whole.
  */
 export const TRACE_SPREAD_NS = 3_600_000_000_000n;
-/** Rows of which a search compares all ids: some 30 ms. */
+/** Rows whose ids a search compares, all of them: some 30 ms. */
 const COMPARED_ROWS = 2_000_000;
 
 /**
- * Whole traces, those that there are, in the order of `ids`. The hint is where to look first: with
- * nothing there, the whole table is read.
+ * Whole traces, in the order of `ids`; an id without spans has none. The hint is where to look
+ * first: with nothing there, the whole table is read.
  */
 export async function readTraces(
   call: TraceCall,
@@ -44,7 +44,7 @@ export function readFoundTraces(
   return readFound(call, found, { outline: false, read: spanOfRow });
 }
 
-/** The same without what a summary does not show. */
+/** Traces that a search found, with only the columns that a summary shows. */
 export function readFoundOutlines(
   call: TraceCall,
   found: { readonly ids: readonly string[]; readonly range: TimeSpan },
@@ -65,7 +65,7 @@ async function readFound<S extends SpanOutline>(
   return extent === undefined ? [] : await readSpans(call, { ids, range: extent, outline }, read);
 }
 
-/** From the first to the last span of some traces, by ids and times alone. */
+/** The time from the first to the last span of some traces, read by ids and times alone. */
 async function extentOf(
   call: TraceCall,
   ids: readonly string[],

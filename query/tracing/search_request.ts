@@ -9,11 +9,11 @@ export interface TraceSearch extends SpanConditions {
   readonly limit: number | undefined;
 }
 
-/** All of one span: a trace matches when one of its spans meets every condition. */
+/** Conditions on one span: a trace matches when one of its spans meets all of them. */
 export interface SpanConditions {
   readonly service?: string;
   readonly operation?: string;
-  /** By name; the value as text. */
+  /** Tags by name, each with its value as text. */
   readonly tags: ReadonlyMap<string, string>;
   readonly durationNsMin?: bigint;
   readonly durationNsMax?: bigint;
@@ -25,5 +25,5 @@ export interface TimeSpan {
   readonly maxNs: bigint;
 }
 
-/** Traces that a search answers when it does not say; both APIs'. */
+/** Traces that a search answers when it does not say how many. Both APIs have this default. */
 export const SEARCH_LIMIT_DEFAULT = 100;

@@ -2,37 +2,37 @@
  * Which traces a search answers: those whose matching spans started last, without reading what is
  * older than needed.
  *
- * Time is walked back from the end of the range in windows, the first a few seconds wide and each a
- * multiple of the one before, until enough traces are found. What is left after the first windows
- * is read at once where it is planned to be cheap. Every window is read whole, so the traces of
- * newer windows come first whatever is in older ones, and the answer is the one that a scan of the
- * range gives.
+ * Time is walked back from the end of the range in windows, until enough traces are found. The
+ * first window is a few seconds wide, and each is a multiple of the one before. What is left after
+ * the first windows is read at once where it is planned to be cheap. Every window is read whole. So
+ * the traces of newer windows come first whatever is in older ones, and the answer equals that of a
+ * scan of the range.
  */
 
 import type { TimeSpan, TraceSearch } from "./search_request.ts";
 import type { StatementOptions, StatementRows, TraceCall } from "./trace_call.ts";
 import { matchesSql } from "./trace_statements.ts";
 
-/** Rows that take no longer to read than some windows take to plan. */
+/** Reading so many rows takes no longer than planning some windows. */
 const CHEAP_ROWS = 200_000;
 /**
- * Windows before the rest of the range is planned as a whole, which asks the indexes of all its
- * files.
+ * Windows before the rest of the range is planned as a whole. That planning asks the indexes of all
+ * its files.
  */
 const WINDOWS_FIRST = 3;
 const FIRST_WINDOW_NS = 15_000_000_000n;
 const WINDOW_GROWTH = 4n;
-/** Where nothing is, the next window may be much wider. */
+/** After an empty window the next one may be much wider. */
 const EMPTY_GROWTH = 16n;
 
 export interface FoundTraces {
-  /** As stored, newest match first; at most the limit. */
+  /** Ids as they are stored, newest match first; at most the limit. */
   readonly ids: readonly string[];
-  /** From the oldest to the newest of their newest matches. */
+  /** The time from the oldest to the newest of their newest matches. */
   readonly range: TimeSpan;
 }
 
-/** `limit` is at most `call.ceilings.traces`. Errors: as `TraceCall.rows`. */
+/** Finds traces. `limit` is at most `call.ceilings.traces`. Errors: those of `TraceCall.rows`. */
 export async function searchTraces(
   call: TraceCall,
   search: TraceSearch,
@@ -50,7 +50,7 @@ export async function searchTraces(
       : undefined;
     const { rows, rowsPlanned } = atOnce ?? await call.rows(sqlOf(window.value), options);
     for (const [id, newestNs] of newestOf(rows)) {
-      // One that a newer window has comes up again with its older spans.
+      // A trace that a newer window has comes up again with its older spans.
       if (found.size < limit && !found.has(id)) found.set(id, newestNs);
     }
     if (atOnce !== undefined) break;
@@ -59,7 +59,7 @@ export async function searchTraces(
   return foundOf(found, search.range);
 }
 
-/** Newest match of each trace, as the rows have it: newest first. */
+/** The newest match of each trace, in the order of the rows: newest first. */
 function newestOf(rows: StatementRows["rows"]): ReadonlyMap<string, bigint> {
   return new Map(rows.map(([id, newestNs]) => [String(id), BigInt(String(newestNs))]));
 }
@@ -72,7 +72,10 @@ function foundOf(found: ReadonlyMap<string, bigint>, searched: TimeSpan): FoundT
   };
 }
 
-/** Windows that together are `range`, newest first; told of each whether there was anything. */
+/**
+ * Windows that together are `range`, newest first. The caller says of each whether there was
+ * anything in it.
+ */
 export function* windows(
   { minNs, maxNs }: TimeSpan,
 ): Generator<TimeSpan, void, "empty" | "read" | undefined> {

@@ -5,10 +5,10 @@ import { parseLosslessJson } from "../../shared/iceberg/lossless_json.ts";
 
 /** What a summary needs of a span. */
 export interface SpanOutline {
-  /** As stored: 32 digits. */
+  /** The id as it is stored: 32 digits. */
   readonly traceId: string;
   readonly spanId: string;
-  /** null: a root. */
+  /** null: the span is a root. */
   readonly parentSpanId: string | null;
   readonly service: string;
   readonly name: string;
@@ -64,7 +64,7 @@ export interface SpanLink {
 
 const TEXT_OR_NULL = (value: unknown) => value === null ? null : String(value);
 
-/** Of a row with the outline's columns: `trace_statements.ts` has their order. */
+/** Outline of a row with the outline's columns: `trace_statements.ts` has their order. */
 export function outlineOfRow(row: readonly unknown[]): SpanOutline {
   const [traceId, spanId, parentSpanId, service, name, kind, statusCode, startNs, durationNs] = row;
   return {
@@ -80,7 +80,7 @@ export function outlineOfRow(row: readonly unknown[]): SpanOutline {
   };
 }
 
-/** Of a row with all columns. */
+/** Span of a row with all columns. */
 export function spanOfRow(row: readonly unknown[]): Span {
   const details = row.slice(9).map(TEXT_OR_NULL);
   const [statusMessage, traceState, scopeName, scopeVersion, attributes, resource, events, links] =
@@ -104,7 +104,10 @@ export function kindWord(kind: string): string {
   return /^SPAN_KIND_(?!UNSPECIFIED)(\w+)$/.exec(kind)?.[1]?.toLowerCase() ?? "";
 }
 
-/** Members of a JSON object's text, in its order; none for null, and for what is no object. */
+/**
+ * Members of a JSON object's text, in its order. There are none for null, and for what is no
+ * object.
+ */
 export function attributesOf(text: string | null): Attribute[] {
   return text === null ? [] : membersOf(parseJson(text));
 }
@@ -113,9 +116,9 @@ const SCOPE_PREFIX = "scope.";
 const COUNT_MAX = 0xffff_ffff;
 
 /**
- * The span's own attributes, then its scope's, then its counts: they stand in this order, so the
- * last ones are taken for what they are called. A span whose own last attributes have such names
- * and whose fields are not set is misread.
+ * The span's own attributes, its scope's and its counts, which stand in this order. So the last
+ * members are taken for what their names say. A span is misread when its own last attributes have
+ * such names and the fields are not set.
  */
 export function spanAttributesOf({ attributes }: Span): SpanAttributes {
   const members = attributesOf(attributes);
@@ -141,8 +144,8 @@ export function eventsOf({ events }: Span): SpanEvent[] {
 }
 
 /**
- * Links that lead to a span: one without ids cannot be followed, and strict clients refuse a trace
- * that has one.
+ * Links that lead to a span. A link without ids cannot be followed, and strict clients refuse a
+ * trace that has one.
  */
 export function linksOf({ links }: Span): SpanLink[] {
   return elementsOf(links).map((link) => ({
@@ -159,7 +162,7 @@ function isId(text: string, digits: number): boolean {
   return text.length === digits && /[^0]/.test(text);
 }
 
-/** Takes the last member off when it is this count. */
+/** Takes the last member off when it is the count of this name. */
 function takeCount(members: Attribute[], name: string): number | undefined {
   const [last, value] = members.at(-1) ?? [];
   const count = last === name ? countOf(value) : undefined;
@@ -195,8 +198,8 @@ function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
 }
 
 /**
- * Only a run of so many digits can be a number that a double does not hold, and the exact parser is
- * the slower one.
+ * Only a run of so many digits can be a number that a double does not hold. The exact parser is the
+ * slower one.
  */
 function parseJson(text: string): unknown {
   return /\d{16}/.test(text) ? parseLosslessJson(text) : JSON.parse(text);

@@ -1,6 +1,6 @@
 /**
- * Answers of both APIs as pieces of JSON text, and their errors. v1: an envelope with `data` and
- * `errors`; v3: the message itself, or `{"error":{"httpCode","message"}}`.
+ * Answers of both APIs as pieces of JSON text, and their errors. v1 has an envelope with `data` and
+ * `errors`. v3 has the message itself, or `{"error":{"httpCode","message"}}`.
  */
 
 import { isOperatingError, OperatingError } from "../../shared/base/errors.ts";
@@ -14,7 +14,7 @@ import { countSpans, type Trace } from "./traces.ts";
 /** What a route answers: its pieces are made while they are taken. */
 export interface TraceAnswer {
   readonly pieces: Iterable<string>;
-  /** In the answer, for the metrics; absent where it has none. */
+  /** Spans in the answer, for the metrics; absent where it has none. */
   readonly spans?: number;
 }
 
@@ -57,7 +57,7 @@ export function v3Message(message: Readonly<Record<string, unknown>>): TraceAnsw
   return { pieces: [JSON.stringify(message)] };
 }
 
-/** Traces as v3 has them: in a `result`. */
+/** Traces in v3's form, which puts them in a `result`. */
 export function v3Traces(traces: readonly Trace<Span>[]): TraceAnswer {
   return { pieces: v3Pieces(traces), spans: countSpans(traces) };
 }
@@ -70,7 +70,7 @@ function* v3Pieces(traces: readonly Trace<Span>[]): Generator<string> {
 
 export function v3Error(thrown: unknown): Response {
   const error = asOperatingError(thrown);
-  // Its clients look for this sentence.
+  // Jaeger's clients look for this sentence.
   const message = isTraceNotFound(error) ? "No traces found" : error.message;
   return errorAnswer(error, { error: { httpCode: error.httpStatus, message } });
 }
@@ -85,7 +85,7 @@ function isTraceNotFound(error: OperatingError): boolean {
   return isOperatingError(error, "not_found") && error.reason === "trace_not_found";
 }
 
-/** Indented by four, as Jaeger does. */
+/** The JSON indented by four, which is Jaeger's indent. */
 export function* indented(pieces: Iterable<string>): Generator<string> {
   yield JSON.stringify(JSON.parse([...pieces].join("")), null, 4);
 }

@@ -1,9 +1,8 @@
 /**
- * One trace request: what it reserves, how long it may take, how much it may hold, and the
- * statements it runs one after the other. It is to trace lookup what `sql/sql_call.ts` is to one
- * statement.
+ * One trace request: what it reserves, how long it may take and how much it may hold. It runs its
+ * statements one after the other. It is to trace lookup what `sql/sql_call.ts` is to one statement.
  *
- * A result past a ceiling is refused whole: nothing of it has left yet.
+ * A result past a ceiling is refused whole: nothing of it was sent yet.
  */
 
 import { getLogger } from "@logtape/logtape";
@@ -21,7 +20,7 @@ import { POOL_EXHAUSTED, serverStops, type SqlService } from "../sql/sql_call.ts
 import type { TraceBreaker, TraceEndpoint } from "./metrics.ts";
 import { type TraceCeilings, traceCeilings } from "./trace_ceilings.ts";
 
-/** Who asks what: for the statements, the metrics and the audit. */
+/** Who asks what; the statements, the metrics and the audit need it. */
 export interface TraceCallMade {
   readonly caller: QueryCaller;
   readonly endpoint: TraceEndpoint;
@@ -34,19 +33,19 @@ export interface TraceCallMade {
 export interface StatementOptions {
   /** Rows that the statement may give. */
   readonly rowsMax: number;
-  /** Whose ceiling more rows than that cross. */
+  /** The ceiling that more rows than that cross. */
   readonly breaker: TraceBreaker;
   /** Which rows: committed ones, those that are only in the WAL, or all. Default: all. */
   readonly source?: "committed" | "wal";
   /**
-   * Of `committed`: an earlier snapshot whose rows need not be read again; `StatementRows.since`
-   * says whether.
+   * With `committed`: an earlier snapshot whose rows need not be read again. `StatementRows.since`
+   * says whether they were left out.
    */
   readonly since?: string | undefined;
 }
 
 export interface TraceCallEnd {
-  /** In the answer. */
+  /** Spans in the answer. */
   readonly spans?: number | undefined;
   readonly failure?: OperatingError;
 }
@@ -54,11 +53,11 @@ export interface TraceCallEnd {
 /** Rows of a statement, as their JSON was parsed. */
 export interface StatementRows {
   readonly rows: readonly (readonly unknown[])[];
-  /** Of the table when the statement was planned; null before its first commit. */
+  /** The table's snapshot when the statement was planned; null before the first commit. */
   readonly snapshotId: string | null;
-  /** The earlier snapshot whose rows are left out; undefined: none is. */
+  /** The earlier snapshot whose rows are left out; undefined: no rows are. */
   readonly since: string | undefined;
-  /** That it was planned to read. */
+  /** Rows that the statement was planned to read. */
   readonly rowsPlanned: number;
 }
 
@@ -102,7 +101,7 @@ export class TraceCall implements AsyncDisposable {
     return BigInt(Math.floor(this.#arrivedMs)) * 1_000_000n;
   }
 
-  /** Stops what runs when `request`'s sender goes away; undone by disposing the result. */
+  /** Stops what runs when `request`'s sender goes away. Disposing the result undoes that. */
   stopWith({ signal }: Request): Disposable {
     const onAbort = () =>
       this.#stop.abort(new OperatingError("cancelled", "The client closed the connection"));
@@ -110,7 +109,10 @@ export class TraceCall implements AsyncDisposable {
     return { [Symbol.dispose]: () => signal.removeEventListener("abort", onAbort) };
   }
 
-  /** Reserves what the ceilings follow from; before the first statement. Errors: `rate_limited`. */
+  /**
+   * Reserves the memory that the ceilings follow from. It comes before the first statement. Errors:
+   * `rate_limited`.
+   */
   async admit(): Promise<void> {
     const reservation = await this.#service.admission.reserve({
       tenant: this.made.caller.tenant,
@@ -123,14 +125,18 @@ export class TraceCall implements AsyncDisposable {
   }
 
   /**
-   * All rows of a statement. Errors: those of `Engine.prepare`; `not_found` for an index that there
-   * is not, `invalid_argument` for one without the columns of a span, `too_large` past a ceiling.
+   * All rows of a statement. Errors: those of `Engine.prepare`; `not_found` for an index that is
+   * not there; `invalid_argument` for one without the columns of a span; `too_large` past a
+   * ceiling.
    */
   async rows(sql: string, options: StatementOptions): Promise<StatementRows> {
     return present(await this.rowsWithin(sql, Infinity, options));
   }
 
-  /** The same; undefined, and nothing is read, when it is planned to read more rows than that. */
+  /**
+   * All rows of a statement, with the errors of `rows`. Undefined, and nothing is read, when it is
+   * planned to read more rows than `rowsPlannedMax`.
+   */
   async rowsWithin(
     sql: string,
     rowsPlannedMax: number,
@@ -142,14 +148,13 @@ export class TraceCall implements AsyncDisposable {
     if (rowsPlanned > rowsPlannedMax) return undefined;
     this.#count(prepared.cost);
     const { snapshot_id: snapshotId = null, since } = prepared.tables[0] ?? {};
-    // A window of time that no file meets. What is answered from counts is planned to read nothing,
-    // too.
+    // No file has rows in the window. What is answered from counts is planned to read nothing, too.
     const isEmpty = rowsPlanned === 0 && prepared.servedBy === "scan";
     const rows = isEmpty ? [] : await this.#collect(prepared, options);
     return { rows, snapshotId, since, rowsPlanned };
   }
 
-  /** Counts a ceiling and says how it is told; `what` is crossed. */
+  /** Counts that `what` crossed a ceiling, and returns the error that says so. */
   beyond(breaker: TraceBreaker, what: string): OperatingError {
     this.#service.metrics.breakerTrips.at({ breaker }).add(1);
     return new OperatingError(
@@ -274,7 +279,7 @@ export class TraceCall implements AsyncDisposable {
     return rows;
   }
 
-  /** Waits for `turn`, and counts a refusal as one for want of `resource`. */
+  /** Waits for `turn`, and counts a refusal as a lack of `resource`. */
   async #inLine<T>(resource: "connections" | "dear_statements", turn: Promise<T>): Promise<T> {
     try {
       return await turn;
@@ -286,7 +291,10 @@ export class TraceCall implements AsyncDisposable {
     }
   }
 
-  /** Adds a statement's price, and refuses what all of them exceed. Errors: `invalid_argument`. */
+  /**
+   * Adds a statement's price, and refuses when all prices together are too high. Errors:
+   * `invalid_argument`.
+   */
   #count(cost: Cost): void {
     const sum = addCosts(this.#cost, cost);
     this.#cost = sum;
@@ -317,7 +325,7 @@ function logFailure({ message, cause }: OperatingError): void {
   });
 }
 
-/** Which ceiling, and what it counts. */
+/** The name of each ceiling, and what it counts. */
 const CEILING_OF_BREAKER: Readonly<Record<TraceBreaker, readonly [keyof TraceCeilings, string]>> = {
   jaeger_traces: ["traces", "traces"],
   jaeger_spans: ["spans", "spans"],
@@ -325,7 +333,7 @@ const CEILING_OF_BREAKER: Readonly<Record<TraceBreaker, readonly [keyof TraceCei
   jaeger_names: ["names", "names"],
 };
 
-/** The engine's word on a table, as said of the index in the path. */
+/** An error that the engine has for the table, in words for the index in the path. */
 function indexFault(error: unknown, index: string): unknown {
   if (!isOperatingError(error, "invalid_argument")) return error;
   if (error.reason === "unknown_table") {
@@ -334,7 +342,7 @@ function indexFault(error: unknown, index: string): unknown {
       cause: error,
     });
   }
-  // The service's own table has every column: there it is our statement that is wrong.
+  // The service's own table has every column, so there it is our statement that is wrong.
   if (error.reason !== "statement_failed" || index === TRACES_TABLE) return error;
   return new OperatingError(
     "invalid_argument",

@@ -11,13 +11,13 @@ const MIB = 1024 * KIB;
 const RESERVATION_BYTES_MAX = 256 * MIB;
 /** A trace found by a search: its place in the list, its processes, its part of the answer. */
 const BYTES_PER_TRACE = 32 * KIB;
-/** Their ids stand in one statement, whose length has a bound. */
+/** The ids of all traces stand in one statement, whose length has a bound. */
 const TRACES_MAX = 4096;
-/** A span's row with the least it becomes in the answer. */
+/** A span's row and the least that it becomes in the answer. */
 const BYTES_PER_SPAN = 2 * KIB;
 /** Rows are held as text, as values and as the answer's text. */
 const COPIES_OF_ROWS = 4;
-/** A name, in a list with its encoded form and in DuckDB's hash table. */
+/** A name in a list, with its encoded form and its place in DuckDB's hash table. */
 const BYTES_PER_NAME = KIB;
 
 export interface TraceCeilings {
@@ -32,7 +32,10 @@ export interface TraceCeilings {
   readonly names: number;
 }
 
-/** `shareBytes`: the most that one request may reserve (`Admission.shareBytes`). */
+/**
+ * The ceilings of one request. `shareBytes` is the most that a request may reserve
+ * (`Admission.shareBytes`).
+ */
 export function traceCeilings(shareBytes: number): TraceCeilings {
   const reservationBytes = Math.min(shareBytes, RESERVATION_BYTES_MAX);
   const holds = (bytesEach: number) => Math.max(1, Math.floor(reservationBytes / bytesEach));

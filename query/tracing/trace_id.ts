@@ -1,5 +1,5 @@
 /**
- * Trace ids as Jaeger's clients write them, and as they are stored: 32 lower-case hexadecimal
+ * Trace ids as Jaeger's clients write them, turned into what is stored: 32 lower-case hexadecimal
  * digits. An id of 64 bits is stored with 16 zeros before it, and clients leave out leading zeros.
  * Some send the base64 of all 16 or 8 bytes.
  */
@@ -9,11 +9,11 @@ import { OperatingError } from "../../shared/base/errors.ts";
 
 const DIGITS_MAX = 32;
 const SHORT_DIGITS = 16;
-/** 16 bytes or 8; its padding tells it from hexadecimal digits. */
+/** Base64 of 16 bytes or of 8. Its padding tells it from hexadecimal digits. */
 const BASE64_ID = /^(?:[\w+/-]{21}[AQgw]==|[\w+/-]{10}[AEIMQUYcgkosw048]=)$/;
 const HIGH_ZEROS = "0".repeat(DIGITS_MAX - SHORT_DIGITS);
 
-/** The stored form. Errors: `invalid_argument` naming the value. */
+/** The stored form of an id. Errors: `invalid_argument` naming the value. */
 export function parseTraceId(text: string): string {
   if (BASE64_ID.test(text)) {
     const standard = text.replaceAll("-", "+").replaceAll("_", "/");

@@ -2,8 +2,8 @@
  * `/api/v1/tracing/{index}/api/…`: both of Jaeger's APIs as one table of routes, each with its
  * API's form of an error.
  *
- * A request is judged first (index, parameters, the search limit), then admitted, then answered;
- * the answer is held whole until nothing can fail any more.
+ * A request is judged first (index, parameters, the search limit), then admitted, then answered.
+ * The answer is held whole until nothing can fail any more.
  */
 
 import { OperatingError } from "../../shared/base/errors.ts";
@@ -22,7 +22,7 @@ import { TraceCall } from "./trace_call.ts";
 import { V1_HANDLERS } from "./v1_handlers.ts";
 import { V3_HANDLERS } from "./v3_handlers.ts";
 
-/** What trace routes stand on, beside what SQL does. */
+/** What trace routes need beside what SQL needs. */
 export interface TraceService extends SqlService {
   readonly traceNames: NameCache;
 }
@@ -35,9 +35,9 @@ export interface TraceAddress {
 
 export interface TraceRoute {
   readonly path: string;
-  /** Never rejects: an error is an answer in the API's form. */
+  /** Answers a request. Never rejects: an error is an answer in the API's form. */
   answer(request: Request, service: TraceService, address: TraceAddress): Promise<Response>;
-  /** That form, of an error that came before. */
+  /** An error from before the route, in the API's form. */
   failed(thrown: unknown): Response;
 }
 
@@ -45,7 +45,7 @@ const PREFIX = "/api/v1/tracing/:index/api";
 const INDEX_NAME = /^[a-z0-9][a-z0-9._-]{0,127}$/;
 /** Characters that are encoded as one part of an answer. */
 const PART_LENGTH_MIN = 65_536;
-/** Parts after which others get a turn: some 10 ms. */
+/** Parts after which other work gets a turn: some 10 ms. */
 const PARTS_PER_TURN = 8;
 
 export const TRACE_ROUTES: readonly TraceRoute[] = [
@@ -88,7 +88,7 @@ async function answerTraces(
     for (const part of encoded(pieces)) {
       growAnswer(hold, part.byteLength);
       parts.push(part);
-      // Writing a large trace takes a while, in which others want answers, too.
+      // Writing a large trace takes a while, and others want answers meanwhile.
       if (parts.length % PARTS_PER_TURN === 0) await othersTurn();
       call.throwIfStopped();
     }
@@ -114,7 +114,7 @@ function answerOf(
   return new Response(null, { headers: { ...headers, "content-length": String(length) } });
 }
 
-/** No table has another name, and what is none need not be looked for. */
+/** A table has no other names, so a text that cannot be one need not be looked for. */
 function refuseIndexName(index: string): void {
   if (INDEX_NAME.test(index)) return;
   throw new OperatingError(

@@ -214,7 +214,7 @@ Deno.test({
     await lab.commit([{ trace: stored, span: 1, at: 1 }, { trace: 2, span: 2, at: 2 }]);
     for (const id of [short, stored, short.slice(2), stored.toUpperCase()]) {
       const { data } = V1_TRACES.parse(await lab.ok(`/traces/${id}`));
-      // As Jaeger writes an id of 64 bits.
+      // Jaeger writes an id of 64 bits so.
       assert.deepEqual(data.map(({ traceID }) => traceID), [short], id);
       const v3 = V3_TRACES.parse(await lab.ok(`/v3/traces/${id}`));
       assert.equal(v3.result.resourceSpans[0]?.scopeSpans[0]?.spans[0]?.traceId, stored);

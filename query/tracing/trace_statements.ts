@@ -1,10 +1,9 @@
 /**
  * The SQL of trace lookup. What a request says stands in it as quoted text or as digits, never
- * otherwise; that is all that keeps a parameter from being SQL, and the engine's gate stands behind
- * it.
+ * otherwise. Nothing else keeps a parameter from being SQL, and the engine's gate stands behind it.
  *
- * Predicates are written plainly (`trace_id = '…'`, `service = '…'`, bounds of `timestamp_ns`), the
- * form in which the engine leaves out files and row groups.
+ * Predicates are written plainly (`trace_id = '…'`, `service = '…'`, bounds of `timestamp_ns`). In
+ * that form the engine leaves out files and row groups.
  */
 
 import { quoteName, quoteText } from "../../shared/engine/duckdb/statement_text.ts";
@@ -36,11 +35,11 @@ const DETAIL_COLUMNS = [
   "links",
 ];
 
-/** Spans of some traces; `outline`: without what only a whole trace shows. */
+/** Spans of some traces. `outline` leaves out what only a whole trace shows. */
 export function spansSql(
   index: string,
   wanted: {
-    /** As they are stored; at least one. */
+    /** The ids as they are stored; at least one. */
     readonly ids: readonly string[];
     readonly range: Partial<TimeSpan>;
     readonly outline: boolean;
@@ -48,12 +47,11 @@ export function spansSql(
 ): string {
   const columns = wanted.outline ? SPAN_COLUMNS : [...SPAN_COLUMNS, ...DETAIL_COLUMNS];
   const where = [isOneOf("trace_id", wanted.ids), ...inside(wanted.range)];
-  // DuckDB judges IN after it has read all columns, and this one before.
+  // DuckDB judges IN after it has read all columns, and `list_contains` before.
   if (wanted.ids.length > 1 && wanted.ids.length <= IDS_LISTED_MAX) {
     where.push(`list_contains([${wanted.ids.map(quoteText).join(", ")}], trace_id)`);
   }
-  // To keep the order that nobody wants, under the engine's LIMIT, DuckDB would scan on one
-  // thread.
+  // Under the engine's LIMIT, DuckDB would scan on one thread to keep an order that nobody wants.
   return `SELECT ${columns.join(", ")} FROM ${quoteName(index)} WHERE ${where.join(" AND ")} ` +
     "ORDER BY timestamp_ns";
 }
@@ -89,17 +87,23 @@ export function matchesSql(
     `ORDER BY max(timestamp_ns) DESC, trace_id LIMIT ${limit}`;
 }
 
-/** Service, and how often: the form that is answered from counts where there are any. */
+/**
+ * Each service, and how often it occurs. A statement of this form is answered from counts where
+ * there are any.
+ */
 export function servicesSql(index: string): string {
   return `SELECT service, count(*) FROM ${quoteName(index)} GROUP BY service`;
 }
 
-/** Name and kind of one service's spans. */
+/** Name and kind of one service's operations. */
 export function operationsSql(index: string, service: string): string {
   return `SELECT DISTINCT name, kind FROM ${quoteName(index)} WHERE ${isText("service", service)}`;
 }
 
-/** Parent's service, child's service and the number of calls; a span that was sent twice is one. */
+/**
+ * The parent's service, the child's service and the number of calls. A span that was sent twice
+ * counts once.
+ */
 export function dependenciesSql(index: string, range: TimeSpan): string {
   return "WITH spans AS (SELECT DISTINCT trace_id, span_id, parent_span_id, service " +
     `FROM ${quoteName(index)} WHERE ${inside(range).join(" AND ")}) ` +
@@ -142,7 +146,8 @@ function tagSql(name: string, value: string): string {
 
 /**
  * Whether an attribute with this value has just these letters in the JSON that the ingest server
- * writes: a text without anything to escape, or an integer. Fractions have several spellings.
+ * writes. That holds for a text without anything to escape, and for an integer. Fractions have
+ * several spellings.
  */
 function isLiteralInJson(value: string): boolean {
   return /^[\w .:-]+$/.test(value) && (/^-?\d{1,15}$/.test(value) || !/^[-\d.eE]+$/.test(value));

@@ -10,14 +10,14 @@ export interface TraceSummary {
   readonly traceId: string;
   readonly rootServiceName: string;
   readonly rootOperationName: string;
-  /** Decimal texts: they have more digits than JSON parsers keep. */
+  /** Decimal texts, because the numbers have more digits than JSON parsers keep. */
   readonly minStartTimeUnixNano: string;
   readonly maxEndTimeUnixNano: string;
   readonly spanCount: number;
   readonly errorSpanCount: number;
   /** Spans whose parent is not in the trace. */
   readonly orphanSpanCount: number;
-  /** By name. */
+  /** Sorted by name. */
   readonly services: readonly ServiceSummary[];
 }
 
@@ -28,8 +28,8 @@ interface ServiceSummary {
 }
 
 /**
- * The root is the first span without a parent; without one, the first whose parent is missing, else
- * the first.
+ * The root is the first span without a parent. Without one it is the first span whose parent is
+ * missing, else the first span.
  */
 export function summaryOf({ id, spans }: Trace<SpanOutline>): TraceSummary {
   const known = new Set(spans.map(({ spanId }) => spanId));

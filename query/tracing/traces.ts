@@ -3,16 +3,16 @@
 import type { SpanOutline } from "./span.ts";
 
 export interface Trace<S extends SpanOutline> {
-  /** As stored: 32 digits. */
+  /** The id as it is stored: 32 digits. */
   readonly id: string;
-  /** Earliest first; at least one. */
+  /** Spans with the earliest first; at least one. */
   readonly spans: readonly S[];
 }
 
 /**
- * Traces in the order of `ids`, without those that have no row. A row that is there twice, because
- * a sender repeated a request whose answer it had not seen, counts once; two different spans of one
- * id are both told.
+ * Traces in the order of `ids`, without ids that have no row. A sender that saw no answer repeats
+ * its request. A row that is there twice for that counts once. Two different spans of one id are
+ * both told.
  */
 export function tracesOf<S extends SpanOutline>(
   rows: readonly (readonly unknown[])[],
@@ -31,7 +31,10 @@ export function countSpans(traces: readonly Trace<SpanOutline>[]): number {
   return traces.reduce((sum, { spans }) => sum + spans.length, 0);
 }
 
-/** Linear however many different spans have one id: whoever sends spans chooses their ids. */
+/**
+ * The work stays linear however many different spans have one id: whoever sends spans chooses their
+ * ids.
+ */
 function distinctRows(rows: readonly (readonly unknown[])[]): (readonly unknown[])[] {
   const repeated = new Set<readonly unknown[]>();
   for (const alike of Map.groupBy(rows, ([traceId, spanId]) => `${traceId}${spanId}`).values()) {

@@ -29,7 +29,7 @@ const HANDLERS: readonly TraceHandler[] = [
     plan: ({ call, traceNames }) => async () => v1List(await serviceNames(call, traceNames)),
   },
   {
-    // A slash of the service may come as it is.
+    // A slash of the service may come unencoded.
     path: "/services/:service{.+}/operations",
     endpoint: "tracing_operations",
     plan: ({ call, names, traceNames }) => async () => {

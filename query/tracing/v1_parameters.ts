@@ -18,7 +18,7 @@ import {
 import type { TimeSpan, TraceSearch } from "./search_request.ts";
 
 const DAY_NS = 86_400_000n * NS_PER_MS;
-/** How far back a search looks that does not say when. */
+/** How far back a search looks when it does not say. */
 const LOOKBACK_NS = 2n * DAY_NS;
 const DEPENDENCY_LOOKBACK_NS = DAY_NS;
 
@@ -27,7 +27,7 @@ export type V1TracesRequest =
   | { readonly kind: "search"; readonly search: TraceSearch }
   | { readonly kind: "ids"; readonly ids: readonly string[]; readonly hint: Partial<TimeSpan> };
 
-/** Errors: `invalid_argument`. */
+/** Parses a search, or ids of traces. Errors: `invalid_argument`. */
 export function parseV1Traces(params: URLSearchParams, nowNs: bigint): V1TracesRequest {
   const ids = params.getAll("traceID").filter((text) => text !== "").map(parseTraceId);
   if (ids.length > 0) return { kind: "ids", ids: [...new Set(ids)], hint: parseV1Hint(params) };
@@ -71,7 +71,7 @@ export function parseV1Dependencies(params: URLSearchParams, nowNs: bigint): Tim
   return { minNs: lookbackNs > maxNs ? 0n : maxNs - lookbackNs, maxNs };
 }
 
-/** Whether the answer is indented: by anything but `false`, as Jaeger has it. */
+/** Whether the answer is indented: with any value but `false`, which is Jaeger's rule. */
 export function wantsPretty(params: URLSearchParams): boolean {
   const value = given(params, "prettyPrint")?.value;
   return value !== undefined && value !== "false";
@@ -89,7 +89,8 @@ function endOf(params: URLSearchParams): bigint | undefined {
 }
 
 /**
- * `tag=key:value`, any number of them, then `tags={"key":"value"}`; a later one of a name counts.
+ * Tags of `tag=key:value`, any number of them, then of `tags={"key":"value"}`. A later value of a
+ * name replaces an earlier one.
  */
 function v1Tags(params: URLSearchParams): ReadonlyMap<string, string> {
   const tags = new Map<string, string>();

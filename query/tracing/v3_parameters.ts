@@ -23,7 +23,8 @@ const PAGE_TOKEN = "query.pagination.pageToken";
 const PAGE_SIZE = "query.pagination.pageSize";
 
 /**
- * `pages`: whether the route knows pages; there is only ever the first. Errors: `invalid_argument`.
+ * Parses a search. `pages` says whether the route knows pages; there is only ever the first.
+ * Errors: `invalid_argument`.
  */
 export function parseV3Search(
   params: URLSearchParams,
@@ -52,7 +53,7 @@ export function parseV3Search(
     tags,
     ...(durationNsMin === undefined ? {} : { durationNsMin }),
     ...(durationNsMax === undefined ? {} : { durationNsMax }),
-    // The end itself is not in it.
+    // The range ends before `endNs`.
     range: { minNs, maxNs: endNs - 1n },
     limit: countOf(
       params,
@@ -90,7 +91,7 @@ export function parseV3Dependencies(params: URLSearchParams): TimeSpan {
   return range;
 }
 
-/** A condition that is left out would answer more than was asked for. */
+/** Leaving a condition out would answer more than was asked for. */
 function refuseUnknownConditions(params: URLSearchParams, pages: boolean): void {
   const filter = given(params, "query.filter");
   if (filter !== undefined) {
@@ -117,7 +118,7 @@ function refuseUnknownConditions(params: URLSearchParams, pages: boolean): void 
 function rfc3339Of(params: URLSearchParams, ...names: readonly string[]): bigint | undefined {
   const found = given(params, ...names);
   if (found === undefined) return undefined;
-  // Some clients write the zone's plus as it is, and in an address that is a space.
+  // Some clients write the zone's plus as it is. In an address that is a space.
   const ns = parseRfc3339Ns(found.value.replace(/ (?=\d\d:?\d\d$)/, "+"));
   if (ns === undefined || ns < 0n || ns > TIMESTAMP_NS_MAX) {
     throw badParameter(
