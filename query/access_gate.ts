@@ -1,7 +1,7 @@
 /**
- * The gate that every route but the probes passes: who asks, how often, and whose tables that
- * caller may read. It looks at a request's head only, in this order, so that a stranger learns
- * nothing of tenants and uses nobody's budget.
+ * The access check of every route but the probes: who asks, how often, and whose tables that caller
+ * may read. It looks at a request's head only, in this order, so that a stranger learns nothing of
+ * tenants and uses nobody's budget.
  *
  * Invariants: the namespace comes from the settings or from a verified claim, never from what else
  * a request says: `X-Scope-OrgID` is not read. A claim is validated, never repaired, and never
@@ -118,8 +118,8 @@ export class AccessGate implements CallerGate, AsyncDisposable {
 }
 
 /**
- * Makes the gate that the options describe. Errors: `invalid_argument` for options that do not go
- * together. Does not wait for the issuer.
+ * Makes the access check that the options describe. Errors: `invalid_argument` for options that do
+ * not go together. Does not wait for the issuer.
  */
 export function openAccess(settings: AccessSettings, { clock, metrics }: AccessDeps): AccessGate {
   const names = tenantNamesOf(settings);

@@ -1,4 +1,4 @@
-/** The query server: the only door for `main.ts`, `cli/` and tests. */
+/** The query server: the only way in for `main.ts`, `cli/` and tests. */
 
 export { OPTIONS, type QuerySettings } from "./flags.ts";
 export { METRICS } from "./metrics/metrics.ts";

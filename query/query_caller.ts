@@ -1,7 +1,7 @@
 /** On whose behalf a statement runs: what it may read, and whom the audit names. */
 
 export interface QueryCaller {
-  /** Tenant whose WAL lanes are read, and for whom admission takes turns. */
+  /** Tenant whose WAL lanes are read, and whose statements admission keeps in one order. */
   readonly tenant: string;
   /** The only namespace whose tables the caller's statements can name. */
   readonly namespace: string;

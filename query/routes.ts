@@ -54,9 +54,9 @@ interface Route {
   readonly method: "GET" | "POST" | "PUT" | "DELETE";
   /** The path, with `:id` where the request names one thing. */
   readonly path: string;
-  /** Answers a caller that the gate lets in. */
+  /** Answers a caller that the access check admits. */
   answer?(request: Request, service: QueryService, caller: QueryCaller): Promise<Response>;
-  /** Answers a caller that the gate lets in, for the thing that the path names. */
+  /** Answers a caller that the access check admits, for the thing that the path names. */
   answerFor?(request: Request, service: QueryService, addressed: Addressed): Promise<Response>;
   /** Answers anybody: probes send no token. */
   probe?(service: QueryService): Response;

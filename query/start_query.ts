@@ -71,7 +71,7 @@ export interface QueryDeps {
   /** Replaces what runs DuckDB. */
   readonly asDriver?: EngineProcesses["asDriver"];
   readonly clock?: Clock;
-  /** Replaces the gate that the settings describe. */
+  /** Replaces the access check that the settings describe. */
   readonly callers?: CallerGate;
   /** Is told of statements instead of the audit table. */
   readonly observer?: QueryObserver;

@@ -2,9 +2,9 @@
  * Who may reserve how much of the memory budget, and who is next. The ledger only decides: it has
  * no clock and no promises.
  *
- * Never more than the budget is reserved. Tenants take turns, and a tenant's own requests keep
- * their order. The request that is next stays next until it fits. Nothing smaller passes it, so a
- * big one is not starved. While anybody waits, the first in line does not fit.
+ * Never more than the budget is reserved. Tenants go one after the other, and a tenant's own
+ * requests keep their order. The request that is next stays next until it fits. Nothing smaller
+ * passes it, so a big one is not starved. While anybody waits, the first in line does not fit.
  */
 
 import { assert } from "../../shared/base/assert.ts";

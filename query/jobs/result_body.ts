@@ -13,7 +13,7 @@ import { ROW_JOINT } from "./result_parts.ts";
 export interface ResultSource {
   /** Rows of one file, joined. */
   readonly part: (part: number) => Promise<Uint8Array<ArrayBuffer>>;
-  /** What held answers may hold together. */
+  /** What buffered answers may hold together. */
   readonly budget: ByteBudget;
 }
 

@@ -1,6 +1,6 @@
 /**
- * Answers that are held whole before their status is known: the bytes they may hold, and how they
- * are sent.
+ * Buffered answers, which are kept whole until their status is known: the bytes they may hold, and
+ * how they are sent.
  */
 
 import { OperatingError } from "../../shared/base/errors.ts";

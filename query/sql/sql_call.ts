@@ -41,7 +41,7 @@ export interface SqlService extends CallService {
   readonly rowsCeiling: number;
   /** A stream is given up when its client takes nothing for so long. */
   readonly stallMsMax: number;
-  /** What held answers may hold together. */
+  /** What buffered answers may hold together. */
   readonly answers: ByteBudget;
 }
 

@@ -3,7 +3,7 @@
  * API's form of an error.
  *
  * A request is judged first (index, parameters, the search limit), then admitted, then answered.
- * The answer is held whole until nothing can fail any more.
+ * The answer is buffered until nothing can fail any more.
  */
 
 import { OperatingError } from "../../shared/base/errors.ts";
@@ -45,7 +45,7 @@ const PREFIX = "/api/v1/tracing/:index/api";
 const INDEX_NAME = /^[a-z0-9][a-z0-9._-]{0,127}$/;
 /** Characters that are encoded as one part of an answer. */
 const PART_LENGTH_MIN = 65_536;
-/** Parts after which other work gets a turn: some 10 ms. */
+/** Parts after which others get a turn of the event loop: some 10 ms. */
 const PARTS_PER_TURN = 8;
 
 export const TRACE_ROUTES: readonly TraceRoute[] = [
