@@ -1,5 +1,5 @@
 /**
- * Names that users of other SQL engines expect, each one expression of this engine's own functions.
+ * Names that users of other databases expect. Each is one expression of DuckDB's own functions.
  */
 export const ALIASES: readonly string[] = [
   "CREATE MACRO btrim(s) AS trim(s), (s, characters) AS trim(s, characters)",

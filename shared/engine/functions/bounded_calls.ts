@@ -1,5 +1,5 @@
 /**
- * Calls whose work or result cannot be told before the statement runs, exchanged for ones that
+ * Exchanges calls whose work or result cannot be told before the statement runs. Their replacements
  * measure their arguments first: values made of what the statement made before, lambdas within
  * lambdas and what they bring from outside, texts that are looked for. `value_growth.ts` says what
  * is made of what.
@@ -35,14 +35,14 @@ const MAPS: ReadonlySet<string> = new Set([
 ]);
 const FILTERS: ReadonlySet<string> = new Set(["array_filter", "filter", "list_filter"]);
 
-/** The second argument is looked for in the first. */
+/** Functions that look for the second argument in the first. */
 const SEARCHES: ReadonlySet<string> = new Set([
   ...["contains", "instr", "position", "strpos", "split_part"],
   ...["split", "str_split", "string_split", "string_to_array"],
 ]);
 /** Shorter constants are found as quickly as a text is read. */
 const NEEDLE_LENGTH_MAX = 256;
-/** As `dialect.ts` has it for `regexp_replace`. */
+/** The bound that `dialect.ts` has for `regexp_replace`. */
 const SHORT_TARGET = 16;
 
 /** Calls that make text of a number, or of another text's length. */
@@ -120,8 +120,8 @@ function inList(name: string, size: string, argument: string): string {
 }
 
 /**
- * Exchanges the calls below `root`, if any; `made`: names that the statement gave, as all others
- * are stored columns.
+ * Exchanges the calls below `root`, and returns whether there were any. `made` has the names that
+ * the statement gave: all other names are stored columns.
  */
 export function exchangeBoundedCalls(root: TreeNode, made: ReadonlySet<string>): boolean {
   const exchange = new Exchange(made);
@@ -130,7 +130,7 @@ export function exchangeBoundedCalls(root: TreeNode, made: ReadonlySet<string>):
 }
 
 interface Around {
-  /** A value around it is made of it, and is measured with it. */
+  /** The value around it is made of it, and is measured with it. */
   readonly isValue: boolean;
   /** Names of the parameters of lambdas around it. */
   readonly lambdas: readonly ReadonlySet<string>[];
@@ -147,10 +147,10 @@ class Exchange {
     const kind = textAt(node, "class");
     const name = textAt(node, "function_name").toLowerCase();
     const isValue = kind !== "" && makesValue(node, this.#growths);
-    // Of an expression's whole, so that its parts are not measured again.
+    // An expression is measured as a whole, so that its parts are not measured again.
     const measured = isValue && !around.isValue ? this.#measured(node) : undefined;
     const [leaf] = isValue ? this.#growths.of(node).values() : [];
-    // Arguments of what is measured as one, such as an aggregate, are values of their own.
+    // Arguments of what is measured as one, for example of an aggregate, are values of their own.
     const isWhole = isValue && leaf?.node !== node;
     const inner = { ...around, isValue: kind === "" ? around.isValue : isWhole };
     if (kind === "FUNCTION" && (MAPS.has(name) || FILTERS.has(name))) this.#lambda(node, inner);
@@ -175,7 +175,9 @@ class Exchange {
     this.count += 1;
   }
 
-  /** What several replacements within each other made is measured before it is given to another. */
+  /**
+   * Measures what several replacements within each other made, before it is given to another one.
+   */
   #boundReplaced(node: TreeNode, value: TreeNode): void {
     const below = growthByReplacements(value, this.#measuredOnce);
     if (below === 1 || below * growthOfReplacement(node) <= STORED_GROWTH_MAX) return;
@@ -186,7 +188,9 @@ class Exchange {
     this.count += 1;
   }
 
-  /** What is to be measured; undefined: it is made of one such part, or of stored columns. */
+  /**
+   * What is to be measured. Undefined: the value is made of one such part, or of stored columns.
+   */
   #measured(node: TreeNode): Growth | undefined {
     const growth = [...this.#growths.of(node)].filter(([, { node }]) =>
       textAt(node, "class") !== "CONSTANT"
@@ -198,7 +202,7 @@ class Exchange {
     return isMade ? new Map(growth) : undefined;
   }
 
-  /** Not a stored column, nor of a bounded size. */
+  /** Whether a leaf is neither a stored column nor of a bounded size. */
   #isMade(leaf: TreeNode): boolean {
     const kind = textAt(leaf, "class");
     if (kind === "CONSTANT" || isSized(leaf)) return false;
@@ -227,8 +231,8 @@ class Exchange {
   }
 
   /**
-   * Its list is measured by what the lambda brings from outside, and lambdas within each other by
-   * their number.
+   * Exchanges a call with a lambda. Its list is measured by what the lambda brings from outside,
+   * and lambdas within each other by their number.
    */
   #lambda(node: TreeNode, around: Around): void {
     const name = textAt(node, "function_name").toLowerCase();
@@ -274,7 +278,7 @@ function isSized(node: TreeNode): boolean {
     SIZED.has(textAt(node, "function_name").toLowerCase());
 }
 
-/** How often at most each match of a pattern, or each character, is in what is put in its place. */
+/** How often at most each match of a pattern, or each character, is in its replacement. */
 function growthOfReplacement(node: TreeNode): number {
   const name = textAt(node, "function_name").toLowerCase();
   const [, source, target] = nodesAt(node, "children");
@@ -287,14 +291,14 @@ function growthOfReplacement(node: TreeNode): number {
   return Math.max(1, length / Math.max(1, pattern));
 }
 
-/** Of all replacements within each other. */
+/** How much all replacements within each other make of a value. */
 function growthByReplacements(node: TreeNode, measured: ReadonlySet<TreeNode>): number {
   if (measured.has(node)) return 1;
   const below = partsOf(node).map((part) => growthByReplacements(part, measured));
   return growthOfReplacement(node) * Math.max(1, ...below);
 }
 
-/** Whether a value of any size comes out. */
+/** Whether the result is a value of any size. */
 function makesValue(node: TreeNode, growths: Growths): boolean {
   const kind = textAt(node, "class");
   if (kind === "FUNCTION") {
@@ -306,7 +310,7 @@ function makesValue(node: TreeNode, growths: Growths): boolean {
     growths.of(node).size > 0;
 }
 
-/** It can be written twice, and is computed once or is at hand. */
+/** Whether a leaf can be written twice, because it is computed once or is at hand. */
 function isCopied(leaf: TreeNode): boolean {
   return textAt(leaf, "class") === "COLUMN_REF";
 }
@@ -331,7 +335,7 @@ function outsideOf(body: TreeNode, parameters: ReadonlySet<string>): TreeNode[] 
   return [...found.values()];
 }
 
-/** Lambdas within each other, itself included. */
+/** How many lambdas are within each other, this one included. */
 function depthBelow(node: TreeNode): number {
   const deepest = Math.max(0, ...partsOf(node).map(depthBelow));
   return textAt(node, "class") === "LAMBDA" ? deepest + 1 : deepest;
@@ -343,13 +347,13 @@ function isShort(node: TreeNode | undefined, lengthMax: number): boolean {
   return typeof value !== "string" || value.length <= lengthMax;
 }
 
-/** `build` may hold what `node` holds, not itself. */
+/** Puts `build` in the place of `node`. `build` may hold what `node` holds, not `node` itself. */
 function replaceWith(node: TreeNode, build: TreeNode): void {
   for (const member of Object.keys(node)) delete node[member];
   Object.assign(node, build);
 }
 
-/** CASE WHEN size > VALUE_MADE_MAX THEN error(…) ELSE node END. */
+/** `CASE WHEN size > VALUE_MADE_MAX THEN error(…) ELSE node END` */
 function caseNode(size: TreeNode, node: TreeNode): TreeNode {
   const { alias = "" } = node;
   return {

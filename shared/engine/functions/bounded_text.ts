@@ -1,8 +1,8 @@
 /**
  * `repeat`, `lpad`, `rpad`, `replace`, `flatten` and the functions that map a list, with a bound on
- * what they make. DuckDB counts a value while it is made neither against its memory pool nor can it
- * be interrupted there: `repeat('x', 1000000000)` took 2 GB and 10 s past its deadline. The macros
- * go before DuckDB's own functions of the same names; `replace` is exchanged where it needs one
+ * what they make. While DuckDB makes a value, it neither counts it against its memory pool nor can
+ * be interrupted: `repeat('x', 1000000000)` took 2 GB and 10 s past its deadline. The macros go
+ * before DuckDB's own functions of the same names. `replace` is exchanged where it needs a bound
  * (`bounded_calls.ts`). The bound stands in the argument, so that it is checked before the text is
  * made.
  */
@@ -17,10 +17,10 @@ import {
 
 interface Bound {
   readonly name: string;
-  /** SQL for the characters it would make, or more. */
+  /** SQL for the number of characters that it would make, or more. */
   readonly size: string;
   readonly max: number;
-  /** Of what; characters when not said. */
+  /** The unit of `size`; characters when not said. */
   readonly unit?: string;
 }
 
@@ -56,8 +56,9 @@ function padSql(name: string): string {
 }
 
 /**
- * Fails with a message when it is evaluated, and is of any type. Not `error`: what calls that
- * cannot be named by another column of its SELECT, and is not folded where it is constant.
+ * A call that fails with a message when it is evaluated, and is of any type. It is not `error`:
+ * what calls that cannot be named by another column of its SELECT, and is not folded where it is
+ * constant.
  */
 export const BOUNDED_FAIL = "CREATE MACRO bounded_fail(message) AS " +
   `list_extract([NULL], ('${LIMIT_FAILURE}' || message)::INTEGER)`;

@@ -1,7 +1,7 @@
 /**
- * The service's SQL dialect on top of the engine's. Scalar functions are macros, made once before
- * the configuration is locked. Aggregates cannot be macros (a macro takes no FILTER, DISTINCT or
- * OVER), so their other names are exchanged on the tree.
+ * The service's SQL dialect on top of DuckDB's. Scalar functions are macros, made once before the
+ * configuration is locked. Aggregates cannot be macros (a macro takes no FILTER, DISTINCT or OVER),
+ * so their other names are exchanged on the tree.
  */
 
 import { OperatingError } from "../../base/errors.ts";
@@ -39,7 +39,7 @@ export const DIALECT_SETUP: readonly string[] = [
   ...BOUNDED_CALLS,
   ...PATTERNS,
   ...EXACT_AVERAGE,
-  // What `user` means where no column has the name: nobody learns how the engine is run.
+  // What `user` means where no column has the name: nobody learns how DuckDB is run.
   "CREATE MACRO current_user() AS error('there is no column called user here')",
 ];
 
@@ -50,8 +50,8 @@ const RENAMED: Readonly<Record<string, string>> = {
 };
 
 /**
- * Gives functions the engine's own names, and `regexp_replace` its bound; returns what changed.
- * Errors: `invalid_argument` for units that DuckDB does not survive.
+ * Gives functions DuckDB's own names, and `regexp_replace` its bound; returns what changed. Errors:
+ * `invalid_argument` for units that DuckDB does not survive.
  */
 export function renameFunctions(
   root: TreeNode,
@@ -72,8 +72,8 @@ export function renameFunctions(
 }
 
 /**
- * By ISO year or era DuckDB's calendar fails as a bug would (1.5.5: `date_diff('isoyear',
- * a, b)` of ordinary instants), and the whole database is lost with it.
+ * Refuses ISO years and eras. DuckDB's calendar fails with them as a bug would (1.5.5:
+ * `date_diff('isoyear', a, b)` of ordinary instants), and the whole database is lost with it.
  */
 function refuseUnsafeUnits(node: TreeNode): void {
   const name = textAt(node, "function_name").toLowerCase();
@@ -96,11 +96,12 @@ export function isChangedByName(item: TreeNode): boolean {
   return renamed || bounded;
 }
 
-/** Longer ones, and those that are no constant, are measured against the text first. */
+/** Longer replacements, and those that are no constant, are measured against the text first. */
 const SHORT_REPLACEMENT = 16;
 
 /**
- * A macro cannot stand for `regexp_replace`: its options must be a constant when the macro is made.
+ * Bounds a call of `regexp_replace`. A macro cannot replace the function: its options must be a
+ * constant when the macro is made.
  */
 function boundReplacement(node: TreeNode): boolean {
   const [value, pattern, replacement, ...options] = listAt(node, "children");

@@ -1,12 +1,12 @@
 /**
- * `exact_average(sum, values)`: what `avg` of whole numbers gives, from their sum and how many they
- * are, for statements that add up sums. Callers' statements cannot name it.
+ * `exact_average(sum, values)`: what `avg` of whole numbers gives, from their sum and their number.
+ * It is for statements that add up sums; callers' statements cannot name it.
  *
- * DuckDB divides 128-bit sums as C++'s `long double`, which has 64 bits of mantissa where
- * its processor is an x86, and then rounds to the 53 of a double. Rounding twice now and then
- * differs from rounding once, so this does the same on whole numbers: a quotient of some more bits,
- * rounded to 64 bits and then to 53, each time half to even. For sums below 2^63 and up to 2^40
- * values; `AVERAGE_PROBE` tells whether the processor is such a one.
+ * DuckDB divides 128-bit sums as C++'s `long double`, and then rounds to the 53 bits of a double.
+ * Where its processor is an x86, a `long double` has 64 bits of mantissa. Rounding twice now and
+ * then differs from rounding once, so the macro rounds twice as well, on whole numbers. A quotient
+ * of some more bits is rounded to 64 bits and then to 53, each time half to even. It holds for sums
+ * below 2^63 and up to 2^40 values. `AVERAGE_PROBE` tells whether the processor is such a one.
  */
 
 /** Drops `bits` low bits of `q`, half to even; `rest` says that there was something below them. */
@@ -17,7 +17,7 @@ const ROUNDED = `CREATE MACRO rounded_bits(q, bits, rest) AS
         AND (rest OR (q >> bits) % 2 = 1))
     THEN 1::HUGEINT << bits ELSE 0::HUGEINT END`;
 
-/** By how much to shift the sum so that the quotient has 66 to 68 bits. */
+/** By how much the sum is shifted so that the quotient has 66 to 68 bits. */
 const SHIFT = `CREATE MACRO average_shift(a, n) AS
   (66 - floor(log2(a::DOUBLE / n::DOUBLE)))::INTEGER`;
 
@@ -27,8 +27,8 @@ const EXTRA = `CREATE MACRO average_extra(q) AS
 
 /**
  * `x` stands for what is used more than once. HAVING reads `x.s` as a column of a table, hence
- * brackets, and takes an alias of nothing that may fail, hence DuckDB's own
- * `list_transform` (`bounded_text.ts`).
+ * brackets. HAVING takes an alias only of what cannot fail, hence DuckDB's own `list_transform`
+ * (`bounded_text.ts`).
  */
 const QUOTIENT = `CREATE MACRO average_quotient(a, n) AS system.main.list_transform(
     [{'s': average_shift(a, n), 'a': a::HUGEINT, 'n': n::HUGEINT}],
@@ -46,7 +46,7 @@ const EXACT = `CREATE MACRO exact_average(total, n) AS CASE
 export const EXACT_AVERAGE: readonly string[] = [ROUNDED, SHIFT, EXTRA, QUOTIENT, EXACT];
 
 /**
- * A quotient that rounding twice and rounding once make different, and what it is where
+ * A quotient that rounding twice and rounding once make different, and its value where
  * `exact_average` holds.
  */
 export const AVERAGE_PROBE = {

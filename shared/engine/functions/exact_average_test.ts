@@ -5,7 +5,7 @@ import assert from "node:assert/strict";
 import { AVERAGE_PROBE, EXACT_AVERAGE } from "./exact_average.ts";
 
 /**
- * As SQL: what a value of row `i` of group `g` is. Together they make sums of all sizes below 2^63.
+ * The SQL of a value of row `i` of group `g`. Together they make sums of all sizes below 2^63.
  */
 const VALUES = [
   "(hash(i, g) % 20)::BIGINT",

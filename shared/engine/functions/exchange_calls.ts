@@ -1,6 +1,7 @@
 /**
- * Calls of a statement that are exchanged before it runs, after everything that reads it as it was
- * asked: patterns, words, and what must be measured. Columns keep the names that they had.
+ * Calls of a statement that are exchanged before it runs: patterns, words, and what must be
+ * measured. It comes after everything that reads the statement as it was asked. Columns keep the
+ * names that they had.
  */
 
 import { columnName } from "../statement/column_name.ts";
@@ -20,13 +21,13 @@ export interface ExchangeOptions {
 export interface ExchangedCalls {
   readonly exchanged: boolean;
   /**
-   * Some are what DuckDB must not see as they were, not even to find out the types of columns: it
-   * evaluates constants.
+   * Whether DuckDB must not see some calls as they were, not even to find out the types of columns:
+   * it evaluates constants.
    */
   readonly guarded: boolean;
 }
 
-/** Exchanges the calls below `root`. Errors: those of each kind. */
+/** Exchanges the calls below `root`. Errors: those of each kind of call. */
 export async function exchangeCalls(
   root: TreeNode,
   { textOf, stemmed }: ExchangeOptions,
@@ -47,8 +48,8 @@ export async function exchangeCalls(
 }
 
 /**
- * Items of the kind that is wanted, which are about to change, are called what they would have
- * been.
+ * Names the items of the wanted kind, which are about to change, by what they would have been
+ * called.
  */
 export async function keepNames(
   root: TreeNode,
@@ -64,7 +65,7 @@ export async function keepNames(
   }
 }
 
-/** Such an item has several columns, each with a name of its own. */
+/** An item with a star has several columns, each with a name of its own. */
 function holdsStar(item: TreeNode): boolean {
   let found = false;
   walk(item, (node) => {

@@ -1,6 +1,6 @@
 /**
- * What each allowed function can make of a byte. DuckDB counts no value against its memory pool
- * while it is made, and cannot be interrupted there, so a statement's calls are judged by these
+ * What each allowed function can make of a byte. While DuckDB makes a value, it neither counts it
+ * against its memory pool nor can be interrupted. So a statement's calls are judged by these
  * classes before it runs (`value_growth.ts`).
  *
  * `function_classes_test.ts` holds the table against DuckDB's own list, and measures each class.
@@ -9,20 +9,20 @@
 import { ALLOWED_FUNCTIONS } from "../gate/allowed_functions.ts";
 
 export type FunctionClass =
-  /** A number, a time, a truth, a name, a short text: of one size whatever goes in. */
+  /** A number, a time, a truth, a name, a short text: its size does not depend on what goes in. */
   | { readonly kind: "fixed" }
   /** Not larger than its largest argument, a half more at most (upper case of a few scripts). */
   | { readonly kind: "same" }
-  /** All arguments together, and some bytes for each. */
+  /** It is as large as all arguments together, and some bytes for each. */
   | { readonly kind: "sum" }
   /**
-   * All arguments together so many times; `usual`: of texts as they are, where only some letters
-   * become more.
+   * So many times as large as all arguments together. `usual` is the factor for ordinary texts,
+   * where only some letters become more.
    */
   | { readonly kind: "times"; readonly factor: number; readonly usual: number }
   /** A list of parts of a text: together not larger than it, and 16 bytes for each. */
   | { readonly kind: "parts" }
-  /** Checked when it runs: `bounded_text.ts`. */
+  /** Its size is checked when it runs: `bounded_text.ts`. */
   | { readonly kind: "bounded" }
   /** Grows with the rows that it takes; the memory pool counts it. */
   | { readonly kind: "gathered" };
@@ -147,12 +147,17 @@ function classed(names: readonly string[], one: FunctionClass): [string, Functio
   return names.map((name) => [name, one]);
 }
 
-/** Of an allowed function, by its name in lower case; undefined: it is no allowed function. */
+/**
+ * The class of an allowed function, by its name in lower case. Undefined: it is no allowed
+ * function.
+ */
 export function functionClass(name: string): FunctionClass | undefined {
   return CLASSES.get(name);
 }
 
-/** Names that are in no class, or in several, or are not allowed: none, as a test says. */
+/**
+ * Names that are in no class, or in several, or are not allowed. A test says that there are none.
+ */
 export function misclassified(): string[] {
   const all = [FIXED, SAME, SUM, ...Object.values(TIMES), ESCAPED, PARTS, BOUNDED, GATHERED].flat();
   return [

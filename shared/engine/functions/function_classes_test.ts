@@ -65,7 +65,7 @@ Deno.test({
 /** Bytes of each text, and of a list or a document about. */
 const SIZES = [3_000] as const;
 /**
- * Of what each function may be most fond: letters that it writes in more than one, or finds
+ * Texts that some function makes most of: letters that it writes in more than one, or finds
  * everywhere.
  */
 const TEXTS: Readonly<Record<string, string>> = {

@@ -3,20 +3,21 @@
  * docs/api/query.md#functions, by the words of `shared/derived/text/tokenize.ts`.
  *
  * Almost always the words are a literal. Then `match_calls.ts` exchanges the call for what these
- * words need, out of the pieces in the second half of this file: patterns that DuckDB
+ * words need. It builds that from the pieces in the second half of this file: patterns that DuckDB
  * compiles once and that never cut a text into words.
  *
  * The macros here are for words that differ from row to row. There a text becomes its tokens with
- * one space before, between and behind them: a phrase is in it when its own such text is. Cutting
- * is slow, and DuckDB cannot be interrupted within 2048 rows of it, so that longer texts
- * are refused. NULL in gives NULL out; a text without a term matches nothing.
+ * one space before, between and after them. A phrase is in it when the phrase's own such text is.
+ * Cutting is slow, and DuckDB cannot be interrupted within 2048 rows of it, so longer texts are
+ * refused. NULL in gives NULL out; a text without a term matches nothing.
  */
 
 import { TEXT_CUT_MAX } from "../limits.ts";
 
 /**
- * Letters of which any text is in NFC: none is changed by it, none is joined to the one before it.
- * Blocks of the world's larger scripts, without their marks; a test looks at each letter.
+ * Letters of which any text is in NFC: NFC changes none of them, and joins none to the letter
+ * before it. They are blocks of the world's larger scripts, without their marks; a test looks at
+ * each letter.
  */
 export const SURELY_NFC = String.raw`\x{0}-\x{2ff}\x{375}-\x{37d}\x{37f}-\x{386}\x{388}-\x{482}` +
   String.raw`\x{48a}-\x{52f}\x{2002}-\x{20cf}\x{2100}-\x{2125}\x{2127}-\x{2129}\x{212c}-\x{2328}` +
@@ -31,7 +32,7 @@ const FOLDED = `CREATE MACRO match_folded(x) AS CASE
 const IDEOGRAPH = String.raw`([\p{Han}\p{Hiragana}\p{Katakana}])`;
 const BETWEEN = String.raw`[^\p{L}\p{N}\p{M}_]+`;
 
-/** ` a b `, or one space for a text without tokens. */
+/** Makes ` a b ` of a text, or one space of a text without tokens. */
 const SPACED = `CREATE MACRO match_spaced(x) AS
   system.main.regexp_replace(
     ' ' || CASE WHEN strlen(x) = length(x) THEN lower(x) ELSE
@@ -67,7 +68,7 @@ const PREFIX = "contains(match_cut(text::VARCHAR), rtrim(match_cut(terms::VARCHA
 
 /**
  * Pieces of a call whose words are known. `loose` holds of each text that may match, `sure` only of
- * ones that do: what is between needs its words cut out, and that is rare.
+ * texts that do. A text between the two needs its words cut out, and that is rare.
  */
 const KNOWN_WORDS: readonly string[] = [
   "CREATE MACRO match_text(x) AS x::VARCHAR",
@@ -87,7 +88,8 @@ const KNOWN_WORDS: readonly string[] = [
   "CREATE MACRO match_cut_any(x, words) AS list_has_any(string_split(match_spaced(x), ' '), words)",
   "CREATE MACRO match_cut_run(x, run) AS contains(match_spaced(x), run)",
   "CREATE MACRO match_apart(x) AS system.main.replace(match_spaced(x), ' ', '  ')",
-  // All that is found is kept behind the mark: to capture a part of it takes nine times as long.
+  // Everything that is found is kept behind the mark: capturing a part of it takes nine times as
+  // long.
   "CREATE MACRO match_put(x, words, mark) AS system.main.regexp_replace(x, words, mark || '\\0', 'g')",
 ];
 

@@ -1,13 +1,13 @@
 /**
- * Calls of `match_terms` and its like with literal words, exchanged for what looks for just these
- * words: patterns that are compiled once, in place of cutting each text into words. On short lines
- * that is twenty times as fast, and 2048 texts of 60 KB, within which DuckDB cannot be
- * interrupted, take half a second in place of twelve.
+ * Calls of `match_terms` and its like with literal words, exchanged for patterns that look for just
+ * these words. Such patterns are compiled once, instead of cutting each text into words. On short
+ * lines that is twenty times as fast. 2048 texts of 60 KB, within which DuckDB cannot be
+ * interrupted, take half a second instead of twelve.
  *
  * Words of ASCII, in a text in which only ASCII is a letter, are told by their neighbours. In any
- * other text a neighbour beyond ASCII may be a letter, a mark that changes the word, or none of
- * both: such a text matches for certain where the neighbours are ASCII, not at all where the word
- * is not there, and is cut into words otherwise.
+ * other text a neighbour beyond ASCII may be a letter, a mark that changes the word, or neither.
+ * Such a text matches for certain where the neighbours are ASCII. It matches not at all where the
+ * word is not there. Otherwise it is cut into words.
  */
 
 import { OperatingError } from "../../base/errors.ts";
@@ -31,7 +31,7 @@ export function exchangeMatchCalls(root: TreeNode, stemmed: ReadonlySet<TreeNode
   for (const call of callsBelow(root, stemmed)) exchange(call);
 }
 
-/** Whether there are any. Errors: the same. */
+/** Whether there are any such calls. Errors: those of `exchangeMatchCalls`. */
 export function holdsMatchCalls(root: TreeNode, stemmed: ReadonlySet<TreeNode>): boolean {
   return callsBelow(root, stemmed).length > 0;
 }
@@ -59,11 +59,11 @@ function callOf(node: TreeNode, stemmed: ReadonlySet<TreeNode>): MatchCall | und
   const children = nodesAt(node, "children");
   const [text, words, ...others] = children;
   if (kind === undefined || text === undefined || words === undefined) return undefined;
-  // Arguments by name (`text := raw`) stay a macro's.
+  // With arguments by name (`text := raw`) a call stays a macro's.
   const placed = others.length === 0 && textAt(text, "alias") === "" &&
     textAt(words, "alias") === "";
   const literal = placed ? literalText(words) : undefined;
-  // The text is written more than once.
+  // The text is written more than once, so a subquery in it would run more than once.
   if (literal !== undefined && !holdsSubquery(text)) {
     const isStemmed = stemmed.has(text);
     return { node, kind, text, words: wordsOf(literal, { name, kind, isStemmed }) };
@@ -73,7 +73,7 @@ function callOf(node: TreeNode, stemmed: ReadonlySet<TreeNode>): MatchCall | und
   return undefined;
 }
 
-/** A macro compares words as they are. */
+/** A macro compares words as they are, without stems. */
 function noLiteral(name: string): OperatingError {
   return new OperatingError(
     "invalid_argument",
@@ -122,7 +122,7 @@ function asciiWords(build: Expressions, kind: MatchKind, words: readonly Word[])
     build.matches(build.text, `(?i)${pattern(ANY_NEIGHBOUR)}`)
   );
   const sure = patterns.map((pattern) => build.matches(build.lower, pattern(ASCII_NEIGHBOUR)));
-  // A word that is nowhere is found out in a third of the time.
+  // Looking for one word first finds out in a third of the time that it is nowhere.
   const present = kind === "any" ? [] : [build.holdsLongest(words)];
   return build.call(
     "match_ascii_words",
@@ -134,9 +134,9 @@ function asciiWords(build: Expressions, kind: MatchKind, words: readonly Word[])
 }
 
 /**
- * Words of ASCII of which some are families, whose patterns are large: each thread compiles them
- * for each file. So there is one of each, over texts in which only ASCII is a letter, and a short
- * one before it that tells most texts without one.
+ * Looks for words of ASCII of which some are families. Patterns of families are large, and each
+ * thread compiles them for each file. So there is one of each, over texts in which only ASCII is a
+ * letter. A short pattern before it tells most texts without one.
  */
 function stemmedWords(build: Expressions, kind: MatchKind, words: readonly Word[]): TreeNode {
   const begun = words.map((word): Word =>
@@ -168,7 +168,7 @@ function otherWords(build: Expressions, kind: MatchKind, words: readonly Word[])
     )
     : build.call("match_nothing", build.text);
   const folded = build.call("match_folded", build.text);
-  // Those of ASCII first: they need no folding, which is slow.
+  // Words of ASCII come first: they need no folding, which is slow.
   const [longest] = byLength(words.filter((word) => !isAscii(word)));
   const loose = kind === "any"
     ? build.matches(folded, words.map(({ common }) => common).join("|"))
@@ -180,10 +180,10 @@ function otherWords(build: Expressions, kind: MatchKind, words: readonly Word[])
 }
 
 /**
- * One pattern of several families is so large that DuckDB falls back to a way of matching
- * that takes a hundred times as long. Where they must stand side by side, each word of a family
- * gets a mark before it, and marks are looked for. They are no letters, and of no text in ASCII:
- * one for each family of a call.
+ * One pattern of several families is so large that DuckDB falls back to a way of matching that
+ * takes a hundred times as long. Where families must stand side by side, each word of a family gets
+ * a mark before it, and marks are looked for. Marks are no letters, and are in no text of ASCII:
+ * there is one for each family of a call.
  */
 const FIRST_MARK = 0xe000;
 const ANY_MARK = String.raw`[\x{e000}-\x{e0ff}]`;
@@ -197,8 +197,8 @@ function markOf(family: number): string {
 }
 
 /**
- * As they are in a text with marks, with `space` around each word. The beginning of a word may
- * belong to one that has a mark.
+ * Words in the form that they have in a text with marks, with `space` around each. The beginning of
+ * a word may belong to a word that has a mark.
  */
 function markedWords(kind: MatchKind, words: readonly Word[], space: "" | " "): readonly Word[] {
   const families = familiesOf(words);
@@ -218,7 +218,7 @@ function markedWords(kind: MatchKind, words: readonly Word[], space: "" | " "): 
 
 /** What stands around a word, as patterns. */
 interface Neighbours {
-  /** No letter of a word. */
+  /** A pattern of what is no letter of a word. */
   readonly beside: string;
   /** What follows the beginning of a word. */
   readonly next: string;
@@ -226,8 +226,8 @@ interface Neighbours {
 
 const ANY_NEIGHBOUR: Neighbours = { beside: "[^A-Za-z0-9_]", next: "" };
 /**
- * In lower case, and so whatever else the text holds: a mark beyond ASCII changes the letter before
- * it.
+ * Neighbours in lower case, whatever else the text holds: a mark beyond ASCII changes the letter
+ * before it.
  */
 const ASCII_NEIGHBOUR: Neighbours = {
   beside: String.raw`[\x00-/:-^\x60{-\x7f]`,
@@ -236,7 +236,9 @@ const ASCII_NEIGHBOUR: Neighbours = {
 
 type Pattern = (neighbours: Neighbours) => string;
 
-/** Each must be found. A word has nothing in it that means something in a pattern. */
+/**
+ * The patterns that must all be found. A word has nothing in it that means something in a pattern.
+ */
 function patternsOf(kind: MatchKind, words: readonly Word[]): Pattern[] {
   const between = (inner: string): Pattern => ({ beside }) =>
     String.raw`(?:\A|${beside})(?:${inner})(?:\z|${beside})`;
@@ -284,19 +286,21 @@ class Expressions {
     return this.call("contains", this.lower, this.constant(longest?.common ?? ""));
   }
 
-  /** One after another: what follows is asked only of the texts of which those before hold. */
+  /**
+   * One condition after another: a condition is asked only of texts for which all before it hold.
+   */
   all(conditions: readonly TreeNode[]): TreeNode {
     return this.#joined("match_both", conditions);
   }
 
   /**
-   * One after another: what follows is asked only of the texts of which none of those before holds.
+   * One condition after another: a condition is asked only of texts for which none before it holds.
    */
   any(conditions: readonly TreeNode[]): TreeNode {
     return this.#joined("match_either", conditions);
   }
 
-  /** Halved, as depth is bounded. */
+  /** The conditions are halved, because depth is bounded. */
   #joined(name: string, conditions: readonly TreeNode[]): TreeNode {
     const [first, ...others] = conditions;
     if (first !== undefined && others.length === 0) return first;
@@ -308,7 +312,7 @@ class Expressions {
     );
   }
 
-  /** Exact for every text, by its words. */
+  /** Compares words, which is exact for every text. */
   cut(kind: MatchKind, words: readonly Word[]): TreeNode {
     if (kind === "all" || kind === "any") return this.#cutSet(kind, words);
     const end = kind === "prefix" ? "" : " ";
@@ -316,7 +320,7 @@ class Expressions {
       const run = words.map(({ common }) => common).join(" ");
       return this.call("match_cut_run", this.text, this.constant(` ${run}${end}`));
     }
-    // Each word has two spaces of its own, as both are part of what is found.
+    // Each word has two spaces of its own, because both are part of what is found.
     const marked = this.marked(this.call("match_apart", this.text), words, (word) => ` ${word} `);
     const run = markedWords(kind, words, " ").map(({ pattern }) => pattern);
     return this.matches(marked, run.join(""));

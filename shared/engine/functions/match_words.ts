@@ -12,17 +12,17 @@ export type MatchKind = "all" | "any" | "phrase" | "prefix";
 
 /** One word, or all that have its stem. */
 export interface Word {
-  /** A part of each; the word itself where it is one. */
+  /** A part of each of these words; the word itself where it is one. */
   readonly common: string;
-  /** A regular expression of just these. */
+  /** A regular expression of just these words. */
   readonly pattern: string;
   readonly isFamily: boolean;
 }
 
 /**
- * In their order; of `all` and `any` each once. The words of a column with stems are families, but
- * for the last one of `prefix`, which is the beginning of a word as it is written. Errors:
- * `invalid_argument` for more than are looked for at once; `name` is the function's.
+ * The words in their order; of `all` and `any` each once. The words of a column with stems are
+ * families. The last word of `prefix` is not: it is the beginning of a word as it is written.
+ * Errors: `invalid_argument` for more words than are looked for at once; `name` is the function's.
  */
 export function wordsOf(
   literal: string,
@@ -73,8 +73,8 @@ function familyOf(token: string): Word {
 
 const PATTERNS_KEPT = 64;
 /**
- * Of the ends that words of a stem have, with commas between them: the same for many stems, and up
- * to 50 ms of work.
+ * The pattern of the ends that words of a stem have, with commas between them. Many stems share one
+ * pattern, and making it takes up to 50 ms.
  */
 const patternOfEnds = memoize(PATTERNS_KEPT, (ends) => patternOfWords(ends.split(",")));
 

@@ -1,10 +1,10 @@
 /**
- * LIKE, ILIKE, SIMILAR TO and GLOB, exchanged for what matches them in linear time where DuckDB's
- * own matcher would go back (`wildcard_pattern.ts`). Patterns that it matches quickly stay as they
- * are: most do, with the filters that DuckDB makes of them.
+ * LIKE, ILIKE, SIMILAR TO and GLOB, exchanged where DuckDB's own matcher would go back
+ * (`wildcard_pattern.ts`). What replaces them matches in linear time. Patterns that DuckDB matches
+ * quickly stay as they are: most do, with the filters that DuckDB makes of them.
  *
  * A pattern that is no constant is looked at when the statement runs. Regular expressions are
- * matched in time linear in text and expression, so the size of the latter is bounded.
+ * matched in time linear in text and expression, so the size of the expression is bounded.
  */
 
 import { OperatingError } from "../../base/errors.ts";
@@ -41,7 +41,7 @@ const CALLS: Readonly<Record<string, PatternCall>> = {
   not_ilike_escape: { shown: "NOT ILIKE", negated: true, folded: true, syntax: "escape" },
 };
 
-/** Their second argument is a regular expression. */
+/** Functions whose second argument is a regular expression. */
 const REGEXES: ReadonlySet<string> = new Set([
   ...["regexp_matches", "regexp_full_match", "regexp_like", "regexp_replace", "regexp_extract"],
   ...["regexp_extract_all", "regexp_split_to_array", "string_split_regex", "str_split_regex", "~"],
@@ -62,7 +62,7 @@ const manyWildcards = (name: string) =>
   `bounded_fail('${name} takes a pattern with two or more wildcards as a constant only: write it as one, or use ` +
   "regexp_matches')";
 
-/** Of patterns that differ from row to row. */
+/** Macros for patterns that differ from row to row. */
 export const PATTERNS: readonly string[] = [
   String
     .raw`CREATE MACRO pattern_regex(pattern) AS '(?s)' || system.main.replace(system.main.replace(` +
@@ -96,7 +96,7 @@ export function exchangePatternCalls(root: TreeNode): void {
   for (const node of patternCalls(root)) exchange(node);
 }
 
-/** Whether there are any. Errors: the same. */
+/** Whether there are any such calls. Errors: those of `exchangePatternCalls`. */
 export function hasPatternCalls(root: TreeNode): boolean {
   return patternCalls(root).length > 0;
 }
@@ -122,7 +122,7 @@ function isExchanged(node: TreeNode): boolean {
   return Object.hasOwn(CALLS, name) && planOf(node) !== undefined;
 }
 
-/** What a call becomes; undefined: it stays. */
+/** What a call becomes. Undefined: it stays. */
 interface Exchange {
   readonly name: string;
   readonly pattern?: string;
@@ -175,7 +175,7 @@ function planOf(node: TreeNode): Exchange | undefined {
     const way = folded ? "ilike" : syntax === "glob" ? "glob" : "like";
     return { name: `pattern_${way}${syntax === "escape" ? "_escape" : ""}`, negated };
   }
-  // DuckDB says itself what is wrong with it.
+  // DuckDB says itself what is wrong with such an escape.
   if (escape.length > 1) return undefined;
   const pieces = syntax === "glob" ? globPieces(written) : likePieces(written, escape);
   if (pieces === undefined) {
@@ -208,7 +208,7 @@ function planOfPieces(
   };
 }
 
-/** With a set in brackets; or one that matches nothing, as it ends in its escape. */
+/** A GLOB with a set in brackets, or one that matches nothing because it ends in its escape. */
 function unreadGlob(written: string): undefined {
   const wildcards = written.replace(/\*+$/, "").match(/\*+/g)?.length ?? 0;
   if (wildcards > 1) throw refusedPattern("GLOB", written, "sets");
@@ -216,8 +216,8 @@ function unreadGlob(written: string): undefined {
 }
 
 /**
- * Ends in its escape, which DuckDB refuses where it comes so far: what it would have to go back for
- * before is refused here.
+ * A LIKE that ends in its escape. DuckDB refuses it when its matcher comes so far. A pattern for
+ * which the matcher would have to go back before is refused here.
  */
 function unendedLike({ shown }: PatternCall, written: string, escape: string): undefined {
   if (isQuick(likePieces(written.slice(0, -1), escape) ?? [])) return undefined;

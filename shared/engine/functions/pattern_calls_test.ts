@@ -33,7 +33,7 @@ const TRIPLES = fc.sample(
   fc.tuple(textOfLetters(10), patternOf, fc.constantFrom(...OPERATORS)),
   { numRuns: 800, seed: 22 },
 );
-/** Of one statement. */
+/** Columns of one statement. */
 const COLUMNS = 50;
 
 Deno.test({

@@ -1,8 +1,8 @@
 import { PATTERN_SIZE_MAX } from "../limits.ts";
 
 /**
- * How large a regular expression is for DuckDB (RE2), about: the characters and sets that it is
- * made of, each counted as often as it is repeated. Where RE2 cannot make a table of its states, it
+ * About how large a regular expression is for DuckDB (RE2): the characters and sets that it is made
+ * of, each counted as often as it is repeated. Where RE2 cannot make a table of its states, it
  * tries all of them at each character of a text.
  */
 export function regexSize(pattern: string): number {
@@ -31,12 +31,12 @@ export function regexSize(pattern: string): number {
 }
 
 /**
- * Longer ones are counted by their letters: reading one takes quadratic time in brackets that
- * nothing closes.
+ * Longer expressions are counted by their letters: reading one takes quadratic time in brackets
+ * that nothing closes.
  */
 const READ_LENGTH_MAX = 4 * PATTERN_SIZE_MAX;
 
-/** A class of letters of all scripts. */
+/** Size of a class of letters of all scripts. */
 const CLASS_SIZE = 8;
 
 /** An escape, a set, the beginning of a group, a repetition, or one character. */

@@ -1,10 +1,10 @@
 /**
- * Calls and casts of instants, exchanged for macros that keep out of DuckDB's calendar of
- * time zones (`utc_times.ts`). Which expressions are instants follows from the columns that are;
- * anything else stays what it was.
+ * Calls and casts of instants, exchanged for macros that keep out of DuckDB's calendar of time
+ * zones (`utc_times.ts`). Which expressions are instants follows from the columns that are;
+ * anything else stays as it was.
  *
  * A macro writes its arguments several times. So only what is small, has no subquery and gives the
- * same each time is put into one, and calls in calls two deep.
+ * same value each time is put into one, and calls in calls two deep.
  */
 
 import { columnName } from "../statement/column_name.ts";
@@ -22,13 +22,13 @@ import { UTC_FORMAT, UTC_PARTS } from "./utc_times.ts";
 export interface UtcOptions {
   /** The `COLUMN_REF` nodes of columns that are instants (TIMESTAMP WITH TIME ZONE). */
   readonly instants: ReadonlySet<TreeNode>;
-  /** Columns keep the names that they had: the text of a SELECT. */
+  /** The text of a SELECT, so that columns keep the names that they had. */
   readonly textOf: (select: TreeNode) => Promise<string>;
   /** The names of the outermost columns do not matter. */
   readonly isNamedApart: boolean;
 }
 
-/** Exchanges the calls below `root`; returns whether there were any. */
+/** Exchanges the calls below `root`. Returns whether there were any. */
 export async function exchangeTimeCalls(
   root: TreeNode,
   { instants, textOf, isNamedApart }: UtcOptions,
@@ -49,14 +49,14 @@ const LEVELS_MAX = 2;
 const ARGUMENT_NODES_MAX = 64;
 
 /**
- * Of an expression: how deep exchanged calls are nested in it, and whether it may be written
- * several times.
+ * What is known of an expression: how deep exchanged calls are nested in it, and whether it may be
+ * written several times.
  */
 interface Sight {
   readonly levels: number;
   readonly nodes: number;
   readonly isSteady: boolean;
-  /** Without, it is evaluated once. */
+  /** False: it is evaluated once. */
   readonly namesColumn: boolean;
 }
 
@@ -77,7 +77,7 @@ class Calls {
     if (Array.isArray(value)) return value.map((item) => this.visit(item)).reduce(both, NOTHING);
     if (!isNode(value)) return NOTHING;
     if (value["type"] === "SELECT_NODE") return this.#select(value);
-    // Its arguments are no expressions of rows.
+    // The arguments of a table function are no expressions of rows.
     if (value["type"] === "TABLE_FUNCTION") return NOTHING;
     if (value["class"] === "LAMBDA") return { ...NOTHING, isSteady: false };
     let below = NOTHING;
@@ -96,7 +96,7 @@ class Calls {
     if (givesInstant(value, isInstant)) this.#instants.add(value);
     const isSmall = sight.levels < LEVELS_MAX && sight.nodes <= ARGUMENT_NODES_MAX;
     if (exchange === undefined || !sight.isSteady || !isSmall) return sight;
-    // Of constants, too: the calendar's differences are not safe.
+    // Differences of constants are exchanged, too: the calendar's are not safe.
     const isDifference = DIFFERENCES.has(textAt(value, "function_name").toLowerCase());
     if (!sight.namesColumn && !isDifference) return sight;
     this.exchanges.push(exchange);
@@ -140,7 +140,10 @@ const DIFFERENCES: ReadonlySet<string> = new Set([
   ...["date_diff", "date_sub", "datediff", "datesub"],
 ]);
 
-/** Subqueries are not written twice, and stars and parts of lambdas are not bound alone. */
+/**
+ * What may not be written twice or bound alone: subqueries may not be written twice, and stars and
+ * parts of lambdas are not bound alone.
+ */
 const UNSTEADY: ReadonlySet<string> = new Set(["LAMBDA_REF", "STAR", "SUBQUERY"]);
 
 const VOLATILE: ReadonlySet<string> = new Set(
@@ -162,7 +165,7 @@ function isTruncation(node: TreeNode): boolean {
 
 type IsInstant = (node: TreeNode) => boolean;
 
-/** Whether an expression of instants is one; of `instants` those below are known. */
+/** Whether an expression of instants is one. `instants` tells the expressions below it. */
 function givesInstant(node: TreeNode, isInstant: IsInstant): boolean {
   const kind = textAt(node, "class");
   if (kind === "CAST") return castType(node) === INSTANT;
@@ -185,7 +188,7 @@ const CLOCKS: ReadonlySet<string> = new Set([
   ...["get_current_timestamp", "make_timestamptz", "now", "to_timestamp", "transaction_timestamp"],
 ]);
 
-/** Of one argument, what they give is one of its values. */
+/** Functions that give one of the values of their argument. */
 const KEEPERS: ReadonlySet<string> = new Set([
   ...["any_value", "arbitrary", "first", "first_value", "lag", "last", "last_value", "lead"],
   ...["max", "min", "mode"],
@@ -193,7 +196,7 @@ const KEEPERS: ReadonlySet<string> = new Set([
 
 const BINS: ReadonlySet<string> = new Set(["date_bin", "date_trunc", "datetrunc", "time_bucket"]);
 
-/** How a node is exchanged; undefined: it is not. */
+/** How a node is exchanged. Undefined: it is not. */
 function exchangeOf(node: TreeNode, isInstant: IsInstant): (() => void) | undefined {
   const kind = textAt(node, "class");
   if (kind === "CAST") {
@@ -205,7 +208,7 @@ function exchangeOf(node: TreeNode, isInstant: IsInstant): (() => void) | undefi
   }
   if (kind !== "FUNCTION" || !["", "main"].includes(textAt(node, "schema"))) return undefined;
   const args = nodesAt(node, "children");
-  // Arguments by name stay a macro's.
+  // With arguments by name a call stays a macro's.
   if (args.some((argument) => textAt(argument, "alias") !== "")) return undefined;
   const form = FORMS[textAt(node, "function_name").toLowerCase()]?.(args, isInstant);
   if (form === undefined) return undefined;
@@ -221,7 +224,7 @@ const PLAIN_CASTS: ReadonlySet<string> = new Set(["DATE", "TIMESTAMP"]);
 
 interface Form {
   readonly name: string;
-  /** Default: those that it has. */
+  /** Default: the arguments that the call has. */
   readonly args?: readonly TreeNode[];
 }
 
@@ -282,7 +285,7 @@ function unitForm(name: string, isKnown: (unit: string) => boolean): FormOf {
   };
 }
 
-/** Of two times, one an instant: the other is taken for one. */
+/** The form of a function of two times, one of which is an instant: the other is taken for one. */
 function twoForm(name: string): FormOf {
   return ([time, other, ...more], isInstant) => {
     if (time === undefined || other === undefined || more.length > 0) return undefined;
@@ -304,7 +307,10 @@ function intervalForm(name: string): FormOf {
       : undefined;
 }
 
-/** With an origin that is a time; intervals and zones in its place are other functions. */
+/**
+ * The form of a function with an origin, which is a time. With an interval or a zone instead of it,
+ * it is another function.
+ */
 function binForm(name: string): FormOf {
   return ([, time, origin, ...more], isInstant) =>
     more.length === 0 && time !== undefined && isInstant(time) &&
@@ -319,8 +325,8 @@ function isWrittenTime(node: TreeNode): boolean {
 }
 
 /**
- * Of months, of days or of a time of day alone: what mixes them is added up in another order, and
- * refused as a stride.
+ * Whether an interval is of months, of days or of a time of day alone. What mixes them is added up
+ * in another order, and refused as a stride.
  */
 function isPureInterval(node: TreeNode | undefined): boolean {
   if (node === undefined) return false;

@@ -1,34 +1,38 @@
 /**
- * DuckDB's functions of instants (TIMESTAMP WITH TIME ZONE) without its calendar of time
- * zones. All connections are in UTC, where an instant and a TIMESTAMP have the same parts; the
- * calendar takes 5 to 400 times as long for them (0.1 to 8 µs a value). `utc_calls.ts` writes these
- * macros in place of the functions.
+ * DuckDB's functions of instants (TIMESTAMP WITH TIME ZONE) without its calendar of time zones. All
+ * connections are in UTC, where an instant and a TIMESTAMP have the same parts. The calendar takes
+ * 5 to 400 times as long for them (0.1 to 8 µs a value). `utc_calls.ts` writes these macros instead
+ * of the functions.
  *
- * Within years 1 to 9999 both give the same (`utc_times_test.ts` compares them). What is outside,
- * infinities among it, goes to the function itself: it counts years before Christ in another way,
- * and its range has other ends.
+ * Within years 1 to 9999 both give the same values (`utc_times_test.ts` compares them). What is
+ * outside, with infinities, goes to the function itself: it counts years before Christ in another
+ * way, and its range has other ends.
  *
- * `date_diff` and `date_sub` must not be asked about far instants, nor by ISO year or era: the
+ * `date_diff` and `date_sub` must not be asked about far instants, nor by ISO year or era. The
  * calendar fails there as a bug would, and the whole database is lost with it.
  */
 
 const FIRST = `'0001-01-01 00:00:00+00'::TIMESTAMPTZ`;
 const LAST = `'9999-12-31 00:00:00+00'::TIMESTAMPTZ`;
 
-/** Units of `date_part` whose value is the same; `epoch` is rounded otherwise. */
+/**
+ * Units of `date_part` whose value is the same. `epoch` is not among them: it is rounded otherwise.
+ */
 export const UTC_PARTS: ReadonlySet<string> = new Set([
   ...["century", "day", "decade", "dow", "doy", "hour", "isodow", "isoyear", "microsecond"],
   ...["millennium", "millisecond", "minute", "month", "quarter", "second", "week", "year"],
   "yearweek",
 ]);
 
-/** Places of `strftime` that write the same; `%Z` is another name of the zone. */
+/**
+ * Places of `strftime` that write the same. `%Z` is not among them: it is another name of the zone.
+ */
 export const UTC_FORMAT = /^(?:[^%]|%-?[aAbBcdfgGHIjmMpSuUVwWxXyY%])*$/;
 
 interface Call {
   readonly name: string;
   readonly parameters: readonly string[];
-  /** Those of them that are instants. */
+  /** The arguments that are instants. */
   readonly times: readonly string[];
   /** SQL of the call of the function itself. */
   readonly own: string;
@@ -46,7 +50,7 @@ function utcMacro({ name, parameters, times, own, plain }: Call): string {
     `CASE WHEN ${near} THEN ${plain} ELSE ${own} END`;
 }
 
-/** `utc_<name>`: what the function gives is an instant, too, or a value of another type. */
+/** `utc_<name>`. What the function gives is an instant, too, or a value of another type. */
 function simple(
   name: string,
   parameters: readonly string[],
@@ -76,7 +80,10 @@ function ofInterval(name: string, sign: string): string {
   });
 }
 
-/** Two forms: with an origin, which is an instant or a time that is cast to one, and without. */
+/**
+ * A function of two forms: with an origin, which is an instant or a time that is cast to one, and
+ * without.
+ */
 function ofBuckets(name: string, bucket: (time: string, origin: string) => string): string {
   const form = (parameters: string, origin: string, plainOrigin: string) =>
     `(${parameters}) AS CASE WHEN ${isNear("t")} THEN ${zoned(bucket(plain("t"), plainOrigin))} ` +
@@ -86,9 +93,9 @@ function ofBuckets(name: string, bucket: (time: string, origin: string) => strin
 }
 
 /**
- * The calendar is asked about instants within 100,000 years alone, and by `date_diff` about none
- * that are near. This stands in the arguments, since constants are put in before it is known which
- * branch is taken.
+ * A function of differences. It asks the calendar only about instants within 100,000 years, and for
+ * `date_diff` about none that are near. The condition stands in the arguments, since constants are
+ * put in before it is known which branch is taken.
  */
 function ofDifferences(name: "date_diff" | "date_sub"): string {
   const call = (t: string, u: string) => `system.main.${name}(part, ${t}, ${u})`;

@@ -1,6 +1,6 @@
 /**
- * Calls of times as they are written and as they are exchanged, side by side in DuckDB:
- * values, types and errors are the same over instants of all kinds, and over times without a zone.
+ * Calls of times as they are written and as they are exchanged, side by side in DuckDB. Values,
+ * types and errors are the same over instants of all kinds, and over times without a zone.
  */
 
 import { type DuckDBConnection, DuckDBInstance } from "@duckdb/node-api";
@@ -52,7 +52,7 @@ const INTERVALS = [
   "100 years",
 ];
 
-/** Of `t`, and `u`. */
+/** Expressions of `t`, and of `u`. */
 const OF_ONE = [
   ...UNITS.flatMap((unit) => [`date_trunc('${unit}', t)`, `date_part('${unit}', t)`]),
   ...["dow", "isodow", "doy", "yearweek", "days", "epoch", "era"].map((part) =>

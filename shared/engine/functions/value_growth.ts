@@ -1,12 +1,12 @@
 /**
- * How much larger than what it is made of a value of a statement can be, by the classes of the
+ * How much larger a value of a statement can be than what it is made of, by the classes of the
  * functions that make it.
  *
- * `hex(hex(x))` is four times `x`, and a chain of WITHs each of which says `x || x` makes a
- * gigabyte of a letter. DuckDB counts a value while it is made neither against its memory pool nor
- * can it be interrupted there. So what grows too much within one expression is refused, and what is
- * made of values that the statement made before is measured when it runs. What is made of stored
- * columns alone, as in most statements, costs nothing.
+ * `hex(hex(x))` is four times `x`. A chain of WITHs each of which says `x || x` makes a gigabyte of
+ * a letter. While DuckDB makes a value, it neither counts it against its memory pool nor can be
+ * interrupted. So what grows too much within one expression is refused. What is made of values that
+ * the statement made before is measured when it runs. What is made of stored columns alone, which
+ * is most statements, costs nothing.
  */
 
 import { OperatingError } from "../../base/errors.ts";
@@ -34,16 +34,16 @@ export type Growth = ReadonlyMap<string, Leaf>;
 
 export interface Leaf {
   readonly node: TreeNode;
-  /** At most. */
+  /** How often the leaf's bytes are in the value at most. */
   readonly times: number;
-  /** Of texts as they are. */
+  /** How often they are in the value of ordinary texts. */
   readonly usual: number;
 }
 
 /**
- * Errors: `invalid_argument` with reason `value_too_large` for an expression that makes too much of
- * its parts, and with `statement_too_large` for calls within calls that DuckDB would write out
- * beyond measure.
+ * Checks a statement. Errors: `invalid_argument` with reason `value_too_large` for an expression
+ * that makes too much of its parts, and with `statement_too_large` for calls within calls that
+ * DuckDB would write out beyond measure.
  */
 export function checkGrowth(root: TreeNode, placeOf: (node: TreeNode) => string): void {
   checkNode(root, { placeOf, lambdas: 0, growths: new Growths() });
@@ -72,7 +72,7 @@ const STRUCTS: ReadonlySet<string> = new Set([
 
 /**
  * How often what the statement itself made can be in the structs of a SELECT, as members or as a
- * table's row: their types grow by this from SELECT to SELECT, while the statement is bound.
+ * table's row. Types grow by this from SELECT to SELECT, while the statement is bound.
  */
 function structuredLeaves(select: TreeNode, made: ReadonlySet<string>): number {
   const tables = new Set<string>();
@@ -98,7 +98,7 @@ function namesOf(column: TreeNode): string[] {
   return listAt(column, "column_names").map((name) => String(name).toLowerCase());
 }
 
-/** Of a text that is written out. */
+/** Length of the text of a constant. */
 function lengthOf(node: TreeNode): number {
   return textAt(node, "class") === "CONSTANT"
     ? textAt(nodeAt(node, "value") ?? {}, "value").length
@@ -128,13 +128,14 @@ function checkNode(node: TreeNode, below: Below): void {
   for (const child of childrenOf(node)) checkNode(child, inner);
 }
 
-/** Of expressions of one tree that does not change meanwhile. */
+/** What expressions are made of. The tree does not change meanwhile. */
 export class Growths {
   readonly #known = new Map<TreeNode, Growth>();
   #constants = 0;
 
   /**
-   * Leaves are columns, constants, and what is a value of its own: subqueries, aggregates, windows.
+   * What one expression is made of. Leaves are columns, constants, and what is a value of its own:
+   * subqueries, aggregates, windows.
    */
   of(node: TreeNode): Growth {
     const known = this.#known.get(node) ?? this.#growth(node);
@@ -143,8 +144,8 @@ export class Growths {
   }
 
   /**
-   * How often what `isMade` tells is in a value at most: of parts one after another all, of
-   * alternatives the largest.
+   * How often at most the leaves that `isMade` tells are in a value: parts one after another add
+   * up, of alternatives the largest counts.
    */
   madeTimes(node: TreeNode, isMade: (leaf: TreeNode) => boolean): number {
     const [only] = this.of(node).values();
@@ -203,7 +204,7 @@ export class Growths {
     return new Map([[this.#keyOf(node), { node, times: 1, usual: 1 }]]);
   }
 
-  /** Constants are each their own: what they are in all has a bound, which is the statement's. */
+  /** Constants are each their own leaf: the statement's bound is also a bound of all of them. */
   #keyOf(node: TreeNode): string {
     if (textAt(node, "class") === "CONSTANT") return `\0${this.#constants += 1}`;
     if (textAt(node, "class") !== "COLUMN_REF") return writtenKey(node);
@@ -220,7 +221,7 @@ function writtenKey(node: TreeNode): string {
 
 const SMALL_OPERATORS = /^(?:COMPARE_|OPERATOR_(?:IS_|NOT|TRY_IS))/;
 
-/** What they put in has a bound of its own. */
+/** Replacements have a bound of their own on what they put in. */
 export const REPLACEMENTS: ReadonlySet<string> = new Set(["replace", "regexp_replace"]);
 
 const ONCE = { factor: 1, usual: 1 };
@@ -265,8 +266,7 @@ export function partsOf(node: TreeNode): TreeNode[] {
 }
 
 /**
- * Lower-cased names that a statement gives to something: what is called otherwise is a stored
- * column.
+ * Lower-cased names that a statement gives to something. Any other name is a stored column.
  */
 export function aliasesOf(root: TreeNode): ReadonlySet<string> {
   const names = new Set<string>(["unnest", "range", "generate_series", "value", "key"]);
@@ -321,8 +321,8 @@ function copiesBy(node: TreeNode): number {
 }
 
 /**
- * Expressions that DuckDB adds to those of a SELECT: macros and names of its own columns are
- * written out.
+ * Expressions that DuckDB adds to a SELECT's own: macros and names of its own columns are written
+ * out.
  */
 function writtenOut(select: TreeNode): number {
   const named = new Map<string, number>();

@@ -3,14 +3,18 @@
  * linear time.
  *
  * DuckDB's own matcher tries each place of the text for each wildcard and starts over at the next
- * one: a pattern of twelve wildcards takes the twelfth power of the text's length, within one row,
- * where nothing can interrupt it. Plain LIKE without `_` has a better one, which never goes back.
+ * one. A pattern of twelve wildcards takes the twelfth power of the text's length, within one row,
+ * where nothing can interrupt it. Plain LIKE without `_` has a better matcher, which never goes
+ * back.
  */
 
-/** A literal text; one character (or byte, of GLOB); any number of them. */
+/** A literal text; one character (or byte, for GLOB); any number of them. */
 export type Piece = { readonly text: string } | "one" | "any";
 
-/** undefined: it ends in its escape, which DuckDB refuses. `escape`: one letter, or none. */
+/**
+ * The pieces of a LIKE pattern. Undefined: it ends in its escape, which DuckDB refuses. `escape`:
+ * one letter, or none.
+ */
 export function likePieces(pattern: string, escape = ""): readonly Piece[] | undefined {
   const pieces: Piece[] = [];
   let text = "";
@@ -35,7 +39,7 @@ export function likePieces(pattern: string, escape = ""): readonly Piece[] | und
   return pieces;
 }
 
-/** undefined: it has a set in brackets, or ends in its escape. */
+/** The pieces of a GLOB pattern. Undefined: it has a set in brackets, or ends in its escape. */
 export function globPieces(pattern: string): readonly Piece[] | undefined {
   if (pattern.includes("[")) return undefined;
   const like = pattern.replaceAll(/\\[^]|[*?%_\\]/g, (found) => {
@@ -47,8 +51,9 @@ export function globPieces(pattern: string): readonly Piece[] | undefined {
 }
 
 /**
- * The same pattern with its wildcards in order: between two texts first those that stand for one
- * character, then at most one for any number. Many patterns have no more than one of these then.
+ * An equal pattern with its wildcards in order. Between two texts come first the wildcards for one
+ * character, then at most one for any number. Many patterns then have no more than one of the
+ * latter.
  */
 export function ordered(pieces: readonly Piece[]): readonly Piece[] {
   const inOrder: Piece[] = [];
@@ -72,8 +77,8 @@ export function ordered(pieces: readonly Piece[]): readonly Piece[] {
 const COMPARED_MAX = 256;
 
 /**
- * Whether DuckDB's matcher, which goes back, is quick: but for the last one it has one wildcard for
- * any number.
+ * Whether DuckDB's matcher, which goes back, is quick: apart from one at its end, the pattern has
+ * at most one wildcard for any number.
  */
 export function isQuick(pieces: readonly Piece[]): boolean {
   const inner = pieces.at(-1) === "any" ? pieces.slice(0, -1) : pieces;
@@ -89,7 +94,10 @@ export function sizeOf(pieces: readonly Piece[]): number {
   );
 }
 
-/** Texts in which a wildcard of LIKE is a letter cannot be written without an escape. */
+/**
+ * The pieces as a LIKE pattern. Undefined: a wildcard of LIKE is a letter of a text, which needs an
+ * escape.
+ */
 export function likeText(pieces: readonly Piece[]): string | undefined {
   const parts = pieces.map((piece) =>
     piece === "any" ? "%" : piece === "one" ? "_" : /[%_]/.test(piece.text) ? undefined : piece.text
@@ -97,7 +105,7 @@ export function likeText(pieces: readonly Piece[]): string | undefined {
   return parts.includes(undefined) ? undefined : parts.join("");
 }
 
-/** A regular expression for the whole text. `one`: what it writes for one character. */
+/** A regular expression for the whole text. `one` is what it writes for one character. */
 export function regexText(pieces: readonly Piece[], one: "." | "\\C"): string {
   return "(?s)" +
     pieces.map((piece) =>
@@ -105,7 +113,7 @@ export function regexText(pieces: readonly Piece[], one: "." | "\\C"): string {
     ).join("");
 }
 
-/** In lower case whatever it is: a pattern may be put into lower case as a whole. */
+/** A letter in lower case, whatever it is: a pattern may be put into lower case as a whole. */
 function escaped(letter: string): string {
   if (/[A-Za-z0-9_ ]/.test(letter)) return letter;
   return `\\x{${letter.charCodeAt(0).toString(16)}}`;

@@ -1,10 +1,10 @@
 /**
- * Whether rows with certain bounds of their columns can meet a predicate: of a file, by its
- * manifest, or of a row group, by its footer. Pure.
+ * Whether rows with certain bounds of their columns can meet a predicate. The bounds are of a file,
+ * by its manifest, or of a row group, by its footer. Pure.
  *
- * A lower bound may be too low and an upper bound too high. Texts are compared byte by byte, as
- * DuckDB does. DuckDB sorts NaN behind all numbers and bounds leave it out, so that an
- * upper bound of doubles says nothing.
+ * A lower bound may be too low and an upper bound too high. Texts are compared byte by byte, which
+ * is DuckDB's order. DuckDB sorts NaN after all numbers and bounds leave it out, so an upper bound
+ * of doubles says nothing.
  */
 
 import { utf8 } from "../../base/bytes.ts";
@@ -14,7 +14,7 @@ import type { ColumnChunk } from "../../parquet/footer.ts";
 import type { DataFile } from "../../iceberg/types.ts";
 import type { CompareOperator, ConstantValue, Leaf, Predicate } from "./predicate.ts";
 
-/** In Iceberg's single-value serialization; absent where it is not known. */
+/** Bounds in Iceberg's single-value serialization; absent where they are not known. */
 export interface ColumnBounds {
   readonly lower: Uint8Array | undefined;
   readonly upper: Uint8Array | undefined;
@@ -44,7 +44,7 @@ export function boundsOfRowGroup(chunks: readonly ColumnChunk[]): (column: Colum
   };
 }
 
-/** Whether bounds can rule it out at all. */
+/** Whether bounds can rule the predicate out at all. */
 export function dependsOnBounds(predicate: Predicate<Column>): boolean {
   switch (predicate.kind) {
     case "and":
@@ -80,7 +80,10 @@ function leafMayMeet(leaf: Leaf<Column>, bounds: ColumnBounds): boolean {
   return leaf.values.some((value) => compare(leaf.operator, value));
 }
 
-/** Texts that begin with `start` lie from it on, in a row. */
+/**
+ * Whether texts that begin with `start` can be within the bounds. Such texts follow each other,
+ * from `start` on.
+ */
 function someStarts(start: Uint8Array, { lower, upper }: ColumnBounds): boolean {
   if (upper !== undefined && compareBytes(upper, start) < 0) return false;
   if (lower === undefined || compareBytes(lower, start) <= 0) return true;

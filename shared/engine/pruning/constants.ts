@@ -1,7 +1,7 @@
 /**
- * Values of a statement's constant expressions. Written-out constants are read from the tree;
- * expressions of them are evaluated by DuckDB, all in one question, and only those of
- * functions that are known to be quick and to depend on nothing else.
+ * Values of a statement's constant expressions. Written-out constants are read from the tree.
+ * Expressions of them are evaluated by DuckDB, all in one question, and only those of functions
+ * that are known to be quick and to depend on nothing else.
  */
 
 import { type ConstantsConnection, constantTexts } from "../bounds/constant_texts.ts";
@@ -16,7 +16,10 @@ import {
 import type { ConstantValue } from "./predicate.ts";
 
 export interface Constants {
-  /** undefined: it is no constant, or NULL, or of a type that no predicate knows. */
+  /**
+   * The value of an expression. Undefined: it is no constant, or NULL, or of a type that no
+   * predicate knows.
+   */
   value(node: TreeNode): ConstantValue | undefined;
 }
 
@@ -34,10 +37,10 @@ export async function constantsOf(
   return { value: (node) => writtenOut(node) ?? folded.get(node) ?? undefined };
 }
 
-/** Expressions that are evaluated for one statement; others are not understood. */
+/** Expressions that are evaluated for one statement. Others count as not understood. */
 const EXPRESSIONS_MAX = 64;
 
-/** Functions of texts alone, whose results are not much longer than those. */
+/** Functions of texts alone, whose results are not much longer than their arguments. */
 const FUNCTIONS: ReadonlySet<string> = new Set([
   ...["||", "concat", "lower", "lcase", "upper", "ucase", "trim", "ltrim", "rtrim", "btrim"],
   ...["left", "right", "substr", "substring", "reverse", "chr", "md5", "sha256", "hex"],
@@ -91,7 +94,7 @@ function writtenOut(node: TreeNode): ConstantValue | undefined {
   }
 }
 
-/** Not of -0, which is equal to 0 and not the same. */
+/** The number that the digits write, unless it is -0, which is equal to 0 and not the same. */
 function finiteOf(digits: string | undefined): number | undefined {
   const double = Number(digits);
   return Number.isFinite(double) && !Object.is(double, -0) ? double : undefined;
@@ -108,7 +111,7 @@ function truthOf(cast: TreeNode): boolean | undefined {
 const SCALE_MAX = 22;
 
 /**
- * The double that DuckDB makes of a decimal: exact parts, so that the quotient is rounded
+ * The double that DuckDB makes of a decimal. Its parts are exact, so that the quotient is rounded
  * just once.
  */
 function decimalOf(digits: unknown, scale: number): number | undefined {

@@ -12,18 +12,18 @@ import { type RowGroupRows, type SelectedParts, selectedParts } from "./selected
 
 export interface SelectionDeps {
   readonly indexes: RowIndexes;
-  /** For sidecars. */
+  /** The store that sidecars are read from. */
   readonly store: ReadableStore;
   readonly path: (file: DataFile) => string;
   readonly footer: (file: DataFile) => Promise<ParquetFooter>;
 }
 
 export interface FileSelection extends SelectedParts {
-  /** All of the file. */
+  /** A part that is all of the file. */
   readonly whole: ScanPart;
 }
 
-/** Never fails: what cannot be read is not left out. */
+/** Selects rows of one file. Never fails: what cannot be read is not left out. */
 export async function selectOfFile(
   file: DataFile,
   { plan, query }: { readonly plan: Pick<TablePlan, "schema">; readonly query: RowQuery },
@@ -42,8 +42,8 @@ export async function selectOfFile(
 }
 
 /**
- * Whether evaluating it takes much longer than a comparison or a LIKE: words and members of JSON
- * objects do.
+ * Whether evaluating a query takes much longer than a comparison or a LIKE. Words and members of
+ * JSON objects do.
  */
 function isDear(query: RowQuery): boolean {
   switch (query.kind) {
@@ -57,7 +57,7 @@ function isDear(query: RowQuery): boolean {
   }
 }
 
-/** What scanning some parts takes, by estimate. */
+/** How long scanning some parts takes, by estimate. */
 export function partsMs(parts: readonly ScanPart[], { projected }: TablePlan): number {
   return parts.reduce((sum, part) => {
     const bytes = partBytes(part, projected);
@@ -66,8 +66,8 @@ export function partsMs(parts: readonly ScanPart[], { projected }: TablePlan): n
 }
 
 /**
- * The row groups of a file of ours, which are known by its rows; undefined where their number is
- * another.
+ * The row groups of a file of ours, which follow from its number of rows. Undefined where the file
+ * has another number of row groups.
  */
 function regularGroups({ rows, splitOffsets }: DataFile): RowGroupRows[] | undefined {
   const layouts = [rowGroupStarts(rows), evenStarts(rows, ROW_GROUP_ROWS)];

@@ -7,7 +7,10 @@ import type { IndexCacheSizes } from "./sidecar_indexes.ts";
 const MIB = 1024 ** 2;
 const GIB = 1024 ** 3;
 
-/** `limitBytes`: the memory that the process can have; Infinity where that is not known. */
+/**
+ * The default sizes. `limitBytes` is the memory that the process can have; Infinity where that is
+ * not known.
+ */
 export function defaultIndexCacheSizes(limitBytes: number): IndexCacheSizes {
   return {
     parsedBytesMax: share(limitBytes / 16, { min: 64 * MIB, max: GIB }),

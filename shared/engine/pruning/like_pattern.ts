@@ -5,15 +5,15 @@ import { likePieces } from "../functions/wildcard_pattern.ts";
 export interface LikeParts {
   /** Runs of literal letters, in order, none empty. */
   readonly runs: readonly string[];
-  /** The first run begins the text. */
+  /** Whether the first run begins the text. */
   readonly startsText: boolean;
-  /** There is no wildcard: a matching text is the one run, or empty. */
+  /** Whether there is no wildcard: a matching text is the one run, or empty. */
   readonly isWhole: boolean;
 }
 
 /**
- * undefined: the pattern ends in its escape, which DuckDB refuses. `escape`: one letter, or
- * none.
+ * Reads a LIKE pattern. Undefined: it ends in its escape, which DuckDB refuses. `escape`: one
+ * letter, or none.
  */
 export function likeParts(pattern: string, escape = ""): LikeParts | undefined {
   const pieces = likePieces(pattern, escape);

@@ -1,13 +1,14 @@
 /**
  * When asking indexes is worth it: a lookup costs time, and what it leaves out saves some. Lookups
- * go on as long as all of them together took less than what they saved and a tenth of the scan that
- * they are for, both by the estimate of `cost/cost.ts`. So a statement whose words are in every row
- * group pays at most a tenth, and one whose words are rare asks every file.
+ * go on as long as all of them together took less than an allowance. The allowance is what they
+ * saved and a tenth of the scan that they are for, both by the estimate of `cost/cost.ts`. So a
+ * statement whose words are in every row group pays at most a tenth, and one whose words are rare
+ * asks every file.
  */
 
 /** Share of the estimated scan that lookups may cost in vain. */
 const SHARE_MAX = 0.1;
-/** What is always allowed: a scan of anything costs as much. */
+/** Milliseconds that are always allowed: a scan of anything costs as much. */
 const ALLOWED_MS = 5;
 
 export class LookupAllowance {
@@ -24,7 +25,7 @@ export class LookupAllowance {
     return this.nowMs() - this.#startMs <= this.#allowedMs;
   }
 
-  /** By estimate, a lookup spared the scan so much. */
+  /** Tells that a lookup spared the scan so much, by estimate. */
   saved(ms: number): void {
     this.#allowedMs += ms;
   }

@@ -40,7 +40,7 @@ export interface NarrowDeps extends PruneDeps {
 }
 
 /**
- * Finding words in so many rows takes some milliseconds, as does decoding the row group that they
+ * Finding words in so many rows takes some milliseconds. So does decoding the row group that they
  * are in.
  */
 const PROBED_ROWS = 4_096;
@@ -116,7 +116,7 @@ function prober(
       return probeAnswer(await connection.texts(text));
     } catch (error) {
       signal.throwIfAborted();
-      // What is wrong with the statement it tells itself.
+      // The statement itself tells what is wrong with it.
       if (error instanceof EngineFault) return undefined;
       throw error;
     }

@@ -1,12 +1,12 @@
 /**
- * Newest-N and oldest-N with a filter, without reading the table: walks its data files from the
- * near end, asks their indexes which rows may count, and asks DuckDB (`probed_rows.ts`) how
- * many of the first ones do. Once N rows are found, the time of the last of them is a threshold:
- * whatever lies wholly beyond it cannot be in the answer.
+ * Newest-N and oldest-N with a filter, without reading the table. The walk goes over its data files
+ * from the near end and asks their indexes which rows may count. It asks DuckDB (`probed_rows.ts`)
+ * how many of the first ones do. Once N rows are found, the time of the last of them is a
+ * threshold: whatever lies wholly beyond it cannot be in the answer.
  *
- * The walk gives up when a sixteenth of the table would not do, going by what it found: the
+ * The walk gives up when, going by what it found, a sixteenth of the table would not be enough. The
  * statement then scans what the indexes leave of all of it, in bands (`order/ordered_bands.ts`).
- * The statement itself, its filter, order and limit, always runs over what is left.
+ * The statement itself, with its filter, order and limit, always runs over what is left.
  *
  * Relies on: `timestamp` has no nulls, the bounds of files and row groups are true, the filter is
  * steady (`steady.ts`).
@@ -21,9 +21,9 @@ import type { ProbeAnswer } from "./probed_rows.ts";
 import { clipped } from "./selected_parts.ts";
 
 export interface NearestDeps {
-  /** What the indexes leave of a file. */
+  /** Returns what the indexes leave of a file. */
   readonly select: (file: DataFile) => Promise<FileSelection>;
-  /** The file's row groups with their times. */
+  /** Returns the file's row groups with their times. */
   readonly groups: (file: DataFile) => Promise<readonly TimedRows[]>;
   /**
    * How many of the first `rows` rows that satisfy the filter some parts hold; undefined when that
@@ -31,8 +31,8 @@ export interface NearestDeps {
    */
   readonly probe: (parts: readonly ScanPart[], rows: number) => Promise<ProbeAnswer | undefined>;
   /**
-   * Time of the last wanted row of a part, filter or not, in Unix microseconds; undefined when that
-   * cannot be told.
+   * Returns the time of the last wanted row of a part, whether or not the filter keeps it, in Unix
+   * microseconds; undefined when that cannot be told.
    */
   readonly edge: (part: ScanPart) => Promise<bigint | undefined>;
   /** Rows of the first probe, and of each one at least. */
@@ -58,15 +58,15 @@ export interface NearestRows {
    * answer.
    */
   readonly selections: ReadonlyMap<DataFile, FileSelection>;
-  /** The parts of the WAL that may. */
+  /** The parts of the WAL that may hold rows of the answer. */
   readonly delta: readonly ScanPart[];
 }
 
 /** Share of the table that may be probed in vain. */
 const PROBED_SHARE = 1 / 16;
-/** A probe of fewer would rarely find enough. */
+/** A probe of fewer rows would rarely find enough. */
 const CANDIDATES_PER_ROW = 4;
-/** How much more is probed than would just do. */
+/** How much more is probed than would just be enough. */
 const SPARE = 1.3;
 /** Files that are looked up at the same time. */
 const AHEAD = 16;
@@ -74,7 +74,7 @@ const AHEAD = 16;
 /** Row groups of a file and what is to be read of them. */
 interface Unit {
   readonly file: DataFile | undefined;
-  /** The end that is wanted first, as `sign × time`: smaller is nearer. */
+  /** The end that is wanted first, written `sign × time`: smaller is nearer. */
   readonly near: bigint;
   readonly range: RowRange;
   readonly parts: readonly ScanPart[];
@@ -92,7 +92,10 @@ interface Cut {
   readonly farther: Unit;
 }
 
-/** undefined: the walk found no threshold, or nothing to leave out. Errors: those of `deps`. */
+/**
+ * Narrows a table. Undefined: the walk found no threshold, or nothing to leave out. Errors: those
+ * of `deps`.
+ */
 export async function nearestRows(
   plan: TablePlan,
   files: readonly DataFile[],
@@ -107,7 +110,7 @@ class Walk {
   readonly #wanted: number;
   readonly #deps: NearestDeps;
   readonly #isSorted: (file: DataFile) => boolean;
-  /** Nearest first. */
+  /** Files that were not looked at yet, nearest first. */
   readonly #left: { readonly file: DataFile; readonly near: bigint }[];
   readonly #isTimed: boolean;
   readonly #deltas: readonly Unit[];
@@ -151,7 +154,7 @@ class Walk {
       while (this.#left.length > 0 && !this.#isEnough(waiting, rows)) {
         waiting.push(...await this.#next());
       }
-      // All that may count is known, and it is little.
+      // All rows that may count are known, and they are few.
       if (this.#left.length === 0 && !this.#isEnough(waiting, rows)) return this.#everything();
       const { batch, cut } = this.#take(waiting, rows);
       this.#probedRows += rowsIn(batch);
@@ -168,7 +171,9 @@ class Walk {
     }
   }
 
-  /** What is likely enough, by what was found so far; four times the last probe at most. */
+  /**
+   * How many rows are likely enough, by what was found so far; four times the last probe at most.
+   */
   #nextRows(rows: number): number {
     if (this.#found === 0) return rows * 4;
     const left = (this.#wanted - this.#found) / this.#found * this.#probedRows * SPARE;
@@ -180,7 +185,7 @@ class Walk {
     return rowsIn(units) >= rows && candidatesIn(units) >= this.#wanted * CANDIDATES_PER_ROW;
   }
 
-  /** Takes units off until they are enough; the last may be cut. */
+  /** Takes units off until they are enough. The last one may be cut. */
   #take(waiting: Unit[], rows: number): { readonly batch: readonly Unit[]; readonly cut?: Cut } {
     const batch: Unit[] = [];
     while (!this.#isEnough(batch, rows)) {
@@ -194,8 +199,8 @@ class Walk {
   }
 
   /**
-   * With the nearer rows of `unit` a batch is enough; undefined: it takes most of them, or their
-   * order is not known.
+   * Cuts `unit` so that a batch is enough with its nearer rows. Undefined: it takes most of them,
+   * or their order is not known.
    */
   #cut(unit: Unit, batch: readonly Unit[], rows: number): Cut | undefined {
     const { file, range: { first, end } } = unit;
@@ -212,7 +217,7 @@ class Walk {
     return undefined;
   }
 
-  /** Where the cut lies in time becomes known; what is left of the unit lies beyond, or on it. */
+  /** Finds out where the cut lies in time. What is left of the unit lies beyond it, or on it. */
   async #settle({ whole, nearer, farther }: Cut): Promise<Unit[]> {
     const selection = whole.file === undefined ? undefined : this.#selections.get(whole.file);
     if (selection === undefined) return [];
@@ -231,7 +236,7 @@ class Walk {
   /** Units of the next files, nearest first; empty when indexes leave nothing of them. */
   async #next(): Promise<Unit[]> {
     this.#deps.signal.throwIfAborted();
-    // The first is often enough.
+    // The first file is often enough.
     const next = this.#left.splice(0, Math.max(1, Math.min(AHEAD, this.#selections.size)));
     const units = await Promise.all(next.map(({ file, near }) => this.#unitsOf(file, near)));
     const own = units.flat();
@@ -263,7 +268,7 @@ class Walk {
     return units.sort((a, b) => a.near < b.near ? -1 : a.near > b.near ? 1 : 0);
   }
 
-  /** What may reach the threshold, ties included. */
+  /** What may reach the threshold, with ties. */
   async #upToThreshold(): Promise<NearestRows> {
     const threshold = this.#reaches ?? 0n;
     while ((this.#left[0]?.near ?? threshold + 1n) <= threshold) await this.#next();
@@ -290,7 +295,7 @@ class Walk {
     return { selections: this.#selections, delta: this.#deltas.flatMap(({ parts }) => parts) };
   }
 
-  /** Of times in Unix nanoseconds. */
+  /** The near end of times in Unix nanoseconds. */
   #near(min: bigint | undefined, max: bigint | undefined): bigint | undefined {
     const ns = this.#sign < 0n ? max : min;
     return ns === undefined ? undefined : this.#sign * floorMicros(ns);

@@ -1,6 +1,6 @@
 /**
  * What is known of the rows that a statement can need of one table: a condition that each of them
- * meets. Weaker than the statement's own, never stronger: `all` stands for whatever is not
+ * meets. It is weaker than the statement's own, never stronger: `all` stands for whatever is not
  * understood. A row whose value is NULL meets no condition but `all`, so a condition also holds for
  * a table on the NULL side of an outer join.
  */
@@ -8,7 +8,7 @@
 import type { Column, TableSchema } from "../../schema/schema.ts";
 import type { AttributeQuery, SubstringQuery, TermsQuery } from "../../derived/rows/row_query.ts";
 
-/** `C` is how a column is told: by the statement's name for it, or as the table has it. */
+/** `C` is the form of a column: the statement's name for it, or the table's column. */
 export type Predicate<C = string> =
   | { readonly kind: "all" }
   | { readonly kind: "and" | "or"; readonly of: readonly Predicate<C>[] }
@@ -30,7 +30,7 @@ export interface PrefixLeaf<C = string> {
 
 export type CompareOperator = "=" | "<" | "<=" | ">" | ">=";
 
-/** The column stands so to one of `values`; other operators than `=` have one value. */
+/** The column compares so with one of `values`; operators other than `=` have one value. */
 export interface CompareLeaf<C = string> {
   readonly kind: "compare";
   readonly column: C;
@@ -53,7 +53,7 @@ export function allOf<C>(of: readonly Predicate<C>[]): Predicate<C> {
     : { kind: "and", of: known };
 }
 
-/** Of no predicate: `all`, since nothing is known. */
+/** The alternative of some predicates. With none of them it is `all`, since nothing is known. */
 export function anyOf<C>(of: readonly Predicate<C>[]): Predicate<C> {
   const [only] = of;
   if (only === undefined || of.some(({ kind }) => kind === "all")) return ALL;
@@ -61,7 +61,8 @@ export function anyOf<C>(of: readonly Predicate<C>[]): Predicate<C> {
 }
 
 /**
- * The predicate over the columns of a table; a leaf that does not fit the table's column is `all`.
+ * The predicate over the columns of a table. A leaf that does not fit the table's column becomes
+ * `all`.
  */
 export function overColumns(predicate: Predicate, table: PredicateTable): Predicate<Column> {
   switch (predicate.kind) {

@@ -1,7 +1,7 @@
 /**
  * Reads a condition of a statement's tree into a predicate over one of its tables.
  *
- * SQL's logic has three values: `whenTrue` is what holds of a row for which the condition is TRUE,
+ * SQL's logic has three values. `whenTrue` is what holds of a row for which the condition is TRUE,
  * `whenFalse` of one for which it is FALSE. A NOT exchanges them; NULL is neither. Whatever is not
  * listed here is `all`.
  */
@@ -21,7 +21,9 @@ import {
 export interface PredicateTarget {
   /** The `BASE_TABLE` node. */
   readonly reference: TreeNode;
-  /** The table is the only one in FROM, so that a bare column name is its own if it has one. */
+  /**
+   * Whether the table is the only one in FROM, so that a bare column name is its own if it has one.
+   */
   readonly alone: boolean;
 }
 
@@ -100,7 +102,7 @@ export class PredicateReader {
     return this.#comparison(side, operator, [value]);
   }
 
-  /** `IN`: the first is compared with the others, of which a NULL equals nothing. */
+  /** `IN`: the first is compared with the others. A NULL among them equals nothing. */
   #among([side, ...others]: readonly TreeNode[]): Predicate {
     const values = others.filter((one) => !isNull(one)).map((one) => this.#constants.value(one));
     const known = values.filter((value) => value !== undefined);
@@ -165,7 +167,7 @@ export class PredicateReader {
 
 /** A call over a column and a constant text. */
 interface CallReader {
-  /** It has a third argument, the escape. */
+  /** Whether it has a third argument, the escape. */
   readonly escaped: boolean;
   readonly read: (column: string, text: string, escape: string) => Predicate;
 }
@@ -219,8 +221,8 @@ const NEGATED_CALLS: Readonly<Record<string, CallReader>> = {
 };
 
 /**
- * The name of a top-level attribute that the second argument tells; undefined where it is another
- * place.
+ * The name of a top-level attribute that the second argument tells. Undefined where it tells
+ * another place.
  */
 const ATTRIBUTE_CALLS: Readonly<Record<string, (path: string) => string | undefined>> = {
   attr_get: (name) => name,
@@ -284,7 +286,9 @@ function matches(
   ]);
 }
 
-/** The arguments of a plain call; none where it has more to it: names, an order, a filter. */
+/**
+ * The arguments of a plain call. There are none where it has more to it: names, an order, a filter.
+ */
 function argumentsOf(node: TreeNode): readonly TreeNode[] {
   const children = nodesAt(node, "children");
   const isPlain = children.every((child) => textAt(child, "alias") === "") &&

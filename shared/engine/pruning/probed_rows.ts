@@ -1,7 +1,6 @@
 /**
- * A question to DuckDB before a newest-first (or oldest-first) statement with a filter
- * runs: of some parts of its table, how many of the wanted rows do they hold, and how far back do
- * those reach?
+ * A question to DuckDB before a newest-first (or oldest-first) statement with a filter runs. How
+ * many of the wanted rows do some parts of its table hold, and how far back do they reach?
  */
 
 import { nodeAt, nodesAt, textAt, type TreeNode } from "../statement/syntax_tree.ts";
@@ -10,7 +9,7 @@ import type { OrderedRequest } from "../order/ordered_scan.ts";
 import { statementText } from "../duckdb/statement_text.ts";
 
 export interface ProbeAnswer {
-  /** At most as many as are wanted. */
+  /** Rows that were found; at most as many as are wanted. */
   readonly rows: number;
   /** Time of the last of them, in Unix microseconds; undefined without one. */
   readonly reaches: bigint | undefined;
@@ -23,7 +22,7 @@ export function probedRoot(root: TreeNode): TreeNode {
   return { ...root, select_list: [nodeAt(first ?? {}, "expression")], modifiers: [] };
 }
 
-/** The whole document with that in place of `root`. */
+/** The whole document, with that statement instead of `root`. */
 export function probedDocument(document: TreeNode, root: TreeNode): TreeNode {
   const [statement] = nodesAt(document, "statements");
   return { ...document, statements: [{ ...statement, node: probedRoot(root) }] };

@@ -1,7 +1,7 @@
 /**
- * Leaves out of a table's plan what its predicate proves to be without a row of the answer: files
- * by the bounds in their manifests, then rows by the files' indexes. Rows that are only in the WAL
- * are always read.
+ * Leaves out of a table's plan what its predicate proves to be without a row of the answer. Files
+ * are left out by the bounds in their manifests, then rows by the files' indexes. Rows that are
+ * only in the WAL are always read.
  */
 
 import type { RowQuery } from "../../derived/rows/row_query.ts";
@@ -17,22 +17,22 @@ import { rowQueryOf } from "./row_query_of.ts";
 import type { RowIndexes } from "./row_index.ts";
 
 export interface PruneDeps extends Omit<SelectionDeps, "indexes"> {
-  /** undefined: none are asked. */
+  /** undefined: no indexes are asked. */
   readonly indexes: RowIndexes | undefined;
   readonly nowMs: () => number;
-  /** Ends lookups, with its reason. */
+  /** Aborting it ends lookups, with its reason. */
   readonly signal: AbortSignal;
 }
 
 /** Lookups of one statement at the same time. */
 const LOOKUPS_MAX = 16;
 /**
- * Parts of files, each a scan of its own; past them the files of which least is left out are read
- * whole.
+ * Parts of files, each a scan of its own. Past this number the files of which least is left out are
+ * read whole.
  */
 const PARTS_MAX = 256;
 
-/** Errors: the reason of `deps.signal`. */
+/** Prunes the plan of one table. Errors: the reason of `deps.signal`. */
 export async function pruneTable(
   plan: TablePlan,
   predicate: Predicate,
@@ -49,7 +49,7 @@ export async function pruneTable(
   return prunedPlan({ ...plan, condition: known }, files, { selections, path: deps.path });
 }
 
-/** Those that by the bounds of their columns may hold a row that meets the predicate. */
+/** The files that may hold a row that meets the predicate, by the bounds of their columns. */
 export function withinBounds(
   files: readonly DataFile[],
   predicate: Predicate<Column>,
@@ -57,7 +57,7 @@ export function withinBounds(
   return files.filter((file) => mayMeet(predicate, boundsOfFile(file)));
 }
 
-/** Asks the newest files first, as long as it is worth it: the newest of all in any case. */
+/** Asks the newest files first, as long as it is worth it. The newest file is asked in any case. */
 async function lookUp(
   files: readonly DataFile[],
   about: { readonly plan: TablePlan; readonly query: RowQuery },
@@ -81,7 +81,7 @@ async function lookUp(
   return selections;
 }
 
-/** The plan of `files`, whole where nothing was selected of one. */
+/** The plan of `files`. A file of which nothing was selected is read whole. */
 export function prunedPlan(
   plan: TablePlan,
   files: readonly DataFile[],
@@ -112,8 +112,8 @@ function wholeSelection(whole: ScanPart): FileSelection {
 }
 
 /**
- * Each part of a file costs a scan of its own: where they are too many, those that spare most are
- * kept.
+ * Keeps the selections that spare most where parts are too many: each part of a file costs a scan
+ * of its own.
  */
 function limitParts(selections: readonly FileSelection[]): readonly FileSelection[] {
   const partial = selections.filter(({ parts, whole }) => parts.some((part) => part !== whole));

@@ -160,7 +160,7 @@ const METRICS: TableSchema = {
   tags: [],
 };
 
-/** Of five files: texts and numbers in steps of ten, one file of nulls, one with a NaN. */
+/** Five files: texts and numbers in steps of ten, one file of nulls, one with a NaN. */
 const FILES: readonly (readonly RowObject[])[] = [
   [
     { name: "alpha", value: 1, hits: 1n, ok: true },
@@ -317,7 +317,7 @@ Deno.test("rows that indexes leave of a file of ours are read without its footer
     ns: START_NS + BigInt(i),
     raw: `row ${i}`,
   }));
-  // As data files are now, and as they were before.
+  // The first data file is made as they are now, the second as they were before.
   await lab.commit(rows);
   await lab.commit(rows, { rowGroupRowsMax: 65_536 });
   indexes.answer = { kind: "rows", rows: Uint32Array.of(5, 25_903) };

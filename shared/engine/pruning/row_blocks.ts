@@ -2,22 +2,22 @@
 
 import type { RowRange } from "../plan/plan.ts";
 
-/** Blocks of 2^shift rows: number n is of the rows from n·2^shift on. */
+/** Blocks of 2^shift rows: number n is the rows from n·2^shift on. */
 export interface RowBlocks {
   readonly shift: number;
-  /** Ascending. */
+  /** The numbers, ascending. */
   readonly numbers: readonly number[];
 }
 
 /**
- * As so many ranges rows are told: DuckDB skips between them, but compares each row with
+ * Rows are told in so many ranges at most. DuckDB skips between them, but compares each row with
  * each.
  */
 export const RANGES_MAX = 12;
 
 export interface NumberRun {
   readonly first: number;
-  /** Inclusive. */
+  /** The last number, inclusive. */
   readonly last: number;
 }
 

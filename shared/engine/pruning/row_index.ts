@@ -14,7 +14,7 @@ export interface RowIndexes {
 }
 
 export interface IndexCall {
-  /** Of the table now; files may have been written with an earlier one. */
+  /** The table's schema now; files may have been written with an earlier one. */
   readonly schema: TableSchema;
   /** The statement's view of the warehouse, so that its reads are counted as its own. */
   readonly store: ReadableStore;

@@ -1,10 +1,10 @@
 /**
- * The rows that an index leaves of a data file, as what DuckDB is given: parts of
- * neighbouring row groups, each with the numbers of its rows where they are few. Pure.
+ * The rows that an index leaves of a data file, in the form that DuckDB is given: parts of
+ * neighbouring row groups. A part has the numbers of its rows where they are few. Pure.
  *
- * DuckDB decodes whole row groups, some 5 ms each; a part costs it 0.3 ms to plan. So a row
- * group that is left out is worth a part of its own, and row numbers are worth their text only
- * where they spare more than picking them costs: README.md has the figures.
+ * DuckDB decodes whole row groups, some 5 ms each; a part costs it 0.3 ms to plan. So a row group
+ * that is left out is worth a part of its own. Row numbers are worth their text only where they
+ * spare more than picking them costs: README.md has the figures.
  */
 
 import { lowerBound } from "../../base/lower_bound.ts";
@@ -19,22 +19,24 @@ export interface RowGroupRows {
 }
 
 export interface SelectedParts {
-  /** In the order of the file; none when it has no row to read. */
+  /** The parts in the order of the file; none when it has no row to read. */
   readonly parts: readonly ScanPart[];
   readonly rowGroupsPruned: number;
 }
 
-/** Rows that are told of one part, as so many blocks; with more, all rows of the part are read. */
+/**
+ * Rows of one part are told in so many blocks at most. With more, all rows of the part are read.
+ */
 const BLOCKS_MAX = 1_000;
 /**
- * Share of the rows that may be told so: of more, evaluating a condition costs as much as picking
- * them.
+ * Share of the rows that may be told. With more of them, evaluating a condition costs as much as
+ * picking them.
  */
 const SELECTED_SHARE_MAX = 1 / 4;
 
 /**
- * What is selected of: all of a file, its row groups, and whether to evaluate the condition takes
- * longer than to pick rows.
+ * From what rows are selected: all of a file, its row groups, and whether evaluating the condition
+ * takes longer than picking rows.
  */
 export interface SelectedOf {
   readonly whole: ScanPart;
@@ -57,8 +59,8 @@ export function selectedParts(
 }
 
 /**
- * What of a part lies in `range`; undefined when nothing does. The row groups that it touches are
- * counted anew by the caller.
+ * What of a part lies in `range`. Undefined when nothing does. The caller counts anew which row
+ * groups it touches.
  */
 export function clipped(part: ScanPart, range: RowRange): ScanPart | undefined {
   const own = part.range ?? { first: 0, end: part.rows };
@@ -73,7 +75,7 @@ export function clipped(part: ScanPart, range: RowRange): ScanPart | undefined {
   return numbers.length === 0 ? undefined : { ...part, range: { first, end }, rowNumbers: numbers };
 }
 
-/** Neighbouring row groups [first, last], and which of their rows; undefined: all. */
+/** Neighbouring row groups [first, last], and which of their rows are read. Undefined: all. */
 interface Run {
   readonly first: number;
   readonly last: number;
@@ -102,7 +104,7 @@ function isSoonPicked(
   return isDear && blocksOf(runs, range).numbers.length <= BLOCKS_MAX;
 }
 
-/** The row groups that hold `rows`, in runs, each with its own. */
+/** The row groups that hold `rows`, in runs, each with its own rows. */
 function runsOfRows(rows: Uint32Array, groups: readonly RowGroupRows[]): Run[] {
   const touched: number[] = [];
   const starts: number[] = [];
@@ -122,7 +124,7 @@ function runsOfRows(rows: Uint32Array, groups: readonly RowGroupRows[]): Run[] {
   });
 }
 
-/** The row groups with rows of an answer's groups, in runs of which all is read. */
+/** Runs of the row groups with rows of an answer's groups. All of a run is read. */
 function runsOfGroups(
   { groups: answered, groupRows }: Extract<RowSet, { readonly kind: "groups" }>,
   groups: readonly RowGroupRows[],

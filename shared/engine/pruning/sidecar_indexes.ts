@@ -1,10 +1,10 @@
 /**
  * The indexes that lie in the sidecars of data files, with what is kept of them in memory.
  *
- * Parsed: footers of sidecars, headers of indexes, filters, answers that were read for. Blobs: the
- * pieces of indexes that lookups read. No data file changes, and a sidecar that is made anew has
- * other keys here (`files/sidecar_footers.ts`), so neither is stale. What is missing or damaged is
- * counted, and its data file read whole.
+ * There are two caches. "Parsed" has footers of sidecars, headers of indexes, filters, and answers
+ * that were read for. "Blobs" has the pieces of indexes that lookups read. No data file changes,
+ * and a sidecar that is made anew has other keys here (`files/sidecar_footers.ts`), so neither is
+ * stale. What is missing or damaged is counted, and its data file is read whole.
  */
 
 import { isOperatingError } from "../../base/errors.ts";
@@ -26,7 +26,7 @@ import type { IndexCall, RowIndexes } from "./row_index.ts";
 export const UNUSABLE_REASONS = ["missing", "corrupt", "unavailable", "failed"] as const;
 export type UnusableReason = typeof UNUSABLE_REASONS[number];
 
-/** Who is told what indexes do. */
+/** Is told what indexes do. */
 export interface IndexMeter {
   readonly parsed: CacheMeter;
   readonly blobs: CacheMeter;
@@ -52,7 +52,7 @@ export interface SidecarIndexesOptions {
 }
 
 export class SidecarIndexes implements RowIndexes {
-  /** For whoever reads something else of the same sidecars. */
+  /** Footers for readers of other data in the same sidecars. */
   readonly footers: SidecarFooters;
   readonly #parsed: WeighedCache;
   readonly #blobs: WeighedCache;
@@ -117,7 +117,7 @@ export class SidecarIndexes implements RowIndexes {
       open: (place, load) => this.#open(`${nameOf(sidecar)} ${place.offset}`, load),
       damaged: () => isDamaged = true,
     });
-    // Not kept, so that each statement that goes without is counted.
+    // This is not kept, so that each statement that goes without the index is counted.
     if (isDamaged) throw new Unusable("corrupt", answer);
     return { answer, hasRead };
   }
@@ -142,8 +142,7 @@ export class SidecarIndexes implements RowIndexes {
   }
 
   /**
-   * The same for the same question of the same columns; a statement asks all its files with one
-   * query.
+   * One key for one question of one set of columns. A statement asks all its files with one query.
    */
   #queryKey(query: RowQuery, schema: TableSchema): string {
     const known = this.#queryKeys.get(query);
@@ -158,14 +157,14 @@ export class SidecarIndexes implements RowIndexes {
   }
 }
 
-/** Carries what can be said all the same. */
+/** Carries the answer that can be given without the index. */
 class Unusable extends Error {
   constructor(readonly reason: UnusableReason, readonly answer: RowSet) {
     super(`an index is ${reason}`);
   }
 }
 
-/** Of this very one, whatever was under its key before. */
+/** A name of this very sidecar, whatever was under its key before. */
 function nameOf({ key, checksum }: Sidecar): string {
   return `${key} ${checksum}`;
 }

@@ -54,7 +54,7 @@ async function openLab(sizes = LARGE) {
     },
   });
   const ask = (query: RowQuery) => indexes.rows(file, query, { schema: EVENTS_SCHEMA, store });
-  /** As mending does. */
+  /** Replaces the sidecar in the way that mending does. */
   const replaceSidecar = async (bytes: Uint8Array) => {
     await store.delete([sidecarKey(file.key)]);
     await store.putNew(sidecarKey(file.key), bytes);

@@ -68,7 +68,7 @@ Deno.test({
     strictEqual(scan?.object_store_reads, store.reads.length + FILES);
     deepStrictEqual([scan?.files_pruned_bloom, scan?.files_planned], [FILES - 1, 1]);
     deepStrictEqual([scan?.row_groups_considered, scan?.row_groups_read], [4 * FILES, 1]);
-    // Of the data files that the index left out nothing was read.
+    // Nothing was read of the data files that the index left out.
     strictEqual(new Set(store.dataReads.map(({ key }) => key)).size, 1);
     const again = (await lab.query(sql)).stats.scan;
     deepStrictEqual([again?.object_store_reads, again?.bytes_index], [0, undefined]);

@@ -1,12 +1,12 @@
 /**
- * Whether a condition holds of a row today and in a moment alike, so that a statement may be asked
- * in two steps.
+ * Whether a condition holds of a row both now and in a moment, so that a statement may be asked in
+ * two steps.
  */
 
 import { isNode, nodeAt, textAt, type TreeNode, walk } from "../statement/syntax_tree.ts";
 import { conjuncts, onlyTimeBounds } from "../bounds/time_bounds.ts";
 
-/** Functions whose value is another each time, or each moment. */
+/** Functions whose value differs from call to call, or from moment to moment. */
 const UNSTEADY: ReadonlySet<string> = new Set([
   ...["age", "ago", "current_date", "current_localtime", "current_localtimestamp"],
   ...["current_time", "current_timestamp", "gen_random_uuid", "get_current_time"],
@@ -18,7 +18,7 @@ const UNSTEADY: ReadonlySet<string> = new Set([
 const CLOCK_TEXT = /^\s*(now|today|tomorrow|yesterday)\s*$/i;
 
 /**
- * Whether rows of `table`, the only one in FROM, that satisfy `where` now are those that do in a
+ * Whether the rows of `table`, the only one in FROM, that satisfy `where` are the same now and in a
  * moment. A lower bound made from the clock may rise meanwhile where the newest rows are wanted:
  * what it drops then is older than all that it keeps.
  */
@@ -41,7 +41,7 @@ function isSteadyExpression(expression: TreeNode): boolean {
       steady = false;
     }
     if (kind === "CONSTANT" && CLOCK_TEXT.test(constantText(node))) steady = false;
-    // Some of those are written without a call.
+    // Some of these functions are written without a call.
     if (kind === "COLUMN_REF" && UNSTEADY.has(String(lastName(node)).toLowerCase())) steady = false;
   });
   return steady;

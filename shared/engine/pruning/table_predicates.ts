@@ -2,13 +2,13 @@
  * Which rows of each of its tables a statement can need, by the conditions that stand beside the
  * table.
  *
- * Sound, not complete: a row for which the statement's answer could be another is always inside.
- * What counts are the conjuncts of the WHERE of the same SELECT, and of the ON of joins around the
- * table that drop a row which does not meet it. They name the table's columns and nothing else, so
- * leaving a row out changes no other row's fate; and a predicate is never met by NULL, so rows that
- * an outer join fills in for a left-out one are dropped as well. Not read: conditions of other
- * SELECTs (around a subquery, in HAVING, QUALIFY, FILTER), FULL and other joins, samples, renamed
- * columns.
+ * It is sound, not complete: a row for which the statement's answer could be another is always
+ * inside. Two kinds of conjuncts count: those of the WHERE of the same SELECT, and those of the ON
+ * of joins around the table that drop a row which does not meet it. They name the table's columns
+ * and nothing else, so leaving a row out changes no other row's fate. A predicate is never met by
+ * NULL, so rows that an outer join fills in for a left-out one are dropped as well. Not read:
+ * conditions of other SELECTs (around a subquery, in HAVING, QUALIFY, FILTER), FULL and other
+ * joins, samples, renamed columns.
  */
 
 import type { ConstantsConnection } from "../bounds/constant_texts.ts";
@@ -18,7 +18,10 @@ import { constantsOf } from "./constants.ts";
 import { ALL, allOf, anyOf, type Predicate } from "./predicate.ts";
 import { PredicateReader } from "./predicate_reader.ts";
 
-/** By table name; one that is not there, or a row of it that a reference needs whole, is `all`. */
+/**
+ * Predicates by table name. A table that is not in the map, or of which a reference may need any
+ * row, has `all`.
+ */
 export async function tablePredicates(
   connection: ConstantsConnection,
   root: TreeNode,
@@ -41,13 +44,13 @@ export async function tablePredicates(
 }
 
 interface Filter {
-  /** Each drops the rows of the table that do not meet it. */
+  /** Conditions, each of which drops the rows of the table that do not meet it. */
   readonly conditions: readonly TreeNode[];
-  /** The table is the only one in FROM. */
+  /** Whether the table is the only one in FROM. */
   readonly alone: boolean;
 }
 
-/** By `BASE_TABLE` node. */
+/** Filters by their `BASE_TABLE` node. */
 function filtersOf(root: TreeNode): Map<TreeNode, Filter> {
   const filters = new Map<TreeNode, Filter>();
   walk(root, (node) => {
