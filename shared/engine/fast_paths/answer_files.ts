@@ -1,6 +1,6 @@
 /**
- * Parquet files of weighted rows in the cache directory, which DuckDB reads like any other.
- * A file stays as long as a statement reads it, whatever became of it meanwhile.
+ * Parquet files of weighted rows in the cache directory, which DuckDB reads like any other. A file
+ * stays while a statement reads it, whatever became of it meanwhile.
  */
 
 import { getLogger } from "@logtape/logtape";
@@ -14,7 +14,7 @@ export interface AnswerFile {
   readonly byteLength: number;
 }
 
-/** What is read from all of `files`, which are at least one. */
+/** SQL that reads all of `files`, of which there is at least one. */
 export function scanOf(files: readonly AnswerFile[]): string {
   return `read_parquet([${files.map(({ path }) => quoteText(path)).join(", ")}])`;
 }
@@ -26,7 +26,7 @@ interface Held {
 
 export class AnswerFiles {
   readonly #files: Pick<FileSystem, "create" | "remove" | "stat">;
-  /** Exists and is empty. */
+  /** Path of a directory that exists and is empty. */
   readonly #dir: string;
   readonly #held = new Map<AnswerFile, Held>();
   #named = 0;
@@ -48,12 +48,12 @@ export class AnswerFiles {
     return `${this.#dir}/answer-${this.#named}.parquet`;
   }
 
-  /** Errors: `unavailable` when the directory cannot be written. */
+  /** Writes a file. Errors: `unavailable` when the directory cannot be written. */
   async write(bytes: Uint8Array, entries: number): Promise<AnswerFile> {
     const path = this.newPath();
     try {
-      // Neither synced nor renamed: the directory is emptied at start, and nobody reads before this
-      // returns.
+      // The file is neither synced nor renamed: the directory is emptied at start, and nobody reads
+      // the file before this returns.
       await using file = await this.#files.create(path);
       await file.write(bytes);
     } catch (cause) {
@@ -72,7 +72,7 @@ export class AnswerFiles {
     return this.#hold({ path, entries, byteLength: size });
   }
 
-  /** For what was not written to its end at `newPath`. */
+  /** Removes what was not written to its end at `newPath`. */
   async discard(path: string): Promise<void> {
     await this.#files.remove(path).catch(() => {});
   }
@@ -88,7 +88,7 @@ export class AnswerFiles {
     };
   }
 
-  /** Nobody will ask for the files again. */
+  /** Removes files that nobody will ask for again, once no statement reads them. */
   drop(files: Iterable<AnswerFile>): void {
     for (const file of files) {
       const held = this.#held.get(file);

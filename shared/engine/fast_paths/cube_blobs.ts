@@ -1,4 +1,4 @@
-/** Cubes as the blobs of a summary: what `PartReader` reads, the other way round. For roll-ups. */
+/** Writes cubes as the blobs of a summary, which `PartReader` reads. Roll-ups are made of them. */
 
 import type { Cells } from "../../derived/summary/cells.ts";
 import { IDS_MAX, partsOfKey } from "../../derived/summary/cells.ts";
@@ -17,8 +17,8 @@ import type { Column } from "../../schema/schema.ts";
 import type { CubeSpec, FilePart, TableValues } from "./file_part.ts";
 
 /**
- * What a blob of a summary is a cube of; undefined: it is of no cube, or of a column that the table
- * has no more.
+ * The cube that a blob of a summary is of. Undefined: it is of no cube, or of a column that the
+ * table has no more.
  */
 export function specOfBlob(
   { type, fields }: Pick<Blob, "type" | "fields">,
@@ -38,7 +38,7 @@ export function specOfBlob(
   };
 }
 
-/** The blob of a cube of `spec`; ids of its columns are those of `values`. */
+/** The blob of a cube of `spec`. The ids of its columns are those of `values`. */
 export function blobOfCube(
   { timeId, minutes, columns, measures: [measure] }: CubeSpec,
   part: FilePart,
@@ -91,7 +91,7 @@ function measuresOf(measured: MeasuredCells, dims: number, minutes: boolean) {
   };
 }
 
-/** One dimension stands in `a`, though a column's ids are in the second part of a key. */
+/** A single dimension stands in `a`, though a column's ids are in the second part of a key. */
 function keysOf(
   keys: ArrayLike<number>,
   dims: number,

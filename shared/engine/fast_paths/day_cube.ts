@@ -23,10 +23,10 @@ import { type CubeSpec, type FilePart, PartReader, type TableValues } from "./fi
 
 const log = getLogger(["svc", "engine"]);
 
-/** Rows of one or more days by key. Never changes. */
+/** Rows of one or more days by key. A cube never changes. */
 export interface Cube {
   readonly cells: Cells;
-  /** By column id. */
+  /** Measures by column id. */
   readonly measures: ReadonlyMap<number, MeasuredCells>;
   /** The files whose rows it counts, by key. */
   readonly held: ReadonlyMap<string, SidecarSubject>;
@@ -37,7 +37,10 @@ const MEASURED_BYTES = 160;
 const FILE_BYTES = 120;
 /** Summaries read at the same time. */
 const READS_MAX = 16;
-/** A file without a usable summary is looked at again after so long: it may have been rebuilt. */
+/**
+ * A file without a usable summary is looked at again after so long, because the summary may have
+ * been rebuilt.
+ */
 const RETRY_MS = 60_000;
 
 /** Files of a day from which on a roll-up is looked for. */
@@ -48,7 +51,7 @@ export interface DayCubeDeps {
   readonly sidecars: SidecarSource;
   readonly values: (column: Column) => TableValues;
   readonly nowMs: () => number;
-  /** Told of every summary that cannot be used although it is there. */
+  /** Is told of every summary that cannot be used although it is there. */
   readonly damaged: () => void;
 }
 
@@ -75,7 +78,9 @@ export class DayCube {
       FILE_BYTES * (this.#cube.held.size + this.#absent.size);
   }
 
-  /** The cube of `files`, those aside that have no usable summary. Never fails for a file. */
+  /**
+   * The cube of `files`, without files that have no usable summary. Never fails because of a file.
+   */
   async of(files: readonly DataFile[]): Promise<Cube> {
     if (this.#isOf(files)) return this.#cube;
     const turn = this.#turn.then(async () => {
@@ -120,7 +125,7 @@ export class DayCube {
     this.#cube = { ...this.#sumOf(parts), held };
   }
 
-  /** What the newest roll-up of the day has; undefined where it is of no use for these files. */
+  /** What the newest roll-up of the day has. Undefined where it is of no use for these files. */
   async #rolledUp(wanted: ReadonlyMap<string, DataFile>): Promise<Cube | undefined> {
     const [[key] = []] = wanted;
     const folder = key === undefined ? undefined : rollupFolder(key);
@@ -150,10 +155,13 @@ export class DayCube {
     }
   }
 
-  /** What is known without the files that are `gone`; nothing where they cannot be subtracted. */
+  /**
+   * What is known without the files that are `gone`. Nothing is known where they cannot be
+   * subtracted.
+   */
   async #without(gone: readonly SidecarSubject[]): Promise<Cube> {
     if (gone.length === 0) return this.#cube;
-    // A smallest value that is gone cannot be taken out of a smaller one.
+    // A smallest value that is gone cannot be taken out of a cube.
     if (this.#spec.measures.length > 0 || 2 * gone.length > this.#cube.held.size) return EMPTY;
     const parts = await this.#partsOf(gone);
     const known = parts.filter((part) => part !== undefined);
@@ -174,7 +182,7 @@ export class DayCube {
     return parts;
   }
 
-  /** undefined: the file has no summary that will do. */
+  /** A file's part of the cube. Undefined: the file has no summary that will do. */
   async #partOf({ key, rows }: SidecarSubject): Promise<FilePart | undefined> {
     const { store, sidecars } = this.#deps;
     try {

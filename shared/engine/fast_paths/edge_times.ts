@@ -1,11 +1,12 @@
 /**
- * When the rows of data files are, around the ends of ranges that were asked for: an end that cuts
+ * When the rows of data files are, around the ends of ranges that were asked for. An end that cuts
  * through a minute is then counted in memory, without a scan. Instants are kept by windows of a
  * file's time, so that a range that moves on with the clock finds them, too.
  *
- * Invariants: data files never change, and neither does what is kept of them. Bounded in bytes;
- * what was asked least recently goes first. What a statement misses is read behind it, and only
- * when another one had missed it before: an end that is asked for once costs nothing.
+ * Invariants: data files never change, and neither does what is kept of them. What is kept is
+ * bounded in bytes; what was asked least recently goes first. What a statement misses is read in
+ * the background, and only when another statement had missed it before: an end that is asked for
+ * once costs nothing.
  */
 
 import { getLogger } from "@logtape/logtape";
@@ -20,19 +21,19 @@ const log = getLogger(["svc", "engine"]);
 const US_PER_MINUTE = 60_000_000n;
 /** Offsets in a window take 32 bits. */
 export const WINDOW_US = 10n * US_PER_MINUTE;
-/** Windows in line to be read; what is wanted beyond them has to be wanted again. */
+/** Windows in line to be read. A window that is wanted beyond them has to be wanted again. */
 const LINE_MAX = 64;
 /** Windows that were missed once and are remembered. */
 const MISSED_MAX = 1_024;
-/** What an entry takes besides its instants. */
+/** Bytes that an entry takes besides its instants. */
 const ENTRY_BYTES = 256;
-/** After a failure none is read for so long. */
+/** After a failure no window is read for so long. */
 const FAILURE_PAUSE_MS = 60_000;
 
 /** Rows of a file from `firstUs` on, up to `WINDOW_US` after it. */
 export interface TimeWindow {
   readonly file: DataFile;
-  /** `timestamp`. */
+  /** The column `timestamp`. */
   readonly column: Column;
   readonly firstUs: bigint;
 }
@@ -44,26 +45,26 @@ export interface FileEdge {
 }
 
 export interface MinuteRows {
-  /** Since 1970. */
+  /** Minutes since 1970. */
   readonly minute: number;
   readonly rows: number;
 }
 
 /**
- * Microseconds from a window's begin, ascending; undefined: there are more rows than are worth
+ * Microseconds from a window's beginning, ascending. Undefined: there are more rows than are worth
  * keeping.
  */
 export type WindowTimes = Uint32Array | undefined;
 
 export interface EdgeTimesOptions {
   readonly bytesMax: number;
-  /** Errors: the file's and DuckDB's. */
+  /** Reads a window. Errors: the file's and DuckDB's. */
   readonly read: (window: TimeWindow, signal: AbortSignal) => Promise<WindowTimes>;
   readonly nowMs: () => number;
 }
 
 export class EdgeTimes implements AsyncDisposable {
-  /** Least recently asked first. */
+  /** Windows by key, least recently asked first. */
   readonly #kept = new Map<string, { readonly times: WindowTimes }>();
   /** Windows that one statement has missed, the oldest first. */
   readonly #missed = new Set<string>();
@@ -78,7 +79,7 @@ export class EdgeTimes implements AsyncDisposable {
     this.#options = options;
   }
 
-  /** Estimated. */
+  /** Estimated bytes of what is kept. */
   get bytes(): number {
     return this.#bytes;
   }
@@ -89,7 +90,7 @@ export class EdgeTimes implements AsyncDisposable {
   }
 
   /**
-   * Rows of an edge, a few minutes at most, by minute; undefined: what they are counted by is not
+   * Rows of an edge, a few minutes at most, by minute. Undefined: what they are counted by is not
    * here.
    */
   rowsOf({ file, range }: FileEdge): readonly MinuteRows[] | undefined {
@@ -112,7 +113,7 @@ export class EdgeTimes implements AsyncDisposable {
     return counted;
   }
 
-  /** Has what `missed` is counted by read, as far as it was missed before; nobody waits for it. */
+  /** Has the windows of `missed` read that were missed before. Nobody waits for it. */
   want(missed: readonly FileEdge[], column: Column): void {
     for (const { file, range } of missed) {
       const micros = microsOf(range);
@@ -190,7 +191,7 @@ function bytesOf(times: WindowTimes): number {
   return ENTRY_BYTES + (times?.byteLength ?? 0);
 }
 
-/** Rows are told apart by `timestamp`: nothing finer than its microseconds can be counted. */
+/** Rows are told apart by `timestamp`, so nothing finer than its microseconds can be counted. */
 function microsOf(
   { minNs, maxNs }: TimeRange,
 ): { readonly first: bigint; readonly end: bigint } | undefined {

@@ -15,7 +15,7 @@ interface Lab {
   readonly times: EdgeTimes;
   readonly read: TimeWindow[];
   nowMs: number;
-  /** Of the next reads. */
+  /** Thrown by the next reads. */
   failure: Error | undefined;
 }
 

@@ -1,9 +1,9 @@
 /**
- * Whether sums and averages of weighted rows are the scan's to the last bit, whatever the order in
- * which either adds.
+ * Whether sums and averages of weighted rows equal the scan's to the last bit, whatever the order
+ * in which either adds.
  *
- * A sum of doubles is where every order gives the same (`shared/derived/summary/README.md`); an
- * average of whole numbers where the sum that it divides stays below 2^63
+ * A sum of doubles does where every order gives the same sum (`shared/derived/summary/README.md`).
+ * An average of whole numbers does where the sum that it divides stays below 2^63
  * (`functions/exact_average.ts`).
  */
 
@@ -20,13 +20,13 @@ export interface Measured {
 }
 
 interface Beside {
-  /** What rows are read of, besides. */
+  /** Files and segments whose rows are read, besides. */
   readonly read: readonly BoundedRows[];
-  /** The processor divides as `exact_average` does. */
+  /** Whether the processor divides like `exact_average`. */
   readonly averages: boolean;
 }
 
-/** Why one of them may differ, for people; undefined: none does. */
+/** Why one of the measures may differ, in words for people. Undefined: none does. */
 export function inexactMeasure(measures: readonly Measured[], beside: Beside): string | undefined {
   for (const { measure, cells } of measures) {
     const { column, parts, isAveraged } = measure;
@@ -74,7 +74,7 @@ function inexactAverage(
 }
 
 /**
- * What a column's values can come to at most, whatever their signs; undefined when that is not
+ * What a column's values can come to at most, whatever their signs. Undefined when that is not
  * known.
  */
 function absoluteSumMax(

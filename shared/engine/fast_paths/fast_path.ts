@@ -1,6 +1,6 @@
 /**
- * The door of the fast paths: whether a statement is answered from summaries, and what then stands
- * for its table. Which statements can be, and what each `served_by` means, is in README.md.
+ * The way into the fast paths: whether a statement is answered from summaries, and what then
+ * replaces its table. README.md says which statements can be, and what each `served_by` means.
  */
 
 import { counted } from "../../base/counted.ts";
@@ -27,13 +27,13 @@ import { wideRelationSql } from "./wide_relation.ts";
 
 export interface FastPath {
   readonly servedBy: ServedBy;
-  /** For people. */
+  /** What is read, in words for people. */
   readonly reads: string;
   /** The statement over weighted rows. */
   readonly root: TreeNode;
   /** What is read of the table itself. */
   readonly parts: readonly ScanPart[];
-  /** Columns that are read of it. */
+  /** Columns that are read of the table itself. */
   readonly projected: readonly Column[];
   /** Holds what the relation reads besides the table, until the statement has ended. */
   readonly lease: Disposable;
@@ -47,8 +47,8 @@ export interface FastPath {
 }
 
 /**
- * `approximation` of docs/api/query.md#records-answer: a value has at least as many rows as are
- * told, and at most so many more.
+ * `approximation` of docs/api/query.md#records-answer: the true count of a listed value lies
+ * between its count and that count plus so many.
  */
 export interface Approximation {
   readonly kind: "heavy_hitters";
@@ -57,13 +57,13 @@ export interface Approximation {
 
 export interface FastPathSource {
   readonly connection: Pick<EngineConnection, "texts">;
-  /** What the constants of its time bounds come to. */
+  /** The values of the constants of its time bounds. */
   readonly micros: TimeBounds["micros"];
   readonly answers: TableAnswers;
   readonly times: EdgeTimes;
-  /** As `QueryRequest` has it. */
+  /** `isExact` of the `QueryRequest`. */
   readonly isExact: boolean;
-  /** The statement will not run. */
+  /** Whether the statement will not run. */
   readonly planOnly: boolean;
   readonly data: Pick<DataFileLease, "path" | "footer">;
   readonly signal: AbortSignal;

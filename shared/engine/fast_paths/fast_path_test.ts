@@ -161,7 +161,7 @@ Deno.test("fastPath answers these and steps aside from those, and EXPLAIN says s
   }
 });
 
-/** Of any day; `half` and `code` as given, in each row. */
+/** Rows of any day; `half` and `code` are given for each row. */
 function readings(count: number, fields: (n: number) => RowObject): RowObject[] {
   return Array.from({ length: count }, (_, n) => {
     const ns = START_NS + BigInt(n) * 1_000_000n;
@@ -277,7 +277,7 @@ Deno.test("fastPath steps aside from hot caches, from names of its own, and wher
     /^scan: no fast path, because the request wants rows read\n/,
   );
 
-  // As another program may have altered a table.
+  // Another program may have altered a table so.
   const columns = [...READINGS.columns, { id: 7, name: "#rows", type: "long", required: false }];
   const schema = { ...READINGS, columns } as TableSchema;
   const own = readings(3, () => ({ "#rows": 5n }));
@@ -450,7 +450,7 @@ for (const isRemote of [false, true]) {
     await using prepared = await lab.prepare(`SELECT count(*) FROM events WHERE ${whole}`);
     assert.match(await prepared.explain(), /; 6 cut minutes counted in memory\n/);
 
-    // Of a file that came since rows are read, and none of the others.
+    // Rows of a file that came since are read, and rows of no other file.
     await commit();
     const grown = await lab.query(`SELECT count(*) FROM events WHERE ${whole}`);
     assert(grown.stats.rows_scanned > 0 && grown.stats.rows_scanned < 900, JSON.stringify(grown));

@@ -8,7 +8,7 @@ import type { CubeCells, GroupValue } from "../../derived/summary/summary_blobs.
 import { corruptSummary } from "../../derived/summary/summary_bytes.ts";
 import type { Column } from "../../schema/schema.ts";
 
-/** What a cell's key is of: the minute, then columns; two in all at most. */
+/** What a cell's key consists of: the minute, then columns; two in all at most. */
 export interface CubeSpec {
   readonly timeId: number;
   readonly minutes: boolean;
@@ -16,13 +16,15 @@ export interface CubeSpec {
   readonly measures: readonly Column[];
 }
 
-/** A table's values of one column: ids of its cubes, 0 for NULL. Grows only. */
+/**
+ * A table's values of one column, as ids of its cubes; 0 is NULL. The table of values only grows.
+ */
 export class TableValues {
   readonly values: GroupValue[] = [null];
   readonly #ids = new Map<string, number>();
   bytes = 0;
 
-  /** undefined when there are too many. */
+  /** The id of a value. undefined: there are too many values. */
   id(value: GroupValue): number | undefined {
     if (value === null) return 0;
     const known = this.#ids.get(value);
@@ -36,7 +38,7 @@ export class TableValues {
   }
 }
 
-/** About what an entry takes beside the text. */
+/** About how many bytes an entry takes besides the text. */
 const VALUE_BYTES = 100;
 
 /** A file's part of a cube. */
@@ -45,12 +47,12 @@ export interface FilePart {
   readonly measures: ReadonlyMap<number, MeasuredCells>;
 }
 
-/** Reads a file's part of a cube; ids of the file's own become the table's. */
+/** Reads a file's part of a cube. Ids of the file become ids of the table. */
 export class PartReader {
   readonly #summary: FileSummary;
   readonly #spec: CubeSpec;
   readonly #values: (column: Column) => TableValues;
-  /** Columns of the key that the file has; of the others every row is NULL. */
+  /** Columns of the key that the file has. For the others every row is NULL. */
   readonly #columns: readonly Column[];
 
   constructor(
@@ -128,7 +130,7 @@ export class PartReader {
   }
 
   /**
-   * From a key of the file's to one of the table's; undefined when a column has too many values.
+   * Maps a key of the file to one of the table. Undefined when a column has too many values.
    */
   async #keyOf(dims: readonly Dim[]): Promise<((a: number, b: number) => number) | undefined> {
     const { minutes, columns } = this.#spec;
@@ -156,7 +158,7 @@ export class PartReader {
     };
   }
 
-  /** By the file's id, the table's. */
+  /** The table's ids by the file's ids. */
   async #idsOf(column: Column): Promise<Uint32Array | undefined> {
     const counted = await this.#summary.groupCounts(column.id);
     if (counted === undefined) return undefined;
@@ -177,7 +179,7 @@ function keysOf(cells: CubeCells, key: (a: number, b: number) => number): Float6
   return Float64Array.from(cells.a, (a, at) => key(a, cells.b[at] as number));
 }
 
-/** Of a column that a file has not. */
+/** Measures of a column that a file has not. */
 function noMeasures({ type }: Column): MeasuredCells {
   const kind = type === "double" ? "double" : type === "timestamptz" ? "time" : "integer";
   return { kind, units: kind === "time" ? undefined : 0, cells: new Map() };

@@ -1,7 +1,7 @@
 /**
- * Calls that tell of an instant no more than its minute, so that a row that stands for a minute
- * gives what all rows of the minute give. A closed list. Days, weeks, months and years begin with a
- * minute: sessions are in UTC.
+ * Calls that tell no more of an instant than its minute. A row that stands for a minute then gives
+ * what all rows of the minute give. The list is closed. Days, weeks, months and years begin with a
+ * minute, because sessions are in UTC.
  */
 
 import { nodeAt, nodesAt, textAt, type TreeNode } from "../statement/syntax_tree.ts";
@@ -9,7 +9,7 @@ import { textMicros } from "../bounds/time_constants.ts";
 import { MINUTE_FUNCTIONS, MINUTE_UNITS } from "./weighted_functions.ts";
 
 /**
- * Why a call with `timestamp` among its arguments may have several results a minute; undefined: it
+ * Why a call with `timestamp` among its arguments may have several results a minute. Undefined: it
  * has one.
  */
 export function finerThanMinute(name: string, children: readonly TreeNode[]): string | undefined {
@@ -51,7 +51,7 @@ function finerBins(
   return `the origin of ${name} is not written as a whole minute`;
 }
 
-/** A time without seconds, as `TIMESTAMP '2026-11-20 12:30:00'`. */
+/** Whether a constant is a time without seconds, for example `TIMESTAMP '2026-11-20 12:30:00'`. */
 function isMinute(node: TreeNode): boolean {
   if (textAt(node, "class") !== "CAST") return false;
   const type = textAt(nodeAt(node, "cast_type") ?? {}, "id");
@@ -75,7 +75,10 @@ function constantText(node: TreeNode): string | undefined {
   return value["is_null"] === true || typeof text !== "string" ? undefined : text;
 }
 
-/** `INTERVAL '1 hour 30 minutes'`, `'5 minutes'`, `INTERVAL 5 MINUTE` and `to_months(5)`. */
+/**
+ * Whether an interval is of whole minutes: `INTERVAL '1 hour 30 minutes'`, `'5 minutes'`,
+ * `INTERVAL 5 MINUTE` and `to_months(5)`.
+ */
 function isWholeMinutes(node: TreeNode): boolean {
   const kind = textAt(node, "class");
   const isInterval = kind === "CAST" &&

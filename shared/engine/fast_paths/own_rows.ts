@@ -1,7 +1,8 @@
 /**
- * The table's own rows that a weighted statement reads: of files without a usable summary, of the
- * WAL, and of the minutes that its range of time cuts through. A file is read once, for all ends of
- * the range that are to be read of it: two scans of a row group each took twice the time.
+ * The table's own rows that a weighted statement reads. They are rows of files without a usable
+ * summary, of the WAL, and of the minutes that its range of time cuts through. A file is read once,
+ * for all ends of the range that are to be read of it: two scans of a row group each took twice the
+ * time.
  */
 
 import { isOperatingError } from "../../base/errors.ts";
@@ -35,7 +36,7 @@ export class OwnRowsReading {
   readonly #source: OwnRowsSource;
   readonly #range: TimeRange;
   readonly #inRange: ScanPart[] = [];
-  /** By their ranges. */
+  /** Parts by their ranges. */
   readonly #atEdges = new Map<string, { readonly parts: ScanPart[] } & OwnRows>();
   readonly #subjects: BoundedRows[] = [];
 
@@ -50,24 +51,26 @@ export class OwnRowsReading {
     return [inRange, ...this.#atEdges.values()].filter(({ parts }) => parts.length > 0);
   }
 
-  /** What they are of. */
+  /** The files and segments that are read. */
   get subjects(): readonly BoundedRows[] {
     return this.#subjects;
   }
 
-  /** All rows of the range. */
+  /** Adds all rows of a file in the range. */
   addFile(file: DataFile): void {
     this.#inRange.push(filePart(file, this.#source.path(file)));
     this.#subjects.push(file);
   }
 
-  /** All rows of the range. */
+  /** Adds all rows of a part of the WAL in the range. */
   addDelta(delta: DeltaFile): void {
     this.#inRange.push(deltaPart(delta));
     this.#subjects.push(delta);
   }
 
-  /** Rows of files in one of their ranges, which do not overlap; each file once at most. */
+  /**
+   * Adds rows of files in one of their ranges, which do not overlap. Each file comes once at most.
+   */
   async addEdges(edges: readonly FileRanges[]): Promise<void> {
     for (let start = 0; start < edges.length; start += FOOTER_READS_MAX) {
       const batch = edges.slice(start, start + FOOTER_READS_MAX);
@@ -99,7 +102,7 @@ export async function partsWithin(
   try {
     footer = await source.footer(file);
   } catch (error) {
-    // The scan itself will tell why, if it cannot read it either.
+    // If the scan cannot read it either, the scan will tell why.
     if (!isOperatingError(error) || error.code === "not_found") throw error;
     return [whole];
   }

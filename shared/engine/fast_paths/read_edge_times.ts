@@ -11,23 +11,23 @@ import { quoteName } from "../duckdb/statement_text.ts";
 import { type TimeWindow, WINDOW_US, type WindowTimes } from "./edge_times.ts";
 import { partsWithin } from "./own_rows.ts";
 
-/** Rows of a window that are kept; of more, none: 4 MiB. */
+/** Rows of a window that are kept, which take 4 MiB. A window with more rows is not kept. */
 const ROWS_MAX = 1_048_576;
-/** Added to each offset, so that all have as many digits. */
+/** Added to each offset, so that all have equally many digits. */
 const DIGITS_BASE = 1_000_000_000n;
 const DIGITS = String(DIGITS_BASE).length;
 const ZERO = 48;
 
 export interface EdgeReading {
   readonly data: DataFiles;
-  /** Runs what no statement waits for. */
+  /** Runs background work. */
   readonly behind: (
     work: (connection: EngineConnection) => Promise<WindowTimes>,
     signal: AbortSignal,
   ) => Promise<WindowTimes>;
 }
 
-/** Errors: the file's and DuckDB's; the reason of `signal`. */
+/** Reads a window. Errors: the file's and DuckDB's; the reason of `signal`. */
 export async function readEdgeTimes(
   { file, column, firstUs }: TimeWindow,
   { data, behind }: EdgeReading,
@@ -63,7 +63,7 @@ async function timesOf(chunks: AsyncIterable<TextChunk>): Promise<WindowTimes> {
   return times.sort();
 }
 
-/** Of texts of `DIGITS` digits each; the first one is the base's. */
+/** Offsets from texts of `DIGITS` digits each. The first digit is the base's. */
 function offsetsOf(digits: Uint8Array): Uint32Array {
   const offsets = new Uint32Array(digits.length / DIGITS);
   for (let row = 0; row < offsets.length; row += 1) {

@@ -1,7 +1,7 @@
 /**
- * What the query server keeps of its tables' summaries: a cube a day and set of columns, values
- * shared by a table's cubes. Bounded in bytes; the table that was asked least recently goes first,
- * as a whole, because ids are its own.
+ * What the query server keeps of its tables' summaries: a cube for each day and set of columns, and
+ * the values that a table's cubes share. It is bounded in bytes. The table that was asked least
+ * recently goes first, as a whole, because ids are its own.
  */
 
 import type { Column } from "../../schema/schema.ts";
@@ -17,11 +17,11 @@ export interface TableAnswersOptions {
   readonly store: ReadableStore;
   readonly sidecars: SidecarSource;
   readonly bytesMax: number;
-  /** Where counts of columns with many values are kept, and how many bytes of them. */
+  /** Where counts of columns with many values are kept, and how many bytes they may take. */
   readonly files: AnswerFiles;
   readonly fileBytesMax: number;
   readonly nowMs: () => number;
-  /** Whether `exact_average` is (`functions/exact_average.ts`). */
+  /** Whether `exact_average` equals DuckDB's own average (`functions/exact_average.ts`). */
   readonly averages: boolean;
 }
 
@@ -29,23 +29,23 @@ export interface TableAnswersOptions {
 export interface TableCubes {
   of(files: readonly DataFile[], spec: CubeSpec): Promise<CubesOfFiles>;
   valuesOf(column: Column): TableValues;
-  /** Counts of a column with many values, of the days that `range` names. */
+  /** Counts of a column with many values, for the days that `range` names. */
   wide(column: Column, range: string, kind: WideKind): WideColumn;
-  /** Whether a column is known to have many values; set by whoever finds it so. */
+  /** Ids of columns that are known to have many values. Whoever finds such a column adds it. */
   readonly wideIds: Set<number>;
 }
 
 export interface CubesOfFiles {
-  /** One for each day. */
+  /** One cube for each day. */
   readonly cubes: readonly Cube[];
   /** Files that are in none of them, because they have no usable summary. */
   readonly without: readonly DataFile[];
 }
 
 export class TableAnswers {
-  /** By uuid, least recently asked first. */
+  /** Tables by uuid, least recently asked first. */
   readonly #tables = new Map<string, KeptTable>();
-  /** Least recently asked first. */
+  /** Columns with many values by key, least recently asked first. */
   readonly #wide = new Map<string, WideColumn>();
   readonly #options: TableAnswersOptions;
   #damaged = 0;
@@ -58,7 +58,7 @@ export class TableAnswers {
     return this.#options.averages;
   }
 
-  /** Summaries that were there and could not be used, since the start. */
+  /** Summaries since the start that were there and could not be used. */
   get damaged(): number {
     return this.#damaged;
   }
@@ -95,7 +95,7 @@ export class TableAnswers {
     return known;
   }
 
-  /** The one that was asked last stays, whatever its size. */
+  /** The column that was asked last stays, whatever its size. */
   #trimFiles(): void {
     let excess = this.#options.files.bytes - this.#options.fileBytesMax;
     for (const [key, column] of [...this.#wide].slice(0, -1)) {
@@ -106,7 +106,7 @@ export class TableAnswers {
     }
   }
 
-  /** Whoever still holds a table that is dropped here goes on with what it has. */
+  /** A statement that still holds a table which is dropped here goes on with what it has. */
   #trim(): void {
     for (const uuid of [...this.#tables.keys()]) {
       if (this.bytes <= this.#options.bytesMax) return;

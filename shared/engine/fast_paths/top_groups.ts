@@ -1,6 +1,7 @@
 /**
- * Whether a statement wants the most frequent values of a column only: `SELECT x, count(*) … GROUP
- * BY x ORDER BY count(*) DESC LIMIT n`. What it computes of each group besides does not matter.
+ * Whether a statement wants only the most frequent values of a column:
+ * `SELECT x, count(*) … GROUP BY x ORDER BY count(*) DESC LIMIT n`. What it computes of each group
+ * besides does not matter.
  */
 
 import type { Column } from "../../schema/schema.ts";
@@ -14,8 +15,8 @@ import {
 } from "../statement/syntax_tree.ts";
 
 /**
- * How many groups it takes, OFFSET included; undefined: it may need any. `root` as the caller wrote
- * it, its time bounds aside.
+ * How many groups it takes, with OFFSET. Undefined: it may need any. `root` is what the caller
+ * wrote, without its time bounds.
  */
 export function topGroups(
   root: TreeNode,
@@ -55,7 +56,7 @@ function rowsOf(limit: TreeNode): number | undefined {
 }
 
 /**
- * An item of the select list that is meant by its place or its alias, else the expression itself.
+ * The item of the select list that a place or an alias means, else the expression itself.
  */
 function meant(expression: TreeNode, items: readonly TreeNode[]): TreeNode {
   const place = wholeNumber(expression);

@@ -1,4 +1,4 @@
-/** Pieces of a syntax tree, as DuckDB's parser would make them. */
+/** Pieces of a syntax tree, equal to those that DuckDB's parser makes. */
 
 import type { TreeNode } from "../statement/syntax_tree.ts";
 
@@ -33,7 +33,7 @@ export function textNode(value: string): TreeNode {
   };
 }
 
-/** A call; `like` gives what it has beyond name and arguments, such as a FILTER. */
+/** A call. `like` gives what it has beyond name and arguments, such as a FILTER. */
 export function callNode(
   name: string,
   children: readonly TreeNode[],
@@ -78,7 +78,7 @@ function coalesceNode(children: readonly TreeNode[]): TreeNode {
   };
 }
 
-/** CASE WHEN `value` IS NOT NULL THEN `then` END. */
+/** `CASE WHEN value IS NOT NULL THEN then END` */
 export function ifPresentNode(value: TreeNode, then: TreeNode): TreeNode {
   return {
     class: "CASE",
@@ -105,12 +105,12 @@ export function ifPresentNode(value: TreeNode, then: TreeNode): TreeNode {
   };
 }
 
-/** A sum of weights as `count` has it: 0 of no rows, and a BIGINT. */
+/** A sum of weights with the result of `count`: 0 for no rows, and a BIGINT. */
 export function countNode(sum: TreeNode): TreeNode {
   return castNode(coalesceNode([sum, integerNode(0)]), "BIGINT");
 }
 
-/** AND of all; null of none. */
+/** AND of all conditions. null for none. */
 export function conjunctionNode(children: readonly TreeNode[]): TreeNode | null {
   const [first, ...more] = children;
   if (first === undefined) return null;

@@ -1,7 +1,7 @@
 /**
- * Aggregates over weighted rows: what counts rows adds up weights, what measures a column combines
- * the measures that weighted rows have of it, and what only asks which values there are stays as it
- * is.
+ * Aggregates over weighted rows. An aggregate that counts rows adds up weights. One that measures a
+ * column combines the measures that weighted rows have of it. One that only asks which values there
+ * are stays as it is.
  */
 
 import type { Column } from "../../schema/schema.ts";
@@ -21,21 +21,21 @@ export function measureName(part: MeasurePart, column: Column): string {
   return `#${part} of ${column.name}`;
 }
 
-/** What weighted rows must have of a column that they do not have itself. */
+/** What weighted rows must have of a column besides the column itself. */
 export interface Measure {
   readonly column: Column;
   readonly parts: ReadonlySet<MeasurePart>;
-  /** It is averaged, which is exact within bounds only (`exact_measures.ts`). */
+  /** Whether it is averaged, which is exact only within bounds (`exact_measures.ts`). */
   readonly isAveraged: boolean;
 }
 
 /** The statement that the aggregates are in. */
 export interface AggregateContext {
-  /** The table's column that a node names; undefined: none. */
+  /** The table's column that a node names. Undefined: it names none. */
   readonly columnOf: (node: TreeNode) => Column | undefined;
-  /** Weighted rows have the column itself. */
+  /** Whether weighted rows have the column itself. */
   readonly isUsed: (column: Column) => boolean;
-  /** An expression of a row, over a weighted one. Throws `Aside`. */
+  /** Rewrites an expression of a row for a weighted row. Throws `Aside`. */
   readonly rewrite: (node: TreeNode) => TreeNode;
 }
 
@@ -47,9 +47,9 @@ interface MutableMeasure {
   isAveraged: boolean;
 }
 
-/** Those of one statement. */
+/** The aggregates of one statement. */
 export class Aggregates {
-  /** Whether there was one. */
+  /** Whether there was an aggregate. */
   any = false;
   readonly #context: AggregateContext;
   readonly #measures = new Map<number, MutableMeasure>();
@@ -58,12 +58,12 @@ export class Aggregates {
     this.#context = context;
   }
 
-  /** What weighted rows need for all that were rewritten; by id of the column. */
+  /** What weighted rows need for all aggregates that were rewritten; by id of the column. */
   get measures(): readonly Measure[] {
     return [...this.#measures.values()].sort((a, b) => a.column.id - b.column.id);
   }
 
-  /** A call of an aggregate over weighted rows. Throws `Aside`. */
+  /** Rewrites a call of an aggregate for weighted rows. Throws `Aside`. */
   rewrite(node: TreeNode): TreeNode {
     this.any = true;
     const name = textAt(node, "function_name").toLowerCase();
@@ -108,7 +108,7 @@ export class Aggregates {
     return this.#context.isUsed(column) ? undefined : column;
   }
 
-  /** undefined: no measure gives it. */
+  /** An aggregate of measures. undefined: no measure gives it. */
   #measuring(name: string, column: Column, own: Filtered): TreeNode | undefined {
     const call = (aggregate: string, part: MeasurePart) =>
       callNode(aggregate, [columnNode(this.#part(column, part))], own);

@@ -1,6 +1,6 @@
 /**
- * What a weighted statement may call (README.md): closed lists, so that what a later version of
- * DuckDB brings, or what nobody has thought about, steps aside.
+ * What a weighted statement may call (README.md). The lists are closed, so that the path steps
+ * aside for what a later version of DuckDB brings and for what nobody has thought about.
  */
 
 function words(text: string): ReadonlySet<string> {
@@ -19,8 +19,8 @@ export const VALUE_FUNCTIONS = words(`
 `);
 
 /**
- * Of a time: all instants of one minute, counted in UTC, give the same. The first argument of some
- * says of what.
+ * Functions of a time for which all instants of one minute, counted in UTC, give the same value.
+ * The first argument of some says which part of the time.
  */
 export const MINUTE_FUNCTIONS = words(`
   century dayname dayofmonth dayofweek dayofyear day decade hour isodow isoyear last_day minute month monthname quarter

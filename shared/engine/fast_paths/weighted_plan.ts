@@ -1,11 +1,11 @@
 /**
- * Where the weighted rows of a statement come from: from cubes, as far as files have summaries, and
- * from the table's own rows for the rest: files without one, rows of the WAL, and the minutes that
- * the statement's range of time cuts through.
+ * Where the weighted rows of a statement come from. They come from cubes, as far as files have
+ * summaries. The rest comes from the table's own rows: files without a summary, rows of the WAL,
+ * and the minutes that the statement's range of time cuts through.
  *
- * Days that lie in the range as a whole are taken from cubes without minutes where the statement
- * asks for none; the days at its ends from cubes by minute, less the minutes that are cut, whose
- * rows are read.
+ * Days that lie wholly in the range are taken from cubes without minutes where the statement asks
+ * for none. The days at its ends are taken from cubes by minute, less the minutes that are cut,
+ * whose rows are read.
  */
 
 import { floorDiv } from "../../base/floor_div.ts";
@@ -41,21 +41,25 @@ export interface WeightedPlan {
   readonly own: readonly OwnRows[];
   /** Ends of the range, in files, that were counted in memory. */
   readonly edgesCounted: number;
-  /** Those that could have been. */
+  /** Ends of the range, in files, that could have been counted in memory. */
   readonly edgesMissed: readonly FileEdge[];
   /** Files whose rows are read because they have no summary that will do. */
   readonly filesWithout: number;
   /** Days of which only some rows are in the range. */
   readonly cutDays: number;
-  /** Rows by value of a column with many values, besides `rows`; the caller disposes of them. */
+  /** Rows by value of a column with many values, besides `rows`. The caller disposes of them. */
   readonly wide: WideCounts | undefined;
-  /** The table has more values of one of the columns than a file's summary usually holds. */
+  /**
+   * Whether the table has more values of one of the columns than a file's summary usually holds.
+   */
   readonly isWide: boolean;
 }
 
 /** Why there is no such plan. */
 export interface WeightedAside extends StepAside {
-  /** Ends of the range, in files, that could be counted in memory another time; absent: none. */
+  /**
+   * Ends of the range, in files, that could be counted in memory another time; absent without any.
+   */
   readonly edgesMissed?: readonly FileEdge[];
 }
 
@@ -68,17 +72,17 @@ export interface WeightedSource extends OwnRowsSource {
   readonly connection: Pick<EngineConnection, "texts">;
   readonly signal: AbortSignal;
   /**
-   * Whether the answer must be the scan's; else the most frequent values may come with bounds of
+   * Whether the answer must equal the scan's. Else the most frequent values may come with bounds of
    * their counts.
    */
   readonly isExact: boolean;
-  /** Nothing will run: counts of columns with many values are not brought together. */
+  /** Whether nothing will run: counts of columns with many values are then not brought together. */
   readonly planOnly: boolean;
-  /** The processor divides as `exact_average` does. */
+  /** Whether the processor divides like `exact_average`. */
   readonly averages: boolean;
 }
 
-/** `range`: what the statement's bounds come to, exactly. */
+/** Plans the weighted rows. `range` is exactly what the statement's bounds come to. */
 export async function weightedPlan(
   statement: WeightedStatement,
   range: TimeRange,
@@ -114,7 +118,7 @@ class Planning {
   readonly #statement: WeightedStatement;
   readonly #range: TimeRange;
   readonly #source: WeightedSource;
-  /** Nothing but the number of rows is wanted, which every file tells. */
+  /** Whether nothing but the number of rows is wanted, which every file tells. */
   readonly #countsOnly: boolean;
   readonly #own: OwnRowsReading;
   readonly #edgesMissed: FileEdge[] = [];
@@ -158,13 +162,13 @@ class Planning {
       filesWithout: this.#filesWithout,
       cutDays: days.filter(({ isCut }) => isCut).length,
       wide: this.wide,
-      // NULL has a place among them.
+      // NULL has a place among the values.
       isWide: this.wide !== undefined ||
         rows.columns.some(({ values }) => values.length > GROUP_VALUES_MAX + 1),
     };
   }
 
-  /** Files of the range by day; of days that the range cuts, all. */
+  /** Files of the range by day. A day that the range cuts has all of its files. */
   async #days(): Promise<readonly Day[]> {
     const { minNs, maxNs } = this.#range;
     if (minNs !== undefined && maxNs !== undefined && minNs > maxNs) return [];
@@ -199,15 +203,15 @@ class Planning {
     return isTooMuch ? [] : cubes.map(({ cells, measures }) => ({ cells, measures }));
   }
 
-  /** The one column that is counted by value, where there is nothing else. */
+  /** The column that is counted by value, where there is nothing else to count by. */
   #wideColumn(): Column | undefined {
     const { columns: [column, ...more], minutes, measures } = this.#statement;
     return minutes || measures.length > 0 || more.length > 0 ? undefined : column;
   }
 
   /**
-   * Takes counts of `files` from those of columns with many values, as far as they have some; the
-   * others.
+   * Takes counts of `files` from columns with many values, as far as there are some. Returns the
+   * other files.
    */
   async #wideFiles(
     column: Column | undefined,
@@ -265,8 +269,8 @@ class Planning {
   }
 
   /**
-   * Has files read for the edges that they meet, those aside that can be counted in memory: their
-   * rows.
+   * Has files read for the edges that they meet. Returns the rows of edges that are counted in
+   * memory instead.
    */
   async #readEdges(files: readonly FileRanges[]): Promise<Piece> {
     const { columns, measures } = this.#statement;
@@ -303,8 +307,8 @@ class Planning {
   }
 
   /**
-   * Files without a summary: where only rows are counted and all are in the range, their number
-   * will do.
+   * Reads files without a summary. Where only rows are counted and all are in the range, their
+   * number is enough.
    */
   #readFiles(files: readonly DataFile[]): void {
     for (const file of files) {
@@ -317,7 +321,7 @@ class Planning {
     }
   }
 
-  /** The minutes that the range cuts through: those before `first` and from `end` on. */
+  /** The minutes that the range cuts through: those before `first` and those from `end` on. */
   #edges({ first, end }: { readonly first: number; readonly end: number }): readonly TimeRange[] {
     const { minNs, maxNs } = this.#range;
     if (first >= end) return [this.#range];
@@ -346,7 +350,7 @@ class Planning {
     return !(maxNs !== undefined && (last === undefined || last > maxNs));
   }
 
-  /** Minutes that lie in the range as a whole: [first, end). */
+  /** Minutes that lie wholly in the range: [first, end). */
   #wholeMinutes(): { readonly first: number; readonly end: number } {
     const { minNs, maxNs } = this.#range;
     return {
@@ -376,7 +380,7 @@ class Planning {
     return { cells, measures };
   }
 
-  /** All pieces as weighted rows. `answered`: table rows that they stand for. */
+  /** All pieces as weighted rows. `answered` is the number of table rows that they stand for. */
   #rowsOf(pieces: readonly Piece[]): { readonly rows: WeightedRows; readonly answered: number } {
     const { minutes, columns, measures } = this.#statement;
     const { cubes } = this.#source;
@@ -404,7 +408,7 @@ class Planning {
   }
 }
 
-/** What one cube gives. */
+/** What one cube gives a statement. */
 interface Piece {
   readonly cells: Cells;
   readonly measures: ReadonlyMap<number, MeasuredCells>;
@@ -412,7 +416,7 @@ interface Piece {
 
 const NO_MEASURES: MeasuredCells = { kind: "integer", units: 0, cells: new Map() };
 
-/** More minutes than the years that a table can hold have. */
+/** More minutes than there are in the years that a table can hold. */
 const MINUTES_MAX = 2 ** 32;
 
 function measuresBetween(measures: MeasuredCells, from: number, end: number): MeasuredCells {

@@ -1,4 +1,4 @@
-/** Weighted rows as SQL: what stands for the table while a weighted statement runs. */
+/** Weighted rows as SQL, which replaces the table while a weighted statement runs. */
 
 import type { MeasuredCells } from "../../derived/summary/measured_cells.ts";
 import type { GroupValue } from "../../derived/summary/summary_blobs.ts";
@@ -15,23 +15,23 @@ export interface WeightedColumns {
   readonly measures: readonly Measure[];
 }
 
-/** Weighted rows of which all data is here. */
+/** Weighted rows whose data is all here. */
 export interface WeightedRows {
   readonly weights: readonly number[];
-  /** When `minutes`. */
+  /** The minute of each row, when the columns include `minutes`. */
   readonly minutes: readonly number[];
-  /** For each of the columns: what ids mean, and the id of each row; 0 is NULL. */
+  /** For each of the columns: what ids mean, and the id of each row. 0 is NULL. */
   readonly columns: readonly {
     readonly values: readonly GroupValue[];
     readonly ids: readonly number[];
   }[];
-  /** For each of the measures: of each row, by the key that it has in `cells`. */
+  /** For each of the measures: the key of each row in `cells`. */
   readonly measures: readonly { readonly cells: MeasuredCells; readonly keys: readonly number[] }[];
 }
 
 /**
- * A SELECT of `rows`. Their values are bound, so that the statement is the same text whatever they
- * are.
+ * A SELECT of `rows`. Their values are bound, so that the text of the statement does not depend on
+ * them.
  */
 export function rowsSql(shape: WeightedColumns, rows: WeightedRows, bind: BindText): string {
   const lists: string[] = [];
@@ -77,11 +77,12 @@ export function rowsSql(shape: WeightedColumns, rows: WeightedRows, bind: BindTe
 }
 
 /**
- * How often a value stands on average before all are written once, and then named by their places.
+ * How often a value must stand on average for all values to be written once, and then named by
+ * their places.
  */
 const REPEATED_MIN = 8;
 
-/** By row, the place of its id among `used`, from 1; 0 is NULL. */
+/** For each row the place of its id among `used`, from 1; 0 is NULL. */
 function placesOf(used: readonly number[], ids: readonly number[]): number[] {
   const places = new Map(used.map((id, i) => [id, i + 1]));
   return ids.map((id) => places.get(id) ?? 0);
@@ -137,8 +138,8 @@ function partText(
 }
 
 /**
- * One `unnest` of a bound JSON text: 0.12 µs a value, where one that is written into the statement
- * takes 0.3, a list of constants 4.
+ * One `unnest` of a bound JSON text. It takes 0.12 µs a value; a value that is written into the
+ * statement takes 0.3, a list of constants 4.
  */
 function listSql(
   values: readonly (number | string | null)[],
@@ -148,14 +149,15 @@ function listSql(
   return `unnest(from_json(${bind(JSON.stringify(values))}, '["${type}"]'))`;
 }
 
-/** Rows in one of `ranges`. */
+/** A condition for rows in one of `ranges`. */
 function withinSql(ranges: readonly TimeRange[]): string {
   const conditions = ranges.map(rangeSql);
   return conditions.includes("") ? "" : ` WHERE ${conditions.join(" OR ")}`;
 }
 
 /**
- * A bound that is a whole microsecond is one of `timestamp`, by which files are sorted and pruned.
+ * A condition for one range. A bound that is a whole microsecond is one of `timestamp`, by which
+ * files are sorted and pruned.
  */
 function rangeSql({ minNs, maxNs }: TimeRange): string {
   const conditions: string[] = [];

@@ -1,17 +1,17 @@
 /**
- * Whether a statement can be answered from rows with a weight instead of the table's rows, and how
- * it reads then.
+ * Whether a statement can be answered from rows with a weight instead of the table's rows, and its
+ * text over them.
  *
  * A weighted row stands for all rows of the table that are alike in the columns which the statement
- * looks at: it has these columns, `timestamp` rounded down to the minute, how many rows it stands
- * for, and for each measured column how many values these have, their sum, the smallest and the
+ * looks at. It has these columns, `timestamp` rounded down to the minute, and how many rows it
+ * stands for. For each measured column it has the number of values, their sum, the smallest and the
  * largest. Everything that is computed of a row's columns stays as the caller wrote it; what counts
  * rows counts weights instead. GROUP BY, HAVING, ORDER BY and the rest are untouched, so types,
  * collation and the order of NULL stay DuckDB's own.
  *
- * Closed: a kind of node, a function, a column or a clause that is not known to be safe makes the
- * statement step aside. Bounds of time are taken out of the WHERE: rows outside are not among the
- * weighted ones.
+ * The lists are closed: a kind of node, a function, a column or a clause that is not known to be
+ * safe makes the statement step aside. Bounds of time are taken out of the WHERE, because rows
+ * outside are not among the weighted ones.
  */
 
 import { present } from "../../base/assert.ts";
@@ -34,26 +34,26 @@ import { Aggregates, isAggregate, type Measure } from "./weighted_aggregates.ts"
 import { VALUE_FUNCTIONS } from "./weighted_functions.ts";
 
 export interface WeightedStatement {
-  /** Columns that weighted rows must have, `timestamp` not among them; by id. */
+  /** Columns that weighted rows must have, without `timestamp`; by id. */
   readonly columns: readonly Column[];
-  /** It looks at the minute. */
+  /** Whether it looks at the minute. */
   readonly minutes: boolean;
-  /** Conditions on the time, to which weighted rows must conform; they are no longer in `root`. */
+  /** Conditions on the time, which weighted rows must meet; they are no longer in `root`. */
   readonly bounds: readonly TreeNode[];
   readonly measures: readonly Measure[];
   readonly root: TreeNode;
-  /** It has a GROUP BY, or lists values. */
+  /** Whether it has a GROUP BY, or lists values. */
   readonly groups: boolean;
   /**
-   * It wants so many of the most frequent values of its one column, and no others
+   * How many of the most frequent values of its one column it wants, and no others
    * (`top_groups.ts`).
    */
   readonly top: number | undefined;
-  /** It has `top`, and asks for nothing of these values but their counts. */
+  /** Whether it has `top`, and asks only for the counts of these values. */
   readonly isPlainTop: boolean;
 }
 
-/** `root` reads the one table `table`, whose columns are `schema`'s. */
+/** Rewrites a statement. `root` reads the one table `table`, whose columns are `schema`'s. */
 export function weightedStatement(
   root: TreeNode,
   { table, schema }: { readonly table: TreeNode; readonly schema: TableSchema },
@@ -69,7 +69,7 @@ export function weightedStatement(
 class Rewriting {
   readonly #root: TreeNode;
   readonly #table: TreeNode;
-  /** By lower-cased name. */
+  /** Columns by lower-cased name. */
   readonly #columns: ReadonlyMap<string, Column>;
   /** Names of text columns whose values are counted. */
   readonly #tags: ReadonlySet<string>;
@@ -104,8 +104,8 @@ class Rewriting {
     const all = where === undefined ? [] : conjuncts(where);
     const bounds = all.filter((conjunct) => isTimeBound(conjunct, this.#table));
     const others = all.filter((conjunct) => !bounds.includes(conjunct));
-    // First what is looked at row by row, so that an aggregate knows whether its column is there
-    // anyway.
+    // What is looked at row by row comes first, so that an aggregate knows whether its column is
+    // there anyway.
     const having = nodeAt(root, "having");
     for (
       const part of [
@@ -160,7 +160,7 @@ class Rewriting {
     }
     if (nodeAt(root, "qualify") !== undefined) throw new Aside("it has a QUALIFY");
     if (listAt(root, "group_sets").length > 1) throw new Aside("it has several groupings");
-    // Weighted rows have columns of such names besides.
+    // Weighted rows have columns with such names besides.
     const reserved = this.#columns.keys().find((name) => name.startsWith("#"));
     if (reserved !== undefined) throw new Aside(`the table has a column ${reserved}`);
   }
@@ -175,7 +175,7 @@ class Rewriting {
     });
   }
 
-  /** Columns that expressions outside of aggregates look at. */
+  /** Notes the columns that expressions outside of aggregates look at. */
   #note(value: TreeValue): void {
     if (Array.isArray(value)) { for (const item of value) this.#note(item); }
     if (!isNode(value)) return;
@@ -201,7 +201,7 @@ class Rewriting {
           ...modifier,
           orders: nodesAt(modifier, "orders").map((order) => {
             const expression = nodeAt(order, "expression") ?? {};
-            // ORDER BY ALL is a star.
+            // ORDER BY ALL is a star in the tree.
             const isAll = textAt(expression, "class") === "STAR";
             return { ...order, expression: isAll ? expression : this.#expression(expression) };
           }),
@@ -247,7 +247,7 @@ class Rewriting {
     }
   }
 
-  /** The same node with the expressions below it rewritten. */
+  /** A copy of the node with the expressions below it rewritten. */
   #members(node: TreeNode): TreeNode {
     const rewritten: TreeNode = {};
     for (const member in node) rewritten[member] = this.#member(node[member]);
@@ -283,8 +283,8 @@ class Rewriting {
   }
 
   /**
-   * The table's column that a name means; a select-list alias of the same name is rewritten where
-   * it stands.
+   * The table's column that a name means. A select-list alias of that name is rewritten where it
+   * stands.
    */
   #columnOf(node: TreeNode): Column | undefined {
     const names = listAt(node, "column_names").map((name) => String(name).toLowerCase());
@@ -297,7 +297,7 @@ class Rewriting {
     return this.#columns.get(name ?? "");
   }
 
-  /** What the statement calls the table. */
+  /** The name that the statement gives the table. */
   get #own(): string {
     return textAt(this.#table, "alias") || textAt(this.#table, "table_name");
   }
@@ -314,7 +314,7 @@ class Rewriting {
       const why = finerThanMinute(name, children);
       if (why !== undefined) throw new Aside(why);
       this.#minutes = true;
-      // Weighted rows have just the minute.
+      // Weighted rows have the minute and nothing finer.
       return isMinuteItself(name, children)
         ? { ...columnNode(this.#own, "timestamp"), alias: node["alias"] }
         : node;

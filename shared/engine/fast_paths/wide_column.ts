@@ -1,9 +1,9 @@
 /**
- * Rows by value of one column that has too many values to be written into a statement, as files
- * that DuckDB reads (`answer_files.ts`): one in which the counts of all files are added up,
- * most frequent value first, and one for each data file that came since. It follows the table as a
- * cube does: what came is added, what went is subtracted, and where that cannot be all is added up
- * anew. The adding is DuckDB's, under the statement that asks.
+ * Rows by value of one column that has too many values to be written into a statement. They are in
+ * files that DuckDB reads (`answer_files.ts`). One file has the counts of all data files added up,
+ * most frequent value first. Others have the counts of one data file each that came since. They
+ * follow the table like a cube: what came is added, what went is subtracted, and where that cannot
+ * be all is added up anew. DuckDB does the adding, during the statement that asks.
  */
 
 import { getLogger } from "@logtape/logtape";
@@ -32,13 +32,16 @@ const log = getLogger(["svc", "engine"]);
 
 /** Data files whose counts stand beside the sum before they are added to it. */
 const PARTS_MAX = 8;
-/** The same, their entries for each of the sum's. */
+/** The share of the sum's entries that their entries may have before they are added to it. */
 const PARTS_SHARE_MAX = 1 / 4;
-/** Counts that are known of a sum's first rows: a LIMIT beyond it reads all. */
+/** Counts that are known of a sum's first rows. A LIMIT beyond it reads all. */
 const TOP_MAX = 10_000;
 /** Summaries read at the same time. */
 const READS_MAX = 16;
-/** A file without a usable summary is looked at again after so long: it may have been rebuilt. */
+/**
+ * A file without a usable summary is looked at again after so long, because the summary may have
+ * been rebuilt.
+ */
 const RETRY_MS = 60_000;
 
 export interface WideDeps {
@@ -46,7 +49,7 @@ export interface WideDeps {
   readonly sidecars: SidecarSource;
   readonly files: AnswerFiles;
   readonly nowMs: () => number;
-  /** Told of every summary that cannot be used although it is there. */
+  /** Is told of every summary that cannot be used although it is there. */
   readonly damaged: () => void;
 }
 
@@ -56,18 +59,17 @@ export interface WideDeps {
  */
 export type WideKind = "all" | "top";
 
-/** Rows by value, all sources together: a value may be in several of them. */
+/** Rows by value in several sources: a value may be in more than one of them. */
 export interface WideCounts extends Disposable {
-  /** So many rows of a value may be in none of them; 0: they are exact. */
+  /** At most so many rows of a value are in none of the sources. 0: the counts are exact. */
   readonly errorMax: number;
   readonly sum: WideSum | undefined;
   readonly parts: readonly AnswerFile[];
   /**
-   * Files that have counts which nobody has asked for yet; 0 unless it was only looked
-   * (`WideColumn.look`).
+   * Files that have counts which nobody has asked for yet. It is 0 except for `WideColumn.look`.
    */
   readonly pending: number;
-  /** Files that are in none of them, because they have no usable summary. */
+  /** Files that are in none of the sources, because they have no usable summary. */
   readonly without: readonly DataFile[];
 }
 
@@ -98,7 +100,7 @@ export class WideColumn {
   readonly #column: Column;
   readonly #kind: WideKind;
   #base: Base | undefined;
-  /** By key of the data file. */
+  /** Parts by key of the data file. */
   readonly #parts = new Map<string, Part>();
   /** When a file was found to have no usable summary, by key. */
   readonly #absent = new Map<string, number>();
@@ -120,13 +122,13 @@ export class WideColumn {
     return bytes;
   }
 
-  /** Counts of `files`; they stay until disposed of. Errors: DuckDB's; `unavailable`. */
+  /** Counts of `files`, which stay until they are disposed of. Errors: DuckDB's; `unavailable`. */
   async of(
     files: readonly DataFile[],
     { connection, signal }: { readonly connection: Asking; readonly signal: AbortSignal },
   ): Promise<WideCounts> {
     const turn = this.#turn.then(async () => {
-      // Whoever has gone away has given its connection back.
+      // A caller that has gone away has given its connection back.
       const texts = (sql: string) => {
         signal.throwIfAborted();
         return connection.texts(sql);
@@ -148,8 +150,8 @@ export class WideColumn {
   }
 
   /**
-   * What `of` would give, for who will not read it: of files whose counts are not here only the
-   * footers are read, and nothing is added up. `errorMax` is then at least so much.
+   * What `of` would give, for a statement that will not read it. For files whose counts are not
+   * here only the footers are read, and nothing is added up. `errorMax` is then a lower bound.
    */
   async look(files: readonly DataFile[]): Promise<WideCounts> {
     const sum = this.#base;
@@ -179,7 +181,7 @@ export class WideColumn {
     }
   }
 
-  /** For whoever forgets the column. */
+  /** Removes the files of a column that is forgotten. */
   drop(): void {
     this.#turn = this.#turn.then(() => {
       this.#dropParts();
@@ -200,7 +202,7 @@ export class WideColumn {
     const gone = [...this.#base?.held.values() ?? []].filter(({ key }) => !wanted.has(key));
     if (2 * gone.length > (this.#base?.held.size ?? 0)) this.#setBase(undefined);
     const subtracted = this.#base === undefined ? [] : await this.#read(gone);
-    // Its sidecar went with the file.
+    // The file's sidecar went with it.
     if (subtracted.includes(undefined)) this.#setBase(undefined);
     const less = subtracted.flatMap((part) => part === undefined ? [] : [part.file]);
     try {
@@ -232,7 +234,7 @@ export class WideColumn {
       entries > PARTS_SHARE_MAX * (this.#base?.file.entries ?? 0);
   }
 
-  /** The sum and the parts become one, without the counts in `less`. */
+  /** Makes one sum of the sum and the parts, without the counts in `less`. */
   async #merge(
     wanted: ReadonlyMap<string, DataFile>,
     { less, connection }: { readonly less: readonly AnswerFile[]; readonly connection: Asking },
@@ -244,7 +246,7 @@ export class WideColumn {
     ];
     const merged = await this.#sumOf({ added, less, connection });
     if (merged === undefined) {
-      // What was to be subtracted is not in it: some summary is not what it was.
+      // What was to be subtracted is not in the sum: some summary has changed.
       this.#setBase(undefined);
       await this.#readMissing(wanted);
       return await this.#merge(wanted, { less: [], connection });
@@ -258,7 +260,7 @@ export class WideColumn {
     this.#dropParts();
   }
 
-  /** Undefined when a difference is below 0. */
+  /** Adds and subtracts counts. Undefined when a difference is below 0. */
   async #sumOf(
     { added, less, connection }: {
       readonly added: readonly AnswerFile[];
@@ -301,7 +303,9 @@ export class WideColumn {
     return inBatches(files, (file) => this.#readOne(file));
   }
 
-  /** Undefined: the file has no counts that will do. Errors: `unavailable`. */
+  /**
+   * Reads the counts of one file. Undefined: it has no counts that will do. Errors: `unavailable`.
+   */
   async #readOne(subject: SidecarSubject): Promise<Part | undefined> {
     const counts = await this.#countsOf(subject);
     if (counts === undefined) return undefined;
@@ -324,7 +328,7 @@ export class WideColumn {
     });
   }
 
-  /** Of whose values the file has counts, as its footer says; undefined: they will not do. */
+  /** Which values the file has counts of, by its footer. Undefined: they will not do. */
   #kindOf(subject: SidecarSubject): Promise<WideKind | undefined> {
     return this.#ofSummary(subject, ({ blobs, columnIds }) => {
       const { id } = this.#column;
@@ -342,7 +346,10 @@ export class WideColumn {
     });
   }
 
-  /** Undefined where the file has no summary, or one that cannot be used. */
+  /**
+   * What `read` makes of a file's summary. Undefined where the file has none, or one that cannot be
+   * used.
+   */
   async #ofSummary<T>(
     { key, rows }: SidecarSubject,
     read: (summary: FileSummary) => T | Promise<T>,
@@ -372,7 +379,7 @@ export class WideColumn {
   }
 }
 
-/** So many at a time. */
+/** Runs `of` over all items, `READS_MAX` at a time. */
 async function inBatches<T, R>(
   items: readonly T[],
   of: (item: T) => Promise<R>,
@@ -384,7 +391,7 @@ async function inBatches<T, R>(
   return all;
 }
 
-/** Of a column that a file has not. */
+/** Counts of a column that a file has not. */
 function allNull(rows: number) {
   return { values: [null], counts: Float64Array.of(rows) };
 }

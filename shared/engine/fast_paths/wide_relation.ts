@@ -15,12 +15,12 @@ const [VALUE, ROWS] = [quoteName(VALUE_COLUMN), quoteName(ROWS_COLUMN)];
 const OTHERS = quoteName("#others");
 
 /**
- * A SELECT of weighted rows: those of `counts`, and of `others`, each a SELECT of the same two
+ * A SELECT of weighted rows: those of `counts`, and those of `others`, each a SELECT with these two
  * columns.
  *
- * `top`: only groups that are among so many most frequent ones are wanted, ties included. Then the
- * sum leaves out whose count is below that of its own `top`th, unless others have the value, too:
- * so many groups reach that count, and none that is left out does.
+ * With `top` only groups that are among so many most frequent ones are wanted, ties included. Then
+ * values are left out whose count in the sum is below the sum's own `top`th, unless others have the
+ * value, too. So many groups reach that count, and none that is left out does.
  */
 export function wideRelationSql(
   column: Column,
@@ -47,7 +47,7 @@ function leastCount({ file, top: counts }: WideSum, top: number): number | undef
   return top > file.entries ? undefined : counts[top - 1];
 }
 
-/** Where counts are yet to be brought together, and nothing runs. */
+/** The SELECT where counts are yet to be brought together, and nothing runs. */
 function noneSql({ name, type }: Column): string {
   return `SELECT NULL::${SQL_TYPES[type]} AS ${quoteName(name)}, ` +
     `NULL::BIGINT AS ${quoteName(WEIGHT)} WHERE false`;

@@ -1,6 +1,6 @@
 /**
- * Where DuckDB finds data files: in the warehouse's folder, as `localDataFiles` has it, or
- * in a cache of what is read of objects elsewhere (`object_cache/`).
+ * Where DuckDB finds data files: in the warehouse's folder (`localDataFiles`), or in a cache of
+ * what is read of objects elsewhere (`object_cache/`).
  */
 
 import { OperatingError } from "../../base/errors.ts";
@@ -11,21 +11,23 @@ import { FooterCache } from "./footer_cache.ts";
 import type { Plan } from "../plan/plan.ts";
 
 export interface DataFiles {
-  /** For one statement; disposed of with it. `signal` ends its waits, with its reason. */
+  /**
+   * Files for one statement, which disposes of the lease. `signal` ends its waits, with its reason.
+   */
   lease(signal: AbortSignal): DataFileLease;
 }
 
 export interface DataFileLease extends Disposable {
   /** The warehouse, for the statement's reads of metadata. */
   readonly store: ReadableStore;
-  /** The same for sidecars of data files. */
+  /** The warehouse, for the statement's reads of sidecars of data files. */
   readonly indexStore: ReadableStore;
   /**
    * Local path that stands for a data file until the lease is disposed of. Nothing need be there
    * yet.
    */
   path(file: DataFile): string;
-  /** Errors: the store's, and `corrupt`. */
+  /** The footer of a data file. Errors: the store's, and `corrupt`. */
   footer(file: DataFile): Promise<ParquetFooter>;
   /** Sees to it that all paths of a plan exist, for a statement that is explained and not run. */
   name(plan: Plan): Promise<void>;
@@ -54,23 +56,23 @@ export interface StoreReadsReport {
   readonly filesMissed: number;
   readonly bytes: Readonly<Record<"footer" | "index" | "data" | "other", number>>;
   readonly bytesFetched: number;
-  /** What is waited for now, while nothing comes. */
+  /** What is waited for now while nothing comes. */
   readonly unanswered: UnansweredRead | undefined;
 }
 
 export interface UnansweredRead {
-  /** Of the object. */
+  /** Key of the object. */
   readonly key: string;
   readonly forMs: number;
 }
 
-/** Who is told what a cache of an object store's files does. */
+/** Is told what a cache of an object store's files does. */
 export interface ObjectCacheMeter {
-  /** Bytes that are held from now on. */
+  /** Tells how many bytes are held from now on. */
   held(bytes: number): void;
-  /** Files removed to make room. */
+  /** Tells how many files were removed to make room. */
   evicted(files: number): void;
-  /** What a statement that has ended, in whatever way, asked for. */
+  /** Tells what a statement asked for that has ended, in whatever way. */
   statementEnded(reads: StoreReadsReport): void;
 }
 

@@ -1,5 +1,5 @@
 /**
- * Parquet footers of data files, which never change, kept by key; the least recently used go first.
+ * Parquet footers of data files, which never change, kept by key. The least recently used go first.
  */
 
 import type { DataFile } from "../../iceberg/types.ts";
@@ -12,7 +12,7 @@ export class FooterCache {
 
   constructor(private readonly store: Pick<ReadableStore, "getRange">) {}
 
-  /** Errors: the store's, and `corrupt`; a failure is not kept. */
+  /** The footer of a data file. Errors: the store's, and `corrupt`. A failure is not kept. */
   footer(file: DataFile): Promise<ParquetFooter> {
     const known = this.#footers.get(file.key);
     const footer = known ?? readFooter(this.store, file.key, file.byteLength);

@@ -1,10 +1,10 @@
 /**
- * The footers of data files' sidecars: read once for the indexes and the summaries that lie in
- * them, kept in the cache of parsed indexes.
+ * The footers of data files' sidecars. They are read once for the indexes and the summaries that
+ * lie in them, and kept in the cache of parsed indexes.
  *
- * A sidecar that is mended is made anew under its name. So what is read of one goes by its footer's
- * checksum, a footer is let go when anything of its sidecar fails a check, and that there is no
- * sidecar, or no index in it, is believed for a minute.
+ * A sidecar that is mended is made anew under its name. So what is read of a sidecar goes by its
+ * footer's checksum, and a footer is let go when anything of its sidecar fails a check. That there
+ * is no sidecar, or no index in it, is believed for a minute.
  */
 
 import type { WeighedCache } from "../../base/weighed_cache.ts";
@@ -18,9 +18,9 @@ import {
 import { isIndexed } from "../../derived/text/text_blobs.ts";
 import { type ReadableStore, sharedRead } from "../../storage/object_store.ts";
 
-/** How long what mending would change is believed. */
+/** How long an answer is believed that mending would change. */
 const LACKING_MS_MAX = 60_000;
-/** What a footer takes, and each blob that it names. */
+/** Bytes that a footer takes, and bytes for each blob that it names. */
 const ENTRY_BYTES = 256;
 
 interface Known {
@@ -33,8 +33,9 @@ export class SidecarFooters implements SidecarSource {
   readonly #nowMs: () => number;
 
   /**
-   * The same for who reads a sidecar once and keeps what it wants of it: finds the footers that are
-   * held, and adds none. Held for that alone those of 10,000 files took 70 MB.
+   * Footers for a reader that reads a sidecar once and keeps what it wants of it. It finds the
+   * footers that are held, and adds none. Held for that alone, the footers of 10,000 files took 70
+   * MB.
    */
   readonly passing: SidecarSource = {
     read: (store, subject) =>

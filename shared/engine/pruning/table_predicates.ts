@@ -3,12 +3,12 @@
  * table.
  *
  * It is sound, not complete: a row for which the statement's answer could be another is always
- * inside. Two kinds of conjuncts count: those of the WHERE of the same SELECT, and those of the ON
- * of joins around the table that drop a row which does not meet it. They name the table's columns
- * and nothing else, so leaving a row out changes no other row's fate. A predicate is never met by
- * NULL, so rows that an outer join fills in for a left-out one are dropped as well. Not read:
- * conditions of other SELECTs (around a subquery, in HAVING, QUALIFY, FILTER), FULL and other
- * joins, samples, renamed columns.
+ * inside. Two kinds of conjuncts count. One is those of the WHERE of the same SELECT. The other is
+ * those of an ON of joins around the table that drop a row which does not meet it. They name the
+ * table's columns and nothing else, so leaving a row out changes no other row's fate. A predicate
+ * is never met by NULL, so rows that an outer join fills in for a left-out one are dropped as well.
+ * Not read: conditions of other SELECTs (around a subquery, in HAVING, QUALIFY, FILTER), FULL and
+ * other joins, samples, renamed columns.
  */
 
 import type { ConstantsConnection } from "../bounds/constant_texts.ts";

@@ -1,13 +1,12 @@
 /**
  * Copies of data files' wanted columns that are quicker to read, as files in a directory: which
- * there are, which are in use, which are made next. How one is made and read is
- * `decoded_data_files.ts`'s business.
+ * there are, which are in use, which are made next. `decoded_data_files.ts` makes and reads them.
  *
- * Invariants: a path stands for the same rows, always; a file is removed only while no statement
- * holds it; of one data file the same columns are copied once at a time. All files together hold at
- * most `bytesMax` bytes and number at most `entriesMax`, the one that is being made included by its
+ * Invariants: a path always stands for the same rows. A file is removed only while no statement
+ * holds it. One set of columns of a data file is copied once at a time. All files together hold at
+ * most `bytesMax` bytes and number at most `entriesMax`; the copy that is being made counts by its
  * estimate. The least recently used that nobody holds go first, and only for columns that were
- * asked for again since: a scan of more files than fit does not drive out what it will read the
+ * asked for again since. So a scan of more files than fit does not drive out what it will read the
  * next time.
  */
 
@@ -19,11 +18,11 @@ import type { DataFile } from "../../../iceberg/types.ts";
 
 const log = getLogger(["svc", "engine"]);
 
-/** Copies in line to be made; what is wanted beyond them has to be wanted again. */
+/** Copies in line to be made. A copy that is wanted beyond them has to be wanted again. */
 const LINE_MAX = 64;
 /** How many wants are remembered for each copy that may be held. */
 const WANTS_PER_ENTRY = 4;
-/** After a failure, as of a full disk, none is made for so long. */
+/** After a failure, for example a full disk, no copy is made for so long. */
 const FAILURE_PAUSE_MS = 60_000;
 
 /** Columns of a data file, none twice, in any order. */
@@ -37,29 +36,29 @@ export interface DecodedFile {
   readonly byteLength: number;
 }
 
-/** Makes copies. Errors of both: the file's and DuckDB's. */
+/** Makes copies. Errors of both methods: the file's and DuckDB's. */
 export interface Decoder {
-  /** Bytes that a copy will have, about. */
+  /** About how many bytes a copy will have. */
   estimate(wanted: Wanted, signal: AbortSignal): Promise<number>;
-  /** Writes one to `path`; its bytes. */
+  /** Writes a copy to `path`. Returns its bytes. */
   decode(wanted: Wanted, path: string, signal: AbortSignal): Promise<number>;
 }
 
-/** Who is told what the cache does. */
+/** Is told what the cache does. */
 export interface DecodedCacheMeter {
   lookedUp(outcome: "hit" | "miss"): void;
-  /** What is held from now on. */
+  /** Tells what is held from now on. */
   held(bytes: number, entries: number): void;
-  /** Copies removed to make room. */
+  /** Tells how many copies were removed to make room. */
   evicted(entries: number): void;
-  /** A copy could not be made; its data file is read as it is. */
+  /** Tells that a copy could not be made; its data file is read as it is. */
   failed(): void;
 }
 
 export interface DecodedCacheOptions {
   readonly bytesMax: number;
   readonly entriesMax: number;
-  /** Exists and is empty. */
+  /** Path of a directory that exists and is empty. */
   readonly dir: string;
   readonly remove: (path: string) => Promise<void>;
   readonly nowMs: () => number;
@@ -75,16 +74,16 @@ interface Entry extends TakenFile {
   readonly fileKey: string;
   readonly columnIds: ReadonlySet<number>;
   leases: number;
-  /** The last statement that read it, by number. */
+  /** Number of the last statement that read it. */
   usedBy: number;
 }
 
 export class DecodedCache implements AsyncDisposable {
-  /** Least recently used first. */
+  /** Copies, least recently used first. */
   readonly #entries = new Map<string, Entry>();
   readonly #byFile = new Map<string, Set<Entry>>();
   /**
-   * Number of the statement that wanted last what there is no copy of, by key; the oldest want
+   * Number of the statement that last wanted a copy which there is not, by key; the oldest want
    * first.
    */
   readonly #wants = new Map<string, number>();
@@ -114,13 +113,13 @@ export class DecodedCache implements AsyncDisposable {
     return this.#making;
   }
 
-  /** A number for whoever takes and wants, higher than those before. */
+  /** A number for a statement that takes and wants copies. It is higher than those before. */
   nextStatement(): number {
     return this.#statements += 1;
   }
 
   /**
-   * The copy that has all these columns, which stays until it is given back; undefined: there is
+   * The copy that has all these columns, which stays until it is given back. Undefined: there is
    * none.
    */
   take({ file, columns }: Wanted, statement: number): TakenFile | undefined {
@@ -135,7 +134,7 @@ export class DecodedCache implements AsyncDisposable {
     return found;
   }
 
-  /** What was taken, as often as it was. */
+  /** Gives copies back, each as often as it was taken. */
   giveBack(taken: Iterable<TakenFile>): void {
     for (const { key } of taken) present(this.#entries.get(key)).leases -= 1;
   }
@@ -203,7 +202,7 @@ export class DecodedCache implements AsyncDisposable {
   async #add(key: string, { file, columns }: Wanted, made: DecodedFile): Promise<void> {
     const columnIds = new Set(columns.map(({ id }) => id));
     const own = this.#byFile.get(file.key) ?? new Set();
-    // Whoever wants fewer columns finds them in the new one.
+    // A statement that wants fewer columns finds them in the new copy.
     const lesser = [...own].filter((entry) =>
       entry.leases === 0 && entry.columnIds.isSubsetOf(columnIds)
     );
@@ -221,7 +220,8 @@ export class DecodedCache implements AsyncDisposable {
   }
 
   /**
-   * Room for a copy of `bytes`; false when only what was used since `wantedBefore` could make it.
+   * Makes room for a copy of `bytes`. False when only what was used since `wantedBefore` could make
+   * way.
    */
   async #makeRoom(bytes: number, wantedBefore: number): Promise<boolean> {
     const { bytesMax, entriesMax } = this.#options;

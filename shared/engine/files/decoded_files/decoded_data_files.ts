@@ -1,10 +1,10 @@
 /**
- * Data files of which a cache holds decompressed copies of the wanted columns, as Parquet files
- * with the same rows in the same order: statements read those in place of the data files. What a
- * statement misses is copied behind it, once it has ended; until then, and where a copy cannot be
- * made, the data files are read as they are.
+ * Data files of which a cache holds decompressed copies of the wanted columns. A copy is a Parquet
+ * file with the same rows in the same order, and statements read it instead of the data file. What
+ * a statement misses is copied in the background, once the statement has ended. Until then, and
+ * where a copy cannot be made, the data files are read as they are.
  *
- * A copy has the columns of one statement, or of several; reading another one of it is refused
+ * A copy has the columns of one statement, or of several. Reading another column of it is refused
  * (`bind/relation.ts`).
  */
 
@@ -26,9 +26,9 @@ import { relationSql } from "../../bind/relation.ts";
 import { quoteName, quoteText } from "../../duckdb/statement_text.ts";
 import type { DecodedCache, Decoder, TakenFile, Wanted } from "./decoded_cache.ts";
 
-/** A file of which a statement reads less than this share of the rows is not worth a copy. */
+/** A file is not worth a copy when a statement reads less than this share of its rows. */
 const READ_SHARE_MIN = 1 / 4;
-/** Of a column that the file has not: NULLs take next to nothing. */
+/** Bytes of a column that the file has not: NULLs take next to nothing. */
 const CHUNK_BYTES_MIN = 64;
 
 export interface DecodedDataFilesOptions {
@@ -72,11 +72,11 @@ export class DecodedDataFiles implements DataFiles, Decoder {
 }
 
 interface Exchanged {
-  /** Parts of which there are copies, read of those. */
+  /** Parts that are read from copies. */
   readonly decoded: readonly ScanPart[];
-  /** The table with the other parts alone. */
+  /** The table with only the other parts. */
   readonly rest: TablePlan;
-  /** Of which files copies are worth making. */
+  /** Files and columns of which copies are worth making. */
   readonly missed: readonly Wanted[];
 }
 
@@ -177,7 +177,10 @@ function rowsIn(parts: readonly ScanPart[]): number {
   return parts.reduce((sum, part) => sum + rowsInRange(part), 0);
 }
 
-/** Row groups as data files have them, so that parts of a file are parts of its copy. */
+/**
+ * SQL that writes a copy. Its row groups are those of the data file, so that parts of a file are
+ * parts of its copy.
+ */
 function copySql(table: TablePlan, path: string): string {
   const ids = table.projected.map(({ id, name }) => `${quoteName(name)}: ${id}`).join(", ");
   return `COPY (${relationSql(table)}) TO ${quoteText(path)} (FORMAT parquet, ` +

@@ -69,7 +69,7 @@ Deno.test("decoded copies serve the same rows, and are counted in stats.scan", a
   deepStrictEqual(cacheOf(await lab.query("SELECT max(source) FROM events")), [undefined, FILES]);
   await holds(2 * FILES);
   const all = await lab.query("SELECT * FROM events ORDER BY timestamp_ns");
-  await holds(FILES); // Those of fewer columns made way.
+  await holds(FILES); // Copies of fewer columns made way.
   const again = await lab.query("SELECT * FROM events ORDER BY timestamp_ns");
   ok((again.stats.scan?.file_cache_hits ?? 0) > 0);
   deepStrictEqual(again.texts, all.texts);

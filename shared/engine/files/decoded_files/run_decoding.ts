@@ -1,14 +1,14 @@
 /**
- * How copies are written: behind all statements, and so that DuckDB trusts them at once.
+ * How copies are written: in the background, and so that DuckDB trusts them at once.
  */
 
 import type { FileSystem } from "../../../os/file_system.ts";
 import { type Behind, behind } from "../../turns/behind.ts";
 
-/** Long ago: DuckDB keeps nothing of a file that was changed within the last seconds. */
+/** A time long ago: DuckDB keeps nothing of a file that was changed within the last seconds. */
 const MODIFIED_MS = 1_000_000_000_000;
 
-/** Errors: DuckDB's; those of `behind`. */
+/** Runs the statement that writes a copy. Errors: DuckDB's; those of `behind`. */
 export async function runDecoding(sql: string, options: Behind): Promise<void> {
   await behind((connection) => connection.texts(sql), options);
 }

@@ -7,7 +7,7 @@ export interface ByteRange {
 }
 
 export class RangeSet {
-  /** Sorted; between two neighbours lies at least one byte. */
+  /** Ranges in order; between two neighbours lies at least one byte. */
   readonly #ranges: ByteRange[] = [];
   #bytes = 0;
 
@@ -20,7 +20,7 @@ export class RangeSet {
     return this.#ranges;
   }
 
-  /** Returns how many bytes are new. */
+  /** Adds a range. Returns how many of its bytes are new. */
   add(range: ByteRange): number {
     if (range.end <= range.start) return 0;
     const first = this.#firstEndingFrom(range.start);
@@ -80,7 +80,10 @@ export function rangeBytes(ranges: readonly ByteRange[]): number {
   return ranges.reduce((sum, { start, end }) => sum + end - start, 0);
 }
 
-/** The same bytes, and whatever lies between two neighbours where `mayJoin` says so; sorted. */
+/**
+ * Joins two neighbours, with whatever lies between them, where `mayJoin` says so. The result is
+ * sorted.
+ */
 export function joined(
   ranges: readonly ByteRange[],
   mayJoin: (left: ByteRange, right: ByteRange) => boolean,

@@ -19,7 +19,10 @@ const log = getLogger(["svc", "engine"]);
 const RETRY_AFTER_SECS = 5;
 const REASON = "storage_unavailable";
 
-/** Of the store, and no fault of who asks: may pass, once somebody has seen to it. */
+/**
+ * Codes of errors of the store that are no fault of who asks: they may pass, once somebody has seen
+ * to them.
+ */
 const STORE_CODES: readonly ErrorCode[] = ["unavailable", "permission_denied", "invalid_argument"];
 
 /** An error of a read of table metadata. */
@@ -33,7 +36,8 @@ export function metadataError(error: unknown): unknown {
 }
 
 /**
- * An error of a read of a data file: one that is gone was replaced since the statement was planned.
+ * An error of a read of a data file. A file that is gone was replaced since the statement was
+ * planned.
  */
 export function dataFileError(error: unknown): unknown {
   if (!isOperatingError(error, "not_found")) return metadataError(error);
@@ -45,8 +49,8 @@ export function dataFileError(error: unknown): unknown {
 }
 
 /**
- * What to tell when a statement's time is over: nothing, unless it waited for the store in half of
- * it.
+ * What to tell when a statement's time is over. Undefined, unless it waited for the store in half
+ * of it.
  */
 export function lateStore(
   unanswered: UnansweredRead | undefined,
@@ -63,7 +67,7 @@ export function lateStore(
   );
 }
 
-/** An object that ended before it should, twice. */
+/** The error of an object that ended before it should, twice. */
 export function shortObject(
   { key, byteLength }: CachedObject,
   { start, end }: ByteRange,
@@ -77,7 +81,7 @@ export function shortObject(
   );
 }
 
-/** A statement that needs more than running ones may hold. */
+/** The error of a statement that needs more than running ones may hold. */
 export function noRoom(
   bytes: number,
   { isAlone, bytesInUseMax }: { readonly isAlone: boolean; readonly bytesInUseMax: number },

@@ -1,6 +1,6 @@
 /**
- * Data files of an object store, as the statements see them: each leases its files, and fetches
- * what it will read.
+ * Data files of an object store as one statement sees them: it leases its files, and fetches what
+ * it will read.
  */
 
 import { present } from "../../../base/assert.ts";
@@ -49,11 +49,11 @@ class CachedLease implements DataFileLease {
   readonly #caller: Caller;
   readonly #ended = new AbortController();
   readonly #tellEnded: (reads: StoreReads) => void;
-  /** By path. */
+  /** Leased files by path. */
   readonly #files = new Map<string, { readonly cached: CachedFile; readonly file: DataFile }>();
-  /** By object key. */
+  /** Paths by object key. */
   readonly #paths = new Map<string, string>();
-  /** Those of which something was missing. */
+  /** Files of which something was missing. */
   readonly #missed = new Set<CachedFile>();
 
   constructor(
@@ -117,7 +117,7 @@ class CachedLease implements DataFileLease {
   }
 
   /**
-   * Where the parts stay what they are, each file's chunks are asked for as soon as its footer
+   * Brings parts that stay what they are. Each file's chunks are asked for as soon as its footer
    * tells where they are.
    */
   async #bringSettled(plan: Plan): Promise<Plan> {
@@ -132,8 +132,8 @@ class CachedLease implements DataFileLease {
   }
 
   /**
-   * Else first every footer, so that it is known what is needed; then that, in the order of the
-   * plan.
+   * Brings parts that may be narrowed. Every footer comes first, so that it is known what is
+   * needed. Then that is asked for, in the order of the plan.
    */
   async #bringNarrowed(plan: Plan): Promise<Plan> {
     const layouts = new Map<string, FileLayout>();
@@ -183,7 +183,7 @@ class CachedLease implements DataFileLease {
     return rangeBytes(ranges.flatMap((range) => filled.missing(range)));
   }
 
-  /** What will be missing: of files whose footer is not at hand, what the manifests tell. */
+  /** How much will be missing. For files whose footer is not at hand, the manifests tell. */
   #estimate(byPath: ReadonlyMap<string, readonly FilePart[]>): number {
     return [...byPath].reduce((sum, [path, parts]) => {
       const { cached: { layout }, file: { byteLength } } = this.#leased(path);
@@ -202,7 +202,7 @@ class CachedLease implements DataFileLease {
   }
 
   /**
-   * Does `work` for each of `items` side by side; the first failure ends what the statement has not
+   * Does `work` for each of `items` side by side. The first failure ends what the statement has not
    * asked for yet.
    */
   async #all<T>(items: readonly T[], work: (item: T) => Promise<void>): Promise<void> {
@@ -222,7 +222,7 @@ interface FilePart {
   readonly projected: readonly Column[];
 }
 
-/** The parts that are of data files, with the columns that are read of them. */
+/** The parts of data files, with the columns that are read of them. */
 function partsByPath({ tables }: Plan): Map<string, FilePart[]> {
   const parts = tables.flatMap((table) =>
     table.parts.filter(({ origin }) => origin === "file")
@@ -231,7 +231,7 @@ function partsByPath({ tables }: Plan): Map<string, FilePart[]> {
   return Map.groupBy(parts, ({ part }) => part.path);
 }
 
-/** What scans of `parts`, all of one file, read; no byte twice. */
+/** The ranges that scans of `parts`, all of one file, read. No byte is in two of them. */
 function rangesOf(parts: readonly FilePart[], layout: FileLayout): ByteRange[] {
   const ranges = parts.flatMap(({ part, projected }) => layout.scanned(projected, part.range));
   return joined(ranges, () => false);
@@ -249,8 +249,9 @@ function isNearlyWhole(parts: readonly FilePart[], byteLength: number): boolean 
 }
 
 /**
- * What to ask for first: a small file whole, as a request costs more than its bytes; else a guess
- * at the footer's length. Ours take 60 to 130 bytes for each chunk, and 1 KiB for the schema.
+ * How many bytes of a file's end to ask for first. A small file is asked for whole, because a
+ * request costs more than its bytes. Else this guesses the footer's length. Ours take 60 to 130
+ * bytes for each chunk, and 1 KiB for the schema.
  */
 function tailBytes({ byteLength, splitOffsets, columnSizes, lowerBounds }: DataFile): number {
   if (byteLength <= WHOLE_BYTES_MAX) return byteLength;

@@ -1,6 +1,6 @@
 /**
- * A sparse local file that stands for one object: as long as the object, holding the ranges that
- * were fetched and holes elsewhere. Who may read what of it is `object_cache.ts`'s business.
+ * A sparse local file that stands for one object. It is as long as the object, with the ranges that
+ * were fetched and holes elsewhere. `object_cache.ts` decides who may read what of it.
  *
  * Its modification time tells one set of filled ranges from another: DuckDB keeps what it
  * read of a file for as long as that time stays.
@@ -11,7 +11,7 @@ import { type ByteRange, RangeSet } from "./byte_ranges.ts";
 import type { FileLayout } from "./file_layout.ts";
 import type { StoreReads } from "./store_reads.ts";
 
-/** Long ago: DuckDB trusts nothing of a file that was changed within the last seconds. */
+/** A time long ago: DuckDB trusts nothing of a file that was changed within the last seconds. */
 const MODIFIED_MS = 1_000_000_000_000;
 const MODIFIED_STEP_MS = 1_000;
 
@@ -23,18 +23,18 @@ export type CacheFiles = Pick<
 export interface CachedFileOptions {
   readonly path: string;
   readonly files: CacheFiles;
-  /** Numbers fills, of all files together. */
+  /** Gives each fill a number, for all files together. */
   readonly nextFill: () => number;
-  /** A former file of that path is being removed. */
+  /** Settled when a former file of that path is removed. */
   readonly removal: Promise<void> | undefined;
 }
 
-/** Who wants something fetched. */
+/** A statement that wants something fetched. */
 export interface Caller {
-  /** Callers take turns by this. */
+  /** Callers with different names are served one after the other. */
   readonly name: string;
   readonly reads: StoreReads;
-  /** Ends what was not asked for yet. */
+  /** Aborting it ends what was not asked for yet. */
   readonly signal: AbortSignal;
 }
 
@@ -57,11 +57,11 @@ export interface CachedObject {
 export class CachedFile {
   readonly filled = new RangeSet();
   readonly flights = new Set<Flight>();
-  /** Statements that read the file. It is removed only when there is none, and no flight. */
+  /** How many statements read the file. It is removed only when there is none, and no flight. */
   leases = 0;
-  /** Kept for a while once the footer was read. */
+  /** The file's layout, which is kept for a while once the footer was read. */
   layout: FileLayout | undefined;
-  /** The footer is being read, for `caller`. */
+  /** Set while the footer is being read, for `caller`. */
   loading: Loading | undefined;
   #created: Promise<void> | undefined;
   #writer: Promise<File> | undefined;
@@ -85,7 +85,7 @@ export class CachedFile {
     return this.leases === 0 && this.flights.size === 0 && this.loading === undefined;
   }
 
-  /** Makes the file, all hole, unless it is there. */
+  /** Makes the file as one hole, unless it is there. */
   create(): Promise<void> {
     this.#created ??= this.#create().catch((error) => {
       this.#created = undefined;
@@ -101,7 +101,7 @@ export class CachedFile {
     this.#isChanged = true;
   }
 
-  /** Puts `bytes` at `offset`; `filled` is the caller's to tell. */
+  /** Puts `bytes` at `offset`. The caller says what counts as filled. */
   async write(bytes: Uint8Array, offset: number): Promise<void> {
     await this.create();
     this.#writes += 1;
@@ -121,7 +121,8 @@ export class CachedFile {
   }
 
   /**
-   * To be called before DuckDB opens the file, when no flight of the caller is under way.
+   * Changes the modification time after fills. It is to be called before DuckDB opens the file,
+   * when no flight of the caller is under way.
    */
   async settle(): Promise<void> {
     await this.create();
@@ -131,7 +132,7 @@ export class CachedFile {
     await this.#files.setModified(this.path, modifiedMs);
   }
 
-  /** Bytes that were filled before. */
+  /** Reads bytes that were filled before. */
   async read({ start, end }: ByteRange): Promise<Uint8Array<ArrayBuffer>> {
     await using file = await this.#files.openRead(this.path);
     const bytes = new Uint8Array(end - start);

@@ -30,7 +30,8 @@ async function fill(lab: EngineLab): Promise<void> {
 const STATEMENTS: readonly string[] = [
   "SELECT host, count(*) FROM events GROUP BY host ORDER BY host",
   "SELECT raw FROM events ORDER BY timestamp DESC LIMIT 20",
-  // Of no column alone, so that no index is asked: one that could not be read is asked for again.
+  // No column stands alone here, so no index is asked: one that could not be read is asked for
+  // again.
   "SELECT count(*) FROM events WHERE attributes || '' LIKE '%99%'",
   "SELECT * FROM events ORDER BY timestamp LIMIT 50",
 ];

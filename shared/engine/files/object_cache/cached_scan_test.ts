@@ -143,7 +143,7 @@ Deno.test({
         SPECS,
         CALLS,
         fc.constantFrom(0, 100_000, 2 ** 30),
-        // As it is in production, and so that a hole shows.
+        // The first is production's file system, the second makes a hole show.
         fc.constantFrom(new DenoFileSystem(), new HoleRevealingFiles()),
         async (specs, calls, objectCacheBytesMax, files) => {
           await using local = await EngineLab.open();

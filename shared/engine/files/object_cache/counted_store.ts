@@ -7,7 +7,7 @@ import { metadataError } from "./cache_error.ts";
 import type { ByteClass } from "./file_layout.ts";
 import type { StoreReads } from "./store_reads.ts";
 
-/** `kind`: what is read through it. */
+/** A store that counts its reads. `kind` is what is read through it. */
 export function countedStore(
   store: ReadableStore,
   reads: StoreReads,

@@ -1,12 +1,12 @@
 /**
- * Which bytes of a Parquet file a scan reads: of some columns and row groups, or all of them where
- * that cannot be proved. Pure.
+ * Which bytes of a Parquet file a scan reads: those of some columns and row groups, or all of them
+ * where that cannot be proved. Pure.
  *
- * Measured with DuckDB 1.5.5 (system calls traced, README.md): it reads the footer, exactly; then
- * for each column that the statement needs, in each row group that statistics and `file_row_number`
- * leave, the chunk's pages, and with each page header up to 256 bytes from the header's start, past
- * the end of the chunk if need be. What it reads so it keeps and uses for later statements, so
- * those bytes must be true ones, too.
+ * What DuckDB 1.5.5 reads was measured (system calls traced, README.md). It reads the footer,
+ * exactly. Then it reads the chunk's pages for each column that the statement needs, in each row
+ * group that statistics and `file_row_number` leave. With each page header it reads up to 256 bytes
+ * from the header's start, past the end of the chunk if need be. It keeps what it read so and uses
+ * it for later statements, so those bytes must be true ones, too.
  */
 
 import type { Column } from "../../../schema/schema.ts";
@@ -14,11 +14,11 @@ import type { FilePlace, ParquetFooter } from "../../../parquet/footer.ts";
 import type { RowRange } from "../../plan/plan.ts";
 import type { ByteRange } from "./byte_ranges.ts";
 
-/** Bytes fetched behind each chunk: four times what DuckDB was seen to read ahead. */
+/** Bytes that are fetched after each chunk: four times what DuckDB was seen to read ahead. */
 export const READ_AHEAD_BYTES = 1024;
 /**
- * Bytes between a chunk and the next thing in the file that are taken for the chunk's: some old
- * writers recorded chunks without their dictionary's header.
+ * At most so many bytes between a chunk and the next thing in the file are taken for the chunk's.
+ * Some old writers recorded chunks without their dictionary's header.
  */
 const CHUNK_GAP_BYTES_MAX = 4096;
 
@@ -30,7 +30,7 @@ interface Section extends ByteRange {
 }
 
 export class FileLayout {
-  /** Sorted by start. */
+  /** Sections sorted by start. */
   readonly #sections: readonly Section[];
   readonly #isProvable: boolean;
 
@@ -55,8 +55,8 @@ export class FileLayout {
   }
 
   /**
-   * What a scan of `columns` reads, of the row groups that hold `rows` (undefined: all), the footer
-   * included.
+   * What a scan of `columns` reads, of the row groups that hold `rows` (undefined: all), with the
+   * footer.
    */
   scanned(columns: readonly Column[], rows: RowRange | undefined): ByteRange[] {
     const everything = [{ start: 0, end: this.byteLength }];
@@ -69,7 +69,8 @@ export class FileLayout {
         if (!wanted.has(chunk.fieldId ?? NaN)) continue;
         ranges.push(this.#withReadAhead(chunk));
         if (chunk.bloomFilter === undefined) continue;
-        // Read for `column = value`; of one whose length is not recorded nobody knows how much.
+        // A Bloom filter is read for `column = value`. If its length is not recorded, nobody knows
+        // how much is read.
         if (chunk.bloomFilter.byteLength === 0) return everything;
         ranges.push(this.#withReadAhead(chunk.bloomFilter));
       }
@@ -83,7 +84,7 @@ export class FileLayout {
     let at = start;
     for (const section of this.#sections) {
       if (section.start >= end) break;
-      // A byte of two sections, in a file whose layout is not provable, counts as the first one's.
+      // A byte of two sections, in a file whose layout is not provable, counts for the first one.
       const from = Math.max(at, section.start);
       const count = Math.min(end, section.end) - from;
       if (count <= 0) continue;

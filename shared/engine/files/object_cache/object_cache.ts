@@ -2,12 +2,12 @@
  * Parts of a warehouse's data files in a local directory, for a DuckDB that reads files by
  * itself.
  *
- * Invariants: a range counts as filled only after all its bytes were answered and written; a file
- * is removed only while no statement holds it and nothing is being fetched of it; a path stands for
- * one object, always; one byte is asked for once at a time. Objects never change, so nothing filled
- * is ever stale. Files that no statement holds go, the least recently used first, when all files
- * hold more than `bytesMax`; 0 keeps nothing. What running statements hold may exceed that, up to
- * `bytesInUseMax`.
+ * Invariants: a range counts as filled only after all its bytes were answered and written. A file
+ * is removed only while no statement holds it and nothing of it is being fetched. A path always
+ * stands for one object. One byte is asked for once at a time. Objects never change, so nothing
+ * filled is ever stale. When all files hold more than `bytesMax`, files that no statement holds go,
+ * the least recently used first; 0 keeps nothing. What running statements hold may exceed that, up
+ * to `bytesInUseMax`.
  *
  * Not covered: what a statement needs (`file_layout.ts`, `cached_data_files.ts`); a restart, which
  * begins empty.
@@ -34,25 +34,25 @@ import { RequestQueue } from "./request_queue.ts";
 
 const log = getLogger(["svc", "engine"]);
 
-/** Requests under way at a time, and their bytes: what of the answers lies in memory. */
+/** Requests under way at a time, and the bytes that their responses may have in memory. */
 const REQUESTS_MAX = 48;
 const REQUESTS_BYTES_MAX = 64 * 2 ** 20;
-/** Bytes of one request; more are asked for in several, side by side. */
+/** Bytes of one request at most. More are asked for in several requests, side by side. */
 export const REQUEST_BYTES_MAX = 4 * 2 ** 20;
 /**
  * Two ranges are asked for as one when what lies between is less than this share of both, and no
- * more than this.
+ * more than so many bytes.
  */
 const JOIN_SHARE_MAX = 1 / 10;
 const JOIN_BYTES_MAX = 256 * 1024;
-/** Answers that are cut short are asked for again this often. */
+/** How often a response that is cut short is asked for again. */
 const SHORT_ANSWERS_MAX = 1;
 const NO_BYTES = { footer: 0, index: 0, data: 0, other: 0 };
 
 export interface ObjectCacheOptions {
   readonly store: Pick<ReadableStore, "getRange">;
   readonly files: CacheFiles;
-  /** Exists and is empty. */
+  /** Path of a directory that exists and is empty. */
   readonly dir: string;
   /** Bytes kept for later statements. */
   readonly bytesMax: number;
@@ -62,7 +62,7 @@ export interface ObjectCacheOptions {
 }
 
 export class ObjectCache {
-  /** Least recently used first. */
+  /** Files by path, least recently used first. */
   readonly #files = new Map<string, CachedFile>();
   readonly #queue = new RequestQueue({
     requestsMax: REQUESTS_MAX,
@@ -74,12 +74,12 @@ export class ObjectCache {
   #bytesReserved = 0;
   #fills = 0;
   #filesEvicted = 0;
-  /** By object key: files that are being removed. */
+  /** Files that are being removed, by object key. */
   readonly #removals = new Map<string, Promise<void>>();
 
   constructor(private readonly options: ObjectCacheOptions) {}
 
-  /** Bytes filled, of all files. */
+  /** Bytes filled in all files. */
   get bytes(): number {
     return this.#bytes;
   }
@@ -110,8 +110,8 @@ export class ObjectCache {
   }
 
   /**
-   * Room for `bytes` more, given back by disposing. Errors: `too_large` when nobody else holds
-   * anything (`own` are the caller's files), else `unavailable`.
+   * Reserves room for `bytes` more, given back by disposing. Errors: `too_large` when nobody else
+   * holds anything (`own` are the caller's files), else `unavailable`.
    */
   reserve(bytes: number, own: ReadonlySet<CachedFile>): Disposable {
     const { bytesInUseMax } = this.options;
@@ -128,8 +128,8 @@ export class ObjectCache {
 
   /**
    * Where everything lies in the object of a leased file. A footer is expected in the last
-   * `tailBytes`; a longer one takes a second request. With `isWhole` the first one is for all of
-   * the object. `wasMissing`: it was not at hand. Errors: as of `fill`.
+   * `tailBytes`; a longer one takes a second request. With `isWhole` the first request is for all
+   * of the object. `wasMissing` says that the layout was not at hand. Errors: those of `fill`.
    */
   async layout(
     file: CachedFile,
@@ -221,7 +221,7 @@ export class ObjectCache {
       return { layout, wasMissing };
     } catch (error) {
       caller.reads.fetched({ ...NO_BYTES, other: rangeBytes(fetched) });
-      // Perhaps the store answers better the next time.
+      // The store may answer better the next time.
       if (isOperatingError(error, "corrupt")) this.#distrust(file);
       throw error;
     }
@@ -252,7 +252,7 @@ export class ObjectCache {
       file.flights.delete(flight);
       this.#trim();
     });
-    // Whoever waits hears of a failure; a caller that has left does not.
+    // A caller that waits hears of a failure; one that has left does not.
     done.catch(() => {});
     const flight: Flight = { range, done };
     file.flights.add(flight);
@@ -278,7 +278,7 @@ export class ObjectCache {
     }
   }
 
-  /** A disk that is full may have room once nothing idle is kept. */
+  /** Writes bytes. A disk that is full may have room once nothing idle is kept. */
   async #write(file: CachedFile, bytes: Uint8Array, { start }: ByteRange): Promise<void> {
     try {
       await file.write(bytes, start);
@@ -329,8 +329,8 @@ export class ObjectCache {
 }
 
 /**
- * DuckDB keeps something for each path that it ever read, so an object has the same one
- * each time; and what it keeps of one object must never stand for another.
+ * The name of an object's file. DuckDB keeps something for each path that it ever read, so an
+ * object has the same path each time. What DuckDB keeps of one object must never stand for another.
  */
 function fileName(key: string): string {
   return `${createHash("sha256").update(key).digest("base64url")}.parquet`;
@@ -342,7 +342,7 @@ export interface FirstRequest {
   readonly isWhole: boolean;
 }
 
-/** A caller, and who is told of each range that was answered. */
+/** A caller, and what is told of each range that was answered. */
 interface Call {
   readonly caller: Caller;
   readonly tell: (range: ByteRange) => void;
@@ -351,7 +351,7 @@ interface Call {
 /** Thrown inside for a request that was never made, because its statement had ended. */
 class Abandoned extends Error {}
 
-/** What to ask for so that `missing` is there, beside what is being fetched already. */
+/** What to ask for so that `missing` is there, besides what is being fetched already. */
 function requestsFor(file: CachedFile, missing: readonly ByteRange[]): ByteRange[] {
   const flying = [...file.flights].map(({ range }) => range);
   const free = missing.flatMap((range) => without(range, flying));

@@ -9,7 +9,9 @@ const BYTES_MIN = 64 * MIB;
 const BYTES_MAX = 16 * GIB;
 const BYTES_WITHOUT_LIMIT = GIB;
 
-/** Bytes: a quarter of the container's memory limit, which is Infinity where there is none. */
+/**
+ * Default bytes: a quarter of the container's memory limit, which is Infinity where there is none.
+ */
 export function defaultObjectCacheBytes(limitBytes: number): number {
   if (!Number.isFinite(limitBytes)) return BYTES_WITHOUT_LIMIT;
   return Math.min(BYTES_MAX, Math.max(BYTES_MIN, Math.floor(limitBytes / 4)));

@@ -85,7 +85,7 @@ Deno.test({
     deepStrictEqual(lab.store.reads, [{ key: "a", range }]);
     deepStrictEqual(missing, [true, true, true, true, true]);
     deepStrictEqual(callers.map(({ reads }) => reads.bytesFetched), [59_900, 0, 0, 0, 0]);
-    // Of a range that overlaps, just what is new.
+    // Only the new part of a range that overlaps is asked for.
     const [caller] = callers;
     ok(caller !== undefined);
     await Promise.all([

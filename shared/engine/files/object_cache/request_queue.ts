@@ -1,13 +1,14 @@
 /**
- * Bounded parallelism for requests: so many at a time, so many bytes under way, and whoever waits
- * takes turns by key, so that a statement with ten thousand requests does not hold up one with two.
+ * Bounded parallelism for requests: so many at a time, and so many bytes under way. Keys that wait
+ * are served one after the other, so that a statement with ten thousand requests does not hold up
+ * one with two.
  */
 
 import { TurnQueue } from "../../../base/turn_queue.ts";
 
 export interface RequestQueueOptions {
   readonly requestsMax: number;
-  /** A request of more is made when no other is under way. */
+  /** A request for more bytes is made when no other is under way. */
   readonly bytesMax: number;
 }
 

@@ -1,7 +1,7 @@
 /**
  * Which row groups of its files a plan needs: those whose times meet the table's time range, and
- * whose bounds its condition. DuckDB is told by row numbers, so that it leaves the others
- * alone whatever it makes of the statement's own conditions. Pure.
+ * whose bounds meet its condition. DuckDB is told by row numbers. So it leaves the others alone
+ * whatever it makes of the statement's own conditions. Pure.
  */
 
 import type { RowGroup } from "../../../parquet/footer.ts";
@@ -11,8 +11,8 @@ import { meets, type RowRange, type ScanPart, type TablePlan } from "../../plan/
 import type { FileLayout } from "./file_layout.ts";
 
 /**
- * Files of a table read in part, each by a scan of its own; with more, those are read whole, in one
- * scan.
+ * Files of a table read in part, each by a scan of its own. With more of them, they are read whole,
+ * in one scan.
  */
 const PARTIAL_FILES_MAX = 64;
 
@@ -23,8 +23,8 @@ export function isSettled({ parts, range, condition = ALL }: TablePlan): boolean
 }
 
 /**
- * The parts to scan of a table; `layoutOf` knows each data file's by its path. Parts that hold no
- * row of it are left out.
+ * The parts to scan of a table. `layoutOf` gives each data file's layout by its path. Parts that
+ * hold no row of it are left out.
  */
 export function scannedParts(
   table: TablePlan,

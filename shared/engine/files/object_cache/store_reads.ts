@@ -1,6 +1,6 @@
 /**
- * What one statement asked the object store for: docs/api/query.md#stats, `stats.scan`. Who asks is
- * who counts: each request once.
+ * What one statement asked the object store for: docs/api/query.md#stats, `stats.scan`. The
+ * statement that asks is the one that counts: each request counts once.
  */
 
 import type { UnansweredRead } from "../data_files.ts";
@@ -14,10 +14,10 @@ export class StoreReads {
   #filesMissed = 0;
   readonly #bytes: Record<ByteClass, number> = { footer: 0, index: 0, data: 0, other: 0 };
 
-  /** What is waited for, the longest first: objects, and since when. */
+  /** What is waited for, the longest first: each object, and since when. */
   readonly #awaited = new Set<{ readonly key: string; readonly sinceMs: number }>();
 
-  /** A request that is made, whatever comes of it. */
+  /** Counts a request that is made, whatever comes of it. */
   request(): void {
     this.#requests += 1;
   }
@@ -49,7 +49,7 @@ export class StoreReads {
     }
   }
 
-  /** A data file that the statement reads; `hit`: all that it needs of it was there. */
+  /** Counts a data file that the statement reads. `hit`: all that it needs of it was there. */
   file(hit: boolean): void {
     if (hit) this.#filesHit += 1;
     else this.#filesMissed += 1;
